@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# A short front of CMake's presets (CMakePresets.json): the work is in tools/.
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD = build/release
+
+.PHONY: all build demo check bench lint format install clean help
+all: build
+
+help:
+	@echo "make            build the library and the command, in $(BUILD)"
+	@echo "make demo       record the example server and print the report"
+	@echo "make check      everything that must hold: tests, sanitizers, fuzzing, lint, installation"
+	@echo "make bench      measure, into build/bench.json"
+	@echo "make lint       formatting, shell scripts, static analysis, man pages"
+	@echo "make format     reformat the sources"
+	@echo "make install    PREFIX=$(PREFIX), DESTDIR is honoured"
+	@echo "make clean      remove build/"
+
+build:
+	@tools/bootstrap build
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release
+
+demo:
+	@tools/bootstrap demo
+	@$(MAKE) --no-print-directory build
+	@tools/demo
+
+check:
+	@tools/bootstrap check
+	@tools/check
+
+bench:
+	@tools/bootstrap bench
+	@$(MAKE) --no-print-directory build
+	@tools/bench
+
+lint:
+	@tools/bootstrap check
+	@tools/lint
+
+format:
+	@tools/bootstrap check
+	@tools/lint --fix
+
+install: build
+	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build

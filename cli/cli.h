@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sub-commands share. Each is one function in a file of its own and one row of the table in main.c. */
+#ifndef WEFT_CLI_H
+#define WEFT_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/recording.h"
+
+/* What the command leaves behind; also in the man pages. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILED = 1,
+	CLI_USAGE = 2,
+	CLI_DAMAGED = 3, /* done, but something that was given could not be read in full */
+};
+
+struct cli_command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv); /* argv[0] is for messages: "weft report" */
+	const char *help;
+};
+
+int cli_inspect(int argc, char **argv);
+int cli_report(int argc, char **argv);
+int cli_recover(int argc, char **argv);
+extern const char cli_inspect_help[], cli_report_help[], cli_recover_help[];
+
+/* Options that no getopt letter stands for. */
+enum cli_option {
+	CLI_OPT_JSON = 256,
+	CLI_OPT_TOP,
+	CLI_OPT_FROM,
+	CLI_OPT_TO,
+	CLI_OPT_WORKER,
+	CLI_OPT_LOCATION,
+	CLI_OPT_PID,
+	CLI_OPT_DUMP,
+	CLI_OPT_EVENTS,
+	CLI_OPT_BLOCKS,
+	CLI_OPT_ORDER,
+	CLI_OPT_FULL,
+};
+
+/* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */
+int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for wrong usage, with a hint where help is. Answers CLI_USAGE. */
+int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* After getopt has said what is wrong. Answers CLI_USAGE. */
+int cli_usage_hint(const char *command);
+
+/* "12.5", "12.5s", "300ms", "2m" as ns; seconds without a unit. False when it is none of these. */
+bool cli_parse_time(const char *text, uint64_t *ns);
+
+/* A decimal number with nothing behind it, at most `most`. */
+bool cli_parse_number(const char *text, uint64_t most, uint64_t *number);
+
+/* All segments that the arguments name, in order. Says on stderr what cannot be used and why. Returns CLI_OK, CLI_DAMAGED when
+ * some could not be used, or CLI_FAILED when there is none; the list is the caller's in each case. */
+int cli_load(struct weft__recordings *list, int n_paths, char **paths);
+
+/* Says on stderr what was missing in the files once they were read. True when something was. */
+bool cli_tell_damage(const struct weft__recording *rec);
+
+/* A line on stderr that shows how far a long run is, if that is a terminal. `total` 0: not known. */
+void cli_progress(uint64_t done, uint64_t total);
+void cli_progress_end(void);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "print.h"
+
+static void say(const char *before, const char *fmt, va_list args)
+{
+	char line[1200];
+
+	cli_progress_end();
+	fflush(stdout);
+	vsnprintf(line, sizeof(line), fmt, args);
+	fprintf(stderr, "%s%s\n", before, cli_safe(line));
+}
+
+int cli_fail(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say("weft: ", fmt, args);
+	va_end(args);
+	return CLI_FAILED;
+}
+
+void cli_warn(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say("weft: warning: ", fmt, args);
+	va_end(args);
+}
+
+int cli_usage_hint(const char *command)
+{
+	fprintf(stderr, "Try '%s --help'.\n", command);
+	return CLI_USAGE;
+}
+
+int cli_usage(const char *command, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say("weft: ", fmt, args);
+	va_end(args);
+	return cli_usage_hint(command);
+}
+
+bool cli_parse_time(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1.0}, {"m", 60e9}, {"h", 3600e9}};
+	char *end;
+	double value;
+	size_t i;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	value = strtod(text, &end);
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].suffix) != 0)
+			continue;
+		value = floor(value * units[i].ns + 0.5);
+		if (!(value < 9e18))
+			return false;
+		*ns = (uint64_t)value;
+		return true;
+	}
+	return false;
+}
+
+bool cli_parse_number(const char *text, uint64_t most, uint64_t *number)
+{
+	unsigned long long value;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*end || errno || value > most)
+		return false;
+	*number = value;
+	return true;
+}
+
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int nothing_found(int n_paths, char **paths)
+{
+	if (n_paths == 1 && is_dir(paths[0]))
+		return cli_fail("no segments in %s: give a directory that a recorder writes to (WEFT_DIR, or `dir` of "
+				"weft_recorder_opts) or a .weft file",
+				paths[0]);
+	return cli_fail("nothing that could be read among the paths given");
+}
+
+int cli_load(struct weft__recordings *list, int n_paths, char **paths)
+{
+	int code = CLI_OK, i;
+	struct weft_error err = {0};
+	size_t j;
+
+	for (i = 0; i < n_paths; i++) {
+		if (weft__recordings_add(list, paths[i], &err) == 0)
+			continue;
+		cli_fail("%s", err.msg);
+		if (err.code == -ENOMEM)
+			return CLI_FAILED;
+		code = CLI_DAMAGED;
+	}
+	for (j = 0; j < list->n_refused; j++) {
+		const struct weft__refusal *refusal = &list->refused[j];
+		bool named = strstr(refusal->why, refusal->path) != NULL;
+
+		cli_warn("%s%s%s", named ? "" : refusal->path, named ? "" : ": ", refusal->why);
+		if (refusal->status != -EEXIST)
+			code = CLI_DAMAGED;
+	}
+	weft__recordings_settle(list);
+	if (list->n > 0)
+		return code;
+	return code == CLI_OK || list->n_refused == 0 ? nothing_found(n_paths, paths) : CLI_FAILED;
+}
+
+bool cli_tell_damage(const struct weft__recording *rec)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < rec->n_files; i++) {
+		const struct weft__file *file = &rec->files[i];
+
+		if (file->status < 0)
+			cli_warn("%s: %s: its events are missing here", file->path, weft_strerror(file->status));
+		if (file->damaged_places > 0)
+			cli_warn("%s: damaged: %s", file->path, file->damage ? file->damage : "");
+		any = any || file->status < 0 || file->damaged_places > 0;
+	}
+	return any;
+}
+
+static bool progress_shown;
+
+void cli_progress(uint64_t done, uint64_t total)
+{
+	static struct timespec begin, last;
+	struct timespec now;
+	char text[32];
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (begin.tv_sec == 0)
+		begin = last = now;
+	if (now.tv_sec - begin.tv_sec < 1 || (progress_shown && now.tv_sec == last.tv_sec))
+		return;
+	last = now;
+	progress_shown = true;
+	fprintf(stderr, "\r%s events", cli_count(done, text));
+	if (total)
+		fprintf(stderr, ", %.0f %%", 100.0 * (double)done / (double)total);
+	fputs(" \x1b[K", stderr);
+}
+
+void cli_progress_end(void)
+{
+	if (progress_shown)
+		fputs("\r\x1b[K", stderr);
+	progress_shown = false;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every event of a segment, as numbers for programs or with names for people. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "print.h"
+#include "weft/runtime.h"
+
+static char *put_u64(char *to, uint64_t value)
+{
+	char digits[20];
+	int n = 0;
+
+	do
+		digits[n++] = (char)('0' + value % 10);
+	while (value /= 10);
+	while (n)
+		*to++ = digits[--n];
+	return to;
+}
+
+/* printf is several times slower than the reader; this keeps up with it. */
+static int dump_one(const struct weft_event_view *ev)
+{
+	char line[21 * (3 + WEFT_FIELDS_MAX)], *to = put_u64(line, ev->time_ns);
+	uint32_t i;
+
+	*to++ = ' ';
+	to = put_u64(to, ev->thread);
+	*to++ = ' ';
+	to = put_u64(to, ev->kind);
+	for (i = 0; i < ev->n_fields && i < WEFT_FIELDS_MAX; i++) {
+		*to++ = ' ';
+		to = put_u64(to, ev->fields[i]);
+	}
+	*to++ = '\n';
+	return fwrite(line, 1, (size_t)(to - line), stdout) == (size_t)(to - line);
+}
+
+int inspect_dump(const struct inspect *inspect, enum weft_order order)
+{
+	struct weft_cursor *cursor = NULL;
+	struct weft_event_view ev;
+	int rc = weft_cursor_open(&cursor, inspect->seg, order, 0, UINT64_MAX, NULL);
+
+	while (rc >= 0 && (rc = weft_cursor_next(cursor, &ev)) > 0)
+		if (!dump_one(&ev))
+			break;
+	weft_cursor_close(cursor);
+	return rc < 0 ? rc : 0;
+}
+
+static void print_worker(const struct weft_segment *seg, uint64_t id)
+{
+	const struct weft_worker *worker = weft_segment_worker(seg, (uint32_t)id);
+	const struct weft_runtime_def *runtime = worker ? weft_segment_runtime(seg, worker->runtime) : NULL;
+
+	if (id == WEFT_WORKER_NONE)
+		printf("none");
+	else if (runtime)
+		printf("%s/%u", cli_safe(runtime->name), worker->index);
+	else
+		printf("worker-%" PRIu64, id);
+}
+
+static void print_location(const struct weft_segment *seg, uint64_t id)
+{
+	const struct weft_location_def *location = weft_segment_location(seg, (uint32_t)id);
+
+	if (location)
+		printf("%s(%s:%u)", cli_safe(location->name), cli_safe(cli_base(location->file)), location->line);
+	else
+		printf("location-%" PRIu64, id);
+}
+
+static void print_value(const struct weft_segment *seg, const struct weft_field *field, uint64_t word)
+{
+	const char *text;
+	double number;
+
+	switch (field->type) {
+	case WEFT_TYPE_I64:
+		printf("%" PRId64, (int64_t)word);
+		break;
+	case WEFT_TYPE_F64:
+		memcpy(&number, &word, sizeof(number));
+		printf("%.9g", number);
+		break;
+	case WEFT_TYPE_BOOL:
+		printf("%s", word ? "true" : "false");
+		break;
+	case WEFT_TYPE_STRING:
+		text = weft_segment_string(seg, (uint32_t)word);
+		printf("\"%s\"", text ? cli_safe(text) : "(string table full)");
+		break;
+	case WEFT_TYPE_WORKER:
+		print_worker(seg, word);
+		return;
+	case WEFT_TYPE_LOCATION:
+		print_location(seg, word);
+		return;
+	default:
+		printf("%" PRIu64, word);
+		break;
+	}
+	if (field->unit && field->unit[0] && strcmp(field->unit, "1") != 0)
+		printf(" %s", cli_safe(field->unit));
+}
+
+static void print_one(const struct inspect *inspect, const struct weft_event_view *ev)
+{
+	const struct weft_segment *seg = inspect->seg;
+	const struct weft_kind_def *def = weft_segment_kind(seg, ev->kind);
+	const struct weft_thread *thread = weft_segment_thread(seg, ev->thread);
+	const char *kind = inspect_kind_name(seg, ev->kind);
+	bool depth = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_PARK || ev->kind == WEFT_KIND_UNPARK;
+	int64_t since_ns = (int64_t)(ev->time_ns - inspect->info->start_mono_ns);
+	uint32_t i;
+
+	printf("%+.9f  ", (double)since_ns / 1e9);
+	if (thread)
+		printf("%s(%u)  ", cli_safe(thread->name), thread->tid);
+	else
+		printf("stream-%u  ", ev->thread);
+	if (kind)
+		fputs(cli_safe(kind), stdout);
+	else
+		printf("kind-%u", ev->kind);
+	for (i = 0; i < ev->n_fields && i < WEFT_FIELDS_MAX; i++) {
+		if (!def || i >= def->n_fields) {
+			printf("  %" PRIu64, ev->fields[i]);
+			continue;
+		}
+		printf("  %s=", cli_safe(def->fields[i].name));
+		if (depth && i + 1u == ev->n_fields && ev->fields[i] == WEFT_DEPTH_UNKNOWN)
+			printf("not-measured");
+		else
+			print_value(seg, &def->fields[i], ev->fields[i]);
+	}
+	putchar('\n');
+}
+
+int inspect_events(const struct inspect *inspect, enum weft_order order)
+{
+	struct weft_cursor *cursor = NULL;
+	struct weft_event_view ev;
+	int rc = weft_cursor_open(&cursor, inspect->seg, order, 0, UINT64_MAX, NULL);
+
+	while (rc >= 0 && (rc = weft_cursor_next(cursor, &ev)) > 0 && !ferror(stdout))
+		print_one(inspect, &ev);
+	weft_cursor_close(cursor);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+const char cli_report_help[] =
+	"usage: weft report [OPTION...] PATH...\n"
+	"\n"
+	"Analyses segments (files, or all of a directory) and prints how long polls took per worker and spawn\n"
+	"location, the longest ones and who woke them, delays from wake to poll, how busy workers were, queue depths,\n"
+	"tasks, the program's own events, and what was lost. Each recording (run of a process) is a section of its "
+	"own.\n"
+	"\n"
+	"  --top N           length of the lists of worst polls and delays (10)\n"
+	"  --from TIME       only what happened from TIME on, relative to the recording's start: 12.5, 12.5s, 300ms\n"
+	"  --to TIME         ... and before TIME\n"
+	"  --worker NAME     only polls on this worker (demo/1) or thread; a shell pattern such as 'demo/*' will do\n"
+	"  --location NAME   only polls of tasks spawned at this location; patterns too\n"
+	"  --pid PID         only the recordings of this process\n"
+	"  --json            one JSON document; all times in ns; what was not measured is null, with the reason\n"
+	"  -h, --help\n"
+	"\n"
+	"examples:\n"
+	"  weft report /var/tmp/weft\n"
+	"  weft report --location handle_upload --top 3 /var/tmp/weft\n"
+	"  weft report --json DIR | jq '.recordings[].polls.p99_ns'\n"
+	"\n"
+	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
+
+struct options {
+	struct weft__analysis_opts analysis;
+	uint64_t from_ns, to_ns;
+	uint64_t pid;
+	bool has_pid;
+	bool json;
+};
+
+const char *report_no_polls(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+
+	if (r->polls.n > 0)
+		return NULL;
+	return r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_END] ? "no poll that was asked for ended here"
+									       : "no poll events";
+}
+
+const char *report_no_delays(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+
+	if (r->delays.n > 0)
+		return NULL;
+	return r->n_kind[WEFT_KIND_WAKE] == 0 ? "no wake events" : "no poll that was asked for follows a wake";
+}
+
+const char *report_no_busy(const struct report *report, const struct weft__lane *lane)
+{
+	if (lane->observed_ns == 0)
+		return "no time in which the thread was observed";
+	return report->result->n_kind[WEFT_KIND_POLL_BEGIN] == 0 && lane->busy_ns == 0 ? "no poll events" : NULL;
+}
+
+const char *report_no_parked(const struct weft__lane *lane)
+{
+	if (lane->observed_ns == 0)
+		return "no time in which the thread was observed";
+	return lane->n_park_events == 0 && lane->parked_ns == 0 ? "no park events" : NULL;
+}
+
+const char *report_no_cpu(const struct weft__lane *lane)
+{
+	return lane->sched_ns == 0 ? "fewer than two readings of the thread's CPU time" : NULL;
+}
+
+const char *report_no_local_queue(const struct weft__lane *lane)
+{
+	return lane->depths.n == 0 ? "the runtime does not tell the depth of local queues" : NULL;
+}
+
+const char *report_no_global_queue(const struct report *report)
+{
+	return report->result->n_queues == 0 ? "no queue events: the runtime has no queue callback" : NULL;
+}
+
+const char *report_no_alive(const struct report *report)
+{
+	return report->result->tasks_untracked ? "more tasks at one time than the analysis keeps" : NULL;
+}
+
+static int parse(int argc, char **argv, struct options *opts)
+{
+	static const struct option longs[] = {
+		{"top", required_argument, NULL, CLI_OPT_TOP},
+		{"from", required_argument, NULL, CLI_OPT_FROM},
+		{"to", required_argument, NULL, CLI_OPT_TO},
+		{"worker", required_argument, NULL, CLI_OPT_WORKER},
+		{"location", required_argument, NULL, CLI_OPT_LOCATION},
+		{"pid", required_argument, NULL, CLI_OPT_PID},
+		{"json", no_argument, NULL, CLI_OPT_JSON},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	uint64_t number;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(cli_report_help, stdout);
+			return -1;
+		case CLI_OPT_TOP:
+			if (!cli_parse_number(optarg, 100000, &number) || number == 0)
+				return cli_usage(argv[0], "--top takes a number from 1 to 100000, not '%s'", optarg);
+			opts->analysis.top = number;
+			break;
+		case CLI_OPT_FROM:
+			if (!cli_parse_time(optarg, &opts->from_ns))
+				return cli_usage(argv[0], "--from takes a time like 12.5s or 300ms, not '%s'", optarg);
+			break;
+		case CLI_OPT_TO:
+			if (!cli_parse_time(optarg, &opts->to_ns))
+				return cli_usage(argv[0], "--to takes a time like 12.5s or 300ms, not '%s'", optarg);
+			break;
+		case CLI_OPT_WORKER:
+			opts->analysis.worker = optarg;
+			break;
+		case CLI_OPT_LOCATION:
+			opts->analysis.location = optarg;
+			break;
+		case CLI_OPT_PID:
+			if (!cli_parse_number(optarg, UINT32_MAX, &opts->pid))
+				return cli_usage(argv[0], "--pid takes the number of a process, not '%s'", optarg);
+			opts->has_pid = true;
+			break;
+		case CLI_OPT_JSON:
+			opts->json = true;
+			break;
+		default:
+			return cli_usage_hint(argv[0]);
+		}
+	}
+	if (optind == argc)
+		return cli_usage(argv[0], "no PATH given: name a .weft file or the directory that was recorded to");
+	if (opts->to_ns <= opts->from_ns)
+		return cli_usage(argv[0], "--to must lie behind --from");
+	return CLI_OK;
+}
+
+struct feed {
+	struct weft__analysis *analysis;
+	uint64_t total;
+};
+
+static int feed_event(void *data, const struct weft_event_view *ev)
+{
+	struct feed *feed = data;
+
+	return weft__analysis_push(feed->analysis, ev);
+}
+
+static void feed_progress(void *data, uint64_t n_events)
+{
+	struct feed *feed = data;
+
+	cli_progress(n_events, feed->total);
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Reads from the beginning even where a window begins later: who a task is and who woke it may lie before. */
+static int analyse(struct weft__recording *rec, const struct options *opts, struct weft__json *json)
+{
+	struct weft__analysis_opts aopts = opts->analysis;
+	struct report report = {.rec = rec, .from_ns = opts->from_ns, .to_ns = opts->to_ns};
+	struct feed feed = {.total = rec->n_events};
+	struct weft__events_ops ops = {feed_event, feed_progress, &feed};
+	int rc;
+
+	aopts.names = &rec->names;
+	aopts.start_ns = rec->start_ns;
+	aopts.from_ns = opts->from_ns ? add_saturated(rec->start_ns, opts->from_ns) : 0;
+	aopts.to_ns = add_saturated(rec->start_ns, opts->to_ns);
+	report.end_ns = rec->last_ns < aopts.to_ns ? rec->last_ns : aopts.to_ns;
+	rc = weft__analysis_open(&feed.analysis, &aopts);
+	if (rc == 0)
+		rc = weft__recording_events(rec, 0, aopts.to_ns, &ops);
+	cli_progress_end();
+	if (rc == 0)
+		rc = weft__analysis_finish(feed.analysis, report.end_ns, &report.result);
+	if (rc == 0 && json)
+		report_json(json, &report);
+	else if (rc == 0)
+		report_text(&report);
+	weft__analysis_close(feed.analysis);
+	return rc;
+}
+
+static bool chosen(const struct weft__recording *rec, const struct options *opts)
+{
+	const char *pid = weft__names_fact(&rec->names, "process.pid");
+	char wanted[24];
+
+	snprintf(wanted, sizeof(wanted), "%" PRIu64, opts->pid);
+	return !opts->has_pid || (pid && strcmp(pid, wanted) == 0);
+}
+
+static int report_all(struct weft__recordings *list, const struct options *opts, int code)
+{
+	struct weft__json json = {.out = stdout};
+	size_t i, n = 0;
+	int rc;
+
+	for (i = 0; i < list->n; i++)
+		n += chosen(&list->all[i], opts);
+	if (n == 0)
+		return cli_fail("no recording of process %" PRIu64 " here; weft inspect PATH lists those there are",
+				opts->pid);
+	if (opts->json) {
+		weft__json_begin(&json, NULL, '{');
+		weft__json_u64(&json, "version", 1);
+		weft__json_begin(&json, "recordings", '[');
+	}
+	for (i = 0, n = 0; i < list->n; i++) {
+		struct weft__recording *rec = &list->all[i];
+
+		if (!chosen(rec, opts))
+			continue;
+		if (n++ > 0 && !opts->json)
+			putchar('\n');
+		rc = analyse(rec, opts, opts->json ? &json : NULL);
+		if (rc < 0)
+			return cli_fail("cannot analyse %s: %s", rec->files[0].path, weft_strerror(rc));
+		if (cli_tell_damage(rec))
+			code = CLI_DAMAGED;
+	}
+	if (opts->json) {
+		weft__json_end(&json, ']');
+		weft__json_end(&json, '}');
+	}
+	return code;
+}
+
+int cli_report(int argc, char **argv)
+{
+	struct options opts = {.to_ns = UINT64_MAX};
+	struct weft__recordings list = {0};
+	int code = parse(argc, argv, &opts);
+
+	if (code != CLI_OK)
+		return code < 0 ? CLI_OK : code;
+	code = cli_load(&list, argc - optind, argv + optind);
+	if (code != CLI_FAILED)
+		code = report_all(&list, &opts, code);
+	weft__recordings_fini(&list);
+	return code;
+}

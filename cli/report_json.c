@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report as JSON. Keys are stable: new ones may come, none changes its meaning (weft-report(1) describes them). Times are ns:
+ * those that end in _ns are durations or moments relative to the recording's start, real_ns is wall time. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/label.h"
+#include "report.h"
+
+static void hist_ns(struct weft__json *json, const char *key, const struct weft__hist *hist, const char *why)
+{
+	if (hist->n == 0) {
+		weft__json_absent(json, key, why ? why : "none here");
+		return;
+	}
+	weft__json_begin(json, key, '{');
+	weft__json_u64(json, "count", hist->n);
+	weft__json_u64(json, "p50_ns", weft__hist_at(hist, 5000));
+	weft__json_u64(json, "p99_ns", weft__hist_at(hist, 9900));
+	weft__json_u64(json, "p999_ns", weft__hist_at(hist, 9990));
+	weft__json_u64(json, "min_ns", hist->min);
+	weft__json_u64(json, "max_ns", hist->max);
+	weft__json_u64(json, "total_ns", hist->sum);
+	weft__json_end(json, '}');
+}
+
+static void hist_depth(struct weft__json *json, const char *key, const struct weft__hist *hist, const char *why)
+{
+	if (hist->n == 0) {
+		weft__json_absent(json, key, why);
+		return;
+	}
+	weft__json_begin(json, key, '{');
+	weft__json_u64(json, "samples", hist->n);
+	weft__json_u64(json, "min", hist->min);
+	weft__json_f64(json, "mean", weft__hist_mean(hist));
+	weft__json_u64(json, "p99", weft__hist_at(hist, 9900));
+	weft__json_u64(json, "max", hist->max);
+	weft__json_end(json, '}');
+}
+
+static void lane_id(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream)
+{
+	const struct weft__names *names = &report->rec->names;
+	const struct weft_worker *def = weft__names_worker(names, worker);
+	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
+	const struct weft_thread *thread = weft__names_thread(names, stream);
+	char label[WEFT__LABEL_BYTES];
+
+	weft__json_text(json, "worker", weft__label_lane(names, worker, stream, label, sizeof(label)));
+	weft__json_bool(json, "is_worker", worker < WEFT_WORKER_NONE);
+	weft__json_text(json, "runtime", runtime ? runtime->name : NULL);
+	if (def)
+		weft__json_u64(json, "index", def->index);
+	else
+		weft__json_null(json, "index");
+	weft__json_u64(json, "stream", stream);
+	weft__json_text(json, "thread", thread ? thread->name : NULL);
+	if (thread)
+		weft__json_u64(json, "tid", thread->tid);
+	else
+		weft__json_null(json, "tid");
+}
+
+static void place_id(struct weft__json *json, const struct report *report, uint32_t place)
+{
+	const struct weft_location_def *def = weft__names_location(&report->rec->names, place);
+
+	weft__json_text(json, "location", weft__label_place(&report->rec->names, place));
+	weft__json_text(json, "file", def ? def->file : NULL);
+	if (def)
+		weft__json_u64(json, "line", def->line);
+	else
+		weft__json_null(json, "line");
+}
+
+static void share(struct weft__json *json, const char *key, const char *why, uint64_t part, uint64_t whole)
+{
+	if (why)
+		weft__json_absent(json, key, why);
+	else
+		weft__json_f64(json, key, (double)part / (double)whole);
+}
+
+static void duration(struct weft__json *json, const char *key, const char *why, uint64_t ns)
+{
+	if (why)
+		weft__json_absent(json, key, why);
+	else
+		weft__json_u64(json, key, ns);
+}
+
+static void workers(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	weft__json_begin(json, "workers", '[');
+	for (i = 0; i < r->n_lanes; i++) {
+		const struct weft__lane *lane = &r->lanes[i];
+		const char *no_busy = report_no_busy(report, lane), *no_parked = report_no_parked(lane);
+		const char *no_cpu = report_no_cpu(lane);
+
+		weft__json_begin(json, NULL, '{');
+		lane_id(json, report, lane->worker, lane->stream);
+		hist_ns(json, "polls", &lane->polls, report_no_polls(report));
+		hist_ns(json, "wake_to_poll", &lane->delays, report_no_delays(report));
+		weft__json_u64(json, "observed_ns", lane->observed_ns);
+		duration(json, "busy_ns", no_busy, lane->busy_ns);
+		share(json, "busy_share", no_busy, lane->busy_ns, lane->observed_ns);
+		duration(json, "parked_ns", no_parked, lane->parked_ns);
+		share(json, "parked_share", no_parked, lane->parked_ns, lane->observed_ns);
+		duration(json, "cpu_ns", no_cpu, lane->cpu_ns);
+		share(json, "cpu_share", no_cpu, lane->cpu_ns, lane->sched_ns);
+		duration(json, "runqueue_wait_ns", no_cpu, lane->runqueue_ns);
+		duration(json, "sched_span_ns", no_cpu, lane->sched_ns);
+		hist_depth(json, "local_queue", &lane->depths, report_no_local_queue(lane));
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void locations(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	const char *no_alive = report_no_alive(report);
+	size_t i;
+
+	weft__json_begin(json, "locations", '[');
+	for (i = 0; i < r->n_places; i++) {
+		const struct weft__place *place = &r->places[i];
+
+		weft__json_begin(json, NULL, '{');
+		place_id(json, report, place->id);
+		hist_ns(json, "polls", &place->polls, report_no_polls(report));
+		hist_ns(json, "wake_to_poll", &place->delays, report_no_delays(report));
+		weft__json_u64(json, "spawned", place->spawned);
+		weft__json_u64(json, "ended", place->ended);
+		duration(json, "alive", no_alive, place->alive);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void wake(struct weft__json *json, const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__wake *w = &poll->wake;
+
+	if (!w->known) {
+		weft__json_absent(json, "wake",
+				  report->result->n_kind[WEFT_KIND_WAKE] ? "no wake seen since the task's last poll"
+									 : "no wake events");
+		return;
+	}
+	weft__json_begin(json, "wake", '{');
+	weft__json_u64(json, "at_ns", report_since_start(report, w->time_ns));
+	duration(json, "delay_ns", w->measured ? NULL : "events are missing between the wake and the poll",
+		 poll->begin_ns - w->time_ns);
+	weft__json_bool(json, "in_poll", w->in_poll);
+	if (w->in_poll) {
+		weft__json_u64(json, "task", w->task);
+		place_id(json, report, w->place);
+	} else {
+		weft__json_absent(json, "task", "outside any poll");
+	}
+	lane_id(json, report, w->worker, w->stream);
+	weft__json_end(json, '}');
+}
+
+static void polls(struct weft__json *json, const struct report *report, const char *key, const char *rank,
+		  const struct weft__poll *list, size_t n)
+{
+	size_t i;
+
+	weft__json_begin(json, key, '[');
+	for (i = 0; i < n; i++) {
+		const struct weft__poll *poll = &list[i];
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_u64(json, rank, poll->rank_ns);
+		weft__json_u64(json, "begin_ns", report_since_start(report, poll->begin_ns));
+		weft__json_u64(json, "begin_mono_ns", poll->begin_ns);
+		weft__json_u64(json, "begin_real_ns", weft__names_real_ns(&report->rec->names, poll->begin_ns));
+		weft__json_u64(json, "task", poll->task);
+		place_id(json, report, poll->place);
+		lane_id(json, report, poll->worker, poll->stream);
+		duration(json, "queue_depth", poll->depth == WEFT_DEPTH_UNKNOWN ? "the runtime does not tell it" : NULL,
+			 poll->depth);
+		weft__json_u64(json, "nested_in", poll->level);
+		if (poll->end_ns)
+			weft__json_u64(json, "wakes_issued", poll->n_wakes);
+		wake(json, report, poll);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void queues(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	if (r->n_queues == 0) {
+		weft__json_absent(json, "global_queues", report_no_global_queue(report));
+		return;
+	}
+	weft__json_begin(json, "global_queues", '[');
+	for (i = 0; i < r->n_queues; i++) {
+		const struct weft_runtime_def *runtime = weft__names_runtime(&report->rec->names, r->queues[i].runtime);
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_text(json, "runtime", runtime ? runtime->name : NULL);
+		weft__json_u64(json, "runtime_id", r->queues[i].runtime);
+		hist_depth(json, "depth", &r->queues[i].depths, "none here");
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void number(struct weft__json *json, const char *key, uint32_t type, union weft__number value)
+{
+	if (type == WEFT_TYPE_F64)
+		weft__json_f64(json, key, value.f);
+	else if (type == WEFT_TYPE_I64)
+		weft__json_i64(json, key, value.i);
+	else
+		weft__json_u64(json, key, value.u);
+}
+
+static void customs(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i, j;
+
+	weft__json_begin(json, "program_events", '[');
+	for (i = 0; i < r->n_customs; i++) {
+		const struct weft__custom *custom = &r->customs[i];
+		const struct weft_kind_def *def = weft__names_kind(&report->rec->names, custom->kind);
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_u64(json, "kind", custom->kind);
+		weft__json_text(json, "name", def ? def->name : NULL);
+		weft__json_u64(json, "count", custom->n);
+		weft__json_begin(json, "fields", '[');
+		for (j = 0; def && j < def->n_fields && j < WEFT_FIELDS_MAX; j++) {
+			const struct weft__field_stat *stat = &custom->fields[j];
+
+			if (stat->n == 0)
+				continue;
+			weft__json_begin(json, NULL, '{');
+			weft__json_text(json, "name", def->fields[j].name);
+			weft__json_text(json, "unit", def->fields[j].unit[0] ? def->fields[j].unit : NULL);
+			weft__json_u64(json, "count", stat->n);
+			number(json, "min", def->fields[j].type, stat->min);
+			weft__json_f64(json, "mean", stat->sum / (double)stat->n);
+			number(json, "max", def->fields[j].type, stat->max);
+			weft__json_end(json, '}');
+		}
+		weft__json_end(json, ']');
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void losses(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	weft__json_u64(json, "lost_events", r->lost_events);
+	weft__json_begin(json, "losses", '[');
+	for (i = 0; i < r->n_lost; i++) {
+		const struct weft__lost *lost = &r->lost[i];
+		const struct weft_thread *thread = weft__names_thread(&report->rec->names, lost->stream);
+		bool counted = lost->reason != WEFT_LOSS_PAUSED && lost->reason != WEFT_LOSS_DISK_FULL;
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_text(json, "reason", weft__label_reason(lost->reason));
+		weft__json_u64(json, "stream", lost->stream);
+		weft__json_text(json, "thread", thread ? thread->name : NULL);
+		duration(json, "events", counted ? NULL : "not counted while recording is paused", lost->count);
+		weft__json_u64(json, "records", lost->records);
+		weft__json_u64(json, "from_ns", report_since_start(report, lost->from_ns));
+		weft__json_u64(json, "to_ns", report_since_start(report, lost->to_ns));
+		weft__json_u64(json, "together_ns", lost->span_ns);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void counters(struct weft__json *json, const struct weft__result *r)
+{
+	weft__json_begin(json, "left_out", '{');
+	weft__json_u64(json, "polls_began_before", r->polls_began_before);
+	weft__json_u64(json, "polls_cut_by_gap", r->polls_cut);
+	weft__json_u64(json, "polls_never_ended", r->polls_never_ended);
+	weft__json_u64(json, "polls_nested_too_deep", r->polls_too_deep);
+	weft__json_u64(json, "delays_cut_by_gap", r->delays_cut);
+	weft__json_u64(json, "task_events_beyond_limit", r->tasks_untracked);
+	weft__json_u64(json, "thread_events_beyond_limit", r->streams_untracked);
+	weft__json_u64(json, "malformed_events", r->malformed);
+	weft__json_end(json, '}');
+	weft__json_u64(json, "wakes", r->n_kind[WEFT_KIND_WAKE]);
+	weft__json_u64(json, "wakes_again", r->wakes_again);
+	weft__json_u64(json, "task_ids_reused_without_end", r->ids_reused);
+	weft__json_u64(json, "polls_running", r->polls_running);
+}
+
+static void files(struct weft__json *json, const struct weft__recording *rec)
+{
+	size_t i;
+
+	weft__json_begin(json, "segments", '[');
+	for (i = 0; i < rec->n_files; i++) {
+		const struct weft__file *file = &rec->files[i];
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_text(json, "path", file->path);
+		weft__json_u64(json, "sequence", file->info.sequence);
+		weft__json_u64(json, "events", file->info.n_events);
+		weft__json_u64(json, "bytes", file->info.n_bytes);
+		weft__json_bool(json, "sealed", file->info.sealed);
+		weft__json_bool(json, "recovered", file->info.recovered);
+		weft__json_text(json, "error", file->status < 0 ? weft_strerror(file->status) : NULL);
+		weft__json_u64(json, "damaged_places", file->damaged_places);
+		weft__json_u64(json, "missing_bytes", file->missing_bytes);
+		weft__json_text(json, "damage", file->damage);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+	weft__json_u64(json, "missing_segments", rec->missing_segments);
+}
+
+static void head(struct weft__json *json, const struct report *report)
+{
+	const struct weft__recording *rec = report->rec;
+	char id[33];
+	size_t i;
+
+	for (i = 0; i < 16; i++)
+		snprintf(id + 2 * i, 3, "%02x", rec->id[i]);
+	weft__json_text(json, "recording", id);
+	weft__json_begin(json, "facts", '{');
+	for (i = 0; i < rec->names.n_facts; i++)
+		weft__json_text(json, rec->names.facts[i].key, rec->names.facts[i].value);
+	weft__json_end(json, '}');
+	files(json, rec);
+	weft__json_u64(json, "start_mono_ns", rec->start_ns);
+	weft__json_u64(json, "start_real_ns", rec->start_real_ns);
+	weft__json_u64(json, "span_ns", rec->last_ns > rec->start_ns ? rec->last_ns - rec->start_ns : 0);
+	weft__json_begin(json, "window", '{');
+	weft__json_u64(json, "from_ns", report->from_ns);
+	weft__json_u64(json, "to_ns", report_since_start(report, report->end_ns));
+	weft__json_end(json, '}');
+	weft__json_u64(json, "events", report->result->n_events);
+}
+
+void report_json(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+
+	weft__json_begin(json, NULL, '{');
+	head(json, report);
+	losses(json, report);
+	hist_ns(json, "polls", &r->polls, report_no_polls(report));
+	hist_ns(json, "wake_to_poll", &r->delays, report_no_delays(report));
+	polls(json, report, "longest_polls", "duration_ns", r->longest, r->n_longest);
+	polls(json, report, "still_running", "age_ns", r->running, r->n_running);
+	polls(json, report, "longest_delays", "delay_ns", r->delayed, r->n_delayed);
+	workers(json, report);
+	locations(json, report);
+	queues(json, report);
+	customs(json, report);
+	counters(json, r);
+	weft__json_end(json, '}');
+}

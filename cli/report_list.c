@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worst polls and delays, in words. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/label.h"
+#include "print.h"
+#include "report.h"
+
+/* task 17 `handle_upload` (server.c:120) */
+static void print_task(const struct weft__names *names, uint64_t task, uint32_t place)
+{
+	char file[WEFT__LABEL_BYTES];
+
+	printf("task %" PRIu64 " ", task);
+	if (place == 0 || place >= WEFT__PLACE_OTHER) {
+		fputs(weft__label_place(names, place), stdout);
+		return;
+	}
+	printf("`%s`", cli_safe(weft__label_place(names, place)));
+	weft__label_file(names, place, file, sizeof(file));
+	if (file[0])
+		printf(" (%s)", cli_safe(cli_base(file)));
+}
+
+static void print_lane(const struct weft__names *names, uint32_t worker, uint32_t stream)
+{
+	char label[WEFT__LABEL_BYTES];
+
+	fputs(cli_safe(weft__label_lane(names, worker, stream, label, sizeof(label))), stdout);
+}
+
+/* "worker demo/1" or "thread io(103)" */
+static void print_lane_as(const struct weft__names *names, uint32_t worker, uint32_t stream)
+{
+	fputs(worker == WEFT_WORKER_NONE ? "thread " : "worker ", stdout);
+	print_lane(names, worker, stream);
+}
+
+/* woken 0.4 ms before by task 3 `accept` (server.c:80) on demo/0 */
+static void print_wake(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__names *names = &report->rec->names;
+	char delay[CLI_FIGURE];
+
+	if (!poll->wake.known) {
+		fputs(report->result->n_kind[WEFT_KIND_WAKE] ? "no wake seen" : "wake not measured", stdout);
+		return;
+	}
+	if (poll->wake.measured)
+		printf("woken %s before by ", cli_ns(poll->begin_ns - poll->wake.time_ns, delay));
+	else
+		printf("woken, delay not measured (events are missing), by ");
+	if (poll->wake.in_poll) {
+		print_task(names, poll->wake.task, poll->wake.place);
+		fputs(" on ", stdout);
+		print_lane(names, poll->wake.worker, poll->wake.stream);
+	} else {
+		print_lane(names, poll->wake.worker, poll->wake.stream);
+		fputs(" outside any poll", stdout);
+	}
+}
+
+static void print_when(const struct report *report, uint64_t ns)
+{
+	char moment[CLI_FIGURE], wall[CLI_FIGURE];
+
+	printf("%s, %s", cli_moment(report_since_start(report, ns), moment),
+	       cli_wall(weft__names_real_ns(&report->rec->names, ns), wall));
+}
+
+static void print_poll(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__names *names = &report->rec->names;
+	char thread[WEFT__LABEL_BYTES];
+
+	print_lane(names, poll->worker, poll->stream);
+	printf("  ");
+	print_task(names, poll->task, poll->place);
+	printf("\n%16sat ", "");
+	print_when(report, poll->begin_ns);
+	if (poll->worker != WEFT_WORKER_NONE)
+		printf(", thread %s", cli_safe(weft__label_thread(names, poll->stream, thread, sizeof(thread))));
+	if (poll->level > 0)
+		printf(", nested in %u", poll->level);
+	printf("\n%16s", "");
+	print_wake(report, poll);
+	if (poll->depth == WEFT_DEPTH_UNKNOWN)
+		printf("; queue not measured");
+	else
+		printf("; %u in its queue", poll->depth);
+	printf("; woke %u\n", poll->n_wakes);
+}
+
+static void print_list(const struct report *report, const struct weft__poll *polls, size_t n)
+{
+	char rank[CLI_FIGURE];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		printf("%3zu  %9s  ", i + 1, cli_ns(polls[i].rank_ns, rank));
+		print_poll(report, &polls[i]);
+	}
+}
+
+static void headline(const struct report *report, enum cli_style style, const char *title, const char *what,
+		     const struct weft__poll *poll)
+{
+	const struct weft__names *names = &report->rec->names;
+	char figure[CLI_FIGURE], moment[CLI_FIGURE];
+
+	printf("%s%s:%s %s%s on ", cli_style(style), title, cli_style(CLI_PLAIN), cli_ns(poll->rank_ns, figure), what);
+	print_lane_as(names, poll->worker, poll->stream);
+	printf(" at %s, ", cli_moment(report_since_start(report, poll->begin_ns), moment));
+	print_task(names, poll->task, poll->place);
+	printf(",\n%*s", (int)strlen(title) + 2, "");
+	print_wake(report, poll);
+	putchar('\n');
+}
+
+void report_headline(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+
+	if (r->n_running > 0 && (r->n_longest == 0 || r->running[0].rank_ns >= r->longest[0].rank_ns))
+		headline(report, CLI_RED, "still running", " so far", &r->running[0]);
+	if (r->n_longest > 0)
+		headline(report, CLI_BOLD, "worst poll", "", &r->longest[0]);
+	else
+		printf("worst poll: not measured: %s\n", report_no_polls(report));
+	if (r->n_delayed > 0)
+		headline(report, CLI_BOLD, "worst delay", " from wake to poll", &r->delayed[0]);
+	else
+		printf("worst delay: not measured: %s\n", report_no_delays(report));
+}
+
+void report_longest(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+
+	if (r->n_longest == 0)
+		return;
+	cli_heading("Longest polls");
+	print_list(report, r->longest, r->n_longest);
+}
+
+void report_running(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	char count[CLI_FIGURE];
+
+	if (r->polls_running == 0)
+		return;
+	cli_heading("Still running at the end: %s, with their age", cli_count(r->polls_running, count));
+	print_list(report, r->running, r->n_running);
+}
+
+void report_delayed(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	char rank[CLI_FIGURE], moment[CLI_FIGURE];
+	size_t i;
+
+	if (r->n_delayed == 0)
+		return;
+	cli_heading("Longest waits from wake to poll");
+	for (i = 0; i < r->n_delayed; i++) {
+		const struct weft__poll *poll = &r->delayed[i];
+
+		printf("%3zu  %9s  ", i + 1, cli_ns(poll->rank_ns, rank));
+		print_lane(&report->rec->names, poll->worker, poll->stream);
+		printf("  ");
+		print_task(&report->rec->names, poll->task, poll->place);
+		printf(" polled at %s,\n%16s", cli_moment(report_since_start(report, poll->begin_ns), moment), "");
+		print_wake(report, poll);
+		putchar('\n');
+	}
+}

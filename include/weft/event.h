@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Emitting events. Every function here may be called from any thread and from signal handlers, takes no lock, allocates
+ * nothing and never waits. When nothing records, each is one load and one predictable branch. When the thread's ring is
+ * full, the event is dropped and counted, and the loss is in the segment.
+ *
+ * The functions are inline; the shared library also has each as a real function of the same name, for other languages
+ * and for C with WEFT_NO_INLINE defined.
+ *
+ * A task id is any 48-bit number that means one task while it lives: a counter, or its address.
+ *
+ * Reading the clock is most of what an event costs. Where one thing ends as the next begins, read it once and use the
+ * _at forms:
+ *
+ *     uint64_t now = weft_now();
+ *     weft_poll_end_at(now);
+ *     weft_poll_begin_at(next, depth, now);
+ */
+#ifndef WEFT_EVENT_H
+#define WEFT_EVENT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kind.h"
+#include "ring.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef WEFT_NO_INLINE
+#define WEFT_EMIT(proto, body) WEFT_API proto;
+#elif defined(WEFT_EMIT_DEFINE) /* the library's own translation unit */
+#define WEFT_EMIT(proto, body)                                                                                         \
+	WEFT_API proto;                                                                                                \
+	proto body
+#else
+#define WEFT_EMIT(proto, body) static inline proto body
+#endif
+
+/* Whether events are being recorded now. */
+WEFT_EMIT(int weft_recording(void), { return weft_gate_on() != 0; })
+
+/* The present tick, for the _at functions; 0 when nothing records. */
+WEFT_EMIT(uint64_t weft_now(void), {
+	uint32_t on = weft_gate_on();
+	return on ? weft_tick(on) : 0;
+})
+
+/* A poll of `task` begins on this thread: the runtime runs the task until weft_poll_end. `depth` is the length of
+ * the worker's own queue, or WEFT_DEPTH_UNKNOWN. Polls may nest. */
+WEFT_EMIT(void weft_poll_begin_at(uint64_t task, uint32_t depth, uint64_t tick), {
+	if (weft_gate_on())
+		weft_emit(WEFT_KIND_POLL_BEGIN,
+			  (task & WEFT_TASK_MASK) | (uint64_t)(depth <= 0xffffu ? depth : 0xfffeu) << 48, tick);
+})
+WEFT_EMIT(void weft_poll_begin(uint64_t task, uint32_t depth), {
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit(WEFT_KIND_POLL_BEGIN,
+			  (task & WEFT_TASK_MASK) | (uint64_t)(depth <= 0xffffu ? depth : 0xfffeu) << 48,
+			  weft_tick(on));
+})
+
+/* The innermost poll of this thread ends. */
+WEFT_EMIT(void weft_poll_end_at(uint64_t tick), {
+	if (weft_gate_on())
+		weft_emit(WEFT_KIND_POLL_END, 0, tick);
+})
+WEFT_EMIT(void weft_poll_end(void), {
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit(WEFT_KIND_POLL_END, 0, weft_tick(on));
+})
+
+/* The worker on this thread is about to wait for something to do, or has stopped waiting. At most every 10 ms the
+ * thread's CPU time and its wait for a CPU are recorded with it (two system calls, about 2 us). */
+WEFT_EMIT(void weft_park_at(uint32_t depth, uint64_t tick), {
+	if (!weft_gate_on())
+		return;
+	weft_emit(WEFT_KIND_PARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
+		weft_hot_sched(tick);
+})
+WEFT_EMIT(void weft_park(uint32_t depth), {
+	uint32_t on = weft_gate_on();
+	uint64_t tick;
+	if (!on)
+		return;
+	tick = weft_tick(on);
+	weft_emit(WEFT_KIND_PARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
+		weft_hot_sched(tick);
+})
+WEFT_EMIT(void weft_unpark_at(uint32_t depth, uint64_t tick), {
+	if (!weft_gate_on())
+		return;
+	weft_emit(WEFT_KIND_UNPARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
+		weft_hot_sched(tick);
+})
+WEFT_EMIT(void weft_unpark(uint32_t depth), {
+	uint32_t on = weft_gate_on();
+	uint64_t tick;
+	if (!on)
+		return;
+	tick = weft_tick(on);
+	weft_emit(WEFT_KIND_UNPARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
+		weft_hot_sched(tick);
+})
+
+/* A task was made, at a place from weft_location (0: not known); a task is finished and its id may be used again. */
+WEFT_EMIT(void weft_task_spawn(uint64_t task, uint32_t location), {
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit(WEFT_KIND_SPAWN, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)location << 48, weft_tick(on));
+})
+WEFT_EMIT(void weft_task_end(uint64_t task), {
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit(WEFT_KIND_TASK_END, task & WEFT_TASK_MASK, weft_tick(on));
+})
+
+/* This thread made `task` ready to run, on `worker` (an id of weft_worker_id, or WEFT_WORKER_NONE). Who woke it is the task
+ * whose poll is open on this thread, if there is one; readers work that out. */
+WEFT_EMIT(void weft_wake_at(uint64_t task, uint32_t worker, uint64_t tick), {
+	if (weft_gate_on())
+		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, tick);
+})
+WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, weft_tick(on));
+})
+
+/* The length of a runtime's global queue now, for runtimes without a queue callback. */
+WEFT_EMIT(void weft_queue_depth(int runtime, uint64_t depth), {
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit(WEFT_KIND_QUEUE, (depth & WEFT_TASK_MASK) | (uint64_t)(uint16_t)runtime << 48, weft_tick(on));
+})
+
+/* An event of the program's own: `kind` from weft_event_define, and its fields in order, one word each (see
+ * weft_f64 for doubles). Fields beyond WEFT_FIELDS_MAX are ignored, and so is a negative `kind`. */
+WEFT_EMIT(void weft_event(int kind, const uint64_t *fields, uint32_t n_fields), {
+	uint32_t on = weft_gate_on();
+	struct weft_ring *ring;
+	uint64_t tick;
+	uint64_t first;
+	uint32_t i;
+	if (!on || kind < WEFT_KIND_USER)
+		return;
+	if (n_fields > WEFT_FIELDS_MAX)
+		n_fields = WEFT_FIELDS_MAX;
+	tick = weft_tick(on);
+	ring = weft_ring_room(1 + (n_fields + 1) / 2, tick);
+	if (WEFT_UNLIKELY(!ring))
+		return;
+	first = weft_ring_take(ring, 1 + (n_fields + 1) / 2);
+	ring->slots[first & ring->mask].w0 = tick << 8 | WEFT_KIND_USER;
+	ring->slots[first & ring->mask].w1 = (uint64_t)kind | (uint64_t)n_fields << 32;
+	for (i = 0; i < n_fields; i += 2) {
+		struct weft_slot *slot = &ring->slots[(first + 1 + i / 2) & ring->mask];
+		slot->w0 = fields[i];
+		slot->w1 = i + 1 < n_fields ? fields[i + 1] : 0;
+	}
+	weft_ring_publish(ring, first);
+})
+
+/* A double as the word of a WEFT_TYPE_F64 field. */
+WEFT_EMIT(uint64_t weft_f64(double value), {
+	uint64_t word;
+	memcpy(&word, &value, sizeof(word));
+	return word;
+})
+
+#ifdef __cplusplus
+}
+#endif
+#endif

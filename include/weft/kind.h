@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of event that weft itself defines, with their fields in the order in which readers see them. The numbers are
+ * part of the segment format (docs/FORMAT.md) and never change; kinds from WEFT_KIND_USER on are the program's own. */
+#ifndef WEFT_KIND_H
+#define WEFT_KIND_H
+
+#include "define.h"
+
+/* X(NAME, number, "name", n_fields, "field", TYPE, "unit", "field", TYPE, "unit") */
+#define WEFT_KIND_MAP(X)                                                                                               \
+	X(THREAD_BEGIN, 1, "thread_begin", 1, "tid", U64, "", "", U64, "")                                             \
+	X(THREAD_END, 2, "thread_end", 0, "", U64, "", "", U64, "")                                                    \
+	X(POLL_BEGIN, 3, "poll_begin", 2, "task", TASK, "", "depth", U64, "1")                                         \
+	X(POLL_END, 4, "poll_end", 0, "", U64, "", "", U64, "")                                                        \
+	X(PARK, 5, "park", 1, "depth", U64, "1", "", U64, "")                                                          \
+	X(UNPARK, 6, "unpark", 1, "depth", U64, "1", "", U64, "")                                                      \
+	X(SPAWN, 7, "spawn", 2, "task", TASK, "", "location", LOCATION, "")                                            \
+	X(TASK_END, 8, "task_end", 1, "task", TASK, "", "", U64, "")                                                   \
+	X(WAKE, 9, "wake", 2, "task", TASK, "", "worker", WORKER, "")                                                  \
+	X(QUEUE, 10, "queue", 2, "depth", U64, "1", "runtime", U64, "")                                                \
+	X(SCHED, 11, "sched", 2, "cpu", U64, "ns", "runqueue", U64, "ns")                                              \
+	X(WORKER, 12, "worker", 1, "worker", WORKER, "", "", U64, "")
+
+enum weft_kind {
+#define X(NAME, number, ...) WEFT_KIND_##NAME = number,
+	WEFT_KIND_MAP(X)
+#undef X
+	WEFT_KIND_BUILTIN_END, /* one past the last above */
+	WEFT_KIND_USER = 64,   /* first of weft_event_define */
+};
+
+#define WEFT_TASK_BITS 48
+#define WEFT_TASK_MASK ((UINT64_C(1) << WEFT_TASK_BITS) - 1)
+#define WEFT_DEPTH_UNKNOWN 0xffffu /* a queue depth that was not measured */
+
+#endif

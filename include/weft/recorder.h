@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder: opens a directory, starts the collector, and turns what threads emit into segments.
+ *
+ *     struct weft_recorder *rec;
+ *     struct weft_error err;
+ *     struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = "/var/tmp/weft"};
+ *     if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0)
+ *             fprintf(stderr, "weft: %s\n", err.msg);
+ *     ...
+ *     weft_recorder_close(rec);
+ *
+ * One recorder can be open in a process at a time. All calls here may come from any thread and take the recorder's one
+ * mutex; none is async-signal-safe unless it says so. Nothing here is needed for emitting (event.h). */
+#ifndef WEFT_RECORDER_H
+#define WEFT_RECORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_recorder;
+
+/* What a child has after fork(). In each case the parent goes on unharmed. */
+enum weft_fork {
+	WEFT_FORK_OFF = 0,     /* the child records nothing: every emit is inert */
+	WEFT_FORK_RESTART = 1, /* the child opens a recorder of its own, same options, its own files */
+};
+
+/* Where the rings live. They must survive kill -9, and a store to them must never block on a disk. */
+enum weft_ring_place {
+	WEFT_RING_AUTO = 0,  /* a file in /dev/shm, with a link to it in `dir`; in `dir` where that fails */
+	WEFT_RING_DIR = 1,   /* a file in `dir`: survives whatever `dir` survives; page writeback may stall an emit */
+	WEFT_RING_MEMORY = 2 /* private memory: nothing to recover after a crash */
+};
+
+/* Zero in any field means the default named beside it. `size` must be sizeof(struct weft_recorder_opts); bytes beyond
+ * those the library knows must be zero. */
+struct weft_recorder_opts {
+	size_t size;
+	const char *dir;            /* where segments go; NULL: memory only (weft_recorder_save writes them out) */
+	const char *name;           /* service name in the segment; NULL: the program's name */
+	uint64_t segment_bytes;     /* rotate at this size; 64 MiB */
+	uint64_t segment_ns;        /* rotate at this age; 60 s */
+	uint64_t keep_bytes;        /* sealed segments in `dir` (or memory) together, oldest deleted first; 1 GiB (64 MiB in memory) */
+	uint64_t keep_ns;           /* delete sealed segments older than this; 0: no limit */
+	uint64_t drain_ns;          /* longest time between two drains; 250 ms, which is also the most */
+	uint64_t flush_ns;          /* longest time an event waits in shared memory before it is in the file; 1 s */
+	uint64_t queue_ns;          /* how often global queue callbacks are asked; 10 ms */
+	uint32_t ring_bytes;        /* event slots of one thread, a power of two; 64 KiB */
+	uint32_t max_threads;       /* threads that may record at the same time; 4096 */
+	uint32_t quantum_ns;        /* time resolution in the segment, a power of two; 8 */
+	uint32_t on_fork;           /* enum weft_fork */
+	uint32_t ring_place;        /* enum weft_ring_place */
+	uint32_t sync;              /* 1: fdatasync after each block and seal; the default only starts writeback */
+	const char *const *labels;  /* "key=value" strings for the segment, NULL-terminated; copied */
+	uint32_t no_recover;        /* 1: leave what a dead process left in `dir` alone */
+	uint32_t level;             /* zstd level 1..19; 1 */
+};
+
+/* Opens a recorder and recovers what earlier processes left in `dir`. Nothing records yet. `opts` NULL takes
+ * all defaults (memory only). On success `*ret` is the caller's, to be given to weft_recorder_close.
+ * Returns 0; -WEFT_E_STATE when one is open already; -WEFT_E_OPTION; -E2BIG for options newer than the library;
+ * -ENOMEM; or a negative errno of the directory. */
+WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
+                                struct weft_error *err);
+
+/* The same, with options from the environment: WEFT_DIR, WEFT_NAME, WEFT_SEGMENT_BYTES, WEFT_SEGMENT_SECONDS,
+ * WEFT_KEEP_BYTES, WEFT_KEEP_SECONDS, WEFT_RING_BYTES, WEFT_MAX_THREADS, WEFT_QUANTUM_NS, WEFT_FORK (off, restart),
+ * WEFT_RING (auto, dir, memory), WEFT_SYNC, WEFT_LEVEL, WEFT_LABELS (k=v,k=v). Sizes take K, M and G. Variables
+ * override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
+ * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */
+WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
+                                    struct weft_error *err);
+
+/* Starts the collector if it does not run, and recording. 0 when it records already. NULL `rec`: 0. */
+WEFT_API int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err);
+
+/* Pauses recording: from here emits cost one branch. What was emitted is kept. Start goes on, in the same segment;
+ * the pause is noted there. NULL `rec`: 0. */
+WEFT_API int weft_recorder_pause(struct weft_recorder *rec);
+
+/* Stops recording, drains all rings, seals the segment and ends the collector. Start may follow. NULL `rec`: 0.
+ * Returns 0, or the error that kept the last segment from being sealed (it stays recoverable). */
+WEFT_API int weft_recorder_stop(struct weft_recorder *rec);
+
+/* Stops, frees everything, removes the ring file. Threads may emit while it runs and after it; they record nothing.
+ * `rec` is dead afterwards. NULL is allowed. Returns what weft_recorder_stop returned. */
+WEFT_API int weft_recorder_close(struct weft_recorder *rec);
+
+/* Drains, writes and seals what there is now, and begins a new segment. Blocks until the collector has done so.
+ * `path`, when not NULL, takes the path of the sealed segment ("" in memory-only mode). */
+WEFT_API int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_bytes);
+
+/* Memory-only mode: writes every sealed segment that is kept, oldest first, as files into `dir`.
+ * Returns how many, or a negative error. -WEFT_E_STATE when the recorder has a directory. */
+WEFT_API int weft_recorder_save(struct weft_recorder *rec, const char *dir, struct weft_error *err);
+
+enum weft_recorder_state {
+	WEFT_STATE_CLOSED = 0,
+	WEFT_STATE_IDLE = 1,      /* open, not recording */
+	WEFT_STATE_RECORDING = 2, /* recording */
+	WEFT_STATE_PAUSED = 3,    /* by weft_recorder_pause */
+	WEFT_STATE_DISK_FULL = 4, /* paused by itself; goes on when there is room */
+};
+
+/* Counters since open. `size` is set by the caller; the rest is filled up to it. */
+struct weft_recorder_stats {
+	size_t size;
+	uint32_t state;          /* enum weft_recorder_state */
+	uint32_t threads;        /* threads with a ring now */
+	uint64_t events;         /* events written to segments */
+	uint64_t lost;           /* events dropped, each of them also in a loss record */
+	uint64_t bytes;          /* bytes written to segments */
+	uint64_t segments;       /* sealed */
+	uint64_t drains;
+	uint64_t pauses;         /* times the disk was full */
+	uint64_t collector_ns;   /* CPU time of the collector thread */
+	uint64_t rings;          /* rings ever made: the most threads at one time */
+	uint64_t ring_bytes;     /* memory of one ring, header included */
+	uint64_t recovered;      /* segments recovered at open */
+};
+
+/* Fills `stats`. NULL `rec`: all zero, state closed. Returns 0 or -EINVAL. */
+WEFT_API int weft_recorder_stats(struct weft_recorder *rec, struct weft_recorder_stats *stats);
+
+/* Turns what dead processes left in `dir` (rings and unsealed segments) into readable segments. Files of living
+ * processes are left alone. `fn`, when not NULL, hears about each one. Returns the number recovered, or a negative
+ * error. Any thread, any process. */
+struct weft_recovered {
+	const char *path;        /* the segment that was written, or what could not be recovered */
+	int status;              /* 0, or the negative error for this one */
+	uint64_t events;         /* events in it */
+	uint64_t from_rings;     /* of these, taken from rings and shared memory */
+	uint64_t cut_bytes;      /* bytes of a torn last block that were dropped (their events came from the rings) */
+	const char *note;        /* one line for a person */
+};
+typedef void weft_recovered_fn(const struct weft_recovered *one, void *data);
+WEFT_API int weft_recover(const char *dir, weft_recovered_fn *fn, void *data, struct weft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

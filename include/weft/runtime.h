@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runtimes and their workers. A process may have many runtimes, each with a name and its own workers. A worker is known
+ * by a process-wide id; the thread that is the worker is found once per thread and remembered, and so is the answer
+ * "not a worker". Any thread may call these; none is async-signal-safe unless it says so. They work, and are
+ * remembered, whether or not a recorder is open. */
+#ifndef WEFT_RUNTIME_H
+#define WEFT_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_WORKER_NONE 0xffffu /* no worker, or not known which */
+
+/* Answers which worker (0-based index in its runtime) the calling thread is, or -1 for none. Asked at most once
+ * per thread and runtime, on that thread, at its first event; must be async-signal-safe if the program emits from signal
+ * handlers. */
+typedef int weft_worker_fn(void *data);
+
+/* Answers how many tasks wait in the runtime's global queue. Asked by the collector thread every 10 ms while recording; must not
+ * block. */
+typedef uint64_t weft_queue_fn(void *data);
+
+struct weft_runtime_opts {
+	size_t size;
+	const char *name;          /* NULL: "runtime-N" */
+	weft_worker_fn *worker;    /* NULL: threads say who they are with weft_worker_enter */
+	weft_queue_fn *queue;      /* NULL: the global queue is not measured */
+	void *data;                /* for both */
+};
+
+/* Adds a runtime. Returns its id (>= 0), for the calls below, or -WEFT_E_LIMIT, -ENOMEM, -E2BIG. */
+WEFT_API int weft_runtime_add(const struct weft_runtime_opts *opts);
+
+/* Forgets the callbacks of a runtime; its id and name stay. Returns after a callback that runs has returned.
+ * 0, or -EINVAL. */
+WEFT_API int weft_runtime_del(int runtime);
+
+/* Makes the calling thread worker `index` of `runtime`. Returns the worker's process-wide id (0..65534), or a
+ * negative error. Calling it again with the same arguments is free. */
+WEFT_API int weft_worker_enter(int runtime, uint32_t index);
+
+/* The calling thread is no worker any more. */
+WEFT_API void weft_worker_leave(void);
+
+/* The id of worker `index` of `runtime`, for weft_wake. Registers it when it is new. Negative on error. */
+WEFT_API int weft_worker_id(int runtime, uint32_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

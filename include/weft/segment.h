@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading segments. A reader gives the definitions of a segment (threads, workers, locations, ...) and its events, per thread or
+ * merged in time order. Any bytes may be given to it: it answers with an error or with the part that can be read, and
+ * weft_segment_damage says what is missing.
+ *
+ * A segment object is used by one thread at a time. Nothing here is async-signal-safe. Pointers that calls return live
+ * until weft_segment_close. */
+#ifndef WEFT_SEGMENT_H
+#define WEFT_SEGMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "kind.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_segment;
+
+/* Opens the segment at `path` and reads its definitions. On success `*ret` is the caller's. Returns 0;
+ * -WEFT_E_FORMAT, -WEFT_E_VERSION; -ENOMEM; or a negative errno. A damaged segment opens. */
+WEFT_API int weft_segment_open(struct weft_segment **ret, const char *path, struct weft_error *err);
+
+/* The same over memory that the caller keeps alive and unchanged. */
+WEFT_API int weft_segment_open_memory(struct weft_segment **ret, const void *bytes, size_t n_bytes,
+                                      struct weft_error *err);
+
+/* NULL is allowed. */
+WEFT_API void weft_segment_close(struct weft_segment *seg);
+
+struct weft_segment_info {
+	uint32_t version;        /* of the format */
+	uint32_t sealed;         /* 1: has its footer index */
+	uint32_t recovered;      /* 1: made by weft recover from a dead process */
+	uint32_t quantum_ns;     /* time resolution of its events; 0 when it has none */
+	uint8_t recording[16];   /* the same in all segments of one recording */
+	uint64_t sequence;       /* number of the segment in the recording, from 0 */
+	uint64_t start_mono_ns;  /* when it was begun, CLOCK_MONOTONIC and CLOCK_REALTIME */
+	uint64_t start_real_ns;
+	uint64_t first_ns;       /* first and last event, CLOCK_MONOTONIC; 0 and 0 when it has none */
+	uint64_t last_ns;
+	uint64_t n_events;       /* counted from block headers */
+	uint64_t n_bytes;        /* of the file */
+	uint64_t n_event_bytes;  /* of these, event blocks with their headers */
+	uint32_t n_blocks;
+	uint32_t n_unknown_blocks; /* of types this reader does not know: skipped */
+};
+/* Facts about the whole segment. Never NULL. */
+WEFT_API const struct weft_segment_info *weft_segment_info(const struct weft_segment *seg);
+
+/* What could not be read. Returns the number of damaged places. `missing_bytes` is the sum of the bytes that were passed over;
+ * `text` is one line for a person ("" when all is well). Complete only once all events were read, because event
+ * blocks are decoded on the way. */
+struct weft_damage {
+	uint32_t places;
+	uint64_t missing_bytes;
+	uint64_t first_offset; /* of the first damaged place */
+	const char *text;
+};
+WEFT_API struct weft_damage weft_segment_damage(const struct weft_segment *seg);
+
+/* Definitions. Each weft_segment_NOUNS gives the array and its length; each weft_segment_NOUN looks one up by id and answers NULL
+ * when the segment does not define it. Strings are never NULL and end in a zero byte. */
+struct weft_thread {
+	uint32_t id;          /* of the stream of events, unique in the recording */
+	uint32_t tid;         /* of the OS */
+	uint32_t worker;      /* last worker id it had, or WEFT_WORKER_NONE */
+	const char *name;
+	uint64_t first_ns;    /* its first event in the recording; 0: not known */
+};
+struct weft_worker {
+	uint32_t id;
+	uint32_t runtime;
+	uint32_t index;
+};
+struct weft_runtime_def {
+	uint32_t id;
+	const char *name;
+};
+struct weft_location_def {
+	uint32_t id;
+	uint32_t line;
+	const char *name;
+	const char *file;
+};
+struct weft_kind_def {
+	uint32_t id;
+	uint32_t n_fields;
+	const char *name;
+	struct weft_field fields[WEFT_FIELDS_MAX];
+};
+struct weft_string_def {
+	uint32_t id;
+	const char *text;
+};
+struct weft_clock {
+	uint64_t tick;
+	uint64_t mono_ns;
+	uint64_t real_ns;
+};
+enum weft_loss_reason {
+	WEFT_LOSS_RING_FULL = 1,   /* the thread's ring was full */
+	WEFT_LOSS_NO_RING = 2,     /* more threads than max_threads, or no memory for a ring */
+	WEFT_LOSS_BAD_EVENT = 3,   /* an event that made no sense (a user event that was never defined) */
+	WEFT_LOSS_PAUSED = 4,      /* weft_recorder_pause: not counted while it lasts, count is 0 */
+	WEFT_LOSS_DISK_FULL = 5,   /* paused because the disk was full: not counted while it lasts */
+};
+struct weft_loss {
+	uint32_t reason;      /* enum weft_loss_reason */
+	uint32_t thread;      /* stream id, or 0 when it belongs to no known thread */
+	uint64_t count;
+	uint64_t from_ns;
+	uint64_t to_ns;
+};
+struct weft_fact {
+	const char *key;      /* "host.name", "process.pid", "degraded.clock", ... */
+	const char *value;
+};
+
+WEFT_API const struct weft_thread *weft_segment_threads(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_worker *weft_segment_workers(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_runtime_def *weft_segment_runtimes(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_location_def *weft_segment_locations(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_kind_def *weft_segment_kinds(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_string_def *weft_segment_strings(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_clock *weft_segment_clocks(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_loss *weft_segment_losses(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_fact *weft_segment_facts(const struct weft_segment *seg, size_t *n);
+
+WEFT_API const struct weft_thread *weft_segment_thread(const struct weft_segment *seg, uint32_t id);
+WEFT_API const struct weft_worker *weft_segment_worker(const struct weft_segment *seg, uint32_t id);
+WEFT_API const struct weft_runtime_def *weft_segment_runtime(const struct weft_segment *seg, uint32_t id);
+WEFT_API const struct weft_location_def *weft_segment_location(const struct weft_segment *seg, uint32_t id);
+WEFT_API const struct weft_kind_def *weft_segment_kind(const struct weft_segment *seg, uint32_t id);
+WEFT_API const char *weft_segment_string(const struct weft_segment *seg, uint32_t id);
+WEFT_API const char *weft_segment_fact(const struct weft_segment *seg, const char *key);
+
+/* One event. `fields` are those of its kind, in order; for kinds that the segment does not describe they are there all
+ * the same. */
+struct weft_event_view {
+	uint64_t time_ns;   /* CLOCK_MONOTONIC, a multiple of the quantum */
+	uint32_t thread;    /* stream id */
+	uint16_t kind;
+	uint16_t n_fields;
+	uint64_t fields[WEFT_FIELDS_MAX];
+};
+
+struct weft_cursor;
+
+enum weft_order {
+	WEFT_ORDER_TIME = 0,   /* all threads merged; events of equal time in order of stream id */
+	WEFT_ORDER_STORED = 1, /* block by block, thread by thread: the fastest; in time order within a thread */
+};
+
+/* Begins reading events with from_ns <= time < to_ns (0 and UINT64_MAX: all), seeking by the index. The cursor is the
+ * caller's; close it before the segment. */
+WEFT_API int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum weft_order order,
+                              uint64_t from_ns, uint64_t to_ns, struct weft_error *err);
+
+/* The next event in `*ev`. Returns 1, or 0 at the end, or -ENOMEM. Damaged blocks are passed over and counted. */
+WEFT_API int weft_cursor_next(struct weft_cursor *cursor, struct weft_event_view *ev);
+
+/* NULL is allowed. */
+WEFT_API void weft_cursor_close(struct weft_cursor *cursor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of weft's public API. */
+#ifndef WEFT_WEFT_H
+#define WEFT_WEFT_H
+
+#include "define.h"
+#include "error.h"
+#include "event.h"
+#include "hooks.h"
+#include "kind.h"
+#include "recorder.h"
+#include "runtime.h"
+#include "segment.h"
+#include "version.h"
+
+#endif

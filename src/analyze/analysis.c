@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/analysis.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, name, n_fields, ...) [number] = n_fields,
+	WEFT_KIND_MAP(X)
+#undef X
+};
+
+int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
+{
+	struct weft__analysis *a = weft__calloc(1, sizeof(*a));
+	int rc = -ENOMEM;
+
+	if (!a)
+		return rc;
+	a->opts = *opts;
+	if (!a->opts.to_ns)
+		a->opts.to_ns = UINT64_MAX;
+	if (!a->opts.top)
+		a->opts.top = 10;
+	if (!a->opts.max_tasks)
+		a->opts.max_tasks = 1 << 20;
+	if (!a->opts.max_streams)
+		a->opts.max_streams = 1 << 20;
+	if (!a->opts.max_rows)
+		a->opts.max_rows = 4096;
+	a->free_stream = a->free_task = WEFT__MAP_NONE;
+	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
+	if (rc == 0)
+		rc = weft__top_init(&a->longest, a->opts.top);
+	if (rc == 0)
+		rc = weft__top_init(&a->running, a->opts.top);
+	if (rc == 0)
+		rc = weft__top_init(&a->delayed, a->opts.top);
+	if (rc < 0) {
+		weft__analysis_close(a);
+		return rc;
+	}
+	*ret = a;
+	return 0;
+}
+
+static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	switch (ev->kind) {
+	case WEFT_KIND_THREAD_END:
+		return weft__stream_end(a, s, ev->time_ns, true);
+	case WEFT_KIND_POLL_BEGIN:
+		return weft__poll_begin(a, s, ev);
+	case WEFT_KIND_POLL_END:
+		return weft__poll_end(a, s, ev->time_ns);
+	case WEFT_KIND_PARK:
+	case WEFT_KIND_UNPARK:
+		return weft__stream_park(a, s, ev);
+	case WEFT_KIND_SPAWN:
+		return weft__task_spawn(a, ev);
+	case WEFT_KIND_TASK_END:
+		return weft__task_end(a, ev);
+	case WEFT_KIND_WAKE:
+		return weft__task_wake(a, s, ev);
+	case WEFT_KIND_QUEUE:
+		return weft__queue_add(a, ev);
+	case WEFT_KIND_SCHED:
+		return weft__stream_sched(a, s, ev);
+	case WEFT_KIND_WORKER:
+		return weft__stream_worker(a, s, (uint32_t)ev->fields[0], ev->time_ns);
+	case WEFT_KIND_THREAD_BEGIN:
+		return 0;
+	default:
+		return weft__custom_add(a, ev);
+	}
+}
+
+int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	struct weft__result *r = &a->result;
+	struct weft__stream *s;
+	int rc;
+
+	if (ev->time_ns >= a->opts.to_ns)
+		return 0;
+	if (ev->kind < WEFT_KIND_BUILTIN_END && ev->n_fields < fields_of[ev->kind]) {
+		r->malformed++;
+		return 0;
+	}
+	if (ev->time_ns > a->now_ns)
+		a->now_ns = ev->time_ns;
+	if (ev->time_ns >= a->opts.from_ns) {
+		if (r->n_events++ == 0)
+			r->first_ns = ev->time_ns;
+		if (ev->time_ns > r->last_ns)
+			r->last_ns = ev->time_ns;
+		if (ev->kind < WEFT_KIND_BUILTIN_END)
+			r->n_kind[ev->kind]++;
+	}
+	rc = weft__stream_get(a, ev->thread, ev->time_ns, &s);
+	if (rc < 0 || !s)
+		return rc;
+	rc = weft__stream_advance(a, s, ev);
+	return rc < 0 ? rc : dispatch(a, s, ev);
+}
+
+int weft__analysis_finish(struct weft__analysis *a, uint64_t end_ns, const struct weft__result **ret)
+{
+	int rc = weft__finish(a, end_ns ? end_ns : a->now_ns);
+
+	if (rc == 0)
+		*ret = &a->result;
+	return rc;
+}
+
+void weft__analysis_close(struct weft__analysis *a)
+{
+	struct weft__result *r;
+	size_t i;
+
+	if (!a)
+		return;
+	r = &a->result;
+	for (i = 0; i < a->n_streams; i++)
+		weft__free(a->streams[i].open);
+	for (i = 0; i < r->n_lanes; i++) {
+		weft__hist_fini(&r->lanes[i].polls);
+		weft__hist_fini(&r->lanes[i].delays);
+		weft__hist_fini(&r->lanes[i].depths);
+	}
+	for (i = 0; i < r->n_places; i++) {
+		weft__hist_fini(&r->places[i].polls);
+		weft__hist_fini(&r->places[i].delays);
+	}
+	for (i = 0; i < r->n_queues; i++)
+		weft__hist_fini(&r->queues[i].depths);
+	weft__hist_fini(&r->polls);
+	weft__hist_fini(&r->delays);
+	weft__free(r->lanes);
+	weft__free(r->places);
+	weft__free(r->queues);
+	weft__free(r->customs);
+	weft__free(r->lost);
+	weft__free(a->streams);
+	weft__free(a->tasks);
+	weft__map_fini(&a->stream_by_id);
+	weft__map_fini(&a->task_by_id);
+	weft__map_fini(&a->lane_by_key);
+	weft__map_fini(&a->place_by_id);
+	weft__map_fini(&a->queue_by_runtime);
+	weft__map_fini(&a->custom_by_kind);
+	weft__top_fini(&a->longest);
+	weft__top_fini(&a->running);
+	weft__top_fini(&a->delayed);
+	weft__gaps_fini(&a->gaps);
+	weft__free(a);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The analysis of one recording: events in, in order of time, figures out. It does not know files (recording.h does), so it can
+ * be fed anything. Memory is bounded: what a limit cuts off is counted, and the counters are part of the result.
+ *
+ * Three rules hold for every figure. A time that spans a gap (gap.h) is left out. A poll belongs to the window when it ends in it
+ * or is still open at its end, a wake-to-poll delay when the poll begins in it, and shares are cut at its
+ * borders. And what was not recorded has no value at all, rather than zero. Context: CALLER. */
+#ifndef WEFT_ANALYZE_ANALYSIS_H
+#define WEFT_ANALYZE_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/hist.h"
+#include "analyze/names.h"
+#include "weft/segment.h"
+
+/* Places of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
+#define WEFT__PLACE_UNSEEN 0xffffffffu    /* spawned before the recording, or its spawn was lost */
+#define WEFT__PLACE_UNTRACKED 0xfffffffeu /* more tasks at a time than max_tasks */
+#define WEFT__PLACE_OTHER 0xfffffffdu     /* more places than max_rows */
+
+#define WEFT__LANE_OTHER 0xffffffffu /* as worker of a lane: more lanes than max_rows */
+
+struct weft__analysis_opts {
+	const struct weft__names *names; /* settled; must outlive the analysis */
+	uint64_t
+		start_ns; /* from here on nothing is missing but gaps: threads that existed before are observed from here */
+	uint64_t from_ns;     /* the window; everything before it is read for what it says about the window */
+	uint64_t to_ns;       /* not included; 0: no end */
+	const char *worker;   /* shell pattern of the lanes whose polls count; NULL: all */
+	const char *location; /* shell pattern of the locations whose polls count; NULL: all */
+	size_t top;           /* length of the lists of worst things; 10 */
+	size_t max_tasks;     /* that live at one time; 1 Mi */
+	size_t max_streams;   /* threads that live at one time; 1 Mi */
+	size_t max_rows;      /* lanes, and places; 4096 of each */
+};
+
+struct weft__wake {
+	bool known;      /* there was a wake */
+	bool measured;   /* ... and no gap between it and the poll */
+	bool in_poll;    /* the waker was in a poll: `task` and `place` are that one's */
+	uint32_t stream; /* of the waker */
+	uint32_t worker; /* of the waker, or WEFT_WORKER_NONE */
+	uint32_t place;
+	uint64_t task;
+	uint64_t time_ns;
+};
+
+struct weft__poll {
+	uint64_t rank_ns; /* what a list is ordered by: duration, age or delay */
+	uint64_t task;
+	uint64_t begin_ns;
+	uint64_t end_ns; /* 0: was still running */
+	uint32_t stream;
+	uint32_t worker;  /* WEFT_WORKER_NONE: the thread was none */
+	uint32_t place;   /* location id or WEFT__PLACE_... */
+	uint32_t depth;   /* of the local queue at its begin, or WEFT_DEPTH_UNKNOWN */
+	uint32_t level;   /* 0: outermost; more: nested in that many others */
+	uint32_t n_wakes; /* issued by this poll itself */
+	struct weft__wake wake;
+};
+
+/* A worker, or a thread that is none but polls or parks. */
+struct weft__lane {
+	uint32_t worker; /* id, WEFT_WORKER_NONE, or WEFT__LANE_OTHER */
+	uint32_t stream; /* the last that it ran on */
+	bool match;
+	uint64_t rank;            /* the order of rows */
+	struct weft__hist polls;  /* durations */
+	struct weft__hist delays; /* wake to poll */
+	struct weft__hist depths; /* of its queue */
+	uint64_t observed_ns;     /* gaps are not */
+	uint64_t busy_ns;         /* in outermost polls */
+	uint64_t parked_ns;
+	uint64_t n_poll_events, n_park_events;
+	uint64_t sched_ns; /* time between the readings that the next two come from; 0: not measured */
+	uint64_t cpu_ns;
+	uint64_t runqueue_ns;
+};
+
+/* Where tasks are spawned. */
+struct weft__place {
+	uint32_t id;
+	bool match;
+	struct weft__hist polls;
+	struct weft__hist delays;
+	uint64_t spawned, ended, alive;
+};
+
+struct weft__queue {
+	uint32_t runtime;
+	struct weft__hist depths;
+};
+
+union weft__number {
+	uint64_t u;
+	int64_t i;
+	double f;
+};
+
+struct weft__field_stat {
+	uint64_t n; /* values that are numbers: NaN is not */
+	double sum;
+	union weft__number min, max;
+};
+
+/* A kind of the program's own, or one that this version does not know. */
+struct weft__custom {
+	uint32_t kind;
+	uint64_t n;
+	struct weft__field_stat fields[WEFT_FIELDS_MAX];
+};
+
+struct weft__lost {
+	uint32_t reason;
+	uint32_t stream;
+	uint64_t records;
+	uint64_t count;
+	uint64_t span_ns; /* of the records together */
+	uint64_t from_ns, to_ns;
+};
+
+struct weft__result {
+	uint64_t first_ns, last_ns; /* events of the window; 0 and 0 when there are none */
+	uint64_t n_events;
+	uint64_t n_kind[WEFT_KIND_BUILTIN_END];
+
+	struct weft__hist polls, delays;
+	struct weft__lane *lanes; /* by runtime and index, threads behind them */
+	size_t n_lanes;
+	struct weft__place *places; /* the one with most poll time first */
+	size_t n_places;
+	struct weft__queue *queues;
+	size_t n_queues;
+	struct weft__custom *customs;
+	size_t n_customs;
+	struct weft__lost *lost; /* by reason and thread */
+	size_t n_lost;
+	uint64_t lost_events;
+
+	struct weft__poll *longest, *running, *delayed; /* worst first, at most `top` each */
+	size_t n_longest, n_running, n_delayed;
+	uint64_t polls_running; /* open at the end, all of them */
+
+	uint64_t polls_began_before; /* ends without a begin */
+	uint64_t polls_cut;          /* not measured: a gap lies in them */
+	uint64_t polls_never_ended;  /* their thread ended first */
+	uint64_t polls_too_deep;     /* nested beyond 1024 */
+	uint64_t delays_cut;         /* not measured: a gap lies between wake and poll */
+	uint64_t wakes_again;        /* of a task that was awake already */
+	uint64_t ids_reused;         /* spawned again without an end: the earlier task counts as ended */
+	uint64_t tasks_untracked;    /* events of tasks beyond max_tasks */
+	uint64_t streams_untracked;  /* events of threads beyond max_streams */
+	uint64_t malformed;          /* events with fewer fields than their kind has: left out */
+};
+
+struct weft__analysis;
+
+/* Returns 0 or -ENOMEM. `*ret` is the caller's. */
+int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts);
+
+/* The next event. Events of the past do no harm beyond figures that are off. Returns 0 or -ENOMEM. */
+int weft__analysis_push(struct weft__analysis *analysis, const struct weft_event_view *ev);
+
+/* No more events; the recording (or the window) ends at `end_ns`, or with the last event when that is 0. Once. Returns 0 or
+ * -ENOMEM. The result lives as long as the analysis. */
+int weft__analysis_finish(struct weft__analysis *analysis, uint64_t end_ns, const struct weft__result **ret);
+
+/* NULL is allowed. */
+void weft__analysis_close(struct weft__analysis *analysis);
+
+#endif

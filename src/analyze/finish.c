@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of an analysis: open books are closed, rows are put in order. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static int lost_order(const void *left, const void *right)
+{
+	const struct weft__lost *a = left, *b = right;
+
+	if (a->reason != b->reason)
+		return a->reason < b->reason ? -1 : 1;
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+}
+
+/* Sums the loss records that touch the window by reason and thread. */
+static int add_up_losses(struct weft__analysis *a)
+{
+	const struct weft__names *names = a->opts.names;
+	struct weft__result *r = &a->result;
+	struct weft__lost *lost;
+	size_t i, n = 0, rows = 0;
+
+	if (names->n_losses == 0)
+		return 0;
+	lost = weft__calloc(names->n_losses, sizeof(*lost));
+	if (!lost)
+		return -ENOMEM;
+	for (i = 0; i < names->n_losses; i++) {
+		const struct weft_loss *loss = &names->losses[i];
+		uint64_t to_ns = loss->to_ns < loss->from_ns ? loss->from_ns : loss->to_ns;
+
+		if (to_ns < a->opts.from_ns || loss->from_ns >= a->opts.to_ns)
+			continue;
+		lost[n++] = (struct weft__lost){.reason = loss->reason,
+						.stream = loss->thread,
+						.records = 1,
+						.count = loss->count,
+						.span_ns = to_ns - loss->from_ns,
+						.from_ns = loss->from_ns,
+						.to_ns = to_ns};
+		r->lost_events += loss->count;
+	}
+	if (n)
+		qsort(lost, n, sizeof(*lost), lost_order);
+	for (i = 0; i < n; i++) {
+		struct weft__lost *row = rows ? &lost[rows - 1] : NULL;
+
+		if (!row || row->reason != lost[i].reason || row->stream != lost[i].stream) {
+			lost[rows++] = lost[i];
+			continue;
+		}
+		row->records++;
+		row->count += lost[i].count;
+		row->span_ns += lost[i].span_ns;
+		row->to_ns = lost[i].to_ns > row->to_ns ? lost[i].to_ns : row->to_ns;
+	}
+	r->lost = lost;
+	r->n_lost = rows;
+	return 0;
+}
+
+static int count_alive(struct weft__analysis *a)
+{
+	struct weft__place *place;
+	size_t i;
+
+	for (i = 0; i < a->n_tasks; i++) {
+		if (!a->tasks[i].live || !a->tasks[i].seen)
+			continue;
+		if (weft__place_get(a, a->tasks[i].place, &place) < 0)
+			return -ENOMEM;
+		place->alive++;
+	}
+	return 0;
+}
+
+/* Workers by runtime and index, then those that nothing defines, threads, and what is left. */
+static uint64_t lane_rank(const struct weft__names *names, const struct weft__lane *lane)
+{
+	const struct weft_worker *worker = weft__names_worker(names, lane->worker);
+
+	if (lane->worker == WEFT__LANE_OTHER)
+		return UINT64_MAX;
+	if (lane->worker == WEFT_WORKER_NONE)
+		return UINT64_C(2) << 60 | lane->stream;
+	return worker ? (uint64_t)(worker->runtime & 0xffffff) << 32 | worker->index : UINT64_C(1) << 60 | lane->worker;
+}
+
+static int lane_order(const void *left, const void *right)
+{
+	const struct weft__lane *a = left, *b = right;
+
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static int place_order(const void *left, const void *right)
+{
+	const struct weft__place *a = left, *b = right;
+
+	if (a->polls.sum != b->polls.sum)
+		return a->polls.sum > b->polls.sum ? -1 : 1;
+	if (a->spawned != b->spawned)
+		return a->spawned > b->spawned ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int queue_order(const void *left, const void *right)
+{
+	const struct weft__queue *a = left, *b = right;
+
+	return a->runtime < b->runtime ? -1 : a->runtime > b->runtime;
+}
+
+static int custom_order(const void *left, const void *right)
+{
+	const struct weft__custom *a = left, *b = right;
+
+	return a->kind < b->kind ? -1 : a->kind > b->kind;
+}
+
+static bool is_empty(const struct weft__place *place)
+{
+	return place->polls.n + place->delays.n + place->spawned + place->ended + place->alive == 0;
+}
+
+/* Rows that the user did not ask for, and rows of which nothing falls into the window, go to the end, out of sight. */
+static void hide_rows(struct weft__result *r)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < r->n_lanes; i++)
+		if (!r->lanes[i].match) {
+			weft__hist_fini(&r->lanes[i].polls);
+			weft__hist_fini(&r->lanes[i].delays);
+			weft__hist_fini(&r->lanes[i].depths);
+		} else {
+			r->lanes[kept++] = r->lanes[i];
+		}
+	r->n_lanes = kept;
+	for (i = 0, kept = 0; i < r->n_places; i++)
+		if (!r->places[i].match || is_empty(&r->places[i])) {
+			weft__hist_fini(&r->places[i].polls);
+			weft__hist_fini(&r->places[i].delays);
+		} else {
+			r->places[kept++] = r->places[i];
+		}
+	r->n_places = kept;
+}
+
+static void order_rows(struct weft__analysis *a)
+{
+	struct weft__result *r = &a->result;
+	size_t i;
+
+	hide_rows(r);
+	for (i = 0; i < r->n_lanes; i++)
+		r->lanes[i].rank = lane_rank(a->opts.names, &r->lanes[i]);
+	if (r->n_lanes)
+		qsort(r->lanes, r->n_lanes, sizeof(*r->lanes), lane_order);
+	if (r->n_places)
+		qsort(r->places, r->n_places, sizeof(*r->places), place_order);
+	if (r->n_queues)
+		qsort(r->queues, r->n_queues, sizeof(*r->queues), queue_order);
+	if (r->n_customs)
+		qsort(r->customs, r->n_customs, sizeof(*r->customs), custom_order);
+	weft__top_sort(&a->longest);
+	weft__top_sort(&a->running);
+	weft__top_sort(&a->delayed);
+	r->longest = a->longest.polls;
+	r->n_longest = a->longest.n;
+	r->running = a->running.polls;
+	r->n_running = a->running.n;
+	r->delayed = a->delayed.polls;
+	r->n_delayed = a->delayed.n;
+}
+
+int weft__finish(struct weft__analysis *a, uint64_t end_ns)
+{
+	size_t i;
+	int rc;
+
+	for (i = 0; i < a->n_streams; i++) {
+		struct weft__stream *s = &a->streams[i];
+
+		if (weft__map_get(&a->stream_by_id, s->id) != i)
+			continue;
+		rc = weft__stream_end(a, s, end_ns, false);
+		if (rc < 0)
+			return rc;
+	}
+	rc = count_alive(a);
+	if (rc == 0)
+		rc = add_up_losses(a);
+	if (rc == 0)
+		order_rows(a);
+	return rc;
+}

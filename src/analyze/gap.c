@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/gap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* A stream's gaps in order of time: those are the order of cursors. */
+static int gap_order(const void *left, const void *right)
+{
+	const struct weft__gap *a = left, *b = right;
+
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	if (a->from_ns != b->from_ns)
+		return a->from_ns < b->from_ns ? -1 : 1;
+	return a->to_ns < b->to_ns ? -1 : a->to_ns > b->to_ns;
+}
+
+/* Events that made no sense were never going to say anything about polls. */
+static bool makes_gap(const struct weft_loss *loss)
+{
+	return loss->reason != WEFT_LOSS_BAD_EVENT;
+}
+
+/* A thread without a ring has no stream, so its loss is nobody's gap; a pause is everybody's. */
+static bool has_stream(const struct weft_loss *loss)
+{
+	return loss->thread != 0 || loss->reason == WEFT_LOSS_PAUSED || loss->reason == WEFT_LOSS_DISK_FULL;
+}
+
+int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, size_t n)
+{
+	size_t i;
+
+	memset(gaps, 0, sizeof(*gaps));
+	if (n == 0)
+		return 0;
+	gaps->by_stream = weft__calloc(n, sizeof(*gaps->by_stream));
+	gaps->merged = weft__calloc(n, sizeof(*gaps->merged));
+	if (!gaps->by_stream || !gaps->merged) {
+		weft__gaps_fini(gaps);
+		return -ENOMEM;
+	}
+	for (i = 0; i < n; i++) {
+		struct weft__gap gap = {losses[i].from_ns, losses[i].to_ns, losses[i].thread};
+		struct weft__gap *last = gaps->n_merged ? &gaps->merged[gaps->n_merged - 1] : NULL;
+
+		if (!makes_gap(&losses[i]))
+			continue;
+		if (gap.to_ns < gap.from_ns)
+			gap.to_ns = gap.from_ns;
+		if (has_stream(&losses[i]))
+			gaps->by_stream[gaps->n_by_stream++] = gap;
+		if (last && gap.from_ns <= last->to_ns)
+			last->to_ns = gap.to_ns > last->to_ns ? gap.to_ns : last->to_ns;
+		else
+			gaps->merged[gaps->n_merged++] = gap;
+	}
+	qsort(gaps->by_stream, gaps->n_by_stream, sizeof(*gaps->by_stream), gap_order);
+	return 0;
+}
+
+void weft__gaps_fini(struct weft__gaps *gaps)
+{
+	weft__free(gaps->by_stream);
+	weft__free(gaps->merged);
+	memset(gaps, 0, sizeof(*gaps));
+}
+
+bool weft__gaps_between(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t low = 0, high = gaps->n_merged;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (gaps->merged[mid].to_ns < from_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < gaps->n_merged && gaps->merged[low].from_ns <= to_ns;
+}
+
+static size_t first_of(const struct weft__gaps *gaps, uint64_t stream)
+{
+	size_t low = 0, high = gaps->n_by_stream;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (gaps->by_stream[mid].stream < stream)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+void weft__gap_cursor_init(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint32_t stream)
+{
+	cursor->all = 0;
+	cursor->all_end = first_of(gaps, 1);
+	cursor->own = first_of(gaps, stream);
+	cursor->own_end = first_of(gaps, (uint64_t)stream + 1);
+	if (stream == 0)
+		cursor->own = cursor->own_end;
+	cursor->done_ns = 0;
+}
+
+bool weft__gap_next(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint64_t now_ns,
+		    struct weft__gap *gap, bool *inside)
+{
+	*inside = false;
+	for (;;) {
+		const struct weft__gap *own = cursor->own < cursor->own_end ? &gaps->by_stream[cursor->own] : NULL;
+		const struct weft__gap *all = cursor->all < cursor->all_end ? &gaps->by_stream[cursor->all] : NULL;
+		const struct weft__gap *next = !own || (all && all->from_ns < own->from_ns) ? all : own;
+
+		if (!next || next->from_ns > now_ns)
+			return false;
+		*gap = *next;
+		if (gap->from_ns < cursor->done_ns)
+			gap->from_ns = cursor->done_ns;
+		if (next->to_ns >= now_ns) {
+			*inside = true;
+			gap->to_ns = now_ns;
+			cursor->done_ns = now_ns;
+			return true;
+		}
+		if (next == own)
+			cursor->own++;
+		else
+			cursor->all++;
+		if (gap->to_ns < cursor->done_ns)
+			continue;
+		cursor->done_ns = gap->to_ns;
+		return true;
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gaps: times at which events are missing, from the loss records. What began before a gap and what ends after it cannot be
+ * put together (the end in between may be what was lost), so every figure that would span one is left out and counted
+ * instead. Context: CALLER. */
+#ifndef WEFT_ANALYZE_GAP_H
+#define WEFT_ANALYZE_GAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weft/segment.h"
+
+struct weft__gap {
+	uint64_t from_ns, to_ns; /* both included */
+	uint32_t stream;         /* 0: all streams */
+};
+
+struct weft__gaps {
+	struct weft__gap *by_stream; /* in order of stream, then time */
+	size_t n_by_stream;
+	struct weft__gap *merged; /* whatever the stream; in order of time, without overlap */
+	size_t n_merged;
+};
+
+/* Losses in order of time. Returns 0 or -ENOMEM. */
+int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, size_t n);
+void weft__gaps_fini(struct weft__gaps *gaps);
+
+/* Whether anything of any stream is missing between two moments. */
+bool weft__gaps_between(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns);
+
+/* Where one stream stands among its gaps and those of all streams. */
+struct weft__gap_cursor {
+	size_t own, own_end, all, all_end;
+	uint64_t done_ns; /* gaps were told up to here */
+};
+void weft__gap_cursor_init(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint32_t stream);
+
+/* The part of a gap that lies between the last call and `now_ns`. Returns true while there is one, with where it begins and
+ * ends (cut at now_ns, where `inside` is set). */
+bool weft__gap_next(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint64_t now_ns,
+		    struct weft__gap *gap, bool *inside);
+
+#endif

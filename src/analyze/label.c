@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/label.h"
+
+#include <stdio.h>
+
+#include "analyze/analysis.h"
+
+const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes)
+{
+	const struct weft_thread *thread = weft__names_thread(names, stream);
+
+	if (!thread)
+		snprintf(buf, bytes, "stream %u", stream);
+	else
+		snprintf(buf, bytes, "%s(%u)", thread->name[0] ? thread->name : "thread", thread->tid);
+	return buf;
+}
+
+const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t stream, char *buf, size_t bytes)
+{
+	const struct weft_worker *def;
+	const struct weft_runtime_def *runtime;
+
+	if (worker == WEFT__LANE_OTHER) {
+		snprintf(buf, bytes, "(other threads)");
+		return buf;
+	}
+	if (worker == WEFT_WORKER_NONE)
+		return weft__label_thread(names, stream, buf, bytes);
+	def = weft__names_worker(names, worker);
+	runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
+	if (runtime)
+		snprintf(buf, bytes, "%s/%u", runtime->name, def->index);
+	else if (def)
+		snprintf(buf, bytes, "runtime-%u/%u", def->runtime, def->index);
+	else
+		snprintf(buf, bytes, "worker-%u", worker);
+	return buf;
+}
+
+const char *weft__label_place(const struct weft__names *names, uint32_t place)
+{
+	const struct weft_location_def *def;
+
+	switch (place) {
+	case 0:
+		return "(unknown)";
+	case WEFT__PLACE_UNSEEN:
+		return "(spawned before recording)";
+	case WEFT__PLACE_UNTRACKED:
+		return "(too many tasks)";
+	case WEFT__PLACE_OTHER:
+		return "(other locations)";
+	default:
+		def = weft__names_location(names, place);
+		return def ? def->name : "(undefined location)";
+	}
+}
+
+const char *weft__label_file(const struct weft__names *names, uint32_t place, char *buf, size_t bytes)
+{
+	const struct weft_location_def *def = weft__names_location(names, place);
+
+	buf[0] = 0;
+	if (def && def->file[0] && def->line)
+		snprintf(buf, bytes, "%s:%u", def->file, def->line);
+	else if (def && def->file[0])
+		snprintf(buf, bytes, "%s", def->file);
+	return buf;
+}
+
+const char *weft__label_reason(uint32_t reason)
+{
+	switch (reason) {
+	case WEFT_LOSS_RING_FULL:
+		return "ring full";
+	case WEFT_LOSS_NO_RING:
+		return "no ring";
+	case WEFT_LOSS_BAD_EVENT:
+		return "bad event";
+	case WEFT_LOSS_PAUSED:
+		return "paused";
+	case WEFT_LOSS_DISK_FULL:
+		return "disk full";
+	default:
+		return "unknown reason";
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people call the things that events name by number. Each writes a text that ends in a zero byte and is cut to fit, and
+ * answers `buf`. Context: CALLER. */
+#ifndef WEFT_ANALYZE_LABEL_H
+#define WEFT_ANALYZE_LABEL_H
+
+#include "analyze/names.h"
+
+#define WEFT__LABEL_BYTES 256
+
+/* "demo/1", or for a thread that is no worker "name(tid)". */
+const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t stream, char *buf,
+			     size_t bytes);
+
+/* "name(tid)". */
+const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes);
+
+/* The name of a place: of the location, or in brackets what is known instead. Needs no buffer. */
+const char *weft__label_place(const struct weft__names *names, uint32_t place);
+
+/* "server.c:120", or "" where there is no file. */
+const char *weft__label_file(const struct weft__names *names, uint32_t place, char *buf, size_t bytes);
+
+/* Never NULL. */
+const char *weft__label_reason(uint32_t reason);
+
+#endif

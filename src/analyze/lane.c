@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of the report: lanes (workers and threads) and places (where tasks are spawned). */
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "analyze/label.h"
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static bool matches(const char *pattern, const char *text)
+{
+	return !pattern || fnmatch(pattern, text, 0) == 0;
+}
+
+int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret)
+{
+	struct weft__result *r = &a->result;
+	uint64_t key = worker == WEFT_WORKER_NONE ? stream : UINT64_C(1) << 32 | worker;
+	uint32_t at = weft__map_get(&a->lane_by_key, key);
+	char label[WEFT__LABEL_BYTES];
+	struct weft__lane *lanes;
+
+	if (at == WEFT__MAP_NONE && r->n_lanes >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
+		return weft__lane_get(a, WEFT__LANE_OTHER, 0, ret);
+	if (at == WEFT__MAP_NONE) {
+		lanes = weft__grow(r->lanes, &a->cap_lanes, r->n_lanes, sizeof(*lanes));
+		if (!lanes)
+			return -ENOMEM;
+		r->lanes = lanes;
+		at = (uint32_t)r->n_lanes;
+		if (weft__map_put(&a->lane_by_key, key, at) < 0)
+			return -ENOMEM;
+		r->n_lanes++;
+		memset(&lanes[at], 0, sizeof(lanes[at]));
+		lanes[at].worker = worker;
+		weft__label_lane(a->opts.names, worker, stream, label, sizeof(label));
+		lanes[at].match = matches(a->opts.worker, label);
+	}
+	r->lanes[at].stream = stream;
+	*ret = at;
+	return 0;
+}
+
+int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **ret)
+{
+	struct weft__result *r = &a->result;
+	uint32_t at = weft__map_get(&a->place_by_id, id);
+	struct weft__place *places;
+
+	if (at == WEFT__MAP_NONE && r->n_places >= a->opts.max_rows && id < WEFT__PLACE_OTHER)
+		return weft__place_get(a, WEFT__PLACE_OTHER, ret);
+	if (at == WEFT__MAP_NONE) {
+		places = weft__grow(r->places, &a->cap_places, r->n_places, sizeof(*places));
+		if (!places)
+			return -ENOMEM;
+		r->places = places;
+		at = (uint32_t)r->n_places;
+		if (weft__map_put(&a->place_by_id, id, at) < 0)
+			return -ENOMEM;
+		r->n_places++;
+		memset(&places[at], 0, sizeof(places[at]));
+		places[at].id = id;
+		places[at].match = matches(a->opts.location, weft__label_place(a->opts.names, id));
+	}
+	*ret = &r->places[at];
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/map.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+
+static size_t home(const struct weft__map *map, uint64_t key)
+{
+	uint64_t x = key ^ map->seed;
+
+	x ^= x >> 32;
+	x *= UINT64_C(0xd6e8feb86659fd93);
+	x ^= map->seed >> 17 ^ x >> 32;
+	x *= UINT64_C(0xd6e8feb86659fd93);
+	x ^= x >> 32;
+	return (size_t)x & map->mask;
+}
+
+static size_t find(const struct weft__map *map, uint64_t key)
+{
+	size_t at = home(map, key);
+
+	while (map->slots[at].value != WEFT__MAP_NONE && map->slots[at].key != key)
+		at = (at + 1) & map->mask;
+	return at;
+}
+
+static int grow(struct weft__map *map)
+{
+	size_t slots = map->slots ? (map->mask + 1) * 2 : 64, i;
+	struct weft__map bigger = {.mask = slots - 1, .n = map->n, .seed = map->seed};
+
+	if (!map->slots && getrandom(&bigger.seed, sizeof(bigger.seed), GRND_NONBLOCK) < 0)
+		bigger.seed = (uint64_t)(uintptr_t)map * UINT64_C(0x9e3779b97f4a7c15);
+	if (slots > SIZE_MAX / 2 / sizeof(*bigger.slots))
+		return -ENOMEM;
+	bigger.slots = weft__alloc(slots * sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return -ENOMEM;
+	for (i = 0; i < slots; i++)
+		bigger.slots[i].value = WEFT__MAP_NONE;
+	for (i = 0; map->slots && i <= map->mask; i++)
+		if (map->slots[i].value != WEFT__MAP_NONE)
+			bigger.slots[find(&bigger, map->slots[i].key)] = map->slots[i];
+	weft__free(map->slots);
+	*map = bigger;
+	return 0;
+}
+
+int weft__map_put(struct weft__map *map, uint64_t key, uint32_t value)
+{
+	size_t at;
+
+	if (!map->slots || map->n + map->n / 2 >= map->mask) {
+		int rc = grow(map);
+
+		if (rc < 0)
+			return rc;
+	}
+	at = find(map, key);
+	if (map->slots[at].value == WEFT__MAP_NONE)
+		map->n++;
+	map->slots[at].key = key;
+	map->slots[at].value = value;
+	return 0;
+}
+
+uint32_t weft__map_get(const struct weft__map *map, uint64_t key)
+{
+	return map->slots ? map->slots[find(map, key)].value : WEFT__MAP_NONE;
+}
+
+/* Closes the hole by moving back what was pushed past it, so that lookups never need tombstones. */
+void weft__map_del(struct weft__map *map, uint64_t key)
+{
+	size_t hole, at;
+
+	if (!map->slots)
+		return;
+	hole = find(map, key);
+	if (map->slots[hole].value == WEFT__MAP_NONE)
+		return;
+	for (at = (hole + 1) & map->mask; map->slots[at].value != WEFT__MAP_NONE; at = (at + 1) & map->mask) {
+		size_t want = home(map, map->slots[at].key);
+
+		if (((at - want) & map->mask) >= ((at - hole) & map->mask)) {
+			map->slots[hole] = map->slots[at];
+			hole = at;
+		}
+	}
+	map->slots[hole].value = WEFT__MAP_NONE;
+	map->n--;
+}
+
+void weft__map_fini(struct weft__map *map)
+{
+	weft__free(map->slots);
+	memset(map, 0, sizeof(*map));
+}

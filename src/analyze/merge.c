@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The events of a recording in order of time. A thread's last events before a rotation may be younger than another's first after
+ * it, so neighbouring segments overlap a little: a segment is opened as soon as time reaches its first event, and
+ * closed when it has no more. Mostly one is open, at times two. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/recording.h"
+#include "base/alloc.h"
+
+#define PROGRESS_EVENTS (1u << 20)
+
+struct source {
+	struct weft__file *file;
+	struct weft_segment *seg;
+	struct weft_cursor *cursor;
+	struct weft_event_view ev; /* the next one */
+};
+
+struct merge {
+	struct source *open;
+	size_t n_open, cap_open;
+	struct weft__file **waiting; /* by first event */
+	size_t n_waiting, next_waiting;
+	uint64_t from_ns, to_ns;
+};
+
+static int waiting_order(const void *left, const void *right)
+{
+	const struct weft__file *a = *(struct weft__file *const *)left, *b = *(struct weft__file *const *)right;
+
+	if (a->info.first_ns != b->info.first_ns)
+		return a->info.first_ns < b->info.first_ns ? -1 : 1;
+	return a->info.sequence < b->info.sequence ? -1 : a->info.sequence > b->info.sequence;
+}
+
+static int note_damage(struct source *source)
+{
+	struct weft_damage damage = weft_segment_damage(source->seg);
+
+	source->file->damaged_places = damage.places;
+	source->file->missing_bytes = damage.missing_bytes;
+	if (damage.places == 0 || source->file->damage)
+		return 0;
+	source->file->damage = weft__strdup(damage.text);
+	return source->file->damage ? 0 : -ENOMEM;
+}
+
+static int source_close(struct source *source)
+{
+	int rc = source->seg ? note_damage(source) : 0;
+
+	weft_cursor_close(source->cursor);
+	weft_segment_close(source->seg);
+	return rc;
+}
+
+/* The recorder seals a segment by renaming it, perhaps since it was listed. */
+static int reopen(struct weft__file *file, struct weft_segment **seg)
+{
+	static const char active[] = ".active";
+	size_t n = strlen(file->path), m = sizeof(active) - 1;
+	int rc = weft_segment_open(seg, file->path, NULL);
+
+	if (rc != -ENOENT || n <= m || strcmp(file->path + n - m, active) != 0)
+		return rc;
+	file->path[n - m] = 0;
+	return weft_segment_open(seg, file->path, NULL);
+}
+
+static int source_open(struct merge *merge, struct weft__file *file)
+{
+	struct source *grown = weft__grow(merge->open, &merge->cap_open, merge->n_open, sizeof(*grown)), source = {0};
+	int rc;
+
+	if (!grown)
+		return -ENOMEM;
+	merge->open = grown;
+	source.file = file;
+	rc = reopen(file, &source.seg);
+	if (rc == 0)
+		rc = weft_cursor_open(&source.cursor, source.seg, WEFT_ORDER_TIME, merge->from_ns, merge->to_ns, NULL);
+	if (rc == 0)
+		rc = weft_cursor_next(source.cursor, &source.ev);
+	if (rc > 0) {
+		merge->open[merge->n_open++] = source;
+		return 0;
+	}
+	if (rc < 0 && rc != -ENOMEM) {
+		file->status = rc;
+		rc = 0;
+	}
+	return source_close(&source) < 0 ? -ENOMEM : rc;
+}
+
+static bool comes_before(const struct source *a, const struct source *b)
+{
+	if (a->ev.time_ns != b->ev.time_ns)
+		return a->ev.time_ns < b->ev.time_ns;
+	if (a->ev.thread != b->ev.thread)
+		return a->ev.thread < b->ev.thread;
+	return a->file->info.sequence < b->file->info.sequence;
+}
+
+/* The source of the next event, NULL at the end. */
+static int next_source(struct merge *merge, struct source **ret)
+{
+	for (;;) {
+		struct source *best = NULL;
+		size_t i;
+		int rc;
+
+		for (i = 0; i < merge->n_open; i++)
+			if (!best || comes_before(&merge->open[i], best))
+				best = &merge->open[i];
+		if (merge->next_waiting == merge->n_waiting ||
+		    (best && merge->waiting[merge->next_waiting]->info.first_ns > best->ev.time_ns)) {
+			*ret = best;
+			return 0;
+		}
+		rc = source_open(merge, merge->waiting[merge->next_waiting++]);
+		if (rc < 0)
+			return rc;
+	}
+}
+
+static int run(struct merge *merge, const struct weft__events_ops *ops)
+{
+	uint64_t n_events = 0;
+	struct source *source;
+	int rc;
+
+	for (;;) {
+		rc = next_source(merge, &source);
+		if (rc < 0 || !source)
+			return rc;
+		rc = ops->event(ops->data, &source->ev);
+		if (rc < 0)
+			return rc;
+		if (++n_events % PROGRESS_EVENTS == 0 && ops->progress)
+			ops->progress(ops->data, n_events);
+		rc = weft_cursor_next(source->cursor, &source->ev);
+		if (rc < 0)
+			return rc;
+		if (rc == 0) {
+			rc = source_close(source);
+			*source = merge->open[--merge->n_open];
+			if (rc < 0)
+				return rc;
+		}
+	}
+}
+
+int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
+			   const struct weft__events_ops *ops)
+{
+	struct merge merge = {.from_ns = from_ns, .to_ns = to_ns};
+	size_t i;
+	int rc;
+
+	merge.waiting = weft__calloc(rec->n_files, sizeof(*merge.waiting));
+	if (!merge.waiting)
+		return -ENOMEM;
+	for (i = 0; i < rec->n_files; i++)
+		merge.waiting[merge.n_waiting++] = &rec->files[i];
+	if (merge.n_waiting)
+		qsort(merge.waiting, merge.n_waiting, sizeof(*merge.waiting), waiting_order);
+	rc = run(&merge, ops);
+	for (i = 0; i < merge.n_open; i++)
+		if (source_close(&merge.open[i]) < 0 && rc == 0)
+			rc = -ENOMEM;
+	weft__free(merge.open);
+	weft__free(merge.waiting);
+	return rc;
+}

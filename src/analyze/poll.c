@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Polls: the stack of open ones of each thread, and what is known of one when it ends. */
+#include <errno.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static bool wanted(struct weft__analysis *a, const struct weft__lane *lane, const struct weft__place *place)
+{
+	return (!a->opts.worker || lane->match) && (!a->opts.location || place->match);
+}
+
+/* Lane and place of a poll that may have begun on another worker than the thread is now. */
+static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, struct weft__lane **lane,
+		   struct weft__place **place)
+{
+	uint32_t at;
+	int rc = weft__lane_get(a, poll->worker, poll->stream, &at);
+
+	if (rc < 0)
+		return rc;
+	*lane = &a->result.lanes[at];
+	return weft__place_get(a, poll->place, place);
+}
+
+static int add_delay(struct weft__analysis *a, struct weft__poll *poll)
+{
+	struct weft__lane *lane;
+	struct weft__place *place;
+	int rc;
+
+	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns)
+		return 0;
+	rc = rows_of(a, poll, &lane, &place);
+	if (rc < 0 || !wanted(a, lane, place))
+		return rc;
+	if (weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns)) {
+		a->result.delays_cut++;
+		return 0;
+	}
+	poll->wake.measured = true;
+	poll->rank_ns = weft__since(poll->begin_ns, poll->wake.time_ns);
+	weft__top_add(&a->delayed, poll);
+	rc = weft__hist_add(&a->result.delays, poll->rank_ns);
+	if (rc == 0)
+		rc = weft__hist_add(&lane->delays, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&place->delays, poll->rank_ns);
+}
+
+int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	struct weft__lane *lane;
+	struct weft__poll *grown, *poll;
+	int rc = weft__stream_lane(a, s, &lane);
+
+	if (rc < 0)
+		return rc;
+	if (ev->time_ns >= a->opts.from_ns) {
+		lane->n_poll_events++;
+		rc = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? weft__hist_add(&lane->depths, ev->fields[1]) : 0;
+		if (rc < 0)
+			return rc;
+	}
+	if (s->n_open >= POLL_LEVELS_MAX) {
+		s->too_deep++;
+		a->result.polls_too_deep++;
+		return 0;
+	}
+	grown = weft__grow(s->open, &s->cap_open, s->n_open, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	s->open = grown;
+	poll = &grown[s->n_open];
+	*poll = (struct weft__poll){
+		.task = ev->fields[0],
+		.begin_ns = ev->time_ns,
+		.stream = s->id,
+		.worker = s->worker,
+		.depth = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? (uint32_t)ev->fields[1] : WEFT_DEPTH_UNKNOWN,
+		.level = (uint32_t)s->n_open,
+	};
+	rc = weft__task_poll(a, poll->task, &poll->place, &poll->wake);
+	if (rc < 0)
+		return rc;
+	rc = add_delay(a, poll);
+	if (rc < 0)
+		return rc;
+	if (s->in_gap)
+		a->result.polls_cut++; /* whose end the next end is, is not known */
+	else
+		s->n_open++;
+	return 0;
+}
+
+/* The outermost poll gives the time in which the lane was busy. */
+static int book_busy(struct weft__analysis *a, const struct weft__poll *poll, uint64_t now_ns)
+{
+	uint32_t at;
+	int rc;
+
+	if (poll->level > 0)
+		return 0;
+	rc = weft__lane_get(a, poll->worker, poll->stream, &at);
+	if (rc == 0)
+		a->result.lanes[at].busy_ns += weft__window_ns(a, poll->begin_ns, now_ns);
+	return rc;
+}
+
+static int add_poll(struct weft__analysis *a, struct weft__poll *poll)
+{
+	struct weft__lane *lane;
+	struct weft__place *place;
+	int rc = rows_of(a, poll, &lane, &place);
+
+	if (rc < 0 || !wanted(a, lane, place))
+		return rc;
+	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
+	weft__top_add(&a->longest, poll);
+	rc = weft__hist_add(&a->result.polls, poll->rank_ns);
+	if (rc == 0)
+		rc = weft__hist_add(&lane->polls, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&place->polls, poll->rank_ns);
+}
+
+int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+{
+	struct weft__poll *poll;
+	int rc;
+
+	if (s->in_gap)
+		return 0;
+	if (s->too_deep > 0) {
+		s->too_deep--;
+		return 0;
+	}
+	if (s->n_open == 0) {
+		if (!s->after_gap && now_ns >= a->opts.from_ns)
+			a->result.polls_began_before++;
+		s->after_gap = false;
+		return 0;
+	}
+	poll = &s->open[--s->n_open];
+	poll->end_ns = now_ns;
+	rc = book_busy(a, poll, now_ns);
+	return rc < 0 || now_ns < a->opts.from_ns ? rc : add_poll(a, poll);
+}
+
+void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+{
+	/* The lane is there since the poll began, so that this cannot fail. */
+	if (s->n_open > 0)
+		(void)book_busy(a, &s->open[0], now_ns);
+	a->result.polls_cut += s->n_open;
+	s->n_open = 0;
+	s->too_deep = 0;
+}
+
+int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
+{
+	struct weft__lane *lane;
+	struct weft__place *place;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < s->n_open; i++) {
+		struct weft__poll *poll = &s->open[i];
+
+		rc = book_busy(a, poll, now_ns);
+		if (rc == 0)
+			rc = rows_of(a, poll, &lane, &place);
+		if (rc < 0)
+			return rc;
+		if (!wanted(a, lane, place))
+			continue;
+		if (thread_ended) {
+			a->result.polls_never_ended++;
+			continue;
+		}
+		poll->rank_ns = weft__since(now_ns, poll->begin_ns);
+		a->result.polls_running++;
+		weft__top_add(&a->running, poll);
+	}
+	s->n_open = 0;
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segment files, put together by the recording that they are parts of. Files are opened one after the other to learn what
+ * they hold, and again to read their events, so that memory does not grow with their number. Context: CALLER. */
+#ifndef WEFT_ANALYZE_RECORDING_H
+#define WEFT_ANALYZE_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/names.h"
+#include "weft/segment.h"
+
+struct weft__file {
+	char *path;
+	struct weft_segment_info info;
+	uint64_t device, inode;
+	int status;              /* 0, or the error that kept it from being read the second time */
+	uint32_t damaged_places; /* complete once events were read */
+	uint64_t missing_bytes;
+	char *damage; /* one line, or NULL */
+};
+
+struct weft__recording {
+	uint8_t id[16];
+	struct weft__file *files; /* by sequence */
+	size_t n_files, cap_files;
+	struct weft__names names;
+	uint64_t start_ns; /* its first moment in these files: the time that others are told relative to */
+	uint64_t start_real_ns;
+	uint64_t first_ns, last_ns; /* first and last event; 0 and 0 when there are none */
+	uint64_t n_events, n_bytes, n_event_bytes;
+	uint64_t missing_segments; /* numbers between the first and the last that no file has */
+};
+
+/* A file that could not be used, and why. */
+struct weft__refusal {
+	char *path;
+	int status;
+	char *why;
+};
+
+struct weft__recordings {
+	struct weft__recording *all; /* the one that started first comes first */
+	size_t n, cap;
+	struct weft__refusal *refused;
+	size_t n_refused, cap_refused;
+};
+
+/* Adds a segment, or all *.weft and *.weft.active files of a directory. {0} is an empty list. A file that is no segment is put
+ * in `refused`, as is one of two files that hold the same segment. Returns 0, -ENOMEM, or a negative errno when `path` cannot
+ * be looked at. */
+int weft__recordings_add(struct weft__recordings *list, const char *path, struct weft_error *err);
+
+/* Puts everything in order, once all is added. */
+void weft__recordings_settle(struct weft__recordings *list);
+void weft__recordings_fini(struct weft__recordings *list);
+
+/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `fn` may stop the reading with a negative
+ * value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or what `fn` returned. A
+ * file that cannot be read any more has its `status` set. */
+struct weft__events_ops {
+	int (*event)(void *data, const struct weft_event_view *ev);
+	void (*progress)(void *data, uint64_t n_events);
+	void *data;
+};
+int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
+			   const struct weft__events_ops *ops);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of an analysis: what is known of each thread and each task at the present moment, and the figures so far.
+ * analysis.c hands each event on; stream.c, poll.c, task.c and custom.c each keep their part; finish.c closes the books.
+ * Context: CALLER. */
+#ifndef WEFT_ANALYZE_STATE_H
+#define WEFT_ANALYZE_STATE_H
+
+#include "analyze/analysis.h"
+#include "analyze/gap.h"
+#include "analyze/map.h"
+#include "analyze/top.h"
+
+#define NO_LANE UINT32_MAX
+#define POLL_LEVELS_MAX 1024
+
+/* What a thread is doing, apart from polls. At the beginning and behind a gap it is not known, but the next event tells what it
+ * must have been: who stops waiting was waiting. */
+enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
+
+struct weft__stream {
+	uint32_t id;
+	uint32_t worker;
+	uint32_t lane;
+	enum weft__stream_state state;
+	uint64_t since_ns; /* time up to here is in the lane's books */
+	struct weft__gap_cursor gaps;
+	bool in_gap;
+	bool after_gap;          /* an end that comes may be of a poll that a gap cut */
+	struct weft__poll *open; /* polls, outermost first */
+	size_t n_open, cap_open;
+	uint64_t too_deep; /* open ones beyond the limit */
+	bool has_sched;
+	uint64_t sched_ns, cpu_ns, runqueue_ns; /* of the last reading */
+	uint32_t next_free;
+};
+
+struct weft__task {
+	uint64_t id;
+	uint32_t place;
+	bool seen;              /* spawned or polled, not only woken */
+	bool live;              /* the slot is in use */
+	struct weft__wake wake; /* the first since its last poll began */
+	uint32_t next_free;
+};
+
+struct weft__analysis {
+	struct weft__analysis_opts opts;
+	struct weft__result result;
+	struct weft__gaps gaps;
+
+	struct weft__stream *streams;
+	size_t n_streams, cap_streams;
+	uint32_t free_stream;
+	struct weft__map stream_by_id;
+
+	struct weft__task *tasks;
+	size_t n_tasks, cap_tasks;
+	uint32_t free_task;
+	struct weft__map task_by_id;
+
+	size_t cap_lanes, cap_places, cap_queues, cap_customs;
+	struct weft__map lane_by_key, place_by_id, queue_by_runtime, custom_by_kind;
+	struct weft__top longest, running, delayed;
+	uint64_t now_ns; /* latest time seen, window or not */
+};
+
+/* How much of [from, to) lies in the window. */
+static inline uint64_t weft__window_ns(const struct weft__analysis *a, uint64_t from_ns, uint64_t to_ns)
+{
+	if (from_ns < a->opts.from_ns)
+		from_ns = a->opts.from_ns;
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
+{
+	return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+/* All return 0 or -ENOMEM; those that look something up also leave NULL in `*ret` where a limit is reached. */
+
+/* stream.c. A pointer to a stream is good until the next get. */
+int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret);
+int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret);
+void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
+int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
+int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
+
+/* lane.c */
+int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret);
+int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **ret);
+
+/* poll.c */
+int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
+void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns); /* a gap begins */
+int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
+
+/* task.c */
+int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* A poll of the task begins: its place and its wake, which is used up. */
+int weft__task_poll(struct weft__analysis *a, uint64_t id, uint32_t *place, struct weft__wake *wake);
+
+/* custom.c */
+int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__queue_add(struct weft__analysis *a, const struct weft_event_view *ev);
+
+/* finish.c */
+int weft__finish(struct weft__analysis *a, uint64_t end_ns);
+
+#endif

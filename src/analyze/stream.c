@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads: which worker each is, when it is parked, what its CPU time says, and what gaps do to all that. */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static int new_slot(struct weft__analysis *a, uint32_t *ret)
+{
+	struct weft__stream *grown;
+
+	if (a->free_stream != WEFT__MAP_NONE) {
+		*ret = a->free_stream;
+		a->free_stream = a->streams[*ret].next_free;
+		return 0;
+	}
+	grown = weft__grow(a->streams, &a->cap_streams, a->n_streams, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	a->streams = grown;
+	*ret = (uint32_t)a->n_streams++;
+	memset(&grown[*ret], 0, sizeof(grown[*ret]));
+	return 0;
+}
+
+int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret)
+{
+	uint32_t at = weft__map_get(&a->stream_by_id, id);
+	const struct weft_thread *thread;
+	struct weft__lane *lane;
+	struct weft__stream *s;
+	int rc;
+
+	*ret = NULL;
+	if (at != WEFT__MAP_NONE) {
+		*ret = &a->streams[at];
+		return 0;
+	}
+	if (a->stream_by_id.n >= a->opts.max_streams) {
+		a->result.streams_untracked++;
+		return 0;
+	}
+	rc = new_slot(a, &at);
+	if (rc < 0)
+		return rc;
+	s = &a->streams[at];
+	memset(s, 0, sizeof(*s));
+	s->id = id;
+	s->lane = NO_LANE;
+	s->worker = WEFT_WORKER_NONE;
+	s->since_ns = now_ns;
+	rc = weft__map_put(&a->stream_by_id, id, at);
+	if (rc < 0)
+		return rc;
+	weft__gap_cursor_init(&s->gaps, &a->gaps, id);
+	thread = weft__names_thread(a->opts.names, id);
+	if (thread)
+		s->worker = thread->worker;
+	if (thread && thread->first_ns && thread->first_ns < a->opts.start_ns && a->opts.start_ns < now_ns)
+		s->since_ns = a->opts.start_ns;
+	s->gaps.done_ns = s->since_ns;
+	*ret = s;
+	return s->worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
+}
+
+int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret)
+{
+	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
+
+	if (rc == 0)
+		*ret = &a->result.lanes[s->lane];
+	return rc;
+}
+
+/* Books the time since the last booking. A thread without a lane keeps its time until it has one. */
+void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+{
+	uint64_t span_ns = weft__window_ns(a, s->since_ns, now_ns);
+	struct weft__lane *lane;
+
+	if (s->lane == NO_LANE || now_ns <= s->since_ns)
+		return;
+	lane = &a->result.lanes[s->lane];
+	s->since_ns = now_ns;
+	if (s->state == STREAM_GUESS)
+		return;
+	lane->observed_ns += span_ns;
+	if (s->state == STREAM_PARKED)
+		lane->parked_ns += span_ns;
+}
+
+static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+{
+	struct weft__gap gap;
+	bool inside;
+
+	s->in_gap = false;
+	while (weft__gap_next(&s->gaps, &a->gaps, now_ns, &gap, &inside)) {
+		weft__stream_settle(a, s, gap.from_ns);
+		weft__poll_cut(a, s, gap.from_ns);
+		s->state = STREAM_GUESS;
+		if (gap.to_ns > s->since_ns)
+			s->since_ns = gap.to_ns;
+		s->in_gap = inside;
+		s->after_gap = true;
+		if (inside)
+			break;
+	}
+}
+
+/* What the thread must have been doing until this event, where that was not known. */
+static int guess(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	struct weft__lane *lane;
+	int rc;
+
+	switch (ev->kind) {
+	case WEFT_KIND_THREAD_BEGIN:
+	case WEFT_KIND_THREAD_END:
+	case WEFT_KIND_SCHED:
+	case WEFT_KIND_WORKER:
+		return 0;
+	case WEFT_KIND_UNPARK:
+		s->state = STREAM_PARKED;
+		return 0;
+	case WEFT_KIND_POLL_END:
+		rc = weft__stream_lane(a, s, &lane);
+		if (rc < 0)
+			return rc;
+		lane->busy_ns += weft__window_ns(a, s->since_ns, ev->time_ns);
+		break;
+	default:
+		break;
+	}
+	s->state = STREAM_ACTIVE;
+	return 0;
+}
+
+int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	cross_gaps(a, s, ev->time_ns);
+	return s->state == STREAM_GUESS && !s->in_gap ? guess(a, s, ev) : 0;
+}
+
+int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns)
+{
+	struct weft__lane *lane;
+
+	if (worker == s->worker)
+		return 0;
+	weft__stream_settle(a, s, now_ns);
+	s->since_ns = now_ns > s->since_ns ? now_ns : s->since_ns;
+	s->worker = worker;
+	s->lane = NO_LANE;
+	s->has_sched = false;
+	return worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
+}
+
+int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	bool park = ev->kind == WEFT_KIND_PARK;
+	struct weft__lane *lane;
+	int rc = weft__stream_lane(a, s, &lane);
+
+	if (rc < 0)
+		return rc;
+	weft__stream_settle(a, s, ev->time_ns);
+	if (s->in_gap)
+		return 0;
+	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
+	if (park)
+		s->after_gap = false;
+	if (ev->time_ns < a->opts.from_ns)
+		return 0;
+	lane->n_park_events++;
+	return park && ev->fields[0] < WEFT_DEPTH_UNKNOWN ? weft__hist_add(&lane->depths, ev->fields[0]) : 0;
+}
+
+int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	struct weft__lane *lane;
+
+	if (ev->time_ns < a->opts.from_ns)
+		return 0;
+	if (s->has_sched && s->lane != NO_LANE && ev->time_ns > s->sched_ns && ev->fields[0] >= s->cpu_ns &&
+	    ev->fields[1] >= s->runqueue_ns) {
+		lane = &a->result.lanes[s->lane];
+		lane->sched_ns += ev->time_ns - s->sched_ns;
+		lane->cpu_ns += ev->fields[0] - s->cpu_ns;
+		lane->runqueue_ns += ev->fields[1] - s->runqueue_ns;
+	}
+	s->has_sched = true;
+	s->sched_ns = ev->time_ns;
+	s->cpu_ns = ev->fields[0];
+	s->runqueue_ns = ev->fields[1];
+	return 0;
+}
+
+/* Closes the books of a thread and gives its slot back. */
+int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
+{
+	uint32_t at = (uint32_t)(s - a->streams);
+	int rc;
+
+	cross_gaps(a, s, now_ns);
+	weft__stream_settle(a, s, now_ns);
+	rc = weft__poll_leave(a, s, now_ns, thread_ended);
+	weft__free(s->open);
+	weft__map_del(&a->stream_by_id, s->id);
+	memset(s, 0, sizeof(*s));
+	s->next_free = a->free_stream;
+	a->free_stream = at;
+	return rc;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The N polls with the highest rank, of any number. Of equal ones the earlier stay. Context: CALLER. */
+#ifndef WEFT_ANALYZE_TOP_H
+#define WEFT_ANALYZE_TOP_H
+
+#include "analyze/analysis.h"
+
+struct weft__top {
+	struct weft__poll *polls; /* a heap, the lowest rank first, until sorted */
+	size_t n;
+	size_t max;
+};
+
+/* Returns 0 or -ENOMEM. */
+int weft__top_init(struct weft__top *top, size_t max);
+void weft__top_add(struct weft__top *top, const struct weft__poll *poll);
+void weft__top_sort(struct weft__top *top); /* the highest first; add nothing afterwards */
+void weft__top_fini(struct weft__top *top);
+
+#endif

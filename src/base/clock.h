@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks, and the conversion of ticks to CLOCK_MONOTONIC. COLLECTOR and CALLER, but for weft__clock_mono, which is HOT too.
+ *
+ * The emit path stores raw ticks. The collector reads (tick, monotonic, realtime) at each drain; a tick between two such
+ * readings is interpolated, and one after the last is carried on with the last slope, which is at most one drain old. */
+#ifndef WEFT_BASE_CLOCK_H
+#define WEFT_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#include "weft/segment.h"
+
+enum weft__tick_source { WEFT__TICK_COUNTER = 1, WEFT__TICK_MONOTONIC = 2 }; /* values of weft_gate.on */
+
+uint64_t weft__clock_mono(void);
+uint64_t weft__clock_real(void);
+
+/* Whether the CPU's counter can be the tick. `why` says why not, for people; "" when it can. */
+enum weft__tick_source weft__clock_source(const char **why);
+const char *weft__clock_source_name(enum weft__tick_source source);
+uint64_t weft__clock_tick(enum weft__tick_source source);
+struct weft_clock weft__clock_read(enum weft__tick_source source);
+
+struct weft__timeline {
+	enum weft__tick_source source;
+	struct weft_clock before; /* slope is from here */
+	struct weft_clock last;   /* to here */
+	double ns_per_tick;
+};
+
+/* Begins with one reading and a short measurement of the slope (about 2 ms). */
+void weft__timeline_init(struct weft__timeline *line, enum weft__tick_source source);
+/* Begins with two readings that somebody else made. */
+void weft__timeline_set(struct weft__timeline *line, const struct weft_clock *a, const struct weft_clock *b);
+/* Adds a reading. Those closer than 50 ms to the one before are not taken: their slope would be noise. */
+void weft__timeline_add(struct weft__timeline *line, const struct weft_clock *now);
+/* `low` is a tick of which only the low 56 bits are known; the answer is near the last reading. */
+uint64_t weft__timeline_mono(const struct weft__timeline *line, uint64_t low);
+
+#endif

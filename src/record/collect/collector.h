@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector: one thread that moves events from the rings to staging and from staging to segments. COLLECTOR; the functions that
+ * CALLER may use say so.
+ *
+ *     drain    rings -> staging     copies slots; short, so that rings are free again soon
+ *     flush    staging -> file      encodes and compresses what was staged, as one block
+ *     tend     everything that is due: drains, flushes, rotation, queue depths, dead threads, full disks */
+#ifndef WEFT_COLLECT_COLLECTOR_H
+#define WEFT_COLLECT_COLLECTOR_H
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "record/collect/segments.h"
+#include "record/ring/region.h"
+#include "segment/batch.h"
+#include "segment/defs.h"
+
+/* What the collector knows of each ring beside what is in its page. */
+struct weft__ring_note {
+	uint32_t stream;        /* whose definition is in the active segment */
+	uint64_t segment;       /* number of that segment, plus 1 */
+	uint32_t last_stream;   /* of the last chunk that was encoded */
+	uint64_t last_ns;       /* and its last event */
+	uint32_t looks;         /* at the thread's name so far */
+};
+
+enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE = 1, ASK_STOP = 2 };
+
+struct weft__collector {
+	/* set at open, then constant */
+	struct weft__region *region;
+	uint64_t drain_ns;
+	uint64_t flush_ns;
+	uint64_t queue_ns;
+	struct weft__defs facts;        /* host, options, labels: in front of every segment */
+
+	/* collector */
+	struct weft__timeline timeline;
+	struct weft__batch batch;
+	struct weft__encoder *encoder;
+	struct weft__buf payload;
+	struct weft__defs defs;         /* of the block that is being made */
+	struct weft__defs news;         /* to be staged */
+	struct weft__ring_note *notes;
+	struct weft__segments segments;
+	uint64_t registry_at;           /* how much of the registry is in the active segment */
+	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns;
+	uint64_t staged_ns;             /* when the oldest staged event was staged; 0: none */
+	uint64_t stuck_ns;              /* since when the disk has been full; 0: it is not */
+	int stuck_err;
+
+	/* shared with callers, under `mutex` */
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t done;
+	int running;
+	enum weft__ask ask;
+	int answer;
+	char answer_path[512];
+	uint32_t want_on;               /* value for weft_gate.on while nothing is in the way */
+	uint64_t paused_ns;             /* since when the user has paused it; 0: not */
+	struct weft_loss pauses[16];    /* that are over and not yet in the segment */
+	uint32_t n_pauses;
+	struct weft_recorder_stats stats;
+};
+
+/* CALLER. Memory for everything that runs later, so that the collector itself needs little. 0 or -ENOMEM. */
+int weft__collector_init(struct weft__collector *c);
+void weft__collector_fini(struct weft__collector *c);
+/* CALLER. Starts the thread, all signals blocked. */
+int weft__collector_start(struct weft__collector *c);
+/* CALLER. Asks for a rotation or the end and waits for the answer. */
+int weft__collector_ask(struct weft__collector *c, enum weft__ask what, char *path, size_t path_bytes);
+/* CALLER. Opens and shuts the gate; with `pause` the time until it is opened again is noted in the segment. */
+void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause);
+
+/* drain.c. 0, or the error of a flush that was needed to make room. */
+int weft__drain(struct weft__collector *c);
+/* Whether a ring is half full. */
+int weft__drain_pressing(const struct weft__collector *c);
+/* Rings whose threads died without a word; names that became known. */
+void weft__drain_tend(struct weft__collector *c);
+
+/* flush.c. Begins a segment when there is none. Staging is empty after success. */
+int weft__flush(struct weft__collector *c);
+/* Flushes and seals; no new segment is begun. */
+int weft__flush_seal(struct weft__collector *c);
+/* Puts the records of `news` into staging, flushing for room if need be. */
+int weft__stage_news(struct weft__collector *c);
+
+#endif

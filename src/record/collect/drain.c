@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings to staging. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/collect/collector.h"
+#include "record/collect/unpack.h"
+#include "record/event/registry.h"
+#include "record/ring/ring.h"
+
+#define NAME_LOOKS 3 /* a thread is often named just after it began: look again this often, a second apart */
+
+static size_t run_bytes(size_t payload)
+{
+	return sizeof(struct staged_run) + (payload + 7) / 8 * 8;
+}
+
+static size_t staging_room(const struct weft__collector *c)
+{
+	return STAGING_BYTES - c->region->head->staging_used;
+}
+
+static char *staging_end(const struct weft__collector *c)
+{
+	return c->region->base + c->region->head->staging_at + c->region->head->staging_used;
+}
+
+static void staging_publish(struct weft__collector *c, size_t bytes)
+{
+	struct rings_head *head = c->region->head;
+
+	store_release(&head->staging_used, head->staging_used + bytes);
+	if (!c->staged_ns)
+		c->staged_ns = weft__clock_mono();
+}
+
+int weft__stage_news(struct weft__collector *c)
+{
+	struct staged_run run = {.type = RUN_DEFS};
+	int err;
+
+	if (!c->news.n)
+		return 0;
+	if (weft__defs_oom(&c->news)) {
+		weft__defs_clear(&c->news);
+		return -ENOMEM;
+	}
+	if (staging_room(c) < run_bytes(c->news.out.n)) {
+		err = weft__flush(c);
+		if (err)
+			return err;
+	}
+	run.n = (uint32_t)c->news.out.n;
+	run.stream = c->news.n;
+	if (staging_room(c) < run_bytes(run.n))
+		return -ENOSPC;
+	memcpy(staging_end(c), &run, sizeof(run));
+	memcpy(staging_end(c) + sizeof(run), c->news.out.bytes, run.n);
+	staging_publish(c, run_bytes(run.n));
+	weft__defs_clear(&c->news);
+	return 0;
+}
+
+static void read_comm(struct ring_page *ring)
+{
+	char path[64], text[32];
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", ring->thread.tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return;
+	text[n] = 0;
+	text[strcspn(text, "\n")] = 0;
+	snprintf(ring->thread.name, sizeof(ring->thread.name), "%.15s", text);
+}
+
+/* The definition of a ring's thread, once per segment and when it changes. */
+static void tell_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, int look)
+{
+	struct weft__ring_note *note = &c->notes[i];
+	struct weft_thread thread = {
+		.id = ring->thread.stream,
+		.tid = ring->thread.tid,
+		.worker = ring->thread.worker,
+		.name = ring->thread.name,
+		.first_ns = ring->thread.first_ns,
+	};
+
+	if (look && load_relaxed(&ring->owner) == ring->thread.tid)
+		read_comm(ring);
+	weft__defs_thread(&c->news, &thread);
+	note->stream = thread.id;
+	note->segment = c->segments.sequence + 1;
+}
+
+static void begin_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, const struct weft_slot *slot,
+                         const struct weft_slot *name)
+{
+	struct ring_thread *thread = &ring->thread;
+
+	thread->stream = c->region->head->next_stream++;
+	thread->tid = (uint32_t)slot->w1;
+	thread->worker = WEFT_WORKER_NONE;
+	thread->first_ns = weft__timeline_mono(&c->timeline, slot->w0 >> 8);
+	memcpy(thread->name, name, sizeof(thread->name));
+	thread->name[sizeof(thread->name) - 1] = 0;
+	c->notes[i].looks = 0;
+	tell_thread(c, i, ring, 0);
+}
+
+static void set_worker(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t value)
+{
+	ring->thread.worker =
+		value == WORKER_LEFT ? WEFT_WORKER_NONE : weft__registry_worker((uint32_t)(value >> 32), (uint32_t)value);
+	tell_thread(c, i, ring, 1);
+}
+
+static void tell_loss(struct weft__collector *c, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from,
+                      uint64_t to)
+{
+	struct weft_loss loss = {
+		.reason = reason,
+		.thread = stream,
+		.count = count,
+		.from_ns = weft__timeline_mono(&c->timeline, from),
+		.to_ns = weft__timeline_mono(&c->timeline, to),
+	};
+
+	weft__defs_loss(&c->news, &loss);
+	c->stats.lost += count;
+}
+
+/* What a stretch of a ring is: whole events of one thread that fit into `room`. */
+struct stretch {
+	uint64_t from;
+	uint64_t upto;
+	int broken; /* the slot at `upto` is no event */
+};
+
+static struct stretch measure(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t from,
+                              uint64_t head, size_t room)
+{
+	const struct weft_slot *slots = ring->hot.slots;
+	uint64_t mask = ring->hot.mask;
+	uint64_t at = from, most = from + room / sizeof(struct weft_slot);
+	struct stretch s = {.from = from};
+
+	while (at < head) {
+		const struct weft_slot *slot = &slots[at & mask];
+		uint32_t kind = (uint32_t)(slot->w0 & 0xff);
+		uint32_t n = event_slots(slot);
+
+		if (!n || at + n > head) {
+			s.broken = 1;
+			break;
+		}
+		if (at + n > most)
+			break;
+		if (kind == WEFT_KIND_THREAD_BEGIN) {
+			if (at > from)
+				break;
+			begin_thread(c, i, ring, slot, &slots[(at + 1) & mask]);
+		} else if (kind == WEFT_KIND_WORKER) {
+			set_worker(c, i, ring, slot->w1);
+		}
+		at += n;
+	}
+	s.upto = at;
+	return s;
+}
+
+static void stage(struct weft__collector *c, uint32_t i, const struct ring_page *ring, const struct stretch *s)
+{
+	struct staged_run run = {
+		.type = RUN_EVENTS,
+		.n = (uint32_t)(s->upto - s->from),
+		.ring = i,
+		.stream = ring->thread.stream,
+		.first_slot = s->from,
+	};
+	char *to = staging_end(c);
+	uint64_t mask = ring->hot.mask;
+	uint64_t until_wrap = mask + 1 - (s->from & mask);
+	uint64_t first = run.n < until_wrap ? run.n : until_wrap;
+
+	memcpy(to, &run, sizeof(run));
+	to += sizeof(run);
+	memcpy(to, &ring->hot.slots[s->from & mask], first * sizeof(struct weft_slot));
+	memcpy(to + first * sizeof(struct weft_slot), ring->hot.slots, (run.n - first) * sizeof(struct weft_slot));
+	staging_publish(c, run_bytes(run.n * sizeof(struct weft_slot)));
+}
+
+static int drain_losses(struct weft__collector *c, struct ring_page *ring)
+{
+	uint64_t lost = load_acquire(&ring->lost);
+	int err;
+
+	if (lost == ring->lost_seen)
+		return 0;
+	tell_loss(c, WEFT_LOSS_RING_FULL, ring->thread.stream, lost - ring->lost_seen, load_relaxed(&ring->lost_from),
+	          load_relaxed(&ring->lost_to));
+	err = weft__stage_news(c);
+	if (!err)
+		store_relaxed(&ring->lost_seen, lost);
+	else
+		c->stats.lost -= lost - ring->lost_seen;
+	return err;
+}
+
+static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *ring)
+{
+	uint64_t head = load_acquire(&ring->hot.head);
+	uint64_t tail = ring->tail;
+	int err = 0;
+
+	while (tail < head && !err) {
+		struct stretch s;
+
+		if (staging_room(c) < run_bytes(EVENT_SLOTS_MAX * sizeof(struct weft_slot))) {
+			err = weft__flush(c);
+			if (err)
+				break;
+		}
+		/* The first event of a stream is its thread_begin, which tells by itself. */
+		if (ring->thread.stream && (c->notes[i].stream != ring->thread.stream ||
+		                            c->notes[i].segment != c->segments.sequence + 1))
+			tell_thread(c, i, ring, 1);
+		s = measure(c, i, ring, tail, head, staging_room(c) - sizeof(struct staged_run));
+		if (s.upto > s.from)
+			stage(c, i, ring, &s);
+		tail = s.upto;
+		if (s.broken) {
+			weft__log(WEFT_LOG_ERROR, "ring %u: slot %llu is no event; %llu slots dropped", i,
+			          (unsigned long long)tail, (unsigned long long)(head - tail));
+			tell_loss(c, WEFT_LOSS_BAD_EVENT, ring->thread.stream, 1, c->timeline.last.tick, c->timeline.last.tick);
+			tail = head;
+		}
+		store_release(&ring->tail, tail);
+		err = weft__stage_news(c);
+	}
+	return err ? err : drain_losses(c, ring);
+}
+
+int weft__drain_pressing(const struct weft__collector *c)
+{
+	const struct rings_head *head = c->region->head;
+	uint32_t n = load_acquire(&head->n_rings);
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
+
+		if (load_relaxed(&ring->hot.head) - ring->tail >= head->ring_slots / 2)
+			return 1;
+	}
+	return 0;
+}
+
+static void read_clock(struct weft__collector *c)
+{
+	struct weft_clock now = weft__clock_read(c->timeline.source);
+	struct rings_head *head = c->region->head;
+
+	weft__timeline_add(&c->timeline, &now);
+	if (c->timeline.last.tick != now.tick)
+		return;
+	head->clocks[(head->clock_at + 1) % CLOCKS] = now;
+	store_release(&head->clock_at, head->clock_at + 1);
+}
+
+int weft__drain(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	uint32_t n = load_acquire(&head->n_rings);
+	uint64_t no_ring;
+	uint32_t i;
+	int err = 0;
+
+	read_clock(c);
+	for (i = 0; i < n && !err; i++)
+		err = drain_ring(c, i, ring_page_at(c->region->base, head, i));
+	no_ring = load_acquire(&head->no_ring);
+	if (!err && no_ring != head->no_ring_seen) {
+		tell_loss(c, WEFT_LOSS_NO_RING, 0, no_ring - head->no_ring_seen, load_relaxed(&head->no_ring_from),
+		          load_relaxed(&head->no_ring_to));
+		store_relaxed(&head->no_ring_seen, no_ring);
+		err = weft__stage_news(c);
+	}
+	c->drained_ns = weft__clock_mono();
+	c->stats.drains++;
+	return err;
+}
+
+/* A thread that ended without running its destructors. A tid that was given to a new thread is caught when that one attaches. */
+static int owner_dead(const struct ring_page *ring)
+{
+	uint32_t tid = load_acquire(&ring->owner);
+
+	return tid && syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
+}
+
+void weft__drain_tend(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	uint32_t n = load_acquire(&head->n_rings);
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		char before[sizeof(ring->thread.name)];
+
+		if (owner_dead(ring)) {
+			weft__ring_detach(ring, c->timeline.last.tick);
+			continue;
+		}
+		if (!ring->thread.stream || c->notes[i].looks >= NAME_LOOKS || load_relaxed(&ring->owner) != ring->thread.tid)
+			continue;
+		c->notes[i].looks++;
+		memcpy(before, ring->thread.name, sizeof(before));
+		read_comm(ring);
+		if (strcmp(before, ring->thread.name) != 0)
+			tell_thread(c, i, ring, 0);
+	}
+	weft__stage_news(c);
+}

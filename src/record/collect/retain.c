@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeping sealed segments within the limits of bytes and age, oldest first. COLLECTOR.
+ *
+ * In a directory every .weft file counts, whoever wrote it: the limit is what a person gives the directory. A file that is gone
+ * when it is to be deleted was somebody else's to delete. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "record/collect/segments.h"
+
+struct old_file {
+	uint64_t time_ns;
+	uint64_t bytes;
+	char name[NAME_BYTES];
+};
+
+static int ends_in(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n > m && !strcmp(name + n - m, end);
+}
+
+static int older_first(const void *a, const void *b)
+{
+	const struct old_file *x = a;
+	const struct old_file *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Sealed segments in the directory. What does not fit in memory is not deleted this time. */
+static struct old_file *list_files(DIR *dir, size_t *ret_n)
+{
+	struct old_file *files = NULL;
+	size_t n = 0, cap = 0;
+	struct dirent *entry;
+
+	while ((entry = readdir(dir))) {
+		struct old_file *grown;
+		struct stat st;
+
+		if (!ends_in(entry->d_name, ".weft") || strlen(entry->d_name) >= NAME_BYTES ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		grown = weft__grow(files, &cap, n, sizeof(*files));
+		if (!grown)
+			break;
+		files = grown;
+		files[n].time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+		files[n].bytes = (uint64_t)st.st_size;
+		snprintf(files[n].name, sizeof(files[n].name), "%s", entry->d_name);
+		n++;
+	}
+	*ret_n = n;
+	return files;
+}
+
+static int too_old(const struct weft__segments *s, uint64_t time_ns, uint64_t now_ns)
+{
+	return s->keep_ns && now_ns > time_ns && now_ns - time_ns > s->keep_ns;
+}
+
+static void retain_files(struct weft__segments *s)
+{
+	DIR *dir = opendir(s->dir);
+	struct old_file *files;
+	uint64_t total = s->fd >= 0 ? s->writer.offset : 0;
+	uint64_t now = weft__clock_real();
+	size_t n, i;
+
+	if (!dir)
+		return;
+	files = list_files(dir, &n);
+	for (i = 0; i < n; i++)
+		total += files[i].bytes;
+	if (n)
+		qsort(files, n, sizeof(*files), older_first);
+	for (i = 0; i < n && (total > s->keep_bytes || too_old(s, files[i].time_ns, now)); i++) {
+		if (unlinkat(dirfd(dir), files[i].name, 0) == 0)
+			s->n_deleted++;
+		total -= files[i].bytes;
+	}
+	weft__free(files);
+	closedir(dir);
+}
+
+static void retain_memory(struct weft__segments *s)
+{
+	uint64_t total = s->fd >= 0 ? s->writer.offset : 0;
+	uint64_t now = weft__clock_real();
+	size_t i, drop = 0;
+
+	for (i = 0; i < s->n_kept; i++)
+		total += s->kept[i].bytes;
+	while (drop < s->n_kept && (total > s->keep_bytes || too_old(s, s->kept[drop].real_ns, now))) {
+		total -= s->kept[drop].bytes;
+		close(s->kept[drop++].fd);
+		s->n_deleted++;
+	}
+	if (drop)
+		memmove(s->kept, s->kept + drop, (s->n_kept - drop) * sizeof(*s->kept));
+	s->n_kept -= drop;
+}
+
+void weft__segments_retain(struct weft__segments *s)
+{
+	if (s->dir)
+		retain_files(s);
+	else
+		retain_memory(s);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots of a ring to the fields of an event. COLLECTOR, and CALLER in recovery. */
+#ifndef WEFT_COLLECT_UNPACK_H
+#define WEFT_COLLECT_UNPACK_H
+
+#include "record/ring/layout.h"
+
+#define WORKER_LEFT UINT64_MAX
+
+struct weft__unpacked {
+	uint32_t kind;
+	uint32_t n_fields;
+	uint64_t fields[WEFT_FIELDS_MAX + 1];
+};
+
+/* `slots` holds the whole event. The one field that needs more than the slots, a worker's id, is left as runtime << 32 | index. */
+static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpacked *ev)
+{
+	uint64_t w1 = slots[0].w1;
+	uint32_t i, n;
+
+	ev->kind = (uint32_t)(slots[0].w0 & 0xff);
+	switch (ev->kind) {
+	case WEFT_KIND_POLL_END:
+	case WEFT_KIND_THREAD_END:
+		ev->n_fields = 0;
+		return;
+	case WEFT_KIND_POLL_BEGIN:
+	case WEFT_KIND_SPAWN:
+	case WEFT_KIND_WAKE:
+	case WEFT_KIND_QUEUE:
+		ev->fields[0] = w1 & WEFT_TASK_MASK;
+		ev->fields[1] = w1 >> WEFT_TASK_BITS;
+		ev->n_fields = 2;
+		return;
+	case WEFT_KIND_SCHED:
+		ev->fields[0] = w1;
+		ev->fields[1] = slots[1].w0;
+		ev->n_fields = 2;
+		return;
+	case WEFT_KIND_USER:
+		ev->kind = (uint32_t)w1;
+		n = (uint32_t)(w1 >> 32);
+		ev->n_fields = n;
+		for (i = 0; i < n; i += 2) {
+			ev->fields[i] = slots[1 + i / 2].w0;
+			ev->fields[i + 1] = slots[1 + i / 2].w1;
+		}
+		return;
+	default:
+		ev->fields[0] = w1;
+		ev->n_fields = 1;
+	}
+}
+
+#endif

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of event.h as real functions, for other languages. HOT. */
+#define WEFT_EMIT_DEFINE
+#include "weft/event.h"

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/event/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/intern.h"
+#include "record/ring/ring.h"
+#include "weft/event.h"
+
+#define KINDS_MAX 4096
+#define TEXT_MAX 4096 /* longer names are cut */
+
+static struct {
+	pthread_mutex_t mutex;
+	struct weft__intern strings, locations, kinds, workers;
+	struct weft__defs log;         /* every record so far */
+	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
+	struct rings_head *shared;     /* NULL: no recorder is open */
+	char *shared_base;
+	int shared_fd;
+} registry = {.mutex = PTHREAD_MUTEX_INITIALIZER, .shared_fd = -1};
+
+void weft__registry_lock(void)
+{
+	pthread_mutex_lock(&registry.mutex);
+}
+
+void weft__registry_unlock(void)
+{
+	pthread_mutex_unlock(&registry.mutex);
+}
+
+/* Puts the log's bytes from the shared end on into shared memory. */
+static int share_tail(void)
+{
+	struct rings_head *head = registry.shared;
+	uint64_t used, n;
+
+	if (!head)
+		return 0;
+	used = head->defs_used;
+	n = registry.log.out.n - used;
+	if (registry.shared_fd >= 0 && n &&
+	    posix_fallocate(registry.shared_fd, (off_t)(head->defs_at + used), (off_t)n) != 0)
+		return -ENOSPC;
+	memcpy(registry.shared_base + head->defs_at + used, registry.log.out.bytes + used, n);
+	head->defs_count = registry.log.n;
+	store_release(&head->defs_used, used + n);
+	return 0;
+}
+
+static void ensure_builtin(void)
+{
+	if (registry.log.n == 0)
+		weft__defs_builtin_kinds(&registry.log);
+}
+
+/* What a registration must be able to undo: the end of the log. */
+static int log_full(void)
+{
+	ensure_builtin();
+	return registry.log.out.n > DEFS_BYTES - 3 * TEXT_MAX;
+}
+
+static int log_commit(size_t mark, uint32_t mark_n)
+{
+	int err = weft__defs_oom(&registry.log) ? -ENOMEM : share_tail();
+
+	if (err) {
+		registry.log.out.n = mark;
+		registry.log.out.oom = 0;
+		registry.log.one.oom = 0;
+		registry.log.n = mark_n;
+	}
+	return err;
+}
+
+int weft__registry_share(struct rings_head *head, char *base, int fd)
+{
+	int err = 0;
+
+	weft__registry_lock();
+	ensure_builtin();
+	if (weft__defs_oom(&registry.log)) {
+		weft__defs_fini(&registry.log);
+		err = -ENOMEM;
+	} else {
+		registry.shared = head;
+		registry.shared_base = base;
+		registry.shared_fd = fd;
+		err = share_tail();
+	}
+	if (err) {
+		registry.shared = NULL;
+		registry.shared_fd = -1;
+	}
+	weft__registry_unlock();
+	return err;
+}
+
+void weft__registry_read(uint64_t *from, struct weft__defs *to)
+{
+	weft__registry_lock();
+	if (registry.log.out.n > *from) {
+		/* Record counts of a part are not kept; the block's count is for people. */
+		weft__defs_raw(to, registry.log.out.bytes + *from, registry.log.out.n - *from, 1);
+		*from = registry.log.out.n;
+	}
+	weft__registry_unlock();
+}
+
+int weft__registry_kind_fields(uint32_t kind)
+{
+	return kind < KINDS_MAX ? (int)load_acquire(&registry.kind_fields[kind]) - 1 : -1;
+}
+
+static size_t key_text(uint8_t *key, size_t at, const char *text)
+{
+	size_t n = text ? strnlen(text, TEXT_MAX - 1) : 0;
+
+	memcpy(key + at, text ? text : "", n);
+	key[at + n] = 0;
+	return at + n + 1;
+}
+
+uint32_t weft_string(const char *text)
+{
+	uint8_t key[TEXT_MAX];
+	size_t n = key_text(key, 0, text);
+	size_t mark;
+	uint32_t id, mark_n;
+
+	weft__registry_lock();
+	id = weft__intern_get(&registry.strings, key, n);
+	if (!id && registry.strings.n < 65535 && !log_full()) {
+		id = registry.strings.n + 1;
+		mark = registry.log.out.n;
+		mark_n = registry.log.n;
+		weft__defs_string(&registry.log, id, (const char *)key);
+		if (log_commit(mark, mark_n) < 0 || weft__intern_add(&registry.strings, key, n, id) < 0)
+			id = 0;
+	}
+	weft__registry_unlock();
+	return id;
+}
+
+uint32_t weft_location(const char *name, const char *file, uint32_t line)
+{
+	uint8_t key[2 * TEXT_MAX + 4];
+	size_t at_file, n, mark;
+	uint32_t id, mark_n;
+
+	memcpy(key, &line, sizeof(line));
+	at_file = key_text(key, sizeof(line), name);
+	n = key_text(key, at_file, file);
+	weft__registry_lock();
+	id = weft__intern_get(&registry.locations, key, n);
+	if (!id && registry.locations.n < 65535 && !log_full()) {
+		id = registry.locations.n + 1;
+		mark = registry.log.out.n;
+		mark_n = registry.log.n;
+		weft__defs_location(&registry.log, id, line, (const char *)key + sizeof(line),
+		                    (const char *)key + at_file);
+		if (log_commit(mark, mark_n) < 0 || weft__intern_add(&registry.locations, key, n, id) < 0)
+			id = 0;
+	}
+	weft__registry_unlock();
+	return id;
+}
+
+static int fields_valid(const struct weft_field *fields, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!fields[i].name || strlen(fields[i].name) > 255 || (fields[i].unit && strlen(fields[i].unit) > 63) ||
+		    fields[i].type < WEFT_TYPE_U64 || fields[i].type > WEFT_TYPE_LOCATION)
+			return 0;
+	}
+	return 1;
+}
+
+/* The record without its id, which two definitions of the same name must share to the letter. */
+static int kind_describe(struct weft__defs *scratch, const char *name, const struct weft_field *fields, size_t n)
+{
+	memset(scratch, 0, sizeof(*scratch));
+	weft__defs_kind(scratch, 0, name, fields, (uint32_t)n);
+	return weft__defs_oom(scratch) ? -ENOMEM : 0;
+}
+
+static int kind_add(const char *name, const struct weft_field *fields, size_t n_fields, const struct weft__buf *whole)
+{
+	uint32_t id = WEFT_KIND_USER + registry.kinds.n / 2; /* two keys a kind */
+	size_t mark = registry.log.out.n;
+	uint32_t mark_n = registry.log.n;
+	int err;
+
+	if (id >= KINDS_MAX || log_full())
+		return -WEFT_E_LIMIT;
+	mark = registry.log.out.n;
+	mark_n = registry.log.n;
+	weft__defs_kind(&registry.log, id, name, fields, (uint32_t)n_fields);
+	err = log_commit(mark, mark_n);
+	if (!err)
+		err = weft__intern_add(&registry.kinds, whole->bytes, whole->n, id);
+	if (!err)
+		err = weft__intern_add(&registry.kinds, name, strlen(name), id);
+	if (err)
+		return err;
+	store_release(&registry.kind_fields[id], (uint8_t)(n_fields + 1));
+	return (int)id;
+}
+
+int weft_event_define(const char *name, const struct weft_field *fields, size_t n_fields)
+{
+	struct weft__defs whole;
+	int id;
+
+	if (!name || !*name || strlen(name) > 255 || n_fields > WEFT_FIELDS_MAX || (n_fields && !fields) ||
+	    !fields_valid(fields, n_fields))
+		return -EINVAL;
+	if (kind_describe(&whole, name, fields, n_fields) < 0) {
+		weft__defs_fini(&whole);
+		return -ENOMEM;
+	}
+	weft__registry_lock();
+	id = (int)weft__intern_get(&registry.kinds, whole.out.bytes, whole.out.n);
+	if (!id && weft__intern_get(&registry.kinds, name, strlen(name)))
+		id = -EEXIST;
+	if (!id)
+		id = kind_add(name, fields, n_fields, &whole.out);
+	weft__registry_unlock();
+	weft__defs_fini(&whole);
+	return id;
+}
+
+static void runtime_name(char *to, size_t bytes, const char *name, uint32_t id)
+{
+	if (name && *name)
+		snprintf(to, bytes, "%s", name);
+	else
+		snprintf(to, bytes, "runtime-%u", id);
+}
+
+int weft_runtime_add(const struct weft_runtime_opts *opts)
+{
+	static const struct weft_runtime_opts none = {.size = sizeof(none)};
+	struct weft__runtime *runtime;
+	char name[256];
+	size_t mark;
+	uint32_t id, mark_n;
+	int err;
+
+	opts = opts ? opts : &none;
+	if (opts->size != sizeof(*opts))
+		return opts->size > sizeof(*opts) ? -E2BIG : -EINVAL;
+	weft__registry_lock();
+	id = weft__hot.n_runtimes;
+	if (id >= RUNTIMES_MAX || log_full()) {
+		weft__registry_unlock();
+		return -WEFT_E_LIMIT;
+	}
+	runtime_name(name, sizeof(name), opts->name, id);
+	mark = registry.log.out.n;
+	mark_n = registry.log.n;
+	weft__defs_runtime(&registry.log, id, name);
+	err = log_commit(mark, mark_n);
+	if (!err) {
+		runtime = &weft__runtimes[id];
+		store_relaxed(&runtime->data, opts->data);
+		store_seq_cst(&runtime->worker, opts->worker);
+		store_seq_cst(&runtime->queue, opts->queue);
+		store_release(&weft__hot.n_runtimes, id + 1);
+	}
+	weft__registry_unlock();
+	return err ? err : (int)id;
+}
+
+int weft_runtime_del(int id)
+{
+	struct weft__runtime *runtime;
+
+	if (id < 0 || (uint32_t)id >= load_acquire(&weft__hot.n_runtimes))
+		return -EINVAL;
+	runtime = &weft__runtimes[id];
+	store_seq_cst(&runtime->worker, (weft_worker_fn *)NULL);
+	store_seq_cst(&runtime->queue, (weft_queue_fn *)NULL);
+	while (load_seq_cst(&runtime->asking))
+		sched_yield();
+	return 0;
+}
+
+static int worker_id_locked(uint32_t runtime, uint32_t index)
+{
+	uint32_t key[2] = {runtime, index};
+	size_t mark;
+	uint32_t id, mark_n;
+	int err;
+
+	id = weft__intern_get(&registry.workers, key, sizeof(key));
+	if (id)
+		return (int)id - 1;
+	id = registry.workers.n;
+	if (id >= WEFT_WORKER_NONE || log_full())
+		return -WEFT_E_LIMIT;
+	mark = registry.log.out.n;
+	mark_n = registry.log.n;
+	weft__defs_worker(&registry.log, id, runtime, index);
+	err = log_commit(mark, mark_n);
+	if (!err)
+		err = weft__intern_add(&registry.workers, key, sizeof(key), id + 1);
+	return err ? err : (int)id;
+}
+
+int weft_worker_id(int runtime, uint32_t index)
+{
+	int id;
+
+	if (runtime < 0 || (uint32_t)runtime >= load_acquire(&weft__hot.n_runtimes))
+		return -EINVAL;
+	weft__registry_lock();
+	id = worker_id_locked((uint32_t)runtime, index);
+	weft__registry_unlock();
+	return id;
+}
+
+uint32_t weft__registry_worker(uint32_t runtime, uint32_t index)
+{
+	int id = weft_worker_id((int)runtime, index);
+
+	return id < 0 ? WEFT_WORKER_NONE : (uint32_t)id;
+}

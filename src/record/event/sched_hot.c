@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's CPU time and its wait for a CPU, read by the thread itself beside a park or unpark. HOT.
+ *
+ * Both are system calls (0.6 us for the clock, about 1 us for the read), hence at most one reading in 10 ms. The file is opened
+ * once per thread and stays open until the thread ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/ring/ring.h"
+
+static char *put_decimal(char *to, uint32_t v)
+{
+	char digits[10];
+	int n = 0;
+
+	do
+		digits[n++] = (char)('0' + v % 10);
+	while (v /= 10);
+	while (n)
+		*to++ = digits[--n];
+	return to;
+}
+
+static void sched_open(struct ring_page *ring)
+{
+	char path[64] = "/proc/self/task/";
+	char *end = put_decimal(path + strlen(path), ring->owner);
+	long fd;
+
+	memcpy(end, "/schedstat", sizeof("/schedstat"));
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	ring->sched_fd = fd < 0 ? -1 : (int32_t)fd + 1;
+}
+
+/* "CPU-ns WAIT-ns SLICES": the second number. */
+static int read_wait(int fd, uint64_t *ret)
+{
+	char text[64];
+	long n = syscall(SYS_pread64, fd, text, sizeof(text), 0);
+	uint64_t wait = 0;
+	long i = 0;
+
+	while (i < n && text[i] != ' ')
+		i++;
+	if (i >= n)
+		return 0;
+	for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+		wait = wait * 10 + (uint64_t)(text[i] - '0');
+	*ret = wait;
+	return 1;
+}
+
+void weft_hot_sched(uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	struct weft_slot wait = {0, 0};
+	struct timespec cpu;
+	int saved = errno;
+
+	if (!ring)
+		return;
+	ring->hot.sched_due = tick + weft_gate.sched_ticks;
+	if (!ring->sched_fd)
+		sched_open(ring);
+	if (ring->sched_fd > 0 && read_wait(ring->sched_fd - 1, &wait.w0) &&
+	    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
+		weft__ring_emit(ring, WEFT_KIND_SCHED, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec, tick,
+		                &wait);
+	errno = saved;
+}

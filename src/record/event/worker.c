@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that say themselves which worker they are, and the end of threads. CALLER. */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "record/event/registry.h"
+#include "record/ring/ring.h"
+#include "weft/event.h"
+
+#define WORKER_LEFT UINT64_MAX /* the field of a worker event that says "none" */
+#define EARLY_KEYS 32          /* glibc keeps these in the thread itself: setting one never allocates */
+
+static void thread_end(void *unused)
+{
+	struct ring_page *ring = weft__ring_mine();
+	struct weft__worker_tid *said = weft__worker_tid((uint32_t)syscall(SYS_gettid));
+	uint32_t on = weft_gate_on();
+
+	(void)unused;
+	if (said)
+		store_release(&said->tid, TID_GONE);
+	weft_ring_self = &weft__ring_none.hot;
+	if (ring)
+		weft__ring_detach(ring, on ? weft_tick(on) : 0);
+}
+
+static void key_make(void)
+{
+	pthread_key_t key;
+
+	if (pthread_key_create(&key, thread_end) != 0)
+		return; /* ends of threads are then found by looking, once a second */
+	if (key >= EARLY_KEYS) {
+		pthread_key_delete(key);
+		return;
+	}
+	weft__hot.key = key;
+	store_release(&weft__hot.key_made, 1);
+}
+
+void weft__threads_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, key_make);
+}
+
+/* A place for the calling thread, its own if it has one. */
+static struct weft__worker_tid *place_for(uint32_t tid)
+{
+	struct weft__worker_tid *own = weft__worker_tid(tid);
+	uint32_t at = tid * 2654435761u;
+	uint32_t i;
+
+	for (i = 0; !own && i < WORKER_PROBES; i++) {
+		struct weft__worker_tid *entry = &weft__worker_tids[(at + i) % WORKER_TIDS];
+		uint64_t found = load_relaxed(&entry->tid);
+
+		if ((found == 0 || found == TID_GONE) && cas_acq_rel(&entry->tid, &found, (uint64_t)TID_GONE - 1))
+			return entry;
+	}
+	return own;
+}
+
+int weft_worker_enter(int runtime, uint32_t index)
+{
+	uint64_t value = (uint64_t)(uint32_t)runtime << 32 | index;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	struct weft__worker_tid *entry = weft__worker_tid(tid);
+	struct ring_page *ring;
+	uint32_t on;
+	int id = weft_worker_id(runtime, index);
+
+	if (id < 0)
+		return id;
+	if (entry && load_relaxed(&entry->value) == value)
+		return id;
+	weft__threads_init();
+	entry = place_for(tid);
+	if (!entry)
+		return -WEFT_E_LIMIT;
+	store_relaxed(&entry->value, value);
+	store_release(&entry->tid, (uint64_t)tid);
+	if (weft__hot.key_made)
+		pthread_setspecific(weft__hot.key, &weft__hot);
+	ring = weft__ring_mine();
+	on = weft_gate_on();
+	if (ring && on) {
+		ring->worker = 1;
+		weft_emit(WEFT_KIND_WORKER, value, weft_tick(on));
+	}
+	return id;
+}
+
+void weft_worker_leave(void)
+{
+	struct weft__worker_tid *entry = weft__worker_tid((uint32_t)syscall(SYS_gettid));
+	struct ring_page *ring = weft__ring_mine();
+	uint32_t on = weft_gate_on();
+
+	if (entry)
+		store_release(&entry->tid, TID_GONE);
+	if (ring && on) {
+		ring->worker = WEFT_WORKER_NONE;
+		weft_emit(WEFT_KIND_WORKER, WORKER_LEFT, weft_tick(on));
+	}
+}

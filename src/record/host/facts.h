@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts about the process and the machine, as definition records. CALLER. What cannot be had is left out. */
+#ifndef WEFT_HOST_FACTS_H
+#define WEFT_HOST_FACTS_H
+
+#include "segment/defs.h"
+
+void weft__facts_host(struct weft__defs *defs);
+/* The last part of the program's path. */
+void weft__facts_program(char *to, size_t bytes);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "record/host/facts.h"
+#include "record/ring/layout.h"
+
+#define MS UINT64_C(1000000)
+#define MIB UINT64_C(1048576)
+
+#define DEFAULT(field, value)                                                                                          \
+	do {                                                                                                           \
+		if (!(field))                                                                                          \
+			(field) = (value);                                                                             \
+	} while (0)
+
+static void set_defaults(struct weft_recorder_opts *o)
+{
+	DEFAULT(o->keep_bytes, o->dir ? 1024 * MIB : 64 * MIB);
+	DEFAULT(o->segment_bytes, o->keep_bytes / 4 < 64 * MIB ? o->keep_bytes / 4 : 64 * MIB);
+	DEFAULT(o->segment_ns, 60000 * MS);
+	DEFAULT(o->drain_ns, 250 * MS);
+	DEFAULT(o->flush_ns, 1000 * MS);
+	DEFAULT(o->queue_ns, 10 * MS);
+	DEFAULT(o->ring_bytes, 65536);
+	DEFAULT(o->max_threads, 4096);
+	DEFAULT(o->quantum_ns, 8);
+	DEFAULT(o->level, 1);
+}
+
+static int power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+static int check(const struct weft_recorder_opts *o, struct weft_error *err)
+{
+	if (!power_of_two(o->ring_bytes) || o->ring_bytes < 8192 || o->ring_bytes > (1u << 30))
+		return weft__fail(err, -WEFT_E_OPTION, "ring_bytes is %u; it must be a power of two from 8 KiB to 1 GiB", o->ring_bytes);
+	if (!power_of_two(o->quantum_ns) || o->quantum_ns > (1u << 20))
+		return weft__fail(err, -WEFT_E_OPTION, "quantum_ns is %u; it must be a power of two up to 1048576", o->quantum_ns);
+	if (o->max_threads > (1u << 20))
+		return weft__fail(err, -WEFT_E_OPTION, "max_threads is %u; at most 1048576", o->max_threads);
+	if (o->drain_ns > 250 * MS || o->drain_ns < MS)
+		return weft__fail(err, -WEFT_E_OPTION, "drain_ns must be from 1 ms to 250 ms");
+	if (o->queue_ns < MS)
+		return weft__fail(err, -WEFT_E_OPTION, "queue_ns must be at least 1 ms");
+	if (o->segment_bytes < 4096)
+		return weft__fail(err, -WEFT_E_OPTION, "segment_bytes must be at least 4096");
+	if (o->keep_bytes < o->segment_bytes)
+		return weft__fail(err, -WEFT_E_OPTION, "keep_bytes (%llu) is smaller than segment_bytes (%llu); make it at least as large",
+		                  (unsigned long long)o->keep_bytes, (unsigned long long)o->segment_bytes);
+	if (o->on_fork > WEFT_FORK_RESTART || o->ring_place > WEFT_RING_MEMORY || o->level > 19)
+		return weft__fail(err, -WEFT_E_OPTION, "on_fork, ring_place or level has a value that this version does not know");
+	if (o->dir && (!*o->dir || strlen(o->dir) > 300))
+		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
+	return 0;
+}
+
+/* Takes what a caller of any version gave: fewer bytes are defaults, more bytes must be zero. */
+static int take(struct weft_recorder_opts *o, const struct weft_recorder_opts *given, struct weft_error *err)
+{
+	const unsigned char *bytes = (const unsigned char *)given;
+	size_t i;
+
+	memset(o, 0, sizeof(*o));
+	if (given) {
+		if (given->size < sizeof(size_t))
+			return weft__fail(err, -WEFT_E_OPTION, "options have no size; set .size = sizeof(struct weft_recorder_opts)");
+		for (i = sizeof(*o); i < given->size; i++)
+			if (bytes[i])
+				return weft__fail(err, -E2BIG, "options from a newer header use fields that weft %s does not know",
+				                  WEFT_VERSION_STRING);
+		memcpy(o, given, given->size < sizeof(*o) ? given->size : sizeof(*o));
+	}
+	o->size = sizeof(*o);
+	return 0;
+}
+
+static int copy_labels(struct weft__options *options, const char *const *labels, struct weft_error *err)
+{
+	size_t i;
+
+	for (i = 0; labels && labels[i]; i++) {
+		if (i == LABELS_MAX || !strchr(labels[i], '='))
+			return weft__fail(err, -WEFT_E_OPTION, "label \"%s\": at most %d labels, each key=value", labels[i], LABELS_MAX);
+		options->labels[i] = weft__strdup(labels[i]);
+		if (!options->labels[i])
+			return weft__fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int weft__options_init(struct weft__options *options, const struct weft_recorder_opts *given, struct weft_error *err)
+{
+	char program[64];
+	int r;
+
+	memset(options, 0, sizeof(*options));
+	r = take(&options->o, given, err);
+	if (r)
+		return r;
+	set_defaults(&options->o);
+	r = check(&options->o, err);
+	if (r)
+		return r;
+	weft__facts_program(program, sizeof(program));
+	options->name = weft__strdup(options->o.name && *options->o.name ? options->o.name : program);
+	if (options->o.dir)
+		options->dir = weft__strdup(options->o.dir);
+	if (!options->name || (options->o.dir && !options->dir)) {
+		weft__options_fini(options);
+		return weft__fail(err, -ENOMEM, "out of memory");
+	}
+	r = copy_labels(options, options->o.labels, err);
+	if (r) {
+		weft__options_fini(options);
+		return r;
+	}
+	options->o.dir = options->dir;
+	options->o.name = options->name;
+	options->o.labels = (const char *const *)options->labels;
+	return 0;
+}
+
+void weft__options_fini(struct weft__options *options)
+{
+	size_t i;
+
+	weft__free(options->dir);
+	weft__free(options->name);
+	for (i = 0; i < LABELS_MAX; i++)
+		weft__free(options->labels[i]);
+	memset(options, 0, sizeof(*options));
+}
+
+/* A number with an optional K, M or G; times `unit`. */
+static int env_number(const char *name, uint64_t unit, uint64_t max, uint64_t *ret, struct weft_error *err)
+{
+	const char *text = getenv(name);
+	unsigned long long v;
+	uint64_t scale = 1;
+	char *end;
+
+	if (!text || !*text)
+		return 0;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (*end == 'K' || *end == 'k')
+		scale = 1024;
+	else if (*end == 'M' || *end == 'm')
+		scale = MIB;
+	else if (*end == 'G' || *end == 'g')
+		scale = 1024 * MIB;
+	if (scale > 1)
+		end++;
+	if (errno || end == text || *end || *text == '-' || v > max / scale / unit)
+		return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give a whole number, with K, M or G behind it if you like", name, text);
+	*ret = (uint64_t)v * scale * unit;
+	return 0;
+}
+
+static int env_u32(const char *name, uint32_t *ret, struct weft_error *err)
+{
+	uint64_t v = *ret;
+	int r = env_number(name, 1, UINT32_MAX, &v, err);
+
+	*ret = (uint32_t)v;
+	return r;
+}
+
+static int env_word(const char *name, const char *const *words, uint32_t *ret, struct weft_error *err)
+{
+	const char *text = getenv(name);
+	char all[64] = "";
+	uint32_t i;
+
+	if (!text || !*text)
+		return 0;
+	for (i = 0; words[i]; i++) {
+		if (!strcmp(text, words[i])) {
+			*ret = i;
+			return 0;
+		}
+		strcat(strcat(all, i ? ", " : ""), words[i]);
+	}
+	return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give one of %s", name, text, all);
+}
+
+static int env_labels(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
+{
+	const char *text = getenv("WEFT_LABELS");
+	size_t n = 0;
+
+	while (text && *text) {
+		size_t length = strcspn(text, ",");
+		char *label;
+
+		if (n == LABELS_MAX)
+			return weft__fail(err, -WEFT_E_OPTION, "WEFT_LABELS: at most %d labels", LABELS_MAX);
+		label = weft__alloc(length + 1);
+		if (!label)
+			return weft__fail(err, -ENOMEM, "out of memory");
+		memcpy(label, text, length);
+		label[length] = 0;
+		store->labels[n++] = label;
+		text += length + (text[length] == ',');
+	}
+	if (n)
+		opts->labels = (const char *const *)store->labels;
+	return 0;
+}
+
+int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
+{
+	static const char *const forks[] = {"off", "restart", NULL};
+	static const char *const places[] = {"auto", "dir", "memory", NULL};
+	int r;
+
+	if (getenv("WEFT_DIR") && *getenv("WEFT_DIR"))
+		opts->dir = getenv("WEFT_DIR");
+	if (getenv("WEFT_NAME") && *getenv("WEFT_NAME"))
+		opts->name = getenv("WEFT_NAME");
+	if ((r = env_number("WEFT_SEGMENT_BYTES", 1, UINT64_MAX, &opts->segment_bytes, err)) ||
+	    (r = env_number("WEFT_SEGMENT_SECONDS", 1000 * MS, UINT64_MAX, &opts->segment_ns, err)) ||
+	    (r = env_number("WEFT_KEEP_BYTES", 1, UINT64_MAX, &opts->keep_bytes, err)) ||
+	    (r = env_number("WEFT_KEEP_SECONDS", 1000 * MS, UINT64_MAX, &opts->keep_ns, err)) ||
+	    (r = env_u32("WEFT_RING_BYTES", &opts->ring_bytes, err)) ||
+	    (r = env_u32("WEFT_MAX_THREADS", &opts->max_threads, err)) ||
+	    (r = env_u32("WEFT_QUANTUM_NS", &opts->quantum_ns, err)) || (r = env_u32("WEFT_SYNC", &opts->sync, err)) ||
+	    (r = env_u32("WEFT_LEVEL", &opts->level, err)) || (r = env_word("WEFT_FORK", forks, &opts->on_fork, err)) ||
+	    (r = env_word("WEFT_RING", places, &opts->ring_place, err)))
+		return r;
+	return env_labels(opts, store, err);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a recorder: checked, completed, copied; from a struct and from the environment. CALLER. */
+#ifndef WEFT_RECORD_OPTIONS_H
+#define WEFT_RECORD_OPTIONS_H
+
+#include "weft/recorder.h"
+
+#define LABELS_MAX 64
+
+/* `o` holds the options with no field left at "default"; the strings are owned. */
+struct weft__options {
+	struct weft_recorder_opts o;
+	char *dir;
+	char *name;
+	char *labels[LABELS_MAX + 1];
+};
+
+/* 0, -WEFT_E_OPTION, -E2BIG or -ENOMEM. */
+int weft__options_init(struct weft__options *options, const struct weft_recorder_opts *given, struct weft_error *err);
+void weft__options_fini(struct weft__options *options);
+
+/* Variables over `opts`. Strings that it sets live until the environment changes; labels in `labels`. 0 or -WEFT_E_OPTION. */
+int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *labels, struct weft_error *err);
+
+#endif

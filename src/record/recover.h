@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recovery: recover.c has files and names, salvage.c has what is in the shared memory. CALLER. */
+#ifndef WEFT_RECORD_RECOVER_H
+#define WEFT_RECORD_RECOVER_H
+
+#include "base/clock.h"
+#include "record/ring/region.h"
+#include "segment/batch.h"
+#include "segment/defs.h"
+#include "segment/reader.h"
+#include "segment/writer.h"
+
+/* How far a ring is in the file already. */
+struct weft__progress {
+	uint64_t next;
+	uint64_t last_ns;
+	uint32_t stream;
+};
+
+struct weft__salvage {
+	struct weft__region region;      /* head is NULL when only the file is left */
+	int fd;                          /* of the file */
+	struct weft_segment *active;     /* the same file, for reading; NULL when it had to be begun */
+	struct weft__writer writer;
+	struct weft__encoder *encoder;
+	struct weft__batch batch;
+	struct weft__buf payload;
+	struct weft__defs defs;
+	struct weft__timeline timeline;
+	struct weft_segment *known;      /* tables of the definitions in shared memory */
+	uint32_t n_workers;              /* ids given so far */
+	struct weft__progress *progress; /* per ring */
+	uint32_t next_stream;
+	uint64_t from_rings;
+	uint64_t cut_bytes;
+};
+
+/* The clock readings that the process left. */
+void weft__salvage_clock(struct weft__salvage *s);
+/* Definitions, staging and rings into the writer. 0 or a negative error. */
+int weft__salvage_memory(struct weft__salvage *s);
+/* Writes what has been gathered as blocks. */
+int weft__salvage_flush(struct weft__salvage *s);
+/* Slots of a ring below `upto` are in the file. */
+void weft__salvage_passed(struct weft__salvage *s, uint32_t ring, uint64_t upto, uint32_t stream, uint64_t last_ns);
+
+#endif

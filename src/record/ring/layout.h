@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in a ring file: the shared memory that outlives the process. All contexts; each field says who writes it.
+ *
+ *     page 0     struct rings_head
+ *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
+ *     staging    what was drained from rings and is not yet in the segment file; the collector's
+ *     rings      one after the other: a page with struct ring_page, then its slots
+ *
+ * An event moves from its ring to staging to the file, and each step frees the place behind it only after the place ahead
+ * holds it. Killed between the two, an event is in both; ring number and slot number, which never repeat, tell. */
+#ifndef WEFT_RING_LAYOUT_H
+#define WEFT_RING_LAYOUT_H
+
+#include <stdint.h>
+
+#include "weft/ring.h"
+#include "weft/segment.h"
+
+#define RINGS_MAGIC "WEFTRNG1"
+#define RINGS_VERSION 1
+#define RING_PAGE 4096
+#define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
+#define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
+#define DEFS_BYTES (2u << 20)
+#define STAGING_BYTES (1u << 20)
+#define CLOCKS 4
+
+struct rings_head {
+	/* set at open, then constant */
+	char magic[8];
+	uint32_t version;
+	uint32_t pid;
+	uint8_t recording[16];
+	uint32_t ring_slots;
+	uint32_t max_rings;
+	uint32_t quantum_ns;
+	uint32_t tick_source;
+	uint64_t defs_at, staging_at, rings_at, ring_stride, file_bytes;
+	char service[64];
+
+	/* any thread, atomically */
+	_Alignas(64) uint32_t n_rings; /* made so far; rings beyond have never been touched */
+	uint64_t no_ring;              /* events dropped because there was no ring, and when */
+	uint64_t no_ring_from, no_ring_to;
+
+	/* registry */
+	_Alignas(64) uint64_t defs_used; /* published with release */
+	uint32_t defs_count;
+
+	/* collector */
+	_Alignas(64) uint64_t staging_used; /* published with release */
+	uint64_t no_ring_seen;
+	uint32_t next_stream;
+	uint32_t clock_at;                  /* the last reading is clocks[clock_at % CLOCKS] */
+	struct weft_clock clocks[CLOCKS];
+	uint64_t sequence;                  /* of the active segment */
+	char active[256];                   /* its file name */
+};
+
+/* The thread that a ring's events, from the tail on, belong to. */
+struct ring_thread {
+	uint32_t stream;
+	uint32_t tid;
+	uint32_t worker;
+	char name[16];
+	uint64_t first_ns;
+};
+
+struct ring_page {
+	struct weft_ring hot; /* owner thread */
+
+	/* owner thread, slow path */
+	_Alignas(64) uint64_t lost;      /* events dropped */
+	uint64_t lost_from, lost_to;     /* ticks of the first not yet seen and of the last */
+	uint32_t owner;                  /* tid, or 0: free */
+	uint32_t worker;                 /* id, or WEFT_WORKER_NONE */
+	uint32_t asked;                  /* runtimes that were asked who this thread is */
+	int32_t sched_fd;                /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */
+
+	/* collector */
+	_Alignas(64) uint64_t tail;      /* slots below are in staging or further */
+	uint64_t lost_seen;
+	struct ring_thread thread;
+};
+
+_Static_assert(sizeof(struct weft_ring) == 64, "the owner's fields are one cache line");
+_Static_assert(sizeof(struct ring_page) <= RING_PAGE, "a ring's fields fit its page");
+_Static_assert(sizeof(struct rings_head) <= RING_PAGE, "the head fits its page");
+_Static_assert(sizeof(struct weft_slot) == 16, "slots are 16 bytes");
+
+/* A run in staging: the header, then n_slots slots or n_bytes of definition records, padded to 8 bytes. */
+enum { RUN_EVENTS = 1, RUN_DEFS = 2 };
+struct staged_run {
+	uint32_t type;
+	uint32_t n;           /* slots, or bytes */
+	uint32_t ring;        /* RUN_EVENTS */
+	uint32_t stream;      /* RUN_EVENTS; RUN_DEFS: number of records */
+	uint64_t first_slot;
+};
+
+static inline struct ring_page *ring_page_at(void *base, const struct rings_head *head, uint32_t i)
+{
+	return (struct ring_page *)(void *)((char *)base + head->rings_at + head->ring_stride * i);
+}
+
+/* Slots of the event that begins with `slot`; 0 when that is no event. */
+static inline uint32_t event_slots(const struct weft_slot *slot)
+{
+	uint32_t kind = (uint32_t)(slot->w0 & 0xff);
+
+	if (kind == WEFT_KIND_USER) {
+		uint64_t n = slot->w1 >> 32;
+
+		return n <= WEFT_FIELDS_MAX ? 1 + (uint32_t)(n + 1) / 2 : 0;
+	}
+	if (kind == WEFT_KIND_THREAD_BEGIN || kind == WEFT_KIND_SCHED)
+		return 2;
+	return kind && kind < WEFT_KIND_BUILTIN_END ? 1 : 0;
+}
+
+#endif

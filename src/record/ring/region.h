@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of the rings: making it for a session, leaving it, and opening what another process left. CALLER. */
+#ifndef WEFT_RING_REGION_H
+#define WEFT_RING_REGION_H
+
+#include "base/clock.h"
+#include "record/ring/layout.h"
+#include "weft/recorder.h"
+
+struct weft__region {
+	int fd;                /* -1: private memory */
+	char *base;
+	struct rings_head *head;
+	size_t bytes;
+	uint32_t *free_next;
+	int adopted;           /* another process made it */
+	uint32_t place;        /* enum weft_ring_place, as it came out; WEFT_RING_AUTO means /dev/shm */
+	char path[400];        /* of the file; "" in private memory */
+	char link[400];        /* of the link to it in the directory, or "" */
+	char degraded[200];    /* why it is not where it should be, or "" */
+};
+
+struct weft__region_want {
+	uint32_t place;
+	const char *dir;       /* NULL: memory only */
+	const char *stem;      /* of file names, unique to the recording */
+	const char *service;
+	uint32_t ring_slots;
+	uint32_t max_rings;
+	uint32_t quantum_ns;
+	enum weft__tick_source source;
+	const uint8_t *recording;
+};
+
+/* Makes and maps it. Falls back from /dev/shm to the directory to private memory. 0 or a negative error. */
+int weft__region_open(struct weft__region *region, const struct weft__region_want *want, struct weft_error *err);
+/* Gives it to the emit path, which must not be recording. */
+void weft__region_use(struct weft__region *region);
+/* Takes it away again: waits until nobody is attaching. What a straggler still writes goes to private memory. */
+void weft__region_leave(struct weft__region *region);
+/* In a forked child: the parent's memory must not be touched. */
+void weft__region_forsake(struct weft__region *region);
+/* Removes the file and the link. */
+void weft__region_remove(struct weft__region *region);
+void weft__region_close(struct weft__region *region);
+
+/* Opens the ring file of a dead process at `path`, read and write, locked. -WEFT_E_BUSY: its process lives.
+ * -WEFT_E_FORMAT: not a ring file. */
+int weft__region_adopt(struct weft__region *region, const char *path, struct weft_error *err);
+
+/* Takes the lock that says "this process lives", which the kernel drops with the process. 0 or -WEFT_E_BUSY. */
+int weft__file_lock(int fd);
+
+#endif

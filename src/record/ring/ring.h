@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state that the emit path shares with the rest of the recorder, and its life cycle. */
+#ifndef WEFT_RING_RING_H
+#define WEFT_RING_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/ring/layout.h"
+
+/* HOT reads it; CALLER writes it while the gate is off and nobody is attaching. */
+struct weft__hot {
+	char *base;              /* of the mapping */
+	struct rings_head *head;
+	size_t bytes;
+	int fd;                  /* of the ring file; -1: private memory */
+	uint32_t *free_next;     /* per ring: next on the free list, plus 1 */
+	uint32_t threads_now;
+	int key_made;            /* thread exit is heard of through a pthread key */
+	unsigned key;
+	uint32_t n_runtimes;     /* whom to ask who a thread is; see registry.h */
+
+	_Alignas(64) uint64_t free_list; /* tag << 32 | ring + 1 */
+	_Alignas(64) uint32_t attaching; /* threads inside attach or detach */
+	_Alignas(64) uint32_t asleep;    /* futex: 1 while the collector sleeps */
+};
+extern struct weft__hot weft__hot;
+
+/* The ring of no thread: what weft_ring_self points to before the first event. Its limit is 0. */
+extern struct ring_page weft__ring_none;
+
+/* HOT. Wakes the collector if it sleeps. */
+void weft__collector_wake(void);
+/* HOT. Gives the calling thread a ring, or NULL. */
+struct weft_ring *weft__ring_attach(uint64_t tick);
+/* HOT. Ends the ownership of a ring; `end_event` says whether to write thread_end. By the owner, or the collector for a dead owner. */
+void weft__ring_detach(struct ring_page *ring, uint64_t tick);
+/* HOT. The ring of the calling thread in the present session, or NULL. */
+struct ring_page *weft__ring_mine(void);
+/* HOT. Emits, from the thread that owns the ring. Two-slot form: second slot from `more`. */
+int weft__ring_emit(struct ring_page *ring, uint32_t kind, uint64_t arg, uint64_t tick, const struct weft_slot *more);
+
+/* HOT, in registry_hot.c: asks the runtimes who the calling thread is, once each. */
+void weft__worker_resolve(struct ring_page *ring, uint64_t tick);
+
+#endif

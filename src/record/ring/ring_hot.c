@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slow side of the emit path: what happens once per thread, once per quarter of a ring, and when a ring is full. HOT.
+ *
+ * Attaching takes a ring from a lock-free list of free ones, or makes the next one, and writes thread_begin before any other
+ * event can come; a ring is handed on with what is still in it, because thread_begin marks where the new owner's events begin. So a
+ * program that makes and ends threads fast needs no more rings than it has threads at one time.
+ *
+ * Closing and attaching exclude each other without a lock: attach counts itself in, then looks at the gate; close shuts the gate,
+ * then waits for the count to fall to zero. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "record/ring/ring.h"
+#include "weft/event.h"
+
+struct weft_gate weft_gate __attribute__((aligned(4096)));
+struct weft__hot weft__hot = {.fd = -1};
+struct ring_page weft__ring_none;
+__thread struct weft_ring *weft_ring_self __attribute__((tls_model("initial-exec"))) = &weft__ring_none.hot;
+
+uint64_t weft_hot_tick(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void weft__collector_wake(void)
+{
+	if (load_relaxed(&weft__hot.asleep) && swap_seq_cst(&weft__hot.asleep, 0u))
+		syscall(SYS_futex, &weft__hot.asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static uint32_t list_pop(void)
+{
+	uint64_t top = load_acquire(&weft__hot.free_list);
+
+	for (;;) {
+		uint32_t ring = (uint32_t)top;
+		uint64_t next;
+
+		if (!ring)
+			return 0;
+		next = ((top >> 32) + 1) << 32 | load_relaxed(&weft__hot.free_next[ring - 1]);
+		if (cas_acq_rel(&weft__hot.free_list, &top, next))
+			return ring;
+	}
+}
+
+static void list_push(uint32_t ring)
+{
+	uint64_t top = load_relaxed(&weft__hot.free_list);
+
+	do
+		store_relaxed(&weft__hot.free_next[ring - 1], (uint32_t)top);
+	while (!cas_acq_rel(&weft__hot.free_list, &top, ((top >> 32) + 1) << 32 | ring));
+}
+
+/* Memory for ring i, so that a store to it can never fail for want of space. */
+static int ring_back(uint64_t at, uint64_t bytes)
+{
+	return weft__hot.fd < 0 || syscall(SYS_fallocate, weft__hot.fd, 0, at, bytes) == 0;
+}
+
+static struct ring_page *ring_make(void)
+{
+	struct rings_head *head = weft__hot.head;
+	uint32_t i = load_relaxed(&head->n_rings);
+	struct ring_page *ring;
+
+	do {
+		if (i >= head->max_rings)
+			return NULL;
+		if (!ring_back(head->rings_at + head->ring_stride * i, head->ring_stride))
+			return NULL;
+	} while (!cas_acq_rel(&head->n_rings, &i, i + 1));
+	ring = ring_page_at(weft__hot.base, head, i);
+	ring->hot.slots = (struct weft_slot *)(void *)((char *)ring + RING_PAGE);
+	ring->hot.mask = head->ring_slots - 1;
+	return ring;
+}
+
+static uint32_t ring_number(const struct ring_page *ring)
+{
+	const struct rings_head *head = weft__hot.head;
+
+	return (uint32_t)((uint64_t)((const char *)ring - weft__hot.base - head->rings_at) / head->ring_stride);
+}
+
+static int in_session(const struct weft_ring *ring)
+{
+	uintptr_t at = (uintptr_t)ring;
+	uintptr_t base = (uintptr_t)load_relaxed(&weft__hot.base);
+
+	return base && at >= base && at < base + load_relaxed(&weft__hot.bytes);
+}
+
+struct ring_page *weft__ring_mine(void)
+{
+	struct weft_ring *ring = weft_ring_self;
+
+	return in_session(ring) ? (struct ring_page *)(void *)ring : NULL;
+}
+
+/* How far the owner may go: to the next quarter, where it looks again, but not into what the collector has not freed. */
+static void set_limit(struct ring_page *ring)
+{
+	uint64_t slots = ring->hot.mask + 1;
+	uint64_t resv = load_relaxed(&ring->hot.resv);
+	uint64_t end = load_acquire(&ring->tail) + slots - RING_SLACK;
+	uint64_t quarter = (resv / (slots / 4) + 1) * (slots / 4);
+
+	store_relaxed(&ring->hot.limit, quarter < end ? quarter : end);
+}
+
+static int has_room(const struct ring_page *ring, uint32_t n_slots)
+{
+	return load_relaxed(&ring->hot.resv) + n_slots <=
+	       load_acquire(&ring->tail) + ring->hot.mask + 1 - RING_SLACK;
+}
+
+int weft__ring_emit(struct ring_page *ring, uint32_t kind, uint64_t arg, uint64_t tick, const struct weft_slot *more)
+{
+	uint64_t first;
+
+	if (!has_room(ring, more ? 2 : 1))
+		return 0;
+	first = weft_ring_take(&ring->hot, more ? 2 : 1);
+	ring->hot.slots[first & ring->hot.mask].w0 = tick << 8 | kind;
+	ring->hot.slots[first & ring->hot.mask].w1 = arg;
+	if (more)
+		ring->hot.slots[(first + 1) & ring->hot.mask] = *more;
+	weft_ring_publish(&ring->hot, first);
+	return 1;
+}
+
+static void ring_release(struct ring_page *ring)
+{
+	store_relaxed(&ring->hot.limit, 0);
+	store_release(&ring->owner, 0);
+	__atomic_fetch_sub(&weft__hot.threads_now, 1, __ATOMIC_RELAXED);
+	list_push(ring_number(ring) + 1);
+}
+
+static struct ring_page *ring_take_free(void)
+{
+	uint32_t i = list_pop();
+
+	return i ? ring_page_at(weft__hot.base, weft__hot.head, i - 1) : ring_make();
+}
+
+static struct weft_ring *attach_counted(uint64_t tick)
+{
+	struct weft_ring *before = weft_ring_self;
+	struct weft_slot name = {0, 0};
+	struct ring_page *ring;
+	uint32_t tid;
+
+	if (!load_seq_cst(&weft_gate.on))
+		return NULL;
+	ring = ring_take_free();
+	if (!ring)
+		return NULL;
+	tid = (uint32_t)syscall(SYS_gettid);
+	prctl(PR_GET_NAME, (char *)&name);
+	add_relaxed(&weft__hot.threads_now, 1u);
+	ring->worker = 0xffff;
+	ring->asked = 0;
+	ring->hot.sched_due = 0;
+	store_release(&ring->owner, tid);
+	if (!weft__ring_emit(ring, WEFT_KIND_THREAD_BEGIN, tid, tick, &name)) {
+		ring_release(ring);
+		return NULL;
+	}
+	fence_signal();
+	/* A handler that came meanwhile may have attached this thread; then its ring stays and this one goes back. */
+	if (!cas_relaxed(&weft_ring_self, &before, &ring->hot)) {
+		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
+		ring_release(ring);
+		return weft_ring_self;
+	}
+	set_limit(ring);
+	/* A plain store for the first 32 keys, which is the only case in which a key is used. */
+	if (weft__hot.key_made)
+		pthread_setspecific(weft__hot.key, &weft__hot);
+	return &ring->hot;
+}
+
+struct weft_ring *weft__ring_attach(uint64_t tick)
+{
+	struct weft_ring *ring;
+	int saved = errno;
+
+	__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+	ring = attach_counted(tick);
+	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+	errno = saved;
+	return ring;
+}
+
+void weft__ring_detach(struct ring_page *ring, uint64_t tick)
+{
+	__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+	if (in_session(&ring->hot) && load_relaxed(&ring->owner)) {
+		/* A full ring has no room for the mark; the next thread_begin says as much. */
+		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
+		if (ring->sched_fd > 0)
+			syscall(SYS_close, ring->sched_fd - 1);
+		ring->sched_fd = 0;
+		ring_release(ring);
+	}
+	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+}
+
+static void count_lost(struct ring_page *ring, uint64_t tick)
+{
+	if (load_relaxed(&ring->lost) == load_relaxed(&ring->lost_seen))
+		store_relaxed(&ring->lost_from, tick);
+	store_relaxed(&ring->lost_to, tick);
+	__atomic_fetch_add(&ring->lost, 1, __ATOMIC_RELEASE);
+	weft__collector_wake();
+}
+
+static void count_no_ring(uint64_t tick)
+{
+	struct rings_head *head;
+
+	__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+	head = weft__hot.head;
+	if (load_seq_cst(&weft_gate.on) && head) {
+		if (load_relaxed(&head->no_ring) == load_relaxed(&head->no_ring_seen))
+			store_relaxed(&head->no_ring_from, tick);
+		store_relaxed(&head->no_ring_to, tick);
+		__atomic_fetch_add(&head->no_ring, 1, __ATOMIC_RELEASE);
+	}
+	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+}
+
+struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	uint64_t used;
+
+	if (!ring) {
+		struct weft_ring *attached = weft__ring_attach(tick);
+
+		if (!attached) {
+			if (load_relaxed(&weft_gate.on))
+				count_no_ring(tick);
+			return NULL;
+		}
+		ring = (struct ring_page *)(void *)attached;
+	}
+	if (ring->asked != load_acquire(&weft__hot.n_runtimes))
+		weft__worker_resolve(ring, tick);
+	set_limit(ring);
+	/* Close shuts the gate and then forgets the rings: either it sees this limit, or this sees the gate. */
+	if (!load_seq_cst(&weft_gate.on)) {
+		store_relaxed(&ring->hot.limit, 0);
+		return NULL;
+	}
+	used = load_relaxed(&ring->hot.resv) - load_acquire(&ring->tail);
+	if (used >= (ring->hot.mask + 1) / 2)
+		weft__collector_wake();
+	if (has_room(ring, n_slots))
+		return &ring->hot;
+	count_lost(ring, tick);
+	return NULL;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recovery from shared memory: the memory was written by a process that died at any moment, and nothing in it is trusted. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "record/collect/unpack.h"
+#include "record/recover.h"
+#include "weft/runtime.h"
+
+#define BLOCK_TARGET 65536 /* events */
+
+void weft__salvage_clock(struct weft__salvage *s)
+{
+	const struct rings_head *head = s->region.head;
+	const struct weft_clock *last = &head->clocks[head->clock_at % CLOCKS];
+	const struct weft_clock *before = &head->clocks[(head->clock_at + CLOCKS - 1) % CLOCKS];
+
+	s->timeline.source = (enum weft__tick_source)head->tick_source;
+	weft__timeline_set(&s->timeline, before, last);
+}
+
+static void tell_loss(struct weft__salvage *s, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from, uint64_t to)
+{
+	struct weft_loss loss = {
+		.reason = reason,
+		.thread = stream,
+		.count = count,
+		.from_ns = weft__timeline_mono(&s->timeline, from),
+		.to_ns = weft__timeline_mono(&s->timeline, to),
+	};
+
+	weft__defs_loss(&s->defs, &loss);
+}
+
+static void tell_thread(struct weft__salvage *s, const struct ring_thread *thread)
+{
+	char name[sizeof(thread->name)];
+	struct weft_thread def = {
+		.id = thread->stream,
+		.tid = thread->tid,
+		.worker = thread->worker,
+		.name = name,
+		.first_ns = thread->first_ns,
+	};
+
+	memcpy(name, thread->name, sizeof(name));
+	name[sizeof(name) - 1] = 0;
+	weft__defs_thread(&s->defs, &def);
+}
+
+/* The registry's log, both into the segment and into tables for looking up. A log that does not parse is left out. */
+static int take_definitions(struct weft__salvage *s)
+{
+	const struct rings_head *head = s->region.head;
+	const uint8_t *log = (const uint8_t *)s->region.base + head->defs_at;
+	int err = weft__segment_read_defs(s->known, log, head->defs_used);
+
+	if (err == -ENOMEM)
+		return err;
+	if (!err)
+		weft__defs_raw(&s->defs, log, head->defs_used, head->defs_count);
+	err = weft__segment_sort_defs(s->known);
+	s->n_workers = (uint32_t)s->known->workers.n;
+	return err;
+}
+
+/* The id of a worker; one that its process had no time to register is registered now. */
+static uint32_t worker_id(struct weft__salvage *s, uint64_t value)
+{
+	uint32_t runtime = (uint32_t)(value >> 32), index = (uint32_t)value;
+	const struct weft_worker *workers;
+	size_t n, i;
+
+	if (value == WORKER_LEFT)
+		return WEFT_WORKER_NONE;
+	workers = weft_segment_workers(s->known, &n);
+	for (i = 0; i < n; i++)
+		if (workers[i].runtime == runtime && workers[i].index == index)
+			return workers[i].id;
+	if (s->n_workers >= WEFT_WORKER_NONE)
+		return WEFT_WORKER_NONE;
+	weft__defs_worker(&s->defs, s->n_workers, runtime, index);
+	return s->n_workers++;
+}
+
+static int add_event(struct weft__salvage *s, const struct weft_slot *slots)
+{
+	struct weft__unpacked ev;
+	int err;
+
+	weft__unpack(slots, &ev);
+	if (ev.kind == WEFT_KIND_WORKER)
+		ev.fields[0] = worker_id(s, ev.fields[0]);
+	if (ev.kind >= WEFT_KIND_USER) {
+		const struct weft_kind_def *kind = weft_segment_kind(s->known, ev.kind);
+
+		if (!kind || ev.kind >= KIND_LIMIT) {
+			tell_loss(s, WEFT_LOSS_BAD_EVENT, 0, 1, slots->w0 >> 8, slots->w0 >> 8);
+			return 0;
+		}
+		while (ev.n_fields < kind->n_fields)
+			ev.fields[ev.n_fields++] = 0;
+		ev.n_fields = kind->n_fields;
+	}
+	err = weft__batch_add(&s->batch, weft__timeline_mono(&s->timeline, slots->w0 >> 8), ev.kind, ev.fields, ev.n_fields);
+	return err == -EOVERFLOW ? 0 : err;
+}
+
+/* One piece of a ring: whole events of one stream, in order, from `first` on. */
+struct piece {
+	uint32_t ring;
+	uint32_t stream;
+	uint64_t first;
+	uint64_t n;
+	const struct weft_slot *slots;
+	uint64_t mask; /* of the slots; UINT64_MAX in staging */
+};
+
+static const struct weft_slot *piece_event(const struct piece *p, uint64_t i, struct weft_slot *copy)
+{
+	uint64_t k, at = p->mask == UINT64_MAX ? i : p->first + i;
+
+	for (k = 0; k < EVENT_SLOTS_MAX && i + k < p->n; k++)
+		copy[k] = p->slots[(at + k) & p->mask];
+	return copy;
+}
+
+/* Adds the events of a piece that are not in the file yet. Answers 0 or -ENOMEM; *broken when something in it is no event. */
+static int add_piece(struct weft__salvage *s, const struct piece *p, int *broken)
+{
+	struct weft__progress *progress = &s->progress[p->ring];
+	uint64_t i = p->first < progress->next ? progress->next - p->first : 0;
+	uint64_t begun = i;
+	int err;
+
+	*broken = 0;
+	if (i >= p->n)
+		return 0;
+	err = weft__batch_begin(&s->batch, p->stream, p->ring, p->first + i,
+	                        progress->stream == p->stream ? progress->last_ns : 0);
+	if (err)
+		return err;
+	while (i < p->n && !err) {
+		struct weft_slot copy[EVENT_SLOTS_MAX] = {{0, 0}};
+		uint32_t n = event_slots(piece_event(p, i, copy));
+
+		if (!n || i + n > p->n) {
+			*broken = 1;
+			break;
+		}
+		err = add_event(s, copy);
+		i += n;
+	}
+	weft__salvage_passed(s, p->ring, p->first + i, p->stream, weft__batch_last_ns(&s->batch));
+	weft__batch_end(&s->batch, i - begun);
+	if (!err && s->batch.n >= BLOCK_TARGET)
+		err = weft__salvage_flush(s);
+	return err;
+}
+
+static int take_staging(struct weft__salvage *s)
+{
+	const struct rings_head *head = s->region.head;
+	const char *base = s->region.base + head->staging_at;
+	uint64_t at = 0;
+	int err = 0;
+
+	while (!err && at + sizeof(struct staged_run) <= head->staging_used) {
+		struct staged_run run;
+		uint64_t bytes;
+		int broken;
+
+		memcpy(&run, base + at, sizeof(run));
+		at += sizeof(run);
+		bytes = run.type == RUN_EVENTS ? (uint64_t)run.n * sizeof(struct weft_slot) : run.n;
+		if (bytes > head->staging_used - at)
+			break;
+		if (run.type == RUN_DEFS)
+			weft__defs_raw(&s->defs, (const uint8_t *)base + at, run.n, run.stream);
+		else if (run.type == RUN_EVENTS && run.ring < head->n_rings)
+			err = add_piece(s,
+			                &(struct piece){run.ring, run.stream, run.first_slot, run.n,
+			                                (const struct weft_slot *)(const void *)(base + at), UINT64_MAX},
+			                &broken);
+		at += (bytes + 7) / 8 * 8;
+	}
+	return err;
+}
+
+/* A thread that began in the ring and was never drained. */
+static void begin_thread(struct weft__salvage *s, struct ring_thread *thread, const struct weft_slot *slots)
+{
+	thread->stream = s->next_stream++;
+	thread->tid = (uint32_t)slots[0].w1;
+	thread->worker = WEFT_WORKER_NONE;
+	thread->first_ns = weft__timeline_mono(&s->timeline, slots[0].w0 >> 8);
+	memcpy(thread->name, &slots[1], sizeof(thread->name));
+	tell_thread(s, thread);
+}
+
+/* From `at`, the end of the events of one thread; a thread_begin there starts one. */
+static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint64_t at, uint64_t head, uint64_t mask,
+                          const struct weft_slot *slots)
+{
+	uint64_t from = at;
+
+	while (at < head) {
+		struct piece rest = {.first = at, .n = head - at, .slots = slots, .mask = mask};
+		struct weft_slot copy[EVENT_SLOTS_MAX] = {{0, 0}};
+		uint32_t n = event_slots(piece_event(&rest, 0, copy));
+		uint32_t kind = (uint32_t)(copy[0].w0 & 0xff);
+
+		if (!n || at + n > head)
+			return head; /* add_piece finds and tells */
+		if (kind == WEFT_KIND_THREAD_BEGIN) {
+			if (at > from)
+				break;
+			begin_thread(s, &ring->thread, copy);
+		} else if (kind == WEFT_KIND_WORKER) {
+			ring->thread.worker = worker_id(s, copy[0].w1);
+			tell_thread(s, &ring->thread);
+		}
+		at += n;
+	}
+	return at;
+}
+
+static int take_ring(struct weft__salvage *s, uint32_t i)
+{
+	const struct rings_head *head = s->region.head;
+	struct ring_page *ring = ring_page_at(s->region.base, head, i);
+	const struct weft_slot *slots = (const struct weft_slot *)(const void *)((const char *)ring + RING_PAGE);
+	struct ring_page page = *ring; /* a copy to work on: the file must stay as it is until the segment is sealed */
+	uint64_t at = page.tail, end = page.hot.head;
+	int err = 0, broken = 0;
+
+	if (page.thread.stream)
+		tell_thread(s, &page.thread);
+	if (end - at > head->ring_slots) {
+		tell_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
+		return 0;
+	}
+	if (s->progress[i].next > at && s->progress[i].next <= end) {
+		at = s->progress[i].next;
+		page.thread.stream = s->progress[i].stream;
+	}
+	while (at < end && !err && !broken) {
+		uint64_t upto = piece_end(s, &page, at, end, head->ring_slots - 1, slots);
+
+		err = add_piece(s, &(struct piece){i, page.thread.stream, at, upto - at, slots, head->ring_slots - 1}, &broken);
+		at = upto;
+	}
+	if (broken)
+		tell_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
+	if (page.lost != page.lost_seen)
+		tell_loss(s, WEFT_LOSS_RING_FULL, page.thread.stream, page.lost - page.lost_seen, page.lost_from, page.lost_to);
+	return err;
+}
+
+int weft__salvage_memory(struct weft__salvage *s)
+{
+	struct rings_head *head = s->region.head;
+	uint32_t i;
+	int err;
+
+	s->next_stream = head->next_stream;
+	err = take_definitions(s);
+	weft__defs_clock(&s->defs, &s->timeline.last);
+	weft__defs_fact(&s->defs, "weft.recovered", "yes");
+	if (!err)
+		err = take_staging(s);
+	for (i = 0; !err && i < head->n_rings; i++)
+		err = take_ring(s, i);
+	if (head->no_ring != head->no_ring_seen)
+		tell_loss(s, WEFT_LOSS_NO_RING, 0, head->no_ring - head->no_ring_seen, head->no_ring_from, head->no_ring_to);
+	return err;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading events, in stored order or merged by time.
+ *
+ * The merge opens blocks only as it reaches them: blocks are ordered by their first time, and a block is decoded when the next
+ * event in the heap is not older than the block's first. The heap has one entry per chunk of an open block. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "segment/format.h"
+#include "segment/reader.h"
+
+struct open_block {
+	struct weft__decoded decoded;
+	uint32_t n_live; /* chunks not at their end */
+	struct open_block *next;
+};
+
+struct strand {
+	uint64_t time;
+	uint32_t stream;
+	uint32_t order; /* of its block: chunks of one stream come in that order */
+	uint32_t at;    /* next event in the block */
+	uint32_t end;
+	struct open_block *block;
+};
+
+struct weft_cursor {
+	struct weft_segment *seg;
+	enum weft_order order;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	uint32_t *blocks; /* indexes of events blocks in range */
+	size_t n_blocks;
+	size_t next_block;
+	struct strand *heap;
+	size_t n_heap;
+	size_t heap_cap;
+	struct open_block *current; /* stored order */
+	uint32_t chunk;
+	uint32_t at, end;
+	struct open_block *spare;
+};
+
+/* Blocks come nearly in order of their first time, so that an insertion sort is one pass; a hostile index costs at most a
+ * bounded number of moves, after which the order is as stored and events may come late. */
+static void sort_by_first_time(const struct weft_segment *seg, uint32_t *blocks, size_t n)
+{
+	uint64_t moves = 16 * (uint64_t)n + 1000000;
+	size_t i, j;
+
+	for (i = 1; i < n; i++) {
+		uint32_t one = blocks[i];
+
+		for (j = i; j && moves && seg->blocks[blocks[j - 1]].first_ns > seg->blocks[one].first_ns; j--, moves--)
+			blocks[j] = blocks[j - 1];
+		blocks[j] = one;
+	}
+}
+
+int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum weft_order order, uint64_t from_ns,
+                     uint64_t to_ns, struct weft_error *err)
+{
+	struct weft_cursor *cursor = weft__calloc(1, sizeof(*cursor));
+	size_t i;
+
+	if (!cursor)
+		return weft__fail(err, -ENOMEM, "out of memory");
+	cursor->seg = seg;
+	cursor->order = order;
+	cursor->from_ns = from_ns;
+	cursor->to_ns = to_ns;
+	cursor->blocks = weft__calloc(seg->n_blocks + 1, sizeof(*cursor->blocks));
+	if (!cursor->blocks) {
+		weft_cursor_close(cursor);
+		return weft__fail(err, -ENOMEM, "out of memory");
+	}
+	for (i = 0; i < seg->n_blocks; i++) {
+		const struct weft__block *block = &seg->blocks[i];
+
+		if (block->type == BLOCK_EVENTS && block->last_ns >= from_ns && block->first_ns < to_ns)
+			cursor->blocks[cursor->n_blocks++] = (uint32_t)i;
+	}
+	if (order == WEFT_ORDER_TIME)
+		sort_by_first_time(seg, cursor->blocks, cursor->n_blocks);
+	*ret = cursor;
+	return 0;
+}
+
+static void block_free(struct open_block *block)
+{
+	if (!block)
+		return;
+	weft__decoded_fini(&block->decoded);
+	weft__free(block);
+}
+
+void weft_cursor_close(struct weft_cursor *cursor)
+{
+	size_t i;
+
+	if (!cursor)
+		return;
+	for (i = 0; i < cursor->n_heap; i++) {
+		struct open_block *block = cursor->heap[i].block;
+
+		if (!--block->n_live)
+			block_free(block);
+	}
+	block_free(cursor->current);
+	while (cursor->spare) {
+		struct open_block *block = cursor->spare;
+
+		cursor->spare = block->next;
+		block_free(block);
+	}
+	weft__free(cursor->heap);
+	weft__free(cursor->blocks);
+	weft__free(cursor);
+}
+
+/* Decodes one block, or passes it over: NULL with *err 0 when it is damaged. */
+static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *err)
+{
+	struct weft__block *block = &cursor->seg->blocks[index];
+	struct open_block *open = cursor->spare;
+	const uint8_t *payload;
+	const char *why;
+	int oom;
+
+	*err = 0;
+	if (open)
+		cursor->spare = open->next;
+	else
+		open = weft__calloc(1, sizeof(*open));
+	if (!open) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	payload = weft__segment_payload(cursor->seg, block, &oom);
+	if (payload) {
+		*err = weft__decoder_events(cursor->seg->decoder, payload, block->bytes, block->count, &open->decoded, &why);
+		if (!*err)
+			return open;
+		if (*err != -ENOMEM && !block->bad) {
+			block->bad = 1;
+			weft__segment_damaged(cursor->seg, block->offset, BLOCK_HEADER_BYTES + (uint64_t)block->bytes, why);
+		}
+	}
+	if (oom || *err == -ENOMEM)
+		*err = -ENOMEM;
+	else
+		*err = 0;
+	open->next = cursor->spare;
+	cursor->spare = open;
+	return NULL;
+}
+
+static inline void fill(const struct weft__decoded *block, uint32_t stream, uint32_t i, struct weft_event_view *ev)
+{
+	const struct weft__decoded_kind *kind = &block->kinds[block->kind[i]];
+	uint32_t row = block->row[i];
+	uint32_t f;
+
+	ev->time_ns = block->time[i];
+	ev->thread = stream;
+	ev->kind = kind->kind;
+	ev->n_fields = kind->n_fields;
+	for (f = 0; f < kind->n_fields; f++)
+		ev->fields[f] = kind->field[f][row & kind->step[f]];
+}
+
+static int next_stored(struct weft_cursor *cursor, struct weft_event_view *ev)
+{
+	for (;;) {
+		struct open_block *open = cursor->current;
+		int err;
+
+		while (open && cursor->at < cursor->end) {
+			uint32_t i = cursor->at++;
+
+			if (open->decoded.time[i] < cursor->from_ns || open->decoded.time[i] >= cursor->to_ns)
+				continue;
+			fill(&open->decoded, open->decoded.chunks[cursor->chunk].stream, i, ev);
+			return 1;
+		}
+		if (open && ++cursor->chunk < open->decoded.n_chunks) {
+			cursor->end += open->decoded.chunks[cursor->chunk].n_events;
+			continue;
+		}
+		if (open) {
+			open->next = cursor->spare;
+			cursor->spare = open;
+			cursor->current = NULL;
+		}
+		if (cursor->next_block == cursor->n_blocks)
+			return 0;
+		cursor->current = load(cursor, cursor->blocks[cursor->next_block++], &err);
+		if (err)
+			return err;
+		if (!cursor->current)
+			continue;
+		cursor->chunk = 0;
+		cursor->at = 0;
+		cursor->end = cursor->current->decoded.n_chunks ? cursor->current->decoded.chunks[0].n_events : 0;
+	}
+}
+
+static int before(const struct strand *a, const struct strand *b)
+{
+	if (a->time != b->time)
+		return a->time < b->time;
+	if (a->stream != b->stream)
+		return a->stream < b->stream;
+	return a->order < b->order;
+}
+
+static void sift_down(struct weft_cursor *cursor, size_t i)
+{
+	struct strand *heap = cursor->heap;
+	struct strand moving = heap[i];
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= cursor->n_heap)
+			break;
+		if (child + 1 < cursor->n_heap && before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!before(&heap[child], &moving))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = moving;
+}
+
+static int heap_add(struct weft_cursor *cursor, const struct strand *strand)
+{
+	struct strand *heap = weft__grow(cursor->heap, &cursor->heap_cap, cursor->n_heap, sizeof(*heap));
+	size_t i;
+
+	if (!heap)
+		return -ENOMEM;
+	cursor->heap = heap;
+	for (i = cursor->n_heap++; i && before(strand, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = *strand;
+	return 0;
+}
+
+static void release(struct weft_cursor *cursor, struct open_block *block)
+{
+	if (--block->n_live)
+		return;
+	block->next = cursor->spare;
+	cursor->spare = block;
+}
+
+/* Skips events before from_ns, and puts what is left of a chunk on the heap. */
+static int add_chunk(struct weft_cursor *cursor, struct open_block *block, uint32_t order, uint32_t stream,
+                     uint32_t at, uint32_t end)
+{
+	struct strand strand = {.stream = stream, .order = order, .end = end, .block = block};
+	int err;
+
+	while (at < end && block->decoded.time[at] < cursor->from_ns)
+		at++;
+	if (at == end)
+		return 0;
+	strand.at = at;
+	strand.time = block->decoded.time[at];
+	err = heap_add(cursor, &strand);
+	if (!err)
+		block->n_live++;
+	return err;
+}
+
+static int open_next(struct weft_cursor *cursor)
+{
+	uint32_t order = (uint32_t)cursor->next_block;
+	struct open_block *block;
+	uint32_t c, at = 0;
+	int err;
+
+	block = load(cursor, cursor->blocks[cursor->next_block++], &err);
+	if (!block)
+		return err;
+	block->n_live = 1; /* held while chunks are added */
+	for (c = 0; !err && c < block->decoded.n_chunks; c++) {
+		uint32_t end = at + block->decoded.chunks[c].n_events;
+
+		err = add_chunk(cursor, block, order, block->decoded.chunks[c].stream, at, end);
+		at = end;
+	}
+	release(cursor, block);
+	return err;
+}
+
+static int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
+{
+	struct strand *top;
+
+	while (cursor->next_block < cursor->n_blocks &&
+	       (!cursor->n_heap ||
+	        cursor->seg->blocks[cursor->blocks[cursor->next_block]].first_ns <= cursor->heap[0].time)) {
+		int err = open_next(cursor);
+
+		if (err)
+			return err;
+	}
+	if (!cursor->n_heap || cursor->heap[0].time >= cursor->to_ns)
+		return 0;
+	top = &cursor->heap[0];
+	fill(&top->block->decoded, top->stream, top->at, ev);
+	if (++top->at < top->end) {
+		top->time = top->block->decoded.time[top->at];
+	} else {
+		release(cursor, top->block);
+		cursor->heap[0] = cursor->heap[--cursor->n_heap];
+	}
+	if (cursor->n_heap)
+		sift_down(cursor, 0);
+	return 1;
+}
+
+int weft_cursor_next(struct weft_cursor *cursor, struct weft_event_view *ev)
+{
+	return cursor->order == WEFT_ORDER_TIME ? next_by_time(cursor, ev) : next_stored(cursor, ev);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment/defs.h"
+
+#include <string.h>
+
+#include "segment/format.h"
+
+void weft__defs_fini(struct weft__defs *defs)
+{
+	weft__buf_free(&defs->out);
+	weft__buf_free(&defs->one);
+	defs->n = 0;
+}
+
+void weft__defs_clear(struct weft__defs *defs)
+{
+	defs->out.n = 0;
+	defs->out.oom = 0;
+	defs->one.n = 0;
+	defs->one.oom = 0;
+	defs->n = 0;
+}
+
+int weft__defs_oom(const struct weft__defs *defs)
+{
+	return defs->out.oom || defs->one.oom;
+}
+
+static struct weft__buf *begin(struct weft__defs *defs)
+{
+	defs->one.n = 0;
+	return &defs->one;
+}
+
+static void end(struct weft__defs *defs, uint32_t tag)
+{
+	weft__buf_varint(&defs->out, tag);
+	weft__buf_varint(&defs->out, defs->one.n);
+	weft__buf_put(&defs->out, defs->one.bytes, defs->one.n);
+	defs->n++;
+}
+
+void weft__defs_string(struct weft__defs *defs, uint32_t id, const char *text)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, id);
+	weft__buf_text(buf, text);
+	end(defs, DEF_STRING);
+}
+
+void weft__defs_location(struct weft__defs *defs, uint32_t id, uint32_t line, const char *name, const char *file)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, id);
+	weft__buf_varint(buf, line);
+	weft__buf_text(buf, name);
+	weft__buf_text(buf, file);
+	end(defs, DEF_LOCATION);
+}
+
+void weft__defs_runtime(struct weft__defs *defs, uint32_t id, const char *name)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, id);
+	weft__buf_text(buf, name);
+	end(defs, DEF_RUNTIME);
+}
+
+void weft__defs_worker(struct weft__defs *defs, uint32_t id, uint32_t runtime, uint32_t index)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, id);
+	weft__buf_varint(buf, runtime);
+	weft__buf_varint(buf, index);
+	end(defs, DEF_WORKER);
+}
+
+void weft__defs_thread(struct weft__defs *defs, const struct weft_thread *thread)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, thread->id);
+	weft__buf_varint(buf, thread->tid);
+	weft__buf_varint(buf, thread->worker >= 0xffff ? 0 : thread->worker + 1);
+	weft__buf_varint(buf, thread->first_ns);
+	weft__buf_text(buf, thread->name);
+	end(defs, DEF_THREAD);
+}
+
+void weft__defs_kind(struct weft__defs *defs, uint32_t id, const char *name, const struct weft_field *fields,
+                     uint32_t n_fields)
+{
+	struct weft__buf *buf = begin(defs);
+	uint32_t i;
+
+	weft__buf_varint(buf, id);
+	weft__buf_text(buf, name);
+	weft__buf_varint(buf, n_fields);
+	for (i = 0; i < n_fields; i++) {
+		weft__buf_text(buf, fields[i].name);
+		weft__buf_varint(buf, fields[i].type);
+		weft__buf_text(buf, fields[i].unit ? fields[i].unit : "");
+	}
+	end(defs, DEF_KIND);
+}
+
+void weft__defs_clock(struct weft__defs *defs, const struct weft_clock *clock)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, clock->tick);
+	weft__buf_varint(buf, clock->mono_ns);
+	weft__buf_varint(buf, clock->real_ns);
+	end(defs, DEF_CLOCK);
+}
+
+void weft__defs_loss(struct weft__defs *defs, const struct weft_loss *loss)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, loss->reason);
+	weft__buf_varint(buf, loss->thread);
+	weft__buf_varint(buf, loss->count);
+	weft__buf_varint(buf, loss->from_ns);
+	weft__buf_varint(buf, loss->to_ns);
+	end(defs, DEF_LOSS);
+}
+
+void weft__defs_fact(struct weft__defs *defs, const char *key, const char *value)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_text(buf, key);
+	weft__buf_text(buf, value);
+	end(defs, DEF_FACT);
+}
+
+void weft__defs_raw(struct weft__defs *defs, const uint8_t *bytes, size_t n, uint32_t n_records)
+{
+	weft__buf_put(&defs->out, bytes, n);
+	defs->n += n_records;
+}
+
+void weft__defs_builtin_kinds(struct weft__defs *defs)
+{
+#define X(NAME, number, text, n_fields, field0, type0, unit0, field1, type1, unit1)                                    \
+	{                                                                                                              \
+		const struct weft_field fields[] = {                                                                   \
+			{field0, WEFT_TYPE_##type0, unit0},                                                            \
+			{field1, WEFT_TYPE_##type1, unit1},                                                            \
+		};                                                                                                     \
+		weft__defs_kind(defs, number, text, fields, n_fields);                                                 \
+	}
+	WEFT_KIND_MAP(X)
+#undef X
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing definition records (docs/FORMAT.md, "Definitions"). COLLECTOR and CALLER. */
+#ifndef WEFT_SEGMENT_DEFS_H
+#define WEFT_SEGMENT_DEFS_H
+
+#include "base/buf.h"
+#include "weft/segment.h"
+
+struct weft__defs {
+	struct weft__buf out;   /* the records */
+	struct weft__buf one;   /* the one being made */
+	uint32_t n;
+};
+
+void weft__defs_fini(struct weft__defs *defs);
+void weft__defs_clear(struct weft__defs *defs);
+/* True when memory ran out since the last clear. */
+int weft__defs_oom(const struct weft__defs *defs);
+
+void weft__defs_string(struct weft__defs *defs, uint32_t id, const char *text);
+void weft__defs_location(struct weft__defs *defs, uint32_t id, uint32_t line, const char *name, const char *file);
+void weft__defs_runtime(struct weft__defs *defs, uint32_t id, const char *name);
+void weft__defs_worker(struct weft__defs *defs, uint32_t id, uint32_t runtime, uint32_t index);
+void weft__defs_thread(struct weft__defs *defs, const struct weft_thread *thread);
+void weft__defs_kind(struct weft__defs *defs, uint32_t id, const char *name, const struct weft_field *fields,
+                     uint32_t n_fields);
+void weft__defs_clock(struct weft__defs *defs, const struct weft_clock *clock);
+void weft__defs_loss(struct weft__defs *defs, const struct weft_loss *loss);
+void weft__defs_fact(struct weft__defs *defs, const char *key, const char *value);
+/* Records that are encoded already. */
+void weft__defs_raw(struct weft__defs *defs, const uint8_t *bytes, size_t n, uint32_t n_records);
+
+/* The kinds that weft itself defines, as records. */
+void weft__defs_builtin_kinds(struct weft__defs *defs);
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events to bytes.
+ *
+ * What makes a trace small is to give the compressor only what it can squeeze. The time between two events is mostly noise:
+ * its size says something (a poll takes microseconds, a park milliseconds), its low bits do not. So the size of the gap and the
+ * kind of the event share one byte, which is well predicted by its frequency, and the low bits are packed as they are, in the
+ * mantissa, which no compressor ever sees. Fields go into columns of like values, each in its own zstd block with its own
+ * statistics (a flush after each column), all in one frame. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "segment/batch.h"
+#include "segment/format.h"
+#include "segment/zstd_mem.h"
+#include "weft/error.h"
+
+#define DISTINCT_SLOTS 1024 /* hash table of the values of a column; at most DICT_MAX are used */
+
+struct pair {
+	uint32_t count;
+	uint16_t kind;  /* index into the batch's rows */
+	uint8_t class;
+};
+
+struct dict {
+	uint64_t entries[DICT_MAX];
+	uint32_t n;
+	uint64_t key[DISTINCT_SLOTS];
+	uint16_t index[DISTINCT_SLOTS]; /* plus 1; 0: free */
+};
+
+struct weft__encoder {
+	ZSTD_CCtx *cctx;
+	struct weft__buf body;
+	struct weft__buf columns;    /* their descriptions */
+	struct weft__buf mantissa;
+	struct weft__buf cuts;       /* u32 ends of body sections, each flushed */
+	struct weft__buf deltas;     /* scratch: u64 */
+	struct weft__buf classes;    /* of each event */
+	struct weft__buf histogram;  /* u32 by kind index and class */
+	struct pair *pairs;
+	size_t n_pairs;
+	size_t pairs_cap;
+	int has_escape;
+	struct dict dict;
+};
+
+int weft__encoder_open(struct weft__encoder **ret, int level)
+{
+	struct weft__encoder *enc = weft__calloc(1, sizeof(*enc));
+
+	if (!enc)
+		return -ENOMEM;
+	enc->cctx = ZSTD_createCCtx_advanced(weft__zstd_mem());
+	if (!enc->cctx || ZSTD_isError(ZSTD_CCtx_setParameter(enc->cctx, ZSTD_c_compressionLevel, level))) {
+		weft__encoder_close(enc);
+		return -ENOMEM;
+	}
+	*ret = enc;
+	return 0;
+}
+
+void weft__encoder_close(struct weft__encoder *enc)
+{
+	if (!enc)
+		return;
+	ZSTD_freeCCtx(enc->cctx);
+	weft__buf_free(&enc->body);
+	weft__buf_free(&enc->columns);
+	weft__buf_free(&enc->mantissa);
+	weft__buf_free(&enc->cuts);
+	weft__buf_free(&enc->deltas);
+	weft__buf_free(&enc->classes);
+	weft__buf_free(&enc->histogram);
+	weft__free(enc->pairs);
+	weft__free(enc);
+}
+
+static void buf_clear(struct weft__buf *buf)
+{
+	buf->n = 0;
+	buf->oom = 0;
+}
+
+/* Gap classes of all events, their histogram by kind, and the mantissa. */
+static int classify(struct weft__encoder *enc, const struct weft__batch *batch)
+{
+	uint32_t *histogram;
+	uint8_t *class;
+	uint8_t *bits;
+	uint64_t pending = 0; /* mantissa bits not stored yet */
+	uint32_t n_pending = 0;
+	size_t i = 0;
+	size_t c;
+
+	buf_clear(&enc->classes);
+	buf_clear(&enc->histogram);
+	buf_clear(&enc->mantissa);
+	class = weft__buf_room(&enc->classes, batch->n);
+	histogram = (uint32_t *)(void *)weft__buf_room(&enc->histogram, batch->n_rows * 256 * sizeof(*histogram));
+	bits = weft__buf_room(&enc->mantissa, batch->n * 8 + 16);
+	if (!class || !histogram || !bits)
+		return -ENOMEM;
+	memset(histogram, 0, batch->n_rows * 256 * sizeof(*histogram));
+	for (c = 0; c < batch->n_chunks; c++) {
+		size_t end = i + batch->chunks[c].n_events;
+		uint64_t before = batch->chunks[c].first_q;
+
+		for (; i < end; i++) {
+			uint64_t gap = batch->q[i] - before;
+			uint32_t m = gap_bits(gap);
+
+			before = batch->q[i];
+			class[i] = (uint8_t)gap_class(gap);
+			histogram[batch->kind[i] * 256u + class[i]]++;
+			if (n_pending + m > 64) { /* rare: a gap of many bits on top of many pending ones */
+				while (n_pending >= 8) {
+					*bits++ = (uint8_t)pending;
+					pending >>= 8;
+					n_pending -= 8;
+				}
+			}
+			if (n_pending + m > 64) { /* the high part of a gap above 2^60 */
+				uint32_t low = 64 - n_pending;
+
+				pending |= gap << n_pending;
+				put_u64(bits, pending);
+				bits += 8;
+				pending = (gap & ((UINT64_C(1) << m) - 1)) >> low;
+				n_pending = m - low;
+				continue;
+			}
+			if (m)
+				pending |= (gap & ((UINT64_C(1) << m) - 1)) << n_pending;
+			n_pending += m;
+			if (n_pending >= 32) {
+				put_u32(bits, (uint32_t)pending);
+				bits += 4;
+				pending >>= 32;
+				n_pending -= 32;
+			}
+		}
+	}
+	for (; n_pending > 0; n_pending -= n_pending < 8 ? n_pending : 8) {
+		*bits++ = (uint8_t)pending;
+		pending >>= 8;
+	}
+	enc->mantissa.n = (size_t)(bits - enc->mantissa.bytes);
+	return 0;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct pair *x = a;
+	const struct pair *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->class < y->class ? -1 : x->class > y->class;
+}
+
+/* The pairs of kind and class that get a symbol, most frequent first; when there are too many, the rest share the escape. */
+static int choose_symbols(struct weft__encoder *enc, const struct weft__batch *batch)
+{
+	const uint32_t *histogram = (const uint32_t *)(const void *)enc->histogram.bytes;
+	size_t i;
+
+	enc->n_pairs = 0;
+	for (i = 0; i < batch->n_rows * 256; i++) {
+		struct pair *pairs;
+
+		if (!histogram[i])
+			continue;
+		pairs = weft__grow(enc->pairs, &enc->pairs_cap, enc->n_pairs, sizeof(*pairs));
+		if (!pairs)
+			return -ENOMEM;
+		enc->pairs = pairs;
+		pairs[enc->n_pairs++] = (struct pair){histogram[i], (uint16_t)(i / 256), (uint8_t)(i % 256)};
+	}
+	if (enc->n_pairs)
+		qsort(enc->pairs, enc->n_pairs, sizeof(*enc->pairs), by_count);
+	enc->has_escape = enc->n_pairs > SYMBOLS_MAX;
+	if (enc->has_escape)
+		enc->n_pairs = SYMBOLS_MAX - 1;
+	return 0;
+}
+
+static void cut(struct weft__encoder *enc)
+{
+	uint32_t end = (uint32_t)enc->body.n;
+
+	weft__buf_put(&enc->cuts, &end, sizeof(end));
+}
+
+static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *batch)
+{
+	uint32_t *symbol_of = (uint32_t *)(void *)enc->histogram.bytes; /* counts are not needed any more */
+	uint8_t *prefix = weft__buf_room(&enc->body, batch->n);
+	size_t n_escapes = 0;
+	size_t i;
+
+	if (!prefix)
+		return -ENOMEM;
+	for (i = 0; i < batch->n_rows * 256; i++)
+		symbol_of[i] = SYMBOLS_MAX - 1; /* the escape, unless chosen */
+	for (i = 0; i < enc->n_pairs; i++)
+		symbol_of[enc->pairs[i].kind * 256u + enc->pairs[i].class] = (uint32_t)i;
+	for (i = 0; i < batch->n; i++) {
+		uint32_t symbol = symbol_of[batch->kind[i] * 256u + enc->classes.bytes[i]];
+
+		prefix[i] = (uint8_t)symbol;
+		n_escapes += symbol == SYMBOLS_MAX - 1;
+	}
+	enc->body.n += batch->n;
+	cut(enc);
+	if (!enc->has_escape)
+		return 0;
+	for (i = 0; i < batch->n && n_escapes; i++) {
+		uint8_t escape[3];
+
+		if (enc->body.bytes[i] != SYMBOLS_MAX - 1)
+			continue;
+		put_u16(escape, batch->rows[batch->kind[i]].kind);
+		escape[2] = enc->classes.bytes[i];
+		weft__buf_put(&enc->body, escape, sizeof(escape));
+	}
+	cut(enc);
+	return 0;
+}
+
+/* Fills the dictionary with the distinct values, in order of appearance. 0 when there are more than fit. */
+static int dict_build(struct dict *dict, const uint64_t *values, size_t n)
+{
+	size_t i;
+
+	memset(dict->index, 0, sizeof(dict->index));
+	dict->n = 0;
+	for (i = 0; i < n; i++) {
+		uint32_t at = (uint32_t)((values[i] * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+
+		while (dict->index[at] && dict->key[at] != values[i])
+			at = (at + 1) % DISTINCT_SLOTS;
+		if (dict->index[at])
+			continue;
+		if (dict->n == DICT_MAX)
+			return 0;
+		dict->key[at] = values[i];
+		dict->entries[dict->n] = values[i];
+		dict->index[at] = (uint16_t)++dict->n;
+	}
+	return 1;
+}
+
+static uint8_t dict_find(const struct dict *dict, uint64_t value)
+{
+	uint32_t at = (uint32_t)((value * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+
+	while (dict->key[at] != value || !dict->index[at])
+		at = (at + 1) % DISTINCT_SLOTS;
+	return (uint8_t)(dict->index[at] - 1);
+}
+
+static uint32_t width_of(uint64_t ored)
+{
+	return ored ? (71 - (uint32_t)__builtin_clzll(ored)) / 8 : 1;
+}
+
+/* How many bytes a value costs before compression, for choosing between the raw values and their differences. */
+static uint32_t cost_of(struct dict *dict, const uint64_t *values, size_t n, uint32_t *ret_width, int *ret_dict)
+{
+	uint64_t ored = 0;
+	uint32_t width;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		ored |= values[i];
+	width = width_of(ored);
+	*ret_dict = 0;
+	*ret_width = width;
+	if (!dict_build(dict, values, n))
+		return width * 2;
+	if (dict->n == 1) {
+		*ret_dict = 1;
+		*ret_width = 0;
+		return 0;
+	}
+	if (width > 1 && n + dict->n * 8 < n * width) {
+		*ret_dict = 1;
+		*ret_width = 1;
+		return 3; /* between one byte as it is and two */
+	}
+	return width * 2;
+}
+
+static int put_planes(struct weft__encoder *enc, const uint64_t *values, size_t n, uint32_t width)
+{
+	uint32_t plane;
+	size_t i;
+
+	for (plane = 0; plane < width; plane++) {
+		uint8_t *bytes = weft__buf_room(&enc->body, n);
+
+		if (!bytes)
+			return -ENOMEM;
+		for (i = 0; i < n; i++)
+			bytes[i] = (uint8_t)(values[i] >> (8 * plane));
+		enc->body.n += n;
+		cut(enc);
+	}
+	return 0;
+}
+
+static int put_column(struct weft__encoder *enc, const struct weft__kind_rows *rows, uint32_t field)
+{
+	const uint64_t *values = rows->field[field];
+	size_t n = rows->n;
+	uint64_t *deltas = (uint64_t *)(void *)weft__buf_room(&enc->deltas, n * sizeof(*deltas));
+	uint32_t width, delta_width, transform = TRANSFORM_NONE;
+	int use_dict, delta_dict;
+	size_t i;
+
+	if (!deltas)
+		return -ENOMEM;
+	if (cost_of(&enc->dict, values, n, &width, &use_dict) > 0) {
+		uint32_t cost = use_dict ? 3 : width * 2;
+
+		deltas[0] = zigzag(values[0]);
+		for (i = 1; i < n; i++)
+			deltas[i] = zigzag(values[i] - values[i - 1]);
+		if (cost_of(&enc->dict, deltas, n, &delta_width, &delta_dict) < cost) {
+			values = deltas;
+			transform = TRANSFORM_DELTA;
+			width = delta_width;
+			use_dict = delta_dict;
+		} else if (use_dict) {
+			dict_build(&enc->dict, values, n);
+		}
+	}
+	weft__buf_varint(&enc->columns, rows->kind);
+	weft__buf_varint(&enc->columns, field);
+	weft__buf_u8(&enc->columns, (uint8_t)transform);
+	weft__buf_u8(&enc->columns, (uint8_t)width);
+	weft__buf_varint(&enc->columns, n);
+	weft__buf_varint(&enc->columns, use_dict ? enc->dict.n : 0);
+	if (!use_dict)
+		return put_planes(enc, values, n, width);
+	weft__buf_put(&enc->body, enc->dict.entries, enc->dict.n * sizeof(enc->dict.entries[0]));
+	if (width) {
+		uint8_t *bytes = weft__buf_room(&enc->body, n);
+
+		if (!bytes)
+			return -ENOMEM;
+		for (i = 0; i < n; i++)
+			bytes[i] = dict_find(&enc->dict, values[i]);
+		enc->body.n += n;
+		cut(enc);
+	}
+	return 0;
+}
+
+/* The body as one frame, with a flush after each section that is long enough to have statistics of its own. */
+static int compress_body(struct weft__encoder *enc, struct weft__buf *out)
+{
+	const uint32_t *cuts = (const uint32_t *)(const void *)enc->cuts.bytes;
+	size_t n_cuts = enc->cuts.n / sizeof(*cuts);
+	ZSTD_inBuffer in = {enc->body.bytes, 0, 0};
+	ZSTD_outBuffer dst;
+	size_t bound = ZSTD_compressBound(enc->body.n) + n_cuts * 16 + 64;
+	size_t i, left;
+
+	dst.dst = weft__buf_room(out, bound);
+	dst.size = bound;
+	dst.pos = 0;
+	if (!dst.dst)
+		return -ENOMEM;
+	ZSTD_CCtx_reset(enc->cctx, ZSTD_reset_session_only);
+	if (ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(enc->cctx, enc->body.n)))
+		return -WEFT_E_CODEC;
+	for (i = 0; i <= n_cuts; i++) {
+		size_t end = i < n_cuts ? cuts[i] : enc->body.n;
+		int last = i == n_cuts;
+
+		if (!last && (end - in.size < 256 || enc->body.n - end < 64))
+			continue;
+		in.size = end;
+		left = ZSTD_compressStream2(enc->cctx, &dst, &in, last ? ZSTD_e_end : ZSTD_e_flush);
+		if (ZSTD_isError(left))
+			return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? -ENOMEM : -WEFT_E_CODEC;
+		if (left || in.pos != in.size)
+			return -WEFT_E_CODEC;
+	}
+	out->n += dst.pos;
+	return 0;
+}
+
+static void put_head(struct weft__encoder *enc, const struct weft__batch *batch, uint64_t n_columns,
+                     struct weft__buf *out)
+{
+	size_t i;
+
+	weft__buf_varint(out, batch->quantum_ns);
+	weft__buf_varint(out, batch->n_chunks);
+	for (i = 0; i < batch->n_chunks; i++) {
+		weft__buf_varint(out, batch->chunks[i].stream);
+		weft__buf_varint(out, batch->chunks[i].n_events);
+		weft__buf_varint(out, batch->chunks[i].ring);
+		weft__buf_varint(out, batch->chunks[i].n_slots);
+		weft__buf_varint(out, batch->chunks[i].first_slot);
+		weft__buf_varint(out, batch->chunks[i].first_q);
+	}
+	weft__buf_varint(out, enc->n_pairs + (size_t)enc->has_escape);
+	for (i = 0; i < enc->n_pairs; i++) {
+		weft__buf_varint(out, batch->rows[enc->pairs[i].kind].kind);
+		weft__buf_u8(out, enc->pairs[i].class);
+	}
+	if (enc->has_escape) {
+		weft__buf_varint(out, 0);
+		weft__buf_u8(out, 0);
+	}
+	weft__buf_varint(out, n_columns);
+	weft__buf_put(out, enc->columns.bytes, enc->columns.n);
+	weft__buf_varint(out, enc->mantissa.n);
+	weft__buf_put(out, enc->mantissa.bytes, enc->mantissa.n);
+	weft__buf_varint(out, enc->body.n);
+}
+
+static void time_range(const struct weft__batch *batch, uint64_t *first_ns, uint64_t *last_ns)
+{
+	uint64_t first = UINT64_MAX;
+	uint64_t last = 0;
+	size_t i, end = 0;
+
+	for (i = 0; i < batch->n_chunks; i++) {
+		end += batch->chunks[i].n_events;
+		if (batch->chunks[i].first_q < first)
+			first = batch->chunks[i].first_q;
+		if (batch->q[end - 1] > last)
+			last = batch->q[end - 1];
+	}
+	*first_ns = first << batch->shift;
+	*last_ns = last << batch->shift;
+}
+
+int weft__encoder_events(struct weft__encoder *enc, const struct weft__batch *batch, struct weft__buf *out,
+                         uint64_t *first_ns, uint64_t *last_ns)
+{
+	uint64_t n_columns = 0;
+	size_t mark, r;
+	uint32_t f;
+	int err;
+
+	buf_clear(out);
+	buf_clear(&enc->body);
+	buf_clear(&enc->columns);
+	buf_clear(&enc->cuts);
+	buf_clear(&enc->deltas);
+	err = classify(enc, batch);
+	if (!err)
+		err = choose_symbols(enc, batch);
+	if (!err)
+		err = put_prefixes(enc, batch);
+	for (r = 0; !err && r < batch->n_rows; r++) {
+		for (f = 0; !err && batch->rows[r].n && f < batch->rows[r].n_fields; f++, n_columns++)
+			err = put_column(enc, &batch->rows[r], f);
+	}
+	if (err)
+		return err;
+	put_head(enc, batch, n_columns, out);
+	weft__buf_u8(out, 1);
+	if (out->oom || enc->body.oom || enc->columns.oom || enc->cuts.oom)
+		return -ENOMEM;
+	mark = out->n;
+	err = compress_body(enc, out);
+	if (err)
+		return err;
+	if (out->n - mark >= enc->body.n) {
+		out->n = mark - 1;
+		weft__buf_u8(out, 0);
+		weft__buf_put(out, enc->body.bytes, enc->body.n);
+	}
+	time_range(batch, first_ns, last_ns);
+	return out->oom ? -ENOMEM : 0;
+}
+
+int weft__encoder_squeeze(struct weft__encoder *enc, const struct weft__buf *in, struct weft__buf *out)
+{
+	size_t bound = ZSTD_compressBound(in->n);
+	uint8_t *room;
+	size_t n;
+
+	buf_clear(out);
+	room = weft__buf_room(out, bound);
+	if (!room)
+		return -ENOMEM;
+	ZSTD_CCtx_reset(enc->cctx, ZSTD_reset_session_only);
+	n = ZSTD_compress2(enc->cctx, room, bound, in->bytes, in->n);
+	if (ZSTD_isError(n))
+		return ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation ? -ENOMEM : -WEFT_E_CODEC;
+	out->n = n;
+	return n < in->n;
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a segment: finding its blocks, by the index or by walking, and getting past damage. */
+#include "segment/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "segment/format.h"
+#include "segment/hash.h"
+
+#define BLOCKS_MAX (1u << 22)
+#define SCAN_BYTES 65536
+
+void weft__segment_damaged(struct weft_segment *seg, uint64_t offset, uint64_t bytes, const char *why)
+{
+	struct weft_damage *damage = &seg->damage;
+
+	if (!damage->places++) {
+		damage->first_offset = offset;
+		snprintf(seg->damage_text, sizeof(seg->damage_text), "at byte %" PRIu64 ": %s, %" PRIu64 " bytes missing",
+		         offset, why, bytes);
+	}
+	damage->missing_bytes += bytes;
+}
+
+const uint8_t *weft__segment_at(struct weft_segment *seg, uint64_t offset, size_t n)
+{
+	uint8_t *to;
+	size_t got = 0;
+
+	if (offset > seg->n_bytes || n > seg->n_bytes - offset)
+		return NULL;
+	if (seg->memory)
+		return seg->memory + offset;
+	seg->scratch.n = 0;
+	seg->scratch.oom = 0;
+	to = weft__buf_room(&seg->scratch, n + 1);
+	if (!to)
+		return NULL;
+	while (got < n) {
+		ssize_t r = pread(seg->fd, to + got, n - got, (off_t)(offset + got));
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return NULL;
+		got += (size_t)r;
+	}
+	return to;
+}
+
+/* The block header at `offset`, if there is a plausible one. */
+static int block_head(struct weft_segment *seg, uint64_t offset, struct weft__block *block)
+{
+	const uint8_t *head = weft__segment_at(seg, offset, BLOCK_HEADER_BYTES);
+
+	if (!head || memcmp(head, SEG_BLOCK_MAGIC, 4))
+		return 0;
+	block->offset = offset;
+	block->type = get_u16(head + BLOCK_TYPE_AT);
+	block->flags = get_u16(head + BLOCK_FLAGS_AT);
+	block->bytes = get_u32(head + BLOCK_LENGTH_AT);
+	block->count = get_u32(head + BLOCK_COUNT_AT);
+	block->first_ns = get_u64(head + BLOCK_FIRST_AT);
+	block->last_ns = get_u64(head + BLOCK_LAST_AT);
+	block->bad = 0;
+	return block->bytes <= BLOCK_PAYLOAD_MAX && block->bytes <= seg->n_bytes - offset - BLOCK_HEADER_BYTES;
+}
+
+static const uint8_t *whole_block(struct weft_segment *seg, const struct weft__block *block)
+{
+	const uint8_t *all = weft__segment_at(seg, block->offset, BLOCK_HEADER_BYTES + (size_t)block->bytes);
+
+	if (!all || get_u64(all + BLOCK_HASH_AT) != weft__hash2(all, BLOCK_HASH_AT, all + BLOCK_HEADER_BYTES, block->bytes))
+		return NULL;
+	return all + BLOCK_HEADER_BYTES;
+}
+
+const uint8_t *weft__segment_payload(struct weft_segment *seg, struct weft__block *block, int *oom)
+{
+	const uint8_t *payload = whole_block(seg, block);
+
+	*oom = !payload && seg->scratch.oom;
+	if (!payload && !*oom && !block->bad) {
+		block->bad = 1;
+		weft__segment_damaged(seg, block->offset, BLOCK_HEADER_BYTES + (uint64_t)block->bytes,
+		                      "a block's checksum is wrong");
+	}
+	return payload;
+}
+
+static int add_block(struct weft_segment *seg, const struct weft__block *block)
+{
+	struct weft__block *blocks;
+
+	if (seg->n_blocks >= BLOCKS_MAX)
+		return -WEFT_E_LIMIT;
+	blocks = weft__grow(seg->blocks, &seg->blocks_cap, seg->n_blocks, sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	seg->blocks = blocks;
+	blocks[seg->n_blocks++] = *block;
+	return 0;
+}
+
+/* The trailer's offset of the index, or 0. */
+static uint64_t trailer_index(struct weft_segment *seg)
+{
+	const uint8_t *bytes;
+
+	if (seg->n_bytes < SEG_HEADER_BYTES + BLOCK_HEADER_BYTES + TRAILER_BYTES)
+		return 0;
+	bytes = weft__segment_at(seg, seg->n_bytes - TRAILER_BYTES, TRAILER_BYTES);
+	if (!bytes || memcmp(bytes, SEG_END_MAGIC, 8) ||
+	    get_u64(bytes + TRAILER_HASH_AT) != weft__hash(bytes, TRAILER_HASH_AT))
+		return 0;
+	return get_u64(bytes + TRAILER_INDEX_AT);
+}
+
+static int index_entry(struct weft__in *in, uint64_t expect, uint64_t end, struct weft__block *block)
+{
+	uint64_t type = in_varint(in);
+	uint64_t offset = in_varint(in);
+	uint64_t bytes = in_varint(in);
+	uint64_t count = in_varint(in);
+
+	block->first_ns = in_varint(in);
+	block->last_ns = block->first_ns + in_varint(in);
+	block->offset = offset;
+	block->bad = 0;
+	block->flags = 0;
+	if (in->bad || type > UINT16_MAX || count > UINT32_MAX || offset < expect || offset > end ||
+	    bytes < BLOCK_HEADER_BYTES || bytes > end - offset || bytes - BLOCK_HEADER_BYTES > BLOCK_PAYLOAD_MAX)
+		return 0;
+	block->type = (uint16_t)type;
+	block->count = (uint32_t)count;
+	block->bytes = (uint32_t)(bytes - BLOCK_HEADER_BYTES);
+	return 1;
+}
+
+/* Blocks as the index says, when there is one and it is whole: 1. No such index: 0. */
+static int blocks_by_index(struct weft_segment *seg)
+{
+	uint64_t at = trailer_index(seg);
+	struct weft__block block, index;
+	const uint8_t *payload;
+	struct weft__buf copy = {0};
+	struct weft__in in;
+	uint64_t expect = seg->blocks_at;
+	uint32_t i;
+	int ok = 0;
+
+	if (!at || !block_head(seg, at, &index) || index.type != BLOCK_INDEX)
+		return 0;
+	payload = whole_block(seg, &index);
+	if (!payload)
+		return 0;
+	weft__buf_put(&copy, payload, index.bytes);
+	if (copy.oom)
+		return -ENOMEM;
+	in = weft__in(copy.bytes, copy.n);
+	for (i = 0; i < index.count; i++) {
+		int err;
+
+		if (!index_entry(&in, expect, at, &block))
+			goto out;
+		err = add_block(seg, &block);
+		if (err == -ENOMEM) {
+			ok = err;
+			goto out;
+		}
+		if (err)
+			goto out;
+		expect = block.offset + BLOCK_HEADER_BYTES + block.bytes;
+	}
+	seg->info.sealed = 1;
+	seg->info.recovered |= !!(index.flags & BLOCK_FLAG_RECOVERED);
+	seg->good_end = at;
+	ok = 1;
+out:
+	if (ok != 1)
+		seg->n_blocks = 0;
+	weft__buf_free(&copy);
+	return ok;
+}
+
+/* The next offset from `from` on at which a whole block begins, or the end of the file. */
+static uint64_t next_whole(struct weft_segment *seg, uint64_t from, uint64_t *budget)
+{
+	while (from + BLOCK_HEADER_BYTES <= seg->n_bytes) {
+		size_t n = seg->n_bytes - from < SCAN_BYTES ? (size_t)(seg->n_bytes - from) : SCAN_BYTES;
+		const uint8_t *bytes = weft__segment_at(seg, from, n);
+		const uint8_t *hit = bytes ? memmem(bytes, n, SEG_BLOCK_MAGIC, 4) : NULL;
+		struct weft__block block;
+
+		if (!bytes)
+			break;
+		if (!hit) {
+			from += n > 3 ? n - 3 : n;
+			continue;
+		}
+		from += (uint64_t)(hit - bytes);
+		if (block_head(seg, from, &block)) {
+			if (block.bytes > *budget)
+				break;
+			*budget -= block.bytes;
+			if (whole_block(seg, &block))
+				return from;
+		}
+		from++;
+	}
+	return seg->n_bytes;
+}
+
+static int is_trailer(struct weft_segment *seg, uint64_t offset)
+{
+	return seg->n_bytes - offset == TRAILER_BYTES && trailer_index(seg) != 0;
+}
+
+/* Blocks by walking from header to header, each checked; damage is noted and passed. */
+static int blocks_by_walk(struct weft_segment *seg)
+{
+	uint64_t budget = seg->n_bytes * 4;
+	uint64_t at = seg->blocks_at;
+
+	seg->good_end = at;
+	while (at < seg->n_bytes && !is_trailer(seg, at)) {
+		struct weft__block block;
+		uint64_t next;
+		int err;
+
+		if (block_head(seg, at, &block) && whole_block(seg, &block)) {
+			err = block.type == BLOCK_INDEX ? 0 : add_block(seg, &block);
+			if (err == -ENOMEM)
+				return err;
+			if (block.type == BLOCK_INDEX)
+				seg->info.recovered |= !!(block.flags & BLOCK_FLAG_RECOVERED);
+			at += BLOCK_HEADER_BYTES + block.bytes;
+			seg->good_end = at;
+			continue;
+		}
+		if (seg->scratch.oom)
+			return -ENOMEM;
+		next = next_whole(seg, at + 1, &budget);
+		if (next == seg->n_bytes && trailer_index(seg) && at < seg->n_bytes - TRAILER_BYTES)
+			next = seg->n_bytes - TRAILER_BYTES;
+		weft__segment_damaged(seg, at, next - at,
+		                      next >= seg->n_bytes ? "the file ends inside a block or is damaged from here"
+		                                           : "a block is damaged");
+		at = next;
+	}
+	return 0;
+}
+
+static int read_head(struct weft_segment *seg, const char *name, struct weft_error *err)
+{
+	const uint8_t *head = weft__segment_at(seg, 0, SEG_HEADER_BYTES);
+	struct weft_segment_info *info = &seg->info;
+
+	if (!head && seg->scratch.oom)
+		return weft__fail(err, -ENOMEM, "%s: out of memory", name);
+	if (!head || memcmp(head, SEG_MAGIC, 8))
+		return weft__fail(err, -WEFT_E_FORMAT, "%s: not a weft segment (it does not begin with %s); give a .weft file",
+		                  name, SEG_MAGIC);
+	info->version = get_u16(head + SEG_VERSION_AT);
+	if (info->version > SEG_VERSION)
+		return weft__fail(err, -WEFT_E_VERSION,
+		                  "%s: segment version %u, this reader knows version %d; use a newer weft", name,
+		                  info->version, SEG_VERSION);
+	if (get_u64(head + SEG_HASH_AT) != weft__hash(head, SEG_HASH_AT) ||
+	    get_u16(head + SEG_HEADER_BYTES_AT) < SEG_HEADER_BYTES)
+		return weft__fail(err, -WEFT_E_FORMAT, "%s: the segment's header is damaged", name);
+	seg->blocks_at = get_u16(head + SEG_HEADER_BYTES_AT);
+	info->recovered = get_u32(head + SEG_FLAGS_AT) & SEG_FLAG_RECOVERED;
+	memcpy(info->recording, head + SEG_RECORDING_AT, sizeof(info->recording));
+	info->sequence = get_u64(head + SEG_SEQUENCE_AT);
+	info->start_mono_ns = get_u64(head + SEG_MONO_AT);
+	info->start_real_ns = get_u64(head + SEG_REAL_AT);
+	info->n_bytes = seg->n_bytes;
+	return 0;
+}
+
+static int read_definitions(struct weft_segment *seg)
+{
+	size_t i;
+
+	for (i = 0; i < seg->n_blocks; i++) {
+		struct weft__block *block = &seg->blocks[i];
+		const uint8_t *payload;
+		size_t n = block->bytes;
+		int oom, err;
+
+		if (block->type != BLOCK_DEFS)
+			continue;
+		payload = weft__segment_payload(seg, block, &oom);
+		if (oom)
+			return -ENOMEM;
+		if (!payload)
+			continue;
+		block->flags = get_u16(payload - BLOCK_HEADER_BYTES + BLOCK_FLAGS_AT);
+		err = 0;
+		if (block->flags & BLOCK_FLAG_ZSTD) {
+			err = weft__decoder_expand(seg->decoder, payload, n, DEFS_MAX, &seg->expanded);
+			payload = seg->expanded.bytes;
+			n = seg->expanded.n;
+		}
+		if (!err)
+			err = weft__segment_read_defs(seg, payload, n);
+		if (err == -ENOMEM)
+			return err;
+		if (err) {
+			block->bad = 1;
+			weft__segment_damaged(seg, block->offset, BLOCK_HEADER_BYTES + (uint64_t)block->bytes,
+			                      "definitions do not parse");
+		}
+	}
+	return weft__segment_sort_defs(seg);
+}
+
+static void sum_blocks(struct weft_segment *seg)
+{
+	struct weft_segment_info *info = &seg->info;
+	size_t i;
+
+	info->n_blocks = (uint32_t)seg->n_blocks;
+	info->first_ns = UINT64_MAX;
+	for (i = 0; i < seg->n_blocks; i++) {
+		const struct weft__block *block = &seg->blocks[i];
+
+		if (block->type != BLOCK_EVENTS) {
+			info->n_unknown_blocks += block->type != BLOCK_DEFS;
+			continue;
+		}
+		info->n_events += block->count;
+		info->n_event_bytes += BLOCK_HEADER_BYTES + block->bytes;
+		if (block->first_ns < info->first_ns)
+			info->first_ns = block->first_ns;
+		if (block->last_ns > info->last_ns)
+			info->last_ns = block->last_ns;
+	}
+	if (info->first_ns == UINT64_MAX)
+		info->first_ns = 0;
+}
+
+/* The quantum stands at the beginning of each events block. */
+static void find_quantum(struct weft_segment *seg)
+{
+	size_t i;
+
+	for (i = 0; i < seg->n_blocks && !seg->info.quantum_ns; i++) {
+		const uint8_t *payload;
+		struct weft__in in;
+		size_t n = seg->blocks[i].bytes < VARINT_MAX ? seg->blocks[i].bytes : VARINT_MAX;
+
+		if (seg->blocks[i].type != BLOCK_EVENTS)
+			continue;
+		payload = weft__segment_at(seg, seg->blocks[i].offset + BLOCK_HEADER_BYTES, n);
+		if (!payload)
+			continue;
+		in = weft__in(payload, n);
+		seg->info.quantum_ns = (uint32_t)in_varint(&in);
+	}
+}
+
+static int open_any(struct weft_segment *seg, const char *name, struct weft_error *err)
+{
+	int r = weft__decoder_open(&seg->decoder);
+
+	if (!r)
+		r = read_head(seg, name, err);
+	if (r)
+		return r;
+	r = blocks_by_index(seg);
+	if (r == 0)
+		r = blocks_by_walk(seg);
+	if (r >= 0)
+		r = read_definitions(seg);
+	if (r < 0)
+		return weft__fail(err, r, "%s: %s", name, weft_strerror(r));
+	sum_blocks(seg);
+	find_quantum(seg);
+	return 0;
+}
+
+int weft_segment_open(struct weft_segment **ret, const char *path, struct weft_error *err)
+{
+	struct weft_segment *seg = weft__calloc(1, sizeof(*seg));
+	struct stat st;
+	int r;
+
+	if (!seg)
+		return weft__fail(err, -ENOMEM, "%s: out of memory", path);
+	seg->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (seg->fd < 0 || fstat(seg->fd, &st) < 0) {
+		r = weft__fail(err, -errno, "%s: %s", path, weft_strerror(-errno));
+		goto fail;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		r = weft__fail(err, -WEFT_E_FORMAT, "%s: not a regular file; give a .weft file", path);
+		goto fail;
+	}
+	seg->n_bytes = (uint64_t)st.st_size;
+	r = open_any(seg, path, err);
+	if (r)
+		goto fail;
+	*ret = seg;
+	return 0;
+fail:
+	weft_segment_close(seg);
+	return r;
+}
+
+int weft_segment_open_memory(struct weft_segment **ret, const void *bytes, size_t n_bytes, struct weft_error *err)
+{
+	struct weft_segment *seg = weft__calloc(1, sizeof(*seg));
+	int r;
+
+	if (!seg)
+		return weft__fail(err, -ENOMEM, "out of memory");
+	seg->fd = -1;
+	seg->memory = bytes ? bytes : (const uint8_t *)"";
+	seg->n_bytes = n_bytes;
+	r = open_any(seg, "(memory)", err);
+	if (r) {
+		weft_segment_close(seg);
+		return r;
+	}
+	*ret = seg;
+	return 0;
+}
+
+void weft_segment_close(struct weft_segment *seg)
+{
+	if (!seg)
+		return;
+	if (seg->fd >= 0)
+		close(seg->fd);
+	weft__decoder_close(seg->decoder);
+	weft__buf_free(&seg->scratch);
+	weft__buf_free(&seg->expanded);
+	weft__free(seg->blocks);
+	weft__segment_free_defs(seg);
+	weft__free(seg);
+}
+
+const struct weft_segment_info *weft_segment_info(const struct weft_segment *seg)
+{
+	return &seg->info;
+}
+
+struct weft_damage weft_segment_damage(const struct weft_segment *seg)
+{
+	struct weft_damage damage = seg->damage;
+
+	damage.text = seg->damage_text;
+	return damage;
+}

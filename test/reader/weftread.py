@@ -1,0 +1,359 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A second reader of weft segments, written from docs/FORMAT.md alone.
+
+It exists to be compared with the C reader, so it shares nothing with it and checks everything that the format
+promises. Broken promises that leave the events readable (a thread without a definition, a stream that goes back in
+time) are not damage; they are collected in Segment.warnings and shown by --lint.
+
+Events blocks are decoded twice, once to check them and once for each walk over the events, and are never kept: a few
+kilobytes of hostile file can stand for tens of megabytes of events.
+"""
+
+import argparse
+import json
+import os
+import struct
+import sys
+from bisect import bisect_right
+from collections import Counter, namedtuple
+from itertools import islice
+from operator import itemgetter
+
+import xxhash
+
+from weftblock import Bad, Cursor, EventsBlock, unzstd
+
+HEADER = struct.Struct('<8sHHI16sQQQQ')
+BLOCK = struct.Struct('<4sHHIIQQQ')
+TRAILER = struct.Struct('<8sQQ')
+DEFINITIONS, EVENTS, INDEX = 1, 2, 3
+FLAG_ZSTD, FLAG_RECOVERED = 1, 2
+PAYLOAD_MAX = 64 << 20
+DEFINITIONS_MAX = 16 << 20
+FIELDS_MAX = 14
+WARNINGS_MAX = 100
+
+Header = namedtuple('Header', 'version bytes flags recording number mono_ns real_ns')
+Block = namedtuple('Block', 'offset size type flags count first_ns last_ns')
+IndexEntry = namedtuple('IndexEntry', 'type offset size count first_ns last_ns')
+Location = namedtuple('Location', 'line name file')
+Worker = namedtuple('Worker', 'runtime index')
+Thread = namedtuple('Thread', 'tid worker first_ns name')
+Kind = namedtuple('Kind', 'name fields')
+Field = namedtuple('Field', 'name type unit')
+Clock = namedtuple('Clock', 'tick mono_ns real_ns')
+Loss = namedtuple('Loss', 'reason stream count from_ns to_ns')
+Damage = namedtuple('Damage', 'offset length why')
+
+
+class NotASegment(Exception):
+    pass
+
+
+def parse_kind(record):
+    name, count = record.text(), record.varint()
+    if count > FIELDS_MAX:
+        raise Bad('kind record with %d fields' % count)
+    fields = []
+    for _ in range(count):
+        fields.append(Field(record.text(), record.varint(), record.text()))
+    return Kind(name, tuple(fields))
+
+
+def parse_thread(record):
+    tid, worker, first_ns = record.varint(), record.varint(), record.varint()
+    return Thread(tid, worker - 1 if worker else None, first_ns, record.text())
+
+
+# tag: (name, has an id, what reads the fields behind the id)
+RECORDS = {
+    1: ('strings', True, lambda r: r.text()),
+    2: ('locations', True, lambda r: Location(r.varint(), r.text(), r.text())),
+    3: ('runtimes', True, lambda r: r.text()),
+    4: ('workers', True, lambda r: Worker(r.varint(), r.varint())),
+    5: ('threads', True, parse_thread),
+    6: ('kinds', True, parse_kind),
+    7: ('clocks', False, lambda r: Clock(r.varint(), r.varint(), r.varint())),
+    8: ('losses', False, lambda r: Loss(r.varint(), r.varint(), r.varint(), r.varint(), r.varint())),
+    9: ('facts', False, lambda r: (r.text(), r.text())),
+}
+
+
+def index_entry(block):
+    """What the index says of a block."""
+    return block and IndexEntry(block.type, block.offset, block.size, block.count, block.first_ns, block.last_ns)
+
+
+def parse_header(data):
+    if len(data) < HEADER.size or data[:8] != b'WEFTSEG1':
+        raise NotASegment('no segment header')
+    _, version, size, flags, recording, number, mono, real, check = HEADER.unpack_from(data)
+    if version != 1:
+        raise NotASegment('version %d, this reader knows version 1' % version)
+    if check != xxhash.xxh64_intdigest(data[:56]):
+        raise NotASegment('checksum of the header does not match')
+    if size < HEADER.size:
+        raise NotASegment('header of %d bytes' % size)
+    return Header(version, size, flags, recording.hex(), number, mono, real)
+
+
+def load(source):
+    """The bytes of a path; the header is looked at first, so that an endless file is not read to its end."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
+    with open(source, 'rb') as file:
+        head = file.read(HEADER.size)
+        parse_header(head)
+        return head + file.read()
+
+
+class Segment:
+    """One segment, wholly checked. source is a path or the bytes themselves. Raises NotASegment or OSError."""
+
+    def __init__(self, source):
+        self._data = load(source)
+        self.header = parse_header(self._data)
+        if self.header.bytes > len(self._data):
+            raise NotASegment('the file ends inside the header')
+        self.blocks, self.damage, self.warnings = [], [], []
+        self.strings, self.locations, self.runtimes, self.workers, self.threads, self.kinds = ({} for _ in range(6))
+        self.facts, self.clocks, self.losses = {}, [], []
+        self.index = None
+        self.count, self.kind_counts, self.stream_counts = 0, Counter(), Counter()
+        self._stream_ends = {}
+        self._read_trailer()
+        self.recovered = bool(self.header.flags & 1)
+        self._walk()
+        self._check_trailer()
+
+    @property
+    def definitions(self):
+        """All definitions that have an id: name of the sort to {id: definition}."""
+        return {name: getattr(self, name) for name, has_id, _ in RECORDS.values() if has_id}
+
+    def events(self):
+        """Yields (time_ns, stream, kind, fields) in stored order."""
+        for block in self.blocks:
+            if block.type == EVENTS:
+                yield from EventsBlock(self._payload(block), block.count).events()
+
+    def events_by_time(self):
+        """The events in order of time, then stream id; those of one stream stay in stored order."""
+        return iter(sorted(self.events(), key=itemgetter(0, 1)))
+
+    def _payload(self, block):
+        return self._data[block.offset + BLOCK.size:block.offset + block.size]
+
+    def _warn(self, text):
+        if len(self.warnings) < WARNINGS_MAX:
+            self.warnings.append(text)
+
+    def _read_trailer(self):
+        self._end, self._index_offset, self.sealed = len(self._data), None, False
+        start = len(self._data) - TRAILER.size
+        if start < self.header.bytes:
+            return
+        magic, offset, check = TRAILER.unpack_from(self._data, start)
+        if magic == b'WEFTEND1' and check == xxhash.xxh64_intdigest(self._data[start:start + 16]):
+            self._end, self._index_offset, self.sealed = start, offset, True
+
+    def _check_trailer(self):
+        if not self.sealed or self._is_damaged(self._index_offset):
+            return
+        last = self.blocks[-1] if self.blocks else None
+        if not last or last.type != INDEX or last.offset != self._index_offset or last.offset + last.size != self._end:
+            self.damage.append(Damage(self._end, TRAILER.size, 'the trailer does not point at an index before it'))
+
+    def _block_at(self, at):
+        """The block at an offset. Raises Bad when there is no whole block with a right checksum."""
+        if self._end - at < BLOCK.size:
+            raise Bad('no room for a block header' if self._data.startswith(b'WBK1', at) else 'no block begins here')
+        magic, kind, flags, length, count, first, last, check = BLOCK.unpack_from(self._data, at)
+        if magic != b'WBK1':
+            raise Bad('no block begins here')
+        if length > PAYLOAD_MAX:
+            raise Bad('block with a payload of %d bytes' % length)
+        if length > self._end - at - BLOCK.size:
+            raise Bad('block passes the end')
+        view = memoryview(self._data)
+        digest = xxhash.xxh64(view[at:at + 32])
+        digest.update(view[at + BLOCK.size:at + BLOCK.size + length])
+        if digest.intdigest() != check:
+            raise Bad('checksum of the block does not match')
+        return Block(at, BLOCK.size + length, kind, flags, count, first, last)
+
+    def _next_block(self, at):
+        """The offset of the first whole block at or behind an offset, or the end."""
+        while True:
+            at = self._data.find(b'WBK1', at, self._end)
+            if at < 0:
+                return self._end
+            try:
+                return self._block_at(at).offset
+            except Bad:
+                at += 1
+
+    def _walk(self):
+        at = self.header.bytes
+        while at < self._end:
+            try:
+                block = self._block_at(at)
+                after = at + block.size
+            except Bad as bad:
+                after = self._next_block(at + 1)
+                self.damage.append(Damage(at, after - at, str(bad)))
+            else:
+                try:
+                    self._read_block(block)
+                    self.blocks.append(block)
+                except Bad as bad:
+                    self.damage.append(Damage(at, block.size, str(bad)))
+            at = after
+
+    def _read_block(self, block):
+        if block.type in (DEFINITIONS, INDEX) and (block.first_ns or block.last_ns):
+            self._warn('block at %d: has times but no events' % block.offset)
+        if block.flags & ~(FLAG_ZSTD | FLAG_RECOVERED) or (block.flags & FLAG_ZSTD and block.type in (EVENTS, INDEX)):
+            self._warn('block at %d: flags %#x' % (block.offset, block.flags))
+        if block.type == DEFINITIONS:
+            self._read_definitions(block)
+        elif block.type == EVENTS:
+            self._read_events(block)
+        elif block.type == INDEX:
+            self._read_index(block)
+
+    def _read_definitions(self, block):
+        payload = self._payload(block)
+        if block.flags & FLAG_ZSTD:
+            payload = unzstd(payload, None, DEFINITIONS_MAX)
+        cursor, records, count = Cursor(payload), [], 0
+        while not cursor.done():
+            tag = cursor.varint()
+            record = Cursor(payload, *cursor.span(cursor.varint()))
+            count += 1
+            if tag in RECORDS:
+                name, has_id, parse = RECORDS[tag]
+                records.append((name, record.varint() if has_id else None, parse(record)))
+            if record.bad_text:
+                self._warn('block at %d: text that is not UTF-8' % block.offset)
+        if count != block.count:
+            raise Bad('%d definition records, the header says %d' % (count, block.count))
+        for name, ident, value in records:
+            target = getattr(self, name)
+            if ident is not None:
+                target[ident] = value
+            elif name == 'facts':
+                target[value[0]] = value[1]
+            else:
+                target.append(value)
+
+    def _read_events(self, block):
+        decoded = EventsBlock(self._payload(block), block.count)
+        first, last, ends = decoded.check()
+        if (first, last) != (block.first_ns, block.last_ns):
+            raise Bad('times are %d to %d, the header says %d to %d' % (first, last, block.first_ns, block.last_ns))
+        self.count += block.count
+        self.kind_counts.update(decoded.kind_counts)
+        for chunk, end_ns in zip(decoded.chunks(), ends):
+            self.stream_counts[chunk.stream] += chunk.events
+            self._lint_chunk(block, chunk, end_ns)
+        for kind in decoded.kind_counts:
+            known = self.kinds.get(kind)
+            if not known:
+                self._warn('block at %d: kind %d is not defined before it' % (block.offset, kind))
+            elif len(known.fields) != decoded.fields_of(kind):
+                self._warn('block at %d: kind %d has %d columns and %d fields' %
+                           (block.offset, kind, decoded.fields_of(kind), len(known.fields)))
+
+    def _lint_chunk(self, block, chunk, end_ns):
+        where = 'block at %d: stream %d' % (block.offset, chunk.stream)
+        if chunk.stream not in self.threads:
+            self._warn(where + ' has no thread record before it')
+        if chunk.stream in self._stream_ends:
+            last_ns, slot, damages = self._stream_ends[chunk.stream]
+            if chunk.first_ns < last_ns:
+                self._warn('%s goes back in time from %d to %d' % (where, last_ns, chunk.first_ns))
+            if slot != chunk.first_slot and damages == len(self.damage):
+                self._warn('%s continues at slot %d, not %d' % (where, chunk.first_slot, slot))
+        self._stream_ends[chunk.stream] = end_ns, chunk.first_slot + chunk.slots, len(self.damage)
+
+    def _read_index(self, block):
+        cursor, entries, at = Cursor(self._payload(block)), [], -1
+        found = iter(self.blocks)
+        while not cursor.done():
+            kind, offset, size, count, first, span = (cursor.varint() for _ in range(6))
+            entry = IndexEntry(kind, offset, size, count, first, first + span)
+            if offset <= at or not (self._is_damaged(offset) or entry == index_entry(next(found, None))):
+                raise Bad('the index does not match the blocks before it')
+            at = offset
+            entries.append(entry)
+        if next(found, None):
+            raise Bad('the index leaves out a block before it')
+        if len(entries) != block.count:
+            raise Bad('%d index entries, the header says %d' % (len(entries), block.count))
+        self.index = entries
+        self.recovered = self.recovered or bool(block.flags & FLAG_RECOVERED)
+
+    def _is_damaged(self, offset):
+        """Whether an offset lies in damage; damage is found in order of offset and does not overlap."""
+        before = bisect_right(self.damage, offset, key=lambda damage: damage.offset)
+        return before > 0 and offset < self.damage[before - 1].offset + self.damage[before - 1].length
+
+    def summary(self):
+        counts = {name: len(getattr(self, name)) for name, _, _ in RECORDS.values()}
+        return {
+            'events': self.count,
+            'kinds': {str(kind): count for kind, count in sorted(self.kind_counts.items())},
+            'streams': len(self.stream_counts),
+            'damage': len(self.damage),
+            'missing_bytes': sum(damage.length for damage in self.damage),
+            'sealed': self.sealed,
+            'recovered': self.recovered,
+            'definitions': counts,
+        }
+
+
+def dump(events, out):
+    """One line for each event, written in large pieces."""
+    lines = ('%d %d %d' % event[:3] + ''.join(map(' %d'.__mod__, event[3])) + '\n' for event in events)
+    while True:
+        piece = ''.join(islice(lines, 8192))
+        if not piece:
+            return
+        out.write(piece)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description='Read a weft segment.')
+    parser.add_argument('file')
+    parser.add_argument('--dump', action='store_true', help='print each event: TIME_NS STREAM KIND FIELD...')
+    parser.add_argument('--summary', action='store_true', help='print counts as JSON (the default)')
+    parser.add_argument('--order', choices=('stored', 'time'), default='stored', help='order of --dump')
+    parser.add_argument('--lint', action='store_true', help='also tell what breaks the format without being damage')
+    args = parser.parse_args(argv)
+    try:
+        segment = Segment(args.file)
+    except NotASegment as error:
+        print('%s: not a segment: %s' % (args.file, error), file=sys.stderr)
+        return 2
+    except OSError as error:
+        print('%s: cannot be read: %s' % (args.file, error.strerror), file=sys.stderr)
+        return 2
+    for damage in segment.damage:
+        print('damage: offset %d, %d bytes missing: %s' % damage, file=sys.stderr)
+    for warning in segment.warnings if args.lint else ():
+        print('lint: ' + warning, file=sys.stderr)
+    try:
+        if args.dump:
+            dump(segment.events_by_time() if args.order == 'time' else segment.events(), sys.stdout)
+        if args.summary or not args.dump:
+            print(json.dumps(segment.summary(), indent=2))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 3 if segment.damage else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

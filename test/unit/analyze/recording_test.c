@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real files: grouping by recording, order of time across a rotation, polls that cross it, damage, no memory. */
+#include "analyze/recording.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "analyze/analysis.h"
+#include "segfile.h"
+#include "weft/hooks.h"
+
+/* Stream 1 was drained before stream 2 when the segment was sealed: its events from 3000 on are in the next one, though
+ * stream 2 has one of 3500 in this. The poll of task 1 is open across the border. */
+static const struct segfile_event before[] = {
+	EV(1001000, 1, SPAWN, 1, 1), EV(1002000, 1, POLL_BEGIN, 1, 0), EV(1001500, 2, POLL_BEGIN, 2, 0),
+	EV(1001600, 2, POLL_END),    EV(1003500, 2, WAKE, 3, 0),
+};
+static const struct segfile_event after[] = {
+	EV(1003000, 1, SPAWN, 3, 2), EV(1005000, 1, POLL_END),         EV(1006000, 1, POLL_BEGIN, 3, 0),
+	EV(1006100, 1, POLL_END),    EV(1004000, 2, POLL_BEGIN, 2, 0), EV(1004100, 2, POLL_END),
+};
+static const struct segfile first = {7, 0, "42", before, 5, NULL, 0, 0};
+static const struct segfile second = {7, 1, "42", after, 6, NULL, 0, 1};
+static const struct segfile other = {9, 3, "43", before, 5, NULL, 0, 0};
+static const char *const names[] = {"b.weft", "a.weft.active", "c.weft", "copy.weft", "junk.weft", "notes.txt", NULL};
+
+static char dir[256];
+
+static void setup(void)
+{
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&first, segfile_path(dir, "b.weft"));
+	segfile_write(&second, segfile_path(dir, "a.weft.active"));
+}
+
+struct seen {
+	uint64_t times[32];
+	size_t n;
+	int stop_at;
+};
+
+static int see(void *data, const struct weft_event_view *ev)
+{
+	struct seen *seen = data;
+
+	if (seen->stop_at && seen->n + 1 == (size_t)seen->stop_at)
+		return -EINTR;
+	if (seen->n < 32)
+		seen->times[seen->n++] = ev->time_ns;
+	return 0;
+}
+
+TEST(events_come_in_order_of_time_across_segments)
+{
+	struct weft__recordings list = {0};
+	struct seen seen = {0};
+	struct weft__events_ops ops = {see, NULL, &seen};
+	size_t i;
+
+	setup();
+	CHECK_EQ(weft__recordings_add(&list, dir, NULL), 0);
+	weft__recordings_settle(&list);
+	REQUIRE(list.n == 1);
+	CHECK_EQ(list.all[0].n_files, 2);
+	CHECK_EQ(list.all[0].files[0].info.sequence, 0);
+	CHECK_EQ(list.all[0].start_ns, SEGFILE_MONO);
+	CHECK_EQ(list.all[0].start_real_ns, SEGFILE_REAL);
+	CHECK_EQ(list.all[0].n_events, 11);
+	CHECK_EQ(list.all[0].missing_segments, 0);
+	CHECK_EQ(weft__recording_events(&list.all[0], 0, UINT64_MAX, &ops), 0);
+	CHECK_EQ(seen.n, 11);
+	for (i = 1; i < seen.n; i++)
+		CHECK(seen.times[i - 1] <= seen.times[i]);
+	seen = (struct seen){0};
+	CHECK_EQ(weft__recording_events(&list.all[0], 1003000, 1004000, &ops), 0);
+	CHECK_EQ(seen.n, 2);
+	seen = (struct seen){.stop_at = 3};
+	CHECK_EQ(weft__recording_events(&list.all[0], 0, UINT64_MAX, &ops), -EINTR);
+	weft__recordings_fini(&list);
+	segfile_remove(dir, names);
+}
+
+static int push(void *data, const struct weft_event_view *ev)
+{
+	return weft__analysis_push(data, ev);
+}
+
+/* The whole way from files to figures. */
+static int analyse(struct weft__recordings *list, struct weft__analysis **a, const struct weft__result **r)
+{
+	struct weft__analysis_opts opts = {0};
+	struct weft__events_ops ops = {push, NULL, NULL};
+	int rc = weft__recordings_add(list, dir, NULL);
+
+	if (rc < 0)
+		return rc;
+	weft__recordings_settle(list);
+	if (list->n == 0)
+		return -ENOENT;
+	opts.names = &list->all[0].names;
+	opts.start_ns = list->all[0].start_ns;
+	rc = weft__analysis_open(a, &opts);
+	ops.data = *a;
+	if (rc == 0)
+		rc = weft__recording_events(&list->all[0], 0, UINT64_MAX, &ops);
+	return rc < 0 ? rc : weft__analysis_finish(*a, list->all[0].last_ns, r);
+}
+
+TEST(a_poll_may_cross_a_rotation)
+{
+	struct weft__recordings list = {0};
+	struct weft__analysis *a = NULL;
+	const struct weft__result *r = NULL;
+
+	setup();
+	CHECK_EQ(analyse(&list, &a, &r), 0);
+	REQUIRE(r != NULL);
+	CHECK_EQ(r->polls.n, 4);
+	CHECK_EQ(r->polls_began_before, 0);
+	CHECK_EQ(r->polls_running, 0);
+	CHECK_EQ(r->longest[0].task, 1);
+	CHECK_EQ(r->longest[0].rank_ns, 3000);
+	CHECK_EQ(r->longest[0].place, 1);
+	/* the wake of 1003500 is in the first file, the spawn of 1003000 in the second */
+	CHECK_EQ(r->delays.n, 1);
+	CHECK_EQ(r->delayed[0].place, 2);
+	CHECK_EQ(r->delayed[0].rank_ns, 2500);
+	weft__analysis_close(a);
+	weft__recordings_fini(&list);
+	segfile_remove(dir, names);
+}
+
+TEST(recordings_are_kept_apart_and_copies_count_once)
+{
+	static const struct segfile copy = {7, 0, "42", before, 4, NULL, 0, 0}; /* with less in it */
+	struct weft__recordings list = {0};
+	struct weft_error err = {0};
+	FILE *junk;
+
+	setup();
+	segfile_write(&other, segfile_path(dir, "c.weft"));
+	segfile_write(&copy, segfile_path(dir, "copy.weft"));
+	junk = fopen(segfile_path(dir, "junk.weft"), "w");
+	REQUIRE(junk != NULL);
+	fputs("this is no segment, however it is called", junk);
+	fclose(junk);
+	junk = fopen(segfile_path(dir, "notes.txt"), "w");
+	REQUIRE(junk != NULL);
+	fclose(junk);
+	CHECK_EQ(weft__recordings_add(&list, dir, &err), 0);
+	CHECK_EQ(weft__recordings_add(&list, segfile_path(dir, "b.weft"), &err), 0); /* again, the same file */
+	CHECK_EQ(weft__recordings_add(&list, segfile_path(dir, "nothing"), &err), -ENOENT);
+	CHECK(strstr(err.msg, "nothing") != NULL);
+	weft__recordings_settle(&list);
+	CHECK_EQ(list.n, 2);
+	CHECK_EQ(list.n_refused, 2);
+	CHECK_EQ(list.all[0].n_events + list.all[1].n_events, 16);
+	CHECK_STR(weft__names_fact(&list.all[list.all[0].id[0] == 9 ? 0 : 1].names, "process.pid"), "43");
+	weft__recordings_fini(&list);
+	segfile_remove(dir, names);
+}
+
+TEST(damage_is_told)
+{
+	struct weft__recordings list = {0};
+	struct weft__analysis *a = NULL;
+	const struct weft__result *r = NULL;
+	struct stat st;
+
+	setup();
+	CHECK_EQ(stat(segfile_path(dir, "a.weft.active"), &st), 0);
+	CHECK_EQ(truncate(segfile_path(dir, "a.weft.active"), st.st_size - 7), 0);
+	CHECK_EQ(analyse(&list, &a, &r), 0);
+	REQUIRE(r != NULL);
+	CHECK_EQ(r->n_events, 5);
+	CHECK_EQ(r->polls_running, 1);
+	CHECK_EQ(list.all[0].files[1].damaged_places, 1);
+	CHECK(list.all[0].files[1].damage != NULL && list.all[0].files[1].damage[0]);
+	CHECK(list.all[0].files[1].missing_bytes > 0);
+	weft__analysis_close(a);
+	weft__recordings_fini(&list);
+	segfile_remove(dir, names);
+}
+
+struct stingy {
+	long left;
+	long live;
+};
+
+static void *stingy_resize(void *ptr, size_t bytes, void *data)
+{
+	struct stingy *stingy = data;
+
+	if (stingy->left == 0)
+		return NULL;
+	stingy->left--;
+	if (!ptr)
+		stingy->live++;
+	return realloc(ptr, bytes);
+}
+
+static void stingy_release(void *ptr, void *data)
+{
+	((struct stingy *)data)->live--;
+	free(ptr);
+}
+
+TEST(no_memory_at_any_allocation_is_an_error)
+{
+	struct stingy stingy = {0};
+	struct weft_allocator allocator = {stingy_resize, stingy_release, &stingy};
+	long granted;
+	int rc = -ENOMEM;
+
+	setup();
+	weft_set_allocator(&allocator);
+	for (granted = 0; rc < 0 && granted < 5000; granted++) {
+		struct weft__recordings list = {0};
+		struct weft__analysis *a = NULL;
+		const struct weft__result *r = NULL;
+
+		stingy.left = granted;
+		rc = analyse(&list, &a, &r);
+		if (rc < 0 && !CHECK_EQ(rc, -ENOMEM))
+			break;
+		weft__analysis_close(a);
+		weft__recordings_fini(&list);
+		if (!CHECK_EQ(stingy.live, 0))
+			break;
+	}
+	weft_set_allocator(NULL);
+	CHECK_EQ(rc, 0);
+	CHECK(granted > 50);
+	segfile_remove(dir, names);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "feed.h"
+
+TEST(tasks_are_spawned_end_and_stay_alive)
+{
+	struct feed feed;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 1, SPAWN, 1, 1);
+	FEED(&feed, 1000, 1, SPAWN, 2, 1);
+	FEED(&feed, 1000, 1, SPAWN, 3, 2);
+	FEED(&feed, 1010, 1, TASK_END, 1);
+	FEED(&feed, 1020, 1, TASK_END, 99);      /* spawned before, never seen */
+	FEED(&feed, 1030, 1, POLL_BEGIN, 50, 0); /* spawned before, seen now */
+	FEED(&feed, 1031, 1, POLL_END);
+	FEED(&feed, 1040, 1, WAKE, 60, 0); /* only woken: perhaps long gone */
+	feed_end(&feed, 0);
+	CHECK_EQ(feed_place(&feed, 1)->spawned, 2);
+	CHECK_EQ(feed_place(&feed, 1)->ended, 1);
+	CHECK_EQ(feed_place(&feed, 1)->alive, 1);
+	CHECK_EQ(feed_place(&feed, 2)->alive, 1);
+	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->polls.n, 1);
+	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->spawned, 0);
+	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->ended, 1);
+	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->alive, 1);
+	feed_close(&feed);
+}
+
+TEST(an_id_may_be_used_again_after_its_end)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 1, SPAWN, 1, 1);
+	FEED(&feed, 1010, 1, WAKE, 1, 0);
+	FEED(&feed, 1020, 1, TASK_END, 1); /* woken, never polled */
+	FEED(&feed, 1030, 1, SPAWN, 1, 2);
+	FEED(&feed, 5000, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 5010, 1, TASK_END, 1); /* inside its last poll */
+	FEED(&feed, 5020, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->delays.n, 0); /* the wake was the earlier task's */
+	CHECK_EQ(feed_place(&feed, 1)->polls.n, 0);
+	CHECK_EQ(feed_place(&feed, 2)->polls.n, 1);
+	CHECK_EQ(feed_place(&feed, 2)->ended, 1);
+	CHECK_EQ(feed_place(&feed, 2)->alive, 0);
+	CHECK_EQ(r->ids_reused, 0);
+	feed_close(&feed);
+}
+
+TEST(an_id_that_is_spawned_again_without_an_end_is_a_new_task)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 1, SPAWN, 1, 1);
+	FEED(&feed, 1010, 1, WAKE, 1, 0);
+	FEED(&feed, 1030, 1, SPAWN, 1, 2);
+	FEED(&feed, 5000, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 5020, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->ids_reused, 1);
+	CHECK_EQ(r->delays.n, 0);
+	CHECK_EQ(feed_place(&feed, 1)->alive, 0);
+	CHECK_EQ(feed_place(&feed, 2)->alive, 1);
+	CHECK_EQ(feed_place(&feed, 2)->polls.n, 1);
+	feed_close(&feed);
+}
+
+TEST(delay_is_from_the_first_wake_since_the_last_poll_began)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 3, SPAWN, 1, 1);
+	FEED(&feed, 1000, 3, SPAWN, 2, 2);
+	FEED(&feed, 1010, 1, POLL_BEGIN, 1, 0); /* no wake: no delay */
+	FEED(&feed, 1020, 1, WAKE, 2, 1);
+	FEED(&feed, 1030, 1, WAKE, 2, 1); /* again */
+	FEED(&feed, 1040, 1, POLL_END);
+	FEED(&feed, 1090, 2, POLL_BEGIN, 2, 4);
+	FEED(&feed, 1095, 2, WAKE, 2, 1); /* itself, while it runs */
+	FEED(&feed, 1100, 2, POLL_END);
+	FEED(&feed, 1105, 1, POLL_BEGIN, 2, 0);
+	FEED(&feed, 1106, 1, POLL_END);
+	FEED(&feed, 1110, 3, WAKE, 1, 65535); /* by a thread in no poll */
+	FEED(&feed, 1113, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 1114, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->delays.n, 3);
+	CHECK_EQ(r->delays.sum, 70 + 10 + 3);
+	CHECK_EQ(r->wakes_again, 1);
+	CHECK_EQ(feed_lane(&feed, 1, 0)->delays.max, 70);
+	CHECK_EQ(feed_lane(&feed, 0, 0)->delays.n, 2);
+	CHECK_EQ(feed_place(&feed, 2)->delays.n, 2);
+	CHECK_EQ(feed_place(&feed, 1)->delays.max, 3);
+	CHECK_EQ(r->n_delayed, 3);
+	CHECK_EQ(r->delayed[0].rank_ns, 70);
+	CHECK_EQ(r->delayed[0].wake.in_poll, 1);
+	CHECK_EQ(r->delayed[0].wake.task, 1);
+	CHECK_EQ(r->delayed[0].wake.place, 1);
+	CHECK_EQ(r->delayed[0].wake.worker, 0);
+	CHECK_EQ(r->delayed[1].wake.task, 2);
+	CHECK_EQ(r->delayed[1].wake.stream, 2);
+	CHECK_EQ(r->delayed[2].wake.in_poll, 0);
+	CHECK_EQ(r->delayed[2].wake.stream, 3);
+	CHECK_EQ(r->delayed[2].wake.worker, WEFT_WORKER_NONE);
+	feed_close(&feed);
+}
+
+TEST(tasks_are_limited_and_the_rest_is_counted)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t i;
+
+	feed_init(&feed);
+	feed.opts.max_tasks = 10;
+	feed_begin(&feed);
+	for (i = 0; i < 25; i++)
+		FEED(&feed, 1000 + i, 1, SPAWN, i, 1);
+	FEED(&feed, 2000, 1, POLL_BEGIN, 20, 0);
+	FEED(&feed, 2010, 1, POLL_END);
+	FEED(&feed, 2020, 1, TASK_END, 3); /* makes room for one */
+	FEED(&feed, 2030, 1, SPAWN, 100, 2);
+	FEED(&feed, 2040, 1, POLL_BEGIN, 100, 0);
+	FEED(&feed, 2050, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->tasks_untracked, 16);
+	CHECK_EQ(feed_place(&feed, 1)->spawned, 25);
+	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNTRACKED)->polls.n, 1);
+	CHECK_EQ(feed_place(&feed, 2)->polls.n, 1);
+	feed_close(&feed);
+}
+
+TEST(threads_are_limited_and_those_that_end_make_room)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint32_t i;
+
+	feed_init(&feed);
+	feed.opts.max_streams = 5;
+	feed.opts.max_rows = 1000;
+	feed_begin(&feed);
+	for (i = 0; i < 100; i++) { /* short-lived ones, one after the other */
+		FEED(&feed, 1000 + 10 * i, 100 + i, POLL_BEGIN, 1, 0);
+		FEED(&feed, 1005 + 10 * i, 100 + i, POLL_END);
+		FEED(&feed, 1006 + 10 * i, 100 + i, THREAD_END);
+	}
+	for (i = 0; i < 7; i++)
+		FEED(&feed, 5000, 300 + i, SPAWN, i, 1);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->polls.n, 100);
+	CHECK_EQ(r->streams_untracked, 2);
+	feed_close(&feed);
+}

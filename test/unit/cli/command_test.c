@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the weft command that was built beside this test: output, messages and exit status. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../analyze/segfile.h"
+
+static const struct segfile_event events[] = {
+	EV(1001000, 1, SPAWN, 1, 1), EV(1002000, 1, POLL_BEGIN, 1, 0), EV(1002500, 1, WAKE, 2, 1),
+	EV(1003000, 1, POLL_END),    EV(1001000, 2, SPAWN, 2, 2),      EV(1003500, 2, POLL_BEGIN, 2, 3),
+	EV(53803500, 2, POLL_END),   EV(53804000, 2, PARK, 0),         EV(60000000, 3, USER, 77, 1),
+};
+static const struct segfile whole = {5, 0, "4242", events, 9, NULL, 0, 0};
+static const struct segfile none = {6, 0, "4243", NULL, 0, NULL, 0, 0};
+static const char *const names[] = {"one.weft", "none.weft", "junk.weft", NULL};
+
+static char dir[256], out[65536];
+
+/* Runs `weft ARGUMENTS` in the directory of the test, both outputs in `out`. Answers its exit status, or -1 when a signal
+ * ended it. */
+static int run(const char *fmt, ...)
+{
+	char arguments[512], command[2048];
+	const char *build = getenv("WEFT_BUILD");
+	va_list args;
+	size_t n;
+	FILE *pipe;
+	int status;
+
+	va_start(args, fmt);
+	vsnprintf(arguments, sizeof(arguments), fmt, args);
+	va_end(args);
+	snprintf(command, sizeof(command), "cd '%s' && { '%s/weft' %s; } 2>&1", dir, build, arguments);
+	pipe = popen(command, "r");
+	if (!CHECK(pipe != NULL))
+		return -1;
+	n = fread(out, 1, sizeof(out) - 1, pipe);
+	out[n] = 0;
+	status = pclose(pipe);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool begin(void)
+{
+	const char *build = getenv("WEFT_BUILD");
+	char path[1024];
+
+	snprintf(path, sizeof(path), "%s/weft", build ? build : "");
+	if (!build || access(path, X_OK) != 0)
+		return false;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&whole, segfile_path(dir, "one.weft"));
+	return true;
+}
+
+#define BEGIN                                                                                                          \
+	if (!begin())                                                                                                  \
+	SKIP("there is no weft command in $WEFT_BUILD")
+
+static bool says(const char *text)
+{
+	if (strstr(out, text))
+		return true;
+	printf("\tnot found: %s\n\tin: %s\n", text, out);
+	return false;
+}
+
+TEST(help_and_version)
+{
+	BEGIN;
+	CHECK_EQ(run("--version"), 0);
+	CHECK(says("weft "));
+	CHECK_EQ(run("--help"), 0);
+	CHECK(says("examples:"));
+	CHECK_EQ(run("help report"), 0);
+	CHECK(says("--location NAME"));
+	CHECK_EQ(run("inspect --help"), 0);
+	CHECK(says("--dump"));
+	CHECK_EQ(run("%s", ""), 2);
+	CHECK(says("usage: weft COMMAND"));
+	segfile_remove(dir, names);
+}
+
+TEST(wrong_usage_is_told_with_the_way_out)
+{
+	BEGIN;
+	CHECK_EQ(run("reprot"), 2);
+	CHECK(says("did you mean 'report'?"));
+	CHECK_EQ(run("xyzzyxyzzy"), 2);
+	CHECK(!strstr(out, "did you mean"));
+	CHECK_EQ(run("report --frob one.weft"), 2);
+	CHECK(says("Try 'weft report --help'"));
+	CHECK_EQ(run("report"), 2);
+	CHECK(says("no PATH given"));
+	CHECK_EQ(run("report --from 2s --to 1s one.weft"), 2);
+	CHECK_EQ(run("report --from soon one.weft"), 2);
+	CHECK(says("12.5s or 300ms"));
+	CHECK_EQ(run("report --top 0 one.weft"), 2);
+	CHECK_EQ(run("inspect --dump --json one.weft"), 2);
+	CHECK_EQ(run("inspect --order up --dump one.weft"), 2);
+	CHECK_EQ(run("recover"), 2);
+	segfile_remove(dir, names);
+}
+
+TEST(what_cannot_be_read_is_told)
+{
+	FILE *junk;
+
+	BEGIN;
+	CHECK_EQ(run("report nowhere.weft"), 1);
+	CHECK(says("nowhere.weft"));
+	CHECK(says("No such file"));
+	junk = fopen(segfile_path(dir, "junk.weft"), "w");
+	REQUIRE(junk != NULL);
+	fputs("this is no segment, however it is called", junk);
+	fclose(junk);
+	CHECK_EQ(run("inspect junk.weft"), 1);
+	CHECK_EQ(run("report . >/dev/null"), 3);
+	CHECK(says("junk.weft"));
+	CHECK_EQ(run("report --pid 1 one.weft"), 1);
+	CHECK(says("no recording of process 1"));
+	unlink(segfile_path(dir, "one.weft"));
+	unlink(segfile_path(dir, "junk.weft"));
+	CHECK_EQ(run("report ."), 1);
+	CHECK(says("no segments in"));
+	segfile_remove(dir, names);
+}
+
+TEST(the_report_begins_with_the_worst)
+{
+	BEGIN;
+	CHECK_EQ(run("report one.weft"), 0);
+	CHECK(says("worst poll: 52.8 ms on worker demo/1 at +0.000003 s, task 2 `echo` (server.c:120),\n"
+		   "            woken 1.00 us before by task 1 `accept` (server.c:80) on demo/0\n"));
+	CHECK(says("not measured"));
+	CHECK(!strstr(out, "\x1b"));
+	CHECK_EQ(run("report --worker demo/0 --top 1 one.weft"), 0);
+	CHECK(says("worst poll: 1.00 us on worker demo/0"));
+	CHECK_EQ(run("report --location echo --to 50ms one.weft"), 0);
+	CHECK(says("still running: 50.0 ms so far on worker demo/1"));
+	segfile_remove(dir, names);
+}
+
+TEST(the_report_as_json)
+{
+	BEGIN;
+	CHECK_EQ(run("report --json one.weft"), 0);
+	CHECK(says("\"duration_ns\": 52800000,"));
+	CHECK(says("\"cpu_share\": null,\n          \"cpu_share_why\": \"fewer than two readings"));
+	CHECK(says("\"global_queues\": null,"));
+	CHECK(says("\"delay_ns\": 1000,"));
+	CHECK(says("\"busy_share\": "));
+	CHECK_EQ(run("report --json one.weft | /usr/bin/python3 -m json.tool >/dev/null"), 0);
+	CHECK_EQ(run("inspect --json one.weft | /usr/bin/python3 -m json.tool >/dev/null"), 0);
+	segfile_remove(dir, names);
+}
+
+TEST(a_recording_without_events_is_no_failure)
+{
+	BEGIN;
+	segfile_write(&none, segfile_path(dir, "none.weft"));
+	CHECK_EQ(run("report none.weft"), 0);
+	CHECK(says("no events"));
+	CHECK_EQ(run("report --json none.weft | /usr/bin/python3 -m json.tool >/dev/null"), 0);
+	CHECK_EQ(run("inspect none.weft"), 0);
+	CHECK_EQ(run("report --pid 4242 ."), 0);
+	CHECK(!strstr(out, "no events"));
+	segfile_remove(dir, names);
+}
+
+TEST(inspect_lists_and_dumps)
+{
+	BEGIN;
+	CHECK_EQ(run("inspect one.weft"), 0);
+	CHECK(says("poll_begin"));
+	CHECK(says("src/server.c"));
+	CHECK(says("w0"));
+	CHECK_EQ(run("inspect --dump one.weft"), 0);
+	CHECK_STR(out,
+		  "1001000 1 7 1 1\n1002000 1 3 1 0\n1002500 1 9 2 1\n1003000 1 4\n1001000 2 7 2 2\n1003500 2 3 2 3\n"
+		  "53803500 2 4\n53804000 2 5 0\n60000000 3 64 77 1\n");
+	CHECK_EQ(run("inspect --dump --order time one.weft"), 0);
+	CHECK(says("1001000 1 7 1 1\n1001000 2 7 2 2\n1002000 1 3 1 0\n"));
+	CHECK_EQ(run("inspect --events one.weft"), 0);
+	CHECK(says("+0.000002500  w0(101)  wake  task=2  worker=demo/1\n"));
+	CHECK(says("request  bytes=77 By  path=\"/up?[31mload\"\n")); /* no escape reaches the terminal */
+	CHECK_EQ(run("inspect --blocks one.weft"), 0);
+	CHECK(says("definitions"));
+	segfile_write(&none, segfile_path(dir, "none.weft"));
+	CHECK_EQ(run("inspect ."), 0);
+	CHECK(says("one.weft"));
+	CHECK(says("none.weft"));
+	segfile_remove(dir, names);
+}
+
+TEST(damage_has_its_own_status)
+{
+	struct stat st;
+
+	BEGIN;
+	CHECK_EQ(stat(segfile_path(dir, "one.weft"), &st), 0);
+	CHECK_EQ(truncate(segfile_path(dir, "one.weft"), st.st_size - 120), 0);
+	CHECK_EQ(run("report one.weft"), 3);
+	CHECK(says("damaged"));
+	CHECK_EQ(run("inspect one.weft"), 3);
+	CHECK_EQ(run("inspect --dump one.weft"), 3);
+	segfile_remove(dir, names);
+}
+
+TEST(a_closed_pipe_ends_it_quietly)
+{
+	BEGIN;
+	CHECK_EQ(run("inspect --events one.weft | head -1 >/dev/null"), 0);
+	CHECK_STR(out, "");
+	CHECK_EQ(run("report one.weft >/dev/full"), 1);
+	CHECK(says("cannot write the output"));
+	segfile_remove(dir, names);
+}
+
+TEST(recover_says_when_there_is_nothing_to_do)
+{
+	BEGIN;
+	CHECK_EQ(run("recover ."), 0);
+	CHECK(says("nothing to recover in ."));
+	CHECK_EQ(run("recover --json . | /usr/bin/python3 -m json.tool >/dev/null"), 0);
+	CHECK_EQ(run("recover ./nowhere"), 1);
+	CHECK(says("nowhere"));
+	segfile_remove(dir, names);
+}
