@@ -89,7 +89,7 @@ const char *cli_wall(uint64_t real_ns, char *buf)
 
 const char *cli_number(double value, char *buf)
 {
-	snprintf(buf, CLI_FIGURE, "%.6g", value);
+	snprintf(buf, CLI_FIGURE, value >= 1e5 && value < 1e15 ? "%.0f" : "%.6g", value);
 	return buf;
 }
 

@@ -168,6 +168,16 @@ static void wake(struct weft__json *json, const struct report *report, const str
 	weft__json_end(json, '}');
 }
 
+static void behind(struct weft__json *json, const struct report *report, const struct weft__behind *b)
+{
+	weft__json_begin(json, "behind", '{');
+	weft__json_u64(json, "held_ns", b->held_ns);
+	weft__json_u64(json, "duration_ns", b->duration_ns);
+	weft__json_u64(json, "task", b->task);
+	place_id(json, report, b->place);
+	weft__json_end(json, '}');
+}
+
 static void polls(struct weft__json *json, const struct report *report, const char *key, const char *rank,
 		  const struct weft__poll *list, size_t n)
 {
@@ -191,6 +201,8 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 		if (poll->end_ns)
 			weft__json_u64(json, "wakes_issued", poll->n_wakes);
 		wake(json, report, poll);
+		if (poll->behind.held_ns)
+			behind(json, report, &poll->behind);
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');

@@ -62,6 +62,18 @@ static void print_wake(const struct report *report, const struct weft__poll *pol
 	}
 }
 
+/* What the worker did while a task waited for it, where one poll was most of it. */
+static void print_behind(const struct report *report, const struct weft__poll *poll, int indent)
+{
+	char figure[CLI_FIGURE];
+
+	if (poll->behind.held_ns < poll->rank_ns / 2 || poll->behind.held_ns == 0)
+		return;
+	printf(",\n%*sbehind ", indent, "");
+	print_task(&report->rec->names, poll->behind.task, poll->behind.place);
+	printf(", a poll of %s", cli_ns(poll->behind.duration_ns, figure));
+}
+
 static void print_when(const struct report *report, uint64_t ns)
 {
 	char moment[CLI_FIGURE], wall[CLI_FIGURE];
@@ -116,6 +128,7 @@ static void headline(const struct report *report, enum cli_style style, const ch
 	print_task(names, poll->task, poll->place);
 	printf(",\n%*s", (int)strlen(title) + 2, "");
 	print_wake(report, poll);
+	print_behind(report, poll, (int)strlen(title) + 2);
 	putchar('\n');
 }
 
@@ -174,6 +187,7 @@ void report_delayed(const struct report *report)
 		print_task(&report->rec->names, poll->task, poll->place);
 		printf(" polled at %s,\n%16s", cli_moment(report_since_start(report, poll->begin_ns), moment), "");
 		print_wake(report, poll);
+		print_behind(report, poll, 16);
 		putchar('\n');
 	}
 }

@@ -256,16 +256,23 @@ static void print_queues(const struct report *report)
 		printf("global queues %s: %s\n", no, report_no_global_queue(report));
 }
 
-static void cell_number(struct cli_table *table, uint32_t type, union weft__number number)
+/* Times and bytes in the unit that fits, other numbers as they are. */
+static void cell_number(struct cli_table *table, const struct weft_field *field, double value)
 {
 	char figure[CLI_FIGURE];
+	bool whole = value >= 0 && value < 1e18;
 
-	if (type == WEFT_TYPE_F64)
-		cli_cell(table, "%s", cli_number(number.f, figure));
-	else if (type == WEFT_TYPE_I64)
-		cli_cell(table, "%" PRId64, number.i);
+	if (whole && strcmp(field->unit, "ns") == 0)
+		cli_cell(table, "%s", cli_ns((uint64_t)(value + 0.5), figure));
+	else if (whole && strcmp(field->unit, "By") == 0 && value >= 1024)
+		cli_cell(table, "%s", cli_bytes((uint64_t)(value + 0.5), figure));
 	else
-		cli_cell(table, "%" PRIu64, number.u);
+		cli_cell(table, "%s", cli_number(value, figure));
+}
+
+static double number(uint32_t type, union weft__number number)
+{
+	return type == WEFT_TYPE_F64 ? number.f : type == WEFT_TYPE_I64 ? (double)number.i : (double)number.u;
 }
 
 static void print_customs(const struct report *report)
@@ -303,9 +310,9 @@ static void print_customs(const struct report *report)
 				cli_cell(&table, "%s", "");
 				continue;
 			}
-			cell_number(&table, def->fields[j].type, custom->fields[j].min);
-			cli_cell(&table, "%s", cli_number(custom->fields[j].sum / (double)custom->fields[j].n, figure));
-			cell_number(&table, def->fields[j].type, custom->fields[j].max);
+			cell_number(&table, &def->fields[j], number(def->fields[j].type, custom->fields[j].min));
+			cell_number(&table, &def->fields[j], custom->fields[j].sum / (double)custom->fields[j].n);
+			cell_number(&table, &def->fields[j], number(def->fields[j].type, custom->fields[j].max));
 		}
 	}
 	cli_table_print(&table);

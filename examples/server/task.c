@@ -91,20 +91,28 @@ void task_spawn(struct runtime *rt, struct task *task, struct worker *home, uint
 	task_wake(task);
 }
 
+/* Told before the task is in a queue, so that no worker can begin the poll before the wake. */
+static void wake_up(struct task *task, unsigned int before, uint64_t now)
+{
+	weft_wake_at(task->id, task->home ? task->home->weft_id : WEFT_WORKER_NONE, now);
+	if (!(before & RUNNING))
+		enqueue(task);
+}
+
 void task_wake(struct task *task)
 {
-	task_wake_at(task, weft_now());
+	unsigned int before = atomic_fetch_or(&task->state, READY);
+
+	if (!(before & READY))
+		wake_up(task, before, weft_now());
 }
 
 void task_wake_at(struct task *task, uint64_t now)
 {
 	unsigned int before = atomic_fetch_or(&task->state, READY);
 
-	if (before & READY)
-		return;
-	weft_wake_at(task->id, task->home ? task->home->weft_id : WEFT_WORKER_NONE, now);
-	if (!(before & RUNNING))
-		enqueue(task);
+	if (!(before & READY))
+		wake_up(task, before, now);
 }
 
 /* Runs one poll that begins at `now` and returns the time after it, for what comes next. */

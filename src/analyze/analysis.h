@@ -48,6 +48,14 @@ struct weft__wake {
 	uint64_t time_ns;
 };
 
+/* The poll that held the worker longest while a woken task waited for it. */
+struct weft__behind {
+	uint64_t held_ns; /* of the wait; 0: there was none */
+	uint64_t task;
+	uint64_t duration_ns;
+	uint32_t place;
+};
+
 struct weft__poll {
 	uint64_t rank_ns; /* what a list is ordered by: duration, age or delay */
 	uint64_t task;
@@ -60,6 +68,7 @@ struct weft__poll {
 	uint32_t level;   /* 0: outermost; more: nested in that many others */
 	uint32_t n_wakes; /* issued by this poll itself */
 	struct weft__wake wake;
+	struct weft__behind behind; /* in the list of delays only */
 };
 
 /* A worker, or a thread that is none but polls or parks. */

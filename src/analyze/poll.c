@@ -23,7 +23,24 @@ static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, stru
 	return weft__place_get(a, poll->place, place);
 }
 
-static int add_delay(struct weft__analysis *a, struct weft__poll *poll)
+/* What the worker did instead of polling the task that waited for it. A long wait is mostly one poll, and that one is among
+ * the last. */
+static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
+{
+	uint32_t i, n = s->n_recent < RECENT_POLLS ? s->n_recent : RECENT_POLLS;
+
+	for (i = 0; i < n; i++) {
+		const struct weft__recent *recent = &s->recent[i];
+		uint64_t from_ns = recent->begin_ns > poll->wake.time_ns ? recent->begin_ns : poll->wake.time_ns;
+		uint64_t held_ns = weft__since(recent->end_ns, from_ns);
+
+		if (held_ns > poll->behind.held_ns)
+			poll->behind = (struct weft__behind){
+				held_ns, recent->task, weft__since(recent->end_ns, recent->begin_ns), recent->place};
+	}
+}
+
+static int add_delay(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
 	struct weft__place *place;
@@ -40,7 +57,11 @@ static int add_delay(struct weft__analysis *a, struct weft__poll *poll)
 	}
 	poll->wake.measured = true;
 	poll->rank_ns = weft__since(poll->begin_ns, poll->wake.time_ns);
-	weft__top_add(&a->delayed, poll);
+	if (weft__top_takes(&a->delayed, poll)) {
+		find_behind(s, poll);
+		weft__top_add(&a->delayed, poll);
+		poll->behind.held_ns = 0;
+	}
 	rc = weft__hist_add(&a->result.delays, poll->rank_ns);
 	if (rc == 0)
 		rc = weft__hist_add(&lane->delays, poll->rank_ns);
@@ -82,7 +103,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 	rc = weft__task_poll(a, poll->task, &poll->place, &poll->wake);
 	if (rc < 0)
 		return rc;
-	rc = add_delay(a, poll);
+	rc = add_delay(a, s, poll);
 	if (rc < 0)
 		return rc;
 	if (s->in_gap)
@@ -141,6 +162,9 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 	}
 	poll = &s->open[--s->n_open];
 	poll->end_ns = now_ns;
+	if (poll->level == 0)
+		s->recent[s->n_recent++ % RECENT_POLLS] =
+			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->place};
 	rc = book_busy(a, poll, now_ns);
 	return rc < 0 || now_ns < a->opts.from_ns ? rc : add_poll(a, poll);
 }

@@ -12,10 +12,16 @@
 
 #define NO_LANE UINT32_MAX
 #define POLL_LEVELS_MAX 1024
+#define RECENT_POLLS 16
 
 /* What a thread is doing, apart from polls. At the beginning and behind a gap it is not known, but the next event tells what it
  * must have been: who stops waiting was waiting. */
 enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
+
+struct weft__recent {
+	uint64_t begin_ns, end_ns, task;
+	uint32_t place;
+};
 
 struct weft__stream {
 	uint32_t id;
@@ -30,7 +36,9 @@ struct weft__stream {
 	size_t n_open, cap_open;
 	uint64_t too_deep; /* open ones beyond the limit */
 	bool has_sched;
-	uint64_t sched_ns, cpu_ns, runqueue_ns; /* of the last reading */
+	uint64_t sched_ns, cpu_ns, runqueue_ns;   /* of the last reading */
+	struct weft__recent recent[RECENT_POLLS]; /* outermost polls that ended last */
+	uint32_t n_recent;
 	uint32_t next_free;
 };
 

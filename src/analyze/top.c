@@ -43,13 +43,19 @@ static void sink(struct weft__top *top, const struct weft__poll *poll)
 	top->polls[at] = *poll;
 }
 
+bool weft__top_takes(const struct weft__top *top, const struct weft__poll *poll)
+{
+	return top->n < top->max || (top->max > 0 && below(&top->polls[0], poll));
+}
+
 void weft__top_add(struct weft__top *top, const struct weft__poll *poll)
 {
 	size_t at;
 
+	if (!weft__top_takes(top, poll))
+		return;
 	if (top->n == top->max) {
-		if (top->max > 0 && below(&top->polls[0], poll))
-			sink(top, poll);
+		sink(top, poll);
 		return;
 	}
 	for (at = top->n++; at > 0 && below(poll, &top->polls[(at - 1) / 2]); at = (at - 1) / 2)

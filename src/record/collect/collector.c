@@ -19,6 +19,7 @@
 #include "weft/event.h"
 
 #define TEND_NS UINT64_C(1000000000)
+#define RETAIN_NS UINT64_C(10000000000) /* for age; size is looked at when a segment is sealed */
 #define RETRY_NS UINT64_C(100000000)
 #define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
 
@@ -147,8 +148,11 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = tell_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
 		weft__drain_tend(c);
-		weft__segments_retain(&c->segments);
 		c->tended_ns = now;
+	}
+	if (!err && now >= c->retained_ns + RETAIN_NS) {
+		weft__segments_retain(&c->segments);
+		c->retained_ns = now;
 	}
 	if (!err && c->staged_ns && now >= c->staged_ns + c->flush_ns)
 		err = weft__flush(c);

@@ -45,7 +45,7 @@ struct weft__collector {
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
 	uint64_t registry_at;           /* how much of the registry is in the active segment */
-	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns;
+	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns, retained_ns;
 	uint64_t staged_ns;             /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;              /* since when the disk has been full; 0: it is not */
 	int stuck_err;

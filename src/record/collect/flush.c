@@ -144,6 +144,7 @@ static int begin_segment(struct weft__collector *c)
 
 	if (err)
 		return err;
+	weft__region_relink(c->region);
 	head->sequence = c->segments.sequence;
 	memcpy(head->active, c->segments.active, sizeof(head->active));
 	c->registry_at = 0;

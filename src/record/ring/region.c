@@ -116,17 +116,26 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 		region->link[0] = 0;
 		return -ENAMETOOLONG;
 	}
-	err = file_open(region, path, bytes);
-	if (!err && symlink(path, region->link) < 0) {
+	/* The link first: a process killed in between leaves a link to nothing, which recovery removes, and no memory. */
+	if (symlink(path, region->link) < 0) {
 		err = -errno;
-		weft__region_remove(region);
-		munmap(region->base, region->bytes);
-		close(region->fd);
-		region->fd = -1;
-	}
-	if (err)
 		region->link[0] = 0;
+		return err;
+	}
+	err = file_open(region, path, bytes);
+	if (err) {
+		unlink(region->link);
+		region->link[0] = 0;
+	}
 	return err;
+}
+
+void weft__region_relink(const struct weft__region *region)
+{
+	struct stat st;
+
+	if (region->link[0] && lstat(region->link, &st) < 0 && errno == ENOENT && symlink(region->path, region->link) < 0)
+		weft__log(WEFT_LOG_WARN, "%s: %s; the rings cannot be recovered from there", region->link, weft_strerror(-errno));
 }
 
 static int in_dir(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
@@ -226,14 +235,15 @@ static void wait_emitted(const struct weft__region *region)
  * private memory in which every limit is zero. The rest goes back. */
 static void bury(struct weft__region *region)
 {
-	struct rings_head *head = region->head;
-	uint64_t kept = head->rings_at + head->ring_stride * load_relaxed(&head->n_rings);
+	uint64_t from = region->head->rings_at;
+	uint64_t upto = from + region->head->ring_stride * load_relaxed(&region->head->n_rings);
 
-	if (kept < region->bytes)
-		munmap(region->base + kept, region->bytes - kept);
-	if (mmap(region->base, kept, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
+	if (upto > from && mmap(region->base + from, upto - from, PROT_READ | PROT_WRITE,
+	                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		weft__log(WEFT_LOG_ERROR, "cannot replace the rings' mapping: %s", weft_strerror(-errno));
+	if (upto < region->bytes)
+		munmap(region->base + upto, region->bytes - upto);
+	munmap(region->base, from);
 	region->base = NULL;
 	region->head = NULL;
 }

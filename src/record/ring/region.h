@@ -40,6 +40,8 @@ void weft__region_use(struct weft__region *region);
 void weft__region_leave(struct weft__region *region);
 /* In a forked child: the parent's memory must not be touched. */
 void weft__region_forsake(struct weft__region *region);
+/* Makes the link in the directory again when somebody deleted it. */
+void weft__region_relink(const struct weft__region *region);
 /* Removes the file and the link. */
 void weft__region_remove(struct weft__region *region);
 void weft__region_close(struct weft__region *region);

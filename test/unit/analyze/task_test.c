@@ -111,6 +111,36 @@ TEST(delay_is_from_the_first_wake_since_the_last_poll_began)
 	feed_close(&feed);
 }
 
+TEST(a_long_wait_names_the_poll_it_was_behind)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 3, SPAWN, 1, 1);
+	FEED(&feed, 1000, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 1100, 3, WAKE, 2, 0);
+	FEED(&feed, 2000, 1, POLL_BEGIN, 9, 0); /* nested: part of the outer one */
+	FEED(&feed, 4000, 1, POLL_END);
+	FEED(&feed, 5000, 1, POLL_END);
+	FEED(&feed, 5000, 1, POLL_BEGIN, 8, 0);
+	FEED(&feed, 5400, 1, POLL_END);
+	FEED(&feed, 5500, 1, POLL_BEGIN, 2, 0);
+	FEED(&feed, 5600, 1, POLL_END);
+	FEED(&feed, 6000, 3, WAKE, 2, 0);
+	FEED(&feed, 6100, 1, POLL_BEGIN, 2, 0); /* behind nobody */
+	FEED(&feed, 6200, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->n_delayed, 2);
+	CHECK_EQ(r->delayed[0].rank_ns, 4400);
+	CHECK_EQ(r->delayed[0].behind.held_ns, 3900);
+	CHECK_EQ(r->delayed[0].behind.duration_ns, 4000);
+	CHECK_EQ(r->delayed[0].behind.task, 1);
+	CHECK_EQ(r->delayed[0].behind.place, 1);
+	CHECK_EQ(r->delayed[1].behind.held_ns, 0);
+	feed_close(&feed);
+}
+
 TEST(tasks_are_limited_and_the_rest_is_counted)
 {
 	struct feed feed;
