@@ -28,15 +28,16 @@ static struct task *pop_global(struct runtime *rt)
 	return task;
 }
 
-/* Moves the inbox to the local queue. It is a stack, so it is turned over first: those who came first run first. */
-static void empty_inbox(struct worker *worker)
+/* Moves the inbox to the local queue. It is a stack, so it is turned over first: those who came first run first.
+ * Returns whether there was anything. */
+static bool empty_inbox(struct worker *worker)
 {
 	struct task *task;
 	struct task *oldest = NULL;
 	struct task *next;
 
 	if (!atomic_load_explicit(&worker->inbox, memory_order_relaxed))
-		return;
+		return false;
 	for (task = atomic_exchange(&worker->inbox, NULL); task; task = next) {
 		next = task->next;
 		task->next = oldest;
@@ -46,19 +47,25 @@ static void empty_inbox(struct worker *worker)
 		next = task->next;
 		queue_push(&worker->local, task);
 	}
+	return true;
 }
 
-static struct task *next_task(struct worker *worker)
+/* What comes from other threads may have been woken after `*now`, which then moves on: no poll begins before its wake. */
+static struct task *next_task(struct worker *worker, uint64_t *now)
 {
-	struct task *task = NULL;
+	struct task *task;
+	bool from_others = empty_inbox(worker);
 
-	empty_inbox(worker);
-	if (worker->polls % GLOBAL_EVERY == 0)
-		task = pop_global(worker->runtime);
-	if (!task)
+	if (worker->polls % GLOBAL_EVERY && worker->local.len) {
 		task = queue_pop(&worker->local);
-	if (!task)
+	} else {
 		task = pop_global(worker->runtime);
+		from_others |= task != NULL;
+		if (!task)
+			task = queue_pop(&worker->local);
+	}
+	if (from_others)
+		*now = weft_now();
 	return task;
 }
 
@@ -77,7 +84,7 @@ static void *worker_main(void *arg)
 	weft_worker_enter(rt->weft_id, worker->index);
 	now = weft_now();
 	while (!atomic_load_explicit(&rt->stopping, memory_order_acquire)) {
-		struct task *task = next_task(worker);
+		struct task *task = next_task(worker, &now);
 
 		if (!task) {
 			now = io_wait(worker, now);
