@@ -315,6 +315,7 @@ static void counters(struct weft__json *json, const struct weft__result *r)
 	weft__json_end(json, '}');
 	weft__json_u64(json, "wakes", r->n_kind[WEFT_KIND_WAKE]);
 	weft__json_u64(json, "wakes_again", r->wakes_again);
+	weft__json_u64(json, "late_wakes_and_spawns", r->late_causes);
 	weft__json_u64(json, "task_ids_reused_without_end", r->ids_reused);
 	weft__json_u64(json, "polls_running", r->polls_running);
 }

@@ -358,7 +358,8 @@ static void print_notes(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	uint64_t any = r->polls_began_before + r->polls_cut + r->polls_never_ended + r->polls_too_deep + r->delays_cut +
-		       r->wakes_again + r->ids_reused + r->tasks_untracked + r->streams_untracked + r->malformed;
+		       r->wakes_again + r->late_causes + r->ids_reused + r->tasks_untracked + r->streams_untracked +
+		       r->malformed;
 
 	if (!any)
 		return;
@@ -369,6 +370,7 @@ static void print_notes(const struct report *report)
 	note(r->polls_too_deep, "polls were nested too deep: not in the figures");
 	note(r->delays_cut, "wakes have a gap between them and the poll: not in the figures");
 	note(r->wakes_again, "wakes were of a task that had been woken and not polled yet");
+	note(r->late_causes, "wakes and spawns have a time just behind the poll that they caused: taken as no delay");
 	note(r->ids_reused, "task ids were spawned again without an end of the earlier task, which counts as gone");
 	note(r->tasks_untracked,
 	     "events were of tasks beyond the limit of tasks that are kept: their location is not known");

@@ -132,9 +132,10 @@ uint64_t task_run(struct task *task, struct worker *worker, uint64_t now)
 		task_unref(task);
 		return weft_now();
 	}
-	if (atomic_fetch_and(&task->state, ~(unsigned int)RUNNING) & READY)
-		enqueue(task);
-	return now;
+	if (!(atomic_fetch_and(&task->state, ~(unsigned int)RUNNING) & READY))
+		return now;
+	enqueue(task);
+	return weft_now(); /* the wake may be younger than `now` */
 }
 
 void task_ref(struct task *task)

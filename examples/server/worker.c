@@ -50,7 +50,8 @@ static bool empty_inbox(struct worker *worker)
 	return true;
 }
 
-/* What comes from other threads may have been woken after `*now`, which then moves on: no poll begins before its wake. */
+/* What comes from other threads may have been woken after `*now`, which then moves on: no poll begins before its
+ * wake. */
 static struct task *next_task(struct worker *worker, uint64_t *now)
 {
 	struct task *task;

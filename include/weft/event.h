@@ -14,6 +14,8 @@
  *     uint64_t now = weft_now();
  *     weft_poll_end_at(now);
  *     weft_poll_begin_at(next, depth, now);
+ *
+ * A reading must not be older than anything that led to the event: read again after taking work that another thread queued.
  */
 #ifndef WEFT_EVENT_H
 #define WEFT_EVENT_H
@@ -111,10 +113,18 @@ WEFT_EMIT(void weft_unpark(uint32_t depth), {
 })
 
 /* A task was made, at a place from weft_location (0: not known); a task is finished and its id may be used again. */
+WEFT_EMIT(void weft_task_spawn_at(uint64_t task, uint32_t location, uint64_t tick), {
+	if (weft_gate_on())
+		weft_emit(WEFT_KIND_SPAWN, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)location << 48, tick);
+})
 WEFT_EMIT(void weft_task_spawn(uint64_t task, uint32_t location), {
 	uint32_t on = weft_gate_on();
 	if (on)
 		weft_emit(WEFT_KIND_SPAWN, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)location << 48, weft_tick(on));
+})
+WEFT_EMIT(void weft_task_end_at(uint64_t task, uint64_t tick), {
+	if (weft_gate_on())
+		weft_emit(WEFT_KIND_TASK_END, task & WEFT_TASK_MASK, tick);
 })
 WEFT_EMIT(void weft_task_end(uint64_t task), {
 	uint32_t on = weft_gate_on();

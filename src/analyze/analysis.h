@@ -159,6 +159,7 @@ struct weft__result {
 	uint64_t polls_too_deep;     /* nested beyond 1024 */
 	uint64_t delays_cut;         /* not measured: a gap lies between wake and poll */
 	uint64_t wakes_again;        /* of a task that was awake already */
+	uint64_t late_causes;        /* wakes and spawns with a time just behind the poll that they caused (task.c) */
 	uint64_t ids_reused;         /* spawned again without an end: the earlier task counts as ended */
 	uint64_t tasks_untracked;    /* events of tasks beyond max_tasks */
 	uint64_t streams_untracked;  /* events of threads beyond max_streams */

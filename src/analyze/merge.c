@@ -18,17 +18,21 @@ struct source {
 	struct weft_event_view ev; /* the next one */
 };
 
+struct waiting {
+	struct weft__file *file;
+};
+
 struct merge {
 	struct source *open;
 	size_t n_open, cap_open;
-	struct weft__file **waiting; /* by first event */
+	struct waiting *waiting; /* by first event */
 	size_t n_waiting, next_waiting;
 	uint64_t from_ns, to_ns;
 };
 
 static int waiting_order(const void *left, const void *right)
 {
-	const struct weft__file *a = *(struct weft__file *const *)left, *b = *(struct weft__file *const *)right;
+	const struct weft__file *a = ((const struct waiting *)left)->file, *b = ((const struct waiting *)right)->file;
 
 	if (a->info.first_ns != b->info.first_ns)
 		return a->info.first_ns < b->info.first_ns ? -1 : 1;
@@ -115,11 +119,11 @@ static int next_source(struct merge *merge, struct source **ret)
 			if (!best || comes_before(&merge->open[i], best))
 				best = &merge->open[i];
 		if (merge->next_waiting == merge->n_waiting ||
-		    (best && merge->waiting[merge->next_waiting]->info.first_ns > best->ev.time_ns)) {
+		    (best && merge->waiting[merge->next_waiting].file->info.first_ns > best->ev.time_ns)) {
 			*ret = best;
 			return 0;
 		}
-		rc = source_open(merge, merge->waiting[merge->next_waiting++]);
+		rc = source_open(merge, merge->waiting[merge->next_waiting++].file);
 		if (rc < 0)
 			return rc;
 	}
@@ -163,7 +167,7 @@ int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64
 	if (!merge.waiting)
 		return -ENOMEM;
 	for (i = 0; i < rec->n_files; i++)
-		merge.waiting[merge.n_waiting++] = &rec->files[i];
+		merge.waiting[merge.n_waiting++].file = &rec->files[i];
 	if (merge.n_waiting)
 		qsort(merge.waiting, merge.n_waiting, sizeof(*merge.waiting), waiting_order);
 	rc = run(&merge, ops);

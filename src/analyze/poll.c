@@ -14,13 +14,18 @@ static bool wanted(struct weft__analysis *a, const struct weft__lane *lane, cons
 static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, struct weft__lane **lane,
 		   struct weft__place **place)
 {
+	struct weft__place *found;
 	uint32_t at;
 	int rc = weft__lane_get(a, poll->worker, poll->stream, &at);
 
 	if (rc < 0)
 		return rc;
+	rc = weft__place_get(a, poll->place, &found);
+	if (rc < 0)
+		return rc;
 	*lane = &a->result.lanes[at];
-	return weft__place_get(a, poll->place, place);
+	*place = found;
+	return 0;
 }
 
 /* What the worker did instead of polling the task that waited for it. A long wait is mostly one poll, and that one is among
@@ -100,7 +105,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 		.depth = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? (uint32_t)ev->fields[1] : WEFT_DEPTH_UNKNOWN,
 		.level = (uint32_t)s->n_open,
 	};
-	rc = weft__task_poll(a, poll->task, &poll->place, &poll->wake);
+	rc = weft__task_poll(a, poll);
 	if (rc < 0)
 		return rc;
 	rc = add_delay(a, s, poll);
@@ -111,6 +116,28 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 	else
 		s->n_open++;
 	return 0;
+}
+
+struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns)
+{
+	uint32_t at = weft__map_get(&a->stream_by_id, stream);
+	struct weft__stream *s = at == WEFT__MAP_NONE ? NULL : &a->streams[at];
+	size_t i;
+
+	for (i = s ? s->n_open : 0; i-- > 0;)
+		if (s->open[i].task == task && s->open[i].begin_ns == begin_ns)
+			return &s->open[i];
+	return NULL;
+}
+
+/* A wake that comes late: the delay is none. */
+int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake)
+{
+	uint32_t at = weft__map_get(&a->stream_by_id, poll->stream);
+
+	poll->wake = *wake;
+	poll->wake.time_ns = poll->begin_ns;
+	return add_delay(a, &a->streams[at], poll);
 }
 
 /* The outermost poll gives the time in which the lane was busy. */
@@ -190,8 +217,9 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		struct weft__poll *poll = &s->open[i];
 
 		rc = book_busy(a, poll, now_ns);
-		if (rc == 0)
-			rc = rows_of(a, poll, &lane, &place);
+		if (rc < 0)
+			return rc;
+		rc = rows_of(a, poll, &lane, &place);
 		if (rc < 0)
 			return rc;
 		if (!wanted(a, lane, place))

@@ -46,7 +46,12 @@ struct weft__task {
 	uint64_t id;
 	uint32_t place;
 	bool seen;              /* spawned or polled, not only woken */
+	bool spawned;           /* the spawn was seen */
 	bool live;              /* the slot is in use */
+	bool unwoken;           /* no wake came before its last poll */
+	bool first;             /* ... which was its first */
+	uint32_t poll_stream;   /* where its last poll began, */
+	uint64_t poll_ns;       /* and when; 0: not polled yet */
 	struct weft__wake wake; /* the first since its last poll began */
 	uint32_t next_free;
 };
@@ -104,6 +109,9 @@ int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **
 /* poll.c */
 int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
+/* The open poll of `task` that began at `begin_ns` on a stream, or NULL. */
+struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns);
+int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake);
 void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns); /* a gap begins */
 int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
 
@@ -111,8 +119,8 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-/* A poll of the task begins: its place and its wake, which is used up. */
-int weft__task_poll(struct weft__analysis *a, uint64_t id, uint32_t *place, struct weft__wake *wake);
+/* A poll of the task begins: its place and its wake, which is used up, are filled in. */
+int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
 
 /* custom.c */
 int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev);

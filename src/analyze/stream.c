@@ -68,9 +68,10 @@ int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct w
 {
 	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
 
-	if (rc == 0)
-		*ret = &a->result.lanes[s->lane];
-	return rc;
+	if (rc < 0)
+		return rc;
+	*ret = &a->result.lanes[s->lane];
+	return 0;
 }
 
 /* Books the time since the last booking. A thread without a lane keeps its time until it has one. */

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks: where each was spawned and the wake that waits for its next poll. An id may be used again once its task has ended. */
+/* Tasks: where each was spawned and the wake that waits for its next poll. An id may be used again once its task has ended.
+ *
+ * What causes a poll may carry a time behind it. Runtimes hand one reading of the clock from the end of a poll to the begin of the
+ * next, and the task of that next one may have been spawned or woken in between, on another thread. Taken as it stands, such a wake
+ * would wait for the poll after, and make a delay of however long that takes. So a wake from another thread, soon after a
+ * poll that nothing woke, is that poll's. How soon: within LATE_NS in general, and within LATE_OPEN_NS while the poll is
+ * open, unless it is the first of its task, which some runtimes begin without a wake. */
 #include <errno.h>
 #include <string.h>
 
 #include "analyze/state.h"
 #include "base/alloc.h"
+
+#define LATE_NS 1000
+#define LATE_OPEN_NS 100000
 
 /* The task, made when it is new; NULL when there are too many. */
 static int task_get(struct weft__analysis *a, uint64_t id, struct weft__task **ret)
@@ -51,26 +60,46 @@ static void task_del(struct weft__analysis *a, uint32_t at)
 	a->free_task = at;
 }
 
+/* Whether the spawn is that of a task whose first poll has just begun on another thread. */
+static bool is_late_spawn(const struct weft__task *task, const struct weft_event_view *ev)
+{
+	return task->seen && !task->spawned && task->first && task->poll_stream != ev->thread &&
+	       weft__since(ev->time_ns, task->poll_ns) <= LATE_OPEN_NS;
+}
+
+static void set_spawned(struct weft__analysis *a, struct weft__task *task, const struct weft_event_view *ev)
+{
+	uint32_t place = (uint32_t)ev->fields[1];
+	struct weft__poll *poll;
+
+	if (is_late_spawn(task, ev)) {
+		a->result.late_causes++;
+		poll = weft__poll_open(a, task->poll_stream, task->id, task->poll_ns);
+		if (poll)
+			poll->place = place;
+	} else if (task->seen) {
+		if (ev->time_ns >= a->opts.from_ns)
+			a->result.ids_reused++;
+		*task = (struct weft__task){.id = task->id, .live = true};
+	}
+	/* A wake that was seen before the spawn stays: it is of this task. */
+	task->place = place;
+	task->seen = true;
+	task->spawned = true;
+}
+
 int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	bool in_window = ev->time_ns >= a->opts.from_ns;
 	struct weft__place *place;
 	struct weft__task *task;
 	int rc = task_get(a, ev->fields[0], &task);
 
 	if (rc < 0)
 		return rc;
-	if (task) {
-		if (task->seen && in_window)
-			a->result.ids_reused++;
-		/* A wake that arrived before its spawn did is of this task: threads race. */
-		if (task->seen)
-			memset(&task->wake, 0, sizeof(task->wake));
-		task->place = (uint32_t)ev->fields[1];
-		task->seen = true;
-	}
+	if (task)
+		set_spawned(a, task, ev);
 	rc = weft__place_get(a, (uint32_t)ev->fields[1], &place);
-	if (rc == 0 && in_window)
+	if (rc == 0 && ev->time_ns >= a->opts.from_ns)
 		place->spawned++;
 	return rc;
 }
@@ -93,45 +122,66 @@ int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
 	return 0;
 }
 
+/* Whether the wake caused the poll that the task has just begun on another thread; `*poll` is that one if it is open. */
+static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task, const struct weft_event_view *ev,
+			 struct weft__poll **poll)
+{
+	uint64_t late_ns = weft__since(ev->time_ns, task->poll_ns);
+
+	if (!task->unwoken || task->poll_stream == ev->thread || late_ns > LATE_OPEN_NS)
+		return false;
+	*poll = weft__poll_open(a, task->poll_stream, task->id, task->poll_ns);
+	return late_ns <= LATE_NS || (*poll && !(task->first && task->spawned));
+}
+
 int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
-	struct weft__poll *poll = s->n_open ? &s->open[s->n_open - 1] : NULL;
+	struct weft__poll *from = s->n_open ? &s->open[s->n_open - 1] : NULL, *poll = NULL;
+	struct weft__wake wake = {
+		.known = true,
+		.in_poll = from != NULL,
+		.stream = s->id,
+		.worker = s->worker,
+		.place = from ? from->place : WEFT__PLACE_UNSEEN,
+		.task = from ? from->task : 0,
+		.time_ns = ev->time_ns,
+	};
 	struct weft__task *task;
 	int rc = task_get(a, ev->fields[0], &task);
 
-	if (poll)
-		poll->n_wakes++;
+	if (from)
+		from->n_wakes++;
 	if (rc < 0 || !task)
 		return rc;
+	if (is_late_wake(a, task, ev, &poll)) {
+		a->result.late_causes++;
+		task->unwoken = false;
+		return poll ? weft__poll_woken(a, poll, &wake) : 0;
+	}
 	if (task->wake.known) {
 		if (ev->time_ns >= a->opts.from_ns)
 			a->result.wakes_again++;
 		return 0;
 	}
-	task->wake = (struct weft__wake){
-		.known = true,
-		.in_poll = poll != NULL,
-		.stream = s->id,
-		.worker = s->worker,
-		.place = poll ? poll->place : WEFT__PLACE_UNSEEN,
-		.task = poll ? poll->task : 0,
-		.time_ns = ev->time_ns,
-	};
+	task->wake = wake;
 	return 0;
 }
 
-int weft__task_poll(struct weft__analysis *a, uint64_t id, uint32_t *place, struct weft__wake *wake)
+int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 {
 	struct weft__task *task;
-	int rc = task_get(a, id, &task);
+	int rc = task_get(a, poll->task, &task);
 
-	memset(wake, 0, sizeof(*wake));
-	*place = WEFT__PLACE_UNTRACKED;
+	poll->place = WEFT__PLACE_UNTRACKED;
 	if (rc < 0 || !task)
 		return rc;
-	*place = task->place;
-	*wake = task->wake;
-	memset(&task->wake, 0, sizeof(task->wake));
+	poll->place = task->place;
+	poll->wake = task->wake;
+	task->unwoken = !task->wake.known;
+	task->first = task->poll_ns == 0;
+	task->poll_ns = poll->begin_ns;
+	task->poll_stream = poll->stream;
 	task->seen = true;
+	memset(&task->wake, 0, sizeof(task->wake));
 	return 0;
 }

@@ -104,7 +104,7 @@ static int add_event(struct weft__salvage *s, const struct weft_slot *slots)
 			ev.fields[ev.n_fields++] = 0;
 		ev.n_fields = kind->n_fields;
 	}
-	err = weft__batch_add(&s->batch, weft__timeline_mono(&s->timeline, slots->w0 >> 8), ev.kind, ev.fields, ev.n_fields);
+	err = weft__batch_add(&s->batch, weft__slot_ns(&s->timeline, slots), ev.kind, ev.fields, ev.n_fields);
 	return err == -EOVERFLOW ? 0 : err;
 }
 

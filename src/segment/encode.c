@@ -13,11 +13,10 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "segment/batch.h"
+#include "segment/column_encode.h"
 #include "segment/format.h"
 #include "segment/zstd_mem.h"
 #include "weft/error.h"
-
-#define DISTINCT_SLOTS 1024 /* hash table of the values of a column; at most DICT_MAX are used */
 
 struct pair {
 	uint32_t count;
@@ -25,27 +24,17 @@ struct pair {
 	uint8_t class;
 };
 
-struct dict {
-	uint64_t entries[DICT_MAX];
-	uint32_t n;
-	uint64_t key[DISTINCT_SLOTS];
-	uint16_t index[DISTINCT_SLOTS]; /* plus 1; 0: free */
-};
-
 struct weft__encoder {
 	ZSTD_CCtx *cctx;
-	struct weft__buf body;
-	struct weft__buf columns;    /* their descriptions */
+	struct weft__body body;
+	struct weft__columns columns;
 	struct weft__buf mantissa;
-	struct weft__buf cuts;       /* u32 ends of body sections, each flushed */
-	struct weft__buf deltas;     /* scratch: u64 */
-	struct weft__buf classes;    /* of each event */
-	struct weft__buf histogram;  /* u32 by kind index and class */
+	struct weft__buf classes;   /* of each event */
+	struct weft__buf histogram; /* u32 by kind index and class */
 	struct pair *pairs;
 	size_t n_pairs;
 	size_t pairs_cap;
 	int has_escape;
-	struct dict dict;
 };
 
 int weft__encoder_open(struct weft__encoder **ret, int level)
@@ -68,21 +57,14 @@ void weft__encoder_close(struct weft__encoder *enc)
 	if (!enc)
 		return;
 	ZSTD_freeCCtx(enc->cctx);
-	weft__buf_free(&enc->body);
-	weft__buf_free(&enc->columns);
+	weft__buf_free(&enc->body.bytes);
+	weft__buf_free(&enc->body.cuts);
+	weft__columns_fini(&enc->columns);
 	weft__buf_free(&enc->mantissa);
-	weft__buf_free(&enc->cuts);
-	weft__buf_free(&enc->deltas);
 	weft__buf_free(&enc->classes);
 	weft__buf_free(&enc->histogram);
 	weft__free(enc->pairs);
 	weft__free(enc);
-}
-
-static void buf_clear(struct weft__buf *buf)
-{
-	buf->n = 0;
-	buf->oom = 0;
 }
 
 /* Gap classes of all events, their histogram by kind, and the mantissa. */
@@ -96,9 +78,9 @@ static int classify(struct weft__encoder *enc, const struct weft__batch *batch)
 	size_t i = 0;
 	size_t c;
 
-	buf_clear(&enc->classes);
-	buf_clear(&enc->histogram);
-	buf_clear(&enc->mantissa);
+	weft__buf_clear(&enc->classes);
+	weft__buf_clear(&enc->histogram);
+	weft__buf_clear(&enc->mantissa);
 	class = weft__buf_room(&enc->classes, batch->n);
 	histogram = (uint32_t *)(void *)weft__buf_room(&enc->histogram, batch->n_rows * 256 * sizeof(*histogram));
 	bits = weft__buf_room(&enc->mantissa, batch->n * 8 + 16);
@@ -190,17 +172,10 @@ static int choose_symbols(struct weft__encoder *enc, const struct weft__batch *b
 	return 0;
 }
 
-static void cut(struct weft__encoder *enc)
-{
-	uint32_t end = (uint32_t)enc->body.n;
-
-	weft__buf_put(&enc->cuts, &end, sizeof(end));
-}
-
 static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *batch)
 {
 	uint32_t *symbol_of = (uint32_t *)(void *)enc->histogram.bytes; /* counts are not needed any more */
-	uint8_t *prefix = weft__buf_room(&enc->body, batch->n);
+	uint8_t *prefix = weft__buf_room(&enc->body.bytes, batch->n);
 	size_t n_escapes = 0;
 	size_t i;
 
@@ -216,161 +191,31 @@ static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *bat
 		prefix[i] = (uint8_t)symbol;
 		n_escapes += symbol == SYMBOLS_MAX - 1;
 	}
-	enc->body.n += batch->n;
-	cut(enc);
+	enc->body.bytes.n += batch->n;
+	weft__body_cut(&enc->body);
 	if (!enc->has_escape)
 		return 0;
 	for (i = 0; i < batch->n && n_escapes; i++) {
 		uint8_t escape[3];
 
-		if (enc->body.bytes[i] != SYMBOLS_MAX - 1)
+		if (enc->body.bytes.bytes[i] != SYMBOLS_MAX - 1)
 			continue;
 		put_u16(escape, batch->rows[batch->kind[i]].kind);
 		escape[2] = enc->classes.bytes[i];
-		weft__buf_put(&enc->body, escape, sizeof(escape));
+		weft__buf_put(&enc->body.bytes, escape, sizeof(escape));
 	}
-	cut(enc);
-	return 0;
-}
-
-/* Fills the dictionary with the distinct values, in order of appearance. 0 when there are more than fit. */
-static int dict_build(struct dict *dict, const uint64_t *values, size_t n)
-{
-	size_t i;
-
-	memset(dict->index, 0, sizeof(dict->index));
-	dict->n = 0;
-	for (i = 0; i < n; i++) {
-		uint32_t at = (uint32_t)((values[i] * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
-
-		while (dict->index[at] && dict->key[at] != values[i])
-			at = (at + 1) % DISTINCT_SLOTS;
-		if (dict->index[at])
-			continue;
-		if (dict->n == DICT_MAX)
-			return 0;
-		dict->key[at] = values[i];
-		dict->entries[dict->n] = values[i];
-		dict->index[at] = (uint16_t)++dict->n;
-	}
-	return 1;
-}
-
-static uint8_t dict_find(const struct dict *dict, uint64_t value)
-{
-	uint32_t at = (uint32_t)((value * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
-
-	while (dict->key[at] != value || !dict->index[at])
-		at = (at + 1) % DISTINCT_SLOTS;
-	return (uint8_t)(dict->index[at] - 1);
-}
-
-static uint32_t width_of(uint64_t ored)
-{
-	return ored ? (71 - (uint32_t)__builtin_clzll(ored)) / 8 : 1;
-}
-
-/* How many bytes a value costs before compression, for choosing between the raw values and their differences. */
-static uint32_t cost_of(struct dict *dict, const uint64_t *values, size_t n, uint32_t *ret_width, int *ret_dict)
-{
-	uint64_t ored = 0;
-	uint32_t width;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		ored |= values[i];
-	width = width_of(ored);
-	*ret_dict = 0;
-	*ret_width = width;
-	if (!dict_build(dict, values, n))
-		return width * 2;
-	if (dict->n == 1) {
-		*ret_dict = 1;
-		*ret_width = 0;
-		return 0;
-	}
-	if (width > 1 && n + dict->n * 8 < n * width) {
-		*ret_dict = 1;
-		*ret_width = 1;
-		return 3; /* between one byte as it is and two */
-	}
-	return width * 2;
-}
-
-static int put_planes(struct weft__encoder *enc, const uint64_t *values, size_t n, uint32_t width)
-{
-	uint32_t plane;
-	size_t i;
-
-	for (plane = 0; plane < width; plane++) {
-		uint8_t *bytes = weft__buf_room(&enc->body, n);
-
-		if (!bytes)
-			return -ENOMEM;
-		for (i = 0; i < n; i++)
-			bytes[i] = (uint8_t)(values[i] >> (8 * plane));
-		enc->body.n += n;
-		cut(enc);
-	}
-	return 0;
-}
-
-static int put_column(struct weft__encoder *enc, const struct weft__kind_rows *rows, uint32_t field)
-{
-	const uint64_t *values = rows->field[field];
-	size_t n = rows->n;
-	uint64_t *deltas = (uint64_t *)(void *)weft__buf_room(&enc->deltas, n * sizeof(*deltas));
-	uint32_t width, delta_width, transform = TRANSFORM_NONE;
-	int use_dict, delta_dict;
-	size_t i;
-
-	if (!deltas)
-		return -ENOMEM;
-	if (cost_of(&enc->dict, values, n, &width, &use_dict) > 0) {
-		uint32_t cost = use_dict ? 3 : width * 2;
-
-		deltas[0] = zigzag(values[0]);
-		for (i = 1; i < n; i++)
-			deltas[i] = zigzag(values[i] - values[i - 1]);
-		if (cost_of(&enc->dict, deltas, n, &delta_width, &delta_dict) < cost) {
-			values = deltas;
-			transform = TRANSFORM_DELTA;
-			width = delta_width;
-			use_dict = delta_dict;
-		} else if (use_dict) {
-			dict_build(&enc->dict, values, n);
-		}
-	}
-	weft__buf_varint(&enc->columns, rows->kind);
-	weft__buf_varint(&enc->columns, field);
-	weft__buf_u8(&enc->columns, (uint8_t)transform);
-	weft__buf_u8(&enc->columns, (uint8_t)width);
-	weft__buf_varint(&enc->columns, n);
-	weft__buf_varint(&enc->columns, use_dict ? enc->dict.n : 0);
-	if (!use_dict)
-		return put_planes(enc, values, n, width);
-	weft__buf_put(&enc->body, enc->dict.entries, enc->dict.n * sizeof(enc->dict.entries[0]));
-	if (width) {
-		uint8_t *bytes = weft__buf_room(&enc->body, n);
-
-		if (!bytes)
-			return -ENOMEM;
-		for (i = 0; i < n; i++)
-			bytes[i] = dict_find(&enc->dict, values[i]);
-		enc->body.n += n;
-		cut(enc);
-	}
+	weft__body_cut(&enc->body);
 	return 0;
 }
 
 /* The body as one frame, with a flush after each section that is long enough to have statistics of its own. */
 static int compress_body(struct weft__encoder *enc, struct weft__buf *out)
 {
-	const uint32_t *cuts = (const uint32_t *)(const void *)enc->cuts.bytes;
-	size_t n_cuts = enc->cuts.n / sizeof(*cuts);
-	ZSTD_inBuffer in = {enc->body.bytes, 0, 0};
+	const uint32_t *cuts = (const uint32_t *)(const void *)enc->body.cuts.bytes;
+	size_t n_cuts = enc->body.cuts.n / sizeof(*cuts);
+	ZSTD_inBuffer in = {enc->body.bytes.bytes, 0, 0};
 	ZSTD_outBuffer dst;
-	size_t bound = ZSTD_compressBound(enc->body.n) + n_cuts * 16 + 64;
+	size_t bound = ZSTD_compressBound(enc->body.bytes.n) + n_cuts * 16 + 64;
 	size_t i, left;
 
 	dst.dst = weft__buf_room(out, bound);
@@ -379,13 +224,13 @@ static int compress_body(struct weft__encoder *enc, struct weft__buf *out)
 	if (!dst.dst)
 		return -ENOMEM;
 	ZSTD_CCtx_reset(enc->cctx, ZSTD_reset_session_only);
-	if (ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(enc->cctx, enc->body.n)))
+	if (ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(enc->cctx, enc->body.bytes.n)))
 		return -WEFT_E_CODEC;
 	for (i = 0; i <= n_cuts; i++) {
-		size_t end = i < n_cuts ? cuts[i] : enc->body.n;
+		size_t end = i < n_cuts ? cuts[i] : enc->body.bytes.n;
 		int last = i == n_cuts;
 
-		if (!last && (end - in.size < 256 || enc->body.n - end < 64))
+		if (!last && (end - in.size < 256 || enc->body.bytes.n - end < 64))
 			continue;
 		in.size = end;
 		left = ZSTD_compressStream2(enc->cctx, &dst, &in, last ? ZSTD_e_end : ZSTD_e_flush);
@@ -398,8 +243,7 @@ static int compress_body(struct weft__encoder *enc, struct weft__buf *out)
 	return 0;
 }
 
-static void put_head(struct weft__encoder *enc, const struct weft__batch *batch, uint64_t n_columns,
-                     struct weft__buf *out)
+static void put_head(struct weft__encoder *enc, const struct weft__batch *batch, struct weft__buf *out)
 {
 	size_t i;
 
@@ -422,11 +266,11 @@ static void put_head(struct weft__encoder *enc, const struct weft__batch *batch,
 		weft__buf_varint(out, 0);
 		weft__buf_u8(out, 0);
 	}
-	weft__buf_varint(out, n_columns);
-	weft__buf_put(out, enc->columns.bytes, enc->columns.n);
+	weft__buf_varint(out, enc->columns.n);
+	weft__buf_put(out, enc->columns.heads.bytes, enc->columns.heads.n);
 	weft__buf_varint(out, enc->mantissa.n);
 	weft__buf_put(out, enc->mantissa.bytes, enc->mantissa.n);
-	weft__buf_varint(out, enc->body.n);
+	weft__buf_varint(out, enc->body.bytes.n);
 }
 
 static void time_range(const struct weft__batch *batch, uint64_t *first_ns, uint64_t *last_ns)
@@ -449,39 +293,35 @@ static void time_range(const struct weft__batch *batch, uint64_t *first_ns, uint
 int weft__encoder_events(struct weft__encoder *enc, const struct weft__batch *batch, struct weft__buf *out,
                          uint64_t *first_ns, uint64_t *last_ns)
 {
-	uint64_t n_columns = 0;
+	const struct weft__buf *body = &enc->body.bytes;
 	size_t mark, r;
-	uint32_t f;
 	int err;
 
-	buf_clear(out);
-	buf_clear(&enc->body);
-	buf_clear(&enc->columns);
-	buf_clear(&enc->cuts);
-	buf_clear(&enc->deltas);
+	weft__buf_clear(out);
+	weft__buf_clear(&enc->body.bytes);
+	weft__buf_clear(&enc->body.cuts);
+	weft__columns_clear(&enc->columns);
 	err = classify(enc, batch);
 	if (!err)
 		err = choose_symbols(enc, batch);
 	if (!err)
 		err = put_prefixes(enc, batch);
-	for (r = 0; !err && r < batch->n_rows; r++) {
-		for (f = 0; !err && batch->rows[r].n && f < batch->rows[r].n_fields; f++, n_columns++)
-			err = put_column(enc, &batch->rows[r], f);
-	}
+	for (r = 0; !err && r < batch->n_rows; r++)
+		err = weft__columns_put(&enc->columns, &batch->rows[r], &enc->body);
 	if (err)
 		return err;
-	put_head(enc, batch, n_columns, out);
+	put_head(enc, batch, out);
 	weft__buf_u8(out, 1);
-	if (out->oom || enc->body.oom || enc->columns.oom || enc->cuts.oom)
+	if (out->oom || body->oom || enc->columns.heads.oom || enc->body.cuts.oom)
 		return -ENOMEM;
 	mark = out->n;
 	err = compress_body(enc, out);
 	if (err)
 		return err;
-	if (out->n - mark >= enc->body.n) {
+	if (out->n - mark >= body->n) {
 		out->n = mark - 1;
 		weft__buf_u8(out, 0);
-		weft__buf_put(out, enc->body.bytes, enc->body.n);
+		weft__buf_put(out, body->bytes, body->n);
 	}
 	time_range(batch, first_ns, last_ns);
 	return out->oom ? -ENOMEM : 0;
@@ -493,7 +333,7 @@ int weft__encoder_squeeze(struct weft__encoder *enc, const struct weft__buf *in,
 	uint8_t *room;
 	size_t n;
 
-	buf_clear(out);
+	weft__buf_clear(out);
 	room = weft__buf_room(out, bound);
 	if (!room)
 		return -ENOMEM;

@@ -142,7 +142,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 {
 	int err = 0;
 
-	if (now >= c->drained_ns + c->drain_ns || weft__drain_pressing(c))
+	if (now >= c->drain_due_ns || weft__drain_pressing(c))
 		err = weft__drain(c);
 	if (!err)
 		err = tell_pauses(c);
@@ -171,7 +171,7 @@ static uint64_t sooner(uint64_t now, uint64_t at, uint64_t due)
 /* Sleeps until something is due or a ring is half full. */
 static void nap(struct weft__collector *c, uint64_t now, int has_queues)
 {
-	uint64_t due = c->stuck_ns ? RETRY_NS : sooner(now, c->drained_ns + c->drain_ns, c->drain_ns);
+	uint64_t due = c->stuck_ns ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
 	struct timespec timeout;
 
 	if (!c->stuck_ns && c->staged_ns)

@@ -46,6 +46,8 @@ struct weft__collector {
 	struct weft__segments segments;
 	uint64_t registry_at;           /* how much of the registry is in the active segment */
 	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns, retained_ns;
+	uint64_t drain_due_ns;          /* when the fullest ring will be a quarter full, going by the last drain */
+	uint64_t fill;                  /* slots in the fullest ring, at this drain */
 	uint64_t staged_ns;             /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;              /* since when the disk has been full; 0: it is not */
 	int stuck_err;

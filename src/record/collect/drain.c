@@ -15,6 +15,7 @@
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
 
+#define DRAIN_MIN_NS 300000
 #define NAME_LOOKS 3 /* a thread is often named just after it began: look again this often, a second apart */
 
 static size_t run_bytes(size_t payload)
@@ -226,6 +227,8 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 	uint64_t tail = ring->tail;
 	int err = 0;
 
+	if (head - tail > c->fill)
+		c->fill = head - tail;
 	while (tail < head && !err) {
 		struct stretch s;
 
@@ -281,6 +284,21 @@ static void read_clock(struct weft__collector *c)
 	store_release(&head->clock_at, head->clock_at + 1);
 }
 
+/* A ring that filled this far since the last drain will be a quarter full at that time: a producer that never finds its ring half
+ * full never has to wake the collector, which costs it a system call. */
+static void plan_next(struct weft__collector *c, uint64_t now)
+{
+	uint64_t since = now - c->drained_ns;
+	uint64_t next = c->drain_ns;
+
+	if (c->fill)
+		next = since * (c->region->head->ring_slots / 4) / c->fill;
+	if (next < DRAIN_MIN_NS)
+		next = DRAIN_MIN_NS;
+	c->drain_due_ns = now + (next < c->drain_ns ? next : c->drain_ns);
+	c->drained_ns = now;
+}
+
 int weft__drain(struct weft__collector *c)
 {
 	struct rings_head *head = c->region->head;
@@ -290,6 +308,7 @@ int weft__drain(struct weft__collector *c)
 	int err = 0;
 
 	read_clock(c);
+	c->fill = 0;
 	for (i = 0; i < n && !err; i++)
 		err = drain_ring(c, i, ring_page_at(c->region->base, head, i));
 	no_ring = load_acquire(&head->no_ring);
@@ -299,7 +318,7 @@ int weft__drain(struct weft__collector *c)
 		store_relaxed(&head->no_ring_seen, no_ring);
 		err = weft__stage_news(c);
 	}
-	c->drained_ns = weft__clock_mono();
+	plan_next(c, weft__clock_mono());
 	c->stats.drains++;
 	return err;
 }

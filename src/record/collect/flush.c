@@ -55,7 +55,7 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 			ev.fields[ev.n_fields++] = 0;
 		ev.n_fields = (uint32_t)n;
 	}
-	err = weft__batch_add(&c->batch, weft__timeline_mono(&c->timeline, slots->w0 >> 8), ev.kind, ev.fields, ev.n_fields);
+	err = weft__batch_add(&c->batch, weft__slot_ns(&c->timeline, slots), ev.kind, ev.fields, ev.n_fields);
 	if (err == -EOVERFLOW) {
 		tell_bad(c, slots->w0 >> 8);
 		err = 0;

@@ -3,6 +3,7 @@
 #ifndef WEFT_COLLECT_UNPACK_H
 #define WEFT_COLLECT_UNPACK_H
 
+#include "base/clock.h"
 #include "record/ring/layout.h"
 
 #define WORKER_LEFT UINT64_MAX
@@ -12,6 +13,15 @@ struct weft__unpacked {
 	uint32_t n_fields;
 	uint64_t fields[WEFT_FIELDS_MAX + 1];
 };
+
+/* When an event was. A tick of 0 was taken while nothing recorded and used after recording began: the event is put at the last
+ * reading of the clock. */
+static inline uint64_t weft__slot_ns(const struct weft__timeline *line, const struct weft_slot *slot)
+{
+	uint64_t tick = slot->w0 >> 8;
+
+	return tick ? weft__timeline_mono(line, tick) : line->last.mono_ns;
+}
 
 /* `slots` holds the whole event. The one field that needs more than the slots, a worker's id, is left as runtime << 32 | index. */
 static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpacked *ev)

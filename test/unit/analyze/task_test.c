@@ -86,9 +86,9 @@ TEST(delay_is_from_the_first_wake_since_the_last_poll_began)
 	FEED(&feed, 1100, 2, POLL_END);
 	FEED(&feed, 1105, 1, POLL_BEGIN, 2, 0);
 	FEED(&feed, 1106, 1, POLL_END);
-	FEED(&feed, 1110, 3, WAKE, 1, 65535); /* by a thread in no poll */
-	FEED(&feed, 1113, 1, POLL_BEGIN, 1, 0);
-	FEED(&feed, 1114, 1, POLL_END);
+	FEED(&feed, 5110, 3, WAKE, 1, 65535); /* by a thread in no poll */
+	FEED(&feed, 5113, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 5114, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->delays.n, 3);
 	CHECK_EQ(r->delays.sum, 70 + 10 + 3);
@@ -108,6 +108,62 @@ TEST(delay_is_from_the_first_wake_since_the_last_poll_began)
 	CHECK_EQ(r->delayed[2].wake.in_poll, 0);
 	CHECK_EQ(r->delayed[2].wake.stream, 3);
 	CHECK_EQ(r->delayed[2].wake.worker, WEFT_WORKER_NONE);
+	feed_close(&feed);
+}
+
+/* Worker 1 read the clock at 1000, took a task that worker 0 spawned and woke at 1016, and began its poll "at 1000". */
+TEST(a_spawn_and_a_wake_just_behind_the_poll_are_its_cause)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 990, 1, POLL_BEGIN, 7, 0);
+	FEED(&feed, 1000, 2, POLL_BEGIN, 5, 0);
+	FEED(&feed, 1008, 1, SPAWN, 5, 2);
+	FEED(&feed, 1016, 1, WAKE, 5, 1);
+	FEED(&feed, 1100, 2, POLL_END);
+	FEED(&feed, 1100, 1, POLL_END);
+	FEED(&feed, 900000, 1, WAKE, 5, 1);
+	FEED(&feed, 900300, 2, POLL_BEGIN, 5, 0);
+	FEED(&feed, 900400, 2, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->late_causes, 2);
+	CHECK_EQ(r->ids_reused, 0);
+	CHECK_EQ(r->wakes_again, 0);
+	CHECK_EQ(r->delays.n, 2);
+	CHECK_EQ(r->delays.min, 0);
+	CHECK_EQ(r->delays.max, 300);
+	CHECK_EQ(feed_place(&feed, 2)->polls.n, 2);
+	CHECK_EQ(feed_place(&feed, 2)->alive, 1);
+	feed_close(&feed);
+}
+
+/* A wake that comes while the poll is open is its cause when nothing else was, but not for the first poll of a task. */
+TEST(a_wake_later_in_the_poll_is_its_cause_unless_spawning_was)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 1, SPAWN, 5, 2);
+	FEED(&feed, 2000, 2, POLL_BEGIN, 5, 0); /* by the spawn */
+	FEED(&feed, 7000, 1, WAKE, 5, 1);       /* for the next one */
+	FEED(&feed, 9000, 2, POLL_END);
+	FEED(&feed, 9500, 2, POLL_BEGIN, 5, 0);
+	FEED(&feed, 9600, 2, POLL_END);
+	FEED(&feed, 20000, 2, POLL_BEGIN, 5, 0);
+	FEED(&feed, 25000, 1, WAKE, 5, 1); /* of this one */
+	FEED(&feed, 30000, 2, POLL_END);
+	FEED(&feed, 40000, 2, POLL_BEGIN, 5, 0);
+	FEED(&feed, 41000, 2, WAKE, 5, 1); /* its own thread cannot be late */
+	FEED(&feed, 42000, 2, POLL_END);
+	FEED(&feed, 42500, 2, POLL_BEGIN, 5, 0);
+	FEED(&feed, 42600, 2, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->late_causes, 1);
+	CHECK_EQ(r->delays.n, 3);
+	CHECK_EQ(r->delays.sum, 2500 + 0 + 1500);
 	feed_close(&feed);
 }
 

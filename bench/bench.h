@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the benchmark programs share: time, samples, one CPU to run on, and figures as lines of JSON on standard output. A
+ * program is one run; tools/bench makes several and takes medians. */
+#ifndef WEFT_BENCH_H
+#define WEFT_BENCH_H
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weft/weft.h>
+
+#define BENCH_BARRIER() __asm__ volatile("" : : : "memory")
+
+static inline uint64_t bench_clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t bench_now_ns(void)
+{
+	return bench_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline void bench_sleep_us(uint64_t us)
+{
+	struct timespec ts = {(time_t)(us / 1000000), (long)(us % 1000000 * 1000)};
+
+	nanosleep(&ts, NULL);
+}
+
+/* Cycles of the counter that stand around what is timed: nothing of it may leak out on either side. */
+static inline uint64_t bench_tick(void)
+{
+#if defined(__x86_64__)
+	uint64_t tick;
+
+	__builtin_ia32_lfence();
+	tick = __builtin_ia32_rdtsc();
+	__builtin_ia32_lfence();
+	return tick;
+#else
+	return bench_now_ns();
+#endif
+}
+
+static inline double bench_ns_per_tick(void)
+{
+	static double known;
+
+	if (known == 0) {
+		uint64_t ns = bench_now_ns();
+		uint64_t tick = bench_tick();
+
+		bench_sleep_us(50000);
+		ns = bench_now_ns() - ns;
+		known = (double)ns / (double)(bench_tick() - tick);
+	}
+	return known;
+}
+
+/* Keeps the calling thread, and not the collector, which has been started before, on the last CPU that it may use. */
+static inline void bench_pin(void)
+{
+	cpu_set_t all, one;
+	int cpu;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return;
+	for (cpu = CPU_SETSIZE - 1; cpu > 0 && !CPU_ISSET(cpu, &all); cpu--)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static inline int bench_by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The samples of one variant. Quantiles sort them. */
+struct bench_samples {
+	double *at;
+	size_t n;
+	size_t cap;
+};
+
+static inline void bench_add(struct bench_samples *s, double value)
+{
+	if (s->n == s->cap) {
+		s->cap = s->cap ? s->cap * 2 : 1024;
+		s->at = realloc(s->at, s->cap * sizeof(*s->at));
+		if (!s->at)
+			abort();
+	}
+	s->at[s->n++] = value;
+}
+
+static inline double bench_quantile(struct bench_samples *s, double q)
+{
+	if (!s->n)
+		return 0;
+	qsort(s->at, s->n, sizeof(*s->at), bench_by_size);
+	return s->at[(size_t)(q * (double)(s->n - 1) + 0.5)];
+}
+
+static inline double bench_median(struct bench_samples *s)
+{
+	return bench_quantile(s, 0.5);
+}
+
+/* One figure. `base` is that of `against`, "floor" or "baseline"; when `against` is NULL the figure stands alone. */
+__attribute__((format(printf, 7, 8))) static inline void bench_print(const char *name, double value, const char *unit,
+								      const char *against, double base, double ratio,
+								      const char *note, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, note);
+	vsnprintf(text, sizeof(text), note, args);
+	va_end(args);
+	printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"", name, value, unit);
+	if (against)
+		printf(", \"%s\": %.6g, \"ratio\": %.5g", against, base, ratio);
+	printf(", \"note\": \"%s\"}\n", text);
+	fflush(stdout);
+}
+
+/* The only option of every program: fewer repeats. */
+static inline int bench_quick(int argc, char **argv)
+{
+	return argc > 1 && strcmp(argv[argc - 1], "--quick") == 0;
+}
+
+static inline void bench_check(int result, const struct weft_error *err)
+{
+	if (result >= 0)
+		return;
+	fprintf(stderr, "bench: %s\n", err->msg);
+	exit(1);
+}
+
+/* A recorder that records, into `opts`. */
+static inline struct weft_recorder *bench_record(const struct weft_recorder_opts *opts)
+{
+	struct weft_recorder *rec;
+	struct weft_error err;
+
+	bench_check(weft_recorder_open(&rec, opts, &err), &err);
+	bench_check(weft_recorder_start(rec, &err), &err);
+	return rec;
+}
+
+static inline struct weft_recorder_stats bench_stats(struct weft_recorder *rec)
+{
+	struct weft_recorder_stats stats = {.size = sizeof(stats)};
+
+	weft_recorder_stats(rec, &stats);
+	return stats;
+}
+
+/* Waits until the collector has been through the rings once, after what the caller has emitted so far. */
+static inline void bench_drained(struct weft_recorder *rec)
+{
+	uint64_t drains = bench_stats(rec).drains;
+
+	while (bench_stats(rec).drains < drains + 2)
+		bench_sleep_us(200);
+}
+
+#endif

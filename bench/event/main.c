@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an event costs in a tight loop: inline, through the library, and when nothing records.
+ *
+ * A ring must not run full while it is timed, so events come in bursts, and between two bursts the collector empties the
+ * ring, untimed. Bursts of the variants alternate, each next to one of the floor, so that whatever the machine does meanwhile
+ * falls on all of them. */
+#include "bench.h"
+#include "event/event.h"
+
+#define SLOTS_DEFAULT 4096
+#define BIG_RING_BYTES (64u << 20)
+
+struct variant {
+	burst_fn *fn;
+	uint32_t pairs; /* in one burst */
+	int emits;
+	struct bench_samples ns; /* per event */
+};
+
+static double timed(burst_fn *fn, struct floor_ring *ring, uint32_t pairs)
+{
+	uint64_t begin, end;
+
+	begin = bench_tick();
+	fn(ring, pairs);
+	end = bench_tick();
+	return (double)(end - begin) * bench_ns_per_tick() / (2.0 * pairs);
+}
+
+static void run(struct variant *variants, size_t n, struct floor_ring *ring, struct weft_recorder *rec, uint32_t bursts)
+{
+	uint32_t i;
+	size_t v;
+
+	for (i = 0; i < bursts; i++) {
+		for (v = 0; v < n; v++) {
+			timed(burst_floor, ring, 200); /* wakes the CPU up after the sleep */
+			bench_add(&variants[v].ns, timed(variants[v].fn, ring, variants[v].pairs));
+			if (variants[v].emits && rec)
+				bench_drained(rec);
+		}
+	}
+}
+
+static struct floor_ring floor_ring(uint64_t slots)
+{
+	struct floor_ring ring = {.slots = malloc(slots * sizeof(*ring.slots)), .mask = slots - 1};
+
+	if (!ring.slots)
+		abort();
+	memset(ring.slots, 1, slots * sizeof(*ring.slots));
+	return ring;
+}
+
+static void print_one(const char *name, struct variant *v, struct variant *floor, const char *note, uint64_t lost)
+{
+	double median = bench_median(&v->ns), base = bench_median(&floor->ns);
+
+	bench_print(name, median, "ns", "floor", base, median / base,
+		    "%s; bursts: p10 %.2f p90 %.2f min %.2f, floor p10 %.2f p90 %.2f; %llu lost", note,
+		    bench_quantile(&v->ns, 0.1), bench_quantile(&v->ns, 0.9), bench_quantile(&v->ns, 0),
+		    bench_quantile(&floor->ns, 0.1), bench_quantile(&floor->ns, 0.9), (unsigned long long)lost);
+}
+
+static void measure_on(int quick)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .drain_ns = 1000000};
+	struct weft_recorder *rec = bench_record(&opts);
+	struct floor_ring ring = floor_ring(SLOTS_DEFAULT);
+	struct variant v[] = {
+		{burst_floor, 1000, 0, {0}}, {burst_inline, 1000, 1, {0}}, {burst_call, 1000, 1, {0}},
+		{burst_tick, 1000, 0, {0}},  {burst_inline, 1800, 1, {0}},
+	};
+	uint64_t lost;
+
+	bench_pin();
+	run(v, 5, &ring, rec, 20);
+	v[0].ns.n = v[1].ns.n = v[2].ns.n = v[3].ns.n = v[4].ns.n = 0;
+	run(v, 5, &ring, rec, quick ? 100 : 400);
+	lost = bench_stats(rec).lost;
+	print_one("event_cost", &v[1], &v[0], "weft_poll_begin and weft_poll_end, ring of 64 KiB, bursts of 2000", lost);
+	print_one("event_cost_call", &v[2], &v[0], "the same through libweft.so", lost);
+	print_one("event_cost_wake", &v[4], &v[0],
+		  "as event_cost, bursts of 3600: the collector is woken at half a ring and drains meanwhile", lost);
+	bench_print("event_cost_tick", bench_median(&v[1].ns), "ns", "floor", bench_median(&v[3].ns),
+		    bench_median(&v[1].ns) / bench_median(&v[3].ns), "as event_cost, against reading the counter alone");
+	weft_recorder_close(rec);
+	free(ring.slots);
+}
+
+static void measure_big(int quick)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .drain_ns = 1000000, .ring_bytes = BIG_RING_BYTES};
+	struct weft_recorder *rec = bench_record(&opts);
+	struct floor_ring ring = floor_ring(BIG_RING_BYTES / sizeof(struct floor_slot));
+	struct variant v[] = {{burst_floor, 50000, 0, {0}}, {burst_inline, 50000, 1, {0}}};
+
+	run(v, 2, &ring, rec, 50); /* more than once around: no page is new afterwards */
+	v[0].ns.n = v[1].ns.n = 0;
+	run(v, 2, &ring, rec, quick ? 20 : 60);
+	print_one("event_cost_big_ring", &v[1], &v[0], "as event_cost, ring of 64 MiB, bursts of 100000", bench_stats(rec).lost);
+	weft_recorder_close(rec);
+	free(ring.slots);
+}
+
+static void measure_off(int quick)
+{
+	struct floor_ring ring = floor_ring(SLOTS_DEFAULT);
+	struct variant v[] = {{burst_empty, 100000, 0, {0}}, {burst_inline, 100000, 0, {0}}, {burst_call, 100000, 0, {0}}};
+	double empty;
+
+	run(v, 3, &ring, NULL, quick ? 100 : 500);
+	empty = bench_median(&v[0].ns);
+	bench_print("event_cost_off", bench_median(&v[1].ns) - empty, "ns", "floor", empty, bench_median(&v[1].ns) / empty,
+		    "what an event adds to the floor, half an empty loop's turn, when nothing records; its p10 %.2f p90 %.2f",
+		    bench_quantile(&v[1].ns, 0.1) - empty, bench_quantile(&v[1].ns, 0.9) - empty);
+	bench_print("event_cost_off_call", bench_median(&v[2].ns) - empty, "ns", "floor", empty,
+		    bench_median(&v[2].ns) / empty, "the same through libweft.so");
+	free(ring.slots);
+}
+
+int main(int argc, char **argv)
+{
+	int quick = bench_quick(argc, argv);
+
+	bench_ns_per_tick();
+	measure_on(quick);
+	measure_big(quick);
+	measure_off(quick);
+	return 0;
+}
