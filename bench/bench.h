@@ -67,18 +67,28 @@ static inline double bench_ns_per_tick(void)
 	return known;
 }
 
-/* Keeps the calling thread, and not the collector, which has been started before, on the last CPU that it may use. */
-static inline void bench_pin(void)
-{
-	cpu_set_t all, one;
-	int cpu;
+/* Keeps the calling thread on the first or the last CPU that the process had at its start; threads that it makes inherit
+ * that. So a collector that is started on the first and a loop that runs on the last are never on the same. */
+enum bench_cpu { BENCH_CPU_FIRST, BENCH_CPU_LAST };
 
-	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+static inline void bench_pin(enum bench_cpu which)
+{
+	static cpu_set_t all;
+	static int known;
+	cpu_set_t one;
+	int cpu, first = -1, last = 0;
+
+	if (!known && sched_getaffinity(0, sizeof(all), &all) < 0)
 		return;
-	for (cpu = CPU_SETSIZE - 1; cpu > 0 && !CPU_ISSET(cpu, &all); cpu--)
-		;
+	known = 1;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		first = first < 0 ? cpu : first;
+		last = cpu;
+	}
 	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
+	CPU_SET(which == BENCH_CPU_FIRST ? first : last, &one);
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
@@ -152,7 +162,7 @@ static inline void bench_check(int result, const struct weft_error *err)
 	exit(1);
 }
 
-/* A recorder that records, into `opts`. */
+/* A recorder that records. */
 static inline struct weft_recorder *bench_record(const struct weft_recorder_opts *opts)
 {
 	struct weft_recorder *rec;
@@ -160,6 +170,17 @@ static inline struct weft_recorder *bench_record(const struct weft_recorder_opts
 
 	bench_check(weft_recorder_open(&rec, opts, &err), &err);
 	bench_check(weft_recorder_start(rec, &err), &err);
+	return rec;
+}
+
+/* The same with the collector on the first CPU and the caller on the last. */
+static inline struct weft_recorder *bench_record_apart(const struct weft_recorder_opts *opts)
+{
+	struct weft_recorder *rec;
+
+	bench_pin(BENCH_CPU_FIRST);
+	rec = bench_record(opts);
+	bench_pin(BENCH_CPU_LAST);
 	return rec;
 }
 

@@ -14,3 +14,12 @@ void burst_call(struct floor_ring *ring, uint32_t n)
 		weft_poll_end();
 	}
 }
+
+void burst_wake_call(struct floor_ring *ring, uint32_t n)
+{
+	uint32_t i;
+
+	(void)ring;
+	for (i = 0; i < n; i++)
+		weft_wake(i, 1);
+}

@@ -13,3 +13,12 @@ void burst_inline(struct floor_ring *ring, uint32_t n)
 		weft_poll_end();
 	}
 }
+
+void burst_wake_inline(struct floor_ring *ring, uint32_t n)
+{
+	uint32_t i;
+
+	(void)ring;
+	for (i = 0; i < n; i++)
+		weft_wake(i, 1);
+}

@@ -99,12 +99,10 @@ static void wake_up(struct task *task, unsigned int before, uint64_t now)
 		enqueue(task);
 }
 
+/* The time is taken before the task is ready: a worker that runs it already may poll it again at once. */
 void task_wake(struct task *task)
 {
-	unsigned int before = atomic_fetch_or(&task->state, READY);
-
-	if (!(before & READY))
-		wake_up(task, before, weft_now());
+	task_wake_at(task, weft_now());
 }
 
 void task_wake_at(struct task *task, uint64_t now)
@@ -128,9 +126,9 @@ uint64_t task_run(struct task *task, struct worker *worker, uint64_t now)
 
 	if (status == TASK_DONE) {
 		/* RUNNING stays set, so that late wakes do nothing. */
-		weft_task_end(task->id);
+		weft_task_end_at(task->id, now);
 		task_unref(task);
-		return weft_now();
+		return now;
 	}
 	if (!(atomic_fetch_and(&task->state, ~(unsigned int)RUNNING) & READY))
 		return now;

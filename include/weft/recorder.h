@@ -138,6 +138,7 @@ struct weft_recovered {
 	uint64_t from_rings;     /* of these, taken from rings and shared memory */
 	uint64_t cut_bytes;      /* bytes of a torn last block that were dropped (their events came from the rings) */
 	const char *note;        /* one line for a person */
+	uint32_t pid;            /* of the process; 0: not known */
 };
 typedef void weft_recovered_fn(const struct weft_recovered *one, void *data);
 WEFT_API int weft_recover(const char *dir, weft_recovered_fn *fn, void *data, struct weft_error *err);

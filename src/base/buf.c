@@ -12,6 +12,12 @@ void weft__buf_free(struct weft__buf *buf)
 	memset(buf, 0, sizeof(*buf));
 }
 
+void weft__buf_clear(struct weft__buf *buf)
+{
+	buf->n = 0;
+	buf->oom = 0;
+}
+
 uint8_t *weft__buf_room(struct weft__buf *buf, size_t bytes)
 {
 	size_t cap = buf->cap ? buf->cap : 256;
@@ -19,11 +25,11 @@ uint8_t *weft__buf_room(struct weft__buf *buf, size_t bytes)
 
 	if (buf->oom)
 		return NULL;
-	if (buf->cap - buf->n >= bytes)
+	if (buf->bytes && buf->cap - buf->n >= bytes)
 		return buf->bytes + buf->n;
-	while (cap - buf->n < bytes)
+	while (cap - buf->n < bytes && cap <= SIZE_MAX / 2)
 		cap *= 2;
-	moved = weft__realloc(buf->bytes, cap);
+	moved = cap - buf->n < bytes ? NULL : weft__realloc(buf->bytes, cap);
 	if (!moved) {
 		buf->oom = 1;
 		return NULL;

@@ -15,6 +15,8 @@ struct weft__buf {
 };
 
 void weft__buf_free(struct weft__buf *buf);
+/* Empties it and forgets that memory ran out; the memory stays. */
+void weft__buf_clear(struct weft__buf *buf);
 /* Room for `bytes` more at the end; answers where, or NULL. `n` does not change. */
 uint8_t *weft__buf_room(struct weft__buf *buf, size_t bytes);
 void weft__buf_put(struct weft__buf *buf, const void *bytes, size_t n);

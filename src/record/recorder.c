@@ -119,7 +119,14 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	rec->region.head->clock_at = 1;
 	weft_gate.sched_ticks = (uint64_t)(SCHED_NS / c->timeline.ns_per_tick);
 	add_facts(rec, why_clock);
-	return weft__defs_oom(&c->facts) ? -ENOMEM : 0;
+	if (weft__defs_oom(&c->facts))
+		return -ENOMEM;
+	if (c->facts.out.n <= FACTS_BYTES) { /* else a recovered segment does without */
+		memcpy(rec->region.base + rec->region.head->facts_at, c->facts.out.bytes, c->facts.out.n);
+		rec->region.head->facts_count = c->facts.n;
+		rec->region.head->facts_used = c->facts.out.n;
+	}
+	return 0;
 }
 
 static void teardown(struct weft_recorder *rec)

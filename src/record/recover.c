@@ -326,6 +326,7 @@ static void recover_rings(struct walk *walk, const char *link)
 	r = salvage(&s, path, &out, final, sizeof(final), &err);
 	if (!r)
 		remove_rings(link, &s);
+	out.pid = s.region.head->pid;
 	snprintf(note, sizeof(note), "recording of process %u (%s)", s.region.head->pid, s.region.head->service);
 	if (r && !err.msg[0])
 		weft__fail(&err, r, "%s: %s", path, weft_strerror(r));

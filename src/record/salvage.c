@@ -55,7 +55,14 @@ static int take_definitions(struct weft__salvage *s)
 {
 	const struct rings_head *head = s->region.head;
 	const uint8_t *log = (const uint8_t *)s->region.base + head->defs_at;
-	int err = weft__segment_read_defs(s->known, log, head->defs_used);
+	const uint8_t *facts = (const uint8_t *)s->region.base + head->facts_at;
+	int err = weft__segment_read_defs(s->known, facts, head->facts_used);
+
+	if (err == -ENOMEM)
+		return err;
+	if (!err)
+		weft__defs_raw(&s->defs, facts, head->facts_used, head->facts_count);
+	err = weft__segment_read_defs(s->known, log, head->defs_used);
 
 	if (err == -ENOMEM)
 		return err;

@@ -6,6 +6,9 @@
 
 #include "base/alloc.h"
 
+#define PREFIX_BODY_MAX 4 /* of one event in the body: prefix and escape */
+#define EVENT_BODY_MAX (PREFIX_BODY_MAX + 8 * WEFT_FIELDS_MAX)
+
 void weft__batch_init(struct weft__batch *batch, uint32_t quantum_ns)
 {
 	memset(batch, 0, sizeof(*batch));
@@ -41,6 +44,7 @@ void weft__batch_clear(struct weft__batch *batch)
 
 	batch->n = 0;
 	batch->n_chunks = 0;
+	batch->body_most = 0;
 	if (batch->n_rows > 128) /* kinds that came by once must not crowd out those of the next block */
 		rows_free(batch);
 	for (i = 0; i < batch->n_rows; i++)
@@ -85,6 +89,8 @@ static int rows_of(struct weft__batch *batch, uint32_t kind, uint32_t n_fields)
 {
 	struct weft__kind_rows *rows;
 
+	if (kind >= KIND_LIMIT)
+		return -EOVERFLOW;
 	if (batch->row_of[kind])
 		return batch->row_of[kind] - 1;
 	if (batch->n_rows == 255)
@@ -129,7 +135,7 @@ int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, 
 	int index;
 	uint32_t f;
 
-	if (batch->n >= BLOCK_EVENTS_MAX)
+	if (batch->n >= BLOCK_EVENTS_MAX || batch->body_most > BODY_MAX - EVENT_BODY_MAX)
 		return -EOVERFLOW;
 	index = rows_of(batch, kind, n_fields);
 	if (index < 0)
@@ -140,6 +146,7 @@ int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, 
 	for (f = 0; f < rows->n_fields; f++)
 		rows->field[f][rows->n] = f < n_fields ? fields[f] : 0;
 	rows->n++;
+	batch->body_most += PREFIX_BODY_MAX + 8u * rows->n_fields;
 	if (q < batch->last_q)
 		q = batch->last_q;
 	if (!chunk->n_events++)

@@ -47,6 +47,7 @@ struct weft__batch {
 	size_t rows_cap;
 	uint8_t row_of[KIND_LIMIT]; /* kind to index into rows, plus 1 */
 	uint64_t last_q;            /* in the open chunk */
+	size_t body_most;           /* the body can become no larger than this */
 };
 
 /* `quantum_ns` is a power of two. */
@@ -57,7 +58,7 @@ void weft__batch_clear(struct weft__batch *batch);
 
 /* Events are added between begin and end, each chunk those of one stream. An event that is older than the one before
  * it in the chunk gets that one's time: a thread's events keep the order in which it emitted them. Both answer 0 or
- * -ENOMEM; after that the batch holds what it had before. -EOVERFLOW: more events or kinds than a block can have. */
+ * -ENOMEM; after that the batch holds what it had before. -EOVERFLOW: more events, bytes or kinds than a block can have. */
 int weft__batch_begin(struct weft__batch *batch, uint32_t stream, uint32_t ring, uint64_t first_slot,
                       uint64_t not_before_ns);
 int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, const uint64_t *fields,

@@ -24,6 +24,7 @@ struct weft__decoded {
 	uint32_t n_chunks;
 	uint32_t n_kinds;
 	uint32_t quantum_ns;
+	uint64_t first_ns, last_ns;  /* smallest and largest time; 0 and 0 when there are no events */
 	struct weft__chunk *chunks;
 	uint64_t *time;              /* ns, of each event */
 	uint16_t *kind;              /* of each event: index into kinds */
@@ -43,7 +44,7 @@ void weft__decoder_close(struct weft__decoder *dec);
 int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size_t n, uint32_t n_events,
                          struct weft__decoded *block, const char **why);
 
-/* Decompresses a frame that says its size, at most `max`, into `out` (cleared first). */
+/* Decompresses the one frame that `bytes` is, which says its size, at most `max`, into `out` (cleared first). */
 int weft__decoder_expand(struct weft__decoder *dec, const uint8_t *bytes, size_t n, size_t max, struct weft__buf *out);
 
 #endif

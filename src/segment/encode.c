@@ -275,7 +275,7 @@ static void put_head(struct weft__encoder *enc, const struct weft__batch *batch,
 
 static void time_range(const struct weft__batch *batch, uint64_t *first_ns, uint64_t *last_ns)
 {
-	uint64_t first = UINT64_MAX;
+	uint64_t first = batch->n_chunks ? UINT64_MAX : 0;
 	uint64_t last = 0;
 	size_t i, end = 0;
 

@@ -63,6 +63,7 @@ enum {
 #define CLASS_MAX 251
 #define CLASS_SMALL 8 /* gaps below this are a class of their own */
 #define DICT_MAX 256
+#define QUANTUM_MAX 1000000000u
 
 enum { TRANSFORM_NONE = 0, TRANSFORM_DELTA = 1 };
 

@@ -2,6 +2,7 @@
 /* What is in a ring file: the shared memory that outlives the process. All contexts; each field says who writes it.
  *
  *     page 0     struct rings_head
+ *     facts      about process and machine, as records of the segment format; written once, at open
  *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
  *     staging    what was drained from rings and is not yet in the segment file; the collector's
  *     rings      one after the other: a page with struct ring_page, then its slots
@@ -21,6 +22,7 @@
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
+#define FACTS_BYTES 32768
 #define DEFS_BYTES (2u << 20)
 #define STAGING_BYTES (1u << 20)
 #define CLOCKS 4
@@ -35,7 +37,8 @@ struct rings_head {
 	uint32_t max_rings;
 	uint32_t quantum_ns;
 	uint32_t tick_source;
-	uint64_t defs_at, staging_at, rings_at, ring_stride, file_bytes;
+	uint64_t facts_at, facts_used, defs_at, staging_at, rings_at, ring_stride, file_bytes;
+	uint32_t facts_count;
 	char service[64];
 
 	/* any thread, atomically */

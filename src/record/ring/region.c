@@ -39,7 +39,8 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 	head->max_rings = want->max_rings;
 	head->quantum_ns = want->quantum_ns;
 	head->tick_source = want->source;
-	head->defs_at = RING_PAGE;
+	head->facts_at = RING_PAGE;
+	head->defs_at = head->facts_at + FACTS_BYTES;
 	head->staging_at = head->defs_at + DEFS_BYTES;
 	head->rings_at = head->staging_at + STAGING_BYTES;
 	head->ring_stride = RING_PAGE + (uint64_t)want->ring_slots * sizeof(struct weft_slot);
@@ -51,7 +52,7 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 
 static uint64_t region_bytes(const struct weft__region_want *want)
 {
-	return RING_PAGE + DEFS_BYTES + STAGING_BYTES +
+	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGING_BYTES +
 	       (RING_PAGE + (uint64_t)want->ring_slots * sizeof(struct weft_slot)) * want->max_rings;
 }
 
@@ -60,8 +61,8 @@ static int file_back(int fd, uint64_t bytes)
 {
 	if (ftruncate(fd, (off_t)bytes) < 0)
 		return -errno;
-	if (posix_fallocate(fd, 0, RING_PAGE) != 0 ||
-	    posix_fallocate(fd, RING_PAGE + DEFS_BYTES, STAGING_BYTES + RING_PAGE) != 0)
+	if (posix_fallocate(fd, 0, RING_PAGE + FACTS_BYTES) != 0 ||
+	    posix_fallocate(fd, RING_PAGE + FACTS_BYTES + DEFS_BYTES, STAGING_BYTES) != 0)
 		return -ENOSPC;
 	return 0;
 }
@@ -304,7 +305,8 @@ static int head_valid(const struct rings_head *head, uint64_t bytes)
 
 	return !memcmp(head->magic, RINGS_MAGIC, sizeof(head->magic)) && head->version == RINGS_VERSION &&
 	       head->ring_slots >= 256 && head->ring_slots <= (1u << 26) && !(head->ring_slots & (head->ring_slots - 1)) &&
-	       head->quantum_ns && !(head->quantum_ns & (head->quantum_ns - 1)) && head->defs_at == RING_PAGE &&
+	       head->quantum_ns && !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
+	       head->facts_used <= FACTS_BYTES && head->defs_at == head->facts_at + FACTS_BYTES &&
 	       head->staging_at == head->defs_at + DEFS_BYTES && head->rings_at == head->staging_at + STAGING_BYTES &&
 	       head->ring_stride == stride && head->n_rings <= head->max_rings && head->max_rings <= (1u << 20) &&
 	       head->rings_at + stride * head->n_rings <= bytes && head->defs_used <= DEFS_BYTES &&
