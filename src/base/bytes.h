@@ -101,6 +101,14 @@ static inline uint64_t in_varint(struct weft__in *in)
 	return in_fail(in);
 }
 
+/* A varint that has to fit 32 bits. */
+static inline uint32_t in_u32(struct weft__in *in)
+{
+	uint64_t v = in_varint(in);
+
+	return (uint32_t)(v <= UINT32_MAX ? v : in_fail(in));
+}
+
 static inline uint8_t in_u8(struct weft__in *in)
 {
 	return in->p < in->end ? *in->p++ : (uint8_t)in_fail(in);

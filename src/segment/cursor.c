@@ -4,6 +4,7 @@
  * The merge opens blocks only as it reaches them: blocks are ordered by their first time, and a block is decoded when the next
  * event in the heap is not older than the block's first. The heap has one entry per chunk of an open block. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -19,9 +20,9 @@ struct open_block {
 struct strand {
 	uint64_t time;
 	uint32_t stream;
-	uint32_t order; /* of its block: chunks of one stream come in that order */
 	uint32_t at;    /* next event in the block */
 	uint32_t end;
+	uint64_t order; /* of its chunk in the file: those of one stream come in that order */
 	struct open_block *block;
 };
 
@@ -42,20 +43,14 @@ struct weft_cursor {
 	struct open_block *spare;
 };
 
-/* Blocks come nearly in order of their first time, so that an insertion sort is one pass; a hostile index costs at most a
- * bounded number of moves, after which the order is as stored and events may come late. */
-static void sort_by_first_time(const struct weft_segment *seg, uint32_t *blocks, size_t n)
+static int by_first_time(const void *a, const void *b, void *data)
 {
-	uint64_t moves = 16 * (uint64_t)n + 1000000;
-	size_t i, j;
+	const struct weft__block *blocks = data;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	for (i = 1; i < n; i++) {
-		uint32_t one = blocks[i];
-
-		for (j = i; j && moves && seg->blocks[blocks[j - 1]].first_ns > seg->blocks[one].first_ns; j--, moves--)
-			blocks[j] = blocks[j - 1];
-		blocks[j] = one;
-	}
+	if (blocks[x].first_ns != blocks[y].first_ns)
+		return blocks[x].first_ns < blocks[y].first_ns ? -1 : 1;
+	return x < y ? -1 : 1;
 }
 
 int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum weft_order order, uint64_t from_ns,
@@ -82,7 +77,7 @@ int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum we
 			cursor->blocks[cursor->n_blocks++] = (uint32_t)i;
 	}
 	if (order == WEFT_ORDER_TIME)
-		sort_by_first_time(seg, cursor->blocks, cursor->n_blocks);
+		qsort_r(cursor->blocks, cursor->n_blocks, sizeof(*cursor->blocks), by_first_time, seg->blocks);
 	*ret = cursor;
 	return 0;
 }
@@ -119,6 +114,19 @@ void weft_cursor_close(struct weft_cursor *cursor)
 	weft__free(cursor);
 }
 
+/* Decodes a block whose payload is at hand. -WEFT_E_DAMAGED when it cannot be, or is not what its header says. */
+static int decode(struct weft_cursor *cursor, const struct weft__block *block, const uint8_t *payload,
+                  struct weft__decoded *decoded, const char **why)
+{
+	int err = weft__decoder_events(cursor->seg->decoder, payload, block->bytes, block->count, decoded, why);
+
+	if (!err && (decoded->first_ns != block->first_ns || decoded->last_ns != block->last_ns)) {
+		*why = "the times of a block are not those of its events";
+		return -WEFT_E_DAMAGED;
+	}
+	return err;
+}
+
 /* Decodes one block, or passes it over: NULL with *err 0 when it is damaged. */
 static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *err)
 {
@@ -139,18 +147,13 @@ static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *
 	}
 	payload = weft__segment_payload(cursor->seg, block, &oom);
 	if (payload) {
-		*err = weft__decoder_events(cursor->seg->decoder, payload, block->bytes, block->count, &open->decoded, &why);
+		*err = decode(cursor, block, payload, &open->decoded, &why);
 		if (!*err)
 			return open;
-		if (*err != -ENOMEM && !block->bad) {
-			block->bad = 1;
-			weft__segment_damaged(cursor->seg, block->offset, BLOCK_HEADER_BYTES + (uint64_t)block->bytes, why);
-		}
+		if (*err != -ENOMEM)
+			weft__segment_block_bad(cursor->seg, block, why);
 	}
-	if (oom || *err == -ENOMEM)
-		*err = -ENOMEM;
-	else
-		*err = 0;
+	*err = oom || *err == -ENOMEM ? -ENOMEM : 0;
 	open->next = cursor->spare;
 	cursor->spare = open;
 	return NULL;
@@ -258,7 +261,7 @@ static void release(struct weft_cursor *cursor, struct open_block *block)
 }
 
 /* Skips events before from_ns, and puts what is left of a chunk on the heap. */
-static int add_chunk(struct weft_cursor *cursor, struct open_block *block, uint32_t order, uint32_t stream,
+static int add_chunk(struct weft_cursor *cursor, struct open_block *block, uint64_t order, uint32_t stream,
                      uint32_t at, uint32_t end)
 {
 	struct strand strand = {.stream = stream, .order = order, .end = end, .block = block};
@@ -278,19 +281,19 @@ static int add_chunk(struct weft_cursor *cursor, struct open_block *block, uint3
 
 static int open_next(struct weft_cursor *cursor)
 {
-	uint32_t order = (uint32_t)cursor->next_block;
+	uint32_t index = cursor->blocks[cursor->next_block++];
 	struct open_block *block;
 	uint32_t c, at = 0;
 	int err;
 
-	block = load(cursor, cursor->blocks[cursor->next_block++], &err);
+	block = load(cursor, index, &err);
 	if (!block)
 		return err;
 	block->n_live = 1; /* held while chunks are added */
 	for (c = 0; !err && c < block->decoded.n_chunks; c++) {
 		uint32_t end = at + block->decoded.chunks[c].n_events;
 
-		err = add_chunk(cursor, block, order, block->decoded.chunks[c].stream, at, end);
+		err = add_chunk(cursor, block, (uint64_t)index << 32 | c, block->decoded.chunks[c].stream, at, end);
 		at = end;
 	}
 	release(cursor, block);

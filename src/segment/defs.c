@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "segment/format.h"
 
 void weft__defs_fini(struct weft__defs *defs)
@@ -137,6 +138,19 @@ void weft__defs_fact(struct weft__defs *defs, const char *key, const char *value
 	weft__buf_text(buf, key);
 	weft__buf_text(buf, value);
 	end(defs, DEF_FACT);
+}
+
+uint32_t weft__defs_count(const uint8_t *bytes, size_t n)
+{
+	struct weft__in in = weft__in(bytes, n);
+	uint32_t count = 0;
+
+	while (in_left(&in)) {
+		in_varint(&in);
+		in_bytes(&in, in_varint(&in));
+		count += !in.bad;
+	}
+	return count;
 }
 
 void weft__defs_raw(struct weft__defs *defs, const uint8_t *bytes, size_t n, uint32_t n_records)

@@ -27,6 +27,8 @@ void weft__defs_kind(struct weft__defs *defs, uint32_t id, const char *name, con
 void weft__defs_clock(struct weft__defs *defs, const struct weft_clock *clock);
 void weft__defs_loss(struct weft__defs *defs, const struct weft_loss *loss);
 void weft__defs_fact(struct weft__defs *defs, const char *key, const char *value);
+/* How many whole records these bytes are. */
+uint32_t weft__defs_count(const uint8_t *bytes, size_t n);
 /* Records that are encoded already. */
 void weft__defs_raw(struct weft__defs *defs, const uint8_t *bytes, size_t n, uint32_t n_records);
 

@@ -31,6 +31,14 @@ void weft__segment_damaged(struct weft_segment *seg, uint64_t offset, uint64_t b
 	damage->missing_bytes += bytes;
 }
 
+void weft__segment_block_bad(struct weft_segment *seg, struct weft__block *block, const char *why)
+{
+	if (block->bad)
+		return;
+	block->bad = 1;
+	weft__segment_damaged(seg, block->offset, BLOCK_HEADER_BYTES + (uint64_t)block->bytes, why);
+}
+
 const uint8_t *weft__segment_at(struct weft_segment *seg, uint64_t offset, size_t n)
 {
 	uint8_t *to;
@@ -40,11 +48,12 @@ const uint8_t *weft__segment_at(struct weft_segment *seg, uint64_t offset, size_
 		return NULL;
 	if (seg->memory)
 		return seg->memory + offset;
-	seg->scratch.n = 0;
-	seg->scratch.oom = 0;
+	weft__buf_clear(&seg->scratch);
 	to = weft__buf_room(&seg->scratch, n + 1);
-	if (!to)
+	if (!to) {
+		seg->oom = 1;
 		return NULL;
+	}
 	while (got < n) {
 		ssize_t r = pread(seg->fd, to + got, n - got, (off_t)(offset + got));
 
@@ -57,8 +66,7 @@ const uint8_t *weft__segment_at(struct weft_segment *seg, uint64_t offset, size_
 	return to;
 }
 
-/* The block header at `offset`, if there is a plausible one. */
-static int block_head(struct weft_segment *seg, uint64_t offset, struct weft__block *block)
+int weft__segment_block_head(struct weft_segment *seg, uint64_t offset, struct weft__block *block)
 {
 	const uint8_t *head = weft__segment_at(seg, offset, BLOCK_HEADER_BYTES);
 
@@ -75,7 +83,7 @@ static int block_head(struct weft_segment *seg, uint64_t offset, struct weft__bl
 	return block->bytes <= BLOCK_PAYLOAD_MAX && block->bytes <= seg->n_bytes - offset - BLOCK_HEADER_BYTES;
 }
 
-static const uint8_t *whole_block(struct weft_segment *seg, const struct weft__block *block)
+const uint8_t *weft__segment_whole(struct weft_segment *seg, const struct weft__block *block)
 {
 	const uint8_t *all = weft__segment_at(seg, block->offset, BLOCK_HEADER_BYTES + (size_t)block->bytes);
 
@@ -84,20 +92,29 @@ static const uint8_t *whole_block(struct weft_segment *seg, const struct weft__b
 	return all + BLOCK_HEADER_BYTES;
 }
 
+/* Where blocks were found by the index, the block itself has to say the same. */
+static int as_listed(const uint8_t *head, const struct weft__block *block)
+{
+	return get_u16(head + BLOCK_TYPE_AT) == block->type && get_u32(head + BLOCK_COUNT_AT) == block->count &&
+	       get_u64(head + BLOCK_FIRST_AT) == block->first_ns && get_u64(head + BLOCK_LAST_AT) == block->last_ns;
+}
+
 const uint8_t *weft__segment_payload(struct weft_segment *seg, struct weft__block *block, int *oom)
 {
-	const uint8_t *payload = whole_block(seg, block);
+	const uint8_t *payload = weft__segment_whole(seg, block);
+	const char *why = "a block's checksum is wrong";
 
 	*oom = !payload && seg->scratch.oom;
-	if (!payload && !*oom && !block->bad) {
-		block->bad = 1;
-		weft__segment_damaged(seg, block->offset, BLOCK_HEADER_BYTES + (uint64_t)block->bytes,
-		                      "a block's checksum is wrong");
+	if (payload && !as_listed(payload - BLOCK_HEADER_BYTES, block)) {
+		payload = NULL;
+		why = "a block is not what the index says";
 	}
+	if (!payload && !*oom)
+		weft__segment_block_bad(seg, block, why);
 	return payload;
 }
 
-static int add_block(struct weft_segment *seg, const struct weft__block *block)
+int weft__segment_add_block(struct weft_segment *seg, const struct weft__block *block)
 {
 	struct weft__block *blocks;
 
@@ -109,87 +126,6 @@ static int add_block(struct weft_segment *seg, const struct weft__block *block)
 	seg->blocks = blocks;
 	blocks[seg->n_blocks++] = *block;
 	return 0;
-}
-
-/* The trailer's offset of the index, or 0. */
-static uint64_t trailer_index(struct weft_segment *seg)
-{
-	const uint8_t *bytes;
-
-	if (seg->n_bytes < SEG_HEADER_BYTES + BLOCK_HEADER_BYTES + TRAILER_BYTES)
-		return 0;
-	bytes = weft__segment_at(seg, seg->n_bytes - TRAILER_BYTES, TRAILER_BYTES);
-	if (!bytes || memcmp(bytes, SEG_END_MAGIC, 8) ||
-	    get_u64(bytes + TRAILER_HASH_AT) != weft__hash(bytes, TRAILER_HASH_AT))
-		return 0;
-	return get_u64(bytes + TRAILER_INDEX_AT);
-}
-
-static int index_entry(struct weft__in *in, uint64_t expect, uint64_t end, struct weft__block *block)
-{
-	uint64_t type = in_varint(in);
-	uint64_t offset = in_varint(in);
-	uint64_t bytes = in_varint(in);
-	uint64_t count = in_varint(in);
-
-	block->first_ns = in_varint(in);
-	block->last_ns = block->first_ns + in_varint(in);
-	block->offset = offset;
-	block->bad = 0;
-	block->flags = 0;
-	if (in->bad || type > UINT16_MAX || count > UINT32_MAX || offset < expect || offset > end ||
-	    bytes < BLOCK_HEADER_BYTES || bytes > end - offset || bytes - BLOCK_HEADER_BYTES > BLOCK_PAYLOAD_MAX)
-		return 0;
-	block->type = (uint16_t)type;
-	block->count = (uint32_t)count;
-	block->bytes = (uint32_t)(bytes - BLOCK_HEADER_BYTES);
-	return 1;
-}
-
-/* Blocks as the index says, when there is one and it is whole: 1. No such index: 0. */
-static int blocks_by_index(struct weft_segment *seg)
-{
-	uint64_t at = trailer_index(seg);
-	struct weft__block block, index;
-	const uint8_t *payload;
-	struct weft__buf copy = {0};
-	struct weft__in in;
-	uint64_t expect = seg->blocks_at;
-	uint32_t i;
-	int ok = 0;
-
-	if (!at || !block_head(seg, at, &index) || index.type != BLOCK_INDEX)
-		return 0;
-	payload = whole_block(seg, &index);
-	if (!payload)
-		return 0;
-	weft__buf_put(&copy, payload, index.bytes);
-	if (copy.oom)
-		return -ENOMEM;
-	in = weft__in(copy.bytes, copy.n);
-	for (i = 0; i < index.count; i++) {
-		int err;
-
-		if (!index_entry(&in, expect, at, &block))
-			goto out;
-		err = add_block(seg, &block);
-		if (err == -ENOMEM) {
-			ok = err;
-			goto out;
-		}
-		if (err)
-			goto out;
-		expect = block.offset + BLOCK_HEADER_BYTES + block.bytes;
-	}
-	seg->info.sealed = 1;
-	seg->info.recovered |= !!(index.flags & BLOCK_FLAG_RECOVERED);
-	seg->good_end = at;
-	ok = 1;
-out:
-	if (ok != 1)
-		seg->n_blocks = 0;
-	weft__buf_free(&copy);
-	return ok;
 }
 
 /* The next offset from `from` on at which a whole block begins, or the end of the file. */
@@ -208,11 +144,11 @@ static uint64_t next_whole(struct weft_segment *seg, uint64_t from, uint64_t *bu
 			continue;
 		}
 		from += (uint64_t)(hit - bytes);
-		if (block_head(seg, from, &block)) {
+		if (weft__segment_block_head(seg, from, &block)) {
 			if (block.bytes > *budget)
 				break;
 			*budget -= block.bytes;
-			if (whole_block(seg, &block))
+			if (weft__segment_whole(seg, &block))
 				return from;
 		}
 		from++;
@@ -220,44 +156,59 @@ static uint64_t next_whole(struct weft_segment *seg, uint64_t from, uint64_t *bu
 	return seg->n_bytes;
 }
 
-static int is_trailer(struct weft_segment *seg, uint64_t offset)
+/* A whole block that the walk came to. */
+static int take_block(struct weft_segment *seg, struct weft__block *block, const uint8_t *payload)
 {
-	return seg->n_bytes - offset == TRAILER_BYTES && trailer_index(seg) != 0;
+	uint64_t end = block->offset + BLOCK_HEADER_BYTES + block->bytes, listed;
+	int err;
+
+	if (block->type == BLOCK_INDEX) {
+		if (weft__segment_index(seg, block, payload, 0, &listed))
+			weft__segment_block_bad(seg, block, "the index does not parse");
+		else
+			seg->info.recovered |= !!(block->flags & BLOCK_FLAG_RECOVERED);
+		return 0;
+	}
+	err = weft__segment_add_block(seg, block);
+	if (err == -WEFT_E_LIMIT) {
+		weft__segment_block_bad(seg, block, "more blocks than this reader takes");
+		return 0;
+	}
+	seg->good_end = end;
+	return err;
 }
 
 /* Blocks by walking from header to header, each checked; damage is noted and passed. */
 static int blocks_by_walk(struct weft_segment *seg)
 {
 	uint64_t budget = seg->n_bytes * 4;
-	uint64_t at = seg->blocks_at;
+	uint64_t at = seg->blocks_at, end, index_at;
 
+	end = weft__segment_trailer(seg, &index_at) ? seg->n_bytes - TRAILER_BYTES : seg->n_bytes;
 	seg->good_end = at;
-	while (at < seg->n_bytes && !is_trailer(seg, at)) {
+	while (at < end && !seg->oom) {
 		struct weft__block block;
+		const uint8_t *payload = NULL;
 		uint64_t next;
-		int err;
 
-		if (block_head(seg, at, &block) && whole_block(seg, &block)) {
-			err = block.type == BLOCK_INDEX ? 0 : add_block(seg, &block);
-			if (err == -ENOMEM)
+		if (weft__segment_block_head(seg, at, &block))
+			payload = weft__segment_whole(seg, &block);
+		if (payload) {
+			int err = take_block(seg, &block, payload);
+
+			if (err)
 				return err;
-			if (block.type == BLOCK_INDEX)
-				seg->info.recovered |= !!(block.flags & BLOCK_FLAG_RECOVERED);
 			at += BLOCK_HEADER_BYTES + block.bytes;
-			seg->good_end = at;
 			continue;
 		}
-		if (seg->scratch.oom)
-			return -ENOMEM;
 		next = next_whole(seg, at + 1, &budget);
-		if (next == seg->n_bytes && trailer_index(seg) && at < seg->n_bytes - TRAILER_BYTES)
-			next = seg->n_bytes - TRAILER_BYTES;
+		next = next < end ? next : end;
 		weft__segment_damaged(seg, at, next - at,
-		                      next >= seg->n_bytes ? "the file ends inside a block or is damaged from here"
-		                                           : "a block is damaged");
+		                      next == end ? "the file ends inside a block or is damaged from here"
+		                                  : "a block is damaged");
 		at = next;
 	}
-	return 0;
+	return seg->oom ? -ENOMEM : 0;
 }
 
 static int read_head(struct weft_segment *seg, const char *name, struct weft_error *err)
@@ -275,8 +226,8 @@ static int read_head(struct weft_segment *seg, const char *name, struct weft_err
 		return weft__fail(err, -WEFT_E_VERSION,
 		                  "%s: segment version %u, this reader knows version %d; use a newer weft", name,
 		                  info->version, SEG_VERSION);
-	if (get_u64(head + SEG_HASH_AT) != weft__hash(head, SEG_HASH_AT) ||
-	    get_u16(head + SEG_HEADER_BYTES_AT) < SEG_HEADER_BYTES)
+	if (get_u64(head + SEG_HASH_AT) != weft__hash(head, SEG_HASH_AT) || info->version < 1 ||
+	    get_u16(head + SEG_HEADER_BYTES_AT) < SEG_HEADER_BYTES || get_u16(head + SEG_HEADER_BYTES_AT) > seg->n_bytes)
 		return weft__fail(err, -WEFT_E_FORMAT, "%s: the segment's header is damaged", name);
 	seg->blocks_at = get_u16(head + SEG_HEADER_BYTES_AT);
 	info->recovered = get_u32(head + SEG_FLAGS_AT) & SEG_FLAG_RECOVERED;
@@ -316,11 +267,8 @@ static int read_definitions(struct weft_segment *seg)
 			err = weft__segment_read_defs(seg, payload, n);
 		if (err == -ENOMEM)
 			return err;
-		if (err) {
-			block->bad = 1;
-			weft__segment_damaged(seg, block->offset, BLOCK_HEADER_BYTES + (uint64_t)block->bytes,
-			                      "definitions do not parse");
-		}
+		if (err)
+			weft__segment_block_bad(seg, block, "definitions do not parse");
 	}
 	return weft__segment_sort_defs(seg);
 }
@@ -358,6 +306,7 @@ static void find_quantum(struct weft_segment *seg)
 	for (i = 0; i < seg->n_blocks && !seg->info.quantum_ns; i++) {
 		const uint8_t *payload;
 		struct weft__in in;
+		uint64_t quantum;
 		size_t n = seg->blocks[i].bytes < VARINT_MAX ? seg->blocks[i].bytes : VARINT_MAX;
 
 		if (seg->blocks[i].type != BLOCK_EVENTS)
@@ -366,7 +315,9 @@ static void find_quantum(struct weft_segment *seg)
 		if (!payload)
 			continue;
 		in = weft__in(payload, n);
-		seg->info.quantum_ns = (uint32_t)in_varint(&in);
+		quantum = in_varint(&in);
+		if (quantum <= QUANTUM_MAX)
+			seg->info.quantum_ns = (uint32_t)quantum;
 	}
 }
 
@@ -374,20 +325,23 @@ static int open_any(struct weft_segment *seg, const char *name, struct weft_erro
 {
 	int r = weft__decoder_open(&seg->decoder);
 
-	if (!r)
-		r = read_head(seg, name, err);
+	if (r)
+		return weft__fail(err, r, "%s: %s", name, weft_strerror(r));
+	r = read_head(seg, name, err);
 	if (r)
 		return r;
-	r = blocks_by_index(seg);
-	if (r == 0)
+	r = weft__segment_by_index(seg);
+	if (r == 0 && !seg->oom)
 		r = blocks_by_walk(seg);
-	if (r >= 0)
+	if (r >= 0 && !seg->oom)
 		r = read_definitions(seg);
-	if (r < 0)
-		return weft__fail(err, r, "%s: %s", name, weft_strerror(r));
-	sum_blocks(seg);
-	find_quantum(seg);
-	return 0;
+	if (r >= 0) {
+		sum_blocks(seg);
+		find_quantum(seg);
+	}
+	if (seg->oom)
+		r = -ENOMEM;
+	return r < 0 ? weft__fail(err, r, "%s: %s", name, weft_strerror(r)) : 0;
 }
 
 int weft_segment_open(struct weft_segment **ret, const char *path, struct weft_error *err)

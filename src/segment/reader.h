@@ -36,6 +36,7 @@ struct weft_segment {
 	uint64_t good_end;        /* where the last whole block ends */
 	struct weft__decoder *decoder;
 	struct weft__buf scratch; /* a payload read from the file */
+	int oom;                  /* memory ran out while reading the file */
 	struct weft__buf expanded;
 
 	struct weft_damage damage;
@@ -52,7 +53,24 @@ struct weft_segment {
 const uint8_t *weft__segment_at(struct weft_segment *seg, uint64_t offset, size_t n);
 /* The payload of a block, its checksum verified; NULL with the damage noted. `*oom` is set when memory was the reason. */
 const uint8_t *weft__segment_payload(struct weft_segment *seg, struct weft__block *block, int *oom);
+/* The block header at `offset`, if there is a plausible one. */
+int weft__segment_block_head(struct weft_segment *seg, uint64_t offset, struct weft__block *block);
+/* The payload of a block if its checksum is right. */
+const uint8_t *weft__segment_whole(struct weft_segment *seg, const struct weft__block *block);
+/* 0, -ENOMEM, or -WEFT_E_LIMIT. */
+int weft__segment_add_block(struct weft_segment *seg, const struct weft__block *block);
 void weft__segment_damaged(struct weft_segment *seg, uint64_t offset, uint64_t bytes, const char *why);
+/* Notes a whole block as damage, once. */
+void weft__segment_block_bad(struct weft_segment *seg, struct weft__block *block, const char *why);
+
+/* Whether the file ends in a trailer, and where that says the index is. */
+int weft__segment_trailer(struct weft_segment *seg, uint64_t *ret_index_at);
+/* Reads an index block's entries, adding the blocks or just looking; answers the sum of their bytes. 0, -WEFT_E_DAMAGED,
+ * -ENOMEM or -WEFT_E_LIMIT. */
+int weft__segment_index(struct weft_segment *seg, const struct weft__block *index, const uint8_t *payload, int add,
+                        uint64_t *ret_listed);
+/* Blocks as the index says: 1. 0 when there is none that is whole and lists every byte: walk. Or -ENOMEM. */
+int weft__segment_by_index(struct weft_segment *seg);
 /* Definitions of one block into the tables. 0, -ENOMEM, or -WEFT_E_DAMAGED. */
 int weft__segment_read_defs(struct weft_segment *seg, const uint8_t *bytes, size_t n);
 int weft__segment_sort_defs(struct weft_segment *seg);

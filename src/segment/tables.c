@@ -42,12 +42,16 @@ static const char *take_text(struct weft_segment *seg, struct weft__in *in, int 
 	return seg->texts[seg->n_texts++] = text;
 }
 
-static void *table_add(struct weft__table *table, size_t bytes, int *oom)
+/* Room for one more record, if the one in `in` is whole and there may be one more. */
+static void *table_add(struct weft__table *table, size_t bytes, size_t most, struct weft__in *in, int *oom)
 {
-	void *items = NULL;
+	void *items;
 
-	if (table->n < ITEMS_MAX)
-		items = weft__grow(table->items, &table->cap, table->n, bytes);
+	if (table->n >= most)
+		in_fail(in);
+	if (in->bad)
+		return NULL;
+	items = weft__grow(table->items, &table->cap, table->n, bytes);
 	if (!items) {
 		*oom = 1;
 		return NULL;
@@ -57,9 +61,9 @@ static void *table_add(struct weft__table *table, size_t bytes, int *oom)
 }
 
 /* Every table but clocks, losses and facts has elements that begin with their id. */
-#define ADD(seg, table, type, value, oom)                                                                              \
+#define ADD(seg, table, type, value, most, in, oom)                                                                    \
 	do {                                                                                                           \
-		struct type *add_ = table_add(&(seg)->table, sizeof(struct type), (oom));                              \
+		struct type *add_ = table_add(&(seg)->table, sizeof(struct type), (most), (in), (oom));                \
 		if (add_)                                                                                              \
 			*add_ = (value);                                                                               \
 	} while (0)
@@ -70,7 +74,7 @@ static void read_kind(struct weft_segment *seg, struct weft__in *in, int *oom)
 	uint64_t n;
 	uint32_t i;
 
-	kind.id = (uint32_t)in_varint(in);
+	kind.id = in_u32(in);
 	kind.name = take_text(seg, in, oom);
 	n = in_varint(in);
 	if (n > WEFT_FIELDS_MAX) {
@@ -80,74 +84,56 @@ static void read_kind(struct weft_segment *seg, struct weft__in *in, int *oom)
 	kind.n_fields = (uint32_t)n;
 	for (i = 0; i < n; i++) {
 		kind.fields[i].name = take_text(seg, in, oom);
-		kind.fields[i].type = (uint32_t)in_varint(in);
+		kind.fields[i].type = in_u32(in);
 		kind.fields[i].unit = take_text(seg, in, oom);
 	}
-	if (seg->kinds.n >= KINDS_MAX)
-		in_fail(in);
-	if (!in->bad)
-		ADD(seg, kinds, weft_kind_def, kind, oom);
+	ADD(seg, kinds, weft_kind_def, kind, KINDS_MAX, in, oom);
 }
 
 static void read_thread(struct weft_segment *seg, struct weft__in *in, int *oom)
 {
 	struct weft_thread thread = {0};
-	uint64_t worker;
+	uint32_t worker;
 
-	thread.id = (uint32_t)in_varint(in);
-	thread.tid = (uint32_t)in_varint(in);
-	worker = in_varint(in);
-	thread.worker = worker ? (uint32_t)worker - 1 : 0xffff;
+	thread.id = in_u32(in);
+	thread.tid = in_u32(in);
+	worker = in_u32(in);
+	thread.worker = worker ? worker - 1 : 0xffff;
 	thread.first_ns = in_varint(in);
 	thread.name = take_text(seg, in, oom);
-	if (!in->bad)
-		ADD(seg, threads, weft_thread, thread, oom);
+	ADD(seg, threads, weft_thread, thread, ITEMS_MAX, in, oom);
 }
 
 static void read_loss(struct weft_segment *seg, struct weft__in *in, int *oom)
 {
 	struct weft_loss loss = {0};
 
-	loss.reason = (uint32_t)in_varint(in);
-	loss.thread = (uint32_t)in_varint(in);
+	loss.reason = in_u32(in);
+	loss.thread = in_u32(in);
 	loss.count = in_varint(in);
 	loss.from_ns = in_varint(in);
 	loss.to_ns = in_varint(in);
-	if (!in->bad)
-		ADD(seg, losses, weft_loss, loss, oom);
+	ADD(seg, losses, weft_loss, loss, ITEMS_MAX, in, oom);
 }
 
 static void read_fact(struct weft_segment *seg, struct weft__in *in, int *oom)
 {
-	struct weft_fact fact = {take_text(seg, in, oom), NULL};
-	struct weft_fact *facts = seg->facts.items;
-	size_t i;
+	struct weft_fact fact;
 
+	fact.key = take_text(seg, in, oom);
 	fact.value = take_text(seg, in, oom);
-	if (in->bad)
-		return;
-	for (i = 0; i < seg->facts.n; i++) {
-		if (!strcmp(facts[i].key, fact.key)) {
-			facts[i] = fact;
-			return;
-		}
-	}
-	if (seg->facts.n >= FACTS_MAX)
-		in_fail(in);
-	else
-		ADD(seg, facts, weft_fact, fact, oom);
+	ADD(seg, facts, weft_fact, fact, FACTS_MAX, in, oom);
 }
 
 static void read_location(struct weft_segment *seg, struct weft__in *in, int *oom)
 {
 	struct weft_location_def location = {0};
 
-	location.id = (uint32_t)in_varint(in);
-	location.line = (uint32_t)in_varint(in);
+	location.id = in_u32(in);
+	location.line = in_u32(in);
 	location.name = take_text(seg, in, oom);
 	location.file = take_text(seg, in, oom);
-	if (!in->bad)
-		ADD(seg, locations, weft_location_def, location, oom);
+	ADD(seg, locations, weft_location_def, location, ITEMS_MAX, in, oom);
 }
 
 static void read_small(struct weft_segment *seg, uint64_t tag, struct weft__in *in, int *oom)
@@ -159,37 +145,32 @@ static void read_small(struct weft_segment *seg, uint64_t tag, struct weft__in *
 
 	switch (tag) {
 	case DEF_STRING:
-		string.id = (uint32_t)in_varint(in);
+		string.id = in_u32(in);
 		string.text = take_text(seg, in, oom);
-		if (!in->bad)
-			ADD(seg, strings, weft_string_def, string, oom);
+		ADD(seg, strings, weft_string_def, string, ITEMS_MAX, in, oom);
 		break;
 	case DEF_RUNTIME:
-		runtime.id = (uint32_t)in_varint(in);
+		runtime.id = in_u32(in);
 		runtime.name = take_text(seg, in, oom);
-		if (!in->bad)
-			ADD(seg, runtimes, weft_runtime_def, runtime, oom);
+		ADD(seg, runtimes, weft_runtime_def, runtime, ITEMS_MAX, in, oom);
 		break;
 	case DEF_WORKER:
-		worker.id = (uint32_t)in_varint(in);
-		worker.runtime = (uint32_t)in_varint(in);
-		worker.index = (uint32_t)in_varint(in);
-		if (!in->bad)
-			ADD(seg, workers, weft_worker, worker, oom);
+		worker.id = in_u32(in);
+		worker.runtime = in_u32(in);
+		worker.index = in_u32(in);
+		ADD(seg, workers, weft_worker, worker, ITEMS_MAX, in, oom);
 		break;
 	case DEF_CLOCK:
 		clock.tick = in_varint(in);
 		clock.mono_ns = in_varint(in);
 		clock.real_ns = in_varint(in);
-		if (!in->bad)
-			ADD(seg, clocks, weft_clock, clock, oom);
+		ADD(seg, clocks, weft_clock, clock, ITEMS_MAX, in, oom);
 		break;
 	}
 }
 
-int weft__segment_read_defs(struct weft_segment *seg, const uint8_t *bytes, size_t n)
+static int read_records(struct weft_segment *seg, struct weft__in in)
 {
-	struct weft__in in = weft__in(bytes, n);
 	int oom = 0;
 
 	while (in_left(&in)) {
@@ -226,6 +207,32 @@ int weft__segment_read_defs(struct weft_segment *seg, const uint8_t *bytes, size
 			return -WEFT_E_DAMAGED;
 	}
 	return 0;
+}
+
+#define N_TABLES 9
+
+static void all_tables(struct weft_segment *seg, struct weft__table *tables[N_TABLES])
+{
+	struct weft__table *all[N_TABLES] = {&seg->threads, &seg->workers, &seg->runtimes, &seg->locations, &seg->kinds,
+	                                     &seg->strings, &seg->clocks,  &seg->losses,   &seg->facts};
+
+	memcpy(tables, all, sizeof(all));
+}
+
+/* All records of a block or none. */
+int weft__segment_read_defs(struct weft_segment *seg, const uint8_t *bytes, size_t n)
+{
+	struct weft__table *tables[N_TABLES];
+	size_t marks[N_TABLES], i;
+	int err;
+
+	all_tables(seg, tables);
+	for (i = 0; i < N_TABLES; i++)
+		marks[i] = tables[i]->n;
+	err = read_records(seg, weft__in(bytes, n));
+	for (i = 0; err && i < N_TABLES; i++)
+		tables[i]->n = marks[i];
+	return err;
 }
 
 /* Order by id keeping only the last of each. Ids are read through the first member, a uint32_t in each of these tables. */
@@ -273,8 +280,24 @@ static int sort_table(struct weft__table *table, size_t bytes)
 	return 0;
 }
 
+/* Of facts with the same key the last one stays, in the place of the first. */
+static void merge_facts(struct weft_segment *seg)
+{
+	struct weft_fact *facts = seg->facts.items;
+	size_t i, j, n = 0;
+
+	for (i = 0; i < seg->facts.n; i++) {
+		for (j = 0; j < n && strcmp(facts[j].key, facts[i].key); j++)
+			;
+		facts[j] = facts[i];
+		n += j == n;
+	}
+	seg->facts.n = n;
+}
+
 int weft__segment_sort_defs(struct weft_segment *seg)
 {
+	merge_facts(seg);
 	if (sort_table(&seg->threads, sizeof(struct weft_thread)) ||
 	    sort_table(&seg->workers, sizeof(struct weft_worker)) ||
 	    sort_table(&seg->runtimes, sizeof(struct weft_runtime_def)) ||
@@ -287,11 +310,11 @@ int weft__segment_sort_defs(struct weft_segment *seg)
 
 void weft__segment_free_defs(struct weft_segment *seg)
 {
-	struct weft__table *tables[] = {&seg->threads, &seg->workers, &seg->runtimes, &seg->locations, &seg->kinds,
-	                                &seg->strings, &seg->clocks,  &seg->losses,   &seg->facts};
+	struct weft__table *tables[N_TABLES];
 	size_t i;
 
-	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+	all_tables(seg, tables);
+	for (i = 0; i < N_TABLES; i++)
 		weft__free(tables[i]->items);
 	for (i = 0; i < seg->n_texts; i++)
 		weft__free(seg->texts[i]);

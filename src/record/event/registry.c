@@ -109,8 +109,10 @@ void weft__registry_read(uint64_t *from, struct weft__defs *to)
 {
 	weft__registry_lock();
 	if (registry.log.out.n > *from) {
-		/* Record counts of a part are not kept; the block's count is for people. */
-		weft__defs_raw(to, registry.log.out.bytes + *from, registry.log.out.n - *from, 1);
+		const uint8_t *bytes = registry.log.out.bytes + *from;
+		size_t n = registry.log.out.n - *from;
+
+		weft__defs_raw(to, bytes, n, weft__defs_count(bytes, n));
 		*from = registry.log.out.n;
 	}
 	weft__registry_unlock();
