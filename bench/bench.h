@@ -30,6 +30,12 @@ static inline uint64_t bench_now_ns(void)
 	return bench_clock_ns(CLOCK_MONOTONIC);
 }
 
+/* CPU time of the calling thread: what others do to the machine meanwhile does not count. */
+static inline uint64_t bench_cpu_ns(void)
+{
+	return bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static inline void bench_sleep_us(uint64_t us)
 {
 	struct timespec ts = {(time_t)(us / 1000000), (long)(us % 1000000 * 1000)};

@@ -61,7 +61,8 @@ enum weft__tick_source weft__clock_source(const char **why)
 		return WEFT__TICK_MONOTONIC;
 	}
 	if (!kernel_trusts_tsc()) {
-		*why = "the kernel does not use the TSC as its clock source: events read CLOCK_MONOTONIC, about 13 ns more each";
+		*why = "the kernel does not use the TSC as its clock source: events read CLOCK_MONOTONIC, about 13 ns "
+		       "more each";
 		return WEFT__TICK_MONOTONIC;
 	}
 	*why = "";
@@ -175,7 +176,6 @@ uint64_t weft__timeline_mono(const struct weft__timeline *line, uint64_t low)
 {
 	/* The distance from the last reading, sign-extended from the bits that a slot keeps. */
 	int64_t ticks = (int64_t)((low - line->last.tick) << (64 - TICK_BITS)) >> (64 - TICK_BITS);
-
 	double ns = (double)ticks * line->ns_per_tick;
 
 	if (ns > SPAN_MAX_NS || ns < -SPAN_MAX_NS) /* readings that a torn file claims; no real ones come near */

@@ -4,6 +4,7 @@
  * There is one at a time, because the gate and the thread's ring pointer are one per process. Its mutex is taken by every call
  * here and held across fork. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct weft_recorder {
 	enum weft_recorder_state state;
 	uint32_t source; /* value of the gate when recording */
 	uint64_t recovered;
+	pid_t pid;       /* whose it is */
 	int orphan;      /* of a fork: nothing to stop or remove */
 };
 
@@ -172,6 +174,7 @@ static int setup(struct weft_recorder *rec, struct weft_error *err)
 		return weft__fail(err, r, "cannot open the recorder: %s", weft_strerror(r));
 	}
 	weft__region_use(&rec->region);
+	rec->pid = getpid();
 	rec->state = WEFT_STATE_IDLE;
 	return 0;
 }
@@ -219,19 +222,10 @@ static void fork_parent(void)
 }
 
 /* The child has the memory of the parent, and none of its threads. */
-static void fork_child(void)
+static void make_orphan(struct weft_recorder *rec)
 {
-	struct weft_recorder *rec = the_recorder;
-	int was_on;
-
 	store_seq_cst(&weft_gate.on, 0u);
 	weft_ring_self = &weft__ring_none.hot;
-	weft__registry_unlock();
-	if (!rec || rec->orphan) {
-		pthread_mutex_unlock(&mutex);
-		return;
-	}
-	was_on = rec->state == WEFT_STATE_RECORDING;
 	rec->orphan = 1;
 	rec->state = WEFT_STATE_CLOSED;
 	weft__registry_share(NULL, NULL, -1);
@@ -240,29 +234,59 @@ static void fork_child(void)
 	/* The collector may have been in the middle of anything: its memory is left alone for good. */
 	memset(&rec->collector, 0, sizeof(rec->collector));
 	rec->collector.segments.fd = -1;
-	if (rec->options.o.on_fork == WEFT_FORK_RESTART) {
-		rec->orphan = setup(rec, NULL) < 0;
-		if (rec->orphan) {
-			memset(&rec->collector, 0, sizeof(rec->collector));
-			rec->collector.segments.fd = -1;
-		} else if (was_on) {
-			start_locked(rec, NULL);
-		}
+}
+
+static void begin_anew(struct weft_recorder *rec, int was_on)
+{
+	rec->orphan = setup(rec, NULL) < 0;
+	if (rec->orphan) {
+		memset(&rec->collector, 0, sizeof(rec->collector));
+		rec->collector.segments.fd = -1;
+	} else if (was_on) {
+		start_locked(rec, NULL);
 	}
+}
+
+static void fork_child(void)
+{
+	struct weft_recorder *rec = the_recorder;
+
+	weft_ring_self = &weft__ring_none.hot;
+	weft__registry_unlock();
+	if (rec && !rec->orphan) {
+		int was_on = rec->state == WEFT_STATE_RECORDING;
+
+		make_orphan(rec);
+		if (rec->options.o.on_fork == WEFT_FORK_RESTART)
+			begin_anew(rec, was_on);
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+/* A child that was made behind the fork handlers' back finds out here. */
+static void lock(void)
+{
+	pthread_mutex_lock(&mutex);
+	if (the_recorder && !the_recorder->orphan && the_recorder->pid != getpid())
+		make_orphan(the_recorder);
+}
+
+static void unlock(void)
+{
 	pthread_mutex_unlock(&mutex);
 }
 
 /* A program that just returns from main loses nothing. */
 static void at_exit(void)
 {
-	pthread_mutex_lock(&mutex);
+	lock();
 	if (the_recorder && the_recorder->state != WEFT_STATE_CLOSED) {
 		int err = stop_locked(the_recorder);
 
 		if (!err)
 			weft__region_remove(&the_recorder->region);
 	}
-	pthread_mutex_unlock(&mutex);
+	unlock();
 }
 
 static void once_per_process(void)
@@ -274,14 +298,22 @@ static void once_per_process(void)
 	weft__threads_init();
 }
 
-static int prepare_dir(const char *dir, struct weft_error *err)
+/* Makes the directory, and its name one that a change of directory does not change. */
+static int prepare_dir(struct weft__options *options, struct weft_error *err)
 {
-	int r = weft__make_dirs(dir);
+	char path[PATH_MAX];
+	char *copy;
+	int r = weft__make_dirs(options->dir);
 
-	if (!r && access(dir, W_OK | X_OK) < 0)
+	if (!r && (access(options->dir, W_OK | X_OK) < 0 || !realpath(options->dir, path)))
 		r = -errno;
 	if (r)
-		return weft__fail(err, r, "%s: %s; give a directory that this user can write", dir, weft_strerror(r));
+		return weft__fail(err, r, "%s: %s; give a directory that this user can write", options->dir, weft_strerror(r));
+	copy = weft__strdup(path);
+	if (!copy)
+		return weft__fail(err, -ENOMEM, "out of memory");
+	weft__free(options->dir);
+	options->o.dir = options->dir = copy;
 	return 0;
 }
 
@@ -298,7 +330,7 @@ static int open_locked(struct weft_recorder **ret, const struct weft_recorder_op
 		return weft__fail(err, -ENOMEM, "out of memory");
 	r = weft__options_init(&rec->options, opts, err);
 	if (!r && rec->options.o.dir)
-		r = prepare_dir(rec->options.o.dir, err);
+		r = prepare_dir(&rec->options, err);
 	if (!r && rec->options.o.dir && !rec->options.o.no_recover) {
 		int n = weft_recover(rec->options.o.dir, NULL, NULL, NULL);
 
@@ -322,9 +354,9 @@ int weft_recorder_open(struct weft_recorder **ret, const struct weft_recorder_op
 {
 	int r;
 
-	pthread_mutex_lock(&mutex);
+	lock();
 	r = open_locked(ret, opts, err);
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	return r;
 }
 
@@ -357,9 +389,9 @@ int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err)
 
 	if (!rec)
 		return 0;
-	pthread_mutex_lock(&mutex);
+	lock();
 	r = start_locked(rec, err);
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	return r;
 }
 
@@ -367,12 +399,12 @@ int weft_recorder_pause(struct weft_recorder *rec)
 {
 	if (!rec)
 		return 0;
-	pthread_mutex_lock(&mutex);
+	lock();
 	if (rec->state == WEFT_STATE_RECORDING) {
 		weft__collector_gate(&rec->collector, 0, 1);
 		rec->state = WEFT_STATE_PAUSED;
 	}
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	return 0;
 }
 
@@ -382,9 +414,9 @@ int weft_recorder_stop(struct weft_recorder *rec)
 
 	if (!rec)
 		return 0;
-	pthread_mutex_lock(&mutex);
+	lock();
 	err = stop_locked(rec);
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	return err;
 }
 
@@ -394,7 +426,7 @@ int weft_recorder_close(struct weft_recorder *rec)
 
 	if (!rec)
 		return 0;
-	pthread_mutex_lock(&mutex);
+	lock();
 	err = stop_locked(rec);
 	if (!rec->orphan) {
 		weft__region_leave(&rec->region);
@@ -407,7 +439,7 @@ int weft_recorder_close(struct weft_recorder *rec)
 	if (the_recorder == rec)
 		the_recorder = NULL;
 	weft__free(rec);
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	return err;
 }
 
@@ -419,10 +451,10 @@ int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_byte
 		path[0] = 0;
 	if (!rec)
 		return 0;
-	pthread_mutex_lock(&mutex);
+	lock();
 	if (rec->collector.running)
 		err = weft__collector_ask(&rec->collector, ASK_ROTATE, path, path_bytes);
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	return err;
 }
 
@@ -432,14 +464,14 @@ int weft_recorder_save(struct weft_recorder *rec, const char *dir, struct weft_e
 
 	if (!rec)
 		return 0;
-	pthread_mutex_lock(&mutex);
+	lock();
 	if (rec->options.o.dir)
 		r = weft__fail(err, -WEFT_E_STATE, "the recorder writes to %s already", rec->options.o.dir);
 	if (!r && rec->collector.running)
 		r = weft__collector_ask(&rec->collector, ASK_ROTATE, NULL, 0);
 	if (r >= 0)
 		r = weft__segments_save(&rec->collector.segments, dir, err);
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	return r;
 }
 
@@ -451,12 +483,12 @@ int weft_recorder_stats(struct weft_recorder *rec, struct weft_recorder_stats *s
 	if (size < sizeof(size_t) + sizeof(uint32_t))
 		return -EINVAL;
 	memset(&full, 0, sizeof(full));
-	pthread_mutex_lock(&mutex);
+	lock();
 	if (rec && !rec->orphan) {
 		struct weft__collector *c = &rec->collector;
 
 		pthread_mutex_lock(&c->mutex);
-		full = c->stats;
+		full = c->shown;
 		full.state = c->stuck_ns ? WEFT_STATE_DISK_FULL : rec->state;
 		pthread_mutex_unlock(&c->mutex);
 		full.threads = load_relaxed(&weft__hot.threads_now);
@@ -464,7 +496,7 @@ int weft_recorder_stats(struct weft_recorder *rec, struct weft_recorder_stats *s
 		full.ring_bytes = rec->region.head->ring_stride;
 		full.recovered = rec->recovered;
 	}
-	pthread_mutex_unlock(&mutex);
+	unlock();
 	memset(stats, 0, size);
 	memcpy(stats, &full, size < sizeof(full) ? size : sizeof(full));
 	stats->size = size;

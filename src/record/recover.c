@@ -3,7 +3,8 @@
  *
  * The file has whole blocks up to a point; behind it may be a torn one. Blocks tell for each ring how far it had come. What
  * is in staging beyond that comes next, then what is in the ring beyond staging. All of it is appended to the file, which is
- * then sealed; killed in the middle of that, the next recovery begins again and finds the same. */
+ * then sealed; then the rings are removed, then the file gets its final name. Killed anywhere in that, the next recovery goes on
+ * from there; the shared memory itself is never written. */
 #include "record/recover.h"
 
 #include <dirent.h>
@@ -160,19 +161,25 @@ int weft__salvage_flush(struct weft__salvage *s)
 	return err;
 }
 
-/* Seals under the final name: the active name without its last part. */
-static int seal(struct weft__salvage *s, const char *path, char *final, size_t bytes)
+/* After this everything is in the file, and on the disk: the rings may go. */
+static int seal(struct weft__salvage *s)
 {
-	size_t n = strlen(path) - strlen(".active");
 	int err = weft__writer_seal(&s->writer, BLOCK_FLAG_RECOVERED);
 
-	if (err)
-		return err;
+	if (!err && fdatasync(s->fd) < 0 && errno != EINVAL)
+		err = -errno;
+	return err;
+}
+
+/* The final name is the active name without its last part. */
+static int give_final_name(const char *path, char *final, size_t bytes)
+{
+	size_t n = strlen(path) - strlen(".active");
+
 	if (n >= bytes)
 		return -ENAMETOOLONG;
 	memcpy(final, path, n);
 	final[n] = 0;
-	fdatasync(s->fd);
 	return rename(path, final) < 0 ? -errno : 0;
 }
 
@@ -197,8 +204,7 @@ static int open_active(struct weft__salvage *s, const char *path, struct weft_er
 	return begin_file(s);
 }
 
-static int salvage(struct weft__salvage *s, const char *path, struct weft_recovered *out, char *final, size_t bytes,
-                   struct weft_error *err)
+static int salvage(struct weft__salvage *s, const char *path, struct weft_recovered *out, struct weft_error *err)
 {
 	int r = salvage_open(s, err);
 
@@ -209,7 +215,7 @@ static int salvage(struct weft__salvage *s, const char *path, struct weft_recove
 	if (!r)
 		r = weft__salvage_flush(s);
 	if (!r)
-		r = seal(s, path, final, bytes);
+		r = seal(s);
 	out->events = s->writer.n_events;
 	out->from_rings = s->from_rings;
 	out->cut_bytes = s->cut_bytes;
@@ -284,17 +290,51 @@ static int nothing_left(const struct weft__salvage *s, const char *path)
 	return 1;
 }
 
-static void remove_rings(const char *link, struct weft__salvage *s)
+/* The link goes last: without it nobody would find the file again. */
+static void remove_rings(const char *link)
 {
 	char target[4096];
 	ssize_t n = readlink(link, target, sizeof(target) - 1);
 
-	(void)s;
 	if (n > 0) {
 		target[n] = 0;
 		unlink(target);
 	}
 	unlink(link);
+}
+
+/* A file that got no further than its making. Answers whether its maker is alive. */
+static int sweep_new(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int busy = 0;
+
+	if (fd < 0)
+		return 0;
+	busy = weft__file_lock(fd) != 0;
+	if (!busy)
+		unlink(path);
+	close(fd);
+	return busy;
+}
+
+/* A link to nothing: the machine was restarted, or the process was killed, or is, between making the link and the file. */
+static void sweep_link(const char *link)
+{
+	char target[4096];
+	ssize_t n = readlink(link, target, sizeof(target) - sizeof(NEW_END));
+
+	if (n <= 0)
+		return;
+	memcpy(target + n, NEW_END, sizeof(NEW_END));
+	if (!sweep_new(target) && access(link, F_OK) < 0)
+		unlink(link);
+}
+
+static void recover_new(struct walk *walk, const char *path)
+{
+	(void)walk;
+	sweep_new(path);
 }
 
 static void recover_rings(struct walk *walk, const char *link)
@@ -305,12 +345,11 @@ static void recover_rings(struct walk *walk, const char *link)
 	char path[4096], final[4096] = "", note[200];
 	int r = weft__region_adopt(&s.region, link, &err);
 
-	if (r == -ENOENT) {
-		unlink(link);
-		report(walk, &out, link, r, "the rings are gone (a reboot?); what is in the segment file is recovered from there");
-		return;
-	}
-	if (r == -WEFT_E_BUSY)
+	if (r == -ENOENT)
+		sweep_link(link);
+	if (r == -ENODATA)
+		remove_rings(link);
+	if (r == -WEFT_E_BUSY || r == -ENODATA || r == -ENOENT)
 		return;
 	if (r) {
 		report(walk, &out, link, r, err.msg);
@@ -319,13 +358,16 @@ static void recover_rings(struct walk *walk, const char *link)
 	name_first(s.region.head, link);
 	active_path(walk, s.region.head, path, sizeof(path));
 	if (nothing_left(&s, path)) {
-		remove_rings(link, &s);
+		remove_rings(link);
 		salvage_close(&s);
 		return;
 	}
-	r = salvage(&s, path, &out, final, sizeof(final), &err);
-	if (!r)
-		remove_rings(link, &s);
+	r = salvage(&s, path, &out, &err);
+	/* In this order: under its final name the file must not meet the rings again, whose events it has. */
+	if (!r) {
+		remove_rings(link);
+		r = give_final_name(path, final, sizeof(final));
+	}
 	out.pid = s.region.head->pid;
 	snprintf(note, sizeof(note), "recording of process %u (%s)", s.region.head->pid, s.region.head->service);
 	if (r && !err.msg[0])
@@ -341,8 +383,10 @@ static void recover_active(struct walk *walk, const char *path)
 	struct weft_recovered out = {0};
 	struct weft_error err = {0};
 	char final[4096] = "";
-	int r = salvage(&s, path, &out, final, sizeof(final), &err);
+	int r = salvage(&s, path, &out, &err);
 
+	if (!r)
+		r = give_final_name(path, final, sizeof(final));
 	if (r == -WEFT_E_FORMAT) {
 		snprintf(final, sizeof(final), "%s.broken", path);
 		(void)!rename(path, final);
@@ -388,5 +432,7 @@ int weft_recover(const char *dir, weft_recovered_fn *fn, void *data, struct weft
 
 	if (!r)
 		r = each_file(&walk, ".weft.active", recover_active, err);
+	if (!r)
+		r = each_file(&walk, NEW_END, recover_new, err);
 	return r ? r : walk.n;
 }

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "record/collect/unpack.h"
 #include "record/recover.h"
+#include "segment/format.h"
 #include "weft/runtime.h"
 
 #define BLOCK_TARGET 65536 /* events */
@@ -68,34 +70,72 @@ static int take_definitions(struct weft__salvage *s)
 		return err;
 	if (!err)
 		weft__defs_raw(&s->defs, log, head->defs_used, head->defs_count);
-	err = weft__segment_sort_defs(s->known);
-	s->n_workers = (uint32_t)s->known->workers.n;
-	return err;
+	return weft__segment_sort_defs(s->known);
+}
+
+/* Numbers that an earlier recovery, killed on its way, gave out are in the file and not in the shared memory. */
+static void pass_numbers(struct weft__salvage *s)
+{
+	const struct weft_segment *from[] = {s->known, s->active};
+	size_t n, i, k;
+
+	s->next_stream = s->region.head->next_stream;
+	for (k = 0; k < 2 && from[k]; k++) {
+		const struct weft_thread *threads = weft_segment_threads(from[k], &n);
+		const struct weft_worker *workers;
+
+		for (i = 0; i < n; i++)
+			if (threads[i].id >= s->next_stream)
+				s->next_stream = threads[i].id + 1;
+		workers = weft_segment_workers(from[k], &n);
+		for (i = 0; i < n; i++)
+			if (workers[i].id >= s->n_workers)
+				s->n_workers = workers[i].id + 1;
+	}
+}
+
+static int find_worker(const struct weft_segment *seg, uint32_t runtime, uint32_t index, uint32_t *ret)
+{
+	const struct weft_worker *workers;
+	size_t n, i;
+
+	if (!seg)
+		return 0;
+	workers = weft_segment_workers(seg, &n);
+	for (i = 0; i < n; i++) {
+		if (workers[i].runtime == runtime && workers[i].index == index) {
+			*ret = workers[i].id;
+			return 1;
+		}
+	}
+	return 0;
 }
 
 /* The id of a worker; one that its process had no time to register is registered now. */
 static uint32_t worker_id(struct weft__salvage *s, uint64_t value)
 {
 	uint32_t runtime = (uint32_t)(value >> 32), index = (uint32_t)value;
-	const struct weft_worker *workers;
-	size_t n, i;
+	struct weft__defs one = {0};
+	uint32_t id;
 
 	if (value == WORKER_LEFT)
 		return WEFT_WORKER_NONE;
-	workers = weft_segment_workers(s->known, &n);
-	for (i = 0; i < n; i++)
-		if (workers[i].runtime == runtime && workers[i].index == index)
-			return workers[i].id;
+	if (find_worker(s->known, runtime, index, &id) || find_worker(s->active, runtime, index, &id))
+		return id;
 	if (s->n_workers >= WEFT_WORKER_NONE)
 		return WEFT_WORKER_NONE;
-	weft__defs_worker(&s->defs, s->n_workers, runtime, index);
-	return s->n_workers++;
+	id = s->n_workers++;
+	weft__defs_worker(&one, id, runtime, index);
+	weft__defs_raw(&s->defs, one.out.bytes, one.out.n, 1);
+	if (weft__defs_oom(&one) || weft__segment_read_defs(s->known, one.out.bytes, one.out.n) < 0)
+		s->defs.out.oom = 1;
+	weft__defs_fini(&one);
+	return id;
 }
 
 static int add_event(struct weft__salvage *s, const struct weft_slot *slots)
 {
 	struct weft__unpacked ev;
-	int err;
 
 	weft__unpack(slots, &ev);
 	if (ev.kind == WEFT_KIND_WORKER)
@@ -111,8 +151,7 @@ static int add_event(struct weft__salvage *s, const struct weft_slot *slots)
 			ev.fields[ev.n_fields++] = 0;
 		ev.n_fields = kind->n_fields;
 	}
-	err = weft__batch_add(&s->batch, weft__slot_ns(&s->timeline, slots), ev.kind, ev.fields, ev.n_fields);
-	return err == -EOVERFLOW ? 0 : err;
+	return weft__batch_add(&s->batch, weft__slot_ns(&s->timeline, slots), ev.kind, ev.fields, ev.n_fields);
 }
 
 /* One piece of a ring: whole events of one stream, in order, from `first` on. */
@@ -134,37 +173,96 @@ static const struct weft_slot *piece_event(const struct piece *p, uint64_t i, st
 	return copy;
 }
 
-/* Adds the events of a piece that are not in the file yet. Answers 0 or -ENOMEM; *broken when something in it is no event. */
-static int add_piece(struct weft__salvage *s, const struct piece *p, int *broken)
+/* Adds events of a piece from *at on, as many as a block takes, and writes the block when it is full. */
+static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at, int *broken)
 {
 	struct weft__progress *progress = &s->progress[p->ring];
-	uint64_t i = p->first < progress->next ? progress->next - p->first : 0;
-	uint64_t begun = i;
-	int err;
+	uint64_t begun = *at;
+	int err = weft__batch_begin(&s->batch, p->stream, p->ring, p->first + begun,
+	                            progress->stream == p->stream ? progress->last_ns : 0);
+	int full = 0;
 
-	*broken = 0;
-	if (i >= p->n)
-		return 0;
-	err = weft__batch_begin(&s->batch, p->stream, p->ring, p->first + i,
-	                        progress->stream == p->stream ? progress->last_ns : 0);
 	if (err)
 		return err;
-	while (i < p->n && !err) {
+	while (*at < p->n && !err && !full) {
 		struct weft_slot copy[EVENT_SLOTS_MAX] = {{0, 0}};
-		uint32_t n = event_slots(piece_event(p, i, copy));
+		uint32_t n = event_slots(piece_event(p, *at, copy));
 
-		if (!n || i + n > p->n) {
+		if (!n || *at + n > p->n) {
 			*broken = 1;
 			break;
 		}
 		err = add_event(s, copy);
-		i += n;
+		if (err == -EOVERFLOW) {
+			err = 0;
+			full = 1;
+			if (s->batch.n)
+				break;
+			tell_loss(s, WEFT_LOSS_BAD_EVENT, p->stream, 1, copy[0].w0 >> 8, copy[0].w0 >> 8);
+		}
+		*at += n;
+		full |= s->batch.n >= BLOCK_TARGET;
 	}
-	weft__salvage_passed(s, p->ring, p->first + i, p->stream, weft__batch_last_ns(&s->batch));
-	weft__batch_end(&s->batch, i - begun);
-	if (!err && s->batch.n >= BLOCK_TARGET)
-		err = weft__salvage_flush(s);
+	weft__salvage_passed(s, p->ring, p->first + *at, p->stream, weft__batch_last_ns(&s->batch));
+	weft__batch_end(&s->batch, *at - begun);
+	return err || !full ? err : weft__salvage_flush(s);
+}
+
+/* Adds the events of a piece that are not in the file yet. *broken when something in it is no event. */
+static int add_piece(struct weft__salvage *s, const struct piece *p, int *broken)
+{
+	uint64_t next = s->progress[p->ring].next;
+	uint64_t at = p->first < next ? next - p->first : 0;
+	int err = 0;
+
+	*broken = 0;
+	while (at < p->n && !err && !*broken)
+		err = add_part(s, p, &at, broken);
 	return err;
+}
+
+static int loss_told(const struct weft_segment *seg, const struct weft_loss *loss)
+{
+	const struct weft_loss *losses;
+	size_t n, i;
+
+	if (!seg)
+		return 0;
+	losses = weft_segment_losses(seg, &n);
+	for (i = 0; i < n; i++)
+		if (losses[i].reason == loss->reason && losses[i].thread == loss->thread && losses[i].count == loss->count &&
+		    losses[i].from_ns == loss->from_ns && losses[i].to_ns == loss->to_ns)
+			return 1;
+	return 0;
+}
+
+/* Staged definitions. Those of a block that was written just before the kill are in the file too, which matters for losses:
+ * they add up. */
+static void take_staged_defs(struct weft__salvage *s, const uint8_t *bytes, size_t n)
+{
+	struct weft__in in = weft__in(bytes, n);
+
+	while (in_left(&in)) {
+		const uint8_t *record = in.p;
+		uint64_t tag = in_varint(&in);
+		uint64_t length = in_varint(&in);
+		const uint8_t *body = in_bytes(&in, length);
+		struct weft__in fields = weft__in(body, body ? length : 0);
+		struct weft_loss loss;
+
+		if (in.bad)
+			return;
+		if (tag == DEF_LOSS) {
+			loss.reason = (uint32_t)in_varint(&fields);
+			loss.thread = (uint32_t)in_varint(&fields);
+			loss.count = in_varint(&fields);
+			loss.from_ns = in_varint(&fields);
+			loss.to_ns = in_varint(&fields);
+			if (loss_told(s->active, &loss))
+				continue;
+		}
+		weft__defs_raw(&s->defs, record, (size_t)(in.p - record), 1);
+	}
 }
 
 static int take_staging(struct weft__salvage *s)
@@ -185,7 +283,7 @@ static int take_staging(struct weft__salvage *s)
 		if (bytes > head->staging_used - at)
 			break;
 		if (run.type == RUN_DEFS)
-			weft__defs_raw(&s->defs, (const uint8_t *)base + at, run.n, run.stream);
+			take_staged_defs(s, (const uint8_t *)base + at, run.n);
 		else if (run.type == RUN_EVENTS && run.ring < head->n_rings)
 			err = add_piece(s,
 			                &(struct piece){run.ring, run.stream, run.first_slot, run.n,
@@ -272,8 +370,8 @@ int weft__salvage_memory(struct weft__salvage *s)
 	uint32_t i;
 	int err;
 
-	s->next_stream = head->next_stream;
 	err = take_definitions(s);
+	pass_numbers(s);
 	weft__defs_clock(&s->defs, &s->timeline.last);
 	weft__defs_fact(&s->defs, "weft.recovered", "yes");
 	if (!err)

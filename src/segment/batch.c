@@ -110,7 +110,7 @@ static int rows_of(struct weft__batch *batch, uint32_t kind, uint32_t n_fields)
 }
 
 int weft__batch_begin(struct weft__batch *batch, uint32_t stream, uint32_t ring, uint64_t first_slot,
-                      uint64_t not_before_ns)
+		      uint64_t not_before_ns)
 {
 	struct weft__chunk *chunks = weft__grow(batch->chunks, &batch->chunks_cap, batch->n_chunks, sizeof(*chunks));
 
@@ -127,7 +127,7 @@ int weft__batch_begin(struct weft__batch *batch, uint32_t stream, uint32_t ring,
 }
 
 int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, const uint64_t *fields,
-                    uint32_t n_fields)
+		    uint32_t n_fields)
 {
 	struct weft__chunk *chunk = &batch->chunks[batch->n_chunks - 1];
 	uint64_t q = time_ns >> batch->shift;

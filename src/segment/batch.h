@@ -34,11 +34,11 @@ struct weft__kind_rows {
 
 struct weft__batch {
 	uint32_t quantum_ns;
-	uint32_t shift;           /* log2 of it */
+	uint32_t shift; /* log2 of it */
 	size_t n;
 	size_t cap;
-	uint64_t *q;              /* time of each event, in quanta */
-	uint8_t *kind;            /* of each event: index into rows */
+	uint64_t *q;   /* time of each event, in quanta */
+	uint8_t *kind; /* of each event: index into rows */
 	struct weft__chunk *chunks;
 	size_t n_chunks;
 	size_t chunks_cap;
@@ -60,9 +60,9 @@ void weft__batch_clear(struct weft__batch *batch);
  * it in the chunk gets that one's time: a thread's events keep the order in which it emitted them. Both answer 0 or
  * -ENOMEM; after that the batch holds what it had before. -EOVERFLOW: more events, bytes or kinds than a block can have. */
 int weft__batch_begin(struct weft__batch *batch, uint32_t stream, uint32_t ring, uint64_t first_slot,
-                      uint64_t not_before_ns);
+		      uint64_t not_before_ns);
 int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, const uint64_t *fields,
-                    uint32_t n_fields);
+		    uint32_t n_fields);
 /* Drops the chunk when it is empty. */
 void weft__batch_end(struct weft__batch *batch, uint64_t n_slots);
 
@@ -81,7 +81,7 @@ void weft__encoder_close(struct weft__encoder *enc);
 /* Writes the payload of an events block for the batch into `out` (cleared first), and its first and last time.
  * 0, -ENOMEM or -WEFT_E_CODEC. */
 int weft__encoder_events(struct weft__encoder *enc, const struct weft__batch *batch, struct weft__buf *out,
-                         uint64_t *first_ns, uint64_t *last_ns);
+			 uint64_t *first_ns, uint64_t *last_ns);
 
 /* Compresses `in` as one frame into `out` (cleared first) when that makes it smaller: 1, else 0; or a negative error. */
 int weft__encoder_squeeze(struct weft__encoder *enc, const struct weft__buf *in, struct weft__buf *out);

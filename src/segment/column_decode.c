@@ -120,7 +120,8 @@ static const char *column_fault(const struct weft__column_reader *reader, const 
 {
 	if (col->kind > UINT16_MAX || !reader->kind_index[col->kind])
 		return "column of a kind that has no events";
-	if (col->field >= WEFT_FIELDS_MAX || col->transform > TRANSFORM_DELTA || col->width > 8 || col->n_dict > DICT_MAX)
+	if (col->field >= WEFT_FIELDS_MAX || col->transform > TRANSFORM_DELTA || col->width > 8 ||
+	    col->n_dict > DICT_MAX)
 		return "column out of range";
 	if ((col->width == 0 && col->n_dict != 1) || (col->n_dict && col->width > 1))
 		return "column of no known form";
@@ -128,7 +129,7 @@ static const char *column_fault(const struct weft__column_reader *reader, const 
 }
 
 static int read_column(struct weft__column_reader *reader, struct weft__in *body, const struct column *col,
-                       uint64_t *values)
+		       uint64_t *values)
 {
 	struct weft__decoded_kind *kind;
 	const char *why = column_fault(reader, col);

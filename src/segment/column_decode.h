@@ -14,7 +14,7 @@ struct weft__column_reader {
 	const uint16_t *kind_index; /* kind to index into the block's kinds, plus 1 */
 	struct weft__in heads;
 	uint64_t n;
-	const char *why;            /* set on failure */
+	const char *why; /* set on failure */
 };
 
 /* Passes over the heads in `in` and answers how many values they need in all, for one allocation. 0 or -WEFT_E_DAMAGED. */

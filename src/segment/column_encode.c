@@ -101,7 +101,7 @@ static int put_planes(struct weft__body *body, const uint64_t *values, size_t n,
 
 /* The dictionary, then an index per value unless all are equal. */
 static int put_indexes(struct weft__body *body, const struct weft__dict *dict, const uint64_t *values, size_t n,
-                       uint32_t width)
+		       uint32_t width)
 {
 	uint8_t *bytes;
 	size_t i;
@@ -120,7 +120,7 @@ static int put_indexes(struct weft__body *body, const struct weft__dict *dict, c
 }
 
 static int put_column(struct weft__columns *columns, const struct weft__kind_rows *rows, uint32_t field,
-                      struct weft__body *body)
+		      struct weft__body *body)
 {
 	const uint64_t *values = rows->field[field];
 	size_t n = rows->n;

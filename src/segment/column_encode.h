@@ -31,7 +31,7 @@ struct weft__dict {
 };
 
 struct weft__columns {
-	struct weft__buf heads;  /* their descriptions */
+	struct weft__buf heads; /* their descriptions */
 	uint64_t n;
 	struct weft__buf deltas; /* scratch: u64 */
 	struct weft__dict dict;

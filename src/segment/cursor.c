@@ -20,7 +20,7 @@ struct open_block {
 struct strand {
 	uint64_t time;
 	uint32_t stream;
-	uint32_t at;    /* next event in the block */
+	uint32_t at; /* next event in the block */
 	uint32_t end;
 	uint64_t order; /* of its chunk in the file: those of one stream come in that order */
 	struct open_block *block;
@@ -30,7 +30,7 @@ struct weft_cursor {
 	struct weft_segment *seg;
 	enum weft_order order;
 	uint64_t from_ns;
-	uint64_t to_ns;
+	uint64_t upto_ns; /* inclusive */
 	uint32_t *blocks; /* indexes of events blocks in range */
 	size_t n_blocks;
 	size_t next_block;
@@ -54,7 +54,7 @@ static int by_first_time(const void *a, const void *b, void *data)
 }
 
 int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum weft_order order, uint64_t from_ns,
-                     uint64_t to_ns, struct weft_error *err)
+		     uint64_t to_ns, struct weft_error *err)
 {
 	struct weft_cursor *cursor = weft__calloc(1, sizeof(*cursor));
 	size_t i;
@@ -64,7 +64,7 @@ int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum we
 	cursor->seg = seg;
 	cursor->order = order;
 	cursor->from_ns = from_ns;
-	cursor->to_ns = to_ns;
+	cursor->upto_ns = to_ns == UINT64_MAX ? to_ns : to_ns - 1;
 	cursor->blocks = weft__calloc(seg->n_blocks + 1, sizeof(*cursor->blocks));
 	if (!cursor->blocks) {
 		weft_cursor_close(cursor);
@@ -73,7 +73,8 @@ int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum we
 	for (i = 0; i < seg->n_blocks; i++) {
 		const struct weft__block *block = &seg->blocks[i];
 
-		if (block->type == BLOCK_EVENTS && block->last_ns >= from_ns && block->first_ns < to_ns)
+		if (block->type == BLOCK_EVENTS && to_ns && block->last_ns >= from_ns &&
+		    block->first_ns <= cursor->upto_ns)
 			cursor->blocks[cursor->n_blocks++] = (uint32_t)i;
 	}
 	if (order == WEFT_ORDER_TIME)
@@ -115,8 +116,8 @@ void weft_cursor_close(struct weft_cursor *cursor)
 }
 
 /* Decodes a block whose payload is at hand. -WEFT_E_DAMAGED when it cannot be, or is not what its header says. */
-static int decode(struct weft_cursor *cursor, const struct weft__block *block, const uint8_t *payload,
-                  struct weft__decoded *decoded, const char **why)
+static int decode_checked(struct weft_cursor *cursor, const struct weft__block *block, const uint8_t *payload,
+			  struct weft__decoded *decoded, const char **why)
 {
 	int err = weft__decoder_events(cursor->seg->decoder, payload, block->bytes, block->count, decoded, why);
 
@@ -147,7 +148,7 @@ static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *
 	}
 	payload = weft__segment_payload(cursor->seg, block, &oom);
 	if (payload) {
-		*err = decode(cursor, block, payload, &open->decoded, &why);
+		*err = decode_checked(cursor, block, payload, &open->decoded, &why);
 		if (!*err)
 			return open;
 		if (*err != -ENOMEM)
@@ -182,7 +183,7 @@ static int next_stored(struct weft_cursor *cursor, struct weft_event_view *ev)
 		while (open && cursor->at < cursor->end) {
 			uint32_t i = cursor->at++;
 
-			if (open->decoded.time[i] < cursor->from_ns || open->decoded.time[i] >= cursor->to_ns)
+			if (open->decoded.time[i] < cursor->from_ns || open->decoded.time[i] > cursor->upto_ns)
 				continue;
 			fill(&open->decoded, open->decoded.chunks[cursor->chunk].stream, i, ev);
 			return 1;
@@ -261,8 +262,8 @@ static void release(struct weft_cursor *cursor, struct open_block *block)
 }
 
 /* Skips events before from_ns, and puts what is left of a chunk on the heap. */
-static int add_chunk(struct weft_cursor *cursor, struct open_block *block, uint64_t order, uint32_t stream,
-                     uint32_t at, uint32_t end)
+static int add_strand(struct weft_cursor *cursor, struct open_block *block, uint64_t order, uint32_t stream,
+		      uint32_t at, uint32_t end)
 {
 	struct strand strand = {.stream = stream, .order = order, .end = end, .block = block};
 	int err;
@@ -293,7 +294,7 @@ static int open_next(struct weft_cursor *cursor)
 	for (c = 0; !err && c < block->decoded.n_chunks; c++) {
 		uint32_t end = at + block->decoded.chunks[c].n_events;
 
-		err = add_chunk(cursor, block, (uint64_t)index << 32 | c, block->decoded.chunks[c].stream, at, end);
+		err = add_strand(cursor, block, (uint64_t)index << 32 | c, block->decoded.chunks[c].stream, at, end);
 		at = end;
 	}
 	release(cursor, block);
@@ -306,13 +307,13 @@ static int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
 
 	while (cursor->next_block < cursor->n_blocks &&
 	       (!cursor->n_heap ||
-	        cursor->seg->blocks[cursor->blocks[cursor->next_block]].first_ns <= cursor->heap[0].time)) {
+		cursor->seg->blocks[cursor->blocks[cursor->next_block]].first_ns <= cursor->heap[0].time)) {
 		int err = open_next(cursor);
 
 		if (err)
 			return err;
 	}
-	if (!cursor->n_heap || cursor->heap[0].time >= cursor->to_ns)
+	if (!cursor->n_heap || cursor->heap[0].time > cursor->upto_ns)
 		return 0;
 	top = &cursor->heap[0];
 	fill(&top->block->decoded, top->stream, top->at, ev);

@@ -356,7 +356,7 @@ static int decode(struct work *work, uint32_t n_events)
 }
 
 int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size_t n, uint32_t n_events,
-                         struct weft__decoded *block, const char **why)
+			 struct weft__decoded *block, const char **why)
 {
 	struct work work = {.dec = dec, .block = block, .in = weft__in(payload, n), .why = "cannot be parsed"};
 	uint32_t i;

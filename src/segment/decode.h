@@ -24,11 +24,11 @@ struct weft__decoded {
 	uint32_t n_chunks;
 	uint32_t n_kinds;
 	uint32_t quantum_ns;
-	uint64_t first_ns, last_ns;  /* smallest and largest time; 0 and 0 when there are no events */
+	uint64_t first_ns, last_ns; /* smallest and largest time; 0 and 0 when there are no events */
 	struct weft__chunk *chunks;
-	uint64_t *time;              /* ns, of each event */
-	uint16_t *kind;              /* of each event: index into kinds */
-	uint32_t *row;               /* of each event: row of its kind */
+	uint64_t *time; /* ns, of each event */
+	uint16_t *kind; /* of each event: index into kinds */
+	uint32_t *row;  /* of each event: row of its kind */
 	struct weft__decoded_kind *kinds;
 	/* what the above point into */
 	struct weft__buf chunk_mem, time_mem, kind_mem, row_mem, kinds_mem, value_mem, body, mantissa;
@@ -42,7 +42,7 @@ void weft__decoder_close(struct weft__decoder *dec);
 
 /* Decodes the payload of an events block whose header counts `n_events`. 0; -ENOMEM; -WEFT_E_DAMAGED with what is wrong in `*why`. */
 int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size_t n, uint32_t n_events,
-                         struct weft__decoded *block, const char **why);
+			 struct weft__decoded *block, const char **why);
 
 /* Decompresses the one frame that `bytes` is, which says its size, at most `max`, into `out` (cleared first). */
 int weft__decoder_expand(struct weft__decoder *dec, const uint8_t *bytes, size_t n, size_t max, struct weft__buf *out);

@@ -93,7 +93,7 @@ void weft__defs_thread(struct weft__defs *defs, const struct weft_thread *thread
 }
 
 void weft__defs_kind(struct weft__defs *defs, uint32_t id, const char *name, const struct weft_field *fields,
-                     uint32_t n_fields)
+		     uint32_t n_fields)
 {
 	struct weft__buf *buf = begin(defs);
 	uint32_t i;

@@ -7,8 +7,8 @@
 #include "weft/segment.h"
 
 struct weft__defs {
-	struct weft__buf out;   /* the records */
-	struct weft__buf one;   /* the one being made */
+	struct weft__buf out; /* the records */
+	struct weft__buf one; /* the one being made */
 	uint32_t n;
 };
 
@@ -23,7 +23,7 @@ void weft__defs_runtime(struct weft__defs *defs, uint32_t id, const char *name);
 void weft__defs_worker(struct weft__defs *defs, uint32_t id, uint32_t runtime, uint32_t index);
 void weft__defs_thread(struct weft__defs *defs, const struct weft_thread *thread);
 void weft__defs_kind(struct weft__defs *defs, uint32_t id, const char *name, const struct weft_field *fields,
-                     uint32_t n_fields);
+		     uint32_t n_fields);
 void weft__defs_clock(struct weft__defs *defs, const struct weft_clock *clock);
 void weft__defs_loss(struct weft__defs *defs, const struct weft_loss *loss);
 void weft__defs_fact(struct weft__defs *defs, const char *key, const char *value);

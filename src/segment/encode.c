@@ -20,7 +20,7 @@
 
 struct pair {
 	uint32_t count;
-	uint16_t kind;  /* index into the batch's rows */
+	uint16_t kind; /* index into the batch's rows */
 	uint8_t class;
 };
 
@@ -176,8 +176,9 @@ static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *bat
 {
 	uint32_t *symbol_of = (uint32_t *)(void *)enc->histogram.bytes; /* counts are not needed any more */
 	uint8_t *prefix = weft__buf_room(&enc->body.bytes, batch->n);
+	const uint8_t *class = enc->classes.bytes, *kind = batch->kind;
 	size_t n_escapes = 0;
-	size_t i;
+	size_t i, n = batch->n;
 
 	if (!prefix)
 		return -ENOMEM;
@@ -185,8 +186,8 @@ static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *bat
 		symbol_of[i] = SYMBOLS_MAX - 1; /* the escape, unless chosen */
 	for (i = 0; i < enc->n_pairs; i++)
 		symbol_of[enc->pairs[i].kind * 256u + enc->pairs[i].class] = (uint32_t)i;
-	for (i = 0; i < batch->n; i++) {
-		uint32_t symbol = symbol_of[batch->kind[i] * 256u + enc->classes.bytes[i]];
+	for (i = 0; i < n; i++) {
+		uint32_t symbol = symbol_of[kind[i] * 256u + class[i]];
 
 		prefix[i] = (uint8_t)symbol;
 		n_escapes += symbol == SYMBOLS_MAX - 1;
@@ -291,7 +292,7 @@ static void time_range(const struct weft__batch *batch, uint64_t *first_ns, uint
 }
 
 int weft__encoder_events(struct weft__encoder *enc, const struct weft__batch *batch, struct weft__buf *out,
-                         uint64_t *first_ns, uint64_t *last_ns)
+			 uint64_t *first_ns, uint64_t *last_ns)
 {
 	const struct weft__buf *body = &enc->body.bytes;
 	size_t mark, r;

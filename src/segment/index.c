@@ -45,7 +45,7 @@ static int next_entry(struct weft__in *in, uint64_t from, uint64_t to, struct we
 }
 
 int weft__segment_index(struct weft_segment *seg, const struct weft__block *index, const uint8_t *payload, int add,
-                        uint64_t *ret_listed)
+			uint64_t *ret_listed)
 {
 	struct weft__in in = weft__in(payload, index->bytes);
 	uint64_t from = seg->blocks_at, listed = 0;
@@ -75,8 +75,8 @@ int weft__segment_by_index(struct weft_segment *seg)
 	uint64_t at, listed;
 	int err;
 
-	if (!weft__segment_trailer(seg, &at) || !weft__segment_block_head(seg, at, &index) || index.type != BLOCK_INDEX ||
-	    at + BLOCK_HEADER_BYTES + index.bytes != seg->n_bytes - TRAILER_BYTES)
+	if (!weft__segment_trailer(seg, &at) || !weft__segment_block_head(seg, at, &index) ||
+	    index.type != BLOCK_INDEX || at + BLOCK_HEADER_BYTES + index.bytes != seg->n_bytes - TRAILER_BYTES)
 		return 0;
 	payload = weft__segment_whole(seg, &index);
 	if (!payload)

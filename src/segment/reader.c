@@ -17,16 +17,16 @@
 #include "segment/hash.h"
 
 #define BLOCKS_MAX (1u << 22)
-#define SCAN_BYTES 65536
+#define SCAN_BYTES 4096
 
 void weft__segment_damaged(struct weft_segment *seg, uint64_t offset, uint64_t bytes, const char *why)
 {
 	struct weft_damage *damage = &seg->damage;
 
-	if (!damage->places++) {
+	if (!damage->places++ || offset < damage->first_offset) { /* definitions are read before events */
 		damage->first_offset = offset;
-		snprintf(seg->damage_text, sizeof(seg->damage_text), "at byte %" PRIu64 ": %s, %" PRIu64 " bytes missing",
-		         offset, why, bytes);
+		snprintf(seg->damage_text, sizeof(seg->damage_text),
+			 "at byte %" PRIu64 ": %s, %" PRIu64 " bytes missing", offset, why, bytes);
 	}
 	damage->missing_bytes += bytes;
 }
@@ -87,7 +87,8 @@ const uint8_t *weft__segment_whole(struct weft_segment *seg, const struct weft__
 {
 	const uint8_t *all = weft__segment_at(seg, block->offset, BLOCK_HEADER_BYTES + (size_t)block->bytes);
 
-	if (!all || get_u64(all + BLOCK_HASH_AT) != weft__hash2(all, BLOCK_HASH_AT, all + BLOCK_HEADER_BYTES, block->bytes))
+	if (!all ||
+	    get_u64(all + BLOCK_HASH_AT) != weft__hash2(all, BLOCK_HASH_AT, all + BLOCK_HEADER_BYTES, block->bytes))
 		return NULL;
 	return all + BLOCK_HEADER_BYTES;
 }
@@ -128,30 +129,44 @@ int weft__segment_add_block(struct weft_segment *seg, const struct weft__block *
 	return 0;
 }
 
-/* The next offset from `from` on at which a whole block begins, or the end of the file. */
+/* Whether a whole block begins at `offset`: 1, 0, or -1 when the search has hashed enough. */
+static int whole_at(struct weft_segment *seg, uint64_t offset, uint64_t *budget)
+{
+	struct weft__block block;
+	uint64_t cost;
+
+	if (!weft__segment_block_head(seg, offset, &block))
+		return 0;
+	cost = BLOCK_HEADER_BYTES + (uint64_t)block.bytes;
+	if (cost > *budget)
+		return -1;
+	*budget -= cost;
+	return weft__segment_whole(seg, &block) != NULL;
+}
+
+/* The next offset from `from` on at which a whole block begins, or the end of the file. The window is a copy, because looking
+ * at a candidate reads over what was read last: without it a file of many candidates would be read once for each. */
 static uint64_t next_whole(struct weft_segment *seg, uint64_t from, uint64_t *budget)
 {
+	uint8_t window[SCAN_BYTES];
+
 	while (from + BLOCK_HEADER_BYTES <= seg->n_bytes) {
 		size_t n = seg->n_bytes - from < SCAN_BYTES ? (size_t)(seg->n_bytes - from) : SCAN_BYTES;
-		const uint8_t *bytes = weft__segment_at(seg, from, n);
-		const uint8_t *hit = bytes ? memmem(bytes, n, SEG_BLOCK_MAGIC, 4) : NULL;
-		struct weft__block block;
+		const uint8_t *hit = weft__segment_at(seg, from, n);
+		size_t at = 0;
 
-		if (!bytes)
+		if (!hit)
 			break;
-		if (!hit) {
-			from += n > 3 ? n - 3 : n;
-			continue;
+		memcpy(window, hit, n);
+		while ((hit = memmem(window + at, n - at, SEG_BLOCK_MAGIC, 4))) {
+			uint64_t offset = from + (uint64_t)(hit - window);
+			int whole = whole_at(seg, offset, budget);
+
+			if (whole)
+				return whole > 0 ? offset : seg->n_bytes;
+			at = (size_t)(hit - window) + 1;
 		}
-		from += (uint64_t)(hit - bytes);
-		if (weft__segment_block_head(seg, from, &block)) {
-			if (block.bytes > *budget)
-				break;
-			*budget -= block.bytes;
-			if (weft__segment_whole(seg, &block))
-				return from;
-		}
-		from++;
+		from += n - 3; /* the magic may lie across the border */
 	}
 	return seg->n_bytes;
 }
@@ -204,8 +219,8 @@ static int blocks_by_walk(struct weft_segment *seg)
 		next = next_whole(seg, at + 1, &budget);
 		next = next < end ? next : end;
 		weft__segment_damaged(seg, at, next - at,
-		                      next == end ? "the file ends inside a block or is damaged from here"
-		                                  : "a block is damaged");
+				      next == end ? "the file ends inside a block or is damaged from here"
+						  : "a block is damaged");
 		at = next;
 	}
 	return seg->oom ? -ENOMEM : 0;
@@ -219,15 +234,17 @@ static int read_head(struct weft_segment *seg, const char *name, struct weft_err
 	if (!head && seg->scratch.oom)
 		return weft__fail(err, -ENOMEM, "%s: out of memory", name);
 	if (!head || memcmp(head, SEG_MAGIC, 8))
-		return weft__fail(err, -WEFT_E_FORMAT, "%s: not a weft segment (it does not begin with %s); give a .weft file",
-		                  name, SEG_MAGIC);
+		return weft__fail(err, -WEFT_E_FORMAT,
+				  "%s: not a weft segment (it does not begin with %s); give a .weft file", name,
+				  SEG_MAGIC);
 	info->version = get_u16(head + SEG_VERSION_AT);
 	if (info->version > SEG_VERSION)
 		return weft__fail(err, -WEFT_E_VERSION,
-		                  "%s: segment version %u, this reader knows version %d; use a newer weft", name,
-		                  info->version, SEG_VERSION);
+				  "%s: segment version %u, this reader knows version %d; use a newer weft", name,
+				  info->version, SEG_VERSION);
 	if (get_u64(head + SEG_HASH_AT) != weft__hash(head, SEG_HASH_AT) || info->version < 1 ||
-	    get_u16(head + SEG_HEADER_BYTES_AT) < SEG_HEADER_BYTES || get_u16(head + SEG_HEADER_BYTES_AT) > seg->n_bytes)
+	    get_u16(head + SEG_HEADER_BYTES_AT) < SEG_HEADER_BYTES ||
+	    get_u16(head + SEG_HEADER_BYTES_AT) > seg->n_bytes)
 		return weft__fail(err, -WEFT_E_FORMAT, "%s: the segment's header is damaged", name);
 	seg->blocks_at = get_u16(head + SEG_HEADER_BYTES_AT);
 	info->recovered = get_u32(head + SEG_FLAGS_AT) & SEG_FLAG_RECOVERED;

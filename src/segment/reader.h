@@ -8,14 +8,14 @@
 #include "weft/segment.h"
 
 struct weft__block {
-	uint64_t offset;     /* of its header */
+	uint64_t offset; /* of its header */
 	uint64_t first_ns;
 	uint64_t last_ns;
-	uint32_t bytes;      /* of its payload */
+	uint32_t bytes; /* of its payload */
 	uint32_t count;
 	uint16_t type;
 	uint16_t flags;
-	uint8_t bad;         /* found damaged, and counted */
+	uint8_t bad; /* found damaged, and counted */
 };
 
 struct weft__table {
@@ -25,15 +25,15 @@ struct weft__table {
 };
 
 struct weft_segment {
-	int fd;                   /* or -1: in memory */
+	int fd; /* or -1: in memory */
 	const uint8_t *memory;
 	uint64_t n_bytes;
 	struct weft_segment_info info;
 	struct weft__block *blocks;
 	size_t n_blocks;
 	size_t blocks_cap;
-	uint64_t blocks_at;       /* where the first block begins */
-	uint64_t good_end;        /* where the last whole block ends */
+	uint64_t blocks_at; /* where the first block begins */
+	uint64_t good_end;  /* where the last whole block ends */
 	struct weft__decoder *decoder;
 	struct weft__buf scratch; /* a payload read from the file */
 	int oom;                  /* memory ran out while reading the file */
@@ -43,7 +43,7 @@ struct weft_segment {
 	char damage_text[300];
 
 	struct weft__table threads, workers, runtimes, locations, kinds, strings, clocks, losses, facts;
-	char **texts;             /* every string of the tables, owned */
+	char **texts; /* every string of the tables, owned */
 	size_t n_texts;
 	size_t texts_cap;
 	uint64_t text_bytes;
@@ -68,7 +68,7 @@ int weft__segment_trailer(struct weft_segment *seg, uint64_t *ret_index_at);
 /* Reads an index block's entries, adding the blocks or just looking; answers the sum of their bytes. 0, -WEFT_E_DAMAGED,
  * -ENOMEM or -WEFT_E_LIMIT. */
 int weft__segment_index(struct weft_segment *seg, const struct weft__block *index, const uint8_t *payload, int add,
-                        uint64_t *ret_listed);
+			uint64_t *ret_listed);
 /* Blocks as the index says: 1. 0 when there is none that is whole and lists every byte: walk. Or -ENOMEM. */
 int weft__segment_by_index(struct weft_segment *seg);
 /* Definitions of one block into the tables. 0, -ENOMEM, or -WEFT_E_DAMAGED. */

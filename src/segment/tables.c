@@ -10,9 +10,9 @@
 #include "segment/reader.h"
 
 /* A small file can expand into very many definitions; these keep that in bounds. */
-#define ITEMS_MAX (1u << 20)
-#define KINDS_MAX 8192
-#define FACTS_MAX 4096
+#define RECORDS_MAX (1u << 20)
+#define KIND_RECORDS_MAX 8192
+#define FACT_RECORDS_MAX 4096
 #define TEXT_BYTES_MAX (64u << 20)
 
 static const char *take_text(struct weft_segment *seg, struct weft__in *in, int *oom)
@@ -87,7 +87,7 @@ static void read_kind(struct weft_segment *seg, struct weft__in *in, int *oom)
 		kind.fields[i].type = in_u32(in);
 		kind.fields[i].unit = take_text(seg, in, oom);
 	}
-	ADD(seg, kinds, weft_kind_def, kind, KINDS_MAX, in, oom);
+	ADD(seg, kinds, weft_kind_def, kind, KIND_RECORDS_MAX, in, oom);
 }
 
 static void read_thread(struct weft_segment *seg, struct weft__in *in, int *oom)
@@ -101,7 +101,7 @@ static void read_thread(struct weft_segment *seg, struct weft__in *in, int *oom)
 	thread.worker = worker ? worker - 1 : 0xffff;
 	thread.first_ns = in_varint(in);
 	thread.name = take_text(seg, in, oom);
-	ADD(seg, threads, weft_thread, thread, ITEMS_MAX, in, oom);
+	ADD(seg, threads, weft_thread, thread, RECORDS_MAX, in, oom);
 }
 
 static void read_loss(struct weft_segment *seg, struct weft__in *in, int *oom)
@@ -113,7 +113,7 @@ static void read_loss(struct weft_segment *seg, struct weft__in *in, int *oom)
 	loss.count = in_varint(in);
 	loss.from_ns = in_varint(in);
 	loss.to_ns = in_varint(in);
-	ADD(seg, losses, weft_loss, loss, ITEMS_MAX, in, oom);
+	ADD(seg, losses, weft_loss, loss, RECORDS_MAX, in, oom);
 }
 
 static void read_fact(struct weft_segment *seg, struct weft__in *in, int *oom)
@@ -122,7 +122,7 @@ static void read_fact(struct weft_segment *seg, struct weft__in *in, int *oom)
 
 	fact.key = take_text(seg, in, oom);
 	fact.value = take_text(seg, in, oom);
-	ADD(seg, facts, weft_fact, fact, FACTS_MAX, in, oom);
+	ADD(seg, facts, weft_fact, fact, FACT_RECORDS_MAX, in, oom);
 }
 
 static void read_location(struct weft_segment *seg, struct weft__in *in, int *oom)
@@ -133,7 +133,7 @@ static void read_location(struct weft_segment *seg, struct weft__in *in, int *oo
 	location.line = in_u32(in);
 	location.name = take_text(seg, in, oom);
 	location.file = take_text(seg, in, oom);
-	ADD(seg, locations, weft_location_def, location, ITEMS_MAX, in, oom);
+	ADD(seg, locations, weft_location_def, location, RECORDS_MAX, in, oom);
 }
 
 static void read_small(struct weft_segment *seg, uint64_t tag, struct weft__in *in, int *oom)
@@ -147,24 +147,24 @@ static void read_small(struct weft_segment *seg, uint64_t tag, struct weft__in *
 	case DEF_STRING:
 		string.id = in_u32(in);
 		string.text = take_text(seg, in, oom);
-		ADD(seg, strings, weft_string_def, string, ITEMS_MAX, in, oom);
+		ADD(seg, strings, weft_string_def, string, RECORDS_MAX, in, oom);
 		break;
 	case DEF_RUNTIME:
 		runtime.id = in_u32(in);
 		runtime.name = take_text(seg, in, oom);
-		ADD(seg, runtimes, weft_runtime_def, runtime, ITEMS_MAX, in, oom);
+		ADD(seg, runtimes, weft_runtime_def, runtime, RECORDS_MAX, in, oom);
 		break;
 	case DEF_WORKER:
 		worker.id = in_u32(in);
 		worker.runtime = in_u32(in);
 		worker.index = in_u32(in);
-		ADD(seg, workers, weft_worker, worker, ITEMS_MAX, in, oom);
+		ADD(seg, workers, weft_worker, worker, RECORDS_MAX, in, oom);
 		break;
 	case DEF_CLOCK:
 		clock.tick = in_varint(in);
 		clock.mono_ns = in_varint(in);
 		clock.real_ns = in_varint(in);
-		ADD(seg, clocks, weft_clock, clock, ITEMS_MAX, in, oom);
+		ADD(seg, clocks, weft_clock, clock, RECORDS_MAX, in, oom);
 		break;
 	}
 }
@@ -214,7 +214,7 @@ static int read_records(struct weft_segment *seg, struct weft__in in)
 static void all_tables(struct weft_segment *seg, struct weft__table *tables[N_TABLES])
 {
 	struct weft__table *all[N_TABLES] = {&seg->threads, &seg->workers, &seg->runtimes, &seg->locations, &seg->kinds,
-	                                     &seg->strings, &seg->clocks,  &seg->losses,   &seg->facts};
+					     &seg->strings, &seg->clocks,  &seg->losses,   &seg->facts};
 
 	memcpy(tables, all, sizeof(all));
 }
@@ -258,8 +258,9 @@ static int sort_table(struct weft__table *table, size_t bytes)
 			size_t k = i;
 
 			while (a < a_end || b < b_end) {
-				int take_a = b >= b_end || (a < a_end && *(uint32_t *)(void *)(from + a * bytes) <=
-				                                                 *(uint32_t *)(void *)(from + b * bytes));
+				int take_a =
+					b >= b_end || (a < a_end && *(uint32_t *)(void *)(from + a * bytes) <=
+									    *(uint32_t *)(void *)(from + b * bytes));
 
 				memcpy(to + k++ * bytes, from + (take_a ? a++ : b++) * bytes, bytes);
 			}

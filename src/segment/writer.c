@@ -75,7 +75,7 @@ void weft__writer_adopt(struct weft__writer *w, int fd, uint64_t offset)
 }
 
 int weft__writer_told(struct weft__writer *w, uint32_t type, uint64_t offset, uint64_t bytes, uint64_t count,
-                      uint64_t first_ns, uint64_t last_ns)
+		      uint64_t first_ns, uint64_t last_ns)
 {
 	size_t mark = w->index.n;
 
@@ -97,7 +97,7 @@ int weft__writer_told(struct weft__writer *w, uint32_t type, uint64_t offset, ui
 }
 
 int weft__writer_block(struct weft__writer *w, uint32_t type, uint32_t flags, uint32_t count, uint64_t first_ns,
-                       uint64_t last_ns, const struct weft__buf *payload)
+		       uint64_t last_ns, const struct weft__buf *payload)
 {
 	uint8_t head[BLOCK_HEADER_BYTES] = SEG_BLOCK_MAGIC;
 	size_t mark = w->index.n;
@@ -135,7 +135,7 @@ int weft__writer_defs(struct weft__writer *w, struct weft__encoder *enc, const s
 	if (smaller < 0)
 		return smaller;
 	return weft__writer_block(w, BLOCK_DEFS, smaller ? BLOCK_FLAG_ZSTD : 0, defs->n, 0, 0,
-	                          smaller ? &w->squeezed : &defs->out);
+				  smaller ? &w->squeezed : &defs->out);
 }
 
 int weft__writer_seal(struct weft__writer *w, uint32_t flags)

@@ -14,8 +14,8 @@
 struct weft__encoder;
 
 struct weft__writer {
-	int fd;                 /* not owned */
-	uint64_t offset;        /* where the next block goes */
+	int fd;          /* not owned */
+	uint64_t offset; /* where the next block goes */
 	uint64_t n_events;
 	uint32_t n_blocks;
 	uint16_t block_flags;   /* put into every block */
@@ -36,9 +36,9 @@ int weft__writer_begin(struct weft__writer *w, int fd, const struct weft__segmen
 /* Goes on in a file that has `offset` good bytes; blocks that stand there are told one by one. */
 void weft__writer_adopt(struct weft__writer *w, int fd, uint64_t offset);
 int weft__writer_told(struct weft__writer *w, uint32_t type, uint64_t offset, uint64_t bytes, uint64_t count,
-                      uint64_t first_ns, uint64_t last_ns);
+		      uint64_t first_ns, uint64_t last_ns);
 int weft__writer_block(struct weft__writer *w, uint32_t type, uint32_t flags, uint32_t count, uint64_t first_ns,
-                       uint64_t last_ns, const struct weft__buf *payload);
+		       uint64_t last_ns, const struct weft__buf *payload);
 /* A definitions block, compressed when that helps. Nothing is written when there are no records. */
 int weft__writer_defs(struct weft__writer *w, struct weft__encoder *enc, const struct weft__defs *defs);
 /* Index and trailer. The file is sealed after this. */

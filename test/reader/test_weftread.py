@@ -84,6 +84,8 @@ class Samples(unittest.TestCase):
         segment = Segment(w.Writer().add_events(chunks).add_events([w.Chunk(1, [(10, 3, (2, 2))], 2)]).seal().data)
         self.assertEqual(dump(segment, 'events_by_time'),
                          ['5 2 4', '9 1 4', '9 2 3 1 1', '9 2 4', '10 1 4', '10 1 3 2 2'])
+        values = [line.split()[3] for line in dump(Segment(weftsamples.equal_times().data), 'events_by_time')]
+        self.assertEqual(values, '3 4 5 12 13 14 21 22 23 0 1 2 6 7 8 9 10 11 15 16 17 18 19 20 24 25 26'.split())
 
     def test_every_gap_class_is_in_the_samples(self):
         segment = Segment(weftsamples.all_gaps().data)
@@ -104,7 +106,7 @@ class Rules(unittest.TestCase):
     """Each rule broken once. The payload below is taken apart by hand so that each byte can be named."""
 
     GOOD = {
-        'quantum': b'\x02', 'chunks': b'\x01', 'chunk': b'\x01\x03\x03\x00\x0a', 'symbols': b'\x03',
+        'quantum': b'\x02', 'chunks': b'\x01', 'chunk': b'\x01\x03\x05\x03\x00\x0a', 'symbols': b'\x03',
         'symbol': b'\x03\x00\x04\x08\x04\x01', 'columns': b'\x02', 'column0': b'\x03\x00\x00\x00\x01\x01',
         'column1': b'\x03\x01\x01\x01\x01\x00', 'mantissa': b'\x01\x01', 'size': b'\x0c', 'packed': b'\x00',
         'prefixes': b'\x00\x01\x02', 'dictionary': b'\x07' + bytes(7), 'values': b'\x04',
@@ -134,14 +136,18 @@ class Rules(unittest.TestCase):
 
     def test_chunks(self):
         self.damaged('quantum', quantum=b'\x00')
-        self.damaged('events in the chunks', chunk=b'\x01\x02\x02\x00\x0a')
-        self.damaged('without events', chunks=b'\x02', chunk=b'\x01\x03\x03\x00\x0a\x01\x00\x00\x00\x0a')
-        self.damaged('64 bits', chunk=b'\x01\x03\x03\x00' + b'\xff' * 9 + b'\x02')
-        self.damaged('64 bits', chunk=b'\x01\x03\x03\x00' + b'\xff' * 9 + b'\x01')
+        self.damaged('quantum', quantum=w.varint(10 ** 9 + 1))
+        self.damaged('events in the chunks', chunk=b'\x01\x02\x05\x02\x00\x0a')
+        self.damaged('without events', chunks=b'\x02', chunk=b'\x01\x03\x05\x03\x00\x0a\x01\x00\x05\x00\x00\x0a')
+        self.damaged('32 bits', chunk=w.varint(1 << 32) + b'\x03\x05\x03\x00\x0a')
+        self.damaged('32 bits', chunk=b'\x01\x03' + w.varint(1 << 32) + b'\x03\x00\x0a')
+        self.damaged('64 bits', chunk=b'\x01\x03\x05\x03\x00' + b'\xff' * 9 + b'\x02')
+        self.damaged('64 bits', chunk=b'\x01\x03\x05\x03\x00' + b'\xff' * 9 + b'\x01')
 
     def test_symbols(self):
         self.damaged('257 symbols', symbols=b'\x81\x02')
         self.damaged('two escape', symbol=b'\x03\x00\x00\x08\x00\x01')
+        self.damaged('class 252', symbol=b'\x03\x00\x04\x08\x00\xfc')
         self.damaged('class 252', symbol=b'\x03\x00\x04\x08\x04\xfc')
         self.damaged('kind 65536', symbol=b'\x03\x00\x04\x08\x80\x80\x04\x01')
         self.damaged('first event', symbol=b'\x03\x01\x04\x08\x04\x01')
@@ -165,6 +171,7 @@ class Rules(unittest.TestCase):
         self.damaged('not in order', column1=b'\x03\x00\x01\x01\x01\x00')
         self.damaged('with 2 values', column1=b'\x03\x01\x01\x01\x02\x00', size=b'\x0d', values=b'\x04\x04')
         self.damaged('with 1 values', column1=b'\x07\x00\x01\x01\x01\x00')
+        self.damaged('0 values', column1=b'\x07\x00\x01\x01\x00\x00')
         for width, entries in ((0, 0), (0, 2), (2, 1), (8, 1), (9, 0), (255, 0)):
             self.damaged('dictionary entries', column1=bytes([3, 1, 0, width, 1, entries]))
         self.damaged('dictionary entries', column1=b'\x03\x01\x00\x01\x01\x81\x02')
@@ -206,8 +213,8 @@ class Rules(unittest.TestCase):
         bomb = zstandard.ZstdCompressor().compress(bytes(17 << 20))
         segment = Segment(w.Writer().add(w.block(w.DEFINITIONS, bomb, 1, flags=w.ZSTD)).data)
         self.assertEqual(segment.damage[0].why, 'zstd frame of %d bytes' % (17 << 20))
-        self.damaged('body of', header={'count': 65 << 20}, size=w.varint(66 << 20), packed=b'\x01',
-                     chunk=b'\x01' + w.varint(65 << 20) + b'\x03\x00\x0a')
+        self.damaged('body of', size=w.varint((16 << 20) + 1), packed=b'\x01')
+        self.damaged('262145 events', header={'count': 262145})
 
     def test_definitions(self):
         def read(payload, count=1, flags=0):
@@ -219,17 +226,30 @@ class Rules(unittest.TestCase):
                                (sizeless, 1), (b'\x01\x00', 0), (w.kind_record(1, 'x', [('f', 1, '')] * 15), 0)):
             segment = read(payload, flags=flags)
             self.assertEqual((len(segment.damage), segment.facts, segment.kinds), (1, {}, {}))
-        self.assertTrue(read(good, count=2).damage)
-        self.assertEqual(read(b'').damage[0].why, '0 definition records, the header says 1')
+        for payload in (good, b''):
+            self.assertIn('the header says 2', read(payload, count=2).warnings[0])
+        self.assertTrue(read(w.record(1, 1 << 32, 'x')).damage)
+        self.assertFalse(read(good * 4096).damage)
+        self.assertIn('too many', read(good * 4097).damage[0].why)
         self.assertEqual(read(w.record(9, b'\xff', 'x')).facts, {'\udcff': 'x'})
 
     def test_index(self):
         writer = weftsamples.three_blocks(seal=False)
-        for entries in (writer.entries[:-1], writer.entries[1:], writer.entries[::-1], writer.entries * 2):
-            data = writer.data + w.block(w.INDEX, b''.join(entries), len(entries)) + w.trailer(len(writer.data))
-            segment = Segment(data)
+
+        def read(entries, count=None):
+            index = w.block(w.INDEX, b''.join(entries), len(entries) if count is None else count)
+            return Segment(writer.data + index + w.trailer(len(writer.data)))
+        far = w.varints(2, len(writer.data) - 40, 41, 0, 0, 0)
+        for entries, count in ((writer.entries[::-1], None), (writer.entries * 2, None), (writer.entries, 3),
+                               (writer.entries[:3] + [b'\x02'], 4), ([far], None),
+                               ([w.varints(2, 64, 40, 0, w.WORD, 1)], None)):
+            segment = read(entries, count)
             self.assertEqual([d.offset for d in segment.damage], [len(writer.data)])
-            self.assertEqual(dump(segment), writer.expected())
+            self.assertEqual((dump(segment), segment.sealed), (writer.expected(), False))
+        for entries in (writer.entries[:-1], writer.entries[1:]):
+            segment = read(entries)
+            self.assertEqual((segment.damage, segment.sealed, dump(segment)), ([], True, writer.expected()))
+            self.assertTrue(any('does not match' in warning for warning in segment.warnings))
 
     def test_file_header(self):
         for data in (b'', b'WEFTSEG1', bytes(64), w.header(version=2), w.header(version=0), w.header(size=63),
@@ -238,10 +258,10 @@ class Rules(unittest.TestCase):
         self.assertEqual(Segment(w.header(size=80)).damage, [])
 
     def test_warnings(self):
-        chunks = [w.Chunk(1, [(10, 4, ())], 0), w.Chunk(1, [(9, 3, (1,))], 5)]
+        chunks = [w.Chunk(1, [(10, 4, ())], 0), w.Chunk(1, [(9, 3, (1,))], 0)]
         records = [w.kind_record(3, 'poll_begin', [('task', 6, ''), ('depth', 1, '')])]
         warnings = Segment(w.Writer().add(w.definitions(records)).add_events(chunks).data).warnings
-        for part in ('no thread record', 'goes back in time', 'slot 5, not 1', 'kind 4 is not defined',
+        for part in ('no thread record', 'goes back in time', 'slot 0 of ring 1 a second time', 'kind 4 is not defined',
                      '1 columns and 2'):
             self.assertTrue(any(part in warning for warning in warnings), part)
 
@@ -323,7 +343,7 @@ class Fuzz(unittest.TestCase):
             end = offset + length
         self.assertLessEqual(end, len(data))
         covered = 64 + sum(b.size for b in segment.blocks) + sum(d.length for d in segment.damage)
-        covered += 24 if segment.sealed and end != len(data) else 0
+        covered += len(data) - segment._end
         if data[10:12] == b'\x40\0':
             self.assertEqual(covered, len(data))
         return segment

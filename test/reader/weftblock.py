@@ -14,7 +14,9 @@ from itertools import accumulate, islice, repeat
 import zstandard
 
 WORD = (1 << 64) - 1
-BODY_MAX = 64 << 20
+BODY_MAX = 16 << 20
+EVENTS_MAX = 262144
+QUANTUM_MAX = 10 ** 9
 CLASS_MAX = 251
 KIND_MAX = 65535
 FIELDS_MAX = 14
@@ -24,7 +26,8 @@ CLASS_BITS = [0 if c < 8 else (c - 8) // 4 + 1 for c in range(CLASS_MAX + 1)]
 CLASS_BASE = [c if c < 8 else (4 + (c - 8) % 4) << CLASS_BITS[c] for c in range(CLASS_MAX + 1)]
 CLASS_MASK = [(1 << bits) - 1 for bits in CLASS_BITS]
 
-Chunk = namedtuple('Chunk', 'stream events slots first_slot first_ns')
+Chunk = namedtuple('Chunk', 'stream events ring slots first_slot first_ns')
+CHUNK_NUMBERS = len(Chunk._fields)
 Column = namedtuple('Column', 'kind field transform width values entries')
 
 
@@ -37,7 +40,7 @@ class Cursor:
 
     def __init__(self, data, at=0, end=None):
         self.data, self.at, self.end = data, at, len(data) if end is None else end
-        self.bad_text = False
+        self.bad_text, self.text_bytes = False, 0
 
     def done(self):
         return self.at >= self.end
@@ -66,6 +69,12 @@ class Cursor:
             shift += 7
         raise Bad('the payload ends too early')
 
+    def u32(self):
+        value = self.varint()
+        if value >> 32:
+            raise Bad('%d does not fit 32 bits' % value)
+        return value
+
     def span(self, length):
         """The offsets of the next bytes, which are passed over."""
         start = self.at
@@ -80,6 +89,7 @@ class Cursor:
 
     def text(self):
         raw = self.take(self.varint())
+        self.text_bytes += len(raw) + 1
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -151,6 +161,8 @@ class EventsBlock:
     """One decoded events block; the constructor checks all but the gaps, which check() does."""
 
     def __init__(self, payload, count):
+        if count > EVENTS_MAX:
+            raise Bad('%d events' % count)
         self.count = count
         cursor = Cursor(payload)
         self._read_chunks(cursor)
@@ -162,24 +174,23 @@ class EventsBlock:
 
     def _read_chunks(self, cursor):
         self.quantum = cursor.varint()
-        if not self.quantum:
-            raise Bad('a quantum of 0')
+        if not 1 <= self.quantum <= QUANTUM_MAX:
+            raise Bad('a quantum of %d' % self.quantum)
         count = cursor.varint()
         if count > self.count:
             raise Bad('more chunks than events')
         self._chunks = array('Q')
         for _ in range(count):
-            self._chunks.extend([cursor.varint() for _ in range(5)])
-        events = self._chunks[1::5]
+            self._chunks.extend((cursor.u32(), cursor.varint(), cursor.u32(), *(cursor.varint() for _ in range(3))))
+        events = self._chunks[1::CHUNK_NUMBERS]
         if 0 in events:
             raise Bad('a chunk without events')
         if sum(events) != self.count:
             raise Bad('%d events in the chunks, the header says %d' % (sum(events), self.count))
 
     def chunks(self):
-        fields = [iter(self._chunks)] * 5
-        for stream, events, slots, first_slot, q in zip(*fields):
-            yield Chunk(stream, events, slots, first_slot, q * self.quantum)
+        for *fields, q in zip(*[iter(self._chunks)] * CHUNK_NUMBERS):
+            yield Chunk(*fields, q * self.quantum)
 
     def _read_symbols(self, cursor):
         count = cursor.varint()
@@ -190,12 +201,12 @@ class EventsBlock:
             kind, gap_class = cursor.varint(), cursor.byte()
             if kind > KIND_MAX:
                 raise Bad('kind %d' % kind)
+            if gap_class > CLASS_MAX:
+                raise Bad('class %d' % gap_class)
             if not kind:
                 if self._escape is not None:
                     raise Bad('two escape symbols')
                 self._escape, gap_class = symbol, 0
-            if gap_class > CLASS_MAX:
-                raise Bad('class %d' % gap_class)
             self._symbol_kinds.append(kind)
             classes.append(gap_class)
         self._symbol_classes = bytes(classes).ljust(256, b'\0')
@@ -212,7 +223,7 @@ class EventsBlock:
                 raise Bad('column of kind %d, field %d' % column[:2])
             if column.field != self._fields[column.kind]:
                 raise Bad('columns of kind %d are not in order' % column.kind)
-            if column.transform > 1 or column.values > self.count:
+            if column.transform > 1 or not 1 <= column.values <= self.count:
                 raise Bad('column with transform %d, %d values' % (column.transform, column.values))
             most = {0: 1, 1: 256}.get(column.width, 0)
             if column.width > 8 or column.entries > most or (not column.width and not column.entries):
@@ -222,6 +233,20 @@ class EventsBlock:
 
     def fields_of(self, kind):
         return self._fields[kind]
+
+    def forms(self):
+        """Names of the forms of the format that this block uses, for tests that want to have seen them all."""
+        out = {'escapes'} if self._escapes else set()
+        if max(self._classes, default=0) > 8 + 4 * 28:
+            out.add('gap above 2^30')
+        for column in self._columns:
+            if not column.width:
+                out.add('equal differences' if column.transform else 'equal')
+            elif column.entries:
+                out.add('dictionary of differences' if column.transform else 'dictionary')
+            else:
+                out.add(('differences of width %d' if column.transform else 'width %d') % column.width)
+        return out
 
     def _read_body(self, cursor):
         size, packed = cursor.varint(), cursor.byte()
@@ -292,7 +317,7 @@ class EventsBlock:
             if end_ns > WORD:
                 raise Bad('a time of more than 64 bits')
             ends.append(end_ns)
-        first_ns = min(self._chunks[4::5], default=0) * self.quantum
+        first_ns = min(self._chunks[5::CHUNK_NUMBERS], default=0) * self.quantum
         return first_ns, max(ends, default=0), ends
 
     def _quanta(self):
@@ -300,7 +325,7 @@ class EventsBlock:
         mantissa, at = self._mantissa, 0
         bits = have = pos = 0
         from_bytes = int.from_bytes
-        for events, q in zip(self._chunks[1::5], self._chunks[4::5]):
+        for events, q in zip(self._chunks[1::CHUNK_NUMBERS], self._chunks[5::CHUNK_NUMBERS]):
             for c in self._classes[at:at + events]:
                 if c > 7:
                     need = CLASS_BITS[c]
@@ -338,6 +363,6 @@ class EventsBlock:
         take = {kind: rows.__next__ for kind, rows in fields.items()}
         kinds = self._kinds or map(self._symbol_kinds.__getitem__, self._prefixes)
         pairs, quantum = zip(self._quanta(), kinds), self.quantum
-        for stream, events in zip(self._chunks[0::5], self._chunks[1::5]):
+        for stream, events in zip(self._chunks[0::CHUNK_NUMBERS], self._chunks[1::CHUNK_NUMBERS]):
             for q, kind in islice(pairs, events):
                 yield q * quantum, stream, kind, take[kind]()

@@ -15,23 +15,26 @@ import json
 import os
 import struct
 import sys
-from bisect import bisect_right
 from collections import Counter, namedtuple
 from itertools import islice
 from operator import itemgetter
 
 import xxhash
 
-from weftblock import Bad, Cursor, EventsBlock, unzstd
+from weftblock import WORD, Bad, Cursor, EventsBlock, unzstd
 
 HEADER = struct.Struct('<8sHHI16sQQQQ')
 BLOCK = struct.Struct('<4sHHIIQQQ')
 TRAILER = struct.Struct('<8sQQ')
 DEFINITIONS, EVENTS, INDEX = 1, 2, 3
 FLAG_ZSTD, FLAG_RECOVERED = 1, 2
-PAYLOAD_MAX = 64 << 20
+PAYLOAD_MAX = 32 << 20
 DEFINITIONS_MAX = 16 << 20
 FIELDS_MAX = 14
+RECORDS_MAX = {'kinds': 8192, 'facts': 4096}
+RECORDS_MAX_OTHER = 1 << 20
+TEXT_MAX = 64 << 20
+RESYNC_BUDGET = 4
 WARNINGS_MAX = 100
 
 Header = namedtuple('Header', 'version bytes flags recording number mono_ns real_ns')
@@ -51,31 +54,35 @@ class NotASegment(Exception):
     pass
 
 
+class GiveUp(Exception):
+    """The search behind damage has hashed too much."""
+
+
 def parse_kind(record):
     name, count = record.text(), record.varint()
     if count > FIELDS_MAX:
         raise Bad('kind record with %d fields' % count)
     fields = []
     for _ in range(count):
-        fields.append(Field(record.text(), record.varint(), record.text()))
+        fields.append(Field(record.text(), record.u32(), record.text()))
     return Kind(name, tuple(fields))
 
 
 def parse_thread(record):
-    tid, worker, first_ns = record.varint(), record.varint(), record.varint()
+    tid, worker, first_ns = record.u32(), record.u32(), record.varint()
     return Thread(tid, worker - 1 if worker else None, first_ns, record.text())
 
 
 # tag: (name, has an id, what reads the fields behind the id)
 RECORDS = {
     1: ('strings', True, lambda r: r.text()),
-    2: ('locations', True, lambda r: Location(r.varint(), r.text(), r.text())),
+    2: ('locations', True, lambda r: Location(r.u32(), r.text(), r.text())),
     3: ('runtimes', True, lambda r: r.text()),
-    4: ('workers', True, lambda r: Worker(r.varint(), r.varint())),
+    4: ('workers', True, lambda r: Worker(r.u32(), r.u32())),
     5: ('threads', True, parse_thread),
     6: ('kinds', True, parse_kind),
     7: ('clocks', False, lambda r: Clock(r.varint(), r.varint(), r.varint())),
-    8: ('losses', False, lambda r: Loss(r.varint(), r.varint(), r.varint(), r.varint(), r.varint())),
+    8: ('losses', False, lambda r: Loss(r.u32(), r.u32(), r.varint(), r.varint(), r.varint())),
     9: ('facts', False, lambda r: (r.text(), r.text())),
 }
 
@@ -119,13 +126,14 @@ class Segment:
         self.blocks, self.damage, self.warnings = [], [], []
         self.strings, self.locations, self.runtimes, self.workers, self.threads, self.kinds = ({} for _ in range(6))
         self.facts, self.clocks, self.losses = {}, [], []
-        self.index = None
+        self.index, self.sealed = None, False
+        self._record_counts, self._text_bytes = Counter(), 0
+        self._budget = RESYNC_BUDGET * len(self._data)
         self.count, self.kind_counts, self.stream_counts = 0, Counter(), Counter()
-        self._stream_ends = {}
+        self._stream_ends, self._ring_ends = {}, {}
         self._read_trailer()
         self.recovered = bool(self.header.flags & 1)
         self._walk()
-        self._check_trailer()
 
     @property
     def definitions(self):
@@ -150,22 +158,15 @@ class Segment:
             self.warnings.append(text)
 
     def _read_trailer(self):
-        self._end, self._index_offset, self.sealed = len(self._data), None, False
+        self._end, self._index_offset = len(self._data), None
         start = len(self._data) - TRAILER.size
         if start < self.header.bytes:
             return
         magic, offset, check = TRAILER.unpack_from(self._data, start)
         if magic == b'WEFTEND1' and check == xxhash.xxh64_intdigest(self._data[start:start + 16]):
-            self._end, self._index_offset, self.sealed = start, offset, True
+            self._end, self._index_offset = start, offset
 
-    def _check_trailer(self):
-        if not self.sealed or self._is_damaged(self._index_offset):
-            return
-        last = self.blocks[-1] if self.blocks else None
-        if not last or last.type != INDEX or last.offset != self._index_offset or last.offset + last.size != self._end:
-            self.damage.append(Damage(self._end, TRAILER.size, 'the trailer does not point at an index before it'))
-
-    def _block_at(self, at):
+    def _block_at(self, at, resync=False):
         """The block at an offset. Raises Bad when there is no whole block with a right checksum."""
         if self._end - at < BLOCK.size:
             raise Bad('no room for a block header' if self._data.startswith(b'WBK1', at) else 'no block begins here')
@@ -176,6 +177,10 @@ class Segment:
             raise Bad('block with a payload of %d bytes' % length)
         if length > self._end - at - BLOCK.size:
             raise Bad('block passes the end')
+        if resync:
+            self._budget -= BLOCK.size + length
+            if self._budget < 0:
+                raise GiveUp('no whole block was found for long')
         view = memoryview(self._data)
         digest = xxhash.xxh64(view[at:at + 32])
         digest.update(view[at + BLOCK.size:at + BLOCK.size + length])
@@ -190,7 +195,7 @@ class Segment:
             if at < 0:
                 return self._end
             try:
-                return self._block_at(at).offset
+                return self._block_at(at, resync=True).offset
             except Bad:
                 at += 1
 
@@ -201,7 +206,10 @@ class Segment:
                 block = self._block_at(at)
                 after = at + block.size
             except Bad as bad:
-                after = self._next_block(at + 1)
+                try:
+                    after = self._next_block(at + 1)
+                except GiveUp:
+                    after = self._end
                 self.damage.append(Damage(at, after - at, str(bad)))
             else:
                 try:
@@ -234,11 +242,17 @@ class Segment:
             count += 1
             if tag in RECORDS:
                 name, has_id, parse = RECORDS[tag]
-                records.append((name, record.varint() if has_id else None, parse(record)))
+                records.append((name, record.u32() if has_id else None, parse(record)))
+                self._record_counts[name] += 1
+                if self._record_counts[name] > RECORDS_MAX.get(name, RECORDS_MAX_OTHER):
+                    raise Bad('too many definitions: ' + name)
+            self._text_bytes += record.text_bytes
+            if self._text_bytes > TEXT_MAX:
+                raise Bad('too much text in definitions')
             if record.bad_text:
                 self._warn('block at %d: text that is not UTF-8' % block.offset)
         if count != block.count:
-            raise Bad('%d definition records, the header says %d' % (count, block.count))
+            self._warn('block at %d: %d definition records, the header says %d' % (block.offset, count, block.count))
         for name, ident, value in records:
             target = getattr(self, name)
             if ident is not None:
@@ -270,35 +284,37 @@ class Segment:
         where = 'block at %d: stream %d' % (block.offset, chunk.stream)
         if chunk.stream not in self.threads:
             self._warn(where + ' has no thread record before it')
-        if chunk.stream in self._stream_ends:
-            last_ns, slot, damages = self._stream_ends[chunk.stream]
-            if chunk.first_ns < last_ns:
-                self._warn('%s goes back in time from %d to %d' % (where, last_ns, chunk.first_ns))
-            if slot != chunk.first_slot and damages == len(self.damage):
-                self._warn('%s continues at slot %d, not %d' % (where, chunk.first_slot, slot))
-        self._stream_ends[chunk.stream] = end_ns, chunk.first_slot + chunk.slots, len(self.damage)
+        last_ns = self._stream_ends.get(chunk.stream, 0)
+        if chunk.first_ns < last_ns:
+            self._warn('%s goes back in time from %d to %d' % (where, last_ns, chunk.first_ns))
+        slot, damages = self._ring_ends.get(chunk.ring, (0, -1))
+        if slot > chunk.first_slot and damages == len(self.damage):
+            self._warn('%s has slot %d of ring %d a second time' % (where, chunk.first_slot, chunk.ring))
+        self._stream_ends[chunk.stream] = end_ns
+        self._ring_ends[chunk.ring] = chunk.first_slot + chunk.slots, len(self.damage)
 
     def _read_index(self, block):
-        cursor, entries, at = Cursor(self._payload(block)), [], -1
-        found = iter(self.blocks)
+        cursor, entries, at = Cursor(self._payload(block)), [], self.header.bytes
         while not cursor.done():
             kind, offset, size, count, first, span = (cursor.varint() for _ in range(6))
-            entry = IndexEntry(kind, offset, size, count, first, first + span)
-            if offset <= at or not (self._is_damaged(offset) or entry == index_entry(next(found, None))):
-                raise Bad('the index does not match the blocks before it')
-            at = offset
-            entries.append(entry)
-        if next(found, None):
-            raise Bad('the index leaves out a block before it')
+            if kind >> 16 or count >> 32 or first + span > WORD:
+                raise Bad('index entry out of range')
+            if offset < at or size < BLOCK.size or size > BLOCK.size + PAYLOAD_MAX or offset + size > block.offset:
+                raise Bad('index entries are not in order of the file')
+            at = offset + size
+            entries.append(IndexEntry(kind, offset, size, count, first, first + span))
         if len(entries) != block.count:
             raise Bad('%d index entries, the header says %d' % (len(entries), block.count))
         self.index = entries
         self.recovered = self.recovered or bool(block.flags & FLAG_RECOVERED)
+        if block.offset == self._index_offset and block.offset + block.size == self._end:
+            self.sealed = True
+            self._lint_index(block)
 
-    def _is_damaged(self, offset):
-        """Whether an offset lies in damage; damage is found in order of offset and does not overlap."""
-        before = bisect_right(self.damage, offset, key=lambda damage: damage.offset)
-        return before > 0 and offset < self.damage[before - 1].offset + self.damage[before - 1].length
+    def _lint_index(self, block):
+        found = [index_entry(other) for other in self.blocks if other.type != INDEX]
+        if not self.damage and found != self.index:
+            self._warn('block at %d: the index does not match the blocks before it' % block.offset)
 
     def summary(self):
         counts = {name: len(getattr(self, name)) for name, _, _ in RECORDS.values()}

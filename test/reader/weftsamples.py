@@ -10,7 +10,7 @@ import random
 import struct
 from collections import namedtuple
 
-from weftwrite import RECOVERED, WORD, Chunk, Writer, block, definitions, header, kind_record, record, trailer
+from weftwrite import RECOVERED, WORD, Chunk, Writer, block, definitions, encode, header, kind_record, record, trailer
 
 # damage is a list of (offset, length); refused means that it is no segment of this version
 Sample = namedtuple('Sample', 'data dump damage sealed recovered refused', defaults=([], True, False, False))
@@ -252,9 +252,9 @@ def junk_between():
 
 
 def unparsable():
-    """A block with a right checksum whose payload is nonsense, and one whose count is wrong."""
+    """Blocks with a right checksum whose payload is nonsense. All records of a definitions block count, or none."""
     writer = start().add_events([Chunk(1, [(1, 4, ())], 0)])
-    writer.add(block(2, b'\xff' * 50, 1, 2, 3)).add(definitions([record(9, 'lost', 'x')], count=2))
+    writer.add(block(2, b'\xff' * 50, 1, 2, 3)).add(definitions([record(9, 'lost', 'x'), b'\x09\x01\x01']))
     writer.add_events([Chunk(1, [(5, 4, ())], 1)]).seal()
     damage = [(writer.starts[i], writer.starts[i + 1] - writer.starts[i]) for i in (2, 3)]
     return Sample(writer.data, writer.expected(), damage)
@@ -265,13 +265,93 @@ def damaged_index():
     at = struct.unpack_from('<Q', writer.data, len(writer.data) - 16)[0]
     data = bytearray(writer.data)
     data[at + 45] ^= 1
-    return Sample(bytes(data), writer.expected(), [(at, len(data) - 24 - at)])
+    return Sample(bytes(data), writer.expected(), [(at, len(data) - 24 - at)], sealed=False)
+
+
+def unparsable_index():
+    """An index with a right checksum whose entries are not in order: it is missing, and the blocks are walked."""
+    writer = three_blocks(seal=False)
+    index = block(3, b''.join(writer.entries[::-1]), len(writer.entries))
+    at = len(writer.data)
+    return Sample(writer.data + index + trailer(at), writer.expected(), [(at, len(index))], sealed=False)
+
+
+def index_leaves_out():
+    """A good block that the index does not list is found all the same."""
+    writer = three_blocks(seal=False)
+    index = block(3, b''.join(writer.entries[:2] + writer.entries[3:]), len(writer.entries) - 1)
+    return Sample(writer.data + index + trailer(len(writer.data)), writer.expected())
+
+
+def damage_before_index():
+    """What recovery makes of a file that was damaged in the middle: sealed, and still damaged."""
+    writer = three_blocks(seal=False)
+    first, second = writer.starts[2:4]
+    data = bytearray(writer.data)
+    data[first + 60] ^= 1
+    index = block(3, b''.join(writer.entries[:2] + writer.entries[3:]), len(writer.entries) - 1, flags=RECOVERED)
+    return Sample(bytes(data) + index + trailer(len(data)), writer.expected({1}), [(first, second - first)],
+                  recovered=True)
+
+
+def index_in_the_middle():
+    """A writer that was killed between index and trailer, and went on behind."""
+    writer = three_blocks(seal=False)
+    writer.data += block(3, b''.join(writer.entries), len(writer.entries))
+    writer.add_events([Chunk(1, [(10 ** 6, 4, ())], 500)])
+    return done(writer.seal())
 
 
 def trailer_elsewhere():
+    """A trailer that does not lead to an index is ignored: no damage, not sealed."""
     writer = three_blocks()
-    data = writer.data[:-24] + trailer(writer.starts[0])
-    return Sample(data, writer.expected(), [(len(data) - 24, 24)])
+    return Sample(writer.data[:-24] + trailer(writer.starts[0]), writer.expected(), sealed=False)
+
+
+def trailer_alone():
+    return Sample(header() + trailer(64), [], sealed=False)
+
+
+def wrong_times():
+    """A block whose header says other times than its events have is damaged: seeking would pass it by."""
+    writer = start().add_events([Chunk(1, [(5, 4, ())], 0)])
+    payload, count, first, last = encode([Chunk(1, [(7, 4, ()), (90, 4, ())], 1)])
+    writer.add(block(2, payload, count, first + 1, last)).add(block(2, payload, count, first, last - 1))
+    writer.add_events([Chunk(1, [(91, 4, ())], 3)])
+    damage = [(writer.starts[i], writer.starts[i + 1] - writer.starts[i]) for i in (2, 3)]
+    return Sample(writer.data, writer.expected(), damage, sealed=False)
+
+
+def times_that_wrap():
+    """Gaps that add up to more than 64 bits, and come out right modulo 2^64."""
+    writer = start()
+    payload, count, _, _ = encode([Chunk(1, [(0, 4, ()), (1 << 63, 4, ()), (1 << 64, 4, ())], 0)])
+    writer.add(block(2, payload, count, 0, 1 << 63)).add_events([Chunk(1, [(91, 4, ())], 3)])
+    return Sample(writer.data, writer.expected(), [(writer.starts[1], writer.starts[2] - writer.starts[1])],
+                  sealed=False)
+
+
+def long_header():
+    return done(start(size=200).add_events([Chunk(1, [(1, 4, ())], 0)]).seal())
+
+
+def equal_times():
+    """Events of one stream at one moment, in several chunks and blocks: order of time keeps their stored order."""
+    writer, value = start(), 0
+    for _ in range(3):
+        chunks = []
+        for stream in (2, 1, 2):
+            chunks.append(Chunk(stream, [(50, 8, (value + i,)) for i in range(3)], value))
+            value += 3
+        writer.add_events(chunks)
+    return done(writer.seal())
+
+
+def late_first_block():
+    """The block that is stored last begins first: threads are drained one after the other."""
+    writer = start().add_events([Chunk(1, [(100, 8, (1,)), (200, 8, (2,))], 0)])
+    writer.add_events([Chunk(2, [(10, 8, (3,)), (200, 8, (4,))], 0), Chunk(1, [(200, 8, (5,))], 2)])
+    return done(writer.seal())
 
 
 def refused(data):
@@ -280,6 +360,14 @@ def refused(data):
 
 def newer_version():
     return refused(three_blocks().data.replace(header(), header(version=2)))
+
+
+def version_0():
+    return refused(three_blocks().data.replace(header(), header(version=0)))
+
+
+def header_past_the_end():
+    return refused(header(size=300)[:200])
 
 
 def damaged_header():
@@ -299,7 +387,8 @@ SAMPLES = {make.__name__: make for make in (
     plain, empty, header_only, many_chunks, all_columns, extreme_values, all_gaps, escapes, only_escapes, symbols_256,
     unknown, no_events, long_varints, recovered_header, recovered_index, unsealed, cut_in_block, cut_in_block_header,
     cut_in_trailer, zero_tail, damaged_payload, damaged_magic, damaged_length, junk_between, unparsable, damaged_index,
-    trailer_elsewhere, newer_version, damaged_header, cut_in_header, no_bytes)}
+    unparsable_index, index_leaves_out, damage_before_index, index_in_the_middle, trailer_elsewhere, trailer_alone,
+    wrong_times, times_that_wrap, long_header, equal_times, late_first_block, version_0, header_past_the_end, newer_version, damaged_header, cut_in_header, no_bytes)}
 
 
 def main(argv=None):

@@ -17,8 +17,8 @@ WORD = (1 << 64) - 1
 DEFINITIONS, EVENTS, INDEX = 1, 2, 3
 ZSTD, RECOVERED = 1, 2
 
-# events is a list of (time in quanta, kind, fields)
-Chunk = namedtuple('Chunk', 'stream events first_slot')
+# events is a list of (time in quanta, kind, fields); every stream has a ring of its own unless told
+Chunk = namedtuple('Chunk', 'stream events first_slot ring', defaults=(None,))
 
 
 def varint(value):
@@ -125,7 +125,8 @@ def encode(chunks, quantum=1, force=None, packed=True, symbols=256, always_escap
     pairs, rows, mantissa, used = [], {}, 0, 0
     head = varints(quantum, len(chunks))
     for chunk in chunks:
-        head += varints(chunk.stream, len(chunk.events), len(chunk.events), chunk.first_slot, chunk.events[0][0])
+        ring = chunk.stream if chunk.ring is None else chunk.ring
+        head += varints(chunk.stream, len(chunk.events), ring, len(chunk.events), chunk.first_slot, chunk.events[0][0])
         before = chunk.events[0][0]
         for q, kind, fields in chunk.events:
             number, bits, low = gap_class(q - before)

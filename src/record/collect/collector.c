@@ -90,7 +90,7 @@ static void stick(struct weft__collector *c, int err)
 	pthread_mutex_lock(&c->mutex);
 	gate_set(0);
 	store_relaxed(&c->stuck_ns, weft__clock_mono());
-	c->stats.pauses++;
+	c->shown.pauses = ++c->stats.pauses;
 	pthread_mutex_unlock(&c->mutex);
 	weft__log(WEFT_LOG_WARN, "%s: %s; recording pauses until there is room", c->segments.dir ? c->segments.dir : "memory",
 	          weft_strerror(err));
@@ -104,6 +104,8 @@ static void unstick(struct weft__collector *c)
 	if (!weft__segments_room(&c->segments))
 		return;
 	err = weft__flush(c);
+	if (!err)
+		err = weft__drain(c); /* the rings are as full as they were */
 	if (err)
 		return;
 	weft__log(WEFT_LOG_INFO, "there is room again: recording goes on");
@@ -217,13 +219,16 @@ static void answer(struct weft__collector *c, int err)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-static void note_cost(struct weft__collector *c)
+static void show_stats(struct weft__collector *c)
 {
 	struct timespec cpu;
 
 	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
-		store_relaxed(&c->stats.collector_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
-	store_relaxed(&c->stats.bytes, c->segments.total_bytes + (c->segments.fd >= 0 ? c->segments.writer.offset : 0));
+		c->stats.collector_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+	c->stats.bytes = c->segments.total_bytes + (c->segments.fd >= 0 ? c->segments.writer.offset : 0);
+	pthread_mutex_lock(&c->mutex);
+	c->shown = c->stats;
+	pthread_mutex_unlock(&c->mutex);
 }
 
 /* A short slice makes the scheduler run a thread soon after it wakes; it asks for no more CPU than any other. */
@@ -261,7 +266,7 @@ static void *collector_main(void *data)
 			err = finish(c);
 			if (err)
 				stick(c, err);
-			note_cost(c);
+			show_stats(c);
 			answer(c, err);
 			if (ask == ASK_STOP)
 				return NULL;
@@ -274,7 +279,7 @@ static void *collector_main(void *data)
 			if (err)
 				stick(c, err);
 		}
-		note_cost(c);
+		show_stats(c);
 		nap(c, weft__clock_mono(), has_queues);
 	}
 }
@@ -327,4 +332,6 @@ void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause)
 	if (!on || !load_relaxed(&c->stuck_ns))
 		gate_set(on);
 	pthread_mutex_unlock(&c->mutex);
+	if (on)
+		weft__collector_wake(); /* it slept as one that has no queues to ask */
 }

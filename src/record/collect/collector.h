@@ -42,6 +42,7 @@ struct weft__collector {
 	struct weft__buf payload;
 	struct weft__defs defs;         /* of the block that is being made */
 	struct weft__defs news;         /* to be staged */
+	uint64_t n_bad;                 /* events of the block that is being made that made no sense */
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
 	uint64_t registry_at;           /* how much of the registry is in the active segment */
@@ -51,6 +52,7 @@ struct weft__collector {
 	uint64_t staged_ns;             /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;              /* since when the disk has been full; 0: it is not */
 	int stuck_err;
+	struct weft_recorder_stats stats;
 
 	/* shared with callers, under `mutex` */
 	pthread_t thread;
@@ -64,7 +66,7 @@ struct weft__collector {
 	uint64_t paused_ns;             /* since when the user has paused it; 0: not */
 	struct weft_loss pauses[16];    /* that are over and not yet in the segment */
 	uint32_t n_pauses;
-	struct weft_recorder_stats stats;
+	struct weft_recorder_stats shown; /* `stats` as of the last round */
 };
 
 /* CALLER. Memory for everything that runs later, so that the collector itself needs little. 0 or -ENOMEM. */

@@ -324,11 +324,9 @@ int weft__drain(struct weft__collector *c)
 }
 
 /* A thread that ended without running its destructors. A tid that was given to a new thread is caught when that one attaches. */
-static int owner_dead(const struct ring_page *ring)
+static int owner_dead(uint32_t tid)
 {
-	uint32_t tid = load_acquire(&ring->owner);
-
-	return tid && syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
+	return tid && tid != OWNER_LEAVING && syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
 }
 
 void weft__drain_tend(struct weft__collector *c)
@@ -339,10 +337,11 @@ void weft__drain_tend(struct weft__collector *c)
 
 	for (i = 0; i < n; i++) {
 		struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		uint32_t owner = load_acquire(&ring->owner);
 		char before[sizeof(ring->thread.name)];
 
-		if (owner_dead(ring)) {
-			weft__ring_detach(ring, c->timeline.last.tick);
+		if (owner_dead(owner)) {
+			weft__ring_detach(ring, owner, c->timeline.last.tick);
 			continue;
 		}
 		if (!ring->thread.stream || c->notes[i].looks >= NAME_LOOKS || load_relaxed(&ring->owner) != ring->thread.tid)

@@ -2,6 +2,7 @@
 /* Staging to the segment file. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/error.h"
@@ -30,7 +31,7 @@ static void tell_bad(struct weft__collector *c, uint64_t tick)
 	struct weft_loss loss = {WEFT_LOSS_BAD_EVENT, c->batch.chunks[c->batch.n_chunks - 1].stream, 1, when, when};
 
 	weft__defs_loss(&c->defs, &loss);
-	c->stats.lost++;
+	c->n_bad++;
 }
 
 /* One event into the batch. What makes no sense is counted, not kept. */
@@ -124,6 +125,7 @@ static int gather(struct weft__collector *c)
 	int err = 0;
 
 	weft__batch_clear(&c->batch);
+	c->n_bad = 0;
 	while (at < used && !err) {
 		const struct staged_run *run = run_at(c, at);
 
@@ -156,7 +158,10 @@ static int begin_segment(struct weft__collector *c)
 
 static int write_blocks(struct weft__collector *c, uint64_t *ret_events)
 {
-	uint64_t mark = c->segments.writer.offset;
+	struct weft__writer *w = &c->segments.writer;
+	uint64_t mark = w->offset;
+	size_t mark_index = w->index.n;
+	uint32_t mark_blocks = w->n_blocks;
 	uint64_t first, last;
 	int err;
 
@@ -169,9 +174,15 @@ static int write_blocks(struct weft__collector *c, uint64_t *ret_events)
 		if (err)
 			return err;
 	}
-	err = weft__writer_defs(&c->segments.writer, c->encoder, &c->defs);
+	err = weft__writer_defs(w, c->encoder, &c->defs);
 	if (!err && c->batch.n)
-		err = weft__writer_block(&c->segments.writer, BLOCK_EVENTS, 0, (uint32_t)c->batch.n, first, last, &c->payload);
+		err = weft__writer_block(w, BLOCK_EVENTS, 0, (uint32_t)c->batch.n, first, last, &c->payload);
+	if (err && w->offset != mark) { /* definitions without their events: the losses among them would be told twice */
+		(void)!ftruncate(w->fd, (off_t)mark);
+		w->offset = mark;
+		w->index.n = mark_index;
+		w->n_blocks = mark_blocks;
+	}
 	*ret_events = c->batch.n;
 	weft__segments_sync(&c->segments, mark);
 	return err;
@@ -211,6 +222,7 @@ int weft__flush(struct weft__collector *c)
 		return err;
 	}
 	c->stats.events += n;
+	c->stats.lost += c->n_bad;
 	store_release(&c->region->head->staging_used, 0);
 	c->staged_ns = 0;
 	c->flushed_ns = weft__clock_mono();

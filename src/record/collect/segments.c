@@ -41,52 +41,65 @@ static int path_of(const struct weft__segments *s, const char *name, char *to, s
 	return (size_t)snprintf(to, bytes, "%s/%s", s->dir, name) < bytes ? 0 : -ENAMETOOLONG;
 }
 
-static int active_create(struct weft__segments *s)
+static int file_create(struct weft__segments *s, const char *path)
 {
-	char path[4096];
-	int err;
-
-	snprintf(s->active, sizeof(s->active), "%s-%06llu.weft.active", s->stem, (unsigned long long)s->sequence);
-	if (!s->dir) {
-		s->fd = memfd_create("weft-segment", MFD_CLOEXEC);
-		return s->fd < 0 ? -errno : 0;
-	}
-	err = path_of(s, s->active, path, sizeof(path));
-	if (err)
-		return err;
 	s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (s->fd < 0 && errno == ENOENT) {
-		err = weft__make_dirs(s->dir);
+		int err = weft__make_dirs(s->dir);
+
 		if (err)
 			return err;
 		s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	}
-	if (s->fd < 0)
-		return -errno;
-	weft__file_lock(s->fd);
-	return 0;
+	return s->fd < 0 ? -errno : weft__file_lock(s->fd);
 }
 
-int weft__segments_begin(struct weft__segments *s)
+static int begin_writing(struct weft__segments *s)
 {
 	struct weft__segment_head head = {0};
-	int err = active_create(s);
 
-	if (err) {
-		s->fd = -1;
-		return err;
-	}
 	memcpy(head.recording, s->recording, sizeof(head.recording));
 	head.sequence = s->sequence;
 	head.mono_ns = weft__clock_mono();
 	head.real_ns = weft__clock_real();
-	err = weft__writer_begin(&s->writer, s->fd, &head);
-	if (err) {
-		weft__segments_abandon(s);
-		return err;
-	}
 	s->begin_ns = head.mono_ns;
-	return 0;
+	return weft__writer_begin(&s->writer, s->fd, &head);
+}
+
+/* It gets the name of a segment when it is locked and has its header, so that nobody takes it for one of a dead process. */
+static int begin_file(struct weft__segments *s)
+{
+	char path[4096], begun[4096 + sizeof(NEW_END)];
+	int err = path_of(s, s->active, path, sizeof(path));
+
+	if (err)
+		return err;
+	snprintf(begun, sizeof(begun), "%s" NEW_END, path);
+	err = file_create(s, begun);
+	if (!err)
+		err = begin_writing(s);
+	if (!err && rename(begun, path) < 0)
+		err = -errno;
+	if (err && s->fd >= 0)
+		unlink(begun);
+	return err;
+}
+
+static int begin_memory(struct weft__segments *s)
+{
+	s->fd = memfd_create("weft-segment", MFD_CLOEXEC);
+	return s->fd < 0 ? -errno : begin_writing(s);
+}
+
+int weft__segments_begin(struct weft__segments *s)
+{
+	int err;
+
+	snprintf(s->active, sizeof(s->active), "%s-%06llu.weft.active", s->stem, (unsigned long long)s->sequence);
+	err = s->dir ? begin_file(s) : begin_memory(s);
+	if (err)
+		weft__segments_drop(s);
+	return err;
 }
 
 void weft__segments_drop(struct weft__segments *s)

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -43,7 +44,7 @@ static int share_tail(void)
 	struct rings_head *head = registry.shared;
 	uint64_t used, n;
 
-	if (!head)
+	if (!head || head->pid != (uint32_t)getpid()) /* a child's definitions are none of its parent's */
 		return 0;
 	used = head->defs_used;
 	n = registry.log.out.n - used;

@@ -15,8 +15,10 @@
 
 static void thread_end(void *unused)
 {
+	struct weft_ring *last = weft_ring_self;
 	struct ring_page *ring = weft__ring_mine();
-	struct weft__worker_tid *said = weft__worker_tid((uint32_t)syscall(SYS_gettid));
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	struct weft__worker_tid *said = weft__worker_tid(tid);
 	uint32_t on = weft_gate_on();
 
 	(void)unused;
@@ -24,7 +26,9 @@ static void thread_end(void *unused)
 		store_release(&said->tid, TID_GONE);
 	weft_ring_self = &weft__ring_none.hot;
 	if (ring)
-		weft__ring_detach(ring, on ? weft_tick(on) : 0);
+		weft__ring_detach(ring, tid, on ? weft_tick(on) : 0);
+	else if (last != &weft__ring_none.hot)
+		store_release(&((struct ring_page *)(void *)last)->owner, 0u); /* of an earlier session */
 }
 
 static void key_make(void)

@@ -26,6 +26,7 @@
 #define DEFS_BYTES (2u << 20)
 #define STAGING_BYTES (1u << 20)
 #define CLOCKS 4
+#define OWNER_LEAVING UINT32_MAX
 
 struct rings_head {
 	/* set at open, then constant */
@@ -75,7 +76,7 @@ struct ring_page {
 	/* owner thread, slow path */
 	_Alignas(64) uint64_t lost;      /* events dropped */
 	uint64_t lost_from, lost_to;     /* ticks of the first not yet seen and of the last */
-	uint32_t owner;                  /* tid, or 0: free */
+	uint32_t owner;                  /* tid, or 0: free, or OWNER_LEAVING */
 	uint32_t worker;                 /* id, or WEFT_WORKER_NONE */
 	uint32_t asked;                  /* runtimes that were asked who this thread is */
 	int32_t sched_fd;                /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -69,7 +70,7 @@ static int file_back(int fd, uint64_t bytes)
 
 static int map(struct weft__region *region, uint64_t bytes)
 {
-	int flags = region->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+	int flags = region->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : region->adopted ? MAP_PRIVATE : MAP_SHARED;
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, region->fd, 0);
 
 	if (base == MAP_FAILED)
@@ -80,26 +81,34 @@ static int map(struct weft__region *region, uint64_t bytes)
 	return 0;
 }
 
+/* The name comes after the lock, so that nobody takes it for the file of a dead process. */
 static int file_open(struct weft__region *region, const char *path, uint64_t bytes)
 {
+	char begun[420];
 	int err;
 
-	region->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	snprintf(begun, sizeof(begun), "%s" NEW_END, path);
+	region->fd = open(begun, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (region->fd < 0)
 		return -errno;
-	snprintf(region->path, sizeof(region->path), "%s", path);
 	err = weft__file_lock(region->fd);
 	if (!err)
 		err = file_back(region->fd, bytes);
 	if (!err)
 		err = map(region, bytes);
+	if (!err && rename(begun, path) < 0) {
+		err = -errno;
+		munmap(region->base, region->bytes);
+		region->base = NULL;
+	}
 	if (err) {
-		unlink(path);
+		unlink(begun);
 		close(region->fd);
 		region->fd = -1;
-		region->path[0] = 0;
+		return err;
 	}
-	return err;
+	snprintf(region->path, sizeof(region->path), "%s", path);
+	return 0;
 }
 
 static int in_shm(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
@@ -110,20 +119,14 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 
 	if (statfs(SHM_DIR, &fs) < 0 || fs.f_type != TMPFS)
 		return -ENOENT;
-	if ((size_t)snprintf(path, sizeof(path), SHM_DIR "/weft-%u-%s.rings", (unsigned)getuid(), want->stem) >= sizeof(path))
-		return -ENAMETOOLONG;
-	if ((size_t)snprintf(region->link, sizeof(region->link), "%s/%s.rings", want->dir, want->stem) >=
-	    sizeof(region->link)) {
+	if ((size_t)snprintf(path, sizeof(path), SHM_DIR "/weft-%u-%s.rings", (unsigned)getuid(), want->stem) >= sizeof(path) ||
+	    (size_t)snprintf(region->link, sizeof(region->link), "%s/%s.rings", want->dir, want->stem) >=
+	            sizeof(region->link)) {
 		region->link[0] = 0;
 		return -ENAMETOOLONG;
 	}
-	/* The link first: a process killed in between leaves a link to nothing, which recovery removes, and no memory. */
-	if (symlink(path, region->link) < 0) {
-		err = -errno;
-		region->link[0] = 0;
-		return err;
-	}
-	err = file_open(region, path, bytes);
+	/* The link first: killed in between, a link to nothing is easily swept away, a file that nothing points to is not. */
+	err = symlink(path, region->link) < 0 ? -errno : file_open(region, path, bytes);
 	if (err) {
 		unlink(region->link);
 		region->link[0] = 0;
@@ -133,10 +136,8 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 
 void weft__region_relink(const struct weft__region *region)
 {
-	struct stat st;
-
-	if (region->link[0] && lstat(region->link, &st) < 0 && errno == ENOENT && symlink(region->path, region->link) < 0)
-		weft__log(WEFT_LOG_WARN, "%s: %s; the rings cannot be recovered from there", region->link, weft_strerror(-errno));
+	if (region->link[0] && symlink(region->path, region->link) < 0 && errno != EEXIST)
+		weft__log(WEFT_LOG_WARN, "%s: %s; after a crash the rings will not be found", region->link, weft_strerror(-errno));
 }
 
 static int in_dir(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
@@ -173,11 +174,114 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 	return map(region, bytes);
 }
 
+/* Threads still point to their rings, and one may have looked at its limit and not yet written: the addresses of rings
+ * that have an owner stay, as private memory that looks like a full ring, until every owner has moved on. */
+struct grave {
+	struct grave *next;
+	char *rings;
+	uint64_t bytes;
+	uint64_t stride;
+	uint32_t n;
+	uint32_t age; /* sessions since */
+	pid_t pid;    /* a child knows nothing of the owners */
+};
+static struct grave *graves;
+
+static int grave_visited(const struct grave *grave)
+{
+	pid_t pid = getpid();
+	uint32_t i;
+
+	for (i = 0; i < grave->n && grave->pid == pid; i++) {
+		const struct ring_page *ring = (const struct ring_page *)(const void *)(grave->rings + grave->stride * i);
+		uint32_t owner = load_acquire(&ring->owner);
+
+		if (owner && (syscall(SYS_tgkill, pid, owner, 0) == 0 || errno != ESRCH))
+			return 1;
+	}
+	return grave->pid != pid;
+}
+
+/* A handler can find a new session while the emit that it interrupted still holds the ring of the old one: hence the age. */
+static void graves_sweep(void)
+{
+	struct grave **at = &graves;
+
+	while (*at) {
+		struct grave *grave = *at;
+
+		if (grave->age++ < 2 || grave_visited(grave)) {
+			at = &grave->next;
+			continue;
+		}
+		*at = grave->next;
+		munmap(grave->rings, grave->bytes);
+		weft__free(grave);
+	}
+}
+
+static void grave_add(char *rings, uint64_t bytes, uint64_t stride, uint32_t n)
+{
+	struct grave *grave = weft__alloc(sizeof(*grave));
+
+	if (!grave)
+		return; /* it stays for good */
+	*grave = (struct grave){graves, rings, bytes, stride, n, 0, getpid()};
+	graves = grave;
+}
+
+/* Copies of the rings that have an owner into `to`, full. Answers how many there are. */
+static uint32_t embalm(const struct weft__region *region, char *to, uint32_t n)
+{
+	const struct rings_head *head = region->head;
+	uint32_t i, owned = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct ring_page *ring = ring_page_at(region->base, head, i);
+		struct ring_page *copy = (struct ring_page *)(void *)(to + head->ring_stride * i);
+		uint32_t owner = load_acquire(&ring->owner);
+
+		if (!owner)
+			continue;
+		owned++;
+		copy->owner = owner;
+		copy->hot.slots = ring->hot.slots;
+		copy->hot.mask = ring->hot.mask;
+		copy->hot.resv = copy->hot.head = head->ring_slots;
+	}
+	return owned;
+}
+
+static void bury(struct weft__region *region)
+{
+	struct rings_head *head = region->head;
+	uint32_t n = load_relaxed(&head->n_rings);
+	uint64_t stride = head->ring_stride, at = head->rings_at, bytes = stride * n;
+	char *rings = region->base + at;
+	char *copy = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : NULL;
+
+	if (copy == MAP_FAILED) {
+		weft__log(WEFT_LOG_ERROR, "cannot replace the rings' mapping: %s", weft_strerror(-errno));
+	} else if (n && embalm(region, copy, n)) {
+		munmap(rings + bytes, region->bytes - at - bytes);
+		if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, rings) != MAP_FAILED)
+			grave_add(rings, bytes, stride, n);
+		munmap(region->base, at);
+	} else {
+		if (n)
+			munmap(copy, bytes);
+		munmap(region->base, region->bytes);
+	}
+	region->base = NULL;
+	region->head = NULL;
+}
+
 int weft__region_open(struct weft__region *region, const struct weft__region_want *want, struct weft_error *err)
 {
 	uint64_t bytes = region_bytes(want);
 	int r;
 
+	graves_sweep();
 	memset(region, 0, sizeof(*region));
 	region->fd = -1;
 	region->free_next = weft__calloc(want->max_rings, sizeof(*region->free_next));
@@ -190,6 +294,7 @@ int weft__region_open(struct weft__region *region, const struct weft__region_wan
 		                  (unsigned long long)bytes, weft_strerror(r));
 	}
 	head_init(region, want);
+	weft__region_relink(region); /* somebody who recovers may have seen the link while it led nowhere */
 	return 0;
 }
 
@@ -202,6 +307,7 @@ void weft__region_use(struct weft__region *region)
 	store_relaxed(&weft__hot.free_list, 0);
 	store_relaxed(&weft__hot.bytes, region->bytes);
 	store_release(&weft__hot.base, region->base);
+	store_seq_cst(&weft__hot.open, 1u);
 }
 
 /* Nobody is inside attach or detach, and nobody can come in: the gate is shut. */
@@ -232,34 +338,33 @@ static void wait_emitted(const struct weft__region *region)
 	}
 }
 
-/* Threads still point to their rings: the addresses of those that were made stay readable for ever, as untouched
- * private memory in which every limit is zero. The rest goes back. */
-static void bury(struct weft__region *region)
+static void close_sched_fds(const struct weft__region *region)
 {
-	uint64_t from = region->head->rings_at;
-	uint64_t upto = from + region->head->ring_stride * load_relaxed(&region->head->n_rings);
+	uint32_t n = load_relaxed(&region->head->n_rings);
+	uint32_t i;
 
-	if (upto > from && mmap(region->base + from, upto - from, PROT_READ | PROT_WRITE,
-	                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-		weft__log(WEFT_LOG_ERROR, "cannot replace the rings' mapping: %s", weft_strerror(-errno));
-	if (upto < region->bytes)
-		munmap(region->base + upto, region->bytes - upto);
-	munmap(region->base, from);
-	region->base = NULL;
-	region->head = NULL;
+	for (i = 0; i < n; i++) {
+		int32_t fd = __atomic_exchange_n(&ring_page_at(region->base, region->head, i)->sched_fd, 0, __ATOMIC_RELAXED);
+
+		if (fd > 0)
+			close(fd - 1);
+	}
 }
 
 void weft__region_leave(struct weft__region *region)
 {
+	store_seq_cst(&weft__hot.open, 0u);
 	wait_attached();
 	wait_emitted(region);
 	store_release(&weft__hot.base, NULL);
 	weft__hot.head = NULL;
 	weft__hot.fd = -1;
+	close_sched_fds(region);
 }
 
 void weft__region_forsake(struct weft__region *region)
 {
+	store_relaxed(&weft__hot.open, 0u);
 	store_relaxed(&weft__hot.base, NULL);
 	weft__hot.head = NULL;
 	weft__hot.fd = -1;
@@ -269,6 +374,8 @@ void weft__region_forsake(struct weft__region *region)
 		bury(region);
 	if (region->fd >= 0)
 		close(region->fd); /* the lock belongs to the open file, which the parent still has */
+	weft__free(region->free_next);
+	region->free_next = NULL;
 	region->fd = -1;
 	region->path[0] = 0;
 	region->link[0] = 0;
@@ -296,6 +403,13 @@ void weft__region_close(struct weft__region *region)
 		weft__free(region->free_next);
 	memset(region, 0, sizeof(*region));
 	region->fd = -1;
+}
+
+static int head_blank(const struct rings_head *head)
+{
+	static const char none[sizeof(head->magic)];
+
+	return !memcmp(head->magic, none, sizeof(none));
 }
 
 /* Geometry that a foreign or torn file might claim. */
@@ -336,11 +450,13 @@ int weft__region_adopt(struct weft__region *region, const char *path, struct wef
 		goto fail;
 	}
 	r = map(region, (uint64_t)st.st_size);
-	if (r || !head_valid(region->head, (uint64_t)st.st_size)) {
-		if (!r)
-			munmap(region->base, region->bytes);
+	if (!r && !head_valid(region->head, (uint64_t)st.st_size)) {
+		r = head_blank(region->head) ? -ENODATA : -WEFT_E_FORMAT;
+		munmap(region->base, region->bytes);
+	}
+	if (r) {
 		region->base = NULL;
-		r = weft__fail(err, r ? r : -WEFT_E_FORMAT, "%s: not a ring file that this version knows", path);
+		r = weft__fail(err, r, "%s: not a ring file that this version knows", path);
 		goto fail;
 	}
 	return 0;

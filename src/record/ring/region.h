@@ -46,9 +46,12 @@ void weft__region_relink(const struct weft__region *region);
 void weft__region_remove(struct weft__region *region);
 void weft__region_close(struct weft__region *region);
 
-/* Opens the ring file of a dead process at `path`, read and write, locked. -WEFT_E_BUSY: its process lives.
- * -WEFT_E_FORMAT: not a ring file. */
+/* Opens the ring file of a dead process at `path`, locked; what is written to it stays private. -WEFT_E_BUSY: its process
+ * lives. -ENODATA: its process died before it wrote anything. -WEFT_E_FORMAT: not a ring file. */
 int weft__region_adopt(struct weft__region *region, const char *path, struct weft_error *err);
+
+/* What files are called until they are locked by the process that makes them. */
+#define NEW_END ".new"
 
 /* Takes the lock that says "this process lives", which the kernel drops with the process. 0 or -WEFT_E_BUSY. */
 int weft__file_lock(int fd);

@@ -22,6 +22,7 @@ struct weft__hot {
 
 	_Alignas(64) uint64_t free_list; /* tag << 32 | ring + 1 */
 	_Alignas(64) uint32_t attaching; /* threads inside attach or detach */
+	uint32_t open;                   /* 0: detach leaves the rings alone, close is at them */
 	_Alignas(64) uint32_t asleep;    /* futex: 1 while the collector sleeps */
 };
 extern struct weft__hot weft__hot;
@@ -33,8 +34,8 @@ extern struct ring_page weft__ring_none;
 void weft__collector_wake(void);
 /* HOT. Gives the calling thread a ring, or NULL. */
 struct weft_ring *weft__ring_attach(uint64_t tick);
-/* HOT. Ends the ownership of a ring; `end_event` says whether to write thread_end. By the owner, or the collector for a dead owner. */
-void weft__ring_detach(struct ring_page *ring, uint64_t tick);
+/* HOT. Ends the ownership of a ring by `tid`, if it has it. By the owner, or by the collector for a dead owner. */
+void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick);
 /* HOT. The ring of the calling thread in the present session, or NULL. */
 struct ring_page *weft__ring_mine(void);
 /* HOT. Emits, from the thread that owns the ring. Two-slot form: second slot from `more`. */

@@ -21,6 +21,9 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
+#define FREE_TRIES 16
+#define BEGIN_SLOTS 16 /* thread_begin, the worker, and an event */
+
 struct weft_gate weft_gate __attribute__((aligned(4096)));
 struct weft__hot weft__hot = {.fd = -1};
 struct ring_page weft__ring_none;
@@ -124,8 +127,7 @@ static void set_limit(struct ring_page *ring)
 
 static int has_room(const struct ring_page *ring, uint32_t n_slots)
 {
-	return load_relaxed(&ring->hot.resv) + n_slots <=
-	       load_acquire(&ring->tail) + ring->hot.mask + 1 - RING_SLACK;
+	return load_relaxed(&ring->hot.resv) + n_slots + RING_SLACK <= load_acquire(&ring->tail) + ring->hot.mask + 1;
 }
 
 int weft__ring_emit(struct ring_page *ring, uint32_t kind, uint64_t arg, uint64_t tick, const struct weft_slot *more)
@@ -151,11 +153,27 @@ static void ring_release(struct ring_page *ring)
 	list_push(ring_number(ring) + 1);
 }
 
+/* The ring that was freed last is the one most likely to be full still: a few others are tried before giving up. */
 static struct ring_page *ring_take_free(void)
 {
-	uint32_t i = list_pop();
+	struct ring_page *ring = NULL;
+	uint32_t full[FREE_TRIES];
+	uint32_t i, n = 0;
 
-	return i ? ring_page_at(weft__hot.base, weft__hot.head, i - 1) : ring_make();
+	while (n < FREE_TRIES && (i = list_pop())) {
+		ring = ring_page_at(weft__hot.base, weft__hot.head, i - 1);
+		if (has_room(ring, BEGIN_SLOTS))
+			break;
+		full[n++] = i;
+		ring = NULL;
+	}
+	if (!ring && !n)
+		ring = ring_make();
+	if (n)
+		weft__collector_wake();
+	while (n)
+		list_push(full[--n]);
+	return ring;
 }
 
 static struct weft_ring *attach_counted(uint64_t tick)
@@ -189,6 +207,8 @@ static struct weft_ring *attach_counted(uint64_t tick)
 		return weft_ring_self;
 	}
 	set_limit(ring);
+	if (before != &weft__ring_none.hot)
+		store_release(&((struct ring_page *)(void *)before)->owner, 0u); /* of an earlier session */
 	/* A plain store for the first 32 keys, which is the only case in which a key is used. */
 	if (weft__hot.key_made)
 		pthread_setspecific(weft__hot.key, &weft__hot);
@@ -207,10 +227,12 @@ struct weft_ring *weft__ring_attach(uint64_t tick)
 	return ring;
 }
 
-void weft__ring_detach(struct ring_page *ring, uint64_t tick)
+void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick)
 {
 	__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
-	if (in_session(&ring->hot) && load_relaxed(&ring->owner)) {
+	if (load_seq_cst(&weft__hot.open) && in_session(&ring->hot) && cas_acq_rel(&ring->owner, &tid, OWNER_LEAVING)) {
+		/* A thread that died inside an emit, or left it from a handler, took slots that nobody will fill. */
+		store_relaxed(&ring->hot.resv, load_relaxed(&ring->hot.head));
 		/* A full ring has no room for the mark; the next thread_begin says as much. */
 		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
 		if (ring->sched_fd > 0)

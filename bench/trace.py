@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""How large the demo's trace is: bench/trace.py DIR [--quick]. Leaves its segment as DIR/demo.weft."""
+import os
+import shutil
+import sys
+import tempfile
+
+import demo
+
+RAW_SLOT = 16
+
+
+def record(directory, args):
+    """Records the server under a load; the segments and the number of requests."""
+    trace = tempfile.mkdtemp(dir=directory)
+    with demo.Server(record=trace, args=["--events"]) as server:
+        demo.load(server.port, *args)
+    return [os.path.join(trace, name) for name in sorted(os.listdir(trace)) if name.endswith(".weft")], server
+
+
+def size(paths):
+    segments = [demo.inspect(path) for path in paths]
+    return sum(s["bytes"] for s in segments), sum(s["events"] for s in segments)
+
+
+def tell(name, paths, server, what):
+    n_bytes, n_events = size(paths)
+    demo.figure(name, n_bytes / n_events, "B", "%s: %d events, sealed in %d bytes; the baseline is a raw slot; %d lost" %
+                (what, n_events, n_bytes, server.lost), baseline=RAW_SLOT, ratio=n_bytes / n_events / RAW_SLOT)
+    return n_bytes, n_events
+
+
+def main():
+    directory = sys.argv[1]
+    seconds = 2 if "--quick" in sys.argv else 4
+    paths, server = record(directory, ["--seconds", seconds, "--rate", 30000, "--connections", 32, "--faults", 1])
+    n_bytes, n_events = tell("bytes_per_event", paths, server, "the demo, 30000 requests/s")
+    demo.figure("bytes_per_request", n_bytes / server.requests, "B", "the same trace, %.1f events a request" %
+                (n_events / server.requests))
+    shutil.copyfile(paths[0], os.path.join(directory, "demo.weft"))
+    paths, server = record(directory, ["--seconds", 2, "--connections", 48, "--pipeline", 4])
+    tell("bytes_per_event_busy", paths, server, "the demo at saturation, %d requests" % server.requests)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a pair of events adds to work: a tight loop says little about that, since most of an event is waiting for the
+ * counter, and the CPU can do other things meanwhile. */
+#include "bench.h"
+#include "work/work.h"
+
+#define UNITS 1000 /* in a burst: 2000 events, less than half a ring */
+
+struct variant {
+	const char *name; /* of the figure; NULL: the bare work that those below are held against */
+	work_fn *fn;
+	const char *note;
+	struct bench_samples ns;
+};
+
+static struct variant variants[] = {
+	{NULL, latency_bare, "", {0}},
+	{"event_pair_in_work", latency_pair, "a pair of events around latency-bound work", {0}},
+	{"event_pair_in_work_shared", latency_shared, "the same, end and next begin with one reading of the clock", {0}},
+	{"event_pair_in_work_call", latency_call, "the pair through libweft.so", {0}},
+	{"event_pair_in_work_off", latency_pair, "the pair when nothing records", {0}},
+	{NULL, throughput_bare, "", {0}},
+	{"event_pair_in_work_throughput", throughput_pair, "a pair of events around throughput-bound work", {0}},
+	{"event_pair_in_work_throughput_shared", throughput_shared, "the same, one reading of the clock", {0}},
+	{"event_pair_in_work_throughput_call", throughput_call, "the pair through libweft.so", {0}},
+	{"event_pair_in_work_throughput_off", throughput_pair, "the pair when nothing records", {0}},
+};
+
+enum { N_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+
+static double timed(work_fn *fn)
+{
+	static struct chains chains = {{1, 2, 3, 4, 5, 6, 7, 8}};
+	uint64_t begin, end;
+
+	begin = bench_tick();
+	fn(&chains, UNITS);
+	end = bench_tick();
+	return (double)(end - begin) * bench_ns_per_tick() / UNITS;
+}
+
+static int is_off(const struct variant *v)
+{
+	return v->name && strcmp(v->name + strlen(v->name) - 4, "_off") == 0;
+}
+
+static int emits(const struct variant *v)
+{
+	return v->name && !is_off(v);
+}
+
+static void run(struct weft_recorder *rec, int off, uint32_t bursts)
+{
+	for (uint32_t i = 0; i < bursts; i++) {
+		for (int v = 0; v < N_VARIANTS; v++) {
+			if (off ? emits(&variants[v]) : is_off(&variants[v]))
+				continue;
+			timed(latency_bare); /* wakes the CPU up after the sleep */
+			bench_add(&variants[v].ns, timed(variants[v].fn));
+			if (emits(&variants[v]))
+				bench_drained(rec);
+		}
+	}
+}
+
+static void print_all(uint64_t lost)
+{
+	double bare = 0;
+
+	for (int v = 0; v < N_VARIANTS; v++) {
+		struct bench_samples *ns = &variants[v].ns;
+		double with = bench_median(ns);
+
+		if (!variants[v].name) {
+			bare = with;
+			continue;
+		}
+		bench_print(variants[v].name, with - bare, "ns", "baseline", bare, with / bare,
+			    "%s: what it adds to the baseline; p10 %.2f p90 %.2f min %.2f; %llu lost", variants[v].note,
+			    bench_quantile(ns, 0.1) - bare, bench_quantile(ns, 0.9) - bare, bench_quantile(ns, 0) - bare,
+			    (unsigned long long)lost);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .drain_ns = 1000000};
+	uint32_t bursts = bench_quick(argc, argv) ? 80 : 300;
+	struct weft_recorder *rec;
+	struct weft_error err;
+
+	bench_ns_per_tick();
+	rec = bench_record_apart(&opts);
+	run(rec, 0, 20);
+	for (int v = 0; v < N_VARIANTS; v++)
+		variants[v].ns.n = 0;
+	for (int round = 0; round < 4; round++) {
+		run(rec, 0, bursts / 4);
+		weft_recorder_pause(rec);
+		run(rec, 1, bursts / 4);
+		bench_check(weft_recorder_start(rec, &err), &err);
+	}
+	print_all(bench_stats(rec).lost);
+	weft_recorder_close(rec);
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aarch64: register numbers are DWARF's. Any context. */
+#ifndef WEFT_UNWIND_ARCH_AARCH64_H
+#define WEFT_UNWIND_ARCH_AARCH64_H
+
+#include <stdint.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define ARCH_REGS 33 /* x0..x30, sp, and the program counter of an interrupted frame */
+#define ARCH_FP 29
+#define ARCH_SP 31
+#define ARCH_RA 30
+#define ARCH_PC 32
+
+/* x19..x30. */
+#define ARCH_SAVED 12
+#define ARCH_SAVED_REGS {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}
+#define ARCH_SAVED_FP 10
+#define ARCH_SAVED_RA 11
+
+#define ARCH_RA_FIXED 0
+#define ARCH_RA_OFFSET 0
+
+#define ARCH_CODE_BYTES 8
+
+/* Without the pointer authentication code: user addresses have 48 bits where it is in use. */
+static inline uint64_t arch_strip(uint64_t ra)
+{
+	return ra & 0xffffffffffffULL;
+}
+
+static inline uint64_t arch_from_context(uint64_t *regs, const ucontext_t *uc)
+{
+	for (int i = 0; i < 31; i++)
+		regs[i] = uc->uc_mcontext.regs[i];
+	regs[ARCH_SP] = uc->uc_mcontext.sp;
+	regs[ARCH_PC] = uc->uc_mcontext.pc;
+	return uc->uc_mcontext.pc;
+}
+
+/* The kernel's frame: 128 bytes of siginfo_t, then an ucontext_t, with x0..x30, sp and pc one after the other. */
+static inline uint64_t arch_context_offset(unsigned reg)
+{
+	return 128 + offsetof(ucontext_t, uc_mcontext) + offsetof(mcontext_t, regs) + 8 * (uint64_t)reg;
+}
+
+/* mov x8, #139; svc #0 */
+static inline int arch_is_sigreturn(const uint8_t *code)
+{
+	static const uint8_t trampoline[8] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
+
+	return memcmp(code, trampoline, sizeof(trampoline)) == 0;
+}
+
+/* The return address of a leaf is in a register here, not on the stack. */
+static inline int arch_leaf_offset(const uint8_t *code)
+{
+	(void)code;
+	return -1;
+}
+
+#endif

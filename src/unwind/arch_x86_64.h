@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* x86-64: register numbers are DWARF's. Any context. */
+#ifndef WEFT_UNWIND_ARCH_X86_64_H
+#define WEFT_UNWIND_ARCH_X86_64_H
+
+#include <stdint.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define ARCH_REGS 17 /* rax rdx rcx rbx rsi rdi rbp rsp r8..r15, and the return address */
+#define ARCH_FP 6
+#define ARCH_SP 7
+#define ARCH_RA 16
+
+/* What a function keeps for its caller: rbx, rbp, r12..r15. The frame pointer's place among them is ARCH_SAVED_FP. */
+#define ARCH_SAVED 6
+#define ARCH_SAVED_REGS {3, 6, 12, 13, 14, 15}
+#define ARCH_SAVED_FP 1
+
+/* The call pushes the return address, so it is always here in a rule that is not special. */
+#define ARCH_RA_FIXED 1
+#define ARCH_RA_OFFSET (-8)
+
+/* Bytes of code before which a read stays in the page of the first one. */
+#define ARCH_CODE_BYTES 9
+
+static inline uint64_t arch_strip(uint64_t ra)
+{
+	return ra;
+}
+
+/* The registers that a signal handler was given, in DWARF's order; answers the program counter. */
+static inline uint64_t arch_from_context(uint64_t *regs, const ucontext_t *uc)
+{
+	static const uint8_t order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+					  REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+	uint64_t pc = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
+
+	for (int i = 0; i < 16; i++)
+		regs[i] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
+	regs[ARCH_RA] = pc;
+	return pc;
+}
+
+/* Where register i lies in the frame that the kernel made, from the stack pointer at the trampoline: an ucontext_t. */
+static inline uint64_t arch_context_offset(unsigned reg)
+{
+	static const uint8_t order[ARCH_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+						 REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+						 REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+	return 40 + 8 * (uint64_t)order[reg];
+}
+
+/* mov $15, %rax; syscall: what returns from a signal handler, when its maker wrote no unwind information (musl). */
+static inline int arch_is_sigreturn(const uint8_t *code)
+{
+	static const uint8_t trampoline[9] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
+
+	return memcmp(code, trampoline, sizeof(trampoline)) == 0;
+}
+
+/* How far above the stack pointer the return address is, for code without rules that stops here, or -1 when the frame pointer
+ * must do: push %rbp (perhaps after endbr64) and ret are before and after the frame, mov %rsp,%rbp is one push later. */
+static inline int arch_leaf_offset(const uint8_t *code)
+{
+	static const uint8_t endbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const uint8_t mov[3] = {0x48, 0x89, 0xe5};
+
+	if (memcmp(code, endbr, sizeof(endbr)) == 0)
+		code += sizeof(endbr);
+	if (*code == 0x55 || *code == 0xc3)
+		return 0;
+	return memcmp(code, mov, sizeof(mov)) == 0 ? 8 : -1;
+}
+
+#endif

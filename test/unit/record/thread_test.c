@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads come and go: rings, file descriptors, mappings and memory do not pile up, and every thread's events are there. */
+#include "session.h"
+
+#include <sys/syscall.h>
+
+#define AT_ONCE 16
+#define EACH 3
+#define THREADS SCALED(100000, 4000)
+
+static int kind;
+
+static void *emit_some(void *data)
+{
+	uint64_t source = (uint64_t)(uintptr_t)data;
+	uint64_t i;
+
+	weft_park(0); /* opens the thread's schedstat */
+	for (i = 1; i <= EACH; i++)
+		tally_emit(kind, source, i);
+	return NULL;
+}
+
+static long resident_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	long all, resident = 0;
+
+	if (file && fscanf(file, "%ld %ld", &all, &resident) != 2)
+		resident = 0;
+	if (file)
+		fclose(file);
+	return resident;
+}
+
+static void run_batch(uint64_t first)
+{
+	pthread_t threads[AT_ONCE];
+	int i;
+
+	for (i = 0; i < AT_ONCE; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, emit_some, (void *)(uintptr_t)(first + (uint64_t)i)), 0);
+	for (i = 0; i < AT_ONCE; i++)
+		pthread_join(threads[i], NULL);
+}
+
+TEST(many_short_threads_leave_nothing_but_their_events)
+{
+	struct weft_recorder *rec = session_start(NULL);
+	long pages;
+	uint64_t i, seen = 0;
+	int fds, maps;
+	struct tally t;
+
+	REQUIRE(rec);
+	kind = tally_kind();
+	for (i = 0; i < 10 * AT_ONCE; i += AT_ONCE)
+		run_batch(i);
+	fds = session_fds();
+	maps = session_mappings();
+	pages = resident_pages();
+	for (; i < THREADS; i += AT_ONCE)
+		run_batch(i);
+	CHECK(session_stats(rec).rings <= AT_ONCE + 2);
+	CHECK(session_stats(rec).threads <= 1);
+	CHECK(session_fds() <= fds + 2);
+	CHECK(SCALED(0, 1) || session_mappings() <= maps + 20);
+	CHECK(SCALED(0, 1) || resident_pages() <= pages + 4096); /* 16 MiB, for the collector's buffers */
+	session_end(rec, &t, THREADS);
+	for (i = 0; i < THREADS; i++)
+		seen += t.sources[i].count;
+	CHECK_EQ(seen + t.lost, THREADS * EACH);
+	CHECK(t.lost < THREADS / 100);
+	CHECK_EQ(t.by_kind[WEFT_KIND_THREAD_BEGIN], THREADS);
+	tally_fini(&t);
+}
+
+static void *leave_without_a_word(void *data)
+{
+	emit_some(data);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+TEST(rings_of_threads_that_ended_without_a_word_are_found)
+{
+	struct weft_recorder *rec;
+	pthread_attr_t attr;
+	pthread_t thread;
+	uint64_t i, rings;
+	struct tally t;
+	int fds;
+
+	if (SCALED(0, 1))
+		SKIP("the sanitizer's runtime does not survive a thread that exits behind its back");
+	rec = session_start(NULL);
+	REQUIRE(rec);
+	kind = tally_kind();
+	fds = session_fds();
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (i = 0; i < AT_ONCE; i++)
+		CHECK_EQ(pthread_create(&thread, &attr, leave_without_a_word, (void *)(uintptr_t)i), 0);
+	pthread_attr_destroy(&attr);
+	CHECK(WAIT_FOR(session_stats(rec).rings > 0 && session_stats(rec).threads == 0));
+	rings = session_stats(rec).rings;
+	CHECK(session_fds() <= fds + 2);
+	run_batch(AT_ONCE);
+	CHECK(session_stats(rec).rings <= (rings > AT_ONCE ? rings : AT_ONCE));
+	session_end(rec, &t, 2 * AT_ONCE);
+	for (i = 0; i < 2 * AT_ONCE; i++)
+		CHECK_EQ(t.sources[i].count, EACH);
+	CHECK_EQ(t.by_kind[WEFT_KIND_THREAD_END], 2 * AT_ONCE);
+	tally_fini(&t);
+}
+
+static void name_is(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
+{
+	const struct weft_thread *thread = weft_segment_thread(seg, ev->thread);
+
+	if (ev->kind >= WEFT_KIND_USER && thread && ev->fields[0] == 0)
+		snprintf(data, 16, "%s", thread->name);
+}
+
+static void *named(void *data)
+{
+	pthread_setname_np(pthread_self(), "before-event");
+	emit_some(data);
+	return NULL;
+}
+
+static void *named_late(void *data)
+{
+	struct weft_recorder *rec = data;
+
+	tally_emit(kind, 0, 1);
+	pthread_setname_np(pthread_self(), "after-event");
+	session_sleep_ns(1500 * MS); /* names are looked at again once a second */
+	tally_emit(kind, 0, 2);
+	(void)rec;
+	return NULL;
+}
+
+static void check_name(void *(*fn)(void *), const char *want)
+{
+	struct weft_recorder *rec = session_start(NULL);
+	char name[16] = "";
+	pthread_t thread;
+	struct tally t;
+
+	REQUIRE(rec);
+	kind = tally_kind();
+	CHECK_EQ(pthread_create(&thread, NULL, fn, NULL), 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	tally_init(&t, 1);
+	t.each = name_is;
+	t.data = name;
+	tally_dir(&t, session_dir);
+	CHECK_STR(name, want);
+	tally_fini(&t);
+	session_remove_dir();
+}
+
+TEST(a_thread_has_its_name)
+{
+	check_name(named, "before-event");
+}
+
+TEST(a_name_that_comes_late_is_seen)
+{
+	check_name(named_late, "after-event");
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* docs/FORMAT.md and src/segment/format.h say the same. */
+#include "segment/format.h"
+
+#include <stdlib.h>
+
+#include "weft/segment.h"
+#include "weft_test.h"
+
+static char document[1 << 16];
+
+static int load(void)
+{
+	const char *source = getenv("WEFT_SOURCE");
+	char path[4096];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/docs/FORMAT.md", source ? source : ".");
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	n = fread(document, 1, sizeof(document) - 1, file);
+	document[n] = 0;
+	fclose(file);
+	return n > 0;
+}
+
+/* A row of a table: "| at | type | text". */
+static const char *row(const char *section, int at, const char *type, const char *text)
+{
+	char line[200];
+	const char *begin = strstr(document, section);
+
+	snprintf(line, sizeof(line), "| %d | %s | %s", at, type, text);
+	return begin ? strstr(begin, line) : NULL;
+}
+
+TEST(offsets_are_those_of_the_document)
+{
+	if (!load())
+		SKIP("docs/FORMAT.md is not found: set WEFT_SOURCE");
+	CHECK(row("## Header", 0, "8 bytes", "`" SEG_MAGIC "`") != NULL);
+	CHECK(row("## Header", SEG_VERSION_AT, "u16", "version: 1") != NULL);
+	CHECK(row("## Header", SEG_HEADER_BYTES_AT, "u16", "bytes of this header: 64") != NULL);
+	CHECK(row("## Header", SEG_FLAGS_AT, "u32", "flags: bit 0") != NULL);
+	CHECK(row("## Header", SEG_RECORDING_AT, "16 bytes", "recording id") != NULL);
+	CHECK(row("## Header", SEG_SEQUENCE_AT, "u64", "number of the segment") != NULL);
+	CHECK(row("## Header", SEG_MONO_AT, "u64", "CLOCK_MONOTONIC") != NULL);
+	CHECK(row("## Header", SEG_REAL_AT, "u64", "CLOCK_REALTIME") != NULL);
+	CHECK(row("## Header", SEG_HASH_AT, "u64", "XXH64 (seed 0) of bytes 0 to 55") != NULL);
+	CHECK(row("## Block header", 0, "4 bytes", "`" SEG_BLOCK_MAGIC "`") != NULL);
+	CHECK(row("## Block header", BLOCK_TYPE_AT, "u16", "type: 1 definitions, 2 events, 3 index") != NULL);
+	CHECK(row("## Block header", BLOCK_FLAGS_AT, "u16", "flags: bit 0") != NULL);
+	CHECK(row("## Block header", BLOCK_LENGTH_AT, "u32", "bytes of payload") != NULL);
+	CHECK(row("## Block header", BLOCK_COUNT_AT, "u32", "number of events (at most 262,144)") != NULL);
+	CHECK(row("## Block header", BLOCK_FIRST_AT, "u64", "time of the first event") != NULL);
+	CHECK(row("## Block header", BLOCK_LAST_AT, "u64", "time of the last event") != NULL);
+	CHECK(row("## Block header", BLOCK_HASH_AT, "u64", "XXH64 (seed 0) of bytes 0 to 31") != NULL);
+	CHECK(row("## Index", 0, "8 bytes", "`" SEG_END_MAGIC "`") != NULL);
+	CHECK(row("## Index", TRAILER_INDEX_AT, "u64", "offset of the index block") != NULL);
+	CHECK(row("## Index", TRAILER_HASH_AT, "u64", "XXH64 (seed 0) of bytes 0 to 15") != NULL);
+}
+
+TEST(sizes_and_limits)
+{
+	CHECK_EQ(SEG_HEADER_BYTES, 64);
+	CHECK_EQ(BLOCK_HEADER_BYTES, 40);
+	CHECK_EQ(TRAILER_BYTES, 24);
+	CHECK_EQ(SEG_VERSION, 1);
+	CHECK_EQ(BLOCK_DEFS, 1);
+	CHECK_EQ(BLOCK_EVENTS, 2);
+	CHECK_EQ(BLOCK_INDEX, 3);
+	CHECK_EQ(BLOCK_EVENTS_MAX, 262144);
+	CHECK_EQ(BLOCK_PAYLOAD_MAX, 32 * 1024 * 1024);
+	CHECK_EQ(BODY_MAX, 16 * 1024 * 1024);
+	CHECK_EQ(DEFS_MAX, 16 * 1024 * 1024);
+	CHECK_EQ(SYMBOLS_MAX, 256);
+	CHECK_EQ(DICT_MAX, 256);
+	CHECK_EQ(CLASS_MAX, 251);
+	CHECK_EQ(QUANTUM_MAX, 1000000000);
+	CHECK_EQ(WEFT_FIELDS_MAX, 14);
+	CHECK_EQ(class_base(CLASS_MAX) + (UINT64_C(1) << class_bits(CLASS_MAX)) - 1, UINT64_MAX);
+}
+
+TEST(tags_types_and_reasons_are_those_of_the_document)
+{
+	static const char *const records[] = {"string", "location", "runtime", "worker", "thread",
+					      "kind",   "clock",    "loss",    "fact"};
+	char line[100];
+	size_t i;
+
+	if (!load())
+		SKIP("docs/FORMAT.md is not found: set WEFT_SOURCE");
+	CHECK_EQ(DEF_STRING, 1);
+	CHECK_EQ(DEF_FACT, 9);
+	for (i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		snprintf(line, sizeof(line), "| %zu | %s |", i + 1, records[i]);
+		CHECK(strstr(document, line) != NULL);
+	}
+	CHECK(strstr(document,
+		     "1 u64, 2 i64, 3 f64 (bits), 4 bool, 5 string id, 6 task id, 7 worker id,\n8 location id") !=
+	      NULL);
+	CHECK_EQ(WEFT_TYPE_U64, 1);
+	CHECK_EQ(WEFT_TYPE_LOCATION, 8);
+	CHECK(strstr(document, "1 ring full, 2 no ring, 3 bad event, 4 paused, 5 disk full") != NULL);
+	CHECK_EQ(WEFT_LOSS_RING_FULL, 1);
+	CHECK_EQ(WEFT_LOSS_DISK_FULL, 5);
+#define X(NAME, number, name, n_fields, field0, ...)                                                                   \
+	snprintf(line, sizeof(line), "| %d | %s |", number, name);                                                     \
+	CHECK(strstr(document, line) != NULL);
+	WEFT_KIND_MAP(X)
+#undef X
+	CHECK_EQ(WEFT_KIND_USER, 64);
+}

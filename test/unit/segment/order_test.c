@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Order of time, and ranges of time. */
+#include "make.h"
+
+struct numbered {
+	struct weft_event_view ev;
+	size_t at;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct numbered *x = a, *y = b;
+
+	if (x->ev.time_ns != y->ev.time_ns)
+		return x->ev.time_ns < y->ev.time_ns ? -1 : 1;
+	if (x->ev.thread != y->ev.thread)
+		return x->ev.thread < y->ev.thread ? -1 : 1;
+	return x->at < y->at ? -1 : 1;
+}
+
+/* Every event in the range, in the order, and no other. */
+static void check_range(struct weft_segment *seg, const struct numbered *all, size_t n, enum weft_order order,
+			uint64_t from, uint64_t to)
+{
+	struct weft_cursor *cursor = NULL;
+	struct weft_event_view ev;
+	size_t i = 0, wrong = 0;
+
+	CHECK_EQ(weft_cursor_open(&cursor, seg, order, from, to, NULL), 0);
+	while (weft_cursor_next(cursor, &ev) > 0) {
+		while (i < n && (all[i].ev.time_ns < from || (all[i].ev.time_ns >= to && to != UINT64_MAX)))
+			i++;
+		wrong += i >= n || !make_equal(&ev, &all[i].ev);
+		i++;
+	}
+	while (i < n && (all[i].ev.time_ns < from || (all[i].ev.time_ns >= to && to != UINT64_MAX)))
+		i++;
+	CHECK_EQ(i, n);
+	CHECK_EQ(wrong, 0);
+	CHECK_EQ(weft_cursor_next(cursor, &ev), 0); /* stays at the end */
+	weft_cursor_close(cursor);
+}
+
+/* Blocks whose ranges overlap, with several chunks of one stream in a block, and many equal times. */
+static void make_blocks(struct make_file *file, uint64_t seed)
+{
+	uint64_t at[5] = {1000, 50, 1000, 3000, 0};
+	struct weft__batch batch;
+	int block, chunk;
+
+	make_file_open(file);
+	weft__batch_init(&batch, 1);
+	for (block = 0; block < 12; block++) {
+		weft__batch_clear(&batch);
+		for (chunk = 0; chunk < 7; chunk++) {
+			uint32_t stream = (uint32_t)(make_random(&seed) % 5), n = (uint32_t)(make_random(&seed) % 30);
+
+			CHECK_EQ(weft__batch_begin(&batch, stream, 0, 0, 0), 0);
+			while (n--) {
+				uint64_t value = file->list.n;
+
+				at[stream] += make_random(&seed) % 3 ? 0 : make_random(&seed) % 200;
+				make_add(&file->list, &batch, stream, at[stream], 8, &value, 1);
+			}
+			weft__batch_end(&batch, 1);
+		}
+		if (batch.n)
+			make_file_events(file, &batch);
+	}
+	weft__batch_fini(&batch);
+}
+
+TEST(merged_is_sorted_and_ranges_are_filters)
+{
+	uint64_t seed = 11;
+	int round;
+
+	for (round = 0; round < 12; round++) {
+		struct make_file file;
+		struct weft_segment *seg = NULL;
+		struct numbered *stored, *sorted;
+		uint8_t *bytes;
+		size_t n, i;
+
+		make_blocks(&file, seed + (uint64_t)round);
+		if (round % 2)
+			CHECK_EQ(weft__writer_seal(&file.writer, 0), 0);
+		bytes = make_file_bytes(&file, &n);
+		stored = calloc(file.list.n + 1, sizeof(*stored));
+		sorted = calloc(file.list.n + 1, sizeof(*sorted));
+		for (i = 0; i < file.list.n; i++)
+			stored[i] = (struct numbered){file.list.all[i], i};
+		memcpy(sorted, stored, file.list.n * sizeof(*stored));
+		qsort(sorted, file.list.n, sizeof(*sorted), by_time);
+		REQUIRE(weft_segment_open_memory(&seg, bytes, n, NULL) == 0);
+		check_range(seg, sorted, file.list.n, WEFT_ORDER_TIME, 0, UINT64_MAX);
+		check_range(seg, stored, file.list.n, WEFT_ORDER_STORED, 0, UINT64_MAX);
+		for (i = 0; i < 40; i++) {
+			uint64_t from = make_random(&seed) % 8000, to = from + make_random(&seed) % 3000;
+
+			check_range(seg, sorted, file.list.n, WEFT_ORDER_TIME, from, to);
+			check_range(seg, stored, file.list.n, WEFT_ORDER_STORED, from, to);
+		}
+		check_range(seg, sorted, file.list.n, WEFT_ORDER_TIME, 0, 0);
+		check_range(seg, sorted, file.list.n, WEFT_ORDER_TIME, sorted[5].ev.time_ns, sorted[5].ev.time_ns);
+		check_range(seg, sorted, file.list.n, WEFT_ORDER_TIME, sorted[5].ev.time_ns, sorted[5].ev.time_ns + 1);
+		check_range(seg, sorted, file.list.n, WEFT_ORDER_TIME, UINT64_MAX, UINT64_MAX);
+		weft_segment_close(seg);
+		free(stored);
+		free(sorted);
+		free(bytes);
+		make_file_close(&file);
+	}
+}
+
+/* "All" means all: also the one event that has the largest of times. */
+TEST(the_largest_time_is_in_all)
+{
+	struct weft__batch batch;
+	struct make_file file;
+	struct weft_segment *seg = NULL;
+	struct numbered all[2];
+	uint8_t *bytes;
+	size_t n;
+
+	make_file_open(&file);
+	weft__batch_init(&batch, 1);
+	CHECK_EQ(weft__batch_begin(&batch, 1, 0, 0, 0), 0);
+	make_add(&file.list, &batch, 1, 0, 4, NULL, 0);
+	make_add(&file.list, &batch, 1, UINT64_MAX, 4, NULL, 0);
+	weft__batch_end(&batch, 1);
+	make_file_events(&file, &batch);
+	bytes = make_file_bytes(&file, &n);
+	REQUIRE(weft_segment_open_memory(&seg, bytes, n, NULL) == 0);
+	all[0] = (struct numbered){file.list.all[0], 0};
+	all[1] = (struct numbered){file.list.all[1], 1};
+	check_range(seg, all, 2, WEFT_ORDER_TIME, 0, UINT64_MAX);
+	check_range(seg, all, 2, WEFT_ORDER_STORED, 0, UINT64_MAX);
+	check_range(seg, all, 2, WEFT_ORDER_TIME, 0, UINT64_MAX - 1);
+	weft_segment_close(seg);
+	free(bytes);
+	weft__batch_fini(&batch);
+	make_file_close(&file);
+}
