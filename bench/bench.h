@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmark programs share: time, samples, one CPU to run on, and figures as lines of JSON on standard output. A
- * program is one run; tools/bench makes several and takes medians. */
+/* What the benchmark programs share: time, samples, one CPU to run on, and figures as lines of JSON on standard output.
+ * A program is one run; tools/bench makes several and takes medians. */
 #ifndef WEFT_BENCH_H
 #define WEFT_BENCH_H
 
@@ -73,8 +73,8 @@ static inline double bench_ns_per_tick(void)
 	return known;
 }
 
-/* Keeps the calling thread on the first or the last CPU that the process had at its start; threads that it makes inherit
- * that. So a collector that is started on the first and a loop that runs on the last are never on the same. */
+/* Keeps the calling thread on the first or the last CPU that the process had at its start; threads that it makes
+ * inherit that. So a collector that is started on the first and a loop that runs on the last are never on the same. */
 enum bench_cpu { BENCH_CPU_FIRST, BENCH_CPU_LAST };
 
 static inline void bench_pin(enum bench_cpu which)
@@ -138,8 +138,8 @@ static inline double bench_median(struct bench_samples *s)
 
 /* One figure. `base` is that of `against`, "floor" or "baseline"; when `against` is NULL the figure stands alone. */
 __attribute__((format(printf, 7, 8))) static inline void bench_print(const char *name, double value, const char *unit,
-								      const char *against, double base, double ratio,
-								      const char *note, ...)
+								     const char *against, double base, double ratio,
+								     const char *note, ...)
 {
 	char text[512];
 	va_list args;
@@ -196,6 +196,15 @@ static inline struct weft_recorder_stats bench_stats(struct weft_recorder *rec)
 
 	weft_recorder_stats(rec, &stats);
 	return stats;
+}
+
+/* Brings the calling thread's ring into this CPU's cache, as a buffer is that nobody else touches. */
+static inline void bench_warm(void)
+{
+	struct weft_ring *ring = weft_ring_self;
+
+	for (uint64_t i = 0; ring->slots && i <= ring->mask; i += 64 / sizeof(struct weft_slot))
+		__atomic_fetch_or(&ring->slots[i].w0, 0, __ATOMIC_RELAXED);
 }
 
 /* Waits until the collector has been through the rings once, after what the caller has emitted so far. */

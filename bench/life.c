@@ -27,7 +27,8 @@ static void measure_open(const char *dir, int quick)
 		bench_add(&close, ms_since(begin));
 	}
 	bench_print("open_cost", bench_median(&open), "ms", NULL, 0, 0,
-		    "weft_recorder_open and weft_recorder_start; 2 ms of it are two readings of the clock; p10 %.2f p90 %.2f",
+		    "weft_recorder_open and weft_recorder_start; 2 ms of it are two readings of the clock; p10 %.2f "
+		    "p90 %.2f",
 		    bench_quantile(&open, 0.1), bench_quantile(&open, 0.9));
 	bench_print("close_cost", bench_median(&close), "ms", NULL, 0, 0,
 		    "weft_recorder_close with 1000 events in a ring, segment sealed; p10 %.2f p90 %.2f",
@@ -61,8 +62,9 @@ static void measure_idle(const char *dir, int quick)
 	bench_sleep_us(1500000); /* the first flush, the looks at the thread's name */
 	drains = bench_stats(rec).drains;
 	alone = idle_share(rec, us);
-	bench_print("idle_cost", alone, "% of a core", NULL, 0, 0, "the collector of an idle process over %.0f s, %.1f drains/s",
-		    (double)us / 1e6, (double)(bench_stats(rec).drains - drains) / ((double)us / 1e6));
+	bench_print("idle_cost", alone, "% of a core", NULL, 0, 0,
+		    "the collector of an idle process over %.0f s, %.1f drains/s", (double)us / 1e6,
+		    (double)(bench_stats(rec).drains - drains) / ((double)us / 1e6));
 	weft_runtime_add(&runtime);
 	bench_print("idle_cost_queue", idle_share(rec, us), "% of a core", NULL, 0, 0,
 		    "the same with one global queue that is asked every 10 ms");
@@ -125,7 +127,8 @@ static void measure_recover(const char *dir, int quick)
 		}
 	}
 	bench_print("recover_time", bench_median(&ms), "ms", NULL, 0, 0,
-		    "weft_recover after kill -9 of a process at about 0.9 M events/s; the last had %llu events, %llu of them from "
+		    "weft_recover after kill -9 of a process at about 0.9 M events/s; the last had %llu events, %llu "
+		    "of them from "
 		    "shared memory; min %.2f max %.2f",
 		    (unsigned long long)last.events, (unsigned long long)last.from_rings, bench_quantile(&ms, 0),
 		    bench_quantile(&ms, 1));

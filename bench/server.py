@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs the example server at saturation: bench/server.py DIR [--quick].
 
-Each round is three runs of a new server: recording, not recording, and not recording again, in an order that changes from
-round to round. Recording against the mean of the other two is what it costs; the other two against each other are what
-chance does. Load and server share the machine's CPUs."""
+Each round is three runs of a new server: recording, not recording, and not recording again, in an order that changes
+from round to round. Recording against the mean of the other two is what it costs; the other two against each other are
+what chance does. Load and server share the machine's CPUs."""
 import shutil
 import statistics
 import sys
@@ -32,15 +32,17 @@ def percent(ratios):
 
 def tell(name, rounds, key, unit, scale, sign, what):
     on, off, again = ([one[which][key] * scale for one in rounds] for which in ("on", "off", "again"))
-    cost = [sign * p for p in percent(2 * a / (b + c) for a, b, c in zip(on, off, again))]
+    ratios = [2 * a / (b + c) for a, b, c in zip(on, off, again)]
+    cost = [sign * p for p in percent(ratios)]
     chance = [sign * p for p in percent(a / b for a, b in zip(again, off))]
     value = statistics.median(cost)
-    quarter = sorted(abs(c - statistics.median(chance)) for c in chance)
-    demo.figure(name, value, "%", "%s; median of %d rounds (%s); off against off, by chance: median %+.2f, half of the pairs "
-                "within %.2f of it, all from %+.2f to %+.2f; on %.4g, off %.4g %s" %
-                (what, len(cost), " ".join("%+.1f" % c for c in cost), statistics.median(chance), statistics.median(quarter),
-                 min(chance), max(chance), statistics.median(on), statistics.median(off), unit),
-                baseline=statistics.median(off), ratio=statistics.median(on) / statistics.median(off))
+    middle = statistics.median(chance)
+    spread = statistics.median(abs(c - middle) for c in chance)
+    demo.figure(name, value, "%", "%s; median of %d rounds (%s); off against off, by chance: median %+.2f, half of the "
+                "rounds within %.2f of it, all from %+.2f to %+.2f; on %.4g, off %.4g %s" %
+                (what, len(cost), " ".join("%+.1f" % c for c in cost), middle, spread, min(chance), max(chance),
+                 statistics.median(on), statistics.median(off), unit),
+                baseline=statistics.median(off), ratio=statistics.median(ratios))
 
 
 def main():

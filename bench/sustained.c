@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 2 M events/s over 4 threads: what is lost, and what the collector takes. bench_sustained DIR [--quick]
  *
- * Each thread emits 500 events at every millisecond of its own. One that was not run in time makes up for it, with a pause
- * of 250 us between two batches: no ring could take everything at once. */
+ * Each thread emits 500 events at every millisecond of its own. One that was not run in time makes up for it, with a
+ * pause of 250 us between two batches: no ring could take everything at once. */
 #include <pthread.h>
 
 #include "bench.h"
@@ -20,8 +20,8 @@ struct producer {
 	uint64_t worst_late_ns;
 };
 
-/* A task is made ready, runs, wakes another, and the queue is measured. Which ones is random, as far as a compressor can
- * tell. */
+/* A task is made ready, runs, wakes another, and the queue is measured. Which ones is random, as far as a compressor
+ * can tell. */
 static void emit_batch(uint32_t number, uint64_t *random)
 {
 	for (uint32_t i = 0; i < BATCH / 5; i++) {
@@ -65,11 +65,11 @@ static void *produce(void *data)
 }
 
 struct outcome {
-	double share;       /* of a core, % */
-	double rate;        /* M events/s */
-	double late_ms;     /* the most that a thread was behind */
-	double bytes;       /* per event */
-	double events;      /* emitted */
+	double share;   /* of a core, % */
+	double rate;    /* M events/s */
+	double late_ms; /* the most that a thread was behind */
+	double bytes;   /* per event */
+	double events;  /* emitted */
 	uint64_t lost;
 };
 
@@ -129,12 +129,14 @@ int main(int argc, char **argv)
 		lost_runs += out.lost > 0;
 	}
 	bench_print("sustained", bench_median(&share), "% of a core", NULL, 0, 0,
-		    "the collector at %.2f M events/s over %d threads (500 every ms each), %s; runs %.1f to %.1f %%; a thread "
+		    "the collector at %.2f M events/s over %d threads (500 every ms each), %s; runs %.1f to %.1f %%; a "
+		    "thread "
 		    "was at most %.1f ms late; %.2f B an event; %llu lost",
 		    bench_median(&rate), THREADS, quick ? "2 runs of 3 s" : "one run of 20 s and three of 5 s",
-		    bench_quantile(&share, 0), bench_quantile(&share, 1), bench_quantile(&late, 1), bench_median(&bytes),
-		    (unsigned long long)lost);
-	bench_print("sustained_lost", (double)lost, "events", NULL, 0, 0, "of %.0f M in the runs of sustained, %llu of them with losses",
-		    emitted / 1e6, (unsigned long long)lost_runs);
+		    bench_quantile(&share, 0), bench_quantile(&share, 1), bench_quantile(&late, 1),
+		    bench_median(&bytes), (unsigned long long)lost);
+	bench_print("sustained_lost", (double)lost, "events", NULL, 0, 0,
+		    "of %.0f M in the runs of sustained, %llu of them with losses", emitted / 1e6,
+		    (unsigned long long)lost_runs);
 	return 0;
 }

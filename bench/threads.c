@@ -75,7 +75,8 @@ static void measure_memory(const char *dir)
 	with = use_of(MANY, RING_EVENTS + 100);
 	/* Some of the rings were there before. */
 	bench_print("thread_memory", (with.all - without.all) / (MANY - FEW), "B", NULL, 0, 0,
-		    "resident memory that a recording thread adds, over %d of them with full rings; of this shared (the rings) "
+		    "resident memory that a recording thread adds, over %d of them with full rings; of this shared "
+		    "(the rings) "
 		    "%.0f; one ring is %llu; lost %llu",
 		    MANY - FEW, with.shared / (MANY - FEW), (unsigned long long)bench_stats(rec).ring_bytes,
 		    (unsigned long long)bench_stats(rec).lost);
@@ -126,7 +127,8 @@ static void measure_start(const char *dir, int quick)
 	stats = bench_stats(rec);
 	bench_print("thread_start_cost", bench_median(&added), "us", "baseline", bench_median(&without),
 		    bench_median(&with) / bench_median(&without),
-		    "what the first event, its ring and its end add to pthread_create and join of a thread (the baseline), all on "
+		    "what the first event, its ring and its end add to pthread_create and join of a thread (the "
+		    "baseline), all on "
 		    "one CPU, the collector on another; p10 %.1f p90 %.1f; %llu threads, %llu rings; lost %llu",
 		    bench_quantile(&added, 0.1), bench_quantile(&added, 0.9), (unsigned long long)stats.events / 3,
 		    (unsigned long long)stats.rings, (unsigned long long)stats.lost);

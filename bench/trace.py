@@ -26,8 +26,9 @@ def size(paths):
 
 def tell(name, paths, server, what):
     n_bytes, n_events = size(paths)
-    demo.figure(name, n_bytes / n_events, "B", "%s: %d events, sealed in %d bytes; the baseline is a raw slot; %d lost" %
-                (what, n_events, n_bytes, server.lost), baseline=RAW_SLOT, ratio=n_bytes / n_events / RAW_SLOT)
+    note = "%s: %d events, sealed in %d bytes; the baseline is a raw slot; %d lost" % (
+        what, n_events, n_bytes, server.lost)
+    demo.figure(name, n_bytes / n_events, "B", note, baseline=RAW_SLOT, ratio=n_bytes / n_events / RAW_SLOT)
     return n_bytes, n_events
 
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast the events of a real trace are encoded and decoded on one core: bench_codec_inside SEGMENT [--quick].
  *
- * Encoding is the collector's flush, from raw slots in staging to blocks in a file in memory. Decoding is what a reader sees,
- * from the segment's bytes to one struct weft_event_view after the other. Beside them: copying the same events as raw
- * 16-byte slots, and zstd -1 over these. Rates are by CPU time. */
+ * Encoding is the collector's flush, from raw slots in staging to blocks in a file in memory. Decoding is what a reader
+ * sees, from the segment's bytes to one struct weft_event_view after the other. Beside them: copying the same events as
+ * raw 16-byte slots, and zstd -1 over these. Rates are by CPU time. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <zstd.h>
@@ -97,7 +97,8 @@ static void raw_run(struct raw *raw, uint64_t n_events)
 	t1 = bench_cpu_ns();
 	squeezed = ZSTD_compress(raw->squeezed.at, raw->squeezed.n, raw->slots.at, raw->slots.n, 1);
 	t2 = bench_cpu_ns();
-	if (ZSTD_isError(squeezed) || ZSTD_decompress(raw->back.at, raw->back.n, raw->squeezed.at, squeezed) != raw->slots.n)
+	if (ZSTD_isError(squeezed) ||
+	    ZSTD_decompress(raw->back.at, raw->back.n, raw->squeezed.at, squeezed) != raw->slots.n)
 		abort();
 	t3 = bench_cpu_ns();
 	raw->squeezed_bytes = (double)squeezed / (double)n_events;
@@ -146,12 +147,14 @@ int main(int argc, char **argv)
 			enc.n = dec.n = merged.n = raw.copy_rate.n = raw.squeeze_rate.n = raw.expand_rate.n = 0;
 	}
 	snprintf(note, sizeof(note),
-		 "%llu events of the demo, raw slots to blocks in %.2f B each; baseline: zstd -1 of the raw slots (%.2f B "
+		 "%llu events of the demo, raw slots to blocks in %.2f B each; baseline: zstd -1 of the raw slots "
+		 "(%.2f B "
 		 "each); memcpy of them: %.0f M/s",
 		 (unsigned long long)stage.n_events, (double)bytes / (double)stage.n_events, raw.squeezed_bytes,
 		 bench_median(&raw.copy_rate));
 	print_rate("encode_rate", &enc, &raw.squeeze_rate, note);
-	snprintf(note, sizeof(note), "cursor in stored order; baseline: memcpy of the raw slots; zstd -d of them: %.0f M/s",
+	snprintf(note, sizeof(note),
+		 "cursor in stored order; baseline: memcpy of the raw slots; zstd -d of them: %.0f M/s",
 		 bench_median(&raw.expand_rate));
 	print_rate("decode_rate", &dec, &raw.copy_rate, note);
 	print_rate("decode_rate_merged", &merged, &raw.copy_rate, "cursor in time order; the same baseline");

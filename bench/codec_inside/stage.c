@@ -77,7 +77,7 @@ static struct stream *stream_of(struct reading *reading, uint32_t id)
 	return stream;
 }
 
-/* An event back to its slots. Returns how many; 0: left out, because it means something only in the process it is of. */
+/* An event back to its slots. Returns how many; 0: left out, because it means something only in its own process. */
 static uint32_t pack(const struct weft_event_view *ev, struct weft_slot *slots)
 {
 	memset(slots, 0, EVENT_SLOTS_MAX * sizeof(*slots));
@@ -107,7 +107,7 @@ static uint32_t pack(const struct weft_event_view *ev, struct weft_slot *slots)
 	return event_slots(slots);
 }
 
-/* The collector asks the process how many fields an event of the program's own has. Kinds get their numbers in order. */
+/* The collector asks how many fields an event of the program's own has. Kinds get their numbers in order. */
 static void define_kinds(const struct weft_segment *seg)
 {
 	size_t n;

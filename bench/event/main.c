@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an event costs in a tight loop: inline, through the library, and when nothing records.
  *
- * A ring must not run full while it is timed, so events come in bursts, and between two bursts the collector empties the
- * ring, untimed. Bursts of the variants alternate, each next to one of the floor, so that whatever the machine does meanwhile
- * falls on all of them. */
+ * A ring must not run full while it is timed, so events come in bursts, and between two bursts the collector empties
+ * the ring, untimed. Bursts of the variants alternate, so that whatever the machine does meanwhile falls on all of
+ * them. */
 #include "bench.h"
 #include "event/event.h"
 
@@ -12,9 +12,9 @@
 
 struct variant {
 	burst_fn *fn;
-	uint32_t pairs; /* in one burst */
-	int emits;
-	struct bench_samples ns; /* per event */
+	uint32_t pairs;                   /* in one burst */
+	enum { QUIET, WARM, COLD } emits; /* events; with the ring in the cache before, or as it is */
+	struct bench_samples ns;          /* per event */
 };
 
 static double timed(burst_fn *fn, struct floor_ring *ring, uint32_t pairs)
@@ -35,6 +35,8 @@ static void run(struct variant *variants, size_t n, struct floor_ring *ring, str
 	for (i = 0; i < bursts; i++) {
 		for (v = 0; v < n; v++) {
 			timed(burst_floor, ring, 200); /* wakes the CPU up after the sleep */
+			if (variants[v].emits == WARM && rec)
+				bench_warm();
 			bench_add(&variants[v].ns, timed(variants[v].fn, ring, variants[v].pairs));
 			if (variants[v].emits && rec)
 				bench_drained(rec);
@@ -68,21 +70,27 @@ static void measure_on(int quick)
 	struct weft_recorder *rec = bench_record_apart(&opts);
 	struct floor_ring ring = floor_ring(SLOTS_DEFAULT);
 	struct variant v[] = {
-		{burst_floor, 1000, 0, {0}}, {burst_inline, 1000, 1, {0}}, {burst_call, 1000, 1, {0}},
-		{burst_tick, 1000, 0, {0}},  {burst_inline, 1800, 1, {0}},
+		{burst_floor, 1000, QUIET, {0}}, {burst_inline, 1000, WARM, {0}}, {burst_call, 1000, WARM, {0}},
+		{burst_tick, 1000, QUIET, {0}},  {burst_inline, 1800, WARM, {0}}, {burst_inline, 1000, COLD, {0}},
 	};
+	const size_t n = sizeof(v) / sizeof(v[0]);
 	uint64_t lost;
 
-	run(v, 5, &ring, rec, 20);
-	v[0].ns.n = v[1].ns.n = v[2].ns.n = v[3].ns.n = v[4].ns.n = 0;
-	run(v, 5, &ring, rec, quick ? 100 : 400);
+	run(v, n, &ring, rec, 20);
+	for (size_t i = 0; i < n; i++)
+		v[i].ns.n = 0;
+	run(v, n, &ring, rec, quick ? 100 : 400);
 	lost = bench_stats(rec).lost;
-	print_one("event_cost", &v[1], &v[0], "weft_poll_begin and weft_poll_end, ring of 64 KiB, bursts of 2000", lost);
+	print_one("event_cost", &v[1], &v[0], "weft_poll_begin and weft_poll_end, ring of 64 KiB, bursts of 2000",
+		  lost);
 	print_one("event_cost_call", &v[2], &v[0], "the same through libweft.so", lost);
 	print_one("event_cost_wake", &v[4], &v[0],
 		  "as event_cost, bursts of 3600: the collector is woken at half a ring and drains meanwhile", lost);
+	print_one("event_cost_cold", &v[5], &v[0],
+		  "as event_cost, the ring where the collector and others left it, not in this CPU's cache", lost);
 	bench_print("event_cost_tick", bench_median(&v[1].ns), "ns", "floor", bench_median(&v[3].ns),
-		    bench_median(&v[1].ns) / bench_median(&v[3].ns), "as event_cost, against reading the counter alone");
+		    bench_median(&v[1].ns) / bench_median(&v[3].ns),
+		    "as event_cost, against reading the counter alone");
 	weft_recorder_close(rec);
 	free(ring.slots);
 }
@@ -92,12 +100,13 @@ static void measure_big(int quick)
 	struct weft_recorder_opts opts = {.size = sizeof(opts), .drain_ns = 1000000, .ring_bytes = BIG_RING_BYTES};
 	struct weft_recorder *rec = bench_record_apart(&opts);
 	struct floor_ring ring = floor_ring(BIG_RING_BYTES / sizeof(struct floor_slot));
-	struct variant v[] = {{burst_floor, 50000, 0, {0}}, {burst_inline, 50000, 1, {0}}};
+	struct variant v[] = {{burst_floor, 50000, QUIET, {0}}, {burst_inline, 50000, COLD, {0}}};
 
 	run(v, 2, &ring, rec, 50); /* more than once around: no page is new afterwards */
 	v[0].ns.n = v[1].ns.n = 0;
 	run(v, 2, &ring, rec, quick ? 20 : 60);
-	print_one("event_cost_big_ring", &v[1], &v[0], "as event_cost, ring of 64 MiB, bursts of 100000", bench_stats(rec).lost);
+	print_one("event_cost_big_ring", &v[1], &v[0], "as event_cost, ring of 64 MiB, bursts of 100000",
+		  bench_stats(rec).lost);
 	weft_recorder_close(rec);
 	free(ring.slots);
 }
@@ -106,9 +115,9 @@ static void measure_off(int quick)
 {
 	struct floor_ring ring = floor_ring(SLOTS_DEFAULT);
 	struct variant v[] = {
-		{burst_empty, 100000, 0, {0}},
-		{burst_wake_inline, 100000, 0, {0}},
-		{burst_wake_call, 100000, 0, {0}},
+		{burst_empty, 100000, QUIET, {0}},
+		{burst_wake_inline, 100000, QUIET, {0}},
+		{burst_wake_call, 100000, QUIET, {0}},
 	};
 	/* These bursts have one event where timed() counts two. */
 	double empty, on_top;
@@ -116,9 +125,10 @@ static void measure_off(int quick)
 	run(v, 3, &ring, NULL, quick ? 100 : 500);
 	empty = 2 * bench_median(&v[0].ns);
 	on_top = 2 * bench_median(&v[1].ns) - empty;
-	bench_print("event_cost_off", on_top, "ns", "floor", empty, (empty + on_top) / empty,
-		    "what weft_wake adds to a turn of an empty loop (the floor) when nothing records; p10 %.2f p90 %.2f",
-		    2 * bench_quantile(&v[1].ns, 0.1) - empty, 2 * bench_quantile(&v[1].ns, 0.9) - empty);
+	bench_print(
+		"event_cost_off", on_top, "ns", "floor", empty, (empty + on_top) / empty,
+		"what weft_wake adds to a turn of an empty loop (the floor) when nothing records; p10 %.2f p90 %.2f",
+		2 * bench_quantile(&v[1].ns, 0.1) - empty, 2 * bench_quantile(&v[1].ns, 0.9) - empty);
 	on_top = 2 * bench_median(&v[2].ns) - empty;
 	bench_print("event_cost_off_call", on_top, "ns", "floor", empty, (empty + on_top) / empty,
 		    "the same through libweft.so; p10 %.2f p90 %.2f", 2 * bench_quantile(&v[2].ns, 0.1) - empty,

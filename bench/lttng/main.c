@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event of LTTng-ust beside one of ours, burst by burst in the same process. bench/lttng.py has made a session with the
- * tracepoint enabled. */
+/* An event of LTTng-ust beside one of ours, burst by burst in the same process. bench/lttng.py has made a session with
+ * the tracepoint enabled. */
 #include "bench.h"
 #include "provider.h"
 
@@ -52,8 +52,11 @@ int main(int argc, char **argv)
 	}
 	rec = bench_record_apart(&opts);
 	for (uint32_t i = 0; i < bursts + 20; i++) {
-		double weft = timed(burst_weft);
-		double lttng = timed(burst_lttng);
+		double weft, lttng;
+
+		bench_warm();
+		weft = timed(burst_weft);
+		lttng = timed(burst_lttng);
 
 		bench_drained(rec);
 		if (i < 20)
@@ -63,7 +66,8 @@ int main(int argc, char **argv)
 	}
 	bench_print("lttng_event", bench_median(&theirs), "ns", "baseline", bench_median(&ours),
 		    bench_median(&theirs) / bench_median(&ours),
-		    "LTTng-ust tracepoint of 2 x u32, enabled; the baseline is weft_wake beside it, so the ratio is LTTng to "
+		    "LTTng-ust tracepoint of 2 x u32, enabled; the baseline is weft_wake beside it, so the ratio is "
+		    "LTTng to "
 		    "weft; p10 %.1f p90 %.1f, weft p10 %.2f p90 %.2f; weft lost %llu",
 		    bench_quantile(&theirs, 0.1), bench_quantile(&theirs, 0.9), bench_quantile(&ours, 0.1),
 		    bench_quantile(&ours, 0.9), (unsigned long long)bench_stats(rec).lost);

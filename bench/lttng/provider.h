@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tracepoint of LTTng that stands beside an event of ours: two 32-bit fields. Read more than once, by its own rules. */
+/* The tracepoint of LTTng that stands beside an event of ours: two 32-bit fields. LTTng reads this file more than
+ * once. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER weft_bench
 #undef TRACEPOINT_INCLUDE

@@ -16,8 +16,12 @@ struct variant {
 static struct variant variants[] = {
 	{NULL, latency_bare, "", {0}},
 	{"event_pair_in_work", latency_pair, "a pair of events around latency-bound work", {0}},
-	{"event_pair_in_work_shared", latency_shared, "the same, end and next begin with one reading of the clock", {0}},
+	{"event_pair_in_work_shared",
+	 latency_shared,
+	 "the same, end and next begin with one reading of the clock",
+	 {0}},
 	{"event_pair_in_work_call", latency_call, "the pair through libweft.so", {0}},
+	{"event_pair_in_work_cold", latency_pair, "the pair, with the ring not in this CPU's cache", {0}},
 	{"event_pair_in_work_off", latency_pair, "the pair when nothing records", {0}},
 	{NULL, throughput_bare, "", {0}},
 	{"event_pair_in_work_throughput", throughput_pair, "a pair of events around throughput-bound work", {0}},
@@ -39,23 +43,25 @@ static double timed(work_fn *fn)
 	return (double)(end - begin) * bench_ns_per_tick() / UNITS;
 }
 
-static int is_off(const struct variant *v)
+static int ends_in(const struct variant *v, const char *end)
 {
-	return v->name && strcmp(v->name + strlen(v->name) - 4, "_off") == 0;
+	return v->name && strcmp(v->name + strlen(v->name) - strlen(end), end) == 0;
 }
 
 static int emits(const struct variant *v)
 {
-	return v->name && !is_off(v);
+	return v->name && !ends_in(v, "_off");
 }
 
 static void run(struct weft_recorder *rec, int off, uint32_t bursts)
 {
 	for (uint32_t i = 0; i < bursts; i++) {
 		for (int v = 0; v < N_VARIANTS; v++) {
-			if (off ? emits(&variants[v]) : is_off(&variants[v]))
+			if (off ? emits(&variants[v]) : ends_in(&variants[v], "_off"))
 				continue;
 			timed(latency_bare); /* wakes the CPU up after the sleep */
+			if (emits(&variants[v]) && !ends_in(&variants[v], "_cold"))
+				bench_warm();
 			bench_add(&variants[v].ns, timed(variants[v].fn));
 			if (emits(&variants[v]))
 				bench_drained(rec);
@@ -77,8 +83,8 @@ static void print_all(uint64_t lost)
 		}
 		bench_print(variants[v].name, with - bare, "ns", "baseline", bare, with / bare,
 			    "%s: what it adds to the baseline; p10 %.2f p90 %.2f min %.2f; %llu lost", variants[v].note,
-			    bench_quantile(ns, 0.1) - bare, bench_quantile(ns, 0.9) - bare, bench_quantile(ns, 0) - bare,
-			    (unsigned long long)lost);
+			    bench_quantile(ns, 0.1) - bare, bench_quantile(ns, 0.9) - bare,
+			    bench_quantile(ns, 0) - bare, (unsigned long long)lost);
 	}
 }
 

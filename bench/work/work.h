@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of work, to put events around.
  *
- * Latency-bound: each step needs the one before it, and the CPU has nothing else to do while it waits, so that what does
- * not depend on the chain costs next to nothing. Throughput-bound: eight chains of simple steps beside each other, which
- * keep the CPU's adders busy, so that every instruction more is seen. Code that people write is between the two. */
+ * Latency-bound: each step needs the one before it, and the CPU has nothing else to do while it waits, so that what
+ * does not depend on the chain costs next to nothing. Throughput-bound: eight chains of simple steps beside each other,
+ * which keep the CPU's adders busy, so that every instruction more is seen. Code that people write is between the
+ * two. */
 #ifndef BENCH_WORK_H
 #define BENCH_WORK_H
 

@@ -68,7 +68,9 @@ struct weft__in {
 
 static inline struct weft__in weft__in(const void *bytes, size_t n)
 {
-	struct weft__in in = {(const uint8_t *)bytes, (const uint8_t *)bytes + n, 0};
+	const uint8_t *p = n ? (const uint8_t *)bytes : (const uint8_t *)""; /* nothing may be NULL, which has no end */
+	struct weft__in in = {p, p + n, 0};
+
 	return in;
 }
 

@@ -2,11 +2,15 @@
 #include "record/options.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "record/collect/segments.h"
 #include "record/host/facts.h"
 #include "record/ring/layout.h"
 
@@ -62,8 +66,7 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 	return 0;
 }
 
-/* Takes what a caller of any version gave: fewer bytes are defaults, more bytes must be zero. */
-static int take(struct weft_recorder_opts *o, const struct weft_recorder_opts *given, struct weft_error *err)
+int weft__options_take(struct weft_recorder_opts *o, const struct weft_recorder_opts *given, struct weft_error *err)
 {
 	const unsigned char *bytes = (const unsigned char *)given;
 	size_t i;
@@ -102,7 +105,7 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 	int r;
 
 	memset(options, 0, sizeof(*options));
-	r = take(&options->o, given, err);
+	r = weft__options_take(&options->o, given, err);
 	if (r)
 		return r;
 	set_defaults(&options->o);
@@ -128,6 +131,24 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 	return 0;
 }
 
+int weft__options_dir(struct weft__options *options, struct weft_error *err)
+{
+	char path[PATH_MAX];
+	char *copy;
+	int r = weft__make_dirs(options->dir);
+
+	if (!r && (access(options->dir, W_OK | X_OK) < 0 || !realpath(options->dir, path)))
+		r = -errno;
+	if (r)
+		return weft__fail(err, r, "%s: %s; give a directory that this user can write", options->dir, weft_strerror(r));
+	copy = weft__strdup(path);
+	if (!copy)
+		return weft__fail(err, -ENOMEM, "out of memory");
+	weft__free(options->dir);
+	options->o.dir = options->dir = copy;
+	return 0;
+}
+
 void weft__options_fini(struct weft__options *options)
 {
 	size_t i;
@@ -137,6 +158,14 @@ void weft__options_fini(struct weft__options *options)
 	for (i = 0; i < LABELS_MAX; i++)
 		weft__free(options->labels[i]);
 	memset(options, 0, sizeof(*options));
+}
+
+static void env_text(const char *name, const char **ret)
+{
+	const char *text = getenv(name);
+
+	if (text && *text)
+		*ret = text;
 }
 
 /* A number with an optional K, M or G; times `unit`. */
@@ -177,7 +206,8 @@ static int env_u32(const char *name, uint32_t *ret, struct weft_error *err)
 static int env_word(const char *name, const char *const *words, uint32_t *ret, struct weft_error *err)
 {
 	const char *text = getenv(name);
-	char all[64] = "";
+	char all[64] = ""; /* which the few short words fit */
+	size_t n = 0;
 	uint32_t i;
 
 	if (!text || !*text)
@@ -187,7 +217,7 @@ static int env_word(const char *name, const char *const *words, uint32_t *ret, s
 			*ret = i;
 			return 0;
 		}
-		strcat(strcat(all, i ? ", " : ""), words[i]);
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", words[i]);
 	}
 	return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give one of %s", name, text, all);
 }
@@ -222,10 +252,8 @@ int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *sto
 	static const char *const places[] = {"auto", "dir", "memory", NULL};
 	int r;
 
-	if (getenv("WEFT_DIR") && *getenv("WEFT_DIR"))
-		opts->dir = getenv("WEFT_DIR");
-	if (getenv("WEFT_NAME") && *getenv("WEFT_NAME"))
-		opts->name = getenv("WEFT_NAME");
+	env_text("WEFT_DIR", &opts->dir);
+	env_text("WEFT_NAME", &opts->name);
 	if ((r = env_number("WEFT_SEGMENT_BYTES", 1, UINT64_MAX, &opts->segment_bytes, err)) ||
 	    (r = env_number("WEFT_SEGMENT_SECONDS", 1000 * MS, UINT64_MAX, &opts->segment_ns, err)) ||
 	    (r = env_number("WEFT_KEEP_BYTES", 1, UINT64_MAX, &opts->keep_bytes, err)) ||

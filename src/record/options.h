@@ -15,8 +15,12 @@ struct weft__options {
 	char *labels[LABELS_MAX + 1];
 };
 
+/* Takes what a caller of any version gave, or NULL: fewer bytes are defaults, more bytes must be zero. 0, -WEFT_E_OPTION or -E2BIG. */
+int weft__options_take(struct weft_recorder_opts *o, const struct weft_recorder_opts *given, struct weft_error *err);
 /* 0, -WEFT_E_OPTION, -E2BIG or -ENOMEM. */
 int weft__options_init(struct weft__options *options, const struct weft_recorder_opts *given, struct weft_error *err);
+/* Makes the directory, and its name one that a change of directory does not change. 0 or a negative error. */
+int weft__options_dir(struct weft__options *options, struct weft_error *err);
 void weft__options_fini(struct weft__options *options);
 
 /* Variables over `opts`. Strings that it sets live until the environment changes; labels in `labels`. 0 or -WEFT_E_OPTION. */

@@ -4,7 +4,6 @@
  * There is one at a time, because the gate and the thread's ring pointer are one per process. Its mutex is taken by every call
  * here and held across fork. */
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -298,25 +297,6 @@ static void once_per_process(void)
 	weft__threads_init();
 }
 
-/* Makes the directory, and its name one that a change of directory does not change. */
-static int prepare_dir(struct weft__options *options, struct weft_error *err)
-{
-	char path[PATH_MAX];
-	char *copy;
-	int r = weft__make_dirs(options->dir);
-
-	if (!r && (access(options->dir, W_OK | X_OK) < 0 || !realpath(options->dir, path)))
-		r = -errno;
-	if (r)
-		return weft__fail(err, r, "%s: %s; give a directory that this user can write", options->dir, weft_strerror(r));
-	copy = weft__strdup(path);
-	if (!copy)
-		return weft__fail(err, -ENOMEM, "out of memory");
-	weft__free(options->dir);
-	options->o.dir = options->dir = copy;
-	return 0;
-}
-
 static int open_locked(struct weft_recorder **ret, const struct weft_recorder_opts *opts, struct weft_error *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -330,7 +310,7 @@ static int open_locked(struct weft_recorder **ret, const struct weft_recorder_op
 		return weft__fail(err, -ENOMEM, "out of memory");
 	r = weft__options_init(&rec->options, opts, err);
 	if (!r && rec->options.o.dir)
-		r = prepare_dir(&rec->options, err);
+		r = weft__options_dir(&rec->options, err);
 	if (!r && rec->options.o.dir && !rec->options.o.no_recover) {
 		int n = weft_recover(rec->options.o.dir, NULL, NULL, NULL);
 
@@ -362,21 +342,17 @@ int weft_recorder_open(struct weft_recorder **ret, const struct weft_recorder_op
 
 int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *given, struct weft_error *err)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts)};
 	struct weft__options labels = {0};
 	const char *off = getenv("WEFT_OFF");
-	int r = 0;
+	struct weft_recorder_opts opts;
+	int r;
 
 	*ret = NULL;
 	if (off && !strcmp(off, "1"))
 		return 1;
-	if (given) {
-		if (given->size > sizeof(opts) || given->size < sizeof(size_t))
-			return weft__fail(err, -E2BIG, "options have a size that weft %s does not know", WEFT_VERSION_STRING);
-		memcpy(&opts, given, given->size);
-		opts.size = sizeof(opts);
-	}
-	r = weft__options_env(&opts, &labels, err);
+	r = weft__options_take(&opts, given, err);
+	if (!r)
+		r = weft__options_env(&opts, &labels, err);
 	if (!r)
 		r = opts.dir && *opts.dir ? weft_recorder_open(ret, &opts, err) : 1;
 	weft__options_fini(&labels);

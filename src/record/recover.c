@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -124,9 +125,10 @@ static int adopt_file(struct weft__salvage *s)
 			                        b->first_ns, b->last_ns);
 	}
 	s->cut_bytes = seg->info.sealed ? 0 : seg->n_bytes - seg->good_end;
-	if (!err && ftruncate(s->fd, (off_t)seg->good_end) < 0)
-		err = -errno;
-	return err;
+	if (err)
+		return err;
+	s->undo_to = (int64_t)seg->good_end;
+	return ftruncate(s->fd, (off_t)seg->good_end) < 0 ? -errno : 0;
 }
 
 static int begin_file(struct weft__salvage *s)
@@ -137,6 +139,7 @@ static int begin_file(struct weft__salvage *s)
 	memcpy(seg.recording, head->recording, sizeof(seg.recording));
 	seg.mono_ns = s->timeline.last.mono_ns;
 	seg.real_ns = s->timeline.last.real_ns;
+	s->undo_to = 0;
 	if (ftruncate(s->fd, 0) < 0)
 		return -errno;
 	return weft__writer_begin(&s->writer, s->fd, &seg);
@@ -216,6 +219,8 @@ static int salvage(struct weft__salvage *s, const char *path, struct weft_recove
 		r = weft__salvage_flush(s);
 	if (!r)
 		r = seal(s);
+	if (r && s->undo_to >= 0)
+		(void)!ftruncate(s->fd, (off_t)s->undo_to); /* the rings have it all still */
 	out->events = s->writer.n_events;
 	out->from_rings = s->from_rings;
 	out->cut_bytes = s->cut_bytes;
@@ -303,6 +308,13 @@ static void remove_rings(const char *link)
 	unlink(link);
 }
 
+/* What nothing can be done with gets out of the way, and stays for a person to look at. */
+static void set_aside(const char *path, char *aside, size_t bytes)
+{
+	snprintf(aside, bytes, "%s.broken", path);
+	(void)!rename(path, aside);
+}
+
 /* A file that got no further than its making. Answers whether its maker is alive. */
 static int sweep_new(const char *path)
 {
@@ -339,7 +351,7 @@ static void recover_new(struct walk *walk, const char *path)
 
 static void recover_rings(struct walk *walk, const char *link)
 {
-	struct weft__salvage s = {.fd = -1, .region = {.fd = -1}};
+	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.fd = -1}};
 	struct weft_recovered out = {0};
 	struct weft_error err = {0};
 	char path[4096], final[4096] = "", note[200];
@@ -352,7 +364,9 @@ static void recover_rings(struct walk *walk, const char *link)
 	if (r == -WEFT_E_BUSY || r == -ENODATA || r == -ENOENT)
 		return;
 	if (r) {
-		report(walk, &out, link, r, err.msg);
+		if (r == -WEFT_E_FORMAT)
+			set_aside(link, final, sizeof(final));
+		report(walk, &out, r == -WEFT_E_FORMAT ? final : link, r, err.msg);
 		return;
 	}
 	name_first(s.region.head, link);
@@ -376,20 +390,33 @@ static void recover_rings(struct walk *walk, const char *link)
 	salvage_close(&s);
 }
 
-/* An unsealed segment whose rings are gone. */
+/* Whether the rings of an active segment are still there: in use, or beyond recovery for now. */
+static int has_rings(const char *path)
+{
+	const char *number = strrchr(path, '-');
+	char link[4096];
+	struct stat st;
+
+	return number && (size_t)snprintf(link, sizeof(link), "%.*s.rings", (int)(number - path), path) < sizeof(link) &&
+	       lstat(link, &st) == 0;
+}
+
+/* An unsealed segment whose rings are gone. Without them it must not be sealed before: they know only the active name. */
 static void recover_active(struct walk *walk, const char *path)
 {
-	struct weft__salvage s = {.fd = -1, .region = {.fd = -1}};
+	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.fd = -1}};
 	struct weft_recovered out = {0};
 	struct weft_error err = {0};
 	char final[4096] = "";
-	int r = salvage(&s, path, &out, &err);
+	int r;
 
+	if (has_rings(path))
+		return;
+	r = salvage(&s, path, &out, &err);
 	if (!r)
 		r = give_final_name(path, final, sizeof(final));
 	if (r == -WEFT_E_FORMAT) {
-		snprintf(final, sizeof(final), "%s.broken", path);
-		(void)!rename(path, final);
+		set_aside(path, final, sizeof(final));
 		report(walk, &out, final, r, "nothing in it can be read; set aside under this name");
 	} else if (r != -WEFT_E_BUSY) {
 		if (r && !err.msg[0])

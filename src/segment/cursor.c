@@ -14,6 +14,7 @@
 struct open_block {
 	struct weft__decoded decoded;
 	uint32_t n_live; /* chunks not at their end */
+	size_t bytes;    /* of its buffers */
 	struct open_block *next;
 };
 
@@ -41,6 +42,7 @@ struct weft_cursor {
 	uint32_t chunk;
 	uint32_t at, end;
 	struct open_block *spare;
+	size_t bytes; /* of all open and spare blocks */
 };
 
 static int by_first_time(const void *a, const void *b, void *data)
@@ -128,6 +130,15 @@ static int decode_checked(struct weft_cursor *cursor, const struct weft__block *
 	return err;
 }
 
+/* A small block can stand for many megabytes of events, and a hostile file has very many that overlap in time. */
+static int within_bounds(struct weft_cursor *cursor, struct open_block *open)
+{
+	cursor->bytes -= open->bytes;
+	open->bytes = weft__decoded_bytes(&open->decoded);
+	cursor->bytes += open->bytes;
+	return cursor->bytes <= cursor->seg->open_bytes_max;
+}
+
 /* Decodes one block, or passes it over: NULL with *err 0 when it is damaged. */
 static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *err)
 {
@@ -149,6 +160,8 @@ static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *
 	payload = weft__segment_payload(cursor->seg, block, &oom);
 	if (payload) {
 		*err = decode_checked(cursor, block, payload, &open->decoded, &why);
+		if (!within_bounds(cursor, open) && !*err)
+			*err = -ENOMEM;
 		if (!*err)
 			return open;
 		if (*err != -ENOMEM)

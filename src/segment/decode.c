@@ -13,7 +13,8 @@
 
 struct weft__decoder {
 	ZSTD_DCtx *dctx;
-	uint16_t kind_index[65536]; /* kind to index into kinds, plus 1 */
+	uint16_t kind_index[65536];      /* kind to index into kinds, plus 1 */
+	struct weft__buf body, mantissa; /* of the block that is being decoded */
 };
 
 struct symbol {
@@ -56,6 +57,8 @@ void weft__decoder_close(struct weft__decoder *dec)
 	if (!dec)
 		return;
 	ZSTD_freeDCtx(dec->dctx);
+	weft__buf_free(&dec->body);
+	weft__buf_free(&dec->mantissa);
 	weft__free(dec);
 }
 
@@ -67,9 +70,13 @@ void weft__decoded_fini(struct weft__decoded *block)
 	weft__buf_free(&block->row_mem);
 	weft__buf_free(&block->kinds_mem);
 	weft__buf_free(&block->value_mem);
-	weft__buf_free(&block->body);
-	weft__buf_free(&block->mantissa);
 	memset(block, 0, sizeof(*block));
+}
+
+size_t weft__decoded_bytes(const struct weft__decoded *block)
+{
+	return block->chunk_mem.cap + block->time_mem.cap + block->kind_mem.cap + block->row_mem.cap +
+	       block->kinds_mem.cap + block->value_mem.cap;
 }
 
 static void *room(struct weft__buf *buf, size_t bytes)
@@ -235,7 +242,7 @@ static int read_events(struct work *work)
 {
 	struct weft__decoded *block = work->block;
 	const uint8_t *prefix = in_bytes(&work->body, block->n);
-	const uint8_t *mantissa = block->mantissa.bytes;
+	const uint8_t *mantissa = work->dec->mantissa.bytes;
 	struct weft__in escapes = work->body;
 	uint64_t bit = 0;
 	uint32_t quantum = block->quantum_ns;
@@ -288,7 +295,7 @@ static int read_events(struct work *work)
 
 static int read_mantissa_and_body(struct work *work)
 {
-	struct weft__decoded *block = work->block;
+	struct weft__decoder *dec = work->dec;
 	uint64_t n = in_varint(&work->in);
 	const uint8_t *bytes = in_bytes(&work->in, n);
 	uint64_t body;
@@ -296,7 +303,7 @@ static int read_mantissa_and_body(struct work *work)
 
 	if (!bytes)
 		return bad(work, "mantissa ends early");
-	to = room(&block->mantissa, n + 16);
+	to = room(&dec->mantissa, n + 16);
 	if (!to)
 		return -ENOMEM;
 	memcpy(to, bytes, n);
@@ -312,11 +319,11 @@ static int read_mantissa_and_body(struct work *work)
 		work->body = work->in;
 		return 0;
 	case 1: {
-		int err = expand_to(work->dec, work->in.p, in_left(&work->in), body, &block->body);
+		int err = expand_to(dec, work->in.p, in_left(&work->in), body, &dec->body);
 
 		if (err)
 			return err == -ENOMEM ? err : bad(work, "body does not decompress");
-		work->body = weft__in(block->body.bytes, block->body.n);
+		work->body = weft__in(dec->body.bytes, dec->body.n);
 		return 0;
 	}
 	}
@@ -373,7 +380,7 @@ int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size
 	weft__buf_clear(&block->kinds_mem);
 	block->kinds = NULL;
 	err = decode(&work, n_events);
-	for (i = 0; i < block->n_kinds; i++)
+	for (i = 0; block->kinds && i < block->n_kinds; i++)
 		dec->kind_index[block->kinds[i].kind] = 0;
 	*why = work.why;
 	return err;

@@ -31,10 +31,12 @@ struct weft__decoded {
 	uint32_t *row;  /* of each event: row of its kind */
 	struct weft__decoded_kind *kinds;
 	/* what the above point into */
-	struct weft__buf chunk_mem, time_mem, kind_mem, row_mem, kinds_mem, value_mem, body, mantissa;
+	struct weft__buf chunk_mem, time_mem, kind_mem, row_mem, kinds_mem, value_mem;
 };
 
 void weft__decoded_fini(struct weft__decoded *block);
+/* Bytes of memory that it holds. */
+size_t weft__decoded_bytes(const struct weft__decoded *block);
 
 struct weft__decoder;
 int weft__decoder_open(struct weft__decoder **ret);

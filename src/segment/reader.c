@@ -18,6 +18,7 @@
 
 #define BLOCKS_MAX (1u << 22)
 #define SCAN_BYTES 4096
+#define OPEN_BYTES_MAX (1u << 30) /* thousands of threads that were killed at once need half of it */
 
 void weft__segment_damaged(struct weft_segment *seg, uint64_t offset, uint64_t bytes, const char *why)
 {
@@ -342,6 +343,7 @@ static int open_any(struct weft_segment *seg, const char *name, struct weft_erro
 {
 	int r = weft__decoder_open(&seg->decoder);
 
+	seg->open_bytes_max = OPEN_BYTES_MAX;
 	if (r)
 		return weft__fail(err, r, "%s: %s", name, weft_strerror(r));
 	r = read_head(seg, name, err);

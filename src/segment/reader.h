@@ -35,6 +35,7 @@ struct weft_segment {
 	uint64_t blocks_at; /* where the first block begins */
 	uint64_t good_end;  /* where the last whole block ends */
 	struct weft__decoder *decoder;
+	size_t open_bytes_max;    /* of decoded blocks that a cursor may hold at one time */
 	struct weft__buf scratch; /* a payload read from the file */
 	int oom;                  /* memory ran out while reading the file */
 	struct weft__buf expanded;

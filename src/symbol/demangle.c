@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libiberty's demanglers are used through their callbacks, because a name of 200 bytes can ask for gigabytes: substitutions double.
- * Their state is on the stack, so when the text gets too long we jump out of the callback and leave nothing behind. The stack is
- * also why the length of what goes in has a limit: they take about 100 bytes of it for each byte of the name. */
+/* libiberty's demanglers are used through their callbacks, because a name of 200 bytes can ask for gigabytes:
+ * substitutions double. Their state is on the stack, so when the text gets too long we jump out of the callback and
+ * leave nothing behind. The stack is also why the length of what goes in has a limit: they take about 100 bytes of
+ * it for each byte of the name. */
 #include "symbol/demangle.h"
 
 #include <demangle.h>

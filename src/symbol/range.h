@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Address ranges that may overlap, made flat: add all, seal, then look up. Where several cover an address the one that was added last
- * wins, so add what is outside before what is inside. CALLER. */
+/* Address ranges that may overlap, made flat: add all, seal, then look up. Where several cover an address the one
+ * that was added last wins, so add what is outside before what is inside. CALLER. */
 #ifndef WEFT_SYMBOL_RANGE_H
 #define WEFT_SYMBOL_RANGE_H
 

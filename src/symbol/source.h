@@ -3,22 +3,22 @@
 #ifndef WEFT_SYMBOL_SOURCE_H
 #define WEFT_SYMBOL_SOURCE_H
 
-#include "symbol/names.h"
 #include "symbol/symbol.h"
+#include "symbol/texts.h"
 
 #define WEFT__FRAMES_MAX 64 /* of one address; deeper inlining loses the frames in the middle */
 
 /* What the symbolizer knows of a module: its copy of the description. */
-struct weft__module_entry {
+struct weft__symbol_entry {
 	struct weft__symbol_module at;
 	uint32_t id;
-	const char *why; /* NULL or a text of `names` */
+	const char *why; /* NULL or a text of `texts` */
 };
 
 /* What all sources share. */
 struct weft__symbol_env {
 	struct weft__symbolizer_opts opts; /* nothing in it is NULL */
-	struct weft__names names;
+	struct weft__texts texts;
 };
 
 struct weft__frame_list {
@@ -35,7 +35,7 @@ struct weft__source_ops {
 	const char *name;
 	int (*open)(struct weft__source **ret, struct weft__symbol_env *env);
 	/* The number of frames put into `out`; 0 when it does not know; -ENOMEM. */
-	int (*resolve)(struct weft__source *source, struct weft__module_entry *module, uint64_t ip, uint64_t time_ns,
+	int (*resolve)(struct weft__source *source, struct weft__symbol_entry *module, uint64_t ip, uint64_t time_ns,
 		       struct weft__frame_list *out);
 	/* Takes half-opened ones. */
 	void (*close)(struct weft__source *source);
@@ -53,7 +53,7 @@ int weft__jit_add_dump(struct weft__source *jit, uint32_t pid, const char *path)
 int weft__frame_add(struct weft__symbol_env *env, struct weft__frame_list *out, const char *raw, const char *file,
 		    uint32_t line, uint64_t offset);
 /* Sets `why` of the module, once: the first reason is the one to mend. */
-void weft__module_why(struct weft__symbol_env *env, struct weft__module_entry *module, const char *fmt, ...)
+void weft__symbol_why(struct weft__symbol_env *env, struct weft__symbol_entry *module, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #endif

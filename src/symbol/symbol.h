@@ -14,8 +14,8 @@
  *     elf       symbol tables and DWARF of the file, of its separate debug file, of its MiniDebugInfo, of debuginfod
  *     unknown   module+0xoffset, always
  *
- * Files are read when an address in them is first asked for, DWARF units likewise, and answers are kept. Everything read is
- * untrusted: what is cut or corrupt gives fewer names. */
+ * Files are read when an address in them is first asked for, DWARF units likewise, and answers are kept. Everything
+ * read is untrusted: what is cut or corrupt gives fewer names. */
 #ifndef WEFT_SYMBOL_SYMBOL_H
 #define WEFT_SYMBOL_SYMBOL_H
 
@@ -25,9 +25,9 @@
 
 #include "weft/error.h"
 
-/* One mapping of a file that holds code, as in /proc/PID/maps: ip lies in [start, end), and at ip - start + offset in the file.
- * Code without a file (JIT) has the path "" or what the kernel calls it. "[kernel]": start and end are those of the kernel's text
- * when it was recorded, or 0 when not known. */
+/* One mapping of a file that holds code, as in /proc/PID/maps: ip lies in [start, end), and at ip - start + offset
+ * in the file. Code without a file (JIT) has the path "" or what the kernel calls it. "[kernel]": start and end are
+ * those of the kernel's text when it was recorded, or 0 when not known. */
 struct weft__symbol_module {
 	const char *path;
 	const uint8_t *build_id; /* NULL: not known, and then any file at `path` will do */
@@ -71,7 +71,8 @@ struct weft__symbolizer_opts {
 
 struct weft__symbolizer;
 
-int weft__symbolizer_open(struct weft__symbolizer **ret, const struct weft__symbolizer_opts *opts, struct weft_error *err);
+int weft__symbolizer_open(struct weft__symbolizer **ret, const struct weft__symbolizer_opts *opts,
+			  struct weft_error *err);
 void weft__symbolizer_close(struct weft__symbolizer *sym);
 
 /* Copies what it is given. */

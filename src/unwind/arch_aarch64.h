@@ -3,8 +3,8 @@
 #ifndef WEFT_UNWIND_ARCH_AARCH64_H
 #define WEFT_UNWIND_ARCH_AARCH64_H
 
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <ucontext.h>
 
 #define ARCH_REGS 33 /* x0..x30, sp, and the program counter of an interrupted frame */
@@ -15,7 +15,10 @@
 
 /* x19..x30. */
 #define ARCH_SAVED 12
-#define ARCH_SAVED_REGS {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}
+#define ARCH_SAVED_REGS                                                                                                \
+	{                                                                                                              \
+		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30                                                         \
+	}
 #define ARCH_SAVED_FP 10
 #define ARCH_SAVED_RA 11
 
@@ -48,9 +51,11 @@ static inline uint64_t arch_context_offset(unsigned reg)
 /* mov x8, #139; svc #0 */
 static inline int arch_is_sigreturn(const uint8_t *code)
 {
-	static const uint8_t trampoline[8] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
+	uint32_t first = (uint32_t)code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 | (uint32_t)code[3] << 24;
+	uint32_t second =
+		(uint32_t)code[4] | (uint32_t)code[5] << 8 | (uint32_t)code[6] << 16 | (uint32_t)code[7] << 24;
 
-	return memcmp(code, trampoline, sizeof(trampoline)) == 0;
+	return first == 0xd2801168 && second == 0xd4000001;
 }
 
 /* The return address of a leaf is in a register here, not on the stack. */

@@ -4,7 +4,6 @@
 #define WEFT_UNWIND_ARCH_X86_64_H
 
 #include <stdint.h>
-#include <string.h>
 #include <ucontext.h>
 
 #define ARCH_REGS 17 /* rax rdx rcx rbx rsi rdi rbp rsp r8..r15, and the return address */
@@ -14,7 +13,10 @@
 
 /* What a function keeps for its caller: rbx, rbp, r12..r15. The frame pointer's place among them is ARCH_SAVED_FP. */
 #define ARCH_SAVED 6
-#define ARCH_SAVED_REGS {3, 6, 12, 13, 14, 15}
+#define ARCH_SAVED_REGS                                                                                                \
+	{                                                                                                              \
+		3, 6, 12, 13, 14, 15                                                                                   \
+	}
 #define ARCH_SAVED_FP 1
 
 /* The call pushes the return address, so it is always here in a rule that is not special. */
@@ -52,12 +54,20 @@ static inline uint64_t arch_context_offset(unsigned reg)
 	return 40 + 8 * (uint64_t)order[reg];
 }
 
+static inline int arch_same(const uint8_t *code, const uint8_t *like, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (code[i] != like[i])
+			return 0;
+	return 1;
+}
+
 /* mov $15, %rax; syscall: what returns from a signal handler, when its maker wrote no unwind information (musl). */
 static inline int arch_is_sigreturn(const uint8_t *code)
 {
 	static const uint8_t trampoline[9] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 
-	return memcmp(code, trampoline, sizeof(trampoline)) == 0;
+	return arch_same(code, trampoline, sizeof(trampoline));
 }
 
 /* How far above the stack pointer the return address is, for code without rules that stops here, or -1 when the frame pointer
@@ -67,11 +77,11 @@ static inline int arch_leaf_offset(const uint8_t *code)
 	static const uint8_t endbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};
 	static const uint8_t mov[3] = {0x48, 0x89, 0xe5};
 
-	if (memcmp(code, endbr, sizeof(endbr)) == 0)
+	if (arch_same(code, endbr, sizeof(endbr)))
 		code += sizeof(endbr);
 	if (*code == 0x55 || *code == 0xc3)
 		return 0;
-	return memcmp(code, mov, sizeof(mov)) == 0 ? 8 : -1;
+	return arch_same(code, mov, sizeof(mov)) ? 8 : -1;
 }
 
 #endif

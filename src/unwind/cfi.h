@@ -87,7 +87,8 @@ int weft__cfi_fde(struct weft__cfi *cfi, uint64_t at, struct cfi_fde *fde);
 
 /* Where .eh_frame begins according to its header, and where the last listed entry ends, as addresses; 0 or -1. `avail` is how many
  * bytes can be read from the header's begin on. */
-int weft__cfi_extent(const uint8_t *hdr, size_t avail, uint64_t hdr_vaddr, uint64_t *begin, uint64_t *last, size_t *hdr_n);
+int weft__cfi_extent(const uint8_t *hdr, size_t avail, uint64_t hdr_vaddr, uint64_t *begin, uint64_t *last,
+		     size_t *hdr_n);
 
 /* Runs the program of an entry and calls `row` for each place from which a new row holds. Negative when it is malformed:
  * the rows until there have been given. */

@@ -67,8 +67,13 @@ static void *emit(void *data)
  * kill comes; short-lived threads, so that rings change hands. */
 static void record(void)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = dir, .name = name, .segment_bytes = 4096,
-		.drain_ns = 1000000, .flush_ns = 3000000, .keep_bytes = UINT64_C(1) << 30};
+	struct weft_recorder_opts opts = {.size = sizeof(opts),
+					  .dir = dir,
+					  .name = name,
+					  .segment_bytes = 4096,
+					  .drain_ns = 1000000,
+					  .flush_ns = 3000000,
+					  .keep_bytes = UINT64_C(1) << 30};
 	struct source steady[STEADY], brief = {.events = 20};
 	struct weft_recorder *rec;
 	pthread_t thread;
@@ -135,7 +140,8 @@ static void recover_by_next_start(void)
 	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = dir, .name = name};
 	struct weft_recorder *rec;
 
-	if (weft_recorder_open(&rec, &opts, NULL) < 0 || weft_recorder_start(rec, NULL) < 0 || weft_recorder_close(rec) < 0)
+	if (weft_recorder_open(&rec, &opts, NULL) < 0 || weft_recorder_start(rec, NULL) < 0 ||
+	    weft_recorder_close(rec) < 0)
 		_exit(1);
 }
 
@@ -182,7 +188,8 @@ static int check(struct tally *t, int whole)
 	if (whole && missing > t->lost)
 		bad |= fail("events missing, and lost by their own account", missing, t->lost);
 	if (tally_files(dir, ".active") || tally_files(dir, ".rings") || tally_files(dir, ".broken"))
-		bad |= fail("files left over", (uint64_t)tally_files(dir, ".active"), (uint64_t)tally_files(dir, ".rings"));
+		bad |= fail("files left over", (uint64_t)tally_files(dir, ".active"),
+			    (uint64_t)tally_files(dir, ".rings"));
 	return bad;
 }
 
@@ -284,6 +291,7 @@ int main(int argc, char **argv)
 	if (!bad)
 		rmdir(base);
 	printf("%d %s, seed %s: %llu events in %llu segments, %llu of them recovered, %llu lost\n", i, argv[1], argv[3],
-	       (unsigned long long)events, (unsigned long long)segments, (unsigned long long)from_kill, (unsigned long long)lost);
+	       (unsigned long long)events, (unsigned long long)segments, (unsigned long long)from_kill,
+	       (unsigned long long)lost);
 	return bad;
 }

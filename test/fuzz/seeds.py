@@ -79,7 +79,7 @@ def rings_input(rng, active, staged=True):
         staging = struct.pack('<IIIIQ', 1, count, 0, 1, 0) + slots
         loss = w.record(8, 1, 1, 5, 10, 20)
         staging += struct.pack('<IIIIQ', 2, len(loss), 0, 1, 0) + loss + bytes(-len(loss) % 8)
-    out = struct.pack('<H', 0) + part(kind + w.record(3, 0, 'main') + w.record(4, 0, 0, 0)) + part(staging)
+    out = struct.pack('<H', 0) + part(w.record(9, 'weft.version', '0.1')) + part(kind + w.record(3, 0, 'main') + w.record(4, 0, 0, 0)) + part(staging)
     for _ in range(2):
         slots, count = some_slots(rng, 40, 9100000)
         out += struct.pack('<QQ', 0, count) + part(slots)

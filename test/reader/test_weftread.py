@@ -251,6 +251,13 @@ class Rules(unittest.TestCase):
             self.assertEqual((segment.damage, segment.sealed, dump(segment)), ([], True, writer.expected()))
             self.assertTrue(any('does not match' in warning for warning in segment.warnings))
 
+    def test_search_behind_damage_ends(self):
+        candidate = struct.pack('<4sHHIIQQQ', b'WBK1', 9, 0, 4000, 0, 0, 0, 0)
+        good = w.block(9, b'')
+        for repeats, found in ((100, 0), (1, 1)):
+            segment = Segment(w.header() + b'!' + candidate * repeats + bytes(4000) + good)
+            self.assertEqual((len(segment.damage), len(segment.blocks)), (1, found))
+
     def test_file_header(self):
         for data in (b'', b'WEFTSEG1', bytes(64), w.header(version=2), w.header(version=0), w.header(size=63),
                      w.header()[:-1] + b'!', w.header(size=80)[:70]):

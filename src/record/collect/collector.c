@@ -21,6 +21,7 @@
 #define TEND_NS UINT64_C(1000000000)
 #define RETAIN_NS UINT64_C(10000000000) /* for age; size is looked at when a segment is sealed */
 #define RETRY_NS UINT64_C(100000000)
+#define NEWS_BYTES 16384
 #define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
 
 int weft__collector_init(struct weft__collector *c)
@@ -34,7 +35,8 @@ int weft__collector_init(struct weft__collector *c)
 	pthread_condattr_destroy(&attr);
 	weft__batch_init(&c->batch, c->region->head->quantum_ns);
 	c->notes = weft__calloc(c->region->head->max_rings, sizeof(*c->notes));
-	return c->notes ? 0 : -ENOMEM;
+	/* News are made after the events that need them have left their ring: there must be no want of memory then. */
+	return c->notes && weft__buf_room(&c->news.out, NEWS_BYTES) && weft__buf_room(&c->news.one, NEWS_BYTES) ? 0 : -ENOMEM;
 }
 
 void weft__collector_fini(struct weft__collector *c)
@@ -82,8 +84,10 @@ static int tell_pauses(struct weft__collector *c)
 
 static void stick(struct weft__collector *c, int err)
 {
-	if (err == -ENOMEM)
+	if (err == -ENOMEM) {
+		c->starved = 1;
 		return; /* rings hold on, and drop with a count when they are full */
+	}
 	c->stuck_err = err;
 	if (c->stuck_ns)
 		return;
@@ -173,18 +177,19 @@ static uint64_t sooner(uint64_t now, uint64_t at, uint64_t due)
 /* Sleeps until something is due or a ring is half full. */
 static void nap(struct weft__collector *c, uint64_t now, int has_queues)
 {
-	uint64_t due = c->stuck_ns ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
+	int idle = c->stuck_ns || c->starved;
+	uint64_t due = idle ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
 	struct timespec timeout;
 
-	if (!c->stuck_ns && c->staged_ns)
+	if (!idle && c->staged_ns)
 		due = sooner(now, c->staged_ns + c->flush_ns, due);
-	if (!c->stuck_ns && has_queues && weft_gate_on())
+	if (!idle && has_queues && weft_gate_on())
 		due = sooner(now, c->queued_ns + c->queue_ns, due);
 	timeout.tv_sec = (time_t)(due / 1000000000);
 	timeout.tv_nsec = (long)(due % 1000000000);
 	store_seq_cst(&weft__hot.asleep, 1u);
 	/* What became half full while the collector worked did not wake it. */
-	if ((c->stuck_ns || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING)
+	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING)
 		syscall(SYS_futex, &weft__hot.asleep, FUTEX_WAIT_PRIVATE, 1, &timeout, NULL, 0);
 	store_seq_cst(&weft__hot.asleep, 0u);
 }
@@ -262,6 +267,7 @@ static void *collector_main(void *data)
 		enum weft__ask ask = load_acquire(&c->ask);
 		int err = 0;
 
+		c->starved = 0;
 		if (ask != ASK_NOTHING) {
 			err = finish(c);
 			if (err)

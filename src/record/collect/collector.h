@@ -52,6 +52,7 @@ struct weft__collector {
 	uint64_t staged_ns;             /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;              /* since when the disk has been full; 0: it is not */
 	int stuck_err;
+	int starved;                    /* memory ran out in this round */
 	struct weft_recorder_stats stats;
 
 	/* shared with callers, under `mutex` */
@@ -83,6 +84,8 @@ void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause);
 int weft__drain(struct weft__collector *c);
 /* Whether a ring is half full. */
 int weft__drain_pressing(const struct weft__collector *c);
+/* Defines every thread again, for a segment that takes the place of one that had the definitions of what is staged. */
+void weft__drain_retell(struct weft__collector *c);
 /* Rings whose threads died without a word; names that became known. */
 void weft__drain_tend(struct weft__collector *c);
 

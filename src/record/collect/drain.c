@@ -88,10 +88,8 @@ static void read_comm(struct ring_page *ring)
 	snprintf(ring->thread.name, sizeof(ring->thread.name), "%.15s", text);
 }
 
-/* The definition of a ring's thread, once per segment and when it changes. */
-static void tell_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, int look)
+static void define_thread(struct weft__collector *c, uint32_t i, const struct ring_page *ring, struct weft__defs *to)
 {
-	struct weft__ring_note *note = &c->notes[i];
 	struct weft_thread thread = {
 		.id = ring->thread.stream,
 		.tid = ring->thread.tid,
@@ -100,11 +98,31 @@ static void tell_thread(struct weft__collector *c, uint32_t i, struct ring_page 
 		.first_ns = ring->thread.first_ns,
 	};
 
+	weft__defs_thread(to, &thread);
+	c->notes[i].stream = thread.id;
+	c->notes[i].segment = c->segments.sequence + 1;
+}
+
+/* The definition of a ring's thread, once per segment and when it changes. */
+static void tell_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, int look)
+{
 	if (look && load_relaxed(&ring->owner) == ring->thread.tid)
 		read_comm(ring);
-	weft__defs_thread(&c->news, &thread);
-	note->stream = thread.id;
-	note->segment = c->segments.sequence + 1;
+	define_thread(c, i, ring, &c->news);
+}
+
+void weft__drain_retell(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	uint32_t n = load_acquire(&head->n_rings);
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
+
+		if (ring->thread.stream)
+			define_thread(c, i, ring, &c->defs);
+	}
 }
 
 static void begin_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, const struct weft_slot *slot,

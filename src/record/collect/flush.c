@@ -88,6 +88,8 @@ static int add_chunk(struct weft__collector *c, uint64_t at, uint64_t used)
 	uint32_t ring = run->ring, stream = run->stream;
 	int err = weft__batch_begin(&c->batch, stream, ring, run->first_slot, not_before);
 
+	if (err)
+		return err;
 	while (at < used && !err) {
 		run = run_at(c, at);
 		at = run_end(run, at);
@@ -199,14 +201,17 @@ static void forget_deleted(struct weft__collector *c)
 int weft__flush(struct weft__collector *c)
 {
 	uint64_t registry_mark = c->registry_at;
+	int gone = weft__segments_gone(&c->segments);
 	uint64_t n = 0;
 	int err = 0;
 
-	if (weft__segments_gone(&c->segments))
+	if (gone)
 		forget_deleted(c);
 	if (c->segments.fd < 0) {
 		err = begin_segment(c);
 		registry_mark = 0;
+		if (!err && gone)
+			weft__drain_retell(c);
 	} else {
 		weft__defs_clear(&c->defs);
 	}

@@ -49,7 +49,7 @@ static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpa
 		ev->n_fields = 2;
 		return;
 	case WEFT_KIND_USER:
-		ev->kind = (uint32_t)w1;
+		ev->kind = (uint32_t)w1 >= WEFT_KIND_USER ? (uint32_t)w1 : UINT32_MAX; /* a kind that nobody defined */
 		n = (uint32_t)(w1 >> 32);
 		ev->n_fields = n;
 		for (i = 0; i < n; i += 2) {

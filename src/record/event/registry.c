@@ -20,7 +20,7 @@
 
 static struct {
 	pthread_mutex_t mutex;
-	struct weft__intern strings, locations, kinds, workers;
+	struct weft__intern strings, locations, kinds, kind_names, workers;
 	struct weft__defs log;         /* every record so far */
 	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
 	struct rings_head *shared;     /* NULL: no recorder is open */
@@ -57,17 +57,22 @@ static int share_tail(void)
 	return 0;
 }
 
-static void ensure_builtin(void)
+/* All of them or none. */
+static int ensure_builtin(void)
 {
-	if (registry.log.n == 0)
-		weft__defs_builtin_kinds(&registry.log);
+	if (registry.log.n)
+		return 0;
+	weft__defs_builtin_kinds(&registry.log);
+	if (!weft__defs_oom(&registry.log))
+		return 0;
+	weft__defs_fini(&registry.log);
+	return -ENOMEM;
 }
 
 /* What a registration must be able to undo: the end of the log. */
 static int log_full(void)
 {
-	ensure_builtin();
-	return registry.log.out.n > DEFS_BYTES - 3 * TEXT_MAX;
+	return ensure_builtin() < 0 || registry.log.out.n > DEFS_BYTES - 3 * TEXT_MAX;
 }
 
 static int log_commit(size_t mark, uint32_t mark_n)
@@ -85,14 +90,11 @@ static int log_commit(size_t mark, uint32_t mark_n)
 
 int weft__registry_share(struct rings_head *head, char *base, int fd)
 {
-	int err = 0;
+	int err;
 
 	weft__registry_lock();
-	ensure_builtin();
-	if (weft__defs_oom(&registry.log)) {
-		weft__defs_fini(&registry.log);
-		err = -ENOMEM;
-	} else {
+	err = ensure_builtin();
+	if (!err) {
 		registry.shared = head;
 		registry.shared_base = base;
 		registry.shared_fd = fd;
@@ -198,13 +200,19 @@ static int kind_describe(struct weft__defs *scratch, const char *name, const str
 	return weft__defs_oom(scratch) ? -ENOMEM : 0;
 }
 
-static int kind_add(const char *name, const struct weft_field *fields, size_t n_fields, const struct weft__buf *whole)
+/* The number of a kind, in the log and found by its description. Memory may run out after that: the next try goes on here. */
+static int kind_number(const char *name, const struct weft_field *fields, size_t n_fields, const struct weft__buf *whole)
 {
-	uint32_t id = WEFT_KIND_USER + registry.kinds.n / 2; /* two keys a kind */
-	size_t mark = registry.log.out.n;
-	uint32_t mark_n = registry.log.n;
+	uint32_t id = weft__intern_get(&registry.kinds, whole->bytes, whole->n);
+	uint32_t mark_n;
+	size_t mark;
 	int err;
 
+	if (id)
+		return (int)id;
+	if (weft__intern_get(&registry.kind_names, name, strlen(name)))
+		return -EEXIST;
+	id = WEFT_KIND_USER + registry.kinds.n;
 	if (id >= KINDS_MAX || log_full())
 		return -WEFT_E_LIMIT;
 	mark = registry.log.out.n;
@@ -213,12 +221,21 @@ static int kind_add(const char *name, const struct weft_field *fields, size_t n_
 	err = log_commit(mark, mark_n);
 	if (!err)
 		err = weft__intern_add(&registry.kinds, whole->bytes, whole->n, id);
-	if (!err)
-		err = weft__intern_add(&registry.kinds, name, strlen(name), id);
+	return err ? err : (int)id;
+}
+
+static int kind_add(const char *name, const struct weft_field *fields, size_t n_fields, const struct weft__buf *whole)
+{
+	int id = kind_number(name, fields, n_fields, whole);
+	int err;
+
+	if (id < 0 || load_relaxed(&registry.kind_fields[id]))
+		return id;
+	err = weft__intern_add(&registry.kind_names, name, strlen(name), (uint32_t)id);
 	if (err)
 		return err;
 	store_release(&registry.kind_fields[id], (uint8_t)(n_fields + 1));
-	return (int)id;
+	return id;
 }
 
 int weft_event_define(const char *name, const struct weft_field *fields, size_t n_fields)
@@ -234,11 +251,7 @@ int weft_event_define(const char *name, const struct weft_field *fields, size_t 
 		return -ENOMEM;
 	}
 	weft__registry_lock();
-	id = (int)weft__intern_get(&registry.kinds, whole.out.bytes, whole.out.n);
-	if (!id && weft__intern_get(&registry.kinds, name, strlen(name)))
-		id = -EEXIST;
-	if (!id)
-		id = kind_add(name, fields, n_fields, &whole.out);
+	id = kind_add(name, fields, n_fields, &whole.out);
 	weft__registry_unlock();
 	weft__defs_fini(&whole);
 	return id;

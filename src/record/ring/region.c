@@ -412,6 +412,21 @@ static int head_blank(const struct rings_head *head)
 	return !memcmp(head->magic, none, sizeof(none));
 }
 
+static int head_newer(const struct rings_head *head)
+{
+	return !memcmp(head->magic, RINGS_MAGIC, sizeof(head->magic)) && head->version > RINGS_VERSION;
+}
+
+/* A name that stays in the directory and can become a segment's, or none yet. */
+static int name_valid(const char *name, size_t bytes)
+{
+	static const char end[] = ".weft.active";
+	size_t n = strnlen(name, bytes);
+
+	return n < bytes && !memchr(name, '/', n) &&
+	       (!n || (n >= sizeof(end) && !memcmp(name + n - (sizeof(end) - 1), end, sizeof(end))));
+}
+
 /* Geometry that a foreign or torn file might claim. */
 static int head_valid(const struct rings_head *head, uint64_t bytes)
 {
@@ -424,7 +439,7 @@ static int head_valid(const struct rings_head *head, uint64_t bytes)
 	       head->staging_at == head->defs_at + DEFS_BYTES && head->rings_at == head->staging_at + STAGING_BYTES &&
 	       head->ring_stride == stride && head->n_rings <= head->max_rings && head->max_rings <= (1u << 20) &&
 	       head->rings_at + stride * head->n_rings <= bytes && head->defs_used <= DEFS_BYTES &&
-	       head->staging_used <= STAGING_BYTES && memchr(head->active, 0, sizeof(head->active)) &&
+	       head->staging_used <= STAGING_BYTES && name_valid(head->active, sizeof(head->active)) &&
 	       memchr(head->service, 0, sizeof(head->service));
 }
 
@@ -451,7 +466,7 @@ int weft__region_adopt(struct weft__region *region, const char *path, struct wef
 	}
 	r = map(region, (uint64_t)st.st_size);
 	if (!r && !head_valid(region->head, (uint64_t)st.st_size)) {
-		r = head_blank(region->head) ? -ENODATA : -WEFT_E_FORMAT;
+		r = head_blank(region->head) ? -ENODATA : head_newer(region->head) ? -WEFT_E_VERSION : -WEFT_E_FORMAT;
 		munmap(region->base, region->bytes);
 	}
 	if (r) {

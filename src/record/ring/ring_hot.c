@@ -21,7 +21,7 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
-#define FREE_TRIES 16
+#define FREE_TRIES 8
 #define BEGIN_SLOTS 16 /* thread_begin, the worker, and an event */
 
 struct weft_gate weft_gate __attribute__((aligned(4096)));
@@ -153,7 +153,8 @@ static void ring_release(struct ring_page *ring)
 	list_push(ring_number(ring) + 1);
 }
 
-/* The ring that was freed last is the one most likely to be full still: a few others are tried before giving up. */
+/* The ring that was freed last is the one most likely to be full still: others are tried, and then a new one, but no more of
+ * these than a few beyond the threads that there are. */
 static struct ring_page *ring_take_free(void)
 {
 	struct ring_page *ring = NULL;
@@ -167,7 +168,7 @@ static struct ring_page *ring_take_free(void)
 		full[n++] = i;
 		ring = NULL;
 	}
-	if (!ring && !n)
+	if (!ring && (!n || load_relaxed(&weft__hot.head->n_rings) < load_relaxed(&weft__hot.threads_now) + FREE_TRIES))
 		ring = ring_make();
 	if (n)
 		weft__collector_wake();

@@ -66,6 +66,16 @@ TEST(after_a_fault_all_is_zero)
 	CHECK(in_bytes(&in, UINT64_MAX) == NULL);
 }
 
+TEST(nothing_may_be_null)
+{
+	struct weft__in in = weft__in(NULL, 0);
+
+	CHECK_EQ(in_left(&in), 0);
+	CHECK(in_bytes(&in, 0) != NULL && !in.bad);
+	CHECK_EQ(in_u8(&in), 0);
+	CHECK(in.bad);
+}
+
 TEST(numbers_of_32_bits)
 {
 	struct weft__in in = weft__in("\xff\xff\xff\xff\x0f\x80\x80\x80\x80\x10\x01", 11);

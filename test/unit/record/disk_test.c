@@ -148,7 +148,7 @@ TEST(recording_pauses_on_a_full_disk_and_goes_on_when_there_is_room)
 	tally_init(&t, 3);
 	tally_dir(&t, session_dir);
 	CHECK_EQ(t.damaged + t.undefined + t.disorder + t.backwards, 0);
-	CHECK_EQ(t.lost, lost); /* told once each, though writing was tried many times */
+	CHECK_EQ(t.lost, lost);                  /* told once each, though writing was tried many times */
 	CHECK(t.sources[0].count + t.lost >= n); /* noise may have been lost, and is counted with it */
 	CHECK(t.sources[0].count > 0);
 	CHECK_EQ(t.sources[1].count, 0);
@@ -232,7 +232,9 @@ TEST(a_disk_that_is_full_at_the_end_loses_nothing_either)
 	CHECK_EQ(t.damaged + t.undefined + t.disorder + t.lost, 0);
 	CHECK_EQ(t.sources[0].count, 1000);
 	CHECK_EQ(t.events, events);
-	CHECK_EQ(tally_files(session_dir, ".active") + tally_files(session_dir, ".rings") + tally_files(session_dir, ".new"), 0);
+	CHECK_EQ(tally_files(session_dir, ".active") + tally_files(session_dir, ".rings") +
+			 tally_files(session_dir, ".new"),
+		 0);
 	tally_fini(&t);
 	remove_disk();
 }

@@ -82,7 +82,9 @@ TEST(hundreds_of_sessions_with_threads_emitting_throughout)
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (i = 0; i < N; i++)
 		pthread_join(threads[i], NULL);
-	CHECK_EQ(tally_files(session_dir, ".rings") + tally_files(session_dir, ".active") + tally_files(session_dir, ".new"), 0);
+	CHECK_EQ(tally_files(session_dir, ".rings") + tally_files(session_dir, ".active") +
+			 tally_files(session_dir, ".new"),
+		 0);
 	session_remove_dir();
 }
 

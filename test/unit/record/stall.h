@@ -17,22 +17,23 @@ static uint64_t stall_queue(void *data)
 	return 0;
 }
 
+static int stall_runtime;
+
 /* From here on the collector drains nothing. Needs a recorder that records. */
 static inline void stall_begin(void)
 {
-	static int runtime = -1;
+	struct weft_runtime_opts opts = {sizeof(opts), "stall", NULL, stall_queue, NULL};
 
-	if (runtime < 0)
-		runtime = weft_runtime_add(&(struct weft_runtime_opts){sizeof(struct weft_runtime_opts), "stall", NULL, stall_queue, NULL});
-	CHECK(runtime >= 0);
 	__atomic_store_n(&stall_wanted, 1, __ATOMIC_RELEASE);
+	stall_runtime = weft_runtime_add(&opts);
+	CHECK(stall_runtime >= 0);
 	CHECK(WAIT_FOR(__atomic_load_n(&stall_there, __ATOMIC_ACQUIRE)));
 }
 
 static inline void stall_end(void)
 {
 	__atomic_store_n(&stall_wanted, 0, __ATOMIC_RELEASE);
-	CHECK(WAIT_FOR(!__atomic_load_n(&stall_there, __ATOMIC_ACQUIRE)));
+	CHECK_EQ(weft_runtime_del(stall_runtime), 0);
 }
 
 #endif

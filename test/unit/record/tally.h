@@ -27,10 +27,11 @@ struct tally {
 	uint64_t events;
 	uint64_t disorder;  /* counted events whose number is not above the one before of the same source */
 	uint64_t backwards; /* events older than the one before of the same thread in the same segment */
-	uint64_t undefined; /* threads, kinds, workers, locations, strings that an event names and its segment does not define */
-	uint64_t damaged;   /* segments that do not read clean or do not open */
+	uint64_t
+		undefined; /* threads, kinds, workers, locations, strings that an event names and its segment does not define */
+	uint64_t damaged; /* segments that do not read clean or do not open */
 	uint64_t recovered;
-	uint64_t lost;      /* sum of the counts of loss records */
+	uint64_t lost; /* sum of the counts of loss records */
 	struct weft_loss losses[TALLY_LOSSES];
 	uint32_t n_losses;
 	uint64_t by_kind[TALLY_KINDS];
@@ -82,7 +83,7 @@ static inline int tally_defined(const struct weft_segment *seg, uint32_t type, u
 }
 
 static inline void tally_event(struct tally *t, const struct weft_segment *seg, const struct weft_event_view *ev,
-                               uint32_t counter)
+			       uint32_t counter)
 {
 	const struct weft_kind_def *kind = weft_segment_kind(seg, ev->kind);
 	uint32_t f;

@@ -365,6 +365,51 @@ TEST(spoiled_payloads)
 	free(list.all);
 }
 
+static int decode_made(const struct weft__batch *batch)
+{
+	struct weft__encoder *enc = NULL;
+	struct weft__decoder *dec = NULL;
+	struct weft__decoded block = {0};
+	struct weft__buf out = {0};
+	uint64_t first, last;
+	const char *why;
+	int err;
+
+	CHECK_EQ(weft__encoder_open(&enc, 1), 0);
+	CHECK_EQ(weft__decoder_open(&dec), 0);
+	CHECK_EQ(weft__encoder_events(enc, batch, &out, &first, &last), 0);
+	err = weft__decoder_events(dec, out.bytes, out.n, (uint32_t)batch->n, &block, &why);
+	weft__decoded_fini(&block);
+	weft__decoder_close(dec);
+	weft__encoder_close(enc);
+	weft__buf_free(&out);
+	return err;
+}
+
+/* Times that only a faulty writer makes. */
+TEST(times_that_cannot_be)
+{
+	struct weft__batch batch;
+	int i;
+
+	weft__batch_init(&batch, 2);
+	CHECK_EQ(weft__batch_begin(&batch, 1, 0, 0, 0), 0);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(weft__batch_add(&batch, 100, 4, NULL, 0), 0);
+	weft__batch_end(&batch, 1);
+	CHECK_EQ(decode_made(&batch), 0);
+	batch.chunks[0].first_q--; /* a gap before the first event */
+	CHECK_EQ(decode_made(&batch), -WEFT_E_DAMAGED);
+	batch.chunks[0].first_q++;
+	batch.q[1]--; /* falls: a gap of nearly 2^64 */
+	CHECK_EQ(decode_made(&batch), -WEFT_E_DAMAGED);
+	batch.q[1] = batch.q[2] = UINT64_MAX / 2 + 1; /* in quanta of 2 ns: one too late */
+	CHECK_EQ(decode_made(&batch), -WEFT_E_DAMAGED);
+	batch.q[1] = batch.q[2] = UINT64_MAX / 2;
+	CHECK_EQ(decode_made(&batch), 0);
+	weft__batch_fini(&batch);
+}
+
 static int encode_and_decode(struct weft__batch *batch)
 {
 	struct weft__encoder *enc = NULL;

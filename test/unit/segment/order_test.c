@@ -2,6 +2,8 @@
 /* Order of time, and ranges of time. */
 #include "make.h"
 
+#include "segment/reader.h"
+
 struct numbered {
 	struct weft_event_view ev;
 	size_t at;
@@ -111,6 +113,54 @@ TEST(merged_is_sorted_and_ranges_are_filters)
 		free(bytes);
 		make_file_close(&file);
 	}
+}
+
+/* Blocks that all begin first must all be open at once: there is an end to that, and it is an error. */
+TEST(memory_of_a_merge_is_bounded)
+{
+	struct weft_segment *seg = NULL;
+	struct weft_cursor *cursor = NULL;
+	struct weft_event_view ev;
+	struct weft__batch batch;
+	struct make_file file;
+	uint8_t *bytes;
+	size_t n, i;
+	int r;
+
+	make_file_open(&file);
+	weft__batch_init(&batch, 1);
+	CHECK_EQ(weft__batch_begin(&batch, 1, 0, 0, 0), 0);
+	for (i = 0; i < 10000; i++) {
+		uint64_t fields[2] = {i + 1, i + 1}; /* equal differences: nothing in the file, all in memory */
+
+		CHECK_EQ(weft__batch_add(&batch, i, 64, fields, 2), 0);
+	}
+	weft__batch_end(&batch, 1);
+	for (i = 0; i < 20; i++)
+		make_file_events(&file, &batch);
+	bytes = make_file_bytes(&file, &n);
+	CHECK(n < 10000);
+	REQUIRE(weft_segment_open_memory(&seg, bytes, n, NULL) == 0);
+	seg->open_bytes_max = 2u << 20;
+	CHECK_EQ(weft_cursor_open(&cursor, seg, WEFT_ORDER_TIME, 0, UINT64_MAX, NULL), 0);
+	CHECK_EQ(weft_cursor_next(cursor, &ev), -ENOMEM);
+	weft_cursor_close(cursor);
+	CHECK_EQ(weft_cursor_open(&cursor, seg, WEFT_ORDER_STORED, 0, UINT64_MAX, NULL), 0);
+	for (i = 0; (r = weft_cursor_next(cursor, &ev)) > 0;)
+		i++;
+	CHECK_EQ(r, 0);
+	CHECK_EQ(i, 200000);
+	weft_cursor_close(cursor);
+	seg->open_bytes_max = 64u << 20;
+	CHECK_EQ(weft_cursor_open(&cursor, seg, WEFT_ORDER_TIME, 0, UINT64_MAX, NULL), 0);
+	for (i = 0; (r = weft_cursor_next(cursor, &ev)) > 0;)
+		i++;
+	CHECK_EQ(i, 200000);
+	weft_cursor_close(cursor);
+	weft_segment_close(seg);
+	free(bytes);
+	weft__batch_fini(&batch);
+	make_file_close(&file);
 }
 
 /* "All" means all: also the one event that has the largest of times. */

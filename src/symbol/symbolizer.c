@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chain, the modules, and the answers that were given before. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "symbol/source.h"
+#include "symbol/symbol.h"
+
+#define FRAMES_MAX ((size_t)1 << 21) /* kept; with more, all are forgotten and it begins anew */
+
+struct answer {
+	uint64_t ip;
+	uint32_t module; /* + 1; 0: free */
+	uint32_t n;
+	size_t first; /* in `frames` */
+	const char *source;
+};
+
+struct weft__symbolizer {
+	struct weft__symbol_env env;
+	struct weft__source *chain;
+	struct weft__symbol_entry **modules;
+	size_t n_modules;
+	size_t cap_modules;
+	struct answer *answers;
+	size_t n_answers;
+	size_t cap_answers; /* a power of two */
+	struct weft__symbol *frames;
+	size_t n_frames;
+	size_t cap_frames;
+	struct weft__frame_list list;
+};
+
+int weft__symbolizer_open(struct weft__symbolizer **ret, const struct weft__symbolizer_opts *opts,
+			  struct weft_error *err)
+{
+	struct weft__symbolizer *sym = weft__calloc(1, sizeof(*sym));
+	struct weft__symbolizer_opts *own;
+	struct weft__texts *names;
+
+	if (!sym)
+		return weft__fail(err, -ENOMEM, "symbols: out of memory");
+	own = &sym->env.opts;
+	names = &sym->env.texts;
+	if (opts)
+		*own = *opts;
+	own->root = weft__texts_add(names, own->root ? own->root : "");
+	own->debug_dirs = weft__texts_add(names, own->debug_dirs ? own->debug_dirs : "/usr/lib/debug");
+	own->jit_dir = weft__texts_add(names, own->jit_dir ? own->jit_dir : "/tmp");
+	own->kallsyms = weft__texts_add(names, own->kallsyms ? own->kallsyms : "/proc/kallsyms");
+	if (!own->root || !own->debug_dirs || !own->jit_dir || !own->kallsyms ||
+	    weft__source_chain.open(&sym->chain, &sym->env) < 0) {
+		weft__symbolizer_close(sym);
+		return weft__fail(err, -ENOMEM, "symbols: out of memory");
+	}
+	sym->chain->ops = &weft__source_chain;
+	sym->chain->env = &sym->env;
+	*ret = sym;
+	return 0;
+}
+
+void weft__symbolizer_close(struct weft__symbolizer *sym)
+{
+	size_t i;
+
+	if (!sym)
+		return;
+	if (sym->chain)
+		weft__source_chain.close(sym->chain);
+	for (i = 0; i < sym->n_modules; i++)
+		weft__free(sym->modules[i]);
+	weft__free(sym->modules);
+	weft__free(sym->answers);
+	weft__free(sym->frames);
+	weft__texts_fini(&sym->env.texts);
+	weft__free(sym);
+}
+
+int weft__symbolizer_add(struct weft__symbolizer *sym, const struct weft__symbol_module *module, uint32_t *ret_id)
+{
+	struct weft__symbol_entry **modules, *entry;
+	uint32_t n = module->build_id ? module->build_id_n : 0;
+
+	modules = weft__grow(sym->modules, &sym->cap_modules, sym->n_modules, sizeof(struct weft__symbol_entry *));
+	if (!modules)
+		return -ENOMEM;
+	sym->modules = modules;
+	entry = weft__calloc(1, sizeof(*entry) + n);
+	if (!entry)
+		return -ENOMEM;
+	entry->at = *module;
+	entry->at.path = weft__texts_add(&sym->env.texts, module->path ? module->path : "");
+	entry->at.build_id = n ? (uint8_t *)(entry + 1) : NULL;
+	entry->at.build_id_n = n;
+	if (n)
+		memcpy(entry + 1, module->build_id, n);
+	if (!entry->at.path) {
+		weft__free(entry);
+		return -ENOMEM;
+	}
+	entry->id = *ret_id = (uint32_t)sym->n_modules;
+	modules[sym->n_modules++] = entry;
+	return 0;
+}
+
+int weft__symbolizer_add_jitdump(struct weft__symbolizer *sym, uint32_t pid, const char *path)
+{
+	return weft__jit_add_dump(weft__chain_get(sym->chain, &weft__source_jit), pid, path);
+}
+
+const char *weft__symbolizer_why(const struct weft__symbolizer *sym, uint32_t module)
+{
+	return module < sym->n_modules && sym->modules[module]->why ? sym->modules[module]->why : "";
+}
+
+static struct answer *slot_of(const struct weft__symbolizer *sym, uint32_t module, uint64_t ip)
+{
+	uint64_t hash = (ip ^ (uint64_t)module << 48) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t at = (size_t)(hash >> 32) & (sym->cap_answers - 1);
+
+	for (;; at = (at + 1) & (sym->cap_answers - 1)) {
+		struct answer *answer = &sym->answers[at];
+
+		if (!answer->module || (answer->ip == ip && answer->module == module + 1))
+			return answer;
+	}
+}
+
+static int grow_answers(struct weft__symbolizer *sym)
+{
+	struct answer *old = sym->answers;
+	size_t i, cap = sym->cap_answers;
+
+	sym->answers = weft__calloc(cap ? cap * 2 : 4096, sizeof(*old));
+	if (!sym->answers) {
+		sym->answers = old;
+		return -ENOMEM;
+	}
+	sym->cap_answers = cap ? cap * 2 : 4096;
+	for (i = 0; i < cap; i++)
+		if (old[i].module)
+			*slot_of(sym, old[i].module - 1, old[i].ip) = old[i];
+	weft__free(old);
+	return 0;
+}
+
+static int keep(struct weft__symbolizer *sym, uint32_t module, uint64_t ip)
+{
+	const struct weft__frame_list *list = &sym->list;
+	struct weft__symbol *frames;
+	uint32_t i;
+
+	if (sym->n_frames + list->n > FRAMES_MAX) {
+		memset(sym->answers, 0, sym->cap_answers * sizeof(*sym->answers));
+		sym->n_answers = sym->n_frames = 0;
+	}
+	if (sym->n_answers * 2 >= sym->cap_answers && grow_answers(sym) < 0)
+		return -ENOMEM;
+	*slot_of(sym, module, ip) =
+		(struct answer){ip, module + 1, list->n, sym->n_frames, weft__chain_answered(sym->chain)};
+	sym->n_answers++;
+	for (i = 0; i < list->n; i++) {
+		frames = weft__grow(sym->frames, &sym->cap_frames, sym->n_frames, sizeof(*frames));
+		if (!frames)
+			return -ENOMEM;
+		sym->frames = frames;
+		frames[sym->n_frames++] = list->at[i];
+	}
+	return 0;
+}
+
+int weft__symbolizer_resolve(struct weft__symbolizer *sym, const struct weft__symbol_place *place,
+			     struct weft__symbol_frames *ret)
+{
+	const struct answer *answer;
+	int n;
+
+	if (place->module >= sym->n_modules)
+		return -EINVAL;
+	answer = sym->cap_answers ? slot_of(sym, place->module, place->ip) : NULL;
+	if (answer && answer->module) {
+		*ret = (struct weft__symbol_frames){sym->frames + answer->first, answer->n, answer->source};
+		return (int)answer->n;
+	}
+	n = sym->chain->ops->resolve(sym->chain, sym->modules[place->module], place->ip, place->time_ns, &sym->list);
+	if (n < 0)
+		return n;
+	*ret = (struct weft__symbol_frames){sym->list.at, sym->list.n, weft__chain_answered(sym->chain)};
+	/* What was at an address of a JIT depends on the time, and so does that nothing was. */
+	if (ret->source == weft__source_jit.name || (ret->source == weft__source_unknown.name && place->time_ns))
+		return n;
+	return keep(sym, place->module, place->ip) < 0 ? -ENOMEM : n;
+}
+
+static int by_module(const void *a, const void *b)
+{
+	const struct weft__symbol_place *x = *(struct weft__symbol_place *const *)a;
+	const struct weft__symbol_place *y = *(struct weft__symbol_place *const *)b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return x->ip < y->ip ? -1 : x->ip > y->ip;
+}
+
+int weft__symbolizer_resolve_all(struct weft__symbolizer *sym, const struct weft__symbol_place *places, size_t n,
+				 void (*done)(size_t index, const struct weft__symbol_frames *frames, void *data),
+				 void *data)
+{
+	const struct weft__symbol_place **sorted = weft__alloc(n * sizeof(*sorted));
+	struct weft__symbol_frames frames;
+	size_t i;
+	int failed = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		sorted[i] = &places[i];
+	qsort(sorted, n, sizeof(*sorted), by_module);
+	for (i = 0; i < n && failed >= 0; i++) {
+		failed = weft__symbolizer_resolve(sym, sorted[i], &frames);
+		if (failed >= 0)
+			done((size_t)(sorted[i] - places), &frames, data);
+	}
+	weft__free(sorted);
+	return failed < 0 ? failed : 0;
+}

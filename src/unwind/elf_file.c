@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Call frame information from the sections of an ELF file. It is read, not mapped: a file that shrinks meanwhile is an error then,
+ * not a signal. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "unwind/table.h"
+
+#define SECTION_MAX (1ull << 30)
+
+#if defined(__x86_64__)
+#define ELF_MACHINE EM_X86_64
+#else
+#define ELF_MACHINE EM_AARCH64
+#endif
+
+static int read_at(int fd, void *to, uint64_t n, uint64_t at)
+{
+	uint64_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(fd, (char *)to + done, n - done, (off_t)(at + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EINVAL;
+		done += (uint64_t)got;
+	}
+	return 0;
+}
+
+/* New memory with [at, at + n) of the file, or NULL. */
+static void *read_new(int fd, uint64_t n, uint64_t at, int *error)
+{
+	void *bytes;
+
+	if (n > SECTION_MAX || at > INT64_MAX - n) {
+		*error = -EFBIG;
+		return NULL;
+	}
+	bytes = weft__alloc(n ? n : 1);
+	*error = bytes ? read_at(fd, bytes, n, at) : -ENOMEM;
+	if (*error == 0)
+		return bytes;
+	weft__free(bytes);
+	return NULL;
+}
+
+struct sections {
+	Elf64_Shdr *at;
+	size_t n;
+	char *names;
+	size_t names_n;
+};
+
+static int sections_read(int fd, struct sections *ret)
+{
+	Elf64_Ehdr ehdr;
+	int error = read_at(fd, &ehdr, sizeof(ehdr), 0);
+
+	if (error < 0)
+		return error;
+	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    ehdr.e_ident[EI_DATA] != ELFDATA2LSB || ehdr.e_machine != ELF_MACHINE ||
+	    ehdr.e_shentsize != sizeof(Elf64_Shdr) || ehdr.e_shstrndx >= ehdr.e_shnum)
+		return -ENOEXEC;
+	ret->n = ehdr.e_shnum;
+	ret->at = read_new(fd, ret->n * sizeof(*ret->at), ehdr.e_shoff, &error);
+	if (!ret->at)
+		return error;
+	ret->names_n = ret->at[ehdr.e_shstrndx].sh_size;
+	ret->names = read_new(fd, ret->names_n, ret->at[ehdr.e_shstrndx].sh_offset, &error);
+	return ret->names ? 0 : error;
+}
+
+static const Elf64_Shdr *section_find(const struct sections *sections, const char *name)
+{
+	size_t n = strlen(name) + 1;
+
+	for (size_t i = 0; i < sections->n; i++) {
+		const Elf64_Shdr *shdr = &sections->at[i];
+
+		if (shdr->sh_type != SHT_NOBITS && !(shdr->sh_flags & SHF_COMPRESSED) && shdr->sh_size &&
+		    shdr->sh_name < sections->names_n && sections->names_n - shdr->sh_name >= n &&
+		    memcmp(sections->names + shdr->sh_name, name, n) == 0)
+			return shdr;
+	}
+	return NULL;
+}
+
+static void text_range(const struct sections *sections, struct weft__cfi_input *in)
+{
+	in->text_low = UINT64_MAX;
+	for (size_t i = 0; i < sections->n; i++) {
+		const Elf64_Shdr *shdr = &sections->at[i];
+
+		if (!(shdr->sh_flags & SHF_EXECINSTR) || shdr->sh_addr + shdr->sh_size < shdr->sh_addr)
+			continue;
+		if (shdr->sh_addr < in->text_low)
+			in->text_low = shdr->sh_addr;
+		if (shdr->sh_addr + shdr->sh_size > in->text_high)
+			in->text_high = shdr->sh_addr + shdr->sh_size;
+	}
+}
+
+int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, int debug_frame)
+{
+	struct sections sections = {0};
+	struct weft__cfi_input in = {.debug_frame = debug_frame};
+	const Elf64_Shdr *frame, *hdr;
+	void *frame_bytes = NULL, *hdr_bytes = NULL;
+	int error, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	error = sections_read(fd, &sections);
+	if (error < 0)
+		goto done;
+	error = -ENOENT;
+	frame = section_find(&sections, debug_frame ? ".debug_frame" : ".eh_frame");
+	if (!frame)
+		goto done;
+	frame_bytes = read_new(fd, frame->sh_size, frame->sh_offset, &error);
+	if (!frame_bytes)
+		goto done;
+	in.bytes = frame_bytes;
+	in.n = frame->sh_size;
+	in.vaddr = frame->sh_addr;
+	hdr = debug_frame ? NULL : section_find(&sections, ".eh_frame_hdr");
+	if (hdr)
+		hdr_bytes = read_new(fd, hdr->sh_size, hdr->sh_offset, &error);
+	if (hdr_bytes) {
+		in.hdr = hdr_bytes;
+		in.hdr_n = hdr->sh_size;
+		in.hdr_vaddr = hdr->sh_addr;
+	}
+	text_range(&sections, &in);
+	error = weft__unwind_table_new(ret, &in);
+done:
+	close(fd);
+	weft__free(frame_bytes);
+	weft__free(hdr_bytes);
+	weft__free(sections.names);
+	weft__free(sections.at);
+	return error;
+}

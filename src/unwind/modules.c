@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "unwind/image.h"
+#include "unwind/modules_state.h"
+
+/* Sets that wait for handlers to leave them. Each refresh frees what it can, so there are more only when handlers run without a
+ * pause; then a refresh waits. */
+#define RETIRED_MAX 8
+#define WAIT_TURNS 20000
+
+#define MODULES_MAX 65536
+
+static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft__modules *retired;
+static unsigned n_retired;
+static uint32_t next_id = 1;
+static uint64_t seen_adds, seen_subs;
+
+struct weft__module *weft__module_new(const char *path)
+{
+	struct weft__module *module = weft__calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->refs = 1;
+	module->path = weft__strdup(path);
+	if (module->path)
+		return module;
+	weft__free(module);
+	return NULL;
+}
+
+void weft__module_free(struct weft__module *module)
+{
+	if (!module || --module->refs)
+		return;
+	weft__unwind_table_free(module->table);
+	weft__free(module->path);
+	weft__free(module);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct weft__module *x = *(struct weft__module *const *)a, *y = *(struct weft__module *const *)b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+int weft__modules_new(struct weft__modules **ret, struct weft__module **module, uint32_t n)
+{
+	size_t cache = ((size_t)1 << WEFT__UNWIND_CACHE_BITS) * sizeof(struct weft__unwind_slot);
+	struct weft__modules *set = weft__calloc(1, sizeof(*set) + n * (sizeof(*module) + sizeof(uint64_t)));
+	struct weft__unwind_slot *slots = set ? weft__calloc(1, cache) : NULL;
+	uint64_t *start;
+
+	if (!slots) {
+		weft__free(set);
+		for (uint32_t i = 0; i < n; i++)
+			weft__module_free(module[i]);
+		return -ENOMEM;
+	}
+	set->n = n;
+	set->cache = slots;
+	slots[0].check = UINT64_MAX; /* so that no slot has a rule for address 0 */
+	set->module = (void *)(set + 1);
+	start = (void *)(set->module + n);
+	set->start = start;
+	set->memory_bytes = sizeof(*set) + n * (sizeof(*module) + sizeof(uint64_t)) + cache;
+	if (n)
+		memcpy(set->module, module, n * sizeof(*module));
+	qsort(set->module, n, sizeof(*module), by_start);
+	for (uint32_t i = 0; i < n; i++) {
+		start[i] = set->module[i]->start;
+		if (set->module[i]->table)
+			set->memory_bytes += set->module[i]->table->memory_bytes;
+	}
+	*ret = set;
+	return 0;
+}
+
+void weft__modules_free(struct weft__modules *set)
+{
+	if (!set)
+		return;
+	for (uint32_t i = 0; i < set->n; i++)
+		weft__module_free(set->module[i]);
+	weft__free(set->cache);
+	weft__free(set);
+}
+
+/* One walk over the loader's list. */
+struct gather {
+	struct weft__module **module;
+	struct weft__image_frames *frames;
+	size_t n, module_cap, frames_cap;
+	uint64_t adds, subs;
+	int calls;
+	int error;
+	int changed;
+};
+
+static const char *image_path(const struct dl_phdr_info *info, struct weft__module *module, char *buf, size_t n)
+{
+	uint64_t vdso = getauxval(AT_SYSINFO_EHDR), libc = (uint64_t)(uintptr_t)&sched_yield;
+	ssize_t got;
+
+	if (vdso && vdso >= module->start && vdso < module->end) {
+		module->kind = WEFT__MODULE_VDSO;
+		module->stays = 1;
+		return "[vdso]";
+	}
+	module->kind = WEFT__MODULE_LIBRARY;
+	module->stays = libc >= module->start && libc < module->end;
+	if (info->dlpi_name && *info->dlpi_name)
+		return info->dlpi_name;
+	module->kind = WEFT__MODULE_PROGRAM;
+	module->stays = 1;
+	got = readlink("/proc/self/exe", buf, n - 1);
+	if (got <= 0)
+		return "";
+	buf[got] = 0;
+	return buf;
+}
+
+/* The module of the set before that is the same one, still there. One without a build-id is only believed to be that when nothing was
+ * unloaded since. */
+static struct weft__module *known_module(const struct gather *g, const struct weft__module *like, const char *path)
+{
+	struct weft__modules *set = weft__modules_now.set;
+
+	for (uint32_t i = 0; set && i < set->n; i++) {
+		struct weft__module *module = set->module[i];
+
+		if (module->start == like->start && module->end == like->end && module->bias == like->bias &&
+		    module->build_id_n == like->build_id_n &&
+		    memcmp(module->build_id, like->build_id, like->build_id_n) == 0 &&
+		    (like->build_id_n || g->subs == seen_subs) && strcmp(module->path, path) == 0)
+			return module;
+	}
+	return NULL;
+}
+
+static int gather_add(struct gather *g, struct dl_phdr_info *info)
+{
+	struct weft__module like = {0}, *module;
+	char buf[4096];
+	const char *path;
+	void *room;
+
+	if (g->n >= MODULES_MAX || weft__image_describe(info, &like) < 0)
+		return 0;
+	path = image_path(info, &like, buf, sizeof(buf));
+	room = weft__grow(g->module, &g->module_cap, g->n, sizeof(*g->module));
+	if (!room)
+		return -ENOMEM;
+	g->module = room;
+	room = weft__grow(g->frames, &g->frames_cap, g->n, sizeof(*g->frames));
+	if (!room)
+		return -ENOMEM;
+	g->frames = room;
+	memset(&g->frames[g->n], 0, sizeof(g->frames[0]));
+	module = known_module(g, &like, path);
+	if (module) {
+		module->refs++;
+	} else {
+		module = weft__module_new(path);
+		if (!module)
+			return -ENOMEM;
+		like.path = module->path;
+		like.refs = 1;
+		like.id = next_id++;
+		*module = like;
+		module->table_error = weft__image_frames(info, &g->frames[g->n]);
+	}
+	g->module[g->n++] = module;
+	return module->table_error == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int on_image(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct gather *g = arg;
+
+	if (g->calls++ == 0) {
+		int counted = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs);
+
+		g->adds = counted ? info->dlpi_adds : 0;
+		g->subs = counted ? info->dlpi_subs : 0;
+		g->changed = !counted || !weft__modules_now.set || g->adds != seen_adds || g->subs != seen_subs;
+	}
+	if (g->changed)
+		g->error = gather_add(g, info);
+	return !g->changed || g->error;
+}
+
+/* What the loader did not tell is looked for in the file's sections. A program that was built without unwind tables still has those
+ * of the C library's start files, so a table of next to nothing is no table. */
+static int table_make(struct weft__module *module, const struct weft__image_frames *frames)
+{
+	struct weft__unwind_table *table = NULL, *from_file = NULL;
+	int error = frames->bytes ? weft__unwind_table_new(&table, &frames->in) : -ENOENT;
+
+	if (error == -ENOMEM)
+		return error;
+	if (module->kind != WEFT__MODULE_VDSO &&
+	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 8)) {
+		if (weft__unwind_table_open(&from_file, module->path, 0) < 0 ||
+		    (table && from_file->stats.code_bytes <= table->stats.code_bytes)) {
+			weft__unwind_table_free(from_file);
+			from_file = NULL;
+			weft__unwind_table_open(&from_file, module->path, 1);
+		}
+	}
+	if (from_file && (!table || from_file->stats.code_bytes > table->stats.code_bytes)) {
+		weft__unwind_table_free(table);
+		table = from_file;
+	} else {
+		weft__unwind_table_free(from_file);
+	}
+	module->table = table;
+	module->table_error = table ? 0 : error;
+	return 0;
+}
+
+static void retire(struct weft__modules *set)
+{
+	if (!set)
+		return;
+	set->next = retired;
+	retired = set;
+	n_retired++;
+}
+
+/* With the lock held. Whoever counts itself in after we saw zero finds the set of now, which is none of these. */
+static unsigned sweep(void)
+{
+	if (retired && load_seq_cst(&weft__modules_now.readers) == 0) {
+		while (retired) {
+			struct weft__modules *set = retired;
+
+			retired = set->next;
+			weft__modules_free(set);
+		}
+		n_retired = 0;
+	}
+	return n_retired;
+}
+
+static unsigned sweep_wait(unsigned most)
+{
+	for (int i = 0; i < WAIT_TURNS && sweep() > most; i++)
+		sched_yield();
+	return n_retired;
+}
+
+static int set_make(struct gather *g)
+{
+	struct weft__modules *set, *old;
+	int error = g->error;
+
+	for (size_t i = 0; i < g->n && error == 0; i++)
+		if (!g->module[i]->table && g->module[i]->refs == 1)
+			error = table_make(g->module[i], &g->frames[i]);
+	for (size_t i = 0; i < g->n; i++)
+		weft__free(g->frames[i].bytes);
+	if (error == 0) {
+		error = weft__modules_new(&set, g->module, (uint32_t)g->n);
+	} else {
+		for (size_t i = 0; i < g->n; i++)
+			weft__module_free(g->module[i]);
+	}
+	if (error < 0)
+		return error;
+	old = swap_seq_cst(&weft__modules_now.set, set);
+	seen_adds = g->adds;
+	seen_subs = g->subs;
+	retire(old);
+	return 1;
+}
+
+int weft__modules_refresh(void)
+{
+	struct gather g = {0};
+	int result;
+
+	pthread_mutex_lock(&modules_lock);
+	sweep();
+	if (n_retired >= RETIRED_MAX && sweep_wait(RETIRED_MAX - 1) >= RETIRED_MAX) {
+		pthread_mutex_unlock(&modules_lock);
+		return -EAGAIN;
+	}
+	dl_iterate_phdr(on_image, &g);
+	result = g.changed ? set_make(&g) : 0;
+	weft__free(g.module);
+	weft__free(g.frames);
+	sweep();
+	pthread_mutex_unlock(&modules_lock);
+	return result;
+}
+
+unsigned weft__modules_sweep(void)
+{
+	unsigned left;
+
+	pthread_mutex_lock(&modules_lock);
+	left = sweep();
+	pthread_mutex_unlock(&modules_lock);
+	return left;
+}
+
+void weft__modules_stop(void)
+{
+	pthread_mutex_lock(&modules_lock);
+	retire(swap_seq_cst(&weft__modules_now.set, NULL));
+	sweep_wait(0);
+	pthread_mutex_unlock(&modules_lock);
+}
+
+void weft__modules_forked(void)
+{
+	pthread_mutex_init(&modules_lock, NULL);
+	store_seq_cst(&weft__modules_now.readers, 0u);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The modules of a process, sorted by address, each with its unwind table. A set does not change; when modules come or go, a
+ * new set takes its place with one store, and the old one is freed once no handler can still be in it: handlers count
+ * themselves in and out, and a count of zero, seen after the store, means that whoever comes later sees the new set. */
+#ifndef WEFT_UNWIND_MODULES_H
+#define WEFT_UNWIND_MODULES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/table.h"
+
+#define WEFT__BUILD_ID_MAX 32
+
+enum weft__module_kind { WEFT__MODULE_PROGRAM, WEFT__MODULE_LIBRARY, WEFT__MODULE_VDSO };
+
+struct weft__module {
+	uint32_t id; /* of this process, never used again: a module that is loaded twice is two modules */
+	uint32_t refs;
+	uint8_t kind;
+	uint8_t code_readable; /* in this process: one executable segment, which may be read, too */
+	uint8_t stays;         /* the program, the vDSO and libc: nobody unloads them */
+	uint8_t build_id_n;
+	uint8_t build_id[WEFT__BUILD_ID_MAX];
+	uint64_t start, end;           /* all of it, mapped */
+	uint64_t bias;                 /* mapped address - address in the file's headers */
+	uint64_t text_start, text_end; /* what is executable of it, mapped */
+	uint64_t text_offset;          /* where text_start is in the file */
+	char *path;
+	struct weft__unwind_table *table; /* NULL: none could be made */
+	int table_error;                  /* why, negative */
+};
+
+/* address -> rule, shared by all threads. An entry is two words; `check` is the address xor the rule, so a reader that sees
+ * halves of two writes sees a miss. */
+struct weft__unwind_slot {
+	uint64_t check;
+	uint64_t rule;
+};
+
+#define WEFT__UNWIND_CACHE_BITS 14
+
+struct weft__modules {
+	uint32_t n;
+	struct weft__module **module;
+	const uint64_t *start; /* of each, and the end of the last: the search looks at nothing else */
+	struct weft__unwind_slot *cache;
+	struct weft__modules *next; /* in the list of those to be freed */
+	size_t memory_bytes;
+};
+
+/* CALLER and COLLECTOR; they wait for each other on a mutex. */
+
+/* Looks whether modules have come or gone since the last time, cheaply, and makes the new set. 1: there is a new one; 0: nothing
+ * changed; negative: errno, and the old set stays. Tables of modules that stay are kept. */
+int weft__modules_refresh(void);
+/* No set any more. Waits until no handler is in the old ones and frees them. */
+void weft__modules_stop(void);
+/* In the child of a fork: counts of threads that are not there any more are forgotten. */
+void weft__modules_forked(void);
+/* Frees what is not in use any more; answers how many sets still wait. weft__modules_refresh does it too. */
+unsigned weft__modules_sweep(void);
+
+/* A set of another process's modules, for copied stacks. Takes the modules over, in any order, also when it fails. */
+int weft__modules_new(struct weft__modules **ret, struct weft__module **module, uint32_t n);
+void weft__modules_free(struct weft__modules *set);
+/* Zeroed, with one reference; NULL when out of memory. */
+struct weft__module *weft__module_new(const char *path);
+void weft__module_free(struct weft__module *module);
+
+/* HOT. Every enter has its leave, also when it answers NULL. In between the set and its modules stay. */
+const struct weft__modules *weft__modules_enter(void);
+void weft__modules_leave(void);
+
+/* HOT. The module at an address, or NULL. */
+static inline const struct weft__module *weft__modules_find(const struct weft__modules *set, uint64_t addr)
+{
+	uint32_t at = 0, n = set->n;
+
+	if (!n)
+		return NULL;
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		at = set->start[at + half] <= addr ? at + half : at;
+		n -= half;
+	}
+	return addr >= set->module[at]->start && addr < set->module[at]->end ? set->module[at] : NULL;
+}
+
+#endif

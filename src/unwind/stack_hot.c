@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "unwind/stack.h"
+
+/* One line of the list, taken byte by byte: begin-end perms offset device inode name */
+struct map_line {
+	uint64_t begin, end;
+	unsigned field;    /* 0 begin, 1 end, 2 perms, 3 the rest */
+	unsigned readable; /* r is the first of perms */
+	unsigned named;    /* how many bytes of "[stack]" have been seen in a row */
+};
+
+static void line_take(struct map_line *line, char c)
+{
+	static const char name[] = "[stack]";
+	unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+			 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+						: 16;
+
+	if (line->field < 2 && digit < 16) {
+		uint64_t *to = line->field ? &line->end : &line->begin;
+
+		*to = *to << 4 | digit;
+	} else if (line->field < 2) {
+		line->field++;
+	} else if (line->field == 2) {
+		line->readable = c == 'r';
+		line->field++;
+	} else if (line->named < sizeof(name) - 1) {
+		line->named = c == name[line->named] ? line->named + 1 : c == name[0];
+	}
+}
+
+/* 1 when this is the mapping. */
+static int line_done(const struct map_line *line, uint64_t sp, struct weft__stack_bounds *ret)
+{
+	uint64_t thread = (uint64_t)(uintptr_t)__builtin_thread_pointer();
+
+	if (sp < line->begin || sp >= line->end || !line->readable)
+		return 0;
+	ret->low = line->begin;
+	ret->high = line->end;
+	ret->sure = line->named == 7;
+	if (!ret->sure && thread > sp && thread < line->end) {
+		ret->high = thread & ~(uint64_t)7;
+		ret->sure = 1;
+	}
+	return 1;
+}
+
+int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *ret)
+{
+	struct map_line line = {0};
+	char buf[256];
+	int saved = errno, found = 0;
+	long n, fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		n = -errno;
+	while (fd >= 0 && !found && (n = syscall(SYS_read, fd, buf, sizeof(buf))) > 0) {
+		for (long i = 0; i < n && !found; i++) {
+			if (buf[i] != '\n') {
+				line_take(&line, buf[i]);
+				continue;
+			}
+			found = line_done(&line, stack_pointer, ret);
+			line = (struct map_line){0};
+		}
+	}
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved;
+	if (found)
+		return 0;
+	return fd < 0 ? (int)n : -ENOENT;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a recorder: what is refused, with which words, and what the environment does. */
+#include "session.h"
+
+/* Opens with `opts` and expects `code` and a message with `word` in it. */
+static void refused(struct weft_recorder_opts opts, int code, const char *word)
+{
+	struct weft_recorder *rec = NULL;
+	struct weft_error err = {0};
+
+	opts.size = sizeof(opts);
+	CHECK_EQ(weft_recorder_open(&rec, &opts, &err), code);
+	CHECK(!rec);
+	CHECK_EQ(err.code, code);
+	if (!CHECK(strstr(err.msg, word)))
+		printf("\t%s\n", err.msg);
+}
+
+TEST(values_that_are_not_allowed_are_named)
+{
+	static const char *const labels[] = {"no-equals-sign", NULL};
+	char longer[400];
+
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = 0;
+	refused((struct weft_recorder_opts){.ring_bytes = 65537}, -WEFT_E_OPTION, "ring_bytes");
+	refused((struct weft_recorder_opts){.ring_bytes = 4096}, -WEFT_E_OPTION, "ring_bytes");
+	refused((struct weft_recorder_opts){.quantum_ns = 3}, -WEFT_E_OPTION, "quantum_ns");
+	refused((struct weft_recorder_opts){.max_threads = 2000000}, -WEFT_E_OPTION, "max_threads");
+	refused((struct weft_recorder_opts){.drain_ns = 251 * MS}, -WEFT_E_OPTION, "drain_ns");
+	refused((struct weft_recorder_opts){.drain_ns = 1}, -WEFT_E_OPTION, "drain_ns");
+	refused((struct weft_recorder_opts){.queue_ns = 1}, -WEFT_E_OPTION, "queue_ns");
+	refused((struct weft_recorder_opts){.segment_bytes = 1}, -WEFT_E_OPTION, "segment_bytes");
+	refused((struct weft_recorder_opts){.segment_bytes = 1 << 20, .keep_bytes = 4096}, -WEFT_E_OPTION,
+		"keep_bytes");
+	refused((struct weft_recorder_opts){.on_fork = 9}, -WEFT_E_OPTION, "on_fork");
+	refused((struct weft_recorder_opts){.ring_place = 9}, -WEFT_E_OPTION, "ring_place");
+	refused((struct weft_recorder_opts){.level = 20}, -WEFT_E_OPTION, "level");
+	refused((struct weft_recorder_opts){.dir = ""}, -WEFT_E_OPTION, "dir");
+	refused((struct weft_recorder_opts){.dir = longer}, -WEFT_E_OPTION, "dir");
+	refused((struct weft_recorder_opts){.labels = labels}, -WEFT_E_OPTION, "no-equals-sign");
+}
+
+TEST(a_directory_that_cannot_be_is_named)
+{
+	refused((struct weft_recorder_opts){.dir = "/dev/null/x"}, -ENOTDIR, "/dev/null/x");
+	refused((struct weft_recorder_opts){.dir = "/proc/weft"}, -ENOENT, "/proc/weft");
+}
+
+TEST(options_without_a_size_are_refused)
+{
+	struct weft_recorder_opts opts = {.size = 0};
+	struct weft_recorder *rec = NULL;
+	struct weft_error err = {0};
+
+	CHECK_EQ(weft_recorder_open(&rec, &opts, &err), -WEFT_E_OPTION);
+	CHECK(strstr(err.msg, "size"));
+}
+
+TEST(a_caller_built_with_older_headers_gets_defaults_for_the_rest)
+{
+	struct weft_recorder_opts opts = {.size = offsetof(struct weft_recorder_opts, name), .level = 99};
+	struct weft_recorder *rec = NULL;
+
+	CHECK_EQ(weft_recorder_open(&rec, &opts, NULL), 0);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+}
+
+TEST(a_caller_built_with_newer_headers_may_not_use_what_is_new)
+{
+	struct {
+		struct weft_recorder_opts opts;
+		uint64_t more;
+	} newer = {.opts = {.size = sizeof(newer)}};
+	struct weft_recorder *rec = NULL;
+	struct weft_error err = {0};
+
+	CHECK_EQ(weft_recorder_open(&rec, &newer.opts, NULL), 0);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	newer.more = 1;
+	rec = NULL;
+	CHECK_EQ(weft_recorder_open(&rec, &newer.opts, &err), -E2BIG);
+	CHECK(strstr(err.msg, "newer"));
+	CHECK(!rec);
+}
+
+TEST(newer_options_are_taken_with_the_environment_too)
+{
+	struct {
+		struct weft_recorder_opts opts;
+		uint64_t more;
+	} newer = {.opts = {.size = sizeof(newer)}};
+	struct weft_recorder *rec = NULL;
+
+	session_fresh_dir();
+	newer.opts.dir = session_dir;
+	CHECK_EQ(weft_recorder_open_env(&rec, &newer.opts, NULL), 0);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	newer.more = 1;
+	CHECK_EQ(weft_recorder_open_env(&rec, &newer.opts, NULL), -E2BIG);
+	session_remove_dir();
+}
+
+TEST(stats_of_another_size_are_filled_as_far_as_they_go)
+{
+	struct {
+		struct weft_recorder_stats stats;
+		uint64_t more;
+	} newer = {.stats = {.size = sizeof(newer)}, .more = 7};
+	struct weft_recorder_stats stats = {.size = offsetof(struct weft_recorder_stats, events), .events = 7};
+
+	CHECK_EQ(weft_recorder_stats(NULL, &newer.stats), 0);
+	CHECK_EQ(newer.more, 0);
+	CHECK_EQ(weft_recorder_stats(NULL, &stats), 0);
+	CHECK_EQ(stats.events, 7);
+}
+
+static void clear_env(void)
+{
+	static const char *const names[] = {
+		"WEFT_DIR",  "WEFT_NAME", "WEFT_OFF",        "WEFT_LABELS",        "WEFT_RING_BYTES",
+		"WEFT_RING", "WEFT_FORK", "WEFT_KEEP_BYTES", "WEFT_SEGMENT_BYTES", "WEFT_SEGMENT_SECONDS",
+		"WEFT_LEVEL"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unsetenv(names[i]);
+}
+
+TEST(without_a_directory_the_environment_leaves_recording_off)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = "/nonexistent"};
+	struct weft_recorder *rec = (void *)1;
+
+	clear_env();
+	CHECK_EQ(weft_recorder_open_env(&rec, NULL, NULL), 1);
+	CHECK(!rec);
+	setenv("WEFT_OFF", "1", 1);
+	setenv("WEFT_DIR", "/nonexistent", 1);
+	rec = (void *)1;
+	CHECK_EQ(weft_recorder_open_env(&rec, &opts, NULL), 1);
+	CHECK(!rec);
+	clear_env();
+}
+
+static void note_facts(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
+{
+	(void)ev;
+	(void)data;
+	CHECK_STR(weft_segment_fact(seg, "service.name"), "by-env");
+	CHECK_STR(weft_segment_fact(seg, "label.zone"), "eu-1");
+	CHECK_STR(weft_segment_fact(seg, "label.empty"), "");
+	CHECK_STR(weft_segment_fact(seg, "ring.slots"), "1024");
+	CHECK_STR(weft_segment_fact(seg, "ring.place"), "memory");
+}
+
+TEST(the_environment_sets_options_over_those_of_the_program)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = "/nonexistent", .name = "by-program"};
+	struct weft_recorder *rec = NULL;
+	struct weft_error err = {0};
+	struct tally t;
+
+	clear_env();
+	session_fresh_dir();
+	setenv("WEFT_DIR", session_dir, 1);
+	setenv("WEFT_NAME", "by-env", 1);
+	setenv("WEFT_LABELS", "zone=eu-1,empty=", 1);
+	setenv("WEFT_RING_BYTES", "16K", 1);
+	setenv("WEFT_RING", "memory", 1);
+	setenv("WEFT_FORK", "off", 1);
+	setenv("WEFT_KEEP_BYTES", "1M", 1);
+	setenv("WEFT_LEVEL", "3", 1);
+	if (!CHECK_EQ(weft_recorder_open_env(&rec, &opts, &err), 0))
+		printf("\t%s\n", err.msg);
+	clear_env();
+	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+	CHECK_EQ(tally_files(session_dir, ".rings"), 0);
+	weft_poll_end();
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	tally_init(&t, 0);
+	t.each = note_facts;
+	CHECK_EQ(tally_dir(&t, session_dir), 1);
+	CHECK_EQ(t.by_kind[WEFT_KIND_POLL_END], 1);
+	tally_fini(&t);
+	session_remove_dir();
+}
+
+static void env_refused(const char *name, const char *value)
+{
+	struct weft_recorder *rec = NULL;
+	struct weft_error err = {0};
+
+	clear_env();
+	setenv("WEFT_DIR", "/nonexistent/nowhere", 1);
+	setenv(name, value, 1);
+	CHECK_EQ(weft_recorder_open_env(&rec, NULL, &err), -WEFT_E_OPTION);
+	if (!CHECK(strstr(err.msg, name) || strstr(err.msg, "label")))
+		printf("\t%s\n", err.msg);
+	CHECK(!rec);
+	clear_env();
+}
+
+TEST(a_variable_that_makes_no_sense_is_named)
+{
+	env_refused("WEFT_RING_BYTES", "many");
+	env_refused("WEFT_RING_BYTES", "5G");
+	env_refused("WEFT_KEEP_BYTES", "-1");
+	env_refused("WEFT_SEGMENT_SECONDS", "99999999999999999999");
+	env_refused("WEFT_RING", "disk");
+	env_refused("WEFT_FORK", "maybe");
+	env_refused("WEFT_LABELS", "novalue");
+}
