@@ -42,7 +42,7 @@ def tell(name, rounds, key, unit, scale, sign, what):
                 "rounds within %.2f of it, all from %+.2f to %+.2f; on %.4g, off %.4g %s" %
                 (what, len(cost), " ".join("%+.1f" % c for c in cost), middle, spread, min(chance), max(chance),
                  statistics.median(on), statistics.median(off), unit),
-                baseline=statistics.median(off), ratio=statistics.median(ratios))
+                baseline=statistics.median(off), ratio=statistics.median(ratios), noise=spread)
 
 
 def main():

@@ -19,6 +19,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "record/collect/unpack.h"
 #include "segment/format.h"
 
@@ -131,7 +132,7 @@ static int adopt_file(struct weft__salvage *s)
 	return ftruncate(s->fd, (off_t)seg->good_end) < 0 ? -errno : 0;
 }
 
-static int begin_file(struct weft__salvage *s)
+static int begin_missing(struct weft__salvage *s)
 {
 	const struct rings_head *head = s->region.head;
 	struct weft__segment_head seg = {.flags = SEG_FLAG_RECOVERED, .sequence = head->sequence};
@@ -175,7 +176,7 @@ static int seal(struct weft__salvage *s)
 }
 
 /* The final name is the active name without its last part. */
-static int give_final_name(const char *path, char *final, size_t bytes)
+static int name_sealed(const char *path, char *final, size_t bytes)
 {
 	size_t n = strlen(path) - strlen(".active");
 
@@ -204,7 +205,7 @@ static int open_active(struct weft__salvage *s, const char *path, struct weft_er
 	}
 	if (r != -WEFT_E_FORMAT || !s->region.head)
 		return r;
-	return begin_file(s);
+	return begin_missing(s);
 }
 
 static int salvage(struct weft__salvage *s, const char *path, struct weft_recovered *out, struct weft_error *err)
@@ -380,7 +381,7 @@ static void recover_rings(struct walk *walk, const char *link)
 	/* In this order: under its final name the file must not meet the rings again, whose events it has. */
 	if (!r) {
 		remove_rings(link);
-		r = give_final_name(path, final, sizeof(final));
+		r = name_sealed(path, final, sizeof(final));
 	}
 	out.pid = s.region.head->pid;
 	snprintf(note, sizeof(note), "recording of process %u (%s)", s.region.head->pid, s.region.head->service);
@@ -414,7 +415,7 @@ static void recover_active(struct walk *walk, const char *path)
 		return;
 	r = salvage(&s, path, &out, &err);
 	if (!r)
-		r = give_final_name(path, final, sizeof(final));
+		r = name_sealed(path, final, sizeof(final));
 	if (r == -WEFT_E_FORMAT) {
 		set_aside(path, final, sizeof(final));
 		report(walk, &out, final, r, "nothing in it can be read; set aside under this name");
@@ -424,13 +425,6 @@ static void recover_active(struct walk *walk, const char *path)
 		report(walk, &out, r ? path : final, r, r ? err.msg : "from its segment file alone");
 	}
 	salvage_close(&s);
-}
-
-static int ends_in(const char *name, const char *end)
-{
-	size_t n = strlen(name), m = strlen(end);
-
-	return n > m && !strcmp(name + n - m, end);
 }
 
 static int each_file(struct walk *walk, const char *end, void (*fn)(struct walk *, const char *), struct weft_error *err)
@@ -444,7 +438,7 @@ static int each_file(struct walk *walk, const char *end, void (*fn)(struct walk 
 	while ((entry = readdir(dir))) {
 		char path[4096];
 
-		if (ends_in(entry->d_name, end) &&
+		if (weft__ends_in(entry->d_name, end) &&
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", walk->dir, entry->d_name) < sizeof(path))
 			fn(walk, path);
 	}

@@ -23,7 +23,7 @@ void weft__salvage_clock(struct weft__salvage *s)
 	weft__timeline_set(&s->timeline, before, last);
 }
 
-static void tell_loss(struct weft__salvage *s, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from, uint64_t to)
+static void salvage_loss(struct weft__salvage *s, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from, uint64_t to)
 {
 	struct weft_loss loss = {
 		.reason = reason,
@@ -36,7 +36,7 @@ static void tell_loss(struct weft__salvage *s, uint32_t reason, uint32_t stream,
 	weft__defs_loss(&s->defs, &loss);
 }
 
-static void tell_thread(struct weft__salvage *s, const struct ring_thread *thread)
+static void salvage_thread(struct weft__salvage *s, const struct ring_thread *thread)
 {
 	char name[sizeof(thread->name)];
 	struct weft_thread def = {
@@ -133,7 +133,7 @@ static uint32_t worker_id(struct weft__salvage *s, uint64_t value)
 	return id;
 }
 
-static int add_event(struct weft__salvage *s, const struct weft_slot *slots)
+static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots)
 {
 	struct weft__unpacked ev;
 
@@ -144,7 +144,7 @@ static int add_event(struct weft__salvage *s, const struct weft_slot *slots)
 		const struct weft_kind_def *kind = weft_segment_kind(s->known, ev.kind);
 
 		if (!kind || ev.kind >= KIND_LIMIT) {
-			tell_loss(s, WEFT_LOSS_BAD_EVENT, 0, 1, slots->w0 >> 8, slots->w0 >> 8);
+			salvage_loss(s, WEFT_LOSS_BAD_EVENT, 0, 1, slots->w0 >> 8, slots->w0 >> 8);
 			return 0;
 		}
 		while (ev.n_fields < kind->n_fields)
@@ -192,13 +192,13 @@ static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at
 			*broken = 1;
 			break;
 		}
-		err = add_event(s, copy);
+		err = salvage_event(s, copy);
 		if (err == -EOVERFLOW) {
 			err = 0;
 			full = 1;
 			if (s->batch.n)
 				break;
-			tell_loss(s, WEFT_LOSS_BAD_EVENT, p->stream, 1, copy[0].w0 >> 8, copy[0].w0 >> 8);
+			salvage_loss(s, WEFT_LOSS_BAD_EVENT, p->stream, 1, copy[0].w0 >> 8, copy[0].w0 >> 8);
 		}
 		*at += n;
 		full |= s->batch.n >= BLOCK_TARGET;
@@ -295,14 +295,14 @@ static int take_staging(struct weft__salvage *s)
 }
 
 /* A thread that began in the ring and was never drained. */
-static void begin_thread(struct weft__salvage *s, struct ring_thread *thread, const struct weft_slot *slots)
+static void salvage_begin(struct weft__salvage *s, struct ring_thread *thread, const struct weft_slot *slots)
 {
 	thread->stream = s->next_stream++;
 	thread->tid = (uint32_t)slots[0].w1;
 	thread->worker = WEFT_WORKER_NONE;
 	thread->first_ns = weft__timeline_mono(&s->timeline, slots[0].w0 >> 8);
 	memcpy(thread->name, &slots[1], sizeof(thread->name));
-	tell_thread(s, thread);
+	salvage_thread(s, thread);
 }
 
 /* From `at`, the end of the events of one thread; a thread_begin there starts one. */
@@ -322,10 +322,10 @@ static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint6
 		if (kind == WEFT_KIND_THREAD_BEGIN) {
 			if (at > from)
 				break;
-			begin_thread(s, &ring->thread, copy);
+			salvage_begin(s, &ring->thread, copy);
 		} else if (kind == WEFT_KIND_WORKER) {
 			ring->thread.worker = worker_id(s, copy[0].w1);
-			tell_thread(s, &ring->thread);
+			salvage_thread(s, &ring->thread);
 		}
 		at += n;
 	}
@@ -342,9 +342,9 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 	int err = 0, broken = 0;
 
 	if (page.thread.stream)
-		tell_thread(s, &page.thread);
+		salvage_thread(s, &page.thread);
 	if (end - at > head->ring_slots) {
-		tell_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
+		salvage_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
 		return 0;
 	}
 	if (s->progress[i].next > at && s->progress[i].next <= end) {
@@ -358,9 +358,9 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 		at = upto;
 	}
 	if (broken)
-		tell_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
+		salvage_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
 	if (page.lost != page.lost_seen)
-		tell_loss(s, WEFT_LOSS_RING_FULL, page.thread.stream, page.lost - page.lost_seen, page.lost_from, page.lost_to);
+		salvage_loss(s, WEFT_LOSS_RING_FULL, page.thread.stream, page.lost - page.lost_seen, page.lost_from, page.lost_to);
 	return err;
 }
 
@@ -379,6 +379,6 @@ int weft__salvage_memory(struct weft__salvage *s)
 	for (i = 0; !err && i < head->n_rings; i++)
 		err = take_ring(s, i);
 	if (head->no_ring != head->no_ring_seen)
-		tell_loss(s, WEFT_LOSS_NO_RING, 0, head->no_ring - head->no_ring_seen, head->no_ring_from, head->no_ring_to);
+		salvage_loss(s, WEFT_LOSS_NO_RING, 0, head->no_ring - head->no_ring_seen, head->no_ring_from, head->no_ring_to);
 	return err;
 }

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "record/collect/segments.h"
 
 struct old_file {
@@ -21,13 +22,6 @@ struct old_file {
 	uint64_t bytes;
 	char name[NAME_BYTES];
 };
-
-static int ends_in(const char *name, const char *end)
-{
-	size_t n = strlen(name), m = strlen(end);
-
-	return n > m && !strcmp(name + n - m, end);
-}
 
 static int older_first(const void *a, const void *b)
 {
@@ -50,7 +44,7 @@ static struct old_file *list_files(DIR *dir, size_t *ret_n)
 		struct old_file *grown;
 		struct stat st;
 
-		if (!ends_in(entry->d_name, ".weft") || strlen(entry->d_name) >= NAME_BYTES ||
+		if (!weft__ends_in(entry->d_name, ".weft") || strlen(entry->d_name) >= NAME_BYTES ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 			continue;
 		grown = weft__grow(files, &cap, n, sizeof(*files));
