@@ -36,13 +36,12 @@ def tell(name, rounds, key, unit, scale, sign, what):
     cost = [sign * p for p in percent(ratios)]
     chance = [sign * p for p in percent(a / b for a, b in zip(again, off))]
     value = statistics.median(cost)
-    middle = statistics.median(chance)
-    spread = statistics.median(abs(c - middle) for c in chance)
-    demo.figure(name, value, "%", "%s; median of %d rounds (%s); off against off, by chance: median %+.2f, half of the "
-                "rounds within %.2f of it, all from %+.2f to %+.2f; on %.4g, off %.4g %s" %
-                (what, len(cost), " ".join("%+.1f" % c for c in cost), middle, spread, min(chance), max(chance),
+    noise = statistics.median(abs(c) for c in chance)
+    demo.figure(name, value, "%", "%s; median of %d rounds (%s); off against off, by chance: half of the rounds within "
+                "%.2f, all from %+.2f to %+.2f; on %.4g, off %.4g %s" %
+                (what, len(cost), " ".join("%+.1f" % c for c in cost), noise, min(chance), max(chance),
                  statistics.median(on), statistics.median(off), unit),
-                baseline=statistics.median(off), ratio=statistics.median(ratios), noise=spread)
+                baseline=statistics.median(off), ratio=statistics.median(ratios), noise=noise)
 
 
 def main():

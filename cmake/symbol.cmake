@@ -6,15 +6,18 @@ find_path(LIBIBERTY_INCLUDE_DIR demangle.h PATH_SUFFIXES libiberty)
 find_library(LIBDW NAMES dw)
 find_library(LIBELF NAMES elf)
 find_library(LIBLZMA NAMES lzma)
-find_library(LIBZ NAMES z)
+find_library(LIBDEFLATE NAMES deflate)
 find_library(LIBIBERTY NAMES libiberty.a)
-if(NOT LIBDW_INCLUDE_DIR OR NOT LIBIBERTY_INCLUDE_DIR OR NOT LIBDW OR NOT LIBELF OR NOT LIBLZMA OR NOT LIBZ OR NOT LIBIBERTY)
-	message(FATAL_ERROR "libdw, libelf, liblzma, zlib or libiberty not found: run tools/bootstrap build")
+if(NOT LIBDW_INCLUDE_DIR OR NOT LIBIBERTY_INCLUDE_DIR OR NOT LIBDW OR NOT LIBELF OR NOT LIBLZMA OR
+   NOT LIBDEFLATE OR NOT LIBIBERTY)
+	message(FATAL_ERROR "libdw, libelf, liblzma, libdeflate or libiberty not found: run tools/bootstrap build")
 endif()
 
 file(GLOB symbol CONFIGURE_DEPENDS src/symbol/*.c)
 if(symbol)
 	add_library(weft_symbol STATIC ${symbol})
-	target_include_directories(weft_symbol PRIVATE include src ${LIBDW_INCLUDE_DIR} ${LIBIBERTY_INCLUDE_DIR})
-	target_link_libraries(weft_symbol PUBLIC weft_static ${LIBDW} ${LIBELF} ${LIBLZMA} ${LIBZ} ${LIBIBERTY} ${CMAKE_DL_LIBS})
+	target_include_directories(weft_symbol PRIVATE include src ${LIBDW_INCLUDE_DIR} ${LIBIBERTY_INCLUDE_DIR}
+		${ZSTD_INCLUDE_DIR})
+	target_link_libraries(weft_symbol PUBLIC weft_static ${LIBDW} ${LIBELF} ${LIBLZMA} ${LIBDEFLATE} ${LIBIBERTY}
+		${CMAKE_DL_LIBS})
 endif()

@@ -38,9 +38,9 @@ static void check_complete(size_t n, uint32_t flags)
 static void measure_cold(const struct weft__unwind_regs *regs, const struct weft__unwind_stack *stack)
 {
 	static uint64_t out[256];
-	const struct weft__modules *set = weft__modules_enter();
 	uint64_t spent = 0, n = 0;
-	uint32_t flags;
+	uint32_t flags, visit;
+	const struct weft__modules *set = weft__modules_enter(&visit);
 
 	for (int i = 0; i < COLD_WALKS; i++) {
 		uint64_t begin;
@@ -52,7 +52,7 @@ static void measure_cold(const struct weft__unwind_regs *regs, const struct weft
 		spent += bench_tick() - begin;
 	}
 	bench_add(&cold, per_frame(0, spent, n));
-	weft__modules_leave();
+	weft__modules_leave(visit);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
@@ -61,7 +61,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	static uint8_t copy[65536];
 	struct weft__unwind_regs regs;
 	struct weft__unwind_stack stack = {0}, copied_stack = {0};
-	uint32_t flags;
+	uint32_t flags, visit;
 	uint64_t begin, sp;
 
 	(void)signal;
@@ -71,8 +71,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	stack.range[0] = weft__unwind_live(sp, bounds.high);
 	begin = bench_tick();
 	for (int i = 0; i < WALKS; i++) {
-		frames = weft__unwind(weft__modules_enter(), &regs, &stack, out, 256, &flags);
-		weft__modules_leave();
+		frames = weft__unwind(weft__modules_enter(&visit), &regs, &stack, out, 256, &flags);
+		weft__modules_leave(visit);
 	}
 	bench_add(&warm, per_frame(begin, bench_tick(), WALKS * frames));
 	check_complete(frames, flags);
@@ -82,8 +82,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	begin = bench_tick();
 	for (int i = 0; i < WALKS; i++) {
 		memcpy(copy, (const void *)(uintptr_t)sp, copied_stack.range[0].high - sp);
-		weft__unwind(weft__modules_enter(), &regs, &copied_stack, out, 256, &flags);
-		weft__modules_leave();
+		weft__unwind(weft__modules_enter(&visit), &regs, &copied_stack, out, 256, &flags);
+		weft__modules_leave(visit);
 	}
 	bench_add(&copied, per_frame(begin, bench_tick(), WALKS * frames));
 	check_complete(frames, flags);

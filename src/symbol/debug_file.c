@@ -2,11 +2,11 @@
 #include "symbol/debug_file.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/bytes.h"
 
@@ -48,16 +48,16 @@ int weft__debug_file_by_build(struct weft__elf_image *debug, const char *dirs, c
 
 static bool has_checksum(int fd, uint32_t wanted)
 {
-	unsigned long sum = crc32(0, NULL, 0);
+	uint32_t sum = libdeflate_crc32(0, NULL, 0);
 	unsigned char bytes[16384];
 	off_t at = 0;
 	ssize_t n;
 
 	while ((n = pread(fd, bytes, sizeof(bytes), at)) > 0) {
-		sum = crc32(sum, bytes, (unsigned)n);
+		sum = libdeflate_crc32(sum, bytes, (size_t)n);
 		at += n;
 	}
-	return n == 0 && (uint32_t)sum == wanted;
+	return n == 0 && sum == wanted;
 }
 
 struct link {

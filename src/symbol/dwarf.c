@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "symbol/die.h"
+#include "symbol/plain.h"
 #include "symbol/range.h"
 
 #define UNITS_MAX ((size_t)1 << 22)
@@ -37,6 +38,7 @@ struct unit {
 
 struct weft__dwarf {
 	Dwarf *dwarf;
+	struct weft__elf_image plain; /* when the file's own is packed */
 	struct unit *units;
 	size_t n;
 	size_t cap;
@@ -87,12 +89,16 @@ int weft__dwarf_open(struct weft__dwarf **ret, const struct weft__elf_image *ima
 	Dwarf_CU *cu = NULL;
 	uint8_t type;
 	Dwarf_Die die;
-	int failed = 0;
+	int failed;
 
 	if (!dwarf)
 		return -ENOMEM;
-	dwarf->dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
-	if (!dwarf->dwarf)
+	failed = weft__plain_open(&dwarf->plain, image);
+	if (!failed || failed == -ENOENT) {
+		failed = 0;
+		dwarf->dwarf = dwarf_begin_elf(dwarf->plain.elf ? dwarf->plain.elf : image->elf, DWARF_C_READ, NULL);
+	}
+	if (!failed && !dwarf->dwarf)
 		failed = -ENOENT;
 	while (!failed && dwarf_get_units(dwarf->dwarf, cu, &cu, NULL, &type, &die, NULL) == 0)
 		if (type == DW_UT_compile || type == DW_UT_skeleton)
@@ -107,20 +113,28 @@ int weft__dwarf_open(struct weft__dwarf **ret, const struct weft__elf_image *ima
 	return 0;
 }
 
+static void forget(struct unit *unit)
+{
+	weft__ranges_fini(&unit->ranges);
+	weft__free(unit->nodes);
+	unit->nodes = NULL;
+	unit->n = unit->cap = 0;
+	unit->built = false;
+}
+
 void weft__dwarf_close(struct weft__dwarf *dwarf)
 {
 	size_t i;
 
 	if (!dwarf)
 		return;
-	for (i = 0; i < dwarf->n; i++) {
-		weft__ranges_fini(&dwarf->units[i].ranges);
-		weft__free(dwarf->units[i].nodes);
-	}
+	for (i = 0; i < dwarf->n; i++)
+		forget(&dwarf->units[i]);
 	weft__ranges_fini(&dwarf->ranges);
 	weft__free(dwarf->units);
 	if (dwarf->dwarf)
 		dwarf_end(dwarf->dwarf);
+	weft__elf_image_close(&dwarf->plain);
 	weft__free(dwarf);
 }
 
@@ -228,10 +242,12 @@ static int build(struct weft__dwarf *dwarf, struct unit *unit)
 	if (!failed)
 		failed = walk(unit, &dies);
 	weft__dies_fini(&dies);
-	if (failed == -ENOMEM)
-		return failed;
 	dwarf->n_ranges += unit->ranges.n;
-	return weft__ranges_seal(&unit->ranges);
+	if (failed != -ENOMEM)
+		failed = weft__ranges_seal(&unit->ranges);
+	if (failed == -ENOMEM)
+		forget(unit);
+	return failed;
 }
 
 static const char *attribute_text(Dwarf_Die *die, unsigned int name)

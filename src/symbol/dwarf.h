@@ -16,7 +16,7 @@ struct weft__dwarf_line {
 	uint32_t line;
 };
 
-/* The image has to stay. -ENOENT when it has no DWARF; -ENOMEM. */
+/* The image has to stay. -ENOENT when it has no DWARF; -EINVAL; -ENOMEM. */
 int weft__dwarf_open(struct weft__dwarf **ret, const struct weft__elf_image *image);
 void weft__dwarf_close(struct weft__dwarf *dwarf);
 /* Adds the frames of the address: their number, or -ENOMEM. 0 when no function is known there; `line` may be, even

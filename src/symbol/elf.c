@@ -49,7 +49,12 @@ static struct shared *open_shared(struct elf *elf, struct weft__symbol_entry *mo
 		return NULL;
 	shared->module = module;
 	objects[elf->n++] = shared;
-	return weft__object_open(&shared->object, elf->source.env, module, &elf->servers) < 0 ? NULL : shared;
+	if (weft__object_open(&shared->object, elf->source.env, module, &elf->servers) == 0)
+		return shared;
+	weft__object_close(&shared->object);
+	weft__free(shared);
+	elf->n--;
+	return NULL;
 }
 
 static int make_room(struct elf *elf, uint32_t id)

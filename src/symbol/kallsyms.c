@@ -65,9 +65,10 @@ int weft__kallsyms_parse(struct weft__kallsyms *syms, char *text)
 			return -ENOMEM;
 		text += n + !last;
 	}
-	if (syms->n)
+	if (syms->n) {
 		syms->hidden = 0;
-	qsort(syms->at, syms->n, syms->n ? sizeof(*syms->at) : 1, by_address);
+		qsort(syms->at, syms->n, sizeof(*syms->at), by_address);
+	}
 	for (i = 0; i < syms->n; i++) {
 		uint64_t lo = syms->at[i].address;
 		uint64_t hi = i + 1 < syms->n ? syms->at[i + 1].address : lo + LAST_BYTES;

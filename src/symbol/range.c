@@ -103,7 +103,7 @@ static void sweep(struct weft__ranges *ranges, struct heap *heap)
 int weft__ranges_seal(struct weft__ranges *ranges)
 {
 	size_t most = 2 * ranges->n + 1; /* each end of a range makes at most one cut */
-	struct heap heap = {weft__alloc(ranges->n * sizeof(*heap.at)), 0};
+	struct heap heap = {weft__alloc(ranges->n * sizeof(struct weft__range *)), 0};
 
 	ranges->starts = weft__alloc(most * sizeof(*ranges->starts));
 	ranges->values = weft__alloc(most * sizeof(*ranges->values));

@@ -83,7 +83,7 @@ int weft__symbolizer_add_jitdump(struct weft__symbolizer *sym, uint32_t pid, con
 /* The number of frames, at least 1, or -ENOMEM. They are good until the next call. */
 int weft__symbolizer_resolve(struct weft__symbolizer *sym, const struct weft__symbol_place *place,
 			     struct weft__symbol_frames *ret);
-/* All places, in the order that touches each file and each DWARF unit once; `done` gets the place's index. */
+/* All places, file by file, so that one file's tables are at hand at a time; `done` gets the place's index. */
 int weft__symbolizer_resolve_all(struct weft__symbolizer *sym, const struct weft__symbol_place *places, size_t n,
 				 void (*done)(size_t index, const struct weft__symbol_frames *frames, void *data),
 				 void *data);

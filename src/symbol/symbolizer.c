@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chain, the modules, and the answers that were given before. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -159,16 +158,17 @@ static int keep(struct weft__symbolizer *sym, uint32_t module, uint64_t ip)
 	}
 	if (sym->n_answers * 2 >= sym->cap_answers && grow_answers(sym) < 0)
 		return -ENOMEM;
-	*slot_of(sym, module, ip) =
-		(struct answer){ip, module + 1, list->n, sym->n_frames, weft__chain_answered(sym->chain)};
-	sym->n_answers++;
 	for (i = 0; i < list->n; i++) {
-		frames = weft__grow(sym->frames, &sym->cap_frames, sym->n_frames, sizeof(*frames));
+		frames = weft__grow(sym->frames, &sym->cap_frames, sym->n_frames + i, sizeof(*frames));
 		if (!frames)
 			return -ENOMEM;
 		sym->frames = frames;
-		frames[sym->n_frames++] = list->at[i];
+		frames[sym->n_frames + i] = list->at[i];
 	}
+	*slot_of(sym, module, ip) =
+		(struct answer){ip, module + 1, list->n, sym->n_frames, weft__chain_answered(sym->chain)};
+	sym->n_answers++;
+	sym->n_frames += list->n;
 	return 0;
 }
 
@@ -195,35 +195,46 @@ int weft__symbolizer_resolve(struct weft__symbolizer *sym, const struct weft__sy
 	return keep(sym, place->module, place->ip) < 0 ? -ENOMEM : n;
 }
 
-static int by_module(const void *a, const void *b)
+/* The indices of the places, module by module: places of one module follow each other, in their own order. */
+static size_t *by_module(const struct weft__symbolizer *sym, const struct weft__symbol_place *places, size_t n)
 {
-	const struct weft__symbol_place *x = *(struct weft__symbol_place *const *)a;
-	const struct weft__symbol_place *y = *(struct weft__symbol_place *const *)b;
+	size_t *starts = weft__calloc(sym->n_modules + 1, sizeof(*starts));
+	size_t *order = weft__alloc(n * sizeof(*order));
+	size_t i;
 
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	return x->ip < y->ip ? -1 : x->ip > y->ip;
+	for (i = 0; starts && order && i < n; i++)
+		starts[places[i].module + 1]++;
+	for (i = 0; starts && order && i < sym->n_modules; i++)
+		starts[i + 1] += starts[i];
+	for (i = 0; starts && order && i < n; i++)
+		order[starts[places[i].module]++] = i;
+	if (!starts) {
+		weft__free(order);
+		order = NULL;
+	}
+	weft__free(starts);
+	return order;
 }
 
 int weft__symbolizer_resolve_all(struct weft__symbolizer *sym, const struct weft__symbol_place *places, size_t n,
 				 void (*done)(size_t index, const struct weft__symbol_frames *frames, void *data),
 				 void *data)
 {
-	const struct weft__symbol_place **sorted = weft__alloc(n * sizeof(*sorted));
 	struct weft__symbol_frames frames;
-	size_t i;
+	size_t i, *order;
 	int failed = 0;
 
-	if (!sorted)
-		return -ENOMEM;
 	for (i = 0; i < n; i++)
-		sorted[i] = &places[i];
-	qsort(sorted, n, sizeof(*sorted), by_module);
+		if (places[i].module >= sym->n_modules)
+			return -EINVAL;
+	order = by_module(sym, places, n);
+	if (!order)
+		return -ENOMEM;
 	for (i = 0; i < n && failed >= 0; i++) {
-		failed = weft__symbolizer_resolve(sym, sorted[i], &frames);
+		failed = weft__symbolizer_resolve(sym, &places[order[i]], &frames);
 		if (failed >= 0)
-			done((size_t)(sorted[i] - places), &frames, data);
+			done(order[i], &frames, data);
 	}
-	weft__free(sorted);
+	weft__free(order);
 	return failed < 0 ? failed : 0;
 }

@@ -235,22 +235,33 @@ static void retire(struct weft__modules *set)
 	if (!set)
 		return;
 	set->next = retired;
+	set->drained = 0;
 	retired = set;
 	n_retired++;
 }
 
-/* With the lock held. Whoever counts itself in after we saw zero finds the set of now, which is none of these. */
+/* With the lock held. Frees the sets that both counts have left, and sends newcomers to the count that is empty. */
 static unsigned sweep(void)
 {
-	if (retired && load_seq_cst(&weft__modules_now.readers) == 0) {
-		while (retired) {
-			struct weft__modules *set = retired;
+	struct weft__modules **at = &retired;
+	uint32_t drained = 0, phase = load_relaxed(&weft__modules_now.phase);
 
-			retired = set->next;
-			weft__modules_free(set);
+	for (uint32_t i = 0; i < 2 && retired; i++)
+		drained |= (uint32_t)(load_seq_cst(&weft__modules_now.readers[i]) == 0) << i;
+	while (*at) {
+		struct weft__modules *set = *at;
+
+		set->drained |= drained;
+		if (set->drained != 3) {
+			at = &set->next;
+			continue;
 		}
-		n_retired = 0;
+		*at = set->next;
+		n_retired--;
+		weft__modules_free(set);
 	}
+	if (retired && drained >> (phase ^ 1) & 1)
+		store_seq_cst(&weft__modules_now.phase, phase ^ 1);
 	return n_retired;
 }
 
@@ -327,5 +338,6 @@ void weft__modules_stop(void)
 void weft__modules_forked(void)
 {
 	pthread_mutex_init(&modules_lock, NULL);
-	store_seq_cst(&weft__modules_now.readers, 0u);
+	store_seq_cst(&weft__modules_now.readers[0], 0u);
+	store_seq_cst(&weft__modules_now.readers[1], 0u);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The modules of a process, sorted by address, each with its unwind table. A set does not change; when modules come or go, a
- * new set takes its place with one store, and the old one is freed once no handler can still be in it: handlers count
- * themselves in and out, and a count of zero, seen after the store, means that whoever comes later sees the new set. */
+ * new set takes its place with one store, and the old one is freed once no handler can still be in it. Handlers count themselves
+ * in and out: whoever is in the old set was counted before the store, so a count of zero after it means that nobody is. There
+ * are two counts, of which newcomers use one at a time, so that the other falls to zero however many come. */
 #ifndef WEFT_UNWIND_MODULES_H
 #define WEFT_UNWIND_MODULES_H
 
@@ -46,6 +47,7 @@ struct weft__modules {
 	const uint64_t *start; /* of each, and the end of the last: the search looks at nothing else */
 	struct weft__unwind_slot *cache;
 	struct weft__modules *next; /* in the list of those to be freed */
+	uint32_t drained;           /* which counts have been zero since then */
 	size_t memory_bytes;
 };
 
@@ -68,9 +70,9 @@ void weft__modules_free(struct weft__modules *set);
 struct weft__module *weft__module_new(const char *path);
 void weft__module_free(struct weft__module *module);
 
-/* HOT. Every enter has its leave, also when it answers NULL. In between the set and its modules stay. */
-const struct weft__modules *weft__modules_enter(void);
-void weft__modules_leave(void);
+/* HOT. Every enter has its leave, also when it answers NULL, with the number that it gave. In between the set and its modules stay. */
+const struct weft__modules *weft__modules_enter(uint32_t *visit);
+void weft__modules_leave(uint32_t visit);
 
 /* HOT. The module at an address, or NULL. */
 static inline const struct weft__module *weft__modules_find(const struct weft__modules *set, uint64_t addr)

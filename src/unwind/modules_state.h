@@ -7,7 +7,8 @@
 
 struct weft__modules_now {
 	struct weft__modules *set;
-	uint32_t readers;
+	uint32_t phase; /* the count that newcomers use */
+	uint32_t readers[2];
 };
 
 extern struct weft__modules_now weft__modules_now;

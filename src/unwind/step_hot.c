@@ -214,9 +214,12 @@ enum walk_step weft__walk_blind(struct weft__walk *w, const struct weft__module 
 	}
 	w->flags |= WEFT__UNWIND_FP;
 	if (w->valid & WALK_BIT(ARCH_FP) && fp >= sp && fp % 8 == 0 && walk_load(w, fp, &up) &&
-	    walk_load(w, fp + 8, &ra) && (up == 0 || up > fp)) {
+	    walk_load(w, fp + 8, &ra)) {
+		/* What its caller had in that register need not be a frame pointer, when the caller has rules. */
+		int framed = up == 0 || up > fp;
+
 		ra = arch_strip(ra);
-		if (ra == 0 || may_return_to(w, ra, 0)) {
+		if ((ra == 0 && framed) || may_return_to(w, ra, !framed)) {
 			w->r[ARCH_FP] = up;
 			w->valid &= WALK_BIT(ARCH_FP);
 			return arrive(w, ra, fp + 16, 0);

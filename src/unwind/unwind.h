@@ -4,9 +4,9 @@
  *
  *     struct weft__unwind_regs regs;
  *     weft__unwind_regs_set(&regs, ucontext);
- *     const struct weft__modules *modules = weft__modules_enter();
+ *     const struct weft__modules *modules = weft__modules_enter(&visit);
  *     n = weft__unwind(modules, &regs, &stack, out, max, &flags);
- *     weft__modules_leave();
+ *     weft__modules_leave(visit);
  *
  * An address in `out` lies in the instruction that runs: the program counter in the leaf and in what a signal interrupted, and one
  * byte before the return address in a caller. So a symbolizer takes every address as it is. */

@@ -55,7 +55,7 @@ static int thread_status(const char *name, const char *field, char *to, size_t b
 			line[strcspn(line, "\n")] = 0;
 			right |= !strncmp(line, "Name:\t", 6) && !strcmp(line + 6, name);
 			if (right && !strncmp(line, field, strlen(field))) {
-				snprintf(to, bytes, "%s", line + strlen(field));
+				snprintf(to, bytes, "%.60s", line + strlen(field));
 				found = 1;
 			}
 		}
@@ -212,6 +212,7 @@ TEST(the_oldest_segments_go_when_there_are_too_many_bytes)
 	emit_n(0, 10);
 	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
 	emit_mixed(&noise, 8000);
+	CHECK(WAIT_FOR(__atomic_load_n(&session_ring()->tail, __ATOMIC_ACQUIRE) == session_ring()->hot.resv));
 	emit_n(1, 10);
 	CHECK_EQ(weft_recorder_stop(rec), 0);
 	CHECK(dir_bytes() <= 50000 && dir_bytes() > 20000);

@@ -312,17 +312,18 @@ TEST(a_living_child_does_not_keep_its_dead_parent_s_files_busy)
 		if (weft_recorder_open(&rec, &opts, NULL) < 0 || weft_recorder_start(rec, NULL) < 0)
 			_exit(1);
 		emit_range(kind, 0, 1, 100);
-		child = fork();
-		if (!child) {
-			close(fds[1]);
+		if (!fork()) {
+			child = getpid();
 			alarm(20);
+			(void)!write(fds[1], &child, sizeof(child)); /* it has run its fork handlers */
 			for (;;)
 				pause();
 		}
-		(void)!write(fds[1], &child, sizeof(child));
-		kill(getpid(), SIGKILL);
+		for (;;)
+			pause();
 	}
 	CHECK_EQ(read(fds[0], &child, sizeof(child)), sizeof(child));
+	kill(pid, SIGKILL);
 	CHECK_EQ(session_wait(pid), -1);
 	CHECK_EQ(weft_recover(session_dir, NULL, NULL, NULL), 1);
 	kill(child, SIGKILL);

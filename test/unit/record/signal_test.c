@@ -14,14 +14,17 @@ static int stop;
  * between taking its number and emitting it. */
 struct lane {
 	uint64_t first;
-	uint64_t n[1 + DEPTH_MAX];
-	uint32_t depth;
+	volatile uint64_t n[1 + DEPTH_MAX];
+	volatile uint32_t depth;
 };
 static __thread struct lane *mine;
 
 static void emit_at(struct lane *lane, uint32_t depth)
 {
-	tally_emit(kind, lane->first + depth, ++lane->n[depth]);
+	uint64_t n = lane->n[depth] + 1;
+
+	lane->n[depth] = n;
+	tally_emit(kind, lane->first + depth, n);
 }
 
 static void handler(int signal)
@@ -218,7 +221,7 @@ TEST(a_handler_has_the_first_event_of_a_thread)
 	check_lanes(rec, lanes, N, 1);
 }
 
-static int in_errno;
+static volatile sig_atomic_t in_errno;
 
 static void errno_handler(int signal)
 {
@@ -226,7 +229,7 @@ static void errno_handler(int signal)
 	errno = EXDEV;
 	weft_park(0);
 	weft_poll_end();
-	in_errno += errno == EXDEV;
+	in_errno = in_errno + (errno == EXDEV);
 }
 
 TEST(emits_leave_errno_alone)

@@ -213,5 +213,5 @@ TEST(cxx_agrees_with_addr2line)
 
 TEST(rust_agrees_with_addr2line)
 {
-	check_against("addr2line", "hashed0", 101, 990);
+	check_against("addr2line", "hashed", 101, 990);
 }

@@ -34,7 +34,7 @@ static struct oracle {
 	int (*is_signal)(void *cursor);
 } oracle;
 
-static const char *oracle_open(void)
+static inline const char *oracle_open(void)
 {
 	if (oracle.lib)
 		return NULL;
@@ -50,7 +50,7 @@ static const char *oracle_open(void)
 }
 
 /* In the form that weft__unwind has: addresses inside the instruction. */
-static size_t oracle_unwind(void *uc, uint64_t *out, size_t max)
+static inline size_t oracle_unwind(void *uc, uint64_t *out, size_t max)
 {
 	static __thread uint64_t cursor[512] __attribute__((aligned(64)));
 	size_t n = 0;
@@ -92,7 +92,7 @@ static __thread struct weft__unwind_stack my_stack;
 static __thread uint64_t ours[DEPTH], theirs[DEPTH];
 static int compare_only_complete;
 
-static void stack_learn(void)
+static inline void stack_learn(void)
 {
 	struct weft__stack_bounds bounds;
 
@@ -101,7 +101,7 @@ static void stack_learn(void)
 		my_stack.range[0] = weft__unwind_live(bounds.low, bounds.high);
 }
 
-static void seen_differ(size_t n, size_t n_theirs, uint32_t flags)
+static inline void seen_differ(size_t n, size_t n_theirs, uint32_t flags)
 {
 	unsigned at = seen.n_shown;
 
@@ -122,18 +122,18 @@ static void seen_differ(size_t n, size_t n_theirs, uint32_t flags)
 }
 
 /* Both unwinders on what a handler was given. */
-static void sample(void *context)
+static inline void sample(void *context)
 {
 	struct weft__unwind_regs regs;
 	struct weft__unwind_stack stack = my_stack;
-	uint32_t flags;
+	uint32_t flags, visit;
 	size_t n, n_theirs;
 
 	weft__unwind_regs_set(&regs, context);
 	if (regs.r[ARCH_SP] > stack.range[0].low && regs.r[ARCH_SP] < stack.range[0].high)
 		stack.range[0] = weft__unwind_live(regs.r[ARCH_SP], stack.range[0].high);
-	n = weft__unwind(weft__modules_enter(), &regs, &stack, ours, DEPTH, &flags);
-	weft__modules_leave();
+	n = weft__unwind(weft__modules_enter(&visit), &regs, &stack, ours, DEPTH, &flags);
+	weft__modules_leave(visit);
 	seen.samples++;
 	seen.frames += n;
 	seen.complete += !!(flags & WEFT__UNWIND_COMPLETE);
@@ -157,7 +157,7 @@ static void sample(void *context)
 		seen_differ(n, n_theirs, flags);
 }
 
-static void print_address(uint64_t addr)
+static inline void print_address(uint64_t addr)
 {
 	Dl_info info;
 
@@ -170,7 +170,7 @@ static void print_address(uint64_t addr)
 		printf("%#llx", (unsigned long long)addr);
 }
 
-static void seen_print(const char *name)
+static inline void seen_print(const char *name)
 {
 	printf("\t%s: %llu samples, %llu the same as libunwind's, %llu lost by both, %llu complete, %llu lost, %llu by "
 	       "frame pointer, %.1f frames each\n",
@@ -197,7 +197,7 @@ static void seen_print(const char *name)
 
 static char fixture_dir[64];
 
-static void fixture_remove(void)
+static inline void fixture_remove(void)
 {
 	char command[128];
 
@@ -207,7 +207,7 @@ static void fixture_remove(void)
 }
 
 /* Compiles fixture/NAME into a library and opens it; NULL after saying why not. */
-static void *fixture_open(const char *compiler, const char *name, const char *flags)
+static inline void *fixture_open(const char *compiler, const char *name, const char *flags)
 {
 	const char *source = getenv("WEFT_SOURCE");
 	char command[1024], path[256];

@@ -19,6 +19,9 @@ static const char *ready(void)
 
 	if (tried++)
 		return why;
+#if defined(__SANITIZE_THREAD__)
+	return why = "ThreadSanitizer delivers signals later, from a place of its own";
+#endif
 	why = oracle_open();
 	if (!why && !(plain = fixture_open("cc", "plain.c", "-Wl,-z,lazy")))
 		why = "no fixture";

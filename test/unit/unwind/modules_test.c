@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules that come and go, while a thread is sampled and while nobody is. */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/atomic.h"
+#include "oracle.h"
+#include "weft_test.h"
+
+static const struct weft__module *find_path(const struct weft__modules *set, const char *part)
+{
+	for (uint32_t i = 0; i < set->n; i++)
+		if (strstr(set->module[i]->path, part))
+			return set->module[i];
+	return NULL;
+}
+
+TEST(the_program_libc_and_vdso_are_there_with_tables)
+{
+	static const char *const paths[] = {"modules_test", "libc.so", "[vdso]"};
+	const struct weft__modules *set;
+	uint32_t visit;
+
+	CHECK(weft__modules_refresh() >= 0);
+	set = weft__modules_enter(&visit);
+	for (int i = 0; i < 3; i++) {
+		const struct weft__module *module = find_path(set, paths[i]);
+
+		if (!CHECK(module != NULL))
+			continue;
+		CHECK(module->table != NULL);
+		CHECK(module->build_id_n >= 8 || i == 0);
+		CHECK(module->text_start >= module->start && module->text_end <= module->end);
+		CHECK(weft__modules_find(set, module->text_start) == module);
+		CHECK(weft__modules_find(set, module->end - 1) == module);
+		CHECK_EQ(module->kind, i == 0   ? WEFT__MODULE_PROGRAM
+				       : i == 1 ? WEFT__MODULE_LIBRARY
+						: WEFT__MODULE_VDSO);
+	}
+	CHECK(weft__modules_find(set, 0) == NULL);
+	CHECK(weft__modules_find(set, UINT64_MAX) == NULL);
+	weft__modules_leave(visit);
+}
+
+TEST(nothing_changed_makes_no_new_set)
+{
+	const struct weft__modules *before, *after;
+	uint32_t visit, again;
+
+	CHECK(weft__modules_refresh() >= 0);
+	before = weft__modules_enter(&visit);
+	CHECK_EQ(weft__modules_refresh(), 0);
+	after = weft__modules_enter(&again);
+	CHECK(before == after);
+	weft__modules_leave(visit);
+	weft__modules_leave(again);
+}
+
+TEST(a_library_comes_and_goes_and_the_others_keep_their_tables)
+{
+	const struct weft__modules *set;
+	uint32_t visit;
+	const struct weft__module *libc, *mine;
+	struct weft__unwind_table *libc_table;
+	void *lib;
+
+	CHECK(weft__modules_refresh() >= 0);
+	set = weft__modules_enter(&visit);
+	libc = find_path(set, "libc.so");
+	libc_table = libc ? libc->table : NULL;
+	CHECK(find_path(set, "plain.c.so") == NULL);
+	weft__modules_leave(visit);
+
+	lib = fixture_open("cc", "plain.c", "");
+	if (!lib)
+		SKIP("no compiler");
+	CHECK_EQ(weft__modules_refresh(), 1);
+	set = weft__modules_enter(&visit);
+	mine = find_path(set, "plain.c.so");
+	CHECK(mine && mine->table && mine->table->stats.bad_fdes == 0 && mine->table->stats.lost_rules == 0);
+	CHECK(find_path(set, "libc.so") == libc && libc->table == libc_table);
+	weft__modules_leave(visit);
+
+	dlclose(lib);
+	CHECK_EQ(weft__modules_refresh(), 1);
+	set = weft__modules_enter(&visit);
+	CHECK(find_path(set, "plain.c.so") == NULL);
+	weft__modules_leave(visit);
+	CHECK_EQ(weft__modules_sweep(), 0);
+}
+
+TEST(a_set_stays_while_somebody_is_in_it)
+{
+	const struct weft__modules *set;
+	uint32_t visit;
+	void *lib;
+
+	CHECK(weft__modules_refresh() >= 0);
+	set = weft__modules_enter(&visit);
+	lib = fixture_open("cc", "plain.c", "");
+	if (!lib) {
+		weft__modules_leave(visit);
+		SKIP("no compiler");
+	}
+	CHECK_EQ(weft__modules_refresh(), 1);
+	CHECK_EQ(weft__modules_sweep(), 1);
+	CHECK(find_path(set, "libc.so") != NULL);
+	CHECK(find_path(set, "plain.c.so") == NULL);
+	weft__modules_leave(visit);
+	CHECK_EQ(weft__modules_sweep(), 0);
+	dlclose(lib);
+	CHECK_EQ(weft__modules_refresh(), 1);
+}
+
+TEST(stopped_and_begun_again)
+{
+	uint32_t visit;
+
+	weft__modules_stop();
+	CHECK(weft__modules_enter(&visit) == NULL);
+	weft__modules_leave(visit);
+	CHECK_EQ(weft__modules_refresh(), 1);
+	CHECK(weft__modules_enter(&visit) != NULL);
+	weft__modules_leave(visit);
+}
+
+static int stop;
+
+static void on_timer(int signal, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	(void)signal;
+	(void)info;
+	sample(context);
+	errno = saved;
+}
+
+/* Opens, tells, runs and closes a library, again and again. */
+static void *churn(void *arg)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
+	struct itimerspec spec = {{0, 200000}, {0, 200000}};
+	const char *path = arg;
+	timer_t timer;
+
+	stack_learn();
+	event._sigev_un._tid = (int)syscall(SYS_gettid);
+	if (!CHECK_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer), 0))
+		return NULL;
+	timer_settime(timer, 0, &spec, NULL);
+	for (int i = 0; i < 300 && seen.samples < 4000; i++) {
+		void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		void (*run)(void);
+
+		if (!CHECK(lib != NULL) || !CHECK(weft__modules_refresh() >= 0))
+			break;
+		*(void **)&run = dlsym(lib, "fixture_shallow");
+		for (int k = 0; k < 200; k++)
+			run();
+		dlclose(lib);
+	}
+	timer_delete(timer);
+	return NULL;
+}
+
+/* Another thread that is in sets all the time, so that they are not free at once. */
+static void *linger(void *arg)
+{
+	(void)arg;
+	while (!load_relaxed(&stop)) {
+		uint32_t visit;
+		const struct weft__modules *set = weft__modules_enter(&visit);
+		uint64_t sum = 0;
+
+		for (uint32_t i = 0; i < set->n; i++)
+			sum += set->module[i]->start + (set->module[i]->table ? set->module[i]->table->n_rows : 0);
+		CHECK(sum != 0);
+		weft__modules_leave(visit);
+	}
+	return NULL;
+}
+
+TEST(samples_while_libraries_come_and_go_are_complete)
+{
+	struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART}, before;
+	void *lib = fixture_open("cc", "plain.c", "");
+	char path[256];
+	pthread_t thread, other;
+
+	if (!lib)
+		SKIP("no compiler");
+	dlclose(lib);
+	snprintf(path, sizeof(path), "%s/plain.c.so", fixture_dir);
+	CHECK(weft__modules_refresh() >= 0);
+	memset(&seen, 0, sizeof(seen));
+	compare_only_complete = 1;
+	sigaction(SIGPROF, &action, &before);
+	REQUIRE(pthread_create(&other, NULL, linger, NULL) == 0);
+	if (CHECK_EQ(pthread_create(&thread, NULL, churn, path), 0))
+		pthread_join(thread, NULL);
+	store_relaxed(&stop, 1);
+	pthread_join(other, NULL);
+	signal(SIGPROF, SIG_IGN);
+	sigaction(SIGPROF, &before, NULL);
+	seen_print("churn");
+	CHECK(seen.samples > 100);
+	CHECK(seen.complete * 1000 >= seen.samples * 995);
+	weft__modules_stop();
+}
