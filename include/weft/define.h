@@ -38,7 +38,7 @@ WEFT_API uint32_t weft_location(const char *name, const char *file, uint32_t lin
 enum weft_type {
 	WEFT_TYPE_U64 = 1,
 	WEFT_TYPE_I64 = 2,
-	WEFT_TYPE_F64 = 3,    /* the bits of a double */
+	WEFT_TYPE_F64 = 3, /* the bits of a double */
 	WEFT_TYPE_BOOL = 4,
 	WEFT_TYPE_STRING = 5, /* an id of weft_string */
 	WEFT_TYPE_TASK = 6,   /* a task id */

@@ -21,6 +21,7 @@
 	X(SCHED, 11, "sched", 2, "cpu", U64, "ns", "runqueue", U64, "ns")                                              \
 	X(WORKER, 12, "worker", 1, "worker", WORKER, "", "", U64, "")
 
+/* clang-format off */
 enum weft_kind {
 #define X(NAME, number, ...) WEFT_KIND_##NAME = number,
 	WEFT_KIND_MAP(X)
@@ -28,6 +29,7 @@ enum weft_kind {
 	WEFT_KIND_BUILTIN_END, /* one past the last above */
 	WEFT_KIND_USER = 64,   /* first of weft_event_define */
 };
+/* clang-format on */
 
 #define WEFT_TASK_BITS 48
 #define WEFT_TASK_MASK ((UINT64_C(1) << WEFT_TASK_BITS) - 1)

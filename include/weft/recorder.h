@@ -42,24 +42,24 @@ enum weft_ring_place {
  * those the library knows must be zero. */
 struct weft_recorder_opts {
 	size_t size;
-	const char *dir;            /* where segments go; NULL: memory only (weft_recorder_save writes them out) */
-	const char *name;           /* service name in the segment; NULL: the program's name */
-	uint64_t segment_bytes;     /* rotate at this size; 64 MiB */
-	uint64_t segment_ns;        /* rotate at this age; 60 s */
-	uint64_t keep_bytes;        /* sealed segments in `dir` (or memory) together, oldest deleted first; 1 GiB (64 MiB in memory) */
-	uint64_t keep_ns;           /* delete sealed segments older than this; 0: no limit */
-	uint64_t drain_ns;          /* longest time between two drains; 250 ms, which is also the most */
-	uint64_t flush_ns;          /* longest time an event waits in shared memory before it is in the file; 1 s */
-	uint64_t queue_ns;          /* how often global queue callbacks are asked; 10 ms */
-	uint32_t ring_bytes;        /* event slots of one thread, a power of two; 64 KiB */
-	uint32_t max_threads;       /* threads that may record at the same time; 4096 */
-	uint32_t quantum_ns;        /* time resolution in the segment, a power of two; 8 */
-	uint32_t on_fork;           /* enum weft_fork */
-	uint32_t ring_place;        /* enum weft_ring_place */
-	uint32_t sync;              /* 1: fdatasync after each block and seal; the default only starts writeback */
-	const char *const *labels;  /* "key=value" strings for the segment, NULL-terminated; copied */
-	uint32_t no_recover;        /* 1: leave what a dead process left in `dir` alone */
-	uint32_t level;             /* zstd level 1..19; 1 */
+	const char *dir;           /* where segments go; NULL: memory only (weft_recorder_save writes them out) */
+	const char *name;          /* service name in the segment; NULL: the program's name */
+	uint64_t segment_bytes;    /* rotate at this size; 64 MiB */
+	uint64_t segment_ns;       /* rotate at this age; 60 s */
+	uint64_t keep_bytes;       /* sealed segments together, oldest deleted first; 1 GiB (64 MiB in memory) */
+	uint64_t keep_ns;          /* delete sealed segments older than this; 0: no limit */
+	uint64_t drain_ns;         /* longest time between two drains; 250 ms, which is also the most */
+	uint64_t flush_ns;         /* longest time an event waits in shared memory before it is in the file; 1 s */
+	uint64_t queue_ns;         /* how often global queue callbacks are asked; 10 ms */
+	uint32_t ring_bytes;       /* event slots of one thread, a power of two; 64 KiB */
+	uint32_t max_threads;      /* threads that may record at the same time; 4096 */
+	uint32_t quantum_ns;       /* time resolution in the segment, a power of two; 8 */
+	uint32_t on_fork;          /* enum weft_fork */
+	uint32_t ring_place;       /* enum weft_ring_place */
+	uint32_t sync;             /* 1: fdatasync after each block and seal; the default only starts writeback */
+	const char *const *labels; /* "key=value" strings for the segment, NULL-terminated; copied */
+	uint32_t no_recover;       /* 1: leave what a dead process left in `dir` alone */
+	uint32_t level;            /* zstd level 1..19; 1 */
 };
 
 /* Opens a recorder and recovers what earlier processes left in `dir`. Nothing records yet. `opts` NULL takes
@@ -67,7 +67,7 @@ struct weft_recorder_opts {
  * Returns 0; -WEFT_E_STATE when one is open already; -WEFT_E_OPTION; -E2BIG for options newer than the library;
  * -ENOMEM; or a negative errno of the directory. */
 WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
-                                struct weft_error *err);
+				struct weft_error *err);
 
 /* The same, with options from the environment: WEFT_DIR, WEFT_NAME, WEFT_SEGMENT_BYTES, WEFT_SEGMENT_SECONDS,
  * WEFT_KEEP_BYTES, WEFT_KEEP_SECONDS, WEFT_RING_BYTES, WEFT_MAX_THREADS, WEFT_QUANTUM_NS, WEFT_FORK (off, restart),
@@ -75,7 +75,7 @@ WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_re
  * override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
  * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */
 WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
-                                    struct weft_error *err);
+				    struct weft_error *err);
 
 /* Starts the collector if it does not run, and recording. 0 when it records already. NULL `rec`: 0. */
 WEFT_API int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err);
@@ -111,18 +111,18 @@ enum weft_recorder_state {
 /* Counters since open. `size` is set by the caller; the rest is filled up to it. */
 struct weft_recorder_stats {
 	size_t size;
-	uint32_t state;          /* enum weft_recorder_state */
-	uint32_t threads;        /* threads with a ring now */
-	uint64_t events;         /* events written to segments */
-	uint64_t lost;           /* events dropped, each of them also in a loss record */
-	uint64_t bytes;          /* bytes written to segments */
-	uint64_t segments;       /* sealed */
+	uint32_t state;    /* enum weft_recorder_state */
+	uint32_t threads;  /* threads with a ring now */
+	uint64_t events;   /* events written to segments */
+	uint64_t lost;     /* events dropped, each of them also in a loss record */
+	uint64_t bytes;    /* bytes written to segments */
+	uint64_t segments; /* sealed */
 	uint64_t drains;
-	uint64_t pauses;         /* times the disk was full */
-	uint64_t collector_ns;   /* CPU time of the collector thread */
-	uint64_t rings;          /* rings ever made: the most threads at one time */
-	uint64_t ring_bytes;     /* memory of one ring, header included */
-	uint64_t recovered;      /* segments recovered at open */
+	uint64_t pauses;       /* times the disk was full */
+	uint64_t collector_ns; /* CPU time of the collector thread */
+	uint64_t rings;        /* rings ever made: the most threads at one time */
+	uint64_t ring_bytes;   /* memory of one ring, header included */
+	uint64_t recovered;    /* segments recovered at open */
 };
 
 /* Fills `stats`. NULL `rec`: all zero, state closed. Returns 0 or -EINVAL. */
@@ -132,13 +132,13 @@ WEFT_API int weft_recorder_stats(struct weft_recorder *rec, struct weft_recorder
  * processes are left alone. `fn`, when not NULL, hears about each one. Returns the number recovered, or a negative
  * error. Any thread, any process. */
 struct weft_recovered {
-	const char *path;        /* the segment that was written, or what could not be recovered */
-	int status;              /* 0, or the negative error for this one */
-	uint64_t events;         /* events in it */
-	uint64_t from_rings;     /* of these, taken from rings and shared memory */
-	uint64_t cut_bytes;      /* bytes of a torn last block that were dropped (their events came from the rings) */
-	const char *note;        /* one line for a person */
-	uint32_t pid;            /* of the process; 0: not known */
+	const char *path;    /* the segment that was written, or what could not be recovered */
+	int status;          /* 0, or the negative error for this one */
+	uint64_t events;     /* events in it */
+	uint64_t from_rings; /* of these, taken from rings and shared memory */
+	uint64_t cut_bytes;  /* bytes of a torn last block that were dropped (their events came from the rings) */
+	const char *note;    /* one line for a person */
+	uint32_t pid;        /* of the process; 0: not known */
 };
 typedef void weft_recovered_fn(const struct weft_recovered *one, void *data);
 WEFT_API int weft_recover(const char *dir, weft_recovered_fn *fn, void *data, struct weft_error *err);

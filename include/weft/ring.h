@@ -33,12 +33,12 @@ struct weft_slot {
 
 /* The owner's line. Everything here is written by the owner thread alone. */
 struct weft_ring {
-	uint64_t resv;            /* slots taken */
-	uint64_t limit;           /* take nothing at or beyond this without asking */
-	uint64_t head;            /* slots published; the collector reads it */
-	struct weft_slot *slots;  /* constant */
-	uint64_t mask;            /* constant: slots - 1 */
-	uint64_t sched_due;       /* tick from which a park reads the thread's CPU time again */
+	uint64_t resv;           /* slots taken */
+	uint64_t limit;          /* take nothing at or beyond this without asking */
+	uint64_t head;           /* slots published; the collector reads it */
+	struct weft_slot *slots; /* constant */
+	uint64_t mask;           /* constant: slots - 1 */
+	uint64_t sched_due;      /* tick from which a park reads the thread's CPU time again */
 	uint64_t reserved[2];
 };
 
@@ -55,13 +55,14 @@ extern WEFT_API struct weft_gate weft_gate;
 extern WEFT_API __thread struct weft_ring *weft_ring_self __attribute__((tls_model("initial-exec")));
 
 /* Slow paths, out of line. Async-signal-safe. */
-WEFT_API uint64_t weft_hot_tick(void);                                       /* CLOCK_MONOTONIC */
-WEFT_API struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick);   /* a ring with room, or NULL: counted */
-WEFT_API void weft_hot_sched(uint64_t tick);                                 /* CPU time and run-queue wait */
+WEFT_API uint64_t weft_hot_tick(void);                                     /* CLOCK_MONOTONIC */
+WEFT_API struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick); /* a ring with room, or NULL: counted */
+WEFT_API void weft_hot_sched(uint64_t tick);                               /* CPU time and run-queue wait */
 
+/* Off is the case that must cost nothing: it falls through. */
 static inline uint32_t weft_gate_on(void)
 {
-	return __atomic_load_n(&weft_gate.on, __ATOMIC_RELAXED);
+	return (uint32_t)__builtin_expect((long)__atomic_load_n(&weft_gate.on, __ATOMIC_RELAXED), 0);
 }
 
 static inline uint64_t weft_tick(uint32_t on)

@@ -28,10 +28,10 @@ typedef uint64_t weft_queue_fn(void *data);
 
 struct weft_runtime_opts {
 	size_t size;
-	const char *name;          /* NULL: "runtime-N" */
-	weft_worker_fn *worker;    /* NULL: threads say who they are with weft_worker_enter */
-	weft_queue_fn *queue;      /* NULL: the global queue is not measured */
-	void *data;                /* for both */
+	const char *name;       /* NULL: "runtime-N" */
+	weft_worker_fn *worker; /* NULL: threads say who they are with weft_worker_enter */
+	weft_queue_fn *queue;   /* NULL: the global queue is not measured */
+	void *data;             /* for both */
 };
 
 /* Adds a runtime. Returns its id (>= 0), for the calls below, or -WEFT_E_LIMIT, -ENOMEM, -E2BIG. */

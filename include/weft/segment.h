@@ -26,25 +26,25 @@ WEFT_API int weft_segment_open(struct weft_segment **ret, const char *path, stru
 
 /* The same over memory that the caller keeps alive and unchanged. */
 WEFT_API int weft_segment_open_memory(struct weft_segment **ret, const void *bytes, size_t n_bytes,
-                                      struct weft_error *err);
+				      struct weft_error *err);
 
 /* NULL is allowed. */
 WEFT_API void weft_segment_close(struct weft_segment *seg);
 
 struct weft_segment_info {
-	uint32_t version;        /* of the format */
-	uint32_t sealed;         /* 1: has its footer index */
-	uint32_t recovered;      /* 1: made by weft recover from a dead process */
-	uint32_t quantum_ns;     /* time resolution of its events; 0 when it has none */
-	uint8_t recording[16];   /* the same in all segments of one recording */
-	uint64_t sequence;       /* number of the segment in the recording, from 0 */
-	uint64_t start_mono_ns;  /* when it was begun, CLOCK_MONOTONIC and CLOCK_REALTIME */
+	uint32_t version;       /* of the format */
+	uint32_t sealed;        /* 1: has its footer index */
+	uint32_t recovered;     /* 1: made by weft recover from a dead process */
+	uint32_t quantum_ns;    /* time resolution of its events; 0 when it has none */
+	uint8_t recording[16];  /* the same in all segments of one recording */
+	uint64_t sequence;      /* number of the segment in the recording, from 0 */
+	uint64_t start_mono_ns; /* when it was begun, CLOCK_MONOTONIC and CLOCK_REALTIME */
 	uint64_t start_real_ns;
-	uint64_t first_ns;       /* first and last event, CLOCK_MONOTONIC; 0 and 0 when it has none */
+	uint64_t first_ns; /* first and last event, CLOCK_MONOTONIC; 0 and 0 when it has none */
 	uint64_t last_ns;
-	uint64_t n_events;       /* counted from block headers */
-	uint64_t n_bytes;        /* of the file */
-	uint64_t n_event_bytes;  /* of these, event blocks with their headers */
+	uint64_t n_events;      /* counted from block headers */
+	uint64_t n_bytes;       /* of the file */
+	uint64_t n_event_bytes; /* of these, event blocks with their headers */
 	uint32_t n_blocks;
 	uint32_t n_unknown_blocks; /* of types this reader does not know: skipped */
 };
@@ -65,11 +65,11 @@ WEFT_API struct weft_damage weft_segment_damage(const struct weft_segment *seg);
 /* Definitions. Each weft_segment_NOUNS gives the array and its length; each weft_segment_NOUN looks one up by id and answers NULL
  * when the segment does not define it. Strings are never NULL and end in a zero byte. */
 struct weft_thread {
-	uint32_t id;          /* of the stream of events, unique in the recording */
-	uint32_t tid;         /* of the OS */
-	uint32_t worker;      /* last worker id it had, or WEFT_WORKER_NONE */
+	uint32_t id;     /* of the stream of events, unique in the recording */
+	uint32_t tid;    /* of the OS */
+	uint32_t worker; /* last worker id it had, or WEFT_WORKER_NONE */
 	const char *name;
-	uint64_t first_ns;    /* its first event in the recording; 0: not known */
+	uint64_t first_ns; /* its first event in the recording; 0: not known */
 };
 struct weft_worker {
 	uint32_t id;
@@ -102,21 +102,21 @@ struct weft_clock {
 	uint64_t real_ns;
 };
 enum weft_loss_reason {
-	WEFT_LOSS_RING_FULL = 1,   /* the thread's ring was full */
-	WEFT_LOSS_NO_RING = 2,     /* more threads than max_threads, or no memory for a ring */
-	WEFT_LOSS_BAD_EVENT = 3,   /* an event that made no sense (a user event that was never defined) */
-	WEFT_LOSS_PAUSED = 4,      /* weft_recorder_pause: not counted while it lasts, count is 0 */
-	WEFT_LOSS_DISK_FULL = 5,   /* paused because the disk was full: not counted while it lasts */
+	WEFT_LOSS_RING_FULL = 1, /* the thread's ring was full */
+	WEFT_LOSS_NO_RING = 2,   /* more threads than max_threads, or no memory for a ring */
+	WEFT_LOSS_BAD_EVENT = 3, /* an event that made no sense (a user event that was never defined) */
+	WEFT_LOSS_PAUSED = 4,    /* weft_recorder_pause: not counted while it lasts, count is 0 */
+	WEFT_LOSS_DISK_FULL = 5, /* paused because the disk was full: not counted while it lasts */
 };
 struct weft_loss {
-	uint32_t reason;      /* enum weft_loss_reason */
-	uint32_t thread;      /* stream id, or 0 when it belongs to no known thread */
+	uint32_t reason; /* enum weft_loss_reason */
+	uint32_t thread; /* stream id, or 0 when it belongs to no known thread */
 	uint64_t count;
 	uint64_t from_ns;
 	uint64_t to_ns;
 };
 struct weft_fact {
-	const char *key;      /* "host.name", "process.pid", "degraded.clock", ... */
+	const char *key; /* "host.name", "process.pid", "degraded.clock", ... */
 	const char *value;
 };
 
@@ -141,8 +141,8 @@ WEFT_API const char *weft_segment_fact(const struct weft_segment *seg, const cha
 /* One event. `fields` are those of its kind, in order; for kinds that the segment does not describe they are there all
  * the same. */
 struct weft_event_view {
-	uint64_t time_ns;   /* CLOCK_MONOTONIC, a multiple of the quantum */
-	uint32_t thread;    /* stream id */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, a multiple of the quantum */
+	uint32_t thread;  /* stream id */
 	uint16_t kind;
 	uint16_t n_fields;
 	uint64_t fields[WEFT_FIELDS_MAX];
@@ -158,7 +158,7 @@ enum weft_order {
 /* Begins reading events with from_ns <= time < to_ns (0 and UINT64_MAX: all), seeking by the index. The cursor is the
  * caller's; close it before the segment. */
 WEFT_API int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum weft_order order,
-                              uint64_t from_ns, uint64_t to_ns, struct weft_error *err);
+			      uint64_t from_ns, uint64_t to_ns, struct weft_error *err);
 
 /* The next event in `*ev`. Returns 1, or 0 at the end, or -ENOMEM. Damaged blocks are passed over and counted. */
 WEFT_API int weft_cursor_next(struct weft_cursor *cursor, struct weft_event_view *ev);

@@ -11,8 +11,6 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 #define SLOPE_MIN_NS 50000000 /* two readings closer than this make a poor slope */
-#define TICK_BITS 56          /* of a tick in a slot */
-#define SPAN_MAX_NS 9e18      /* fits an int64_t */
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -170,15 +168,4 @@ void weft__timeline_add(struct weft__timeline *line, const struct weft_clock *no
 	if (now->mono_ns - line->last.mono_ns < SLOPE_MIN_NS || now->tick <= line->last.tick)
 		return;
 	weft__timeline_set(line, &line->last, now);
-}
-
-uint64_t weft__timeline_mono(const struct weft__timeline *line, uint64_t low)
-{
-	/* The distance from the last reading, sign-extended from the bits that a slot keeps. */
-	int64_t ticks = (int64_t)((low - line->last.tick) << (64 - TICK_BITS)) >> (64 - TICK_BITS);
-	double ns = (double)ticks * line->ns_per_tick;
-
-	if (ns > SPAN_MAX_NS || ns < -SPAN_MAX_NS) /* readings that a torn file claims; no real ones come near */
-		ns = ns > 0 ? SPAN_MAX_NS : -SPAN_MAX_NS;
-	return line->last.mono_ns + (uint64_t)(int64_t)ns;
 }

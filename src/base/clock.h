@@ -34,7 +34,21 @@ void weft__timeline_init(struct weft__timeline *line, enum weft__tick_source sou
 void weft__timeline_set(struct weft__timeline *line, const struct weft_clock *a, const struct weft_clock *b);
 /* Adds a reading. Those closer than 50 ms to the one before are not taken: their slope would be noise. */
 void weft__timeline_add(struct weft__timeline *line, const struct weft_clock *now);
+
+#define TICK_BITS 56     /* of a tick in a slot */
+#define SPAN_MAX_NS 9e18 /* fits an int64_t */
+
 /* `low` is a tick of which only the low 56 bits are known; the answer is near the last reading. */
-uint64_t weft__timeline_mono(const struct weft__timeline *line, uint64_t low);
+static inline uint64_t weft__timeline_mono(const struct weft__timeline *line, uint64_t low)
+{
+	/* The distance from the last reading, sign-extended from the bits that a slot keeps. */
+	int64_t ticks = (int64_t)((low - line->last.tick) << (64 - TICK_BITS)) >> (64 - TICK_BITS);
+	double ns = (double)ticks * line->ns_per_tick;
+
+	if (__builtin_expect(ns > SPAN_MAX_NS || ns < -SPAN_MAX_NS,
+			     0)) /* readings that a torn file claims; no real ones come near */
+		ns = ns > 0 ? SPAN_MAX_NS : -SPAN_MAX_NS;
+	return line->last.mono_ns + (uint64_t)(int64_t)ns;
+}
 
 #endif

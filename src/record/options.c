@@ -45,9 +45,11 @@ static int power_of_two(uint64_t v)
 static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 {
 	if (!power_of_two(o->ring_bytes) || o->ring_bytes < 8192 || o->ring_bytes > (1u << 30))
-		return weft__fail(err, -WEFT_E_OPTION, "ring_bytes is %u; it must be a power of two from 8 KiB to 1 GiB", o->ring_bytes);
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "ring_bytes is %u; it must be a power of two from 8 KiB to 1 GiB", o->ring_bytes);
 	if (!power_of_two(o->quantum_ns) || o->quantum_ns > (1u << 20))
-		return weft__fail(err, -WEFT_E_OPTION, "quantum_ns is %u; it must be a power of two up to 1048576", o->quantum_ns);
+		return weft__fail(err, -WEFT_E_OPTION, "quantum_ns is %u; it must be a power of two up to 1048576",
+				  o->quantum_ns);
 	if (o->max_threads > (1u << 20))
 		return weft__fail(err, -WEFT_E_OPTION, "max_threads is %u; at most 1048576", o->max_threads);
 	if (o->drain_ns > 250 * MS || o->drain_ns < MS)
@@ -57,10 +59,12 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 	if (o->segment_bytes < 4096)
 		return weft__fail(err, -WEFT_E_OPTION, "segment_bytes must be at least 4096");
 	if (o->keep_bytes < o->segment_bytes)
-		return weft__fail(err, -WEFT_E_OPTION, "keep_bytes (%llu) is smaller than segment_bytes (%llu); make it at least as large",
-		                  (unsigned long long)o->keep_bytes, (unsigned long long)o->segment_bytes);
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "keep_bytes (%llu) is smaller than segment_bytes (%llu); make it at least as large",
+				  (unsigned long long)o->keep_bytes, (unsigned long long)o->segment_bytes);
 	if (o->on_fork > WEFT_FORK_RESTART || o->ring_place > WEFT_RING_MEMORY || o->level > 19)
-		return weft__fail(err, -WEFT_E_OPTION, "on_fork, ring_place or level has a value that this version does not know");
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "on_fork, ring_place or level has a value that this version does not know");
 	if (o->dir && (!*o->dir || strlen(o->dir) > 300))
 		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
 	return 0;
@@ -74,11 +78,13 @@ int weft__options_take(struct weft_recorder_opts *o, const struct weft_recorder_
 	memset(o, 0, sizeof(*o));
 	if (given) {
 		if (given->size < sizeof(size_t))
-			return weft__fail(err, -WEFT_E_OPTION, "options have no size; set .size = sizeof(struct weft_recorder_opts)");
+			return weft__fail(err, -WEFT_E_OPTION,
+					  "options have no size; set .size = sizeof(struct weft_recorder_opts)");
 		for (i = sizeof(*o); i < given->size; i++)
 			if (bytes[i])
-				return weft__fail(err, -E2BIG, "options from a newer header use fields that weft %s does not know",
-				                  WEFT_VERSION_STRING);
+				return weft__fail(err, -E2BIG,
+						  "options from a newer header use fields that weft %s does not know",
+						  WEFT_VERSION_STRING);
 		memcpy(o, given, given->size < sizeof(*o) ? given->size : sizeof(*o));
 	}
 	o->size = sizeof(*o);
@@ -91,7 +97,8 @@ static int copy_labels(struct weft__options *options, const char *const *labels,
 
 	for (i = 0; labels && labels[i]; i++) {
 		if (i == LABELS_MAX || !strchr(labels[i], '='))
-			return weft__fail(err, -WEFT_E_OPTION, "label \"%s\": at most %d labels, each key=value", labels[i], LABELS_MAX);
+			return weft__fail(err, -WEFT_E_OPTION, "label \"%s\": at most %d labels, each key=value",
+					  labels[i], LABELS_MAX);
 		options->labels[i] = weft__strdup(labels[i]);
 		if (!options->labels[i])
 			return weft__fail(err, -ENOMEM, "out of memory");
@@ -140,7 +147,8 @@ int weft__options_dir(struct weft__options *options, struct weft_error *err)
 	if (!r && (access(options->dir, W_OK | X_OK) < 0 || !realpath(options->dir, path)))
 		r = -errno;
 	if (r)
-		return weft__fail(err, r, "%s: %s; give a directory that this user can write", options->dir, weft_strerror(r));
+		return weft__fail(err, r, "%s: %s; give a directory that this user can write", options->dir,
+				  weft_strerror(r));
 	copy = weft__strdup(path);
 	if (!copy)
 		return weft__fail(err, -ENOMEM, "out of memory");
@@ -189,7 +197,8 @@ static int env_number(const char *name, uint64_t unit, uint64_t max, uint64_t *r
 	if (scale > 1)
 		end++;
 	if (errno || end == text || *end || *text == '-' || v > max / scale / unit)
-		return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give a whole number, with K, M or G behind it if you like", name, text);
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "%s=%s: give a whole number, with K, M or G behind it if you like", name, text);
 	*ret = (uint64_t)v * scale * unit;
 	return 0;
 }

@@ -32,8 +32,8 @@ struct weft_recorder {
 	enum weft_recorder_state state;
 	uint32_t source; /* value of the gate when recording */
 	uint64_t recovered;
-	pid_t pid;       /* whose it is */
-	int orphan;      /* of a fork: nothing to stop or remove */
+	pid_t pid;  /* whose it is */
+	int orphan; /* of a fork: nothing to stop or remove */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -50,7 +50,7 @@ static void make_stem(char *stem, size_t bytes, const char *service, const uint8
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", safe[i]))
 			safe[i] = '_';
 	snprintf(stem, bytes, "%s-%d-%02x%02x%02x%02x", safe, (int)getpid(), recording[0], recording[1], recording[2],
-	         recording[3]);
+		 recording[3]);
 }
 
 static void make_id(uint8_t *id)

@@ -86,7 +86,8 @@ static int learn_progress(struct weft__salvage *s)
 			const struct weft__chunk *chunk = &block.chunks[c];
 
 			at += chunk->n_events;
-			weft__salvage_passed(s, chunk->ring, chunk->first_slot + chunk->n_slots, chunk->stream, block.time[at - 1]);
+			weft__salvage_passed(s, chunk->ring, chunk->first_slot + chunk->n_slots, chunk->stream,
+					     block.time[at - 1]);
 		}
 	}
 	weft__decoded_fini(&block);
@@ -122,8 +123,8 @@ static int adopt_file(struct weft__salvage *s)
 		const struct weft__block *b = &seg->blocks[i];
 
 		if (!b->bad)
-			err = weft__writer_told(&s->writer, b->type, b->offset, BLOCK_HEADER_BYTES + (uint64_t)b->bytes, b->count,
-			                        b->first_ns, b->last_ns);
+			err = weft__writer_told(&s->writer, b->type, b->offset, BLOCK_HEADER_BYTES + (uint64_t)b->bytes,
+						b->count, b->first_ns, b->last_ns);
 	}
 	s->cut_bytes = seg->info.sealed ? 0 : seg->n_bytes - seg->good_end;
 	if (err)
@@ -262,7 +263,8 @@ static void active_path(const struct walk *walk, struct rings_head *head, char *
 		head->sequence++;
 		end = strrchr(path, '-');
 		if (end)
-			snprintf(end, bytes - (size_t)(end - path), "-%06llu.weft.active", (unsigned long long)head->sequence);
+			snprintf(end, bytes - (size_t)(end - path), "-%06llu.weft.active",
+				 (unsigned long long)head->sequence);
 	}
 }
 
@@ -277,7 +279,7 @@ static void name_first(struct rings_head *head, const char *link)
 	base = base ? base + 1 : link;
 	n = strlen(base) - strlen(".rings");
 	snprintf(head->active, sizeof(head->active), "%.*s-%06llu.weft.active", (int)(n < 200 ? n : 200), base,
-	         (unsigned long long)head->sequence);
+		 (unsigned long long)head->sequence);
 }
 
 static int nothing_left(const struct weft__salvage *s, const char *path)
@@ -398,7 +400,8 @@ static int has_rings(const char *path)
 	char link[4096];
 	struct stat st;
 
-	return number && (size_t)snprintf(link, sizeof(link), "%.*s.rings", (int)(number - path), path) < sizeof(link) &&
+	return number &&
+	       (size_t)snprintf(link, sizeof(link), "%.*s.rings", (int)(number - path), path) < sizeof(link) &&
 	       lstat(link, &st) == 0;
 }
 
@@ -427,14 +430,15 @@ static void recover_active(struct walk *walk, const char *path)
 	salvage_close(&s);
 }
 
-static int each_file(struct walk *walk, const char *end, void (*fn)(struct walk *, const char *), struct weft_error *err)
+static int each_file(struct walk *walk, const char *end, void (*fn)(struct walk *, const char *),
+		     struct weft_error *err)
 {
 	DIR *dir = opendir(walk->dir);
 	struct dirent *entry;
 
 	if (!dir)
 		return weft__fail(err, -errno, "%s: %s; give the directory that a recorder wrote to", walk->dir,
-		                  weft_strerror(-errno));
+				  weft_strerror(-errno));
 	while ((entry = readdir(dir))) {
 		char path[4096];
 

@@ -18,10 +18,10 @@ struct weft__progress {
 };
 
 struct weft__salvage {
-	struct weft__region region;      /* head is NULL when only the file is left */
-	int fd;                          /* of the file */
-	int64_t undo_to;                 /* the file's length when recovery fails; -1: nothing was written */
-	struct weft_segment *active;     /* the same file, for reading; NULL when it had to be begun */
+	struct weft__region region;  /* head is NULL when only the file is left */
+	int fd;                      /* of the file */
+	int64_t undo_to;             /* the file's length when recovery fails; -1: nothing was written */
+	struct weft_segment *active; /* the same file, for reading; NULL when it had to be begun */
 	struct weft__writer writer;
 	struct weft__encoder *encoder;
 	struct weft__batch batch;

@@ -23,7 +23,8 @@ void weft__salvage_clock(struct weft__salvage *s)
 	weft__timeline_set(&s->timeline, before, last);
 }
 
-static void salvage_loss(struct weft__salvage *s, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from, uint64_t to)
+static void salvage_loss(struct weft__salvage *s, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from,
+			 uint64_t to)
 {
 	struct weft_loss loss = {
 		.reason = reason,
@@ -179,7 +180,7 @@ static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at
 	struct weft__progress *progress = &s->progress[p->ring];
 	uint64_t begun = *at;
 	int err = weft__batch_begin(&s->batch, p->stream, p->ring, p->first + begun,
-	                            progress->stream == p->stream ? progress->last_ns : 0);
+				    progress->stream == p->stream ? progress->last_ns : 0);
 	int full = 0;
 
 	if (err)
@@ -230,8 +231,9 @@ static int loss_told(const struct weft_segment *seg, const struct weft_loss *los
 		return 0;
 	losses = weft_segment_losses(seg, &n);
 	for (i = 0; i < n; i++)
-		if (losses[i].reason == loss->reason && losses[i].thread == loss->thread && losses[i].count == loss->count &&
-		    losses[i].from_ns == loss->from_ns && losses[i].to_ns == loss->to_ns)
+		if (losses[i].reason == loss->reason && losses[i].thread == loss->thread &&
+		    losses[i].count == loss->count && losses[i].from_ns == loss->from_ns &&
+		    losses[i].to_ns == loss->to_ns)
 			return 1;
 	return 0;
 }
@@ -286,9 +288,10 @@ static int take_staging(struct weft__salvage *s)
 			take_staged_defs(s, (const uint8_t *)base + at, run.n);
 		else if (run.type == RUN_EVENTS && run.ring < head->n_rings)
 			err = add_piece(s,
-			                &(struct piece){run.ring, run.stream, run.first_slot, run.n,
-			                                (const struct weft_slot *)(const void *)(base + at), UINT64_MAX},
-			                &broken);
+					&(struct piece){run.ring, run.stream, run.first_slot, run.n,
+							(const struct weft_slot *)(const void *)(base + at),
+							UINT64_MAX},
+					&broken);
 		at += (bytes + 7) / 8 * 8;
 	}
 	return err;
@@ -307,7 +310,7 @@ static void salvage_begin(struct weft__salvage *s, struct ring_thread *thread, c
 
 /* From `at`, the end of the events of one thread; a thread_begin there starts one. */
 static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint64_t at, uint64_t head, uint64_t mask,
-                          const struct weft_slot *slots)
+			  const struct weft_slot *slots)
 {
 	uint64_t from = at;
 
@@ -344,7 +347,8 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 	if (page.thread.stream)
 		salvage_thread(s, &page.thread);
 	if (end - at > head->ring_slots) {
-		salvage_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
+		salvage_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick,
+			     s->timeline.last.tick);
 		return 0;
 	}
 	if (s->progress[i].next > at && s->progress[i].next <= end) {
@@ -354,13 +358,16 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 	while (at < end && !err && !broken) {
 		uint64_t upto = piece_end(s, &page, at, end, head->ring_slots - 1, slots);
 
-		err = add_piece(s, &(struct piece){i, page.thread.stream, at, upto - at, slots, head->ring_slots - 1}, &broken);
+		err = add_piece(s, &(struct piece){i, page.thread.stream, at, upto - at, slots, head->ring_slots - 1},
+				&broken);
 		at = upto;
 	}
 	if (broken)
-		salvage_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick, s->timeline.last.tick);
+		salvage_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick,
+			     s->timeline.last.tick);
 	if (page.lost != page.lost_seen)
-		salvage_loss(s, WEFT_LOSS_RING_FULL, page.thread.stream, page.lost - page.lost_seen, page.lost_from, page.lost_to);
+		salvage_loss(s, WEFT_LOSS_RING_FULL, page.thread.stream, page.lost - page.lost_seen, page.lost_from,
+			     page.lost_to);
 	return err;
 }
 
@@ -379,6 +386,7 @@ int weft__salvage_memory(struct weft__salvage *s)
 	for (i = 0; !err && i < head->n_rings; i++)
 		err = take_ring(s, i);
 	if (head->no_ring != head->no_ring_seen)
-		salvage_loss(s, WEFT_LOSS_NO_RING, 0, head->no_ring - head->no_ring_seen, head->no_ring_from, head->no_ring_to);
+		salvage_loss(s, WEFT_LOSS_NO_RING, 0, head->no_ring - head->no_ring_seen, head->no_ring_from,
+			     head->no_ring_to);
 	return err;
 }

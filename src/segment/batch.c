@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 
-#define PREFIX_BODY_MAX 4 /* of one event in the body: prefix and escape */
 #define EVENT_BODY_MAX (PREFIX_BODY_MAX + 8 * WEFT_FIELDS_MAX)
 
 void weft__batch_init(struct weft__batch *batch, uint32_t quantum_ns)

@@ -13,7 +13,8 @@
 #include "segment/format.h"
 #include "weft/define.h"
 
-#define KIND_LIMIT 4096 /* kinds are below this */
+#define KIND_LIMIT 4096   /* kinds are below this */
+#define PREFIX_BODY_MAX 4 /* of one event in the body: prefix and escape */
 
 struct weft__chunk {
 	uint32_t stream;
@@ -63,6 +64,35 @@ int weft__batch_begin(struct weft__batch *batch, uint32_t stream, uint32_t ring,
 		      uint64_t not_before_ns);
 int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, const uint64_t *fields,
 		    uint32_t n_fields);
+/* Adds an event of at most two fields when everything for it is in place, which it is but for the first of its kind and when
+ * an array has to grow. 0: it was not added. */
+static inline int weft__batch_quick(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, uint64_t field0,
+				    uint64_t field1, uint32_t n_fields)
+{
+	uint32_t row = batch->row_of[kind];
+	struct weft__kind_rows *rows;
+	uint64_t q = time_ns >> batch->shift;
+
+	if (!row)
+		return 0;
+	rows = &batch->rows[row - 1];
+	if (rows->n == rows->cap || batch->n == batch->cap || rows->n_fields != n_fields ||
+	    !batch->chunks[batch->n_chunks - 1].n_events || batch->body_most > BODY_MAX / 2)
+		return 0;
+	if (n_fields > 0)
+		rows->field[0][rows->n] = field0;
+	if (n_fields > 1)
+		rows->field[1][rows->n] = field1;
+	rows->n++;
+	batch->body_most += PREFIX_BODY_MAX + 8u * n_fields;
+	q = q < batch->last_q ? batch->last_q : q;
+	batch->last_q = q;
+	batch->q[batch->n] = q;
+	batch->kind[batch->n] = (uint8_t)(row - 1);
+	batch->n++;
+	batch->chunks[batch->n_chunks - 1].n_events++;
+	return 1;
+}
 /* Drops the chunk when it is empty. */
 void weft__batch_end(struct weft__batch *batch, uint64_t n_slots);
 

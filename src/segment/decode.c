@@ -14,6 +14,7 @@
 struct weft__decoder {
 	ZSTD_DCtx *dctx;
 	uint16_t kind_index[65536];      /* kind to index into kinds, plus 1 */
+	uint32_t rows[65536];            /* of each kind so far, by that index */
 	struct weft__buf body, mantissa; /* of the block that is being decoded */
 };
 
@@ -154,6 +155,9 @@ static int read_chunks(struct work *work, uint32_t n_events)
 	return sum == n_events ? 0 : bad(work, "chunks and header disagree about the number of events");
 }
 
+/* What the first two fields of a kind that lacks them read as, so that a cursor need not ask. */
+static uint64_t no_value;
+
 /* The index of a kind, new or known, or -1 when memory is out. */
 static int kind_index(struct work *work, uint32_t kind)
 {
@@ -167,8 +171,10 @@ static int kind_index(struct work *work, uint32_t kind)
 		return -1;
 	memset(one, 0, sizeof(*one));
 	one->kind = (uint16_t)kind;
+	one->field[0] = one->field[1] = &no_value;
 	block->kinds_mem.n += sizeof(*one);
 	block->kinds = (void *)block->kinds_mem.bytes;
+	work->dec->rows[block->n_kinds] = 0;
 	work->dec->kind_index[kind] = (uint16_t)++block->n_kinds;
 	return (int)block->n_kinds - 1;
 }
@@ -244,7 +250,11 @@ static int read_events(struct work *work)
 	const uint8_t *prefix = in_bytes(&work->body, block->n);
 	const uint8_t *mantissa = work->dec->mantissa.bytes;
 	struct weft__in escapes = work->body;
-	uint64_t bit = 0;
+	uint64_t *time = block->time;
+	uint16_t *kind = block->kind;
+	uint32_t *row = block->row;
+	uint32_t *rows = work->dec->rows;
+	uint64_t bit = 0, n_bits = work->n_mantissa_bits;
 	uint32_t quantum = block->quantum_ns;
 	uint32_t n_symbols = work->n_symbols;
 	uint32_t i = 0, c;
@@ -269,26 +279,26 @@ static int read_events(struct work *work)
 				if (err)
 					return err;
 			}
-			q += sym.base;
-			if (sym.bits) {
-				if (bit + sym.bits > work->n_mantissa_bits)
-					return bad(work, "mantissa ends early");
-				q += bits_at(mantissa, bit, sym.bits);
-				bit += sym.bits;
-			}
+			/* No bits read as zero; beyond the end the padding is read, and the event refused. */
+			q += sym.base + bits_at(mantissa, bit, sym.bits);
+			bit += sym.bits;
+			if (__builtin_expect(bit > n_bits, 0))
+				return bad(work, "mantissa ends early");
 			wrapped |= q < before;
-			block->time[i] = q * quantum;
-			block->kind[i] = sym.kind;
-			block->row[i] = block->kinds[sym.kind].n++;
+			time[i] = q * quantum;
+			kind[i] = sym.kind;
+			row[i] = rows[sym.kind]++;
 		}
 		if (wrapped || q > UINT64_MAX / quantum)
 			return bad(work, "time out of range");
-		if (block->time[begin] != block->chunks[c].first_q * quantum)
+		if (time[begin] != block->chunks[c].first_q * quantum)
 			return bad(work, "first event of a chunk has a gap");
-		widen(block, block->time[begin], block->time[end - 1]);
+		widen(block, time[begin], time[end - 1]);
 	}
-	if (work->n_mantissa_bits - bit > 7)
+	if (n_bits - bit > 7)
 		return bad(work, "mantissa is too long");
+	for (i = 0; i < block->n_kinds; i++)
+		block->kinds[i].n = rows[i];
 	work->body = escapes;
 	return 0;
 }

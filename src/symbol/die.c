@@ -261,7 +261,9 @@ int weft__dies_init(struct weft__dies *dies, const uint8_t *unit, size_t n, cons
 		return -EINVAL;
 	dies->in.end = dies->in.p + bytes;
 	p = in_bytes(&dies->in, 2);
-	dies->version = p ? get_u16(p) : 0;
+	if (!p)
+		return -EINVAL;
+	dies->version = get_u16(p);
 	if (dies->version >= 5) {
 		type = in_u8(&dies->in);
 		dies->address_bytes = in_u8(&dies->in);

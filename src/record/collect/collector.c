@@ -36,7 +36,9 @@ int weft__collector_init(struct weft__collector *c)
 	weft__batch_init(&c->batch, c->region->head->quantum_ns);
 	c->notes = weft__calloc(c->region->head->max_rings, sizeof(*c->notes));
 	/* News are made after the events that need them have left their ring: there must be no want of memory then. */
-	return c->notes && weft__buf_room(&c->news.out, NEWS_BYTES) && weft__buf_room(&c->news.one, NEWS_BYTES) ? 0 : -ENOMEM;
+	return c->notes && weft__buf_room(&c->news.out, NEWS_BYTES) && weft__buf_room(&c->news.one, NEWS_BYTES)
+		       ? 0
+		       : -ENOMEM;
 }
 
 void weft__collector_fini(struct weft__collector *c)
@@ -96,8 +98,8 @@ static void stick(struct weft__collector *c, int err)
 	store_relaxed(&c->stuck_ns, weft__clock_mono());
 	c->shown.pauses = ++c->stats.pauses;
 	pthread_mutex_unlock(&c->mutex);
-	weft__log(WEFT_LOG_WARN, "%s: %s; recording pauses until there is room", c->segments.dir ? c->segments.dir : "memory",
-	          weft_strerror(err));
+	weft__log(WEFT_LOG_WARN, "%s: %s; recording pauses until there is room",
+		  c->segments.dir ? c->segments.dir : "memory", weft_strerror(err));
 }
 
 /* A full disk: tries again, and goes on where it was. */

@@ -18,11 +18,11 @@
 
 /* What the collector knows of each ring beside what is in its page. */
 struct weft__ring_note {
-	uint32_t stream;        /* whose definition is in the active segment */
-	uint64_t segment;       /* number of that segment, plus 1 */
-	uint32_t last_stream;   /* of the last chunk that was encoded */
-	uint64_t last_ns;       /* and its last event */
-	uint32_t looks;         /* at the thread's name so far */
+	uint32_t stream;      /* whose definition is in the active segment */
+	uint64_t segment;     /* number of that segment, plus 1 */
+	uint32_t last_stream; /* of the last chunk that was encoded */
+	uint64_t last_ns;     /* and its last event */
+	uint32_t looks;       /* at the thread's name so far */
 };
 
 enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE = 1, ASK_STOP = 2 };
@@ -33,26 +33,26 @@ struct weft__collector {
 	uint64_t drain_ns;
 	uint64_t flush_ns;
 	uint64_t queue_ns;
-	struct weft__defs facts;        /* host, options, labels: in front of every segment */
+	struct weft__defs facts; /* host, options, labels: in front of every segment */
 
 	/* collector */
 	struct weft__timeline timeline;
 	struct weft__batch batch;
 	struct weft__encoder *encoder;
 	struct weft__buf payload;
-	struct weft__defs defs;         /* of the block that is being made */
-	struct weft__defs news;         /* to be staged */
-	uint64_t n_bad;                 /* events of the block that is being made that made no sense */
+	struct weft__defs defs; /* of the block that is being made */
+	struct weft__defs news; /* to be staged */
+	uint64_t n_bad;         /* events of the block that is being made that made no sense */
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
-	uint64_t registry_at;           /* how much of the registry is in the active segment */
+	uint64_t registry_at; /* how much of the registry is in the active segment */
 	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns, retained_ns;
-	uint64_t drain_due_ns;          /* when the fullest ring will be a quarter full, going by the last drain */
-	uint64_t fill;                  /* slots in the fullest ring, at this drain */
-	uint64_t staged_ns;             /* when the oldest staged event was staged; 0: none */
-	uint64_t stuck_ns;              /* since when the disk has been full; 0: it is not */
+	uint64_t drain_due_ns; /* when the fullest ring will be a quarter full, going by the last drain */
+	uint64_t fill;         /* slots in the fullest ring, at this drain */
+	uint64_t staged_ns;    /* when the oldest staged event was staged; 0: none */
+	uint64_t stuck_ns;     /* since when the disk has been full; 0: it is not */
 	int stuck_err;
-	int starved;                    /* memory ran out in this round */
+	int starved; /* memory ran out in this round */
 	struct weft_recorder_stats stats;
 
 	/* shared with callers, under `mutex` */
@@ -63,9 +63,9 @@ struct weft__collector {
 	enum weft__ask ask;
 	int answer;
 	char answer_path[512];
-	uint32_t want_on;               /* value for weft_gate.on while nothing is in the way */
-	uint64_t paused_ns;             /* since when the user has paused it; 0: not */
-	struct weft_loss pauses[16];    /* that are over and not yet in the segment */
+	uint32_t want_on;            /* value for weft_gate.on while nothing is in the way */
+	uint64_t paused_ns;          /* since when the user has paused it; 0: not */
+	struct weft_loss pauses[16]; /* that are over and not yet in the segment */
 	uint32_t n_pauses;
 	struct weft_recorder_stats shown; /* `stats` as of the last round */
 };

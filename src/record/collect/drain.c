@@ -126,7 +126,7 @@ void weft__drain_retell(struct weft__collector *c)
 }
 
 static void begin_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, const struct weft_slot *slot,
-                         const struct weft_slot *name)
+			 const struct weft_slot *name)
 {
 	struct ring_thread *thread = &ring->thread;
 
@@ -142,13 +142,13 @@ static void begin_thread(struct weft__collector *c, uint32_t i, struct ring_page
 
 static void set_worker(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t value)
 {
-	ring->thread.worker =
-		value == WORKER_LEFT ? WEFT_WORKER_NONE : weft__registry_worker((uint32_t)(value >> 32), (uint32_t)value);
+	ring->thread.worker = value == WORKER_LEFT ? WEFT_WORKER_NONE
+						   : weft__registry_worker((uint32_t)(value >> 32), (uint32_t)value);
 	tell_thread(c, i, ring, 1);
 }
 
 static void tell_loss(struct weft__collector *c, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from,
-                      uint64_t to)
+		      uint64_t to)
 {
 	struct weft_loss loss = {
 		.reason = reason,
@@ -170,7 +170,7 @@ struct stretch {
 };
 
 static struct stretch measure(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t from,
-                              uint64_t head, size_t room)
+			      uint64_t head, size_t room)
 {
 	const struct weft_slot *slots = ring->hot.slots;
 	uint64_t mask = ring->hot.mask;
@@ -230,7 +230,7 @@ static int drain_losses(struct weft__collector *c, struct ring_page *ring)
 	if (lost == ring->lost_seen)
 		return 0;
 	tell_loss(c, WEFT_LOSS_RING_FULL, ring->thread.stream, lost - ring->lost_seen, load_relaxed(&ring->lost_from),
-	          load_relaxed(&ring->lost_to));
+		  load_relaxed(&ring->lost_to));
 	err = weft__stage_news(c);
 	if (!err)
 		store_relaxed(&ring->lost_seen, lost);
@@ -256,8 +256,8 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 				break;
 		}
 		/* The first event of a stream is its thread_begin, which tells by itself. */
-		if (ring->thread.stream && (c->notes[i].stream != ring->thread.stream ||
-		                            c->notes[i].segment != c->segments.sequence + 1))
+		if (ring->thread.stream &&
+		    (c->notes[i].stream != ring->thread.stream || c->notes[i].segment != c->segments.sequence + 1))
 			tell_thread(c, i, ring, 1);
 		s = measure(c, i, ring, tail, head, staging_room(c) - sizeof(struct staged_run));
 		if (s.upto > s.from)
@@ -265,8 +265,9 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 		tail = s.upto;
 		if (s.broken) {
 			weft__log(WEFT_LOG_ERROR, "ring %u: slot %llu is no event; %llu slots dropped", i,
-			          (unsigned long long)tail, (unsigned long long)(head - tail));
-			tell_loss(c, WEFT_LOSS_BAD_EVENT, ring->thread.stream, 1, c->timeline.last.tick, c->timeline.last.tick);
+				  (unsigned long long)tail, (unsigned long long)(head - tail));
+			tell_loss(c, WEFT_LOSS_BAD_EVENT, ring->thread.stream, 1, c->timeline.last.tick,
+				  c->timeline.last.tick);
 			tail = head;
 		}
 		store_release(&ring->tail, tail);
@@ -332,7 +333,7 @@ int weft__drain(struct weft__collector *c)
 	no_ring = load_acquire(&head->no_ring);
 	if (!err && no_ring != head->no_ring_seen) {
 		tell_loss(c, WEFT_LOSS_NO_RING, 0, no_ring - head->no_ring_seen, load_relaxed(&head->no_ring_from),
-		          load_relaxed(&head->no_ring_to));
+			  load_relaxed(&head->no_ring_to));
 		store_relaxed(&head->no_ring_seen, no_ring);
 		err = weft__stage_news(c);
 	}
@@ -362,7 +363,8 @@ void weft__drain_tend(struct weft__collector *c)
 			weft__ring_detach(ring, owner, c->timeline.last.tick);
 			continue;
 		}
-		if (!ring->thread.stream || c->notes[i].looks >= NAME_LOOKS || load_relaxed(&ring->owner) != ring->thread.tid)
+		if (!ring->thread.stream || c->notes[i].looks >= NAME_LOOKS ||
+		    load_relaxed(&ring->owner) != ring->thread.tid)
 			continue;
 		c->notes[i].looks++;
 		memcpy(before, ring->thread.name, sizeof(before));

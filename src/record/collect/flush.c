@@ -43,8 +43,8 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 	weft__unpack(slots, &ev);
 	if (ev.kind == WEFT_KIND_WORKER)
 		ev.fields[0] = ev.fields[0] == WORKER_LEFT
-		                       ? WEFT_WORKER_NONE
-		                       : weft__registry_worker((uint32_t)(ev.fields[0] >> 32), (uint32_t)ev.fields[0]);
+				       ? WEFT_WORKER_NONE
+				       : weft__registry_worker((uint32_t)(ev.fields[0] >> 32), (uint32_t)ev.fields[0]);
 	if (ev.kind >= WEFT_KIND_USER) {
 		int n = weft__registry_kind_fields(ev.kind);
 
@@ -64,6 +64,28 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 	return err;
 }
 
+/* The events of which a trace is full, without the detour. 0: not one of them, or not ready for it. */
+static inline int add_quick(struct weft__collector *c, const struct weft_slot *slot)
+{
+	uint64_t w1 = slot->w1;
+	uint64_t ns = weft__slot_ns(&c->timeline, slot);
+	uint32_t kind = (uint32_t)(slot->w0 & 0xff);
+
+	switch (kind) {
+	case WEFT_KIND_POLL_END:
+		return weft__batch_quick(&c->batch, ns, WEFT_KIND_POLL_END, 0, 0, 0);
+	case WEFT_KIND_POLL_BEGIN:
+	case WEFT_KIND_WAKE:
+	case WEFT_KIND_SPAWN:
+		return weft__batch_quick(&c->batch, ns, kind, w1 & WEFT_TASK_MASK, w1 >> WEFT_TASK_BITS, 2);
+	case WEFT_KIND_PARK:
+	case WEFT_KIND_UNPARK:
+	case WEFT_KIND_TASK_END:
+		return weft__batch_quick(&c->batch, ns, kind, w1, 0, 1);
+	}
+	return 0;
+}
+
 static int add_run(struct weft__collector *c, const struct staged_run *run)
 {
 	const struct weft_slot *slots = (const struct weft_slot *)(const void *)(run + 1);
@@ -71,6 +93,10 @@ static int add_run(struct weft__collector *c, const struct staged_run *run)
 	int err = 0;
 
 	while (i < run->n && !err) {
+		if (add_quick(c, &slots[i])) {
+			i++;
+			continue;
+		}
 		err = add_event(c, &slots[i]);
 		i += event_slots(&slots[i]);
 	}
@@ -93,8 +119,10 @@ static int add_chunk(struct weft__collector *c, uint64_t at, uint64_t used)
 	while (at < used && !err) {
 		run = run_at(c, at);
 		at = run_end(run, at);
-		if (run->type != RUN_EVENTS || run->ring != ring || run->stream != stream || run->first_slot != next)
+		if (run->type != RUN_EVENTS || run->ring != ring)
 			continue;
+		if (run->stream != stream || run->first_slot != next)
+			break; /* the ring was handed on: a chunk of its own */
 		err = add_run(c, run);
 		next += run->n;
 		slots += run->n;
@@ -179,7 +207,8 @@ static int write_blocks(struct weft__collector *c, uint64_t *ret_events)
 	err = weft__writer_defs(w, c->encoder, &c->defs);
 	if (!err && c->batch.n)
 		err = weft__writer_block(w, BLOCK_EVENTS, 0, (uint32_t)c->batch.n, first, last, &c->payload);
-	if (err && w->offset != mark) { /* definitions without their events: the losses among them would be told twice */
+	if (err &&
+	    w->offset != mark) { /* definitions without their events: the losses among them would be told twice */
 		(void)!ftruncate(w->fd, (off_t)mark);
 		w->offset = mark;
 		w->index.n = mark_index;

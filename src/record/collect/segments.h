@@ -28,7 +28,7 @@ struct weft__segments {
 	int sync;
 
 	/* collector */
-	int fd;          /* of the active one; -1: none */
+	int fd; /* of the active one; -1: none */
 	uint64_t sequence;
 	uint64_t begin_ns;
 	char active[NAME_BYTES];
@@ -39,7 +39,7 @@ struct weft__segments {
 	size_t kept_cap;
 	uint64_t n_sealed;
 	uint64_t n_deleted;
-	uint64_t total_bytes;    /* written to segments that are sealed */
+	uint64_t total_bytes; /* written to segments that are sealed */
 };
 
 /* Begins a segment: the file, locked, with its header. The directory is made when it is gone. 0 or -errno. */

@@ -21,9 +21,9 @@
 static struct {
 	pthread_mutex_t mutex;
 	struct weft__intern strings, locations, kinds, kind_names, workers;
-	struct weft__defs log;         /* every record so far */
+	struct weft__defs log;          /* every record so far */
 	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
-	struct rings_head *shared;     /* NULL: no recorder is open */
+	struct rings_head *shared;      /* NULL: no recorder is open */
 	char *shared_base;
 	int shared_fd;
 } registry = {.mutex = PTHREAD_MUTEX_INITIALIZER, .shared_fd = -1};
@@ -172,7 +172,7 @@ uint32_t weft_location(const char *name, const char *file, uint32_t line)
 		mark = registry.log.out.n;
 		mark_n = registry.log.n;
 		weft__defs_location(&registry.log, id, line, (const char *)key + sizeof(line),
-		                    (const char *)key + at_file);
+				    (const char *)key + at_file);
 		if (log_commit(mark, mark_n) < 0 || weft__intern_add(&registry.locations, key, n, id) < 0)
 			id = 0;
 	}
@@ -185,8 +185,9 @@ static int fields_valid(const struct weft_field *fields, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (!fields[i].name || strlen(fields[i].name) > 255 || (fields[i].unit && strlen(fields[i].unit) > 63) ||
-		    fields[i].type < WEFT_TYPE_U64 || fields[i].type > WEFT_TYPE_LOCATION)
+		if (!fields[i].name || strlen(fields[i].name) > 255 ||
+		    (fields[i].unit && strlen(fields[i].unit) > 63) || fields[i].type < WEFT_TYPE_U64 ||
+		    fields[i].type > WEFT_TYPE_LOCATION)
 			return 0;
 	}
 	return 1;
@@ -201,7 +202,8 @@ static int kind_describe(struct weft__defs *scratch, const char *name, const str
 }
 
 /* The number of a kind, in the log and found by its description. Memory may run out after that: the next try goes on here. */
-static int kind_number(const char *name, const struct weft_field *fields, size_t n_fields, const struct weft__buf *whole)
+static int kind_number(const char *name, const struct weft_field *fields, size_t n_fields,
+		       const struct weft__buf *whole)
 {
 	uint32_t id = weft__intern_get(&registry.kinds, whole->bytes, whole->n);
 	uint32_t mark_n;

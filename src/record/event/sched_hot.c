@@ -69,6 +69,6 @@ void weft_hot_sched(uint64_t tick)
 	if (ring->sched_fd > 0 && read_wait(ring->sched_fd - 1, &wait.w0) &&
 	    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
 		weft__ring_emit(ring, WEFT_KIND_SCHED, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec, tick,
-		                &wait);
+				&wait);
 	errno = saved;
 }

@@ -24,7 +24,7 @@
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
 #define FACTS_BYTES 32768
 #define DEFS_BYTES (2u << 20)
-#define STAGING_BYTES (1u << 20)
+#define STAGING_BYTES (1u << 19) /* one block; rings are not drained while it is encoded, 1 to 2 ms */
 #define CLOCKS 4
 #define OWNER_LEAVING UINT32_MAX
 
@@ -55,10 +55,10 @@ struct rings_head {
 	_Alignas(64) uint64_t staging_used; /* published with release */
 	uint64_t no_ring_seen;
 	uint32_t next_stream;
-	uint32_t clock_at;                  /* the last reading is clocks[clock_at % CLOCKS] */
+	uint32_t clock_at; /* the last reading is clocks[clock_at % CLOCKS] */
 	struct weft_clock clocks[CLOCKS];
-	uint64_t sequence;                  /* of the active segment */
-	char active[256];                   /* its file name */
+	uint64_t sequence; /* of the active segment */
+	char active[256];  /* its file name */
 };
 
 /* The thread that a ring's events, from the tail on, belong to. */
@@ -74,15 +74,15 @@ struct ring_page {
 	struct weft_ring hot; /* owner thread */
 
 	/* owner thread, slow path */
-	_Alignas(64) uint64_t lost;      /* events dropped */
-	uint64_t lost_from, lost_to;     /* ticks of the first not yet seen and of the last */
-	uint32_t owner;                  /* tid, or 0: free, or OWNER_LEAVING */
-	uint32_t worker;                 /* id, or WEFT_WORKER_NONE */
-	uint32_t asked;                  /* runtimes that were asked who this thread is */
-	int32_t sched_fd;                /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */
+	_Alignas(64) uint64_t lost;  /* events dropped */
+	uint64_t lost_from, lost_to; /* ticks of the first not yet seen and of the last */
+	uint32_t owner;              /* tid, or 0: free, or OWNER_LEAVING */
+	uint32_t worker;             /* id, or WEFT_WORKER_NONE */
+	uint32_t asked;              /* runtimes that were asked who this thread is */
+	int32_t sched_fd;            /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */
 
 	/* collector */
-	_Alignas(64) uint64_t tail;      /* slots below are in staging or further */
+	_Alignas(64) uint64_t tail; /* slots below are in staging or further */
 	uint64_t lost_seen;
 	struct ring_thread thread;
 };
@@ -96,9 +96,9 @@ _Static_assert(sizeof(struct weft_slot) == 16, "slots are 16 bytes");
 enum { RUN_EVENTS = 1, RUN_DEFS = 2 };
 struct staged_run {
 	uint32_t type;
-	uint32_t n;           /* slots, or bytes */
-	uint32_t ring;        /* RUN_EVENTS */
-	uint32_t stream;      /* RUN_EVENTS; RUN_DEFS: number of records */
+	uint32_t n;      /* slots, or bytes */
+	uint32_t ring;   /* RUN_EVENTS */
+	uint32_t stream; /* RUN_EVENTS; RUN_DEFS: number of records */
 	uint64_t first_slot;
 };
 

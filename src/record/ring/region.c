@@ -70,7 +70,9 @@ static int file_back(int fd, uint64_t bytes)
 
 static int map(struct weft__region *region, uint64_t bytes)
 {
-	int flags = region->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : region->adopted ? MAP_PRIVATE : MAP_SHARED;
+	int flags = region->fd < 0    ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+		    : region->adopted ? MAP_PRIVATE
+				      : MAP_SHARED;
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, region->fd, 0);
 
 	if (base == MAP_FAILED)
@@ -119,9 +121,10 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 
 	if (statfs(SHM_DIR, &fs) < 0 || fs.f_type != TMPFS)
 		return -ENOENT;
-	if ((size_t)snprintf(path, sizeof(path), SHM_DIR "/weft-%u-%s.rings", (unsigned)getuid(), want->stem) >= sizeof(path) ||
+	if ((size_t)snprintf(path, sizeof(path), SHM_DIR "/weft-%u-%s.rings", (unsigned)getuid(), want->stem) >=
+		    sizeof(path) ||
 	    (size_t)snprintf(region->link, sizeof(region->link), "%s/%s.rings", want->dir, want->stem) >=
-	            sizeof(region->link)) {
+		    sizeof(region->link)) {
 		region->link[0] = 0;
 		return -ENAMETOOLONG;
 	}
@@ -137,7 +140,8 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 void weft__region_relink(const struct weft__region *region)
 {
 	if (region->link[0] && symlink(region->path, region->link) < 0 && errno != EEXIST)
-		weft__log(WEFT_LOG_WARN, "%s: %s; after a crash the rings will not be found", region->link, weft_strerror(-errno));
+		weft__log(WEFT_LOG_WARN, "%s: %s; after a crash the rings will not be found", region->link,
+			  weft_strerror(-errno));
 }
 
 static int in_dir(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
@@ -159,7 +163,7 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 		if (!err)
 			return 0;
 		snprintf(region->degraded, sizeof(region->degraded),
-		         "rings are not in " SHM_DIR " (%s); page writeback may stall an emit", weft_strerror(err));
+			 "rings are not in " SHM_DIR " (%s); page writeback may stall an emit", weft_strerror(err));
 		region->place = WEFT_RING_DIR;
 	}
 	if (region->place == WEFT_RING_DIR) {
@@ -167,7 +171,7 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 		if (!err)
 			return 0;
 		snprintf(region->degraded, sizeof(region->degraded),
-		         "rings are in private memory (%s): the last second is lost on a crash", weft_strerror(err));
+			 "rings are in private memory (%s): the last second is lost on a crash", weft_strerror(err));
 		region->place = WEFT_RING_MEMORY;
 	}
 	region->fd = -1;
@@ -193,7 +197,8 @@ static int grave_visited(const struct grave *grave)
 	uint32_t i;
 
 	for (i = 0; i < grave->n && grave->pid == pid; i++) {
-		const struct ring_page *ring = (const struct ring_page *)(const void *)(grave->rings + grave->stride * i);
+		const struct ring_page *ring =
+			(const struct ring_page *)(const void *)(grave->rings + grave->stride * i);
 		uint32_t owner = load_acquire(&ring->owner);
 
 		if (owner && (syscall(SYS_tgkill, pid, owner, 0) == 0 || errno != ESRCH))
@@ -258,7 +263,8 @@ static void bury(struct weft__region *region)
 	uint32_t n = load_relaxed(&head->n_rings);
 	uint64_t stride = head->ring_stride, at = head->rings_at, bytes = stride * n;
 	char *rings = region->base + at;
-	char *copy = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : NULL;
+	char *copy = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+		       : NULL;
 
 	if (copy == MAP_FAILED) {
 		weft__log(WEFT_LOG_ERROR, "cannot replace the rings' mapping: %s", weft_strerror(-errno));
@@ -290,8 +296,10 @@ int weft__region_open(struct weft__region *region, const struct weft__region_wan
 	r = place(region, want, bytes);
 	if (r) {
 		weft__region_close(region);
-		return weft__fail(err, r, "no memory for the rings (%llu bytes of address space): %s; lower max_threads or ring_bytes",
-		                  (unsigned long long)bytes, weft_strerror(r));
+		return weft__fail(
+			err, r,
+			"no memory for the rings (%llu bytes of address space): %s; lower max_threads or ring_bytes",
+			(unsigned long long)bytes, weft_strerror(r));
 	}
 	head_init(region, want);
 	weft__region_relink(region); /* somebody who recovers may have seen the link while it led nowhere */
@@ -344,7 +352,8 @@ static void close_sched_fds(const struct weft__region *region)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		int32_t fd = __atomic_exchange_n(&ring_page_at(region->base, region->head, i)->sched_fd, 0, __ATOMIC_RELAXED);
+		int32_t fd = __atomic_exchange_n(&ring_page_at(region->base, region->head, i)->sched_fd, 0,
+						 __ATOMIC_RELAXED);
 
 		if (fd > 0)
 			close(fd - 1);
@@ -433,8 +442,9 @@ static int head_valid(const struct rings_head *head, uint64_t bytes)
 	uint64_t stride = RING_PAGE + (uint64_t)head->ring_slots * sizeof(struct weft_slot);
 
 	return !memcmp(head->magic, RINGS_MAGIC, sizeof(head->magic)) && head->version == RINGS_VERSION &&
-	       head->ring_slots >= 256 && head->ring_slots <= (1u << 26) && !(head->ring_slots & (head->ring_slots - 1)) &&
-	       head->quantum_ns && !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
+	       head->ring_slots >= 256 && head->ring_slots <= (1u << 26) &&
+	       !(head->ring_slots & (head->ring_slots - 1)) && head->quantum_ns &&
+	       !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
 	       head->facts_used <= FACTS_BYTES && head->defs_at == head->facts_at + FACTS_BYTES &&
 	       head->staging_at == head->defs_at + DEFS_BYTES && head->rings_at == head->staging_at + STAGING_BYTES &&
 	       head->ring_stride == stride && head->n_rings <= head->max_rings && head->max_rings <= (1u << 20) &&

@@ -8,22 +8,22 @@
 #include "weft/recorder.h"
 
 struct weft__region {
-	int fd;                /* -1: private memory */
+	int fd; /* -1: private memory */
 	char *base;
 	struct rings_head *head;
 	size_t bytes;
 	uint32_t *free_next;
-	int adopted;           /* another process made it */
-	uint32_t place;        /* enum weft_ring_place, as it came out; WEFT_RING_AUTO means /dev/shm */
-	char path[400];        /* of the file; "" in private memory */
-	char link[400];        /* of the link to it in the directory, or "" */
-	char degraded[200];    /* why it is not where it should be, or "" */
+	int adopted;        /* another process made it */
+	uint32_t place;     /* enum weft_ring_place, as it came out; WEFT_RING_AUTO means /dev/shm */
+	char path[400];     /* of the file; "" in private memory */
+	char link[400];     /* of the link to it in the directory, or "" */
+	char degraded[200]; /* why it is not where it should be, or "" */
 };
 
 struct weft__region_want {
 	uint32_t place;
-	const char *dir;       /* NULL: memory only */
-	const char *stem;      /* of file names, unique to the recording */
+	const char *dir;  /* NULL: memory only */
+	const char *stem; /* of file names, unique to the recording */
 	const char *service;
 	uint32_t ring_slots;
 	uint32_t max_rings;

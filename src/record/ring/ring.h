@@ -10,15 +10,15 @@
 
 /* HOT reads it; CALLER writes it while the gate is off and nobody is attaching. */
 struct weft__hot {
-	char *base;              /* of the mapping */
+	char *base; /* of the mapping */
 	struct rings_head *head;
 	size_t bytes;
-	int fd;                  /* of the ring file; -1: private memory */
-	uint32_t *free_next;     /* per ring: next on the free list, plus 1 */
+	int fd;              /* of the ring file; -1: private memory */
+	uint32_t *free_next; /* per ring: next on the free list, plus 1 */
 	uint32_t threads_now;
-	int key_made;            /* thread exit is heard of through a pthread key */
+	int key_made; /* thread exit is heard of through a pthread key */
 	unsigned key;
-	uint32_t n_runtimes;     /* whom to ask who a thread is; see registry.h */
+	uint32_t n_runtimes; /* whom to ask who a thread is; see registry.h */
 
 	_Alignas(64) uint64_t free_list; /* tag << 32 | ring + 1 */
 	_Alignas(64) uint32_t attaching; /* threads inside attach or detach */

@@ -125,6 +125,12 @@ TEST(stopped_and_begun_again)
 	weft__modules_leave(visit);
 }
 
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZE_THREAD 1
+#else
+#define SANITIZE_THREAD 0
+#endif
+
 static int stop;
 
 static void on_timer(int signal, siginfo_t *info, void *context)
@@ -149,7 +155,9 @@ static void *churn(void *arg)
 	event._sigev_un._tid = (int)syscall(SYS_gettid);
 	if (!CHECK_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer), 0))
 		return NULL;
-	timer_settime(timer, 0, &spec, NULL);
+	/* ThreadSanitizer calls handlers later, with registers that are not true any more; it is here for the sets. */
+	if (!SANITIZE_THREAD)
+		timer_settime(timer, 0, &spec, NULL);
 	for (int i = 0; i < 300 && seen.samples < 4000; i++) {
 		void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		void (*run)(void);
@@ -205,7 +213,7 @@ TEST(samples_while_libraries_come_and_go_are_complete)
 	signal(SIGPROF, SIG_IGN);
 	sigaction(SIGPROF, &before, NULL);
 	seen_print("churn");
-	CHECK(seen.samples > 100);
+	CHECK(seen.samples > 100 || SANITIZE_THREAD);
 	CHECK(seen.complete * 1000 >= seen.samples * 995);
 	weft__modules_stop();
 }
