@@ -6,6 +6,9 @@
  * The functions are inline; the shared library also has each as a real function of the same name, for other languages
  * and for C with WEFT_NO_INLINE defined.
  *
+ * From a handler: an event emitted while the handler interrupted an emit is published by that emit, so leave the handler by
+ * returning; after a siglongjmp out of one, what the thread emits is not seen until it ends.
+ *
  * A task id is any 48-bit number that means one task while it lives: a counter, or its address.
  *
  * Reading the clock is most of what an event costs. Where one thing ends as the next begins, read it once and use the

@@ -18,7 +18,7 @@ extern "C" {
 #define WEFT_WORKER_NONE 0xffffu /* no worker, or not known which */
 
 /* Answers which worker (0-based index in its runtime) the calling thread is, or -1 for none. Asked at most once
- * per thread and runtime, on that thread, at its first event; must be async-signal-safe if the program emits from signal
+ * per thread, runtime and recording, on that thread, at its first event; must be async-signal-safe if the program emits from signal
  * handlers. */
 typedef int weft_worker_fn(void *data);
 

@@ -213,6 +213,12 @@ enum walk_step weft__walk_blind(struct weft__walk *w, const struct weft__module 
 		return arrive(w, ra, sp + (uint64_t)over + 8, 0);
 	}
 	w->flags |= WEFT__UNWIND_FP;
+	/* A stub of the linker, or a leaf written by hand, has not moved the return address out of its register yet. */
+	if (!ARCH_RA_FIXED && w->exact && module && w->valid & WALK_BIT(ARCH_RA)) {
+		ra = arch_strip(w->r[ARCH_RA]);
+		if (may_return_to(w, ra, 1))
+			return arrive(w, ra, sp, 0);
+	}
 	if (w->valid & WALK_BIT(ARCH_FP) && fp >= sp && fp % 8 == 0 && walk_load(w, fp, &up) &&
 	    walk_load(w, fp + 8, &ra)) {
 		/* What its caller had in that register need not be a frame pointer, when the caller has rules. */

@@ -145,7 +145,7 @@ static int compare(const char *tool, const char *name, uint64_t step)
 	for (uint64_t at = f.address; at < f.address + (f.module.end - f.module.start); at += step)
 		fprintf(list, "0x%" PRIx64 "\n", at);
 	fclose(list);
-	snprintf(command, sizeof(command), "%s -a -i -f -e %s <%s", tool, fixture_path(name), path);
+	snprintf(command, sizeof(command), "DEBUGINFOD_URLS= %s -a -i -f -e %s <%s", tool, fixture_path(name), path);
 	o.out = popen(command, "r");
 	next_line(&o);
 	while (next_said(&o, &said)) {

@@ -206,8 +206,8 @@ static inline void fixture_remove(void)
 		perror(fixture_dir);
 }
 
-/* Compiles fixture/NAME into a library and opens it; NULL after saying why not. */
-static inline void *fixture_open(const char *compiler, const char *name, const char *flags)
+/* Compiles fixture/NAME into a library and opens it; NULL after saying that there is no such compiler. */
+static inline void *fixture_make(const char *compiler, const char *name)
 {
 	const char *source = getenv("WEFT_SOURCE");
 	char command[1024], path[256];
@@ -223,12 +223,11 @@ static inline void *fixture_open(const char *compiler, const char *name, const c
 		atexit(fixture_remove);
 	}
 	snprintf(path, sizeof(path), "%s/%s.so", fixture_dir, name);
-	snprintf(command, sizeof(command),
-		 "%s -O2 -g0 -D_GNU_SOURCE -fomit-frame-pointer -fPIC -shared %s -o %s %s/test/unit/unwind/fixture/%s",
-		 compiler, flags, path, source ? source : ".", name);
+	snprintf(command, sizeof(command), "%s -o %s %s/test/unit/unwind/fixture/%s", compiler, path,
+		 source ? source : ".", name);
 	status = system(command);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-		printf("\treason: no compiler %s\n", compiler);
+		printf("\treason: no compiler: %s\n", compiler);
 		return NULL;
 	}
 	if (status != 0) {
@@ -239,6 +238,15 @@ static inline void *fixture_open(const char *compiler, const char *name, const c
 	if (!lib)
 		printf("\treason: %s\n", dlerror());
 	return lib;
+}
+
+static inline void *fixture_open(const char *compiler, const char *name, const char *flags)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "%s -O2 -g0 -D_GNU_SOURCE -fomit-frame-pointer -fPIC -shared %s", compiler,
+		 flags);
+	return fixture_make(command, name);
 }
 
 #endif

@@ -8,7 +8,7 @@
 #include "oracle.h"
 #include "weft_test.h"
 
-static void *plain, *thrown;
+static void *plain, *thrown, *rust;
 static uint64_t want;
 static volatile int stop;
 
@@ -27,6 +27,8 @@ static const char *ready(void)
 		why = "no fixture";
 	if (!why)
 		thrown = fixture_open("c++", "throw.cc", "");
+	if (!why)
+		rust = fixture_make("rustc -O --crate-type cdylib", "sort.rs");
 	return why;
 }
 
@@ -112,6 +114,7 @@ STEP_TEST(every_instruction_of_realigned_stacks, plain, "fixture_drap", 20000, 1
 STEP_TEST(every_instruction_of_libc, plain, "fixture_libc", 60000, 1000)
 STEP_TEST(every_instruction_around_a_signal, plain, "fixture_signal", 20000, 1000)
 STEP_TEST(every_instruction_of_a_throw, thrown, "fixture_throw", 60000, 990)
+STEP_TEST(every_instruction_of_rust, rust, "fixture_rust", 60000, 990)
 #endif
 
 static void on_timer(int signal, siginfo_t *info, void *context)
@@ -191,3 +194,4 @@ SAMPLE_TEST(samples_of_libc, plain, "fixture_libc", 2000, 995)
 SAMPLE_TEST(samples_of_a_signal_handler, plain, "fixture_signal", 2000, 995)
 SAMPLE_TEST(samples_of_a_fault_handler, plain, "fixture_fault", 2000, 995)
 SAMPLE_TEST(samples_of_a_throw, thrown, "fixture_throw", 2000, 970)
+SAMPLE_TEST(samples_of_rust, rust, "fixture_rust", 2000, 970)
