@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast addresses become names with inlined frames: bench/symbol.py DIR [--quick]
 
-symbolize_rate: the addresses that perf sampled in a program of many functions, each with inlined ones, beside perf script,
-which prints the same frames. symbolize_rate_distinct: addresses of the same program that are all different, so that no
-answer can be used twice, beside eu-addr2line -i. Both in frames a second, with the time to open files and build tables."""
+symbolize_rate: the addresses that perf sampled in a program of many functions, each with inlined ones, beside perf
+script, which prints the same frames. symbolize_rate_distinct: addresses of the same program that are all different, so
+that no answer can be used twice, beside eu-addr2line -i. Both in frames a second, with the time to open files and to
+build tables."""
 import json
 import os
 import random
@@ -56,11 +57,13 @@ def make_program(path, n):
                   "#define INLINE static inline __attribute__((always_inline))\n"
                   "#define OUTLINE static __attribute__((noinline))\n")
         for i in range(n):
-            out.write("INLINE long leaf%d(long x)\n{\n\tif (x & %d)\n\t\tx ^= x >> 3;\n\treturn x * %d + 1;\n}\n"
+            out.write("INLINE long leaf%d(long x)\n{\n\tif (x & %d)\n\t\tx ^= x >> 3;\n"
+                      "\treturn x * %d + 1;\n}\n"
                       "INLINE long middle%d(long x)\n{\n\tx += %d;\n\treturn leaf%d(x) ^ leaf%d(x + 1);\n}\n"
-                      "OUTLINE long outer%d(long x)\n{\n\tfor (int i = 0; i < 50; i++)\n\t\tx = middle%d(x) / (i + 1);\n"
-                      "\treturn x;\n}\n" % (i, i % 64 + 1, i * 2 + 3, i, i % 7, i, i, i, i))
-        out.write("static long (*const all[])(long) = {%s};\n" % ", ".join("outer%d" % i for i in range(n)))
+                      "OUTLINE long outer%d(long x)\n{\n\tfor (int i = 0; i < 50; i++)\n"
+                      "\t\tx = middle%d(x) / (i + 1);\n\treturn x;\n}\n" % (i, i % 64 + 1, i * 2 + 3, i, i % 7, i, i, i, i))
+        names = ", ".join("outer%d" % i for i in range(n))
+        out.write("static long (*const all[])(long) = {%s};\n" % names)
         out.write("int main(int argc, char **argv)\n{\n\tlong x = argc;\n\tclock_t end = clock() + "
                   "(clock_t)(atof(argv[1]) * CLOCKS_PER_SEC);\n\twhile (clock() < end)\n"
                   "\t\tfor (int i = 0; i < %d; i++)\n\t\t\tx = all[i](x);\n\treturn (int)(x & 1);\n}\n" % n)
@@ -88,7 +91,7 @@ def distinct(program, directory, quick):
     job = os.path.join(directory, "symbol.job")
     places = distinct_job(program, job, n)
     frames, seconds = ours(job)
-    some = list(places)[:200 if quick else 1000]  # it would take a minute for all
+    some = list(places)[:100 if quick else 300]  # it would take minutes for all
     asked = "".join("0x%x\n" % place for place in some)
     begin = time.monotonic()
     text = subprocess.run(["eu-addr2line", "-i", "-f", "-e", program], input=asked, stdout=subprocess.PIPE, check=True,
@@ -126,7 +129,7 @@ def timed(*command):
 def sampled(program, directory, quick):
     job, data = os.path.join(directory, "symbol.job"), os.path.join(directory, "symbol.perf")
     recorded = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "3999", "--call-graph", "dwarf,1024",
-                               "-o", data, program, "0.5" if quick else "3"],
+                               "-o", data, program, "0.5" if quick else "5"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if recorded.returncode not in (0, 1):  # the program's own status
         print("bench: no symbolize_rate: perf record: " + recorded.stderr.strip(), file=sys.stderr)
@@ -148,7 +151,7 @@ def main():
     directory = sys.argv[1]
     os.environ.pop("DEBUGINFOD_URLS", None)  # nobody asks the network
     program = os.path.abspath(os.path.join(directory, "symbol_program"))
-    make_program(program, 200 if quick else 2000)
+    make_program(program, 200 if quick else 5000)
     if shutil.which("eu-addr2line"):
         distinct(program, directory, quick)
     if shutil.which("perf"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# src/symbol: addresses to names. Its own library, because the application's part must not need elfutils. libdebuginfod is
-# only opened when it is asked for, and so brings no network library into the command.
+# src/symbol: addresses to names. Its own library, because the application's part must not need elfutils. libdebuginfod
+# is only opened when it is asked for, and so brings no network library into the command.
 find_path(LIBDW_INCLUDE_DIR elfutils/libdw.h)
 find_path(LIBIBERTY_INCLUDE_DIR demangle.h PATH_SUFFIXES libiberty)
 find_library(LIBDW NAMES dw)

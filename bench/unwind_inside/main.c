@@ -163,7 +163,7 @@ static void print_table(const char *what, const char *const *paths, int repeats)
 
 		weft__unwind_table_free(table);
 		table = NULL;
-		if (weft__unwind_table_open(&table, *paths, 0) < 0) {
+		if (weft__unwind_table_open(&table, *paths, NULL) < 0) {
 			fprintf(stderr, "bench: no table of %s\n", *paths);
 			return;
 		}

@@ -2,6 +2,7 @@
 #include "symbol/range.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,16 @@ static void sweep(struct weft__ranges *ranges, struct heap *heap)
 	}
 }
 
+static bool sorted(const struct weft__ranges *ranges)
+{
+	size_t i;
+
+	for (i = 1; i < ranges->n; i++)
+		if (ranges->at[i].lo < ranges->at[i - 1].lo)
+			return false;
+	return true;
+}
+
 int weft__ranges_seal(struct weft__ranges *ranges)
 {
 	size_t most = 2 * ranges->n + 1; /* each end of a range makes at most one cut */
@@ -111,7 +122,7 @@ int weft__ranges_seal(struct weft__ranges *ranges)
 		weft__free(heap.at);
 		return -ENOMEM;
 	}
-	if (ranges->n)
+	if (!sorted(ranges))
 		qsort(ranges->at, ranges->n, sizeof(*ranges->at), by_start);
 	sweep(ranges, &heap);
 	weft__free(heap.at);

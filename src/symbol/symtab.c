@@ -88,19 +88,13 @@ bool weft__symtab_in(const struct weft__elf_image *image)
 	return false;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct weft__sym *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* What should win comes last: sizes that are known over those that are guessed, inner over outer, good names over
- * others. */
+/* What should win comes last: inner over outer, known sizes over guessed ones, good names over others. */
 static int by_worth(const void *a, const void *b)
 {
 	const struct weft__sym *x = a, *y = b;
 
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
 	if (x->guessed != y->guessed)
 		return x->guessed ? -1 : 1;
 	if (x->size != y->size)
@@ -118,7 +112,7 @@ int weft__symtab_seal(struct weft__symtab *symtab)
 
 	if (!symtab->n)
 		return weft__ranges_seal(&symtab->ranges);
-	qsort(at, symtab->n, sizeof(*at), by_start);
+	qsort(at, symtab->n, sizeof(*at), by_worth);
 	for (i = 0; i < symtab->n; i = next) {
 		size_t j;
 
@@ -132,7 +126,6 @@ int weft__symtab_seal(struct weft__symtab *symtab)
 				at[j].size = end > at[j].start && at[j].start >= known ? end - at[j].start : 0;
 		}
 	}
-	qsort(at, symtab->n, sizeof(*at), by_worth);
 	for (i = 0; i < symtab->n; i++) {
 		uint64_t end = at[i].start + at[i].size;
 

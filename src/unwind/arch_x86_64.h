@@ -76,10 +76,14 @@ static inline int arch_leaf_offset(const uint8_t *code)
 {
 	static const uint8_t endbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};
 	static const uint8_t mov[3] = {0x48, 0x89, 0xe5};
+	static const uint8_t stub[2] = {0xff, 0x25};
 
 	if (arch_same(code, endbr, sizeof(endbr)))
 		code += sizeof(endbr);
 	if (*code == 0x55 || *code == 0xc3)
+		return 0;
+	/* A stub of the linker: jmp *(%rip), and push of its number, when that is bound at the first call. */
+	if (arch_same(code, stub, sizeof(stub)) || *code == 0x68)
 		return 0;
 	return arch_same(code, mov, sizeof(mov)) ? 8 : -1;
 }

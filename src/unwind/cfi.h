@@ -45,6 +45,7 @@ struct cfi_row {
 	uint8_t ra_signed;
 	uint8_t signal; /* the frame of a signal handler's return */
 	uint8_t ra_reg;
+	uint8_t unused; /* rows are compared as bytes */
 };
 
 struct cfi_fde {

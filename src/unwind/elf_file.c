@@ -96,6 +96,7 @@ static const Elf64_Shdr *section_find(const struct sections *sections, const cha
 static void text_range(const struct sections *sections, struct weft__cfi_input *in)
 {
 	in->text_low = UINT64_MAX;
+	in->text_high = 0;
 	for (size_t i = 0; i < sections->n; i++) {
 		const Elf64_Shdr *shdr = &sections->at[i];
 
@@ -108,43 +109,55 @@ static void text_range(const struct sections *sections, struct weft__cfi_input *
 	}
 }
 
-int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, int debug_frame)
+/* One section as an input; 0 when it is not there, negative when it cannot be read. The caller frees `bytes`. */
+static int section_input(int fd, const struct sections *sections, const char *name, struct weft__cfi_input *in)
+{
+	const Elf64_Shdr *shdr = section_find(sections, name);
+	int error;
+
+	if (!shdr)
+		return 0;
+	in->bytes = read_new(fd, shdr->sh_size, shdr->sh_offset, &error);
+	if (!in->bytes)
+		return error;
+	in->n = shdr->sh_size;
+	in->vaddr = shdr->sh_addr;
+	text_range(sections, in);
+	return 1;
+}
+
+int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, const struct weft__cfi_input *eh_frame)
 {
 	struct sections sections = {0};
-	struct weft__cfi_input in = {.debug_frame = debug_frame};
-	const Elf64_Shdr *frame, *hdr;
-	void *frame_bytes = NULL, *hdr_bytes = NULL;
+	struct weft__cfi_input in[2] = {{0}, {.debug_frame = 1}}, hdr = {0};
+	uint8_t *own[3] = {NULL, NULL, NULL};
 	int error, fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned n = 0;
 
 	if (fd < 0)
 		return -errno;
 	error = sections_read(fd, &sections);
 	if (error < 0)
 		goto done;
-	error = -ENOENT;
-	frame = section_find(&sections, debug_frame ? ".debug_frame" : ".eh_frame");
-	if (!frame)
-		goto done;
-	frame_bytes = read_new(fd, frame->sh_size, frame->sh_offset, &error);
-	if (!frame_bytes)
-		goto done;
-	in.bytes = frame_bytes;
-	in.n = frame->sh_size;
-	in.vaddr = frame->sh_addr;
-	hdr = debug_frame ? NULL : section_find(&sections, ".eh_frame_hdr");
-	if (hdr)
-		hdr_bytes = read_new(fd, hdr->sh_size, hdr->sh_offset, &error);
-	if (hdr_bytes) {
-		in.hdr = hdr_bytes;
-		in.hdr_n = hdr->sh_size;
-		in.hdr_vaddr = hdr->sh_addr;
+	if (eh_frame) {
+		in[n++] = *eh_frame;
+	} else if (section_input(fd, &sections, ".eh_frame", &in[0]) > 0) {
+		own[0] = (uint8_t *)(uintptr_t)in[n++].bytes;
+		if (section_input(fd, &sections, ".eh_frame_hdr", &hdr) > 0) {
+			own[1] = (uint8_t *)(uintptr_t)hdr.bytes;
+			in[0].hdr = hdr.bytes;
+			in[0].hdr_n = hdr.n;
+			in[0].hdr_vaddr = hdr.vaddr;
+		}
 	}
-	text_range(&sections, &in);
-	error = weft__unwind_table_new(ret, &in);
+	in[n].debug_frame = 1;
+	if (section_input(fd, &sections, ".debug_frame", &in[n]) > 0)
+		own[2] = (uint8_t *)(uintptr_t)in[n++].bytes;
+	error = n ? weft__unwind_table_new(ret, in, n) : -ENOENT;
 done:
 	close(fd);
-	weft__free(frame_bytes);
-	weft__free(hdr_bytes);
+	for (int i = 0; i < 3; i++)
+		weft__free(own[i]);
 	weft__free(sections.names);
 	weft__free(sections.at);
 	return error;

@@ -53,7 +53,7 @@ static uint64_t read_fixed(struct weft__in *in, unsigned bytes, int is_signed)
 
 	for (unsigned i = 0; p && i < bytes; i++)
 		v |= (uint64_t)p[i] << 8 * i;
-	if (is_signed && bytes < 8 && v >> (8 * bytes - 1) & 1)
+	if (is_signed && bytes > 0 && bytes < 8 && v >> (8 * bytes - 1) & 1)
 		v |= ~(uint64_t)0 << 8 * bytes;
 	return v;
 }

@@ -58,7 +58,7 @@ static int by_start(const void *a, const void *b)
 int weft__modules_new(struct weft__modules **ret, struct weft__module **module, uint32_t n)
 {
 	size_t cache = ((size_t)1 << WEFT__UNWIND_CACHE_BITS) * sizeof(struct weft__unwind_slot);
-	struct weft__modules *set = weft__calloc(1, sizeof(*set) + n * (sizeof(*module) + sizeof(uint64_t)));
+	struct weft__modules *set = weft__calloc(1, sizeof(*set) + n * (sizeof(void *) + sizeof(uint64_t)));
 	struct weft__unwind_slot *slots = set ? weft__calloc(1, cache) : NULL;
 	uint64_t *start;
 
@@ -74,10 +74,10 @@ int weft__modules_new(struct weft__modules **ret, struct weft__module **module, 
 	set->module = (void *)(set + 1);
 	start = (void *)(set->module + n);
 	set->start = start;
-	set->memory_bytes = sizeof(*set) + n * (sizeof(*module) + sizeof(uint64_t)) + cache;
+	set->memory_bytes = sizeof(*set) + n * (sizeof(void *) + sizeof(uint64_t)) + cache;
 	if (n)
-		memcpy(set->module, module, n * sizeof(*module));
-	qsort(set->module, n, sizeof(*module), by_start);
+		memcpy(set->module, module, n * sizeof(void *));
+	qsort(set->module, n, sizeof(void *), by_start);
 	for (uint32_t i = 0; i < n; i++) {
 		start[i] = set->module[i]->start;
 		if (set->module[i]->table)
@@ -159,7 +159,7 @@ static int gather_add(struct gather *g, struct dl_phdr_info *info)
 	if (g->n >= MODULES_MAX || weft__image_describe(info, &like) < 0)
 		return 0;
 	path = image_path(info, &like, buf, sizeof(buf));
-	room = weft__grow(g->module, &g->module_cap, g->n, sizeof(*g->module));
+	room = weft__grow(g->module, &g->module_cap, g->n, sizeof(void *));
 	if (!room)
 		return -ENOMEM;
 	g->module = room;
@@ -201,33 +201,24 @@ static int on_image(struct dl_phdr_info *info, size_t size, void *arg)
 	return !g->changed || g->error;
 }
 
-/* What the loader did not tell is looked for in the file's sections. A program that was built without unwind tables still has those
- * of the C library's start files, so a table of next to nothing is no table. */
+/* When the loader's tables leave out a good part of the code, as in what was built without them, the file's sections may have more. */
 static int table_make(struct weft__module *module, const struct weft__image_frames *frames)
 {
-	struct weft__unwind_table *table = NULL, *from_file = NULL;
-	int error = frames->bytes ? weft__unwind_table_new(&table, &frames->in) : -ENOENT;
+	struct weft__unwind_table *table = NULL, *more = NULL;
+	int error = frames->bytes ? weft__unwind_table_new(&table, &frames->in, 1) : -ENOENT;
 
 	if (error == -ENOMEM)
 		return error;
 	if (module->kind != WEFT__MODULE_VDSO &&
-	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 8)) {
-		if (weft__unwind_table_open(&from_file, module->path, 0) < 0 ||
-		    (table && from_file->stats.code_bytes <= table->stats.code_bytes)) {
-			weft__unwind_table_free(from_file);
-			from_file = NULL;
-			weft__unwind_table_open(&from_file, module->path, 1);
-		}
-	}
-	if (from_file && (!table || from_file->stats.code_bytes > table->stats.code_bytes)) {
+	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 4 * 3))
+		error = weft__unwind_table_open(&more, module->path, frames->bytes ? &frames->in : NULL);
+	if (more) {
 		weft__unwind_table_free(table);
-		table = from_file;
-	} else {
-		weft__unwind_table_free(from_file);
+		table = more;
 	}
 	module->table = table;
 	module->table_error = table ? 0 : error;
-	return 0;
+	return error == -ENOMEM ? error : 0;
 }
 
 static void retire(struct weft__modules *set)

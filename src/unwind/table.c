@@ -21,10 +21,12 @@
 struct listed {
 	uint64_t begin;
 	uint32_t at;
+	uint32_t from; /* which section */
 };
 
 struct builder {
-	struct weft__cfi cfi;
+	struct weft__cfi cfi[2];
+	const struct weft__cfi *now; /* whose rows are being made */
 	struct weft__unwind_table_stats stats;
 	struct listed *list;
 	size_t n_list, list_cap;
@@ -38,6 +40,7 @@ struct builder {
 	uint8_t *specials;
 	size_t specials_n, specials_cap;
 	struct weft__intern special_ids;
+	uint64_t end;         /* of the code that has rows */
 	uint64_t base, limit; /* rows end at limit: where the next entry begins */
 	int oom;
 	struct cfi_row last_row; /* and the rule that it gave: rows repeat */
@@ -50,14 +53,16 @@ static int by_begin(const void *a, const void *b)
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static void list_add(struct builder *b, const struct cfi_fde *fde)
+static void list_add(struct builder *b, uint32_t from, const struct cfi_fde *fde)
 {
 	void *room;
 
-	if (fde->begin >= fde->end || fde->begin < b->cfi.in.text_low || fde->end > b->cfi.in.text_high)
+	if (fde->begin >= fde->end || fde->begin < b->cfi[from].in.text_low || fde->end > b->cfi[from].in.text_high)
 		return;
 	room = weft__grow(b->list, &b->list_cap, b->n_list, sizeof(*b->list));
 	if (!room) {
@@ -65,26 +70,34 @@ static void list_add(struct builder *b, const struct cfi_fde *fde)
 		return;
 	}
 	b->list = room;
-	b->list[b->n_list++] = (struct listed){fde->begin, fde->at};
+	b->list[b->n_list++] = (struct listed){fde->begin, fde->at, from};
 }
 
-/* All entries, in the order of their code. */
-static void list_make(struct builder *b)
+static void list_section(struct builder *b, uint32_t from)
 {
-	uint32_t listed = weft__cfi_listed(&b->cfi);
+	struct weft__cfi *cfi = &b->cfi[from];
+	uint32_t listed = weft__cfi_listed(cfi);
 	struct cfi_fde fde;
 	uint64_t at = 0;
-	size_t n = 0;
 
 	for (uint32_t i = 0; i < listed && !b->oom; i++) {
-		if (weft__cfi_listed_at(&b->cfi, i, &at) == 0 && weft__cfi_fde(&b->cfi, at, &fde) == 0)
-			list_add(b, &fde);
+		if (weft__cfi_listed_at(cfi, i, &at) == 0 && weft__cfi_fde(cfi, at, &fde) == 0)
+			list_add(b, from, &fde);
 		else
 			b->stats.bad_fdes++;
 	}
 	at = 0;
-	while (!listed && !b->oom && weft__cfi_next(&b->cfi, &at, &fde, &b->stats.bad_fdes))
-		list_add(b, &fde);
+	while (!listed && !b->oom && weft__cfi_next(cfi, &at, &fde, &b->stats.bad_fdes))
+		list_add(b, from, &fde);
+}
+
+/* All entries, in the order of their code. */
+static void list_make(struct builder *b, unsigned n_sections)
+{
+	size_t n = 0;
+
+	for (uint32_t from = 0; from < n_sections; from++)
+		list_section(b, from);
 	for (size_t i = 1; i < b->n_list; i++) {
 		if (by_begin(&b->list[i - 1], &b->list[i]) > 0) {
 			qsort(b->list, b->n_list, sizeof(*b->list), by_begin);
@@ -201,7 +214,7 @@ static void special_where(const struct builder *b, struct weft__special *special
 	*to = *from;
 	if (from->how == CFI_EXPR || from->how == CFI_VAL_EXPR) {
 		to->value = special->bytes;
-		memcpy((uint8_t *)special + special->bytes, b->cfi.in.bytes + from->value, from->len);
+		memcpy((uint8_t *)special + special->bytes, b->now->in.bytes + from->value, from->len);
 		special->bytes = (uint16_t)(special->bytes + from->len);
 	} else if (from->how == CFI_REGISTER) {
 		to->len = from->reg;
@@ -341,27 +354,34 @@ static void rows_make(struct builder *b)
 {
 	emit(b, b->base, 0);
 	for (size_t i = 0; i < b->n_list && !b->oom; i++) {
+		struct weft__cfi *cfi = &b->cfi[b->list[i].from];
 		struct cfi_fde fde;
 		uint64_t next = i + 1 < b->n_list ? b->list[i + 1].begin : UINT64_MAX;
 
-		if (b->list[i].begin - b->base >= SPAN_MAX || weft__cfi_fde(&b->cfi, b->list[i].at, &fde) < 0) {
+		if (b->list[i].begin - b->base >= SPAN_MAX || weft__cfi_fde(cfi, b->list[i].at, &fde) < 0) {
 			b->stats.bad_fdes++;
 			continue;
 		}
+		if (cfi != b->now)
+			b->last_rule =
+				0; /* expressions are places in the section: equal rows of two are not the same */
+		b->now = cfi;
 		b->limit = next;
 		b->stats.fdes++;
 		b->stats.code_bytes += (next < fde.end ? next : fde.end) - fde.begin;
-		if (weft__cfi_run(&b->cfi, &fde, on_row, b) < 0)
+		if (weft__cfi_run(cfi, &fde, on_row, b) < 0)
 			b->stats.bad_fdes++;
 		if (next > fde.end && next - fde.end >= PADDING && fde.end - b->base < SPAN_MAX)
 			emit(b, fde.end, 0);
+		if (fde.end > b->end)
+			b->end = fde.end;
 	}
 }
 
 /* One piece of memory: the table, then its arrays. */
-static struct weft__unwind_table *freeze(const struct builder *b, uint64_t end)
+static struct weft__unwind_table *freeze(const struct builder *b)
 {
-	uint64_t bytes = end - b->base;
+	uint64_t bytes = b->end - b->base > SPAN_MAX ? SPAN_MAX : b->end - b->base;
 	uint32_t n_pages = (uint32_t)((bytes + (1u << TABLE_PAGE_BITS) - 1) >> TABLE_PAGE_BITS), page = 0;
 	size_t n_rules = b->n_rules * sizeof(*b->rules), pages = (n_pages + (size_t)1) * sizeof(uint32_t);
 	size_t head = (sizeof(struct weft__unwind_table) + 7) & ~(size_t)7, low, rule;
@@ -406,20 +426,7 @@ static struct weft__unwind_table *freeze(const struct builder *b, uint64_t end)
 	return table;
 }
 
-/* Where the last page that has rows ends. */
-static uint64_t rows_end(const struct builder *b, uint64_t text_high)
-{
-	uint64_t end = b->base + b->row_at[b->n_rows - 1] + 1;
-	struct weft__cfi cfi = b->cfi;
-	struct cfi_fde fde;
-
-	if (weft__cfi_fde(&cfi, b->list[b->n_list - 1].at, &fde) == 0 && fde.end > end)
-		end = fde.end;
-	end = end > text_high ? text_high : end;
-	return end - b->base > SPAN_MAX ? b->base + SPAN_MAX : end;
-}
-
-int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__cfi_input *in)
+int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__cfi_input *in, unsigned n)
 {
 	struct builder *b = weft__calloc(1, sizeof(*b));
 	struct weft__unwind_table *table = NULL;
@@ -428,8 +435,10 @@ int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__c
 
 	if (!b)
 		return -ENOMEM;
-	weft__cfi_init(&b->cfi, in);
-	list_make(b);
+	n = n < 2 ? n : 2;
+	for (unsigned i = 0; i < n; i++)
+		weft__cfi_init(&b->cfi[i], &in[i]);
+	list_make(b, n);
 	if (b->n_list && !b->oom) {
 		b->base = b->list[0].begin & ~((1ull << TABLE_PAGE_BITS) - 1);
 		b->rules = weft__grow(NULL, &b->rules_cap, 0, sizeof(*b->rules));
@@ -437,7 +446,7 @@ int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__c
 			b->rules[b->n_rules++] = none;
 			rows_make(b);
 			if (!b->oom && b->n_rows > 1)
-				table = freeze(b, rows_end(b, in->text_high));
+				table = freeze(b);
 			b->oom |= b->n_rows > 1 && !table;
 		} else {
 			b->oom = 1;

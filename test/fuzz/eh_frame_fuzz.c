@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(copy, data + 4 + in.hdr_n, in.n);
 	in.bytes = copy;
-	if (weft__unwind_table_new(&table, &in) == 0) {
+	if (weft__unwind_table_new(&table, &in, 1) == 0) {
 		for (int i = 0; i < 256; i++) {
 			uint32_t number =
 				weft__unwind_table_find(table, table->base + next_random(&state) % (table->bytes + 64));

@@ -68,7 +68,7 @@ static struct weft__unwind_table *table_of(const struct section *s)
 	struct weft__cfi_input in = {.bytes = s->bytes, .n = s->n, .vaddr = AT, .text_high = 0x100000};
 	struct weft__unwind_table *table = NULL;
 
-	return CHECK_EQ(weft__unwind_table_new(&table, &in), 0) ? table : NULL;
+	return CHECK_EQ(weft__unwind_table_new(&table, &in, 1), 0) ? table : NULL;
 }
 
 static const struct weft__rule *rule_at(const struct weft__unwind_table *table, uint64_t code)
@@ -171,10 +171,10 @@ TEST(nothing_is_no_table)
 	struct weft__cfi_input in = {.bytes = (const uint8_t *)"", .n = 0, .text_high = 1000};
 	struct weft__unwind_table *table = NULL;
 
-	CHECK_EQ(weft__unwind_table_new(&table, &in), -ENOENT);
+	CHECK_EQ(weft__unwind_table_new(&table, &in, 1), -ENOENT);
 	CHECK(table == NULL);
-	CHECK_EQ(weft__unwind_table_open(&table, "/nowhere", 0), -ENOENT);
-	CHECK_EQ(weft__unwind_table_open(&table, "/proc/self/maps", 0), -ENOEXEC);
+	CHECK_EQ(weft__unwind_table_open(&table, "/nowhere", NULL), -ENOENT);
+	CHECK_EQ(weft__unwind_table_open(&table, "/proc/self/maps", NULL), -ENOEXEC);
 }
 
 static const struct weft__module *module_with(const struct weft__modules *set, const char *part)
