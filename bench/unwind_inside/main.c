@@ -174,7 +174,7 @@ static void print_table(const char *what, const char *const *paths, int repeats)
 		    "%s of %.1f MB, file reading included; %u entries, %u rows, %u rules", *paths,
 		    (double)st.st_size / 1e6, table->stats.fdes, table->n_rows, table->n_rules);
 	snprintf(name, sizeof(name), "unwind_table_bytes_%s", what);
-	bench_print(name, (double)table->memory_bytes, "bytes", NULL, 0, 0, "%.2f bytes a byte of code in thousand",
+	bench_print(name, (double)table->memory_bytes, "bytes", NULL, 0, 0, "%.0f bytes for 1,000 bytes of code",
 		    1000 * (double)table->memory_bytes / (double)table->stats.code_bytes);
 	weft__unwind_table_free(table);
 	free(ms.at);
