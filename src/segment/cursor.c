@@ -5,6 +5,7 @@
  * event in the heap is not older than the block's first. The heap has one entry per chunk of an open block. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -42,6 +43,8 @@ struct weft_cursor {
 	struct open_block *current; /* stored order */
 	uint32_t chunk;
 	uint32_t at, end;
+	uint32_t quick_end; /* `end` when every event up to there is wanted, else 0 */
+	uint32_t stream;    /* of the present chunk */
 	struct open_block *spare;
 	size_t bytes; /* of all open and spare blocks */
 };
@@ -175,24 +178,52 @@ static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *
 	return NULL;
 }
 
-static inline void fill(const struct weft__decoded *block, uint32_t stream, uint32_t i, struct weft_event_view *ev)
+static __attribute__((noinline)) int fill_more(const struct weft__decoded_kind *kind, uint32_t row,
+					       struct weft_event_view *ev)
+{
+	uint32_t f;
+
+	for (f = 2; f < kind->n_fields; f++)
+		ev->fields[f] = kind->field[f][row & kind->step[f]];
+	return 1;
+}
+
+/* Most kinds have up to two fields, and which kind comes next cannot be predicted: two are always copied. Answers 1. */
+static inline int fill(const struct weft__decoded *block, uint32_t stream, uint32_t i, struct weft_event_view *ev)
 {
 	const struct weft__decoded_kind *kind = &block->kinds[block->kind[i]];
 	uint32_t row = block->row[i];
-	uint32_t f;
 
 	ev->time_ns = block->time[i];
 	ev->thread = stream;
-	ev->kind = kind->kind;
-	ev->n_fields = kind->n_fields;
-	/* Most kinds have up to two fields, and which kind is next cannot be predicted: two are always copied. */
+	memcpy(&ev->kind, &kind->kind, sizeof(ev->kind) + sizeof(ev->n_fields));
 	ev->fields[0] = kind->field[0][row & kind->step[0]];
 	ev->fields[1] = kind->field[1][row & kind->step[1]];
-	for (f = 2; f < kind->n_fields; f++)
-		ev->fields[f] = kind->field[f][row & kind->step[f]];
+	return __builtin_expect(kind->n_fields > 2, 0) ? fill_more(kind, row, ev) : 1;
 }
 
 /* The next event in stored order when more than the next of the present chunk is asked for. */
+static void enter_chunk(struct weft_cursor *cursor, uint32_t chunk)
+{
+	const struct weft__decoded *block = &cursor->current->decoded;
+
+	cursor->chunk = chunk;
+	cursor->stream = block->chunks[chunk].stream;
+	cursor->end = cursor->at + block->chunks[chunk].n_events;
+	cursor->quick_end = cursor->everything ? cursor->end : 0;
+}
+
+static int enter_block(struct weft_cursor *cursor)
+{
+	int err;
+
+	cursor->current = load(cursor, cursor->blocks[cursor->next_block++], &err);
+	cursor->at = cursor->end = cursor->quick_end = 0;
+	if (cursor->current && cursor->current->decoded.n_chunks)
+		enter_chunk(cursor, 0);
+	return err;
+}
+
 static __attribute__((noinline)) int next_stored(struct weft_cursor *cursor, struct weft_event_view *ev)
 {
 	for (;;) {
@@ -204,11 +235,10 @@ static __attribute__((noinline)) int next_stored(struct weft_cursor *cursor, str
 
 			if (open->decoded.time[i] < cursor->from_ns || open->decoded.time[i] > cursor->upto_ns)
 				continue;
-			fill(&open->decoded, open->decoded.chunks[cursor->chunk].stream, i, ev);
-			return 1;
+			return fill(&open->decoded, cursor->stream, i, ev);
 		}
-		if (open && ++cursor->chunk < open->decoded.n_chunks) {
-			cursor->end += open->decoded.chunks[cursor->chunk].n_events;
+		if (open && cursor->chunk + 1 < open->decoded.n_chunks) {
+			enter_chunk(cursor, cursor->chunk + 1);
 			continue;
 		}
 		if (open) {
@@ -216,16 +246,12 @@ static __attribute__((noinline)) int next_stored(struct weft_cursor *cursor, str
 			cursor->spare = open;
 			cursor->current = NULL;
 		}
+		cursor->quick_end = 0;
 		if (cursor->next_block == cursor->n_blocks)
 			return 0;
-		cursor->current = load(cursor, cursor->blocks[cursor->next_block++], &err);
+		err = enter_block(cursor);
 		if (err)
 			return err;
-		if (!cursor->current)
-			continue;
-		cursor->chunk = 0;
-		cursor->at = 0;
-		cursor->end = cursor->current->decoded.n_chunks ? cursor->current->decoded.chunks[0].n_events : 0;
 	}
 }
 
@@ -320,7 +346,7 @@ static int open_next(struct weft_cursor *cursor)
 	return err;
 }
 
-static int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
+static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
 {
 	struct strand *top;
 
@@ -349,11 +375,8 @@ static int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
 
 int weft_cursor_next(struct weft_cursor *cursor, struct weft_event_view *ev)
 {
-	const struct open_block *open = cursor->current;
-
-	if (open && cursor->at < cursor->end && cursor->everything) {
-		fill(&open->decoded, open->decoded.chunks[cursor->chunk].stream, cursor->at++, ev);
-		return 1;
-	}
+	/* Here only while all events of a stored chunk are wanted; next_stored sets it up. */
+	if (cursor->at < cursor->quick_end)
+		return fill(&cursor->current->decoded, cursor->stream, cursor->at++, ev);
 	return cursor->order == WEFT_ORDER_TIME ? next_by_time(cursor, ev) : next_stored(cursor, ev);
 }

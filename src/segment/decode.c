@@ -14,8 +14,8 @@
 struct weft__decoder {
 	ZSTD_DCtx *dctx;
 	uint16_t kind_index[65536];      /* kind to index into kinds, plus 1 */
-	uint32_t rows[65536];            /* of each kind so far, by that index */
 	struct weft__buf body, mantissa; /* of the block that is being decoded */
+	struct weft__buf rows;           /* u32: rows of each kind so far, by that index */
 };
 
 struct symbol {
@@ -60,6 +60,7 @@ void weft__decoder_close(struct weft__decoder *dec)
 	ZSTD_freeDCtx(dec->dctx);
 	weft__buf_free(&dec->body);
 	weft__buf_free(&dec->mantissa);
+	weft__buf_free(&dec->rows);
 	weft__free(dec);
 }
 
@@ -167,14 +168,14 @@ static int kind_index(struct work *work, uint32_t kind)
 	if (work->dec->kind_index[kind])
 		return work->dec->kind_index[kind] - 1;
 	one = (void *)weft__buf_room(&block->kinds_mem, sizeof(*one));
-	if (!one)
+	weft__buf_put(&work->dec->rows, &(uint32_t){0}, sizeof(uint32_t));
+	if (!one || work->dec->rows.oom)
 		return -1;
 	memset(one, 0, sizeof(*one));
 	one->kind = (uint16_t)kind;
 	one->field[0] = one->field[1] = &no_value;
 	block->kinds_mem.n += sizeof(*one);
 	block->kinds = (void *)block->kinds_mem.bytes;
-	work->dec->rows[block->n_kinds] = 0;
 	work->dec->kind_index[kind] = (uint16_t)++block->n_kinds;
 	return (int)block->n_kinds - 1;
 }
@@ -253,7 +254,7 @@ static int read_events(struct work *work)
 	uint64_t *time = block->time;
 	uint16_t *kind = block->kind;
 	uint32_t *row = block->row;
-	uint32_t *rows = work->dec->rows;
+	uint32_t *rows = (void *)work->dec->rows.bytes;
 	uint64_t bit = 0, n_bits = work->n_mantissa_bits;
 	uint32_t quantum = block->quantum_ns;
 	uint32_t n_symbols = work->n_symbols;
@@ -278,6 +279,7 @@ static int read_events(struct work *work)
 
 				if (err)
 					return err;
+				rows = (void *)work->dec->rows.bytes;
 			}
 			/* No bits read as zero; beyond the end the padding is read, and the event refused. */
 			q += sym.base + bits_at(mantissa, bit, sym.bits);
@@ -386,6 +388,7 @@ int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size
 	block->n = n_events;
 	block->first_ns = n_events ? UINT64_MAX : 0;
 	block->last_ns = 0;
+	weft__buf_clear(&dec->rows);
 	block->n_kinds = 0;
 	weft__buf_clear(&block->kinds_mem);
 	block->kinds = NULL;

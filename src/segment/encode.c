@@ -18,6 +18,8 @@
 #include "segment/zstd_mem.h"
 #include "weft/error.h"
 
+#define STEP_OVER 1024
+
 struct pair {
 	uint32_t count;
 	uint16_t kind; /* index into the batch's rows */
@@ -37,6 +39,16 @@ struct weft__encoder {
 	int has_escape;
 };
 
+/* What is left in the columns is mostly frequencies: looking for repetitions takes half of the time and saves a fifth of the bytes.
+ * Level 1 steps over the input so fast that it finds next to none, and codes every byte by its frequency. */
+static int set_level(ZSTD_CCtx *cctx, int level)
+{
+	return !ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_compressionLevel, level)) &&
+	       (level > 1 ||
+		(!ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_targetLength, STEP_OVER)) &&
+		 !ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_literalCompressionMode, ZSTD_ps_enable))));
+}
+
 int weft__encoder_open(struct weft__encoder **ret, int level)
 {
 	struct weft__encoder *enc = weft__calloc(1, sizeof(*enc));
@@ -44,7 +56,7 @@ int weft__encoder_open(struct weft__encoder **ret, int level)
 	if (!enc)
 		return -ENOMEM;
 	enc->cctx = ZSTD_createCCtx_advanced(weft__zstd_mem());
-	if (!enc->cctx || ZSTD_isError(ZSTD_CCtx_setParameter(enc->cctx, ZSTD_c_compressionLevel, level))) {
+	if (!enc->cctx || !set_level(enc->cctx, level)) {
 		weft__encoder_close(enc);
 		return -ENOMEM;
 	}
