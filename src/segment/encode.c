@@ -19,6 +19,7 @@
 #include "weft/error.h"
 
 #define STEP_OVER 1024
+#define TEXT_LEVEL 3
 
 struct pair {
 	uint32_t count;
@@ -28,6 +29,7 @@ struct pair {
 
 struct weft__encoder {
 	ZSTD_CCtx *cctx;
+	int level;
 	struct weft__body body;
 	struct weft__columns columns;
 	struct weft__buf mantissa;
@@ -40,9 +42,13 @@ struct weft__encoder {
 };
 
 /* What is left in the columns is mostly frequencies: looking for repetitions takes half of the time and saves a fifth of the bytes.
- * Level 1 steps over the input so fast that it finds next to none, and codes every byte by its frequency. */
-static int set_level(ZSTD_CCtx *cctx, int level)
+ * So level 1 steps over events so fast that it finds next to none, and codes every byte by its frequency. Definitions are text,
+ * and few: there repetitions are what there is to find. */
+static int configure(ZSTD_CCtx *cctx, int level, int is_text)
 {
+	ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters);
+	if (is_text && level < TEXT_LEVEL)
+		level = TEXT_LEVEL;
 	return !ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_compressionLevel, level)) &&
 	       (level > 1 ||
 		(!ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_targetLength, STEP_OVER)) &&
@@ -56,10 +62,11 @@ int weft__encoder_open(struct weft__encoder **ret, int level)
 	if (!enc)
 		return -ENOMEM;
 	enc->cctx = ZSTD_createCCtx_advanced(weft__zstd_mem());
-	if (!enc->cctx || !set_level(enc->cctx, level)) {
+	if (!enc->cctx || !configure(enc->cctx, level, 0)) {
 		weft__encoder_close(enc);
 		return -ENOMEM;
 	}
+	enc->level = level;
 	*ret = enc;
 	return 0;
 }
@@ -236,8 +243,8 @@ static int compress_body(struct weft__encoder *enc, struct weft__buf *out)
 	dst.pos = 0;
 	if (!dst.dst)
 		return -ENOMEM;
-	ZSTD_CCtx_reset(enc->cctx, ZSTD_reset_session_only);
-	if (ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(enc->cctx, enc->body.bytes.n)))
+	if (!configure(enc->cctx, enc->level, 0) ||
+	    ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(enc->cctx, enc->body.bytes.n)))
 		return -WEFT_E_CODEC;
 	for (i = 0; i <= n_cuts; i++) {
 		size_t end = i < n_cuts ? cuts[i] : enc->body.bytes.n;
@@ -350,7 +357,8 @@ int weft__encoder_squeeze(struct weft__encoder *enc, const struct weft__buf *in,
 	room = weft__buf_room(out, bound);
 	if (!room)
 		return -ENOMEM;
-	ZSTD_CCtx_reset(enc->cctx, ZSTD_reset_session_only);
+	if (!configure(enc->cctx, enc->level, 1))
+		return -WEFT_E_CODEC;
 	n = ZSTD_compress2(enc->cctx, room, bound, in->bytes, in->n);
 	if (ZSTD_isError(n))
 		return ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation ? -ENOMEM : -WEFT_E_CODEC;
