@@ -17,10 +17,11 @@ help:
 	@echo "make install    PREFIX=$(PREFIX), DESTDIR is honoured"
 	@echo "make clean      remove build/"
 
+# What a user gets, without the tests, whose fixtures need more than the build group of tools/bootstrap installs.
 build:
 	@tools/bootstrap build
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release
+	@cmake --build --preset release --target product
 
 demo:
 	@tools/bootstrap demo
@@ -34,6 +35,7 @@ check:
 bench:
 	@tools/bootstrap bench
 	@$(MAKE) --no-print-directory build
+	@cmake --build --preset release --target bench/all
 	@tools/bench
 
 lint:
