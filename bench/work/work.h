@@ -21,6 +21,7 @@ typedef void work_fn(struct chains *c, uint32_t n);
 
 /* n units each. With a pair: poll begin and end around each. Shared: the end of one and the begin of the next with one
  * reading of the clock. Call: the pair through the library. */
+work_fn latency_floor, throughput_floor;
 work_fn latency_bare, latency_pair, latency_shared, latency_call;
 work_fn throughput_bare, throughput_pair, throughput_shared, throughput_call;
 

@@ -44,6 +44,7 @@ enum weft_type {
 	WEFT_TYPE_TASK = 6,   /* a task id */
 	WEFT_TYPE_WORKER = 7, /* a worker id */
 	WEFT_TYPE_LOCATION = 8,
+	WEFT_TYPE_STACK = 9, /* an id of a stack; 0: none. Not for events of the program's own */
 };
 
 #define WEFT_FIELDS_MAX 14

@@ -6,20 +6,22 @@
 
 #include "define.h"
 
-/* X(NAME, number, "name", n_fields, "field", TYPE, "unit", "field", TYPE, "unit") */
+/* X(NAME, number, "name", n_fields, fields...), each field {"name", WEFT_TYPE_..., "unit"}; a kind without fields has {0}. */
 #define WEFT_KIND_MAP(X)                                                                                               \
-	X(THREAD_BEGIN, 1, "thread_begin", 1, "tid", U64, "", "", U64, "")                                             \
-	X(THREAD_END, 2, "thread_end", 0, "", U64, "", "", U64, "")                                                    \
-	X(POLL_BEGIN, 3, "poll_begin", 2, "task", TASK, "", "depth", U64, "1")                                         \
-	X(POLL_END, 4, "poll_end", 0, "", U64, "", "", U64, "")                                                        \
-	X(PARK, 5, "park", 1, "depth", U64, "1", "", U64, "")                                                          \
-	X(UNPARK, 6, "unpark", 1, "depth", U64, "1", "", U64, "")                                                      \
-	X(SPAWN, 7, "spawn", 2, "task", TASK, "", "location", LOCATION, "")                                            \
-	X(TASK_END, 8, "task_end", 1, "task", TASK, "", "", U64, "")                                                   \
-	X(WAKE, 9, "wake", 2, "task", TASK, "", "worker", WORKER, "")                                                  \
-	X(QUEUE, 10, "queue", 2, "depth", U64, "1", "runtime", U64, "")                                                \
-	X(SCHED, 11, "sched", 2, "cpu", U64, "ns", "runqueue", U64, "ns")                                              \
-	X(WORKER, 12, "worker", 1, "worker", WORKER, "", "", U64, "")
+	X(THREAD_BEGIN, 1, "thread_begin", 1, {"tid", WEFT_TYPE_U64, ""})                                              \
+	X(THREAD_END, 2, "thread_end", 0, {0})                                                                         \
+	X(POLL_BEGIN, 3, "poll_begin", 2, {"task", WEFT_TYPE_TASK, ""}, {"depth", WEFT_TYPE_U64, "1"})                 \
+	X(POLL_END, 4, "poll_end", 0, {0})                                                                             \
+	X(PARK, 5, "park", 1, {"depth", WEFT_TYPE_U64, "1"})                                                           \
+	X(UNPARK, 6, "unpark", 1, {"depth", WEFT_TYPE_U64, "1"})                                                       \
+	X(SPAWN, 7, "spawn", 2, {"task", WEFT_TYPE_TASK, ""}, {"location", WEFT_TYPE_LOCATION, ""})                    \
+	X(TASK_END, 8, "task_end", 1, {"task", WEFT_TYPE_TASK, ""})                                                    \
+	X(WAKE, 9, "wake", 2, {"task", WEFT_TYPE_TASK, ""}, {"worker", WEFT_TYPE_WORKER, ""})                          \
+	X(QUEUE, 10, "queue", 2, {"depth", WEFT_TYPE_U64, "1"}, {"runtime", WEFT_TYPE_U64, ""})                        \
+	X(SCHED, 11, "sched", 2, {"cpu", WEFT_TYPE_U64, "ns"}, {"runqueue", WEFT_TYPE_U64, "ns"})                      \
+	X(WORKER, 12, "worker", 1, {"worker", WEFT_TYPE_WORKER, ""})                                                   \
+	X(SAMPLE, 13, "sample", 5, {"stack", WEFT_TYPE_STACK, ""}, {"kernel", WEFT_TYPE_STACK, ""},                    \
+	  {"weight", WEFT_TYPE_U64, "ns"}, {"cpu", WEFT_TYPE_U64, ""}, {"engine", WEFT_TYPE_U64, ""})
 
 /* clang-format off */
 enum weft_kind {

@@ -38,6 +38,14 @@ enum weft_ring_place {
 	WEFT_RING_MEMORY = 2 /* private memory: nothing to recover after a crash */
 };
 
+/* What takes samples of stacks. All of them sample every thread of the process. */
+enum weft_engine {
+	WEFT_ENGINE_AUTO = 0,  /* the timer up to the kernel's tick rate, perf events above it and for kernel frames */
+	WEFT_ENGINE_TIMER = 1, /* a CPU-time timer per thread: no privilege, no cost per context switch; at most HZ */
+	WEFT_ENGINE_PERF = 2,  /* perf events: any rate, kernel frames, hardware events */
+};
+#define WEFT_SAMPLE_OFF UINT32_MAX
+
 /* Zero in any field means the default named beside it. `size` must be sizeof(struct weft_recorder_opts); bytes beyond
  * those the library knows must be zero. */
 struct weft_recorder_opts {
@@ -60,6 +68,14 @@ struct weft_recorder_opts {
 	const char *const *labels; /* "key=value" strings for the segment, NULL-terminated; copied */
 	uint32_t no_recover;       /* 1: leave what a dead process left in `dir` alone */
 	uint32_t level;            /* 1: frequencies only; 2..19: zstd levels, a fifth smaller at twice the CPU; 1 */
+	uint32_t sample_hz;        /* samples a second of CPU time, of each thread; 99. WEFT_SAMPLE_OFF: none */
+	uint32_t sample_engine;    /* enum weft_engine */
+	const char
+		*sample_event;  /* perf: "cpu-clock", "task-clock", "cycles", "instructions", ...; NULL: "cpu-clock" */
+	uint32_t sample_kernel; /* 1: with the kernel's frames (perf; needs privilege) */
+	uint32_t sample_depth;  /* frames of a stack, at most and by default 1024 */
+	int32_t sample_signal;  /* of the timer; 0: SIGPROF, or a real-time signal when that is taken */
+	uint32_t symbolize;     /* 1: names of functions are put into each segment after it is sealed */
 };
 
 /* Opens a recorder and recovers what earlier processes left in `dir`. Nothing records yet. `opts` NULL takes
@@ -71,7 +87,8 @@ WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_re
 
 /* The same, with options from the environment: WEFT_DIR, WEFT_NAME, WEFT_SEGMENT_BYTES, WEFT_SEGMENT_SECONDS,
  * WEFT_KEEP_BYTES, WEFT_KEEP_SECONDS, WEFT_RING_BYTES, WEFT_MAX_THREADS, WEFT_QUANTUM_NS, WEFT_FORK (off, restart),
- * WEFT_RING (auto, dir, memory), WEFT_SYNC, WEFT_LEVEL, WEFT_LABELS (k=v,k=v). Sizes take K, M and G. Variables
+ * WEFT_RING (auto, dir, memory), WEFT_SYNC, WEFT_LEVEL, WEFT_LABELS (k=v,k=v), WEFT_SAMPLE_HZ (a number, or off),
+ * WEFT_SAMPLE_ENGINE (auto, timer, perf), WEFT_SAMPLE_EVENT, WEFT_SAMPLE_KERNEL, WEFT_SAMPLE_DEPTH, WEFT_SYMBOLIZE. Sizes take K, M and G. Variables
  * override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
  * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */
 WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
@@ -123,6 +140,9 @@ struct weft_recorder_stats {
 	uint64_t rings;        /* rings ever made: the most threads at one time */
 	uint64_t ring_bytes;   /* memory of one ring, header included */
 	uint64_t recovered;    /* segments recovered at open */
+	uint64_t samples;      /* samples taken */
+	uint64_t samples_lost; /* of these, dropped: counted in `lost`, too */
+	uint64_t uncovered;    /* threads that could not be sampled */
 };
 
 /* Fills `stats`. NULL `rec`: all zero, state closed. Returns 0 or -EINVAL. */

@@ -107,6 +107,8 @@ enum weft_loss_reason {
 	WEFT_LOSS_BAD_EVENT = 3, /* an event that made no sense (a user event that was never defined) */
 	WEFT_LOSS_PAUSED = 4,    /* weft_recorder_pause: not counted while it lasts, count is 0 */
 	WEFT_LOSS_DISK_FULL = 5, /* paused because the disk was full: not counted while it lasts */
+	WEFT_LOSS_SAMPLE = 6,    /* samples whose stack could not be kept: more stacks than there is memory for */
+	WEFT_LOSS_UNCOVERED = 7, /* threads that could not be sampled */
 };
 struct weft_loss {
 	uint32_t reason; /* enum weft_loss_reason */
@@ -119,6 +121,67 @@ struct weft_fact {
 	const char *key; /* "host.name", "process.pid", "degraded.clock", ... */
 	const char *value;
 };
+
+/* A file that is mapped as code, or code without a file. */
+enum weft_module_kind {
+	WEFT_MODULE_FILE = 1, /* the program or a library */
+	WEFT_MODULE_VDSO = 2,
+	WEFT_MODULE_KERNEL = 3, /* start is 0: offsets are addresses */
+	WEFT_MODULE_CODE = 4,   /* made while the program ran: names are in perf maps and jitdumps */
+};
+#define WEFT_BUILD_ID_MAX 32
+struct weft_module {
+	uint32_t id; /* > 0, unique in the recording; a file that is mapped elsewhere later is another module */
+	uint32_t kind;
+	const char *path;
+	uint64_t start, end; /* addresses of its code in the process */
+	uint64_t offset;     /* in the file, of start */
+	uint32_t build_id_n; /* 0: it has none */
+	uint8_t build_id[WEFT_BUILD_ID_MAX];
+};
+/* One place in code. `offset` counts from the module's start; module 0: not known, and offset is the address. It lies in the
+ * instruction that runs or, in a caller, in the call. */
+struct weft_frame {
+	uint32_t module;
+	uint64_t offset;
+};
+enum weft_stack_flag {
+	WEFT_STACK_COMPLETE = 1, /* reached the thread's first function */
+	WEFT_STACK_CUT = 2,      /* deeper than was asked for: the outer frames are missing */
+	WEFT_STACK_LOST = 4,     /* ends where nothing told how to go on */
+	WEFT_STACK_FP = 8,       /* some frames are from frame pointers, where there were no rules */
+	WEFT_STACK_SIGNAL = 16,  /* goes through a signal handler */
+	WEFT_STACK_NO_CODE = 32, /* the leaf is in no known module */
+	WEFT_STACK_KERNEL = 64,  /* frames of the kernel */
+};
+struct weft_stack {
+	uint32_t id; /* > 0, unique in the recording */
+	uint32_t flags;
+	uint32_t n_frames;
+	const struct weft_frame *frames; /* leaf first */
+};
+/* Names for one place in code: more than one when calls were inlined there, innermost first. Segments have them once they were
+ * symbolized. */
+struct weft_symbol_frame {
+	const char *function; /* demangled */
+	const char *file;     /* "" when not known */
+	uint32_t line;        /* 0: not known */
+	uint32_t inlined;     /* 1: into the next one */
+};
+struct weft_symbol_def {
+	uint32_t module;
+	uint32_t n_frames;
+	uint64_t offset;
+	const struct weft_symbol_frame *frames;
+};
+
+WEFT_API const struct weft_module *weft_segment_modules(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_stack *weft_segment_stacks(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_symbol_def *weft_segment_symbols(const struct weft_segment *seg, size_t *n);
+WEFT_API const struct weft_module *weft_segment_module(const struct weft_segment *seg, uint32_t id);
+WEFT_API const struct weft_stack *weft_segment_stack(const struct weft_segment *seg, uint32_t id);
+WEFT_API const struct weft_symbol_def *weft_segment_symbol(const struct weft_segment *seg, uint32_t module,
+							   uint64_t offset);
 
 WEFT_API const struct weft_thread *weft_segment_threads(const struct weft_segment *seg, size_t *n);
 WEFT_API const struct weft_worker *weft_segment_workers(const struct weft_segment *seg, size_t *n);

@@ -140,6 +140,63 @@ void weft__defs_fact(struct weft__defs *defs, const char *key, const char *value
 	end(defs, DEF_FACT);
 }
 
+void weft__defs_module(struct weft__defs *defs, const struct weft_module *module)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, module->id);
+	weft__buf_varint(buf, module->kind);
+	weft__buf_varint(buf, module->start);
+	weft__buf_varint(buf, module->end);
+	weft__buf_varint(buf, module->offset);
+	weft__buf_varint(buf, module->build_id_n);
+	weft__buf_put(buf, module->build_id, module->build_id_n);
+	weft__buf_text(buf, module->path);
+	end(defs, DEF_MODULE);
+}
+
+void weft__defs_stack(struct weft__defs *defs, const struct weft_stack *stack)
+{
+	struct weft__buf *buf = begin(defs);
+	uint32_t i;
+
+	weft__buf_varint(buf, stack->id);
+	weft__buf_varint(buf, stack->flags);
+	weft__buf_varint(buf, stack->n_frames);
+	for (i = 0; i < stack->n_frames; i++) {
+		weft__buf_varint(buf, stack->frames[i].module);
+		weft__buf_varint(buf, stack->frames[i].offset);
+	}
+	end(defs, DEF_STACK);
+}
+
+void weft__defs_name(struct weft__defs *defs, uint32_t id, const char *text)
+{
+	struct weft__buf *buf = begin(defs);
+
+	weft__buf_varint(buf, id);
+	weft__buf_text(buf, text);
+	end(defs, DEF_NAME);
+}
+
+void weft__defs_symbol(struct weft__defs *defs, uint32_t module, uint64_t offset,
+		       const struct weft__symbol_names *frames, uint32_t n_frames)
+{
+	struct weft__buf *buf = begin(defs);
+	uint32_t i;
+
+	weft__buf_varint(buf, module);
+	weft__buf_varint(buf, offset);
+	weft__buf_varint(buf, n_frames);
+	for (i = 0; i < n_frames; i++) {
+		weft__buf_varint(buf, frames[i].function);
+		weft__buf_varint(buf, frames[i].file);
+		weft__buf_varint(buf, frames[i].line);
+		weft__buf_varint(buf, frames[i].inlined);
+	}
+	end(defs, DEF_SYMBOL);
+}
+
 uint32_t weft__defs_count(const uint8_t *bytes, size_t n)
 {
 	struct weft__in in = weft__in(bytes, n);
@@ -161,12 +218,9 @@ void weft__defs_raw(struct weft__defs *defs, const uint8_t *bytes, size_t n, uin
 
 void weft__defs_builtin_kinds(struct weft__defs *defs)
 {
-#define X(NAME, number, text, n_fields, field0, type0, unit0, field1, type1, unit1)                                    \
+#define X(NAME, number, text, n_fields, ...)                                                                           \
 	{                                                                                                              \
-		const struct weft_field fields[] = {                                                                   \
-			{field0, WEFT_TYPE_##type0, unit0},                                                            \
-			{field1, WEFT_TYPE_##type1, unit1},                                                            \
-		};                                                                                                     \
+		const struct weft_field fields[] = {__VA_ARGS__};                                                      \
 		weft__defs_kind(defs, number, text, fields, n_fields);                                                 \
 	}
 	WEFT_KIND_MAP(X)

@@ -27,6 +27,18 @@ void weft__defs_kind(struct weft__defs *defs, uint32_t id, const char *name, con
 void weft__defs_clock(struct weft__defs *defs, const struct weft_clock *clock);
 void weft__defs_loss(struct weft__defs *defs, const struct weft_loss *loss);
 void weft__defs_fact(struct weft__defs *defs, const char *key, const char *value);
+void weft__defs_module(struct weft__defs *defs, const struct weft_module *module);
+void weft__defs_stack(struct weft__defs *defs, const struct weft_stack *stack);
+/* A text that symbols refer to by id; these ids are their own. */
+void weft__defs_name(struct weft__defs *defs, uint32_t id, const char *text);
+struct weft__symbol_names {
+	uint32_t function; /* ids of names; 0: none */
+	uint32_t file;
+	uint32_t line;
+	uint32_t inlined;
+};
+void weft__defs_symbol(struct weft__defs *defs, uint32_t module, uint64_t offset,
+		       const struct weft__symbol_names *frames, uint32_t n_frames);
 /* How many whole records these bytes are. */
 uint32_t weft__defs_count(const uint8_t *bytes, size_t n);
 /* Records that are encoded already. */

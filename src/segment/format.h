@@ -52,7 +52,11 @@ enum {
 	DEF_KIND = 6,
 	DEF_CLOCK = 7,
 	DEF_LOSS = 8,
-	DEF_FACT = 9
+	DEF_FACT = 9,
+	DEF_MODULE = 10,
+	DEF_STACK = 11,
+	DEF_NAME = 12,
+	DEF_SYMBOL = 13
 };
 
 #define BLOCK_PAYLOAD_MAX (32u << 20)

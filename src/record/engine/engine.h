@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sampling. One engine at a time, one process-wide state: there is one recorder.
+ *
+ *     open     looks at what the machine allows, chooses, and remembers why; takes nothing yet
+ *     start    handler installed, threads covered; stop undoes all of it
+ *     tend     the collector, now and then: threads that came and went, intervals drawn anew, modules looked at again */
+#ifndef WEFT_ENGINE_ENGINE_H
+#define WEFT_ENGINE_ENGINE_H
+
+#include <stdint.h>
+
+#include "segment/defs.h"
+#include "weft/recorder.h"
+
+/* What the engine has done since open; the collector makes stats and loss records of the differences. */
+struct weft__engine_counts {
+	uint64_t samples;   /* taken by handlers */
+	uint64_t uncovered; /* threads that could not be covered, each once */
+};
+
+/* CALLER, under the recorder's mutex. What cannot be done is degraded and told by the facts; only an option that makes no sense
+ * fails: -WEFT_E_OPTION with a message. */
+int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *err);
+/* CALLER. 0, or a negative error that is also told by the facts from then on. Nothing to do when sampling is off. */
+int weft__engine_start(void);
+void weft__engine_stop(void);
+void weft__engine_close(void);
+/* In the child of a fork: nothing of the parent's is there any more, but the handler, which goes too. */
+void weft__engine_forked(void);
+
+/* CALLER and COLLECTOR. "sample.engine", "sample.hz", "sample.event", "sample.why", "degraded.sampling"... */
+void weft__engine_facts(struct weft__defs *defs);
+
+/* COLLECTOR, between start and stop. Answers when it wants to be called next. */
+uint64_t weft__engine_tend(uint64_t now_ns);
+struct weft__engine_counts weft__engine_counts(void);
+
+/* HOT. The calling thread got a ring: covers it at once. */
+void weft__engine_thread_here(void);
+
+#endif
