@@ -168,13 +168,16 @@ static inline void bench_check(int result, const struct weft_error *err)
 	exit(1);
 }
 
-/* A recorder that records. */
-static inline struct weft_recorder *bench_record(const struct weft_recorder_opts *opts)
+/* A recorder that records; it takes samples only when it is told to. */
+static inline struct weft_recorder *bench_record(const struct weft_recorder_opts *given)
 {
+	struct weft_recorder_opts opts = given ? *given : (struct weft_recorder_opts){.size = sizeof(opts)};
 	struct weft_recorder *rec;
 	struct weft_error err;
 
-	bench_check(weft_recorder_open(&rec, opts, &err), &err);
+	if (!opts.sample_hz)
+		opts.sample_hz = WEFT_SAMPLE_OFF;
+	bench_check(weft_recorder_open(&rec, &opts, &err), &err);
 	bench_check(weft_recorder_start(rec, &err), &err);
 	return rec;
 }

@@ -27,7 +27,8 @@ struct cli_command {
 int cli_inspect(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_recover(int argc, char **argv);
-extern const char cli_inspect_help[], cli_report_help[], cli_recover_help[];
+int cli_symbolize(int argc, char **argv);
+extern const char cli_inspect_help[], cli_report_help[], cli_recover_help[], cli_symbolize_help[];
 
 /* Options that no getopt letter stands for. */
 enum cli_option {
@@ -43,6 +44,9 @@ enum cli_option {
 	CLI_OPT_BLOCKS,
 	CLI_OPT_ORDER,
 	CLI_OPT_FULL,
+	CLI_OPT_THREAD,
+	CLI_OPT_NO_SYMBOLS,
+	CLI_OPT_STACKS,
 };
 
 /* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */

@@ -15,12 +15,13 @@ const char cli_inspect_help[] =
 	"\n"
 	"Shows what segments hold: header, time span, events per kind, bytes, threads, workers, locations, kinds with "
 	"their\n"
-	"fields, clocks, losses, damage. Of more than one segment it prints one line each.\n"
+	"fields, modules, samples, clocks, losses, damage. Of more than one segment it prints one line each.\n"
 	"\n"
 	"  --full            everything of each segment, also when there are many\n"
 	"  --events          every event, with names, one line each, in order of time\n"
 	"  --dump            every event as numbers: TIME_NS STREAM KIND FIELD..., in the order of the file\n"
 	"  --order ORDER     time or stored: the order for --events and --dump\n"
+	"  --stacks          every stack, with its samples and the names of its frames\n"
 	"  --blocks          the blocks of the file\n"
 	"  --json            one JSON document\n"
 	"  -h, --help\n"
@@ -32,7 +33,7 @@ const char cli_inspect_help[] =
 	"\n"
 	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
 
-enum mode { MODE_TEXT, MODE_FULL, MODE_JSON, MODE_DUMP, MODE_EVENTS, MODE_BLOCKS };
+enum mode { MODE_TEXT, MODE_FULL, MODE_JSON, MODE_DUMP, MODE_EVENTS, MODE_STACKS, MODE_BLOCKS };
 
 struct options {
 	enum mode mode;
@@ -56,7 +57,8 @@ const char *inspect_kind_name(const struct weft_segment *seg, uint32_t kind)
 
 const char *inspect_type_name(uint32_t type)
 {
-	static const char *const names[] = {"?", "u64", "i64", "f64", "bool", "string", "task", "worker", "location"};
+	static const char *const names[] = {"?",      "u64",  "i64",    "f64",      "bool",
+					    "string", "task", "worker", "location", "stack"};
 
 	return names[type < sizeof(names) / sizeof(names[0]) ? type : 0];
 }
@@ -70,11 +72,27 @@ static int count_events(struct inspect *inspect)
 	memset(inspect->n_kind, 0, 65536 * sizeof(*inspect->n_kind));
 	while (rc >= 0 && (rc = weft_cursor_next(cursor, &ev)) > 0) {
 		inspect->n_kind[ev.kind]++;
+		inspect_count_sample(inspect, &ev);
 		if (++inspect->n_read % (1 << 20) == 0)
 			cli_progress(inspect->n_read, inspect->info->n_events);
 	}
 	cli_progress_end();
 	weft_cursor_close(cursor);
+	return rc;
+}
+
+static int show_stacks(struct inspect *inspect)
+{
+	size_t n;
+	int rc;
+
+	weft_segment_stacks(inspect->seg, &n);
+	inspect->per_stack = weft__calloc(n, sizeof(*inspect->per_stack));
+	rc = inspect->per_stack ? count_events(inspect) : -ENOMEM;
+	if (rc == 0)
+		inspect_stacks(inspect);
+	weft__free(inspect->per_stack);
+	inspect->per_stack = NULL;
 	return rc;
 }
 
@@ -87,6 +105,8 @@ static int show(struct inspect *inspect, const struct options *opts, struct weft
 		return inspect_dump(inspect, opts->has_order ? opts->order : WEFT_ORDER_STORED);
 	case MODE_EVENTS:
 		return inspect_events(inspect, opts->has_order ? opts->order : WEFT_ORDER_TIME);
+	case MODE_STACKS:
+		return show_stacks(inspect);
 	case MODE_BLOCKS:
 		inspect_blocks(inspect);
 		return 0;
@@ -181,7 +201,8 @@ static int inspect_all(struct weft__recordings *list, const struct options *opts
 		for (j = 0; j < list->all[i].n_files; j++) {
 			int one;
 
-			if (n++ > 0 && (opts->mode == MODE_FULL || opts->mode == MODE_BLOCKS))
+			if (n++ > 0 &&
+			    (opts->mode == MODE_FULL || opts->mode == MODE_BLOCKS || opts->mode == MODE_STACKS))
 				putchar('\n');
 			one = inspect_file(&list->all[i].files[j], opts, &json, n_kind);
 			code = one == CLI_FAILED || code == CLI_FAILED ? CLI_FAILED : one > code ? one : code;
@@ -201,6 +222,7 @@ static int parse(int argc, char **argv, struct options *opts)
 		{"events", no_argument, NULL, CLI_OPT_EVENTS},
 		{"dump", no_argument, NULL, CLI_OPT_DUMP},
 		{"order", required_argument, NULL, CLI_OPT_ORDER},
+		{"stacks", no_argument, NULL, CLI_OPT_STACKS},
 		{"blocks", no_argument, NULL, CLI_OPT_BLOCKS},
 		{"json", no_argument, NULL, CLI_OPT_JSON},
 		{"help", no_argument, NULL, 'h'},
@@ -229,6 +251,9 @@ static int parse(int argc, char **argv, struct options *opts)
 		case CLI_OPT_DUMP:
 			mode = MODE_DUMP;
 			break;
+		case CLI_OPT_STACKS:
+			mode = MODE_STACKS;
+			break;
 		case CLI_OPT_BLOCKS:
 			mode = MODE_BLOCKS;
 			break;
@@ -239,7 +264,8 @@ static int parse(int argc, char **argv, struct options *opts)
 			return cli_usage_hint(argv[0]);
 		}
 		if (opts->mode != MODE_TEXT && opts->mode != mode)
-			return cli_usage(argv[0], "choose one of --full, --events, --dump, --blocks and --json");
+			return cli_usage(argv[0],
+					 "choose one of --full, --events, --dump, --stacks, --blocks and --json");
 		opts->mode = mode;
 	}
 	if (optind == argc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft inspect: one segment at a time, whole (inspect_text.c, inspect_json.c) or event by event (inspect_events.c). */
+/* weft inspect: one segment at a time, whole (inspect_text.c, inspect_json.c; what is about code in inspect_code.c) or event
+ * by event (inspect_events.c). */
 #ifndef WEFT_CLI_INSPECT_H
 #define WEFT_CLI_INSPECT_H
 
@@ -8,12 +9,29 @@
 #include "analyze/json.h"
 #include "weft/segment.h"
 
+#define INSPECT_ENGINES 3
+
+struct inspect_samples {
+	uint64_t n;
+	uint64_t weight_ns;
+	uint64_t n_kernel;                  /* with a stack of the kernel */
+	uint64_t n_undefined;               /* stacks that samples refer to and the segment does not define */
+	uint64_t n_engine[INSPECT_ENGINES]; /* enum weft_engine; 0: one that is not known */
+};
+
+struct inspect_per_stack {
+	uint64_t n;
+	uint64_t weight_ns;
+};
+
 struct inspect {
 	const char *path;
 	struct weft_segment *seg;
 	const struct weft_segment_info *info;
 	uint64_t *n_kind; /* events of each kind, 65536 of them */
 	uint64_t n_read;  /* events that could be read */
+	struct inspect_samples samples;
+	struct inspect_per_stack *per_stack; /* beside the segment's stacks, or NULL: not wanted */
 };
 
 void inspect_text(const struct inspect *inspect);
@@ -27,5 +45,14 @@ int inspect_events(const struct inspect *inspect, enum weft_order order);
 /* The name of a kind in this segment, or NULL. */
 const char *inspect_kind_name(const struct weft_segment *seg, uint32_t kind);
 const char *inspect_type_name(uint32_t type);
+
+/* Modules, stacks, symbols and samples. */
+void inspect_count_sample(struct inspect *inspect, const struct weft_event_view *ev);
+void inspect_text_code(const struct inspect *inspect);
+void inspect_json_code(struct weft__json *json, const struct inspect *inspect);
+void inspect_stacks(const struct inspect *inspect);
+/* The innermost function at a place, or module and offset. */
+void inspect_print_place(const struct weft_segment *seg, const struct weft_frame *frame);
+const char *inspect_engine(uint64_t engine);
 
 #endif

@@ -75,6 +75,24 @@ static void print_location(const struct weft_segment *seg, uint64_t id)
 		printf("location-%" PRIu64, id);
 }
 
+static void print_stack(const struct weft_segment *seg, uint64_t id)
+{
+	const struct weft_stack *stack = id <= UINT32_MAX ? weft_segment_stack(seg, (uint32_t)id) : NULL;
+
+	if (!id) {
+		printf("none");
+		return;
+	}
+	printf("%" PRIu64 "(", id);
+	if (!stack)
+		printf("not defined");
+	else if (!stack->n_frames)
+		printf("no frames");
+	else
+		inspect_print_place(seg, &stack->frames[0]);
+	putchar(')');
+}
+
 static void print_value(const struct weft_segment *seg, const struct weft_field *field, uint64_t word)
 {
 	const char *text;
@@ -101,6 +119,9 @@ static void print_value(const struct weft_segment *seg, const struct weft_field 
 	case WEFT_TYPE_LOCATION:
 		print_location(seg, word);
 		return;
+	case WEFT_TYPE_STACK:
+		print_stack(seg, word);
+		return;
 	default:
 		printf("%" PRIu64, word);
 		break;
@@ -109,13 +130,29 @@ static void print_value(const struct weft_segment *seg, const struct weft_field 
 		printf(" %s", cli_safe(field->unit));
 }
 
+/* Numbers of weft's own kinds that stand for something else. */
+static bool print_meaning(const struct weft_event_view *ev, uint32_t field)
+{
+	bool depth = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_PARK || ev->kind == WEFT_KIND_UNPARK;
+	bool sample = ev->kind == WEFT_KIND_SAMPLE;
+
+	if (depth && field + 1 == ev->n_fields && ev->fields[field] == WEFT_DEPTH_UNKNOWN)
+		printf("not-measured");
+	else if (sample && field == 3 && ev->fields[field] == UINT32_MAX)
+		printf("not-known");
+	else if (sample && field == 4)
+		fputs(inspect_engine(ev->fields[field]), stdout);
+	else
+		return false;
+	return true;
+}
+
 static void print_one(const struct inspect *inspect, const struct weft_event_view *ev)
 {
 	const struct weft_segment *seg = inspect->seg;
 	const struct weft_kind_def *def = weft_segment_kind(seg, ev->kind);
 	const struct weft_thread *thread = weft_segment_thread(seg, ev->thread);
 	const char *kind = inspect_kind_name(seg, ev->kind);
-	bool depth = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_PARK || ev->kind == WEFT_KIND_UNPARK;
 	int64_t since_ns = (int64_t)(ev->time_ns - inspect->info->start_mono_ns);
 	uint32_t i;
 
@@ -134,9 +171,7 @@ static void print_one(const struct inspect *inspect, const struct weft_event_vie
 			continue;
 		}
 		printf("  %s=", cli_safe(def->fields[i].name));
-		if (depth && i + 1u == ev->n_fields && ev->fields[i] == WEFT_DEPTH_UNKNOWN)
-			printf("not-measured");
-		else
+		if (!print_meaning(ev, i))
 			print_value(seg, &def->fields[i], ev->fields[i]);
 	}
 	putchar('\n');

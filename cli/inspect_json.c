@@ -181,7 +181,9 @@ static void losses(struct weft__json *json, const struct weft_segment *seg)
 		weft__json_begin(json, NULL, '{');
 		weft__json_text(json, "reason", weft__label_reason(all[i].reason));
 		weft__json_u64(json, "stream", all[i].thread);
-		if (all[i].reason == WEFT_LOSS_PAUSED || all[i].reason == WEFT_LOSS_DISK_FULL)
+		if (all[i].reason == WEFT_LOSS_UNCOVERED)
+			weft__json_u64(json, "threads", all[i].count);
+		else if (all[i].reason == WEFT_LOSS_PAUSED || all[i].reason == WEFT_LOSS_DISK_FULL)
 			weft__json_absent(json, "events", "not counted while recording is paused");
 		else
 			weft__json_u64(json, "events", all[i].count);
@@ -215,5 +217,6 @@ void inspect_json(struct weft__json *json, const struct inspect *inspect)
 	strings(json, inspect->seg);
 	clocks(json, inspect->seg);
 	losses(json, inspect->seg);
+	inspect_json_code(json, inspect);
 	weft__json_end(json, '}');
 }

@@ -204,7 +204,7 @@ static void print_clocks(const struct inspect *inspect)
 
 static void print_losses(const struct inspect *inspect)
 {
-	TABLE(table, "<reason", "stream", "events", "from", "to");
+	TABLE(table, "<reason", "stream", "lost", "from", "to");
 	size_t n, i;
 	const struct weft_loss *losses = weft_segment_losses(inspect->seg, &n);
 	char figure[CLI_FIGURE];
@@ -217,7 +217,8 @@ static void print_losses(const struct inspect *inspect)
 
 		cli_cell(&table, "%s", weft__label_reason(losses[i].reason));
 		cli_cell(&table, "%u", losses[i].thread);
-		cli_cell(&table, "%s", counted ? cli_count(losses[i].count, figure) : "not counted");
+		cli_cell(&table, "%s%s", counted ? cli_count(losses[i].count, figure) : "not counted",
+			 losses[i].reason == WEFT_LOSS_UNCOVERED ? " threads" : "");
 		cli_cell(&table, "%s", moment(inspect, losses[i].from_ns, figure));
 		cli_cell(&table, "%s", moment(inspect, losses[i].to_ns, figure));
 	}
@@ -236,6 +237,7 @@ void inspect_text(const struct inspect *inspect)
 	print_locations(inspect);
 	print_clocks(inspect);
 	print_losses(inspect);
+	inspect_text_code(inspect);
 	weft_segment_strings(inspect->seg, &n);
 	if (n)
 		printf("\n%zu strings (--json lists them)\n", n);

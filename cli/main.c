@@ -10,6 +10,7 @@
 static const struct cli_command commands[] = {
 	{"report", "what the recording says: worst polls, delays, how busy workers are", cli_report, cli_report_help},
 	{"inspect", "what segments hold", cli_inspect, cli_inspect_help},
+	{"symbolize", "put names of functions, files and lines into segments", cli_symbolize, cli_symbolize_help},
 	{"recover", "make segments of what killed processes left behind", cli_recover, cli_recover_help},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -35,9 +36,12 @@ static void long_help(void)
 	       "  weft report --json DIR | jq '.recordings[0].longest_polls[0]'\n"
 	       "  weft inspect FILE.weft                        header, threads, kinds, bytes per event\n"
 	       "  weft inspect --events FILE.weft | less        every event, by name\n"
+	       "  weft symbolize /var/tmp/weft                  names of functions into the segments, to read them "
+	       "elsewhere\n"
 	       "  weft recover /var/tmp/weft                    after kill -9 or a crash\n"
 	       "\nexit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n"
-	       "\nMan pages: weft(1), weft-report(1), weft-inspect(1), weft-recover(1), weft-segment(5)\n");
+	       "\nMan pages: weft(1), weft-report(1), weft-inspect(1), weft-symbolize(1), weft-recover(1),\n"
+	       "weft-segment(5)\n");
 }
 
 /* Edits that make one word of the other; words here are short. */

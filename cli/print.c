@@ -170,8 +170,8 @@ void cli_cell(struct cli_table *table, const char *fmt, ...)
 	table->n_cells++;
 }
 
-/* Columns that a text takes on the screen; wide characters are counted as one. */
-static size_t columns(const char *text)
+/* Wide characters are counted as one. */
+size_t cli_columns(const char *text)
 {
 	size_t n = 0;
 
@@ -182,7 +182,7 @@ static size_t columns(const char *text)
 
 static void print_cell(const char *text, size_t width, bool left, bool last)
 {
-	size_t pad = width - columns(text);
+	size_t pad = width - cli_columns(text);
 
 	if (!left)
 		printf("%*s", (int)pad, "");
@@ -195,11 +195,11 @@ static void print_cell(const char *text, size_t width, bool left, bool last)
 
 static size_t width_of(const struct cli_table *table, size_t column)
 {
-	size_t width = columns(table->titles[column]) - (table->titles[column][0] == '<'), i;
+	size_t width = cli_columns(table->titles[column]) - (table->titles[column][0] == '<'), i;
 
 	for (i = column; i < table->n_cells; i += table->n_columns)
-		if (columns(table->cells[i]) > width)
-			width = columns(table->cells[i]);
+		if (cli_columns(table->cells[i]) > width)
+			width = cli_columns(table->cells[i]);
 	return width;
 }
 

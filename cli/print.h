@@ -20,6 +20,13 @@ const char *cli_number(double value, char *buf);   /* at most 6 digits, no trail
 /* The text with everything that a terminal might obey shown as '?'. One of eight static buffers: use it soon. */
 const char *cli_safe(const char *text);
 
+/* The name of a function in at most `columns`, at least 16: arguments and what is in <> go first, then the outer
+ * scopes. `buf` has 4 bytes for each column and one more. */
+const char *cli_function(const char *name, size_t columns, char *buf);
+
+/* The columns that a text takes on a screen. */
+size_t cli_columns(const char *text);
+
 /* The last part of a path. */
 const char *cli_base(const char *path);
 

@@ -14,22 +14,28 @@ const char cli_report_help[] =
 	"usage: weft report [OPTION...] PATH...\n"
 	"\n"
 	"Analyses segments (files, or all of a directory) and prints how long polls took per worker and spawn\n"
-	"location, the longest ones and who woke them, delays from wake to poll, how busy workers were, queue depths,\n"
-	"tasks, the program's own events, and what was lost. Each recording (run of a process) is a section of its "
-	"own.\n"
+	"location, the longest ones with what the CPU did in them and who woke them, where CPU time went by thread,\n"
+	"function and location, delays from wake to poll, how busy workers were, queue depths, tasks, the program's\n"
+	"own events, and what was lost. Each recording (run of a process) is a section of its own.\n"
 	"\n"
-	"  --top N           length of the lists of worst polls and delays (10)\n"
+	"  --top N           length of the lists of worst polls, delays, functions and threads (10)\n"
 	"  --from TIME       only what happened from TIME on, relative to the recording's start: 12.5, 12.5s, 300ms\n"
 	"  --to TIME         ... and before TIME\n"
-	"  --worker NAME     only polls on this worker (demo/1) or thread; a shell pattern such as 'demo/*' will do\n"
-	"  --location NAME   only polls of tasks spawned at this location; patterns too\n"
+	"  --worker NAME     only polls and samples on this worker (demo/1) or thread; a shell pattern such as "
+	"'demo/*'\n"
+	"                    will do\n"
+	"  --thread NAME     only polls and samples of the threads of this name, or the one of this tid; patterns too\n"
+	"  --location NAME   only polls of tasks spawned at this location, and samples in them; patterns too\n"
 	"  --pid PID         only the recordings of this process\n"
+	"  --no-symbols      do not look for names of functions in program files and debug info, only in the segments\n"
 	"  --json            one JSON document; all times in ns; what was not measured is null, with the reason\n"
 	"  -h, --help\n"
 	"\n"
 	"examples:\n"
 	"  weft report /var/tmp/weft\n"
 	"  weft report --location handle_upload --top 3 /var/tmp/weft\n"
+	"  weft report --worker 'demo/*' --from 12s --to 15s --top 30 DIR     where CPU time went in three seconds\n"
+	"  weft report --json DIR | jq '.recordings[].cpu.functions[:5][] | [.function, .self_ns, .total_ns]'\n"
 	"  weft report --json DIR | jq '.recordings[].polls.p99_ns'\n"
 	"\n"
 	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
@@ -39,6 +45,7 @@ struct options {
 	uint64_t from_ns, to_ns;
 	uint64_t pid;
 	bool has_pid;
+	bool no_symbols;
 	bool json;
 };
 
@@ -95,6 +102,56 @@ const char *report_no_alive(const struct report *report)
 	return report->result->tasks_untracked ? "more tasks at one time than the analysis keeps" : NULL;
 }
 
+const char *report_no_samples(const struct report *report)
+{
+	const struct weft__names *names = &report->rec->names;
+	const char *engine = weft__names_fact(names, "sample.engine"), *why;
+
+	if (report->result->samples.all.n > 0)
+		return NULL;
+	if (report->result->samples.left_out.n > 0)
+		return "no sample that was asked for";
+	why = weft__names_fact(names, "degraded.sampling");
+	if (why && why[0])
+		return why;
+	if (!engine || !engine[0])
+		return "sampling was off";
+	if (strcmp(engine, "off") == 0 || strcmp(engine, "none") == 0)
+		return "sampling was off";
+	return "no thread used enough CPU for a sample";
+}
+
+const char *report_no_poll_samples(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__samples *samples = &report->result->samples;
+	const char *why = report_no_samples(report);
+
+	if (poll->sampled.n > 0)
+		return NULL;
+	if (why && samples->left_out.n == 0)
+		return why;
+	if (samples->period_ns && poll->rank_ns < samples->period_ns)
+		return "no sample fell into it: it was shorter than the sampling period";
+	if (samples->period_ns && poll->rank_ns < 2 * samples->period_ns)
+		return "no sample fell into it: it was about as long as the sampling period";
+	return "no sample fell into it: it was mostly off the CPU";
+}
+
+const char *report_no_measured(const struct weft__sampled_thread *thread)
+{
+	return thread->measured_span_ns == 0 ? "fewer than two readings of the thread's CPU time" : NULL;
+}
+
+uint64_t report_poll_whole(const struct weft__poll *poll)
+{
+	return poll->rank_ns > poll->sampled.ns ? poll->rank_ns : poll->sampled.ns;
+}
+
+uint64_t report_unsampled(const struct weft__poll *poll)
+{
+	return poll->rank_ns > poll->sampled.ns ? poll->rank_ns - poll->sampled.ns : 0;
+}
+
 static int parse(int argc, char **argv, struct options *opts)
 {
 	static const struct option longs[] = {
@@ -103,6 +160,8 @@ static int parse(int argc, char **argv, struct options *opts)
 		{"to", required_argument, NULL, CLI_OPT_TO},
 		{"worker", required_argument, NULL, CLI_OPT_WORKER},
 		{"location", required_argument, NULL, CLI_OPT_LOCATION},
+		{"thread", required_argument, NULL, CLI_OPT_THREAD},
+		{"no-symbols", no_argument, NULL, CLI_OPT_NO_SYMBOLS},
 		{"pid", required_argument, NULL, CLI_OPT_PID},
 		{"json", no_argument, NULL, CLI_OPT_JSON},
 		{"help", no_argument, NULL, 'h'},
@@ -134,6 +193,12 @@ static int parse(int argc, char **argv, struct options *opts)
 			break;
 		case CLI_OPT_LOCATION:
 			opts->analysis.location = optarg;
+			break;
+		case CLI_OPT_THREAD:
+			opts->analysis.thread = optarg;
+			break;
+		case CLI_OPT_NO_SYMBOLS:
+			opts->no_symbols = true;
 			break;
 		case CLI_OPT_PID:
 			if (!cli_parse_number(optarg, UINT32_MAX, &opts->pid))
@@ -178,11 +243,32 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+static int find_names(struct weft__recording *rec, struct report *report)
+{
+	const char *pid = weft__names_fact(&rec->names, "process.pid");
+	struct weft__naming naming = {.no_symbols = report->no_symbols};
+	uint64_t number;
+	int rc;
+
+	if (pid && cli_parse_number(pid, UINT32_MAX, &number))
+		naming.pid = (uint32_t)number;
+	weft__profile_want(report->result, &rec->frames);
+	rc = weft__frames_name(&rec->frames, &naming);
+	return rc < 0 ? rc : weft__profile_init(&report->profile, &report->result->samples, &rec->frames);
+}
+
 /* Reads from the beginning even where a window begins later: who a task is and who woke it may lie before. */
 static int analyse(struct weft__recording *rec, const struct options *opts, struct weft__json *json)
 {
 	struct weft__analysis_opts aopts = opts->analysis;
-	struct report report = {.rec = rec, .from_ns = opts->from_ns, .to_ns = opts->to_ns};
+	struct report report = {
+		.rec = rec,
+		.from_ns = opts->from_ns,
+		.to_ns = opts->to_ns,
+		.top = opts->analysis.top ? opts->analysis.top : 10,
+		.no_symbols = opts->no_symbols,
+		.by_location = opts->analysis.location != NULL,
+	};
 	struct feed feed = {.total = rec->n_events};
 	struct weft__events_ops ops = {feed_event, feed_progress, &feed};
 	int rc;
@@ -198,10 +284,13 @@ static int analyse(struct weft__recording *rec, const struct options *opts, stru
 	cli_progress_end();
 	if (rc == 0)
 		rc = weft__analysis_finish(feed.analysis, report.end_ns, &report.result);
+	if (rc == 0)
+		rc = find_names(rec, &report);
 	if (rc == 0 && json)
 		report_json(json, &report);
 	else if (rc == 0)
 		report_text(&report);
+	weft__profile_fini(&report.profile);
 	weft__analysis_close(feed.analysis);
 	return rc;
 }

@@ -40,7 +40,7 @@ static void hist_depth(struct weft__json *json, const char *key, const struct we
 	weft__json_end(json, '}');
 }
 
-static void lane_id(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream)
+void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream)
 {
 	const struct weft__names *names = &report->rec->names;
 	const struct weft_worker *def = weft__names_worker(names, worker);
@@ -63,7 +63,7 @@ static void lane_id(struct weft__json *json, const struct report *report, uint32
 		weft__json_null(json, "tid");
 }
 
-static void place_id(struct weft__json *json, const struct report *report, uint32_t place)
+void report_json_place(struct weft__json *json, const struct report *report, uint32_t place)
 {
 	const struct weft_location_def *def = weft__names_location(&report->rec->names, place);
 
@@ -103,7 +103,7 @@ static void workers(struct weft__json *json, const struct report *report)
 		const char *no_cpu = report_no_cpu(lane);
 
 		weft__json_begin(json, NULL, '{');
-		lane_id(json, report, lane->worker, lane->stream);
+		report_json_lane(json, report, lane->worker, lane->stream);
 		hist_ns(json, "polls", &lane->polls, report_no_polls(report));
 		hist_ns(json, "wake_to_poll", &lane->delays, report_no_delays(report));
 		weft__json_u64(json, "observed_ns", lane->observed_ns);
@@ -132,12 +132,13 @@ static void locations(struct weft__json *json, const struct report *report)
 		const struct weft__place *place = &r->places[i];
 
 		weft__json_begin(json, NULL, '{');
-		place_id(json, report, place->id);
+		report_json_place(json, report, place->id);
 		hist_ns(json, "polls", &place->polls, report_no_polls(report));
 		hist_ns(json, "wake_to_poll", &place->delays, report_no_delays(report));
 		weft__json_u64(json, "spawned", place->spawned);
 		weft__json_u64(json, "ended", place->ended);
 		duration(json, "alive", no_alive, place->alive);
+		report_json_place_cpu(json, report, place);
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
@@ -160,11 +161,11 @@ static void wake(struct weft__json *json, const struct report *report, const str
 	weft__json_bool(json, "in_poll", w->in_poll);
 	if (w->in_poll) {
 		weft__json_u64(json, "task", w->task);
-		place_id(json, report, w->place);
+		report_json_place(json, report, w->place);
 	} else {
 		weft__json_absent(json, "task", "outside any poll");
 	}
-	lane_id(json, report, w->worker, w->stream);
+	report_json_lane(json, report, w->worker, w->stream);
 	weft__json_end(json, '}');
 }
 
@@ -174,7 +175,7 @@ static void behind(struct weft__json *json, const struct report *report, const s
 	weft__json_u64(json, "held_ns", b->held_ns);
 	weft__json_u64(json, "duration_ns", b->duration_ns);
 	weft__json_u64(json, "task", b->task);
-	place_id(json, report, b->place);
+	report_json_place(json, report, b->place);
 	weft__json_end(json, '}');
 }
 
@@ -193,13 +194,15 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 		weft__json_u64(json, "begin_mono_ns", poll->begin_ns);
 		weft__json_u64(json, "begin_real_ns", weft__names_real_ns(&report->rec->names, poll->begin_ns));
 		weft__json_u64(json, "task", poll->task);
-		place_id(json, report, poll->place);
-		lane_id(json, report, poll->worker, poll->stream);
+		report_json_place(json, report, poll->place);
+		report_json_lane(json, report, poll->worker, poll->stream);
 		duration(json, "queue_depth", poll->depth == WEFT_DEPTH_UNKNOWN ? "the runtime does not tell it" : NULL,
 			 poll->depth);
 		weft__json_u64(json, "nested_in", poll->level);
 		if (poll->end_ns)
 			weft__json_u64(json, "wakes_issued", poll->n_wakes);
+		if (strcmp(rank, "delay_ns") != 0)
+			report_json_poll(json, report, poll);
 		wake(json, report, poll);
 		if (poll->behind.held_ns)
 			behind(json, report, &poll->behind);
@@ -281,6 +284,8 @@ static void losses(struct weft__json *json, const struct report *report)
 	size_t i;
 
 	weft__json_u64(json, "lost_events", r->lost_events);
+	weft__json_u64(json, "lost_samples", r->lost_samples);
+	weft__json_u64(json, "threads_not_sampled", r->uncovered);
 	weft__json_begin(json, "losses", '[');
 	for (i = 0; i < r->n_lost; i++) {
 		const struct weft__lost *lost = &r->lost[i];
@@ -383,6 +388,7 @@ void report_json(struct weft__json *json, const struct report *report)
 	polls(json, report, "longest_delays", "delay_ns", r->delayed, r->n_delayed);
 	workers(json, report);
 	locations(json, report);
+	report_json_samples(json, report);
 	queues(json, report);
 	customs(json, report);
 	counters(json, r);

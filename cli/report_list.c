@@ -103,6 +103,7 @@ static void print_poll(const struct report *report, const struct weft__poll *pol
 	else
 		printf("; %u in its queue", poll->depth);
 	printf("; woke %u\n", poll->n_wakes);
+	report_poll_stacks(report, poll);
 }
 
 static void print_list(const struct report *report, const struct weft__poll *polls, size_t n)
@@ -117,7 +118,7 @@ static void print_list(const struct report *report, const struct weft__poll *pol
 }
 
 static void headline(const struct report *report, enum cli_style style, const char *title, const char *what,
-		     const struct weft__poll *poll)
+		     const struct weft__poll *poll, bool cpu)
 {
 	const struct weft__names *names = &report->rec->names;
 	char figure[CLI_FIGURE], moment[CLI_FIGURE];
@@ -126,6 +127,10 @@ static void headline(const struct report *report, enum cli_style style, const ch
 	print_lane_as(names, poll->worker, poll->stream);
 	printf(" at %s, ", cli_moment(report_since_start(report, poll->begin_ns), moment));
 	print_task(names, poll->task, poll->place);
+	if (cpu && report->result->samples.period_ns + report->result->samples.all.n > 0) {
+		printf(",\n%*s", (int)strlen(title) + 2, "");
+		report_poll_cpu(report, poll);
+	}
 	printf(",\n%*s", (int)strlen(title) + 2, "");
 	print_wake(report, poll);
 	print_behind(report, poll, (int)strlen(title) + 2);
@@ -137,13 +142,13 @@ void report_headline(const struct report *report)
 	const struct weft__result *r = report->result;
 
 	if (r->n_running > 0 && (r->n_longest == 0 || r->running[0].rank_ns >= r->longest[0].rank_ns))
-		headline(report, CLI_RED, "still running", " so far", &r->running[0]);
+		headline(report, CLI_RED, "still running", " so far", &r->running[0], true);
 	if (r->n_longest > 0)
-		headline(report, CLI_BOLD, "worst poll", "", &r->longest[0]);
+		headline(report, CLI_BOLD, "worst poll", "", &r->longest[0], true);
 	else
 		printf("worst poll: not measured: %s\n", report_no_polls(report));
 	if (r->n_delayed > 0)
-		headline(report, CLI_BOLD, "worst delay", " from wake to poll", &r->delayed[0]);
+		headline(report, CLI_BOLD, "worst delay", " from wake to poll", &r->delayed[0], false);
 	else
 		printf("worst delay: not measured: %s\n", report_no_delays(report));
 }

@@ -102,7 +102,7 @@ static void print_loss_line(const struct report *report)
 			pauses += r->lost[i].records;
 			paused_ns += r->lost[i].span_ns;
 		}
-	if (r->n_lost == 0)
+	if (r->lost_events + pauses == 0)
 		return;
 	printf("%sLOSS:%s ", cli_style(CLI_YELLOW), cli_style(CLI_PLAIN));
 	if (r->lost_events)
@@ -321,7 +321,7 @@ static void print_customs(const struct report *report)
 static void print_losses(const struct report *report)
 {
 	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("<reason", "<thread", "events", "times", "from", "to", "together");
+	struct cli_table table = TITLES("<reason", "<thread", "count", "times", "from", "to", "together");
 	char figure[CLI_FIGURE], label[WEFT__LABEL_BYTES];
 	size_t i;
 
@@ -359,7 +359,7 @@ static void print_notes(const struct report *report)
 	const struct weft__result *r = report->result;
 	uint64_t any = r->polls_began_before + r->polls_cut + r->polls_never_ended + r->polls_too_deep + r->delays_cut +
 		       r->wakes_again + r->late_causes + r->ids_reused + r->tasks_untracked + r->streams_untracked +
-		       r->malformed;
+		       r->malformed + r->samples.beyond_polls + report->rec->frames.stacks_beyond;
 
 	if (!any)
 		return;
@@ -376,12 +376,16 @@ static void print_notes(const struct report *report)
 	     "events were of tasks beyond the limit of tasks that are kept: their location is not known");
 	note(r->streams_untracked,
 	     "events were of threads beyond the limit of threads that are kept: not in the figures");
+	note(r->samples.beyond_polls,
+	     "samples are in no poll's list of stacks: more than the analysis holds at a time");
+	note(report->rec->frames.stacks_beyond, "stacks are not kept: more than the analysis holds");
 	note(r->malformed, "events had fewer fields than their kind has: not in the figures");
 }
 
 void report_text(const struct report *report)
 {
 	print_head(report);
+	report_sampling(report);
 	print_loss_line(report);
 	print_warnings(report);
 	if (report->rec->n_events == 0) {
@@ -394,6 +398,7 @@ void report_text(const struct report *report)
 	print_places(report);
 	report_longest(report);
 	report_running(report);
+	report_cpu(report);
 	print_delays(report);
 	report_delayed(report);
 	print_queues(report);

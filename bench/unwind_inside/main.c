@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a frame costs: in a handler over a stack 30 deep without frame pointers, from a copy of it, and with cold caches; and what
  * making the tables costs. Beside it, from the same innermost function: libunwind's cached backtrace (opened, not linked), glibc's
- * backtrace, and a walk over frame pointers on the same calls with frame pointers. */
+ * backtrace, elfutils on the same copies, and a walk over frame pointers on the same calls with frame pointers. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -11,7 +11,11 @@
 #include "unwind/stack.h"
 #include "unwind/unwind.h"
 #include "unwind_inside/chain.h"
+#include "unwind_inside/elfutils.h"
 
+#define STACK_COPY 65536
+#define ELFUTILS_ROUNDS 50 /* of so many walks: it is slow */
+#define ELFUTILS_WALKS 10
 #define WALKS 200
 #define COLD_WALKS 20
 
@@ -20,6 +24,12 @@ static struct weft__stack_bounds bounds;
 static int (*unw_backtrace)(void **buffer, int size);
 static struct bench_samples warm, cold, copied, libunwind, glibc, framed, libunwind_first;
 static size_t frames, framed_frames;
+/* The last moment, for those that take longer than a handler may. */
+static struct {
+	struct weft__unwind_regs regs;
+	struct weft__unwind_range copy;
+	uint8_t bytes[STACK_COPY];
+} kept;
 static volatile uint64_t sink;
 
 static double per_frame(uint64_t begin, uint64_t end, size_t n)
@@ -58,7 +68,7 @@ static void measure_cold(const struct weft__unwind_regs *regs, const struct weft
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	static uint64_t out[256];
-	static uint8_t copy[65536];
+	static uint8_t copy[STACK_COPY];
 	struct weft__unwind_regs regs;
 	struct weft__unwind_stack stack = {0}, copied_stack = {0};
 	uint32_t flags, visit;
@@ -88,6 +98,39 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	bench_add(&copied, per_frame(begin, bench_tick(), WALKS * frames));
 	check_complete(frames, flags);
 	measure_cold(&regs, &stack);
+	memcpy(kept.bytes, copy, sizeof(copy));
+	kept.regs = regs;
+	kept.copy = copied_stack.range[0];
+	kept.copy.bytes = kept.bytes;
+}
+
+static void measure_elfutils(int n_rounds)
+{
+	struct bench_samples each = {0};
+	void *state = elfutils_open();
+	size_t n = state ? elfutils_walk(state, &kept.regs, &kept.copy) : 0; /* reads the files */
+	double ours, theirs;
+
+	if (n < CHAIN_DEPTH) {
+		fprintf(stderr, "bench: elfutils sees %zu frames\n", n);
+		return;
+	}
+	for (int i = 0; i < n_rounds; i++) {
+		uint64_t begin = bench_tick();
+
+		for (int k = 0; k < ELFUTILS_WALKS; k++)
+			n = elfutils_walk(state, &kept.regs, &kept.copy);
+		bench_add(&each, per_frame(begin, bench_tick(), ELFUTILS_WALKS * n));
+	}
+	ours = bench_median(&copied);
+	theirs = bench_median(&each);
+	bench_print(
+		"unwind_copy", ours, "ns/frame", "baseline", theirs, ours / theirs,
+		"from a copy, the copying of %zu bytes included; baseline: elfutils (libdwfl) on the same copy, %zu "
+		"frames, files read before",
+		(size_t)(kept.copy.high - kept.copy.low), n);
+	elfutils_close(state);
+	free(each.at);
 }
 
 static void innermost(void)
@@ -218,9 +261,7 @@ int main(int argc, char **argv)
 	value = bench_median(&cold);
 	bench_print("unwind_cold", value, "ns/frame", "baseline", base, value / base,
 		    "all addresses out of the rule cache; baseline: glibc's backtrace");
-	value = bench_median(&copied);
-	bench_print("unwind_copy", value, "ns/frame", "baseline", base, value / base,
-		    "from a copy, the copying included; baseline: glibc's backtrace");
+	measure_elfutils(rounds < ELFUTILS_ROUNDS ? rounds : ELFUTILS_ROUNDS);
 	print_table("libc", libc, 10);
 	print_table("large", big, 3);
 	weft__modules_stop();

@@ -43,3 +43,18 @@ uint64_t hist_quantile(const struct hist *hist, double share)
 	}
 	return hist->max;
 }
+
+void hist_write(const struct hist *hist, FILE *file)
+{
+	const char *between = "";
+	uint32_t i;
+
+	putc('[', file);
+	for (i = 0; i < HIST_BUCKETS; i++) {
+		if (!hist->buckets[i])
+			continue;
+		fprintf(file, "%s[%u, %llu]", between, i, (unsigned long long)hist->buckets[i]);
+		between = ", ";
+	}
+	putc(']', file);
+}

@@ -4,6 +4,7 @@
 #define LOAD_HIST_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 enum { HIST_SUB_BITS = 6, HIST_BUCKETS = (64 - HIST_SUB_BITS + 1) << HIST_SUB_BITS };
 
@@ -17,5 +18,8 @@ void hist_add(struct hist *hist, uint64_t value);
 
 /* The value that `share` (0..1) of all values do not exceed, rounded up to its bucket; 0 when there is none. */
 uint64_t hist_quantile(const struct hist *hist, double share);
+
+/* Writes what is there as pairs of a bucket's number and its count: "[[512, 3], [513, 8]]". */
+void hist_write(const struct hist *hist, FILE *file);
 
 #endif

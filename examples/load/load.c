@@ -105,6 +105,30 @@ static void flush_dirty(struct load *load)
 	}
 }
 
+/* Windows begin at multiples of WINDOW_NS on CLOCK_MONOTONIC, which is the same for every program of the machine. */
+static void log_window(struct load *load, uint64_t now)
+{
+	if (load->window.count) {
+		fprintf(load->log,
+			"{\"begin_ns\": %llu, \"end_ns\": %llu, \"latency\": ", (unsigned long long)load->window_ns,
+			(unsigned long long)load->window_ns + WINDOW_NS);
+		hist_write(&load->window, load->log);
+		fputs("}\n", load->log);
+		memset(&load->window, 0, sizeof(load->window));
+	}
+	load->window_ns = now - now % WINDOW_NS;
+}
+
+static void add_latency(struct load *load, uint64_t since_ns, uint64_t now)
+{
+	hist_add(&load->latency, now - since_ns);
+	if (!load->log)
+		return;
+	if (now >= load->window_ns + WINDOW_NS)
+		log_window(load, now);
+	hist_add(&load->window, now - since_ns);
+}
+
 /* Counts the answers in what was received. Returns false when there is one too many. */
 static bool count_answers(struct load *load, struct client *client, const char *bytes, size_t n_bytes, uint64_t now)
 {
@@ -123,7 +147,7 @@ static bool count_answers(struct load *load, struct client *client, const char *
 			return false;
 		if (client->line_bytes == 4 && memcmp(client->line_start, "ERR ", 4) == 0)
 			load->n_errors++;
-		hist_add(&load->latency, now - client->since_ns[client->n_answered++ % UNDER_WAY_MAX]);
+		add_latency(load, client->since_ns[client->n_answered++ % UNDER_WAY_MAX], now);
 		load->n_answered++;
 		client->line_bytes = 0;
 		bytes = newline + 1;
@@ -251,6 +275,8 @@ int load_run(struct load *load)
 		load->begin_ns = mono_ns();
 		run(load);
 		load->end_ns = mono_ns();
+		if (load->log)
+			log_window(load, load->end_ns);
 	}
 	for (i = 0; i < load->n_connections; i++)
 		client_close(load, &load->clients[i]);

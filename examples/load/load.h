@@ -11,6 +11,7 @@
 #include "traffic.h"
 
 enum {
+	WINDOW_NS = 10000000, /* of the log */
 	CONNECTIONS_MAX = 1000,
 	UNDER_WAY_MAX = 64, /* requests of one connection that are not answered yet */
 	OUT_BYTES = UNDER_WAY_MAX * REQUEST_MAX_BYTES,
@@ -37,6 +38,7 @@ struct load {
 	uint64_t max_requests;
 	uint64_t max_ns;
 	struct traffic traffic;
+	FILE *log; /* of latencies by time, or NULL */
 
 	int epoll_fd;
 	uint32_t next_client; /* of an open loop, that sends next */
@@ -51,6 +53,8 @@ struct load {
 	uint64_t n_errors; /* answers that say ERR */
 	uint64_t n_lost;   /* requests that were never answered */
 	struct hist latency;
+	struct hist window; /* of these, since window_ns */
+	uint64_t window_ns;
 };
 
 /* Connects, sends and waits for the answers. Returns 0, or a negative errno when the server cannot be reached. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The demo's load generator: options and results. load.h says how it works. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct options {
 
 static const char usage_text[] =
 	"usage: load --port P [--connections C] [--seconds S] [--requests N] [--pipeline D | --rate R]\n"
-	"            [--light] [--faults SEED [--fault-every N]] [--json]\n"
+	"            [--light] [--faults SEED [--fault-every N]] [--json] [--log FILE]\n"
 	"\n"
 	"Sends requests to the demo server on 127.0.0.1, then prints throughput and latency.\n"
 	"  --connections C  default 16, at most 1000\n"
@@ -28,6 +29,7 @@ static const char usage_text[] =
 	"a lock\n"
 	"  --fault-every N  one fault in N requests; default 10000\n"
 	"  --json           print one JSON object\n"
+	"  --log FILE       write the latencies to FILE, a line of JSON for every 10 ms of CLOCK_MONOTONIC\n"
 	"Exit status: 0 all answered, 1 some were not or with an error, 2 wrong use or no server.\n";
 
 static uint64_t number_arg(const char *option, const char *text, uint64_t least, uint64_t most)
@@ -41,6 +43,17 @@ static uint64_t number_arg(const char *option, const char *text, uint64_t least,
 		exit(2);
 	}
 	return value;
+}
+
+static FILE *open_log(const char *path)
+{
+	FILE *log = fopen(path, "we");
+
+	if (!log) {
+		fprintf(stderr, "load: --log: cannot write %s: %s\n", path, strerror(errno));
+		exit(2);
+	}
+	return log;
 }
 
 static void fail_usage(void)
@@ -86,6 +99,9 @@ static void set_option(struct options *opts, int option, const char *arg)
 	case 'j':
 		opts->json = true;
 		break;
+	case 'o':
+		load->log = open_log(arg);
+		break;
 	case 'h':
 		fputs(usage_text, stdout);
 		exit(0);
@@ -107,6 +123,7 @@ static void parse_options(struct options *opts, int argc, char **argv)
 		{"faults", required_argument, NULL, 'f'},
 		{"fault-every", required_argument, NULL, 'e'},
 		{"json", no_argument, NULL, 'j'},
+		{"log", required_argument, NULL, 'o'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -174,5 +191,9 @@ int main(int argc, char **argv)
 		print_json(&load, seconds);
 	else
 		print_text(&load, seconds);
+	if (load.log && (ferror(load.log) | fclose(load.log))) {
+		fprintf(stderr, "load: the log is not whole: %s\n", strerror(errno));
+		return 1;
+	}
 	return load.n_errors || load.n_lost ? 1 : 0;
 }

@@ -105,7 +105,8 @@ static void serve_line(struct connection *conn, struct worker *worker, const cha
 {
 	if (n_bytes && line[n_bytes - 1] == '\r')
 		n_bytes--;
-	worker->requests++;
+	atomic_store_explicit(&worker->requests, atomic_load_explicit(&worker->requests, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	if (is_command(line, n_bytes, "PING", 4)) {
 		answer(conn, "PONG", 4);
 		answer(conn, line + 4, n_bytes - 4);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weft's demo server: options, recording, and an orderly end. server.h has the protocol, runtime.h the event loop. */
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include <weft/weft.h>
 
+#include "alternate.h"
 #include "server.h"
 
 struct options {
@@ -17,17 +19,24 @@ struct options {
 	uint32_t max_connections;
 	const char *record_dir;
 	bool events;
+	FILE *alternate_log; /* NULL: no alternation */
+	uint32_t slice_ms;
 };
 
 static const char usage_text[] =
 	"usage: server [--port P] [--workers N] [--max-connections N] [--record DIR] [--events]\n"
+	"              [--alternate FILE [--slice MS]]\n"
 	"\n"
 	"Serves a line protocol on 127.0.0.1 until SIGINT or SIGTERM.\n"
 	"  --port P             port to listen on; 0, the default, takes a free one and prints it\n"
 	"  --workers N          worker threads, 1 to 64; default 2\n"
 	"  --max-connections N  refuse connections beyond this; default 1000\n"
 	"  --record DIR         record with weft into DIR; so does WEFT_DIR=DIR\n"
-	"  --events             record an event of the server's own for each request of 1 ms and more\n";
+	"  --events             record an event of the server's own for each request of 1 ms and more\n"
+	"  --alternate FILE     switch recording off and on all the time, and write what was served in each slice of "
+	"time\n"
+	"                       to FILE; without --record nothing is switched, and FILE shows what chance does\n"
+	"  --slice MS           length of such a slice, 20 to 10000; default 100\n";
 
 static uint32_t number_arg(const char *option, const char *text, uint32_t least, uint32_t most)
 {
@@ -41,6 +50,17 @@ static uint32_t number_arg(const char *option, const char *text, uint32_t least,
 	return (uint32_t)value;
 }
 
+static FILE *open_log(const char *path)
+{
+	FILE *log = fopen(path, "we");
+
+	if (!log) {
+		fprintf(stderr, "server: --alternate: cannot write %s: %s\n", path, strerror(errno));
+		exit(2);
+	}
+	return log;
+}
+
 static void parse_options(struct options *opts, int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -49,6 +69,8 @@ static void parse_options(struct options *opts, int argc, char **argv)
 		{"max-connections", required_argument, NULL, 'c'},
 		{"record", required_argument, NULL, 'r'},
 		{"events", no_argument, NULL, 'e'},
+		{"alternate", required_argument, NULL, 'a'},
+		{"slice", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -70,6 +92,12 @@ static void parse_options(struct options *opts, int argc, char **argv)
 			break;
 		case 'e':
 			opts->events = true;
+			break;
+		case 'a':
+			opts->alternate_log = open_log(optarg);
+			break;
+		case 's':
+			opts->slice_ms = number_arg("--slice", optarg, 20, 10000);
 			break;
 		case 'h':
 			fputs(usage_text, stdout);
@@ -126,11 +154,26 @@ static uint32_t connection_limit(uint32_t wanted)
 	return files.rlim_cur > others ? (uint32_t)(files.rlim_cur - others) : 1;
 }
 
-/* Serves until one of `signals`, which all threads have blocked, comes. */
-static int serve(struct server *server, const struct options *opts, const sigset_t *signals)
+/* Waits for one of `signals`, which all threads have blocked. */
+static int wait_for_end(const struct server *server, const struct options *opts, struct weft_recorder *rec,
+			const sigset_t *signals)
+{
+	struct alternate alternate = {
+		.server = server, .rec = rec, .slice_ms = opts->slice_ms, .log = opts->alternate_log};
+	int sig;
+	int err = 0;
+
+	if (alternate.log)
+		err = alternate_start(&alternate);
+	if (err < 0)
+		return err;
+	sigwait(signals, &sig);
+	return alternate.log ? alternate_stop(&alternate) : 0;
+}
+
+static int serve(struct server *server, const struct options *opts, struct weft_recorder *rec, const sigset_t *signals)
 {
 	struct runtime *rt = &server->runtime;
-	int sig;
 	int err = runtime_init(rt, opts->workers);
 
 	server->max_connections = connection_limit(opts->max_connections);
@@ -141,7 +184,7 @@ static int serve(struct server *server, const struct options *opts, const sigset
 	if (err == 0) {
 		printf("listening on 127.0.0.1:%u\n", server->port);
 		fflush(stdout);
-		sigwait(signals, &sig);
+		err = wait_for_end(server, opts, rec, signals);
 	}
 	runtime_stop(rt);
 	return err;
@@ -157,16 +200,13 @@ static int print_summary(const struct server *server, struct weft_recorder *rec)
 {
 	struct weft_recorder_stats stats = {.size = sizeof(stats)};
 	struct rusage used;
-	uint64_t requests = 0;
 	int err = weft_recorder_stop(rec);
-	uint32_t i;
 
-	for (i = 0; i < server->runtime.n_workers; i++)
-		requests += server->runtime.workers[i].requests;
 	weft_recorder_stats(rec, &stats);
 	getrusage(RUSAGE_SELF, &used);
-	printf("served %llu requests on %llu connections in %.3f s of CPU", (unsigned long long)requests,
-	       (unsigned long long)server->accepted, seconds(used.ru_utime) + seconds(used.ru_stime));
+	printf("served %llu requests on %llu connections in %.3f s of CPU",
+	       (unsigned long long)runtime_requests(&server->runtime), (unsigned long long)server->accepted,
+	       seconds(used.ru_utime) + seconds(used.ru_stime));
 	if (rec)
 		printf("; recorded %llu events in %llu bytes, lost %llu", (unsigned long long)stats.events,
 		       (unsigned long long)stats.bytes, (unsigned long long)stats.lost);
@@ -177,7 +217,7 @@ static int print_summary(const struct server *server, struct weft_recorder *rec)
 int main(int argc, char **argv)
 {
 	static struct server server;
-	struct options opts = {.workers = 2, .max_connections = 1000};
+	struct options opts = {.workers = 2, .max_connections = 1000, .slice_ms = 100};
 	struct weft_recorder *rec = NULL;
 	sigset_t signals;
 	int err;
@@ -195,7 +235,7 @@ int main(int argc, char **argv)
 
 	err = cache_init(&server.cache);
 	if (err == 0) {
-		err = serve(&server, &opts, &signals);
+		err = serve(&server, &opts, rec, &signals);
 		cache_fini(&server.cache);
 	}
 	if (err < 0) {

@@ -54,9 +54,9 @@ struct worker {
 	uint32_t index;
 	uint32_t weft_id; /* of weft_worker_id: the target of wakes */
 	int epoll_fd;
-	int bell_fd;       /* eventfd that ends an epoll_wait */
-	uint32_t polls;    /* run so far; paces the looks at I/O and at the global queue */
-	uint64_t requests; /* answered here; the handlers count, nobody else writes */
+	int bell_fd;                    /* eventfd that ends an epoll_wait */
+	uint32_t polls;                 /* run so far; paces the looks at I/O and at the global queue */
+	atomic_uint_least64_t requests; /* answered here; the handlers count, nobody else writes */
 	struct task_queue local;
 	pthread_t thread;
 	_Atomic(struct task *) inbox __attribute__((aligned(64))); /* written by all threads: a cache line of its own */
@@ -82,6 +82,9 @@ struct runtime {
 int runtime_init(struct runtime *rt, uint32_t n_workers);
 int runtime_start(struct runtime *rt);
 void runtime_stop(struct runtime *rt);
+
+/* Requests that the workers have counted so far. Any thread. */
+uint64_t runtime_requests(const struct runtime *rt);
 
 /* Hands a new task to the runtime, ready to run on `home`, or anywhere when NULL. poll, drop and refs must be set:
  * one reference is the runtime's until the task is done, the others are whoever's the caller says. `location` is the

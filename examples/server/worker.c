@@ -162,3 +162,13 @@ void runtime_stop(struct runtime *rt)
 	pthread_mutex_destroy(&rt->global_lock);
 	pthread_mutex_destroy(&rt->live_lock);
 }
+
+uint64_t runtime_requests(const struct runtime *rt)
+{
+	uint64_t requests = 0;
+	uint32_t i;
+
+	for (i = 0; i < rt->n_workers; i++)
+		requests += atomic_load_explicit(&rt->workers[i].requests, memory_order_relaxed);
+	return requests;
+}

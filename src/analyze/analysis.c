@@ -2,6 +2,7 @@
 #include "analyze/analysis.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/state.h"
@@ -12,6 +13,14 @@ static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
 	WEFT_KIND_MAP(X)
 #undef X
 };
+
+static uint64_t period_of(const struct weft__names *names)
+{
+	const char *hz = weft__names_fact(names, "sample.hz");
+	double value = hz ? strtod(hz, NULL) : 0;
+
+	return value >= 1e-3 && value <= 1e9 ? (uint64_t)(1e9 / value + 0.5) : 0;
+}
 
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
 {
@@ -31,6 +40,13 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.max_streams = 1 << 20;
 	if (!a->opts.max_rows)
 		a->opts.max_rows = 4096;
+	if (!a->opts.max_samples)
+		a->opts.max_samples = 4 << 20;
+	if (!a->opts.max_sample_rows)
+		a->opts.max_sample_rows = 1 << 20;
+	if (!a->opts.period_ns)
+		a->opts.period_ns = period_of(opts->names);
+	a->result.samples.period_ns = a->opts.period_ns;
 	a->free_stream = a->free_task = WEFT__MAP_NONE;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
 	if (rc == 0)
@@ -69,6 +85,8 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__queue_add(a, ev);
 	case WEFT_KIND_SCHED:
 		return weft__stream_sched(a, s, ev);
+	case WEFT_KIND_SAMPLE:
+		return weft__sample_add(a, s, ev);
 	case WEFT_KIND_WORKER:
 		return weft__stream_worker(a, s, (uint32_t)ev->fields[0], ev->time_ns);
 	case WEFT_KIND_THREAD_BEGIN:
@@ -124,8 +142,10 @@ void weft__analysis_close(struct weft__analysis *a)
 	if (!a)
 		return;
 	r = &a->result;
-	for (i = 0; i < a->n_streams; i++)
+	for (i = 0; i < a->n_streams; i++) {
 		weft__free(a->streams[i].open);
+		weft__free(a->streams[i].log);
+	}
 	for (i = 0; i < r->n_lanes; i++) {
 		weft__hist_fini(&r->lanes[i].polls);
 		weft__hist_fini(&r->lanes[i].delays);
@@ -156,5 +176,6 @@ void weft__analysis_close(struct weft__analysis *a)
 	weft__top_fini(&a->running);
 	weft__top_fini(&a->delayed);
 	weft__gaps_fini(&a->gaps);
+	weft__samples_fini(a);
 	weft__free(a);
 }

@@ -14,6 +14,7 @@
 
 #include "analyze/hist.h"
 #include "analyze/names.h"
+#include "analyze/samples.h"
 #include "weft/segment.h"
 
 /* Places of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
@@ -31,10 +32,17 @@ struct weft__analysis_opts {
 	uint64_t to_ns;       /* not included; 0: no end */
 	const char *worker;   /* shell pattern of the lanes whose polls count; NULL: all */
 	const char *location; /* shell pattern of the locations whose polls count; NULL: all */
-	size_t top;           /* length of the lists of worst things; 10 */
-	size_t max_tasks;     /* that live at one time; 1 Mi */
-	size_t max_streams;   /* threads that live at one time; 1 Mi */
-	size_t max_rows;      /* lanes, and places; 4096 of each */
+	const char *thread; /* tid, or shell pattern of the names of threads whose polls and samples count; NULL: all */
+	uint64_t period_ns; /* between two samples of a thread's CPU time; 0: as the fact sample.hz says */
+	size_t top;         /* length of the lists of worst things; 10 */
+	size_t max_tasks;   /* that live at one time; 1 Mi */
+	size_t max_streams; /* threads that live at one time; 1 Mi */
+	size_t max_rows;    /* lanes, places, and sampled threads; 4096 of each */
+	size_t max_samples; /* in polls that are open at one time; 4 Mi */
+	size_t max_sample_rows; /* 1 Mi */
+	/* Hears of each sample that is in the window and asked for. A negative value ends the push that it came in. */
+	int (*sample)(void *data, const struct weft__sample_view *sample);
+	void *sample_data;
 };
 
 struct weft__wake {
@@ -68,7 +76,13 @@ struct weft__poll {
 	uint32_t level;   /* 0: outermost; more: nested in that many others */
 	uint32_t n_wakes; /* issued by this poll itself */
 	struct weft__wake wake;
-	struct weft__behind behind; /* in the list of delays only */
+	struct weft__behind behind;  /* in the list of delays only */
+	struct weft__weight sampled; /* in it and in those nested in it */
+	/* The same by stack, heaviest first; in the lists of longest and running polls only. */
+	struct weft__poll_stack *stacks;
+	size_t n_stacks;
+	struct weft__weight stacks_beyond; /* in `sampled` but not in `stacks`: there were too many */
+	size_t first_sample;               /* inside */
 };
 
 /* A worker, or a thread that is none but polls or parks. */
@@ -96,6 +110,10 @@ struct weft__place {
 	struct weft__hist polls;
 	struct weft__hist delays;
 	uint64_t spawned, ended, alive;
+	struct weft__weight sampled; /* in polls of its tasks, the innermost that was asked for */
+	/* Polls that were shorter than the sampling period, too short for samples to tell of one alone. */
+	uint64_t n_short, short_ns;
+	struct weft__weight short_sampled;
 };
 
 struct weft__queue {
@@ -147,7 +165,11 @@ struct weft__result {
 	size_t n_customs;
 	struct weft__lost *lost; /* by reason and thread */
 	size_t n_lost;
-	uint64_t lost_events;
+	uint64_t lost_events;  /* samples among them, where a ring was full */
+	uint64_t lost_samples; /* for which there was no memory */
+	uint64_t uncovered;    /* threads that could not be sampled */
+
+	struct weft__samples samples;
 
 	struct weft__poll *longest, *running, *delayed; /* worst first, at most `top` each */
 	size_t n_longest, n_running, n_delayed;
@@ -171,7 +193,7 @@ struct weft__analysis;
 /* Returns 0 or -ENOMEM. `*ret` is the caller's. */
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts);
 
-/* The next event. Events of the past do no harm beyond figures that are off. Returns 0 or -ENOMEM. */
+/* The next event. Events of the past do no harm beyond figures that are off. Returns 0, -ENOMEM, or what opts.sample did. */
 int weft__analysis_push(struct weft__analysis *analysis, const struct weft_event_view *ev);
 
 /* No more events; the recording (or the window) ends at `end_ns`, or with the last event when that is 0. Once. Returns 0 or

@@ -44,7 +44,12 @@ static int add_up_losses(struct weft__analysis *a)
 						.span_ns = to_ns - loss->from_ns,
 						.from_ns = loss->from_ns,
 						.to_ns = to_ns};
-		r->lost_events += loss->count;
+		if (loss->reason == WEFT_LOSS_SAMPLE)
+			r->lost_samples += loss->count;
+		else if (loss->reason == WEFT_LOSS_UNCOVERED)
+			r->uncovered += loss->count;
+		else
+			r->lost_events += loss->count;
 	}
 	if (n)
 		qsort(lost, n, sizeof(*lost), lost_order);
@@ -126,7 +131,7 @@ static int custom_order(const void *left, const void *right)
 
 static bool is_empty(const struct weft__place *place)
 {
-	return place->polls.n + place->delays.n + place->spawned + place->ended + place->alive == 0;
+	return place->polls.n + place->delays.n + place->spawned + place->ended + place->alive + place->sampled.n == 0;
 }
 
 /* Rows that the user did not ask for, and rows of which nothing falls into the window, go to the end, out of sight. */
@@ -195,6 +200,8 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 			return rc;
 	}
 	rc = count_alive(a);
+	if (rc == 0)
+		rc = weft__samples_settle(a);
 	if (rc == 0)
 		rc = add_up_losses(a);
 	if (rc == 0)

@@ -19,10 +19,11 @@ static int gap_order(const void *left, const void *right)
 	return a->to_ns < b->to_ns ? -1 : a->to_ns > b->to_ns;
 }
 
-/* Events that made no sense were never going to say anything about polls. */
+/* Events that made no sense were never going to say anything about polls, and neither were samples. */
 static bool makes_gap(const struct weft_loss *loss)
 {
-	return loss->reason != WEFT_LOSS_BAD_EVENT;
+	return loss->reason != WEFT_LOSS_BAD_EVENT && loss->reason != WEFT_LOSS_SAMPLE &&
+	       loss->reason != WEFT_LOSS_UNCOVERED;
 }
 
 /* A thread without a ring has no stream, so its loss is nobody's gap; a pause is everybody's. */

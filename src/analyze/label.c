@@ -82,6 +82,10 @@ const char *weft__label_reason(uint32_t reason)
 		return "paused";
 	case WEFT_LOSS_DISK_FULL:
 		return "disk full";
+	case WEFT_LOSS_SAMPLE:
+		return "no memory for stacks";
+	case WEFT_LOSS_UNCOVERED:
+		return "thread not sampled";
 	default:
 		return "unknown reason";
 	}

@@ -2,6 +2,7 @@
 /* The rows of the report: lanes (workers and threads) and places (where tasks are spawned). */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/label.h"
@@ -13,13 +14,34 @@ static bool matches(const char *pattern, const char *text)
 	return !pattern || fnmatch(pattern, text, 0) == 0;
 }
 
+bool weft__thread_asked(const struct weft__analysis *a, uint32_t stream)
+{
+	const struct weft_thread *thread = weft__names_thread(a->opts.names, stream);
+	char label[WEFT__LABEL_BYTES];
+
+	if (!a->opts.thread)
+		return true;
+	weft__label_thread(a->opts.names, stream, label, sizeof(label));
+	if (matches(a->opts.thread, label) || (thread && matches(a->opts.thread, thread->name)))
+		return true;
+	snprintf(label, sizeof(label), "%u", thread ? thread->tid : 0);
+	return thread && strcmp(a->opts.thread, label) == 0;
+}
+
+bool weft__worker_asked(const struct weft__analysis *a, uint32_t worker, uint32_t stream)
+{
+	char label[WEFT__LABEL_BYTES];
+
+	return !a->opts.worker ||
+	       matches(a->opts.worker, weft__label_lane(a->opts.names, worker, stream, label, sizeof(label)));
+}
+
 int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret)
 {
 	struct weft__result *r = &a->result;
 	uint64_t key = worker == WEFT_WORKER_NONE ? stream : UINT64_C(1) << 32 | worker;
 	uint32_t at = weft__map_get(&a->lane_by_key, key);
-	char label[WEFT__LABEL_BYTES];
-	struct weft__lane *lanes;
+	struct weft__lane *lanes, *lane;
 
 	if (at == WEFT__MAP_NONE && r->n_lanes >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
 		return weft__lane_get(a, WEFT__LANE_OTHER, 0, ret);
@@ -34,10 +56,14 @@ int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, u
 		r->n_lanes++;
 		memset(&lanes[at], 0, sizeof(lanes[at]));
 		lanes[at].worker = worker;
-		weft__label_lane(a->opts.names, worker, stream, label, sizeof(label));
-		lanes[at].match = matches(a->opts.worker, label);
+		lanes[at].stream = ~stream;
 	}
-	r->lanes[at].stream = stream;
+	lane = &r->lanes[at];
+	if (lane->stream != stream) {
+		lane->stream = stream;
+		lane->match = lane->match || (weft__worker_asked(a, worker, stream) &&
+					      (worker == WEFT__LANE_OTHER || weft__thread_asked(a, stream)));
+	}
 	*ret = at;
 	return 0;
 }

@@ -5,9 +5,10 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-static bool wanted(struct weft__analysis *a, const struct weft__lane *lane, const struct weft__place *place)
+static bool wanted(struct weft__analysis *a, const struct weft__stream *s, const struct weft__lane *lane,
+		   const struct weft__place *place)
 {
-	return (!a->opts.worker || lane->match) && (!a->opts.location || place->match);
+	return s->asked && (!a->opts.worker || lane->match) && (!a->opts.location || place->match);
 }
 
 /* Lane and place of a poll that may have begun on another worker than the thread is now. */
@@ -54,7 +55,7 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns)
 		return 0;
 	rc = rows_of(a, poll, &lane, &place);
-	if (rc < 0 || !wanted(a, lane, place))
+	if (rc < 0 || !wanted(a, s, lane, place))
 		return rc;
 	if (weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns)) {
 		a->result.delays_cut++;
@@ -81,6 +82,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 
 	if (rc < 0)
 		return rc;
+	weft__stream_polls(a, s);
 	if (ev->time_ns >= a->opts.from_ns) {
 		lane->n_poll_events++;
 		rc = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? weft__hist_add(&lane->depths, ev->fields[1]) : 0;
@@ -104,6 +106,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 		.worker = s->worker,
 		.depth = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? (uint32_t)ev->fields[1] : WEFT_DEPTH_UNKNOWN,
 		.level = (uint32_t)s->n_open,
+		.first_sample = s->n_log,
 	};
 	rc = weft__task_poll(a, poll);
 	if (rc < 0)
@@ -154,20 +157,55 @@ static int book_busy(struct weft__analysis *a, const struct weft__poll *poll, ui
 	return rc;
 }
 
-static int add_poll(struct weft__analysis *a, struct weft__poll *poll)
+static int add_to_list(struct weft__analysis *a, const struct weft__stream *s, struct weft__top *top,
+		       struct weft__poll *poll)
+{
+	int rc;
+
+	if (!weft__top_takes(top, poll))
+		return 0;
+	rc = weft__log_take(a, s, poll);
+	if (rc == 0)
+		weft__top_add(top, poll);
+	return rc;
+}
+
+static void add_short(struct weft__place *place, const struct weft__poll *poll)
+{
+	place->n_short++;
+	place->short_ns += poll->rank_ns;
+	weft__weight_add(&place->short_sampled, poll->sampled.n, poll->sampled.ns);
+}
+
+static int add_poll(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
 	struct weft__place *place;
 	int rc = rows_of(a, poll, &lane, &place);
 
-	if (rc < 0 || !wanted(a, lane, place))
+	if (rc < 0 || !wanted(a, s, lane, place))
 		return rc;
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
-	weft__top_add(&a->longest, poll);
-	rc = weft__hist_add(&a->result.polls, poll->rank_ns);
+	if (poll->rank_ns < a->opts.period_ns)
+		add_short(place, poll);
+	rc = add_to_list(a, s, &a->longest, poll);
+	if (rc == 0)
+		rc = weft__hist_add(&a->result.polls, poll->rank_ns);
 	if (rc == 0)
 		rc = weft__hist_add(&lane->polls, poll->rank_ns);
 	return rc < 0 ? rc : weft__hist_add(&place->polls, poll->rank_ns);
+}
+
+/* What was sampled in a nested poll was sampled in the one around it, too. */
+static void add_to_outer(struct weft__stream *s, size_t level)
+{
+	const struct weft__poll *poll = &s->open[level];
+	struct weft__poll *outer = level > 0 ? &s->open[level - 1] : NULL;
+
+	if (!outer)
+		return;
+	weft__weight_add(&outer->sampled, poll->sampled.n, poll->sampled.ns);
+	weft__weight_add(&outer->stacks_beyond, poll->stacks_beyond.n, poll->stacks_beyond.ns);
 }
 
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
@@ -175,6 +213,7 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 	struct weft__poll *poll;
 	int rc;
 
+	weft__stream_polls(a, s);
 	if (s->in_gap)
 		return 0;
 	if (s->too_deep > 0) {
@@ -189,11 +228,16 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 	}
 	poll = &s->open[--s->n_open];
 	poll->end_ns = now_ns;
+	add_to_outer(s, s->n_open);
 	if (poll->level == 0)
 		s->recent[s->n_recent++ % RECENT_POLLS] =
 			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->place};
 	rc = book_busy(a, poll, now_ns);
-	return rc < 0 || now_ns < a->opts.from_ns ? rc : add_poll(a, poll);
+	if (rc == 0 && now_ns >= a->opts.from_ns)
+		rc = add_poll(a, s, poll);
+	if (s->n_open == 0)
+		weft__log_clear(a, s);
+	return rc;
 }
 
 void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
@@ -204,6 +248,7 @@ void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t n
 	a->result.polls_cut += s->n_open;
 	s->n_open = 0;
 	s->too_deep = 0;
+	weft__log_clear(a, s);
 }
 
 int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
@@ -213,6 +258,8 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 	size_t i;
 	int rc;
 
+	for (i = s->n_open; i-- > 1;)
+		add_to_outer(s, i);
 	for (i = 0; i < s->n_open; i++) {
 		struct weft__poll *poll = &s->open[i];
 
@@ -222,7 +269,7 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		rc = rows_of(a, poll, &lane, &place);
 		if (rc < 0)
 			return rc;
-		if (!wanted(a, lane, place))
+		if (!wanted(a, s, lane, place))
 			continue;
 		if (thread_ended) {
 			a->result.polls_never_ended++;
@@ -230,7 +277,9 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		}
 		poll->rank_ns = weft__since(now_ns, poll->begin_ns);
 		a->result.polls_running++;
-		weft__top_add(&a->running, poll);
+		rc = add_to_list(a, s, &a->running, poll);
+		if (rc < 0)
+			return rc;
 	}
 	s->n_open = 0;
 	return 0;

@@ -79,6 +79,8 @@ static int add_segment(struct weft__recordings *list, const struct weft_segment 
 
 	if (rc == 0)
 		rc = weft__names_add_segment(&rec->names, seg);
+	if (rc == 0)
+		rc = weft__frames_add_segment(&rec->frames, seg);
 	if (rc < 0)
 		return rc;
 	for (i = 0; i < rec->n_files; i++)
@@ -223,6 +225,7 @@ void weft__recordings_fini(struct weft__recordings *list)
 			file_fini(&list->all[i].files[j]);
 		weft__free(list->all[i].files);
 		weft__names_fini(&list->all[i].names);
+		weft__frames_fini(&list->all[i].frames);
 	}
 	for (i = 0; i < list->n_refused; i++) {
 		weft__free(list->refused[i].path);

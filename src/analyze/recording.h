@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/frames.h"
 #include "analyze/names.h"
 #include "weft/segment.h"
 
@@ -26,6 +27,7 @@ struct weft__recording {
 	struct weft__file *files; /* by sequence */
 	size_t n_files, cap_files;
 	struct weft__names names;
+	struct weft__frames frames;
 	uint64_t start_ns; /* its first moment in these files: the time that others are told relative to */
 	uint64_t start_real_ns;
 	uint64_t first_ns, last_ns; /* first and last event; 0 and 0 when there are none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of an analysis: what is known of each thread and each task at the present moment, and the figures so far.
- * analysis.c hands each event on; stream.c, poll.c, task.c and custom.c each keep their part; finish.c closes the books.
+ * analysis.c hands each event on; stream.c, poll.c, task.c, sample.c and custom.c each keep their part; finish.c closes the books.
  * Context: CALLER. */
 #ifndef WEFT_ANALYZE_STATE_H
 #define WEFT_ANALYZE_STATE_H
@@ -11,6 +11,7 @@
 #include "analyze/top.h"
 
 #define NO_LANE UINT32_MAX
+#define NO_ROW UINT32_MAX
 #define POLL_LEVELS_MAX 1024
 #define RECENT_POLLS 16
 
@@ -21,6 +22,17 @@ enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
 struct weft__recent {
 	uint64_t begin_ns, end_ns, task;
 	uint32_t place;
+};
+
+/* A sample in a poll that is open. */
+struct weft__logged {
+	uint32_t trace;
+	uint32_t n;
+	uint64_t ns;
+};
+
+struct weft__trace {
+	uint32_t stack, kernel;
 };
 
 struct weft__stream {
@@ -40,6 +52,14 @@ struct weft__stream {
 	struct weft__recent recent[RECENT_POLLS]; /* outermost polls that ended last */
 	uint32_t n_recent;
 	uint32_t next_free;
+	bool asked;               /* opts.thread allows it */
+	bool polls;               /* a poll of it was seen */
+	uint32_t row;             /* in result.samples.threads, for the worker that it is now; NO_ROW: none yet */
+	uint64_t unmeasured_ns;   /* sampled since the last reading of its CPU time, */
+	bool unmeasured_cut;      /* but not all of it: there was a gap */
+	struct weft__logged *log; /* samples since the outermost open poll began; each poll has its first one */
+	size_t n_log, cap_log;
+	bool log_tight; /* what can be put together has been */
 };
 
 struct weft__task {
@@ -75,6 +95,12 @@ struct weft__analysis {
 	struct weft__map lane_by_key, place_by_id, queue_by_runtime, custom_by_kind;
 	struct weft__top longest, running, delayed;
 	uint64_t now_ns; /* latest time seen, window or not */
+
+	/* sample.c */
+	size_t cap_sample_rows, cap_sampled, n_traces, cap_traces, n_contexts;
+	struct weft__trace *traces;
+	struct weft__map trace_by_ids, context_by_key, sample_row_by_key, sampled_by_key;
+	size_t n_logged; /* in all logs */
 };
 
 /* How much of [from, to) lies in the window. */
@@ -83,6 +109,16 @@ static inline uint64_t weft__window_ns(const struct weft__analysis *a, uint64_t 
 	if (from_ns < a->opts.from_ns)
 		from_ns = a->opts.from_ns;
 	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+/* The stream has polls, and so has what its samples are summed in. */
+static inline void weft__stream_polls(struct weft__analysis *a, struct weft__stream *s)
+{
+	if (s->polls)
+		return;
+	s->polls = true;
+	if (s->row != NO_ROW)
+		a->result.samples.threads[s->row].polls = true;
 }
 
 static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
@@ -103,6 +139,8 @@ int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const s
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
 
 /* lane.c */
+bool weft__thread_asked(const struct weft__analysis *a, uint32_t stream);
+bool weft__worker_asked(const struct weft__analysis *a, uint32_t worker, uint32_t stream);
 int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret);
 int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **ret);
 
@@ -114,6 +152,17 @@ struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, ui
 int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake);
 void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns); /* a gap begins */
 int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
+
+/* sample.c, sample_log.c, sample_rows.c */
+int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* A reading of the thread's CPU time came, which is `cpu_ns` more than the last, `span_ns` before; 0 and 0: the first. */
+int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns);
+int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t trace, uint64_t weight_ns);
+void weft__log_clear(struct weft__analysis *a, struct weft__stream *s);
+/* The samples of a poll that ends or is about to be put into a list, by stack, into the poll. */
+int weft__log_take(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll);
+int weft__samples_settle(struct weft__analysis *a);
+void weft__samples_fini(struct weft__analysis *a);
 
 /* task.c */
 int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev);

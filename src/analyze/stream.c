@@ -49,6 +49,8 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->id = id;
 	s->lane = NO_LANE;
 	s->worker = WEFT_WORKER_NONE;
+	s->row = NO_ROW;
+	s->asked = weft__thread_asked(a, id);
 	s->since_ns = now_ns;
 	rc = weft__map_put(&a->stream_by_id, id, at);
 	if (rc < 0)
@@ -105,6 +107,7 @@ static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_
 			s->since_ns = gap.to_ns;
 		s->in_gap = inside;
 		s->after_gap = true;
+		s->unmeasured_cut = true;
 		if (inside)
 			break;
 	}
@@ -121,6 +124,7 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	case WEFT_KIND_THREAD_END:
 	case WEFT_KIND_SCHED:
 	case WEFT_KIND_WORKER:
+	case WEFT_KIND_SAMPLE:
 		return 0;
 	case WEFT_KIND_UNPARK:
 		s->state = STREAM_PARKED;
@@ -154,6 +158,7 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 	s->since_ns = now_ns > s->since_ns ? now_ns : s->since_ns;
 	s->worker = worker;
 	s->lane = NO_LANE;
+	s->row = NO_ROW;
 	s->has_sched = false;
 	return worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
 }
@@ -180,12 +185,18 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 
 int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
+	bool follows = s->has_sched && ev->time_ns > s->sched_ns && ev->fields[0] >= s->cpu_ns &&
+		       ev->fields[1] >= s->runqueue_ns;
 	struct weft__lane *lane;
+	int rc;
 
 	if (ev->time_ns < a->opts.from_ns)
 		return 0;
-	if (s->has_sched && s->lane != NO_LANE && ev->time_ns > s->sched_ns && ev->fields[0] >= s->cpu_ns &&
-	    ev->fields[1] >= s->runqueue_ns) {
+	rc = weft__sample_measured(a, s, follows ? ev->fields[0] - s->cpu_ns : 0,
+				   follows ? ev->time_ns - s->sched_ns : 0);
+	if (rc < 0)
+		return rc;
+	if (follows && s->lane != NO_LANE) {
 		lane = &a->result.lanes[s->lane];
 		lane->sched_ns += ev->time_ns - s->sched_ns;
 		lane->cpu_ns += ev->fields[0] - s->cpu_ns;
@@ -207,6 +218,8 @@ int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 	cross_gaps(a, s, now_ns);
 	weft__stream_settle(a, s, now_ns);
 	rc = weft__poll_leave(a, s, now_ns, thread_ended);
+	weft__log_clear(a, s);
+	weft__free(s->log);
 	weft__free(s->open);
 	weft__map_del(&a->stream_by_id, s->id);
 	memset(s, 0, sizeof(*s));

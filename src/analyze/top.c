@@ -55,6 +55,7 @@ void weft__top_add(struct weft__top *top, const struct weft__poll *poll)
 	if (!weft__top_takes(top, poll))
 		return;
 	if (top->n == top->max) {
+		weft__free(top->polls[0].stacks);
 		sink(top, poll);
 		return;
 	}
@@ -76,6 +77,10 @@ void weft__top_sort(struct weft__top *top)
 
 void weft__top_fini(struct weft__top *top)
 {
+	size_t i;
+
+	for (i = 0; i < top->n; i++)
+		weft__free(top->polls[i].stacks);
 	weft__free(top->polls);
 	memset(top, 0, sizeof(*top));
 }

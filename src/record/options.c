@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,9 @@
 
 #define MS UINT64_C(1000000)
 #define MIB UINT64_C(1048576)
+#define SAMPLE_HZ_MAX 50000
+#define SAMPLE_DEPTH_MAX 1024
+#define SAMPLE_EVENT_MAX 31
 
 #define DEFAULT(field, value)                                                                                          \
 	do {                                                                                                           \
@@ -35,11 +39,49 @@ static void set_defaults(struct weft_recorder_opts *o)
 	DEFAULT(o->max_threads, 4096);
 	DEFAULT(o->quantum_ns, 8);
 	DEFAULT(o->level, 1);
+	DEFAULT(o->sample_hz, 99);
+	DEFAULT(o->sample_depth, SAMPLE_DEPTH_MAX);
 }
 
 static int power_of_two(uint64_t v)
 {
 	return v && !(v & (v - 1));
+}
+
+/* Signals that a program gets because of what it does, or that cannot be caught. */
+static int signal_is_ill(int32_t signal)
+{
+	static const int ill[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	size_t i;
+
+	for (i = 0; i < sizeof(ill) / sizeof(ill[0]); i++)
+		if (signal == ill[i])
+			return 1;
+	return signal < 0 || signal > SIGRTMAX || (signal > SIGSYS && signal < SIGRTMIN);
+}
+
+static int check_sampling(const struct weft_recorder_opts *o, struct weft_error *err)
+{
+	if (o->sample_hz > SAMPLE_HZ_MAX && o->sample_hz != WEFT_SAMPLE_OFF)
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "sample_hz is %u; give 1 to %u samples a second, or WEFT_SAMPLE_OFF", o->sample_hz,
+				  SAMPLE_HZ_MAX);
+	if (o->sample_engine > WEFT_ENGINE_PERF)
+		return weft__fail(err, -WEFT_E_OPTION, "sample_engine is %u, which this version does not know",
+				  o->sample_engine);
+	if (o->sample_kernel > 1 || o->symbolize > 1)
+		return weft__fail(err, -WEFT_E_OPTION, "sample_kernel and symbolize are 0 or 1");
+	if (o->sample_depth > SAMPLE_DEPTH_MAX)
+		return weft__fail(err, -WEFT_E_OPTION, "sample_depth is %u; at most %u frames", o->sample_depth,
+				  SAMPLE_DEPTH_MAX);
+	if (signal_is_ill(o->sample_signal))
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "sample_signal is %d, which cannot be used; SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2 and "
+				  "SIGRTMIN to SIGRTMAX can",
+				  o->sample_signal);
+	if (o->sample_event && strlen(o->sample_event) > SAMPLE_EVENT_MAX)
+		return weft__fail(err, -WEFT_E_OPTION, "sample_event is longer than %d bytes", SAMPLE_EVENT_MAX);
+	return 0;
 }
 
 static int check(const struct weft_recorder_opts *o, struct weft_error *err)
@@ -67,7 +109,7 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 				  "on_fork, ring_place or level has a value that this version does not know");
 	if (o->dir && (!*o->dir || strlen(o->dir) > 300))
 		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
-	return 0;
+	return check_sampling(o, err);
 }
 
 int weft__options_take(struct weft_recorder_opts *o, const struct weft_recorder_opts *given, struct weft_error *err)
@@ -123,7 +165,9 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 	options->name = weft__strdup(options->o.name && *options->o.name ? options->o.name : program);
 	if (options->o.dir)
 		options->dir = weft__strdup(options->o.dir);
-	if (!options->name || (options->o.dir && !options->dir)) {
+	if (options->o.sample_event)
+		options->event = weft__strdup(options->o.sample_event);
+	if (!options->name || (options->o.dir && !options->dir) || (options->o.sample_event && !options->event)) {
 		weft__options_fini(options);
 		return weft__fail(err, -ENOMEM, "out of memory");
 	}
@@ -134,6 +178,7 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 	}
 	options->o.dir = options->dir;
 	options->o.name = options->name;
+	options->o.sample_event = options->event;
 	options->o.labels = (const char *const *)options->labels;
 	return 0;
 }
@@ -163,6 +208,7 @@ void weft__options_fini(struct weft__options *options)
 
 	weft__free(options->dir);
 	weft__free(options->name);
+	weft__free(options->event);
 	for (i = 0; i < LABELS_MAX; i++)
 		weft__free(options->labels[i]);
 	memset(options, 0, sizeof(*options));
@@ -231,6 +277,24 @@ static int env_word(const char *name, const char *const *words, uint32_t *ret, s
 	return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give one of %s", name, text, all);
 }
 
+static int env_sampling(struct weft_recorder_opts *opts, struct weft_error *err)
+{
+	static const char *const engines[] = {"auto", "timer", "perf", NULL};
+	const char *hz = getenv("WEFT_SAMPLE_HZ");
+	int r;
+
+	env_text("WEFT_SAMPLE_EVENT", &opts->sample_event);
+	if (hz && (!strcmp(hz, "off") || !strcmp(hz, "0")))
+		opts->sample_hz = WEFT_SAMPLE_OFF;
+	else if ((r = env_u32("WEFT_SAMPLE_HZ", &opts->sample_hz, err)))
+		return r;
+	if ((r = env_word("WEFT_SAMPLE_ENGINE", engines, &opts->sample_engine, err)) ||
+	    (r = env_u32("WEFT_SAMPLE_KERNEL", &opts->sample_kernel, err)) ||
+	    (r = env_u32("WEFT_SAMPLE_DEPTH", &opts->sample_depth, err)))
+		return r;
+	return env_u32("WEFT_SYMBOLIZE", &opts->symbolize, err);
+}
+
 static int env_labels(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
 {
 	const char *text = getenv("WEFT_LABELS");
@@ -273,5 +337,6 @@ int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *sto
 	    (r = env_u32("WEFT_LEVEL", &opts->level, err)) || (r = env_word("WEFT_FORK", forks, &opts->on_fork, err)) ||
 	    (r = env_word("WEFT_RING", places, &opts->ring_place, err)))
 		return r;
-	return env_labels(opts, store, err);
+	r = env_sampling(opts, err);
+	return r ? r : env_labels(opts, store, err);
 }

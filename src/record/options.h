@@ -12,6 +12,7 @@ struct weft__options {
 	struct weft_recorder_opts o;
 	char *dir;
 	char *name;
+	char *event;
 	char *labels[LABELS_MAX + 1];
 };
 

@@ -17,6 +17,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/collector.h"
+#include "record/engine/engine.h"
 #include "record/event/registry.h"
 #include "record/host/facts.h"
 #include "record/options.h"
@@ -81,6 +82,7 @@ static void add_facts(struct weft_recorder *rec, const char *why_clock)
 		weft__defs_fact(facts, "degraded.clock", why_clock);
 	if (rec->region.degraded[0])
 		weft__defs_fact(facts, "degraded.ring", rec->region.degraded);
+	weft__engine_facts(facts);
 	for (i = 0; o->labels[i]; i++) {
 		size_t n = strcspn(o->labels[i], "=");
 		char key[256];
@@ -133,6 +135,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 static void teardown(struct weft_recorder *rec)
 {
 	weft__registry_share(NULL, NULL, -1);
+	weft__engine_close();
 	weft__collector_fini(&rec->collector);
 	weft__region_close(&rec->region);
 }
@@ -146,6 +149,7 @@ static int setup(struct weft_recorder *rec, struct weft_error *err)
 		.dir = o->dir,
 		.service = o->name,
 		.ring_slots = o->ring_bytes / (uint32_t)sizeof(struct weft_slot),
+		.stacks = o->sample_hz != WEFT_SAMPLE_OFF,
 		.max_rings = o->max_threads,
 		.quantum_ns = o->quantum_ns,
 	};
@@ -155,6 +159,9 @@ static int setup(struct weft_recorder *rec, struct weft_error *err)
 	int r;
 
 	memset(&rec->collector, 0, sizeof(rec->collector));
+	r = weft__engine_open(o, err);
+	if (r)
+		return r;
 	make_id(id);
 	make_stem(stem, sizeof(stem), o->name, id);
 	want.stem = stem;
@@ -178,6 +185,23 @@ static int setup(struct weft_recorder *rec, struct weft_error *err)
 	return 0;
 }
 
+/* The clock that the thread library names has the thread's id in it. */
+static uint32_t tid_of(pthread_t thread)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(thread, &clock) == 0 ? (uint32_t)~(clock >> 3) : 0;
+}
+
+/* A recorder that cannot sample records all the same. */
+static void start_engine(struct weft_recorder *rec)
+{
+	int r = weft__engine_start(tid_of(rec->collector.thread));
+
+	if (r)
+		weft__log(WEFT_LOG_WARN, "no CPU samples: %s", weft_strerror(r));
+}
+
 static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 {
 	int r;
@@ -189,6 +213,7 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 		if (r)
 			return weft__fail(err, r, "cannot start the collector thread: %s", weft_strerror(r));
 	}
+	start_engine(rec);
 	weft_gate.generation++;
 	weft__collector_gate(&rec->collector, rec->source, 0);
 	rec->state = WEFT_STATE_RECORDING;
@@ -202,6 +227,7 @@ static int stop_locked(struct weft_recorder *rec)
 	if (rec->orphan)
 		return 0;
 	weft__collector_gate(&rec->collector, 0, 0);
+	weft__engine_stop();
 	if (rec->collector.running)
 		err = weft__collector_ask(&rec->collector, ASK_STOP, NULL, 0);
 	rec->state = WEFT_STATE_IDLE;
@@ -224,6 +250,7 @@ static void fork_parent(void)
 static void make_orphan(struct weft_recorder *rec)
 {
 	store_seq_cst(&weft_gate.on, 0u);
+	weft__engine_forked();
 	weft_ring_self = &weft__ring_none.hot;
 	rec->orphan = 1;
 	rec->state = WEFT_STATE_CLOSED;

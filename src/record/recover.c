@@ -49,6 +49,7 @@ static void salvage_close(struct weft__salvage *s)
 	weft__batch_fini(&s->batch);
 	weft__buf_free(&s->payload);
 	weft__defs_fini(&s->defs);
+	weft__code_fini(&s->code);
 	weft__writer_fini(&s->writer);
 	if (s->fd >= 0)
 		close(s->fd);

@@ -4,6 +4,7 @@
 #define WEFT_RECORD_RECOVER_H
 
 #include "base/clock.h"
+#include "record/collect/code.h"
 #include "record/ring/region.h"
 #include "segment/batch.h"
 #include "segment/defs.h"
@@ -32,6 +33,8 @@ struct weft__salvage {
 	uint32_t n_workers;              /* ids given so far */
 	struct weft__progress *progress; /* per ring */
 	uint32_t next_stream;
+	uint32_t next_stack;
+	struct weft__code code;
 	uint64_t from_rings;
 	uint64_t cut_bytes;
 };
@@ -40,6 +43,11 @@ struct weft__salvage {
 void weft__salvage_clock(struct weft__salvage *s);
 /* Definitions, staging and rings into the writer. 0 or a negative error. */
 int weft__salvage_memory(struct weft__salvage *s);
+/* salvage_stacks.c. Modules that are known, for the frames of stacks: 0 or -ENOMEM. Ids that are taken. And the id of the stack that
+ * a reference refers to, which is defined when it is new here. */
+int weft__salvage_modules(struct weft__salvage *s);
+void weft__salvage_pass_stacks(struct weft__salvage *s);
+uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref);
 /* Writes what has been gathered as blocks. */
 int weft__salvage_flush(struct weft__salvage *s);
 /* Slots of a ring below `upto` are in the file. */

@@ -71,7 +71,8 @@ static int take_definitions(struct weft__salvage *s)
 		return err;
 	if (!err)
 		weft__defs_raw(&s->defs, log, head->defs_used, head->defs_count);
-	return weft__segment_sort_defs(s->known);
+	err = weft__segment_sort_defs(s->known);
+	return err ? err : weft__salvage_modules(s);
 }
 
 /* Numbers that an earlier recovery, killed on its way, gave out are in the file and not in the shared memory. */
@@ -141,6 +142,10 @@ static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots)
 	weft__unpack(slots, &ev);
 	if (ev.kind == WEFT_KIND_WORKER)
 		ev.fields[0] = worker_id(s, ev.fields[0]);
+	if (ev.kind == WEFT_KIND_SAMPLE) {
+		ev.fields[0] = weft__salvage_stack(s, (uint32_t)ev.fields[0]);
+		ev.fields[1] = weft__salvage_stack(s, (uint32_t)ev.fields[1]);
+	}
 	if (ev.kind >= WEFT_KIND_USER) {
 		const struct weft_kind_def *kind = weft_segment_kind(s->known, ev.kind);
 
@@ -379,12 +384,16 @@ int weft__salvage_memory(struct weft__salvage *s)
 
 	err = take_definitions(s);
 	pass_numbers(s);
+	weft__salvage_pass_stacks(s);
 	weft__defs_clock(&s->defs, &s->timeline.last);
 	weft__defs_fact(&s->defs, "weft.recovered", "yes");
 	if (!err)
 		err = take_staging(s);
 	for (i = 0; !err && i < head->n_rings; i++)
 		err = take_ring(s, i);
+	if (head->no_stack != head->no_stack_seen)
+		salvage_loss(s, WEFT_LOSS_SAMPLE, 0, head->no_stack - head->no_stack_seen, head->no_stack_from,
+			     head->no_stack_to);
 	if (head->no_ring != head->no_ring_seen)
 		salvage_loss(s, WEFT_LOSS_NO_RING, 0, head->no_ring - head->no_ring_seen, head->no_ring_from,
 			     head->no_ring_to);

@@ -69,6 +69,15 @@ enum {
 #define DICT_MAX 256
 #define QUANTUM_MAX 1000000000u
 
+/* What a reader takes of one file: a small one can expand into very many definitions. Records that replace others count. */
+#define RECORDS_MAX (1u << 20) /* of one tag, but for these */
+#define KIND_RECORDS_MAX 8192
+#define FACT_RECORDS_MAX 4096
+#define MODULE_RECORDS_MAX (1u << 16)
+#define STACK_FRAMES_MAX (1u << 24) /* of all stacks together: 256 MiB in memory */
+#define SYMBOL_FRAMES_MAX (1u << 22)
+#define TEXT_BYTES_MAX (64u << 20)
+
 enum { TRANSFORM_NONE = 0, TRANSFORM_DELTA = 1 };
 
 /* Gap to class, and the number of low bits that go to the mantissa. */

@@ -4,7 +4,9 @@
 #define WEFT_SEGMENT_READER_H
 
 #include "base/buf.h"
+#include "segment/arena.h"
 #include "segment/decode.h"
+#include "segment/table.h"
 #include "weft/segment.h"
 
 struct weft__block {
@@ -16,12 +18,6 @@ struct weft__block {
 	uint16_t type;
 	uint16_t flags;
 	uint8_t bad; /* found damaged, and counted */
-};
-
-struct weft__table {
-	void *items;
-	size_t n;
-	size_t cap;
 };
 
 struct weft_segment {
@@ -44,10 +40,12 @@ struct weft_segment {
 	char damage_text[300];
 
 	struct weft__table threads, workers, runtimes, locations, kinds, strings, clocks, losses, facts;
-	char **texts; /* every string of the tables, owned */
-	size_t n_texts;
-	size_t texts_cap;
+	struct weft__table modules, stacks, names, symbols;
+	struct weft__arena texts;  /* every string of the tables */
+	struct weft__arena frames; /* of stacks and symbols */
 	uint64_t text_bytes;
+	uint64_t n_stack_frames; /* read, those of stacks that were replaced too */
+	uint64_t n_symbol_frames;
 };
 
 /* `n` bytes at `offset`, in memory that is good until the next call; NULL when they are not there or memory is out. */
@@ -74,7 +72,13 @@ int weft__segment_index(struct weft_segment *seg, const struct weft__block *inde
 int weft__segment_by_index(struct weft_segment *seg);
 /* Definitions of one block into the tables. 0, -ENOMEM, or -WEFT_E_DAMAGED. */
 int weft__segment_read_defs(struct weft_segment *seg, const uint8_t *bytes, size_t n);
+/* Once, after the last of them. 0 or -ENOMEM. */
 int weft__segment_sort_defs(struct weft_segment *seg);
 void weft__segment_free_defs(struct weft_segment *seg);
+/* A text of a record, which the segment keeps. */
+const char *weft__segment_text(struct weft_segment *seg, struct weft__in *in, int *oom);
+/* The part of these that is about code: modules, stacks, names and symbols. */
+void weft__segment_read_code(struct weft_segment *seg, uint64_t tag, struct weft__in *in, int *oom);
+int weft__segment_sort_code(struct weft_segment *seg);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The definitions of a segment: parsing, and looking up by id. */
+/* The definitions of a segment: parsing, and looking up by id. Those about code are in code_tables.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +9,10 @@
 #include "segment/format.h"
 #include "segment/reader.h"
 
-/* A small file can expand into very many definitions; these keep that in bounds. */
-#define RECORDS_MAX (1u << 20)
-#define KIND_RECORDS_MAX 8192
-#define FACT_RECORDS_MAX 4096
-#define TEXT_BYTES_MAX (64u << 20)
-
-static const char *take_text(struct weft_segment *seg, struct weft__in *in, int *oom)
+const char *weft__segment_text(struct weft_segment *seg, struct weft__in *in, int *oom)
 {
 	uint64_t n = in_varint(in);
 	const uint8_t *bytes = in_bytes(in, n);
-	char **texts;
 	char *text;
 
 	if (!bytes)
@@ -29,41 +22,20 @@ static const char *take_text(struct weft_segment *seg, struct weft__in *in, int 
 		in_fail(in);
 		return "";
 	}
-	texts = weft__grow(seg->texts, &seg->texts_cap, seg->n_texts, sizeof(*texts));
-	text = texts ? weft__alloc(n + 1) : NULL;
-	if (texts)
-		seg->texts = texts;
+	text = weft__arena_take(&seg->texts, n + 1);
 	if (!text) {
 		*oom = 1;
 		return "";
 	}
 	memcpy(text, bytes, n);
 	text[n] = 0;
-	return seg->texts[seg->n_texts++] = text;
-}
-
-/* Room for one more record, if the one in `in` is whole and there may be one more. */
-static void *table_add(struct weft__table *table, size_t bytes, size_t most, struct weft__in *in, int *oom)
-{
-	void *items;
-
-	if (table->n >= most)
-		in_fail(in);
-	if (in->bad)
-		return NULL;
-	items = weft__grow(table->items, &table->cap, table->n, bytes);
-	if (!items) {
-		*oom = 1;
-		return NULL;
-	}
-	table->items = items;
-	return (char *)items + bytes * table->n++;
+	return text;
 }
 
 /* Every table but clocks, losses and facts has elements that begin with their id. */
 #define ADD(seg, table, type, value, most, in, oom)                                                                    \
 	do {                                                                                                           \
-		struct type *add_ = table_add(&(seg)->table, sizeof(struct type), (most), (in), (oom));                \
+		struct type *add_ = weft__table_add(&(seg)->table, sizeof(struct type), (most), (in), (oom));          \
 		if (add_)                                                                                              \
 			*add_ = (value);                                                                               \
 	} while (0)
@@ -75,7 +47,7 @@ static void read_kind(struct weft_segment *seg, struct weft__in *in, int *oom)
 	uint32_t i;
 
 	kind.id = in_u32(in);
-	kind.name = take_text(seg, in, oom);
+	kind.name = weft__segment_text(seg, in, oom);
 	n = in_varint(in);
 	if (n > WEFT_FIELDS_MAX) {
 		in_fail(in);
@@ -83,9 +55,9 @@ static void read_kind(struct weft_segment *seg, struct weft__in *in, int *oom)
 	}
 	kind.n_fields = (uint32_t)n;
 	for (i = 0; i < n; i++) {
-		kind.fields[i].name = take_text(seg, in, oom);
+		kind.fields[i].name = weft__segment_text(seg, in, oom);
 		kind.fields[i].type = in_u32(in);
-		kind.fields[i].unit = take_text(seg, in, oom);
+		kind.fields[i].unit = weft__segment_text(seg, in, oom);
 	}
 	ADD(seg, kinds, weft_kind_def, kind, KIND_RECORDS_MAX, in, oom);
 }
@@ -100,7 +72,7 @@ static void read_thread(struct weft_segment *seg, struct weft__in *in, int *oom)
 	worker = in_u32(in);
 	thread.worker = worker ? worker - 1 : 0xffff;
 	thread.first_ns = in_varint(in);
-	thread.name = take_text(seg, in, oom);
+	thread.name = weft__segment_text(seg, in, oom);
 	ADD(seg, threads, weft_thread, thread, RECORDS_MAX, in, oom);
 }
 
@@ -120,8 +92,8 @@ static void read_fact(struct weft_segment *seg, struct weft__in *in, int *oom)
 {
 	struct weft_fact fact;
 
-	fact.key = take_text(seg, in, oom);
-	fact.value = take_text(seg, in, oom);
+	fact.key = weft__segment_text(seg, in, oom);
+	fact.value = weft__segment_text(seg, in, oom);
 	ADD(seg, facts, weft_fact, fact, FACT_RECORDS_MAX, in, oom);
 }
 
@@ -131,8 +103,8 @@ static void read_location(struct weft_segment *seg, struct weft__in *in, int *oo
 
 	location.id = in_u32(in);
 	location.line = in_u32(in);
-	location.name = take_text(seg, in, oom);
-	location.file = take_text(seg, in, oom);
+	location.name = weft__segment_text(seg, in, oom);
+	location.file = weft__segment_text(seg, in, oom);
 	ADD(seg, locations, weft_location_def, location, RECORDS_MAX, in, oom);
 }
 
@@ -146,12 +118,12 @@ static void read_small(struct weft_segment *seg, uint64_t tag, struct weft__in *
 	switch (tag) {
 	case DEF_STRING:
 		string.id = in_u32(in);
-		string.text = take_text(seg, in, oom);
+		string.text = weft__segment_text(seg, in, oom);
 		ADD(seg, strings, weft_string_def, string, RECORDS_MAX, in, oom);
 		break;
 	case DEF_RUNTIME:
 		runtime.id = in_u32(in);
-		runtime.name = take_text(seg, in, oom);
+		runtime.name = weft__segment_text(seg, in, oom);
 		ADD(seg, runtimes, weft_runtime_def, runtime, RECORDS_MAX, in, oom);
 		break;
 	case DEF_WORKER:
@@ -198,6 +170,12 @@ static int read_records(struct weft_segment *seg, struct weft__in in)
 		case DEF_FACT:
 			read_fact(seg, &one, &oom);
 			break;
+		case DEF_MODULE:
+		case DEF_STACK:
+		case DEF_NAME:
+		case DEF_SYMBOL:
+			weft__segment_read_code(seg, tag, &one, &oom);
+			break;
 		default:
 			read_small(seg, tag, &one, &oom);
 		}
@@ -209,12 +187,14 @@ static int read_records(struct weft_segment *seg, struct weft__in in)
 	return 0;
 }
 
-#define N_TABLES 9
+#define N_TABLES 13
 
 static void all_tables(struct weft_segment *seg, struct weft__table *tables[N_TABLES])
 {
-	struct weft__table *all[N_TABLES] = {&seg->threads, &seg->workers, &seg->runtimes, &seg->locations, &seg->kinds,
-					     &seg->strings, &seg->clocks,  &seg->losses,   &seg->facts};
+	struct weft__table *all[N_TABLES] = {&seg->threads, &seg->workers, &seg->runtimes, &seg->locations,
+					     &seg->kinds,   &seg->strings, &seg->clocks,   &seg->losses,
+					     &seg->facts,   &seg->modules, &seg->stacks,   &seg->names,
+					     &seg->symbols};
 
 	memcpy(tables, all, sizeof(all));
 }
@@ -235,52 +215,6 @@ int weft__segment_read_defs(struct weft_segment *seg, const uint8_t *bytes, size
 	return err;
 }
 
-/* Order by id keeping only the last of each. Ids are read through the first member, a uint32_t in each of these tables. */
-static int sort_table(struct weft__table *table, size_t bytes)
-{
-	char *items = table->items;
-	char *sorted, *from, *to;
-	size_t width, i, n = 0;
-
-	if (table->n < 2)
-		return 0;
-	sorted = weft__alloc(table->n * bytes);
-	if (!sorted)
-		return -ENOMEM;
-	from = items;
-	to = sorted;
-	for (width = 1; width < table->n; width *= 2) { /* a stable merge sort */
-		char *swap;
-
-		for (i = 0; i < table->n; i += 2 * width) {
-			size_t a = i, a_end = i + width < table->n ? i + width : table->n;
-			size_t b = a_end, b_end = i + 2 * width < table->n ? i + 2 * width : table->n;
-			size_t k = i;
-
-			while (a < a_end || b < b_end) {
-				int take_a =
-					b >= b_end || (a < a_end && *(uint32_t *)(void *)(from + a * bytes) <=
-									    *(uint32_t *)(void *)(from + b * bytes));
-
-				memcpy(to + k++ * bytes, from + (take_a ? a++ : b++) * bytes, bytes);
-			}
-		}
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	for (i = 0; i < table->n; i++) {
-		if (n && *(uint32_t *)(void *)(to + (n - 1) * bytes) == *(uint32_t *)(void *)(from + i * bytes))
-			n--;
-		memcpy(to + n++ * bytes, from + i * bytes, bytes);
-	}
-	if (to != items)
-		memcpy(items, to, n * bytes);
-	table->n = n;
-	weft__free(sorted);
-	return 0;
-}
-
 /* Of facts with the same key the last one stays, in the place of the first. */
 static void merge_facts(struct weft_segment *seg)
 {
@@ -299,14 +233,14 @@ static void merge_facts(struct weft_segment *seg)
 int weft__segment_sort_defs(struct weft_segment *seg)
 {
 	merge_facts(seg);
-	if (sort_table(&seg->threads, sizeof(struct weft_thread)) ||
-	    sort_table(&seg->workers, sizeof(struct weft_worker)) ||
-	    sort_table(&seg->runtimes, sizeof(struct weft_runtime_def)) ||
-	    sort_table(&seg->locations, sizeof(struct weft_location_def)) ||
-	    sort_table(&seg->kinds, sizeof(struct weft_kind_def)) ||
-	    sort_table(&seg->strings, sizeof(struct weft_string_def)))
+	if (weft__table_sort_ids(&seg->threads, sizeof(struct weft_thread)) ||
+	    weft__table_sort_ids(&seg->workers, sizeof(struct weft_worker)) ||
+	    weft__table_sort_ids(&seg->runtimes, sizeof(struct weft_runtime_def)) ||
+	    weft__table_sort_ids(&seg->locations, sizeof(struct weft_location_def)) ||
+	    weft__table_sort_ids(&seg->kinds, sizeof(struct weft_kind_def)) ||
+	    weft__table_sort_ids(&seg->strings, sizeof(struct weft_string_def)))
 		return -ENOMEM;
-	return 0;
+	return weft__segment_sort_code(seg);
 }
 
 void weft__segment_free_defs(struct weft_segment *seg)
@@ -317,29 +251,8 @@ void weft__segment_free_defs(struct weft_segment *seg)
 	all_tables(seg, tables);
 	for (i = 0; i < N_TABLES; i++)
 		weft__free(tables[i]->items);
-	for (i = 0; i < seg->n_texts; i++)
-		weft__free(seg->texts[i]);
-	weft__free(seg->texts);
-}
-
-static const void *table_find(const struct weft__table *table, size_t bytes, uint32_t id)
-{
-	size_t low = 0, high = table->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const char *item = (const char *)table->items + mid * bytes;
-		uint32_t at;
-
-		memcpy(&at, item, sizeof(at));
-		if (at == id)
-			return item;
-		if (at < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	weft__arena_fini(&seg->texts);
+	weft__arena_fini(&seg->frames);
 }
 
 #define TABLE(type, plural, singular)                                                                                  \
@@ -350,7 +263,7 @@ static const void *table_find(const struct weft__table *table, size_t bytes, uin
 	}                                                                                                              \
 	const struct type *weft_segment_##singular(const struct weft_segment *seg, uint32_t id)                        \
 	{                                                                                                              \
-		return table_find(&seg->plural, sizeof(struct type), id);                                              \
+		return weft__table_find(&seg->plural, sizeof(struct type), id);                                        \
 	}
 
 TABLE(weft_thread, threads, thread)
@@ -358,6 +271,8 @@ TABLE(weft_worker, workers, worker)
 TABLE(weft_runtime_def, runtimes, runtime)
 TABLE(weft_location_def, locations, location)
 TABLE(weft_kind_def, kinds, kind)
+TABLE(weft_module, modules, module)
+TABLE(weft_stack, stacks, stack)
 
 const struct weft_string_def *weft_segment_strings(const struct weft_segment *seg, size_t *n)
 {
@@ -367,7 +282,7 @@ const struct weft_string_def *weft_segment_strings(const struct weft_segment *se
 
 const char *weft_segment_string(const struct weft_segment *seg, uint32_t id)
 {
-	const struct weft_string_def *string = table_find(&seg->strings, sizeof(*string), id);
+	const struct weft_string_def *string = weft__table_find(&seg->strings, sizeof(*string), id);
 
 	return string ? string->text : NULL;
 }

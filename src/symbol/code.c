@@ -7,11 +7,11 @@
 
 #include "base/alloc.h"
 
-int weft__code_add(struct weft__code *code, const struct weft__code_piece *piece)
+int weft__jitcode_add(struct weft__jitcode *code, const struct weft__jitcode_piece *piece)
 {
-	struct weft__code_piece *pieces;
+	struct weft__jitcode_piece *pieces;
 
-	if (code->n >= WEFT__CODE_MAX)
+	if (code->n >= WEFT__JITCODE_MAX)
 		return -E2BIG;
 	pieces = weft__grow(code->pieces, &code->cap, code->n, sizeof(*pieces));
 	if (!pieces)
@@ -23,23 +23,23 @@ int weft__code_add(struct weft__code *code, const struct weft__code_piece *piece
 	return 0;
 }
 
-int weft__code_add_line(struct weft__code *code, uint64_t address, const char *file, uint32_t line)
+int weft__jitcode_add_line(struct weft__jitcode *code, uint64_t address, const char *file, uint32_t line)
 {
-	struct weft__code_line *lines;
+	struct weft__jitcode_line *lines;
 
-	if (code->n_lines >= 4 * WEFT__CODE_MAX)
+	if (code->n_lines >= 4 * WEFT__JITCODE_MAX)
 		return -E2BIG;
 	lines = weft__grow(code->lines, &code->cap_lines, code->n_lines, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
 	code->lines = lines;
-	lines[code->n_lines++] = (struct weft__code_line){address, file, line};
+	lines[code->n_lines++] = (struct weft__jitcode_line){address, file, line};
 	return 0;
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct weft__code_piece *x = a, *y = b;
+	const struct weft__jitcode_piece *x = a, *y = b;
 
 	if (x->lo != y->lo)
 		return x->lo < y->lo ? -1 : 1;
@@ -48,18 +48,18 @@ static int by_start(const void *a, const void *b)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct weft__code_line *x = a, *y = b;
+	const struct weft__jitcode_line *x = a, *y = b;
 
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-void weft__code_seal(struct weft__code *code)
+void weft__jitcode_seal(struct weft__jitcode *code)
 {
 	uint64_t most = 0;
 	size_t i;
 
 	for (i = 0; i < code->n; i++) {
-		const struct weft__code_piece *piece = &code->pieces[i];
+		const struct weft__jitcode_piece *piece = &code->pieces[i];
 
 		if (piece->n_lines && !piece->line_shift) /* those that were moved share the lines of the first place */
 			qsort(code->lines + piece->lines, piece->n_lines, sizeof(*code->lines), by_address);
@@ -73,9 +73,10 @@ void weft__code_seal(struct weft__code *code)
 	}
 }
 
-const struct weft__code_piece *weft__code_get(const struct weft__code *code, uint64_t address, uint64_t time_ns)
+const struct weft__jitcode_piece *weft__jitcode_get(const struct weft__jitcode *code, uint64_t address,
+						    uint64_t time_ns)
 {
-	const struct weft__code_piece *best = NULL;
+	const struct weft__jitcode_piece *best = NULL;
 	size_t low = 0, high = code->n;
 
 	while (low < high) {
@@ -87,7 +88,7 @@ const struct weft__code_piece *weft__code_get(const struct weft__code *code, uin
 			high = mid;
 	}
 	while (low-- && code->pieces[low].most > address) {
-		const struct weft__code_piece *piece = &code->pieces[low];
+		const struct weft__jitcode_piece *piece = &code->pieces[low];
 
 		if (address >= piece->hi || (best && piece->order < best->order))
 			continue;
@@ -98,10 +99,10 @@ const struct weft__code_piece *weft__code_get(const struct weft__code *code, uin
 	return best;
 }
 
-const struct weft__code_line *weft__code_line(const struct weft__code *code, const struct weft__code_piece *piece,
-					      uint64_t address)
+const struct weft__jitcode_line *weft__jitcode_line(const struct weft__jitcode *code,
+						    const struct weft__jitcode_piece *piece, uint64_t address)
 {
-	const struct weft__code_line *best = NULL;
+	const struct weft__jitcode_line *best = NULL;
 	size_t low = piece->lines, high = piece->lines + piece->n_lines;
 
 	address += piece->line_shift;
@@ -118,7 +119,7 @@ const struct weft__code_line *weft__code_line(const struct weft__code *code, con
 	return best;
 }
 
-void weft__code_fini(struct weft__code *code)
+void weft__jitcode_fini(struct weft__jitcode *code)
 {
 	weft__free(code->pieces);
 	weft__free(code->lines);

@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT__CODE_MAX ((size_t)1 << 22) /* pieces of one process; more are not kept */
+#define WEFT__JITCODE_MAX ((size_t)1 << 22) /* pieces of one process; more are not kept */
 
-struct weft__code_line {
+struct weft__jitcode_line {
 	uint64_t address;
 	const char *file; /* into what was parsed */
 	uint32_t line;
 };
 
-struct weft__code_piece {
+struct weft__jitcode_piece {
 	uint64_t lo;
 	uint64_t hi;
 	uint64_t most; /* the highest `hi` up to here, in the order of `lo` */
@@ -29,26 +29,27 @@ struct weft__code_piece {
 	uint32_t n_lines;
 };
 
-struct weft__code {
-	struct weft__code_piece *pieces;
+struct weft__jitcode {
+	struct weft__jitcode_piece *pieces;
 	size_t n;
 	size_t cap;
-	struct weft__code_line *lines;
+	struct weft__jitcode_line *lines;
 	size_t n_lines;
 	size_t cap_lines;
 	int timed; /* `from` and `to` mean something */
 };
 
 /* Later pieces hide earlier ones. -ENOMEM; -E2BIG when full. */
-int weft__code_add(struct weft__code *code, const struct weft__code_piece *piece);
-int weft__code_add_line(struct weft__code *code, uint64_t address, const char *file, uint32_t line);
+int weft__jitcode_add(struct weft__jitcode *code, const struct weft__jitcode_piece *piece);
+int weft__jitcode_add_line(struct weft__jitcode *code, uint64_t address, const char *file, uint32_t line);
 /* After the last add: makes it ready for get. */
-void weft__code_seal(struct weft__code *code);
+void weft__jitcode_seal(struct weft__jitcode *code);
 /* What was at the address at that time, or NULL; time 0: what came last. */
-const struct weft__code_piece *weft__code_get(const struct weft__code *code, uint64_t address, uint64_t time_ns);
+const struct weft__jitcode_piece *weft__jitcode_get(const struct weft__jitcode *code, uint64_t address,
+						    uint64_t time_ns);
 /* The line of an address of the piece, or NULL. */
-const struct weft__code_line *weft__code_line(const struct weft__code *code, const struct weft__code_piece *piece,
-					      uint64_t address);
-void weft__code_fini(struct weft__code *code);
+const struct weft__jitcode_line *weft__jitcode_line(const struct weft__jitcode *code,
+						    const struct weft__jitcode_piece *piece, uint64_t address);
+void weft__jitcode_fini(struct weft__jitcode *code);
 
 #endif

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "symbol/file.h"
@@ -14,11 +15,21 @@
 
 #define FILE_MAX ((uint64_t)1 << 30)
 
+/* By what a file is known to be as it was when it was read. */
+struct stamp {
+	uint64_t bytes;
+	uint64_t inode;
+	int64_t mtime_ns;
+};
+
 struct process {
 	uint32_t pid;
-	bool looked; /* for the files in jit_dir */
-	struct weft__code map;
-	struct weft__code dump;
+	bool looked;     /* for the files in jit_dir */
+	bool given_dump; /* by weft__jit_add_dump */
+	struct stamp map_stamp;
+	struct stamp dump_stamp;
+	struct weft__jitcode map;
+	struct weft__jitcode dump;
 	struct weft__buf map_text;
 	struct weft__buf dump_bytes;
 };
@@ -50,33 +61,51 @@ static int read_dump(struct process *process, const char *path)
 {
 	int failed;
 
-	weft__code_fini(&process->dump);
+	weft__jitcode_fini(&process->dump);
 	weft__buf_free(&process->dump_bytes);
 	failed = weft__file_read(&process->dump_bytes, path, FILE_MAX);
 	if (!failed)
 		failed = weft__jitdump_parse(&process->dump, process->dump_bytes.bytes, process->dump_bytes.n - 1);
-	weft__code_seal(&process->dump);
+	weft__jitcode_seal(&process->dump);
 	return failed;
+}
+
+static struct stamp stamp_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return (struct stamp){0};
+	return (struct stamp){(uint64_t)st.st_size, st.st_ino,
+			      st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec};
+}
+
+static const char *path_of(const struct jit *jit, const struct process *process, const char *before, const char *end,
+			   char *path)
+{
+	snprintf(path, PATH_MAX, "%s/%s%u%s", jit->source.env->opts.jit_dir, before, process->pid, end);
+	return path;
 }
 
 static int look(struct jit *jit, struct process *process)
 {
-	const char *dir = jit->source.env->opts.jit_dir;
 	char path[PATH_MAX];
 	int failed = 0;
 
 	process->looked = true;
-	if (!process->dump_bytes.n) {
-		snprintf(path, sizeof(path), "%s/jit-%u.dump", dir, process->pid);
+	if (!process->given_dump) {
+		process->dump_stamp = stamp_of(path_of(jit, process, "jit-", ".dump", path));
 		failed = read_dump(process, path);
 	}
-	snprintf(path, sizeof(path), "%s/perf-%u.map", dir, process->pid);
+	process->map_stamp = stamp_of(path_of(jit, process, "perf-", ".map", path));
+	weft__jitcode_fini(&process->map);
+	weft__buf_free(&process->map_text);
 	if (failed != -ENOMEM)
 		failed = weft__file_read(&process->map_text, path, FILE_MAX);
 	if (!failed)
 		failed = weft__perf_map_parse(&process->map, (const char *)process->map_text.bytes,
 					      process->map_text.n - 1);
-	weft__code_seal(&process->map);
+	weft__jitcode_seal(&process->map);
 	return failed == -ENOMEM ? failed : 0;
 }
 
@@ -91,17 +120,17 @@ static bool without_file(const char *path)
 	return !path[0];
 }
 
-static int answer(struct jit *jit, const struct weft__code *code, uint64_t ip, uint64_t time_ns,
+static int answer(struct jit *jit, const struct weft__jitcode *code, uint64_t ip, uint64_t time_ns,
 		  struct weft__frame_list *out)
 {
-	const struct weft__code_piece *piece = weft__code_get(code, ip, time_ns);
+	const struct weft__jitcode_piece *piece = weft__jitcode_get(code, ip, time_ns);
 	struct weft__texts *names = &jit->source.env->texts;
-	const struct weft__code_line *line;
+	const struct weft__jitcode_line *line;
 	const char *name, *file = NULL;
 
 	if (!piece)
 		return 0;
-	line = weft__code_line(code, piece, ip);
+	line = weft__jitcode_line(code, piece, ip);
 	name = weft__texts_add_n(names, piece->name, piece->name_n);
 	if (line && line->file)
 		file = weft__texts_add(names, line->file);
@@ -135,7 +164,27 @@ int weft__jit_add_dump(struct weft__source *source, uint32_t pid, const char *pa
 {
 	struct process *process = process_of((struct jit *)source, pid);
 
-	return process ? read_dump(process, path) : -ENOMEM;
+	if (!process)
+		return -ENOMEM;
+	process->given_dump = true;
+	return read_dump(process, path);
+}
+
+void weft__jit_refresh(struct weft__source *source)
+{
+	struct jit *jit = (struct jit *)source;
+	size_t i;
+
+	for (i = 0; i < jit->n; i++) {
+		struct process *process = &jit->processes[i];
+		char path[PATH_MAX];
+		struct stamp map = stamp_of(path_of(jit, process, "perf-", ".map", path));
+		struct stamp dump = stamp_of(path_of(jit, process, "jit-", ".dump", path));
+
+		if (memcmp(&map, &process->map_stamp, sizeof(map)) != 0 ||
+		    (!process->given_dump && memcmp(&dump, &process->dump_stamp, sizeof(dump)) != 0))
+			process->looked = false;
+	}
 }
 
 static int jit_open(struct weft__source **ret, struct weft__symbol_env *env)
@@ -155,8 +204,8 @@ static void jit_close(struct weft__source *source)
 	size_t i;
 
 	for (i = 0; i < jit->n; i++) {
-		weft__code_fini(&jit->processes[i].map);
-		weft__code_fini(&jit->processes[i].dump);
+		weft__jitcode_fini(&jit->processes[i].map);
+		weft__jitcode_fini(&jit->processes[i].dump);
 		weft__buf_free(&jit->processes[i].map_text);
 		weft__buf_free(&jit->processes[i].dump_bytes);
 	}

@@ -61,7 +61,7 @@ struct pending {
 };
 
 struct parse {
-	struct weft__code *code;
+	struct weft__jitcode *code;
 	struct pending pending;
 	/* Where the newest piece of each start address is, so that moves are not a search: a table of order + 1. */
 	uint32_t *live;
@@ -97,14 +97,14 @@ static int live_grow(struct parse *parse)
 }
 
 /* Adds a piece; one that began at the same address ends here. */
-static int add(struct parse *parse, const struct weft__code_piece *piece)
+static int add(struct parse *parse, const struct weft__jitcode_piece *piece)
 {
 	uint32_t *slot;
 	int failed;
 
 	if ((!parse->live || parse->n_live * 2 > parse->mask) && live_grow(parse) < 0)
 		return -ENOMEM;
-	failed = weft__code_add(parse->code, piece);
+	failed = weft__jitcode_add(parse->code, piece);
 	if (failed)
 		return failed;
 	slot = live_slot(parse, piece->lo);
@@ -118,7 +118,7 @@ static int add(struct parse *parse, const struct weft__code_piece *piece)
 
 static int load(struct parse *parse, struct weft__in *in, uint64_t time)
 {
-	struct weft__code_piece piece = {.from = time, .to = UINT64_MAX};
+	struct weft__jitcode_piece piece = {.from = time, .to = UINT64_MAX};
 	uint64_t bytes;
 	size_t name_n = 0;
 
@@ -141,7 +141,7 @@ static int load(struct parse *parse, struct weft__in *in, uint64_t time)
 
 static int move(struct parse *parse, struct weft__in *in, uint64_t time)
 {
-	struct weft__code_piece piece;
+	struct weft__jitcode_piece piece;
 	uint64_t from, to, bytes, index;
 	uint32_t old;
 
@@ -188,7 +188,7 @@ static int lines(struct parse *parse, struct weft__in *in)
 		if (n == 1 && (uint8_t)file[0] == 0xff)
 			file = before;
 		before = file;
-		failed = weft__code_add_line(parse->code, address, file, line);
+		failed = weft__jitcode_add_line(parse->code, address, file, line);
 		if (failed == -E2BIG)
 			break;
 		if (failed)
@@ -213,7 +213,7 @@ static int record(struct parse *parse, uint32_t id, uint64_t time, struct weft__
 	}
 }
 
-int weft__jitdump_parse(struct weft__code *code, const void *bytes, size_t n)
+int weft__jitdump_parse(struct weft__jitcode *code, const void *bytes, size_t n)
 {
 	struct weft__in in = weft__in(bytes, n);
 	struct parse parse = {.code = code};

@@ -7,6 +7,6 @@
 
 /* Adds the pieces, whose texts point into `bytes`. A file that is cut gives what is whole. -EINVAL when it is not a
  * jitdump; -ENOMEM. */
-int weft__jitdump_parse(struct weft__code *code, const void *bytes, size_t n);
+int weft__jitdump_parse(struct weft__jitcode *code, const void *bytes, size_t n);
 
 #endif

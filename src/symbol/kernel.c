@@ -61,7 +61,9 @@ static bool same_build(struct kernel *kernel, const struct weft__symbol_module *
 	uint32_t n = 0;
 	const uint8_t *id = running_build_id(kernel, &n);
 
-	return !id || !module->build_id || (n == module->build_id_n && !memcmp(id, module->build_id, n));
+	/* Who names another file says that it is the right one. */
+	return !id || strcmp(kernel->source.env->opts.kallsyms, "/proc/kallsyms") != 0 || !module->build_id ||
+	       (n == module->build_id_n && !memcmp(id, module->build_id, n));
 }
 
 static int kernel_resolve(struct weft__source *source, struct weft__symbol_entry *module, uint64_t ip, uint64_t time_ns,

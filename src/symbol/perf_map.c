@@ -33,13 +33,13 @@ static bool number(const char **p, const char *end, uint64_t *ret)
 	return true;
 }
 
-int weft__perf_map_parse(struct weft__code *code, const char *text, size_t n)
+int weft__perf_map_parse(struct weft__jitcode *code, const char *text, size_t n)
 {
 	const char *end = text + n, *line, *next;
 
 	for (line = text; line < end; line = next) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
-		struct weft__code_piece piece = {.from = 0, .to = UINT64_MAX};
+		struct weft__jitcode_piece piece = {.from = 0, .to = UINT64_MAX};
 		uint64_t bytes;
 		int failed;
 
@@ -54,7 +54,7 @@ int weft__perf_map_parse(struct weft__code *code, const char *text, size_t n)
 		piece.hi = piece.lo + bytes;
 		piece.name = line;
 		piece.name_n = (uint32_t)(stop - line > 65535 ? 65535 : stop - line);
-		failed = weft__code_add(code, &piece);
+		failed = weft__jitcode_add(code, &piece);
 		if (failed)
 			return failed == -E2BIG ? 0 : failed;
 	}

@@ -6,6 +6,6 @@
 #include "symbol/code.h"
 
 /* Adds the pieces, whose names point into `text`. Lines that are none are passed over. 0 or -ENOMEM. */
-int weft__perf_map_parse(struct weft__code *code, const char *text, size_t n);
+int weft__perf_map_parse(struct weft__jitcode *code, const char *text, size_t n);
 
 #endif

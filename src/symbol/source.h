@@ -48,6 +48,7 @@ extern const struct weft__source_ops weft__source_kernel, weft__source_vdso, wef
 const char *weft__chain_answered(const struct weft__source *chain);
 struct weft__source *weft__chain_get(struct weft__source *chain, const struct weft__source_ops *ops);
 int weft__jit_add_dump(struct weft__source *jit, uint32_t pid, const char *path);
+void weft__jit_refresh(struct weft__source *jit);
 
 /* Adds a frame whose function is `raw`, demangled. 1 or -ENOMEM. A full list loses its last but one. */
 int weft__frame_add(struct weft__symbol_env *env, struct weft__frame_list *out, const char *raw, const char *file,

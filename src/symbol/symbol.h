@@ -87,6 +87,8 @@ int weft__symbolizer_resolve(struct weft__symbolizer *sym, const struct weft__sy
 int weft__symbolizer_resolve_all(struct weft__symbolizer *sym, const struct weft__symbol_place *places, size_t n,
 				 void (*done)(size_t index, const struct weft__symbol_frames *frames, void *data),
 				 void *data);
+/* Looks again at what grows while a process runs: perf maps and jitdumps that have changed are read anew. */
+void weft__symbolizer_refresh(struct weft__symbolizer *sym);
 /* Why the module has fewer names than it could, for people; "" when it has all or was not asked for yet. */
 const char *weft__symbolizer_why(const struct weft__symbolizer *sym, uint32_t module);
 

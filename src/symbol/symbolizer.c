@@ -110,6 +110,11 @@ int weft__symbolizer_add_jitdump(struct weft__symbolizer *sym, uint32_t pid, con
 	return weft__jit_add_dump(weft__chain_get(sym->chain, &weft__source_jit), pid, path);
 }
 
+void weft__symbolizer_refresh(struct weft__symbolizer *sym)
+{
+	weft__jit_refresh(weft__chain_get(sym->chain, &weft__source_jit));
+}
+
 const char *weft__symbolizer_why(const struct weft__symbolizer *sym, uint32_t module)
 {
 	return module < sym->n_modules && sym->modules[module]->why ? sym->modules[module]->why : "";
@@ -189,8 +194,9 @@ int weft__symbolizer_resolve(struct weft__symbolizer *sym, const struct weft__sy
 	if (n < 0)
 		return n;
 	*ret = (struct weft__symbol_frames){sym->list.at, sym->list.n, weft__chain_answered(sym->chain)};
-	/* What was at an address of a JIT depends on the time, and so does that nothing was. */
-	if (ret->source == weft__source_jit.name || (ret->source == weft__source_unknown.name && place->time_ns))
+	/* What was at an address of a JIT depends on the time, and so does that nothing was; and its files grow. */
+	if (ret->source == weft__source_jit.name ||
+	    (ret->source == weft__source_unknown.name && (place->time_ns || sym->modules[place->module]->at.pid)))
 		return n;
 	return keep(sym, place->module, place->ip) < 0 ? -ENOMEM : n;
 }

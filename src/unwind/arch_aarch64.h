@@ -25,6 +25,9 @@
 #define ARCH_RA_FIXED 0
 #define ARCH_RA_OFFSET 0
 
+/* libgcc's contexts have not been looked at here. */
+#define ARCH_EH_REGS 0
+
 #define ARCH_CODE_BYTES 8
 
 /* Without the pointer authentication code: user addresses have 48 bits where it is in use. */

@@ -23,6 +23,9 @@
 #define ARCH_RA_FIXED 1
 #define ARCH_RA_OFFSET (-8)
 
+/* Registers that libgcc's unwinder keeps in a context. */
+#define ARCH_EH_REGS 17
+
 /* Bytes of code before which a read stays in the page of the first one. */
 #define ARCH_CODE_BYTES 9
 

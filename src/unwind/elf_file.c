@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "base/alloc.h"
 #include "unwind/table.h"
 
 #define SECTION_MAX (1ull << 30)
+#define COMPRESSED_ZSTD 2 /* newer than some elf.h */
 
 #if defined(__x86_64__)
 #define ELF_MACHINE EM_X86_64
@@ -85,9 +87,8 @@ static const Elf64_Shdr *section_find(const struct sections *sections, const cha
 	for (size_t i = 0; i < sections->n; i++) {
 		const Elf64_Shdr *shdr = &sections->at[i];
 
-		if (shdr->sh_type != SHT_NOBITS && !(shdr->sh_flags & SHF_COMPRESSED) && shdr->sh_size &&
-		    shdr->sh_name < sections->names_n && sections->names_n - shdr->sh_name >= n &&
-		    memcmp(sections->names + shdr->sh_name, name, n) == 0)
+		if (shdr->sh_type != SHT_NOBITS && shdr->sh_size && shdr->sh_name < sections->names_n &&
+		    sections->names_n - shdr->sh_name >= n && memcmp(sections->names + shdr->sh_name, name, n) == 0)
 			return shdr;
 	}
 	return NULL;
@@ -109,6 +110,32 @@ static void text_range(const struct sections *sections, struct weft__cfi_input *
 	}
 }
 
+/* A compressed section as it was before. zlib's are not read: the library is linked to zstd alone. */
+static int decompress(struct weft__cfi_input *in)
+{
+	Elf64_Chdr chdr;
+	uint8_t *bytes;
+
+	if (in->n < sizeof(chdr))
+		return -EINVAL;
+	memcpy(&chdr, in->bytes, sizeof(chdr));
+	if (chdr.ch_type != COMPRESSED_ZSTD || !chdr.ch_size)
+		return -ENOTSUP;
+	if (chdr.ch_size > SECTION_MAX)
+		return -EFBIG;
+	bytes = weft__alloc(chdr.ch_size);
+	if (!bytes)
+		return -ENOMEM;
+	if (ZSTD_decompress(bytes, chdr.ch_size, in->bytes + sizeof(chdr), in->n - sizeof(chdr)) != chdr.ch_size) {
+		weft__free(bytes);
+		return -EINVAL;
+	}
+	weft__free((uint8_t *)(uintptr_t)in->bytes);
+	in->bytes = bytes;
+	in->n = chdr.ch_size;
+	return 0;
+}
+
 /* One section as an input; 0 when it is not there, negative when it cannot be read. The caller frees `bytes`. */
 static int section_input(int fd, const struct sections *sections, const char *name, struct weft__cfi_input *in)
 {
@@ -122,6 +149,12 @@ static int section_input(int fd, const struct sections *sections, const char *na
 		return error;
 	in->n = shdr->sh_size;
 	in->vaddr = shdr->sh_addr;
+	error = shdr->sh_flags & SHF_COMPRESSED ? decompress(in) : 0;
+	if (error < 0) {
+		weft__free((uint8_t *)(uintptr_t)in->bytes);
+		in->bytes = NULL;
+		return error;
+	}
 	text_range(sections, in);
 	return 1;
 }

@@ -24,7 +24,7 @@ static enum walk_step arrive(struct weft__walk *w, uint64_t ra, uint64_t sp, int
 	w->exact = exact;
 	if (ra)
 		return WALK_ON;
-	w->flags |= WEFT__UNWIND_COMPLETE;
+	w->flags |= WEFT__UNWIND_COMPLETE | WALK_ZERO;
 	return WALK_STOP;
 }
 

@@ -42,7 +42,7 @@ struct builder {
 	struct weft__intern special_ids;
 	uint64_t end;         /* of the code that has rows */
 	uint64_t base, limit; /* rows end at limit: where the next entry begins */
-	int oom;
+	int oom, eh_return;
 	struct cfi_row last_row; /* and the rule that it gave: rows repeat */
 	uint32_t last_rule;
 };
@@ -290,6 +290,7 @@ static uint32_t row_rule(struct builder *b, const struct cfi_row *row)
 	} else if (!row_plain(row, &rule)) {
 		int64_t at = special_add(b, row);
 
+		b->eh_return |= !row->signal && row->reg[row->ra_reg].how == CFI_REGISTER;
 		memset(&rule, 0, sizeof(rule));
 		if (at < 0) {
 			b->stats.lost_rules++;
@@ -402,6 +403,7 @@ static struct weft__unwind_table *freeze(const struct builder *b)
 	table->specials_n = (uint32_t)b->specials_n;
 	table->memory_bytes = all;
 	table->stats = b->stats;
+	table->eh_return = b->eh_return;
 	if (b->specials_n)
 		memcpy(at + head, b->specials, b->specials_n);
 	table->specials = (uint8_t *)at + head;

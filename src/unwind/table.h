@@ -62,6 +62,7 @@ struct weft__unwind_table {
 	const uint16_t *row_rule;
 	const struct weft__rule *rules; /* [0] is RULE_NONE */
 	const uint8_t *specials;
+	int eh_return; /* some code returns to where a register says: libgcc's unwinder, when it has found who catches */
 	size_t memory_bytes;
 	struct weft__unwind_table_stats stats;
 };

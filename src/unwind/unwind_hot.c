@@ -147,7 +147,7 @@ WALK_RAW static uint64_t run_fast(struct weft__walk *w, uint64_t *out, size_t *r
 		sp = cfa;
 		addr = ra - 1;
 		if (ra == 0) {
-			w->flags |= WEFT__UNWIND_COMPLETE;
+			w->flags |= WEFT__UNWIND_COMPLETE | WALK_ZERO;
 			pack = 0;
 			break;
 		}
@@ -178,10 +178,20 @@ static struct weft__walk_range range_of(const struct weft__unwind_range *range)
 	return (struct weft__walk_range){range->low, range->high - range->low - 8, range->bytes};
 }
 
-static size_t walk_from(struct weft__walk *w, const struct weft__unwind_regs *regs, uint64_t *out, size_t max)
+/* At the leaf. */
+static void walk_begin(struct weft__walk *w, const struct weft__unwind_regs *regs, int full)
 {
-	size_t n = 0;
+	for (int i = 0; i < ARCH_REGS; i++)
+		w->r[i] = regs->r[i];
+	w->valid = regs->valid;
+	w->pc = regs->pc;
+	w->exact = 1;
+	w->full = full;
+	w->flags = 0;
+}
 
+static size_t walk_from(struct weft__walk *w, const struct weft__unwind_regs *regs, size_t n, uint64_t *out, size_t max)
+{
 	for (;;) {
 		uint64_t pack = run_fast(w, out, &n, max);
 		int called = !w->exact;
@@ -199,14 +209,49 @@ static size_t walk_from(struct weft__walk *w, const struct weft__unwind_regs *re
 		if (step == WALK_STOP || w->full)
 			return n;
 		n = 0;
-		for (int i = 0; i < ARCH_REGS; i++)
-			w->r[i] = regs->r[i];
-		w->valid = regs->valid;
-		w->pc = regs->pc;
-		w->exact = 1;
-		w->full = 1;
-		w->flags = 0;
+		walk_begin(w, regs, 1);
 	}
+}
+
+/* How many frames from the leaf on are in an unwinder that jumps to who catches. */
+static size_t frames_of_throw(const struct weft__modules *set, const uint64_t *out, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && i < 2) {
+		const struct weft__module *module = weft__modules_find(set, out[i]);
+
+		if (!module || !module->table || !module->table->eh_return)
+			break;
+		i++;
+	}
+	return i;
+}
+
+/* A walk that was lost, or seemed to end, from the unwinder's own frames on, perhaps because these are being overwritten: on from the landing pad. Before
+ * the stack pointer moves there, a context tells; afterwards the rules do, but for the place, which is no call's. */
+static size_t walk_throw(struct weft__walk *w, const struct weft__unwind_regs *regs, size_t n, uint64_t *out,
+			 size_t max)
+{
+	size_t inside = frames_of_throw(w->set, out, n), again;
+
+	if (!inside || inside == max)
+		return n;
+	walk_begin(w, regs, 1);
+	if (weft__walk_landing(w)) {
+		again = walk_from(w, regs, inside, out, max);
+		if (!(w->flags & (WEFT__UNWIND_LOST | WALK_ZERO)))
+			return again;
+	}
+	walk_begin(w, regs, 1);
+	if (inside == 1 && step_slow(w, pack_of(w->set, regs->pc), regs->pc) == WALK_ON) {
+		w->exact = 1;
+		again = walk_from(w, regs, 1, out, max);
+		if (!(w->flags & (WEFT__UNWIND_LOST | WALK_ZERO)))
+			return again;
+	}
+	walk_begin(w, regs, 1);
+	return walk_from(w, regs, 0, out, max);
 }
 
 size_t weft__unwind(const struct weft__modules *modules, const struct weft__unwind_regs *regs,
@@ -226,14 +271,12 @@ size_t weft__unwind(const struct weft__modules *modules, const struct weft__unwi
 	w.set = modules;
 	for (int i = 0; i < 2; i++)
 		w.range[i] = range_of(&stack->range[i]);
-	for (int i = 0; i < ARCH_REGS; i++)
-		w.r[i] = regs->r[i];
-	w.valid = regs->valid;
-	w.pc = regs->pc;
-	w.exact = 1;
-	w.full = 0;
-	w.flags = 0;
-	n = walk_from(&w, regs, out, max < WEFT__UNWIND_DEPTH_MAX ? max : WEFT__UNWIND_DEPTH_MAX);
-	*flags = w.flags;
+	walk_begin(&w, regs, 0);
+	if (max > WEFT__UNWIND_DEPTH_MAX)
+		max = WEFT__UNWIND_DEPTH_MAX;
+	n = walk_from(&w, regs, 0, out, max);
+	if (__builtin_expect(w.flags & (WEFT__UNWIND_LOST | WALK_ZERO), 0))
+		n = walk_throw(&w, regs, n, out, max);
+	*flags = w.flags & ~WALK_ZERO;
 	return n;
 }

@@ -29,6 +29,9 @@ struct weft__walk {
 
 enum walk_step { WALK_STOP, WALK_ON, WALK_AGAIN }; /* again: from the leaf, with all registers */
 
+/* Among the flags, but for ourselves: complete because the return address was zero, which garbage is, too. */
+#define WALK_ZERO ((uint32_t)1 << 31)
+
 #define WALK_BIT(reg) ((uint64_t)1 << (reg))
 
 WALK_RAW static inline int walk_load(const struct weft__walk *w, uint64_t addr, uint64_t *value)
@@ -57,6 +60,9 @@ static inline int walk_restored(uint64_t slot, uint64_t sp, int exact)
  * whether that is for want of a register. */
 int weft__walk_expr(const struct weft__walk *w, const uint8_t *expr, uint32_t n, const uint64_t *begin, uint64_t *value,
 		    int *missing);
+
+/* From libgcc's frames, while it lets go of them, to the frame where an exception lands. 0: there is none to be seen. */
+int weft__walk_landing(struct weft__walk *w);
 
 /* One frame by a rule of any kind, or without one. `module` may be NULL. */
 enum walk_step weft__walk_rule(struct weft__walk *w, const struct weft__unwind_table *table,

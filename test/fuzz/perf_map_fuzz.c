@@ -6,17 +6,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct weft__code code = {0};
+	struct weft__jitcode code = {0};
 
 	if (weft__perf_map_parse(&code, (const char *)data, size) < 0)
 		abort();
-	weft__code_seal(&code);
+	weft__jitcode_seal(&code);
 	for (size_t i = 0; i < code.n && i < 100; i++) {
-		const struct weft__code_piece *piece = weft__code_get(&code, code.pieces[i].lo, 0);
+		const struct weft__jitcode_piece *piece = weft__jitcode_get(&code, code.pieces[i].lo, 0);
 
 		if (!piece || piece->lo > code.pieces[i].lo || piece->hi <= code.pieces[i].lo)
 			abort();
 	}
-	weft__code_fini(&code);
+	weft__jitcode_fini(&code);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segment/format.h"
 #include "segment/reader.h"
 #include "weft/segment.h"
 
@@ -44,6 +45,37 @@ static inline uint64_t read_events(struct weft_segment *seg, enum weft_order ord
 static inline size_t touch(const char *text)
 {
 	return strlen(text);
+}
+
+/* Sorted and unique, so that each record finds itself. */
+static inline size_t read_code(const struct weft_segment *seg)
+{
+	size_t n, i, f, sum = 0, frames = 0;
+	const struct weft_module *modules = weft_segment_modules(seg, &n);
+	const struct weft_stack *stacks;
+	const struct weft_symbol_def *symbols;
+
+	for (i = 0; i < n; i++) {
+		HOLDS(modules[i].id && weft_segment_module(seg, modules[i].id) == &modules[i]);
+		HOLDS(modules[i].build_id_n <= WEFT_BUILD_ID_MAX && modules[i].start <= modules[i].end);
+		sum += touch(modules[i].path);
+	}
+	stacks = weft_segment_stacks(seg, &n);
+	for (i = 0; i < n; i++) {
+		HOLDS(stacks[i].id && weft_segment_stack(seg, stacks[i].id) == &stacks[i]);
+		HOLDS(!i || stacks[i - 1].id < stacks[i].id);
+		frames += stacks[i].n_frames;
+		for (f = 0; f < stacks[i].n_frames; f++)
+			sum += stacks[i].frames[f].module + stacks[i].frames[f].offset;
+	}
+	HOLDS(frames <= STACK_FRAMES_MAX);
+	symbols = weft_segment_symbols(seg, &n);
+	for (i = 0; i < n; i++) {
+		HOLDS(weft_segment_symbol(seg, symbols[i].module, symbols[i].offset) == &symbols[i]);
+		for (f = 0; f < symbols[i].n_frames; f++)
+			sum += touch(symbols[i].frames[f].function) + touch(symbols[i].frames[f].file);
+	}
+	return sum;
 }
 
 static inline size_t read_tables(const struct weft_segment *seg)
@@ -89,7 +121,7 @@ static inline size_t read_tables(const struct weft_segment *seg)
 		HOLDS(!strcmp(weft_segment_fact(seg, facts[i].key), facts[i].value));
 	weft_segment_clocks(seg, &n);
 	weft_segment_losses(seg, &n);
-	return sum;
+	return sum + read_code(seg);
 }
 
 /* Opens and reads it all, both ways; both have to find the same number of events. */

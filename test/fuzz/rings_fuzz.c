@@ -3,9 +3,10 @@
  * Recovery must end, and what it makes must be readable.
  *
  * The input is: u16 head patches, each u16 offset and one byte, over a good head; facts, definitions and staging, each a u16
- * length and bytes; then per ring (two of them) u64 tail, u64 head, u16 length and slots; the rest is the active file. */
+ * length and bytes, and staging's stand in the memory of stacks, too; then per ring (two of them) u64 tail, u64 head, u16 length and slots; the rest is the active file. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +22,8 @@
 #define FACTS_AT RING_PAGE
 #define DEFS_AT (FACTS_AT + FACTS_BYTES)
 #define STAGING_AT (DEFS_AT + DEFS_BYTES)
-#define RINGS_AT (STAGING_AT + STAGING_BYTES)
+#define STACKS_AT (STAGING_AT + STAGING_BYTES)
+#define RINGS_AT (STACKS_AT + STACKS_BYTES)
 
 static char dir[64];
 static int patched; /* else the ring file has to be taken for one: this target follows the layout */
@@ -73,6 +75,9 @@ static void good_head(struct rings_head *head)
 	head->facts_at = FACTS_AT;
 	head->defs_at = DEFS_AT;
 	head->staging_at = STAGING_AT;
+	head->stacks_at = STACKS_AT;
+	head->has_stacks = 1;
+	head->next_stack = 1;
 	head->rings_at = RINGS_AT;
 	head->ring_stride = STRIDE;
 	head->file_bytes = RINGS_AT + RINGS * STRIDE;
@@ -83,6 +88,14 @@ static void good_head(struct rings_head *head)
 	head->clocks[1] = (struct weft_clock){9000000, 9000000, 9005000};
 	snprintf(head->active, sizeof(head->active), "x-000000.weft.active");
 	snprintf(head->service, sizeof(head->service), "fuzz");
+}
+
+static size_t put_staging(int fd, struct weft__in *in)
+{
+	struct weft__in again = *in;
+
+	put_part(fd, &again, 8192, STACKS_AT + offsetof(struct stacks, words));
+	return put_part(fd, in, 8192, STAGING_AT);
 }
 
 static void put_rings(int fd, struct weft__in *in)
@@ -105,7 +118,7 @@ static void put_rings(int fd, struct weft__in *in)
 	HOLDS(ftruncate(fd, RINGS_AT + RINGS * STRIDE) == 0);
 	head.facts_used = put_part(fd, in, 1024, FACTS_AT);
 	head.defs_used = put_part(fd, in, 4096, DEFS_AT);
-	head.staging_used = put_part(fd, in, 8192, STAGING_AT);
+	head.staging_used = put_staging(fd, in);
 	put_at(fd, &head, sizeof(head), 0);
 	for (i = 0; i < RINGS; i++) {
 		struct ring_page page = {0};

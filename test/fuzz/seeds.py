@@ -111,6 +111,11 @@ def inputs():
     yield 'defs', 'all', b''.join(records)
     for number in range(0, len(records), 3):
         yield 'defs', 'some-%d' % number, b''.join(records[number:number + 6])
+    code = weftsamples.CODE_RECORDS + weftsamples.NAME_RECORDS
+    yield 'defs', 'code', b''.join(record for record in code if len(record) < 1000)
+    yield 'defs', 'code-twice', b''.join(record for record in code + code[::-1] if len(record) < 100)
+    for number in range(0, len(code), 4):
+        yield 'defs', 'code-%d' % number, b''.join(record[:1000] for record in code[number:number + 5])
     yield 'defs', 'unknown', w.record(77, 'x', 1) + w.record(5, 1, 2, 3, 4, 'name', 6) + w.record(9, 'k', 'v', 'w')
     for number in range(12):
         yield 'roundtrip', 'program-%d' % number, program(rng)

@@ -69,7 +69,9 @@ def compare_summary(weft, path, segment, damage_only=False):
         compare_definitions(c, segment)
 
 
-TYPES = {1: 'u64', 2: 'i64', 3: 'f64', 4: 'bool', 5: 'string', 6: 'task', 7: 'worker', 8: 'location'}
+TYPES = {1: 'u64', 2: 'i64', 3: 'f64', 4: 'bool', 5: 'string', 6: 'task', 7: 'worker', 8: 'location', 9: 'stack'}
+MODULE_KINDS = {1: 'file', 2: 'vdso', 3: 'kernel', 4: 'code'}
+STACK_FLAGS = ['complete', 'cut', 'lost', 'frame pointers', 'signal', 'no code', 'kernel']
 
 
 def compare_definitions(c, segment):
@@ -92,8 +94,31 @@ def compare_definitions(c, segment):
     same('clocks', [tuple(s.values()) for s in c['clocks']], segment.clocks)
     losses = [(s['stream'], s['from_ns'], s['to_ns']) for s in c['losses']]
     same('losses', losses, [(loss.stream, loss.from_ns, loss.to_ns) for loss in segment.losses])
-    counted = [s['events'] for s in c['losses'] if isinstance(s['events'], int)]
+    counted = [s.get('events', s.get('threads')) for s in c['losses']]
+    counted = [count for count in counted if count is not None]
     same('lost events', counted, [loss.count for loss in segment.losses if loss.reason not in (4, 5)])
+    compare_code(c, segment)
+
+
+def compare_code(c, segment):
+    modules = {s['id']: (s['kind'], *(int(s[key], 16) for key in ('start', 'end', 'offset')), s['build_id'] or '', s['path'])
+               for s in c['modules']}
+    same('modules', modules, {ident: (MODULE_KINDS.get(module.kind, '?'), *module[1:])
+                              for ident, module in segment.modules.items()})
+    stacks = {s['id']: (s['flags'], s['frames']) for s in c['stacks']}
+    same('ids of stacks', sorted(stacks), sorted(segment.stacks))
+    for ident, stack in segment.stacks.items():
+        flags = [name for bit, name in enumerate(STACK_FLAGS) if stack.flags >> bit & 1]
+        same('stack %d' % ident, stacks[ident], (flags, ['%d+%#x' % frame for frame in stack.frames]))
+    symbols = {(s['module'], int(s['offset'], 16)): tuple((f['function'], f['file'], f['line'], f['inlined']) for f in s['frames'])
+               for s in c['symbols']}
+    same('places of symbols', sorted(symbols), sorted(segment.symbols))
+    for place in segment.symbols:
+        frames = tuple((*f[:3], bool(f.inlined)) for f in segment.symbol(*place))
+        same('symbol at %d, %d' % place, symbols[place], frames)
+    samples = [fields for _, _, kind, fields in segment.events() if kind == 13 and len(fields) == 5]
+    same('samples', (c['samples']['count'], c['samples']['weight_ns'], c['samples']['with_kernel_stack']),
+         (len(samples), sum(fields[2] for fields in samples) & weftread.WORD, sum(fields[1] > 0 for fields in samples)))
 
 
 def compare_file(weft, path):

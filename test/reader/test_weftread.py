@@ -11,6 +11,7 @@ import struct
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import zstandard
 
@@ -68,6 +69,26 @@ class Samples(unittest.TestCase):
         segment = Segment(weftsamples.unknown().data)
         self.assertEqual(segment.threads[1], (1, None, 0, 'a'))
         self.assertEqual(segment.facts['key'], 'value')
+
+    def test_modules_stacks_and_symbols(self):
+        segment = Segment(weftsamples.samples().data)
+        self.assertEqual(segment.modules[1], (1, 0x555555555000, 0x555555560000, 0x1000,
+                                              '000102030405060708090a0b0c0d0e0f10111213', '/usr/bin/grün'))
+        self.assertEqual(segment.stacks[2], (65, ((9, 0xffffffff81000010), (9, 0xffffffff81ffffff))))
+        self.assertEqual((len(segment.stacks[7].frames), segment.stacks[8].frames), (1024, ()))
+        self.assertEqual(segment.symbol(1, 0x10), (('inner<int>::operator()', '/src/grün.cc', 42, 1),
+                                                   ('', '/src/grün.cc', 50, 1), ('main', '', 0, 0)))
+        self.assertEqual(segment.symbol(1, 0x400), (('main', '', 9, 0),))
+        self.assertEqual((segment.symbol(2, 0x1234), segment.symbol(2, 0x1235)), ((), None))
+        self.assertEqual(segment.warnings, [])
+        samples = [fields for _, _, kind, fields in segment.events() if kind == 13]
+        self.assertEqual(samples[1], (1, 2, 10101010, 3, 2))
+        segment = Segment(weftsamples.replaced_code().data)
+        self.assertEqual((segment.modules[1].kind, segment.stacks[1], segment.stacks[7].flags), (4, (0, ()), 64))
+        self.assertEqual(segment.symbol(1, 0x10), (('last', 'last', 4, 4),))
+        self.assertEqual(segment.symbol(1, 0x400)[0].function, 'last')
+        segment = Segment(weftsamples.unparsable_code().data)
+        self.assertEqual((segment.stacks[1].flags, segment.names), (1, {}))
 
     def test_every_prefix_of_a_file_reads_up_to_the_cut(self):
         writer = weftsamples.three_blocks()
@@ -272,6 +293,26 @@ class Rules(unittest.TestCase):
                      '1 columns and 2'):
             self.assertTrue(any(part in warning for warning in warnings), part)
 
+    def test_warnings_about_code(self):
+        records = weftsamples.some_records() + [weftsamples.stack(1, 0, (5, 1), (0, 2))]
+        chunk = w.Chunk(1, weftsamples.samples_of(5, (1, 6), (0, 0)), 0)
+        writer = w.Writer().add(w.definitions(records)).add_events([chunk]).add(w.definitions([weftsamples.stack(6, 0)]))
+        self.assertEqual([warning.split(': ', 1)[1] for warning in Segment(writer.data).warnings],
+                         ['stack 1 has module 5, which is not defined', 'stack 6 is not defined before it'])
+
+    def test_limits_on_code(self):
+        def why(*records):
+            damage = Segment(w.Writer().add(w.definitions(records)).data).damage
+            return damage[0].why if damage else ''
+        one = weftsamples.module(1, 1, 0, 1, 0, b'', '')
+        self.assertEqual(why(one * 65536), '')
+        self.assertEqual(why(one * 65537), 'too many definitions: modules')
+        frames = w.raw_record(13, w.varints(1, 1, 1 << 16) + bytes(4 << 16))
+        with unittest.mock.patch.dict(weftread.FRAMES_MAX, symbols=2 << 16):
+            self.assertEqual(why(frames * 2), '')
+            self.assertEqual(why(frames * 3), 'too many frames: symbols')
+        self.assertEqual(why(w.record(11, 1, 0, 1 << 24)), 'the payload ends too early')
+
 
 class Command(unittest.TestCase):
     def setUp(self):
@@ -301,7 +342,7 @@ class Command(unittest.TestCase):
         self.assertEqual((code, messages), (0, ''))
         self.assertEqual(summary['kinds'], {'1': 1, '2': 1, '3': 1, '4': 1, '9': 1})
         self.assertEqual((summary['events'], summary['streams'], summary['damage']), (5, 1, 0))
-        self.assertEqual(summary['definitions']['kinds'], 12)
+        self.assertEqual(summary['definitions']['kinds'], 13)
         self.assertEqual(run(path)[1], out)
 
     def test_unreadable(self):
@@ -356,7 +397,7 @@ class Fuzz(unittest.TestCase):
         return segment
 
     def small(self):
-        names = ('plain', 'many_chunks', 'only_escapes', 'extreme_values', 'unknown', 'unparsable', 'damaged_payload')
+        names = ('plain', 'samples', 'many_chunks', 'only_escapes', 'extreme_values', 'unknown', 'unparsable', 'damaged_payload')
         return [weftsamples.SAMPLES[name]().data for name in names]
 
     def test_mutated_files(self):

@@ -234,6 +234,13 @@ class EventsBlock:
     def fields_of(self, kind):
         return self._fields[kind]
 
+    def column(self, kind, field):
+        """The values of one field of the events of a kind, in order; none when they do not have it."""
+        for column, start in zip(self._columns, self._starts):
+            if column[:2] == (kind, field):
+                return self._values(column, start)
+        return iter(())
+
     def forms(self):
         """Names of the forms of the format that this block uses, for tests that want to have seen them all."""
         out = {'escapes'} if self._escapes else set()

@@ -31,9 +31,12 @@ FLAG_ZSTD, FLAG_RECOVERED = 1, 2
 PAYLOAD_MAX = 32 << 20
 DEFINITIONS_MAX = 16 << 20
 FIELDS_MAX = 14
-RECORDS_MAX = {'kinds': 8192, 'facts': 4096}
+RECORDS_MAX = {'kinds': 8192, 'facts': 4096, 'modules': 65536}
 RECORDS_MAX_OTHER = 1 << 20
 TEXT_MAX = 64 << 20
+FRAMES_MAX = {'stacks': 16777216, 'symbols': 4194304}
+BUILD_ID_MAX = 32
+TYPE_STACK = 9
 RESYNC_BUDGET = 4
 WARNINGS_MAX = 100
 
@@ -47,6 +50,10 @@ Kind = namedtuple('Kind', 'name fields')
 Field = namedtuple('Field', 'name type unit')
 Clock = namedtuple('Clock', 'tick mono_ns real_ns')
 Loss = namedtuple('Loss', 'reason stream count from_ns to_ns')
+Module = namedtuple('Module', 'kind start end offset build_id path')
+Frame = namedtuple('Frame', 'module offset')
+Stack = namedtuple('Stack', 'flags frames')
+SymbolFrame = namedtuple('SymbolFrame', 'function file line inlined')
 Damage = namedtuple('Damage', 'offset length why')
 
 
@@ -73,6 +80,32 @@ def parse_thread(record):
     return Thread(tid, worker - 1 if worker else None, first_ns, record.text())
 
 
+def parse_module(record):
+    kind, start, end, offset, size = record.u32(), record.varint(), record.varint(), record.varint(), record.varint()
+    if size > BUILD_ID_MAX:
+        raise Bad('build id of %d bytes' % size)
+    if end < start:
+        raise Bad('module that ends before it starts')
+    return Module(kind, start, end, offset, record.take(size).hex(), record.text())
+
+
+def parse_frames(record, read):
+    count = record.varint()
+    if count > record.left():
+        raise Bad('the payload ends too early')
+    return tuple(read() for _ in range(count))
+
+
+def parse_stack(record):
+    return Stack(record.u32(), parse_frames(record, lambda: Frame(record.u32(), record.varint())))
+
+
+def parse_symbol(record):
+    """The key, and the frames with the ids of their names."""
+    place = Frame(record.u32(), record.varint())
+    return place, parse_frames(record, lambda: SymbolFrame(record.u32(), record.u32(), record.u32(), record.u32()))
+
+
 # tag: (name, has an id, what reads the fields behind the id)
 RECORDS = {
     1: ('strings', True, lambda r: r.text()),
@@ -84,7 +117,13 @@ RECORDS = {
     7: ('clocks', False, lambda r: Clock(r.varint(), r.varint(), r.varint())),
     8: ('losses', False, lambda r: Loss(r.u32(), r.u32(), r.varint(), r.varint(), r.varint())),
     9: ('facts', False, lambda r: (r.text(), r.text())),
+    10: ('modules', True, parse_module),
+    11: ('stacks', True, parse_stack),
+    12: ('names', True, lambda r: r.text()),
+    13: ('symbols', False, parse_symbol),
 }
+FROM_ONE = ('modules', 'stacks', 'names')  # id 0 is nothing
+KEYED = ('facts', 'symbols')
 
 
 def index_entry(block):
@@ -126,8 +165,9 @@ class Segment:
         self.blocks, self.damage, self.warnings = [], [], []
         self.strings, self.locations, self.runtimes, self.workers, self.threads, self.kinds = ({} for _ in range(6))
         self.facts, self.clocks, self.losses = {}, [], []
+        self.modules, self.stacks, self.names, self.symbols = {}, {}, {}, {}
         self.index, self.sealed = None, False
-        self._record_counts, self._text_bytes = Counter(), 0
+        self._record_counts, self._frame_counts, self._text_bytes = Counter(), Counter(), 0
         self._budget = RESYNC_BUDGET * len(self._data)
         self.count, self.kind_counts, self.stream_counts = 0, Counter(), Counter()
         self._stream_ends, self._ring_ends = {}, {}
@@ -139,6 +179,12 @@ class Segment:
     def definitions(self):
         """All definitions that have an id: name of the sort to {id: definition}."""
         return {name: getattr(self, name) for name, has_id, _ in RECORDS.values() if has_id}
+
+    def symbol(self, module, offset):
+        """The frames of a symbol with their names as text, or None."""
+        frames, names = self.symbols.get((module, offset)), self.names
+        return None if frames is None else tuple(SymbolFrame(names.get(f.function, ''), names.get(f.file, ''), f.line, f.inlined)
+                                for f in frames)
 
     def events(self):
         """Yields (time_ns, stream, kind, fields) in stored order."""
@@ -241,11 +287,7 @@ class Segment:
             record = Cursor(payload, *cursor.span(cursor.varint()))
             count += 1
             if tag in RECORDS:
-                name, has_id, parse = RECORDS[tag]
-                records.append((name, record.u32() if has_id else None, parse(record)))
-                self._record_counts[name] += 1
-                if self._record_counts[name] > RECORDS_MAX.get(name, RECORDS_MAX_OTHER):
-                    raise Bad('too many definitions: ' + name)
+                records.append(self._read_record(record, *RECORDS[tag]))
             self._text_bytes += record.text_bytes
             if self._text_bytes > TEXT_MAX:
                 raise Bad('too much text in definitions')
@@ -257,10 +299,33 @@ class Segment:
             target = getattr(self, name)
             if ident is not None:
                 target[ident] = value
-            elif name == 'facts':
+            elif name in KEYED:
                 target[value[0]] = value[1]
             else:
                 target.append(value)
+
+        for name, ident, value in records:
+            if name == 'stacks':
+                self._lint_stack(block, ident, value)
+
+    def _read_record(self, record, name, has_id, parse):
+        ident = record.u32() if has_id else None
+        if ident == 0 and name in FROM_ONE:
+            raise Bad('id 0: ' + name)
+        value = parse(record)
+        self._record_counts[name] += 1
+        if self._record_counts[name] > RECORDS_MAX.get(name, RECORDS_MAX_OTHER):
+            raise Bad('too many definitions: ' + name)
+        if name in FRAMES_MAX:
+            self._frame_counts[name] += len(value[1])
+            if self._frame_counts[name] > FRAMES_MAX[name]:
+                raise Bad('too many frames: ' + name)
+        return name, ident, value
+
+    def _lint_stack(self, block, ident, stack):
+        for module in {frame.module for frame in stack.frames}:
+            if module and module not in self.modules:
+                self._warn('block at %d: stack %d has module %d, which is not defined' % (block.offset, ident, module))
 
     def _read_events(self, block):
         decoded = EventsBlock(self._payload(block), block.count)
@@ -279,6 +344,14 @@ class Segment:
             elif len(known.fields) != decoded.fields_of(kind):
                 self._warn('block at %d: kind %d has %d columns and %d fields' %
                            (block.offset, kind, decoded.fields_of(kind), len(known.fields)))
+            for number, field in enumerate(known.fields if known else ()):
+                if field.type == TYPE_STACK:
+                    self._lint_stack_ids(block, set(decoded.column(kind, number)))
+
+    def _lint_stack_ids(self, block, idents):
+        for ident in sorted(idents - {0}):
+            if ident not in self.stacks:
+                self._warn('block at %d: stack %d is not defined before it' % (block.offset, ident))
 
     def _lint_chunk(self, block, chunk, end_ns):
         where = 'block at %d: stream %d' % (block.offset, chunk.stream)

@@ -10,7 +10,8 @@ import random
 import struct
 from collections import namedtuple
 
-from weftwrite import RECOVERED, WORD, Chunk, Writer, block, definitions, encode, header, kind_record, record, trailer
+from weftwrite import (RECOVERED, WORD, Chunk, Writer, block, definitions, encode, header, kind_record, raw_record, record,
+                       text, trailer, varints)
 
 # damage is a list of (offset, length); refused means that it is no segment of this version
 Sample = namedtuple('Sample', 'data dump damage sealed recovered refused', defaults=([], True, False, False))
@@ -19,9 +20,9 @@ OWN_KINDS = {
     1: ('thread_begin', ['tid']), 2: ('thread_end', []), 3: ('poll_begin', ['task', 'depth']), 4: ('poll_end', []),
     5: ('park', ['depth']), 6: ('unpark', ['depth']), 7: ('spawn', ['task', 'location']), 8: ('task_end', ['task']),
     9: ('wake', ['task', 'worker']), 10: ('queue', ['depth', 'runtime']), 11: ('sched', ['cpu', 'wait']),
-    12: ('worker', ['worker']),
+    12: ('worker', ['worker']), 13: ('sample', ['stack', 'kernel', 'weight', 'cpu', 'engine']),
 }
-FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8}
+FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'kernel': 9}
 
 
 def some_records(streams=(1, 2, 3)):
@@ -183,6 +184,71 @@ def recovered_header():
 def recovered_index():
     writer = start().add_events([Chunk(1, polls(random.Random(4), 1, 9), 0)])
     return done(writer.seal(RECOVERED), recovered=True)
+
+
+def module(ident, kind, start, end, offset, build_id, path):
+    return raw_record(10, varints(ident, kind, start, end, offset) + text(build_id) + text(path))
+
+
+def stack(ident, flags, *frames):
+    return record(11, ident, flags, len(frames), *(number for frame in frames for number in frame))
+
+
+def symbol(place, *frames):
+    return record(13, *place, len(frames), *(number for frame in frames for number in frame))
+
+
+PROGRAM, LIBC, KERNEL = 1, 2, 9
+CODE_RECORDS = [
+    module(PROGRAM, 1, 0x555555555000, 0x555555560000, 0x1000, bytes(range(20)), '/usr/bin/grün'),
+    module(LIBC, 1, 0x7ffff7c28000, 0x7ffff7db0000, 0x28000, b'', '/lib/libc.so.6'),
+    module(KERNEL, 3, 0, WORD, 0, bytes(32), '[kernel]'),
+    stack(1, 1, (PROGRAM, 0x10), (PROGRAM, 0x400), (LIBC, 0x1234), (0, 0x7fff00000010)),
+    stack(2, 65, (KERNEL, 0xffffffff81000010), (KERNEL, 0xffffffff81ffffff)),
+    stack(7, 2 | 8 | 16, *((PROGRAM, 0x400 + i % 3) for i in range(1024))),
+    stack(4000000000, 4 | 32, (0, WORD)), stack(8, 4), record(8, 6, 0, 12, 5, 9), record(8, 7, 0, 3, 5, 9),
+]
+NAME_RECORDS = [
+    symbol((PROGRAM, 0x10), (1, 2, 42, 1), (3, 2, 50, 1), (4, 5, 0, 0)), symbol((PROGRAM, 0x400), (4, 77, 9, 0)),
+    record(12, 1, 'inner<int>::operator()'), record(12, 2, '/src/grün.cc'), record(12, 3, ''),
+    record(12, 4, 'wrong'), record(12, 4, 'main'), symbol((LIBC, 0x1234), (1, 1, 1, 1)), symbol((LIBC, 0x1234)),
+    symbol((KERNEL, 0xffffffff81000010), (6, 0, 0, 0)), symbol((0, WORD), (4, 0, 0, 0)),
+]
+
+
+def samples_of(q, *stacks):
+    return [(q + 10 * i, 13, (ident, kernel, 10101010, 3 if ident else 0xffffffff, 1 + (kernel > 0)))
+            for i, (ident, kernel) in enumerate(stacks)]
+
+
+def samples():
+    """Samples among polls, with modules, stacks and symbols; symbols are appended, as weft symbolize does."""
+    made = [(100, 3, (9, 0))] + samples_of(110, (1, 0), (1, 2), (7, 0), (1, 0)) + [(200, 4, ())]
+    writer = start(*CODE_RECORDS[:-4]).add_events([Chunk(1, made, 0)]).add(definitions(CODE_RECORDS[-4:]))
+    writer.add_events([Chunk(2, samples_of(300, (4000000000, 0), (8, 2), (0, 0)), 0)])
+    return done(writer.add(definitions(NAME_RECORDS[:4])).add(definitions(NAME_RECORDS[4:], True)).seal())
+
+
+def replaced_code():
+    """The last definition counts, also for symbols that stand before a name."""
+    more = [module(PROGRAM, 4, 5, 5, 0, b'', ''), stack(1, 0), stack(7, 64, (LIBC, 1)), record(12, 4, 'last'),
+            symbol((PROGRAM, 0x10), (4, 4, 4, 4))]
+    writer = start(*CODE_RECORDS, *NAME_RECORDS).add(definitions(more)).add_events([Chunk(1, samples_of(5, (1, 7)), 0)])
+    return done(writer.seal())
+
+
+def unparsable_code():
+    """Each a block that is missing, with a good record before the fault."""
+    bad = [module(0, 1, 0, 1, 0, b'', 'x'), module(5, 1, 9, 8, 0, b'', 'x'), module(5, 1, 0, 1, 0, bytes(33), 'x'),
+           stack(0, 0), record(11, 5, 0, 2, 1, 1, 1), record(11, 5, 0, WORD), record(11, 5, 0, 1, 1 << 32, 1),
+           record(11, 5, 1 << 32, 0), record(12, 0, 'x'), record(12, 5), record(13, 1, 1, 1, 1, 1, 1),
+           record(13, 1 << 32, 1, 0), record(13, 1, 1, 1, 1 << 32, 0, 0, 0)]
+    writer = start(*CODE_RECORDS)
+    for raw in bad:
+        writer.add(definitions([stack(1, 0), record(12, 1, 'lost'), raw]))
+    writer.add_events([Chunk(1, samples_of(5, (1, 7)), 0)]).seal()
+    damage = [(writer.starts[i], writer.starts[i + 1] - writer.starts[i]) for i in range(1, len(bad) + 1)]
+    return Sample(writer.data, writer.expected(), damage)
 
 
 def three_blocks(seal=True):
@@ -385,7 +451,7 @@ def no_bytes():
 
 SAMPLES = {make.__name__: make for make in (
     plain, empty, header_only, many_chunks, all_columns, extreme_values, all_gaps, escapes, only_escapes, symbols_256,
-    unknown, no_events, long_varints, recovered_header, recovered_index, unsealed, cut_in_block, cut_in_block_header,
+    samples, replaced_code, unparsable_code, unknown, no_events, long_varints, recovered_header, recovered_index, unsealed, cut_in_block, cut_in_block_header,
     cut_in_trailer, zero_tail, damaged_payload, damaged_magic, damaged_length, junk_between, unparsable, damaged_index,
     unparsable_index, index_leaves_out, damage_before_index, index_in_the_middle, trailer_elsewhere, trailer_alone,
     wrong_times, times_that_wrap, long_header, equal_times, late_first_block, version_0, header_past_the_end, newer_version, damaged_header, cut_in_header, no_bytes)}

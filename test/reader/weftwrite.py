@@ -58,7 +58,10 @@ def trailer(offset):
 
 def record(tag, *fields):
     """A definition record: numbers become varints, strings and bytes become text."""
-    body = b''.join(varint(f) if isinstance(f, int) else text(f) for f in fields)
+    return raw_record(tag, b''.join(varint(f) if isinstance(f, int) else text(f) for f in fields))
+
+
+def raw_record(tag, body):
     return varints(tag, len(body)) + body
 
 

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "record/engine/engine.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
@@ -21,6 +22,7 @@
 #define TEND_NS UINT64_C(1000000000)
 #define RETAIN_NS UINT64_C(10000000000) /* for age; size is looked at when a segment is sealed */
 #define RETRY_NS UINT64_C(100000000)
+#define CROWDED_NS UINT64_C(5000000) /* between two rounds when stacks come faster than they can be written */
 #define NEWS_BYTES 16384
 #define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
 
@@ -46,6 +48,7 @@ void weft__collector_fini(struct weft__collector *c)
 	weft__segments_fini(&c->segments);
 	weft__encoder_close(c->encoder);
 	weft__batch_fini(&c->batch);
+	weft__stack_ids_fini(&c->stacks);
 	weft__buf_free(&c->payload);
 	weft__defs_fini(&c->facts);
 	weft__defs_fini(&c->defs);
@@ -146,12 +149,43 @@ static int sample_queues(struct weft__collector *c)
 	return asked;
 }
 
-static int tend(struct weft__collector *c, uint64_t now)
+/* Sampling: threads that came, modules that changed, and what could not be covered. */
+static int tend_engine(struct weft__collector *c, uint64_t now)
 {
+	struct weft__engine_counts counts;
 	int err = 0;
 
-	if (now >= c->drain_due_ns || weft__drain_pressing(c))
+	if (now >= c->engine_due_ns) {
+		c->engine_due_ns = weft__engine_tend(now);
+		err = weft__stack_ids_modules(c);
+	}
+	counts = weft__engine_counts();
+	c->stats.samples = counts.samples;
+	c->stats.uncovered = counts.uncovered;
+	if (!err && counts.uncovered > c->uncovered_seen) {
+		struct weft_loss loss = {WEFT_LOSS_UNCOVERED, 0, counts.uncovered - c->uncovered_seen, now, now};
+
+		weft__defs_loss(&c->news, &loss);
+		c->uncovered_seen = counts.uncovered;
+		err = weft__stage_news(c);
+	}
+	return err;
+}
+
+static int tend(struct weft__collector *c, uint64_t now)
+{
+	int crowded = weft__stack_ids_crowded(c);
+	int err = 0;
+
+	if (crowded || now >= c->drain_due_ns || weft__drain_pressing(c)) {
 		err = weft__drain(c);
+		if (!err && crowded)
+			err = weft__flush(c);
+		if (!err)
+			weft__stack_ids_step(c);
+	}
+	if (!err)
+		err = tend_engine(c, now);
 	if (!err)
 		err = tell_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
@@ -185,6 +219,10 @@ static void nap(struct weft__collector *c, uint64_t now, int has_queues)
 
 	if (!idle && c->staged_ns)
 		due = sooner(now, c->staged_ns + c->flush_ns, due);
+	if (!idle && weft_gate_on())
+		due = sooner(now, c->engine_due_ns, due);
+	if (!idle && weft__stack_ids_crowded(c))
+		due = due < CROWDED_NS ? due : CROWDED_NS;
 	if (!idle && has_queues && weft_gate_on())
 		due = sooner(now, c->queued_ns + c->queue_ns, due);
 	timeout.tv_sec = (time_t)(due / 1000000000);

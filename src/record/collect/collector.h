@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "record/collect/segments.h"
+#include "record/collect/stack_ids.h"
 #include "record/ring/region.h"
 #include "segment/batch.h"
 #include "segment/defs.h"
@@ -45,8 +46,11 @@ struct weft__collector {
 	uint64_t n_bad;         /* events of the block that is being made that made no sense */
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
+	struct weft__stack_ids stacks;
 	uint64_t registry_at; /* how much of the registry is in the active segment */
 	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns, retained_ns;
+	uint64_t engine_due_ns;
+	uint64_t uncovered_seen;
 	uint64_t drain_due_ns; /* when the fullest ring will be a quarter full, going by the last drain */
 	uint64_t fill;         /* slots in the fullest ring, at this drain */
 	uint64_t staged_ns;    /* when the oldest staged event was staged; 0: none */
@@ -82,7 +86,7 @@ void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause);
 
 /* drain.c. 0, or the error of a flush that was needed to make room. */
 int weft__drain(struct weft__collector *c);
-/* Whether a ring is half full. */
+/* Whether a ring, or the memory for stacks, is half full. */
 int weft__drain_pressing(const struct weft__collector *c);
 /* Defines every thread again, for a segment that takes the place of one that had the definitions of what is staged. */
 void weft__drain_retell(struct weft__collector *c);

@@ -288,7 +288,7 @@ int weft__drain_pressing(const struct weft__collector *c)
 		if (load_relaxed(&ring->hot.head) - ring->tail >= head->ring_slots / 2)
 			return 1;
 	}
-	return 0;
+	return weft__stack_ids_pressing(c);
 }
 
 static void read_clock(struct weft__collector *c)
@@ -318,11 +318,31 @@ static void plan_next(struct weft__collector *c, uint64_t now)
 	c->drained_ns = now;
 }
 
+/* What was lost outside of any ring. */
+static int drain_common_losses(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	uint64_t no_ring = load_acquire(&head->no_ring);
+	uint64_t no_stack = load_acquire(&head->no_stack);
+
+	if (no_ring != head->no_ring_seen) {
+		tell_loss(c, WEFT_LOSS_NO_RING, 0, no_ring - head->no_ring_seen, load_relaxed(&head->no_ring_from),
+			  load_relaxed(&head->no_ring_to));
+		store_relaxed(&head->no_ring_seen, no_ring);
+	}
+	if (no_stack != head->no_stack_seen) {
+		tell_loss(c, WEFT_LOSS_SAMPLE, 0, no_stack - head->no_stack_seen, load_relaxed(&head->no_stack_from),
+			  load_relaxed(&head->no_stack_to));
+		c->stats.samples_lost += no_stack - head->no_stack_seen;
+		store_relaxed(&head->no_stack_seen, no_stack);
+	}
+	return weft__stage_news(c);
+}
+
 int weft__drain(struct weft__collector *c)
 {
 	struct rings_head *head = c->region->head;
 	uint32_t n = load_acquire(&head->n_rings);
-	uint64_t no_ring;
 	uint32_t i;
 	int err = 0;
 
@@ -330,15 +350,10 @@ int weft__drain(struct weft__collector *c)
 	c->fill = 0;
 	for (i = 0; i < n && !err; i++)
 		err = drain_ring(c, i, ring_page_at(c->region->base, head, i));
-	no_ring = load_acquire(&head->no_ring);
-	if (!err && no_ring != head->no_ring_seen) {
-		tell_loss(c, WEFT_LOSS_NO_RING, 0, no_ring - head->no_ring_seen, load_relaxed(&head->no_ring_from),
-			  load_relaxed(&head->no_ring_to));
-		store_relaxed(&head->no_ring_seen, no_ring);
-		err = weft__stage_news(c);
-	}
+	if (!err)
+		err = drain_common_losses(c);
 	plan_next(c, weft__clock_mono());
-	c->stats.drains++;
+	c->stats.drains += !err;
 	return err;
 }
 

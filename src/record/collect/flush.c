@@ -45,6 +45,13 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 		ev.fields[0] = ev.fields[0] == WORKER_LEFT
 				       ? WEFT_WORKER_NONE
 				       : weft__registry_worker((uint32_t)(ev.fields[0] >> 32), (uint32_t)ev.fields[0]);
+	if (ev.kind == WEFT_KIND_SAMPLE) {
+		err = weft__stack_ids_get(c, (uint32_t)ev.fields[0], &ev.fields[0]);
+		if (!err)
+			err = weft__stack_ids_get(c, (uint32_t)ev.fields[1], &ev.fields[1]);
+		if (err)
+			return err;
+	}
 	if (ev.kind >= WEFT_KIND_USER) {
 		int n = weft__registry_kind_fields(ev.kind);
 
@@ -180,6 +187,7 @@ static int begin_segment(struct weft__collector *c)
 	head->sequence = c->segments.sequence;
 	memcpy(head->active, c->segments.active, sizeof(head->active));
 	c->registry_at = 0;
+	weft__stack_ids_begin_segment(c);
 	weft__defs_clear(&c->defs);
 	weft__defs_raw(&c->defs, c->facts.out.bytes, c->facts.out.n, c->facts.n);
 	weft__defs_clock(&c->defs, &c->timeline.before);
@@ -245,9 +253,12 @@ int weft__flush(struct weft__collector *c)
 		weft__defs_clear(&c->defs);
 	}
 	if (!err)
+		err = weft__stack_ids_modules(c);
+	if (!err)
 		err = gather(c);
 	if (!err)
 		err = write_blocks(c, &n);
+	weft__stack_ids_settle(c, !err);
 	if (err) {
 		/* Staging still holds everything: the next try begins again. A segment without its opening definitions is no use. */
 		c->registry_at = registry_mark;

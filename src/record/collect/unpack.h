@@ -23,7 +23,8 @@ static inline uint64_t weft__slot_ns(const struct weft__timeline *line, const st
 	return tick ? weft__timeline_mono(line, tick) : line->last.mono_ns;
 }
 
-/* `slots` holds the whole event. The one field that needs more than the slots, a worker's id, is left as runtime << 32 | index. */
+/* `slots` holds the whole event. Two kinds need more than the slots: a worker's id is left as runtime << 32 | index, the stacks of
+ * a sample as references (layout.h). */
 static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpacked *ev)
 {
 	uint64_t w1 = slots[0].w1;
@@ -47,6 +48,14 @@ static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpa
 		ev->fields[0] = w1;
 		ev->fields[1] = slots[1].w0;
 		ev->n_fields = 2;
+		return;
+	case WEFT_KIND_SAMPLE:
+		ev->fields[0] = (uint32_t)w1;
+		ev->fields[1] = w1 >> 32;
+		ev->fields[2] = slots[1].w0;
+		ev->fields[3] = (uint32_t)slots[1].w1;
+		ev->fields[4] = slots[1].w1 >> 32;
+		ev->n_fields = 5;
 		return;
 	case WEFT_KIND_USER:
 		ev->kind = (uint32_t)w1 >= WEFT_KIND_USER ? (uint32_t)w1 : UINT32_MAX; /* a kind that nobody defined */

@@ -21,8 +21,9 @@ struct weft__engine_counts {
 /* CALLER, under the recorder's mutex. What cannot be done is degraded and told by the facts; only an option that makes no sense
  * fails: -WEFT_E_OPTION with a message. */
 int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *err);
-/* CALLER. 0, or a negative error that is also told by the facts from then on. Nothing to do when sampling is off. */
-int weft__engine_start(void);
+/* CALLER. 0, or a negative error that is also told by the facts from then on. Nothing to do when sampling is off. The thread
+ * `skip_tid`, the collector, is not sampled; 0: none. */
+int weft__engine_start(uint32_t skip_tid);
 void weft__engine_stop(void);
 void weft__engine_close(void);
 /* In the child of a fork: nothing of the parent's is there any more, but the handler, which goes too. */
@@ -36,6 +37,6 @@ uint64_t weft__engine_tend(uint64_t now_ns);
 struct weft__engine_counts weft__engine_counts(void);
 
 /* HOT. The calling thread got a ring: covers it at once. */
-void weft__engine_thread_here(void);
+void weft__engine_thread_here(uint32_t tid);
 
 #endif

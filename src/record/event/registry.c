@@ -20,7 +20,7 @@
 
 static struct {
 	pthread_mutex_t mutex;
-	struct weft__intern strings, locations, kinds, kind_names, workers;
+	struct weft__intern strings, locations, kinds, kind_names, workers, modules;
 	struct weft__defs log;          /* every record so far */
 	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
 	struct rings_head *shared;      /* NULL: no recorder is open */
@@ -354,4 +354,31 @@ uint32_t weft__registry_worker(uint32_t runtime, uint32_t index)
 	int id = weft_worker_id((int)runtime, index);
 
 	return id < 0 ? WEFT_WORKER_NONE : (uint32_t)id;
+}
+
+/* A module that comes back to where it was is the same: a program that loads and unloads a plugin all day needs one record. */
+uint32_t weft__registry_module(const struct weft_module *module)
+{
+	struct weft__defs key = {0};
+	struct weft_module numbered = *module;
+	uint32_t id = 0, mark_n;
+	size_t mark;
+
+	numbered.id = 0;
+	weft__defs_module(&key, &numbered);
+	weft__registry_lock();
+	if (!weft__defs_oom(&key))
+		id = weft__intern_get(&registry.modules, key.out.bytes, key.out.n);
+	if (!id && !weft__defs_oom(&key) && !log_full()) {
+		id = numbered.id = registry.modules.n + 1;
+		mark = registry.log.out.n;
+		mark_n = registry.log.n;
+		weft__defs_module(&registry.log, &numbered);
+		if (log_commit(mark, mark_n) < 0 ||
+		    weft__intern_add(&registry.modules, key.out.bytes, key.out.n, id) < 0)
+			id = 0;
+	}
+	weft__registry_unlock();
+	weft__defs_fini(&key);
+	return id;
 }

@@ -37,6 +37,8 @@ struct weft__worker_tid *weft__worker_tid(uint32_t tid);
 int weft__registry_share(struct rings_head *head, char *base, int fd);
 /* COLLECTOR. The id of a worker, registering it if need be; WEFT_WORKER_NONE on failure. */
 uint32_t weft__registry_worker(uint32_t runtime, uint32_t index);
+/* COLLECTOR. The id of a module, whose own is not looked at; 0 on failure. */
+uint32_t weft__registry_module(const struct weft_module *module);
 /* COLLECTOR. Records of the log from byte `from` on; `from` is moved to the end. */
 void weft__registry_read(uint64_t *from, struct weft__defs *to);
 /* COLLECTOR. Number of fields of a kind of the user's, or -1 when it was never defined. */

@@ -5,6 +5,7 @@
  *     facts      about process and machine, as records of the segment format; written once, at open
  *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
  *     staging    what was drained from rings and is not yet in the segment file; the collector's
+ *     stacks     of samples, each once; two generations, of which handlers fill one (stacks.h)
  *     rings      one after the other: a page with struct ring_page, then its slots
  *
  * An event moves from its ring to staging to the file, and each step frees the place behind it only after the place ahead
@@ -18,13 +19,16 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 1
+#define RINGS_VERSION 2
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
 #define FACTS_BYTES 32768
 #define DEFS_BYTES (2u << 20)
 #define STAGING_BYTES (1u << 19) /* one block; rings are not drained while it is encoded, 1 to 2 ms */
+#define STACK_DEPTH_MAX 1024     /* frames; also of the unwinder */
+#define STACK_TABLE 8192         /* entries of a generation's table; a power of two */
+#define STACK_WORDS (1u << 17)   /* of a generation: 1 MiB */
 #define CLOCKS 4
 #define OWNER_LEAVING UINT32_MAX
 
@@ -38,14 +42,17 @@ struct rings_head {
 	uint32_t max_rings;
 	uint32_t quantum_ns;
 	uint32_t tick_source;
-	uint64_t facts_at, facts_used, defs_at, staging_at, rings_at, ring_stride, file_bytes;
+	uint64_t facts_at, facts_used, defs_at, staging_at, stacks_at, rings_at, ring_stride, file_bytes;
 	uint32_t facts_count;
+	uint32_t has_stacks; /* there is memory behind them */
 	char service[64];
 
 	/* any thread, atomically */
 	_Alignas(64) uint32_t n_rings; /* made so far; rings beyond have never been touched */
 	uint64_t no_ring;              /* events dropped because there was no ring, and when */
 	uint64_t no_ring_from, no_ring_to;
+	uint64_t no_stack; /* samples dropped because there was no room for their stack, and when */
+	uint64_t no_stack_from, no_stack_to;
 
 	/* registry */
 	_Alignas(64) uint64_t defs_used; /* published with release */
@@ -53,7 +60,9 @@ struct rings_head {
 
 	/* collector */
 	_Alignas(64) uint64_t staging_used; /* published with release */
-	uint64_t no_ring_seen;
+	uint64_t no_ring_seen, no_stack_seen;
+	uint32_t stacks_now; /* the generation that handlers fill, 0 or 1 */
+	uint32_t next_stack; /* id */
 	uint32_t next_stream;
 	uint32_t clock_at; /* the last reading is clocks[clock_at % CLOCKS] */
 	struct weft_clock clocks[CLOCKS];
@@ -92,6 +101,32 @@ _Static_assert(sizeof(struct ring_page) <= RING_PAGE, "a ring's fields fit its p
 _Static_assert(sizeof(struct rings_head) <= RING_PAGE, "the head fits its page");
 _Static_assert(sizeof(struct weft_slot) == 16, "slots are 16 bytes");
 
+/* Stacks of samples. A stack is a few words in a row:
+ *
+ *     hash of the rest      compared before the rest is
+ *     flags << 32 | n       of its n addresses
+ *     id                    the collector's: what it is called in segments, or 0
+ *     addresses             leaf first
+ *
+ * A reference to it is generation << 31 | (number of its first word + 1). */
+enum { STACK_HASH, STACK_SIZE, STACK_ID, STACK_ADDRESSES };
+#define STACK_REF(generation, word) ((uint32_t)(generation) << 31 | ((uint32_t)(word) + 1))
+#define STACK_GENERATION(ref) ((ref) >> 31)
+#define STACK_WORD(ref) (((ref)&0x7fffffffu) - 1)
+
+struct stacks {
+	_Alignas(64) uint64_t used;               /* words; any thread, atomically; what passes the end was not taken */
+	uint32_t users;                           /* handlers inside */
+	_Alignas(64) uint32_t table[STACK_TABLE]; /* by hash: number of the first word + 1 */
+	uint64_t words[STACK_WORDS];
+};
+#define STACKS_BYTES (2 * (uint64_t)((sizeof(struct stacks) + RING_PAGE - 1) / RING_PAGE * RING_PAGE))
+
+static inline struct stacks *stacks_at(void *base, const struct rings_head *head, uint32_t generation)
+{
+	return (struct stacks *)(void *)((char *)base + head->stacks_at + STACKS_BYTES / 2 * generation);
+}
+
 /* A run in staging: the header, then n_slots slots or n_bytes of definition records, padded to 8 bytes. */
 enum { RUN_EVENTS = 1, RUN_DEFS = 2 };
 struct staged_run {
@@ -117,7 +152,7 @@ static inline uint32_t event_slots(const struct weft_slot *slot)
 
 		return n <= WEFT_FIELDS_MAX ? 1 + (uint32_t)(n + 1) / 2 : 0;
 	}
-	if (kind == WEFT_KIND_THREAD_BEGIN || kind == WEFT_KIND_SCHED)
+	if (kind == WEFT_KIND_THREAD_BEGIN || kind == WEFT_KIND_SCHED || kind == WEFT_KIND_SAMPLE)
 		return 2;
 	return kind && kind < WEFT_KIND_BUILTIN_END ? 1 : 0;
 }

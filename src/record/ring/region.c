@@ -43,27 +43,31 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 	head->facts_at = RING_PAGE;
 	head->defs_at = head->facts_at + FACTS_BYTES;
 	head->staging_at = head->defs_at + DEFS_BYTES;
-	head->rings_at = head->staging_at + STAGING_BYTES;
+	head->stacks_at = head->staging_at + STAGING_BYTES;
+	head->has_stacks = want->stacks;
+	head->rings_at = head->stacks_at + STACKS_BYTES;
 	head->ring_stride = RING_PAGE + (uint64_t)want->ring_slots * sizeof(struct weft_slot);
 	head->file_bytes = head->rings_at + head->ring_stride * want->max_rings;
 	snprintf(head->service, sizeof(head->service), "%s", want->service);
 	head->next_stream = 1;
+	head->next_stack = 1;
 	memcpy(head->magic, RINGS_MAGIC, sizeof(head->magic));
 }
 
 static uint64_t region_bytes(const struct weft__region_want *want)
 {
-	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGING_BYTES +
+	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGING_BYTES + STACKS_BYTES +
 	       (RING_PAGE + (uint64_t)want->ring_slots * sizeof(struct weft_slot)) * want->max_rings;
 }
 
 /* What every session needs is there from the beginning; rings get theirs when they are made. */
-static int file_back(int fd, uint64_t bytes)
+static int file_back(int fd, uint64_t bytes, int stacks)
 {
 	if (ftruncate(fd, (off_t)bytes) < 0)
 		return -errno;
 	if (posix_fallocate(fd, 0, RING_PAGE + FACTS_BYTES) != 0 ||
-	    posix_fallocate(fd, RING_PAGE + FACTS_BYTES + DEFS_BYTES, STAGING_BYTES) != 0)
+	    posix_fallocate(fd, RING_PAGE + FACTS_BYTES + DEFS_BYTES,
+			    (off_t)(STAGING_BYTES + (stacks ? STACKS_BYTES : 0))) != 0)
 		return -ENOSPC;
 	return 0;
 }
@@ -84,7 +88,7 @@ static int map(struct weft__region *region, uint64_t bytes)
 }
 
 /* The name comes after the lock, so that nobody takes it for the file of a dead process. */
-static int file_open(struct weft__region *region, const char *path, uint64_t bytes)
+static int file_open(struct weft__region *region, const char *path, uint64_t bytes, int stacks)
 {
 	char begun[420];
 	int err;
@@ -95,7 +99,7 @@ static int file_open(struct weft__region *region, const char *path, uint64_t byt
 		return -errno;
 	err = weft__file_lock(region->fd);
 	if (!err)
-		err = file_back(region->fd, bytes);
+		err = file_back(region->fd, bytes, stacks);
 	if (!err)
 		err = map(region, bytes);
 	if (!err && rename(begun, path) < 0) {
@@ -129,7 +133,7 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 		return -ENAMETOOLONG;
 	}
 	/* The link first: killed in between, a link to nothing is easily swept away, a file that nothing points to is not. */
-	err = symlink(path, region->link) < 0 ? -errno : file_open(region, path, bytes);
+	err = symlink(path, region->link) < 0 ? -errno : file_open(region, path, bytes, want->stacks);
 	if (err) {
 		unlink(region->link);
 		region->link[0] = 0;
@@ -150,7 +154,7 @@ static int in_dir(struct weft__region *region, const struct weft__region_want *w
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s.rings", want->dir, want->stem) >= sizeof(path))
 		return -ENAMETOOLONG;
-	return file_open(region, path, bytes);
+	return file_open(region, path, bytes, want->stacks);
 }
 
 static int place(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
@@ -446,8 +450,9 @@ static int head_valid(const struct rings_head *head, uint64_t bytes)
 	       !(head->ring_slots & (head->ring_slots - 1)) && head->quantum_ns &&
 	       !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
 	       head->facts_used <= FACTS_BYTES && head->defs_at == head->facts_at + FACTS_BYTES &&
-	       head->staging_at == head->defs_at + DEFS_BYTES && head->rings_at == head->staging_at + STAGING_BYTES &&
-	       head->ring_stride == stride && head->n_rings <= head->max_rings && head->max_rings <= (1u << 20) &&
+	       head->staging_at == head->defs_at + DEFS_BYTES && head->stacks_at == head->staging_at + STAGING_BYTES &&
+	       head->rings_at == head->stacks_at + STACKS_BYTES && head->ring_stride == stride &&
+	       head->n_rings <= head->max_rings && head->max_rings <= (1u << 20) &&
 	       head->rings_at + stride * head->n_rings <= bytes && head->defs_used <= DEFS_BYTES &&
 	       head->staging_used <= STAGING_BYTES && name_valid(head->active, sizeof(head->active)) &&
 	       memchr(head->service, 0, sizeof(head->service));

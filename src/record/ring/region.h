@@ -28,6 +28,7 @@ struct weft__region_want {
 	uint32_t ring_slots;
 	uint32_t max_rings;
 	uint32_t quantum_ns;
+	int stacks; /* there will be samples */
 	enum weft__tick_source source;
 	const uint8_t *recording;
 };

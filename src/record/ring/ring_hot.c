@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "record/engine/engine.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
@@ -213,6 +214,7 @@ static struct weft_ring *attach_counted(uint64_t tick)
 	/* A plain store for the first 32 keys, which is the only case in which a key is used. */
 	if (weft__hot.key_made)
 		pthread_setspecific(weft__hot.key, &weft__hot);
+	weft__engine_thread_here(tid);
 	return &ring->hot;
 }
 

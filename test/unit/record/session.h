@@ -85,6 +85,8 @@ static inline struct weft_recorder *session_start(const struct weft_recorder_opt
 	struct weft_error err = {0};
 
 	opts.size = sizeof(opts);
+	if (!opts.sample_hz)
+		opts.sample_hz = WEFT_SAMPLE_OFF; /* tests count events */
 	if (!opts.dir) {
 		session_fresh_dir();
 		opts.dir = session_dir;

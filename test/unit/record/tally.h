@@ -76,6 +76,8 @@ static inline int tally_defined(const struct weft_segment *seg, uint32_t type, u
 
 		return value == WEFT_WORKER_NONE || (worker && weft_segment_runtime(seg, worker->runtime));
 	}
+	case WEFT_TYPE_STACK:
+		return !value || weft_segment_stack(seg, (uint32_t)value);
 	case WEFT_TYPE_LOCATION:
 		return !value || weft_segment_location(seg, (uint32_t)value);
 	}

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "weft/recorder.h"
 #include "weft/segment.h"
 #include "weft_test.h"
 
@@ -80,13 +81,20 @@ TEST(sizes_and_limits)
 	CHECK_EQ(CLASS_MAX, 251);
 	CHECK_EQ(QUANTUM_MAX, 1000000000);
 	CHECK_EQ(WEFT_FIELDS_MAX, 14);
+	CHECK_EQ(RECORDS_MAX, 1048576);
+	CHECK_EQ(KIND_RECORDS_MAX, 8192);
+	CHECK_EQ(FACT_RECORDS_MAX, 4096);
+	CHECK_EQ(MODULE_RECORDS_MAX, 65536);
+	CHECK_EQ(STACK_FRAMES_MAX, 16777216);
+	CHECK_EQ(SYMBOL_FRAMES_MAX, 4194304);
+	CHECK_EQ(TEXT_BYTES_MAX, 64 * 1024 * 1024);
 	CHECK_EQ(class_base(CLASS_MAX) + (UINT64_C(1) << class_bits(CLASS_MAX)) - 1, UINT64_MAX);
 }
 
 TEST(tags_types_and_reasons_are_those_of_the_document)
 {
-	static const char *const records[] = {"string", "location", "runtime", "worker", "thread",
-					      "kind",   "clock",    "loss",    "fact"};
+	static const char *const records[] = {"string", "location", "runtime", "worker", "thread", "kind",  "clock",
+					      "loss",   "fact",     "module",  "stack",  "name",   "symbol"};
 	char line[100];
 	size_t i;
 
@@ -94,22 +102,69 @@ TEST(tags_types_and_reasons_are_those_of_the_document)
 		SKIP("docs/FORMAT.md is not found: set WEFT_SOURCE");
 	CHECK_EQ(DEF_STRING, 1);
 	CHECK_EQ(DEF_FACT, 9);
+	CHECK_EQ(DEF_MODULE, 10);
+	CHECK_EQ(DEF_STACK, 11);
+	CHECK_EQ(DEF_NAME, 12);
+	CHECK_EQ(DEF_SYMBOL, 13);
 	for (i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
 		snprintf(line, sizeof(line), "| %zu | %s |", i + 1, records[i]);
 		CHECK(strstr(document, line) != NULL);
 	}
 	CHECK(strstr(document,
-		     "1 u64, 2 i64, 3 f64 (bits), 4 bool, 5 string id, 6 task id, 7 worker id,\n8 location id") !=
-	      NULL);
+		     "1 u64, 2 i64, 3 f64 (bits), 4 bool, 5 string id, 6 task id, 7 worker id,\n8 location id, "
+		     "9 stack id (0: none)") != NULL);
 	CHECK_EQ(WEFT_TYPE_U64, 1);
 	CHECK_EQ(WEFT_TYPE_LOCATION, 8);
-	CHECK(strstr(document, "1 ring full, 2 no ring, 3 bad event, 4 paused, 5 disk full") != NULL);
+	CHECK_EQ(WEFT_TYPE_STACK, 9);
+	CHECK(strstr(document, "1 ring full, 2 no ring, 3 bad event, 4 paused, 5 disk full, 6 sample,\n7 uncovered") !=
+	      NULL);
 	CHECK_EQ(WEFT_LOSS_RING_FULL, 1);
 	CHECK_EQ(WEFT_LOSS_DISK_FULL, 5);
+	CHECK_EQ(WEFT_LOSS_SAMPLE, 6);
+	CHECK_EQ(WEFT_LOSS_UNCOVERED, 7);
 #define X(NAME, number, name, n_fields, field0, ...)                                                                   \
 	snprintf(line, sizeof(line), "| %d | %s |", number, name);                                                     \
 	CHECK(strstr(document, line) != NULL);
 	WEFT_KIND_MAP(X)
 #undef X
 	CHECK_EQ(WEFT_KIND_USER, 64);
+}
+
+TEST(modules_stacks_and_samples_are_those_of_the_document)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} flags[] = {
+		{WEFT_STACK_COMPLETE, "complete"}, {WEFT_STACK_CUT, "cut"},       {WEFT_STACK_LOST, "lost"},
+		{WEFT_STACK_FP, "frame pointers"}, {WEFT_STACK_SIGNAL, "signal"}, {WEFT_STACK_NO_CODE, "no code"},
+		{WEFT_STACK_KERNEL, "kernel"},
+	};
+	static const char *const facts[] = {"sample.engine", "sample.hz",  "sample.event",
+					    "sample.kernel", "sample.why", "degraded.sampling"};
+	char line[100];
+	size_t i;
+
+	if (!load())
+		SKIP("docs/FORMAT.md is not found: set WEFT_SOURCE");
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		snprintf(line, sizeof(line), "| %zu | %u | %s |", i, flags[i].flag, flags[i].name);
+		CHECK(strstr(document, line) != NULL);
+	}
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		snprintf(line, sizeof(line), "`%s`", facts[i]);
+		CHECK(strstr(document, line) != NULL);
+	}
+	CHECK(strstr(document, "Kinds: 1 file (the program or a library), 2 vdso, 3 kernel,\n4 code that was made") !=
+	      NULL);
+	CHECK_EQ(WEFT_MODULE_FILE, 1);
+	CHECK_EQ(WEFT_MODULE_VDSO, 2);
+	CHECK_EQ(WEFT_MODULE_KERNEL, 3);
+	CHECK_EQ(WEFT_MODULE_CODE, 4);
+	CHECK(strstr(document, "bytes of build id (at most 32)") != NULL);
+	CHECK_EQ(WEFT_BUILD_ID_MAX, 32);
+	CHECK(strstr(document, "*engine* what took the sample: 1 timer, 2 perf") != NULL);
+	CHECK_EQ(WEFT_ENGINE_TIMER, 1);
+	CHECK_EQ(WEFT_ENGINE_PERF, 2);
+	CHECK(strstr(document, "| 13 | sample | stack, kernel, weight, cpu, engine |") != NULL);
 }

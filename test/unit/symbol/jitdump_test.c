@@ -9,18 +9,18 @@
 #include "unit/symbol/jitdump.h"
 #include "weft_test.h"
 
-static struct weft__code parsed(const struct weft__buf *buf)
+static struct weft__jitcode parsed(const struct weft__buf *buf)
 {
-	struct weft__code code = {0};
+	struct weft__jitcode code = {0};
 
 	CHECK_EQ(weft__jitdump_parse(&code, buf->bytes, buf->n), 0);
-	weft__code_seal(&code);
+	weft__jitcode_seal(&code);
 	return code;
 }
 
-static void check_at(const struct weft__code *code, uint64_t address, uint64_t time, const char *want)
+static void check_at(const struct weft__jitcode *code, uint64_t address, uint64_t time, const char *want)
 {
-	const struct weft__code_piece *piece = weft__code_get(code, address, time);
+	const struct weft__jitcode_piece *piece = weft__jitcode_get(code, address, time);
 
 	CHECK_STR(piece ? piece->name : "", want);
 }
@@ -28,7 +28,7 @@ static void check_at(const struct weft__code *code, uint64_t address, uint64_t t
 TEST(code_is_there_from_its_load_on)
 {
 	struct weft__buf buf = {0};
-	struct weft__code code;
+	struct weft__jitcode code;
 
 	jit_header(&buf, 0);
 	jit_load(&buf, 100, 0x1000, 32, 1, "first");
@@ -39,16 +39,16 @@ TEST(code_is_there_from_its_load_on)
 	check_at(&code, 0x1010, 250, "second");
 	check_at(&code, 0x1010, 0, "second");
 	check_at(&code, 0x1020, 250, "");
-	weft__code_fini(&code);
+	weft__jitcode_fini(&code);
 	weft__buf_free(&buf);
 }
 
 TEST(code_moves_with_its_lines)
 {
 	struct weft__buf buf = {0};
-	struct weft__code code;
-	const struct weft__code_piece *piece;
-	const struct weft__code_line *line;
+	struct weft__jitcode code;
+	const struct weft__jitcode_piece *piece;
+	const struct weft__jitcode_line *line;
 
 	jit_header(&buf, 0);
 	jit_lines(&buf, 0x1000, "app.js", 10, 20);
@@ -59,27 +59,27 @@ TEST(code_moves_with_its_lines)
 	check_at(&code, 0x1010, 400, "");
 	check_at(&code, 0x8010, 200, "");
 	check_at(&code, 0x8010, 400, "f");
-	piece = weft__code_get(&code, 0x8009, 400);
+	piece = weft__jitcode_get(&code, 0x8009, 400);
 	REQUIRE(piece);
-	line = weft__code_line(&code, piece, 0x8009);
+	line = weft__jitcode_line(&code, piece, 0x8009);
 	REQUIRE(line);
 	CHECK_STR(line->file, "app.js");
 	CHECK_EQ(line->line, 20);
-	CHECK_EQ(weft__code_line(&code, piece, 0x8003)->line, 10);
-	weft__code_fini(&code);
+	CHECK_EQ(weft__jitcode_line(&code, piece, 0x8003)->line, 10);
+	weft__jitcode_fini(&code);
 	weft__buf_free(&buf);
 }
 
 TEST(times_of_a_counter_are_not_believed)
 {
 	struct weft__buf buf = {0};
-	struct weft__code code;
+	struct weft__jitcode code;
 
 	jit_header(&buf, 1);
 	jit_load(&buf, 100, 0x1000, 32, 1, "f");
 	code = parsed(&buf);
 	check_at(&code, 0x1010, 50, "f");
-	weft__code_fini(&code);
+	weft__jitcode_fini(&code);
 	weft__buf_free(&buf);
 }
 
@@ -94,13 +94,13 @@ TEST(a_cut_dump_gives_what_is_whole)
 	whole = buf.n;
 	jit_load(&buf, 100, 0x2000, 32, 1, "g");
 	for (size_t n = 0; n < buf.n; n++) {
-		struct weft__code code = {0};
+		struct weft__jitcode code = {0};
 		void *copy = malloc(n + 1); /* its own, so that ASan sees reads past the end */
 
 		memcpy(copy, buf.bytes, n);
 		CHECK_EQ(weft__jitdump_parse(&code, copy, n), n < 40 ? -EINVAL : 0);
 		CHECK_EQ(code.n, n >= whole);
-		weft__code_fini(&code);
+		weft__jitcode_fini(&code);
 		free(copy);
 	}
 	weft__buf_free(&buf);

@@ -3,18 +3,18 @@
 
 #include "weft_test.h"
 
-static struct weft__code parsed(const char *text)
+static struct weft__jitcode parsed(const char *text)
 {
-	struct weft__code code = {0};
+	struct weft__jitcode code = {0};
 
 	CHECK_EQ(weft__perf_map_parse(&code, text, strlen(text)), 0);
-	weft__code_seal(&code);
+	weft__jitcode_seal(&code);
 	return code;
 }
 
-static void check_at(const struct weft__code *code, uint64_t address, const char *want)
+static void check_at(const struct weft__jitcode *code, uint64_t address, const char *want)
 {
-	const struct weft__code_piece *piece = weft__code_get(code, address, 0);
+	const struct weft__jitcode_piece *piece = weft__jitcode_get(code, address, 0);
 	char name[256] = "";
 
 	if (piece)
@@ -24,33 +24,33 @@ static void check_at(const struct weft__code *code, uint64_t address, const char
 
 TEST(names_may_have_blanks)
 {
-	struct weft__code code = parsed("7f0010 20 LazyCompile:~tick /srv/app.js:12:3\n0x7f0100 0x8 b\n");
+	struct weft__jitcode code = parsed("7f0010 20 LazyCompile:~tick /srv/app.js:12:3\n0x7f0100 0x8 b\n");
 
 	check_at(&code, 0x7f000f, "");
 	check_at(&code, 0x7f0010, "LazyCompile:~tick /srv/app.js:12:3");
 	check_at(&code, 0x7f002f, "LazyCompile:~tick /srv/app.js:12:3");
 	check_at(&code, 0x7f0030, "");
 	check_at(&code, 0x7f0107, "b");
-	weft__code_fini(&code);
+	weft__jitcode_fini(&code);
 }
 
 TEST(the_last_line_for_an_address_wins)
 {
-	struct weft__code code = parsed("1000 100 old\n1080 10 new\n1000 8 newest\r\n");
+	struct weft__jitcode code = parsed("1000 100 old\n1080 10 new\n1000 8 newest\r\n");
 
 	check_at(&code, 0x1004, "newest");
 	check_at(&code, 0x1008, "old");
 	check_at(&code, 0x1085, "new");
 	check_at(&code, 0x1095, "old");
-	weft__code_fini(&code);
+	weft__jitcode_fini(&code);
 }
 
 TEST(lines_that_are_none_are_passed_over)
 {
-	struct weft__code code = parsed("\n \nx y z\n1000\n1000 10\n1000 10 \n11111111111111111 1 a\n"
+	struct weft__jitcode code = parsed("\n \nx y z\n1000\n1000 10\n1000 10 \n11111111111111111 1 a\n"
 					"ffffffffffffffff 2 wraps\n2000 0 empty\n3000 10 good");
 
 	CHECK_EQ(code.n, 1);
 	check_at(&code, 0x300f, "good");
-	weft__code_fini(&code);
+	weft__jitcode_fini(&code);
 }

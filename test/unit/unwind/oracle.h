@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "unwind/stack.h"
@@ -75,9 +76,12 @@ static inline size_t oracle_unwind(void *uc, uint64_t *out, size_t max)
 
 /* What was seen of one case. Written by the handler only. */
 struct seen {
-	uint64_t samples, same, both_lost, complete, lost, cut, used_fp, signal, frames;
-	uint64_t leaf_odd;       /* the interrupted place is in no module */
-	uint64_t first_function; /* where complete stacks end */
+	uint64_t samples, complete, lost, cut, used_fp, signal, frames;
+	uint64_t same;     /* as libunwind's, and both reach the thread's first function */
+	uint64_t beyond;   /* ours reaches it, libunwind's does not */
+	uint64_t proved;   /* of these, the calls that were seen being made say the same */
+	uint64_t leaf_odd; /* the interrupted place is in no module */
+	uint64_t entry;    /* where the first stack ended that both agreed on: the thread's first function */
 	unsigned n_shown, n_lost;
 	uint64_t lost_at[8];
 	struct {
@@ -91,6 +95,7 @@ static struct seen seen;
 static __thread struct weft__unwind_stack my_stack;
 static __thread uint64_t ours[DEPTH], theirs[DEPTH];
 static int compare_only_complete;
+static int (*proof)(size_t n); /* whether `ours` is right, where libunwind cannot tell; NULL: nobody knows */
 
 static inline void stack_learn(void)
 {
@@ -121,40 +126,70 @@ static inline void seen_differ(size_t n, size_t n_theirs, uint32_t flags)
 			break;
 }
 
+/* Where a thread begins: the first agreed stack ended there, or it is the program's or the loader's first function. */
+static inline int is_entry(const struct weft__modules *set, uint64_t addr)
+{
+	uint64_t loader = getauxval(AT_BASE);
+	const struct weft__module *module = loader ? weft__modules_find(set, loader) : NULL;
+
+	return addr == seen.entry || addr - getauxval(AT_ENTRY) < 64 ||
+	       (module && weft__modules_find(set, addr) == module);
+}
+
+static inline void sample_compare(void *context, const struct weft__modules *set, size_t n, uint32_t flags)
+{
+	size_t n_theirs;
+	int same, whole;
+
+	seen.samples++;
+	seen.frames += n;
+	seen.lost += !!(flags & WEFT__UNWIND_LOST);
+	seen.cut += !!(flags & WEFT__UNWIND_CUT);
+	seen.used_fp += !!(flags & WEFT__UNWIND_FP);
+	seen.signal += !!(flags & WEFT__UNWIND_SIGNAL);
+	seen.leaf_odd += !!(flags & WEFT__UNWIND_NO_CODE);
+	if (flags & WEFT__UNWIND_LOST && seen.n_lost < 8)
+		seen.lost_at[seen.n_lost++] = ours[0];
+	if (compare_only_complete) {
+		seen.complete += !!(flags & WEFT__UNWIND_COMPLETE);
+		return;
+	}
+	n_theirs = oracle_unwind(context, theirs, DEPTH);
+	same = n == n_theirs && memcmp(ours, theirs, n * sizeof(ours[0])) == 0;
+	if (same && flags & WEFT__UNWIND_COMPLETE && !seen.entry)
+		seen.entry = ours[n - 1];
+	whole = flags & WEFT__UNWIND_COMPLETE && is_entry(set, ours[n - 1]);
+	seen.complete += (uint64_t)whole;
+	seen.same += (uint64_t)(same && whole);
+	if (same)
+		return;
+	if (whole && n_theirs && !is_entry(set, theirs[n_theirs - 1])) {
+		seen.beyond++;
+		if (proof && proof(n))
+			seen.proved++;
+		else if (proof)
+			seen_differ(n, n_theirs, flags);
+	} else {
+		seen_differ(n, n_theirs, flags);
+	}
+}
+
 /* Both unwinders on what a handler was given. */
 static inline void sample(void *context)
 {
 	struct weft__unwind_regs regs;
 	struct weft__unwind_stack stack = my_stack;
 	uint32_t flags, visit;
-	size_t n, n_theirs;
+	const struct weft__modules *set;
+	size_t n;
 
 	weft__unwind_regs_set(&regs, context);
 	if (regs.r[ARCH_SP] > stack.range[0].low && regs.r[ARCH_SP] < stack.range[0].high)
 		stack.range[0] = weft__unwind_live(regs.r[ARCH_SP], stack.range[0].high);
-	n = weft__unwind(weft__modules_enter(&visit), &regs, &stack, ours, DEPTH, &flags);
+	set = weft__modules_enter(&visit);
+	n = weft__unwind(set, &regs, &stack, ours, DEPTH, &flags);
+	sample_compare(context, set, n, flags);
 	weft__modules_leave(visit);
-	seen.samples++;
-	seen.frames += n;
-	seen.complete += !!(flags & WEFT__UNWIND_COMPLETE);
-	seen.lost += !!(flags & WEFT__UNWIND_LOST);
-	seen.cut += !!(flags & WEFT__UNWIND_CUT);
-	seen.used_fp += !!(flags & WEFT__UNWIND_FP);
-	seen.signal += !!(flags & WEFT__UNWIND_SIGNAL);
-	seen.leaf_odd += !!(flags & WEFT__UNWIND_NO_CODE);
-	if (flags & WEFT__UNWIND_COMPLETE)
-		seen.first_function = ours[n - 1];
-	if (flags & WEFT__UNWIND_LOST && seen.n_lost < 8)
-		seen.lost_at[seen.n_lost++] = ours[0];
-	if (compare_only_complete)
-		return;
-	n_theirs = oracle_unwind(context, theirs, DEPTH);
-	if (n == n_theirs && memcmp(ours, theirs, n * sizeof(ours[0])) == 0)
-		seen.same++;
-	else if (flags & WEFT__UNWIND_LOST && n_theirs && theirs[n_theirs - 1] != seen.first_function)
-		seen.both_lost++;
-	else
-		seen_differ(n, n_theirs, flags);
 }
 
 static inline void print_address(uint64_t addr)
@@ -172,10 +207,11 @@ static inline void print_address(uint64_t addr)
 
 static inline void seen_print(const char *name)
 {
-	printf("\t%s: %llu samples, %llu the same as libunwind's, %llu lost by both, %llu complete, %llu lost, %llu by "
-	       "frame pointer, %.1f frames each\n",
-	       name, (unsigned long long)seen.samples, (unsigned long long)seen.same,
-	       (unsigned long long)seen.both_lost, (unsigned long long)seen.complete, (unsigned long long)seen.lost,
+	printf("\t%s: %llu samples, %llu complete (%.2f %%), %llu the same as libunwind's, %llu beyond where that is "
+	       "lost, %llu of these proved, %llu lost, %llu by frame pointer, %.1f frames each\n",
+	       name, (unsigned long long)seen.samples, (unsigned long long)seen.complete,
+	       seen.samples ? 100 * (double)seen.complete / (double)seen.samples : 0, (unsigned long long)seen.same,
+	       (unsigned long long)seen.beyond, (unsigned long long)seen.proved, (unsigned long long)seen.lost,
 	       (unsigned long long)seen.used_fp, seen.samples ? (double)seen.frames / (double)seen.samples : 0);
 	for (unsigned i = 0; i < seen.n_lost; i++) {
 		printf("\tlost from ");

@@ -216,6 +216,36 @@ TEST(debug_frame_and_a_missing_header_give_the_same_code)
 	CHECK(code_with_rules("-g -fno-asynchronous-unwind-tables -fno-unwind-tables") >= usual - 500);
 }
 
+TEST(a_compressed_debug_frame_is_read)
+{
+	static const char flags[] = "-g -fno-asynchronous-unwind-tables -fno-unwind-tables";
+	struct weft__unwind_table *plain = NULL, *packed = NULL;
+	void *lib = fixture_open("cc", "plain.c", flags);
+	char command[512], path[160], packed_path[160];
+
+	if (!lib)
+		SKIP("no compiler");
+	dlclose(lib);
+	snprintf(path, sizeof(path), "%s/plain.c.so", fixture_dir);
+	snprintf(packed_path, sizeof(packed_path), "%s/packed.so", fixture_dir);
+	snprintf(command, sizeof(command), "objcopy --compress-debug-sections=zstd %s %s 2>/dev/null", path,
+		 packed_path);
+	if (system(command) != 0)
+		SKIP("objcopy knows no zstd");
+	CHECK_EQ(weft__unwind_table_open(&plain, path, NULL), 0);
+	if (CHECK_EQ(weft__unwind_table_open(&packed, packed_path, NULL), 0))
+		CHECK_EQ(packed->stats.code_bytes, plain->stats.code_bytes);
+	weft__unwind_table_free(packed);
+	packed = NULL;
+	/* What a library with zstd alone cannot read is as if it were not there. */
+	snprintf(command, sizeof(command), "objcopy --compress-debug-sections=zlib %s %s", path, packed_path);
+	if (CHECK_EQ(system(command), 0))
+		CHECK(weft__unwind_table_open(&packed, packed_path, NULL) < 0 ||
+		      packed->stats.code_bytes < plain->stats.code_bytes);
+	weft__unwind_table_free(packed);
+	weft__unwind_table_free(plain);
+}
+
 static long allocs_left;
 
 static void *limited_resize(void *old, size_t bytes, void *data)

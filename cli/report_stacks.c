@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The samples of one poll in words: how much CPU time, where, and the calls that led there. Calls that all samples of a branch have
+ * in common are one line; what is light is put together. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/label.h"
+#include "print.h"
+#include "report.h"
+
+#define INDENT 8
+#define LINE_COLUMNS 118
+#define NAME_COLUMNS 48
+#define LINES_MAX 12
+#define LIGHT 0.02 /* of what was sampled in the poll */
+
+static const char *name_of(const struct report *report, uint32_t function, size_t columns, char *buf)
+{
+	const struct weft__function *f = &report->rec->frames.functions[function];
+
+	cli_function(f->name, columns - (f->kernel ? 4 : 0), buf);
+	return f->kernel ? strcat(buf, " [k]") : buf;
+}
+
+/* "deflate", and where that is the code of another module, ", called from compress_body" */
+static void print_heart(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__frames *frames = &report->rec->frames;
+	struct weft__tree tree = {0};
+	char name[4 * NAME_COLUMNS + 1];
+	uint32_t at, caller;
+
+	if (weft__tree_add_poll(&tree, frames, poll) < 0) {
+		weft__tree_fini(&tree);
+		return;
+	}
+	weft__tree_sort(&tree);
+	at = weft__tree_heart(&tree);
+	if (at != 0) {
+		printf(" in %s", name_of(report, tree.nodes[at].function, NAME_COLUMNS, name));
+		caller = tree.nodes[at].parent;
+		if (caller != 0 && strcmp(frames->functions[tree.nodes[at].function].module,
+					  frames->functions[tree.nodes[caller].function].module) != 0)
+			printf(", called from %s", name_of(report, tree.nodes[caller].function, NAME_COLUMNS, name));
+	}
+	weft__tree_fini(&tree);
+}
+
+void report_poll_cpu(const struct report *report, const struct weft__poll *poll)
+{
+	const char *why = report_no_poll_samples(report, poll);
+	char figure[CLI_FIGURE];
+
+	if (why) {
+		printf("CPU not measured: %s", cli_safe(why));
+		return;
+	}
+	printf("%s on CPU", cli_ns(poll->sampled.ns < poll->rank_ns ? poll->sampled.ns : poll->rank_ns, figure));
+	print_heart(report, poll);
+	if (report_unsampled(poll))
+		printf(", %s not on the CPU or not sampled", cli_ns(report_unsampled(poll), figure));
+}
+
+struct printing {
+	const struct report *report;
+	const struct weft__tree *tree;
+	uint64_t whole_ns;
+	size_t lines;
+};
+
+/* The last node of the calls that begin at `at` and do not branch. */
+static uint32_t chain_end(const struct weft__tree *tree, uint32_t at)
+{
+	while (tree->nodes[at].self.n == 0 && tree->nodes[at].child && !tree->nodes[tree->nodes[at].child].next)
+		at = tree->nodes[at].child;
+	return at;
+}
+
+static size_t chain_length(const struct weft__tree *tree, uint32_t first, uint32_t last)
+{
+	size_t n = 1;
+
+	for (; last != first; last = tree->nodes[last].parent)
+		n++;
+	return n;
+}
+
+/* "a > b > (7 more) > y > z" in so many columns: the first, and as many of the last as there is room for. */
+static void print_chain(const struct printing *p, uint32_t first, uint32_t last, size_t columns)
+{
+	const struct weft__tree *tree = p->tree;
+	uint32_t shown[64], at;
+	size_t n = 0, total = chain_length(tree, first, last), used;
+	char name[4 * NAME_COLUMNS + 1];
+
+	used = cli_columns(name_of(p->report, tree->nodes[first].function, NAME_COLUMNS, name)) + 16;
+	for (at = last; at != first && n < 64; at = tree->nodes[at].parent) {
+		used += cli_columns(name_of(p->report, tree->nodes[at].function, NAME_COLUMNS, name)) + 3;
+		if (used > columns && n > 0)
+			break;
+		shown[n++] = at;
+	}
+	fputs(name_of(p->report, tree->nodes[first].function, NAME_COLUMNS, name), stdout);
+	if (n + 1 < total)
+		printf(" > (%zu more)", total - n - 1);
+	while (n-- > 0)
+		printf(" > %s", name_of(p->report, tree->nodes[shown[n]].function, NAME_COLUMNS, name));
+}
+
+static void print_figures(const struct printing *p, struct weft__weight weight, size_t depth)
+{
+	char share[CLI_FIGURE], ns[CLI_FIGURE], count[CLI_FIGURE];
+
+	printf("%*s%7s %9s %5s  %*s", INDENT, "",
+	       cli_percent(p->whole_ns ? (double)weight.ns / (double)p->whole_ns : 0, share), cli_ns(weight.ns, ns),
+	       cli_count(weight.n, count), (int)(2 * depth), "");
+}
+
+static void print_calls(struct printing *p, uint32_t parent, size_t depth)
+{
+	const struct weft__tree *tree = p->tree;
+	double least = LIGHT * (double)tree->nodes[0].total.ns;
+	struct weft__weight light = {0, 0};
+	size_t n_light = 0;
+	uint32_t at, last;
+
+	for (at = tree->nodes[parent].child; at; at = tree->nodes[at].next) {
+		if (p->lines >= LINES_MAX || (double)tree->nodes[at].total.ns < least) {
+			weft__weight_add(&light, tree->nodes[at].total.n, tree->nodes[at].total.ns);
+			n_light++;
+			continue;
+		}
+		last = chain_end(tree, at);
+		p->lines++;
+		print_figures(p, tree->nodes[at].total, depth);
+		print_chain(p, at, last, LINE_COLUMNS - INDENT - 25 - 2 * depth);
+		putchar('\n');
+		print_calls(p, last, depth < 16 ? depth + 1 : depth);
+	}
+	if (n_light == 0)
+		return;
+	print_figures(p, light, depth);
+	printf("(%zu more)\n", n_light);
+}
+
+void report_poll_stacks(const struct report *report, const struct weft__poll *poll)
+{
+	struct weft__tree tree = {0};
+	struct printing printing = {report, &tree, report_poll_whole(poll), 0};
+	char figure[CLI_FIGURE];
+
+	if (report->result->samples.period_ns + report->result->samples.all.n == 0)
+		return;
+	printf("%16s", "");
+	report_poll_cpu(report, poll);
+	putchar('\n');
+	if (poll->sampled.n == 0)
+		return;
+	if (weft__tree_add_poll(&tree, &report->rec->frames, poll) < 0) {
+		puts("(out of memory: the stacks are missing)");
+		weft__tree_fini(&tree);
+		return;
+	}
+	weft__tree_sort(&tree);
+	if (tree.n > 0) {
+		print_calls(&printing, 0, 0);
+		if (tree.nodes[0].self.n) {
+			print_figures(&printing, tree.nodes[0].self, 0);
+			puts("(without a stack)");
+		}
+	}
+	if (poll->stacks_beyond.n)
+		printf("%16s%s of it with stacks that were not kept: more than the analysis holds\n", "",
+		       cli_ns(poll->stacks_beyond.ns, figure));
+	weft__tree_fini(&tree);
+}

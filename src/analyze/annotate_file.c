@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The new file has no name while it is written, where the file system can do that, so that a crash leaves nothing behind.
+ * Just before it takes the name of the old one it has one that ends in .new and a lock: recovery removes such a file
+ * when nobody holds the lock. */
+#include "analyze/annotate_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "segment/batch.h"
+#include "segment/format.h"
+
+#define COPY_BYTES 65536
+#define LEVEL 3 /* names are text: it is worth it, and done once */
+
+int weft__copy_allowed(struct weft_segment *seg, const char *path, bool in_place, struct weft_error *err)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (seg->info.sealed)
+		return 0;
+	if (fcntl(seg->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+		return weft__fail(err, -WEFT_E_BUSY,
+				  "%s: a living process writes it; wait until it is sealed (its name ends in .weft "
+				  "then), call weft_recorder_rotate there, or stop that process",
+				  path);
+	if (in_place && weft__ends_in(path, ".active"))
+		return weft__fail(err, -WEFT_E_STATE,
+				  "%s: left by a process that was killed; run weft recover on its directory first, or "
+				  "give another file with -o",
+				  path);
+	return 0;
+}
+
+/* Where the bytes end that the new file keeps: before the index, which it gets anew. */
+static uint64_t end_of(struct weft_segment *seg)
+{
+	struct weft__block index;
+	uint64_t at;
+
+	if (!weft__segment_trailer(seg, &at))
+		return seg->n_bytes;
+	if (at >= seg->blocks_at && weft__segment_block_head(seg, at, &index) && index.type == BLOCK_INDEX &&
+	    at + BLOCK_HEADER_BYTES + index.bytes == seg->n_bytes - TRAILER_BYTES && weft__segment_whole(seg, &index))
+		return at;
+	return seg->n_bytes - TRAILER_BYTES;
+}
+
+static int copy_slowly(int from, int to, uint64_t at, uint64_t end)
+{
+	char bytes[COPY_BYTES];
+
+	while (at < end) {
+		size_t most = end - at < sizeof(bytes) ? (size_t)(end - at) : sizeof(bytes);
+		ssize_t n = pread(from, bytes, most, (off_t)at), done = 0;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		while (done < n) {
+			ssize_t w = pwrite(to, bytes + done, (size_t)(n - done), (off_t)at + done);
+
+			if (w < 0 && errno != EINTR)
+				return -errno;
+			if (w == 0)
+				return -ENOSPC;
+			done += w > 0 ? w : 0;
+		}
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The kernel copies, or even shares, where it can. */
+static int copy_bytes(int from, int to, uint64_t end)
+{
+	off64_t in = 0, out = 0;
+
+	while ((uint64_t)in < end) {
+		ssize_t n = copy_file_range(from, &in, to, &out, (size_t)(end - (uint64_t)in), 0);
+
+		if (n == 0 || (n < 0 && errno != EINTR))
+			break;
+	}
+	return copy_slowly(from, to, (uint64_t)in, end);
+}
+
+/* Tells the writer of the whole blocks, which is what the index lists. */
+static int tell_blocks(struct weft__copy *copy)
+{
+	struct weft_segment *seg = copy->seg;
+	size_t i;
+
+	for (i = 0; i < seg->n_blocks; i++) {
+		struct weft__block block;
+		int err;
+
+		if (!weft__segment_block_head(seg, seg->blocks[i].offset, &block) || !weft__segment_whole(seg, &block))
+			continue;
+		err = weft__writer_told(&copy->writer, block.type, block.offset,
+					BLOCK_HEADER_BYTES + (uint64_t)block.bytes, block.count, block.first_ns,
+					block.last_ns < block.first_ns ? block.first_ns : block.last_ns);
+		if (err)
+			return err;
+	}
+	return seg->oom ? -ENOMEM : 0;
+}
+
+static void dir_of(const char *path, char *dir, size_t bytes)
+{
+	const char *slash = strrchr(path, '/');
+	int n = slash ? (int)(slash - path) : 0;
+
+	if (!slash)
+		snprintf(dir, bytes, ".");
+	else
+		snprintf(dir, bytes, "%.*s", n ? n : 1, path);
+}
+
+static int lock_it(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
+}
+
+static int create(struct weft__copy *copy)
+{
+	char dir[4096], name[4200];
+
+	dir_of(copy->to, dir, sizeof(dir));
+	if ((size_t)snprintf(name, sizeof(name), "%s.%d.new", copy->to, (int)getpid()) >= 4096)
+		return -ENAMETOOLONG;
+	copy->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (copy->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+		copy->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		if (copy->fd >= 0)
+			memcpy(copy->temporary, name, sizeof(name));
+	}
+	if (copy->fd < 0)
+		return -errno;
+	lock_it(copy->fd);
+	return 0;
+}
+
+int weft__copy_begin(struct weft__copy *copy, struct weft_segment *seg, const char *to, struct weft_error *err)
+{
+	uint64_t end = end_of(seg);
+	int r;
+
+	*copy = (struct weft__copy){.seg = seg, .to = to, .fd = -1};
+	r = create(copy);
+	if (r)
+		return weft__fail(err, r, "cannot write beside %s: %s; give another place with -o", to,
+				  weft_strerror(r));
+	r = copy_bytes(seg->fd, copy->fd, end);
+	if (!r)
+		r = weft__encoder_open(&copy->encoder, LEVEL);
+	weft__writer_adopt(&copy->writer, copy->fd, end);
+	if (!r)
+		r = tell_blocks(copy);
+	return r ? weft__fail(err, r, "cannot copy to %s: %s", to, weft_strerror(r)) : 0;
+}
+
+int weft__copy_defs(struct weft__copy *copy, const struct weft__defs *defs, struct weft_error *err)
+{
+	int r = weft__defs_oom(defs) ? -ENOMEM : weft__writer_defs(&copy->writer, copy->encoder, defs);
+
+	return r ? weft__fail(err, r, "cannot write %s: %s", copy->to, weft_strerror(r)) : 0;
+}
+
+/* Whose it is and how old it is stay: by age old segments are deleted. */
+static void keep_attributes(int fd, const struct stat *st)
+{
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
+
+	if (fchown(fd, st->st_uid, st->st_gid) == 0 || geteuid() == st->st_uid)
+		(void)!fchmod(fd, st->st_mode & 07777);
+	(void)!futimens(fd, times);
+}
+
+static int give_temporary_name(struct weft__copy *copy)
+{
+	char own[64], name[4200];
+
+	if (copy->temporary[0])
+		return 0;
+	snprintf(name, sizeof(name), "%s.%d.new", copy->to, (int)getpid());
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", copy->fd);
+	unlink(name);
+	if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) < 0)
+		return -errno;
+	memcpy(copy->temporary, name, sizeof(name));
+	return 0;
+}
+
+/* Retention may have deleted the old one while the new one was made: then nobody wants it. */
+static int still_there(const char *path, const struct stat *old)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	return st.st_dev == old->st_dev && st.st_ino == old->st_ino ? 0 : -ESTALE;
+}
+
+static void sync_dir(const char *path)
+{
+	char dir[4096];
+	int fd;
+
+	dir_of(path, dir, sizeof(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+int weft__copy_end(struct weft__copy *copy, bool replace, struct weft_error *err)
+{
+	struct stat st;
+	int r = weft__writer_seal(&copy->writer, copy->seg->info.recovered ? BLOCK_FLAG_RECOVERED : 0);
+
+	if (!r && fstat(copy->seg->fd, &st) < 0)
+		r = -errno;
+	if (!r)
+		keep_attributes(copy->fd, &st);
+	if (!r && fsync(copy->fd) < 0)
+		r = -errno;
+	if (!r)
+		r = give_temporary_name(copy);
+	if (!r && replace)
+		r = still_there(copy->to, &st);
+	if (!r && rename(copy->temporary, copy->to) < 0)
+		r = -errno;
+	if (r == -ESTALE)
+		return weft__fail(err, r, "%s: somebody else put another file there meanwhile; try again", copy->to);
+	if (r)
+		return weft__fail(err, r, "cannot write %s: %s", copy->to, weft_strerror(r));
+	copy->temporary[0] = 0;
+	sync_dir(copy->to);
+	return 0;
+}
+
+void weft__copy_fini(struct weft__copy *copy)
+{
+	if (copy->temporary[0])
+		unlink(copy->temporary);
+	if (copy->fd >= 0)
+		close(copy->fd);
+	copy->fd = -1;
+	weft__writer_fini(&copy->writer);
+	weft__encoder_close(copy->encoder);
+	copy->encoder = NULL;
+}

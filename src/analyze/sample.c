@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples. One stands in its thread's stream among the polls, so it belongs to the polls that are open there at that moment. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+#define TRACES_MAX ((size_t)1 << 22) /* different stacks */
+
+/* NO_ROW when there are too many. */
+static int trace_get(struct weft__analysis *a, uint32_t stack, uint32_t kernel, uint32_t *ret)
+{
+	uint64_t key = (uint64_t)kernel << 32 | stack;
+	struct weft__trace *grown;
+
+	*ret = weft__map_get(&a->trace_by_ids, key);
+	if (*ret != WEFT__MAP_NONE || a->n_traces >= TRACES_MAX)
+		return 0;
+	grown = weft__grow(a->traces, &a->cap_traces, a->n_traces, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	a->traces = grown;
+	if (weft__map_put(&a->trace_by_ids, key, (uint32_t)a->n_traces) < 0)
+		return -ENOMEM;
+	grown[a->n_traces] = (struct weft__trace){stack, kernel};
+	*ret = (uint32_t)a->n_traces++;
+	return 0;
+}
+
+static int sampled_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret)
+{
+	struct weft__samples *r = &a->result.samples;
+	uint64_t key = (uint64_t)worker << 32 | stream;
+	struct weft__sampled_thread *grown;
+
+	*ret = weft__map_get(&a->sampled_by_key, key);
+	if (*ret != WEFT__MAP_NONE)
+		return 0;
+	if (r->n_threads >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
+		return sampled_get(a, WEFT__LANE_OTHER, 0, ret);
+	grown = weft__grow(r->threads, &a->cap_sampled, r->n_threads, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->threads = grown;
+	if (weft__map_put(&a->sampled_by_key, key, (uint32_t)r->n_threads) < 0)
+		return -ENOMEM;
+	memset(&grown[r->n_threads], 0, sizeof(*grown));
+	grown[r->n_threads].worker = worker;
+	grown[r->n_threads].stream = stream;
+	grown[r->n_threads].match =
+		weft__worker_asked(a, worker, stream) && (worker == WEFT__LANE_OTHER || weft__thread_asked(a, stream));
+	*ret = (uint32_t)r->n_threads++;
+	return 0;
+}
+
+static int thread_of(struct weft__analysis *a, struct weft__stream *s, struct weft__sampled_thread **ret)
+{
+	int rc = s->row == NO_ROW ? sampled_get(a, s->worker, s->id, &s->row) : 0;
+
+	if (rc < 0)
+		return rc;
+	*ret = &a->result.samples.threads[s->row];
+	(*ret)->polls |= s->polls;
+	return 0;
+}
+
+static enum weft__where where_is(const struct weft__stream *s)
+{
+	if (s->n_open > 0)
+		return WEFT__IN_POLL;
+	if (s->in_gap || s->state == STREAM_GUESS)
+		return WEFT__WHERE_UNKNOWN;
+	return s->state == STREAM_PARKED ? WEFT__PARKED : WEFT__BETWEEN_POLLS;
+}
+
+/* The innermost open poll that was asked for; NULL when the sample was not. `*place` is that poll's. */
+static int poll_of(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll **ret,
+		   struct weft__place **place)
+{
+	size_t i;
+
+	*ret = NULL;
+	for (i = s->n_open; i-- > 0;) {
+		if (weft__place_get(a, s->open[i].place, place) < 0)
+			return -ENOMEM;
+		if (a->opts.location && !(*place)->match)
+			continue;
+		*ret = &s->open[i];
+		return 0;
+	}
+	return 0;
+}
+
+static int context_get(struct weft__analysis *a, uint32_t thread, enum weft__where where, uint32_t place, uint32_t *ret)
+{
+	uint64_t key = (uint64_t)where << 60 | (uint64_t)thread << 32 | place;
+
+	*ret = weft__map_get(&a->context_by_key, key);
+	if (*ret != WEFT__MAP_NONE)
+		return 0;
+	*ret = (uint32_t)a->n_contexts++;
+	return weft__map_put(&a->context_by_key, key, *ret);
+}
+
+static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct weft__sample_row *sample)
+{
+	struct weft__samples *r = &a->result.samples;
+	struct weft__sample_row *grown;
+	uint32_t context, at;
+	uint64_t key;
+
+	if (context_get(a, sample->thread, sample->where, sample->place, &context) < 0)
+		return -ENOMEM;
+	key = (uint64_t)trace << 32 | context;
+	at = trace == NO_ROW ? WEFT__MAP_NONE : weft__map_get(&a->sample_row_by_key, key);
+	if (at != WEFT__MAP_NONE) {
+		weft__weight_add(&r->rows[at].weight, 1, sample->weight.ns);
+		return 0;
+	}
+	if (trace == NO_ROW || r->n_rows >= a->opts.max_sample_rows) {
+		weft__weight_add(&r->beyond_rows, 1, sample->weight.ns);
+		return 0;
+	}
+	grown = weft__grow(r->rows, &a->cap_sample_rows, r->n_rows, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->rows = grown;
+	if (weft__map_put(&a->sample_row_by_key, key, (uint32_t)r->n_rows) < 0)
+		return -ENOMEM;
+	grown[r->n_rows++] = *sample;
+	return 0;
+}
+
+static int tell(struct weft__analysis *a, const struct weft__stream *s, const struct weft_event_view *ev,
+		enum weft__where where)
+{
+	struct weft__sample_view view = {
+		.time_ns = ev->time_ns,
+		.weight_ns = ev->fields[2],
+		.stack = (uint32_t)ev->fields[0],
+		.kernel = (uint32_t)ev->fields[1],
+		.stream = s->id,
+		.worker = s->worker,
+		.cpu = ev->fields[3] < UINT32_MAX ? (uint32_t)ev->fields[3] : UINT32_MAX,
+		.engine = (uint32_t)ev->fields[4],
+		.where = where,
+		.polls = s->open,
+		.n_polls = s->n_open,
+	};
+
+	return a->opts.sample ? a->opts.sample(a->opts.sample_data, &view) : 0;
+}
+
+/* Into the sums of the window. */
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev, uint32_t trace)
+{
+	struct weft__samples *r = &a->result.samples;
+	uint64_t ns = ev->fields[2], engine = ev->fields[4];
+	struct weft__sample_row row = {(uint32_t)ev->fields[0], (uint32_t)ev->fields[1], 0, 0, where_is(s), {1, ns}};
+	struct weft__sampled_thread *thread;
+	const struct weft__poll *poll;
+	struct weft__place *place;
+
+	if (thread_of(a, s, &thread) < 0 || poll_of(a, s, &poll, &place) < 0)
+		return -ENOMEM;
+	if (!thread->match || (a->opts.location && !poll)) {
+		weft__weight_add(&r->left_out, 1, ns);
+		return 0;
+	}
+	weft__weight_add(&r->all, 1, ns);
+	weft__weight_add(&r->where[row.where], 1, ns);
+	weft__weight_add(&r->engines[engine < WEFT__ENGINES ? engine : WEFT__ENGINES - 1], 1, ns);
+	weft__weight_add(&thread->all, 1, ns);
+	weft__weight_add(&thread->where[row.where], 1, ns);
+	if (poll) {
+		weft__weight_add(&place->sampled, 1, ns);
+		row.place = poll->place;
+	}
+	row.thread = s->row;
+	if (add_to_row(a, trace, &row) < 0)
+		return -ENOMEM;
+	return tell(a, s, ev, row.where);
+}
+
+int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	uint64_t ns = ev->fields[2];
+	uint32_t trace;
+
+	if (trace_get(a, (uint32_t)ev->fields[0], (uint32_t)ev->fields[1], &trace) < 0)
+		return -ENOMEM;
+	s->unmeasured_ns += ns;
+	if (s->n_open > 0) {
+		weft__weight_add(&s->open[s->n_open - 1].sampled, 1, ns);
+		if (weft__log_add(a, s, trace, ns) < 0)
+			return -ENOMEM;
+	}
+	return ev->time_ns < a->opts.from_ns ? 0 : book(a, s, ev, trace);
+}
+
+int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns)
+{
+	uint64_t sampled_ns = s->unmeasured_ns;
+	struct weft__sampled_thread *thread;
+	bool cut = s->unmeasured_cut;
+
+	s->unmeasured_ns = 0;
+	s->unmeasured_cut = false;
+	if (span_ns == 0 || cut || a->opts.period_ns == 0)
+		return 0;
+	if (thread_of(a, s, &thread) < 0)
+		return -ENOMEM;
+	thread->measured_ns += cpu_ns;
+	thread->measured_span_ns += span_ns;
+	thread->measured_sampled_ns += sampled_ns;
+	return 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which engine samples, and its life. CALLER, but for tend.
+ *
+ * The choice is made at open, where the machine is asked what it allows, so that the segment's facts are right from the first one on.
+ * The lock is for tend and stop, which the collector and a caller may be in at the same time. */
+#include "record/engine/engine.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/engine/state.h"
+#include "unwind/modules.h"
+
+#define SCAN_NS UINT64_C(100000000)     /* between two looks at the threads while they come and go */
+#define SCAN_CALM_NS UINT64_C(250000000) /* and while they do not */
+#define DRAW_NS UINT64_C(1000000000)    /* between two drawings of an interval */
+#define NET_CALM_NS UINT64_C(3000000000) /* after the last thread came or went, the net is taken in */
+#define INSIDE_TURNS 20000
+
+static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	char why[ENGINE_WHY_BYTES];      /* this engine */
+	char degraded[ENGINE_WHY_BYTES]; /* what could not be had; "": all could */
+	char event[32];
+	int want_signal;
+	uint32_t max_threads;
+	size_t bytes; /* of the table's mapping */
+	uint64_t scanned_ns, drawn_ns, changed_ns;
+	uint32_t churn_seen;
+	int running;
+} own;
+
+/* The kernel's tick, which is all that CPU timers are looked at. */
+static uint32_t tick_hz(void)
+{
+	struct timespec res;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &res) < 0 || res.tv_sec || !res.tv_nsec)
+		return 100;
+	return (uint32_t)((1000000000 + res.tv_nsec / 2) / res.tv_nsec);
+}
+
+static int kernel_at_least(unsigned major, unsigned minor)
+{
+	struct utsname uts;
+	unsigned a = 0, b = 0;
+
+	return uname(&uts) == 0 && sscanf(uts.release, "%u.%u", &a, &b) == 2 &&
+	       (a > major || (a == major && b >= minor));
+}
+
+static int cpu_has_rdtscp(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000001, &a, &b, &c, &d) && (d & (1u << 27));
+#else
+	return 0;
+#endif
+}
+
+static void degrade(const char *text)
+{
+	size_t n = strlen(own.degraded);
+
+	snprintf(own.degraded + n, sizeof(own.degraded) - n, "%s%s", n ? "; " : "", text);
+}
+
+/* Falls back to the timer, which has neither kernel frames nor events other than time. */
+static void choose_timer(const char *why)
+{
+	snprintf(own.why, sizeof(own.why), "%s", why);
+	weft__engine.ops = &weft__timer_ops;
+	weft__engine.kernel = 0;
+	weft__engine.event = "cpu-clock";
+}
+
+static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
+{
+	char no[ENGINE_WHY_BYTES - 64] = "";
+
+	weft__engine.ops = &weft__perf_ops;
+	weft__engine.kernel = opts->sample_kernel != 0;
+	snprintf(own.why, sizeof(own.why), "%s", why);
+	if (weft__perf_ops.probe(no, sizeof(no)) == 0)
+		return;
+	degrade(no);
+	if (weft__engine.kernel) {
+		weft__engine.kernel = 0;
+		if (weft__perf_ops.probe(no, sizeof(no)) == 0)
+			return;
+		degrade(no);
+	}
+	choose_timer("perf events cannot be had here");
+}
+
+static void choose(const struct weft_recorder_opts *opts, int is_clock)
+{
+	char text[128];
+	uint32_t tick = tick_hz();
+
+	if (opts->sample_engine == WEFT_ENGINE_TIMER)
+		choose_timer("asked for");
+	else if (opts->sample_engine == WEFT_ENGINE_PERF)
+		choose_perf(opts, "asked for");
+	else if (opts->sample_kernel)
+		choose_perf(opts, "kernel frames were asked for");
+	else if (!is_clock)
+		choose_perf(opts, "the event is not a clock");
+	else if (opts->sample_hz > tick)
+		choose_perf(opts, "the rate is above the kernel's tick");
+	else
+		choose_timer("no cost per context switch");
+	if (weft__engine.ops != &weft__timer_ops)
+		return;
+	if (opts->sample_engine == WEFT_ENGINE_TIMER && (opts->sample_kernel || !is_clock))
+		degrade("the timer engine samples CPU time and user stacks only");
+	if (opts->sample_hz > tick) {
+		snprintf(text, sizeof(text), "at most %u samples a second: the timer engine rides the kernel's tick",
+			 tick);
+		degrade(text);
+	}
+	if (weft__timer_ops.probe(NULL, 0) < 0)
+		degrade("CPU-time timers cannot be made");
+}
+
+int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *err)
+{
+	const char *event = opts->sample_event && *opts->sample_event ? opts->sample_event : "cpu-clock";
+	int is_clock = 1;
+
+	memset(&own, 0, sizeof(own));
+	weft__engine.ops = NULL;
+	weft__engine.samples = weft__engine.lost = weft__engine.uncovered = 0;
+	weft__engine.uncovered_why = 0;
+	if (opts->sample_hz == WEFT_SAMPLE_OFF)
+		return 0;
+	if (weft__perf_event_find(event, &is_clock) < 0)
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "sample_event is \"%s\", which is not known; \"cpu-clock\" is the usual one, and perf "
+				  "list(1) shows others",
+				  event);
+	snprintf(own.event, sizeof(own.event), "%s", event);
+	own.want_signal = opts->sample_signal;
+	own.max_threads = opts->max_threads;
+	weft__engine.event = own.event;
+	weft__engine.hz = opts->sample_hz;
+	weft__engine.period_ns = 1000000000u / opts->sample_hz;
+	weft__engine.depth = opts->sample_depth;
+	weft__engine.net_works = kernel_at_least(6, 4);
+	weft__engine.has_rdtscp = cpu_has_rdtscp();
+	choose(opts, is_clock);
+	return 0;
+}
+
+static int table_make(void)
+{
+	uint32_t n = 256;
+	void *at;
+
+	/* Twice what there may be, so that probing is short. */
+	while (n < 2 * own.max_threads && n < SLOT_NET / 2)
+		n *= 2;
+	own.bytes = n * (sizeof(uint32_t) + sizeof(struct weft__slot));
+	at = mmap(NULL, own.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	weft__engine.slots = at;
+	weft__engine.keys = (uint32_t *)(void *)(weft__engine.slots + n);
+	weft__engine.n_slots = n;
+	return 0;
+}
+
+static void table_free(void)
+{
+	if (weft__engine.slots)
+		munmap(weft__engine.slots, own.bytes);
+	weft__engine.slots = NULL;
+	weft__engine.keys = NULL;
+	weft__engine.n_slots = 0;
+}
+
+/* 0: there is still one inside; then nothing that it may touch can go. */
+static int wait_outside(void)
+{
+	for (int i = 0; i < INSIDE_TURNS; i++) {
+		if (!load_seq_cst(&weft__engine.inside))
+			return 1;
+		if (i < 100)
+			sched_yield();
+		else
+			usleep(100);
+	}
+	return 0;
+}
+
+static int signal_take(void)
+{
+	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : own.want_signal;
+	int signal = want ? want : weft__signal_choose(SIGPROF);
+
+	if (!signal)
+		return -EBUSY;
+	weft__engine.signal = signal;
+	return weft__signal_take(signal);
+}
+
+static void undo(void)
+{
+	int all_out;
+
+	store_seq_cst(&weft__engine.on, 0u);
+	all_out = wait_outside();
+	weft__threads_drop();
+	weft__engine.ops->stop();
+	weft__signal_give(weft__engine.signal);
+	if (all_out)
+		table_free();
+	else
+		weft__engine.slots = NULL;
+	own.running = 0;
+}
+
+int weft__engine_start(uint32_t skip_tid)
+{
+	int err = 0;
+
+	if (!weft__engine.ops || own.running)
+		return 0;
+	pthread_mutex_lock(&engine_lock);
+	weft__modules_refresh();
+	weft__engine.skip_tid = skip_tid;
+	weft__engine.generation++;
+	err = table_make();
+	if (!err) {
+		err = signal_take();
+		own.running = !err;
+	}
+	if (!err) {
+		store_seq_cst(&weft__engine.on, 1u);
+		err = weft__engine.ops->start();
+	}
+	if (!err)
+		weft__threads_scan(1);
+	if (err && own.running)
+		undo();
+	else if (err)
+		table_free();
+	own.scanned_ns = own.drawn_ns = own.changed_ns = 0;
+	pthread_mutex_unlock(&engine_lock);
+	return err;
+}
+
+void weft__engine_stop(void)
+{
+	pthread_mutex_lock(&engine_lock);
+	if (own.running)
+		undo();
+	pthread_mutex_unlock(&engine_lock);
+}
+
+void weft__engine_close(void)
+{
+	weft__engine_stop();
+	if (weft__engine.ops)
+		weft__modules_stop();
+	weft__engine.ops = NULL;
+}
+
+void weft__engine_forked(void)
+{
+	pthread_mutex_init(&engine_lock, NULL);
+	store_seq_cst(&weft__engine.on, 0u);
+	store_seq_cst(&weft__engine.inside, 0u);
+	if (weft__engine.ops)
+		weft__modules_forked();
+	if (!own.running)
+		return;
+	weft__engine.ops->forked();
+	weft__signal_give(weft__engine.signal);
+	table_free();
+	own.running = 0;
+}
+
+static void fact_number(struct weft__defs *defs, const char *key, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	weft__defs_fact(defs, key, text);
+}
+
+void weft__engine_facts(struct weft__defs *defs)
+{
+	if (!weft__engine.ops) {
+		weft__defs_fact(defs, "sample.engine", "off");
+		return;
+	}
+	weft__defs_fact(defs, "sample.engine", weft__engine.ops->name);
+	weft__defs_fact(defs, "sample.event", weft__engine.event);
+	fact_number(defs, "sample.hz", weft__engine.hz);
+	fact_number(defs, "sample.period_ns", weft__engine.period_ns);
+	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
+	weft__defs_fact(defs, "sample.why", own.why);
+	if (own.degraded[0])
+		weft__defs_fact(defs, "degraded.sampling", own.degraded);
+}
+
+/* The net is out while threads come and go. */
+static void net_tend(uint64_t now_ns, int changed)
+{
+	uint32_t churn = load_relaxed(&weft__engine.churn);
+
+	if (changed || churn != own.churn_seen || !own.changed_ns)
+		own.changed_ns = now_ns;
+	own.churn_seen = churn;
+	weft__net_set(now_ns - own.changed_ns < NET_CALM_NS ? weft__engine.period_ns : 0);
+}
+
+uint64_t weft__engine_tend(uint64_t now_ns)
+{
+	uint64_t next = now_ns + SCAN_CALM_NS;
+
+	pthread_mutex_lock(&engine_lock);
+	if (own.running) {
+		int changed = weft__threads_scan(0);
+
+		net_tend(now_ns, changed);
+		if (now_ns >= own.drawn_ns + DRAW_NS || load_relaxed(&weft__engine.modules_stale)) {
+			store_relaxed(&weft__engine.modules_stale, 0u);
+			weft__modules_refresh();
+		}
+		if (now_ns >= own.drawn_ns + DRAW_NS) {
+			weft__threads_tend();
+			own.drawn_ns = now_ns;
+		}
+		next = now_ns + (changed ? SCAN_NS : SCAN_CALM_NS);
+	}
+	pthread_mutex_unlock(&engine_lock);
+	return next;
+}
+
+struct weft__engine_counts weft__engine_counts(void)
+{
+	struct weft__engine_counts counts = {load_relaxed(&weft__engine.samples), load_relaxed(&weft__engine.uncovered)};
+
+	return counts;
+}

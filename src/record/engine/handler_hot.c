@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one signal handler. HOT.
+ *
+ * The frames go to memory that is not on the thread's stack, which may be small: a few buffers that all threads share, of which each
+ * CPU has a favourite. They are in use for microseconds; when all are taken the sample is lost and counted. */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "record/engine/state.h"
+#include "record/event/sample.h"
+#include "record/ring/ring.h"
+#include "unwind/stack.h"
+#include "unwind/unwind.h"
+#include "weft/event.h"
+
+#define SCRATCHES 64
+
+struct sigaction weft__engine_before[65];
+
+static uint64_t scratch[SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
+static uint64_t scratch_taken; /* bit by bit */
+
+static uint32_t cpu_now(void)
+{
+	unsigned cpu = UINT32_MAX;
+
+#if defined(__x86_64__)
+	/* The kernel keeps the number there for the vDSO: it is an instruction, not a call. */
+	if (weft__engine.has_rdtscp) {
+		unsigned low, high;
+
+		__asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(cpu));
+		return cpu & 0xfff;
+	}
+#endif
+	if (syscall(SYS_getcpu, &cpu, NULL, NULL) < 0)
+		return UINT32_MAX;
+	return cpu;
+}
+
+static int scratch_take(uint32_t cpu)
+{
+	for (uint32_t i = 0; i < SCRATCHES; i++) {
+		uint32_t at = (cpu + i) % SCRATCHES;
+		uint64_t bit = UINT64_C(1) << at;
+
+		if (!(load_relaxed(&scratch_taken) & bit) &&
+		    !(__atomic_fetch_or(&scratch_taken, bit, __ATOMIC_ACQUIRE) & bit))
+			return (int)at;
+	}
+	return -1;
+}
+
+static void scratch_give(int at)
+{
+	__atomic_fetch_and(&scratch_taken, ~(UINT64_C(1) << at), __ATOMIC_RELEASE);
+}
+
+/* What the unwinder may read. A thread's own stack is looked up once; the stack of a handler is known from the context, and leads to
+ * the thread's own. Anything else, such as a coroutine's, is looked up each time, because it may be gone the next. */
+static void stack_of(struct weft__slot *slot, const ucontext_t *uc, uint64_t sp, struct weft__unwind_stack *stack)
+{
+	uint64_t low = slot ? slot->stack_low : 0, high = slot ? slot->stack_high : 0;
+	uint64_t alt = (uint64_t)(uintptr_t)uc->uc_stack.ss_sp;
+	struct weft__stack_bounds bounds;
+
+	stack->range[0] = stack->range[1] = weft__unwind_live(0, 0);
+	if (sp >= low && sp < high) {
+		stack->range[0] = weft__unwind_live(sp, high);
+		return;
+	}
+	if (!(uc->uc_stack.ss_flags & SS_DISABLE) && sp - alt < uc->uc_stack.ss_size) {
+		stack->range[0] = weft__unwind_live(sp, alt + uc->uc_stack.ss_size);
+		stack->range[1] = weft__unwind_live(low, high);
+		return;
+	}
+	if (weft__stack_bounds_find(sp, &bounds) < 0)
+		return;
+	stack->range[0] = weft__unwind_live(sp, bounds.high);
+	if (slot && bounds.sure) {
+		slot->stack_low = bounds.low;
+		slot->stack_high = bounds.high;
+	}
+}
+
+static void take_sample(const struct weft__hit *hit, const ucontext_t *uc, uint64_t tick)
+{
+	struct weft__sample sample = {.tick = tick, .engine = weft__engine.ops->id, .weight_ns = hit->weight_ns};
+	struct weft__unwind_stack stack;
+	struct weft__unwind_regs regs;
+	const struct weft__modules *modules;
+	uint32_t visit;
+	int buffer;
+
+	sample.cpu = cpu_now();
+	buffer = scratch_take(sample.cpu);
+	if (buffer < 0) {
+		add_relaxed(&weft__engine.lost, 1);
+		return;
+	}
+	weft__unwind_regs_set(&regs, uc);
+	stack_of(hit->slot, uc, regs.r[ARCH_SP], &stack);
+	modules = weft__modules_enter(&visit);
+	sample.n_user = (uint32_t)weft__unwind(modules, &regs, &stack, scratch[buffer], weft__engine.depth,
+					       &sample.user_flags);
+	if (modules && !weft__modules_find(modules, regs.pc)) {
+		sample.user_flags |= WEFT__UNWIND_NO_CODE;
+		store_relaxed(&weft__engine.modules_stale, 1u);
+	}
+	weft__modules_leave(visit);
+	sample.user = scratch[buffer];
+	sample.kernel = hit->kernel;
+	sample.n_kernel = hit->n_kernel;
+	add_relaxed(&weft__engine.samples, 1);
+	weft__sample_emit(&sample);
+	scratch_give(buffer);
+}
+
+/* Does what the kernel would have done without us. */
+static void chain_default(int signal, siginfo_t *info)
+{
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} action = {SIG_DFL, 0, NULL, 0};
+
+	/* It is blocked until this handler returns, and comes then. */
+	syscall(SYS_rt_sigaction, signal, &action, NULL, sizeof(action.mask));
+	if (syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal, info) < 0)
+		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
+}
+
+static void chain(int signal, siginfo_t *info, void *context)
+{
+	struct sigaction *before = &weft__engine_before[signal];
+	int once = before->sa_flags & (int)SA_RESETHAND;
+	void (*plain)(int) = before->sa_handler;
+	void (*full)(int, siginfo_t *, void *) = before->sa_sigaction;
+	int with_info = before->sa_flags & SA_SIGINFO;
+	uint64_t mask;
+
+	if (!with_info && plain == SIG_IGN)
+		return;
+	if (!with_info && plain == SIG_DFL) {
+		chain_default(signal, info);
+		return;
+	}
+	if (once) {
+		before->sa_flags = 0;
+		before->sa_handler = SIG_DFL;
+	}
+	/* Its mask is in force while it runs, and so is ours from before when it returns. */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &before->sa_mask, &mask, sizeof(mask));
+	if (with_info)
+		full(signal, info, context);
+	else
+		plain(signal);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+void weft__engine_handler(int signal, siginfo_t *info, void *context)
+{
+	const struct weft__engine_ops *ops = weft__timer_ops.mine(info)  ? &weft__timer_ops
+					     : weft__perf_ops.mine(info) ? &weft__perf_ops
+									 : NULL;
+	uint32_t gate = weft_gate_on();
+	struct weft__hit hit = {0};
+	int saved = errno;
+
+	if (!ops) {
+		errno = saved;
+		chain(signal, info, context);
+		return;
+	}
+	if (gate && weft__engine_enter()) {
+		uint64_t tick = weft_tick(gate);
+
+		if (ops == weft__engine.ops)
+			ops->match(info, &hit);
+		if (hit.slot)
+			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
+		if (hit.weight_ns)
+			take_sample(&hit, context, tick);
+		weft__engine_leave();
+	}
+	errno = saved;
+}

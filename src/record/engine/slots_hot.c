@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of threads: open addressing by thread id. Threads put themselves in, from handlers and when they get a ring; the
+ * collector puts in those that it finds, and alone takes out. A key that is taken out leaves a mark behind which probing goes on, so
+ * that two who put the same thread in at the same time meet at the same place and one compare-and-swap decides. */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "record/engine/state.h"
+#include "weft/ring.h"
+
+struct weft__engine weft__engine = {.net = -1};
+
+int weft__engine_enter(void)
+{
+	__atomic_fetch_add(&weft__engine.inside, 1, __ATOMIC_SEQ_CST);
+	if (load_seq_cst(&weft__engine.on))
+		return 1;
+	weft__engine_leave();
+	return 0;
+}
+
+void weft__engine_leave(void)
+{
+	__atomic_fetch_sub(&weft__engine.inside, 1, __ATOMIC_SEQ_CST);
+}
+
+uint32_t weft__engine_random(uint32_t below)
+{
+	static uint64_t state;
+	uint64_t v = __atomic_add_fetch(&state, weft_tick(1) | 1, __ATOMIC_RELAXED);
+
+	v = (v ^ v >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	v = (v ^ v >> 27) * UINT64_C(0x94d049bb133111eb);
+	v ^= v >> 31;
+	return below ? (uint32_t)((v >> 32) * below >> 32) : 0;
+}
+
+struct weft__slot *weft__slot_find(uint32_t tid, uint32_t *number)
+{
+	uint32_t mask = weft__engine.n_slots - 1;
+
+	for (uint32_t i = 0; i <= mask; i++) {
+		uint32_t at = (tid + i) & mask;
+		uint32_t key = load_acquire(&weft__engine.keys[at]);
+
+		if (key == tid) {
+			if (number)
+				*number = at;
+			return &weft__engine.slots[at];
+		}
+		if (!key)
+			return NULL;
+	}
+	return NULL;
+}
+
+struct weft__slot *weft__slot_take(uint32_t tid, uint32_t *number, int *added)
+{
+	uint32_t mask = weft__engine.n_slots - 1;
+
+	*added = 0;
+	for (uint32_t i = 0; i <= mask; i++) {
+		uint32_t at = (tid + i) & mask;
+		uint32_t key = load_acquire(&weft__engine.keys[at]);
+
+		if (!key && cas_acq_rel(&weft__engine.keys[at], &key, tid))
+			*added = 1;
+		if (*added || key == tid) {
+			*number = at;
+			return &weft__engine.slots[at];
+		}
+	}
+	return NULL;
+}
+
+struct weft__slot *weft__slot_cover(uint32_t tid)
+{
+	struct weft__slot *slot;
+	uint32_t number;
+	int added, err;
+
+	slot = weft__slot_take(tid, &number, &added);
+	if (!slot || !added)
+		return slot;
+	err = weft__engine.ops->cover(slot, number, tid);
+	/* A thread that is gone stays in the table as covered until the next scan. */
+	if (err && err != -ESRCH) {
+		store_relaxed(&weft__engine.uncovered_why, err);
+		add_relaxed(&weft__engine.uncovered, 1);
+	}
+	store_release(&slot->state, err && err != -ESRCH ? SLOT_UNCOVERED : SLOT_COVERED);
+	return slot;
+}
+
+void weft__slot_drop(uint32_t number)
+{
+	uint32_t mask = weft__engine.n_slots - 1;
+
+	weft__engine.slots[number] = (struct weft__slot){0};
+	store_release(&weft__engine.keys[number], SLOT_GONE);
+	/* Marks that nothing stands behind are not needed. */
+	if (load_relaxed(&weft__engine.keys[(number + 1) & mask]))
+		return;
+	while (load_relaxed(&weft__engine.keys[number]) == SLOT_GONE) {
+		store_release(&weft__engine.keys[number], 0u);
+		number = (number - 1) & mask;
+	}
+}
+
+void weft__engine_thread_here(uint32_t tid)
+{
+	int saved = errno;
+
+	if (!weft__engine_enter())
+		return;
+	if (!weft__slot_find(tid, NULL)) {
+		weft__slot_cover(tid);
+		add_relaxed(&weft__engine.churn, 1);
+	}
+	weft__engine_leave();
+	errno = saved;
+}

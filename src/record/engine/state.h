@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the engines share. Fields say who writes them.
+ *
+ *     engine.c       chooses an engine, starts and stops it, keeps the facts
+ *     signals.c      the signal: which one, taken and given back
+ *     threads.c      which threads there are, and which of them are covered
+ *     slots_hot.c    the table of threads, by thread id
+ *     handler_hot.c  the one handler: whose signal is it, where was the thread, a sample
+ *     timer_hot.c    the engine that uses CPU-time timers
+ *     perf.c, perf_hot.c   the engine that uses perf events */
+#ifndef WEFT_ENGINE_STATE_H
+#define WEFT_ENGINE_STATE_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/engine/engine.h"
+
+#define ENGINE_WHY_BYTES 320
+
+enum weft__slot_state {
+	SLOT_NEW = 0,       /* somebody is covering it */
+	SLOT_COVERED = 1,   /* it has a timer or an event of its own */
+	SLOT_UNCOVERED = 2, /* it could not be had, which was counted */
+	SLOT_SKIPPED = 3,   /* the collector */
+};
+
+/* A thread. Whoever put its tid into the table fills it; after that the handler on the thread itself and the collector. */
+struct weft__slot {
+	uint32_t state;            /* enum weft__slot_state */
+	int32_t timer;             /* the kernel's number of it */
+	int32_t fd;                /* perf, plus 1; 0: none */
+	uint32_t interval_ns;      /* in force */
+	uint32_t hits, hits_drawn; /* handler; and as of the last drawing of an interval, collector */
+	uint32_t seen;             /* collector: scan that saw it last */
+	uint32_t calm;             /* collector: looks without a hit although it used the CPU */
+	uint64_t stack_low, stack_high; /* handler: of the thread's own stack; 0: not known yet */
+	uint64_t cpu_ns;                /* collector: its CPU time when looked at last */
+	void *ring;                     /* perf, with kernel frames: the mapped ring */
+};
+_Static_assert(sizeof(struct weft__slot) == 64, "a thread is one cache line");
+
+#define SLOT_GONE UINT32_MAX /* a key that was deleted: probing goes on behind it */
+#define SLOT_NET 0xffffffu   /* number of the timer of the process, among the numbers of slots */
+
+/* A signal of ours. */
+struct weft__hit {
+	struct weft__slot *slot; /* NULL: not known yet */
+	uint64_t weight_ns;      /* 0: no sample */
+	uint32_t tid;            /* 0: not known yet */
+	uint32_t n_kernel;
+	const uint64_t *kernel;
+};
+
+struct weft__engine_ops {
+	const char *name;
+	uint32_t id; /* enum weft_engine */
+	/* CALLER. Whether it can run on this machine, and if not, why. 0 or a negative error. */
+	int (*probe)(char *why, size_t bytes);
+	/* CALLER. The handler is there. `stop` undoes all that is not undone by `uncover`, also after a `start` that failed. */
+	int (*start)(void);
+	void (*stop)(void);
+	/* In the child of a fork. */
+	void (*forked)(void);
+	/* HOT, of the thread itself or from another one. 0, -ESRCH when it is gone, or another negative error. */
+	int (*cover)(struct weft__slot *slot, uint32_t number, uint32_t tid);
+	/* CALLER and COLLECTOR. */
+	void (*uncover)(struct weft__slot *slot);
+	/* COLLECTOR. For one covered thread, once a second or so. */
+	void (*tend)(struct weft__slot *slot, uint32_t tid);
+	/* HOT, at any time. Whether a signal is one of its own. */
+	int (*mine)(const siginfo_t *info);
+	/* HOT, while it is on. What such a signal stands for. */
+	void (*match)(const siginfo_t *info, struct weft__hit *hit);
+};
+extern const struct weft__engine_ops weft__timer_ops, weft__perf_ops;
+
+/* Set at open and start, constant while `on`. */
+struct weft__engine {
+	const struct weft__engine_ops *ops; /* NULL: no sampling */
+	uint32_t hz;
+	uint32_t period_ns;
+	uint32_t depth;
+	int signal;
+	int kernel; /* with the kernel's frames */
+	const char *event;
+	uint32_t skip_tid; /* the collector's */
+	int net_works;     /* the kernel gives a signal of the process to the thread that runs */
+	int has_rdtscp;
+	uint32_t *keys; /* thread ids, 0 or SLOT_GONE */
+	struct weft__slot *slots;
+	uint32_t n_slots; /* a power of two */
+	uint32_t generation;
+
+	_Alignas(64) uint32_t on; /* CALLER */
+	uint32_t modules_stale;   /* HOT: a leaf was in no known module */
+	uint32_t churn;           /* HOT: threads that came by themselves */
+	int32_t net;              /* the timer of the process; -1: none */
+	uint32_t net_ns;          /* its interval in force; 0: not armed */
+	uint32_t net_astray;      /* HOT: its signals that woke a sleeping thread */
+
+	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
+	_Alignas(64) uint64_t samples;
+	uint64_t lost;      /* no scratch memory */
+	uint64_t uncovered; /* threads, each once */
+	int uncovered_why;  /* the last error */
+};
+extern struct weft__engine weft__engine;
+
+/* HOT. The slot of a thread; NULL when there is none. `number` may be NULL. */
+struct weft__slot *weft__slot_find(uint32_t tid, uint32_t *number);
+/* HOT. The same, and takes one when there is none: then *added is 1 and the caller fills it. NULL when the table is full. */
+struct weft__slot *weft__slot_take(uint32_t tid, uint32_t *number, int *added);
+/* HOT. Takes a slot for the thread and covers it, if nobody did so already. */
+struct weft__slot *weft__slot_cover(uint32_t tid);
+/* COLLECTOR and CALLER, one at a time. */
+void weft__slot_drop(uint32_t number);
+
+/* HOT. Enters the engine: 0 when it is off, and then there is no leave. */
+int weft__engine_enter(void);
+void weft__engine_leave(void);
+
+void weft__engine_handler(int signal, siginfo_t *info, void *context);
+/* What was there before ours, by signal. Written before the handler is installed, kept for stragglers. */
+extern struct sigaction weft__engine_before[65];
+
+/* signals.c, CALLER and COLLECTOR. Chooses a signal that is free, beginning with `want`; 0: none is. */
+int weft__signal_choose(int want);
+/* 0 or a negative error. */
+int weft__signal_take(int signal);
+/* Whether our handler is still there. */
+int weft__signal_ours(int signal);
+/* Gives it back, unless somebody else has it by now. */
+void weft__signal_give(int signal);
+
+/* threads.c, CALLER and COLLECTOR, one at a time. */
+/* Looks whether threads came or went since the last time; if so, covers and drops. `force`: looks at all of them anyway. 1: something
+ * came or went. */
+int weft__threads_scan(int force);
+void weft__threads_drop(void);
+void weft__threads_tend(void);
+
+/* timer_hot.c, any context. Sets the interval of the timer of the process; 0: off. */
+void weft__net_set(uint32_t interval_ns);
+
+/* perf.c, CALLER. 0: it is an event that perf knows; *clock: it counts time. */
+int weft__perf_event_find(const char *name, int *clock);
+
+/* Any context. A number that nobody can foresee well enough to run in step with it. */
+uint32_t weft__engine_random(uint32_t below);
+
+#endif

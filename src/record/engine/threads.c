@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which threads there are. The list in /proc/self/task is read only when it may have changed: when the number of threads, or the last
+ * thread id that was given out on this machine, is another than before. CALLER and COLLECTOR, one at a time. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "record/engine/state.h"
+
+static uint32_t scan_number;
+static uint64_t scan_threads, scan_last_tid;
+
+/* The last field of /proc/loadavg. 0: not known. */
+static uint64_t last_tid(void)
+{
+	char text[128], *last;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	last = strrchr(text, ' ');
+	return last ? strtoull(last, NULL, 10) : 0;
+}
+
+static int maybe_changed(void)
+{
+	struct stat task;
+	uint64_t threads = stat("/proc/self/task", &task) == 0 ? task.st_nlink : 0;
+	uint64_t tid = last_tid();
+	int changed = !tid || threads != scan_threads || tid != scan_last_tid;
+
+	scan_threads = threads;
+	scan_last_tid = tid;
+	return changed;
+}
+
+static int see(uint32_t tid)
+{
+	struct weft__slot *slot = weft__slot_find(tid, NULL);
+	int new = !slot;
+
+	if (new && tid == weft__engine.skip_tid) {
+		uint32_t number;
+
+		slot = weft__slot_take(tid, &number, &new);
+		if (slot)
+			store_release(&slot->state, SLOT_SKIPPED);
+	} else if (new) {
+		slot = weft__slot_cover(tid);
+		if (!slot) {
+			/* No room in the table: counted for each scan that finds it so, but not more often than threads. */
+			store_relaxed(&weft__engine.uncovered_why, -ENOSPC);
+			return -1;
+		}
+	}
+	if (slot)
+		slot->seen = scan_number;
+	return new;
+}
+
+/* Answers how many came; *full: how many there was no room for. -1: the list could not be read. */
+static int see_all(uint64_t *full)
+{
+	static char buf[16384];
+	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int came = 0;
+	long n;
+
+	if (fd < 0)
+		return -1;
+	while ((n = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			struct dirent64 *entry = (struct dirent64 *)(void *)(buf + at);
+			uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+			int new = tid ? see(tid) : 0;
+
+			came += new > 0;
+			*full += new < 0;
+			at += entry->d_reclen;
+		}
+	}
+	close(fd);
+	return n < 0 ? -1 : came;
+}
+
+/* Threads that the scan did not see. */
+static int drop_unseen(void)
+{
+	int went = 0;
+
+	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
+		uint32_t tid = load_acquire(&weft__engine.keys[i]);
+		struct weft__slot *slot = &weft__engine.slots[i];
+
+		if (!tid || tid == SLOT_GONE || slot->seen == scan_number || load_acquire(&slot->state) == SLOT_NEW)
+			continue;
+		/* It may have come after the list was read. */
+		if (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+			continue;
+		weft__engine.ops->uncover(slot);
+		weft__slot_drop(i);
+		went++;
+	}
+	return went;
+}
+
+int weft__threads_scan(int force)
+{
+	static uint64_t most_full;
+	uint64_t full = 0;
+	int came, went;
+
+	if (!maybe_changed() && !force)
+		return 0;
+	scan_number++;
+	came = see_all(&full);
+	if (came < 0)
+		return 0;
+	went = drop_unseen();
+	if (full > most_full) {
+		add_relaxed(&weft__engine.uncovered, full - most_full);
+		most_full = full;
+	}
+	return came > 0 || went > 0;
+}
+
+void weft__threads_tend(void)
+{
+	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
+		uint32_t tid = load_acquire(&weft__engine.keys[i]);
+		struct weft__slot *slot = &weft__engine.slots[i];
+
+		if (tid && tid != SLOT_GONE && load_acquire(&slot->state) == SLOT_COVERED)
+			weft__engine.ops->tend(slot, tid);
+	}
+}
+
+void weft__threads_drop(void)
+{
+	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
+		uint32_t tid = load_acquire(&weft__engine.keys[i]);
+
+		if (tid && tid != SLOT_GONE) {
+			weft__engine.ops->uncover(&weft__engine.slots[i]);
+			weft__slot_drop(i);
+		}
+	}
+	scan_threads = 0;
+}

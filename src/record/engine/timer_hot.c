@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timer engine: a timer on the CPU clock of each thread, whose signal goes to that thread. The kernel looks at these at its tick,
+ * so they cost nothing between ticks and nothing when threads are switched, and fire at most HZ times a second; what was missed is the
+ * overrun, and part of the weight.
+ *
+ * A timer can only be made for a thread that is known. For those that nobody has seen yet there is a net: one timer on the CPU clock of
+ * the whole process. The kernel (from 6.4 on) gives its signal to the thread that was running when it expired; if that one has no
+ * timer, this is a sample that stands for the net's interval, and the thread gets a timer. In a thread that has one it means nothing. So
+ * the CPU time of threads that live a few milliseconds is sampled in proportion, too. HOT. */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "record/engine/state.h"
+
+#define TIMER_MAGIC UINT64_C(0x77656674) /* in front of our timers' numbers */
+#define NS_PER_S 1000000000u
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static int timer_make(int signal, int clock, uint32_t number, uint32_t tid, int32_t *ret)
+{
+	struct sigevent event = {.sigev_signo = signal,
+				 .sigev_notify = tid ? SIGEV_THREAD_ID : SIGEV_SIGNAL};
+	int id = -1;
+
+	event.sigev_value.sival_ptr =
+		(void *)(uintptr_t)(TIMER_MAGIC << 32 | (weft__engine.generation & 0xff) << 24 | number);
+	if (tid)
+		event.sigev_notify_thread_id = (int)tid;
+	if (syscall(SYS_timer_create, clock, &event, &id) < 0)
+		return -errno;
+	*ret = id;
+	return 0;
+}
+
+static int timer_arm(int32_t id, uint32_t first_ns, uint32_t interval_ns)
+{
+	struct itimerspec spec = {
+		.it_value = {first_ns / NS_PER_S, first_ns % NS_PER_S},
+		.it_interval = {interval_ns / NS_PER_S, interval_ns % NS_PER_S},
+	};
+
+	return syscall(SYS_timer_settime, id, 0, &spec, NULL) < 0 ? -errno : 0;
+}
+
+/* Within a tenth of the period, so that nothing that repeats runs in step. */
+static uint32_t draw_interval(void)
+{
+	uint32_t period = weft__engine.period_ns;
+
+	return period - period / 10 + weft__engine_random(period / 5 + 1);
+}
+
+static int timer_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
+{
+	uint32_t interval = draw_interval();
+	int32_t id = -1;
+	int err;
+
+	slot->timer = -1;
+	/* The CPU clock of a thread, as clock_getcpuclockid(3) has it for processes. */
+	err = timer_make(weft__engine.signal, (int)(~tid << 3 | 6), number, tid, &id);
+	if (err == -EINVAL)
+		return -ESRCH; /* no such thread */
+	if (err)
+		return err;
+	store_relaxed(&slot->interval_ns, interval);
+	store_relaxed(&slot->timer, id);
+	/* Its first sample comes at a moment of chance and stands for a whole interval, as a thread that lives for less may have none. */
+	err = timer_arm(id, 1 + weft__engine_random(interval), interval);
+	if (err) {
+		syscall(SYS_timer_delete, id);
+		store_relaxed(&slot->timer, -1);
+	}
+	return err;
+}
+
+static void timer_uncover(struct weft__slot *slot)
+{
+	int32_t id = load_relaxed(&slot->timer);
+
+	if (load_acquire(&slot->state) == SLOT_COVERED && id >= 0)
+		syscall(SYS_timer_delete, id);
+	store_relaxed(&slot->timer, -1);
+}
+
+/* Draws a new interval for a thread that runs, keeping what is left of the present one. */
+static void timer_tend(struct weft__slot *slot, uint32_t tid)
+{
+	uint32_t hits = load_relaxed(&slot->hits), interval = draw_interval();
+	int32_t id = load_relaxed(&slot->timer);
+	struct itimerspec left;
+
+	(void)tid;
+	if (id < 0 || hits == slot->hits_drawn || syscall(SYS_timer_gettime, id, &left) < 0 ||
+	    (!left.it_value.tv_sec && !left.it_value.tv_nsec))
+		return;
+	slot->hits_drawn = hits;
+	if (timer_arm(id, (uint32_t)(left.it_value.tv_sec * NS_PER_S + left.it_value.tv_nsec), interval) == 0)
+		store_relaxed(&slot->interval_ns, interval);
+}
+
+void weft__net_set(uint32_t interval_ns)
+{
+	int32_t id = load_relaxed(&weft__engine.net);
+
+	if (id < 0 || load_relaxed(&weft__engine.net_ns) == interval_ns)
+		return;
+	store_relaxed(&weft__engine.net_ns, interval_ns);
+	timer_arm(id, interval_ns ? 1 + weft__engine_random(interval_ns) : 0, interval_ns);
+}
+
+static int timer_start(void)
+{
+	int32_t id;
+
+	if (weft__engine.net_works && timer_make(weft__engine.signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) == 0) {
+		store_relaxed(&weft__engine.net_ns, 0u);
+		store_relaxed(&weft__engine.net, id);
+		weft__net_set(weft__engine.period_ns);
+	}
+	return 0;
+}
+
+static void timer_stop(void)
+{
+	int32_t id = load_relaxed(&weft__engine.net);
+
+	if (id >= 0)
+		syscall(SYS_timer_delete, id);
+	store_relaxed(&weft__engine.net, -1);
+	store_relaxed(&weft__engine.net_ns, 0u);
+}
+
+/* Timers are not inherited. */
+static void timer_forked(void)
+{
+	store_relaxed(&weft__engine.net, -1);
+	store_relaxed(&weft__engine.net_ns, 0u);
+}
+
+static int timer_probe(char *why, size_t bytes)
+{
+	int32_t id;
+	int err = timer_make(SIGPROF, CLOCK_THREAD_CPUTIME_ID, 0, (uint32_t)syscall(SYS_gettid), &id);
+
+	(void)why;
+	(void)bytes;
+	if (!err)
+		syscall(SYS_timer_delete, id);
+	return err;
+}
+
+static void net_match(const siginfo_t *info, struct weft__hit *hit)
+{
+	uint32_t interval = load_relaxed(&weft__engine.net_ns);
+
+	hit->tid = (uint32_t)syscall(SYS_gettid);
+	hit->slot = weft__slot_find(hit->tid, NULL);
+	if (hit->slot && load_acquire(&hit->slot->state) != SLOT_UNCOVERED)
+		return;
+	hit->weight_ns = (uint64_t)interval * (1 + (uint64_t)info->si_overrun);
+	if (!hit->slot)
+		hit->slot = weft__slot_cover(hit->tid);
+	add_relaxed(&weft__engine.churn, 1);
+}
+
+static int timer_mine(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER && (uint64_t)(uintptr_t)info->si_value.sival_ptr >> 32 == TIMER_MAGIC;
+}
+
+static void timer_match(const siginfo_t *info, struct weft__hit *hit)
+{
+	uint32_t value = (uint32_t)(uintptr_t)info->si_value.sival_ptr;
+	uint32_t number = value & 0xffffff;
+
+	if (value >> 24 != (weft__engine.generation & 0xff))
+		return; /* of an engine that was stopped */
+	if (number == SLOT_NET) {
+		net_match(info, hit);
+		return;
+	}
+	if (number >= weft__engine.n_slots)
+		return;
+	hit->slot = &weft__engine.slots[number];
+	hit->tid = load_relaxed(&weft__engine.keys[number]);
+	hit->weight_ns = (uint64_t)load_relaxed(&hit->slot->interval_ns) * (1 + (uint64_t)info->si_overrun);
+}
+
+const struct weft__engine_ops weft__timer_ops = {
+	.name = "timer",
+	.id = WEFT_ENGINE_TIMER,
+	.probe = timer_probe,
+	.start = timer_start,
+	.stop = timer_stop,
+	.forked = timer_forked,
+	.cover = timer_cover,
+	.uncover = timer_uncover,
+	.tend = timer_tend,
+	.mine = timer_mine,
+	.match = timer_match,
+};

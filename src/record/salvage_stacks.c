@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stacks of samples that a dead process left. What its collector had defined already may be in an earlier segment than the
+ * one that is being recovered, so each stack that is needed here is defined anew. */
+#include <errno.h>
+
+#include "record/recover.h"
+#include "record/ring/stacks.h"
+
+/* In a stack's id word, which is a copy of our own: the low half is the id that it got here. */
+#define HERE (UINT64_C(0x5741) << 32)
+#define HERE_MASK (UINT64_MAX << 32)
+
+int weft__salvage_modules(struct weft__salvage *s)
+{
+	size_t n, i;
+	const struct weft_module *modules = weft_segment_modules(s->known, &n);
+	int err = 0;
+
+	for (i = 0; i < n && !err; i++) {
+		struct weft__code_range range = {modules[i].start, modules[i].end, modules[i].id, 0};
+
+		if (modules[i].kind == WEFT_MODULE_KERNEL)
+			s->code.kernel = modules[i].id;
+		else if (modules[i].end > modules[i].start)
+			err = weft__code_add(&s->code, &range);
+	}
+	return err;
+}
+
+void weft__salvage_pass_stacks(struct weft__salvage *s)
+{
+	const struct weft_stack *stacks;
+	size_t n, i;
+
+	s->next_stack = s->region.head->next_stack;
+	if (!s->active)
+		return;
+	stacks = weft_segment_stacks(s->active, &n);
+	for (i = 0; i < n; i++)
+		if (stacks[i].id >= s->next_stack)
+			s->next_stack = stacks[i].id + 1;
+}
+
+uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref)
+{
+	/* Private memory: what is written to an adopted region does not reach the file. */
+	uint64_t *words = (uint64_t *)(uintptr_t)weft__stacks_get(s->region.base, s->region.head, ref);
+	struct weft_frame frames[STACK_DEPTH_MAX];
+	struct weft_stack stack = {.frames = frames};
+
+	if (!words)
+		return 0;
+	if ((words[STACK_ID] & HERE_MASK) == HERE)
+		return (uint32_t)words[STACK_ID];
+	stack.id = s->next_stack++;
+	stack.flags = (uint32_t)(words[STACK_SIZE] >> 32);
+	stack.n_frames = (uint32_t)words[STACK_SIZE];
+	if (stack.n_frames > STACK_DEPTH_MAX) {
+		stack.n_frames = STACK_DEPTH_MAX;
+		stack.flags |= WEFT_STACK_CUT;
+	}
+	weft__code_frames(&s->code, &words[STACK_ADDRESSES], stack.n_frames, (stack.flags & WEFT_STACK_KERNEL) != 0,
+			  frames);
+	weft__defs_stack(&s->defs, &stack);
+	words[STACK_ID] = HERE | stack.id;
+	return stack.id;
+}
