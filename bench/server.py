@@ -1,62 +1,172 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs the example server at saturation: bench/server.py DIR [--quick].
+"""What recording costs the example server at saturation: bench/server.py DIR [--sampled] [--chance] [--quick].
 
-Each round is three runs of a new server: recording, not recording, and not recording again, in an order that changes
-from round to round. Recording against the mean of the other two is what it costs; the other two against each other are
-what chance does. Load and server share the machine's CPUs."""
+One server, one load, the same connections. A thread of the server switches recording on and off every 50 ms
+(examples/server/alternate.c) and notes requests and CPU time of each slice; the load notes latencies by time. Each slice
+is held against its neighbour of the other kind. Events alone; with --sampled, CPU samples, too. With --chance nothing is
+ever recorded, and the figures show what chance does to them.
+
+The server, collector included, has the first CPU for itself, and one worker that fills it: whatever recording costs is
+taken from the requests. The load has the last CPU."""
+import array
+import json
+import os
+import random
 import shutil
 import statistics
 import sys
 import tempfile
 
 import demo
+import stats
 
-ORDERS = (("on", "off", "again"), ("off", "again", "on"), ("again", "on", "off"))
+SLICE_MS = 50
 LOAD = ("--connections", 48, "--pipeline", 4)
+WARM_NS = 500_000_000  # of the load, before slices count
+SUB_BITS = 6           # of the load's histograms: examples/load/hist.h
+BUCKETS = 59 << SUB_BITS
+DRAWS = 400
 
 
-def run(directory, record, seconds):
-    trace = tempfile.mkdtemp(dir=directory) if record else None
-    with demo.Server(record=trace) as server:
-        result = demo.load(server.port, "--seconds", seconds, *LOAD)
-    if trace:
-        shutil.rmtree(trace)
-    return {"rate": result["rate"], "p50": result["p50_ns"], "p99": result["p99_ns"],
-            "cpu": server.cpu_s / server.requests * 1e6, "lost": server.lost}
+def measure(directory, seconds, sampled, chance):
+    """The slices, latencies included, the server, and what the load says."""
+    cpus = sorted(os.sched_getaffinity(0))
+    scratch = tempfile.mkdtemp(dir=directory)
+    slices, latencies = os.path.join(scratch, "slices"), os.path.join(scratch, "latencies")
+    args = ["--workers", 1, "--slice", SLICE_MS, "--alternate", slices]
+    with demo.Server(record=None if chance else os.path.join(scratch, "trace"), args=args, cpu=cpus[0],
+                     env={} if sampled else {"WEFT_SAMPLE_HZ": "off"}) as server:
+        result = demo.load(server.port, "--seconds", seconds, "--log", latencies, *LOAD, cpu=cpus[-1])
+    with open(slices) as file:
+        slices = [json.loads(line) for line in file]
+    with open(latencies) as file:
+        windows = [json.loads(line) for line in file]
+    shutil.rmtree(scratch)
+    add_latencies(slices, windows)
+    for one in slices:
+        ns = one["end_ns"] - one["begin_ns"]
+        one["whole"] = (ns > SLICE_MS * 500_000 and one["requests"] > 0 and sum(one["latency"]) > 0 and
+                        windows[0]["begin_ns"] + WARM_NS < one["begin_ns"] and
+                        one["end_ns"] < windows[-1]["begin_ns"])
+        if one["whole"]:
+            one["rate"] = one["requests"] * 1e9 / ns
+            one["cpu"] = one["cpu_ns"] / one["requests"] / 1e3
+            one["busy"] = one["cpu_ns"] / ns
+            one["p50"] = quantile(one["latency"], 0.5)
+            one["packed"] = pack(one["latency"])
+    if not chance and not server.events:
+        raise SystemExit("bench: the example server recorded nothing")
+    return slices, server, result
 
 
-def percent(ratios):
-    return [(ratio - 1) * 100 for ratio in ratios]
+def add_latencies(slices, windows):
+    """A window belongs to a slice when it is inside, or began just before, when the slice was already settling."""
+    at = 0
+    for one in slices:
+        one["latency"] = array.array("Q", bytes(8 * BUCKETS))
+        while at < len(windows) and windows[at]["begin_ns"] < one["begin_ns"] - 1_000_000:
+            at += 1
+        while at < len(windows) and windows[at]["end_ns"] <= one["end_ns"]:
+            for bucket, count in windows[at]["latency"]:
+                one["latency"][bucket] += count
+            at += 1
 
 
-def tell(name, rounds, key, unit, scale, sign, what):
-    on, off, again = ([one[which][key] * scale for one in rounds] for which in ("on", "off", "again"))
-    ratios = [2 * a / (b + c) for a, b, c in zip(on, off, again)]
-    cost = [sign * p for p in percent(ratios)]
-    chance = [sign * p for p in percent(a / b for a, b in zip(again, off))]
-    value = statistics.median(cost)
-    noise = statistics.median(abs(c) for c in chance)
-    demo.figure(name, value, "%", "%s; median of %d rounds (%s); off against off, by chance: half of the rounds within "
-                "%.2f, all from %+.2f to %+.2f; on %.4g, off %.4g %s" %
-                (what, len(cost), " ".join("%+.1f" % c for c in cost), noise, min(chance), max(chance),
-                 statistics.median(on), statistics.median(off), unit),
-                baseline=statistics.median(off), ratio=statistics.median(ratios), noise=noise)
+def pack(histogram):
+    """A histogram as one long number: adding such numbers adds histograms, and fast."""
+    return int.from_bytes(histogram.tobytes(), sys.byteorder)
+
+
+def unpack(number):
+    return array.array("Q", number.to_bytes(8 * BUCKETS, sys.byteorder))
+
+
+def bucket_from(bucket):
+    """The least value in a bucket, in ns."""
+    shift, low = bucket >> SUB_BITS, bucket & ((1 << SUB_BITS) - 1)
+    return low if shift == 0 else (low + (1 << SUB_BITS)) << (shift - 1)
+
+
+def quantile(histogram, share):
+    """In us, as if the values of a bucket were evenly spread."""
+    rank = share * sum(histogram)
+    for bucket, count in enumerate(histogram):
+        if count and rank <= count:
+            begin, end = bucket_from(bucket), bucket_from(bucket + 1)
+            return (begin + (end - begin) * rank / count) / 1e3
+        rank -= count
+    raise ValueError("an empty histogram")
+
+
+def p99_of(slices):
+    return quantile(unpack(sum(one["packed"] for one in slices)), 0.99)
+
+
+def pairs_of(slices):
+    """(on, off) of each two neighbours that belong together, and the neighbours that were both off."""
+    both = [(a, b) if a["on"] else (b, a) for a, b in zip(slices[::2], slices[1::2]) if a["whole"] and b["whole"]]
+    off = [(a, b) for a, b in zip(slices, slices[1:]) if a["whole"] and b["whole"] and not a["on"] and not b["on"]]
+    return both, off
+
+
+def percent(ratio, sign=1):
+    return sign * (ratio - 1) * 100
+
+
+def tell_paired(name, pairs, chance, key, unit, sign, what):
+    ratios = [on[key] / off[key] for on, off in pairs]
+    value, *interval = stats.median_interval([percent(ratio, sign) for ratio in ratios])
+    by_chance = stats.median_interval([percent(a[key] / b[key], sign) for a, b in chance])
+    spread = statistics.quantiles([percent(ratio, sign) for ratio in ratios], n=4)
+    on, off = ([pair[i][key] for pair in pairs] for i in (0, 1))
+    demo.figure(name, value, "%", "%s; median of %d pairs of slices of %d ms, half of the pairs from %+.1f to %+.1f, the "
+                "median with 95 %% probability from %+.2f to %+.2f; means of all slices: %+.2f; off against off in the same "
+                "run: %+.2f, from %+.2f to %+.2f; on %.4g, off %.4g %s" %
+                (what, len(pairs), SLICE_MS, spread[0], spread[2], *interval,
+                 percent(statistics.mean(on) / statistics.mean(off), sign), *by_chance, statistics.median(on),
+                 statistics.median(off), unit),
+                baseline=statistics.median(off), ratio=statistics.median(ratios), interval=interval)
+
+
+def tell_p99(name, pairs, seed):
+    """All slices of a kind together: one has too few slow requests. The interval: pairs drawn again and again, some
+    twice, some not at all. The noise: the slices that were off, cut into halves at random."""
+    draw = random.Random(seed)
+    on, off = ([pair[i] for pair in pairs] for i in (0, 1))
+    ratio = p99_of(on) / p99_of(off)
+    drawn, halves = [], []
+    for _ in range(DRAWS):
+        again = draw.choices(pairs, k=len(pairs))
+        drawn.append(percent(p99_of(one[0] for one in again) / p99_of(one[1] for one in again)))
+        mixed = draw.sample(off, len(off))
+        halves.append(abs(percent(p99_of(mixed[::2]) / p99_of(mixed[1::2]))))
+    interval = stats.middle_interval(drawn)
+    noise = sorted(halves)[int(stats.SURE * DRAWS)]
+    demo.figure(name, percent(ratio), "%", "what recording adds to the p99 latency, all slices of a kind together; with "
+                "95 %% probability from %+.2f to %+.2f; two halves of the slices that were off differ by less than %.2f in "
+                "95 of 100 draws; on %.4g, off %.4g us" % (*interval, noise, p99_of(on), p99_of(off)),
+                baseline=p99_of(off), ratio=ratio, interval=interval, noise=noise)
 
 
 def main():
-    directory = sys.argv[1]
-    quick = "--quick" in sys.argv
-    rounds = []
-    for i in range(3 if quick else 12):
-        rounds.append({which: run(directory, which == "on", 1 if quick else 2) for which in ORDERS[i % 3]})
-    lost = sum(one["on"]["lost"] for one in rounds)
-    tell("server_overhead_throughput", rounds, "rate", "requests/s", 1, -1,
-         "requests/s lost to recording, 48 connections with 4 requests under way each; %d events lost" % lost)
-    tell("server_overhead_p99", rounds, "p99", "us", 1e-3, 1, "what recording adds to the p99 latency")
-    tell("server_overhead_p50", rounds, "p50", "us", 1e-3, 1, "what recording adds to the p50 latency")
-    tell("server_overhead_cpu", rounds, "cpu", "us a request", 1, 1,
-         "what recording, the collector included, adds to the server's CPU time")
+    quick, sampled, chance = (option in sys.argv for option in ("--quick", "--sampled", "--chance"))
+    slices, server, result = measure(sys.argv[1], 8 if quick else 35, sampled, chance)
+    pairs, both_off = pairs_of(slices)
+    if len(pairs) < 20:
+        raise SystemExit("bench: %d pairs of slices are too few" % len(pairs))
+    prefix = "server_overhead_sampled" if sampled else "server_overhead"
+    busy = statistics.median(off["busy"] for _, off in pairs)
+    collector = statistics.mean(on["collector_ns"] / on["cpu_ns"] for on, _ in pairs)
+    tell_paired(prefix + "_throughput", pairs, both_off, "rate", "requests/s", -1,
+                "requests/s lost to recording%s, %d connections with %d requests under way each; the server takes %.0f %% of "
+                "its CPU when nothing records; about %.1f events a request, %d events lost" %
+                (" with samples" if sampled else "", LOAD[1], LOAD[3], 100 * busy,
+                 2 * server.events / result["requests"], server.lost))
+    tell_p99(prefix + "_p99", pairs, result["requests"])
+    tell_paired(prefix + "_p50", pairs, both_off, "p50", "us", 1, "what recording adds to the p50 latency")
+    tell_paired(prefix + "_cpu", pairs, both_off, "cpu", "us a request", 1,
+                "what recording adds to the server's CPU time; the collector is %.2f %% of it" % (100 * collector))
 
 
 if __name__ == "__main__":

@@ -256,12 +256,27 @@ static void print_functions(const struct report *report)
 	weft__free(order);
 }
 
+static void print_nameless(const struct report *report, const struct weft__code_module *module)
+{
+	const char *path = module->def.path, *why = module->why ? module->why : "";
+	char count[CLI_FIGURE];
+
+	if (report->no_symbols && !why[0])
+		why = "--no-symbols";
+	printf("no name for %s place%s in %s", cli_count(module->unnamed, count), module->unnamed == 1 ? "" : "s",
+	       path[0] ? cli_safe(path) : "unknown code");
+	if (path[0] && strncmp(why, path, strlen(path)) == 0)
+		fputs(cli_safe(why + strlen(path)), stdout);
+	else if (why[0])
+		printf(": %s", cli_safe(why));
+	putchar('\n');
+}
+
 /* Modules without names, and why: the ones with most places first. */
 static void print_nameless_modules(const struct report *report)
 {
 	const struct weft__frames *frames = &report->rec->frames;
 	const struct weft__code_module *last = NULL;
-	char count[CLI_FIGURE];
 	size_t i, turn;
 
 	for (turn = 0; turn < MODULES_SHOWN; turn++) {
@@ -278,11 +293,7 @@ static void print_nameless_modules(const struct report *report)
 		}
 		if (!most)
 			return;
-		printf("no name for %s places in %s%s%s\n", cli_count(most->unnamed, count),
-		       most->def.path[0] ? cli_safe(most->def.path) : "unknown code", most->why ? ": " : "",
-		       most->why                          ? cli_safe(most->why)
-		       : report->no_symbols && !most->why ? ", which were not looked for"
-							  : "");
+		print_nameless(report, most);
 		last = most;
 	}
 }

@@ -47,6 +47,13 @@ static void print_heart(const struct report *report, const struct weft__poll *po
 	weft__tree_fini(&tree);
 }
 
+static void print_count(const struct weft__poll *poll, const char *more)
+{
+	char count[CLI_FIGURE];
+
+	printf(" (%s sample%s%s)", cli_count(poll->sampled.n, count), poll->sampled.n == 1 ? "" : "s", more);
+}
+
 void report_poll_cpu(const struct report *report, const struct weft__poll *poll)
 {
 	const char *why = report_no_poll_samples(report, poll);
@@ -56,8 +63,16 @@ void report_poll_cpu(const struct report *report, const struct weft__poll *poll)
 		printf("CPU not measured: %s", cli_safe(why));
 		return;
 	}
+	/* One sample in a poll that is shorter than what the sample stands for says where it was, not for how long. */
+	if (poll->rank_ns < report->result->samples.period_ns) {
+		fputs("sampled on CPU", stdout);
+		print_heart(report, poll);
+		print_count(poll, "; the poll is shorter than the sampling period");
+		return;
+	}
 	printf("%s on CPU", cli_ns(poll->sampled.ns < poll->rank_ns ? poll->sampled.ns : poll->rank_ns, figure));
 	print_heart(report, poll);
+	print_count(poll, "");
 	if (report_unsampled(poll))
 		printf(", %s not on the CPU or not sampled", cli_ns(report_unsampled(poll), figure));
 }

@@ -163,14 +163,17 @@ static void print_workers(const struct report *report)
 static void print_places(const struct report *report)
 {
 	const struct weft__result *r = report->result;
-	struct cli_table table =
-		TITLES("<spawn location", "polls", "p50", "p99", "p99.9", "max", "total", "spawned", "ended", "alive");
+	struct cli_table table = TITLES("<spawn location", "polls", "p50", "p99", "p99.9", "max", "total", "spawned",
+					"ended", "alive", "CPU sampled");
+	bool sampled = !report_no_samples(report);
 	char figure[CLI_FIGURE];
 	size_t i;
 
 	if (r->n_places == 0)
 		return;
 	cli_heading("Polls and tasks by spawn location");
+	if (!sampled)
+		table.n_columns--;
 	for (i = 0; i < r->n_places; i++) {
 		const struct weft__place *place = &r->places[i];
 
@@ -181,6 +184,8 @@ static void print_places(const struct report *report)
 		cell_count(&table, place->spawned);
 		cell_count(&table, place->ended);
 		cli_cell(&table, "%s", report_no_alive(report) ? no : cli_count(place->alive, figure));
+		if (sampled)
+			cli_cell(&table, "%s", cli_ns(place->sampled.ns, figure));
 	}
 	cli_table_print(&table);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stacks of samples that a dead process left. What its collector had defined already may be in an earlier segment than the
- * one that is being recovered, so each stack that is needed here is defined anew. */
+ * one that is being recovered, so each stack that the file does not have is defined anew, under a new id. */
 #include <errno.h>
 
 #include "record/recover.h"
@@ -41,6 +41,22 @@ void weft__salvage_pass_stacks(struct weft__salvage *s)
 			s->next_stack = stacks[i].id + 1;
 }
 
+/* Whether the file has this stack already, under the id that its process gave it. */
+static int in_file(const struct weft__salvage *s, uint64_t id, const struct weft_stack *stack)
+{
+	const struct weft_stack *there;
+	uint32_t i;
+
+	there = s->active && id && id <= UINT32_MAX ? weft_segment_stack(s->active, (uint32_t)id) : NULL;
+	if (!there || there->flags != stack->flags || there->n_frames != stack->n_frames)
+		return 0;
+	for (i = 0; i < stack->n_frames; i++)
+		if (there->frames[i].module != stack->frames[i].module ||
+		    there->frames[i].offset != stack->frames[i].offset)
+			return 0;
+	return 1;
+}
+
 uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref)
 {
 	/* Private memory: what is written to an adopted region does not reach the file. */
@@ -52,7 +68,6 @@ uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref)
 		return 0;
 	if ((words[STACK_ID] & HERE_MASK) == HERE)
 		return (uint32_t)words[STACK_ID];
-	stack.id = s->next_stack++;
 	stack.flags = (uint32_t)(words[STACK_SIZE] >> 32);
 	stack.n_frames = (uint32_t)words[STACK_SIZE];
 	if (stack.n_frames > STACK_DEPTH_MAX) {
@@ -61,7 +76,12 @@ uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref)
 	}
 	weft__code_frames(&s->code, &words[STACK_ADDRESSES], stack.n_frames, (stack.flags & WEFT_STACK_KERNEL) != 0,
 			  frames);
-	weft__defs_stack(&s->defs, &stack);
+	if (in_file(s, words[STACK_ID], &stack)) {
+		stack.id = (uint32_t)words[STACK_ID];
+	} else {
+		stack.id = s->next_stack++;
+		weft__defs_stack(&s->defs, &stack);
+	}
 	words[STACK_ID] = HERE | stack.id;
 	return stack.id;
 }

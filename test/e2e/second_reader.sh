@@ -31,6 +31,11 @@ if [ "${#real[@]}" -lt 3 ]; then
 fi
 compare files "${real[@]}"
 compare covers "${real[@]}"
+cp "${real[1]}" "$dir/named.weft"
+"$weft" symbolize --no-debuginfod "$dir/named.weft"
+compare files "$dir/named.weft"
+"$weft" inspect --stacks "$dir/named.weft" >"$dir/stacks"
+grep -q '    burn (.*second_reader_writer.c:' "$dir/stacks"
 
 "$WEFT_BUILD/test/second_reader_writer" "$dir/killed" wait >"$dir/ready" 2>&1 &
 writer=$!
@@ -49,5 +54,5 @@ compare files "${killed[@]}"
 "$weft" inspect --json "${killed[-1]}" >"$dir/json"
 grep -q '"recovered": true' "$dir/json"
 
-# A small one, a large one, and one without an index.
-compare damage "${real[0]}" "${real[2]}" "$dir/active.weft"
+# A small one, a large one, one without an index, and one with names.
+compare damage "${real[0]}" "${real[2]}" "$dir/active.weft" "$dir/named.weft"

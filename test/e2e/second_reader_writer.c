@@ -97,6 +97,23 @@ static void emit_all_types(uint64_t round, uint64_t word)
 	weft_event(every_type, fields, 14);
 }
 
+/* CPU time for samples, at the end of stacks of many depths. */
+static uint64_t __attribute__((noinline)) burn(uint64_t depth, long ns)
+{
+	struct timespec begun, now;
+	volatile uint64_t keep = depth; /* so that this stays a recursion */
+	uint64_t sum = depth;
+
+	if (depth)
+		return burn(depth - 1, ns) + keep;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+	do {
+		next(&sum);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	} while ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec < ns);
+	return sum;
+}
+
 static void one_round(uint64_t round, uint64_t *seed, int worker)
 {
 	uint64_t word = next(seed), value = word << (word % 40);
@@ -140,6 +157,8 @@ static void *thread_main(void *data)
 		one_round(round, &seed, worker);
 		if (round % 150 == 149)
 			nap(10000000);
+		if (round % 500 == 499)
+			burn(round / 100 * index, 25000000);
 	}
 	if (index == 1)
 		weft_worker_leave();

@@ -159,15 +159,22 @@ def files(weft, *paths):
 
 
 def covers(_, *paths):
-    found = set()
+    found, sampled = set(), False
     for path in paths:
         segment = weftread.Segment(path)
         found |= {'loss %d' % loss.reason for loss in segment.losses}
+        sampled |= segment.facts.get('sample.engine') in ('timer', 'perf')
+        found |= {'stack that is ' + name for stack in segment.stacks.values() for bit, name in enumerate(STACK_FLAGS)
+                  if stack.flags >> bit & 1}
+        found |= {'module with build id' for module in segment.modules.values() if module.build_id}
+        found |= {'samples' for kind in segment.kind_counts if kind == 13}
         for block in segment.blocks:
             if block.type == weftread.EVENTS:
                 found |= weftread.EventsBlock(segment._payload(block), block.count).forms()
     wanted = {'loss 1', 'loss 4', 'escapes', 'gap above 2^30', 'dictionary', 'dictionary of differences', 'equal',
               'width 1', 'width 2', 'width 8'}
+    if sampled:
+        wanted |= {'samples', 'stack that is complete', 'module with build id'}
     if wanted - found:
         raise Differ('the segments do not have: ' + ', '.join(sorted(wanted - found)))
     print('covered: ' + ', '.join(sorted(found)))

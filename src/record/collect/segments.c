@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "record/ring/region.h"
+#include "record/symbolize.h"
 #include "segment/format.h"
 
 #define ROOM_BYTES 131072 /* recording goes on when the disk has at least this much */
@@ -150,6 +151,14 @@ static int give_final_name(struct weft__segments *s)
 	return err;
 }
 
+static void submit(struct weft__segments *s)
+{
+	char path[4096];
+
+	if (s->symbolize && s->dir && !path_of(s, s->sealed, path, sizeof(path)))
+		weft__symbolize_submit(s->symbolize, path);
+}
+
 int weft__segments_seal(struct weft__segments *s)
 {
 	uint64_t mark = s->writer.offset;
@@ -166,6 +175,8 @@ int weft__segments_seal(struct weft__segments *s)
 	}
 	s->total_bytes += s->writer.offset;
 	s->n_sealed += !err;
+	if (!err)
+		submit(s);
 	s->sequence++;
 	weft__segments_drop(s);
 	weft__segments_retain(s);

@@ -26,6 +26,7 @@ struct weft__segments {
 	uint64_t keep_bytes;
 	uint64_t keep_ns;
 	int sync;
+	struct weft__symbolize *symbolize; /* who puts names into sealed ones; NULL: nobody */
 
 	/* collector */
 	int fd; /* of the active one; -1: none */

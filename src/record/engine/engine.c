@@ -25,9 +25,9 @@
 #include "record/engine/state.h"
 #include "unwind/modules.h"
 
-#define SCAN_NS UINT64_C(100000000)     /* between two looks at the threads while they come and go */
+#define SCAN_NS UINT64_C(100000000)      /* between two looks at the threads while they come and go */
 #define SCAN_CALM_NS UINT64_C(250000000) /* and while they do not */
-#define DRAW_NS UINT64_C(1000000000)    /* between two drawings of an interval */
+#define DRAW_NS UINT64_C(1000000000)     /* between two drawings of an interval */
 #define NET_CALM_NS UINT64_C(3000000000) /* after the last thread came or went, the net is taken in */
 #define INSIDE_TURNS 20000
 
@@ -151,10 +151,11 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	if (opts->sample_hz == WEFT_SAMPLE_OFF)
 		return 0;
 	if (weft__perf_event_find(event, &is_clock) < 0)
-		return weft__fail(err, -WEFT_E_OPTION,
-				  "sample_event is \"%s\", which is not known; \"cpu-clock\" is the usual one, and perf "
-				  "list(1) shows others",
-				  event);
+		return weft__fail(
+			err, -WEFT_E_OPTION,
+			"sample_event is \"%s\", which is not known; \"cpu-clock\" is the usual one, and perf "
+			"list(1) shows others",
+			event);
 	snprintf(own.event, sizeof(own.event), "%s", event);
 	own.want_signal = opts->sample_signal;
 	own.max_threads = opts->max_threads;
@@ -255,8 +256,12 @@ int weft__engine_start(uint32_t skip_tid)
 		store_seq_cst(&weft__engine.on, 1u);
 		err = weft__engine.ops->start();
 	}
-	if (!err)
+	if (!err) {
 		weft__threads_scan(1);
+		weft__threads_scan(1); /* those that came meanwhile */
+		if (weft__engine.ops->started)
+			weft__engine.ops->started();
+	}
 	if (err && own.running)
 		undo();
 	else if (err)
@@ -357,7 +362,8 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 
 struct weft__engine_counts weft__engine_counts(void)
 {
-	struct weft__engine_counts counts = {load_relaxed(&weft__engine.samples), load_relaxed(&weft__engine.uncovered)};
+	struct weft__engine_counts counts = {load_relaxed(&weft__engine.samples),
+					     load_relaxed(&weft__engine.uncovered)};
 
 	return counts;
 }

@@ -16,10 +16,12 @@
 #include "weft/event.h"
 
 #define SCRATCHES 64
+#define KERNEL_DEPTH_MAX 256
 
 struct sigaction weft__engine_before[65];
 
 static uint64_t scratch[SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
+static uint64_t scratch_kernel[SCRATCHES][KERNEL_DEPTH_MAX];
 static uint64_t scratch_taken; /* bit by bit */
 
 static uint32_t cpu_now(void)
@@ -103,16 +105,18 @@ static void take_sample(const struct weft__hit *hit, const ucontext_t *uc, uint6
 	weft__unwind_regs_set(&regs, uc);
 	stack_of(hit->slot, uc, regs.r[ARCH_SP], &stack);
 	modules = weft__modules_enter(&visit);
-	sample.n_user = (uint32_t)weft__unwind(modules, &regs, &stack, scratch[buffer], weft__engine.depth,
-					       &sample.user_flags);
+	sample.n_user =
+		(uint32_t)weft__unwind(modules, &regs, &stack, scratch[buffer], weft__engine.depth, &sample.user_flags);
 	if (modules && !weft__modules_find(modules, regs.pc)) {
 		sample.user_flags |= WEFT__UNWIND_NO_CODE;
 		store_relaxed(&weft__engine.modules_stale, 1u);
 	}
 	weft__modules_leave(visit);
 	sample.user = scratch[buffer];
-	sample.kernel = hit->kernel;
-	sample.n_kernel = hit->n_kernel;
+	if (weft__engine.kernel && weft__engine.ops->kernel) {
+		sample.kernel = scratch_kernel[buffer];
+		sample.n_kernel = weft__engine.ops->kernel(hit->slot, scratch_kernel[buffer], KERNEL_DEPTH_MAX);
+	}
 	add_relaxed(&weft__engine.samples, 1);
 	weft__sample_emit(&sample);
 	scratch_give(buffer);

@@ -28,16 +28,17 @@ enum weft__slot_state {
 
 /* A thread. Whoever put its tid into the table fills it; after that the handler on the thread itself and the collector. */
 struct weft__slot {
-	uint32_t state;            /* enum weft__slot_state */
-	int32_t timer;             /* the kernel's number of it */
-	int32_t fd;                /* perf, plus 1; 0: none */
-	uint32_t interval_ns;      /* in force */
-	uint32_t hits, hits_drawn; /* handler; and as of the last drawing of an interval, collector */
-	uint32_t seen;             /* collector: scan that saw it last */
-	uint32_t calm;             /* collector: looks without a hit although it used the CPU */
+	uint32_t state;       /* enum weft__slot_state */
+	int32_t timer;        /* the kernel's number of it */
+	int32_t fd;           /* perf, plus 1; 0: none */
+	uint32_t interval_ns; /* in force */
+	uint32_t hits;        /* handler */
+	uint32_t hits_drawn;  /* timer: hits when an interval was drawn last; perf: recording of the last sample */
+	uint32_t seen;        /* collector: scan that saw it last */
+	uint32_t calm;        /* timer, collector: looks without a hit although it used the CPU; perf: two events */
 	uint64_t stack_low, stack_high; /* handler: of the thread's own stack; 0: not known yet */
-	uint64_t cpu_ns;                /* collector: its CPU time when looked at last */
-	void *ring;                     /* perf, with kernel frames: the mapped ring */
+	uint64_t cpu_ns; /* its CPU time; timer, collector: when looked at last; perf, handler: at the last sample */
+	void *ring;      /* perf, with kernel frames: the mapped ring */
 };
 _Static_assert(sizeof(struct weft__slot) == 64, "a thread is one cache line");
 
@@ -49,8 +50,6 @@ struct weft__hit {
 	struct weft__slot *slot; /* NULL: not known yet */
 	uint64_t weight_ns;      /* 0: no sample */
 	uint32_t tid;            /* 0: not known yet */
-	uint32_t n_kernel;
-	const uint64_t *kernel;
 };
 
 struct weft__engine_ops {
@@ -60,6 +59,8 @@ struct weft__engine_ops {
 	int (*probe)(char *why, size_t bytes);
 	/* CALLER. The handler is there. `stop` undoes all that is not undone by `uncover`, also after a `start` that failed. */
 	int (*start)(void);
+	/* CALLER. All threads that were there have been covered. May be NULL. */
+	void (*started)(void);
 	void (*stop)(void);
 	/* In the child of a fork. */
 	void (*forked)(void);
@@ -73,6 +74,8 @@ struct weft__engine_ops {
 	int (*mine)(const siginfo_t *info);
 	/* HOT, while it is on. What such a signal stands for. */
 	void (*match)(const siginfo_t *info, struct weft__hit *hit);
+	/* HOT, in the handler. The kernel's frames of this sample. May be NULL. */
+	uint32_t (*kernel)(struct weft__slot *slot, uint64_t *out, uint32_t max);
 };
 extern const struct weft__engine_ops weft__timer_ops, weft__perf_ops;
 

@@ -24,8 +24,7 @@
 
 static int timer_make(int signal, int clock, uint32_t number, uint32_t tid, int32_t *ret)
 {
-	struct sigevent event = {.sigev_signo = signal,
-				 .sigev_notify = tid ? SIGEV_THREAD_ID : SIGEV_SIGNAL};
+	struct sigevent event = {.sigev_signo = signal, .sigev_notify = tid ? SIGEV_THREAD_ID : SIGEV_SIGNAL};
 	int id = -1;
 
 	event.sigev_value.sival_ptr =
@@ -119,7 +118,8 @@ static int timer_start(void)
 {
 	int32_t id;
 
-	if (weft__engine.net_works && timer_make(weft__engine.signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) == 0) {
+	if (weft__engine.net_works &&
+	    timer_make(weft__engine.signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) == 0) {
 		store_relaxed(&weft__engine.net_ns, 0u);
 		store_relaxed(&weft__engine.net, id);
 		weft__net_set(weft__engine.period_ns);

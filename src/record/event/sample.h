@@ -20,5 +20,8 @@ struct weft__sample {
 
 /* HOT. Of the calling thread, which gets a ring if it has none. Answers 1; 0 when it was dropped, which is counted. */
 int weft__sample_emit(const struct weft__sample *sample);
+/* HOT. The same into a ring of the calling thread that has room for it; NULL: 0. */
+struct weft_ring;
+int weft__sample_emit_in(struct weft_ring *ring, const struct weft__sample *sample);
 
 #endif

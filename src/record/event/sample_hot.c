@@ -19,15 +19,11 @@ static void emit(struct weft_ring *ring, const struct weft__sample *sample, uint
 	weft_ring_publish(ring, first);
 }
 
-int weft__sample_emit(const struct weft__sample *sample)
+int weft__sample_emit_in(struct weft_ring *ring, const struct weft__sample *sample)
 {
-	struct weft_ring *ring;
 	struct stacks *stacks;
 	uint32_t generation, user, kernel = 0;
 
-	if (!weft_gate_on())
-		return 0;
-	ring = weft_ring_room(2, sample->tick);
 	if (!ring)
 		return 0;
 	stacks = weft__stacks_enter(&generation);
@@ -44,4 +40,9 @@ int weft__sample_emit(const struct weft__sample *sample)
 		weft__stacks_lost(sample->tick);
 	weft__stacks_leave(stacks);
 	return user && (kernel || !sample->n_kernel);
+}
+
+int weft__sample_emit(const struct weft__sample *sample)
+{
+	return weft_gate_on() ? weft__sample_emit_in(weft_ring_room(2, sample->tick), sample) : 0;
 }

@@ -34,6 +34,9 @@ extern struct ring_page weft__ring_none;
 void weft__collector_wake(void);
 /* HOT. Gives the calling thread a ring, or NULL. */
 struct weft_ring *weft__ring_attach(uint64_t tick);
+/* HOT. For a thread that shares the thread-local memory of another, as a bare clone makes them: a ring with room, or NULL: counted. `kept`
+ * is where the caller keeps it for the thread; NULL in it at first. */
+struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick);
 /* HOT. Ends the ownership of a ring by `tid`, if it has it. By the owner, or by the collector for a dead owner. */
 void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick);
 /* HOT. The ring of the calling thread in the present session, or NULL. */

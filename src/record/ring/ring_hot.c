@@ -178,19 +178,17 @@ static struct ring_page *ring_take_free(void)
 	return ring;
 }
 
-static struct weft_ring *attach_counted(uint64_t tick)
+/* A ring that belongs to the calling thread, with its beginning in it. */
+static struct ring_page *ring_begin(uint32_t tid, uint64_t tick)
 {
-	struct weft_ring *before = weft_ring_self;
 	struct weft_slot name = {0, 0};
 	struct ring_page *ring;
-	uint32_t tid;
 
 	if (!load_seq_cst(&weft_gate.on))
 		return NULL;
 	ring = ring_take_free();
 	if (!ring)
 		return NULL;
-	tid = (uint32_t)syscall(SYS_gettid);
 	prctl(PR_GET_NAME, (char *)&name);
 	add_relaxed(&weft__hot.threads_now, 1u);
 	ring->worker = 0xffff;
@@ -201,6 +199,17 @@ static struct weft_ring *attach_counted(uint64_t tick)
 		ring_release(ring);
 		return NULL;
 	}
+	return ring;
+}
+
+static struct weft_ring *attach_counted(uint64_t tick)
+{
+	struct weft_ring *before = weft_ring_self;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	struct ring_page *ring = ring_begin(tid, tick);
+
+	if (!ring)
+		return NULL;
 	fence_signal();
 	/* A handler that came meanwhile may have attached this thread; then its ring stays and this one goes back. */
 	if (!cas_relaxed(&weft_ring_self, &before, &ring->hot)) {
@@ -270,23 +279,11 @@ static void count_no_ring(uint64_t tick)
 	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
 }
 
-struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
+/* The ring when it has room, else NULL: counted. */
+static struct weft_ring *ring_room(struct ring_page *ring, uint32_t n_slots, uint64_t tick)
 {
-	struct ring_page *ring = weft__ring_mine();
 	uint64_t used;
 
-	if (!ring) {
-		struct weft_ring *attached = weft__ring_attach(tick);
-
-		if (!attached) {
-			if (load_relaxed(&weft_gate.on))
-				count_no_ring(tick);
-			return NULL;
-		}
-		ring = (struct ring_page *)(void *)attached;
-	}
-	if (ring->asked != load_acquire(&weft__hot.n_runtimes))
-		weft__worker_resolve(ring, tick);
 	set_limit(ring);
 	/* Close shuts the gate and then forgets the rings: either it sees this limit, or this sees the gate. */
 	if (!load_seq_cst(&weft_gate.on)) {
@@ -300,4 +297,42 @@ struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
 		return &ring->hot;
 	count_lost(ring, tick);
 	return NULL;
+}
+
+struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick)
+{
+	struct ring_page *ring = in_session(*kept) ? (struct ring_page *)(void *)*kept : NULL;
+
+	if (!ring || load_relaxed(&ring->owner) != tid) {
+		__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+		ring = ring_begin(tid, tick);
+		__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+		if (!ring) {
+			if (load_relaxed(&weft_gate.on))
+				count_no_ring(tick);
+			return NULL;
+		}
+		ring->asked = UINT32_MAX;
+		*kept = &ring->hot;
+	}
+	return ring_room(ring, n_slots, tick);
+}
+
+struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+
+	if (!ring) {
+		struct weft_ring *attached = weft__ring_attach(tick);
+
+		if (!attached) {
+			if (load_relaxed(&weft_gate.on))
+				count_no_ring(tick);
+			return NULL;
+		}
+		ring = (struct ring_page *)(void *)attached;
+	}
+	if (ring->asked != load_acquire(&weft__hot.n_runtimes))
+		weft__worker_resolve(ring, tick);
+	return ring_room(ring, n_slots, tick);
 }

@@ -23,7 +23,7 @@ struct segfile_event {
 	uint64_t time_ns;
 	uint32_t stream;
 	uint32_t kind;
-	uint64_t fields[4];
+	uint64_t fields[5];
 	uint32_t n_fields;
 };
 
@@ -37,6 +37,9 @@ struct segfile {
 	size_t n_losses;
 	int unsealed;
 };
+
+/* Further definitions, when a test sets it. */
+static void (*segfile_more)(struct weft__defs *defs, const struct segfile *file);
 
 static inline void segfile_defs(struct weft__defs *defs, const struct segfile *file)
 {
@@ -60,6 +63,8 @@ static inline void segfile_defs(struct weft__defs *defs, const struct segfile *f
 	weft__defs_fact(defs, "service.name", "demo");
 	for (i = 0; i < file->n_losses; i++)
 		weft__defs_loss(defs, &file->losses[i]);
+	if (segfile_more)
+		segfile_more(defs, file);
 }
 
 /* Writes `file` to `path`; what goes wrong fails the test. */

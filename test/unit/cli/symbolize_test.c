@@ -63,7 +63,7 @@ static const char *in_dir(const char *name)
 static void write_segment(const char *name, uint64_t sequence, int unsealed)
 {
 	struct codefile file = {.sequence = sequence,
-				.pid = "4242",
+				.pid = "4200004242",
 				.modules = &module,
 				.n_modules = 1,
 				.stacks = &stack,
@@ -123,7 +123,7 @@ TEST(in_place_with_a_summary)
 	BEGIN;
 	CHECK_EQ(run("one.weft"), 0);
 	CHECK(says("one.weft: 2 frames, 1 named, 1 with lines, 1 unknown; 1 new\n"));
-	CHECK(says("0 of 1 named, 0 with lines: code in no module: no perf-4242.map and no jit-4242.dump in /tmp"));
+	CHECK(says("0 of 1 named, 0 with lines: code in no module: no perf-4200004242.map and no jit-4200004242.dump in /tmp"));
 	CHECK(named("one.weft"));
 	CHECK_EQ(run("one.weft"), 0);
 	CHECK(says("nothing new"));
@@ -188,7 +188,7 @@ TEST(files_of_the_other_machine_below_a_root)
 	CHECK_EQ(mkdir(in_dir("root/opt"), 0700), 0);
 	CHECK_EQ(mkdir(in_dir("root/tmp"), 0700), 0);
 	snprintf(command, sizeof(command), "cp '%s' '%s'; echo '4700 100 jitted' >'%s'", module.path,
-		 in_dir("root/opt/program"), in_dir("root/tmp/perf-4242.map"));
+		 in_dir("root/opt/program"), in_dir("root/tmp/perf-4200004242.map"));
 	CHECK_EQ(system(command), 0);
 	module.path = "/opt/program";
 	write_segment("one.weft", 0, 0);

@@ -140,8 +140,8 @@ TEST(modules_stacks_and_samples_are_those_of_the_document)
 		{WEFT_STACK_FP, "frame pointers"}, {WEFT_STACK_SIGNAL, "signal"}, {WEFT_STACK_NO_CODE, "no code"},
 		{WEFT_STACK_KERNEL, "kernel"},
 	};
-	static const char *const facts[] = {"sample.engine", "sample.hz",  "sample.event",
-					    "sample.kernel", "sample.why", "degraded.sampling"};
+	static const char *const facts[] = {"sample.engine", "sample.hz",        "sample.event",     "sample.kernel",
+					    "sample.why",    "sample.period_ns", "degraded.sampling"};
 	char line[100];
 	size_t i;
 

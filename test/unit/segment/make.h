@@ -172,6 +172,21 @@ static inline uint64_t make_chunk(struct make_file *file, struct weft__batch *ba
 	return from_ns;
 }
 
+/* Definitions about code, not in the order of their ids. */
+static inline void make_code(struct weft__defs *defs)
+{
+	static const struct weft__symbol_names names[] = {{2, 1, 3, 1}, {1, 1, 4, 0}};
+	static const struct weft_frame frames[] = {{2, 5}, {1, 9}, {0, 77}};
+	uint32_t i;
+
+	for (i = 2; i > 0; i--) {
+		weft__defs_module(defs, &(struct weft_module){.id = i, .path = "module", .end = 100, .build_id_n = 20});
+		weft__defs_stack(defs, &(struct weft_stack){i, WEFT_STACK_COMPLETE, 3, frames});
+		weft__defs_name(defs, i, "name");
+		weft__defs_symbol(defs, i, 5, names, 2);
+	}
+}
+
 /* Three blocks of three streams, with definitions before them. Times of neighbouring blocks overlap. */
 static inline void make_file_three(struct make_file *file, uint32_t events_a_chunk)
 {
@@ -182,6 +197,7 @@ static inline void make_file_three(struct make_file *file, uint32_t events_a_chu
 	make_file_open(file);
 	weft__defs_builtin_kinds(&file->defs);
 	weft__defs_fact(&file->defs, "key", "value");
+	make_code(&file->defs);
 	make_file_defs(file);
 	weft__batch_init(&batch, 1);
 	for (block = 0; block < 3; block++) {

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that only computes, for bench/overhead.py: burn DIR. It does what lines on standard input say and answers each with one
+ * line: "run" does the same work each time and tells the CPU time that the process took for it; "open HZ" opens a recorder
+ * into DIR that samples so often, "start", "pause" and "close" are the recorder's. */
+#include "bench.h"
+#include "unwind_inside/chain.c"
+
+#define RUN_NS 150000000u
+#define WORDS 16384 /* 128 KiB: more than the first cache holds */
+
+static uint64_t words[WORDS];
+static uint64_t passes;
+static volatile uint64_t sink;
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Some of everything: arithmetic, memory, calls back from libc. */
+static void work(void)
+{
+	for (uint64_t i = 0; i < passes; i++) {
+		uint64_t x = i;
+
+		for (int k = 0; k < 2000; k++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			words[x >> 50] += x;
+		}
+		qsort(words + (x & (WORDS / 2 - 1)), 64, sizeof(*words), by_value);
+		sink += words[x >> 50];
+	}
+}
+
+static uint64_t run(void)
+{
+	uint64_t begin = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	chain_plain(work);
+	return bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
+}
+
+static void calibrate(void)
+{
+	passes = 1000;
+	run();
+	passes = passes * RUN_NS / run() + 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = argc > 1 ? argv[1] : NULL};
+	struct weft_recorder *rec = NULL;
+	struct weft_error err;
+	char line[64];
+
+	bench_pin(BENCH_CPU_LAST);
+	calibrate();
+	while (fgets(line, sizeof(line), stdin)) {
+		uint64_t answer = 0;
+
+		line[strcspn(line, "\n")] = 0;
+		if (strcmp(line, "run") == 0) {
+			answer = run();
+		} else if (sscanf(line, "open %u", &opts.sample_hz) == 1) {
+			bench_pin(BENCH_CPU_FIRST);
+			bench_check(weft_recorder_open(&rec, &opts, &err), &err);
+			bench_pin(BENCH_CPU_LAST);
+		} else if (strcmp(line, "start") == 0) {
+			bench_check(weft_recorder_start(rec, &err), &err);
+		} else if (strcmp(line, "pause") == 0) {
+			answer = bench_stats(rec).samples;
+			weft_recorder_pause(rec);
+		} else if (strcmp(line, "close") == 0) {
+			answer = bench_stats(rec).samples;
+			bench_check(weft_recorder_close(rec), &err);
+			rec = NULL;
+		} else {
+			fprintf(stderr, "bench: what is %s?\n", line);
+			return 2;
+		}
+		printf("%llu\n", (unsigned long long)answer);
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between perf.c and perf_hot.c. */
+#ifndef WEFT_ENGINE_PERF_STATE_H
+#define WEFT_ENGINE_PERF_STATE_H
+
+#include <linux/perf_event.h>
+
+#include "record/engine/state.h"
+
+#define PERF_MAGIC UINT64_C(0x77656674) /* in front of the numbers of slots in sig_data */
+#define PERF_RING_PAGES 2               /* the kernel's page about the ring, and one for data */
+#define PERF_RING_BYTES 4096u
+
+struct weft__perf {
+	struct perf_event_attr attr; /* but for the period and sig_data */
+	int counts_time;             /* the weight is CPU time that passed, and known exactly */
+	int starting;                /* threads that are found now have not inherited an event */
+};
+extern struct weft__perf weft__perf;
+
+/* HOT. A file descriptor, or a negative error. */
+int weft__perf_open(uint32_t tid, uint32_t number);
+int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid);
+int weft__perf_mine(const siginfo_t *info);
+void weft__perf_match(const siginfo_t *info, struct weft__hit *hit);
+uint32_t weft__perf_kernel(struct weft__slot *slot, uint64_t *out, uint32_t max);
+
+#endif

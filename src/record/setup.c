@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "record/engine/engine.h"
+#include "record/event/registry.h"
+#include "record/host/facts.h"
+#include "record/ring/ring.h"
+
+#define SCHED_NS 10000000.0 /* between two readings of a thread's CPU time */
+
+/* File names of a recording begin with the service and end in what no other recording has. */
+static void make_stem(char *stem, size_t bytes, const char *service, const uint8_t *recording)
+{
+	char safe[64];
+	size_t i;
+
+	snprintf(safe, sizeof(safe), "%s", service);
+	for (i = 0; safe[i]; i++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", safe[i]))
+			safe[i] = '_';
+	snprintf(stem, bytes, "%s-%d-%02x%02x%02x%02x", safe, (int)getpid(), recording[0], recording[1], recording[2],
+		 recording[3]);
+}
+
+static void make_id(uint8_t *id)
+{
+	uint64_t words[2] = {weft__clock_real(), (uint64_t)getpid() << 32 ^ weft__clock_mono()};
+
+	memcpy(id, words, 16);
+	(void)!getrandom(id, 16, GRND_NONBLOCK);
+}
+
+static void add_facts(struct weft_recorder *rec, const char *why_clock)
+{
+	struct weft__defs *facts = &rec->collector.facts;
+	static const char *const places[] = {"shm", "dir", "memory"};
+	const struct weft_recorder_opts *o = &rec->options.o;
+	char text[64];
+	size_t i;
+
+	weft__facts_host(facts);
+	weft__defs_fact(facts, "service.name", o->name);
+	weft__defs_fact(facts, "clock.source", weft__clock_source_name((enum weft__tick_source)rec->source));
+	snprintf(text, sizeof(text), "%.0f", 1e9 / rec->collector.timeline.ns_per_tick);
+	weft__defs_fact(facts, "clock.hz", text);
+	weft__defs_fact(facts, "ring.place", places[rec->region.place]);
+	snprintf(text, sizeof(text), "%u", rec->region.head->ring_slots);
+	weft__defs_fact(facts, "ring.slots", text);
+	if (*why_clock)
+		weft__defs_fact(facts, "degraded.clock", why_clock);
+	if (rec->region.degraded[0])
+		weft__defs_fact(facts, "degraded.ring", rec->region.degraded);
+	weft__engine_facts(facts);
+	weft__symbolize_facts(rec->collector.segments.symbolize, facts);
+	if (o->symbolize && !o->dir)
+		weft__defs_fact(facts, "degraded.symbolize",
+				"segments in memory are not symbolized: use weft symbolize");
+	for (i = 0; o->labels[i]; i++) {
+		size_t n = strcspn(o->labels[i], "=");
+		char key[256];
+
+		snprintf(key, sizeof(key), "label.%.*s", (int)(n < 200 ? n : 200), o->labels[i]);
+		weft__defs_fact(facts, key, o->labels[i] + n + 1);
+	}
+}
+
+static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const char *stem, const char *why_clock)
+{
+	const struct weft_recorder_opts *o = &rec->options.o;
+	struct weft__collector *c = &rec->collector;
+	int err;
+
+	c->region = &rec->region;
+	c->drain_ns = o->drain_ns;
+	c->flush_ns = o->flush_ns;
+	c->queue_ns = o->queue_ns;
+	c->segments.fd = -1;
+	c->segments.dir = o->dir;
+	snprintf(c->segments.stem, sizeof(c->segments.stem), "%s", stem);
+	memcpy(c->segments.recording, id, sizeof(c->segments.recording));
+	c->segments.segment_bytes = o->segment_bytes;
+	c->segments.segment_ns = o->segment_ns;
+	c->segments.keep_bytes = o->keep_bytes;
+	c->segments.keep_ns = o->keep_ns;
+	c->segments.sync = (int)o->sync;
+	err = weft__collector_init(c);
+	if (!err)
+		err = weft__encoder_open(&c->encoder, (int)o->level);
+	if (err)
+		return err;
+	weft__timeline_init(&c->timeline, (enum weft__tick_source)rec->source);
+	rec->region.head->clocks[0] = c->timeline.before;
+	rec->region.head->clocks[1] = c->timeline.last;
+	rec->region.head->clock_at = 1;
+	weft_gate.sched_ticks = (uint64_t)(SCHED_NS / c->timeline.ns_per_tick);
+	if (o->symbolize && o->dir) {
+		err = weft__symbolize_open(&c->segments.symbolize, NULL);
+		if (err)
+			return err;
+	}
+	add_facts(rec, why_clock);
+	if (weft__defs_oom(&c->facts))
+		return -ENOMEM;
+	if (c->facts.out.n <= FACTS_BYTES) { /* else a recovered segment does without */
+		memcpy(rec->region.base + rec->region.head->facts_at, c->facts.out.bytes, c->facts.out.n);
+		rec->region.head->facts_count = c->facts.n;
+		rec->region.head->facts_used = c->facts.out.n;
+	}
+	return 0;
+}
+
+void weft__recorder_teardown(struct weft_recorder *rec)
+{
+	weft__registry_share(NULL, NULL, -1);
+	weft__engine_close();
+	weft__symbolize_close(rec->collector.segments.symbolize);
+	weft__collector_fini(&rec->collector);
+	weft__region_close(&rec->region);
+}
+
+int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
+{
+	const struct weft_recorder_opts *o = &rec->options.o;
+	struct weft__region_want want = {
+		.place = o->ring_place,
+		.dir = o->dir,
+		.service = o->name,
+		.ring_slots = o->ring_bytes / (uint32_t)sizeof(struct weft_slot),
+		.stacks = o->sample_hz != WEFT_SAMPLE_OFF,
+		.max_rings = o->max_threads,
+		.quantum_ns = o->quantum_ns,
+	};
+	const char *why_clock;
+	uint8_t id[16];
+	char stem[128];
+	int r;
+
+	memset(&rec->collector, 0, sizeof(rec->collector));
+	r = weft__engine_open(o, err);
+	if (r)
+		return r;
+	make_id(id);
+	make_stem(stem, sizeof(stem), o->name, id);
+	want.stem = stem;
+	want.recording = id;
+	rec->source = (uint32_t)weft__clock_source(&why_clock);
+	want.source = (enum weft__tick_source)rec->source;
+	r = weft__region_open(&rec->region, &want, err);
+	if (r)
+		return r;
+	r = setup_collector(rec, id, stem, why_clock);
+	if (!r)
+		r = weft__registry_share(rec->region.head, rec->region.base, rec->region.fd);
+	if (r) {
+		weft__region_remove(&rec->region);
+		weft__recorder_teardown(rec);
+		return weft__fail(err, r, "cannot open the recorder: %s", weft_strerror(r));
+	}
+	weft__region_use(&rec->region);
+	rec->pid = getpid();
+	rec->state = WEFT_STATE_IDLE;
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recorder is made of, and putting it together and taking it apart. CALLER, under the recorder's mutex. */
+#ifndef WEFT_RECORD_SETUP_H
+#define WEFT_RECORD_SETUP_H
+
+#include <sys/types.h>
+
+#include "record/collect/collector.h"
+#include "record/options.h"
+#include "record/ring/region.h"
+#include "record/symbolize.h"
+
+struct weft_recorder {
+	struct weft__options options;
+	struct weft__region region;
+	struct weft__collector collector;
+	enum weft_recorder_state state;
+	uint32_t source; /* value of the gate when recording */
+	uint64_t recovered;
+	pid_t pid;  /* whose it is */
+	int orphan; /* of a fork: nothing to stop or remove */
+};
+
+/* Everything but the options, which are there. Used by open, and by a forked child that begins again. 0 or a negative error. */
+int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err);
+void weft__recorder_teardown(struct weft_recorder *rec);
+
+#endif
