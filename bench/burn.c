@@ -5,7 +5,7 @@
 #include "bench.h"
 #include "unwind_inside/chain.c"
 
-#define RUN_NS 150000000u
+#define RUN_NS 100000000u
 #define WORDS 16384 /* 128 KiB: more than the first cache holds */
 
 static uint64_t words[WORDS];

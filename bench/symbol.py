@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast addresses become names with inlined frames: bench/symbol.py DIR [--quick]
 
-symbolize_rate: the addresses that perf sampled in a program of many functions, each with inlined ones, beside perf
-script, which prints the same frames. symbolize_rate_distinct: addresses of the same program that are all different, so
-that no answer can be used twice, beside eu-addr2line -i. Both in frames a second, with the time to open files and to
-build tables."""
+symbolize_rate: the addresses that perf sampled in a program of many functions, each with inlined ones, and in the libraries
+below it, beside perf script, which prints the same frames. symbolize_rate_distinct: addresses of the same program that
+are all different, beside eu-addr2line -i for the very same ones. Both in frames a second.
+
+What is the same for all: addresses, inlined frames, lines; files are in the page cache, because each command runs once
+before it is timed; each run begins with nothing else, so it opens files, unpacks debug information and builds its tables, and
+may keep the answers it gave. Runs alternate and the best of each counts: perf asks addr2line over a pipe, address by
+address, and on a busy machine the median is mostly the time that the two wait for each other."""
 import json
 import os
 import random
@@ -50,24 +54,71 @@ def functions(path):
     return [(int(f[0], 16), int(f[1], 16)) for f in lines if len(f) == 4 and f[2] in "tT"]
 
 
-def make_program(path, n):
-    """A program whose time goes evenly into n functions."""
-    with open(path + ".c", "w", encoding="ascii") as out:
-        out.write("#include <stdlib.h>\n#include <time.h>\n"
-                  "#define INLINE static inline __attribute__((always_inline))\n"
-                  "#define OUTLINE static __attribute__((noinline))\n")
-        for i in range(n):
-            out.write("INLINE long leaf%d(long x)\n{\n\tif (x & %d)\n\t\tx ^= x >> 3;\n"
-                      "\treturn x * %d + 1;\n}\n"
-                      "INLINE long middle%d(long x)\n{\n\tx += %d;\n\treturn leaf%d(x) ^ leaf%d(x + 1);\n}\n"
-                      "OUTLINE long outer%d(long x)\n{\n\tfor (int i = 0; i < 50; i++)\n"
-                      "\t\tx = middle%d(x) / (i + 1);\n\treturn x;\n}\n" % (i, i % 64 + 1, i * 2 + 3, i, i % 7, i, i, i, i))
-        names = ", ".join("outer%d" % i for i in range(n))
-        out.write("static long (*const all[])(long) = {%s};\n" % names)
-        out.write("int main(int argc, char **argv)\n{\n\tlong x = argc;\n\tclock_t end = clock() + "
-                  "(clock_t)(atof(argv[1]) * CLOCKS_PER_SEC);\n\twhile (clock() < end)\n"
-                  "\t\tfor (int i = 0; i < %d; i++)\n\t\t\tx = all[i](x);\n\treturn (int)(x & 1);\n}\n" % n)
-    subprocess.run(["cc", "-O2", "-g", "-o", path, path + ".c"], check=True)
+HEAD = """#include <stdlib.h>
+#include <time.h>
+#define INLINE static inline __attribute__((always_inline))
+#define OUTLINE __attribute__((noinline))
+"""
+FUNCTION = """INLINE long leaf{i}(long x)
+{{
+	if (x & {a})
+		x ^= x >> 3;
+	return x * {b} + 1;
+}}
+INLINE long middle{i}(long x)
+{{
+	x += {c};
+	return leaf{i}(x) ^ leaf{i}(x + 1);
+}}
+OUTLINE long outer{i}(long x)
+{{
+	for (int i = 0; i < 50; i++)
+		x = middle{i}(x) / (i + 1);
+	return x;
+}}
+"""
+MAIN = """static long (*const all[])(long) = {{{names}}};
+int main(int argc, char **argv)
+{{
+	long x = argc;
+	clock_t end = clock() + (clock_t)(atof(argv[1]) * CLOCKS_PER_SEC);
+	while (clock() < end)
+		for (int i = 0; i < {n}; i++)
+			x = all[i](x);
+	return (int)(x & 1);
+}}
+"""
+
+
+def compile_all(sources):
+    """Objects of the sources, as many at a time as there are processors."""
+    running = []
+    for source in sources:
+        if len(running) == (os.cpu_count() or 1) and running.pop(0).wait() != 0:
+            sys.exit("bench: the compiler failed")
+        running.append(subprocess.Popen(["cc", "-O2", "-g", "-c", source, "-o", source[:-2] + ".o"]))
+    if any(process.wait() for process in running):
+        sys.exit("bench: the compiler failed")
+
+
+def make_program(path, n_files, n_functions):
+    """A program whose time goes evenly into its functions, in files of a usual size: tools that search a unit from its
+    beginning for each address are not to suffer from one that is larger than people write."""
+    sources = []
+    for f in range(n_files):
+        sources.append("%s_%d.c" % (path, f))
+        with open(sources[-1], "w", encoding="ascii") as out:
+            out.write(HEAD)
+            for i in range(f * n_functions, (f + 1) * n_functions):
+                out.write("long outer%d(long x);\n" % i)
+                out.write(FUNCTION.format(i=i, a=i % 64 + 1, b=i * 2 + 3, c=i % 7))
+    n = n_files * n_functions
+    sources.append(path + "_main.c")
+    with open(sources[-1], "w", encoding="ascii") as out:
+        out.write(HEAD + "".join("long outer%d(long x);\n" % i for i in range(n)))
+        out.write(MAIN.format(names=", ".join("outer%d" % i for i in range(n)), n=n))
+    compile_all(sources)
+    subprocess.run(["cc", "-o", path] + [source[:-2] + ".o" for source in sources], check=True)
 
 
 def distinct_job(program, job, n):
@@ -86,22 +137,36 @@ def distinct_job(program, job, n):
     return places
 
 
-def distinct(program, directory, quick):
-    n = 1000 if quick else 10000
-    job = os.path.join(directory, "symbol.job")
-    places = distinct_job(program, job, n)
-    frames, seconds = ours(job)
-    some = list(places)[:100 if quick else 300]  # it would take minutes for all
-    asked = "".join("0x%x\n" % place for place in some)
+def timed(*command, asked=None):
     begin = time.monotonic()
-    text = subprocess.run(["eu-addr2line", "-i", "-f", "-e", program], input=asked, stdout=subprocess.PIPE, check=True,
+    text = subprocess.run(command, input=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
                           text=True).stdout
-    theirs = time.monotonic() - begin
-    their_frames = text.count("\n") // 2
-    show("symbolize_rate_distinct", frames / seconds, their_frames / theirs,
-         "%d addresses, all different, of a program of %d KB: %d frames in %.1f ms; eu-addr2line -i, for %d of them, "
-         "%d in %.1f ms" % (n, os.path.getsize(program) // 1024, frames, seconds * 1e3, len(some), their_frames,
-                            theirs * 1e3))
+    return text, time.monotonic() - begin
+
+
+def best(rounds, *runs):
+    """The shortest time of each of the runs, which alternate after a first round that does not count."""
+    times = [[run() for run in runs] for _ in range(rounds + 1)]
+    return [min(round_[i] for round_ in times[1:]) for i in range(len(runs))]
+
+
+def same_frames(name, ours_n, theirs_n):
+    if abs(ours_n - theirs_n) > 0.03 * theirs_n:
+        print("bench: %s: %d frames beside %d: not the same work" % (name, ours_n, theirs_n), file=sys.stderr)
+
+
+def distinct(program, directory, quick):
+    n = 500 if quick else 5000
+    job = os.path.join(directory, "symbol.job")
+    asked = "".join("0x%x\n" % place for place in distinct_job(program, job, n))
+    frames, _ = ours(job)
+    command = ("eu-addr2line", "-i", "-f", "-e", program)
+    their_frames = timed(*command, asked=asked)[0].count("\n") // 2
+    same_frames("symbolize_rate_distinct", frames, their_frames)
+    own, theirs = best(1 if quick else 3, lambda: ours(job)[1], lambda: timed(*command, asked=asked)[1])
+    show("symbolize_rate_distinct", frames / own, their_frames / theirs,
+         "%d addresses, all different, of a program of %d KB: %d frames in %.1f ms; eu-addr2line -i %d in %.1f ms" %
+         (n, os.path.getsize(program) // 1024, frames, own * 1e3, their_frames, theirs * 1e3))
 
 
 def perf_job(data, job):
@@ -120,30 +185,28 @@ def perf_job(data, job):
     return places
 
 
-def timed(*command):
-    begin = time.monotonic()
-    text = output(*command)
-    return text, time.monotonic() - begin
-
-
 def sampled(program, directory, quick):
     job, data = os.path.join(directory, "symbol.job"), os.path.join(directory, "symbol.perf")
     recorded = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "3999", "--call-graph", "dwarf,1024",
-                               "-o", data, program, "0.5" if quick else "5"],
+                               "-o", data, program, "0.5" if quick else "3"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if recorded.returncode not in (0, 1):  # the program's own status
         print("bench: no symbolize_rate: perf record: " + recorded.stderr.strip(), file=sys.stderr)
         return
     places = perf_job(data, job)
-    frames, seconds = ours(job)
+    frames, _ = ours(job)
     # Reading the file and unwinding is not what is measured, so perf's time without names is taken off.
-    _, unwinding = timed("perf", "script", "-i", data, "--no-inline", "-F", "ip")
-    text, theirs = timed("perf", "script", "-i", data, "-F", "ip,sym,dso,srcline")
+    without = ("perf", "script", "-i", data, "--no-inline", "-F", "ip")
+    names = ("perf", "script", "-i", data, "-F", "ip,sym,dso,srcline")
+    their_frames = len(re.findall(r"^\t *[0-9a-f]+ ", timed(*names)[0], re.M))
+    same_frames("symbolize_rate", frames, their_frames)
+    own, unwinding, theirs = best(1 if quick else 3, lambda: ours(job)[1], lambda: timed(*without)[1],
+                                  lambda: timed(*names)[1])
     theirs -= unwinding
-    their_frames = len(re.findall(r"^\t *[0-9a-f]+ ", text, re.M))
-    show("symbolize_rate", frames / seconds, their_frames / theirs,
-         "%d sampled addresses, %d different: %d frames in %.1f ms; perf script %d in %.0f ms beside its reading and "
-         "unwinding" % (len(places), len(set(places)), frames, seconds * 1e3, their_frames, theirs * 1e3))
+    show("symbolize_rate", frames / own, their_frames / theirs,
+         "%d sampled addresses, %d different: %d frames in %.1f ms; perf script %d in %.0f ms beside %.0f ms of reading "
+         "and unwinding" % (len(places), len(set(places)), frames, own * 1e3, their_frames, theirs * 1e3,
+                            unwinding * 1e3))
 
 
 def main():
@@ -151,7 +214,7 @@ def main():
     directory = sys.argv[1]
     os.environ.pop("DEBUGINFOD_URLS", None)  # nobody asks the network
     program = os.path.abspath(os.path.join(directory, "symbol_program"))
-    make_program(program, 200 if quick else 5000)
+    make_program(program, 10 if quick else 50, 20 if quick else 100)
     if shutil.which("eu-addr2line"):
         distinct(program, directory, quick)
     if shutil.which("perf"):

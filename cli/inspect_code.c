@@ -198,11 +198,12 @@ void inspect_stacks(const struct inspect *inspect)
 	const struct weft_stack *stacks = weft_segment_stacks(inspect->seg, &n);
 	char figure[CLI_FIGURE];
 
+	printf("%s%s%s, %s stack%s\n", cli_style(CLI_BOLD), cli_safe(inspect->path), cli_style(CLI_PLAIN),
+	       cli_count(n, figure), n == 1 ? "" : "s");
 	for (i = 0; i < n && !ferror(stdout); i++) {
 		const struct inspect_per_stack *per = &inspect->per_stack[i];
 
-		printf("%sstack %u", i ? "\n" : "", stacks[i].id);
-		printf(", %s sample%s", cli_count(per->n, figure), per->n == 1 ? "" : "s");
+		printf("\nstack %u, %s sample%s", stacks[i].id, cli_count(per->n, figure), per->n == 1 ? "" : "s");
 		if (per->n)
 			printf(", %s", cli_ns(per->weight_ns, figure));
 		for (k = 0; k < N_STACK_FLAGS; k++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples as JSON. Names are whole here. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/label.h"
@@ -262,7 +263,7 @@ void report_json_samples(struct weft__json *json, const struct report *report)
 {
 	const struct weft__samples *samples = &report->result->samples;
 	const struct weft__names *names = &report->rec->names;
-	const char *why = report_no_samples(report);
+	const char *why = report_no_samples(report), *hz = weft__names_fact(names, "sample.hz");
 
 	if (why) {
 		weft__json_absent(json, "cpu", why);
@@ -271,7 +272,10 @@ void report_json_samples(struct weft__json *json, const struct report *report)
 	weft__json_begin(json, "cpu", '{');
 	weft__json_text(json, "engine", weft__names_fact(names, "sample.engine"));
 	weft__json_text(json, "engine_why", weft__names_fact(names, "sample.why"));
-	weft__json_text(json, "hz", weft__names_fact(names, "sample.hz"));
+	if (hz && hz[0])
+		weft__json_f64(json, "hz", strtod(hz, NULL));
+	else
+		weft__json_absent(json, "hz", "the recording does not say");
 	weft__json_text(json, "event", weft__names_fact(names, "sample.event"));
 	if (samples->period_ns)
 		weft__json_u64(json, "period_ns", samples->period_ns);

@@ -296,7 +296,12 @@ static void losses(struct weft__json *json, const struct report *report)
 		weft__json_text(json, "reason", weft__label_reason(lost->reason));
 		weft__json_u64(json, "stream", lost->stream);
 		weft__json_text(json, "thread", thread ? thread->name : NULL);
-		duration(json, "events", counted ? NULL : "not counted while recording is paused", lost->count);
+		if (lost->reason == WEFT_LOSS_UNCOVERED) {
+			weft__json_absent(json, "events", "not counted: the thread was not sampled at all");
+			weft__json_u64(json, "threads", lost->count);
+		} else {
+			duration(json, "events", counted ? NULL : "not counted while recording is paused", lost->count);
+		}
 		weft__json_u64(json, "records", lost->records);
 		weft__json_u64(json, "from_ns", report_since_start(report, lost->from_ns));
 		weft__json_u64(json, "to_ns", report_since_start(report, lost->to_ns));

@@ -60,7 +60,7 @@ void report_poll_cpu(const struct report *report, const struct weft__poll *poll)
 	char figure[CLI_FIGURE];
 
 	if (why) {
-		printf("CPU not measured: %s", cli_safe(why));
+		printf("%s%s", strncmp(why, "no sample", 9) == 0 ? "" : "CPU not measured: ", cli_safe(why));
 		return;
 	}
 	/* One sample in a poll that is shorter than what the sample stands for says where it was, not for how long. */

@@ -16,10 +16,12 @@ static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
 
 static uint64_t period_of(const struct weft__names *names)
 {
-	const char *hz = weft__names_fact(names, "sample.hz");
-	double value = hz ? strtod(hz, NULL) : 0;
+	const char *ns = weft__names_fact(names, "sample.period_ns"), *hz = weft__names_fact(names, "sample.hz");
+	double period = ns ? strtod(ns, NULL) : 0, rate = hz ? strtod(hz, NULL) : 0;
 
-	return value >= 1e-3 && value <= 1e9 ? (uint64_t)(1e9 / value + 0.5) : 0;
+	if (!(period >= 1) && rate > 0)
+		period = 1e9 / rate;
+	return period >= 1 && period <= 1e15 ? (uint64_t)(period + 0.5) : 0;
 }
 
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)

@@ -33,7 +33,7 @@ struct weft__analysis_opts {
 	const char *worker;   /* shell pattern of the lanes whose polls count; NULL: all */
 	const char *location; /* shell pattern of the locations whose polls count; NULL: all */
 	const char *thread; /* tid, or shell pattern of the names of threads whose polls and samples count; NULL: all */
-	uint64_t period_ns; /* between two samples of a thread's CPU time; 0: as the fact sample.hz says */
+	uint64_t period_ns; /* between two samples of a thread's CPU time; 0: as the facts sample.period_ns or sample.hz say */
 	size_t top;         /* length of the lists of worst things; 10 */
 	size_t max_tasks;   /* that live at one time; 1 Mi */
 	size_t max_streams; /* threads that live at one time; 1 Mi */

@@ -23,18 +23,10 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_recorder *the_recorder;
 
-/* The clock that the thread library names has the thread's id in it. */
-static uint32_t tid_of(pthread_t thread)
-{
-	clockid_t clock;
-
-	return pthread_getcpuclockid(thread, &clock) == 0 ? (uint32_t) ~(clock >> 3) : 0;
-}
-
 /* A recorder that cannot sample records all the same. */
 static void start_engine(struct weft_recorder *rec)
 {
-	int r = weft__engine_start(tid_of(rec->collector.thread));
+	int r = weft__engine_start(rec->collector.thread);
 
 	if (r)
 		weft__log(WEFT_LOG_WARN, "no CPU samples: %s", weft_strerror(r));

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "symbol/die.h"
+#include "symbol/lines.h"
 #include "symbol/plain.h"
 #include "symbol/range.h"
 
@@ -30,6 +31,8 @@ struct unit {
 	Dwarf_Die die;  /* has the lines */
 	Dwarf_Die tree; /* has the functions: the same, or that of a .dwo file */
 	bool built;
+	bool by_libdw; /* its lines */
+	struct weft__lines lines;
 	struct node *nodes;
 	size_t n;
 	size_t cap;
@@ -117,6 +120,7 @@ static void forget(struct unit *unit)
 {
 	weft__ranges_fini(&unit->ranges);
 	weft__free(unit->nodes);
+	weft__lines_fini(&unit->lines);
 	unit->nodes = NULL;
 	unit->n = unit->cap = 0;
 	unit->built = false;
@@ -225,6 +229,37 @@ static int walk(struct unit *unit, struct weft__dies *dies)
 	return failed;
 }
 
+static void put_section(Elf *elf, const char *plain, const char *packed, const uint8_t **bytes, size_t *n)
+{
+	Elf_Data *data = section(elf, plain, packed);
+
+	*bytes = data ? data->d_buf : NULL;
+	*n = data && data->d_buf ? data->d_size : 0;
+}
+
+/* Our own reader of lines; where it does not understand a table, libdw's. */
+static int read_lines(struct weft__dwarf *dwarf, struct unit *unit)
+{
+	Elf *elf = dwarf_getelf(dwarf->dwarf);
+	struct weft__lines_sections sections;
+	Dwarf_Attribute attribute;
+	Dwarf_Word offset;
+	uint8_t address_bytes = 0;
+	int failed = -EINVAL;
+
+	put_section(elf, ".debug_line", ".zdebug_line", &sections.line, &sections.line_n);
+	put_section(elf, ".debug_line_str", ".zdebug_line_str", &sections.line_str, &sections.line_str_n);
+	put_section(elf, ".debug_str", ".zdebug_str", &sections.str, &sections.str_n);
+	if (dwarf_formudata(dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute), &offset) == 0 &&
+	    dwarf_cu_die(unit->die.cu, &(Dwarf_Die){0}, NULL, NULL, &address_bytes, NULL, NULL, NULL))
+		failed = weft__lines_read(&unit->lines, &sections, offset, address_bytes,
+					  dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute)));
+	unit->by_libdw = failed != 0;
+	if (failed)
+		weft__lines_fini(&unit->lines);
+	return failed == -ENOMEM ? failed : 0;
+}
+
 static int build(struct weft__dwarf *dwarf, struct unit *unit)
 {
 	struct weft__dies dies = {0};
@@ -238,7 +273,9 @@ static int build(struct weft__dwarf *dwarf, struct unit *unit)
 	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &tree, NULL, NULL, NULL) == 0 && type == DW_UT_skeleton &&
 	    tree.addr)
 		unit->tree = tree;
-	failed = begin(&dies, &unit->tree);
+	failed = read_lines(dwarf, unit);
+	if (!failed)
+		failed = begin(&dies, &unit->tree);
 	if (!failed)
 		failed = walk(unit, &dies);
 	weft__dies_fini(&dies);
@@ -275,10 +312,17 @@ static const char *node_name(struct weft__texts *names, const struct unit *unit,
 
 static int line_of(struct weft__texts *names, struct unit *unit, uint64_t address, struct weft__dwarf_line *ret)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
-	const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	const struct weft__line_row *row = weft__lines_find(&unit->lines, address);
+	Dwarf_Line *line;
+	const char *file;
 	int number = 0;
 
+	if (row) {
+		ret->line = row->line;
+		return weft__lines_file(&unit->lines, names, row->file, &ret->file);
+	}
+	line = unit->by_libdw ? dwarf_getsrc_die(&unit->die, address) : NULL;
+	file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
 	if (!file)
 		return 0;
 	ret->file = weft__texts_add(names, file);
@@ -296,6 +340,9 @@ static int call_of(struct weft__texts *names, struct unit *unit, const struct no
 	const char *file;
 
 	*ret = (struct weft__dwarf_line){NULL, node->call_line};
+	/* Calls in a .dwo file count the files of its own table. */
+	if (!unit->by_libdw && unit->tree.addr == unit->die.addr)
+		return weft__lines_file(&unit->lines, names, node->call_file, &ret->file);
 	if (dwarf_getsrcfiles(&unit->tree, &files, &n) != 0 && dwarf_getsrcfiles(&unit->die, &files, &n) != 0)
 		return 0;
 	file = node->call_file < n ? dwarf_filesrc(files, node->call_file, NULL, NULL) : NULL;

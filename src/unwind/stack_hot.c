@@ -35,11 +35,9 @@ static void line_take(struct map_line *line, char c)
 	}
 }
 
-/* 1 when this is the mapping. */
-static int line_done(const struct map_line *line, uint64_t sp, struct weft__stack_bounds *ret)
+/* 1 when this is the mapping. `thread` is where the thread's descriptor lies, if that is on its stack. */
+static int line_done(const struct map_line *line, uint64_t sp, uint64_t thread, struct weft__stack_bounds *ret)
 {
-	uint64_t thread = (uint64_t)(uintptr_t)__builtin_thread_pointer();
-
 	if (sp < line->begin || sp >= line->end || !line->readable)
 		return 0;
 	ret->low = line->begin;
@@ -57,6 +55,9 @@ int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *r
 	struct map_line line = {0};
 	char buf[256];
 	int saved = errno, found = 0;
+	/* The first thread's is in a mapping of the loader's, which one of somebody's coroutines may touch. */
+	int first = syscall(SYS_gettid) == syscall(SYS_getpid);
+	uint64_t thread = first ? 0 : (uint64_t)(uintptr_t)__builtin_thread_pointer();
 	long n, fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -67,7 +68,7 @@ int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *r
 				line_take(&line, buf[i]);
 				continue;
 			}
-			found = line_done(&line, stack_pointer, ret);
+			found = line_done(&line, stack_pointer, thread, ret);
 			line = (struct map_line){0};
 		}
 	}

@@ -2,7 +2,7 @@
 /* Bytes as .eh_frame or .debug_frame, with or without .eh_frame_hdr: made into a table, asked for many places, and then stacks of the same
  * bytes are unwound by it.
  *
- * Input: flags (1: .debug_frame, 2: has a header), the header's length (2 bytes), a seed, the header, the section. */
+ * Input: flags (1: .debug_frame, 2: has a header, 4: code of an exception's unwinder), the header's length (2 bytes), a seed, the header, the section. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data + 4 + in.hdr_n, in.n);
 	in.bytes = copy;
 	if (weft__unwind_table_new(&table, &in, 1) == 0) {
+		table->eh_return |= data[0] >> 2 & 1;
 		for (int i = 0; i < 256; i++) {
 			uint32_t number =
 				weft__unwind_table_find(table, table->base + next_random(&state) % (table->bytes + 64));

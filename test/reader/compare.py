@@ -101,8 +101,8 @@ def compare_definitions(c, segment):
 
 
 def compare_code(c, segment):
-    modules = {s['id']: (s['kind'], *(int(s[key], 16) for key in ('start', 'end', 'offset')), s['build_id'] or '', s['path'])
-               for s in c['modules']}
+    modules = {s['id']: (s['kind'], *(int(s[key], 16) for key in ('start', 'end', 'offset')), s['build_id'] or '',
+                         s['path']) for s in c['modules']}
     same('modules', modules, {ident: (MODULE_KINDS.get(module.kind, '?'), *module[1:])
                               for ident, module in segment.modules.items()})
     stacks = {s['id']: (s['flags'], s['frames']) for s in c['stacks']}
@@ -110,8 +110,8 @@ def compare_code(c, segment):
     for ident, stack in segment.stacks.items():
         flags = [name for bit, name in enumerate(STACK_FLAGS) if stack.flags >> bit & 1]
         same('stack %d' % ident, stacks[ident], (flags, ['%d+%#x' % frame for frame in stack.frames]))
-    symbols = {(s['module'], int(s['offset'], 16)): tuple((f['function'], f['file'], f['line'], f['inlined']) for f in s['frames'])
-               for s in c['symbols']}
+    symbols = {(s['module'], int(s['offset'], 16)): tuple((f['function'], f['file'], f['line'], f['inlined'])
+                                                          for f in s['frames']) for s in c['symbols']}
     same('places of symbols', sorted(symbols), sorted(segment.symbols))
     for place in segment.symbols:
         frames = tuple((*f[:3], bool(f.inlined)) for f in segment.symbol(*place))

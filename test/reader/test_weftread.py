@@ -296,7 +296,8 @@ class Rules(unittest.TestCase):
     def test_warnings_about_code(self):
         records = weftsamples.some_records() + [weftsamples.stack(1, 0, (5, 1), (0, 2))]
         chunk = w.Chunk(1, weftsamples.samples_of(5, (1, 6), (0, 0)), 0)
-        writer = w.Writer().add(w.definitions(records)).add_events([chunk]).add(w.definitions([weftsamples.stack(6, 0)]))
+        writer = w.Writer().add(w.definitions(records)).add_events([chunk])
+        writer.add(w.definitions([weftsamples.stack(6, 0)]))
         self.assertEqual([warning.split(': ', 1)[1] for warning in Segment(writer.data).warnings],
                          ['stack 1 has module 5, which is not defined', 'stack 6 is not defined before it'])
 
@@ -397,7 +398,8 @@ class Fuzz(unittest.TestCase):
         return segment
 
     def small(self):
-        names = ('plain', 'samples', 'many_chunks', 'only_escapes', 'extreme_values', 'unknown', 'unparsable', 'damaged_payload')
+        names = ('plain', 'samples', 'many_chunks', 'only_escapes', 'extreme_values', 'unknown', 'unparsable',
+                 'damaged_payload')
         return [weftsamples.SAMPLES[name]().data for name in names]
 
     def test_mutated_files(self):

@@ -183,8 +183,9 @@ class Segment:
     def symbol(self, module, offset):
         """The frames of a symbol with their names as text, or None."""
         frames, names = self.symbols.get((module, offset)), self.names
-        return None if frames is None else tuple(SymbolFrame(names.get(f.function, ''), names.get(f.file, ''), f.line, f.inlined)
-                                for f in frames)
+        if frames is None:
+            return None
+        return tuple(SymbolFrame(names.get(f.function, ''), names.get(f.file, ''), f.line, f.inlined) for f in frames)
 
     def events(self):
         """Yields (time_ns, stream, kind, fields) in stored order."""

@@ -10,8 +10,8 @@ import random
 import struct
 from collections import namedtuple
 
-from weftwrite import (RECOVERED, WORD, Chunk, Writer, block, definitions, encode, header, kind_record, raw_record, record,
-                       text, trailer, varints)
+from weftwrite import (RECOVERED, WORD, Chunk, Writer, block, definitions, encode, header, kind_record, raw_record,
+                       record, text, trailer, varints)
 
 # damage is a list of (offset, length); refused means that it is no segment of this version
 Sample = namedtuple('Sample', 'data dump damage sealed recovered refused', defaults=([], True, False, False))
@@ -451,7 +451,8 @@ def no_bytes():
 
 SAMPLES = {make.__name__: make for make in (
     plain, empty, header_only, many_chunks, all_columns, extreme_values, all_gaps, escapes, only_escapes, symbols_256,
-    samples, replaced_code, unparsable_code, unknown, no_events, long_varints, recovered_header, recovered_index, unsealed, cut_in_block, cut_in_block_header,
+    samples, replaced_code, unparsable_code, unknown, no_events, long_varints, recovered_header, recovered_index,
+    unsealed, cut_in_block, cut_in_block_header,
     cut_in_trailer, zero_tail, damaged_payload, damaged_magic, damaged_length, junk_between, unparsable, damaged_index,
     unparsable_index, index_leaves_out, damage_before_index, index_in_the_middle, trailer_elsewhere, trailer_alone,
     wrong_times, times_that_wrap, long_header, equal_times, late_first_block, version_0, header_past_the_end, newer_version, damaged_header, cut_in_header, no_bytes)}

@@ -198,7 +198,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 	}
 	if (!err && c->staged_ns && now >= c->staged_ns + c->flush_ns)
 		err = weft__flush(c);
-	if (!err && weft__segments_due(&c->segments, now))
+	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c)))
 		err = weft__flush_seal(c);
 	return err;
 }

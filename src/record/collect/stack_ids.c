@@ -141,6 +141,7 @@ static int tell(struct weft__collector *c, const struct weft_stack *stack)
 	ids->fresh = fresh;
 	ids->fresh[ids->n_fresh++] = stack->id;
 	ids->told[stack->id - ids->first_id] = c->segments.sequence + 1;
+	ids->n_frames += stack->n_frames;
 	weft__defs_stack(&c->defs, stack);
 	return 0;
 }
@@ -194,6 +195,7 @@ void weft__stack_ids_begin_segment(struct weft__collector *c)
 {
 	struct weft__stack_ids *ids = &c->stacks;
 
+	ids->n_frames = 0;
 	if (ids->interned_bytes < INTERNED_MAX)
 		return;
 	weft__intern_fini(&ids->ids);
@@ -201,6 +203,11 @@ void weft__stack_ids_begin_segment(struct weft__collector *c)
 	ids->interned_bytes = 0;
 	ids->n_told = 0;
 	ids->first_id = c->region->head->next_stack;
+}
+
+int weft__stack_ids_full(const struct weft__collector *c)
+{
+	return c->segments.fd >= 0 && c->stacks.n_frames > STACK_FRAMES_MAX / 2;
 }
 
 /* Whether some thread has taken slots that are not published: a handler may have put a reference there that nobody can see. */

@@ -21,7 +21,8 @@ struct weft__stack_ids {
 	uint64_t *told; /* by id - first_id: in which segment it is defined last, plus 1 */
 	size_t n_told, told_cap;
 	uint32_t first_id;
-	uint32_t *fresh; /* ids defined in the block that is being made */
+	uint64_t n_frames; /* of the stacks defined in the active segment */
+	uint32_t *fresh;   /* ids defined in the block that is being made */
 	size_t n_fresh, fresh_cap;
 	enum weft__retiring retiring;
 	uint64_t drains; /* when RETIRING_IN_RINGS began */
@@ -43,6 +44,8 @@ int weft__stack_ids_get(struct weft__collector *c, uint32_t ref, uint64_t *ret_i
 void weft__stack_ids_settle(struct weft__collector *c, int written);
 /* A new segment: memory of stacks that were not seen for long is given back. */
 void weft__stack_ids_begin_segment(struct weft__collector *c);
+/* True when the segment has about as many frames as a reader takes: it is time for the next one. */
+int weft__stack_ids_full(const struct weft__collector *c);
 /* Moves the change of generations on. After a drain without error. */
 void weft__stack_ids_step(struct weft__collector *c);
 /* True when the generation that handlers fill is half full and the other one is free. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,8 @@
 #define DRAW_NS UINT64_C(1000000000)     /* between two drawings of an interval */
 #define NET_CALM_NS UINT64_C(3000000000) /* after the last thread came or went, the net is taken in */
 #define INSIDE_TURNS 20000
+#define ASTRAY_MOST 3
+#define NET_BACK_NS UINT64_C(60000000000)
 
 static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -38,9 +41,14 @@ static struct {
 	char event[32];
 	int want_signal;
 	uint32_t max_threads;
-	size_t bytes; /* of the table's mapping */
-	uint64_t scanned_ns, drawn_ns, changed_ns;
-	uint32_t churn_seen;
+	size_t bytes;     /* of the table's mapping */
+	sigset_t blocked; /* in the thread that started it */
+	uint64_t drawn_ns;
+	uint64_t maybe_ns, changed_ns; /* when threads may have come and gone, and when they did */
+	uint64_t net_off_ns;           /* the net stays in until then */
+	uint64_t net_back_ns;          /* and for how long the next time */
+	uint32_t churn_seen, astray_seen, uncovered;
+	int unblocked; /* the collector has let it through */
 	int running;
 } own;
 
@@ -81,7 +89,7 @@ static void degrade(const char *text)
 	snprintf(own.degraded + n, sizeof(own.degraded) - n, "%s%s", n ? "; " : "", text);
 }
 
-/* Falls back to the timer, which has neither kernel frames nor events other than time. */
+/* The timer has neither kernel frames nor events other than time. */
 static void choose_timer(const char *why)
 {
 	snprintf(own.why, sizeof(own.why), "%s", why);
@@ -90,23 +98,26 @@ static void choose_timer(const char *why)
 	weft__engine.event = "cpu-clock";
 }
 
+/* What was asked for, and then with less and less of it. */
 static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 {
-	char no[ENGINE_WHY_BYTES - 64] = "";
+	char no[ENGINE_WHY_BYTES / 2] = "";
 
 	weft__engine.ops = &weft__perf_ops;
-	weft__engine.kernel = opts->sample_kernel != 0;
 	snprintf(own.why, sizeof(own.why), "%s", why);
-	if (weft__perf_ops.probe(no, sizeof(no)) == 0)
-		return;
-	degrade(no);
-	if (weft__engine.kernel) {
-		weft__engine.kernel = 0;
+	for (int less = 0; less < 4; less++) {
+		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(own.event, "cpu-clock")))
+			continue;
+		/* At a rate that the timer can do, an event that is not there leaves nothing to want perf for. */
+		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= tick_hz())
+			continue;
+		weft__engine.kernel = opts->sample_kernel && !(less & 1);
+		weft__engine.event = less & 2 ? "cpu-clock" : own.event;
 		if (weft__perf_ops.probe(no, sizeof(no)) == 0)
 			return;
 		degrade(no);
 	}
-	choose_timer("perf events cannot be had here");
+	choose_timer("perf events cannot be had");
 }
 
 static void choose(const struct weft_recorder_opts *opts, int is_clock)
@@ -213,7 +224,7 @@ static int wait_outside(void)
 static int signal_take(void)
 {
 	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : own.want_signal;
-	int signal = want ? want : weft__signal_choose(SIGPROF);
+	int signal = want ? want : weft__signal_choose(SIGPROF, &own.blocked);
 
 	if (!signal)
 		return -EBUSY;
@@ -237,36 +248,64 @@ static void undo(void)
 	own.running = 0;
 }
 
-int weft__engine_start(uint32_t skip_tid)
+/* Signal, table, threads. */
+static int begin(void)
 {
-	int err = 0;
+	int err = table_make();
 
-	if (!weft__engine.ops || own.running)
-		return 0;
-	pthread_mutex_lock(&engine_lock);
-	weft__modules_refresh();
-	weft__engine.skip_tid = skip_tid;
+	if (err)
+		return err;
 	weft__engine.generation++;
-	err = table_make();
-	if (!err) {
-		err = signal_take();
-		own.running = !err;
+	err = signal_take();
+	if (err) {
+		table_free();
+		return err;
 	}
-	if (!err) {
-		store_seq_cst(&weft__engine.on, 1u);
-		err = weft__engine.ops->start();
-	}
+	own.running = 1;
+	store_seq_cst(&weft__engine.on, 1u);
+	err = weft__engine.ops->start();
 	if (!err) {
 		weft__threads_scan(1);
 		weft__threads_scan(1); /* those that came meanwhile */
 		if (weft__engine.ops->started)
 			weft__engine.ops->started();
 	}
-	if (err && own.running)
+	if (err)
 		undo();
-	else if (err)
-		table_free();
-	own.scanned_ns = own.drawn_ns = own.changed_ns = 0;
+	own.drawn_ns = own.maybe_ns = own.changed_ns = own.net_off_ns = 0;
+	own.unblocked = 0;
+	return err;
+}
+
+/* Whether not even the thread that starts it could be covered: what worked at open does not work any more. */
+static int self_is_refused(void)
+{
+	struct weft__slot *slot = weft__slot_find((uint32_t)syscall(SYS_gettid), NULL);
+
+	return slot && load_acquire(&slot->state) == SLOT_UNCOVERED;
+}
+
+int weft__engine_start(pthread_t collector)
+{
+	int err;
+
+	if (!weft__engine.ops || own.running)
+		return 0;
+	pthread_mutex_lock(&engine_lock);
+	weft__modules_refresh();
+	weft__engine.skip_tid = weft__tls_tid(collector);
+	weft__engine.tid_at = weft__tls_find(collector);
+	sigemptyset(&own.blocked);
+	pthread_sigmask(SIG_SETMASK, NULL, &own.blocked);
+	err = begin();
+	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused()) {
+		weft__log(WEFT_LOG_WARN, "perf events: %s; the timer samples instead",
+			  weft_strerror(weft__engine.uncovered_why));
+		undo();
+		store_relaxed(&weft__engine.uncovered, 0);
+		choose_timer("perf events could not be had at start");
+		err = begin();
+	}
 	pthread_mutex_unlock(&engine_lock);
 	return err;
 }
@@ -326,15 +365,71 @@ void weft__engine_facts(struct weft__defs *defs)
 		weft__defs_fact(defs, "degraded.sampling", own.degraded);
 }
 
-/* The net is out while threads come and go. */
-static void net_tend(uint64_t now_ns, int changed)
+/* The net is out while threads come and go, with wide meshes when that may be those of other programs, and for as long as there are
+ * threads that have no timer. When its signals wake threads that sleep it is taken in, for longer each time. */
+static void net_tend(uint64_t now_ns, int news)
 {
-	uint32_t churn = load_relaxed(&weft__engine.churn);
+	uint32_t churn = load_relaxed(&weft__engine.churn), astray = load_relaxed(&weft__engine.net_astray);
+	uint32_t interval = 0;
 
-	if (changed || churn != own.churn_seen || !own.changed_ns)
+	if (churn != own.churn_seen || news & THREADS_CHANGED || !own.changed_ns)
 		own.changed_ns = now_ns;
+	if (news)
+		own.maybe_ns = now_ns;
+	if (astray - own.astray_seen >= ASTRAY_MOST) {
+		own.astray_seen = astray;
+		own.net_back_ns = own.net_back_ns ? 2 * own.net_back_ns : NET_BACK_NS;
+		own.net_off_ns = now_ns + own.net_back_ns;
+	}
 	own.churn_seen = churn;
-	weft__net_set(now_ns - own.changed_ns < NET_CALM_NS ? weft__engine.period_ns : 0);
+	if (now_ns < own.net_off_ns)
+		interval = 0;
+	else if (own.uncovered || now_ns - own.changed_ns < NET_CALM_NS)
+		interval = weft__engine.period_ns;
+	else if (now_ns - own.maybe_ns < NET_CALM_NS)
+		interval = weft__engine.period_ns < UINT32_MAX / 4 ? 4 * weft__engine.period_ns : UINT32_MAX;
+	weft__net_set(interval);
+}
+
+/* The collector lets the signal through while there is a net: for what the net catches in the collector itself the kernel would
+ * look for another thread, which may sleep. */
+static void unblock_here(void)
+{
+	const struct sigaction *before = &weft__engine_before[weft__engine.signal];
+	sigset_t set;
+
+	if (own.unblocked || weft__engine.net < 0 || before->sa_flags & SA_SIGINFO || before->sa_handler != SIG_DFL)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, weft__engine.signal);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	own.unblocked = 1;
+}
+
+/* Somebody took the signal after us: it is theirs, and we look for another one. */
+static void move_on(void)
+{
+	int lost = weft__engine.signal;
+
+	undo();
+	own.want_signal = 0;
+	if (weft__engine.ops == &weft__perf_ops)
+		choose_timer("another handler was installed for SIGTRAP");
+	if (begin() < 0)
+		weft__log(WEFT_LOG_WARN, "no CPU samples any more: signal %d was taken, and no other is free", lost);
+	else
+		weft__log(WEFT_LOG_WARN, "signal %d was taken by another handler; samples come by signal %d", lost,
+			  weft__engine.signal);
+}
+
+static void tend_slowly(uint64_t now_ns)
+{
+	if (!weft__signal_ours(weft__engine.signal))
+		move_on();
+	if (!own.running)
+		return;
+	own.uncovered = weft__threads_tend();
+	own.drawn_ns = now_ns;
 }
 
 uint64_t weft__engine_tend(uint64_t now_ns)
@@ -343,18 +438,17 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 
 	pthread_mutex_lock(&engine_lock);
 	if (own.running) {
-		int changed = weft__threads_scan(0);
+		int news = weft__threads_scan(0), slow = now_ns >= own.drawn_ns + DRAW_NS;
 
-		net_tend(now_ns, changed);
-		if (now_ns >= own.drawn_ns + DRAW_NS || load_relaxed(&weft__engine.modules_stale)) {
+		unblock_here();
+		net_tend(now_ns, news);
+		if (slow || load_relaxed(&weft__engine.modules_stale)) {
 			store_relaxed(&weft__engine.modules_stale, 0u);
 			weft__modules_refresh();
 		}
-		if (now_ns >= own.drawn_ns + DRAW_NS) {
-			weft__threads_tend();
-			own.drawn_ns = now_ns;
-		}
-		next = now_ns + (changed ? SCAN_NS : SCAN_CALM_NS);
+		if (slow)
+			tend_slowly(now_ns);
+		next = now_ns + (news & THREADS_CHANGED ? SCAN_NS : SCAN_CALM_NS);
 	}
 	pthread_mutex_unlock(&engine_lock);
 	return next;

@@ -7,6 +7,7 @@
 #ifndef WEFT_ENGINE_ENGINE_H
 #define WEFT_ENGINE_ENGINE_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "segment/defs.h"
@@ -21,9 +22,8 @@ struct weft__engine_counts {
 /* CALLER, under the recorder's mutex. What cannot be done is degraded and told by the facts; only an option that makes no sense
  * fails: -WEFT_E_OPTION with a message. */
 int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *err);
-/* CALLER. 0, or a negative error that is also told by the facts from then on. Nothing to do when sampling is off. The thread
- * `skip_tid`, the collector, is not sampled; 0: none. */
-int weft__engine_start(uint32_t skip_tid);
+/* CALLER. 0 or a negative error. Nothing to do when sampling is off. The collector, which runs, is not sampled. */
+int weft__engine_start(pthread_t collector);
 void weft__engine_stop(void);
 void weft__engine_close(void);
 /* In the child of a fork: nothing of the parent's is there any more, but the handler, which goes too. */

@@ -5,6 +5,7 @@
  * CPU has a favourite. They are in use for microseconds; when all are taken the sample is lost and counted. */
 #include <errno.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -87,7 +88,39 @@ static void stack_of(struct weft__slot *slot, const ucontext_t *uc, uint64_t sp,
 	}
 }
 
-static void take_sample(const struct weft__hit *hit, const ucontext_t *uc, uint64_t tick)
+/* Whether the thread has the thread-local memory of another one. Asked once; without touching memory that may not be there. */
+static int shares_tls(struct weft__slot *slot, uint32_t tid)
+{
+	struct iovec to, from;
+	uint32_t word = 0;
+
+	if (slot && slot->tls)
+		return slot->tls == TLS_SHARED;
+	if (!weft__engine.tid_at)
+		return 0;
+	from.iov_base = (char *)__builtin_thread_pointer() + weft__engine.tid_at;
+	to.iov_base = &word;
+	from.iov_len = to.iov_len = sizeof(word);
+	if (syscall(SYS_process_vm_readv, syscall(SYS_getpid), &to, 1, &from, 1, 0) < 0 && errno != EFAULT)
+		word = load_relaxed((uint32_t *)from.iov_base);
+	if (slot)
+		slot->tls = word == tid ? TLS_OWN : TLS_SHARED;
+	return word != tid;
+}
+
+static void emit_sample(const struct weft__hit *hit, const struct weft__sample *sample)
+{
+	struct weft_ring *none = NULL;
+
+	add_relaxed(&weft__engine.samples, 1);
+	if (shares_tls(hit->slot, hit->tid))
+		weft__sample_emit_in(weft__ring_apart(hit->slot ? &hit->slot->apart : &none, hit->tid, 2, sample->tick),
+				     sample);
+	else
+		weft__sample_emit(sample);
+}
+
+static void take_sample(const struct weft__hit *hit, uint64_t tick)
 {
 	struct weft__sample sample = {.tick = tick, .engine = weft__engine.ops->id, .weight_ns = hit->weight_ns};
 	struct weft__unwind_stack stack;
@@ -102,8 +135,8 @@ static void take_sample(const struct weft__hit *hit, const ucontext_t *uc, uint6
 		add_relaxed(&weft__engine.lost, 1);
 		return;
 	}
-	weft__unwind_regs_set(&regs, uc);
-	stack_of(hit->slot, uc, regs.r[ARCH_SP], &stack);
+	weft__unwind_regs_set(&regs, hit->context);
+	stack_of(hit->slot, hit->context, regs.r[ARCH_SP], &stack);
 	modules = weft__modules_enter(&visit);
 	sample.n_user =
 		(uint32_t)weft__unwind(modules, &regs, &stack, scratch[buffer], weft__engine.depth, &sample.user_flags);
@@ -117,8 +150,7 @@ static void take_sample(const struct weft__hit *hit, const ucontext_t *uc, uint6
 		sample.kernel = scratch_kernel[buffer];
 		sample.n_kernel = weft__engine.ops->kernel(hit->slot, scratch_kernel[buffer], KERNEL_DEPTH_MAX);
 	}
-	add_relaxed(&weft__engine.samples, 1);
-	weft__sample_emit(&sample);
+	emit_sample(hit, &sample);
 	scratch_give(buffer);
 }
 
@@ -172,7 +204,7 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 					     : weft__perf_ops.mine(info) ? &weft__perf_ops
 									 : NULL;
 	uint32_t gate = weft_gate_on();
-	struct weft__hit hit = {0};
+	struct weft__hit hit = {.context = context};
 	int saved = errno;
 
 	if (!ops) {
@@ -188,7 +220,7 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
 		if (hit.weight_ns)
-			take_sample(&hit, context, tick);
+			take_sample(&hit, tick);
 		weft__engine_leave();
 	}
 	errno = saved;

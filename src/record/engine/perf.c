@@ -222,8 +222,8 @@ static void perf_tend(struct weft__slot *slot, uint32_t tid)
 	uint64_t period = weft__perf.attr.sample_period;
 
 	(void)tid;
-	if (slot->calm) {
-		slot->calm = 0;
+	if (load_relaxed(&slot->twice)) {
+		store_relaxed(&slot->twice, 0u);
 		slot_close(slot);
 	} else if (fd >= 0 && !weft__perf.attr.freq) {
 		period = period - period / 10 + weft__engine_random((uint32_t)(period / 5) + 1);

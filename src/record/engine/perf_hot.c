@@ -66,7 +66,7 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	slot->timer = -1;
 	slot->interval_ns = weft__engine.period_ns;
 	store_relaxed(&slot->cpu_ns, weft__perf.starting ? cpu_ns_of(tid) : 0);
-	slot->hits_drawn = load_relaxed(&weft_gate.generation);
+	slot->epoch = load_relaxed(&weft_gate.generation);
 	if (!weft__perf.starting && !weft__engine.kernel)
 		return 0; /* inherited */
 	fd = weft__perf_open(tid, number);
@@ -110,9 +110,9 @@ static uint64_t weight_of(struct weft__slot *slot, int added)
 	before = load_relaxed(&slot->cpu_ns);
 	store_relaxed(&slot->cpu_ns, now);
 	/* A thread that was not there at the start has inherited its event: all it used counts. */
-	if (!added && slot->hits_drawn != epoch)
+	if (!added && slot->epoch != epoch)
 		before = now;
-	slot->hits_drawn = epoch;
+	slot->epoch = epoch;
 	return now > before ? now - before : weft__engine.period_ns;
 }
 
@@ -139,7 +139,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	/* Created while its creator already had an event, and found by the first scan all the same: it has two. The next look at the
 	 * threads closes its own. */
 	if (own != number && load_acquire(&hit->slot->fd) > 0) {
-		hit->slot->calm = 1;
+		store_relaxed(&hit->slot->twice, 1u);
 		return;
 	}
 	hit->weight_ns = weight_of(hit->slot, added);

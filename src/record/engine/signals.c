@@ -23,19 +23,15 @@ static int is_free(int signal, const sigset_t *blocked)
 	return is_ours(&now) || (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL);
 }
 
-int weft__signal_choose(int want)
+int weft__signal_choose(int want, const sigset_t *blocked)
 {
-	sigset_t blocked;
-
-	sigemptyset(&blocked);
-	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	if (is_free(want, &blocked))
+	if (is_free(want, blocked))
 		return want;
 	/* From the middle: programs count their own from either end. */
 	for (int i = 0; i <= SIGRTMAX - SIGRTMIN; i++) {
 		int half = (SIGRTMAX - SIGRTMIN) / 2, signal = SIGRTMIN + (half + i) % (SIGRTMAX - SIGRTMIN + 1);
 
-		if (is_free(signal, &blocked))
+		if (is_free(signal, blocked))
 			return signal;
 	}
 	return 0;

@@ -6,14 +6,17 @@
  *     threads.c      which threads there are, and which of them are covered
  *     slots_hot.c    the table of threads, by thread id
  *     handler_hot.c  the one handler: whose signal is it, where was the thread, a sample
+ *     tls.c          tells threads that share the thread-local memory of another
  *     timer_hot.c    the engine that uses CPU-time timers
  *     perf.c, perf_hot.c   the engine that uses perf events */
 #ifndef WEFT_ENGINE_STATE_H
 #define WEFT_ENGINE_STATE_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <ucontext.h>
 
 #include "record/engine/engine.h"
 
@@ -25,22 +28,32 @@ enum weft__slot_state {
 	SLOT_UNCOVERED = 2, /* it could not be had, which was counted */
 	SLOT_SKIPPED = 3,   /* the collector */
 };
+enum weft__slot_tls { TLS_UNKNOWN = 0, TLS_OWN = 1, TLS_SHARED = 2 };
 
 /* A thread. Whoever put its tid into the table fills it; after that the handler on the thread itself and the collector. */
 struct weft__slot {
-	uint32_t state;       /* enum weft__slot_state */
-	int32_t timer;        /* the kernel's number of it */
-	int32_t fd;           /* perf, plus 1; 0: none */
-	uint32_t interval_ns; /* in force */
-	uint32_t hits;        /* handler */
-	uint32_t hits_drawn;  /* timer: hits when an interval was drawn last; perf: recording of the last sample */
-	uint32_t seen;        /* collector: scan that saw it last */
-	uint32_t calm;        /* timer, collector: looks without a hit although it used the CPU; perf: two events */
-	uint64_t stack_low, stack_high; /* handler: of the thread's own stack; 0: not known yet */
-	uint64_t cpu_ns; /* its CPU time; timer, collector: when looked at last; perf, handler: at the last sample */
-	void *ring;      /* perf, with kernel frames: the mapped ring */
+	_Alignas(64) uint32_t state; /* enum weft__slot_state */
+	int32_t timer;               /* timer: the kernel's number of it */
+	int32_t fd;                  /* perf: plus 1; 0: none */
+	uint32_t interval_ns;        /* in force */
+	uint32_t hits;               /* handler */
+	uint32_t tls;                /* handler: enum weft__slot_tls */
+	uint64_t stack_low;          /* handler: of the thread's own stack */
+	uint64_t stack_high;         /* 0: not known yet */
+	uint64_t cpu_ns;             /* its CPU time: timer, when looked at last; perf, at the last sample */
+	struct weft_ring *apart;     /* handler: ring of a thread without thread-local memory of its own */
+	void *ring;                  /* perf, with kernel frames: the mapped ring */
+
+	/* collector */
+	uint32_t seen;       /* scan that saw it last */
+	uint32_t hits_drawn; /* hits when an interval was drawn last */
+	uint32_t mute;       /* looks in a row without a hit although it used the CPU; told when it is MUTE_TOLD */
+
+	/* perf, handler */
+	uint32_t epoch; /* recording of the last sample */
+	uint32_t twice; /* has an event of its own and an inherited one */
 };
-_Static_assert(sizeof(struct weft__slot) == 64, "a thread is one cache line");
+#define MUTE_TOLD 3
 
 #define SLOT_GONE UINT32_MAX /* a key that was deleted: probing goes on behind it */
 #define SLOT_NET 0xffffffu   /* number of the timer of the process, among the numbers of slots */
@@ -50,6 +63,7 @@ struct weft__hit {
 	struct weft__slot *slot; /* NULL: not known yet */
 	uint64_t weight_ns;      /* 0: no sample */
 	uint32_t tid;            /* 0: not known yet */
+	const ucontext_t *context;
 };
 
 struct weft__engine_ops {
@@ -89,6 +103,7 @@ struct weft__engine {
 	int kernel; /* with the kernel's frames */
 	const char *event;
 	uint32_t skip_tid; /* the collector's */
+	int32_t tid_at;    /* where the thread library keeps a thread's id, from the thread pointer; 0: not known */
 	int net_works;     /* the kernel gives a signal of the process to the thread that runs */
 	int has_rdtscp;
 	uint32_t *keys; /* thread ids, 0 or SLOT_GONE */
@@ -101,7 +116,7 @@ struct weft__engine {
 	uint32_t churn;           /* HOT: threads that came by themselves */
 	int32_t net;              /* the timer of the process; -1: none */
 	uint32_t net_ns;          /* its interval in force; 0: not armed */
-	uint32_t net_astray;      /* HOT: its signals that woke a sleeping thread */
+	uint32_t net_astray;      /* HOT: its signals that came to a thread that slept */
 
 	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
 	_Alignas(64) uint64_t samples;
@@ -128,8 +143,8 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context);
 /* What was there before ours, by signal. Written before the handler is installed, kept for stragglers. */
 extern struct sigaction weft__engine_before[65];
 
-/* signals.c, CALLER and COLLECTOR. Chooses a signal that is free, beginning with `want`; 0: none is. */
-int weft__signal_choose(int want);
+/* signals.c, CALLER and COLLECTOR. Chooses a signal that is free and not in `blocked`, beginning with `want`; 0: none is. */
+int weft__signal_choose(int want, const sigset_t *blocked);
 /* 0 or a negative error. */
 int weft__signal_take(int signal);
 /* Whether our handler is still there. */
@@ -138,11 +153,20 @@ int weft__signal_ours(int signal);
 void weft__signal_give(int signal);
 
 /* threads.c, CALLER and COLLECTOR, one at a time. */
-/* Looks whether threads came or went since the last time; if so, covers and drops. `force`: looks at all of them anyway. 1: something
- * came or went. */
+enum weft__threads_news {
+	THREADS_MAYBE = 1,   /* somewhere on this machine a thread or a process began */
+	THREADS_CHANGED = 2, /* threads of ours came or went */
+};
+/* Looks whether threads came or went since the last time; if so, covers and drops. `force`: looks at all of them anyway. */
 int weft__threads_scan(int force);
 void weft__threads_drop(void);
-void weft__threads_tend(void);
+/* Once a second or so. Answers how many threads are not covered. */
+uint32_t weft__threads_tend(void);
+
+/* tls.c, CALLER. The thread's id, from the clock that the thread library names. */
+uint32_t weft__tls_tid(pthread_t thread);
+/* Where the thread library keeps it, from the thread pointer, going by two threads; 0: not found. */
+int32_t weft__tls_find(pthread_t other);
 
 /* timer_hot.c, any context. Sets the interval of the timer of the process; 0: off. */
 void weft__net_set(uint32_t interval_ns);

@@ -4,13 +4,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/error.h"
 #include "record/engine/state.h"
 
 static uint32_t scan_number;
@@ -32,12 +35,14 @@ static uint64_t last_tid(void)
 	return last ? strtoull(last, NULL, 10) : 0;
 }
 
+/* Whether threads may have come or gone: THREADS_MAYBE, and more when their number is another. */
 static int maybe_changed(void)
 {
 	struct stat task;
 	uint64_t threads = stat("/proc/self/task", &task) == 0 ? task.st_nlink : 0;
 	uint64_t tid = last_tid();
-	int changed = !tid || threads != scan_threads || tid != scan_last_tid;
+	int changed =
+		(!tid || tid != scan_last_tid ? THREADS_MAYBE : 0) | (threads != scan_threads ? THREADS_CHANGED : 0);
 
 	scan_threads = threads;
 	scan_last_tid = tid;
@@ -118,31 +123,91 @@ int weft__threads_scan(int force)
 {
 	static uint64_t most_full;
 	uint64_t full = 0;
-	int came, went;
+	int came, went, news = maybe_changed();
 
-	if (!maybe_changed() && !force)
+	if (!news && !force)
 		return 0;
 	scan_number++;
 	came = see_all(&full);
 	if (came < 0)
-		return 0;
+		return news;
 	went = drop_unseen();
 	if (full > most_full) {
 		add_relaxed(&weft__engine.uncovered, full - most_full);
 		most_full = full;
 	}
-	return came > 0 || went > 0;
+	return news | (came > 0 || went > 0 ? THREADS_CHANGED : 0);
 }
 
-void weft__threads_tend(void)
+/* A thread that was refused may be accepted now. */
+static void cover_again(struct weft__slot *slot, uint32_t number, uint32_t tid)
 {
+	if (weft__engine.ops->cover(slot, number, tid) == 0)
+		store_release(&slot->state, SLOT_COVERED);
+}
+
+static int blocks_signal(uint32_t tid)
+{
+	char path[64], line[256];
+	unsigned long long mask = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return mask >> (weft__engine.signal - 1) & 1;
+}
+
+/* A thread that uses the CPU and is never hit has the signal blocked. Its samples wait for the day that it lets it through. */
+static void look_for_mute(struct weft__slot *slot, uint32_t tid, uint32_t hits_before)
+{
+	struct timespec ts;
+	uint64_t now, before = slot->cpu_ns;
+
+	if (slot->hits != hits_before || slot->mute == MUTE_TOLD) {
+		slot->mute = slot->mute == MUTE_TOLD ? MUTE_TOLD : 0;
+		return;
+	}
+	if (clock_gettime((clockid_t)(~tid << 3 | 6), &ts) < 0)
+		return;
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	slot->cpu_ns = now;
+	if (!before || now - before < 4 * (uint64_t)weft__engine.period_ns || ++slot->mute < MUTE_TOLD)
+		return;
+	if (blocks_signal(tid)) {
+		weft__log(WEFT_LOG_WARN, "thread %u is not sampled: it blocks signal %d", tid, weft__engine.signal);
+		store_relaxed(&weft__engine.uncovered_why, -EINTR);
+		add_relaxed(&weft__engine.uncovered, 1);
+	} else {
+		slot->mute = 0;
+	}
+}
+
+uint32_t weft__threads_tend(void)
+{
+	uint32_t uncovered = 0;
+
 	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
 		uint32_t tid = load_acquire(&weft__engine.keys[i]);
 		struct weft__slot *slot = &weft__engine.slots[i];
+		uint32_t hits_before = slot->hits_drawn;
 
-		if (tid && tid != SLOT_GONE && load_acquire(&slot->state) == SLOT_COVERED)
-			weft__engine.ops->tend(slot, tid);
+		if (!tid || tid == SLOT_GONE)
+			continue;
+		if (load_acquire(&slot->state) == SLOT_UNCOVERED)
+			cover_again(slot, i, tid);
+		uncovered += load_acquire(&slot->state) == SLOT_UNCOVERED;
+		if (load_acquire(&slot->state) != SLOT_COVERED)
+			continue;
+		weft__engine.ops->tend(slot, tid);
+		if (weft__engine.ops == &weft__timer_ops)
+			look_for_mute(slot, tid, hits_before);
 	}
+	return uncovered;
 }
 
 void weft__threads_drop(void)

@@ -156,14 +156,35 @@ static int timer_probe(char *why, size_t bytes)
 	return err;
 }
 
+/* Whether the signal interrupted a system call that waited. When the thread that runs has the signal blocked, the kernel gives it to
+ * another one, which may be asleep; waking that is no way to treat a guest. */
+static int was_waiting(const ucontext_t *uc)
+{
+#if defined(__x86_64__)
+	/* The instruction leaves the address behind it in rcx. A call that is to be made again has been stepped back to. */
+	uint64_t pc = (uint64_t)uc->uc_mcontext.gregs[REG_RIP], next = (uint64_t)uc->uc_mcontext.gregs[REG_RCX];
+
+	return next == pc + 2 || (next == pc && uc->uc_mcontext.gregs[REG_RAX] == -EINTR);
+#else
+	(void)uc;
+	return 0;
+#endif
+}
+
 static void net_match(const siginfo_t *info, struct weft__hit *hit)
 {
 	uint32_t interval = load_relaxed(&weft__engine.net_ns);
 
+	if (was_waiting(hit->context)) {
+		add_relaxed(&weft__engine.net_astray, 1);
+		return;
+	}
 	hit->tid = (uint32_t)syscall(SYS_gettid);
 	hit->slot = weft__slot_find(hit->tid, NULL);
-	if (hit->slot && load_acquire(&hit->slot->state) != SLOT_UNCOVERED)
+	if (hit->slot && load_acquire(&hit->slot->state) != SLOT_UNCOVERED) {
+		hit->slot = NULL;
 		return;
+	}
 	hit->weight_ns = (uint64_t)interval * (1 + (uint64_t)info->si_overrun);
 	if (!hit->slot)
 		hit->slot = weft__slot_cover(hit->tid);

@@ -96,10 +96,10 @@ static inline void code_define(struct weft__defs *defs)
 }
 
 #define CODE_DEFINE_STACK(defs, id, flags, ...)                                                                        \
-	weft__defs_stack(defs, &(struct weft_stack){id, flags,                                                         \
-						    sizeof((struct weft_frame[]){__VA_ARGS__}) /                       \
-							    sizeof(struct weft_frame),                                 \
-						    (struct weft_frame[]){__VA_ARGS__}})
+	weft__defs_stack(defs,                                                                                         \
+			 &(struct weft_stack){id, flags,                                                               \
+					      sizeof((struct weft_frame[]){__VA_ARGS__}) / sizeof(struct weft_frame),  \
+					      (struct weft_frame[]){__VA_ARGS__}})
 
 #define CODE_STACK(frames, id, flags, ...)                                                                             \
 	CHECK_EQ(weft__frames_add_stack(frames, &(struct weft_stack){id, flags,                                        \

@@ -200,7 +200,9 @@ TEST(stacks)
 {
 	BEGIN(true);
 	CHECK_EQ(run("--stacks one.weft"), 0);
-	CHECK_STR(out, "stack 1, 2 samples, 30.0 ms, complete\n"
+	CHECK_STR(out, "one.weft, 4 stacks\n"
+		       "\n"
+		       "stack 1, 2 samples, 30.0 ms, complete\n"
 		       "    inner<int> (src/inner.h:42) [inlined]\n"
 		       "    outer?[31m (program+0x10)\n"
 		       "    outer?[31m (src/inner.h:7)\n"

@@ -7,13 +7,17 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "record/engine/engine.h"
 #include "session.h"
 
 #define BURNER(name)                                                                                                   \
 	extern const char __start_code_##name[], __stop_code_##name[];                                                 \
 	__attribute__((noinline, noclone, section("code_" #name))) static void name
 
-#define RANGE(name) {#name, __start_code_##name, __stop_code_##name, 0, 0, 0, 0}
+#define RANGE(name)                                                                                                    \
+	{                                                                                                              \
+#name, __start_code_##name, __stop_code_##name, 0, 0, 0, 0                                             \
+	}
 
 struct samples_function {
 	const char *name;
@@ -192,6 +196,51 @@ static inline uint64_t samples_rusage_ns(void)
 	getrusage(RUSAGE_SELF, &u);
 	return ((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000 +
 	       ((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
+}
+
+static volatile uint64_t samples_sink;
+
+static inline __attribute__((always_inline)) void samples_spin(uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		samples_sink = samples_sink + i;
+}
+
+/* Uses the CPU for that long. */
+static inline __attribute__((unused)) void samples_burn(uint64_t ns)
+{
+	uint64_t until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+		samples_spin(20000);
+}
+
+static inline struct weft_recorder *samples_start(uint32_t engine, uint32_t hz)
+{
+	return session_start(&(struct weft_recorder_opts){.sample_engine = engine, .sample_hz = hz});
+}
+
+/* Signals reach a program under ThreadSanitizer only where it waits, and those of perf events at places where its runtime cannot
+ * have them. */
+#define SKIP_UNDER_TSAN()                                                                                              \
+	do {                                                                                                           \
+		if (UNDER_TSAN)                                                                                        \
+			SKIP("ThreadSanitizer holds signals back");                                                    \
+	} while (0)
+
+/* Timers that the process has; -1: the kernel does not tell. */
+static inline int samples_timers(void)
+{
+	FILE *file = fopen("/proc/self/timers", "re");
+	char line[256];
+	int n = 0;
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file))
+		n += !strncmp(line, "ID:", 3);
+	fclose(file);
+	return n;
 }
 
 /* Whether a is within `percent` of b. */

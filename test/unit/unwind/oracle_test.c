@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "oracle.h"
+#include "unwind/walk.h"
 #include "weft_test.h"
 
 static void *plain, *thrown, *rust;
@@ -56,7 +57,7 @@ static struct {
 	uint64_t pc, sp; /* before the instruction */
 } calls;
 
-static void calls_follow(const ucontext_t *uc)
+WALK_RAW static void calls_follow(const ucontext_t *uc)
 {
 	uint64_t pc = (uint64_t)uc->uc_mcontext.gregs[REG_RIP], sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
 	uint64_t top = *(const uint64_t *)(uintptr_t)sp;
