@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sampling costs in CPU time: bench/overhead.py DIR [--quick].
 
-A program that only computes, and the example server under load, each with sampling and without in slices of a tenth or a fifth of a
-second that take turns in one process, because two runs differ by more than what is looked for. For the server it is recording
-with samples against recording without: both against nothing, in two runs. Beside it, in the same run: perf record, attached
-and detached in turns, its own CPU time included, as our collector's is. Chance: slices without against their neighbours
-without."""
+A program that only computes, and the example server under load, each with sampling and without in slices of a tenth of
+a second that take turns in one process, because two runs differ by more than what is looked for. For the server it is
+recording with samples against recording without: each against nothing, in two runs. Beside it, in the same run: perf
+record, attached and detached in turns, its own CPU time included, as our collector's is. Chance: slices without against
+their neighbours without."""
 import json
 import os
 import shutil
@@ -18,9 +18,12 @@ import tempfile
 import time
 
 import demo
+import stats
 
+CPUS = sorted(os.sched_getaffinity(0))
 PERF = {"perf_g": ["-F", "99", "-g"], "perf_dwarf": ["-F", "99", "--call-graph", "dwarf"]}
-LOAD = ("--connections", 32, "--pipeline", 4)
+SLICE_MS = 100
+LOAD = ("--connections", 48, "--pipeline", 4)
 
 
 def cpu_ns(pid):
@@ -33,16 +36,22 @@ def cpu_ns(pid):
 
 
 class Perf:
-    """perf record on a process, from when it is attached until the end of the block."""
+    """perf record on a process, from when it is attached until the end of the block. `cpu` is not the process's."""
 
-    def __init__(self, pid, options, directory):
+    def __init__(self, pid, options, directory, cpu):
         self.path = os.path.join(directory, "perf.data")
         self.process = subprocess.Popen(["perf", "record", *options, "-p", str(pid), "-o", self.path],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        preexec_fn=demo.alone(cpu))
         before = -1
-        while self.process.poll() is None and before != cpu_ns(self.process.pid): # quiet: it waits for samples
+        # Attached, and then quiet: it waits for samples.
+        while self.process.poll() is None and (before != cpu_ns(self.process.pid) or not self.attached()):
             before = cpu_ns(self.process.pid)
             time.sleep(0.15)
+
+    def attached(self):
+        folder = "/proc/%d/fd" % self.process.pid
+        return any("perf_event" in os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder))
 
     def __enter__(self):
         self.begin_ns = cpu_ns(self.process.pid)
@@ -56,24 +65,14 @@ class Perf:
         self.process.send_signal(signal.SIGINT)
         if self.process.wait() not in (0, -signal.SIGINT, 130):
             raise SystemExit("bench: perf record ended with status %d" % self.process.returncode)
-        os.unlink(self.path)
-
-
-def first_of_all():
-    """For a new process: before all other programs, where that is allowed. The kernel weighs sessions, too (autogroup)."""
-    os.setsid()
-    try:
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
-        with open("/proc/self/autogroup", "w") as file:
-            file.write("-20")
-    except OSError:
-        pass
+        if os.path.exists(self.path):
+            os.unlink(self.path)
 
 
 class Burn:
     def __init__(self, directory):
         self.process = subprocess.Popen([demo.program("bench", "bench_burn"), directory], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, preexec_fn=first_of_all)
+                                        stdout=subprocess.PIPE, text=True, preexec_fn=demo.alone(CPUS[-1]))
 
     def do(self, line):
         self.process.stdin.write(line + "\n")
@@ -104,12 +103,12 @@ def burn_weft(burn, hz, rounds):
     burn.do("open %d" % hz)
     burn.do("start")
     burn.do("run")
-    burn.do("pause")
+    burn.do("stop")
     before = burn.do("run")
     for _ in range(rounds):
         burn.do("start")
         on = burn.do("run")
-        ratios.samples = burn.do("pause")
+        ratios.samples = burn.do("stop")
         after = burn.do("run")
         ratios.add(before, [on], after)
         before = after
@@ -122,7 +121,7 @@ def burn_perf(burn, options, rounds, directory):
     before = burn.do("run")
     for _ in range(rounds):
         slices = []
-        with Perf(burn.process.pid, options, directory) as perf:
+        with Perf(burn.process.pid, options, directory, CPUS[0]) as perf:
             for _ in range(3):
                 own = perf.spent_ns()
                 slices.append(burn.do("run") + perf.spent_ns() - own)
@@ -133,14 +132,13 @@ def burn_perf(burn, options, rounds, directory):
 
 
 def tell(name, ratios, what, against=None):
-    value, noise = statistics.median(ratios.cost), statistics.median(abs(c) for c in ratios.chance)
-    low, _, high = statistics.quantiles(ratios.cost)
-    share = 2 * 0.93 * (high - low) / len(ratios.cost) ** 0.5 # two standard errors of a median
+    value, low, high = stats.median_interval(ratios.cost)
+    chance = stats.median_interval(ratios.chance)
     more = {"baseline": against, "ratio": value / against if against else 0} if against is not None else {}
-    demo.figure(name, value, "%", "%s; %d slices, half of them from %+.2f to %+.2f; the median give or take %.2f; without "
-                "against without, by chance: half within %.2f%s" %
-                (what, len(ratios.cost), low, high, share, noise,
-                 "; baseline: perf record -F 99 --call-graph dwarf" if more else ""), noise=share, **more)
+    demo.figure(name, value, "%", "%s; median of %d slices, with 95 %% probability from %+.2f to %+.2f; without against "
+                "without, by chance: %+.2f, from %+.2f to %+.2f%s" %
+                (what, len(ratios.cost), low, high, *chance,
+                 "; baseline: perf record -F 99 --call-graph dwarf" if more else ""), noise=(high - low) / 2, **more)
     return value
 
 
@@ -160,7 +158,7 @@ def read_slices(path):
 
 
 def neighbours(slices):
-    """Ratios from slices in blocks of four, on off off on or off on on off: pairs that differ, and pairs that do not."""
+    """Ratios of slices that are next to each other: of those that differ, and of those that do not."""
     ratios = Ratios()
     for a, b in zip(slices, slices[1:]):
         if a["on"] == b["on"]:
@@ -172,15 +170,17 @@ def neighbours(slices):
 
 
 def serve(directory, seconds, record, hz, during=None):
-    """The slices of a server under load for so long; `during` is called meanwhile."""
+    """The slices of a server under load for so long, or for as long as `during` takes."""
     log, trace = os.path.join(directory, "slices"), tempfile.mkdtemp(dir=directory)
-    with demo.Server(record=trace if record else None, args=("--alternate", log, "--slice", "200"),
-                     env={"WEFT_SAMPLE_HZ": str(hz)}) as server:
+    with demo.Server(record=trace if record else None, cpu=CPUS[0], env={"WEFT_SAMPLE_HZ": str(hz)},
+                     args=("--workers", 1, "--alternate", log, "--slice", SLICE_MS)) as server:
         command = [demo.program("examples", "load"), "--port", server.port, "--json", "--seconds", seconds, *LOAD]
-        load = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+        load = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
+                                preexec_fn=demo.alone(CPUS[-1]))
         if during:
             during(server.process.pid)
-        if load.wait():
+            load.terminate()
+        if load.wait() and not during:
             raise SystemExit("bench: the load ended with status %d" % load.returncode)
     shutil.rmtree(trace)
     return read_slices(log)
@@ -195,13 +195,13 @@ def serve_perf(directory, options, rounds):
             begin = time.monotonic_ns()
             time.sleep(1.3)
             spans.append((0, begin, time.monotonic_ns()))
-            with Perf(pid, options, directory) as perf:
+            with Perf(pid, options, directory, CPUS[-1]) as perf:
                 begin = time.monotonic_ns()
                 time.sleep(1.3)
                 spans.append((1, begin, time.monotonic_ns()))
                 spent.append(perf.spent_ns() / (time.monotonic_ns() - begin))
 
-    slices = serve(directory, 4 * rounds, False, "off", during)
+    slices = serve(directory, 600, False, "off", during)
     each = []
     for on, begin, end in spans:
         inside = [one for one in slices if one["begin_ns"] >= begin and one["end_ns"] <= end]
@@ -228,15 +228,16 @@ def server(directory, quick):
 def main():
     directory = tempfile.mkdtemp(dir=sys.argv[1])
     quick = "--quick" in sys.argv
-    for where, suffix, measure in (("of a program that only computes", "", cpu_bound),
-                                   ("of the example server, over recording without samples", "_server", server)):
+    for suffix, measure, where in (("", cpu_bound, "to a program that only computes"),
+                                   ("_server", server, "to the example server")):
         ours, theirs = measure(directory, quick)
         for name, options in PERF.items():
             dwarf = tell("cpu_overhead_" + name + suffix, theirs[name],
                          "CPU time that perf record %s adds, its own included, %s" % (" ".join(options), where))
         for hz, ratios in ours.items():
             tell("cpu_overhead_%dhz%s" % (hz, suffix), ratios,
-                 "CPU time that samples at %d Hz add, the collector's included, %s" % (hz, where), dwarf)
+                 "CPU time that samples at %d Hz add, the collector's included, %s%s" %
+                 (hz, where, ", over recording without samples" * (suffix != "")), dwarf)
     shutil.rmtree(directory)
 
 

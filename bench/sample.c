@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one sample takes from the thread that is sampled: a loop 30 calls deep reads the counter all the time; what is missing
- * between two readings was taken from it, and by a sample when one was counted meanwhile. So all of the kernel's part is in it:
- * the tick or the interrupt, the signal, the return. Samplers take turns in short slices; the figure is the median of such gaps.
- * A gap longer than any sample is somebody else's turn and does not count. The collector runs on another CPU. Beside it,
- * at the same rate: a timer of the same kind whose handler counts and returns, and gperftools. */
+/* What one sample takes from the thread that is sampled: a loop 30 calls deep reads the counter all the time; what is
+ * missing between two readings was taken from it, and by a sample when one was counted meanwhile. So all of the
+ * kernel's part is in it: the tick or the interrupt, the signal, the return. Samplers take turns in short slices; the
+ * figure is the median of such gaps. A gap longer than any sample is somebody else's turn and does not count. The
+ * collector runs on another CPU. Beside it, at the same rate: a timer of the same kind whose handler counts and
+ * returns, and gperftools. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
 #include "bench.h"
+#include "first.h"
 #include "unwind_inside/chain.c"
 
 #define SLICE_NS 200000000u
@@ -180,6 +182,7 @@ int main(int argc, char **argv)
 	why = gperf_open();
 	if (why)
 		fprintf(stderr, "bench: %s\n", why);
+	bench_first();
 	bench_pin(BENCH_CPU_LAST);
 	bench_ns_per_tick();
 	for (int i = 0; i < rounds; i++) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sampling at 99 Hz adds to a context switch: two threads on one CPU wake each other through a futex, so that each wake is a
- * switch. With sampling and without, in slices of a fixed number of switches that take turns in one process; the figure is
- * the median difference of neighbours, in CPU time of the two threads, which what others do on the machine is not part of. The same
- * with nothing switched on is what chance does. */
+/* What sampling at 99 Hz adds to a context switch: two threads on one CPU wake each other through a futex, so that
+ * each wake is a switch. With sampling and without, in slices of a fixed number of switches that take turns in one
+ * process; the figure is the median difference of neighbours, in CPU time of the two threads, which what others do on
+ * the machine is not part of. The same with nothing switched on is what chance does. */
 #include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 
 #include "bench.h"
+#include "first.h"
 
 #define SLICE_WAKES 10000 /* of each thread, and so twice as many switches */
 
@@ -83,7 +84,7 @@ static void alternate(struct weft_recorder *rec, int blocks, struct result *resu
 			if (on)
 				bench_check(weft_recorder_start(rec, &err), &err);
 			else
-				weft_recorder_pause(rec);
+				weft_recorder_stop(rec);
 			ns[on] = measure();
 		}
 		bench_add(&result->off, ns[0]);
@@ -102,7 +103,7 @@ static double uncertainty(struct bench_samples *s)
 
 static void run(const char *name, uint32_t engine, int blocks)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .sample_engine = engine};
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .sample_hz = 99, .sample_engine = engine};
 	struct result result = {0};
 	struct weft_recorder *rec = engine == WEFT_ENGINE_AUTO ? NULL : bench_record_apart(&opts);
 	double value, off;
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
 	int blocks = bench_quick(argc, argv) ? 15 : 150;
 	pthread_t thread;
 
+	bench_first();
 	bench_pin(BENCH_CPU_LAST);
 	pthread_barrier_init(&gate, NULL, 2);
 	if (pthread_create(&thread, NULL, second, NULL))

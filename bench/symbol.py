@@ -214,7 +214,7 @@ def main():
     directory = sys.argv[1]
     os.environ.pop("DEBUGINFOD_URLS", None)  # nobody asks the network
     program = os.path.abspath(os.path.join(directory, "symbol_program"))
-    make_program(program, 10 if quick else 50, 20 if quick else 100)
+    make_program(program, 10 if quick else 50, 20 if quick else 60)
     if shutil.which("eu-addr2line"):
         distinct(program, directory, quick)
     if shutil.which("perf"):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of functions in few columns. Those of C++ and Rust are mostly arguments and type parameters. */
+#include <stdio.h>
 #include <string.h>
 
 #include "print.h"
@@ -34,7 +35,7 @@ static const char *behind(const char *text, char open, char close)
 }
 
 /* What is between brackets goes: "f<>", "f()". The first of `<A as B>::f` says what f is, so it stays. */
-static size_t strip(const char *name, char *out)
+static void strip(const char *name, char *out)
 {
 	size_t n = 0;
 	const char *at = name;
@@ -60,8 +61,7 @@ static size_t strip(const char *name, char *out)
 	if (ends(out, n, " const"))
 		out[n -= 6] = 0;
 	if (ends(out, n, "()") && !ends(out, n, "operator()"))
-		out[n -= 2] = 0;
-	return n;
+		out[n - 2] = 0;
 }
 
 /* The text without outer scopes, as many as it takes; the text itself where that is not enough. */
@@ -69,6 +69,8 @@ static const char *inner(const char *name, size_t columns)
 {
 	const char *at = name;
 
+	if (cli_columns(name) <= columns)
+		return name;
 	while ((at = strstr(at, "::")) != NULL) {
 		if (cli_columns(at) + 2 <= columns)
 			return at;
@@ -77,32 +79,32 @@ static const char *inner(const char *name, size_t columns)
 	return name;
 }
 
+/* The bytes that the first so many columns of a text take. */
+static size_t bytes_of(const char *text, size_t columns)
+{
+	size_t at = 0;
+
+	while (text[at] && columns-- > 0)
+		do
+			at++;
+		while (((unsigned char)text[at] & 0xc0) == 0x80);
+	return at;
+}
+
 const char *cli_function(const char *name, size_t columns, char *buf)
 {
 	char text[2 * NAME_BYTES];
-	const char *shown = cli_safe(name);
-	size_t at = 0, n = 0;
+	const char *shown = cli_safe(name), *before = "";
+	size_t bytes = 4 * columns + 1;
 
-	buf[0] = 0;
 	if (cli_columns(shown) > columns) {
 		strip(shown, text);
-		shown = text;
-	}
-	if (cli_columns(shown) > columns) {
 		shown = inner(text, columns);
-		if (shown != text)
-			strcpy(buf, "..");
+		before = shown == text ? "" : "..";
 	}
-	if (cli_columns(shown) + strlen(buf) <= columns)
-		return strcat(buf, shown);
-	/* One long word: its beginning. */
-	while (shown[at] && n < columns - 2) {
-		at++;
-		while (((unsigned char)shown[at] & 0xc0) == 0x80)
-			at++;
-		n++;
-	}
-	memcpy(buf, shown, at);
-	strcpy(buf + at, "..");
+	if (cli_columns(shown) + strlen(before) <= columns)
+		snprintf(buf, bytes, "%s%s", before, shown);
+	else /* one long word: its beginning */
+		snprintf(buf, bytes, "%.*s..", (int)bytes_of(shown, columns - 2), shown);
 	return buf;
 }

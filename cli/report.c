@@ -152,6 +152,23 @@ uint64_t report_unsampled(const struct weft__poll *poll)
 	return poll->rank_ns > poll->sampled.ns ? poll->rank_ns - poll->sampled.ns : 0;
 }
 
+static bool parse_filter(int c, struct options *opts)
+{
+	switch (c) {
+	case CLI_OPT_WORKER:
+		opts->analysis.worker = optarg;
+		return true;
+	case CLI_OPT_LOCATION:
+		opts->analysis.location = optarg;
+		return true;
+	case CLI_OPT_THREAD:
+		opts->analysis.thread = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int parse(int argc, char **argv, struct options *opts)
 {
 	static const struct option longs[] = {
@@ -188,15 +205,6 @@ static int parse(int argc, char **argv, struct options *opts)
 			if (!cli_parse_time(optarg, &opts->to_ns))
 				return cli_usage(argv[0], "--to takes a time like 12.5s or 300ms, not '%s'", optarg);
 			break;
-		case CLI_OPT_WORKER:
-			opts->analysis.worker = optarg;
-			break;
-		case CLI_OPT_LOCATION:
-			opts->analysis.location = optarg;
-			break;
-		case CLI_OPT_THREAD:
-			opts->analysis.thread = optarg;
-			break;
 		case CLI_OPT_NO_SYMBOLS:
 			opts->no_symbols = true;
 			break;
@@ -209,7 +217,8 @@ static int parse(int argc, char **argv, struct options *opts)
 			opts->json = true;
 			break;
 		default:
-			return cli_usage_hint(argv[0]);
+			if (!parse_filter(c, opts))
+				return cli_usage_hint(argv[0]);
 		}
 	}
 	if (optind == argc)

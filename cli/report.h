@@ -34,7 +34,7 @@ void report_sampling(const struct report *report);
 void report_cpu(const struct report *report);
 
 /* report_stacks.c: the samples of one poll. "41.0 ms on CPU in deflate, ..." and the tree of calls below it. */
-void report_poll_cpu(const struct report *report, const struct weft__poll *poll);
+void report_poll_cpu(const struct report *report, const struct weft__poll *poll, int indent);
 void report_poll_stacks(const struct report *report, const struct weft__poll *poll);
 
 /* report_cpu_json.c */

@@ -129,7 +129,7 @@ static void headline(const struct report *report, enum cli_style style, const ch
 	print_task(names, poll->task, poll->place);
 	if (cpu && report->result->samples.period_ns + report->result->samples.all.n > 0) {
 		printf(",\n%*s", (int)strlen(title) + 2, "");
-		report_poll_cpu(report, poll);
+		report_poll_cpu(report, poll, (int)strlen(title) + 2);
 	}
 	printf(",\n%*s", (int)strlen(title) + 2, "");
 	print_wake(report, poll);

@@ -13,38 +13,69 @@
 #define LINE_COLUMNS 118
 #define NAME_COLUMNS 48
 #define LINES_MAX 12
+#define DEPTH_MAX 24
 #define LIGHT 0.02 /* of what was sampled in the poll */
 
 static const char *name_of(const struct report *report, uint32_t function, size_t columns, char *buf)
 {
-	const struct weft__function *f = &report->rec->frames.functions[function];
+	const struct weft__function *f;
+	size_t n;
 
+	if (function == WEFT__NODE_CUT || function == WEFT__NODE_LOST) {
+		snprintf(buf, 4 * columns + 1, "(%s)", function == WEFT__NODE_CUT ? "cut" : "lost");
+		return buf;
+	}
+	f = &report->rec->frames.functions[function];
 	cli_function(f->name, columns - (f->kernel ? 4 : 0), buf);
-	return f->kernel ? strcat(buf, " [k]") : buf;
+	n = strlen(buf);
+	snprintf(buf + n, 4 * columns + 1 - n, "%s", f->kernel ? " [k]" : "");
+	return buf;
 }
 
-/* "deflate", and where that is the code of another module, ", called from compress_body" */
-static void print_heart(const struct report *report, const struct weft__poll *poll)
+static const struct weft__function *function_at(const struct report *report, const struct weft__tree *tree,
+						uint32_t node)
 {
-	const struct weft__frames *frames = &report->rec->frames;
+	return &report->rec->frames.functions[tree->nodes[node].function];
+}
+
+static bool is_of(const struct report *report, const struct weft__tree *tree, uint32_t node, const char *module)
+{
+	return tree->nodes[node].function < WEFT__NODE_LOST &&
+	       strcmp(function_at(report, tree, node)->module, module) == 0;
+}
+
+/* Who called it, where it is not the program's own code: the nearest function of the program; 0: none. */
+static uint32_t caller_of(const struct report *report, const struct weft__tree *tree, uint32_t node)
+{
+	const char *exe = weft__names_fact(&report->rec->names, "process.exe");
+
+	if (!exe || is_of(report, tree, node, exe))
+		return 0;
+	do
+		node = tree->nodes[node].parent;
+	while (node != 0 && !is_of(report, tree, node, exe));
+	return node;
+}
+
+/* " in deflate, called from compress_body". True when it is the long form. */
+static bool print_heart(const struct report *report, const struct weft__poll *poll)
+{
 	struct weft__tree tree = {0};
 	char name[4 * NAME_COLUMNS + 1];
-	uint32_t at, caller;
+	uint32_t at = 0, caller = 0;
 
-	if (weft__tree_add_poll(&tree, frames, poll) < 0) {
-		weft__tree_fini(&tree);
-		return;
+	if (weft__tree_add_poll(&tree, &report->rec->frames, poll) == 0) {
+		weft__tree_sort(&tree);
+		at = weft__tree_heart(&tree);
 	}
-	weft__tree_sort(&tree);
-	at = weft__tree_heart(&tree);
 	if (at != 0) {
 		printf(" in %s", name_of(report, tree.nodes[at].function, NAME_COLUMNS, name));
-		caller = tree.nodes[at].parent;
-		if (caller != 0 && strcmp(frames->functions[tree.nodes[at].function].module,
-					  frames->functions[tree.nodes[caller].function].module) != 0)
+		caller = caller_of(report, &tree, at);
+		if (caller != 0)
 			printf(", called from %s", name_of(report, tree.nodes[caller].function, NAME_COLUMNS, name));
 	}
 	weft__tree_fini(&tree);
+	return caller != 0;
 }
 
 static void print_count(const struct weft__poll *poll, const char *more)
@@ -54,10 +85,11 @@ static void print_count(const struct weft__poll *poll, const char *more)
 	printf(" (%s sample%s%s)", cli_count(poll->sampled.n, count), poll->sampled.n == 1 ? "" : "s", more);
 }
 
-void report_poll_cpu(const struct report *report, const struct weft__poll *poll)
+void report_poll_cpu(const struct report *report, const struct weft__poll *poll, int indent)
 {
 	const char *why = report_no_poll_samples(report, poll);
 	char figure[CLI_FIGURE];
+	bool is_long;
 
 	if (why) {
 		printf("%s%s", strncmp(why, "no sample", 9) == 0 ? "" : "CPU not measured: ", cli_safe(why));
@@ -71,17 +103,21 @@ void report_poll_cpu(const struct report *report, const struct weft__poll *poll)
 		return;
 	}
 	printf("%s on CPU", cli_ns(poll->sampled.ns < poll->rank_ns ? poll->sampled.ns : poll->rank_ns, figure));
-	print_heart(report, poll);
+	is_long = print_heart(report, poll);
 	print_count(poll, "");
+	if (report_unsampled(poll) && is_long)
+		printf(",\n%*s", indent, "");
+	else if (report_unsampled(poll))
+		fputs(", ", stdout);
 	if (report_unsampled(poll))
-		printf(", %s not on the CPU or not sampled", cli_ns(report_unsampled(poll), figure));
+		printf("%s not on the CPU or not sampled", cli_ns(report_unsampled(poll), figure));
 }
 
 struct printing {
 	const struct report *report;
 	const struct weft__tree *tree;
 	uint64_t whole_ns;
-	size_t lines;
+	double least_ns; /* what is lighter is put together */
 };
 
 /* The last node of the calls that begin at `at` and do not branch. */
@@ -109,10 +145,11 @@ static void print_chain(const struct printing *p, uint32_t first, uint32_t last,
 	size_t n = 0, total = chain_length(tree, first, last), used;
 	char name[4 * NAME_COLUMNS + 1];
 
-	used = cli_columns(name_of(p->report, tree->nodes[first].function, NAME_COLUMNS, name)) + 16;
+	used = cli_columns(name_of(p->report, tree->nodes[first].function, NAME_COLUMNS, name)) + 3;
 	for (at = last; at != first && n < 64; at = tree->nodes[at].parent) {
 		used += cli_columns(name_of(p->report, tree->nodes[at].function, NAME_COLUMNS, name)) + 3;
-		if (used > columns && n > 0)
+		/* Unless this is all, there must be room to say how many are left out. */
+		if (used + (tree->nodes[at].parent == first ? 0 : 13) > columns && n > 0)
 			break;
 		shown[n++] = at;
 	}
@@ -132,31 +169,65 @@ static void print_figures(const struct printing *p, struct weft__weight weight, 
 	       cli_count(weight.n, count), (int)(2 * depth), "");
 }
 
-static void print_calls(struct printing *p, uint32_t parent, size_t depth)
+/* Depth is that of branches, and ends somewhere: a broken stack may branch at each of its frames. */
+static size_t deeper(size_t depth)
+{
+	return depth < DEPTH_MAX ? depth + 1 : depth;
+}
+
+static size_t count_lines(const struct printing *p, uint32_t parent, size_t depth)
 {
 	const struct weft__tree *tree = p->tree;
-	double least = LIGHT * (double)tree->nodes[0].total.ns;
+	size_t lines = 0, light = 0;
+	uint32_t at;
+
+	for (at = tree->nodes[parent].child; at; at = tree->nodes[at].next) {
+		if ((double)tree->nodes[at].total.ns < p->least_ns || depth == DEPTH_MAX)
+			light = 1;
+		else
+			lines += 1 + count_lines(p, chain_end(tree, at), deeper(depth));
+	}
+	return lines + light;
+}
+
+static void print_calls(const struct printing *p, uint32_t parent, size_t depth)
+{
+	const struct weft__tree *tree = p->tree;
 	struct weft__weight light = {0, 0};
 	size_t n_light = 0;
 	uint32_t at, last;
 
 	for (at = tree->nodes[parent].child; at; at = tree->nodes[at].next) {
-		if (p->lines >= LINES_MAX || (double)tree->nodes[at].total.ns < least) {
+		if ((double)tree->nodes[at].total.ns < p->least_ns || depth == DEPTH_MAX) {
 			weft__weight_add(&light, tree->nodes[at].total.n, tree->nodes[at].total.ns);
 			n_light++;
 			continue;
 		}
 		last = chain_end(tree, at);
-		p->lines++;
 		print_figures(p, tree->nodes[at].total, depth);
 		print_chain(p, at, last, LINE_COLUMNS - INDENT - 25 - 2 * depth);
 		putchar('\n');
-		print_calls(p, last, depth < 16 ? depth + 1 : depth);
+		print_calls(p, last, deeper(depth));
 	}
 	if (n_light == 0)
 		return;
 	print_figures(p, light, depth);
 	printf("(%zu more)\n", n_light);
+}
+
+/* As much as LINES_MAX lines hold. */
+static void print_tree(struct printing *p)
+{
+	const struct weft__tree *tree = p->tree;
+
+	p->least_ns = LIGHT * (double)tree->nodes[0].total.ns;
+	while (count_lines(p, 0, 0) > LINES_MAX && p->least_ns <= (double)tree->nodes[0].total.ns)
+		p->least_ns = p->least_ns * 1.25 + 1;
+	print_calls(p, 0, 0);
+	if (tree->nodes[0].self.n) {
+		print_figures(p, tree->nodes[0].self, 0);
+		puts("(without a stack)");
+	}
 }
 
 void report_poll_stacks(const struct report *report, const struct weft__poll *poll)
@@ -168,7 +239,7 @@ void report_poll_stacks(const struct report *report, const struct weft__poll *po
 	if (report->result->samples.period_ns + report->result->samples.all.n == 0)
 		return;
 	printf("%16s", "");
-	report_poll_cpu(report, poll);
+	report_poll_cpu(report, poll, 16);
 	putchar('\n');
 	if (poll->sampled.n == 0)
 		return;
@@ -178,13 +249,8 @@ void report_poll_stacks(const struct report *report, const struct weft__poll *po
 		return;
 	}
 	weft__tree_sort(&tree);
-	if (tree.n > 0) {
-		print_calls(&printing, 0, 0);
-		if (tree.nodes[0].self.n) {
-			print_figures(&printing, tree.nodes[0].self, 0);
-			puts("(without a stack)");
-		}
-	}
+	if (tree.n > 0)
+		print_tree(&printing);
 	if (poll->stacks_beyond.n)
 		printf("%16s%s of it with stacks that were not kept: more than the analysis holds\n", "",
 		       cli_ns(poll->stacks_beyond.ns, figure));

@@ -164,7 +164,7 @@ static void print_places(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	struct cli_table table = TITLES("<spawn location", "polls", "p50", "p99", "p99.9", "max", "total", "spawned",
-					"ended", "alive", "CPU sampled");
+					"ended", "alive", "on CPU");
 	bool sampled = !report_no_samples(report);
 	char figure[CLI_FIGURE];
 	size_t i;

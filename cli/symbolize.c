@@ -54,7 +54,8 @@ struct job {
 	const char *out;
 	bool out_is_dir;
 	bool force;
-	struct weft__json *json; /* or NULL */
+	bool as_json;
+	struct weft__json json;
 	struct weft__annotator *annotator;
 	struct paths {
 		char **at;
@@ -184,7 +185,7 @@ static int by_missing(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* The modules that lack names or lines, worst first; the caller's. */
+/* The modules that lack names, or lines for a reason that can be told, worst first; the caller's. */
 static const struct weft__annotated_module **lacking(const struct weft__annotated *done, size_t *ret_n)
 {
 	const struct weft__annotated_module **list =
@@ -194,9 +195,12 @@ static const struct weft__annotated_module **lacking(const struct weft__annotate
 	*ret_n = 0;
 	if (!list)
 		return NULL;
-	for (i = 0; i < done->n_modules; i++)
-		if (done->modules[i].lined < done->modules[i].places)
-			list[(*ret_n)++] = &done->modules[i];
+	for (i = 0; i < done->n_modules; i++) {
+		const struct weft__annotated_module *module = &done->modules[i];
+
+		if (module->named < module->places || (module->lined < module->places && module->why[0]))
+			list[(*ret_n)++] = module;
+	}
 	qsort(list, *ret_n, sizeof(struct weft__annotated_module *), by_missing);
 	return list;
 }
@@ -266,7 +270,7 @@ static void tell_json(struct weft__json *json, const char *path, const char *to,
 
 static void run_one(struct job *job, const char *path)
 {
-	struct weft__annotated done;
+	struct weft__annotated done = {0};
 	struct weft_error err = {0};
 	char *to = NULL;
 	int r;
@@ -288,8 +292,8 @@ static void run_one(struct job *job, const char *path)
 	}
 	if (!r && done.full)
 		cli_warn("%s: a segment takes no more names; some are missing", path);
-	if (job->json)
-		tell_json(job->json, path, to ? to : path, &done, r ? err.msg : NULL);
+	if (job->as_json)
+		tell_json(&job->json, path, to ? to : path, &done, r ? err.msg : NULL);
 	else if (!r)
 		tell_text(path, to ? to : path, &done);
 	free(to);
@@ -297,23 +301,22 @@ static void run_one(struct job *job, const char *path)
 
 static int run_all(struct job *job)
 {
-	struct weft__json json = {.out = stdout};
 	struct weft_error err = {0};
 	size_t i;
 
 	if (weft__annotator_open(&job->annotator, &job->opts, &err) < 0)
 		return cli_fail("%s", err.msg);
-	if (job->json) {
-		job->json = &json;
-		weft__json_begin(&json, NULL, '{');
-		weft__json_u64(&json, "version", 1);
-		weft__json_begin(&json, "segments", '[');
+	job->json.out = stdout;
+	if (job->as_json) {
+		weft__json_begin(&job->json, NULL, '{');
+		weft__json_u64(&job->json, "version", 1);
+		weft__json_begin(&job->json, "segments", '[');
 	}
 	for (i = 0; i < job->paths.n; i++)
 		run_one(job, job->paths.at[i]);
-	if (job->json) {
-		weft__json_end(&json, ']');
-		weft__json_end(&json, '}');
+	if (job->as_json) {
+		weft__json_end(&job->json, ']');
+		weft__json_end(&job->json, '}');
 	} else if (job->skipped) {
 		printf("%zu segment%s still being written, or left by a killed process (weft recover): left alone\n",
 		       job->skipped, job->skipped == 1 ? " is" : "s are");
@@ -374,7 +377,6 @@ static int check_dir(const char *option, const char *dir)
 static int parse(struct job *job, int argc, char **argv, char **debug_dirs, char **jit_dir)
 {
 	struct weft__symbolizer_opts *symbols = &job->opts.symbols;
-	static struct weft__json none;
 	int code = CLI_OK, c;
 
 	while (code == CLI_OK && (c = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
@@ -407,7 +409,7 @@ static int parse(struct job *job, int argc, char **argv, char **debug_dirs, char
 			job->force = job->opts.again = true;
 			break;
 		case CLI_OPT_JSON:
-			job->json = &none;
+			job->as_json = true;
 			break;
 		case 'h':
 			fputs(cli_symbolize_help, stdout);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a frame costs: in a handler over a stack 30 deep without frame pointers, from a copy of it, and with cold caches; and what
- * making the tables costs. Beside it, from the same innermost function: libunwind's cached backtrace (opened, not linked), glibc's
- * backtrace, elfutils on the same copies, and a walk over frame pointers on the same calls with frame pointers. */
+/* What a frame costs: in a handler over a stack 30 deep without frame pointers, from a copy of it, and with cold
+ * caches; and what making the tables costs. Beside it, from the same innermost function: libunwind's cached backtrace
+ * (opened, not linked), glibc's backtrace, elfutils on the same copies, and a walk over frame pointers on the same
+ * calls with frame pointers. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
  * be fed anything. Memory is bounded: what a limit cuts off is counted, and the counters are part of the result.
  *
  * Three rules hold for every figure. A time that spans a gap (gap.h) is left out. A poll belongs to the window when it ends in it
- * or is still open at its end, a wake-to-poll delay when the poll begins in it, and shares are cut at its
- * borders. And what was not recorded has no value at all, rather than zero. Context: CALLER. */
+ * or is still open at its end, with all its samples, a wake-to-poll delay when the poll begins in it, a sample by itself when it was
+ * taken in it, and shares are cut at its borders. And what was not recorded has no value at all, rather than zero. Context: CALLER. */
 #ifndef WEFT_ANALYZE_ANALYSIS_H
 #define WEFT_ANALYZE_ANALYSIS_H
 
@@ -30,15 +30,16 @@ struct weft__analysis_opts {
 		start_ns; /* from here on nothing is missing but gaps: threads that existed before are observed from here */
 	uint64_t from_ns;     /* the window; everything before it is read for what it says about the window */
 	uint64_t to_ns;       /* not included; 0: no end */
-	const char *worker;   /* shell pattern of the lanes whose polls count; NULL: all */
-	const char *location; /* shell pattern of the locations whose polls count; NULL: all */
+	const char *worker;   /* shell pattern of the lanes whose polls and samples count; NULL: all */
+	const char *location; /* shell pattern of the locations whose polls, and samples in them, count; NULL: all */
 	const char *thread; /* tid, or shell pattern of the names of threads whose polls and samples count; NULL: all */
-	uint64_t period_ns; /* between two samples of a thread's CPU time; 0: as the facts sample.period_ns or sample.hz say */
-	size_t top;         /* length of the lists of worst things; 10 */
-	size_t max_tasks;   /* that live at one time; 1 Mi */
-	size_t max_streams; /* threads that live at one time; 1 Mi */
-	size_t max_rows;    /* lanes, places, and sampled threads; 4096 of each */
-	size_t max_samples; /* in polls that are open at one time; 4 Mi */
+	uint64_t
+		period_ns; /* between two samples of a thread's CPU time; 0: as the facts sample.period_ns or sample.hz say */
+	size_t top;        /* length of the lists of worst things; 10 */
+	size_t max_tasks;       /* that live at one time; 1 Mi */
+	size_t max_streams;     /* threads that live at one time; 1 Mi */
+	size_t max_rows;        /* lanes, places, and sampled threads; 4096 of each */
+	size_t max_samples;     /* in polls that are open at one time; 4 Mi */
 	size_t max_sample_rows; /* 1 Mi */
 	/* Hears of each sample that is in the window and asked for. A negative value ends the push that it came in. */
 	int (*sample)(void *data, const struct weft__sample_view *sample);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,8 +324,14 @@ static int resolve(struct run *run)
 static int write_out(struct run *run, const char *path, const char *out, struct weft_error *err)
 {
 	struct weft__copy copy;
+	char real[PATH_MAX];
 	size_t i;
-	int r = weft__copy_begin(&copy, run->seg, out ? out : path, err);
+	int r;
+
+	/* A link goes on pointing to the segment. */
+	if (!out && !realpath(path, real))
+		return weft__fail(err, -errno, "%s: %s", path, weft_strerror(-errno));
+	r = weft__copy_begin(&copy, run->seg, out ? out : real, err);
 
 	for (i = 0; !r && i < run->out.n_blocks; i++)
 		r = weft__copy_defs(&copy, &run->out.blocks[i], err);

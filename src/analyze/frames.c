@@ -88,29 +88,30 @@ static bool same_stack(const struct weft__frames *f, const struct weft__code_sta
 	return true;
 }
 
-static int stack_row(struct weft__frames *f, uint32_t id, uint32_t *ret)
+/* NULL: out of memory. */
+static struct weft__code_stack *stack_row(struct weft__frames *f, uint32_t id)
 {
+	uint32_t at = weft__map_get(&f->stack_by_id, id);
 	struct weft__code_stack *grown;
 
-	*ret = weft__map_get(&f->stack_by_id, id);
-	if (*ret != WEFT__MAP_NONE)
-		return 0;
+	if (at != WEFT__MAP_NONE)
+		return &f->stacks[at];
 	grown = weft__grow(f->stacks, &f->cap_stacks, f->n_stacks, sizeof(*grown));
 	if (!grown)
-		return -ENOMEM;
+		return NULL;
 	f->stacks = grown;
 	if (weft__map_put(&f->stack_by_id, id, (uint32_t)f->n_stacks) < 0)
-		return -ENOMEM;
+		return NULL;
 	grown[f->n_stacks] = (struct weft__code_stack){.id = id};
-	*ret = (uint32_t)f->n_stacks++;
-	return 0;
+	return &grown[f->n_stacks++];
 }
 
 int weft__frames_add_stack(struct weft__frames *f, const struct weft_stack *stack)
 {
 	const struct weft__code_stack *old = weft__frames_stack(f, stack->id);
+	struct weft__code_stack *row;
 	size_t first = f->n_refs;
-	uint32_t at, i, *grown;
+	uint32_t i, *grown;
 
 	if (old && same_stack(f, old, stack))
 		return 0;
@@ -127,11 +128,12 @@ int weft__frames_add_stack(struct weft__frames *f, const struct weft_stack *stac
 			return -ENOMEM;
 		f->n_refs++;
 	}
-	if (stack_row(f, stack->id, &at) < 0)
+	row = stack_row(f, stack->id);
+	if (!row)
 		return -ENOMEM;
-	f->stacks[at].flags = stack->flags;
-	f->stacks[at].first = (uint32_t)first;
-	f->stacks[at].n = stack->n_frames;
+	row->flags = stack->flags;
+	row->first = (uint32_t)first;
+	row->n = stack->n_frames;
 	return 0;
 }
 

@@ -42,6 +42,11 @@ int weft__profile_init(struct weft__profile *ret, const struct weft__samples *sa
 		       const struct weft__frames *frames);
 void weft__profile_fini(struct weft__profile *profile);
 
+/* As function of a node: what is below it belongs below something that is not known, because the stack was cut at the depth
+ * limit, or was lost on the way. */
+#define WEFT__NODE_CUT 0xfffffffeu
+#define WEFT__NODE_LOST 0xfffffffdu
+
 /* A tree of calls, from the outermost function to the leaf. */
 struct weft__node {
 	uint32_t function;
@@ -66,7 +71,7 @@ int weft__tree_add_poll(struct weft__tree *tree, const struct weft__frames *fram
 void weft__tree_sort(struct weft__tree *tree);
 void weft__tree_fini(struct weft__tree *tree);
 
-/* The innermost node that at least half of the weight goes through; 0 when there is none. */
+/* The innermost function that at least half of the weight goes through, as node; 0 when there is none. */
 uint32_t weft__tree_heart(const struct weft__tree *tree);
 
 #endif

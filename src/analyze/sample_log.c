@@ -44,6 +44,8 @@ static void tighten(struct weft__analysis *a, struct weft__stream *s)
 {
 	size_t before = s->n_log, i, to = 0;
 
+	if (before == 0)
+		return;
 	for (i = 0; i < s->n_open; i++) {
 		size_t from = s->open[i].first_sample;
 		size_t end = i + 1 < s->n_open ? s->open[i + 1].first_sample : before, n;

@@ -16,10 +16,11 @@ struct weft__weight {
 	uint64_t ns; /* of CPU time that they stand for */
 };
 
+/* Weights come from files: their sum stays at the most instead of overflowing. */
 static inline void weft__weight_add(struct weft__weight *to, uint64_t n, uint64_t ns)
 {
 	to->n += n;
-	to->ns += ns;
+	to->ns = ns > UINT64_MAX - to->ns ? UINT64_MAX : to->ns + ns;
 }
 
 /* Where in the life of its thread a sample fell. */

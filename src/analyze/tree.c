@@ -24,11 +24,23 @@ static int node_new(struct weft__tree *tree, uint32_t parent, uint32_t function,
 	return 0;
 }
 
+static int step(struct weft__tree *tree, uint32_t *at, uint32_t function, struct weft__weight weight)
+{
+	uint32_t next = weft__map_get(&tree->by_call, (uint64_t)*at << 32 | function);
+
+	if (next == WEFT__MAP_NONE && node_new(tree, *at, function, &next) < 0)
+		return -ENOMEM;
+	*at = next;
+	weft__weight_add(&tree->nodes[next].total, weight.n, weight.ns);
+	return 0;
+}
+
 int weft__tree_add(struct weft__tree *tree, const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
 		   struct weft__weight weight)
 {
+	const struct weft__code_stack *code = weft__frames_stack(frames, stack);
 	struct weft__line_list *lines = &tree->scratch;
-	uint32_t at = 0, next;
+	uint32_t at = 0;
 	size_t i;
 
 	if (tree->n == 0 && node_new(tree, 0, 0, &at) < 0)
@@ -36,15 +48,12 @@ int weft__tree_add(struct weft__tree *tree, const struct weft__frames *frames, u
 	if (weft__frames_lines(frames, stack, kernel, lines) < 0)
 		return -ENOMEM;
 	weft__weight_add(&tree->nodes[0].total, weight.n, weight.ns);
-	for (i = lines->n; i-- > 0;) {
-		uint32_t function = lines->at[i].function;
-
-		next = weft__map_get(&tree->by_call, (uint64_t)at << 32 | function);
-		if (next == WEFT__MAP_NONE && node_new(tree, at, function, &next) < 0)
+	if (code && code->n > 0 && !(code->flags & WEFT_STACK_COMPLETE) &&
+	    step(tree, &at, code->flags & WEFT_STACK_CUT ? WEFT__NODE_CUT : WEFT__NODE_LOST, weight) < 0)
+		return -ENOMEM;
+	for (i = lines->n; i-- > 0;)
+		if (step(tree, &at, lines->at[i].function, weight) < 0)
 			return -ENOMEM;
-		at = next;
-		weft__weight_add(&tree->nodes[at].total, weight.n, weight.ns);
-	}
 	weft__weight_add(&tree->nodes[at].self, weight.n, weight.ns);
 	return 0;
 }
@@ -120,7 +129,7 @@ uint32_t weft__tree_heart(const struct weft__tree *tree)
 	while (tree->n > 0 && (child = tree->nodes[at].child) != 0 &&
 	       tree->nodes[child].total.ns >= tree->nodes[0].total.ns - tree->nodes[child].total.ns)
 		at = child;
-	return at;
+	return tree->n > 0 && tree->nodes[at].function < WEFT__NODE_LOST ? at : 0;
 }
 
 void weft__tree_fini(struct weft__tree *tree)

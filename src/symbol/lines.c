@@ -240,8 +240,8 @@ static int read_head(struct weft__lines *lines, struct head *head, uint64_t offs
 	head->min_bytes = in_u8(&names);
 	if (head->version >= 4)
 		most_ops = in_u8(&names);
-	in_u8(&names); /* whether rows are statements */
-	head->line_base = (int8_t)in_u8(&names);
+	in_u8(&names);                                            /* whether rows are statements */
+	head->line_base = (int32_t)(in_u8(&names) ^ 0x80) - 0x80; /* signed */
 	head->line_range = in_u8(&names);
 	head->opcode_base = in_u8(&names);
 	for (i = 1; i < head->opcode_base; i++)
@@ -306,12 +306,13 @@ static int extended(struct weft__lines *lines, struct head *head, struct state *
 {
 	uint64_t n = in_varint(&head->in);
 	const uint8_t *bytes = in_bytes(&head->in, n);
-	struct weft__in in = weft__in(bytes, bytes ? n : 0);
+	struct weft__in in;
 	const char *name;
 	int failed;
 
-	if (!bytes || !n)
-		return head->in.bad ? -EINVAL : 0;
+	if (!bytes)
+		return -EINVAL;
+	in = weft__in(bytes, n);
 	switch (in_u8(&in)) {
 	case DW_LNE_end_sequence:
 		failed = add_row(lines, state, true);

@@ -73,8 +73,9 @@ static inline int arch_is_sigreturn(const uint8_t *code)
 	return arch_same(code, trampoline, sizeof(trampoline));
 }
 
-/* How far above the stack pointer the return address is, for code without rules that stops here, or -1 when the frame pointer
- * must do: push %rbp (perhaps after endbr64) and ret are before and after the frame, mov %rsp,%rbp is one push later. */
+/* How far above the stack pointer the return address is, for code without rules that stops here, or -1 when the frame
+ * pointer must do: push %rbp (perhaps after endbr64) and ret are before and after the frame, mov %rsp,%rbp is one
+ * push later. */
 static inline int arch_leaf_offset(const uint8_t *code)
 {
 	static const uint8_t endbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};

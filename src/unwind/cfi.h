@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading .eh_frame and .debug_frame: the entries of a section, and the rows that one entry's program makes. The bytes are not
- * trusted: every read is bounded, and the work is, too. CALLER and COLLECTOR. */
+/* Reading .eh_frame and .debug_frame: the entries of a section, and the rows that one entry's program makes. The
+ * bytes are not trusted: every read is bounded, and the work is, too. CALLER and COLLECTOR. */
 #ifndef WEFT_UNWIND_CFI_H
 #define WEFT_UNWIND_CFI_H
 
@@ -77,22 +77,23 @@ struct weft__cfi {
 
 void weft__cfi_init(struct weft__cfi *cfi, const struct weft__cfi_input *in);
 
-/* The entries in the order of the section. `at` begins at 0. 1: `fde` is set; 0: the end; the walk passes over what is not a
- * frame entry and counts what cannot be read in `bad`. */
+/* The entries in the order of the section. `at` begins at 0. 1: `fde` is set; 0: the end; the walk passes over what
+ * is not a frame entry and counts what cannot be read in `bad`. */
 int weft__cfi_next(struct weft__cfi *cfi, uint64_t *at, struct cfi_fde *fde, uint32_t *bad);
 
-/* How many entries .eh_frame_hdr lists (0 when it has no table that can be used), and where the i-th is in the section. */
+/* How many entries .eh_frame_hdr lists (0 when it has no table that can be used), and where the i-th is in the
+ * section. */
 uint32_t weft__cfi_listed(const struct weft__cfi *cfi);
 int weft__cfi_listed_at(const struct weft__cfi *cfi, uint32_t i, uint64_t *at);
 int weft__cfi_fde(struct weft__cfi *cfi, uint64_t at, struct cfi_fde *fde);
 
-/* Where .eh_frame begins according to its header, and where the last listed entry ends, as addresses; 0 or -1. `avail` is how many
- * bytes can be read from the header's begin on. */
+/* Where .eh_frame begins according to its header, and where the last listed entry ends, as addresses; 0 or -1.
+ * `avail` is how many bytes can be read from the header's begin on. */
 int weft__cfi_extent(const uint8_t *hdr, size_t avail, uint64_t hdr_vaddr, uint64_t *begin, uint64_t *last,
 		     size_t *hdr_n);
 
-/* Runs the program of an entry and calls `row` for each place from which a new row holds. Negative when it is malformed:
- * the rows until there have been given. */
+/* Runs the program of an entry and calls `row` for each place from which a new row holds. Negative when it is
+ * malformed: the rows until there have been given. */
 int weft__cfi_run(struct weft__cfi *cfi, const struct cfi_fde *fde,
 		  void (*row)(void *arg, uint64_t pc, const struct cfi_row *row), void *arg);
 

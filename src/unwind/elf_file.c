@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call frame information from the sections of an ELF file. It is read, not mapped: a file that shrinks meanwhile is an error then,
- * not a signal. */
+/* Call frame information from the sections of an ELF file. It is read, not mapped: a file that shrinks meanwhile is
+ * an error then, not a signal. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

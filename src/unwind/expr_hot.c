@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DWARF expressions, as far as unwind rules have them: arithmetic, registers, loads from the stack, jumps. Bounded in steps and depth. */
+/* DWARF expressions, as far as unwind rules have them: arithmetic, registers, loads from the stack, jumps. Bounded in
+ * steps and depth. */
 #include "base/bytes.h"
 #include "unwind/walk.h"
 

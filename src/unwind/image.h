@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loader knows of one loaded ELF image. CALLER and COLLECTOR, inside a dl_iterate_phdr callback: only there is it certain
- * that the image stays mapped. */
+/* What the loader knows of one loaded ELF image. CALLER and COLLECTOR, inside a dl_iterate_phdr callback: only there
+ * is it certain that the image stays mapped. */
 #ifndef WEFT_UNWIND_IMAGE_H
 #define WEFT_UNWIND_IMAGE_H
 

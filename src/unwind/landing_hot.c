@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an exception is about to land. When libgcc has found who catches, it copies the registers of that frame over those that
- * its own frame saved, the return address among them, and then jumps there with another stack pointer (uw_install_context,
- * __builtin_eh_return). Half way the rules of its frame are true of nothing: they give the catcher's registers and the thrower's stack
- * pointer. What is true is the context that it copies from, which lies in its frame: where the registers of the catcher
- * are saved, the catcher's stack pointer, the landing pad. Such a context is known by what stands side by side in it: an address
- * further up the stack, then code, then the exception table and the begin of the function, both in the same module. */
+/* Where an exception is about to land. When libgcc has found who catches, it copies the registers of that frame over
+ * those that its own frame saved, the return address among them, and then jumps there with another stack pointer
+ * (uw_install_context, __builtin_eh_return). Half way the rules of its frame are true of nothing: they give the
+ * catcher's registers and the thrower's stack pointer. What is true is the context that it copies from, which lies in
+ * its frame: where the registers of the catcher are saved, the catcher's stack pointer, the landing pad. Such a
+ * context is known by what stands side by side in it: an address further up the stack, then code, then the exception
+ * table and the begin of the function, both in the same module. */
 #include "unwind/walk.h"
 
 /* The words of a context, from the stack pointer's: it has been the same in all releases of GCC for this machine. */
@@ -57,7 +58,7 @@ static int context_reg(const struct weft__walk *w, uint64_t at, unsigned reg, ui
 	return flags & FLAG_EXTENDED && by_value & 0xff ? 1 : place && walk_load(w, place, value);
 }
 
-int weft__walk_landing(struct weft__walk *w)
+uint64_t weft__walk_landing(struct weft__walk *w)
 {
 	static const uint8_t carried_over[ARCH_SAVED] = ARCH_SAVED_REGS;
 	uint64_t sp = w->r[ARCH_SP], found = 0, top = 0, cfa;
@@ -80,5 +81,5 @@ int weft__walk_landing(struct weft__walk *w)
 	w->r[ARCH_SP] = top;
 	walk_load(w, found + 8 * (uint64_t)CONTEXT_PC, &w->pc);
 	w->exact = 1;
-	return 1;
+	return found;
 }

@@ -12,8 +12,8 @@
 #include "unwind/image.h"
 #include "unwind/modules_state.h"
 
-/* Sets that wait for handlers to leave them. Each refresh frees what it can, so there are more only when handlers run without a
- * pause; then a refresh waits. */
+/* Sets that wait for handlers to leave them. Each refresh frees what it can, so there are more only when handlers run
+ * without a pause; then a refresh waits. */
 #define RETIRED_MAX 8
 #define WAIT_TURNS 20000
 
@@ -131,8 +131,8 @@ static const char *image_path(const struct dl_phdr_info *info, struct weft__modu
 	return buf;
 }
 
-/* The module of the set before that is the same one, still there. One without a build-id is only believed to be that when nothing was
- * unloaded since. */
+/* The module of the set before that is the same one, still there. One without a build-id is only believed to be that
+ * when nothing was unloaded since. */
 static struct weft__module *known_module(const struct gather *g, const struct weft__module *like, const char *path)
 {
 	struct weft__modules *set = weft__modules_now.set;
@@ -201,7 +201,8 @@ static int on_image(struct dl_phdr_info *info, size_t size, void *arg)
 	return !g->changed || g->error;
 }
 
-/* When the loader's tables leave out a good part of the code, as in what was built without them, the file's sections may have more. */
+/* When the loader's tables leave out a good part of the code, as in what was built without them, the file's sections
+ * may have more. */
 static int table_make(struct weft__module *module, const struct weft__image_frames *frames)
 {
 	struct weft__unwind_table *table = NULL, *more = NULL;

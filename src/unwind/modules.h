@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The modules of a process, sorted by address, each with its unwind table. A set does not change; when modules come or go, a
- * new set takes its place with one store, and the old one is freed once no handler can still be in it. Handlers count themselves
- * in and out: whoever is in the old set was counted before the store, so a count of zero after it means that nobody is. There
- * are two counts, of which newcomers use one at a time, so that the other falls to zero however many come. */
+/* The modules of a process, sorted by address, each with its unwind table. A set does not change; when modules come
+ * or go, a new set takes its place with one store, and the old one is freed once no handler can still be in it.
+ * Handlers count themselves in and out: whoever is in the old set was counted before the store, so a count of zero
+ * after it means that nobody is. There are two counts, of which newcomers use one at a time, so that the other falls
+ * to zero however many come. */
 #ifndef WEFT_UNWIND_MODULES_H
 #define WEFT_UNWIND_MODULES_H
 
@@ -32,8 +33,8 @@ struct weft__module {
 	int table_error;                  /* why, negative */
 };
 
-/* address -> rule, shared by all threads. An entry is two words; `check` is the address xor the rule, so a reader that sees
- * halves of two writes sees a miss. */
+/* address -> rule, shared by all threads. An entry is two words; `check` is the address xor the rule, so a reader
+ * that sees halves of two writes sees a miss. */
 struct weft__unwind_slot {
 	uint64_t check;
 	uint64_t rule;
@@ -53,8 +54,8 @@ struct weft__modules {
 
 /* CALLER and COLLECTOR; they wait for each other on a mutex. */
 
-/* Looks whether modules have come or gone since the last time, cheaply, and makes the new set. 1: there is a new one; 0: nothing
- * changed; negative: errno, and the old set stays. Tables of modules that stay are kept. */
+/* Looks whether modules have come or gone since the last time, cheaply, and makes the new set. 1: there is a new one;
+ * 0: nothing changed; negative: errno, and the old set stays. Tables of modules that stay are kept. */
 int weft__modules_refresh(void);
 /* No set any more. Waits until no handler is in the old ones and frees them. */
 void weft__modules_stop(void);
@@ -70,7 +71,8 @@ void weft__modules_free(struct weft__modules *set);
 struct weft__module *weft__module_new(const char *path);
 void weft__module_free(struct weft__module *module);
 
-/* HOT. Every enter has its leave, also when it answers NULL, with the number that it gave. In between the set and its modules stay. */
+/* HOT. Every enter has its leave, also when it answers NULL, with the number that it gave. In between the set and its
+ * modules stay. */
 const struct weft__modules *weft__modules_enter(uint32_t *visit);
 void weft__modules_leave(uint32_t visit);
 

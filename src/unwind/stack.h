@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the stack of a thread ends. An unwinder reads from the stack pointer up to `high`; `low` is how far the stack may grow,
- * and tells whether a stack pointer is on it.
+/* Where the stack of a thread ends. An unwinder reads from the stack pointer up to `high`; `low` is how far the stack
+ * may grow, and tells whether a stack pointer is on it.
  *
- * `sure` means that all of it stays readable for as long as the thread lives, so it can be kept. Otherwise it is the mapping
- * that the stack pointer was in (a coroutine's stack, a thread made by a bare clone): true at that moment, but a part of it may
- * belong to somebody else who unmaps it; then keep it for one sample only. */
+ * `sure` means that all of it stays readable for as long as the thread lives, so it can be kept. Otherwise it is the
+ * mapping that the stack pointer was in (a coroutine's stack, a thread made by a bare clone): true at that moment,
+ * but a part of it may belong to somebody else who unmaps it; then keep it for one sample only. */
 #ifndef WEFT_UNWIND_STACK_H
 #define WEFT_UNWIND_STACK_H
 
@@ -18,10 +18,10 @@ struct weft__stack_bounds {
 /* CALLER, on the thread itself: from the thread library. 0 or negative errno. */
 int weft__stack_bounds_self(struct weft__stack_bounds *ret);
 
-/* HOT. From /proc/self/maps, with bare system calls, for a thread that was first met in a handler: 0 or negative errno. It costs tens
- * of microseconds and, as every fault does, waits while another thread changes the address space. `stack_pointer` is that of
- * the interrupted code. The thread's own descriptor lies at the upper end of the stacks that the thread library makes, which
- * gives their end exactly. */
+/* HOT. From /proc/self/maps, with bare system calls, for a thread that was first met in a handler: 0 or negative
+ * errno. It costs tens of microseconds and, as every fault does, waits while another thread changes the address
+ * space. `stack_pointer` is that of the interrupted code. The thread's own descriptor lies at the upper end of the
+ * stacks that the thread library makes, which gives their end exactly. */
 int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *ret);
 
 #endif

@@ -193,8 +193,8 @@ WALK_RAW static const uint8_t *code_at(const struct weft__walk *w, const struct 
 	return (const uint8_t *)(uintptr_t)w->pc;
 }
 
-/* Code without rules: made at run time, or written by hand. Its frame pointer is believed when it leads upwards on the stack to
- * what could be a return address. */
+/* Code without rules: made at run time, or written by hand. Its frame pointer is believed when it leads upwards on
+ * the stack to what could be a return address. */
 enum walk_step weft__walk_blind(struct weft__walk *w, const struct weft__module *module)
 {
 	const uint8_t *code = w->exact || (module && module->stays) ? code_at(w, module) : NULL;

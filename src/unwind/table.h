@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unwind rules of one ELF image, compiled from its call frame information into something that a signal handler can search.
- * A table does not change once it is made.
+/* The unwind rules of one ELF image, compiled from its call frame information into something that a signal handler
+ * can search. A table does not change once it is made.
  *
- * Code is cut into pages of 4 KiB; each page knows its first row, and a row is 2 bytes of place and 2 bytes of rule. Rules
- * are few (thousands for a million rows), because compilers make the same frames again and again. What is not a plain frame
- * is a special: bytes aside, the registers' rules one by one, with their expressions. */
+ * Code is cut into pages of 4 KiB; each page knows its first row, and a row is 2 bytes of place and 2 bytes of rule.
+ * Rules are few (thousands for a million rows), because compilers make the same frames again and again. What is not a
+ * plain frame is a special: bytes aside, the registers' rules one by one, with their expressions. */
 #ifndef WEFT_UNWIND_TABLE_H
 #define WEFT_UNWIND_TABLE_H
 
@@ -62,17 +62,18 @@ struct weft__unwind_table {
 	const uint16_t *row_rule;
 	const struct weft__rule *rules; /* [0] is RULE_NONE */
 	const uint8_t *specials;
-	int eh_return; /* some code returns to where a register says: libgcc's unwinder, when it has found who catches */
+	int eh_return; /* some code returns to where a register says, as libgcc's unwinder does to who catches */
 	size_t memory_bytes;
 	struct weft__unwind_table_stats stats;
 };
 
 #define TABLE_PAGE_BITS 12
 
-/* CALLER and COLLECTOR. From one section or two, of which the first one is believed where both know the code. 0, -ENOMEM, or -ENOENT when nothing in it can be used. */
+/* CALLER and COLLECTOR. From one section or two, of which the first one is believed where both know the code. 0,
+ * -ENOMEM, or -ENOENT when nothing in it can be used. */
 int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__cfi_input *in, unsigned n);
-/* The same from the sections of a file, .eh_frame and .debug_frame; `eh_frame`, when not NULL, is used instead of the former. -errno
- * when it cannot be read. */
+/* The same from the sections of a file, .eh_frame and .debug_frame; `eh_frame`, when not NULL, is used instead of the
+ * former. -errno when it cannot be read. */
 int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, const struct weft__cfi_input *eh_frame);
 void weft__unwind_table_free(struct weft__unwind_table *table);
 

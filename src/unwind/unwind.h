@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers and a stack to addresses. HOT, but for what says otherwise: it takes no lock, allocates nothing, reads only the
- * modules' tables and the stack it is given, and ends.
+/* Registers and a stack to addresses. HOT, but for what says otherwise: it takes no lock, allocates nothing, reads
+ * only the modules' tables and the stack it is given, and ends.
  *
  *     struct weft__unwind_regs regs;
  *     weft__unwind_regs_set(&regs, ucontext);
@@ -8,8 +8,8 @@
  *     n = weft__unwind(modules, &regs, &stack, out, max, &flags);
  *     weft__modules_leave(visit);
  *
- * An address in `out` lies in the instruction that runs: the program counter in the leaf and in what a signal interrupted, and one
- * byte before the return address in a caller. So a symbolizer takes every address as it is. */
+ * An address in `out` lies in the instruction that runs: the program counter in the leaf and in what a signal
+ * interrupted, and one byte before the return address in a caller. So a symbolizer takes every address as it is. */
 #ifndef WEFT_UNWIND_UNWIND_H
 #define WEFT_UNWIND_UNWIND_H
 
@@ -34,8 +34,8 @@ enum weft__unwind_flag {
 struct weft__unwind_regs {
 	uint64_t r[ARCH_REGS]; /* DWARF's numbers */
 	uint64_t pc;
-	uint64_t
-		valid; /* bit i: r[i] is known. At least the stack pointer; the frame pointer, the link register if they can be had */
+	/* Bit i: r[i] is known. At least the stack pointer; the frame pointer, the link register if they can be had. */
+	uint64_t valid;
 };
 
 /* Memory that may be read: [low, high), whose bytes are at `bytes` (at low itself when it is our own stack). */

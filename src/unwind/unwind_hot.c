@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk. Nearly every frame is plain: the CFA is the stack or the frame pointer plus a number, the return address and
- * perhaps the frame pointer are at fixed places under it. Such a rule fits one word, found by address in a cache; a frame then costs
- * one look there and one or two loads from the stack. The other frames, and walks that turn out to need a register besides
- * these two, go through step_hot.c; the latter begin again at the leaf and carry all registers. */
+/* The walk. Nearly every frame is plain: the CFA is the stack or the frame pointer plus a number, the return address
+ * and perhaps the frame pointer are at fixed places under it. Such a rule fits one word, found by address in a cache;
+ * a frame then costs one look there and one or two loads from the stack. The other frames, and walks that turn out to
+ * need a register besides these two, go through step_hot.c; the latter begin again at the leaf and carry all
+ * registers. */
 #include "base/atomic.h"
 #include "unwind/walk.h"
 
@@ -108,7 +109,8 @@ static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t ad
 	return weft__walk_blind(w, module);
 }
 
-/* As long as frames are fast. Answers the word of the frame that is not, with its registers in w, or 0 when the walk is over. */
+/* As long as frames are fast. Answers the word of the frame that is not, with its registers in w, or 0 when the walk
+ * is over. */
 WALK_RAW static uint64_t run_fast(struct weft__walk *w, uint64_t *out, size_t *ret_n, size_t max)
 {
 	const struct weft__modules *set = w->set;
@@ -201,7 +203,8 @@ static size_t walk_from(struct weft__walk *w, const struct weft__unwind_regs *re
 			return n;
 		step = step_slow(w, pack, out[n - 1]);
 		if (step == WALK_ON) {
-			/* That was a signal's trampoline, which nobody called: the byte before it is another function's. */
+			/* That was a signal's trampoline, which nobody called: the byte before it is another
+			 * function's. */
 			if (w->exact && called)
 				out[n - 1]++;
 			continue;
@@ -213,42 +216,38 @@ static size_t walk_from(struct weft__walk *w, const struct weft__unwind_regs *re
 	}
 }
 
-/* How many frames from the leaf on are in an unwinder that jumps to who catches. */
-static size_t frames_of_throw(const struct weft__modules *set, const uint64_t *out, size_t n)
+/* Whether the leaf may be in an unwinder that jumps to who catches. */
+static int in_throw(const struct weft__modules *set, uint64_t pc)
 {
-	size_t i = 0;
+	const struct weft__module *module = weft__modules_find(set, pc);
 
-	while (i < n && i < 2) {
-		const struct weft__module *module = weft__modules_find(set, out[i]);
-
-		if (!module || !module->table || !module->table->eh_return)
-			break;
-		i++;
-	}
-	return i;
+	return module && module->table && module->table->eh_return;
 }
 
-/* A walk that was lost, or seemed to end, from the unwinder's own frames on, perhaps because these are being overwritten: on from the landing pad. Before
- * the stack pointer moves there, a context tells; afterwards the rules do, but for the place, which is no call's. */
+/* A walk that was lost, or seemed to end, from an unwinder's own frames on, perhaps because these are being
+ * overwritten: on from the landing pad. Before the stack pointer moves there, a context tells; afterwards the rules do,
+ * but for the place, which is no call's. The context is in the frame of whoever jumps: the leaf, or who called it. */
 static size_t walk_throw(struct weft__walk *w, const struct weft__unwind_regs *regs, size_t n, uint64_t *out,
 			 size_t max)
 {
-	size_t inside = frames_of_throw(w->set, out, n), again;
+	uint64_t context, pack = pack_of(w->set, regs->pc), sp = UINT64_MAX;
 
-	if (!inside || inside == max)
-		return n;
 	walk_begin(w, regs, 1);
-	if (weft__walk_landing(w)) {
-		again = walk_from(w, regs, inside, out, max);
+	if (step_slow(w, pack, regs->pc) == WALK_ON)
+		sp = w->r[ARCH_SP];
+	walk_begin(w, regs, 1);
+	context = weft__walk_landing(w);
+	if (context) {
+		n = walk_from(w, regs, context < sp || n < 2 ? 1 : 2, out, max);
 		if (!(w->flags & (WEFT__UNWIND_LOST | WALK_ZERO)))
-			return again;
+			return n;
 	}
 	walk_begin(w, regs, 1);
-	if (inside == 1 && step_slow(w, pack_of(w->set, regs->pc), regs->pc) == WALK_ON) {
+	if (step_slow(w, pack, regs->pc) == WALK_ON) {
 		w->exact = 1;
-		again = walk_from(w, regs, 1, out, max);
+		n = walk_from(w, regs, 1, out, max);
 		if (!(w->flags & (WEFT__UNWIND_LOST | WALK_ZERO)))
-			return again;
+			return n;
 	}
 	walk_begin(w, regs, 1);
 	return walk_from(w, regs, 0, out, max);
@@ -275,7 +274,7 @@ size_t weft__unwind(const struct weft__modules *modules, const struct weft__unwi
 	if (max > WEFT__UNWIND_DEPTH_MAX)
 		max = WEFT__UNWIND_DEPTH_MAX;
 	n = walk_from(&w, regs, 0, out, max);
-	if (__builtin_expect(w.flags & (WEFT__UNWIND_LOST | WALK_ZERO), 0))
+	if (__builtin_expect(w.flags & (WEFT__UNWIND_LOST | WALK_ZERO), 0) && max > 2 && in_throw(modules, regs->pc))
 		n = walk_throw(&w, regs, n, out, max);
 	*flags = w.flags & ~WALK_ZERO;
 	return n;

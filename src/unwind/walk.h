@@ -49,20 +49,21 @@ WALK_RAW static inline int walk_load(const struct weft__walk *w, uint64_t addr, 
 	return 1;
 }
 
-/* Whether a register that should be saved in `slot` has its value back already: in an epilogue the rules still name the slot after
- * the register was popped, and what is below the stack pointer is nobody's. */
+/* Whether a register that should be saved in `slot` has its value back already: in an epilogue the rules still name
+ * the slot after the register was popped, and what is below the stack pointer is nobody's. */
 static inline int walk_restored(uint64_t slot, uint64_t sp, int exact)
 {
 	return exact && slot < sp && sp - slot <= 256;
 }
 
-/* The value of an expression; `begin`, when not NULL, is on its stack at the begin. 0: it cannot be had; then `missing` says
- * whether that is for want of a register. */
+/* The value of an expression; `begin`, when not NULL, is on its stack at the begin. 0: it cannot be had; then
+ * `missing` says whether that is for want of a register. */
 int weft__walk_expr(const struct weft__walk *w, const uint8_t *expr, uint32_t n, const uint64_t *begin, uint64_t *value,
 		    int *missing);
 
-/* From libgcc's frames, while it lets go of them, to the frame where an exception lands. 0: there is none to be seen. */
-int weft__walk_landing(struct weft__walk *w);
+/* From libgcc's frames, while it lets go of them, to the frame where an exception lands. Answers where the context is
+ * that tells; 0: there is none to be seen. */
+uint64_t weft__walk_landing(struct weft__walk *w);
 
 /* One frame by a rule of any kind, or without one. `module` may be NULL. */
 enum walk_step weft__walk_rule(struct weft__walk *w, const struct weft__unwind_table *table,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes as .eh_frame or .debug_frame, with or without .eh_frame_hdr: made into a table, asked for many places, and then stacks of the same
- * bytes are unwound by it.
+/* Bytes as .eh_frame or .debug_frame, with or without .eh_frame_hdr: made into a table, asked for many places, and
+ * then stacks of the same bytes are unwound by it.
  *
- * Input: flags (1: .debug_frame, 2: has a header, 4: code of an exception's unwinder), the header's length (2 bytes), a seed, the header, the section. */
+ * Input: flags (1: .debug_frame, 2: has a header, 4: code of an exception's unwinder), the header's length (2 bytes),
+ * a seed, the header, the section. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

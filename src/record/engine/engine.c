@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -31,7 +32,8 @@
 #define DRAW_NS UINT64_C(1000000000)     /* between two drawings of an interval */
 #define NET_CALM_NS UINT64_C(3000000000) /* after the last thread came or went, the net is taken in */
 #define INSIDE_TURNS 20000
-#define ASTRAY_MOST 3
+#define ASTRAY_MOST 4
+#define ASTRAY_NS UINT64_C(10000000000)
 #define NET_BACK_NS UINT64_C(60000000000)
 
 static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,6 +47,7 @@ static struct {
 	sigset_t blocked; /* in the thread that started it */
 	uint64_t drawn_ns;
 	uint64_t maybe_ns, changed_ns; /* when threads may have come and gone, and when they did */
+	uint64_t astray_ns;            /* since when its signals that went astray are counted */
 	uint64_t net_off_ns;           /* the net stays in until then */
 	uint64_t net_back_ns;          /* and for how long the next time */
 	uint32_t churn_seen, astray_seen, uncovered;
@@ -159,6 +162,7 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	weft__engine.ops = NULL;
 	weft__engine.samples = weft__engine.lost = weft__engine.uncovered = 0;
 	weft__engine.uncovered_why = 0;
+	weft__engine.churn = weft__engine.net_astray = 0;
 	if (opts->sample_hz == WEFT_SAMPLE_OFF)
 		return 0;
 	if (weft__perf_event_find(event, &is_clock) < 0)
@@ -174,7 +178,6 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	weft__engine.hz = opts->sample_hz;
 	weft__engine.period_ns = 1000000000u / opts->sample_hz;
 	weft__engine.depth = opts->sample_depth;
-	weft__engine.net_works = kernel_at_least(6, 4);
 	weft__engine.has_rdtscp = cpu_has_rdtscp();
 	choose(opts, is_clock);
 	return 0;
@@ -221,15 +224,49 @@ static int wait_outside(void)
 	return 0;
 }
 
+/* Whether there can be a net: the kernel gives a signal of the process to the thread that runs, and a usual alternate stack has room
+ * for two signals at a time. */
+static int net_can_be(void)
+{
+	unsigned long frame = getauxval(AT_MINSIGSTKSZ);
+
+	return weft__engine.ops == &weft__timer_ops && kernel_at_least(6, 4) && 2 * frame + 768 <= 8192;
+}
+
 static int signal_take(void)
 {
 	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : own.want_signal;
 	int signal = want ? want : weft__signal_choose(SIGPROF, &own.blocked);
+	int err;
 
 	if (!signal)
 		return -EBUSY;
 	weft__engine.signal = signal;
-	return weft__signal_take(signal);
+	weft__engine.net_signal = 0;
+	err = weft__signal_take(signal, 0);
+	if (!err && net_can_be()) {
+		sigset_t not_these = own.blocked;
+		int net;
+
+		sigaddset(&not_these, signal);
+		net = weft__signal_choose(0, &not_these);
+		if (net && weft__signal_take(net, signal) == 0)
+			weft__engine.net_signal = net;
+	}
+	return err;
+}
+
+static void signal_give(void)
+{
+	if (weft__engine.net_signal)
+		weft__signal_give(weft__engine.net_signal);
+	weft__signal_give(weft__engine.signal);
+}
+
+static int signals_are_ours(void)
+{
+	return weft__signal_ours(weft__engine.signal) &&
+	       (!weft__engine.net_signal || weft__signal_ours(weft__engine.net_signal));
 }
 
 static void undo(void)
@@ -240,7 +277,7 @@ static void undo(void)
 	all_out = wait_outside();
 	weft__threads_drop();
 	weft__engine.ops->stop();
-	weft__signal_give(weft__engine.signal);
+	signal_give();
 	if (all_out)
 		table_free();
 	else
@@ -272,7 +309,7 @@ static int begin(void)
 	}
 	if (err)
 		undo();
-	own.drawn_ns = own.maybe_ns = own.changed_ns = own.net_off_ns = 0;
+	own.drawn_ns = own.maybe_ns = own.changed_ns = 0;
 	own.unblocked = 0;
 	return err;
 }
@@ -336,7 +373,7 @@ void weft__engine_forked(void)
 	if (!own.running)
 		return;
 	weft__engine.ops->forked();
-	weft__signal_give(weft__engine.signal);
+	signal_give();
 	table_free();
 	own.running = 0;
 }
@@ -376,7 +413,10 @@ static void net_tend(uint64_t now_ns, int news)
 		own.changed_ns = now_ns;
 	if (news)
 		own.maybe_ns = now_ns;
-	if (astray - own.astray_seen >= ASTRAY_MOST) {
+	if (now_ns - own.astray_ns >= ASTRAY_NS) {
+		own.astray_ns = now_ns;
+		own.astray_seen = astray;
+	} else if (astray - own.astray_seen >= ASTRAY_MOST) {
 		own.astray_seen = astray;
 		own.net_back_ns = own.net_back_ns ? 2 * own.net_back_ns : NET_BACK_NS;
 		own.net_off_ns = now_ns + own.net_back_ns;
@@ -395,13 +435,12 @@ static void net_tend(uint64_t now_ns, int news)
  * look for another thread, which may sleep. */
 static void unblock_here(void)
 {
-	const struct sigaction *before = &weft__engine_before[weft__engine.signal];
 	sigset_t set;
 
-	if (own.unblocked || weft__engine.net < 0 || before->sa_flags & SA_SIGINFO || before->sa_handler != SIG_DFL)
+	if (own.unblocked || weft__engine.net < 0)
 		return;
 	sigemptyset(&set);
-	sigaddset(&set, weft__engine.signal);
+	sigaddset(&set, weft__engine.net_signal);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	own.unblocked = 1;
 }
@@ -424,7 +463,7 @@ static void move_on(void)
 
 static void tend_slowly(uint64_t now_ns)
 {
-	if (!weft__signal_ours(weft__engine.signal))
+	if (!signals_are_ours())
 		move_on();
 	if (!own.running)
 		return;

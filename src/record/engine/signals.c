@@ -25,7 +25,7 @@ static int is_free(int signal, const sigset_t *blocked)
 
 int weft__signal_choose(int want, const sigset_t *blocked)
 {
-	if (is_free(want, blocked))
+	if (want && is_free(want, blocked))
 		return want;
 	/* From the middle: programs count their own from either end. */
 	for (int i = 0; i <= SIGRTMAX - SIGRTMIN; i++) {
@@ -37,13 +37,15 @@ int weft__signal_choose(int want, const sigset_t *blocked)
 	return 0;
 }
 
-int weft__signal_take(int signal)
+int weft__signal_take(int signal, int mask)
 {
 	struct sigaction ours = {.sa_sigaction = weft__engine_handler,
 				 .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK},
 			 before;
 
 	sigemptyset(&ours.sa_mask);
+	if (mask)
+		sigaddset(&ours.sa_mask, mask);
 	if (sigaction(signal, NULL, &before) < 0)
 		return -errno;
 	if (is_ours(&before)) /* somebody kept it and put it back */

@@ -100,11 +100,11 @@ struct weft__engine {
 	uint32_t period_ns;
 	uint32_t depth;
 	int signal;
-	int kernel; /* with the kernel's frames */
+	int net_signal; /* 0: no net */
+	int kernel;     /* with the kernel's frames */
 	const char *event;
 	uint32_t skip_tid; /* the collector's */
 	int32_t tid_at;    /* where the thread library keeps a thread's id, from the thread pointer; 0: not known */
-	int net_works;     /* the kernel gives a signal of the process to the thread that runs */
 	int has_rdtscp;
 	uint32_t *keys; /* thread ids, 0 or SLOT_GONE */
 	struct weft__slot *slots;
@@ -145,8 +145,8 @@ extern struct sigaction weft__engine_before[65];
 
 /* signals.c, CALLER and COLLECTOR. Chooses a signal that is free and not in `blocked`, beginning with `want`; 0: none is. */
 int weft__signal_choose(int want, const sigset_t *blocked);
-/* 0 or a negative error. */
-int weft__signal_take(int signal);
+/* `mask`: another signal that is held back while the handler runs; 0: none. 0 or a negative error. */
+int weft__signal_take(int signal, int mask);
 /* Whether our handler is still there. */
 int weft__signal_ours(int signal);
 /* Gives it back, unless somebody else has it by now. */

@@ -6,7 +6,11 @@
  * A timer can only be made for a thread that is known. For those that nobody has seen yet there is a net: one timer on the CPU clock of
  * the whole process. The kernel (from 6.4 on) gives its signal to the thread that was running when it expired; if that one has no
  * timer, this is a sample that stands for the net's interval, and the thread gets a timer. In a thread that has one it means nothing. So
- * the CPU time of threads that live a few milliseconds is sampled in proportion, too. HOT. */
+ * the CPU time of threads that live a few milliseconds is sampled in proportion, too.
+ *
+ * The net has a signal of its own. Both timers of a thread that has one expire at the same tick as often as not; if the signals were
+ * the same, the handler of the first would hold the second back, and the kernel would wake some other thread to take it. As it is the
+ * second comes on top of the first, before that has begun, and returns at once. HOT. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -118,8 +122,8 @@ static int timer_start(void)
 {
 	int32_t id;
 
-	if (weft__engine.net_works &&
-	    timer_make(weft__engine.signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) == 0) {
+	if (weft__engine.net_signal &&
+	    timer_make(weft__engine.net_signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) == 0) {
 		store_relaxed(&weft__engine.net_ns, 0u);
 		store_relaxed(&weft__engine.net, id);
 		weft__net_set(weft__engine.period_ns);
@@ -175,11 +179,12 @@ static void net_match(const siginfo_t *info, struct weft__hit *hit)
 {
 	uint32_t interval = load_relaxed(&weft__engine.net_ns);
 
+	hit->tid = (uint32_t)syscall(SYS_gettid);
 	if (was_waiting(hit->context)) {
-		add_relaxed(&weft__engine.net_astray, 1);
+		if (hit->tid != weft__engine.skip_tid)
+			add_relaxed(&weft__engine.net_astray, 1);
 		return;
 	}
-	hit->tid = (uint32_t)syscall(SYS_gettid);
 	hit->slot = weft__slot_find(hit->tid, NULL);
 	if (hit->slot && load_acquire(&hit->slot->state) != SLOT_UNCOVERED) {
 		hit->slot = NULL;
@@ -209,6 +214,12 @@ static void timer_match(const siginfo_t *info, struct weft__hit *hit)
 	}
 	if (number >= weft__engine.n_slots)
 		return;
+	if (load_relaxed(&weft__engine.net_ns)) {
+		/* From here on the handler needs the stack, which may be small, for itself. Returning from it undoes this. */
+		uint64_t mask = UINT64_C(1) << (weft__engine.net_signal - 1);
+
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
+	}
 	hit->slot = &weft__engine.slots[number];
 	hit->tid = load_relaxed(&weft__engine.keys[number]);
 	hit->weight_ns = (uint64_t)load_relaxed(&hit->slot->interval_ns) * (1 + (uint64_t)info->si_overrun);

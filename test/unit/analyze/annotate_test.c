@@ -12,6 +12,7 @@
 
 #include "codefile.h"
 #include "segment/reader.h"
+#include "weft/hooks.h"
 
 static char dir[256];
 static const char *const one[] = {"one.weft",      "two.weft", "out.weft", "one.weft.active",
@@ -53,11 +54,11 @@ static bool set_scene(void)
 	memset(&scene, 0, sizeof(scene));
 	segfile_dir(dir, sizeof(dir));
 	if (!CHECK(codefile_module(&scene.modules[0], 1, (void *)(uintptr_t)own)) ||
-	    !CHECK(codefile_module(&scene.modules[1], 2, dlsym(RTLD_DEFAULT, "qsort"))))
+	    !CHECK(codefile_module(&scene.modules[1], 2, dlsym(RTLD_DEFAULT, "l64a"))))
 		return false;
 	scene.frames[0] = (struct weft_frame){1, own - scene.modules[0].start};
 	scene.frames[1] =
-		(struct weft_frame){2, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort") - scene.modules[1].start};
+		(struct weft_frame){2, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "l64a") - scene.modules[1].start};
 	scene.frames[2] = (struct weft_frame){0, 0x123456};
 	scene.frames[3] = scene.frames[0];
 	scene.stacks[0] = (struct weft_stack){1, WEFT_STACK_COMPLETE, 3, scene.frames};
@@ -177,7 +178,7 @@ TEST(names_lines_and_inlined_functions_come_into_the_segment)
 	CHECK_STR(symbol->frames[1].function, "outer_function");
 	CHECK_EQ(symbol->frames[1].line, outer_line);
 	CHECK_EQ(symbol->frames[1].inlined, 0);
-	CHECK_STR(function_of(seg, &scene.frames[1]), "qsort");
+	CHECK_STR(function_of(seg, &scene.frames[1]), "l64a");
 	CHECK(weft_segment_symbol(seg, 0, 0x123456) == NULL);
 	CHECK_EQ(weft_segment_info(seg)->sealed, 1);
 	CHECK_EQ(count_events(seg), 6);
@@ -217,6 +218,21 @@ TEST(each_name_is_there_once_and_nothing_is_done_twice)
 	CHECK(!done.written);
 	stat(file_of("one.weft"), &after);
 	CHECK_EQ(before.st_ino, after.st_ino);
+	finish();
+}
+
+TEST(a_link_goes_on_pointing_to_the_segment)
+{
+	struct weft__annotated done;
+	struct stat st;
+
+	REQUIRE(set_scene());
+	write_scene("one.weft");
+	CHECK_EQ(symlink("one.weft", file_of("two.weft")), 0);
+	CHECK_EQ(annotate(file_of("two.weft"), &done), 0);
+	CHECK_EQ(lstat(file_of("two.weft"), &st), 0);
+	CHECK(S_ISLNK(st.st_mode));
+	CHECK_STR(function_of(open_again("one.weft"), &scene.frames[0]), "inner_function");
 	finish();
 }
 
@@ -342,7 +358,7 @@ TEST(a_cut_segment_keeps_what_it_had)
 	CHECK_EQ(count_events(seg), 4);
 	CHECK_EQ(weft_segment_info(seg)->sealed, 1);
 	CHECK_EQ(weft_segment_damage(seg).places, 1);
-	CHECK_STR(function_of(seg, &scene.frames[1]), "qsort");
+	CHECK_STR(function_of(seg, &scene.frames[1]), "l64a");
 	finish();
 }
 
@@ -404,42 +420,60 @@ TEST(no_room_leaves_the_old_one)
 	finish();
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A child that annotates, killed after that time, or never. */
+static void annotate_in_child(uint64_t kill_ns)
+{
+	struct timespec wait = {(time_t)(kill_ns / 1000000000u), (long)(kill_ns % 1000000000u)};
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct weft__annotated done;
+
+		_exit(annotate(file_of("one.weft"), &done) ? 1 : 0);
+	}
+	if (kill_ns) {
+		nanosleep(&wait, NULL);
+		kill(pid, SIGKILL);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 /* Killed at any moment, there is the old one or the new one. */
 TEST(a_kill_leaves_the_old_one_or_the_new_one)
 {
-	uint32_t seed = 1, old = 0, new = 0;
+	uint32_t seed = 1, n_old = 0, n_new = 0;
+	uint64_t all_ns;
 	char command[600];
 
 	REQUIRE(set_scene());
+	write_scene("one.weft");
+	all_ns = now_ns();
+	annotate_in_child(0);
+	all_ns = now_ns() - all_ns;
 	for (int i = 0; i < 60; i++) {
 		struct weft_segment *seg;
-		struct timespec wait = {0, 0};
-		pid_t pid;
 
 		write_scene("one.weft");
-		pid = fork();
-		if (pid == 0) {
-			struct weft__annotated done;
-
-			_exit(annotate(file_of("one.weft"), &done) ? 1 : 0);
-		}
 		seed = seed * 1664525 + 1013904223;
-		wait.tv_nsec = (long)(seed >> 8) % 20000000;
-		nanosleep(&wait, NULL);
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		annotate_in_child(1 + all_ns / 1000 * (seed >> 8) / (1u << 24) * 1200);
 		seg = open_again("one.weft");
 		if (!CHECK(seg != NULL))
 			break;
 		CHECK_EQ(count_events(seg), 6);
 		CHECK_EQ(weft_segment_damage(seg).places, 0);
-		if (seg->symbols.n)
-			new ++;
-		else
-			old++;
 		CHECK(seg->symbols.n == 0 || seg->symbols.n == 2);
+		n_old += seg->symbols.n == 0;
+		n_new += seg->symbols.n == 2;
 	}
-	printf("\told %u, new %u\n", old, new);
+	printf("\told %u, new %u\n", n_old, n_new);
 	snprintf(command, sizeof(command), "rm -f '%s'/*.new", dir);
 	CHECK_EQ(system(command), 0);
 	finish();
@@ -552,5 +586,91 @@ TEST(names_that_are_there_stay_unless_asked_for_again)
 	CHECK_EQ(done.named, 3);
 	CHECK_STR(function_of(open_again("one.weft"), &scene.frames[2]), "renewed");
 	CHECK_STR(function_of(open_again("one.weft"), &scene.frames[0]), "inner_function");
+	finish();
+}
+
+static long left; /* allocations that succeed */
+
+static void *resize(void *ptr, size_t bytes, void *data)
+{
+	(void)data;
+	return left-- > 0 ? realloc(ptr, bytes) : NULL;
+}
+
+static void release(void *ptr, void *data)
+{
+	(void)data;
+	free(ptr);
+}
+
+/* Memory that runs out at each allocation in turn: an error, and the old file. */
+TEST(memory_that_runs_out_leaves_the_old_one)
+{
+	struct weft_allocator allocator = {resize, release, NULL};
+	struct weft__annotate_opts opts = {.symbols = {.debug_dirs = "/nonexistent", .no_debuginfod = true}};
+	struct weft__annotated done = {0};
+	struct weft_error err;
+	long allowed;
+	int r = -1;
+
+	REQUIRE(set_scene());
+	scene.file.n_modules = 1;
+	write_scene("one.weft");
+	weft_set_allocator(&allocator);
+	for (allowed = 0; allowed < 100000 && r; allowed++) {
+		left = allowed;
+		r = annotate_with(&opts, file_of("one.weft"), NULL, &done, &err);
+		CHECK(r == 0 || r == -ENOMEM);
+		CHECK_EQ(files_in(dir), 1);
+	}
+	left = 1000000;
+	weft_set_allocator(NULL);
+	CHECK(allowed > 50 && allowed < 100000);
+	CHECK_EQ(done.added, 1);
+	CHECK_EQ(count_events(open_again("one.weft")), 6);
+	finish();
+}
+
+/* What fuzzing found worth keeping, as segments: whatever is in them, nothing that reads is lost. */
+TEST(strange_segments_keep_what_reads)
+{
+	struct weft__annotate_opts opts = {.symbols = {.debug_dirs = "/nonexistent", .no_debuginfod = true}};
+	const char *source = getenv("WEFT_SOURCE");
+	struct weft__annotator *annotator = NULL;
+	struct dirent *entry;
+	char corpus[512], path[1024];
+	int n = 0, n_good = 0;
+	DIR *files;
+
+	snprintf(corpus, sizeof(corpus), "%s/test/fuzz/corpus/segment", source ? source : "");
+	files = opendir(corpus);
+	if (!files)
+		SKIP("there is no corpus in $WEFT_SOURCE");
+	REQUIRE(set_scene());
+	CHECK_EQ(weft__annotator_open(&annotator, &opts, NULL), 0);
+	while ((entry = readdir(files))) {
+		struct weft_segment *before = NULL, *after;
+		struct weft__annotated done;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		n++;
+		snprintf(path, sizeof(path), "%s/%s", corpus, entry->d_name);
+		if (weft__annotator_run(annotator, path, file_of("out.weft"), &done, NULL) < 0)
+			continue;
+		n_good++;
+		after = open_again("out.weft");
+		REQUIRE(after && weft_segment_open(&before, path, NULL) == 0);
+		if (!CHECK_EQ(count_events(after), count_events(before)) ||
+		    !CHECK(!weft_segment_damage(after).places == !weft_segment_damage(before).places ||
+			   strstr(weft_segment_damage(before).text, "the index does not parse"))) /* it is new */
+			printf("\t%s: %s\n", entry->d_name, weft_segment_damage(before).text);
+		CHECK_EQ(weft_segment_info(after)->sealed, 1);
+		weft_segment_close(before);
+	}
+	closedir(files);
+	weft__annotator_close(annotator);
+	printf("\t%d of %d are segments\n", n_good, n);
+	CHECK(n_good > 0);
 	finish();
 }

@@ -154,6 +154,35 @@ TEST(a_tree_grows_from_the_outermost_call)
 	weft__frames_fini(&frames);
 }
 
+TEST(stacks_that_are_not_whole_grow_apart_from_others)
+{
+	struct weft__frames frames = {0};
+	struct weft__tree tree = {0};
+	uint32_t at;
+
+	CHECK_EQ(code_add_modules(&frames), 0);
+	CODE_STACK(&frames, 1, COMPLETE, code_app(F_CRC), code_app(F_MAIN));
+	CODE_STACK(&frames, 2, WEFT_STACK_CUT, code_app(F_CRC), code_app(F_LOOP));
+	CODE_STACK(&frames, 3, WEFT_STACK_LOST, code_app(F_CRC));
+	name_all(&frames);
+	CHECK_EQ(weft__tree_add(&tree, &frames, 1, 0, (struct weft__weight){1, 3}), 0);
+	CHECK_EQ(weft__tree_add(&tree, &frames, 2, 0, (struct weft__weight){1, 9}), 0);
+	CHECK_EQ(weft__tree_add(&tree, &frames, 3, 0, (struct weft__weight){1, 1}), 0);
+	CHECK_EQ(weft__tree_add(&tree, &frames, 0, 0, (struct weft__weight){1, 2}), 0); /* no stack at all */
+	weft__tree_sort(&tree);
+	CHECK_EQ(tree.nodes[0].self.ns, 2);
+	at = tree.nodes[0].child;
+	CHECK_EQ(tree.nodes[at].function, WEFT__NODE_CUT);
+	CHECK_STR(name_of(&frames, &tree, tree.nodes[at].child), "run_loop");
+	at = tree.nodes[at].next;
+	CHECK_STR(name_of(&frames, &tree, at), "main");
+	at = tree.nodes[at].next;
+	CHECK_EQ(tree.nodes[at].function, WEFT__NODE_LOST);
+	CHECK_STR(name_of(&frames, &tree, weft__tree_heart(&tree)), "crc32");
+	weft__tree_fini(&tree);
+	weft__frames_fini(&frames);
+}
+
 /* Siblings in order, however many. */
 TEST(siblings_are_sorted)
 {
@@ -164,7 +193,7 @@ TEST(siblings_are_sorted)
 
 	CHECK_EQ(code_add_modules(&frames), 0);
 	for (i = 1; i <= 1000; i++)
-		CODE_STACK(&frames, i, 0, code_lib(i));
+		CODE_STACK(&frames, i, COMPLETE, code_lib(i));
 	name_all(&frames);
 	for (i = 1; i <= 1000; i++)
 		CHECK_EQ(weft__tree_add(&tree, &frames, i, 0, (struct weft__weight){1, i * 37 % 211}), 0);

@@ -512,3 +512,99 @@ TEST(rows_and_threads_of_samples_are_limited)
 	CHECK_WEIGHT(r->samples.threads[0].all, 18, 18);
 	feed_close(&feed);
 }
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+static void check_sums(const struct weft__samples *r)
+{
+	struct weft__weight rows = r->beyond_rows, threads = {0, 0}, where = {0, 0}, engines = {0, 0};
+	size_t i;
+
+	for (i = 0; i < r->n_rows; i++) {
+		weft__weight_add(&rows, r->rows[i].weight.n, r->rows[i].weight.ns);
+		CHECK(r->rows[i].thread < r->n_threads);
+		CHECK(i == 0 || r->rows[i].weight.ns <= r->rows[i - 1].weight.ns);
+	}
+	for (i = 0; i < r->n_threads; i++)
+		weft__weight_add(&threads, r->threads[i].all.n, r->threads[i].all.ns);
+	for (i = 0; i < WEFT__N_WHERE; i++)
+		weft__weight_add(&where, r->where[i].n, r->where[i].ns);
+	for (i = 0; i < WEFT__ENGINES; i++)
+		weft__weight_add(&engines, r->engines[i].n, r->engines[i].ns);
+	CHECK_EQ(rows.n, r->all.n);
+	CHECK_EQ(rows.ns, r->all.ns);
+	CHECK_EQ(threads.n, r->all.n);
+	CHECK_EQ(threads.ns, r->all.ns);
+	CHECK_EQ(where.n, r->all.n);
+	CHECK_EQ(where.ns, r->all.ns);
+	CHECK_EQ(engines.n, r->all.n);
+	CHECK_EQ(engines.ns, r->all.ns);
+}
+
+static void check_polls(const struct weft__poll *polls, size_t n)
+{
+	size_t i, j;
+
+	for (i = 0; i < n; i++) {
+		struct weft__weight stacks = polls[i].stacks_beyond;
+
+		for (j = 0; j < polls[i].n_stacks; j++)
+			weft__weight_add(&stacks, polls[i].stacks[j].weight.n, polls[i].stacks[j].weight.ns);
+		CHECK_EQ(stacks.n, polls[i].sampled.n);
+		CHECK_EQ(stacks.ns, polls[i].sampled.ns);
+	}
+}
+
+/* Events in an order that makes no sense, with limits that are soon reached: whatever comes, the parts add up. */
+TEST(the_parts_add_up)
+{
+	static const struct weft_loss losses[] = {{WEFT_LOSS_RING_FULL, 2, 1, 40000, 41000},
+						  {WEFT_LOSS_PAUSED, 0, 0, 60000, 60500}};
+	static const uint16_t kinds[] = {WEFT_KIND_POLL_BEGIN, WEFT_KIND_POLL_END,  WEFT_KIND_SAMPLE,
+					 WEFT_KIND_SAMPLE,     WEFT_KIND_PARK,      WEFT_KIND_UNPARK,
+					 WEFT_KIND_WORKER,     WEFT_KIND_SCHED,     WEFT_KIND_SPAWN,
+					 WEFT_KIND_TASK_END,   WEFT_KIND_POLL_BEGIN};
+	uint64_t seed, state, now, i, passed_n = 0, beyond_n = 0, n_kinds = sizeof(kinds) / sizeof(kinds[0]);
+
+	for (seed = 1; seed <= 20; seed++) {
+		struct feed feed;
+
+		feed_start_sampled(&feed);
+		CHECK_EQ(weft__names_add_loss(&feed.names, &losses[0]), 0);
+		CHECK_EQ(weft__names_add_loss(&feed.names, &losses[1]), 0);
+		feed.opts.max_samples = seed % 2 ? 40 : 0;
+		feed.opts.max_sample_rows = seed % 3 ? 30 : 0;
+		feed.opts.max_rows = seed % 5 ? 4 : 0;
+		feed.opts.worker = seed % 7 ? NULL : "demo/*";
+		feed.opts.location = seed % 4 ? NULL : "e*";
+		feed.opts.from_ns = seed % 6 ? 0 : 30000;
+		feed_begin(&feed);
+		state = seed;
+		now = 1000;
+		for (i = 0; i < 5000; i++) {
+			uint16_t kind = kinds[next_random(&state) % n_kinds];
+			uint32_t stream = 1 + (uint32_t)(next_random(&state) % 6);
+			uint64_t fields[5] = {next_random(&state) % 20, next_random(&state) % 3,
+					      next_random(&state) % 100, 0, next_random(&state) % 12};
+
+			now += next_random(&state) % 40;
+			if (next_random(&state) % 500 == 0)
+				FEED(&feed, now, stream, THREAD_END);
+			else
+				feed_event(&feed, now, stream, kind, 5, fields);
+		}
+		feed_end(&feed, 0);
+		check_sums(&feed.result->samples);
+		check_polls(feed.result->longest, feed.result->n_longest);
+		check_polls(feed.result->running, feed.result->n_running);
+		passed_n += feed.result->samples.all.n;
+		beyond_n += feed.result->samples.beyond_rows.n + feed.result->samples.beyond_polls;
+		feed_close(&feed);
+	}
+	CHECK(passed_n > 5000);
+	CHECK(beyond_n > 100);
+}

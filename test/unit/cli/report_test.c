@@ -131,7 +131,7 @@ TEST(the_worst_poll_with_what_the_cpu_did_in_it)
 		   "         38.5 %   20.0 ms     1      longest_match\n"
 		   "         21.2 %   11.0 ms     1    crc32\n"));
 	CHECK(says("                sampled on CPU in inner (1 sample; the poll is shorter than the sampling period)\n"
-		   "        100.0 %   10.0 ms     1  run_loop > outer > inner\n"));
+		   "        100.0 %   10.0 ms     1  (cut) > run_loop > outer > inner\n"));
 	CHECK(says("                no sample fell into it: it was shorter than the sampling period\n"));
 	CHECK(!strstr(out, "LOSS:")); /* no event was lost */
 	segfile_remove(dir, names);
@@ -306,5 +306,45 @@ TEST(long_names_are_shortened_in_text_only)
 	CHECK_EQ(run("report --json 0.weft"), 0);
 	for (i = 0; i < 5; i++)
 		CHECK(says(long_names[i][0]));
+	segfile_remove(dir, names);
+}
+
+/* 30 ms in the kernel, called by way of a library, and thirty different places in that library of 1 ms each. */
+static void define_wide(struct weft__defs *defs, const struct segfile *file)
+{
+	struct weft__symbol_names syscall = {95, 0, 0, 0};
+	uint32_t i;
+
+	define_code(defs, file);
+	weft__defs_fact(defs, "process.exe", "/opt/demo/bin/app");
+	weft__defs_name(defs, 95, "do_syscall_64");
+	weft__defs_symbol(defs, CODE_KERNEL, 0xffffffff81000010, &syscall, 1);
+	CODE_DEFINE_STACK(defs, 9, WEFT_STACK_KERNEL, {CODE_KERNEL, 0xffffffff81000010});
+	for (i = 0; i <= 30; i++)
+		CODE_DEFINE_STACK(defs, 30 + i, WEFT_STACK_COMPLETE, code_lib(16 * i), code_app(F_UPLOAD));
+}
+
+TEST(a_tree_is_pruned_and_the_kernel_is_marked)
+{
+	struct segfile_event events[34] = {EV(AT(1), 1, POLL_BEGIN, 1, 0),
+					   EV(AT(40), 1, SAMPLE, 30, 9, 30 * MS, 0, WEFT_ENGINE_PERF)};
+	struct segfile file = {5, 0, "4242", events, 33, NULL, 0, 0};
+	uint32_t i;
+
+	BEGIN;
+	for (i = 1; i <= 30; i++)
+		events[1 + i] = (struct segfile_event)EV(AT(40 + i), 1, SAMPLE, SAMPLE_OF(30 + i, 1));
+	events[32] = (struct segfile_event)EV(AT(101), 1, POLL_END);
+	segfile_more = define_wide;
+	segfile_write(&file, segfile_path(dir, "0.weft"));
+	segfile_more = NULL;
+	CHECK_EQ(run("report 0.weft"), 0);
+	CHECK(says("            60.0 ms on CPU in do_syscall_64 [k], called from handle_upload (31 samples),\n"
+		   "            40.0 ms not on the CPU or not sampled,\n"));
+	CHECK(says("         60.0 %   60.0 ms    31  handle_upload\n"
+		   "         30.0 %   30.0 ms     1    libnone.so.1+0x2000 > do_syscall_64 [k]\n"
+		   "         30.0 %   30.0 ms    30    (30 more)\n"));
+	CHECK(says(", 50.0 % timer, 50.0 % perf\n"));
+	CHECK(says("; 50.0 % have kernel frames\n"));
 	segfile_remove(dir, names);
 }

@@ -125,7 +125,7 @@ TEST(eight_threads_have_what_each_used_and_together_what_the_process_used)
 
 		REQUIRE(rec);
 		for (int i = 0; i < 8; i++) {
-			burners[i].want_ns = (uint64_t)(1 + i % 2) * 100 * MS;
+			burners[i].want_ns = (uint64_t)(1 + i % 2) * 150 * MS;
 			CHECK_EQ(pthread_create(&burners[i].thread, NULL, burn_thread, &burners[i]), 0);
 		}
 		for (int i = 0; i < 8; i++)
@@ -139,13 +139,14 @@ TEST(eight_threads_have_what_each_used_and_together_what_the_process_used)
 			const struct samples_thread *one = samples_thread(&result, burners[i].tid);
 
 			sum += one->ns;
-			CHECK(samples_near(one->ns, burners[i].used_ns, 25));
+			CHECK(samples_near(one->ns, burners[i].used_ns, 30));
 		}
 		printf("\t%s: weights %llu ms, process %llu ms, collector %llu ms\n", result.engine,
 		       (unsigned long long)(result.ns / MS), (unsigned long long)(used / MS),
 		       (unsigned long long)(collector / MS));
 		CHECK(sum <= result.ns);
-		CHECK(samples_near(result.ns, used - collector, SCALED(5, 15)));
+		/* A timer's expiry is seen at a tick that finds the thread running; the last ones of a thread are not. */
+		CHECK(samples_near(result.ns + 8 * 5 * MS, used - collector, SCALED(5, 15)));
 	}
 }
 

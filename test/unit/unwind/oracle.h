@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libunwind beside our unwinder, on the same registers at the same moment, and fixtures that are compiled when the test runs. libunwind
- * is opened, not linked: linked, it takes the place of backtrace() and of the C++ unwinder. */
+/* libunwind beside our unwinder, on the same registers at the same moment, and fixtures that are compiled when the
+ * test runs. libunwind is opened, not linked: linked, it takes the place of backtrace() and of the C++ unwinder. */
 #ifndef WEFT_TEST_UNWIND_ORACLE_H
 #define WEFT_TEST_UNWIND_ORACLE_H
 

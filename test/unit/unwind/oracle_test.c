@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our stacks beside libunwind's: at every single instruction of some code (the processor's trap flag), and at moments that a timer
- * chooses. Both must give the same frames, to the thread's first function. */
+/* Our stacks beside libunwind's: at every single instruction of some code (the processor's trap flag), and at moments
+ * that a timer chooses. Both must give the same frames, to the thread's first function. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "unwind/walk.h"
 #include "weft_test.h"
 
-static void *plain, *thrown, *rust;
+static void *plain, *thrown, *within, *rust;
 static uint64_t want;
 static volatile int stop;
 
@@ -29,13 +29,17 @@ static const char *ready(void)
 	if (!why)
 		thrown = fixture_open("c++", "throw.cc", "");
 	if (!why)
+		within = fixture_open("c++ -x c++", "throw_within.cc",
+				      "-static-libgcc -static-libstdc++ -Wl,-Bsymbolic");
+	if (!why)
 		rust = fixture_make("rustc -O --crate-type cdylib", "sort.rs");
 	return why;
 }
 
-/* Of a thousand samples so many must be complete, to the thread's first function; and so many of a thousand the same as libunwind's,
- * frame for frame, of those that libunwind can tell. It cannot, in a throw, while libgcc moves the catcher's registers into its
- * own frame (landing_hot.c): what is right there, the tests know that go through it instruction by instruction. */
+/* Of a thousand samples so many must be complete, to the thread's first function; and so many of a thousand the same
+ * as libunwind's, frame for frame, of those that libunwind can tell. It cannot, in a throw, while libgcc moves the
+ * catcher's registers into its own frame (landing_hot.c): what is right there, the tests know that go through it
+ * instruction by instruction. */
 static void agree(unsigned least)
 {
 	CHECK(seen.complete * 1000 >= seen.samples * least);
@@ -50,7 +54,8 @@ static void trap_flag_on(void)
 			: "memory", "cc");
 }
 
-/* The stack as it is made: each call that an instruction was seen to make, until the stack pointer is above it again. */
+/* The stack as it is made: each call that an instruction was seen to make, until the stack pointer is above it
+ * again. */
 static struct {
 	uint64_t slot[DEPTH], back[DEPTH];
 	size_t n;
@@ -72,7 +77,8 @@ WALK_RAW static void calls_follow(const ucontext_t *uc)
 	calls.sp = sp;
 }
 
-/* The unwinder's own frames, the landing pad, and then the callers of whoever catches; the frames between may be left out. */
+/* The unwinder's own frames, the landing pad, and then the callers of whoever catches; the frames between may be left
+ * out. */
 static int calls_prove(size_t n)
 {
 	size_t own = 0, outer = 0;
@@ -158,6 +164,7 @@ STEP_TEST(every_instruction_of_realigned_stacks, plain, "fixture_drap", 20000, 1
 STEP_TEST(every_instruction_of_libc, plain, "fixture_libc", 60000, 1000)
 STEP_TEST(every_instruction_around_a_signal, plain, "fixture_signal", 20000, 1000)
 STEP_TEST(every_instruction_of_a_throw, thrown, "fixture_throw", 90000, 1000)
+STEP_TEST(every_instruction_of_a_throw_by_a_libgcc_of_ones_own, within, "fixture_throw", 90000, 1000)
 STEP_TEST(every_instruction_of_rust, rust, "fixture_rust", 60000, 1000)
 #endif
 

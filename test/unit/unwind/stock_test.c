@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs as Debian builds them, under load, with our unwinder and libunwind preloaded into them: the stacks of both are the same, to the
- * program's first function. */
+/* Programs as Debian builds them, under load, with our unwinder and libunwind preloaded into them: the stacks of both
+ * are the same, to the program's first function. */
 #include <sys/wait.h>
 
 #include "oracle.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unwinder on stacks that only weft__unwind itself is asked about: copies, alternate stacks, deep ones, code without rules. */
+/* The unwinder on stacks that only weft__unwind itself is asked about: copies, alternate stacks, deep ones, code
+ * without rules. */
 #include <errno.h>
 #include <sys/mman.h>
 
