@@ -135,8 +135,8 @@ def tell(name, ratios, what, against=None):
     value, low, high = stats.median_interval(ratios.cost)
     chance = stats.median_interval(ratios.chance)
     more = {"baseline": against, "ratio": value / against if against else 0} if against is not None else {}
-    demo.figure(name, value, "%", "%s; median of %d slices, with 95 %% probability from %+.2f to %+.2f; without against "
-                "without, by chance: %+.2f, from %+.2f to %+.2f%s" %
+    demo.figure(name, value, "%", "%s; median of %d slices, with 95 %% probability from %+.2f to %+.2f; without "
+                "against without, by chance: %+.2f, from %+.2f to %+.2f%s" %
                 (what, len(ratios.cost), low, high, *chance,
                  "; baseline: perf record -F 99 --call-graph dwarf" if more else ""), noise=(high - low) / 2, **more)
     return value
@@ -146,7 +146,7 @@ def cpu_bound(directory, quick):
     rounds = 20 if quick else 200
     burn = Burn(directory)
     ours = {hz: burn_weft(burn, hz, rounds) for hz in (99, 999)}
-    theirs = {name: burn_perf(burn, options, max(2, rounds // 10), directory) for name, options in PERF.items()}
+    theirs = {name: burn_perf(burn, options, rounds // 10, directory) for name, options in PERF.items()}
     burn.close()
     return ours, theirs
 

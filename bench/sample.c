@@ -14,6 +14,8 @@
 #include "unwind_inside/chain.c"
 
 #define SLICE_NS 200000000u
+#define TURN_SLICES 4
+#define CALM_US 3500000   /* after which the timer engine believes that it knows all threads */
 #define GAP_NS 300        /* no pass of the loop takes so long */
 #define FOREIGN_NS 100000 /* no sample does */
 
@@ -94,14 +96,15 @@ static void burn(void)
 	sink += x;
 }
 
-/* Once for the caches and the ring, and once for the figure. */
+/* Once for the caches and the ring, and then for the figure. */
 static void burn_for(enum mode mode, uint64_t (*samples)(void))
 {
 	now_samples = samples;
 	now_into = NULL;
 	chain_plain(burn);
 	now_into = &gaps[mode];
-	chain_plain(burn);
+	for (int i = 0; i < TURN_SLICES; i++)
+		chain_plain(burn);
 }
 
 static void on_empty(int signal, siginfo_t *info, void *context)
@@ -135,6 +138,7 @@ static void run_engine(enum mode mode, uint32_t engine)
 	struct weft_recorder_opts opts = {.size = sizeof(opts), .sample_hz = rate_hz, .sample_engine = engine};
 	struct weft_recorder *rec = bench_record_apart(&opts);
 
+	bench_sleep_us(CALM_US);
 	burn_for(mode, samples_weft);
 	weft_recorder_close(rec);
 }
@@ -174,7 +178,7 @@ static uint32_t tick_hz(void)
 
 int main(int argc, char **argv)
 {
-	int rounds = bench_quick(argc, argv) ? 5 : 40;
+	int rounds = bench_quick(argc, argv) ? 2 : 10;
 	const char *why;
 	double empty;
 

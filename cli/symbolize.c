@@ -41,7 +41,7 @@ const char cli_symbolize_help[] =
 	"  weft symbolize /var/tmp/weft && weft report /var/tmp/weft\n"
 	"  weft symbolize -o named.weft FILE.weft\n"
 	"  weft symbolize --root /proc/1234/root /var/tmp/weft      what ran in a container, while it is there\n"
-	"  DEBUGINFOD_URLS=https://debuginfod.debian.net weft symbolize --force /var/tmp/weft\n"
+	"  DEBUGINFOD_URLS=https://debuginfod.example.org weft symbolize --force /var/tmp/weft\n"
 	"\n"
 	"exit status: 0 done, also when names are missing; 1 failed; 2 wrong usage; 3 done, but some file could not be "
 	"read "

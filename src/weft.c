@@ -24,6 +24,7 @@
 #include "record/engine/slots_hot.c"
 #include "record/engine/threads.c"
 #include "record/engine/timer_hot.c"
+#include "record/engine/tls.c"
 #include "record/event/registry.c"
 #include "record/event/registry_hot.c"
 #include "record/event/sample_hot.c"

@@ -32,6 +32,7 @@ struct unit {
 	Dwarf_Die tree; /* has the functions: the same, or that of a .dwo file */
 	bool built;
 	bool by_libdw; /* its lines */
+	bool old;      /* before DWARF 4, where mangled names had another attribute */
 	struct weft__lines lines;
 	struct node *nodes;
 	size_t n;
@@ -263,6 +264,7 @@ static int read_lines(struct weft__dwarf *dwarf, struct unit *unit)
 static int build(struct weft__dwarf *dwarf, struct unit *unit)
 {
 	struct weft__dies dies = {0};
+	Dwarf_Half version = 0;
 	Dwarf_Die tree;
 	uint8_t type;
 	int failed;
@@ -270,9 +272,10 @@ static int build(struct weft__dwarf *dwarf, struct unit *unit)
 	unit->built = true;
 	if (dwarf->n_ranges >= RANGES_MAX)
 		return 0;
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &tree, NULL, NULL, NULL) == 0 && type == DW_UT_skeleton &&
-	    tree.addr)
+	if (dwarf_cu_info(unit->die.cu, &version, &type, NULL, &tree, NULL, NULL, NULL) == 0 &&
+	    type == DW_UT_skeleton && tree.addr)
 		unit->tree = tree;
+	unit->old = version < 4;
 	failed = read_lines(dwarf, unit);
 	if (!failed)
 		failed = begin(&dies, &unit->tree);
@@ -302,7 +305,7 @@ static const char *node_name(struct weft__texts *names, const struct unit *unit,
 	if (node->name)
 		return node->name;
 	name = attribute_text(&die, DW_AT_linkage_name);
-	if (!name)
+	if (!name && unit->old)
 		name = attribute_text(&die, DW_AT_MIPS_linkage_name);
 	if (!name)
 		name = dwarf_diename(&die);

@@ -235,7 +235,7 @@ static int net_can_be(void)
 
 static int signal_take(void)
 {
-	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : own.want_signal;
+	int want = weft__engine.ops == &weft__timer_ops ? own.want_signal : weft__engine.kernel ? SIGURG : SIGTRAP;
 	int signal = want ? want : weft__signal_choose(SIGPROF, &own.blocked);
 	int err;
 
@@ -277,7 +277,10 @@ static void undo(void)
 	all_out = wait_outside();
 	weft__threads_drop();
 	weft__engine.ops->stop();
-	signal_give();
+	/* The SIGTRAP of a perf event may still be on its way to a thread that was preempted on its way out of the kernel, and would kill
+	 * the process if nobody took it. So that handler stays; what is not ours it passes on. A timer that was deleted sends nothing. */
+	if (weft__engine.signal != SIGTRAP)
+		signal_give();
 	if (all_out)
 		table_free();
 	else
@@ -370,6 +373,7 @@ void weft__engine_forked(void)
 	store_seq_cst(&weft__engine.inside, 0u);
 	if (weft__engine.ops)
 		weft__modules_forked();
+	weft__signal_give(SIGTRAP);
 	if (!own.running)
 		return;
 	weft__engine.ops->forked();
@@ -453,7 +457,7 @@ static void move_on(void)
 	undo();
 	own.want_signal = 0;
 	if (weft__engine.ops == &weft__perf_ops)
-		choose_timer("another handler was installed for SIGTRAP");
+		choose_timer("another handler was installed over the one for perf events");
 	if (begin() < 0)
 		weft__log(WEFT_LOG_WARN, "no CPU samples any more: signal %d was taken, and no other is free", lost);
 	else

@@ -182,7 +182,8 @@ static void chain(int signal, siginfo_t *info, void *context)
 	if (!with_info && plain == SIG_IGN)
 		return;
 	if (!with_info && plain == SIG_DFL) {
-		chain_default(signal, info);
+		if (signal != SIGURG && signal != SIGCHLD && signal != SIGWINCH && signal != SIGCONT)
+			chain_default(signal, info);
 		return;
 	}
 	if (once) {

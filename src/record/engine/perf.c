@@ -80,7 +80,7 @@ int weft__perf_event_find(const char *name, int *clock)
 	return 0;
 }
 
-static void attr_set(int exclude_kernel)
+static void attr_set(void)
 {
 	struct perf_event_attr *attr = &weft__perf.attr;
 	struct perf_name found = perf_names[0];
@@ -92,10 +92,8 @@ static void attr_set(int exclude_kernel)
 	attr->size = sizeof(*attr);
 	attr->type = found.type;
 	attr->config = found.config;
-	attr->sigtrap = 1;
 	attr->remove_on_exec = 1;
 	attr->exclude_hv = 1;
-	attr->exclude_kernel = exclude_kernel != 0;
 	if (clock) {
 		attr->sample_period = weft__engine.period_ns;
 	} else {
@@ -105,27 +103,15 @@ static void attr_set(int exclude_kernel)
 	if (weft__engine.kernel) {
 		attr->sample_type = PERF_SAMPLE_CALLCHAIN;
 		attr->exclude_callchain_user = 1;
+		attr->wakeup_events = 1;
 	} else {
+		attr->sigtrap = 1;
+		attr->exclude_kernel = 1;
 		attr->inherit = 1;
 		attr->inherit_thread = 1;
 	}
 	weft__perf.counts_time =
 		clock || (found.type == PERF_TYPE_HARDWARE && found.config == PERF_COUNT_HW_CPU_CYCLES);
-}
-
-/* Tries it, disabled. */
-static int attr_try(int exclude_kernel)
-{
-	int fd;
-
-	attr_set(exclude_kernel);
-	weft__perf.attr.disabled = 1;
-	fd = weft__perf_open(0, 0);
-	weft__perf.attr.disabled = 0;
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
 }
 
 static void explain(int err, char *why, size_t bytes)
@@ -147,16 +133,21 @@ static void explain(int err, char *why, size_t bytes)
 		snprintf(why, bytes, "perf event %s %s: %s", weft__engine.event, what, weft_strerror(err));
 }
 
-/* Ticks in the kernel count too where that is allowed, and then belong to the system call. */
+/* Tries it, disabled. */
 static int perf_probe(char *why, size_t bytes)
 {
-	int err = attr_try(0);
+	int fd;
 
-	if ((err == -EACCES || err == -EPERM) && !weft__engine.kernel)
-		err = attr_try(1);
-	if (err)
-		explain(err, why, bytes);
-	return err;
+	attr_set();
+	weft__perf.attr.disabled = 1;
+	fd = weft__perf_open(0, 0);
+	weft__perf.attr.disabled = 0;
+	if (fd < 0) {
+		explain(fd, why, bytes);
+		return fd;
+	}
+	close(fd);
+	return 0;
 }
 
 static int perf_start(void)

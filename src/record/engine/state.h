@@ -20,7 +20,7 @@
 
 #include "record/engine/engine.h"
 
-#define ENGINE_WHY_BYTES 320
+#define ENGINE_WHY_BYTES 640
 
 enum weft__slot_state {
 	SLOT_NEW = 0,       /* somebody is covering it */

@@ -6,7 +6,7 @@
 #include "record/ring/stacks.h"
 #include "weft/segment.h"
 
-static void emit(struct weft_ring *ring, const struct weft__sample *sample, uint32_t user, uint32_t kernel)
+static void emit_sample(struct weft_ring *ring, const struct weft__sample *sample, uint32_t user, uint32_t kernel)
 {
 	uint64_t first = weft_ring_take(ring, 2);
 	struct weft_slot *slot = &ring->slots[first & ring->mask];
@@ -35,7 +35,7 @@ int weft__sample_emit_in(struct weft_ring *ring, const struct weft__sample *samp
 					  WEFT_STACK_KERNEL | WEFT_STACK_COMPLETE);
 	/* Published before leave: the collector must find the reference when it looks for what still refers to this generation. */
 	if (user && (kernel || !sample->n_kernel))
-		emit(ring, sample, user, kernel);
+		emit_sample(ring, sample, user, kernel);
 	else
 		weft__stacks_lost(sample->tick);
 	weft__stacks_leave(stacks);

@@ -44,7 +44,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-static uint64_t hash_of(const uint64_t *addresses, uint32_t n, uint64_t size)
+static uint64_t stack_hash(const uint64_t *addresses, uint32_t n, uint64_t size)
 {
 	uint64_t hash = mix(0, size);
 	uint32_t i;
@@ -90,7 +90,7 @@ uint32_t weft__stacks_put(struct stacks *stacks, uint32_t generation, const uint
 			  uint32_t flags)
 {
 	uint64_t size = (uint64_t)flags << 32 | n;
-	uint64_t hash = hash_of(addresses, n, size);
+	uint64_t hash = stack_hash(addresses, n, size);
 	uint32_t mine = 0;
 	uint32_t i;
 

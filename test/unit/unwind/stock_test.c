@@ -86,6 +86,6 @@ static void run_stock(const char *program, const char *arguments)
 	}
 
 STOCK_TEST(sqlite3, "/usr/bin/sqlite3", "sqlite3", ":memory: <stock.sql")
-STOCK_TEST(python3, "/usr/bin/python3", "python3", "stock.py 90")
+STOCK_TEST(python3, "/usr/bin/python3", "python3", "stock.py 200")
 STOCK_TEST(a_compiler, "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "g++-12",
 	   "-quiet -O2 -D_GNU_SOURCE -imultiarch x86_64-linux-gnu stock.cc -o /dev/null")

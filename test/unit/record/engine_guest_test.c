@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sampling is a guest in the program: its handlers, its signals, its system calls, its errno and its stacks stay its own. */
+#include "samples.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+static struct samples result;
+static volatile sig_atomic_t app_hits, app_value;
+static int done;
+
+static void app_plain(int signal)
+{
+	app_hits = app_hits + (signal > 0);
+}
+
+static void app_info(int signal, siginfo_t *info, void *context)
+{
+	app_hits = app_hits + (signal > 0 && context != NULL);
+	app_value = info->si_value.sival_int;
+}
+
+static void app_set(int signal, void *handler, int flags)
+{
+	struct sigaction action = {.sa_flags = flags};
+
+	if (flags & SA_SIGINFO)
+		action.sa_sigaction = (void (*)(int, siginfo_t *, void *))handler;
+	else
+		action.sa_handler = (void (*)(int))handler;
+	sigemptyset(&action.sa_mask);
+	CHECK_EQ(sigaction(signal, &action, NULL), 0);
+}
+
+static void *handler_of(int signal)
+{
+	struct sigaction now;
+
+	sigaction(signal, NULL, &now);
+	return (void *)now.sa_handler;
+}
+
+/* A recorder whose signal is `signal`. */
+static struct weft_recorder *start_on(int signal)
+{
+	return session_start(&(struct weft_recorder_opts){
+		.sample_engine = WEFT_ENGINE_TIMER, .sample_hz = 240, .sample_signal = signal});
+}
+
+TEST(dispositions_are_as_they_were_after_stop)
+{
+	static void *before[65], *during[65];
+	struct weft_recorder *rec;
+	int taken = 0;
+
+	for (int i = 1; i < 65; i++)
+		before[i] = handler_of(i);
+	rec = start_on(0);
+	REQUIRE(rec);
+	for (int i = 1; i < 65; i++)
+		during[i] = handler_of(i);
+	CHECK(during[SIGPROF] != before[SIGPROF]);
+	CHECK_EQ(weft_recorder_stop(rec), 0);
+	for (int i = 1; i < 65; i++) {
+		taken += during[i] != before[i];
+		CHECK(handler_of(i) == before[i]);
+	}
+	CHECK(taken <= 2);
+	CHECK(samples_timers() <= 0);
+	samples_end(&result, rec, NULL, 0);
+}
+
+TEST(a_handler_that_was_there_gets_its_own_signals)
+{
+	union sigval value = {.sival_int = 4711};
+	struct weft_recorder *rec;
+
+	app_set(SIGUSR1, (void *)app_info, SA_SIGINFO | SA_RESTART);
+	app_hits = app_value = 0;
+	rec = start_on(SIGUSR1);
+	REQUIRE(rec);
+	samples_burn(50 * MS);
+	CHECK_EQ(app_hits, 0);
+	CHECK_EQ(sigqueue(getpid(), SIGUSR1, value), 0);
+	CHECK(WAIT_FOR(app_hits == 1));
+	CHECK_EQ(app_value, 4711);
+	raise(SIGUSR1);
+	CHECK_EQ(app_hits, 2);
+	if (!UNDER_TSAN)
+		CHECK(weft__engine_counts().samples > 0);
+	samples_end(&result, rec, NULL, 0);
+	CHECK(handler_of(SIGUSR1) == (void *)app_info);
+	app_set(SIGUSR1, (void *)app_plain, 0);
+	rec = start_on(SIGUSR1);
+	REQUIRE(rec);
+	raise(SIGUSR1);
+	CHECK_EQ(app_hits, 3);
+	samples_end(&result, rec, NULL, 0);
+	app_set(SIGUSR1, (void *)SIG_DFL, 0);
+}
+
+TEST(a_signal_that_the_program_ignores_stays_ignored)
+{
+	struct weft_recorder *rec;
+
+	app_set(SIGUSR2, (void *)SIG_IGN, 0);
+	rec = start_on(SIGUSR2);
+	REQUIRE(rec);
+	raise(SIGUSR2); /* and nothing happens */
+	samples_burn(20 * MS);
+	samples_end(&result, rec, NULL, 0);
+	CHECK(handler_of(SIGUSR2) == (void *)SIG_IGN);
+	app_set(SIGUSR2, (void *)SIG_DFL, 0);
+}
+
+TEST(a_signal_whose_default_is_death_still_kills)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		struct weft_recorder *rec = start_on(SIGPROF);
+
+		samples_burn(10 * MS);
+		if (rec)
+			raise(SIGPROF);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF);
+}
+
+TEST(a_taken_signal_is_left_alone)
+{
+	void *const taken[] = {(void *)app_plain, (void *)SIG_IGN};
+
+	SKIP_UNDER_TSAN();
+	for (int i = 0; i < 2; i++) {
+		struct weft_recorder *rec;
+
+		app_set(SIGPROF, taken[i], 0);
+		app_hits = 0;
+		rec = start_on(0);
+		REQUIRE(rec);
+		CHECK(handler_of(SIGPROF) == taken[i]);
+		samples_burn(100 * MS);
+		CHECK_EQ(app_hits, 0);
+		samples_end(&result, rec, NULL, 0);
+		CHECK(result.n > 5);
+		CHECK(handler_of(SIGPROF) == taken[i]);
+	}
+	app_set(SIGPROF, (void *)SIG_DFL, 0);
+}
+
+TEST(a_handler_installed_over_ours_stays_and_we_move_on)
+{
+	struct weft_recorder *rec;
+	uint64_t before;
+
+	SKIP_UNDER_TSAN();
+	rec = start_on(0);
+	REQUIRE(rec);
+	samples_burn(20 * MS);
+	app_set(SIGPROF, (void *)app_plain, SA_RESTART);
+	/* The collector finds out, and its timers come by another signal from then on. */
+	for (int i = 0; i < 1000; i++) {
+		app_hits = 0;
+		before = weft__engine_counts().samples;
+		samples_burn(30 * MS);
+		if (weft__engine_counts().samples > before && app_hits == 0)
+			break;
+	}
+	CHECK(weft__engine_counts().samples > before);
+	CHECK_EQ(app_hits, 0);
+	samples_end(&result, rec, NULL, 0);
+	CHECK(handler_of(SIGPROF) == (void *)app_plain);
+	CHECK(samples_timers() <= 0);
+	app_set(SIGPROF, (void *)SIG_DFL, 0);
+}
+
+struct reader {
+	int fd, err;
+	long got;
+	uint64_t spurious;
+};
+
+/* Burns, then waits in read, which must come back with the byte and nothing else. */
+static void *read_main(void *data)
+{
+	struct reader *reader = data;
+	char byte;
+
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+		samples_burn(3 * MS);
+		errno = 0;
+		reader->got = read(reader->fd, &byte, 1);
+		if (reader->got != 1)
+			reader->spurious++;
+	}
+	return NULL;
+}
+
+TEST(waiting_system_calls_are_not_disturbed)
+{
+	struct weft_recorder *rec;
+	struct reader reader = {0};
+	pthread_t thread;
+	int fds[2];
+
+	CHECK_EQ(pipe(fds), 0);
+	__atomic_store_n(&done, 0, __ATOMIC_RELEASE);
+	reader.fd = fds[0];
+	rec = start_on(0);
+	REQUIRE(rec);
+	CHECK_EQ(pthread_create(&thread, NULL, read_main, &reader), 0);
+	for (int i = 0; i < 60; i++) {
+		session_sleep_ns(2 * MS);
+		CHECK_EQ(write(fds[1], "x", 1), 1);
+	}
+	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+	CHECK_EQ(write(fds[1], "x", 1), 1);
+	pthread_join(thread, NULL);
+	CHECK_EQ(reader.spurious, 0);
+	samples_end(&result, rec, NULL, 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* A thread that sleeps has no CPU time, so nothing may wake it, while others burn, come and go. */
+static void *sleep_main(void *data)
+{
+	uint64_t *woken = data;
+
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+		struct timespec ts = {0, 20000000};
+
+		if (nanosleep(&ts, NULL) < 0 && errno == EINTR)
+			(*woken)++;
+	}
+	return NULL;
+}
+
+static void *burn_5_ms(void *data)
+{
+	samples_burn(5 * MS);
+	return data;
+}
+
+TEST(threads_that_sleep_are_not_woken)
+{
+	struct weft_recorder *rec;
+	uint64_t woken[3] = {0};
+	pthread_t sleepers[3], thread;
+
+	__atomic_store_n(&done, 0, __ATOMIC_RELEASE);
+	rec = start_on(0);
+	REQUIRE(rec);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(pthread_create(&sleepers[i], NULL, sleep_main, &woken[i]), 0);
+	for (int i = 0; i < 60; i++) {
+		CHECK_EQ(pthread_create(&thread, NULL, burn_5_ms, NULL), 0);
+		samples_burn(5 * MS);
+		pthread_join(thread, NULL);
+	}
+	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++)
+		pthread_join(sleepers[i], NULL);
+	/* A tick may fall into the few instructions before the sleep. */
+	CHECK(woken[0] + woken[1] + woken[2] <= 1);
+	samples_end(&result, rec, NULL, 0);
+}
+
+TEST(errno_is_kept)
+{
+	struct weft_recorder *rec;
+	uint64_t until, wrong = 0;
+
+	rec = start_on(0);
+	REQUIRE(rec);
+	until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 100 * MS;
+	while (samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) < until) {
+		for (int i = 0; i < 1000; i++) {
+			errno = 1000 + i;
+			samples_spin(10);
+			wrong += errno != 1000 + i;
+		}
+	}
+	CHECK_EQ(wrong, 0);
+	samples_end(&result, rec, NULL, 0);
+}
+
+BURNER(burn_in_handler)(void)
+{
+	samples_burn(60 * MS);
+}
+
+static void burning_handler(int signal)
+{
+	(void)signal;
+	burn_in_handler();
+}
+
+BURNER(calls_the_handler)(void)
+{
+	raise(SIGUSR1);
+}
+
+static void check_altstack(uint32_t engine, uint32_t hz)
+{
+	struct samples_function functions[] = {RANGE(burn_in_handler), RANGE(calls_the_handler)};
+	size_t bytes = 1 << 16;
+	stack_t before, alt = {.ss_size = bytes};
+	struct weft_recorder *rec;
+
+	alt.ss_sp = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK_EQ(sigaltstack(&alt, &before), 0);
+	app_set(SIGUSR1, (void *)burning_handler, SA_ONSTACK);
+	rec = samples_start(engine, hz);
+	REQUIRE(rec);
+	samples_burn(20 * MS); /* the thread's own stack is known from then on */
+	calls_the_handler();
+	samples_end(&result, rec, functions, 2);
+	CHECK(functions[0].total >= 5);
+	/* From the alternate stack through the signal's frame to the thread's own. */
+	CHECK_EQ(functions[1].total, functions[0].total);
+	CHECK(result.complete * 100 >= result.n * 95);
+	app_set(SIGUSR1, (void *)SIG_DFL, 0);
+	sigaltstack(&before, NULL);
+	munmap(alt.ss_sp, bytes);
+}
+
+TEST(handlers_on_an_alternate_stack_have_whole_stacks)
+{
+	SKIP_UNDER_TSAN();
+	check_altstack(WEFT_ENGINE_TIMER, 240);
+	check_altstack(WEFT_ENGINE_PERF, 999);
+}
+
+static void trap_handler(int signal)
+{
+	app_hits = app_hits + (signal == SIGTRAP);
+}
+
+TEST(a_program_s_own_breakpoints_are_its_own)
+{
+	struct weft_recorder *rec;
+
+	SKIP_UNDER_TSAN();
+	app_set(SIGTRAP, (void *)trap_handler, SA_RESTART);
+	app_hits = 0;
+	rec = samples_start(WEFT_ENGINE_PERF, 999);
+	REQUIRE(rec);
+	samples_burn(20 * MS);
+	CHECK_EQ(app_hits, 0);
+	raise(SIGTRAP);
+#if defined(__x86_64__)
+	__asm__ volatile("int3");
+	CHECK_EQ(app_hits, 2);
+#else
+	CHECK_EQ(app_hits, 1);
+#endif
+	samples_end(&result, rec, NULL, 0);
+	/* Ours may stay in front of it, for signals that are still under way. */
+	app_hits = 0;
+	raise(SIGTRAP);
+	CHECK_EQ(app_hits, 1);
+	app_set(SIGTRAP, (void *)SIG_DFL, 0);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines that allow less: no perf events, no privilege, few timers, few files. Each in a process of its own. */
+#include "samples.h"
+
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static struct samples result;
+
+/* Every perf_event_open answers `error`, as a container's filter has it. */
+static int refuse_perf(int error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* Runs `fn` in a child with a directory that anybody may write. */
+static int in_child(void (*fn)(const void *), const void *data)
+{
+	pid_t pid;
+	int r;
+
+	session_fresh_dir();
+	chmod(session_dir, 0777);
+	pid = fork();
+	if (pid == 0) {
+		weft_test_failures = 0;
+		fn(data);
+		_exit(weft_test_failures ? 1 : weft_test_skipped ? 77 : 0);
+	}
+	r = session_wait(pid);
+	session_remove_dir();
+	return r;
+}
+
+/* Records into the directory that is there, and reads it. */
+static void record(struct weft_recorder_opts opts, uint64_t ns)
+{
+	struct weft_recorder *rec;
+
+	opts.dir = session_dir;
+	rec = session_start(&opts);
+	REQUIRE(rec);
+	samples_burn(ns);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	samples_read(&result, session_dir, NULL, 0);
+	CHECK_EQ(result.tally.damaged, 0);
+}
+
+static void refused_main(const void *data)
+{
+	struct weft_recorder_opts opts = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 999, .sample_kernel = 1};
+
+	CHECK_EQ(refuse_perf(*(const int *)data), 0);
+	record(opts, 100 * MS);
+	CHECK_STR(result.engine, "timer");
+	CHECK(strstr(result.degraded, "perf event cpu-clock") != NULL);
+	CHECK(strstr(result.degraded, "samples a second") != NULL); /* 999 are more than a timer can */
+	CHECK(result.n > 5);
+}
+
+TEST(a_filter_that_refuses_perf_events_leaves_the_timer)
+{
+	static const int errors[] = {EPERM, EACCES, ENOSYS};
+
+	SKIP_UNDER_TSAN();
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(in_child(refused_main, &errors[i]), 0);
+}
+
+static int become_nobody(void)
+{
+	return setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534);
+}
+
+static void *burn_main(void *data)
+{
+	samples_burn(100 * MS);
+	*(uint32_t *)data = samples_tid();
+	return NULL;
+}
+
+/* All that is there without privilege: both engines, more than one thread. */
+static void nobody_main(const void *data)
+{
+	const struct weft_recorder_opts *opts = data;
+	struct weft_recorder_opts full = *opts;
+	struct weft_recorder *rec;
+	uint32_t tids[2] = {0};
+	pthread_t threads[2];
+
+	CHECK_EQ(become_nobody(), 0);
+	full.dir = session_dir;
+	rec = session_start(&full);
+	REQUIRE(rec);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, burn_main, &tids[i]), 0);
+	samples_burn(100 * MS);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	samples_read(&result, session_dir, NULL, 0);
+	printf("\t%s, %llu samples%s%s\n", result.engine, (unsigned long long)result.n, result.degraded[0] ? ": " : "",
+	       result.degraded);
+	CHECK(samples_of(&result, samples_tid()) >= 3);
+	for (int i = 0; i < 2; i++)
+		CHECK(samples_of(&result, tids[i]) >= 3);
+	if (opts->sample_kernel)
+		CHECK(result.degraded[0] || result.kernel);
+}
+
+static void check_nobody(void)
+{
+	struct weft_recorder_opts timer = {.sample_engine = WEFT_ENGINE_TIMER, .sample_hz = 240};
+	struct weft_recorder_opts perf = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 999};
+	struct weft_recorder_opts kernel = {.sample_hz = 999, .sample_kernel = 1};
+
+	CHECK_EQ(in_child(nobody_main, &timer), 0);
+	CHECK_EQ(in_child(nobody_main, &perf), 0);
+	CHECK_EQ(in_child(nobody_main, &kernel), 0);
+}
+
+TEST(a_user_without_privilege_is_sampled)
+{
+	SKIP_UNDER_TSAN();
+	if (geteuid() != 0)
+		SKIP("becoming another user needs root");
+	check_nobody();
+}
+
+TEST(and_so_it_is_at_every_level_of_perf_event_paranoid)
+{
+	const char *path = "/proc/sys/kernel/perf_event_paranoid";
+	FILE *file = fopen(path, "r+e");
+	int before;
+
+	if (!file || geteuid() != 0)
+		SKIP("kernel.perf_event_paranoid cannot be changed here");
+	if (UNDER_TSAN || fscanf(file, "%d", &before) != 1) {
+		fclose(file);
+		SKIP("ThreadSanitizer holds signals back");
+	}
+	for (int level = 1; level <= 3; level++) {
+		rewind(file);
+		if (fprintf(file, "%d\n", level) < 0 || fflush(file))
+			continue;
+		printf("\tperf_event_paranoid %d\n", level);
+		check_nobody();
+	}
+	rewind(file);
+	fprintf(file, "%d\n", before);
+	CHECK_EQ(fclose(file), 0);
+}
+
+static int go;
+
+static void *wait_and_burn(void *data)
+{
+	*(uint32_t *)data = samples_tid();
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+		session_sleep_ns(MS);
+	samples_burn(60 * MS);
+	return NULL;
+}
+
+/* Eight threads, and fewer of something than that. */
+static void short_main(const void *data)
+{
+	const struct weft_recorder_opts *opts = data;
+	struct weft_recorder_opts full = *opts;
+	struct weft_recorder *rec;
+	uint32_t tids[8] = {0}, sampled = 0;
+	pthread_t threads[8];
+	struct rlimit few = {3, 3};
+	int timer = opts->sample_engine == WEFT_ENGINE_TIMER;
+
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, wait_and_burn, &tids[i]), 0);
+	full.dir = session_dir;
+	if (timer)
+		CHECK_EQ(become_nobody(), 0); /* signals are counted by user */
+	else
+		few.rlim_cur = few.rlim_max = (rlim_t)session_fds() + 5;
+	CHECK_EQ(setrlimit(timer ? RLIMIT_SIGPENDING : RLIMIT_NOFILE, &few), 0);
+	rec = session_start(&full);
+	REQUIRE(rec);
+	CHECK(weft__engine_counts().uncovered > 0);
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	samples_read(&result, session_dir, NULL, 0);
+	for (int i = 0; i < 8; i++)
+		sampled += samples_of(&result, tids[i]) > 0;
+	printf("\t%llu threads uncovered, %u of 8 sampled all the same, %llu ms of 480\n",
+	       (unsigned long long)result.uncovered, sampled, (unsigned long long)(result.ns / MS));
+	CHECK(result.uncovered > 0);
+	CHECK(timer ? sampled >= 6 : sampled >= 1);
+}
+
+TEST(too_few_timers_are_counted_and_the_net_holds)
+{
+	struct weft_recorder_opts opts = {.sample_engine = WEFT_ENGINE_TIMER, .sample_hz = 240};
+
+	SKIP_UNDER_TSAN();
+	if (geteuid() != 0)
+		SKIP("becoming another user needs root");
+	CHECK_EQ(in_child(short_main, &opts), 0);
+}
+
+TEST(too_few_files_for_events_are_counted)
+{
+	struct weft_recorder_opts opts = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 999};
+
+	SKIP_UNDER_TSAN();
+	CHECK_EQ(in_child(short_main, &opts), 0);
+}
