@@ -3,9 +3,9 @@
 """What recording costs the example server at saturation: bench/server.py DIR [--sampled] [--chance] [--quick].
 
 One server, one load, the same connections. A thread of the server switches recording on and off every 50 ms
-(examples/server/alternate.c) and notes requests and CPU time of each slice; the load notes latencies by time. Each slice
-is held against its neighbour of the other kind. Events alone; with --sampled, CPU samples, too. With --chance nothing is
-ever recorded, and the figures show what chance does to them.
+(examples/server/alternate.c) and notes requests and CPU time of each slice; the load notes latencies by time. Each
+slice is held against its neighbour of the other kind. Events alone; with --sampled, CPU samples, too. With --chance
+nothing is ever recorded, and the figures show what chance does to them.
 
 The server, collector included, has the first CPU for itself, and one worker that fills it: whatever recording costs is
 taken from the requests. The load has the last CPU."""
@@ -24,6 +24,8 @@ import stats
 SLICE_MS = 50
 LOAD = ("--connections", 48, "--pipeline", 4)
 WARM_NS = 500_000_000  # of the load, before slices count
+FULL = 0.9             # share of its CPU that the server must have had in a slice, for saturation
+PAIRS_LEAST = 20
 SUB_BITS = 6           # of the load's histograms: examples/load/hist.h
 BUCKETS = 59 << SUB_BITS
 DRAWS = 400
@@ -110,19 +112,31 @@ def pairs_of(slices):
     return both, off
 
 
+def full(pairs):
+    """Those in which no other program, and no lack of requests, kept the server from its CPU."""
+    return [pair for pair in pairs if min(one["busy"] for one in pair) >= FULL]
+
+
 def percent(ratio, sign=1):
     return sign * (ratio - 1) * 100
 
 
+def tell_nothing(name, pairs):
+    demo.figure(name, None, "%", "not measured: the server had %.0f %% of its CPU, and requests for it, in only %d pairs "
+                "of slices; other programs had the rest" % (100 * FULL, len(pairs)))
+
+
 def tell_paired(name, pairs, chance, key, unit, sign, what):
+    if len(pairs) < PAIRS_LEAST or not chance:
+        return tell_nothing(name, pairs)
     ratios = [on[key] / off[key] for on, off in pairs]
     value, *interval = stats.median_interval([percent(ratio, sign) for ratio in ratios])
     by_chance = stats.median_interval([percent(a[key] / b[key], sign) for a, b in chance])
     spread = statistics.quantiles([percent(ratio, sign) for ratio in ratios], n=4)
     on, off = ([pair[i][key] for pair in pairs] for i in (0, 1))
-    demo.figure(name, value, "%", "%s; median of %d pairs of slices of %d ms, half of the pairs from %+.1f to %+.1f, the "
-                "median with 95 %% probability from %+.2f to %+.2f; means of all slices: %+.2f; off against off in the same "
-                "run: %+.2f, from %+.2f to %+.2f; on %.4g, off %.4g %s" %
+    demo.figure(name, value, "%", "%s; median of %d pairs of slices of %d ms, half of the pairs from %+.1f to %+.1f, "
+                "the median with 95 %% probability from %+.2f to %+.2f; means of all slices: %+.2f; off against off in "
+                "the same run: %+.2f, from %+.2f to %+.2f; on %.4g, off %.4g %s" %
                 (what, len(pairs), SLICE_MS, spread[0], spread[2], *interval,
                  percent(statistics.mean(on) / statistics.mean(off), sign), *by_chance, statistics.median(on),
                  statistics.median(off), unit),
@@ -132,6 +146,8 @@ def tell_paired(name, pairs, chance, key, unit, sign, what):
 def tell_p99(name, pairs, seed):
     """All slices of a kind together: one has too few slow requests. The interval: pairs drawn again and again, some
     twice, some not at all. The noise: the slices that were off, cut into halves at random."""
+    if len(pairs) < PAIRS_LEAST:
+        return tell_nothing(name, pairs)
     draw = random.Random(seed)
     on, off = ([pair[i] for pair in pairs] for i in (0, 1))
     ratio = p99_of(on) / p99_of(off)
@@ -143,9 +159,9 @@ def tell_p99(name, pairs, seed):
         halves.append(abs(percent(p99_of(mixed[::2]) / p99_of(mixed[1::2]))))
     interval = stats.middle_interval(drawn)
     noise = sorted(halves)[int(stats.SURE * DRAWS)]
-    demo.figure(name, percent(ratio), "%", "what recording adds to the p99 latency, all slices of a kind together; with "
-                "95 %% probability from %+.2f to %+.2f; two halves of the slices that were off differ by less than %.2f in "
-                "95 of 100 draws; on %.4g, off %.4g us" % (*interval, noise, p99_of(on), p99_of(off)),
+    demo.figure(name, percent(ratio), "%", "what recording adds to the p99 latency, all slices of a kind together; "
+                "with 95 %% probability from %+.2f to %+.2f; two halves of the slices that were off differ by less than "
+                "%.2f in 95 of 100 draws; on %.4g, off %.4g us" % (*interval, noise, p99_of(on), p99_of(off)),
                 baseline=p99_of(off), ratio=ratio, interval=interval, noise=noise)
 
 
@@ -153,20 +169,20 @@ def main():
     quick, sampled, chance = (option in sys.argv for option in ("--quick", "--sampled", "--chance"))
     slices, server, result = measure(sys.argv[1], 8 if quick else 35, sampled, chance)
     pairs, both_off = pairs_of(slices)
-    if len(pairs) < 20:
-        raise SystemExit("bench: %d pairs of slices are too few" % len(pairs))
+    at_full, off_at_full = full(pairs), full(both_off)
     prefix = "server_overhead_sampled" if sampled else "server_overhead"
-    busy = statistics.median(off["busy"] for _, off in pairs)
-    collector = statistics.mean(on["collector_ns"] / on["cpu_ns"] for on, _ in pairs)
-    tell_paired(prefix + "_throughput", pairs, both_off, "rate", "requests/s", -1,
-                "requests/s lost to recording%s, %d connections with %d requests under way each; the server takes %.0f %% of "
-                "its CPU when nothing records; about %.1f events a request, %d events lost" %
-                (" with samples" if sampled else "", LOAD[1], LOAD[3], 100 * busy,
+    collector = statistics.mean([on["collector_ns"] / on["cpu_ns"] for on, _ in pairs] or [0])
+    tell_paired(prefix + "_throughput", at_full, off_at_full, "rate", "requests/s", -1,
+                "requests/s lost to recording%s, %d connections with %d requests under way each; %d pairs of slices in "
+                "which the server had less than %.0f %% of its CPU do not count; about %.1f events a request, %d events "
+                "lost" %
+                (" with samples" if sampled else "", LOAD[1], LOAD[3], len(pairs) - len(at_full), 100 * FULL,
                  2 * server.events / result["requests"], server.lost))
-    tell_p99(prefix + "_p99", pairs, result["requests"])
-    tell_paired(prefix + "_p50", pairs, both_off, "p50", "us", 1, "what recording adds to the p50 latency")
+    tell_p99(prefix + "_p99", at_full, result["requests"])
+    tell_paired(prefix + "_p50", at_full, off_at_full, "p50", "us", 1, "what recording adds to the p50 latency")
     tell_paired(prefix + "_cpu", pairs, both_off, "cpu", "us a request", 1,
-                "what recording adds to the server's CPU time; the collector is %.2f %% of it" % (100 * collector))
+                "what recording adds to the server's CPU time, in all slices; the collector is %.2f %% of it" %
+                (100 * collector))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sampling at 99 Hz adds to a context switch: two threads on one CPU wake each other through a futex, so that
- * each wake is a switch. With sampling and without, in slices of a fixed number of switches that take turns in one
- * process; the figure is the median difference of neighbours, in CPU time of the two threads, which what others do on
- * the machine is not part of. The same with nothing switched on is what chance does. */
+/* What sampling at 99 Hz adds to a context switch: two threads on one CPU wake each other through a futex, so that each
+ * wake is a switch. With sampling and without, in slices of a fixed number of switches that take turns in one process;
+ * the figure is the median difference, in CPU time of the two threads, which what others do on the machine is not part
+ * of. The samples' own time is in it. The same with nothing switched on is what chance does. While threads come and go
+ * the timer engine has a timer on the whole process, too; that is measured apart. */
 #include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,6 +13,8 @@
 #include "first.h"
 
 #define SLICE_WAKES 10000 /* of each thread, and so twice as many switches */
+#define TURN 6            /* slices before, with, and after */
+#define CALM_US 3500000   /* after which the timer engine believes that it knows all threads */
 
 static uint32_t turn;   /* whose it is */
 static uint64_t cpu[2]; /* of the slice, of each thread */
@@ -68,29 +71,31 @@ struct result {
 	uint64_t samples;
 };
 
-/* on off off on, off on on off: what drifts favours neither. `rec` NULL: nothing is switched on. */
-static void alternate(struct weft_recorder *rec, int blocks, struct result *result)
+/* Slices without, with, and without again. `rec` NULL: nothing is switched on. */
+static void take_turn(struct weft_recorder *rec, uint64_t calm_us, struct result *result)
 {
-	uint64_t before = bench_stats(rec).samples;
+	double ns[3][TURN];
 	struct weft_error err;
 
-	for (int i = 0; i < 2 * blocks; i++) {
-		int first_on = (i & 1) == (i >> 1 & 1);
-		double ns[2];
-
-		for (int k = 0; k < 2; k++) {
-			int on = first_on == (k == 0);
-
-			if (on)
-				bench_check(weft_recorder_start(rec, &err), &err);
-			else
-				weft_recorder_stop(rec);
-			ns[on] = measure();
+	for (int part = 0; part < 3; part++) {
+		if (part == 1) {
+			bench_check(weft_recorder_start(rec, &err), &err);
+			bench_sleep_us(calm_us);
+		} else {
+			weft_recorder_stop(rec);
 		}
-		bench_add(&result->off, ns[0]);
-		bench_add(&result->diff, ns[1] - ns[0]);
+		measure();
+		for (int i = 0; i < TURN; i++)
+			ns[part][i] = measure();
+		if (part == 1)
+			result->samples = bench_stats(rec).samples;
 	}
-	result->samples = bench_stats(rec).samples - before;
+	for (int i = 0; i < TURN; i++) {
+		double off = (ns[0][TURN - 1 - i] + ns[2][i]) / 2;
+
+		bench_add(&result->off, off);
+		bench_add(&result->diff, ns[1][i] - off);
+	}
 }
 
 /* Half of a range that holds the true median with a probability of 95 in 100. */
@@ -101,23 +106,19 @@ static double uncertainty(struct bench_samples *s)
 	return (bench_quantile(s, fmin(1, 0.5 + half)) - bench_quantile(s, fmax(0, 0.5 - half))) / 2;
 }
 
-static void run(const char *name, uint32_t engine, int blocks)
+static void run(const char *name, uint32_t engine, uint64_t calm_us, int turns, const char *what)
 {
 	struct weft_recorder_opts opts = {.size = sizeof(opts), .sample_hz = 99, .sample_engine = engine};
 	struct result result = {0};
 	struct weft_recorder *rec = engine == WEFT_ENGINE_AUTO ? NULL : bench_record_apart(&opts);
 	double value, off;
 
-	if (rec)
-		bench_drained(rec);
-	measure();
-	alternate(rec, blocks, &result);
+	for (int i = 0; i < turns; i++)
+		take_turn(rec, calm_us, &result);
 	value = bench_median(&result.diff);
 	off = bench_median(&result.off);
 	bench_print(name, value, "ns/switch", "baseline", off, (off + value) / off,
-		    "added to a switch by sampling at 99 Hz; give or take %.2g (95 %%), %zu pairs of slices of %d "
-		    "switches; "
-		    "%llu samples; baseline: without",
+		    "%s; give or take %.2g (95 %%), %zu slices of %d switches, %llu samples; baseline: without", what,
 		    uncertainty(&result.diff), result.diff.n, 2 * SLICE_WAKES, (unsigned long long)result.samples);
 	weft_recorder_close(rec);
 	free(result.off.at);
@@ -126,7 +127,7 @@ static void run(const char *name, uint32_t engine, int blocks)
 
 int main(int argc, char **argv)
 {
-	int blocks = bench_quick(argc, argv) ? 15 : 150;
+	int turns = bench_quick(argc, argv) ? 3 : 15;
 	pthread_t thread;
 
 	bench_first();
@@ -134,9 +135,11 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&gate, NULL, 2);
 	if (pthread_create(&thread, NULL, second, NULL))
 		return 1;
-	run("switch_tax_chance", WEFT_ENGINE_AUTO, blocks);
-	run("switch_tax_timer", WEFT_ENGINE_TIMER, blocks);
-	run("switch_tax_perf", WEFT_ENGINE_PERF, blocks);
+	run("switch_tax_chance", WEFT_ENGINE_AUTO, 0, turns, "added to a switch by nothing");
+	run("switch_tax_timer", WEFT_ENGINE_TIMER, CALM_US, turns, "added to a switch by sampling at 99 Hz");
+	run("switch_tax_timer_young", WEFT_ENGINE_TIMER, 0, turns,
+	    "the same in the first seconds, and while threads come and go");
+	run("switch_tax_perf", WEFT_ENGINE_PERF, 0, turns, "added to a switch by sampling at 99 Hz");
 	done = 1;
 	pthread_barrier_wait(&gate);
 	pthread_join(thread, NULL);

@@ -235,7 +235,7 @@ static int net_can_be(void)
 
 static int signal_take(void)
 {
-	int want = weft__engine.ops == &weft__timer_ops ? own.want_signal : weft__engine.kernel ? SIGURG : SIGTRAP;
+	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : own.want_signal;
 	int signal = want ? want : weft__signal_choose(SIGPROF, &own.blocked);
 	int err;
 
@@ -277,8 +277,9 @@ static void undo(void)
 	all_out = wait_outside();
 	weft__threads_drop();
 	weft__engine.ops->stop();
-	/* The SIGTRAP of a perf event may still be on its way to a thread that was preempted on its way out of the kernel, and would kill
-	 * the process if nobody took it. So that handler stays; what is not ours it passes on. A timer that was deleted sends nothing. */
+	/* The SIGTRAP of a perf event waits for its thread to come out of the kernel, where it may have been preempted or sleep, and would
+	 * kill the process if nobody took it then. So that handler stays; what is not ours it passes on. A timer that was deleted sends
+	 * nothing. */
 	if (weft__engine.signal != SIGTRAP)
 		signal_give();
 	if (all_out)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "record/engine/perf_state.h"
 #include "record/engine/state.h"
 #include "record/event/sample.h"
 #include "record/ring/ring.h"
@@ -201,23 +202,20 @@ static void chain(int signal, siginfo_t *info, void *context)
 
 void weft__engine_handler(int signal, siginfo_t *info, void *context)
 {
-	const struct weft__engine_ops *ops = weft__timer_ops.mine(info)  ? &weft__timer_ops
-					     : weft__perf_ops.mine(info) ? &weft__perf_ops
-									 : NULL;
+	uint32_t mine = weft__timer_ops.mine(info) ? WEFT_ENGINE_TIMER : weft__perf_mine(info) ? WEFT_ENGINE_PERF : 0;
 	uint32_t gate = weft_gate_on();
 	struct weft__hit hit = {.context = context};
 	int saved = errno;
 
-	if (!ops) {
-		errno = saved;
+	if (!mine) {
 		chain(signal, info, context);
 		return;
 	}
 	if (gate && weft__engine_enter()) {
 		uint64_t tick = weft_tick(gate);
 
-		if (ops == weft__engine.ops)
-			ops->match(info, &hit);
+		if (mine == weft__engine.ops->id)
+			weft__engine.ops->match(info, &hit);
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
 		if (hit.weight_ns)

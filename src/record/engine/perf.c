@@ -92,6 +92,7 @@ static void attr_set(void)
 	attr->size = sizeof(*attr);
 	attr->type = found.type;
 	attr->config = found.config;
+	attr->sigtrap = 1;
 	attr->remove_on_exec = 1;
 	attr->exclude_hv = 1;
 	if (clock) {
@@ -103,9 +104,7 @@ static void attr_set(void)
 	if (weft__engine.kernel) {
 		attr->sample_type = PERF_SAMPLE_CALLCHAIN;
 		attr->exclude_callchain_user = 1;
-		attr->wakeup_events = 1;
 	} else {
-		attr->sigtrap = 1;
 		attr->exclude_kernel = 1;
 		attr->inherit = 1;
 		attr->inherit_thread = 1;

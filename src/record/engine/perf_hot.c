@@ -5,13 +5,12 @@
  * of its own. The signal says which event it was by a number that we gave it: that of the thread for which it was opened. A thread that
  * inherited the event of its creator has the creator's number.
  *
- * That is for overflows in user code. One in the kernel has its SIGTRAP wait until the thread comes out of there, and when it comes out as
- * another program, after exec, it dies of it. With kernel frames the signal is therefore that of a file that can be read, SIGURG, which a
- * program that knows nothing of it ignores. */
+ * An overflow in the kernel has its SIGTRAP wait until the thread comes out of there; if it comes out as another program, after exec, that
+ * dies of it. So the kernel's part is left out unless its frames were asked for. (The other signal that perf has, that of a file which
+ * can be read, makes system calls return early: reads were cut short in tests.) */
 #include "record/engine/perf_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -78,8 +77,6 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	if (fd < 0)
 		return fd;
 	if (weft__engine.kernel) {
-		struct f_owner_ex owner = {F_OWNER_TID, (int)tid};
-
 		ring = (void *)syscall(SYS_mmap, NULL, PERF_RING_PAGES * PERF_RING_BYTES, PROT_READ | PROT_WRITE,
 				       MAP_SHARED, fd, 0);
 		if (ring == MAP_FAILED) {
@@ -88,37 +85,16 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 			syscall(SYS_close, fd);
 			return err;
 		}
-		syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner);
-		syscall(SYS_fcntl, fd, F_SETSIG, weft__engine.signal);
-		syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK);
 	}
 	slot->ring = ring;
 	store_release(&slot->fd, fd + 1);
 	return 0;
 }
 
-/* Whether the file is the one of this thread. */
-static int file_is_mine(const siginfo_t *info)
-{
-	struct weft__slot *slot;
-	int mine = 0;
-
-	if (info->si_code != POLL_IN && info->si_code != POLL_HUP)
-		return 0;
-	if (weft__engine_enter()) {
-		slot = weft__engine.kernel ? weft__slot_find((uint32_t)syscall(SYS_gettid), NULL) : NULL;
-		mine = slot && load_acquire(&slot->fd) == info->si_fd + 1;
-		weft__engine_leave();
-	}
-	return mine;
-}
-
 int weft__perf_mine(const siginfo_t *info)
 {
 	uint64_t data;
 
-	if (info->si_signo == SIGURG)
-		return file_is_mine(info);
 	if (info->si_signo != SIGTRAP || info->si_code != TRAP_PERF)
 		return 0;
 	memcpy(&data, (const char *)info + SIG_DATA_AT, sizeof(data));
@@ -151,12 +127,6 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	int added;
 
 	hit->tid = (uint32_t)syscall(SYS_gettid);
-	if (info->si_signo == SIGURG) {
-		hit->slot = weft__slot_find(hit->tid, &own);
-		if (hit->slot)
-			hit->weight_ns = weight_of(hit->slot, 0);
-		return;
-	}
 	memcpy(&data, (const char *)info + SIG_DATA_AT, sizeof(data));
 	if ((data >> 24 & 0xff) != (weft__engine.generation & 0xff))
 		return;

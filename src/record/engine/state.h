@@ -45,9 +45,10 @@ struct weft__slot {
 	void *ring;                  /* perf, with kernel frames: the mapped ring */
 
 	/* collector */
-	uint32_t seen;       /* scan that saw it last */
-	uint32_t hits_drawn; /* hits when an interval was drawn last */
-	uint32_t mute;       /* looks in a row without a hit although it used the CPU; told when it is MUTE_TOLD */
+	uint32_t seen;      /* scan that saw it last */
+	uint32_t hits_seen; /* hits at the last look */
+	uint32_t redraw;    /* timer: the handler is to draw a new interval */
+	uint32_t mute;      /* looks in a row without a hit although it used the CPU; told when it is MUTE_TOLD */
 
 	/* perf, handler */
 	uint32_t epoch; /* recording of the last sample */

@@ -163,12 +163,14 @@ static int blocks_signal(uint32_t tid)
 }
 
 /* A thread that uses the CPU and is never hit has the signal blocked. Its samples wait for the day that it lets it through. */
-static void look_for_mute(struct weft__slot *slot, uint32_t tid, uint32_t hits_before)
+static void look_for_mute(struct weft__slot *slot, uint32_t tid)
 {
 	struct timespec ts;
 	uint64_t now, before = slot->cpu_ns;
+	uint32_t hits = load_relaxed(&slot->hits), hits_before = slot->hits_seen;
 
-	if (slot->hits != hits_before || slot->mute == MUTE_TOLD) {
+	slot->hits_seen = hits;
+	if (hits != hits_before || slot->mute == MUTE_TOLD) {
 		slot->mute = slot->mute == MUTE_TOLD ? MUTE_TOLD : 0;
 		return;
 	}
@@ -194,7 +196,6 @@ uint32_t weft__threads_tend(void)
 	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
 		uint32_t tid = load_acquire(&weft__engine.keys[i]);
 		struct weft__slot *slot = &weft__engine.slots[i];
-		uint32_t hits_before = slot->hits_drawn;
 
 		if (!tid || tid == SLOT_GONE)
 			continue;
@@ -205,7 +206,7 @@ uint32_t weft__threads_tend(void)
 			continue;
 		weft__engine.ops->tend(slot, tid);
 		if (weft__engine.ops == &weft__timer_ops)
-			look_for_mute(slot, tid, hits_before);
+			look_for_mute(slot, tid);
 	}
 	return uncovered;
 }

@@ -92,20 +92,25 @@ static void timer_uncover(struct weft__slot *slot)
 	store_relaxed(&slot->timer, -1);
 }
 
-/* Draws a new interval for a thread that runs, keeping what is left of the present one. */
-static void timer_tend(struct weft__slot *slot, uint32_t tid)
+/* Draws a new interval, keeping what is left of the present one. On the thread itself, in the handler: at any other time expiries may
+ * have passed that no tick has seen, and setting the timer would forget them. */
+static void interval_redraw(struct weft__slot *slot)
 {
-	uint32_t hits = load_relaxed(&slot->hits), interval = draw_interval();
+	uint32_t interval = draw_interval();
 	int32_t id = load_relaxed(&slot->timer);
 	struct itimerspec left;
 
-	(void)tid;
-	if (id < 0 || hits == slot->hits_drawn || syscall(SYS_timer_gettime, id, &left) < 0 ||
-	    (!left.it_value.tv_sec && !left.it_value.tv_nsec))
+	store_relaxed(&slot->redraw, 0u);
+	if (id < 0 || syscall(SYS_timer_gettime, id, &left) < 0 || (!left.it_value.tv_sec && !left.it_value.tv_nsec))
 		return;
-	slot->hits_drawn = hits;
 	if (timer_arm(id, (uint32_t)(left.it_value.tv_sec * NS_PER_S + left.it_value.tv_nsec), interval) == 0)
 		store_relaxed(&slot->interval_ns, interval);
+}
+
+static void timer_tend(struct weft__slot *slot, uint32_t tid)
+{
+	(void)tid;
+	store_relaxed(&slot->redraw, 1u);
 }
 
 void weft__net_set(uint32_t interval_ns)
@@ -223,6 +228,8 @@ static void timer_match(const siginfo_t *info, struct weft__hit *hit)
 	hit->slot = &weft__engine.slots[number];
 	hit->tid = load_relaxed(&weft__engine.keys[number]);
 	hit->weight_ns = (uint64_t)load_relaxed(&hit->slot->interval_ns) * (1 + (uint64_t)info->si_overrun);
+	if (load_relaxed(&hit->slot->redraw))
+		interval_redraw(hit->slot);
 }
 
 const struct weft__engine_ops weft__timer_ops = {

@@ -71,7 +71,7 @@ TEST(two_loops_have_the_shares_that_their_names_say)
 		       (unsigned long long)functions[0].self, (unsigned long long)functions[1].self);
 		CHECK_STR(result.engine, engines[e].name);
 		CHECK_EQ(result.engines[engines[e].engine], result.n);
-		CHECK(result.n > engines[e].hz / 2);
+		CHECK(result.n > engines[e].hz / 5);
 		CHECK(both * 100 >= result.n * 90);
 		/* Two thirds of them, within four standard deviations. */
 		CHECK(functions[1].self * 100 > both * 54 && functions[1].self * 100 < both * 79);
