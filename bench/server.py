@@ -122,8 +122,8 @@ def percent(ratio, sign=1):
 
 
 def tell_nothing(name, pairs):
-    demo.figure(name, None, "%", "not measured: the server had %.0f %% of its CPU, and requests for it, in only %d pairs "
-                "of slices; other programs had the rest" % (100 * FULL, len(pairs)))
+    demo.figure(name, None, "%", "not measured: the server had %.0f %% of its CPU, and requests for it, in only %d "
+                "pairs of slices; other programs had the rest" % (100 * FULL, len(pairs)))
 
 
 def tell_paired(name, pairs, chance, key, unit, sign, what):
@@ -160,8 +160,8 @@ def tell_p99(name, pairs, seed):
     interval = stats.middle_interval(drawn)
     noise = sorted(halves)[int(stats.SURE * DRAWS)]
     demo.figure(name, percent(ratio), "%", "what recording adds to the p99 latency, all slices of a kind together; "
-                "with 95 %% probability from %+.2f to %+.2f; two halves of the slices that were off differ by less than "
-                "%.2f in 95 of 100 draws; on %.4g, off %.4g us" % (*interval, noise, p99_of(on), p99_of(off)),
+                "with 95 %% probability from %+.2f to %+.2f; two halves of the slices that were off differ by less "
+                "than %.2f in 95 of 100 draws; on %.4g, off %.4g us" % (*interval, noise, p99_of(on), p99_of(off)),
                 baseline=p99_of(off), ratio=ratio, interval=interval, noise=noise)
 
 
@@ -174,8 +174,8 @@ def main():
     collector = statistics.mean([on["collector_ns"] / on["cpu_ns"] for on, _ in pairs] or [0])
     tell_paired(prefix + "_throughput", at_full, off_at_full, "rate", "requests/s", -1,
                 "requests/s lost to recording%s, %d connections with %d requests under way each; %d pairs of slices in "
-                "which the server had less than %.0f %% of its CPU do not count; about %.1f events a request, %d events "
-                "lost" %
+                "which the server had less than %.0f %% of its CPU do not count; about %.1f events a request, %d "
+                "events lost" %
                 (" with samples" if sampled else "", LOAD[1], LOAD[3], len(pairs) - len(at_full), 100 * FULL,
                  2 * server.events / result["requests"], server.lost))
     tell_p99(prefix + "_p99", at_full, result["requests"])

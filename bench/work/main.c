@@ -109,7 +109,7 @@ static void print_all(uint64_t lost)
 
 int main(int argc, char **argv)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .drain_ns = 1000000, .sample_hz = WEFT_SAMPLE_OFF};
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .drain_ns = 1000000};
 	uint32_t bursts = bench_quick(argc, argv) ? 80 : 300;
 	struct weft_recorder *rec;
 	struct weft_error err;
