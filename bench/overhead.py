@@ -23,6 +23,8 @@ import stats
 CPUS = sorted(os.sched_getaffinity(0))
 PERF = {"perf_g": ["-F", "99", "-g"], "perf_dwarf": ["-F", "99", "--call-graph", "dwarf"]}
 SLICE_MS = 100
+TURN = 4
+CALM_S = 3.5 # after which the timer engine believes that it knows all threads
 LOAD = ("--connections", 48, "--pipeline", 4)
 
 
@@ -91,26 +93,26 @@ class Ratios:
     """A slice with against the mean of its neighbours without, as percent; and neighbours against each other."""
 
     def __init__(self):
-        self.cost, self.chance, self.samples = [], [], 0
+        self.cost, self.chance = [], []
 
     def add(self, before, slices, after):
         self.cost += [200 * one / (before + after) - 100 for one in slices]
         self.chance.append(100 * after / before - 100)
 
 
-def burn_weft(burn, hz, rounds):
+def burn_weft(burn, hz, turns):
+    """Some slices without, some with, some without, and so on."""
     ratios = Ratios()
     burn.do("open %d" % hz)
-    burn.do("start")
-    burn.do("run")
-    burn.do("stop")
-    before = burn.do("run")
-    for _ in range(rounds):
+    before = [burn.do("run") for _ in range(TURN)]
+    for _ in range(turns):
         burn.do("start")
-        on = burn.do("run")
-        ratios.samples = burn.do("stop")
-        after = burn.do("run")
-        ratios.add(before, [on], after)
+        time.sleep(CALM_S)
+        burn.do("run")
+        on = [burn.do("run") for _ in range(2 * TURN)]
+        burn.do("stop")
+        after = [burn.do("run") for _ in range(TURN)]
+        ratios.add(statistics.median(before), on, statistics.median(after))
         before = after
     burn.do("close")
     return ratios
@@ -138,15 +140,16 @@ def tell(name, ratios, what, against=None):
     demo.figure(name, value, "%", "%s; median of %d slices, with 95 %% probability from %+.2f to %+.2f; without "
                 "against without, by chance: %+.2f, from %+.2f to %+.2f%s" %
                 (what, len(ratios.cost), low, high, *chance,
-                 "; baseline: perf record -F 99 --call-graph dwarf" if more else ""), noise=(high - low) / 2, **more)
+                 "; baseline: perf record -F 99 --call-graph dwarf" if more else ""), interval=[low, high],
+                noise=(high - low) / 2, **more)
     return value
 
 
 def cpu_bound(directory, quick):
-    rounds = 20 if quick else 200
+    turns = 2 if quick else 18
     burn = Burn(directory)
-    ours = {hz: burn_weft(burn, hz, rounds) for hz in (99, 999)}
-    theirs = {name: burn_perf(burn, options, rounds // 10, directory) for name, options in PERF.items()}
+    ours = {hz: burn_weft(burn, hz, turns) for hz in (99, 999)}
+    theirs = {name: burn_perf(burn, options, turns, directory) for name, options in PERF.items()}
     burn.close()
     return ours, theirs
 

@@ -178,7 +178,7 @@ WEFT_EMIT(void weft_event(int kind, const uint64_t *fields, uint32_t n_fields), 
 		slot->w0 = fields[i];
 		slot->w1 = i + 1 < n_fields ? fields[i + 1] : 0;
 	}
-	weft_ring_publish(ring, first);
+	weft_ring_publish(ring, first, first + 1 + (n_fields + 1) / 2);
 })
 
 /* A double as the word of a WEFT_TYPE_F64 field. */

@@ -93,18 +93,21 @@ static inline uint64_t weft_ring_take(struct weft_ring *ring, uint64_t n)
 #endif
 }
 
-static inline void weft_ring_publish(struct weft_ring *ring, uint64_t first)
+static inline void weft_ring_publish(struct weft_ring *ring, uint64_t first, uint64_t upto)
 {
-	uint64_t upto;
+	uint64_t taken;
 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (WEFT_UNLIKELY(__atomic_load_n(&ring->head, __ATOMIC_RELAXED) != first))
 		return; /* inside a handler: the emit that it interrupted publishes */
-	do {
-		upto = __atomic_load_n(&ring->resv, __ATOMIC_RELAXED);
+	for (;;) {
 		__atomic_store_n(&ring->head, upto, __ATOMIC_RELEASE);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	} while (WEFT_UNLIKELY(__atomic_load_n(&ring->resv, __ATOMIC_RELAXED) != upto));
+		taken = __atomic_load_n(&ring->resv, __ATOMIC_RELAXED);
+		if (WEFT_LIKELY(taken == upto) || __atomic_load_n(&ring->head, __ATOMIC_RELAXED) != upto)
+			return;
+		upto = taken;
+	}
 }
 
 static inline struct weft_ring *weft_ring_room(uint32_t n_slots, uint64_t tick)
@@ -128,7 +131,7 @@ static inline void weft_emit(uint32_t kind, uint64_t arg, uint64_t tick)
 	slot = &ring->slots[first & ring->mask];
 	slot->w0 = tick << 8 | kind;
 	slot->w1 = arg;
-	weft_ring_publish(ring, first);
+	weft_ring_publish(ring, first, first + 1);
 }
 
 #ifdef __cplusplus

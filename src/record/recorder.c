@@ -69,10 +69,12 @@ static void fork_prepare(void)
 {
 	pthread_mutex_lock(&mutex);
 	weft__registry_lock();
+	weft__engine_lock();
 }
 
 static void fork_parent(void)
 {
+	weft__engine_unlock();
 	weft__registry_unlock();
 	pthread_mutex_unlock(&mutex);
 }
@@ -110,6 +112,7 @@ static void fork_child(void)
 	struct weft_recorder *rec = the_recorder;
 
 	weft_ring_self = &weft__ring_none.hot;
+	weft__engine_unlock();
 	weft__registry_unlock();
 	if (rec && !rec->orphan) {
 		int was_on = rec->state == WEFT_STATE_RECORDING;
@@ -237,6 +240,7 @@ int weft_recorder_pause(struct weft_recorder *rec)
 	lock();
 	if (rec->state == WEFT_STATE_RECORDING) {
 		weft__collector_gate(&rec->collector, 0, 1);
+		weft__engine_stop(); /* no signals either */
 		rec->state = WEFT_STATE_PAUSED;
 	}
 	unlock();

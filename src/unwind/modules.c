@@ -70,7 +70,7 @@ int weft__modules_new(struct weft__modules **ret, struct weft__module **module, 
 	}
 	set->n = n;
 	set->cache = slots;
-	slots[0].check = UINT64_MAX; /* so that no slot has a rule for address 0 */
+	slots[0].check = 1; /* an address of another slot: zeroes would be a rule for address 0 */
 	set->module = (void *)(set + 1);
 	start = (void *)(set->module + n);
 	set->start = start;

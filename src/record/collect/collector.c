@@ -130,6 +130,7 @@ static void unstick(struct weft__collector *c)
 static int sample_queues(struct weft__collector *c)
 {
 	uint32_t n = load_acquire(&weft__hot.n_runtimes);
+	uint64_t now;
 	uint32_t i;
 	int asked = 0;
 
@@ -145,7 +146,8 @@ static int sample_queues(struct weft__collector *c)
 		}
 		__atomic_fetch_sub(&runtime->asking, 1, __ATOMIC_SEQ_CST);
 	}
-	c->queued_ns = weft__clock_mono();
+	now = weft__clock_mono();
+	c->queued_ns = now - now % c->queue_ns; /* on a grid, so that drains can fall together with it */
 	return asked;
 }
 
@@ -211,7 +213,7 @@ static uint64_t sooner(uint64_t now, uint64_t at, uint64_t due)
 }
 
 /* Sleeps until something is due or a ring is half full. */
-static void nap(struct weft__collector *c, uint64_t now, int has_queues)
+static void nap(struct weft__collector *c, uint64_t now)
 {
 	int idle = c->stuck_ns || c->starved;
 	uint64_t due = idle ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
@@ -223,7 +225,7 @@ static void nap(struct weft__collector *c, uint64_t now, int has_queues)
 		due = sooner(now, c->engine_due_ns, due);
 	if (!idle && weft__stack_ids_crowded(c))
 		due = due < CROWDED_NS ? due : CROWDED_NS;
-	if (!idle && has_queues && weft_gate_on())
+	if (!idle && c->has_queues && weft_gate_on())
 		due = sooner(now, c->queued_ns + c->queue_ns, due);
 	timeout.tv_sec = (time_t)(due / 1000000000);
 	timeout.tv_nsec = (long)(due % 1000000000);
@@ -298,10 +300,10 @@ static void ask_for_short_slice(void)
 static void *collector_main(void *data)
 {
 	struct weft__collector *c = data;
-	int has_queues = 1;
 
 	pthread_setname_np(pthread_self(), "weft-collector");
 	ask_for_short_slice();
+	c->has_queues = 1;
 	for (;;) {
 		uint64_t now = weft__clock_mono();
 		enum weft__ask ask = load_acquire(&c->ask);
@@ -320,13 +322,13 @@ static void *collector_main(void *data)
 			unstick(c);
 		} else {
 			if (weft_gate_on() && now >= c->queued_ns + c->queue_ns)
-				has_queues = sample_queues(c);
+				c->has_queues = sample_queues(c);
 			err = tend(c, now);
 			if (err)
 				stick(c, err);
 		}
 		show_stats(c);
-		nap(c, weft__clock_mono(), has_queues);
+		nap(c, weft__clock_mono());
 	}
 }
 

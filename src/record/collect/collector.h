@@ -53,6 +53,7 @@ struct weft__collector {
 	uint64_t uncovered_seen;
 	uint64_t drain_due_ns; /* when the fullest ring will be a quarter full, going by the last drain */
 	uint64_t fill;         /* slots in the fullest ring, at this drain */
+	int has_queues;        /* some runtime has a global queue to ask */
 	uint64_t staged_ns;    /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;     /* since when the disk has been full; 0: it is not */
 	int stuck_err;

@@ -303,18 +303,25 @@ static void read_clock(struct weft__collector *c)
 	store_release(&head->clock_at, head->clock_at + 1);
 }
 
-/* A ring that filled this far since the last drain will be a quarter full at that time: a producer that never finds its ring half
- * full never has to wake the collector, which costs it a system call. */
+/* A ring that filled this far since the last drain will be 7/16 full after that time: a producer that never finds its ring half
+ * full never has to wake the collector, which costs it a system call. Waking up is a good part of what the collector costs, so drains
+ * are spaced to fall together with the asking of the queues, for which it wakes up anyway. */
 static void plan_next(struct weft__collector *c, uint64_t now)
 {
 	uint64_t since = now - c->drained_ns;
 	uint64_t next = c->drain_ns;
+	uint64_t tick = c->queued_ns + c->queue_ns; /* when the queues are asked next */
 
 	if (c->fill)
-		next = since * (c->region->head->ring_slots / 4) / c->fill;
-	if (next < DRAIN_MIN_NS)
-		next = DRAIN_MIN_NS;
-	c->drain_due_ns = now + (next < c->drain_ns ? next : c->drain_ns);
+		next = since * (c->region->head->ring_slots * 7 / 16) / c->fill;
+	next = next < DRAIN_MIN_NS ? DRAIN_MIN_NS : next < c->drain_ns ? next : c->drain_ns;
+	if (c->has_queues && tick > now) {
+		uint64_t left = tick - now;
+
+		next = next >= left ? left + (next - left) / c->queue_ns * c->queue_ns
+				    : left / ((left + next - 1) / next);
+	}
+	c->drain_due_ns = now + next;
 	c->drained_ns = now;
 }
 

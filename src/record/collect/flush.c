@@ -223,7 +223,7 @@ static int write_blocks(struct weft__collector *c, uint64_t *ret_events)
 		w->n_blocks = mark_blocks;
 	}
 	*ret_events = c->batch.n;
-	weft__segments_sync(&c->segments, mark);
+	weft__segments_sync(&c->segments);
 	return err;
 }
 

@@ -17,6 +17,7 @@
 #include "record/symbolize.h"
 #include "segment/format.h"
 
+#define SYNC_NS UINT64_C(1000000000)
 #define ROOM_BYTES 131072 /* recording goes on when the disk has at least this much */
 
 int weft__make_dirs(const char *path)
@@ -64,6 +65,8 @@ static int begin_writing(struct weft__segments *s)
 	head.mono_ns = weft__clock_mono();
 	head.real_ns = weft__clock_real();
 	s->begin_ns = head.mono_ns;
+	s->synced_ns = head.mono_ns;
+	s->synced_bytes = 0;
 	return weft__writer_begin(&s->writer, s->fd, &head);
 }
 
@@ -166,7 +169,8 @@ int weft__segments_seal(struct weft__segments *s)
 
 	if (err)
 		return err;
-	weft__segments_sync(s, mark);
+	s->synced_ns = 0; /* the last of it, now */
+	weft__segments_sync(s);
 	err = s->dir ? give_final_name(s) : keep_in_memory(s);
 	if (err && err != -ENOENT) {
 		(void)!ftruncate(s->fd, (off_t)mark);
@@ -197,14 +201,21 @@ int weft__segments_due(const struct weft__segments *s, uint64_t now_ns)
 	return s->writer.offset >= s->segment_bytes || now_ns >= s->begin_ns + s->segment_ns;
 }
 
-void weft__segments_sync(struct weft__segments *s, uint64_t from)
+void weft__segments_sync(struct weft__segments *s)
 {
+	uint64_t now = weft__clock_mono();
+
 	if (!s->dir || s->fd < 0)
 		return;
-	if (s->sync)
+	if (s->sync) {
 		fdatasync(s->fd);
-	else
-		sync_file_range(s->fd, (off_t)from, 0, SYNC_FILE_RANGE_WRITE);
+		return;
+	}
+	if (now < s->synced_ns + SYNC_NS)
+		return;
+	sync_file_range(s->fd, (off_t)s->synced_bytes, 0, SYNC_FILE_RANGE_WRITE);
+	s->synced_ns = now;
+	s->synced_bytes = s->writer.offset;
 }
 
 int weft__segments_room(const struct weft__segments *s)

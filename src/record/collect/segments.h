@@ -32,6 +32,7 @@ struct weft__segments {
 	int fd; /* of the active one; -1: none */
 	uint64_t sequence;
 	uint64_t begin_ns;
+	uint64_t synced_ns, synced_bytes; /* when writing back was started last, and up to where */
 	char active[NAME_BYTES];
 	char sealed[NAME_BYTES]; /* the last one */
 	struct weft__writer writer;
@@ -57,8 +58,9 @@ void weft__segments_abandon(struct weft__segments *s);
 int weft__segments_due(const struct weft__segments *s, uint64_t now_ns);
 /* Deletes sealed segments, oldest first, until what is kept is within the limits. */
 void weft__segments_retain(struct weft__segments *s);
-/* Starts (or, with the sync option, finishes) writing back what was written. */
-void weft__segments_sync(struct weft__segments *s, uint64_t from);
+/* Starts writing back what was written, once a second, since that costs as much as making a block; or, with the sync option, finishes
+ * it each time. */
+void weft__segments_sync(struct weft__segments *s);
 /* Whether there is some room on the disk again. */
 int weft__segments_room(const struct weft__segments *s);
 /* Memory only: writes the kept ones into `dir`. The number, or -errno. */

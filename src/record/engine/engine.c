@@ -50,10 +50,10 @@ static struct {
 	uint64_t astray_ns;            /* since when its signals that went astray are counted */
 	uint64_t net_off_ns;           /* the net stays in until then */
 	uint64_t net_back_ns;          /* and for how long the next time */
-	uint32_t churn_seen, astray_seen, uncovered;
+	uint32_t churn_seen, astray_seen, uncovered, uncovered_told;
 	int unblocked; /* the collector has let it through */
 	int running;
-} own;
+} chosen;
 
 /* The kernel's tick, which is all that CPU timers are looked at. */
 static uint32_t tick_hz(void)
@@ -87,15 +87,15 @@ static int cpu_has_rdtscp(void)
 
 static void degrade(const char *text)
 {
-	size_t n = strlen(own.degraded);
+	size_t n = strlen(chosen.degraded);
 
-	snprintf(own.degraded + n, sizeof(own.degraded) - n, "%s%s", n ? "; " : "", text);
+	snprintf(chosen.degraded + n, sizeof(chosen.degraded) - n, "%s%s", n ? "; " : "", text);
 }
 
 /* The timer has neither kernel frames nor events other than time. */
 static void choose_timer(const char *why)
 {
-	snprintf(own.why, sizeof(own.why), "%s", why);
+	snprintf(chosen.why, sizeof(chosen.why), "%s", why);
 	weft__engine.ops = &weft__timer_ops;
 	weft__engine.kernel = 0;
 	weft__engine.event = "cpu-clock";
@@ -107,15 +107,15 @@ static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 	char no[ENGINE_WHY_BYTES / 2] = "";
 
 	weft__engine.ops = &weft__perf_ops;
-	snprintf(own.why, sizeof(own.why), "%s", why);
+	snprintf(chosen.why, sizeof(chosen.why), "%s", why);
 	for (int less = 0; less < 4; less++) {
-		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(own.event, "cpu-clock")))
+		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(chosen.event, "cpu-clock")))
 			continue;
 		/* At a rate that the timer can do, an event that is not there leaves nothing to want perf for. */
 		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= tick_hz())
 			continue;
 		weft__engine.kernel = opts->sample_kernel && !(less & 1);
-		weft__engine.event = less & 2 ? "cpu-clock" : own.event;
+		weft__engine.event = less & 2 ? "cpu-clock" : chosen.event;
 		if (weft__perf_ops.probe(no, sizeof(no)) == 0)
 			return;
 		degrade(no);
@@ -123,7 +123,7 @@ static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 	choose_timer("perf events cannot be had");
 }
 
-static void choose(const struct weft_recorder_opts *opts, int is_clock)
+static void engine_choose(const struct weft_recorder_opts *opts, int is_clock)
 {
 	char text[128];
 	uint32_t tick = tick_hz();
@@ -158,7 +158,7 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	const char *event = opts->sample_event && *opts->sample_event ? opts->sample_event : "cpu-clock";
 	int is_clock = 1;
 
-	memset(&own, 0, sizeof(own));
+	memset(&chosen, 0, sizeof(chosen));
 	weft__engine.ops = NULL;
 	weft__engine.samples = weft__engine.lost = weft__engine.uncovered = 0;
 	weft__engine.uncovered_why = 0;
@@ -171,28 +171,28 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 			"sample_event is \"%s\", which is not known; \"cpu-clock\" is the usual one, and perf "
 			"list(1) shows others",
 			event);
-	snprintf(own.event, sizeof(own.event), "%s", event);
-	own.want_signal = opts->sample_signal;
-	own.max_threads = opts->max_threads;
-	weft__engine.event = own.event;
+	snprintf(chosen.event, sizeof(chosen.event), "%s", event);
+	chosen.want_signal = opts->sample_signal;
+	chosen.max_threads = opts->max_threads;
+	weft__engine.event = chosen.event;
 	weft__engine.hz = opts->sample_hz;
 	weft__engine.period_ns = 1000000000u / opts->sample_hz;
 	weft__engine.depth = opts->sample_depth;
 	weft__engine.has_rdtscp = cpu_has_rdtscp();
-	choose(opts, is_clock);
+	engine_choose(opts, is_clock);
 	return 0;
 }
 
-static int table_make(void)
+static int slots_make(void)
 {
 	uint32_t n = 256;
 	void *at;
 
 	/* Twice what there may be, so that probing is short. */
-	while (n < 2 * own.max_threads && n < SLOT_NET / 2)
+	while (n < 2 * chosen.max_threads && n < SLOT_NET / 2)
 		n *= 2;
-	own.bytes = n * (sizeof(uint32_t) + sizeof(struct weft__slot));
-	at = mmap(NULL, own.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	chosen.bytes = n * (sizeof(uint32_t) + sizeof(struct weft__slot));
+	at = mmap(NULL, chosen.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	weft__engine.slots = at;
@@ -201,10 +201,10 @@ static int table_make(void)
 	return 0;
 }
 
-static void table_free(void)
+static void slots_free(void)
 {
 	if (weft__engine.slots)
-		munmap(weft__engine.slots, own.bytes);
+		munmap(weft__engine.slots, chosen.bytes);
 	weft__engine.slots = NULL;
 	weft__engine.keys = NULL;
 	weft__engine.n_slots = 0;
@@ -235,8 +235,8 @@ static int net_can_be(void)
 
 static int signal_take(void)
 {
-	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : own.want_signal;
-	int signal = want ? want : weft__signal_choose(SIGPROF, &own.blocked);
+	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : chosen.want_signal;
+	int signal = want ? want : weft__signal_choose(SIGPROF, &chosen.blocked);
 	int err;
 
 	if (!signal)
@@ -245,7 +245,7 @@ static int signal_take(void)
 	weft__engine.net_signal = 0;
 	err = weft__signal_take(signal, 0);
 	if (!err && net_can_be()) {
-		sigset_t not_these = own.blocked;
+		sigset_t not_these = chosen.blocked;
 		int net;
 
 		sigaddset(&not_these, signal);
@@ -269,7 +269,7 @@ static int signals_are_ours(void)
 	       (!weft__engine.net_signal || weft__signal_ours(weft__engine.net_signal));
 }
 
-static void undo(void)
+static void engine_undo(void)
 {
 	int all_out;
 
@@ -283,26 +283,26 @@ static void undo(void)
 	if (weft__engine.signal != SIGTRAP)
 		signal_give();
 	if (all_out)
-		table_free();
+		slots_free();
 	else
 		weft__engine.slots = NULL;
-	own.running = 0;
+	chosen.running = 0;
 }
 
 /* Signal, table, threads. */
-static int begin(void)
+static int engine_begin(void)
 {
-	int err = table_make();
+	int err = slots_make();
 
 	if (err)
 		return err;
 	weft__engine.generation++;
 	err = signal_take();
 	if (err) {
-		table_free();
+		slots_free();
 		return err;
 	}
-	own.running = 1;
+	chosen.running = 1;
 	store_seq_cst(&weft__engine.on, 1u);
 	err = weft__engine.ops->start();
 	if (!err) {
@@ -312,9 +312,9 @@ static int begin(void)
 			weft__engine.ops->started();
 	}
 	if (err)
-		undo();
-	own.drawn_ns = own.maybe_ns = own.changed_ns = 0;
-	own.unblocked = 0;
+		engine_undo();
+	chosen.drawn_ns = chosen.maybe_ns = chosen.changed_ns = 0;
+	chosen.unblocked = 0;
 	return err;
 }
 
@@ -330,22 +330,22 @@ int weft__engine_start(pthread_t collector)
 {
 	int err;
 
-	if (!weft__engine.ops || own.running)
+	if (!weft__engine.ops || chosen.running)
 		return 0;
 	pthread_mutex_lock(&engine_lock);
 	weft__modules_refresh();
 	weft__engine.skip_tid = weft__tls_tid(collector);
 	weft__engine.tid_at = weft__tls_find(collector);
-	sigemptyset(&own.blocked);
-	pthread_sigmask(SIG_SETMASK, NULL, &own.blocked);
-	err = begin();
+	sigemptyset(&chosen.blocked);
+	pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
+	err = engine_begin();
 	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused()) {
 		weft__log(WEFT_LOG_WARN, "perf events: %s; the timer samples instead",
 			  weft_strerror(weft__engine.uncovered_why));
-		undo();
+		engine_undo();
 		store_relaxed(&weft__engine.uncovered, 0);
 		choose_timer("perf events could not be had at start");
-		err = begin();
+		err = engine_begin();
 	}
 	pthread_mutex_unlock(&engine_lock);
 	return err;
@@ -354,8 +354,8 @@ int weft__engine_start(pthread_t collector)
 void weft__engine_stop(void)
 {
 	pthread_mutex_lock(&engine_lock);
-	if (own.running)
-		undo();
+	if (chosen.running)
+		engine_undo();
 	pthread_mutex_unlock(&engine_lock);
 }
 
@@ -367,6 +367,16 @@ void weft__engine_close(void)
 	weft__engine.ops = NULL;
 }
 
+void weft__engine_lock(void)
+{
+	pthread_mutex_lock(&engine_lock);
+}
+
+void weft__engine_unlock(void)
+{
+	pthread_mutex_unlock(&engine_lock);
+}
+
 void weft__engine_forked(void)
 {
 	pthread_mutex_init(&engine_lock, NULL);
@@ -375,15 +385,15 @@ void weft__engine_forked(void)
 	if (weft__engine.ops)
 		weft__modules_forked();
 	weft__signal_give(SIGTRAP);
-	if (!own.running)
+	if (!chosen.running)
 		return;
 	weft__engine.ops->forked();
 	signal_give();
-	table_free();
-	own.running = 0;
+	slots_free();
+	chosen.running = 0;
 }
 
-static void fact_number(struct weft__defs *defs, const char *key, uint64_t v)
+static void sample_fact(struct weft__defs *defs, const char *key, uint64_t v)
 {
 	char text[24];
 
@@ -399,12 +409,12 @@ void weft__engine_facts(struct weft__defs *defs)
 	}
 	weft__defs_fact(defs, "sample.engine", weft__engine.ops->name);
 	weft__defs_fact(defs, "sample.event", weft__engine.event);
-	fact_number(defs, "sample.hz", weft__engine.hz);
-	fact_number(defs, "sample.period_ns", weft__engine.period_ns);
+	sample_fact(defs, "sample.hz", weft__engine.hz);
+	sample_fact(defs, "sample.period_ns", weft__engine.period_ns);
 	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
-	weft__defs_fact(defs, "sample.why", own.why);
-	if (own.degraded[0])
-		weft__defs_fact(defs, "degraded.sampling", own.degraded);
+	weft__defs_fact(defs, "sample.why", chosen.why);
+	if (chosen.degraded[0])
+		weft__defs_fact(defs, "degraded.sampling", chosen.degraded);
 }
 
 /* The net is out while threads come and go, with wide meshes when that may be those of other programs, and for as long as there are
@@ -414,24 +424,24 @@ static void net_tend(uint64_t now_ns, int news)
 	uint32_t churn = load_relaxed(&weft__engine.churn), astray = load_relaxed(&weft__engine.net_astray);
 	uint32_t interval = 0;
 
-	if (churn != own.churn_seen || news & THREADS_CHANGED || !own.changed_ns)
-		own.changed_ns = now_ns;
+	if (churn != chosen.churn_seen || news & THREADS_CHANGED || !chosen.changed_ns)
+		chosen.changed_ns = now_ns;
 	if (news)
-		own.maybe_ns = now_ns;
-	if (now_ns - own.astray_ns >= ASTRAY_NS) {
-		own.astray_ns = now_ns;
-		own.astray_seen = astray;
-	} else if (astray - own.astray_seen >= ASTRAY_MOST) {
-		own.astray_seen = astray;
-		own.net_back_ns = own.net_back_ns ? 2 * own.net_back_ns : NET_BACK_NS;
-		own.net_off_ns = now_ns + own.net_back_ns;
+		chosen.maybe_ns = now_ns;
+	if (now_ns - chosen.astray_ns >= ASTRAY_NS) {
+		chosen.astray_ns = now_ns;
+		chosen.astray_seen = astray;
+	} else if (astray - chosen.astray_seen >= ASTRAY_MOST) {
+		chosen.astray_seen = astray;
+		chosen.net_back_ns = chosen.net_back_ns ? 2 * chosen.net_back_ns : NET_BACK_NS;
+		chosen.net_off_ns = now_ns + chosen.net_back_ns;
 	}
-	own.churn_seen = churn;
-	if (now_ns < own.net_off_ns)
+	chosen.churn_seen = churn;
+	if (now_ns < chosen.net_off_ns)
 		interval = 0;
-	else if (own.uncovered || now_ns - own.changed_ns < NET_CALM_NS)
+	else if (chosen.uncovered || now_ns - chosen.changed_ns < NET_CALM_NS)
 		interval = weft__engine.period_ns;
-	else if (now_ns - own.maybe_ns < NET_CALM_NS)
+	else if (now_ns - chosen.maybe_ns < NET_CALM_NS)
 		interval = weft__engine.period_ns < UINT32_MAX / 4 ? 4 * weft__engine.period_ns : UINT32_MAX;
 	weft__net_set(interval);
 }
@@ -442,12 +452,12 @@ static void unblock_here(void)
 {
 	sigset_t set;
 
-	if (own.unblocked || weft__engine.net < 0)
+	if (chosen.unblocked || weft__engine.net < 0)
 		return;
 	sigemptyset(&set);
 	sigaddset(&set, weft__engine.net_signal);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	own.unblocked = 1;
+	chosen.unblocked = 1;
 }
 
 /* Somebody took the signal after us: it is theirs, and we look for another one. */
@@ -455,11 +465,11 @@ static void move_on(void)
 {
 	int lost = weft__engine.signal;
 
-	undo();
-	own.want_signal = 0;
+	engine_undo();
+	chosen.want_signal = 0;
 	if (weft__engine.ops == &weft__perf_ops)
 		choose_timer("another handler was installed over the one for perf events");
-	if (begin() < 0)
+	if (engine_begin() < 0)
 		weft__log(WEFT_LOG_WARN, "no CPU samples any more: signal %d was taken, and no other is free", lost);
 	else
 		weft__log(WEFT_LOG_WARN, "signal %d was taken by another handler; samples come by signal %d", lost,
@@ -470,10 +480,15 @@ static void tend_slowly(uint64_t now_ns)
 {
 	if (!signals_are_ours())
 		move_on();
-	if (!own.running)
+	if (!chosen.running)
 		return;
-	own.uncovered = weft__threads_tend();
-	own.drawn_ns = now_ns;
+	chosen.uncovered = weft__threads_tend();
+	if (chosen.uncovered > chosen.uncovered_told) {
+		chosen.uncovered_told = chosen.uncovered;
+		weft__log(WEFT_LOG_WARN, "%u threads have no %s of their own: %s", chosen.uncovered,
+			  weft__engine.ops->name, weft_strerror(load_relaxed(&weft__engine.uncovered_why)));
+	}
+	chosen.drawn_ns = now_ns;
 }
 
 uint64_t weft__engine_tend(uint64_t now_ns)
@@ -481,8 +496,8 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 	uint64_t next = now_ns + SCAN_CALM_NS;
 
 	pthread_mutex_lock(&engine_lock);
-	if (own.running) {
-		int news = weft__threads_scan(0), slow = now_ns >= own.drawn_ns + DRAW_NS;
+	if (chosen.running) {
+		int news = weft__threads_scan(0), slow = now_ns >= chosen.drawn_ns + DRAW_NS;
 
 		unblock_here();
 		net_tend(now_ns, news);

@@ -26,7 +26,10 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 int weft__engine_start(pthread_t collector);
 void weft__engine_stop(void);
 void weft__engine_close(void);
-/* In the child of a fork: nothing of the parent's is there any more, but the handler, which goes too. */
+/* CALLER, around a fork, so that the child finds nothing half done. */
+void weft__engine_lock(void);
+void weft__engine_unlock(void);
+/* In the child of a fork, whether or not it was locked: nothing of the parent's is there any more, but the handler, which goes too. */
 void weft__engine_forked(void);
 
 /* CALLER and COLLECTOR. "sample.engine", "sample.hz", "sample.event", "sample.why", "degraded.sampling"... */

@@ -22,7 +22,7 @@
 
 struct sigaction weft__engine_before[65];
 
-static uint64_t scratch[SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
+static uint64_t scratch_user[SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
 static uint64_t scratch_kernel[SCRATCHES][KERNEL_DEPTH_MAX];
 static uint64_t scratch_taken; /* bit by bit */
 
@@ -109,7 +109,7 @@ static int shares_tls(struct weft__slot *slot, uint32_t tid)
 	return word != tid;
 }
 
-static void emit_sample(const struct weft__hit *hit, const struct weft__sample *sample)
+static void hit_emit(const struct weft__hit *hit, const struct weft__sample *sample)
 {
 	struct weft_ring *none = NULL;
 
@@ -121,7 +121,7 @@ static void emit_sample(const struct weft__hit *hit, const struct weft__sample *
 		weft__sample_emit(sample);
 }
 
-static void take_sample(const struct weft__hit *hit, uint64_t tick)
+static void hit_sample(const struct weft__hit *hit, uint64_t tick)
 {
 	struct weft__sample sample = {.tick = tick, .engine = weft__engine.ops->id, .weight_ns = hit->weight_ns};
 	struct weft__unwind_stack stack;
@@ -139,19 +139,19 @@ static void take_sample(const struct weft__hit *hit, uint64_t tick)
 	weft__unwind_regs_set(&regs, hit->context);
 	stack_of(hit->slot, hit->context, regs.r[ARCH_SP], &stack);
 	modules = weft__modules_enter(&visit);
-	sample.n_user =
-		(uint32_t)weft__unwind(modules, &regs, &stack, scratch[buffer], weft__engine.depth, &sample.user_flags);
+	sample.n_user = (uint32_t)weft__unwind(modules, &regs, &stack, scratch_user[buffer], weft__engine.depth,
+					       &sample.user_flags);
 	if (modules && !weft__modules_find(modules, regs.pc)) {
 		sample.user_flags |= WEFT__UNWIND_NO_CODE;
 		store_relaxed(&weft__engine.modules_stale, 1u);
 	}
 	weft__modules_leave(visit);
-	sample.user = scratch[buffer];
+	sample.user = scratch_user[buffer];
 	if (weft__engine.kernel && weft__engine.ops->kernel) {
 		sample.kernel = scratch_kernel[buffer];
 		sample.n_kernel = weft__engine.ops->kernel(hit->slot, scratch_kernel[buffer], KERNEL_DEPTH_MAX);
 	}
-	emit_sample(hit, &sample);
+	hit_emit(hit, &sample);
 	scratch_give(buffer);
 }
 
@@ -219,7 +219,7 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
 		if (hit.weight_ns)
-			take_sample(&hit, tick);
+			hit_sample(&hit, tick);
 		weft__engine_leave();
 	}
 	errno = saved;

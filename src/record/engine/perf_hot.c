@@ -2,7 +2,7 @@
 /* The perf engine, as far as handlers and threads that just came need it. HOT.
  *
  * With `sigtrap` the kernel sends SIGTRAP to the thread in which the event overflowed, before that thread runs another instruction
- * of its own. The signal says which event it was by a number that we gave it: that of the thread for which it was opened. A thread that
+ * of its mine. The signal says which event it was by a number that we gave it: that of the thread for which it was opened. A thread that
  * inherited the event of its creator has the creator's number.
  *
  * An overflow in the kernel has its SIGTRAP wait until the thread comes out of there; if it comes out as another program, after exec, that
@@ -122,7 +122,7 @@ static uint64_t weight_of(struct weft__slot *slot, int added)
 
 void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 {
-	uint32_t number, own;
+	uint32_t number, mine;
 	uint64_t data;
 	int added;
 
@@ -131,7 +131,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	if ((data >> 24 & 0xff) != (weft__engine.generation & 0xff))
 		return;
 	number = (uint32_t)data & 0xffffff;
-	hit->slot = weft__slot_take(hit->tid, &own, &added);
+	hit->slot = weft__slot_take(hit->tid, &mine, &added);
 	if (!hit->slot) {
 		hit->weight_ns = weft__engine.period_ns;
 		return;
@@ -141,8 +141,8 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 		store_release(&hit->slot->state, SLOT_COVERED);
 	}
 	/* Created while its creator already had an event, and found by the first scan all the same: it has two. The next look at the
-	 * threads closes its own. */
-	if (own != number && load_acquire(&hit->slot->fd) > 0) {
+	 * threads closes its mine. */
+	if (mine != number && load_acquire(&hit->slot->fd) > 0) {
 		store_relaxed(&hit->slot->twice, 1u);
 		return;
 	}

@@ -18,6 +18,7 @@
 
 static uint32_t scan_number;
 static uint64_t scan_threads, scan_last_tid;
+static uint64_t scan_full; /* most threads that the table had no room for */
 
 /* The last field of /proc/loadavg. 0: not known. */
 static uint64_t last_tid(void)
@@ -112,6 +113,7 @@ static int drop_unseen(void)
 		/* It may have come after the list was read. */
 		if (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
 			continue;
+		(void)load_seq_cst(&weft__engine.inside); /* after all that it did in handlers */
 		weft__engine.ops->uncover(slot);
 		weft__slot_drop(i);
 		went++;
@@ -121,7 +123,6 @@ static int drop_unseen(void)
 
 int weft__threads_scan(int force)
 {
-	static uint64_t most_full;
 	uint64_t full = 0;
 	int came, went, news = maybe_changed();
 
@@ -132,9 +133,9 @@ int weft__threads_scan(int force)
 	if (came < 0)
 		return news;
 	went = drop_unseen();
-	if (full > most_full) {
-		add_relaxed(&weft__engine.uncovered, full - most_full);
-		most_full = full;
+	if (full > scan_full) {
+		add_relaxed(&weft__engine.uncovered, full - scan_full);
+		scan_full = full;
 	}
 	return news | (came > 0 || went > 0 ? THREADS_CHANGED : 0);
 }
@@ -221,5 +222,5 @@ void weft__threads_drop(void)
 			weft__slot_drop(i);
 		}
 	}
-	scan_threads = 0;
+	scan_threads = scan_full = 0;
 }

@@ -20,7 +20,7 @@
 #include "record/engine/state.h"
 
 #define TIMER_MAGIC UINT64_C(0x77656674) /* in front of our timers' numbers */
-#define NS_PER_S 1000000000u
+#define TIMER_NS_PER_S 1000000000u
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -44,8 +44,8 @@ static int timer_make(int signal, int clock, uint32_t number, uint32_t tid, int3
 static int timer_arm(int32_t id, uint32_t first_ns, uint32_t interval_ns)
 {
 	struct itimerspec spec = {
-		.it_value = {first_ns / NS_PER_S, first_ns % NS_PER_S},
-		.it_interval = {interval_ns / NS_PER_S, interval_ns % NS_PER_S},
+		.it_value = {first_ns / TIMER_NS_PER_S, first_ns % TIMER_NS_PER_S},
+		.it_interval = {interval_ns / TIMER_NS_PER_S, interval_ns % TIMER_NS_PER_S},
 	};
 
 	return syscall(SYS_timer_settime, id, 0, &spec, NULL) < 0 ? -errno : 0;
@@ -103,7 +103,7 @@ static void interval_redraw(struct weft__slot *slot)
 	store_relaxed(&slot->redraw, 0u);
 	if (id < 0 || syscall(SYS_timer_gettime, id, &left) < 0 || (!left.it_value.tv_sec && !left.it_value.tv_nsec))
 		return;
-	if (timer_arm(id, (uint32_t)(left.it_value.tv_sec * NS_PER_S + left.it_value.tv_nsec), interval) == 0)
+	if (timer_arm(id, (uint32_t)(left.it_value.tv_sec * TIMER_NS_PER_S + left.it_value.tv_nsec), interval) == 0)
 		store_relaxed(&slot->interval_ns, interval);
 }
 
@@ -125,7 +125,7 @@ void weft__net_set(uint32_t interval_ns)
 
 static int timer_start(void)
 {
-	int32_t id;
+	int32_t id = -1;
 
 	if (weft__engine.net_signal &&
 	    timer_make(weft__engine.net_signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) == 0) {
@@ -155,7 +155,7 @@ static void timer_forked(void)
 
 static int timer_probe(char *why, size_t bytes)
 {
-	int32_t id;
+	int32_t id = -1;
 	int err = timer_make(SIGPROF, CLOCK_THREAD_CPUTIME_ID, 0, (uint32_t)syscall(SYS_gettid), &id);
 
 	(void)why;

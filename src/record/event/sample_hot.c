@@ -16,7 +16,7 @@ static void emit_sample(struct weft_ring *ring, const struct weft__sample *sampl
 	slot = &ring->slots[(first + 1) & ring->mask];
 	slot->w0 = sample->weight_ns;
 	slot->w1 = (uint64_t)sample->engine << 32 | sample->cpu;
-	weft_ring_publish(ring, first);
+	weft_ring_publish(ring, first, first + 2);
 }
 
 int weft__sample_emit_in(struct weft_ring *ring, const struct weft__sample *sample)

@@ -142,7 +142,7 @@ int weft__ring_emit(struct ring_page *ring, uint32_t kind, uint64_t arg, uint64_
 	ring->hot.slots[first & ring->hot.mask].w1 = arg;
 	if (more)
 		ring->hot.slots[(first + 1) & ring->hot.mask] = *more;
-	weft_ring_publish(&ring->hot, first);
+	weft_ring_publish(&ring->hot, first, first + (more ? 2 : 1));
 	return 1;
 }
 

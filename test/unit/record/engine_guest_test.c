@@ -252,6 +252,7 @@ TEST(threads_that_sleep_are_not_woken)
 	uint64_t woken[3] = {0};
 	pthread_t sleepers[3], thread;
 
+	SKIP_UNDER_TSAN();
 	__atomic_store_n(&done, 0, __ATOMIC_RELEASE);
 	rec = start_on(0);
 	REQUIRE(rec);
@@ -303,6 +304,7 @@ static void burning_handler(int signal)
 BURNER(calls_the_handler)(void)
 {
 	raise(SIGUSR1);
+	__asm__ volatile(""); /* no tail call */
 }
 
 static void check_altstack(uint32_t engine, uint32_t hz)

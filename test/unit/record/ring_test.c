@@ -340,7 +340,7 @@ TEST(an_emit_that_close_overtook_is_harmless)
 	slot = &ring->slots[first & ring->mask];
 	slot->w0 = 1;
 	slot->w1 = 1;
-	weft_ring_publish(ring, first);
+	weft_ring_publish(ring, first, first + 1);
 	CHECK(ring->resv >= ring->limit);
 	session_remove_dir();
 }

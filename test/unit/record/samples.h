@@ -198,12 +198,15 @@ static inline uint64_t samples_rusage_ns(void)
 	       ((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
 }
 
-static volatile uint64_t samples_sink;
-
+/* A chain of multiplications in a register, which takes the same time wherever its code and its stack lie. */
 static inline __attribute__((always_inline)) void samples_spin(uint64_t n)
 {
-	for (uint64_t i = 0; i < n; i++)
-		samples_sink = samples_sink + i;
+	uint64_t x = n;
+
+	for (uint64_t i = 0; i < n; i++) {
+		x = x * UINT64_C(6364136223846793005) + i;
+		__asm__ volatile("" : "+r"(x));
+	}
 }
 
 /* Uses the CPU for that long. */

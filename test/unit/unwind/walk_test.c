@@ -292,6 +292,26 @@ TEST(a_call_to_address_zero_still_shows_who_called)
 }
 #endif
 
+/* A cache of zeroes must not have a rule for any of them. */
+TEST(addresses_where_nothing_can_be_are_lost)
+{
+	static const uint64_t nowhere[] = {0, 1, 2, UINT64_MAX - 1, UINT64_MAX};
+	struct weft__unwind_stack stack = {0};
+	uint32_t visit;
+	const struct weft__modules *set;
+
+	CHECK(weft__modules_refresh() >= 0);
+	set = weft__modules_enter(&visit);
+	for (unsigned i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+		struct weft__unwind_regs regs = {.pc = nowhere[i], .valid = 1u << ARCH_SP};
+
+		CHECK_EQ(weft__unwind(set, &regs, &stack, first, DEPTH, &first_flags), 1);
+		CHECK_EQ(first[0], nowhere[i]);
+		CHECK(first_flags & WEFT__UNWIND_LOST);
+	}
+	weft__modules_leave(visit);
+}
+
 TEST(without_a_set_there_is_the_leaf)
 {
 	struct weft__unwind_regs regs = {.pc = 1234};
