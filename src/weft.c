@@ -18,6 +18,7 @@
 #include "record/collect/stack_ids.c"
 #include "record/engine/engine.c"
 #include "record/engine/handler_hot.c"
+#include "record/engine/machine.c"
 #include "record/engine/perf.c"
 #include "record/engine/perf_hot.c"
 #include "record/engine/signals.c"

@@ -97,7 +97,7 @@ WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct wef
 /* Starts the collector if it does not run, and recording. 0 when it records already. NULL `rec`: 0. */
 WEFT_API int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err);
 
-/* Pauses recording: from here emits cost one branch. What was emitted is kept. Start goes on, in the same segment;
+/* Pauses recording: from here emits cost one branch, and no samples are taken. What was emitted is kept. Start goes on, in the same segment;
  * the pause is noted there. NULL `rec`: 0. */
 WEFT_API int weft_recorder_pause(struct weft_recorder *rec);
 

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	bad = record(argv[1]);
 	pid = fork();
 	if (pid == 0) {
-		struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = argv[1]};
+		struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = argv[1], .ring_place = WEFT_RING_DIR};
 		struct weft_recorder *rec;
 
 		if (record(argv[1]) || weft_recorder_open(&rec, &opts, NULL) < 0 || weft_recorder_start(rec, NULL) < 0)

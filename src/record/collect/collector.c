@@ -151,27 +151,31 @@ static int sample_queues(struct weft__collector *c)
 	return asked;
 }
 
+/* What the engine has counted. */
+static int count_samples(struct weft__collector *c, uint64_t now)
+{
+	struct weft__engine_counts counts = weft__engine_counts();
+	struct weft_loss loss = {WEFT_LOSS_UNCOVERED, 0, counts.uncovered - c->uncovered_seen, now, now};
+
+	c->stats.samples = counts.samples;
+	c->stats.uncovered = counts.uncovered;
+	if (counts.uncovered <= c->uncovered_seen)
+		return 0;
+	weft__defs_loss(&c->news, &loss);
+	c->uncovered_seen = counts.uncovered;
+	return weft__stage_news(c);
+}
+
 /* Sampling: threads that came, modules that changed, and what could not be covered. */
 static int tend_engine(struct weft__collector *c, uint64_t now)
 {
-	struct weft__engine_counts counts;
 	int err = 0;
 
 	if (now >= c->engine_due_ns) {
 		c->engine_due_ns = weft__engine_tend(now);
 		err = weft__stack_ids_modules(c);
 	}
-	counts = weft__engine_counts();
-	c->stats.samples = counts.samples;
-	c->stats.uncovered = counts.uncovered;
-	if (!err && counts.uncovered > c->uncovered_seen) {
-		struct weft_loss loss = {WEFT_LOSS_UNCOVERED, 0, counts.uncovered - c->uncovered_seen, now, now};
-
-		weft__defs_loss(&c->news, &loss);
-		c->uncovered_seen = counts.uncovered;
-		err = weft__stage_news(c);
-	}
-	return err;
+	return err ? err : count_samples(c, now);
 }
 
 static int tend(struct weft__collector *c, uint64_t now)
@@ -249,6 +253,8 @@ static int finish(struct weft__collector *c)
 		pthread_mutex_unlock(&c->mutex);
 		err = tell_pauses(c);
 	}
+	if (!err)
+		err = count_samples(c, weft__clock_mono());
 	if (!err && (c->segments.fd >= 0 || c->region->head->staging_used))
 		err = weft__flush_seal(c);
 	return err;

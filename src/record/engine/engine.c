@@ -14,12 +14,8 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -55,36 +51,6 @@ static struct {
 	int running;
 } chosen;
 
-/* The kernel's tick, which is all that CPU timers are looked at. */
-static uint32_t tick_hz(void)
-{
-	struct timespec res;
-
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &res) < 0 || res.tv_sec || !res.tv_nsec)
-		return 100;
-	return (uint32_t)((1000000000 + res.tv_nsec / 2) / res.tv_nsec);
-}
-
-static int kernel_at_least(unsigned major, unsigned minor)
-{
-	struct utsname uts;
-	unsigned a = 0, b = 0;
-
-	return uname(&uts) == 0 && sscanf(uts.release, "%u.%u", &a, &b) == 2 &&
-	       (a > major || (a == major && b >= minor));
-}
-
-static int cpu_has_rdtscp(void)
-{
-#if defined(__x86_64__)
-	unsigned a, b, c, d;
-
-	return __get_cpuid(0x80000001, &a, &b, &c, &d) && (d & (1u << 27));
-#else
-	return 0;
-#endif
-}
-
 static void degrade(const char *text)
 {
 	size_t n = strlen(chosen.degraded);
@@ -112,7 +78,7 @@ static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(chosen.event, "cpu-clock")))
 			continue;
 		/* At a rate that the timer can do, an event that is not there leaves nothing to want perf for. */
-		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= tick_hz())
+		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= weft__machine_tick_hz())
 			continue;
 		weft__engine.kernel = opts->sample_kernel && !(less & 1);
 		weft__engine.event = less & 2 ? "cpu-clock" : chosen.event;
@@ -126,7 +92,7 @@ static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 static void engine_choose(const struct weft_recorder_opts *opts, int is_clock)
 {
 	char text[128];
-	uint32_t tick = tick_hz();
+	uint32_t tick = weft__machine_tick_hz();
 
 	if (opts->sample_engine == WEFT_ENGINE_TIMER)
 		choose_timer("asked for");
@@ -178,7 +144,7 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	weft__engine.hz = opts->sample_hz;
 	weft__engine.period_ns = 1000000000u / opts->sample_hz;
 	weft__engine.depth = opts->sample_depth;
-	weft__engine.has_rdtscp = cpu_has_rdtscp();
+	weft__engine.has_rdtscp = weft__machine_rdtscp();
 	engine_choose(opts, is_clock);
 	return 0;
 }
@@ -230,7 +196,9 @@ static int net_can_be(void)
 {
 	unsigned long frame = getauxval(AT_MINSIGSTKSZ);
 
-	return weft__engine.ops == &weft__timer_ops && kernel_at_least(6, 4) && 2 * frame + 768 <= 8192;
+	/* Events that are inherited need none. */
+	return (weft__engine.ops == &weft__timer_ops || weft__engine.kernel) && weft__machine_kernel(6, 4) &&
+	       2 * frame + 768 <= 8192;
 }
 
 static int signal_take(void)
@@ -256,13 +224,6 @@ static int signal_take(void)
 	return err;
 }
 
-static void signal_give(void)
-{
-	if (weft__engine.net_signal)
-		weft__signal_give(weft__engine.net_signal);
-	weft__signal_give(weft__engine.signal);
-}
-
 static int signals_are_ours(void)
 {
 	return weft__signal_ours(weft__engine.signal) &&
@@ -276,12 +237,16 @@ static void engine_undo(void)
 	store_seq_cst(&weft__engine.on, 0u);
 	all_out = wait_outside();
 	weft__threads_drop();
-	weft__engine.ops->stop();
+	weft__net_close(0);
+	if (weft__engine.ops->stop)
+		weft__engine.ops->stop();
 	/* The SIGTRAP of a perf event waits for its thread to come out of the kernel, where it may have been preempted or sleep, and would
 	 * kill the process if nobody took it then. So that handler stays; what is not ours it passes on. A timer that was deleted sends
 	 * nothing. */
+	if (weft__engine.net_signal)
+		weft__signal_give(weft__engine.net_signal);
 	if (weft__engine.signal != SIGTRAP)
-		signal_give();
+		weft__signal_give(weft__engine.signal);
 	if (all_out)
 		slots_free();
 	else
@@ -304,15 +269,13 @@ static int engine_begin(void)
 	}
 	chosen.running = 1;
 	store_seq_cst(&weft__engine.on, 1u);
-	err = weft__engine.ops->start();
-	if (!err) {
-		weft__threads_scan(1);
-		weft__threads_scan(1); /* those that came meanwhile */
-		if (weft__engine.ops->started)
-			weft__engine.ops->started();
-	}
-	if (err)
-		engine_undo();
+	if (weft__engine.ops->start)
+		weft__engine.ops->start();
+	weft__net_open();
+	weft__threads_scan(1);
+	weft__threads_scan(1); /* those that came meanwhile */
+	if (weft__engine.ops->started)
+		weft__engine.ops->started();
 	chosen.drawn_ns = chosen.maybe_ns = chosen.changed_ns = 0;
 	chosen.unblocked = 0;
 	return err;
@@ -387,8 +350,12 @@ void weft__engine_forked(void)
 	weft__signal_give(SIGTRAP);
 	if (!chosen.running)
 		return;
-	weft__engine.ops->forked();
-	signal_give();
+	weft__net_close(1);
+	if (weft__engine.ops->forked)
+		weft__engine.ops->forked();
+	if (weft__engine.net_signal)
+		weft__signal_give(weft__engine.net_signal);
+	weft__signal_give(weft__engine.signal);
 	slots_free();
 	chosen.running = 0;
 }

@@ -216,6 +216,8 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 
 		if (mine == weft__engine.ops->id)
 			weft__engine.ops->match(info, &hit);
+		else if (mine == WEFT_ENGINE_TIMER) /* the net */
+			weft__timer_ops.match(info, &hit);
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
 		if (hit.weight_ns)

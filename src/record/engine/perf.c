@@ -149,10 +149,9 @@ static int perf_probe(char *why, size_t bytes)
 	return 0;
 }
 
-static int perf_start(void)
+static void perf_start(void)
 {
 	weft__perf.starting = 1;
-	return 0;
 }
 
 static void perf_started(void)

@@ -91,6 +91,11 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	return 0;
 }
 
+void weft__perf_counted(struct weft__slot *slot)
+{
+	store_relaxed(&slot->cpu_ns, thread_cpu_ns());
+}
+
 int weft__perf_mine(const siginfo_t *info)
 {
 	uint64_t data;
@@ -130,6 +135,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	memcpy(&data, (const char *)info + SIG_DATA_AT, sizeof(data));
 	if ((data >> 24 & 0xff) != (weft__engine.generation & 0xff))
 		return;
+	weft__net_hold();
 	number = (uint32_t)data & 0xffffff;
 	hit->slot = weft__slot_take(hit->tid, &mine, &added);
 	if (!hit->slot) {
@@ -141,7 +147,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 		store_release(&hit->slot->state, SLOT_COVERED);
 	}
 	/* Created while its creator already had an event, and found by the first scan all the same: it has two. The next look at the
-	 * threads closes its mine. */
+	 * threads closes its own. */
 	if (mine != number && load_acquire(&hit->slot->fd) > 0) {
 		store_relaxed(&hit->slot->twice, 1u);
 		return;

@@ -21,6 +21,8 @@ extern struct weft__perf weft__perf;
 /* HOT. A file descriptor, or a negative error. */
 int weft__perf_open(uint32_t tid, uint32_t number);
 int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid);
+/* Of the calling thread: what it used so far is in a sample already. */
+void weft__perf_counted(struct weft__slot *slot);
 int weft__perf_mine(const siginfo_t *info);
 void weft__perf_match(const siginfo_t *info, struct weft__hit *hit);
 uint32_t weft__perf_kernel(struct weft__slot *slot, uint64_t *out, uint32_t max);

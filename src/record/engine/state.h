@@ -2,6 +2,7 @@
 /* What the files of the engines share. Fields say who writes them.
  *
  *     engine.c       chooses an engine, starts and stops it, keeps the facts
+ *     machine.c      what the choice depends on
  *     signals.c      the signal: which one, taken and given back
  *     threads.c      which threads there are, and which of them are covered
  *     slots_hot.c    the table of threads, by thread id
@@ -72,12 +73,11 @@ struct weft__engine_ops {
 	uint32_t id; /* enum weft_engine */
 	/* CALLER. Whether it can run on this machine, and if not, why. 0 or a negative error. */
 	int (*probe)(char *why, size_t bytes);
-	/* CALLER. The handler is there. `stop` undoes all that is not undone by `uncover`, also after a `start` that failed. */
-	int (*start)(void);
-	/* CALLER. All threads that were there have been covered. May be NULL. */
+	/* CALLER; each may be NULL. The handler is there; all threads that were there have been covered; they are not any more. */
+	void (*start)(void);
 	void (*started)(void);
 	void (*stop)(void);
-	/* In the child of a fork. */
+	/* In the child of a fork. May be NULL. */
 	void (*forked)(void);
 	/* HOT, of the thread itself or from another one. 0, -ESRCH when it is gone, or another negative error. */
 	int (*cover)(struct weft__slot *slot, uint32_t number, uint32_t tid);
@@ -169,8 +169,18 @@ uint32_t weft__tls_tid(pthread_t thread);
 /* Where the thread library keeps it, from the thread pointer, going by two threads; 0: not found. */
 int32_t weft__tls_find(pthread_t other);
 
-/* timer_hot.c, any context. Sets the interval of the timer of the process; 0: off. */
+/* timer_hot.c, any context. The timer of the process: its interval, 0 for off; HOT: keeps its signal away until the handler, which needs the
+ * stack for itself, has returned. */
+void weft__net_open(void);
+void weft__net_close(int forked);
 void weft__net_set(uint32_t interval_ns);
+void weft__net_hold(void);
+
+/* machine.c, CALLER. How often the kernel looks at CPU timers; whether it is of this version or a newer one; whether an instruction tells
+ * the CPU's number. */
+uint32_t weft__machine_tick_hz(void);
+int weft__machine_kernel(unsigned major, unsigned minor);
+int weft__machine_rdtscp(void);
 
 /* perf.c, CALLER. 0: it is an event that perf knows; *clock: it counts time. */
 int weft__perf_event_find(const char *name, int *clock);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "record/engine/perf_state.h"
 #include "record/engine/state.h"
 
 #define TIMER_MAGIC UINT64_C(0x77656674) /* in front of our timers' numbers */
@@ -65,7 +66,7 @@ static int timer_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	int32_t id = -1;
 	int err;
 
-	slot->timer = -1;
+	store_relaxed(&slot->timer, -1);
 	/* The CPU clock of a thread, as clock_getcpuclockid(3) has it for processes. */
 	err = timer_make(weft__engine.signal, (int)(~tid << 3 | 6), number, tid, &id);
 	if (err == -EINVAL)
@@ -123,34 +124,35 @@ void weft__net_set(uint32_t interval_ns)
 	timer_arm(id, interval_ns ? 1 + weft__engine_random(interval_ns) : 0, interval_ns);
 }
 
-static int timer_start(void)
+void weft__net_open(void)
 {
 	int32_t id = -1;
 
-	if (weft__engine.net_signal &&
-	    timer_make(weft__engine.net_signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) == 0) {
-		store_relaxed(&weft__engine.net_ns, 0u);
-		store_relaxed(&weft__engine.net, id);
-		weft__net_set(weft__engine.period_ns);
-	}
-	return 0;
+	store_relaxed(&weft__engine.net_ns, 0u);
+	if (!weft__engine.net_signal ||
+	    timer_make(weft__engine.net_signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) < 0)
+		return;
+	store_relaxed(&weft__engine.net, id);
+	weft__net_set(weft__engine.period_ns);
 }
 
-static void timer_stop(void)
+void weft__net_close(int forked)
 {
 	int32_t id = load_relaxed(&weft__engine.net);
 
-	if (id >= 0)
+	if (id >= 0 && !forked) /* timers are not inherited */
 		syscall(SYS_timer_delete, id);
 	store_relaxed(&weft__engine.net, -1);
 	store_relaxed(&weft__engine.net_ns, 0u);
 }
 
-/* Timers are not inherited. */
-static void timer_forked(void)
+void weft__net_hold(void)
 {
-	store_relaxed(&weft__engine.net, -1);
-	store_relaxed(&weft__engine.net_ns, 0u);
+	if (load_relaxed(&weft__engine.net_ns)) {
+		uint64_t mask = UINT64_C(1) << (weft__engine.net_signal - 1);
+
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
+	}
 }
 
 static int timer_probe(char *why, size_t bytes)
@@ -198,6 +200,8 @@ static void net_match(const siginfo_t *info, struct weft__hit *hit)
 	hit->weight_ns = (uint64_t)interval * (1 + (uint64_t)info->si_overrun);
 	if (!hit->slot)
 		hit->slot = weft__slot_cover(hit->tid);
+	if (hit->slot && weft__engine.ops != &weft__timer_ops)
+		weft__perf_counted(hit->slot);
 	add_relaxed(&weft__engine.churn, 1);
 }
 
@@ -219,12 +223,7 @@ static void timer_match(const siginfo_t *info, struct weft__hit *hit)
 	}
 	if (number >= weft__engine.n_slots)
 		return;
-	if (load_relaxed(&weft__engine.net_ns)) {
-		/* From here on the handler needs the stack, which may be small, for itself. Returning from it undoes this. */
-		uint64_t mask = UINT64_C(1) << (weft__engine.net_signal - 1);
-
-		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
-	}
+	weft__net_hold();
 	hit->slot = &weft__engine.slots[number];
 	hit->tid = load_relaxed(&weft__engine.keys[number]);
 	hit->weight_ns = (uint64_t)load_relaxed(&hit->slot->interval_ns) * (1 + (uint64_t)info->si_overrun);
@@ -236,9 +235,6 @@ const struct weft__engine_ops weft__timer_ops = {
 	.name = "timer",
 	.id = WEFT_ENGINE_TIMER,
 	.probe = timer_probe,
-	.start = timer_start,
-	.stop = timer_stop,
-	.forked = timer_forked,
 	.cover = timer_cover,
 	.uncover = timer_uncover,
 	.tend = timer_tend,

@@ -115,11 +115,14 @@ TEST(a_signal_that_the_program_ignores_stays_ignored)
 
 TEST(a_signal_whose_default_is_death_still_kills)
 {
-	pid_t pid = fork();
 	int status = 0;
+	pid_t pid;
 
+	session_fresh_dir();
+	pid = fork();
 	if (pid == 0) {
-		struct weft_recorder *rec = start_on(SIGPROF);
+		struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){
+			.dir = session_dir, .ring_place = WEFT_RING_DIR, .sample_hz = 240, .sample_signal = SIGPROF});
 
 		samples_burn(10 * MS);
 		if (rec)
@@ -128,6 +131,7 @@ TEST(a_signal_whose_default_is_death_still_kills)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF);
+	session_remove_dir();
 }
 
 TEST(a_taken_signal_is_left_alone)

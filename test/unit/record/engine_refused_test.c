@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines that allow less: no perf events, no privilege, few timers, few files. Each in a process of its own. */
+/* serial: it changes kernel.perf_event_paranoid for a moment */
 #include "samples.h"
 
 #include <grp.h>
@@ -82,7 +83,9 @@ TEST(a_filter_that_refuses_perf_events_leaves_the_timer)
 
 static int become_nobody(void)
 {
-	return setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534);
+	uid_t uid = 100000 + (uid_t)getpid(); /* whose limits nobody else uses up */
+
+	return setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(uid, uid, uid);
 }
 
 static void *burn_main(void *data)

@@ -134,8 +134,10 @@ TEST(a_child_that_starts_anew_is_sampled)
 
 	SKIP_UNDER_TSAN();
 	for (int e = 0; e < 2; e++) {
-		rec = session_start(&(struct weft_recorder_opts){
-			.sample_engine = engines[e].engine, .sample_hz = engines[e].hz, .on_fork = WEFT_FORK_RESTART});
+		rec = session_start(&(struct weft_recorder_opts){.sample_engine = engines[e].engine,
+								 .sample_hz = engines[e].hz,
+								 .ring_place = WEFT_RING_DIR,
+								 .on_fork = WEFT_FORK_RESTART});
 		REQUIRE(rec);
 		samples_burn(20 * MS);
 		pid = fork();
@@ -176,10 +178,16 @@ TEST(a_process_may_execute_another_program)
 {
 	for (int i = 0; i < 20; i++) {
 		int e = i % (UNDER_TSAN ? 1 : 2);
-		pid_t pid = fork();
+		pid_t pid;
 
+		session_fresh_dir();
+		pid = fork();
 		if (pid == 0) {
-			struct weft_recorder *rec = samples_start(engines[e].engine, engines[e].hz);
+			struct weft_recorder *rec =
+				session_start(&(struct weft_recorder_opts){.dir = session_dir,
+									   .ring_place = WEFT_RING_DIR,
+									   .sample_engine = engines[e].engine,
+									   .sample_hz = engines[e].hz});
 			pthread_t thread;
 
 			__atomic_store_n(&done, 0, __ATOMIC_RELEASE);
@@ -190,6 +198,7 @@ TEST(a_process_may_execute_another_program)
 			_exit(127);
 		}
 		CHECK_EQ(session_wait(pid), 0);
+		session_remove_dir();
 	}
 }
 
