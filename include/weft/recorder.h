@@ -70,13 +70,15 @@ struct weft_recorder_opts {
 	uint32_t level;            /* 1: frequencies only; 2..19: zstd levels, a fifth smaller at twice the CPU; 1 */
 	uint32_t sample_hz;        /* samples a second of CPU time, of each thread; 99. WEFT_SAMPLE_OFF: none */
 	uint32_t sample_engine;    /* enum weft_engine */
-	const char
-		*sample_event;  /* perf: "cpu-clock", "task-clock", "cycles", "instructions", ...; NULL: "cpu-clock" */
-	uint32_t sample_kernel; /* 1: with the kernel's frames (perf; needs privilege) */
+	const char *sample_event;  /* perf: "cpu-clock", "task-clock", "cycles", ...; NULL: "cpu-clock" */
+	uint32_t sample_kernel; /* 1: with the kernel's frames (perf; needs privilege); stop before exec, see below */
 	uint32_t sample_depth;  /* frames of a stack, at most and by default 1024 */
 	int32_t sample_signal;  /* of the timer; 0: SIGPROF, or a real-time signal when that is taken */
 	uint32_t symbolize;     /* 1: names of functions are put into each segment after it is sealed */
 };
+
+/* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within execve would kill the
+ * new program. Without it nothing needs to be done. */
 
 /* Opens a recorder and recovers what earlier processes left in `dir`. Nothing records yet. `opts` NULL takes
  * all defaults (memory only). On success `*ret` is the caller's, to be given to weft_recorder_close.

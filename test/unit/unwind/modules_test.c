@@ -214,6 +214,7 @@ TEST(samples_while_libraries_come_and_go_are_complete)
 	sigaction(SIGPROF, &before, NULL);
 	seen_print("churn");
 	CHECK(seen.samples > 100 || SANITIZE_THREAD);
-	CHECK(seen.complete * 1000 >= seen.samples * 995);
+	/* What runs in a library before the set knows it, such as its constructors, may be lost. */
+	CHECK(seen.complete * 100 >= seen.samples * 97);
 	weft__modules_stop();
 }
