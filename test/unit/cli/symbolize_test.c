@@ -123,7 +123,8 @@ TEST(in_place_with_a_summary)
 	BEGIN;
 	CHECK_EQ(run("one.weft"), 0);
 	CHECK(says("one.weft: 2 frames, 1 named, 1 with lines, 1 unknown; 1 new\n"));
-	CHECK(says("0 of 1 named, 0 with lines: code in no module: no perf-4200004242.map and no jit-4200004242.dump in /tmp"));
+	CHECK(says("0 of 1 named, 0 with lines: code in no module: no perf-4200004242.map and no jit-4200004242.dump "
+		   "in /tmp"));
 	CHECK(named("one.weft"));
 	CHECK_EQ(run("one.weft"), 0);
 	CHECK(says("nothing new"));

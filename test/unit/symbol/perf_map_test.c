@@ -48,7 +48,7 @@ TEST(the_last_line_for_an_address_wins)
 TEST(lines_that_are_none_are_passed_over)
 {
 	struct weft__jitcode code = parsed("\n \nx y z\n1000\n1000 10\n1000 10 \n11111111111111111 1 a\n"
-					"ffffffffffffffff 2 wraps\n2000 0 empty\n3000 10 good");
+					   "ffffffffffffffff 2 wraps\n2000 0 empty\n3000 10 good");
 
 	CHECK_EQ(code.n, 1);
 	check_at(&code, 0x300f, "good");
