@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the weft command that was built beside this test: output, messages and exit status. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../analyze/segfile.h"
+#include "command.h"
 
 static const struct segfile_event events[] = {
 	EV(1001000, 1, SPAWN, 1, 1), EV(1002000, 1, POLL_BEGIN, 1, 0), EV(1002500, 1, WAKE, 2, 1),
@@ -18,39 +17,9 @@ static const struct segfile whole = {5, 0, "4242", events, 9, NULL, 0, 0};
 static const struct segfile none = {6, 0, "4243", NULL, 0, NULL, 0, 0};
 static const char *const names[] = {"one.weft", "none.weft", "junk.weft", NULL};
 
-static char dir[256], out[65536];
-
-/* Runs `weft ARGUMENTS` in the directory of the test, both outputs in `out`. Answers its exit status, or -1 when a signal
- * ended it. */
-static int run(const char *fmt, ...)
-{
-	char arguments[512], command[2048];
-	const char *build = getenv("WEFT_BUILD");
-	va_list args;
-	size_t n;
-	FILE *pipe;
-	int status;
-
-	va_start(args, fmt);
-	vsnprintf(arguments, sizeof(arguments), fmt, args);
-	va_end(args);
-	snprintf(command, sizeof(command), "cd '%s' && { '%s/weft' %s; } 2>&1", dir, build, arguments);
-	pipe = popen(command, "r");
-	if (!CHECK(pipe != NULL))
-		return -1;
-	n = fread(out, 1, sizeof(out) - 1, pipe);
-	out[n] = 0;
-	status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static bool begin(void)
 {
-	const char *build = getenv("WEFT_BUILD");
-	char path[1024];
-
-	snprintf(path, sizeof(path), "%s/weft", build ? build : "");
-	if (!build || access(path, X_OK) != 0)
+	if (!command_there())
 		return false;
 	segfile_dir(dir, sizeof(dir));
 	segfile_write(&whole, segfile_path(dir, "one.weft"));
@@ -60,14 +29,6 @@ static bool begin(void)
 #define BEGIN                                                                                                          \
 	if (!begin())                                                                                                  \
 	SKIP("there is no weft command in $WEFT_BUILD")
-
-static bool says(const char *text)
-{
-	if (strstr(out, text))
-		return true;
-	printf("\tnot found: %s\n\tin: %s\n", text, out);
-	return false;
-}
 
 TEST(help_and_version)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weft inspect on a segment with samples: what it says of modules, stacks, symbols and samples. */
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "segment/batch.h"
 #include "segment/format.h"
 #include "segment/writer.h"
@@ -16,34 +15,6 @@
 #include "weft_test.h"
 
 #define KERNEL_ADDRESS UINT64_C(0xffffffff81000010)
-
-static char dir[256], out[65536];
-
-static int run(const char *arguments)
-{
-	char command[2048];
-	size_t n;
-	FILE *pipe;
-	int status;
-
-	snprintf(command, sizeof(command), "cd '%s' && { '%s/weft' inspect %s; } 2>&1", dir, getenv("WEFT_BUILD"),
-		 arguments);
-	pipe = popen(command, "r");
-	if (!CHECK(pipe != NULL))
-		return -1;
-	n = fread(out, 1, sizeof(out) - 1, pipe);
-	out[n] = 0;
-	status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static bool says(const char *text)
-{
-	if (strstr(out, text))
-		return true;
-	printf("\tnot found: %s\n\tin: %s\n", text, out);
-	return false;
-}
 
 static void put_code(struct weft__defs *defs)
 {
@@ -140,11 +111,10 @@ static void write_segment(const char *path, bool names)
 
 static bool begin(bool names)
 {
-	const char *build = getenv("WEFT_BUILD"), *tmp = getenv("TMPDIR");
+	const char *tmp = getenv("TMPDIR");
 	char path[1024];
 
-	snprintf(path, sizeof(path), "%s/weft", build ? build : "");
-	if (!build || access(path, X_OK) != 0)
+	if (!command_there())
 		return false;
 	snprintf(dir, sizeof(dir), "%s/weft-test-XXXXXX", tmp ? tmp : "/tmp");
 	CHECK(mkdtemp(dir) != NULL);
@@ -169,7 +139,7 @@ static void finish(void)
 TEST(text)
 {
 	BEGIN(true);
-	CHECK_EQ(run("one.weft"), 0);
+	CHECK_EQ(run("inspect one.weft"), 0);
 	CHECK(says("module  kind       start      size  build id  path\n"));
 	CHECK(says("     1  file    0x401000  4.00 KiB  abcd01    /usr/bin/program\n"));
 	CHECK(says("     2  file         0x0       0 B  none      /lib/li?bc.so\n"));
@@ -188,9 +158,9 @@ TEST(text)
 TEST(text_without_names)
 {
 	BEGIN(false);
-	CHECK_EQ(run("one.weft"), 0);
+	CHECK_EQ(run("inspect one.weft"), 0);
 	CHECK(says("  symbols  0: weft symbolize puts them in\n"));
-	CHECK_EQ(run("--stacks one.weft"), 0);
+	CHECK_EQ(run("inspect --stacks one.weft"), 0);
 	CHECK(says("stack 1, 2 samples, 30.0 ms, complete\n"
 		   "    program+0x10\n    program+0x400\n    li?bc.so+0x1234\n    [unknown] 0x7fff10\n"));
 	finish();
@@ -199,7 +169,7 @@ TEST(text_without_names)
 TEST(stacks)
 {
 	BEGIN(true);
-	CHECK_EQ(run("--stacks one.weft"), 0);
+	CHECK_EQ(run("inspect --stacks one.weft"), 0);
 	CHECK_STR(out, "one.weft, 4 stacks\n"
 		       "\n"
 		       "stack 1, 2 samples, 30.0 ms, complete\n"
@@ -222,13 +192,13 @@ TEST(stacks)
 TEST(events)
 {
 	BEGIN(true);
-	CHECK_EQ(run("--events one.weft"), 0);
+	CHECK_EQ(run("inspect --events one.weft"), 0);
 	CHECK(says("sample  stack=1(inner<int>)  kernel=none  weight=10000000 ns  cpu=3  engine=timer\n"));
 	CHECK(says("sample  stack=1(inner<int>)  kernel=2([kernel]+0xffffffff81000010)  weight=20000000 ns  cpu=0  "
 		   "engine=perf\n"));
 	CHECK(says("sample  stack=3(module-7+0x20)  kernel=none  weight=10000000 ns  cpu=not-known  engine=timer\n"));
 	CHECK(says("sample  stack=77(not defined)  kernel=none  weight=10000000 ns  cpu=3  engine=?\n"));
-	CHECK_EQ(run("--dump one.weft"), 0);
+	CHECK_EQ(run("inspect --dump one.weft"), 0);
 	CHECK(says("2001 1 13 1 2 20000000 0 2\n"));
 	finish();
 }
@@ -246,7 +216,7 @@ TEST(json)
 				    "'";
 
 	BEGIN(true);
-	CHECK_EQ(run(check), 0);
+	CHECK_EQ(run("inspect %s", check), 0);
 	CHECK(says("{'count': 4, 'weight_ns': 50000000, 'with_kernel_stack': 1, 'undefined_stacks': 1, "
 		   "'engines': {'?': 1, 'timer': 2, 'perf': 1}}\n"));
 	CHECK(says("{'id': 1, 'kind': 'file', 'path': '/usr/bin/program', 'start': '0x401000', 'end': '0x402000', "
@@ -263,9 +233,9 @@ TEST(json)
 TEST(one_way_to_show_at_a_time)
 {
 	BEGIN(true);
-	CHECK_EQ(run("--stacks --json one.weft"), 2);
+	CHECK_EQ(run("inspect --stacks --json one.weft"), 2);
 	CHECK(says("choose one of"));
-	CHECK_EQ(run("--help"), 0);
+	CHECK_EQ(run("inspect --help"), 0);
 	CHECK(says("--stacks"));
 	finish();
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What weft report says about CPU samples: golden text and JSON of a recording of two segments whose figures are worked out
  * by hand. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../analyze/code.h"
 #include "../analyze/segfile.h"
+#include "command.h"
 #include "weft/recorder.h"
 
 #define MS 1000000u
@@ -42,8 +41,6 @@ static const struct weft_loss losses[] = {{WEFT_LOSS_SAMPLE, 2, 3, AT(63), AT(64
 static const struct segfile second = {5, 1, "4242", after, 6, losses, 2, 0};
 static const char *const names[] = {"0.weft", "1.weft", NULL};
 
-static char dir[256], out[262144];
-
 static void define_code(struct weft__defs *defs, const struct segfile *file)
 {
 	(void)file;
@@ -63,36 +60,9 @@ static void define_code(struct weft__defs *defs, const struct segfile *file)
 	CODE_DEFINE_STACK(defs, 6, WEFT_STACK_LOST, code_lib(0x4f20));
 }
 
-/* Runs `weft ARGUMENTS` in the directory of the test, both outputs in `out`. Answers its exit status, or -1 when a signal
- * ended it. */
-static int run(const char *fmt, ...)
-{
-	char arguments[512], command[2048];
-	va_list args;
-	size_t n;
-	FILE *pipe;
-	int status;
-
-	va_start(args, fmt);
-	vsnprintf(arguments, sizeof(arguments), fmt, args);
-	va_end(args);
-	snprintf(command, sizeof(command), "cd '%s' && { '%s/weft' %s; } 2>&1", dir, getenv("WEFT_BUILD"), arguments);
-	pipe = popen(command, "r");
-	if (!CHECK(pipe != NULL))
-		return -1;
-	n = fread(out, 1, sizeof(out) - 1, pipe);
-	out[n] = 0;
-	status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static bool begin(void)
 {
-	const char *build = getenv("WEFT_BUILD");
-	char path[1024];
-
-	snprintf(path, sizeof(path), "%s/weft", build ? build : "");
-	if (!build || access(path, X_OK) != 0)
+	if (!command_there())
 		return false;
 	segfile_more = define_code;
 	segfile_dir(dir, sizeof(dir));
@@ -105,14 +75,6 @@ static bool begin(void)
 #define BEGIN                                                                                                          \
 	if (!begin())                                                                                                  \
 	SKIP("there is no weft command in $WEFT_BUILD")
-
-static bool says(const char *text)
-{
-	if (strstr(out, text))
-		return true;
-	printf("\tnot found: %s\n\tin: %s\n", text, out);
-	return false;
-}
 
 TEST(the_worst_poll_with_what_the_cpu_did_in_it)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weft symbolize as a user has it: output, messages and exit status. */
 #include <dirent.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "../analyze/codefile.h"
+#include "command.h"
 
-static char dir[256], out[65536];
 static struct weft_module module;
 static struct weft_frame frames[2];
 static struct weft_stack stack = {1, WEFT_STACK_COMPLETE, 2, frames};
@@ -17,37 +15,6 @@ __attribute__((noinline)) static int busy_function(int n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return n;
-}
-
-/* Runs `weft symbolize ARGUMENTS` in the directory of the test, both outputs in `out`. */
-static int run(const char *fmt, ...)
-{
-	char arguments[512], command[2048];
-	va_list args;
-	size_t n;
-	FILE *pipe;
-	int status;
-
-	va_start(args, fmt);
-	vsnprintf(arguments, sizeof(arguments), fmt, args);
-	va_end(args);
-	snprintf(command, sizeof(command), "cd '%s' && { '%s/weft' symbolize %s; } 2>&1", dir, getenv("WEFT_BUILD"),
-		 arguments);
-	pipe = popen(command, "r");
-	if (!CHECK(pipe != NULL))
-		return -1;
-	n = fread(out, 1, sizeof(out) - 1, pipe);
-	out[n] = 0;
-	status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static bool says(const char *text)
-{
-	if (strstr(out, text))
-		return true;
-	printf("\tnot found: %s\n\tin: %s\n", text, out);
-	return false;
 }
 
 static const char *in_dir(const char *name)
@@ -76,11 +43,7 @@ static void write_segment(const char *name, uint64_t sequence, int unsealed)
 
 static bool begin(void)
 {
-	const char *build = getenv("WEFT_BUILD");
-	char path[1024];
-
-	snprintf(path, sizeof(path), "%s/weft", build ? build : "");
-	if (!build || access(path, X_OK) != 0)
+	if (!command_there())
 		return false;
 	unsetenv("DEBUGINFOD_URLS");
 	segfile_dir(dir, sizeof(dir));
@@ -121,12 +84,12 @@ static bool named(const char *name)
 TEST(in_place_with_a_summary)
 {
 	BEGIN;
-	CHECK_EQ(run("one.weft"), 0);
+	CHECK_EQ(run("symbolize one.weft"), 0);
 	CHECK(says("one.weft: 2 frames, 1 named, 1 with lines, 1 unknown; 1 new\n"));
 	CHECK(says("0 of 1 named, 0 with lines: code in no module: no perf-4200004242.map and no jit-4200004242.dump "
 		   "in /tmp"));
 	CHECK(named("one.weft"));
-	CHECK_EQ(run("one.weft"), 0);
+	CHECK_EQ(run("symbolize one.weft"), 0);
 	CHECK(says("nothing new"));
 	finish();
 }
@@ -134,13 +97,13 @@ TEST(in_place_with_a_summary)
 TEST(to_another_file)
 {
 	BEGIN;
-	CHECK_EQ(run("-o named.weft one.weft"), 0);
+	CHECK_EQ(run("symbolize -o named.weft one.weft"), 0);
 	CHECK(says("written to named.weft"));
 	CHECK(named("named.weft"));
 	CHECK(!named("one.weft"));
-	CHECK_EQ(run("-o named.weft one.weft"), 1);
+	CHECK_EQ(run("symbolize -o named.weft one.weft"), 1);
 	CHECK(says("named.weft is there already; give another -o, or --force"));
-	CHECK_EQ(run("-o named.weft --force one.weft"), 0);
+	CHECK_EQ(run("symbolize -o named.weft --force one.weft"), 0);
 	finish();
 }
 
@@ -150,15 +113,15 @@ TEST(a_directory_of_segments)
 	write_segment("two.weft", 1, 0);
 	write_segment("three.weft.active", 2, 1);
 	CHECK_EQ(mkdir(in_dir("to"), 0700), 0);
-	CHECK_EQ(run("-o to ."), 0);
+	CHECK_EQ(run("symbolize -o to ."), 0);
 	CHECK(named("to/one.weft"));
 	CHECK(named("to/two.weft"));
 	CHECK(says("1 segment is still being written, or left by a killed process (weft recover): left alone"));
-	CHECK_EQ(run("-o one-file.weft ."), 2);
+	CHECK_EQ(run("symbolize -o one-file.weft ."), 2);
 	CHECK(says("has to be a directory"));
-	CHECK_EQ(run("three.weft.active"), 1);
+	CHECK_EQ(run("symbolize three.weft.active"), 1);
 	CHECK(says("run weft recover"));
-	CHECK_EQ(run("."), 0);
+	CHECK_EQ(run("symbolize ."), 0);
 	CHECK(named("two.weft"));
 	finish();
 }
@@ -173,7 +136,7 @@ TEST(another_build_gives_no_names_and_says_so)
 	}
 	module.build_id[3] ^= 1;
 	write_segment("one.weft", 0, 0);
-	CHECK_EQ(run("one.weft"), 0);
+	CHECK_EQ(run("symbolize one.weft"), 0);
 	CHECK(says("2 frames, 0 named"));
 	CHECK(says("has build-id"));
 	CHECK(!named("one.weft"));
@@ -193,9 +156,9 @@ TEST(files_of_the_other_machine_below_a_root)
 	CHECK_EQ(system(command), 0);
 	module.path = "/opt/program";
 	write_segment("one.weft", 0, 0);
-	CHECK_EQ(run("one.weft"), 0);
+	CHECK_EQ(run("symbolize one.weft"), 0);
 	CHECK(says("/opt/program: No such file or directory"));
-	CHECK_EQ(run("--root root one.weft"), 0);
+	CHECK_EQ(run("symbolize --root root one.weft"), 0);
 	CHECK(says("2 frames, 2 named"));
 	CHECK(named("one.weft"));
 	finish();
@@ -204,10 +167,10 @@ TEST(files_of_the_other_machine_below_a_root)
 TEST(as_json)
 {
 	BEGIN;
-	CHECK_EQ(run("--json one.weft nowhere.weft 2>/dev/null"), 1);
+	CHECK_EQ(run("symbolize --json one.weft nowhere.weft 2>/dev/null"), 1);
 	CHECK(says("\"frames\": 2") || says("\"frames\":2"));
 	CHECK(says("nowhere.weft"));
-	CHECK_EQ(run("--json one.weft | /usr/bin/python3 -c 'import json, sys; s = "
+	CHECK_EQ(run("symbolize --json one.weft | /usr/bin/python3 -c 'import json, sys; s = "
 		     "json.load(sys.stdin)[\"segments\"][0]; "
 		     "assert s[\"named\"] == 1 and s[\"new\"] == 0 and len(s[\"modules\"]) == 2, s'"),
 		 0);
@@ -219,25 +182,25 @@ TEST(what_is_wrong_is_told_with_the_way_out)
 	FILE *junk;
 
 	BEGIN;
-	CHECK_EQ(run("%s", ""), 2);
+	CHECK_EQ(run("symbolize %s", ""), 2);
 	CHECK(says("no PATH given"));
-	CHECK_EQ(run("--frob one.weft"), 2);
+	CHECK_EQ(run("symbolize --frob one.weft"), 2);
 	CHECK(says("Try 'weft symbolize --help'"));
-	CHECK_EQ(run("--root nowhere one.weft"), 1);
+	CHECK_EQ(run("symbolize --root nowhere one.weft"), 1);
 	CHECK(says("there is no such directory"));
-	CHECK_EQ(run("nowhere.weft"), 1);
+	CHECK_EQ(run("symbolize nowhere.weft"), 1);
 	CHECK(says("No such file"));
 	junk = fopen(in_dir("junk.weft"), "w");
 	REQUIRE(junk != NULL);
 	fputs("this is no segment", junk);
 	fclose(junk);
-	CHECK_EQ(run("junk.weft one.weft"), 1);
+	CHECK_EQ(run("symbolize junk.weft one.weft"), 1);
 	CHECK(says("not a weft segment"));
 	CHECK(named("one.weft"));
-	CHECK_EQ(run("--help"), 0);
+	CHECK_EQ(run("symbolize --help"), 0);
 	CHECK(says("examples:"));
 	CHECK_EQ(mkdir(in_dir("empty"), 0700), 0);
-	CHECK_EQ(run("empty"), 1);
+	CHECK_EQ(run("symbolize empty"), 1);
 	CHECK(says("no segments in empty"));
 	finish();
 }
@@ -246,7 +209,7 @@ TEST(damage_is_told_by_the_exit_status)
 {
 	BEGIN;
 	CHECK_EQ(truncate(in_dir("one.weft"), 900), 0);
-	CHECK_EQ(run("one.weft"), 3);
+	CHECK_EQ(run("symbolize one.weft"), 3);
 	CHECK(says("damaged:"));
 	finish();
 }
