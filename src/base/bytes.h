@@ -129,4 +129,22 @@ static inline const uint8_t *in_bytes(struct weft__in *in, uint64_t n)
 	return p;
 }
 
+/* A signed LEB128 number, as DWARF has them; bits beyond 64 are dropped. */
+static inline int64_t in_sleb(struct weft__in *in)
+{
+	uint64_t v = 0;
+	uint32_t shift = 0;
+	uint8_t b;
+
+	do {
+		b = in_u8(in);
+		if (shift < 64)
+			v |= (uint64_t)(b & 0x7f) << shift;
+		shift += 7;
+	} while (b & 0x80 && !in->bad);
+	if (shift < 64 && b & 0x40)
+		v |= ~UINT64_C(0) << shift;
+	return (int64_t)v;
+}
+
 #endif

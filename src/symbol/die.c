@@ -133,23 +133,6 @@ static uint64_t number(struct weft__in *in, const struct weft__dies *dies, const
 	return v;
 }
 
-static int64_t sleb(struct weft__in *in)
-{
-	uint64_t v = 0;
-	uint32_t shift = 0;
-	uint8_t b;
-
-	do {
-		b = in_u8(in);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (b & 0x80 && !in->bad);
-	if (shift < 64 && b & 0x40)
-		v |= ~UINT64_C(0) << shift;
-	return (int64_t)v;
-}
-
 static int add_spec(struct weft__dies *dies, uint64_t attribute, uint64_t form, int64_t implicit)
 {
 	struct weft__abbrev_spec *specs;
@@ -173,7 +156,7 @@ static int add_abbrev(struct weft__dies *dies, struct weft__in *in, uint64_t cod
 	abbrev.has_children = in_u8(in);
 	while (!in->bad) {
 		uint64_t attribute = in_varint(in), form = in_varint(in);
-		int64_t implicit = form == DW_FORM_implicit_const ? sleb(in) : 0;
+		int64_t implicit = form == DW_FORM_implicit_const ? in_sleb(in) : 0;
 		uint32_t bytes;
 		int failed;
 

@@ -39,23 +39,6 @@ static uint64_t in_fixed(struct weft__in *in, uint32_t n)
 	return v;
 }
 
-static int64_t in_sleb(struct weft__in *in)
-{
-	uint64_t v = 0;
-	uint32_t shift = 0;
-	uint8_t b;
-
-	do {
-		b = in_u8(in);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (b & 0x80 && !in->bad);
-	if (shift < 64 && b & 0x40)
-		v |= ~UINT64_C(0) << shift;
-	return (int64_t)v;
-}
-
 static const char *in_text(struct weft__in *in)
 {
 	const uint8_t *text = in->p, *end = memchr(in->p, 0, in_left(in));
