@@ -8,23 +8,6 @@
 
 enum pointer_enc { ENC_OMIT = 0xff, ENC_INDIRECT = 0x80, ENC_PCREL = 0x10, ENC_DATAREL = 0x30, ENC_ALIGNED = 0x50 };
 
-static inline int64_t in_sleb(struct weft__in *in)
-{
-	uint64_t v = 0;
-	unsigned shift = 0;
-	uint8_t b;
-
-	do {
-		b = in_u8(in);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (b & 0x80 && !in->bad);
-	if (shift < 64 && b & 0x40)
-		v |= ~(uint64_t)0 << shift;
-	return (int64_t)v;
-}
-
 static inline uint64_t in_fixed(struct weft__in *in, unsigned bytes)
 {
 	const uint8_t *p = in_bytes(in, bytes);
