@@ -27,8 +27,12 @@ struct cli_command {
 int cli_inspect(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_recover(int argc, char **argv);
+int cli_run(int argc, char **argv);
 int cli_symbolize(int argc, char **argv);
-extern const char cli_inspect_help[], cli_report_help[], cli_recover_help[], cli_symbolize_help[];
+extern const char cli_inspect_help[], cli_report_help[], cli_recover_help[], cli_run_help[], cli_symbolize_help[];
+
+/* What the command found SIGPIPE set to, for programs that it runs. */
+extern void (*cli_sigpipe)(int);
 
 /* Options that no getopt letter stands for. */
 enum cli_option {
@@ -47,6 +51,9 @@ enum cli_option {
 	CLI_OPT_THREAD,
 	CLI_OPT_NO_SYMBOLS,
 	CLI_OPT_STACKS,
+	CLI_OPT_HZ,
+	CLI_OPT_KEEP,
+	CLI_OPT_NO_CHILDREN,
 };
 
 /* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */

@@ -7,7 +7,10 @@
 #include "cli.h"
 #include "weft/version.h"
 
+void (*cli_sigpipe)(int) = SIG_DFL;
+
 static const struct cli_command commands[] = {
+	{"run", "record a program that knows nothing of weft, and report", cli_run, cli_run_help},
 	{"report", "what the recording says: worst polls, delays, how busy workers are", cli_report, cli_report_help},
 	{"inspect", "what segments hold", cli_inspect, cli_inspect_help},
 	{"symbolize", "put names of functions, files and lines into segments", cli_symbolize, cli_symbolize_help},
@@ -31,6 +34,7 @@ static void long_help(void)
 	short_help(stdout);
 	printf("\nA PATH is a segment (.weft, or .weft.active while it is written) or a directory of them.\n"
 	       "\nexamples:\n"
+	       "  weft run -- redis-server --port 7000          record a program as it is, report when it ends\n"
 	       "  weft report /var/tmp/weft                     all that was recorded there\n"
 	       "  weft report --from 12s --to 15s --top 5 DIR   three seconds of it\n"
 	       "  weft report --json DIR | jq '.recordings[0].longest_polls[0]'\n"
@@ -40,7 +44,8 @@ static void long_help(void)
 	       "elsewhere\n"
 	       "  weft recover /var/tmp/weft                    after kill -9 or a crash\n"
 	       "\nexit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n"
-	       "\nMan pages: weft(1), weft-report(1), weft-inspect(1), weft-symbolize(1), weft-recover(1),\n"
+	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-inspect(1), weft-symbolize(1), "
+	       "weft-recover(1),\n"
 	       "weft-segment(5)\n");
 }
 
@@ -144,7 +149,7 @@ int main(int argc, char **argv)
 	int code;
 
 	/* Who closes the pipe early, as head does, has seen enough: end at once and without a word. */
-	signal(SIGPIPE, SIG_DFL);
+	cli_sigpipe = signal(SIGPIPE, SIG_DFL);
 	code = run(argc, argv);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return cli_fail("cannot write the output: %s", strerror(errno));

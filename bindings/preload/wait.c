@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What event loops wait in. From the return of one wait to the beginning of the next is a tick, recorded as a poll of a task that
+ * stands for the thread's loop. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+#define WORKERS_MAX 1024
+
+__thread struct preload_thread weft__preload_thread __attribute__((tls_model("initial-exec")));
+
+static int runtime = -1;
+static pthread_key_t ending;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint32_t taken[WORKERS_MAX];
+
+static void thread_ends(void *data)
+{
+	struct preload_thread *t = data;
+
+	if (t->ticking)
+		weft_poll_end();
+	t->ticking = 0;
+	t->family = PRELOAD_NONE;
+	weft_task_end(t->task);
+	weft_worker_leave();
+	__atomic_store_n(&taken[t->index - 1], 0, __ATOMIC_RELEASE);
+}
+
+static void prepare(void)
+{
+	struct weft_runtime_opts opts = {.size = sizeof(opts), .name = "loop"};
+
+	if (pthread_key_create(&ending, thread_ends) == 0)
+		runtime = weft_runtime_add(&opts);
+}
+
+/* The lowest number that is free, so that threads that come and go do not use them up. */
+static uint32_t take_index(void)
+{
+	uint32_t i, was;
+
+	for (i = 0; i < WORKERS_MAX; i++) {
+		was = 0;
+		if (__atomic_compare_exchange_n(&taken[i], &was, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return i + 1;
+	}
+	return 0;
+}
+
+static bool become_loop(struct preload_thread *t)
+{
+	pthread_once(&once, prepare);
+	if (runtime < 0)
+		return false;
+	if (!t->index)
+		t->index = take_index();
+	if (!t->index)
+		return false;
+	t->task = t->index;
+	pthread_setspecific(ending, t);
+	return weft_worker_enter(runtime, t->index - 1) >= 0;
+}
+
+static void announce(struct preload_thread *t)
+{
+	static const char *const names[] = {"loop", "select loop", "poll loop", "epoll_wait loop"};
+
+	weft_task_spawn(t->task, weft_location(names[t->family], NULL, 0));
+	t->epoch = weft__preload_epoch;
+}
+
+static bool find_out(struct preload_thread *t, enum preload_family family)
+{
+	if (t->family < family) {
+		if (++t->calls[family] < PRELOAD_CALLS || !become_loop(t))
+			return false;
+		t->family = family;
+	}
+	announce(t);
+	return true;
+}
+
+/* Whether this wait is the loop's. The higher family wins: who has epoll waits for one thing with poll. */
+static bool is_loop(struct preload_thread *t, enum preload_family family)
+{
+	uint32_t ticking = t->ticking;
+	bool found;
+
+	if (WEFT_LIKELY(t->family == family && t->epoch == weft__preload_epoch))
+		return true;
+	if (t->family > family || t->busy || !weft_recording())
+		return false;
+	/* Locks are taken from here on, and a signal handler may wait or block, too. */
+	t->busy = 1;
+	t->ticking = 0;
+	found = find_out(t, family);
+	t->ticking = ticking;
+	t->busy = 0;
+	return found;
+}
+
+void weft__preload_wait_begin(enum preload_family family, bool parks)
+{
+	struct preload_thread *t = &weft__preload_thread;
+	int saved = errno;
+	uint64_t now;
+
+	if (t->family != family)
+		return;
+	now = weft_now();
+	if (t->ticking && now)
+		weft_poll_end_at(now);
+	t->ticking = 0;
+	if (parks && now)
+		weft_park_at(WEFT_DEPTH_UNKNOWN, now);
+	errno = saved;
+}
+
+void weft__preload_wait_end(enum preload_family family, bool parks)
+{
+	struct preload_thread *t = &weft__preload_thread;
+	bool was = t->family == family;
+	int saved = errno;
+	uint64_t now;
+
+	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE))
+		return;
+	now = is_loop(t, family) ? weft_now() : 0;
+	if (now) {
+		if (t->ticking) /* of a loop of another kind, or of a handler that waited in here */
+			weft_poll_end_at(now);
+		if (parks && was)
+			weft_unpark_at(WEFT_DEPTH_UNKNOWN, now);
+		weft_poll_begin_at(t->task, WEFT_DEPTH_UNKNOWN, now);
+		t->ticking = 1;
+	}
+	errno = saved;
+}
+
+/* ARGS are the parameters, PASS their names; PARKS says whether the time-out lets it wait. */
+#define WAIT(kind, name, shown, args, pass, object, parks)                                                             \
+	PRELOAD_API int name args;                                                                                     \
+	PRELOAD_API int name args                                                                                      \
+	{                                                                                                              \
+		static void *real;                                                                                     \
+		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
+		uint64_t since = 0;                                                                                    \
+		bool waits = (parks);                                                                                  \
+		int r;                                                                                                 \
+                                                                                                                       \
+		if (weft__preload_thread.family > (kind))                                                              \
+			since = preload_before();                                                                      \
+		else                                                                                                   \
+			weft__preload_wait_begin((kind), waits);                                                       \
+		r = call pass;                                                                                         \
+		if (weft__preload_thread.family > (kind))                                                              \
+			preload_after(shown, (uint64_t)(object), since);                                               \
+		else                                                                                                   \
+			weft__preload_wait_end((kind), waits);                                                         \
+		return r;                                                                                              \
+	}
+
+#define ZERO_SPEC(t) ((t) && (t)->tv_sec == 0 && (t)->tv_nsec == 0)
+#define ZERO_VAL(t) ((t) && (t)->tv_sec == 0 && (t)->tv_usec == 0)
+#define FIRST(fds, n) ((n) > 0 ? (fds)[0].fd : -1)
+
+WAIT(PRELOAD_EPOLL, epoll_wait, "epoll_wait", (int ep, struct epoll_event *events, int most, int timeout),
+     (ep, events, most, timeout), ep, timeout != 0)
+WAIT(PRELOAD_EPOLL, epoll_pwait, "epoll_pwait",
+     (int ep, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
+     (ep, events, most, timeout, mask), ep, timeout != 0)
+WAIT(PRELOAD_EPOLL, epoll_pwait2, "epoll_pwait2",
+     (int ep, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
+     (ep, events, most, timeout, mask), ep, !ZERO_SPEC(timeout))
+WAIT(PRELOAD_POLL, poll, "poll", (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout), FIRST(fds, n),
+     timeout != 0)
+WAIT(PRELOAD_POLL, ppoll, "ppoll",
+     (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask), (fds, n, timeout, mask),
+     FIRST(fds, n), !ZERO_SPEC(timeout))
+WAIT(PRELOAD_POLL, __poll_chk, "poll", (struct pollfd * fds, nfds_t n, int timeout, size_t room),
+     (fds, n, timeout, room), FIRST(fds, n), timeout != 0)
+WAIT(PRELOAD_POLL, __ppoll_chk, "ppoll",
+     (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t room),
+     (fds, n, timeout, mask, room), FIRST(fds, n), !ZERO_SPEC(timeout))
+WAIT(PRELOAD_SELECT, select, "select", (int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
+     (n, in, out, except, timeout), 0, !ZERO_VAL(timeout))
+WAIT(PRELOAD_SELECT, pselect, "pselect",
+     (int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask),
+     (n, in, out, except, timeout, mask), 0, !ZERO_SPEC(timeout))

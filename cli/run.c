@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <getopt.h>
+#include <glob.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "weft/recorder.h"
+
+const char cli_run_help[] =
+	"usage: weft run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+	"\n"
+	"Runs a dynamically linked program as it is and records it: CPU samples of every thread, the ticks of its "
+	"event\n"
+	"loops (from each return of epoll_wait, poll or select to the next call) as polls, and calls in them that "
+	"blocked.\n"
+	"Its input, output and exit status stay its own. When it has ended, the report is written to stderr.\n"
+	"\n"
+	"  -o DIR            record into DIR and keep it; it is made if it is not there\n"
+	"  --keep            record into ./weft-COMMAND-PID and keep it (otherwise: a temporary directory, removed)\n"
+	"  --hz N            samples a second of CPU time, of each thread (99)\n"
+	"  --no-children     do not record the processes that it starts\n"
+	"  --json            the report as JSON\n"
+	"  -h, --help\n"
+	"\n"
+	"environment: WEFT_BLOCK_MS, how long a call must take to be an event `blocked` (1); WEFT_SAMPLE_ENGINE and "
+	"the\n"
+	"others of the recorder\n"
+	"\n"
+	"examples:\n"
+	"  weft run -- python3 server.py\n"
+	"  weft run -o /var/tmp/weft --hz 500 -- redis-server --port 7000\n"
+	"\n"
+	"exit status: that of COMMAND, 128 + N when signal N ended it; 2 wrong usage, 125 weft failed, 126 COMMAND "
+	"cannot be\n"
+	"run or recorded, 127 there is no COMMAND\n";
+
+struct options {
+	const char *dir;
+	const char *hz;
+	bool keep, no_children, json;
+};
+
+static pid_t child;
+
+static int parse(int argc, char **argv, struct options *opts)
+{
+	static const struct option longs[] = {
+		{"keep", no_argument, NULL, CLI_OPT_KEEP},
+		{"hz", required_argument, NULL, CLI_OPT_HZ},
+		{"no-children", no_argument, NULL, CLI_OPT_NO_CHILDREN},
+		{"json", no_argument, NULL, CLI_OPT_JSON},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	uint64_t number;
+	int c;
+
+	/* What follows the command's name is the command's. */
+	while ((c = getopt_long(argc, argv, "+ho:", longs, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(cli_run_help, stdout);
+			return -1;
+		case 'o':
+			opts->dir = optarg;
+			break;
+		case CLI_OPT_KEEP:
+			opts->keep = true;
+			break;
+		case CLI_OPT_HZ:
+			if (!cli_parse_number(optarg, 100000, &number) || number == 0)
+				return cli_usage(argv[0], "--hz takes a number from 1 to 100000, not '%s'", optarg);
+			opts->hz = optarg;
+			break;
+		case CLI_OPT_NO_CHILDREN:
+			opts->no_children = true;
+			break;
+		case CLI_OPT_JSON:
+			opts->json = true;
+			break;
+		default:
+			return cli_usage_hint(argv[0]);
+		}
+	}
+	if (optind == argc)
+		return cli_usage(argv[0], "no COMMAND given: name the program to run");
+	if (opts->dir && !opts->dir[0])
+		return cli_usage(argv[0], "-o takes the name of a directory");
+	return CLI_OK;
+}
+
+/* An absolute path: the program may change its directory. */
+static int make_dir(const struct options *opts, const char *command, char *path)
+{
+	const char *base = strrchr(command, '/'), *tmp = getenv("TMPDIR");
+	char made[PATH_MAX];
+
+	base = base ? base + 1 : command;
+	if (!opts->dir && !opts->keep) {
+		if (snprintf(made, sizeof(made), "%s/weft-XXXXXX", tmp && tmp[0] ? tmp : "/tmp") >= (int)sizeof(made) ||
+		    !mkdtemp(made))
+			return cli_fail("cannot make a directory in %s: %s", tmp && tmp[0] ? tmp : "/tmp",
+					strerror(errno));
+	} else {
+		if (opts->dir)
+			snprintf(made, sizeof(made), "%s", opts->dir);
+		else
+			snprintf(made, sizeof(made), "weft-%.200s-%d", base, (int)getpid());
+		if (mkdir(made, 0777) < 0 && errno != EEXIST)
+			return cli_fail("cannot make the directory %s: %s", made, strerror(errno));
+	}
+	if (!realpath(made, path))
+		return cli_fail("cannot use the directory %s: %s", made, strerror(errno));
+	return CLI_OK;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	remove(path);
+	return 0;
+}
+
+/* What the terminal sends, the program gets as well; what another process sends to us is meant for it. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	(void)context;
+	if (child > 0 && info->si_code <= 0)
+		kill(child, number);
+	errno = saved;
+}
+
+static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+#define N_PASSED (sizeof(passed) / sizeof(passed[0]))
+
+static void set_environment(const struct options *opts, const char *dir, const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *list = NULL;
+
+	if (before && before[0] && asprintf(&list, "%s:%s", before, library) < 0)
+		list = NULL;
+	setenv("LD_PRELOAD", list ? list : library, 1);
+	free(list);
+	setenv("WEFT_PRELOAD_DIR", dir, 1);
+	setenv("WEFT_PRELOAD_CHILDREN", opts->no_children ? "0" : "1", 1);
+	if (opts->hz)
+		setenv("WEFT_SAMPLE_HZ", opts->hz, 1);
+}
+
+/* Returns in the parent only: 0 and the child's status, or an exit code. */
+static int run_child(const struct options *opts, const char *dir, const char *library, const char *file, char **argv,
+		     int *status)
+{
+	struct sigaction act = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART}, old[N_PASSED];
+	sigset_t block, before;
+	size_t i;
+
+	sigemptyset(&act.sa_mask);
+	sigemptyset(&block);
+	for (i = 0; i < N_PASSED; i++)
+		sigaddset(&block, passed[i]);
+	sigprocmask(SIG_BLOCK, &block, &before);
+	for (i = 0; i < N_PASSED; i++)
+		sigaction(passed[i], &act, &old[i]);
+	child = fork();
+	if (child == 0) {
+		for (i = 0; i < N_PASSED; i++)
+			sigaction(passed[i], &old[i], NULL);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		signal(SIGPIPE, cli_sigpipe);
+		set_environment(opts, dir, library);
+		execv(file, argv);
+		cli_fail("cannot run %s: %s", file, strerror(errno));
+		_exit(errno == ENOENT ? RUN_NOT_FOUND : RUN_CANNOT);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (child < 0) {
+		cli_fail("cannot start a process: %s", strerror(errno));
+		return RUN_FAILED;
+	}
+	while (waitpid(child, status, 0) < 0)
+		if (errno != EINTR) {
+			cli_fail("cannot wait for %s: %s", file, strerror(errno));
+			return RUN_FAILED;
+		}
+	child = 0;
+	for (i = 0; i < N_PASSED; i++)
+		sigaction(passed[i], &old[i], NULL);
+	return 0;
+}
+
+/* To stderr: stdout is the program's. */
+static int report(const struct options *opts, char *dir)
+{
+	char name[] = "weft report", json[] = "--json";
+	char *with[] = {name, json, dir, NULL}, *without[] = {name, dir, NULL};
+	struct weft_error err = {0};
+	char pattern[PATH_MAX + 8];
+	glob_t found = {0};
+
+	snprintf(pattern, sizeof(pattern), "%s/*.weft", dir);
+	/* A program that was killed, or called _exit, did not seal its segment. */
+	if (weft_recover(dir, NULL, NULL, &err) < 0)
+		cli_warn("cannot recover in %s: %s", dir, err.msg);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH) {
+		cli_warn("nothing was recorded: no thread used enough CPU for a sample, and none had an event loop");
+		return CLI_OK;
+	}
+	globfree(&found);
+	optind = 0;
+	return dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? CLI_FAILED
+						      : cli_report(opts->json ? 3 : 2, opts->json ? with : without);
+}
+
+/* In a process of its own: whatever becomes of the report, a closed pipe for one, the exit status is the program's. */
+static void report_apart(const struct options *opts, char *dir)
+{
+	pid_t pid;
+	int code;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		code = report(opts, dir);
+		fflush(stdout);
+		_exit(code);
+	}
+	if (pid < 0)
+		cli_warn("cannot report: %s", strerror(errno));
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+int cli_run(int argc, char **argv)
+{
+	struct options opts = {0};
+	char dir[PATH_MAX], file[PATH_MAX], library[PATH_MAX];
+	int code = parse(argc, argv, &opts), status = 0;
+	char **command = argv + optind;
+
+	if (code != CLI_OK)
+		return code < 0 ? CLI_OK : code;
+	code = run_find(command[0], file);
+	if (code == 0)
+		code = run_find_library(library);
+	if (code != 0)
+		return code;
+	if (make_dir(&opts, command[0], dir) != CLI_OK)
+		return RUN_FAILED;
+	code = run_child(&opts, dir, library, file, command, &status);
+	if (code == 0) {
+		report_apart(&opts, dir);
+		code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+	if (opts.dir || opts.keep)
+		fprintf(stderr, "\nweft: the recording is in %s\n", dir);
+	else
+		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return code;
+}

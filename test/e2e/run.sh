@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# weft run: programs that know nothing of weft are recorded, and behave as they do without it.
+# presets: dev release
+set -euo pipefail
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export TMPDIR=$dir/tmp
+mkdir "$TMPDIR"
+weft=$WEFT_BUILD/weft
+loop=$WEFT_BUILD/test/run_loop
+unset DEBUGINFOD_URLS WEFT_DIR LD_PRELOAD
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+run() { # STATUS ARGUMENT...: weft run into $dir/rec, with its output in $dir/out and $dir/err, and the report in $dir/json
+	local wanted=$1 got=0
+	shift
+	rm -rf "$dir/rec"
+	"$weft" run -o "$dir/rec" "$@" >"$dir/out" 2>"$dir/err" || got=$?
+	[ "$got" = "$wanted" ] || { cat "$dir/err"; fail "exit status $got instead of $wanted: $*"; }
+	"$weft" report --json "$dir/rec" >"$dir/json" 2>/dev/null || echo '{"recordings":[]}' >"$dir/json"
+}
+is() { # FILTER: whether jq says true
+	jq -e "$1" "$dir/json" >/dev/null || { jq -c '.recordings[] | {polls, program_events}' "$dir/json"; fail "not so: $1"; }
+}
+blocked() { # CALL: durations in ns of its events
+	local file
+	for file in "$dir"/rec/*.weft; do
+		"$weft" inspect --events "$file"
+	done | sed -n "s/.* blocked  call=\"$1\".* duration=\([0-9]*\) ns.*/\1/p"
+}
+
+# The loop: ticks, the function that burnt CPU in them, the sleep. The first return begins no tick, as nobody knew of the loop.
+run 0 --hz 500 -- "$loop"
+[ "$(cat "$dir/out")" = "done" ] || fail "another output: $(cat "$dir/out")"
+is '.recordings | length == 1'
+is '.recordings[0].polls.count + .recordings[0].polls_running | . >= 18 and . <= 20'
+is '[.recordings[0].locations[].location] | index("epoll_wait loop") != null'
+is '[.recordings[0].cpu.functions[].function] | index("burn_in_the_loop") != null'
+is '[.recordings[0].workers[].worker] | index("loop/0") != null'
+grep -q 'burn_in_the_loop' "$dir/err" || fail "no report at the end"
+naps=$(blocked nanosleep)
+[ "$naps" -ge 20000000 ] || fail "the sleep of 20 ms was not seen: $naps"
+
+# Waits inside a tick that are not the loop's own, and a lock that somebody holds.
+run 0 -- "$loop" block
+[ "$(blocked poll)" -ge 14000000 ] || fail "poll in an epoll loop was not seen"
+[ "$(blocked pthread_mutex_lock | sort -n | tail -1)" -ge 5000000 ] || fail "the lock was not seen"
+
+# How it ended.
+run 3 -- "$loop" exit 3
+run 137 -- "$loop" kill 9
+is '.recordings[0].polls.count >= 15'
+run 139 -- "$loop" kill 11
+run 0 -- "$loop" cancel
+
+# Threads, each a worker; children by fork and by exec.
+run 0 -- "$loop" threads 4
+is '[.recordings[0].workers[].worker] | map(select(startswith("loop/"))) | length == 4'
+run 0 -- "$loop" fork
+is '.recordings | length == 2 and all(.polls.count >= 15)'
+is '.recordings | all([.locations[].location] | index("epoll_wait loop") != null)'
+run 3 -- sh -c "'$loop'; '$loop' exit 3"
+is '[.recordings[] | select(.polls.count >= 15)] | length == 2'
+run 3 --no-children -- sh -c "env; '$loop' exit 3"
+if grep -E '^(LD_PRELOAD|WEFT_PRELOAD)' "$dir/out"; then fail "children are still recorded"; fi
+other=$(ldconfig -p | sed -n 's/.*libm\.so\.6 .*x86-64.* => //p' | head -1)
+if [ -n "$other" ]; then
+	got=$(LD_PRELOAD=$other "$weft" run --no-children -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)
+	[ "$got" = "$other" ] || fail "LD_PRELOAD is $got"
+fi
+is '[.recordings[] | select(.polls.count != null and .polls.count > 0)] | length == 0'
+
+# A signal for the command is one for the program.
+mkfifo "$dir/pipe"
+"$weft" run -- "$loop" wait >"$dir/pipe" 2>"$dir/err" &
+pid=$!
+read -r line <"$dir/pipe"
+[ "$line" = ready ] || fail "no loop: $line"
+kill -TERM "$pid"
+got=0
+wait "$pid" || got=$?
+[ "$got" = 9 ] || fail "SIGTERM was not passed on: $got"
+grep -q 'epoll_wait loop' "$dir/err" || fail "no report after the signal"
+
+# Signals that were ignored still are: SIGPIPE is bit 12, SIGINT bit 1.
+ignored=$( (trap '' PIPE INT; "$weft" run -- grep SigIgn /proc/self/status 2>/dev/null) | cut -f2)
+[ $((0x$ignored & 0x1002)) = $((0x1002)) ] || fail "ignored signals: $ignored"
+
+# Nobody reads the report: the status is still the program's.
+got=0
+"$weft" run -- "$loop" exit 3 2> >(true) >/dev/null || got=$?
+[ "$got" = 3 ] || fail "exit status $got when the report was not read"
+
+# Descriptors.
+mkdir "$dir/files"
+run 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"
+[ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
+
+# Programs as they are. Their output and status are what they are without weft.
+stock() { # PROGRAM ARGUMENT...
+	local status=0
+	command -v "$1" >/dev/null || { echo "no $1 here"; return 0; }
+	"$@" >"$dir/plain" 2>"$dir/plain.err" || status=$?
+	run "$status" -- "$@"
+	cmp "$dir/plain" "$dir/out" || fail "$1 says something else"
+	is '.recordings[0].cpu.samples > 0'
+}
+stock sqlite3 :memory: 'with recursive c(x) as (select 1 union all select x+1 from c where x<700000) select sum(x) from c'
+stock /usr/bin/python3 -c 'import sys, os; print(sum(i * i for i in range(2000000)), os.open("/", 0)); sys.exit(4)'
+stock node -e 'setTimeout(() => { const end = Date.now() + 60; while (Date.now() < end); console.log("late"); process.exit(7) }, 5)'
+
+# A loop in Python, with a sleep in a callback.
+run 0 -- /usr/bin/python3 -c '
+import asyncio, time
+async def main():
+    for i in range(10):
+        await asyncio.sleep(0.002)
+        if i == 7:
+            time.sleep(0.02)
+asyncio.run(main())'
+is '.recordings[0].polls.max_ns >= 20000000'
+[ "$(blocked clock_nanosleep)" -ge 20000000 ] || fail "time.sleep was not seen"
+
+# One that records itself is not recorded twice.
+run 0 -- "$WEFT_BUILD/test/symbolize_program" 2
+is '.recordings | length == 1'
+
+# What cannot be done is said.
+run 127 -- no-such-program
+grep -q "no program 'no-such-program' in PATH" "$dir/err" || fail "$(cat "$dir/err")"
+run 126 -- /etc/passwd
+if echo 'int main(void) { return 0; }' | cc -static -x c -o "$dir/static" - 2>/dev/null; then
+	run 126 -- "$dir/static"
+	grep -q 'statically linked' "$dir/err" || fail "$(cat "$dir/err")"
+fi
+mkdir "$dir/bin"
+cp "$weft" "$dir/bin/weft"
+got=0
+"$dir/bin/weft" run -- true 2>"$dir/err" || got=$?
+[ "$got" = 125 ] || fail "without the library: $got"
+grep -q 'cannot find libweft-preload.so; it was looked for in ' "$dir/err" || fail "$(cat "$dir/err")"
+
+# Nothing is left behind where nothing was to be kept.
+"$weft" run -- "$loop" >/dev/null 2>&1
+[ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
+(cd "$dir" && "$weft" run --keep -- "$loop" >/dev/null 2>&1 && ls weft-run_loop-*/*.weft >/dev/null) || fail "--keep kept nothing"
