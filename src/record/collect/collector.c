@@ -171,7 +171,7 @@ static int tend_engine(struct weft__collector *c, uint64_t now)
 {
 	int err = 0;
 
-	if (now >= c->engine_due_ns) {
+	if (now >= c->engine_due_ns || weft__engine_pressing(now)) {
 		c->engine_due_ns = weft__engine_tend(now);
 		err = weft__stack_ids_modules(c);
 	}

@@ -27,6 +27,7 @@
 #define SCAN_CALM_NS UINT64_C(250000000) /* and while they do not */
 #define DRAW_NS UINT64_C(1000000000)     /* between two drawings of an interval */
 #define NET_CALM_NS UINT64_C(3000000000) /* after the last thread came or went, the net is taken in */
+#define LOOK_NS UINT64_C(20000000)       /* between two looks at the modules */
 #define INSIDE_TURNS 20000
 #define ASTRAY_MOST 4
 #define ASTRAY_NS UINT64_C(10000000000)
@@ -42,6 +43,7 @@ static struct {
 	size_t bytes;     /* of the table's mapping */
 	sigset_t blocked; /* in the thread that started it */
 	uint64_t drawn_ns;
+	uint64_t looked_ns;            /* at the modules */
 	uint64_t maybe_ns, changed_ns; /* when threads may have come and gone, and when they did */
 	uint64_t astray_ns;            /* since when its signals that went astray are counted */
 	uint64_t net_off_ns;           /* the net stays in until then */
@@ -458,6 +460,12 @@ static void tend_slowly(uint64_t now_ns)
 	chosen.drawn_ns = now_ns;
 }
 
+/* Code without a file never gets into the set: then this comes again with every sample, but not more often than that. */
+int weft__engine_pressing(uint64_t now_ns)
+{
+	return load_relaxed(&weft__engine.modules_stale) && now_ns >= chosen.looked_ns + LOOK_NS;
+}
+
 uint64_t weft__engine_tend(uint64_t now_ns)
 {
 	uint64_t next = now_ns + SCAN_CALM_NS;
@@ -470,6 +478,7 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 		net_tend(now_ns, news);
 		if (slow || load_relaxed(&weft__engine.modules_stale)) {
 			store_relaxed(&weft__engine.modules_stale, 0u);
+			chosen.looked_ns = now_ns;
 			weft__modules_refresh();
 		}
 		if (slow)

@@ -35,8 +35,10 @@ void weft__engine_forked(void);
 /* CALLER and COLLECTOR. "sample.engine", "sample.hz", "sample.event", "sample.why", "degraded.sampling"... */
 void weft__engine_facts(struct weft__defs *defs);
 
-/* COLLECTOR, between start and stop. Answers when it wants to be called next. */
+/* COLLECTOR, between start and stop. Answers when it wants to be called next; sooner when it is pressing: a sample was in code that
+ * the unwinder does not know. */
 uint64_t weft__engine_tend(uint64_t now_ns);
+int weft__engine_pressing(uint64_t now_ns);
 struct weft__engine_counts weft__engine_counts(void);
 
 /* HOT. The calling thread got a ring: covers it at once. */

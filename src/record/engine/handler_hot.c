@@ -141,10 +141,12 @@ static void hit_sample(const struct weft__hit *hit, uint64_t tick)
 	modules = weft__modules_enter(&visit);
 	sample.n_user = (uint32_t)weft__unwind(modules, &regs, &stack, scratch_user[buffer], weft__engine.depth,
 					       &sample.user_flags);
-	if (modules && !weft__modules_find(modules, regs.pc)) {
+	if (modules && !weft__modules_find(modules, regs.pc))
 		sample.user_flags |= WEFT__UNWIND_NO_CODE;
-		store_relaxed(&weft__engine.modules_stale, 1u);
-	}
+	/* Code that came since the last look, here or among the callers: the next sample should find its tables. */
+	if (sample.user_flags & (WEFT__UNWIND_NO_CODE | WEFT__UNWIND_LOST) &&
+	    !load_relaxed(&weft__engine.modules_stale) && !swap_seq_cst(&weft__engine.modules_stale, 1u))
+		weft__collector_wake();
 	weft__modules_leave(visit);
 	sample.user = scratch_user[buffer];
 	if (weft__engine.kernel && weft__engine.ops->kernel) {
