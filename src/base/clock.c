@@ -10,7 +10,6 @@
 #endif
 
 #define NS_PER_S UINT64_C(1000000000)
-#define SLOPE_MIN_NS 50000000 /* two readings closer than this make a poor slope */
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -147,6 +146,9 @@ void weft__timeline_set(struct weft__timeline *line, const struct weft_clock *a,
 		line->ns_per_tick = (double)(b->mono_ns - from.mono_ns) / (double)(b->tick - from.tick);
 	else
 		line->ns_per_tick = 1;
+	line->scale = line->ns_per_tick <= SCALE_MAX_NS
+			      ? (int64_t)(line->ns_per_tick * (double)(INT64_C(1) << SCALE_BITS) + 0.5)
+			      : 0;
 }
 
 void weft__timeline_init(struct weft__timeline *line, enum weft__tick_source source)
@@ -165,7 +167,7 @@ void weft__timeline_init(struct weft__timeline *line, enum weft__tick_source sou
 
 void weft__timeline_add(struct weft__timeline *line, const struct weft_clock *now)
 {
-	if (now->mono_ns - line->last.mono_ns < SLOPE_MIN_NS || now->tick <= line->last.tick)
+	if (!weft__timeline_due(line, now->mono_ns) || now->tick <= line->last.tick)
 		return;
 	weft__timeline_set(line, &line->last, now);
 }

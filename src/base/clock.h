@@ -26,6 +26,7 @@ struct weft__timeline {
 	struct weft_clock before; /* slope is from here */
 	struct weft_clock last;   /* to here */
 	double ns_per_tick;
+	int64_t scale; /* the same times 2^SCALE_BITS; 0: too much for that */
 };
 
 /* Begins with one reading and a short measurement of the slope (about 2 ms). */
@@ -35,18 +36,40 @@ void weft__timeline_set(struct weft__timeline *line, const struct weft_clock *a,
 /* Adds a reading. Those closer than 50 ms to the one before are not taken: their slope would be noise. */
 void weft__timeline_add(struct weft__timeline *line, const struct weft_clock *now);
 
+#define SLOPE_MIN_NS 50000000
+
+/* Whether a reading would be taken; to make one costs more than to ask. */
+static inline int weft__timeline_due(const struct weft__timeline *line, uint64_t mono_ns)
+{
+	return mono_ns - line->last.mono_ns >= SLOPE_MIN_NS;
+}
+
 #define TICK_BITS 56     /* of a tick in a slot */
+#define SCALE_BITS 48    /* behind the point: a day of ticks is converted to within a nanosecond */
+#define SCALE_MAX_NS 100 /* per tick: the span that a slot's bits can tell then fits an int64_t */
 #define SPAN_MAX_NS 9e18 /* fits an int64_t */
+
+/* The distance of a tick from the last reading, sign-extended from the bits that a slot keeps. */
+static inline int64_t weft__timeline_ticks(const struct weft__timeline *line, uint64_t low)
+{
+	return (int64_t)((low - line->last.tick) << (64 - TICK_BITS)) >> (64 - TICK_BITS);
+}
+
+static inline int64_t weft__ticks_ns(int64_t ticks, int64_t scale)
+{
+	return (int64_t)(((__int128)ticks * scale) >> SCALE_BITS);
+}
 
 /* `low` is a tick of which only the low 56 bits are known; the answer is near the last reading. */
 static inline uint64_t weft__timeline_mono(const struct weft__timeline *line, uint64_t low)
 {
-	/* The distance from the last reading, sign-extended from the bits that a slot keeps. */
-	int64_t ticks = (int64_t)((low - line->last.tick) << (64 - TICK_BITS)) >> (64 - TICK_BITS);
-	double ns = (double)ticks * line->ns_per_tick;
+	int64_t ticks = weft__timeline_ticks(line, low);
+	double ns;
 
-	if (__builtin_expect(ns > SPAN_MAX_NS || ns < -SPAN_MAX_NS,
-			     0)) /* readings that a torn file claims; no real ones come near */
+	if (__builtin_expect(line->scale != 0, 1))
+		return line->last.mono_ns + (uint64_t)weft__ticks_ns(ticks, line->scale);
+	ns = (double)ticks * line->ns_per_tick; /* readings that a torn file claims; no real ones come near */
+	if (ns > SPAN_MAX_NS || ns < -SPAN_MAX_NS)
 		ns = ns > 0 ? SPAN_MAX_NS : -SPAN_MAX_NS;
 	return line->last.mono_ns + (uint64_t)(int64_t)ns;
 }

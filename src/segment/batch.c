@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 
 #define EVENT_BODY_MAX (PREFIX_BODY_MAX + 8 * WEFT_FIELDS_MAX)
+#define QUICK_FIELDS 2
+#define QUICK_BODY_MAX (PREFIX_BODY_MAX + 8 * QUICK_FIELDS)
 
 void weft__batch_init(struct weft__batch *batch, uint32_t quantum_ns)
 {
@@ -56,6 +58,7 @@ static int events_grow(struct weft__batch *batch)
 	uint64_t *q = weft__realloc(batch->q, cap * sizeof(*q));
 	uint8_t *kind;
 
+	batch->moves++;
 	if (!q)
 		return -ENOMEM;
 	batch->q = q;
@@ -67,11 +70,12 @@ static int events_grow(struct weft__batch *batch)
 	return 0;
 }
 
-static int rows_grow(struct weft__kind_rows *rows)
+static int rows_grow(struct weft__batch *batch, struct weft__kind_rows *rows)
 {
 	size_t cap = rows->cap ? rows->cap * 2 : 256;
 	uint32_t f;
 
+	batch->moves++; /* some may have moved even when one could not */
 	for (f = 0; f < rows->n_fields; f++) {
 		uint64_t *moved = weft__realloc(rows->field[f], cap * sizeof(*moved));
 
@@ -105,6 +109,7 @@ static int rows_of(struct weft__batch *batch, uint32_t kind, uint32_t n_fields)
 	rows->kind = (uint16_t)kind;
 	rows->n_fields = (uint16_t)n_fields;
 	batch->row_of[kind] = (uint8_t)++batch->n_rows;
+	batch->moves++;
 	return (int)batch->n_rows - 1;
 }
 
@@ -140,7 +145,7 @@ int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, 
 	if (index < 0)
 		return index;
 	rows = &batch->rows[index];
-	if ((rows->n == rows->cap && rows_grow(rows) < 0) || (batch->n == batch->cap && events_grow(batch) < 0))
+	if ((rows->n == rows->cap && rows_grow(batch, rows) < 0) || (batch->n == batch->cap && events_grow(batch) < 0))
 		return -ENOMEM;
 	for (f = 0; f < rows->n_fields; f++)
 		rows->field[f][rows->n] = f < n_fields ? fields[f] : 0;
@@ -155,6 +160,40 @@ int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, 
 	batch->kind[batch->n] = (uint8_t)index;
 	batch->n++;
 	return 0;
+}
+
+int weft__batch_room(struct weft__batch *batch, size_t n)
+{
+	if (!batch->chunks[batch->n_chunks - 1].n_events || batch->n + n > BLOCK_EVENTS_MAX ||
+	    batch->body_most + n * QUICK_BODY_MAX > BODY_MAX)
+		return 0;
+	while (batch->cap - batch->n < n)
+		if (events_grow(batch) < 0)
+			return 0;
+	return 1;
+}
+
+struct weft__kind_rows *weft__batch_rows(struct weft__batch *batch, uint32_t kind, uint32_t n_fields, size_t n)
+{
+	struct weft__kind_rows *rows;
+
+	if (!batch->row_of[kind])
+		return NULL;
+	rows = &batch->rows[batch->row_of[kind] - 1];
+	if (rows->n_fields != n_fields || n_fields > QUICK_FIELDS)
+		return NULL;
+	while (rows->cap - rows->n < n)
+		if (rows_grow(batch, rows) < 0)
+			return NULL;
+	return rows;
+}
+
+void weft__batch_added(struct weft__batch *batch, size_t n, uint64_t last_q)
+{
+	batch->n += n;
+	batch->chunks[batch->n_chunks - 1].n_events += (uint32_t)n;
+	batch->body_most += n * QUICK_BODY_MAX;
+	batch->last_q = last_q;
 }
 
 void weft__batch_end(struct weft__batch *batch, uint64_t n_slots)

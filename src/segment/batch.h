@@ -49,6 +49,7 @@ struct weft__batch {
 	uint8_t row_of[KIND_LIMIT]; /* kind to index into rows, plus 1 */
 	uint64_t last_q;            /* in the open chunk */
 	size_t body_most;           /* the body can become no larger than this */
+	uint64_t moves;             /* how often an array moved or was added */
 };
 
 /* `quantum_ns` is a power of two. */
@@ -64,35 +65,13 @@ int weft__batch_begin(struct weft__batch *batch, uint32_t stream, uint32_t ring,
 		      uint64_t not_before_ns);
 int weft__batch_add(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, const uint64_t *fields,
 		    uint32_t n_fields);
-/* Adds an event of at most two fields when everything for it is in place, which it is but for the first of its kind and when
- * an array has to grow. 0: it was not added. */
-static inline int weft__batch_quick(struct weft__batch *batch, uint64_t time_ns, uint32_t kind, uint64_t field0,
-				    uint64_t field1, uint32_t n_fields)
-{
-	uint32_t row = batch->row_of[kind];
-	struct weft__kind_rows *rows;
-	uint64_t q = time_ns >> batch->shift;
-
-	if (!row)
-		return 0;
-	rows = &batch->rows[row - 1];
-	if (rows->n == rows->cap || batch->n == batch->cap || rows->n_fields != n_fields ||
-	    !batch->chunks[batch->n_chunks - 1].n_events || batch->body_most > BODY_MAX / 2)
-		return 0;
-	if (n_fields > 0)
-		rows->field[0][rows->n] = field0;
-	if (n_fields > 1)
-		rows->field[1][rows->n] = field1;
-	rows->n++;
-	batch->body_most += PREFIX_BODY_MAX + 8u * n_fields;
-	q = q < batch->last_q ? batch->last_q : q;
-	batch->last_q = q;
-	batch->q[batch->n] = q;
-	batch->kind[batch->n] = (uint8_t)(row - 1);
-	batch->n++;
-	batch->chunks[batch->n_chunks - 1].n_events++;
-	return 1;
-}
+/* Room for `n` more events in the open chunk, for a caller that stores them into the arrays by itself and then says with
+ * weft__batch_added how many there were. 0: there is none, or the chunk is still empty; weft__batch_add has to do. What was
+ * found stays good for `n` events, however they are added, until `moves` changes. */
+int weft__batch_room(struct weft__batch *batch, size_t n);
+/* The rows of a kind with room for `n` more; NULL: the kind has none yet, not `n_fields` of at most two, or no memory. */
+struct weft__kind_rows *weft__batch_rows(struct weft__batch *batch, uint32_t kind, uint32_t n_fields, size_t n);
+void weft__batch_added(struct weft__batch *batch, size_t n, uint64_t last_q);
 /* Drops the chunk when it is empty. */
 void weft__batch_end(struct weft__batch *batch, uint64_t n_slots);
 

@@ -4,49 +4,49 @@
 #include <errno.h>
 #include <string.h>
 
+#define DELTA_STEP 256
+#define DICT_COST 3 /* half bytes: between one byte as it is and two */
+
 void weft__columns_fini(struct weft__columns *columns)
 {
 	weft__buf_free(&columns->heads);
 	weft__buf_free(&columns->deltas);
+	weft__buf_free(&columns->codes);
 }
 
 void weft__columns_clear(struct weft__columns *columns)
 {
 	weft__buf_clear(&columns->heads);
 	weft__buf_clear(&columns->deltas);
+	weft__buf_clear(&columns->codes);
 	columns->n = 0;
 }
 
-/* Fills the dictionary with the distinct values, in order of appearance. 0 when there are more than fit. */
-static int dict_build(struct weft__dict *dict, const uint64_t *values, size_t n)
+/* Fills the dictionary with the distinct values, in order of appearance, and `codes` with the place of each value in it. 0 when
+ * there are more than fit. */
+static int dict_build(struct weft__dict *dict, const uint64_t *values, size_t n, uint8_t *codes)
 {
+	uint32_t n_entries = 0;
 	size_t i;
 
 	memset(dict->index, 0, sizeof(dict->index));
-	dict->n = 0;
 	for (i = 0; i < n; i++) {
-		uint32_t at = (uint32_t)((values[i] * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+		uint64_t value = values[i];
+		uint32_t at = (uint32_t)((value * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
 
-		while (dict->index[at] && dict->key[at] != values[i])
+		while (dict->index[at] && dict->key[at] != value)
 			at = (at + 1) % DISTINCT_SLOTS;
-		if (dict->index[at])
-			continue;
-		if (dict->n == DICT_MAX)
-			return 0;
-		dict->key[at] = values[i];
-		dict->entries[dict->n] = values[i];
-		dict->index[at] = (uint16_t)++dict->n;
+		if (!dict->index[at]) {
+			if (n_entries == DICT_MAX)
+				return 0;
+			dict->key[at] = value;
+			dict->entries[n_entries] = value;
+			dict->index[at] = (uint16_t)++n_entries;
+		}
+		codes[i] = (uint8_t)(dict->index[at] - 1);
 	}
+	dict->n = n_entries;
 	return 1;
-}
-
-static uint8_t dict_find(const struct weft__dict *dict, uint64_t value)
-{
-	uint32_t at = (uint32_t)((value * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
-
-	while (dict->key[at] != value || !dict->index[at])
-		at = (at + 1) % DISTINCT_SLOTS;
-	return (uint8_t)(dict->index[at] - 1);
 }
 
 static uint32_t width_of(uint64_t ored)
@@ -54,31 +54,70 @@ static uint32_t width_of(uint64_t ored)
 	return ored ? (71 - (uint32_t)__builtin_clzll(ored)) / 8 : 1;
 }
 
-/* How many bytes a value costs before compression, for choosing between the raw values and their differences. */
-static uint32_t cost_of(struct weft__dict *dict, const uint64_t *values, size_t n, uint32_t *ret_width, int *ret_dict)
+/* How values would be stored as they are. */
+struct form {
+	uint32_t width; /* 0: all are equal */
+	int use_dict;
+	uint32_t cost; /* half bytes a value takes before compression, for choosing between forms */
+};
+
+static struct form plain_form(uint64_t ored, uint64_t differ)
 {
-	uint64_t ored = 0;
-	uint32_t width;
+	struct form form = {0};
+
+	if (differ) {
+		form.width = width_of(ored);
+		form.cost = form.width * 2;
+	} else {
+		form.use_dict = 1;
+	}
+	return form;
+}
+
+/* With a dictionary instead, where that is worth it. */
+static void try_dict(struct weft__dict *dict, const uint64_t *values, size_t n, uint8_t *codes, struct form *form)
+{
+	if (form->width > 1 && dict_build(dict, values, n, codes) && n + dict->n * 8 < n * form->width) {
+		form->use_dict = 1;
+		form->width = 1;
+		form->cost = DICT_COST;
+	}
+}
+
+static struct form values_form(const uint64_t *values, size_t n)
+{
+	uint64_t ored = 0, differ = 0;
 	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		ored |= values[i];
-	width = width_of(ored);
-	*ret_dict = 0;
-	*ret_width = width;
-	if (!dict_build(dict, values, n))
-		return width * 2;
-	if (dict->n == 1) {
-		*ret_dict = 1;
-		*ret_width = 0;
-		return 0;
+		differ |= values[i] ^ values[0];
 	}
-	if (width > 1 && n + dict->n * 8 < n * width) {
-		*ret_dict = 1;
-		*ret_width = 1;
-		return 3; /* between one byte as it is and two */
-	}
-	return width * 2;
+	return plain_form(ored, differ);
+}
+
+/* The differences and their form. What costs as much as `than` is not worth going on, unless a dictionary may make up for it. */
+static struct form deltas_form(const uint64_t *values, uint64_t *deltas, size_t n, const struct form *than)
+{
+	uint64_t before = 0, ored = 0, differ = 0;
+	uint64_t first = zigzag(values[0]);
+	struct form form;
+	size_t i = 0;
+
+	do {
+		size_t end = n - i < DELTA_STEP ? n : i + DELTA_STEP;
+
+		for (; i < end; i++) {
+			uint64_t delta = zigzag(values[i] - before);
+
+			before = values[i];
+			deltas[i] = delta;
+			ored |= delta;
+			differ |= delta ^ first;
+		}
+		form = plain_form(ored, differ);
+	} while (i < n && (form.cost < than->cost || than->cost > DICT_COST));
+	return form;
 }
 
 static int put_planes(struct weft__body *body, const uint64_t *values, size_t n, uint32_t width)
@@ -100,23 +139,14 @@ static int put_planes(struct weft__body *body, const uint64_t *values, size_t n,
 }
 
 /* The dictionary, then an index per value unless all are equal. */
-static int put_indexes(struct weft__body *body, const struct weft__dict *dict, const uint64_t *values, size_t n,
-		       uint32_t width)
+static void put_indexes(struct weft__body *body, const struct weft__dict *dict, const uint8_t *codes, size_t n,
+			uint32_t width)
 {
-	uint8_t *bytes;
-	size_t i;
-
 	weft__buf_put(&body->bytes, dict->entries, dict->n * sizeof(dict->entries[0]));
 	if (!width)
-		return 0;
-	bytes = weft__buf_room(&body->bytes, n);
-	if (!bytes)
-		return -ENOMEM;
-	for (i = 0; i < n; i++)
-		bytes[i] = dict_find(dict, values[i]);
-	body->bytes.n += n;
+		return;
+	weft__buf_put(&body->bytes, codes, n);
 	weft__body_cut(body);
-	return 0;
 }
 
 static int put_column(struct weft__columns *columns, const struct weft__kind_rows *rows, uint32_t field,
@@ -125,37 +155,41 @@ static int put_column(struct weft__columns *columns, const struct weft__kind_row
 	const uint64_t *values = rows->field[field];
 	size_t n = rows->n;
 	uint64_t *deltas = (uint64_t *)(void *)weft__buf_room(&columns->deltas, n * sizeof(*deltas));
-	uint32_t width, delta_width, transform = TRANSFORM_NONE;
-	int use_dict, delta_dict;
-	size_t i;
+	uint8_t *codes = weft__buf_room(&columns->codes, n);
+	struct weft__dict *dict = &columns->dict;
+	uint32_t transform = TRANSFORM_NONE;
+	struct form form;
 
-	if (!deltas)
+	if (!deltas || !codes)
 		return -ENOMEM;
-	if (cost_of(&columns->dict, values, n, &width, &use_dict) > 0) {
-		uint32_t cost = use_dict ? 3 : width * 2;
+	form = values_form(values, n);
+	try_dict(dict, values, n, codes, &form);
+	if (form.cost) {
+		struct form other = deltas_form(values, deltas, n, &form);
 
-		deltas[0] = zigzag(values[0]);
-		for (i = 1; i < n; i++)
-			deltas[i] = zigzag(values[i] - values[i - 1]);
-		if (cost_of(&columns->dict, deltas, n, &delta_width, &delta_dict) < cost) {
+		if (form.cost > DICT_COST) /* else a dictionary of differences is no better */
+			try_dict(dict, deltas, n, codes, &other);
+		if (other.cost < form.cost) {
 			values = deltas;
 			transform = TRANSFORM_DELTA;
-			width = delta_width;
-			use_dict = delta_dict;
-		} else if (use_dict) {
-			dict_build(&columns->dict, values, n);
+			form = other;
 		}
+	}
+	if (!form.width) {
+		dict->n = 1;
+		dict->entries[0] = values[0];
 	}
 	weft__buf_varint(&columns->heads, rows->kind);
 	weft__buf_varint(&columns->heads, field);
 	weft__buf_u8(&columns->heads, (uint8_t)transform);
-	weft__buf_u8(&columns->heads, (uint8_t)width);
+	weft__buf_u8(&columns->heads, (uint8_t)form.width);
 	weft__buf_varint(&columns->heads, n);
-	weft__buf_varint(&columns->heads, use_dict ? columns->dict.n : 0);
+	weft__buf_varint(&columns->heads, form.use_dict ? dict->n : 0);
 	columns->n++;
-	if (use_dict)
-		return put_indexes(body, &columns->dict, values, n, width);
-	return put_planes(body, values, n, width);
+	if (!form.use_dict)
+		return put_planes(body, values, n, form.width);
+	put_indexes(body, dict, codes, n, form.width);
+	return 0;
 }
 
 int weft__columns_put(struct weft__columns *columns, const struct weft__kind_rows *rows, struct weft__body *body)

@@ -34,6 +34,7 @@ struct weft__columns {
 	struct weft__buf heads; /* their descriptions */
 	uint64_t n;
 	struct weft__buf deltas; /* scratch: u64 */
+	struct weft__buf codes;  /* scratch: place in the dictionary of each value */
 	struct weft__dict dict;
 };
 

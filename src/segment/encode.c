@@ -89,6 +89,8 @@ void weft__encoder_close(struct weft__encoder *enc)
 /* Gap classes of all events, their histogram by kind, and the mantissa. */
 static int classify(struct weft__encoder *enc, const struct weft__batch *batch)
 {
+	const uint64_t *q = batch->q;
+	const uint8_t *kind = batch->kind;
 	uint32_t *histogram;
 	uint8_t *class;
 	uint8_t *bits;
@@ -111,38 +113,25 @@ static int classify(struct weft__encoder *enc, const struct weft__batch *batch)
 		uint64_t before = batch->chunks[c].first_q;
 
 		for (; i < end; i++) {
-			uint64_t gap = batch->q[i] - before;
-			uint32_t m = gap_bits(gap);
+			uint64_t gap = q[i] - before;
+			uint32_t m = gap_bits(gap), gap_is = gap_class(gap);
 
-			before = batch->q[i];
-			class[i] = (uint8_t)gap_class(gap);
-			histogram[batch->kind[i] * 256u + class[i]]++;
-			if (n_pending + m > 64) { /* rare: a gap of many bits on top of many pending ones */
-				while (n_pending >= 8) {
-					*bits++ = (uint8_t)pending;
-					pending >>= 8;
-					n_pending -= 8;
-				}
-			}
-			if (n_pending + m > 64) { /* the high part of a gap above 2^60 */
-				uint32_t low = 64 - n_pending;
-
-				pending |= gap << n_pending;
-				put_u64(bits, pending);
+			before = q[i];
+			class[i] = (uint8_t)gap_is;
+			histogram[kind[i] * 256u + gap_is]++;
+			gap &= (UINT64_C(1) << m) - 1;
+			pending |= gap << n_pending;
+			put_u64(bits, pending);
+			n_pending += m;
+			if (__builtin_expect(n_pending >= 64, 0)) { /* a gap of years: its last bits may not have fit */
 				bits += 8;
-				pending = (gap & ((UINT64_C(1) << m) - 1)) >> low;
-				n_pending = m - low;
+				n_pending -= 64;
+				pending = gap >> (m - n_pending);
 				continue;
 			}
-			if (m)
-				pending |= (gap & ((UINT64_C(1) << m) - 1)) << n_pending;
-			n_pending += m;
-			if (n_pending >= 32) {
-				put_u32(bits, (uint32_t)pending);
-				bits += 4;
-				pending >>= 32;
-				n_pending -= 32;
-			}
+			bits += n_pending / 8;
+			pending >>= n_pending & ~7u;
+			n_pending &= 7;
 		}
 	}
 	for (; n_pending > 0; n_pending -= n_pending < 8 ? n_pending : 8) {
@@ -196,7 +185,6 @@ static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *bat
 	uint32_t *symbol_of = (uint32_t *)(void *)enc->histogram.bytes; /* counts are not needed any more */
 	uint8_t *prefix = weft__buf_room(&enc->body.bytes, batch->n);
 	const uint8_t *class = enc->classes.bytes, *kind = batch->kind;
-	size_t n_escapes = 0;
 	size_t i, n = batch->n;
 
 	if (!prefix)
@@ -205,17 +193,13 @@ static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *bat
 		symbol_of[i] = SYMBOLS_MAX - 1; /* the escape, unless chosen */
 	for (i = 0; i < enc->n_pairs; i++)
 		symbol_of[enc->pairs[i].kind * 256u + enc->pairs[i].class] = (uint32_t)i;
-	for (i = 0; i < n; i++) {
-		uint32_t symbol = symbol_of[kind[i] * 256u + class[i]];
-
-		prefix[i] = (uint8_t)symbol;
-		n_escapes += symbol == SYMBOLS_MAX - 1;
-	}
+	for (i = 0; i < n; i++)
+		prefix[i] = (uint8_t)symbol_of[kind[i] * 256u + class[i]];
 	enc->body.bytes.n += batch->n;
 	weft__body_cut(&enc->body);
 	if (!enc->has_escape)
 		return 0;
-	for (i = 0; i < batch->n && n_escapes; i++) {
+	for (i = 0; i < n; i++) {
 		uint8_t escape[3];
 
 		if (enc->body.bytes.bytes[i] != SYMBOLS_MAX - 1)
@@ -226,6 +210,14 @@ static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *bat
 	}
 	weft__body_cut(&enc->body);
 	return 0;
+}
+
+/* Body and output stay where they are until the frame is complete, so zstd need not copy them into buffers of its own. Before
+ * 1.5.4 it did not take input that becomes longer by and by. */
+static int keep_in_place(ZSTD_CCtx *cctx)
+{
+	return ZSTD_versionNumber() < 10504 || (!ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_stableInBuffer, 1)) &&
+						!ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_stableOutBuffer, 1)));
 }
 
 /* The body as one frame, with a flush after each section that is long enough to have statistics of its own. */
@@ -243,7 +235,7 @@ static int compress_body(struct weft__encoder *enc, struct weft__buf *out)
 	dst.pos = 0;
 	if (!dst.dst)
 		return -ENOMEM;
-	if (!configure(enc->cctx, enc->level, 0) ||
+	if (!configure(enc->cctx, enc->level, 0) || !keep_in_place(enc->cctx) ||
 	    ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(enc->cctx, enc->body.bytes.n)))
 		return -WEFT_E_CODEC;
 	for (i = 0; i <= n_cuts; i++) {

@@ -83,17 +83,14 @@ enum { TRANSFORM_NONE = 0, TRANSFORM_DELTA = 1 };
 /* Gap to class, and the number of low bits that go to the mantissa. */
 static inline uint32_t gap_bits(uint64_t gap)
 {
-	return gap < CLASS_SMALL ? 0 : 61 - (uint32_t)__builtin_clzll(gap);
+	return 61 - (uint32_t)__builtin_clzll(gap | (CLASS_SMALL - 1));
 }
 
 static inline uint32_t gap_class(uint64_t gap)
 {
-	uint32_t m;
+	uint32_t m = gap_bits(gap);
 
-	if (gap < CLASS_SMALL)
-		return (uint32_t)gap;
-	m = gap_bits(gap);
-	return CLASS_SMALL + (m - 1) * 4 + ((uint32_t)(gap >> m) & 3);
+	return m * 4 + (uint32_t)(gap >> m); /* what is left of a gap with bits in the mantissa is 4 to 7 */
 }
 
 static inline uint32_t class_bits(uint32_t class)

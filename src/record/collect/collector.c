@@ -22,6 +22,7 @@
 #define TEND_NS UINT64_C(1000000000)
 #define RETAIN_NS UINT64_C(10000000000) /* for age; size is looked at when a segment is sealed */
 #define RETRY_NS UINT64_C(100000000)
+#define CPU_READ_NS UINT64_C(100000000)
 #define CROWDED_NS UINT64_C(5000000) /* between two rounds when stacks come faster than they can be written */
 #define NEWS_BYTES 16384
 #define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
@@ -272,12 +273,15 @@ static void answer(struct weft__collector *c, int err)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-static void show_stats(struct weft__collector *c)
+static void show_stats(struct weft__collector *c, uint64_t now)
 {
 	struct timespec cpu;
 
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
+	/* Not each time: it is a system call. */
+	if (now >= c->cpu_read_ns + CPU_READ_NS && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0) {
 		c->stats.collector_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+		c->cpu_read_ns = now;
+	}
 	c->stats.bytes = c->segments.total_bytes + (c->segments.fd >= 0 ? c->segments.writer.offset : 0);
 	pthread_mutex_lock(&c->mutex);
 	c->shown = c->stats;
@@ -320,7 +324,8 @@ static void *collector_main(void *data)
 			err = finish(c);
 			if (err)
 				stick(c, err);
-			show_stats(c);
+			c->cpu_read_ns = 0;
+			show_stats(c, now);
 			answer(c, err);
 			if (ask == ASK_STOP)
 				return NULL;
@@ -333,7 +338,7 @@ static void *collector_main(void *data)
 			if (err)
 				stick(c, err);
 		}
-		show_stats(c);
+		show_stats(c, now);
 		nap(c, weft__clock_mono());
 	}
 }

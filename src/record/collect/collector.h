@@ -50,6 +50,7 @@ struct weft__collector {
 	uint64_t registry_at; /* how much of the registry is in the active segment */
 	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns, retained_ns;
 	uint64_t engine_due_ns;
+	uint64_t cpu_read_ns; /* when its own CPU time was read last */
 	uint64_t uncovered_seen;
 	uint64_t drain_due_ns; /* when the fullest ring will be a quarter full, going by the last drain */
 	uint64_t fill;         /* slots in the fullest ring, at this drain */

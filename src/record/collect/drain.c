@@ -169,6 +169,30 @@ struct stretch {
 	int broken; /* the slot at `upto` is no event */
 };
 
+/* Nearly all events are of kinds with one slot that say nothing about their thread. */
+#define KIND_BIT(NAME) (UINT64_C(1) << WEFT_KIND_##NAME)
+#define PLAIN_KINDS                                                                                                    \
+	(((KIND_BIT(BUILTIN_END) - 1) & ~UINT64_C(1)) &                                                                \
+	 ~(KIND_BIT(THREAD_BEGIN) | KIND_BIT(WORKER) | KIND_BIT(SCHED) | KIND_BIT(SAMPLE)))
+
+static inline uint64_t is_plain(const struct weft_slot *slot)
+{
+	uint64_t kind = slot->w0 & 0xff;
+
+	return PLAIN_KINDS >> (kind & 63) & (kind < 64);
+}
+
+/* How many of `n` slots from here on are plain, or a few less. */
+static uint64_t plain_slots(const struct weft_slot *slots, uint64_t n)
+{
+	uint64_t i = 0;
+
+	while (i + 4 <= n &&
+	       is_plain(&slots[i]) & is_plain(&slots[i + 1]) & is_plain(&slots[i + 2]) & is_plain(&slots[i + 3]))
+		i += 4;
+	return i;
+}
+
 static struct stretch measure(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t from,
 			      uint64_t head, size_t room)
 {
@@ -179,9 +203,17 @@ static struct stretch measure(struct weft__collector *c, uint32_t i, struct ring
 
 	while (at < head) {
 		const struct weft_slot *slot = &slots[at & mask];
-		uint32_t kind = (uint32_t)(slot->w0 & 0xff);
-		uint32_t n = event_slots(slot);
+		uint64_t last = head < most ? head : most;
+		uint64_t until_wrap = mask + 1 - (at & mask);
+		uint32_t kind, n;
 
+		if (last > at)
+			at += plain_slots(slot, last - at < until_wrap ? last - at : until_wrap);
+		if (at >= head)
+			break;
+		slot = &slots[at & mask];
+		kind = (uint32_t)(slot->w0 & 0xff);
+		n = event_slots(slot);
 		if (!n || at + n > head) {
 			s.broken = 1;
 			break;
@@ -293,9 +325,12 @@ int weft__drain_pressing(const struct weft__collector *c)
 
 static void read_clock(struct weft__collector *c)
 {
-	struct weft_clock now = weft__clock_read(c->timeline.source);
 	struct rings_head *head = c->region->head;
+	struct weft_clock now;
 
+	if (!weft__timeline_due(&c->timeline, weft__clock_mono()))
+		return;
+	now = weft__clock_read(c->timeline.source);
 	weft__timeline_add(&c->timeline, &now);
 	if (c->timeline.last.tick != now.tick)
 		return;
@@ -303,7 +338,7 @@ static void read_clock(struct weft__collector *c)
 	store_release(&head->clock_at, head->clock_at + 1);
 }
 
-/* A ring that filled this far since the last drain will be 7/16 full after that time: a producer that never finds its ring half
+/* A ring that filled this far since the last drain will be 3/8 full after that time: a producer that never finds its ring half
  * full never has to wake the collector, which costs it a system call. Waking up is a good part of what the collector costs, so drains
  * are spaced to fall together with the asking of the queues, for which it wakes up anyway. */
 static void plan_next(struct weft__collector *c, uint64_t now)
@@ -313,7 +348,7 @@ static void plan_next(struct weft__collector *c, uint64_t now)
 	uint64_t tick = c->queued_ns + c->queue_ns; /* when the queues are asked next */
 
 	if (c->fill)
-		next = since * (c->region->head->ring_slots * 7 / 16) / c->fill;
+		next = since * (c->region->head->ring_slots * 3 / 8) / c->fill;
 	next = next < DRAIN_MIN_NS ? DRAIN_MIN_NS : next < c->drain_ns ? next : c->drain_ns;
 	if (c->has_queues && tick > now) {
 		uint64_t left = tick - now;

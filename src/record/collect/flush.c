@@ -11,6 +11,9 @@
 #include "record/event/registry.h"
 #include "segment/format.h"
 
+#define LANES 16
+
+_Static_assert(WEFT_KIND_BUILTIN_END <= LANES, "every kind that has a lane");
 _Static_assert(sizeof(((struct rings_head *)0)->active) == NAME_BYTES, "names of segments fit the head");
 
 static struct staged_run *run_at(struct weft__collector *c, uint64_t at)
@@ -71,38 +74,106 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 	return err;
 }
 
-/* The events of which a trace is full, without the detour. 0: not one of them, or not ready for it. */
-static inline int add_quick(struct weft__collector *c, const struct weft_slot *slot)
-{
-	uint64_t w1 = slot->w1;
-	uint64_t ns = weft__slot_ns(&c->timeline, slot);
-	uint32_t kind = (uint32_t)(slot->w0 & 0xff);
+/* The kinds of which a trace is full have one slot and at most two fields, which are bits of its second word. Where events of
+ * such a kind go, laid out so that it takes no branch to put one there: which kind comes next cannot be foretold. */
+struct lane {
+	struct weft__kind_rows *rows; /* NULL: this kind takes the detour */
+	uint64_t *field[2];           /* of `rows`, or one word for what is no field */
+	uint64_t used[2];             /* all ones, or 0 when it is no field */
+	uint64_t low;                 /* the bits of field 0 */
+	uint8_t index;                /* of `rows` */
+};
 
-	switch (kind) {
-	case WEFT_KIND_POLL_END:
-		return weft__batch_quick(&c->batch, ns, WEFT_KIND_POLL_END, 0, 0, 0);
-	case WEFT_KIND_POLL_BEGIN:
-	case WEFT_KIND_WAKE:
-	case WEFT_KIND_SPAWN:
-		return weft__batch_quick(&c->batch, ns, kind, w1 & WEFT_TASK_MASK, w1 >> WEFT_TASK_BITS, 2);
-	case WEFT_KIND_PARK:
-	case WEFT_KIND_UNPARK:
-	case WEFT_KIND_TASK_END:
-		return weft__batch_quick(&c->batch, ns, kind, w1, 0, 1);
+struct lanes {
+	struct lane of[LANES];
+	uint64_t waste;
+	uint64_t moves; /* of the batch, when they were opened */
+	int open;
+};
+
+static void open_lane(struct weft__batch *batch, struct lanes *lanes, uint32_t kind, uint32_t n_fields, uint64_t low,
+		      size_t n)
+{
+	struct lane *lane = &lanes->of[kind];
+	uint32_t f;
+
+	lane->rows = weft__batch_rows(batch, kind, n_fields, n);
+	if (!lane->rows)
+		return;
+	for (f = 0; f < 2; f++) {
+		lane->field[f] = f < n_fields ? lane->rows->field[f] : &lanes->waste;
+		lane->used[f] = f < n_fields ? UINT64_MAX : 0;
 	}
-	return 0;
+	lane->low = low;
+	lane->index = (uint8_t)(lane->rows - batch->rows);
+}
+
+/* They stay open for `n` events, until an array of the batch moves. */
+static void open_lanes(struct weft__batch *batch, struct lanes *lanes, size_t n)
+{
+	uint32_t kind;
+
+	for (kind = 0; kind < LANES; kind++)
+		lanes->of[kind].rows = NULL;
+	lanes->open = weft__batch_room(batch, n);
+	if (!lanes->open)
+		return;
+	open_lane(batch, lanes, WEFT_KIND_POLL_BEGIN, 2, WEFT_TASK_MASK, n);
+	open_lane(batch, lanes, WEFT_KIND_POLL_END, 0, 0, n);
+	open_lane(batch, lanes, WEFT_KIND_WAKE, 2, WEFT_TASK_MASK, n);
+	open_lane(batch, lanes, WEFT_KIND_SPAWN, 2, WEFT_TASK_MASK, n);
+	open_lane(batch, lanes, WEFT_KIND_TASK_END, 1, UINT64_MAX, n);
+	open_lane(batch, lanes, WEFT_KIND_PARK, 1, UINT64_MAX, n);
+	open_lane(batch, lanes, WEFT_KIND_UNPARK, 1, UINT64_MAX, n);
+	lanes->moves = batch->moves;
+}
+
+/* Adds events up to the first that takes the detour and answers how many. */
+static uint32_t add_quick(struct weft__collector *c, struct lanes *lanes, const struct weft_slot *slots, uint32_t n)
+{
+	struct weft__batch *batch = &c->batch;
+	const struct weft__timeline *line = &c->timeline;
+	uint64_t *q = batch->q + batch->n;
+	uint8_t *kinds = batch->kind + batch->n;
+	uint64_t last_q = batch->last_q, base = line->last.mono_ns;
+	int64_t scale = line->scale;
+	uint32_t shift = batch->shift;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t w0 = slots[i].w0, w1 = slots[i].w1, now;
+		struct lane *lane = &lanes->of[w0 & (LANES - 1)];
+		size_t at;
+
+		if ((w0 & 0xff) >= LANES || !lane->rows || w0 <= 0xff)
+			break;
+		at = lane->rows->n++;
+		lane->field[0][at & lane->used[0]] = w1 & lane->low;
+		lane->field[1][at & lane->used[1]] = w1 >> WEFT_TASK_BITS;
+		now = (base + (uint64_t)weft__ticks_ns(weft__timeline_ticks(line, w0 >> 8), scale)) >> shift;
+		last_q = now > last_q ? now : last_q;
+		q[i] = last_q;
+		kinds[i] = lane->index;
+	}
+	weft__batch_added(batch, i, last_q);
+	return i;
 }
 
 static int add_run(struct weft__collector *c, const struct staged_run *run)
 {
 	const struct weft_slot *slots = (const struct weft_slot *)(const void *)(run + 1);
+	struct lanes lanes;
 	uint32_t i = 0;
 	int err = 0;
 
+	lanes.open = 0;
 	while (i < run->n && !err) {
-		if (add_quick(c, &slots[i])) {
-			i++;
-			continue;
+		if (c->timeline.scale) {
+			if (!lanes.open || lanes.moves != c->batch.moves)
+				open_lanes(&c->batch, &lanes, run->n - i);
+			i += add_quick(c, &lanes, &slots[i], run->n - i);
+			if (i == run->n)
+				break;
 		}
 		err = add_event(c, &slots[i]);
 		i += event_slots(&slots[i]);

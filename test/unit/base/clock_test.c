@@ -78,6 +78,30 @@ TEST(equal_readings_have_a_slope_of_one)
 	CHECK_EQ(weft__timeline_mono(&line, 40), 60);
 }
 
+/* Against the fraction itself, on slopes from a fast counter to one that is too coarse for the fixed point. */
+TEST(conversion_is_right_for_a_day)
+{
+	static const uint64_t ticks_per_s[] = {4999999999, 2649999937, 1000000000, 24000000, 10000001, 9999999, 32768};
+	const uint64_t day = 86400, tick1 = UINT64_C(1) << 54, mono1 = UINT64_C(1) << 60;
+	size_t i;
+	int64_t s;
+
+	for (i = 0; i < sizeof(ticks_per_s) / sizeof(ticks_per_s[0]); i++) {
+		uint64_t hz = ticks_per_s[i];
+		struct weft__timeline line = line_of(tick1 - hz, mono1 - 1000000000, tick1, mono1);
+
+		CHECK_EQ(line.scale == 0, hz < 10000000);
+		for (s = -(int64_t)day; s <= (int64_t)day; s += 997) {
+			int64_t off = s * (int64_t)hz + s % 1000;
+			int64_t ns = (int64_t)((__int128)off * 1000000000 / (int64_t)hz);
+			int64_t got = (int64_t)(weft__timeline_mono(&line, LOW(tick1 + (uint64_t)off)) - mono1);
+
+			if (!CHECK(got >= ns - 2 && got <= ns + 2))
+				break;
+		}
+	}
+}
+
 /* From a torn ring file any readings may come: the answer may be nonsense, the conversion is defined. UBSan watches. */
 TEST(nonsense_readings_convert_to_something)
 {

@@ -109,6 +109,96 @@ TEST(events_of_many_slots_cross_the_wrap_whole)
 	tally_fini(&t);
 }
 
+/* Every kind of one slot, with all bits of its fields in use, and now and then one of more slots between them. */
+struct short_seen {
+	int other;
+	uint64_t seed;
+	uint64_t n;
+	uint64_t wrong;
+	uint64_t last_ns;
+};
+
+struct short_event {
+	uint32_t kind;
+	uint64_t fields[2];
+	uint32_t n_fields;
+};
+
+static struct short_event short_event(uint64_t *seed, int other)
+{
+	static const uint32_t kinds[] = {WEFT_KIND_POLL_BEGIN, WEFT_KIND_POLL_END, WEFT_KIND_SPAWN, WEFT_KIND_WAKE,
+					 WEFT_KIND_TASK_END,   WEFT_KIND_PARK,     WEFT_KIND_UNPARK};
+	static const uint32_t n_fields[] = {2, 0, 2, 2, 1, 1, 1};
+	struct short_event ev = {.kind = (uint32_t)other, .n_fields = 2};
+	uint64_t random;
+
+	*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	random = *seed >> 8;
+	ev.fields[0] = (random * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
+	ev.fields[1] = random >> 40;
+	if (random % 37 == 0)
+		return ev;
+	ev.kind = kinds[random % 7];
+	ev.n_fields = n_fields[random % 7];
+	return ev;
+}
+
+static void check_short(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
+{
+	struct short_seen *seen = data;
+	struct short_event want;
+	uint32_t f;
+
+	(void)seg;
+	if (ev->kind == WEFT_KIND_THREAD_BEGIN || ev->kind == WEFT_KIND_THREAD_END || ev->kind == WEFT_KIND_QUEUE ||
+	    ev->kind == WEFT_KIND_SAMPLE)
+		return;
+	want = short_event(&seen->seed, seen->other);
+	seen->wrong += ev->kind != want.kind || ev->n_fields != want.n_fields || ev->time_ns < seen->last_ns;
+	for (f = 0; f < want.n_fields && f < ev->n_fields; f++)
+		seen->wrong += ev->fields[f] != want.fields[f];
+	seen->last_ns = ev->time_ns;
+	seen->n++;
+}
+
+TEST(events_of_one_slot_come_back_as_they_were)
+{
+	struct weft_recorder *rec = session_start(&small);
+	struct short_seen seen = {.other = tally_kind(), .seed = 5};
+	uint64_t seed = 5, n, before = session_now_ns();
+	struct tally t;
+
+	REQUIRE(rec);
+	for (n = 0; n < 20000; n++) {
+		struct short_event ev = short_event(&seed, seen.other);
+		struct ring_page *ring;
+
+		if (ev.kind == (uint32_t)seen.other)
+			weft_event(seen.other, ev.fields, 2);
+		else
+			weft_emit(ev.kind,
+				  ev.n_fields == 2 ? ev.fields[0] | ev.fields[1] << 48
+				  : ev.n_fields    ? ev.fields[0]
+						   : 0,
+				  weft_tick(weft_gate_on()));
+		ring = session_ring();
+		if (ring->hot.resv - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) > 200)
+			CHECK(WAIT_FOR(ring->hot.resv == __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)));
+	}
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	tally_init(&t, 0);
+	t.each = check_short;
+	t.data = &seen;
+	tally_dir(&t, session_dir);
+	CHECK_EQ(seen.n, 20000);
+	CHECK_EQ(seen.wrong, 0);
+	CHECK(seen.last_ns > before);
+	CHECK(seen.last_ns < session_now_ns() + 2000000);
+	CHECK_EQ(t.damaged + t.lost, 0);
+	session_remove_dir();
+	tally_fini(&t);
+}
+
 TEST(a_full_ring_drops_and_the_loss_has_thread_count_and_time)
 {
 	struct weft_recorder *rec = session_start(&small);

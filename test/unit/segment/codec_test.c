@@ -73,6 +73,26 @@ TEST(differences)
 	check_values(values, 3000);
 }
 
+/* What the first differences promise, a later one breaks. */
+TEST(differences_that_grow_late)
+{
+	static const size_t from[] = {1, 255, 256, 257, 1023, 1024, 2999};
+	uint64_t values[3000];
+	size_t f, i;
+
+	for (f = 0; f < sizeof(from) / sizeof(from[0]); f++) {
+		for (i = 0; i < 3000; i++) /* one byte each, the same difference until then */
+			values[i] = i < from[f] ? i % 128 : i * 31 % 256;
+		check_values(values, 3000);
+		for (i = 0; i < 3000; i++) /* few of them, neighbours near each other until then */
+			values[i] = 1000000 + i % 2 + (i < from[f] ? 0 : i % 5 * 100000);
+		check_values(values, 3000);
+		for (i = 0; i < 3000; i++) /* many of them */
+			values[i] = (i + 1) * 3 + (i < from[f] ? 0 : i * i * UINT64_C(10000000));
+		check_values(values, 3000);
+	}
+}
+
 TEST(zigzag_is_undone)
 {
 	static const uint64_t values[] = {0, 1, 2, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1};
