@@ -151,7 +151,7 @@ TEST(a_taken_signal_is_left_alone)
 		samples_burn(100 * MS);
 		CHECK_EQ(app_hits, 0);
 		samples_end(&result, rec, NULL, 0);
-		CHECK(result.n > 5);
+		CHECK(result.n >= 1);
 		CHECK(handler_of(SIGPROF) == taken[i]);
 	}
 	app_set(SIGPROF, (void *)SIG_DFL, 0);
