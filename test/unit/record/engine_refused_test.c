@@ -70,7 +70,7 @@ static void refused_main(const void *data)
 	CHECK_STR(result.engine, "timer");
 	CHECK(strstr(result.degraded, "perf event cpu-clock") != NULL);
 	CHECK(strstr(result.degraded, "samples a second") != NULL); /* 999 are more than a timer can */
-	CHECK(result.n >= 1);
+	CHECK(result.n > 5);
 }
 
 TEST(a_filter_that_refuses_perf_events_leaves_the_timer)
@@ -118,9 +118,9 @@ static void nobody_main(const void *data)
 	samples_read(&result, session_dir, NULL, 0);
 	printf("\t%s, %llu samples%s%s\n", result.engine, (unsigned long long)result.n, result.degraded[0] ? ": " : "",
 	       result.degraded);
-	CHECK(samples_of(&result, samples_tid()) >= 1);
+	CHECK(samples_of(&result, samples_tid()) >= 3);
 	for (int i = 0; i < 2; i++)
-		CHECK(samples_of(&result, tids[i]) >= 1);
+		CHECK(samples_of(&result, tids[i]) >= 3);
 	if (opts->sample_kernel)
 		CHECK(result.degraded[0] || result.kernel);
 }

@@ -96,9 +96,8 @@ TEST(an_empty_callee_gets_nothing)
 		for (int i = 0; i < 20; i++)
 			burn_cpu_calls_nothing();
 	samples_end(&result, rec, functions, 2);
-	/* On a busy machine fewer ticks find the thread running; each then counts for more. */
-	CHECK(functions[0].self > 10);
-	CHECK(functions[1].self * 20 <= functions[0].self);
+	CHECK(functions[0].self > 50);
+	CHECK(functions[1].self * 50 <= functions[0].self);
 }
 
 struct burner {
@@ -117,47 +116,39 @@ static void *burn_thread(void *data)
 	return NULL;
 }
 
-/* Whether the samples of eight threads say what each used, and together what the process used. */
-static bool eight_threads_are_right(int e)
-{
-	struct weft_recorder *rec = samples_start(engines[e].engine, engines[e].hz);
-	uint64_t from = samples_rusage_ns(), used, collector, sum = 0;
-	struct burner burners[8] = {0};
-	bool right = true;
-
-	if (!CHECK(rec != NULL))
-		return true;
-	for (int i = 0; i < 8; i++) {
-		burners[i].want_ns = (uint64_t)(1 + i % 2) * 150 * MS;
-		CHECK_EQ(pthread_create(&burners[i].thread, NULL, burn_thread, &burners[i]), 0);
-	}
-	for (int i = 0; i < 8; i++)
-		pthread_join(burners[i].thread, NULL);
-	used = samples_rusage_ns() - from;
-	collector = session_stats(rec).collector_ns;
-	samples_end(&result, rec, NULL, 0);
-	if (perf_is_missing(&result, engines[e].engine))
-		return true;
-	for (int i = 0; i < 8; i++) {
-		const struct samples_thread *one = samples_thread(&result, burners[i].tid);
-
-		sum += one->ns;
-		right &= samples_near(one->ns, burners[i].used_ns, 30);
-	}
-	printf("\t%s: weights %llu ms, process %llu ms, collector %llu ms\n", result.engine,
-	       (unsigned long long)(result.ns / MS), (unsigned long long)(used / MS),
-	       (unsigned long long)(collector / MS));
-	CHECK(sum <= result.ns);
-	/* A timer's expiry is seen at a tick that finds the thread running; the last ones of a thread are not. */
-	return right && samples_near(result.ns + 8 * 5 * MS, used - collector, SCALED(5, 15));
-}
-
-/* Samples are few and the machine may be busy: chance gets three tries. */
 TEST(eight_threads_have_what_each_used_and_together_what_the_process_used)
 {
 	SKIP_UNDER_TSAN();
-	for (int e = 0; e < 2; e++)
-		CHECK(eight_threads_are_right(e) || eight_threads_are_right(e) || eight_threads_are_right(e));
+	for (int e = 0; e < 2; e++) {
+		struct weft_recorder *rec = samples_start(engines[e].engine, engines[e].hz);
+		uint64_t from = samples_rusage_ns(), used, collector, sum = 0;
+		struct burner burners[8] = {0};
+
+		REQUIRE(rec);
+		for (int i = 0; i < 8; i++) {
+			burners[i].want_ns = (uint64_t)(1 + i % 2) * 150 * MS;
+			CHECK_EQ(pthread_create(&burners[i].thread, NULL, burn_thread, &burners[i]), 0);
+		}
+		for (int i = 0; i < 8; i++)
+			pthread_join(burners[i].thread, NULL);
+		used = samples_rusage_ns() - from;
+		collector = session_stats(rec).collector_ns;
+		samples_end(&result, rec, NULL, 0);
+		if (perf_is_missing(&result, engines[e].engine))
+			continue;
+		for (int i = 0; i < 8; i++) {
+			const struct samples_thread *one = samples_thread(&result, burners[i].tid);
+
+			sum += one->ns;
+			CHECK(samples_near(one->ns, burners[i].used_ns, 30));
+		}
+		printf("\t%s: weights %llu ms, process %llu ms, collector %llu ms\n", result.engine,
+		       (unsigned long long)(result.ns / MS), (unsigned long long)(used / MS),
+		       (unsigned long long)(collector / MS));
+		CHECK(sum <= result.ns);
+		/* A timer's expiry is seen at a tick that finds the thread running; the last ones of a thread are not. */
+		CHECK(samples_near(result.ns + 8 * 5 * MS, used - collector, SCALED(5, 15)));
+	}
 }
 
 TEST(a_burst_of_20_ms_is_seen_each_time_in_proportion)

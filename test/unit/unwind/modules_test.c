@@ -132,14 +132,19 @@ TEST(stopped_and_begun_again)
 #endif
 
 static int stop;
+static int told; /* the library is in the set, and not on its way out */
 
 static void on_timer(int signal, siginfo_t *info, void *context)
 {
 	int saved = errno;
+	__typeof__(seen) before = seen;
 
 	(void)signal;
 	(void)info;
 	sample(context);
+	/* What runs in a library before the set knows it, such as the loader and its constructors, must do no harm; it may be lost. */
+	if (!load_relaxed(&told))
+		seen = before;
 	errno = saved;
 }
 
@@ -165,8 +170,10 @@ static void *churn(void *arg)
 		if (!CHECK(lib != NULL) || !CHECK(weft__modules_refresh() >= 0))
 			break;
 		*(void **)&run = dlsym(lib, "fixture_shallow");
+		store_relaxed(&told, 1);
 		for (int k = 0; k < 200; k++)
 			run();
+		store_relaxed(&told, 0);
 		dlclose(lib);
 	}
 	timer_delete(timer);
@@ -214,7 +221,6 @@ TEST(samples_while_libraries_come_and_go_are_complete)
 	sigaction(SIGPROF, &before, NULL);
 	seen_print("churn");
 	CHECK(seen.samples > 100 || SANITIZE_THREAD);
-	/* What runs in a library before the set knows it, such as its constructors, may be lost. */
-	CHECK(seen.complete * 100 >= seen.samples * 97);
+	CHECK(seen.complete * 1000 >= seen.samples * 995);
 	weft__modules_stop();
 }
