@@ -143,7 +143,7 @@ struct weft_recorder_stats {
 	uint64_t ring_bytes;   /* memory of one ring, header included */
 	uint64_t recovered;    /* segments recovered at open */
 	uint64_t samples;      /* samples taken */
-	uint64_t samples_lost; /* of these, dropped: counted in `lost`, too */
+	uint64_t samples_lost; /* of these, dropped because there was no memory for their stacks; in `lost`, too */
 	uint64_t uncovered;    /* threads that could not be sampled */
 };
 

@@ -128,7 +128,7 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 
 	memset(&chosen, 0, sizeof(chosen));
 	weft__engine.ops = NULL;
-	weft__engine.samples = weft__engine.lost = weft__engine.uncovered = 0;
+	weft__engine.samples = weft__engine.uncovered = 0;
 	weft__engine.uncovered_why = 0;
 	weft__engine.churn = weft__engine.net_astray = 0;
 	if (opts->sample_hz == WEFT_SAMPLE_OFF)

@@ -13,6 +13,7 @@
 #include "record/engine/state.h"
 #include "record/event/sample.h"
 #include "record/ring/ring.h"
+#include "record/ring/stacks.h"
 #include "unwind/stack.h"
 #include "unwind/unwind.h"
 #include "weft/event.h"
@@ -133,7 +134,8 @@ static void hit_sample(const struct weft__hit *hit, uint64_t tick)
 	sample.cpu = cpu_now();
 	buffer = scratch_take(sample.cpu);
 	if (buffer < 0) {
-		add_relaxed(&weft__engine.lost, 1);
+		add_relaxed(&weft__engine.samples, 1);
+		weft__stacks_lost(tick);
 		return;
 	}
 	weft__unwind_regs_set(&regs, hit->context);

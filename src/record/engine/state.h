@@ -121,7 +121,6 @@ struct weft__engine {
 
 	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
 	_Alignas(64) uint64_t samples;
-	uint64_t lost;      /* no scratch memory */
 	uint64_t uncovered; /* threads, each once */
 	int uncovered_why;  /* the last error */
 };
