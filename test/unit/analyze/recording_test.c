@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.h"
 #include "segfile.h"
+#include "stingy.h"
 #include "weft/hooks.h"
 
 /* Stream 1 was drained before stream 2 when the segment was sealed: its events from 3000 on are in the next one, though
@@ -180,29 +181,6 @@ TEST(damage_is_told)
 	weft__analysis_close(a);
 	weft__recordings_fini(&list);
 	segfile_remove(dir, names);
-}
-
-struct stingy {
-	long left;
-	long live;
-};
-
-static void *stingy_resize(void *ptr, size_t bytes, void *data)
-{
-	struct stingy *stingy = data;
-
-	if (stingy->left == 0)
-		return NULL;
-	stingy->left--;
-	if (!ptr)
-		stingy->live++;
-	return realloc(ptr, bytes);
-}
-
-static void stingy_release(void *ptr, void *data)
-{
-	((struct stingy *)data)->live--;
-	free(ptr);
 }
 
 TEST(no_memory_at_any_allocation_is_an_error)

@@ -8,6 +8,7 @@
 #include "analyze/recording.h"
 #include "code.h"
 #include "segfile.h"
+#include "stingy.h"
 #include "weft/hooks.h"
 #include "weft/recorder.h"
 
@@ -130,29 +131,6 @@ TEST(a_poll_across_a_border_has_the_samples_of_both_sides)
 	CHECK_EQ(way.profile.quality.complete.ns, 310);
 	done(&way);
 	segfile_remove(dir, names);
-}
-
-struct stingy {
-	long left;
-	long live;
-};
-
-static void *stingy_resize(void *ptr, size_t bytes, void *data)
-{
-	struct stingy *stingy = data;
-
-	if (stingy->left == 0)
-		return NULL;
-	stingy->left--;
-	if (!ptr)
-		stingy->live++;
-	return realloc(ptr, bytes);
-}
-
-static void stingy_release(void *ptr, void *data)
-{
-	((struct stingy *)data)->live--;
-	free(ptr);
 }
 
 TEST(no_memory_at_any_allocation_is_an_error)
