@@ -51,18 +51,16 @@ int weft__stack_ids_modules(struct weft__collector *c)
 	if (!c->region->head->has_stacks)
 		return 0;
 	set = weft__modules_enter(&visit);
-	if (set && set != ids->set_seen) {
-		for (i = 0; i < set->n && !err; i++) {
-			if (set->module[i]->id <= ids->module_seen)
-				continue;
-			err = add_module(ids, set->module[i]);
-			newest = set->module[i]->id > newest ? set->module[i]->id : newest;
-		}
-		if (!err) {
-			ids->turn |= ids->set_seen != NULL;
-			ids->module_seen = newest;
-			ids->set_seen = set;
-		}
+	for (i = 0; set && i < set->n && !err; i++) {
+		if (set->module[i]->id <= ids->module_seen)
+			continue;
+		err = add_module(ids, set->module[i]);
+		newest = set->module[i]->id > newest ? set->module[i]->id : newest;
+	}
+	if (set && !err) {
+		ids->turn |= ids->n_modules && (newest != ids->module_seen || set->n != ids->n_modules);
+		ids->module_seen = newest;
+		ids->n_modules = set->n;
 	}
 	weft__modules_leave(visit);
 	return err;

@@ -15,7 +15,7 @@ enum weft__retiring { RETIRING_NONE, RETIRING_USED, RETIRING_IN_RINGS, RETIRING_
 struct weft__stack_ids {
 	struct weft__code code;
 	uint32_t module_seen;    /* newest module of the unwinder that is in `code` */
-	const void *set_seen;    /* its set of modules, to see that it changed */
+	uint32_t n_modules;      /* of its set: one less says that one went */
 	struct weft__intern ids; /* frames to id */
 	size_t interned_bytes;
 	uint64_t *told; /* by id - first_id: in which segment it is defined last, plus 1 */
