@@ -133,7 +133,8 @@ static void print_value(const struct weft_segment *seg, const struct weft_field 
 /* Numbers of weft's own kinds that stand for something else. */
 static bool print_meaning(const struct weft_event_view *ev, uint32_t field)
 {
-	bool depth = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_PARK || ev->kind == WEFT_KIND_UNPARK;
+	bool depth = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_POLL_NEXT ||
+		     ev->kind == WEFT_KIND_PARK || ev->kind == WEFT_KIND_UNPARK;
 	bool sample = ev->kind == WEFT_KIND_SAMPLE;
 
 	if (depth && field + 1 == ev->n_fields && ev->fields[field] == WEFT_DEPTH_UNKNOWN)

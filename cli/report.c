@@ -55,8 +55,9 @@ const char *report_no_polls(const struct report *report)
 
 	if (r->polls.n > 0)
 		return NULL;
-	return r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_END] ? "no poll that was asked for ended here"
-									       : "no poll events";
+	return r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_END] + r->n_kind[WEFT_KIND_POLL_NEXT]
+		       ? "no poll that was asked for ended here"
+		       : "no poll events";
 }
 
 const char *report_no_delays(const struct report *report)
@@ -72,7 +73,10 @@ const char *report_no_busy(const struct report *report, const struct weft__lane 
 {
 	if (lane->observed_ns == 0)
 		return "no time in which the thread was observed";
-	return report->result->n_kind[WEFT_KIND_POLL_BEGIN] == 0 && lane->busy_ns == 0 ? "no poll events" : NULL;
+	return report->result->n_kind[WEFT_KIND_POLL_BEGIN] + report->result->n_kind[WEFT_KIND_POLL_NEXT] == 0 &&
+			       lane->busy_ns == 0
+		       ? "no poll events"
+		       : NULL;
 }
 
 const char *report_no_parked(const struct weft__lane *lane)

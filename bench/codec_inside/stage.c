@@ -86,6 +86,7 @@ static uint32_t pack(const struct weft_event_view *ev, struct weft_slot *slots)
 	case WEFT_KIND_WORKER:
 		return 0;
 	case WEFT_KIND_POLL_BEGIN:
+	case WEFT_KIND_POLL_NEXT:
 	case WEFT_KIND_SPAWN:
 	case WEFT_KIND_WAKE:
 	case WEFT_KIND_QUEUE:

@@ -58,6 +58,8 @@ struct worker {
 	uint32_t polls;                 /* run so far; paces the looks at I/O and at the global queue */
 	atomic_uint_least64_t requests; /* answered here; the handlers count, nobody else writes */
 	struct task_queue local;
+	bool in_poll;   /* weft knows of a poll and not yet of its end, */
+	uint64_t ended; /* which was then */
 	pthread_t thread;
 	_Atomic(struct task *) inbox __attribute__((aligned(64))); /* written by all threads: a cache line of its own */
 	atomic_bool asleep;                                        /* waits in epoll, or is about to */
@@ -111,6 +113,7 @@ uint64_t io_check(struct worker *worker);              /* takes what is ready, d
 uint64_t io_wait(struct worker *worker, uint64_t now); /* waits until something is ready */
 void worker_ring(struct worker *worker);
 uint64_t task_run(struct task *task, struct worker *worker, uint64_t now);
+void task_end_poll(struct worker *worker); /* before anything that is no poll */
 void task_drop_all(struct runtime *rt);
 void queue_push(struct task_queue *queue, struct task *task);
 struct task *queue_pop(struct task_queue *queue);

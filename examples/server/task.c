@@ -113,16 +113,34 @@ void task_wake_at(struct task *task, uint64_t now)
 		wake_up(task, before, now);
 }
 
+/* weft is told that a poll has ended when it is known whether another begins at the same time. */
+void task_end_poll(struct worker *worker)
+{
+	if (worker->in_poll)
+		weft_poll_end_at(worker->ended);
+	worker->in_poll = false;
+}
+
+static void begin_poll(const struct task *task, struct worker *worker, uint64_t now)
+{
+	if (worker->in_poll && worker->ended == now) {
+		weft_poll_next_at(task->id, worker->local.len, now);
+	} else {
+		task_end_poll(worker);
+		weft_poll_begin_at(task->id, worker->local.len, now);
+	}
+	worker->in_poll = true;
+}
+
 /* Runs one poll that begins at `now` and returns the time after it, for what comes next. */
 uint64_t task_run(struct task *task, struct worker *worker, uint64_t now)
 {
 	enum task_status status;
 
 	atomic_exchange(&task->state, RUNNING);
-	weft_poll_begin_at(task->id, worker->local.len, now);
+	begin_poll(task, worker, now);
 	status = task->poll(task, worker);
-	now = weft_now();
-	weft_poll_end_at(now);
+	now = worker->ended = weft_now();
 
 	if (status == TASK_DONE) {
 		/* RUNNING stays set, so that late wakes do nothing. */

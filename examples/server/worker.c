@@ -88,13 +88,17 @@ static void *worker_main(void *arg)
 		struct task *task = next_task(worker, &now);
 
 		if (!task) {
+			task_end_poll(worker);
 			now = io_wait(worker, now);
 			continue;
 		}
 		now = task_run(task, worker, now);
-		if (++worker->polls % IO_EVERY == 0)
+		if (++worker->polls % IO_EVERY == 0) {
+			task_end_poll(worker);
 			now = io_check(worker);
+		}
 	}
+	task_end_poll(worker);
 	weft_worker_leave();
 	return NULL;
 }

@@ -11,12 +11,14 @@
  *
  * A task id is any 48-bit number that means one task while it lives: a counter, or its address.
  *
- * Reading the clock is most of what an event costs. Where one thing ends as the next begins, read it once and use the
- * _at forms:
+ * Reading the clock is most of what an event costs. Where one thing happens as another does, read it once and use the _at
+ * forms:
  *
  *     uint64_t now = weft_now();
  *     weft_poll_end_at(now);
- *     weft_poll_begin_at(next, depth, now);
+ *     weft_park_at(depth, now);
+ *
+ * Where a poll ends as the next begins, weft_poll_next says both.
  *
  * A reading must not be older than anything that led to the event: read again after taking work that another thread queued.
  */
@@ -76,6 +78,23 @@ WEFT_EMIT(void weft_poll_end(void), {
 	uint32_t on = weft_gate_on();
 	if (on)
 		weft_emit(WEFT_KIND_POLL_END, 0, weft_tick(on));
+})
+
+/* The innermost poll of this thread ends and, at the same time, one of `task` begins: what weft_poll_end and weft_poll_begin
+ * say, as one event with one reading of the clock. For a worker that has its next task at hand when a poll ends; one that has
+ * none, or has to do something else first that shall not count as part of the poll, ends the poll. With no poll open it is
+ * weft_poll_begin. */
+WEFT_EMIT(void weft_poll_next_at(uint64_t task, uint32_t depth, uint64_t tick), {
+	if (weft_gate_on())
+		weft_emit(WEFT_KIND_POLL_NEXT,
+			  (task & WEFT_TASK_MASK) | (uint64_t)(depth <= 0xffffu ? depth : 0xfffeu) << 48, tick);
+})
+WEFT_EMIT(void weft_poll_next(uint64_t task, uint32_t depth), {
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit(WEFT_KIND_POLL_NEXT,
+			  (task & WEFT_TASK_MASK) | (uint64_t)(depth <= 0xffffu ? depth : 0xfffeu) << 48,
+			  weft_tick(on));
 })
 
 /* The worker on this thread is about to wait for something to do, or has stopped waiting. At most every 10 ms the

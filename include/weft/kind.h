@@ -21,7 +21,29 @@
 	X(SCHED, 11, "sched", 2, {"cpu", WEFT_TYPE_U64, "ns"}, {"runqueue", WEFT_TYPE_U64, "ns"})                      \
 	X(WORKER, 12, "worker", 1, {"worker", WEFT_TYPE_WORKER, ""})                                                   \
 	X(SAMPLE, 13, "sample", 5, {"stack", WEFT_TYPE_STACK, ""}, {"kernel", WEFT_TYPE_STACK, ""},                    \
-	  {"weight", WEFT_TYPE_U64, "ns"}, {"cpu", WEFT_TYPE_U64, ""}, {"engine", WEFT_TYPE_U64, ""})
+	  {"weight", WEFT_TYPE_U64, "ns"}, {"cpu", WEFT_TYPE_U64, ""}, {"engine", WEFT_TYPE_U64, ""})                  \
+	X(POLL_NEXT, 14, "poll_next", 2, {"task", WEFT_TYPE_TASK, ""}, {"depth", WEFT_TYPE_U64, "1"})                  \
+	X(OFFCPU, 15, "offcpu", 7, {"tid", WEFT_TYPE_U64, ""}, {"begin", WEFT_TYPE_U64, "ns"},                         \
+	  {"duration", WEFT_TYPE_U64, "ns"}, {"reason", WEFT_TYPE_U64, ""}, {"count", WEFT_TYPE_U64, "1"},             \
+	  {"stack", WEFT_TYPE_STACK, ""}, {"kernel", WEFT_TYPE_STACK, ""})                                             \
+	X(WAIT, 16, "wait", 6, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                            \
+	  {"object", WEFT_TYPE_U64, ""}, {"duration", WEFT_TYPE_U64, "ns"}, {"holder", WEFT_TYPE_U64, ""},             \
+	  {"stack", WEFT_TYPE_STACK, ""})                                                                              \
+	X(WAIT_SUM, 17, "wait_sum", 5, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                    \
+	  {"count", WEFT_TYPE_U64, "1"}, {"total", WEFT_TYPE_U64, "ns"}, {"longest", WEFT_TYPE_U64, "ns"})             \
+	X(CONTEXT, 18, "context", 6, {"trace_hi", WEFT_TYPE_U64, ""}, {"trace_lo", WEFT_TYPE_U64, ""},                 \
+	  {"span", WEFT_TYPE_U64, ""}, {"root", WEFT_TYPE_U64, ""}, {"endpoint", WEFT_TYPE_STRING, ""},                \
+	  {"labels", WEFT_TYPE_STRING, ""})                                                                            \
+	X(POLL, 19, "poll", 5, {"task", WEFT_TYPE_TASK, ""}, {"depth", WEFT_TYPE_U64, "1"},                            \
+	  {"duration", WEFT_TYPE_U64, "ns"}, {"level", WEFT_TYPE_U64, "1"}, {"why", WEFT_TYPE_U64, ""})                \
+	X(POLL_COUNT, 20, "poll_count", 4, {"thread", WEFT_TYPE_U64, ""}, {"from", WEFT_TYPE_U64, "ns"},               \
+	  {"below", WEFT_TYPE_U64, "ns"}, {"count", WEFT_TYPE_U64, "1"})                                               \
+	X(WALL, 21, "wall", 5, {"tid", WEFT_TYPE_U64, ""}, {"weight", WEFT_TYPE_U64, "ns"},                            \
+	  {"count", WEFT_TYPE_U64, "1"}, {"call", WEFT_TYPE_U64, ""}, {"stack", WEFT_TYPE_STACK, ""})                  \
+	X(STUCK, 22, "stuck", 4, {"tid", WEFT_TYPE_U64, ""}, {"task", WEFT_TYPE_TASK, ""},                             \
+	  {"age", WEFT_TYPE_U64, "ns"}, {"stack", WEFT_TYPE_STACK, ""})                                                \
+	X(COST, 23, "cost", 4, {"what", WEFT_TYPE_U64, ""}, {"time", WEFT_TYPE_U64, "ns"},                             \
+	  {"span", WEFT_TYPE_U64, "ns"}, {"rate", WEFT_TYPE_U64, "Hz"})
 
 /* clang-format off */
 enum weft_kind {
@@ -32,6 +54,22 @@ enum weft_kind {
 	WEFT_KIND_USER = 64,   /* first of weft_event_define */
 };
 /* clang-format on */
+
+/* From this one on a kind's fields are whole words in its slots. */
+#define WEFT_KIND_WIDE WEFT_KIND_OFFCPU
+
+/* Fields that are numbers of a list. */
+enum weft_offcpu { WEFT_OFFCPU_BLOCKED = 1, WEFT_OFFCPU_PREEMPTED = 2 };
+enum weft_poll_why { WEFT_POLL_SLOW = 1, WEFT_POLL_CAUGHT = 2 }; /* added up */
+enum weft_cost {
+	WEFT_COST_COLLECTOR = 1,
+	WEFT_COST_SAMPLES = 2, /* in handlers, on the threads of the program */
+	WEFT_COST_SWITCH = 3,  /* records of context switches, in the kernel */
+	WEFT_COST_WALL = 4,
+	WEFT_COST_WAITS = 5,
+	WEFT_COST_TABLES = 6,
+	WEFT_COST_SYMBOLS = 7,
+};
 
 #define WEFT_TASK_BITS 48
 #define WEFT_TASK_MASK ((UINT64_C(1) << WEFT_TASK_BITS) - 1)

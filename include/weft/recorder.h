@@ -46,6 +46,22 @@ enum weft_engine {
 };
 #define WEFT_SAMPLE_OFF UINT32_MAX
 
+/* Whether the times at which threads were not on a CPU are recorded. */
+enum weft_switch {
+	WEFT_SWITCH_AUTO = 0,      /* intervals, while CPU samples are taken and the machine allows it */
+	WEFT_SWITCH_OFF = 1,       /* nothing */
+	WEFT_SWITCH_INTERVALS = 2, /* when and how long, blocked or preempted; about 1 us for each context switch */
+	WEFT_SWITCH_STACKS = 3,    /* with the stack that blocked, the kernel's part included; needs privilege */
+};
+
+/* Which polls are recorded one by one. All of them are counted, by duration, in every mode. */
+enum weft_poll_mode {
+	WEFT_POLLS_ALL = 0,
+	WEFT_POLLS_SLOW = 1,   /* those that took at least poll_slow_ns */
+	WEFT_POLLS_CAUGHT = 2, /* those in which a sample was taken */
+};
+#define WEFT_OFF UINT64_MAX /* as a time: never */
+
 /* Zero in any field means the default named beside it. `size` must be sizeof(struct weft_recorder_opts); bytes beyond
  * those the library knows must be zero. */
 struct weft_recorder_opts {
@@ -75,6 +91,22 @@ struct weft_recorder_opts {
 	uint32_t sample_depth;  /* frames of a stack, at most and by default 1024 */
 	int32_t sample_signal;  /* of the timer; 0: SIGPROF, or a real-time signal when that is taken */
 	uint32_t symbolize;     /* 1: names of functions are put into each segment after it is sealed */
+	uint32_t switches;      /* enum weft_switch */
+	uint32_t wall_hz;   /* looks a second at threads that wait; 0: 10 where switches cannot be recorded, else none.
+				 * WEFT_SAMPLE_OFF: none */
+	uint32_t poll_mode; /* enum weft_poll_mode */
+	uint32_t poll_cap;  /* polls recorded one by one in a second by a thread, in the modes slow and caught; 1000 */
+	uint64_t poll_slow_ns; /* mode slow; 10 ms */
+	uint64_t
+		wait_ns; /* waits at least this long are recorded one by one, with their stack; 10 ms. WEFT_OFF: none */
+	uint64_t stuck_ns;   /* a poll that still runs after this time is told of while it does; 1 s. WEFT_OFF: none */
+	uint32_t budget_ppm; /* CPU time for all of weft, in millionths of what the program uses; 10000 (1 %).
+				 * WEFT_SAMPLE_OFF: no limit */
+	uint32_t trigger_signal;   /* flight recorder: a signal that asks for a dump; 0: none */
+	uint64_t flight_ns;        /* flight recorder: keep the last so much in memory, write only when asked
+				 * (weft_recorder_dump); 0: write everything */
+	uint64_t trigger_poll_ns;  /* flight recorder: a poll this long asks for a dump; 0: none */
+	uint64_t trigger_quiet_ns; /* flight recorder: after a dump, triggers are not heard for this long; 60 s */
 };
 
 /* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within execve would kill the
@@ -90,7 +122,9 @@ WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_re
 /* The same, with options from the environment: WEFT_DIR, WEFT_NAME, WEFT_SEGMENT_BYTES, WEFT_SEGMENT_SECONDS,
  * WEFT_KEEP_BYTES, WEFT_KEEP_SECONDS, WEFT_RING_BYTES, WEFT_MAX_THREADS, WEFT_QUANTUM_NS, WEFT_FORK (off, restart),
  * WEFT_RING (auto, dir, memory), WEFT_SYNC, WEFT_LEVEL, WEFT_LABELS (k=v,k=v), WEFT_SAMPLE_HZ (a number, or off),
- * WEFT_SAMPLE_ENGINE (auto, timer, perf), WEFT_SAMPLE_EVENT, WEFT_SAMPLE_KERNEL, WEFT_SAMPLE_DEPTH, WEFT_SYMBOLIZE. Sizes take K, M and G. Variables
+ * WEFT_SAMPLE_ENGINE (auto, timer, perf), WEFT_SAMPLE_EVENT, WEFT_SAMPLE_KERNEL, WEFT_SAMPLE_DEPTH, WEFT_SYMBOLIZE, WEFT_SWITCHES (auto, off, intervals, stacks),
+ * WEFT_WALL_HZ, WEFT_POLLS (all, slow, caught), WEFT_POLL_CAP, WEFT_POLL_SLOW_MS, WEFT_WAIT_MS, WEFT_STUCK_MS (a number, or off),
+ * WEFT_BUDGET_PPM, WEFT_FLIGHT_SECONDS, WEFT_TRIGGER_SIGNAL, WEFT_TRIGGER_POLL_MS, WEFT_TRIGGER_QUIET_SECONDS. Sizes take K, M and G. Variables
  * override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
  * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */
 WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,

@@ -48,7 +48,8 @@ struct weft_gate {
 	uint32_t on;          /* 0: nothing records; 1: ticks are the TSC; 2: ticks are CLOCK_MONOTONIC */
 	uint32_t generation;  /* of the recorder */
 	uint64_t sched_ticks; /* between two readings of a thread's CPU time */
-	char wiped[4096 - 16];
+	uint64_t ns_scale;    /* ns of a tick, times 2^32 */
+	char wiped[4096 - 24];
 };
 
 extern WEFT_API struct weft_gate weft_gate;
@@ -80,6 +81,15 @@ static inline uint64_t weft_tick(uint32_t on)
 	(void)on;
 #endif
 	return weft_hot_tick();
+}
+
+/* A span of ticks in ns. */
+static inline uint64_t weft_tick_ns(uint64_t ticks)
+{
+	uint64_t scale = __atomic_load_n(&weft_gate.ns_scale, __ATOMIC_RELAXED);
+	uint64_t low = ticks & 0xffffffffu;
+
+	return (ticks >> 32) * scale + low * (scale >> 32) + (low * (scale & 0xffffffffu) >> 32);
 }
 
 /* Takes n slots in a way that a signal on this thread cannot split; no other thread writes resv, so no lock prefix. */

@@ -74,6 +74,8 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__poll_begin(a, s, ev);
 	case WEFT_KIND_POLL_END:
 		return weft__poll_end(a, s, ev->time_ns);
+	case WEFT_KIND_POLL_NEXT:
+		return weft__poll_next(a, s, ev);
 	case WEFT_KIND_PARK:
 	case WEFT_KIND_UNPARK:
 		return weft__stream_park(a, s, ev);

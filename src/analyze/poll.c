@@ -240,6 +240,18 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 	return rc;
 }
 
+/* Whether a poll was open before what is known of the thread begins, this event does not say. */
+int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	int rc = 0;
+
+	if (s->n_open > 0)
+		rc = weft__poll_end(a, s, ev->time_ns);
+	else if (!s->in_gap)
+		s->after_gap = false;
+	return rc < 0 ? rc : weft__poll_begin(a, s, ev);
+}
+
 void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
 {
 	/* The lane is there since the poll began, so that this cannot fail. */

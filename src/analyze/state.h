@@ -147,6 +147,7 @@ int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **
 /* poll.c */
 int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
+int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 /* The open poll of `task` that began at `begin_ns` on a stream, or NULL. */
 struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns);
 int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake);

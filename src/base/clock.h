@@ -36,6 +36,19 @@ void weft__timeline_set(struct weft__timeline *line, const struct weft_clock *a,
 /* Adds a reading. Those closer than 50 ms to the one before are not taken: their slope would be noise. */
 void weft__timeline_add(struct weft__timeline *line, const struct weft_clock *now);
 
+/* ns of a tick, as weft_gate.ns_scale has it. */
+static inline uint64_t weft__timeline_scale(const struct weft__timeline *line)
+{
+	return (uint64_t)(line->ns_per_tick * 4294967296.0 + 0.5);
+}
+
+/* The tick at a time of CLOCK_MONOTONIC. */
+static inline uint64_t weft__timeline_tick(const struct weft__timeline *line, uint64_t mono_ns)
+{
+	return line->last.tick +
+	       (uint64_t)(int64_t)((double)(int64_t)(mono_ns - line->last.mono_ns) / line->ns_per_tick);
+}
+
 #define SLOPE_MIN_NS 50000000
 
 /* Whether a reading would be taken; to make one costs more than to ask. */

@@ -20,6 +20,7 @@
 #define SAMPLE_HZ_MAX 50000
 #define SAMPLE_DEPTH_MAX 1024
 #define SAMPLE_EVENT_MAX 31
+#define WALL_HZ_MAX 1000
 
 #define DEFAULT(field, value)                                                                                          \
 	do {                                                                                                           \
@@ -41,6 +42,12 @@ static void set_defaults(struct weft_recorder_opts *o)
 	DEFAULT(o->level, 1);
 	DEFAULT(o->sample_hz, 99);
 	DEFAULT(o->sample_depth, SAMPLE_DEPTH_MAX);
+	DEFAULT(o->poll_cap, 1000);
+	DEFAULT(o->poll_slow_ns, 10 * MS);
+	DEFAULT(o->wait_ns, 10 * MS);
+	DEFAULT(o->stuck_ns, 1000 * MS);
+	DEFAULT(o->budget_ppm, 10000);
+	DEFAULT(o->trigger_quiet_ns, 60000 * MS);
 }
 
 static int power_of_two(uint64_t v)
@@ -84,6 +91,27 @@ static int check_sampling(const struct weft_recorder_opts *o, struct weft_error 
 	return 0;
 }
 
+static int check_waits(const struct weft_recorder_opts *o, struct weft_error *err)
+{
+	if (o->switches > WEFT_SWITCH_STACKS || o->poll_mode > WEFT_POLLS_CAUGHT)
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "switches or poll_mode has a value that this version does not know");
+	if (o->wall_hz > WALL_HZ_MAX && o->wall_hz != WEFT_SAMPLE_OFF)
+		return weft__fail(err, -WEFT_E_OPTION, "wall_hz is %u; give 1 to %u looks a second, or WEFT_SAMPLE_OFF",
+				  o->wall_hz, WALL_HZ_MAX);
+	if (o->budget_ppm > 1000000 && o->budget_ppm != WEFT_SAMPLE_OFF)
+		return weft__fail(err, -WEFT_E_OPTION, "budget_ppm is %u; give 1 to 1000000, or WEFT_SAMPLE_OFF",
+				  o->budget_ppm);
+	if (o->stuck_ns < 10 * MS)
+		return weft__fail(err, -WEFT_E_OPTION, "stuck_ns must be at least 10 ms");
+	if (o->trigger_signal && signal_is_ill((int32_t)o->trigger_signal))
+		return weft__fail(err, -WEFT_E_OPTION, "trigger_signal is %u, which cannot be used", o->trigger_signal);
+	if (!o->flight_ns && (o->trigger_signal || o->trigger_poll_ns))
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "trigger_signal and trigger_poll_ns ask for dumps; set flight_ns, too");
+	return 0;
+}
+
 static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 {
 	if (!power_of_two(o->ring_bytes) || o->ring_bytes < 8192 || o->ring_bytes > (1u << 30))
@@ -109,7 +137,9 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 				  "on_fork, ring_place or level has a value that this version does not know");
 	if (o->dir && (!*o->dir || strlen(o->dir) > 300))
 		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
-	return check_sampling(o, err);
+	if (check_sampling(o, err) < 0)
+		return -WEFT_E_OPTION;
+	return check_waits(o, err);
 }
 
 int weft__options_take(struct weft_recorder_opts *o, const struct weft_recorder_opts *given, struct weft_error *err)
@@ -295,6 +325,50 @@ static int env_sampling(struct weft_recorder_opts *opts, struct weft_error *err)
 	return env_u32("WEFT_SYMBOLIZE", &opts->symbolize, err);
 }
 
+/* A number of `unit`, or "off". */
+static int env_time(const char *name, uint64_t unit, uint64_t *ret, struct weft_error *err)
+{
+	const char *text = getenv(name);
+
+	if (text && !strcmp(text, "off")) {
+		*ret = WEFT_OFF;
+		return 0;
+	}
+	return env_number(name, unit, UINT64_MAX, ret, err);
+}
+
+static int env_u32_off(const char *name, uint32_t *ret, struct weft_error *err)
+{
+	const char *text = getenv(name);
+
+	if (text && !strcmp(text, "off")) {
+		*ret = WEFT_SAMPLE_OFF;
+		return 0;
+	}
+	return env_u32(name, ret, err);
+}
+
+static int env_waits(struct weft_recorder_opts *opts, struct weft_error *err)
+{
+	static const char *const switches[] = {"auto", "off", "intervals", "stacks", NULL};
+	static const char *const polls[] = {"all", "slow", "caught", NULL};
+	int r;
+
+	if ((r = env_word("WEFT_SWITCHES", switches, &opts->switches, err)) ||
+	    (r = env_u32_off("WEFT_WALL_HZ", &opts->wall_hz, err)) ||
+	    (r = env_word("WEFT_POLLS", polls, &opts->poll_mode, err)) ||
+	    (r = env_u32("WEFT_POLL_CAP", &opts->poll_cap, err)) ||
+	    (r = env_time("WEFT_POLL_SLOW_MS", MS, &opts->poll_slow_ns, err)) ||
+	    (r = env_time("WEFT_WAIT_MS", MS, &opts->wait_ns, err)) ||
+	    (r = env_time("WEFT_STUCK_MS", MS, &opts->stuck_ns, err)) ||
+	    (r = env_u32_off("WEFT_BUDGET_PPM", &opts->budget_ppm, err)) ||
+	    (r = env_number("WEFT_FLIGHT_SECONDS", 1000 * MS, UINT64_MAX, &opts->flight_ns, err)) ||
+	    (r = env_u32("WEFT_TRIGGER_SIGNAL", &opts->trigger_signal, err)) ||
+	    (r = env_number("WEFT_TRIGGER_POLL_MS", MS, UINT64_MAX, &opts->trigger_poll_ns, err)))
+		return r;
+	return env_number("WEFT_TRIGGER_QUIET_SECONDS", 1000 * MS, UINT64_MAX, &opts->trigger_quiet_ns, err);
+}
+
 static int env_labels(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
 {
 	const char *text = getenv("WEFT_LABELS");
@@ -338,5 +412,6 @@ int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *sto
 	    (r = env_word("WEFT_RING", places, &opts->ring_place, err)))
 		return r;
 	r = env_sampling(opts, err);
+	r = r ? r : env_waits(opts, err);
 	return r ? r : env_labels(opts, store, err);
 }

@@ -240,7 +240,7 @@ int weft_recorder_pause(struct weft_recorder *rec)
 	lock();
 	if (rec->state == WEFT_STATE_RECORDING) {
 		weft__collector_gate(&rec->collector, 0, 1);
-		weft__engine_stop(); /* no signals either */
+		weft__engine_pause(); /* no signals either */
 		rec->state = WEFT_STATE_PAUSED;
 	}
 	unlock();

@@ -138,13 +138,15 @@ static uint32_t worker_id(struct weft__salvage *s, uint64_t value)
 static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots)
 {
 	struct weft__unpacked ev;
+	uint32_t stacks;
 
 	weft__unpack(slots, &ev);
 	if (ev.kind == WEFT_KIND_WORKER)
 		ev.fields[0] = worker_id(s, ev.fields[0]);
-	if (ev.kind == WEFT_KIND_SAMPLE) {
-		ev.fields[0] = weft__salvage_stack(s, (uint32_t)ev.fields[0]);
-		ev.fields[1] = weft__salvage_stack(s, (uint32_t)ev.fields[1]);
+	for (stacks = weft__stack_fields(ev.kind); stacks; stacks &= stacks - 1) {
+		uint64_t *field = &ev.fields[__builtin_ctz(stacks)];
+
+		*field = weft__salvage_stack(s, (uint32_t)*field);
 	}
 	if (ev.kind >= WEFT_KIND_USER) {
 		const struct weft_kind_def *kind = weft_segment_kind(s->known, ev.kind);

@@ -100,6 +100,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	rec->region.head->clocks[1] = c->timeline.last;
 	rec->region.head->clock_at = 1;
 	weft_gate.sched_ticks = (uint64_t)(SCHED_NS / c->timeline.ns_per_tick);
+	weft_gate.ns_scale = weft__timeline_scale(&c->timeline);
 	if (o->symbolize && o->dir) {
 		err = weft__symbolize_open(&c->segments.symbolize, NULL);
 		if (err)

@@ -159,7 +159,8 @@ static int section_input(int fd, const struct sections *sections, const char *na
 	return 1;
 }
 
-int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, const struct weft__cfi_input *eh_frame)
+int weft__unwind_table_open_make(struct weft__unwind_table **ret, const char *path,
+				 const struct weft__cfi_input *eh_frame, int (*halt)(void))
 {
 	struct sections sections = {0};
 	struct weft__cfi_input in[2] = {{0}, {.debug_frame = 1}}, hdr = {0};
@@ -186,7 +187,7 @@ int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, c
 	in[n].debug_frame = 1;
 	if (section_input(fd, &sections, ".debug_frame", &in[n]) > 0)
 		own[2] = (uint8_t *)(uintptr_t)in[n++].bytes;
-	error = n ? weft__unwind_table_new(ret, in, n) : -ENOENT;
+	error = n ? weft__unwind_table_make(ret, in, n, halt) : -ENOENT;
 done:
 	close(fd);
 	for (int i = 0; i < 3; i++)
@@ -194,4 +195,9 @@ done:
 	weft__free(sections.names);
 	weft__free(sections.at);
 	return error;
+}
+
+int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, const struct weft__cfi_input *eh_frame)
+{
+	return weft__unwind_table_open_make(ret, path, eh_frame, NULL);
 }

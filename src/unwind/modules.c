@@ -18,6 +18,7 @@
 #define WAIT_TURNS 20000
 
 #define MODULES_MAX 65536
+#define LOOKS_MAX 8 /* of one refresh, when modules come and go all the time */
 
 static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct weft__modules *retired;
@@ -100,8 +101,7 @@ void weft__modules_free(struct weft__modules *set)
 /* One walk over the loader's list. */
 struct gather {
 	struct weft__module **module;
-	struct weft__image_frames *frames;
-	size_t n, module_cap, frames_cap;
+	size_t n, module_cap;
 	uint64_t adds, subs;
 	int calls;
 	int error;
@@ -163,11 +163,6 @@ static int gather_add(struct gather *g, struct dl_phdr_info *info)
 	if (!room)
 		return -ENOMEM;
 	g->module = room;
-	room = weft__grow(g->frames, &g->frames_cap, g->n, sizeof(*g->frames));
-	if (!room)
-		return -ENOMEM;
-	g->frames = room;
-	memset(&g->frames[g->n], 0, sizeof(g->frames[0]));
 	module = known_module(g, &like, path);
 	if (module) {
 		module->refs++;
@@ -178,11 +173,18 @@ static int gather_add(struct gather *g, struct dl_phdr_info *info)
 		like.path = module->path;
 		like.refs = 1;
 		like.id = next_id++;
+		like.pending = 1;
 		*module = like;
-		module->table_error = weft__image_frames(info, &g->frames[g->n]);
 	}
 	g->module[g->n++] = module;
-	return module->table_error == -ENOMEM ? -ENOMEM : 0;
+	return 0;
+}
+
+/* In the first call of a walk. Whether modules have come or gone; *counted: the loader tells. */
+static int loader_moved(const struct dl_phdr_info *info, size_t size, int *counted)
+{
+	*counted = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs);
+	return *counted && (info->dlpi_adds != seen_adds || info->dlpi_subs != seen_subs);
 }
 
 static int on_image(struct dl_phdr_info *info, size_t size, void *arg)
@@ -190,36 +192,62 @@ static int on_image(struct dl_phdr_info *info, size_t size, void *arg)
 	struct gather *g = arg;
 
 	if (g->calls++ == 0) {
-		int counted = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs);
+		int counted, moved = loader_moved(info, size, &counted);
 
 		g->adds = counted ? info->dlpi_adds : 0;
 		g->subs = counted ? info->dlpi_subs : 0;
-		g->changed = !counted || !weft__modules_now.set || g->adds != seen_adds || g->subs != seen_subs;
+		g->changed = !counted || !weft__modules_now.set || moved;
 	}
 	if (g->changed)
 		g->error = gather_add(g, info);
 	return !g->changed || g->error;
 }
 
+/* The image of one module, found again. */
+struct fetch {
+	const struct weft__module *module;
+	struct weft__image_frames frames;
+	int calls;
+	int error;
+	int moved;
+};
+
+static int on_fetch(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct fetch *f = arg;
+	struct weft__module like = {0};
+	int counted;
+
+	if (f->calls++ == 0)
+		f->moved = loader_moved(info, size, &counted);
+	if (f->moved)
+		return 1;
+	if (weft__image_describe(info, &like) < 0 || like.start != f->module->start || like.end != f->module->end ||
+	    like.bias != f->module->bias)
+		return 0;
+	f->error = weft__image_frames(info, &f->frames);
+	return 1;
+}
+
 /* When the loader's tables leave out a good part of the code, as in what was built without them, the file's sections
  * may have more. */
-static int table_make(struct weft__module *module, const struct weft__image_frames *frames)
+static int table_make(const struct weft__module *module, const struct weft__image_frames *frames, int (*halt)(void),
+		      struct weft__unwind_table **ret)
 {
 	struct weft__unwind_table *table = NULL, *more = NULL;
-	int error = frames->bytes ? weft__unwind_table_new(&table, &frames->in, 1) : -ENOENT;
+	int error = frames->bytes ? weft__unwind_table_make(&table, &frames->in, 1, halt) : -ENOENT;
 
-	if (error == -ENOMEM)
+	if (error == -ENOMEM || error == -ECANCELED)
 		return error;
 	if (module->kind != WEFT__MODULE_VDSO &&
 	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 4 * 3))
-		error = weft__unwind_table_open(&more, module->path, frames->bytes ? &frames->in : NULL);
-	if (more) {
+		error = weft__unwind_table_open_make(&more, module->path, frames->bytes ? &frames->in : NULL, halt);
+	if (error == -ENOMEM || error == -ECANCELED || more) {
 		weft__unwind_table_free(table);
 		table = more;
 	}
-	module->table = table;
-	module->table_error = table ? 0 : error;
-	return error == -ENOMEM ? error : 0;
+	*ret = table;
+	return table ? 0 : error;
 }
 
 static void retire(struct weft__modules *set)
@@ -269,11 +297,6 @@ static int set_make(struct gather *g)
 	struct weft__modules *set, *old;
 	int error = g->error;
 
-	for (size_t i = 0; i < g->n && error == 0; i++)
-		if (!g->module[i]->table && g->module[i]->refs == 1)
-			error = table_make(g->module[i], &g->frames[i]);
-	for (size_t i = 0; i < g->n; i++)
-		weft__free(g->frames[i].bytes);
 	if (error == 0) {
 		error = weft__modules_new(&set, g->module, (uint32_t)g->n);
 	} else {
@@ -289,7 +312,7 @@ static int set_make(struct gather *g)
 	return 1;
 }
 
-int weft__modules_refresh(void)
+int weft__modules_look(void)
 {
 	struct gather g = {0};
 	int result;
@@ -303,10 +326,108 @@ int weft__modules_refresh(void)
 	dl_iterate_phdr(on_image, &g);
 	result = g.changed ? set_make(&g) : 0;
 	weft__free(g.module);
-	weft__free(g.frames);
 	sweep();
 	pthread_mutex_unlock(&modules_lock);
 	return result;
+}
+
+/* Whether the table of `a` is to be made before that of `b`, which may be NULL. */
+static int goes_first(const struct weft__module *a, const struct weft__module *b)
+{
+	if (!b || a->stays != b->stays)
+		return !b || a->stays;
+	return a->text_end - a->text_start < b->text_end - b->text_start;
+}
+
+static struct weft__module *next_pending(void)
+{
+	struct weft__modules *set = weft__modules_now.set;
+	struct weft__module *next = NULL;
+
+	for (uint32_t i = 0; set && i < set->n; i++)
+		if (set->module[i]->pending && !set->module[i]->busy && goes_first(set->module[i], next))
+			next = set->module[i];
+	return next;
+}
+
+/* With the lock held. */
+static void table_settle(struct weft__module *module, struct weft__unwind_table *table, int error)
+{
+	struct weft__modules *set = weft__modules_now.set;
+
+	module->table = table;
+	module->table_error = error;
+	store_release(&module->pending, 0u);
+	for (uint32_t i = 0; table && set && i < set->n; i++)
+		if (set->module[i] == module)
+			set->memory_bytes += table->memory_bytes;
+}
+
+int weft__modules_compile(int (*halt)(void))
+{
+	struct weft__unwind_table *table = NULL;
+	struct weft__module *module;
+	struct fetch f = {0};
+	int error;
+
+	pthread_mutex_lock(&modules_lock);
+	f.module = module = next_pending();
+	if (module)
+		dl_iterate_phdr(on_fetch, &f);
+	if (!module || f.moved || f.error == -ENOMEM) {
+		pthread_mutex_unlock(&modules_lock);
+		return !module ? 0 : f.moved ? -EAGAIN : -ENOMEM;
+	}
+	module->refs++; /* it may be unloaded meanwhile */
+	module->busy = 1;
+	pthread_mutex_unlock(&modules_lock);
+	error = table_make(module, &f.frames, halt, &table);
+	weft__free(f.frames.bytes);
+	pthread_mutex_lock(&modules_lock);
+	module->busy = 0;
+	if (error != -ENOMEM && error != -ECANCELED)
+		table_settle(module, table, error);
+	weft__module_free(module);
+	pthread_mutex_unlock(&modules_lock);
+	return error == -ENOMEM || error == -ECANCELED ? error : 1;
+}
+
+int weft__modules_refresh(void)
+{
+	int made, changed = 0, result = 0;
+
+	for (int i = 0; i < LOOKS_MAX; i++) {
+		result = weft__modules_look();
+		if (result < 0)
+			return result;
+		changed |= result;
+		while ((made = weft__modules_compile(NULL)) > 0)
+			changed = 1;
+		if (made != -EAGAIN)
+			return made < 0 ? made : changed;
+	}
+	return changed;
+}
+
+static int on_stale(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	int counted, moved = loader_moved(info, size, &counted);
+
+	*(int *)arg = !counted || moved;
+	return 1;
+}
+
+int weft__modules_stale(void)
+{
+	int stale = 0;
+
+	if (pthread_mutex_trylock(&modules_lock) != 0)
+		return 1;
+	sweep();
+	dl_iterate_phdr(on_stale, &stale);
+	stale |= !weft__modules_now.set || next_pending() != NULL;
+	pthread_mutex_unlock(&modules_lock);
+	return stale;
 }
 
 unsigned weft__modules_sweep(void)
@@ -327,9 +448,25 @@ void weft__modules_stop(void)
 	pthread_mutex_unlock(&modules_lock);
 }
 
+void weft__modules_lock(void)
+{
+	pthread_mutex_lock(&modules_lock);
+}
+
+void weft__modules_unlock(void)
+{
+	pthread_mutex_unlock(&modules_lock);
+}
+
 void weft__modules_forked(void)
 {
+	struct weft__modules *set = weft__modules_now.set;
+
 	pthread_mutex_init(&modules_lock, NULL);
 	store_seq_cst(&weft__modules_now.readers[0], 0u);
 	store_seq_cst(&weft__modules_now.readers[1], 0u);
+	for (uint32_t i = 0; set && i < set->n; i++) {
+		set->module[i]->refs -= (uint32_t)set->module[i]->busy;
+		set->module[i]->busy = 0;
+	}
 }

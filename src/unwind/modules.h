@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The modules of a process, sorted by address, each with its unwind table. A set does not change; when modules come
- * or go, a new set takes its place with one store, and the old one is freed once no handler can still be in it.
+/* The modules of a process, sorted by address, each with its unwind table, which may come later than the module. Else
+ * a set does not change; when modules come or go, a new set takes its place with one store, and the old one is freed
+ * once no handler can still be in it.
  * Handlers count themselves in and out: whoever is in the old set was counted before the store, so a count of zero
  * after it means that nobody is. There are two counts, of which newcomers use one at a time, so that the other falls
  * to zero however many come. */
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "unwind/table.h"
 
 #define WEFT__BUILD_ID_MAX 32
@@ -29,9 +31,17 @@ struct weft__module {
 	uint64_t text_start, text_end; /* what is executable of it, mapped */
 	uint64_t text_offset;          /* where text_start is in the file */
 	char *path;
+	uint32_t pending;                 /* its table is not made yet; then, and only then, the next two are written */
 	struct weft__unwind_table *table; /* NULL: none could be made */
 	int table_error;                  /* why, negative */
+	int busy;                         /* somebody is making the table */
 };
+
+/* Any context. The table as far as it is there. */
+static inline const struct weft__unwind_table *weft__module_table(const struct weft__module *module)
+{
+	return load_acquire(&module->pending) ? NULL : module->table;
+}
 
 /* address -> rule, shared by all threads. An entry is two words; `check` is the address xor the rule, so a reader
  * that sees halves of two writes sees a miss. */
@@ -52,14 +62,27 @@ struct weft__modules {
 	size_t memory_bytes;
 };
 
-/* CALLER and COLLECTOR; they wait for each other on a mutex. */
+/* CALLER, COLLECTOR and the thread that makes tables; they wait for each other on a mutex, but not while a table is
+ * made. */
 
-/* Looks whether modules have come or gone since the last time, cheaply, and makes the new set. 1: there is a new one;
- * 0: nothing changed; negative: errno, and the old set stays. Tables of modules that stay are kept. */
+/* Looks whether modules have come or gone since the last time and makes the new set, in which new modules have no
+ * tables yet: soon done. 1: there is a new one; 0: nothing changed; negative: errno, and the old set stays. */
+int weft__modules_look(void);
+/* Makes the table of one module that has none yet, which can be used from then on: the program and libc come first,
+ * then the small ones. `halt`, which may be NULL, is asked now and then whether to leave it. 1: there may be more;
+ * 0: there was none; -EAGAIN: modules have come or gone, look first; -ECANCELED, -ENOMEM. */
+int weft__modules_compile(int (*halt)(void));
+/* Looks, and makes all tables. 1: something was new; 0: nothing was; negative: errno, and what is there stays. */
 int weft__modules_refresh(void);
+/* Whether there is something to look at or to make. Does not wait. */
+int weft__modules_stale(void);
 /* No set any more. Waits until no handler is in the old ones and frees them. */
 void weft__modules_stop(void);
-/* In the child of a fork: counts of threads that are not there any more are forgotten. */
+/* Around a fork, so that the child finds nothing half done, in here or in the loader. */
+void weft__modules_lock(void);
+void weft__modules_unlock(void);
+/* In the child of a fork, whether or not it was locked: counts and work of threads that are not there any more are
+ * forgotten. */
 void weft__modules_forked(void);
 /* Frees what is not in use any more; answers how many sets still wait. weft__modules_refresh does it too. */
 unsigned weft__modules_sweep(void);

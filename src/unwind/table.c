@@ -17,6 +17,8 @@
 #define PADDING 16
 #define SPECIALS_MAX (1u << 20)
 #define SPECIAL_MAX 2048
+/* Entries between two questions whether to go on: tenths of a millisecond. */
+#define HALT_EVERY 512
 
 struct listed {
 	uint64_t begin;
@@ -43,9 +45,19 @@ struct builder {
 	uint64_t end;         /* of the code that has rows */
 	uint64_t base, limit; /* rows end at limit: where the next entry begins */
 	int oom, eh_return;
+	int halted;
+	int (*halt)(void);
 	struct cfi_row last_row; /* and the rule that it gave: rows repeat */
 	uint32_t last_rule;
 };
+
+/* Whether to leave it, asked before the entry of that number. */
+static int given_up(struct builder *b, size_t entry)
+{
+	if (entry % HALT_EVERY == 0 && b->halt && !b->halted)
+		b->halted = b->halt();
+	return b->oom || b->halted;
+}
 
 static int by_begin(const void *a, const void *b)
 {
@@ -80,14 +92,14 @@ static void list_section(struct builder *b, uint32_t from)
 	struct cfi_fde fde;
 	uint64_t at = 0;
 
-	for (uint32_t i = 0; i < listed && !b->oom; i++) {
+	for (uint32_t i = 0; i < listed && !given_up(b, i); i++) {
 		if (weft__cfi_listed_at(cfi, i, &at) == 0 && weft__cfi_fde(cfi, at, &fde) == 0)
 			list_add(b, from, &fde);
 		else
 			b->stats.bad_fdes++;
 	}
 	at = 0;
-	while (!listed && !b->oom && weft__cfi_next(cfi, &at, &fde, &b->stats.bad_fdes))
+	while (!listed && !given_up(b, b->n_list) && weft__cfi_next(cfi, &at, &fde, &b->stats.bad_fdes))
 		list_add(b, from, &fde);
 }
 
@@ -354,7 +366,7 @@ static void on_row(void *arg, uint64_t pc, const struct cfi_row *row)
 static void rows_make(struct builder *b)
 {
 	emit(b, b->base, 0);
-	for (size_t i = 0; i < b->n_list && !b->oom; i++) {
+	for (size_t i = 0; i < b->n_list && !given_up(b, i); i++) {
 		struct weft__cfi *cfi = &b->cfi[b->list[i].from];
 		struct cfi_fde fde;
 		uint64_t next = i + 1 < b->n_list ? b->list[i + 1].begin : UINT64_MAX;
@@ -428,7 +440,8 @@ static struct weft__unwind_table *freeze(const struct builder *b)
 	return table;
 }
 
-int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__cfi_input *in, unsigned n)
+int weft__unwind_table_make(struct weft__unwind_table **ret, const struct weft__cfi_input *in, unsigned n,
+			    int (*halt)(void))
 {
 	struct builder *b = weft__calloc(1, sizeof(*b));
 	struct weft__unwind_table *table = NULL;
@@ -437,19 +450,20 @@ int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__c
 
 	if (!b)
 		return -ENOMEM;
+	b->halt = halt;
 	n = n < 2 ? n : 2;
 	for (unsigned i = 0; i < n; i++)
 		weft__cfi_init(&b->cfi[i], &in[i]);
 	list_make(b, n);
-	if (b->n_list && !b->oom) {
+	if (b->n_list && !b->oom && !b->halted) {
 		b->base = b->list[0].begin & ~((1ull << TABLE_PAGE_BITS) - 1);
 		b->rules = weft__grow(NULL, &b->rules_cap, 0, sizeof(*b->rules));
 		if (b->rules) {
 			b->rules[b->n_rules++] = none;
 			rows_make(b);
-			if (!b->oom && b->n_rows > 1)
+			if (!b->oom && !b->halted && b->n_rows > 1)
 				table = freeze(b);
-			b->oom |= b->n_rows > 1 && !table;
+			b->oom |= b->n_rows > 1 && !table && !b->halted;
 		} else {
 			b->oom = 1;
 		}
@@ -463,9 +477,14 @@ int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__c
 	weft__free(b->rules);
 	weft__free(b->slots);
 	weft__free(b->specials);
-	result = table ? 0 : b->oom ? -ENOMEM : -ENOENT;
+	result = table ? 0 : b->oom ? -ENOMEM : b->halted ? -ECANCELED : -ENOENT;
 	weft__free(b);
 	return result;
+}
+
+int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__cfi_input *in, unsigned n)
+{
+	return weft__unwind_table_make(ret, in, n, NULL);
 }
 
 void weft__unwind_table_free(struct weft__unwind_table *table)

@@ -72,9 +72,14 @@ struct weft__unwind_table {
 /* CALLER and COLLECTOR. From one section or two, of which the first one is believed where both know the code. 0,
  * -ENOMEM, or -ENOENT when nothing in it can be used. */
 int weft__unwind_table_new(struct weft__unwind_table **ret, const struct weft__cfi_input *in, unsigned n);
+/* The same; -ECANCELED when `halt`, which is asked about every millisecond, says so. NULL: nobody is asked. */
+int weft__unwind_table_make(struct weft__unwind_table **ret, const struct weft__cfi_input *in, unsigned n,
+			    int (*halt)(void));
 /* The same from the sections of a file, .eh_frame and .debug_frame; `eh_frame`, when not NULL, is used instead of the
  * former. -errno when it cannot be read. */
 int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, const struct weft__cfi_input *eh_frame);
+int weft__unwind_table_open_make(struct weft__unwind_table **ret, const char *path,
+				 const struct weft__cfi_input *eh_frame, int (*halt)(void));
 void weft__unwind_table_free(struct weft__unwind_table *table);
 
 /* HOT. The number of the rule for a place, an address of the file. 0 is RULE_NONE. */

@@ -57,11 +57,14 @@ static uint64_t pack_miss(const struct weft__modules *set, struct weft__unwind_s
 	uint64_t pack = PACK_NONE, i = 0;
 
 	if (module) {
-		const struct weft__unwind_table *table = module->table;
+		int pending = load_acquire(&module->pending) != 0;
+		const struct weft__unwind_table *table = pending ? NULL : module->table;
 		uint32_t number = table ? weft__unwind_table_find(table, addr - module->bias) : 0;
 
 		while (set->module[i] != module)
 			i++;
+		if (pending)
+			return PACK_NONE | (i + 1) << 8; /* for now: nothing to remember */
 		if (!number)
 			pack = PACK_NONE | (i + 1) << 8;
 		else if (table->rules[number].kind == RULE_END)
@@ -86,10 +89,12 @@ static inline uint64_t pack_of(const struct weft__modules *set, uint64_t addr)
 	return pack_miss(set, slot, addr);
 }
 
-/* A frame that is not fast, or any when all registers are carried. */
+/* A frame that is not fast, or any when all registers are carried. A word of another thread's may be here before the
+ * table that it was made from can be seen. */
 static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t addr)
 {
 	const struct weft__module *module = NULL;
+	const struct weft__unwind_table *table;
 	uint32_t number;
 
 	switch (pack & PACK_KIND) {
@@ -98,15 +103,23 @@ static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t ad
 		return WALK_STOP;
 	case PACK_RULE:
 		module = w->set->module[PACK_MODULE(pack)];
-		return weft__walk_rule(w, module->table, &module->table->rules[pack >> 32]);
+		number = (uint32_t)(pack >> 32);
+		break;
 	case PACK_FAST:
 		module = weft__modules_find(w->set, addr);
-		number = weft__unwind_table_find(module->table, addr - module->bias);
-		return weft__walk_rule(w, module->table, &module->table->rules[number]);
+		number = UINT32_MAX;
+		break;
+	default:
+		if (PACK_MODULE(pack))
+			module = w->set->module[PACK_MODULE(pack) - 1];
+		return weft__walk_blind(w, module);
 	}
-	if (PACK_MODULE(pack))
-		module = w->set->module[PACK_MODULE(pack) - 1];
-	return weft__walk_blind(w, module);
+	table = weft__module_table(module);
+	if (!table)
+		return weft__walk_blind(w, module);
+	if (number == UINT32_MAX)
+		number = weft__unwind_table_find(table, addr - module->bias);
+	return weft__walk_rule(w, table, &table->rules[number]);
 }
 
 /* As long as frames are fast. Answers the word of the frame that is not, with its registers in w, or 0 when the walk
@@ -221,7 +234,9 @@ static int in_throw(const struct weft__modules *set, uint64_t pc)
 {
 	const struct weft__module *module = weft__modules_find(set, pc);
 
-	return module && module->table && module->table->eh_return;
+	const struct weft__unwind_table *table = module ? weft__module_table(module) : NULL;
+
+	return table && table->eh_return;
 }
 
 /* A walk that was lost, or seemed to end, from an unwinder's own frames on, perhaps because these are being

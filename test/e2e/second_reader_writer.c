@@ -132,6 +132,8 @@ static void one_round(uint64_t round, uint64_t *seed, int worker)
 		emit_all_types(round, word);
 	if (word % 13 == 0)
 		weft_event(no_fields, NULL, 0);
+	if (word % 6 == 0)
+		weft_poll_next(word % 300, WEFT_DEPTH_UNKNOWN);
 	now = weft_now();
 	weft_poll_end_at(now);
 	if (word % 4 == 0) {

@@ -21,6 +21,7 @@ OWN_KINDS = {
     5: ('park', ['depth']), 6: ('unpark', ['depth']), 7: ('spawn', ['task', 'location']), 8: ('task_end', ['task']),
     9: ('wake', ['task', 'worker']), 10: ('queue', ['depth', 'runtime']), 11: ('sched', ['cpu', 'wait']),
     12: ('worker', ['worker']), 13: ('sample', ['stack', 'kernel', 'weight', 'cpu', 'engine']),
+    14: ('poll_next', ['task', 'depth']),
 }
 FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'kernel': 9}
 
@@ -48,6 +49,9 @@ def polls(rng, q, number, top=4000):
             cpu += rng.randrange(10 ** 7)
             out.append((q, 11, (cpu, cpu // 3)))
         q += rng.randrange(top)
+        if rng.random() < 0.2:
+            out.append((q, 14, (rng.randrange(1, 50), rng.choice((0, 3, 65535)))))
+            q += rng.randrange(top)
         out.append((q, 4, ()))
     return out
 

@@ -172,7 +172,7 @@ struct stretch {
 /* Nearly all events are of kinds with one slot that say nothing about their thread. */
 #define KIND_BIT(NAME) (UINT64_C(1) << WEFT_KIND_##NAME)
 #define PLAIN_KINDS                                                                                                    \
-	(((KIND_BIT(BUILTIN_END) - 1) & ~UINT64_C(1)) &                                                                \
+	(((KIND_BIT(WIDE) - 1) & ~UINT64_C(1)) &                                                                       \
 	 ~(KIND_BIT(THREAD_BEGIN) | KIND_BIT(WORKER) | KIND_BIT(SCHED) | KIND_BIT(SAMPLE)))
 
 static inline uint64_t is_plain(const struct weft_slot *slot)
@@ -334,6 +334,7 @@ static void read_clock(struct weft__collector *c)
 	weft__timeline_add(&c->timeline, &now);
 	if (c->timeline.last.tick != now.tick)
 		return;
+	store_relaxed(&weft_gate.ns_scale, weft__timeline_scale(&c->timeline));
 	head->clocks[(head->clock_at + 1) % CLOCKS] = now;
 	store_release(&head->clock_at, head->clock_at + 1);
 }

@@ -11,7 +11,7 @@
 #include "record/event/registry.h"
 #include "segment/format.h"
 
-#define LANES 16
+#define LANES 32
 
 _Static_assert(WEFT_KIND_BUILTIN_END <= LANES, "every kind that has a lane");
 _Static_assert(sizeof(((struct rings_head *)0)->active) == NAME_BYTES, "names of segments fit the head");
@@ -41,6 +41,7 @@ static void tell_bad(struct weft__collector *c, uint64_t tick)
 static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 {
 	struct weft__unpacked ev;
+	uint32_t stacks;
 	int err;
 
 	weft__unpack(slots, &ev);
@@ -48,10 +49,10 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 		ev.fields[0] = ev.fields[0] == WORKER_LEFT
 				       ? WEFT_WORKER_NONE
 				       : weft__registry_worker((uint32_t)(ev.fields[0] >> 32), (uint32_t)ev.fields[0]);
-	if (ev.kind == WEFT_KIND_SAMPLE) {
-		err = weft__stack_ids_get(c, (uint32_t)ev.fields[0], &ev.fields[0]);
-		if (!err)
-			err = weft__stack_ids_get(c, (uint32_t)ev.fields[1], &ev.fields[1]);
+	for (stacks = weft__stack_fields(ev.kind); stacks; stacks &= stacks - 1) {
+		uint64_t *field = &ev.fields[__builtin_ctz(stacks)];
+
+		err = weft__stack_ids_get(c, (uint32_t)*field, field);
 		if (err)
 			return err;
 	}
@@ -120,6 +121,7 @@ static void open_lanes(struct weft__batch *batch, struct lanes *lanes, size_t n)
 		return;
 	open_lane(batch, lanes, WEFT_KIND_POLL_BEGIN, 2, WEFT_TASK_MASK, n);
 	open_lane(batch, lanes, WEFT_KIND_POLL_END, 0, 0, n);
+	open_lane(batch, lanes, WEFT_KIND_POLL_NEXT, 2, WEFT_TASK_MASK, n);
 	open_lane(batch, lanes, WEFT_KIND_WAKE, 2, WEFT_TASK_MASK, n);
 	open_lane(batch, lanes, WEFT_KIND_SPAWN, 2, WEFT_TASK_MASK, n);
 	open_lane(batch, lanes, WEFT_KIND_TASK_END, 1, UINT64_MAX, n);

@@ -23,8 +23,17 @@ static inline uint64_t weft__slot_ns(const struct weft__timeline *line, const st
 	return tick ? weft__timeline_mono(line, tick) : line->last.mono_ns;
 }
 
-/* `slots` holds the whole event. Two kinds need more than the slots: a worker's id is left as runtime << 32 | index, the stacks of
- * a sample as references (layout.h). */
+static inline void weft__unpack_wide(const struct weft_slot *slots, struct weft__unpacked *ev)
+{
+	uint32_t i;
+
+	ev->n_fields = weft__wide_fields(ev->kind);
+	for (i = 1; i < ev->n_fields; i++)
+		ev->fields[i] = i % 2 ? slots[1 + i / 2].w0 : slots[i / 2].w1;
+}
+
+/* `slots` holds the whole event. Some kinds need more than the slots: a worker's id is left as runtime << 32 | index, stacks
+ * (weft__stack_fields) as references (layout.h). */
 static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpacked *ev)
 {
 	uint64_t w1 = slots[0].w1;
@@ -37,6 +46,7 @@ static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpa
 		ev->n_fields = 0;
 		return;
 	case WEFT_KIND_POLL_BEGIN:
+	case WEFT_KIND_POLL_NEXT:
 	case WEFT_KIND_SPAWN:
 	case WEFT_KIND_WAKE:
 	case WEFT_KIND_QUEUE:
@@ -69,6 +79,27 @@ static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpa
 	default:
 		ev->fields[0] = w1;
 		ev->n_fields = 1;
+		if (ev->kind >= WEFT_KIND_WIDE && ev->kind < WEFT_KIND_BUILTIN_END)
+			weft__unpack_wide(slots, ev);
+	}
+}
+
+/* Which fields of a kind are stacks, as bits. */
+static inline uint32_t weft__stack_fields(uint32_t kind)
+{
+	switch (kind) {
+	case WEFT_KIND_SAMPLE:
+		return 1u << 0 | 1u << 1;
+	case WEFT_KIND_OFFCPU:
+		return 1u << 5 | 1u << 6;
+	case WEFT_KIND_WAIT:
+		return 1u << 5;
+	case WEFT_KIND_WALL:
+		return 1u << 4;
+	case WEFT_KIND_STUCK:
+		return 1u << 3;
+	default:
+		return 0;
 	}
 }
 

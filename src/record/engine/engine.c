@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which engine samples, and its life. CALLER, but for tend.
+/* The life of the engine. CALLER, but for tend.
  *
  * The choice is made at open, where the machine is asked what it allows, so that the segment's facts are right from the first one on.
  * The lock is for tend and stop, which the collector and a caller may be in at the same time. */
@@ -35,9 +35,6 @@
 
 static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	char why[ENGINE_WHY_BYTES];      /* this engine */
-	char degraded[ENGINE_WHY_BYTES]; /* what could not be had; "": all could */
-	char event[32];
 	int want_signal;
 	uint32_t max_threads;
 	size_t bytes;     /* of the table's mapping */
@@ -52,74 +49,6 @@ static struct {
 	int unblocked; /* the collector has let it through */
 	int running;
 } chosen;
-
-static void degrade(const char *text)
-{
-	size_t n = strlen(chosen.degraded);
-
-	snprintf(chosen.degraded + n, sizeof(chosen.degraded) - n, "%s%s", n ? "; " : "", text);
-}
-
-/* The timer has neither kernel frames nor events other than time. */
-static void choose_timer(const char *why)
-{
-	snprintf(chosen.why, sizeof(chosen.why), "%s", why);
-	weft__engine.ops = &weft__timer_ops;
-	weft__engine.kernel = 0;
-	weft__engine.event = "cpu-clock";
-}
-
-/* What was asked for, and then with less and less of it. */
-static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
-{
-	char no[ENGINE_WHY_BYTES / 2] = "";
-
-	weft__engine.ops = &weft__perf_ops;
-	snprintf(chosen.why, sizeof(chosen.why), "%s", why);
-	for (int less = 0; less < 4; less++) {
-		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(chosen.event, "cpu-clock")))
-			continue;
-		/* At a rate that the timer can do, an event that is not there leaves nothing to want perf for. */
-		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= weft__machine_tick_hz())
-			continue;
-		weft__engine.kernel = opts->sample_kernel && !(less & 1);
-		weft__engine.event = less & 2 ? "cpu-clock" : chosen.event;
-		if (weft__perf_ops.probe(no, sizeof(no)) == 0)
-			return;
-		degrade(no);
-	}
-	choose_timer("perf events cannot be had");
-}
-
-static void engine_choose(const struct weft_recorder_opts *opts, int is_clock)
-{
-	char text[128];
-	uint32_t tick = weft__machine_tick_hz();
-
-	if (opts->sample_engine == WEFT_ENGINE_TIMER)
-		choose_timer("asked for");
-	else if (opts->sample_engine == WEFT_ENGINE_PERF)
-		choose_perf(opts, "asked for");
-	else if (opts->sample_kernel)
-		choose_perf(opts, "kernel frames were asked for");
-	else if (!is_clock)
-		choose_perf(opts, "the event is not a clock");
-	else if (opts->sample_hz > tick)
-		choose_perf(opts, "the rate is above the kernel's tick");
-	else
-		choose_timer("no cost per context switch");
-	if (weft__engine.ops != &weft__timer_ops)
-		return;
-	if (opts->sample_engine == WEFT_ENGINE_TIMER && (opts->sample_kernel || !is_clock))
-		degrade("the timer engine samples CPU time and user stacks only");
-	if (opts->sample_hz > tick) {
-		snprintf(text, sizeof(text), "at most %u samples a second: the timer engine rides the kernel's tick",
-			 tick);
-		degrade(text);
-	}
-	if (weft__timer_ops.probe(NULL, 0) < 0)
-		degrade("CPU-time timers cannot be made");
-}
 
 int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *err)
 {
@@ -139,16 +68,26 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 			"sample_event is \"%s\", which is not known; \"cpu-clock\" is the usual one, and perf "
 			"list(1) shows others",
 			event);
-	snprintf(chosen.event, sizeof(chosen.event), "%s", event);
 	chosen.want_signal = opts->sample_signal;
 	chosen.max_threads = opts->max_threads;
-	weft__engine.event = chosen.event;
 	weft__engine.hz = opts->sample_hz;
 	weft__engine.period_ns = 1000000000u / opts->sample_hz;
 	weft__engine.depth = opts->sample_depth;
 	weft__engine.has_rdtscp = weft__machine_rdtscp();
-	engine_choose(opts, is_clock);
+	weft__choice_make(opts, event, is_clock);
 	return 0;
+}
+
+uint32_t weft__engine_facts_changed(void)
+{
+	return load_relaxed(&weft__engine.facts_changed);
+}
+
+void weft__engine_facts(struct weft__defs *defs)
+{
+	pthread_mutex_lock(&engine_lock);
+	weft__choice_facts(defs);
+	pthread_mutex_unlock(&engine_lock);
 }
 
 static int slots_make(void)
@@ -237,6 +176,7 @@ static void engine_undo(void)
 	int all_out;
 
 	store_seq_cst(&weft__engine.on, 0u);
+	weft__tables_let(0);
 	all_out = wait_outside();
 	weft__threads_drop();
 	weft__net_close(0);
@@ -274,6 +214,8 @@ static int engine_begin(void)
 	if (weft__engine.ops->start)
 		weft__engine.ops->start();
 	weft__net_open();
+	if (weft__engine.net >= 0)
+		weft__tables_let(weft__engine.net_signal);
 	weft__threads_scan(1);
 	weft__threads_scan(1); /* those that came meanwhile */
 	if (weft__engine.ops->started)
@@ -298,30 +240,39 @@ int weft__engine_start(pthread_t collector)
 	if (!weft__engine.ops || chosen.running)
 		return 0;
 	pthread_mutex_lock(&engine_lock);
-	weft__modules_refresh();
+	weft__tables_start();
 	weft__engine.skip_tid = weft__tls_tid(collector);
 	weft__engine.tid_at = weft__tls_find(collector);
 	sigemptyset(&chosen.blocked);
 	pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
 	err = engine_begin();
 	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused()) {
-		weft__log(WEFT_LOG_WARN, "perf events: %s; the timer samples instead",
-			  weft_strerror(weft__engine.uncovered_why));
+		char text[160];
+
+		snprintf(text, sizeof(text), "perf events, which could be had at open, could not at start: %s",
+			 weft_strerror(weft__engine.uncovered_why));
+		weft__log(WEFT_LOG_WARN, "%s; the timer samples instead", text);
 		engine_undo();
 		store_relaxed(&weft__engine.uncovered, 0);
-		choose_timer("perf events could not be had at start");
+		weft__choice_fall_back("perf events could not be had at start", text);
 		err = engine_begin();
 	}
 	pthread_mutex_unlock(&engine_lock);
 	return err;
 }
 
-void weft__engine_stop(void)
+void weft__engine_pause(void)
 {
 	pthread_mutex_lock(&engine_lock);
 	if (chosen.running)
 		engine_undo();
 	pthread_mutex_unlock(&engine_lock);
+}
+
+void weft__engine_stop(void)
+{
+	weft__engine_pause();
+	weft__tables_stop();
 }
 
 void weft__engine_close(void)
@@ -335,10 +286,12 @@ void weft__engine_close(void)
 void weft__engine_lock(void)
 {
 	pthread_mutex_lock(&engine_lock);
+	weft__tables_lock();
 }
 
 void weft__engine_unlock(void)
 {
+	weft__tables_unlock();
 	pthread_mutex_unlock(&engine_lock);
 }
 
@@ -347,8 +300,7 @@ void weft__engine_forked(void)
 	pthread_mutex_init(&engine_lock, NULL);
 	store_seq_cst(&weft__engine.on, 0u);
 	store_seq_cst(&weft__engine.inside, 0u);
-	if (weft__engine.ops)
-		weft__modules_forked();
+	weft__tables_forked();
 	weft__signal_give(SIGTRAP);
 	if (!chosen.running)
 		return;
@@ -360,30 +312,6 @@ void weft__engine_forked(void)
 	weft__signal_give(weft__engine.signal);
 	slots_free();
 	chosen.running = 0;
-}
-
-static void sample_fact(struct weft__defs *defs, const char *key, uint64_t v)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	weft__defs_fact(defs, key, text);
-}
-
-void weft__engine_facts(struct weft__defs *defs)
-{
-	if (!weft__engine.ops) {
-		weft__defs_fact(defs, "sample.engine", "off");
-		return;
-	}
-	weft__defs_fact(defs, "sample.engine", weft__engine.ops->name);
-	weft__defs_fact(defs, "sample.event", weft__engine.event);
-	sample_fact(defs, "sample.hz", weft__engine.hz);
-	sample_fact(defs, "sample.period_ns", weft__engine.period_ns);
-	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
-	weft__defs_fact(defs, "sample.why", chosen.why);
-	if (chosen.degraded[0])
-		weft__defs_fact(defs, "degraded.sampling", chosen.degraded);
 }
 
 /* The net is out while threads come and go, with wide meshes when that may be those of other programs, and for as long as there are
@@ -437,7 +365,8 @@ static void move_on(void)
 	engine_undo();
 	chosen.want_signal = 0;
 	if (weft__engine.ops == &weft__perf_ops)
-		choose_timer("another handler was installed over the one for perf events");
+		weft__choice_fall_back("another handler was installed over the one for perf events",
+				       "perf events: their signal was taken by another handler");
 	if (engine_begin() < 0)
 		weft__log(WEFT_LOG_WARN, "no CPU samples any more: signal %d was taken, and no other is free", lost);
 	else
@@ -479,7 +408,7 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 		if (slow || load_relaxed(&weft__engine.modules_stale)) {
 			store_relaxed(&weft__engine.modules_stale, 0u);
 			chosen.looked_ns = now_ns;
-			weft__modules_refresh();
+			weft__tables_look();
 		}
 		if (slow)
 			tend_slowly(now_ns);

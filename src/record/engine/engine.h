@@ -22,9 +22,12 @@ struct weft__engine_counts {
 /* CALLER, under the recorder's mutex. What cannot be done is degraded and told by the facts; only an option that makes no sense
  * fails: -WEFT_E_OPTION with a message. */
 int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *err);
-/* CALLER. 0 or a negative error. Nothing to do when sampling is off. The collector, which runs, is not sampled. */
+/* CALLER. 0 or a negative error. Nothing to do when sampling is off. The collector, which runs, is not sampled. Unwind tables are compiled by a
+ * thread of their own, for which it waits some milliseconds at most. */
 int weft__engine_start(pthread_t collector);
 void weft__engine_stop(void);
+/* The same, but unwind tables that are being compiled are finished meanwhile. */
+void weft__engine_pause(void);
 void weft__engine_close(void);
 /* CALLER, around a fork, so that the child finds nothing half done. */
 void weft__engine_lock(void);
@@ -34,6 +37,8 @@ void weft__engine_forked(void);
 
 /* CALLER and COLLECTOR. "sample.engine", "sample.hz", "sample.event", "sample.why", "degraded.sampling"... */
 void weft__engine_facts(struct weft__defs *defs);
+/* Another number when they are not the same any more: what worked at open did not work later. */
+uint32_t weft__engine_facts_changed(void);
 
 /* COLLECTOR, between start and stop. Answers when it wants to be called next; sooner when it is pressing: a sample was in code that
  * the unwinder does not know. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the engines share. Fields say who writes them.
  *
- *     engine.c       chooses an engine, starts and stops it, keeps the facts
+ *     engine.c       starts and stops an engine, and sees it through
+ *     choice.c       chooses it, and keeps the facts
  *     machine.c      what the choice depends on
  *     signals.c      the signal: which one, taken and given back
  *     threads.c      which threads there are, and which of them are covered
  *     slots_hot.c    the table of threads, by thread id
  *     handler_hot.c  the one handler: whose signal is it, where was the thread, a sample
+ *     tables.c       the thread that compiles unwind tables
  *     tls.c          tells threads that share the thread-local memory of another
  *     timer_hot.c    the engine that uses CPU-time timers
  *     perf.c, perf_hot.c   the engine that uses perf events */
@@ -19,6 +21,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "base/atomic.h"
 #include "record/engine/engine.h"
 
 #define ENGINE_WHY_BYTES 640
@@ -27,7 +30,7 @@ enum weft__slot_state {
 	SLOT_NEW = 0,       /* somebody is covering it */
 	SLOT_COVERED = 1,   /* it has a timer or an event of its own */
 	SLOT_UNCOVERED = 2, /* it could not be had, which was counted */
-	SLOT_SKIPPED = 3,   /* the collector */
+	SLOT_SKIPPED = 3,   /* a thread of ours */
 };
 enum weft__slot_tls { TLS_UNKNOWN = 0, TLS_OWN = 1, TLS_SHARED = 2 };
 
@@ -118,6 +121,8 @@ struct weft__engine {
 	int32_t net;              /* the timer of the process; -1: none */
 	uint32_t net_ns;          /* its interval in force; 0: not armed */
 	uint32_t net_astray;      /* HOT: its signals that came to a thread that slept */
+	uint32_t tables_tid;      /* the thread that compiles unwind tables; 0: there is none */
+	uint32_t facts_changed;   /* how often */
 
 	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
 	_Alignas(64) uint64_t samples;
@@ -162,6 +167,33 @@ int weft__threads_scan(int force);
 void weft__threads_drop(void);
 /* Once a second or so. Answers how many threads are not covered. */
 uint32_t weft__threads_tend(void);
+
+/* choice.c, CALLER, and COLLECTOR under the engine's lock. Sets the engine, the event, and whether there are kernel frames. */
+void weft__choice_make(const struct weft_recorder_opts *opts, const char *event, int is_clock);
+/* To the timer, after open. `why` it is that, and what is degraded by it. */
+void weft__choice_fall_back(const char *why, const char *degraded);
+void weft__choice_facts(struct weft__defs *defs);
+
+/* HOT. Whether a thread is one of ours, which are not sampled. */
+static inline int weft__engine_ours(uint32_t tid)
+{
+	return tid == weft__engine.skip_tid || tid == load_relaxed(&weft__engine.tables_tid);
+}
+
+/* tables.c. CALLER: tables are made, as many as can be in a moment, and the others later. */
+void weft__tables_start(void);
+/* COLLECTOR. Has what came since then looked at. */
+void weft__tables_look(void);
+/* CALLER. The thread is gone then, and what it had not finished is left for the next time. */
+void weft__tables_stop(void);
+/* Any context. A signal that the thread lets through; 0: none. */
+void weft__tables_let(int signal);
+/* Any context. Why there was no thread; 0: there was none to want, or there was one. */
+int weft__tables_refused(void);
+/* CALLER, around a fork, and in the child. */
+void weft__tables_lock(void);
+void weft__tables_unlock(void);
+void weft__tables_forked(void);
 
 /* tls.c, CALLER. The thread's id, from the clock that the thread library names. */
 uint32_t weft__tls_tid(pthread_t thread);

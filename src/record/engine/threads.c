@@ -55,7 +55,7 @@ static int see(uint32_t tid)
 	struct weft__slot *slot = weft__slot_find(tid, NULL);
 	int new = !slot;
 
-	if (new &&tid == weft__engine.skip_tid) {
+	if (new &&weft__engine_ours(tid)) {
 		uint32_t number;
 
 		slot = weft__slot_take(tid, &number, &new);

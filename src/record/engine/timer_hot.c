@@ -187,9 +187,10 @@ static void net_match(const siginfo_t *info, struct weft__hit *hit)
 	uint32_t interval = load_relaxed(&weft__engine.net_ns);
 
 	hit->tid = (uint32_t)syscall(SYS_gettid);
+	if (weft__engine_ours(hit->tid))
+		return;
 	if (was_waiting(hit->context)) {
-		if (hit->tid != weft__engine.skip_tid)
-			add_relaxed(&weft__engine.net_astray, 1);
+		add_relaxed(&weft__engine.net_astray, 1);
 		return;
 	}
 	hit->slot = weft__slot_find(hit->tid, NULL);

@@ -142,6 +142,23 @@ static inline struct ring_page *ring_page_at(void *base, const struct rings_head
 	return (struct ring_page *)(void *)((char *)base + head->rings_at + head->ring_stride * i);
 }
 
+/* A wide event: one slot with the tick and the first field, then two fields a slot. */
+static inline uint32_t weft__wide_fields(uint32_t kind)
+{
+	static const uint8_t n_fields[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, name, n, ...) [number] = n,
+		WEFT_KIND_MAP(X)
+#undef X
+	};
+
+	return n_fields[kind];
+}
+
+static inline uint32_t weft__wide_slots(uint32_t kind)
+{
+	return 1 + weft__wide_fields(kind) / 2;
+}
+
 /* Slots of the event that begins with `slot`; 0 when that is no event. */
 static inline uint32_t event_slots(const struct weft_slot *slot)
 {
@@ -152,6 +169,8 @@ static inline uint32_t event_slots(const struct weft_slot *slot)
 
 		return n <= WEFT_FIELDS_MAX ? 1 + (uint32_t)(n + 1) / 2 : 0;
 	}
+	if (kind >= WEFT_KIND_WIDE && kind < WEFT_KIND_BUILTIN_END)
+		return weft__wide_slots(kind);
 	if (kind == WEFT_KIND_THREAD_BEGIN || kind == WEFT_KIND_SCHED || kind == WEFT_KIND_SAMPLE)
 		return 2;
 	return kind && kind < WEFT_KIND_BUILTIN_END ? 1 : 0;

@@ -126,9 +126,10 @@ struct short_event {
 
 static struct short_event short_event(uint64_t *seed, int other)
 {
-	static const uint32_t kinds[] = {WEFT_KIND_POLL_BEGIN, WEFT_KIND_POLL_END, WEFT_KIND_SPAWN, WEFT_KIND_WAKE,
-					 WEFT_KIND_TASK_END,   WEFT_KIND_PARK,     WEFT_KIND_UNPARK};
-	static const uint32_t n_fields[] = {2, 0, 2, 2, 1, 1, 1};
+	static const uint32_t kinds[] = {WEFT_KIND_POLL_BEGIN, WEFT_KIND_POLL_END, WEFT_KIND_SPAWN,
+					 WEFT_KIND_WAKE,       WEFT_KIND_TASK_END, WEFT_KIND_PARK,
+					 WEFT_KIND_UNPARK,     WEFT_KIND_POLL_NEXT};
+	static const uint32_t n_fields[] = {2, 0, 2, 2, 1, 1, 1, 2};
 	struct short_event ev = {.kind = (uint32_t)other, .n_fields = 2};
 	uint64_t random;
 
@@ -138,8 +139,8 @@ static struct short_event short_event(uint64_t *seed, int other)
 	ev.fields[1] = random >> 40;
 	if (random % 37 == 0)
 		return ev;
-	ev.kind = kinds[random % 7];
-	ev.n_fields = n_fields[random % 7];
+	ev.kind = kinds[random % 8];
+	ev.n_fields = n_fields[random % 8];
 	return ev;
 }
 

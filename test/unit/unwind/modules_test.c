@@ -189,8 +189,11 @@ static void *linger(void *arg)
 		const struct weft__modules *set = weft__modules_enter(&visit);
 		uint64_t sum = 0;
 
-		for (uint32_t i = 0; i < set->n; i++)
-			sum += set->module[i]->start + (set->module[i]->table ? set->module[i]->table->n_rows : 0);
+		for (uint32_t i = 0; i < set->n; i++) {
+			const struct weft__unwind_table *table = weft__module_table(set->module[i]);
+
+			sum += set->module[i]->start + (table ? table->n_rows : 0);
+		}
 		CHECK(sum != 0);
 		weft__modules_leave(visit);
 	}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which engine samples, and why. CALLER, and COLLECTOR under the engine's lock.
+ *
+ * The choice is made at open, where the machine is asked what it allows, so that the segment's facts are right from the first one on; when
+ * that does not work any more later, there is another choice, and the facts are told again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/engine/state.h"
+
+static struct {
+	char why[ENGINE_WHY_BYTES];      /* this engine */
+	char degraded[ENGINE_WHY_BYTES]; /* what could not be had; "": all could */
+	char event[32];
+} choice;
+
+static void degrade(const char *text)
+{
+	size_t n = strlen(choice.degraded);
+
+	snprintf(choice.degraded + n, sizeof(choice.degraded) - n, "%s%s", n ? "; " : "", text);
+}
+
+/* The timer has neither kernel frames nor events other than time. */
+static void choose_timer(const char *why)
+{
+	snprintf(choice.why, sizeof(choice.why), "%s", why);
+	weft__engine.ops = &weft__timer_ops;
+	weft__engine.kernel = 0;
+	weft__engine.event = "cpu-clock";
+}
+
+/* What was asked for, and then with less and less of it. */
+static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
+{
+	char no[ENGINE_WHY_BYTES / 2] = "";
+
+	weft__engine.ops = &weft__perf_ops;
+	snprintf(choice.why, sizeof(choice.why), "%s", why);
+	for (int less = 0; less < 4; less++) {
+		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(choice.event, "cpu-clock")))
+			continue;
+		/* At a rate that the timer can do, an event that is not there leaves nothing to want perf for. */
+		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= weft__machine_tick_hz())
+			continue;
+		weft__engine.kernel = opts->sample_kernel && !(less & 1);
+		weft__engine.event = less & 2 ? "cpu-clock" : choice.event;
+		if (weft__perf_ops.probe(no, sizeof(no)) == 0)
+			return;
+		degrade(no);
+	}
+	choose_timer("perf events cannot be had");
+}
+
+/* What to say when the timer cannot fire as often as it should. */
+static int rate_note(char *text, size_t bytes)
+{
+	uint32_t tick = weft__machine_tick_hz();
+
+	snprintf(text, bytes, "at most %u samples a second: the timer engine rides the kernel's tick", tick);
+	return weft__engine.hz > tick;
+}
+
+void weft__choice_make(const struct weft_recorder_opts *opts, const char *event, int is_clock)
+{
+	char text[128];
+	uint32_t tick = weft__machine_tick_hz();
+
+	if (opts->sample_engine == WEFT_ENGINE_TIMER)
+		choose_timer("asked for");
+	else if (opts->sample_engine == WEFT_ENGINE_PERF)
+		choose_perf(opts, "asked for");
+	else if (opts->sample_kernel)
+		choose_perf(opts, "kernel frames were asked for");
+	else if (!is_clock)
+		choose_perf(opts, "the event is not a clock");
+	else if (opts->sample_hz > tick)
+		choose_perf(opts, "the rate is above the kernel's tick");
+	else
+		choose_timer("no cost per context switch");
+	if (weft__engine.ops != &weft__timer_ops)
+		return;
+	if (opts->sample_engine == WEFT_ENGINE_TIMER && (opts->sample_kernel || !is_clock))
+		degrade("the timer engine samples CPU time and user stacks only");
+	if (rate_note(text, sizeof(text)))
+		degrade(text);
+	if (weft__timer_ops.probe(NULL, 0) < 0)
+		degrade("CPU-time timers cannot be made");
+}
+
+/* What worked at open does not work any more. */
+void weft__choice_fall_back(const char *why, const char *degraded)
+{
+	char text[128];
+
+	choose_timer(why);
+	degrade(degraded);
+	if (rate_note(text, sizeof(text)))
+		degrade(text);
+	add_relaxed(&weft__engine.facts_changed, 1);
+}
+
+static void sample_fact(struct weft__defs *defs, const char *key, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	weft__defs_fact(defs, key, text);
+}
+
+void weft__choice_facts(struct weft__defs *defs)
+{
+	int refused = weft__tables_refused();
+
+	if (!weft__engine.ops) {
+		weft__defs_fact(defs, "sample.engine", "off");
+		return;
+	}
+	weft__defs_fact(defs, "sample.engine", weft__engine.ops->name);
+	weft__defs_fact(defs, "sample.event", weft__engine.event);
+	sample_fact(defs, "sample.hz", weft__engine.hz);
+	sample_fact(defs, "sample.period_ns", weft__engine.period_ns);
+	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
+	weft__defs_fact(defs, "sample.why", choice.why);
+	if (choice.degraded[0])
+		weft__defs_fact(defs, "degraded.sampling", choice.degraded);
+	if (refused)
+		weft__defs_fact(defs, "degraded.tables", weft_strerror(refused));
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that compiles unwind tables, "weft-tables". It is there only while there is something to do: at start, and when the
+ * collector notices that libraries came or went. Who starts waits for it a moment, so that a small program has whole stacks from its first
+ * sample on; a large library is compiled beside the program that runs, and frames in it are found by frame pointers until then. CALLER and
+ * COLLECTOR, one at a time under the engine's lock, but for the thread itself. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "record/engine/state.h"
+#include "unwind/modules.h"
+
+#define TABLES_WAIT_NS UINT64_C(10000000)
+#define NICENESS_LOWEST 19
+
+static pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	/* under the lock */
+	pthread_t thread;
+	int joinable;
+	int asked; /* to look again */
+
+	/* anybody */
+	uint32_t running; /* futex */
+	uint32_t stop;
+	uint32_t waiting; /* somebody waits: no time to be modest */
+	uint32_t let;     /* a signal that is let through; 0: none */
+	int refused;      /* why there was no thread, the last time that there was none; negative */
+
+	/* the thread */
+	uint32_t let_now;
+	int modest;
+} tables;
+
+int weft__tables_refused(void)
+{
+	return load_relaxed(&tables.refused);
+}
+
+/* What the net catches in this thread is to stay here: else the kernel would wake another thread for it. */
+void weft__tables_let(int signal)
+{
+	store_relaxed(&tables.let, (uint32_t)signal);
+}
+
+static void mask_set(uint32_t let)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	if (let)
+		sigdelset(&all, (int)let);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	tables.let_now = let;
+}
+
+/* The application comes first; but not before it goes on. */
+static void be_modest(void)
+{
+	struct sched_param none = {0};
+
+	if (tables.modest || load_relaxed(&tables.waiting))
+		return;
+	tables.modest = 1;
+	(void)!setpriority(PRIO_PROCESS, 0, NICENESS_LOWEST); /* of this thread, in Linux */
+	(void)!sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+/* Asked now and then while a table is made. */
+static int halt(void)
+{
+	uint32_t let = load_relaxed(&tables.let);
+
+	if (let != tables.let_now)
+		mask_set(let);
+	be_modest();
+	return load_relaxed(&tables.stop) != 0;
+}
+
+static void compile_all(void)
+{
+	int made;
+
+	do {
+		if (halt() || weft__modules_look() < 0)
+			return; /* the next look may find memory again */
+		while (!halt() && (made = weft__modules_compile(halt)) > 0)
+			;
+	} while (!halt() && made == -EAGAIN);
+}
+
+static int asked_again(void)
+{
+	int asked;
+
+	pthread_mutex_lock(&tables_lock);
+	asked = tables.asked && !load_relaxed(&tables.stop);
+	tables.asked = 0;
+	if (!asked) {
+		mask_set(0);
+		store_relaxed(&weft__engine.tables_tid, 0u);
+		store_release(&tables.running, 0u);
+		syscall(SYS_futex, &tables.running, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+	pthread_mutex_unlock(&tables_lock);
+	return asked;
+}
+
+static void *tables_main(void *data)
+{
+	(void)data;
+	pthread_setname_np(pthread_self(), "weft-tables");
+	store_relaxed(&weft__engine.tables_tid, (uint32_t)syscall(SYS_gettid));
+	tables.let_now = 0;
+	tables.modest = 0;
+	do {
+		compile_all();
+	} while (asked_again());
+	return NULL;
+}
+
+/* With the lock held. */
+static int thread_make(void)
+{
+	sigset_t all, before;
+	int err;
+
+	if (tables.joinable)
+		pthread_join(tables.thread, NULL); /* it is on its way out */
+	tables.joinable = 0;
+	tables.asked = 0;
+	store_relaxed(&tables.stop, 0u);
+	store_relaxed(&tables.running, 1u);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&tables.thread, NULL, tables_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		store_relaxed(&tables.running, 0u);
+		return -err;
+	}
+	tables.joinable = 1;
+	store_relaxed(&weft__engine.tables_tid, weft__tls_tid(tables.thread)); /* before the next scan */
+	return 0;
+}
+
+/* Without a thread it is done here and now. */
+static void ask(void)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&tables_lock);
+	if (load_relaxed(&tables.running))
+		tables.asked = 1;
+	else
+		err = thread_make();
+	pthread_mutex_unlock(&tables_lock);
+	if (!err)
+		return;
+	if (err != load_relaxed(&tables.refused))
+		weft__log(WEFT_LOG_WARN, "no thread to compile unwind tables in: %s; whoever needs them waits",
+			  weft_strerror(err));
+	store_relaxed(&tables.refused, err);
+	add_relaxed(&weft__engine.facts_changed, 1);
+	weft__modules_refresh();
+}
+
+static void await(uint64_t until_ns)
+{
+	uint64_t now;
+
+	while (load_acquire(&tables.running) && (now = weft__clock_mono()) < until_ns) {
+		struct timespec left = {0, (long)(until_ns - now)};
+
+		syscall(SYS_futex, &tables.running, FUTEX_WAIT_PRIVATE, 1, &left, NULL, 0);
+	}
+}
+
+void weft__tables_start(void)
+{
+	uint64_t until = weft__clock_mono() + TABLES_WAIT_NS;
+
+	if (!weft__modules_stale())
+		return;
+	weft__modules_look(); /* modules without tables are better than none */
+	store_relaxed(&tables.waiting, 1u);
+	ask();
+	await(until);
+	store_relaxed(&tables.waiting, 0u);
+}
+
+void weft__tables_look(void)
+{
+	if (weft__modules_stale())
+		ask();
+}
+
+void weft__tables_stop(void)
+{
+	int joinable;
+
+	store_relaxed(&tables.stop, 1u);
+	pthread_mutex_lock(&tables_lock);
+	joinable = tables.joinable;
+	tables.joinable = 0;
+	pthread_mutex_unlock(&tables_lock);
+	if (joinable)
+		pthread_join(tables.thread, NULL);
+}
+
+void weft__tables_lock(void)
+{
+	pthread_mutex_lock(&tables_lock);
+	weft__modules_lock();
+}
+
+void weft__tables_unlock(void)
+{
+	weft__modules_unlock();
+	pthread_mutex_unlock(&tables_lock);
+}
+
+void weft__tables_forked(void)
+{
+	pthread_mutex_init(&tables_lock, NULL);
+	tables.joinable = tables.asked = 0;
+	store_relaxed(&tables.running, 0u);
+	store_relaxed(&tables.waiting, 0u);
+	store_relaxed(&tables.let, 0u);
+	store_relaxed(&weft__engine.tables_tid, 0u);
+	weft__modules_forked();
+}
