@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that only computes, for bench/overhead.py: burn DIR. It does what lines on standard input say and answers
  * each with one line: "run" does the same work each time and tells the CPU time that the process took for it; "open
- * HZ" opens a recorder into DIR that samples so often, "start", "stop" and "close" are the recorder's. */
+ * HZ" opens a recorder into DIR that samples so often, "start", "stop" and "close" are the recorder's; "bare HZ" has a
+ * perf event like the perf engine's interrupt it so often, with a handler that returns, until "bare 0". */
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
 #include "bench.h"
 #include "unwind_inside/chain.c"
 
@@ -57,9 +62,45 @@ static void calibrate(void)
 	passes = passes * RUN_NS / run() + 1;
 }
 
+static void on_bare(int signal)
+{
+	(void)signal;
+}
+
+static void bare(uint32_t hz)
+{
+	static struct sigaction before;
+	static int fd = -1;
+	struct sigaction action = {.sa_handler = on_bare, .sa_flags = SA_RESTART | SA_ONSTACK};
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = hz ? 1000000000 / hz : 0,
+		.sigtrap = 1,
+		.remove_on_exec = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	if (!hz) {
+		close(fd);
+		sigaction(SIGTRAP, &before, NULL);
+		return;
+	}
+	sigaction(SIGTRAP, &action, &before);
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0) {
+		perror("bench: perf_event_open");
+		exit(1);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = argc > 1 ? argv[1] : NULL};
+	uint32_t hz;
+	struct weft_recorder_opts opts = {
+		.size = sizeof(opts), .dir = argc > 1 ? argv[1] : NULL, .budget_ppm = WEFT_SAMPLE_OFF};
 	struct weft_recorder *rec = NULL;
 	struct weft_error err;
 	char line[64];
@@ -76,6 +117,8 @@ int main(int argc, char **argv)
 			bench_pin(BENCH_CPU_FIRST);
 			bench_check(weft_recorder_open(&rec, &opts, &err), &err);
 			bench_pin(BENCH_CPU_LAST);
+		} else if (sscanf(line, "bare %u", &hz) == 1) {
+			bare(hz);
 		} else if (strcmp(line, "start") == 0) {
 			bench_check(weft_recorder_start(rec, &err), &err);
 		} else if (strcmp(line, "stop") == 0) {

@@ -3,10 +3,11 @@
 """What sampling costs in CPU time: bench/overhead.py DIR [--quick].
 
 A program that only computes, and the example server under load, each with sampling and without in slices of a tenth of
-a second that take turns in one process, because two runs differ by more than what is looked for. For the server it is
-recording with samples against recording without: each against nothing, in two runs. Beside it, in the same run: perf
-record, attached and detached in turns, its own CPU time included, as our collector's is. Chance: slices without against
-their neighbours without."""
+a second, or half a second for the server, that take turns in one process, because two runs differ by more than what is
+looked for. For the server it is recording with samples against recording without: each against nothing, in two runs.
+Beside it, in the same run: perf record, attached and detached in turns, its own CPU time included, as our collector's
+is; and a perf event at 999 Hz whose handler returns at once, which is what such a rate costs on this machine before
+anything is done with it. Chance: slices without against their neighbours without."""
 import json
 import os
 import shutil
@@ -22,7 +23,8 @@ import stats
 
 CPUS = sorted(os.sched_getaffinity(0))
 PERF = {"perf_g": ["-F", "99", "-g"], "perf_dwarf": ["-F", "99", "--call-graph", "dwarf"]}
-SLICE_MS = 100
+PERF_SLICE_MS = 100
+SLICE_MS = 500 # of the server: half a millisecond for start and pause is a thousandth of it
 TURN = 4
 CALM_S = 3.5 # after which the timer engine believes that it knows all threads
 LOAD = ("--connections", 48, "--pipeline", 4)
@@ -100,20 +102,25 @@ class Ratios:
         self.chance.append(100 * after / before - 100)
 
 
-def burn_weft(burn, hz, turns):
+def burn_turns(burn, turns, start, stop, calm_s):
     """Some slices without, some with, some without, and so on."""
     ratios = Ratios()
-    burn.do("open %d" % hz)
     before = [burn.do("run") for _ in range(TURN)]
     for _ in range(turns):
-        burn.do("start")
-        time.sleep(CALM_S)
+        burn.do(start)
+        time.sleep(calm_s)
         burn.do("run")
         on = [burn.do("run") for _ in range(2 * TURN)]
-        burn.do("stop")
+        burn.do(stop)
         after = [burn.do("run") for _ in range(TURN)]
         ratios.add(statistics.median(before), on, statistics.median(after))
         before = after
+    return ratios
+
+
+def burn_weft(burn, hz, turns):
+    burn.do("open %d" % hz)
+    ratios = burn_turns(burn, turns, "start", "stop", CALM_S)
     burn.do("close")
     return ratios
 
@@ -148,6 +155,8 @@ def tell(name, ratios, what, against=None):
 def cpu_bound(directory, quick):
     turns = 2 if quick else 18
     burn = Burn(directory)
+    tell("cpu_overhead_999hz_bare", burn_turns(burn, turns, "bare 999", "bare 0", 0),
+         "CPU time that a perf event at 999 Hz adds whose handler does nothing, to a program that only computes")
     ours = {hz: burn_weft(burn, hz, turns) for hz in (99, 999)}
     theirs = {name: burn_perf(burn, options, turns, directory) for name, options in PERF.items()}
     burn.close()
@@ -172,11 +181,11 @@ def neighbours(slices):
     return ratios
 
 
-def serve(directory, seconds, record, hz, during=None):
+def serve(directory, seconds, record, hz, slice_ms, during=None):
     """The slices of a server under load for so long, or for as long as `during` takes."""
     log, trace = os.path.join(directory, "slices"), tempfile.mkdtemp(dir=directory)
     with demo.Server(record=trace if record else None, cpu=CPUS[0], env={"WEFT_SAMPLE_HZ": str(hz)},
-                     args=("--workers", 1, "--alternate", log, "--slice", SLICE_MS)) as server:
+                     args=("--workers", 1, "--alternate", log, "--slice", slice_ms)) as server:
         command = [demo.program("examples", "load"), "--port", server.port, "--json", "--seconds", seconds, *LOAD]
         load = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
                                 preexec_fn=demo.alone(CPUS[-1]))
@@ -204,7 +213,7 @@ def serve_perf(directory, options, rounds):
                 spans.append((1, begin, time.monotonic_ns()))
                 spent.append(perf.spent_ns() / (time.monotonic_ns() - begin))
 
-    slices = serve(directory, 600, False, "off", during)
+    slices = serve(directory, 600, False, "off", PERF_SLICE_MS, during)
     each = []
     for on, begin, end in spans:
         inside = [one for one in slices if one["begin_ns"] >= begin and one["end_ns"] <= end]
@@ -218,11 +227,11 @@ def serve_perf(directory, options, rounds):
 
 
 def server(directory, quick):
-    seconds, rounds = (4, 3) if quick else (24, 8)
-    plain = neighbours(serve(directory, seconds, True, "off"))
+    seconds, rounds = (6, 3) if quick else (72, 8)
+    plain = neighbours(serve(directory, seconds, True, "off", SLICE_MS))
     ours = {}
     for hz in (99, 999):
-        ours[hz] = neighbours(serve(directory, seconds, True, hz))
+        ours[hz] = neighbours(serve(directory, seconds, True, hz, SLICE_MS))
         without = statistics.median(plain.cost)
         ours[hz].cost = [100 * (100 + cost) / (100 + without) - 100 for cost in ours[hz].cost]
     return ours, {name: serve_perf(directory, options, rounds) for name, options in PERF.items()}

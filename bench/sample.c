@@ -3,9 +3,10 @@
  * missing between two readings was taken from it, and by a sample when one was counted meanwhile. So all of the
  * kernel's part is in it: the tick or the interrupt, the signal, the return. Samplers take turns in short slices; the
  * figure is the median of such gaps. A gap longer than any sample is somebody else's turn and does not count. The
- * collector runs on another CPU. Beside it, at the same rate: a timer of the same kind whose handler counts and
- * returns, and gperftools. */
+ * collector runs on another CPU. Beside it, at the same rate: a timer and a perf event of the same kinds whose handlers
+ * count and return, and gperftools. */
 #include <dlfcn.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -19,10 +20,10 @@
 #define GAP_NS 300        /* no pass of the loop takes so long */
 #define FOREIGN_NS 100000 /* no sample does */
 
-enum mode { EMPTY, TIMER, PERF, GPERFTOOLS, N_MODES };
+enum mode { EMPTY, TIMER, EMPTY_PERF, PERF, GPERFTOOLS, N_MODES };
 
-static const char *const names[N_MODES] = {"sample_cost_empty", "sample_cost_timer", "sample_cost_perf",
-					   "sample_cost_gperftools"};
+static const char *const names[N_MODES] = {"sample_cost_empty", "sample_cost_timer", "sample_cost_empty_perf",
+					   "sample_cost_perf", "sample_cost_gperftools"};
 
 struct profiler_state {
 	int enabled;
@@ -133,9 +134,35 @@ static void run_empty(void)
 	sigaction(SIGRTMIN + 3, &before, NULL);
 }
 
+/* As the perf engine has it. */
+static void run_empty_perf(void)
+{
+	struct sigaction action = {.sa_sigaction = on_empty, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK}, before;
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000000 / rate_hz,
+		.sigtrap = 1,
+		.remove_on_exec = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	int fd;
+
+	sigaction(SIGTRAP, &action, &before);
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0) {
+		burn_for(EMPTY_PERF, samples_empty);
+		close(fd);
+	}
+	sigaction(SIGTRAP, &before, NULL);
+}
+
 static void run_engine(enum mode mode, uint32_t engine)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .sample_hz = rate_hz, .sample_engine = engine};
+	struct weft_recorder_opts opts = {
+		.size = sizeof(opts), .sample_hz = rate_hz, .sample_engine = engine, .budget_ppm = WEFT_SAMPLE_OFF};
 	struct weft_recorder *rec = bench_record_apart(&opts);
 
 	bench_sleep_us(CALM_US);
@@ -192,20 +219,24 @@ int main(int argc, char **argv)
 	for (int i = 0; i < rounds; i++) {
 		run_empty();
 		run_engine(TIMER, WEFT_ENGINE_TIMER);
+		run_empty_perf();
 		run_engine(PERF, WEFT_ENGINE_PERF);
 		run_gperf();
 	}
 	empty = bench_median(&gaps[EMPTY]);
 	for (enum mode mode = EMPTY; mode < N_MODES; mode++) {
 		double cost = bench_median(&gaps[mode]);
+		int on_perf = mode == PERF && gaps[EMPTY_PERF].n;
+		double base = on_perf ? bench_median(&gaps[EMPTY_PERF]) : empty;
 
 		if (!gaps[mode].n)
 			continue;
 		bench_print(
-			names[mode], cost, "us/sample", mode == EMPTY ? NULL : "baseline", empty, cost / empty,
+			names[mode], cost, "us/sample", mode == EMPTY ? NULL : "baseline", base, cost / base,
 			"lost to a sample of a loop 30 deep, the kernel's part included; %zu samples at %u Hz, half of "
-			"them from %.3g to %.3g; baseline: an empty handler on a timer of the same kind",
-			gaps[mode].n, rate_hz, bench_quantile(&gaps[mode], 0.25), bench_quantile(&gaps[mode], 0.75));
+			"them from %.3g to %.3g; baseline: an empty handler on a %s of the same kind",
+			gaps[mode].n, rate_hz, bench_quantile(&gaps[mode], 0.25), bench_quantile(&gaps[mode], 0.75),
+			on_perf ? "perf event" : "timer");
 	}
 	return 0;
 }

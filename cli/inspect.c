@@ -72,7 +72,7 @@ static int count_events(struct inspect *inspect)
 	memset(inspect->n_kind, 0, 65536 * sizeof(*inspect->n_kind));
 	while (rc >= 0 && (rc = weft_cursor_next(cursor, &ev)) > 0) {
 		inspect->n_kind[ev.kind]++;
-		inspect_count_sample(inspect, &ev);
+		inspect_count_stacks(inspect, &ev);
 		if (++inspect->n_read % (1 << 20) == 0)
 			cli_progress(inspect->n_read, inspect->info->n_events);
 	}

@@ -15,13 +15,17 @@ struct inspect_samples {
 	uint64_t n;
 	uint64_t weight_ns;
 	uint64_t n_kernel;                  /* with a stack of the kernel */
-	uint64_t n_undefined;               /* stacks that samples refer to and the segment does not define */
+	uint64_t n_undefined;               /* stacks that events refer to and the segment does not define */
 	uint64_t n_engine[INSPECT_ENGINES]; /* enum weft_engine; 0: one that is not known */
 };
+
+/* Events that have the stack: samples with the time that they stand for, and those of other kinds. */
+enum inspect_use { INSPECT_OFFCPU, INSPECT_WAIT, INSPECT_WALL, INSPECT_STUCK, INSPECT_OTHER, INSPECT_USES };
 
 struct inspect_per_stack {
 	uint64_t n;
 	uint64_t weight_ns;
+	uint32_t others[INSPECT_USES];
 };
 
 struct inspect {
@@ -47,7 +51,7 @@ const char *inspect_kind_name(const struct weft_segment *seg, uint32_t kind);
 const char *inspect_type_name(uint32_t type);
 
 /* Modules, stacks, symbols and samples. */
-void inspect_count_sample(struct inspect *inspect, const struct weft_event_view *ev);
+void inspect_count_stacks(struct inspect *inspect, const struct weft_event_view *ev);
 void inspect_text_code(const struct inspect *inspect);
 void inspect_json_code(struct weft__json *json, const struct inspect *inspect);
 void inspect_stacks(const struct inspect *inspect);

@@ -52,27 +52,59 @@ void inspect_print_place(const struct weft_segment *seg, const struct weft_frame
 		printf("[unknown] 0x%" PRIx64, frame->offset);
 }
 
-void inspect_count_sample(struct inspect *inspect, const struct weft_event_view *ev)
+static enum inspect_use use_of(uint32_t kind)
 {
-	struct inspect_samples *samples = &inspect->samples;
-	const struct weft_stack *stack, *all;
-	size_t n, i;
-
-	if (ev->kind != WEFT_KIND_SAMPLE || ev->n_fields < 5)
-		return;
-	samples->n++;
-	samples->weight_ns += ev->fields[2];
-	samples->n_kernel += ev->fields[1] != 0;
-	samples->n_engine[ev->fields[4] < INSPECT_ENGINES ? ev->fields[4] : 0]++;
-	all = weft_segment_stacks(inspect->seg, &n);
-	for (i = 0; i < 2; i++) {
-		stack = ev->fields[i] <= UINT32_MAX ? weft_segment_stack(inspect->seg, (uint32_t)ev->fields[i]) : NULL;
-		samples->n_undefined += !stack && ev->fields[i] != 0;
-		if (stack && inspect->per_stack) {
-			inspect->per_stack[stack - all].n++;
-			inspect->per_stack[stack - all].weight_ns += ev->fields[2];
-		}
+	switch (kind) {
+	case WEFT_KIND_OFFCPU:
+		return INSPECT_OFFCPU;
+	case WEFT_KIND_WAIT:
+		return INSPECT_WAIT;
+	case WEFT_KIND_WALL:
+		return INSPECT_WALL;
+	case WEFT_KIND_STUCK:
+		return INSPECT_STUCK;
+	default:
+		return INSPECT_OTHER;
 	}
+}
+
+static void count_stack(struct inspect *inspect, const struct weft_event_view *ev, uint64_t id)
+{
+	size_t n;
+	const struct weft_stack *all = weft_segment_stacks(inspect->seg, &n);
+	const struct weft_stack *stack = id <= UINT32_MAX ? weft_segment_stack(inspect->seg, (uint32_t)id) : NULL;
+	struct inspect_per_stack *per;
+
+	inspect->samples.n_undefined += !stack && id != 0;
+	if (!stack || !inspect->per_stack)
+		return;
+	per = &inspect->per_stack[stack - all];
+	if (ev->kind != WEFT_KIND_SAMPLE) {
+		per->others[use_of(ev->kind)]++;
+		return;
+	}
+	per->n++;
+	per->weight_ns += ev->n_fields > 2 ? ev->fields[2] : 0;
+}
+
+void inspect_count_stacks(struct inspect *inspect, const struct weft_event_view *ev)
+{
+	const struct weft_kind_def *def;
+	struct inspect_samples *samples = &inspect->samples;
+	uint32_t i;
+
+	if (ev->kind < WEFT_KIND_SAMPLE || ev->kind == WEFT_KIND_POLL_NEXT)
+		return; /* most events are of these, and they have none */
+	def = weft_segment_kind(inspect->seg, ev->kind);
+	if (ev->kind == WEFT_KIND_SAMPLE && ev->n_fields >= 5) {
+		samples->n++;
+		samples->weight_ns += ev->fields[2];
+		samples->n_kernel += ev->fields[1] != 0;
+		samples->n_engine[ev->fields[4] < INSPECT_ENGINES ? ev->fields[4] : 0]++;
+	}
+	for (i = 0; def && i < def->n_fields && i < ev->n_fields; i++)
+		if (def->fields[i].type == WEFT_TYPE_STACK)
+			count_stack(inspect, ev, ev->fields[i]);
 }
 
 static void print_modules(const struct inspect *inspect)
@@ -194,6 +226,7 @@ static void print_frame(const struct weft_segment *seg, const struct weft_frame 
 
 void inspect_stacks(const struct inspect *inspect)
 {
+	static const char *const uses[INSPECT_USES] = {"offcpu", "wait", "wall", "stuck", "other"};
 	size_t n, i, k;
 	const struct weft_stack *stacks = weft_segment_stacks(inspect->seg, &n);
 	char figure[CLI_FIGURE];
@@ -206,6 +239,9 @@ void inspect_stacks(const struct inspect *inspect)
 		printf("\nstack %u, %s sample%s", stacks[i].id, cli_count(per->n, figure), per->n == 1 ? "" : "s");
 		if (per->n)
 			printf(", %s", cli_ns(per->weight_ns, figure));
+		for (k = 0; k < INSPECT_USES; k++)
+			if (per->others[k])
+				printf(", %s %s", cli_count(per->others[k], figure), uses[k]);
 		for (k = 0; k < N_STACK_FLAGS; k++)
 			if (stacks[i].flags >> k & 1)
 				printf(", %s", stack_flags[k]);

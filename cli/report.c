@@ -14,9 +14,13 @@ const char cli_report_help[] =
 	"usage: weft report [OPTION...] PATH...\n"
 	"\n"
 	"Analyses segments (files, or all of a directory) and prints how long polls took per worker and spawn\n"
-	"location, the longest ones with what the CPU did in them and who woke them, where CPU time went by thread,\n"
-	"function and location, delays from wake to poll, how busy workers were, queue depths, tasks, the program's\n"
-	"own events, and what was lost. Each recording (run of a process) is a section of its own.\n"
+	"location; the longest ones with what their time was spent on (on the CPU and in what, blocked and in what "
+	"call,\n"
+	"waiting for what lock and who held it, preempted) and who woke them; waits; time off the CPU; where CPU time\n"
+	"went by thread, function and location; delays from wake to poll, how busy workers were, queue depths, tasks, "
+	"the\n"
+	"program's own events, what weft itself cost, and what was lost. Each recording (run of a process) is a "
+	"section.\n"
 	"\n"
 	"  --top N           length of the lists of worst polls, delays, functions and threads (10)\n"
 	"  --from TIME       only what happened from TIME on, relative to the recording's start: 12.5, 12.5s, 300ms\n"
@@ -25,6 +29,12 @@ const char cli_report_help[] =
 	"'demo/*'\n"
 	"                    will do\n"
 	"  --thread NAME     only polls and samples of the threads of this name, or the one of this tid; patterns too\n"
+	"  --span ID         only polls, samples and waits of this span, of those whose local root it is, or of this "
+	"trace: "
+	"hex\n"
+	"                    digits, up to 16 of a span, 32 of a trace\n"
+	"  --label KEY=VALUE only those whose context has this label\n"
+	"  --endpoint NAME   only those whose context has this endpoint; patterns too\n"
 	"  --location NAME   only polls of tasks spawned at this location, and samples in them; patterns too\n"
 	"  --pid PID         only the recordings of this process\n"
 	"  --no-symbols      do not look for names of functions in program files and debug info, only in the segments\n"
@@ -37,6 +47,11 @@ const char cli_report_help[] =
 	"  weft report --worker 'demo/*' --from 12s --to 15s --top 30 DIR     where CPU time went in three seconds\n"
 	"  weft report --json DIR | jq '.recordings[].cpu.functions[:5][] | [.function, .self_ns, .total_ns]'\n"
 	"  weft report --json DIR | jq '.recordings[].polls.p99_ns'\n"
+	"  weft report --endpoint 'POST /upload' DIR                          one kind of request: its polls, CPU, "
+	"waits\n"
+	"  weft report --span 00f067aa0ba902b7 DIR                            one request, by the id that tracing "
+	"knows\n"
+	"  weft report --json DIR | jq '.recordings[].longest_polls[0].story'  the parts of the worst poll\n"
 	"\n"
 	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
 
@@ -55,7 +70,8 @@ const char *report_no_polls(const struct report *report)
 
 	if (r->polls.n > 0)
 		return NULL;
-	return r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_END] + r->n_kind[WEFT_KIND_POLL_NEXT]
+	return r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_END] + r->n_kind[WEFT_KIND_POLL_NEXT] +
+			       r->n_kind[WEFT_KIND_POLL] + r->n_kind[WEFT_KIND_POLL_COUNT]
 		       ? "no poll that was asked for ended here"
 		       : "no poll events";
 }
@@ -66,6 +82,8 @@ const char *report_no_delays(const struct report *report)
 
 	if (r->delays.n > 0)
 		return NULL;
+	if (r->told.n > 0)
+		return "not all polls are told one by one, so that which wake was whose is not known";
 	return r->n_kind[WEFT_KIND_WAKE] == 0 ? "no wake events" : "no poll that was asked for follows a wake";
 }
 
@@ -73,6 +91,8 @@ const char *report_no_busy(const struct report *report, const struct weft__lane 
 {
 	if (lane->observed_ns == 0)
 		return "no time in which the thread was observed";
+	if (lane->told.n > 0 || lane->counted)
+		return "not all polls are told one by one";
 	return report->result->n_kind[WEFT_KIND_POLL_BEGIN] + report->result->n_kind[WEFT_KIND_POLL_NEXT] == 0 &&
 			       lane->busy_ns == 0
 		       ? "no poll events"
@@ -138,6 +158,8 @@ const char *report_no_poll_samples(const struct report *report, const struct wef
 		return "no sample fell into it: it was shorter than the sampling period";
 	if (samples->period_ns && poll->rank_ns < 2 * samples->period_ns)
 		return "no sample fell into it: it was about as long as the sampling period";
+	if (poll->rank_ns < 2 * samples->longest_period_ns)
+		return "no sample fell into it: fewer were taken, to stay within the budget";
 	return "no sample fell into it: it was mostly off the CPU";
 }
 
@@ -168,9 +190,43 @@ static bool parse_filter(int c, struct options *opts)
 	case CLI_OPT_THREAD:
 		opts->analysis.thread = optarg;
 		return true;
+	case CLI_OPT_LABEL:
+		opts->analysis.label = optarg;
+		return true;
+	case CLI_OPT_ENDPOINT:
+		opts->analysis.endpoint = optarg;
+		return true;
 	default:
 		return false;
 	}
+}
+
+static bool parse_hex(const char *text, size_t n, uint64_t *ret)
+{
+	size_t i;
+
+	for (i = 0, *ret = 0; i < n; i++) {
+		int digit = text[i] >= '0' && text[i] <= '9'   ? text[i] - '0'
+			    : text[i] >= 'a' && text[i] <= 'f' ? text[i] - 'a' + 10
+			    : text[i] >= 'A' && text[i] <= 'F' ? text[i] - 'A' + 10
+							       : -1;
+
+		if (digit < 0)
+			return false;
+		*ret = *ret << 4 | (uint64_t)digit;
+	}
+	return n > 0;
+}
+
+/* A span of up to 16 digits, or a trace of 17 to 32. */
+static bool parse_span(const char *text, struct weft__analysis_opts *opts)
+{
+	size_t n = strlen(text);
+
+	if (n <= 16)
+		return parse_hex(text, n, &opts->span) && opts->span;
+	return n <= 32 && parse_hex(text, n - 16, &opts->trace_hi) && parse_hex(text + n - 16, 16, &opts->trace_lo) &&
+	       (opts->trace_hi || opts->trace_lo);
 }
 
 static int parse(int argc, char **argv, struct options *opts)
@@ -182,6 +238,9 @@ static int parse(int argc, char **argv, struct options *opts)
 		{"worker", required_argument, NULL, CLI_OPT_WORKER},
 		{"location", required_argument, NULL, CLI_OPT_LOCATION},
 		{"thread", required_argument, NULL, CLI_OPT_THREAD},
+		{"span", required_argument, NULL, CLI_OPT_SPAN},
+		{"label", required_argument, NULL, CLI_OPT_LABEL},
+		{"endpoint", required_argument, NULL, CLI_OPT_ENDPOINT},
 		{"no-symbols", no_argument, NULL, CLI_OPT_NO_SYMBOLS},
 		{"pid", required_argument, NULL, CLI_OPT_PID},
 		{"json", no_argument, NULL, CLI_OPT_JSON},
@@ -209,6 +268,13 @@ static int parse(int argc, char **argv, struct options *opts)
 			if (!cli_parse_time(optarg, &opts->to_ns))
 				return cli_usage(argv[0], "--to takes a time like 12.5s or 300ms, not '%s'", optarg);
 			break;
+		case CLI_OPT_SPAN:
+			if (!parse_span(optarg, &opts->analysis))
+				return cli_usage(argv[0],
+						 "--span takes the hex digits of a span (up to 16) or a trace (up to "
+						 "32), not '%s'",
+						 optarg);
+			break;
 		case CLI_OPT_NO_SYMBOLS:
 			opts->no_symbols = true;
 			break;
@@ -225,6 +291,8 @@ static int parse(int argc, char **argv, struct options *opts)
 				return cli_usage_hint(argv[0]);
 		}
 	}
+	if (opts->analysis.label && !strchr(opts->analysis.label, '='))
+		return cli_usage(argv[0], "--label takes KEY=VALUE, not '%s'", opts->analysis.label);
 	if (optind == argc)
 		return cli_usage(argv[0], "no PATH given: name a .weft file or the directory that was recorded to");
 	if (opts->to_ns <= opts->from_ns)

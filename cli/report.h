@@ -33,14 +33,59 @@ void report_delayed(const struct report *report);
 void report_sampling(const struct report *report);
 void report_cpu(const struct report *report);
 
-/* report_stacks.c: the samples of one poll. "41.0 ms on CPU in deflate, ..." and the tree of calls below it. */
-void report_poll_cpu(const struct report *report, const struct weft__poll *poll, int indent);
+/* report_say.c: names for what is in no list of names. Text that does not fit is cut. */
+struct report_text {
+	size_t n;
+	char at[1400];
+};
+void report_say(struct report_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *report_wait_kind(uint32_t what);
+/* "cache_lock", "read fd 7", "a lock at 0x7f..." */
+void report_say_wait(struct report_text *text, const struct report *report, uint32_t what, uint32_t name,
+		     uint64_t object);
+void report_say_call(struct report_text *text, const struct report *report, uint32_t call); /* number + 1 */
+/* "deflate", or "read, called from load"; false when nothing names it. */
+bool report_say_stack(struct report_text *text, const struct report *report, uint32_t stack, uint32_t kernel);
+void report_say_doing(struct report_text *text, const struct report *report, const struct weft__holder *holder);
+/* thread 123 "worker-3" (in handle_upload > deflate) */
+void report_say_holder(struct report_text *text, const struct report *report, const struct weft__holder *holder);
+bool report_say_scope(struct report_text *text, const struct report *report, const struct weft__scope *scope);
+
+/* report_story.c: what the time of a poll was spent on; in lists with all of it, in headlines with what matters. */
+void report_story(const struct report *report, const struct weft__poll *poll, int indent);
+void report_story_headline(const struct report *report, const struct weft__poll *poll, int indent);
+void report_splits(const struct report *report);
+bool report_has_story(const struct report *report);
+const char *report_no_switches(const struct report *report, const struct weft__story *story); /* NULL: all are there */
+
+/* report_waits.c, each only if there is any */
+void report_waits(const struct report *report);
+void report_off_cpu(const struct report *report);
+void report_looks(const struct report *report);
+void report_stuck(const struct report *report);
+void report_cost(const struct report *report);
+const char *report_cost_name(size_t what);
+
+/* report_stacks.c: the samples of one poll, as a tree of calls. The heart is the innermost function that at least half of them are
+ * in, with its share of them. */
+bool report_poll_heart(struct report_text *text, const struct report *report, const struct weft__poll *poll,
+		       bool caller, double *share);
 void report_poll_stacks(const struct report *report, const struct weft__poll *poll);
 
 /* report_cpu_json.c */
 void report_json_samples(struct weft__json *json, const struct report *report);
 void report_json_poll(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
 void report_json_place_cpu(struct weft__json *json, const struct report *report, const struct weft__place *place);
+
+/* report_story_json.c */
+void report_json_story(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
+void report_json_split(struct weft__json *json, const struct report *report, const char *key,
+		       const struct weft__split *split);
+void report_json_scope(struct weft__json *json, const struct report *report, const struct weft__scope *scope);
+void report_json_away(struct weft__json *json, const struct report *report); /* waits, switches, looks, stuck, cost */
+
+/* report_cpu_json.c: the frames of a stack, leaf first, as an array */
+void report_json_frames(struct weft__json *json, const struct report *report, uint32_t stack, uint32_t kernel);
 
 /* report_json.c */
 void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream);

@@ -133,7 +133,8 @@ static void print_where(const struct report *report)
 		[WEFT__BETWEEN_POLLS] = "outside polls: in the runtime, between them",
 		[WEFT__PARKED] = "outside polls: while parked",
 		[WEFT__NEVER_POLLS] = "outside polls: on threads that never poll",
-		[WEFT__WHERE_UNKNOWN] = "not known: a poll may be open that began before the recording or in a gap",
+		[WEFT__WHERE_UNKNOWN] =
+			"not known: in a poll that began before the recording or in a gap, or was not told",
 	};
 	const struct weft__samples *samples = &report->result->samples;
 	struct cli_table table = {.titles = (const char *const[]){"CPU", "share", "samples", "<where"}, .n_columns = 4};

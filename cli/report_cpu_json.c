@@ -61,6 +61,18 @@ static void frames(struct weft__json *json, const struct report *report, const s
 	weft__json_end(json, ']');
 }
 
+void report_json_frames(struct weft__json *json, const struct report *report, uint32_t stack, uint32_t kernel)
+{
+	struct weft__poll_stack one = {.stack = stack, .kernel = kernel};
+	struct weft__line_list lines = {0};
+
+	if (stack || kernel)
+		frames(json, report, &one, &lines);
+	else
+		weft__json_absent(json, "frames", "no stack");
+	weft__free(lines.at);
+}
+
 static void stack_state(struct weft__json *json, const struct report *report, uint32_t id)
 {
 	const struct weft__code_stack *stack = weft__frames_stack(&report->rec->frames, id);

@@ -116,6 +116,8 @@ static void workers(struct weft__json *json, const struct report *report)
 		duration(json, "runqueue_wait_ns", no_cpu, lane->runqueue_ns);
 		duration(json, "sched_span_ns", no_cpu, lane->sched_ns);
 		hist_depth(json, "local_queue", &lane->depths, report_no_local_queue(lane));
+		weft__json_bool(json, "polls_from_counts", lane->counted);
+		report_json_split(json, report, "time", &lane->split);
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
@@ -139,6 +141,7 @@ static void locations(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "ended", place->ended);
 		duration(json, "alive", no_alive, place->alive);
 		report_json_place_cpu(json, report, place);
+		report_json_split(json, report, "time", &place->split);
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
@@ -156,7 +159,10 @@ static void wake(struct weft__json *json, const struct report *report, const str
 	}
 	weft__json_begin(json, "wake", '{');
 	weft__json_u64(json, "at_ns", report_since_start(report, w->time_ns));
-	duration(json, "delay_ns", w->measured ? NULL : "events are missing between the wake and the poll",
+	duration(json, "delay_ns",
+		 w->measured  ? NULL
+		 : poll->told ? "not all polls are told one by one"
+			      : "events are missing between the wake and the poll",
 		 poll->begin_ns - w->time_ns);
 	weft__json_bool(json, "in_poll", w->in_poll);
 	if (w->in_poll) {
@@ -203,6 +209,9 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 			weft__json_u64(json, "wakes_issued", poll->n_wakes);
 		if (strcmp(rank, "delay_ns") != 0)
 			report_json_poll(json, report, poll);
+		if (strcmp(rank, "delay_ns") != 0)
+			report_json_story(json, report, poll);
+		report_json_scope(json, report, &poll->scope);
 		wake(json, report, poll);
 		if (poll->behind.held_ns)
 			behind(json, report, &poll->behind);
@@ -286,6 +295,8 @@ static void losses(struct weft__json *json, const struct report *report)
 	weft__json_u64(json, "lost_events", r->lost_events);
 	weft__json_u64(json, "lost_samples", r->lost_samples);
 	weft__json_u64(json, "threads_not_sampled", r->uncovered);
+	weft__json_u64(json, "lost_switches", r->lost_switches);
+	weft__json_u64(json, "polls_beyond_cap", r->lost_polls);
 	weft__json_begin(json, "losses", '[');
 	for (i = 0; i < r->n_lost; i++) {
 		const struct weft__lost *lost = &r->lost[i];
@@ -321,6 +332,9 @@ static void counters(struct weft__json *json, const struct weft__result *r)
 	weft__json_u64(json, "delays_cut_by_gap", r->delays_cut);
 	weft__json_u64(json, "task_events_beyond_limit", r->tasks_untracked);
 	weft__json_u64(json, "thread_events_beyond_limit", r->streams_untracked);
+	weft__json_u64(json, "waits_and_switches_beyond_limit", r->stretches_cut);
+	weft__json_u64(json, "switches_too_late", r->stretches_late);
+	weft__json_u64(json, "threads_off_cpu_beyond_limit", r->threads_untracked);
 	weft__json_u64(json, "malformed_events", r->malformed);
 	weft__json_end(json, '}');
 	weft__json_u64(json, "wakes", r->n_kind[WEFT_KIND_WAKE]);
@@ -393,6 +407,7 @@ void report_json(struct weft__json *json, const struct report *report)
 	polls(json, report, "longest_delays", "delay_ns", r->delayed, r->n_delayed);
 	workers(json, report);
 	locations(json, report);
+	report_json_away(json, report);
 	report_json_samples(json, report);
 	queues(json, report);
 	customs(json, report);

@@ -51,7 +51,8 @@ static void print_wake(const struct report *report, const struct weft__poll *pol
 	if (poll->wake.measured)
 		printf("woken %s before by ", cli_ns(poll->begin_ns - poll->wake.time_ns, delay));
 	else
-		printf("woken, delay not measured (events are missing), by ");
+		printf("woken, delay not measured (%s), by ",
+		       poll->told ? "not all polls are told" : "events are missing");
 	if (poll->wake.in_poll) {
 		print_task(names, poll->wake.task, poll->wake.place);
 		fputs(" on ", stdout);
@@ -85,6 +86,7 @@ static void print_when(const struct report *report, uint64_t ns)
 static void print_poll(const struct report *report, const struct weft__poll *poll)
 {
 	const struct weft__names *names = &report->rec->names;
+	struct report_text scope = {.n = 0};
 	char thread[WEFT__LABEL_BYTES];
 
 	print_lane(names, poll->worker, poll->stream);
@@ -103,6 +105,10 @@ static void print_poll(const struct report *report, const struct weft__poll *pol
 	else
 		printf("; %u in its queue", poll->depth);
 	printf("; woke %u\n", poll->n_wakes);
+	if (report_say_scope(&scope, report, &poll->scope))
+		printf("%16s%s\n", "", scope.at);
+	if (report_has_story(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)
+		report_story(report, poll, 16);
 	report_poll_stacks(report, poll);
 }
 
@@ -127,9 +133,10 @@ static void headline(const struct report *report, enum cli_style style, const ch
 	print_lane_as(names, poll->worker, poll->stream);
 	printf(" at %s, ", cli_moment(report_since_start(report, poll->begin_ns), moment));
 	print_task(names, poll->task, poll->place);
-	if (cpu && report->result->samples.period_ns + report->result->samples.all.n > 0) {
+	if (cpu &&
+	    (report_has_story(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)) {
 		printf(",\n%*s", (int)strlen(title) + 2, "");
-		report_poll_cpu(report, poll, (int)strlen(title) + 2);
+		report_story_headline(report, poll, (int)strlen(title) + 2);
 	}
 	printf(",\n%*s", (int)strlen(title) + 2, "");
 	print_wake(report, poll);

@@ -57,60 +57,28 @@ static uint32_t caller_of(const struct report *report, const struct weft__tree *
 	return node;
 }
 
-/* " in deflate, called from compress_body". True when it is the long form. */
-static bool print_heart(const struct report *report, const struct weft__poll *poll)
+/* "deflate, called from compress_body" */
+bool report_poll_heart(struct report_text *text, const struct report *report, const struct weft__poll *poll,
+		       bool caller, double *share)
 {
 	struct weft__tree tree = {0};
 	char name[4 * NAME_COLUMNS + 1];
-	uint32_t at = 0, caller = 0;
+	uint32_t at = 0, from = 0;
 
 	if (weft__tree_add_poll(&tree, &report->rec->frames, poll) == 0) {
 		weft__tree_sort(&tree);
 		at = weft__tree_heart(&tree);
 	}
 	if (at != 0) {
-		printf(" in %s", name_of(report, tree.nodes[at].function, NAME_COLUMNS, name));
-		caller = caller_of(report, &tree, at);
-		if (caller != 0)
-			printf(", called from %s", name_of(report, tree.nodes[caller].function, NAME_COLUMNS, name));
+		report_say(text, "%s", name_of(report, tree.nodes[at].function, NAME_COLUMNS, name));
+		*share = (double)tree.nodes[at].total.ns / (double)tree.nodes[0].total.ns;
+		from = caller ? caller_of(report, &tree, at) : 0;
+		if (from != 0)
+			report_say(text, ", called from %s",
+				   name_of(report, tree.nodes[from].function, NAME_COLUMNS, name));
 	}
 	weft__tree_fini(&tree);
-	return caller != 0;
-}
-
-static void print_count(const struct weft__poll *poll, const char *more)
-{
-	char count[CLI_FIGURE];
-
-	printf(" (%s sample%s%s)", cli_count(poll->sampled.n, count), poll->sampled.n == 1 ? "" : "s", more);
-}
-
-void report_poll_cpu(const struct report *report, const struct weft__poll *poll, int indent)
-{
-	const char *why = report_no_poll_samples(report, poll);
-	char figure[CLI_FIGURE];
-	bool is_long;
-
-	if (why) {
-		printf("%s%s", strncmp(why, "no sample", 9) == 0 ? "" : "CPU not measured: ", cli_safe(why));
-		return;
-	}
-	/* One sample in a poll that is shorter than what the sample stands for says where it was, not for how long. */
-	if (poll->rank_ns < report->result->samples.period_ns) {
-		fputs("sampled on CPU", stdout);
-		print_heart(report, poll);
-		print_count(poll, "; the poll is shorter than the sampling period");
-		return;
-	}
-	printf("%s on CPU", cli_ns(poll->sampled.ns < poll->rank_ns ? poll->sampled.ns : poll->rank_ns, figure));
-	is_long = print_heart(report, poll);
-	print_count(poll, "");
-	if (report_unsampled(poll) && is_long)
-		printf(",\n%*s", indent, "");
-	else if (report_unsampled(poll))
-		fputs(", ", stdout);
-	if (report_unsampled(poll))
-		printf("%s not on the CPU or not sampled", cli_ns(report_unsampled(poll), figure));
+	return at != 0;
 }
 
 struct printing {
@@ -230,29 +198,56 @@ static void print_tree(struct printing *p)
 	}
 }
 
-void report_poll_stacks(const struct report *report, const struct weft__poll *poll)
+/* Of what was blocked or waited, the stacks there are. */
+static void print_causes(struct printing *p, const struct weft__poll *poll)
 {
 	struct weft__tree tree = {0};
-	struct printing printing = {report, &tree, report_poll_whole(poll), 0};
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < poll->story.n_causes && rc == 0; i++) {
+		const struct weft__cause *cause = &poll->story.causes[i];
+		struct weft__weight weight = {cause->n, cause->ns};
+
+		if (cause->stack || cause->kernel)
+			rc = weft__tree_add_wait(&tree, &p->report->rec->frames, cause->stack, cause->kernel, weight);
+	}
+	if (rc < 0)
+		puts("(out of memory: the stacks are missing)");
+	if (rc == 0 && tree.n > 1) {
+		weft__tree_sort(&tree);
+		p->tree = &tree;
+		printf("%*soff the CPU:\n", INDENT, "");
+		print_tree(p);
+	}
+	weft__tree_fini(&tree);
+}
+
+static void print_samples(struct printing *p, const struct weft__poll *poll)
+{
+	struct weft__tree tree = {0};
 	char figure[CLI_FIGURE];
 
-	if (report->result->samples.period_ns + report->result->samples.all.n == 0)
-		return;
-	printf("%16s", "");
-	report_poll_cpu(report, poll, 16);
-	putchar('\n');
-	if (poll->sampled.n == 0)
-		return;
-	if (weft__tree_add_poll(&tree, &report->rec->frames, poll) < 0) {
+	if (weft__tree_add_poll(&tree, &p->report->rec->frames, poll) < 0) {
 		puts("(out of memory: the stacks are missing)");
 		weft__tree_fini(&tree);
 		return;
 	}
 	weft__tree_sort(&tree);
+	p->tree = &tree;
 	if (tree.n > 0)
-		print_tree(&printing);
+		print_tree(p);
 	if (poll->stacks_beyond.n)
 		printf("%16s%s of it with stacks that were not kept: more than the analysis holds\n", "",
 		       cli_ns(poll->stacks_beyond.ns, figure));
 	weft__tree_fini(&tree);
+}
+
+void report_poll_stacks(const struct report *report, const struct weft__poll *poll)
+{
+	struct printing printing = {report, NULL, report_poll_whole(poll), 0};
+
+	if (poll->sampled.n)
+		print_samples(&printing, poll);
+	print_causes(&printing, poll);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/label.h"
+#include "cli.h"
 #include "print.h"
 #include "report.h"
 
@@ -89,6 +90,30 @@ static void print_head(const struct report *report)
 		       cli_count(report->result->n_events, count));
 }
 
+/* Where not all polls are told one by one. */
+static void print_poll_mode(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	const char *mode = weft__names_fact(&report->rec->names, "poll.mode");
+	const char *slow = weft__names_fact(&report->rec->names, "poll.slow_ns");
+	char count[CLI_FIGURE], told[CLI_FIGURE], figure[CLI_FIGURE];
+	uint64_t ns;
+
+	if (r->n_kind[WEFT_KIND_POLL] + r->n_kind[WEFT_KIND_POLL_COUNT] == 0)
+		return;
+	printf("polls: mode %.20s", mode && mode[0] ? cli_safe(mode) : "not known");
+	if (mode && strcmp(mode, "slow") == 0 && slow && cli_parse_number(slow, UINT64_MAX, &ns))
+		printf(", those of %s and more one by one", cli_ns(ns, figure));
+	else if (mode && strcmp(mode, "caught") == 0)
+		fputs(", those with a sample in them one by one", stdout);
+	printf(": %s", cli_count(r->told.n, told));
+	if (r->counted)
+		printf(" of %s, whose percentiles by worker are from counts by duration", cli_count(r->polls.n, count));
+	if (r->lost_polls)
+		printf("; %s more were beyond the cap", cli_count(r->lost_polls, count));
+	puts(". By location, only those one by one count.");
+}
+
 /* One line for all that may make figures incomplete. */
 static void print_loss_line(const struct report *report)
 {
@@ -102,6 +127,11 @@ static void print_loss_line(const struct report *report)
 			pauses += r->lost[i].records;
 			paused_ns += r->lost[i].span_ns;
 		}
+	if (r->lost_switches)
+		printf("%sSWITCHES MISSING:%s %s records of context switches were lost; polls of that time have parts "
+		       "that are "
+		       "not measured\n",
+		       cli_style(CLI_YELLOW), cli_style(CLI_PLAIN), cli_count(r->lost_switches, count));
 	if (r->lost_events + pauses == 0)
 		return;
 	printf("%sLOSS:%s ", cli_style(CLI_YELLOW), cli_style(CLI_PLAIN));
@@ -364,7 +394,8 @@ static void print_notes(const struct report *report)
 	const struct weft__result *r = report->result;
 	uint64_t any = r->polls_began_before + r->polls_cut + r->polls_never_ended + r->polls_too_deep + r->delays_cut +
 		       r->wakes_again + r->late_causes + r->ids_reused + r->tasks_untracked + r->streams_untracked +
-		       r->malformed + r->samples.beyond_polls + report->rec->frames.stacks_beyond;
+		       r->stretches_cut + r->stretches_late + r->threads_untracked + r->malformed +
+		       r->samples.beyond_polls + report->rec->frames.stacks_beyond;
 
 	if (!any)
 		return;
@@ -384,6 +415,12 @@ static void print_notes(const struct report *report)
 	note(r->samples.beyond_polls,
 	     "samples are in no poll's list of stacks: more than the analysis holds at a time");
 	note(report->rec->frames.stacks_beyond, "stacks are not kept: more than the analysis holds");
+	note(r->stretches_cut,
+	     "waits, switches and looks were dropped: more than the analysis holds; polls of that time have "
+	     "parts that are not measured");
+	note(r->stretches_late, "switches came too late to be of a poll");
+	note(r->threads_untracked,
+	     "switches, waits and looks were of threads beyond the limit of threads that are kept");
 	note(r->malformed, "events had fewer fields than their kind has: not in the figures");
 }
 
@@ -391,6 +428,8 @@ void report_text(const struct report *report)
 {
 	print_head(report);
 	report_sampling(report);
+	print_poll_mode(report);
+	report_cost(report);
 	print_loss_line(report);
 	print_warnings(report);
 	if (report->rec->n_events == 0) {
@@ -401,8 +440,13 @@ void report_text(const struct report *report)
 	report_headline(report);
 	print_workers(report);
 	print_places(report);
+	report_splits(report);
 	report_longest(report);
 	report_running(report);
+	report_stuck(report);
+	report_waits(report);
+	report_off_cpu(report);
+	report_looks(report);
 	report_cpu(report);
 	print_delays(report);
 	report_delayed(report);

@@ -21,6 +21,7 @@ typedef void burst_fn(struct floor_ring *ring, uint32_t n);
 
 burst_fn burst_inline; /* header-inline functions */
 burst_fn burst_call;   /* the library's functions */
+burst_fn burst_next;   /* 2n polls, each of which ends as the next begins */
 burst_fn burst_floor;  /* the counter and a 16-byte store */
 burst_fn burst_tick;   /* the counter alone */
 

@@ -95,6 +95,34 @@ static void measure_on(int quick)
 	free(ring.slots);
 }
 
+/* Modes that write nothing: no ring to be emptied. */
+static void measure_pair(const char *name, uint32_t mode, const char *note, int quick)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .poll_mode = mode};
+	struct weft_recorder *rec = bench_record_apart(&opts);
+	struct floor_ring ring = floor_ring(SLOTS_DEFAULT);
+	struct variant v[] = {{burst_tick, 1000, QUIET, {0}},
+			      {burst_inline, 1000, QUIET, {0}},
+			      {burst_next, 1000, QUIET, {0}},
+			      {burst_call, 1000, QUIET, {0}}};
+	double pair, floor;
+
+	run(v, 4, &ring, NULL, 50);
+	for (size_t i = 0; i < 4; i++)
+		v[i].ns.n = 0;
+	run(v, 4, &ring, NULL, quick ? 400 : 2000);
+	pair = 2 * bench_median(&v[1].ns);
+	floor = 2 * bench_median(&v[0].ns);
+	bench_print(name, pair, "ns", "floor", floor, pair / floor,
+		    "%s, against reading the counter twice; p10 %.2f p90 %.2f; through libweft.so %.2f; weft_poll_next "
+		    "alone "
+		    "%.2f against %.2f for one reading",
+		    note, 2 * bench_quantile(&v[1].ns, 0.1), 2 * bench_quantile(&v[1].ns, 0.9),
+		    2 * bench_median(&v[3].ns), bench_median(&v[2].ns), floor / 2);
+	weft_recorder_close(rec);
+	free(ring.slots);
+}
+
 static void measure_big(int quick)
 {
 	struct weft_recorder_opts opts = {.size = sizeof(opts), .drain_ns = 1000000, .ring_bytes = BIG_RING_BYTES};
@@ -142,6 +170,9 @@ int main(int argc, char **argv)
 
 	bench_ns_per_tick();
 	measure_on(quick);
+	measure_pair("hook_pair_caught", WEFT_POLLS_CAUGHT,
+		     "weft_poll_begin and weft_poll_end in poll mode caught, nothing caught", quick);
+	measure_pair("hook_pair_slow", WEFT_POLLS_SLOW, "the same in poll mode slow, none slow", quick);
 	measure_big(quick);
 	measure_off(quick);
 	return 0;

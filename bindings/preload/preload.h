@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c has the
- * calls that an event loop waits in, whose returns begin its ticks; block.c has the calls that should not take long inside a tick;
- * fds.c keeps the recorder's files and the program's apart.
+/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c has
+ * the calls that an event loop waits in, whose returns begin its ticks; block.c has the calls that should not take
+ * long inside a tick; lock.c has locks, conditions and semaphores, on all threads; fds.c keeps the recorder's files
+ * and the program's apart.
  *
- * Every interposed function leaves errno, results and cancellation as they were, and does nothing but call the real one
- * on threads that are no loop, such as weft's own. */
+ * Every interposed function leaves errno, results and cancellation as they were. Those of wait.c and block.c do
+ * nothing but call the real one on threads that are no loop; those of lock.c pass weft's own threads by, which call
+ * the real ones (--wrap). */
 #ifndef WEFT_PRELOAD_H
 #define WEFT_PRELOAD_H
 
@@ -44,6 +46,7 @@ extern uint32_t weft__preload_epoch; /* starts at 1 and goes up in each forked c
 
 /* What is called instead, found at the first call. The constructor of another library may come before ours. */
 void *weft__preload_find(void **at, const char *name);
+void *weft__preload_find_version(void **at, const char *name, const char *version);
 
 #define PRELOAD_REAL(at, name)                                                                                         \
 	(WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL) ? (at) : weft__preload_find(&(at), (name)))
@@ -52,11 +55,69 @@ void *weft__preload_find(void **at, const char *name);
 void weft__preload_wait_begin(enum preload_family family, bool parks);
 void weft__preload_wait_end(enum preload_family family, bool parks);
 
-/* Emits `blocked` if `since` was long enough ago. */
-void weft__preload_blocked(const char *call, uint64_t object, uint64_t since);
+/* Names of waits. */
+#define PRELOAD_NAMES(X)                                                                                               \
+	X(epoll_wait)                                                                                                  \
+	X(epoll_pwait)                                                                                                 \
+	X(epoll_pwait2)                                                                                                \
+	X(poll)                                                                                                        \
+	X(ppoll)                                                                                                       \
+	X(select)                                                                                                      \
+	X(pselect)                                                                                                     \
+	X(read)                                                                                                        \
+	X(readv)                                                                                                       \
+	X(pread)                                                                                                       \
+	X(write)                                                                                                       \
+	X(writev)                                                                                                      \
+	X(pwrite)                                                                                                      \
+	X(recv)                                                                                                        \
+	X(recvfrom)                                                                                                    \
+	X(recvmsg)                                                                                                     \
+	X(send)                                                                                                        \
+	X(sendto)                                                                                                      \
+	X(sendmsg)                                                                                                     \
+	X(accept)                                                                                                      \
+	X(accept4)                                                                                                     \
+	X(connect)                                                                                                     \
+	X(sendfile)                                                                                                    \
+	X(fsync)                                                                                                       \
+	X(fdatasync)                                                                                                   \
+	X(flock)                                                                                                       \
+	X(nanosleep)                                                                                                   \
+	X(clock_nanosleep)                                                                                             \
+	X(usleep)                                                                                                      \
+	X(sleep)                                                                                                       \
+	X(waitpid)                                                                                                     \
+	X(getaddrinfo)                                                                                                 \
+	X(pthread_mutex_lock)                                                                                          \
+	X(pthread_mutex_timedlock)                                                                                     \
+	X(pthread_mutex_clocklock)                                                                                     \
+	X(pthread_rwlock_rdlock)                                                                                       \
+	X(pthread_rwlock_wrlock)                                                                                       \
+	X(pthread_rwlock_timedrdlock)                                                                                  \
+	X(pthread_rwlock_timedwrlock)                                                                                  \
+	X(pthread_rwlock_clockrdlock)                                                                                  \
+	X(pthread_rwlock_clockwrlock)                                                                                  \
+	X(pthread_cond_wait)                                                                                           \
+	X(pthread_cond_timedwait)                                                                                      \
+	X(pthread_cond_clockwait)                                                                                      \
+	X(sem_wait)                                                                                                    \
+	X(sem_timedwait)                                                                                               \
+	X(sem_clockwait)                                                                                               \
+	X(pthread_join)
 
-/* Threshold in ticks; 0 until the clock is measured. */
-extern uint64_t weft__preload_threshold;
+/* clang-format off */
+enum preload_name {
+#define X(name) PRELOAD_NAME_##name,
+	PRELOAD_NAMES(X)
+#undef X
+	PRELOAD_NAMES_N
+};
+/* clang-format on */
+
+extern uint32_t weft__preload_names[PRELOAD_NAMES_N]; /* ids of strings, from the constructor on */
+
+#define NO_FD (-1) /* object of a call that waits for no file */
 
 /* The tick before a call that may block, 0 when nobody wants to know. */
 static inline uint64_t preload_before(void)
@@ -64,14 +125,57 @@ static inline uint64_t preload_before(void)
 	return WEFT_UNLIKELY(weft__preload_thread.ticking) ? weft_now() : 0;
 }
 
-static inline void preload_after(const char *call, uint64_t object, uint64_t since)
+static inline void preload_after(enum preload_name name, uint64_t object, uint64_t since)
 {
-	if (WEFT_UNLIKELY(since != 0) &&
-	    WEFT_UNLIKELY(weft_now() - since >= __atomic_load_n(&weft__preload_threshold, __ATOMIC_RELAXED)))
-		weft__preload_blocked(call, object, since);
+	if (WEFT_UNLIKELY(since != 0))
+		weft_waited(WEFT_WAIT_CALL, weft__preload_names[name], object, 0, since);
 }
 
 /* From the constructor: what may later be wanted in a signal handler, where nothing can be registered. */
-void weft__preload_block_init(uint64_t threshold_ns);
+void weft__preload_names_init(void);
+
+/* The C library calls the system without ado as long as there is one thread, and makes the call cancellable, for some
+ * 40 ns, from then on. Because of weft's own threads there is never one thread; so while the program has made none,
+ * its calls are made from here as the C library would make them. 1: so it is, and the functions that are called are
+ * the C library's. */
+extern uint32_t weft__preload_alone;
+/* From the constructor. */
+void weft__preload_alone_init(void);
+
+#if defined(__x86_64__)
+#define PRELOAD_BARE 1
+static inline long preload_bare(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long r;
+
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	if (WEFT_UNLIKELY((unsigned long)r > -4096UL)) {
+		errno = (int)-r;
+		r = -1;
+	}
+	return r;
+}
+#else
+#define PRELOAD_BARE 0
+static inline long preload_bare(long number, long a, long b, long c, long d, long e, long f)
+{
+	(void)number, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+	return -1;
+}
+#endif
+
+#define BARE(number, a, b, c, d, e, f)                                                                                 \
+	preload_bare(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static inline bool preload_alone(void)
+{
+	return PRELOAD_BARE && __atomic_load_n(&weft__preload_alone, __ATOMIC_RELAXED);
+}
 
 #endif

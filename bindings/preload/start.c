@@ -10,11 +10,8 @@
 uint32_t weft__preload_on;
 uint32_t weft__preload_epoch = 1;
 
-void *weft__preload_find(void **at, const char *name)
+static void *found_at(void **at, void *found)
 {
-	int saved = errno;
-	void *found = dlsym(RTLD_NEXT, name);
-
 	if (!found) {
 		static const char text[] =
 			"weft: libweft-preload.so: the C library does not have a function it should\n";
@@ -23,6 +20,24 @@ void *weft__preload_find(void **at, const char *name)
 		abort();
 	}
 	__atomic_store_n(at, found, __ATOMIC_RELAXED);
+	return found;
+}
+
+void *weft__preload_find(void **at, const char *name)
+{
+	int saved = errno;
+	void *found = found_at(at, dlsym(RTLD_NEXT, name));
+
+	errno = saved;
+	return found;
+}
+
+void *weft__preload_find_version(void **at, const char *name, const char *version)
+{
+	int saved = errno;
+	void *found = dlvsym(RTLD_NEXT, name, version);
+
+	found = found_at(at, found ? found : dlsym(RTLD_NEXT, name));
 	errno = saved;
 	return found;
 }
@@ -63,6 +78,7 @@ static void leave_environment(void)
 	free(copy);
 }
 
+/* From where on a wait is told by itself; WEFT_WAIT_MS, which the recorder reads, overrides it. */
 static uint64_t threshold_ns(void)
 {
 	const char *text = getenv("WEFT_BLOCK_MS");
@@ -78,6 +94,7 @@ static int open_recorder(const char *dir, bool children, struct weft_error *err)
 		.size = sizeof(opts),
 		.dir = dir,
 		.on_fork = children ? WEFT_FORK_RESTART : WEFT_FORK_OFF,
+		.wait_ns = threshold_ns(),
 		.no_recover = 1, /* weft run does it at the end; children that exec would each do it */
 	};
 	struct weft_recorder *rec = NULL;
@@ -113,7 +130,8 @@ __attribute__((constructor)) static void start(void)
 	if (r < 0)
 		say(err.msg[0] ? err.msg : weft_strerror(r));
 	if (r == 0) {
-		weft__preload_block_init(threshold_ns());
+		weft__preload_names_init();
+		weft__preload_alone_init();
 		pthread_atfork(NULL, NULL, forked);
 		__atomic_store_n(&weft__preload_on, 1, __ATOMIC_RELEASE);
 	}

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,8 +145,8 @@ void weft__preload_wait_end(enum preload_family family, bool parks)
 	errno = saved;
 }
 
-/* ARGS are the parameters, PASS their names; PARKS says whether the time-out lets it wait. */
-#define WAIT(kind, name, shown, args, pass, object, parks)                                                             \
+/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait. */
+#define WAIT(kind, name, shown, args, made, object, parks)                                                             \
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
@@ -159,38 +160,43 @@ void weft__preload_wait_end(enum preload_family family, bool parks)
 			since = preload_before();                                                                      \
 		else                                                                                                   \
 			weft__preload_wait_begin((kind), waits);                                                       \
-		r = call pass;                                                                                         \
+		r = (int)(made);                                                                                       \
 		if (weft__preload_thread.family > (kind))                                                              \
-			preload_after(shown, (uint64_t)(object), since);                                               \
+			preload_after(PRELOAD_NAME_##shown, (uint64_t)(object), since);                                \
 		else                                                                                                   \
 			weft__preload_wait_end((kind), waits);                                                         \
 		return r;                                                                                              \
 	}
 
+#if PRELOAD_BARE
+#define BARE_OR(bare, made) (preload_alone() ? (bare) : (made))
+#else /* not every machine has these calls */
+#define BARE_OR(bare, made) (made)
+#endif
 #define ZERO_SPEC(t) ((t) && (t)->tv_sec == 0 && (t)->tv_nsec == 0)
 #define ZERO_VAL(t) ((t) && (t)->tv_sec == 0 && (t)->tv_usec == 0)
-#define FIRST(fds, n) ((n) > 0 ? (fds)[0].fd : -1)
+#define FIRST(fds, n) ((n) > 0 ? (fds)[0].fd : NO_FD)
 
-WAIT(PRELOAD_EPOLL, epoll_wait, "epoll_wait", (int ep, struct epoll_event *events, int most, int timeout),
-     (ep, events, most, timeout), ep, timeout != 0)
-WAIT(PRELOAD_EPOLL, epoll_pwait, "epoll_pwait",
+WAIT(PRELOAD_EPOLL, epoll_wait, epoll_wait, (int ep, struct epoll_event *events, int most, int timeout),
+     BARE_OR(BARE(SYS_epoll_wait, ep, events, most, timeout, 0, 0), call(ep, events, most, timeout)), ep, timeout != 0)
+WAIT(PRELOAD_EPOLL, epoll_pwait, epoll_pwait,
      (int ep, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
-     (ep, events, most, timeout, mask), ep, timeout != 0)
-WAIT(PRELOAD_EPOLL, epoll_pwait2, "epoll_pwait2",
+     BARE_OR(BARE(SYS_epoll_pwait, ep, events, most, timeout, mask, _NSIG / 8), call(ep, events, most, timeout, mask)),
+     ep, timeout != 0)
+WAIT(PRELOAD_EPOLL, epoll_pwait2, epoll_pwait2,
      (int ep, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
-     (ep, events, most, timeout, mask), ep, !ZERO_SPEC(timeout))
-WAIT(PRELOAD_POLL, poll, "poll", (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout), FIRST(fds, n),
-     timeout != 0)
-WAIT(PRELOAD_POLL, ppoll, "ppoll",
-     (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask), (fds, n, timeout, mask),
-     FIRST(fds, n), !ZERO_SPEC(timeout))
-WAIT(PRELOAD_POLL, __poll_chk, "poll", (struct pollfd * fds, nfds_t n, int timeout, size_t room),
-     (fds, n, timeout, room), FIRST(fds, n), timeout != 0)
-WAIT(PRELOAD_POLL, __ppoll_chk, "ppoll",
+     call(ep, events, most, timeout, mask), ep, !ZERO_SPEC(timeout))
+WAIT(PRELOAD_POLL, poll, poll, (struct pollfd * fds, nfds_t n, int timeout),
+     BARE_OR(BARE(SYS_poll, fds, n, timeout, 0, 0, 0), call(fds, n, timeout)), FIRST(fds, n), timeout != 0)
+WAIT(PRELOAD_POLL, ppoll, ppoll, (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask),
+     call(fds, n, timeout, mask), FIRST(fds, n), !ZERO_SPEC(timeout))
+WAIT(PRELOAD_POLL, __poll_chk, poll, (struct pollfd * fds, nfds_t n, int timeout, size_t room),
+     call(fds, n, timeout, room), FIRST(fds, n), timeout != 0)
+WAIT(PRELOAD_POLL, __ppoll_chk, ppoll,
      (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t room),
-     (fds, n, timeout, mask, room), FIRST(fds, n), !ZERO_SPEC(timeout))
-WAIT(PRELOAD_SELECT, select, "select", (int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
-     (n, in, out, except, timeout), 0, !ZERO_VAL(timeout))
-WAIT(PRELOAD_SELECT, pselect, "pselect",
+     call(fds, n, timeout, mask, room), FIRST(fds, n), !ZERO_SPEC(timeout))
+WAIT(PRELOAD_SELECT, select, select, (int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
+     call(n, in, out, except, timeout), NO_FD, !ZERO_VAL(timeout))
+WAIT(PRELOAD_SELECT, pselect, pselect,
      (int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask),
-     (n, in, out, except, timeout, mask), 0, !ZERO_SPEC(timeout))
+     call(n, in, out, except, timeout, mask), NO_FD, !ZERO_SPEC(timeout))

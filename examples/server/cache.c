@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <weft/weft.h>
+
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t n_bytes)
 {
 	const unsigned char *p = bytes;
@@ -26,6 +28,25 @@ static size_t find_slot(const struct cache *cache, uint64_t hash)
 	return i;
 }
 
+/* weft is told who has the lock, and who had to wait for it. */
+static void lock(struct cache *cache)
+{
+	uintptr_t object = (uintptr_t)&cache->cache_lock;
+
+	if (pthread_mutex_trylock(&cache->cache_lock)) {
+		weft_wait_begin(WEFT_WAIT_LOCK, cache->lock_name, object);
+		pthread_mutex_lock(&cache->cache_lock);
+		weft_wait_end(WEFT_WAIT_LOCK, object);
+	}
+	weft_lock_held(object);
+}
+
+static void unlock(struct cache *cache)
+{
+	weft_lock_released((uintptr_t)&cache->cache_lock);
+	pthread_mutex_unlock(&cache->cache_lock);
+}
+
 static void *janitor_main(void *arg)
 {
 	struct cache *cache = arg;
@@ -39,10 +60,12 @@ static void *janitor_main(void *arg)
 			return NULL;
 		hold.tv_sec = cache->order_us / 1000000;
 		hold.tv_nsec = (long)(cache->order_us % 1000000) * 1000;
-		pthread_mutex_lock(&cache->cache_lock);
+		lock(cache);
 		sem_post(&cache->begun);
+		weft_wait_begin(WEFT_WAIT_CALL, cache->sleep_name, UINT64_MAX);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &hold, NULL); /* where a real one writes to a disk */
-		pthread_mutex_unlock(&cache->cache_lock);
+		weft_wait_end(WEFT_WAIT_CALL, UINT64_MAX);
+		unlock(cache);
 	}
 }
 
@@ -52,6 +75,8 @@ int cache_init(struct cache *cache)
 	int err;
 
 	memset(cache, 0, sizeof(*cache));
+	cache->lock_name = weft_string("cache_lock");
+	cache->sleep_name = weft_string("clock_nanosleep");
 	for (i = 0; i < 1000; i++) {
 		char key[16];
 		int n_bytes = snprintf(key, sizeof(key), "key-%d", i);
@@ -86,11 +111,11 @@ bool cache_get(struct cache *cache, const char *key, size_t key_bytes, uint64_t 
 	size_t slot;
 	bool found;
 
-	pthread_mutex_lock(&cache->cache_lock);
+	lock(cache);
 	slot = find_slot(cache, hash);
 	found = cache->slots[slot].hash == hash;
 	*value = cache->slots[slot].value;
-	pthread_mutex_unlock(&cache->cache_lock);
+	unlock(cache);
 	return found;
 }
 

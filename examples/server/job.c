@@ -42,13 +42,30 @@ static void emit_request(const struct job *job)
 		weft_event(job->server->event_kind, fields, 4);
 }
 
+/* From here on, what weft records on this thread is of this request. A real server has the ids from its tracing. */
+static void job_enter(const struct job *job)
+{
+	struct weft_context context = {
+		.trace_hi = job->begin_ns,
+		.trace_lo = job->task.id,
+		.span = job->task.id,
+		.root = job->task.id,
+		.endpoint = job->server->endpoints[job->route],
+	};
+
+	if (job->server->event_kind >= 0)
+		weft_context_set(&context);
+}
+
 /* As soon as `done` is set the connection may answer, and even end: the reference to it keeps the wake safe. */
 static enum task_status job_finish(struct job *job)
 {
 	struct task *parent = job->parent;
 
-	if (job->server->event_kind >= 0)
+	if (job->server->event_kind >= 0) {
 		emit_request(job);
+		weft_context_clear();
+	}
 	atomic_store(&job->done, true);
 	task_wake(parent);
 	task_unref(parent);
@@ -63,6 +80,7 @@ static enum task_status handle_upload(struct task *task, struct worker *worker)
 	uint64_t end_ns = mono_ns() + (uint64_t)job->us * 1000;
 
 	(void)worker;
+	job_enter(job);
 	do
 		job->value = hash_bytes(job->value, block, sizeof(block));
 	while (mono_ns() < end_ns);
@@ -79,10 +97,15 @@ static enum task_status handle_report(struct task *task, struct worker *worker)
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 
 	(void)worker;
+	job_enter(job);
 	if (!job->us)
 		answer_in.it_value.tv_nsec = 1;
-	job->ok = fd >= 0 && timerfd_settime(fd, 0, &answer_in, NULL) == 0 &&
-		  read(fd, &expirations, sizeof(expirations)) == sizeof(expirations);
+	job->ok = fd >= 0 && timerfd_settime(fd, 0, &answer_in, NULL) == 0;
+	if (job->ok) {
+		weft_wait_begin(WEFT_WAIT_CALL, job->server->read_name, (uint64_t)fd);
+		job->ok = read(fd, &expirations, sizeof(expirations)) == sizeof(expirations);
+		weft_wait_end(WEFT_WAIT_CALL, (uint64_t)fd);
+	}
 	if (fd >= 0)
 		close(fd);
 	job->value = job->us;
@@ -95,6 +118,7 @@ static enum task_status handle_cache(struct task *task, struct worker *worker)
 	struct job *job = job_of(task);
 
 	(void)worker;
+	job_enter(job);
 	if (job->route == ROUTE_LOCK)
 		cache_snapshot(&job->server->cache, job->us);
 	job->ok = cache_get(&job->server->cache, job->key, job->key_bytes, &job->value);

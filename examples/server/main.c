@@ -32,7 +32,8 @@ static const char usage_text[] =
 	"  --workers N          worker threads, 1 to 64; default 2\n"
 	"  --max-connections N  refuse connections beyond this; default 1000\n"
 	"  --record DIR         record with weft into DIR; so does WEFT_DIR=DIR\n"
-	"  --events             record an event of the server's own for each request of 1 ms and more\n"
+	"  --events             record an event of the server's own for each request of 1 ms and more, and for which\n"
+	"                       request each job runs\n"
 	"  --alternate FILE     switch recording off and on all the time, and write what was served in each slice of "
 	"time\n"
 	"                       to FILE; without --record nothing is switched, and FILE shows what chance does\n"
@@ -140,6 +141,10 @@ static void define_events(struct server *server)
 	server->route_names[ROUTE_COMPUTE] = weft_string("compute");
 	server->route_names[ROUTE_SLEEP] = weft_string("sleep");
 	server->route_names[ROUTE_LOCK] = weft_string("lock");
+	server->endpoints[ROUTE_GET] = weft_endpoint("GET");
+	server->endpoints[ROUTE_COMPUTE] = weft_endpoint("COMPUTE");
+	server->endpoints[ROUTE_SLEEP] = weft_endpoint("SLEEP");
+	server->endpoints[ROUTE_LOCK] = weft_endpoint("LOCK");
 }
 
 /* Keeps the connections below the limit of file descriptors, so that accepting never fails for lack of one. */
@@ -230,6 +235,7 @@ int main(int argc, char **argv)
 	if (record(&rec, opts.record_dir) < 0)
 		return 1;
 	server.event_kind = -1;
+	server.read_name = weft_string("read");
 	if (opts.events)
 		define_events(&server);
 

@@ -35,6 +35,8 @@ struct server {
 	uint32_t port;
 	int event_kind;          /* of weft_event_define, or -1: slow requests make no events of their own */
 	uint32_t route_names[4]; /* of weft_string, for these events */
+	uint32_t endpoints[4];   /* of weft_endpoint: with such events, each job also has a context */
+	uint32_t read_name;      /* of weft_string */
 	atomic_uint connections; /* open now */
 	atomic_uint_least64_t accepted;
 };

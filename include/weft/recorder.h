@@ -130,8 +130,9 @@ WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_re
 WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
 				    struct weft_error *err);
 
-/* Starts the collector if it does not run, and recording. With samples, the first start reads the unwind tables of all that is loaded: some
- * milliseconds, a tenth of a second for a hundred megabytes of code. 0 when it records already. NULL `rec`: 0. */
+/* Starts the collector if it does not run, and recording. With samples, a thread of its own reads the unwind tables of all that is loaded; the first
+ * start waits for it, 10 ms at most. With much code loaded (a tenth of a second for a hundred megabytes) stacks may be cut until it is done, and are marked.
+ * 0 when it records already. NULL `rec`: 0. */
 WEFT_API int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err);
 
 /* Pauses recording: from here emits cost one branch, and no samples are taken. What was emitted is kept. Start goes on, in the same segment;
@@ -153,6 +154,16 @@ WEFT_API int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t 
 /* Memory-only mode: writes every sealed segment that is kept, oldest first, as files into `dir`.
  * Returns how many, or a negative error. -WEFT_E_STATE when the recorder has a directory. */
 WEFT_API int weft_recorder_save(struct weft_recorder *rec, const char *dir, struct weft_error *err);
+
+/* Flight recorder: writes what is known of the time from back_ns before the call (0: all that is kept) to forward_ns after it, as one
+ * segment of its own into `dir`, and returns when it is written: that is after forward_ns, or when another thread stops the recorder.
+ * `path`, when not NULL, takes its path. The window is rounded out: the file begins up to flush_ns earlier, with a whole block, and
+ * ends when it is written; the facts dump.from_ns and dump.to_ns (CLOCK_MONOTONIC) are the window itself, and dump.why is "call". Works while
+ * recording, paused or stopped. Several threads may wait for dumps; dumps may overlap, and then so do the files. NULL `rec`: 0.
+ * Returns 0; -WEFT_E_STATE without flight_ns; -ENODATA when nothing was recorded then; or the error of the file, and then there is
+ * none. */
+WEFT_API int weft_recorder_dump(struct weft_recorder *rec, uint64_t back_ns, uint64_t forward_ns, char *path,
+				size_t path_bytes, struct weft_error *err);
 
 enum weft_recorder_state {
 	WEFT_STATE_CLOSED = 0,
@@ -180,6 +191,11 @@ struct weft_recorder_stats {
 	uint64_t samples;      /* samples taken */
 	uint64_t samples_lost; /* of these, dropped because there was no memory for their stacks; in `lost`, too */
 	uint64_t uncovered;    /* threads that could not be sampled */
+	uint64_t dumps;        /* flight recorder: written */
+	uint64_t cost_ns;      /* CPU time that weft has used: its threads, handlers, and what the kernel does for it */
+	uint64_t program_ns;   /* CPU time that the process has used besides, while recording */
+	uint32_t sample_hz;    /* samples a second of CPU time now; fewer than asked for when that keeps within budget_ppm */
+	uint32_t limited;      /* 1: some rate is lower now than asked for, because of budget_ppm */
 };
 
 /* Fills `stats`. NULL `rec`: all zero, state closed. Returns 0 or -EINVAL. */

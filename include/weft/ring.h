@@ -39,18 +39,36 @@ struct weft_ring {
 	struct weft_slot *slots; /* constant */
 	uint64_t mask;           /* constant: slots - 1 */
 	uint64_t sched_due;      /* tick from which a park reads the thread's CPU time again */
-	uint64_t reserved[2];
+	/* When all polls are recorded, the outermost one that is open, for the collector, which tells when it does not end: */
+	uint64_t poll;     /* tick at which it began << 8 | how many are open, 255 at most; 0: none is */
+	uint64_t poll_arg; /* the second word of its slot */
 };
 
 /* One page of its own that the kernel wipes in a forked child, so that no child, however it was made, writes to its
  * parent's rings. */
 struct weft_gate {
-	uint32_t on;          /* 0: nothing records; 1: ticks are the TSC; 2: ticks are CLOCK_MONOTONIC */
+	uint32_t on;          /* 0: nothing records; else which clock ticks, and how polls are recorded: see below */
 	uint32_t generation;  /* of the recorder */
 	uint64_t sched_ticks; /* between two readings of a thread's CPU time */
 	uint64_t ns_scale;    /* ns of a tick, times 2^32 */
-	char wiped[4096 - 24];
+	/* Modes slow and caught, or with trigger_poll_ns: */
+	uint64_t poll_ticks;      /* a poll this long, or a little longer, has to be looked at */
+	uint64_t poll_slow_ns;    /* and is slow from here on */
+	uint64_t poll_trigger_ns; /* and asks for a dump */
+	uint64_t second_ticks;    /* in which a thread tells of at most poll_cap polls */
+	uint32_t poll_cap;
+	uint32_t reserved;
+	uint64_t wait_ticks; /* a wait this long is told by itself (wait.h) */
+	char wiped[4096 - 72];
 };
+
+/* Bits of `on`. When all polls are recorded, `on` is the first two alone. */
+#define WEFT_GATE_TSC 1u     /* ticks are the CPU's counter; 2: CLOCK_MONOTONIC */
+#define WEFT_GATE_TICKS 3u   /* these two */
+#define WEFT_GATE_SLOW 4u    /* of polls only the slow ones are told */
+#define WEFT_GATE_CAUGHT 8u  /* only those with a sample in them */
+#define WEFT_GATE_TIMED 16u  /* all, and the time that they take is looked at, too */
+#define WEFT_GATE_EPOCH 256u /* with one of these three it goes up by this each time that recording begins */
 
 extern WEFT_API struct weft_gate weft_gate;
 extern WEFT_API __thread struct weft_ring *weft_ring_self __attribute__((tls_model("initial-exec")));
@@ -59,6 +77,13 @@ extern WEFT_API __thread struct weft_ring *weft_ring_self __attribute__((tls_mod
 WEFT_API uint64_t weft_hot_tick(void);                                     /* CLOCK_MONOTONIC */
 WEFT_API struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick); /* a ring with room, or NULL: counted */
 WEFT_API void weft_hot_sched(uint64_t tick);                               /* CPU time and run-queue wait */
+/* Polls, however they are recorded: `on` is the gate's value, `arg` the second word of the slot that they have as events. */
+WEFT_API void weft_hot_poll_begin(uint64_t arg, uint32_t on);
+WEFT_API void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on);
+WEFT_API void weft_hot_poll_end(uint32_t on);
+WEFT_API void weft_hot_poll_end_at(uint64_t tick, uint32_t on);
+WEFT_API void weft_hot_poll_next(uint64_t arg, uint32_t on);
+WEFT_API void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on);
 
 /* Off is the case that must cost nothing: it falls through. */
 static inline uint32_t weft_gate_on(void)
@@ -69,10 +94,10 @@ static inline uint32_t weft_gate_on(void)
 static inline uint64_t weft_tick(uint32_t on)
 {
 #if defined(__x86_64__)
-	if (WEFT_LIKELY(on == 1))
+	if (WEFT_LIKELY(on & WEFT_GATE_TSC))
 		return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
-	if (WEFT_LIKELY(on == 1)) {
+	if (WEFT_LIKELY(on & WEFT_GATE_TSC)) {
 		uint64_t tick;
 		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(tick));
 		return tick;
@@ -142,6 +167,37 @@ static inline void weft_emit(uint32_t kind, uint64_t arg, uint64_t tick)
 	slot->w0 = tick << 8 | kind;
 	slot->w1 = arg;
 	weft_ring_publish(ring, first, first + 1);
+}
+
+/* The marks of a poll that begins, ends, or goes over into the next. */
+static inline void weft_poll_mark_set(struct weft_ring *ring, uint64_t arg, uint64_t tick)
+{
+	__atomic_store_n(&ring->poll_arg, arg, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->poll, tick << 8 | 1, __ATOMIC_RELEASE);
+}
+static inline void weft_poll_mark_begin(uint64_t arg, uint64_t tick)
+{
+	struct weft_ring *ring = weft_ring_self;
+	uint64_t poll = __atomic_load_n(&ring->poll, __ATOMIC_RELAXED);
+
+	if (WEFT_LIKELY(!(poll & 0xff)))
+		weft_poll_mark_set(ring, arg, tick);
+	else if (WEFT_LIKELY((poll & 0xff) != 0xff))
+		__atomic_store_n(&ring->poll, poll + 1, __ATOMIC_RELAXED);
+}
+static inline void weft_poll_mark_end(void)
+{
+	struct weft_ring *ring = weft_ring_self;
+	uint64_t poll = __atomic_load_n(&ring->poll, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&ring->poll, (poll & 0xff) > 1 ? poll - 1 : 0, __ATOMIC_RELAXED);
+}
+static inline void weft_poll_mark_next(uint64_t arg, uint64_t tick)
+{
+	struct weft_ring *ring = weft_ring_self;
+
+	if (WEFT_LIKELY((__atomic_load_n(&ring->poll, __ATOMIC_RELAXED) & 0xff) <= 1))
+		weft_poll_mark_set(ring, arg, tick);
 }
 
 #ifdef __cplusplus

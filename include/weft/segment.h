@@ -109,6 +109,8 @@ enum weft_loss_reason {
 	WEFT_LOSS_DISK_FULL = 5, /* paused because the disk was full: not counted while it lasts */
 	WEFT_LOSS_SAMPLE = 6,    /* samples whose stack could not be kept: more stacks than there is memory for */
 	WEFT_LOSS_UNCOVERED = 7, /* threads that could not be sampled */
+	WEFT_LOSS_POLL_CAP = 8,  /* polls beyond poll_cap: counted by their length, not told one by one */
+	WEFT_LOSS_SWITCH = 9,    /* records of context switches, of no particular thread */
 };
 struct weft_loss {
 	uint32_t reason; /* enum weft_loss_reason */

@@ -11,6 +11,8 @@
 #include "recorder.h"
 #include "runtime.h"
 #include "segment.h"
+#include "span.h"
 #include "version.h"
+#include "wait.h"
 
 #endif

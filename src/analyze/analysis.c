@@ -27,6 +27,7 @@ static uint64_t period_of(const struct weft__names *names)
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
 {
 	struct weft__analysis *a = weft__calloc(1, sizeof(*a));
+	const char *mode;
 	int rc = -ENOMEM;
 
 	if (!a)
@@ -46,10 +47,16 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.max_samples = 4 << 20;
 	if (!a->opts.max_sample_rows)
 		a->opts.max_sample_rows = 1 << 20;
+	if (!a->opts.max_stretches)
+		a->opts.max_stretches = 1 << 20;
 	if (!a->opts.period_ns)
 		a->opts.period_ns = period_of(opts->names);
-	a->result.samples.period_ns = a->opts.period_ns;
+	a->result.samples.period_ns = a->result.samples.longest_period_ns = a->opts.period_ns;
 	a->free_stream = a->free_task = WEFT__MAP_NONE;
+	a->free_track = NO_TRACK;
+	mode = weft__names_fact(opts->names, "poll.mode");
+	a->polls_told = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
+	a->scoped = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
 	if (rc == 0)
 		rc = weft__top_init(&a->longest, a->opts.top);
@@ -93,7 +100,28 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__sample_add(a, s, ev);
 	case WEFT_KIND_WORKER:
 		return weft__stream_worker(a, s, (uint32_t)ev->fields[0], ev->time_ns);
+	case WEFT_KIND_OFFCPU:
+		return weft__off_add(a, ev);
+	case WEFT_KIND_WAIT:
+		return weft__wait_add(a, s, ev);
+	case WEFT_KIND_WAIT_SUM:
+		return weft__wait_sum(a, s, ev);
+	case WEFT_KIND_CONTEXT:
+		return weft__scope_set(a, s, ev);
+	case WEFT_KIND_POLL:
+		return weft__poll_told(a, s, ev);
+	case WEFT_KIND_POLL_COUNT:
+		return weft__poll_count(a, ev);
+	case WEFT_KIND_WALL:
+		return weft__look_add(a, ev);
+	case WEFT_KIND_STUCK:
+		return weft__stuck_add(a, ev);
+	case WEFT_KIND_COST:
+		weft__cost_add(a, ev);
+		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
+		s->scope = (struct weft__scope){0};
+		s->in_scope = false;
 		return 0;
 	default:
 		return weft__custom_add(a, ev);
@@ -149,11 +177,15 @@ void weft__analysis_close(struct weft__analysis *a)
 	for (i = 0; i < a->n_streams; i++) {
 		weft__free(a->streams[i].open);
 		weft__free(a->streams[i].log);
+		weft__free(a->streams[i].past_scopes);
 	}
+	for (i = 0; i < a->n_tracks; i++)
+		weft__track_fini(&a->tracks[i]);
 	for (i = 0; i < r->n_lanes; i++) {
 		weft__hist_fini(&r->lanes[i].polls);
 		weft__hist_fini(&r->lanes[i].delays);
 		weft__hist_fini(&r->lanes[i].depths);
+		weft__hist_fini(&r->lanes[i].told);
 	}
 	for (i = 0; i < r->n_places; i++) {
 		weft__hist_fini(&r->places[i].polls);
@@ -162,12 +194,21 @@ void weft__analysis_close(struct weft__analysis *a)
 	for (i = 0; i < r->n_queues; i++)
 		weft__hist_fini(&r->queues[i].depths);
 	weft__hist_fini(&r->polls);
+	weft__hist_fini(&r->told);
 	weft__hist_fini(&r->delays);
 	weft__free(r->lanes);
 	weft__free(r->places);
 	weft__free(r->queues);
 	weft__free(r->customs);
 	weft__free(r->lost);
+	weft__free(r->waits);
+	weft__free(r->long_waits);
+	weft__free(r->off_threads);
+	weft__free(r->off_rows);
+	weft__free(r->look_rows);
+	weft__free(r->stucks);
+	weft__free(a->tracks);
+	weft__free(a->pieces);
 	weft__free(a->streams);
 	weft__free(a->tasks);
 	weft__map_fini(&a->stream_by_id);
@@ -176,6 +217,10 @@ void weft__analysis_close(struct weft__analysis *a)
 	weft__map_fini(&a->place_by_id);
 	weft__map_fini(&a->queue_by_runtime);
 	weft__map_fini(&a->custom_by_kind);
+	weft__map_fini(&a->track_by_tid);
+	weft__map_fini(&a->wait_by_key);
+	weft__map_fini(&a->off_row_by_key);
+	weft__map_fini(&a->look_row_by_key);
 	weft__top_fini(&a->longest);
 	weft__top_fini(&a->running);
 	weft__top_fini(&a->delayed);

@@ -15,6 +15,7 @@
 #include "analyze/hist.h"
 #include "analyze/names.h"
 #include "analyze/samples.h"
+#include "analyze/story.h"
 #include "weft/segment.h"
 
 /* Places of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
@@ -32,6 +33,11 @@ struct weft__analysis_opts {
 	uint64_t to_ns;       /* not included; 0: no end */
 	const char *worker;   /* shell pattern of the lanes whose polls and samples count; NULL: all */
 	const char *location; /* shell pattern of the locations whose polls, and samples in them, count; NULL: all */
+	const char *
+		endpoint; /* shell pattern of the endpoints in whose context polls, samples and waits count; NULL: all */
+	const char *label;           /* "key=value" that the context has; NULL: any */
+	uint64_t span;               /* of the context, as span or local root; 0: any */
+	uint64_t trace_hi, trace_lo; /* of the context; 0 and 0: any */
 	const char *thread; /* tid, or shell pattern of the names of threads whose polls and samples count; NULL: all */
 	uint64_t
 		period_ns; /* between two samples of a thread's CPU time; 0: as the facts sample.period_ns or sample.hz say */
@@ -41,6 +47,7 @@ struct weft__analysis_opts {
 	size_t max_rows;        /* lanes, places, and sampled threads; 4096 of each */
 	size_t max_samples;     /* in polls that are open at one time; 4 Mi */
 	size_t max_sample_rows; /* 1 Mi */
+	size_t max_stretches;   /* waits, switches, looks and samples that are kept for polls; 1 Mi */
 	/* Hears of each sample that is in the window and asked for. A negative value ends the push that it came in. */
 	int (*sample)(void *data, const struct weft__sample_view *sample);
 	void *sample_data;
@@ -84,6 +91,12 @@ struct weft__poll {
 	size_t n_stacks;
 	struct weft__weight stacks_beyond; /* in `sampled` but not in `stacks`: there were too many */
 	size_t first_sample;               /* inside */
+	uint64_t serial;                   /* inside */
+	struct weft__story story;          /* in the lists of longest and running polls only */
+	struct weft__scope scope;          /* the last that it had */
+	bool in_scope;                     /* one of those was asked for */
+	bool told;                         /* as a whole, at its end: others of its kind were not */
+	uint32_t why;                      /* ... enum weft_poll_why */
 };
 
 /* A worker, or a thread that is none but polls or parks. */
@@ -102,6 +115,9 @@ struct weft__lane {
 	uint64_t sched_ns; /* time between the readings that the next two come from; 0: not measured */
 	uint64_t cpu_ns;
 	uint64_t runqueue_ns;
+	struct weft__split split; /* of its polls; of told ones where not all are */
+	struct weft__hist told;   /* durations of those that were told as a whole */
+	bool counted;             /* `polls` is from counts by duration: percentiles are rough, the total is, too */
 };
 
 /* Where tasks are spawned. */
@@ -115,6 +131,7 @@ struct weft__place {
 	/* Polls that were shorter than the sampling period, too short for samples to tell of one alone. */
 	uint64_t n_short, short_ns;
 	struct weft__weight short_sampled;
+	struct weft__split split;
 };
 
 struct weft__queue {
@@ -169,8 +186,26 @@ struct weft__result {
 	uint64_t lost_events;  /* samples among them, where a ring was full */
 	uint64_t lost_samples; /* for which there was no memory */
 	uint64_t uncovered;    /* threads that could not be sampled */
+	uint64_t lost_switches;
+	uint64_t lost_polls; /* that were counted, but not told one by one: more than the cap */
 
 	struct weft__samples samples;
+
+	struct weft__split split;     /* of all polls */
+	struct weft__hist told;       /* durations of polls that were told as a whole */
+	bool counted;                 /* `polls` is from counts by duration */
+	struct weft__wait_row *waits; /* the most time first */
+	size_t n_waits;
+	struct weft__wait *long_waits; /* the longest first, at most `top` */
+	size_t n_long_waits;
+	struct weft__off_thread *off_threads; /* the most time blocked first */
+	size_t n_off_threads;
+	struct weft__off_row *off_rows, *look_rows; /* the most time first */
+	size_t n_off_rows, n_look_rows;
+	uint64_t off_beyond_ns, looks_beyond_ns; /* in no row: more rows than max_rows */
+	struct weft__stuck *stucks;              /* the oldest first, at most `top` */
+	size_t n_stucks;
+	struct weft__cost costs[WEFT__COSTS];
 
 	struct weft__poll *longest, *running, *delayed; /* worst first, at most `top` each */
 	size_t n_longest, n_running, n_delayed;
@@ -186,6 +221,9 @@ struct weft__result {
 	uint64_t ids_reused;         /* spawned again without an end: the earlier task counts as ended */
 	uint64_t tasks_untracked;    /* events of tasks beyond max_tasks */
 	uint64_t streams_untracked;  /* events of threads beyond max_streams */
+	uint64_t threads_untracked;  /* switches, waits and looks of threads beyond max_streams */
+	uint64_t stretches_cut;      /* waits, switches and looks that were dropped: more than max_stretches */
+	uint64_t stretches_late;     /* that came too late to be of a poll */
 	uint64_t malformed;          /* events with fewer fields than their kind has: left out */
 };
 

@@ -63,21 +63,33 @@ static bool without_file(const struct weft_segment *seg, uint32_t id)
 	return !module || module->kind == WEFT_MODULE_CODE;
 }
 
-/* When each stack was first sampled; 0: never, as far as the segment can be read. */
+static void note_time(const struct weft_segment *seg, const struct weft_stack *stacks, uint64_t id, uint64_t time_ns,
+		      uint64_t *times)
+{
+	const struct weft_stack *stack = id && id <= UINT32_MAX ? weft_segment_stack(seg, (uint32_t)id) : NULL;
+
+	if (stack && (!times[stack - stacks] || time_ns < times[stack - stacks]))
+		times[stack - stacks] = time_ns;
+}
+
+/* When each stack was first in an event of any kind; 0: never, as far as the segment can be read. */
 static int find_times(struct weft_segment *seg, const struct weft_stack *stacks, uint64_t *times)
 {
 	struct weft_cursor *cursor = NULL;
+	const struct weft_kind_def *kind = NULL;
 	struct weft_event_view ev;
+	uint32_t last = 0;
 	int r = weft_cursor_open(&cursor, seg, WEFT_ORDER_STORED, 0, UINT64_MAX, NULL);
 
 	while (r >= 0 && (r = weft_cursor_next(cursor, &ev)) > 0) {
-		const struct weft_stack *stack;
+		const struct weft_kind_def *def = ev.kind == last ? kind : weft_segment_kind(seg, ev.kind);
+		uint32_t i;
 
-		if (ev.kind != WEFT_KIND_SAMPLE || !ev.n_fields)
-			continue;
-		stack = ev.fields[0] <= UINT32_MAX ? weft_segment_stack(seg, (uint32_t)ev.fields[0]) : NULL;
-		if (stack && (!times[stack - stacks] || ev.time_ns < times[stack - stacks]))
-			times[stack - stacks] = ev.time_ns;
+		last = ev.kind;
+		kind = def;
+		for (i = 0; def && i < def->n_fields && i < ev.n_fields; i++)
+			if (def->fields[i].type == WEFT_TYPE_STACK)
+				note_time(seg, stacks, ev.fields[i], ev.time_ns, times);
 	}
 	weft_cursor_close(cursor);
 	return r;

@@ -48,6 +48,10 @@ static int add_up_losses(struct weft__analysis *a)
 			r->lost_samples += loss->count;
 		else if (loss->reason == WEFT_LOSS_UNCOVERED)
 			r->uncovered += loss->count;
+		else if (loss->reason == WEFT_LOSS_SWITCH)
+			r->lost_switches += loss->count;
+		else if (loss->reason == WEFT_LOSS_POLL_CAP)
+			r->lost_polls += loss->count;
 		else
 			r->lost_events += loss->count;
 	}
@@ -144,6 +148,7 @@ static void hide_rows(struct weft__result *r)
 			weft__hist_fini(&r->lanes[i].polls);
 			weft__hist_fini(&r->lanes[i].delays);
 			weft__hist_fini(&r->lanes[i].depths);
+			weft__hist_fini(&r->lanes[i].told);
 		} else {
 			r->lanes[kept++] = r->lanes[i];
 		}
@@ -199,9 +204,15 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 		if (rc < 0)
 			return rc;
 	}
-	rc = count_alive(a);
+	rc = weft__story_settle_all(a);
+	if (rc == 0)
+		rc = weft__told_settle(a);
+	if (rc == 0)
+		rc = count_alive(a);
 	if (rc == 0)
 		rc = weft__samples_settle(a);
+	weft__waits_settle(a);
+	weft__away_settle(a);
 	if (rc == 0)
 		rc = add_up_losses(a);
 	if (rc == 0)

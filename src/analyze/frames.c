@@ -297,3 +297,12 @@ void weft__frames_fini(struct weft__frames *f)
 	weft__texts_fini(&f->texts);
 	memset(f, 0, sizeof(*f));
 }
+
+size_t weft__frames_outside(const struct weft__frames *frames, const struct weft__line_list *list)
+{
+	size_t i = 0;
+
+	while (i < list->n && strncmp(frames->functions[list->at[i].function].name, "weft_", 5) == 0)
+		i++;
+	return i < list->n ? i : 0;
+}

@@ -118,6 +118,9 @@ int weft__frames_name(struct weft__frames *frames, const struct weft__naming *na
 int weft__frames_lines(const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
 		       struct weft__line_list *list);
 
+/* The stack of a wait is taken when it ends, in weft: the first line that is not, as index; 0 when all are. */
+size_t weft__frames_outside(const struct weft__frames *frames, const struct weft__line_list *list);
+
 /* Inside: the lines of one place, whose texts are copied; for frames_name.c. */
 int weft__frames_set_line(struct weft__frames *frames, uint32_t site, const char *function, bool known,
 			  const char *file, uint32_t line, bool inlined);

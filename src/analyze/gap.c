@@ -19,17 +19,30 @@ static int gap_order(const void *left, const void *right)
 	return a->to_ns < b->to_ns ? -1 : a->to_ns > b->to_ns;
 }
 
-/* Events that made no sense were never going to say anything about polls, and neither were samples. */
+/* Events that made no sense were never going to say anything about polls, and neither were samples. A poll beyond the cap is one
+ * event, whole, and a switch says something about the inside of a poll only. */
 static bool makes_gap(const struct weft_loss *loss)
 {
 	return loss->reason != WEFT_LOSS_BAD_EVENT && loss->reason != WEFT_LOSS_SAMPLE &&
-	       loss->reason != WEFT_LOSS_UNCOVERED;
+	       loss->reason != WEFT_LOSS_UNCOVERED && loss->reason != WEFT_LOSS_POLL_CAP &&
+	       loss->reason != WEFT_LOSS_SWITCH;
 }
 
 /* A thread without a ring has no stream, so its loss is nobody's gap; a pause is everybody's. */
 static bool has_stream(const struct weft_loss *loss)
 {
 	return loss->thread != 0 || loss->reason == WEFT_LOSS_PAUSED || loss->reason == WEFT_LOSS_DISK_FULL;
+}
+
+/* Behind the others, which begin no later, or into the last of them. */
+static void merge_gap(struct weft__gap *list, size_t *n, const struct weft__gap *gap)
+{
+	struct weft__gap *last = *n ? &list[*n - 1] : NULL;
+
+	if (last && gap->from_ns <= last->to_ns)
+		last->to_ns = gap->to_ns > last->to_ns ? gap->to_ns : last->to_ns;
+	else
+		list[(*n)++] = *gap;
 }
 
 int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, size_t n)
@@ -41,24 +54,23 @@ int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, siz
 		return 0;
 	gaps->by_stream = weft__calloc(n, sizeof(*gaps->by_stream));
 	gaps->merged = weft__calloc(n, sizeof(*gaps->merged));
-	if (!gaps->by_stream || !gaps->merged) {
+	gaps->switches = weft__calloc(n, sizeof(*gaps->switches));
+	if (!gaps->by_stream || !gaps->merged || !gaps->switches) {
 		weft__gaps_fini(gaps);
 		return -ENOMEM;
 	}
 	for (i = 0; i < n; i++) {
 		struct weft__gap gap = {losses[i].from_ns, losses[i].to_ns, losses[i].thread};
-		struct weft__gap *last = gaps->n_merged ? &gaps->merged[gaps->n_merged - 1] : NULL;
 
-		if (!makes_gap(&losses[i]))
-			continue;
 		if (gap.to_ns < gap.from_ns)
 			gap.to_ns = gap.from_ns;
+		if (losses[i].reason == WEFT_LOSS_SWITCH)
+			merge_gap(gaps->switches, &gaps->n_switches, &gap);
+		if (!makes_gap(&losses[i]))
+			continue;
 		if (has_stream(&losses[i]))
 			gaps->by_stream[gaps->n_by_stream++] = gap;
-		if (last && gap.from_ns <= last->to_ns)
-			last->to_ns = gap.to_ns > last->to_ns ? gap.to_ns : last->to_ns;
-		else
-			gaps->merged[gaps->n_merged++] = gap;
+		merge_gap(gaps->merged, &gaps->n_merged, &gap);
 	}
 	qsort(gaps->by_stream, gaps->n_by_stream, sizeof(*gaps->by_stream), gap_order);
 	return 0;
@@ -68,22 +80,33 @@ void weft__gaps_fini(struct weft__gaps *gaps)
 {
 	weft__free(gaps->by_stream);
 	weft__free(gaps->merged);
+	weft__free(gaps->switches);
 	memset(gaps, 0, sizeof(*gaps));
 }
 
-bool weft__gaps_between(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns)
+static bool is_any(const struct weft__gap *list, size_t n, uint64_t from_ns, uint64_t to_ns)
 {
-	size_t low = 0, high = gaps->n_merged;
+	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (gaps->merged[mid].to_ns < from_ns)
+		if (list[mid].to_ns < from_ns)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < gaps->n_merged && gaps->merged[low].from_ns <= to_ns;
+	return low < n && list[low].from_ns <= to_ns;
+}
+
+bool weft__gaps_between(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns)
+{
+	return is_any(gaps->merged, gaps->n_merged, from_ns, to_ns);
+}
+
+bool weft__gaps_switches(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns)
+{
+	return is_any(gaps->switches, gaps->n_switches, from_ns, to_ns) || weft__gaps_between(gaps, from_ns, to_ns);
 }
 
 static size_t first_of(const struct weft__gaps *gaps, uint64_t stream)

@@ -21,6 +21,8 @@ struct weft__gaps {
 	size_t n_by_stream;
 	struct weft__gap *merged; /* whatever the stream; in order of time, without overlap */
 	size_t n_merged;
+	struct weft__gap *switches; /* in which only switches of threads are missing; likewise */
+	size_t n_switches;
 };
 
 /* Losses in order of time. Returns 0 or -ENOMEM. */
@@ -29,6 +31,9 @@ void weft__gaps_fini(struct weft__gaps *gaps);
 
 /* Whether anything of any stream is missing between two moments. */
 bool weft__gaps_between(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns);
+
+/* Whether a switch of any thread may be missing. */
+bool weft__gaps_switches(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns);
 
 /* Where one stream stands among its gaps and those of all streams. */
 struct weft__gap_cursor {

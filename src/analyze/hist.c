@@ -32,25 +32,67 @@ static uint64_t middle(unsigned octave, unsigned sub)
 	return ((uint64_t)(SUBS + sub) << shift) + ((UINT64_C(1) << shift) >> 1);
 }
 
-int weft__hist_add(struct weft__hist *hist, uint64_t value)
+static int octave_get(struct weft__hist *hist, unsigned octave)
+{
+	if (hist->octave[octave])
+		return 0;
+	hist->octave[octave] = weft__alloc(SUBS * sizeof(uint64_t));
+	if (!hist->octave[octave])
+		return -ENOMEM;
+	memset(hist->octave[octave], 0, SUBS * sizeof(uint64_t));
+	return 0;
+}
+
+static void add_sum(struct weft__hist *hist, uint64_t value, uint64_t n)
+{
+	uint64_t all;
+
+	if (__builtin_mul_overflow(value, n, &all) || __builtin_add_overflow(hist->sum, all, &hist->sum))
+		hist->sum = UINT64_MAX;
+}
+
+int weft__hist_add_n(struct weft__hist *hist, uint64_t value, uint64_t n)
 {
 	unsigned octave, sub;
 
 	locate(value, &octave, &sub);
-	if (!hist->octave[octave]) {
-		hist->octave[octave] = weft__alloc(SUBS * sizeof(uint64_t));
-		if (!hist->octave[octave])
-			return -ENOMEM;
-		memset(hist->octave[octave], 0, SUBS * sizeof(uint64_t));
-	}
-	hist->octave[octave][sub]++;
+	if (n == 0 || n > UINT64_MAX - hist->n)
+		return 0;
+	if (octave_get(hist, octave) < 0)
+		return -ENOMEM;
+	hist->octave[octave][sub] += n;
 	if (hist->n == 0 || value < hist->min)
 		hist->min = value;
 	if (value > hist->max)
 		hist->max = value;
-	hist->n++;
-	if (__builtin_add_overflow(hist->sum, value, &hist->sum))
-		hist->sum = UINT64_MAX;
+	hist->n += n;
+	add_sum(hist, value, n);
+	return 0;
+}
+
+int weft__hist_add(struct weft__hist *hist, uint64_t value)
+{
+	return weft__hist_add_n(hist, value, 1);
+}
+
+int weft__hist_merge(struct weft__hist *to, const struct weft__hist *from)
+{
+	unsigned octave, sub;
+
+	if (from->n == 0 || from->n > UINT64_MAX - to->n)
+		return 0;
+	for (octave = 0; octave < WEFT__HIST_OCTAVES; octave++) {
+		if (!from->octave[octave])
+			continue;
+		if (octave_get(to, octave) < 0)
+			return -ENOMEM;
+		for (sub = 0; sub < SUBS; sub++)
+			to->octave[octave][sub] += from->octave[octave][sub];
+	}
+	to->min = to->n == 0 || from->min < to->min ? from->min : to->min;
+	to->max = from->max > to->max ? from->max : to->max;
+	to->n += from->n;
+	add_sum(to, from->sum, 1);
 	return 0;
 }
 

@@ -20,6 +20,10 @@ struct weft__hist {
 
 /* A zeroed histogram is ready for use. Returns 0, or -ENOMEM with the value not counted. */
 int weft__hist_add(struct weft__hist *hist, uint64_t value);
+int weft__hist_add_n(struct weft__hist *hist, uint64_t value, uint64_t n); /* the same n times */
+
+/* All that is in `from` into `to`. Returns 0 or -ENOMEM. */
+int weft__hist_merge(struct weft__hist *to, const struct weft__hist *from);
 
 /* The value below or at which `per_10000` ten-thousandths of all values lie (nearest rank), 0 when there are none. */
 uint64_t weft__hist_at(const struct weft__hist *hist, uint32_t per_10000);

@@ -86,6 +86,10 @@ const char *weft__label_reason(uint32_t reason)
 		return "no memory for stacks";
 	case WEFT_LOSS_UNCOVERED:
 		return "thread not sampled";
+	case WEFT_LOSS_POLL_CAP:
+		return "polls beyond the cap";
+	case WEFT_LOSS_SWITCH:
+		return "context switches";
 	default:
 		return "unknown reason";
 	}

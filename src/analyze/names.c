@@ -90,6 +90,8 @@ int weft__names_add_thread(struct weft__names *names, const struct weft_thread *
 		return -ENOMEM;
 	row->id = thread->id;
 	row->tid = thread->tid;
+	if (thread->id != WEFT__MAP_NONE && weft__map_put(&names->stream_by_tid, thread->tid, thread->id) < 0)
+		return -ENOMEM;
 	if (fresh || row->worker == WEFT_WORKER_NONE)
 		row->worker = thread->worker;
 	if (thread->first_ns)
@@ -148,6 +150,16 @@ int weft__names_add_kind(struct weft__names *names, const struct weft_kind_def *
 		row->n_fields = i + 1 > row->n_fields ? i + 1 : row->n_fields;
 	}
 	return text_set(names, &row->name, kind->name);
+}
+
+int weft__names_add_string(struct weft__names *names, const struct weft_string_def *string)
+{
+	struct weft_string_def *row = table_row(&names->strings, string->id, sizeof(*row));
+
+	if (!row)
+		return -ENOMEM;
+	row->id = string->id;
+	return text_set(names, &row->text, string->text);
 }
 
 int weft__names_add_clock(struct weft__names *names, const struct weft_clock *clock)
@@ -249,6 +261,7 @@ int weft__names_add_segment(struct weft__names *names, const struct weft_segment
 	ADD_ALL(runtime, weft_runtime_def);
 	ADD_ALL(location, weft_location_def);
 	ADD_ALL(kind, weft_kind_def);
+	ADD_ALL(string, weft_string_def);
 	ADD_ALL(clock, weft_clock);
 	ADD_ALL(fact, weft_fact);
 	{
@@ -275,6 +288,8 @@ void weft__names_fini(struct weft__names *names)
 	table_fini(&names->runtimes);
 	table_fini(&names->locations);
 	table_fini(&names->kinds);
+	table_fini(&names->strings);
+	weft__map_fini(&names->stream_by_tid);
 	weft__free(names->clocks);
 	weft__free(names->losses);
 	weft__free(names->facts);
@@ -310,6 +325,20 @@ const struct weft_location_def *weft__names_location(const struct weft__names *n
 const struct weft_kind_def *weft__names_kind(const struct weft__names *names, uint32_t id)
 {
 	return table_get(&names->kinds, id);
+}
+
+uint32_t weft__names_stream(const struct weft__names *names, uint32_t tid)
+{
+	uint32_t stream = tid ? weft__map_get(&names->stream_by_tid, tid) : WEFT__MAP_NONE;
+
+	return stream == WEFT__MAP_NONE ? 0 : stream;
+}
+
+const char *weft__names_string(const struct weft__names *names, uint32_t id)
+{
+	const struct weft_string_def *row = id ? table_get(&names->strings, id) : NULL;
+
+	return row ? row->text : NULL;
 }
 
 const char *weft__names_fact(const struct weft__names *names, const char *key)

@@ -23,7 +23,8 @@ struct weft__name_table {
 struct weft__text_chunk;
 
 struct weft__names {
-	struct weft__name_table threads, workers, runtimes, locations, kinds;
+	struct weft__name_table threads, workers, runtimes, locations, kinds, strings;
+	struct weft__map stream_by_tid;
 	struct weft_clock *clocks;
 	size_t n_clocks, cap_clocks;
 	struct weft_loss *losses;
@@ -41,6 +42,7 @@ int weft__names_add_worker(struct weft__names *names, const struct weft_worker *
 int weft__names_add_runtime(struct weft__names *names, const struct weft_runtime_def *runtime);
 int weft__names_add_location(struct weft__names *names, const struct weft_location_def *location);
 int weft__names_add_kind(struct weft__names *names, const struct weft_kind_def *kind);
+int weft__names_add_string(struct weft__names *names, const struct weft_string_def *string);
 int weft__names_add_clock(struct weft__names *names, const struct weft_clock *clock);
 int weft__names_add_loss(struct weft__names *names, const struct weft_loss *loss);
 int weft__names_add_fact(struct weft__names *names, const struct weft_fact *fact);
@@ -55,6 +57,9 @@ const struct weft_worker *weft__names_worker(const struct weft__names *names, ui
 const struct weft_runtime_def *weft__names_runtime(const struct weft__names *names, uint32_t id);
 const struct weft_location_def *weft__names_location(const struct weft__names *names, uint32_t id);
 const struct weft_kind_def *weft__names_kind(const struct weft__names *names, uint32_t id);
+/* The stream of a thread, the last one where a tid was used again; 0: none. */
+uint32_t weft__names_stream(const struct weft__names *names, uint32_t tid);
+const char *weft__names_string(const struct weft__names *names, uint32_t id);
 const char *weft__names_fact(const struct weft__names *names, const char *key);
 
 /* Wall time of a trace time, from the nearest reading of both clocks; 0 when there is none. */

@@ -6,9 +6,10 @@
 #include "base/alloc.h"
 
 static bool wanted(struct weft__analysis *a, const struct weft__stream *s, const struct weft__lane *lane,
-		   const struct weft__place *place)
+		   const struct weft__place *place, const struct weft__poll *poll)
 {
-	return s->asked && (!a->opts.worker || lane->match) && (!a->opts.location || place->match);
+	return s->asked && (!a->opts.worker || lane->match) && (!a->opts.location || place->match) &&
+	       (!a->scoped || poll->in_scope);
 }
 
 /* Lane and place of a poll that may have begun on another worker than the thread is now. */
@@ -52,10 +53,10 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	struct weft__place *place;
 	int rc;
 
-	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns)
+	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns || poll->told)
 		return 0;
 	rc = rows_of(a, poll, &lane, &place);
-	if (rc < 0 || !wanted(a, s, lane, place))
+	if (rc < 0 || !wanted(a, s, lane, place, poll))
 		return rc;
 	if (weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns)) {
 		a->result.delays_cut++;
@@ -107,11 +108,15 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 		.depth = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? (uint32_t)ev->fields[1] : WEFT_DEPTH_UNKNOWN,
 		.level = (uint32_t)s->n_open,
 		.first_sample = s->n_log,
+		.serial = ++a->n_polls,
+		.scope = s->scope,
+		.in_scope = s->in_scope,
 	};
 	rc = weft__task_poll(a, poll);
 	if (rc < 0)
 		return rc;
-	rc = add_delay(a, s, poll);
+	/* Its context may be set in a moment: then the delay is told at its end. */
+	rc = a->scoped ? 0 : add_delay(a, s, poll);
 	if (rc < 0)
 		return rc;
 	if (s->in_gap)
@@ -140,7 +145,7 @@ int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const st
 
 	poll->wake = *wake;
 	poll->wake.time_ns = poll->begin_ns;
-	return add_delay(a, &a->streams[at], poll);
+	return a->scoped ? 0 : add_delay(a, &a->streams[at], poll);
 }
 
 /* The outermost poll gives the time in which the lane was busy. */
@@ -177,22 +182,30 @@ static void add_short(struct weft__place *place, const struct weft__poll *poll)
 	weft__weight_add(&place->short_sampled, poll->sampled.n, poll->sampled.ns);
 }
 
-static int add_poll(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll)
+static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
 	struct weft__place *place;
+	bool asked, listed;
 	int rc = rows_of(a, poll, &lane, &place);
 
-	if (rc < 0 || !wanted(a, s, lane, place))
+	if (rc < 0)
 		return rc;
+	asked = wanted(a, s, lane, place, poll);
+	rc = asked && a->scoped ? add_delay(a, s, poll) : 0;
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
+	listed = asked && weft__top_takes(&a->longest, poll);
+	if (rc == 0)
+		rc = weft__story_close(a, s, poll, (uint32_t)(lane - a->result.lanes), asked, listed);
+	if (rc < 0 || !asked)
+		return rc;
 	if (poll->rank_ns < a->opts.period_ns)
 		add_short(place, poll);
 	rc = add_to_list(a, s, &a->longest, poll);
 	if (rc == 0)
-		rc = weft__hist_add(&a->result.polls, poll->rank_ns);
+		rc = weft__hist_add(poll->told ? &a->result.told : &a->result.polls, poll->rank_ns);
 	if (rc == 0)
-		rc = weft__hist_add(&lane->polls, poll->rank_ns);
+		rc = weft__hist_add(poll->told ? &lane->told : &lane->polls, poll->rank_ns);
 	return rc < 0 ? rc : weft__hist_add(&place->polls, poll->rank_ns);
 }
 
@@ -208,11 +221,26 @@ static void add_to_outer(struct weft__stream *s, size_t level)
 	weft__weight_add(&outer->stacks_beyond, poll->stacks_beyond.n, poll->stacks_beyond.ns);
 }
 
-int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
 {
-	struct weft__poll *poll;
+	struct weft__poll *poll = &s->open[--s->n_open];
 	int rc;
 
+	poll->end_ns = now_ns;
+	add_to_outer(s, s->n_open);
+	if (poll->level == 0)
+		s->recent[s->n_recent++ % RECENT_POLLS] =
+			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->place};
+	rc = book_busy(a, poll, now_ns);
+	if (rc == 0 && now_ns >= a->opts.from_ns)
+		rc = add_poll(a, s, poll);
+	if (s->n_open == 0)
+		weft__log_clear(a, s);
+	return rc;
+}
+
+int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+{
 	weft__stream_polls(a, s);
 	if (s->in_gap)
 		return 0;
@@ -226,18 +254,7 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 		s->after_gap = false;
 		return 0;
 	}
-	poll = &s->open[--s->n_open];
-	poll->end_ns = now_ns;
-	add_to_outer(s, s->n_open);
-	if (poll->level == 0)
-		s->recent[s->n_recent++ % RECENT_POLLS] =
-			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->place};
-	rc = book_busy(a, poll, now_ns);
-	if (rc == 0 && now_ns >= a->opts.from_ns)
-		rc = add_poll(a, s, poll);
-	if (s->n_open == 0)
-		weft__log_clear(a, s);
-	return rc;
+	return weft__poll_finish(a, s, now_ns);
 }
 
 /* Whether a poll was open before what is known of the thread begins, this event does not say. */
@@ -281,7 +298,7 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		rc = rows_of(a, poll, &lane, &place);
 		if (rc < 0)
 			return rc;
-		if (!wanted(a, s, lane, place))
+		if (!wanted(a, s, lane, place, poll))
 			continue;
 		if (thread_ended) {
 			a->result.polls_never_ended++;
@@ -289,7 +306,10 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		}
 		poll->rank_ns = weft__since(now_ns, poll->begin_ns);
 		a->result.polls_running++;
-		rc = add_to_list(a, s, &a->running, poll);
+		rc = weft__story_close(a, s, poll, (uint32_t)(lane - a->result.lanes), true,
+				       weft__top_takes(&a->running, poll));
+		if (rc == 0)
+			rc = add_to_list(a, s, &a->running, poll);
 		if (rc < 0)
 			return rc;
 	}

@@ -7,15 +7,39 @@
 
 #include "base/alloc.h"
 
+static void want_story(const struct weft__story *story, struct weft__frames *frames)
+{
+	size_t i;
+
+	for (i = 0; i < story->n_causes; i++) {
+		weft__frames_want(frames, story->causes[i].stack);
+		weft__frames_want(frames, story->causes[i].kernel);
+		weft__frames_want(frames, story->causes[i].holder.stack);
+		weft__frames_want(frames, story->causes[i].holder.kernel);
+	}
+}
+
 static void want_polls(const struct weft__poll *polls, size_t n, struct weft__frames *frames)
 {
 	size_t i, j;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		for (j = 0; j < polls[i].n_stacks; j++) {
 			weft__frames_want(frames, polls[i].stacks[j].stack);
 			weft__frames_want(frames, polls[i].stacks[j].kernel);
 		}
+		want_story(&polls[i].story, frames);
+	}
+}
+
+static void want_rows(const struct weft__off_row *rows, size_t n, struct weft__frames *frames)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		weft__frames_want(frames, rows[i].stack);
+		weft__frames_want(frames, rows[i].kernel);
+	}
 }
 
 void weft__profile_want(const struct weft__result *r, struct weft__frames *frames)
@@ -28,6 +52,15 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 	}
 	want_polls(r->longest, r->n_longest, frames);
 	want_polls(r->running, r->n_running, frames);
+	want_rows(r->off_rows, r->n_off_rows, frames);
+	want_rows(r->look_rows, r->n_look_rows, frames);
+	for (i = 0; i < r->n_long_waits; i++) {
+		weft__frames_want(frames, r->long_waits[i].stack);
+		weft__frames_want(frames, r->long_waits[i].holder.stack);
+		weft__frames_want(frames, r->long_waits[i].holder.kernel);
+	}
+	for (i = 0; i < r->n_stucks; i++)
+		weft__frames_want(frames, r->stucks[i].stack);
 }
 
 static void add_if(struct weft__weight *to, bool is, struct weft__weight weight)

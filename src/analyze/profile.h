@@ -67,6 +67,9 @@ struct weft__tree {
 /* {0} is ready for use. Add returns 0 or -ENOMEM. Sort, once all is added, puts siblings in order. */
 int weft__tree_add(struct weft__tree *tree, const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
 		   struct weft__weight weight);
+/* The same without weft's own functions at the leaf. */
+int weft__tree_add_wait(struct weft__tree *tree, const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
+			struct weft__weight weight);
 int weft__tree_add_poll(struct weft__tree *tree, const struct weft__frames *frames, const struct weft__poll *poll);
 void weft__tree_sort(struct weft__tree *tree);
 void weft__tree_fini(struct weft__tree *tree);

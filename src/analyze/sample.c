@@ -66,11 +66,11 @@ static int thread_of(struct weft__analysis *a, struct weft__stream *s, struct we
 	return 0;
 }
 
-static enum weft__where where_is(const struct weft__stream *s)
+static enum weft__where where_is(const struct weft__analysis *a, const struct weft__stream *s)
 {
 	if (s->n_open > 0)
 		return WEFT__IN_POLL;
-	if (s->in_gap || s->state == STREAM_GUESS)
+	if (s->in_gap || s->state == STREAM_GUESS || (a->polls_told && s->state != STREAM_PARKED))
 		return WEFT__WHERE_UNKNOWN;
 	return s->state == STREAM_PARKED ? WEFT__PARKED : WEFT__BETWEEN_POLLS;
 }
@@ -153,19 +153,24 @@ static int tell(struct weft__analysis *a, const struct weft__stream *s, const st
 	return a->opts.sample ? a->opts.sample(a->opts.sample_data, &view) : 0;
 }
 
-/* Into the sums of the window. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev, uint32_t trace)
+/* Into the sums of the window. `mark` remembers where. */
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev, uint32_t trace,
+		struct weft__stretch *mark)
 {
 	struct weft__samples *r = &a->result.samples;
 	uint64_t ns = ev->fields[2], engine = ev->fields[4];
-	struct weft__sample_row row = {(uint32_t)ev->fields[0], (uint32_t)ev->fields[1], 0, 0, where_is(s), {1, ns}};
+	struct weft__sample_row row = {(uint32_t)ev->fields[0], (uint32_t)ev->fields[1], 0, 0, where_is(a, s), {1, ns}};
 	struct weft__sampled_thread *thread;
 	const struct weft__poll *poll;
 	struct weft__place *place;
 
 	if (thread_of(a, s, &thread) < 0 || poll_of(a, s, &poll, &place) < 0)
 		return -ENOMEM;
-	if (!thread->match || (a->opts.location && !poll)) {
+	mark->name = s->row;
+	mark->what = row.where;
+	mark->asked = thread->match && weft__scope_asked(a, s);
+	mark->booked = mark->asked && (!a->opts.location || poll);
+	if (!mark->booked) {
 		weft__weight_add(&r->left_out, 1, ns);
 		return 0;
 	}
@@ -184,10 +189,87 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	return tell(a, s, ev, row.where);
 }
 
+static void weight_sub(struct weft__weight *from, uint64_t ns)
+{
+	from->n -= from->n > 0;
+	from->ns -= from->ns > ns ? ns : from->ns;
+}
+
+/* Takes a sample out of the row in which it is. */
+static int sub_from_row(struct weft__analysis *a, uint32_t trace, const struct weft__stretch *mark)
+{
+	uint32_t context, at;
+
+	if (context_get(a, mark->name, (enum weft__where)mark->what, 0, &context) < 0)
+		return -ENOMEM;
+	at = trace == NO_ROW ? WEFT__MAP_NONE : weft__map_get(&a->sample_row_by_key, (uint64_t)trace << 32 | context);
+	weight_sub(at == WEFT__MAP_NONE ? &a->result.samples.beyond_rows : &a->result.samples.rows[at].weight,
+		   mark->ns);
+	return 0;
+}
+
+/* A sample turns out to be in a poll. */
+static int move_into(struct weft__analysis *a, uint32_t place_id, uint32_t trace, struct weft__stretch *mark)
+{
+	struct weft__samples *r = &a->result.samples;
+	struct weft__sampled_thread *thread = &r->threads[mark->name];
+	struct weft__sample_row row = {mark->stack, mark->kernel, mark->name, place_id, WEFT__IN_POLL, {1, mark->ns}};
+	struct weft__place *place;
+
+	if (weft__place_get(a, place_id, &place) < 0)
+		return -ENOMEM;
+	if (a->opts.location && !place->match)
+		return 0;
+	if (mark->booked) {
+		if (sub_from_row(a, trace, mark) < 0)
+			return -ENOMEM;
+		weight_sub(&r->where[mark->what], mark->ns);
+		weight_sub(&thread->where[mark->what], mark->ns);
+	} else {
+		weight_sub(&r->left_out, mark->ns);
+		weft__weight_add(&r->all, 1, mark->ns);
+		weft__weight_add(&thread->all, 1, mark->ns);
+		weft__weight_add(&r->engines[mark->holder < WEFT__ENGINES ? mark->holder : WEFT__ENGINES - 1], 1,
+				 mark->ns);
+	}
+	weft__weight_add(&r->where[WEFT__IN_POLL], 1, mark->ns);
+	weft__weight_add(&thread->where[WEFT__IN_POLL], 1, mark->ns);
+	weft__weight_add(&place->sampled, 1, mark->ns);
+	mark->booked = true;
+	mark->what = WEFT__IN_POLL;
+	return add_to_row(a, trace, &row);
+}
+
+int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__stretch *mark)
+{
+	struct weft__poll *poll = &s->open[s->n_open - 1];
+	uint32_t trace;
+
+	if (trace_get(a, mark->stack, mark->kernel, &trace) < 0)
+		return -ENOMEM;
+	weft__weight_add(&poll->sampled, 1, mark->ns);
+	if (weft__log_add(a, s, trace, mark->ns) < 0)
+		return -ENOMEM;
+	if (!mark->asked || (mark->booked && mark->what == WEFT__IN_POLL))
+		return 0;
+	return move_into(a, poll->place, trace, mark);
+}
+
 int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	uint64_t ns = ev->fields[2];
+	struct weft__stretch mark = {
+		.kind = STRETCH_SAMPLE,
+		.begin_ns = ev->time_ns,
+		.end_ns = ev->time_ns,
+		.ns = ns,
+		.stack = (uint32_t)ev->fields[0],
+		.kernel = (uint32_t)ev->fields[1],
+		.holder = ev->fields[4] < UINT32_MAX ? (uint32_t)ev->fields[4] : UINT32_MAX,
+	};
+	struct weft__track *track;
 	uint32_t trace;
+	int rc = 0;
 
 	if (trace_get(a, (uint32_t)ev->fields[0], (uint32_t)ev->fields[1], &trace) < 0)
 		return -ENOMEM;
@@ -197,7 +279,11 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 		if (weft__log_add(a, s, trace, ns) < 0)
 			return -ENOMEM;
 	}
-	return ev->time_ns < a->opts.from_ns ? 0 : book(a, s, ev, trace);
+	if (ev->time_ns >= a->opts.from_ns)
+		rc = book(a, s, ev, trace, &mark);
+	if (rc == 0)
+		rc = weft__track_of(a, s, &track);
+	return rc < 0 || !track ? rc : weft__track_add(a, track, &mark);
 }
 
 int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns)

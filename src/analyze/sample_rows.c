@@ -127,7 +127,9 @@ static void sort_rows(struct weft__samples *r)
 		else
 			r->rows[++kept] = r->rows[i];
 	}
-	r->n_rows = kept + 1;
+	for (i = 0, kept++, r->n_rows = 0; i < kept; i++)
+		if (r->rows[i].weight.n) /* those of which all was moved to another */
+			r->rows[r->n_rows++] = r->rows[i];
 	qsort(r->rows, r->n_rows, sizeof(*r->rows), heaviest_row_first);
 }
 

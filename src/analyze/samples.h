@@ -62,6 +62,7 @@ struct weft__samples {
 	struct weft__weight engines[WEFT__ENGINES];
 	struct weft__weight left_out;  /* in the window, not asked for */
 	uint64_t period_ns;            /* of CPU time between two samples of a thread, on average; 0: not known */
+	uint64_t longest_period_ns;    /* ... at times, where rates were lowered */
 	struct weft__sample_row *rows; /* the heaviest first */
 	size_t n_rows;
 	struct weft__sampled_thread *threads; /* the heaviest first */

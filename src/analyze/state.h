@@ -9,6 +9,8 @@
 #include "analyze/gap.h"
 #include "analyze/map.h"
 #include "analyze/top.h"
+#include "analyze/track.h"
+#include "weft/wait.h"
 
 #define NO_LANE UINT32_MAX
 #define NO_ROW UINT32_MAX
@@ -59,7 +61,19 @@ struct weft__stream {
 	bool unmeasured_cut;      /* but not all of it: there was a gap */
 	struct weft__logged *log; /* samples since the outermost open poll began; each poll has its first one */
 	size_t n_log, cap_log;
-	bool log_tight; /* what can be put together has been */
+	bool log_tight;                       /* what can be put together has been */
+	struct weft__scope scope;             /* that its events have now */
+	bool in_scope;                        /* ... which was asked for */
+	struct weft__past_scope *past_scopes; /* a ring of the last ones */
+	uint64_t n_past_scopes;
+};
+
+#define PAST_SCOPES 64u
+
+struct weft__past_scope {
+	uint64_t time_ns;
+	struct weft__scope scope;
+	bool match;
 };
 
 struct weft__task {
@@ -73,6 +87,7 @@ struct weft__task {
 	uint32_t poll_stream;   /* where its last poll began, */
 	uint64_t poll_ns;       /* and when; 0: not polled yet */
 	struct weft__wake wake; /* the first since its last poll began */
+	struct weft__wake last; /* the last of all */
 	uint32_t next_free;
 };
 
@@ -101,6 +116,23 @@ struct weft__analysis {
 	struct weft__trace *traces;
 	struct weft__map trace_by_ids, context_by_key, sample_row_by_key, sampled_by_key;
 	size_t n_logged; /* in all logs */
+
+	/* track.c, story.c */
+	struct weft__track *tracks;
+	size_t n_tracks, cap_tracks;
+	uint32_t free_track;
+	struct weft__map track_by_tid;
+	size_t n_stretches;         /* in all tracks */
+	uint64_t n_polls;           /* serial numbers */
+	bool switches_on;           /* the recording says so */
+	struct weft__piece *pieces; /* of the poll that is being settled */
+	size_t n_pieces, cap_pieces;
+
+	/* waits.c, away.c */
+	size_t cap_waits, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
+	struct weft__map wait_by_key, off_row_by_key, look_row_by_key;
+	bool polls_told; /* not all polls are told one by one */
+	bool scoped;     /* only some contexts are asked for */
 };
 
 /* How much of [from, to) lies in the window. */
@@ -148,6 +180,8 @@ int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **
 int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* The innermost open poll ends. */
+int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 /* The open poll of `task` that began at `begin_ns` on a stream, or NULL. */
 struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns);
 int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake);
@@ -156,6 +190,8 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 
 /* sample.c, sample_log.c, sample_rows.c */
 int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* A sample that came before turns out to be in the innermost open poll. */
+int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__stretch *mark);
 /* A reading of the thread's CPU time came, which is `cpu_ns` more than the last, `span_ns` before; 0 and 0: the first. */
 int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns);
 int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t trace, uint64_t weight_ns);
@@ -165,12 +201,44 @@ int weft__log_take(struct weft__analysis *a, const struct weft__stream *s, struc
 int weft__samples_settle(struct weft__analysis *a);
 void weft__samples_fini(struct weft__analysis *a);
 
+/* told.c: polls that are told as a whole, at their end, and counts of all of them */
+int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__told_settle(struct weft__analysis *a);
+
+/* waits.c */
+int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+void weft__waits_settle(struct weft__analysis *a);
+
+static inline bool weft__wait_is_call(uint32_t what)
+{
+	return what == WEFT_WAIT_CALL;
+}
+
+/* away.c: what the collector tells of threads */
+int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev);
+void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev);
+void weft__away_settle(struct weft__analysis *a);
+
+/* scope.c: contexts */
+int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* Those in force between two moments, into the poll. */
+void weft__scope_poll(const struct weft__stream *s, uint64_t from_ns, uint64_t to_ns, struct weft__poll *poll);
+/* Whether the context of a stream is asked for. */
+bool weft__scope_asked(const struct weft__analysis *a, const struct weft__stream *s);
+
 /* task.c */
 int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 /* A poll of the task begins: its place and its wake, which is used up, are filled in. */
 int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
+/* The same for a poll that is told at its end, while others of the task were not. */
+int weft__task_told(struct weft__analysis *a, struct weft__poll *poll);
+uint32_t weft__task_place(const struct weft__analysis *a, uint64_t task);
 
 /* custom.c */
 int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev);

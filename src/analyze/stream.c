@@ -125,6 +125,9 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	case WEFT_KIND_SCHED:
 	case WEFT_KIND_WORKER:
 	case WEFT_KIND_SAMPLE:
+	case WEFT_KIND_WAIT:
+	case WEFT_KIND_WAIT_SUM:
+	case WEFT_KIND_CONTEXT:
 		return 0;
 	case WEFT_KIND_UNPARK:
 		s->state = STREAM_PARKED;
@@ -213,14 +216,19 @@ int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const s
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
 {
 	uint32_t at = (uint32_t)(s - a->streams);
+	struct weft__track *track;
 	int rc;
 
 	cross_gaps(a, s, now_ns);
 	weft__stream_settle(a, s, now_ns);
 	rc = weft__poll_leave(a, s, now_ns, thread_ended);
+	track = weft__track_find(a, weft__track_key(a, s));
+	if (track && thread_ended)
+		track->ended_ns = now_ns ? now_ns : 1;
 	weft__log_clear(a, s);
 	weft__free(s->log);
 	weft__free(s->open);
+	weft__free(s->past_scopes);
 	weft__map_del(&a->stream_by_id, s->id);
 	memset(s, 0, sizeof(*s));
 	s->next_free = a->free_stream;

@@ -153,6 +153,7 @@ int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const stru
 		from->n_wakes++;
 	if (rc < 0 || !task)
 		return rc;
+	task->last = wake;
 	if (is_late_wake(a, task, ev, &poll)) {
 		a->result.late_causes++;
 		task->unwoken = false;
@@ -184,4 +185,29 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	task->seen = true;
 	memset(&task->wake, 0, sizeof(task->wake));
 	return 0;
+}
+
+/* Which wake began the wait for this poll is not known, because polls in between may not have been told; the last one before it is the
+ * one that it must have had. */
+int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
+{
+	struct weft__task *task;
+	int rc = task_get(a, poll->task, &task);
+
+	poll->place = WEFT__PLACE_UNTRACKED;
+	if (rc < 0 || !task)
+		return rc;
+	poll->place = task->place;
+	if (task->last.known && task->last.time_ns <= poll->begin_ns)
+		poll->wake = task->last;
+	task->seen = true;
+	memset(&task->wake, 0, sizeof(task->wake));
+	return 0;
+}
+
+uint32_t weft__task_place(const struct weft__analysis *a, uint64_t task)
+{
+	uint32_t at = weft__map_get(&a->task_by_id, task);
+
+	return at == WEFT__MAP_NONE ? WEFT__PLACE_UNSEEN : a->tasks[at].place;
 }

@@ -56,6 +56,7 @@ void weft__top_add(struct weft__top *top, const struct weft__poll *poll)
 		return;
 	if (top->n == top->max) {
 		weft__free(top->polls[0].stacks);
+		weft__free(top->polls[0].story.causes);
 		sink(top, poll);
 		return;
 	}
@@ -79,8 +80,10 @@ void weft__top_fini(struct weft__top *top)
 {
 	size_t i;
 
-	for (i = 0; i < top->n; i++)
+	for (i = 0; i < top->n; i++) {
 		weft__free(top->polls[i].stacks);
+		weft__free(top->polls[i].story.causes);
+	}
 	weft__free(top->polls);
 	memset(top, 0, sizeof(*top));
 }

@@ -35,13 +35,13 @@ static int step(struct weft__tree *tree, uint32_t *at, uint32_t function, struct
 	return 0;
 }
 
-int weft__tree_add(struct weft__tree *tree, const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
-		   struct weft__weight weight)
+static int add(struct weft__tree *tree, const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
+	       struct weft__weight weight, bool wait)
 {
 	const struct weft__code_stack *code = weft__frames_stack(frames, stack);
 	struct weft__line_list *lines = &tree->scratch;
 	uint32_t at = 0;
-	size_t i;
+	size_t i, first;
 
 	if (tree->n == 0 && node_new(tree, 0, 0, &at) < 0)
 		return -ENOMEM;
@@ -51,11 +51,23 @@ int weft__tree_add(struct weft__tree *tree, const struct weft__frames *frames, u
 	if (code && code->n > 0 && !(code->flags & WEFT_STACK_COMPLETE) &&
 	    step(tree, &at, code->flags & WEFT_STACK_CUT ? WEFT__NODE_CUT : WEFT__NODE_LOST, weight) < 0)
 		return -ENOMEM;
-	for (i = lines->n; i-- > 0;)
+	for (i = lines->n, first = wait ? weft__frames_outside(frames, lines) : 0; i-- > first;)
 		if (step(tree, &at, lines->at[i].function, weight) < 0)
 			return -ENOMEM;
 	weft__weight_add(&tree->nodes[at].self, weight.n, weight.ns);
 	return 0;
+}
+
+int weft__tree_add(struct weft__tree *tree, const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
+		   struct weft__weight weight)
+{
+	return add(tree, frames, stack, kernel, weight, false);
+}
+
+int weft__tree_add_wait(struct weft__tree *tree, const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
+			struct weft__weight weight)
+{
+	return add(tree, frames, stack, kernel, weight, true);
 }
 
 int weft__tree_add_poll(struct weft__tree *tree, const struct weft__frames *frames, const struct weft__poll *poll)

@@ -21,6 +21,8 @@
 #define SAMPLE_DEPTH_MAX 1024
 #define SAMPLE_EVENT_MAX 31
 #define WALL_HZ_MAX 1000
+#define FLIGHT_MIN_NS (100 * MS)
+#define FLIGHT_MAX_NS (86400000 * MS)
 
 #define DEFAULT(field, value)                                                                                          \
 	do {                                                                                                           \
@@ -106,6 +108,9 @@ static int check_waits(const struct weft_recorder_opts *o, struct weft_error *er
 		return weft__fail(err, -WEFT_E_OPTION, "stuck_ns must be at least 10 ms");
 	if (o->trigger_signal && signal_is_ill((int32_t)o->trigger_signal))
 		return weft__fail(err, -WEFT_E_OPTION, "trigger_signal is %u, which cannot be used", o->trigger_signal);
+	if (o->flight_ns && (!o->dir || o->flight_ns < FLIGHT_MIN_NS || o->flight_ns > FLIGHT_MAX_NS))
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "flight_ns keeps from 100 ms to a day, and needs dir, where dumps are written to");
 	if (!o->flight_ns && (o->trigger_signal || o->trigger_poll_ns))
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "trigger_signal and trigger_poll_ns ask for dumps; set flight_ns, too");

@@ -15,9 +15,13 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/engine/engine.h"
+#include "record/engine/switch.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
 #include "record/setup.h"
+#include "record/trigger.h"
+#include "record/wait/context.h"
+#include "record/wait/wait.h"
 #include "weft/event.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -45,7 +49,11 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 	}
 	start_engine(rec);
 	weft_gate.generation++;
-	weft__collector_gate(&rec->collector, rec->source, 0);
+	weft__collector_gate(&rec->collector, rec->gate, 0);
+	r = weft__trigger_listen((int)rec->options.o.trigger_signal);
+	if (r)
+		weft__log(WEFT_LOG_WARN, "trigger_signal %u: %s", rec->options.o.trigger_signal, weft_strerror(r));
+	weft__switch_start(rec->collector.thread);
 	rec->state = WEFT_STATE_RECORDING;
 	return 0;
 }
@@ -56,11 +64,13 @@ static int stop_locked(struct weft_recorder *rec)
 
 	if (rec->orphan)
 		return 0;
+	weft__switch_stop();
+	weft__waits_tend(1);
+	weft__trigger_deafen();
 	weft__collector_gate(&rec->collector, 0, 0);
 	weft__engine_stop();
 	if (rec->collector.running)
 		err = weft__collector_ask(&rec->collector, ASK_STOP, NULL, 0);
-	weft__symbolize_drain(rec->collector.segments.symbolize);
 	rec->state = WEFT_STATE_IDLE;
 	return err;
 }
@@ -69,12 +79,16 @@ static void fork_prepare(void)
 {
 	pthread_mutex_lock(&mutex);
 	weft__registry_lock();
+	weft__otel_lock();
 	weft__engine_lock();
+	weft__switch_lock();
 }
 
 static void fork_parent(void)
 {
+	weft__switch_unlock();
 	weft__engine_unlock();
+	weft__otel_unlock();
 	weft__registry_unlock();
 	pthread_mutex_unlock(&mutex);
 }
@@ -83,7 +97,11 @@ static void fork_parent(void)
 static void make_orphan(struct weft_recorder *rec)
 {
 	store_seq_cst(&weft_gate.on, 0u);
+	weft__trigger_deafen();
 	weft__engine_forked();
+	weft__switch_forked();
+	weft__otel_forked();
+	weft__waits_forked();
 	weft_ring_self = &weft__ring_none.hot;
 	rec->orphan = 1;
 	rec->state = WEFT_STATE_CLOSED;
@@ -112,7 +130,10 @@ static void fork_child(void)
 	struct weft_recorder *rec = the_recorder;
 
 	weft_ring_self = &weft__ring_none.hot;
+	weft_waits_self = &weft__waits_none;
+	weft__switch_unlock();
 	weft__engine_unlock();
+	weft__otel_unlock();
 	weft__registry_unlock();
 	if (rec && !rec->orphan) {
 		int was_on = rec->state == WEFT_STATE_RECORDING;
@@ -137,15 +158,34 @@ static void unlock(void)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* With the mutex, which is let go meanwhile: names may take long, and whoever forks in another thread waits for the mutex. The recorder may be
+ * another's afterwards. */
+static void await_names(struct weft_recorder *rec)
+{
+	struct weft__symbolize *symbolize = rec->collector.segments.symbolize;
+
+	if (!symbolize)
+		return;
+	weft__symbolize_hold(symbolize);
+	unlock();
+	weft__symbolize_drain(symbolize);
+	weft__symbolize_let(symbolize);
+	lock();
+}
+
 /* A program that just returns from main loses nothing. */
 static void at_exit(void)
 {
-	lock();
-	if (the_recorder && the_recorder->state != WEFT_STATE_CLOSED) {
-		int err = stop_locked(the_recorder);
+	struct weft_recorder *rec;
 
-		if (!err)
-			weft__region_remove(&the_recorder->region);
+	lock();
+	rec = the_recorder;
+	if (rec && rec->state != WEFT_STATE_CLOSED) {
+		int err = stop_locked(rec);
+
+		await_names(rec);
+		if (!err && the_recorder == rec && rec->state == WEFT_STATE_IDLE)
+			weft__region_remove(&rec->region);
 	}
 	unlock();
 }
@@ -239,6 +279,7 @@ int weft_recorder_pause(struct weft_recorder *rec)
 		return 0;
 	lock();
 	if (rec->state == WEFT_STATE_RECORDING) {
+		weft__switch_stop();
 		weft__collector_gate(&rec->collector, 0, 1);
 		weft__engine_pause(); /* no signals either */
 		rec->state = WEFT_STATE_PAUSED;
@@ -255,6 +296,7 @@ int weft_recorder_stop(struct weft_recorder *rec)
 		return 0;
 	lock();
 	err = stop_locked(rec);
+	await_names(rec);
 	unlock();
 	return err;
 }
@@ -267,12 +309,16 @@ int weft_recorder_close(struct weft_recorder *rec)
 		return 0;
 	lock();
 	err = stop_locked(rec);
+	await_names(rec);
+	if (rec->state != WEFT_STATE_IDLE) /* somebody started it meanwhile */
+		err = stop_locked(rec);
 	if (!rec->orphan) {
 		weft__region_leave(&rec->region);
 		/* What could not be written stays where recovery finds it. */
 		if (!err)
 			weft__region_remove(&rec->region);
 	}
+	weft__flight_settle(&rec->collector);
 	weft__recorder_teardown(rec);
 	weft__options_fini(&rec->options);
 	if (the_recorder == rec)
@@ -312,6 +358,33 @@ int weft_recorder_save(struct weft_recorder *rec, const char *dir, struct weft_e
 		r = weft__segments_save(&rec->collector.segments, dir, err);
 	unlock();
 	return r;
+}
+
+int weft_recorder_dump(struct weft_recorder *rec, uint64_t back_ns, uint64_t forward_ns, char *path, size_t path_bytes,
+		       struct weft_error *err)
+{
+	struct weft__dump dump = {.why = "call"};
+	int r;
+
+	if (path && path_bytes)
+		path[0] = 0;
+	if (!rec)
+		return 0;
+	lock();
+	if (rec->orphan || !rec->collector.flight.dir)
+		r = -WEFT_E_STATE;
+	else
+		r = weft__flight_ask(&rec->collector, &dump, back_ns, forward_ns);
+	unlock();
+	if (r > 0) /* a dump may take its time: others must not wait for it */
+		r = weft__flight_wait(&rec->collector, &dump);
+	if (r == -WEFT_E_STATE)
+		return weft__fail(err, r, "there is no flight recorder; open one with flight_ns");
+	if (r)
+		return weft__fail(err, r, "cannot write the dump: %s", weft_strerror(r));
+	if (path && path_bytes)
+		snprintf(path, path_bytes, "%s", dump.path);
+	return 0;
 }
 
 int weft_recorder_stats(struct weft_recorder *rec, struct weft_recorder_stats *stats)

@@ -87,6 +87,8 @@ static int learn_progress(struct weft__salvage *s)
 			const struct weft__chunk *chunk = &block.chunks[c];
 
 			at += chunk->n_events;
+			if (!chunk->n_slots && s->region.head && chunk->ring < s->region.head->n_rings)
+				s->progress[chunk->ring].counted = 1;
 			weft__salvage_passed(s, chunk->ring, chunk->first_slot + chunk->n_slots, chunk->stream,
 					     block.time[at - 1]);
 		}
@@ -293,7 +295,10 @@ static int nothing_left(const struct weft__salvage *s, const char *path)
 	for (i = 0; i < head->n_rings; i++) {
 		const struct ring_page *ring = ring_page_at(s->region.base, head, i);
 
-		if (ring->hot.head != ring->tail)
+		uint32_t sum[POLLS_COUNTS];
+
+		weft__polls_sum(&ring->polls, sum);
+		if (ring->hot.head != ring->tail || memcmp(sum, ring->polls_told, sizeof(sum)))
 			return 0;
 	}
 	return 1;

@@ -16,6 +16,7 @@ struct weft__progress {
 	uint64_t next;
 	uint64_t last_ns;
 	uint32_t stream;
+	int counted; /* its polls, by an earlier recovery */
 };
 
 struct weft__salvage {

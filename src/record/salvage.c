@@ -6,7 +6,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "record/collect/contexts.h"
 #include "record/collect/unpack.h"
+#include "record/event/poll.h"
 #include "record/recover.h"
 #include "segment/format.h"
 #include "weft/runtime.h"
@@ -141,6 +143,8 @@ static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots)
 	uint32_t stacks;
 
 	weft__unpack(slots, &ev);
+	if (ev.kind == WEFT_KIND_POLL_COUNT && !ev.fields[0])
+		ev.fields[0] = s->batch.chunks[s->batch.n_chunks - 1].stream;
 	if (ev.kind == WEFT_KIND_WORKER)
 		ev.fields[0] = worker_id(s, ev.fields[0]);
 	for (stacks = weft__stack_fields(ev.kind); stacks; stacks &= stacks - 1) {
@@ -181,6 +185,19 @@ static const struct weft_slot *piece_event(const struct piece *p, uint64_t i, st
 	return copy;
 }
 
+/* The context that the thread had before, unless the file has events of it, which say so. */
+static int add_context(struct weft__salvage *s, const struct piece *p, const struct weft_slot *first)
+{
+	const struct ring_context *context = &ring_page_at(s->region.base, s->region.head, p->ring)->context;
+	int err;
+
+	if (s->progress[p->ring].stream == p->stream || context->stream != p->stream || !ring_context_any(context))
+		return 0;
+	err = weft__batch_add(&s->batch, weft__slot_ns(&s->timeline, first), WEFT_KIND_CONTEXT, context->fields,
+			      CONTEXT_FIELDS);
+	return err == -EOVERFLOW ? 0 : err;
+}
+
 /* Adds events of a piece from *at on, as many as a block takes, and writes the block when it is full. */
 static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at, int *broken)
 {
@@ -188,12 +205,13 @@ static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at
 	uint64_t begun = *at;
 	int err = weft__batch_begin(&s->batch, p->stream, p->ring, p->first + begun,
 				    progress->stream == p->stream ? progress->last_ns : 0);
+	struct weft_slot copy[EVENT_SLOTS_MAX] = {{0, 0}};
 	int full = 0;
 
 	if (err)
 		return err;
+	err = add_context(s, p, piece_event(p, *at, copy));
 	while (*at < p->n && !err && !full) {
-		struct weft_slot copy[EVENT_SLOTS_MAX] = {{0, 0}};
 		uint32_t n = event_slots(piece_event(p, *at, copy));
 
 		if (!n || *at + n > p->n) {
@@ -270,7 +288,9 @@ static void take_staged_defs(struct weft__salvage *s, const uint8_t *bytes, size
 			if (loss_told(s->active, &loss))
 				continue;
 		}
-		weft__defs_raw(&s->defs, record, (size_t)(in.p - record), 1);
+		/* One that does not parse would take its whole block with it. */
+		if (weft__segment_read_defs(s->known, record, (size_t)(in.p - record)) != -WEFT_E_DAMAGED)
+			weft__defs_raw(&s->defs, record, (size_t)(in.p - record), 1);
 	}
 }
 
@@ -342,6 +362,32 @@ static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint6
 	return at;
 }
 
+/* Polls that a thread counted and the collector had not told of yet. They are a chunk of no slots, which an earlier recovery that did
+ * not come to its end may have written: then they are told. */
+static int take_poll_counts(struct weft__salvage *s, uint32_t i, const struct ring_page *page)
+{
+	uint32_t sum[POLLS_COUNTS];
+	uint32_t bucket;
+	int err = 0;
+
+	weft__polls_sum(&page->polls, sum);
+	if (!page->thread.stream || s->progress[i].counted || !memcmp(sum, page->polls_told, sizeof(sum)))
+		return 0;
+	err = weft__batch_begin(&s->batch, page->thread.stream, i, page->hot.head,
+				s->progress[i].stream == page->thread.stream ? s->progress[i].last_ns : 0);
+	if (err)
+		return err;
+	for (bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
+		uint64_t fields[] = {page->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket),
+				     sum[bucket] - page->polls_told[bucket]};
+
+		if (fields[3])
+			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_POLL_COUNT, fields, 4);
+	}
+	weft__batch_end(&s->batch, 0);
+	return err || s->batch.n < BLOCK_TARGET ? err : weft__salvage_flush(s);
+}
+
 static int take_ring(struct weft__salvage *s, uint32_t i)
 {
 	const struct rings_head *head = s->region.head;
@@ -375,7 +421,10 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 	if (page.lost != page.lost_seen)
 		salvage_loss(s, WEFT_LOSS_RING_FULL, page.thread.stream, page.lost - page.lost_seen, page.lost_from,
 			     page.lost_to);
-	return err;
+	if (page.capped != page.capped_seen)
+		salvage_loss(s, WEFT_LOSS_POLL_CAP, page.thread.stream, page.capped - page.capped_seen,
+			     page.capped_from, page.capped_to);
+	return err ? err : take_poll_counts(s, i, &page);
 }
 
 int weft__salvage_memory(struct weft__salvage *s)

@@ -9,11 +9,16 @@
 
 #include "base/error.h"
 #include "record/engine/engine.h"
+#include "record/engine/switch.h"
 #include "record/event/registry.h"
 #include "record/host/facts.h"
 #include "record/ring/ring.h"
+#include "record/wait/context.h"
+#include "record/wait/wait.h"
 
 #define SCHED_NS 10000000.0 /* between two readings of a thread's CPU time */
+#define POLL_NEARLY                                                                                                    \
+	0.99 /* of a threshold: from there on it is looked at in ns, since how long a tick is gets known ever better */
 
 /* File names of a recording begin with the service and end in what no other recording has. */
 static void make_stem(char *stem, size_t bytes, const char *service, const uint8_t *recording)
@@ -37,6 +42,20 @@ static void make_id(uint8_t *id)
 	(void)!getrandom(id, 16, GRND_NONBLOCK);
 }
 
+static void add_poll_facts(const struct weft_recorder_opts *o, struct weft__defs *facts)
+{
+	static const char *const modes[] = {"all", "slow", "caught"};
+	char text[32];
+
+	weft__defs_fact(facts, "poll.mode", modes[o->poll_mode]);
+	if (o->poll_mode == WEFT_POLLS_ALL)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)o->poll_slow_ns);
+	weft__defs_fact(facts, "poll.slow_ns", text);
+	snprintf(text, sizeof(text), "%u", o->poll_cap);
+	weft__defs_fact(facts, "poll.cap", text);
+}
+
 static void add_facts(struct weft_recorder *rec, const char *why_clock)
 {
 	struct weft__defs *facts = &rec->collector.facts;
@@ -57,7 +76,12 @@ static void add_facts(struct weft_recorder *rec, const char *why_clock)
 		weft__defs_fact(facts, "degraded.clock", why_clock);
 	if (rec->region.degraded[0])
 		weft__defs_fact(facts, "degraded.ring", rec->region.degraded);
+	rec->collector.facts_open = rec->collector.facts_seen = weft__engine_facts_changed();
 	weft__engine_facts(facts);
+	add_poll_facts(o, facts);
+	weft__waits_setup(o->wait_ns, rec->collector.timeline.ns_per_tick, facts);
+	weft__otel_facts(facts);
+	weft__costs_init(&rec->collector.costs, o->budget_ppm, facts);
 	weft__symbolize_facts(rec->collector.segments.symbolize, facts);
 	if (o->symbolize && !o->dir)
 		weft__defs_fact(facts, "degraded.symbolize",
@@ -71,6 +95,29 @@ static void add_facts(struct weft_recorder *rec, const char *why_clock)
 	}
 }
 
+/* What the emit path has to know of how polls are recorded. */
+static void setup_polls(struct weft_recorder *rec)
+{
+	const struct weft_recorder_opts *o = &rec->options.o;
+	uint64_t trigger = o->trigger_poll_ns ? o->trigger_poll_ns : UINT64_MAX;
+	uint64_t look = UINT64_C(1) << POLLS_OCTAVES;
+
+	rec->gate = rec->source;
+	if (o->poll_mode != WEFT_POLLS_ALL)
+		rec->gate |= o->poll_mode == WEFT_POLLS_SLOW ? WEFT_GATE_SLOW : WEFT_GATE_CAUGHT;
+	else if (o->trigger_poll_ns)
+		rec->gate |= WEFT_GATE_TIMED;
+	if (o->poll_mode == WEFT_POLLS_SLOW && o->poll_slow_ns < look)
+		look = o->poll_slow_ns;
+	if (trigger < look)
+		look = trigger;
+	weft_gate.poll_ticks = (uint64_t)((double)look * POLL_NEARLY / rec->collector.timeline.ns_per_tick);
+	weft_gate.poll_slow_ns = o->poll_slow_ns;
+	weft_gate.poll_trigger_ns = trigger;
+	weft_gate.second_ticks = (uint64_t)(1e9 / rec->collector.timeline.ns_per_tick);
+	weft_gate.poll_cap = o->poll_cap;
+}
+
 static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const char *stem, const char *why_clock)
 {
 	const struct weft_recorder_opts *o = &rec->options.o;
@@ -81,6 +128,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	c->drain_ns = o->drain_ns;
 	c->flush_ns = o->flush_ns;
 	c->queue_ns = o->queue_ns;
+	c->counts_polls = o->poll_mode != WEFT_POLLS_ALL;
 	c->segments.fd = -1;
 	c->segments.dir = o->dir;
 	snprintf(c->segments.stem, sizeof(c->segments.stem), "%s", stem);
@@ -90,6 +138,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	c->segments.keep_bytes = o->keep_bytes;
 	c->segments.keep_ns = o->keep_ns;
 	c->segments.sync = (int)o->sync;
+	weft__flight_init(c, o);
 	err = weft__collector_init(c);
 	if (!err)
 		err = weft__encoder_open(&c->encoder, (int)o->level);
@@ -101,6 +150,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	rec->region.head->clock_at = 1;
 	weft_gate.sched_ticks = (uint64_t)(SCHED_NS / c->timeline.ns_per_tick);
 	weft_gate.ns_scale = weft__timeline_scale(&c->timeline);
+	setup_polls(rec);
 	if (o->symbolize && o->dir) {
 		err = weft__symbolize_open(&c->segments.symbolize, NULL);
 		if (err)
@@ -121,6 +171,8 @@ void weft__recorder_teardown(struct weft_recorder *rec)
 {
 	weft__registry_share(NULL, NULL, -1);
 	weft__engine_close();
+	weft__switch_close();
+	weft__otel_close();
 	weft__symbolize_close(rec->collector.segments.symbolize);
 	weft__collector_fini(&rec->collector);
 	weft__region_close(&rec->region);
@@ -134,7 +186,7 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 		.dir = o->dir,
 		.service = o->name,
 		.ring_slots = o->ring_bytes / (uint32_t)sizeof(struct weft_slot),
-		.stacks = o->sample_hz != WEFT_SAMPLE_OFF,
+		.stacks = 1, /* of samples, of waits, and of polls that do not end */
 		.max_rings = o->max_threads,
 		.quantum_ns = o->quantum_ns,
 	};
@@ -147,6 +199,7 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 	r = weft__engine_open(o, err);
 	if (r)
 		return r;
+	weft__switch_open(o);
 	make_id(id);
 	make_stem(stem, sizeof(stem), o->name, id);
 	want.stem = stem;
@@ -156,6 +209,7 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 	r = weft__region_open(&rec->region, &want, err);
 	if (r)
 		return r;
+	weft__otel_open(o->name, o->labels);
 	r = setup_collector(rec, id, stem, why_clock);
 	if (!r)
 		r = weft__registry_share(rec->region.head, rec->region.base, rec->region.fd);

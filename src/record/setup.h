@@ -15,7 +15,8 @@ struct weft_recorder {
 	struct weft__region region;
 	struct weft__collector collector;
 	enum weft_recorder_state state;
-	uint32_t source; /* value of the gate when recording */
+	uint32_t source; /* of ticks: enum weft__tick_source */
+	uint32_t gate;   /* its value when recording, but for the epoch */
 	uint64_t recovered;
 	pid_t pid;  /* whose it is */
 	int orphan; /* of a fork: nothing to stop or remove */

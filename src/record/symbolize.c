@@ -36,6 +36,7 @@ struct weft__symbolize {
 	uint32_t n;
 	int busy;
 	int stop;
+	uint32_t users; /* that wait without the recorder's mutex: it stays until they are gone */
 	struct weft__symbolize_counts counts;
 };
 
@@ -241,6 +242,25 @@ void weft__symbolize_submit(struct weft__symbolize *s, const char *path)
 	weft__free(copy);
 }
 
+void weft__symbolize_hold(struct weft__symbolize *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	s->users++;
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void weft__symbolize_let(struct weft__symbolize *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	s->users--;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->mutex);
+}
+
 void weft__symbolize_drain(struct weft__symbolize *s)
 {
 	if (!s)
@@ -249,6 +269,16 @@ void weft__symbolize_drain(struct weft__symbolize *s)
 	while (s->has_thread && (s->n || s->busy))
 		pthread_cond_wait(&s->news, &s->mutex);
 	pthread_mutex_unlock(&s->mutex);
+}
+
+uint64_t weft__symbolize_cost(struct weft__symbolize *s)
+{
+	struct timespec ts = {0, 0};
+	clockid_t clock;
+
+	if (s && s->has_thread && pthread_getcpuclockid(s->thread, &clock) == 0)
+		clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 struct weft__symbolize_counts weft__symbolize_counts(struct weft__symbolize *s)
@@ -274,6 +304,10 @@ void weft__symbolize_close(struct weft__symbolize *s)
 	pthread_mutex_unlock(&s->mutex);
 	if (s->has_thread)
 		pthread_join(s->thread, NULL);
+	pthread_mutex_lock(&s->mutex);
+	while (s->users)
+		pthread_cond_wait(&s->news, &s->mutex);
+	pthread_mutex_unlock(&s->mutex);
 	pthread_cond_destroy(&s->work);
 	pthread_cond_destroy(&s->news);
 	pthread_mutex_destroy(&s->mutex);

@@ -25,6 +25,11 @@ void weft__symbolize_facts(struct weft__symbolize *s, struct weft__defs *defs);
 void weft__symbolize_submit(struct weft__symbolize *s, const char *path);
 /* CALLER. Waits until every segment it was told of is done. */
 void weft__symbolize_drain(struct weft__symbolize *s);
+/* CALLER. Between them it is not freed: a close in another thread waits. For who drains without the recorder's mutex. */
+void weft__symbolize_hold(struct weft__symbolize *s);
+void weft__symbolize_let(struct weft__symbolize *s);
+/* Any context. CPU time that the thread used so far, in ns. */
+uint64_t weft__symbolize_cost(struct weft__symbolize *s);
 struct weft__symbolize_counts weft__symbolize_counts(struct weft__symbolize *s);
 /* CALLER. Drains, ends the thread and frees everything. */
 void weft__symbolize_close(struct weft__symbolize *s);

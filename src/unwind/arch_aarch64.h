@@ -45,6 +45,27 @@ static inline uint64_t arch_from_context(uint64_t *regs, const ucontext_t *uc)
 	return uc->uc_mcontext.pc;
 }
 
+static inline __attribute__((always_inline)) uint64_t arch_here(uint64_t *regs, uint64_t *valid)
+{
+	uint64_t pc, sp;
+
+	__asm__ volatile("stp x19, x20, [%2, #152]\n\t"
+			 "stp x21, x22, [%2, #168]\n\t"
+			 "stp x23, x24, [%2, #184]\n\t"
+			 "stp x25, x26, [%2, #200]\n\t"
+			 "stp x27, x28, [%2, #216]\n\t"
+			 "stp x29, x30, [%2, #232]\n\t"
+			 "mov %1, sp\n\t"
+			 "adr %0, ."
+			 : "=&r"(pc), "=&r"(sp)
+			 : "r"(regs)
+			 : "memory");
+	regs[ARCH_SP] = sp;
+	regs[ARCH_PC] = pc;
+	*valid = UINT64_C(0xfff) << 19 | UINT64_C(1) << ARCH_SP;
+	return pc;
+}
+
 /* The kernel's frame: 128 bytes of siginfo_t, then an ucontext_t, with x0..x30, sp and pc one after the other. */
 static inline uint64_t arch_context_offset(unsigned reg)
 {

@@ -47,6 +47,27 @@ static inline uint64_t arch_from_context(uint64_t *regs, const ucontext_t *uc)
 	return pc;
 }
 
+/* The registers at this place that a caller's frame can be found with; answers the program counter. What is known of them is in *valid. */
+static inline __attribute__((always_inline)) uint64_t arch_here(uint64_t *regs, uint64_t *valid)
+{
+	uint64_t pc;
+
+	__asm__ volatile("movq %%rbx, 24(%1)\n\t"
+			 "movq %%rbp, 48(%1)\n\t"
+			 "movq %%rsp, 56(%1)\n\t"
+			 "movq %%r12, 96(%1)\n\t"
+			 "movq %%r13, 104(%1)\n\t"
+			 "movq %%r14, 112(%1)\n\t"
+			 "movq %%r15, 120(%1)\n\t"
+			 "leaq 0(%%rip), %0"
+			 : "=r"(pc)
+			 : "r"(regs)
+			 : "memory");
+	regs[ARCH_RA] = pc;
+	*valid = UINT64_C(1) << 3 | UINT64_C(1) << ARCH_FP | UINT64_C(1) << ARCH_SP | UINT64_C(15) << 12;
+	return pc;
+}
+
 /* Where register i lies in the frame that the kernel made, from the stack pointer at the trampoline: an ucontext_t. */
 static inline uint64_t arch_context_offset(unsigned reg)
 {

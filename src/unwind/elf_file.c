@@ -159,17 +159,15 @@ static int section_input(int fd, const struct sections *sections, const char *na
 	return 1;
 }
 
-int weft__unwind_table_open_make(struct weft__unwind_table **ret, const char *path,
-				 const struct weft__cfi_input *eh_frame, int (*halt)(void))
+int weft__unwind_table_read(struct weft__unwind_table **ret, int fd, const struct weft__cfi_input *eh_frame,
+			    int (*halt)(void))
 {
 	struct sections sections = {0};
 	struct weft__cfi_input in[2] = {{0}, {.debug_frame = 1}}, hdr = {0};
 	uint8_t *own[3] = {NULL, NULL, NULL};
-	int error, fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error;
 	unsigned n = 0;
 
-	if (fd < 0)
-		return -errno;
 	error = sections_read(fd, &sections);
 	if (error < 0)
 		goto done;
@@ -189,7 +187,6 @@ int weft__unwind_table_open_make(struct weft__unwind_table **ret, const char *pa
 		own[2] = (uint8_t *)(uintptr_t)in[n++].bytes;
 	error = n ? weft__unwind_table_make(ret, in, n, halt) : -ENOENT;
 done:
-	close(fd);
 	for (int i = 0; i < 3; i++)
 		weft__free(own[i]);
 	weft__free(sections.names);
@@ -199,5 +196,11 @@ done:
 
 int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, const struct weft__cfi_input *eh_frame)
 {
-	return weft__unwind_table_open_make(ret, path, eh_frame, NULL);
+	int error, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	error = weft__unwind_table_read(ret, fd, eh_frame, NULL);
+	close(fd);
+	return error;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -26,78 +27,6 @@ static unsigned n_retired;
 static uint32_t next_id = 1;
 static uint64_t seen_adds, seen_subs;
 
-struct weft__module *weft__module_new(const char *path)
-{
-	struct weft__module *module = weft__calloc(1, sizeof(*module));
-
-	if (!module)
-		return NULL;
-	module->refs = 1;
-	module->path = weft__strdup(path);
-	if (module->path)
-		return module;
-	weft__free(module);
-	return NULL;
-}
-
-void weft__module_free(struct weft__module *module)
-{
-	if (!module || --module->refs)
-		return;
-	weft__unwind_table_free(module->table);
-	weft__free(module->path);
-	weft__free(module);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct weft__module *x = *(struct weft__module *const *)a, *y = *(struct weft__module *const *)b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-int weft__modules_new(struct weft__modules **ret, struct weft__module **module, uint32_t n)
-{
-	size_t cache = ((size_t)1 << WEFT__UNWIND_CACHE_BITS) * sizeof(struct weft__unwind_slot);
-	struct weft__modules *set = weft__calloc(1, sizeof(*set) + n * (sizeof(void *) + sizeof(uint64_t)));
-	struct weft__unwind_slot *slots = set ? weft__calloc(1, cache) : NULL;
-	uint64_t *start;
-
-	if (!slots) {
-		weft__free(set);
-		for (uint32_t i = 0; i < n; i++)
-			weft__module_free(module[i]);
-		return -ENOMEM;
-	}
-	set->n = n;
-	set->cache = slots;
-	slots[0].check = 1; /* an address of another slot: zeroes would be a rule for address 0 */
-	set->module = (void *)(set + 1);
-	start = (void *)(set->module + n);
-	set->start = start;
-	set->memory_bytes = sizeof(*set) + n * (sizeof(void *) + sizeof(uint64_t)) + cache;
-	if (n)
-		memcpy(set->module, module, n * sizeof(void *));
-	qsort(set->module, n, sizeof(void *), by_start);
-	for (uint32_t i = 0; i < n; i++) {
-		start[i] = set->module[i]->start;
-		if (set->module[i]->table)
-			set->memory_bytes += set->module[i]->table->memory_bytes;
-	}
-	*ret = set;
-	return 0;
-}
-
-void weft__modules_free(struct weft__modules *set)
-{
-	if (!set)
-		return;
-	for (uint32_t i = 0; i < set->n; i++)
-		weft__module_free(set->module[i]);
-	weft__free(set->cache);
-	weft__free(set);
-}
-
 /* One walk over the loader's list. */
 struct gather {
 	struct weft__module **module;
@@ -108,9 +37,21 @@ struct gather {
 	int changed;
 };
 
+/* The loader's lock, under which its names can be read, is not one that ThreadSanitizer sees. */
+__attribute__((no_sanitize("thread"))) static const char *raw_copy(char *to, size_t n, const volatile char *from)
+{
+	size_t i = 0;
+
+	for (; i + 1 < n && from[i]; i++)
+		to[i] = from[i];
+	to[i] = 0;
+	return to;
+}
+
 static const char *image_path(const struct dl_phdr_info *info, struct weft__module *module, char *buf, size_t n)
 {
 	uint64_t vdso = getauxval(AT_SYSINFO_EHDR), libc = (uint64_t)(uintptr_t)&sched_yield;
+	uint64_t own = (uint64_t)(uintptr_t)&weft__modules_look;
 	ssize_t got;
 
 	if (vdso && vdso >= module->start && vdso < module->end) {
@@ -119,9 +60,9 @@ static const char *image_path(const struct dl_phdr_info *info, struct weft__modu
 		return "[vdso]";
 	}
 	module->kind = WEFT__MODULE_LIBRARY;
-	module->stays = libc >= module->start && libc < module->end;
-	if (info->dlpi_name && *info->dlpi_name)
-		return info->dlpi_name;
+	module->stays = (libc >= module->start && libc < module->end) || (own >= module->start && own < module->end);
+	if (info->dlpi_name && *raw_copy(buf, n, info->dlpi_name))
+		return buf;
 	module->kind = WEFT__MODULE_PROGRAM;
 	module->stays = 1;
 	got = readlink("/proc/self/exe", buf, n - 1);
@@ -229,9 +170,30 @@ static int on_fetch(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+/* The file of a module that is being made. Opened and closed with the lock held, so that the child of a fork knows
+ * of it. */
+static int file_open(struct weft__module *module)
+{
+	int error;
+
+	pthread_mutex_lock(&modules_lock);
+	module->fd = open(module->path, O_RDONLY | O_CLOEXEC);
+	error = module->fd < 0 ? -errno : 0;
+	pthread_mutex_unlock(&modules_lock);
+	return error;
+}
+
+static void file_close(struct weft__module *module)
+{
+	pthread_mutex_lock(&modules_lock);
+	close(module->fd);
+	module->fd = -1;
+	pthread_mutex_unlock(&modules_lock);
+}
+
 /* When the loader's tables leave out a good part of the code, as in what was built without them, the file's sections
  * may have more. */
-static int table_make(const struct weft__module *module, const struct weft__image_frames *frames, int (*halt)(void),
+static int table_make(struct weft__module *module, const struct weft__image_frames *frames, int (*halt)(void),
 		      struct weft__unwind_table **ret)
 {
 	struct weft__unwind_table *table = NULL, *more = NULL;
@@ -240,8 +202,13 @@ static int table_make(const struct weft__module *module, const struct weft__imag
 	if (error == -ENOMEM || error == -ECANCELED)
 		return error;
 	if (module->kind != WEFT__MODULE_VDSO &&
-	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 4 * 3))
-		error = weft__unwind_table_open_make(&more, module->path, frames->bytes ? &frames->in : NULL, halt);
+	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 4 * 3)) {
+		error = file_open(module);
+		if (error == 0) {
+			error = weft__unwind_table_read(&more, module->fd, frames->bytes ? &frames->in : NULL, halt);
+			file_close(module);
+		}
+	}
 	if (error == -ENOMEM || error == -ECANCELED || more) {
 		weft__unwind_table_free(table);
 		table = more;
@@ -380,6 +347,7 @@ int weft__modules_compile(int (*halt)(void))
 	}
 	module->refs++; /* it may be unloaded meanwhile */
 	module->busy = 1;
+	module->fd = -1;
 	pthread_mutex_unlock(&modules_lock);
 	error = table_make(module, &f.frames, halt, &table);
 	weft__free(f.frames.bytes);
@@ -466,7 +434,14 @@ void weft__modules_forked(void)
 	store_seq_cst(&weft__modules_now.readers[0], 0u);
 	store_seq_cst(&weft__modules_now.readers[1], 0u);
 	for (uint32_t i = 0; set && i < set->n; i++) {
-		set->module[i]->refs -= (uint32_t)set->module[i]->busy;
-		set->module[i]->busy = 0;
+		struct weft__module *module = set->module[i];
+
+		if (!module->busy)
+			continue;
+		if (module->fd >= 0)
+			close(module->fd);
+		module->fd = -1;
+		module->busy = 0;
+		module->refs--;
 	}
 }

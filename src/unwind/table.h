@@ -78,8 +78,8 @@ int weft__unwind_table_make(struct weft__unwind_table **ret, const struct weft__
 /* The same from the sections of a file, .eh_frame and .debug_frame; `eh_frame`, when not NULL, is used instead of the
  * former. -errno when it cannot be read. */
 int weft__unwind_table_open(struct weft__unwind_table **ret, const char *path, const struct weft__cfi_input *eh_frame);
-int weft__unwind_table_open_make(struct weft__unwind_table **ret, const char *path,
-				 const struct weft__cfi_input *eh_frame, int (*halt)(void));
+int weft__unwind_table_read(struct weft__unwind_table **ret, int fd, const struct weft__cfi_input *eh_frame,
+			    int (*halt)(void));
 void weft__unwind_table_free(struct weft__unwind_table *table);
 
 /* HOT. The number of the rule for a place, an address of the file. 0 is RULE_NONE. */

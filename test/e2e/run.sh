@@ -26,11 +26,11 @@ run() { # STATUS ARGUMENT...: weft run into $dir/rec, with its output in $dir/ou
 is() { # FILTER: whether jq says true
 	jq -e "$1" "$dir/json" >/dev/null || { jq -c '.recordings[] | {polls, program_events}' "$dir/json"; fail "not so: $1"; }
 }
-blocked() { # CALL: durations in ns of its events
+waited() { # NAME: durations in ns of its waits that were long
 	local file
 	for file in "$dir"/rec/*.weft; do
 		"$weft" inspect --events "$file"
-	done | sed -n "s/.* blocked  call=\"$1\".* duration=\([0-9]*\) ns.*/\1/p"
+	done | sed -n "s/.* wait  what=[0-9]*  name=\"$1\".* duration=\([0-9]*\) ns.*/\1/p"
 }
 
 # The loop: ticks, the function that burnt CPU in them, the sleep. The first return begins no tick, as nobody knew of the loop.
@@ -42,13 +42,13 @@ is '[.recordings[0].locations[].location] | index("epoll_wait loop") != null'
 is '[.recordings[0].cpu.functions[].function] | index("burn_in_the_loop") != null'
 is '[.recordings[0].workers[].worker] | index("loop/0") != null'
 grep -q 'burn_in_the_loop' "$dir/err" || fail "no report at the end"
-naps=$(blocked nanosleep)
+naps=$(waited nanosleep)
 [ "$naps" -ge 20000000 ] || fail "the sleep of 20 ms was not seen: $naps"
 
 # Waits inside a tick that are not the loop's own, and a lock that somebody holds.
 run 0 -- "$loop" block
-[ "$(blocked poll)" -ge 14000000 ] || fail "poll in an epoll loop was not seen"
-[ "$(blocked pthread_mutex_lock | sort -n | tail -1)" -ge 5000000 ] || fail "the lock was not seen"
+[ "$(waited poll)" -ge 14000000 ] || fail "poll in an epoll loop was not seen"
+[ "$(waited pthread_mutex_lock | sort -n | tail -1)" -ge 5000000 ] || fail "the lock was not seen"
 
 # How it ended.
 run 3 -- "$loop" exit 3
@@ -123,7 +123,7 @@ async def main():
             time.sleep(0.02)
 asyncio.run(main())'
 is '.recordings[0].polls.max_ns >= 20000000'
-[ "$(blocked clock_nanosleep)" -ge 20000000 ] || fail "time.sleep was not seen"
+[ "$(waited clock_nanosleep)" -ge 20000000 ] || fail "time.sleep was not seen"
 
 # One that records itself is not recorded twice.
 run 0 -- "$WEFT_BUILD/test/symbolize_program" 2

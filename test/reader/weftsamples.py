@@ -22,8 +22,13 @@ OWN_KINDS = {
     9: ('wake', ['task', 'worker']), 10: ('queue', ['depth', 'runtime']), 11: ('sched', ['cpu', 'wait']),
     12: ('worker', ['worker']), 13: ('sample', ['stack', 'kernel', 'weight', 'cpu', 'engine']),
     14: ('poll_next', ['task', 'depth']),
+    15: ('offcpu', ['tid', 'begin', 'duration', 'reason', 'count', 'stack', 'kernel']),
+    16: ('wait', ['what', 'name', 'object', 'duration', 'holder', 'stack']),
+    17: ('wait_sum', ['what', 'name', 'count', 'total', 'longest']),
+    18: ('context', ['trace_hi', 'trace_lo', 'span', 'root', 'endpoint', 'labels']),
+    23: ('cost', ['what', 'time', 'span', 'rate']),
 }
-FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'kernel': 9}
+FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}
 
 
 def some_records(streams=(1, 2, 3)):

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,9 +15,14 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "record/collect/poll_counts.h"
 #include "record/engine/engine.h"
+#include "record/engine/switch.h"
+#include "record/engine/wall.h"
+#include "record/engine/watch.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
+#include "record/wait/wait.h"
 #include "weft/event.h"
 
 #define TEND_NS UINT64_C(1000000000)
@@ -26,6 +32,7 @@
 #define CROWDED_NS UINT64_C(5000000) /* between two rounds when stacks come faster than they can be written */
 #define NEWS_BYTES 16384
 #define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
+#define SLACK_SHARE 100 /* the part of the time between two drains that a timed wake may be late */
 
 int weft__collector_init(struct weft__collector *c)
 {
@@ -59,9 +66,14 @@ void weft__collector_fini(struct weft__collector *c)
 	c->notes = NULL;
 }
 
+/* Under the mutex. Polls that are open when recording ends are not known when it begins again: their epoch is over. */
 static void gate_set(uint32_t on)
 {
-	store_seq_cst(&weft_gate.on, on);
+	static uint32_t epoch;
+
+	if (on)
+		weft__watch_begin(on);
+	store_seq_cst(&weft_gate.on, on > WEFT_GATE_TICKS ? on + ++epoch * WEFT_GATE_EPOCH : on);
 }
 
 /* Under the mutex. Remembers a time in which nothing was recorded; when there are too many, the last grows. */
@@ -119,6 +131,7 @@ static void unstick(struct weft__collector *c)
 	if (err)
 		return;
 	weft__log(WEFT_LOG_INFO, "there is room again: recording goes on");
+	weft__wall_resume();
 	pthread_mutex_lock(&c->mutex);
 	add_pause(c, WEFT_LOSS_DISK_FULL, c->stuck_ns);
 	store_relaxed(&c->stuck_ns, 0);
@@ -128,10 +141,9 @@ static void unstick(struct weft__collector *c)
 }
 
 /* Asks each runtime for the length of its global queue. True when there was one to ask. */
-static int sample_queues(struct weft__collector *c)
+static int sample_queues(struct weft__collector *c, uint64_t now)
 {
 	uint32_t n = load_acquire(&weft__hot.n_runtimes);
-	uint64_t now;
 	uint32_t i;
 	int asked = 0;
 
@@ -147,9 +159,29 @@ static int sample_queues(struct weft__collector *c)
 		}
 		__atomic_fetch_sub(&runtime->asking, 1, __ATOMIC_SEQ_CST);
 	}
-	now = weft__clock_mono();
-	c->queued_ns = now - now % c->queue_ns; /* on a grid, so that drains can fall together with it */
+	c->queued_ns = now;
 	return asked;
+}
+
+/* What is true of the engine since it had to do without something; behind the facts of open, of which it takes the place. */
+static int tell_engine(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	uint32_t changed = weft__engine_facts_changed();
+	int err;
+
+	if (changed == c->facts_seen)
+		return 0;
+	weft__engine_facts(&c->news);
+	if (!weft__defs_oom(&c->news) && c->facts.out.n + c->news.out.n <= FACTS_BYTES) {
+		memcpy(c->region->base + head->facts_at + c->facts.out.n, c->news.out.bytes, c->news.out.n);
+		head->facts_count = c->facts.n + c->news.n;
+		head->facts_used = c->facts.out.n + c->news.out.n;
+	}
+	err = weft__stage_news(c);
+	if (err != -ENOMEM)
+		c->facts_seen = changed;
+	return err;
 }
 
 /* What the engine has counted. */
@@ -158,8 +190,12 @@ static int count_samples(struct weft__collector *c, uint64_t now)
 	struct weft__engine_counts counts = weft__engine_counts();
 	struct weft_loss loss = {WEFT_LOSS_UNCOVERED, 0, counts.uncovered - c->uncovered_seen, now, now};
 
+	int err = tell_engine(c);
+
 	c->stats.samples = counts.samples;
 	c->stats.uncovered = counts.uncovered;
+	if (err)
+		return err;
 	if (counts.uncovered <= c->uncovered_seen)
 		return 0;
 	weft__defs_loss(&c->news, &loss);
@@ -179,12 +215,29 @@ static int tend_engine(struct weft__collector *c, uint64_t now)
 	return err ? err : count_samples(c, now);
 }
 
+/* Context switches: what the kernel wrote, as events. */
+static int tend_switches(struct weft__collector *c)
+{
+	struct weft_loss loss;
+	int err = 0;
+
+	while (!err && weft__switch_drain(&c->timeline))
+		err = weft__drain(c);
+	while (weft__switch_loss(&loss)) {
+		weft__defs_loss(&c->news, &loss);
+		c->stats.lost += loss.count;
+	}
+	return err ? err : weft__stage_news(c);
+}
+
 static int tend(struct weft__collector *c, uint64_t now)
 {
 	int crowded = weft__stack_ids_crowded(c);
-	int err = 0;
+	int err = now >= weft__switch_due() ? tend_switches(c) : 0;
 
-	if (crowded || now >= c->drain_due_ns || weft__drain_pressing(c)) {
+	if (err)
+		return err;
+	if (crowded || now >= c->drain_due_ns || weft__drain_worthwhile(c)) {
 		err = weft__drain(c);
 		if (!err && crowded)
 			err = weft__flush(c);
@@ -194,19 +247,36 @@ static int tend(struct weft__collector *c, uint64_t now)
 	if (!err)
 		err = tend_engine(c, now);
 	if (!err)
+		weft__wall_turn(now);
+	if (!err && weft__watch_turn(c->region->base, c->region->head, now)) {
+		err = weft__drain(c);
+		if (!err)
+			err = weft__flush(c);
+	}
+	if (!err)
+		err = weft__costs_tend(c, now);
+	if (!err)
 		err = tell_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
 		weft__drain_tend(c);
+		weft__waits_tend(0);
 		c->tended_ns = now;
 	}
 	if (!err && now >= c->retained_ns + RETAIN_NS) {
 		weft__segments_retain(&c->segments);
 		c->retained_ns = now;
 	}
+	if (!err)
+		err = weft__poll_counts_tend(c, now);
 	if (!err && c->staged_ns && now >= c->staged_ns + c->flush_ns)
 		err = weft__flush(c);
-	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c)))
-		err = weft__flush_seal(c);
+	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c))) {
+		err = weft__costs_tell(c);
+		if (!err)
+			err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
+		if (!err)
+			err = weft__flush_seal(c);
+	}
 	return err;
 }
 
@@ -227,24 +297,35 @@ static void nap(struct weft__collector *c, uint64_t now)
 	if (!idle && c->staged_ns)
 		due = sooner(now, c->staged_ns + c->flush_ns, due);
 	if (!idle && weft_gate_on())
-		due = sooner(now, c->engine_due_ns, due);
+		due = sooner(now, c->engine_due_ns, sooner(now, weft__wall_due(), sooner(now, weft__watch_due(), due)));
+	if (!idle)
+		due = sooner(now, weft__switch_due(), sooner(now, weft__costs_due(&c->costs), due));
 	if (!idle && weft__stack_ids_crowded(c))
 		due = due < CROWDED_NS ? due : CROWDED_NS;
 	if (!idle && c->has_queues && weft_gate_on())
 		due = sooner(now, c->queued_ns + c->queue_ns, due);
+	due = sooner(now, weft__flight_next(c), due);
 	timeout.tv_sec = (time_t)(due / 1000000000);
 	timeout.tv_nsec = (long)(due % 1000000000);
 	store_seq_cst(&weft__hot.asleep, 1u);
 	/* What became half full while the collector worked did not wake it. */
-	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING)
+	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING && weft__flight_next(c) > now)
 		syscall(SYS_futex, &weft__hot.asleep, FUTEX_WAIT_PRIVATE, 1, &timeout, NULL, 0);
 	store_seq_cst(&weft__hot.asleep, 0u);
 }
 
 static int finish(struct weft__collector *c)
 {
-	int err = weft__drain(c);
+	int err = tend_switches(c);
 
+	if (!err && c->ask == ASK_STOP)
+		weft__switch_leave(&c->timeline);
+	while (!err && weft__wall_tell())
+		err = weft__drain(c);
+	if (!err)
+		err = weft__costs_tell(c);
+	if (!err)
+		err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
 	if (!err) {
 		pthread_mutex_lock(&c->mutex);
 		if (c->paused_ns) {
@@ -282,6 +363,7 @@ static void show_stats(struct weft__collector *c, uint64_t now)
 		c->stats.collector_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
 		c->cpu_read_ns = now;
 	}
+	weft__costs_stats(&c->costs, &c->stats);
 	c->stats.bytes = c->segments.total_bytes + (c->segments.fd >= 0 ? c->segments.writer.offset : 0);
 	pthread_mutex_lock(&c->mutex);
 	c->shown = c->stats;
@@ -307,12 +389,26 @@ static void ask_for_short_slice(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/* The interrupt of a timer may take as long as draining a ring, above all below a hypervisor. Within the slack the kernel lets
+ * a timer wait for an interrupt that comes anyway, such as its tick. */
+static void ask_for_slack(const struct weft__collector *c)
+{
+	uint64_t most = c->queue_ns / 4, ns = c->drain_ns / SLACK_SHARE;
+
+	prctl(PR_SET_TIMERSLACK, (unsigned long)(ns < most ? ns : most), 0, 0, 0);
+}
+
+/* Waking up is a good part of what the collector costs, so there is no timer for drains short of the longest time between two.
+ * Who fills a ring wakes the collector at its half, and a collector that is awake does what would be due soon: it drains what is
+ * a quarter full, and asks the queues when half of their time is over. */
 static void *collector_main(void *data)
 {
 	struct weft__collector *c = data;
 
 	pthread_setname_np(pthread_self(), "weft-collector");
 	ask_for_short_slice();
+	ask_for_slack(c);
+	weft__costs_thread(&c->costs);
 	c->has_queues = 1;
 	for (;;) {
 		uint64_t now = weft__clock_mono();
@@ -324,6 +420,8 @@ static void *collector_main(void *data)
 			err = finish(c);
 			if (err)
 				stick(c, err);
+			if (ask == ASK_STOP)
+				weft__flight_write(c, now, err, 1);
 			c->cpu_read_ns = 0;
 			show_stats(c, now);
 			answer(c, err);
@@ -331,10 +429,16 @@ static void *collector_main(void *data)
 				return NULL;
 		} else if (c->stuck_ns) {
 			unstick(c);
+			if (c->stuck_ns && weft__flight_due(c, now))
+				weft__flight_write(c, now, c->stuck_err, 0);
 		} else {
-			if (weft_gate_on() && now >= c->queued_ns + c->queue_ns)
-				c->has_queues = sample_queues(c);
+			if (weft_gate_on() && now >= c->queued_ns + c->queue_ns / 2)
+				c->has_queues = sample_queues(c, now);
 			err = tend(c, now);
+			if (weft__flight_due(c, now)) {
+				err = err ? err : finish(c);
+				weft__flight_write(c, now, err, 0);
+			}
 			if (err)
 				stick(c, err);
 		}

@@ -11,6 +11,9 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "record/collect/contexts.h"
+#include "record/collect/flight.h"
+#include "record/collect/costs.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
 #include "record/ring/region.h"
@@ -24,6 +27,8 @@ struct weft__ring_note {
 	uint32_t last_stream; /* of the last chunk that was encoded */
 	uint64_t last_ns;     /* and its last event */
 	uint32_t looks;       /* at the thread's name so far */
+	struct ring_context context; /* after the events of the block that is being made */
+	uint64_t context_flush;      /* in which that was begun */
 };
 
 enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE = 1, ASK_STOP = 2 };
@@ -34,7 +39,9 @@ struct weft__collector {
 	uint64_t drain_ns;
 	uint64_t flush_ns;
 	uint64_t queue_ns;
+	int counts_polls;        /* poll modes slow and caught */
 	struct weft__defs facts; /* host, options, labels: in front of every segment */
+	uint32_t facts_open;     /* the version of the engine's among them */
 
 	/* collector */
 	struct weft__timeline timeline;
@@ -46,14 +53,18 @@ struct weft__collector {
 	uint64_t n_bad;         /* events of the block that is being made that made no sense */
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
+	struct weft__flight flight;
 	struct weft__stack_ids stacks;
+	struct weft__costs costs;
+	uint64_t n_flushes;   /* tried so far */
 	uint64_t registry_at; /* how much of the registry is in the active segment */
-	uint64_t drained_ns, flushed_ns, queued_ns, tended_ns, retained_ns;
+	uint64_t flushed_ns, queued_ns, tended_ns, retained_ns;
+	uint64_t counted_ns; /* polls */
 	uint64_t engine_due_ns;
 	uint64_t cpu_read_ns; /* when its own CPU time was read last */
 	uint64_t uncovered_seen;
-	uint64_t drain_due_ns; /* when the fullest ring will be a quarter full, going by the last drain */
-	uint64_t fill;         /* slots in the fullest ring, at this drain */
+	uint32_t facts_seen;   /* of the engine: the version that is in the active segment */
+	uint64_t drain_due_ns;
 	int has_queues;        /* some runtime has a global queue to ask */
 	uint64_t staged_ns;    /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;     /* since when the disk has been full; 0: it is not */
@@ -90,6 +101,10 @@ void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause);
 int weft__drain(struct weft__collector *c);
 /* Whether a ring, or the memory for stacks, is half full. */
 int weft__drain_pressing(const struct weft__collector *c);
+/* Whether a ring is a quarter full: nothing to get up for, but to be done by who is up. */
+int weft__drain_worthwhile(const struct weft__collector *c);
+/* The thread of ring `i`, which is known, is in the active segment: something that is not its own event refers to it. */
+int weft__drain_define(struct weft__collector *c, uint32_t i);
 /* Defines every thread again, for a segment that takes the place of one that had the definitions of what is staged. */
 void weft__drain_retell(struct weft__collector *c);
 /* Rings whose threads died without a word; names that became known. */

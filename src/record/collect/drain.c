@@ -15,7 +15,6 @@
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
 
-#define DRAIN_MIN_NS 300000
 #define NAME_LOOKS 3 /* a thread is often named just after it began: look again this often, a second apart */
 
 static size_t run_bytes(size_t payload)
@@ -109,6 +108,21 @@ static void tell_thread(struct weft__collector *c, uint32_t i, struct ring_page 
 	if (look && load_relaxed(&ring->owner) == ring->thread.tid)
 		read_comm(ring);
 	define_thread(c, i, ring, &c->news);
+}
+
+/* Whether the active segment has the definition of the ring's thread. */
+static int is_told(const struct weft__collector *c, uint32_t i, const struct ring_page *ring)
+{
+	return c->notes[i].stream == ring->thread.stream && c->notes[i].segment == c->segments.sequence + 1;
+}
+
+int weft__drain_define(struct weft__collector *c, uint32_t i)
+{
+	struct ring_page *ring = ring_page_at(c->region->base, c->region->head, i);
+
+	if (!is_told(c, i, ring))
+		tell_thread(c, i, ring, 1);
+	return weft__stage_news(c);
 }
 
 void weft__drain_retell(struct weft__collector *c)
@@ -254,6 +268,26 @@ static void stage(struct weft__collector *c, uint32_t i, const struct ring_page 
 	staging_publish(c, run_bytes(run.n * sizeof(struct weft_slot)));
 }
 
+/* Polls beyond poll_cap. */
+static int drain_capped(struct weft__collector *c, uint32_t i, struct ring_page *ring)
+{
+	uint64_t capped = load_acquire(&ring->capped);
+	int err;
+
+	if (capped == ring->capped_seen)
+		return 0;
+	if (!is_told(c, i, ring))
+		tell_thread(c, i, ring, 1);
+	tell_loss(c, WEFT_LOSS_POLL_CAP, ring->thread.stream, capped - ring->capped_seen,
+		  load_relaxed(&ring->capped_from), load_relaxed(&ring->capped_to));
+	err = weft__stage_news(c);
+	if (!err)
+		store_relaxed(&ring->capped_seen, capped);
+	else
+		c->stats.lost -= capped - ring->capped_seen;
+	return err;
+}
+
 static int drain_losses(struct weft__collector *c, struct ring_page *ring)
 {
 	uint64_t lost = load_acquire(&ring->lost);
@@ -277,8 +311,6 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 	uint64_t tail = ring->tail;
 	int err = 0;
 
-	if (head - tail > c->fill)
-		c->fill = head - tail;
 	while (tail < head && !err) {
 		struct stretch s;
 
@@ -288,8 +320,7 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 				break;
 		}
 		/* The first event of a stream is its thread_begin, which tells by itself. */
-		if (ring->thread.stream &&
-		    (c->notes[i].stream != ring->thread.stream || c->notes[i].segment != c->segments.sequence + 1))
+		if (ring->thread.stream && !is_told(c, i, ring))
 			tell_thread(c, i, ring, 1);
 		s = measure(c, i, ring, tail, head, staging_room(c) - sizeof(struct staged_run));
 		if (s.upto > s.from)
@@ -305,10 +336,12 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 		store_release(&ring->tail, tail);
 		err = weft__stage_news(c);
 	}
+	if (!err)
+		err = drain_capped(c, i, ring);
 	return err ? err : drain_losses(c, ring);
 }
 
-int weft__drain_pressing(const struct weft__collector *c)
+static int some_ring_has(const struct weft__collector *c, uint64_t slots)
 {
 	const struct rings_head *head = c->region->head;
 	uint32_t n = load_acquire(&head->n_rings);
@@ -317,10 +350,20 @@ int weft__drain_pressing(const struct weft__collector *c)
 	for (i = 0; i < n; i++) {
 		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
 
-		if (load_relaxed(&ring->hot.head) - ring->tail >= head->ring_slots / 2)
+		if (load_relaxed(&ring->hot.head) - ring->tail >= slots)
 			return 1;
 	}
-	return weft__stack_ids_pressing(c);
+	return 0;
+}
+
+int weft__drain_pressing(const struct weft__collector *c)
+{
+	return some_ring_has(c, c->region->head->ring_slots / 2) || weft__stack_ids_pressing(c);
+}
+
+int weft__drain_worthwhile(const struct weft__collector *c)
+{
+	return some_ring_has(c, c->region->head->ring_slots / 4) || weft__stack_ids_pressing(c);
 }
 
 static void read_clock(struct weft__collector *c)
@@ -337,28 +380,6 @@ static void read_clock(struct weft__collector *c)
 	store_relaxed(&weft_gate.ns_scale, weft__timeline_scale(&c->timeline));
 	head->clocks[(head->clock_at + 1) % CLOCKS] = now;
 	store_release(&head->clock_at, head->clock_at + 1);
-}
-
-/* A ring that filled this far since the last drain will be 3/8 full after that time: a producer that never finds its ring half
- * full never has to wake the collector, which costs it a system call. Waking up is a good part of what the collector costs, so drains
- * are spaced to fall together with the asking of the queues, for which it wakes up anyway. */
-static void plan_next(struct weft__collector *c, uint64_t now)
-{
-	uint64_t since = now - c->drained_ns;
-	uint64_t next = c->drain_ns;
-	uint64_t tick = c->queued_ns + c->queue_ns; /* when the queues are asked next */
-
-	if (c->fill)
-		next = since * (c->region->head->ring_slots * 3 / 8) / c->fill;
-	next = next < DRAIN_MIN_NS ? DRAIN_MIN_NS : next < c->drain_ns ? next : c->drain_ns;
-	if (c->has_queues && tick > now) {
-		uint64_t left = tick - now;
-
-		next = next >= left ? left + (next - left) / c->queue_ns * c->queue_ns
-				    : left / ((left + next - 1) / next);
-	}
-	c->drain_due_ns = now + next;
-	c->drained_ns = now;
 }
 
 /* What was lost outside of any ring. */
@@ -390,12 +411,11 @@ int weft__drain(struct weft__collector *c)
 	int err = 0;
 
 	read_clock(c);
-	c->fill = 0;
 	for (i = 0; i < n && !err; i++)
 		err = drain_ring(c, i, ring_page_at(c->region->base, head, i));
 	if (!err)
 		err = drain_common_losses(c);
-	plan_next(c, weft__clock_mono());
+	c->drain_due_ns = weft__clock_mono() + c->drain_ns;
 	c->stats.drains += !err;
 	return err;
 }

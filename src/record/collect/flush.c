@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "record/collect/collector.h"
 #include "record/collect/unpack.h"
+#include "record/engine/engine.h"
 #include "record/event/registry.h"
 #include "segment/format.h"
 
@@ -45,6 +46,10 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 	int err;
 
 	weft__unpack(slots, &ev);
+	if (ev.kind == WEFT_KIND_CONTEXT)
+		weft__contexts_saw(c, ev.fields);
+	if (ev.kind == WEFT_KIND_POLL_COUNT && !ev.fields[0])
+		ev.fields[0] = c->batch.chunks[c->batch.n_chunks - 1].stream; /* of a thread that ended */
 	if (ev.kind == WEFT_KIND_WORKER)
 		ev.fields[0] = ev.fields[0] == WORKER_LEFT
 				       ? WEFT_WORKER_NONE
@@ -196,6 +201,7 @@ static int add_chunk(struct weft__collector *c, uint64_t at, uint64_t used)
 
 	if (err)
 		return err;
+	err = weft__contexts_begin(c, (const struct weft_slot *)(const void *)(run + 1));
 	while (at < used && !err) {
 		run = run_at(c, at);
 		at = run_end(run, at);
@@ -245,7 +251,7 @@ static int gather(struct weft__collector *c)
 			err = add_chunk(c, at, used);
 		at = run_end(run, at);
 	}
-	return err;
+	return err ? err : weft__costs_gather(c);
 }
 
 /* What stands in front of every segment. */
@@ -263,6 +269,9 @@ static int begin_segment(struct weft__collector *c)
 	weft__stack_ids_begin_segment(c);
 	weft__defs_clear(&c->defs);
 	weft__defs_raw(&c->defs, c->facts.out.bytes, c->facts.out.n, c->facts.n);
+	if (c->facts_seen != c->facts_open)
+		weft__engine_facts(&c->defs);
+	weft__costs_facts(c, &c->defs);
 	weft__defs_clock(&c->defs, &c->timeline.before);
 	return 0;
 }
@@ -332,6 +341,8 @@ int weft__flush(struct weft__collector *c)
 	if (!err)
 		err = write_blocks(c, &n);
 	weft__stack_ids_settle(c, !err);
+	weft__contexts_settle(c, !err);
+	weft__costs_settle(c, !err);
 	if (err) {
 		/* Staging still holds everything: the next try begins again. A segment without its opening definitions is no use. */
 		c->registry_at = registry_mark;

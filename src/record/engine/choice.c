@@ -20,6 +20,8 @@ static void degrade(const char *text)
 {
 	size_t n = strlen(choice.degraded);
 
+	if (strstr(choice.degraded, text))
+		return;
 	snprintf(choice.degraded + n, sizeof(choice.degraded) - n, "%s%s", n ? "; " : "", text);
 }
 
@@ -68,6 +70,9 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 	char text[128];
 	uint32_t tick = weft__machine_tick_hz();
 
+	memset(&choice, 0, sizeof(choice));
+	snprintf(choice.event, sizeof(choice.event), "%s", event);
+	weft__engine.event = choice.event;
 	if (opts->sample_engine == WEFT_ENGINE_TIMER)
 		choose_timer("asked for");
 	else if (opts->sample_engine == WEFT_ENGINE_PERF)
@@ -90,7 +95,14 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 		degrade("CPU-time timers cannot be made");
 }
 
-/* What worked at open does not work any more. */
+void weft__choice_degrade(const char *text)
+{
+	if (strstr(choice.degraded, text))
+		return;
+	degrade(text);
+	add_relaxed(&weft__engine.facts_changed, 1);
+}
+
 void weft__choice_fall_back(const char *why, const char *degraded)
 {
 	char text[128];
@@ -113,6 +125,7 @@ static void sample_fact(struct weft__defs *defs, const char *key, uint64_t v)
 void weft__choice_facts(struct weft__defs *defs)
 {
 	int refused = weft__tables_refused();
+	char text[128];
 
 	if (!weft__engine.ops) {
 		weft__defs_fact(defs, "sample.engine", "off");
@@ -121,11 +134,14 @@ void weft__choice_facts(struct weft__defs *defs)
 	weft__defs_fact(defs, "sample.engine", weft__engine.ops->name);
 	weft__defs_fact(defs, "sample.event", weft__engine.event);
 	sample_fact(defs, "sample.hz", weft__engine.hz);
-	sample_fact(defs, "sample.period_ns", weft__engine.period_ns);
+	sample_fact(defs, "sample.period_ns", weft__engine.chosen_ns);
 	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
 	weft__defs_fact(defs, "sample.why", choice.why);
 	if (choice.degraded[0])
 		weft__defs_fact(defs, "degraded.sampling", choice.degraded);
-	if (refused)
-		weft__defs_fact(defs, "degraded.tables", weft_strerror(refused));
+	if (refused) {
+		snprintf(text, sizeof(text), "whoever needs unwind tables waits for them: no thread to make them: %s",
+			 weft_strerror(refused));
+		weft__defs_fact(defs, "degraded.tables", text);
+	}
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of the engine. CALLER, but for tend.
  *
- * The choice is made at open, where the machine is asked what it allows, so that the segment's facts are right from the first one on.
  * The lock is for tend and stop, which the collector and a caller may be in at the same time. */
 #include "record/engine/engine.h"
 
@@ -21,6 +20,9 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/engine/state.h"
+#include "record/engine/switch.h"
+#include "record/engine/wall.h"
+#include "record/engine/watch.h"
 #include "unwind/modules.h"
 
 #define SCAN_NS UINT64_C(100000000)      /* between two looks at the threads while they come and go */
@@ -58,8 +60,12 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	memset(&chosen, 0, sizeof(chosen));
 	weft__engine.ops = NULL;
 	weft__engine.samples = weft__engine.uncovered = 0;
+	weft__engine.signals = weft__engine.spent_ns = 0;
 	weft__engine.uncovered_why = 0;
 	weft__engine.churn = weft__engine.net_astray = 0;
+	weft__tables_open();
+	weft__wall_open(opts);
+	weft__watch_open(opts);
 	if (opts->sample_hz == WEFT_SAMPLE_OFF)
 		return 0;
 	if (weft__perf_event_find(event, &is_clock) < 0)
@@ -71,7 +77,7 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	chosen.want_signal = opts->sample_signal;
 	chosen.max_threads = opts->max_threads;
 	weft__engine.hz = opts->sample_hz;
-	weft__engine.period_ns = 1000000000u / opts->sample_hz;
+	weft__engine.chosen_ns = weft__engine.period_ns = 1000000000u / opts->sample_hz;
 	weft__engine.depth = opts->sample_depth;
 	weft__engine.has_rdtscp = weft__machine_rdtscp();
 	weft__choice_make(opts, event, is_clock);
@@ -87,7 +93,9 @@ void weft__engine_facts(struct weft__defs *defs)
 {
 	pthread_mutex_lock(&engine_lock);
 	weft__choice_facts(defs);
+	weft__wall_facts(defs);
 	pthread_mutex_unlock(&engine_lock);
+	weft__switch_facts(defs);
 }
 
 static int slots_make(void)
@@ -233,22 +241,31 @@ static int self_is_refused(void)
 	return slot && load_acquire(&slot->state) == SLOT_UNCOVERED;
 }
 
+/* Samples do, looks at threads that wait, and polls that do not end. */
+static int needs_tables(void)
+{
+	return weft__engine.ops || weft__wall_hz() || weft__watch_wants();
+}
+
 int weft__engine_start(pthread_t collector)
 {
+	char text[160];
 	int err;
 
-	if (!weft__engine.ops || chosen.running)
+	if (!needs_tables() || chosen.running)
 		return 0;
 	pthread_mutex_lock(&engine_lock);
 	weft__tables_start();
+	if (!weft__engine.ops) {
+		pthread_mutex_unlock(&engine_lock);
+		return 0;
+	}
 	weft__engine.skip_tid = weft__tls_tid(collector);
 	weft__engine.tid_at = weft__tls_find(collector);
 	sigemptyset(&chosen.blocked);
 	pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
 	err = engine_begin();
 	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused()) {
-		char text[160];
-
 		snprintf(text, sizeof(text), "perf events, which could be had at open, could not at start: %s",
 			 weft_strerror(weft__engine.uncovered_why));
 		weft__log(WEFT_LOG_WARN, "%s; the timer samples instead", text);
@@ -256,6 +273,10 @@ int weft__engine_start(pthread_t collector)
 		store_relaxed(&weft__engine.uncovered, 0);
 		weft__choice_fall_back("perf events could not be had at start", text);
 		err = engine_begin();
+	}
+	if (err) {
+		snprintf(text, sizeof(text), "no CPU samples: %s", weft_strerror(err));
+		weft__choice_degrade(text);
 	}
 	pthread_mutex_unlock(&engine_lock);
 	return err;
@@ -278,8 +299,9 @@ void weft__engine_stop(void)
 void weft__engine_close(void)
 {
 	weft__engine_stop();
-	if (weft__engine.ops)
-		weft__modules_stop();
+	weft__wall_close();
+	weft__watch_close();
+	weft__modules_stop();
 	weft__engine.ops = NULL;
 }
 
@@ -301,6 +323,7 @@ void weft__engine_forked(void)
 	store_seq_cst(&weft__engine.on, 0u);
 	store_seq_cst(&weft__engine.inside, 0u);
 	weft__tables_forked();
+	weft__wall_forked();
 	weft__signal_give(SIGTRAP);
 	if (!chosen.running)
 		return;
@@ -367,11 +390,13 @@ static void move_on(void)
 	if (weft__engine.ops == &weft__perf_ops)
 		weft__choice_fall_back("another handler was installed over the one for perf events",
 				       "perf events: their signal was taken by another handler");
-	if (engine_begin() < 0)
+	if (engine_begin() < 0) {
 		weft__log(WEFT_LOG_WARN, "no CPU samples any more: signal %d was taken, and no other is free", lost);
-	else
+		weft__choice_degrade("no CPU samples any more: the signal was taken, and no other is free");
+	} else {
 		weft__log(WEFT_LOG_WARN, "signal %d was taken by another handler; samples come by signal %d", lost,
 			  weft__engine.signal);
+	}
 }
 
 static void tend_slowly(uint64_t now_ns)
@@ -413,15 +438,44 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 		if (slow)
 			tend_slowly(now_ns);
 		next = now_ns + (news & THREADS_CHANGED ? SCAN_NS : SCAN_CALM_NS);
+	} else if (needs_tables() &&
+		   (now_ns >= chosen.looked_ns + DRAW_NS || load_relaxed(&weft__engine.modules_stale))) {
+		store_relaxed(&weft__engine.modules_stale, 0u);
+		chosen.looked_ns = now_ns;
+		weft__tables_look();
 	}
 	pthread_mutex_unlock(&engine_lock);
 	return next;
 }
 
+uint32_t weft__engine_hz(void)
+{
+	return weft__engine.ops ? weft__engine.hz : 0;
+}
+
+uint32_t weft__engine_slow(uint32_t level, uint32_t full)
+{
+	uint64_t period = (uint64_t)weft__engine.chosen_ns * full / level;
+	uint32_t i;
+
+	pthread_mutex_lock(&engine_lock);
+	store_relaxed(&weft__engine.period_ns, period < UINT32_MAX ? (uint32_t)period : UINT32_MAX);
+	for (i = 0; chosen.running && i < weft__engine.n_slots; i++) {
+		uint32_t tid = load_acquire(&weft__engine.keys[i]);
+
+		if (tid && tid != SLOT_GONE && load_acquire(&weft__engine.slots[i].state) == SLOT_COVERED)
+			weft__engine.ops->tend(&weft__engine.slots[i], tid);
+	}
+	pthread_mutex_unlock(&engine_lock);
+	return (uint32_t)((uint64_t)weft__engine.hz * level / full);
+}
+
 struct weft__engine_counts weft__engine_counts(void)
 {
 	struct weft__engine_counts counts = {load_relaxed(&weft__engine.samples),
-					     load_relaxed(&weft__engine.uncovered)};
+					     load_relaxed(&weft__engine.uncovered),
+					     load_relaxed(&weft__engine.signals),
+					     load_relaxed(&weft__engine.spent_ns)};
 
 	return counts;
 }

@@ -17,6 +17,8 @@
 struct weft__engine_counts {
 	uint64_t samples;   /* taken by handlers */
 	uint64_t uncovered; /* threads that could not be covered, each once */
+	uint64_t signals;   /* that came for a sample, whether or not there was one */
+	uint64_t spent_ns;  /* in the handler */
 };
 
 /* CALLER, under the recorder's mutex. What cannot be done is degraded and told by the facts; only an option that makes no sense
@@ -45,6 +47,13 @@ uint32_t weft__engine_facts_changed(void);
 uint64_t weft__engine_tend(uint64_t now_ns);
 int weft__engine_pressing(uint64_t now_ns);
 struct weft__engine_counts weft__engine_counts(void);
+/* CPU time of the thread that compiles unwind tables, so far. */
+uint64_t weft__tables_cost(void);
+/* Samples a second of CPU time that were asked for; 0: none. */
+uint32_t weft__engine_hz(void);
+/* COLLECTOR. Takes `level` of `full` of them from now on, each thread as soon as it has its next one; what each sample stands for stays
+ * right. Answers how many a second that is. */
+uint32_t weft__engine_slow(uint32_t level, uint32_t full);
 
 /* HOT. The calling thread got a ring: covers it at once. */
 void weft__engine_thread_here(uint32_t tid);

@@ -14,12 +14,14 @@
 #include "record/event/sample.h"
 #include "record/ring/ring.h"
 #include "record/ring/stacks.h"
+#include "record/wait/context.h"
 #include "unwind/stack.h"
 #include "unwind/unwind.h"
 #include "weft/event.h"
 
 #define SCRATCHES 64
 #define KERNEL_DEPTH_MAX 256
+#define HANDLER_MOST_NS 100000
 
 struct sigaction weft__engine_before[65];
 
@@ -113,13 +115,18 @@ static int shares_tls(struct weft__slot *slot, uint32_t tid)
 static void hit_emit(const struct weft__hit *hit, const struct weft__sample *sample)
 {
 	struct weft_ring *none = NULL;
+	int borrowed;
 
 	add_relaxed(&weft__engine.samples, 1);
-	if (shares_tls(hit->slot, hit->tid))
+	if (shares_tls(hit->slot, hit->tid)) {
 		weft__sample_emit_in(weft__ring_apart(hit->slot ? &hit->slot->apart : &none, hit->tid, 2, sample->tick),
 				     sample);
-	else
-		weft__sample_emit(sample);
+		return;
+	}
+	borrowed = weft__context_borrow(sample->tick);
+	weft__sample_emit(sample);
+	if (borrowed)
+		weft__context_return(sample->tick);
 }
 
 static void hit_sample(const struct weft__hit *hit, uint64_t tick)
@@ -204,6 +211,15 @@ static void chain(int signal, siginfo_t *info, void *context)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
+/* A handler that was preempted took long, but of the CPU no more than others do. */
+static void count_cost(uint32_t gate, uint64_t tick)
+{
+	uint64_t ns = weft_tick_ns(weft_tick(gate) - tick);
+
+	add_relaxed(&weft__engine.signals, 1);
+	add_relaxed(&weft__engine.spent_ns, ns < HANDLER_MOST_NS ? ns : HANDLER_MOST_NS);
+}
+
 void weft__engine_handler(int signal, siginfo_t *info, void *context)
 {
 	uint32_t mine = weft__timer_ops.mine(info) ? WEFT_ENGINE_TIMER : weft__perf_mine(info) ? WEFT_ENGINE_PERF : 0;
@@ -226,6 +242,7 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
 		if (hit.weight_ns)
 			hit_sample(&hit, tick);
+		count_cost(gate, tick);
 		weft__engine_leave();
 	}
 	errno = saved;

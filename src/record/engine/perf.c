@@ -208,7 +208,7 @@ static void perf_uncover(struct weft__slot *slot)
 static void perf_tend(struct weft__slot *slot, uint32_t tid)
 {
 	int fd = load_acquire(&slot->fd) - 1;
-	uint64_t period = weft__perf.attr.sample_period;
+	uint64_t period = load_relaxed(&weft__engine.period_ns);
 
 	(void)tid;
 	if (load_relaxed(&slot->twice)) {

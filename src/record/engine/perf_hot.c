@@ -52,7 +52,7 @@ int weft__perf_open(uint32_t tid, uint32_t number)
 	long fd;
 
 	if (!attr.freq) {
-		uint64_t period = attr.sample_period;
+		uint64_t period = load_relaxed(&weft__engine.period_ns);
 
 		/* Each thread another one, so that no two run in step, with each other or with what they do. */
 		attr.sample_period = period - period / 10 + weft__engine_random((uint32_t)(period / 5) + 1);
@@ -68,7 +68,7 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	int fd;
 
 	slot->timer = -1;
-	slot->interval_ns = weft__engine.period_ns;
+	slot->interval_ns = load_relaxed(&weft__engine.period_ns);
 	store_relaxed(&slot->cpu_ns, weft__perf.starting ? cpu_ns_of(tid) : 0);
 	slot->epoch = load_relaxed(&weft_gate.generation);
 	if (!weft__perf.starting && !weft__engine.kernel)
@@ -110,19 +110,24 @@ int weft__perf_mine(const siginfo_t *info)
  * missing; but not what passed while nothing was recorded. */
 static uint64_t weight_of(struct weft__slot *slot, int added)
 {
-	uint32_t epoch = load_relaxed(&weft_gate.generation);
+	uint32_t epoch = load_relaxed(&weft_gate.generation), period = load_relaxed(&weft__engine.period_ns);
+	uint32_t chosen = weft__engine.chosen_ns;
 	uint64_t now, before;
 
 	if (!weft__perf.counts_time)
-		return weft__engine.period_ns;
+		return period == chosen || slot->hits % (period / chosen) == 0 ? period / chosen * chosen : 0;
 	now = thread_cpu_ns();
 	before = load_relaxed(&slot->cpu_ns);
+	/* An event that was inherited comes as often as it did at first: those that are too many are left out, and the next one stands for
+	 * them. */
+	if (period != chosen && !added && slot->epoch == epoch && now - before < period / 20 * 17)
+		return 0;
 	store_relaxed(&slot->cpu_ns, now);
 	/* A thread that was not there at the start has inherited its event: all it used counts. */
 	if (!added && slot->epoch != epoch)
 		before = now;
 	slot->epoch = epoch;
-	return now > before ? now - before : weft__engine.period_ns;
+	return now > before ? now - before : period;
 }
 
 void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
@@ -139,7 +144,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	number = (uint32_t)data & 0xffffff;
 	hit->slot = weft__slot_take(hit->tid, &mine, &added);
 	if (!hit->slot) {
-		hit->weight_ns = weft__engine.period_ns;
+		hit->weight_ns = load_relaxed(&weft__engine.period_ns);
 		return;
 	}
 	if (added) {

@@ -9,9 +9,13 @@
  *     slots_hot.c    the table of threads, by thread id
  *     handler_hot.c  the one handler: whose signal is it, where was the thread, a sample
  *     tables.c       the thread that compiles unwind tables
+ *     wall.c, wall_choice.c   looks at threads that wait
+ *     remote.c       one such look, from outside
+ *     watch.c        polls that do not end
  *     tls.c          tells threads that share the thread-local memory of another
  *     timer_hot.c    the engine that uses CPU-time timers
- *     perf.c, perf_hot.c   the engine that uses perf events */
+ *     perf.c, perf_hot.c   the engine that uses perf events
+ *     switch*.c            not an engine in this sense: records of context switches; switch_state.h is its map */
 #ifndef WEFT_ENGINE_STATE_H
 #define WEFT_ENGINE_STATE_H
 
@@ -40,6 +44,7 @@ struct weft__slot {
 	int32_t timer;               /* timer: the kernel's number of it */
 	int32_t fd;                  /* perf: plus 1; 0: none */
 	uint32_t interval_ns;        /* in force */
+	uint32_t first_ns;           /* timer: what the next expiry stands for, when that is not the interval; 0: it is */
 	uint32_t hits;               /* handler */
 	uint32_t tls;                /* handler: enum weft__slot_tls */
 	uint64_t stack_low;          /* handler: of the thread's own stack */
@@ -101,7 +106,7 @@ extern const struct weft__engine_ops weft__timer_ops, weft__perf_ops;
 struct weft__engine {
 	const struct weft__engine_ops *ops; /* NULL: no sampling */
 	uint32_t hz;
-	uint32_t period_ns;
+	uint32_t chosen_ns; /* the period that was asked for */
 	uint32_t depth;
 	int signal;
 	int net_signal; /* 0: no net */
@@ -123,9 +128,12 @@ struct weft__engine {
 	uint32_t net_astray;      /* HOT: its signals that came to a thread that slept */
 	uint32_t tables_tid;      /* the thread that compiles unwind tables; 0: there is none */
 	uint32_t facts_changed;   /* how often */
+	uint32_t period_ns;       /* COLLECTOR: the one in force, which the governor makes longer */
 
 	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
 	_Alignas(64) uint64_t samples;
+	uint64_t signals;  /* HOT: of ours */
+	uint64_t spent_ns; /* HOT: in the handler */
 	uint64_t uncovered; /* threads, each once */
 	int uncovered_why;  /* the last error */
 };
@@ -162,6 +170,12 @@ enum weft__threads_news {
 	THREADS_MAYBE = 1,   /* somewhere on this machine a thread or a process began */
 	THREADS_CHANGED = 2, /* threads of ours came or went */
 };
+/* What there was when somebody looked last; zero at first. */
+struct weft__threads_mark {
+	uint64_t threads, last_tid;
+};
+/* Whether threads may have come or gone since then: THREADS_MAYBE, and more when their number is another. */
+int weft__threads_maybe(struct weft__threads_mark *mark);
 /* Looks whether threads came or went since the last time; if so, covers and drops. `force`: looks at all of them anyway. */
 int weft__threads_scan(int force);
 void weft__threads_drop(void);
@@ -172,6 +186,8 @@ uint32_t weft__threads_tend(void);
 void weft__choice_make(const struct weft_recorder_opts *opts, const char *event, int is_clock);
 /* To the timer, after open. `why` it is that, and what is degraded by it. */
 void weft__choice_fall_back(const char *why, const char *degraded);
+/* Something is worse than it was at open. */
+void weft__choice_degrade(const char *text);
 void weft__choice_facts(struct weft__defs *defs);
 
 /* HOT. Whether a thread is one of ours, which are not sampled. */
@@ -180,7 +196,9 @@ static inline int weft__engine_ours(uint32_t tid)
 	return tid == weft__engine.skip_tid || tid == load_relaxed(&weft__engine.tables_tid);
 }
 
-/* tables.c. CALLER: tables are made, as many as can be in a moment, and the others later. */
+/* tables.c, CALLER. Forgets the recording before. */
+void weft__tables_open(void);
+/* CALLER. Tables are made, as many as can be in a moment, and the others later. */
 void weft__tables_start(void);
 /* COLLECTOR. Has what came since then looked at. */
 void weft__tables_look(void);

@@ -35,12 +35,18 @@ static struct {
 	uint32_t stop;
 	uint32_t waiting; /* somebody waits: no time to be modest */
 	uint32_t let;     /* a signal that is let through; 0: none */
+	uint64_t cost_ns; /* CPU time of all threads so far */
 	int refused;      /* why there was no thread, the last time that there was none; negative */
 
 	/* the thread */
 	uint32_t let_now;
 	int modest;
 } tables;
+
+void weft__tables_open(void)
+{
+	store_relaxed(&tables.refused, 0);
+}
 
 int weft__tables_refused(void)
 {
@@ -77,7 +83,7 @@ static void be_modest(void)
 }
 
 /* Asked now and then while a table is made. */
-static int halt(void)
+static int tables_halt(void)
 {
 	uint32_t let = load_relaxed(&tables.let);
 
@@ -92,11 +98,11 @@ static void compile_all(void)
 	int made;
 
 	do {
-		if (halt() || weft__modules_look() < 0)
+		if (tables_halt() || weft__modules_look() < 0)
 			return; /* the next look may find memory again */
-		while (!halt() && (made = weft__modules_compile(halt)) > 0)
+		while (!tables_halt() && (made = weft__modules_compile(tables_halt)) > 0)
 			;
-	} while (!halt() && made == -EAGAIN);
+	} while (!tables_halt() && made == -EAGAIN);
 }
 
 static int asked_again(void)
@@ -116,8 +122,26 @@ static int asked_again(void)
 	return asked;
 }
 
+static void count_cpu(uint64_t *counted)
+{
+	struct timespec ts = {0, 0};
+	uint64_t now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	add_relaxed(&tables.cost_ns, now - *counted);
+	*counted = now;
+}
+
+uint64_t weft__tables_cost(void)
+{
+	return load_relaxed(&tables.cost_ns);
+}
+
 static void *tables_main(void *data)
 {
+	uint64_t counted = 0;
+
 	(void)data;
 	pthread_setname_np(pthread_self(), "weft-tables");
 	store_relaxed(&weft__engine.tables_tid, (uint32_t)syscall(SYS_gettid));
@@ -125,6 +149,7 @@ static void *tables_main(void *data)
 	tables.modest = 0;
 	do {
 		compile_all();
+		count_cpu(&counted);
 	} while (asked_again());
 	return NULL;
 }
@@ -155,7 +180,7 @@ static int thread_make(void)
 }
 
 /* Without a thread it is done here and now. */
-static void ask(void)
+static void tables_ask(void)
 {
 	int err = 0;
 
@@ -167,15 +192,16 @@ static void ask(void)
 	pthread_mutex_unlock(&tables_lock);
 	if (!err)
 		return;
-	if (err != load_relaxed(&tables.refused))
+	if (err != load_relaxed(&tables.refused)) {
 		weft__log(WEFT_LOG_WARN, "no thread to compile unwind tables in: %s; whoever needs them waits",
 			  weft_strerror(err));
-	store_relaxed(&tables.refused, err);
-	add_relaxed(&weft__engine.facts_changed, 1);
+		store_relaxed(&tables.refused, err);
+		add_relaxed(&weft__engine.facts_changed, 1);
+	}
 	weft__modules_refresh();
 }
 
-static void await(uint64_t until_ns)
+static void tables_await(uint64_t until_ns)
 {
 	uint64_t now;
 
@@ -194,15 +220,15 @@ void weft__tables_start(void)
 		return;
 	weft__modules_look(); /* modules without tables are better than none */
 	store_relaxed(&tables.waiting, 1u);
-	ask();
-	await(until);
+	tables_ask();
+	tables_await(until);
 	store_relaxed(&tables.waiting, 0u);
 }
 
 void weft__tables_look(void)
 {
 	if (weft__modules_stale())
-		ask();
+		tables_ask();
 }
 
 void weft__tables_stop(void)

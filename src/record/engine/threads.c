@@ -17,7 +17,7 @@
 #include "record/engine/state.h"
 
 static uint32_t scan_number;
-static uint64_t scan_threads, scan_last_tid;
+static struct weft__threads_mark scan_mark;
 static uint64_t scan_full; /* most threads that the table had no room for */
 
 /* The last field of /proc/loadavg. 0: not known. */
@@ -36,17 +36,16 @@ static uint64_t last_tid(void)
 	return last ? strtoull(last, NULL, 10) : 0;
 }
 
-/* Whether threads may have come or gone: THREADS_MAYBE, and more when their number is another. */
-static int maybe_changed(void)
+int weft__threads_maybe(struct weft__threads_mark *mark)
 {
 	struct stat task;
 	uint64_t threads = stat("/proc/self/task", &task) == 0 ? task.st_nlink : 0;
 	uint64_t tid = last_tid();
 	int changed =
-		(!tid || tid != scan_last_tid ? THREADS_MAYBE : 0) | (threads != scan_threads ? THREADS_CHANGED : 0);
+		(!tid || tid != mark->last_tid ? THREADS_MAYBE : 0) | (threads != mark->threads ? THREADS_CHANGED : 0);
 
-	scan_threads = threads;
-	scan_last_tid = tid;
+	mark->threads = threads;
+	mark->last_tid = tid;
 	return changed;
 }
 
@@ -124,7 +123,7 @@ static int drop_unseen(void)
 int weft__threads_scan(int force)
 {
 	uint64_t full = 0;
-	int came, went, news = maybe_changed();
+	int came, went, news = weft__threads_maybe(&scan_mark);
 
 	if (!news && !force)
 		return 0;
@@ -222,5 +221,5 @@ void weft__threads_drop(void)
 			weft__slot_drop(i);
 		}
 	}
-	scan_threads = scan_full = 0;
+	scan_mark.threads = scan_full = 0;
 }

@@ -55,7 +55,7 @@ static int timer_arm(int32_t id, uint32_t first_ns, uint32_t interval_ns)
 /* Within a tenth of the period, so that nothing that repeats runs in step. */
 static uint32_t draw_interval(void)
 {
-	uint32_t period = weft__engine.period_ns;
+	uint32_t period = load_relaxed(&weft__engine.period_ns);
 
 	return period - period / 10 + weft__engine_random(period / 5 + 1);
 }
@@ -74,6 +74,7 @@ static int timer_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	if (err)
 		return err;
 	store_relaxed(&slot->interval_ns, interval);
+	store_relaxed(&slot->first_ns, 0u);
 	store_relaxed(&slot->timer, id);
 	/* Its first sample comes at a moment of chance and stands for a whole interval, as a thread that lives for less may have none. */
 	err = timer_arm(id, 1 + weft__engine_random(interval), interval);
@@ -93,7 +94,7 @@ static void timer_uncover(struct weft__slot *slot)
 	store_relaxed(&slot->timer, -1);
 }
 
-/* Draws a new interval, keeping what is left of the present one. On the thread itself, in the handler: at any other time expiries may
+/* Draws a new interval, keeping what is left of the present one, for all of which the next sample stands. On the thread itself, in the handler: at any other time expiries may
  * have passed that no tick has seen, and setting the timer would forget them. */
 static void interval_redraw(struct weft__slot *slot)
 {
@@ -104,8 +105,10 @@ static void interval_redraw(struct weft__slot *slot)
 	store_relaxed(&slot->redraw, 0u);
 	if (id < 0 || syscall(SYS_timer_gettime, id, &left) < 0 || (!left.it_value.tv_sec && !left.it_value.tv_nsec))
 		return;
-	if (timer_arm(id, (uint32_t)(left.it_value.tv_sec * TIMER_NS_PER_S + left.it_value.tv_nsec), interval) == 0)
+	if (timer_arm(id, (uint32_t)(left.it_value.tv_sec * TIMER_NS_PER_S + left.it_value.tv_nsec), interval) == 0) {
+		store_relaxed(&slot->first_ns, load_relaxed(&slot->interval_ns));
 		store_relaxed(&slot->interval_ns, interval);
+	}
 }
 
 static void timer_tend(struct weft__slot *slot, uint32_t tid)
@@ -214,7 +217,7 @@ static int timer_mine(const siginfo_t *info)
 static void timer_match(const siginfo_t *info, struct weft__hit *hit)
 {
 	uint32_t value = (uint32_t)(uintptr_t)info->si_value.sival_ptr;
-	uint32_t number = value & 0xffffff;
+	uint32_t number = value & 0xffffff, interval, first;
 
 	if (value >> 24 != (weft__engine.generation & 0xff))
 		return; /* of an engine that was stopped */
@@ -227,7 +230,10 @@ static void timer_match(const siginfo_t *info, struct weft__hit *hit)
 	weft__net_hold();
 	hit->slot = &weft__engine.slots[number];
 	hit->tid = load_relaxed(&weft__engine.keys[number]);
-	hit->weight_ns = (uint64_t)load_relaxed(&hit->slot->interval_ns) * (1 + (uint64_t)info->si_overrun);
+	interval = load_relaxed(&hit->slot->interval_ns);
+	first = load_relaxed(&hit->slot->first_ns);
+	hit->weight_ns = (first ? first : interval) + (uint64_t)interval * (uint64_t)info->si_overrun;
+	store_relaxed(&hit->slot->first_ns, 0u);
 	if (load_relaxed(&hit->slot->redraw))
 		interval_redraw(hit->slot);
 }

@@ -2,6 +2,7 @@
 #include "record/event/sample.h"
 
 #include "base/atomic.h"
+#include "record/event/poll.h"
 #include "record/ring/ring.h"
 #include "record/ring/stacks.h"
 #include "weft/segment.h"
@@ -17,6 +18,7 @@ static void emit_sample(struct weft_ring *ring, const struct weft__sample *sampl
 	slot->w0 = sample->weight_ns;
 	slot->w1 = (uint64_t)sample->engine << 32 | sample->cpu;
 	weft_ring_publish(ring, first, first + 2);
+	weft__poll_sampled(ring, sample->tick);
 }
 
 int weft__sample_emit_in(struct weft_ring *ring, const struct weft__sample *sample)

@@ -2,6 +2,7 @@
 #include "record/event/wide.h"
 
 #include "base/atomic.h"
+#include "record/event/poll.h"
 #include "record/ring/ring.h"
 #include "record/ring/stacks.h"
 
@@ -19,6 +20,8 @@ static void emit_wide(struct weft_ring *ring, uint32_t kind, uint64_t tick, cons
 		slot->w1 = i + 1 < n ? fields[i + 1] : 0;
 	}
 	weft_ring_publish(ring, first, first + slots);
+	if (kind == WEFT_KIND_WAIT)
+		weft__poll_sampled(ring, tick); /* by the thread that waited */
 }
 
 int weft__wide_emit_in(struct weft_ring *ring, uint32_t kind, uint64_t tick, uint64_t *fields,

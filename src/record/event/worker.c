@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
+#include "record/wait/wait.h"
 #include "weft/event.h"
 
 #define WORKER_LEFT UINT64_MAX /* the field of a worker event that says "none" */
@@ -15,8 +16,8 @@
 
 static void thread_end(void *unused)
 {
-	struct weft_ring *last = weft_ring_self;
-	struct ring_page *ring = weft__ring_mine();
+	struct weft_ring *last;
+	struct ring_page *ring;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	struct weft__worker_tid *said = weft__worker_tid(tid);
 	uint32_t on = weft_gate_on();
@@ -24,6 +25,9 @@ static void thread_end(void *unused)
 	(void)unused;
 	if (said)
 		store_release(&said->tid, TID_GONE);
+	weft__wait_leave(); /* for which it may get a ring */
+	last = weft_ring_self;
+	ring = weft__ring_mine();
 	weft_ring_self = &weft__ring_none.hot;
 	if (ring)
 		weft__ring_detach(ring, tid, on ? weft_tick(on) : 0);

@@ -2,7 +2,7 @@
 /* What is in a ring file: the shared memory that outlives the process. All contexts; each field says who writes it.
  *
  *     page 0     struct rings_head
- *     facts      about process and machine, as records of the segment format; written once, at open
+ *     facts      about process and machine, as records of the segment format; written at open, and again when sampling falls back
  *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
  *     staging    what was drained from rings and is not yet in the segment file; the collector's
  *     stacks     of samples, each once; two generations, of which handlers fill one (stacks.h)
@@ -15,11 +15,12 @@
 
 #include <stdint.h>
 
+#include "record/ring/polls.h"
 #include "weft/ring.h"
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 2
+#define RINGS_VERSION 3
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
@@ -79,21 +80,37 @@ struct ring_thread {
 	uint64_t first_ns;
 };
 
+/* The context that a thread has after the events of it that are in files: the next segment begins with it. */
+#define CONTEXT_FIELDS 6
+struct ring_context {
+	uint32_t stream;
+	uint64_t segment; /* in which it stands, plus 1 */
+	uint64_t fields[CONTEXT_FIELDS];
+};
+
 struct ring_page {
 	struct weft_ring hot; /* owner thread */
+	struct polls polls;   /* owner thread */
 
 	/* owner thread, slow path */
-	_Alignas(64) uint64_t lost;  /* events dropped */
-	uint64_t lost_from, lost_to; /* ticks of the first not yet seen and of the last */
-	uint32_t owner;              /* tid, or 0: free, or OWNER_LEAVING */
-	uint32_t worker;             /* id, or WEFT_WORKER_NONE */
-	uint32_t asked;              /* runtimes that were asked who this thread is */
-	int32_t sched_fd;            /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */
+	_Alignas(64) uint64_t lost;      /* events dropped */
+	uint64_t lost_from, lost_to;     /* ticks of the first not yet seen and of the last */
+	uint64_t capped;                 /* polls not told because of poll_cap */
+	uint64_t capped_from, capped_to; /* in the same way */
+	uint32_t owner;                  /* tid, or 0: free, or OWNER_LEAVING */
+	uint32_t worker;                 /* id, or WEFT_WORKER_NONE */
+	uint32_t asked;                  /* runtimes that were asked who this thread is */
+	int32_t sched_fd;                /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */
 
 	/* collector */
 	_Alignas(64) uint64_t tail; /* slots below are in staging or further */
 	uint64_t lost_seen;
+	uint64_t capped_seen;
 	struct ring_thread thread;
+	struct ring_context context;
+
+	/* Who raises one of these to the owner's count tells of the difference: the collector, or the owner when it ends. */
+	_Alignas(64) uint32_t polls_told[POLLS_COUNTS];
 };
 
 _Static_assert(sizeof(struct weft_ring) == 64, "the owner's fields are one cache line");

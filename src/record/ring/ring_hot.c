@@ -19,7 +19,9 @@
 
 #include "base/atomic.h"
 #include "record/engine/engine.h"
+#include "record/event/poll.h"
 #include "record/ring/ring.h"
+#include "record/wait/context.h"
 #include "weft/event.h"
 
 #define FREE_TRIES 8
@@ -126,7 +128,7 @@ static void set_limit(struct ring_page *ring)
 	store_relaxed(&ring->hot.limit, quarter < end ? quarter : end);
 }
 
-static int has_room(const struct ring_page *ring, uint32_t n_slots)
+int weft__ring_has_room(const struct ring_page *ring, uint32_t n_slots)
 {
 	return load_relaxed(&ring->hot.resv) + n_slots + RING_SLACK <= load_acquire(&ring->tail) + ring->hot.mask + 1;
 }
@@ -135,7 +137,7 @@ int weft__ring_emit(struct ring_page *ring, uint32_t kind, uint64_t arg, uint64_
 {
 	uint64_t first;
 
-	if (!has_room(ring, more ? 2 : 1))
+	if (!weft__ring_has_room(ring, more ? 2 : 1))
 		return 0;
 	first = weft_ring_take(&ring->hot, more ? 2 : 1);
 	ring->hot.slots[first & ring->hot.mask].w0 = tick << 8 | kind;
@@ -164,7 +166,7 @@ static struct ring_page *ring_take_free(void)
 
 	while (n < FREE_TRIES && (i = list_pop())) {
 		ring = ring_page_at(weft__hot.base, weft__hot.head, i - 1);
-		if (has_room(ring, BEGIN_SLOTS))
+		if (weft__ring_has_room(ring, BEGIN_SLOTS))
 			break;
 		full[n++] = i;
 		ring = NULL;
@@ -178,22 +180,51 @@ static struct ring_page *ring_take_free(void)
 	return ring;
 }
 
-/* A ring that belongs to the calling thread, with its beginning in it. */
-static struct ring_page *ring_begin(uint32_t tid, uint64_t tick)
+/* The ring may be begun for another thread, by the collector. */
+static void name_of(uint32_t tid, char *name, size_t bytes)
+{
+	char path[64] = "/proc/self/task/", digits[10];
+	size_t n = 0, end = strlen(path);
+	uint32_t left = tid;
+	long fd, got;
+
+	if (tid == (uint32_t)syscall(SYS_gettid)) {
+		prctl(PR_GET_NAME, name);
+		return;
+	}
+	do
+		digits[n++] = (char)('0' + left % 10);
+	while (left /= 10);
+	while (n)
+		path[end++] = digits[--n];
+	memcpy(path + end, "/comm", sizeof("/comm"));
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	got = fd < 0 ? 0 : syscall(SYS_read, fd, name, bytes);
+	if (got > 0)
+		name[got - 1] = 0; /* a new line */
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+}
+
+/* A ring that belongs to the thread, with its beginning in it. */
+static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
 {
 	struct weft_slot name = {0, 0};
 	struct ring_page *ring;
 
-	if (!load_seq_cst(&weft_gate.on))
+	if (!load_seq_cst(&weft_gate.on) && !always)
 		return NULL;
 	ring = ring_take_free();
 	if (!ring)
 		return NULL;
-	prctl(PR_GET_NAME, (char *)&name);
+	name_of(tid, (char *)&name, sizeof(name));
 	add_relaxed(&weft__hot.threads_now, 1u);
 	ring->worker = 0xffff;
 	ring->asked = 0;
 	ring->hot.sched_due = 0;
+	store_relaxed(&ring->hot.poll, 0);
+	ring->polls.on = ring->polls.timed = 0;
+	store_relaxed(&ring->polls.level, 0u);
 	store_release(&ring->owner, tid);
 	if (!weft__ring_emit(ring, WEFT_KIND_THREAD_BEGIN, tid, tick, &name)) {
 		ring_release(ring);
@@ -202,11 +233,11 @@ static struct ring_page *ring_begin(uint32_t tid, uint64_t tick)
 	return ring;
 }
 
-static struct weft_ring *attach_counted(uint64_t tick)
+static struct weft_ring *attach_counted(uint64_t tick, int always)
 {
 	struct weft_ring *before = weft_ring_self;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	struct ring_page *ring = ring_begin(tid, tick);
+	struct ring_page *ring = ring_begin(tid, tick, always);
 
 	if (!ring)
 		return NULL;
@@ -218,6 +249,7 @@ static struct weft_ring *attach_counted(uint64_t tick)
 		return weft_ring_self;
 	}
 	set_limit(ring);
+	weft__context_attached();
 	if (before != &weft__ring_none.hot)
 		store_release(&((struct ring_page *)(void *)before)->owner, 0u); /* of an earlier session */
 	/* A plain store for the first 32 keys, which is the only case in which a key is used. */
@@ -227,13 +259,13 @@ static struct weft_ring *attach_counted(uint64_t tick)
 	return &ring->hot;
 }
 
-struct weft_ring *weft__ring_attach(uint64_t tick)
+struct weft_ring *weft__ring_attach(uint64_t tick, int always)
 {
 	struct weft_ring *ring;
 	int saved = errno;
 
 	__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
-	ring = attach_counted(tick);
+	ring = attach_counted(tick, always);
 	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
 	errno = saved;
 	return ring;
@@ -245,6 +277,7 @@ void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick)
 	if (load_seq_cst(&weft__hot.open) && in_session(&ring->hot) && cas_acq_rel(&ring->owner, &tid, OWNER_LEAVING)) {
 		/* A thread that died inside an emit, or left it from a handler, took slots that nobody will fill. */
 		store_relaxed(&ring->hot.resv, load_relaxed(&ring->hot.head));
+		weft__poll_counts_end(ring, tick);
 		/* A full ring has no room for the mark; the next thread_begin says as much. */
 		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
 		if (ring->sched_fd > 0)
@@ -293,7 +326,7 @@ static struct weft_ring *ring_room(struct ring_page *ring, uint32_t n_slots, uin
 	used = load_relaxed(&ring->hot.resv) - load_acquire(&ring->tail);
 	if (used >= (ring->hot.mask + 1) / 2)
 		weft__collector_wake();
-	if (has_room(ring, n_slots))
+	if (weft__ring_has_room(ring, n_slots))
 		return &ring->hot;
 	count_lost(ring, tick);
 	return NULL;
@@ -305,7 +338,7 @@ struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32
 
 	if (!ring || load_relaxed(&ring->owner) != tid) {
 		__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
-		ring = ring_begin(tid, tick);
+		ring = ring_begin(tid, tick, 0);
 		__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
 		if (!ring) {
 			if (load_relaxed(&weft_gate.on))
@@ -318,12 +351,18 @@ struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32
 	return ring_room(ring, n_slots, tick);
 }
 
+int weft__ring_kept(const struct weft_ring *kept, uint32_t tid)
+{
+	return in_session(kept) && load_relaxed(&((const struct ring_page *)(const void *)kept)->owner) == tid;
+}
+
 struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
+	struct weft_ring *room;
 
 	if (!ring) {
-		struct weft_ring *attached = weft__ring_attach(tick);
+		struct weft_ring *attached = weft__ring_attach(tick, 0);
 
 		if (!attached) {
 			if (load_relaxed(&weft_gate.on))
@@ -334,5 +373,8 @@ struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
 	}
 	if (ring->asked != load_acquire(&weft__hot.n_runtimes))
 		weft__worker_resolve(ring, tick);
-	return ring_room(ring, n_slots, tick);
+	room = ring_room(ring, n_slots, tick);
+	if (room && weft__context_unsaid() && weft__ring_has_room(ring, n_slots + weft__wide_slots(WEFT_KIND_CONTEXT)))
+		weft__context_tell(room, tick);
+	return room;
 }

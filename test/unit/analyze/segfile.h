@@ -23,7 +23,7 @@ struct segfile_event {
 	uint64_t time_ns;
 	uint32_t stream;
 	uint32_t kind;
-	uint64_t fields[5];
+	uint64_t fields[8];
 	uint32_t n_fields;
 };
 

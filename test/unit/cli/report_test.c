@@ -86,8 +86,10 @@ TEST(the_worst_poll_with_what_the_cpu_did_in_it)
 		   "SAMPLES MISSING: 3 were lost, for want of memory for their stacks; 2 threads could not be "
 		   "sampled\n"));
 	CHECK(says("worst poll: 52.0 ms on worker demo/1 at +0.010000 s, task 2 `echo` (server.c:120),\n"
-		   "            41.0 ms on CPU in deflate (3 samples), 11.0 ms not on the CPU or not sampled,\n"));
-	CHECK(says("                41.0 ms on CPU in deflate (3 samples), 11.0 ms not on the CPU or not sampled\n"
+		   "            41.0 ms on CPU in deflate (3 samples), 11.0 ms not measured (the thread's switches "
+		   "were not recorded),\n"));
+	CHECK(says("                52.0 ms = 41.0 on CPU (deflate 73 %, 3 samples),\n"
+		   "                          11.0 not measured (the thread's switches were not recorded)\n"
 		   "         78.8 %   41.0 ms     3  _start > main > run_loop > handle_upload\n"
 		   "         57.7 %   30.0 ms     2    deflate\n"
 		   "         38.5 %   20.0 ms     1      longest_match\n"
@@ -302,7 +304,7 @@ TEST(a_tree_is_pruned_and_the_kernel_is_marked)
 	segfile_more = NULL;
 	CHECK_EQ(run("report 0.weft"), 0);
 	CHECK(says("            60.0 ms on CPU in do_syscall_64 [k], called from handle_upload (31 samples),\n"
-		   "            40.0 ms not on the CPU or not sampled,\n"));
+		   "            40.0 ms not measured (the thread's switches were not recorded),\n"));
 	CHECK(says("         60.0 %   60.0 ms    31  handle_upload\n"
 		   "         30.0 %   30.0 ms     1    libnone.so.1+0x2000 > do_syscall_64 [k]\n"
 		   "         30.0 %   30.0 ms    30    (30 more)\n"));

@@ -82,6 +82,60 @@ TEST(a_filter_that_refuses_perf_events_leaves_the_timer)
 		CHECK_EQ(in_child(refused_main, &errors[i]), 0);
 }
 
+/* What open found is not there any more at start: the facts are those of what is used, in what is recovered, too. */
+static void refused_later_main(const void *data)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts),
+					  .dir = session_dir,
+					  .ring_place = WEFT_RING_DIR,
+					  .sample_engine = WEFT_ENGINE_PERF,
+					  .sample_hz = 999};
+	int killed = *(const int *)data;
+	struct weft_recorder *rec;
+
+	CHECK_EQ(weft_recorder_open(&rec, &opts, NULL), 0);
+	CHECK_EQ(refuse_perf(EPERM), 0);
+	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+	samples_burn(100 * MS);
+	if (killed) {
+		CHECK(WAIT_FOR(session_stats(rec).drains > 1));
+		_exit(weft_test_failures ? 1 : 0);
+	}
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	samples_burn(20 * MS);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+}
+
+TEST(perf_events_that_are_refused_at_start_are_told)
+{
+	for (int killed = 0; killed < 2; killed++) {
+		pid_t pid;
+
+		SKIP_UNDER_TSAN();
+		session_fresh_dir();
+		pid = fork();
+		if (pid == 0) {
+			weft_test_failures = 0;
+			refused_later_main(&killed);
+			_exit(weft_test_failures ? 1 : 0);
+		}
+		CHECK_EQ(session_wait(pid), 0);
+		if (killed)
+			CHECK(weft_recover(session_dir, NULL, NULL, NULL) >= 1);
+		else
+			CHECK_EQ(tally_files(session_dir, ".weft"), 2);
+		samples_read(&result, session_dir, NULL, 0);
+		printf("\t%s, %s: %s\n", result.engine, result.why, result.degraded);
+		CHECK_STR(result.engine, "timer");
+		CHECK_STR(result.why, "perf events could not be had at start");
+		CHECK(strstr(result.degraded, weft_strerror(-EPERM)) != NULL);
+		CHECK(strstr(result.degraded, "samples a second") != NULL);
+		CHECK(result.n > 0);
+		CHECK_EQ(result.engines[WEFT_ENGINE_PERF & 3], 0);
+		session_remove_dir();
+	}
+}
+
 static int become_nobody(void)
 {
 	uid_t uid = 100000 + (uid_t)getpid(); /* whose limits nobody else uses up */

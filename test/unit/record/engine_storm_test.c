@@ -40,10 +40,12 @@ static void check_cycles(int e, int n, int reopen)
 			CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 		}
 		if (i == 4) {
+			CHECK(WAIT_FOR(samples_tables()));
 			fds = session_fds();
 			mappings = session_mappings();
 		}
 	}
+	CHECK(WAIT_FOR(samples_tables()));
 	CHECK(session_fds() <= fds);
 	CHECK(UNDER_TSAN || session_mappings() <= mappings + 8);
 	CHECK_EQ(weft_recorder_stop(rec), 0);

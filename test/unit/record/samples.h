@@ -7,8 +7,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "record/engine/engine.h"
+#include "record/engine/state.h"
 #include "session.h"
+#include "unwind/modules.h"
 
 #define BURNER(name)                                                                                                   \
 	extern const char __start_code_##name[], __stop_code_##name[];                                                 \
@@ -38,7 +39,7 @@ struct samples {
 	struct samples_thread threads[SAMPLES_THREADS];
 	uint32_t n_threads;
 	uint64_t n, ns;
-	uint64_t complete, cut, lost_way, kernel, no_stack;
+	uint64_t complete, cut, lost_way, by_fp, kernel, no_stack;
 	uint64_t engines[4];
 	uint64_t deepest;
 	uint64_t cpus; /* bits */
@@ -66,6 +67,7 @@ static inline void samples_stack(struct samples *s, const struct weft_segment *s
 	s->complete += (stack->flags & WEFT_STACK_COMPLETE) != 0;
 	s->cut += (stack->flags & WEFT_STACK_CUT) != 0;
 	s->lost_way += (stack->flags & WEFT_STACK_LOST) != 0;
+	s->by_fp += (stack->flags & WEFT_STACK_FP) != 0;
 	if (stack->n_frames > s->deepest)
 		s->deepest = stack->n_frames;
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
@@ -218,9 +220,21 @@ static inline __attribute__((unused)) void samples_burn(uint64_t ns)
 		samples_spin(20000);
 }
 
+/* Whether all unwind tables are made and nobody is at it. */
+static inline int samples_tables(void)
+{
+	return !__atomic_load_n(&weft__engine.tables_tid, __ATOMIC_RELAXED) && !weft__modules_stale();
+}
+
+/* Begins when all stacks can be whole: a start does not wait for that when it takes long, as in a build with a sanitizer. */
 static inline struct weft_recorder *samples_start(uint32_t engine, uint32_t hz)
 {
-	return session_start(&(struct weft_recorder_opts){.sample_engine = engine, .sample_hz = hz});
+	struct weft_recorder *rec =
+		session_start(&(struct weft_recorder_opts){.sample_engine = engine, .sample_hz = hz});
+
+	if (rec)
+		CHECK(WAIT_FOR(samples_tables()));
+	return rec;
 }
 
 /* Signals reach a program under ThreadSanitizer only where it waits, and those of perf events at places where its runtime cannot

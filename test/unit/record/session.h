@@ -87,6 +87,8 @@ static inline struct weft_recorder *session_start(const struct weft_recorder_opt
 	opts.size = sizeof(opts);
 	if (!opts.sample_hz)
 		opts.sample_hz = WEFT_SAMPLE_OFF; /* tests count events */
+	if (!opts.budget_ppm)
+		opts.budget_ppm = WEFT_SAMPLE_OFF; /* and samples, at rates of their own */
 	if (!opts.dir) {
 		session_fresh_dir();
 		opts.dir = session_dir;

@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "../analyze/codefile.h"
+#include "record/setup.h"
+#include "weft/weft.h"
 
 static char dir[256], plugin[1024];
 static struct weft_module module;
@@ -289,4 +291,85 @@ TEST(a_fork_in_the_middle_harms_nobody)
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
 	finish(11);
+}
+
+/* A plugin that is not done before there is a file "go". */
+static bool slow_plugin(char *path, size_t bytes)
+{
+	static const char source[] =
+		"#include <unistd.h>\n#include \"base/plugin.h\"\n"
+		"static int begin(void **s, char *w, size_t n) { *s = 0; return !w + !n; }\n"
+		"static int run(void *s, const char *p, char *w, size_t n) {\n"
+		"	while (access(GO, F_OK)) usleep(1000);\n	return !s && !p && !w && !n; }\n"
+		"static void end(void *s) { (void)s; }\n"
+		"static const struct weft_symbolize_plugin slow = {WEFT_SYMBOLIZE_ABI, begin, run, end};\n"
+		"weft_symbolize_plugin_fn weft_symbolize_plugin;\n"
+		"const struct weft_symbolize_plugin *weft_symbolize_plugin(void) { return &slow; }\n";
+	const char *tree = getenv("WEFT_SOURCE");
+	char command[2048];
+	FILE *file;
+
+	snprintf(path, bytes, "%s/slow.c", dir);
+	file = fopen(path, "we");
+	if (!file || fputs(source, file) < 0 || fclose(file) != 0)
+		return false;
+	snprintf(path, bytes, "%s/slow.so", dir);
+	snprintf(command, sizeof(command), "cc -shared -fPIC -D_GNU_SOURCE -D 'GO=\"%s/go\"' -I %s/src -o %s %s/slow.c",
+		 dir, tree ? tree : ".", path, dir);
+	return system(command) == 0;
+}
+
+struct stopper {
+	struct weft_recorder *rec;
+	int done;
+};
+
+static void *stop_main(void *data)
+{
+	struct stopper *stopper = data;
+
+	CHECK_EQ(weft_recorder_stop(stopper->rec), 0);
+	__atomic_store_n(&stopper->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Nor does anybody else who uses the recorder. */
+TEST(a_fork_does_not_wait_for_names_that_a_stop_waits_for)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = dir, .sample_hz = WEFT_SAMPLE_OFF};
+	struct weft_recorder_stats stats = {.size = sizeof(stats)};
+	struct stopper stopper = {NULL, 0};
+	char path[512], command[600];
+	pthread_t thread;
+	int status = -1;
+	pid_t pid;
+
+	segfile_dir(dir, sizeof(dir));
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	if (!slow_plugin(path, sizeof(path))) {
+		CHECK_EQ(system(command), 0);
+		SKIP("no compiler");
+	}
+	CHECK_EQ(weft_recorder_open(&stopper.rec, &opts, NULL), 0);
+	CHECK_EQ(weft__symbolize_open(&stopper.rec->collector.segments.symbolize, path), 0);
+	CHECK_EQ(weft_recorder_start(stopper.rec, NULL), 0);
+	weft_poll_begin(1, 0);
+	weft_poll_end();
+	CHECK_EQ(pthread_create(&thread, NULL, stop_main, &stopper), 0);
+	do
+		CHECK_EQ(weft_recorder_stats(stopper.rec, &stats), 0);
+	while (stats.state != WEFT_STATE_IDLE);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK(!__atomic_load_n(&stopper.done, __ATOMIC_ACQUIRE));
+	snprintf(path, sizeof(path), "%s/go", dir);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	/* Closed while the other is still in there, perhaps. */
+	CHECK_EQ(weft_recorder_close(stopper.rec), 0);
+	pthread_join(thread, NULL);
+	CHECK(stopper.done);
+	CHECK_EQ(system(command), 0);
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locks, conditions and semaphores, on every thread of the program. One that is free is taken at the first try,
+ * without a reading of the clock; only one that is not is a wait. The try takes the lock in the very cases in which
+ * the call that waits would not have waited, and leaves the judgement of everything else (a lock that the thread has
+ * already, one whose holder died, a time that is none) to that. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+
+#include "preload.h"
+
+/* The C library keeps these in the lock; a lock that passes on priorities has them in the word that the kernel sees. */
+#define LOCK_TID 0x3fffffff
+#define LOCK_INHERITS 32 /* of __kind */
+
+static uint32_t mutex_holder(const pthread_mutex_t *mutex)
+{
+	int kind = __atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
+	int word = kind & LOCK_INHERITS ? __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)
+					: __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+
+	return (uint32_t)word & LOCK_TID;
+}
+
+static uint32_t rwlock_holder(const pthread_rwlock_t *lock)
+{
+	return (uint32_t)__atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED);
+}
+
+static bool valid(clockid_t clock, const struct timespec *time)
+{
+	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && time && time->tv_nsec >= 0 &&
+	       time->tv_nsec < 1000000000;
+}
+
+/* CAN says whether it makes sense to try. */
+#define LOCK(what, name, args, pass, can, try, object, holder)                                                         \
+	PRELOAD_API int name args;                                                                                     \
+	PRELOAD_API int name args                                                                                      \
+	{                                                                                                              \
+		static void *real;                                                                                     \
+		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
+		int r;                                                                                                 \
+                                                                                                                       \
+		if (!weft_recording() || !(can))                                                                       \
+			return call pass;                                                                              \
+		r = try(object);                                                                                       \
+		if (WEFT_LIKELY(r != EBUSY))                                                                           \
+			return r;                                                                                      \
+		weft_wait_begin_held(what, weft__preload_names[PRELOAD_NAME_##name], (uint64_t)(uintptr_t)(object),    \
+				     holder(object));                                                                  \
+		r = call pass;                                                                                         \
+		weft_wait_end(what, (uint64_t)(uintptr_t)(object));                                                    \
+		return r;                                                                                              \
+	}
+
+#define TIME const struct timespec *until
+
+LOCK(WEFT_WAIT_LOCK, pthread_mutex_lock, (pthread_mutex_t * m), (m), true, pthread_mutex_trylock, m, mutex_holder)
+LOCK(WEFT_WAIT_LOCK, pthread_mutex_timedlock, (pthread_mutex_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until),
+     pthread_mutex_trylock, m, mutex_holder)
+LOCK(WEFT_WAIT_LOCK, pthread_mutex_clocklock, (pthread_mutex_t * m, clockid_t clock, TIME), (m, clock, until),
+     valid(clock, until), pthread_mutex_trylock, m, mutex_holder)
+LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l), true, pthread_rwlock_tryrdlock, l,
+     rwlock_holder)
+LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l), true, pthread_rwlock_trywrlock, l,
+     rwlock_holder)
+LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, TIME), (l, until),
+     valid(CLOCK_REALTIME, until), pthread_rwlock_tryrdlock, l, rwlock_holder)
+LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_timedwrlock, (pthread_rwlock_t * l, TIME), (l, until),
+     valid(CLOCK_REALTIME, until), pthread_rwlock_trywrlock, l, rwlock_holder)
+LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
+     valid(clock, until), pthread_rwlock_tryrdlock, l, rwlock_holder)
+LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
+     valid(clock, until), pthread_rwlock_trywrlock, l, rwlock_holder)
+
+/* Conditions of before 2.3.2 were something else; on x86-64 the C library still has both. */
+#if defined(__x86_64__)
+#define COND_REAL(at, name)                                                                                            \
+	(WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL)                                                 \
+		 ? (at)                                                                                                \
+		 : weft__preload_find_version(&(at), (name), "GLIBC_2.3.2"))
+#else
+#define COND_REAL(at, name) PRELOAD_REAL(at, name)
+#endif
+
+/* Always a wait, as far as can be seen from here. */
+#define COND(name, find, args, pass)                                                                                   \
+	PRELOAD_API int name args;                                                                                     \
+	PRELOAD_API int name args                                                                                      \
+	{                                                                                                              \
+		static void *real;                                                                                     \
+		int(*call) args = find(real, #name);                                                                   \
+		int r;                                                                                                 \
+                                                                                                                       \
+		weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_##name],                    \
+				     (uint64_t)(uintptr_t)cond, 0);                                                    \
+		r = call pass;                                                                                         \
+		weft_wait_end(WEFT_WAIT_CONDITION, (uint64_t)(uintptr_t)cond);                                         \
+		return r;                                                                                              \
+	}
+
+COND(pthread_cond_wait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m), (cond, m))
+COND(pthread_cond_timedwait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, TIME), (cond, m, until))
+COND(pthread_cond_clockwait, PRELOAD_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, clockid_t clock, TIME),
+     (cond, m, clock, until))
+
+/* A cancellation that is due happens here whether or not there is something to wait for. */
+#define SEMAPHORE(name, args, pass, can)                                                                               \
+	PRELOAD_API int name args;                                                                                     \
+	PRELOAD_API int name args                                                                                      \
+	{                                                                                                              \
+		static void *real;                                                                                     \
+		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
+		int r, saved = errno;                                                                                  \
+                                                                                                                       \
+		if (!weft_recording() || !(can))                                                                       \
+			return call pass;                                                                              \
+		pthread_testcancel();                                                                                  \
+		if (sem_trywait(sem) == 0)                                                                             \
+			return 0;                                                                                      \
+		errno = saved;                                                                                         \
+		weft_wait_begin_held(WEFT_WAIT_SEMAPHORE, weft__preload_names[PRELOAD_NAME_##name],                    \
+				     (uint64_t)(uintptr_t)sem, 0);                                                     \
+		r = call pass;                                                                                         \
+		weft_wait_end(WEFT_WAIT_SEMAPHORE, (uint64_t)(uintptr_t)sem);                                          \
+		return r;                                                                                              \
+	}
+
+SEMAPHORE(sem_wait, (sem_t * sem), (sem), true)
+SEMAPHORE(sem_timedwait, (sem_t * sem, TIME), (sem, until), valid(CLOCK_REALTIME, until))
+SEMAPHORE(sem_clockwait, (sem_t * sem, clockid_t clock, TIME), (sem, clock, until), valid(clock, until))
+
+PRELOAD_API int pthread_join(pthread_t thread, void **result)
+{
+	static void *real;
+	int (*call)(pthread_t, void **) = PRELOAD_REAL(real, "pthread_join");
+	int r;
+
+	weft_wait_begin_held(WEFT_WAIT_THREAD, weft__preload_names[PRELOAD_NAME_pthread_join], (uint64_t)thread, 0);
+	r = call(thread, result);
+	weft_wait_end(WEFT_WAIT_THREAD, (uint64_t)thread);
+	return r;
+}
+
+/* What weft itself calls. Its waits are nobody's business. */
+#define OWN(name, find, args, pass)                                                                                    \
+	int __wrap_##name args;                                                                                        \
+	int __wrap_##name args                                                                                         \
+	{                                                                                                              \
+		static void *real;                                                                                     \
+		int(*call) args = find(real, #name);                                                                   \
+                                                                                                                       \
+		return call pass;                                                                                      \
+	}
+
+OWN(pthread_mutex_lock, PRELOAD_REAL, (pthread_mutex_t * m), (m))
+OWN(pthread_rwlock_rdlock, PRELOAD_REAL, (pthread_rwlock_t * l), (l))
+OWN(pthread_rwlock_wrlock, PRELOAD_REAL, (pthread_rwlock_t * l), (l))
+OWN(pthread_cond_wait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m), (cond, m))
+OWN(pthread_cond_timedwait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, TIME), (cond, m, until))
+OWN(pthread_join, PRELOAD_REAL, (pthread_t thread, void **result), (thread, result))
+OWN(sem_wait, PRELOAD_REAL, (sem_t * sem), (sem))

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What waits, holders, calls and stacks are called. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#include "analyze/label.h"
+#include "base/alloc.h"
+#include "print.h"
+#include "report.h"
+#include "weft/wait.h"
+
+#define NAME_COLUMNS 48
+
+void report_say(struct report_text *text, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(text->at + text->n, sizeof(text->at) - text->n, fmt, args);
+	va_end(args);
+	if (n > 0)
+		text->n += (size_t)n < sizeof(text->at) - text->n ? (size_t)n : sizeof(text->at) - text->n - 1;
+}
+
+const char *report_wait_kind(uint32_t what)
+{
+	static const char *const names[] = {
+		[0] = "short waits",
+		[WEFT_WAIT_CALL] = "call",
+		[WEFT_WAIT_LOCK] = "lock",
+		[WEFT_WAIT_RWLOCK] = "read-write lock",
+		[WEFT_WAIT_CONDITION] = "condition",
+		[WEFT_WAIT_SEMAPHORE] = "semaphore",
+		[WEFT_WAIT_RUNTIME] = "runtime lock",
+		[WEFT_WAIT_GC] = "garbage collection",
+		[WEFT_WAIT_PAUSE] = "pause",
+		[WEFT_WAIT_THREAD] = "end of a thread",
+		[WEFT_WAIT_OTHER] = "other",
+	};
+
+	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "other";
+}
+
+/* Whether people would take the name for that of the thing itself, and not of the call that waits for one. */
+static bool names_a_call(const char *name)
+{
+	return strncmp(name, "pthread_", 8) == 0 || strncmp(name, "sem_", 4) == 0;
+}
+
+void report_say_wait(struct report_text *text, const struct report *report, uint32_t what, uint32_t name,
+		     uint64_t object)
+{
+	const char *given = weft__names_string(&report->rec->names, name);
+
+	if (what == WEFT_WAIT_CALL) {
+		report_say(text, "%s", given && given[0] ? cli_safe(given) : "a call of the system");
+		if (object < INT32_MAX)
+			report_say(text, " fd %" PRIu64, object);
+		return;
+	}
+	if (given && given[0] && !names_a_call(given)) {
+		report_say(text, "%s", cli_safe(given));
+		return;
+	}
+	report_say(text, "%s%s", what == WEFT_WAIT_GC || what == WEFT_WAIT_OTHER ? "" : "a ", report_wait_kind(what));
+	if (object)
+		report_say(text, " at 0x%" PRIx64, object);
+	if (given && given[0])
+		report_say(text, " in %s", cli_safe(given));
+}
+
+#define CALL(name)                                                                                                     \
+	{                                                                                                              \
+		SYS_##name, #name                                                                                      \
+	}
+
+/* Numbers differ between machines: those of another are not translated. */
+void report_say_call(struct report_text *text, const struct report *report, uint32_t call)
+{
+	static const struct {
+		long number;
+		const char *name;
+	} calls[] = {
+		CALL(read),           CALL(write),    CALL(readv),    CALL(writev),          CALL(pread64),
+		CALL(pwrite64),       CALL(ppoll),    CALL(pselect6), CALL(nanosleep),       CALL(clock_nanosleep),
+		CALL(connect),        CALL(accept),   CALL(accept4),  CALL(sendto),          CALL(recvfrom),
+		CALL(sendmsg),        CALL(recvmsg),  CALL(futex),    CALL(epoll_pwait),     CALL(wait4),
+		CALL(waitid),         CALL(flock),    CALL(fsync),    CALL(fdatasync),       CALL(openat),
+		CALL(io_getevents),   CALL(recvmmsg), CALL(sendmmsg), CALL(rt_sigtimedwait), CALL(rt_sigsuspend),
+		CALL(fcntl),          CALL(ioctl),    CALL(msync),    CALL(restart_syscall), CALL(mq_timedreceive),
+		CALL(semtimedop),     CALL(msgrcv),   CALL(splice),   CALL(sendfile),        CALL(unlinkat),
+#ifdef SYS_epoll_wait
+		CALL(epoll_wait),     CALL(poll),     CALL(select),   CALL(pause),           CALL(open),
+#endif
+#ifdef SYS_io_uring_enter
+		CALL(io_uring_enter),
+#endif
+#ifdef SYS_epoll_pwait2
+		CALL(epoll_pwait2),
+#endif
+	};
+	const char *arch = weft__names_fact(&report->rec->names, "host.arch");
+	struct utsname uts;
+	size_t i;
+
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]) && (!arch || (uname(&uts) == 0 && !strcmp(uts.machine, arch)));
+	     i++)
+		if (call && (uint32_t)calls[i].number == call - 1) {
+			report_say(text, "%s", calls[i].name);
+			return;
+		}
+	if (call)
+		report_say(text, "system call %u", call - 1);
+}
+
+static const char *name_of(const struct weft__function *function, char *buf)
+{
+	return cli_function(function->name, NAME_COLUMNS, buf);
+}
+
+bool report_say_stack(struct report_text *text, const struct report *report, uint32_t stack, uint32_t kernel)
+{
+	const struct weft__frames *frames = &report->rec->frames;
+	const char *exe = weft__names_fact(&report->rec->names, "process.exe");
+	struct weft__line_list lines = {0};
+	char name[4 * NAME_COLUMNS + 1];
+	const struct weft__function *leaf = NULL;
+	size_t i, first = 0;
+
+	if (weft__frames_lines(frames, stack, stack ? 0 : kernel, &lines) == 0 && lines.n > 0)
+		leaf = &frames->functions[lines.at[first = weft__frames_outside(frames, &lines)].function];
+	if (leaf)
+		report_say(text, "%s", name_of(leaf, name));
+	for (i = first + 1; leaf && exe && strcmp(leaf->module, exe) != 0 && i < lines.n; i++)
+		if (strcmp(frames->functions[lines.at[i].function].module, exe) == 0) {
+			report_say(text, ", called from %s", name_of(&frames->functions[lines.at[i].function], name));
+			break;
+		}
+	weft__free(lines.at);
+	return leaf != NULL;
+}
+
+/* "in handle_upload > deflate", as much of it as there is. */
+static bool say_place(struct report_text *text, const struct report *report, const struct weft__holder *holder)
+{
+	struct report_text function = {.n = 0};
+	bool known = report_say_stack(&function, report, holder->stack, holder->kernel);
+
+	if (holder->in_poll)
+		report_say(text, "in %s%s%s", cli_safe(weft__label_place(&report->rec->names, holder->place)),
+			   known ? " > " : "", known ? function.at : "");
+	else if (known)
+		report_say(text, "in %s", function.at);
+	return holder->in_poll || known;
+}
+
+void report_say_doing(struct report_text *text, const struct report *report, const struct weft__holder *holder)
+{
+	bool any = false;
+
+	if (holder->what) {
+		report_say(text, holder->what == WEFT_WAIT_CALL ? "blocked in " : "itself waiting for ");
+		report_say_wait(text, report, holder->what, holder->name, holder->object);
+		if (holder->in_poll)
+			report_say(text, " in %s", cli_safe(weft__label_place(&report->rec->names, holder->place)));
+		return;
+	}
+	if (holder->off_ns > holder->cpu_ns)
+		report_say(text, "off the CPU%s", holder->in_poll || holder->stack || holder->kernel ? ", " : "");
+	any = say_place(text, report, holder);
+	if (!any && holder->off_ns <= holder->cpu_ns)
+		report_say(text, "doing what: not measured");
+}
+
+void report_say_holder(struct report_text *text, const struct report *report, const struct weft__holder *holder)
+{
+	const struct weft_thread *thread = weft__names_thread(&report->rec->names, holder->stream);
+
+	report_say(text, "thread %u", holder->tid);
+	if (thread && thread->name[0])
+		report_say(text, " \"%.40s\"", cli_safe(thread->name));
+	report_say(text, " (");
+	report_say_doing(text, report, holder);
+	report_say(text, ")");
+}
+
+/* span 00f067aa0ba902b7 of trace 4bf9..., endpoint GET /users, user=7,tier=gold */
+bool report_say_scope(struct report_text *text, const struct report *report, const struct weft__scope *scope)
+{
+	const char *endpoint = weft__names_string(&report->rec->names, scope->endpoint);
+	const char *labels = weft__names_string(&report->rec->names, scope->labels);
+
+	if (!weft__scope_is_set(scope))
+		return false;
+	if (endpoint && endpoint[0])
+		report_say(text, "endpoint %.80s", cli_safe(endpoint));
+	if (scope->span)
+		report_say(text, "%sspan %016" PRIx64, text->n ? ", " : "", scope->span);
+	if (scope->trace_hi || scope->trace_lo)
+		report_say(text, "%strace %016" PRIx64 "%016" PRIx64, text->n ? ", " : "", scope->trace_hi,
+			   scope->trace_lo);
+	if (labels && labels[0])
+		report_say(text, "%s%.200s", text->n ? ", " : "", cli_safe(labels));
+	return text->n > 0;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the time of a poll was spent on, in words:
+ *
+ *     52.1 ms = 41.0 on CPU (deflate 93 %, 4 samples), 8.2 blocked (read fd 7), 2.5 waiting for cache_lock held by thread 123 "w3"
+ *               (in handle_upload > deflate), 0.4 preempted, 0.0 not measured */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/label.h"
+#include "print.h"
+#include "report.h"
+#include "weft/wait.h"
+
+#define LINE_COLUMNS 118
+#define CAUSES_SHOWN 4 /* of each part */
+#define SMALL 0.01     /* of the poll: not in headlines */
+
+const char *report_no_switches(const struct report *report, const struct weft__story *story)
+{
+	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
+
+	if (story->switches == WEFT__SWITCHES_ALL)
+		return NULL;
+	if (story->switches == WEFT__SWITCHES_SOME)
+		return weft__names_fact(&report->rec->names, "degraded.budget")
+			       ? "not all switches were recorded, to stay within the budget"
+			       : "some of the thread's switches are missing";
+	return why && why[0] ? why : "the thread's switches were not recorded";
+}
+
+/* Parts have the unit of the whole, and as many decimals. */
+struct unit {
+	double ns;
+	int decimals;
+	bool named; /* each part says its own unit */
+};
+
+static struct unit unit_of(uint64_t ns)
+{
+	struct unit unit = {ns < 1000 ? 1 : ns < 999500 ? 1e3 : ns < 999500000 ? 1e6 : 1e9, 0, false};
+	double value = (double)ns / unit.ns;
+
+	if (ns >= 1000)
+		unit.decimals = value < 9.995 ? 2 : 1;
+	return unit;
+}
+
+static void say_ns(struct report_text *text, const struct unit *unit, uint64_t ns)
+{
+	char figure[CLI_FIGURE];
+	double least = unit->decimals == 2 ? 0.005 : unit->decimals == 1 ? 0.05 : 0.5;
+
+	if (unit->named)
+		report_say(text, "%s", cli_ns(ns, figure));
+	else if (ns && (double)ns / unit->ns < least)
+		report_say(text, "<%.*f", unit->decimals, 2 * least);
+	else
+		report_say(text, "%.*f", unit->decimals, (double)ns / unit->ns);
+}
+
+/* A line that goes on below its begin when it is full. */
+struct line {
+	size_t column;
+	int indent;
+	bool any;
+};
+
+static void put(struct line *line, const struct report_text *text)
+{
+	size_t columns = cli_columns(text->at);
+
+	if (text->n == 0)
+		return;
+	if (line->any && line->column + columns + 2 > LINE_COLUMNS) {
+		printf(",\n%*s", line->indent, "");
+		line->column = (size_t)line->indent;
+	} else if (line->any) {
+		fputs(", ", stdout);
+		line->column += 2;
+	}
+	fputs(text->at, stdout);
+	line->column += columns;
+	line->any = true;
+}
+
+static void say_cpu(struct report_text *text, const struct report *report, const struct weft__poll *poll,
+		    const struct unit *unit)
+{
+	struct report_text heart = {.n = 0};
+	char count[CLI_FIGURE];
+	double share = 0;
+
+	say_ns(text, unit, poll->story.split.ns[WEFT__ON_CPU]);
+	report_say(text, " on CPU");
+	if (poll->sampled.n == 0) {
+		if (poll->story.split.ns[WEFT__ON_CPU] > report->result->samples.period_ns)
+			report_say(text, " (in what: not measured)");
+		return;
+	}
+	if (unit->named && report_poll_heart(&heart, report, poll, true, &share))
+		report_say(text, " in %s", heart.at);
+	report_say(text, " (");
+	if (!unit->named && report_poll_heart(&heart, report, poll, false, &share))
+		report_say(text, "%s %.0f %%, ", heart.at, share * 100);
+	report_say(text, "%s sample%s)", cli_count(poll->sampled.n, count), poll->sampled.n == 1 ? "" : "s");
+}
+
+static void say_blocked(struct report_text *text, const struct report *report, const struct weft__cause *cause)
+{
+	struct report_text stack = {.n = 0};
+	bool known = report_say_stack(&stack, report, cause->stack, cause->kernel);
+
+	report_say(text, " blocked (");
+	if (cause->what)
+		report_say_wait(text, report, cause->what, cause->name, cause->object);
+	else if (cause->call)
+		report_say_call(text, report, cause->call);
+	if (!cause->what && known)
+		report_say(text, "%s%s", cause->call ? " in " : "in ", stack.at);
+	if (!cause->what && !cause->call && !known)
+		report_say(text, "in what: not measured");
+	report_say(text, ")");
+}
+
+static void say_cause(struct report_text *text, const struct report *report, const struct weft__cause *cause,
+		      const struct unit *unit)
+{
+	say_ns(text, unit, cause->ns);
+	if (cause->part == WEFT__BLOCKED) {
+		say_blocked(text, report, cause);
+	} else {
+		report_say(text, " waiting for ");
+		report_say_wait(text, report, cause->what, cause->name, cause->object);
+	}
+	if (cause->holder.tid) {
+		report_say(text, " held by ");
+		report_say_holder(text, report, &cause->holder);
+	}
+}
+
+/* The causes of one part, the longest first, and what is left of it. */
+static void put_causes(struct line *line, const struct report *report, const struct weft__poll *poll,
+		       const struct unit *unit, enum weft__part part, uint64_t least_ns)
+{
+	const struct weft__story *story = &poll->story;
+	uint64_t rest_ns = story->split.ns[part];
+	size_t i, shown = 0, left = 0;
+	struct report_text text;
+
+	for (i = 0; i < story->n_causes; i++) {
+		const struct weft__cause *cause = &story->causes[i];
+
+		if (cause->part != part)
+			continue;
+		if (shown == CAUSES_SHOWN || cause->ns < least_ns || (shown > 0 && cause->ns < rest_ns / 50)) {
+			left++;
+			continue;
+		}
+		text.n = 0;
+		say_cause(&text, report, cause, unit);
+		put(line, &text);
+		rest_ns -= cause->ns < rest_ns ? cause->ns : rest_ns;
+		shown++;
+	}
+	if (rest_ns == 0 || rest_ns < least_ns)
+		return;
+	text.n = 0;
+	say_ns(&text, unit, rest_ns);
+	report_say(&text, part == WEFT__BLOCKED ? " blocked" : " waiting");
+	if (shown)
+		report_say(&text, " (%zu more)", left);
+	put(line, &text);
+}
+
+static void put_part(struct line *line, const struct weft__story *story, const struct unit *unit, enum weft__part part,
+		     const char *title, const char *why)
+{
+	struct report_text text = {.n = 0};
+
+	say_ns(&text, unit, story->split.ns[part]);
+	report_say(&text, " %s", title);
+	if (why)
+		report_say(&text, " (%s)", cli_safe(why));
+	put(line, &text);
+}
+
+static void put_parts(struct line *line, const struct report *report, const struct weft__poll *poll,
+		      const struct unit *unit, uint64_t least_ns)
+{
+	const struct weft__story *story = &poll->story;
+	struct report_text text = {.n = 0};
+	uint64_t unknown_ns = story->split.ns[WEFT__NOT_MEASURED];
+
+	if (story->split.ns[WEFT__ON_CPU] > least_ns || (story->split.ns[WEFT__ON_CPU] && least_ns == 0)) {
+		say_cpu(&text, report, poll, unit);
+		put(line, &text);
+	}
+	put_causes(line, report, poll, unit, WEFT__BLOCKED, least_ns);
+	put_causes(line, report, poll, unit, WEFT__WAITING, least_ns);
+	if (story->split.ns[WEFT__PREEMPTED] > least_ns)
+		put_part(line, story, unit, WEFT__PREEMPTED, "preempted", NULL);
+	if (unknown_ns > least_ns || least_ns == 0)
+		put_part(line, story, unit, WEFT__NOT_MEASURED, "not measured",
+			 unknown_ns ? report_no_switches(report, story) : NULL);
+}
+
+/* One sample in a poll that is shorter than what the sample stands for says where it was, not for how long. */
+static bool put_short(const struct report *report, const struct weft__poll *poll)
+{
+	struct report_text heart = {.n = 0};
+	double share;
+	char count[CLI_FIGURE];
+
+	if (poll->story.switches == WEFT__SWITCHES_ALL || poll->sampled.n == 0 ||
+	    poll->rank_ns >= report->result->samples.period_ns)
+		return false;
+	printf("sampled on CPU");
+	if (report_poll_heart(&heart, report, poll, true, &share))
+		printf(" in %s", heart.at);
+	printf(" (%s sample%s; the poll is shorter than the sampling period)", cli_count(poll->sampled.n, count),
+	       poll->sampled.n == 1 ? "" : "s");
+	return true;
+}
+
+/* Nothing at all is known but the length: why. */
+static bool put_nothing(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__story *story = &poll->story;
+	const char *why = report_no_poll_samples(report, poll);
+
+	if (story->told && (!why || story->split.ns[WEFT__NOT_MEASURED] < poll->rank_ns))
+		return false;
+	printf("%s%s", why && strncmp(why, "no sample", 9) == 0 ? "" : "not measured: ",
+	       cli_safe(why ? why : "more threads than the analysis keeps"));
+	if (story->switches == WEFT__SWITCHES_SOME)
+		printf("; %s", report_no_switches(report, story));
+	return true;
+}
+
+void report_story_headline(const struct report *report, const struct weft__poll *poll, int indent)
+{
+	struct unit unit = {.named = true};
+	struct line line = {(size_t)indent, indent, false};
+	double small = SMALL * (double)poll->rank_ns;
+
+	if (!put_nothing(report, poll) && !put_short(report, poll))
+		put_parts(&line, report, poll, &unit, (uint64_t)small);
+}
+
+void report_story(const struct report *report, const struct weft__poll *poll, int indent)
+{
+	struct unit unit = unit_of(poll->rank_ns);
+	struct line line = {0, indent, false};
+	struct report_text total = {.n = 0};
+	char figure[CLI_FIGURE];
+
+	printf("%*s", indent, "");
+	if (!put_nothing(report, poll) && !put_short(report, poll)) {
+		cli_ns(poll->rank_ns, figure);
+		say_ns(&total, &unit, poll->rank_ns);
+		report_say(&total, "%s = ", strrchr(figure, ' '));
+		fputs(total.at, stdout);
+		line.column = (size_t)indent + total.n;
+		line.indent += (int)total.n;
+		put_parts(&line, report, poll, &unit, 0);
+	}
+	putchar('\n');
+}
+
+bool report_has_story(const struct report *report)
+{
+	const uint64_t *n = report->result->n_kind;
+
+	return n[WEFT_KIND_OFFCPU] + n[WEFT_KIND_WAIT] + n[WEFT_KIND_WALL] > 0;
+}
+
+static void cell_parts(struct cli_table *table, const struct weft__split *split, bool measured)
+{
+	static const enum weft__part parts[] = {WEFT__ON_CPU, WEFT__BLOCKED, WEFT__WAITING, WEFT__PREEMPTED,
+						WEFT__NOT_MEASURED};
+	char figure[CLI_FIGURE];
+	size_t i;
+
+	for (i = 0; i < WEFT__N_PARTS; i++) {
+		bool known = measured || split->ns[parts[i]] || parts[i] == WEFT__NOT_MEASURED;
+
+		cli_cell(table, "%s", known ? cli_ns(split->ns[parts[i]], figure) : "not measured");
+	}
+}
+
+static void sum_up(uint64_t *total, const struct weft__split *split)
+{
+	size_t i;
+
+	*total = 0;
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		*total += split->ns[i];
+}
+
+#define SPLIT_TITLES(first)                                                                                            \
+	{                                                                                                              \
+		.titles = (const char *const[]){first,     "polls",   "total",     "on CPU",                           \
+						"blocked", "waiting", "preempted", "not measured"},                    \
+		.n_columns = 8                                                                                         \
+	}
+
+void report_splits(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	struct cli_table by_lane = SPLIT_TITLES("<worker"), by_place = SPLIT_TITLES("<spawn location");
+	char label[WEFT__LABEL_BYTES], figure[CLI_FIGURE];
+	bool measured = r->n_kind[WEFT_KIND_OFFCPU] > 0;
+	uint64_t total;
+	size_t i;
+
+	if (!report_has_story(report) || r->split.n == 0)
+		return;
+	cli_heading("Where the time of polls went");
+	for (i = 0; i < r->n_lanes; i++) {
+		if (r->lanes[i].split.n == 0)
+			continue;
+		sum_up(&total, &r->lanes[i].split);
+		cli_cell(&by_lane, "%s",
+			 weft__label_lane(&report->rec->names, r->lanes[i].worker, r->lanes[i].stream, label,
+					  sizeof(label)));
+		cli_cell(&by_lane, "%s", cli_count(r->lanes[i].split.n, figure));
+		cli_cell(&by_lane, "%s", cli_ns(total, figure));
+		cell_parts(&by_lane, &r->lanes[i].split, measured);
+	}
+	cli_table_print(&by_lane);
+	putchar('\n');
+	for (i = 0; i < r->n_places; i++) {
+		if (r->places[i].split.n == 0)
+			continue;
+		sum_up(&total, &r->places[i].split);
+		cli_cell(&by_place, "%.60s", weft__label_place(&report->rec->names, r->places[i].id));
+		cli_cell(&by_place, "%s", cli_count(r->places[i].split.n, figure));
+		cli_cell(&by_place, "%s", cli_ns(total, figure));
+		cell_parts(&by_place, &r->places[i].split, measured);
+	}
+	cli_table_print(&by_place);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the time of polls was spent on, waits, and what threads did when they did not run, as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/label.h"
+#include "cli.h"
+#include "report.h"
+
+static void parts(struct weft__json *json, const struct weft__split *split, const char *why)
+{
+	static const char *const names[WEFT__N_PARTS] = {
+		[WEFT__ON_CPU] = "on_cpu_ns",
+		[WEFT__BLOCKED] = "blocked_ns",
+		[WEFT__WAITING] = "waiting_ns",
+		[WEFT__PREEMPTED] = "preempted_ns",
+		[WEFT__NOT_MEASURED] = "not_measured_ns",
+	};
+	size_t i;
+
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		if (why && split->ns[i] == 0 && (i == WEFT__PREEMPTED || i == WEFT__BLOCKED))
+			weft__json_absent(json, names[i], why);
+		else
+			weft__json_u64(json, names[i], split->ns[i]);
+}
+
+static void text_of_wait(struct weft__json *json, const struct report *report, uint32_t what, uint32_t name,
+			 uint64_t object)
+{
+	weft__json_text(json, "kind", what ? report_wait_kind(what) : NULL);
+	weft__json_text(json, "name", weft__names_string(&report->rec->names, name));
+	weft__json_u64(json, "object", object);
+}
+
+static void holder(struct weft__json *json, const struct report *report, const struct weft__holder *h)
+{
+	struct report_text doing = {.n = 0};
+
+	if (!h->tid) {
+		weft__json_absent(json, "holder", "not known");
+		return;
+	}
+	weft__json_begin(json, "holder", '{');
+	weft__json_u64(json, "tid", h->tid);
+	report_say_doing(&doing, report, h);
+	weft__json_text(json, "doing", doing.at);
+	if (h->stream) {
+		weft__json_begin(json, "where", '{');
+		report_json_lane(json, report, h->worker, h->stream);
+		weft__json_end(json, '}');
+	} else {
+		weft__json_absent(json, "where", "the thread emits nothing");
+	}
+	weft__json_bool(json, "in_poll", h->in_poll);
+	if (h->in_poll) {
+		weft__json_u64(json, "task", h->task);
+		report_json_place(json, report, h->place);
+	}
+	weft__json_u64(json, "sampled_ns", h->cpu_ns);
+	weft__json_u64(json, "off_cpu_ns", h->off_ns);
+	report_json_frames(json, report, h->stack, h->kernel);
+	weft__json_end(json, '}');
+}
+
+static void call(struct weft__json *json, const struct report *report, uint32_t number)
+{
+	struct report_text text = {.n = 0};
+
+	report_say_call(&text, report, number);
+	weft__json_text(json, "call", number ? text.at : NULL);
+}
+
+void report_json_story(struct weft__json *json, const struct report *report, const struct weft__poll *poll)
+{
+	static const char *const switches[] = {"none", "some", "all"};
+	const struct weft__story *story = &poll->story;
+	const char *why = report_no_switches(report, story);
+	size_t i;
+
+	if (!story->told) {
+		weft__json_absent(json, "story", "more threads than the analysis keeps");
+		return;
+	}
+	weft__json_begin(json, "story", '{');
+	parts(json, &story->split, why);
+	weft__json_text(json, "switches", switches[story->switches]);
+	weft__json_text(json, "not_measured_why", story->split.ns[WEFT__NOT_MEASURED] ? why : NULL);
+	weft__json_begin(json, "causes", '[');
+	for (i = 0; i < story->n_causes; i++) {
+		const struct weft__cause *cause = &story->causes[i];
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_text(json, "part", cause->part == WEFT__BLOCKED ? "blocked" : "waiting");
+		weft__json_u64(json, "times", cause->n);
+		weft__json_u64(json, "total_ns", cause->ns);
+		weft__json_u64(json, "longest_ns", cause->longest_ns);
+		text_of_wait(json, report, cause->what, cause->name, cause->object);
+		call(json, report, cause->call);
+		report_json_frames(json, report, cause->stack, cause->kernel);
+		holder(json, report, &cause->holder);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+	weft__json_end(json, '}');
+}
+
+void report_json_split(struct weft__json *json, const struct report *report, const char *key,
+		       const struct weft__split *split)
+{
+	if (split->n == 0) {
+		weft__json_absent(json, key, "no poll that was asked for ended here");
+		return;
+	}
+	weft__json_begin(json, key, '{');
+	weft__json_u64(json, "polls", split->n);
+	parts(json, split, report->result->n_kind[WEFT_KIND_OFFCPU] ? NULL : "the threads' switches were not recorded");
+	weft__json_end(json, '}');
+}
+
+void report_json_scope(struct weft__json *json, const struct report *report, const struct weft__scope *scope)
+{
+	char hex[40];
+
+	if (!weft__scope_is_set(scope)) {
+		weft__json_absent(json, "context", "none");
+		return;
+	}
+	weft__json_begin(json, "context", '{');
+	snprintf(hex, sizeof(hex), "%016" PRIx64 "%016" PRIx64, scope->trace_hi, scope->trace_lo);
+	weft__json_text(json, "trace", scope->trace_hi || scope->trace_lo ? hex : NULL);
+	snprintf(hex, sizeof(hex), "%016" PRIx64, scope->span);
+	weft__json_text(json, "span", scope->span ? hex : NULL);
+	snprintf(hex, sizeof(hex), "%016" PRIx64, scope->root);
+	weft__json_text(json, "root", scope->root ? hex : NULL);
+	weft__json_text(json, "endpoint", weft__names_string(&report->rec->names, scope->endpoint));
+	weft__json_text(json, "labels", weft__names_string(&report->rec->names, scope->labels));
+	weft__json_end(json, '}');
+}
+
+static void waits(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	weft__json_begin(json, "waits", '[');
+	for (i = 0; i < r->n_waits; i++) {
+		const struct weft__wait_row *row = &r->waits[i];
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_text(json, "kind", report_wait_kind(row->what));
+		weft__json_text(json, "name", weft__names_string(&report->rec->names, row->name));
+		weft__json_u64(json, "times", row->n);
+		weft__json_u64(json, "total_ns", row->ns);
+		weft__json_u64(json, "longest_ns", row->longest_ns);
+		weft__json_u64(json, "one_by_one", row->n_told);
+		if (row->n_told && !row->objects)
+			weft__json_u64(json, "object", row->object);
+		else
+			weft__json_absent(json, "object", row->n_told ? "more than one" : "no wait was told by itself");
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+	weft__json_begin(json, "longest_waits", '[');
+	for (i = 0; i < r->n_long_waits; i++) {
+		const struct weft__wait *wait = &r->long_waits[i];
+		uint64_t begin_ns = wait->end_ns > wait->rank_ns ? wait->end_ns - wait->rank_ns : 0;
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_u64(json, "duration_ns", wait->rank_ns);
+		weft__json_u64(json, "begin_ns", report_since_start(report, begin_ns));
+		text_of_wait(json, report, wait->what, wait->name, wait->object);
+		report_json_lane(json, report, wait->worker, wait->stream);
+		weft__json_bool(json, "in_poll", wait->in_poll);
+		if (wait->in_poll) {
+			weft__json_u64(json, "task", wait->task);
+			report_json_place(json, report, wait->place);
+		}
+		report_json_scope(json, report, &wait->scope);
+		report_json_frames(json, report, wait->stack, 0);
+		holder(json, report, &wait->holder);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void thread(struct weft__json *json, const struct report *report, uint32_t tid, uint32_t stream)
+{
+	const struct weft_thread *def = stream ? weft__names_thread(&report->rec->names, stream) : NULL;
+
+	weft__json_u64(json, "tid", tid);
+	weft__json_text(json, "thread", def ? def->name : NULL);
+}
+
+static void off_cpu(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
+	size_t i;
+
+	if (r->n_off_threads == 0) {
+		weft__json_absent(json, "off_cpu", why && why[0] ? why : "no switches here");
+		return;
+	}
+	weft__json_begin(json, "off_cpu", '{');
+	weft__json_text(json, "mode", weft__names_fact(&report->rec->names, "switch.mode"));
+	weft__json_begin(json, "threads", '[');
+	for (i = 0; i < r->n_off_threads; i++) {
+		const struct weft__off_thread *t = &r->off_threads[i];
+
+		weft__json_begin(json, NULL, '{');
+		thread(json, report, t->tid, t->stream);
+		weft__json_u64(json, "blocked_ns", t->blocked_ns);
+		weft__json_u64(json, "blocked_times", t->n_blocked);
+		weft__json_u64(json, "preempted_ns", t->preempted_ns);
+		weft__json_u64(json, "preempted_times", t->n_preempted);
+		weft__json_u64(json, "longest_ns", t->longest_ns);
+		weft__json_u64(json, "samples", t->samples);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+	weft__json_begin(json, "stacks", '[');
+	for (i = 0; i < r->n_off_rows; i++) {
+		const struct weft__off_row *row = &r->off_rows[i];
+
+		if (!row->stack && !row->kernel)
+			continue;
+		weft__json_begin(json, NULL, '{');
+		thread(json, report, row->tid, row->stream);
+		weft__json_text(json, "reason", row->what == WEFT_OFFCPU_PREEMPTED ? "preempted" : "blocked");
+		weft__json_u64(json, "times", row->n);
+		weft__json_u64(json, "total_ns", row->ns);
+		weft__json_u64(json, "samples", row->samples);
+		report_json_frames(json, report, row->stack, row->kernel);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+	weft__json_u64(json, "beyond_limit_ns", r->off_beyond_ns);
+	weft__json_end(json, '}');
+}
+
+static void looks(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	if (r->n_look_rows == 0) {
+		weft__json_absent(json, "wall", "no looks at waiting threads here");
+		return;
+	}
+	weft__json_begin(json, "wall", '[');
+	for (i = 0; i < r->n_look_rows; i++) {
+		const struct weft__off_row *row = &r->look_rows[i];
+
+		weft__json_begin(json, NULL, '{');
+		thread(json, report, row->tid, row->stream);
+		weft__json_u64(json, "looks", row->n);
+		weft__json_u64(json, "total_ns", row->ns);
+		call(json, report, row->what);
+		report_json_frames(json, report, row->stack, 0);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void stucks(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	weft__json_begin(json, "stuck_polls", '[');
+	for (i = 0; i < r->n_stucks; i++) {
+		const struct weft__stuck *stuck = &r->stucks[i];
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_u64(json, "age_ns", stuck->rank_ns);
+		weft__json_u64(json, "seen_ns", report_since_start(report, stuck->time_ns));
+		weft__json_u64(json, "looks", stuck->looks);
+		weft__json_u64(json, "task", stuck->task);
+		report_json_place(json, report, stuck->place);
+		thread(json, report, stuck->tid, stuck->stream);
+		if (stuck->ended)
+			weft__json_u64(json, "duration_ns", stuck->duration_ns);
+		else
+			weft__json_absent(json, "duration_ns", "its end was not seen");
+		report_json_frames(json, report, stuck->stack, 0);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void costs(struct weft__json *json, const struct report *report)
+{
+	const struct weft__cost *all = report->result->costs;
+	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
+	uint64_t ppm;
+	size_t i;
+
+	if (report->result->n_kind[WEFT_KIND_COST] == 0) {
+		weft__json_absent(json, "cost_of_weft", "no cost events here");
+		return;
+	}
+	weft__json_begin(json, "cost_of_weft", '{');
+	if (budget && cli_parse_number(budget, UINT32_MAX, &ppm))
+		weft__json_u64(json, "budget_ppm", ppm);
+	else
+		weft__json_absent(json, "budget_ppm", "the recording does not say");
+	for (i = 0; i < WEFT__COSTS; i++) {
+		if (all[i].n == 0)
+			continue;
+		weft__json_begin(json, report_cost_name(i), '{');
+		weft__json_u64(json, "cpu_ns", all[i].cpu_ns);
+		weft__json_u64(json, "span_ns", all[i].span_ns);
+		if (i == WEFT_COST_SAMPLES || i == WEFT_COST_WALL)
+			weft__json_u64(json, "last_hz", all[i].rate);
+		else if (i == WEFT_COST_SWITCH)
+			weft__json_f64(json, "last_share_recorded", (double)all[i].rate / 1000);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, '}');
+}
+
+void report_json_away(struct weft__json *json, const struct report *report)
+{
+	report_json_split(json, report, "time_in_polls", &report->result->split);
+	waits(json, report);
+	off_cpu(json, report);
+	looks(json, report);
+	stucks(json, report);
+	costs(json, report);
+}

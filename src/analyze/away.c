@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the collector tells of threads: when they were off the CPU, what they waited in when it looked, polls that are stuck, and what
+ * weft itself costs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+#define LATE_NS 500000000u /* story.c: its poll may be settled */
+
+static struct weft__stream *stream_at(struct weft__analysis *a, uint32_t id)
+{
+	uint32_t at = id ? weft__map_get(&a->stream_by_id, id) : WEFT__MAP_NONE;
+
+	return at == WEFT__MAP_NONE ? NULL : &a->streams[at];
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* Whether the thread was asked for. Where only some polls are, by location or context, it must be in one. */
+static int asked(struct weft__analysis *a, const struct weft__stream *s, uint32_t stream, bool *ret)
+{
+	struct weft__place *place;
+	bool in = false;
+	size_t i;
+
+	*ret = weft__thread_asked(a, stream) && weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, stream) &&
+	       weft__scope_asked(a, s);
+	for (i = 0; a->opts.location && s && i < s->n_open && !in; i++) {
+		if (weft__place_get(a, s->open[i].place, &place) < 0)
+			return -ENOMEM;
+		in = place->match;
+	}
+	if (a->opts.location && !in)
+		*ret = false;
+	return 0;
+}
+
+static int thread_row(struct weft__analysis *a, struct weft__track *track, const struct weft__stream *s,
+		      struct weft__off_thread **ret)
+{
+	struct weft__result *r = &a->result;
+	struct weft__off_thread *grown;
+
+	*ret = NULL;
+	if (track->off_row == NO_ROW && r->n_off_threads >= a->opts.max_rows)
+		return 0;
+	if (track->off_row == NO_ROW) {
+		grown = weft__grow(r->off_threads, &a->cap_off_threads, r->n_off_threads, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		r->off_threads = grown;
+		track->off_row = (uint32_t)r->n_off_threads++;
+		grown[track->off_row] = (struct weft__off_thread){.tid = track->tid, .worker = WEFT_WORKER_NONE};
+	}
+	*ret = &r->off_threads[track->off_row];
+	(*ret)->stream = track->stream;
+	if (s)
+		(*ret)->worker = s->worker;
+	return 0;
+}
+
+struct rows {
+	struct weft__off_row **at;
+	size_t *n, *cap;
+	struct weft__map *by_key;
+	uint64_t *beyond_ns;
+};
+
+/* By thread, what and stacks. Different ones may share a key, which makes more rows of one kind, never one of two. */
+static int add_row(struct weft__analysis *a, const struct rows *rows, const struct weft__off_row *add)
+{
+	uint64_t key = ((uint64_t)add->stack << 32 | add->kernel) ^
+		       (((uint64_t)add->tid << 8) + add->what) * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t at = weft__map_get(rows->by_key, key);
+	struct weft__off_row *row = at == WEFT__MAP_NONE ? NULL : &(*rows->at)[at], *grown;
+
+	if (!row || row->tid != add->tid || row->what != add->what || row->stack != add->stack ||
+	    row->kernel != add->kernel) {
+		if (*rows->n >= a->opts.max_sample_rows) {
+			*rows->beyond_ns = sum(*rows->beyond_ns, add->ns);
+			return 0;
+		}
+		grown = weft__grow(*rows->at, rows->cap, *rows->n, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		*rows->at = grown;
+		if (weft__map_put(rows->by_key, key, (uint32_t)*rows->n) < 0)
+			return -ENOMEM;
+		grown[(*rows->n)++] = *add;
+		return 0;
+	}
+	row->n = sum(row->n, add->n);
+	row->ns = sum(row->ns, add->ns);
+	row->samples = sum(row->samples, add->samples);
+	return 0;
+}
+
+static int book_off(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch,
+		    uint64_t count, uint64_t samples)
+{
+	const struct weft__stream *s = stream_at(a, track->stream);
+	struct rows rows = {&a->result.off_rows, &a->result.n_off_rows, &a->cap_off_rows, &a->off_row_by_key,
+			    &a->result.off_beyond_ns};
+	uint64_t ns = times(stretch->end_ns - stretch->begin_ns, count);
+	struct weft__off_row row = {.tid = track->tid,
+				    .stream = track->stream,
+				    .what = stretch->what,
+				    .stack = stretch->stack,
+				    .kernel = stretch->kernel,
+				    .n = count,
+				    .ns = ns,
+				    .samples = samples};
+	struct weft__off_thread *thread;
+	bool counts;
+	int rc = asked(a, s, track->stream, &counts);
+
+	if (rc < 0 || !counts)
+		return rc;
+	rc = thread_row(a, track, s, &thread);
+	if (rc == 0 && thread && stretch->what == WEFT_OFFCPU_PREEMPTED) {
+		thread->n_preempted = sum(thread->n_preempted, count);
+		thread->preempted_ns = sum(thread->preempted_ns, ns);
+	} else if (rc == 0 && thread) {
+		thread->n_blocked = sum(thread->n_blocked, count);
+		thread->blocked_ns = sum(thread->blocked_ns, ns);
+	}
+	if (rc == 0 && thread) {
+		thread->samples = sum(thread->samples, samples);
+		if (stretch->end_ns - stretch->begin_ns > thread->longest_ns)
+			thread->longest_ns = stretch->end_ns - stretch->begin_ns;
+	}
+	return rc < 0 ? rc : add_row(a, &rows, &row);
+}
+
+int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	struct weft__stretch stretch = {
+		.kind = STRETCH_OFF,
+		.begin_ns = ev->fields[1],
+		.end_ns = sum(ev->fields[1], ev->fields[2]),
+		.what = (uint32_t)ev->fields[3],
+		.stack = (uint32_t)ev->fields[5],
+		.kernel = (uint32_t)ev->fields[6],
+	};
+	uint64_t count = ev->fields[4] ? ev->fields[4] : 1;
+	struct weft__offcpu_group group = {0};
+	struct weft__track *track;
+	int rc = weft__track_get(a, (uint32_t)ev->fields[0], &track);
+
+	if (rc < 0 || !track)
+		return rc;
+	track->n_off++;
+	track->off_sampled |= count > 1;
+	if (weft__since(a->now_ns, stretch.end_ns) > LATE_NS)
+		a->result.stretches_late++;
+	rc = weft__track_add(a, track, &stretch);
+	if (rc < 0)
+		return rc;
+	track->sampler.interval_ns = a->opts.period_ns;
+	weft__offcpu_out(&track->sampler, stretch.begin_ns);
+	if (!weft__offcpu_in(&track->sampler, stretch.end_ns, &group))
+		group.count = 0;
+	return stretch.end_ns < a->opts.from_ns ? 0 : book_off(a, track, &stretch, count, times(group.count, count));
+}
+
+int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	struct rows rows = {&a->result.look_rows, &a->result.n_look_rows, &a->cap_look_rows, &a->look_row_by_key,
+			    &a->result.looks_beyond_ns};
+	struct weft__stretch stretch = {
+		.kind = STRETCH_LOOK,
+		.begin_ns = ev->time_ns,
+		.end_ns = ev->time_ns,
+		.ns = ev->fields[1],
+		.what = (uint32_t)ev->fields[3],
+		.stack = (uint32_t)ev->fields[4],
+	};
+	struct weft__off_row row = {.tid = (uint32_t)ev->fields[0],
+				    .what = stretch.what,
+				    .stack = stretch.stack,
+				    .n = ev->fields[2] ? ev->fields[2] : 1,
+				    .ns = stretch.ns};
+	struct weft__track *track;
+	bool counts;
+	int rc = weft__track_get(a, row.tid, &track);
+
+	if (rc < 0 || !track)
+		return rc;
+	rc = weft__track_add(a, track, &stretch);
+	row.stream = track->stream;
+	if (rc == 0)
+		rc = asked(a, stream_at(a, track->stream), track->stream, &counts);
+	return rc < 0 || !counts || ev->time_ns < a->opts.from_ns ? rc : add_row(a, &rows, &row);
+}
+
+/* A poll is told of again and again while it is stuck: it is the same while it would have begun at the same time. */
+static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft_event_view *ev)
+{
+	uint64_t begin_ns = weft__since(ev->time_ns, ev->fields[2]), other_ns;
+	size_t i;
+
+	for (i = r->n_stucks; i-- > 0;) {
+		other_ns = weft__since(r->stucks[i].time_ns, r->stucks[i].rank_ns);
+		if (r->stucks[i].tid == ev->fields[0] && r->stucks[i].task == ev->fields[1] &&
+		    (other_ns > begin_ns ? other_ns - begin_ns : begin_ns - other_ns) < LATE_NS)
+			return &r->stucks[i];
+	}
+	return NULL;
+}
+
+static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stuck **ret)
+{
+	struct weft__result *r = &a->result;
+	size_t i;
+
+	*ret = NULL;
+	if (!r->stucks)
+		r->stucks = weft__calloc(a->opts.top, sizeof(*r->stucks));
+	if (!r->stucks)
+		return -ENOMEM;
+	if (r->n_stucks < a->opts.top) {
+		*ret = &r->stucks[r->n_stucks++];
+		return 0;
+	}
+	for (i = 0; i < r->n_stucks; i++)
+		if (!*ret || r->stucks[i].rank_ns < (*ret)->rank_ns)
+			*ret = &r->stucks[i];
+	if ((*ret)->rank_ns >= age_ns)
+		*ret = NULL;
+	return 0;
+}
+
+int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	struct weft__stuck *stuck = same_stuck(&a->result, ev);
+	const struct weft__stream *s;
+	struct weft__track *track;
+	bool counts;
+	int rc = weft__track_get(a, (uint32_t)ev->fields[0], &track);
+
+	if (rc < 0 || !track || ev->time_ns < a->opts.from_ns)
+		return rc;
+	s = stream_at(a, track->stream);
+	rc = asked(a, s, track->stream, &counts);
+	if (rc == 0 && counts && !stuck) {
+		rc = new_stuck(a, ev->fields[2], &stuck);
+		if (rc == 0 && stuck)
+			*stuck = (struct weft__stuck){.tid = track->tid, .task = ev->fields[1]};
+	}
+	if (rc < 0 || !counts || !stuck)
+		return rc;
+	stuck->rank_ns = ev->fields[2] > stuck->rank_ns ? ev->fields[2] : stuck->rank_ns;
+	stuck->time_ns = ev->time_ns;
+	stuck->stream = track->stream;
+	stuck->worker = s ? s->worker : WEFT_WORKER_NONE;
+	stuck->place = weft__task_place(a, stuck->task);
+	if (ev->fields[3])
+		stuck->stack = (uint32_t)ev->fields[3];
+	stuck->looks++;
+	return 0;
+}
+
+void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	struct weft__cost *cost = &a->result.costs[ev->fields[0] < WEFT__COSTS ? ev->fields[0] : WEFT__COSTS - 1];
+
+	if (ev->time_ns < a->opts.from_ns)
+		return;
+	cost->n++;
+	cost->cpu_ns = sum(cost->cpu_ns, ev->fields[1]);
+	cost->span_ns = sum(cost->span_ns, ev->fields[2]);
+	cost->rate = ev->fields[3];
+	if (ev->fields[0] == WEFT_COST_SAMPLES && ev->fields[3] && ev->fields[3] < 1000000000 &&
+	    1000000000 / ev->fields[3] > a->result.samples.longest_period_ns)
+		a->result.samples.longest_period_ns = 1000000000 / ev->fields[3];
+}
+
+static int thread_order(const void *left, const void *right)
+{
+	const struct weft__off_thread *a = left, *b = right;
+	uint64_t a_ns = sum(a->blocked_ns, a->preempted_ns), b_ns = sum(b->blocked_ns, b->preempted_ns);
+
+	if (a_ns != b_ns)
+		return a_ns > b_ns ? -1 : 1;
+	return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+static int row_order(const void *left, const void *right)
+{
+	const struct weft__off_row *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+static int stuck_order(const void *left, const void *right)
+{
+	const struct weft__stuck *a = left, *b = right;
+
+	if (a->rank_ns != b->rank_ns)
+		return a->rank_ns > b->rank_ns ? -1 : 1;
+	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+void weft__away_settle(struct weft__analysis *a)
+{
+	struct weft__result *r = &a->result;
+
+	if (r->n_off_threads)
+		qsort(r->off_threads, r->n_off_threads, sizeof(*r->off_threads), thread_order);
+	if (r->n_off_rows)
+		qsort(r->off_rows, r->n_off_rows, sizeof(*r->off_rows), row_order);
+	if (r->n_look_rows)
+		qsort(r->look_rows, r->n_look_rows, sizeof(*r->look_rows), row_order);
+	if (r->n_stucks)
+		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: which request a thread works for. A poll has those that were in force at any time in it; runtimes often set one
+ * just behind its begin. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static bool has_label(const char *labels, const char *wanted)
+{
+	size_t n = strlen(wanted);
+
+	while (labels && *labels) {
+		size_t length = strcspn(labels, ",");
+
+		if (length == n && memcmp(labels, wanted, n) == 0)
+			return true;
+		labels += length + (labels[length] == ',');
+	}
+	return false;
+}
+
+static bool matches(const struct weft__analysis *a, const struct weft__scope *scope)
+{
+	const struct weft__analysis_opts *opts = &a->opts;
+	const char *endpoint = weft__names_string(opts->names, scope->endpoint);
+
+	if (opts->span && scope->span != opts->span && scope->root != opts->span)
+		return false;
+	if ((opts->trace_hi || opts->trace_lo) &&
+	    (scope->trace_hi != opts->trace_hi || scope->trace_lo != opts->trace_lo))
+		return false;
+	if (opts->endpoint && (!endpoint || fnmatch(opts->endpoint, endpoint, 0) != 0))
+		return false;
+	return !opts->label || has_label(weft__names_string(opts->names, scope->labels), opts->label);
+}
+
+static void give(struct weft__poll *poll, const struct weft__scope *scope, bool match)
+{
+	if (weft__scope_is_set(scope))
+		poll->scope = *scope;
+	poll->in_scope |= match;
+}
+
+int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	struct weft__scope scope = {
+		.trace_hi = ev->fields[0],
+		.trace_lo = ev->fields[1],
+		.span = ev->fields[2],
+		.root = ev->fields[3],
+		.endpoint = (uint32_t)ev->fields[4],
+		.labels = (uint32_t)ev->fields[5],
+	};
+	size_t i;
+
+	s->scope = scope;
+	s->in_scope = a->scoped && weft__scope_is_set(&scope) && matches(a, &scope);
+	for (i = 0; i < s->n_open; i++)
+		give(&s->open[i], &scope, s->in_scope);
+	if (!s->past_scopes)
+		s->past_scopes = weft__calloc(PAST_SCOPES, sizeof(*s->past_scopes));
+	if (!s->past_scopes)
+		return -ENOMEM;
+	s->past_scopes[s->n_past_scopes++ % PAST_SCOPES] = (struct weft__past_scope){ev->time_ns, scope, s->in_scope};
+	return 0;
+}
+
+void weft__scope_poll(const struct weft__stream *s, uint64_t from_ns, uint64_t to_ns, struct weft__poll *poll)
+{
+	uint64_t n = s->n_past_scopes < PAST_SCOPES ? s->n_past_scopes : PAST_SCOPES, i;
+
+	/* From the last one that was set before the poll began. */
+	for (i = n; i > 1; i--)
+		if (s->past_scopes[(s->n_past_scopes - n + i - 1) % PAST_SCOPES].time_ns <= from_ns)
+			break;
+	for (i -= i > 0; i < n; i++) {
+		const struct weft__past_scope *past = &s->past_scopes[(s->n_past_scopes - n + i) % PAST_SCOPES];
+
+		if (past->time_ns <= to_ns)
+			give(poll, &past->scope, past->match);
+	}
+}
+
+bool weft__scope_asked(const struct weft__analysis *a, const struct weft__stream *s)
+{
+	return !a->scoped || (s && s->in_scope);
+}

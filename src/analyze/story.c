@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of a poll, cut into parts. */
+#include "analyze/story.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+#define GRACE_NS 500000000u /* two drains */
+#define CLOSED_MAX 8192u    /* polls of one thread that wait */
+#define PAST 16u            /* stretches behind a poll among which one may be that reaches back into it */
+#define OVER_MAX 64u        /* stretches at one moment */
+#define CAUSES_MAX 256u
+
+/* A stretch in a poll, and how much of the poll is its own. */
+struct weft__piece {
+	const struct weft__stretch *stretch;
+	uint64_t begin_ns, end_ns, own_ns;
+};
+
+static int gather_one(struct weft__analysis *a, const struct weft__stretch *stretch, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct weft__piece *grown = weft__grow(a->pieces, &a->cap_pieces, a->n_pieces, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	a->pieces = grown;
+	grown[a->n_pieces++] = (struct weft__piece){stretch, begin_ns, end_ns, 0};
+	return 0;
+}
+
+/* Samples and looks are moments; the one at the begin of a poll still belongs to it. */
+static int gather(struct weft__analysis *a, const struct weft__track *track, const struct weft__closed *poll)
+{
+	size_t i = weft__track_after(track, poll->begin_ns ? poll->begin_ns - 1 : 0), past = 0;
+
+	a->n_pieces = 0;
+	for (; i < track->n_log && past < PAST; i++) {
+		const struct weft__stretch *stretch = &track->log[i];
+		bool moment = stretch->kind == STRETCH_SAMPLE || stretch->kind == STRETCH_LOOK;
+		uint64_t begin_ns = stretch->begin_ns > poll->begin_ns ? stretch->begin_ns : poll->begin_ns;
+		uint64_t end_ns = stretch->end_ns < poll->end_ns ? stretch->end_ns : poll->end_ns;
+
+		past = stretch->begin_ns > poll->end_ns ? past + 1 : 0;
+		if (moment ? stretch->end_ns > poll->end_ns : begin_ns >= end_ns)
+			continue;
+		if (gather_one(a, stretch, begin_ns, end_ns) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int piece_order(const void *left, const void *right)
+{
+	const struct weft__piece *a = left, *b = right;
+
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns ? -1 : 1;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns > b->end_ns ? -1 : 1;
+	return a->stretch < b->stretch ? -1 : a->stretch > b->stretch;
+}
+
+/* Waits before all others; of those the one that began last: it is inside of the other. */
+static struct weft__piece *owner(struct weft__piece **over, size_t n)
+{
+	struct weft__piece *best = NULL;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!best || (over[i]->stretch->kind == STRETCH_WAIT) >= (best->stretch->kind == STRETCH_WAIT))
+			best = over[i];
+	return best;
+}
+
+static size_t forget_ended(struct weft__piece **over, size_t n, uint64_t now_ns)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < n; i++)
+		if (over[i]->end_ns > now_ns)
+			over[kept++] = over[i];
+	return kept;
+}
+
+static uint64_t next_end(struct weft__piece **over, size_t n, uint64_t at_most_ns)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (over[i]->end_ns < at_most_ns)
+			at_most_ns = over[i]->end_ns;
+	return at_most_ns;
+}
+
+/* Gives each moment of the poll to one stretch at most. Answers how much was given. Samples and looks that fall into what was given are
+ * taken out: their `end_ns` becomes 0. */
+static uint64_t give_out(struct weft__analysis *a)
+{
+	struct weft__piece *over[OVER_MAX], *mine;
+	uint64_t now_ns = 0, until_ns, given_ns = 0;
+	size_t i = 0, n = 0;
+
+	if (a->n_pieces)
+		qsort(a->pieces, a->n_pieces, sizeof(*a->pieces), piece_order);
+	while (i < a->n_pieces || n > 0) {
+		if (n == 0)
+			now_ns = a->pieces[i].begin_ns;
+		n = forget_ended(over, n, now_ns);
+		for (; i < a->n_pieces && a->pieces[i].begin_ns <= now_ns; i++) {
+			struct weft__piece *piece = &a->pieces[i];
+
+			if (piece->stretch->kind != STRETCH_SAMPLE && piece->stretch->kind != STRETCH_LOOK) {
+				if (n < OVER_MAX)
+					over[n++] = piece;
+			} else if (n > 0 && piece->begin_ns > over[0]->begin_ns) {
+				piece->end_ns = 0;
+			}
+		}
+		mine = owner(over, n);
+		if (!mine)
+			continue;
+		until_ns = next_end(over, n, i < a->n_pieces ? a->pieces[i].begin_ns : UINT64_MAX);
+		mine->own_ns += until_ns - now_ns;
+		given_ns += until_ns - now_ns;
+		now_ns = until_ns;
+	}
+	return given_ns;
+}
+
+static enum weft__switches switches_in(const struct weft__analysis *a, const struct weft__track *track,
+				       const struct weft__closed *poll)
+{
+	if (track->n_off == 0)
+		return WEFT__SWITCHES_NONE;
+	if (track->off_sampled || (track->cut_ns && poll->begin_ns < track->cut_ns) ||
+	    weft__gaps_switches(&a->gaps, poll->begin_ns, poll->end_ns))
+		return WEFT__SWITCHES_SOME;
+	return WEFT__SWITCHES_ALL;
+}
+
+static enum weft__part part_of(const struct weft__stretch *stretch)
+{
+	if (stretch->kind == STRETCH_WAIT)
+		return weft__wait_is_call(stretch->what) ? WEFT__BLOCKED : WEFT__WAITING;
+	return stretch->kind == STRETCH_OFF && stretch->what == WEFT_OFFCPU_PREEMPTED ? WEFT__PREEMPTED : WEFT__BLOCKED;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Into `split`, which then adds up to the length of the poll. */
+static enum weft__switches cut_up(struct weft__analysis *a, const struct weft__track *track,
+				  const struct weft__closed *poll, struct weft__split *split)
+{
+	uint64_t rest_ns = weft__since(poll->end_ns, poll->begin_ns) - give_out(a), cpu_ns = poll->sampled_ns;
+	enum weft__switches switches = switches_in(a, track, poll);
+	uint64_t looks_ns = 0;
+	size_t i;
+
+	split->n = 1;
+	for (i = 0; i < a->n_pieces; i++) {
+		const struct weft__piece *piece = &a->pieces[i];
+
+		if (piece->stretch->kind == STRETCH_SAMPLE)
+			cpu_ns -= piece->end_ns ? 0 : least(cpu_ns, piece->stretch->ns);
+		else if (piece->stretch->kind == STRETCH_LOOK)
+			looks_ns += piece->end_ns ? least(UINT64_MAX - looks_ns, piece->stretch->ns) : 0;
+		else
+			split->ns[part_of(piece->stretch)] += piece->own_ns;
+	}
+	if (switches == WEFT__SWITCHES_ALL) {
+		split->ns[WEFT__ON_CPU] = rest_ns;
+		return switches;
+	}
+	/* A sample stands for more time than a short poll has, most of it before. */
+	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
+		cpu_ns = 0;
+	split->ns[WEFT__ON_CPU] = least(rest_ns, cpu_ns);
+	rest_ns -= split->ns[WEFT__ON_CPU];
+	split->ns[WEFT__BLOCKED] += least(rest_ns, looks_ns);
+	split->ns[WEFT__NOT_MEASURED] = rest_ns - least(rest_ns, looks_ns);
+	return switches;
+}
+
+static bool same_cause(const struct weft__cause *cause, const struct weft__stretch *stretch)
+{
+	if (cause->part != part_of(stretch))
+		return false;
+	if (stretch->kind == STRETCH_WAIT)
+		return cause->what == stretch->what && cause->name == stretch->name && cause->object == stretch->object;
+	return cause->what == 0 && cause->call == 0 && cause->stack == stretch->stack &&
+	       cause->kernel == stretch->kernel;
+}
+
+static void add_cause(struct weft__analysis *a, struct weft__story *story, const struct weft__piece *piece)
+{
+	const struct weft__stretch *stretch = piece->stretch;
+	struct weft__cause *cause = story->causes, *end = cause + story->n_causes;
+
+	while (cause < end && !same_cause(cause, stretch))
+		cause++;
+	if (cause == end) {
+		if (story->n_causes == CAUSES_MAX)
+			return;
+		story->n_causes++;
+		*cause = (struct weft__cause){.part = part_of(stretch)};
+		if (stretch->kind == STRETCH_WAIT) {
+			cause->what = stretch->what;
+			cause->name = stretch->name;
+			cause->object = stretch->object;
+		} else {
+			cause->stack = stretch->stack;
+			cause->kernel = stretch->kernel;
+		}
+	}
+	cause->n++;
+	cause->ns += piece->own_ns;
+	if (piece->own_ns < cause->longest_ns)
+		return;
+	cause->longest_ns = piece->own_ns;
+	if (stretch->kind == STRETCH_WAIT && stretch->stack)
+		cause->stack = stretch->stack;
+	if (stretch->kind == STRETCH_WAIT && stretch->holder)
+		weft__holder_find(a, stretch->holder, stretch->begin_ns, stretch->end_ns, &cause->holder);
+}
+
+/* What a look showed says in what a thread was blocked where nothing better does. */
+static void add_looks(const struct weft__analysis *a, struct weft__story *story)
+{
+	const struct weft__stretch *look = NULL;
+	uint64_t known_ns = 0;
+	struct weft__cause *cause = NULL;
+	size_t i;
+
+	for (i = 0; i < a->n_pieces; i++)
+		if (a->pieces[i].stretch->kind == STRETCH_LOOK && (!look || a->pieces[i].stretch->ns >= look->ns))
+			look = a->pieces[i].stretch;
+	for (i = 0; i < story->n_causes; i++) {
+		known_ns += story->causes[i].part == WEFT__BLOCKED ? story->causes[i].ns : 0;
+		if (story->causes[i].part == WEFT__BLOCKED && !story->causes[i].what && !story->causes[i].stack)
+			cause = &story->causes[i];
+	}
+	if (!look)
+		return;
+	if (!cause && story->split.ns[WEFT__BLOCKED] > known_ns && story->n_causes < CAUSES_MAX) {
+		cause = &story->causes[story->n_causes++];
+		*cause = (struct weft__cause){.part = WEFT__BLOCKED, .n = 1};
+		cause->ns = cause->longest_ns = story->split.ns[WEFT__BLOCKED] - known_ns;
+	}
+	if (!cause)
+		return;
+	cause->call = look->what;
+	cause->stack = look->stack;
+}
+
+static int longest_first(const void *left, const void *right)
+{
+	const struct weft__cause *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	if (a->part != b->part)
+		return a->part < b->part ? -1 : 1;
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+static int find_causes(struct weft__analysis *a, struct weft__story *story)
+{
+	struct weft__cause *fitting;
+	size_t i;
+
+	story->causes = weft__calloc(CAUSES_MAX, sizeof(*story->causes));
+	if (!story->causes)
+		return -ENOMEM;
+	for (i = 0; i < a->n_pieces; i++)
+		if (a->pieces[i].own_ns && part_of(a->pieces[i].stretch) != WEFT__PREEMPTED)
+			add_cause(a, story, &a->pieces[i]);
+	add_looks(a, story);
+	if (story->n_causes)
+		qsort(story->causes, story->n_causes, sizeof(*story->causes), longest_first);
+	fitting = weft__realloc(story->causes, (story->n_causes + 1) * sizeof(*fitting));
+	story->causes = fitting ? fitting : story->causes;
+	return 0;
+}
+
+static struct weft__poll *in_list(struct weft__top *top, uint64_t serial)
+{
+	size_t i;
+
+	for (i = 0; i < top->n; i++)
+		if (top->polls[i].serial == serial)
+			return &top->polls[i];
+	return NULL;
+}
+
+static void add_split(struct weft__split *to, const struct weft__split *split)
+{
+	size_t i;
+
+	to->n += split->n;
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		to->ns[i] += least(split->ns[i], UINT64_MAX - to->ns[i]);
+}
+
+/* A poll that was told of while it was stuck has come to its end. */
+static void end_stuck(struct weft__analysis *a, const struct weft__closed *closed)
+{
+	struct weft__result *r = &a->result;
+	size_t i;
+
+	for (i = 0; i < r->n_stucks && !closed->running; i++)
+		if (r->stucks[i].stream == closed->stream && r->stucks[i].task == closed->task &&
+		    r->stucks[i].time_ns >= closed->begin_ns && r->stucks[i].time_ns <= closed->end_ns) {
+			r->stucks[i].ended = true;
+			r->stucks[i].duration_ns = closed->end_ns - closed->begin_ns;
+		}
+}
+
+static int settle_one(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
+{
+	struct weft__poll *poll = closed->listed ? in_list(&a->longest, closed->serial) : NULL;
+	struct weft__story story = {.told = true};
+	struct weft__place *place;
+
+	if (!closed->asked)
+		return 0;
+	end_stuck(a, closed);
+	if (closed->listed && !poll)
+		poll = in_list(&a->running, closed->serial);
+	if (gather(a, track, closed) < 0 || weft__place_get(a, closed->place, &place) < 0)
+		return -ENOMEM;
+	story.switches = cut_up(a, track, closed, &story.split);
+	if (!closed->running) {
+		add_split(&a->result.split, &story.split);
+		add_split(&a->result.lanes[closed->lane].split, &story.split);
+		add_split(&place->split, &story.split);
+	}
+	if (!poll)
+		return 0;
+	if (find_causes(a, &story) < 0)
+		return -ENOMEM;
+	weft__free(poll->story.causes);
+	poll->story = story;
+	return 0;
+}
+
+int weft__story_settle(struct weft__analysis *a, struct weft__track *track, uint64_t now_ns)
+{
+	int rc = 0;
+
+	while (rc == 0 && track->first_closed < track->n_closed) {
+		const struct weft__closed *closed = &track->closed[track->first_closed];
+
+		if (now_ns != UINT64_MAX && weft__since(now_ns, closed->end_ns) < GRACE_NS &&
+		    track->n_closed - track->first_closed < CLOSED_MAX)
+			break;
+		rc = settle_one(a, track, closed);
+		track->first_closed++;
+	}
+	return rc;
+}
+
+int weft__story_settle_all(struct weft__analysis *a)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < a->n_tracks && rc == 0; i++)
+		if (a->tracks[i].used)
+			rc = weft__story_settle(a, &a->tracks[i], UINT64_MAX);
+	return rc;
+}
+
+int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,
+		      bool asked, bool listed)
+{
+	struct weft__closed closed = {
+		.serial = poll->serial,
+		.begin_ns = poll->begin_ns,
+		.end_ns = poll->end_ns ? poll->end_ns : poll->begin_ns + poll->rank_ns,
+		.task = poll->task,
+		.sampled_ns = poll->sampled.ns,
+		.place = poll->place,
+		.lane = lane,
+		.stream = poll->stream,
+		.worker = poll->worker,
+		.asked = asked,
+		.listed = listed,
+		.running = poll->end_ns == 0,
+	};
+	struct weft__closed *grown;
+	struct weft__track *track;
+	int rc = weft__track_of(a, s, &track);
+
+	if (rc < 0 || !track)
+		return rc;
+	rc = weft__story_settle(a, track, closed.end_ns);
+	if (rc < 0)
+		return rc;
+	if (track->first_closed > track->cap_closed / 2) {
+		track->n_closed -= track->first_closed;
+		memmove(track->closed, track->closed + track->first_closed, track->n_closed * sizeof(closed));
+		track->first_closed = 0;
+	}
+	grown = weft__grow(track->closed, &track->cap_closed, track->n_closed, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	track->closed = grown;
+	grown[track->n_closed++] = closed;
+	return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the time of a poll was spent on, and what threads did when they did not run. All of it is part of a result (analysis.h).
+ *
+ * A poll's time is cut into parts that do not overlap and add up to its length. Where a wait was told, its time is the wait's, whether
+ * the thread slept in it or not; else, where the thread was off the CPU, it was blocked or preempted; the rest it was on the CPU,
+ * if the switches of the thread are known. If they are not, CPU time is what samples say, blocked time what looks at
+ * waiting threads say, and the rest is not measured. Context: CALLER. */
+#ifndef WEFT_ANALYZE_STORY_H
+#define WEFT_ANALYZE_STORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/samples.h"
+
+enum weft__part {
+	WEFT__ON_CPU,
+	WEFT__BLOCKED,
+	WEFT__WAITING, /* for a lock or a runtime, by an event that said so */
+	WEFT__PREEMPTED,
+	WEFT__NOT_MEASURED,
+	WEFT__N_PARTS
+};
+
+struct weft__split {
+	uint64_t n; /* polls */
+	uint64_t ns[WEFT__N_PARTS];
+};
+
+/* Whether it is known when a thread was off the CPU. */
+enum weft__switches { WEFT__SWITCHES_NONE, WEFT__SWITCHES_SOME, WEFT__SWITCHES_ALL };
+
+/* The thread that held what another waited for, in that time. */
+struct weft__holder {
+	uint32_t tid;    /* 0: not known */
+	uint32_t stream; /* 0: it has none: it never emitted anything */
+	uint32_t worker;
+	bool in_poll;
+	uint32_t place; /* of that poll's task */
+	uint64_t task;
+	uint64_t cpu_ns, off_ns, wait_ns; /* sampled, off the CPU, in waits of its own; of the time of the wait */
+	uint32_t stack, kernel;           /* the most of what is the most of these; 0: none */
+	uint32_t what, name;              /* its own wait, if it was in one */
+	uint64_t object;
+};
+
+/* Why a part of a poll was blocked or waiting. */
+struct weft__cause {
+	enum weft__part part;
+	uint64_t n; /* times */
+	uint64_t ns;
+	uint32_t what; /* enum weft_wait; 0: no event told it */
+	uint32_t name; /* id of a string */
+	uint64_t object;
+	uint32_t call;          /* of the system, plus 1, as a look at the thread showed it; 0: not known */
+	uint32_t stack, kernel; /* of the longest; 0: none */
+	uint64_t longest_ns;
+	struct weft__holder holder; /* of the longest */
+};
+
+struct weft__story {
+	bool told; /* there is one */
+	enum weft__switches switches;
+	struct weft__split split;
+	struct weft__cause *causes; /* the longest first */
+	size_t n_causes;
+};
+
+/* Context of a thread, as the program or another tracer gave it. All 0: none. */
+struct weft__scope {
+	uint64_t trace_hi, trace_lo, span, root;
+	uint32_t endpoint, labels; /* ids of strings */
+};
+
+static inline bool weft__scope_is_set(const struct weft__scope *scope)
+{
+	return scope->trace_hi || scope->trace_lo || scope->span || scope->root || scope->endpoint || scope->labels;
+}
+
+/* Waits of one kind for one thing. */
+struct weft__wait_row {
+	uint32_t what, name;
+	uint64_t object; /* of those that were told one by one; 0: more than one, or not known */
+	bool objects;    /* ... more than one */
+	uint64_t n, ns, longest_ns;
+	uint64_t n_told; /* one by one */
+};
+
+/* One long wait. */
+struct weft__wait {
+	uint64_t rank_ns; /* its duration */
+	uint64_t end_ns;
+	uint32_t stream, worker;
+	uint32_t what, name;
+	uint64_t object;
+	uint32_t stack;
+	bool in_poll;
+	uint32_t place;
+	uint64_t task;
+	struct weft__scope scope;
+	struct weft__holder holder;
+};
+
+/* A thread that was off the CPU, as far as switches say. */
+struct weft__off_thread {
+	uint32_t tid, stream, worker;
+	uint64_t n_blocked, blocked_ns, n_preempted, preempted_ns; /* by weight, where not every switch is recorded */
+	uint64_t longest_ns;
+	uint64_t samples; /* at the interval that CPU samples have */
+};
+
+/* Time off the CPU, or at which a look found the thread waiting, by stack. */
+struct weft__off_row {
+	uint32_t tid, stream;
+	uint32_t what; /* enum weft_offcpu; for looks the call of the system plus 1 */
+	uint32_t stack, kernel;
+	uint64_t n; /* times, or looks */
+	uint64_t ns;
+	uint64_t samples;
+};
+
+/* A poll that was told of while it ran. */
+struct weft__stuck {
+	uint64_t rank_ns; /* its age when it was last told of */
+	uint64_t time_ns;
+	uint64_t task;
+	uint32_t tid, stream, worker, place;
+	uint32_t stack; /* the last that there was */
+	uint64_t looks;
+	bool ended; /* later */
+	uint64_t duration_ns;
+};
+
+#define WEFT__COSTS 16 /* by enum weft_cost; the last also holds those that this version does not know */
+struct weft__cost {
+	uint64_t n;
+	uint64_t cpu_ns, span_ns;
+	uint64_t rate; /* that was last in force: of samples and looks Hz, of switches thousandths of the time */
+};
+
+#endif

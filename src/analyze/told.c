@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Polls in the modes in which not all are told one by one: those that are come as a whole, at their end, and all of them are counted by
+ * duration. The samples in such a poll came before it, when it was not known that there was one, so they are moved. */
+#include <errno.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct weft__track *track,
+			const struct weft__poll *poll)
+{
+	size_t i = weft__track_after(track, poll->begin_ns ? poll->begin_ns - 1 : 0);
+	int rc = 0;
+
+	for (; i < track->n_log && track->log[i].end_ns <= poll->end_ns && rc == 0; i++)
+		if (track->log[i].kind == STRETCH_SAMPLE)
+			rc = weft__sample_found(a, s, &track->log[i]);
+	return rc;
+}
+
+int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	struct weft__poll told = {
+		.task = ev->fields[0],
+		.begin_ns = weft__since(ev->time_ns, ev->fields[2]),
+		.end_ns = ev->time_ns,
+		.stream = s->id,
+		.worker = s->worker,
+		.depth = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? (uint32_t)ev->fields[1] : WEFT_DEPTH_UNKNOWN,
+		.level = ev->fields[3] < UINT32_MAX ? (uint32_t)ev->fields[3] : UINT32_MAX,
+		.first_sample = s->n_log,
+		.serial = ++a->n_polls,
+		.told = true,
+		.why = (uint32_t)ev->fields[4],
+	};
+	struct weft__track *track;
+	struct weft__poll *grown;
+	struct weft__lane *lane;
+
+	if (weft__stream_lane(a, s, &lane) < 0 || weft__task_told(a, &told) < 0)
+		return -ENOMEM;
+	weft__stream_polls(a, s);
+	if (ev->time_ns >= a->opts.from_ns)
+		lane->n_poll_events++;
+	if (s->n_open >= POLL_LEVELS_MAX) {
+		a->result.polls_too_deep++;
+		return 0;
+	}
+	weft__scope_poll(s, told.begin_ns, told.end_ns, &told);
+	grown = weft__grow(s->open, &s->cap_open, s->n_open, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	s->open = grown;
+	grown[s->n_open++] = told;
+	if (weft__track_of(a, s, &track) < 0 || (track && take_samples(a, s, track, &told) < 0))
+		return -ENOMEM;
+	return weft__poll_finish(a, s, ev->time_ns);
+}
+
+static uint32_t worker_of(const struct weft__analysis *a, uint32_t stream)
+{
+	uint32_t at = weft__map_get(&a->stream_by_id, stream);
+	const struct weft_thread *thread = weft__names_thread(a->opts.names, stream);
+
+	if (at != WEFT__MAP_NONE)
+		return a->streams[at].worker;
+	return thread ? thread->worker : WEFT_WORKER_NONE;
+}
+
+int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	uint32_t stream = (uint32_t)ev->fields[0], at;
+	uint64_t from_ns = ev->fields[1], below_ns = ev->fields[2], middle_ns = from_ns;
+	struct weft__lane *lane;
+	int rc;
+
+	if (ev->time_ns < a->opts.from_ns || ev->fields[3] == 0)
+		return 0;
+	if (below_ns > from_ns && below_ns != UINT64_MAX)
+		middle_ns = from_ns + (below_ns - from_ns) / 2;
+	rc = weft__lane_get(a, worker_of(a, stream), stream, &at);
+	if (rc < 0)
+		return rc;
+	lane = &a->result.lanes[at];
+	if (!lane->match || a->opts.location || a->scoped)
+		return 0;
+	a->result.counted = lane->counted = true;
+	rc = weft__hist_add_n(&a->result.polls, middle_ns, ev->fields[3]);
+	return rc < 0 ? rc : weft__hist_add_n(&lane->polls, middle_ns, ev->fields[3]);
+}
+
+/* Told polls are among those that were counted; where nothing was counted, they are all there is. */
+static int merge(struct weft__hist *polls, const struct weft__hist *told, bool counted)
+{
+	if (!counted)
+		return weft__hist_merge(polls, told);
+	if (told->n && told->max > polls->max)
+		polls->max = told->max;
+	return 0;
+}
+
+int weft__told_settle(struct weft__analysis *a)
+{
+	struct weft__result *r = &a->result;
+	int rc = merge(&r->polls, &r->told, r->counted);
+	size_t i;
+
+	for (i = 0; i < r->n_lanes && rc == 0; i++)
+		rc = merge(&r->lanes[i].polls, &r->lanes[i].told, r->lanes[i].counted);
+	return rc;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/track.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+#define KEEP_NS 1000000000u /* longer than any poll waits for its story */
+#define LOG_MAX 65536u      /* stretches of one thread */
+#define SWEEP_TRACKS 1024u
+#define TRACKS_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
+#define LATE_MAX 4096u    /* places that a stretch may come too late */
+#define LOOK_MAX 4096u    /* stretches that are looked at for what a holder did */
+
+static const struct weft__stream *stream_of(const struct weft__analysis *a, const struct weft__track *track)
+{
+	uint32_t at = track->stream ? weft__map_get(&a->stream_by_id, track->stream) : WEFT__MAP_NONE;
+
+	return at == WEFT__MAP_NONE ? NULL : &a->streams[at];
+}
+
+/* Gives back the tracks of threads that ended long ago. */
+static int sweep(struct weft__analysis *a)
+{
+	size_t i;
+	int rc;
+
+	for (i = 0; i < a->n_tracks; i++) {
+		struct weft__track *track = &a->tracks[i];
+
+		if (!track->used || !track->ended_ns || weft__since(a->now_ns, track->ended_ns) < 2 * KEEP_NS)
+			continue;
+		rc = weft__story_settle(a, track, UINT64_MAX);
+		if (rc < 0)
+			return rc;
+		weft__map_del(&a->track_by_tid, track->tid);
+		a->n_stretches -= track->n_log;
+		weft__track_fini(track);
+		track->next_free = a->free_track;
+		a->free_track = (uint32_t)i;
+	}
+	return 0;
+}
+
+static int new_track(struct weft__analysis *a, uint32_t *ret)
+{
+	struct weft__track *grown;
+	int rc;
+
+	if (a->n_tracks >= SWEEP_TRACKS && (a->n_tracks & (a->n_tracks - 1)) == 0 && a->free_track == NO_TRACK) {
+		rc = sweep(a);
+		if (rc < 0)
+			return rc;
+	}
+	*ret = a->free_track;
+	if (*ret != NO_TRACK) {
+		a->free_track = a->tracks[*ret].next_free;
+		return 0;
+	}
+	grown = weft__grow(a->tracks, &a->cap_tracks, a->n_tracks, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	a->tracks = grown;
+	*ret = (uint32_t)a->n_tracks++;
+	memset(&grown[*ret], 0, sizeof(grown[*ret]));
+	return 0;
+}
+
+int weft__track_get(struct weft__analysis *a, uint32_t tid, struct weft__track **ret)
+{
+	uint32_t at = weft__map_get(&a->track_by_tid, tid);
+	int rc;
+
+	*ret = NULL;
+	if (at != WEFT__MAP_NONE) {
+		*ret = &a->tracks[at];
+		return 0;
+	}
+	if (a->track_by_tid.n >= a->opts.max_streams + TRACKS_MORE) {
+		a->result.threads_untracked++;
+		return 0;
+	}
+	rc = new_track(a, &at);
+	if (rc < 0)
+		return rc;
+	memset(&a->tracks[at], 0, sizeof(a->tracks[at]));
+	a->tracks[at].tid = tid;
+	a->tracks[at].used = true;
+	a->tracks[at].off_row = NO_ROW;
+	a->tracks[at].stream = weft__names_stream(a->opts.names, tid);
+	rc = weft__map_put(&a->track_by_tid, tid, at);
+	if (rc == 0)
+		*ret = &a->tracks[at];
+	return rc;
+}
+
+struct weft__track *weft__track_find(struct weft__analysis *a, uint32_t tid)
+{
+	uint32_t at = weft__map_get(&a->track_by_tid, tid);
+
+	return at == WEFT__MAP_NONE ? NULL : &a->tracks[at];
+}
+
+/* A stream whose thread nothing names has a track of its own, which no switch can find: tids have 22 bits. */
+uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stream *s)
+{
+	const struct weft_thread *thread = weft__names_thread(a->opts.names, s->id);
+
+	return thread && thread->tid ? thread->tid : UINT32_C(1) << 31 | s->id;
+}
+
+int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret)
+{
+	int rc = weft__track_get(a, weft__track_key(a, s), ret);
+
+	if (rc == 0 && *ret) {
+		(*ret)->stream = s->id;
+		(*ret)->ended_ns = 0;
+	}
+	return rc;
+}
+
+size_t weft__track_after(const struct weft__track *track, uint64_t ns)
+{
+	size_t low = 0, high = track->n_log;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (track->log[mid].end_ns <= ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void drop(struct weft__analysis *a, struct weft__track *track, size_t n)
+{
+	memmove(track->log, track->log + n, (track->n_log - n) * sizeof(*track->log));
+	track->n_log -= n;
+	a->n_stretches -= n;
+}
+
+/* What no poll needs any more goes. */
+static void prune(struct weft__analysis *a, struct weft__track *track)
+{
+	const struct weft__stream *s = stream_of(a, track);
+	uint64_t keep_ns = a->now_ns > KEEP_NS ? a->now_ns - KEEP_NS : 0;
+
+	if (s && s->n_open && s->open[0].begin_ns < keep_ns)
+		keep_ns = s->open[0].begin_ns;
+	if (track->first_closed < track->n_closed && track->closed[track->first_closed].begin_ns < keep_ns)
+		keep_ns = track->closed[track->first_closed].begin_ns;
+	drop(a, track, weft__track_after(track, keep_ns));
+}
+
+static int make_room(struct weft__analysis *a, struct weft__track *track)
+{
+	bool full = track->n_log >= LOG_MAX || a->n_stretches >= a->opts.max_stretches;
+	struct weft__stretch *grown;
+	size_t half;
+
+	if (track->n_log < track->cap_log && !full)
+		return 0;
+	prune(a, track);
+	full = track->n_log >= LOG_MAX || a->n_stretches >= a->opts.max_stretches;
+	if (full && track->n_log > 0) {
+		half = (track->n_log + 1) / 2;
+		track->cut_ns = track->log[half - 1].end_ns;
+		a->result.stretches_cut += half;
+		drop(a, track, half);
+	}
+	if (track->n_log < track->cap_log - track->cap_log / 4)
+		return 0;
+	grown = weft__grow(track->log, &track->cap_log, track->cap_log, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	track->log = grown;
+	return 0;
+}
+
+int weft__track_add(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch)
+{
+	int rc = make_room(a, track);
+	size_t at;
+
+	if (rc < 0)
+		return rc;
+	for (at = track->n_log; at > 0 && track->log[at - 1].end_ns > stretch->end_ns; at--)
+		if (track->n_log - at >= LATE_MAX) {
+			a->result.stretches_late++;
+			return 0;
+		}
+	memmove(track->log + at + 1, track->log + at, (track->n_log - at) * sizeof(*track->log));
+	track->log[at] = *stretch;
+	track->n_log++;
+	a->n_stretches++;
+	return 0;
+}
+
+void weft__track_fini(struct weft__track *track)
+{
+	weft__free(track->log);
+	weft__free(track->closed);
+	memset(track, 0, sizeof(*track));
+}
+
+static uint64_t overlap(uint64_t begin_ns, uint64_t end_ns, uint64_t from_ns, uint64_t to_ns)
+{
+	return weft__since(end_ns < to_ns ? end_ns : to_ns, begin_ns > from_ns ? begin_ns : from_ns);
+}
+
+static void holder_in(struct weft__holder *ret, uint32_t place, uint64_t task, uint32_t worker)
+{
+	ret->in_poll = true;
+	ret->place = place;
+	ret->task = task;
+	ret->worker = worker;
+}
+
+/* The poll that most of the time was in. */
+static void holder_poll(const struct weft__analysis *a, const struct weft__track *track, uint64_t from_ns,
+			uint64_t to_ns, struct weft__holder *ret)
+{
+	const struct weft__stream *s = stream_of(a, track);
+	uint64_t most_ns = 0, ns;
+	size_t i;
+
+	for (i = track->n_closed; i-- > track->first_closed && track->closed[i].end_ns > from_ns;) {
+		ns = overlap(track->closed[i].begin_ns, track->closed[i].end_ns, from_ns, to_ns);
+		if (ns <= most_ns)
+			continue;
+		most_ns = ns;
+		holder_in(ret, track->closed[i].place, track->closed[i].task, track->closed[i].worker);
+	}
+	for (i = 0; s && i < s->n_open; i++) {
+		ns = overlap(s->open[i].begin_ns, UINT64_MAX, from_ns, to_ns);
+		if (ns < most_ns || ns == 0)
+			continue;
+		most_ns = ns;
+		holder_in(ret, s->open[i].place, s->open[i].task, s->open[i].worker);
+	}
+	if (s && !ret->in_poll)
+		ret->worker = s->worker;
+}
+
+/* Of samples the last one's stack, of the others that of the longest. */
+static void holder_did(const struct weft__track *track, uint64_t from_ns, uint64_t to_ns, struct weft__holder *ret)
+{
+	const struct weft__stretch *sample = NULL, *off = NULL, *wait = NULL, *shown;
+	uint64_t off_ns = 0, wait_ns = 0, ns;
+	size_t first = weft__track_after(track, from_ns), i;
+
+	for (i = first; i < track->n_log && i - first < LOOK_MAX; i++) {
+		const struct weft__stretch *stretch = &track->log[i];
+
+		ns = overlap(stretch->begin_ns, stretch->end_ns, from_ns, to_ns);
+		if (stretch->kind == STRETCH_SAMPLE && stretch->end_ns <= to_ns) {
+			sample = stretch;
+			ret->cpu_ns += stretch->ns;
+		} else if (stretch->kind == STRETCH_OFF && ns) {
+			off = ns > off_ns ? stretch : off;
+			off_ns = ns > off_ns ? ns : off_ns;
+			ret->off_ns += ns;
+		} else if (stretch->kind == STRETCH_WAIT && ns) {
+			wait = ns > wait_ns ? stretch : wait;
+			wait_ns = ns > wait_ns ? ns : wait_ns;
+			ret->wait_ns = wait_ns;
+		}
+	}
+	if (wait && 2 * wait_ns >= to_ns - from_ns) {
+		ret->what = wait->what;
+		ret->name = wait->name;
+		ret->object = wait->object;
+	}
+	shown = ret->what ? wait : sample && (!off || ret->cpu_ns >= ret->off_ns) ? sample : off;
+	if (shown) {
+		ret->stack = shown->stack;
+		ret->kernel = shown->kernel;
+	}
+}
+
+void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
+		       struct weft__holder *ret)
+{
+	const struct weft__track *track = weft__track_find(a, tid);
+
+	*ret = (struct weft__holder){.tid = tid, .worker = WEFT_WORKER_NONE};
+	if (!tid || !track || to_ns <= from_ns)
+		return;
+	ret->stream = track->stream;
+	holder_poll(a, track, from_ns, to_ns, ret);
+	holder_did(track, from_ns, to_ns, ret);
+}

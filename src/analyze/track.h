@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of a thread by its tid: stretches of time in which it waited, was off the CPU, or was looked at, and its polls of late.
+ *
+ * Switches and looks are told by the collector, up to some drains after they were, and not always in order. So a poll that has ended
+ * waits for a while (GRACE_NS) before its time is cut into parts. What comes later than that finds its poll gone and is counted.
+ * Memory is bounded: of a thread with more stretches than fit, the oldest are dropped, and polls that began before that have
+ * time that is not measured. Context: CALLER. */
+#ifndef WEFT_ANALYZE_TRACK_H
+#define WEFT_ANALYZE_TRACK_H
+
+#include "analyze/offcpu.h"
+#include "analyze/story.h"
+
+#define NO_TRACK UINT32_MAX
+
+struct weft__analysis;
+struct weft__stream;
+struct weft__poll;
+
+enum weft__stretch_kind { STRETCH_SAMPLE, STRETCH_LOOK, STRETCH_OFF, STRETCH_WAIT };
+
+struct weft__stretch {
+	uint64_t begin_ns, end_ns; /* of a sample or a look both are when it was */
+	uint64_t ns;               /* that a sample or a look stands for */
+	uint64_t object;
+	uint32_t stack, kernel;
+	uint32_t what;   /* wait: enum weft_wait; off: enum weft_offcpu; look: call + 1; sample: enum weft__where */
+	uint32_t name;   /* wait: string; sample: row of the thread */
+	uint32_t holder; /* wait: tid; sample: engine */
+	enum weft__stretch_kind kind;
+	bool booked; /* sample: is in the sums, */
+	bool asked;  /* ... or would be, if it were in the right poll */
+};
+
+/* A poll that has ended, or the recording has. */
+struct weft__closed {
+	uint64_t serial;
+	uint64_t begin_ns, end_ns, task, sampled_ns;
+	uint32_t place, lane, stream, worker;
+	bool asked;  /* counts in sums */
+	bool listed; /* is, or was, in a list */
+	bool running;
+};
+
+struct weft__track {
+	uint32_t tid;
+	uint32_t stream; /* the last that it had; 0: none */
+	bool used;
+	uint64_t ended_ns;         /* 0: the thread lives */
+	struct weft__stretch *log; /* by end */
+	size_t n_log, cap_log;
+	uint64_t cut_ns; /* up to here there were more */
+	struct weft__closed *closed;
+	size_t first_closed, n_closed, cap_closed; /* those from the first on */
+	uint64_t n_off;
+	bool off_sampled; /* not each switch is told */
+	uint64_t offs_ns; /* where the last stretch off the CPU ended */
+	struct weft__offcpu sampler;
+	uint32_t off_row; /* in result.off_threads */
+	uint32_t next_free;
+};
+
+/* All return 0 or -ENOMEM; `*ret` is NULL where there are too many threads. A pointer is good until the next get. */
+int weft__track_get(struct weft__analysis *a, uint32_t tid, struct weft__track **ret);
+uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stream *s);
+int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret);
+struct weft__track *weft__track_find(struct weft__analysis *a, uint32_t tid); /* NULL: there is none */
+int weft__track_add(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch);
+/* The first stretch that ends behind `ns`, as index. */
+size_t weft__track_after(const struct weft__track *track, uint64_t ns);
+void weft__track_fini(struct weft__track *track);
+
+/* What a thread did between two moments. */
+void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
+		       struct weft__holder *ret);
+
+/* story.c. A poll has ended: its time is cut into parts when all is there. */
+int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,
+		      bool asked, bool listed);
+/* Does so now with those that waited long enough; with all of them if `now_ns` is UINT64_MAX. */
+int weft__story_settle(struct weft__analysis *a, struct weft__track *track, uint64_t now_ns);
+int weft__story_settle_all(struct weft__analysis *a);
+
+#endif

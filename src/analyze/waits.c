@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits: those that were told one by one, and the sums of the others. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struct weft__wait_row **ret)
+{
+	struct weft__result *r = &a->result;
+	uint64_t key = (uint64_t)what << 32 | name;
+	uint32_t at = weft__map_get(&a->wait_by_key, key);
+	struct weft__wait_row *grown;
+
+	if (at == WEFT__MAP_NONE && r->n_waits >= a->opts.max_rows && (what || name))
+		return row_get(a, 0, 0, ret);
+	if (at == WEFT__MAP_NONE) {
+		grown = weft__grow(r->waits, &a->cap_waits, r->n_waits, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		r->waits = grown;
+		at = (uint32_t)r->n_waits;
+		if (weft__map_put(&a->wait_by_key, key, at) < 0)
+			return -ENOMEM;
+		grown[r->n_waits++] = (struct weft__wait_row){.what = what, .name = name};
+	}
+	*ret = &r->waits[at];
+	return 0;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static int add_to_row(struct weft__analysis *a, uint32_t what, uint32_t name, uint64_t n, uint64_t ns, uint64_t longest,
+		      struct weft__wait_row **ret)
+{
+	int rc = row_get(a, what, name, ret);
+
+	if (rc < 0)
+		return rc;
+	(*ret)->n = sum((*ret)->n, n);
+	(*ret)->ns = sum((*ret)->ns, ns);
+	if (longest > (*ret)->longest_ns)
+		(*ret)->longest_ns = longest;
+	return 0;
+}
+
+/* Whether what a thread does now counts, and the innermost poll that it does it in. */
+static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__poll **poll, bool *ret)
+{
+	struct weft__place *place;
+	size_t i;
+
+	*poll = NULL;
+	*ret = s->asked && weft__worker_asked(a, s->worker, s->id) && weft__scope_asked(a, s);
+	for (i = s->n_open; i-- > 0 && !*poll;) {
+		if (weft__place_get(a, s->open[i].place, &place) < 0)
+			return -ENOMEM;
+		if (!a->opts.location || place->match)
+			*poll = &s->open[i];
+	}
+	if (a->opts.location && !*poll)
+		*ret = false;
+	return 0;
+}
+
+/* Into the list of the longest, whose first is the shortest of them. */
+static void sink(struct weft__result *r, size_t at)
+{
+	struct weft__wait *list = r->long_waits, moved = list[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= r->n_long_waits)
+			break;
+		if (child + 1 < r->n_long_waits && list[child + 1].rank_ns < list[child].rank_ns)
+			child++;
+		if (list[child].rank_ns >= moved.rank_ns)
+			break;
+		list[at] = list[child];
+		at = child;
+	}
+	list[at] = moved;
+}
+
+static int keep_long(struct weft__analysis *a, struct weft__wait *wait, uint32_t holder)
+{
+	struct weft__result *r = &a->result;
+	size_t at;
+
+	if (!r->long_waits)
+		r->long_waits = weft__calloc(a->opts.top, sizeof(*r->long_waits));
+	if (!r->long_waits)
+		return -ENOMEM;
+	if (r->n_long_waits == a->opts.top && r->long_waits[0].rank_ns >= wait->rank_ns)
+		return 0;
+	weft__holder_find(a, holder, weft__since(wait->end_ns, wait->rank_ns), wait->end_ns, &wait->holder);
+	if (r->n_long_waits == a->opts.top) {
+		r->long_waits[0] = *wait;
+		sink(r, 0);
+		return 0;
+	}
+	for (at = r->n_long_waits++; at > 0 && r->long_waits[(at - 1) / 2].rank_ns > wait->rank_ns; at = (at - 1) / 2)
+		r->long_waits[at] = r->long_waits[(at - 1) / 2];
+	r->long_waits[at] = *wait;
+	return 0;
+}
+
+static void add_object(struct weft__wait_row *row, uint64_t object)
+{
+	if (row->n_told++ == 0)
+		row->object = object;
+	row->objects |= row->object != object;
+}
+
+/* Into the figures of the window. */
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	struct weft__wait wait = {
+		.rank_ns = ev->fields[3],
+		.end_ns = ev->time_ns,
+		.stream = s->id,
+		.worker = s->worker,
+		.what = (uint32_t)ev->fields[0],
+		.name = (uint32_t)ev->fields[1],
+		.object = ev->fields[2],
+		.stack = (uint32_t)ev->fields[5],
+		.scope = s->scope,
+	};
+	const struct weft__poll *poll;
+	struct weft__wait_row *row;
+	bool counts;
+	int rc = asked(a, s, &poll, &counts);
+
+	if (rc < 0 || !counts)
+		return rc;
+	rc = add_to_row(a, wait.what, wait.name, 1, wait.rank_ns, wait.rank_ns, &row);
+	if (rc < 0)
+		return rc;
+	add_object(row, wait.object);
+	wait.in_poll = poll != NULL;
+	wait.place = poll ? poll->place : 0;
+	wait.task = poll ? poll->task : 0;
+	return keep_long(a, &wait, (uint32_t)ev->fields[4]);
+}
+
+int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	struct weft__stretch stretch = {
+		.kind = STRETCH_WAIT,
+		.begin_ns = weft__since(ev->time_ns, ev->fields[3]),
+		.end_ns = ev->time_ns,
+		.what = (uint32_t)ev->fields[0],
+		.name = (uint32_t)ev->fields[1],
+		.object = ev->fields[2],
+		.holder = (uint32_t)ev->fields[4],
+		.stack = (uint32_t)ev->fields[5],
+	};
+	struct weft__track *track;
+	int rc = weft__track_of(a, s, &track);
+
+	if (rc == 0 && track)
+		rc = weft__track_add(a, track, &stretch);
+	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, s, ev);
+}
+
+int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	const struct weft__poll *poll;
+	struct weft__wait_row *row;
+	bool counts;
+	int rc;
+
+	if (ev->time_ns < a->opts.from_ns || ev->fields[2] == 0)
+		return 0;
+	rc = asked(a, s, &poll, &counts);
+	if (rc < 0 || !counts)
+		return rc;
+	return add_to_row(a, (uint32_t)ev->fields[0], (uint32_t)ev->fields[1], ev->fields[2], ev->fields[3],
+			  ev->fields[4], &row);
+}
+
+static int most_first(const void *left, const void *right)
+{
+	const struct weft__wait_row *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	if (a->what != b->what)
+		return a->what < b->what ? -1 : 1;
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+static int longest_first(const void *left, const void *right)
+{
+	const struct weft__wait *a = left, *b = right;
+
+	if (a->rank_ns != b->rank_ns)
+		return a->rank_ns > b->rank_ns ? -1 : 1;
+	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+}
+
+void weft__waits_settle(struct weft__analysis *a)
+{
+	struct weft__result *r = &a->result;
+
+	if (r->n_waits)
+		qsort(r->waits, r->n_waits, sizeof(*r->waits), most_first);
+	if (r->n_long_waits)
+		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
+}

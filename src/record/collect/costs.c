@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/collect/costs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/collect/collector.h"
+#include "record/engine/engine.h"
+#include "record/engine/switch.h"
+#include "record/engine/wall.h"
+#include "record/symbolize.h"
+#include "record/wait/wait.h"
+#include "weft/runtime.h"
+
+#define SIGNAL_NS 1800              /* what the kernel does for a signal before and after its handler */
+#define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
+#define TELL_NS UINT64_C(1000000000)
+#define LEAST_RATE (GOVERNOR_FULL / 10)
+#define LEAST_GATE (GOVERNOR_FULL / 512)
+
+enum { COLLECTOR = WEFT_COST_COLLECTOR - 1, SAMPLES = WEFT_COST_SAMPLES - 1, SWITCHES = WEFT_COST_SWITCH - 1 };
+enum { WALL = WEFT_COST_WALL - 1, WAITS = WEFT_COST_WAITS - 1, TABLES = WEFT_COST_TABLES - 1 };
+enum { SYMBOLS = WEFT_COST_SYMBOLS - 1 };
+
+_Static_assert(WEFT_SAMPLE_OFF == GOVERNOR_NO_LIMIT, "the option's value for no limit");
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts = {0, 0};
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct weft__defs *facts)
+{
+	static const struct {
+		uint32_t least;
+		int gated;
+	} sources[COSTS] = {[SAMPLES] = {LEAST_RATE, 0}, [SWITCHES] = {LEAST_GATE, 1}, [WALL] = {LEAST_RATE, 0}};
+	char text[24];
+
+	*costs = (struct weft__costs){0};
+	weft__governor_init(&costs->governor, budget_ppm);
+	for (uint32_t i = 0; i < COSTS; i++)
+		weft__governor_add(&costs->governor, sources[i].least, sources[i].gated);
+	costs->gate_ns = UINT64_MAX;
+	costs->waits_ns = weft__waits_cost();
+	costs->tables_ns = weft__tables_cost();
+	snprintf(text, sizeof(text), "%u", budget_ppm);
+	weft__defs_fact(facts, "budget.ppm", budget_ppm == GOVERNOR_NO_LIMIT ? "none" : text);
+}
+
+void weft__costs_thread(struct weft__costs *costs)
+{
+	costs->collector_ns = 0;
+}
+
+/* What a counter says now, and how much that is more than at the last look. */
+static uint64_t since(uint64_t *seen, uint64_t now)
+{
+	uint64_t more = now > *seen ? now - *seen : 0;
+
+	*seen = now;
+	return more;
+}
+
+/* What of the collector's work is for context switches: as much as of its events. */
+static uint64_t for_switches(struct weft__collector *c, uint64_t switches, uint64_t ns)
+{
+	uint64_t events = since(&c->costs.events, c->stats.events);
+
+	if (!switches)
+		return 0;
+	return switches < events ? (uint64_t)((double)ns * (double)switches / (double)events) : ns;
+}
+
+/* As the governor sees them: what would be gone without a source is its cost. */
+static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
+{
+	memcpy(ns, costs->spent_ns, sizeof(costs->spent_ns));
+	ns[COLLECTOR] -= costs->for_switches_ns;
+	ns[SWITCHES] += costs->for_switches_ns;
+	return ns;
+}
+
+static void measure(struct weft__collector *c)
+{
+	struct weft__costs *costs = &c->costs;
+	struct weft__engine_counts counts = weft__engine_counts();
+	uint64_t collector = since(&costs->collector_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	uint64_t wall = since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
+	uint64_t switches = since(&costs->switches, weft__switch_counts().switches);
+	uint32_t switch_ns = weft__switch_cost_ns();
+
+	costs->switch_ns = switch_ns ? switch_ns : costs->switch_ns;
+	spent[COLLECTOR] += collector > wall ? collector - wall : 0; /* looks at threads are made in this thread */
+	spent[WALL] += wall;
+	spent[SAMPLES] = counts.spent_ns + counts.signals * SIGNAL_NS;
+	spent[SWITCHES] += switches * costs->switch_ns;
+	spent[WAITS] += since(&costs->waits_ns, weft__waits_cost());
+	spent[TABLES] += since(&costs->tables_ns, weft__tables_cost());
+	spent[SYMBOLS] += since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
+	costs->for_switches_ns += for_switches(c, switches, collector > wall ? collector - wall : 0);
+}
+
+static uint32_t level_of(const struct weft__costs *costs, uint32_t source)
+{
+	return costs->governor.sources[source].level;
+}
+
+static void apply(struct weft__costs *costs)
+{
+	uint32_t wall = weft__wall_hz(), level = level_of(costs, WALL);
+
+	if (weft__engine_hz())
+		costs->rate[SAMPLES] = weft__engine_slow(level_of(costs, SAMPLES), GOVERNOR_FULL);
+	costs->rate[WALL] = level == GOVERNOR_FULL ? wall : wall * level / GOVERNOR_FULL + 1;
+	weft__wall_limit(level == GOVERNOR_FULL ? 0 : costs->rate[WALL]);
+	costs->rate[SWITCHES] = weft__switch_works() ? level_of(costs, SWITCHES) * 1000 / GOVERNOR_FULL : 0;
+}
+
+static void begin(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__costs *costs = &c->costs;
+	uint64_t ns[COSTS];
+
+	measure(c);
+	costs->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns, as_caused(costs, ns));
+	costs->pace_ns = FIRST_NS;
+	costs->step_ns = now_ns + FIRST_NS;
+	costs->gate_ns = weft__switch_works() ? costs->step_ns : UINT64_MAX;
+	if (!costs->told_at_ns)
+		costs->told_at_ns = now_ns;
+	costs->running = 1;
+	apply(costs);
+}
+
+static uint64_t sum_of(const uint64_t *spent)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < COSTS; i++)
+		sum += spent[i];
+	return sum;
+}
+
+static int tell_limited(struct weft__collector *c)
+{
+	if (!c->costs.governor.limited || c->costs.limited_segment == c->segments.sequence + 1)
+		return 0;
+	if (!c->costs.limited_segment)
+		weft__log(WEFT_LOG_INFO, "rates are lowered, so that recording costs no more than the budget allows");
+	weft__costs_facts(c, &c->news);
+	return weft__stage_news(c);
+}
+
+static int step(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__costs *costs = &c->costs;
+	uint64_t before = sum_of(costs->spent_ns), cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), own, all, ns[COSTS];
+
+	measure(c);
+	own = sum_of(costs->spent_ns) - before;
+	all = since(&costs->cpu_ns, cpu_ns);
+	costs->program_ns += all > own ? all - own : 0;
+	if (weft__governor_step(&costs->governor, now_ns, cpu_ns, as_caused(costs, ns)))
+		apply(costs);
+	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
+	costs->step_ns = now_ns + costs->pace_ns;
+	return tell_limited(c);
+}
+
+static void gate(struct weft__costs *costs, uint64_t now_ns)
+{
+	int was = costs->governor.sources[SWITCHES].on;
+	int on = weft__governor_gate(&costs->governor, SWITCHES, now_ns, &costs->gate_ns);
+
+	if (on != was)
+		weft__switch_hold(!on);
+	/* How expensive they are becomes known while they are on. */
+	if (on && costs->gate_ns != UINT64_MAX && costs->step_ns > costs->gate_ns)
+		costs->step_ns = costs->gate_ns;
+}
+
+/* When there are too many, one that is told already grows. */
+static void tell_cost(struct weft__costs *costs, const struct weft__cost *cost)
+{
+	uint32_t i = costs->n_pending;
+
+	if (i < COSTS_PENDING) {
+		costs->pending[costs->n_pending++] = *cost;
+		return;
+	}
+	while (i-- > 0)
+		if (costs->pending[i].fields[0] == cost->fields[0]) {
+			costs->pending[i].ns = cost->ns;
+			costs->pending[i].fields[1] += cost->fields[1];
+			costs->pending[i].fields[2] += cost->fields[2];
+			costs->pending[i].fields[3] = cost->fields[3];
+			return;
+		}
+}
+
+static void tell_costs(struct weft__costs *costs, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < COSTS; i++) {
+		struct weft__cost cost = {now_ns,
+					  {i + 1, costs->spent_ns[i] - costs->told_ns[i], now_ns - costs->told_at_ns,
+					   costs->rate[i]}};
+
+		if (cost.fields[1] || cost.fields[3])
+			tell_cost(costs, &cost);
+		costs->told_ns[i] = costs->spent_ns[i];
+	}
+	costs->told_at_ns = now_ns;
+}
+
+int weft__costs_gather(struct weft__collector *c)
+{
+	struct weft__costs *costs = &c->costs;
+	struct weft_thread thread = {.tid = (uint32_t)syscall(SYS_gettid),
+				     .worker = WEFT_WORKER_NONE,
+				     .name = "weft-collector",
+				     .first_ns = costs->n_pending ? costs->pending[0].ns : 0};
+	int err;
+
+	if (!costs->n_pending)
+		return 0;
+	if (!costs->stream)
+		costs->stream = c->region->head->next_stream++;
+	thread.id = costs->stream;
+	if (costs->segment != c->segments.sequence + 1)
+		weft__defs_thread(&c->defs, &thread);
+	err = weft__batch_begin(&c->batch, costs->stream, c->region->head->max_rings, 0, costs->last_ns);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < costs->n_pending && !err; i++)
+		err = weft__batch_add(&c->batch, costs->pending[i].ns, WEFT_KIND_COST, costs->pending[i].fields, 4);
+	weft__batch_end(&c->batch, 0);
+	return err == -EOVERFLOW ? 0 : err;
+}
+
+void weft__costs_settle(struct weft__collector *c, int written)
+{
+	struct weft__costs *costs = &c->costs;
+
+	if (!written || !costs->n_pending)
+		return;
+	costs->segment = c->segments.sequence + 1;
+	costs->last_ns = costs->pending[costs->n_pending - 1].ns;
+	costs->n_pending = 0;
+}
+
+int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__costs *costs = &c->costs;
+	int err = 0;
+
+	if (!weft_gate_on()) {
+		costs->running = 0;
+		costs->gate_ns = UINT64_MAX;
+		return 0;
+	}
+	if (!costs->running) {
+		begin(c, now_ns);
+		return 0;
+	}
+	if (now_ns >= costs->step_ns)
+		err = step(c, now_ns);
+	if (weft__switch_works())
+		gate(costs, now_ns);
+	if (now_ns >= costs->told_at_ns + TELL_NS)
+		tell_costs(costs, now_ns);
+	return err;
+}
+
+uint64_t weft__costs_due(const struct weft__costs *costs)
+{
+	return costs->running ? costs->gate_ns : UINT64_MAX;
+}
+
+int weft__costs_tell(struct weft__collector *c)
+{
+	uint64_t now_ns = weft__clock_mono();
+	/* What costs next to nothing is not worth an event in a recording of a moment. */
+	int worth =
+		weft__engine_hz() || weft__switch_works() || weft__wall_hz() || now_ns >= c->costs.told_at_ns + TELL_NS;
+	int err = 0;
+
+	if (!c->costs.told_at_ns || !worth)
+		return 0;
+	if (c->costs.running && weft_gate_on())
+		err = step(c, now_ns);
+	else
+		measure(c);
+	tell_costs(&c->costs, now_ns);
+	return err;
+}
+
+void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs)
+{
+	if (!c->costs.governor.limited)
+		return;
+	c->costs.limited_segment = c->segments.sequence + 1;
+	weft__defs_fact(defs, "degraded.budget",
+			"rates were lowered to stay within the budget; events of kind cost have those in force");
+}
+
+void weft__costs_stats(const struct weft__costs *costs, struct weft_recorder_stats *stats)
+{
+	stats->cost_ns = sum_of(costs->spent_ns);
+	stats->program_ns = costs->program_ns;
+	stats->sample_hz = costs->rate[SAMPLES];
+	stats->limited = (uint32_t)costs->governor.limited;
+}

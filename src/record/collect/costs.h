@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What weft itself costs: measured for each source, kept within the budget by the governor, and told in the segment. COLLECTOR. */
+#ifndef WEFT_COLLECT_COSTS_H
+#define WEFT_COLLECT_COSTS_H
+
+#include "record/governor.h"
+#include "weft/kind.h"
+
+#define COSTS WEFT_COST_SYMBOLS /* sources; numbers of enum weft_cost less 1 */
+
+struct weft__cost {
+	uint64_t ns; /* when */
+	uint64_t fields[4];
+};
+#define COSTS_PENDING 64
+
+struct weft__collector;
+struct weft__defs;
+struct weft_recorder_stats;
+
+struct weft__costs {
+	struct weft__governor governor;
+	uint64_t spent_ns[COSTS]; /* since open */
+	uint64_t told_ns[COSTS];  /* of that, what is in events */
+	uint32_t rate[COSTS];     /* in force: Hz; of switches thousandths of the time; 0: it has none */
+	uint64_t program_ns;      /* CPU time of the process besides, while recording */
+	uint64_t told_at_ns;      /* 0: nothing has been told, and nothing recorded */
+	uint64_t step_ns;         /* when the governor is asked next */
+	uint64_t pace_ns;         /* and how long after that */
+	uint64_t for_switches_ns; /* of the collector's */
+	uint64_t gate_ns;         /* when switches have to be held, or let go */
+	uint64_t cpu_ns;          /* of the process, at the last look while recording */
+	uint64_t limited_segment; /* that says so, plus 1 */
+	int running;
+
+	/* events that the next flush takes along: they are none of a ring's, and need none to wake up for */
+	struct weft__cost pending[COSTS_PENDING];
+	uint32_t n_pending;
+	uint32_t stream;  /* that they are in; 0: none yet */
+	uint64_t segment; /* that defines it, plus 1 */
+	uint64_t last_ns; /* of the last one that was written */
+
+	/* counters as they were at the last look */
+	uint64_t collector_ns, wall_ns, waits_ns, tables_ns, symbols_ns, switches, events;
+	uint32_t switch_ns; /* what a switch costs */
+};
+
+/* CALLER, at open. */
+void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct weft__defs *facts);
+/* A new collector thread, whose CPU time begins at 0. */
+void weft__costs_thread(struct weft__costs *costs);
+/* Once in a round: measures, sets rates and tells, when that is due. 0 or the error of a drain or flush. */
+int weft__costs_tend(struct weft__collector *c, uint64_t now_ns);
+/* When it has to be asked again; UINT64_MAX: whenever. */
+uint64_t weft__costs_due(const struct weft__costs *costs);
+/* At a rotation and at the end: tells what is left to tell. 0 or an error as above. */
+int weft__costs_tell(struct weft__collector *c);
+/* In a flush: puts what is to be told into the batch; and the block was written, or it was not. */
+int weft__costs_gather(struct weft__collector *c);
+void weft__costs_settle(struct weft__collector *c, int written);
+/* What is degraded, for a segment that begins. */
+void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs);
+void weft__costs_stats(const struct weft__costs *costs, struct weft_recorder_stats *stats);
+
+#endif

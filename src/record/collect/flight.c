@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/collect/flight.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/collect/collector.h"
+#include "record/collect/dump.h"
+#include "record/ring/ring.h"
+#include "record/trigger.h"
+
+#define PIECES 8
+#define PIECE_MIN_NS UINT64_C(1000000000)
+#define PIECE_MAX_NS UINT64_C(10000000000)
+#define PIECE_MIN_BYTES 4096
+#define DUMP_RETRY_NS UINT64_C(1000000000)
+
+void weft__flight_init(struct weft__collector *c, const struct weft_recorder_opts *o)
+{
+	struct weft__flight *f = &c->flight;
+	uint64_t piece = o->flight_ns / PIECES;
+
+	if (!o->flight_ns)
+		return;
+	f->dir = o->dir;
+	f->span_ns = o->flight_ns;
+	f->quiet_ns = o->trigger_quiet_ns;
+	f->keep_bytes = o->keep_bytes;
+	f->keep_ns = o->keep_ns;
+	c->segments.dir = NULL;
+	c->segments.segment_ns = piece < PIECE_MIN_NS ? PIECE_MIN_NS : piece > PIECE_MAX_NS ? PIECE_MAX_NS : piece;
+	c->segments.segment_bytes =
+		o->segment_bytes / PIECES > PIECE_MIN_BYTES ? o->segment_bytes / PIECES : PIECE_MIN_BYTES;
+	c->segments.keep_bytes = o->segment_bytes;
+	c->segments.keep_ns = f->span_ns;
+}
+
+/* Pieces that somebody has asked for stay until it is written. */
+static void keep_pieces(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__flight *f = &c->flight;
+	uint64_t oldest = now_ns - f->span_ns;
+	const struct weft__dump *dump;
+
+	if (f->trigger.until_ns && f->trigger.from_ns < oldest)
+		oldest = f->trigger.from_ns;
+	pthread_mutex_lock(&c->mutex);
+	for (dump = f->asked; dump; dump = dump->next)
+		if (dump->from_ns < oldest)
+			oldest = dump->from_ns;
+	pthread_mutex_unlock(&c->mutex);
+	c->segments.keep_ns = now_ns - oldest;
+}
+
+static void hear(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__flight *f = &c->flight;
+	struct weft__dump *dump = &f->trigger;
+	struct weft__triggered what;
+	uint32_t n;
+	enum weft__trigger why = weft__trigger_take(&what, &n);
+
+	if (why == WEFT__TRIGGER_NONE)
+		return;
+	if (dump->until_ns || now_ns < f->quiet_until_ns) {
+		f->unheard += n;
+		return;
+	}
+	f->unheard += n - 1;
+	dump->from_ns = now_ns > f->span_ns ? now_ns - f->span_ns : 0;
+	dump->until_ns = now_ns;
+	if (why == WEFT__TRIGGER_SIGNAL)
+		snprintf(dump->why, sizeof(dump->why), "signal %d", what.signal);
+	else
+		snprintf(dump->why, sizeof(dump->why), "poll of task %llu in thread %u took %.3f ms",
+			 (unsigned long long)what.task, what.tid, (double)what.ns / 1e6);
+}
+
+/* The first that callers wait for and that is due. */
+static struct weft__dump *asked_and_due(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__dump *dump;
+
+	pthread_mutex_lock(&c->mutex);
+	for (dump = c->flight.asked; dump && dump->until_ns > now_ns; dump = dump->next)
+		;
+	pthread_mutex_unlock(&c->mutex);
+	return dump;
+}
+
+static int trigger_due(const struct weft__flight *f, uint64_t now_ns)
+{
+	return f->trigger.until_ns && f->trigger.until_ns <= now_ns && now_ns >= f->retry_ns;
+}
+
+int weft__flight_due(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__flight *f = &c->flight;
+
+	if (!f->dir)
+		return 0;
+	hear(c, now_ns);
+	keep_pieces(c, now_ns);
+	return trigger_due(f, now_ns) || asked_and_due(c, now_ns);
+}
+
+static void write_dump(struct weft__collector *c, struct weft__dump *dump, int err)
+{
+	struct weft__flight *f = &c->flight;
+
+	dump->err = err ? err : weft__dump_write(c, dump);
+	if (dump->err)
+		return;
+	f->n_dumps++;
+	f->unheard = 0;
+	f->quiet_until_ns = weft__clock_mono() + f->quiet_ns;
+}
+
+/* A full disk may have room again as long as there is something to write. */
+static void write_triggered(struct weft__collector *c, uint64_t now_ns, int err, int last)
+{
+	struct weft__flight *f = &c->flight;
+	struct weft__dump *dump = &f->trigger;
+
+	write_dump(c, dump, err);
+	if (dump->err && !last && now_ns < dump->until_ns + f->span_ns) {
+		if (!f->retry_ns)
+			weft__log(WEFT_LOG_WARN, "%s: cannot write a dump (%s): %s; trying again", f->dir, dump->why,
+				  weft_strerror(dump->err));
+		f->retry_ns = now_ns + DUMP_RETRY_NS;
+		return;
+	}
+	if (dump->err)
+		weft__log(WEFT_LOG_ERROR, "%s: no dump (%s): %s", f->dir, dump->why, weft_strerror(dump->err));
+	else
+		weft__log(WEFT_LOG_INFO, "%s: %s", dump->path, dump->why);
+	dump->until_ns = 0;
+	f->retry_ns = 0;
+}
+
+static void tell_asker(struct weft__collector *c, struct weft__dump *dump)
+{
+	struct weft__dump **at;
+
+	pthread_mutex_lock(&c->mutex);
+	for (at = &c->flight.asked; *at != dump; at = &(*at)->next)
+		;
+	*at = dump->next;
+	dump->done = 1;
+	c->shown.dumps = c->stats.dumps = c->flight.n_dumps;
+	pthread_cond_broadcast(&c->done);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void weft__flight_write(struct weft__collector *c, uint64_t now_ns, int err, int last)
+{
+	struct weft__flight *f = &c->flight;
+	struct weft__dump *dump;
+
+	if (!f->dir)
+		return;
+	if (last && !f->trigger.until_ns)
+		hear(c, now_ns);
+	if (trigger_due(f, now_ns) || (last && f->trigger.until_ns))
+		write_triggered(c, now_ns, err, last);
+	while ((dump = asked_and_due(c, last ? UINT64_MAX : now_ns))) {
+		write_dump(c, dump, err);
+		tell_asker(c, dump);
+	}
+	c->stats.dumps = f->n_dumps;
+}
+
+uint64_t weft__flight_next(struct weft__collector *c)
+{
+	struct weft__flight *f = &c->flight;
+	uint64_t next = UINT64_MAX;
+	const struct weft__dump *dump;
+
+	if (!f->dir)
+		return next;
+	if (weft__trigger_waits())
+		return 0;
+	if (f->trigger.until_ns)
+		next = f->retry_ns > f->trigger.until_ns ? f->retry_ns : f->trigger.until_ns;
+	pthread_mutex_lock(&c->mutex);
+	for (dump = f->asked; dump; dump = dump->next)
+		if (dump->until_ns < next)
+			next = dump->until_ns;
+	pthread_mutex_unlock(&c->mutex);
+	return next;
+}
+
+static void hold(struct weft__collector *c, struct weft__dump *dump)
+{
+	pthread_mutex_lock(&c->mutex);
+	dump->next = c->flight.asked;
+	c->flight.asked = dump;
+	c->flight.n_waiting++;
+	pthread_mutex_unlock(&c->mutex);
+	weft__collector_wake();
+}
+
+int weft__flight_ask(struct weft__collector *c, struct weft__dump *dump, uint64_t back_ns, uint64_t forward_ns)
+{
+	uint64_t now = weft__clock_mono();
+
+	if (!back_ns || back_ns > c->flight.span_ns)
+		back_ns = c->flight.span_ns;
+	dump->from_ns = now > back_ns ? now - back_ns : 0;
+	dump->until_ns = forward_ns < UINT64_MAX - now ? now + forward_ns : UINT64_MAX - 1;
+	if (c->running) {
+		hold(c, dump);
+		return 1;
+	}
+	write_dump(c, dump, 0);
+	c->shown.dumps = c->stats.dumps = c->flight.n_dumps;
+	return dump->err;
+}
+
+int weft__flight_wait(struct weft__collector *c, struct weft__dump *dump)
+{
+	pthread_mutex_lock(&c->mutex);
+	while (!dump->done)
+		pthread_cond_wait(&c->done, &c->mutex);
+	c->flight.n_waiting--;
+	pthread_cond_broadcast(&c->done);
+	pthread_mutex_unlock(&c->mutex);
+	return dump->err;
+}
+
+void weft__flight_settle(struct weft__collector *c)
+{
+	if (!c->flight.dir)
+		return;
+	pthread_mutex_lock(&c->mutex);
+	while (c->flight.n_waiting)
+		pthread_cond_wait(&c->done, &c->mutex);
+	pthread_mutex_unlock(&c->mutex);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/collect/poll_counts.h"
+
+#include <errno.h>
+
+#include "record/collect/collector.h"
+#include "record/event/poll.h"
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+
+/* The collector's own ring, with room for one event. */
+static struct ring_page *own_ring(struct weft__collector *c, uint64_t tick, int *ret_err)
+{
+	struct ring_page *ring = weft__ring_mine();
+
+	if (!ring && weft__ring_attach(tick, 1))
+		ring = weft__ring_mine();
+	*ret_err = ring ? 0 : -ENOMEM;
+	if (ring && !weft__ring_has_room(ring, weft__wide_slots(WEFT_KIND_POLL_COUNT)))
+		*ret_err = weft__drain(c);
+	return *ret_err ? NULL : ring;
+}
+
+static int tell_thread_counts(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t tick)
+{
+	uint32_t sum[POLLS_COUNTS];
+	uint32_t bucket;
+	int err = 0;
+
+	weft__polls_sum(&ring->polls, sum);
+	for (bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
+		uint64_t fields[] = {ring->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket), 0};
+		struct ring_page *own;
+
+		if (sum[bucket] == load_relaxed(&ring->polls_told[bucket]))
+			continue;
+		err = weft__drain_define(c, i);
+		own = err ? NULL : own_ring(c, tick, &err);
+		if (own)
+			fields[3] = weft__poll_count_take(ring, bucket, sum[bucket]);
+		if (fields[3])
+			weft__wide_emit_in(&own->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
+	}
+	return err;
+}
+
+int weft__poll_counts_tell(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	uint64_t tick = weft__clock_tick(c->timeline.source);
+	uint32_t n = load_acquire(&head->n_rings), i;
+	int err = weft__drain(c);
+
+	for (i = 0; i < n && !err; i++) {
+		struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		uint32_t owner = load_acquire(&ring->owner);
+
+		/* One that was handed on since the drain counts for a thread that is not known yet. */
+		if (ring->thread.stream && (!owner || owner == ring->thread.tid))
+			err = tell_thread_counts(c, i, ring, tick);
+	}
+	return err ? err : weft__drain(c);
+}
+
+int weft__poll_counts_tend(struct weft__collector *c, uint64_t now_ns)
+{
+	if (!c->counts_polls || now_ns < c->counted_ns + c->flush_ns)
+		return 0;
+	c->counted_ns = now_ns;
+	return weft__poll_counts_tell(c);
+}

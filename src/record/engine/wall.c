@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time for which a sample stands is the time since the look before it, less what the thread ran and what it stood in line for a CPU. So
+ * the sum over a thread is the time that it waited, however often it was looked at, and looks may come late or be left out.
+ *
+ * A round is one look at every thread. It is made in turns of a millisecond at most, since the collector drains no ring meanwhile, and
+ * rounds are as far apart as to use a small share of a CPU. */
+#include "record/engine/wall.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "record/engine/remote.h"
+#include "record/engine/state.h"
+#include "record/engine/wall_state.h"
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+#include "weft/event.h"
+
+#define THREADS_MOST 65536
+#define TURN_NS UINT64_C(1000000)  /* longest turn */
+#define TURN_LOOKS 512             /* in a turn at most: what they tell fits the ring */
+#define PAUSE_NS UINT64_C(4000000) /* between two turns of a round */
+#define SHARE 50                   /* of a CPU, at most one part in so many */
+#define TELL_NS UINT64_C(1000000000)
+#define LIST_NS UINT64_C(1000000000)
+
+enum { WALL_NEW, WALL_RUNS, WALL_WAITS, WALL_OURS };
+
+struct wall_thread {
+	uint32_t tid;
+	uint8_t state;
+	uint8_t first;     /* was there when the looks began */
+	uint8_t pending;   /* look again, even if it has not run */
+	uint32_t call;     /* WAITS: as in struct weft__remote */
+	uint32_t n, flags; /* its stack */
+	uint64_t *frames;
+	uint64_t looked_ns, told_ns;
+	uint64_t cpu_ns, queue_ns;
+	uint64_t waited_ns; /* not told yet */
+	uint64_t count;     /* looks that this stands for */
+};
+
+static struct {
+	struct wall_thread *threads; /* by id */
+	size_t n, at;                /* `at`: next in this round */
+	size_t telling;              /* next to be told of at a rotation */
+	uint32_t *ids;               /* of a listing */
+	size_t ids_cap;
+	struct weft__threads_mark mark;
+	uint32_t source;     /* weft_gate.on, when it was on last */
+	uint32_t generation; /* of the recorder */
+	uint64_t listed_ns;  /* when the threads were listed last */
+	uint64_t due_ns, round_ns, round_cpu_ns, last_round_ns;
+	uint64_t cost_ns;
+	uint32_t limit_hz;
+	int began, full_told;
+} wall;
+
+static uint64_t wall_cpu(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The collector's own ring, also after the gate was shut. */
+static struct weft_ring *wall_ring(uint64_t tick)
+{
+	uint32_t slots = weft__wide_slots(WEFT_KIND_WALL);
+	struct ring_page *mine = weft__ring_mine();
+
+	if (weft_gate_on())
+		return weft_ring_room(slots, tick);
+	if (!mine ||
+	    load_relaxed(&mine->hot.resv) + slots + RING_SLACK > load_relaxed(&mine->tail) + mine->hot.mask + 1)
+		return NULL;
+	return &mine->hot;
+}
+
+static void tell(struct wall_thread *t)
+{
+	uint64_t fields[] = {t->tid, t->waited_ns, t->count, t->call, 0};
+	struct weft__wide_stack stack = {t->frames, t->n, t->flags, 4};
+	uint64_t tick = weft_tick(wall.source);
+
+	if (t->waited_ns)
+		weft__wide_emit_in(wall_ring(tick), WEFT_KIND_WALL, tick, fields, &stack, 1);
+	t->waited_ns = t->count = 0;
+	t->told_ns = t->looked_ns;
+}
+
+static void forget(struct wall_thread *t)
+{
+	weft__free(t->frames);
+	t->frames = NULL;
+	t->n = t->flags = t->call = 0;
+}
+
+/* A thread of ours has a name that says so. */
+static int is_ours(uint32_t tid)
+{
+	return tid == (uint32_t)syscall(SYS_gettid) || weft__engine_ours(tid) || weft__remote_named(tid, "weft-");
+}
+
+/* Where it waits now. Memory that runs out leaves the stack away. */
+static void keep(struct wall_thread *t, const struct weft__remote *seen)
+{
+	uint64_t *frames = seen->n ? weft__realloc(t->frames, seen->n * sizeof(*frames)) : NULL;
+
+	if (!frames) {
+		forget(t);
+	} else {
+		memcpy(frames, seen->frames, seen->n * sizeof(*frames));
+		t->frames = frames;
+		t->n = seen->n;
+		t->flags = seen->flags;
+	}
+	t->call = seen->call;
+	t->pending = seen->pending != 0;
+}
+
+/* The time since the last look that it neither ran nor could have run. */
+static uint64_t waited(const struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
+{
+	uint64_t past = now_ns - t->looked_ns, busy = cpu_ns - t->cpu_ns;
+
+	if (queue_ns > t->queue_ns)
+		busy += queue_ns - t->queue_ns;
+	return past > busy ? past - busy : 0;
+}
+
+/* A thread that has run since the last look, or was never looked at. 0: it is gone. */
+static int look_closely(struct wall_thread *t, uint64_t now_ns)
+{
+	struct weft__remote seen;
+	uint64_t queue_ns, more = 0;
+	int ran;
+
+	if (t->state == WALL_NEW && is_ours(t->tid)) {
+		t->state = WALL_OURS;
+		return 1;
+	}
+	queue_ns = weft__remote_queue(t->tid);
+	weft__remote_look(t->tid, weft__wall_choice.brief, &seen);
+	if (seen.state == REMOTE_GONE)
+		return 0;
+	/* Of a thread that came since the last round, as if it had been there: those that went since then are not counted either. */
+	if (t->state == WALL_NEW)
+		t->looked_ns = t->first ? now_ns : wall.last_round_ns;
+	if (t->state != WALL_NEW || !t->first)
+		more = waited(t, now_ns, seen.cpu_ns, queue_ns);
+	ran = seen.cpu_ns != t->cpu_ns;
+	t->looked_ns = now_ns;
+	t->cpu_ns = seen.cpu_ns;
+	t->queue_ns = queue_ns;
+	if (seen.state == REMOTE_WAITS) {
+		/* One that has not run is only seen better than before. */
+		if (t->state == WALL_WAITS && ran)
+			tell(t);
+		t->waited_ns += more;
+		t->count++;
+		keep(t, &seen);
+		t->state = WALL_WAITS;
+		t->told_ns = t->told_ns ? t->told_ns : now_ns;
+		if (now_ns - t->told_ns >= TELL_NS)
+			tell(t);
+		return 1;
+	}
+	/* It waited where it was seen last, until it ran; if it was not seen to wait, it is for the next time that it is. */
+	t->waited_ns += more;
+	if (t->state == WALL_WAITS)
+		tell(t);
+	forget(t);
+	t->state = WALL_RUNS;
+	return 1;
+}
+
+static int look_at(struct wall_thread *t, uint64_t now_ns)
+{
+	uint64_t cpu_ns;
+
+	if (t->state == WALL_OURS)
+		return 1;
+	if (weft__remote_cpu(t->tid, &cpu_ns) < 0)
+		return 0;
+	if (cpu_ns < t->cpu_ns) { /* another thread has its number by now */
+		tell(t);
+		forget(t);
+		*t = (struct wall_thread){.tid = t->tid};
+	}
+	if (t->state != WALL_WAITS || cpu_ns != t->cpu_ns || t->pending)
+		return look_closely(t, now_ns);
+	t->waited_ns += now_ns - t->looked_ns;
+	t->count++;
+	t->looked_ns = now_ns;
+	if (now_ns - t->told_ns >= TELL_NS)
+		tell(t);
+	return 1;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Answers how many ids there are, or -1 when the list could not be read. */
+static long ids_read(void)
+{
+	static char buf[16384];
+	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t n = 0;
+	long got;
+
+	if (fd < 0)
+		return -1;
+	while ((got = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < got && n < THREADS_MOST;) {
+			struct dirent64 *entry = (struct dirent64 *)(void *)(buf + at);
+			uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+			uint32_t *ids = weft__grow(wall.ids, &wall.ids_cap, n, sizeof(*ids));
+
+			if (!ids) {
+				close(fd);
+				return -1;
+			}
+			wall.ids = ids;
+			if (tid)
+				ids[n++] = tid;
+			at += entry->d_reclen;
+		}
+	}
+	close(fd);
+	if (n == THREADS_MOST && !wall.full_told++)
+		weft__log(WEFT_LOG_WARN, "more than %d threads: the others are not looked at while they wait",
+			  THREADS_MOST);
+	qsort(wall.ids, n, sizeof(*wall.ids), by_id);
+	return got < 0 ? -1 : (long)n;
+}
+
+/* Threads that came and went. */
+static void list_again(void)
+{
+	long n = ids_read();
+	struct wall_thread *next = n > 0 ? weft__calloc((size_t)n, sizeof(*next)) : NULL;
+	size_t old = 0;
+
+	if (!next)
+		return; /* goes on with those that are known */
+	for (long i = 0; i < n; i++) {
+		while (old < wall.n && wall.threads[old].tid < wall.ids[i]) {
+			tell(&wall.threads[old]);
+			forget(&wall.threads[old++]);
+		}
+		if (old < wall.n && wall.threads[old].tid == wall.ids[i])
+			next[i] = wall.threads[old++];
+		else
+			next[i] = (struct wall_thread){.tid = wall.ids[i], .first = !wall.began};
+	}
+	for (; old < wall.n; old++) {
+		tell(&wall.threads[old]);
+		forget(&wall.threads[old]);
+	}
+	weft__free(wall.threads);
+	wall.threads = next;
+	wall.n = (size_t)n;
+	wall.began = 1;
+}
+
+static void forget_all(void)
+{
+	for (size_t i = 0; i < wall.n; i++)
+		forget(&wall.threads[i]);
+	weft__free(wall.threads);
+	wall.threads = NULL;
+	wall.n = wall.at = wall.telling = 0;
+	wall.began = 0;
+	wall.mark = (struct weft__threads_mark){0};
+}
+
+/* Half of the interval up to one and a half of it, so that nothing runs in step with it. */
+static uint64_t interval(void)
+{
+	uint32_t hz = weft__wall_choice.hz;
+	uint32_t ns;
+
+	if (wall.limit_hz && wall.limit_hz < hz)
+		hz = wall.limit_hz;
+	ns = 1000000000u / hz;
+	return ns / 2 + weft__engine_random(ns);
+}
+
+static void round_begin(uint64_t now_ns)
+{
+	int news = weft__threads_maybe(&wall.mark);
+
+	/* Where other programs make threads all the time, as many of ours as before may be others. */
+	if (news & THREADS_CHANGED || !wall.began || (news && now_ns - wall.listed_ns >= LIST_NS)) {
+		list_again();
+		wall.listed_ns = now_ns;
+	}
+	wall.last_round_ns = wall.round_ns ? wall.round_ns : now_ns;
+	wall.round_ns = now_ns;
+	wall.round_cpu_ns = 0;
+	wall.at = 0;
+}
+
+static void round_end(uint64_t now_ns)
+{
+	uint64_t next = interval(), least = wall.round_cpu_ns * SHARE;
+
+	wall.due_ns = wall.round_ns + (next > least ? next : least);
+	if (wall.due_ns < now_ns)
+		wall.due_ns = now_ns;
+	wall.at = 0;
+}
+
+void weft__wall_turn(uint64_t now_ns)
+{
+	uint32_t on = weft_gate_on();
+	uint64_t cpu_ns, turn_ns = now_ns;
+	uint32_t looks = 0;
+
+	if (!on && wall.n)
+		weft__wall_resume();
+	if (!weft__wall_choice.hz || !on || now_ns < wall.due_ns)
+		return;
+	if (wall.generation != weft_gate.generation || wall.source != on)
+		forget_all();
+	wall.generation = weft_gate.generation;
+	wall.source = on;
+	if (!weft__ring_mine())
+		weft_hot_ring(1, weft_tick(on)); /* so that there is one when the gate is shut */
+	cpu_ns = wall_cpu();
+	if (!wall.at)
+		round_begin(now_ns);
+	while (wall.at < wall.n && now_ns - turn_ns < TURN_NS && looks++ < TURN_LOOKS) {
+		struct wall_thread *t = &wall.threads[wall.at++];
+
+		if (!look_at(t, now_ns)) {
+			tell(t);
+			forget(t);
+			*t = (struct wall_thread){.tid = t->tid};
+			wall.mark = (struct weft__threads_mark){0};
+		}
+		now_ns = weft__clock_mono();
+	}
+	cpu_ns = wall_cpu() - cpu_ns;
+	wall.round_cpu_ns += cpu_ns;
+	wall.cost_ns += cpu_ns;
+	if (wall.at == wall.n)
+		round_end(now_ns);
+	else
+		wall.due_ns = now_ns + (cpu_ns * SHARE > PAUSE_NS ? cpu_ns * SHARE : PAUSE_NS);
+}
+
+uint64_t weft__wall_due(void)
+{
+	return weft__wall_choice.hz ? wall.due_ns : UINT64_MAX;
+}
+
+int weft__wall_tell(void)
+{
+	uint64_t now_ns = weft__clock_mono(), cpu_ns;
+	uint32_t looks = 0;
+
+	for (; wall.telling < wall.n && looks < TURN_LOOKS; wall.telling++, looks++) {
+		struct wall_thread *t = &wall.threads[wall.telling];
+
+		/* Up to now, if it still waits there. */
+		if (t->state == WALL_WAITS && weft__remote_cpu(t->tid, &cpu_ns) == 0 && cpu_ns == t->cpu_ns) {
+			t->waited_ns += now_ns - t->looked_ns;
+			t->looked_ns = now_ns;
+		}
+		tell(t);
+	}
+	if (wall.telling < wall.n)
+		return 1;
+	wall.telling = 0;
+	return 0;
+}
+
+void weft__wall_resume(void)
+{
+	for (size_t i = 0; i < wall.n && i < TURN_LOOKS; i++)
+		tell(&wall.threads[i]);
+	forget_all();
+}
+
+uint64_t weft__wall_cost(void)
+{
+	return wall.cost_ns;
+}
+
+void weft__wall_limit(uint32_t hz)
+{
+	wall.limit_hz = hz;
+}
+
+void weft__wall_close(void)
+{
+	forget_all();
+	weft__free(wall.ids);
+	memset(&wall, 0, sizeof(wall));
+	memset(&weft__wall_choice, 0, sizeof(weft__wall_choice));
+}
+
+void weft__wall_forked(void)
+{
+	memset(&wall, 0, sizeof(wall)); /* the collector may have been in the middle of it */
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether threads that wait are looked at, and how often. CALLER. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "record/engine/remote.h"
+#include "record/engine/wall.h"
+#include "record/engine/wall_state.h"
+
+#define AUTO_HZ 10
+
+struct weft__wall_choice weft__wall_choice;
+
+/* Whether context switches of this process can be recorded. 0 or a negative error. */
+static int switches_probe(void)
+{
+	struct perf_event_attr attr;
+	long fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.context_switch = 1;
+	attr.exclude_kernel = 1;
+	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	close((int)fd);
+	return 0;
+}
+
+static void choose(const struct weft_recorder_opts *opts)
+{
+	struct weft__wall_choice *choice = &weft__wall_choice;
+	int err;
+
+	if (opts->wall_hz == WEFT_SAMPLE_OFF)
+		return;
+	if (opts->wall_hz) {
+		choice->hz = opts->wall_hz;
+		snprintf(choice->why, sizeof(choice->why), "asked for");
+		return;
+	}
+	if (opts->sample_hz == WEFT_SAMPLE_OFF || opts->switches == WEFT_SWITCH_OFF)
+		return;
+	err = switches_probe();
+	if (!err)
+		return;
+	choice->hz = AUTO_HZ;
+	snprintf(choice->why, sizeof(choice->why), "context switches cannot be recorded: %s", weft_strerror(err));
+}
+
+void weft__wall_open(const struct weft_recorder_opts *opts)
+{
+	struct weft__wall_choice *choice = &weft__wall_choice;
+	int err;
+
+	memset(choice, 0, sizeof(*choice));
+	choose(opts);
+	err = weft__remote_probe();
+	choice->brief = err < 0;
+	if (choice->hz && err)
+		snprintf(choice->degraded, sizeof(choice->degraded),
+			 "threads that wait are counted, without call and stack: /proc/self/task/TID/syscall: %s",
+			 weft_strerror(err));
+}
+
+uint32_t weft__wall_hz(void)
+{
+	return weft__wall_choice.hz;
+}
+
+void weft__wall_facts(struct weft__defs *defs)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", weft__wall_choice.hz);
+	weft__defs_fact(defs, "wall.hz", text);
+	if (weft__wall_choice.hz)
+		weft__defs_fact(defs, "wall.why", weft__wall_choice.why);
+	if (weft__wall_choice.degraded[0])
+		weft__defs_fact(defs, "degraded.wall", weft__wall_choice.degraded);
+}

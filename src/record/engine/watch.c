@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of polls within polls it is the outermost that is told: the loop gets nothing else done until that one ends. A poll is told when it is as
+ * old as the threshold, and again each time that it is twice as old as the time before. */
+#include "record/engine/watch.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "record/engine/remote.h"
+#include "record/engine/state.h"
+#include "record/engine/wall_state.h"
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+#include "weft/event.h"
+
+#define TURN_LEAST_NS UINT64_C(2000000)
+#define TURN_MOST_NS UINT64_C(250000000)
+#define TICK_LOW ((UINT64_C(1) << TICK_BITS) - 1)
+
+/* What was told of the poll that is open in a ring. */
+struct watched {
+	uint64_t tick; /* at which it began, as far as a mark keeps it */
+	uint64_t next_ns;
+};
+
+static struct {
+	uint64_t stuck_ns; /* 0: nobody watches */
+	uint64_t due_ns;
+	uint64_t since; /* tick; CALLER or COLLECTOR, whoever opens the gate */
+	struct watched *rings;
+	uint32_t n;
+	int wants;
+} watch;
+
+void weft__watch_open(const struct weft_recorder_opts *opts)
+{
+	memset(&watch, 0, sizeof(watch));
+	if (opts->stuck_ns == WEFT_OFF)
+		return;
+	watch.rings = weft__calloc(opts->max_threads, sizeof(*watch.rings));
+	if (!watch.rings)
+		return;
+	watch.n = opts->max_threads;
+	watch.stuck_ns = opts->stuck_ns;
+}
+
+void weft__watch_close(void)
+{
+	weft__free(watch.rings);
+	memset(&watch, 0, sizeof(watch));
+}
+
+void weft__watch_begin(uint32_t on)
+{
+	store_relaxed(&watch.since, weft_tick(on) & TICK_LOW);
+}
+
+/* Ticks from `from` to `to`, of which the low bits are known; negative when `to` is before. */
+static int64_t ticks_between(uint64_t from, uint64_t to)
+{
+	return (int64_t)((to - from) << (64 - TICK_BITS)) >> (64 - TICK_BITS);
+}
+
+/* The outermost open poll: 1, and when it began and its task. */
+static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t *task)
+{
+	struct poll_open *open = &ring->polls.open[0];
+	uint64_t mark, arg;
+	int known;
+
+	if (on > WEFT_GATE_TICKS) {
+		if (!load_relaxed(&ring->polls.level))
+			return 0;
+		mark = load_acquire(&open->tick);
+		arg = load_acquire(&open->arg);
+		if (!mark || load_relaxed(&open->tick) != mark)
+			return 0;
+		*tick = mark & TICK_LOW;
+		*task = arg & WEFT_TASK_MASK;
+		return ticks_between(load_relaxed(&watch.since), *tick) >= 0;
+	}
+	mark = load_acquire(&ring->hot.poll);
+	arg = load_acquire(&ring->hot.poll_arg);
+	if (!(mark & 0xff) || load_relaxed(&ring->hot.poll) >> 8 != mark >> 8)
+		return 0;
+	*tick = mark >> 8;
+	*task = arg & WEFT_TASK_MASK;
+	known = ticks_between(load_relaxed(&watch.since), *tick) >= 0;
+	/* One whose end fell into a time when nothing was recorded has left its mark. The thread may write at the same time, and bring
+	 * it back: then it goes the next time. */
+	if (!known)
+		cas_relaxed(&ring->hot.poll, &mark, 0);
+	return known;
+}
+
+static void tell(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
+{
+	uint64_t fields[] = {tid, task, age_ns, 0};
+	struct weft__remote seen;
+	struct weft__wide_stack stack;
+
+	weft__remote_look(tid, weft__wall_choice.brief, &seen);
+	stack = (struct weft__wide_stack){seen.frames, seen.state == REMOTE_WAITS ? seen.n : 0, seen.flags, 3};
+	weft__wide_emit_stacks(WEFT_KIND_STUCK, tick, fields, &stack, 1);
+}
+
+/* 1: it was told. */
+static int look(struct ring_page *ring, struct watched *watched, uint32_t on, uint64_t now)
+{
+	uint32_t tid = load_acquire(&ring->owner);
+	uint64_t tick, task, age_ns;
+
+	if (!tid || tid == OWNER_LEAVING || !poll_of(ring, on, &tick, &task))
+		return 0;
+	if (ticks_between(tick, now & TICK_LOW) <= 0)
+		return 0;
+	age_ns = weft_tick_ns((uint64_t)ticks_between(tick, now & TICK_LOW));
+	if (watched->tick != tick)
+		*watched = (struct watched){tick, watch.stuck_ns};
+	if (age_ns < watched->next_ns)
+		return 0;
+	tell(tid, task, age_ns, now);
+	watched->next_ns = 2 * age_ns;
+	/* Without tables there was not much of a stack; soon there will be. */
+	if (!watch.wants && !weft__engine.ops && !weft__wall_choice.hz) {
+		watched->next_ns = age_ns + watch.stuck_ns;
+		store_relaxed(&weft__engine.modules_stale, 1u);
+	}
+	watch.wants = 1;
+	return 1;
+}
+
+uint32_t weft__watch_turn(void *base, const struct rings_head *head, uint64_t now_ns)
+{
+	uint32_t on = weft_gate_on(), n = load_acquire(&head->n_rings), told = 0;
+	uint64_t next = watch.stuck_ns / 4, now;
+
+	if (!watch.stuck_ns || !on || now_ns < watch.due_ns)
+		return 0;
+	now = weft_tick(on);
+	for (uint32_t i = 0; i < n && i < watch.n; i++)
+		told += (uint32_t)look(ring_page_at(base, head, i), &watch.rings[i], on, now);
+	next = next < TURN_LEAST_NS ? TURN_LEAST_NS : next > TURN_MOST_NS ? TURN_MOST_NS : next;
+	watch.due_ns = now_ns + next;
+	return told;
+}
+
+uint64_t weft__watch_due(void)
+{
+	return watch.stuck_ns ? watch.due_ns : UINT64_MAX;
+}
+
+int weft__watch_wants(void)
+{
+	return watch.wants;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Polls that do not end, told while they last. COLLECTOR, but for what says otherwise. */
+#ifndef WEFT_ENGINE_WATCH_H
+#define WEFT_ENGINE_WATCH_H
+
+#include <stdint.h>
+
+#include "record/ring/layout.h"
+#include "weft/recorder.h"
+
+/* CALLER. */
+void weft__watch_open(const struct weft_recorder_opts *opts);
+void weft__watch_close(void);
+/* Any context. Recording begins, or goes on, with this value of the gate: polls that began before are not known to be open still. */
+void weft__watch_begin(uint32_t on);
+
+/* Looks at all rings, if that is due and something records. Answers how many polls were told, which should be in the file soon. */
+uint32_t weft__watch_turn(void *base, const struct rings_head *head, uint64_t now_ns);
+/* When it is due next; UINT64_MAX: never. */
+uint64_t weft__watch_due(void);
+/* Whether unwind tables are wanted for it, from now on. */
+int weft__watch_wants(void);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Polls in the modes slow and caught, for those who are not the emit path. */
+#ifndef WEFT_EVENT_POLL_H
+#define WEFT_EVENT_POLL_H
+
+#include "record/ring/layout.h"
+
+/* HOT. The owner of a ring recorded something that makes its innermost open poll one to tell of in mode caught. */
+static inline void weft__poll_sampled(struct weft_ring *ring, uint64_t tick)
+{
+	struct polls *polls = &((struct ring_page *)(void *)ring)->polls;
+	uint32_t level = load_relaxed(&polls->level) - 1;
+
+	if (level < POLLS_NEST)
+		store_relaxed(&polls->open[level].sampled, tick);
+}
+
+/* HOT and COLLECTOR. What has come to a count that stands at `sum` and is to be told: it has been told then. 0: nothing. */
+static inline uint32_t weft__poll_count_take(struct ring_page *ring, uint32_t bucket, uint32_t sum)
+{
+	uint32_t told = load_relaxed(&ring->polls_told[bucket]);
+
+	if ((int32_t)(sum - told) <= 0) /* somebody else has told of more */
+		return 0;
+	return cas_acq_rel(&ring->polls_told[bucket], &told, sum) ? sum - told : 0;
+}
+
+/* HOT. The counts of a thread that ends, on its own ring as far as there is room; their `thread` is 0, which means this one. */
+void weft__poll_counts_end(struct ring_page *ring, uint64_t tick);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Polls in the modes slow and caught (record/ring/polls.h), and polls that are all recorded and timed besides. HOT. */
+#include "record/event/poll.h"
+
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+#include "record/trigger.h"
+#include "weft/event.h"
+
+/* The calling thread's, which may be the ring of no thread. */
+static inline struct polls *own_polls(void)
+{
+	return &((struct ring_page *)(void *)weft_ring_self)->polls;
+}
+
+static inline void poll_set(struct poll_open *open, uint64_t arg, uint64_t tick)
+{
+	store_relaxed(&open->arg, arg);
+	store_release(&open->tick, tick);
+}
+
+/* Leaves a poll's length to be counted, and counts the one before it. */
+static inline void poll_over(struct polls *polls, struct poll_open *open, uint32_t bucket)
+{
+	uint32_t before = open->over;
+
+	store_release(&open->over, bucket + 1);
+	fence_signal();
+	weft__polls_count(polls, before);
+}
+
+/* The calling thread's ring, with polls of this time of recording; NULL when there is none or nothing records. */
+static struct ring_page *polls_ready(uint32_t on, uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	struct polls *polls;
+
+	if (!ring && weft_hot_ring(1, tick))
+		ring = weft__ring_mine();
+	if (!ring)
+		return NULL;
+	polls = &ring->polls;
+	if (polls->on != on && polls->timed != on) {
+		store_relaxed(&polls->level, 0u);
+		fence_signal();
+		polls->timed = on & WEFT_GATE_TIMED ? on : 0;
+		polls->on = on & WEFT_GATE_TIMED ? 0 : on;
+	}
+	return ring;
+}
+
+static void poll_open(struct ring_page *ring, uint64_t arg, uint64_t tick)
+{
+	struct polls *polls = &ring->polls;
+	uint32_t level = load_relaxed(&polls->level);
+
+	store_relaxed(&polls->level, level + 1);
+	fence_signal();
+	if (level < POLLS_NEST)
+		poll_set(&polls->open[level], arg, tick);
+}
+
+static int under_cap(struct ring_page *ring, uint64_t tick)
+{
+	struct polls *polls = &ring->polls;
+
+	if (tick - polls->second >= weft_gate.second_ticks) {
+		polls->second = tick;
+		polls->told = 0;
+	}
+	if (polls->told < weft_gate.poll_cap) {
+		polls->told++;
+		return 1;
+	}
+	if (ring->capped == load_relaxed(&ring->capped_seen))
+		store_relaxed(&ring->capped_from, tick);
+	store_relaxed(&ring->capped_to, tick);
+	store_release(&ring->capped, ring->capped + 1);
+	return 0;
+}
+
+static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint64_t tick, uint64_t ns, uint32_t level,
+		      uint32_t why)
+{
+	uint64_t fields[] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns, level, why};
+
+	if (under_cap(ring, tick))
+		weft__wide_emit(WEFT_KIND_POLL, tick, fields);
+}
+
+static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t tick, uint32_t level, uint32_t on)
+{
+	uint64_t took = (int64_t)(tick - poll->tick) > 0 ? tick - poll->tick : 0;
+	uint64_t ns = weft_tick_ns(took);
+	uint32_t why = ns >= weft_gate.poll_slow_ns ? WEFT_POLL_SLOW : 0;
+	uint32_t tells = on & WEFT_GATE_SLOW ? WEFT_POLL_SLOW : on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : 0;
+
+	if (poll->sampled - poll->tick - 1 < took)
+		why |= WEFT_POLL_CAUGHT;
+	if (!(on & WEFT_GATE_TIMED))
+		poll_over(&ring->polls, poll, ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns));
+	if (why & tells)
+		poll_tell(ring, poll, tick, ns, level, why);
+	if (ns >= weft_gate.poll_trigger_ns)
+		weft__trigger_poll(poll->arg & WEFT_TASK_MASK, ns, ring->owner);
+}
+
+/* Ends the innermost poll. One that began before this time of recording is not known here. */
+static void poll_close(struct ring_page *ring, uint64_t tick, uint32_t on)
+{
+	struct polls *polls = &ring->polls;
+	uint32_t level = load_relaxed(&polls->level) - 1;
+
+	if (level == UINT32_MAX)
+		return;
+	if (level >= POLLS_NEST) {
+		if (!(on & WEFT_GATE_TIMED))
+			weft__polls_count(polls, 1 + POLLS_DEEPER);
+	} else {
+		if (polls->open[level].tick)
+			poll_judge(ring, &polls->open[level], tick, level, on);
+		store_relaxed(&polls->open[level].tick, 0);
+	}
+	fence_signal();
+	store_relaxed(&polls->level, level);
+}
+
+/* What has to be emitted besides: all polls are recorded, and timed or not. */
+static int also_events(uint32_t on)
+{
+	return on && !(on & (WEFT_GATE_SLOW | WEFT_GATE_CAUGHT));
+}
+
+static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
+{
+	uint32_t on = weft_gate_on();
+	struct ring_page *ring = on > WEFT_GATE_TICKS ? polls_ready(on, tick) : NULL;
+
+	if (ring)
+		poll_open(ring, arg, tick);
+	if (also_events(on))
+		weft_emit_poll(WEFT_KIND_POLL_BEGIN, arg, tick);
+}
+
+static __attribute__((noinline)) void end_slowly(uint64_t tick)
+{
+	uint32_t on = weft_gate_on();
+	struct ring_page *ring = on > WEFT_GATE_TICKS ? polls_ready(on, tick) : NULL;
+
+	if (also_events(on))
+		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
+	if (ring)
+		poll_close(ring, tick, on);
+}
+
+static __attribute__((noinline)) void next_slowly(uint64_t arg, uint64_t tick)
+{
+	uint32_t on = weft_gate_on();
+	struct ring_page *ring = on > WEFT_GATE_TICKS ? polls_ready(on, tick) : NULL;
+
+	if (also_events(on))
+		weft_emit_poll(WEFT_KIND_POLL_NEXT, arg, tick);
+	if (!ring)
+		return;
+	poll_close(ring, tick, on);
+	poll_open(ring, arg, tick);
+}
+
+/* The innermost poll when it ends here uneventfully, and then its length is taken; else NULL. */
+static inline struct poll_open *ends_quietly(struct polls *polls, uint32_t level, uint64_t tick, uint32_t on)
+{
+	struct poll_open *open;
+	uint64_t begin, took;
+
+	if (WEFT_UNLIKELY(polls->on != on || level >= POLLS_NEST))
+		return NULL;
+	open = &polls->open[level];
+	begin = load_relaxed(&open->tick);
+	took = tick - begin;
+	/* A sample in (begin, tick]. */
+	if (WEFT_UNLIKELY(took >= weft_gate.poll_ticks || load_relaxed(&open->sampled) - begin - 1 < took))
+		return NULL;
+	poll_over(polls, open, weft__polls_bucket(weft_tick_ns(took)));
+	return open;
+}
+
+void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
+{
+	struct polls *polls = own_polls();
+	uint32_t level = load_relaxed(&polls->level);
+
+	if (WEFT_UNLIKELY(polls->on != on || level >= POLLS_NEST)) {
+		begin_slowly(arg, tick);
+		return;
+	}
+	store_relaxed(&polls->level, level + 1);
+	fence_signal();
+	poll_set(&polls->open[level], arg, tick);
+}
+
+void weft_hot_poll_end_at(uint64_t tick, uint32_t on)
+{
+	struct polls *polls = own_polls();
+	uint32_t level = load_relaxed(&polls->level) - 1;
+	struct poll_open *open = ends_quietly(polls, level, tick, on);
+
+	if (WEFT_UNLIKELY(!open)) {
+		end_slowly(tick);
+		return;
+	}
+	store_relaxed(&open->tick, 0);
+	fence_signal();
+	store_relaxed(&polls->level, level);
+}
+
+void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
+{
+	struct polls *polls = own_polls();
+	uint32_t level = load_relaxed(&polls->level) - 1;
+	struct poll_open *open = ends_quietly(polls, level, tick, on);
+
+	if (WEFT_UNLIKELY(!open))
+		next_slowly(arg, tick);
+	else
+		poll_set(open, arg, tick);
+}
+
+void weft_hot_poll_begin(uint64_t arg, uint32_t on)
+{
+	weft_hot_poll_begin_at(arg, weft_tick(on), on);
+}
+
+void weft_hot_poll_end(uint32_t on)
+{
+	weft_hot_poll_end_at(weft_tick(on), on);
+}
+
+void weft_hot_poll_next(uint64_t arg, uint32_t on)
+{
+	weft_hot_poll_next_at(arg, weft_tick(on), on);
+}
+
+void weft__poll_counts_end(struct ring_page *ring, uint64_t tick)
+{
+	uint32_t slots = weft__wide_slots(WEFT_KIND_POLL_COUNT);
+	uint32_t bucket;
+
+	if (!ring->polls.on)
+		return; /* it had none */
+	weft__polls_fold(&ring->polls);
+	for (bucket = 0; bucket < POLLS_COUNTS; bucket++) {
+		uint64_t fields[] = {0, weft__polls_from(bucket), weft__polls_below(bucket), 0};
+
+		if (!weft__ring_has_room(ring, slots))
+			return; /* what is left is told of with the next thread's */
+		fields[3] = weft__poll_count_take(ring, bucket, load_relaxed(&ring->polls.count[1 + bucket]));
+		if (fields[3])
+			weft__wide_emit_in(&ring->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
+	}
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits that come by callbacks on any thread. HOT, but for weft_wait_self.
+ *
+ * The number of a thread is generation << 32 | place + 1. A slot is taken by a compare-and-swap of its `since`,
+ * filled, and shown by a store of the tick. Nothing here touches what the waiting thread writes without one: short
+ * waits go to sums of their own. */
+#include <errno.h>
+
+#include "record/wait/wait.h"
+
+static struct weft__wait_thread *thread_of(uint64_t number)
+{
+	uint32_t at = (uint32_t)number - 1;
+
+	if (at >= WAIT_THREADS || !load_acquire(&weft__wait_tids[at]) ||
+	    load_relaxed(&weft__wait_threads[at].mine.generation) != (uint32_t)(number >> 32))
+		return NULL;
+	return &weft__wait_threads[at];
+}
+
+void weft_wait_begin_of(uint64_t number, uint32_t what, uint32_t name, uint64_t object)
+{
+	uint32_t on = weft_gate_on();
+	struct weft__wait_thread *thread = on ? thread_of(number) : NULL;
+
+	for (uint32_t i = 0; thread && i < WEFT_WAITS_MAX; i++) {
+		struct weft__wait_away *away = &thread->away[i];
+		uint64_t is_free = AWAY_FREE;
+
+		if (!cas_acq_rel(&away->slot.since, &is_free, (uint64_t)AWAY_BUSY))
+			continue;
+		store_relaxed(&away->until, 0);
+		store_relaxed(&away->slot.key, (uint64_t)(what ? what : WEFT_WAIT_OTHER) << 32 | name);
+		store_relaxed(&away->slot.object, object);
+		store_relaxed(&away->slot.holder, (uint64_t)weft_lock_look(object));
+		/* The thread may have ended meanwhile, and its place be another's. */
+		store_release(&away->slot.since, thread_of(number) ? weft_tick(on) : AWAY_FREE);
+		return;
+	}
+}
+
+/* Takes the slot when it is a wait that lasts, for this object. Answers when it began, or 0. */
+static uint64_t take(struct weft__wait_away *away, uint32_t what, uint64_t object)
+{
+	uint64_t since = load_acquire(&away->slot.since);
+
+	if (since <= AWAY_BUSY || load_relaxed(&away->until) || load_relaxed(&away->slot.key) >> 32 != what ||
+	    load_relaxed(&away->slot.object) != object)
+		return 0;
+	return cas_acq_rel(&away->slot.since, &since, (uint64_t)AWAY_BUSY) ? since : 0;
+}
+
+__attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, uint64_t object)
+{
+	uint64_t from = (uint64_t)(uintptr_t)__builtin_return_address(0);
+	uint32_t on = weft_gate_on();
+	struct weft__wait_thread *thread = thread_of(number);
+	uint64_t tick = on ? weft_tick(on) : 0;
+
+	what = what ? what : WEFT_WAIT_OTHER;
+	for (uint32_t i = 0; thread && i < WEFT_WAITS_MAX; i++) {
+		struct weft__wait_away *away = &thread->away[i];
+		uint64_t since = take(away, what, object);
+		struct weft__waited waited = {
+			load_relaxed(&away->slot.key), object, load_relaxed(&away->slot.holder), since, tick, from};
+
+		if (!since)
+			continue;
+		if (on && tick > since && tick - since >= load_relaxed(&weft_gate.wait_ticks) &&
+		    weft_waits_self != &thread->mine) {
+			store_relaxed(&away->until, tick);
+			store_release(&away->slot.since, since);
+			store_relaxed(&thread->mine.due, 0); /* it finds this when it next ends a wait */
+			return;
+		}
+		store_release(&away->slot.since, AWAY_FREE);
+		if (on && weft_waits_self == &thread->mine) {
+			int saved = errno;
+
+			weft__wait_over(&thread->mine, &waited);
+			errno = saved;
+		} else if (on) {
+			weft__wait_sum_add(thread->away_sums, WAIT_AWAY_SUMS, waited.key,
+					   tick > since ? tick - since : 0, 0);
+		}
+		return;
+	}
+}
+
+int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct weft__waited *ret)
+{
+	for (uint32_t i = 0; i < WEFT_WAITS_MAX; i++) {
+		struct weft__wait_away *away = &thread->away[i];
+		uint64_t since = load_acquire(&away->slot.since), until = load_relaxed(&away->until);
+
+		if (since <= AWAY_BUSY || !until || until >= before ||
+		    !cas_acq_rel(&away->slot.since, &since, (uint64_t)AWAY_BUSY))
+			continue;
+		*ret = (struct weft__waited){load_relaxed(&away->slot.key),
+					     load_relaxed(&away->slot.object),
+					     load_relaxed(&away->slot.holder),
+					     since,
+					     until,
+					     0};
+		store_release(&away->slot.since, AWAY_FREE);
+		return 1;
+	}
+	return 0;
+}

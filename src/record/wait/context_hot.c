@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Setting a thread's context. HOT.
+ *
+ * What a thread's context is stands in its ring, in order among its other events. Where that cannot be done, because nothing
+ * records or the ring is full, the context is "unsaid", and the ring's limit is put to 0: then the next event, whichever it is, takes
+ * the slow path and says the context first. So does the first event in a new ring. */
+#include "record/wait/context.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+
+__thread struct weft_context weft_context_self __attribute__((tls_model("initial-exec")));
+__thread struct weft__otel_record *otel_thread_ctx_v1 __attribute__((tls_model("initial-exec"), weak));
+
+static __thread struct weft__otel_record context_record __attribute__((aligned(8)));
+static __thread struct {
+	uint32_t busy;   /* the context is being changed, and is neither the one nor the other */
+	uint32_t unsaid; /* the ring has another one */
+} context_state;
+
+uint32_t weft__otel_keys_ours, weft__otel_root_key;
+struct weft__otel_attrs **weft__otel_pages[256];
+
+const struct weft__otel_attrs *weft__otel_attrs(uint32_t string)
+{
+	struct weft__otel_attrs **page = string ? load_acquire(&weft__otel_pages[string >> 8 & 255]) : NULL;
+
+	return page ? load_acquire(&page[string & 255]) : NULL;
+}
+
+static void put_be64(uint8_t *to, uint64_t v)
+{
+	v = __builtin_bswap64(v);
+	memcpy(to, &v, 8);
+}
+
+static uint64_t get_be64(const uint8_t *from)
+{
+	uint64_t v;
+
+	memcpy(&v, from, 8);
+	return __builtin_bswap64(v);
+}
+
+static uint32_t put_attrs(struct weft__otel_record *record, uint32_t at, const struct weft__otel_attrs *attrs)
+{
+	uint32_t i, n;
+
+	for (i = 0; attrs && i + 2 <= attrs->bytes; i += n) {
+		n = 2u + attrs->at[i + 1];
+		if (at + n > sizeof(record->attrs))
+			continue;
+		memcpy(record->attrs + at, attrs->at + i, n);
+		at += n;
+	}
+	return at;
+}
+
+static uint32_t put_root(struct weft__otel_record *record, uint64_t root)
+{
+	uint32_t i;
+
+	record->attrs[0] = OTEL_KEY_ROOT;
+	record->attrs[1] = OTEL_ROOT_DIGITS;
+	for (i = 0; i < OTEL_ROOT_DIGITS; i++)
+		record->attrs[2 + i] = (uint8_t) "0123456789abcdef"[root >> (60 - 4 * i) & 15];
+	return 2 + OTEL_ROOT_DIGITS;
+}
+
+/* The record is fixed, and `valid` says when it may be read. */
+static void publish(const struct weft_context *next)
+{
+	struct weft__otel_record *record = &context_record;
+	volatile uint8_t *valid = &record->valid;
+	int any = next->span || next->endpoint || next->labels || next->root;
+	uint32_t n = 0;
+
+	if (!any) {
+		*valid = 0;
+		return;
+	}
+	*valid = 0;
+	fence_signal();
+	put_be64(record->trace, next->trace_hi);
+	put_be64(record->trace + 8, next->trace_lo);
+	put_be64(record->span, next->span);
+	record->flags = (uint8_t)next->flags;
+	if (load_relaxed(&weft__otel_keys_ours)) {
+		if (next->root)
+			n = put_root(record, next->root);
+		n = put_attrs(record, n, weft__otel_attrs(next->endpoint));
+		n = put_attrs(record, n, weft__otel_attrs(next->labels));
+	}
+	record->attrs_bytes = (uint16_t)n;
+	fence_signal();
+	*valid = 1;
+	if (!load_relaxed(&otel_thread_ctx_v1))
+		store_relaxed(&otel_thread_ctx_v1, record);
+}
+
+static void fill_fields(const struct weft_context *context, uint64_t *fields)
+{
+	fields[0] = context->trace_hi;
+	fields[1] = context->trace_lo;
+	fields[2] = context->span;
+	fields[3] = context->root;
+	fields[4] = context->endpoint;
+	fields[5] = context->labels;
+}
+
+static int context_any(const struct weft_context *context)
+{
+	return (context->trace_hi | context->trace_lo | context->span | context->root | context->endpoint |
+		context->labels) != 0;
+}
+
+void weft_hot_context(const struct weft_context *next)
+{
+	uint32_t on = weft_gate_on();
+	uint64_t tick = on ? weft_tick(on) : 0;
+	struct weft_ring *ring;
+
+	store_relaxed(&context_state.busy, 1u);
+	fence_signal();
+	publish(next);
+	weft_context_self = *next;
+	fence_signal();
+	store_relaxed(&context_state.unsaid, 1u);
+	store_relaxed(&context_state.busy, 0u);
+	fence_signal();
+	ring = on ? weft_ring_room(weft__wide_slots(WEFT_KIND_CONTEXT), tick) : NULL;
+	if (!ring)
+		store_relaxed(&weft_ring_self->limit, 0);
+	else if (load_relaxed(&context_state.unsaid)) /* else the slow path has told it */
+		weft__context_tell(ring, tick);
+}
+
+int weft__context_unsaid(void)
+{
+	return load_relaxed(&context_state.unsaid) && !load_relaxed(&context_state.busy);
+}
+
+void weft__context_tell(struct weft_ring *ring, uint64_t tick)
+{
+	uint64_t fields[6];
+
+	store_relaxed(&context_state.unsaid, 0u);
+	fence_signal();
+	fill_fields(&weft_context_self, fields);
+	weft__wide_emit_in(ring, WEFT_KIND_CONTEXT, tick, fields, NULL, 0);
+}
+
+void weft__context_attached(void)
+{
+	store_relaxed(&context_state.unsaid, (uint32_t)context_any(&weft_context_self));
+}
+
+/* Of a record of somebody else. */
+static uint64_t root_of(const struct weft__otel_record *record)
+{
+	uint32_t key = load_relaxed(&weft__otel_root_key), n = record->attrs_bytes, i, k;
+	uint64_t root = 0;
+
+	for (i = 0; key && i + 2 <= n && i + 2 + record->attrs[i + 1] <= n; i += 2u + record->attrs[i + 1]) {
+		if (record->attrs[i] != key - 1 || record->attrs[i + 1] != OTEL_ROOT_DIGITS)
+			continue;
+		for (k = 0, root = 0; k < OTEL_ROOT_DIGITS; k++) {
+			uint8_t digit = record->attrs[i + 2 + k];
+
+			root = root << 4 | (digit <= '9' ? digit - 48u : (digit | 32u) - 87u) % 16;
+		}
+	}
+	return root;
+}
+
+int weft__context_borrow(uint64_t tick)
+{
+	const struct weft__otel_record *record = load_relaxed(&otel_thread_ctx_v1);
+	uint64_t fields[6] = {0};
+
+	if (!record || record == &context_record || record->valid != 1 || load_relaxed(&context_state.busy) ||
+	    context_any(&weft_context_self))
+		return 0;
+	fields[0] = get_be64(record->trace);
+	fields[1] = get_be64(record->trace + 8);
+	fields[2] = get_be64(record->span);
+	fields[3] = root_of(record);
+	return (fields[2] || fields[3]) && weft__wide_emit(WEFT_KIND_CONTEXT, tick, fields);
+}
+
+void weft__context_return(uint64_t tick)
+{
+	static const uint64_t none[6];
+
+	if (!weft__wide_emit(WEFT_KIND_CONTEXT, tick, none)) {
+		/* No room: said before the next event instead. */
+		store_relaxed(&context_state.unsaid, 1u);
+		store_relaxed(&weft_ring_self->limit, 0);
+	}
+}

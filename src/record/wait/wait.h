@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits (weft/wait.h): what a thread waits for now, and the sums of what it has waited for.
+ *
+ * Each thread that ever waits has a place in one table, by its thread id, for as long as it lives. The place does not
+ * depend on the recorder: its address stays, so that callbacks on other threads and samplers may look at any time,
+ * whatever is opened or closed meanwhile.
+ *
+ *     wait_hot.c     the thread's place; a wait that is over becomes an event or part of a sum; sums are told
+ *     away_hot.c     waits that other threads begin and end
+ *     stack_hot.c    the stack of the calling thread
+ *     waits.c        what the collector, start, stop and fork do about it */
+#ifndef WEFT_WAIT_INSIDE_H
+#define WEFT_WAIT_INSIDE_H
+
+#include "base/atomic.h"
+#include "weft/wait.h"
+
+#define WAIT_THREADS 4096 /* places; a power of two */
+#define WAIT_PROBES 64    /* a thread is within so many places of where it belongs */
+#define WAIT_AWAY_SUMS 8
+
+struct weft_ring;
+struct weft_recorder_opts;
+struct weft__defs;
+
+/* A wait that another thread began. `since` is also its lock: AWAY_BUSY while somebody fills or takes it. */
+#define AWAY_FREE 0
+#define AWAY_BUSY 1
+struct weft__wait_away {
+	struct weft_wait_slot slot;
+	uint64_t until; /* tick of its end; 0: it lasts */
+};
+
+struct weft__wait_thread {
+	struct weft_waits mine; /* the thread itself; `due` is set to 0 by those who left something for it */
+	struct weft__wait_away away[WEFT_WAITS_MAX]; /* any thread */
+	struct weft_wait_sum away_sums[WAIT_AWAY_SUMS + 1];
+};
+
+extern struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
+extern uint32_t weft__wait_tids[WAIT_THREADS]; /* whose place it is; 0: nobody's */
+extern struct weft_waits weft__waits_none;     /* of a thread that has no place yet */
+
+/* HOT. The place of a thread, or NULL. */
+struct weft__wait_thread *weft__wait_find(uint32_t tid);
+
+/* What a thread waits for, as samplers see it. */
+struct weft__wait_now {
+	uint32_t what, name;
+	uint64_t object;
+	uint32_t holder;
+	uint64_t since; /* tick */
+};
+/* HOT, of any thread. Its pending waits, the innermost last; answers how many. The first WEFT_WAITS_MAX are its own. */
+#define WAIT_NOW_MAX (2 * WEFT_WAITS_MAX)
+uint32_t weft__wait_pending(uint32_t tid, struct weft__wait_now *out, uint32_t max);
+
+/* HOT. A wait that is over, as an event. With `ring` NULL on the calling thread's own; its stack is taken when
+ * `from`, the return address in the caller that is to be its leaf, is not 0. */
+struct weft__waited {
+	uint64_t key, object, holder, since, tick;
+	uint64_t from;
+};
+void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited);
+/* HOT. The same as a wait of the calling thread's, told or summed by its length. */
+void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited);
+/* HOT. Adds to a sum of `n` places, and one more for what has none. `own`: nobody but this thread adds there. */
+void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, uint64_t ticks, int own);
+/* HOT. The next sum that has something to tell, from *at on, as the fields of a wait_sum, and marks it as told; 0:
+ * there is none. */
+int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t *fields);
+/* HOT. The thread tells what is untold of it, its sums and the waits that others ended. */
+void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick);
+/* HOT. Takes a wait of the thread that somebody else ended before `before`; 0: there is none. */
+int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct weft__waited *ret);
+/* HOT, on the thread itself, which ends. */
+void weft__wait_leave(void);
+
+/* HOT. The calling thread's stack without the frames up to the one that returns to `from`. Answers the number of
+ * frames; *ret points into memory that weft__wait_stack_give gives back. */
+uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_t **ret, uint32_t *flags, int *buffer);
+void weft__wait_stack_give(int buffer);
+
+/* Any context. CPU time that waits which were told one by one have cost so far, in ns. */
+uint64_t weft__waits_cost(void);
+
+/* CALLER. Thresholds, before anything records. */
+void weft__waits_setup(uint64_t wait_ns, double ns_per_tick, struct weft__defs *facts);
+/* CALLER, while it still records, and COLLECTOR once a second or so: tells for threads that have not come by. With
+ * `all` every sum and wait, long ones that still last with their length so far; else only waits that another thread
+ * ended a second ago or longer, and what dead threads left. */
+void weft__waits_tend(int all);
+/* CALLER, in the child of a fork. */
+void weft__waits_forked(void);
+
+#endif

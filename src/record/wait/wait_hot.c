@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slow side of wait.h. HOT.
+ *
+ * A sum is only ever added to, by its thread; what has been told of it is kept beside it, and whoever tells moves
+ * that forward with one compare-and-swap. So the collector can tell for a thread that sleeps, and nothing is told
+ * twice or lost when the thread wakes up in the middle of it. */
+#include "record/wait/wait.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+
+#define WAIT_COST_MOST_NS 100000
+#define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
+
+struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
+uint32_t weft__wait_tids[WAIT_THREADS];
+struct weft_waits weft__waits_none;
+uint64_t weft_locks[WEFT_LOCKS];
+__thread struct weft_waits *weft_waits_self __attribute__((tls_model("initial-exec"))) = &weft__waits_none;
+
+static uint32_t place_of(uint32_t tid, uint32_t i)
+{
+	return (tid * 2654435761u / (UINT32_MAX / WAIT_THREADS + 1) + i) % WAIT_THREADS;
+}
+
+struct weft__wait_thread *weft__wait_find(uint32_t tid)
+{
+	for (uint32_t i = 0; i < WAIT_PROBES; i++)
+		if (load_acquire(&weft__wait_tids[place_of(tid, i)]) == tid)
+			return &weft__wait_threads[place_of(tid, i)];
+	return NULL;
+}
+
+static struct weft__wait_thread *take_place(uint32_t tid)
+{
+	struct weft__wait_thread *found = weft__wait_find(tid);
+	uint32_t i, nobody;
+
+	for (i = 0; !found && i < WAIT_PROBES; i++) {
+		nobody = 0;
+		if (cas_acq_rel(&weft__wait_tids[place_of(tid, i)], &nobody, tid))
+			found = &weft__wait_threads[place_of(tid, i)];
+	}
+	return found;
+}
+
+static void forget_own(struct weft_waits *waits)
+{
+	for (uint32_t i = 0; i < WEFT_WAITS_MAX; i++)
+		store_release(&waits->own[i].since, 0);
+	store_relaxed(&waits->depth, 0u);
+}
+
+static struct weft_waits *attach_waits(void)
+{
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	struct weft__wait_thread *thread = take_place(tid);
+	struct weft_waits *nobody = &weft__waits_none;
+
+	if (!thread)
+		return NULL;
+	/* A handler that came meanwhile may have done all of this, in the same place. */
+	if (load_relaxed(&thread->mine.tid) != tid) {
+		forget_own(&thread->mine);
+		thread->mine.due = 0;
+		thread->mine.stack_low = thread->mine.stack_high = 0;
+		thread->mine.most = WEFT_WAITS_MAX;
+		add_relaxed(&thread->mine.generation, 1u);
+		store_release(&thread->mine.tid, tid);
+	}
+	cas_relaxed(&weft_waits_self, &nobody, &thread->mine);
+	if (weft__hot.key_made)
+		pthread_setspecific(weft__hot.key, &weft__hot);
+	return &thread->mine;
+}
+
+struct weft_waits *weft_hot_waits(void)
+{
+	struct weft_waits *waits = weft_waits_self;
+
+	if (waits == &weft__waits_none)
+		return attach_waits();
+	if (waits->depth >= waits->most)
+		forget_own(waits); /* left by longjmp */
+	return waits;
+}
+
+static uint64_t wait_cost_ns;
+
+uint64_t weft__waits_cost(void)
+{
+	return load_relaxed(&wait_cost_ns);
+}
+
+/* A thread that was preempted meanwhile took long, but of the CPU no more than others do. */
+static void wait_count_cost(uint64_t tick)
+{
+	uint32_t on = weft_gate_on();
+	uint64_t ns = on ? weft_tick_ns(weft_tick(on) - tick) : 0;
+
+	add_relaxed(&wait_cost_ns, ns < WAIT_COST_MOST_NS ? ns : WAIT_COST_MOST_NS);
+}
+
+void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited)
+{
+	struct weft__wide_stack stack = {.field = 5};
+	uint64_t fields[6] = {waited->key >> 32, (uint32_t)waited->key,
+			      waited->object,    weft_tick_ns(waited->tick - waited->since),
+			      waited->holder,    0};
+	int buffer = -1;
+
+	if (waited->from)
+		stack.n = weft__wait_stack(waits, waited->from, &stack.frames, &stack.flags, &buffer);
+	if (ring) {
+		weft__wide_emit_in(ring, WEFT_KIND_WAIT, waited->tick, fields, NULL, 0);
+	} else {
+		if (waited->tick >= weft_ring_self->sched_due)
+			weft_hot_sched(waited->tick);
+		weft__wide_emit_stacks(WEFT_KIND_WAIT, waited->tick, fields, &stack, stack.n ? 1 : 0);
+	}
+	if (buffer >= 0)
+		weft__wait_stack_give(buffer);
+	if (!ring)
+		wait_count_cost(waited->tick);
+}
+
+static struct weft_wait_sum *sum_of(struct weft_wait_sum *sums, uint32_t n, uint64_t key)
+{
+	uint32_t i, at = (uint32_t)(weft_wait_hash(key) >> 59);
+
+	for (i = 0; i < n; i++) {
+		struct weft_wait_sum *sum = &sums[(at + i) % n];
+		uint64_t found = 0;
+
+		if (load_relaxed(&sum->key) == key || cas_acq_rel(&sum->key, &found, key) || found == key)
+			return sum;
+	}
+	return &sums[n];
+}
+
+void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, uint64_t ticks, int own)
+{
+	struct weft_wait_sum *sum = sum_of(sums, n, key);
+
+	if (own) {
+		weft_wait_add(&sum->ticks, ticks);
+		weft_wait_add(&sum->count, 1);
+	} else {
+		add_relaxed(&sum->ticks, ticks);
+		add_relaxed(&sum->count, 1);
+	}
+	if (ticks > load_relaxed(&sum->longest))
+		store_relaxed(&sum->longest, ticks);
+}
+
+static int sum_take(struct weft_wait_sum *sum, uint64_t *fields)
+{
+	uint64_t count = load_relaxed(&sum->count), ticks = load_relaxed(&sum->ticks);
+	uint64_t told = load_relaxed(&sum->told_count), key = load_relaxed(&sum->key), before;
+
+	if (count == told || !cas_acq_rel(&sum->told_count, &told, count))
+		return 0;
+	before = swap_seq_cst(&sum->told_ticks, ticks);
+	fields[0] = key >> 32;
+	fields[1] = (uint32_t)key;
+	fields[2] = count - told;
+	fields[3] = weft_tick_ns(ticks - before);
+	fields[4] = weft_tick_ns(load_relaxed(&sum->longest));
+	store_relaxed(&sum->longest, 0);
+	return 1;
+}
+
+int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t *fields)
+{
+	for (; *at < WEFT_WAIT_SUMS + 1 + WAIT_AWAY_SUMS + 1; ++*at) {
+		struct weft_wait_sum *sum =
+			*at <= WEFT_WAIT_SUMS ? &thread->mine.sums[*at] : &thread->away_sums[*at - WEFT_WAIT_SUMS - 1];
+
+		if (sum_take(sum, fields)) {
+			++*at;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Names that were not waited for since the last time give up their place. A handler that comes in between and adds to
+ * one is found out, and its sum told under whatever name has the place by then. */
+static void sums_retire(struct weft_wait_sum *sums, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t key = load_relaxed(&sums[i].key), none = 0;
+
+		if (!key || load_relaxed(&sums[i].count) != load_relaxed(&sums[i].told_count))
+			continue;
+		store_relaxed(&sums[i].key, 0);
+		fence_signal();
+		if (load_relaxed(&sums[i].count) != load_relaxed(&sums[i].told_count))
+			cas_relaxed(&sums[i].key, &none, key);
+	}
+}
+
+static int sum_fits(void)
+{
+	const struct ring_page *ring = weft__ring_mine();
+
+	return !ring || weft__ring_has_room(ring, weft__wide_slots(WEFT_KIND_WAIT_SUM));
+}
+
+void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick)
+{
+	struct weft__waited waited;
+	uint64_t fields[5];
+	uint32_t at = 0;
+
+	/* First, so that what others leave from now on is not overlooked. */
+	store_relaxed(&thread->mine.due, tick + TELL_SCHEDS * weft_gate.sched_ticks);
+	while (weft__wait_ended(thread, UINT64_MAX, &waited))
+		weft__wait_emit(&thread->mine, NULL, &waited);
+	sums_retire(thread->mine.sums, WEFT_WAIT_SUMS);
+	/* What has no room now is told later. */
+	while (sum_fits() && weft__wait_sum_next(thread, &at, fields))
+		weft__wide_emit(WEFT_KIND_WAIT_SUM, tick, fields);
+}
+
+void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited)
+{
+	uint64_t ticks = waited->tick - waited->since;
+
+	if ((int64_t)ticks < 0) /* another CPU's counter is a little behind */
+		ticks = 0;
+	if (ticks >= load_relaxed(&weft_gate.wait_ticks))
+		weft__wait_emit(waits, NULL, waited);
+	else
+		weft__wait_sum_add(waits->sums, WEFT_WAIT_SUMS, waited->key, ticks, 1);
+	if (waited->tick >= load_relaxed(&waits->due))
+		weft__wait_tell((struct weft__wait_thread *)(void *)waits, waited->tick);
+}
+
+__attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since,
+					       uint64_t tick)
+{
+	struct weft__waited waited = {key,   object, holder,
+				      since, tick,   (uint64_t)(uintptr_t)__builtin_return_address(0)};
+	struct weft_waits *waits = weft_waits_self;
+	int saved = errno;
+
+	if (waits == &weft__waits_none)
+		waits = attach_waits();
+	if (waits)
+		weft__wait_over(waits, &waited);
+	errno = saved;
+}
+
+__attribute__((noinline)) void weft_hot_wait_end(uint32_t what, uint64_t object, uint64_t tick)
+{
+	struct weft_waits *waits = weft_waits_self;
+	struct weft__waited waited = {.tick = tick, .from = (uint64_t)(uintptr_t)__builtin_return_address(0)};
+	uint32_t i, depth = waits->depth;
+	int saved;
+
+	for (i = depth; i > 0 && (waits->own[i - 1].key >> 32 != what || waits->own[i - 1].object != object);)
+		i--;
+	if (!i)
+		return;
+	waited.key = waits->own[i - 1].key;
+	waited.object = object;
+	waited.holder = waits->own[i - 1].holder;
+	waited.since = waits->own[i - 1].since;
+	while (depth >= i)
+		store_release(&waits->own[--depth].since, 0);
+	fence_signal();
+	store_relaxed(&waits->depth, i - 1);
+	saved = errno;
+	if (tick && waited.since)
+		weft__wait_over(waits, &waited);
+	errno = saved;
+}
+
+static void sums_clear(struct weft_wait_sum *sums, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		store_relaxed(&sums[i].count, 0);
+		store_relaxed(&sums[i].ticks, 0);
+		store_relaxed(&sums[i].longest, 0);
+		store_relaxed(&sums[i].told_count, 0);
+		store_relaxed(&sums[i].told_ticks, 0);
+		store_relaxed(&sums[i].key, 0);
+	}
+}
+
+void weft__wait_leave(void)
+{
+	struct weft_waits *waits = weft_waits_self;
+	struct weft__wait_thread *thread = (struct weft__wait_thread *)(void *)waits;
+	uint32_t on = weft_gate_on();
+	uint32_t i;
+
+	if (waits == &weft__waits_none)
+		return;
+	if (on)
+		weft__wait_tell(thread, weft_tick(on));
+	forget_own(waits);
+	weft_waits_self = &weft__waits_none;
+	sums_clear(waits->sums, WEFT_WAIT_SUMS + 1);
+	sums_clear(thread->away_sums, WAIT_AWAY_SUMS + 1);
+	for (i = 0; i < WEFT_WAITS_MAX; i++)
+		store_release(&thread->away[i].slot.since, AWAY_FREE);
+	store_release(&waits->tid, 0u);
+	store_release(&weft__wait_tids[thread - weft__wait_threads], 0u);
+}
+
+static int look_at(const struct weft_wait_slot *slot, struct weft__wait_now *out)
+{
+	uint64_t key;
+
+	out->since = load_acquire(&slot->since);
+	key = load_relaxed(&slot->key);
+	out->what = (uint32_t)(key >> 32);
+	out->name = (uint32_t)key;
+	out->object = load_relaxed(&slot->object);
+	out->holder = (uint32_t)load_relaxed(&slot->holder);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return out->since > AWAY_BUSY && load_relaxed(&slot->since) == out->since;
+}
+
+uint32_t weft__wait_pending(uint32_t tid, struct weft__wait_now *out, uint32_t max)
+{
+	const struct weft__wait_thread *thread = weft__wait_find(tid);
+	uint32_t i, n = 0;
+
+	for (i = 0; thread && i < WEFT_WAITS_MAX && n < max; i++)
+		n += look_at(&thread->mine.own[i], &out[n]) != 0;
+	for (i = 0; thread && i < WEFT_WAITS_MAX && n < max; i++)
+		n += !load_relaxed(&thread->away[i].until) && look_at(&thread->away[i].slot, &out[n]);
+	return n;
+}

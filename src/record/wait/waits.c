@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits, seen from outside of the threads that wait. What is told for a thread that does not come by goes to a ring
+ * that begins and ends there and then with that thread's id: to readers it is one more stream of the same thread.
+ * CALLER and COLLECTOR. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/event/registry.h"
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+#include "record/wait/wait.h"
+#include "segment/defs.h"
+#include "weft/recorder.h"
+
+#define AWAY_SCHEDS 100 /* how long a wait that another thread ended waits for its own: a second, see TELL_SCHEDS */
+
+void weft__waits_setup(uint64_t wait_ns, double ns_per_tick, struct weft__defs *facts)
+{
+	char text[32];
+
+	store_relaxed(&weft_gate.wait_ticks,
+		      wait_ns == WEFT_OFF ? UINT64_MAX >> 1 : (uint64_t)((double)wait_ns / ns_per_tick));
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)wait_ns);
+	weft__defs_fact(facts, "wait.ns", wait_ns == WEFT_OFF ? "off" : text);
+}
+
+uint64_t weft_wait_self(void)
+{
+	struct weft_waits *waits = weft_waits_self;
+	struct weft__wait_thread *thread;
+
+	weft__threads_init();
+	if (waits == &weft__waits_none)
+		waits = weft_hot_waits();
+	thread = (struct weft__wait_thread *)(void *)waits;
+	return waits ? (uint64_t)waits->generation << 32 | (uint64_t)(thread - weft__wait_threads + 1) : 0;
+}
+
+/* A thread that does not come by, and the ring in which it is told for. */
+struct absent {
+	struct weft__wait_thread *thread;
+	uint32_t tid;
+	uint64_t tick;
+	struct weft_ring *ring;
+};
+
+static void tell_wait(struct absent *who, const struct weft__waited *waited)
+{
+	struct weft_ring *room = weft__ring_apart(&who->ring, who->tid, weft__wide_slots(WEFT_KIND_WAIT), who->tick);
+
+	if (room)
+		weft__wait_emit(&who->thread->mine, room, waited);
+}
+
+/* Waits that last, as long as they have lasted. */
+static void tell_pending(struct absent *who)
+{
+	struct weft__wait_now now[WAIT_NOW_MAX];
+	uint32_t i, n = weft__wait_pending(who->tid, now, WAIT_NOW_MAX);
+
+	for (i = 0; i < n; i++) {
+		struct weft__waited waited = {(uint64_t)now[i].what << 32 | now[i].name,
+					      now[i].object,
+					      now[i].holder,
+					      now[i].since,
+					      who->tick,
+					      0};
+
+		if (waited.tick > waited.since && waited.tick - waited.since >= load_relaxed(&weft_gate.wait_ticks))
+			tell_wait(who, &waited);
+	}
+}
+
+/* What a thread has not told: waits that others ended before `before`, and with `all` everything. */
+static void tell_for(struct weft__wait_thread *thread, uint32_t tid, uint64_t before, int all, uint64_t tick)
+{
+	struct absent who = {thread, tid, tick, NULL};
+	struct weft__waited waited;
+	uint64_t fields[5];
+	uint32_t at = 0;
+
+	while (weft__wait_ended(thread, before, &waited))
+		tell_wait(&who, &waited);
+	if (all)
+		tell_pending(&who);
+	while (all && weft__wait_sum_next(thread, &at, fields))
+		weft__wide_emit_in(weft__ring_apart(&who.ring, tid, weft__wide_slots(WEFT_KIND_WAIT_SUM), tick),
+				   WEFT_KIND_WAIT_SUM, tick, fields, NULL, 0);
+	if (who.ring)
+		weft__ring_detach((struct ring_page *)(void *)who.ring, tid, tick);
+}
+
+/* The place of a thread that ended without a word. */
+static void place_free(uint32_t at)
+{
+	struct weft__wait_thread *thread = &weft__wait_threads[at];
+	uint32_t generation = thread->mine.generation;
+
+	*thread = (struct weft__wait_thread){.mine = {.generation = generation}};
+	store_release(&weft__wait_tids[at], 0u);
+}
+
+void weft__waits_tend(int all)
+{
+	uint32_t on = weft_gate_on(), at, tid;
+	uint64_t tick = on ? weft_tick(on) : 0;
+	uint64_t before = all ? UINT64_MAX : tick - AWAY_SCHEDS * weft_gate.sched_ticks;
+
+	for (at = 0; on && at < WAIT_THREADS; at++) {
+		tid = load_acquire(&weft__wait_tids[at]);
+		if (!tid)
+			continue;
+		if (syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH) {
+			tell_for(&weft__wait_threads[at], tid, UINT64_MAX, 1, tick);
+			place_free(at);
+		} else {
+			tell_for(&weft__wait_threads[at], tid, before, all, tick);
+		}
+	}
+}
+
+void weft__waits_forked(void)
+{
+	uint32_t at;
+
+	for (at = 0; at < WAIT_THREADS; at++)
+		if (load_relaxed(&weft__wait_tids[at]))
+			place_free(at);
+	for (at = 0; at < WEFT_LOCKS; at++)
+		if (load_relaxed(&weft_locks[at]))
+			store_relaxed(&weft_locks[at], 0);
+	weft_waits_self = &weft__waits_none;
+}

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# weft run: locks, conditions and semaphores of a program that knows nothing of weft answer as they do without it, and
+# what it waited for them is told as long as it was.
+# presets: dev release
+set -euo pipefail
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+weft=$WEFT_BUILD/weft
+locks=$WEFT_BUILD/test/run_locks
+unset DEBUGINFOD_URLS WEFT_DIR LD_PRELOAD
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+run() { # ARGUMENT...: weft run into $dir/rec, with the program's output in $dir/out and its events in $dir/events
+	local file
+	rm -rf "$dir/rec"
+	"$weft" run -o "$dir/rec" -- "$@" >"$dir/out" 2>"$dir/err" || { cat "$dir/err"; fail "it failed: $*"; }
+	for file in "$dir"/rec/*.weft; do
+		"$weft" inspect --events "$file"
+	done >"$dir/events"
+}
+
+# The rules.
+"$locks" rules >"$dir/plain"
+run "$locks" rules
+diff "$dir/plain" "$dir/out" || fail "it answers otherwise"
+
+# Waits of known length, with who had it: each is there, within 5 % of what the program measured itself, or 200 us.
+run "$locks" truth
+while read -r name ns holder; do
+	sed -n "s/.* wait  what=[0-9]*  name=\"$name\".* duration=\([0-9]*\) ns  holder=\([0-9]*\) .*/\1 \2/p" "$dir/events" |
+		awk -v ns="$ns" -v holder="$holder" '{ off = $1 > ns ? $1 - ns : ns - $1
+			if ((off <= 0.05 * ns || off <= 200000) && $2 == holder) found = 1 }
+			END { exit !found }' || { cat "$dir/events"; fail "no wait of $ns ns in $name for $holder"; }
+done <"$dir/out"
+
+# Eight threads under one lock. What they waited is the same in many events and sums as in one number, within 5 %;
+# together with the work, which is one core's, it is their time, but for what the machine did meanwhile.
+run "$locks" crowd
+read -r work waits lives <"$dir/out"
+told=$(sed -n -e 's/.* wait  .*name="pthread_mutex_lock".* duration=\([0-9]*\) ns.*/\1/p' \
+	-e 's/.* wait_sum  .*name="pthread_mutex_lock".* total=\([0-9]*\) ns.*/\1/p' "$dir/events" | awk '{ n += $1 } END { printf "%.0f", n }')
+echo "work $work, waits $waits, told $told, lives $lives"
+[ $((told * 100)) -ge $((waits * 95)) ] && [ $((told * 100)) -le $((waits * 105)) ] || fail "waits of $waits ns, told $told"
+[ $((work * 6)) -le "$lives" ] || fail "$work ns of work in $lives: more than one at a time"

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: what polls, samples and waits belong to a request. */
+#include "feed.h"
+#include "weft/recorder.h"
+#include "weft/wait.h"
+
+#define MS 1000000u
+#define SAMPLE_OF(stack, ms) stack, 0, (ms)*MS, 0, WEFT_ENGINE_TIMER
+#define CONTEXT_OF(span) 7, 8, span, 100, 1, 2
+#define NO_CONTEXT 0, 0, 0, 0, 0, 0
+
+static void start(struct feed *feed)
+{
+	static const struct weft_string_def strings[] = {{1, "GET /users"}, {2, "a=b,tier=gold=x,z="}};
+
+	feed_init(feed);
+	CHECK_EQ(weft__names_add_string(&feed->names, &strings[0]), 0);
+	CHECK_EQ(weft__names_add_string(&feed->names, &strings[1]), 0);
+}
+
+/* Three polls: the context is there before the first, comes and goes in the second, and is of another span in the third. */
+static void feed_polls(struct feed *feed)
+{
+	FEED(feed, 1 * MS, 1, CONTEXT, CONTEXT_OF(55));
+	FEED(feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(feed, 15 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(feed, 20 * MS, 1, POLL_END);
+	FEED(feed, 21 * MS, 1, CONTEXT, NO_CONTEXT);
+	FEED(feed, 28 * MS, 2, WAKE, 2, 0);
+	FEED(feed, 30 * MS, 1, POLL_BEGIN, 2, 0);
+	FEED(feed, 31 * MS, 1, CONTEXT, CONTEXT_OF(55));
+	FEED(feed, 35 * MS, 1, WAIT, WEFT_WAIT_LOCK, 0, 9, 2 * MS, 0, 0);
+	FEED(feed, 36 * MS, 1, CONTEXT, NO_CONTEXT);
+	FEED(feed, 38 * MS, 1, SAMPLE, SAMPLE_OF(12, 10)); /* in the poll, not in the context */
+	FEED(feed, 41 * MS, 1, POLL_END);
+	FEED(feed, 50 * MS, 1, POLL_BEGIN, 3, 0);
+	FEED(feed, 51 * MS, 1, CONTEXT, CONTEXT_OF(56));
+	FEED(feed, 53 * MS, 1, SAMPLE, SAMPLE_OF(13, 10));
+	FEED(feed, 55 * MS, 1, WAIT, WEFT_WAIT_LOCK, 0, 9, 1 * MS, 0, 0);
+	FEED(feed, 62 * MS, 1, POLL_END);
+	FEED(feed, 70 * MS, 2, POLL_BEGIN, 4, 0);
+	FEED(feed, 90 * MS, 2, POLL_END);
+}
+
+TEST(all_of_it)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	feed_polls(&feed);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 4);
+	CHECK_EQ(r->longest[0].scope.span, 0);
+	CHECK_EQ(r->longest[1].scope.span, 56);
+	CHECK_EQ(r->longest[2].scope.span, 55);
+	CHECK_EQ(r->longest[2].task, 2);
+	CHECK_EQ(r->longest[3].scope.trace_lo, 8);
+	CHECK_EQ(r->samples.all.n, 3);
+	feed_close(&feed);
+}
+
+TEST(one_span)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed.opts.span = 55;
+	feed_begin(&feed);
+	feed_polls(&feed);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 2);
+	CHECK_EQ(r->longest[0].task, 2);
+	CHECK_EQ(r->longest[1].task, 1);
+	CHECK_EQ(r->polls.n, 2);
+	CHECK_EQ(r->delays.n, 1);
+	CHECK_EQ(r->delayed[0].rank_ns, 2 * MS);
+	CHECK_EQ(r->samples.all.n, 1);
+	CHECK_EQ(r->samples.left_out.n, 2);
+	REQUIRE(r->n_waits == 1);
+	CHECK_EQ(r->waits[0].n, 1);
+	CHECK_EQ(r->split.n, 2);
+	feed_close(&feed);
+}
+
+TEST(by_root_trace_label_and_endpoint)
+{
+	static const struct {
+		uint64_t span, trace_hi, trace_lo;
+		const char *label, *endpoint;
+		uint64_t polls;
+	} cases[] = {
+		{100, 0, 0, NULL, NULL, 3},      {0, 7, 8, NULL, NULL, 3},           {0, 7, 9, NULL, NULL, 0},
+		{0, 0, 0, "a=b", NULL, 3},       {0, 0, 0, "tier=gold=x", NULL, 3},  {0, 0, 0, "z=", NULL, 3},
+		{0, 0, 0, "tier=gold", NULL, 0}, {0, 0, 0, "b,tier", NULL, 0},       {0, 0, 0, NULL, "GET *", 3},
+		{0, 0, 0, NULL, "POST *", 0},    {56, 0, 0, "a=b", "GET /users", 1},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct feed feed;
+
+		start(&feed);
+		feed.opts.span = cases[i].span;
+		feed.opts.trace_hi = cases[i].trace_hi;
+		feed.opts.trace_lo = cases[i].trace_lo;
+		feed.opts.label = cases[i].label;
+		feed.opts.endpoint = cases[i].endpoint;
+		feed_begin(&feed);
+		feed_polls(&feed);
+		CHECK_EQ(feed_end(&feed, 0)->polls.n, cases[i].polls);
+		feed_close(&feed);
+	}
+}
+
+/* A poll that is told at its end had the contexts of its time, and that which was there when it began. */
+TEST(told_polls)
+{
+	static const struct weft_fact mode = {"poll.mode", "slow"};
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t i;
+
+	start(&feed);
+	CHECK_EQ(weft__names_add_fact(&feed.names, &mode), 0);
+	feed.opts.span = 55;
+	feed_begin(&feed);
+	for (i = 0; i < 100; i++)
+		FEED(&feed, i, 1, CONTEXT, CONTEXT_OF(i % 2 ? 57 : 58));
+	FEED(&feed, 1 * MS, 1, CONTEXT, CONTEXT_OF(55));
+	FEED(&feed, 20 * MS, 1, CONTEXT, NO_CONTEXT);
+	FEED(&feed, 30 * MS, 1, POLL, 1, 0, 20 * MS, 0, WEFT_POLL_SLOW); /* from 10 on: it was there */
+	FEED(&feed, 50 * MS, 1, POLL, 2, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* from 35 on: gone */
+	FEED(&feed, 60 * MS, 1, CONTEXT, CONTEXT_OF(55));
+	FEED(&feed, 70 * MS, 1, POLL, 3, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* in it */
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 2);
+	CHECK_EQ(r->longest[0].task, 1);
+	CHECK_EQ(r->longest[1].task, 3);
+	feed_close(&feed);
+}
+
+/* Another tracer's context is known for its sample only. */
+TEST(a_context_around_one_sample)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed.opts.span = 77;
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 20 * MS, 1, CONTEXT, CONTEXT_OF(77));
+	FEED(&feed, 20 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 20 * MS, 1, CONTEXT, NO_CONTEXT);
+	FEED(&feed, 30 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 40 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->n_longest, 1);
+	CHECK_EQ(r->samples.all.n, 1);
+	CHECK_EQ(r->samples.rows[0].stack, 11);
+	feed_close(&feed);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of polls, cut into parts: each test has a poll whose parts are worked out by hand. */
+#include "feed.h"
+#include "weft/recorder.h"
+#include "weft/wait.h"
+
+#define MS 1000000u
+#define SAMPLE_OF(stack, ms) stack, 0, (ms)*MS, 0, WEFT_ENGINE_TIMER
+#define OFF(tid, from, ms, reason) tid, (from)*MS, (ms)*MS, WEFT_OFFCPU_##reason, 1, 0, 0
+#define COLLECTOR 9
+
+enum { NAME_READ = 1, NAME_LOCK = 2 };
+
+static void start(struct feed *feed)
+{
+	static const struct weft_string_def strings[] = {{NAME_READ, "read"}, {NAME_LOCK, "cache_lock"}};
+	static const struct weft_fact hz = {"sample.hz", "100"};
+
+	feed_init(feed);
+	CHECK_EQ(weft__names_add_fact(&feed->names, &hz), 0);
+	CHECK_EQ(weft__names_add_string(&feed->names, &strings[0]), 0);
+	CHECK_EQ(weft__names_add_string(&feed->names, &strings[1]), 0);
+}
+
+#define CHECK_SPLIT(split, cpu, blocked, waiting, preempted, unknown)                                                  \
+	do {                                                                                                           \
+		const struct weft__split *s_ = &(split);                                                               \
+		CHECK_EQ(s_->ns[WEFT__ON_CPU], (uint64_t)(cpu)*MS);                                                    \
+		CHECK_EQ(s_->ns[WEFT__BLOCKED], (uint64_t)(blocked)*MS);                                               \
+		CHECK_EQ(s_->ns[WEFT__WAITING], (uint64_t)(waiting)*MS);                                               \
+		CHECK_EQ(s_->ns[WEFT__PREEMPTED], (uint64_t)(preempted)*MS);                                           \
+		CHECK_EQ(s_->ns[WEFT__NOT_MEASURED], (uint64_t)(unknown)*MS);                                          \
+	} while (0)
+
+/* 52 ms = 41 on CPU, 8 blocked in read, 2 waiting for cache_lock, 1 preempted. Each event is where the recorder puts it: waits
+ * when they end, on their thread, switches some time later, on the collector's. */
+TEST(the_story_of_a_poll)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	const struct weft__story *story;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 3, SPAWN, 1, 1);
+	FEED(&feed, 0 * MS, 3, SPAWN, 2, 2);
+	FEED(&feed, 5 * MS, 2, POLL_BEGIN, 2, 0); /* the holder */
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 20 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 32 * MS, 1, WAIT, WEFT_WAIT_CALL, NAME_READ, 7, 8 * MS, 0, 21); /* 24 to 32 */
+	FEED(&feed, 41 * MS, 2, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 42 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc0, 2 * MS, 102, 22); /* 40 to 42 */
+	FEED(&feed, 50 * MS, 1, SAMPLE, SAMPLE_OF(11, 20));
+	FEED(&feed, 62 * MS, 1, POLL_END);
+	FEED(&feed, 70 * MS, 2, POLL_END);
+	FEED(&feed, 100 * MS, COLLECTOR, OFFCPU, OFF(101, 24, 7, BLOCKED)); /* inside of read */
+	FEED(&feed, 100 * MS, COLLECTOR, OFFCPU, OFF(101, 40, 1, BLOCKED)); /* inside of the wait */
+	FEED(&feed, 100 * MS, COLLECTOR, OFFCPU, OFF(101, 45, 1, PREEMPTED));
+	FEED(&feed, 100 * MS, COLLECTOR, OFFCPU, OFF(101, 62, 20, BLOCKED)); /* behind it */
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 2);
+	CHECK_EQ(r->longest[1].task, 1);
+	story = &r->longest[1].story;
+	CHECK(story->told);
+	CHECK_EQ(story->switches, WEFT__SWITCHES_ALL);
+	CHECK_SPLIT(story->split, 41, 8, 2, 1, 0);
+	REQUIRE(story->n_causes == 2);
+	CHECK_EQ(story->causes[0].part, WEFT__BLOCKED);
+	CHECK_EQ(story->causes[0].what, WEFT_WAIT_CALL);
+	CHECK_EQ(story->causes[0].name, NAME_READ);
+	CHECK_EQ(story->causes[0].object, 7);
+	CHECK_EQ(story->causes[0].stack, 21);
+	CHECK_EQ(story->causes[0].holder.tid, 0);
+	CHECK_EQ(story->causes[1].part, WEFT__WAITING);
+	CHECK_EQ(story->causes[1].ns, 2 * MS);
+	CHECK_EQ(story->causes[1].object, 0xabc0);
+	CHECK_EQ(story->causes[1].holder.tid, 102);
+	CHECK_EQ(story->causes[1].holder.stream, 2);
+	CHECK_EQ(story->causes[1].holder.worker, 1);
+	CHECK(story->causes[1].holder.in_poll);
+	CHECK_EQ(story->causes[1].holder.place, 2);
+	CHECK_EQ(story->causes[1].holder.task, 2);
+	CHECK_EQ(story->causes[1].holder.stack, 12);
+	/* The other has no switches: what was sampled, and the rest is not known. */
+	CHECK_EQ(r->longest[0].story.switches, WEFT__SWITCHES_NONE);
+	CHECK_SPLIT(r->longest[0].story.split, 10, 0, 0, 0, 55);
+	CHECK_SPLIT(feed_place(&feed, 1)->split, 41, 8, 2, 1, 0);
+	CHECK_SPLIT(feed_lane(&feed, 1, 2)->split, 10, 0, 0, 0, 55);
+	CHECK_SPLIT(r->split, 51, 8, 2, 1, 55);
+	CHECK_EQ(r->split.n, 2);
+	feed_close(&feed);
+}
+
+TEST(waits_inside_of_waits_and_across_the_borders_of_a_poll)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	/* 5 to 15, then 20 to 40 with 25 to 30 inside of it, and 36 to 45 that overlaps; 48 to 60 ends behind the poll */
+	FEED(&feed, 15 * MS, 1, WAIT, WEFT_WAIT_GC, 0, 0, 10 * MS, 0, 0);
+	FEED(&feed, 30 * MS, 1, WAIT, WEFT_WAIT_CALL, NAME_READ, 7, 5 * MS, 0, 0);
+	FEED(&feed, 40 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 1, 20 * MS, 0, 0);
+	FEED(&feed, 45 * MS, 1, WAIT, WEFT_WAIT_RUNTIME, 0, 2, 9 * MS, 0, 0);
+	FEED(&feed, 50 * MS, 1, POLL_END);
+	FEED(&feed, 60 * MS, 1, WAIT, WEFT_WAIT_GC, 0, 0, 12 * MS, 0, 0);
+	FEED(&feed, 61 * MS, COLLECTOR, OFFCPU, OFF(101, 5, 3, BLOCKED));
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	/* GC 10 to 15 and 48 to 50; lock 20 to 25, 30 to 36; runtime 36 to 45; read 25 to 30; the rest of 40 is 8 */
+	CHECK_SPLIT(r->longest[0].story.split, 8, 5, 27, 0, 0);
+	REQUIRE(r->longest[0].story.n_causes == 4);
+	CHECK_EQ(r->longest[0].story.causes[0].what, WEFT_WAIT_LOCK);
+	CHECK_EQ(r->longest[0].story.causes[0].ns, 11 * MS);
+	CHECK_EQ(r->longest[0].story.causes[1].ns, 9 * MS);
+	CHECK_EQ(r->longest[0].story.causes[2].what, WEFT_WAIT_GC);
+	CHECK_EQ(r->longest[0].story.causes[2].ns, 7 * MS);
+	CHECK_EQ(r->longest[0].story.causes[2].n, 2);
+	CHECK_EQ(r->n_waits, 4);
+	feed_close(&feed);
+}
+
+TEST(a_nested_poll_has_its_own_story_and_is_part_of_the_other)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 20 * MS, 1, POLL_BEGIN, 2, 0);
+	FEED(&feed, 29 * MS, COLLECTOR, OFFCPU, OFF(101, 15, 10, PREEMPTED));
+	FEED(&feed, 30 * MS, 1, POLL_END);
+	FEED(&feed, 50 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 2);
+	CHECK_SPLIT(r->longest[0].story.split, 30, 0, 0, 10, 0);
+	CHECK_SPLIT(r->longest[1].story.split, 5, 0, 0, 5, 0);
+	feed_close(&feed);
+}
+
+/* Without switches, looks at waiting threads say what they can. */
+TEST(looks_where_there_are_no_switches)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t ms;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 50 * MS, 1, SAMPLE, SAMPLE_OF(11, 30));
+	for (ms = 100; ms <= 400; ms += 100)
+		FEED(&feed, ms * MS, COLLECTOR, WALL, 101, 100 * MS, 1, 1 + 0, 23);
+	FEED(&feed, 450 * MS, 1, POLL_END);
+	FEED(&feed, 500 * MS, COLLECTOR, WALL, 101, 100 * MS, 1, 1 + 7, 24);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	CHECK_SPLIT(r->longest[0].story.split, 30, 400, 0, 0, 20);
+	REQUIRE(r->longest[0].story.n_causes == 1);
+	CHECK_EQ(r->longest[0].story.causes[0].call, 1);
+	CHECK_EQ(r->longest[0].story.causes[0].stack, 23);
+	REQUIRE(r->n_look_rows == 2);
+	CHECK_EQ(r->look_rows[0].ns, 400 * MS);
+	CHECK_EQ(r->look_rows[0].n, 4);
+	feed_close(&feed);
+}
+
+/* CPU time that was used while waiting, by spinning, is the wait's. */
+TEST(samples_in_a_wait_are_not_counted_twice)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 10 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 25 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 35 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 40 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 1, 25 * MS, 0, 0);
+	FEED(&feed, 50 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	CHECK_SPLIT(r->longest[0].story.split, 10, 0, 25, 0, 15);
+	feed_close(&feed);
+}
+
+TEST(switches_that_are_missing_or_sampled_leave_time_that_is_not_measured)
+{
+	static const struct weft_loss loss = {WEFT_LOSS_SWITCH, 0, 5, 120 * MS, 130 * MS};
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	CHECK_EQ(weft__names_add_loss(&feed.names, &loss), 0);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 50 * MS, 1, POLL_END);
+	FEED(&feed, 60 * MS, COLLECTOR, OFFCPU, OFF(101, 20, 10, BLOCKED));
+	FEED(&feed, 100 * MS, 1, POLL_BEGIN, 2, 0);
+	FEED(&feed, 135 * MS, 1, POLL_END);
+	FEED(&feed, 140 * MS, COLLECTOR, OFFCPU, OFF(101, 101, 10, BLOCKED));
+	FEED(&feed, 200 * MS, 2, POLL_BEGIN, 3, 0);
+	FEED(&feed, 220 * MS, 2, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 230 * MS, 2, POLL_END);
+	FEED(&feed, 240 * MS, COLLECTOR, OFFCPU, 102, 201 * MS, 5 * MS, WEFT_OFFCPU_BLOCKED, 4, 0, 0);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 3);
+	CHECK_SPLIT(r->longest[0].story.split, 30, 10, 0, 0, 0);
+	CHECK_EQ(r->longest[1].story.switches, WEFT__SWITCHES_SOME);
+	CHECK_SPLIT(r->longest[1].story.split, 0, 10, 0, 0, 25);
+	CHECK_SPLIT(r->longest[2].story.split, 10, 5, 0, 0, 15);
+	CHECK_EQ(r->polls_cut, 0);
+	REQUIRE(r->n_off_threads == 2);
+	CHECK_EQ(r->off_threads[0].tid, 101);
+	CHECK_EQ(r->off_threads[0].blocked_ns, 20 * MS);
+	CHECK_EQ(r->off_threads[1].blocked_ns, 20 * MS); /* one stands for four */
+	CHECK_EQ(r->off_threads[1].n_blocked, 4);
+	feed_close(&feed);
+}
+
+TEST(a_poll_that_still_runs_has_a_story_so_far)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 60 * MS, COLLECTOR, OFFCPU, OFF(101, 20, 10, BLOCKED));
+	FEED(&feed, 70 * MS, COLLECTOR, STUCK, 101, 1, 60 * MS, 31);
+	FEED(&feed, 80 * MS, COLLECTOR, STUCK, 101, 1, 70 * MS, 32);
+	r = feed_end(&feed, 110 * MS);
+	REQUIRE(r->n_running == 1);
+	CHECK(r->running[0].story.told);
+	CHECK_SPLIT(r->running[0].story.split, 90, 10, 0, 0, 0);
+	CHECK_EQ(r->split.n, 0);
+	REQUIRE(r->n_stucks == 1);
+	CHECK_EQ(r->stucks[0].looks, 2);
+	CHECK_EQ(r->stucks[0].rank_ns, 70 * MS);
+	CHECK_EQ(r->stucks[0].stack, 32);
+	CHECK(!r->stucks[0].ended);
+	feed_close(&feed);
+}
+
+/* Polls wait for their switches half a second, so that each has its own, however many come in between. */
+TEST(switches_that_come_late)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t i, at;
+
+	start(&feed);
+	feed.opts.top = 2;
+	feed_begin(&feed);
+	FEED(&feed, 0, COLLECTOR, OFFCPU, 101, 0, 1, WEFT_OFFCPU_BLOCKED, 1, 0, 0);
+	for (i = 0; i < 4000; i++) {
+		at = (1 + i) * MS;
+		FEED(&feed, at, 1, POLL_BEGIN, i, 0);
+		FEED(&feed, at + 900000, 1, POLL_END);
+		if (i % 200 == 199) /* all of the last 200, in one go */
+			for (at = (i - 198) * MS; at <= (i + 1) * MS; at += MS)
+				FEED(&feed, (2 + i) * MS, COLLECTOR, OFFCPU, 101, at + 100000, 300000,
+				     WEFT_OFFCPU_BLOCKED, 1, 0, 0);
+	}
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->split.n, 4000);
+	CHECK_EQ(r->split.ns[WEFT__BLOCKED], 4000 * UINT64_C(300000));
+	CHECK_EQ(r->split.ns[WEFT__ON_CPU], 4000 * UINT64_C(600000));
+	CHECK_EQ(r->split.ns[WEFT__NOT_MEASURED], 0);
+	CHECK_EQ(r->stretches_late, 0);
+	feed_close(&feed);
+}
+
+/* More than fits: nothing is taken for CPU time that may have been none. */
+TEST(more_stretches_than_are_kept)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t i, sum = 0;
+
+	start(&feed);
+	feed.opts.max_stretches = 100;
+	feed_begin(&feed);
+	FEED(&feed, 0, 1, POLL_BEGIN, 1, 0);
+	for (i = 0; i < 1000; i++)
+		FEED(&feed, (1 + i) * MS, COLLECTOR, OFFCPU, 101, i * MS, 500000, WEFT_OFFCPU_BLOCKED, 1, 0, 0);
+	FEED(&feed, 1000 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	CHECK(r->stretches_cut > 800);
+	CHECK_EQ(r->longest[0].story.switches, WEFT__SWITCHES_SOME);
+	CHECK_EQ(r->longest[0].story.split.ns[WEFT__ON_CPU], 0);
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		sum += r->longest[0].story.split.ns[i];
+	CHECK_EQ(sum, 1000 * MS);
+	CHECK_EQ(r->off_threads[0].blocked_ns, 500 * MS);
+	feed_close(&feed);
+}
+
+/* Any events in any order: sums hold and nothing breaks. */
+TEST(nonsense)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t seed = 42, fields[WEFT_FIELDS_MAX], sum;
+	size_t i, k;
+
+	start(&feed);
+	feed.opts.max_stretches = 500;
+	feed_begin(&feed);
+	for (i = 0; i < 60000; i++) {
+		uint64_t word = seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+		uint16_t kind = (uint16_t)(1 + (word >> 33) % (WEFT_KIND_BUILTIN_END - 1));
+
+		for (k = 0; k < WEFT_FIELDS_MAX; k++) {
+			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+			fields[k] = (seed >> 60) == 0 ? seed << (seed >> 58 & 31) : (seed >> 40) % (k ? 90000 : 104);
+			if (kind == WEFT_KIND_OFFCPU && k == 0)
+				fields[k] = 100 + seed % 5;
+		}
+		feed_event(&feed, (word >> 40) % 97 == 0 ? word : i * 1000 + (word >> 20) % 5000,
+			   (uint32_t)(1 + (word >> 50) % 4), kind, WEFT_FIELDS_MAX, fields);
+	}
+	r = feed_end(&feed, 0);
+	for (i = 0; i < r->n_longest; i++) {
+		for (k = 0, sum = 0; k < WEFT__N_PARTS; k++)
+			sum += r->longest[i].story.split.ns[k];
+		CHECK(!r->longest[i].story.told || sum == r->longest[i].rank_ns);
+	}
+	feed_close(&feed);
+}

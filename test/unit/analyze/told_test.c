@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Polls in the modes slow and caught: told at their end, and counted by duration. */
+#include "feed.h"
+#include "weft/recorder.h"
+#include "weft/wait.h"
+
+#define MS 1000000u
+#define SAMPLE_OF(stack, ms) stack, 0, (ms)*MS, 0, WEFT_ENGINE_TIMER
+#define COLLECTOR 9
+
+static void start(struct feed *feed, const char *mode)
+{
+	const struct weft_fact facts[] = {{"poll.mode", mode}, {"sample.hz", "100"}};
+
+	feed_init(feed);
+	CHECK_EQ(weft__names_add_fact(&feed->names, &facts[0]), 0);
+	CHECK_EQ(weft__names_add_fact(&feed->names, &facts[1]), 0);
+}
+
+TEST(a_told_poll_has_its_samples_and_its_story)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed, "caught");
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 3, SPAWN, 1, 1);
+	FEED(&feed, 1 * MS, 3, WAKE, 1, 0);
+	FEED(&feed, 5 * MS, 1, SAMPLE, SAMPLE_OF(11, 10)); /* before it */
+	FEED(&feed, 20 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 25 * MS, 1, SAMPLE, SAMPLE_OF(13, 10));
+	FEED(&feed, 35 * MS, 1, WAIT, WEFT_WAIT_LOCK, 0, 5, 4 * MS, 0, 0);
+	FEED(&feed, 50 * MS, 1, POLL, 1, 3, 40 * MS, 0, WEFT_POLL_CAUGHT);
+	FEED(&feed, 60 * MS, 1, SAMPLE, SAMPLE_OF(11, 10)); /* behind it */
+	FEED(&feed, 70 * MS, COLLECTOR, OFFCPU, 101, 40 * MS, 6 * MS, WEFT_OFFCPU_BLOCKED, 1, 0, 0);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	CHECK_EQ(r->longest[0].rank_ns, 40 * MS);
+	CHECK_EQ(r->longest[0].begin_ns, 10 * MS);
+	CHECK_EQ(r->longest[0].place, 1);
+	CHECK_EQ(r->longest[0].depth, 3);
+	CHECK(r->longest[0].told);
+	CHECK(r->longest[0].wake.known && !r->longest[0].wake.measured);
+	CHECK_EQ(r->longest[0].sampled.n, 2);
+	CHECK_EQ(r->longest[0].n_stacks, 2);
+	CHECK_EQ(r->longest[0].story.split.ns[WEFT__WAITING], 4 * MS);
+	CHECK_EQ(r->longest[0].story.split.ns[WEFT__BLOCKED], 6 * MS);
+	CHECK_EQ(r->longest[0].story.split.ns[WEFT__ON_CPU], 30 * MS);
+	CHECK_EQ(r->delays.n, 0);
+	CHECK_EQ(r->polls.n, 1); /* nothing was counted: it is all there is */
+	/* What was sampled is where it was: in the poll, or who knows. */
+	CHECK_EQ(r->samples.all.ns, 40 * MS);
+	CHECK_EQ(r->samples.where[WEFT__IN_POLL].ns, 20 * MS);
+	CHECK_EQ(r->samples.where[WEFT__WHERE_UNKNOWN].ns, 20 * MS);
+	CHECK_EQ(feed_place(&feed, 1)->sampled.ns, 20 * MS);
+	CHECK_EQ(r->samples.n_rows, 3);
+	feed_close(&feed);
+}
+
+TEST(told_polls_that_are_nested)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed, "slow");
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 3, SPAWN, 1, 1);
+	FEED(&feed, 0 * MS, 3, SPAWN, 2, 2);
+	FEED(&feed, 15 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 25 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 30 * MS, 1, POLL, 2, 0, 10 * MS, 1, WEFT_POLL_SLOW);
+	FEED(&feed, 50 * MS, 1, POLL, 1, 0, 40 * MS, 0, WEFT_POLL_SLOW);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 2);
+	CHECK_EQ(r->longest[0].sampled.n, 2);
+	CHECK_EQ(r->longest[0].level, 0);
+	CHECK_EQ(r->longest[1].sampled.n, 1);
+	CHECK_EQ(r->longest[1].level, 1);
+	CHECK_EQ(feed_place(&feed, 2)->sampled.ns, 10 * MS); /* the innermost */
+	CHECK_EQ(feed_place(&feed, 1)->sampled.ns, 10 * MS);
+	CHECK_EQ(feed_lane(&feed, 0, 1)->busy_ns, 40 * MS);
+	feed_close(&feed);
+}
+
+TEST(samples_of_one_location)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed, "slow");
+	feed.opts.location = "echo";
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 3, SPAWN, 1, 1);
+	FEED(&feed, 0 * MS, 3, SPAWN, 2, 2);
+	FEED(&feed, 15 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 30 * MS, 1, POLL, 1, 0, 20 * MS, 0, WEFT_POLL_SLOW);
+	FEED(&feed, 45 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 50 * MS, 1, POLL, 2, 0, 20 * MS, 0, WEFT_POLL_SLOW);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->n_longest, 1);
+	CHECK_EQ(r->samples.all.n, 1);
+	CHECK_EQ(r->samples.left_out.n, 1);
+	REQUIRE(r->samples.n_rows == 1);
+	CHECK_EQ(r->samples.rows[0].stack, 12);
+	CHECK_EQ(r->samples.rows[0].where, WEFT__IN_POLL);
+	feed_close(&feed);
+}
+
+TEST(polls_are_counted_by_duration)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	const struct weft__lane *lane;
+
+	start(&feed, "slow");
+	feed_begin(&feed);
+	FEED(&feed, 40 * MS, 1, POLL, 1, 0, 30 * MS, 0, WEFT_POLL_SLOW);
+	FEED(&feed, 50 * MS, COLLECTOR, POLL_COUNT, 1, 1000, 1100, 9000);
+	FEED(&feed, 50 * MS, COLLECTOR, POLL_COUNT, 1, 50000, 60000, 990);
+	FEED(&feed, 50 * MS, COLLECTOR, POLL_COUNT, 1, 28 * MS, 32 * MS, 1);
+	FEED(&feed, 50 * MS, COLLECTOR, POLL_COUNT, 2, 2000, 2200, 10);
+	FEED(&feed, 60 * MS, COLLECTOR, POLL_COUNT, 1, 1000, 1100, 9);
+	r = feed_end(&feed, 0);
+	CHECK(r->counted);
+	CHECK_EQ(r->polls.n, 10010);
+	lane = feed_lane(&feed, 0, 1);
+	CHECK(lane->counted);
+	CHECK_EQ(lane->polls.n, 10000);
+	CHECK_EQ(lane->told.n, 1);
+	CHECK(weft__hist_at(&lane->polls, 5000) >= 1000 && weft__hist_at(&lane->polls, 5000) < 1100);
+	CHECK(weft__hist_at(&lane->polls, 9900) >= 50000 && weft__hist_at(&lane->polls, 9900) < 60000);
+	CHECK_EQ(lane->polls.max, 30 * MS);
+	CHECK_EQ(feed_lane(&feed, 1, 2)->polls.n, 10);
+	feed_close(&feed);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What weft report says about the time of polls: golden text and JSON of a recording whose figures are worked out by hand. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../analyze/code.h"
+#include "../analyze/segfile.h"
+#include "command.h"
+#include "weft/recorder.h"
+#include "weft/wait.h"
+
+#define MS 1000000u
+#define US 1000u
+#define AT(ms) (SEGFILE_MONO + (ms)*MS)
+#define SAMPLE_OF(stack, ms) stack, 0, (ms)*MS, 0, WEFT_ENGINE_TIMER
+#define OFF(tid, ms, us, reason, stack) tid, AT(ms), (us)*US, WEFT_OFFCPU_##reason, 1, stack, 0
+
+enum { S_READ = 11, S_LOCK, S_UPLOAD, S_LABELS };
+
+/* Worker demo/1 polls `echo` from 10 to 62 ms: 41 ms on the CPU, 8 blocked in read, 2.6 waiting for cache_lock, which demo/0 holds
+ * in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Stream 4 is the collector. */
+static const struct segfile_event events[] = {
+	EV(AT(1), 1, SPAWN, 1, 1),
+	EV(AT(1), 1, SPAWN, 2, 2),
+	EV(AT(5), 1, POLL_BEGIN, 1, 0),
+	EV(AT(37), 1, SAMPLE, SAMPLE_OF(2, 10)),
+	EV(AT(38), 1, SAMPLE, SAMPLE_OF(2, 10)),
+	EV(AT(45), 1, POLL_END),
+	EV(AT(10), 2, POLL_BEGIN, 2, 3),
+	EV(AT(11), 2, CONTEXT, 0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0xf067aa0ba902b7, 0xf067aa0ba902b7, S_UPLOAD,
+	   S_LABELS),
+	EV(AT(20), 2, SAMPLE, SAMPLE_OF(1, 20)),
+	EV(AT(30), 2, WAIT, WEFT_WAIT_CALL, S_READ, 7, 8 * MS, 0, 7),
+	EV(AT(39), 2, WAIT, WEFT_WAIT_LOCK, S_LOCK, 0xbeef0, 2600 * US, 101, 8),
+	EV(AT(40), 2, SAMPLE, SAMPLE_OF(3, 20)),
+	EV(AT(61), 2, CONTEXT, 0, 0, 0, 0, 0, 0),
+	EV(AT(62), 2, POLL_END),
+	EV(AT(64), 2, WAIT_SUM, WEFT_WAIT_LOCK, S_LOCK, 100, 900 * US, 50 * US),
+	EV(AT(40), 4, OFFCPU, OFF(102, 22, 7990, BLOCKED, 0)),
+	EV(AT(40), 4, OFFCPU, OFF(101, 34, 100, PREEMPTED, 0)),
+	EV(AT(63), 4, OFFCPU, OFF(102, 50, 400, PREEMPTED, 0)),
+	EV(AT(64), 4, WALL, 103, 100 * MS, 2, 1 + 0, 7),
+	EV(AT(65), 4, STUCK, 103, 5, 1500 * MS, 1),
+	EV(AT(66), 4, COST, WEFT_COST_COLLECTOR, 400 * US, 100 * MS, 0),
+	EV(AT(66), 4, COST, WEFT_COST_SAMPLES, 100 * US, 100 * MS, 99),
+};
+static const struct weft_loss losses[] = {{WEFT_LOSS_SWITCH, 0, 17, AT(70), AT(71)}};
+static const struct segfile file = {5, 0, "4242", events, sizeof(events) / sizeof(events[0]), losses, 1, 0};
+static const char *const names[] = {"0.weft", NULL};
+
+static void define(struct weft__defs *defs, const struct segfile *of)
+{
+	(void)of;
+	weft__defs_fact(defs, "sample.hz", "100");
+	weft__defs_fact(defs, "sample.engine", "timer");
+	weft__defs_fact(defs, "switch.mode", "intervals");
+	weft__defs_fact(defs, "budget.ppm", "10000");
+	weft__defs_string(defs, S_READ, "read");
+	weft__defs_string(defs, S_LOCK, "cache_lock");
+	weft__defs_string(defs, S_UPLOAD, "POST /upload");
+	weft__defs_string(defs, S_LABELS, "tier=gold,user=7");
+	code_define(defs);
+	CODE_DEFINE_STACK(defs, 1, WEFT_STACK_COMPLETE, code_app(F_MATCH), code_app(F_DEFLATE), code_app(F_UPLOAD),
+			  code_app(F_MAIN));
+	CODE_DEFINE_STACK(defs, 2, WEFT_STACK_COMPLETE, code_app(F_DEFLATE), code_app(F_UPLOAD), code_app(F_MAIN));
+	CODE_DEFINE_STACK(defs, 3, WEFT_STACK_COMPLETE, code_app(F_CRC), code_app(F_UPLOAD), code_app(F_MAIN));
+	CODE_DEFINE_STACK(defs, 7, WEFT_STACK_COMPLETE, code_app(F_OUTER), code_app(F_LOOP), code_app(F_MAIN));
+	CODE_DEFINE_STACK(defs, 8, WEFT_STACK_COMPLETE, code_app(F_UPLOAD), code_app(F_LOOP), code_app(F_MAIN));
+}
+
+static bool begin(void)
+{
+	if (!command_there())
+		return false;
+	segfile_more = define;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&file, segfile_path(dir, "0.weft"));
+	segfile_more = NULL;
+	return true;
+}
+
+#define BEGIN                                                                                                          \
+	if (!begin())                                                                                                  \
+	SKIP("there is no weft command in $WEFT_BUILD")
+
+TEST(the_story_of_the_worst_poll)
+{
+	BEGIN;
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("worst poll: 52.0 ms on worker demo/1 at +0.010000 s, task 2 `echo` (server.c:120),\n"
+		   "            41.0 ms on CPU in longest_match (2 samples), 8.00 ms blocked (read fd 7),\n"
+		   "            2.60 ms waiting for cache_lock held by thread 101 \"w0\" (in accept > deflate),\n"
+		   "            wake not measured\n"));
+	CHECK(says(
+		"                endpoint POST /upload, span 00f067aa0ba902b7, trace "
+		"4bf92f3577b34da6a3ce929d0e0e4736, tier=gold,user=7\n"
+		"                52.0 ms = 41.0 on CPU (longest_match 50 %, 2 samples), 8.0 blocked (read fd 7),\n"
+		"                          2.6 waiting for cache_lock held by thread 101 \"w0\" (in accept > deflate), "
+		"0.4 preempted,\n"
+		"                          0.0 not measured\n"
+		"         76.9 %   40.0 ms     2  main > handle_upload\n"
+		"         38.5 %   20.0 ms     1    deflate > longest_match\n"
+		"         38.5 %   20.0 ms     1    crc32\n"
+		"        off the CPU:\n"
+		"         20.4 %   10.6 ms     2  main > run_loop\n"
+		"         15.4 %   8.00 ms     1    outer > inner\n"
+		"          5.0 %   2.60 ms     1    handle_upload\n"));
+	CHECK(says("40.0 ms = 39.9 on CPU (deflate 100 %, 2 samples), 0.1 preempted, 0.0 not measured\n"));
+	segfile_remove(dir, names);
+}
+
+TEST(where_the_time_of_polls_went)
+{
+	BEGIN;
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("worker  polls    total   on CPU  blocked  waiting  preempted  not measured\n"
+		   "demo/0      1  40.0 ms  39.9 ms     0 ns     0 ns     100 us          0 ns\n"
+		   "demo/1      1  52.0 ms  41.0 ms  8.00 ms  2.60 ms     400 us          0 ns\n"));
+	CHECK(says("waited for  kind  times    total     mean  longest  one by one\n"
+		   "read fd 7   call      1  8.00 ms  8.00 ms  8.00 ms           1\n"
+		   "cache_lock  lock    101  3.50 ms  34.7 us  2.60 ms           1\n"));
+	CHECK(says("  2    2.60 ms  for cache_lock (0xbeef0) on demo/1, task 2 `echo`, at +0.036400 s\n"
+		   "                held by thread 101 \"w0\" (in accept > deflate)\n"
+		   "                in handle_upload\n"));
+	CHECK(says("thread   blocked  times  preempted  times  longest  off-CPU samples\n"
+		   "w1(102)  7.99 ms      1     400 us      1  7.99 ms                0\n"
+		   "w0(101)     0 ns      0     100 us      1   100 us                0\n"
+		   "in what: not measured where no wait says so"));
+	CHECK(says("100 ms  100.0 %      2  read  io(103)  inner\n"));
+	CHECK(says("  1     1.50 s  io(103)  task 5 `(spawned before recording)`, its end was not seen\n"
+		   "                in longest_match\n"));
+	CHECK(says(
+		"weft itself used 500 us of CPU in 100 ms, 0.5 % of one CPU: collector 0.4 %, samples 0.1 %; budget 1 "
+		"% of what the program uses\n"));
+	CHECK(says("SWITCHES MISSING: 17 records of context switches were lost"));
+	CHECK(!strstr(out, "LOSS:")); /* no event was lost */
+	segfile_remove(dir, names);
+}
+
+TEST(one_request)
+{
+	static const char *const of_it[] = {
+		"--span 00f067aa0ba902b7", "--span F067AA0BA902B7", "--span 4bf92f3577b34da6a3ce929d0e0e4736",
+		"--label user=7",          "--label tier=gold",     "--endpoint 'POST *'"};
+	static const char *const of_none[] = {"--span f067aa0ba902b8", "--label user=", "--label tier=gold,user=7",
+					      "--endpoint GET", "--span 4bf92f3577b34da6a3ce929d0e0e4737"};
+	size_t i;
+
+	BEGIN;
+	for (i = 0; i < sizeof(of_it) / sizeof(of_it[0]); i++) {
+		CHECK_EQ(run("report %s .", of_it[i]), 0);
+		CHECK(says("worst poll: 52.0 ms"));
+		CHECK(says("CPU time: 40.0 ms in 2 samples\n"));
+		CHECK(says("20.0 ms more was not asked for\n"));
+		CHECK(says("cache_lock  lock      1  2.60 ms"));
+		CHECK(!strstr(out, "40.0 ms  demo/0"));
+	}
+	for (i = 0; i < sizeof(of_none) / sizeof(of_none[0]); i++) {
+		CHECK_EQ(run("report %s .", of_none[i]), 0);
+		CHECK(says("worst poll: not measured: no poll that was asked for ended here"));
+		CHECK(says("samples: not measured: no sample that was asked for"));
+	}
+	CHECK_EQ(run("report --span xyz ."), 2);
+	CHECK(says("--span takes the hex digits of a span"));
+	CHECK_EQ(run("report --span 0 ."), 2);
+	CHECK_EQ(run("report --label user ."), 2);
+	CHECK(says("--label takes KEY=VALUE"));
+	segfile_remove(dir, names);
+}
+
+TEST(stacks_of_all_kinds_of_events)
+{
+	BEGIN;
+	CHECK_EQ(run("inspect --stacks 0.weft"), 0);
+	CHECK(says("stack 1, 1 sample, 20.0 ms, 1 stuck, complete\n"));
+	CHECK(says("stack 7, 0 samples, 1 wait, 1 wall, complete\n"));
+	CHECK(says("stack 8, 0 samples, 1 wait, complete\n"));
+	segfile_remove(dir, names);
+}
+
+TEST(the_story_as_json)
+{
+	static const char *const script =
+		"import json, sys\n"
+		"r = json.load(sys.stdin)['recordings'][0]\n"
+		"p = r['longest_polls'][0]\n"
+		"s = p['story']\n"
+		"assert s['on_cpu_ns'] == 41000000 and s['blocked_ns'] == 8000000, s\n"
+		"assert s['waiting_ns'] == 2600000 and s['preempted_ns'] == 400000 and s['not_measured_ns'] == 0, s\n"
+		"assert s['switches'] == 'all' and s['not_measured_why'] is None\n"
+		"parts = ['on_cpu_ns', 'blocked_ns', 'waiting_ns', 'preempted_ns', 'not_measured_ns']\n"
+		"assert sum(s[k] for k in parts) == p['duration_ns']\n"
+		"a, b = s['causes']\n"
+		"assert a['part'] == 'blocked' and a['name'] == 'read' and a['object'] == 7 and a['holder'] is None\n"
+		"assert [f['function'] for f in a['frames']] == ['inner', 'outer', 'run_loop', 'main']\n"
+		"h = b['holder']\n"
+		"assert b['name'] == 'cache_lock' and h['tid'] == 101 and h['location'] == 'accept', b\n"
+		"assert h['doing'] == 'in accept > deflate' and h['where']['worker'] == 'demo/0'\n"
+		"c = p['context']\n"
+		"assert c['span'] == '00f067aa0ba902b7' and c['endpoint'] == 'POST /upload'\n"
+		"assert c['labels'] == 'tier=gold,user=7' and c['trace'] == '4bf92f3577b34da6a3ce929d0e0e4736'\n"
+		"assert r['time_in_polls']['polls'] == 2 and r['time_in_polls']['preempted_ns'] == 500000\n"
+		"w = {w['name']: w for w in r['waits']}\n"
+		"assert w['cache_lock']['times'] == 101 and w['cache_lock']['total_ns'] == 3500000\n"
+		"assert r['longest_waits'][1]['holder']['doing'] == 'in accept > deflate'\n"
+		"assert r['off_cpu']['threads'][0]['blocked_ns'] == 7990000\n"
+		"assert r['wall'][0]['call'] == 'read' and r['wall'][0]['looks'] == 2\n"
+		"assert r['stuck_polls'][0]['age_ns'] == 1500000000 and r['stuck_polls'][0]['duration_ns'] is None\n"
+		"assert r['cost_of_weft']['collector']['cpu_ns'] == 400000\n"
+		"assert r['lost_switches'] == 17 and r['lost_events'] == 0\n"
+		"assert r['locations'][0]['time']['blocked_ns'] == 8000000\n"
+		"print('fine')\n";
+	FILE *check;
+
+	BEGIN;
+	check = fopen(segfile_path(dir, "check.py"), "w");
+	REQUIRE(check != NULL);
+	fputs(script, check);
+	fclose(check);
+	CHECK_EQ(run("report --json . | /usr/bin/python3 check.py"), 0);
+	CHECK(says("fine\n"));
+	unlink(segfile_path(dir, "check.py"));
+	segfile_remove(dir, names);
+}

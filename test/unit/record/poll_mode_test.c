@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The poll modes slow and caught: which polls are told one by one, and that every one is counted. */
+#include "polls.h"
+
+#include <signal.h>
+
+#include "record/event/wide.h"
+
+static struct weft_recorder *start(uint32_t mode)
+{
+	struct weft_recorder_opts opts = {.poll_mode = mode};
+
+	return session_start(&opts);
+}
+
+/* Something was recorded at that tick on the calling thread. */
+static void sample_at(uint64_t tick)
+{
+	weft__poll_sampled(weft_ring_self, tick);
+}
+
+TEST(the_counts_cover_every_length_once)
+{
+	uint64_t before = 0, octave;
+	uint32_t i;
+
+	for (i = 0; i < POLLS_LONGER; i++) {
+		uint64_t from = weft__polls_from(i), below = weft__polls_below(i);
+
+		if (i < POLLS_REGULAR && weft__polls_bucket(from) != i)
+			continue; /* not in use */
+		CHECK_EQ(from, before);
+		CHECK_EQ(weft__polls_bucket(from), i);
+		CHECK_EQ(weft__polls_bucket(below - 1), i);
+		before = below;
+	}
+	CHECK_EQ(before, weft__polls_from(POLLS_LONGER));
+	CHECK_EQ(before, UINT64_C(1) << POLLS_OCTAVES);
+	for (octave = 8; octave < before; octave *= 2)
+		CHECK_EQ(weft__polls_bucket(octave * 2) - weft__polls_bucket(octave), 4);
+}
+
+TEST(all_writes_events_and_no_counts)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_ALL);
+	struct tally t;
+
+	REQUIRE(rec);
+	polls_make(1, 20 * MS, 3);
+	session_end(rec, &t, 1);
+	CHECK_EQ(t.by_kind[WEFT_KIND_POLL_BEGIN], 3);
+	CHECK_EQ(t.by_kind[WEFT_KIND_POLL_END], 3);
+	CHECK_EQ(t.by_kind[WEFT_KIND_POLL], 0);
+	CHECK_EQ(t.by_kind[WEFT_KIND_POLL_COUNT], 0);
+	tally_fini(&t);
+}
+
+TEST(slow_tells_of_slow_polls_and_counts_all)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
+	struct polls_seen *seen;
+	uint32_t i;
+
+	REQUIRE(rec);
+	polls_make(7, MS, 1000);
+	polls_make(8, 20 * MS, 5);
+	polls_make(9, 9 * MS, 2);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->n, 5);
+	for (i = 0; i < seen->n; i++) {
+		const struct poll_seen *poll = &seen->polls[i];
+
+		CHECK_EQ(poll->task, 8);
+		CHECK_EQ(poll->depth, 3);
+		CHECK_EQ(poll->level, 0);
+		CHECK_EQ(poll->why, WEFT_POLL_SLOW);
+		CHECK(poll->ns >= 20 * MS && poll->ns < 20 * MS + MS / 10);
+	}
+	CHECK_EQ(seen->counted, 1007);
+	CHECK_EQ(seen->by_bucket[weft__polls_bucket(MS)], 1000);
+	CHECK_EQ(seen->by_bucket[weft__polls_bucket(20 * MS)], 5);
+	CHECK_EQ(seen->by_bucket[weft__polls_bucket(9 * MS)], 2);
+	CHECK_EQ(seen->tally.by_kind[WEFT_KIND_POLL_BEGIN] + seen->tally.by_kind[WEFT_KIND_POLL_END], 0);
+	free(seen);
+}
+
+TEST(the_threshold_is_exact)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_SLOW, .poll_slow_ns = MS};
+	struct weft_recorder *rec = session_start(&opts);
+	struct polls_seen *seen;
+
+	REQUIRE(rec);
+	polls_make(1, MS * 998 / 1000, 10); /* looked at, and found short */
+	polls_make(2, MS, 10);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->n, 10);
+	CHECK_EQ(seen->n ? seen->polls[0].task : 0, 2);
+	CHECK_EQ(seen->counted, 20);
+	free(seen);
+}
+
+TEST(caught_tells_of_the_innermost_poll_of_each_sample)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_CAUGHT);
+	uint64_t t0, us;
+	struct polls_seen *seen;
+
+	REQUIRE(rec);
+	us = polls_ticks(1000);
+	polls_make(1, 50 * MS, 10); /* nobody looked */
+	t0 = weft_now() - 10000 * us;
+	weft_poll_begin_at(100, 1, t0);
+	weft_poll_begin_at(200, 2, t0 + 10 * us);
+	sample_at(t0 + 20 * us);
+	sample_at(t0 + 21 * us); /* in the same poll: it is told once */
+	weft_poll_end_at(t0 + 30 * us);
+	weft_poll_end_at(t0 + 40 * us); /* the outer one had none of its own */
+	weft_poll_begin_at(101, 1, t0 + 50 * us);
+	weft_poll_begin_at(201, 2, t0 + 60 * us);
+	weft_poll_end_at(t0 + 70 * us);
+	sample_at(t0 + 75 * us);
+	weft_poll_end_at(t0 + 20080 * us);
+	weft_poll_begin_at(102, 1, t0 + 20100 * us);
+	weft_poll_end_at(t0 + 20200 * us);
+	sample_at(t0 + 20250 * us); /* between polls */
+	weft_poll_begin_at(103, 1, t0 + 20300 * us);
+	weft_poll_end_at(t0 + 20400 * us);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 10 + 6);
+	REQUIRE(CHECK_EQ(seen->n, 2));
+	CHECK_EQ(seen->polls[0].task, 200);
+	CHECK_EQ(seen->polls[0].level, 1);
+	CHECK_EQ(seen->polls[0].why, WEFT_POLL_CAUGHT);
+	CHECK_EQ(seen->polls[0].ns / 1000, 20);
+	CHECK_EQ(seen->polls[1].task, 101);
+	CHECK_EQ(seen->polls[1].level, 0);
+	CHECK_EQ(seen->polls[1].why, WEFT_POLL_CAUGHT | WEFT_POLL_SLOW);
+	CHECK_EQ(seen->polls[1].ns / MS, 20);
+	free(seen);
+}
+
+TEST(a_sample_at_the_border_belongs_to_one_poll)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_CAUGHT);
+	uint64_t t0, us;
+	struct polls_seen *seen;
+
+	REQUIRE(rec);
+	us = polls_ticks(1000);
+	weft_park(0);
+	t0 = weft_now() - 1000 * us;
+	weft_poll_begin_at(1, 0, t0);
+	sample_at(t0 + 10 * us);
+	weft_poll_next_at(2, 0, t0 + 10 * us);
+	weft_poll_next_at(3, 0, t0 + 20 * us);
+	sample_at(t0 + 25 * us);
+	weft_poll_next_at(4, 0, t0 + 30 * us);
+	weft_poll_end_at(t0 + 40 * us);
+	weft_poll_next_at(5, 0, t0 + 50 * us); /* begins */
+	weft_poll_end_at(t0 + 60 * us);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 5);
+	REQUIRE(CHECK_EQ(seen->n, 2));
+	CHECK_EQ(seen->polls[0].task, 1);
+	CHECK_EQ(seen->polls[1].task, 3);
+	CHECK_EQ(seen->polls[1].level, 0);
+	free(seen);
+}
+
+TEST(a_wait_that_is_told_catches_its_poll)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_CAUGHT);
+	uint64_t fields[6] = {1, 0, 0, 5 * MS, 0, 0};
+	struct polls_seen *seen;
+	uint64_t now;
+
+	REQUIRE(rec);
+	now = weft_now();
+	weft_poll_begin_at(5, 0, now - polls_ticks(6 * MS));
+	weft__wide_emit(WEFT_KIND_WAIT, now - polls_ticks(MS), fields);
+	weft_poll_end_at(now);
+	polls_make(6, MS / 10, 3);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 4);
+	REQUIRE(CHECK_EQ(seen->n, 1));
+	CHECK_EQ(seen->polls[0].task, 5);
+	free(seen);
+}
+
+TEST(no_more_than_the_cap_are_told_in_a_second)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_SLOW, .poll_cap = 10};
+	struct weft_recorder *rec = session_start(&opts);
+	struct polls_seen *seen;
+	uint64_t t0, second;
+	uint32_t i;
+
+	REQUIRE(rec);
+	second = polls_ticks(1000 * MS);
+	weft_park(0);
+	t0 = weft_now() - 10 * second;
+	for (i = 0; i < 50; i++) { /* each 20 ms, all within a second */
+		weft_poll_begin_at(i, 0, t0 + i * (second / 100));
+		weft_poll_end_at(t0 + i * (second / 100) + second / 50);
+	}
+	for (i = 0; i < 5; i++) { /* and some later */
+		weft_poll_begin_at(i, 0, t0 + 5 * second + i);
+		weft_poll_end_at(t0 + 5 * second + i + second / 50);
+	}
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->n, 15);
+	CHECK_EQ(seen->counted, 55);
+	CHECK_EQ(seen->tally.lost, 40);
+	REQUIRE(CHECK_EQ(seen->tally.n_losses, 1));
+	CHECK_EQ(seen->tally.losses[0].reason, WEFT_LOSS_POLL_CAP);
+	CHECK(seen->tally.losses[0].thread > 0);
+	CHECK(seen->tally.losses[0].from_ns < seen->tally.losses[0].to_ns);
+	free(seen);
+}
+
+TEST(deep_nesting_is_counted_and_the_outer_polls_are_timed)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
+	struct polls_seen *seen;
+	uint64_t now;
+	uint32_t i;
+
+	REQUIRE(rec);
+	now = weft_now();
+	for (i = 0; i < POLLS_NEST + 4; i++)
+		weft_poll_begin_at(i, 0, now - polls_ticks((POLLS_NEST + 4 - i) * 20 * MS));
+	weft_poll_next_at(99, 0, now);
+	for (i = 0; i < POLLS_NEST + 4; i++)
+		weft_poll_end_at(now);
+	weft_poll_end_at(now); /* of nothing */
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, POLLS_NEST + 5);
+	CHECK_EQ(seen->unknown, 5);
+	REQUIRE(CHECK_EQ(seen->n, POLLS_NEST));
+	for (i = 0; i < POLLS_NEST; i++) {
+		CHECK_EQ(seen->polls[i].level, POLLS_NEST - 1 - i);
+		CHECK_EQ(seen->polls[i].task, POLLS_NEST - 1 - i);
+	}
+	free(seen);
+}
+
+TEST(odd_ticks_do_no_harm)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
+	struct polls_seen *seen;
+	uint64_t now;
+
+	REQUIRE(rec);
+	now = weft_now();
+	weft_poll_begin_at(1, 0, 0); /* from before recording: its length is not known, nobody counts it */
+	weft_poll_end_at(now);
+	weft_poll_begin_at(2, 0, now + 1000);
+	weft_poll_end_at(now); /* ends before it begins: as short as can be */
+	weft_poll_begin_at(3, 0, now - polls_ticks(UINT64_C(3000000) * MS));
+	weft_poll_end_at(now); /* 50 minutes: longer than any count is for */
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 2);
+	CHECK_EQ(seen->by_bucket[0], 1);
+	CHECK_EQ(seen->by_bucket[POLLS_LONGER], 1);
+	REQUIRE(CHECK_EQ(seen->n, 1));
+	CHECK_EQ(seen->polls[0].task, 3);
+	free(seen);
+}
+
+TEST(each_segment_has_its_own_counts_and_a_poll_across_two_is_kept)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
+	struct polls_seen *seen;
+	uint64_t begin;
+
+	REQUIRE(rec);
+	begin = weft_now();
+	polls_make(1, MS, 100);
+	weft_poll_begin_at(2, 0, begin - polls_ticks(30 * MS));
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	weft_poll_end();
+	polls_make(1, MS, 10);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	polls_make(1, MS, 1);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->sums[0], 100);
+	CHECK_EQ(seen->sums[1], 11);
+	CHECK_EQ(seen->sums[2], 1);
+	REQUIRE(CHECK_EQ(seen->n, 1));
+	CHECK_EQ(seen->polls[0].task, 2);
+	CHECK(seen->polls[0].ns >= 30 * MS);
+	free(seen);
+}
+
+TEST(a_pause_ends_what_was_open)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
+	struct polls_seen *seen;
+	uint32_t i;
+
+	REQUIRE(rec);
+	for (i = 0; i < 100; i++) {
+		weft_poll_begin(1, 0);
+		weft_poll_begin(1, 0);
+		CHECK_EQ(weft_recorder_pause(rec), 0);
+		weft_poll_end();
+		if (i % 2)
+			weft_poll_end();
+		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+		weft_poll_end(); /* of a poll that is forgotten */
+		polls_make(2, 20 * MS, 1);
+	}
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 100);
+	CHECK_EQ(seen->n, 100);
+	CHECK_EQ(seen->n ? seen->polls[99].level : 9, 0);
+	free(seen);
+}
+
+TEST(counts_go_on_after_stop_and_start)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_CAUGHT);
+	struct polls_seen *seen;
+
+	REQUIRE(rec);
+	polls_make(1, MS, 3);
+	CHECK_EQ(weft_recorder_stop(rec), 0);
+	polls_make(1, MS, 50);
+	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+	polls_make(1, MS, 4);
+	CHECK_EQ(weft_recorder_stop(rec), 0);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->sums[0], 3);
+	CHECK_EQ(seen->sums[1], 4);
+	free(seen);
+}
+
+#define THREADS 40
+#define ROUNDS 5
+
+static void *some_polls(void *data)
+{
+	polls_make(1, MS, 1 + (uint32_t)(uintptr_t)data);
+	return NULL;
+}
+
+TEST(a_thread_that_ends_leaves_its_counts_under_its_own_name)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
+	uint64_t of_size[THREADS + 2] = {0};
+	struct polls_seen *seen;
+	uintptr_t i, k;
+
+	REQUIRE(rec);
+	for (k = 0; k < ROUNDS; k++) {
+		pthread_t threads[THREADS];
+
+		for (i = 0; i < THREADS; i++) /* one after the other: the same ring for all, if it comes so */
+			CHECK_EQ(pthread_create(&threads[i], NULL, some_polls, (void *)i), 0);
+		for (i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+	}
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, ROUNDS * THREADS * (THREADS + 1) / 2);
+	for (i = 0; i < POLLS_THREADS; i++)
+		if (seen->by_thread[i] && CHECK(seen->by_thread[i] <= THREADS))
+			of_size[seen->by_thread[i]]++;
+	for (i = 1; i <= THREADS; i++)
+		CHECK_EQ(of_size[i], ROUNDS);
+	free(seen);
+}
+
+TEST(a_child_counts_its_own)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_SLOW, .on_fork = WEFT_FORK_RESTART};
+	struct weft_recorder *rec = session_start(&opts);
+	struct polls_seen *seen;
+	pid_t pid;
+
+	REQUIRE(rec);
+	polls_make(1, 20 * MS, 3);
+	weft_poll_begin(2, 0);
+	pid = fork(); /* and this poll of the parent may take long */
+	if (!pid) {
+		alarm(20);
+		weft_poll_end(); /* of the parent's */
+		polls_make(3, 20 * MS, 4);
+		_exit(weft_recorder_close(rec) ? 1 : 0);
+	}
+	CHECK_EQ(session_wait(pid), 0);
+	weft_poll_end();
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 3 + 1 + 4);
+	CHECK(seen->n == 7 || seen->n == 8);
+	free(seen);
+}
+
+TEST(what_was_counted_survives_a_kill)
+{
+	struct polls_seen *seen;
+	pid_t pid;
+
+	session_fresh_dir();
+	pid = fork();
+	if (!pid) {
+		struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_SLOW, .poll_cap = 2, .dir = session_dir};
+		struct weft_recorder *rec = session_start(&opts);
+
+		alarm(20);
+		polls_make(1, MS, 100);
+		if (!rec || weft_recorder_rotate(rec, NULL, 0))
+			_exit(1);
+		polls_make(1, MS, 10);
+		polls_make(2, 20 * MS, 5);
+		kill(getpid(), SIGKILL);
+	}
+	CHECK_EQ(session_wait(pid), -1);
+	CHECK_EQ(weft_recover(session_dir, NULL, NULL, NULL), 1);
+	seen = polls_read();
+	session_remove_dir();
+	REQUIRE(seen);
+	CHECK_EQ(seen->sums[0], 100);
+	CHECK_EQ(seen->sums[1], 15);
+	CHECK_EQ(seen->by_bucket[weft__polls_bucket(20 * MS)], 5);
+	CHECK_EQ(seen->n, 2);
+	CHECK_EQ(seen->tally.lost, 3);
+	free(seen);
+}
+
+static int stop_polling;
+
+static void *poll_fast(void *data)
+{
+	uint64_t n = 0;
+
+	(void)data;
+	while (!__atomic_load_n(&stop_polling, __ATOMIC_RELAXED)) {
+		weft_poll_begin(n, 0);
+		weft_poll_next(n, 0);
+		weft_poll_begin(n, 0);
+		weft_poll_end();
+		weft_poll_end();
+		n += 3;
+	}
+	return (void *)(uintptr_t)n;
+}
+
+TEST(no_poll_is_lost_or_doubled_while_the_collector_tells)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_SLOW, .flush_ns = MS, .drain_ns = MS};
+	struct weft_recorder *rec = session_start(&opts);
+	struct polls_seen *seen;
+	pthread_t threads[3];
+	uint64_t made = 0;
+	int i;
+
+	REQUIRE(rec);
+	stop_polling = 0;
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, poll_fast, NULL), 0);
+	for (i = 0; i < SCALED(30, 8); i++)
+		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	__atomic_store_n(&stop_polling, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < 3; i++) {
+		void *n = NULL;
+
+		pthread_join(threads[i], &n);
+		made += (uintptr_t)n;
+	}
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, made);
+	free(seen);
+}
+
+static volatile uint64_t handled;
+
+static void handler_with_polls(int signal)
+{
+	(void)signal;
+	weft_poll_begin(1, 0);
+	weft_poll_begin(1, 0);
+	weft_poll_end();
+	weft_poll_next(1, 0);
+	weft_poll_end();
+	handled += 3;
+}
+
+static void *pester(void *data)
+{
+	pthread_t victim = *(pthread_t *)data;
+
+	while (!__atomic_load_n(&stop_polling, __ATOMIC_RELAXED))
+		pthread_kill(victim, SIGUSR1);
+	return NULL;
+}
+
+TEST(handlers_may_have_polls)
+{
+	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
+	struct sigaction action = {.sa_handler = handler_with_polls}, before;
+	pthread_t self = pthread_self(), thread;
+	struct polls_seen *seen;
+	uint64_t made = 0, until = session_now_ns() + SCALED(300, 500) * MS;
+
+	REQUIRE(rec);
+	handled = 0;
+	stop_polling = 0;
+	sigaction(SIGUSR1, &action, &before);
+	CHECK_EQ(pthread_create(&thread, NULL, pester, &self), 0);
+	while (session_now_ns() < until) {
+		weft_poll_begin(2, 0);
+		weft_poll_next(2, 0);
+		weft_poll_end();
+		made += 2;
+	}
+	__atomic_store_n(&stop_polling, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	sigaction(SIGUSR1, &before, NULL);
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK(handled > 0);
+	CHECK_EQ(seen->counted, made + handled);
+	free(seen);
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switch engine through starts, pauses, forks, threads that come and go, and machines that allow less. */
+#include "offcpu.h"
+
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "record/engine/switch_state.h"
+
+static struct offcpu result;
+static int halt;
+
+static struct weft_recorder *life_start(void)
+{
+	return session_start(
+		&(struct weft_recorder_opts){.switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_SAMPLE_OFF});
+}
+
+#define REQUIRE_SWITCHES(rec)                                                                                          \
+	do {                                                                                                           \
+		REQUIRE(rec);                                                                                          \
+		if (!weft__switch_works()) {                                                                           \
+			weft_recorder_close(rec);                                                                      \
+			session_remove_dir();                                                                          \
+			SKIP("the kernel gives no records of context switches here");                                  \
+		}                                                                                                      \
+	} while (0)
+
+struct thread {
+	pthread_t thread;
+	uint32_t tid;
+	uint64_t ns;
+};
+
+static void *sleep_until_halt(void *data)
+{
+	struct thread *self = data;
+
+	__atomic_store_n(&self->tid, samples_tid(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&halt, __ATOMIC_ACQUIRE))
+		session_sleep_ns(self->ns);
+	return NULL;
+}
+
+static void sleeper_start(struct thread *sleeper, uint64_t ns)
+{
+	sleeper->ns = ns;
+	sleeper->tid = 0;
+	__atomic_store_n(&halt, 0, __ATOMIC_RELEASE);
+	CHECK_EQ(pthread_create(&sleeper->thread, NULL, sleep_until_halt, sleeper), 0);
+	CHECK(WAIT_FOR(__atomic_load_n(&sleeper->tid, __ATOMIC_ACQUIRE)));
+}
+
+static void sleeper_end(struct thread *sleeper)
+{
+	__atomic_store_n(&halt, 1, __ATOMIC_RELEASE);
+	pthread_join(sleeper->thread, NULL);
+}
+
+TEST(a_thread_that_was_there_before_is_recorded)
+{
+	struct weft_recorder *rec;
+	struct thread sleeper;
+
+	sleeper_start(&sleeper, 2 * MS);
+	rec = life_start();
+	REQUIRE_SWITCHES(rec);
+	session_sleep_ns(60 * MS);
+	offcpu_end(&result, rec, NULL, 0);
+	sleeper_end(&sleeper);
+	CHECK(offcpu_thread(&result, sleeper.tid)->n >= 10);
+	CHECK(offcpu_thread(&result, sleeper.tid)->ns >= 45 * MS);
+	CHECK_EQ(offcpu_thread(&result, sleeper.tid)->overlaps, 0);
+}
+
+TEST(one_that_slept_all_the_time_was_off_all_the_time)
+{
+	uint64_t begin = session_now_ns(), end;
+	struct offcpu_thread *thread;
+	struct weft_recorder *rec;
+	struct thread sleeper;
+
+	sleeper_start(&sleeper, 150 * MS);
+	session_sleep_ns(2 * MS);
+	rec = life_start();
+	REQUIRE_SWITCHES(rec);
+	session_sleep_ns(50 * MS);
+	weft_recorder_stop(rec);
+	end = session_now_ns();
+	offcpu_end(&result, rec, NULL, 0);
+	sleeper_end(&sleeper);
+	thread = offcpu_thread(&result, sleeper.tid);
+	if (end - begin < 120 * MS) { /* else it may have woken */
+		CHECK_EQ(thread->n, 1);
+		CHECK(thread->ns >= 49 * MS);
+	}
+	CHECK(thread->first_ns >= begin && thread->last_ns <= end);
+}
+
+TEST(what_lies_in_a_pause_is_in_no_interval)
+{
+	struct weft_recorder *rec;
+	struct thread sleeper;
+	uint64_t paused, went_on;
+
+	sleeper_start(&sleeper, 200 * MS);
+	rec = life_start();
+	REQUIRE_SWITCHES(rec);
+	session_sleep_ns(30 * MS);
+	CHECK_EQ(weft_recorder_pause(rec), 0);
+	paused = session_now_ns();
+	CHECK(weft__switch.running == NULL);
+	session_sleep_ns(60 * MS);
+	went_on = session_now_ns();
+	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+	session_sleep_ns(30 * MS);
+	offcpu_end(&result, rec, NULL, 0);
+	sleeper_end(&sleeper);
+	CHECK(paused < went_on);
+	for (uint32_t i = 0; i < result.n_threads; i++) {
+		struct offcpu_thread *thread = &result.threads[i];
+
+		CHECK(thread->last_ns <= paused || thread->first_ns >= went_on ||
+		      thread->last_ns - thread->first_ns >= thread->ns + (went_on - paused));
+	}
+	CHECK(offcpu_thread(&result, sleeper.tid)->ns >= 58 * MS);
+}
+
+TEST(many_starts_and_pauses_leave_nothing_open)
+{
+	struct weft_recorder *rec = life_start();
+	int fds, mappings;
+
+	REQUIRE_SWITCHES(rec);
+	weft_recorder_stop(rec);
+	fds = session_fds();
+	mappings = session_mappings();
+	for (int i = 0; i < SCALED(400, 100); i++) {
+		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+		CHECK_EQ(i % 2 ? weft_recorder_stop(rec) : weft_recorder_pause(rec), 0);
+	}
+	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(session_fds(), fds);
+	CHECK(session_mappings() <= mappings + 8);
+	CHECK(session_stats(rec).rings < 16);
+	offcpu_end(&result, rec, NULL, 0);
+}
+
+static void *brief_main(void *data)
+{
+	uint64_t *off = data;
+	struct offcpu_truth begin = offcpu_truth();
+
+	session_sleep_ns(2 * MS);
+	*off = offcpu_since(&begin);
+	return NULL;
+}
+
+TEST(threads_that_come_and_go_are_all_there)
+{
+	struct weft_recorder *rec = life_start();
+	uint64_t truth = 0, told = 0, seen = 0;
+	int fds;
+
+	REQUIRE_SWITCHES(rec);
+	fds = session_fds();
+	for (int i = 0; i < 50; i++) {
+		pthread_t threads[4];
+		uint64_t off[4];
+
+		for (int k = 0; k < 4; k++)
+			CHECK_EQ(pthread_create(&threads[k], NULL, brief_main, &off[k]), 0);
+		for (int k = 0; k < 4; k++) {
+			pthread_join(threads[k], NULL);
+			truth += off[k];
+		}
+	}
+	CHECK_EQ(session_fds(), fds);
+	offcpu_end(&result, rec, NULL, 0);
+	for (uint32_t i = 0; i < result.n_threads; i++) {
+		if (result.threads[i].tid == samples_tid())
+			continue;
+		told += result.threads[i].ns;
+		seen++;
+	}
+	printf("\t%llu threads, %.1f ms of %.1f\n", (unsigned long long)seen, (double)told / 1e6, (double)truth / 1e6);
+	CHECK(seen >= 200 || result.lost);
+	CHECK(told >= truth * 9 / 10);
+}
+
+static int perf_fds(void)
+{
+	char path[64], to[64];
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t got;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		got = readlink(path, to, sizeof(to) - 1);
+		if (got < 0)
+			continue;
+		to[got] = 0;
+		n += strstr(to, "perf_event") != NULL;
+	}
+	return n;
+}
+
+TEST(a_child_has_none_of_it_and_the_parent_goes_on)
+{
+	struct weft_recorder *rec = life_start();
+	uint64_t before;
+	pid_t pid;
+
+	REQUIRE_SWITCHES(rec);
+	CHECK(perf_fds() > 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(perf_fds() || weft__switch.running ? 1 : 0);
+	CHECK_EQ(session_wait(pid), 0);
+	CHECK_EQ(system("test -z \"$(ls -l /proc/self/fd | grep perf_event)\""), 0);
+	before = session_now_ns();
+	session_sleep_ns(10 * MS);
+	offcpu_end(&result, rec, NULL, 0);
+	CHECK(offcpu_thread(&result, samples_tid())->last_ns >= before + 10 * MS);
+}
+
+TEST(a_child_that_records_by_itself_records_switches)
+{
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){
+		.switches = WEFT_SWITCH_INTERVALS, .on_fork = WEFT_FORK_RESTART, .budget_ppm = WEFT_SAMPLE_OFF});
+	uint32_t child;
+	int link[2];
+	pid_t pid;
+
+	REQUIRE_SWITCHES(rec);
+	CHECK_EQ(pipe(link), 0);
+	pid = fork();
+	if (pid == 0) {
+		child = samples_tid();
+		(void)!write(link[1], &child, sizeof(child));
+		session_sleep_ns(20 * MS);
+		_exit(weft_recorder_close(rec) ? 1 : 0);
+	}
+	CHECK_EQ(session_wait(pid), 0);
+	CHECK_EQ(read(link[0], &child, sizeof(child)), sizeof(child));
+	close(link[0]);
+	close(link[1]);
+	offcpu_end(&result, rec, NULL, 0);
+	CHECK(offcpu_thread(&result, child)->ns >= 20 * MS);
+	CHECK(offcpu_thread(&result, samples_tid())->ns >= 15 * MS); /* it waited for the child */
+}
+
+TEST(rotation_loses_nothing)
+{
+	struct offcpu_truth begin;
+	struct weft_recorder *rec = life_start();
+	uint64_t off, told;
+
+	REQUIRE_SWITCHES(rec);
+	begin = offcpu_truth();
+	for (int i = 0; i < 5; i++) {
+		session_sleep_ns(5 * MS);
+		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	}
+	session_sleep_ns(5 * MS);
+	off = offcpu_since(&begin);
+	offcpu_end(&result, rec, NULL, 0);
+	told = offcpu_thread(&result, samples_tid())->ns;
+	CHECK(told >= 29 * MS && told >= off * 8 / 10);
+	CHECK_EQ(result.lost, 0);
+}
+
+/* Runs `fn` in a child, which may give away what it has. */
+static int in_child(void (*fn)(void))
+{
+	pid_t pid;
+	int r;
+
+	session_fresh_dir();
+	chmod(session_dir, 0777);
+	pid = fork();
+	if (pid == 0) {
+		weft_test_failures = 0;
+		fn();
+		_exit(weft_test_failures ? 1 : weft_test_skipped ? 77 : 0);
+	}
+	r = session_wait(pid);
+	session_remove_dir();
+	return r;
+}
+
+static void record_some(uint32_t switches, uint32_t hz)
+{
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){
+		.dir = session_dir, .switches = switches, .sample_hz = hz, .budget_ppm = WEFT_SAMPLE_OFF});
+
+	REQUIRE(rec);
+	weft_task_end(1); /* something to write a segment for */
+	for (int i = 0; i < 10; i++)
+		session_sleep_ns(2 * MS);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	offcpu_read(&result, session_dir, NULL, 0);
+	CHECK_EQ(result.tally.damaged, 0);
+}
+
+static void refused_main(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	record_some(WEFT_SWITCH_INTERVALS, 0);
+	CHECK_STR(result.mode, "off");
+	CHECK(strstr(result.degraded, "seccomp") != NULL);
+	CHECK_EQ(result.n, 0);
+}
+
+TEST(a_filter_that_refuses_perf_events_is_told)
+{
+	CHECK_EQ(in_child(refused_main), 0);
+}
+
+static void nobody_main(void)
+{
+	uid_t uid = 100000 + (uid_t)getpid(); /* whose limits nobody else uses up */
+	struct rlimit little = {64 << 10, 64 << 10};
+
+	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+	CHECK_EQ(setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(uid, uid, uid), 0);
+	record_some(WEFT_SWITCH_INTERVALS, 0);
+	if (!strcmp(result.mode, "off") && strstr(result.degraded, "not allowed"))
+		SKIP("kernel.perf_event_paranoid is above 2");
+	CHECK_STR(result.mode, "intervals");
+	CHECK(offcpu_thread(&result, samples_tid())->n >= 10);
+	CHECK(offcpu_thread(&result, samples_tid())->ns >= 18 * MS);
+}
+
+/* Stacks are more than is allowed, and intervals are there all the same. */
+static void nobody_stacks_main(void)
+{
+	uid_t uid = 100000 + (uid_t)getpid();
+
+	CHECK_EQ(setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(uid, uid, uid), 0);
+	record_some(WEFT_SWITCH_STACKS, 99);
+	CHECK(!strcmp(result.mode, "stacks") || strstr(result.degraded, "no stacks of context switches") != NULL);
+	CHECK(offcpu_thread(&result, samples_tid())->n >= 10);
+}
+
+TEST(no_privilege_is_needed)
+{
+	int r;
+
+	if (geteuid() != 0)
+		SKIP("becoming another user needs root");
+	r = in_child(nobody_main);
+	if (r == 77)
+		SKIP("kernel.perf_event_paranoid is above 2");
+	CHECK_EQ(r, 0);
+	CHECK_EQ(in_child(nobody_stacks_main), 0);
+}
+
+/* More threads than there are files for on each CPU: each has its own ring then, also those that come later. */
+static void few_files_main(void)
+{
+	struct rlimit files = {64, 64};
+	struct thread sleepers[20], later[3];
+	struct weft_recorder *rec;
+	int fds;
+
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	for (int i = 0; i < 20; i++)
+		sleeper_start(&sleepers[i], 3 * MS);
+	rec = session_start(&(struct weft_recorder_opts){
+		.dir = session_dir, .switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_SAMPLE_OFF});
+	REQUIRE(rec);
+	fds = session_fds();
+	CHECK(weft__switch.running && weft__switch.running->by_thread);
+	for (int i = 0; i < 3; i++)
+		sleeper_start(&later[i], 3 * MS);
+	CHECK(WAIT_FOR(session_fds() >= fds + 3));
+	session_sleep_ns(30 * MS);
+	for (int i = 0; i < 3; i++)
+		sleeper_end(&later[i]);
+	for (int i = 0; i < 20; i++)
+		sleeper_end(&sleepers[i]);
+	CHECK(WAIT_FOR(session_fds() <= fds - 15)); /* those of threads that ended are closed */
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	offcpu_read(&result, session_dir, NULL, 0);
+	for (int i = 0; i < 20; i++)
+		CHECK(offcpu_thread(&result, sleepers[i].tid)->ns >= 20 * MS);
+	for (int i = 0; i < 3; i++)
+		CHECK(offcpu_thread(&result, later[i].tid)->ns >= 20 * MS);
+}
+
+TEST(with_few_files_each_thread_has_its_ring)
+{
+	struct weft_recorder *rec = life_start();
+
+	REQUIRE_SWITCHES(rec);
+	weft_recorder_close(rec);
+	session_remove_dir();
+	CHECK_EQ(in_child(few_files_main), 0);
+}
+
+/* Rings that nobody empties run over: what is lost is told, and what is told is true. */
+TEST(what_the_kernel_had_no_room_for_is_told)
+{
+	struct weft_recorder *rec;
+	struct offcpu_truth begin;
+	uint64_t off, told;
+
+	weft__switch.pages_most = 4;
+	rec = life_start();
+	weft__switch.pages_most = 0;
+	REQUIRE_SWITCHES(rec);
+	begin = offcpu_truth();
+	weft__switch_lock(); /* the collector waits for it */
+	for (int i = 0; i < 2000; i++)
+		session_sleep_ns(1000);
+	weft__switch_unlock();
+	session_sleep_ns(5 * MS);
+	CHECK(WAIT_FOR(weft__switch_counts().switches > 500));
+	off = offcpu_since(&begin);
+	offcpu_end(&result, rec, NULL, 0);
+	told = offcpu_thread(&result, samples_tid())->ns;
+	printf("\t%llu records lost, %.1f ms of %.1f told\n", (unsigned long long)result.lost, (double)told / 1e6,
+	       (double)off / 1e6);
+	CHECK(result.lost > 0);
+	CHECK(told <= off + off / 20 + 5 * MS);
+	CHECK_EQ(offcpu_thread(&result, samples_tid())->overlaps, 0);
+}
+
+TEST(without_being_asked_for_or_samples_there_are_none)
+{
+	struct weft_recorder *rec = session_start(NULL);
+
+	REQUIRE(rec);
+	weft_task_end(1);
+	session_sleep_ns(5 * MS);
+	CHECK(weft__switch.running == NULL);
+	offcpu_end(&result, rec, NULL, 0);
+	CHECK_STR(result.mode, "off");
+	CHECK_STR(result.degraded, "");
+	CHECK_EQ(result.n, 0);
+}
+
+TEST(the_governor_can_hold_it)
+{
+	struct weft_recorder *rec = life_start();
+	struct offcpu_thread *thread;
+	uint64_t held, went_on, told = 0;
+
+	REQUIRE_SWITCHES(rec);
+	session_sleep_ns(10 * MS);
+	held = session_now_ns();
+	weft__switch_hold(1);
+	CHECK(weft__switch.running == NULL);
+	CHECK(weft__switch_works());
+	CHECK_EQ(weft__switch_cost_ns(), 0);
+	session_sleep_ns(20 * MS);
+	weft__switch_hold(0);
+	CHECK(WAIT_FOR(weft__switch_cost_ns())); /* not before opening it is worth it */
+	went_on = session_now_ns();
+	session_sleep_ns(10 * MS);
+	offcpu_end(&result, rec, NULL, 0);
+	thread = offcpu_thread(&result, samples_tid());
+	CHECK(thread->ns >= 19 * MS);
+	CHECK(thread->ns <= thread->last_ns - thread->first_ns - 20 * MS);
+	CHECK_EQ(result.lost, 0);
+	for (uint32_t i = 0; i < result.tally.n_losses; i++)
+		if (result.tally.losses[i].reason == WEFT_LOSS_SWITCH) {
+			CHECK(result.tally.losses[i].from_ns >= held && result.tally.losses[i].to_ns <= went_on);
+			told += result.tally.losses[i].to_ns - result.tally.losses[i].from_ns;
+		}
+	CHECK(told >= 20 * MS);
+}
