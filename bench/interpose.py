@@ -14,7 +14,7 @@ PROGRAM = os.path.join(BUILD, "bench", "bench_interpose_plain")
 LIBRARY = os.path.abspath(os.path.join(BUILD, "libweft-preload.so"))
 QUICK = sys.argv[-1] == "--quick"
 # A wait is long from a tenth of a microsecond on, which every call takes; the ring holds what comes of it.
-LONG = {"WEFT_BLOCK_MS": "0.0001", "WEFT_RING_BYTES": "16M"}
+LONG = {"WEFT_BLOCK_MS": "0.0001", "WEFT_BUDGET_PPM": "off", "WEFT_RING_BYTES": "16M"}
 
 
 def once(args, scratch, settings):
@@ -41,15 +41,18 @@ def figure(name, args, scratch, settings, note):
 def main():
     scratch = os.path.join(sys.argv[1], "interpose")
     os.makedirs(scratch, exist_ok=True)
-    short, long = ["200", "2000"], ["30", "2000"]
+    short, long = ["read", "200", "2000"], ["read", "30", "2000"]
     figure("interpose_cost", [*short, "threaded"], scratch, {},
-           "added to a read of one byte from /dev/zero, inside the tick of a loop, in a program that has another thread")
+           "added to a read of one byte from /dev/zero, inside the tick of a loop, in a program that has another "
+           "thread")
     figure("interpose_cost_alone", short, scratch, {},
-           "the same in a program that has none: with weft's thread there are two, and the kernel counts who uses a file, "
-           "in each call")
+           "the same in a program that has none: with weft's thread there are two, and the kernel counts who uses a "
+           "file, in each call")
     figure("interpose_cost_long", [*long, "threaded"], scratch, dict(LONG, WEFT_SAMPLE_HZ="off"),
            "the same when every call counts as long and is an event of its own, without its stack")
     figure("interpose_cost_long_stack", [*long, "threaded"], scratch, LONG, "the same with the stack, of 5 frames")
+    figure("interpose_lock", ["lock", "200", "20000", "threaded"], scratch, {},
+           "added to taking a mutex that is free and giving it back")
 
 
 main()

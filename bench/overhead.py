@@ -181,10 +181,10 @@ def neighbours(slices):
     return ratios
 
 
-def serve(directory, seconds, record, hz, slice_ms, during=None):
+def serve(directory, seconds, record, hz, slice_ms, during=None, env=None):
     """The slices of a server under load for so long, or for as long as `during` takes."""
     log, trace = os.path.join(directory, "slices"), tempfile.mkdtemp(dir=directory)
-    with demo.Server(record=trace if record else None, cpu=CPUS[0], env={"WEFT_SAMPLE_HZ": str(hz)},
+    with demo.Server(record=trace if record else None, cpu=CPUS[0], env={"WEFT_SAMPLE_HZ": str(hz), **(env or {})},
                      args=("--workers", 1, "--alternate", log, "--slice", slice_ms)) as server:
         command = [demo.program("examples", "load"), "--port", server.port, "--json", "--seconds", seconds, *LOAD]
         load = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,

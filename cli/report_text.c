@@ -108,10 +108,11 @@ static void print_poll_mode(const struct report *report)
 		fputs(", those with a sample in them one by one", stdout);
 	printf(": %s", cli_count(r->told.n, told));
 	if (r->counted)
-		printf(" of %s, whose percentiles by worker are from counts by duration", cli_count(r->polls.n, count));
+		printf(" of %s", cli_count(r->polls.n, count));
 	if (r->lost_polls)
 		printf("; %s more were beyond the cap", cli_count(r->lost_polls, count));
-	puts(". By location, only those one by one count.");
+	printf("\n       %sby location, only those one by one count\n",
+	       r->counted ? "percentiles by worker are from counts of all by duration; " : "");
 }
 
 /* One line for all that may make figures incomplete. */

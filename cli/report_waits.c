@@ -148,7 +148,14 @@ static void print_off_rows(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	struct cli_table table = TITLES("time", "times", "samples", "<", "<thread", "<in");
+	uint64_t with_ns = 0, all_ns = r->off_beyond_ns;
+	char with[CLI_FIGURE], all[CLI_FIGURE];
 	size_t i, n = 0;
+
+	for (i = 0; i < r->n_off_rows; i++) {
+		all_ns += r->off_rows[i].ns;
+		with_ns += r->off_rows[i].stack || r->off_rows[i].kernel ? r->off_rows[i].ns : 0;
+	}
 
 	for (i = 0; i < r->n_off_rows && n < report->top; i++) {
 		const struct weft__off_row *row = &r->off_rows[i];
@@ -166,7 +173,7 @@ static void print_off_rows(const struct report *report)
 	}
 	if (n == 0)
 		return;
-	putchar('\n');
+	printf("\nby stack, which %s of these %s have:\n", cli_ns(with_ns, with), cli_ns(all_ns, all));
 	cli_table_print(&table);
 }
 
@@ -280,12 +287,13 @@ const char *report_cost_name(size_t what)
 	return what < sizeof(names) / sizeof(names[0]) && names[what] ? names[what] : "other";
 }
 
-/* weft itself used 25.3 ms of CPU in 4.13 s, 0.6 % of one CPU: collector 0.5 %, samples 0.1 %; 2.1 % of the program's 1.2 s, budget 1 % */
+/* weft itself used 25.3 ms of CPU in 4.13 s: 0.6 % of one CPU, 2.1 % of the program's 1.20 s; budget 1 %
+ *       collector 0.5 %, samples 0.1 % */
 void report_cost(const struct report *report)
 {
 	const struct weft__cost *costs = report->result->costs;
-	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
 	const struct weft__samples *samples = &report->result->samples;
+	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
 	uint64_t span_ns = 0, cpu_ns = 0, program_ns = samples->all.ns + samples->left_out.ns, ppm;
 	char share[CLI_FIGURE], figure[CLI_FIGURE], span[CLI_FIGURE];
 	bool any = false;
@@ -297,19 +305,19 @@ void report_cost(const struct report *report)
 	}
 	if (span_ns == 0)
 		return;
-	printf("weft itself used %s of CPU in %s, %s of one CPU", cli_ns(cpu_ns, figure), cli_ns(span_ns, span),
+	printf("weft itself used %s of CPU in %s: %s of one CPU", cli_ns(cpu_ns, figure), cli_ns(span_ns, span),
 	       cli_percent((double)cpu_ns / (double)span_ns, share));
+	if (program_ns)
+		printf(", %s of the program's %s", cli_percent((double)cpu_ns / (double)program_ns, share),
+		       cli_ns(program_ns, span));
+	if (budget && cli_parse_number(budget, UINT32_MAX, &ppm))
+		printf("; budget %.3g %%", (double)ppm / 1e4);
 	for (i = 0; i < WEFT__COSTS; i++)
 		if (costs[i].cpu_ns) {
-			printf("%s %s %s", any ? "," : ":", report_cost_name(i),
+			printf("%s%s %s", any ? ", " : "\n      ", report_cost_name(i),
 			       cli_percent((double)costs[i].cpu_ns / (double)span_ns, share));
 			any = true;
 		}
-	if (program_ns)
-		printf("; %s of the program's %s", cli_percent((double)cpu_ns / (double)program_ns, share),
-		       cli_ns(program_ns, span));
-	if (budget && cli_parse_number(budget, UINT32_MAX, &ppm))
-		printf(", budget %.3g %%", (double)ppm / 1e4);
 	if (weft__names_fact(&report->rec->names, "degraded.budget"))
 		printf("; at the end %" PRIu64 " samples a second, switches in %s of the time",
 		       costs[WEFT_COST_SAMPLES].rate, cli_percent((double)costs[WEFT_COST_SWITCH].rate / 1000, share));

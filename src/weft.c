@@ -68,6 +68,7 @@
 #include "record/wait/context_hot.c"
 #include "record/wait/labels.c"
 #include "record/wait/otel.c"
+#include "record/wait/otel_find.c"
 #include "record/wait/stack_hot.c"
 #include "record/wait/wait_hot.c"
 #include "record/wait/waits.c"

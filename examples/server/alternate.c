@@ -12,7 +12,7 @@
 /* After a switch, until caches, the collector and the requests under way are what the slice is about. */
 enum { SETTLE_SHARE = 10 }; /* one part in ten of a slice */
 
-/* CPU time is the process's, the collector's included. */
+/* CPU time is the process's, the collector's included. What the collector itself says comes a little later than it is true. */
 struct reading {
 	uint64_t mono_ns;
 	uint64_t cpu_ns;
@@ -59,11 +59,11 @@ static void write_slice(FILE *log, bool on, const struct reading *begin, const s
 {
 	fprintf(log,
 		"{\"on\": %d, \"begin_ns\": %llu, \"end_ns\": %llu, \"requests\": %llu, \"cpu_ns\": %llu, "
-		"\"collector_ns\": %llu, \"lost\": %llu}\n",
+		"\"collector_at_ns\": %llu, \"lost\": %llu}\n",
 		on, (unsigned long long)begin->mono_ns, (unsigned long long)end->mono_ns,
 		(unsigned long long)(end->requests - begin->requests),
 		(unsigned long long)(end->cpu_ns - begin->cpu_ns),
-		(unsigned long long)(end->collector_ns - begin->collector_ns),
+		(unsigned long long)end->collector_ns,
 		(unsigned long long)(end->lost - begin->lost));
 }
 

@@ -76,6 +76,7 @@ int cache_init(struct cache *cache)
 
 	memset(cache, 0, sizeof(*cache));
 	cache->lock_name = weft_string("cache_lock");
+	cache->begun_name = weft_string("janitor");
 	cache->sleep_name = weft_string("clock_nanosleep");
 	for (i = 0; i < 1000; i++) {
 		char key[16];
@@ -126,7 +127,9 @@ void cache_snapshot(struct cache *cache, uint32_t us)
 	pthread_mutex_lock(&cache->order_lock);
 	cache->order_us = us;
 	sem_post(&cache->ordered);
+	weft_wait_begin(WEFT_WAIT_SEMAPHORE, cache->begun_name, (uintptr_t)&cache->begun);
 	while (sem_wait(&cache->begun))
 		continue;
+	weft_wait_end(WEFT_WAIT_SEMAPHORE, (uintptr_t)&cache->begun);
 	pthread_mutex_unlock(&cache->order_lock);
 }

@@ -22,7 +22,7 @@ struct cache {
 	uint32_t order_us;          /* 0: end */
 	sem_t ordered;
 	sem_t begun;
-	uint32_t lock_name, sleep_name; /* of weft_string */
+	uint32_t lock_name, begun_name, sleep_name; /* of weft_string */
 };
 
 /* Fills the cache with the keys "key-0" to "key-999" and starts the janitor. Returns 0 or a negative errno. */

@@ -73,7 +73,8 @@ static inline void weft_emit_poll(uint32_t kind, uint64_t arg, uint64_t tick)
 }
 
 /* A poll of `task` begins on this thread: the runtime runs the task until weft_poll_end. `depth` is the length of
- * the worker's own queue, or WEFT_DEPTH_UNKNOWN. Polls may nest. */
+ * the worker's own queue, or WEFT_DEPTH_UNKNOWN. Polls may nest. What becomes of a poll is a matter of the recorder's poll_mode: two
+ * events, or one at its end when it was slow or a sample was taken in it, or a count. */
 WEFT_EMIT(void weft_poll_begin_at(uint64_t task, uint32_t depth, uint64_t tick), {
 	uint32_t on = weft_gate_on();
 	if (!on)

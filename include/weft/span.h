@@ -27,7 +27,8 @@
  * variable otel_thread_ctx_v1 points to a record of trace id, span id, flags and attributes. They are: the local root span
  * ("datadog.local_root_span_id", 16 hex digits), the endpoint ("http.route") and the labels by their keys; what does not fit into
  * 164 bytes is left out. What the keys are called is in the process context (OTEP 4719), which exists while a recorder is open.
- * A program that links libweft.a has to export the variable: -Wl,--export-dynamic-symbol=otel_thread_ctx_v1.
+ * A program that links libweft.a has to export the variable, -Wl,--export-dynamic-symbol=otel_thread_ctx_v1, which CMake (weft::static) and
+ * pkg-config --static do.
  *
  * When the variable points to a record of somebody else, a tracer's, that one is left in place, and each sample of a thread that has no
  * context of weft's takes trace, span and local root span from it.

@@ -14,14 +14,16 @@
  *
  * A wait that took the recorder's wait_ns or longer (10 ms by default) is an event `wait` of its own, with its stack,
  * taken as it ended. The others are summed for each thread by what and name, and the sums are told as events
- * `wait_sum`, at most every 100 ms, when the thread ends and when recording stops. So the time of all waits together
+ * `wait_sum`, at most every 100 ms, when the thread ends and when recording stops. (When weft's budget of CPU time is
+ * used up, long waits beyond the first ten in 100 ms of a thread may be in the sums, too.) So the time of all waits together
  * is exact, however short each was; only what a killed process had not told yet is lost.
  *
  * A wait splits the time of its thread in two: what was before it, which may have used the CPU, and the wait, which
  * did not. CPU samples are taken by a clock that stands still in a wait, so they and their weights lie before it,
- * where the CPU time was used; `wait` is the second part, and its CPU time is zero. With it, at most every 10 ms, an
- * event `sched` gives the thread's CPU time so far: its difference to the one before is all the CPU time of what was
- * before the wait. (A wait that spins uses the CPU, and has samples that say so.)
+ * where the CPU time was used; `wait` is the second part, and its CPU time is zero. On threads that park
+ * (event.h) an event `sched` comes with it, at most every 10 ms, and gives the thread's CPU time so far: its difference
+ * to the one before is all the CPU time of what was before the wait. (A wait that spins uses the CPU, and has samples
+ * that say so.)
  *
  * While it lasts, a wait can be seen from outside of its thread, by samplers and watchdogs inside weft; for readers a
  * wait goes before whatever else was seen of the thread meanwhile. Up to WEFT_WAITS_MAX may be pending on a thread, one
@@ -86,7 +88,8 @@ struct weft_waits {
 	uint64_t due; /* tick from which sums are to be told */
 	uint64_t stack_low;
 	uint64_t stack_high; /* of the thread's own stack; 0: not known */
-	uint64_t reserved;
+	uint32_t told;       /* one by one, since sums were told */
+	uint32_t credit;     /* towards the next, when the budget allows only some */
 	struct weft_wait_slot own[WEFT_WAITS_MAX];
 	struct weft_wait_sum sums[WEFT_WAIT_SUMS + 1]; /* the last one is for what has no place */
 };
@@ -101,6 +104,11 @@ extern WEFT_API uint64_t weft_locks[WEFT_LOCKS]; /* bits of the object << 32 | t
 WEFT_API struct weft_waits *weft_hot_waits(void);
 WEFT_API void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since, uint64_t tick);
 WEFT_API void weft_hot_wait_end(uint32_t what, uint64_t object, uint64_t tick);
+
+static inline uint64_t weft_wait_key(uint32_t what, uint32_t name)
+{
+	return (uint64_t)(what ? what : (uint32_t)WEFT_WAIT_OTHER) << 32 | name;
+}
 
 static inline uint64_t weft_wait_hash(uint64_t word)
 {
@@ -170,7 +178,7 @@ static inline void weft_wait_push(uint32_t on, uint32_t what, uint32_t name, uin
 	__atomic_store_n(&waits->depth, depth + 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = &waits->own[depth];
-	__atomic_store_n(&slot->key, (uint64_t)(what ? what : WEFT_WAIT_OTHER) << 32 | name, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->key, weft_wait_key(what, name), __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->object, object, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->holder, holder, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->since, weft_tick(on), __ATOMIC_RELEASE);
@@ -202,7 +210,7 @@ WEFT_EMIT(void weft_wait_end(uint32_t what, uint64_t object), {
 	uint64_t holder = slot->holder;
 	if (!depth)
 		return;
-	if (WEFT_UNLIKELY(!on || key >> 32 != what || slot->object != object)) {
+	if (WEFT_UNLIKELY(!on || key >> 32 != weft_wait_key(what, 0) >> 32 || slot->object != object)) {
 		weft_hot_wait_end(what, object, on ? weft_tick(on) : 0);
 		return;
 	}
@@ -218,8 +226,7 @@ WEFT_EMIT(void weft_wait_end(uint32_t what, uint64_t object), {
 WEFT_EMIT(void weft_waited(uint32_t what, uint32_t name, uint64_t object, uint32_t holder, uint64_t since), {
 	uint32_t on = weft_gate_on();
 	if (on && since)
-		weft_wait_settle((uint64_t)(what ? what : WEFT_WAIT_OTHER) << 32 | name, object, holder, since,
-				 weft_tick(on));
+		weft_wait_settle(weft_wait_key(what, name), object, holder, since, weft_tick(on));
 })
 
 /* The calling thread has the lock `object` now, or is about to give it back. Waits for it that begin in between carry

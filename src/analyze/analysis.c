@@ -27,7 +27,7 @@ static uint64_t period_of(const struct weft__names *names)
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
 {
 	struct weft__analysis *a = weft__calloc(1, sizeof(*a));
-	const char *mode;
+	const char *mode, *looks;
 	int rc = -ENOMEM;
 
 	if (!a)
@@ -55,6 +55,8 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	a->free_stream = a->free_task = WEFT__MAP_NONE;
 	a->free_track = NO_TRACK;
 	mode = weft__names_fact(opts->names, "poll.mode");
+	looks = weft__names_fact(opts->names, "wall.hz");
+	a->look_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
 	a->polls_told = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
 	a->scoped = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
@@ -208,6 +210,7 @@ void weft__analysis_close(struct weft__analysis *a)
 	weft__free(r->look_rows);
 	weft__free(r->stucks);
 	weft__free(a->tracks);
+	weft__free(a->ended);
 	weft__free(a->pieces);
 	weft__free(a->streams);
 	weft__free(a->tasks);
@@ -218,6 +221,7 @@ void weft__analysis_close(struct weft__analysis *a)
 	weft__map_fini(&a->queue_by_runtime);
 	weft__map_fini(&a->custom_by_kind);
 	weft__map_fini(&a->track_by_tid);
+	weft__map_fini(&a->ended_by_id);
 	weft__map_fini(&a->wait_by_key);
 	weft__map_fini(&a->off_row_by_key);
 	weft__map_fini(&a->look_row_by_key);

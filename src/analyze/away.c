@@ -182,9 +182,10 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 			    &a->result.looks_beyond_ns};
 	struct weft__stretch stretch = {
 		.kind = STRETCH_LOOK,
-		.begin_ns = ev->time_ns,
+		.begin_ns = weft__since(ev->time_ns, ev->fields[1]),
 		.end_ns = ev->time_ns,
 		.ns = ev->fields[1],
+		.object = ev->fields[1] / (ev->fields[2] ? ev->fields[2] : 1),
 		.what = (uint32_t)ev->fields[3],
 		.stack = (uint32_t)ev->fields[4],
 	};
@@ -199,6 +200,8 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 
 	if (rc < 0 || !track)
 		return rc;
+	stretch.object = stretch.object > a->look_ns ? stretch.object : a->look_ns;
+	stretch.object = stretch.object < UINT64_MAX / 8 ? stretch.object : UINT64_MAX / 8;
 	rc = weft__track_add(a, track, &stretch);
 	row.stream = track->stream;
 	if (rc == 0)

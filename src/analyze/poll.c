@@ -79,11 +79,14 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 {
 	struct weft__lane *lane;
 	struct weft__poll *grown, *poll;
+	struct weft__track *track;
 	int rc = weft__stream_lane(a, s, &lane);
 
 	if (rc < 0)
 		return rc;
 	weft__stream_polls(a, s);
+	if (s->track == NO_TRACK && weft__track_of(a, s, &track) < 0)
+		return -ENOMEM;
 	if (ev->time_ns >= a->opts.from_ns) {
 		lane->n_poll_events++;
 		rc = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? weft__hist_add(&lane->depths, ev->fields[1]) : 0;

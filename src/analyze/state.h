@@ -40,6 +40,7 @@ struct weft__trace {
 struct weft__stream {
 	uint32_t id;
 	uint32_t worker;
+	uint32_t last_worker; /* that it was, if it is none now */
 	uint32_t lane;
 	enum weft__stream_state state;
 	uint64_t since_ns; /* time up to here is in the lane's books */
@@ -62,6 +63,7 @@ struct weft__stream {
 	struct weft__logged *log; /* samples since the outermost open poll began; each poll has its first one */
 	size_t n_log, cap_log;
 	bool log_tight;                       /* what can be put together has been */
+	uint32_t track;                       /* index, or NO_TRACK: not known yet */
 	struct weft__scope scope;             /* that its events have now */
 	bool in_scope;                        /* ... which was asked for */
 	struct weft__past_scope *past_scopes; /* a ring of the last ones */
@@ -90,6 +92,14 @@ struct weft__task {
 	struct weft__wake last; /* the last of all */
 	uint32_t next_free;
 };
+
+/* A task that has ended: the poll in which it did may be told later. */
+struct weft__ended {
+	uint64_t id;
+	uint32_t place;
+	struct weft__wake last;
+};
+#define ENDED_TASKS 4096u
 
 struct weft__analysis {
 	struct weft__analysis_opts opts;
@@ -123,6 +133,7 @@ struct weft__analysis {
 	uint32_t free_track;
 	struct weft__map track_by_tid;
 	size_t n_stretches;         /* in all tracks */
+	uint64_t look_ns;           /* between two looks at a thread, as the recording says */
 	uint64_t n_polls;           /* serial numbers */
 	bool switches_on;           /* the recording says so */
 	struct weft__piece *pieces; /* of the poll that is being settled */
@@ -131,6 +142,9 @@ struct weft__analysis {
 	/* waits.c, away.c */
 	size_t cap_waits, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
 	struct weft__map wait_by_key, off_row_by_key, look_row_by_key;
+	struct weft__ended *ended; /* a ring of the last ones, where polls are told at their end */
+	uint64_t n_ended;
+	struct weft__map ended_by_id;
 	bool polls_told; /* not all polls are told one by one */
 	bool scoped;     /* only some contexts are asked for */
 };

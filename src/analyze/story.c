@@ -11,9 +11,15 @@
 
 #define GRACE_NS 500000000u /* two drains */
 #define CLOSED_MAX 8192u    /* polls of one thread that wait */
+#define CLOSED_KEPT 256u    /* with their story told: what the thread did when another waited for it */
 #define PAST 16u            /* stretches behind a poll among which one may be that reaches back into it */
+#define LOOKS_MAX 64u       /* in one poll that are asked what they saw */
 #define OVER_MAX 64u        /* stretches at one moment */
 #define CAUSES_MAX 256u
+
+/* A look is told when the thread has been seen to run, or after a second, and some of its time may have been in waits before. */
+#define LOOK_BEGIN(look) ((look)->object + (look)->object / 4)
+#define LOOK_END(look) (2 * LOOK_BEGIN(look))
 
 /* A stretch in a poll, and how much of the poll is its own. */
 struct weft__piece {
@@ -32,20 +38,24 @@ static int gather_one(struct weft__analysis *a, const struct weft__stretch *stre
 	return 0;
 }
 
-/* Samples and looks are moments; the one at the begin of a poll still belongs to it. */
-static int gather(struct weft__analysis *a, const struct weft__track *track, const struct weft__closed *poll)
+/* Samples are moments; the one at the begin of a poll still belongs to it. Of looks, the part is taken that they are sure of; where
+ * switches are known (`whole`), all of it, to see which stretch they belong to. */
+static int gather(struct weft__analysis *a, const struct weft__track *track, const struct weft__closed *poll,
+		  bool whole)
 {
 	size_t i = weft__track_after(track, poll->begin_ns ? poll->begin_ns - 1 : 0), past = 0;
 
 	a->n_pieces = 0;
 	for (; i < track->n_log && past < PAST; i++) {
 		const struct weft__stretch *stretch = &track->log[i];
-		bool moment = stretch->kind == STRETCH_SAMPLE || stretch->kind == STRETCH_LOOK;
-		uint64_t begin_ns = stretch->begin_ns > poll->begin_ns ? stretch->begin_ns : poll->begin_ns;
-		uint64_t end_ns = stretch->end_ns < poll->end_ns ? stretch->end_ns : poll->end_ns;
+		bool sure = stretch->kind == STRETCH_LOOK && !whole;
+		uint64_t begin_ns = stretch->begin_ns + (sure ? LOOK_BEGIN(stretch) : 0);
+		uint64_t end_ns = sure ? weft__since(stretch->end_ns, LOOK_END(stretch)) : stretch->end_ns;
 
 		past = stretch->begin_ns > poll->end_ns ? past + 1 : 0;
-		if (moment ? stretch->end_ns > poll->end_ns : begin_ns >= end_ns)
+		begin_ns = begin_ns > poll->begin_ns ? begin_ns : poll->begin_ns;
+		end_ns = end_ns < poll->end_ns ? end_ns : poll->end_ns;
+		if (stretch->kind == STRETCH_SAMPLE ? stretch->end_ns > poll->end_ns : begin_ns >= end_ns)
 			continue;
 		if (gather_one(a, stretch, begin_ns, end_ns) < 0)
 			return -ENOMEM;
@@ -64,14 +74,14 @@ static int piece_order(const void *left, const void *right)
 	return a->stretch < b->stretch ? -1 : a->stretch > b->stretch;
 }
 
-/* Waits before all others; of those the one that began last: it is inside of the other. */
+/* Waits before switches before looks; of two waits the one that began last: it is inside of the other. */
 static struct weft__piece *owner(struct weft__piece **over, size_t n)
 {
 	struct weft__piece *best = NULL;
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (!best || (over[i]->stretch->kind == STRETCH_WAIT) >= (best->stretch->kind == STRETCH_WAIT))
+		if (!best || over[i]->stretch->kind >= best->stretch->kind)
 			best = over[i];
 	return best;
 }
@@ -96,9 +106,9 @@ static uint64_t next_end(struct weft__piece **over, size_t n, uint64_t at_most_n
 	return at_most_ns;
 }
 
-/* Gives each moment of the poll to one stretch at most. Answers how much was given. Samples and looks that fall into what was given are
- * taken out: their `end_ns` becomes 0. */
-static uint64_t give_out(struct weft__analysis *a)
+/* Gives each moment of the poll to one stretch at most, looks among them unless the whole of switches is known. Answers how much was
+ * given. Samples that fall into what was given are taken out: their `end_ns` becomes 0. */
+static uint64_t give_out(struct weft__analysis *a, bool whole)
 {
 	struct weft__piece *over[OVER_MAX], *mine;
 	uint64_t now_ns = 0, until_ns, given_ns = 0;
@@ -113,12 +123,10 @@ static uint64_t give_out(struct weft__analysis *a)
 		for (; i < a->n_pieces && a->pieces[i].begin_ns <= now_ns; i++) {
 			struct weft__piece *piece = &a->pieces[i];
 
-			if (piece->stretch->kind != STRETCH_SAMPLE && piece->stretch->kind != STRETCH_LOOK) {
-				if (n < OVER_MAX)
-					over[n++] = piece;
-			} else if (n > 0 && piece->begin_ns > over[0]->begin_ns) {
-				piece->end_ns = 0;
-			}
+			if (piece->stretch->kind == STRETCH_SAMPLE)
+				piece->end_ns = n > 0 && piece->begin_ns > over[0]->begin_ns ? 0 : piece->end_ns;
+			else if (n < OVER_MAX && !(whole && piece->stretch->kind == STRETCH_LOOK))
+				over[n++] = piece;
 		}
 		mine = owner(over, n);
 		if (!mine)
@@ -155,37 +163,27 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Into `split`, which then adds up to the length of the poll. */
-static enum weft__switches cut_up(struct weft__analysis *a, const struct weft__track *track,
-				  const struct weft__closed *poll, struct weft__split *split)
+static void cut_up(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
+		   struct weft__split *split)
 {
-	uint64_t rest_ns = weft__since(poll->end_ns, poll->begin_ns) - give_out(a), cpu_ns = poll->sampled_ns;
-	enum weft__switches switches = switches_in(a, track, poll);
-	uint64_t looks_ns = 0;
+	uint64_t rest_ns = weft__since(poll->end_ns, poll->begin_ns), cpu_ns = poll->sampled_ns;
 	size_t i;
 
+	rest_ns -= give_out(a, switches == WEFT__SWITCHES_ALL);
 	split->n = 1;
 	for (i = 0; i < a->n_pieces; i++) {
 		const struct weft__piece *piece = &a->pieces[i];
 
 		if (piece->stretch->kind == STRETCH_SAMPLE)
 			cpu_ns -= piece->end_ns ? 0 : least(cpu_ns, piece->stretch->ns);
-		else if (piece->stretch->kind == STRETCH_LOOK)
-			looks_ns += piece->end_ns ? least(UINT64_MAX - looks_ns, piece->stretch->ns) : 0;
 		else
 			split->ns[part_of(piece->stretch)] += piece->own_ns;
-	}
-	if (switches == WEFT__SWITCHES_ALL) {
-		split->ns[WEFT__ON_CPU] = rest_ns;
-		return switches;
 	}
 	/* A sample stands for more time than a short poll has, most of it before. */
 	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
 		cpu_ns = 0;
-	split->ns[WEFT__ON_CPU] = least(rest_ns, cpu_ns);
-	rest_ns -= split->ns[WEFT__ON_CPU];
-	split->ns[WEFT__BLOCKED] += least(rest_ns, looks_ns);
-	split->ns[WEFT__NOT_MEASURED] = rest_ns - least(rest_ns, looks_ns);
-	return switches;
+	split->ns[WEFT__ON_CPU] = switches == WEFT__SWITCHES_ALL ? rest_ns : least(rest_ns, cpu_ns);
+	split->ns[WEFT__NOT_MEASURED] = rest_ns - split->ns[WEFT__ON_CPU];
 }
 
 static bool same_cause(const struct weft__cause *cause, const struct weft__stretch *stretch)
@@ -194,8 +192,8 @@ static bool same_cause(const struct weft__cause *cause, const struct weft__stret
 		return false;
 	if (stretch->kind == STRETCH_WAIT)
 		return cause->what == stretch->what && cause->name == stretch->name && cause->object == stretch->object;
-	return cause->what == 0 && cause->call == 0 && cause->stack == stretch->stack &&
-	       cause->kernel == stretch->kernel;
+	return cause->what == 0 && cause->call == (stretch->kind == STRETCH_LOOK ? stretch->what : 0) &&
+	       cause->stack == stretch->stack && cause->kernel == stretch->kernel;
 }
 
 static void add_cause(struct weft__analysis *a, struct weft__story *story, const struct weft__piece *piece)
@@ -215,6 +213,7 @@ static void add_cause(struct weft__analysis *a, struct weft__story *story, const
 			cause->name = stretch->name;
 			cause->object = stretch->object;
 		} else {
+			cause->call = stretch->kind == STRETCH_LOOK ? stretch->what : 0;
 			cause->stack = stretch->stack;
 			cause->kernel = stretch->kernel;
 		}
@@ -230,33 +229,52 @@ static void add_cause(struct weft__analysis *a, struct weft__story *story, const
 		weft__holder_find(a, stretch->holder, stretch->begin_ns, stretch->end_ns, &cause->holder);
 }
 
-/* What a look showed says in what a thread was blocked where nothing better does. */
-static void add_looks(const struct weft__analysis *a, struct weft__story *story)
+/* The longest stretch off the CPU that a look must have been in, as most of its time is there. */
+static const struct weft__piece *seen_in(const struct weft__analysis *a, const struct weft__stretch *look)
 {
-	const struct weft__stretch *look = NULL;
-	uint64_t known_ns = 0;
-	struct weft__cause *cause = NULL;
+	const struct weft__piece *best = NULL;
 	size_t i;
 
-	for (i = 0; i < a->n_pieces; i++)
-		if (a->pieces[i].stretch->kind == STRETCH_LOOK && (!look || a->pieces[i].stretch->ns >= look->ns))
-			look = a->pieces[i].stretch;
-	for (i = 0; i < story->n_causes; i++) {
-		known_ns += story->causes[i].part == WEFT__BLOCKED ? story->causes[i].ns : 0;
-		if (story->causes[i].part == WEFT__BLOCKED && !story->causes[i].what && !story->causes[i].stack)
-			cause = &story->causes[i];
+	for (i = 0; i < a->n_pieces; i++) {
+		const struct weft__piece *piece = &a->pieces[i];
+		const struct weft__stretch *off = piece->stretch;
+		uint64_t from_ns = off->begin_ns > look->begin_ns ? off->begin_ns : look->begin_ns;
+
+		if (off->kind == STRETCH_OFF && piece->own_ns && part_of(off) == WEFT__BLOCKED && !off->stack &&
+		    !off->kernel && weft__since(least(off->end_ns, look->end_ns), from_ns) > look->ns / 2 &&
+		    (!best || piece->own_ns > best->own_ns))
+			best = piece;
 	}
-	if (!look)
-		return;
-	if (!cause && story->split.ns[WEFT__BLOCKED] > known_ns && story->n_causes < CAUSES_MAX) {
-		cause = &story->causes[story->n_causes++];
-		*cause = (struct weft__cause){.part = WEFT__BLOCKED, .n = 1};
-		cause->ns = cause->longest_ns = story->split.ns[WEFT__BLOCKED] - known_ns;
+	return best;
+}
+
+/* Where switches have no stack, a look at the thread says in what it was blocked. */
+static void name_by_looks(const struct weft__analysis *a, struct weft__story *story)
+{
+	const struct weft__stretch *look = NULL;
+	uint64_t most_ns = 0;
+	size_t i, looks = 0;
+
+	for (i = 0; i < a->n_pieces && looks < LOOKS_MAX; i++) {
+		const struct weft__piece *in;
+
+		if (a->pieces[i].stretch->kind != STRETCH_LOOK)
+			continue;
+		looks++;
+		in = seen_in(a, a->pieces[i].stretch);
+		if (!in || in->own_ns < most_ns)
+			continue;
+		most_ns = in->own_ns;
+		look = a->pieces[i].stretch;
 	}
-	if (!cause)
-		return;
-	cause->call = look->what;
-	cause->stack = look->stack;
+	for (i = 0; i < story->n_causes && look; i++) {
+		struct weft__cause *cause = &story->causes[i];
+
+		if (cause->part != WEFT__BLOCKED || cause->what || cause->stack || cause->kernel)
+			continue;
+		cause->call = look->what;
+		cause->stack = look->stack;
+	}
 }
 
 static int longest_first(const void *left, const void *right)
@@ -281,7 +299,8 @@ static int find_causes(struct weft__analysis *a, struct weft__story *story)
 	for (i = 0; i < a->n_pieces; i++)
 		if (a->pieces[i].own_ns && part_of(a->pieces[i].stretch) != WEFT__PREEMPTED)
 			add_cause(a, story, &a->pieces[i]);
-	add_looks(a, story);
+	if (story->switches == WEFT__SWITCHES_ALL)
+		name_by_looks(a, story);
 	if (story->n_causes)
 		qsort(story->causes, story->n_causes, sizeof(*story->causes), longest_first);
 	fitting = weft__realloc(story->causes, (story->n_causes + 1) * sizeof(*fitting));
@@ -333,9 +352,11 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	end_stuck(a, closed);
 	if (closed->listed && !poll)
 		poll = in_list(&a->running, closed->serial);
-	if (gather(a, track, closed) < 0 || weft__place_get(a, closed->place, &place) < 0)
+	story.switches = switches_in(a, track, closed);
+	if (gather(a, track, closed, story.switches == WEFT__SWITCHES_ALL) < 0 ||
+	    weft__place_get(a, closed->place, &place) < 0)
 		return -ENOMEM;
-	story.switches = cut_up(a, track, closed, &story.split);
+	cut_up(a, closed, story.switches, &story.split);
 	if (!closed->running) {
 		add_split(&a->result.split, &story.split);
 		add_split(&a->result.lanes[closed->lane].split, &story.split);
@@ -403,10 +424,12 @@ int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const st
 	rc = weft__story_settle(a, track, closed.end_ns);
 	if (rc < 0)
 		return rc;
-	if (track->first_closed > track->cap_closed / 2) {
-		track->n_closed -= track->first_closed;
-		memmove(track->closed, track->closed + track->first_closed, track->n_closed * sizeof(closed));
-		track->first_closed = 0;
+	if (track->first_closed > track->cap_closed / 2 && track->first_closed > 2 * CLOSED_KEPT) {
+		size_t gone = track->first_closed - CLOSED_KEPT;
+
+		track->n_closed -= gone;
+		memmove(track->closed, track->closed + gone, track->n_closed * sizeof(closed));
+		track->first_closed = CLOSED_KEPT;
 	}
 	grown = weft__grow(track->closed, &track->cap_closed, track->n_closed, sizeof(*grown));
 	if (!grown)

@@ -50,6 +50,7 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->lane = NO_LANE;
 	s->worker = WEFT_WORKER_NONE;
 	s->row = NO_ROW;
+	s->track = NO_TRACK;
 	s->asked = weft__thread_asked(a, id);
 	s->since_ns = now_ns;
 	rc = weft__map_put(&a->stream_by_id, id, at);
@@ -59,6 +60,7 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	thread = weft__names_thread(a->opts.names, id);
 	if (thread)
 		s->worker = thread->worker;
+	s->last_worker = s->worker;
 	if (thread && thread->first_ns && thread->first_ns < a->opts.start_ns && a->opts.start_ns < now_ns)
 		s->since_ns = a->opts.start_ns;
 	s->gaps.done_ns = s->since_ns;
@@ -159,6 +161,7 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 		return 0;
 	weft__stream_settle(a, s, now_ns);
 	s->since_ns = now_ns > s->since_ns ? now_ns : s->since_ns;
+	s->last_worker = worker == WEFT_WORKER_NONE ? s->worker : worker;
 	s->worker = worker;
 	s->lane = NO_LANE;
 	s->row = NO_ROW;
@@ -223,7 +226,7 @@ int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 	weft__stream_settle(a, s, now_ns);
 	rc = weft__poll_leave(a, s, now_ns, thread_ended);
 	track = weft__track_find(a, weft__track_key(a, s));
-	if (track && thread_ended)
+	if (track && thread_ended && track->stream == s->id)
 		track->ended_ns = now_ns ? now_ns : 1;
 	weft__log_clear(a, s);
 	weft__free(s->log);

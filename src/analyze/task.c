@@ -104,6 +104,21 @@ int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
 	return rc;
 }
 
+static int remember(struct weft__analysis *a, const struct weft__task *task)
+{
+	struct weft__ended *slot;
+
+	if (!a->ended)
+		a->ended = weft__calloc(ENDED_TASKS, sizeof(*a->ended));
+	if (!a->ended)
+		return -ENOMEM;
+	slot = &a->ended[a->n_ended % ENDED_TASKS];
+	if (a->n_ended >= ENDED_TASKS && weft__map_get(&a->ended_by_id, slot->id) == a->n_ended % ENDED_TASKS)
+		weft__map_del(&a->ended_by_id, slot->id);
+	*slot = (struct weft__ended){task->id, task->place, task->last};
+	return weft__map_put(&a->ended_by_id, task->id, (uint32_t)(a->n_ended++ % ENDED_TASKS));
+}
+
 int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
 {
 	uint32_t at = weft__map_get(&a->task_by_id, ev->fields[0]);
@@ -117,9 +132,11 @@ int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
 		return rc;
 	if (ev->time_ns >= a->opts.from_ns)
 		place->ended++;
-	if (at != WEFT__MAP_NONE)
-		task_del(a, at);
-	return 0;
+	if (at == WEFT__MAP_NONE)
+		return 0;
+	rc = a->polls_told ? remember(a, &a->tasks[at]) : 0;
+	task_del(a, at);
+	return rc;
 }
 
 /* Whether the wake caused the poll that the task has just begun on another thread; `*poll` is that one if it is open. */
@@ -191,9 +208,17 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
  * one that it must have had. */
 int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 {
+	uint32_t ended = weft__map_get(&a->ended_by_id, poll->task);
 	struct weft__task *task;
-	int rc = task_get(a, poll->task, &task);
+	int rc;
 
+	if (ended != WEFT__MAP_NONE && weft__map_get(&a->task_by_id, poll->task) == WEFT__MAP_NONE) {
+		poll->place = a->ended[ended].place;
+		if (a->ended[ended].last.known && a->ended[ended].last.time_ns <= poll->begin_ns)
+			poll->wake = a->ended[ended].last;
+		return 0;
+	}
+	rc = task_get(a, poll->task, &task);
 	poll->place = WEFT__PLACE_UNTRACKED;
 	if (rc < 0 || !task)
 		return rc;

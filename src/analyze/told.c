@@ -57,13 +57,14 @@ int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const stru
 	return weft__poll_finish(a, s, ev->time_ns);
 }
 
+/* Counts may come when the thread has left its worker. */
 static uint32_t worker_of(const struct weft__analysis *a, uint32_t stream)
 {
 	uint32_t at = weft__map_get(&a->stream_by_id, stream);
 	const struct weft_thread *thread = weft__names_thread(a->opts.names, stream);
 
 	if (at != WEFT__MAP_NONE)
-		return a->streams[at].worker;
+		return a->streams[at].last_worker;
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 

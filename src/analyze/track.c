@@ -12,7 +12,7 @@
 #define SWEEP_TRACKS 1024u
 #define TRACKS_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
 #define LATE_MAX 4096u    /* places that a stretch may come too late */
-#define LOOK_MAX 4096u    /* stretches that are looked at for what a holder did */
+#define LOOK_MAX 4096u    /* stretches and polls that are looked at for what a holder did */
 
 static const struct weft__stream *stream_of(const struct weft__analysis *a, const struct weft__track *track)
 {
@@ -113,9 +113,20 @@ uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stre
 
 int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret)
 {
-	int rc = weft__track_get(a, weft__track_key(a, s), ret);
+	const struct weft__stream *main;
+	int rc;
 
-	if (rc == 0 && *ret) {
+	/* A tid may have become another stream's since; and what others tell for a thread is in streams besides its own. */
+	if (s->track != NO_TRACK && a->tracks[s->track].used && a->tracks[s->track].stream == s->id) {
+		*ret = &a->tracks[s->track];
+		return 0;
+	}
+	rc = weft__track_get(a, weft__track_key(a, s), ret);
+	if (rc < 0 || !*ret)
+		return rc;
+	s->track = (uint32_t)(*ret - a->tracks);
+	main = stream_of(a, *ret);
+	if (!main || (s->polls && !main->polls)) {
 		(*ret)->stream = s->id;
 		(*ret)->ended_ns = 0;
 	}
@@ -139,6 +150,8 @@ size_t weft__track_after(const struct weft__track *track, uint64_t ns)
 
 static void drop(struct weft__analysis *a, struct weft__track *track, size_t n)
 {
+	if (n == 0)
+		return;
 	memmove(track->log, track->log + n, (track->n_log - n) * sizeof(*track->log));
 	track->n_log -= n;
 	a->n_stretches -= n;
@@ -194,7 +207,8 @@ int weft__track_add(struct weft__analysis *a, struct weft__track *track, const s
 			a->result.stretches_late++;
 			return 0;
 		}
-	memmove(track->log + at + 1, track->log + at, (track->n_log - at) * sizeof(*track->log));
+	if (at < track->n_log)
+		memmove(track->log + at + 1, track->log + at, (track->n_log - at) * sizeof(*track->log));
 	track->log[at] = *stretch;
 	track->n_log++;
 	a->n_stretches++;
@@ -227,9 +241,9 @@ static void holder_poll(const struct weft__analysis *a, const struct weft__track
 {
 	const struct weft__stream *s = stream_of(a, track);
 	uint64_t most_ns = 0, ns;
-	size_t i;
+	size_t i, least = track->n_closed > LOOK_MAX ? track->n_closed - LOOK_MAX : 0;
 
-	for (i = track->n_closed; i-- > track->first_closed && track->closed[i].end_ns > from_ns;) {
+	for (i = track->n_closed; i-- > least && track->closed[i].end_ns > from_ns;) {
 		ns = overlap(track->closed[i].begin_ns, track->closed[i].end_ns, from_ns, to_ns);
 		if (ns <= most_ns)
 			continue;

@@ -17,12 +17,13 @@ struct weft__analysis;
 struct weft__stream;
 struct weft__poll;
 
+/* In this order, the later ones say more. */
 enum weft__stretch_kind { STRETCH_SAMPLE, STRETCH_LOOK, STRETCH_OFF, STRETCH_WAIT };
 
 struct weft__stretch {
-	uint64_t begin_ns, end_ns; /* of a sample or a look both are when it was */
+	uint64_t begin_ns, end_ns; /* of a sample both are when it was; of a look, roughly when the thread waited */
 	uint64_t ns;               /* that a sample or a look stands for */
-	uint64_t object;
+	uint64_t object;           /* wait: fd or address; look: time between two */
 	uint32_t stack, kernel;
 	uint32_t what;   /* wait: enum weft_wait; off: enum weft_offcpu; look: call + 1; sample: enum weft__where */
 	uint32_t name;   /* wait: string; sample: row of the thread */
@@ -51,7 +52,7 @@ struct weft__track {
 	size_t n_log, cap_log;
 	uint64_t cut_ns; /* up to here there were more */
 	struct weft__closed *closed;
-	size_t first_closed, n_closed, cap_closed; /* those from the first on */
+	size_t first_closed, n_closed, cap_closed; /* from the first on they wait for their story */
 	uint64_t n_off;
 	bool off_sampled; /* not each switch is told */
 	uint64_t offs_ns; /* where the last stretch off the CPU ended */

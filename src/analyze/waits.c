@@ -162,10 +162,15 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 		.stack = (uint32_t)ev->fields[5],
 	};
 	struct weft__track *track;
+	uint32_t at;
 	int rc = weft__track_of(a, s, &track);
 
 	if (rc == 0 && track)
 		rc = weft__track_add(a, track, &stretch);
+	/* Where somebody else tells it for the thread, polls and context are in the thread's own stream. */
+	at = track && track->stream != s->id ? weft__map_get(&a->stream_by_id, track->stream) : WEFT__MAP_NONE;
+	if (at != WEFT__MAP_NONE)
+		s = &a->streams[at];
 	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, s, ev);
 }
 

@@ -35,9 +35,9 @@ void weft__governor_begin(struct weft__governor *g, uint64_t now_ns, uint64_t cp
 		struct weft__governed *s = &g->sources[i];
 
 		s->seen_ns = costs_ns[i];
-		s->on = 1;
+		s->on = s->really = s->level == GOVERNOR_FULL;
 		s->on_ns = 0;
-		s->gate_ns = s->counted_ns = now_ns;
+		s->gate_ns = s->counted_ns = s->learned_ns = now_ns;
 	}
 	g->at_ns = now_ns;
 	g->cpu_ns = cpu_ns;
@@ -50,15 +50,15 @@ static double clamp(double v, double low, double high)
 
 static void count_on(struct weft__governed *s, uint64_t now_ns)
 {
-	if (s->on && now_ns > s->counted_ns)
+	if (s->really && now_ns > s->counted_ns)
 		s->on_ns += now_ns - s->counted_ns;
 	s->counted_ns = now_ns;
 }
 
 /* What it would cost at its full level. More is believed at once, less after a while. */
-static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now_ns, double ns, double part)
+static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now_ns, double ns)
 {
-	double on, demand;
+	double on, demand, seconds;
 
 	count_on(s, now_ns);
 	on = s->gated ? (double)s->on_ns / ns : (double)s->level / GOVERNOR_FULL;
@@ -66,7 +66,9 @@ static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now
 	if (on < 0.005)
 		return;
 	demand = spent_ns / ns / on;
-	s->demand = demand > s->demand ? demand : s->demand + part * (demand - s->demand);
+	seconds = (double)(now_ns - s->learned_ns) / 1e9;
+	s->learned_ns = now_ns;
+	s->demand = demand > s->demand ? demand : s->demand + seconds / (seconds + REMEMBER_S) * (demand - s->demand);
 }
 
 /* The largest share that a source may have so that all together have no more than there is. */
@@ -146,7 +148,7 @@ int weft__governor_step(struct weft__governor *g, uint64_t now_ns, uint64_t cpu_
 		s->seen_ns = costs_ns[i];
 		all += spent;
 		if (s->least)
-			learn_demand(s, spent, now_ns, ns, part);
+			learn_demand(s, spent, now_ns, ns);
 		else
 			fixed += spent / ns;
 	}
@@ -171,7 +173,7 @@ int weft__governor_gate(struct weft__governor *g, uint32_t source, uint64_t now_
 	if (s->level == GOVERNOR_FULL) {
 		if (!s->on)
 			s->gate_ns = now_ns;
-		s->on = 1;
+		s->on = s->really = 1;
 		return 1;
 	}
 	whole = whole < GATE_NS ? GATE_NS : whole > GATE_MOST_NS ? GATE_MOST_NS : whole;
@@ -183,5 +185,12 @@ int weft__governor_gate(struct weft__governor *g, uint32_t source, uint64_t now_
 		part = s->on ? on : whole - on;
 	}
 	*next_ns = s->gate_ns + part;
+	s->really = s->on;
 	return s->on;
+}
+
+void weft__governor_really(struct weft__governor *g, uint32_t source, uint64_t now_ns, int on)
+{
+	count_on(&g->sources[source], now_ns);
+	g->sources[source].really = on;
 }

@@ -23,11 +23,13 @@ struct weft__governed {
 	int gated;
 
 	uint32_t level;
-	uint64_t seen_ns; /* cost at the last step */
-	double demand;    /* at the full level, as a share of one CPU */
-	int on;           /* gated: now */
-	uint64_t gate_ns; /* since when; 0: not begun */
-	uint64_t on_ns;   /* since the last step, up to counted_ns */
+	uint64_t seen_ns;    /* cost at the last step */
+	double demand;       /* at the full level, as a share of one CPU */
+	uint64_t learned_ns; /* when that was seen last: one that is off says nothing */
+	int on;              /* gated: is to be, now */
+	int really;          /* gated: is */
+	uint64_t gate_ns;    /* since when; 0: not begun */
+	uint64_t on_ns;      /* since the last step, up to counted_ns */
 	uint64_t counted_ns;
 };
 
@@ -51,5 +53,7 @@ void weft__governor_begin(struct weft__governor *g, uint64_t now_ns, uint64_t cp
 int weft__governor_step(struct weft__governor *g, uint64_t now_ns, uint64_t cpu_ns, const uint64_t *costs_ns);
 /* Whether a gated source is to be on now, and when to ask again. */
 int weft__governor_gate(struct weft__governor *g, uint32_t source, uint64_t now_ns, uint64_t *next_ns);
+/* It is not as it is to be: to go on takes it some time. */
+void weft__governor_really(struct weft__governor *g, uint32_t source, uint64_t now_ns, int on);
 
 #endif

@@ -130,7 +130,7 @@ static void fork_child(void)
 	struct weft_recorder *rec = the_recorder;
 
 	weft_ring_self = &weft__ring_none.hot;
-	weft_waits_self = &weft__waits_none;
+	weft__waits_forked();
 	weft__switch_unlock();
 	weft__engine_unlock();
 	weft__otel_unlock();

@@ -26,6 +26,10 @@ struct symbol {
 
 #define ESCAPE 0xffff /* no index: there are at most 65,535 kinds */
 
+/* Events between two looks at whether the mantissa has ended, and the bytes behind it that they may read. */
+#define STEP 64
+#define MANTISSA_PAD (STEP * 8 + 16)
+
 /* What the parsing functions share. */
 struct work {
 	struct weft__decoder *dec;
@@ -188,6 +192,8 @@ static int read_symbols(struct work *work)
 	if (n > SYMBOLS_MAX)
 		return bad(work, "more than 256 symbols");
 	work->n_symbols = (uint32_t)n;
+	for (i = (uint32_t)n; i < SYMBOLS_MAX; i++) /* as rare as the escape, and looked at where that is */
+		work->symbols[i] = (struct symbol){0, ESCAPE, 0};
 	for (i = 0; i < n; i++) {
 		uint64_t kind = in_varint(&work->in);
 		uint32_t class = in_u8(&work->in);
@@ -208,7 +214,7 @@ static int read_symbols(struct work *work)
 	return escapes > 1 ? bad(work, "two escape symbols") : 0;
 }
 
-/* Up to 61 bits at bit `at` of memory that is padded by 16 bytes. */
+/* Up to 61 bits at bit `at` of memory that goes on for 16 bytes. */
 static inline uint64_t bits_at(const uint8_t *bytes, uint64_t at, uint32_t n)
 {
 	uint64_t v = get_u64(bytes + (at >> 3)) >> (at & 7);
@@ -218,12 +224,15 @@ static inline uint64_t bits_at(const uint8_t *bytes, uint64_t at, uint32_t n)
 	return v & ((UINT64_C(1) << n) - 1);
 }
 
-static int next_escape(struct work *work, struct weft__in *escapes, struct symbol *sym)
+static int next_escape(struct work *work, uint32_t prefix, struct weft__in *escapes, struct symbol *sym)
 {
-	const uint8_t *three = in_bytes(escapes, 3);
+	const uint8_t *three;
 	uint32_t class;
 	int index;
 
+	if (prefix >= work->n_symbols)
+		return bad(work, "prefix out of range");
+	three = in_bytes(escapes, 3);
 	if (!three)
 		return bad(work, "escapes end early");
 	class = three[2];
@@ -244,64 +253,88 @@ static void widen(struct weft__decoded *block, uint64_t first_ns, uint64_t last_
 		block->last_ns = last_ns;
 }
 
-/* Times, kinds and rows of all events. Escapes follow the prefixes in the body; what is left of it are the columns. */
-static int read_events(struct work *work)
+/* Where reading events has come to. */
+struct place {
+	const uint8_t *prefix;
+	struct weft__in escapes;
+	uint64_t bit; /* of the mantissa */
+	uint64_t q;
+	uint32_t i; /* event */
+};
+
+/* Times, kinds and rows of the events up to `end`, which are at most STEP. Where the mantissa has ended the padding is read; the
+ * caller refuses them. */
+static int read_step(struct work *work, struct place *place, uint32_t end)
 {
-	struct weft__decoded *block = work->block;
-	const uint8_t *prefix = in_bytes(&work->body, block->n);
-	const uint8_t *mantissa = work->dec->mantissa.bytes;
-	struct weft__in escapes = work->body;
+	const struct weft__decoded *block = work->block;
+	const uint8_t *mantissa = work->dec->mantissa.bytes, *prefix = place->prefix;
+	uint32_t *rows = (void *)work->dec->rows.bytes;
 	uint64_t *time = block->time;
 	uint16_t *kind = block->kind;
 	uint32_t *row = block->row;
-	uint32_t *rows = (void *)work->dec->rows.bytes;
-	uint64_t bit = 0, n_bits = work->n_mantissa_bits;
-	uint32_t quantum = block->quantum_ns;
-	uint32_t n_symbols = work->n_symbols;
-	uint32_t i = 0, c;
+	uint64_t bit = place->bit, q = place->q, quantum = block->quantum_ns;
+	uint32_t i, wrapped = 0;
 
-	if (!prefix)
-		return bad(work, "body is shorter than its prefixes");
-	for (c = 0; c < block->n_chunks; c++) {
-		uint64_t q = block->chunks[c].first_q;
-		uint32_t begin = i, end = i + block->chunks[c].n_events;
-		int wrapped = 0;
+	for (i = place->i; i < end; i++) {
+		struct symbol sym = work->symbols[prefix[i]];
+		uint64_t before = q;
 
-		for (; i < end; i++) {
-			uint64_t before = q;
-			struct symbol sym;
+		if (__builtin_expect(sym.kind == ESCAPE, 0)) {
+			int err = next_escape(work, prefix[i], &place->escapes, &sym);
 
-			if (prefix[i] >= n_symbols)
-				return bad(work, "prefix out of range");
-			sym = work->symbols[prefix[i]];
-			if (__builtin_expect(sym.kind == ESCAPE, 0)) {
-				int err = next_escape(work, &escapes, &sym);
-
-				if (err)
-					return err;
-				rows = (void *)work->dec->rows.bytes;
-			}
-			/* No bits read as zero; beyond the end the padding is read, and the event refused. */
-			q += sym.base + bits_at(mantissa, bit, sym.bits);
-			bit += sym.bits;
-			if (__builtin_expect(bit > n_bits, 0))
-				return bad(work, "mantissa ends early");
-			wrapped |= q < before;
-			time[i] = q * quantum;
-			kind[i] = sym.kind;
-			row[i] = rows[sym.kind]++;
+			if (err)
+				return err;
+			rows = (void *)work->dec->rows.bytes;
 		}
-		if (wrapped || q > UINT64_MAX / quantum)
-			return bad(work, "time out of range");
-		if (time[begin] != block->chunks[c].first_q * quantum)
-			return bad(work, "first event of a chunk has a gap");
-		widen(block, time[begin], time[end - 1]);
+		q += sym.base + bits_at(mantissa, bit, sym.bits); /* no bits read as zero */
+		bit += sym.bits;
+		wrapped |= q < before;
+		time[i] = q * quantum;
+		kind[i] = sym.kind;
+		row[i] = rows[sym.kind]++;
 	}
-	if (n_bits - bit > 7)
+	place->bit = bit;
+	place->q = q;
+	place->i = i;
+	return wrapped ? bad(work, "time out of range") : 0;
+}
+
+/* All events. Escapes follow the prefixes in the body; what is left of it are the columns. */
+static int read_events(struct work *work)
+{
+	struct weft__decoded *block = work->block;
+	struct place place = {.prefix = in_bytes(&work->body, block->n)};
+	uint64_t n_bits = work->n_mantissa_bits;
+	const uint32_t *rows;
+	uint32_t i, c;
+
+	if (!place.prefix)
+		return bad(work, "body is shorter than its prefixes");
+	place.escapes = work->body;
+	for (c = 0; c < block->n_chunks; c++) {
+		uint32_t begin = place.i, end = begin + block->chunks[c].n_events;
+
+		place.q = block->chunks[c].first_q;
+		while (place.i < end) {
+			int err = read_step(work, &place, end - place.i < STEP ? end : place.i + STEP);
+
+			if (place.bit > n_bits)
+				return bad(work, "mantissa ends early");
+			if (err)
+				return err;
+		}
+		if (place.q > UINT64_MAX / block->quantum_ns)
+			return bad(work, "time out of range");
+		if (block->time[begin] != block->chunks[c].first_q * block->quantum_ns)
+			return bad(work, "first event of a chunk has a gap");
+		widen(block, block->time[begin], block->time[end - 1]);
+	}
+	if (n_bits - place.bit > 7)
 		return bad(work, "mantissa is too long");
+	rows = (const void *)work->dec->rows.bytes;
 	for (i = 0; i < block->n_kinds; i++)
 		block->kinds[i].n = rows[i];
-	work->body = escapes;
+	work->body = place.escapes;
 	return 0;
 }
 
@@ -315,11 +348,11 @@ static int read_mantissa_and_body(struct work *work)
 
 	if (!bytes)
 		return bad(work, "mantissa ends early");
-	to = room(&dec->mantissa, n + 16);
+	to = room(&dec->mantissa, n + MANTISSA_PAD);
 	if (!to)
 		return -ENOMEM;
 	memcpy(to, bytes, n);
-	memset(to + n, 0, 16);
+	memset(to + n, 0, MANTISSA_PAD);
 	work->n_mantissa_bits = n * 8;
 	body = in_varint(&work->in);
 	if (body > BODY_MAX)

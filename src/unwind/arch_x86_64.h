@@ -50,19 +50,20 @@ static inline uint64_t arch_from_context(uint64_t *regs, const ucontext_t *uc)
 /* The registers at this place that a caller's frame can be found with; answers the program counter. What is known of them is in *valid. */
 static inline __attribute__((always_inline)) uint64_t arch_here(uint64_t *regs, uint64_t *valid)
 {
-	uint64_t pc;
+	uint64_t pc, sp;
 
-	__asm__ volatile("movq %%rbx, 24(%1)\n\t"
-			 "movq %%rbp, 48(%1)\n\t"
-			 "movq %%rsp, 56(%1)\n\t"
-			 "movq %%r12, 96(%1)\n\t"
-			 "movq %%r13, 104(%1)\n\t"
-			 "movq %%r14, 112(%1)\n\t"
-			 "movq %%r15, 120(%1)\n\t"
+	__asm__ volatile("movq %%rbx, 24(%2)\n\t"
+			 "movq %%rbp, 48(%2)\n\t"
+			 "movq %%r12, 96(%2)\n\t"
+			 "movq %%r13, 104(%2)\n\t"
+			 "movq %%r14, 112(%2)\n\t"
+			 "movq %%r15, 120(%2)\n\t"
+			 "movq %%rsp, %1\n\t"
 			 "leaq 0(%%rip), %0"
-			 : "=r"(pc)
+			 : "=&r"(pc), "=&r"(sp)
 			 : "r"(regs)
 			 : "memory");
+	regs[ARCH_SP] = sp;
 	regs[ARCH_RA] = pc;
 	*valid = UINT64_C(1) << 3 | UINT64_C(1) << ARCH_FP | UINT64_C(1) << ARCH_SP | UINT64_C(15) << 12;
 	return pc;

@@ -290,6 +290,7 @@ size_t weft__unwind_outside(const struct weft__modules *modules, struct weft__ou
 
 	*flags = 0;
 	in->pending = !modules;
+	in->last_sp = in->sp;
 	if (!max)
 		return 0;
 	out[n++] = in->pc;
@@ -328,6 +329,7 @@ size_t weft__unwind_outside(const struct weft__modules *modules, struct weft__ou
 		}
 		out[n++] = o.w.exact ? o.w.pc : o.w.pc - 1;
 	}
+	in->last_sp = o.w.r[ARCH_SP];
 	*flags = o.w.flags & ~WALK_ZERO;
 	return n;
 }

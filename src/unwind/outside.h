@@ -20,6 +20,7 @@ struct weft__outside {
 	size_t n;
 	/* Reads memory of this process that may be gone: 1, or 0 when that is so. */
 	int (*read)(uint64_t addr, void *to, size_t n);
+	uint64_t last_sp; /* answered: of the last frame */
 	int pending; /* answered: a table that was wanted is still being made, and another time there may be more */
 };
 

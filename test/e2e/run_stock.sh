@@ -88,7 +88,7 @@ if has nginx; then
 		}
 	END
 	[ "$(id -u)" != 0 ] || sed -i '1i user root;' "$dir/nginx.conf"
-	/usr/bin/python3 - "$at" "$dir" "$weft" <<-'END' >"$dir/out" 2>"$dir/err" || { cat "$dir/out" "$dir/err"; fail "nginx"; }
+	/usr/bin/python3 - "$at" "$dir" "$weft" <<-'END' >"$dir/out" 2>&1 || { cat "$dir/out"; fail "nginx"; }
 		import os, signal, socket, subprocess, sys, time
 		at, where, weft = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 		log = os.open(where + '/log', os.O_RDWR | os.O_NONBLOCK)
@@ -134,18 +134,20 @@ if has nginx; then
 		    if run.poll() is None:
 		        run.kill()
 	END
-	found write
+	found write _start
 fi
 
 # node: a callback that waits for memory to change, which it does not.
 if has node; then
+	got=0
 	"$weft" run -o "$dir/rec" -- node -e '
 		const cell = new Int32Array(new SharedArrayBuffer(4));
 		let n = 0;
 		const timer = setInterval(() => {
 			if (++n === 5) Atomics.wait(cell, 0, 0, 20);
 			if (n === 8) { clearInterval(timer); process.exitCode = 6; }
-		}, 5)' >"$dir/out" 2>"$dir/err" && fail "node ended with 0" || [ $? = 6 ] || { cat "$dir/err"; fail "node ended otherwise"; }
+		}, 5)' >"$dir/out" 2>"$dir/err" || got=$?
+	[ "$got" = 6 ] || { cat "$dir/err"; fail "node ended with $got"; }
 	found pthread_cond_timedwait
 fi
 [ "$did" != 0 ] || exit 77

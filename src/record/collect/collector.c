@@ -71,8 +71,7 @@ static void gate_set(uint32_t on)
 {
 	static uint32_t epoch;
 
-	if (on)
-		weft__watch_begin(on);
+	weft__watch_gate(on);
 	store_seq_cst(&weft_gate.on, on > WEFT_GATE_TICKS ? on + ++epoch * WEFT_GATE_EPOCH : on);
 }
 
@@ -131,7 +130,6 @@ static void unstick(struct weft__collector *c)
 	if (err)
 		return;
 	weft__log(WEFT_LOG_INFO, "there is room again: recording goes on");
-	weft__wall_resume();
 	pthread_mutex_lock(&c->mutex);
 	add_pause(c, WEFT_LOSS_DISK_FULL, c->stuck_ns);
 	store_relaxed(&c->stuck_ns, 0);

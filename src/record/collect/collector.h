@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "record/collect/contexts.h"
-#include "record/collect/flight.h"
 #include "record/collect/costs.h"
+#include "record/collect/flight.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
 #include "record/ring/region.h"
@@ -22,11 +22,11 @@
 
 /* What the collector knows of each ring beside what is in its page. */
 struct weft__ring_note {
-	uint32_t stream;      /* whose definition is in the active segment */
-	uint64_t segment;     /* number of that segment, plus 1 */
-	uint32_t last_stream; /* of the last chunk that was encoded */
-	uint64_t last_ns;     /* and its last event */
-	uint32_t looks;       /* at the thread's name so far */
+	uint32_t stream;             /* whose definition is in the active segment */
+	uint64_t segment;            /* number of that segment, plus 1 */
+	uint32_t last_stream;        /* of the last chunk that was encoded */
+	uint64_t last_ns;            /* and its last event */
+	uint32_t looks;              /* at the thread's name so far */
 	struct ring_context context; /* after the events of the block that is being made */
 	uint64_t context_flush;      /* in which that was begun */
 };
@@ -63,11 +63,11 @@ struct weft__collector {
 	uint64_t engine_due_ns;
 	uint64_t cpu_read_ns; /* when its own CPU time was read last */
 	uint64_t uncovered_seen;
-	uint32_t facts_seen;   /* of the engine: the version that is in the active segment */
+	uint32_t facts_seen; /* of the engine: the version that is in the active segment */
 	uint64_t drain_due_ns;
-	int has_queues;        /* some runtime has a global queue to ask */
-	uint64_t staged_ns;    /* when the oldest staged event was staged; 0: none */
-	uint64_t stuck_ns;     /* since when the disk has been full; 0: it is not */
+	int has_queues;     /* some runtime has a global queue to ask */
+	uint64_t staged_ns; /* when the oldest staged event was staged; 0: none */
+	uint64_t stuck_ns;  /* since when the disk has been full; 0: it is not */
 	int stuck_err;
 	int starved; /* memory ran out in this round */
 	struct weft_recorder_stats stats;

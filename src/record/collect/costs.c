@@ -30,7 +30,7 @@ enum { SYMBOLS = WEFT_COST_SYMBOLS - 1 };
 
 _Static_assert(WEFT_SAMPLE_OFF == GOVERNOR_NO_LIMIT, "the option's value for no limit");
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t cost_clock(clockid_t clock)
 {
 	struct timespec ts = {0, 0};
 
@@ -43,7 +43,10 @@ void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct wef
 	static const struct {
 		uint32_t least;
 		int gated;
-	} sources[COSTS] = {[SAMPLES] = {LEAST_RATE, 0}, [SWITCHES] = {LEAST_GATE, 1}, [WALL] = {LEAST_RATE, 0}};
+	} sources[COSTS] = {[SAMPLES] = {LEAST_RATE, 0},
+			    [SWITCHES] = {LEAST_GATE, 1},
+			    [WALL] = {LEAST_RATE, 0},
+			    [WAITS] = {LEAST_RATE, 0}};
 	char text[24];
 
 	*costs = (struct weft__costs){0};
@@ -63,7 +66,7 @@ void weft__costs_thread(struct weft__costs *costs)
 }
 
 /* What a counter says now, and how much that is more than at the last look. */
-static uint64_t since(uint64_t *seen, uint64_t now)
+static uint64_t costs_since(uint64_t *seen, uint64_t now)
 {
 	uint64_t more = now > *seen ? now - *seen : 0;
 
@@ -74,7 +77,7 @@ static uint64_t since(uint64_t *seen, uint64_t now)
 /* What of the collector's work is for context switches: as much as of its events. */
 static uint64_t for_switches(struct weft__collector *c, uint64_t switches, uint64_t ns)
 {
-	uint64_t events = since(&c->costs.events, c->stats.events);
+	uint64_t events = costs_since(&c->costs.events, c->stats.events);
 
 	if (!switches)
 		return 0;
@@ -90,13 +93,13 @@ static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
 	return ns;
 }
 
-static void measure(struct weft__collector *c)
+static void costs_measure(struct weft__collector *c)
 {
 	struct weft__costs *costs = &c->costs;
 	struct weft__engine_counts counts = weft__engine_counts();
-	uint64_t collector = since(&costs->collector_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	uint64_t wall = since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
-	uint64_t switches = since(&costs->switches, weft__switch_counts().switches);
+	uint64_t collector = costs_since(&costs->collector_ns, cost_clock(CLOCK_THREAD_CPUTIME_ID));
+	uint64_t wall = costs_since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
+	uint64_t switches = costs_since(&costs->switches, weft__switch_counts().switches);
 	uint32_t switch_ns = weft__switch_cost_ns();
 
 	costs->switch_ns = switch_ns ? switch_ns : costs->switch_ns;
@@ -104,35 +107,36 @@ static void measure(struct weft__collector *c)
 	spent[WALL] += wall;
 	spent[SAMPLES] = counts.spent_ns + counts.signals * SIGNAL_NS;
 	spent[SWITCHES] += switches * costs->switch_ns;
-	spent[WAITS] += since(&costs->waits_ns, weft__waits_cost());
-	spent[TABLES] += since(&costs->tables_ns, weft__tables_cost());
-	spent[SYMBOLS] += since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
+	spent[WAITS] += costs_since(&costs->waits_ns, weft__waits_cost());
+	spent[TABLES] += costs_since(&costs->tables_ns, weft__tables_cost());
+	spent[SYMBOLS] += costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
 	costs->for_switches_ns += for_switches(c, switches, collector > wall ? collector - wall : 0);
 }
 
-static uint32_t level_of(const struct weft__costs *costs, uint32_t source)
+static uint32_t cost_level(const struct weft__costs *costs, uint32_t source)
 {
 	return costs->governor.sources[source].level;
 }
 
-static void apply(struct weft__costs *costs)
+static void costs_apply(struct weft__costs *costs)
 {
-	uint32_t wall = weft__wall_hz(), level = level_of(costs, WALL);
+	uint32_t wall = weft__wall_hz(), level = cost_level(costs, WALL);
 
 	if (weft__engine_hz())
-		costs->rate[SAMPLES] = weft__engine_slow(level_of(costs, SAMPLES), GOVERNOR_FULL);
+		costs->rate[SAMPLES] = weft__engine_slow(cost_level(costs, SAMPLES), GOVERNOR_FULL);
 	costs->rate[WALL] = level == GOVERNOR_FULL ? wall : wall * level / GOVERNOR_FULL + 1;
+	weft__waits_limit(cost_level(costs, WAITS));
 	weft__wall_limit(level == GOVERNOR_FULL ? 0 : costs->rate[WALL]);
-	costs->rate[SWITCHES] = weft__switch_works() ? level_of(costs, SWITCHES) * 1000 / GOVERNOR_FULL : 0;
+	costs->rate[SWITCHES] = weft__switch_works() ? cost_level(costs, SWITCHES) * 1000 / GOVERNOR_FULL : 0;
 }
 
-static void begin(struct weft__collector *c, uint64_t now_ns)
+static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
 	uint64_t ns[COSTS];
 
-	measure(c);
-	costs->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	costs_measure(c);
+	costs->cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID);
 	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns, as_caused(costs, ns));
 	costs->pace_ns = FIRST_NS;
 	costs->step_ns = now_ns + FIRST_NS;
@@ -140,7 +144,7 @@ static void begin(struct weft__collector *c, uint64_t now_ns)
 	if (!costs->told_at_ns)
 		costs->told_at_ns = now_ns;
 	costs->running = 1;
-	apply(costs);
+	costs_apply(costs);
 }
 
 static uint64_t sum_of(const uint64_t *spent)
@@ -162,29 +166,29 @@ static int tell_limited(struct weft__collector *c)
 	return weft__stage_news(c);
 }
 
-static int step(struct weft__collector *c, uint64_t now_ns)
+static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
-	uint64_t before = sum_of(costs->spent_ns), cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), own, all, ns[COSTS];
+	uint64_t before = sum_of(costs->spent_ns), cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID), own, all, ns[COSTS];
 
-	measure(c);
+	costs_measure(c);
 	own = sum_of(costs->spent_ns) - before;
-	all = since(&costs->cpu_ns, cpu_ns);
+	all = costs_since(&costs->cpu_ns, cpu_ns);
 	costs->program_ns += all > own ? all - own : 0;
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns, as_caused(costs, ns)))
-		apply(costs);
+		costs_apply(costs);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
 	costs->step_ns = now_ns + costs->pace_ns;
 	return tell_limited(c);
 }
 
-static void gate(struct weft__costs *costs, uint64_t now_ns)
+static void costs_gate(struct weft__costs *costs, uint64_t now_ns)
 {
-	int was = costs->governor.sources[SWITCHES].on;
 	int on = weft__governor_gate(&costs->governor, SWITCHES, now_ns, &costs->gate_ns);
 
-	if (on != was)
+	if (on != (weft__switch_cost_ns() != 0))
 		weft__switch_hold(!on);
+	weft__governor_really(&costs->governor, SWITCHES, now_ns, weft__switch_cost_ns() != 0);
 	/* How expensive they are becomes known while they are on. */
 	if (on && costs->gate_ns != UINT64_MAX && costs->step_ns > costs->gate_ns)
 		costs->step_ns = costs->gate_ns;
@@ -270,13 +274,13 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 		return 0;
 	}
 	if (!costs->running) {
-		begin(c, now_ns);
+		costs_begin(c, now_ns);
 		return 0;
 	}
 	if (now_ns >= costs->step_ns)
-		err = step(c, now_ns);
+		err = costs_step(c, now_ns);
 	if (weft__switch_works())
-		gate(costs, now_ns);
+		costs_gate(costs, now_ns);
 	if (now_ns >= costs->told_at_ns + TELL_NS)
 		tell_costs(costs, now_ns);
 	return err;
@@ -298,9 +302,9 @@ int weft__costs_tell(struct weft__collector *c)
 	if (!c->costs.told_at_ns || !worth)
 		return 0;
 	if (c->costs.running && weft_gate_on())
-		err = step(c, now_ns);
+		err = costs_step(c, now_ns);
 	else
-		measure(c);
+		costs_measure(c);
 	tell_costs(&c->costs, now_ns);
 	return err;
 }

@@ -14,6 +14,7 @@
 #include "record/collect/unpack.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
+#include "record/wait/context.h"
 
 #define NAME_LOOKS 3 /* a thread is often named just after it began: look again this often, a second apart */
 
@@ -451,4 +452,5 @@ void weft__drain_tend(struct weft__collector *c)
 			tell_thread(c, i, ring, 0);
 	}
 	weft__stage_news(c);
+	weft__otel_tend(weft__clock_mono());
 }

@@ -70,13 +70,8 @@ static int read_block_head(const struct weft__kept *piece, uint64_t at, struct b
 	return ret->type == BLOCK_INDEX;
 }
 
-/* What is newer than the window belongs to it, too: the collector tells of the window when it is over. */
-static int in_window(const struct block_head *block, const struct weft__dump *dump)
-{
-	return block->last_ns >= dump->from_ns;
-}
-
-/* Whether a piece has events of that time: 1, 0 or -errno. */
+/* Whether a piece has events of that time: 1, 0 or -errno. What is newer belongs to it, too: the collector tells of the window when it
+ * is over. */
 static int piece_wanted(const struct weft__kept *piece, const struct weft__dump *dump)
 {
 	uint64_t at = SEG_HEADER_BYTES;
@@ -84,7 +79,7 @@ static int piece_wanted(const struct weft__kept *piece, const struct weft__dump 
 	int r;
 
 	while (!(r = read_block_head(piece, at, &block))) {
-		if (block.type == BLOCK_EVENTS && in_window(&block, dump))
+		if (block.type == BLOCK_EVENTS && block.last_ns >= dump->from_ns)
 			return 1;
 		at += block.bytes;
 	}
@@ -111,15 +106,16 @@ static int copy_block(struct weft__writer *w, const struct weft__kept *piece, ui
 	return err;
 }
 
-static int copy_piece(struct weft__writer *w, const struct weft__kept *piece, const struct weft__dump *dump)
+/* All of it, although the window may begin in the middle: later blocks go on where earlier ones have left off, with a thread's context for
+ * example, or a poll that is open. */
+static int copy_piece(struct weft__writer *w, const struct weft__kept *piece)
 {
 	uint64_t at = SEG_HEADER_BYTES;
 	struct block_head block;
 	int err = 0, r;
 
 	while (!err && !(r = read_block_head(piece, at, &block))) {
-		if (block.type != BLOCK_EVENTS || in_window(&block, dump))
-			err = copy_block(w, piece, at, &block);
+		err = copy_block(w, piece, at, &block);
 		at += block.bytes;
 	}
 	return err ? err : r < 0 ? r : 0;
@@ -176,7 +172,7 @@ static int fill_dump(struct weft__collector *c, int fd, const struct weft__dump 
 			err = begin_dump(c, &w, fd, &s->kept[i]);
 		begun = 1;
 		if (!err)
-			err = copy_piece(&w, &s->kept[i], dump);
+			err = copy_piece(&w, &s->kept[i]);
 	}
 	if (!err)
 		err = begun ? add_dump_facts(c, &w, dump) : -ENODATA;

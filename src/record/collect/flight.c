@@ -130,7 +130,7 @@ static void write_triggered(struct weft__collector *c, uint64_t now_ns, int err,
 		if (!f->retry_ns)
 			weft__log(WEFT_LOG_WARN, "%s: cannot write a dump (%s): %s; trying again", f->dir, dump->why,
 				  weft_strerror(dump->err));
-		f->retry_ns = now_ns + DUMP_RETRY_NS;
+		store_relaxed(&f->retry_ns, now_ns + DUMP_RETRY_NS);
 		return;
 	}
 	if (dump->err)
@@ -138,7 +138,7 @@ static void write_triggered(struct weft__collector *c, uint64_t now_ns, int err,
 	else
 		weft__log(WEFT_LOG_INFO, "%s: %s", dump->path, dump->why);
 	dump->until_ns = 0;
-	f->retry_ns = 0;
+	store_relaxed(&f->retry_ns, 0);
 }
 
 static void tell_asker(struct weft__collector *c, struct weft__dump *dump)

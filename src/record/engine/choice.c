@@ -14,21 +14,21 @@ static struct {
 	char why[ENGINE_WHY_BYTES];      /* this engine */
 	char degraded[ENGINE_WHY_BYTES]; /* what could not be had; "": all could */
 	char event[32];
-} choice;
+} engine_choice;
 
 static void degrade(const char *text)
 {
-	size_t n = strlen(choice.degraded);
+	size_t n = strlen(engine_choice.degraded);
 
-	if (strstr(choice.degraded, text))
+	if (strstr(engine_choice.degraded, text))
 		return;
-	snprintf(choice.degraded + n, sizeof(choice.degraded) - n, "%s%s", n ? "; " : "", text);
+	snprintf(engine_choice.degraded + n, sizeof(engine_choice.degraded) - n, "%s%s", n ? "; " : "", text);
 }
 
 /* The timer has neither kernel frames nor events other than time. */
 static void choose_timer(const char *why)
 {
-	snprintf(choice.why, sizeof(choice.why), "%s", why);
+	snprintf(engine_choice.why, sizeof(engine_choice.why), "%s", why);
 	weft__engine.ops = &weft__timer_ops;
 	weft__engine.kernel = 0;
 	weft__engine.event = "cpu-clock";
@@ -40,15 +40,15 @@ static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 	char no[ENGINE_WHY_BYTES / 2] = "";
 
 	weft__engine.ops = &weft__perf_ops;
-	snprintf(choice.why, sizeof(choice.why), "%s", why);
+	snprintf(engine_choice.why, sizeof(engine_choice.why), "%s", why);
 	for (int less = 0; less < 4; less++) {
-		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(choice.event, "cpu-clock")))
+		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(engine_choice.event, "cpu-clock")))
 			continue;
 		/* At a rate that the timer can do, an event that is not there leaves nothing to want perf for. */
 		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= weft__machine_tick_hz())
 			continue;
 		weft__engine.kernel = opts->sample_kernel && !(less & 1);
-		weft__engine.event = less & 2 ? "cpu-clock" : choice.event;
+		weft__engine.event = less & 2 ? "cpu-clock" : engine_choice.event;
 		if (weft__perf_ops.probe(no, sizeof(no)) == 0)
 			return;
 		degrade(no);
@@ -70,9 +70,9 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 	char text[128];
 	uint32_t tick = weft__machine_tick_hz();
 
-	memset(&choice, 0, sizeof(choice));
-	snprintf(choice.event, sizeof(choice.event), "%s", event);
-	weft__engine.event = choice.event;
+	memset(&engine_choice, 0, sizeof(engine_choice));
+	snprintf(engine_choice.event, sizeof(engine_choice.event), "%s", event);
+	weft__engine.event = engine_choice.event;
 	if (opts->sample_engine == WEFT_ENGINE_TIMER)
 		choose_timer("asked for");
 	else if (opts->sample_engine == WEFT_ENGINE_PERF)
@@ -97,7 +97,7 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 
 void weft__choice_degrade(const char *text)
 {
-	if (strstr(choice.degraded, text))
+	if (strstr(engine_choice.degraded, text))
 		return;
 	degrade(text);
 	add_relaxed(&weft__engine.facts_changed, 1);
@@ -136,9 +136,9 @@ void weft__choice_facts(struct weft__defs *defs)
 	sample_fact(defs, "sample.hz", weft__engine.hz);
 	sample_fact(defs, "sample.period_ns", weft__engine.chosen_ns);
 	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
-	weft__defs_fact(defs, "sample.why", choice.why);
-	if (choice.degraded[0])
-		weft__defs_fact(defs, "degraded.sampling", choice.degraded);
+	weft__defs_fact(defs, "sample.why", engine_choice.why);
+	if (engine_choice.degraded[0])
+		weft__defs_fact(defs, "degraded.sampling", engine_choice.degraded);
 	if (refused) {
 		snprintf(text, sizeof(text), "whoever needs unwind tables waits for them: no thread to make them: %s",
 			 weft_strerror(refused));

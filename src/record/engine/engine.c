@@ -472,10 +472,8 @@ uint32_t weft__engine_slow(uint32_t level, uint32_t full)
 
 struct weft__engine_counts weft__engine_counts(void)
 {
-	struct weft__engine_counts counts = {load_relaxed(&weft__engine.samples),
-					     load_relaxed(&weft__engine.uncovered),
-					     load_relaxed(&weft__engine.signals),
-					     load_relaxed(&weft__engine.spent_ns)};
+	struct weft__engine_counts counts = {load_relaxed(&weft__engine.samples), load_relaxed(&weft__engine.uncovered),
+					     load_relaxed(&weft__engine.signals), load_relaxed(&weft__engine.spent_ns)};
 
 	return counts;
 }

@@ -111,16 +111,16 @@ int weft__perf_mine(const siginfo_t *info)
 static uint64_t weight_of(struct weft__slot *slot, int added)
 {
 	uint32_t epoch = load_relaxed(&weft_gate.generation), period = load_relaxed(&weft__engine.period_ns);
-	uint32_t chosen = weft__engine.chosen_ns;
+	uint32_t asked = weft__engine.chosen_ns;
 	uint64_t now, before;
 
 	if (!weft__perf.counts_time)
-		return period == chosen || slot->hits % (period / chosen) == 0 ? period / chosen * chosen : 0;
+		return period == asked || slot->hits % (period / asked) == 0 ? period / asked * asked : 0;
 	now = thread_cpu_ns();
 	before = load_relaxed(&slot->cpu_ns);
 	/* An event that was inherited comes as often as it did at first: those that are too many are left out, and the next one stands for
 	 * them. */
-	if (period != chosen && !added && slot->epoch == epoch && now - before < period / 20 * 17)
+	if (period != asked && !added && slot->epoch == epoch && now - before < period / 20 * 17)
 		return 0;
 	store_relaxed(&slot->cpu_ns, now);
 	/* A thread that was not there at the start has inherited its event: all it used counts. */

@@ -156,7 +156,9 @@ static void unwind(uint32_t tid, uint64_t sp, uint64_t pc, struct weft__remote *
 		if (!(ret->flags & WEFT__UNWIND_LOST) || in.n < want)
 			return;
 		if (want == COPY_MOST) {
-			ret->flags = (ret->flags & ~(uint32_t)WEFT__UNWIND_LOST) | WEFT__UNWIND_CUT;
+			/* It went all the way up through what was copied. */
+			if (in.last_sp - sp > COPY_MOST - COPY_FIRST)
+				ret->flags = (ret->flags & ~(uint32_t)WEFT__UNWIND_LOST) | WEFT__UNWIND_CUT;
 			return;
 		}
 	}

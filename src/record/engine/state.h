@@ -44,14 +44,14 @@ struct weft__slot {
 	int32_t timer;               /* timer: the kernel's number of it */
 	int32_t fd;                  /* perf: plus 1; 0: none */
 	uint32_t interval_ns;        /* in force */
-	uint32_t first_ns;           /* timer: what the next expiry stands for, when that is not the interval; 0: it is */
-	uint32_t hits;               /* handler */
-	uint32_t tls;                /* handler: enum weft__slot_tls */
-	uint64_t stack_low;          /* handler: of the thread's own stack */
-	uint64_t stack_high;         /* 0: not known yet */
-	uint64_t cpu_ns;             /* its CPU time: timer, when looked at last; perf, at the last sample */
-	struct weft_ring *apart;     /* handler: ring of a thread without thread-local memory of its own */
-	void *ring;                  /* perf, with kernel frames: the mapped ring */
+	uint32_t first_ns;       /* timer: what the next expiry stands for, when that is not the interval; 0: it is */
+	uint32_t hits;           /* handler */
+	uint32_t tls;            /* handler: enum weft__slot_tls */
+	uint64_t stack_low;      /* handler: of the thread's own stack */
+	uint64_t stack_high;     /* 0: not known yet */
+	uint64_t cpu_ns;         /* its CPU time: timer, when looked at last; perf, at the last sample */
+	struct weft_ring *apart; /* handler: ring of a thread without thread-local memory of its own */
+	void *ring;              /* perf, with kernel frames: the mapped ring */
 
 	/* collector */
 	uint32_t seen;      /* scan that saw it last */
@@ -132,8 +132,8 @@ struct weft__engine {
 
 	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
 	_Alignas(64) uint64_t samples;
-	uint64_t signals;  /* HOT: of ours */
-	uint64_t spent_ns; /* HOT: in the handler */
+	uint64_t signals;   /* HOT: of ours */
+	uint64_t spent_ns;  /* HOT: in the handler */
 	uint64_t uncovered; /* threads, each once */
 	int uncovered_why;  /* the last error */
 };

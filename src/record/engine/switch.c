@@ -71,25 +71,25 @@ void weft__switch_open(const struct weft_recorder_opts *opts)
 	memset(&weft__switch.counts, 0, sizeof(weft__switch.counts));
 	weft__switch.degraded[0] = 0;
 	weft__switch.n_losses = 0;
-	weft__switch.mode = SWITCH_MODE_OFF;
+	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 	weft__switch.pid = (uint32_t)getpid();
 	if (opts->switches == WEFT_SWITCH_STACKS && sampling) {
-		weft__switch.mode = SWITCH_MODE_STACKS;
+		store_relaxed(&weft__switch.mode, SWITCH_MODE_STACKS);
 		err = weft__switch_probe(1);
 		if (err) {
 			switch_refuse("no stacks of context switches", err);
-			weft__switch.mode = SWITCH_MODE_OFF;
+			store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 		}
 	} else if (opts->switches == WEFT_SWITCH_STACKS) {
 		weft__switch_degrade("no stacks of context switches without samples, whose unwind tables they need");
 	}
 	if (weft__switch.mode == SWITCH_MODE_OFF && opts->switches != WEFT_SWITCH_OFF &&
 	    (opts->switches != WEFT_SWITCH_AUTO || sampling)) {
-		weft__switch.mode = SWITCH_MODE_INTERVALS;
+		store_relaxed(&weft__switch.mode, SWITCH_MODE_INTERVALS);
 		err = weft__switch_probe(0);
 		if (err) {
 			switch_refuse("no record of context switches", err);
-			weft__switch.mode = SWITCH_MODE_OFF;
+			store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 		}
 	}
 	sets_leave();
@@ -175,7 +175,7 @@ void weft__switch_start(pthread_t collector)
 {
 	sets_enter();
 	weft__switch.wanted = 1;
-	weft__switch.held_ns = 0;
+	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch.collector_tid = weft__tls_tid(collector);
 	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running)
 		weft__switch_begin();
@@ -202,7 +202,7 @@ void weft__switch_stop(void)
 	sets_enter();
 	weft__switch.wanted = 0;
 	tell_gap(weft__clock_mono(), 1);
-	weft__switch.held_ns = 0;
+	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch_retire(weft__clock_mono());
 	sets_leave();
 	weft__collector_wake();
@@ -219,7 +219,7 @@ void weft__switch_close(void)
 		weft__switch.stopped = set->next;
 		weft__switch_set_free(set, 0);
 	}
-	weft__switch.mode = SWITCH_MODE_OFF;
+	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 	weft__switch.out = NULL;
 	weft__switch.wanted = 0;
 	weft__switch.n_losses = 0;

@@ -110,7 +110,7 @@ static int list_cpus(struct weft__switch_set *set)
 	return set->n_cpus ? 0 : -ENODEV;
 }
 
-/* Ours by its name: the thread that symbolizes. */
+/* Ours by its name: the thread that symbolizes, and that of the tables on its way out. */
 static int named_ours(uint32_t tid)
 {
 	char path[64], name[16] = "";
@@ -122,7 +122,7 @@ static int named_ours(uint32_t tid)
 		return 0;
 	(void)!read(fd, name, sizeof(name) - 1);
 	close(fd);
-	return !strncmp(name, "weft-symbolize", 14);
+	return !strncmp(name, "weft-", 5);
 }
 
 int weft__switch_ours(uint32_t tid)

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "record/engine/state.h"
+#include "record/wait/context.h"
 #include "unwind/modules.h"
 
 #define TABLES_WAIT_NS UINT64_C(10000000)
@@ -105,6 +106,14 @@ static void compile_all(void)
 	} while (!tables_halt() && made == -EAGAIN);
 }
 
+/* Libraries came: a tracer may be among them. */
+static void find_tracers(void)
+{
+	weft__modules_lock();
+	weft__otel_find();
+	weft__modules_unlock();
+}
+
 static int asked_again(void)
 {
 	int asked;
@@ -149,6 +158,7 @@ static void *tables_main(void *data)
 	tables.modest = 0;
 	do {
 		compile_all();
+		find_tracers();
 		count_cpu(&counted);
 	} while (asked_again());
 	return NULL;

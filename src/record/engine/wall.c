@@ -22,6 +22,7 @@
 #include "record/engine/remote.h"
 #include "record/engine/state.h"
 #include "record/engine/wall_state.h"
+#include "record/engine/watch.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
@@ -32,21 +33,26 @@
 #define PAUSE_NS UINT64_C(4000000) /* between two turns of a round */
 #define SHARE 50                   /* of a CPU, at most one part in so many */
 #define TELL_NS UINT64_C(1000000000)
-#define LIST_NS UINT64_C(1000000000)
+#define LIST_NS UINT64_C(50000) /* for each thread that is listed, until the next time that it may be in vain */
 
-enum { WALL_NEW, WALL_RUNS, WALL_WAITS, WALL_OURS };
+/* LEFT: has begun to run, and may stand in line for a CPU still, of which nothing is known before it has one. */
+enum { WALL_NEW, WALL_RUNS, WALL_WAITS, WALL_LEFT, WALL_OURS };
 
 struct wall_thread {
 	uint32_t tid;
 	uint8_t state;
 	uint8_t first;     /* was there when the looks began */
 	uint8_t pending;   /* look again, even if it has not run */
+	uint8_t fresh;     /* its times begin before it did */
 	uint32_t call;     /* WAITS: as in struct weft__remote */
 	uint32_t n, flags; /* its stack */
 	uint64_t *frames;
-	uint64_t looked_ns, told_ns;
+	uint64_t looked_ns; /* up to here its time is accounted for */
+	uint64_t told_ns;
 	uint64_t cpu_ns, queue_ns;
 	uint64_t waited_ns; /* not told yet */
+	uint64_t left_ns;   /* LEFT: from the last look at which it waited to the first at which it ran */
+	uint64_t owed_ns;   /* of what was told, to be taken off what comes */
 	uint64_t count;     /* looks that this stands for */
 };
 
@@ -57,11 +63,12 @@ static struct {
 	uint32_t *ids;               /* of a listing */
 	size_t ids_cap;
 	struct weft__threads_mark mark;
-	uint32_t source;     /* weft_gate.on, when it was on last */
-	uint32_t generation; /* of the recorder */
-	uint64_t listed_ns;  /* when the threads were listed last */
+	uint32_t source;      /* weft_gate.on, when it was on last */
+	uint32_t opened;      /* how often, by then */
+	uint64_t interval_ns; /* between two rounds, on average */
+	uint64_t listed_ns;   /* when the threads were listed last */
 	uint64_t due_ns, round_ns, round_cpu_ns, last_round_ns;
-	uint64_t cost_ns;
+	uint64_t cost_ns; /* anybody reads it */
 	uint32_t limit_hz;
 	int began, full_told;
 } wall;
@@ -130,22 +137,76 @@ static void keep(struct wall_thread *t, const struct weft__remote *seen)
 	t->pending = seen->pending != 0;
 }
 
-/* The time since the last look that it neither ran nor could have run. */
-static uint64_t waited(const struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
+/* The time since `looked_ns` that it neither ran nor could have run. Readings that do not quite belong together are made good later. */
+static uint64_t waited(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
 {
-	uint64_t past = now_ns - t->looked_ns, busy = cpu_ns - t->cpu_ns;
+	uint64_t past = now_ns > t->looked_ns ? now_ns - t->looked_ns : 0, busy = cpu_ns - t->cpu_ns + t->owed_ns;
 
 	if (queue_ns > t->queue_ns)
 		busy += queue_ns - t->queue_ns;
+	t->owed_ns = busy > past ? busy - past : 0;
 	return past > busy ? past - busy : 0;
+}
+
+/* From where on the time of a thread that was never looked at counts. One that came since the last round is taken as if it had been there
+ * since then: those that went since then are not counted either. */
+static void take_up(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
+{
+	uint64_t since = now_ns - wall.last_round_ns;
+
+	t->state = WALL_RUNS;
+	t->told_ns = now_ns;
+	if (t->looked_ns)
+		return;
+	t->looked_ns = now_ns;
+	if (t->first) {
+		t->cpu_ns = cpu_ns;
+		t->queue_ns = queue_ns;
+	} else {
+		t->looked_ns -= since < 2 * wall.interval_ns ? since : 2 * wall.interval_ns;
+		t->fresh = 1;
+	}
+}
+
+/* What has become of the time since `looked_ns`, now that it waits, or runs for the second time in a row: until it was seen to run it
+ * may have waited where it did before. */
+static uint64_t settle(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
+{
+	uint64_t more = waited(t, now_ns, cpu_ns, queue_ns), before = more < t->left_ns ? more : t->left_ns;
+
+	if (t->fresh)
+		t->owed_ns = t->fresh = 0;
+	if (t->state == WALL_LEFT) {
+		t->waited_ns += before;
+		more -= before;
+	}
+	if (t->state == WALL_LEFT || (t->state == WALL_WAITS && cpu_ns != t->cpu_ns))
+		tell(t);
+	t->looked_ns = now_ns;
+	t->cpu_ns = cpu_ns;
+	t->queue_ns = queue_ns;
+	return more;
+}
+
+/* A thread that runs, at the end: where it waited before that was not seen, but that it did. */
+static void settle_running(struct wall_thread *t, uint64_t now_ns)
+{
+	uint64_t cpu_ns, queue_ns = weft__remote_queue(t->tid), more;
+
+	if (weft__remote_cpu(t->tid, &cpu_ns) < 0)
+		return;
+	more = settle(t, now_ns, cpu_ns, queue_ns);
+	forget(t);
+	t->waited_ns += more;
+	t->count += more != 0;
+	t->state = WALL_RUNS;
 }
 
 /* A thread that has run since the last look, or was never looked at. 0: it is gone. */
 static int look_closely(struct wall_thread *t, uint64_t now_ns)
 {
 	struct weft__remote seen;
-	uint64_t queue_ns, more = 0;
-	int ran;
+	uint64_t queue_ns;
 
 	if (t->state == WALL_NEW && is_ours(t->tid)) {
 		t->state = WALL_OURS;
@@ -155,58 +216,57 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 	weft__remote_look(t->tid, weft__wall_choice.brief, &seen);
 	if (seen.state == REMOTE_GONE)
 		return 0;
-	/* Of a thread that came since the last round, as if it had been there: those that went since then are not counted either. */
 	if (t->state == WALL_NEW)
-		t->looked_ns = t->first ? now_ns : wall.last_round_ns;
-	if (t->state != WALL_NEW || !t->first)
-		more = waited(t, now_ns, seen.cpu_ns, queue_ns);
-	ran = seen.cpu_ns != t->cpu_ns;
-	t->looked_ns = now_ns;
-	t->cpu_ns = seen.cpu_ns;
-	t->queue_ns = queue_ns;
+		take_up(t, now_ns, seen.cpu_ns, queue_ns);
 	if (seen.state == REMOTE_WAITS) {
-		/* One that has not run is only seen better than before. */
-		if (t->state == WALL_WAITS && ran)
-			tell(t);
-		t->waited_ns += more;
+		t->waited_ns += settle(t, now_ns, seen.cpu_ns, queue_ns);
 		t->count++;
 		keep(t, &seen);
 		t->state = WALL_WAITS;
-		t->told_ns = t->told_ns ? t->told_ns : now_ns;
 		if (now_ns - t->told_ns >= TELL_NS)
 			tell(t);
-		return 1;
+	} else if (t->state == WALL_WAITS) {
+		t->left_ns = now_ns - t->looked_ns;
+		t->state = WALL_LEFT;
+	} else if (t->state == WALL_LEFT) {
+		t->waited_ns = settle(t, now_ns, seen.cpu_ns, queue_ns);
+		forget(t);
+		t->state = WALL_RUNS;
 	}
-	/* It waited where it was seen last, until it ran; if it was not seen to wait, it is for the next time that it is. */
-	t->waited_ns += more;
-	if (t->state == WALL_WAITS)
-		tell(t);
-	forget(t);
-	t->state = WALL_RUNS;
 	return 1;
 }
 
-static int look_at(struct wall_thread *t, uint64_t now_ns)
+/* It has ended, or another thread has its number by now. */
+static void drop(struct wall_thread *t)
+{
+	tell(t);
+	forget(t);
+	*t = (struct wall_thread){.tid = t->tid};
+	wall.mark = (struct weft__threads_mark){0};
+}
+
+static void look_at(struct wall_thread *t, uint64_t now_ns)
 {
 	uint64_t cpu_ns;
 
 	if (t->state == WALL_OURS)
-		return 1;
-	if (weft__remote_cpu(t->tid, &cpu_ns) < 0)
-		return 0;
-	if (cpu_ns < t->cpu_ns) { /* another thread has its number by now */
-		tell(t);
-		forget(t);
-		*t = (struct wall_thread){.tid = t->tid};
+		return;
+	if (weft__remote_cpu(t->tid, &cpu_ns) < 0) {
+		drop(t);
+		return;
 	}
-	if (t->state != WALL_WAITS || cpu_ns != t->cpu_ns || t->pending)
-		return look_closely(t, now_ns);
-	t->waited_ns += now_ns - t->looked_ns;
+	if (cpu_ns < t->cpu_ns)
+		drop(t);
+	if (t->state != WALL_WAITS || cpu_ns != t->cpu_ns || t->pending) {
+		if (!look_closely(t, now_ns))
+			drop(t);
+		return;
+	}
+	t->waited_ns += waited(t, now_ns, t->cpu_ns, t->queue_ns);
 	t->count++;
 	t->looked_ns = now_ns;
 	if (now_ns - t->told_ns >= TELL_NS)
 		tell(t);
-	return 1;
 }
 
 static int by_id(const void *a, const void *b)
@@ -250,6 +310,15 @@ static long ids_read(void)
 	return got < 0 ? -1 : (long)n;
 }
 
+/* What a thread that was there from the beginning had used by then; until it is looked at some time may pass. */
+static void mark_first(struct wall_thread *t)
+{
+	t->looked_ns = weft__clock_mono();
+	t->queue_ns = weft__remote_queue(t->tid);
+	if (weft__remote_cpu(t->tid, &t->cpu_ns) < 0)
+		t->cpu_ns = 0;
+}
+
 /* Threads that came and went. */
 static void list_again(void)
 {
@@ -268,6 +337,8 @@ static void list_again(void)
 			next[i] = wall.threads[old++];
 		else
 			next[i] = (struct wall_thread){.tid = wall.ids[i], .first = !wall.began};
+		if (next[i].first && !next[i].looked_ns && n <= TURN_LOOKS)
+			mark_first(&next[i]);
 	}
 	for (; old < wall.n; old++) {
 		tell(&wall.threads[old]);
@@ -299,6 +370,7 @@ static uint64_t interval(void)
 	if (wall.limit_hz && wall.limit_hz < hz)
 		hz = wall.limit_hz;
 	ns = 1000000000u / hz;
+	wall.interval_ns = ns;
 	return ns / 2 + weft__engine_random(ns);
 }
 
@@ -307,7 +379,7 @@ static void round_begin(uint64_t now_ns)
 	int news = weft__threads_maybe(&wall.mark);
 
 	/* Where other programs make threads all the time, as many of ours as before may be others. */
-	if (news & THREADS_CHANGED || !wall.began || (news && now_ns - wall.listed_ns >= LIST_NS)) {
+	if (news & THREADS_CHANGED || !wall.began || (news && now_ns - wall.listed_ns >= wall.n * LIST_NS)) {
 		list_again();
 		wall.listed_ns = now_ns;
 	}
@@ -327,19 +399,41 @@ static void round_end(uint64_t now_ns)
 	wall.at = 0;
 }
 
+int weft__wall_tell(void)
+{
+	uint64_t now_ns = weft_gate_on() ? weft__clock_mono() : weft__watch_shut_ns();
+	uint32_t looks = 0;
+
+	for (; wall.telling < wall.n && looks < TURN_LOOKS; wall.telling++, looks++) {
+		struct wall_thread *t = &wall.threads[wall.telling];
+
+		/* Up to now; where there are many, only if that is soon said. */
+		if (wall.n <= TURN_LOOKS || t->state == WALL_WAITS)
+			look_at(t, now_ns);
+		if (t->state == WALL_LEFT || t->state == WALL_RUNS)
+			settle_running(t, now_ns);
+		tell(t);
+	}
+	if (wall.telling < wall.n)
+		return 1;
+	wall.telling = 0;
+	return 0;
+}
+
 void weft__wall_turn(uint64_t now_ns)
 {
 	uint32_t on = weft_gate_on();
 	uint64_t cpu_ns, turn_ns = now_ns;
 	uint32_t looks = 0;
 
-	if (!on && wall.n)
-		weft__wall_resume();
+	if (!on && !weft__wall_tell())
+		forget_all();
 	if (!weft__wall_choice.hz || !on || now_ns < wall.due_ns)
 		return;
-	if (wall.generation != weft_gate.generation || wall.source != on)
+	/* What comes now does not go on from what was. */
+	if (wall.opened != weft__watch_opened())
 		forget_all();
-	wall.generation = weft_gate.generation;
+	wall.opened = weft__watch_opened();
 	wall.source = on;
 	if (!weft__ring_mine())
 		weft_hot_ring(1, weft_tick(on)); /* so that there is one when the gate is shut */
@@ -349,17 +443,12 @@ void weft__wall_turn(uint64_t now_ns)
 	while (wall.at < wall.n && now_ns - turn_ns < TURN_NS && looks++ < TURN_LOOKS) {
 		struct wall_thread *t = &wall.threads[wall.at++];
 
-		if (!look_at(t, now_ns)) {
-			tell(t);
-			forget(t);
-			*t = (struct wall_thread){.tid = t->tid};
-			wall.mark = (struct weft__threads_mark){0};
-		}
+		look_at(t, now_ns);
 		now_ns = weft__clock_mono();
 	}
 	cpu_ns = wall_cpu() - cpu_ns;
 	wall.round_cpu_ns += cpu_ns;
-	wall.cost_ns += cpu_ns;
+	store_relaxed(&wall.cost_ns, wall.cost_ns + cpu_ns);
 	if (wall.at == wall.n)
 		round_end(now_ns);
 	else
@@ -371,37 +460,9 @@ uint64_t weft__wall_due(void)
 	return weft__wall_choice.hz ? wall.due_ns : UINT64_MAX;
 }
 
-int weft__wall_tell(void)
-{
-	uint64_t now_ns = weft__clock_mono(), cpu_ns;
-	uint32_t looks = 0;
-
-	for (; wall.telling < wall.n && looks < TURN_LOOKS; wall.telling++, looks++) {
-		struct wall_thread *t = &wall.threads[wall.telling];
-
-		/* Up to now, if it still waits there. */
-		if (t->state == WALL_WAITS && weft__remote_cpu(t->tid, &cpu_ns) == 0 && cpu_ns == t->cpu_ns) {
-			t->waited_ns += now_ns - t->looked_ns;
-			t->looked_ns = now_ns;
-		}
-		tell(t);
-	}
-	if (wall.telling < wall.n)
-		return 1;
-	wall.telling = 0;
-	return 0;
-}
-
-void weft__wall_resume(void)
-{
-	for (size_t i = 0; i < wall.n && i < TURN_LOOKS; i++)
-		tell(&wall.threads[i]);
-	forget_all();
-}
-
 uint64_t weft__wall_cost(void)
 {
-	return wall.cost_ns;
+	return load_relaxed(&wall.cost_ns);
 }
 
 void weft__wall_limit(uint32_t hz)

@@ -28,10 +28,9 @@ uint64_t weft__wall_due(void);
 /* Tells what has been seen and not told yet, at a rotation or at the end, when nothing records any more. 1: there is more to tell, when the
  * ring has been drained. */
 int weft__wall_tell(void);
-/* What comes now is not a continuation of what was: nothing was recorded meanwhile. */
-void weft__wall_resume(void);
-/* CPU time that all turns took so far, in ns. Looks a second that may be made from now on, at most; 0: as many as chosen. */
+/* Any context. CPU time that all turns took so far, in ns. */
 uint64_t weft__wall_cost(void);
+/* Looks a second that may be made from now on, at most; 0: as many as chosen. */
 void weft__wall_limit(uint32_t hz);
 
 #endif

@@ -28,7 +28,9 @@ struct watched {
 static struct {
 	uint64_t stuck_ns; /* 0: nobody watches */
 	uint64_t due_ns;
-	uint64_t since; /* tick; CALLER or COLLECTOR, whoever opens the gate */
+	uint64_t since;   /* tick; CALLER or COLLECTOR, whoever opens the gate */
+	uint64_t shut_ns; /* the same */
+	uint32_t opened;
 	struct watched *rings;
 	uint32_t n;
 	int wants;
@@ -36,7 +38,7 @@ static struct {
 
 void weft__watch_open(const struct weft_recorder_opts *opts)
 {
-	memset(&watch, 0, sizeof(watch));
+	weft__watch_close();
 	if (opts->stuck_ns == WEFT_OFF)
 		return;
 	watch.rings = weft__calloc(opts->max_threads, sizeof(*watch.rings));
@@ -52,9 +54,24 @@ void weft__watch_close(void)
 	memset(&watch, 0, sizeof(watch));
 }
 
-void weft__watch_begin(uint32_t on)
+void weft__watch_gate(uint32_t on)
 {
-	store_relaxed(&watch.since, weft_tick(on) & TICK_LOW);
+	if (on) {
+		store_relaxed(&watch.since, weft_tick(on) & TICK_LOW);
+		add_relaxed(&watch.opened, 1);
+	} else {
+		store_relaxed(&watch.shut_ns, weft__clock_mono());
+	}
+}
+
+uint64_t weft__watch_shut_ns(void)
+{
+	return load_relaxed(&watch.shut_ns);
+}
+
+uint32_t weft__watch_opened(void)
+{
+	return load_relaxed(&watch.opened);
 }
 
 /* Ticks from `from` to `to`, of which the low bits are known; negative when `to` is before. */
@@ -128,7 +145,7 @@ static int look(struct ring_page *ring, struct watched *watched, uint32_t on, ui
 		watched->next_ns = age_ns + watch.stuck_ns;
 		store_relaxed(&weft__engine.modules_stale, 1u);
 	}
-	watch.wants = 1;
+	store_relaxed(&watch.wants, 1);
 	return 1;
 }
 
@@ -154,5 +171,5 @@ uint64_t weft__watch_due(void)
 
 int weft__watch_wants(void)
 {
-	return watch.wants;
+	return load_relaxed(&watch.wants);
 }

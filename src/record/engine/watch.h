@@ -11,8 +11,11 @@
 /* CALLER. */
 void weft__watch_open(const struct weft_recorder_opts *opts);
 void weft__watch_close(void);
-/* Any context. Recording begins, or goes on, with this value of the gate: polls that began before are not known to be open still. */
-void weft__watch_begin(uint32_t on);
+/* Any context. The gate is about to have this value. Polls that began before it was opened are not known to be open still. */
+void weft__watch_gate(uint32_t on);
+/* Any context. How often it was opened, and when it was shut last. */
+uint32_t weft__watch_opened(void);
+uint64_t weft__watch_shut_ns(void);
 
 /* Looks at all rings, if that is due and something records. Answers how many polls were told, which should be in the file soon. */
 uint32_t weft__watch_turn(void *base, const struct rings_head *head, uint64_t now_ns);

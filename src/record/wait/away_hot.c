@@ -8,7 +8,7 @@
 
 #include "record/wait/wait.h"
 
-static struct weft__wait_thread *thread_of(uint64_t number)
+static struct weft__wait_thread *away_thread(uint64_t number)
 {
 	uint32_t at = (uint32_t)number - 1;
 
@@ -21,7 +21,7 @@ static struct weft__wait_thread *thread_of(uint64_t number)
 void weft_wait_begin_of(uint64_t number, uint32_t what, uint32_t name, uint64_t object)
 {
 	uint32_t on = weft_gate_on();
-	struct weft__wait_thread *thread = on ? thread_of(number) : NULL;
+	struct weft__wait_thread *thread = on ? away_thread(number) : NULL;
 
 	for (uint32_t i = 0; thread && i < WEFT_WAITS_MAX; i++) {
 		struct weft__wait_away *away = &thread->away[i];
@@ -30,17 +30,17 @@ void weft_wait_begin_of(uint64_t number, uint32_t what, uint32_t name, uint64_t 
 		if (!cas_acq_rel(&away->slot.since, &is_free, (uint64_t)AWAY_BUSY))
 			continue;
 		store_relaxed(&away->until, 0);
-		store_relaxed(&away->slot.key, (uint64_t)(what ? what : WEFT_WAIT_OTHER) << 32 | name);
+		store_relaxed(&away->slot.key, weft_wait_key(what, name));
 		store_relaxed(&away->slot.object, object);
 		store_relaxed(&away->slot.holder, (uint64_t)weft_lock_look(object));
 		/* The thread may have ended meanwhile, and its place be another's. */
-		store_release(&away->slot.since, thread_of(number) ? weft_tick(on) : AWAY_FREE);
+		store_release(&away->slot.since, away_thread(number) ? weft_tick(on) : AWAY_FREE);
 		return;
 	}
 }
 
 /* Takes the slot when it is a wait that lasts, for this object. Answers when it began, or 0. */
-static uint64_t take(struct weft__wait_away *away, uint32_t what, uint64_t object)
+static uint64_t away_take(struct weft__wait_away *away, uint32_t what, uint64_t object)
 {
 	uint64_t since = load_acquire(&away->slot.since);
 
@@ -54,13 +54,13 @@ __attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, 
 {
 	uint64_t from = (uint64_t)(uintptr_t)__builtin_return_address(0);
 	uint32_t on = weft_gate_on();
-	struct weft__wait_thread *thread = thread_of(number);
+	struct weft__wait_thread *thread = away_thread(number);
 	uint64_t tick = on ? weft_tick(on) : 0;
 
-	what = what ? what : WEFT_WAIT_OTHER;
+	what = (uint32_t)(weft_wait_key(what, 0) >> 32);
 	for (uint32_t i = 0; thread && i < WEFT_WAITS_MAX; i++) {
 		struct weft__wait_away *away = &thread->away[i];
-		uint64_t since = take(away, what, object);
+		uint64_t since = away_take(away, what, object);
 		struct weft__waited waited = {
 			load_relaxed(&away->slot.key), object, load_relaxed(&away->slot.holder), since, tick, from};
 

@@ -3,6 +3,7 @@
  *
  *     context_hot.c   setting it, telling it, the record of OTEP 4947
  *     labels.c        endpoints and labels: their ids, and how they look in such a record
+ *     otel_find.c     tracers that keep their records apart from ours
  *     otel.c          the process context of OTEP 4719, which says what the keys in records mean */
 #ifndef WEFT_WAIT_CONTEXT_H
 #define WEFT_WAIT_CONTEXT_H
@@ -52,8 +53,16 @@ const struct weft__otel_attrs *weft__otel_attrs(uint32_t string);
 extern struct weft__otel_attrs **weft__otel_pages[256]; /* by id of the string, in two steps */
 /* HOT reads, CALLER writes. Whether the numbers of keys are ours: the process context is. */
 extern uint32_t weft__otel_keys_ours;
-/* Number of the key of local root spans in records of another tracer, plus 1; 0: not known. */
-extern uint32_t weft__otel_root_key;
+/* Number of the key of local root spans in records of another tracer, plus 1; 0: not known. HOT asks for it then. */
+extern uint32_t weft__otel_root_key, weft__otel_root_wanted;
+
+/* otel_find.c. Such variables of tracers that are not the same as ours, by their distance from the thread pointer. HOT reads. */
+#define OTEL_APART_MAX 4
+extern int64_t weft__otel_apart[OTEL_APART_MAX];
+extern uint32_t weft__otel_n_apart;
+/* The thread that compiles unwind tables, under the lock of the modules: a fork finds the loader as it should be. Looks for them, if
+ * libraries came since the last time. */
+void weft__otel_find(void);
 
 /* CALLER. Names of keys: the number of one, given out if need be, or -1. Their names, as many as there are. */
 int weft__otel_key(const char *name, size_t bytes);
@@ -64,6 +73,8 @@ void weft__otel_unlock(void);
 /* CALLER. Publishes the process context, or finds the one that is there; `labels` as in the options. The runtime id is new each time, and
  * another's when that one published it. */
 void weft__otel_open(const char *service, const char *const *labels);
+/* COLLECTOR, once a second or so. Looks for the process context of a tracer that came later, when its records are there. */
+void weft__otel_tend(uint64_t now_ns);
 /* CALLER. Tells of new keys. */
 void weft__otel_update(void);
 void weft__otel_close(void);

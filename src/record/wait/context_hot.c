@@ -21,7 +21,7 @@ static __thread struct {
 	uint32_t unsaid; /* the ring has another one */
 } context_state;
 
-uint32_t weft__otel_keys_ours, weft__otel_root_key;
+uint32_t weft__otel_keys_ours, weft__otel_root_key, weft__otel_root_wanted;
 struct weft__otel_attrs **weft__otel_pages[256];
 
 const struct weft__otel_attrs *weft__otel_attrs(uint32_t string)
@@ -176,18 +176,34 @@ static uint64_t root_of(const struct weft__otel_record *record)
 	return root;
 }
 
-int weft__context_borrow(uint64_t tick)
+/* Of a tracer, for the calling thread; NULL: there is none. */
+static const struct weft__otel_record *record_of_others(void)
 {
 	const struct weft__otel_record *record = load_relaxed(&otel_thread_ctx_v1);
+	uint32_t i, n = load_acquire(&weft__otel_n_apart);
+
+	for (i = 0; (!record || record == &context_record || record->valid != 1) && i < n; i++)
+		record = load_relaxed((const struct weft__otel_record **)(void *)((char *)__builtin_thread_pointer() +
+										  weft__otel_apart[i]));
+	return record && record != &context_record && record->valid == 1 ? record : NULL;
+}
+
+int weft__context_borrow(uint64_t tick)
+{
+	const struct weft__otel_record *record;
 	uint64_t fields[6] = {0};
 
-	if (!record || record == &context_record || record->valid != 1 || load_relaxed(&context_state.busy) ||
-	    context_any(&weft_context_self))
+	if (load_relaxed(&context_state.busy) || context_any(&weft_context_self))
+		return 0;
+	record = record_of_others();
+	if (!record)
 		return 0;
 	fields[0] = get_be64(record->trace);
 	fields[1] = get_be64(record->trace + 8);
 	fields[2] = get_be64(record->span);
 	fields[3] = root_of(record);
+	if (record->attrs_bytes && !load_relaxed(&weft__otel_root_key))
+		store_relaxed(&weft__otel_root_wanted, 1u);
 	return (fields[2] || fields[3]) && weft__wide_emit(WEFT_KIND_CONTEXT, tick, fields);
 }
 

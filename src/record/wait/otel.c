@@ -26,6 +26,7 @@
 #define OTEL_BYTES 65536 /* of the mapping: the header and two payloads, of which one is current */
 #define OTEL_HALF (OTEL_BYTES / 2)
 #define OTEL_VERSION 2
+#define OTEL_LOOK_NS UINT64_C(5000000000) /* between two looks for the context of another library */
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
@@ -276,7 +277,8 @@ static void learn_keys(struct weft__in array)
 			store_relaxed(&weft__otel_root_key, i + 1);
 }
 
-static void learn(const uint8_t *bytes, size_t n)
+/* `id`: its runtime id is ours. */
+static void learn(const uint8_t *bytes, size_t n, int id)
 {
 	struct weft__in in = weft__in(bytes, n), part, attr, key, value;
 	uint32_t field, inner;
@@ -285,7 +287,7 @@ static void learn(const uint8_t *bytes, size_t n)
 		if (field == PB_RESOURCE) {
 			while (next_field(&part, &inner, &attr)) {
 				read_attr(attr, &key, &value);
-				if (inner == 1 && is_text(&key, "service.instance.id") &&
+				if (id && inner == 1 && is_text(&key, "service.instance.id") &&
 				    in_left(&value) < sizeof(otel.runtime_id))
 					snprintf(otel.runtime_id, sizeof(otel.runtime_id), "%.*s", (int)in_left(&value),
 						 (const char *)value.p);
@@ -299,7 +301,7 @@ static void learn(const uint8_t *bytes, size_t n)
 }
 
 /* Whether there is a process context at this address that is not being changed; then what it says is learned. */
-static int learn_at(uint64_t at)
+static int learn_at(uint64_t at, int id)
 {
 	static uint8_t payload[OTEL_BYTES];
 	struct otel_header before, after;
@@ -310,12 +312,12 @@ static int learn_at(uint64_t at)
 	if (before.published_ns && before.payload_bytes <= sizeof(payload) &&
 	    read_self(before.payload, payload, before.payload_bytes) && read_self(at, &after, sizeof(after)) &&
 	    after.published_ns == before.published_ns)
-		learn(payload, before.payload_bytes);
+		learn(payload, before.payload_bytes, id);
 	return 1;
 }
 
 /* Whether somebody else has published one. */
-static int find_other(void)
+static int find_other(int id)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[512];
@@ -328,7 +330,7 @@ static int find_other(void)
 		    !strstr(line, "[anon:OTEL_CTX]"))
 			continue;
 		if (sscanf(line, "%" SCNx64, &at) == 1 && at != (uint64_t)(uintptr_t)otel.header)
-			found = learn_at(at);
+			found = learn_at(at, id);
 	}
 	if (maps)
 		fclose(maps);
@@ -341,7 +343,8 @@ void weft__otel_open(const char *service, const char *const *labels)
 
 	weft__otel_lock();
 	make_runtime_id();
-	if (find_other()) {
+	store_relaxed(&weft__otel_root_key, 0u);
+	if (find_other(1)) {
 		otel.state = "another library's";
 	} else if ((at = map_named()) == MAP_FAILED) {
 		otel.state = "no memory";
@@ -360,6 +363,19 @@ void weft__otel_open(const char *service, const char *const *labels)
 		}
 	}
 	store_relaxed(&weft__otel_keys_ours, (uint32_t)(otel.header != NULL));
+	weft__otel_unlock();
+}
+
+void weft__otel_tend(uint64_t now_ns)
+{
+	static uint64_t looked_ns;
+
+	if (!load_relaxed(&weft__otel_root_wanted) || now_ns < looked_ns + OTEL_LOOK_NS)
+		return;
+	looked_ns = now_ns;
+	store_relaxed(&weft__otel_root_wanted, 0u);
+	weft__otel_lock();
+	find_other(0);
 	weft__otel_unlock();
 }
 

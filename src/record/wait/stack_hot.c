@@ -12,7 +12,7 @@
 static uint64_t wait_scratch[WAIT_SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
 static uint32_t wait_scratch_taken; /* bit by bit */
 
-static int buffer_take(void)
+static int wait_buffer_take(void)
 {
 	for (int i = 0; i < WAIT_SCRATCHES; i++) {
 		uint32_t bit = 1u << i;
@@ -31,7 +31,7 @@ void weft__wait_stack_give(int buffer)
 
 /* The thread's own stack is looked up once; another one, a coroutine's or a handler's, each time, as it may be gone
  * the next. */
-static void own_stack(struct weft_waits *waits, uint64_t sp, struct weft__unwind_stack *stack)
+static void wait_own_stack(struct weft_waits *waits, uint64_t sp, struct weft__unwind_stack *stack)
 {
 	struct weft__stack_bounds bounds;
 
@@ -73,11 +73,11 @@ uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_
 	struct weft__unwind_regs regs;
 
 	*flags = 0;
-	*buffer = load_relaxed(&weft__engine.ops) ? buffer_take() : -1; /* no samples, no tables */
+	*buffer = load_relaxed(&weft__engine.ops) ? wait_buffer_take() : -1; /* no samples, no tables */
 	if (*buffer < 0)
 		return 0;
 	regs.pc = arch_here(regs.r, &regs.valid);
-	own_stack(waits, regs.r[ARCH_SP], &stack);
+	wait_own_stack(waits, regs.r[ARCH_SP], &stack);
 	modules = weft__modules_enter(&visit);
 	n = (uint32_t)weft__unwind(modules, &regs, &stack, wait_scratch[*buffer],
 				   depth ? depth : WEFT__UNWIND_DEPTH_MAX, flags);

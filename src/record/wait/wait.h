@@ -39,6 +39,7 @@ struct weft__wait_thread {
 
 extern struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
 extern uint32_t weft__wait_tids[WAIT_THREADS]; /* whose place it is; 0: nobody's */
+extern uint32_t weft__waits_used;              /* 1: some thread has had a place */
 extern struct weft_waits weft__waits_none;     /* of a thread that has no place yet */
 
 /* HOT. The place of a thread, or NULL. */
@@ -84,6 +85,10 @@ void weft__wait_stack_give(int buffer);
 /* Any context. CPU time that waits which were told one by one have cost so far, in ns. */
 uint64_t weft__waits_cost(void);
 
+/* COLLECTOR. How many of a thread's long waits are told one by one, of 1024; but for the first few, which always
+ * are. */
+#define WAIT_LEVEL_FULL 1024
+void weft__waits_limit(uint32_t level);
 /* CALLER. Thresholds, before anything records. */
 void weft__waits_setup(uint64_t wait_ns, double ns_per_tick, struct weft__defs *facts);
 /* CALLER, while it still records, and COLLECTOR once a second or so: tells for threads that have not come by. With

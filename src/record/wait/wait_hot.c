@@ -15,15 +15,17 @@
 #include "record/ring/ring.h"
 
 #define WAIT_COST_MOST_NS 100000
+#define TOLD_ALWAYS 10 /* of the long waits of a thread between two tellings of its sums */
 #define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
 
 struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
 uint32_t weft__wait_tids[WAIT_THREADS];
+uint32_t weft__waits_used;
 struct weft_waits weft__waits_none;
 uint64_t weft_locks[WEFT_LOCKS];
 __thread struct weft_waits *weft_waits_self __attribute__((tls_model("initial-exec"))) = &weft__waits_none;
 
-static uint32_t place_of(uint32_t tid, uint32_t i)
+static uint32_t wait_place(uint32_t tid, uint32_t i)
 {
 	return (tid * 2654435761u / (UINT32_MAX / WAIT_THREADS + 1) + i) % WAIT_THREADS;
 }
@@ -31,25 +33,25 @@ static uint32_t place_of(uint32_t tid, uint32_t i)
 struct weft__wait_thread *weft__wait_find(uint32_t tid)
 {
 	for (uint32_t i = 0; i < WAIT_PROBES; i++)
-		if (load_acquire(&weft__wait_tids[place_of(tid, i)]) == tid)
-			return &weft__wait_threads[place_of(tid, i)];
+		if (load_acquire(&weft__wait_tids[wait_place(tid, i)]) == tid)
+			return &weft__wait_threads[wait_place(tid, i)];
 	return NULL;
 }
 
-static struct weft__wait_thread *take_place(uint32_t tid)
+static struct weft__wait_thread *wait_place_take(uint32_t tid)
 {
-	struct weft__wait_thread *found = weft__wait_find(tid);
+	struct weft__wait_thread *taken = weft__wait_find(tid);
 	uint32_t i, nobody;
 
-	for (i = 0; !found && i < WAIT_PROBES; i++) {
+	for (i = 0; !taken && i < WAIT_PROBES; i++) {
 		nobody = 0;
-		if (cas_acq_rel(&weft__wait_tids[place_of(tid, i)], &nobody, tid))
-			found = &weft__wait_threads[place_of(tid, i)];
+		if (cas_acq_rel(&weft__wait_tids[wait_place(tid, i)], &nobody, tid))
+			taken = &weft__wait_threads[wait_place(tid, i)];
 	}
-	return found;
+	return taken;
 }
 
-static void forget_own(struct weft_waits *waits)
+static void waits_forget(struct weft_waits *waits)
 {
 	for (uint32_t i = 0; i < WEFT_WAITS_MAX; i++)
 		store_release(&waits->own[i].since, 0);
@@ -59,15 +61,17 @@ static void forget_own(struct weft_waits *waits)
 static struct weft_waits *attach_waits(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	struct weft__wait_thread *thread = take_place(tid);
+	struct weft__wait_thread *thread = wait_place_take(tid);
 	struct weft_waits *nobody = &weft__waits_none;
+	uint32_t on = weft_gate_on();
 
 	if (!thread)
 		return NULL;
+	store_relaxed(&weft__waits_used, 1u);
 	/* A handler that came meanwhile may have done all of this, in the same place. */
 	if (load_relaxed(&thread->mine.tid) != tid) {
-		forget_own(&thread->mine);
-		thread->mine.due = 0;
+		waits_forget(&thread->mine);
+		store_relaxed(&thread->mine.due, on ? weft_tick(on) + TELL_SCHEDS * weft_gate.sched_ticks : 0);
 		thread->mine.stack_low = thread->mine.stack_high = 0;
 		thread->mine.most = WEFT_WAITS_MAX;
 		add_relaxed(&thread->mine.generation, 1u);
@@ -86,7 +90,7 @@ struct weft_waits *weft_hot_waits(void)
 	if (waits == &weft__waits_none)
 		return attach_waits();
 	if (waits->depth >= waits->most)
-		forget_own(waits); /* left by longjmp */
+		waits_forget(waits); /* left by longjmp */
 	return waits;
 }
 
@@ -106,6 +110,15 @@ static void wait_count_cost(uint64_t tick)
 	add_relaxed(&wait_cost_ns, ns < WAIT_COST_MOST_NS ? ns : WAIT_COST_MOST_NS);
 }
 
+/* The thread's CPU time so far, as with a park. Only of threads that park: for each there is a file to be kept open. */
+static void wait_sched(uint64_t tick)
+{
+	const struct ring_page *ring = weft__ring_mine();
+
+	if (ring && ring->sched_fd > 0 && tick >= ring->hot.sched_due)
+		weft_hot_sched(tick);
+}
+
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited)
 {
 	struct weft__wide_stack stack = {.field = 5};
@@ -119,8 +132,7 @@ void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const str
 	if (ring) {
 		weft__wide_emit_in(ring, WEFT_KIND_WAIT, waited->tick, fields, NULL, 0);
 	} else {
-		if (waited->tick >= weft_ring_self->sched_due)
-			weft_hot_sched(waited->tick);
+		wait_sched(waited->tick);
 		weft__wide_emit_stacks(WEFT_KIND_WAIT, waited->tick, fields, &stack, stack.n ? 1 : 0);
 	}
 	if (buffer >= 0)
@@ -129,15 +141,15 @@ void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const str
 		wait_count_cost(waited->tick);
 }
 
-static struct weft_wait_sum *sum_of(struct weft_wait_sum *sums, uint32_t n, uint64_t key)
+static struct weft_wait_sum *wait_sum_of(struct weft_wait_sum *sums, uint32_t n, uint64_t key)
 {
 	uint32_t i, at = (uint32_t)(weft_wait_hash(key) >> 59);
 
 	for (i = 0; i < n; i++) {
 		struct weft_wait_sum *sum = &sums[(at + i) % n];
-		uint64_t found = 0;
+		uint64_t other = 0;
 
-		if (load_relaxed(&sum->key) == key || cas_acq_rel(&sum->key, &found, key) || found == key)
+		if (load_relaxed(&sum->key) == key || cas_acq_rel(&sum->key, &other, key) || other == key)
 			return sum;
 	}
 	return &sums[n];
@@ -145,7 +157,7 @@ static struct weft_wait_sum *sum_of(struct weft_wait_sum *sums, uint32_t n, uint
 
 void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, uint64_t ticks, int own)
 {
-	struct weft_wait_sum *sum = sum_of(sums, n, key);
+	struct weft_wait_sum *sum = wait_sum_of(sums, n, key);
 
 	if (own) {
 		weft_wait_add(&sum->ticks, ticks);
@@ -158,7 +170,7 @@ void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, ui
 		store_relaxed(&sum->longest, ticks);
 }
 
-static int sum_take(struct weft_wait_sum *sum, uint64_t *fields)
+static int wait_sum_take(struct weft_wait_sum *sum, uint64_t *fields)
 {
 	uint64_t count = load_relaxed(&sum->count), ticks = load_relaxed(&sum->ticks);
 	uint64_t told = load_relaxed(&sum->told_count), key = load_relaxed(&sum->key), before;
@@ -181,7 +193,7 @@ int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t
 		struct weft_wait_sum *sum =
 			*at <= WEFT_WAIT_SUMS ? &thread->mine.sums[*at] : &thread->away_sums[*at - WEFT_WAIT_SUMS - 1];
 
-		if (sum_take(sum, fields)) {
+		if (wait_sum_take(sum, fields)) {
 			++*at;
 			return 1;
 		}
@@ -219,6 +231,7 @@ void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick)
 	uint32_t at = 0;
 
 	/* First, so that what others leave from now on is not overlooked. */
+	thread->mine.told = 0;
 	store_relaxed(&thread->mine.due, tick + TELL_SCHEDS * weft_gate.sched_ticks);
 	while (weft__wait_ended(thread, UINT64_MAX, &waited))
 		weft__wait_emit(&thread->mine, NULL, &waited);
@@ -228,13 +241,35 @@ void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick)
 		weft__wide_emit(WEFT_KIND_WAIT_SUM, tick, fields);
 }
 
+static uint32_t wait_level = WAIT_LEVEL_FULL;
+
+void weft__waits_limit(uint32_t level)
+{
+	store_relaxed(&wait_level, level);
+}
+
+/* Whether the budget allows a long wait to be told by itself. */
+static int may_tell(struct weft_waits *waits)
+{
+	uint32_t level = load_relaxed(&wait_level);
+
+	waits->told++;
+	if (level >= WAIT_LEVEL_FULL || waits->told <= TOLD_ALWAYS)
+		return 1;
+	waits->credit += level;
+	if (waits->credit < WAIT_LEVEL_FULL)
+		return 0;
+	waits->credit -= WAIT_LEVEL_FULL;
+	return 1;
+}
+
 void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited)
 {
 	uint64_t ticks = waited->tick - waited->since;
 
 	if ((int64_t)ticks < 0) /* another CPU's counter is a little behind */
 		ticks = 0;
-	if (ticks >= load_relaxed(&weft_gate.wait_ticks))
+	if (ticks >= load_relaxed(&weft_gate.wait_ticks) && may_tell(waits))
 		weft__wait_emit(waits, NULL, waited);
 	else
 		weft__wait_sum_add(waits->sums, WEFT_WAIT_SUMS, waited->key, ticks, 1);
@@ -264,6 +299,7 @@ __attribute__((noinline)) void weft_hot_wait_end(uint32_t what, uint64_t object,
 	uint32_t i, depth = waits->depth;
 	int saved;
 
+	what = (uint32_t)(weft_wait_key(what, 0) >> 32);
 	for (i = depth; i > 0 && (waits->own[i - 1].key >> 32 != what || waits->own[i - 1].object != object);)
 		i--;
 	if (!i)
@@ -305,7 +341,7 @@ void weft__wait_leave(void)
 		return;
 	if (on)
 		weft__wait_tell(thread, weft_tick(on));
-	forget_own(waits);
+	waits_forget(waits);
 	weft_waits_self = &weft__waits_none;
 	sums_clear(waits->sums, WEFT_WAIT_SUMS + 1);
 	sums_clear(thread->away_sums, WAIT_AWAY_SUMS + 1);
@@ -315,7 +351,7 @@ void weft__wait_leave(void)
 	store_release(&weft__wait_tids[thread - weft__wait_threads], 0u);
 }
 
-static int look_at(const struct weft_wait_slot *slot, struct weft__wait_now *out)
+static int wait_look(const struct weft_wait_slot *slot, struct weft__wait_now *out)
 {
 	uint64_t key;
 
@@ -335,8 +371,8 @@ uint32_t weft__wait_pending(uint32_t tid, struct weft__wait_now *out, uint32_t m
 	uint32_t i, n = 0;
 
 	for (i = 0; thread && i < WEFT_WAITS_MAX && n < max; i++)
-		n += look_at(&thread->mine.own[i], &out[n]) != 0;
+		n += wait_look(&thread->mine.own[i], &out[n]) != 0;
 	for (i = 0; thread && i < WEFT_WAITS_MAX && n < max; i++)
-		n += !load_relaxed(&thread->away[i].until) && look_at(&thread->away[i].slot, &out[n]);
+		n += !load_relaxed(&thread->away[i].until) && wait_look(&thread->away[i].slot, &out[n]);
 	return n;
 }

@@ -46,7 +46,7 @@ struct absent {
 	struct weft_ring *ring;
 };
 
-static void tell_wait(struct absent *who, const struct weft__waited *waited)
+static void waits_tell_one(struct absent *who, const struct weft__waited *waited)
 {
 	struct weft_ring *room = weft__ring_apart(&who->ring, who->tid, weft__wide_slots(WEFT_KIND_WAIT), who->tick);
 
@@ -55,7 +55,7 @@ static void tell_wait(struct absent *who, const struct weft__waited *waited)
 }
 
 /* Waits that last, as long as they have lasted. */
-static void tell_pending(struct absent *who)
+static void waits_tell_pending(struct absent *who)
 {
 	struct weft__wait_now now[WAIT_NOW_MAX];
 	uint32_t i, n = weft__wait_pending(who->tid, now, WAIT_NOW_MAX);
@@ -69,12 +69,12 @@ static void tell_pending(struct absent *who)
 					      0};
 
 		if (waited.tick > waited.since && waited.tick - waited.since >= load_relaxed(&weft_gate.wait_ticks))
-			tell_wait(who, &waited);
+			waits_tell_one(who, &waited);
 	}
 }
 
 /* What a thread has not told: waits that others ended before `before`, and with `all` everything. */
-static void tell_for(struct weft__wait_thread *thread, uint32_t tid, uint64_t before, int all, uint64_t tick)
+static void waits_tell_for(struct weft__wait_thread *thread, uint32_t tid, uint64_t before, int all, uint64_t tick)
 {
 	struct absent who = {thread, tid, tick, NULL};
 	struct weft__waited waited;
@@ -82,9 +82,9 @@ static void tell_for(struct weft__wait_thread *thread, uint32_t tid, uint64_t be
 	uint32_t at = 0;
 
 	while (weft__wait_ended(thread, before, &waited))
-		tell_wait(&who, &waited);
+		waits_tell_one(&who, &waited);
 	if (all)
-		tell_pending(&who);
+		waits_tell_pending(&who);
 	while (all && weft__wait_sum_next(thread, &at, fields))
 		weft__wide_emit_in(weft__ring_apart(&who.ring, tid, weft__wide_slots(WEFT_KIND_WAIT_SUM), tick),
 				   WEFT_KIND_WAIT_SUM, tick, fields, NULL, 0);
@@ -93,7 +93,7 @@ static void tell_for(struct weft__wait_thread *thread, uint32_t tid, uint64_t be
 }
 
 /* The place of a thread that ended without a word. */
-static void place_free(uint32_t at)
+static void wait_place_free(uint32_t at)
 {
 	struct weft__wait_thread *thread = &weft__wait_threads[at];
 	uint32_t generation = thread->mine.generation;
@@ -112,11 +112,15 @@ void weft__waits_tend(int all)
 		tid = load_acquire(&weft__wait_tids[at]);
 		if (!tid)
 			continue;
+		if (all && &weft__wait_threads[at].mine == weft_waits_self) {
+			weft__wait_tell(&weft__wait_threads[at], tick);
+			continue;
+		}
 		if (syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH) {
-			tell_for(&weft__wait_threads[at], tid, UINT64_MAX, 1, tick);
-			place_free(at);
+			waits_tell_for(&weft__wait_threads[at], tid, UINT64_MAX, 1, tick);
+			wait_place_free(at);
 		} else {
-			tell_for(&weft__wait_threads[at], tid, before, all, tick);
+			waits_tell_for(&weft__wait_threads[at], tid, before, all, tick);
 		}
 	}
 }
@@ -125,11 +129,14 @@ void weft__waits_forked(void)
 {
 	uint32_t at;
 
+	weft_waits_self = &weft__waits_none;
+	if (!load_relaxed(&weft__waits_used))
+		return;
 	for (at = 0; at < WAIT_THREADS; at++)
 		if (load_relaxed(&weft__wait_tids[at]))
-			place_free(at);
+			wait_place_free(at);
 	for (at = 0; at < WEFT_LOCKS; at++)
 		if (load_relaxed(&weft_locks[at]))
 			store_relaxed(&weft_locks[at], 0);
-	weft_waits_self = &weft__waits_none;
+	store_relaxed(&weft__waits_used, 0u);
 }

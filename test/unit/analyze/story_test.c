@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time of polls, cut into parts: each test has a poll whose parts are worked out by hand. */
 #include "feed.h"
+#include "stingy.h"
+#include "weft/hooks.h"
 #include "weft/recorder.h"
 #include "weft/wait.h"
 
@@ -141,30 +143,108 @@ TEST(a_nested_poll_has_its_own_story_and_is_part_of_the_other)
 	feed_close(&feed);
 }
 
-/* Without switches, looks at waiting threads say what they can. */
+/* Without switches, looks at waiting threads say what they can. The thread waits from 60 ms on; four looks in intervals of 100 ms, told at
+ * 460. Sure is what lies between 60 + 125 and 460 - 250. */
 TEST(looks_where_there_are_no_switches)
 {
 	struct feed feed;
 	const struct weft__result *r;
-	uint64_t ms;
 
 	start(&feed);
 	feed_begin(&feed);
 	FEED(&feed, 0 * MS, 1, POLL_BEGIN, 1, 0);
 	FEED(&feed, 50 * MS, 1, SAMPLE, SAMPLE_OF(11, 30));
-	for (ms = 100; ms <= 400; ms += 100)
-		FEED(&feed, ms * MS, COLLECTOR, WALL, 101, 100 * MS, 1, 1 + 0, 23);
 	FEED(&feed, 450 * MS, 1, POLL_END);
-	FEED(&feed, 500 * MS, COLLECTOR, WALL, 101, 100 * MS, 1, 1 + 7, 24);
+	FEED(&feed, 460 * MS, COLLECTOR, WALL, 101, 400 * MS, 4, 1 + 0, 23);
+	FEED(&feed, 500 * MS, COLLECTOR, WALL, 101, 10 * MS, 1, 1 + 7, 24);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].story.split, 30, 400, 0, 0, 20);
+	CHECK_SPLIT(r->longest[0].story.split, 30, 25, 0, 0, 395);
 	REQUIRE(r->longest[0].story.n_causes == 1);
 	CHECK_EQ(r->longest[0].story.causes[0].call, 1);
 	CHECK_EQ(r->longest[0].story.causes[0].stack, 23);
 	REQUIRE(r->n_look_rows == 2);
 	CHECK_EQ(r->look_rows[0].ns, 400 * MS);
 	CHECK_EQ(r->look_rows[0].n, 4);
+	feed_close(&feed);
+}
+
+/* What a look tells of is over when it is told: the poll that runs by then did not wait. */
+TEST(looks_that_are_told_in_another_poll)
+{
+	static const struct weft_fact hz = {"wall.hz", "50"};
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	CHECK_EQ(weft__names_add_fact(&feed.names, &hz), 0);
+	feed_begin(&feed);
+	FEED(&feed, 100 * MS, 1, PARK, 0);
+	FEED(&feed, 1000 * MS, 1, UNPARK, 0);
+	FEED(&feed, 1000 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 1020 * MS, 1, SAMPLE, SAMPLE_OF(11, 20));
+	FEED(&feed, 1040 * MS, COLLECTOR, WALL, 101, 890 * MS, 45, 1 + 232, 23);
+	FEED(&feed, 1040 * MS, 1, SAMPLE, SAMPLE_OF(11, 20));
+	FEED(&feed, 1050 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	CHECK_SPLIT(r->longest[0].story.split, 40, 0, 0, 0, 10);
+	CHECK_EQ(r->longest[0].story.n_causes, 0);
+	feed_close(&feed);
+}
+
+/* A wait that another thread ended is told by the collector, in a stream of its own with the thread's tid. */
+TEST(a_wait_that_is_told_for_a_thread)
+{
+	static const struct weft_thread apart = {8, 101, WEFT_WORKER_NONE, "w0", 0};
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	CHECK_EQ(weft__names_add_thread(&feed.names, &apart), 0);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 20 * MS, 8, THREAD_BEGIN, 101);
+	FEED(&feed, 20 * MS, 8, WAIT, WEFT_WAIT_RUNTIME, 0, 1, 5 * MS, 0, 0);
+	FEED(&feed, 30 * MS, 8, THREAD_END);
+	FEED(&feed, 50 * MS, 1, POLL_END);
+	FEED(&feed, 51 * MS, COLLECTOR, OFFCPU, OFF(101, 15, 6, BLOCKED));
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	CHECK_SPLIT(r->longest[0].story.split, 34, 1, 5, 0, 0);
+	REQUIRE(r->n_long_waits == 1);
+	CHECK_EQ(r->long_waits[0].worker, 0);
+	CHECK(r->long_waits[0].in_poll);
+	CHECK_EQ(r->long_waits[0].task, 1);
+	feed_close(&feed);
+}
+
+/* With switches, a look names the stretch that it fell into, and no other. */
+TEST(looks_where_there_are_switches)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 60 * MS, 1, POLL_END);
+	FEED(&feed, 61 * MS, COLLECTOR, OFFCPU, OFF(101, 20, 30, BLOCKED));
+	FEED(&feed, 61 * MS, COLLECTOR, WALL, 101, 28 * MS, 2, 1 + 35, 23);
+	FEED(&feed, 100 * MS, 1, POLL_BEGIN, 2, 0);
+	FEED(&feed, 140 * MS, 1, POLL_END);
+	FEED(&feed, 141 * MS, COLLECTOR, OFFCPU, OFF(101, 70, 30, BLOCKED));
+	FEED(&feed, 141 * MS, COLLECTOR, OFFCPU, OFF(101, 110, 2, BLOCKED));
+	FEED(&feed, 141 * MS, COLLECTOR, WALL, 101, 30 * MS, 2, 1 + 232, 24); /* before it */
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 2);
+	CHECK_SPLIT(r->longest[0].story.split, 20, 30, 0, 0, 0);
+	REQUIRE(r->longest[0].story.n_causes == 1);
+	CHECK_EQ(r->longest[0].story.causes[0].call, 1 + 35);
+	CHECK_EQ(r->longest[0].story.causes[0].stack, 23);
+	CHECK_SPLIT(r->longest[1].story.split, 38, 2, 0, 0, 0);
+	REQUIRE(r->longest[1].story.n_causes == 1);
+	CHECK_EQ(r->longest[1].story.causes[0].call, 0);
 	feed_close(&feed);
 }
 
@@ -301,35 +381,130 @@ TEST(more_stretches_than_are_kept)
 	feed_close(&feed);
 }
 
+static uint64_t next(uint64_t *seed)
+{
+	return *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+}
+
+static void feed_nonsense(struct feed *feed, uint64_t seed, size_t n)
+{
+	uint64_t fields[WEFT_FIELDS_MAX], word, at;
+	size_t i, k;
+
+	for (i = 0; i < n; i++) {
+		uint16_t kind = (uint16_t)(1 + (next(&seed) >> 33) % (WEFT_KIND_BUILTIN_END - 1));
+
+		for (k = 0; k < WEFT_FIELDS_MAX; k++) {
+			word = next(&seed);
+			fields[k] = (word >> 60) == 0 ? word << (word >> 58 & 31) : (word >> 40) % (k ? 90000 : 104);
+			if (k == 0 && kind >= WEFT_KIND_OFFCPU && kind != WEFT_KIND_POLL)
+				fields[k] = 100 + (word >> 50) % 5;
+		}
+		word = next(&seed);
+		at = (word >> 40) % 97 == 0 ? word : i * 1000 + (word >> 20) % 5000;
+		if (kind == WEFT_KIND_OFFCPU && (word >> 50) % 8)
+			fields[1] = at - fields[2];
+		feed_event(feed, at, (uint32_t)(1 + (word >> 50) % 4), kind, WEFT_FIELDS_MAX, fields);
+	}
+}
+
 /* Any events in any order: sums hold and nothing breaks. */
 TEST(nonsense)
 {
-	struct feed feed;
+	static const struct weft_fact mode = {"poll.mode", "slow"};
 	const struct weft__result *r;
-	uint64_t seed = 42, fields[WEFT_FIELDS_MAX], sum;
+	struct feed feed;
+	uint64_t sum, turn;
 	size_t i, k;
 
-	start(&feed);
-	feed.opts.max_stretches = 500;
-	feed_begin(&feed);
-	for (i = 0; i < 60000; i++) {
-		uint64_t word = seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-		uint16_t kind = (uint16_t)(1 + (word >> 33) % (WEFT_KIND_BUILTIN_END - 1));
-
-		for (k = 0; k < WEFT_FIELDS_MAX; k++) {
-			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-			fields[k] = (seed >> 60) == 0 ? seed << (seed >> 58 & 31) : (seed >> 40) % (k ? 90000 : 104);
-			if (kind == WEFT_KIND_OFFCPU && k == 0)
-				fields[k] = 100 + seed % 5;
+	for (turn = 0; turn < 4; turn++) {
+		start(&feed);
+		if (turn == 1)
+			CHECK_EQ(weft__names_add_fact(&feed.names, &mode), 0);
+		feed.opts.max_stretches = turn == 2 ? 0 : 500;
+		feed.opts.location = turn == 2 ? "*" : NULL;
+		feed.opts.label = turn == 3 ? "a=b" : NULL;
+		feed_begin(&feed);
+		feed_nonsense(&feed, 42 + turn, 30000);
+		r = feed_end(&feed, 0);
+		CHECK(turn == 3 || r->n_longest > 0);
+		for (i = 0; i < r->n_longest; i++) {
+			for (k = 0, sum = 0; k < WEFT__N_PARTS; k++)
+				sum += r->longest[i].story.split.ns[k];
+			CHECK(!r->longest[i].story.told || sum == r->longest[i].rank_ns);
 		}
-		feed_event(&feed, (word >> 40) % 97 == 0 ? word : i * 1000 + (word >> 20) % 5000,
-			   (uint32_t)(1 + (word >> 50) % 4), kind, WEFT_FIELDS_MAX, fields);
+		feed_close(&feed);
 	}
-	r = feed_end(&feed, 0);
-	for (i = 0; i < r->n_longest; i++) {
-		for (k = 0, sum = 0; k < WEFT__N_PARTS; k++)
-			sum += r->longest[i].story.split.ns[k];
-		CHECK(!r->longest[i].story.told || sum == r->longest[i].rank_ns);
+}
+
+/* A bit of everything, without checks on the way. */
+static int push_all(struct weft__analysis *a)
+{
+	static const struct {
+		uint64_t time_ns;
+		uint32_t stream;
+		uint16_t kind;
+		uint64_t fields[8];
+	} events[] = {
+		{0 * MS, 3, WEFT_KIND_SPAWN, {1, 1}},
+		{5 * MS, 2, WEFT_KIND_POLL_BEGIN, {2, 0}},
+		{10 * MS, 1, WEFT_KIND_POLL_BEGIN, {1, 0}},
+		{11 * MS, 1, WEFT_KIND_CONTEXT, {1, 2, 3, 3, 1, 0}},
+		{20 * MS, 1, WEFT_KIND_SAMPLE, {11, 0, 10 * MS, 0, 1}},
+		{32 * MS, 1, WEFT_KIND_WAIT, {WEFT_WAIT_CALL, NAME_READ, 7, 8 * MS, 0, 21}},
+		{42 * MS, 1, WEFT_KIND_WAIT, {WEFT_WAIT_LOCK, NAME_LOCK, 9, 2 * MS, 102, 22}},
+		{62 * MS, 1, WEFT_KIND_POLL_END, {0}},
+		{63 * MS, 1, WEFT_KIND_WAIT_SUM, {WEFT_WAIT_LOCK, NAME_LOCK, 10, 5 * MS, MS}},
+		{70 * MS, 2, WEFT_KIND_POLL_END, {0}},
+		{80 * MS, 3, WEFT_KIND_SAMPLE, {12, 0, 10 * MS, 0, 1}},
+		{90 * MS, 3, WEFT_KIND_POLL, {4, 0, 20 * MS, 0, WEFT_POLL_SLOW}},
+		{100 * MS, COLLECTOR, WEFT_KIND_OFFCPU, {OFF(101, 24, 7, BLOCKED)}},
+		{101 * MS, COLLECTOR, WEFT_KIND_WALL, {101, MS, 1, 1, 5}},
+		{102 * MS, COLLECTOR, WEFT_KIND_STUCK, {101, 1, 50 * MS, 5}},
+		{103 * MS, COLLECTOR, WEFT_KIND_POLL_COUNT, {3, 1000, 2000, 50}},
+		{104 * MS, COLLECTOR, WEFT_KIND_COST, {1, 1, 1, 1}},
+	};
+	struct weft_event_view ev;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < sizeof(events) / sizeof(events[0]) && rc == 0; i++) {
+		ev = feed_view(events[i].time_ns, events[i].stream, events[i].kind, 8, events[i].fields);
+		rc = weft__analysis_push(a, &ev);
 	}
-	feed_close(&feed);
+	return rc;
+}
+
+TEST(no_memory_at_any_allocation_is_an_error)
+{
+	struct stingy stingy = {0};
+	struct weft_allocator allocator = {stingy_resize, stingy_release, &stingy};
+	const struct weft__result *r;
+	struct feed feed;
+	long granted;
+	int rc = -ENOMEM;
+
+	start(&feed);
+	weft__names_settle(&feed.names);
+	for (granted = 0; rc < 0 && granted < 5000; granted++) {
+		weft_set_allocator(&allocator);
+		stingy.left = granted;
+		feed.analysis = NULL;
+		rc = weft__analysis_open(&feed.analysis, &feed.opts);
+		if (rc == 0)
+			rc = push_all(feed.analysis);
+		if (rc == 0)
+			rc = weft__analysis_finish(feed.analysis, 0, &r);
+		if (rc == 0)
+			CHECK_EQ(r->n_longest, 3);
+		else
+			CHECK_EQ(rc, -ENOMEM);
+		weft__analysis_close(feed.analysis);
+		weft_set_allocator(NULL);
+		if (!CHECK_EQ(stingy.live, 0))
+			break;
+	}
+	CHECK_EQ(rc, 0);
+	CHECK(granted > 30);
+	weft__names_fini(&feed.names);
 }

@@ -57,6 +57,32 @@ TEST(a_told_poll_has_its_samples_and_its_story)
 	feed_close(&feed);
 }
 
+/* The end of a task is told before the poll in which it ended. */
+TEST(a_told_poll_of_a_task_that_has_ended)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t i;
+
+	start(&feed, "slow");
+	feed_begin(&feed);
+	for (i = 1; i <= 10000; i++) { /* more than are remembered */
+		FEED(&feed, i * MS, 3, SPAWN, i % 7000, 1 + i % 2);
+		FEED(&feed, i * MS, 3, WAKE, i % 7000, 0);
+		FEED(&feed, i * MS, 1, TASK_END, i % 7000);
+	}
+	FEED(&feed, UINT64_C(10020) * MS, 1, POLL, 3000, 0, 19 * MS, 0, WEFT_POLL_SLOW); /* 10000 % 7000 */
+	FEED(&feed, UINT64_C(10040) * MS, 1, POLL, 2999, 0, 18 * MS, 0, WEFT_POLL_SLOW); /* 9999 */
+	FEED(&feed, UINT64_C(10060) * MS, 1, POLL, 3500, 0, 17 * MS, 0, WEFT_POLL_SLOW); /* forgotten */
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 3);
+	CHECK_EQ(r->longest[0].place, 1);
+	CHECK(r->longest[0].wake.known);
+	CHECK_EQ(r->longest[1].place, 2);
+	CHECK_EQ(r->longest[2].place, WEFT__PLACE_UNSEEN);
+	feed_close(&feed);
+}
+
 TEST(told_polls_that_are_nested)
 {
 	struct feed feed;
@@ -119,6 +145,7 @@ TEST(polls_are_counted_by_duration)
 	FEED(&feed, 50 * MS, COLLECTOR, POLL_COUNT, 1, 50000, 60000, 990);
 	FEED(&feed, 50 * MS, COLLECTOR, POLL_COUNT, 1, 28 * MS, 32 * MS, 1);
 	FEED(&feed, 50 * MS, COLLECTOR, POLL_COUNT, 2, 2000, 2200, 10);
+	FEED(&feed, 55 * MS, 1, WORKER, WEFT_WORKER_NONE); /* what comes now is the worker's all the same */
 	FEED(&feed, 60 * MS, COLLECTOR, POLL_COUNT, 1, 1000, 1100, 9);
 	r = feed_end(&feed, 0);
 	CHECK(r->counted);

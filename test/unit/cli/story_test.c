@@ -130,9 +130,9 @@ TEST(where_the_time_of_polls_went)
 	CHECK(says("100 ms  100.0 %      2  read  io(103)  inner\n"));
 	CHECK(says("  1     1.50 s  io(103)  task 5 `(spawned before recording)`, its end was not seen\n"
 		   "                in longest_match\n"));
-	CHECK(says(
-		"weft itself used 500 us of CPU in 100 ms, 0.5 % of one CPU: collector 0.4 %, samples 0.1 %; budget 1 "
-		"% of what the program uses\n"));
+	CHECK(says("weft itself used 500 us of CPU in 100 ms: 0.5 % of one CPU, 0.8 % of the program's 60.0 ms; "
+		   "budget 1 %\n"
+		   "      collector 0.4 %, samples 0.1 %\n"));
 	CHECK(says("SWITCHES MISSING: 17 records of context switches were lost"));
 	CHECK(!strstr(out, "LOSS:")); /* no event was lost */
 	segfile_remove(dir, names);

@@ -359,18 +359,19 @@ static void *release_until_joined(void *data)
 static void join_all(pthread_t releaser)
 {
 	store_release(&done, 1u);
+	for (size_t i = 0; i < CALLS; i++)
+		pthread_join(threads[i].thread, NULL);
+	store_release(&done, 2u);
+	pthread_join(releaser, NULL);
 	for (size_t i = 0; i < CALLS; i++) {
 		struct call *c = &threads[i];
 
-		pthread_join(c->thread, NULL);
 		for (int f = 0; f < 2; f++)
 			if (c->fds[f])
 				close(c->fds[f]);
 		if (c->epoll)
 			close(c->epoll);
 	}
-	store_release(&done, 2u);
-	pthread_join(releaser, NULL);
 }
 
 static void under(uint32_t engine, uint32_t hz)

@@ -101,7 +101,7 @@ static inline struct polls_seen *polls_close(struct weft_recorder *rec)
 /* Ticks that are `ns` or up to two of them more. */
 static inline uint64_t polls_ticks(uint64_t ns)
 {
-	return (uint64_t)((double)ns / (double)weft_gate.ns_scale * 4294967296.0) + 2;
+	return (uint64_t)((double)ns / (double)load_relaxed(&weft_gate.ns_scale) * 4294967296.0) + 2;
 }
 
 /* Whole polls of the past, one after the other. */

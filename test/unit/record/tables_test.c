@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwind tables are compiled beside the program. A library with 120,000 functions takes long enough to see it, and the allocator holds the
+/* Unwind tables are compiled beside the program. A library with 40,000 functions takes long enough to see it, and the allocator holds the
  * thread that compiles at a place where it has no lock, or gives it no memory. */
 /* chance: samples are few, and on a busy machine fewer */
 #include <dlfcn.h>
@@ -62,7 +62,7 @@ static void (*large_open(void **lib))(void (*)(void))
 {
 	static const char source[] = ".text\\n.globl through\\n.type through, @function\\nthrough:\\n.cfi_startproc\\n"
 				     "subq $40, %rsp\\n.cfi_def_cfa_offset 48\\ncall *%rdi\\naddq $40, %rsp\\n"
-				     ".cfi_def_cfa_offset 8\\nret\\n.cfi_endproc\\n.rept 120000\\n.cfi_startproc\\n"
+				     ".cfi_def_cfa_offset 8\\nret\\n.cfi_endproc\\n.rept 40000\\n.cfi_startproc\\n"
 				     "pushq %rbx\\n.cfi_def_cfa_offset 16\\n.cfi_offset 3, -16\\npopq %rbx\\n"
 				     ".cfi_def_cfa_offset 8\\nret\\n.cfi_endproc\\n.endr\\n"
 				     ".section .note.GNU-stack,\"\",@progbits\\n";
@@ -99,7 +99,7 @@ static void (*large_open(void **lib))(void (*)(void))
 
 BURNER(early)(void)
 {
-	uint64_t until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 100 * MS;
+	uint64_t until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 50 * MS;
 
 	while (samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 		samples_spin(1000);
@@ -107,7 +107,7 @@ BURNER(early)(void)
 
 BURNER(late)(void)
 {
-	uint64_t until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 100 * MS;
+	uint64_t until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 50 * MS;
 
 	while (samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 		samples_spin(1000);
@@ -129,7 +129,7 @@ static struct samples_function functions[] = {RANGE(early), RANGE(late), RANGE(e
 enum { EARLY, LATE, EARLY_CALLER, LATE_CALLER };
 
 static struct samples result;
-static const struct weft_recorder_opts sampled = {.sample_hz = 99};
+static const struct weft_recorder_opts sampled = {.sample_hz = 240};
 
 /* How many threads of weft's there are. */
 static int threads(void)
@@ -392,7 +392,7 @@ TEST(the_process_ends_while_it_compiles)
 
 	SKIP_UNDER_TSAN();
 	NEED_LARGE(through, lib);
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 3; i++) {
 		session_fresh_dir();
 		weft__modules_stop();
 		before = session_now_ns();
@@ -495,7 +495,7 @@ TEST(starts_and_pauses_while_libraries_come_and_go)
 	void *lib = NULL;
 
 	REQUIRE(rec);
-	for (int i = 0; i < SCALED(300, 40); i++) {
+	for (int i = 0; i < SCALED(100, 20); i++) {
 		if (lib)
 			dlclose(lib), lib = NULL;
 		else

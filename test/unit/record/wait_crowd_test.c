@@ -44,12 +44,12 @@ static void *crowd_in(void *data)
 
 	m->tid = waits_tid();
 	while (session_now_ns() < begin + EACH_NS) {
-		t = session_now_ns();
 		if (pthread_mutex_trylock(&lock) != 0) {
+			t = session_now_ns();
 			weft_wait_begin(WEFT_WAIT_LOCK, lock_name, (uint64_t)(uintptr_t)&lock);
 			pthread_mutex_lock(&lock);
-			weft_wait_end(WEFT_WAIT_LOCK, (uint64_t)(uintptr_t)&lock);
 			m->waited_ns += session_now_ns() - t;
+			weft_wait_end(WEFT_WAIT_LOCK, (uint64_t)(uintptr_t)&lock);
 		}
 		until = session_now_ns() + HOLD_NS;
 		while (session_now_ns() < until)

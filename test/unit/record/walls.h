@@ -4,6 +4,7 @@
 #define WEFT_TEST_WALLS_H
 
 #include "samples.h"
+#include "unwind/modules.h"
 
 #define WALLS_FUNCTIONS 16
 
@@ -147,6 +148,19 @@ static inline void walls_read_active(struct walls *s, const char *dir, struct sa
 	if (found >= 0)
 		free(entries);
 	tally_fini(&s->tally);
+}
+
+/* Whether all unwind tables are made: large libraries have none at first. */
+static inline int walls_tables(void)
+{
+	uint32_t visit;
+	const struct weft__modules *modules = weft__modules_enter(&visit);
+	int ready = modules != NULL;
+
+	for (uint32_t i = 0; modules && i < modules->n; i++)
+		ready &= !__atomic_load_n(&modules->module[i]->pending, __ATOMIC_ACQUIRE);
+	weft__modules_leave(visit);
+	return ready;
 }
 
 /* Closes the recorder and reads what it wrote. */

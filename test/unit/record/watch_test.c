@@ -26,16 +26,21 @@ BURNER(stuck_outer)(void)
 
 static struct samples_function functions[] = {RANGE(stuck_outer), RANGE(stuck_waits)};
 
-static struct weft_recorder *watch_start(uint32_t mode, uint32_t sample_hz)
+static struct weft_recorder *watch_start_at(uint64_t stuck_ns, uint32_t mode, uint32_t sample_hz)
 {
 	CHECK_EQ(pipe(pipe_fds), 0);
 	store_release(&go_on, 0u);
 	store_release(&tid, 0u);
-	return session_start(&(struct weft_recorder_opts){.stuck_ns = STUCK_NS,
+	return session_start(&(struct weft_recorder_opts){.stuck_ns = stuck_ns,
 							  .poll_mode = mode,
 							  .sample_hz = sample_hz,
 							  .wall_hz = WEFT_SAMPLE_OFF,
 							  .flush_ns = 60000 * MS});
+}
+
+static struct weft_recorder *watch_start(uint32_t mode, uint32_t sample_hz)
+{
+	return watch_start_at(STUCK_NS, mode, sample_hz);
 }
 
 static struct walls_thread *watch_end(struct weft_recorder *rec)
@@ -190,7 +195,7 @@ TEST(short_polls_are_not_told_and_a_pause_makes_none_long)
 	static const uint32_t modes[] = {WEFT_POLLS_ALL, WEFT_POLLS_SLOW};
 
 	for (int m = 0; m < 2; m++) {
-		struct weft_recorder *rec = watch_start(modes[m], WEFT_SAMPLE_OFF);
+		struct weft_recorder *rec = watch_start_at(300 * MS, modes[m], WEFT_SAMPLE_OFF);
 		pthread_t thread;
 
 		REQUIRE(rec);
@@ -201,7 +206,7 @@ TEST(short_polls_are_not_told_and_a_pause_makes_none_long)
 			session_sleep_ns(10 * MS);
 			CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 		}
-		session_sleep_ns(6 * STUCK_NS);
+		session_sleep_ns(700 * MS);
 		store_release(&go_on, 1u);
 		pthread_join(thread, NULL);
 		CHECK_EQ(watch_end(rec)->stuck, 0);

@@ -125,6 +125,70 @@ TEST(stopped_and_begun_again)
 	weft__modules_leave(visit);
 }
 
+static int halt_now(void)
+{
+	return 1;
+}
+
+static uint32_t count_pending(const struct weft__modules *set, int stays)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < set->n; i++)
+		n += set->module[i]->pending && set->module[i]->stays == stays;
+	return n;
+}
+
+TEST(tables_are_made_one_by_one_those_that_stay_first)
+{
+	const struct weft__modules *set;
+	const struct weft__module *libc;
+	uint32_t visit, n, id;
+	void *lib;
+
+	weft__modules_stop();
+	CHECK(weft__modules_stale());
+	CHECK_EQ(weft__modules_look(), 1);
+	CHECK_EQ(weft__modules_look(), 0);
+	CHECK(weft__modules_stale());
+	set = weft__modules_enter(&visit);
+	CHECK_EQ(count_pending(set, 0) + count_pending(set, 1), set->n);
+	libc = find_path(set, "libc.so");
+	REQUIRE(libc);
+	CHECK(weft__module_table(libc) == NULL);
+	id = libc->id;
+	CHECK_EQ(weft__modules_compile(halt_now), -ECANCELED);
+	CHECK_EQ(count_pending(set, 0) + count_pending(set, 1), set->n);
+	while ((n = count_pending(set, 1))) {
+		uint32_t others = count_pending(set, 0);
+
+		CHECK_EQ(weft__modules_compile(NULL), 1);
+		CHECK_EQ(count_pending(set, 1), n - 1);
+		CHECK_EQ(count_pending(set, 0), others);
+	}
+	CHECK(weft__module_table(libc) != NULL);
+	weft__modules_leave(visit);
+
+	lib = fixture_open("cc", "plain.c", "");
+	if (!lib)
+		SKIP("no compiler");
+	CHECK_EQ(weft__modules_compile(NULL), -EAGAIN);
+	CHECK_EQ(weft__modules_look(), 1);
+	set = weft__modules_enter(&visit);
+	libc = find_path(set, "libc.so");
+	CHECK(libc && libc->id == id && weft__module_table(libc));
+	while (weft__modules_compile(NULL) == 1)
+		;
+	CHECK_EQ(weft__modules_compile(NULL), 0);
+	CHECK_EQ(count_pending(set, 0) + count_pending(set, 1), 0);
+	CHECK(weft__module_table(find_path(set, "plain.c.so")) != NULL);
+	CHECK(!weft__modules_stale());
+	weft__modules_leave(visit);
+	dlclose(lib);
+	CHECK(weft__modules_stale());
+	CHECK_EQ(weft__modules_refresh(), 1);
+}
+
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZE_THREAD 1
 #else

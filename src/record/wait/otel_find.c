@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tracers whose otel_thread_ctx_v1 is another variable than ours: their library bound the name to itself, or the loader keeps them apart from us
+ * (RTLD_LOCAL). It may have to wait for the loader, so it is done in the thread that compiles unwind tables.
+ *
+ * A handler can read such a variable when it is at the same distance from the thread pointer in all threads, as the loader arranges it for small
+ * ones. Whether it is so is found out in a second thread. The library stays loaded from then on: what is in the place of its variable after it
+ * went would be taken for a pointer. */
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "record/wait/context.h"
+
+#define FIND_NAMES 64
+
+struct found_objects {
+	uint64_t adds; /* the loader's count */
+	uint32_t n;
+	char names[FIND_NAMES][256];
+};
+
+static uint64_t found_adds; /* when it was looked at last */
+
+int64_t weft__otel_apart[OTEL_APART_MAX];
+uint32_t weft__otel_n_apart;
+
+static int count_objects(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	(void)bytes;
+	*(uint64_t *)data = info->dlpi_adds;
+	return 1;
+}
+
+static int list_object(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	struct found_objects *objects = data;
+
+	(void)bytes;
+	objects->adds = info->dlpi_adds;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_TLS && objects->n < FIND_NAMES &&
+		    strlen(info->dlpi_name) < sizeof(objects->names[0]))
+			snprintf(objects->names[objects->n++], sizeof(objects->names[0]), "%s", info->dlpi_name);
+	return 0;
+}
+
+/* From the thread pointer of the calling thread. */
+static int64_t distance_of(void *handle)
+{
+	char *at = dlsym(handle, "otel_thread_ctx_v1");
+
+	return at ? at - (char *)__builtin_thread_pointer() : 0;
+}
+
+struct second_look {
+	void *handle;
+	int64_t distance;
+};
+
+static void *look_again(void *data)
+{
+	struct second_look *look = data;
+
+	look->distance = distance_of(look->handle);
+	return NULL;
+}
+
+static int same_in_all_threads(void *handle, int64_t distance)
+{
+	struct second_look look = {handle, 0};
+	sigset_t all, before;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, NULL, look_again, &look);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return 0;
+	pthread_join(thread, NULL);
+	return look.distance == distance;
+}
+
+static int is_known(int64_t distance)
+{
+	for (uint32_t i = 0; i < weft__otel_n_apart; i++)
+		if (weft__otel_apart[i] == distance)
+			return 1;
+	return distance == (char *)&otel_thread_ctx_v1 - (char *)__builtin_thread_pointer();
+}
+
+void weft__otel_find(void)
+{
+	static struct found_objects objects;
+	uint64_t adds = 0;
+
+	dl_iterate_phdr(count_objects, &adds);
+	if (adds == found_adds)
+		return;
+	objects.n = 0;
+	dl_iterate_phdr(list_object, &objects);
+	found_adds = objects.adds;
+	for (uint32_t i = 0; i < objects.n; i++) {
+		void *handle = dlopen(*objects.names[i] ? objects.names[i] : NULL, RTLD_LAZY | RTLD_NOLOAD);
+		int64_t distance = handle ? distance_of(handle) : 0;
+		uint32_t n = weft__otel_n_apart;
+
+		if (distance && !is_known(distance) && n < OTEL_APART_MAX && same_in_all_threads(handle, distance)) {
+			weft__otel_apart[n] = distance;
+			store_release(&weft__otel_n_apart, n + 1);
+		} else if (handle) {
+			dlclose(handle);
+		}
+	}
+}

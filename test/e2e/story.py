@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# presets: dev asan
+"""The example server has three faults: it computes, it blocks in a call, it waits for a lock. The report explains each poll that they
+make, and what it says adds up."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.environ["WEFT_SOURCE"], "bench"))
+import demo
+
+PARTS = ("on_cpu_ns", "blocked_ns", "waiting_ns", "preempted_ns", "not_measured_ns")
+MS = 1_000_000
+
+
+def check(true, what, about=None):
+    if not true:
+        sys.exit("FAIL: %s%s" % (what, "" if about is None else "\n" + json.dumps(about, indent=1)))
+
+
+def report(trace, *args):
+    done = subprocess.run([demo.program("weft"), "report", "--json", *args, trace], stdout=subprocess.PIPE, text=True)
+    check(done.returncode == 0, "weft report ended with status %d" % done.returncode)
+    return json.loads(done.stdout)["recordings"][0]
+
+
+def text(trace):
+    return subprocess.run([demo.program("weft"), "report", trace], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def parts(story):
+    return [story[part] or 0 for part in PARTS]
+
+
+def check_sums(recording):
+    check(recording["longest_polls"], "no polls")
+    for poll in recording["longest_polls"]:
+        check(abs(sum(parts(poll["story"])) / poll["duration_ns"] - 1) < 0.01, "the parts are not the poll", poll)
+    for row in recording["workers"] + recording["locations"]:
+        if row["time"] and row["polls"]:
+            check(abs(sum(parts(row["time"])) / row["polls"]["total_ns"] - 1) < 0.01, "the parts are not the polls", row)
+
+
+def faults(recording, location, least_ns):
+    found = [poll for poll in recording["longest_polls"]
+             if poll["location"] == location and poll["duration_ns"] >= least_ns]
+    check(found, "no fault of " + location)
+    return found
+
+
+def cause_of(poll, name):
+    return next((cause for cause in poll["story"]["causes"] if cause["name"] == name), None)
+
+
+def functions(cause):
+    return [frame["function"] for frame in cause["frames"] or []]
+
+
+def check_computing(recording, switches):
+    for poll in faults(recording, "handle_upload", 50 * MS):
+        story = poll["story"]
+        check(sum(cause["total_ns"] for cause in story["causes"]) < poll["duration_ns"] / 10, "it does not wait", poll)
+        if switches:
+            check((story["on_cpu_ns"] + story["preempted_ns"]) / poll["duration_ns"] > 0.9, "it computes", poll)
+        check(poll["context"]["endpoint"] == "COMPUTE", "its endpoint", poll)
+
+
+# A thread that does not run when it should may find that there is nothing left to wait for; not all of them will.
+def check_blocking(recording):
+    found = faults(recording, "handle_report", 30 * MS)
+    blocked = [(poll, cause_of(poll, "read")) for poll in found if cause_of(poll, "read")]
+    check(blocked, "no poll blocks in read", found)
+    for poll, cause in blocked:
+        check(cause["part"] == "blocked" and cause["kind"] == "call", "in what call", poll)
+        check(cause["total_ns"] >= 10 * MS, "for how long", poll)
+        check("handle_report" in functions(cause), "from where", poll)
+
+
+def check_lock(recording):
+    found = faults(recording, "handle_cache", 20 * MS)
+    waiting = [(poll, cause_of(poll, "cache_lock")) for poll in found if cause_of(poll, "cache_lock")]
+    check(waiting, "no poll waits for cache_lock", found)
+    for poll, cause in waiting:
+        check(cause["part"] == "waiting" and cause["kind"] == "lock", "for what lock", poll)
+        check("cache_get" in functions(cause), "from where", poll)
+    held = [cause["holder"] for _, cause in waiting if cause["holder"]]
+    check(held, "no holder is known", found)
+    for holder in held:
+        check(holder["where"]["thread"] == "janitor", "who holds it", holder)
+    check(any(holder["doing"] == "blocked in clock_nanosleep" for holder in held), "what the holder does", held)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        trace = os.path.join(scratch, "trace")
+        with demo.Server(record=trace, args=["--events"], env={"WEFT_BUDGET_PPM": "off"}) as server:
+            demo.load(server.port, "--seconds", 10, "--requests", 600, "--connections", 8, "--faults", 1, "--fault-every", 100)
+        recording = report(trace, "--top", "40")
+        check_sums(recording)
+        switches = recording["off_cpu"] is not None
+        check_computing(recording, switches)
+        check_blocking(recording)
+        check_lock(recording)
+        if switches:
+            check(recording["time_in_polls"]["not_measured_ns"] == 0 or recording["losses"], "something is not measured",
+                  recording["time_in_polls"])
+        words = text(trace)
+        check("waiting for cache_lock held by thread" in words and '"janitor" (blocked in clock_nanosleep)' in words,
+              "the lock in words: " + words)
+        check("blocked (read fd " in words, "the call in words: " + words)
+        one = report(trace, "--endpoint", "SLEEP")
+        check({poll["location"] for poll in one["longest_polls"]} == {"handle_report"}, "one endpoint only", one)
+        span = one["longest_polls"][0]["context"]["span"]
+        check(len(report(trace, "--span", span)["longest_polls"]) == 1, "one request only")
+        check([wait["name"] for wait in report(trace, "--span", span)["waits"]] == ["read"], "its wait")
+
+
+main()
