@@ -21,7 +21,8 @@ EVERYTHING = {"WEFT_SWITCHES": "intervals", "WEFT_WALL_HZ": "10"}
 def pingpong(directory, seconds):
     log, trace = os.path.join(directory, "slices"), tempfile.mkdtemp(dir=directory)
     with open(log, "w") as out:
-        subprocess.run([demo.program("bench", "bench_pingpong"), trace, str(seconds)], stdout=out, check=True)
+        subprocess.run([demo.program("bench", "bench_pingpong"), trace, str(seconds)], stdout=out, check=True,
+                       preexec_fn=demo.alone(*overhead.CPUS))
     shutil.rmtree(trace)
     return overhead.neighbours(overhead.read_slices(log))
 

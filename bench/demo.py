@@ -14,12 +14,12 @@ def program(*path):
     return os.path.join(BUILD, *path)
 
 
-def alone(cpu):
-    """For a new process: one CPU, and before all other programs there, where that is allowed. The kernel weighs whole
+def alone(*cpus):
+    """For a new process: these CPUs, and before all other programs there, where that is allowed. The kernel weighs whole
     sessions against each other (autogroup), so it needs one of its own."""
     def prepare():
         os.setsid()
-        os.sched_setaffinity(0, {cpu})
+        os.sched_setaffinity(0, set(cpus))
         try:
             os.setpriority(os.PRIO_PROCESS, 0, -20)
             with open("/proc/self/autogroup", "w") as file:

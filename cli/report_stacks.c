@@ -219,6 +219,7 @@ static void print_causes(struct printing *p, const struct weft__poll *poll)
 		p->tree = &tree;
 		printf("%*soff the CPU:\n", INDENT, "");
 		print_tree(p);
+		p->tree = NULL;
 	}
 	weft__tree_fini(&tree);
 }
@@ -237,6 +238,7 @@ static void print_samples(struct printing *p, const struct weft__poll *poll)
 	p->tree = &tree;
 	if (tree.n > 0)
 		print_tree(p);
+	p->tree = NULL;
 	if (poll->stacks_beyond.n)
 		printf("%16s%s of it with stacks that were not kept: more than the analysis holds\n", "",
 		       cli_ns(poll->stacks_beyond.ns, figure));

@@ -162,6 +162,19 @@ static void waits(struct weft__json *json, const struct report *report)
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
+	weft__json_begin(json, "wait_objects", '[');
+	for (i = 0; i < r->n_wait_objects; i++) {
+		const struct weft__wait_object *row = &r->wait_objects[i];
+
+		weft__json_begin(json, NULL, '{');
+		text_of_wait(json, report, row->what, row->name, row->object);
+		weft__json_u64(json, "times", row->n);
+		weft__json_u64(json, "total_ns", row->ns);
+		weft__json_u64(json, "longest_ns", row->longest_ns);
+		holder(json, report, &row->holder);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
 	weft__json_begin(json, "longest_waits", '[');
 	for (i = 0; i < r->n_long_waits; i++) {
 		const struct weft__wait *wait = &r->long_waits[i];

@@ -71,6 +71,36 @@ static void print_wait_rows(const struct report *report)
 		printf("and %zu more\n", r->n_waits - n);
 }
 
+/* Who waited for which lock: those that were told one by one. */
+static void print_objects(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	struct cli_table table =
+		TITLES("<object", "<waited for", "times", "total", "longest", "<held by, in the longest");
+	size_t i, n = r->n_wait_objects < report->top ? r->n_wait_objects : report->top;
+
+	if (n == 0)
+		return;
+	printf("\nby object, of the waits that were told one by one:\n");
+	for (i = 0; i < n; i++) {
+		const struct weft__wait_object *row = &r->wait_objects[i];
+		const char *name = weft__names_string(&report->rec->names, row->name);
+		struct report_text holder = {.n = 0};
+
+		cli_cell(&table, "0x%" PRIx64, row->object);
+		cli_cell(&table, "%.40s", name && name[0] ? cli_safe(name) : report_wait_kind(row->what));
+		cell_count(&table, row->n);
+		cell_ns(&table, row->ns);
+		cell_ns(&table, row->longest_ns);
+		if (row->holder.tid)
+			report_say_holder(&holder, report, &row->holder);
+		cli_cell(&table, "%.100s", row->holder.tid ? holder.at : "not known");
+	}
+	cli_table_print(&table);
+	if (r->n_wait_objects > n || r->wait_objects_beyond)
+		printf("and %zu more\n", r->n_wait_objects - n + (size_t)r->wait_objects_beyond);
+}
+
 static void print_long_wait(const struct report *report, const struct weft__wait *wait)
 {
 	const struct weft__names *names = &report->rec->names;
@@ -112,6 +142,7 @@ void report_waits(const struct report *report)
 		return;
 	cli_heading("Waits");
 	print_wait_rows(report);
+	print_objects(report);
 	if (r->n_long_waits == 0)
 		return;
 	cli_heading("Longest waits");

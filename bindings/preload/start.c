@@ -115,11 +115,13 @@ static int open_recorder(const char *dir, bool children, struct weft_error *err)
 __attribute__((constructor)) static void start(void)
 {
 	const char *dir = getenv("WEFT_PRELOAD_DIR"), *children = getenv("WEFT_PRELOAD_CHILDREN");
+	static bool begun; /* the loader may call constructors again while the process exits */
 	struct weft_error err = {0};
 	int saved = errno, r;
 
-	if (!dir || !dir[0])
+	if (!dir || !dir[0] || begun)
 		return;
+	begun = true;
 	/* One that records itself must not be recorded twice, but it may do so where the others do. */
 	if (dlsym(RTLD_DEFAULT, "weft_recorder_open")) {
 		setenv("WEFT_DIR", dir, 0);

@@ -62,8 +62,7 @@ static void write_slice(FILE *log, bool on, const struct reading *begin, const s
 		"\"collector_at_ns\": %llu, \"lost\": %llu}\n",
 		on, (unsigned long long)begin->mono_ns, (unsigned long long)end->mono_ns,
 		(unsigned long long)(end->requests - begin->requests),
-		(unsigned long long)(end->cpu_ns - begin->cpu_ns),
-		(unsigned long long)end->collector_ns,
+		(unsigned long long)(end->cpu_ns - begin->cpu_ns), (unsigned long long)end->collector_ns,
 		(unsigned long long)(end->lost - begin->lost));
 }
 

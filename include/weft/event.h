@@ -54,7 +54,8 @@ WEFT_EMIT(uint64_t weft_now(void), {
 	return on ? weft_tick(on) : 0;
 })
 
-/* A poll is two events; when not all polls are recorded, or ticks are not the CPU's counter, weft_hot_poll_* see to it. */
+/* A poll is two events; when not all polls are recorded, or ticks are not the CPU's counter, weft_hot_poll_* see to
+ * it. */
 static inline uint64_t weft_poll_arg(uint64_t task, uint32_t depth)
 {
 	return (task & WEFT_TASK_MASK) | (uint64_t)(depth <= 0xffffu ? depth : 0xfffeu) << WEFT_TASK_BITS;
@@ -72,9 +73,9 @@ static inline void weft_emit_poll(uint32_t kind, uint64_t arg, uint64_t tick)
 		weft_poll_mark_next(arg, tick);
 }
 
-/* A poll of `task` begins on this thread: the runtime runs the task until weft_poll_end. `depth` is the length of
- * the worker's own queue, or WEFT_DEPTH_UNKNOWN. Polls may nest. What becomes of a poll is a matter of the recorder's poll_mode: two
- * events, or one at its end when it was slow or a sample was taken in it, or a count. */
+/* A poll of `task` begins on this thread: the runtime runs the task until weft_poll_end. `depth` is the length of the
+ * worker's own queue, or WEFT_DEPTH_UNKNOWN. Polls may nest. What becomes of a poll is a matter of the recorder's
+ * poll_mode: two events, or one at its end when it was slow or a sample was taken in it, or a count. */
 WEFT_EMIT(void weft_poll_begin_at(uint64_t task, uint32_t depth, uint64_t tick), {
 	uint32_t on = weft_gate_on();
 	if (!on)

@@ -56,18 +56,21 @@ enum weft_switch {
 
 /* Which polls are recorded one by one. All of them are counted, by duration, in every mode.
  *
- * In the modes slow and caught nothing is written when a poll begins, and when it ends only if it is to be told, as one event with its
- * begin and end (kind poll). A pair of begin and end then costs what reading the clock twice costs, and takes no room in the ring. Every
- * poll is counted: the collector tells once in flush_ns, and before a segment ends, how many polls of each thread took how long (kind
- * poll_count, four ranges for each power of two of ns), so that the sums are exact in each segment.
+ * In the modes slow and caught nothing is written when a poll begins, and when it ends only if it is to be told, as one
+ * event with its begin and end (kind poll). A pair of begin and end then costs what reading the clock twice costs, and
+ * takes no room in the ring. Every poll is counted: the collector tells once in flush_ns, and before a segment ends,
+ * how many polls of each thread took how long (kind poll_count, four ranges for each power of two of ns), so that the
+ * sums are exact in each segment.
  *
- * Caught are polls in which a CPU sample was taken, or in which a wait of wait_ns or more ended. A sample catches one poll, the innermost
- * that is open; a poll is told once, however many samples are in it. So there are no more such events than samples, and which polls
- * there are says where the CPU time went: a poll is caught in proportion to its CPU time.
+ * Caught are polls in which a CPU sample was taken, or in which a wait of wait_ns or more ended. A sample catches one
+ * poll, the innermost that is open; a poll is told once, however many samples are in it. So there are no more such
+ * events than samples and waits, and which polls there are says where the CPU time went: a poll is caught in proportion
+ * to its CPU time.
  *
- * A thread tells of at most poll_cap polls a second; what is beyond is a loss of reason WEFT_LOSS_POLL_CAP, and counted. Up to 16 polls
- * within each other are timed; deeper ones are counted without a length. A poll that was open when recording began, or was paused or
- * stopped meanwhile, is neither told nor counted. Parks, wakes, spawns and the rest are recorded in every mode. */
+ * A thread tells of at most poll_cap polls a second; what is beyond is a loss of reason WEFT_LOSS_POLL_CAP, and
+ * counted. Up to 16 polls within each other are timed; deeper ones are counted without a length. A poll that was open
+ * when recording began, or was paused or stopped meanwhile, is neither told nor counted. Parks, wakes, spawns and the
+ * rest are recorded in every mode. */
 enum weft_poll_mode {
 	WEFT_POLLS_ALL = 0,    /* all of them, as two events */
 	WEFT_POLLS_SLOW = 1,   /* those that took at least poll_slow_ns */
@@ -122,15 +125,20 @@ struct weft_recorder_opts {
 	uint64_t trigger_quiet_ns; /* flight recorder: after a dump, triggers are not heard for this long; 60 s */
 };
 
-/* Flight recorder. With flight_ns nothing is written to `dir` until somebody asks: the last flight_ns are kept in memory, at most
- * segment_bytes of them, and weft_recorder_dump or a trigger writes them as one segment, named NAME-PID-ID-dump-NUMBER.weft. keep_bytes
- * and keep_ns are about these files. The triggers are a poll that took trigger_poll_ns or longer, and the signal trigger_signal, sent to
- * the process or any of its threads; they write all that is kept at that moment. The signal is heard while recording; a handler that the
- * program has set before is called, too, and is back after stop. After a dump, triggers are only counted for trigger_quiet_ns (the fact
- * dump.unheard of the next dump says how many); calls of weft_recorder_dump always work. The fact dump.why says what asked. When a dump
- * that a trigger asked for cannot be written, because the disk is full or `dir` is gone, it is tried again once a second as long as what
- * it is about is kept. After kill -9, recovery finds what is in shared memory, the last flush_ns or so; what was kept in memory is lost.
- * With poll mode all, trigger_poll_ns makes a pair of begin and end some ns slower, since then somebody has to take the time. */
+/* Flight recorder. With flight_ns nothing is written to `dir` until somebody asks: the last flight_ns are kept in
+ * memory, at most segment_bytes of them, and weft_recorder_dump or a trigger writes them as one segment, named
+ * NAME-PID-ID-dump-NUMBER.weft. keep_bytes and keep_ns are about these files. The triggers are a poll that took
+ * trigger_poll_ns or longer, and the signal trigger_signal, sent to the process or any of its threads; they write all
+ * that is kept at that moment. The signal is heard while recording; a handler that the program has set before is
+ * called, too, and is back after stop. After a dump, triggers are only counted for trigger_quiet_ns (the fact
+ * dump.unheard of the next dump says how many); calls of weft_recorder_dump always work. The fact dump.why says what
+ * asked. When a dump that a trigger asked for cannot be written, because the disk is full or `dir` is gone, it is tried
+ * again once a second as long as what it is about is kept. After kill -9, recovery finds what is in shared memory, the
+ * last flush_ns or so; what was kept in memory is lost. With poll mode all, trigger_poll_ns makes a pair of begin and
+ * end about 1 ns slower. */
+
+/* Threads that wait are looked at from outside: they get no signal, so no call that waits ends because of it, with or without a time-out. The same
+ * holds for a poll that stuck_ns tells of. CPU samples come by signals, to threads that run. */
 
 /* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within execve would kill the
  * new program. Without it nothing needs to be done. */
@@ -178,13 +186,14 @@ WEFT_API int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t 
  * Returns how many, or a negative error. -WEFT_E_STATE when the recorder has a directory. */
 WEFT_API int weft_recorder_save(struct weft_recorder *rec, const char *dir, struct weft_error *err);
 
-/* Flight recorder: writes what is known of the time from back_ns before the call (0: all that is kept) to forward_ns after it, as one
- * segment of its own into `dir`, and returns when it is written: that is after forward_ns, or when another thread stops the recorder.
- * `path`, when not NULL, takes its path. The window is rounded out: the file begins up to an eighth of flight_ns earlier (but from 1
- * to 10 s), because what is kept is cut into pieces of that length, and ends when it is written; the facts dump.from_ns and dump.to_ns (CLOCK_MONOTONIC) are the window itself, and dump.why is "call". Works while
- * recording, paused or stopped. Several threads may wait for dumps; dumps may overlap, and then so do the files. NULL `rec`: 0.
- * Returns 0; -WEFT_E_STATE without flight_ns; -ENODATA when nothing was recorded then; or the error of the file, and then there is
- * none. */
+/* Flight recorder: writes what is known of the time from back_ns before the call (0: all that is kept) to forward_ns
+ * after it, as one segment of its own into `dir`, and returns when it is written: that is after forward_ns, or when
+ * another thread stops the recorder. `path`, when not NULL, takes its path. The window is rounded out: the file begins
+ * up to an eighth of flight_ns earlier (but from 1 to 10 s), because what is kept is cut into pieces of that length,
+ * and ends when it is written; the facts dump.from_ns and dump.to_ns (CLOCK_MONOTONIC) are the window itself, and
+ * dump.why is "call". Works while recording, paused or stopped. Several threads may wait for dumps; dumps may overlap,
+ * and then so do the files. NULL `rec`: 0. Returns 0; -WEFT_E_STATE without flight_ns; -ENODATA when nothing was
+ * recorded then; or the error of the file, and then there is none. */
 WEFT_API int weft_recorder_dump(struct weft_recorder *rec, uint64_t back_ns, uint64_t forward_ns, char *path,
 				size_t path_bytes, struct weft_error *err);
 

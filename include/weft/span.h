@@ -31,7 +31,8 @@
  * pkg-config --static do.
  *
  * When the variable points to a record of somebody else, a tracer's, that one is left in place, and each sample of a thread that has no
- * context of weft's takes trace, span and local root span from it.
+ * context of weft's takes trace, span and local root span from it. So it does where a tracer's library has a variable of that name for
+ * itself, in thread-local memory that all threads have from their beginning on; such a library stays loaded from then on.
  */
 #ifndef WEFT_SPAN_H
 #define WEFT_SPAN_H

@@ -13,22 +13,24 @@
  *     unlock(&cache);
  *
  * A wait that took the recorder's wait_ns or longer (10 ms by default) is an event `wait` of its own, with its stack,
- * taken as it ended. The others are summed for each thread by what and name, and the sums are told as events
- * `wait_sum`, at most every 100 ms, when the thread ends and when recording stops. (When weft's budget of CPU time is
- * used up, long waits beyond the first ten in 100 ms of a thread may be in the sums, too.) So the time of all waits together
- * is exact, however short each was; only what a killed process had not told yet is lost.
+ * taken as it ended (where CPU samples are taken: their unwind tables are needed for it). The others are summed for
+ * each thread by what and name, and the sums are told as events `wait_sum`, at most every 100 ms, when the thread
+ * ends and when recording stops. (When weft's budget of CPU time is used up, long waits beyond the first ten in 100
+ * ms of a thread may be in the sums, too.) So the time of all waits together is exact, however short each was; only
+ * what a killed process had not told yet is lost.
  *
  * A wait splits the time of its thread in two: what was before it, which may have used the CPU, and the wait, which
  * did not. CPU samples are taken by a clock that stands still in a wait, so they and their weights lie before it,
- * where the CPU time was used; `wait` is the second part, and its CPU time is zero. On threads that park
- * (event.h) an event `sched` comes with it, at most every 10 ms, and gives the thread's CPU time so far: its difference
- * to the one before is all the CPU time of what was before the wait. (A wait that spins uses the CPU, and has samples
- * that say so.)
+ * where the CPU time was used; `wait` is the second part, and its CPU time is zero. On threads that park (event.h) an
+ * event `sched` comes with it, at most every 10 ms, and gives the thread's CPU time so far: its difference to the one
+ * before is all the CPU time of what was before the wait. (A wait that spins uses the CPU, and has samples that say
+ * so.)
  *
  * While it lasts, a wait can be seen from outside of its thread, by samplers and watchdogs inside weft; for readers a
- * wait goes before whatever else was seen of the thread meanwhile. Up to WEFT_WAITS_MAX may be pending on a thread, one
- * inside the other. The end of an outer one ends those inside it, should they have been left by longjmp; when all are
- * taken, the old ones are forgotten. A long one that still lasts when recording stops is told with its length so far.
+ * wait goes before whatever else was seen of the thread meanwhile. Up to WEFT_WAITS_MAX may be pending on a thread,
+ * one inside the other. The end of an outer one ends those inside it, should they have been left by longjmp; when all
+ * are taken, the old ones are forgotten. A long one that still lasts when recording stops is told with its length so
+ * far.
  *
  * Every function here may be called from any thread and from signal handlers, takes no lock, allocates nothing and
  * never waits. When nothing records, each is one load and one branch. A short wait costs its two readings of the

@@ -196,6 +196,9 @@ struct weft__result {
 	bool counted;                 /* `polls` is from counts by duration */
 	struct weft__wait_row *waits; /* the most time first */
 	size_t n_waits;
+	struct weft__wait_object *wait_objects; /* the most time first; calls of the system are not here */
+	size_t n_wait_objects;
+	uint64_t wait_objects_beyond;  /* waits for more objects than max_rows */
 	struct weft__wait *long_waits; /* the longest first, at most `top` */
 	size_t n_long_waits;
 	struct weft__off_thread *off_threads; /* the most time blocked first */

@@ -2,6 +2,7 @@
 /* What the collector tells of threads: when they were off the CPU, what they waited in when it looked, polls that are stuck, and what
  * weft itself costs. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,15 +30,25 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Whether the thread was asked for. Where only some polls are, by location or context, it must be in one. */
-static int asked(struct weft__analysis *a, const struct weft__stream *s, uint32_t stream, bool *ret)
+/* A thread that emits nothing has no name here. */
+static bool tid_asked(const struct weft__analysis *a, uint32_t tid)
 {
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", tid);
+	return !a->opts.thread || strcmp(a->opts.thread, text) == 0;
+}
+
+/* Whether the thread was asked for. Where only some polls are, by location or context, it must be in one. */
+static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__track *track, bool *ret)
+{
+	uint32_t stream = track->stream;
 	struct weft__place *place;
 	bool in = false;
 	size_t i;
 
-	*ret = weft__thread_asked(a, stream) && weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, stream) &&
-	       weft__scope_asked(a, s);
+	*ret = (stream ? weft__thread_asked(a, stream) : tid_asked(a, track->tid)) &&
+	       weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, stream) && weft__scope_asked(a, s);
 	for (i = 0; a->opts.location && s && i < s->n_open && !in; i++) {
 		if (weft__place_get(a, s->open[i].place, &place) < 0)
 			return -ENOMEM;
@@ -125,7 +136,7 @@ static int book_off(struct weft__analysis *a, struct weft__track *track, const s
 				    .samples = samples};
 	struct weft__off_thread *thread;
 	bool counts;
-	int rc = asked(a, s, track->stream, &counts);
+	int rc = asked(a, s, track, &counts);
 
 	if (rc < 0 || !counts)
 		return rc;
@@ -195,7 +206,7 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 				    .n = ev->fields[2] ? ev->fields[2] : 1,
 				    .ns = stretch.ns};
 	struct weft__track *track;
-	bool counts;
+	bool counts = false;
 	int rc = weft__track_get(a, row.tid, &track);
 
 	if (rc < 0 || !track)
@@ -205,7 +216,7 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	rc = weft__track_add(a, track, &stretch);
 	row.stream = track->stream;
 	if (rc == 0)
-		rc = asked(a, stream_at(a, track->stream), track->stream, &counts);
+		rc = asked(a, stream_at(a, track->stream), track, &counts);
 	return rc < 0 || !counts || ev->time_ns < a->opts.from_ns ? rc : add_row(a, &rows, &row);
 }
 
@@ -239,10 +250,8 @@ static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stu
 		return 0;
 	}
 	for (i = 0; i < r->n_stucks; i++)
-		if (!*ret || r->stucks[i].rank_ns < (*ret)->rank_ns)
+		if (r->stucks[i].rank_ns < (*ret ? (*ret)->rank_ns : age_ns))
 			*ret = &r->stucks[i];
-	if ((*ret)->rank_ns >= age_ns)
-		*ret = NULL;
 	return 0;
 }
 
@@ -257,7 +266,7 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	if (rc < 0 || !track || ev->time_ns < a->opts.from_ns)
 		return rc;
 	s = stream_at(a, track->stream);
-	rc = asked(a, s, track->stream, &counts);
+	rc = asked(a, s, track, &counts);
 	if (rc == 0 && counts && !stuck) {
 		rc = new_stuck(a, ev->fields[2], &stuck);
 		if (rc == 0 && stuck)

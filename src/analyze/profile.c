@@ -59,6 +59,10 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 		weft__frames_want(frames, r->long_waits[i].holder.stack);
 		weft__frames_want(frames, r->long_waits[i].holder.kernel);
 	}
+	for (i = 0; i < r->n_wait_objects; i++) {
+		weft__frames_want(frames, r->wait_objects[i].holder.stack);
+		weft__frames_want(frames, r->wait_objects[i].holder.kernel);
+	}
 	for (i = 0; i < r->n_stucks; i++)
 		weft__frames_want(frames, r->stucks[i].stack);
 }

@@ -267,7 +267,7 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 		.kernel = (uint32_t)ev->fields[1],
 		.holder = ev->fields[4] < UINT32_MAX ? (uint32_t)ev->fields[4] : UINT32_MAX,
 	};
-	struct weft__track *track;
+	struct weft__track *track = NULL;
 	uint32_t trace;
 	int rc = 0;
 

@@ -140,8 +140,8 @@ struct weft__analysis {
 	size_t n_pieces, cap_pieces;
 
 	/* waits.c, away.c */
-	size_t cap_waits, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
-	struct weft__map wait_by_key, off_row_by_key, look_row_by_key;
+	size_t cap_waits, cap_wait_objects, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
+	struct weft__map wait_by_key, wait_object_by_key, off_row_by_key, look_row_by_key;
 	struct weft__ended *ended; /* a ring of the last ones, where polls are told at their end */
 	uint64_t n_ended;
 	struct weft__map ended_by_id;

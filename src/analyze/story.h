@@ -87,6 +87,15 @@ struct weft__wait_row {
 	uint64_t n_told; /* one by one */
 };
 
+/* Of waits that were told one by one, those for one object: which lock it was, where many have one name. */
+struct weft__wait_object {
+	uint32_t what, name;
+	uint64_t object;
+	uint64_t n, ns, longest_ns;
+	struct weft__holder holder; /* in the longest of those of which it is known */
+	uint64_t held_ns;           /* ... and its duration */
+};
+
 /* One long wait. */
 struct weft__wait {
 	uint64_t rank_ns; /* its duration */

@@ -118,6 +118,54 @@ static void add_object(struct weft__wait_row *row, uint64_t object)
 	row->objects |= row->object != object;
 }
 
+/* Different objects may share a key, which makes more rows of one, never one of two. */
+static int object_get(struct weft__analysis *a, const struct weft__wait *wait, struct weft__wait_object **ret)
+{
+	struct weft__result *r = &a->result;
+	uint64_t key = wait->object ^ ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t at = weft__map_get(&a->wait_object_by_key, key);
+	struct weft__wait_object *row = at == WEFT__MAP_NONE ? NULL : &r->wait_objects[at], *grown;
+
+	*ret = row;
+	if (row && row->what == wait->what && row->name == wait->name && row->object == wait->object)
+		return 0;
+	*ret = NULL;
+	if (r->n_wait_objects >= a->opts.max_rows) {
+		r->wait_objects_beyond++;
+		return 0;
+	}
+	grown = weft__grow(r->wait_objects, &a->cap_wait_objects, r->n_wait_objects, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->wait_objects = grown;
+	if (weft__map_put(&a->wait_object_by_key, key, (uint32_t)r->n_wait_objects) < 0)
+		return -ENOMEM;
+	*ret = &grown[r->n_wait_objects++];
+	**ret = (struct weft__wait_object){.what = wait->what, .name = wait->name, .object = wait->object};
+	return 0;
+}
+
+static int add_to_object(struct weft__analysis *a, const struct weft__wait *wait, uint32_t holder)
+{
+	struct weft__wait_object *row;
+	int rc;
+
+	if (weft__wait_is_call(wait->what) || wait->object == 0)
+		return 0;
+	rc = object_get(a, wait, &row);
+	if (rc < 0 || !row)
+		return rc;
+	row->n++;
+	row->ns = sum(row->ns, wait->rank_ns);
+	if (wait->rank_ns > row->longest_ns)
+		row->longest_ns = wait->rank_ns;
+	if (holder && wait->rank_ns >= row->held_ns) {
+		row->held_ns = wait->rank_ns;
+		weft__holder_find(a, holder, weft__since(wait->end_ns, wait->rank_ns), wait->end_ns, &row->holder);
+	}
+	return 0;
+}
+
 /* Into the figures of the window. */
 static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
@@ -146,7 +194,8 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	wait.in_poll = poll != NULL;
 	wait.place = poll ? poll->place : 0;
 	wait.task = poll ? poll->task : 0;
-	return keep_long(a, &wait, (uint32_t)ev->fields[4]);
+	rc = add_to_object(a, &wait, (uint32_t)ev->fields[4]);
+	return rc < 0 ? rc : keep_long(a, &wait, (uint32_t)ev->fields[4]);
 }
 
 int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
@@ -201,6 +250,15 @@ static int most_first(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
+static int most_time_first(const void *left, const void *right)
+{
+	const struct weft__wait_object *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return a->object < b->object ? -1 : a->object > b->object;
+}
+
 static int longest_first(const void *left, const void *right)
 {
 	const struct weft__wait *a = left, *b = right;
@@ -216,6 +274,8 @@ void weft__waits_settle(struct weft__analysis *a)
 
 	if (r->n_waits)
 		qsort(r->waits, r->n_waits, sizeof(*r->waits), most_first);
+	if (r->n_wait_objects)
+		qsort(r->wait_objects, r->n_wait_objects, sizeof(*r->wait_objects), most_time_first);
 	if (r->n_long_waits)
 		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
 }

@@ -35,9 +35,11 @@ void weft__governor_begin(struct weft__governor *g, uint64_t now_ns, uint64_t cp
 		struct weft__governed *s = &g->sources[i];
 
 		s->seen_ns = costs_ns[i];
-		s->on = s->really = s->level == GOVERNOR_FULL;
+		s->on |= s->level == GOVERNOR_FULL;
+		s->really = s->on;
 		s->on_ns = 0;
-		s->gate_ns = s->counted_ns = s->learned_ns = now_ns;
+		s->gate_ns = now_ns - (s->counted_ns - s->gate_ns); /* it goes on where it was */
+		s->counted_ns = s->learned_ns = now_ns;
 	}
 	g->at_ns = now_ns;
 	g->cpu_ns = cpu_ns;

@@ -42,6 +42,9 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 
 	if (rec->state == WEFT_STATE_RECORDING || rec->orphan)
 		return rec->orphan ? weft__fail(err, -WEFT_E_STATE, "this recorder belongs to the parent process") : 0;
+	r = weft__trigger_listen((int)rec->options.o.trigger_signal);
+	if (r)
+		weft__log(WEFT_LOG_WARN, "trigger_signal %u: %s", rec->options.o.trigger_signal, weft_strerror(r));
 	if (!rec->collector.running) {
 		r = weft__collector_start(&rec->collector);
 		if (r)
@@ -50,9 +53,6 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 	start_engine(rec);
 	weft_gate.generation++;
 	weft__collector_gate(&rec->collector, rec->gate, 0);
-	r = weft__trigger_listen((int)rec->options.o.trigger_signal);
-	if (r)
-		weft__log(WEFT_LOG_WARN, "trigger_signal %u: %s", rec->options.o.trigger_signal, weft_strerror(r));
 	weft__switch_start(rec->collector.thread);
 	rec->state = WEFT_STATE_RECORDING;
 	return 0;

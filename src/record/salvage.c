@@ -364,12 +364,16 @@ static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint6
 
 /* Polls that a thread counted and the collector had not told of yet. They are a chunk of no slots, which an earlier recovery that did
  * not come to its end may have written: then they are told. */
-static int take_poll_counts(struct weft__salvage *s, uint32_t i, const struct ring_page *page)
+static int take_poll_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page)
 {
+	const struct poll_telling *telling = &page->telling;
 	uint32_t sum[POLLS_COUNTS];
 	uint32_t bucket;
 	int err = 0;
 
+	if (telling->count && telling->count <= POLLS_COUNTS && telling->ring < s->region.head->n_rings &&
+	    ring_page_at(s->region.base, s->region.head, telling->ring)->hot.head <= telling->slot)
+		page->polls_told[telling->count - 1] = telling->before; /* it came no further */
 	weft__polls_sum(&page->polls, sum);
 	if (!page->thread.stream || s->progress[i].counted || !memcmp(sum, page->polls_told, sizeof(sum)))
 		return 0;

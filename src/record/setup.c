@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "record/engine/engine.h"
 #include "record/engine/switch.h"
+#include "record/engine/wall.h"
 #include "record/event/registry.h"
 #include "record/host/facts.h"
 #include "record/ring/ring.h"
@@ -200,6 +201,7 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 	if (r)
 		return r;
 	weft__switch_open(o);
+	weft__wall_open(o); /* goes by whether there are switches */
 	make_id(id);
 	make_stem(stem, sizeof(stem), o->name, id);
 	want.stem = stem;

@@ -4,6 +4,7 @@
 
 #include "record/trigger_state.h"
 
+static int listening;
 static int heard; /* the signal; 0: none */
 
 static int handler_is_ours(int signal)
@@ -19,6 +20,13 @@ int weft__trigger_listen(int signal)
 	struct sigaction ours = {.sa_sigaction = weft__trigger_handler,
 				 .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
+	if (!listening) {
+		struct weft__triggered what;
+		uint32_t n;
+
+		weft__trigger_take(&what, &n); /* of an earlier recording, come too late */
+	}
+	listening = 1;
 	if (!signal)
 		return 0;
 	sigemptyset(&ours.sa_mask);
@@ -36,5 +44,5 @@ void weft__trigger_deafen(void)
 {
 	if (heard && handler_is_ours(heard))
 		sigaction(heard, &weft__trigger_before, NULL);
-	heard = 0;
+	heard = listening = 0;
 }

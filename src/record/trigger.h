@@ -22,7 +22,8 @@ enum weft__trigger weft__trigger_take(struct weft__triggered *ret, uint32_t *ret
 /* COLLECTOR. Whether there is something to be taken. */
 int weft__trigger_waits(void);
 
-/* CALLER. The signal that asks for a dump is heard from here on, besides by whoever had it before; 0: none. 0 or a negative errno. */
+/* CALLER. The signal that asks for a dump is heard from here on, besides by whoever had it before; 0: none. 0 or a
+ * negative errno. */
 int weft__trigger_listen(int signal);
 /* CALLER, also in a forked child. Its handler is gone, unless somebody has put another over it. */
 void weft__trigger_deafen(void);

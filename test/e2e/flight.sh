@@ -13,6 +13,7 @@ cleanup() {
 }
 trap cleanup EXIT
 weft=$WEFT_BUILD/weft
+: >"$dir/out"
 
 WEFT_DIR=$dir/trace WEFT_POLLS=caught WEFT_SAMPLE_HZ=199 WEFT_FLIGHT_SECONDS=30 WEFT_TRIGGER_SIGNAL=$(kill -l USR2) \
 	"$WEFT_BUILD/examples/server" >"$dir/out" &

@@ -32,6 +32,10 @@ has() { # PROGRAM
 	echo "no $1 here: install it, or run tools/bootstrap check"
 	return 1
 }
+# Stacks are whole when the tables for them are made, by a thread that is there for that and lets all others go first.
+settled() { # PID
+	! grep -qsx weft-tables "/proc/$1/task"/*/comm
+}
 # A free port: the kernel gives one.
 port() {
 	/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
@@ -63,6 +67,7 @@ if has redis-server && has redis-cli; then
 		--enable-debug-command yes >"$dir/out" 2>"$dir/err" &
 	server=$!
 	until_it redis-cli -p "$at" ping
+	until_it settled "$(redis-cli -p "$at" info server | sed -n 's/^process_id:\([0-9]*\).*/\1/p')"
 	[ "$(redis-cli -p "$at" debug sleep 0.02)" = OK ] || fail "redis does not sleep"
 	redis-cli -p "$at" shutdown nosave
 	wait "$server" || fail "redis-server ended with $?"
@@ -112,6 +117,13 @@ if has nginx; then
 		            if time.monotonic() > until:
 		                raise
 		            time.sleep(0.05)
+		    with open(where + '/nginx.pid') as file:
+		        master = file.read().strip()
+		    with open('/proc/%s/task/%s/children' % (master, master)) as file:
+		        worker = file.read().split()[0]
+		    while any(open('/proc/%s/task/%s/comm' % (worker, task)).read() == 'weft-tables\n'
+		              for task in os.listdir('/proc/%s/task' % worker)) and time.monotonic() < until:
+		        time.sleep(0.05)
 		    try:
 		        while True:
 		            os.write(log, b'x' * 4096)
@@ -127,8 +139,7 @@ if has nginx; then
 		    except BlockingIOError:
 		        pass
 		    ask()
-		    with open(where + '/nginx.pid') as file:
-		        os.kill(int(file.read()), signal.SIGQUIT)
+		    os.kill(int(master), signal.SIGQUIT)
 		    sys.exit(run.wait(20))
 		finally:
 		    if run.poll() is None:

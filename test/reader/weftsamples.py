@@ -28,6 +28,7 @@ OWN_KINDS = {
     18: ('context', ['trace_hi', 'trace_lo', 'span', 'root', 'endpoint', 'labels']),
     19: ('poll', ['task', 'depth', 'duration', 'level', 'why']),
     20: ('poll_count', ['thread', 'from', 'below', 'count']),
+    21: ('wall', ['tid', 'weight', 'count', 'call', 'stack']), 22: ('stuck', ['tid', 'task', 'age', 'stack']),
     23: ('cost', ['what', 'time', 'span', 'rate']),
 }
 FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}

@@ -70,8 +70,8 @@ static int read_block_head(const struct weft__kept *piece, uint64_t at, struct b
 	return ret->type == BLOCK_INDEX;
 }
 
-/* Whether a piece has events of that time: 1, 0 or -errno. What is newer belongs to it, too: the collector tells of the window when it
- * is over. */
+/* Whether a piece has events of that time: 1, 0 or -errno. What is newer belongs to it, too: the collector tells of the
+ * window when it is over. */
 static int piece_wanted(const struct weft__kept *piece, const struct weft__dump *dump)
 {
 	uint64_t at = SEG_HEADER_BYTES;
@@ -106,8 +106,8 @@ static int copy_block(struct weft__writer *w, const struct weft__kept *piece, ui
 	return err;
 }
 
-/* All of it, although the window may begin in the middle: later blocks go on where earlier ones have left off, with a thread's context for
- * example, or a poll that is open. */
+/* All of it, although the window may begin in the middle: later blocks go on where earlier ones have left off, with a
+ * thread's context for example, or a poll that is open. */
 static int copy_piece(struct weft__writer *w, const struct weft__kept *piece)
 {
 	uint64_t at = SEG_HEADER_BYTES;
@@ -184,7 +184,8 @@ static int fill_dump(struct weft__collector *c, int fd, const struct weft__dump 
 	return err;
 }
 
-/* In the directory of dumps, which is made when it is gone; locked, so that nobody takes it for what a dead process left. */
+/* In the directory of dumps, which is made when it is gone; locked, so that nobody takes it for what a dead process
+ * left. */
 static int create_dump(const char *dir, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), err;

@@ -110,13 +110,14 @@ int weft__flight_due(struct weft__collector *c, uint64_t now_ns)
 static void write_dump(struct weft__collector *c, struct weft__dump *dump, int err)
 {
 	struct weft__flight *f = &c->flight;
+	uint64_t now = weft__clock_mono();
 
 	dump->err = err ? err : weft__dump_write(c, dump);
 	if (dump->err)
 		return;
 	f->n_dumps++;
 	f->unheard = 0;
-	f->quiet_until_ns = weft__clock_mono() + f->quiet_ns;
+	f->quiet_until_ns = f->quiet_ns < UINT64_MAX - now ? now + f->quiet_ns : UINT64_MAX;
 }
 
 /* A full disk may have room again as long as there is something to write. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flight recorder: the last so many seconds are kept in memory, as segments of a second or a few (pieces), and a dump makes one
- * segment in the directory of those that it needs. COLLECTOR; the functions that CALLER may use say so.
+/* The flight recorder: the last so many seconds are kept in memory, as segments of a second or a few (pieces), and a
+ * dump makes one segment in the directory of those that it needs. COLLECTOR; the functions that CALLER may use say so.
  *
- * Since ids are the same in all segments of a recording, a dump is the blocks of its pieces, one after the other: definitions that
- * come twice say the same twice. Its own facts stand at the end, where they are the last word. */
+ * Since ids are the same in all segments of a recording, a dump is the blocks of its pieces, one after the other:
+ * definitions that come twice say the same twice. Its own facts stand at the end, where they are the last word. */
 #ifndef WEFT_COLLECT_FLIGHT_H
 #define WEFT_COLLECT_FLIGHT_H
 
@@ -47,15 +47,17 @@ struct weft__flight {
 /* CALLER. Takes the options, and makes `c->segments` keep pieces in memory. */
 void weft__flight_init(struct weft__collector *c, const struct weft_recorder_opts *o);
 
-/* Whether a dump is to be written now; then what was recorded so far is to be sealed, and weft__flight_write to be called. Hears triggers. */
+/* Whether a dump is to be written now; then what was recorded so far is to be sealed, and weft__flight_write to be
+ * called. Hears triggers. */
 int weft__flight_due(struct weft__collector *c, uint64_t now_ns);
 /* Writes what is due, with `err` of the sealing; `last`: all of it, since the collector ends. */
 void weft__flight_write(struct weft__collector *c, uint64_t now_ns, int err, int last);
 /* When it has to be looked at again at the latest; 0: at once. */
 uint64_t weft__flight_next(struct weft__collector *c);
 
-/* CALLER, with the recorder's mutex: asks for a dump of so long before and after now (0 before: all there is). 1: weft__flight_wait has
- * to wait for it, which needs no mutex. Without a collector it is written at once: 0 or -errno. */
+/* CALLER, with the recorder's mutex: asks for a dump of so long before and after now (0 before: all there is). 1:
+ * weft__flight_wait has to wait for it, which needs no mutex. Without a collector it is written at once: 0 or
+ * -errno. */
 int weft__flight_ask(struct weft__collector *c, struct weft__dump *dump, uint64_t back_ns, uint64_t forward_ns);
 int weft__flight_wait(struct weft__collector *c, struct weft__dump *dump);
 /* CALLER. Waits until nobody waits any more: after this the collector's memory may go. */

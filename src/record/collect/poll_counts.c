@@ -21,6 +21,28 @@ static struct ring_page *own_ring(struct weft__collector *c, uint64_t tick, int 
 	return *ret_err ? NULL : ring;
 }
 
+static uint32_t number_of(const struct weft__collector *c, const struct ring_page *ring)
+{
+	const struct rings_head *head = c->region->head;
+
+	return (uint32_t)((uint64_t)((const char *)ring - c->region->base - head->rings_at) / head->ring_stride);
+}
+
+static void tell_count(const struct weft__collector *c, struct ring_page *own, struct ring_page *ring, uint32_t bucket,
+		       uint32_t sum, uint64_t tick)
+{
+	uint64_t fields[] = {ring->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket), 0};
+
+	ring->telling.before = load_relaxed(&ring->polls_told[bucket]);
+	ring->telling.ring = number_of(c, own);
+	ring->telling.slot = load_relaxed(&own->hot.head);
+	store_release(&ring->telling.count, bucket + 1);
+	fields[3] = weft__poll_count_take(ring, bucket, sum);
+	if (fields[3])
+		weft__wide_emit_in(&own->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
+	store_release(&ring->telling.count, 0u);
+}
+
 static int tell_thread_counts(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t tick)
 {
 	uint32_t sum[POLLS_COUNTS];
@@ -29,7 +51,6 @@ static int tell_thread_counts(struct weft__collector *c, uint32_t i, struct ring
 
 	weft__polls_sum(&ring->polls, sum);
 	for (bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
-		uint64_t fields[] = {ring->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket), 0};
 		struct ring_page *own;
 
 		if (sum[bucket] == load_relaxed(&ring->polls_told[bucket]))
@@ -37,9 +58,7 @@ static int tell_thread_counts(struct weft__collector *c, uint32_t i, struct ring
 		err = weft__drain_define(c, i);
 		own = err ? NULL : own_ring(c, tick, &err);
 		if (own)
-			fields[3] = weft__poll_count_take(ring, bucket, sum[bucket]);
-		if (fields[3])
-			weft__wide_emit_in(&own->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
+			tell_count(c, own, ring, bucket, sum[bucket], tick);
 	}
 	return err;
 }

@@ -64,7 +64,6 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	weft__engine.uncovered_why = 0;
 	weft__engine.churn = weft__engine.net_astray = 0;
 	weft__tables_open();
-	weft__wall_open(opts);
 	weft__watch_open(opts);
 	if (opts->sample_hz == WEFT_SAMPLE_OFF)
 		return 0;
@@ -456,11 +455,12 @@ uint32_t weft__engine_hz(void)
 uint32_t weft__engine_slow(uint32_t level, uint32_t full)
 {
 	uint64_t period = (uint64_t)weft__engine.chosen_ns * full / level;
-	uint32_t i;
+	uint32_t i, before;
 
 	pthread_mutex_lock(&engine_lock);
+	before = weft__engine.period_ns;
 	store_relaxed(&weft__engine.period_ns, period < UINT32_MAX ? (uint32_t)period : UINT32_MAX);
-	for (i = 0; chosen.running && i < weft__engine.n_slots; i++) {
+	for (i = 0; chosen.running && weft__engine.period_ns != before && i < weft__engine.n_slots; i++) {
 		uint32_t tid = load_acquire(&weft__engine.keys[i]);
 
 		if (tid && tid != SLOT_GONE && load_acquire(&weft__engine.slots[i].state) == SLOT_COVERED)

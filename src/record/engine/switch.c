@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of the switch engine. CALLER, but for what says otherwise.
  *
- * Stopping leaves what the kernel wrote where it is: the collector reads it at its next turn, up to the moment of the stop. So there
- * may be a few sets of events, of which the last one runs. The lock is for the collector and a caller. */
+ * Stopping leaves what the kernel wrote where it is: the collector reads it at its next turn, up to the moment of
+ * the stop. So there may be a few sets of events, of which the last one runs. The lock is for the collector and a
+ * caller. */
 #include "record/engine/switch.h"
 
 #include <errno.h>
@@ -101,7 +102,7 @@ void weft__switch_lose(uint64_t count, uint64_t from_ns, uint64_t to_ns)
 	uint32_t most = sizeof(weft__switch.losses) / sizeof(weft__switch.losses[0]);
 	struct weft_loss *last = &weft__switch.losses[most - 1];
 
-	weft__switch.counts.lost += count;
+	add_relaxed(&weft__switch.counts.lost, count);
 	if (weft__switch.n_losses < most) {
 		weft__switch.losses[weft__switch.n_losses++] = loss;
 		return;
@@ -238,8 +239,8 @@ void weft__switch_resume(uint64_t now_ns)
 		return;
 	}
 	tell_gap(now_ns, 0);
-	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch_begin();
+	store_relaxed(&weft__switch.held_ns, 0);
 }
 
 void weft__switch_hold(int hold)
@@ -266,7 +267,8 @@ void weft__switch_unlock(void)
 	pthread_mutex_unlock(&weft__switch.lock);
 }
 
-/* The files are the parent's too, and its events stay as they are. When somebody was at the sets their memory is left alone. */
+/* The files are the parent's too, and its events stay as they are. When somebody was at the sets their memory is
+ * left alone. */
 static void set_forget(struct weft__switch_set *set)
 {
 	for (size_t i = 0; i < set->n_fds; i++)
@@ -294,7 +296,8 @@ void weft__switch_forked(void)
 	weft__switch.running = weft__switch.stopped = NULL;
 	weft__switch.out = NULL;
 	weft__switch.busy = weft__switch.wanted = 0;
-	weft__switch.held_ns = weft__switch.gap_from_ns = weft__switch.n_losses = 0;
+	store_relaxed(&weft__switch.held_ns, 0);
+	weft__switch.gap_from_ns = weft__switch.n_losses = 0;
 	store_relaxed(&weft__switch.due_ns, UINT64_MAX);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch engine: when each thread was off the CPU, and whether it was blocked or preempted, from the kernel's records of context
- * switches. No privilege is needed but for stacks. The collector makes an event of each interval.
+/* The switch engine: when each thread was off the CPU, and whether it was blocked or preempted, from the kernel's
+ * records of context switches. No privilege is needed but for stacks. The collector makes an event of each
+ * interval.
  *
  *     open     looks at what the machine allows; takes nothing yet
  *     start    events are opened for all threads; stop closes them, and what they wrote is still read after that
@@ -51,8 +52,8 @@ int weft__switch_drain(const struct weft__timeline *line);
 void weft__switch_leave(const struct weft__timeline *line);
 /* A loss that is to be told: 1; 0: there is none any more. */
 int weft__switch_loss(struct weft_loss *ret);
-/* The governor's: no records for a while, and then again, but not so soon that opening the events would cost much. Told as a loss that was
- * not counted, once a second at the most. */
+/* The governor's: no records for a while, and then again, but not so soon that opening the events would cost much.
+ * Told as a loss that was not counted, once a second at the most. */
 void weft__switch_hold(int hold);
 
 #endif

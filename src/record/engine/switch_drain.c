@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's turn: what the kernel wrote into the rings, in order of time, to events. COLLECTOR.
  *
- * A turn reads up to the moment at which it began, so that what one CPU wrote is not taken before what another one wrote earlier. The
- * kernel gets its space back only when the events are in our own ring; that one is as large as all rings, so a turn may take several
- * goes with a drain between them. */
+ * A turn reads up to the moment at which it began, so that what one CPU wrote is not taken before what another one
+ * wrote earlier. The kernel gets its space back only when the events are in our own ring; that one is as large as
+ * all rings, so a turn may take several goes with a drain between them. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
-/* Between two turns. A CPU that suddenly switches 250,000 times a second fills its ring in 20 ms; a program that does not switch at all
- * should not be woken for it that often. */
+/* Between two turns. A CPU that suddenly switches 250,000 times a second fills its ring in 20 ms; a program that
+ * does not switch at all should not be woken for it that often. */
 #define DUE_BUSY_NS UINT64_C(20000000)
 #define DUE_IDLE_NS UINT64_C(100000000)
 #define DUE_LEAST_NS UINT64_C(300000)
@@ -29,10 +29,10 @@
 #define FULL_WORDS 9               /* less than that is no room for a loss and a switch */
 
 static uint64_t sample_room[SWITCH_RECORD_WORDS];
-static uint64_t turn_ns; /* when the last turn was */
+static uint64_t switch_turn_ns; /* when the last turn was */
 
-/* A ring for the events, which is kept, so that there is one when the gate is shut already: what they tell of was before that. It begins
- * before the first of them. */
+/* A ring for the events, which is kept, so that there is one when the gate is shut already: what they tell of was
+ * before that. It begins before the first of them. */
 static void out_get(const struct weft__timeline *line)
 {
 	struct weft__switch_set *first = weft__switch.stopped ? weft__switch.stopped : weft__switch.running;
@@ -72,7 +72,7 @@ static void emit_interval(const struct weft__switch_interval *one, const struct 
 }
 
 /* A record that is not a loss. Answers 1 when it made an interval. */
-static int handle(struct weft__switch_set *set, struct weft__switch_ring *ring, struct weft__switch_interval *one)
+static int record_take(struct weft__switch_set *set, struct weft__switch_ring *ring, struct weft__switch_interval *one)
 {
 	const struct weft__switch_record *record = &ring->next;
 	struct weft__switch_thread *thread;
@@ -130,13 +130,13 @@ static void heap_down(struct weft__switch_ring **heap, size_t n, size_t i)
 	}
 }
 
-static void peek(struct weft__switch_ring *ring)
+static void ring_peek(struct weft__switch_ring *ring)
 {
 	if (weft__switch_peek(ring) < 0)
 		weft__switch_lose(1, ring->last_ns, weft__clock_mono());
 }
 
-static void begin_cut(struct weft__switch_set *set, uint64_t from_ns, uint64_t to_ns)
+static void cut_begin(struct weft__switch_set *set, uint64_t from_ns, uint64_t to_ns)
 {
 	set->cut.on = 1;
 	set->cut.cursor = 0;
@@ -145,7 +145,7 @@ static void begin_cut(struct weft__switch_set *set, uint64_t from_ns, uint64_t t
 }
 
 /* 0: there was no room for all of it. */
-static int go_on_cutting(struct weft__switch_set *set, const struct weft__timeline *line)
+static int cut_go_on(struct weft__switch_set *set, const struct weft__timeline *line)
 {
 	struct weft__switch_interval one;
 
@@ -172,13 +172,13 @@ static int take_record(struct weft__switch_set *set, struct weft__switch_ring *r
 
 		weft__switch_lose(ring->next.lost, from, ring->next.time_ns);
 		if (!ring->owed_ns)
-			begin_cut(set, from, ring->next.time_ns);
+			cut_begin(set, from, ring->next.time_ns);
 		ring->owed_ns = ring->full_at = 0;
 		weft__switch_skip(ring);
-		return go_on_cutting(set, line);
+		return cut_go_on(set, line);
 	}
 	set->last_ns = ring->next.time_ns;
-	if (handle(set, ring, &one))
+	if (record_take(set, ring, &one))
 		emit_interval(&one, line);
 	weft__switch_skip(ring);
 	return 1;
@@ -201,16 +201,16 @@ static int reckon_loss(struct weft__switch_set *set, const struct weft__timeline
 		ring->full_at = 0;
 	}
 	if (from != UINT64_MAX)
-		begin_cut(set, from, now);
-	return go_on_cutting(set, line);
+		cut_begin(set, from, now);
+	return cut_go_on(set, line);
 }
 
-static void look_at(struct weft__switch_ring *ring)
+static void ring_look(struct weft__switch_ring *ring)
 {
 	ring->head = load_acquire(&ring->page->data_head) / 8;
 	if (ring->head - ring->at + FULL_WORDS > ring->mask + 1)
 		ring->full_at = ring->head;
-	peek(ring);
+	ring_peek(ring);
 }
 
 /* 0: there was no room for all of it. */
@@ -218,7 +218,7 @@ static int drain_set(struct weft__switch_set *set, const struct weft__timeline *
 {
 	struct weft__switch_ring *small[64], **heap = small;
 	size_t n = 0, most = sizeof(small) / sizeof(small[0]);
-	int room = go_on_cutting(set, line);
+	int room = cut_go_on(set, line);
 
 	if (set->n_rings > most) {
 		heap = weft__alloc(set->n_rings * sizeof(*heap));
@@ -228,7 +228,7 @@ static int drain_set(struct weft__switch_set *set, const struct weft__timeline *
 	for (size_t i = 0; i < set->n_rings; i++) {
 		struct weft__switch_ring *ring = &set->rings[i];
 
-		look_at(ring);
+		ring_look(ring);
 		if (ring->has_next)
 			heap[n++] = ring;
 	}
@@ -239,7 +239,7 @@ static int drain_set(struct weft__switch_set *set, const struct weft__timeline *
 
 		room = take_record(set, ring, line);
 		if (!ring->has_next)
-			peek(ring);
+			ring_peek(ring);
 		if (!ring->has_next)
 			heap[0] = heap[--n];
 		heap_down(heap, n, 0);
@@ -264,8 +264,8 @@ static int drain_stopped(const struct weft__timeline *line)
 				weft__switch_lose(1, set->rings[i].owed_ns, set->stop_ns);
 			set->rings[i].owed_ns = 0;
 		}
-		begin_cut(set, set->stop_ns, set->stop_ns);
-		if (!go_on_cutting(set, line))
+		cut_begin(set, set->stop_ns, set->stop_ns);
+		if (!cut_go_on(set, line))
 			return 0;
 		weft__switch.stopped = set->next;
 		weft__switch_set_free(set, 0);
@@ -274,11 +274,11 @@ static int drain_stopped(const struct weft__timeline *line)
 }
 
 /* So that no ring is more than 3/8 full at the next turn, if things go on as they did. */
-static void plan(struct weft__switch_set *set, uint64_t now_ns)
+static void turn_plan(struct weft__switch_set *set, uint64_t now_ns)
 {
-	uint64_t since = now_ns - turn_ns, next = DUE_IDLE_NS;
+	uint64_t since = now_ns - switch_turn_ns, next = DUE_IDLE_NS;
 
-	turn_ns = now_ns;
+	switch_turn_ns = now_ns;
 	if (!set) {
 		store_relaxed(&weft__switch.due_ns, UINT64_MAX);
 		return;
@@ -300,8 +300,8 @@ static void plan(struct weft__switch_set *set, uint64_t now_ns)
 	store_relaxed(&weft__switch.due_ns, now_ns + next);
 }
 
-/* Samples of switches are thinned out when there are too many for the collector; the intervals stay exact. Answers whether another set is
- * needed for that: the period of an event that was inherited does not change. */
+/* Samples of switches are thinned out when there are too many for the collector; the intervals stay exact. Answers
+ * whether another set is needed for that: the period of an event that was inherited does not change. */
 static int thin_out(struct weft__switch_set *set, uint64_t now_ns)
 {
 	uint64_t n = weft__switch.counts.stacks, since = now_ns - set->rated_ns;
@@ -344,7 +344,7 @@ int weft__switch_drain(const struct weft__timeline *line)
 		}
 	}
 	if (room)
-		plan(weft__switch.running, now);
+		turn_plan(weft__switch.running, now);
 	weft__switch_resume(now);
 	weft__switch.busy = 0;
 	pthread_mutex_unlock(&weft__switch.lock);

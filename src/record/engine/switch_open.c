@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events for context switches, and their rings. CALLER and COLLECTOR, under the switch engine's lock.
  *
- * As a rule there is one ring for each CPU, and each thread that is there at the start has an event on each CPU that writes to it. Threads
- * that come later inherit these, at no cost in files, and are covered from their first instruction on. Where threads times CPUs would be
- * too many files, each thread has one event and a small ring of its own, and threads that come are looked for. For a switch both cost
- * the same (1.5 us measured; 1.0 when the event is inherited).
+ * As a rule there is one ring for each CPU, and each thread that is there at the start has an event on each CPU
+ * that writes to it. Threads that come later inherit these, at no cost in files, and are covered from their first
+ * instruction on. Where threads times CPUs would be too many files, each thread has one event and a small ring of
+ * its own, and threads that come are looked for. For a switch both cost the same (1.5 us measured; 1.0 when the
+ * event is inherited).
  *
  * Locked memory is limited for those without privilege: rings are halved until they fit. */
 #include <dirent.h>
@@ -32,7 +33,7 @@
 #define THREAD_PAGES 8
 #define THREAD_STACK_PAGES 32
 #define THREAD_LEAST_PAGES 1
-#define STACK_BYTES 4096 /* that are copied of a thread's stack */
+#define COPY_BYTES 4096 /* that are copied of a thread's stack */
 #define DUE_FIRST_NS UINT64_C(500000)
 #define PASSES 5 /* over the list of threads, until none is new */
 #define SCAN_THREADS_NS UINT64_C(100000000)
@@ -67,7 +68,7 @@ static void switch_attr(struct perf_event_attr *attr, int stacks)
 	attr->sample_period = 1;
 	attr->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	attr->sample_regs_user = weft__switch_regs();
-	attr->sample_stack_user = STACK_BYTES;
+	attr->sample_stack_user = COPY_BYTES;
 	attr->exclude_callchain_user = 1;
 	attr->exclude_kernel = 0; /* a switch happens in the kernel */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who left the CPU when, and when it came back. Any context, one at a time.
  *
- * Records come in order of time, but for those of one CPU that were published late: so it may be heard that a thread came before it is heard
- * that it left. A thread about which nothing is known, at the start and after a loss, was off the CPU from there on if the first
- * that is heard of it is that it came. */
+ * Records come in order of time, but for those of one CPU that were published late: so it may be heard that a
+ * thread came before it is heard that it left. A thread about which nothing is known, at the start and after a
+ * loss, was off the CPU from there on if the first that is heard of it is that it came. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel writes for context switches. Any context.
  *
- * With sample_id_all each record ends in the two words that a sample begins with: process and thread, and the time. A record's size is
- * believed only as far as the ring goes. */
+ * With sample_id_all each record ends in the two words that a sample begins with: process and thread, and the time.
+ * A record's size is believed only as far as the ring goes. */
 #include <string.h>
 
 #include "record/engine/switch_state.h"

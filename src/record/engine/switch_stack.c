@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sample of a context switch to frames. COLLECTOR.
  *
- * The kernel tells its own frames, the registers that user code had, and a copy of what is on top of its stack, which the unwinder walks
- * as it would the stack itself. Where the copy ends before the stack does, the stack is marked as cut. */
+ * The kernel tells its own frames, the registers that user code had, and a copy of what is on top of its stack,
+ * which the unwinder walks as it would the stack itself. Where the copy ends before the stack does, the stack is
+ * marked as cut. */
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -12,9 +13,10 @@
 
 #define KERNEL_MOST 256
 
-static uint64_t walked[WEFT__UNWIND_DEPTH_MAX];
+static uint64_t switch_walked[WEFT__UNWIND_DEPTH_MAX];
 
-/* perf's numbers of registers, in order of DWARF's; perf tells those that were asked for in order of its own numbers. */
+/* perf's numbers of registers, in order of DWARF's; perf tells those that were asked for in order of its own
+ * numbers. */
 #if defined(__x86_64__)
 #define PERF_REGS 0xff01ffu /* ax bx cx dx si di bp sp ip, r8 to r15 */
 static const uint8_t perf_reg[] = {0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16};
@@ -65,7 +67,7 @@ static uint32_t walk_user(const uint64_t *words, uint64_t n, uint32_t *flags)
 	struct weft__unwind_regs regs = {0};
 	const struct weft__modules *modules;
 	uint64_t size, filled;
-	uint32_t visit, found;
+	uint32_t visit, n_found;
 
 	if (n < 2 + N_PERF_REGS || words[0] != PERF_SAMPLE_REGS_ABI_64)
 		return 0;
@@ -81,12 +83,13 @@ static uint32_t walk_user(const uint64_t *words, uint64_t n, uint32_t *flags)
 		filled = size;
 	stack.range[0] = (struct weft__unwind_range){regs.r[ARCH_SP], regs.r[ARCH_SP] + filled, words};
 	modules = weft__modules_enter(&visit);
-	found = (uint32_t)weft__unwind(modules, &regs, &stack, walked, WEFT__UNWIND_DEPTH_MAX, flags);
-	/* In code that is known it was for want of stack that the walk ended. The copy may end before its size, where a page was not there. */
-	if (modules && found && *flags & WEFT__UNWIND_LOST && weft__modules_find(modules, walked[found - 1]))
+	n_found = (uint32_t)weft__unwind(modules, &regs, &stack, switch_walked, WEFT__UNWIND_DEPTH_MAX, flags);
+	/* In code that is known it was for want of stack that the walk ended. The copy may end before its size,
+	 * where a page was not there. */
+	if (modules && n_found && *flags & WEFT__UNWIND_LOST && weft__modules_find(modules, switch_walked[n_found - 1]))
 		*flags = (*flags & ~(uint32_t)WEFT__UNWIND_LOST) | WEFT__UNWIND_CUT;
 	weft__modules_leave(visit);
-	return found;
+	return n_found;
 }
 
 int weft__switch_unwind(struct weft__switch_stack *stack, const uint64_t *words, uint32_t n_words)
@@ -102,7 +105,7 @@ int weft__switch_unwind(struct weft__switch_stack *stack, const uint64_t *words,
 	if (frames_room(stack, n_user + n_chain) < 0)
 		return -ENOMEM;
 	for (i = 0; i < n_user; i++)
-		stack->frames[i] = walked[i];
+		stack->frames[i] = switch_walked[i];
 	stack->n_user = n_user;
 	stack->flags = flags;
 	for (i = 0; i < n_chain && stack->n_kernel < KERNEL_MOST; i++)

@@ -46,15 +46,14 @@ struct weft__switch_ring {
 	size_t bytes;     /* of the mapping */
 	uint64_t fill;    /* words that were read in this turn */
 	uint64_t full_at; /* where it was full, so that what came after is missing; 0: it was not */
-	uint64_t
-		owed_ns; /* since when, when that has been reckoned with and the kernel has not said yet how much; 0: it has */
-	uint32_t tid; /* whose it is; 0: of all threads on a CPU */
-	int fd;       /* of that thread; else the first one of the CPU, which is in the list of all */
-	int over;     /* the thread ended */
+	uint64_t owed_ns; /* since when, if that was reckoned with and the kernel has not said how much; 0: not */
+	uint32_t tid;     /* whose it is; 0: of all threads on a CPU */
+	int fd;           /* of that thread; else the first one of the CPU, which is in the list of all */
+	int over;         /* the thread ended */
 };
 
-/* Any context. Reads the record at `at` to `next`: 1; 0: there is none; -1: what is there is none, and the rest up to `head` is left
- * out. */
+/* Any context. Reads the record at `at` to `next`: 1; 0: there is none; -1: what is there is none, and the rest up
+ * to `head` is left out. */
 int weft__switch_peek(struct weft__switch_ring *ring);
 /* Goes on behind it. */
 void weft__switch_skip(struct weft__switch_ring *ring);
@@ -77,8 +76,8 @@ struct weft__switch_thread {
 	uint8_t reason; /* off */
 	uint8_t early;  /* on: it got the CPU and had not left it, as far as was known */
 	uint8_t twice;  /* how often it left without having come back */
-	uint64_t
-		since_ns; /* unknown: its records are complete from here on, 0: it is new; on and off: when it came or left */
+	/* Unknown: its records are complete from here on, 0: it is new. On and off: when it came or left. */
+	uint64_t since_ns;
 	uint64_t cpu_ns; /* its CPU time, when it was covered */
 	struct weft__switch_stack stack;
 };
@@ -100,8 +99,8 @@ struct weft__switch_interval {
 int weft__pairs_in(struct weft__switch_pairs *pairs, uint32_t tid, uint64_t now_ns, struct weft__switch_interval *ret);
 int weft__pairs_out(struct weft__switch_pairs *pairs, uint32_t tid, uint64_t now_ns, int preempted,
 		    struct weft__switch_interval *ret);
-/* Nothing is known between two times: an interval that is open ends where that begins, and those that are open at its end begin
- * there. Gives the intervals one by one; *cursor is 0 at first, and all are done when it answers 0. */
+/* Nothing is known between two times: an interval that is open ends where that begins, and those that are open at
+ * its end begin there. Gives the intervals one by one; *cursor is 0 at first, and all are done when it answers 0. */
 int weft__pairs_cut(struct weft__switch_pairs *pairs, size_t *cursor, uint64_t from_ns, uint64_t to_ns,
 		    struct weft__switch_interval *ret);
 /* A thread that is there already, whose records are complete from now on. 0 or -ENOMEM. */

@@ -213,7 +213,7 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 		return 1;
 	}
 	queue_ns = weft__remote_queue(t->tid);
-	weft__remote_look(t->tid, weft__wall_choice.brief, &seen);
+	weft__remote_look(t->tid, load_relaxed(&weft__wall_choice.brief), &seen);
 	if (seen.state == REMOTE_GONE)
 		return 0;
 	if (t->state == WALL_NEW)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether threads that wait are looked at, and how often. CALLER. */
-#include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "record/engine/remote.h"
+#include "record/engine/switch.h"
 #include "record/engine/wall.h"
 #include "record/engine/wall_state.h"
 
@@ -16,29 +13,9 @@
 
 struct weft__wall_choice weft__wall_choice;
 
-/* Whether context switches of this process can be recorded. 0 or a negative error. */
-static int switches_probe(void)
-{
-	struct perf_event_attr attr;
-	long fd;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.size = sizeof(attr);
-	attr.type = PERF_TYPE_SOFTWARE;
-	attr.config = PERF_COUNT_SW_DUMMY;
-	attr.context_switch = 1;
-	attr.exclude_kernel = 1;
-	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	close((int)fd);
-	return 0;
-}
-
 static void choose(const struct weft_recorder_opts *opts)
 {
 	struct weft__wall_choice *choice = &weft__wall_choice;
-	int err;
 
 	if (opts->wall_hz == WEFT_SAMPLE_OFF)
 		return;
@@ -49,11 +26,10 @@ static void choose(const struct weft_recorder_opts *opts)
 	}
 	if (opts->sample_hz == WEFT_SAMPLE_OFF || opts->switches == WEFT_SWITCH_OFF)
 		return;
-	err = switches_probe();
-	if (!err)
+	if (weft__switch_works())
 		return;
 	choice->hz = AUTO_HZ;
-	snprintf(choice->why, sizeof(choice->why), "context switches cannot be recorded: %s", weft_strerror(err));
+	snprintf(choice->why, sizeof(choice->why), "context switches cannot be recorded");
 }
 
 void weft__wall_open(const struct weft_recorder_opts *opts)

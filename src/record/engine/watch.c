@@ -118,7 +118,7 @@ static void tell(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
 	struct weft__remote seen;
 	struct weft__wide_stack stack;
 
-	weft__remote_look(tid, weft__wall_choice.brief, &seen);
+	weft__remote_look(tid, load_relaxed(&weft__wall_choice.brief), &seen);
 	stack = (struct weft__wide_stack){seen.frames, seen.state == REMOTE_WAITS ? seen.n : 0, seen.flags, 3};
 	weft__wide_emit_stacks(WEFT_KIND_STUCK, tick, fields, &stack, 1);
 }

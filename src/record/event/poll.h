@@ -15,7 +15,8 @@ static inline void weft__poll_sampled(struct weft_ring *ring, uint64_t tick)
 		store_relaxed(&polls->open[level].sampled, tick);
 }
 
-/* HOT and COLLECTOR. What has come to a count that stands at `sum` and is to be told: it has been told then. 0: nothing. */
+/* HOT and COLLECTOR. What has come to a count that stands at `sum` and is to be told: it has been told then. 0:
+ * nothing. */
 static inline uint32_t weft__poll_count_take(struct ring_page *ring, uint32_t bucket, uint32_t sum)
 {
 	uint32_t told = load_relaxed(&ring->polls_told[bucket]);
@@ -25,7 +26,8 @@ static inline uint32_t weft__poll_count_take(struct ring_page *ring, uint32_t bu
 	return cas_acq_rel(&ring->polls_told[bucket], &told, sum) ? sum - told : 0;
 }
 
-/* HOT. The counts of a thread that ends, on its own ring as far as there is room; their `thread` is 0, which means this one. */
+/* HOT. The counts of a thread that ends, on its own ring as far as there is room; their `thread` is 0, which means this
+ * one. */
 void weft__poll_counts_end(struct ring_page *ring, uint64_t tick);
 
 #endif

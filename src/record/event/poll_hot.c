@@ -40,11 +40,10 @@ static struct ring_page *polls_ready(uint32_t on, uint64_t tick)
 	if (!ring)
 		return NULL;
 	polls = &ring->polls;
-	if (polls->on != on && polls->timed != on) {
+	if (polls->on != on) {
 		store_relaxed(&polls->level, 0u);
 		fence_signal();
-		polls->timed = on & WEFT_GATE_TIMED ? on : 0;
-		polls->on = on & WEFT_GATE_TIMED ? 0 : on;
+		polls->on = on;
 	}
 	return ring;
 }
@@ -180,7 +179,8 @@ static inline struct poll_open *ends_quietly(struct polls *polls, uint32_t level
 	/* A sample in (begin, tick]. */
 	if (WEFT_UNLIKELY(took >= weft_gate.poll_ticks || load_relaxed(&open->sampled) - begin - 1 < took))
 		return NULL;
-	poll_over(polls, open, weft__polls_bucket(weft_tick_ns(took)));
+	if (WEFT_LIKELY(!(on & WEFT_GATE_TIMED)))
+		poll_over(polls, open, weft__polls_bucket(weft_tick_ns(took)));
 	return open;
 }
 
@@ -196,6 +196,8 @@ void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 	store_relaxed(&polls->level, level + 1);
 	fence_signal();
 	poll_set(&polls->open[level], arg, tick);
+	if (on & WEFT_GATE_TIMED)
+		weft_emit(WEFT_KIND_POLL_BEGIN, arg, tick);
 }
 
 void weft_hot_poll_end_at(uint64_t tick, uint32_t on)
@@ -211,6 +213,8 @@ void weft_hot_poll_end_at(uint64_t tick, uint32_t on)
 	store_relaxed(&open->tick, 0);
 	fence_signal();
 	store_relaxed(&polls->level, level);
+	if (on & WEFT_GATE_TIMED)
+		weft_emit(WEFT_KIND_POLL_END, 0, tick);
 }
 
 void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
@@ -219,10 +223,13 @@ void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
 	uint32_t level = load_relaxed(&polls->level) - 1;
 	struct poll_open *open = ends_quietly(polls, level, tick, on);
 
-	if (WEFT_UNLIKELY(!open))
+	if (WEFT_UNLIKELY(!open)) {
 		next_slowly(arg, tick);
-	else
-		poll_set(open, arg, tick);
+		return;
+	}
+	poll_set(open, arg, tick);
+	if (on & WEFT_GATE_TIMED)
+		weft_emit(WEFT_KIND_POLL_NEXT, arg, tick);
 }
 
 void weft_hot_poll_begin(uint64_t arg, uint32_t on)

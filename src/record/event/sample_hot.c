@@ -2,6 +2,7 @@
 #include "record/event/sample.h"
 
 #include "base/atomic.h"
+#include "record/engine/state.h"
 #include "record/event/poll.h"
 #include "record/ring/ring.h"
 #include "record/ring/stacks.h"
@@ -46,5 +47,5 @@ int weft__sample_emit_in(struct weft_ring *ring, const struct weft__sample *samp
 
 int weft__sample_emit(const struct weft__sample *sample)
 {
-	return weft_gate_on() ? weft__sample_emit_in(weft_ring_room(2, sample->tick), sample) : 0;
+	return weft_gate_on() && weft__engine.ops ? weft__sample_emit_in(weft_ring_room(2, sample->tick), sample) : 0;
 }

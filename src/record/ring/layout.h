@@ -111,6 +111,12 @@ struct ring_page {
 
 	/* Who raises one of these to the owner's count tells of the difference: the collector, or the owner when it ends. */
 	_Alignas(64) uint32_t polls_told[POLLS_COUNTS];
+	struct poll_telling {
+		uint32_t count;  /* that the collector is telling of, plus 1; 0: none */
+		uint32_t before; /* what it had been told at */
+		uint32_t ring;   /* the collector's own */
+		uint64_t slot;   /* in which the event begins */
+	} telling;               /* so that, killed between the two, it is known whether it is told */
 };
 
 _Static_assert(sizeof(struct weft_ring) == 64, "the owner's fields are one cache line");

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The polls of a thread in the modes slow and caught, where nothing is written when one begins and, mostly, nothing when it ends.
+/* The polls of a thread in the modes slow and caught, where nothing is written when one begins and, mostly, nothing
+ * when it ends.
  *
- * A thread keeps the polls that are open in a small stack behind its ring, and counts those that are over by their length. Which of
- * them are told one by one is decided when they end: those that took long, or those in which a sample was taken. Who takes a sample
- * leaves its tick with the innermost open poll; whether that lies in the poll is seen at the end, so that nothing has to be cleared.
+ * A thread keeps the polls that are open in a small stack behind its ring, and counts those that are over by their
+ * length. Which of them are told one by one is decided when they end: those that took long, or those in which a sample
+ * was taken. Who takes a sample leaves its tick with the innermost open poll; whether that lies in the poll is seen at
+ * the end, so that nothing has to be cleared.
  *
- * Handlers may have polls, too: one that is begun takes its level before it fills it, and a count goes up in one instruction.
+ * Handlers may have polls, too: one that is begun takes its level before it fills it, and a count goes up in one
+ * instruction.
  *
- * A count whose place follows from a clock that was just read holds up the loads behind it, for as long as it takes to read the
- * clock: half of what a poll costs. So the last poll of each level is kept aside, and counted when the next one ends. Whoever adds
- * up the counts takes these along (weft__polls_sum). */
+ * A count whose place follows from a clock that was just read holds up the loads behind it, for as long as it takes to
+ * read the clock: half of what a poll costs. So the last poll of each level is kept aside, and counted when the next
+ * one ends. Whoever adds up the counts takes these along (weft__polls_sum). */
 #ifndef WEFT_RING_POLLS_H
 #define WEFT_RING_POLLS_H
 
@@ -34,9 +37,9 @@ struct poll_open {
 /* The owner's, like the ring that it lies behind; others read it. */
 struct polls {
 	uint32_t on; /* the value of the gate that `level` belongs to; each time that recording begins it is another */
-	uint32_t level;  /* polls that are open */
-	uint32_t told;   /* one by one, in this second */
-	uint32_t timed;  /* as `on`, when all polls are recorded and timed besides */
+	uint32_t level; /* polls that are open */
+	uint32_t told;  /* one by one, in this second */
+	uint32_t unused;
 	uint64_t second; /* tick at which it began */
 	uint64_t reserved[5];
 	struct poll_open open[POLLS_NEST];
@@ -94,8 +97,8 @@ static inline void weft__polls_fold(struct polls *polls)
 	}
 }
 
-/* All polls that are over, by length. While the owner goes on, one that it is counting may be missing; none is in it twice, because
- * it takes the last one off before it counts it. */
+/* All polls that are over, by length. While the owner goes on, one that it is counting may be missing; none is in it
+ * twice, because it takes the last one off before it counts it. */
 static inline void weft__polls_sum(const struct polls *polls, uint32_t sum[POLLS_COUNTS])
 {
 	uint32_t i;

@@ -223,7 +223,7 @@ static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
 	ring->asked = 0;
 	ring->hot.sched_due = 0;
 	store_relaxed(&ring->hot.poll, 0);
-	ring->polls.on = ring->polls.timed = 0;
+	ring->polls.on = 0;
 	store_relaxed(&ring->polls.level, 0u);
 	store_release(&ring->owner, tid);
 	if (!weft__ring_emit(ring, WEFT_KIND_THREAD_BEGIN, tid, tick, &name)) {

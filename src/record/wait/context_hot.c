@@ -23,6 +23,8 @@ static __thread struct {
 
 uint32_t weft__otel_keys_ours, weft__otel_root_key, weft__otel_root_wanted;
 struct weft__otel_attrs **weft__otel_pages[256];
+int64_t weft__otel_apart[OTEL_APART_MAX];
+uint32_t weft__otel_n_apart;
 
 const struct weft__otel_attrs *weft__otel_attrs(uint32_t string)
 {

@@ -10,8 +10,8 @@
 #include "record/wait/context.h"
 #include "weft/define.h"
 
-#define LABELS_MAX 32
-#define LABELS_BYTES 4096
+#define CONTEXT_LABELS_MAX 32
+#define CONTEXT_LABELS_BYTES 4096
 #define ATTR_VALUE_MAX 255
 #define KEY_BYTES 64 /* longer ones are not published */
 
@@ -153,8 +153,8 @@ static uint32_t labels_insert(const char **sorted, uint32_t n, const char *label
 
 uint32_t weft_labels(const char *const *labels)
 {
-	const char *sorted[LABELS_MAX + 1];
-	char text[LABELS_BYTES];
+	const char *sorted[CONTEXT_LABELS_MAX + 1];
+	char text[CONTEXT_LABELS_BYTES];
 	uint32_t id, i, n = 0;
 	size_t at = 0;
 
@@ -162,7 +162,7 @@ uint32_t weft_labels(const char *const *labels)
 		if (!**labels || **labels == '=')
 			continue;
 		n = labels_insert(sorted, n, *labels);
-		if (n > LABELS_MAX)
+		if (n > CONTEXT_LABELS_MAX)
 			return 0;
 	}
 	for (i = 0; i < n; i++) {

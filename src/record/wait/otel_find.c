@@ -25,14 +25,38 @@ struct found_objects {
 
 static uint64_t found_adds; /* when it was looked at last */
 
-int64_t weft__otel_apart[OTEL_APART_MAX];
-uint32_t weft__otel_n_apart;
-
 static int count_objects(struct dl_phdr_info *info, size_t bytes, void *data)
 {
 	(void)bytes;
 	*(uint64_t *)data = info->dlpi_adds;
 	return 1;
+}
+
+/* Whether the object is another one than this and knows the name. To open an object is not harmless: while the process exits, the loader
+ * takes those that it is done with for not begun, and runs their constructors again. */
+static int may_have_it(const struct dl_phdr_info *info)
+{
+	static const char name[] = "otel_thread_ctx_v1";
+	uintptr_t self = (uintptr_t)&weft__otel_find, strings = 0;
+	const ElfW(Dyn) *dynamic = NULL;
+	size_t bytes = 0;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD && self - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
+			return 0;
+		if (part->p_type == PT_DYNAMIC)
+			dynamic = (const void *)(info->dlpi_addr + part->p_vaddr);
+	}
+	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+		if (dynamic->d_tag == DT_STRTAB) /* the loader has added where the object is, as a rule */
+			strings = dynamic->d_un.d_ptr < info->dlpi_addr ? dynamic->d_un.d_ptr + info->dlpi_addr
+									: dynamic->d_un.d_ptr;
+		if (dynamic->d_tag == DT_STRSZ)
+			bytes = dynamic->d_un.d_val;
+	}
+	return strings && memmem((const void *)strings, bytes, name, sizeof(name)) != NULL;
 }
 
 static int list_object(struct dl_phdr_info *info, size_t bytes, void *data)
@@ -42,7 +66,7 @@ static int list_object(struct dl_phdr_info *info, size_t bytes, void *data)
 	(void)bytes;
 	objects->adds = info->dlpi_adds;
 	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_TLS && objects->n < FIND_NAMES &&
+		if (info->dlpi_phdr[i].p_type == PT_TLS && may_have_it(info) && objects->n < FIND_NAMES &&
 		    strlen(info->dlpi_name) < sizeof(objects->names[0]))
 			snprintf(objects->names[objects->n++], sizeof(objects->names[0]), "%s", info->dlpi_name);
 	return 0;

@@ -69,6 +69,13 @@ static void define(struct weft__defs *defs, const struct segfile *of)
 	CODE_DEFINE_STACK(defs, 8, WEFT_STACK_COMPLETE, code_app(F_UPLOAD), code_app(F_LOOP), code_app(F_MAIN));
 }
 
+static void define_slow(struct weft__defs *defs, const struct segfile *of)
+{
+	define(defs, of);
+	weft__defs_fact(defs, "poll.mode", "slow");
+	weft__defs_fact(defs, "poll.slow_ns", "10000000");
+}
+
 static bool begin(void)
 {
 	if (!command_there())
@@ -120,6 +127,8 @@ TEST(where_the_time_of_polls_went)
 	CHECK(says("waited for  kind  times    total     mean  longest  one by one\n"
 		   "read fd 7   call      1  8.00 ms  8.00 ms  8.00 ms           1\n"
 		   "cache_lock  lock    101  3.50 ms  34.7 us  2.60 ms           1\n"));
+	CHECK(says("object   waited for  times    total  longest  held by, in the longest\n"
+		   "0xbeef0  cache_lock      1  2.60 ms  2.60 ms  thread 101 \"w0\" (in accept > deflate)\n"));
 	CHECK(says("  2    2.60 ms  for cache_lock (0xbeef0) on demo/1, task 2 `echo`, at +0.036400 s\n"
 		   "                held by thread 101 \"w0\" (in accept > deflate)\n"
 		   "                in handle_upload\n"));
@@ -169,6 +178,44 @@ TEST(one_request)
 	segfile_remove(dir, names);
 }
 
+/* Mode slow: two polls one by one, the others as counts. */
+TEST(polls_that_are_only_counted)
+{
+	static const struct segfile_event slow[] = {
+		EV(AT(1), 1, SPAWN, 1, 1),
+		EV(AT(1), 1, WAKE, 1, 0),
+		EV(AT(20), 1, SAMPLE, SAMPLE_OF(1, 10)),
+		EV(AT(40), 1, TASK_END, 1),
+		EV(AT(40), 1, POLL, 1, 2, 30 * MS, 0, WEFT_POLL_SLOW),
+		EV(AT(60), 1, POLL, 7, 0, 12 * MS, 0, WEFT_POLL_SLOW),
+		EV(AT(61), 4, POLL_COUNT, 1, 1000, 1100, 998),
+		EV(AT(61), 4, POLL_COUNT, 1, 12 * MS, 13 * MS, 1),
+		EV(AT(61), 4, POLL_COUNT, 1, 28 * MS, 32 * MS, 1),
+		EV(AT(61), 4, OFFCPU, OFF(101, 25, 5000, BLOCKED, 0)),
+	};
+	static const struct weft_loss beyond = {WEFT_LOSS_POLL_CAP, 1, 5, AT(50), AT(60)};
+	struct segfile told = {5, 0, "4242", slow, sizeof(slow) / sizeof(slow[0]), &beyond, 1, 0};
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	segfile_more = define_slow;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&told, segfile_path(dir, "0.weft"));
+	segfile_more = NULL;
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says(
+		"polls: mode slow, those of 10.0 ms and more one by one: 2 of 1,000; 5 more were beyond the cap\n"
+		"       percentiles by worker are from counts of all by duration; by location, only those one by one "
+		"count\n"));
+	CHECK(says("worst poll: 30.0 ms on worker demo/0 at +0.010000 s, task 1 `accept` (server.c:80),\n"
+		   "            25.0 ms on CPU in longest_match (1 sample), 5.00 ms blocked (in what: not measured),\n"
+		   "            woken, delay not measured (not all polls are told), by demo/0 outside any poll\n"));
+	CHECK(says("worst delay: not measured: not all polls are told one by one"));
+	CHECK(says("demo/0  1,000  1.05 us  1.05 us"));
+	CHECK(!strstr(out, "LOSS:"));
+	segfile_remove(dir, names);
+}
+
 TEST(stacks_of_all_kinds_of_events)
 {
 	BEGIN;
@@ -203,6 +250,8 @@ TEST(the_story_as_json)
 		"assert r['time_in_polls']['polls'] == 2 and r['time_in_polls']['preempted_ns'] == 500000\n"
 		"w = {w['name']: w for w in r['waits']}\n"
 		"assert w['cache_lock']['times'] == 101 and w['cache_lock']['total_ns'] == 3500000\n"
+		"o = r['wait_objects']\n"
+		"assert len(o) == 1 and o[0]['object'] == 0xbeef0 and o[0]['holder']['tid'] == 101, o\n"
 		"assert r['longest_waits'][1]['holder']['doing'] == 'in accept > deflate'\n"
 		"assert r['off_cpu']['threads'][0]['blocked_ns'] == 7990000\n"
 		"assert r['wall'][0]['call'] == 'read' and r['wall'][0]['looks'] == 2\n"

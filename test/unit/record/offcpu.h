@@ -27,6 +27,30 @@ struct offcpu {
 	struct tally tally;
 };
 
+/* Of these threads only what lies between two times counts. */
+static struct {
+	uint32_t tid;
+	uint64_t from_ns, to_ns;
+} offcpu_windows[8];
+static uint32_t n_offcpu_windows;
+
+static inline void offcpu_window(uint32_t tid, uint64_t from_ns, uint64_t to_ns)
+{
+	offcpu_windows[n_offcpu_windows].tid = tid;
+	offcpu_windows[n_offcpu_windows].from_ns = from_ns;
+	offcpu_windows[n_offcpu_windows++].to_ns = to_ns;
+}
+
+static inline void offcpu_clip(uint32_t tid, uint64_t *begin, uint64_t *end)
+{
+	for (uint32_t i = 0; i < n_offcpu_windows; i++) {
+		if (offcpu_windows[i].tid != tid)
+			continue;
+		*begin = *begin > offcpu_windows[i].from_ns ? *begin : offcpu_windows[i].from_ns;
+		*end = *end < offcpu_windows[i].to_ns ? *end : offcpu_windows[i].to_ns;
+	}
+}
+
 static inline struct offcpu_thread *offcpu_thread(struct offcpu *o, uint32_t tid)
 {
 	static struct offcpu_thread none;
@@ -57,12 +81,18 @@ static inline void offcpu_stack(struct offcpu *o, struct offcpu_thread *thread, 
 
 static inline void offcpu_event(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
 {
-	uint64_t begin = ev->fields[1], ns = ev->fields[2], reason = ev->fields[3] < 3 ? ev->fields[3] : 0;
+	uint64_t begin = ev->fields[1], end = begin + ev->fields[2], reason = ev->fields[3] < 3 ? ev->fields[3] : 0;
+	uint64_t ns;
 	struct offcpu *o = data;
 	struct offcpu_thread *thread;
 
 	if (ev->kind != WEFT_KIND_OFFCPU)
 		return;
+	o->late += ev->time_ns + 20000 < end || ev->time_ns > end + 20000;
+	offcpu_clip((uint32_t)ev->fields[0], &begin, &end);
+	if (end <= begin)
+		return;
+	ns = end - begin;
 	thread = offcpu_thread(o, (uint32_t)ev->fields[0]);
 	o->n++;
 	o->ns += ns;
@@ -73,8 +103,7 @@ static inline void offcpu_event(const struct weft_segment *seg, const struct wef
 	if (!thread->first_ns)
 		thread->first_ns = begin;
 	thread->overlaps += begin < thread->last_ns;
-	thread->last_ns = begin + ns;
-	o->late += ev->time_ns + 20000 < begin + ns || ev->time_ns > begin + ns + 20000;
+	thread->last_ns = end;
 	offcpu_stack(o, thread, seg, ev);
 }
 
@@ -116,6 +145,7 @@ static inline void offcpu_read(struct offcpu *o, const char *dir, struct samples
 		if (o->tally.losses[i].reason == WEFT_LOSS_SWITCH)
 			o->lost += o->tally.losses[i].count;
 	tally_fini(&o->tally);
+	n_offcpu_windows = 0;
 }
 
 /* Closes the recorder and reads what it wrote. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the segments of a directory say of polls in the modes slow and caught. Polls of a known length are made with ticks of the past,
- * so that nothing has to wait. */
+/* What the segments of a directory say of polls in the modes slow and caught. Polls of a known length are made with
+ * ticks of the past, so that nothing has to wait. */
 #ifndef WEFT_TEST_POLLS_H
 #define WEFT_TEST_POLLS_H
 

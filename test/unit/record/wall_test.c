@@ -5,6 +5,7 @@
 
 #include "base/atomic.h"
 #include "record/engine/wall.h"
+#include "record/engine/wall_state.h"
 #include "walls.h"
 
 #if defined(__clang__)
@@ -422,4 +423,29 @@ TEST(threads_that_come_and_go_are_no_trouble)
 	printf("\t%llu threads, %llu events, of %u threads\n", (unsigned long long)n, (unsigned long long)result.n,
 	       result.n_threads);
 	CHECK(result.n > 0);
+}
+
+/* Where the kernel does not tell where a thread waits, that it does is told all the same. */
+TEST(without_places_there_is_still_the_time)
+{
+	struct waiter waiter = {.what = WAIT_READ};
+	struct weft_recorder *rec;
+	struct walls_thread *t;
+
+	hold_all();
+	rec = wall_start(100, WEFT_SAMPLE_OFF);
+	REQUIRE(rec);
+	store_relaxed(&weft__wall_choice.brief, 1);
+	CHECK_EQ(pthread_create(&waiter.thread, NULL, waiter_main, &waiter), 0);
+	session_sleep_ns(200 * MS);
+	release_all();
+	pthread_join(waiter.thread, NULL);
+	walls_end(&result, rec, NULL, 0);
+	t = walls_thread(&result, waiter.tid);
+	walls_print(t, "brief");
+	CHECK(t->ns > 0);
+	CHECK_EQ(t->no_stack, t->n);
+	CHECK_EQ(t->call, 0);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An analysis of any events in any order: a byte of options, then events of 4 bytes (kind, stream, step of time) and one for each field of
+ * their kind. */
+#include <stdlib.h>
+
+#include "analyze/analysis.h"
+
+static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, name, n_fields, ...) [number] = n_fields,
+	WEFT_KIND_MAP(X)
+#undef X
+};
+
+/* Two workers and a thread that is none, with tids from 101 on, and two locations. */
+static void define(struct weft__names *names)
+{
+	static const struct weft_thread threads[] = {
+		{1, 101, 0, "w0", 100}, {2, 102, 1, "w1", 100}, {3, 103, WEFT_WORKER_NONE, "io", 100}};
+	static const struct weft_location_def locations[] = {{1, 80, "accept", "server.c"},
+							     {2, 120, "echo", "server.c"}};
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < 3; i++)
+		rc |= weft__names_add_thread(names, &threads[i]);
+	for (i = 0; i < 2; i++)
+		rc |= weft__names_add_location(names, &locations[i]);
+	if (rc < 0)
+		abort();
+}
+
+/* Small numbers, the tids above, times, and now and then one of any size. */
+static uint64_t value_of(uint8_t byte, uint64_t now_ns)
+{
+	if (byte < 32)
+		return byte;
+	if (byte < 48)
+		return 100u + (byte & 7);
+	if (byte < 128)
+		return now_ns - (uint64_t)(byte - 48) * 250000;
+	if (byte < 240)
+		return (uint64_t)(byte - 127) * 500000;
+	return UINT64_MAX >> ((byte & 15) * 4);
+}
+
+static void check_polls(const struct weft__poll *polls, size_t n)
+{
+	size_t i, k;
+
+	for (i = 0; i < n; i++) {
+		const struct weft__story *story = &polls[i].story;
+		uint64_t sum = 0;
+
+		for (k = 0; k < WEFT__N_PARTS; k++)
+			sum += story->split.ns[k];
+		if (story->told && sum != polls[i].rank_ns)
+			abort();
+		for (k = 0; k < story->n_causes; k++)
+			if (story->causes[k].ns > polls[i].rank_ns ||
+			    (k && story->causes[k].ns > story->causes[k - 1].ns))
+				abort();
+	}
+}
+
+static void check_samples(const struct weft__samples *samples)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < WEFT__N_WHERE; i++)
+		n += samples->where[i].n;
+	if (n != samples->all.n)
+		abort();
+	for (i = 0, n = samples->beyond_rows.n; i < samples->n_rows; i++)
+		n += samples->rows[i].weight.n;
+	if (n != samples->all.n)
+		abort();
+}
+
+static void choose(struct weft__names *names, struct weft__analysis_opts *opts, uint8_t bits)
+{
+	static const struct weft_fact facts[] = {{"sample.hz", "100"}, {"poll.mode", "caught"}};
+
+	opts->top = 1 + (bits & 3);
+	opts->max_stretches = bits & 4 ? 20 : 0;
+	opts->location = bits & 8 ? "echo" : NULL;
+	opts->span = bits & 16 ? 3 : 0;
+	opts->from_ns = bits & 32 ? 20000000 : 0;
+	opts->thread = bits & 64 ? "w*" : NULL;
+	if (weft__names_add_fact(names, &facts[0]) < 0 || (bits & 128 && weft__names_add_fact(names, &facts[1]) < 0))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct weft_event_view ev = {.time_ns = 10000000};
+	const struct weft__result *r;
+	struct weft__names names = {0};
+	struct weft__analysis_opts opts = {.names = &names};
+	struct weft__analysis *analysis;
+	size_t at = 1, i;
+
+	if (size < 1)
+		return 0;
+	define(&names);
+	choose(&names, &opts, data[0]);
+	weft__names_settle(&names);
+	if (weft__analysis_open(&analysis, &opts) < 0)
+		abort();
+	while (at + 4 <= size) {
+		ev.kind = (uint16_t)(1 + data[at] % (WEFT_KIND_BUILTIN_END + 1));
+		ev.thread = data[at + 1] & 7;
+		ev.time_ns += (uint64_t)((data[at + 2] | data[at + 3] << 8) << 4);
+		if (data[at + 1] >= 0xf8)
+			ev.time_ns -= 3000000;
+		ev.n_fields = ev.kind < WEFT_KIND_BUILTIN_END ? fields_of[ev.kind] : 2;
+		at += 4;
+		for (i = 0; i < ev.n_fields; i++)
+			ev.fields[i] = at < size ? value_of(data[at++], ev.time_ns) : 0;
+		if (weft__analysis_push(analysis, &ev) < 0)
+			abort();
+	}
+	if (weft__analysis_finish(analysis, 0, &r) < 0)
+		abort();
+	check_polls(r->longest, r->n_longest);
+	check_polls(r->running, r->n_running);
+	check_samples(&r->samples);
+	weft__analysis_close(analysis);
+	weft__names_fini(&names);
+	return 0;
+}
