@@ -164,8 +164,6 @@ static void take_turn(const struct way *way, struct weft_recorder *rec, struct r
 	double ns[3][TURN];
 
 	for (int part = 0; part < 3; part++) {
-		uint64_t before = bench_stats(rec).collector_ns;
-
 		if (part == 1)
 			switch_on(way, rec, result);
 		measure();
@@ -179,7 +177,7 @@ static void take_turn(const struct way *way, struct weft_recorder *rec, struct r
 		result->lost = bench_stats(rec).lost;
 		weft_recorder_stop(rec);
 		chains_stop();
-		result->collector_ns += bench_stats(rec).collector_ns - before;
+		result->collector_ns += bench_stats(rec).collector_ns; /* of this start's */
 		result->switches += 2 * SLICE_WAKES * (TURN + 1);
 	}
 	for (int i = 0; i < TURN; i++) {

@@ -11,10 +11,13 @@ import demo
 RAW_SLOT = 16
 
 
-def record(directory, args):
+EVENTS = {"WEFT_SWITCHES": "off", "WEFT_BUDGET_PPM": "off"}
+
+
+def record(directory, args, env=EVENTS, more=()):
     """Records the server under a load; the segments and the number of requests."""
     trace = tempfile.mkdtemp(dir=directory)
-    with demo.Server(record=trace, args=["--events"]) as server:
+    with demo.Server(record=trace, args=["--events", *more], env=env) as server:
         demo.load(server.port, *args)
     return [os.path.join(trace, name) for name in sorted(os.listdir(trace)) if name.endswith(".weft")], server
 
@@ -39,6 +42,9 @@ def main():
     n_bytes, n_events = tell("bytes_per_event", paths, server, "the demo, 30000 requests/s")
     demo.figure("bytes_per_request", n_bytes / server.requests, "B", "the same trace, %.1f events a request" %
                 (n_events / server.requests))
+    all_on, server = record(directory, ["--seconds", seconds, "--rate", 30000, "--connections", 32, "--faults", 1],
+                            env={"WEFT_BUDGET_PPM": "off"}, more=["--spans"])
+    tell("bytes_per_event_all_on", all_on, server, "with every context switch and the requests' contexts, as make demo records it")
     shutil.copyfile(paths[0], os.path.join(directory, "demo.weft"))
     paths, server = record(directory, ["--seconds", 2, "--connections", 48, "--pipeline", 4])
     tell("bytes_per_event_busy", paths, server, "the demo at saturation, %d requests" % server.requests)

@@ -46,14 +46,14 @@ static void emit_request(const struct job *job)
 static void job_enter(const struct job *job)
 {
 	struct weft_context context = {
-		.trace_hi = job->begin_ns,
+		.trace_hi = job->server->trace,
 		.trace_lo = job->task.id,
 		.span = job->task.id,
 		.root = job->task.id,
 		.endpoint = job->server->endpoints[job->route],
 	};
 
-	if (job->server->event_kind >= 0)
+	if (job->server->trace)
 		weft_context_set(&context);
 }
 
@@ -62,10 +62,10 @@ static enum task_status job_finish(struct job *job)
 {
 	struct task *parent = job->parent;
 
-	if (job->server->event_kind >= 0) {
+	if (job->server->event_kind >= 0)
 		emit_request(job);
+	if (job->server->trace)
 		weft_context_clear();
-	}
 	atomic_store(&job->done, true);
 	task_wake(parent);
 	task_unref(parent);

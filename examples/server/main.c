@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <weft/weft.h>
 
@@ -19,12 +21,13 @@ struct options {
 	uint32_t max_connections;
 	const char *record_dir;
 	bool events;
+	bool spans;
 	FILE *alternate_log; /* NULL: no alternation */
 	uint32_t slice_ms;
 };
 
 static const char usage_text[] =
-	"usage: server [--port P] [--workers N] [--max-connections N] [--record DIR] [--events]\n"
+	"usage: server [--port P] [--workers N] [--max-connections N] [--record DIR] [--events] [--spans]\n"
 	"              [--alternate FILE [--slice MS]]\n"
 	"\n"
 	"Serves a line protocol on 127.0.0.1 until SIGINT or SIGTERM.\n"
@@ -32,8 +35,8 @@ static const char usage_text[] =
 	"  --workers N          worker threads, 1 to 64; default 2\n"
 	"  --max-connections N  refuse connections beyond this; default 1000\n"
 	"  --record DIR         record with weft into DIR; so does WEFT_DIR=DIR\n"
-	"  --events             record an event of the server's own for each request of 1 ms and more, and for which\n"
-	"                       request each job runs\n"
+	"  --events             record an event of the server's own for each request of 1 ms and more\n"
+	"  --spans              record for which request each job runs\n"
 	"  --alternate FILE     switch recording off and on all the time, and write what was served in each slice of "
 	"time\n"
 	"                       to FILE; without --record nothing is switched, and FILE shows what chance does\n"
@@ -70,6 +73,7 @@ static void parse_options(struct options *opts, int argc, char **argv)
 		{"max-connections", required_argument, NULL, 'c'},
 		{"record", required_argument, NULL, 'r'},
 		{"events", no_argument, NULL, 'e'},
+		{"spans", no_argument, NULL, 'S'},
 		{"alternate", required_argument, NULL, 'a'},
 		{"slice", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
@@ -93,6 +97,9 @@ static void parse_options(struct options *opts, int argc, char **argv)
 			break;
 		case 'e':
 			opts->events = true;
+			break;
+		case 'S':
+			opts->spans = true;
 			break;
 		case 'a':
 			opts->alternate_log = open_log(optarg);
@@ -141,6 +148,14 @@ static void define_events(struct server *server)
 	server->route_names[ROUTE_COMPUTE] = weft_string("compute");
 	server->route_names[ROUTE_SLEEP] = weft_string("sleep");
 	server->route_names[ROUTE_LOCK] = weft_string("lock");
+}
+
+static void define_contexts(struct server *server)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	server->trace = (uint64_t)ts.tv_sec << 32 | (uint64_t)getpid();
 	server->endpoints[ROUTE_GET] = weft_endpoint("GET");
 	server->endpoints[ROUTE_COMPUTE] = weft_endpoint("COMPUTE");
 	server->endpoints[ROUTE_SLEEP] = weft_endpoint("SLEEP");
@@ -238,6 +253,8 @@ int main(int argc, char **argv)
 	server.read_name = weft_string("read");
 	if (opts.events)
 		define_events(&server);
+	if (opts.spans)
+		define_contexts(&server);
 
 	err = cache_init(&server.cache);
 	if (err == 0) {

@@ -35,7 +35,8 @@ struct server {
 	uint32_t port;
 	int event_kind;          /* of weft_event_define, or -1: slow requests make no events of their own */
 	uint32_t route_names[4]; /* of weft_string, for these events */
-	uint32_t endpoints[4];   /* of weft_endpoint: with such events, each job also has a context */
+	uint64_t trace;          /* first half of the trace ids of jobs; 0: they have no context */
+	uint32_t endpoints[4];   /* of weft_endpoint, for these contexts */
 	uint32_t read_name;      /* of weft_string */
 	atomic_uint connections; /* open now */
 	atomic_uint_least64_t accepted;

@@ -96,7 +96,7 @@ def check_lock(recording):
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         trace = os.path.join(scratch, "trace")
-        with demo.Server(record=trace, args=["--events"], env={"WEFT_BUDGET_PPM": "off"}) as server:
+        with demo.Server(record=trace, args=["--events", "--spans"], env={"WEFT_BUDGET_PPM": "off"}) as server:
             demo.load(server.port, "--seconds", 10, "--requests", 600, "--connections", 8, "--faults", 1, "--fault-every", 100)
         recording = report(trace, "--top", "40")
         check_sums(recording)

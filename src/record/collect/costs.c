@@ -273,10 +273,8 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 		costs->gate_ns = UINT64_MAX;
 		return 0;
 	}
-	if (!costs->running) {
+	if (!costs->running)
 		costs_begin(c, now_ns);
-		return 0;
-	}
 	if (now_ns >= costs->step_ns)
 		err = costs_step(c, now_ns);
 	if (weft__switch_works())

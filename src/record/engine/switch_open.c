@@ -33,7 +33,7 @@
 #define THREAD_PAGES 8
 #define THREAD_STACK_PAGES 32
 #define THREAD_LEAST_PAGES 1
-#define COPY_BYTES 4096 /* that are copied of a thread's stack */
+#define COPIED_BYTES 4096 /* that are copied of a thread's stack */
 #define DUE_FIRST_NS UINT64_C(500000)
 #define PASSES 5 /* over the list of threads, until none is new */
 #define SCAN_THREADS_NS UINT64_C(100000000)
@@ -68,7 +68,7 @@ static void switch_attr(struct perf_event_attr *attr, int stacks)
 	attr->sample_period = 1;
 	attr->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	attr->sample_regs_user = weft__switch_regs();
-	attr->sample_stack_user = COPY_BYTES;
+	attr->sample_stack_user = COPIED_BYTES;
 	attr->exclude_callchain_user = 1;
 	attr->exclude_kernel = 0; /* a switch happens in the kernel */
 }

@@ -36,8 +36,8 @@ struct weft__switch_record {
 struct weft__switch_ring {
 	const uint64_t *words;
 	uint64_t mask; /* words of it less 1; their number is a power of two */
-	uint64_t at,
-		head; /* in words since it began: read up to here; written up to there, when that was looked at last */
+	/* In words since it began: read up to here; written up to there, when that was looked at last. */
+	uint64_t at, head;
 	uint64_t last_ns;                /* of the last record that was read */
 	struct weft__switch_record next; /* when `has_next` */
 	int has_next;

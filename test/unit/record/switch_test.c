@@ -206,3 +206,66 @@ TEST(with_stacks_each_interval_says_where_it_blocked)
 	CHECK(functions[1].total >= 9);
 	CHECK(thread->cut >= 9);
 }
+
+static uint32_t ball; /* whose turn it is */
+
+static void *ball_main(void *data)
+{
+	struct napper *napper = data;
+	uint32_t me = (uint32_t)napper->n;
+	struct offcpu_truth begin;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	napper->tid = samples_tid();
+	begin = offcpu_truth();
+	while (session_now_ns() - begin.wall_ns < napper->ns) {
+		while (__atomic_load_n(&ball, __ATOMIC_ACQUIRE) == !me)
+			syscall(SYS_futex, &ball, FUTEX_WAIT_PRIVATE, !me, NULL, NULL, 0);
+		if (!__atomic_compare_exchange_n(&ball, &me, !me, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			break; /* the other one has gone */
+		syscall(SYS_futex, &ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+	__atomic_store_n(&ball, 2, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	napper->off_ns = offcpu_since(&begin);
+	napper->from_ns = begin.wall_ns;
+	napper->to_ns = session_now_ns();
+	return NULL;
+}
+
+TEST(with_more_switches_than_stacks_can_be_taken_the_intervals_stay)
+{
+	struct weft_recorder *rec = switch_start(WEFT_SWITCH_STACKS);
+	struct napper players[2] = {{.n = 0, .ns = 400 * MS}, {.n = 1, .ns = 400 * MS}};
+	uint64_t n = 0, stacks = 0;
+	pthread_t threads[2];
+
+	REQUIRE(rec);
+	SKIP_WITHOUT_SWITCHES(rec);
+	ball = 0;
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, ball_main, &players[i]), 0);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		offcpu_window(players[i].tid, players[i].from_ns, players[i].to_ns);
+	}
+	offcpu_end(&result, rec, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		struct offcpu_thread *thread = offcpu_thread(&result, players[i].tid);
+
+		printf("\t%llu intervals, %llu stacks, %.1f ms of %.1f, %llu lost\n", (unsigned long long)thread->n,
+		       (unsigned long long)thread->stacks, (double)thread->ns / 1e6, (double)players[i].off_ns / 1e6,
+		       (unsigned long long)result.lost);
+		CHECK_EQ(thread->overlaps, 0);
+		/* A switch takes some time that is CPU time and between the two records. */
+		CHECK(thread->ns <= players[i].off_ns + thread->n * 10000);
+		n += thread->n;
+		stacks += thread->stacks;
+	}
+	CHECK(n > 0);
+	if (strcmp(result.mode, "stacks") == 0 && n > 40000)
+		CHECK(stacks < n / 2);
+}
