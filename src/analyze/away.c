@@ -158,10 +158,11 @@ static int book_off(struct weft__analysis *a, struct weft__track *track, const s
 
 int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
+	uint64_t begin_ns = ev->fields[1] ? ev->fields[1] : weft__since(ev->time_ns, ev->fields[2]);
 	struct weft__stretch stretch = {
 		.kind = STRETCH_OFF,
-		.begin_ns = ev->fields[1],
-		.end_ns = sum(ev->fields[1], ev->fields[2]),
+		.begin_ns = begin_ns,
+		.end_ns = sum(begin_ns, ev->fields[2]),
 		.what = (uint32_t)ev->fields[3],
 		.stack = (uint32_t)ev->fields[5],
 		.kernel = (uint32_t)ev->fields[6],

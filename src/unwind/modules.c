@@ -172,7 +172,7 @@ static int on_fetch(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* The file of a module that is being made. Opened and closed with the lock held, so that the child of a fork knows
  * of it. */
-static int file_open(struct weft__module *module)
+static int module_file_open(struct weft__module *module)
 {
 	int error;
 
@@ -203,7 +203,7 @@ static int table_make(struct weft__module *module, const struct weft__image_fram
 		return error;
 	if (module->kind != WEFT__MODULE_VDSO &&
 	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 4 * 3)) {
-		error = file_open(module);
+		error = module_file_open(module);
 		if (error == 0) {
 			error = weft__unwind_table_read(&more, module->fd, frames->bytes ? &frames->in : NULL, halt);
 			file_close(module);

@@ -13,16 +13,16 @@ struct outside {
 };
 
 /* Where a frame is, and what tells of it. */
-struct place {
+struct outside_place {
 	const struct weft__module *module;
 	const struct weft__unwind_table *table;
 	const struct weft__rule *rule; /* NULL: none */
 	uint64_t vaddr;
 };
 
-static struct place place_of(const struct weft__modules *set, uint64_t addr)
+static struct outside_place place_of(const struct weft__modules *set, uint64_t addr)
 {
-	struct place at = {weft__modules_find(set, addr), NULL, NULL, 0};
+	struct outside_place at = {weft__modules_find(set, addr), NULL, NULL, 0};
 	uint32_t number = 0;
 
 	if (!at.module)
@@ -36,7 +36,7 @@ static struct place place_of(const struct weft__modules *set, uint64_t addr)
 	return at;
 }
 
-static enum walk_step step(struct weft__walk *w, const struct place *at)
+static enum walk_step outside_step(struct weft__walk *w, const struct outside_place *at)
 {
 	return at->rule ? weft__walk_rule(w, at->table, at->rule) : weft__walk_blind(w, at->module);
 }
@@ -58,7 +58,7 @@ static uint64_t row_vaddr(const struct row_at *at)
 	return at->table->base + ((uint64_t)at->page << TABLE_PAGE_BITS) + at->table->row_low[at->row];
 }
 
-static const struct weft__rule *row_rule(const struct row_at *at)
+static const struct weft__rule *outside_rule(const struct row_at *at)
 {
 	return &at->table->rules[at->table->row_rule[at->row]];
 }
@@ -90,12 +90,12 @@ static int row_find(struct row_at *at, const struct weft__unwind_table *table, u
 
 /* The rows at the beginning of a function with a frame pointer: before the push, after it, and from the move on. A return in the
  * middle looks like the first, but the third follows it at once. */
-struct entry {
+struct outside_entry {
 	uint64_t low, high; /* a call of the function goes somewhere in here */
 	uint64_t framed;    /* from here on the frame pointer is set */
 };
 
-static int entry_find(const struct place *place, struct entry *entry)
+static int entry_find(const struct outside_place *place, struct outside_entry *entry)
 {
 	uint64_t next = 0;
 	struct row_at at;
@@ -104,7 +104,7 @@ static int entry_find(const struct place *place, struct entry *entry)
 	if (!row_find(&at, place->table, place->vaddr))
 		return 0;
 	for (int i = 0; i < ENTRY_ROWS; i++) {
-		const struct weft__rule *rule = row_rule(&at);
+		const struct weft__rule *rule = outside_rule(&at);
 		int by_sp = rule->kind == RULE_PLAIN && rule->cfa_reg == ARCH_SP;
 
 		if (by_sp && rule->cfa_off == 8 && after_push) {
@@ -190,14 +190,15 @@ static uint64_t through_stub(struct outside *o, uint64_t target)
 enum trust { TRUST_NOT, TRUST_ELSEWHERE, TRUST_SOME, TRUST_ALL };
 
 /* How much there is to be said for a frame pointer. ELSEWHERE: behind a call of another function, which jumped here perhaps. */
-static enum trust trust(struct outside *o, const struct place *place, const struct entry *entry, uint64_t fp)
+static enum trust trust(struct outside *o, const struct outside_place *place, const struct outside_entry *entry,
+			uint64_t fp)
 {
 	struct weft__walk w = o->w;
 	uint64_t target;
 
 	w.r[ARCH_FP] = fp;
 	w.valid |= WALK_BIT(ARCH_FP);
-	if (step(&w, place) != WALK_ON)
+	if (outside_step(&w, place) != WALK_ON)
 		return w.flags & WEFT__UNWIND_COMPLETE && !(w.flags & WALK_ZERO) ? TRUST_ALL : TRUST_NOT;
 	if (!place_of(w.set, w.pc - 1).rule || !call_before(o, w.pc, &target))
 		return TRUST_NOT;
@@ -210,7 +211,7 @@ static enum trust trust(struct outside *o, const struct place *place, const stru
 }
 
 /* How far above the stack pointer the frame pointer points, going by what the function takes off the stack after it set it. */
-static uint64_t frame_bytes(struct outside *o, const struct place *place, const struct entry *entry)
+static uint64_t frame_bytes(struct outside *o, const struct outside_place *place, const struct outside_entry *entry)
 {
 	uint64_t n = place->vaddr > entry->framed ? place->vaddr - entry->framed : 0, pushed = 0;
 	uint8_t code[GUESS_CODE];
@@ -238,10 +239,10 @@ static uint64_t frame_bytes(struct outside *o, const struct place *place, const 
 }
 
 /* Finds the frame pointer that a frame goes by. */
-static int guess(struct outside *o, const struct place *place)
+static int guess(struct outside *o, const struct outside_place *place)
 {
 	uint64_t sp = o->w.r[ARCH_SP], end = o->in->sp + o->in->n, fp, some = 0;
-	struct entry entry;
+	struct outside_entry entry;
 	int entered;
 
 	if (!place->rule || (place->rule->kind == RULE_PLAIN && place->rule->cfa_reg != ARCH_FP))
@@ -273,7 +274,7 @@ found:
 
 #else
 
-static int guess(struct outside *o, const struct place *place)
+static int guess(struct outside *o, const struct outside_place *place)
 {
 	(void)o;
 	(void)place;
@@ -307,15 +308,15 @@ size_t weft__unwind_outside(const struct weft__modules *modules, struct weft__ou
 	o.w.exact = o.w.full = 1;
 	for (;;) {
 		struct weft__walk before = o.w;
-		struct place place = place_of(modules, out[n - 1]);
-		enum walk_step done = step(&o.w, &place);
+		struct outside_place place = place_of(modules, out[n - 1]);
+		enum walk_step done = outside_step(&o.w, &place);
 
 		/* Perhaps it is there by now. */
 		in->pending |= place.module && !place.table &&
 			       (load_acquire(&place.module->pending) || weft__module_table(place.module));
 		if (done != WALK_ON && !(o.w.flags & WEFT__UNWIND_COMPLETE) && !(before.valid & WALK_BIT(ARCH_FP))) {
 			o.w = before;
-			done = guess(&o, &place) ? step(&o.w, &place) : WALK_STOP;
+			done = guess(&o, &place) ? outside_step(&o.w, &place) : WALK_STOP;
 			if (done != WALK_ON && !(o.w.flags & WEFT__UNWIND_COMPLETE))
 				o.w.flags |= WEFT__UNWIND_LOST;
 		}

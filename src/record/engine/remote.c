@@ -94,7 +94,7 @@ static size_t memory_read(uint64_t addr, void *to, size_t n)
 	return got > 0 ? (size_t)got : 0;
 }
 
-static int code_at(uint64_t addr, void *to, size_t n)
+static int remote_code_at(uint64_t addr, void *to, size_t n)
 {
 	return memory_read(addr, to, n) == n;
 }
@@ -133,7 +133,7 @@ static int state_read(uint32_t tid)
 /* From the stack as far as it was copied. More is copied when it was not enough, as long as the thread has not run. */
 static void unwind(uint32_t tid, uint64_t sp, uint64_t pc, struct weft__remote *ret)
 {
-	struct weft__outside in = {.sp = sp, .pc = pc, .bytes = copied, .read = code_at};
+	struct weft__outside in = {.sp = sp, .pc = pc, .bytes = copied, .read = remote_code_at};
 	uint64_t cpu_ns = ret->cpu_ns;
 	uint32_t visit;
 

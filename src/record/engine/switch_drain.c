@@ -55,17 +55,22 @@ static int out_room(void)
 
 static void emit_interval(const struct weft__switch_interval *one, const struct weft__timeline *line)
 {
-	uint64_t fields[7] = {one->tid, one->begin_ns, one->end_ns - one->begin_ns, one->reason, 1, 0, 0};
+	uint64_t tick = weft__timeline_tick(line, one->end_ns);
+	uint64_t fields[7] = {one->tid, 0, one->end_ns - one->begin_ns, one->reason, 1, 0, 0};
 	struct weft__wide_stack stacks[2];
 	uint32_t n = 0;
 
+	/* One that comes behind its time cannot be told by that. In order, most of what it would take is saved. */
+	if (tick < weft__switch.out_tick)
+		fields[1] = one->begin_ns;
+	else
+		weft__switch.out_tick = tick;
 	if (one->stack && one->stack->n_user)
 		stacks[n++] = (struct weft__wide_stack){one->stack->frames, one->stack->n_user, one->stack->flags, 5};
 	if (one->stack && one->stack->n_kernel)
 		stacks[n++] = (struct weft__wide_stack){one->stack->frames + one->stack->n_user, one->stack->n_kernel,
 							WEFT_STACK_KERNEL | WEFT_STACK_COMPLETE, 6};
-	if (!weft__wide_emit_in(weft__switch.out, WEFT_KIND_OFFCPU, weft__timeline_tick(line, one->end_ns), fields,
-				stacks, n))
+	if (!weft__wide_emit_in(weft__switch.out, WEFT_KIND_OFFCPU, tick, fields, stacks, n))
 		weft__switch_lose(1, one->begin_ns, one->end_ns);
 	if (one->stack)
 		one->stack->n_user = one->stack->n_kernel = 0;
@@ -308,7 +313,8 @@ static int thin_out(struct weft__switch_set *set, uint64_t now_ns)
 	uint64_t rate;
 	__u64 *period = &weft__switch.attr.sample_period;
 
-	if (weft__switch.mode != SWITCH_MODE_STACKS || since < RATE_NS)
+	/* Many are many, however short the time was. */
+	if (weft__switch.mode != SWITCH_MODE_STACKS || (since < RATE_NS && n - set->rated < STACKS_MOST / 10))
 		return 0;
 	rate = (n - set->rated) * UINT64_C(1000000000) / since;
 	set->rated_ns = now_ns;

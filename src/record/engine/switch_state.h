@@ -165,6 +165,7 @@ struct weft__switch {
 	uint64_t gap_from_ns, gap_to_ns;  /* in which it was held at times, and that is not told yet; 0: it was not */
 	int wanted;                       /* between start and stop */
 	struct weft_ring *out; /* of the collector, for these events alone: they are older than what else it emits */
+	uint64_t out_tick;     /* of the last of them */
 	struct weft__switch_counts counts;
 	struct weft_loss losses[8];
 	uint32_t n_losses;

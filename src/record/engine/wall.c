@@ -95,7 +95,7 @@ static struct weft_ring *wall_ring(uint64_t tick)
 	return &mine->hot;
 }
 
-static void tell(struct wall_thread *t)
+static void wall_tell(struct wall_thread *t)
 {
 	uint64_t fields[] = {t->tid, t->waited_ns, t->count, t->call, 0};
 	struct weft__wide_stack stack = {t->frames, t->n, t->flags, 4};
@@ -115,7 +115,7 @@ static void forget(struct wall_thread *t)
 }
 
 /* A thread of ours has a name that says so. */
-static int is_ours(uint32_t tid)
+static int wall_ours(uint32_t tid)
 {
 	return tid == (uint32_t)syscall(SYS_gettid) || weft__engine_ours(tid) || weft__remote_named(tid, "weft-");
 }
@@ -181,7 +181,7 @@ static uint64_t settle(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, 
 		more -= before;
 	}
 	if (t->state == WALL_LEFT || (t->state == WALL_WAITS && cpu_ns != t->cpu_ns))
-		tell(t);
+		wall_tell(t);
 	t->looked_ns = now_ns;
 	t->cpu_ns = cpu_ns;
 	t->queue_ns = queue_ns;
@@ -208,7 +208,7 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 	struct weft__remote seen;
 	uint64_t queue_ns;
 
-	if (t->state == WALL_NEW && is_ours(t->tid)) {
+	if (t->state == WALL_NEW && wall_ours(t->tid)) {
 		t->state = WALL_OURS;
 		return 1;
 	}
@@ -224,7 +224,7 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 		keep(t, &seen);
 		t->state = WALL_WAITS;
 		if (now_ns - t->told_ns >= TELL_NS)
-			tell(t);
+			wall_tell(t);
 	} else if (t->state == WALL_WAITS) {
 		t->left_ns = now_ns - t->looked_ns;
 		t->state = WALL_LEFT;
@@ -239,13 +239,13 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 /* It has ended, or another thread has its number by now. */
 static void drop(struct wall_thread *t)
 {
-	tell(t);
+	wall_tell(t);
 	forget(t);
 	*t = (struct wall_thread){.tid = t->tid};
 	wall.mark = (struct weft__threads_mark){0};
 }
 
-static void look_at(struct wall_thread *t, uint64_t now_ns)
+static void wall_look_at(struct wall_thread *t, uint64_t now_ns)
 {
 	uint64_t cpu_ns;
 
@@ -266,7 +266,7 @@ static void look_at(struct wall_thread *t, uint64_t now_ns)
 	t->count++;
 	t->looked_ns = now_ns;
 	if (now_ns - t->told_ns >= TELL_NS)
-		tell(t);
+		wall_tell(t);
 }
 
 static int by_id(const void *a, const void *b)
@@ -330,7 +330,7 @@ static void list_again(void)
 		return; /* goes on with those that are known */
 	for (long i = 0; i < n; i++) {
 		while (old < wall.n && wall.threads[old].tid < wall.ids[i]) {
-			tell(&wall.threads[old]);
+			wall_tell(&wall.threads[old]);
 			forget(&wall.threads[old++]);
 		}
 		if (old < wall.n && wall.threads[old].tid == wall.ids[i])
@@ -341,7 +341,7 @@ static void list_again(void)
 			mark_first(&next[i]);
 	}
 	for (; old < wall.n; old++) {
-		tell(&wall.threads[old]);
+		wall_tell(&wall.threads[old]);
 		forget(&wall.threads[old]);
 	}
 	weft__free(wall.threads);
@@ -409,10 +409,10 @@ int weft__wall_tell(void)
 
 		/* Up to now; where there are many, only if that is soon said. */
 		if (wall.n <= TURN_LOOKS || t->state == WALL_WAITS)
-			look_at(t, now_ns);
+			wall_look_at(t, now_ns);
 		if (t->state == WALL_LEFT || t->state == WALL_RUNS)
 			settle_running(t, now_ns);
-		tell(t);
+		wall_tell(t);
 	}
 	if (wall.telling < wall.n)
 		return 1;
@@ -443,7 +443,7 @@ void weft__wall_turn(uint64_t now_ns)
 	while (wall.at < wall.n && now_ns - turn_ns < TURN_NS && looks++ < TURN_LOOKS) {
 		struct wall_thread *t = &wall.threads[wall.at++];
 
-		look_at(t, now_ns);
+		wall_look_at(t, now_ns);
 		now_ns = weft__clock_mono();
 	}
 	cpu_ns = wall_cpu() - cpu_ns;

@@ -112,7 +112,7 @@ static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t
 	return known;
 }
 
-static void tell(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
+static void watch_tell(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
 {
 	uint64_t fields[] = {tid, task, age_ns, 0};
 	struct weft__remote seen;
@@ -124,7 +124,7 @@ static void tell(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
 }
 
 /* 1: it was told. */
-static int look(struct ring_page *ring, struct watched *watched, uint32_t on, uint64_t now)
+static int watch_look(struct ring_page *ring, struct watched *watched, uint32_t on, uint64_t now)
 {
 	uint32_t tid = load_acquire(&ring->owner);
 	uint64_t tick, task, age_ns;
@@ -138,7 +138,7 @@ static int look(struct ring_page *ring, struct watched *watched, uint32_t on, ui
 		*watched = (struct watched){tick, watch.stuck_ns};
 	if (age_ns < watched->next_ns)
 		return 0;
-	tell(tid, task, age_ns, now);
+	watch_tell(tid, task, age_ns, now);
 	watched->next_ns = 2 * age_ns;
 	/* Without tables there was not much of a stack; soon there will be. */
 	if (!watch.wants && !weft__engine.ops && !weft__wall_choice.hz) {
@@ -158,7 +158,7 @@ uint32_t weft__watch_turn(void *base, const struct rings_head *head, uint64_t no
 		return 0;
 	now = weft_tick(on);
 	for (uint32_t i = 0; i < n && i < watch.n; i++)
-		told += (uint32_t)look(ring_page_at(base, head, i), &watch.rings[i], on, now);
+		told += (uint32_t)watch_look(ring_page_at(base, head, i), &watch.rings[i], on, now);
 	next = next < TURN_LEAST_NS ? TURN_LEAST_NS : next > TURN_MOST_NS ? TURN_MOST_NS : next;
 	watch.due_ns = now_ns + next;
 	return told;

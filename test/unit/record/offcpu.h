@@ -81,7 +81,8 @@ static inline void offcpu_stack(struct offcpu *o, struct offcpu_thread *thread, 
 
 static inline void offcpu_event(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
 {
-	uint64_t begin = ev->fields[1], end = begin + ev->fields[2], reason = ev->fields[3] < 3 ? ev->fields[3] : 0;
+	uint64_t begin = ev->fields[1] ? ev->fields[1] : ev->time_ns - ev->fields[2], end = begin + ev->fields[2],
+		 reason = ev->fields[3] < 3 ? ev->fields[3] : 0;
 	uint64_t ns;
 	struct offcpu *o = data;
 	struct offcpu_thread *thread;

@@ -53,7 +53,8 @@ static void leave_a_wreck(uint64_t n, enum where where, uint32_t place, uint32_t
 						  .flush_ns = where == IN_FILE ? MS : 10000 * MS,
 						  .ring_place = place,
 						  .ring_bytes = ring_bytes,
-						  .no_recover = 1};
+						  .no_recover = 1,
+						  .switches = WEFT_SWITCH_OFF /* a wreck of no event has none */};
 		struct weft_recorder_stats stats = {.size = sizeof(stats)};
 		struct weft_recorder *rec;
 		int kind = tally_kind();

@@ -122,6 +122,9 @@ TEST(tags_types_and_reasons_are_those_of_the_document)
 	CHECK_EQ(WEFT_LOSS_DISK_FULL, 5);
 	CHECK_EQ(WEFT_LOSS_SAMPLE, 6);
 	CHECK_EQ(WEFT_LOSS_UNCOVERED, 7);
+	CHECK(strstr(document, "8 poll cap, 9 switch") != NULL);
+	CHECK_EQ(WEFT_LOSS_POLL_CAP, 8);
+	CHECK_EQ(WEFT_LOSS_SWITCH, 9);
 	CHECK_EQ(WEFT_LOSS_POLL_CAP, 8);
 #define X(NAME, number, name, n_fields, field0, ...)                                                                   \
 	snprintf(line, sizeof(line), "| %d | %s |", number, name);                                                     \
