@@ -21,7 +21,7 @@
 #define LOOKS 2                /* at a thread that ran meanwhile */
 
 static uint8_t copied[COPY_MOST];
-static uint64_t found[WEFT__UNWIND_DEPTH_MAX];
+static uint64_t frames_found[WEFT__UNWIND_DEPTH_MAX];
 
 /* A file of /proc/self/task/TID, as text. Answers its length or a negative error. */
 static ssize_t task_read(uint32_t tid, const char *name, char *text, size_t bytes)
@@ -148,7 +148,7 @@ static void unwind(uint32_t tid, uint64_t sp, uint64_t pc, struct weft__remote *
 			break;
 		modules = weft__modules_enter(&visit);
 		ret->n =
-			(uint32_t)weft__unwind_outside(modules, &in, found,
+			(uint32_t)weft__unwind_outside(modules, &in, frames_found,
 						       weft__engine.depth ? weft__engine.depth : WEFT__UNWIND_DEPTH_MAX,
 						       &ret->flags);
 		weft__modules_leave(visit);
@@ -183,7 +183,7 @@ static void look(uint32_t tid, int brief, struct weft__remote *ret)
 void weft__remote_look(uint32_t tid, int brief, struct weft__remote *ret)
 {
 	for (int i = 0; i < LOOKS; i++) {
-		*ret = (struct weft__remote){.frames = found};
+		*ret = (struct weft__remote){.frames = frames_found};
 		look(tid, brief, ret);
 		if (ret->state != REMOTE_WAITS || brief || ret->n)
 			return;

@@ -33,7 +33,7 @@
 #define PAUSE_NS UINT64_C(4000000) /* between two turns of a round */
 #define SHARE 50                   /* of a CPU, at most one part in so many */
 #define TELL_NS UINT64_C(1000000000)
-#define LIST_NS UINT64_C(50000) /* for each thread that is listed, until the next time that it may be in vain */
+#define LIST_NS UINT64_C(200000) /* for each thread that is listed, until the next time that it may be in vain */
 
 /* LEFT: has begun to run, and may stand in line for a CPU still, of which nothing is known before it has one. */
 enum { WALL_NEW, WALL_RUNS, WALL_WAITS, WALL_LEFT, WALL_OURS };
