@@ -13,7 +13,7 @@ struct sigaction weft__trigger_before;
 
 static uint32_t asked; /* enum weft__trigger, or BEING_MADE */
 static uint32_t n_asked;
-static struct weft__triggered first;
+static struct weft__triggered first_trigger;
 
 static void ask_dump(enum weft__trigger why, const struct weft__triggered *what)
 {
@@ -21,7 +21,7 @@ static void ask_dump(enum weft__trigger why, const struct weft__triggered *what)
 
 	add_relaxed(&n_asked, 1u);
 	if (cas_acq_rel(&asked, &none, BEING_MADE)) {
-		first = *what;
+		first_trigger = *what;
 		store_release(&asked, (uint32_t)why);
 	}
 	weft__collector_wake();
@@ -45,7 +45,7 @@ enum weft__trigger weft__trigger_take(struct weft__triggered *ret, uint32_t *ret
 
 	if (why == WEFT__TRIGGER_NONE || why == BEING_MADE)
 		return WEFT__TRIGGER_NONE;
-	*ret = first;
+	*ret = first_trigger;
 	*ret_n = __atomic_exchange_n(&n_asked, 0, __ATOMIC_RELAXED);
 	store_release(&asked, (uint32_t)WEFT__TRIGGER_NONE);
 	return (enum weft__trigger)why;

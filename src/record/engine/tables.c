@@ -42,22 +42,22 @@ static struct {
 	/* the thread */
 	uint32_t let_now;
 	int modest;
-} tables;
+} tables_thread;
 
 void weft__tables_open(void)
 {
-	store_relaxed(&tables.refused, 0);
+	store_relaxed(&tables_thread.refused, 0);
 }
 
 int weft__tables_refused(void)
 {
-	return load_relaxed(&tables.refused);
+	return load_relaxed(&tables_thread.refused);
 }
 
 /* What the net catches in this thread is to stay here: else the kernel would wake another thread for it. */
 void weft__tables_let(int signal)
 {
-	store_relaxed(&tables.let, (uint32_t)signal);
+	store_relaxed(&tables_thread.let, (uint32_t)signal);
 }
 
 static void mask_set(uint32_t let)
@@ -68,7 +68,7 @@ static void mask_set(uint32_t let)
 	if (let)
 		sigdelset(&all, (int)let);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	tables.let_now = let;
+	tables_thread.let_now = let;
 }
 
 /* The application comes first; but not before it goes on. */
@@ -76,9 +76,9 @@ static void be_modest(void)
 {
 	struct sched_param none = {0};
 
-	if (tables.modest || load_relaxed(&tables.waiting))
+	if (tables_thread.modest || load_relaxed(&tables_thread.waiting))
 		return;
-	tables.modest = 1;
+	tables_thread.modest = 1;
 	(void)!setpriority(PRIO_PROCESS, 0, NICENESS_LOWEST); /* of this thread, in Linux */
 	(void)!sched_setscheduler(0, SCHED_BATCH, &none);
 }
@@ -86,12 +86,12 @@ static void be_modest(void)
 /* Asked now and then while a table is made. */
 static int tables_halt(void)
 {
-	uint32_t let = load_relaxed(&tables.let);
+	uint32_t let = load_relaxed(&tables_thread.let);
 
-	if (let != tables.let_now)
+	if (let != tables_thread.let_now)
 		mask_set(let);
 	be_modest();
-	return load_relaxed(&tables.stop) != 0;
+	return load_relaxed(&tables_thread.stop) != 0;
 }
 
 static void compile_all(void)
@@ -119,13 +119,13 @@ static int asked_again(void)
 	int asked;
 
 	pthread_mutex_lock(&tables_lock);
-	asked = tables.asked && !load_relaxed(&tables.stop);
-	tables.asked = 0;
+	asked = tables_thread.asked && !load_relaxed(&tables_thread.stop);
+	tables_thread.asked = 0;
 	if (!asked) {
 		mask_set(0);
 		store_relaxed(&weft__engine.tables_tid, 0u);
-		store_release(&tables.running, 0u);
-		syscall(SYS_futex, &tables.running, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		store_release(&tables_thread.running, 0u);
+		syscall(SYS_futex, &tables_thread.running, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	}
 	pthread_mutex_unlock(&tables_lock);
 	return asked;
@@ -138,13 +138,13 @@ static void count_cpu(uint64_t *counted)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-	add_relaxed(&tables.cost_ns, now - *counted);
+	add_relaxed(&tables_thread.cost_ns, now - *counted);
 	*counted = now;
 }
 
 uint64_t weft__tables_cost(void)
 {
-	return load_relaxed(&tables.cost_ns);
+	return load_relaxed(&tables_thread.cost_ns);
 }
 
 static void *tables_main(void *data)
@@ -154,8 +154,8 @@ static void *tables_main(void *data)
 	(void)data;
 	pthread_setname_np(pthread_self(), "weft-tables");
 	store_relaxed(&weft__engine.tables_tid, (uint32_t)syscall(SYS_gettid));
-	tables.let_now = 0;
-	tables.modest = 0;
+	tables_thread.let_now = 0;
+	tables_thread.modest = 0;
 	do {
 		compile_all();
 		find_tracers();
@@ -170,22 +170,22 @@ static int thread_make(void)
 	sigset_t all, before;
 	int err;
 
-	if (tables.joinable)
-		pthread_join(tables.thread, NULL); /* it is on its way out */
-	tables.joinable = 0;
-	tables.asked = 0;
-	store_relaxed(&tables.stop, 0u);
-	store_relaxed(&tables.running, 1u);
+	if (tables_thread.joinable)
+		pthread_join(tables_thread.thread, NULL); /* it is on its way out */
+	tables_thread.joinable = 0;
+	tables_thread.asked = 0;
+	store_relaxed(&tables_thread.stop, 0u);
+	store_relaxed(&tables_thread.running, 1u);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&tables.thread, NULL, tables_main, NULL);
+	err = pthread_create(&tables_thread.thread, NULL, tables_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
-		store_relaxed(&tables.running, 0u);
+		store_relaxed(&tables_thread.running, 0u);
 		return -err;
 	}
-	tables.joinable = 1;
-	store_relaxed(&weft__engine.tables_tid, weft__tls_tid(tables.thread)); /* before the next scan */
+	tables_thread.joinable = 1;
+	store_relaxed(&weft__engine.tables_tid, weft__tls_tid(tables_thread.thread)); /* before the next scan */
 	return 0;
 }
 
@@ -195,17 +195,17 @@ static void tables_ask(void)
 	int err = 0;
 
 	pthread_mutex_lock(&tables_lock);
-	if (load_relaxed(&tables.running))
-		tables.asked = 1;
+	if (load_relaxed(&tables_thread.running))
+		tables_thread.asked = 1;
 	else
 		err = thread_make();
 	pthread_mutex_unlock(&tables_lock);
 	if (!err)
 		return;
-	if (err != load_relaxed(&tables.refused)) {
+	if (err != load_relaxed(&tables_thread.refused)) {
 		weft__log(WEFT_LOG_WARN, "no thread to compile unwind tables in: %s; whoever needs them waits",
 			  weft_strerror(err));
-		store_relaxed(&tables.refused, err);
+		store_relaxed(&tables_thread.refused, err);
 		add_relaxed(&weft__engine.facts_changed, 1);
 	}
 	weft__modules_refresh();
@@ -215,10 +215,10 @@ static void tables_await(uint64_t until_ns)
 {
 	uint64_t now;
 
-	while (load_acquire(&tables.running) && (now = weft__clock_mono()) < until_ns) {
+	while (load_acquire(&tables_thread.running) && (now = weft__clock_mono()) < until_ns) {
 		struct timespec left = {0, (long)(until_ns - now)};
 
-		syscall(SYS_futex, &tables.running, FUTEX_WAIT_PRIVATE, 1, &left, NULL, 0);
+		syscall(SYS_futex, &tables_thread.running, FUTEX_WAIT_PRIVATE, 1, &left, NULL, 0);
 	}
 }
 
@@ -229,10 +229,10 @@ void weft__tables_start(void)
 	if (!weft__modules_stale())
 		return;
 	weft__modules_look(); /* modules without tables are better than none */
-	store_relaxed(&tables.waiting, 1u);
+	store_relaxed(&tables_thread.waiting, 1u);
 	tables_ask();
 	tables_await(until);
-	store_relaxed(&tables.waiting, 0u);
+	store_relaxed(&tables_thread.waiting, 0u);
 }
 
 void weft__tables_look(void)
@@ -245,13 +245,13 @@ void weft__tables_stop(void)
 {
 	int joinable;
 
-	store_relaxed(&tables.stop, 1u);
+	store_relaxed(&tables_thread.stop, 1u);
 	pthread_mutex_lock(&tables_lock);
-	joinable = tables.joinable;
-	tables.joinable = 0;
+	joinable = tables_thread.joinable;
+	tables_thread.joinable = 0;
 	pthread_mutex_unlock(&tables_lock);
 	if (joinable)
-		pthread_join(tables.thread, NULL);
+		pthread_join(tables_thread.thread, NULL);
 }
 
 void weft__tables_lock(void)
@@ -269,10 +269,10 @@ void weft__tables_unlock(void)
 void weft__tables_forked(void)
 {
 	pthread_mutex_init(&tables_lock, NULL);
-	tables.joinable = tables.asked = 0;
-	store_relaxed(&tables.running, 0u);
-	store_relaxed(&tables.waiting, 0u);
-	store_relaxed(&tables.let, 0u);
+	tables_thread.joinable = tables_thread.asked = 0;
+	store_relaxed(&tables_thread.running, 0u);
+	store_relaxed(&tables_thread.waiting, 0u);
+	store_relaxed(&tables_thread.let, 0u);
 	store_relaxed(&weft__engine.tables_tid, 0u);
 	weft__modules_forked();
 }

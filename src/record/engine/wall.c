@@ -191,7 +191,7 @@ static uint64_t settle(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, 
 /* A thread that runs, at the end: where it waited before that was not seen, but that it did. */
 static void settle_running(struct wall_thread *t, uint64_t now_ns)
 {
-	uint64_t cpu_ns, queue_ns = weft__remote_queue(t->tid), more;
+	uint64_t cpu_ns = 0, queue_ns = weft__remote_queue(t->tid), more;
 
 	if (weft__remote_cpu(t->tid, &cpu_ns) < 0)
 		return;
@@ -247,7 +247,7 @@ static void drop(struct wall_thread *t)
 
 static void wall_look_at(struct wall_thread *t, uint64_t now_ns)
 {
-	uint64_t cpu_ns;
+	uint64_t cpu_ns = 0;
 
 	if (t->state == WALL_OURS)
 		return;

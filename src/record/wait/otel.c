@@ -158,15 +158,15 @@ static int publish_payload(void)
 	else if (out.n > OTEL_HALF - sizeof(*header))
 		err = -E2BIG;
 	if (!err) {
+		uint64_t signature;
+
 		memcpy(to, out.bytes, out.n);
+		memcpy(&signature, "OTEL_CTX", sizeof(signature));
 		store_seq_cst(&header->published_ns, 0);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		header->version = OTEL_VERSION;
-		header->payload_bytes = (uint32_t)out.n;
-		header->payload = (uint64_t)(uintptr_t)to;
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		memcpy(header->signature, "OTEL_CTX", 8);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		store_seq_cst(&header->version, OTEL_VERSION);
+		store_seq_cst(&header->payload_bytes, (uint32_t)out.n);
+		store_seq_cst(&header->payload, (uint64_t)(uintptr_t)to);
+		store_seq_cst((uint64_t *)(void *)header->signature, signature);
 		store_seq_cst(&header->published_ns, now > before ? now : before + 1);
 		otel.half = !otel.half;
 		/* Where names of mappings are not known the call fails, and is heard of all the same by those who trace it. */

@@ -134,7 +134,7 @@ TEST(short_waits_are_summed_and_none_is_missing)
 static void *wait_by_many_names(void *unused)
 {
 	uint32_t ids[2 * WEFT_WAIT_SUMS];
-	char name[16];
+	char name[24];
 	int i, k;
 
 	for (i = 0; i < 2 * WEFT_WAIT_SUMS; i++) {
