@@ -76,11 +76,9 @@ static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now
 /* The largest share that a source may have so that all together have no more than there is. */
 static double equal_share(const struct weft__governor *g, double available)
 {
-	double share = 0, left = available;
-	uint32_t n = 0, i;
+	double share = 0, left;
+	uint32_t i;
 
-	for (i = 0; i < g->n; i++)
-		n += g->sources[i].least != 0;
 	/* Each round those that need less than the share drop out and leave the rest to the others. */
 	for (uint32_t rounds = 0; rounds <= g->n; rounds++) {
 		uint32_t wanting = 0;

@@ -152,7 +152,7 @@ static void cut_begin(struct weft__switch_set *set, uint64_t from_ns, uint64_t t
 /* 0: there was no room for all of it. */
 static int cut_go_on(struct weft__switch_set *set, const struct weft__timeline *line)
 {
-	struct weft__switch_interval one;
+	struct weft__switch_interval one = {0};
 
 	while (set->cut.on) {
 		if (!out_room())
@@ -168,7 +168,7 @@ static int cut_go_on(struct weft__switch_set *set, const struct weft__timeline *
 /* 0: there was no room. */
 static int take_record(struct weft__switch_set *set, struct weft__switch_ring *ring, const struct weft__timeline *line)
 {
-	struct weft__switch_interval one;
+	struct weft__switch_interval one = {0};
 
 	if (!out_room())
 		return 0;

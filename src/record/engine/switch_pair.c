@@ -56,6 +56,8 @@ struct weft__switch_thread *weft__pairs_get(struct weft__switch_pairs *pairs, ui
 			return NULL;
 		thread = pairs_place(pairs, tid);
 	}
+	if (!thread)
+		return NULL;
 	memset(thread, 0, sizeof(*thread));
 	thread->tid = tid;
 	pairs->n++;

@@ -22,7 +22,8 @@
 #include "unwind/modules.h"
 
 #define TABLES_WAIT_NS UINT64_C(10000000)
-#define NICENESS_LOWEST 19
+/* A tenth of a CPU beside a program that keeps them all busy; at 19 it would be a hundredth, and the tables minutes late. */
+#define NICENESS 10
 
 static pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -79,7 +80,7 @@ static void be_modest(void)
 	if (tables_thread.modest || load_relaxed(&tables_thread.waiting))
 		return;
 	tables_thread.modest = 1;
-	(void)!setpriority(PRIO_PROCESS, 0, NICENESS_LOWEST); /* of this thread, in Linux */
+	(void)!setpriority(PRIO_PROCESS, 0, NICENESS); /* of this thread, in Linux */
 	(void)!sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
@@ -99,6 +100,7 @@ static void compile_all(void)
 	int made;
 
 	do {
+		made = 0;
 		if (tables_halt() || weft__modules_look() < 0)
 			return; /* the next look may find memory again */
 		while (!tables_halt() && (made = weft__modules_compile(tables_halt)) > 0)

@@ -356,12 +356,11 @@ static int wait_look(const struct weft_wait_slot *slot, struct weft__wait_now *o
 	uint64_t key;
 
 	out->since = load_acquire(&slot->since);
-	key = load_relaxed(&slot->key);
+	key = load_acquire(&slot->key); /* acquired, all of them, so that `since` is looked at again behind them */
 	out->what = (uint32_t)(key >> 32);
 	out->name = (uint32_t)key;
-	out->object = load_relaxed(&slot->object);
-	out->holder = (uint32_t)load_relaxed(&slot->holder);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	out->object = load_acquire(&slot->object);
+	out->holder = (uint32_t)load_acquire(&slot->holder);
 	return out->since > AWAY_BUSY && load_relaxed(&slot->since) == out->since;
 }
 
