@@ -130,6 +130,12 @@ static void costs_apply(struct weft__costs *costs)
 	costs->rate[SWITCHES] = weft__switch_works() ? cost_level(costs, SWITCHES) * 1000 / GOVERNOR_FULL : 0;
 }
 
+/* Without a budget nobody holds the records of switches. */
+static int gates(const struct weft__costs *costs)
+{
+	return weft__switch_works() && costs->governor.budget_ppm != GOVERNOR_NO_LIMIT;
+}
+
 static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
@@ -140,7 +146,7 @@ static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns, as_caused(costs, ns));
 	costs->pace_ns = FIRST_NS;
 	costs->step_ns = now_ns + FIRST_NS;
-	costs->gate_ns = weft__switch_works() ? costs->step_ns : UINT64_MAX;
+	costs->gate_ns = gates(costs) ? costs->step_ns : UINT64_MAX;
 	if (!costs->told_at_ns)
 		costs->told_at_ns = now_ns;
 	costs->running = 1;
@@ -277,7 +283,7 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 		costs_begin(c, now_ns);
 	if (now_ns >= costs->step_ns)
 		err = costs_step(c, now_ns);
-	if (weft__switch_works())
+	if (gates(costs))
 		costs_gate(costs, now_ns);
 	if (now_ns >= costs->told_at_ns + TELL_NS)
 		tell_costs(costs, now_ns);

@@ -117,15 +117,17 @@ struct ring_page *weft__ring_mine(void)
 	return in_session(ring) ? (struct ring_page *)(void *)ring : NULL;
 }
 
-/* How far the owner may go: to the next quarter, where it looks again, but not into what the collector has not freed. */
+/* How far the owner may go before it looks again at what the collector has freed: until the ring would be half full, which is when the
+ * collector has to be woken, then an eighth at a time, but not into what is not freed. */
 static void set_limit(struct ring_page *ring)
 {
 	uint64_t slots = ring->hot.mask + 1;
 	uint64_t resv = load_relaxed(&ring->hot.resv);
-	uint64_t end = load_acquire(&ring->tail) + slots - RING_SLACK;
-	uint64_t quarter = (resv / (slots / 4) + 1) * (slots / 4);
+	uint64_t tail = load_acquire(&ring->tail);
+	uint64_t end = tail + slots - RING_SLACK;
+	uint64_t look = resv - tail < slots / 2 ? tail + slots / 2 : resv + slots / 8;
 
-	store_relaxed(&ring->hot.limit, quarter < end ? quarter : end);
+	store_relaxed(&ring->hot.limit, look < end ? look : end);
 }
 
 int weft__ring_has_room(const struct ring_page *ring, uint32_t n_slots)
