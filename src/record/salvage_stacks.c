@@ -33,6 +33,8 @@ void weft__salvage_pass_stacks(struct weft__salvage *s)
 	size_t n, i;
 
 	s->next_stack = s->region.head->next_stack;
+	if (!s->next_stack) /* no process leaves that: it is spoiled */
+		s->next_stack = 1;
 	if (!s->active)
 		return;
 	stacks = weft_segment_stacks(s->active, &n);
@@ -78,6 +80,8 @@ uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref)
 			  frames);
 	if (in_file(s, words[STACK_ID], &stack)) {
 		stack.id = (uint32_t)words[STACK_ID];
+	} else if (!s->next_stack) {
+		return 0; /* all numbers are used up, and 0 names none */
 	} else {
 		stack.id = s->next_stack++;
 		weft__defs_stack(&s->defs, &stack);

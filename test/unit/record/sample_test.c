@@ -249,7 +249,8 @@ TEST(frames_name_their_module)
 }
 
 /* Killed with samples in the rings, in staging, and in the file. */
-static void killed_at(uint64_t flush_ns, uint64_t drain_ns)
+/* What `spoil`, when it is not NULL, does to the shared memory is done just before the kill. */
+static struct seen killed_after(uint64_t flush_ns, uint64_t drain_ns, void (*spoil)(struct rings_head *head))
 {
 	struct tally t;
 	struct seen seen;
@@ -273,15 +274,23 @@ static void killed_at(uint64_t flush_ns, uint64_t drain_ns)
 			if (i % 100 == 0)
 				session_sleep_ns(3 * MS);
 		}
+		if (spoil)
+			spoil(weft__hot.head);
 		raise(SIGKILL);
 	}
 	CHECK_EQ(session_wait(pid), -1);
 	CHECK_EQ(weft_recover(session_dir, NULL, NULL, NULL), 1);
 	seen = read_all(&t);
 	CHECK_EQ(seen.n, 600);
-	CHECK_EQ(seen.wrong, 0);
+	CHECK_EQ(t.damaged, 0);
 	tally_fini(&t);
 	session_remove_dir();
+	return seen;
+}
+
+static void killed_at(uint64_t flush_ns, uint64_t drain_ns)
+{
+	CHECK_EQ(killed_after(flush_ns, drain_ns, NULL).wrong, 0);
 }
 
 TEST(samples_in_rings_survive_a_kill)
@@ -297,6 +306,23 @@ TEST(samples_in_staging_survive_a_kill)
 TEST(samples_partly_in_the_file_survive_a_kill)
 {
 	killed_at(MS, MS);
+}
+
+static void no_next_stack(struct rings_head *head)
+{
+	head->next_stack = 0;
+}
+
+static void last_next_stack(struct rings_head *head)
+{
+	head->next_stack = UINT32_MAX;
+}
+
+/* 0 is no id of a stack: a definition under it makes its whole block unreadable. */
+TEST(a_spoiled_number_of_stacks_spoils_no_definitions)
+{
+	CHECK_EQ(killed_after(10000 * MS, 250 * MS, no_next_stack).wrong, 0);
+	killed_after(10000 * MS, 250 * MS, last_next_stack);
 }
 
 TEST(nothing_is_emitted_when_sampling_is_off)
