@@ -25,7 +25,8 @@ static void *burn(void *data)
 
 static int record(const char *dir)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = dir};
+	struct weft_recorder_opts opts = {
+		.size = sizeof(opts), .dir = dir, .budget_ppm = WEFT_SAMPLE_OFF}; /* samples are counted */
 	struct weft_error err = {0};
 	struct weft_recorder *rec;
 	pthread_t threads[2];
