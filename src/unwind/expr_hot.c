@@ -32,21 +32,6 @@ static uint64_t pop(struct eval *e)
 	return 0;
 }
 
-static int64_t read_sleb(struct weft__in *in)
-{
-	uint64_t v = 0;
-	unsigned shift = 0;
-	uint8_t b;
-
-	do {
-		b = in_u8(in);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (b & 0x80 && !in->bad);
-	return (int64_t)(shift < 64 && b & 0x40 ? v | ~(uint64_t)0 << shift : v);
-}
-
 static uint64_t read_fixed(struct weft__in *in, unsigned bytes, int is_signed)
 {
 	const uint8_t *p = in_bytes(in, bytes);
@@ -61,7 +46,7 @@ static uint64_t read_fixed(struct weft__in *in, unsigned bytes, int is_signed)
 
 static void push_reg(struct eval *e, uint64_t reg)
 {
-	uint64_t off = (uint64_t)read_sleb(&e->in);
+	uint64_t off = (uint64_t)in_sleb(&e->in);
 
 	/* On x86-64 the return address column names the program counter of this frame. */
 	if (ARCH_RA_FIXED && reg == ARCH_RA) {
@@ -259,7 +244,7 @@ static void step(struct eval *e, uint8_t op, const uint8_t *begin)
 	} else if (op == 0x10) {
 		push(e, in_varint(&e->in));
 	} else if (op == 0x11) {
-		push(e, (uint64_t)read_sleb(&e->in));
+		push(e, (uint64_t)in_sleb(&e->in));
 	} else {
 		stack_op(e, op, begin);
 	}
