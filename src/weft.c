@@ -56,6 +56,7 @@
 #include "record/recorder.c"
 #include "record/recover.c"
 #include "record/ring/region.c"
+#include "record/ring/region_file.c"
 #include "record/ring/ring_hot.c"
 #include "record/ring/stacks_hot.c"
 #include "record/salvage.c"

@@ -105,7 +105,7 @@ static void make_orphan(struct weft_recorder *rec)
 	weft_ring_self = &weft__ring_none.hot;
 	rec->orphan = 1;
 	rec->state = WEFT_STATE_CLOSED;
-	weft__registry_share(NULL, NULL, -1);
+	weft__registry_share(NULL, NULL, NULL);
 	weft__segments_drop(&rec->collector.segments);
 	weft__symbolize_forked(rec->collector.segments.symbolize);
 	weft__region_forsake(&rec->region);

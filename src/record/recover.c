@@ -360,7 +360,7 @@ static void recover_new(struct walk *walk, const char *path)
 
 static void recover_rings(struct walk *walk, const char *link)
 {
-	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.fd = -1}};
+	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.file = {.fd = -1}}};
 	struct weft_recovered out = {0};
 	struct weft_error err = {0};
 	char path[4096], final[4096] = "", note[200];
@@ -414,7 +414,7 @@ static int has_rings(const char *path)
 /* An unsealed segment whose rings are gone. Without them it must not be sealed before: they know only the active name. */
 static void recover_active(struct walk *walk, const char *path)
 {
-	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.fd = -1}};
+	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.file = {.fd = -1}}};
 	struct weft_recovered out = {0};
 	struct weft_error err = {0};
 	char final[4096] = "";

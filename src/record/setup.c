@@ -170,7 +170,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 
 void weft__recorder_teardown(struct weft_recorder *rec)
 {
-	weft__registry_share(NULL, NULL, -1);
+	weft__registry_share(NULL, NULL, NULL);
 	weft__engine_close();
 	weft__switch_close();
 	weft__otel_close();
@@ -214,7 +214,7 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 	weft__otel_open(o->name, o->labels);
 	r = setup_collector(rec, id, stem, why_clock);
 	if (!r)
-		r = weft__registry_share(rec->region.head, rec->region.base, rec->region.fd);
+		r = weft__registry_share(rec->region.head, rec->region.base, &rec->region.file);
 	if (r) {
 		weft__region_remove(&rec->region);
 		weft__recorder_teardown(rec);

@@ -78,6 +78,8 @@ static int piece_wanted(const struct weft__kept *piece, const struct weft__dump 
 	struct block_head block;
 	int r;
 
+	if (!weft__own_is(&piece->own, piece->fd))
+		return -EBADF; /* the program closed it */
 	while (!(r = read_block_head(piece, at, &block))) {
 		if (block.type == BLOCK_EVENTS && block.last_ns >= dump->from_ns)
 			return 1;

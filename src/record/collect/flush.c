@@ -309,10 +309,11 @@ static int write_blocks(struct weft__collector *c, uint64_t *ret_events)
 	return err;
 }
 
-/* The directory was deleted under us: what was in the file is gone with it, recording goes on in a new one. */
+/* The directory was deleted under us, or a file in memory closed: what was in the file is gone with it, recording goes on in a new one. */
 static void forget_deleted(struct weft__collector *c)
 {
-	weft__log(WEFT_LOG_WARN, "%s: the active segment was deleted; beginning a new one", c->segments.dir);
+	weft__log(WEFT_LOG_WARN, "%s: the active segment was deleted%s; beginning a new one",
+		  c->segments.dir ? c->segments.dir : "memory", c->segments.fd < 0 ? ", or its file closed" : "");
 	weft__segments_drop(&c->segments);
 	c->segments.sequence++;
 }
@@ -324,6 +325,7 @@ int weft__flush(struct weft__collector *c)
 	uint64_t n = 0;
 	int err = 0;
 
+	weft__region_reopen(c->region);
 	if (gone)
 		forget_deleted(c);
 	if (c->segments.fd < 0) {

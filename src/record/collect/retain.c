@@ -99,7 +99,8 @@ static void retain_memory(struct weft__segments *s)
 		total += s->kept[i].bytes;
 	while (drop < s->n_kept && (total > s->keep_bytes || too_old(s, s->kept[drop].real_ns, now))) {
 		total -= s->kept[drop].bytes;
-		close(s->kept[drop++].fd);
+		weft__own_close(&s->kept[drop].own, s->kept[drop].fd);
+		drop++;
 		s->n_deleted++;
 	}
 	if (drop)

@@ -62,6 +62,7 @@ static int begin_writing(struct weft__segments *s)
 
 	memcpy(head.recording, s->recording, sizeof(head.recording));
 	head.sequence = s->sequence;
+	s->own = weft__own_of(s->fd);
 	head.mono_ns = weft__clock_mono();
 	head.real_ns = weft__clock_real();
 	s->begin_ns = head.mono_ns;
@@ -111,8 +112,7 @@ void weft__segments_drop(struct weft__segments *s)
 	int fd = s->fd;
 
 	s->fd = -1; /* first, so that a child forked in between never closes what is not its own */
-	if (fd >= 0)
-		close(fd);
+	weft__own_close(&s->own, fd);
 }
 
 void weft__segments_abandon(struct weft__segments *s)
@@ -133,6 +133,7 @@ static int keep_in_memory(struct weft__segments *s)
 	s->kept = kept;
 	kept = &s->kept[s->n_kept++];
 	kept->fd = s->fd;
+	kept->own = s->own;
 	kept->bytes = s->writer.offset;
 	kept->real_ns = weft__clock_real();
 	snprintf(kept->name, sizeof(kept->name), "%s-%06llu.weft", s->stem, (unsigned long long)s->sequence);
@@ -187,11 +188,32 @@ int weft__segments_seal(struct weft__segments *s)
 	return 0;
 }
 
-int weft__segments_gone(const struct weft__segments *s)
+/* The program closed it. When the file is still there by its name it is the same again. */
+static int open_again(struct weft__segments *s)
+{
+	char path[4096];
+
+	s->fd = s->dir && !path_of(s, s->active, path, sizeof(path)) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	if (s->fd < 0)
+		return -errno;
+	if (!weft__own_is(&s->own, s->fd) || weft__file_lock(s->fd)) {
+		close(s->fd);
+		s->fd = -1;
+		return -EBADF;
+	}
+	s->writer.fd = s->fd;
+	return 0;
+}
+
+int weft__segments_gone(struct weft__segments *s)
 {
 	struct stat st;
 
-	return s->dir && s->fd >= 0 && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
+	if (s->fd < 0)
+		return 0;
+	if (!weft__own_is(&s->own, s->fd))
+		return open_again(s) != 0;
+	return s->dir && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
 }
 
 int weft__segments_due(const struct weft__segments *s, uint64_t now_ns)
@@ -232,7 +254,7 @@ static int copy_out(const struct weft__kept *kept, const char *path)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	char bytes[65536];
 	uint64_t at = 0;
-	int err = fd < 0 ? -errno : 0;
+	int err = fd < 0 ? -errno : weft__own_is(&kept->own, kept->fd) ? 0 : -EBADF;
 
 	while (!err && at < kept->bytes) {
 		ssize_t n = pread(kept->fd, bytes, sizeof(bytes), (off_t)at);
@@ -276,7 +298,7 @@ void weft__segments_fini(struct weft__segments *s)
 
 	weft__segments_drop(s);
 	for (i = 0; i < s->n_kept; i++)
-		close(s->kept[i].fd);
+		weft__own_close(&s->kept[i].own, s->kept[i].fd);
 	weft__free(s->kept);
 	weft__writer_fini(&s->writer);
 	s->kept = NULL;

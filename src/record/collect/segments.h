@@ -4,6 +4,7 @@
 #ifndef WEFT_COLLECT_SEGMENTS_H
 #define WEFT_COLLECT_SEGMENTS_H
 
+#include "base/own.h"
 #include "segment/writer.h"
 #include "weft/recorder.h"
 
@@ -11,6 +12,7 @@
 
 struct weft__kept { /* a sealed segment in memory */
 	int fd;
+	struct weft__own own;
 	uint64_t bytes;
 	uint64_t real_ns;
 	char name[NAME_BYTES];
@@ -30,6 +32,7 @@ struct weft__segments {
 
 	/* collector */
 	int fd; /* of the active one; -1: none */
+	struct weft__own own;
 	uint64_t sequence;
 	uint64_t begin_ns;
 	uint64_t synced_ns, synced_bytes; /* when writing back was started last, and up to where */
@@ -48,8 +51,9 @@ struct weft__segments {
 int weft__segments_begin(struct weft__segments *s);
 /* Index, trailer, and the name that says it is whole. 0 or -errno; then the segment is still active. */
 int weft__segments_seal(struct weft__segments *s);
-/* True when the active file was deleted by somebody. */
-int weft__segments_gone(const struct weft__segments *s);
+/* True when the active file was deleted by somebody, or is in memory and was closed by the program. Another one that was closed is
+ * opened again. */
+int weft__segments_gone(struct weft__segments *s);
 /* Forgets the active segment; its file stays as it is. */
 void weft__segments_drop(struct weft__segments *s);
 /* Forgets it and removes its file. */

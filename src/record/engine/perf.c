@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/own.h"
 #include "record/engine/perf_state.h"
 
 static const struct perf_name {
@@ -172,10 +173,8 @@ static int keep_fd(int fd)
 
 static void fds_close(void)
 {
-	for (size_t i = 0; i < n_perf_fds; i++) {
-		ioctl(perf_fds[i], PERF_EVENT_IOC_DISABLE, 0);
-		close(perf_fds[i]);
-	}
+	for (size_t i = 0; i < n_perf_fds; i++)
+		weft__own_perf_close(perf_fds[i]);
 	weft__free(perf_fds);
 	perf_fds = NULL;
 	n_perf_fds = perf_fds_cap = 0;
@@ -187,10 +186,9 @@ static void slot_close(struct weft__slot *slot)
 
 	if (fd < 0)
 		return;
-	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	weft__own_perf_close(fd);
 	if (slot->ring)
 		munmap(slot->ring, PERF_RING_PAGES * PERF_RING_BYTES);
-	close(fd);
 	slot->ring = NULL;
 	store_release(&slot->fd, 0);
 }
@@ -230,9 +228,9 @@ static void perf_forked(void)
 {
 	for (uint32_t i = 0; i < weft__engine.n_slots; i++)
 		if (weft__engine.keys[i] && weft__engine.keys[i] != SLOT_GONE && weft__engine.slots[i].fd > 0)
-			close(weft__engine.slots[i].fd - 1);
+			weft__own_perf_leave(weft__engine.slots[i].fd - 1);
 	for (size_t i = 0; i < n_perf_fds; i++)
-		close(perf_fds[i]);
+		weft__own_perf_leave(perf_fds[i]);
 	weft__free(perf_fds);
 	perf_fds = NULL;
 	n_perf_fds = perf_fds_cap = 0;

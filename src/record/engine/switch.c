@@ -13,6 +13,7 @@
 
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/own.h"
 #include "record/engine/state.h"
 #include "record/engine/switch_state.h"
 #include "record/ring/ring.h"
@@ -272,10 +273,10 @@ void weft__switch_unlock(void)
 static void set_forget(struct weft__switch_set *set)
 {
 	for (size_t i = 0; i < set->n_fds; i++)
-		close(set->fds[i].fd);
+		weft__own_perf_leave(set->fds[i].fd);
 	for (size_t i = 0; i < set->n_rings; i++)
-		if (set->rings[i].tid && set->rings[i].fd >= 0)
-			close(set->rings[i].fd);
+		if (set->rings[i].tid)
+			weft__own_perf_leave(set->rings[i].fd);
 	set->n_fds = 0;
 	set->stop_ns = 1;
 	if (!weft__switch.busy)

@@ -24,6 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/own.h"
 #include "record/engine/state.h"
 #include "record/engine/switch_state.h"
 
@@ -337,16 +338,13 @@ static void note_sleepers(struct weft__switch_set *set)
 void weft__switch_set_stop(struct weft__switch_set *set)
 {
 	note_sleepers(set);
-	for (size_t i = 0; i < set->n_fds; i++) {
-		ioctl(set->fds[i].fd, PERF_EVENT_IOC_DISABLE, 0);
-		close(set->fds[i].fd);
-	}
+	for (size_t i = 0; i < set->n_fds; i++)
+		weft__own_perf_close(set->fds[i].fd);
 	set->n_fds = 0;
 	for (size_t i = 0; i < set->n_rings; i++) {
 		if (set->rings[i].fd < 0 || !set->rings[i].tid)
 			continue;
-		ioctl(set->rings[i].fd, PERF_EVENT_IOC_DISABLE, 0);
-		close(set->rings[i].fd);
+		weft__own_perf_close(set->rings[i].fd);
 		set->rings[i].fd = -1;
 	}
 	set->stop_ns = weft__clock_mono();
@@ -377,7 +375,7 @@ void weft__switch_set_single(struct weft__switch_set *set, uint32_t tid)
 		for (size_t r = 0; r < set->n_rings; r++)
 			owns |= set->rings[r].fd == set->fds[i].fd;
 		if (set->fds[i].tid == tid && !owns)
-			close(set->fds[i].fd);
+			weft__own_perf_leave(set->fds[i].fd);
 		else
 			set->fds[kept++] = set->fds[i];
 	}
@@ -393,8 +391,7 @@ void weft__switch_set_sweep(struct weft__switch_set *set)
 			continue;
 		weft__pairs_del(&set->pairs, ring->tid);
 		munmap(ring->page, ring->bytes);
-		if (ring->fd >= 0)
-			close(ring->fd);
+		weft__own_perf_leave(ring->fd);
 		*ring = set->rings[--set->n_rings];
 		i--;
 	}

@@ -25,8 +25,8 @@ static struct {
 	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
 	struct rings_head *shared;      /* NULL: no recorder is open */
 	char *shared_base;
-	int shared_fd;
-} registry = {.mutex = PTHREAD_MUTEX_INITIALIZER, .shared_fd = -1};
+	struct weft__own_file shared_file;
+} registry = {.mutex = PTHREAD_MUTEX_INITIALIZER, .shared_file = {.fd = -1}};
 
 void weft__registry_lock(void)
 {
@@ -48,8 +48,7 @@ static int share_tail(void)
 		return 0;
 	used = head->defs_used;
 	n = registry.log.out.n - used;
-	if (registry.shared_fd >= 0 && n &&
-	    posix_fallocate(registry.shared_fd, (off_t)(head->defs_at + used), (off_t)n) != 0)
+	if (n && !weft__ring_back(&registry.shared_file, registry.shared_base, head->defs_at + used, n))
 		return -ENOSPC;
 	memcpy(registry.shared_base + head->defs_at + used, registry.log.out.bytes + used, n);
 	head->defs_count = registry.log.n;
@@ -88,7 +87,7 @@ static int log_commit(size_t mark, uint32_t mark_n)
 	return err;
 }
 
-int weft__registry_share(struct rings_head *head, char *base, int fd)
+int weft__registry_share(struct rings_head *head, char *base, const struct weft__own_file *file)
 {
 	int err;
 
@@ -97,12 +96,12 @@ int weft__registry_share(struct rings_head *head, char *base, int fd)
 	if (!err) {
 		registry.shared = head;
 		registry.shared_base = base;
-		registry.shared_fd = fd;
+		registry.shared_file = file ? *file : (struct weft__own_file){.fd = -1};
 		err = share_tail();
 	}
 	if (err) {
 		registry.shared = NULL;
-		registry.shared_fd = -1;
+		registry.shared_file.fd = -1;
 	}
 	weft__registry_unlock();
 	return err;

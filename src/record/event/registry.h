@@ -5,6 +5,7 @@
 #ifndef WEFT_EVENT_REGISTRY_H
 #define WEFT_EVENT_REGISTRY_H
 
+#include "base/own.h"
 #include "record/ring/layout.h"
 #include "segment/defs.h"
 #include "weft/runtime.h"
@@ -34,7 +35,7 @@ extern struct weft__worker_tid weft__worker_tids[WORKER_TIDS];
 struct weft__worker_tid *weft__worker_tid(uint32_t tid);
 
 /* CALLER. Copies the log into the shared memory of a new session, and keeps doing so; NULL ends that. 0 or -errno. */
-int weft__registry_share(struct rings_head *head, char *base, int fd);
+int weft__registry_share(struct rings_head *head, char *base, const struct weft__own_file *file);
 /* COLLECTOR. The id of a worker, registering it if need be; WEFT_WORKER_NONE on failure. */
 uint32_t weft__registry_worker(uint32_t runtime, uint32_t index);
 /* COLLECTOR. The id of a module, whose own is not looked at; 0 on failure. */

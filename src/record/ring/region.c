@@ -21,14 +21,6 @@
 #define TMPFS 0x01021994
 #define ATTACH_WAIT_MS 1000
 
-int weft__file_lock(int fd)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	/* Of the open file, not of the process: it conflicts within a process too, and a stray close cannot drop it. */
-	return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -WEFT_E_BUSY;
-}
-
 static void head_init(struct weft__region *region, const struct weft__region_want *want)
 {
 	struct rings_head *head = region->head;
@@ -74,10 +66,10 @@ static int file_back(int fd, uint64_t bytes, int stacks)
 
 static int map(struct weft__region *region, uint64_t bytes)
 {
-	int flags = region->fd < 0    ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-		    : region->adopted ? MAP_PRIVATE
-				      : MAP_SHARED;
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, region->fd, 0);
+	int flags = region->file.fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+		    : region->adopted   ? MAP_PRIVATE
+					: MAP_SHARED;
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, region->file.fd, 0);
 
 	if (base == MAP_FAILED)
 		return -errno;
@@ -94,12 +86,13 @@ static int file_open(struct weft__region *region, const char *path, uint64_t byt
 	int err;
 
 	snprintf(begun, sizeof(begun), "%s" NEW_END, path);
-	region->fd = open(begun, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (region->fd < 0)
+	region->file.fd = open(begun, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (region->file.fd < 0)
 		return -errno;
-	err = weft__file_lock(region->fd);
+	region->file.own = weft__own_of(region->file.fd);
+	err = weft__file_lock(region->file.fd);
 	if (!err)
-		err = file_back(region->fd, bytes, stacks);
+		err = file_back(region->file.fd, bytes, stacks);
 	if (!err)
 		err = map(region, bytes);
 	if (!err && rename(begun, path) < 0) {
@@ -109,8 +102,8 @@ static int file_open(struct weft__region *region, const char *path, uint64_t byt
 	}
 	if (err) {
 		unlink(begun);
-		close(region->fd);
-		region->fd = -1;
+		close(region->file.fd);
+		region->file.fd = -1;
 		return err;
 	}
 	snprintf(region->path, sizeof(region->path), "%s", path);
@@ -178,7 +171,7 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 			 "rings are in private memory (%s): the last second is lost on a crash", weft_strerror(err));
 		region->place = WEFT_RING_MEMORY;
 	}
-	region->fd = -1;
+	region->file.fd = -1;
 	return map(region, bytes);
 }
 
@@ -293,7 +286,7 @@ int weft__region_open(struct weft__region *region, const struct weft__region_wan
 
 	graves_sweep();
 	memset(region, 0, sizeof(*region));
-	region->fd = -1;
+	region->file.fd = -1;
 	region->free_next = weft__calloc(want->max_rings, sizeof(*region->free_next));
 	if (!region->free_next)
 		return weft__fail(err, -ENOMEM, "out of memory for %u rings", want->max_rings);
@@ -313,7 +306,7 @@ int weft__region_open(struct weft__region *region, const struct weft__region_wan
 void weft__region_use(struct weft__region *region)
 {
 	weft__hot.head = region->head;
-	weft__hot.fd = region->fd;
+	weft__hot.file = region->file;
 	weft__hot.free_next = region->free_next;
 	weft__hot.threads_now = 0;
 	store_relaxed(&weft__hot.free_list, 0);
@@ -359,8 +352,7 @@ static void close_sched_fds(const struct weft__region *region)
 		int32_t fd = __atomic_exchange_n(&ring_page_at(region->base, region->head, i)->sched_fd, 0,
 						 __ATOMIC_RELAXED);
 
-		if (fd > 0)
-			close(fd - 1);
+		weft__own_close_proc(fd - 1);
 	}
 }
 
@@ -371,7 +363,7 @@ void weft__region_leave(struct weft__region *region)
 	wait_emitted(region);
 	store_release(&weft__hot.base, NULL);
 	weft__hot.head = NULL;
-	weft__hot.fd = -1;
+	weft__hot.file.fd = -1;
 	close_sched_fds(region);
 }
 
@@ -380,16 +372,16 @@ void weft__region_forsake(struct weft__region *region)
 	store_relaxed(&weft__hot.open, 0u);
 	store_relaxed(&weft__hot.base, NULL);
 	weft__hot.head = NULL;
-	weft__hot.fd = -1;
+	weft__hot.file.fd = -1;
 	weft__hot.attaching = 0;
 	weft__hot.asleep = 0;
 	if (region->base)
 		bury(region);
-	if (region->fd >= 0)
-		close(region->fd); /* the lock belongs to the open file, which the parent still has */
+	weft__own_close(&region->file.own,
+			region->file.fd); /* the lock belongs to the open file, which the parent still has */
 	weft__free(region->free_next);
 	region->free_next = NULL;
-	region->fd = -1;
+	region->file.fd = -1;
 	region->path[0] = 0;
 	region->link[0] = 0;
 }
@@ -410,12 +402,11 @@ void weft__region_close(struct weft__region *region)
 		munmap(region->base, region->bytes);
 	else if (region->base)
 		bury(region);
-	if (region->fd >= 0)
-		close(region->fd);
+	weft__own_close(&region->file.own, region->file.fd);
 	if (!load_seq_cst(&weft__hot.attaching)) /* else a thread is stuck in there: better leak than crash */
 		weft__free(region->free_next);
 	memset(region, 0, sizeof(*region));
-	region->fd = -1;
+	region->file.fd = -1;
 }
 
 static int head_blank(const struct rings_head *head)
@@ -465,12 +456,13 @@ int weft__region_adopt(struct weft__region *region, const char *path, struct wef
 
 	memset(region, 0, sizeof(*region));
 	region->adopted = 1;
-	region->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (region->fd < 0 || fstat(region->fd, &st) < 0) {
+	region->file.fd = open(path, O_RDWR | O_CLOEXEC);
+	if (region->file.fd < 0 || fstat(region->file.fd, &st) < 0) {
 		r = weft__fail(err, -errno, "%s: %s", path, weft_strerror(-errno));
 		goto fail;
 	}
-	r = weft__file_lock(region->fd);
+	region->file.own = (struct weft__own){st.st_dev, st.st_ino};
+	r = weft__file_lock(region->file.fd);
 	if (r) {
 		r = weft__fail(err, r, "%s: its process is alive", path);
 		goto fail;
@@ -491,8 +483,8 @@ int weft__region_adopt(struct weft__region *region, const char *path, struct wef
 	}
 	return 0;
 fail:
-	if (region->fd >= 0)
-		close(region->fd);
-	region->fd = -1;
+	if (region->file.fd >= 0)
+		close(region->file.fd);
+	region->file.fd = -1;
 	return r;
 }

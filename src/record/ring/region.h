@@ -4,11 +4,12 @@
 #define WEFT_RING_REGION_H
 
 #include "base/clock.h"
+#include "base/own.h"
 #include "record/ring/layout.h"
 #include "weft/recorder.h"
 
 struct weft__region {
-	int fd; /* -1: private memory */
+	struct weft__own_file file; /* -1: private memory */
 	char *base;
 	struct rings_head *head;
 	size_t bytes;
@@ -43,6 +44,8 @@ void weft__region_leave(struct weft__region *region);
 void weft__region_forsake(struct weft__region *region);
 /* Makes the link in the directory again when somebody deleted it. */
 void weft__region_relink(const struct weft__region *region);
+/* Opens the file again when the program closed it, since its lock went with it. */
+void weft__region_reopen(struct weft__region *region);
 /* Removes the file and the link. */
 void weft__region_remove(struct weft__region *region);
 void weft__region_close(struct weft__region *region);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/own.h"
 #include "record/ring/layout.h"
 
 /* HOT reads it; CALLER writes it while the gate is off and nobody is attaching. */
@@ -13,8 +14,8 @@ struct weft__hot {
 	char *base; /* of the mapping */
 	struct rings_head *head;
 	size_t bytes;
-	int fd;              /* of the ring file; -1: private memory */
-	uint32_t *free_next; /* per ring: next on the free list, plus 1 */
+	struct weft__own_file file; /* of the rings; -1: private memory */
+	uint32_t *free_next;        /* per ring: next on the free list, plus 1 */
 	uint32_t threads_now;
 	int key_made; /* thread exit is heard of through a pthread key */
 	unsigned key;
@@ -30,6 +31,8 @@ extern struct weft__hot weft__hot;
 /* The ring of no thread: what weft_ring_self points to before the first event. Its limit is 0. */
 extern struct ring_page weft__ring_none;
 
+/* HOT. Memory behind a part of the ring file, so that a store to it can never fail for want of space. */
+int weft__ring_back(const struct weft__own_file *file, char *base, uint64_t at, uint64_t bytes);
 /* HOT. Wakes the collector if it sleeps. */
 void weft__collector_wake(void);
 /* HOT. Gives the calling thread a ring, or NULL. `always` even though nothing records: for the collector, without which there is no

@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,11 +25,15 @@
 #include "record/wait/context.h"
 #include "weft/event.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 #define FREE_TRIES 8
 #define BEGIN_SLOTS 16 /* thread_begin, the worker, and an event */
 
 struct weft_gate weft_gate __attribute__((aligned(4096)));
-struct weft__hot weft__hot = {.fd = -1};
+struct weft__hot weft__hot = {.file = {.fd = -1}};
 struct ring_page weft__ring_none;
 __thread struct weft_ring *weft_ring_self __attribute__((tls_model("initial-exec"))) = &weft__ring_none.hot;
 
@@ -71,10 +76,16 @@ static void list_push(uint32_t ring)
 	while (!cas_acq_rel(&weft__hot.free_list, &top, ((top >> 32) + 1) << 32 | ring));
 }
 
-/* Memory for ring i, so that a store to it can never fail for want of space. */
-static int ring_back(uint64_t at, uint64_t bytes)
+int weft__ring_back(const struct weft__own_file *file, char *base, uint64_t at, uint64_t bytes)
 {
-	return weft__hot.fd < 0 || syscall(SYS_fallocate, weft__hot.fd, 0, at, bytes) == 0;
+	uint64_t from = at / RING_PAGE * RING_PAGE;
+
+	if (file->fd < 0)
+		return 1;
+	if (weft__own_is(&file->own, file->fd))
+		return syscall(SYS_fallocate, file->fd, 0, at, bytes) == 0;
+	return syscall(SYS_madvise, base + from, at + bytes - from, MADV_POPULATE_WRITE) ==
+	       0; /* the program closed it */
 }
 
 static struct ring_page *ring_make(void)
@@ -86,7 +97,8 @@ static struct ring_page *ring_make(void)
 	do {
 		if (i >= head->max_rings)
 			return NULL;
-		if (!ring_back(head->rings_at + head->ring_stride * i, head->ring_stride))
+		if (!weft__ring_back(&weft__hot.file, weft__hot.base, head->rings_at + head->ring_stride * i,
+				     head->ring_stride))
 			return NULL;
 	} while (!cas_acq_rel(&head->n_rings, &i, i + 1));
 	ring = ring_page_at(weft__hot.base, head, i);
@@ -282,8 +294,7 @@ void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick)
 		weft__poll_counts_end(ring, tick);
 		/* A full ring has no room for the mark; the next thread_begin says as much. */
 		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
-		if (ring->sched_fd > 0)
-			syscall(SYS_close, ring->sched_fd - 1);
+		weft__own_close_proc(ring->sched_fd - 1);
 		ring->sched_fd = 0;
 		ring_release(ring);
 	}
