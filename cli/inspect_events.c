@@ -2,8 +2,10 @@
 /* Every event of a segment, as numbers for programs or with names for people. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analyze/delta.h"
 #include "inspect.h"
 #include "print.h"
 #include "weft/runtime.h"
@@ -148,7 +150,66 @@ static bool print_meaning(const struct weft_event_view *ev, uint32_t field)
 	return true;
 }
 
-static void print_one(const struct inspect *inspect, const struct weft_event_view *ev)
+/* When each thread was sampled last, by its number. */
+struct sampled {
+	struct thread_sampled {
+		uint32_t thread;
+		struct weft__delta delta;
+	} * of;
+	size_t n, cap;
+};
+
+/* Where that of a thread is, or has to come. */
+static size_t sampled_at(const struct sampled *s, uint32_t thread)
+{
+	size_t low = 0, high = s->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->of[middle].thread < thread)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct weft__delta *sampled_of(struct sampled *s, const struct weft_segment *seg, uint32_t thread)
+{
+	size_t at = sampled_at(s, thread);
+	const struct weft_thread *def;
+
+	if (at < s->n && s->of[at].thread == thread)
+		return &s->of[at].delta;
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 64;
+		void *grown = realloc(s->of, cap * sizeof(*s->of));
+
+		if (!grown)
+			return NULL;
+		s->of = grown;
+		s->cap = cap;
+	}
+	memmove(&s->of[at + 1], &s->of[at], (s->n++ - at) * sizeof(*s->of));
+	s->of[at] = (struct thread_sampled){.thread = thread};
+	def = weft_segment_thread(seg, thread);
+	if (def && def->first_ns)
+		weft__delta_from(&s->of[at].delta, def->first_ns);
+	return &s->of[at].delta;
+}
+
+/* What passed since the thread's sample before; its CPU time is the weight. */
+static void print_wall(struct sampled *s, const struct weft_segment *seg, const struct weft_event_view *ev)
+{
+	struct weft__delta *delta = ev->kind == WEFT_KIND_SAMPLE ? sampled_of(s, seg, ev->thread) : NULL;
+	uint64_t wall = delta ? weft__delta_sample(delta, ev->time_ns) : 0;
+
+	if (wall)
+		printf("  wall=%" PRIu64 " ns", wall);
+}
+
+static void print_one(const struct inspect *inspect, const struct weft_event_view *ev, struct sampled *sampled)
 {
 	const struct weft_segment *seg = inspect->seg;
 	const struct weft_kind_def *def = weft_segment_kind(seg, ev->kind);
@@ -175,17 +236,20 @@ static void print_one(const struct inspect *inspect, const struct weft_event_vie
 		if (!print_meaning(ev, i))
 			print_value(seg, &def->fields[i], ev->fields[i]);
 	}
+	print_wall(sampled, seg, ev);
 	putchar('\n');
 }
 
 int inspect_events(const struct inspect *inspect, enum weft_order order)
 {
 	struct weft_cursor *cursor = NULL;
+	struct sampled sampled = {0};
 	struct weft_event_view ev;
 	int rc = weft_cursor_open(&cursor, inspect->seg, order, 0, UINT64_MAX, NULL);
 
 	while (rc >= 0 && (rc = weft_cursor_next(cursor, &ev)) > 0 && !ferror(stdout))
-		print_one(inspect, &ev);
+		print_one(inspect, &ev, &sampled);
 	weft_cursor_close(cursor);
+	free(sampled.of);
 	return rc < 0 ? rc : 0;
 }

@@ -195,9 +195,10 @@ TEST(events)
 	CHECK_EQ(run("inspect --events one.weft"), 0);
 	CHECK(says("sample  stack=1(inner<int>)  kernel=none  weight=10000000 ns  cpu=3  engine=timer\n"));
 	CHECK(says("sample  stack=1(inner<int>)  kernel=2([kernel]+0xffffffff81000010)  weight=20000000 ns  cpu=0  "
-		   "engine=perf\n"));
-	CHECK(says("sample  stack=3(module-7+0x20)  kernel=none  weight=10000000 ns  cpu=not-known  engine=timer\n"));
-	CHECK(says("sample  stack=77(not defined)  kernel=none  weight=10000000 ns  cpu=3  engine=?\n"));
+		   "engine=perf  wall=1 ns\n"));
+	CHECK(says("sample  stack=3(module-7+0x20)  kernel=none  weight=10000000 ns  cpu=not-known  engine=timer  "
+		   "wall=1 ns\n"));
+	CHECK(says("sample  stack=77(not defined)  kernel=none  weight=10000000 ns  cpu=3  engine=?  wall=1 ns\n"));
 	CHECK_EQ(run("inspect --dump one.weft"), 0);
 	CHECK(says("2001 1 13 1 2 20000000 0 2\n"));
 	finish();
