@@ -33,6 +33,8 @@ extern struct ring_page weft__ring_none;
 
 /* HOT. Memory behind a part of the ring file, so that a store to it can never fail for want of space. */
 int weft__ring_back(const struct weft__own_file *file, char *base, uint64_t at, uint64_t bytes);
+/* HOT. Counts an event of a thread for which there is no ring, or no place for its waits. */
+void weft__ring_missed(uint64_t tick);
 /* HOT. Wakes the collector if it sleeps. */
 void weft__collector_wake(void);
 /* HOT. Gives the calling thread a ring, or NULL. `always` even though nothing records: for the collector, without which there is no

@@ -310,7 +310,7 @@ static void count_lost(struct ring_page *ring, uint64_t tick)
 	weft__collector_wake();
 }
 
-static void count_no_ring(uint64_t tick)
+void weft__ring_missed(uint64_t tick)
 {
 	struct rings_head *head;
 
@@ -355,7 +355,7 @@ struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32
 		__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
 		if (!ring) {
 			if (load_relaxed(&weft_gate.on))
-				count_no_ring(tick);
+				weft__ring_missed(tick);
 			return NULL;
 		}
 		ring->asked = UINT32_MAX;
@@ -379,7 +379,7 @@ struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
 
 		if (!attached) {
 			if (load_relaxed(&weft_gate.on))
-				count_no_ring(tick);
+				weft__ring_missed(tick);
 			return NULL;
 		}
 		ring = (struct ring_page *)(void *)attached;

@@ -65,8 +65,11 @@ static struct weft_waits *attach_waits(void)
 	struct weft_waits *nobody = &weft__waits_none;
 	uint32_t on = weft_gate_on();
 
-	if (!thread)
+	if (!thread) {
+		if (on)
+			weft__ring_missed(weft_tick(on));
 		return NULL;
+	}
 	store_relaxed(&weft__waits_used, 1u);
 	/* A handler that came meanwhile may have done all of this, in the same place. */
 	if (load_relaxed(&thread->mine.tid) != tid) {

@@ -166,3 +166,38 @@ TEST(a_wait_that_lasts_is_told_when_recording_stops)
 	CHECK_EQ(weft_recorder_close(rec), 0);
 	session_remove_dir();
 }
+
+static void *wait_in_vain(void *data)
+{
+	for (int i = 0; i < 3; i++) {
+		weft_wait_begin(WEFT_WAIT_LOCK, lock_name, 1);
+		weft_wait_end(WEFT_WAIT_LOCK, 1);
+	}
+	return data;
+}
+
+TEST(waits_of_threads_for_which_there_is_no_place_are_counted)
+{
+	static uint32_t taken[WAIT_THREADS];
+	struct weft_recorder *rec = start(0);
+	pthread_t thread;
+	uint32_t i;
+
+	REQUIRE(rec);
+	for (i = 0; i < WAIT_THREADS; i++)
+		if ((taken[i] = !weft__wait_tids[i]))
+			weft__wait_tids[i] = UINT32_MAX;
+	REQUIRE(pthread_create(&thread, NULL, wait_in_vain, NULL) == 0);
+	pthread_join(thread, NULL);
+	for (i = 0; i < WAIT_THREADS; i++)
+		if (taken[i])
+			weft__wait_tids[i] = 0;
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	tally_init(&w.tally, 0);
+	tally_dir(&w.tally, session_dir);
+	CHECK_EQ(w.tally.by_kind[WEFT_KIND_WAIT] + w.tally.by_kind[WEFT_KIND_WAIT_SUM], 0);
+	CHECK_EQ(w.tally.lost, 3);
+	CHECK(w.tally.n_losses == 1 && w.tally.losses[0].reason == WEFT_LOSS_NO_RING);
+	tally_fini(&w.tally);
+	session_remove_dir();
+}
