@@ -5,6 +5,7 @@
  * already, one whose holder died, a time that is none) to that. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <threads.h>
 #include <time.h>
 
 #include "preload.h"
@@ -74,6 +75,22 @@ LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clocki
 LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
      valid(clock, until), pthread_rwlock_trywrlock, l, rwlock_holder)
 
+/* Those of C11 are the same underneath, and call them inside the C library. */
+static int try_mtx(mtx_t *m)
+{
+	int r = mtx_trylock(m);
+
+	return r == thrd_busy ? EBUSY : r;
+}
+
+static uint32_t mtx_holder(const mtx_t *m)
+{
+	return mutex_holder((const pthread_mutex_t *)(const void *)m);
+}
+
+LOCK(WEFT_WAIT_LOCK, mtx_lock, (mtx_t * m), (m), true, try_mtx, m, mtx_holder)
+LOCK(WEFT_WAIT_LOCK, mtx_timedlock, (mtx_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until), try_mtx, m, mtx_holder)
+
 /* Conditions of before 2.3.2 were something else; on x86-64 the C library still has both. */
 #if defined(__x86_64__)
 #define COND_REAL(at, name)                                                                                            \
@@ -104,6 +121,9 @@ COND(pthread_cond_wait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m), 
 COND(pthread_cond_timedwait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, TIME), (cond, m, until))
 COND(pthread_cond_clockwait, PRELOAD_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, clockid_t clock, TIME),
      (cond, m, clock, until))
+
+COND(cnd_wait, PRELOAD_REAL, (cnd_t * cond, mtx_t *m), (cond, m))
+COND(cnd_timedwait, PRELOAD_REAL, (cnd_t * cond, mtx_t *m, TIME), (cond, m, until))
 
 /* A cancellation that is due happens here whether or not there is something to wait for. */
 #define SEMAPHORE(name, args, pass, can)                                                                               \
@@ -138,6 +158,18 @@ PRELOAD_API int pthread_join(pthread_t thread, void **result)
 	int r;
 
 	weft_wait_begin_held(WEFT_WAIT_THREAD, weft__preload_names[PRELOAD_NAME_pthread_join], (uint64_t)thread, 0);
+	r = call(thread, result);
+	weft_wait_end(WEFT_WAIT_THREAD, (uint64_t)thread);
+	return r;
+}
+
+PRELOAD_API int thrd_join(thrd_t thread, int *result)
+{
+	static void *real;
+	int (*call)(thrd_t, int *) = PRELOAD_REAL(real, "thrd_join");
+	int r;
+
+	weft_wait_begin_held(WEFT_WAIT_THREAD, weft__preload_names[PRELOAD_NAME_thrd_join], (uint64_t)thread, 0);
 	r = call(thread, result);
 	weft_wait_end(WEFT_WAIT_THREAD, (uint64_t)thread);
 	return r;

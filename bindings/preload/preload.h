@@ -87,6 +87,9 @@ void weft__preload_wait_end(enum preload_family family, bool parks);
 	X(clock_nanosleep)                                                                                             \
 	X(usleep)                                                                                                      \
 	X(sleep)                                                                                                       \
+	X(wait)                                                                                                        \
+	X(waitid)                                                                                                      \
+	X(wait4)                                                                                                       \
 	X(waitpid)                                                                                                     \
 	X(getaddrinfo)                                                                                                 \
 	X(pthread_mutex_lock)                                                                                          \
@@ -104,6 +107,11 @@ void weft__preload_wait_end(enum preload_family family, bool parks);
 	X(sem_wait)                                                                                                    \
 	X(sem_timedwait)                                                                                               \
 	X(sem_clockwait)                                                                                               \
+	X(mtx_lock)                                                                                                    \
+	X(mtx_timedlock)                                                                                               \
+	X(cnd_wait)                                                                                                    \
+	X(cnd_timedwait)                                                                                               \
+	X(thrd_join)                                                                                                   \
 	X(pthread_join)
 
 /* clang-format off */
