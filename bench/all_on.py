@@ -3,9 +3,9 @@
 """What everything together costs in CPU time, held by the budget of 1 %: bench/all_on.py DIR [--quick].
 
 Samples at 99 Hz, records of context switches, looks at threads that wait, polls and all other events, with the
-default budget: for two threads that hand a futex to and fro, and for the example server under load. Recording is on
-and off in slices of half a second that take turns in one process; the figure is the CPU time of the process, weft's
-own threads included, for each turn or request."""
+default budget, for two threads that hand a futex to and fro. Recording is on and off in slices of half a second that
+take turns in one process; the figure is the CPU time of the process, weft's own threads included, for each turn. For
+the example server: bench/server.py --all-on."""
 import os
 import shutil
 import subprocess
@@ -14,8 +14,6 @@ import tempfile
 
 import demo
 import overhead
-
-EVERYTHING = {"WEFT_SWITCHES": "intervals", "WEFT_WALL_HZ": "10"}
 
 
 def pingpong(directory, seconds):
@@ -32,9 +30,6 @@ def main():
     seconds = 8 if "--quick" in sys.argv else 60
     overhead.tell("overhead_all_on", pingpong(directory, seconds),
                   "CPU time that recording with everything on adds to two threads that hand a futex to and fro")
-    overhead.tell("overhead_all_on_server",
-                  overhead.neighbours(overhead.serve(directory, seconds, True, 99, overhead.SLICE_MS, env=EVERYTHING)),
-                  "CPU time that recording with everything on adds to the example server")
     shutil.rmtree(directory)
 
 

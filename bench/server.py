@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs the example server at saturation.
 
-    bench/server.py DIR [--one-cpu] [--sampled] [--chance] [--quick]
+    bench/server.py DIR [--one-cpu] [--sampled | --all-on] [--chance] [--quick]
 
 One server, one load, the same connections. A thread of the server switches recording on and off every 50 ms
 (examples/server/alternate.c) and notes requests and CPU time of each slice; the load notes latencies by time. Each
-slice is held against its neighbour of the other kind. Events alone; with --sampled, CPU samples, too. With --chance
+slice is held against its neighbour of the other kind. Events alone; with --sampled, CPU samples, too; with --all-on
+everything that there is, held by the default budget, in slices of 200 ms, since to begin takes it longer. With --chance
 nothing is ever recorded, and the figures show what chance does to them.
 
 The server and the load run as in the demo: as many workers as the server takes by itself, all threads on whichever CPU
@@ -26,8 +27,11 @@ import tempfile
 import demo
 import stats
 
+SAMPLED = {"WEFT_SAMPLE_HZ": ""}
+EVERYTHING = {"WEFT_SAMPLE_HZ": "", "WEFT_SWITCHES": "intervals", "WEFT_WALL_HZ": "10"}
 EVENTS_ALONE = {"WEFT_SAMPLE_HZ": "off", "WEFT_SWITCHES": "off", "WEFT_WALL_HZ": "off"}
 SLICE_MS = 50
+ALL_ON_SLICE_MS = 200
 LOAD = ("--connections", 48, "--pipeline", 4)
 WARM_NS = 500_000_000  # of the load, before slices count
 FULL = 0.9             # share of its one CPU that the server must have had in a slice, for saturation
@@ -38,14 +42,14 @@ BUCKETS = 59 << SUB_BITS
 DRAWS = 400
 
 
-def measure(directory, seconds, one_cpu, sampled, chance):
+def measure(directory, seconds, slice_ms, one_cpu, env, chance):
     """The slices, latencies included, the server, and what the load says."""
     cpus = sorted(os.sched_getaffinity(0)) if one_cpu else [None]
     scratch = tempfile.mkdtemp(dir=directory)
     slices, latencies = os.path.join(scratch, "slices"), os.path.join(scratch, "latencies")
-    args = ["--slice", SLICE_MS, "--alternate", slices, *(["--workers", 1] if one_cpu else [])]
+    args = ["--slice", slice_ms, "--alternate", slices, *(["--workers", 1] if one_cpu else [])]
     with demo.Server(record=None if chance else os.path.join(scratch, "trace"), args=args, cpu=cpus[0],
-                     env={**EVENTS_ALONE, **({"WEFT_SAMPLE_HZ": ""} if sampled else {})}) as server:
+                     env={**EVENTS_ALONE, **env}) as server:
         result = demo.load(server.port, "--seconds", seconds, "--log", latencies, *LOAD, cpu=cpus[-1])
     with open(slices) as file:
         slices = [json.loads(line) for line in file]
@@ -55,7 +59,7 @@ def measure(directory, seconds, one_cpu, sampled, chance):
     add_latencies(slices, windows)
     for one in slices:
         ns = one["end_ns"] - one["begin_ns"]
-        one["whole"] = (ns > SLICE_MS * 500_000 and one["requests"] > 0 and sum(one["latency"]) > 0 and
+        one["whole"] = (ns > slice_ms * 500_000 and one["requests"] > 0 and sum(one["latency"]) > 0 and
                         windows[0]["begin_ns"] + WARM_NS < one["begin_ns"] and
                         one["end_ns"] < windows[-1]["begin_ns"])
         if one["whole"]:
@@ -133,7 +137,7 @@ def tell_nothing(name, pairs):
                 "for it; other programs had the rest" % len(pairs))
 
 
-def tell_paired(name, pairs, chance, key, unit, sign, what):
+def tell_paired(name, pairs, chance, key, unit, sign, what, slice_ms):
     if len(pairs) < PAIRS_LEAST or not chance:
         return tell_nothing(name, pairs)
     ratios = [on[key] / off[key] for on, off in pairs]
@@ -144,7 +148,7 @@ def tell_paired(name, pairs, chance, key, unit, sign, what):
     demo.figure(name, value, "%", "%s; median of %d pairs of slices of %d ms, half of the pairs from %+.1f to %+.1f, "
                 "the median with 95 %% probability from %+.2f to %+.2f; means of all slices: %+.2f; off against off in "
                 "the same run: %+.2f, from %+.2f to %+.2f; on %.4g, off %.4g %s" %
-                (what, len(pairs), SLICE_MS, spread[0], spread[2], *interval,
+                (what, len(pairs), slice_ms, spread[0], spread[2], *interval,
                  percent(statistics.mean(on) / statistics.mean(off), sign), *by_chance, statistics.median(on),
                  statistics.median(off), unit),
                 baseline=statistics.median(off), ratio=statistics.median(ratios), interval=interval)
@@ -181,25 +185,29 @@ def collector_note(slices, server):
 
 
 def main():
-    one_cpu, quick, sampled, chance = (
-        option in sys.argv for option in ("--one-cpu", "--quick", "--sampled", "--chance"))
+    one_cpu, quick, sampled, all_on, chance = (
+        option in sys.argv for option in ("--one-cpu", "--quick", "--sampled", "--all-on", "--chance"))
     seconds = 8 if quick else 35 if one_cpu else 150
-    slices, server, result = measure(sys.argv[1], seconds, one_cpu, sampled, chance)
+    slice_ms = ALL_ON_SLICE_MS if all_on else SLICE_MS
+    slices, server, result = measure(sys.argv[1], seconds, slice_ms, one_cpu,
+                                     EVERYTHING if all_on else SAMPLED if sampled else {}, chance)
     pairs, both_off = pairs_of(slices)
     counted, off_counted = (full(pairs), full(both_off)) if one_cpu else (pairs, both_off)
-    prefix = "server_overhead" + ("_one_cpu" if one_cpu else "") + ("_sampled" if sampled else "")
+    prefix = ("overhead_all_on_server" if all_on else "server_overhead") + ("_one_cpu" if one_cpu else "") + (
+        "_sampled" if sampled else "")
     layout = "one worker on one CPU; %d pairs of slices in which it had less than %.0f %% of it do not count" % (
         len(pairs) - len(counted), 100 * FULL) if one_cpu else "all threads on any of %d CPUs, the load's too" % (
         len(os.sched_getaffinity(0)))
     tell_paired(prefix + "_throughput", counted, off_counted, "rate", "requests/s", -1,
                 "requests/s lost to recording%s, %d connections with %d requests under way each; %s; about %.1f events "
                 "a request, %d events lost" %
-                (" with samples" if sampled else "", LOAD[1], LOAD[3], layout,
-                 2 * server.events / result["requests"], server.lost))
+                (" with everything on" if all_on else " with samples" if sampled else "", LOAD[1], LOAD[3], layout,
+                 2 * server.events / result["requests"], server.lost), slice_ms)
     tell_p99(prefix + "_p99", counted, result["requests"])
-    tell_paired(prefix + "_p50", counted, off_counted, "p50", "us", 1, "what recording adds to the p50 latency")
+    tell_paired(prefix + "_p50", counted, off_counted, "p50", "us", 1, "what recording adds to the p50 latency",
+                slice_ms)
     tell_paired(prefix + "_cpu", pairs, both_off, "cpu", "us a request", 1,
-                "what recording adds to the server's CPU time, in all slices; " + collector_note(slices, server))
+                "what recording adds to the server's CPU time, in all slices; " + collector_note(slices, server), slice_ms)
 
 
 if __name__ == "__main__":
