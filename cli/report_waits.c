@@ -342,11 +342,13 @@ void report_cost(const struct report *report)
 		printf(", %s of the program's %s", cli_percent((double)cpu_ns / (double)program_ns, share),
 		       cli_ns(program_ns, span));
 	if (budget && cli_parse_number(budget, UINT32_MAX, &ppm))
-		printf("; budget %.3g %%", (double)ppm / 1e4);
+		printf(program_ns < span_ns / 2 ? "; budget %.3g %%, or %.3g %% of one CPU" : "; budget %.3g %%",
+		       (double)ppm / 1e4, (double)ppm / 2e4);
 	for (i = 0; i < WEFT__COSTS; i++)
 		if (costs[i].cpu_ns) {
-			printf("%s%s %s", any ? ", " : "\n      ", report_cost_name(i),
-			       cli_percent((double)costs[i].cpu_ns / (double)span_ns, share));
+			printf("%s%s %s%s", any ? ", " : "\n      ", report_cost_name(i),
+			       cli_percent((double)costs[i].cpu_ns / (double)span_ns, share),
+			       i == WEFT_COST_TABLES ? " (made once)" : "");
 			any = true;
 		}
 	if (weft__names_fact(&report->rec->names, "degraded.budget"))

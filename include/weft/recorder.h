@@ -116,8 +116,8 @@ struct weft_recorder_opts {
 	uint64_t
 		wait_ns; /* waits at least this long are recorded one by one, with their stack; 10 ms. WEFT_OFF: none */
 	uint64_t stuck_ns;   /* a poll that still runs after this time is told of while it does; 1 s. WEFT_OFF: none */
-	uint32_t budget_ppm; /* CPU time for all of weft, in millionths of what the program uses; 10000 (1 %).
-				 * WEFT_SAMPLE_OFF: no limit */
+	uint32_t budget_ppm; /* CPU time for all of weft, in millionths of what the program uses, or of half a CPU
+				 * when it uses less; 10000 (1 %). WEFT_SAMPLE_OFF: no limit */
 	uint32_t trigger_signal;   /* flight recorder: a signal that asks for a dump; 0: none */
 	uint64_t flight_ns;        /* flight recorder: keep the last so much in memory, write only when asked
 				 * (weft_recorder_dump); 0: write everything */

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #define STEP_LEAST_NS 10000000
-#define PROGRAM_LEAST 0.1   /* of one CPU: a program that idles is not throttled to nothing */
-#define SPARED 0.25         /* of what is allowed is left to rates, in debt too; what is gated can do without */
-#define MARGIN 0.9          /* of the budget is given out, since rates have to fall before it is exceeded */
+#define PROGRAM_LEAST                                                                                                  \
+	0.5         /* of one CPU: one that idles is not throttled to nothing, and to record it at all has its cost */
+#define SPARED 0.25 /* of what is allowed is left to rates, in debt too; what is gated can do without */
+#define MARGIN 0.9  /* of the budget is given out, since rates have to fall before it is exceeded */
 #define REMEMBER_S 2.0      /* costs, of late */
 #define REPAY_S 5.0         /* a debt */
 #define DEBT_MOST_S 10.0    /* of what is allowed: one large library is no reason to be blind for minutes */
@@ -57,10 +58,11 @@ static void count_on(struct weft__governed *s, uint64_t now_ns)
 	s->counted_ns = now_ns;
 }
 
-/* What it would cost at its full level. More is believed at once, less after a while. */
+/* What it would cost at its full level. More is believed at once, less after a while; but of one that nobody lowered yet, a moment
+ * is believed for as much as it is of a step, since a program that starts is not like what it will be. */
 static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now_ns, double ns)
 {
-	double on, demand, seconds;
+	double on, demand, seconds, trust = s->level == GOVERNOR_FULL ? clamp(ns / GOVERNOR_STEP_NS, 0, 1) : 1;
 
 	count_on(s, now_ns);
 	on = s->gated ? (double)s->on_ns / ns : (double)s->level / GOVERNOR_FULL;
@@ -70,7 +72,7 @@ static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now
 	demand = spent_ns / ns / on;
 	seconds = (double)(now_ns - s->learned_ns) / 1e9;
 	s->learned_ns = now_ns;
-	s->demand = demand > s->demand ? demand : s->demand + seconds / (seconds + REMEMBER_S) * (demand - s->demand);
+	s->demand += (demand > s->demand ? trust : seconds / (seconds + REMEMBER_S)) * (demand - s->demand);
 }
 
 /* The largest share that a source may have so that all together have no more than there is. */

@@ -17,8 +17,8 @@ if ! grep -q '^switch.mode *intervals' <<<"$facts"; then
 	exit 77
 fi
 read -r _ ppm _ _ _ limited _ _ _ _ _ program_ms _ <<<"$line"
-# A program that uses less than a tenth of a CPU has the budget of one that uses a tenth.
-if [ "$program_ms" -lt 1500 ]; then
+# A program that uses less than half a CPU has the budget of one that uses half.
+if [ "$program_ms" -lt 4500 ]; then
 	echo "reason: the program had $program_ms ms of CPU time in 9 s"
 	exit 77
 fi

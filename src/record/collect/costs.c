@@ -21,6 +21,7 @@
 #define SIGNAL_NS 1800              /* what the kernel does for a signal before and after its handler */
 #define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
 #define TELL_NS UINT64_C(1000000000)
+#define SPREAD_NS UINT64_C(30000000000) /* over which what is done once is counted */
 #define LEAST_RATE (GOVERNOR_FULL / 10)
 #define LEAST_GATE (GOVERNOR_FULL / 512)
 
@@ -84,12 +85,30 @@ static uint64_t for_switches(struct weft__collector *c, uint64_t switches, uint6
 	return switches < events ? (uint64_t)((double)ns * (double)switches / (double)events) : ns;
 }
 
+uint64_t weft__costs_spread(struct weft__costs *costs, uint64_t now_ns)
+{
+	static const uint32_t of[2] = {TABLES, SYMBOLS};
+	uint64_t passed = costs_since(&costs->spread_at_ns, now_ns), left = 0;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t open = costs->spent_ns[of[i]] - costs->spread_ns[i];
+		uint64_t part =
+			passed < SPREAD_NS ? (uint64_t)((double)open * (double)passed / (double)SPREAD_NS) : open;
+
+		costs->spread_ns[i] += part;
+		left += open - part;
+	}
+	return left;
+}
+
 /* As the governor sees them: what would be gone without a source is its cost. */
 static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
 {
 	memcpy(ns, costs->spent_ns, sizeof(costs->spent_ns));
 	ns[COLLECTOR] -= costs->for_switches_ns;
 	ns[SWITCHES] += costs->for_switches_ns;
+	ns[TABLES] = costs->spread_ns[0];
+	ns[SYMBOLS] = costs->spread_ns[1];
 	return ns;
 }
 
@@ -139,11 +158,13 @@ static int gates(const struct weft__costs *costs)
 static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
-	uint64_t ns[COSTS];
+	uint64_t ns[COSTS], later;
 
 	costs_measure(c);
+	costs->spread_at_ns = costs->spread_at_ns ? costs->spread_at_ns : now_ns;
+	later = weft__costs_spread(costs, now_ns);
 	costs->cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID);
-	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns, as_caused(costs, ns));
+	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns - later, as_caused(costs, ns));
 	costs->pace_ns = FIRST_NS;
 	costs->step_ns = now_ns + FIRST_NS;
 	costs->gate_ns = gates(costs) ? costs->step_ns : UINT64_MAX;
@@ -175,13 +196,15 @@ static int tell_limited(struct weft__collector *c)
 static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
-	uint64_t before = sum_of(costs->spent_ns), cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID), own, all, ns[COSTS];
+	uint64_t before = sum_of(costs->spent_ns), cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID), own, all, later,
+		 ns[COSTS];
 
 	costs_measure(c);
+	later = weft__costs_spread(costs, now_ns);
 	own = sum_of(costs->spent_ns) - before;
 	all = costs_since(&costs->cpu_ns, cpu_ns);
 	costs->program_ns += all > own ? all - own : 0;
-	if (weft__governor_step(&costs->governor, now_ns, cpu_ns, as_caused(costs, ns)))
+	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
 	costs->step_ns = now_ns + costs->pace_ns;

@@ -28,6 +28,8 @@ struct weft__costs {
 	uint64_t step_ns;         /* when the governor is asked next */
 	uint64_t pace_ns;         /* and how long after that */
 	uint64_t for_switches_ns; /* of the collector's */
+	uint64_t spread_ns[2];    /* of unwind tables and of symbols, what the governor knows of by now */
+	uint64_t spread_at_ns;    /* when that was worked out */
 	uint64_t gate_ns;         /* when switches have to be held, or let go */
 	uint64_t cpu_ns;          /* of the process, at the last look while recording */
 	uint64_t limited_segment; /* that says so, plus 1 */
@@ -58,6 +60,9 @@ int weft__costs_tell(struct weft__collector *c);
 /* In a flush: puts what is to be told into the batch; and the block was written, or it was not. */
 int weft__costs_gather(struct weft__collector *c);
 void weft__costs_settle(struct weft__collector *c, int written);
+/* Tables are made when a program starts, and names when a segment is sealed. Lower rates would not bring that back, and a program that
+ * runs for seconds would be hardly sampled, so the governor hears of it bit by bit. Answers what it has not heard of yet. */
+uint64_t weft__costs_spread(struct weft__costs *costs, uint64_t now_ns);
 /* What is degraded, for a segment that begins. */
 void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs);
 void weft__costs_stats(const struct weft__costs *costs, struct weft_recorder_stats *stats);

@@ -3,6 +3,8 @@
 /* Rates that change: what samples stand for stays right, and what weft costs is told. */
 #include "samples.h"
 
+#include "record/collect/costs.h"
+
 struct costs {
 	uint64_t n, time_ns, span_ns, lowest_hz, highest_hz; /* of samples */
 	uint64_t collector;                                  /* events */
@@ -155,4 +157,29 @@ TEST(each_segment_has_the_cost_of_its_time)
 	end(rec, &costs, &samples);
 	CHECK_EQ(samples.tally.segments, 2);
 	CHECK(costs.n >= 2);
+}
+
+/* Tables of a library, and names: once, and more than the budget has for a second. */
+TEST(what_is_made_once_is_counted_bit_by_bit)
+{
+	struct weft__costs costs = {.spread_at_ns = 1000 * MS};
+	uint64_t now = 1000 * MS, *tables = &costs.spent_ns[WEFT_COST_TABLES - 1],
+		 *names = &costs.spent_ns[WEFT_COST_SYMBOLS - 1], before;
+
+	*tables = 60 * MS;
+	CHECK_EQ(weft__costs_spread(&costs, now), 60 * MS);
+	now += 250 * MS;
+	CHECK(samples_near(weft__costs_spread(&costs, now), 60 * MS - 500000, 1));
+	CHECK_EQ(costs.spread_ns[0], 500000); /* in a quarter of a second: 0.2 % of a CPU */
+	for (int i = 0; i < 4 * 60; i++) {
+		before = costs.spread_ns[0];
+		now += 250 * MS;
+		weft__costs_spread(&costs, now);
+		CHECK(costs.spread_ns[0] >= before && costs.spread_ns[0] - before <= 500000);
+	}
+	CHECK(costs.spread_ns[0] > 50 * MS); /* after a minute */
+	*names = 30 * MS;
+	CHECK(weft__costs_spread(&costs, now) >= 30 * MS);
+	CHECK_EQ(weft__costs_spread(&costs, now + 60000 * MS), 0); /* long after it is all there */
+	CHECK_EQ(costs.spread_ns[0] + costs.spread_ns[1], 90 * MS);
 }

@@ -177,6 +177,27 @@ TEST(a_program_that_idles_is_not_throttled_to_nothing)
 	CHECK_EQ(w.g.sources[1].level, GOVERNOR_FULL);
 }
 
+/* A service that waits most of the time: what it takes to record it at all is not the whole budget. */
+TEST(a_program_that_uses_little_has_the_budget_of_half_a_cpu)
+{
+	struct world w;
+
+	world_init(&w, 10000, 0.14);
+	weft__governor_add(&w.g, 0, 0);
+	weft__governor_add(&w.g, 102, 0);
+	weft__governor_add(&w.g, 2, 1);
+	w.demand[0] = 0.002;
+	w.demand[1] = 0.0005;
+	w.demand[2] = 0.001;
+	world_begin(&w);
+	world_run(&w, 20000);
+	CHECK(!w.g.limited);
+	w.demand[2] = 0.05;
+	world_run(&w, 20000);
+	CHECK(w.g.limited);
+	CHECK(w.spent_ns <= (uint64_t)(0.005 * 20000 * 1.1) * MS);
+}
+
 TEST(more_cpus_allow_more)
 {
 	struct world w;
