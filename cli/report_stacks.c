@@ -12,6 +12,7 @@
 #define INDENT 8
 #define LINE_COLUMNS 118
 #define NAME_COLUMNS 48
+#define CALLER_COLUMNS 32 /* who calls is worth less than one who calls him besides */
 #define LINES_MAX 12
 #define DEPTH_MAX 24
 #define LIGHT 0.02 /* of what was sampled in the poll */
@@ -105,6 +106,11 @@ static size_t chain_length(const struct weft__tree *tree, uint32_t first, uint32
 	return n;
 }
 
+static const char *name_in_chain(const struct printing *p, uint32_t at, uint32_t last, char *buf)
+{
+	return name_of(p->report, p->tree->nodes[at].function, at == last ? NAME_COLUMNS : CALLER_COLUMNS, buf);
+}
+
 /* "a > b > (7 more) > y > z" in so many columns: the first, and as many of the last as there is room for. */
 static void print_chain(const struct printing *p, uint32_t first, uint32_t last, size_t columns)
 {
@@ -113,19 +119,19 @@ static void print_chain(const struct printing *p, uint32_t first, uint32_t last,
 	size_t n = 0, total = chain_length(tree, first, last), used;
 	char name[4 * NAME_COLUMNS + 1];
 
-	used = cli_columns(name_of(p->report, tree->nodes[first].function, NAME_COLUMNS, name)) + 3;
+	used = cli_columns(name_in_chain(p, first, last, name)) + 3;
 	for (at = last; at != first && n < 64; at = tree->nodes[at].parent) {
-		used += cli_columns(name_of(p->report, tree->nodes[at].function, NAME_COLUMNS, name)) + 3;
+		used += cli_columns(name_in_chain(p, at, last, name)) + 3;
 		/* Unless this is all, there must be room to say how many are left out. */
 		if (used + (tree->nodes[at].parent == first ? 0 : 13) > columns && n > 0)
 			break;
 		shown[n++] = at;
 	}
-	fputs(name_of(p->report, tree->nodes[first].function, NAME_COLUMNS, name), stdout);
+	fputs(name_in_chain(p, first, last, name), stdout);
 	if (n + 1 < total)
 		printf(" > (%zu more)", total - n - 1);
 	while (n-- > 0)
-		printf(" > %s", name_of(p->report, tree->nodes[shown[n]].function, NAME_COLUMNS, name));
+		printf(" > %s", name_in_chain(p, shown[n], last, name));
 }
 
 static void print_figures(const struct printing *p, struct weft__weight weight, size_t depth)
