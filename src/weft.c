@@ -85,6 +85,7 @@
 #include "segment/hash.c"
 #include "segment/index.c"
 #include "segment/reader.c"
+#include "segment/records.c"
 #include "segment/table.c"
 #include "segment/tables.c"
 #include "segment/writer.c"

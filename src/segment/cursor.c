@@ -2,7 +2,8 @@
 /* Reading events, in stored order or merged by time.
  *
  * The merge opens blocks only as it reaches them: blocks are ordered by their first time, and a block is decoded when the next
- * event in the heap is not older than the block's first. The heap has one entry per chunk of an open block. */
+ * event in the heap is not older than the block's first. Then all its events are made at once. The heap has one entry per chunk of
+ * an open block. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 #include "segment/format.h"
 #include "segment/reader.h"
 
+/* The events of a block that is being merged. */
 struct open_block {
-	struct weft__decoded decoded;
-	uint32_t n_live; /* chunks not at their end */
-	size_t bytes;    /* of its buffers */
+	struct weft__record *records;
+	struct weft__buf record_mem, wide_mem; /* records, and the fields that they point to */
+	uint32_t n_live;                       /* chunks not at their end */
+	size_t bytes;                          /* of its buffers */
 	struct open_block *next;
 };
 
@@ -37,16 +40,14 @@ struct weft_cursor {
 	uint32_t *blocks; /* indexes of events blocks in range */
 	size_t n_blocks;
 	size_t next_block;
+	uint32_t quick_end;         /* stored order: end of the present chunk when all its events are wanted, else 0 */
+	struct weft__decoded block; /* the last that was decoded */
+	size_t block_bytes;
 	struct strand *heap;
 	size_t n_heap;
 	size_t heap_cap;
-	struct open_block *current; /* stored order */
-	uint32_t chunk;
-	uint32_t at, end;
-	uint32_t quick_end; /* `end` when every event up to there is wanted, else 0 */
-	uint32_t stream;    /* of the present chunk */
 	struct open_block *spare;
-	size_t bytes; /* of all open and spare blocks */
+	size_t bytes; /* of the block, and of all open and spare ones */
 };
 
 static int by_first_time(const void *a, const void *b, void *data)
@@ -92,9 +93,8 @@ int weft_cursor_open(struct weft_cursor **ret, struct weft_segment *seg, enum we
 
 static void block_free(struct open_block *block)
 {
-	if (!block)
-		return;
-	weft__decoded_fini(&block->decoded);
+	weft__buf_free(&block->record_mem);
+	weft__buf_free(&block->wide_mem);
 	weft__free(block);
 }
 
@@ -110,13 +110,13 @@ void weft_cursor_close(struct weft_cursor *cursor)
 		if (!--block->n_live)
 			block_free(block);
 	}
-	block_free(cursor->current);
 	while (cursor->spare) {
 		struct open_block *block = cursor->spare;
 
 		cursor->spare = block->next;
 		block_free(block);
 	}
+	weft__decoded_fini(&cursor->block);
 	weft__free(cursor->heap);
 	weft__free(cursor->blocks);
 	weft__free(cursor);
@@ -124,8 +124,9 @@ void weft_cursor_close(struct weft_cursor *cursor)
 
 /* Decodes a block whose payload is at hand. -WEFT_E_DAMAGED when it cannot be, or is not what its header says. */
 static int decode_checked(struct weft_cursor *cursor, const struct weft__block *block, const uint8_t *payload,
-			  struct weft__decoded *decoded, const char **why)
+			  const char **why)
 {
+	struct weft__decoded *decoded = &cursor->block;
 	int err = weft__decoder_events(cursor->seg->decoder, payload, block->bytes, block->count, decoded, why);
 
 	if (!err && (decoded->first_ns != block->first_ns || decoded->last_ns != block->last_ns)) {
@@ -136,122 +137,69 @@ static int decode_checked(struct weft_cursor *cursor, const struct weft__block *
 }
 
 /* A small block can stand for many megabytes of events, and a hostile file has very many that overlap in time. */
-static int within_bounds(struct weft_cursor *cursor, struct open_block *open)
+static int within_bounds(struct weft_cursor *cursor, size_t *counted, size_t bytes)
 {
-	cursor->bytes -= open->bytes;
-	open->bytes = weft__decoded_bytes(&open->decoded);
-	cursor->bytes += open->bytes;
+	cursor->bytes += bytes - *counted;
+	*counted = bytes;
 	return cursor->bytes <= cursor->seg->open_bytes_max;
 }
 
-/* Decodes one block, or passes it over: NULL with *err 0 when it is damaged. */
-static struct open_block *load(struct weft_cursor *cursor, uint32_t index, int *err)
+/* Decodes one block: 1, or 0 when it is damaged and passed over, or -ENOMEM. */
+static int load(struct weft_cursor *cursor, uint32_t index)
 {
 	struct weft__block *block = &cursor->seg->blocks[index];
-	struct open_block *open = cursor->spare;
 	const uint8_t *payload;
 	const char *why;
-	int oom;
+	int err, oom;
 
-	*err = 0;
-	if (open)
-		cursor->spare = open->next;
-	else
-		open = weft__calloc(1, sizeof(*open));
-	if (!open) {
-		*err = -ENOMEM;
-		return NULL;
-	}
 	payload = weft__segment_payload(cursor->seg, block, &oom);
-	if (payload) {
-		*err = decode_checked(cursor, block, payload, &open->decoded, &why);
-		if (!within_bounds(cursor, open) && !*err)
-			*err = -ENOMEM;
-		if (!*err)
-			return open;
-		if (*err != -ENOMEM)
-			weft__segment_block_bad(cursor->seg, block, why);
-	}
-	*err = oom || *err == -ENOMEM ? -ENOMEM : 0;
-	open->next = cursor->spare;
-	cursor->spare = open;
-	return NULL;
+	if (!payload)
+		return oom ? -ENOMEM : 0;
+	err = decode_checked(cursor, block, payload, &why);
+	if (!within_bounds(cursor, &cursor->block_bytes, weft__decoded_bytes(&cursor->block)) && !err)
+		err = -ENOMEM;
+	if (err)
+		cursor->block.n = cursor->block.at = cursor->block.chunk_end = 0; /* none of its events are given out */
+	if (err && err != -ENOMEM)
+		weft__segment_block_bad(cursor->seg, block, why);
+	return err == -ENOMEM ? err : !err;
 }
 
-static __attribute__((noinline)) int fill_more(const struct weft__decoded_kind *kind, uint32_t row,
-					       struct weft_event_view *ev)
+static __attribute__((noinline)) int next_rare(struct weft__decoded *block, struct weft_event_view *ev)
 {
-	uint32_t f;
-
-	for (f = 2; f < kind->n_fields; f++)
-		ev->fields[f] = kind->field[f][row & kind->step[f]];
+	if (weft__decoded_rare(block, ev) > RECORD_FIELDS)
+		weft__record_wide(ev->fields[0], ev);
 	return 1;
 }
 
-/* Most kinds have up to two fields, and which kind comes next cannot be predicted: two are always copied. Answers 1. */
-static inline int fill(const struct weft__decoded *block, uint32_t stream, uint32_t i, struct weft_event_view *ev)
+/* The next event of the present chunk. Answers 1. */
+static inline int next_of_chunk(struct weft__decoded *block, struct weft_event_view *ev)
 {
-	const struct weft__decoded_kind *kind = &block->kinds[block->kind[i]];
-	uint32_t row = block->row[i];
-
-	ev->time_ns = block->time[i];
-	ev->thread = stream;
-	memcpy(&ev->kind, &kind->kind, sizeof(ev->kind) + sizeof(ev->n_fields));
-	ev->fields[0] = kind->field[0][row & kind->step[0]];
-	ev->fields[1] = kind->field[1][row & kind->step[1]];
-	return __builtin_expect(kind->n_fields > 2, 0) ? fill_more(kind, row, ev) : 1;
-}
-
-/* The next event in stored order when more than the next of the present chunk is asked for. */
-static void enter_chunk(struct weft_cursor *cursor, uint32_t chunk)
-{
-	const struct weft__decoded *block = &cursor->current->decoded;
-
-	cursor->chunk = chunk;
-	cursor->stream = block->chunks[chunk].stream;
-	cursor->end = cursor->at + block->chunks[chunk].n_events;
-	cursor->quick_end = cursor->everything ? cursor->end : 0;
-}
-
-static int enter_block(struct weft_cursor *cursor)
-{
-	int err;
-
-	cursor->current = load(cursor, cursor->blocks[cursor->next_block++], &err);
-	cursor->at = cursor->end = cursor->quick_end = 0;
-	if (cursor->current && cursor->current->decoded.n_chunks)
-		enter_chunk(cursor, 0);
-	return err;
+	return __builtin_expect(weft__decoded_quick(block, ev), 1) ? 1 : next_rare(block, ev);
 }
 
 static __attribute__((noinline)) int next_stored(struct weft_cursor *cursor, struct weft_event_view *ev)
 {
+	struct weft__decoded *block = &cursor->block;
+
 	for (;;) {
-		struct open_block *open = cursor->current;
-		int err;
-
-		while (open && cursor->at < cursor->end) {
-			uint32_t i = cursor->at++;
-
-			if (open->decoded.time[i] < cursor->from_ns || open->decoded.time[i] > cursor->upto_ns)
-				continue;
-			return fill(&open->decoded, cursor->stream, i, ev);
-		}
-		if (open && cursor->chunk + 1 < open->decoded.n_chunks) {
-			enter_chunk(cursor, cursor->chunk + 1);
-			continue;
-		}
-		if (open) {
-			open->next = cursor->spare;
-			cursor->spare = open;
-			cursor->current = NULL;
+		while (block->at < block->chunk_end) {
+			next_of_chunk(block, ev);
+			if (ev->time_ns >= cursor->from_ns && ev->time_ns <= cursor->upto_ns)
+				return 1;
 		}
 		cursor->quick_end = 0;
-		if (cursor->next_block == cursor->n_blocks)
-			return 0;
-		err = enter_block(cursor);
-		if (err)
-			return err;
+		if (!weft__decoded_chunk(block)) {
+			int loaded;
+
+			if (cursor->next_block == cursor->n_blocks)
+				return 0;
+			loaded = load(cursor, cursor->blocks[cursor->next_block++]);
+			if (loaded < 0)
+				return loaded;
+		} else if (cursor->everything) {
+			cursor->quick_end = block->chunk_end;
+		}
 	}
 }
 
@@ -313,41 +261,81 @@ static int add_strand(struct weft_cursor *cursor, struct open_block *block, uint
 	struct strand strand = {.stream = stream, .order = order, .end = end, .block = block};
 	int err;
 
-	while (at < end && block->decoded.time[at] < cursor->from_ns)
+	while (at < end && block->records[at].time_ns < cursor->from_ns)
 		at++;
 	if (at == end)
 		return 0;
 	strand.at = at;
-	strand.time = block->decoded.time[at];
+	strand.time = block->records[at].time_ns;
 	err = heap_add(cursor, &strand);
 	if (!err)
 		block->n_live++;
 	return err;
 }
 
+static void make_records(struct weft__decoded *block, struct weft__record *to)
+{
+	while (weft__decoded_chunk(block))
+		for (; block->at < block->chunk_end; to++)
+			if (!weft__decoded_quick(block, to))
+				weft__decoded_rare(block, to);
+}
+
+/* All events of the block that was decoded, apart from it. */
+static struct open_block *make_all(struct weft_cursor *cursor)
+{
+	struct weft__decoded *decoded = &cursor->block;
+	struct open_block *block = cursor->spare;
+	struct weft__buf wide;
+	int fits;
+
+	if (block)
+		cursor->spare = block->next;
+	else
+		block = weft__calloc(1, sizeof(*block));
+	if (!block)
+		return NULL;
+	block->n_live = 1; /* held while chunks are added */
+	block->records = weft__decode_room(&block->record_mem, decoded->n * sizeof(*block->records));
+	if (block->records)
+		make_records(decoded, block->records);
+	wide = block->wide_mem;
+	block->wide_mem = decoded->wide_mem;
+	decoded->wide_mem = wide;
+	within_bounds(cursor, &cursor->block_bytes, weft__decoded_bytes(decoded));
+	fits = within_bounds(cursor, &block->bytes, block->record_mem.cap + block->wide_mem.cap);
+	if (fits && block->records)
+		return block;
+	release(cursor, block);
+	return NULL;
+}
+
 static int open_next(struct weft_cursor *cursor)
 {
 	uint32_t index = cursor->blocks[cursor->next_block++];
+	const struct weft__decoded *decoded = &cursor->block;
 	struct open_block *block;
 	uint32_t c, at = 0;
-	int err;
+	int err = load(cursor, index);
 
-	block = load(cursor, index, &err);
-	if (!block)
+	if (err <= 0)
 		return err;
-	block->n_live = 1; /* held while chunks are added */
-	for (c = 0; !err && c < block->decoded.n_chunks; c++) {
-		uint32_t end = at + block->decoded.chunks[c].n_events;
+	block = make_all(cursor);
+	err = block ? 0 : -ENOMEM;
+	for (c = 0; !err && c < decoded->n_chunks; c++) {
+		uint32_t end = at + decoded->chunks[c].n_events;
 
-		err = add_strand(cursor, block, (uint64_t)index << 32 | c, block->decoded.chunks[c].stream, at, end);
+		err = add_strand(cursor, block, (uint64_t)index << 32 | c, decoded->chunks[c].stream, at, end);
 		at = end;
 	}
-	release(cursor, block);
+	if (block)
+		release(cursor, block);
 	return err;
 }
 
 static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
 {
+	const struct weft__record *record;
 	struct strand *top;
 
 	while (cursor->next_block < cursor->n_blocks &&
@@ -361,9 +349,12 @@ static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, st
 	if (!cursor->n_heap || cursor->heap[0].time > cursor->upto_ns)
 		return 0;
 	top = &cursor->heap[0];
-	fill(&top->block->decoded, top->stream, top->at, ev);
+	record = &top->block->records[top->at];
+	memcpy(ev, record, sizeof(*record));
+	if (record->n_fields > RECORD_FIELDS)
+		weft__record_wide(record->fields[0], ev);
 	if (++top->at < top->end) {
-		top->time = top->block->decoded.time[top->at];
+		top->time = top->block->records[top->at].time_ns;
 	} else {
 		release(cursor, top->block);
 		cursor->heap[0] = cursor->heap[--cursor->n_heap];
@@ -376,7 +367,7 @@ static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, st
 int weft_cursor_next(struct weft_cursor *cursor, struct weft_event_view *ev)
 {
 	/* Here only while all events of a stored chunk are wanted; next_stored sets it up. */
-	if (cursor->at < cursor->quick_end)
-		return fill(&cursor->current->decoded, cursor->stream, cursor->at++, ev);
+	if (cursor->block.at < cursor->quick_end)
+		return next_of_chunk(&cursor->block, ev);
 	return cursor->order == WEFT_ORDER_TIME ? next_by_time(cursor, ev) : next_stored(cursor, ev);
 }

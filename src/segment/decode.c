@@ -13,21 +13,25 @@
 
 struct weft__decoder {
 	ZSTD_DCtx *dctx;
-	uint16_t kind_index[65536];      /* kind to index into kinds, plus 1 */
-	struct weft__buf body, mantissa; /* of the block that is being decoded */
-	struct weft__buf rows;           /* u32: rows of each kind so far, by that index */
+	uint16_t kind_index[65536]; /* kind to index into kinds, plus 1 */
+	struct weft__buf mantissa;  /* of the block that is being decoded, where it has to be copied */
 };
 
+/* What a prefix stands for, and how many events have it. */
 struct symbol {
-	uint64_t base;
-	uint16_t kind; /* index; ESCAPE: look in the escapes */
-	uint8_t bits;
+	uint64_t base; /* of the gap */
+	uint32_t mask; /* of its bits in the mantissa */
+	uint32_t bits; /* RARE: needs a closer look */
+	uint32_t n;
+	uint32_t kind; /* index, or ESCAPED */
+	uint32_t class;
 };
 
-#define ESCAPE 0xffff /* no index: there are at most 65,535 kinds */
+#define RARE 64      /* an escape, a prefix that stands for nothing, or */
+#define BITS_MOST 24 /* more bits than this: those of two gaps are read at once */
 
 /* Events between two looks at whether the mantissa has ended, and the bytes behind it that they may read. */
-#define STEP 64
+#define STEP 256
 #define MANTISSA_PAD (STEP * 8 + 16)
 
 /* What the parsing functions share. */
@@ -38,6 +42,7 @@ struct work {
 	struct weft__in body;
 	struct symbol symbols[SYMBOLS_MAX];
 	uint32_t n_symbols;
+	const uint8_t *mantissa; /* MANTISSA_PAD bytes more than it has can be read */
 	uint64_t n_mantissa_bits;
 	const char *why;
 };
@@ -62,33 +67,8 @@ void weft__decoder_close(struct weft__decoder *dec)
 	if (!dec)
 		return;
 	ZSTD_freeDCtx(dec->dctx);
-	weft__buf_free(&dec->body);
 	weft__buf_free(&dec->mantissa);
-	weft__buf_free(&dec->rows);
 	weft__free(dec);
-}
-
-void weft__decoded_fini(struct weft__decoded *block)
-{
-	weft__buf_free(&block->chunk_mem);
-	weft__buf_free(&block->time_mem);
-	weft__buf_free(&block->kind_mem);
-	weft__buf_free(&block->row_mem);
-	weft__buf_free(&block->kinds_mem);
-	weft__buf_free(&block->value_mem);
-	memset(block, 0, sizeof(*block));
-}
-
-size_t weft__decoded_bytes(const struct weft__decoded *block)
-{
-	return block->chunk_mem.cap + block->time_mem.cap + block->kind_mem.cap + block->row_mem.cap +
-	       block->kinds_mem.cap + block->value_mem.cap;
-}
-
-static void *room(struct weft__buf *buf, size_t bytes)
-{
-	weft__buf_clear(buf);
-	return weft__buf_room(buf, bytes ? bytes : 1);
 }
 
 /* Decompresses one whole frame of `size` bytes. zstd itself would take several frames, and skippable ones. */
@@ -98,7 +78,7 @@ static int expand_to(struct weft__decoder *dec, const uint8_t *bytes, size_t n, 
 
 	if (n < 4 || get_u32(bytes) != ZSTD_MAGICNUMBER || ZSTD_findFrameCompressedSize(bytes, n) != n)
 		return -WEFT_E_DAMAGED;
-	to = room(out, size);
+	to = weft__decode_room(out, size);
 	if (!to)
 		return -ENOMEM;
 	out->n = ZSTD_decompressDCtx(dec->dctx, to, size, bytes, n);
@@ -138,7 +118,7 @@ static int read_chunks(struct work *work, uint32_t n_events)
 		return bad(work, "more chunks than can be");
 	block->quantum_ns = (uint32_t)quantum;
 	block->n_chunks = (uint32_t)n;
-	block->chunks = room(&block->chunk_mem, n * sizeof(*block->chunks));
+	block->chunks = weft__decode_room(&block->chunk_mem, n * sizeof(*block->chunks));
 	if (!block->chunks)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
@@ -160,9 +140,6 @@ static int read_chunks(struct work *work, uint32_t n_events)
 	return sum == n_events ? 0 : bad(work, "chunks and header disagree about the number of events");
 }
 
-/* What the first two fields of a kind that lacks them read as, so that a cursor need not ask. */
-static uint64_t no_value;
-
 /* The index of a kind, new or known, or -1 when memory is out. */
 static int kind_index(struct work *work, uint32_t kind)
 {
@@ -172,16 +149,37 @@ static int kind_index(struct work *work, uint32_t kind)
 	if (work->dec->kind_index[kind])
 		return work->dec->kind_index[kind] - 1;
 	one = (void *)weft__buf_room(&block->kinds_mem, sizeof(*one));
-	weft__buf_put(&work->dec->rows, &(uint32_t){0}, sizeof(uint32_t));
-	if (!one || work->dec->rows.oom)
+	if (!one)
 		return -1;
 	memset(one, 0, sizeof(*one));
 	one->kind = (uint16_t)kind;
-	one->field[0] = one->field[1] = &no_value;
 	block->kinds_mem.n += sizeof(*one);
 	block->kinds = (void *)block->kinds_mem.bytes;
 	work->dec->kind_index[kind] = (uint16_t)++block->n_kinds;
 	return (int)block->n_kinds - 1;
+}
+
+static int read_prefix(struct work *work, struct symbol *symbol)
+{
+	uint64_t kind = in_varint(&work->in);
+	uint32_t class = in_u8(&work->in);
+	int index;
+
+	if (work->in.bad || kind > UINT16_MAX || class > CLASS_MAX)
+		return bad(work, "symbol out of range");
+	if (!kind)
+		return 0;
+	index = kind_index(work, (uint32_t)kind);
+	if (index < 0)
+		return -ENOMEM;
+	symbol->kind = (uint32_t)index;
+	symbol->class = class;
+	if (class_bits(class) > BITS_MOST)
+		return 0;
+	symbol->base = class_base(class);
+	symbol->bits = class_bits(class);
+	symbol->mask = (1u << symbol->bits) - 1;
+	return 0;
 }
 
 static int read_symbols(struct work *work)
@@ -192,24 +190,14 @@ static int read_symbols(struct work *work)
 	if (n > SYMBOLS_MAX)
 		return bad(work, "more than 256 symbols");
 	work->n_symbols = (uint32_t)n;
-	for (i = (uint32_t)n; i < SYMBOLS_MAX; i++) /* as rare as the escape, and looked at where that is */
-		work->symbols[i] = (struct symbol){0, ESCAPE, 0};
+	for (i = 0; i < SYMBOLS_MAX; i++)
+		work->symbols[i] = (struct symbol){.bits = RARE, .kind = ESCAPED};
 	for (i = 0; i < n; i++) {
-		uint64_t kind = in_varint(&work->in);
-		uint32_t class = in_u8(&work->in);
-		int index;
+		int err = read_prefix(work, &work->symbols[i]);
 
-		if (work->in.bad || kind > UINT16_MAX || class > CLASS_MAX)
-			return bad(work, "symbol out of range");
-		work->symbols[i] = (struct symbol){class_base(class), ESCAPE, (uint8_t)class_bits(class)};
-		if (!kind) {
-			escapes++;
-			continue;
-		}
-		index = kind_index(work, (uint32_t)kind);
-		if (index < 0)
-			return -ENOMEM;
-		work->symbols[i].kind = (uint16_t)index;
+		if (err)
+			return err;
+		escapes += work->symbols[i].kind == ESCAPED;
 	}
 	return escapes > 1 ? bad(work, "two escape symbols") : 0;
 }
@@ -222,27 +210,6 @@ static inline uint64_t bits_at(const uint8_t *bytes, uint64_t at, uint32_t n)
 	if (__builtin_expect(n > 56, 0))
 		v |= (uint64_t)bytes[(at >> 3) + 8] << (63 - (at & 7)) << 1;
 	return v & ((UINT64_C(1) << n) - 1);
-}
-
-static int next_escape(struct work *work, uint32_t prefix, struct weft__in *escapes, struct symbol *sym)
-{
-	const uint8_t *three;
-	uint32_t class;
-	int index;
-
-	if (prefix >= work->n_symbols)
-		return bad(work, "prefix out of range");
-	three = in_bytes(escapes, 3);
-	if (!three)
-		return bad(work, "escapes end early");
-	class = three[2];
-	if (class > CLASS_MAX || get_u16(three) == 0)
-		return bad(work, "escape out of range");
-	index = kind_index(work, get_u16(three));
-	if (index < 0)
-		return -ENOMEM;
-	*sym = (struct symbol){class_base(class), (uint16_t)index, (uint8_t)class_bits(class)};
-	return 0;
 }
 
 static void widen(struct weft__decoded *block, uint64_t first_ns, uint64_t last_ns)
@@ -259,57 +226,117 @@ struct place {
 	struct weft__in escapes;
 	uint64_t bit; /* of the mantissa */
 	uint64_t q;
-	uint32_t i; /* event */
+	uint64_t sure_q; /* what it was when it was last known not to have gone round */
+	uint32_t i;      /* event */
 };
 
-/* Times, kinds and rows of the events up to `end`, which are at most STEP. Where the mantissa has ended the padding is read; the
- * caller refuses them. */
-static int read_step(struct work *work, struct place *place, uint32_t end)
+static int next_escape(struct work *work, struct weft__in *escapes, uint32_t *ret_class)
 {
-	const struct weft__decoded *block = work->block;
-	const uint8_t *mantissa = work->dec->mantissa.bytes, *prefix = place->prefix;
-	uint32_t *rows = (void *)work->dec->rows.bytes;
-	uint64_t *time = block->time;
-	uint16_t *kind = block->kind;
-	uint32_t *row = block->row;
-	uint64_t bit = place->bit, q = place->q, quantum = block->quantum_ns;
-	uint32_t i, wrapped = 0;
+	const uint8_t *three = in_bytes(escapes, 3);
+	uint16_t index16;
+	int index;
 
-	for (i = place->i; i < end; i++) {
-		struct symbol sym = work->symbols[prefix[i]];
-		uint64_t before = q;
+	if (!three)
+		return bad(work, "escapes end early");
+	*ret_class = three[2];
+	if (*ret_class > CLASS_MAX || get_u16(three) == 0)
+		return bad(work, "escape out of range");
+	index = kind_index(work, get_u16(three));
+	if (index < 0)
+		return -ENOMEM;
+	work->block->kinds[index].n++;
+	index16 = (uint16_t)index;
+	weft__buf_put(&work->block->escaped, &index16, sizeof(index16));
+	return work->block->escaped.oom ? -ENOMEM : 0;
+}
 
-		if (__builtin_expect(sym.kind == ESCAPE, 0)) {
-			int err = next_escape(work, prefix[i], &place->escapes, &sym);
+/* The time of the next event, whatever it is. */
+static __attribute__((noinline)) int read_one(struct work *work, struct place *place)
+{
+	uint32_t prefix = place->prefix[place->i], class = work->symbols[prefix].class;
 
-			if (err)
-				return err;
-			rows = (void *)work->dec->rows.bytes;
-		}
-		q += sym.base + bits_at(mantissa, bit, sym.bits); /* no bits read as zero */
-		bit += sym.bits;
-		wrapped |= q < before;
+	if (prefix >= work->n_symbols)
+		return bad(work, "prefix out of range");
+	work->symbols[prefix].n++;
+	if (work->symbols[prefix].kind == ESCAPED) {
+		int err = next_escape(work, &place->escapes, &class);
+
+		if (err)
+			return err;
+	}
+	if (place->q < place->sure_q)
+		return bad(work, "time out of range");
+	place->sure_q = place->q;
+	place->q += class_base(class) + bits_at(work->mantissa, place->bit, class_bits(class));
+	place->bit += class_bits(class);
+	if (place->q < place->sure_q)
+		return bad(work, "time out of range");
+	place->sure_q = place->q;
+	work->block->time[place->i++] = place->q * work->block->quantum_ns;
+	return 0;
+}
+
+/* Times of events, two by two, up to `end` or up to something rare. They are at most STEP and have gaps of at most BITS_MOST
+ * bits, so that their sum cannot go round once. */
+static __attribute__((noinline)) void read_common(struct work *work, struct place *place, uint32_t end)
+{
+	const uint8_t *mantissa = work->mantissa, *prefix = place->prefix;
+	uint64_t bit = place->bit, q = place->q, quantum = work->block->quantum_ns;
+	struct symbol *symbols = work->symbols;
+	uint64_t *restrict time = work->block->time;
+	size_t i = place->i, stop = end - 1;
+
+	for (; i < stop; i += 2) {
+		struct symbol *one = symbols + prefix[i], *two = symbols + prefix[i + 1];
+		uint64_t bits = get_u64(mantissa + (bit >> 3)) >> (bit & 7);
+		uint32_t n_bits = one->bits + two->bits;
+
+		if (__builtin_expect(n_bits > 2 * BITS_MOST, 0))
+			break;
+		bit += n_bits;
+		q += one->base;
+		q += (uint32_t)bits & one->mask;
 		time[i] = q * quantum;
-		kind[i] = sym.kind;
-		row[i] = rows[sym.kind]++;
+		q += two->base;
+		q += (uint32_t)(bits >> one->bits) & two->mask;
+		time[i + 1] = q * quantum;
+		one->n++;
+		two->n++;
 	}
 	place->bit = bit;
 	place->q = q;
-	place->i = i;
-	return wrapped ? bad(work, "time out of range") : 0;
+	place->i = (uint32_t)i;
 }
 
-/* All events. Escapes follow the prefixes in the body; what is left of it are the columns. */
+/* Times of the events up to `end`, which are at most STEP. Where the mantissa has ended what is behind it is read; the caller
+ * refuses it. */
+static int read_step(struct work *work, struct place *place, uint32_t end)
+{
+	int err = 0;
+
+	place->sure_q = place->q;
+	while (!err && place->i < end) {
+		read_common(work, place, end);
+		if (place->i < end)
+			err = read_one(work, place);
+		if (!err && place->i < end)
+			err = read_one(work, place);
+	}
+	return !err && place->q < place->sure_q ? bad(work, "time out of range") : err;
+}
+
+/* The times of all events, and how many there are of each kind. Escapes follow the prefixes in the body; what is left of it are
+ * the columns. */
 static int read_events(struct work *work)
 {
 	struct weft__decoded *block = work->block;
 	struct place place = {.prefix = in_bytes(&work->body, block->n)};
 	uint64_t n_bits = work->n_mantissa_bits;
-	const uint32_t *rows;
 	uint32_t i, c;
 
 	if (!place.prefix)
 		return bad(work, "body is shorter than its prefixes");
+	block->prefix = place.prefix;
 	place.escapes = work->body;
 	for (c = 0; c < block->n_chunks; c++) {
 		uint32_t begin = place.i, end = begin + block->chunks[c].n_events;
@@ -331,63 +358,72 @@ static int read_events(struct work *work)
 	}
 	if (n_bits - place.bit > 7)
 		return bad(work, "mantissa is too long");
-	rows = (const void *)work->dec->rows.bytes;
-	for (i = 0; i < block->n_kinds; i++)
-		block->kinds[i].n = rows[i];
+	for (i = 0; i < work->n_symbols; i++)
+		if (work->symbols[i].kind != ESCAPED)
+			block->kinds[work->symbols[i].kind].n += work->symbols[i].n;
 	work->body = place.escapes;
 	return 0;
 }
 
-static int read_mantissa_and_body(struct work *work)
+/* Where enough follows it the mantissa is read where it is. */
+static int read_mantissa(struct work *work)
 {
-	struct weft__decoder *dec = work->dec;
 	uint64_t n = in_varint(&work->in);
 	const uint8_t *bytes = in_bytes(&work->in, n);
-	uint64_t body;
 	uint8_t *to;
 
 	if (!bytes)
 		return bad(work, "mantissa ends early");
-	to = room(&dec->mantissa, n + MANTISSA_PAD);
+	work->n_mantissa_bits = n * 8;
+	work->mantissa = bytes;
+	if (in_left(&work->in) >= MANTISSA_PAD)
+		return 0;
+	to = weft__decode_room(&work->dec->mantissa, n + MANTISSA_PAD);
 	if (!to)
 		return -ENOMEM;
 	memcpy(to, bytes, n);
 	memset(to + n, 0, MANTISSA_PAD);
-	work->n_mantissa_bits = n * 8;
-	body = in_varint(&work->in);
-	if (body > BODY_MAX)
+	work->mantissa = to;
+	return 0;
+}
+
+/* The body, into memory of the block. */
+static int read_body(struct work *work)
+{
+	uint64_t n = in_varint(&work->in);
+	struct weft__buf *body = &work->block->body;
+	uint8_t *to;
+	int err;
+
+	if (n > BODY_MAX)
 		return bad(work, "body too large");
 	switch (in_u8(&work->in)) {
 	case 0:
-		if (work->in.bad || in_left(&work->in) != body)
+		if (work->in.bad || in_left(&work->in) != n)
 			return bad(work, "stored body has the wrong length");
-		work->body = work->in;
-		return 0;
-	case 1: {
-		int err = expand_to(dec, work->in.p, in_left(&work->in), body, &dec->body);
-
+		to = weft__decode_room(body, n);
+		if (!to)
+			return -ENOMEM;
+		memcpy(to, work->in.p, n);
+		body->n = n;
+		break;
+	case 1:
+		err = expand_to(work->dec, work->in.p, in_left(&work->in), n, body);
 		if (err)
 			return err == -ENOMEM ? err : bad(work, "body does not decompress");
-		work->body = weft__in(dec->body.bytes, dec->body.n);
-		return 0;
+		break;
+	default:
+		return bad(work, "body of no known form");
 	}
-	}
-	return bad(work, "body of no known form");
-}
-
-static int alloc_events(struct weft__decoded *block, uint64_t n_values)
-{
-	block->time = room(&block->time_mem, block->n * sizeof(*block->time));
-	block->kind = room(&block->kind_mem, block->n * sizeof(*block->kind));
-	block->row = room(&block->row_mem, block->n * sizeof(*block->row));
-	return block->time && block->kind && block->row && room(&block->value_mem, n_values * 8) ? 0 : -ENOMEM;
+	work->body = weft__in(body->bytes, body->n);
+	return 0;
 }
 
 static int decode(struct work *work, uint32_t n_events)
 {
 	struct weft__decoded *block = work->block;
 	struct weft__column_reader reader = {.block = block, .kind_index = work->dec->kind_index};
-	uint64_t n_values = 0;
+	uint32_t i;
 	int err;
 
 	err = read_chunks(work, n_events);
@@ -395,22 +431,29 @@ static int decode(struct work *work, uint32_t n_events)
 		err = read_symbols(work);
 	if (err)
 		return err;
-	if (weft__column_heads(&reader, &work->in, &n_values))
+	if (weft__column_heads(&reader, &work->in))
 		return bad(work, reader.why);
-	err = alloc_events(block, n_values);
+	block->time = weft__decode_room(&block->time_mem, block->n * sizeof(*block->time));
+	err = block->time ? read_mantissa(work) : -ENOMEM;
 	if (!err)
-		err = read_mantissa_and_body(work);
+		err = read_body(work);
 	if (!err)
 		err = read_events(work);
-	if (!err && weft__column_values(&reader, work->body))
-		err = bad(work, reader.why);
-	return err;
+	if (err)
+		return err;
+	err = weft__column_values(&reader, work->body);
+	if (err)
+		return err == -ENOMEM ? err : bad(work, reader.why);
+	for (i = 0; i < SYMBOLS_MAX; i++)
+		weft__decoded_symbol(block, i, work->symbols[i].kind);
+	block->at = block->chunk_end = block->chunk = block->n_escaped = 0;
+	return 0;
 }
 
 int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size_t n, uint32_t n_events,
 			 struct weft__decoded *block, const char **why)
 {
-	struct work work = {.dec = dec, .block = block, .in = weft__in(payload, n), .why = "cannot be parsed"};
+	struct work work;
 	uint32_t i;
 	int err;
 
@@ -418,13 +461,17 @@ int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size
 		*why = "more events than a block may have";
 		return -WEFT_E_DAMAGED;
 	}
+	work.dec = dec;
+	work.block = block;
+	work.in = weft__in(payload, n);
+	work.why = "cannot be parsed";
 	block->n = n_events;
 	block->first_ns = n_events ? UINT64_MAX : 0;
 	block->last_ns = 0;
-	weft__buf_clear(&dec->rows);
 	block->n_kinds = 0;
-	weft__buf_clear(&block->kinds_mem);
 	block->kinds = NULL;
+	weft__buf_clear(&block->kinds_mem);
+	weft__buf_clear(&block->escaped);
 	err = decode(&work, n_events);
 	for (i = 0; block->kinds && i < block->n_kinds; i++)
 		dec->kind_index[block->kinds[i].kind] = 0;

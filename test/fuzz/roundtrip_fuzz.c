@@ -74,22 +74,15 @@ static void build(struct weft__batch *batch, struct weft__in *in)
 	weft__batch_end(batch, 1);
 }
 
-static void compare(const struct weft__decoded *block)
+static void compare(struct weft__decoded *block)
 {
-	uint32_t i = 0, c, f;
+	struct weft_event_view ev;
+	size_t i;
 
-	for (c = 0; c < block->n_chunks; c++) {
-		uint32_t end = i + block->chunks[c].n_events;
-
-		for (; i < end; i++) {
-			const struct weft__decoded_kind *kind = &block->kinds[block->kind[i]];
-
-			HOLDS(block->time[i] == made[i].time_ns && kind->kind == made[i].kind &&
-			      kind->n_fields == made[i].n_fields && block->chunks[c].stream == made[i].stream);
-			for (f = 0; f < kind->n_fields; f++)
-				HOLDS(kind->field[f][block->row[i] & kind->step[f]] == made[i].fields[f]);
-		}
-	}
+	for (i = 0; weft__decoded_event(block, &ev); i++)
+		HOLDS(i < n_made && ev.time_ns == made[i].time_ns && ev.kind == made[i].kind &&
+		      ev.n_fields == made[i].n_fields && ev.thread == made[i].stream &&
+		      !memcmp(ev.fields, made[i].fields, ev.n_fields * sizeof(ev.fields[0])));
 	HOLDS(i == n_made);
 }
 

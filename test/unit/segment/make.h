@@ -66,8 +66,9 @@ static inline void make_check_block(const struct weft__batch *batch, const struc
 	struct weft__decoded block = {0};
 	struct weft__buf out = {0};
 	uint64_t first = 1, last = 1;
+	struct weft_event_view ev;
 	const char *why = "";
-	uint32_t i = 0, c, f, bad = 0;
+	uint32_t i = 0, bad = 0;
 
 	CHECK_EQ(weft__encoder_open(&enc, 1), 0);
 	CHECK_EQ(weft__decoder_open(&dec), 0);
@@ -76,21 +77,8 @@ static inline void make_check_block(const struct weft__batch *batch, const struc
 		printf("\t%s\n", why);
 	CHECK_EQ(block.first_ns, first);
 	CHECK_EQ(block.last_ns, last);
-	for (c = 0; c < block.n_chunks; c++) {
-		uint32_t end = i + block.chunks[c].n_events;
-
-		for (; i < end && i < list->n; i++) {
-			const struct weft__decoded_kind *kind = &block.kinds[block.kind[i]];
-			struct weft_event_view ev = {.time_ns = block.time[i],
-						     .thread = block.chunks[c].stream,
-						     .kind = kind->kind,
-						     .n_fields = kind->n_fields};
-
-			for (f = 0; f < kind->n_fields; f++)
-				ev.fields[f] = kind->field[f][block.row[i] & kind->step[f]];
-			bad += !make_equal(&ev, &list->all[i]);
-		}
-	}
+	for (; weft__decoded_event(&block, &ev) && i < list->n; i++)
+		bad += !make_equal(&ev, &list->all[i]);
 	CHECK_EQ(i, list->n);
 	CHECK_EQ(bad, 0);
 	weft__decoded_fini(&block);

@@ -192,3 +192,60 @@ TEST(the_largest_time_is_in_all)
 	weft__batch_fini(&batch);
 	make_file_close(&file);
 }
+
+/* Cursors of one segment share its decoder, and are in the middle of different blocks. */
+TEST(cursors_do_not_disturb_each_other)
+{
+	struct weft_cursor *cursors[3] = {NULL};
+	uint64_t seed = 15, time = 0, sums[3] = {0}, want = 0;
+	struct weft_segment *seg = NULL;
+	struct weft__batch batch;
+	struct make_file file;
+	uint32_t counts[3] = {0}, i, b, c, turn;
+	uint8_t *bytes;
+	size_t n;
+
+	make_file_open(&file);
+	weft__batch_init(&batch, 1);
+	for (b = 0; b < 4; b++) {
+		weft__batch_clear(&batch);
+		CHECK_EQ(weft__batch_begin(&batch, 1, 0, 0, 0), 0);
+		for (i = 0; i < 500; i++) {
+			uint64_t fields[6] = {make_random(&seed), i, make_random(&seed), 1, 2, make_random(&seed)};
+
+			time += make_random(&seed) % 1000;
+			CHECK_EQ(weft__batch_add(&batch, time, 3 + i % 7, fields, i % 7), 0);
+			want += time;
+			for (c = 0; c < i % 7; c++)
+				want += fields[c] * (c + 1);
+		}
+		weft__batch_end(&batch, 1);
+		make_file_events(&file, &batch);
+	}
+	bytes = make_file_bytes(&file, &n);
+	REQUIRE(weft_segment_open_memory(&seg, bytes, n, NULL) == 0);
+	for (c = 0; c < 3; c++)
+		CHECK_EQ(weft_cursor_open(&cursors[c], seg, c == 2 ? WEFT_ORDER_TIME : WEFT_ORDER_STORED, 0, UINT64_MAX,
+					  NULL),
+			 0);
+	for (turn = 0; turn < 40000 && counts[0] + counts[1] + counts[2] < 6000; turn++) {
+		struct weft_event_view ev;
+
+		c = (uint32_t)(make_random(&seed) % 3);
+		if (weft_cursor_next(cursors[c], &ev) != 1)
+			continue;
+		counts[c]++;
+		sums[c] += ev.time_ns;
+		for (i = 0; i < ev.n_fields; i++)
+			sums[c] += ev.fields[i] * (i + 1);
+	}
+	for (c = 0; c < 3; c++) {
+		CHECK_EQ(counts[c], 2000);
+		CHECK_EQ(sums[c], want);
+		weft_cursor_close(cursors[c]);
+	}
+	weft_segment_close(seg);
+	free(bytes);
+	weft__batch_fini(&batch);
+	make_file_close(&file);
+}
