@@ -54,10 +54,13 @@ int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const stru
 		.endpoint = (uint32_t)ev->fields[4],
 		.labels = (uint32_t)ev->fields[5],
 	};
+	bool match = a->scoped && weft__scope_is_set(&scope) && matches(a, &scope);
 	size_t i;
 
 	s->scope = scope;
-	s->in_scope = a->scoped && weft__scope_is_set(&scope) && matches(a, &scope);
+	if (match != s->in_scope)
+		s->in_scope_ns = ev->time_ns;
+	s->in_scope = match;
 	for (i = 0; i < s->n_open; i++)
 		give(&s->open[i], &scope, s->in_scope);
 	if (!s->past_scopes)

@@ -65,7 +65,9 @@ struct weft__stream {
 	bool log_tight;                       /* what can be put together has been */
 	uint32_t track;                       /* index, or NO_TRACK: not known yet */
 	struct weft__scope scope;             /* that its events have now */
-	bool in_scope;                        /* ... which was asked for */
+	bool in_scope;                        /* ... which was asked for, */
+	uint64_t in_scope_ns;                 /* since then */
+	uint64_t sums_ns, sums_from_ns;       /* when it told sums of waits last, and since when those were summed */
 	struct weft__past_scope *past_scopes; /* a ring of the last ones */
 	uint64_t n_past_scopes;
 };

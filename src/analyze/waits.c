@@ -223,6 +223,7 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, s, ev);
 }
 
+/* A sum may be of several requests of the thread: it counts for one only when the thread was with that one all the time. */
 int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	const struct weft__poll *poll;
@@ -230,10 +231,14 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struc
 	bool counts;
 	int rc;
 
+	if (ev->time_ns != s->sums_ns) {
+		s->sums_from_ns = s->sums_ns;
+		s->sums_ns = ev->time_ns;
+	}
 	if (ev->time_ns < a->opts.from_ns || ev->fields[2] == 0)
 		return 0;
 	rc = asked(a, s, &poll, &counts);
-	if (rc < 0 || !counts)
+	if (rc < 0 || !counts || (a->scoped && s->in_scope_ns > s->sums_from_ns))
 		return rc;
 	return add_to_row(a, (uint32_t)ev->fields[0], (uint32_t)ev->fields[1], ev->fields[2], ev->fields[3],
 			  ev->fields[4], &row);

@@ -163,3 +163,28 @@ TEST(a_context_around_one_sample)
 	CHECK_EQ(r->samples.rows[0].stack, 11);
 	feed_close(&feed);
 }
+
+/* Short waits are told together, at most every 100 ms: in the context of one request, but of all that the thread was with meanwhile. */
+TEST(sums_of_waits_of_several_requests_are_of_none)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed.opts.span = 55;
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, CONTEXT, CONTEXT_OF(56));
+	FEED(&feed, 100 * MS, 1, CONTEXT, CONTEXT_OF(55));
+	FEED(&feed, 150 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 10, 3 * MS, 1 * MS);
+	FEED(&feed, 150 * MS, 1, WAIT_SUM, WEFT_WAIT_CALL, 2, 10, 3 * MS, 1 * MS);
+	FEED(&feed, 260 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 5, 2 * MS, 1 * MS); /* all of it while it was with 55 */
+	FEED(&feed, 300 * MS, 1, CONTEXT, CONTEXT_OF(56));
+	FEED(&feed, 310 * MS, 1, CONTEXT, CONTEXT_OF(55));
+	FEED(&feed, 370 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 7, 2 * MS, 1 * MS);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_waits == 1);
+	CHECK_EQ(r->waits[0].what, WEFT_WAIT_LOCK);
+	CHECK_EQ(r->waits[0].n, 5);
+	CHECK_EQ(r->waits[0].ns, 2 * MS);
+	feed_close(&feed);
+}
