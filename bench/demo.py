@@ -48,7 +48,8 @@ class Server:
         return self.out.read()
 
     def wait_port(self):
-        for _ in range(200):
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
             found = re.search(r"^listening on 127\.0\.0\.1:(\d+)$", self.text(), re.M)
             if found:
                 return int(found.group(1))

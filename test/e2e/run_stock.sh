@@ -19,9 +19,9 @@ fail() {
 	echo "FAILED: $*"
 	exit 1
 }
-until_it() { # COMMAND...: tries it for 10 s
-	local i
-	for ((i = 0; i < 200; i++)); do
+until_it() { # COMMAND...: tries it for 60 s
+	local until=$((SECONDS + 60))
+	while [ $SECONDS -lt $until ]; do
 		"$@" >/dev/null 2>&1 && return 0
 		sleep 0.05
 	done
@@ -32,13 +32,10 @@ has() { # PROGRAM
 	echo "no $1 here: install it, or run tools/bootstrap check"
 	return 1
 }
-# Stacks are whole when the tables for them are made, by a thread that is there for that and lets all others go first.
+# Stacks are whole when the tables for them are made, by a thread that is there for that and lets all others go first. A thread that has
+# hardly begun has the name of the program yet.
 settled() { # PID
-	! grep -qsx weft-tables "/proc/$1/task"/*/comm
-}
-# A free port: the kernel gives one.
-port() {
-	/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+	! grep -qsx weft-tables "/proc/$1/task"/*/comm && [ "$(grep -lsxF "$(cat "/proc/$1/comm")" "/proc/$1/task"/*/comm | wc -l)" = 1 ]
 }
 # The wait, by its call, in some thread's ring; the poll it was in; the call at the end of a stack with a function of
 # the program's.
@@ -62,22 +59,23 @@ found() { # CALL FUNCTION
 
 # redis-server: a command that sleeps.
 if has redis-server && has redis-cli; then
-	at=$(port)
-	"$weft" run -o "$dir/rec" -- redis-server --port "$at" --bind 127.0.0.1 --save '' --dir "$dir" \
+	redis() { # COMMAND...
+		redis-cli -s "$dir/redis" "$@"
+	}
+	"$weft" run -o "$dir/rec" -- redis-server --port 0 --unixsocket "$dir/redis" --save '' --dir "$dir" \
 		--enable-debug-command yes >"$dir/out" 2>"$dir/err" &
 	server=$!
-	until_it redis-cli -p "$at" ping
-	until_it settled "$(redis-cli -p "$at" info server | sed -n 's/^process_id:\([0-9]*\).*/\1/p')"
-	[ "$(redis-cli -p "$at" debug sleep 0.02)" = OK ] || fail "redis does not sleep"
-	redis-cli -p "$at" shutdown nosave
+	until_it redis ping
+	until_it settled "$(redis info server | sed -n 's/^process_id:\([0-9]*\).*/\1/p')"
+	[ "$(redis debug sleep 0.02)" = OK ] || fail "redis does not sleep"
+	redis shutdown nosave
 	wait "$server" || fail "redis-server ended with $?"
 	server=
 	found nanosleep debugCommand
 fi
 
-# nginx: its access log is a pipe that is full, until somebody reads it 20 ms after the request.
+# nginx: its access log is a pipe that is full, until somebody reads it when the worker has been in its write for 30 ms.
 if has nginx; then
-	at=$(port)
 	mkfifo "$dir/log"
 	cat >"$dir/nginx.conf" <<-END
 		daemon off;
@@ -89,25 +87,51 @@ if has nginx; then
 			access_log $dir/log;
 			client_body_temp_path $dir/t1; proxy_temp_path $dir/t2; fastcgi_temp_path $dir/t3;
 			uwsgi_temp_path $dir/t4; scgi_temp_path $dir/t5;
-			server { listen 127.0.0.1:$at; location / { return 200 "hello"; } }
+			server { listen unix:$dir/nginx; location / { return 200 "hello"; } }
 		}
 	END
 	[ "$(id -u)" != 0 ] || sed -i '1i user root;' "$dir/nginx.conf"
-	/usr/bin/python3 - "$at" "$dir" "$weft" <<-'END' >"$dir/out" 2>&1 || { cat "$dir/out"; fail "nginx"; }
+	/usr/bin/python3 - "$dir" "$weft" <<-'END' >"$dir/out" 2>&1 || { cat "$dir/out"; fail "nginx"; }
 		import os, signal, socket, subprocess, sys, time
-		at, where, weft = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+		where, weft = sys.argv[1:]
 		log = os.open(where + '/log', os.O_RDWR | os.O_NONBLOCK)
 		run = subprocess.Popen([weft, 'run', '-o', where + '/rec', '--', 'nginx', '-c', where + '/nginx.conf'])
 
 		def ask(wait=True):
-		    peer = socket.create_connection(('127.0.0.1', at), 5)
+		    peer = socket.socket(socket.AF_UNIX)
+		    peer.settimeout(60)
+		    peer.connect(where + '/nginx')
 		    peer.sendall(b'GET / HTTP/1.0\r\n\r\n')
 		    while wait and peer.recv(4096):
 		        pass
 		    return peer
 
+		def wait_until(true, what):
+		    until = time.monotonic() + 60
+		    while not true():
+		        if time.monotonic() > until:
+		            sys.exit(what)
+		        time.sleep(0.005)
+
+		# As above: one that has hardly begun has the name of the program yet.
+		def settled():
+		    names = []
+		    for task in os.listdir('/proc/%s/task' % worker):
+		        try:
+		            with open('/proc/%s/task/%s/comm' % (worker, task)) as file:
+		                names.append(file.read())
+		        except OSError:
+		            pass  # it has ended
+		    return 'weft-tables\n' not in names and names.count('nginx\n') == 1
+
+		def writing():
+		    with open('/proc/%s/syscall' % worker) as file:
+		        call = file.read().split()
+		    return len(call) > 1 and os.path.realpath('/proc/%s/fd/%d' % (worker, int(call[1], 16))) == log_path
+
+		log_path = os.path.realpath(where + '/log')
 		try:
-		    until = time.monotonic() + 10
+		    until = time.monotonic() + 60
 		    while True:
 		        try:
 		            for i in range(5):
@@ -121,9 +145,7 @@ if has nginx; then
 		        master = file.read().strip()
 		    with open('/proc/%s/task/%s/children' % (master, master)) as file:
 		        worker = file.read().split()[0]
-		    while any(open('/proc/%s/task/%s/comm' % (worker, task)).read() == 'weft-tables\n'
-		              for task in os.listdir('/proc/%s/task' % worker)) and time.monotonic() < until:
-		        time.sleep(0.05)
+		    wait_until(settled, 'the tables for stacks are not made')
 		    try:
 		        while True:
 		            os.write(log, b'x' * 4096)
@@ -132,6 +154,7 @@ if has nginx; then
 		    peer = ask(wait=False)
 		    # The worker writes to the log when the answer is out, and closes the connection after that.
 		    peer.recv(4096)
+		    wait_until(writing, 'the worker does not write to its log')
 		    time.sleep(0.03)
 		    try:
 		        while os.read(log, 65536):
@@ -140,7 +163,7 @@ if has nginx; then
 		        pass
 		    ask()
 		    os.kill(int(master), signal.SIGQUIT)
-		    sys.exit(run.wait(20))
+		    sys.exit(run.wait(60))
 		finally:
 		    if run.poll() is None:
 		        run.kill()

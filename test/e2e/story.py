@@ -8,17 +8,32 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.environ["WEFT_SOURCE"], "bench"))
 import demo
 
 PARTS = ("on_cpu_ns", "blocked_ns", "waiting_ns", "preempted_ns", "not_measured_ns")
 MS = 1_000_000
+TOP = "100"  # polls, of which there are more long ones than faults on a busy machine
 
 
 def check(true, what, about=None):
     if not true:
         sys.exit("FAIL: %s%s" % (what, "" if about is None else "\n" + json.dumps(about, indent=1)))
+
+
+def settled(pid):
+    """Stacks are whole when the tables for them are made, by a thread that is there for that. One that has hardly begun has the name of
+    the program yet."""
+    names = []
+    for task in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/comm" % (pid, task)) as file:
+                names.append(file.read().strip())
+        except OSError:
+            pass  # it has ended
+    return "weft-tables" not in names and names.count("server") == 1
 
 
 def report(trace, *args):
@@ -28,7 +43,8 @@ def report(trace, *args):
 
 
 def text(trace):
-    return subprocess.run([demo.program("weft"), "report", trace], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return subprocess.run([demo.program("weft"), "report", "--top", TOP, trace], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
 
 
 def parts(story):
@@ -68,15 +84,17 @@ def check_computing(recording, switches):
         check(poll["context"]["endpoint"] == "COMPUTE", "its endpoint", poll)
 
 
-# A thread that does not run when it should may find that there is nothing left to wait for; not all of them will.
-def check_blocking(recording):
+# A thread that does not run when it should may find that there is nothing left to wait for, or not much; not all of them will.
+def check_blocking(recording, switches):
     found = faults(recording, "handle_report", 30 * MS)
     blocked = [(poll, cause_of(poll, "read")) for poll in found if cause_of(poll, "read")]
-    check(blocked, "no poll blocks in read", found)
+    check(any(cause["total_ns"] >= 10 * MS for _, cause in blocked), "no poll blocks in read", found)
     for poll, cause in blocked:
+        late = switches and poll["story"]["on_cpu_ns"] + poll["story"]["preempted_ns"] >= 20 * MS
         check(cause["part"] == "blocked" and cause["kind"] == "call", "in what call", poll)
-        check(cause["total_ns"] >= 10 * MS, "for how long", poll)
+        check(cause["total_ns"] >= 10 * MS or late, "for how long", poll)
         check("handle_report" in functions(cause), "from where", poll)
+    return max(blocked, key=lambda pair: pair[1]["total_ns"])[0]
 
 
 def check_lock(recording):
@@ -97,12 +115,16 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         trace = os.path.join(scratch, "trace")
         with demo.Server(record=trace, args=["--events", "--spans"], env={"WEFT_BUDGET_PPM": "off"}) as server:
-            demo.load(server.port, "--seconds", 10, "--requests", 600, "--connections", 8, "--faults", 1, "--fault-every", 100)
-        recording = report(trace, "--top", "40")
+            until = time.monotonic() + 60
+            while not settled(server.process.pid):
+                check(time.monotonic() < until, "the tables for stacks are not made")
+                time.sleep(0.01)
+            demo.load(server.port, "--seconds", 10, "--requests", 600, "--connections", 8, "--faults", 1, "--fault-every", 40)
+        recording = report(trace, "--top", TOP)
         check_sums(recording)
         switches = recording["off_cpu"] is not None
         check_computing(recording, switches)
-        check_blocking(recording)
+        blocked = check_blocking(recording, switches)
         check_lock(recording)
         if switches:
             check(recording["time_in_polls"]["not_measured_ns"] == 0 or recording["losses"], "something is not measured",
@@ -113,7 +135,7 @@ def main():
         check("blocked (read fd " in words, "the call in words: " + words)
         one = report(trace, "--endpoint", "SLEEP")
         check({poll["location"] for poll in one["longest_polls"]} == {"handle_report"}, "one endpoint only", one)
-        span = one["longest_polls"][0]["context"]["span"]
+        span = blocked["context"]["span"]
         check(len(report(trace, "--span", span)["longest_polls"]) == 1, "one request only")
         check([wait["name"] for wait in report(trace, "--span", span)["waits"]] == ["read"], "its wait")
 

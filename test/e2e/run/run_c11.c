@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks and threads of C11, and waits for children, in a program that knows nothing of weft: what they answer, then "name ns" of each
- * wait, as measured here. */
+/* Locks and threads of C11, and waits for children, in a program that knows nothing of weft: what they answer, then "name least most" of each
+ * wait, ns as measured here. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +9,8 @@
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "waits_for.h"
 
 #define MS 1000000L
 
@@ -26,7 +28,10 @@ static uint64_t now_ns(void)
 
 static void nap(long ns)
 {
-	thrd_sleep(&(struct timespec){0, ns}, NULL);
+	struct timespec ts = {0, ns};
+
+	while (thrd_sleep(&ts, &ts) == -1)
+		;
 }
 
 static struct timespec in_ns(long ns)
@@ -40,23 +45,28 @@ static struct timespec in_ns(long ns)
 	return ts;
 }
 
-static void told(const char *name, uint64_t begin)
+/* It was at least that long, as who was waited for saw it begin. */
+static void told(const char *name, uint64_t begin, uint64_t least)
 {
-	fprintf(stderr, "wait %s %llu\n", name, (unsigned long long)(now_ns() - begin));
+	fprintf(stderr, "wait %s %llu %llu\n", name, (unsigned long long)least, (unsigned long long)(now_ns() - begin));
 }
 
-/* Has the lock until it sees that somebody waits for the condition, and for 15 ms more. */
+/* Signals when the first thread has waited for the condition for 15 ms, has the lock for 15 ms more, and ends when it was waited for. */
 static int other(void *data)
 {
+	thrd_t self = thrd_current();
+
 	mtx_lock(&lock);
 	stage = 1;
 	mtx_unlock(&lock);
+	until_waits_for(getpid(), &cond, sizeof(cond));
 	nap(15 * MS);
 	mtx_lock(&lock);
 	stage = 2;
 	cnd_signal(&cond);
 	nap(15 * MS);
 	mtx_unlock(&lock);
+	until_waits_for(getpid(), (const void *)self, 4096); /* the C library has the word in there */
 	nap(20 * MS);
 	return *(int *)data;
 }
@@ -86,22 +96,24 @@ static void children(void)
 
 	pid = fork();
 	if (!pid) {
-		nap(15 * MS);
+		until_sleeps(getppid()); /* in the wait, or just before it */
+		nap(20 * MS);
 		_exit(3);
 	}
 	begin = now_ns();
 	printf("wait %d", wait(&status) == pid);
-	told("wait", begin);
+	told("wait", begin, 15 * MS);
 	printf(" %d\n", WEXITSTATUS(status));
 	printf("none left %d %d\n", (int)wait4(-1, &status, 0, NULL), errno == ECHILD);
 	pid = fork();
 	if (!pid) {
-		nap(15 * MS);
+		until_sleeps(getppid()); /* in the wait, or just before it */
+		nap(20 * MS);
 		_exit(4);
 	}
 	begin = now_ns();
 	printf("waitid %d", waitid(P_PID, (id_t)pid, &info, WEXITED));
-	told("waitid", begin);
+	told("waitid", begin, 15 * MS);
 	printf(" %d\n", info.si_status);
 }
 
@@ -126,17 +138,17 @@ int main(void)
 	begin = now_ns();
 	while (stage == 1)
 		cnd_wait(&cond, &lock); /* it has the lock for a while after the signal */
-	told("cnd_wait", begin);
+	told("cnd_wait", begin, 30 * MS);
 	mtx_unlock(&lock);
 	begin = now_ns();
 	printf("join %d", thrd_join(thread, &result));
-	told("thrd_join", begin);
+	told("thrd_join", begin, 20 * MS);
 	printf(" %d\n", result);
-	later = in_ns(20 * MS);
+	later = in_ns(200 * MS); /* half of it, should this thread be late */
 	mtx_lock(&lock);
 	begin = now_ns();
 	printf("timed out %d\n", mtx_timedlock(&lock, &later) == thrd_timedout);
-	told("mtx_timedlock", begin);
+	told("mtx_timedlock", begin, 100 * MS);
 	mtx_unlock(&lock);
 	close(ep);
 	return 0;

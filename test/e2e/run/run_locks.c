@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks, conditions, semaphores and calls that block, in a program that knows nothing of weft. Usage: run_locks rules
- * what they answer, and errno, in cases in which that is easily got wrong: the same with weft and without
- *        run_locks truth   waits of known length: name, ns and who was waited for, as measured here
- *        run_locks crowd   eight threads that work under one lock: ns of work, of waits for it, of the threads'
- * lives */
+/* Locks, conditions, semaphores and calls that block, in a program that knows nothing of weft: what they answer, and errno, in cases in which
+ * that is easily got wrong. It must be the same with weft and without. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,7 +12,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -159,10 +155,19 @@ static void alarm_in(long us)
 	setitimer(ITIMER_REAL, &once, NULL);
 }
 
+/* Again and again: the first may come before the call that it is to interrupt. */
+static void alarm_every(long us)
+{
+	struct itimerval often = {{0, us}, {0, us}};
+
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
 static void semaphore_rules(void)
 {
 	struct sigaction act = {.sa_handler = on_alarm};
 	struct timespec soon;
+	int answer;
 
 	sem_init(&sem, 0, 2);
 	say("there is one", sem_wait(&sem));
@@ -172,8 +177,10 @@ static void semaphore_rules(void)
 	soon = in_ns(CLOCK_REALTIME, 5 * MS);
 	say("none, for 5 ms", sem_timedwait(&sem, &soon));
 	sigaction(SIGALRM, &act, NULL);
-	alarm_in(5000);
-	say("interrupted", sem_wait(&sem));
+	alarm_every(5000);
+	answer = sem_wait(&sem);
+	alarm_every(0);
+	say("interrupted", answer);
 	pthread_mutex_lock(&lock);
 	soon = in_ns(CLOCK_REALTIME, 5 * MS);
 	say("condition, for 5 ms", pthread_cond_timedwait(&cond, &lock, &soon));
@@ -185,7 +192,7 @@ static void semaphore_rules(void)
 static void call_rules(void)
 {
 	struct sigaction act = {.sa_handler = on_alarm};
-	int ends[2];
+	int ends[2], answer;
 	char byte = 0;
 
 	if (pipe(ends) < 0)
@@ -194,16 +201,20 @@ static void call_rules(void)
 	say("nowhere to write", (int)write(ends[0], &byte, 1));
 	say("no socket", (int)recv(ends[0], &byte, 1, 0));
 	sigaction(SIGALRM, &act, NULL);
-	alarm_in(5000);
-	say("interrupted", (int)read(ends[0], &byte, 1));
+	alarm_every(5000);
+	answer = (int)read(ends[0], &byte, 1);
+	alarm_every(0);
+	say("interrupted", answer);
 	act.sa_flags = SA_RESTART;
 	sigaction(SIGALRM, &act, NULL);
-	alarm_in(5000);
 	if (fork() == 0) {
 		nap(15 * MS);
 		_exit(write(ends[1], &byte, 1) == 1 ? 0 : 1);
 	}
-	say("restarted", (int)read(ends[0], &byte, 1));
+	alarm_every(5000);
+	answer = (int)read(ends[0], &byte, 1);
+	alarm_every(0); /* before the next handler is there */
+	say("restarted", answer);
 	wait(NULL);
 	act.sa_handler = jump_away;
 	sigaction(SIGALRM, &act, NULL);
@@ -284,6 +295,7 @@ static void cancel_rules(void)
 	for (i = 0; i < sizeof(waiters) / sizeof(waiters[0]); i++) {
 		if (i == 3)
 			sem_post(&sem);
+		__atomic_store_n(&go, 0, __ATOMIC_RELAXED);
 		pthread_create(&thread, NULL, waiters[i], &go);
 		while (sem_wait(&ready) < 0)
 			;
@@ -334,177 +346,8 @@ static int rules(void)
 	return 0;
 }
 
-/* Somebody has it for HOLD ns and says who that is. */
-struct holder {
-	long ns;
-	int tid;
-	void (*take)(void), (*give)(void);
-};
-
-static void take_mutex(void)
+int main(void)
 {
-	pthread_mutex_lock(&lock);
-}
-
-static void give_mutex(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void take_rwlock(void)
-{
-	pthread_rwlock_wrlock(&rwlock);
-}
-
-static void give_rwlock(void)
-{
-	pthread_rwlock_unlock(&rwlock);
-}
-
-static void take_nothing(void)
-{
-}
-
-static void give_signal(void)
-{
-	pthread_mutex_lock(&lock);
-	pthread_cond_signal(&cond);
-	pthread_mutex_unlock(&lock);
-}
-
-static void give_semaphore(void)
-{
-	sem_post(&sem);
-}
-
-static void *hold(void *data)
-{
-	struct holder *holder = data;
-
-	holder->tid = (int)syscall(SYS_gettid);
-	holder->take();
-	sem_post(&ready);
-	nap(holder->ns);
-	holder->give();
-	return NULL;
-}
-
-static void wait_mutex(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void wait_mutex_in_time(void)
-{
-	struct timespec later = in_ns(CLOCK_MONOTONIC, 900 * MS);
-
-	pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &later);
-}
-
-static void wait_read(void)
-{
-	pthread_rwlock_rdlock(&rwlock);
-}
-
-static void wait_write(void)
-{
-	pthread_rwlock_wrlock(&rwlock);
-}
-
-static void wait_condition(void)
-{
-	pthread_cond_wait(&cond, &lock);
-}
-
-static void wait_semaphore(void)
-{
-	while (sem_wait(&sem) < 0)
-		;
-}
-
-static int truth(void)
-{
-	static const struct {
-		const char *name;
-		void (*take)(void), (*give)(void), (*before)(void), (*waits)(void), (*after)(void);
-		long ns;
-		int has_holder;
-	} cases[] = {
-		{"pthread_mutex_lock", take_mutex, give_mutex, take_nothing, wait_mutex, give_mutex, 12 * MS, 1},
-		{"pthread_mutex_clocklock", take_mutex, give_mutex, take_nothing, wait_mutex_in_time, give_mutex,
-		 20 * MS, 1},
-		{"pthread_rwlock_rdlock", take_rwlock, give_rwlock, take_nothing, wait_read, give_rwlock, 25 * MS, 1},
-		{"pthread_rwlock_wrlock", take_rwlock, give_rwlock, take_nothing, wait_write, give_rwlock, 30 * MS, 1},
-		{"pthread_cond_wait", take_nothing, give_signal, take_mutex, wait_condition, give_mutex, 35 * MS, 0},
-		{"sem_wait", take_nothing, give_semaphore, take_nothing, wait_semaphore, take_nothing, 40 * MS, 0},
-	};
-	struct holder holder;
-	pthread_t thread;
-	uint64_t begin;
-	size_t i;
-
-	sem_init(&sem, 0, 0);
-	sem_init(&ready, 0, 0);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		holder = (struct holder){.ns = cases[i].ns, .take = cases[i].take, .give = cases[i].give};
-		pthread_create(&thread, NULL, hold, &holder);
-		while (sem_wait(&ready) < 0)
-			;
-		cases[i].before();
-		begin = now_ns(CLOCK_MONOTONIC);
-		cases[i].waits();
-		begin = now_ns(CLOCK_MONOTONIC) - begin;
-		cases[i].after();
-		if (begin >= 2 * MS) /* this thread may have come late */
-			printf("%s %llu %d\n", cases[i].name, (unsigned long long)begin,
-			       cases[i].has_holder ? holder.tid : 0);
-		pthread_join(thread, NULL);
-	}
-	return 0;
-}
-
-#define CROWD 8
-static uint64_t work, waits, lives;
-
-static void *crowd_in(void *data)
-{
-	uint64_t begin = now_ns(CLOCK_MONOTONIC), cpu = now_ns(CLOCK_THREAD_CPUTIME_ID), waited = 0, t;
-
-	while (now_ns(CLOCK_MONOTONIC) < begin + 600 * MS) {
-		t = now_ns(CLOCK_MONOTONIC);
-		pthread_mutex_lock(&lock);
-		waited += now_ns(CLOCK_MONOTONIC) - t;
-		for (t = now_ns(CLOCK_MONOTONIC); now_ns(CLOCK_MONOTONIC) < t + MS / 2;)
-			;
-		pthread_mutex_unlock(&lock);
-	}
-	__atomic_fetch_add(&waits, waited, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&work, now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&lives, now_ns(CLOCK_MONOTONIC) - begin, __ATOMIC_RELAXED);
-	return data;
-}
-
-static int crowd(void)
-{
-	pthread_t threads[CROWD];
-	int i;
-
-	for (i = 0; i < CROWD; i++)
-		pthread_create(&threads[i], NULL, crowd_in, NULL);
-	for (i = 0; i < CROWD; i++)
-		pthread_join(threads[i], NULL);
-	printf("%llu %llu %llu\n", (unsigned long long)work, (unsigned long long)waits, (unsigned long long)lives);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	const char *mode = argc > 1 ? argv[1] : "";
-
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (strcmp(mode, "rules") == 0)
-		return rules();
-	if (strcmp(mode, "truth") == 0)
-		return truth();
-	return strcmp(mode, "crowd") == 0 ? crowd() : 2;
+	return rules();
 }

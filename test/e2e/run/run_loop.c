@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "waits_for.h"
+
 #define TICKS 20
 
 static volatile uint64_t sink;
@@ -64,6 +66,16 @@ static void *loop(void *data)
 	return NULL;
 }
 
+static pthread_barrier_t all_done;
+
+/* None ends before all have been loops, so that none is the worker that another one was. */
+static void *loop_beside_others(void *data)
+{
+	loop(data);
+	pthread_barrier_wait(&all_done);
+	return NULL;
+}
+
 static sem_t locked;
 
 static void *hold_the_lock(void *data)
@@ -72,6 +84,7 @@ static void *hold_the_lock(void *data)
 
 	pthread_mutex_lock(&lock);
 	sem_post(&locked);
+	until_waits_for(getpid(), &lock, sizeof(lock));
 	nanosleep(&nap, NULL);
 	pthread_mutex_unlock(&lock);
 	return data;
@@ -145,8 +158,9 @@ int main(int argc, char **argv)
 	pthread_t threads[16];
 
 	if (strcmp(mode, "threads") == 0 && number <= 16) {
+		pthread_barrier_init(&all_done, NULL, (unsigned)number);
 		for (i = 0; i < number; i++)
-			pthread_create(&threads[i], NULL, loop, NULL);
+			pthread_create(&threads[i], NULL, loop_beside_others, NULL);
 		for (i = 0; i < number; i++)
 			pthread_join(threads[i], NULL);
 	} else if (strcmp(mode, "fork") == 0) {
