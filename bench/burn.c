@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that only computes, for bench/overhead.py: burn DIR. It does what lines on standard input say and answers
- * each with one line: "run" does the same work each time and tells the CPU time that the process took for it; "open
+ * each with one line: "run" does the same work each time and tells the CPU time that the process took for it, "short"
+ * a fifth of that and what the thread took, and "cpu" tells what the other threads of the process took so far; "open
  * HZ" opens a recorder into DIR that samples so often, "start", "stop" and "close" are the recorder's; "bare HZ" has a
- * perf event like the perf engine's interrupt it so often, with a handler that returns, until "bare 0". */
+ * perf event like the perf engine's interrupt it so often, with a handler that returns, until "bare 0"; "events 0" and
+ * "events 1" switch the perf events of either off and on. */
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "bench.h"
 #include "unwind_inside/chain.c"
 
 #define RUN_NS 100000000u
+#define SHORTS 5    /* of which a run consists */
 #define WORDS 16384 /* 128 KiB: more than the first cache holds */
 
 static uint64_t words[WORDS];
-static uint64_t passes;
+static uint64_t passes; /* of a short one */
 static volatile uint64_t sink;
 
 static int by_value(const void *a, const void *b)
@@ -51,8 +55,17 @@ static uint64_t run(void)
 {
 	uint64_t begin = process_cpu_ns();
 
-	chain_plain(work);
+	for (int i = 0; i < SHORTS; i++)
+		chain_plain(work);
 	return process_cpu_ns() - begin;
+}
+
+static uint64_t run_short(void)
+{
+	uint64_t begin = bench_cpu_ns();
+
+	chain_plain(work);
+	return bench_cpu_ns() - begin;
 }
 
 static void calibrate(void)
@@ -113,6 +126,12 @@ int main(int argc, char **argv)
 		line[strcspn(line, "\n")] = 0;
 		if (strcmp(line, "run") == 0) {
 			answer = run();
+		} else if (strcmp(line, "short") == 0) {
+			answer = run_short();
+		} else if (strcmp(line, "cpu") == 0) {
+			answer = process_cpu_ns() - bench_cpu_ns();
+		} else if (sscanf(line, "events %u", &hz) == 1) {
+			prctl(hz ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
 		} else if (sscanf(line, "open %u", &opts.sample_hz) == 1) {
 			bench_pin(BENCH_CPU_FIRST);
 			bench_check(weft_recorder_open(&rec, &opts, &err), &err);

@@ -2,17 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sampling costs in CPU time: bench/overhead.py DIR [--quick].
 
-A program that only computes, and the example server under load, each with sampling and without in slices of a tenth of
-a second, or half a second for the server, that take turns in one process, because two runs differ by more than what is
-looked for. For the server it is recording with samples against recording without: each against nothing, in two runs.
-Beside it, in the same run: perf record, attached and detached in turns, its own CPU time included, as our collector's
-is; and a perf event at 999 Hz whose handler returns at once, which is what such a rate costs on this machine before
-anything is done with it. Chance: slices without against their neighbours without."""
+A program that only computes, and the example server under load, each with sampling and without in slices that take
+turns in one process, because two runs differ by more than what is looked for.
+
+At 99 Hz they are of a tenth of a second, or of half a second for the server, and there it is recording with samples
+against recording without: each against nothing, in two runs. At 999 Hz samples are perf events, which can be switched
+in microseconds while recording goes on; slices are of 20 ms then, since what the same work takes wanders within a
+second by more than samples cost. That is the CPU time of the threads that are sampled; the collector, which comes
+round a few times a second, is looked at in slices that are long enough for it, and its part added.
+
+The budget that holds back rates is off. Beside it, in the same run: perf record, attached and detached in turns, its
+own CPU time included, as our collector's is; and what such a rate costs on this machine before anything is done with
+it: a perf event at 999 Hz whose handler returns at once, and for the server one that has none, so that there is
+nothing but the interrupt. Chance: slices without against their neighbours without."""
+import ctypes
+import fcntl
 import json
 import os
+import random
 import shutil
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,6 +36,10 @@ CPUS = sorted(os.sched_getaffinity(0))
 PERF = {"perf_g": ["-F", "99", "-g"], "perf_dwarf": ["-F", "99", "--call-graph", "dwarf"]}
 PERF_SLICE_MS = 100
 SLICE_MS = 500 # of the server: half a millisecond for start and pause is a thousandth of it
+SHORT_MS = 20
+LONG_MS = 1500 # several rounds of the collector
+LONG_LEAST_S = 12
+SERVERS = 6 # one after the other: each has its own mean, for as long as it lives
 TURN = 4
 CALM_S = 3.5 # after which the timer engine believes that it knows all threads
 LOAD = ("--connections", 48, "--pipeline", 4)
@@ -95,7 +110,23 @@ class Ratios:
     """A slice with against the mean of its neighbours without, as percent; and neighbours against each other."""
 
     def __init__(self):
-        self.cost, self.chance = [], []
+        self.cost, self.chance, self.collector, self.runs = [], [], None, []
+
+    def join(self, others):
+        """Those of several runs."""
+        for one in others:
+            self.cost += one.cost
+            self.chance += one.chance
+            self.runs.append(statistics.median(one.cost))
+        return self
+
+    def with_collector(self, slices):
+        """Adds its part, which is each slice's as percent."""
+        part = {on: statistics.median(one["each"] for one in slices if one["on"] == on) for on in (0, 1)}
+        self.collector = part[1] - part[0]
+        self.cost = [one + self.collector for one in self.cost]
+        self.runs = [one + self.collector for one in self.runs]
+        return self
 
     def add(self, before, slices, after):
         self.cost += [200 * one / (before + after) - 100 for one in slices]
@@ -116,6 +147,45 @@ def burn_turns(burn, turns, start, stop, calm_s):
         ratios.add(statistics.median(before), on, statistics.median(after))
         before = after
     return ratios
+
+
+def kinds(n):
+    """Which of n slices are with: in blocks of four, so that a drift favours neither."""
+    return [on for _ in range(n // 4) for on in random.choice(((1, 0, 0, 1), (0, 1, 1, 0)))]
+
+
+def burn_short(burn, seconds):
+    """Slices of 20 ms with perf events and without."""
+    slices = []
+    for on in kinds(seconds * 1000 // SHORT_MS):
+        burn.do("events %d" % on)
+        slices.append({"on": on, "each": burn.do("short")})
+    return neighbours(slices)
+
+
+def burn_bare(burn, seconds):
+    burn.do("bare 999")
+    ratios = burn_short(burn, seconds)
+    burn.do("bare 0")
+    return ratios
+
+
+def burn_often(burn, hz, seconds):
+    """The same with samples, and the collector's part, of the program's CPU time."""
+    burn.do("open %d" % hz)
+    burn.do("start")
+    time.sleep(1) # until tables are made
+    ratios = burn_short(burn, seconds)
+    slices = []
+    for on in kinds(max(seconds // 2, LONG_LEAST_S) * 1000 // LONG_MS):
+        burn.do("events %d" % on)
+        before, work = burn.do("cpu"), 0
+        while work < LONG_MS * 1e6:
+            work += burn.do("short")
+        slices.append({"on": on, "each": 100 * (burn.do("cpu") - before) / work})
+    burn.do("stop")
+    burn.do("close")
+    return ratios.with_collector(slices)
 
 
 def burn_weft(burn, hz, turns):
@@ -144,9 +214,12 @@ def tell(name, ratios, what, against=None):
     value, low, high = stats.median_interval(ratios.cost)
     chance = stats.median_interval(ratios.chance)
     more = {"baseline": against, "ratio": value / against if against else 0} if against is not None else {}
-    demo.figure(name, value, "%", "%s; median of %d slices, with 95 %% probability from %+.2f to %+.2f; without "
+    own = "" if ratios.collector is None else "; the collector's part is %+.2f" % ratios.collector
+    if ratios.runs:
+        own += "; medians of the runs: " + ", ".join("%+.2f" % one for one in sorted(ratios.runs))
+    demo.figure(name, value, "%", "%s%s; median of %d slices, with 95 %% probability from %+.2f to %+.2f; without "
                 "against without, by chance: %+.2f, from %+.2f to %+.2f%s" %
-                (what, len(ratios.cost), low, high, *chance,
+                (what, own, len(ratios.cost), low, high, *chance,
                  "; baseline: perf record -F 99 --call-graph dwarf" if more else ""), interval=[low, high],
                 noise=(high - low) / 2, **more)
     return value
@@ -155,18 +228,19 @@ def tell(name, ratios, what, against=None):
 def cpu_bound(directory, quick):
     turns = 2 if quick else 18
     burn = Burn(directory)
-    tell("cpu_overhead_999hz_bare", burn_turns(burn, turns, "bare 999", "bare 0", 0),
+    seconds = 4 if quick else 40
+    tell("cpu_overhead_999hz_bare", burn_bare(burn, seconds),
          "CPU time that a perf event at 999 Hz adds whose handler does nothing, to a program that only computes")
-    ours = {hz: burn_weft(burn, hz, turns) for hz in (99, 999)}
+    ours = {99: burn_weft(burn, 99, turns), 999: burn_often(burn, 999, seconds)}
     theirs = {name: burn_perf(burn, options, turns, directory) for name, options in PERF.items()}
     burn.close()
     return ours, theirs
 
 
-def read_slices(path):
+def read_slices(path, time_of="cpu_ns"):
     with open(path) as file:
         slices = [json.loads(line) for line in file]
-    return [dict(one, each=one["cpu_ns"] / one["requests"]) for one in slices if one["requests"] > 100]
+    return [dict(one, each=one[time_of] / one["requests"]) for one in slices if one["requests"] > 100]
 
 
 def neighbours(slices):
@@ -181,11 +255,14 @@ def neighbours(slices):
     return ratios
 
 
-def serve(directory, seconds, record, hz, slice_ms, during=None, env=None):
-    """The slices of a server under load for so long, or for as long as `during` takes."""
+def serve(directory, seconds, record, hz, slice_ms, during=None, samples=False):
+    """The slices of a server under load for so long, or for as long as `during` takes. `samples`: only samples are
+    switched, and the CPU time of a slice is that of the worker."""
     log, trace = os.path.join(directory, "slices"), tempfile.mkdtemp(dir=directory)
-    with demo.Server(record=trace if record else None, cpu=CPUS[0], env={"WEFT_SAMPLE_HZ": str(hz), **(env or {})},
-                     args=("--workers", 1, "--alternate", log, "--slice", slice_ms)) as server:
+    with demo.Server(record=trace if record else None, cpu=CPUS[0],
+                     env={"WEFT_SAMPLE_HZ": str(hz), "WEFT_BUDGET_PPM": "off"},
+                     args=("--workers", 1, "--alternate", log, "--slice", slice_ms,
+                           *(["--samples"] if samples else []))) as server:
         command = [demo.program("examples", "load"), "--port", server.port, "--json", "--seconds", seconds, *LOAD]
         load = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
                                 preexec_fn=demo.alone(CPUS[-1]))
@@ -195,7 +272,61 @@ def serve(directory, seconds, record, hz, slice_ms, during=None, env=None):
         if load.wait() and not during:
             raise SystemExit("bench: the load ended with status %d" % load.returncode)
     shutil.rmtree(trace)
-    return read_slices(log)
+    return read_slices(log, "workers_ns" if samples else "cpu_ns")
+
+
+def serve_often(directory, hz, seconds):
+    """Samples against none while all else is recorded."""
+    ratios = Ratios().join(neighbours(serve(directory, max(seconds // SERVERS, 2), True, hz, SHORT_MS, samples=True))
+                           for _ in range(SERVERS))
+    slices = serve(directory, max(seconds // 2, LONG_LEAST_S), True, hz, LONG_MS, samples=True)
+    part = [{"on": b["on"], "each": 100 * (b["collector_at_ns"] - a["collector_at_ns"]) / b["workers_ns"]}
+            for a, b in zip(slices, slices[1:])]
+    return ratios.with_collector(part)
+
+
+class Interrupts:
+    """A timer of a perf event in each thread of a process, which interrupts it and does nothing else."""
+
+    SYS_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine, -1)
+    ENABLE, DISABLE = 0x2400, 0x2401
+    NEITHER_USER_NOR_KERNEL = 1 << 4 | 1 << 5 | 1 << 6 # nor hypervisor
+
+    def __init__(self, pid, hz):
+        # type, size, config (cpu-clock), sample_period, sample_type, read_format, flags
+        attr = struct.pack("IIQQQQQ", 1, 128, 0, 1000000000 // hz, 0, 0, 1 | self.NEITHER_USER_NOR_KERNEL)
+        self.fds = [ctypes.CDLL(None, use_errno=True).syscall(self.SYS_PERF_EVENT_OPEN, attr.ljust(128, b"\0"),
+                                                              int(task), -1, -1, 8)
+                    for task in os.listdir("/proc/%d/task" % pid)]
+        if min(self.fds) < 0:
+            raise SystemExit("bench: perf_event_open: %s" % os.strerror(ctypes.get_errno()))
+
+    def switch(self, on):
+        for fd in self.fds:
+            fcntl.ioctl(fd, self.ENABLE if on else self.DISABLE, 0)
+
+    def close(self):
+        for fd in self.fds:
+            os.close(fd)
+
+
+def serve_interrupted(directory, hz, seconds):
+    """A server that records nothing, with interrupts in some slices, which begin at multiples of their length."""
+    slice_ns, ons = SHORT_MS * 1000000, {}
+
+    def during(pid):
+        timer, at = Interrupts(pid, hz), time.monotonic_ns() // slice_ns + 1
+        for on in kinds(seconds * 1000 // SHORT_MS):
+            time.sleep(max(at * slice_ns - time.monotonic_ns(), 0) / 1e9)
+            timer.switch(on)
+            if time.monotonic_ns() < at * slice_ns + slice_ns // 20: # before the server looks at the clocks
+                ons[at] = on
+            at += 1
+        timer.close()
+
+    slices = serve(directory, 600, False, "off", SHORT_MS, during, samples=True)
+    at = [one["begin_ns"] // slice_ns for one in slices]
+    return neighbours([dict(one, on=ons[i]) for i, one in zip(at, slices) if i in ons])
 
 
 def serve_perf(directory, options, rounds):
@@ -228,12 +359,13 @@ def serve_perf(directory, options, rounds):
 
 def server(directory, quick):
     seconds, rounds = (6, 3) if quick else (72, 8)
+    tell("cpu_overhead_999hz_bare_server",
+         Ratios().join(serve_interrupted(directory, 999, max(seconds // SERVERS, 2)) for _ in range(SERVERS)),
+         "CPU time that the interrupts of a timer at 999 Hz add, with no handler, to the example server")
     plain = neighbours(serve(directory, seconds, True, "off", SLICE_MS))
-    ours = {}
-    for hz in (99, 999):
-        ours[hz] = neighbours(serve(directory, seconds, True, hz, SLICE_MS))
-        without = statistics.median(plain.cost)
-        ours[hz].cost = [100 * (100 + cost) / (100 + without) - 100 for cost in ours[hz].cost]
+    without = statistics.median(plain.cost)
+    ours = {99: neighbours(serve(directory, seconds, True, 99, SLICE_MS)), 999: serve_often(directory, 999, seconds)}
+    ours[99].cost = [100 * (100 + cost) / (100 + without) - 100 for cost in ours[99].cost]
     return ours, {name: serve_perf(directory, options, rounds) for name, options in PERF.items()}
 
 

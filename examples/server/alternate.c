@@ -7,15 +7,18 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 /* After a switch, until caches, the collector and the requests under way are what the slice is about. */
 enum { SETTLE_SHARE = 10 }; /* one part in ten of a slice */
 
-/* CPU time is the process's, the collector's included. What the collector itself says comes a little later than it is true. */
+/* CPU time is the process's, the collector's included, and that of the workers alone. What the collector itself says
+ * comes a little later than it is true. */
 struct reading {
 	uint64_t mono_ns;
 	uint64_t cpu_ns;
+	uint64_t workers_ns;
 	uint64_t collector_ns;
 	uint64_t requests;
 	uint64_t lost;
@@ -29,6 +32,18 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static uint64_t workers_ns(const struct runtime *rt)
+{
+	uint64_t sum = 0;
+	clockid_t id;
+	uint32_t i;
+
+	for (i = 0; i < rt->n_started; i++)
+		if (pthread_getcpuclockid(rt->workers[i].thread, &id) == 0)
+			sum += clock_ns(id);
+	return sum;
+}
+
 static struct reading take_reading(const struct alternate *alternate)
 {
 	struct weft_recorder_stats stats = {.size = sizeof(stats)};
@@ -38,6 +53,7 @@ static struct reading take_reading(const struct alternate *alternate)
 	reading.collector_ns = stats.collector_ns;
 	reading.lost = stats.lost;
 	reading.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	reading.workers_ns = workers_ns(&alternate->server->runtime);
 	reading.requests = runtime_requests(&alternate->server->runtime);
 	reading.mono_ns = clock_ns(CLOCK_MONOTONIC);
 	return reading;
@@ -59,10 +75,11 @@ static void write_slice(FILE *log, bool on, const struct reading *begin, const s
 {
 	fprintf(log,
 		"{\"on\": %d, \"begin_ns\": %llu, \"end_ns\": %llu, \"requests\": %llu, \"cpu_ns\": %llu, "
-		"\"collector_at_ns\": %llu, \"lost\": %llu}\n",
+		"\"workers_ns\": %llu, \"collector_at_ns\": %llu, \"lost\": %llu}\n",
 		on, (unsigned long long)begin->mono_ns, (unsigned long long)end->mono_ns,
 		(unsigned long long)(end->requests - begin->requests),
-		(unsigned long long)(end->cpu_ns - begin->cpu_ns), (unsigned long long)end->collector_ns,
+		(unsigned long long)(end->cpu_ns - begin->cpu_ns),
+		(unsigned long long)(end->workers_ns - begin->workers_ns), (unsigned long long)end->collector_ns,
 		(unsigned long long)(end->lost - begin->lost));
 }
 
@@ -70,7 +87,9 @@ static bool run_slice(struct alternate *alternate, bool on, uint64_t from_ns, ui
 {
 	struct reading begin, end;
 
-	if (on)
+	if (alternate->samples)
+		prctl(on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
+	else if (on)
 		weft_recorder_start(alternate->rec, NULL);
 	else
 		weft_recorder_pause(alternate->rec);
@@ -93,6 +112,11 @@ static void *alternate_main(void *arg)
 	uint64_t i;
 
 	pthread_setname_np(pthread_self(), "alternate");
+	if (alternate->samples) {
+		/* Only the thread that opened the events can switch all of them at once. */
+		weft_recorder_pause(alternate->rec);
+		weft_recorder_start(alternate->rec, NULL);
+	}
 	if (!sleep_until(alternate, first * slice_ns))
 		return NULL;
 	for (i = 0;; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Switches recording on and off while the server serves, and notes what was served meanwhile: what recording costs,
- * measured in one process, under one load, within moments of each other. bench/server.py makes figures of it. */
+/* Switches recording, or its samples, on and off while the server serves, and notes what was served meanwhile: what
+ * that costs, measured in one process, under one load, within moments of each other. bench/server.py and
+ * bench/overhead.py make figures of it. */
 #ifndef DEMO_ALTERNATE_H
 #define DEMO_ALTERNATE_H
 
@@ -15,6 +16,7 @@ struct alternate {
 	const struct server *server;
 	struct weft_recorder *rec; /* NULL: nothing is switched, and what the slices show is chance */
 	uint32_t slice_ms;         /* between two switches */
+	bool samples;              /* only samples are switched, when perf events make them, and recording stays on */
 	FILE *log;                 /* taken: stop closes it */
 	pthread_t thread;
 	sem_t end;

@@ -24,11 +24,12 @@ struct options {
 	bool spans;
 	FILE *alternate_log; /* NULL: no alternation */
 	uint32_t slice_ms;
+	bool samples;
 };
 
 static const char usage_text[] =
 	"usage: server [--port P] [--workers N] [--max-connections N] [--record DIR] [--events] [--spans]\n"
-	"              [--alternate FILE [--slice MS]]\n"
+	"              [--alternate FILE [--slice MS] [--samples]]\n"
 	"\n"
 	"Serves a line protocol on 127.0.0.1 until SIGINT or SIGTERM.\n"
 	"  --port P             port to listen on; 0, the default, takes a free one and prints it\n"
@@ -40,7 +41,8 @@ static const char usage_text[] =
 	"  --alternate FILE     switch recording off and on all the time, and write what was served in each slice of "
 	"time\n"
 	"                       to FILE; without --record nothing is switched, and FILE shows what chance does\n"
-	"  --slice MS           length of such a slice, 20 to 10000; default 100\n";
+	"  --slice MS           length of such a slice, 20 to 10000; default 100\n"
+	"  --samples            switch samples only, and record all the time; for rates that perf events make\n";
 
 static uint32_t number_arg(const char *option, const char *text, uint32_t least, uint32_t most)
 {
@@ -76,6 +78,7 @@ static void parse_options(struct options *opts, int argc, char **argv)
 		{"spans", no_argument, NULL, 'S'},
 		{"alternate", required_argument, NULL, 'a'},
 		{"slice", required_argument, NULL, 's'},
+		{"samples", no_argument, NULL, 'm'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -106,6 +109,9 @@ static void parse_options(struct options *opts, int argc, char **argv)
 			break;
 		case 's':
 			opts->slice_ms = number_arg("--slice", optarg, 20, 10000);
+			break;
+		case 'm':
+			opts->samples = true;
 			break;
 		case 'h':
 			fputs(usage_text, stdout);
@@ -178,8 +184,11 @@ static uint32_t connection_limit(uint32_t wanted)
 static int wait_for_end(const struct server *server, const struct options *opts, struct weft_recorder *rec,
 			const sigset_t *signals)
 {
-	struct alternate alternate = {
-		.server = server, .rec = rec, .slice_ms = opts->slice_ms, .log = opts->alternate_log};
+	struct alternate alternate = {.server = server,
+				      .rec = rec,
+				      .slice_ms = opts->slice_ms,
+				      .samples = opts->samples,
+				      .log = opts->alternate_log};
 	int sig;
 	int err = 0;
 
