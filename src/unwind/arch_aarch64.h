@@ -45,6 +45,11 @@ static inline uint64_t arch_from_context(uint64_t *regs, const ucontext_t *uc)
 	return uc->uc_mcontext.pc;
 }
 
+static inline uint64_t arch_context_sp(const ucontext_t *uc)
+{
+	return uc->uc_mcontext.sp;
+}
+
 static inline __attribute__((always_inline)) uint64_t arch_here(uint64_t *regs, uint64_t *valid)
 {
 	uint64_t pc, sp;

@@ -47,6 +47,11 @@ static inline uint64_t arch_from_context(uint64_t *regs, const ucontext_t *uc)
 	return pc;
 }
 
+static inline uint64_t arch_context_sp(const ucontext_t *uc)
+{
+	return (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
+}
+
 /* The registers at this place that a caller's frame can be found with; answers the program counter. What is known of them is in *valid. */
 static inline __attribute__((always_inline)) uint64_t arch_here(uint64_t *regs, uint64_t *valid)
 {

@@ -129,9 +129,9 @@ static void hit_emit(const struct weft__hit *hit, const struct weft__sample *sam
 		weft__context_return(sample->tick);
 }
 
-static void hit_sample(const struct weft__hit *hit, uint64_t tick)
+static void hit_sample(const struct weft__hit *hit)
 {
-	struct weft__sample sample = {.tick = tick, .engine = weft__engine.ops->id, .weight_ns = hit->weight_ns};
+	struct weft__sample sample = {.tick = hit->tick, .engine = weft__engine.ops->id, .weight_ns = hit->weight_ns};
 	struct weft__unwind_stack stack;
 	struct weft__unwind_regs regs;
 	const struct weft__modules *modules;
@@ -142,7 +142,7 @@ static void hit_sample(const struct weft__hit *hit, uint64_t tick)
 	buffer = scratch_take(sample.cpu);
 	if (buffer < 0) {
 		add_relaxed(&weft__engine.samples, 1);
-		weft__stacks_lost(tick);
+		weft__stacks_lost(hit->tick);
 		return;
 	}
 	weft__unwind_regs_set(&regs, hit->context);
@@ -232,8 +232,7 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 		return;
 	}
 	if (gate && weft__engine_enter()) {
-		uint64_t tick = weft_tick(gate);
-
+		hit.tick = weft_tick(gate);
 		if (mine == weft__engine.ops->id)
 			weft__engine.ops->match(info, &hit);
 		else if (mine == WEFT_ENGINE_TIMER) /* the net */
@@ -241,8 +240,8 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
 		if (hit.weight_ns)
-			hit_sample(&hit, tick);
-		count_cost(gate, tick);
+			hit_sample(&hit);
+		count_cost(gate, hit.tick);
 		weft__engine_leave();
 	}
 	errno = saved;

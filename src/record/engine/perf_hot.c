@@ -19,14 +19,21 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "unwind/arch.h"
 #include "weft/ring.h"
 
 #ifndef TRAP_PERF
 #define TRAP_PERF 6
 #endif
 #define SIG_DATA_AT 24 /* in siginfo_t, behind the address */
+#define STEPS_MOST 7   /* samples between two readings of a thread's CPU clock */
 
 struct weft__perf weft__perf;
+
+/* The slot that the calling thread had the last time; tid 0: none. */
+static __thread struct {
+	uint32_t tid, number;
+} perf_last;
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -94,6 +101,7 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 void weft__perf_counted(struct weft__slot *slot)
 {
 	store_relaxed(&slot->cpu_ns, thread_cpu_ns());
+	slot->tick = 0;
 }
 
 int weft__perf_mine(const siginfo_t *info)
@@ -106,28 +114,85 @@ int weft__perf_mine(const siginfo_t *info)
 	return data >> 32 == PERF_MAGIC;
 }
 
+/* Whether the event overflowed once since the last sample and no more. Periods are within a tenth of what was asked for. */
+static int overflowed_once(const struct weft__slot *slot, uint64_t tick)
+{
+	uint64_t asked = weft__engine.chosen_ns;
+
+	return !weft__perf.attr.freq && weft_tick_ns(tick - slot->tick) < asked + asked / 2;
+}
+
 /* What passed since the thread's last sample, so that ticks that fell into the kernel, or came while the signal was blocked, are not
- * missing; but not what passed while nothing was recorded. */
-static uint64_t weight_of(struct weft__slot *slot, int added)
+ * missing; but not what passed while nothing was recorded. When it was one period, and that is known, the clock, which is half of what
+ * a sample takes, is read now and then only, and what was too much or too little until then is settled. */
+static uint64_t weight_of(struct weft__slot *slot, int added, uint64_t tick)
 {
 	uint32_t epoch = load_relaxed(&weft_gate.generation), period = load_relaxed(&weft__engine.period_ns);
 	uint32_t asked = weft__engine.chosen_ns;
-	uint64_t now, before;
+	int again = !added && slot->epoch == epoch, once;
+	uint64_t now, before = load_relaxed(&slot->cpu_ns);
 
 	if (!weft__perf.counts_time)
 		return period == asked || slot->hits % (period / asked) == 0 ? period / asked * asked : 0;
+	once = again && period == asked && overflowed_once(slot, tick);
+	if (once && slot->step_ns && slot->steps < STEPS_MOST) {
+		slot->tick = tick;
+		slot->steps++;
+		store_relaxed(&slot->cpu_ns, before + slot->step_ns);
+		return slot->step_ns;
+	}
 	now = thread_cpu_ns();
-	before = load_relaxed(&slot->cpu_ns);
 	/* An event that was inherited comes as often as it did at first: those that are too many are left out, and the next one stands for
 	 * them. */
-	if (period != asked && !added && slot->epoch == epoch && now - before < period / 20 * 17)
+	if (again && period != asked && now - before < period / 20 * 17)
 		return 0;
-	store_relaxed(&slot->cpu_ns, now);
-	/* A thread that was not there at the start has inherited its event: all it used counts. */
-	if (!added && slot->epoch != epoch)
-		before = now;
+	slot->tick = tick;
+	if (once)
+		slot->step_ns = (uint32_t)((now - slot->known_ns) / (slot->steps + 1));
+	slot->known_ns = now;
+	slot->steps = 0;
+	store_relaxed(&slot->cpu_ns, now > before ? now : before);
 	slot->epoch = epoch;
-	return now > before ? now - before : period;
+	/* The first one of this recording; but a thread that was not there at the start has inherited its event, and all it used
+	 * counts. */
+	if (!now || (!again && !added))
+		return period;
+	return now > before ? now - before : 1;
+}
+
+/* The slot of the thread that the signal came to, when it is the one that it had the last time: without a system call. A thread may have
+ * the thread-local memory of another one, but not its stack, too. */
+static struct weft__slot *slot_again(const struct weft__hit *hit, uint32_t *number)
+{
+	uint64_t sp = arch_context_sp(hit->context);
+	struct weft__slot *slot;
+
+	*number = perf_last.number;
+	if (!perf_last.tid || *number >= weft__engine.n_slots ||
+	    load_acquire(&weft__engine.keys[*number]) != perf_last.tid)
+		return NULL;
+	slot = &weft__engine.slots[*number];
+	return slot->tls == TLS_OWN && sp >= slot->stack_low && sp < slot->stack_high ? slot : NULL;
+}
+
+static struct weft__slot *slot_here(struct weft__hit *hit, uint32_t *number, int *added)
+{
+	struct weft__slot *slot = slot_again(hit, number);
+
+	*added = 0;
+	hit->tid = slot ? perf_last.tid : (uint32_t)syscall(SYS_gettid);
+	if (slot)
+		return slot;
+	slot = weft__slot_take(hit->tid, number, added);
+	if (*added) {
+		slot->timer = -1;
+		store_release(&slot->state, SLOT_COVERED);
+	}
+	if (slot && slot->tls == TLS_OWN) {
+		perf_last.tid = hit->tid;
+		perf_last.number = *number;
+	}
+	return slot;
 }
 
 void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
@@ -136,20 +201,15 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	uint64_t data;
 	int added;
 
-	hit->tid = (uint32_t)syscall(SYS_gettid);
 	memcpy(&data, (const char *)info + SIG_DATA_AT, sizeof(data));
 	if ((data >> 24 & 0xff) != (weft__engine.generation & 0xff))
 		return;
 	weft__net_hold();
 	number = (uint32_t)data & 0xffffff;
-	hit->slot = weft__slot_take(hit->tid, &mine, &added);
+	hit->slot = slot_here(hit, &mine, &added);
 	if (!hit->slot) {
 		hit->weight_ns = load_relaxed(&weft__engine.period_ns);
 		return;
-	}
-	if (added) {
-		hit->slot->timer = -1;
-		store_release(&hit->slot->state, SLOT_COVERED);
 	}
 	/* Created while its creator already had an event, and found by the first scan all the same: it has two. The next look at the
 	 * threads closes its own. */
@@ -157,7 +217,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 		store_relaxed(&hit->slot->twice, 1u);
 		return;
 	}
-	hit->weight_ns = weight_of(hit->slot, added);
+	hit->weight_ns = weight_of(hit->slot, added, hit->tick);
 }
 
 /* The newest record of the thread's ring. Only the handler on that thread reads the ring, and the kernel writes to it only in

@@ -49,7 +49,7 @@ struct weft__slot {
 	uint32_t tls;            /* handler: enum weft__slot_tls */
 	uint64_t stack_low;      /* handler: of the thread's own stack */
 	uint64_t stack_high;     /* 0: not known yet */
-	uint64_t cpu_ns;         /* its CPU time: timer, when looked at last; perf, at the last sample */
+	uint64_t cpu_ns;         /* its CPU time: timer, when looked at last; perf, as far as samples stand for it */
 	struct weft_ring *apart; /* handler: ring of a thread without thread-local memory of its own */
 	void *ring;              /* perf, with kernel frames: the mapped ring */
 
@@ -60,8 +60,12 @@ struct weft__slot {
 	uint32_t mute;      /* looks in a row without a hit although it used the CPU; told when it is MUTE_TOLD */
 
 	/* perf, handler */
-	uint32_t epoch; /* recording of the last sample */
-	uint32_t twice; /* has an event of its own and an inherited one */
+	uint32_t epoch;    /* recording of the last sample */
+	uint32_t twice;    /* has an event of its own and an inherited one */
+	uint64_t tick;     /* of the last sample */
+	uint64_t known_ns; /* its CPU time when the clock was read last */
+	uint32_t step_ns;  /* CPU time from one overflow to the next; 0: not known */
+	uint32_t steps;    /* samples since the clock was read */
 };
 #define MUTE_TOLD 3
 
@@ -73,6 +77,7 @@ struct weft__hit {
 	struct weft__slot *slot; /* NULL: not known yet */
 	uint64_t weight_ns;      /* 0: no sample */
 	uint32_t tid;            /* 0: not known yet */
+	uint64_t tick;           /* when it came */
 	const ucontext_t *context;
 };
 
