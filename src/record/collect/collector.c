@@ -455,9 +455,11 @@ int weft__collector_start(struct weft__collector *c)
 	c->ask = ASK_NOTHING;
 	err = pthread_create(&c->thread, NULL, collector_main, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!err)
-		c->running = 1;
-	return -err;
+	if (err)
+		return -err;
+	pthread_setname_np(c->thread, "weft-collector"); /* a ring is made in its name, perhaps before it runs */
+	c->running = 1;
+	return 0;
 }
 
 int weft__collector_ask(struct weft__collector *c, enum weft__ask what, char *path, size_t path_bytes)

@@ -16,6 +16,7 @@
 #include "base/own.h"
 #include "record/engine/state.h"
 #include "record/engine/switch_state.h"
+#include "record/event/wide.h"
 #include "record/ring/ring.h"
 
 #define STOPPED_MOST 4 /* sets that the collector has not read yet */
@@ -173,14 +174,28 @@ int weft__switch_begin(void)
 	return 0;
 }
 
+/* A ring for what will be told, while the gate is open: in a recording of a moment, or on a machine that stops, the collector comes to it
+ * when it is shut again. */
+static void out_begin(void)
+{
+	uint32_t on = weft_gate_on(), tid = weft__switch.collector_tid;
+
+	if (!on || weft__ring_kept(weft__switch.out, tid))
+		return;
+	weft__switch.out = NULL;
+	weft__ring_apart(&weft__switch.out, tid, weft__wide_slots(WEFT_KIND_OFFCPU), weft_tick(on));
+}
+
 void weft__switch_start(pthread_t collector)
 {
 	sets_enter();
 	weft__switch.wanted = 1;
 	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch.collector_tid = weft__tls_tid(collector);
-	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running)
+	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running) {
+		out_begin();
 		weft__switch_begin();
+	}
 	sets_leave();
 	weft__collector_wake();
 }

@@ -24,13 +24,17 @@ TEST(a_trickle_is_drained_within_a_quarter_of_a_second)
 
 	REQUIRE(rec);
 	kind = tally_kind();
+	/* By naps of a millisecond: while the machine stops, or gives neither thread a CPU, none goes by. */
 	for (i = 1; i <= 4; i++) {
-		uint64_t began = session_now_ns();
+		uint64_t naps = 0;
 
 		tally_emit(kind, 0, (uint64_t)i);
 		ring = session_ring();
-		CHECK(WAIT_FOR(__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == ring->hot.resv));
-		CHECK(session_now_ns() - began < 250 * MS + 150 * MS); /* and some for a busy machine */
+		while (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) != ring->hot.resv && naps < 10000) {
+			session_sleep_ns(MS);
+			naps++;
+		}
+		CHECK(naps < 250 + 100); /* and some for a busy machine */
 	}
 	session_end(rec, &t, 1);
 	CHECK_EQ(t.sources[0].count, 4);
@@ -120,8 +124,9 @@ static void emit_mixed(uint64_t *noise, int n)
 		weft_event(mixed_kind, fields, 4);
 		weft_task_spawn(*noise, mixed_place);
 		weft_wake(*noise, mixed_worker);
-		if (i % 50 == 0)
-			session_sleep_ns(MS / 4);
+		if (i % 50 == 0) /* so that none is lost, however late the collector is */
+			CHECK(WAIT_FOR(__atomic_load_n(&session_ring()->tail, __ATOMIC_ACQUIRE) ==
+				       session_ring()->hot.resv));
 	}
 }
 
@@ -159,6 +164,7 @@ TEST(segments_rotate_by_size_and_each_stands_alone)
 TEST(segments_rotate_by_time)
 {
 	struct weft_recorder_opts opts = {.segment_ns = 50 * MS, .drain_ns = 5 * MS, .flush_ns = 5 * MS};
+	uint64_t began = session_now_ns(), took;
 	struct weft_recorder *rec = session_start(&opts);
 	struct tally t;
 	int i;
@@ -169,8 +175,10 @@ TEST(segments_rotate_by_time)
 		tally_emit(kind, 0, (uint64_t)i);
 		session_sleep_ns(10 * MS);
 	}
+	CHECK_EQ(weft_recorder_stop(rec), 0);
+	took = session_now_ns() - began;
 	session_end(rec, &t, 1);
-	CHECK(t.segments >= 4 && t.segments <= 12);
+	CHECK(t.segments >= 4 && t.segments <= took / (50 * MS) + 1);
 	CHECK_EQ(t.sources[0].count, 40);
 	tally_fini(&t);
 }
@@ -344,10 +352,10 @@ TEST(memory_only_mode_keeps_within_its_limit)
 	emit_mixed(&noise, 5000);
 	session_fresh_dir();
 	n = weft_recorder_save(rec, session_dir, NULL);
-	CHECK(n >= 2 && session_fds() <= fds + n + 2);
+	CHECK(n >= 2 && WAIT_FOR(session_fds() <= fds + n + 2)); /* others are open for a moment, to read tables */
 	CHECK(dir_bytes() <= 50000);
 	CHECK_EQ(weft_recorder_close(rec), 0);
-	CHECK(session_fds() <= fds);
+	CHECK(WAIT_FOR(session_fds() <= fds));
 	session_remove_dir();
 }
 

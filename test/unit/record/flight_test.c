@@ -185,7 +185,8 @@ TEST(what_comes_after_the_call_is_in_it_too)
 	struct weft_recorder_opts opts = {0};
 	struct weft_recorder *rec = fly(&opts);
 	struct dumper d, other;
-	uint64_t begin = session_now_ns();
+	uint64_t begin = session_now_ns(), at[4096];
+	uint32_t n = 0, sure = 0;
 	struct window w;
 
 	REQUIRE(rec);
@@ -194,6 +195,7 @@ TEST(what_comes_after_the_call_is_in_it_too)
 	dump_apart(&other, rec, 100 * MS);
 	while (!__atomic_load_n(&d.done, __ATOMIC_ACQUIRE)) {
 		wakes(2, 0, 1);
+		at[n++ % 4096] = session_now_ns();
 		session_sleep_ns(MS);
 		CHECK_EQ(session_stats(rec).state, WEFT_STATE_RECORDING); /* nobody holds the mutex meanwhile */
 	}
@@ -204,9 +206,10 @@ TEST(what_comes_after_the_call_is_in_it_too)
 	CHECK(session_now_ns() - begin >= 300 * MS);
 	w = look_at(d.path);
 	CHECK_EQ(w.tasks[1], 1);
-	CHECK(w.tasks[2] >= 2);
 	CHECK_EQ(w.to_ns - w.from_ns, 10 * SECOND + 300 * MS);
-	CHECK(w.last_ns + 200 * MS >= w.to_ns);
+	while (sure < n && n <= 4096 && at[sure] + MS / 10 < w.to_ns)
+		sure++;
+	CHECK(w.tasks[2] >= 2 && w.tasks[2] >= sure);
 	w = look_at(other.path);
 	CHECK_EQ(w.to_ns - w.from_ns, 10 * SECOND + 100 * MS);
 	CHECK(strcmp(d.path, other.path) != 0);
@@ -262,18 +265,18 @@ TEST(memory_holds_no_more_than_it_should)
 {
 	struct weft_recorder_opts opts = {.flight_ns = 100 * MS};
 	struct weft_recorder *rec = fly(&opts);
-	int fds, i;
+	int files, i;
 
 	REQUIRE(rec);
 	wakes(1, 0, 10);
 	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
-	fds = session_fds();
+	CHECK((files = session_fds_of("weft-segment")) > 0);
 	for (i = 0; i < 10; i++) {
 		session_sleep_ns(60 * MS);
 		wakes(2, 0, 10);
 		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
 	}
-	CHECK(session_fds() <= fds + 2);
+	CHECK(session_fds_of("weft-segment") <= files + 2);
 	CHECK_EQ(weft_recorder_close(rec), 0);
 	session_remove_dir();
 }
@@ -416,6 +419,8 @@ TEST(a_dump_that_cannot_be_written_is_an_error_and_a_trigger_tries_again)
 
 	REQUIRE(rec);
 	wakes(1, 0, 3);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0),
+		 0); /* a flush in the middle of it would make the directory again */
 	snprintf(command, sizeof(command), "rm -rf '%s' && touch '%s'", session_dir, session_dir);
 	CHECK_EQ(system(command), 0);
 	CHECK(weft_recorder_dump(rec, 0, 0, path, sizeof(path), &err) < 0);

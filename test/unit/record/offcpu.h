@@ -172,11 +172,27 @@ static inline struct offcpu_truth offcpu_truth(void)
 	return now;
 }
 
-static inline uint64_t offcpu_since(const struct offcpu_truth *begin)
+/* `end_ns` is up to when: whoever lost the CPU right after that was not without it before. */
+static inline uint64_t offcpu_until(const struct offcpu_truth *begin, uint64_t *end_ns)
 {
 	struct offcpu_truth now = offcpu_truth();
 
+	*end_ns = now.wall_ns;
 	return now.wall_ns - begin->wall_ns - (now.cpu_ns - begin->cpu_ns);
+}
+
+static inline uint64_t offcpu_since(const struct offcpu_truth *begin)
+{
+	uint64_t end_ns;
+
+	return offcpu_until(begin, &end_ns);
+}
+
+/* Whether what was told is within 2 % of what a thread measured; of what a hypervisor took meanwhile, any part may be in that. */
+static inline int offcpu_near(uint64_t told, uint64_t off_ns, uint64_t stolen_ns)
+{
+	return (told <= off_ns && told + stolen_ns >= off_ns) || samples_near(told, off_ns, 2) ||
+	       (told < off_ns && samples_near(told + stolen_ns, off_ns, 2));
 }
 
 #endif

@@ -192,7 +192,7 @@ TEST(handlers_may_have_polls)
 	stop_polling = 0;
 	sigaction(SIGUSR1, &action, &before);
 	CHECK_EQ(pthread_create(&thread, NULL, pester, &self), 0);
-	while (session_now_ns() < until) {
+	while (session_now_ns() < until || (!handled && session_now_ns() < until + 10000 * MS)) {
 		weft_poll_begin(2, 0);
 		weft_poll_next(2, 0);
 		weft_poll_end();

@@ -68,14 +68,45 @@ static inline uint64_t session_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Waits until `cond` holds, 10 s at the most; the value is whether it does. */
+/* Waits until `cond` holds, 10 s at the most; the value is whether it did. What held once may not hold any more when it is looked at again. */
 #define WAIT_FOR(cond)                                                                                                 \
 	(__extension__({                                                                                               \
 		uint64_t wait_until_ = session_now_ns() + 10000 * MS;                                                  \
-		while (!(cond) && session_now_ns() < wait_until_)                                                      \
+		bool held_;                                                                                            \
+		while (!(held_ = !!(cond)) && session_now_ns() < wait_until_)                                          \
 			session_sleep_ns(MS);                                                                          \
-		!!(cond);                                                                                              \
+		held_;                                                                                                 \
 	}))
+
+/* Whether that thread, or process, waits for something. */
+static inline int session_asleep(uint32_t tid)
+{
+	char path[64], text[256];
+	const char *state = NULL;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	file = fopen(path, "re");
+	if (file && fgets(text, sizeof(text), file))
+		state = strrchr(text, ')');
+	if (file)
+		fclose(file);
+	return state && state[1] == ' ' && state[2] == 'S';
+}
+
+/* Time for which a hypervisor kept CPUs of this machine to itself, since it was started. The CPU clocks of threads leave it out, though
+ * these threads were not switched out. */
+static inline uint64_t session_stolen_ns(void)
+{
+	FILE *file = fopen("/proc/stat", "re");
+	unsigned long long stolen = 0;
+
+	if (file && fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) != 1)
+		stolen = 0;
+	if (file)
+		fclose(file);
+	return stolen * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
 
 /* A recorder that records into a fresh session_dir; NULL after a failed check. `opts` may be NULL. */
 static inline struct weft_recorder *session_start(const struct weft_recorder_opts *given)
@@ -145,6 +176,25 @@ static inline int session_entries(const char *dir)
 static inline int session_fds(void)
 {
 	return session_entries("/proc/self/fd");
+}
+
+/* Files of the process whose name, as the kernel has it, has that in it. Others, which the collector has open for a moment, do not count. */
+static inline int session_fds_of(const char *part)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int n = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		char to[256];
+		ssize_t got = readlinkat(dirfd(dir), entry->d_name, to, sizeof(to) - 1);
+
+		to[got < 0 ? 0 : got] = 0;
+		n += strstr(to, part) != NULL;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
 }
 
 static inline int session_mappings(void)

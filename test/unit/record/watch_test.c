@@ -130,13 +130,15 @@ static void *burning_main(void *data)
 TEST(a_poll_that_burns_is_told_without_a_stack)
 {
 	struct weft_recorder *rec = watch_start(WEFT_POLLS_ALL, UNDER_TSAN ? WEFT_SAMPLE_OFF : 99);
+	struct walls_thread *t;
 	pthread_t thread;
 
 	REQUIRE(rec);
 	CHECK_EQ(pthread_create(&thread, NULL, burning_main, NULL), 0);
 	CHECK(WAIT_FOR(so_far()->stuck >= 2));
-	CHECK_EQ(so_far()->stuck_task, 43);
-	CHECK_EQ(so_far()->stuck_no_stack, so_far()->stuck);
+	t = so_far(); /* once: the next reading may have one more */
+	CHECK_EQ(t->stuck_task, 43);
+	CHECK_EQ(t->stuck_no_stack, t->stuck);
 	store_release(&go_on, 1u);
 	pthread_join(thread, NULL);
 	watch_end(rec);
@@ -177,12 +179,16 @@ TEST(of_polls_within_polls_the_outermost_is_told)
 
 static void *short_polls_main(void *data)
 {
-	(void)data;
+	uint64_t *longest = data, from, took;
+
 	store_release(&tid, samples_tid());
 	for (uint64_t i = 0; !load_acquire(&go_on); i++) {
+		from = session_now_ns();
 		weft_poll_begin(100 + i, 0);
 		session_sleep_ns(2 * MS);
 		weft_poll_end();
+		took = session_now_ns() - from;
+		*longest = took > *longest ? took : *longest;
 		if (i % 3 == 0)
 			session_sleep_ns(2 * MS);
 	}
@@ -196,10 +202,11 @@ TEST(short_polls_are_not_told_and_a_pause_makes_none_long)
 
 	for (int m = 0; m < 2; m++) {
 		struct weft_recorder *rec = watch_start_at(300 * MS, modes[m], WEFT_SAMPLE_OFF);
+		uint64_t longest = 0;
 		pthread_t thread;
 
 		REQUIRE(rec);
-		CHECK_EQ(pthread_create(&thread, NULL, short_polls_main, NULL), 0);
+		CHECK_EQ(pthread_create(&thread, NULL, short_polls_main, &longest), 0);
 		for (int i = 0; i < 8; i++) {
 			session_sleep_ns(5 * MS + (uint64_t)i * MS / 3);
 			CHECK_EQ(weft_recorder_pause(rec), 0);
@@ -209,6 +216,6 @@ TEST(short_polls_are_not_told_and_a_pause_makes_none_long)
 		session_sleep_ns(700 * MS);
 		store_release(&go_on, 1u);
 		pthread_join(thread, NULL);
-		CHECK_EQ(watch_end(rec)->stuck, 0);
+		CHECK(watch_end(rec)->stuck == 0 || longest >= 300 * MS); /* a machine may make one long */
 	}
 }
