@@ -33,7 +33,7 @@ struct weft__perf weft__perf;
 /* The slot that the calling thread had the last time; tid 0: none. */
 static __thread struct {
 	uint32_t tid, number;
-} perf_last;
+} perf_last __attribute__((tls_model("initial-exec")));
 
 static uint64_t thread_cpu_ns(void)
 {
