@@ -312,11 +312,11 @@ static void nap(struct weft__collector *c, uint64_t now)
 	store_seq_cst(&weft__hot.asleep, 0u);
 }
 
-static int finish(struct weft__collector *c)
+static int finish(struct weft__collector *c, enum weft__ask ask)
 {
 	int err = tend_switches(c);
 
-	if (!err && c->ask == ASK_STOP)
+	if (!err && ask == ASK_STOP)
 		weft__switch_leave(&c->timeline);
 	while (!err && weft__wall_tell())
 		err = weft__drain(c);
@@ -415,7 +415,7 @@ static void *collector_main(void *data)
 
 		c->starved = 0;
 		if (ask != ASK_NOTHING) {
-			err = finish(c);
+			err = finish(c, ask);
 			if (err)
 				stick(c, err);
 			if (ask == ASK_STOP)
@@ -434,7 +434,7 @@ static void *collector_main(void *data)
 				c->has_queues = sample_queues(c, now);
 			err = tend(c, now);
 			if (weft__flight_due(c, now)) {
-				err = err ? err : finish(c);
+				err = err ? err : finish(c, ASK_NOTHING);
 				weft__flight_write(c, now, err, 0);
 			}
 			if (err)
