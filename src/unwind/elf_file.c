@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -12,7 +13,8 @@
 #include "unwind/table.h"
 
 #define SECTION_MAX (1ull << 30)
-#define COMPRESSED_ZSTD 2 /* newer than some elf.h */
+#define UNPACKED_MAX (UINT64_C(1) << 28) /* of a section that is compressed: its size is only a claim */
+#define COMPRESSED_ZSTD 2                /* newer than some elf.h */
 
 #if defined(__x86_64__)
 #define ELF_MACHINE EM_X86_64
@@ -39,10 +41,15 @@ static int read_at(int fd, void *to, uint64_t n, uint64_t at)
 /* New memory with [at, at + n) of the file, or NULL. */
 static void *read_new(int fd, uint64_t n, uint64_t at, int *error)
 {
+	struct stat st;
 	void *bytes;
 
 	if (n > SECTION_MAX || at > INT64_MAX - n) {
 		*error = -EFBIG;
+		return NULL;
+	}
+	if (fstat(fd, &st) < 0 || at + n > (uint64_t)st.st_size) {
+		*error = -EINVAL; /* before memory is taken for what is not there */
 		return NULL;
 	}
 	bytes = weft__alloc(n ? n : 1);
@@ -121,7 +128,7 @@ static int decompress(struct weft__cfi_input *in)
 	memcpy(&chdr, in->bytes, sizeof(chdr));
 	if (chdr.ch_type != COMPRESSED_ZSTD || !chdr.ch_size)
 		return -ENOTSUP;
-	if (chdr.ch_size > SECTION_MAX)
+	if (chdr.ch_size > UNPACKED_MAX)
 		return -EFBIG;
 	bytes = weft__alloc(chdr.ch_size);
 	if (!bytes)
