@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "record/ring/ring.h"
 
 static char *put_decimal(char *to, uint32_t v)
@@ -33,7 +34,7 @@ static void sched_open(struct ring_page *ring)
 
 	memcpy(end, "/schedstat", sizeof("/schedstat"));
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	ring->sched_fd = fd < 0 ? -1 : (int32_t)fd + 1;
+	store_relaxed(&ring->sched_fd, fd < 0 ? -1 : (int32_t)fd + 1);
 }
 
 /* "CPU-ns WAIT-ns SLICES": the second number. */
@@ -59,15 +60,15 @@ void weft_hot_sched(uint64_t tick)
 	struct ring_page *ring = weft__ring_mine();
 	struct weft_slot wait = {0, 0};
 	struct timespec cpu;
-	int saved = errno;
+	int saved = errno, fd;
 
 	if (!ring)
 		return;
 	ring->hot.sched_due = tick + weft_gate.sched_ticks;
-	if (!ring->sched_fd)
+	if (!load_relaxed(&ring->sched_fd))
 		sched_open(ring);
-	if (ring->sched_fd > 0 && read_wait(ring->sched_fd - 1, &wait.w0) &&
-	    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
+	fd = load_relaxed(&ring->sched_fd) - 1; /* close may take it away: nobody sees what is read then */
+	if (fd >= 0 && read_wait(fd, &wait.w0) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
 		weft__ring_emit(ring, WEFT_KIND_SCHED, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec, tick,
 				&wait);
 	errno = saved;

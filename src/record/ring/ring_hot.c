@@ -294,8 +294,7 @@ void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick)
 		weft__poll_counts_end(ring, tick);
 		/* A full ring has no room for the mark; the next thread_begin says as much. */
 		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
-		weft__own_close_proc(ring->sched_fd - 1);
-		ring->sched_fd = 0;
+		weft__own_close_proc(__atomic_exchange_n(&ring->sched_fd, 0, __ATOMIC_RELAXED) - 1);
 		ring_release(ring);
 	}
 	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);

@@ -118,7 +118,7 @@ static void wait_sched(uint64_t tick)
 {
 	const struct ring_page *ring = weft__ring_mine();
 
-	if (ring && ring->sched_fd > 0 && tick >= ring->hot.sched_due)
+	if (ring && load_relaxed(&ring->sched_fd) > 0 && tick >= ring->hot.sched_due)
 		weft_hot_sched(tick);
 }
 
