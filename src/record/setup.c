@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/error.h"
 #include "record/engine/engine.h"
 #include "record/engine/switch.h"
@@ -112,11 +113,12 @@ static void setup_polls(struct weft_recorder *rec)
 		look = o->poll_slow_ns;
 	if (trigger < look)
 		look = trigger;
-	weft_gate.poll_ticks = (uint64_t)((double)look * POLL_NEARLY / rec->collector.timeline.ns_per_tick);
-	weft_gate.poll_slow_ns = o->poll_slow_ns;
-	weft_gate.poll_trigger_ns = trigger;
-	weft_gate.second_ticks = (uint64_t)(1e9 / rec->collector.timeline.ns_per_tick);
-	weft_gate.poll_cap = o->poll_cap;
+	store_relaxed(&weft_gate.poll_ticks,
+		      (uint64_t)((double)look * POLL_NEARLY / rec->collector.timeline.ns_per_tick));
+	store_relaxed(&weft_gate.poll_slow_ns, o->poll_slow_ns);
+	store_relaxed(&weft_gate.poll_trigger_ns, trigger);
+	store_relaxed(&weft_gate.second_ticks, (uint64_t)(1e9 / rec->collector.timeline.ns_per_tick));
+	store_relaxed(&weft_gate.poll_cap, o->poll_cap);
 }
 
 static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const char *stem, const char *why_clock)
@@ -149,8 +151,9 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	rec->region.head->clocks[0] = c->timeline.before;
 	rec->region.head->clocks[1] = c->timeline.last;
 	rec->region.head->clock_at = 1;
-	weft_gate.sched_ticks = (uint64_t)(SCHED_NS / c->timeline.ns_per_tick);
-	weft_gate.ns_scale = weft__timeline_scale(&c->timeline);
+	/* A thread may be in an emit of an earlier recording still. */
+	store_relaxed(&weft_gate.sched_ticks, (uint64_t)(SCHED_NS / c->timeline.ns_per_tick));
+	store_relaxed(&weft_gate.ns_scale, weft__timeline_scale(&c->timeline));
 	setup_polls(rec);
 	if (o->symbolize && o->dir) {
 		err = weft__symbolize_open(&c->segments.symbolize, NULL);

@@ -63,11 +63,11 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 {
 	struct polls *polls = &ring->polls;
 
-	if (tick - polls->second >= weft_gate.second_ticks) {
+	if (tick - polls->second >= load_relaxed(&weft_gate.second_ticks)) {
 		polls->second = tick;
 		polls->told = 0;
 	}
-	if (polls->told < weft_gate.poll_cap) {
+	if (polls->told < load_relaxed(&weft_gate.poll_cap)) {
 		polls->told++;
 		return 1;
 	}
@@ -91,7 +91,7 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 {
 	uint64_t took = (int64_t)(tick - poll->tick) > 0 ? tick - poll->tick : 0;
 	uint64_t ns = weft_tick_ns(took);
-	uint32_t why = ns >= weft_gate.poll_slow_ns ? WEFT_POLL_SLOW : 0;
+	uint32_t why = ns >= load_relaxed(&weft_gate.poll_slow_ns) ? WEFT_POLL_SLOW : 0;
 	uint32_t tells = on & WEFT_GATE_SLOW ? WEFT_POLL_SLOW : on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : 0;
 
 	if (poll->sampled - poll->tick - 1 < took)
@@ -100,7 +100,7 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 		poll_over(&ring->polls, poll, ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns));
 	if (why & tells)
 		poll_tell(ring, poll, tick, ns, level, why);
-	if (ns >= weft_gate.poll_trigger_ns)
+	if (ns >= load_relaxed(&weft_gate.poll_trigger_ns))
 		weft__trigger_poll(poll->arg & WEFT_TASK_MASK, ns, ring->owner);
 }
 
@@ -177,7 +177,8 @@ static inline struct poll_open *ends_quietly(struct polls *polls, uint32_t level
 	begin = load_relaxed(&open->tick);
 	took = tick - begin;
 	/* A sample in (begin, tick]. */
-	if (WEFT_UNLIKELY(took >= weft_gate.poll_ticks || load_relaxed(&open->sampled) - begin - 1 < took))
+	if (WEFT_UNLIKELY(took >= load_relaxed(&weft_gate.poll_ticks) ||
+			  load_relaxed(&open->sampled) - begin - 1 < took))
 		return NULL;
 	if (WEFT_LIKELY(!(on & WEFT_GATE_TIMED)))
 		poll_over(polls, open, weft__polls_bucket(weft_tick_ns(took)));

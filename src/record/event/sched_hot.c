@@ -64,7 +64,7 @@ void weft_hot_sched(uint64_t tick)
 
 	if (!ring)
 		return;
-	ring->hot.sched_due = tick + weft_gate.sched_ticks;
+	ring->hot.sched_due = tick + load_relaxed(&weft_gate.sched_ticks);
 	if (!load_relaxed(&ring->sched_fd))
 		sched_open(ring);
 	fd = load_relaxed(&ring->sched_fd) - 1; /* close may take it away: nobody sees what is read then */

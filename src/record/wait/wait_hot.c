@@ -74,7 +74,8 @@ static struct weft_waits *attach_waits(void)
 	/* A handler that came meanwhile may have done all of this, in the same place. */
 	if (load_relaxed(&thread->mine.tid) != tid) {
 		waits_forget(&thread->mine);
-		store_relaxed(&thread->mine.due, on ? weft_tick(on) + TELL_SCHEDS * weft_gate.sched_ticks : 0);
+		store_relaxed(&thread->mine.due,
+			      on ? weft_tick(on) + TELL_SCHEDS * load_relaxed(&weft_gate.sched_ticks) : 0);
 		thread->mine.stack_low = thread->mine.stack_high = 0;
 		thread->mine.most = WEFT_WAITS_MAX;
 		add_relaxed(&thread->mine.generation, 1u);
@@ -235,7 +236,7 @@ void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick)
 
 	/* First, so that what others leave from now on is not overlooked. */
 	thread->mine.told = 0;
-	store_relaxed(&thread->mine.due, tick + TELL_SCHEDS * weft_gate.sched_ticks);
+	store_relaxed(&thread->mine.due, tick + TELL_SCHEDS * load_relaxed(&weft_gate.sched_ticks));
 	while (weft__wait_ended(thread, UINT64_MAX, &waited))
 		weft__wait_emit(&thread->mine, NULL, &waited);
 	sums_retire(thread->mine.sums, WEFT_WAIT_SUMS);

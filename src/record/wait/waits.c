@@ -106,7 +106,7 @@ void weft__waits_tend(int all)
 {
 	uint32_t on = weft_gate_on(), at, tid;
 	uint64_t tick = on ? weft_tick(on) : 0;
-	uint64_t before = all ? UINT64_MAX : tick - AWAY_SCHEDS * weft_gate.sched_ticks;
+	uint64_t before = all ? UINT64_MAX : tick - AWAY_SCHEDS * load_relaxed(&weft_gate.sched_ticks);
 
 	for (at = 0; on && at < WAIT_THREADS; at++) {
 		tid = load_acquire(&weft__wait_tids[at]);

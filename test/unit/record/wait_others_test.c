@@ -185,13 +185,13 @@ TEST(waits_of_threads_for_which_there_is_no_place_are_counted)
 
 	REQUIRE(rec);
 	for (i = 0; i < WAIT_THREADS; i++)
-		if ((taken[i] = !weft__wait_tids[i]))
-			weft__wait_tids[i] = UINT32_MAX;
+		if ((taken[i] = !__atomic_load_n(&weft__wait_tids[i], __ATOMIC_RELAXED)))
+			__atomic_store_n(&weft__wait_tids[i], UINT32_MAX, __ATOMIC_RELAXED);
 	REQUIRE(pthread_create(&thread, NULL, wait_in_vain, NULL) == 0);
 	pthread_join(thread, NULL);
 	for (i = 0; i < WAIT_THREADS; i++)
 		if (taken[i])
-			weft__wait_tids[i] = 0;
+			__atomic_store_n(&weft__wait_tids[i], 0, __ATOMIC_RELAXED);
 	CHECK_EQ(weft_recorder_close(rec), 0);
 	tally_init(&w.tally, 0);
 	tally_dir(&w.tally, session_dir);

@@ -159,19 +159,6 @@ static struct weft_recorder *wall_start(uint32_t hz, uint32_t sample_hz)
 	return rec;
 }
 
-/* So long, or longer when the collector has no time to look: until it has looked that often. */
-static void watch_looks(uint64_t ns, uint32_t n)
-{
-	uint64_t from = session_now_ns(), cost = weft__wall_cost();
-
-	while (session_now_ns() < from + ns || (n && session_now_ns() < from + 10000 * MS)) {
-		session_sleep_ns(MS);
-		n -= n && weft__wall_cost() != cost;
-		cost = weft__wall_cost();
-	}
-	CHECK_EQ(n, 0);
-}
-
 /* Whether it lies between the two, to so many percent. */
 static int within(uint64_t seen, uint64_t least, uint64_t most, uint64_t percent)
 {
@@ -342,13 +329,13 @@ static int run_nappers(struct napper *nappers, int n, void *(*body)(void *), uin
 	for (int i = 0; i < n; i++)
 		nappers[i].least_ns = time_waited(&nappers[i], &in_line);
 	if (rec)
-		watch_looks(1000 * MS, 30);
+		walls_watch(1000 * MS, 30);
 	for (int i = 0; i < n; i++) {
 		nappers[i].least_ns = time_waited(&nappers[i], &in_line) - nappers[i].least_ns;
 		nappers[i].most_ns += in_line;
 	}
 	if (rec) {
-		watch_looks(0, 6);
+		walls_watch(0, 6);
 		CHECK_EQ(weft_recorder_stop(rec), 0);
 	}
 	for (int i = 0; i < n; i++) {
@@ -413,7 +400,7 @@ TEST(a_thread_that_does_not_move_is_told_in_every_segment)
 	CHECK(WAIT_FOR(walls_tables()));
 	CHECK_EQ(pthread_create(&waiter.thread, NULL, waiter_main, &waiter), 0);
 	CHECK(WAIT_FOR(load_acquire(&waiter.tid) && session_asleep(waiter.tid)));
-	watch_looks(0, 4); /* it is known from then on */
+	walls_watch(0, 4); /* it is known from then on */
 	least = session_now_ns();
 	for (int i = 0; i < 3; i++) {
 		session_sleep_ns(100 * MS);

@@ -3,6 +3,7 @@
 #ifndef WEFT_TEST_WALLS_H
 #define WEFT_TEST_WALLS_H
 
+#include "record/engine/wall.h"
 #include "samples.h"
 #include "unwind/modules.h"
 
@@ -180,6 +181,19 @@ static inline void walls_print(const struct walls_thread *t, const char *what)
 	       what, (unsigned long long)t->n, (double)t->ns / 1e6, (unsigned long long)t->count,
 	       (double)t->in_order / 1e6, (unsigned long long)t->complete, (unsigned long long)t->guessed,
 	       (unsigned long long)t->lost, (unsigned long long)t->no_stack, (long long)t->call - 1);
+}
+
+/* So long, or longer when the collector has no time to look: until it has looked that often. */
+static inline void walls_watch(uint64_t ns, uint32_t n)
+{
+	uint64_t from = session_now_ns(), cost = weft__wall_cost();
+
+	while (session_now_ns() < from + ns || (n && session_now_ns() < from + 10000 * MS)) {
+		session_sleep_ns(MS);
+		n -= n && weft__wall_cost() != cost;
+		cost = weft__wall_cost();
+	}
+	CHECK_EQ(n, 0);
 }
 
 #endif
