@@ -4,10 +4,9 @@
 #include <string.h>
 
 #define STEP_LEAST_NS 10000000
-#define PROGRAM_LEAST                                                                                                  \
-	0.5         /* of one CPU: one that idles is not throttled to nothing, and to record it at all has its cost */
-#define SPARED 0.25 /* of what is allowed is left to rates, in debt too; what is gated can do without */
-#define MARGIN 0.9  /* of the budget is given out, since rates have to fall before it is exceeded */
+#define PROGRAM_LEAST 0.5   /* of one CPU: a program that idles is not throttled to nothing */
+#define SPARED 0.25         /* of what is allowed is left to rates, in debt too; what is gated can do without */
+#define MARGIN 0.9          /* of the budget is given out, since rates have to fall before it is exceeded */
 #define REMEMBER_S 2.0      /* costs, of late */
 #define REPAY_S 5.0         /* a debt */
 #define DEBT_MOST_S 10.0    /* of what is allowed: one large library is no reason to be blind for minutes */

@@ -53,7 +53,10 @@ static int file_create(struct weft__segments *s, const char *path)
 			return err;
 		s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	}
-	return s->fd < 0 ? -errno : weft__file_lock(s->fd);
+	if (s->fd < 0)
+		return -errno;
+	s->own = weft__own_of(s->fd);
+	return weft__file_lock(s->fd);
 }
 
 static int begin_writing(struct weft__segments *s)
@@ -62,7 +65,6 @@ static int begin_writing(struct weft__segments *s)
 
 	memcpy(head.recording, s->recording, sizeof(head.recording));
 	head.sequence = s->sequence;
-	s->own = weft__own_of(s->fd);
 	head.mono_ns = weft__clock_mono();
 	head.real_ns = weft__clock_real();
 	s->begin_ns = head.mono_ns;
@@ -93,7 +95,10 @@ static int begin_file(struct weft__segments *s)
 static int begin_memory(struct weft__segments *s)
 {
 	s->fd = memfd_create("weft-segment", MFD_CLOEXEC);
-	return s->fd < 0 ? -errno : begin_writing(s);
+	if (s->fd < 0)
+		return -errno;
+	s->own = weft__own_of(s->fd);
+	return begin_writing(s);
 }
 
 int weft__segments_begin(struct weft__segments *s)
@@ -195,7 +200,7 @@ static int open_again(struct weft__segments *s)
 
 	s->fd = s->dir && !path_of(s, s->active, path, sizeof(path)) ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	if (s->fd < 0)
-		return -errno;
+		return -EBADF;
 	if (!weft__own_is(&s->own, s->fd) || weft__file_lock(s->fd)) {
 		close(s->fd);
 		s->fd = -1;
