@@ -11,32 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "times.h"
 #include "waits_for.h"
-
-#define MS 1000000L
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static struct timespec in_ns(clockid_t clock, long ns)
-{
-	uint64_t at = now_ns(clock) + (uint64_t)ns;
-
-	return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
-}
-
-static void nap(long ns)
-{
-	struct timespec ts = {0, ns};
-
-	while (nanosleep(&ts, &ts) < 0)
-		;
-}
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;

@@ -2,50 +2,13 @@
 /* Machines that allow less: no perf events, no privilege, few timers, few files. Each in a process of its own. */
 /* serial: it changes kernel.perf_event_paranoid for a moment */
 /* chance: samples are few, and on a busy machine fewer */
+#include "child.h"
 #include "samples.h"
 
 #include <grp.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 static struct samples result;
-
-/* Every perf_event_open answers `error`, as a container's filter has it. */
-static int refuse_perf(int error)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
-/* Runs `fn` in a child with a directory that anybody may write. */
-static int in_child(void (*fn)(const void *), const void *data)
-{
-	pid_t pid;
-	int r;
-
-	session_fresh_dir();
-	chmod(session_dir, 0777);
-	pid = fork();
-	if (pid == 0) {
-		weft_test_failures = 0;
-		fn(data);
-		_exit(weft_test_failures ? 1 : weft_test_skipped ? 77 : 0);
-	}
-	r = session_wait(pid);
-	session_remove_dir();
-	return r;
-}
 
 /* Records into the directory that is there, and reads it. */
 static void record(struct weft_recorder_opts opts, uint64_t ns)
@@ -65,7 +28,7 @@ static void refused_main(const void *data)
 {
 	struct weft_recorder_opts opts = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 999, .sample_kernel = 1};
 
-	CHECK_EQ(refuse_perf(*(const int *)data), 0);
+	CHECK_EQ(child_refuse(SYS_perf_event_open, *(const int *)data), 0);
 	record(opts, 100 * MS);
 	CHECK_STR(result.engine, "timer");
 	CHECK(strstr(result.degraded, "perf event cpu-clock") != NULL);
@@ -79,7 +42,7 @@ TEST(a_filter_that_refuses_perf_events_leaves_the_timer)
 
 	SKIP_UNDER_TSAN();
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(in_child(refused_main, &errors[i]), 0);
+		CHECK_EQ(child_run(refused_main, &errors[i]), 0);
 }
 
 /* What open found is not there any more at start: the facts are those of what is used, in what is recovered, too. */
@@ -94,7 +57,7 @@ static void refused_later_main(const void *data)
 	struct weft_recorder *rec;
 
 	CHECK_EQ(weft_recorder_open(&rec, &opts, NULL), 0);
-	CHECK_EQ(refuse_perf(EPERM), 0);
+	CHECK_EQ(child_refuse(SYS_perf_event_open, EPERM), 0);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	samples_burn(100 * MS);
 	if (killed) {
@@ -185,9 +148,9 @@ static void check_nobody(void)
 	struct weft_recorder_opts perf = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 999};
 	struct weft_recorder_opts kernel = {.sample_hz = 999, .sample_kernel = 1};
 
-	CHECK_EQ(in_child(nobody_main, &timer), 0);
-	CHECK_EQ(in_child(nobody_main, &perf), 0);
-	CHECK_EQ(in_child(nobody_main, &kernel), 0);
+	CHECK_EQ(child_run(nobody_main, &timer), 0);
+	CHECK_EQ(child_run(nobody_main, &perf), 0);
+	CHECK_EQ(child_run(nobody_main, &kernel), 0);
 }
 
 TEST(a_user_without_privilege_is_sampled)
@@ -275,7 +238,7 @@ TEST(too_few_timers_are_counted_and_the_net_holds)
 	SKIP_UNDER_TSAN();
 	if (geteuid() != 0)
 		SKIP("becoming another user needs root");
-	CHECK_EQ(in_child(short_main, &opts), 0);
+	CHECK_EQ(child_run(short_main, &opts), 0);
 }
 
 TEST(too_few_files_for_events_are_counted)
@@ -283,5 +246,5 @@ TEST(too_few_files_for_events_are_counted)
 	struct weft_recorder_opts opts = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 999};
 
 	SKIP_UNDER_TSAN();
-	CHECK_EQ(in_child(short_main, &opts), 0);
+	CHECK_EQ(child_run(short_main, &opts), 0);
 }

@@ -3,9 +3,19 @@
 #ifndef WEFT_TEST_OFFCPU_H
 #define WEFT_TEST_OFFCPU_H
 
+#include "record/engine/switch.h"
 #include "samples.h"
 
 #define OFFCPU_THREADS 4096
+
+#define OFFCPU_OR_SKIP(rec)                                                                                            \
+	do {                                                                                                           \
+		if (!weft__switch_works()) {                                                                           \
+			weft_recorder_close(rec);                                                                      \
+			session_remove_dir();                                                                          \
+			SKIP("the kernel gives no records of context switches here");                                  \
+		}                                                                                                      \
+	} while (0)
 
 struct offcpu_thread {
 	uint32_t tid;

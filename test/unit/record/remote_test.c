@@ -2,14 +2,11 @@
 /* A look from outside at one thread. */
 #include "record/engine/remote.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "base/atomic.h"
+#include "child.h"
 #include "record/engine/state.h"
 #include "samples.h"
 #include "unwind/unwind.h"
@@ -182,20 +179,6 @@ TEST(rubbish_on_a_stack_ends_the_walk_and_nothing_else)
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-/* As in a sandbox. */
-static int forbid_readv(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {4, filter};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0;
-}
-
 TEST(where_reading_memory_is_forbidden_there_is_another_way)
 {
 	pid_t child = fork();
@@ -203,7 +186,7 @@ TEST(where_reading_memory_is_forbidden_there_is_another_way)
 	if (!child) {
 		struct weft__remote seen;
 
-		if (forbid_readv())
+		if (child_refuse(SYS_process_vm_readv, EPERM))
 			_exit(77);
 		wait_start(5, 1 << 20);
 		weft__remote_look(tid, 0, &seen);

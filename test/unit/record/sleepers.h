@@ -18,16 +18,6 @@ static inline struct weft_recorder *life_start(void)
 		&(struct weft_recorder_opts){.switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_SAMPLE_OFF});
 }
 
-#define REQUIRE_SWITCHES(rec)                                                                                          \
-	do {                                                                                                           \
-		REQUIRE(rec);                                                                                          \
-		if (!weft__switch_works()) {                                                                           \
-			weft_recorder_close(rec);                                                                      \
-			session_remove_dir();                                                                          \
-			SKIP("the kernel gives no records of context switches here");                                  \
-		}                                                                                                      \
-	} while (0)
-
 /* Sleeps again and again for a time, or once, until it is told to end. */
 struct thread {
 	pthread_t thread;

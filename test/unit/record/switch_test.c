@@ -17,15 +17,6 @@ static struct weft_recorder *switch_start(uint32_t switches)
 		&(struct weft_recorder_opts){.switches = switches, .sample_hz = 99, .budget_ppm = WEFT_SAMPLE_OFF});
 }
 
-#define SKIP_WITHOUT_SWITCHES(rec)                                                                                     \
-	do {                                                                                                           \
-		if (!weft__switch_works()) {                                                                           \
-			weft_recorder_close(rec);                                                                      \
-			session_remove_dir();                                                                          \
-			SKIP("the kernel gives no records of context switches here");                                  \
-		}                                                                                                      \
-	} while (0)
-
 struct napper {
 	uint32_t tid;
 	uint64_t from_ns, to_ns, off_ns;
@@ -57,7 +48,7 @@ TEST(sleeps_are_intervals_of_the_right_length)
 	pthread_t threads[3];
 
 	REQUIRE(rec);
-	SKIP_WITHOUT_SWITCHES(rec);
+	OFFCPU_OR_SKIP(rec);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, nap_main, &nappers[i]), 0);
 	for (int i = 0; i < 3; i++) {
@@ -118,7 +109,7 @@ TEST(two_busy_threads_on_one_cpu_are_preempted)
 	pthread_t threads[2];
 
 	REQUIRE(rec);
-	SKIP_WITHOUT_SWITCHES(rec);
+	OFFCPU_OR_SKIP(rec);
 	pthread_barrier_init(&both, NULL, 2);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, share_main, &burners[i]), 0);
@@ -247,7 +238,7 @@ TEST(with_more_switches_than_stacks_can_be_taken_the_intervals_stay)
 	pthread_t threads[2];
 
 	REQUIRE(rec);
-	SKIP_WITHOUT_SWITCHES(rec);
+	OFFCPU_OR_SKIP(rec);
 	ball = 0;
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, ball_main, &players[i]), 0);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When threads that wait are looked at, and that a fork in the middle of it does no harm. */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-
+#include "child.h"
 #include "walls.h"
 
 /* Closes the recorder and answers what its segment says. */
@@ -28,20 +24,6 @@ static uint32_t facts_end(struct weft_recorder *rec, char *why, size_t bytes)
 	return value;
 }
 
-/* As in a sandbox. */
-static int forbid_perf(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {4, filter};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0;
-}
-
 TEST(threads_are_looked_at_where_switches_cannot_be_recorded)
 {
 	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.wall_hz = 33});
@@ -55,7 +37,7 @@ TEST(threads_are_looked_at_where_switches_cannot_be_recorded)
 	CHECK_STR(why, "asked for");
 	child = fork();
 	if (!child) {
-		if (forbid_perf())
+		if (child_refuse(SYS_perf_event_open, EPERM))
 			_exit(77);
 		rec = session_start(&(struct weft_recorder_opts){.sample_hz = 99});
 		if (!rec)
