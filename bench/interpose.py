@@ -46,9 +46,10 @@ def main():
            "added to a read of one byte from /dev/zero, inside the tick of a loop, in a program that has another "
            "thread")
     figure("interpose_cost_alone", short, scratch, {},
-           "the same in a program that has none: with weft's thread there are two, and the kernel counts who uses a "
-           "file, in each call")
-    figure("interpose_cost_long", [*long, "threaded"], scratch, dict(LONG, WEFT_SAMPLE_HZ="off"),
+           "the same in a program that has none: weft's threads have tables of files of their own, or the kernel would "
+           "count who uses a file, in each call")
+    figure("interpose_cost_long", [*long, "threaded"], scratch,
+           dict(LONG, WEFT_SAMPLE_HZ="off", WEFT_SAMPLE_DEPTH="1"),
            "the same when every call counts as long and is an event of its own, without its stack")
     figure("interpose_cost_long_stack", [*long, "threaded"], scratch, LONG, "the same with the stack, of 5 frames")
     figure("interpose_lock", ["lock", "200", "20000", "threaded"], scratch, {},

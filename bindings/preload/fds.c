@@ -2,7 +2,7 @@
 /* The recorder's files among the program's. A program may count on the numbers that open gives it, and daemons close whatever is
  * open; a number that was closed behind the recorder's back would soon be a file of the program that the recorder writes to. So the
  * recorder's files are moved to high numbers (its calls come here by the linker's --wrap), and the program cannot close
- * them: to it they are not open. */
+ * them: to it they are not open. Most are not even in the program's table: the collector has one of its own (base/apart.h). */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "preload.h"
 
 #define FDS 65536    /* numbers from here on are not moved to, nor guarded */
@@ -31,13 +32,13 @@ static bool is_own(unsigned fd)
 	return WEFT_UNLIKELY(fd < FDS && __atomic_load_n(&own[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1);
 }
 
-/* Async-signal-safe, as what it stands behind. */
+/* Async-signal-safe, as what it stands behind. What is opened by a thread with a table of its own is not in the program's way. */
 static int adopt(int fd)
 {
 	struct rlimit limit;
 	int saved = errno, lowest = 0, high;
 
-	if (fd < 0)
+	if (fd < 0 || weft__apart)
 		return fd;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		lowest = limit.rlim_cur / 4 * 3 < HIGHEST ? (int)(limit.rlim_cur / 4 * 3) : HIGHEST;
@@ -54,7 +55,7 @@ static int adopt(int fd)
 
 static void let_go(int fd)
 {
-	if (fd >= 0 && fd < FDS)
+	if (fd >= 0 && fd < FDS && !weft__apart)
 		__atomic_fetch_and(&own[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
 }
 

@@ -53,7 +53,7 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 	start_engine(rec);
 	weft_gate.generation++;
 	weft__collector_gate(&rec->collector, rec->gate, 0);
-	weft__switch_start(rec->collector.thread);
+	weft__collector_switches(&rec->collector, 1);
 	rec->state = WEFT_STATE_RECORDING;
 	return 0;
 }
@@ -64,7 +64,7 @@ static int stop_locked(struct weft_recorder *rec)
 
 	if (rec->orphan)
 		return 0;
-	weft__switch_stop();
+	weft__collector_switches(&rec->collector, 0);
 	weft__waits_tend(1);
 	weft__trigger_deafen();
 	weft__collector_gate(&rec->collector, 0, 0);
@@ -279,7 +279,7 @@ int weft_recorder_pause(struct weft_recorder *rec)
 		return 0;
 	lock();
 	if (rec->state == WEFT_STATE_RECORDING) {
-		weft__switch_stop();
+		weft__collector_switches(&rec->collector, 0);
 		weft__collector_gate(&rec->collector, 0, 1);
 		weft__engine_pause(); /* no signals either */
 		rec->state = WEFT_STATE_PAUSED;
@@ -405,7 +405,7 @@ int weft_recorder_stats(struct weft_recorder *rec, struct weft_recorder_stats *s
 		pthread_mutex_unlock(&c->mutex);
 		full.threads = load_relaxed(&weft__hot.threads_now);
 		full.rings = load_relaxed(&rec->region.head->n_rings);
-		full.ring_bytes = rec->region.head->ring_stride;
+		full.ring_bytes = RING_PAGE + rec->region.head->ring_slots * sizeof(struct weft_slot);
 		full.recovered = rec->recovered;
 	}
 	unlock();

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/engine/engine.h"
@@ -160,6 +161,8 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 		if (err)
 			return err;
 	}
+	/* Segments in memory are saved by callers, and the names of functions are found by libraries that may do anything. */
+	c->apart = weft__apart_wanted && o->dir && !c->segments.symbolize && !weft__engine_shares_files();
 	add_facts(rec, why_clock);
 	if (weft__defs_oom(&c->facts))
 		return -ENOMEM;

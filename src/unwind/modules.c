@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "unwind/image.h"
 #include "unwind/modules_state.h"
@@ -171,22 +172,25 @@ static int on_fetch(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* The file of a module that is being made. Opened and closed with the lock held, so that the child of a fork knows
- * of it. */
+ * of it, unless it is in a table that the child has no copy of. Answers the file or a negative error. */
 static int module_file_open(struct weft__module *module)
 {
-	int error;
+	int fd;
 
 	pthread_mutex_lock(&modules_lock);
-	module->fd = open(module->path, O_RDONLY | O_CLOEXEC);
-	error = module->fd < 0 ? -errno : 0;
+	fd = open(module->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	else if (!weft__apart)
+		module->fd = fd;
 	pthread_mutex_unlock(&modules_lock);
-	return error;
+	return fd;
 }
 
-static void file_close(struct weft__module *module)
+static void file_close(struct weft__module *module, int fd)
 {
 	pthread_mutex_lock(&modules_lock);
-	close(module->fd);
+	close(fd);
 	module->fd = -1;
 	pthread_mutex_unlock(&modules_lock);
 }
@@ -203,10 +207,12 @@ static int table_make(struct weft__module *module, const struct weft__image_fram
 		return error;
 	if (module->kind != WEFT__MODULE_VDSO &&
 	    (!table || table->stats.code_bytes < (module->text_end - module->text_start) / 4 * 3)) {
-		error = module_file_open(module);
-		if (error == 0) {
-			error = weft__unwind_table_read(&more, module->fd, frames->bytes ? &frames->in : NULL, halt);
-			file_close(module);
+		int fd = module_file_open(module);
+
+		error = fd;
+		if (fd >= 0) {
+			error = weft__unwind_table_read(&more, fd, frames->bytes ? &frames->in : NULL, halt);
+			file_close(module, fd);
 		}
 	}
 	if (error == -ENOMEM || error == -ECANCELED || more) {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector's life: what is due when, a full disk, and what callers ask of it. */
+/* The collector's life: what is due when, and a full disk. */
 #include "record/collect/collector.h"
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,8 +29,6 @@
 #define CPU_READ_NS UINT64_C(100000000)
 #define CROWDED_NS UINT64_C(5000000) /* between two rounds when stacks come faster than they can be written */
 #define NEWS_BYTES 16384
-#define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
-#define SLACK_SHARE 100 /* the part of the time between two drains that a timed wake may be late */
 
 int weft__collector_init(struct weft__collector *c)
 {
@@ -368,44 +364,11 @@ static void show_stats(struct weft__collector *c, uint64_t now)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* A short slice makes the scheduler run a thread soon after it wakes; it asks for no more CPU than any other. */
-static void ask_for_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr;
-
-	memset(&attr, 0, sizeof(attr));
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 || attr.policy != 0)
-		return;
-	attr.size = sizeof(attr);
-	attr.runtime = SLICE_NS;
-	syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
-/* The interrupt of a timer may take as long as draining a ring, above all below a hypervisor. Within the slack the kernel lets
- * a timer wait for an interrupt that comes anyway, such as its tick. */
-static void ask_for_slack(const struct weft__collector *c)
-{
-	uint64_t most = c->queue_ns / 4, ns = c->drain_ns / SLACK_SHARE;
-
-	prctl(PR_SET_TIMERSLACK, (unsigned long)(ns < most ? ns : most), 0, 0, 0);
-}
-
 /* Waking up is a good part of what the collector costs, so there is no timer for drains short of the longest time between two.
  * Who fills a ring wakes the collector at its half, and a collector that is awake does what would be due soon: it drains what is
  * a quarter full, and asks the queues when half of their time is over. */
-static void *collector_main(void *data)
+void weft__collector_run(struct weft__collector *c)
 {
-	struct weft__collector *c = data;
-
-	pthread_setname_np(pthread_self(), "weft-collector");
-	ask_for_short_slice();
-	ask_for_slack(c);
 	weft__costs_thread(&c->costs);
 	c->has_queues = 1;
 	for (;;) {
@@ -414,6 +377,11 @@ static void *collector_main(void *data)
 		int err = 0;
 
 		c->starved = 0;
+		if (ask == ASK_SWITCHES_ON || ask == ASK_SWITCHES_OFF) {
+			weft__collector_switches_here(c, ask);
+			answer(c, 0);
+			continue;
+		}
 		if (ask != ASK_NOTHING) {
 			err = finish(c, ask);
 			if (err)
@@ -424,7 +392,7 @@ static void *collector_main(void *data)
 			show_stats(c, now);
 			answer(c, err);
 			if (ask == ASK_STOP)
-				return NULL;
+				return;
 		} else if (c->stuck_ns) {
 			unstick(c);
 			if (c->stuck_ns && weft__flight_due(c, now))
@@ -443,43 +411,6 @@ static void *collector_main(void *data)
 		show_stats(c, now);
 		nap(c, weft__clock_mono());
 	}
-}
-
-int weft__collector_start(struct weft__collector *c)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	c->ask = ASK_NOTHING;
-	err = pthread_create(&c->thread, NULL, collector_main, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err)
-		return -err;
-	pthread_setname_np(c->thread, "weft-collector"); /* a ring is made in its name, perhaps before it runs */
-	c->running = 1;
-	return 0;
-}
-
-int weft__collector_ask(struct weft__collector *c, enum weft__ask what, char *path, size_t path_bytes)
-{
-	int err;
-
-	pthread_mutex_lock(&c->mutex);
-	store_release(&c->ask, what);
-	weft__collector_wake();
-	while (c->ask != ASK_NOTHING)
-		pthread_cond_wait(&c->done, &c->mutex);
-	err = c->answer;
-	if (path && path_bytes)
-		snprintf(path, path_bytes, "%s", c->answer_path);
-	pthread_mutex_unlock(&c->mutex);
-	if (what == ASK_STOP) {
-		pthread_join(c->thread, NULL);
-		c->running = 0;
-	}
-	return err;
 }
 
 void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause)

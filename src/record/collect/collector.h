@@ -27,11 +27,13 @@ struct weft__ring_note {
 	uint32_t last_stream;        /* of the last chunk that was encoded */
 	uint64_t last_ns;            /* and its last event */
 	uint32_t looks;              /* at the thread's name so far */
+	uint32_t grown;              /* slots that the ring was given, or could not be; 0: none yet */
+	uint64_t drained_ns;         /* when it was looked into last */
 	struct ring_context context; /* after the events of the block that is being made */
 	uint64_t context_flush;      /* in which that was begun */
 };
 
-enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE = 1, ASK_STOP = 2 };
+enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE, ASK_STOP, ASK_SWITCHES_ON, ASK_SWITCHES_OFF };
 
 struct weft__collector {
 	/* set at open, then constant */
@@ -40,6 +42,7 @@ struct weft__collector {
 	uint64_t flush_ns;
 	uint64_t queue_ns;
 	int counts_polls;        /* poll modes slow and caught */
+	int apart;               /* has a table of files of its own (base/apart.h); until start returned: shall have */
 	struct weft__defs facts; /* host, options, labels: in front of every segment */
 	uint32_t facts_open;     /* the version of the engine's among them */
 
@@ -65,9 +68,10 @@ struct weft__collector {
 	uint64_t uncovered_seen;
 	uint32_t facts_seen; /* of the engine: the version that is in the active segment */
 	uint64_t drain_due_ns;
-	int has_queues;     /* some runtime has a global queue to ask */
-	uint64_t staged_ns; /* when the oldest staged event was staged; 0: none */
-	uint64_t stuck_ns;  /* since when the disk has been full; 0: it is not */
+	uint64_t grown_bytes; /* that rings were given beyond what they began with */
+	int has_queues;       /* some runtime has a global queue to ask */
+	uint64_t staged_ns;   /* when the oldest staged event was staged; 0: none */
+	uint64_t stuck_ns;    /* since when the disk has been full; 0: it is not */
 	int stuck_err;
 	int starved; /* memory ran out in this round */
 	struct weft_recorder_stats stats;
@@ -77,7 +81,9 @@ struct weft__collector {
 	pthread_mutex_t mutex;
 	pthread_cond_t done;
 	int running;
+	int settled; /* its thread has what it needs */
 	enum weft__ask ask;
+	uint64_t asked_ns; /* when that was, of ASK_SWITCHES_ON */
 	int answer;
 	char answer_path[512];
 	uint32_t want_on;            /* value for weft_gate.on while nothing is in the way */
@@ -90,12 +96,17 @@ struct weft__collector {
 /* CALLER. Memory for everything that runs later, so that the collector itself needs little. 0 or -ENOMEM. */
 int weft__collector_init(struct weft__collector *c);
 void weft__collector_fini(struct weft__collector *c);
-/* CALLER. Starts the thread, all signals blocked. */
+/* thread.c. CALLER. Starts the thread, all signals blocked. */
 int weft__collector_start(struct weft__collector *c);
 /* CALLER. Asks for a rotation or the end and waits for the answer. */
 int weft__collector_ask(struct weft__collector *c, enum weft__ask what, char *path, size_t path_bytes);
+/* CALLER. Starts and stops the record of context switches, on the thread that has the files. */
+void weft__collector_switches(struct weft__collector *c, int on);
+void weft__collector_switches_here(struct weft__collector *c, enum weft__ask what);
 /* CALLER. Opens and shuts the gate; with `pause` the time until it is opened again is noted in the segment. */
 void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause);
+/* What the thread does, until it is asked to stop. */
+void weft__collector_run(struct weft__collector *c);
 
 /* drain.c. 0, or the error of a flush that was needed to make room. */
 int weft__drain(struct weft__collector *c);
@@ -109,6 +120,9 @@ int weft__drain_define(struct weft__collector *c, uint32_t i);
 void weft__drain_retell(struct weft__collector *c);
 /* Rings whose threads died without a word; names that became known. */
 void weft__drain_tend(struct weft__collector *c);
+
+/* grow.c. `slots` are filled: gives the ring more of them if at this rate it is soon full. */
+void weft__grow_ring(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t slots);
 
 /* flush.c. Begins a segment when there is none. Staging is empty after success. */
 int weft__flush(struct weft__collector *c);

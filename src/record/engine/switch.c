@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/own.h"
@@ -160,6 +161,7 @@ int weft__switch_begin(void)
 	uint64_t begin = weft__clock_mono();
 	int err = weft__switch_set_open(&weft__switch.running);
 
+	weft__switch.apart = weft__apart;
 	weft__switch.opening_ns = weft__clock_mono() - begin;
 	if (err) {
 		switch_refuse("no record of context switches any more", err);
@@ -225,6 +227,14 @@ void weft__switch_stop(void)
 	weft__collector_wake();
 }
 
+void weft__switch_missed(uint64_t from_ns, uint64_t to_ns)
+{
+	sets_enter();
+	if (weft__switch.running)
+		weft__switch_lose(0, from_ns, to_ns);
+	sets_leave();
+}
+
 void weft__switch_close(void)
 {
 	sets_enter();
@@ -283,13 +293,13 @@ void weft__switch_unlock(void)
 	pthread_mutex_unlock(&weft__switch.lock);
 }
 
-/* The files are the parent's too, and its events stay as they are. When somebody was at the sets their memory is
+/* The files are the parent's too, unless they are in a table of their own, and its events stay as they are. When somebody was at the sets their memory is
  * left alone. */
 static void set_forget(struct weft__switch_set *set)
 {
-	for (size_t i = 0; i < set->n_fds; i++)
+	for (size_t i = 0; i < set->n_fds && !weft__switch.apart; i++)
 		weft__own_perf_leave(set->fds[i].fd);
-	for (size_t i = 0; i < set->n_rings; i++)
+	for (size_t i = 0; i < set->n_rings && !weft__switch.apart; i++)
 		if (set->rings[i].tid)
 			weft__own_perf_leave(set->rings[i].fd);
 	set->n_fds = 0;

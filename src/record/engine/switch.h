@@ -16,7 +16,7 @@
 #include "segment/defs.h"
 #include "weft/recorder.h"
 
-/* CALLER, under the recorder's mutex. */
+/* CALLER, under the recorder's mutex; start and stop on the thread that has the files (weft__collector_switches). */
 void weft__switch_open(const struct weft_recorder_opts *opts);
 /* The collector and the other threads of ours are left out. */
 void weft__switch_start(pthread_t collector);
@@ -55,5 +55,7 @@ int weft__switch_loss(struct weft_loss *ret);
 /* The governor's: no records for a while, and then again, but not so soon that opening the events would cost much.
  * Told as a loss that was not counted, once a second at the most. */
 void weft__switch_hold(int hold);
+/* They were started later than was said; a loss that was not counted. */
+void weft__switch_missed(uint64_t from_ns, uint64_t to_ns);
 
 #endif

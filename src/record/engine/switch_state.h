@@ -155,7 +155,8 @@ struct weft__switch {
 	size_t pages_most; /* of a ring, for tests; 0: as many as are useful */
 	uint32_t collector_tid;
 	uint32_t pid;
-	int busy; /* somebody is at the sets */
+	int busy;  /* somebody is at the sets */
+	int apart; /* their files are in another table than the program's (base/apart.h) */
 	struct weft__switch_set *running;
 	struct weft__switch_set *stopped; /* oldest first */
 	uint64_t due_ns;                  /* when the collector should look; UINT64_MAX: not at all */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -153,7 +154,9 @@ static void *tables_main(void *data)
 {
 	uint64_t counted = 0;
 
-	(void)data;
+	weft__apart = data != NULL;
+	if (weft__apart_wanted)
+		weft__apart_begin(-1);
 	pthread_setname_np(pthread_self(), "weft-tables");
 	store_relaxed(&weft__engine.tables_tid, (uint32_t)syscall(SYS_gettid));
 	tables_thread.let_now = 0;
@@ -180,7 +183,7 @@ static int thread_make(void)
 	store_relaxed(&tables_thread.running, 1u);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&tables_thread.thread, NULL, tables_main, NULL);
+	err = pthread_create(&tables_thread.thread, NULL, tables_main, weft__apart ? &tables_thread : NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
 		store_relaxed(&tables_thread.running, 0u);

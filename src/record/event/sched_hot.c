@@ -37,7 +37,7 @@ static void sched_open(struct ring_page *ring)
 	store_relaxed(&ring->sched_fd, fd < 0 ? -1 : (int32_t)fd + 1);
 }
 
-/* "CPU-ns WAIT-ns SLICES": the second number. */
+/* "CPU-ns WAIT-ns SLICES": the second number. 0: there is none, with errno. */
 static int read_wait(int fd, uint64_t *ret)
 {
 	char text[64];
@@ -55,20 +55,34 @@ static int read_wait(int fd, uint64_t *ret)
 	return 1;
 }
 
+/* A thread that died without a word left its file, and the collector could not close it (base/apart.h). */
+static int sched_read(struct ring_page *ring, uint64_t *ret)
+{
+	int fd = load_relaxed(&ring->sched_fd) - 1; /* close may take it away: nobody sees what is read then */
+
+	errno = 0;
+	if (fd < 0 || read_wait(fd, ret))
+		return fd >= 0;
+	if (errno == ESRCH) {
+		weft__own_close_proc(fd);
+		sched_open(ring);
+	}
+	return 0;
+}
+
 void weft_hot_sched(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct weft_slot wait = {0, 0};
 	struct timespec cpu;
-	int saved = errno, fd;
+	int saved = errno;
 
 	if (!ring)
 		return;
 	ring->hot.sched_due = tick + load_relaxed(&weft_gate.sched_ticks);
 	if (!load_relaxed(&ring->sched_fd))
 		sched_open(ring);
-	fd = load_relaxed(&ring->sched_fd) - 1; /* close may take it away: nobody sees what is read then */
-	if (fd >= 0 && read_wait(fd, &wait.w0) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
+	if (sched_read(ring, &wait.w0) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
 		weft__ring_emit(ring, WEFT_KIND_SCHED, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec, tick,
 				&wait);
 	errno = saved;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HOT because of the variable. */
+#include "base/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2
+#endif
+
+int weft__apart_wanted;
+__thread int weft__apart __attribute__((tls_model("initial-exec")));
+
+/* The kernel copies what is below the range only, so that no file of the program stays open because of it. Those below `keep` are copied
+ * and closed again: the starter waits for that. */
+int weft__apart_begin(int keep)
+{
+	unsigned first = keep > STDERR_FILENO ? (unsigned)keep + 1 : STDERR_FILENO + 1;
+	long nowhere;
+
+	if (syscall(SYS_close_range, first, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
+		return -errno;
+	weft__apart = 1;
+	if (first > STDERR_FILENO + 2)
+		syscall(SYS_close_range, STDERR_FILENO + 1, first - 2, 0);
+	nowhere = syscall(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC);
+	for (int fd = 0; fd <= STDERR_FILENO && nowhere >= 0; fd++)
+		if (fd != keep && fd != nowhere)
+			syscall(SYS_dup3, nowhere, fd, O_CLOEXEC);
+	if (nowhere > STDERR_FILENO)
+		syscall(SYS_close, nowhere);
+	return 0;
+}
+
+void weft__apart_end(void)
+{
+	if (weft__apart)
+		syscall(SYS_close_range, 0, UINT_MAX, 0);
+}

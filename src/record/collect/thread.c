@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector's thread: how it is scheduled, whose files it has, and how callers ask something of it. CALLER, but for what runs on the
+ * thread. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/apart.h"
+#include "base/atomic.h"
+#include "record/collect/collector.h"
+#include "record/engine/switch.h"
+#include "record/ring/ring.h"
+
+#define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
+#define SLACK_SHARE 100 /* the part of the time between two drains that a timed wake may be late */
+#define SWITCHES_WAIT_NS UINT64_C(100000000)
+
+/* A short slice makes the scheduler run a thread soon after it wakes; it asks for no more CPU than any other. */
+static void ask_for_short_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr;
+
+	memset(&attr, 0, sizeof(attr));
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 || attr.policy != 0)
+		return;
+	attr.size = sizeof(attr);
+	attr.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* The interrupt of a timer may take as long as draining a ring, above all below a hypervisor. Within the slack the kernel lets
+ * a timer wait for an interrupt that comes anyway, such as its tick. */
+static void ask_for_slack(const struct weft__collector *c)
+{
+	uint64_t most = c->queue_ns / 4, ns = c->drain_ns / SLACK_SHARE;
+
+	prctl(PR_SET_TIMERSLACK, (unsigned long)(ns < most ? ns : most), 0, 0, 0);
+}
+
+/* Who starts it waits until the files of the program are the program's alone. */
+static void collector_settle(struct weft__collector *c)
+{
+	int apart = c->apart && weft__apart_begin(c->region->file.fd) == 0;
+
+	pthread_mutex_lock(&c->mutex);
+	c->apart = apart;
+	c->settled = 1;
+	pthread_cond_broadcast(&c->done);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+static void *collector_main(void *data)
+{
+	struct weft__collector *c = data;
+
+	if (c->apart)
+		collector_settle(c);
+	pthread_setname_np(pthread_self(), "weft-collector");
+	ask_for_short_slice();
+	ask_for_slack(c);
+	weft__collector_run(c);
+	weft__apart_end();
+	return NULL;
+}
+
+int weft__collector_start(struct weft__collector *c)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	c->ask = ASK_NOTHING;
+	c->settled = !c->apart;
+	err = pthread_create(&c->thread, NULL, collector_main, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return -err;
+	pthread_setname_np(c->thread, "weft-collector"); /* a ring is made in its name, perhaps before it runs */
+	pthread_mutex_lock(&c->mutex);
+	while (!c->settled)
+		pthread_cond_wait(&c->done, &c->mutex);
+	pthread_mutex_unlock(&c->mutex);
+	c->running = 1;
+	return 0;
+}
+
+/* With the mutex held, when nobody else asks. */
+static void ask_begin(struct weft__collector *c, enum weft__ask what)
+{
+	while (c->ask != ASK_NOTHING)
+		pthread_cond_wait(&c->done, &c->mutex);
+	store_release(&c->ask, what);
+	weft__collector_wake();
+}
+
+int weft__collector_ask(struct weft__collector *c, enum weft__ask what, char *path, size_t path_bytes)
+{
+	int err;
+
+	pthread_mutex_lock(&c->mutex);
+	ask_begin(c, what);
+	while (c->ask != ASK_NOTHING)
+		pthread_cond_wait(&c->done, &c->mutex);
+	err = c->answer;
+	if (path && path_bytes)
+		snprintf(path, path_bytes, "%s", c->answer_path);
+	pthread_mutex_unlock(&c->mutex);
+	if (what == ASK_STOP) {
+		pthread_join(c->thread, NULL);
+		c->running = 0;
+	}
+	return err;
+}
+
+/* Not for ever: the loader's lock may be held by who waits here, in a constructor, and the collector wait for it. */
+static void switches_on_soon(struct weft__collector *c)
+{
+	uint64_t now = weft__clock_mono(), end = now + SWITCHES_WAIT_NS;
+	struct timespec until = {(time_t)(end / 1000000000), (long)(end % 1000000000)};
+
+	pthread_mutex_lock(&c->mutex);
+	c->asked_ns = now;
+	ask_begin(c, ASK_SWITCHES_ON);
+	while (c->ask != ASK_NOTHING && pthread_cond_timedwait(&c->done, &c->mutex, &until) == 0)
+		;
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void weft__collector_switches(struct weft__collector *c, int on)
+{
+	if (c->apart && c->running && on)
+		switches_on_soon(c);
+	else if (c->apart && c->running)
+		weft__collector_ask(c, ASK_SWITCHES_OFF, NULL, 0);
+	else if (on)
+		weft__switch_start(c->thread);
+	else
+		weft__switch_stop();
+}
+
+void weft__collector_switches_here(struct weft__collector *c, enum weft__ask what)
+{
+	uint64_t now;
+
+	if (what == ASK_SWITCHES_OFF) {
+		weft__switch_stop();
+		return;
+	}
+	weft__switch_start(c->thread);
+	now = weft__clock_mono();
+	if (now > c->asked_ns + SWITCHES_WAIT_NS)
+		weft__switch_missed(c->asked_ns, now); /* who asked did not wait */
+}
