@@ -37,7 +37,7 @@ struct weft_ring {
 	uint64_t limit;          /* take nothing at or beyond this without asking */
 	uint64_t head;           /* slots published; the collector reads it */
 	struct weft_slot *slots; /* constant */
-	uint64_t mask;           /* constant: slots - 1 */
+	uint64_t mask;           /* slots - 1; goes up when the collector gave the ring more of them */
 	uint64_t sched_due;      /* tick from which a park reads the thread's CPU time again */
 	/* When all polls are recorded, the outermost one that is open, for the collector, which tells when it does not end: */
 	uint64_t poll;     /* tick at which it began << 8 | how many are open, 255 at most; 0: none is */
@@ -124,7 +124,9 @@ static inline uint64_t weft_ring_take(struct weft_ring *ring, uint64_t n)
 	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(ring->resv) : : "memory", "cc");
 	return n;
 #else
-	return __atomic_fetch_add(&ring->resv, n, __ATOMIC_RELAXED);
+	n = __atomic_fetch_add(&ring->resv, n, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the mask is read after */
+	return n;
 #endif
 }
 

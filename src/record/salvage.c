@@ -392,18 +392,27 @@ static int take_poll_counts(struct weft__salvage *s, uint32_t i, struct ring_pag
 	return err || s->batch.n < BLOCK_TARGET ? err : weft__salvage_flush(s);
 }
 
+/* A ring may have grown; one that was never used has no mask yet. */
+static uint64_t ring_mask(const struct rings_head *head, const struct ring_page *page)
+{
+	uint64_t slots = page->hot.mask + 1;
+
+	return slots > head->ring_slots && slots <= head->ring_most && !(slots & (slots - 1)) ? slots - 1
+											      : head->ring_slots - 1;
+}
+
 static int take_ring(struct weft__salvage *s, uint32_t i)
 {
 	const struct rings_head *head = s->region.head;
 	struct ring_page *ring = ring_page_at(s->region.base, head, i);
 	const struct weft_slot *slots = (const struct weft_slot *)(const void *)((const char *)ring + RING_PAGE);
 	struct ring_page page = *ring; /* a copy to work on: the file must stay as it is until the segment is sealed */
-	uint64_t at = page.tail, end = page.hot.head;
+	uint64_t at = page.tail, end = page.hot.head, mask = ring_mask(head, &page);
 	int err = 0, broken = 0;
 
 	if (page.thread.stream)
 		salvage_thread(s, &page.thread);
-	if (end - at > head->ring_slots) {
+	if (end - at > mask + 1) {
 		salvage_loss(s, WEFT_LOSS_BAD_EVENT, page.thread.stream, 1, s->timeline.last.tick,
 			     s->timeline.last.tick);
 		return 0;
@@ -413,10 +422,9 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 		page.thread.stream = s->progress[i].stream;
 	}
 	while (at < end && !err && !broken) {
-		uint64_t upto = piece_end(s, &page, at, end, head->ring_slots - 1, slots);
+		uint64_t upto = piece_end(s, &page, at, end, mask, slots);
 
-		err = add_piece(s, &(struct piece){i, page.thread.stream, at, upto - at, slots, head->ring_slots - 1},
-				&broken);
+		err = add_piece(s, &(struct piece){i, page.thread.stream, at, upto - at, slots, mask}, &broken);
 		at = upto;
 	}
 	if (broken)

@@ -18,7 +18,7 @@
 
 #define SLOTS 256
 #define RINGS 2
-#define STRIDE (RING_PAGE + SLOTS * sizeof(struct weft_slot))
+#define STRIDE (RING_PAGE + RING_GROWS * SLOTS * sizeof(struct weft_slot))
 #define FACTS_AT RING_PAGE
 #define DEFS_AT (FACTS_AT + FACTS_BYTES)
 #define STAGING_AT (DEFS_AT + DEFS_BYTES)
@@ -69,6 +69,7 @@ static void good_head(struct rings_head *head)
 	head->version = RINGS_VERSION;
 	head->pid = 1;
 	head->ring_slots = SLOTS;
+	head->ring_most = RING_GROWS * SLOTS;
 	head->max_rings = RINGS;
 	head->quantum_ns = 8;
 	head->tick_source = 1;
@@ -126,9 +127,10 @@ static void put_rings(int fd, struct weft__in *in)
 
 		page.tail = ends ? get_u64(ends) : 0;
 		page.hot.head = ends ? get_u64(ends + 8) : 0;
+		page.hot.mask = (i + 1) * SLOTS - 1; /* the second has grown */
 		page.thread.stream = i + 1;
 		put_at(fd, &page, sizeof(page), RINGS_AT + i * STRIDE);
-		put_part(fd, in, SLOTS * sizeof(struct weft_slot), RINGS_AT + i * STRIDE + RING_PAGE);
+		put_part(fd, in, (i + 1) * SLOTS * sizeof(struct weft_slot), RINGS_AT + i * STRIDE + RING_PAGE);
 	}
 }
 

@@ -212,7 +212,7 @@ static struct stretch measure(struct weft__collector *c, uint32_t i, struct ring
 			      uint64_t head, size_t room)
 {
 	const struct weft_slot *slots = ring->hot.slots;
-	uint64_t mask = ring->hot.mask;
+	uint64_t mask = load_relaxed(&ring->hot.mask);
 	uint64_t at = from, most = from + room / sizeof(struct weft_slot);
 	struct stretch s = {.from = from};
 
@@ -258,7 +258,7 @@ static void stage(struct weft__collector *c, uint32_t i, const struct ring_page 
 		.first_slot = s->from,
 	};
 	char *to = staging_end(c);
-	uint64_t mask = ring->hot.mask;
+	uint64_t mask = load_relaxed(&ring->hot.mask);
 	uint64_t until_wrap = mask + 1 - (s->from & mask);
 	uint64_t first = run.n < until_wrap ? run.n : until_wrap;
 
@@ -312,6 +312,7 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 	uint64_t tail = ring->tail;
 	int err = 0;
 
+	weft__grow_ring(c, i, ring, head - tail);
 	while (tail < head && !err) {
 		struct stretch s;
 

@@ -6,7 +6,7 @@
  *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
  *     staging    what was drained from rings and is not yet in the segment file; the collector's
  *     stacks     of samples, each once; two generations, of which handlers fill one (stacks.h)
- *     rings      one after the other: a page with struct ring_page, then its slots
+ *     rings      one after the other: a page with struct ring_page, then its slots, then room for more of them
  *
  * An event moves from its ring to staging to the file, and each step frees the place behind it only after the place ahead
  * holds it. Killed between the two, an event is in both; ring number and slot number, which never repeat, tell. */
@@ -20,7 +20,7 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 3
+#define RINGS_VERSION 4
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
@@ -39,7 +39,8 @@ struct rings_head {
 	uint32_t version;
 	uint32_t pid;
 	uint8_t recording[16];
-	uint32_t ring_slots;
+	uint32_t ring_slots; /* that a ring begins with */
+	uint32_t ring_most;  /* that it may grow to */
 	uint32_t max_rings;
 	uint32_t quantum_ns;
 	uint32_t tick_source;
@@ -100,12 +101,14 @@ struct ring_page {
 	uint32_t owner;                  /* tid, or 0: free, or OWNER_LEAVING */
 	uint32_t worker;                 /* id, or WEFT_WORKER_NONE */
 	uint32_t asked;                  /* runtimes that were asked who this thread is */
+	uint32_t slots_first;            /* that the ring began with; constant */
 	int32_t sched_fd;                /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */
 
 	/* collector */
 	_Alignas(64) uint64_t tail; /* slots below are in staging or further */
 	uint64_t lost_seen;
 	uint64_t capped_seen;
+	uint32_t granted; /* slots that have memory behind them, when more than the ring began with */
 	struct ring_thread thread;
 	struct ring_context context;
 
@@ -159,6 +162,16 @@ struct staged_run {
 	uint32_t stream; /* RUN_EVENTS; RUN_DEFS: number of records */
 	uint64_t first_slot;
 };
+
+/* Slots that a ring begins with may become this many: 256 KiB, unless they were more from the beginning. */
+#define RING_GROWS 4
+#define RING_GROWS_TO 16384
+static inline uint32_t ring_slots_most(uint32_t slots)
+{
+	uint32_t most = slots < RING_GROWS_TO / RING_GROWS ? slots * RING_GROWS : RING_GROWS_TO;
+
+	return most > slots ? most : slots;
+}
 
 static inline struct ring_page *ring_page_at(void *base, const struct rings_head *head, uint32_t i)
 {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -29,6 +30,7 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 	head->pid = (uint32_t)getpid();
 	memcpy(head->recording, want->recording, sizeof(head->recording));
 	head->ring_slots = want->ring_slots;
+	head->ring_most = want->ring_most;
 	head->max_rings = want->max_rings;
 	head->quantum_ns = want->quantum_ns;
 	head->tick_source = want->source;
@@ -38,7 +40,7 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 	head->stacks_at = head->staging_at + STAGING_BYTES;
 	head->has_stacks = want->stacks;
 	head->rings_at = head->stacks_at + STACKS_BYTES;
-	head->ring_stride = RING_PAGE + (uint64_t)want->ring_slots * sizeof(struct weft_slot);
+	head->ring_stride = RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot);
 	head->file_bytes = head->rings_at + head->ring_stride * want->max_rings;
 	snprintf(head->service, sizeof(head->service), "%s", want->service);
 	head->next_stream = 1;
@@ -49,12 +51,16 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 static uint64_t region_bytes(const struct weft__region_want *want)
 {
 	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGING_BYTES + STACKS_BYTES +
-	       (RING_PAGE + (uint64_t)want->ring_slots * sizeof(struct weft_slot)) * want->max_rings;
+	       (RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot)) * want->max_rings;
 }
 
 /* What every session needs is there from the beginning; rings get theirs when they are made. */
 static int file_back(int fd, uint64_t bytes, int stacks)
 {
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur)
+		return -EFBIG; /* the kernel would end the program with a signal */
 	if (ftruncate(fd, (off_t)bytes) < 0)
 		return -errno;
 	if (posix_fallocate(fd, 0, RING_PAGE + FACTS_BYTES) != 0 ||
@@ -175,122 +181,27 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 	return map(region, bytes);
 }
 
-/* Threads still point to their rings, and one may have looked at its limit and not yet written: the addresses of rings
- * that have an owner stay, as private memory that looks like a full ring, until every owner has moved on. */
-struct grave {
-	struct grave *next;
-	char *rings;
+int weft__region_open(struct weft__region *region, const struct weft__region_want *asked, struct weft_error *err)
+{
+	struct weft__region_want wanted = *asked, *want = &wanted;
 	uint64_t bytes;
-	uint64_t stride;
-	uint32_t n;
-	uint32_t age; /* sessions since */
-	pid_t pid;    /* a child knows nothing of the owners */
-};
-static struct grave *graves;
-
-static int grave_visited(const struct grave *grave)
-{
-	pid_t pid = getpid();
-	uint32_t i;
-
-	for (i = 0; i < grave->n && grave->pid == pid; i++) {
-		const struct ring_page *ring =
-			(const struct ring_page *)(const void *)(grave->rings + grave->stride * i);
-		uint32_t owner = load_acquire(&ring->owner);
-
-		if (owner && (syscall(SYS_tgkill, pid, owner, 0) == 0 || errno != ESRCH))
-			return 1;
-	}
-	return grave->pid != pid;
-}
-
-/* A handler can find a new session while the emit that it interrupted still holds the ring of the old one: hence the age. */
-static void graves_sweep(void)
-{
-	struct grave **at = &graves;
-
-	while (*at) {
-		struct grave *grave = *at;
-
-		if (grave->age++ < 2 || grave_visited(grave)) {
-			at = &grave->next;
-			continue;
-		}
-		*at = grave->next;
-		munmap(grave->rings, grave->bytes);
-		weft__free(grave);
-	}
-}
-
-static void grave_add(char *rings, uint64_t bytes, uint64_t stride, uint32_t n)
-{
-	struct grave *grave = weft__alloc(sizeof(*grave));
-
-	if (!grave)
-		return; /* it stays for good */
-	*grave = (struct grave){graves, rings, bytes, stride, n, 0, getpid()};
-	graves = grave;
-}
-
-/* Copies of the rings that have an owner into `to`, full. Answers how many there are. */
-static uint32_t embalm(const struct weft__region *region, char *to, uint32_t n)
-{
-	const struct rings_head *head = region->head;
-	uint32_t i, owned = 0;
-
-	for (i = 0; i < n; i++) {
-		const struct ring_page *ring = ring_page_at(region->base, head, i);
-		struct ring_page *copy = (struct ring_page *)(void *)(to + head->ring_stride * i);
-		uint32_t owner = load_acquire(&ring->owner);
-
-		if (!owner)
-			continue;
-		owned++;
-		copy->owner = owner;
-		copy->hot.slots = ring->hot.slots;
-		copy->hot.mask = ring->hot.mask;
-		copy->hot.resv = copy->hot.head = head->ring_slots;
-	}
-	return owned;
-}
-
-static void bury(struct weft__region *region)
-{
-	struct rings_head *head = region->head;
-	uint32_t n = load_relaxed(&head->n_rings);
-	uint64_t stride = head->ring_stride, at = head->rings_at, bytes = stride * n;
-	char *rings = region->base + at;
-	char *copy = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-		       : NULL;
-
-	if (copy == MAP_FAILED) {
-		weft__log(WEFT_LOG_ERROR, "cannot replace the rings' mapping: %s", weft_strerror(-errno));
-	} else if (n && embalm(region, copy, n)) {
-		munmap(rings + bytes, region->bytes - at - bytes);
-		if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, rings) != MAP_FAILED)
-			grave_add(rings, bytes, stride, n);
-		munmap(region->base, at);
-	} else {
-		if (n)
-			munmap(copy, bytes);
-		munmap(region->base, region->bytes);
-	}
-	region->base = NULL;
-	region->head = NULL;
-}
-
-int weft__region_open(struct weft__region *region, const struct weft__region_want *want, struct weft_error *err)
-{
-	uint64_t bytes = region_bytes(want);
 	int r;
 
-	graves_sweep();
+	wanted.ring_most = ring_slots_most(want->ring_slots);
+	bytes = region_bytes(want);
+
+	weft__graves_sweep();
 	memset(region, 0, sizeof(*region));
 	region->file.fd = -1;
 	region->free_next = weft__calloc(want->max_rings, sizeof(*region->free_next));
 	if (!region->free_next)
 		return weft__fail(err, -ENOMEM, "out of memory for %u rings", want->max_rings);
 	r = place(region, want, bytes);
+	if (r && want->ring_most > want->ring_slots) { /* address space may be limited: without room to grow, then */
+		wanted.ring_most = want->ring_slots;
+		bytes = region_bytes(want);
+		r = place(region, want, bytes);
+	}
 	if (r) {
 		weft__region_close(region);
 		return weft__fail(
@@ -376,7 +287,7 @@ void weft__region_forsake(struct weft__region *region)
 	weft__hot.attaching = 0;
 	weft__hot.asleep = 0;
 	if (region->base)
-		bury(region);
+		weft__region_bury(region);
 	weft__own_close(&region->file.own,
 			region->file.fd); /* the lock belongs to the open file, which the parent still has */
 	weft__free(region->free_next);
@@ -401,7 +312,7 @@ void weft__region_close(struct weft__region *region)
 	if (region->base && region->adopted)
 		munmap(region->base, region->bytes);
 	else if (region->base)
-		bury(region);
+		weft__region_bury(region);
 	weft__own_close(&region->file.own, region->file.fd);
 	if (!load_seq_cst(&weft__hot.attaching)) /* else a thread is stuck in there: better leak than crash */
 		weft__free(region->free_next);
@@ -434,12 +345,13 @@ static int name_valid(const char *name, size_t bytes)
 /* Geometry that a foreign or torn file might claim. */
 static int head_valid(const struct rings_head *head, uint64_t bytes)
 {
-	uint64_t stride = RING_PAGE + (uint64_t)head->ring_slots * sizeof(struct weft_slot);
+	uint64_t stride = RING_PAGE + (uint64_t)head->ring_most * sizeof(struct weft_slot);
 
 	return !memcmp(head->magic, RINGS_MAGIC, sizeof(head->magic)) && head->version == RINGS_VERSION &&
 	       head->ring_slots >= 256 && head->ring_slots <= (1u << 26) &&
-	       !(head->ring_slots & (head->ring_slots - 1)) && head->quantum_ns &&
-	       !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
+	       !(head->ring_slots & (head->ring_slots - 1)) &&
+	       (head->ring_most == ring_slots_most(head->ring_slots) || head->ring_most == head->ring_slots) &&
+	       head->quantum_ns && !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
 	       head->facts_used <= FACTS_BYTES && head->defs_at == head->facts_at + FACTS_BYTES &&
 	       head->staging_at == head->defs_at + DEFS_BYTES && head->stacks_at == head->staging_at + STAGING_BYTES &&
 	       head->rings_at == head->stacks_at + STACKS_BYTES && head->ring_stride == stride &&

@@ -27,6 +27,7 @@ struct weft__region_want {
 	const char *stem; /* of file names, unique to the recording */
 	const char *service;
 	uint32_t ring_slots;
+	uint32_t ring_most; /* weft__region_open sets it */
 	uint32_t max_rings;
 	uint32_t quantum_ns;
 	int stacks; /* there will be samples */
@@ -49,6 +50,9 @@ void weft__region_reopen(struct weft__region *region);
 /* Removes the file and the link. */
 void weft__region_remove(struct weft__region *region);
 void weft__region_close(struct weft__region *region);
+/* bury.c. Lets go of the mapping, but for addresses that threads still point to; and of those that no thread does any more. */
+void weft__region_bury(struct weft__region *region);
+void weft__graves_sweep(void);
 
 /* Opens the ring file of a dead process at `path`, locked; what is written to it stays private. -WEFT_E_BUSY: its process
  * lives. -ENODATA: its process died before it wrote anything. -WEFT_E_FORMAT: not a ring file. */

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -18,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "record/engine/engine.h"
 #include "record/event/poll.h"
@@ -98,12 +100,13 @@ static struct ring_page *ring_make(void)
 		if (i >= head->max_rings)
 			return NULL;
 		if (!weft__ring_back(&weft__hot.file, weft__hot.base, head->rings_at + head->ring_stride * i,
-				     head->ring_stride))
+				     RING_PAGE + head->ring_slots * sizeof(struct weft_slot)))
 			return NULL;
 	} while (!cas_acq_rel(&head->n_rings, &i, i + 1));
 	ring = ring_page_at(weft__hot.base, head, i);
 	ring->hot.slots = (struct weft_slot *)(void *)((char *)ring + RING_PAGE);
-	ring->hot.mask = head->ring_slots - 1;
+	store_relaxed(&ring->hot.mask, head->ring_slots - 1);
+	ring->slots_first = head->ring_slots;
 	return ring;
 }
 
@@ -129,16 +132,43 @@ struct ring_page *weft__ring_mine(void)
 	return in_session(ring) ? (struct ring_page *)(void *)ring : NULL;
 }
 
-/* How far the owner may go before it looks again at what the collector has freed: until the ring would be half full, which is when the
- * collector has to be woken, then an eighth at a time, but not into what is not freed. */
-static void set_limit(struct ring_page *ring)
+/* Whether all that is in the ring stands where it would if it had twice the slots: slot i stands at i modulo their number. */
+static int can_grow(const struct ring_page *ring)
 {
 	uint64_t slots = ring->hot.mask + 1;
-	uint64_t resv = load_relaxed(&ring->hot.resv);
-	uint64_t tail = load_acquire(&ring->tail);
-	uint64_t end = tail + slots - RING_SLACK;
-	uint64_t look = resv - tail < slots / 2 ? tail + slots / 2 : resv + slots / 8;
+	uint64_t tail = load_acquire(&ring->tail), resv = load_relaxed(&ring->hot.resv);
 
+	return resv == tail || (tail / slots == (resv - 1) / slots && tail / slots % 2 == 0);
+}
+
+/* Twice the slots, now that the collector has put memory behind them. A handler in between could fill slots that then stand in the wrong
+ * place, so signals wait; this happens twice in a ring's life. An emit that this call interrupted, and the collector, which reads the mask
+ * after the head, may still use the old mask for what was there before, to the same effect. */
+static void grow(struct ring_page *ring)
+{
+	uint64_t all = UINT64_MAX, before;
+
+	if (!can_grow(ring) || syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(before)) < 0)
+		return;
+	if (load_acquire(&ring->granted) > ring->hot.mask + 1 && can_grow(ring))
+		store_relaxed(&ring->hot.mask, 2 * ring->hot.mask + 1);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+}
+
+/* How far the owner may go before it looks again at what the collector has freed: until half of the slots that it began with are filled,
+ * which is when the collector has to be woken, then an eighth of them at a time, but not into what is not freed. */
+static void set_limit(struct ring_page *ring)
+{
+	int growing = load_acquire(&ring->granted) > ring->hot.mask + 1;
+	uint64_t resv, tail, end, look;
+
+	if (growing)
+		grow(ring);
+	resv = load_relaxed(&ring->hot.resv);
+	tail = load_acquire(&ring->tail);
+	end = tail + ring->hot.mask + 1 - RING_SLACK;
+	look = resv - tail < ring->slots_first / 2 && !growing ? tail + ring->slots_first / 2
+							       : resv + ring->slots_first / 8;
 	store_relaxed(&ring->hot.limit, look < end ? look : end);
 }
 
@@ -294,7 +324,8 @@ void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick)
 		weft__poll_counts_end(ring, tick);
 		/* A full ring has no room for the mark; the next thread_begin says as much. */
 		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
-		weft__own_close_proc(__atomic_exchange_n(&ring->sched_fd, 0, __ATOMIC_RELAXED) - 1);
+		if (!weft__apart || load_relaxed(&ring->sched_fd) < 0) /* else the next owner closes it */
+			weft__own_close_proc(__atomic_exchange_n(&ring->sched_fd, 0, __ATOMIC_RELAXED) - 1);
 		ring_release(ring);
 	}
 	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
@@ -336,7 +367,7 @@ static struct weft_ring *ring_room(struct ring_page *ring, uint32_t n_slots, uin
 		return NULL;
 	}
 	used = load_relaxed(&ring->hot.resv) - load_acquire(&ring->tail);
-	if (used >= (ring->hot.mask + 1) / 2)
+	if (used >= ring->slots_first / 2)
 		weft__collector_wake();
 	if (weft__ring_has_room(ring, n_slots))
 		return &ring->hot;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings that grow. A ring holds what its thread emits while the collector does not get to run, which on a busy or shared machine can be
+ * 10 ms and more. The slots that a ring begins with are enough for that at 200,000 events a second; a thread that emits more gets more,
+ * up to a bound for each ring and one for all. The collector finds the memory and the owner, when it next looks up, takes it
+ * (ring_hot.c). A ring keeps what it got. */
+#include <sys/mman.h>
+
+#include "base/atomic.h"
+#include "record/collect/collector.h"
+#include "record/ring/ring.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define HOLD_NS 20000000u       /* events of this time have room */
+#define GROWN_BYTES (16u << 20) /* of all rings */
+
+/* Memory behind the slots from `from` up to `upto`, and in the page tables, so that the owner does not have to wait for it. */
+static int back_slots(const struct weft__collector *c, struct ring_page *ring, uint64_t from, uint64_t upto)
+{
+	char *base = c->region->base;
+	char *begin = (char *)ring + RING_PAGE + from * sizeof(struct weft_slot);
+	uint64_t bytes = (upto - from) * sizeof(struct weft_slot);
+
+	if (!weft__ring_back(&weft__hot.file, base, (uint64_t)(begin - base), bytes))
+		return 0;
+	madvise(begin, bytes, MADV_POPULATE_WRITE);
+	return 1;
+}
+
+void weft__grow_ring(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t slots)
+{
+	const struct rings_head *head = c->region->head;
+	struct weft__ring_note *note = &c->notes[i];
+	uint64_t now, has, more, since;
+
+	if (!slots)
+		return;
+	now = weft__clock_mono();
+	since = now - note->drained_ns;
+	note->drained_ns = now;
+	/* A burst says little about a rate, and the owner has to take what it was given first. */
+	has = load_relaxed(&ring->hot.mask) + 1;
+	if (slots < head->ring_slots / 4 || has >= head->ring_most || note->grown > has ||
+	    slots * HOLD_NS / (since + 1) <= has)
+		return;
+	more = has * sizeof(struct weft_slot);
+	note->grown = (uint32_t)(2 * has);
+	if (c->grown_bytes + more > GROWN_BYTES || !back_slots(c, ring, has, 2 * has))
+		return;
+	c->grown_bytes += more;
+	store_release(&ring->granted, note->grown);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of the rings' memory when a session ends and threads may still point to it. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/ring/region.h"
+
+/* Threads still point to their rings, and one may have looked at its limit and not yet written: the addresses of rings
+ * that have an owner stay, as private memory that looks like a full ring, until every owner has moved on. */
+struct grave {
+	struct grave *next;
+	char *rings;
+	uint64_t bytes;
+	uint64_t stride;
+	uint32_t n;
+	uint32_t age; /* sessions since */
+	pid_t pid;    /* a child knows nothing of the owners */
+};
+static struct grave *graves;
+
+static int grave_visited(const struct grave *grave)
+{
+	pid_t pid = getpid();
+	uint32_t i;
+
+	for (i = 0; i < grave->n && grave->pid == pid; i++) {
+		const struct ring_page *ring =
+			(const struct ring_page *)(const void *)(grave->rings + grave->stride * i);
+		uint32_t owner = load_acquire(&ring->owner);
+
+		if (owner && (syscall(SYS_tgkill, pid, owner, 0) == 0 || errno != ESRCH))
+			return 1;
+	}
+	return grave->pid != pid;
+}
+
+/* A handler can find a new session while the emit that it interrupted still holds the ring of the old one: hence the age. */
+void weft__graves_sweep(void)
+{
+	struct grave **at = &graves;
+
+	while (*at) {
+		struct grave *grave = *at;
+
+		if (grave->age++ < 2 || grave_visited(grave)) {
+			at = &grave->next;
+			continue;
+		}
+		*at = grave->next;
+		munmap(grave->rings, grave->bytes);
+		weft__free(grave);
+	}
+}
+
+static void grave_add(char *rings, uint64_t bytes, uint64_t stride, uint32_t n)
+{
+	struct grave *grave = weft__alloc(sizeof(*grave));
+
+	if (!grave)
+		return; /* it stays for good */
+	*grave = (struct grave){graves, rings, bytes, stride, n, 0, getpid()};
+	graves = grave;
+}
+
+/* Copies of the rings that have an owner into `to`, full. Answers how many there are. */
+static uint32_t embalm(const struct weft__region *region, char *to, uint32_t n)
+{
+	const struct rings_head *head = region->head;
+	uint32_t i, owned = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct ring_page *ring = ring_page_at(region->base, head, i);
+		struct ring_page *copy = (struct ring_page *)(void *)(to + head->ring_stride * i);
+		uint32_t owner = load_acquire(&ring->owner);
+
+		if (!owner)
+			continue;
+		owned++;
+		copy->owner = owner;
+		copy->hot.slots = ring->hot.slots;
+		copy->hot.mask = load_relaxed(&ring->hot.mask);
+		copy->slots_first = ring->slots_first;
+		copy->hot.resv = copy->hot.head = copy->hot.mask + 1;
+	}
+	return owned;
+}
+
+void weft__region_bury(struct weft__region *region)
+{
+	struct rings_head *head = region->head;
+	uint32_t n = load_relaxed(&head->n_rings);
+	uint64_t stride = head->ring_stride, at = head->rings_at, bytes = stride * n;
+	char *rings = region->base + at;
+	char *copy = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+		       : NULL;
+
+	if (copy == MAP_FAILED) {
+		weft__log(WEFT_LOG_ERROR, "cannot replace the rings' mapping: %s", weft_strerror(-errno));
+	} else if (n && embalm(region, copy, n)) {
+		munmap(rings + bytes, region->bytes - at - bytes);
+		if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, rings) != MAP_FAILED)
+			grave_add(rings, bytes, stride, n);
+		munmap(region->base, at);
+	} else {
+		if (n)
+			munmap(copy, bytes);
+		munmap(region->base, region->bytes);
+	}
+	region->base = NULL;
+	region->head = NULL;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings that grow: a thread that emits fast gets more slots, and nothing is misplaced over it. */
+#include "session.h"
+#include "stall.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#define SMALL_RING 8192 /* 512 slots */
+
+static const struct weft_recorder_opts small = {.ring_bytes = SMALL_RING, .drain_ns = MS};
+static int kind;
+
+static uint64_t mine_left(void)
+{
+	const struct ring_page *ring = session_ring();
+
+	return ring->hot.resv - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+}
+
+/* Emits (0, 1..) in bursts that fill most of the ring, waiting for the collector in between, until the ring has so many slots. Answers how
+ * many events that took. */
+static uint64_t emit_until(uint64_t slots)
+{
+	uint64_t n = 0, until = session_now_ns() + 10000 * MS;
+
+	weft_park(0); /* so that events of two slots begin at odd ones */
+	while (session_ring()->hot.mask + 1 < slots && session_now_ns() < until) {
+		uint64_t i, burst = (session_ring()->hot.mask + 1) * 5 / 16;
+
+		for (i = 0; i < burst; i++)
+			tally_emit(kind, 0, ++n);
+		while (mine_left() && session_now_ns() < until)
+			sched_yield();
+	}
+	CHECK_EQ(session_ring()->hot.mask + 1, slots);
+	return n;
+}
+
+TEST(a_thread_that_emits_fast_gets_more_slots)
+{
+	struct weft_recorder *rec = session_start(&small);
+	struct tally t;
+	uint64_t n;
+
+	REQUIRE(rec);
+	kind = tally_kind();
+	tally_emit(kind, 1, 1);
+	CHECK_EQ(session_ring()->hot.mask + 1, 512);
+	n = emit_until(2048);
+	/* Now as much fits as it has slots, though nobody empties it. */
+	stall_begin();
+	while (mine_left() + 2 * RING_SLACK < 2048)
+		tally_emit(kind, 0, ++n);
+	CHECK(mine_left() > 1500);
+	CHECK_EQ(session_ring()->lost, 0);
+	stall_end();
+	session_end(rec, &t, 2);
+	CHECK_EQ(t.sources[0].count, n);
+	CHECK_EQ(t.sources[0].last, n);
+	CHECK_EQ(t.lost, 0);
+	tally_fini(&t);
+}
+
+TEST(a_thread_that_emits_slowly_keeps_what_it_has)
+{
+	struct weft_recorder *rec = session_start(&small);
+	uint64_t i, n;
+	struct tally t;
+
+	REQUIRE(rec);
+	kind = tally_kind();
+	for (n = 0; n < 20; n++) {
+		for (i = 0; i < 90; i++)
+			tally_emit(kind, 0, n * 90 + i + 1);
+		CHECK(WAIT_FOR(!mine_left()));
+		session_sleep_ns(20 * MS);
+	}
+	CHECK_EQ(session_ring()->hot.mask + 1, 512);
+	session_end(rec, &t, 1);
+	CHECK_EQ(t.sources[0].count, 20 * 90);
+	tally_fini(&t);
+}
+
+static volatile uint64_t handled;
+
+static void handler(int signal)
+{
+	(void)signal;
+	tally_emit(kind, 1, ++handled);
+}
+
+TEST(handlers_emit_while_the_ring_grows)
+{
+	struct itimerval every = {{0, 150}, {0, 150}}, never = {{0, 0}, {0, 0}};
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+	struct weft_recorder_opts opts = small;
+	int round;
+
+	kind = tally_kind();
+	CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+	for (round = 0; round < 10; round++) {
+		struct weft_recorder *rec = session_start(&opts);
+		struct tally t;
+		uint64_t n;
+
+		REQUIRE(rec);
+		handled = 0;
+		CHECK_EQ(setitimer(ITIMER_REAL, &every, NULL), 0);
+		n = emit_until(2048);
+		CHECK_EQ(setitimer(ITIMER_REAL, &never, NULL), 0);
+		session_end(rec, &t, 2);
+		CHECK_EQ(t.sources[0].count + t.sources[1].count + t.lost, n + handled);
+		CHECK(t.sources[0].last <= n);
+		CHECK(t.sources[1].last <= handled);
+		tally_fini(&t);
+	}
+}
+
+static void count_recovered(const struct weft_recovered *one, void *data)
+{
+	CHECK_EQ(one->status, 0);
+	*(uint64_t *)data += one->from_rings;
+}
+
+TEST(what_is_in_a_ring_that_grew_is_recovered)
+{
+	uint64_t n = 0, from_rings = 0;
+	struct tally t;
+	int pipes[2];
+	pid_t pid;
+
+	session_fresh_dir();
+	REQUIRE(pipe(pipes) == 0);
+	pid = fork();
+	if (!pid) {
+		struct weft_recorder_opts opts = small;
+
+		opts.dir = session_dir;
+		kind = tally_kind();
+		if (!session_start(&opts))
+			_exit(1);
+		n = emit_until(2048);
+		stall_begin();
+		while (mine_left() + 2 * RING_SLACK < 2048)
+			tally_emit(kind, 0, ++n);
+		if (write(pipes[1], &n, sizeof(n)) == sizeof(n) && !weft_test_failures)
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	CHECK_EQ(session_wait(pid), -1);
+	CHECK_EQ(read(pipes[0], &n, sizeof(n)), sizeof(n));
+	close(pipes[0]);
+	close(pipes[1]);
+	CHECK_EQ(weft_recover(session_dir, count_recovered, &from_rings, NULL), 1);
+	CHECK(from_rings > 750); /* of two slots each: more than the ring began with */
+	tally_init(&t, 1);
+	tally_dir(&t, session_dir);
+	CHECK_EQ(t.sources[0].count, n);
+	CHECK_EQ(t.sources[0].last, n);
+	CHECK_EQ(t.disorder + t.lost + t.damaged, 0);
+	tally_fini(&t);
+	session_remove_dir();
+}
+
+/* A program may be allowed less than the rings would have with room to grow, or than any file of that size. */
+static int limited_child(int resource, uint64_t bytes, uint64_t *ret_most)
+{
+	int pipes[2];
+	pid_t pid;
+
+	*ret_most = 0;
+	session_fresh_dir();
+	if (pipe(pipes) < 0)
+		return -1;
+	pid = fork();
+	if (!pid) {
+		struct weft_recorder_opts opts = {.dir = session_dir, .max_threads = 4096};
+		struct rlimit limit = {bytes, bytes};
+		struct weft_recorder *rec;
+		uint64_t most;
+
+		if (setrlimit(resource, &limit) < 0)
+			_exit(2);
+		rec = session_start(&opts);
+		if (!rec)
+			_exit(1);
+		most = weft__hot.head->ring_most;
+		tally_emit(tally_kind(), 0, 1);
+		_exit(weft_recorder_close(rec) < 0 || write(pipes[1], &most, sizeof(most)) != sizeof(most));
+	}
+	close(pipes[1]);
+	if (read(pipes[0], ret_most, sizeof(*ret_most)) < 0)
+		*ret_most = 0;
+	close(pipes[0]);
+	return session_wait(pid);
+}
+
+static void check_limited(int status)
+{
+	struct tally t;
+
+	CHECK_EQ(status, 0);
+	tally_init(&t, 1);
+	tally_dir(&t, session_dir);
+	CHECK_EQ(t.sources[0].count, 1);
+	tally_fini(&t);
+	session_remove_dir();
+}
+
+TEST(little_address_space_is_for_rings_that_do_not_grow)
+{
+	uint64_t most;
+
+	if (SCALED(0, 1))
+		SKIP("sanitizers need address space without end");
+	check_limited(limited_child(RLIMIT_AS, UINT64_C(700) << 20, &most));
+	CHECK_EQ(most, 4096);
+	check_limited(limited_child(RLIMIT_AS, UINT64_C(4) << 30, &most));
+	CHECK_EQ(most, 16384);
+}
+
+TEST(a_limit_on_the_size_of_files_ends_nobody)
+{
+	uint64_t most;
+
+	check_limited(limited_child(RLIMIT_FSIZE, UINT64_C(16) << 20, &most));
+	CHECK_EQ(most, 16384); /* in memory */
+}
