@@ -2,7 +2,7 @@
 /* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c has
  * the calls that an event loop waits in, whose returns begin its ticks; block.c has the calls that should not take
  * long inside a tick; lock.c has locks, conditions and semaphores, on all threads; fds.c keeps the recorder's files
- * and the program's apart.
+ * and the program's apart, signals.c their signals.
  *
  * Every interposed function leaves errno, results and cancellation as they were. Those of wait.c and block.c do
  * nothing but call the real one on threads that are no loop; those of lock.c pass weft's own threads by, which call
@@ -43,6 +43,7 @@ struct preload_thread {
 extern __thread struct preload_thread weft__preload_thread __attribute__((tls_model("initial-exec")));
 extern uint32_t weft__preload_on;    /* a recorder was opened */
 extern uint32_t weft__preload_epoch; /* starts at 1 and goes up in each forked child */
+extern int weft__preload_pid;        /* of the process; not that of the child of a vfork */
 
 /* What is called instead, found at the first call. The constructor of another library may come before ours. */
 void *weft__preload_find(void **at, const char *name);

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "preload.h"
 
 uint32_t weft__preload_on;
 uint32_t weft__preload_epoch = 1;
+int weft__preload_pid;
 
 static void *found_at(void **at, void *found)
 {
@@ -45,6 +47,7 @@ void *weft__preload_find_version(void **at, const char *name, const char *versio
 static void forked(void)
 {
 	weft__preload_epoch++;
+	weft__preload_pid = (int)getpid();
 	weft__preload_thread.ticking = 0;
 }
 
@@ -102,6 +105,7 @@ static int open_recorder(const char *dir, bool children, struct weft_error *err)
 	char *saved = theirs ? strdup(theirs) : NULL;
 	int r;
 
+	weft__apart_wanted = 1; /* nothing of the program runs on weft's threads */
 	unsetenv("WEFT_DIR");
 	r = weft_recorder_open_env(&rec, &opts, err);
 	if (saved)
@@ -135,6 +139,7 @@ __attribute__((constructor)) static void start(void)
 		weft__preload_names_init();
 		weft__preload_alone_init();
 		pthread_atfork(NULL, NULL, forked);
+		weft__preload_pid = (int)getpid();
 		__atomic_store_n(&weft__preload_on, 1, __ATOMIC_RELEASE);
 	}
 	if (children && strcmp(children, "0") == 0)

@@ -6,8 +6,38 @@
  * the kernel drop what is pending, on all threads. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "record/engine/state.h"
+
+static uint32_t signals_holder; /* the process whose thread has it: a fork may leave it taken */
+
+/* No handler of this thread finds it taken; so it can be used in one. */
+static void signals_hold(sigset_t *saved)
+{
+	uint32_t self = (uint32_t)getpid(), holder;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, saved);
+	while ((holder = load_relaxed(&signals_holder)) == self || !cas_acq_rel(&signals_holder, &holder, self))
+		sched_yield();
+}
+
+static void signals_release(const sigset_t *saved)
+{
+	store_release(&signals_holder, 0u);
+	pthread_sigmask(SIG_SETMASK, saved, NULL);
+}
+
+static void before_set(int signal, const struct sigaction *action)
+{
+	uint32_t turn = load_relaxed(&weft__engine_before_turn[signal]) ^ 1;
+
+	weft__engine_before[signal][turn & 1] = *action;
+	store_release(&weft__engine_before_turn[signal], turn);
+}
 
 static int is_ours(const struct sigaction *action)
 {
@@ -42,16 +72,21 @@ int weft__signal_take(int signal, int mask)
 	struct sigaction ours = {.sa_sigaction = weft__engine_handler,
 				 .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK},
 			 before;
+	sigset_t saved;
+	int r = 0;
 
 	sigemptyset(&ours.sa_mask);
 	if (mask)
 		sigaddset(&ours.sa_mask, mask);
-	if (sigaction(signal, NULL, &before) < 0)
-		return -errno;
-	if (is_ours(&before)) /* somebody kept it and put it back */
-		return 0;
-	weft__engine_before[signal] = before;
-	return sigaction(signal, &ours, NULL) < 0 ? -errno : 0;
+	signals_hold(&saved);
+	if (sigaction(signal, NULL, &before) < 0) {
+		r = -errno;
+	} else if (!is_ours(&before)) { /* otherwise somebody kept it and put it back */
+		before_set(signal, &before);
+		r = sigaction(signal, &ours, NULL) < 0 ? -errno : 0;
+	}
+	signals_release(&saved);
+	return r;
 }
 
 int weft__signal_ours(int signal)
@@ -63,13 +98,40 @@ int weft__signal_ours(int signal)
 
 void weft__signal_give(int signal)
 {
-	struct sigaction *before = &weft__engine_before[signal];
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, *before;
+	sigset_t saved;
 
 	sigemptyset(&ignore.sa_mask);
-	if (!weft__signal_ours(signal))
-		return;
-	if (!(before->sa_flags & SA_SIGINFO) && (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN))
-		sigaction(signal, &ignore, NULL);
-	sigaction(signal, before, NULL);
+	signals_hold(&saved);
+	if (weft__signal_ours(signal)) {
+		before = weft__signal_before(signal);
+		if (!(before->sa_flags & SA_SIGINFO) &&
+		    (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN))
+			sigaction(signal, &ignore, NULL);
+		sigaction(signal, before, NULL);
+	}
+	signals_release(&saved);
+}
+
+int weft__signal_between(int signal, const struct sigaction *want, struct sigaction *ret)
+{
+	struct sigaction wanted, old;
+	sigset_t saved;
+	int taken;
+
+	if (signal <= 0 || signal >= 65 || !weft__signal_ours(signal))
+		return 0;
+	if (want) /* `ret` may be the same */
+		wanted = *want;
+	signals_hold(&saved);
+	taken = weft__signal_ours(signal); /* still */
+	if (taken) {
+		old = *weft__signal_before(signal);
+		if (want && !is_ours(want))
+			before_set(signal, &wanted);
+	}
+	signals_release(&saved);
+	if (taken && ret)
+		*ret = old;
+	return taken;
 }
