@@ -55,6 +55,7 @@ static int chain_resolve(struct weft__source *source, struct weft__symbol_entry 
 	struct chain *chain = (struct chain *)source;
 	size_t i;
 
+	out->within = 0;
 	for (i = 0; i < N_SOURCES; i++) {
 		int n;
 

@@ -76,6 +76,13 @@ bool weft__elf_image_is_build(const struct weft__elf_image *image, const uint8_t
 
 Elf_Data *weft__elf_image_section(const struct weft__elf_image *image, const char *name)
 {
+	uint64_t at;
+
+	return weft__elf_image_section_at(image, name, &at);
+}
+
+Elf_Data *weft__elf_image_section_at(const struct weft__elf_image *image, const char *name, uint64_t *ret)
+{
 	Elf_Scn *scn = NULL;
 	size_t names;
 
@@ -92,8 +99,10 @@ Elf_Data *weft__elf_image_section(const struct weft__elf_image *image, const cha
 		if (!own || strcmp(own, name) != 0)
 			continue;
 		data = elf_rawdata(scn, NULL);
-		if (data && data->d_buf && data->d_size)
-			return data;
+		if (!data || !data->d_buf || !data->d_size)
+			continue;
+		*ret = shdr.sh_addr;
+		return data;
 	}
 	return NULL;
 }

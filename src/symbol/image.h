@@ -28,6 +28,8 @@ uint32_t weft__elf_image_build_id(const struct weft__elf_image *image, const uin
 bool weft__elf_image_is_build(const struct weft__elf_image *image, const uint8_t *build_id, uint32_t n);
 /* The bytes of a section, as they are in the file; NULL when it is not there, is empty or has no bytes here. */
 Elf_Data *weft__elf_image_section(const struct weft__elf_image *image, const char *name);
+/* ... and the address that it has when it is loaded. */
+Elf_Data *weft__elf_image_section_at(const struct weft__elf_image *image, const char *name, uint64_t *ret);
 /* The address that the file gives to the byte at `offset`, or false. */
 bool weft__elf_image_address(const struct weft__elf_image *image, uint64_t offset, uint64_t *ret);
 /* The same for a file whose offsets are not those of what was mapped, as debug files are: by its only executable

@@ -155,8 +155,9 @@ static int jit_resolve(struct weft__source *source, struct weft__symbol_entry *m
 	if (!n)
 		n = answer(jit, &process->map, ip, 0, out);
 	if (!n && !process->dump.n && !process->map.n)
-		weft__symbol_why(source->env, module, "no perf-%u.map and no jit-%u.dump in %s", process->pid,
-				 process->pid, source->env->opts.jit_dir);
+		weft__symbol_why(source->env, module,
+				 "no perf-%u.map and no jit-%u.dump in %s (weft symbolize --jit-dir looks elsewhere)",
+				 process->pid, process->pid, source->env->opts.jit_dir);
 	return n;
 }
 

@@ -98,6 +98,8 @@ int weft__object_open(struct weft__object *object, struct weft__symbol_env *env,
 		    weft__symtab_add(&object->symtab, &object->mini) < 0)
 			return -ENOMEM;
 	}
+	if (object->file.elf)
+		weft__fdes_open(&object->fdes, &object->file);
 	return weft__symtab_seal(&object->symtab);
 }
 
@@ -107,6 +109,7 @@ int weft__object_open_memory(struct weft__object *object, void *bytes, size_t n)
 		return 0;
 	if (read_image(object, &object->file) < 0)
 		return -ENOMEM;
+	weft__fdes_open(&object->fdes, &object->file);
 	return weft__symtab_seal(&object->symtab);
 }
 
@@ -137,6 +140,8 @@ int weft__object_resolve(struct weft__object *object, struct weft__symbol_env *e
 	name = sym ? weft__texts_add(&env->texts, sym->name) : NULL;
 	if (sym && !name)
 		return -ENOMEM;
+	if (!n && !sym && weft__fdes_start(&object->fdes, address, &start))
+		out->within = address - start;
 	if (!n && sym)
 		return weft__frame_add(env, out, name, line.file, line.line, address - sym->start);
 	if (n && sym)

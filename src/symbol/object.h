@@ -5,6 +5,7 @@
 
 #include "symbol/debuginfod.h"
 #include "symbol/dwarf.h"
+#include "symbol/fdes.h"
 #include "symbol/symtab.h"
 
 struct weft__object {
@@ -12,6 +13,7 @@ struct weft__object {
 	struct weft__elf_image debug;
 	struct weft__elf_image mini;
 	struct weft__symtab symtab;
+	struct weft__fdes fdes; /* of `file` */
 	struct weft__dwarf *dwarf;
 };
 
@@ -21,7 +23,7 @@ int weft__object_open(struct weft__object *object, struct weft__symbol_env *env,
 		      struct weft__debuginfod *servers);
 /* One that is all in memory. */
 int weft__object_open_memory(struct weft__object *object, void *bytes, size_t n);
-/* The frames of an address of the module: their number, 0, -ENOMEM. */
+/* The frames of an address of the module: their number, 0, -ENOMEM. With 0, out->within may be known. */
 int weft__object_resolve(struct weft__object *object, struct weft__symbol_env *env,
 			 const struct weft__symbol_module *module, uint64_t ip, struct weft__frame_list *out);
 void weft__object_close(struct weft__object *object);

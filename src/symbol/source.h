@@ -24,6 +24,7 @@ struct weft__symbol_env {
 struct weft__frame_list {
 	struct weft__symbol at[WEFT__FRAMES_MAX];
 	uint32_t n;
+	uint64_t within; /* nobody knows the function, but that it began so far before; 0: nor that */
 };
 
 struct weft__source {

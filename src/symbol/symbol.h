@@ -52,7 +52,7 @@ struct weft__symbol {
 	const char *file;     /* NULL: not known */
 	uint32_t line;        /* 0: not known */
 	bool inlined;         /* into the next frame */
-	uint64_t offset;      /* of the address in the function; 0 for inlined ones */
+	uint64_t offset;      /* of the address in the function, also where nobody knows its name; 0 for inlined ones */
 };
 
 struct weft__symbol_frames {

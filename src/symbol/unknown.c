@@ -23,7 +23,7 @@ static int unknown_resolve(struct weft__source *source, struct weft__symbol_entr
 	name = weft__texts_add(&source->env->texts, text);
 	if (!name)
 		return -ENOMEM;
-	out->at[0] = (struct weft__symbol){.function = name};
+	out->at[0] = (struct weft__symbol){.function = name, .offset = out->within};
 	out->n = 1;
 	return 1;
 }

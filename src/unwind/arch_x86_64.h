@@ -100,6 +100,15 @@ static inline int arch_is_sigreturn(const uint8_t *code)
 	return arch_same(code, trampoline, sizeof(trampoline));
 }
 
+/* Where a function returns to whose stack makecontext made, in the C library: mov %rbx,%rsp; mov (%rsp),%rdi; test. */
+static inline int arch_is_context_end(const uint8_t *code)
+{
+	static const uint8_t plain[9] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85};
+	static const uint8_t marked[9] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xdc, 0x48, 0x8b};
+
+	return arch_same(code, plain, sizeof(plain)) || arch_same(code, marked, sizeof(marked));
+}
+
 /* How far above the stack pointer the return address is, for code without rules that stops here, or -1 when the frame
  * pointer must do: push %rbp (perhaps after endbr64) and ret are before and after the frame, mov %rsp,%rbp is one
  * push later. */

@@ -193,6 +193,16 @@ WALK_RAW static const uint8_t *code_at(const struct weft__walk *w, const struct 
 	return (const uint8_t *)(uintptr_t)w->pc;
 }
 
+int weft__walk_made(struct weft__walk *w, uint64_t ra)
+{
+	const struct weft__module *module = weft__modules_find(w->set, ra);
+	const uint8_t *code;
+
+	w->pc = ra;
+	code = module && module->stays ? code_at(w, module) : NULL;
+	return code && arch_is_context_end(code);
+}
+
 /* Code without rules: made at run time, or written by hand. Its frame pointer is believed when it leads upwards on
  * the stack to what could be a return address. */
 enum walk_step weft__walk_blind(struct weft__walk *w, const struct weft__module *module)

@@ -268,6 +268,20 @@ static size_t walk_throw(struct weft__walk *w, const struct weft__unwind_regs *r
 	return walk_from(w, regs, 0, out, max);
 }
 
+/* A walk that was lost: perhaps behind the end of a stack that makecontext made. What its first function returns to is the begin of
+ * another one, which no call led to, so that what comes next is no frame. */
+static size_t walk_end(struct weft__walk *w, size_t n, uint64_t *out)
+{
+	for (size_t i = n > 4 ? n - 3 : 1; i < n; i++) {
+		if (!weft__walk_made(w, out[i] + 1))
+			continue;
+		out[i]++;
+		w->flags = (w->flags & ~(uint32_t)(WEFT__UNWIND_LOST | WEFT__UNWIND_FP)) | WEFT__UNWIND_COMPLETE;
+		return i + 1;
+	}
+	return n;
+}
+
 size_t weft__unwind(const struct weft__modules *modules, const struct weft__unwind_regs *regs,
 		    const struct weft__unwind_stack *stack, uint64_t *out, size_t max, uint32_t *flags)
 {
@@ -291,6 +305,8 @@ size_t weft__unwind(const struct weft__modules *modules, const struct weft__unwi
 	n = walk_from(&w, regs, 0, out, max);
 	if (__builtin_expect(w.flags & (WEFT__UNWIND_LOST | WALK_ZERO), 0) && max > 2 && in_throw(modules, regs->pc))
 		n = walk_throw(&w, regs, n, out, max);
+	if (__builtin_expect(w.flags & WEFT__UNWIND_LOST, 0))
+		n = walk_end(&w, n, out);
 	*flags = w.flags & ~WALK_ZERO;
 	return n;
 }

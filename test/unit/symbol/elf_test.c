@@ -156,6 +156,24 @@ TEST(unknown_is_module_and_offset)
 	fixture_close(&f);
 }
 
+/* What is there for unwinding outlives the names. */
+TEST(where_an_unknown_function_begins_is_known)
+{
+	struct fixture f;
+	uint64_t begin = fixture_symbol("inline", "plain");
+
+	REQUIRE(fixture_open(&f, "stripped", NULL, NULL));
+	for (uint64_t i = 0; i < 4; i++) {
+		REQUIRE(CHECK_EQ(fixture_resolve(&f, begin + i), 1));
+		CHECK(!f.frames.at[0].raw);
+		CHECK_EQ(f.frames.at[0].offset, i);
+	}
+	/* Between functions there is none: what fills up to the next one. */
+	REQUIRE(CHECK_EQ(fixture_resolve(&f, begin - 1), 1));
+	CHECK_EQ(f.frames.at[0].offset, 0);
+	fixture_close(&f);
+}
+
 TEST(answers_are_the_same_when_asked_again)
 {
 	struct fixture f;

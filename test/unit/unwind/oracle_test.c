@@ -37,13 +37,28 @@ static const char *ready(void)
 }
 
 /* Of a thousand samples so many must be complete, to the thread's first function; and so many of a thousand the same
- * as libunwind's, frame for frame, of those that libunwind can tell. It cannot, in a throw, while libgcc moves the
- * catcher's registers into its own frame (landing_hot.c): what is right there, the tests know that go through it
- * instruction by instruction. */
+ * as libunwind's, frame for frame, or proved in another way where libunwind loses its way. It does, in a throw, while
+ * libgcc moves the catcher's registers into its own frame (landing_hot.c): what is right there, the tests know that go
+ * through it instruction by instruction. */
 static void agree(unsigned least)
 {
 	CHECK(seen.complete * 1000 >= seen.samples * least);
-	CHECK((seen.same + seen.beyond) * 1000 >= seen.samples * 995);
+	CHECK((seen.same + seen.proved) * 1000 >= seen.samples * 995);
+}
+
+/* The instructions at which stacks beyond libunwind's were proved, for the samples that a timer takes of the same
+ * code. */
+#define PROVED_MAX 4096
+static uint64_t proved_at[PROVED_MAX];
+static size_t n_proved;
+
+static int proved_before(size_t n)
+{
+	(void)n;
+	for (size_t i = 0; i < n_proved; i++)
+		if (proved_at[i] == ours[0])
+			return 1;
+	return 0;
 }
 
 #if defined(__x86_64__)
@@ -90,7 +105,11 @@ static int calls_prove(size_t n)
 		;
 	while (own < calls.n && (own == 0 ? calls.pc : calls.back[calls.n - own] - 1) == ours[own])
 		own++;
-	return outer > 0 && own > 0 && own + outer + 2 + 1 >= n;
+	if (!(outer > 0 && own > 0 && own + outer + 2 + 1 >= n))
+		return 0;
+	if (!proved_before(n) && n_proved < PROVED_MAX)
+		proved_at[n_proved++] = ours[0];
+	return 1;
 }
 
 static void on_trap(int signal, siginfo_t *info, void *context)
@@ -213,15 +232,21 @@ static void sample_some(void *lib, const char *name, uint64_t n, unsigned least)
 	*(void **)&timed.run = dlsym(lib, name);
 	if (!CHECK(timed.run != NULL))
 		return;
+#if defined(__x86_64__)
+	if (!n_proved && (lib == thrown || lib == rust)) /* when this test is run by itself */
+		step_through(lib, name, 90000, 1000);
+#endif
 	CHECK(weft__modules_refresh() >= 0);
 	memset(&seen, 0, sizeof(seen));
 	want = n;
 	stop = 0;
+	proof = proved_before;
 	sigaction(SIGPROF, &action, &before);
 	if (CHECK_EQ(pthread_create(&thread, NULL, sampled, &timed), 0))
 		pthread_join(thread, NULL);
 	signal(SIGPROF, SIG_IGN);
 	sigaction(SIGPROF, &before, NULL);
+	proof = NULL;
 	seen_print(name);
 	CHECK(seen.samples >= n / 4);
 	agree(least);

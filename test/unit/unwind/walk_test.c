@@ -199,6 +199,60 @@ TEST(a_handler_on_an_alternate_stack_leads_to_the_threads_own)
 	CHECK(run != NULL);
 }
 
+#if defined(__x86_64__)
+static ucontext_t coroutine, back;
+
+static void in_coroutine(void)
+{
+	inside();
+}
+
+static void look_at_coroutine(const ucontext_t *uc)
+{
+	const struct weft__modules *set;
+	uint32_t visit;
+	struct weft__unwind_stack stack = {0};
+	struct weft__unwind_regs regs;
+	uint64_t low = (uint64_t)(uintptr_t)coroutine.uc_stack.ss_sp;
+
+	weft__unwind_regs_set(&regs, uc);
+	stack.range[0] = weft__unwind_live(low, low + coroutine.uc_stack.ss_size);
+	set = weft__modules_enter(&visit);
+	n_first = weft__unwind(set, &regs, &stack, first, DEPTH, &first_flags);
+	weft__modules_leave(visit);
+}
+
+/* Nobody called its first function: what it returns to is the begin of another. */
+TEST(a_stack_that_makecontext_made_is_whole)
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO}, before;
+	size_t bytes = 256 * 1024;
+	uint64_t returns_to;
+	char *stack;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	SKIP("sanitizers know of one stack for each thread");
+#endif
+	stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	REQUIRE(stack != MAP_FAILED);
+	REQUIRE(getcontext(&coroutine) == 0);
+	coroutine.uc_stack.ss_sp = stack;
+	coroutine.uc_stack.ss_size = bytes;
+	coroutine.uc_link = &back;
+	makecontext(&coroutine, in_coroutine, 0);
+	memcpy(&returns_to, (void *)(uintptr_t)coroutine.uc_mcontext.gregs[REG_RSP], 8);
+	weft__modules_refresh();
+	on_context = look_at_coroutine;
+	sigaction(SIGUSR1, &action, &before);
+	swapcontext(&back, &coroutine);
+	sigaction(SIGUSR1, &before, NULL);
+	CHECK_EQ(first_flags, WEFT__UNWIND_COMPLETE);
+	CHECK(n_first > 1);
+	CHECK_EQ(first[n_first - 1], returns_to);
+	munmap(stack, bytes);
+}
+#endif
+
 static void look_plain(const ucontext_t *uc)
 {
 	const struct weft__modules *set;
