@@ -113,7 +113,12 @@ static void print_value(const struct weft_segment *seg, const struct weft_field 
 		break;
 	case WEFT_TYPE_STRING:
 		text = weft_segment_string(seg, (uint32_t)word);
-		printf("\"%s\"", text ? cli_safe(text) : "(string table full)");
+		if (text)
+			printf("\"%s\"", cli_safe(text));
+		else if (word)
+			printf("(string %" PRIu64 ", not described)", word);
+		else
+			fputs("none", stdout); /* or there was no room for it in the table of strings */
 		break;
 	case WEFT_TYPE_WORKER:
 		print_worker(seg, word);

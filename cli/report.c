@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "print.h"
 
 const char cli_report_help[] =
 	"usage: weft report [OPTION...] PATH...\n"
@@ -324,10 +325,24 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* Whether this is another machine than the one that recorded, or another boot of it. */
+static bool is_elsewhere(const struct weft__recording *rec)
+{
+	const char *recorded = weft__names_fact(&rec->names, "host.boot_id");
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char here[64] = "";
+
+	if (file && fgets(here, sizeof(here), file))
+		here[strcspn(here, "\n")] = 0;
+	if (file)
+		fclose(file);
+	return recorded && here[0] && strcmp(recorded, here) != 0;
+}
+
 static int find_names(struct weft__recording *rec, struct report *report)
 {
 	const char *pid = weft__names_fact(&rec->names, "process.pid");
-	struct weft__naming naming = {.no_symbols = report->no_symbols};
+	struct weft__naming naming = {.no_symbols = report->no_symbols, .elsewhere = is_elsewhere(rec)};
 	uint64_t number;
 	int rc;
 
@@ -385,6 +400,41 @@ static bool chosen(const struct weft__recording *rec, const struct options *opts
 	return !opts->has_pid || (pid && strcmp(pid, wanted) == 0);
 }
 
+/* A name that nothing has is no failure, but it may be a mistake. */
+static void check_name(const struct weft__recordings *list, const struct options *opts, enum report_names_of of,
+		       const char *option, const char *pattern)
+{
+	struct report_names others = {0};
+	struct report_text text = {.n = 0};
+	size_t i;
+
+	for (i = 0; pattern && i < list->n; i++)
+		if (chosen(&list->all[i], opts) && report_has_name(&list->all[i].names, of, pattern, &others))
+			return;
+	for (i = 0; i < others.n; i++)
+		report_say(&text, "%s%s", i ? ", " : "", others.at[i]);
+	if (pattern && others.n)
+		cli_warn("%s '%s': nothing here is called so; there are: %s", option, pattern, cli_safe(text.at));
+	else if (pattern)
+		cli_warn("%s '%s': nothing here has a name of that kind", option, pattern);
+}
+
+static void check_window(const struct weft__recordings *list, const struct options *opts)
+{
+	uint64_t longest_ns = 0;
+	char figure[CLI_FIGURE];
+	size_t i;
+
+	for (i = 0; i < list->n; i++) {
+		const struct weft__recording *rec = &list->all[i];
+
+		if (chosen(rec, opts) && rec->last_ns > rec->start_ns && rec->last_ns - rec->start_ns > longest_ns)
+			longest_ns = rec->last_ns - rec->start_ns;
+	}
+	if (opts->from_ns > longest_ns)
+		cli_warn("--from lies behind the end: %s were recorded", cli_ns(longest_ns, figure));
+}
+
 static int report_all(struct weft__recordings *list, const struct options *opts, int code)
 {
 	struct weft__json json = {.out = stdout};
@@ -396,6 +446,10 @@ static int report_all(struct weft__recordings *list, const struct options *opts,
 	if (n == 0)
 		return cli_fail("no recording of process %" PRIu64 " here; weft inspect PATH lists those there are",
 				opts->pid);
+	check_name(list, opts, REPORT_LOCATIONS, "--location", opts->analysis.location);
+	check_name(list, opts, REPORT_WORKERS, "--worker", opts->analysis.worker);
+	check_name(list, opts, REPORT_THREADS, "--thread", opts->analysis.thread);
+	check_window(list, opts);
 	if (opts->json) {
 		weft__json_begin(&json, NULL, '{');
 		weft__json_u64(&json, "version", 1);

@@ -38,12 +38,25 @@ struct report_text {
 	size_t n;
 	char at[1400];
 };
+
+/* report_filter.c: whether a recording has what an option asks for; otherwise some of the names that it has are added. */
+enum report_names_of { REPORT_LOCATIONS, REPORT_WORKERS, REPORT_THREADS };
+#define REPORT_NAMES 12
+struct report_names {
+	size_t n;
+	char at[REPORT_NAMES][80];
+};
+bool report_has_name(const struct weft__names *names, enum report_names_of of, const char *pattern,
+		     struct report_names *others);
 void report_say(struct report_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *report_wait_kind(uint32_t what);
 /* "cache_lock", "read fd 7", "a lock at 0x7f..." */
 void report_say_wait(struct report_text *text, const struct report *report, uint32_t what, uint32_t name,
 		     uint64_t object);
 void report_say_call(struct report_text *text, const struct report *report, uint32_t call); /* number + 1 */
+/* Whether to name a function as the caller of a leaf in another module: 2 it is the program's own code, 1 when there is none of that nearer
+ * or further out (a library that does the program's work; main), 0 it says nothing. */
+int report_calls(const struct weft__function *function, const char *leaf_module, const char *exe);
 /* "deflate", or "read, called from load"; false when nothing names it. */
 bool report_say_stack(struct report_text *text, const struct report *report, uint32_t stack, uint32_t kernel);
 void report_say_doing(struct report_text *text, const struct report *report, const struct weft__holder *holder);

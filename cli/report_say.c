@@ -123,24 +123,65 @@ static const char *name_of(const struct weft__function *function, char *buf)
 	return cli_function(function->name, NAME_COLUMNS, buf);
 }
 
+/* Libraries through which every program calls, and weft's own. */
+static bool is_of_all(const char *module)
+{
+	static const char *const begins[] = {"libc.so",    "libc-", "ld-linux", "libpthread",
+					     "linux-vdso", "[",     "libweft"};
+	const char *slash = strrchr(module, '/'), *name = slash ? slash + 1 : module;
+	size_t i;
+
+	for (i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return name[0] == '\0';
+}
+
+int report_calls(const struct weft__function *function, const char *leaf_module, const char *exe)
+{
+	if (function->kernel || strcmp(function->name, "_start") == 0)
+		return 0;
+	if (strcmp(function->module, exe) == 0)
+		return strcmp(function->name, "main") == 0 ? 1 : 2;
+	return strcmp(function->module, leaf_module) != 0 && !is_of_all(function->module);
+}
+
+/* Who called the leaf, where it is not the program's own code; NULL: nobody to be named. */
+static const struct weft__function *caller_in(const struct weft__frames *frames, const struct weft__line_list *lines,
+					      size_t leaf, const char *exe)
+{
+	const char *module = frames->functions[lines->at[leaf].function].module;
+	const struct weft__function *best = NULL;
+	size_t i;
+	int how = 0;
+
+	for (i = leaf + 1; exe && strcmp(module, exe) != 0 && i < lines->n && how < 2; i++) {
+		const struct weft__function *function = &frames->functions[lines->at[i].function];
+
+		how = report_calls(function, module, exe);
+		if (how == 2 || (how == 1 && !best))
+			best = function;
+	}
+	return best;
+}
+
 bool report_say_stack(struct report_text *text, const struct report *report, uint32_t stack, uint32_t kernel)
 {
 	const struct weft__frames *frames = &report->rec->frames;
 	const char *exe = weft__names_fact(&report->rec->names, "process.exe");
 	struct weft__line_list lines = {0};
 	char name[4 * NAME_COLUMNS + 1];
-	const struct weft__function *leaf = NULL;
-	size_t i, first = 0;
+	const struct weft__function *leaf = NULL, *caller = NULL;
+	size_t first = 0;
 
 	if (weft__frames_lines(frames, stack, stack ? 0 : kernel, &lines) == 0 && lines.n > 0)
 		leaf = &frames->functions[lines.at[first = weft__frames_outside(frames, &lines)].function];
-	if (leaf)
+	if (leaf) {
 		report_say(text, "%s", name_of(leaf, name));
-	for (i = first + 1; leaf && exe && strcmp(leaf->module, exe) != 0 && i < lines.n; i++)
-		if (strcmp(frames->functions[lines.at[i].function].module, exe) == 0) {
-			report_say(text, ", called from %s", name_of(&frames->functions[lines.at[i].function], name));
-			break;
-		}
+		caller = caller_in(frames, &lines, first, exe);
+	}
+	if (caller)
+		report_say(text, ", called from %s", name_of(caller, name));
 	weft__free(lines.at);
 	return leaf != NULL;
 }

@@ -39,23 +39,26 @@ static const struct weft__function *function_at(const struct report *report, con
 	return &report->rec->frames.functions[tree->nodes[node].function];
 }
 
-static bool is_of(const struct report *report, const struct weft__tree *tree, uint32_t node, const char *module)
-{
-	return tree->nodes[node].function < WEFT__NODE_LOST &&
-	       strcmp(function_at(report, tree, node)->module, module) == 0;
-}
-
-/* Who called it, where it is not the program's own code: the nearest function of the program; 0: none. */
+/* Who called it, where it is not the program's own code; 0: nobody to be named. */
 static uint32_t caller_of(const struct report *report, const struct weft__tree *tree, uint32_t node)
 {
-	const char *exe = weft__names_fact(&report->rec->names, "process.exe");
+	const char *exe = weft__names_fact(&report->rec->names, "process.exe"), *module;
+	uint32_t best = 0;
+	int how = 0;
 
-	if (!exe || is_of(report, tree, node, exe))
+	if (!exe || tree->nodes[node].function >= WEFT__NODE_LOST)
 		return 0;
-	do
-		node = tree->nodes[node].parent;
-	while (node != 0 && !is_of(report, tree, node, exe));
-	return node;
+	module = function_at(report, tree, node)->module;
+	if (strcmp(module, exe) == 0)
+		return 0;
+	for (node = tree->nodes[node].parent; node != 0 && how < 2; node = tree->nodes[node].parent) {
+		how = tree->nodes[node].function < WEFT__NODE_LOST
+			      ? report_calls(function_at(report, tree, node), module, exe)
+			      : 0;
+		if (how == 2 || (how == 1 && !best))
+			best = node;
+	}
+	return best;
 }
 
 /* "deflate, called from compress_body" */

@@ -21,7 +21,7 @@ const char *report_no_switches(const struct report *report, const struct weft__s
 	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
 
 	if (story->switches == WEFT__SWITCHES_ALL)
-		return NULL;
+		return story->split.ns[WEFT__NOT_MEASURED] ? "it has not been seen since" : NULL;
 	if (story->switches == WEFT__SWITCHES_SOME)
 		return weft__names_fact(&report->rec->names, "degraded.budget")
 			       ? "not all switches were recorded, to stay within the budget"

@@ -84,7 +84,7 @@ void report_json_story(struct weft__json *json, const struct report *report, con
 		return;
 	}
 	weft__json_begin(json, "story", '{');
-	parts(json, &story->split, why);
+	parts(json, &story->split, story->switches == WEFT__SWITCHES_ALL ? NULL : why);
 	weft__json_text(json, "switches", switches[story->switches]);
 	weft__json_text(json, "not_measured_why", story->split.ns[WEFT__NOT_MEASURED] ? why : NULL);
 	weft__json_begin(json, "causes", '[');
@@ -162,6 +162,8 @@ static void waits(struct weft__json *json, const struct report *report)
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
+	weft__json_u64(json, "waits_not_attributed", r->n_waits_mixed);
+	weft__json_u64(json, "waits_not_attributed_ns", r->waits_mixed_ns);
 	weft__json_begin(json, "wait_objects", '[');
 	for (i = 0; i < r->n_wait_objects; i++) {
 		const struct weft__wait_object *row = &r->wait_objects[i];

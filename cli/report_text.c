@@ -90,6 +90,23 @@ static void print_head(const struct report *report)
 		       cli_count(report->result->n_events, count));
 }
 
+/* What asked for it, when it is a dump of a flight recorder. */
+static void print_dump(const struct report *report)
+{
+	const struct weft__names *names = &report->rec->names;
+	const char *why = weft__names_fact(names, "dump.why"), *unheard = weft__names_fact(names, "dump.unheard");
+	char count[CLI_FIGURE];
+	uint64_t n;
+
+	if (!why)
+		return;
+	printf("dump %" PRIu64 " of a flight recorder: %.100s", report->rec->dump - 1, cli_safe(why));
+	if (unheard && cli_parse_number(unheard, UINT64_MAX, &n) && n)
+		printf("; %s more asked for one before it was written, or too soon after the last",
+		       cli_count(n, count));
+	puts("");
+}
+
 /* Where not all polls are told one by one. */
 static void print_poll_mode(const struct report *report)
 {
@@ -105,7 +122,7 @@ static void print_poll_mode(const struct report *report)
 	if (mode && strcmp(mode, "slow") == 0 && slow && cli_parse_number(slow, UINT64_MAX, &ns))
 		printf(", those of %s and more one by one", cli_ns(ns, figure));
 	else if (mode && strcmp(mode, "caught") == 0)
-		fputs(", those with a sample in them one by one", stdout);
+		fputs(", those with a sample or a long wait in them one by one", stdout);
 	printf(": %s", cli_count(r->told.n, told));
 	if (r->counted)
 		printf(" of %s", cli_count(r->polls.n, count));
@@ -428,6 +445,7 @@ static void print_notes(const struct report *report)
 void report_text(const struct report *report)
 {
 	print_head(report);
+	print_dump(report);
 	report_sampling(report);
 	print_poll_mode(report);
 	report_cost(report);

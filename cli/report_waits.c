@@ -135,13 +135,17 @@ static void print_long_wait(const struct report *report, const struct weft__wait
 void report_waits(const struct report *report)
 {
 	const struct weft__result *r = report->result;
-	char figure[CLI_FIGURE];
+	char count[CLI_FIGURE], figure[CLI_FIGURE];
 	size_t i;
 
-	if (r->n_waits == 0)
+	if (r->n_waits == 0 && r->n_waits_mixed == 0)
 		return;
 	cli_heading("Waits");
-	print_wait_rows(report);
+	if (r->n_waits)
+		print_wait_rows(report);
+	if (r->n_waits_mixed)
+		printf("not measured: how much of %s more waits, %s in all, was in what was asked for\n",
+		       cli_count(r->n_waits_mixed, count), cli_ns(r->waits_mixed_ns, figure));
 	print_objects(report);
 	if (r->n_long_waits == 0)
 		return;

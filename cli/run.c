@@ -79,8 +79,8 @@ static int parse(int argc, char **argv, struct options *opts)
 			opts->keep = true;
 			break;
 		case CLI_OPT_HZ:
-			if (!cli_parse_number(optarg, 100000, &number) || number == 0)
-				return cli_usage(argv[0], "--hz takes a number from 1 to 100000, not '%s'", optarg);
+			if (!cli_parse_number(optarg, 50000, &number) || number == 0)
+				return cli_usage(argv[0], "--hz takes a number from 1 to 50000, not '%s'", optarg);
 			opts->hz = optarg;
 			break;
 		case CLI_OPT_NO_CHILDREN:
@@ -219,7 +219,14 @@ static int report(const struct options *opts, char *dir)
 	if (weft_recover(dir, NULL, NULL, &err) < 0)
 		cli_warn("cannot recover in %s: %s", dir, err.msg);
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH) {
-		cli_warn("nothing was recorded: no thread used enough CPU for a sample, and none had an event loop");
+		const char *flight = getenv("WEFT_FLIGHT_SECONDS");
+
+		if (flight && *flight)
+			cli_warn("no dump was written: with WEFT_FLIGHT_SECONDS one is when a poll takes "
+				 "WEFT_TRIGGER_POLL_MS or the signal WEFT_TRIGGER_SIGNAL comes");
+		else
+			cli_warn("nothing was recorded: there was no sample, no event loop and no wait, or the reason "
+				 "is above");
 		return CLI_OK;
 	}
 	globfree(&found);

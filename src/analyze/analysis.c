@@ -156,6 +156,8 @@ int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *
 	if (rc < 0 || !s)
 		return rc;
 	rc = weft__stream_advance(a, s, ev);
+	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be told for the thread */
+		s->seen_ns = ev->time_ns;
 	return rc < 0 ? rc : dispatch(a, s, ev);
 }
 

@@ -196,6 +196,7 @@ struct weft__result {
 	bool counted;                 /* `polls` is from counts by duration */
 	struct weft__wait_row *waits; /* the most time first */
 	size_t n_waits;
+	uint64_t n_waits_mixed, waits_mixed_ns; /* left out: told in sums that are of other requests and polls, too */
 	struct weft__wait_object *wait_objects; /* the most time first; calls of the system are not here */
 	size_t n_wait_objects;
 	uint64_t wait_objects_beyond;  /* waits for more objects than max_rows */

@@ -258,12 +258,17 @@ static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stu
 
 int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
+	/* A moment in which it waited: it has no length. */
+	struct weft__stretch look = {
+		.kind = STRETCH_LOOK, .begin_ns = ev->time_ns, .end_ns = ev->time_ns, .stack = (uint32_t)ev->fields[3]};
 	struct weft__stuck *stuck = same_stuck(&a->result, ev);
 	const struct weft__stream *s;
 	struct weft__track *track;
 	bool counts;
 	int rc = weft__track_get(a, (uint32_t)ev->fields[0], &track);
 
+	if (rc == 0 && track && look.stack)
+		rc = weft__track_add(a, track, &look);
 	if (rc < 0 || !track || ev->time_ns < a->opts.from_ns)
 		return rc;
 	s = stream_at(a, track->stream);

@@ -91,8 +91,9 @@ struct weft__line_list {
 };
 
 struct weft__naming {
-	bool no_symbols;                                /* only what segments say */
-	uint32_t pid;                                   /* of the recorded process, for JIT maps; 0: not known */
+	bool no_symbols; /* only what segments say */
+	bool elsewhere;  /* not in this boot of this machine: what is here tells of other kernels and processes */
+	uint32_t pid;    /* of the recorded process, for JIT maps; 0: not known */
 	const struct weft__symbolizer_opts *symbolizer; /* NULL: defaults */
 };
 

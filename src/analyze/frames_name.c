@@ -25,8 +25,9 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The offset in the file, which is what other tools take, and the address where there is no file. */
-static int name_by_place(struct weft__frames *f, uint32_t at)
+/* The offset in the file, which is what other tools take, and the address where there is no file. Where it is known that the function
+ * began `within` bytes before, that place stands for all of it. */
+static int name_by_place(struct weft__frames *f, uint32_t at, uint64_t within)
 {
 	const struct weft__site *site = &f->sites[at];
 	const struct weft_module *module = &f->modules[site->module].def;
@@ -36,7 +37,7 @@ static int name_by_place(struct weft__frames *f, uint32_t at)
 	if (module->kind == WEFT_MODULE_KERNEL)
 		snprintf(text, sizeof(text), "[kernel] 0x%" PRIx64, module->start + site->offset);
 	else if (base[0])
-		snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, base, site->offset + module->offset);
+		snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, base, site->offset + module->offset - within);
 	else if (site->module && module->kind == 0)
 		snprintf(text, sizeof(text), "[module %u]+0x%" PRIx64, module->id, site->offset);
 	else
@@ -55,7 +56,7 @@ static int add_module(struct naming *n, struct weft__code_module *module, uint32
 		.build_id_n = def->build_id_n,
 		.pid = pid,
 		.start = def->start,
-		.end = def->end,
+		.end = module == n->frames->modules ? UINT64_MAX : def->end, /* in no module: code made at run time */
 		.offset = def->offset,
 	};
 
@@ -87,7 +88,7 @@ static void resolved(size_t index, const struct weft__symbol_frames *found, void
 	if (n->rc < 0)
 		return;
 	if (found->n == 0 || !found->at[found->n - 1].raw) {
-		n->rc = name_by_place(n->frames, site);
+		n->rc = name_by_place(n->frames, site, found->n ? found->at[found->n - 1].offset : 0);
 		return;
 	}
 	for (i = 0; i < found->n && n->rc == 0; i++)
@@ -100,10 +101,14 @@ static bool is_open(const struct weft__site *site)
 	return site->wanted && site->n == 0;
 }
 
-/* Places without a module, or with one that nothing defines, have nobody to ask. */
-static bool can_ask(const struct weft__frames *f, const struct weft__site *site)
+/* Who makes code at run time may tell of it, by the process. A module that nothing defines has nobody to ask. */
+static bool can_ask(const struct weft__frames *f, const struct weft__site *site, const struct weft__naming *naming)
 {
-	return site->module != 0 && f->modules[site->module].def.kind != 0;
+	uint8_t kind = f->modules[site->module].def.kind;
+
+	if (site->module == 0 || kind == WEFT_MODULE_CODE)
+		return naming->pid && !naming->elsewhere;
+	return kind != 0 && !(kind == WEFT_MODULE_KERNEL && naming->elsewhere);
 }
 
 static int keep_reasons(struct naming *n)
@@ -131,7 +136,7 @@ static int ask(struct naming *n, const struct weft__naming *naming)
 	int rc;
 
 	for (i = 0; i < f->n_sites; i++)
-		most += is_open(&f->sites[i]) && can_ask(f, &f->sites[i]);
+		most += is_open(&f->sites[i]) && can_ask(f, &f->sites[i], naming);
 	if (most == 0)
 		return 0;
 	n->places = weft__calloc(most, sizeof(*n->places));
@@ -141,7 +146,8 @@ static int ask(struct naming *n, const struct weft__naming *naming)
 	for (i = 0; i < f->n_modules; i++)
 		f->modules[i].added = false;
 	for (i = 0; i < f->n_sites; i++)
-		if (is_open(&f->sites[i]) && can_ask(f, &f->sites[i]) && add_place(n, (uint32_t)i, naming->pid) < 0)
+		if (is_open(&f->sites[i]) && can_ask(f, &f->sites[i], naming) &&
+		    add_place(n, (uint32_t)i, naming->pid) < 0)
 			return -ENOMEM;
 	rc = weft__symbolizer_resolve_all(n->symbolizer, n->places, n->n, resolved, n);
 	if (rc == 0)
@@ -160,6 +166,6 @@ int weft__frames_name(struct weft__frames *f, const struct weft__naming *naming)
 	weft__free(n.sites);
 	for (i = 0; rc == 0 && i < f->n_sites; i++)
 		if (is_open(&f->sites[i]))
-			rc = name_by_place(f, (uint32_t)i);
+			rc = name_by_place(f, (uint32_t)i, 0);
 	return rc;
 }

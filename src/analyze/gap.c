@@ -28,10 +28,11 @@ static bool makes_gap(const struct weft_loss *loss)
 	       loss->reason != WEFT_LOSS_SWITCH;
 }
 
-/* A thread without a ring has no stream, so its loss is nobody's gap; a pause is everybody's. */
+/* A thread without a ring has no stream, so its loss is nobody's gap; a pause is everybody's, and a segment that is gone. */
 static bool has_stream(const struct weft_loss *loss)
 {
-	return loss->thread != 0 || loss->reason == WEFT_LOSS_PAUSED || loss->reason == WEFT_LOSS_DISK_FULL;
+	return loss->thread != 0 || loss->reason == WEFT_LOSS_PAUSED || loss->reason == WEFT_LOSS_DISK_FULL ||
+	       loss->reason == WEFT_LOSS_DELETED;
 }
 
 /* Behind the others, which begin no later, or into the last of them. */

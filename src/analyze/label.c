@@ -90,6 +90,8 @@ const char *weft__label_reason(uint32_t reason)
 		return "polls beyond the cap";
 	case WEFT_LOSS_SWITCH:
 		return "context switches";
+	case WEFT_LOSS_DELETED:
+		return "segment deleted";
 	default:
 		return "unknown reason";
 	}

@@ -39,7 +39,9 @@ static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
 	for (i = 0; i < n; i++) {
 		const struct weft__recent *recent = &s->recent[i];
 		uint64_t from_ns = recent->begin_ns > poll->wake.time_ns ? recent->begin_ns : poll->wake.time_ns;
-		uint64_t held_ns = weft__since(recent->end_ns, from_ns);
+		/* With a scope this is asked when the poll has ended, and it is among them itself. */
+		uint64_t to_ns = recent->end_ns < poll->begin_ns ? recent->end_ns : poll->begin_ns;
+		uint64_t held_ns = weft__since(to_ns, from_ns);
 
 		if (held_ns > poll->behind.held_ns)
 			poll->behind = (struct weft__behind){
@@ -224,6 +226,17 @@ static void add_to_outer(struct weft__stream *s, size_t level)
 	weft__weight_add(&outer->stacks_beyond, poll->stacks_beyond.n, poll->stacks_beyond.ns);
 }
 
+static int note_place(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint64_t now_ns)
+{
+	struct weft__place *place;
+
+	if (weft__place_get(a, poll->place, &place) < 0)
+		return -ENOMEM;
+	if (place->match)
+		s->place_ns = now_ns;
+	return 0;
+}
+
 int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
 {
 	struct weft__poll *poll = &s->open[--s->n_open];
@@ -235,6 +248,8 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 		s->recent[s->n_recent++ % RECENT_POLLS] =
 			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->place};
 	rc = book_busy(a, poll, now_ns);
+	if (rc == 0 && a->opts.location)
+		rc = note_place(a, s, poll, now_ns);
 	if (rc == 0 && now_ns >= a->opts.from_ns)
 		rc = add_poll(a, s, poll);
 	if (s->n_open == 0)
@@ -278,6 +293,8 @@ void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t n
 	if (s->n_open > 0)
 		(void)book_busy(a, &s->open[0], now_ns);
 	a->result.polls_cut += s->n_open;
+	if (s->n_open > 0) /* of the location that was asked for, perhaps */
+		s->place_ns = now_ns;
 	s->n_open = 0;
 	s->too_deep = 0;
 	weft__log_clear(a, s);

@@ -23,13 +23,14 @@ static int refuse(struct weft__recordings *list, const char *path, int status, c
 	return grown[list->n_refused - 1].path && grown[list->n_refused - 1].why ? 0 : -ENOMEM;
 }
 
-static int recording_get(struct weft__recordings *list, const uint8_t id[16], struct weft__recording **ret)
+static int recording_get(struct weft__recordings *list, const uint8_t id[16], uint64_t dump,
+			 struct weft__recording **ret)
 {
 	struct weft__recording *grown;
 	size_t i;
 
 	for (i = 0; i < list->n; i++)
-		if (memcmp(list->all[i].id, id, 16) == 0) {
+		if (list->all[i].dump == dump && memcmp(list->all[i].id, id, 16) == 0) {
 			*ret = &list->all[i];
 			return 0;
 		}
@@ -39,6 +40,7 @@ static int recording_get(struct weft__recordings *list, const uint8_t id[16], st
 	list->all = grown;
 	memset(&grown[list->n], 0, sizeof(*grown));
 	memcpy(grown[list->n].id, id, 16);
+	grown[list->n].dump = dump;
 	*ret = &grown[list->n++];
 	return 0;
 }
@@ -72,10 +74,12 @@ static int same_segment(struct weft__recordings *list, struct weft__file *old, s
 
 static int add_segment(struct weft__recordings *list, const struct weft_segment *seg, struct weft__file *file)
 {
+	/* Dumps may have the same events, so each stands for itself. */
+	uint64_t dump = weft_segment_fact(seg, "dump.why") ? file->info.sequence + 1 : 0;
 	struct weft__recording *rec;
 	struct weft__file *grown;
 	size_t i;
-	int rc = recording_get(list, file->info.recording, &rec);
+	int rc = recording_get(list, file->info.recording, dump, &rec);
 
 	if (rc == 0)
 		rc = weft__names_add_segment(&rec->names, seg);
@@ -176,7 +180,9 @@ static int recording_order(const void *left, const void *right)
 
 	if (a->start_real_ns != b->start_real_ns)
 		return a->start_real_ns < b->start_real_ns ? -1 : 1;
-	return memcmp(a->id, b->id, 16);
+	if (memcmp(a->id, b->id, 16) != 0)
+		return memcmp(a->id, b->id, 16);
+	return a->dump < b->dump ? -1 : a->dump > b->dump;
 }
 
 static void recording_settle(struct weft__recording *rec)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segment files, put together by the recording that they are parts of. Files are opened one after the other to learn what
- * they hold, and again to read their events, so that memory does not grow with their number. Context: CALLER. */
+/* Segment files, put together by the recording that they are parts of; a dump of a flight recorder is one for itself. Files are
+ * opened one after the other to learn what they hold, and again to read their events, so that memory does not grow with their
+ * number. Context: CALLER. */
 #ifndef WEFT_ANALYZE_RECORDING_H
 #define WEFT_ANALYZE_RECORDING_H
 
@@ -24,6 +25,7 @@ struct weft__file {
 
 struct weft__recording {
 	uint8_t id[16];
+	uint64_t dump;            /* number of the dump, from 1; 0: it is none */
 	struct weft__file *files; /* by sequence */
 	size_t n_files, cap_files;
 	struct weft__names names;

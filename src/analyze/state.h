@@ -44,6 +44,7 @@ struct weft__stream {
 	uint32_t lane;
 	enum weft__stream_state state;
 	uint64_t since_ns; /* time up to here is in the lane's books */
+	uint64_t seen_ns;  /* its last event: it ran */
 	struct weft__gap_cursor gaps;
 	bool in_gap;
 	bool after_gap;          /* an end that comes may be of a poll that a gap cut */
@@ -67,6 +68,7 @@ struct weft__stream {
 	struct weft__scope scope;             /* that its events have now */
 	bool in_scope;                        /* ... which was asked for, */
 	uint64_t in_scope_ns;                 /* since then */
+	uint64_t place_ns;                    /* up to then a poll was open of the location that was asked for */
 	uint64_t sums_ns, sums_from_ns;       /* when it told sums of waits last, and since when those were summed */
 	struct weft__past_scope *past_scopes; /* a ring of the last ones */
 	uint64_t n_past_scopes;

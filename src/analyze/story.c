@@ -162,6 +162,45 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* A thread tells of a switch when it runs again. So of one whose poll has not ended it is not known what it does since it was last known
+ * to run: how long that is. When a look has found it waiting meanwhile, it still does: `*ret` is that look, or NULL. */
+static uint64_t unknown_end(const struct weft__track *track, const struct weft__closed *poll,
+			    const struct weft__stretch **ret)
+{
+	uint64_t ran_ns = poll->seen_ns > poll->begin_ns ? poll->seen_ns : poll->begin_ns;
+	size_t i;
+
+	*ret = NULL;
+	if (!poll->running)
+		return 0;
+	for (i = track->n_log; i-- > 0 && track->log[i].end_ns > ran_ns;) {
+		const struct weft__stretch *stretch = &track->log[i];
+
+		if (stretch->kind != STRETCH_LOOK)
+			ran_ns = stretch->end_ns;
+		else if (!*ret && stretch->end_ns <= poll->end_ns)
+			*ret = stretch;
+	}
+	if (*ret && (*ret)->end_ns <= ran_ns)
+		*ret = NULL;
+	return weft__since(poll->end_ns, ran_ns);
+}
+
+/* The same as a stretch of its own. */
+static int add_unknown_end(struct weft__analysis *a, const struct weft__closed *poll, const struct weft__stretch *look,
+			   uint64_t ns, struct weft__split *split)
+{
+	ns = least(ns, split->ns[WEFT__ON_CPU]);
+	split->ns[WEFT__ON_CPU] -= ns;
+	split->ns[look ? WEFT__BLOCKED : WEFT__NOT_MEASURED] += ns;
+	if (!look || ns == 0)
+		return 0;
+	if (gather_one(a, look, poll->end_ns - ns, poll->end_ns) < 0)
+		return -ENOMEM;
+	a->pieces[a->n_pieces - 1].own_ns = ns;
+	return 0;
+}
+
 /* Into `split`, which then adds up to the length of the poll. */
 static void cut_up(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
 		   struct weft__split *split)
@@ -345,7 +384,9 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 {
 	struct weft__poll *poll = closed->listed ? in_list(&a->longest, closed->serial) : NULL;
 	struct weft__story story = {.told = true};
+	const struct weft__stretch *look;
 	struct weft__place *place;
+	uint64_t unknown_ns = unknown_end(track, closed, &look);
 
 	if (!closed->asked)
 		return 0;
@@ -357,6 +398,8 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	    weft__place_get(a, closed->place, &place) < 0)
 		return -ENOMEM;
 	cut_up(a, closed, story.switches, &story.split);
+	if (story.switches == WEFT__SWITCHES_ALL && add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
+		return -ENOMEM;
 	if (!closed->running) {
 		add_split(&a->result.split, &story.split);
 		add_split(&a->result.lanes[closed->lane].split, &story.split);
@@ -414,6 +457,7 @@ int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const st
 		.asked = asked,
 		.listed = listed,
 		.running = poll->end_ns == 0,
+		.seen_ns = s->seen_ns,
 	};
 	struct weft__closed *grown;
 	struct weft__track *track;

@@ -4,7 +4,8 @@
  * A poll's time is cut into parts that do not overlap and add up to its length. Where a wait was told, its time is the wait's, whether
  * the thread slept in it or not; else, where the thread was off the CPU, it was blocked or preempted; the rest it was on the CPU,
  * if the switches of the thread are known. If they are not, CPU time is what samples say, blocked time what looks at
- * waiting threads say, and the rest is not measured. Context: CALLER. */
+ * waiting threads say, and the rest is not measured. A switch is told when the thread is back on the CPU: of a poll that has not ended,
+ * the time since its thread was last known to run is blocked if a look found it waiting since, or not measured. Context: CALLER. */
 #ifndef WEFT_ANALYZE_STORY_H
 #define WEFT_ANALYZE_STORY_H
 

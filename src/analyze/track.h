@@ -37,6 +37,7 @@ struct weft__stretch {
 struct weft__closed {
 	uint64_t serial;
 	uint64_t begin_ns, end_ns, task, sampled_ns;
+	uint64_t seen_ns; /* running: the last event of its thread */
 	uint32_t place, lane, stream, worker;
 	bool asked;  /* counts in sums */
 	bool listed; /* is, or was, in a list */

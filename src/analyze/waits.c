@@ -49,6 +49,18 @@ static int add_to_row(struct weft__analysis *a, uint32_t what, uint32_t name, ui
 	return 0;
 }
 
+/* It may be of what was asked for, or not. */
+static void leave_out(struct weft__analysis *a, uint64_t n, uint64_t ns)
+{
+	a->result.n_waits_mixed = sum(a->result.n_waits_mixed, n);
+	a->result.waits_mixed_ns = sum(a->result.waits_mixed_ns, ns);
+}
+
+static bool of_threads(const struct weft__analysis *a, const struct weft__stream *s)
+{
+	return s->asked && weft__worker_asked(a, s->worker, s->id);
+}
+
 /* Whether what a thread does now counts, and the innermost poll that it does it in. */
 static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__poll **poll, bool *ret)
 {
@@ -56,7 +68,7 @@ static int asked(struct weft__analysis *a, const struct weft__stream *s, const s
 	size_t i;
 
 	*poll = NULL;
-	*ret = s->asked && weft__worker_asked(a, s->worker, s->id) && weft__scope_asked(a, s);
+	*ret = of_threads(a, s) && weft__scope_asked(a, s);
 	for (i = s->n_open; i-- > 0 && !*poll;) {
 		if (weft__place_get(a, s->open[i].place, &place) < 0)
 			return -ENOMEM;
@@ -185,6 +197,9 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	bool counts;
 	int rc = asked(a, s, &poll, &counts);
 
+	/* A poll that is told as a whole, at its end, is not open yet. */
+	if (rc == 0 && !counts && a->opts.location && a->polls_told && of_threads(a, s) && weft__scope_asked(a, s))
+		leave_out(a, 1, wait.rank_ns);
 	if (rc < 0 || !counts)
 		return rc;
 	rc = add_to_row(a, wait.what, wait.name, 1, wait.rank_ns, wait.rank_ns, &row);
@@ -196,6 +211,15 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	wait.task = poll ? poll->task : 0;
 	rc = add_to_object(a, &wait, (uint32_t)ev->fields[4]);
 	return rc < 0 ? rc : keep_long(a, &wait, (uint32_t)ev->fields[4]);
+}
+
+/* Where somebody else tells it for the thread, polls and context are in the thread's own stream. */
+static struct weft__stream *own_stream(struct weft__analysis *a, struct weft__stream *s,
+				       const struct weft__track *track)
+{
+	uint32_t at = track && track->stream != s->id ? weft__map_get(&a->stream_by_id, track->stream) : WEFT__MAP_NONE;
+
+	return at != WEFT__MAP_NONE ? &a->streams[at] : s;
 }
 
 int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
@@ -211,35 +235,69 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 		.stack = (uint32_t)ev->fields[5],
 	};
 	struct weft__track *track;
-	uint32_t at;
 	int rc = weft__track_of(a, s, &track);
 
 	if (rc == 0 && track)
 		rc = weft__track_add(a, track, &stretch);
-	/* Where somebody else tells it for the thread, polls and context are in the thread's own stream. */
-	at = track && track->stream != s->id ? weft__map_get(&a->stream_by_id, track->stream) : WEFT__MAP_NONE;
-	if (at != WEFT__MAP_NONE)
-		s = &a->streams[at];
-	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, s, ev);
+	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_stream(a, s, track), ev);
 }
 
-/* A sum may be of several requests of the thread: it counts for one only when the thread was with that one all the time. */
+/* How much of the time over which waits were summed was spent on what was asked for. */
+enum share { SHARE_NONE, SHARE_SOME, SHARE_ALL };
+
+static enum share scope_share(const struct weft__analysis *a, const struct weft__stream *s)
+{
+	if (!a->scoped)
+		return SHARE_ALL;
+	if (s->in_scope_ns > s->sums_from_ns)
+		return SHARE_SOME;
+	return s->in_scope ? SHARE_ALL : SHARE_NONE;
+}
+
+static int place_share(struct weft__analysis *a, const struct weft__stream *s, enum share *ret)
+{
+	struct weft__place *place;
+	size_t i;
+
+	*ret = SHARE_ALL;
+	if (!a->opts.location)
+		return 0;
+	*ret = a->polls_told || s->place_ns > s->sums_from_ns ? SHARE_SOME : SHARE_NONE;
+	for (i = s->n_open; i-- > 0;) {
+		if (weft__place_get(a, s->open[i].place, &place) < 0)
+			return -ENOMEM;
+		if (place->match)
+			*ret = s->open[i].begin_ns <= s->sums_from_ns ? SHARE_ALL : SHARE_SOME;
+	}
+	return 0;
+}
+
+/* A sum may be of several requests and polls of the thread: it counts for one only when the thread was with that one all the
+ * time. */
 int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
-	const struct weft__poll *poll;
+	enum share scope, place;
 	struct weft__wait_row *row;
-	bool counts;
-	int rc;
+	struct weft__track *track;
+	int rc = weft__track_of(a, s, &track);
 
+	if (rc < 0)
+		return rc;
+	s = own_stream(a, s, track);
 	if (ev->time_ns != s->sums_ns) {
 		s->sums_from_ns = s->sums_ns;
 		s->sums_ns = ev->time_ns;
 	}
-	if (ev->time_ns < a->opts.from_ns || ev->fields[2] == 0)
+	if (ev->time_ns < a->opts.from_ns || ev->fields[2] == 0 || !of_threads(a, s))
 		return 0;
-	rc = asked(a, s, &poll, &counts);
-	if (rc < 0 || !counts || (a->scoped && s->in_scope_ns > s->sums_from_ns))
+	scope = scope_share(a, s);
+	rc = place_share(a, s, &place);
+	if (rc < 0 || scope == SHARE_NONE || place == SHARE_NONE)
 		return rc;
+	if (scope == SHARE_SOME || place == SHARE_SOME) {
+		leave_out(a, ev->fields[2], ev->fields[3]);
+		return 0;
+	}
 	return add_to_row(a, (uint32_t)ev->fields[0], (uint32_t)ev->fields[1], ev->fields[2], ev->fields[3],
 			  ev->fields[4], &row);
 }

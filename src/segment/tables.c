@@ -151,7 +151,7 @@ static int read_records(struct weft_segment *seg, struct weft__in in)
 		const uint8_t *record = in_bytes(&in, length);
 		struct weft__in one;
 
-		if (!record)
+		if (!record || in.bad) /* a tag without a length has one of 0 */
 			return -WEFT_E_DAMAGED;
 		one = weft__in(record, length);
 		switch (tag) {

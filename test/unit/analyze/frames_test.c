@@ -187,3 +187,67 @@ TEST(a_file_that_is_gone_has_a_reason)
 	CHECK(frames.modules[2].why != NULL && frames.modules[2].why[0]);
 	weft__frames_fini(&frames);
 }
+
+TEST(code_made_at_run_time_is_named_by_who_made_it)
+{
+	struct weft__symbolizer_opts symbols = {.no_debuginfod = true};
+	char dir[] = "/tmp/weft-frames-XXXXXX", path[64];
+	FILE *map;
+
+	REQUIRE(mkdtemp(dir) != NULL);
+	symbols.jit_dir = dir;
+	snprintf(path, sizeof(path), "%s/perf-4242.map", dir);
+	map = fopen(path, "w");
+	REQUIRE(map != NULL);
+	fputs("123400 100 JS:*hot\n", map);
+	fclose(map);
+	for (int i = 0; i < 3; i++) {
+		struct weft__naming naming = {.symbolizer = &symbols, .pid = i == 1 ? 0 : 4242, .elsewhere = i == 2};
+		struct weft__frames frames = {0};
+
+		CHECK_EQ(code_add_modules(&frames), 0);
+		CODE_STACK(&frames, 1, 0, {0, 0x123410}, {0, 0x999999});
+		CODE_STACK(&frames, 2, 0, {CODE_KERNEL, 0xffffffff81000010});
+		weft__frames_want(&frames, 1);
+		weft__frames_want(&frames, 2);
+		CHECK_EQ(weft__frames_name(&frames, &naming), 0);
+		CHECK_STR(name_at(&frames, 1, 0, 0), i == 0 ? "JS:*hot" : "[unknown] 0x123410");
+		CHECK_STR(name_at(&frames, 1, 0, 1), "[unknown] 0x999999");
+		if (i == 2) /* the kernel that runs here is another one */
+			CHECK_STR(name_at(&frames, 2, 0, 0), "[kernel] 0xffffffff81000010");
+		weft__frames_fini(&frames);
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
+/* Of a file without names it is still known where its functions begin; the places of one are one. */
+TEST(places_of_a_function_without_a_name_are_one)
+{
+	struct weft__naming naming = {.symbolizer = &(struct weft__symbolizer_opts){.no_debuginfod = true}};
+	const char *build = getenv("WEFT_BUILD");
+	struct weft_module module = {.id = 9, .kind = WEFT_MODULE_FILE, .start = 0x7f0000001000, .offset = 0x1000};
+	char path[512], command[600], want[64];
+	struct weft__frames frames = {0};
+	unsigned long long plain = 0;
+	FILE *nm;
+
+	snprintf(path, sizeof(path), "%s/test/unit/symbol/fixture/stripped", build ? build : "");
+	if (access(path, R_OK) != 0)
+		SKIP("no program without names");
+	snprintf(command, sizeof(command), "nm %s/test/unit/symbol/fixture/inline | grep ' plain$'", build);
+	nm = popen(command, "r");
+	REQUIRE(nm && fscanf(nm, "%llx", &plain) == 1);
+	pclose(nm);
+	module.path = path;
+	module.end = module.start + 0x1000;
+	CHECK_EQ(weft__frames_add_module(&frames, &module), 0);
+	CODE_STACK(&frames, 1, 0, {9, plain - 0x1000}, {9, plain - 0x1000 + 3});
+	weft__frames_want(&frames, 1);
+	CHECK_EQ(weft__frames_name(&frames, &naming), 0);
+	snprintf(want, sizeof(want), "stripped+0x%llx", plain);
+	CHECK_STR(name_at(&frames, 1, 0, 0), want);
+	CHECK_STR(name_at(&frames, 1, 0, 1), want);
+	CHECK_EQ(frames.unnamed, 2);
+	weft__frames_fini(&frames);
+}

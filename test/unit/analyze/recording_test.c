@@ -51,6 +51,39 @@ static int see(void *data, const struct weft_event_view *ev)
 	return 0;
 }
 
+static void define_dump(struct weft__defs *defs, const struct segfile *of)
+{
+	(void)of;
+	weft__defs_fact(defs, "dump.why", "signal 12");
+}
+
+/* Two dumps of one recording, the second of which has what the first has, and what is not dumped: nothing counts twice. */
+TEST(each_dump_of_a_flight_recorder_is_for_itself)
+{
+	static const struct segfile dumps[] = {{7, 0, "42", before, 4, NULL, 0, 0},
+					       {7, 1, "42", before, 5, NULL, 0, 0}};
+	struct weft__recordings list = {0};
+	size_t i;
+
+	segfile_dir(dir, sizeof(dir));
+	segfile_more = define_dump;
+	segfile_write(&dumps[1], segfile_path(dir, "b.weft"));
+	segfile_write(&dumps[0], segfile_path(dir, "c.weft"));
+	segfile_more = NULL;
+	segfile_write(&second, segfile_path(dir, "a.weft.active"));
+	CHECK_EQ(weft__recordings_add(&list, dir, NULL), 0);
+	weft__recordings_settle(&list);
+	REQUIRE(list.n == 3);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(list.all[i].n_files, 1);
+		CHECK_EQ(list.all[i].missing_segments, 0);
+		CHECK_EQ(list.all[i].n_events, list.all[i].dump ? 3 + list.all[i].dump : 6);
+	}
+	CHECK_EQ(list.n_refused, 0);
+	weft__recordings_fini(&list);
+	segfile_remove(dir, names);
+}
+
 TEST(events_come_in_order_of_time_across_segments)
 {
 	struct weft__recordings list = {0};

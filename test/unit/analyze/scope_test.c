@@ -77,6 +77,7 @@ TEST(one_span)
 	CHECK_EQ(r->polls.n, 2);
 	CHECK_EQ(r->delays.n, 1);
 	CHECK_EQ(r->delayed[0].rank_ns, 2 * MS);
+	CHECK_EQ(r->delayed[0].behind.held_ns, 0); /* not behind itself */
 	CHECK_EQ(r->samples.all.n, 1);
 	CHECK_EQ(r->samples.left_out.n, 2);
 	REQUIRE(r->n_waits == 1);
@@ -186,5 +187,37 @@ TEST(sums_of_waits_of_several_requests_are_of_none)
 	CHECK_EQ(r->waits[0].what, WEFT_WAIT_LOCK);
 	CHECK_EQ(r->waits[0].n, 5);
 	CHECK_EQ(r->waits[0].ns, 2 * MS);
+	CHECK_EQ(r->n_waits_mixed, 10 + 10 + 7);
+	CHECK_EQ(r->waits_mixed_ns, 8 * MS);
+	feed_close(&feed);
+}
+
+TEST(sums_of_waits_of_several_locations_are_of_none)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_init(&feed);
+	feed.opts.location = "echo";
+	feed_begin(&feed);
+	FEED(&feed, 1 * MS, 3, SPAWN, 7, 1);
+	FEED(&feed, 1 * MS, 3, SPAWN, 8, 2);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 7, 0);
+	FEED(&feed, 20 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 1, MS, MS); /* of another */
+	FEED(&feed, 30 * MS, 1, POLL_END);
+	FEED(&feed, 40 * MS, 1, POLL_BEGIN, 8, 0);
+	FEED(&feed, 140 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 2, 2 * MS, MS); /* of both */
+	FEED(&feed, 200 * MS, 1, POLL_BEGIN, 7, 0);
+	FEED(&feed, 250 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 4, 3 * MS, MS); /* all of it in the outer one */
+	FEED(&feed, 260 * MS, 1, POLL_END);
+	FEED(&feed, 270 * MS, 1, POLL_END);
+	FEED(&feed, 380 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 8, 4 * MS, MS);  /* and of what came behind it */
+	FEED(&feed, 500 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 16, 5 * MS, MS); /* of none */
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_waits == 1);
+	CHECK_EQ(r->waits[0].n, 4);
+	CHECK_EQ(r->waits[0].ns, 3 * MS);
+	CHECK_EQ(r->n_waits_mixed, 2 + 8);
+	CHECK_EQ(r->waits_mixed_ns, 6 * MS);
 	feed_close(&feed);
 }

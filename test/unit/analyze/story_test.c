@@ -302,6 +302,27 @@ TEST(switches_that_are_missing_or_sampled_leave_time_that_is_not_measured)
 	feed_close(&feed);
 }
 
+/* That a thread is off the CPU is told when it is back: what it does at the end of a recording is not known. */
+TEST(a_poll_that_still_runs_and_was_not_seen_since)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 50 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 60 * MS, COLLECTOR, OFFCPU, OFF(101, 20, 10, BLOCKED));
+	FEED(&feed, 70 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, NAME_LOCK, 1, 10,
+	     10);                                                   /* which the collector may tell for it */
+	FEED(&feed, 70 * MS, COLLECTOR, STUCK, 101, 1, 60 * MS, 0); /* it ran then, or could not be looked at */
+	r = feed_end(&feed, 110 * MS);
+	REQUIRE(r->n_running == 1);
+	CHECK_SPLIT(r->running[0].story.split, 30, 10, 0, 0, 60);
+	CHECK_EQ(r->running[0].story.n_causes, 1);
+	feed_close(&feed);
+}
+
 TEST(a_poll_that_still_runs_has_a_story_so_far)
 {
 	struct feed feed;
@@ -316,7 +337,11 @@ TEST(a_poll_that_still_runs_has_a_story_so_far)
 	r = feed_end(&feed, 110 * MS);
 	REQUIRE(r->n_running == 1);
 	CHECK(r->running[0].story.told);
-	CHECK_SPLIT(r->running[0].story.split, 90, 10, 0, 0, 0);
+	/* It was found waiting, and has not come back since it went on at 30. */
+	CHECK_SPLIT(r->running[0].story.split, 10, 90, 0, 0, 0);
+	REQUIRE(r->running[0].story.n_causes == 2);
+	CHECK_EQ(r->running[0].story.causes[0].ns, 80 * MS);
+	CHECK_EQ(r->running[0].story.causes[0].stack, 32);
 	CHECK_EQ(r->split.n, 0);
 	REQUIRE(r->n_stucks == 1);
 	CHECK_EQ(r->stucks[0].looks, 2);

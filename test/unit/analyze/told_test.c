@@ -121,9 +121,14 @@ TEST(samples_of_one_location)
 	FEED(&feed, 15 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
 	FEED(&feed, 30 * MS, 1, POLL, 1, 0, 20 * MS, 0, WEFT_POLL_SLOW);
 	FEED(&feed, 45 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 46 * MS, 1, WAIT, WEFT_WAIT_LOCK, 0, 9, 5 * MS, 0, 0);
+	FEED(&feed, 47 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 0, 3, 2 * MS, MS);
 	FEED(&feed, 50 * MS, 1, POLL, 2, 0, 20 * MS, 0, WEFT_POLL_SLOW);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->n_longest, 1);
+	CHECK_EQ(r->n_waits, 0);
+	CHECK_EQ(r->n_waits_mixed, 4); /* whether they were in it was not known when they came */
+	CHECK_EQ(r->waits_mixed_ns, 7 * MS);
 	CHECK_EQ(r->samples.all.n, 1);
 	CHECK_EQ(r->samples.left_out.n, 1);
 	REQUIRE(r->samples.n_rows == 1);

@@ -67,6 +67,22 @@ TEST(wrong_usage_is_told_with_the_way_out)
 	segfile_remove(dir, names);
 }
 
+TEST(a_name_that_nothing_has_is_told_with_those_there_are)
+{
+	BEGIN;
+	CHECK_EQ(run("report --location ehco one.weft"), 0);
+	CHECK(says("warning: --location 'ehco': nothing here is called so; there are: accept, echo\n"));
+	CHECK_EQ(run("report --worker demo/7 one.weft"), 0);
+	CHECK(says("warning: --worker 'demo/7': nothing here is called so; there are: demo/0, demo/1"));
+	CHECK_EQ(run("report --thread nobody one.weft"), 0);
+	CHECK(says("warning: --thread 'nobody': nothing here is called so; there are: "));
+	CHECK_EQ(run("report --from 1h one.weft"), 0);
+	CHECK(says("warning: --from lies behind the end: "));
+	CHECK_EQ(run("report --location 'e*' --worker 'demo/*' --from 1us one.weft"), 0);
+	CHECK(!strstr(out, "warning"));
+	segfile_remove(dir, names);
+}
+
 TEST(what_cannot_be_read_is_told)
 {
 	FILE *junk;

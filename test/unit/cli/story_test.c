@@ -117,6 +117,84 @@ TEST(the_story_of_the_worst_poll)
 	segfile_remove(dir, names);
 }
 
+static void define_dump(struct weft__defs *defs, const struct segfile *of)
+{
+	define(defs, of);
+	weft__defs_fact(defs, "dump.why", "poll of task 2 in thread 102 took 52.000 ms");
+	weft__defs_fact(defs, "dump.unheard", of->sequence ? "3" : "0");
+}
+
+TEST(dumps_of_a_flight_recorder_are_told_one_by_one)
+{
+	static const char *const both[] = {"0.weft", "1.weft", NULL};
+	struct segfile next = file;
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	next.sequence = 1;
+	segfile_more = define_dump;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&file, segfile_path(dir, "0.weft"));
+	segfile_write(&next, segfile_path(dir, "1.weft"));
+	segfile_more = NULL;
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("\ndump 0 of a flight recorder: poll of task 2 in thread 102 took 52.000 ms\n"));
+	CHECK(says("\ndump 1 of a flight recorder: poll of task 2 in thread 102 took 52.000 ms; 3 more asked for one "
+		   "before it was "
+		   "written, or too soon after the last\n"));
+	segfile_remove(dir, both);
+}
+
+static void define_callers(struct weft__defs *defs, const struct segfile *of)
+{
+	static const struct weft_module libc = {
+		4, WEFT_MODULE_FILE, "/lib/libc.so.6", 0x7f1000000000, 0x7f1000100000, 0, 0, {0}};
+
+	(void)of;
+	weft__defs_fact(defs, "process.exe", "/opt/demo/bin/app");
+	weft__defs_string(defs, S_READ, "read");
+	code_define(defs);
+	weft__defs_module(defs, &libc);
+	CODE_DEFINE_STACK(defs, 1, WEFT_STACK_COMPLETE, {4, 0x10}, code_lib(0), code_app(F_MAIN), code_app(F_START));
+	CODE_DEFINE_STACK(defs, 2, WEFT_STACK_COMPLETE, {4, 0x20}, code_lib(0), code_app(F_UPLOAD), code_app(F_MAIN));
+	CODE_DEFINE_STACK(defs, 3, WEFT_STACK_COMPLETE, {4, 0x30}, {4, 0x40}, code_app(F_MAIN), code_app(F_START));
+	CODE_DEFINE_STACK(defs, 4, WEFT_STACK_COMPLETE, {4, 0x50}, {4, 0x60}, code_app(F_START));
+}
+
+/* The nearest function of the program; where that only began it, the library that works for it. */
+TEST(who_called_what_blocks)
+{
+	static const struct segfile_event calls[] = {
+		EV(AT(11), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 10 * MS, 0, 1),
+		EV(AT(22), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 9 * MS, 0, 2),
+		EV(AT(33), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 8 * MS, 0, 3),
+		EV(AT(44), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 7 * MS, 0, 4),
+	};
+	static const struct segfile of = {5, 0, "4242", calls, sizeof(calls) / sizeof(calls[0]), NULL, 0, 0};
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	segfile_more = define_callers;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&of, segfile_path(dir, "0.weft"));
+	segfile_more = NULL;
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("in libc.so.6+0x10, called from libnone.so.1+0x2000\n"));
+	CHECK(says("in libc.so.6+0x20, called from handle_upload\n"));
+	CHECK(says("in libc.so.6+0x30, called from main\n"));
+	CHECK(says("in libc.so.6+0x50\n"));
+	segfile_remove(dir, names);
+}
+
+TEST(a_context_that_is_none)
+{
+	BEGIN;
+	CHECK_EQ(run("inspect --events ."), 0);
+	CHECK(says("  endpoint=\"POST /upload\"  labels=\"tier=gold,user=7\"\n"));
+	CHECK(says("  span=0  root=0  endpoint=none  labels=none\n"));
+	segfile_remove(dir, names);
+}
+
 TEST(where_the_time_of_polls_went)
 {
 	BEGIN;

@@ -29,6 +29,19 @@ static void put_record(struct weft__defs *defs, uint32_t tag, const char *body, 
 	weft__buf_put(&defs->out, body, n);
 }
 
+/* What is copied behind it would be taken for its length. */
+TEST(a_tag_without_a_length_is_damage)
+{
+	struct weft__defs defs = {0};
+	struct weft_segment *seg;
+
+	weft__defs_fact(&defs, "key", "value");
+	weft__buf_varint(&defs.out, 48);
+	seg = read_records(&defs, -WEFT_E_DAMAGED);
+	CHECK(weft_segment_fact(seg, "key") == NULL);
+	forget(seg, &defs);
+}
+
 TEST(all_records)
 {
 	static const struct weft_field fields[] = {{"a", WEFT_TYPE_F64, "ms"}, {"b", WEFT_TYPE_STRING, NULL}};
