@@ -40,7 +40,8 @@ enum weft_ring_place {
 
 /* What takes samples of stacks. All of them sample every thread of the process. */
 enum weft_engine {
-	WEFT_ENGINE_AUTO = 0,  /* the timer up to the kernel's tick rate, perf events above it and for kernel frames */
+	WEFT_ENGINE_AUTO = 0,  /* the timer up to the kernel's tick rate; above it perf events and timers together; perf
+				* events for kernel frames and for other events than cpu-clock */
 	WEFT_ENGINE_TIMER = 1, /* a CPU-time timer per thread: no privilege, no cost per context switch; at most HZ */
 	WEFT_ENGINE_PERF = 2,  /* perf events: any rate, kernel frames, hardware events */
 };
@@ -82,21 +83,21 @@ enum weft_poll_mode {
  * those the library knows must be zero. */
 struct weft_recorder_opts {
 	size_t size;
-	const char *dir;           /* where segments go; NULL: memory only (weft_recorder_save writes them out) */
-	const char *name;          /* service name in the segment; NULL: the program's name */
-	uint64_t segment_bytes;    /* rotate at this size; 64 MiB. Flight recorder: memory for what is kept */
-	uint64_t segment_ns;       /* rotate at this age; 60 s */
-	uint64_t keep_bytes;       /* sealed segments together, oldest deleted first; 1 GiB (64 MiB in memory) */
-	uint64_t keep_ns;          /* delete sealed segments older than this; 0: no limit */
-	uint64_t drain_ns;         /* longest time between two drains; 250 ms, which is also the most */
-	uint64_t flush_ns;         /* longest time an event waits in shared memory before it is in the file; 1 s */
-	uint64_t queue_ns;         /* how often global queue callbacks are asked; 10 ms */
-	uint32_t ring_bytes;       /* event slots of one thread, a power of two; 64 KiB */
-	uint32_t max_threads;      /* threads that may record at the same time; 4096 */
-	uint32_t quantum_ns;       /* time resolution in the segment, a power of two; 8 */
-	uint32_t on_fork;          /* enum weft_fork */
-	uint32_t ring_place;       /* enum weft_ring_place */
-	uint32_t sync;             /* 1: fdatasync after each block and seal; the default only starts writeback */
+	const char *dir;        /* where segments go; NULL: memory only (weft_recorder_save writes them out) */
+	const char *name;       /* service name in the segment; NULL: the program's name */
+	uint64_t segment_bytes; /* rotate at this size; 64 MiB. Flight recorder: memory for what is kept */
+	uint64_t segment_ns;    /* rotate at this age; 60 s */
+	uint64_t keep_bytes;    /* sealed segments together, oldest deleted first; 1 GiB (64 MiB in memory) */
+	uint64_t keep_ns;       /* delete sealed segments older than this; 0: no limit */
+	uint64_t drain_ns;      /* longest time between two drains; 250 ms, which is also the most */
+	uint64_t flush_ns;      /* longest time an event waits in shared memory before it is in the file; 1 s */
+	uint64_t queue_ns;      /* how often global queue callbacks are asked; 10 ms */
+	uint32_t ring_bytes;  /* slots of a thread, a power of two; 64 KiB, and up to four times that when it is busy */
+	uint32_t max_threads; /* threads that may record at the same time; 4096 */
+	uint32_t quantum_ns;  /* time resolution in the segment, a power of two; 8 */
+	uint32_t on_fork;     /* enum weft_fork */
+	uint32_t ring_place;  /* enum weft_ring_place */
+	uint32_t sync;        /* 1: fdatasync after each block and seal; the default only starts writeback */
 	const char *const *labels; /* "key=value" strings for the segment, NULL-terminated; copied */
 	uint32_t no_recover;       /* 1: leave what a dead process left in `dir` alone */
 	uint32_t level;            /* 1: frequencies only; 2..19: zstd levels, a fifth smaller at twice the CPU; 1 */
@@ -104,7 +105,7 @@ struct weft_recorder_opts {
 	uint32_t sample_engine;    /* enum weft_engine */
 	const char *sample_event;  /* perf: "cpu-clock", "task-clock", "cycles", ...; NULL: "cpu-clock" */
 	uint32_t sample_kernel; /* 1: with the kernel's frames (perf; needs privilege); stop before exec, see below */
-	uint32_t sample_depth;  /* frames of a stack, at most and by default 1024 */
+	uint32_t sample_depth;  /* frames of a stack, at most and by default 1024; 1: waits have none */
 	int32_t sample_signal;  /* of the timer; 0: SIGPROF, or a real-time signal when that is taken */
 	uint32_t symbolize;     /* 1: names of functions are put into each segment after it is sealed */
 	uint32_t switches;      /* enum weft_switch */
@@ -118,27 +119,32 @@ struct weft_recorder_opts {
 	uint64_t stuck_ns;   /* a poll that still runs after this time is told of while it does; 1 s. WEFT_OFF: none */
 	uint32_t budget_ppm; /* CPU time for all of weft, in millionths of what the program uses, or of half a CPU
 				 * when it uses less; 10000 (1 %). WEFT_SAMPLE_OFF: no limit */
-	uint32_t trigger_signal;   /* flight recorder: a signal that asks for a dump; 0: none */
-	uint64_t flight_ns;        /* flight recorder: keep the last so much in memory, write only when asked
+	uint32_t trigger_signal;     /* flight recorder: a signal that asks for a dump; 0: none */
+	uint64_t flight_ns;          /* flight recorder: keep the last so much in memory, write only when asked
 				 * (weft_recorder_dump); 0: write everything */
-	uint64_t trigger_poll_ns;  /* flight recorder: a poll this long asks for a dump; 0: none */
-	uint64_t trigger_quiet_ns; /* flight recorder: after a dump, triggers are not heard for this long; 60 s */
+	uint64_t trigger_poll_ns;    /* flight recorder: a poll this long asks for a dump; 0: none */
+	uint64_t trigger_quiet_ns;   /* flight recorder: after a dump, triggers are not heard for this long; 60 s */
+	uint64_t trigger_forward_ns; /* flight recorder: a dump that a trigger asks for is written this long after it,
+				      * with what came meanwhile; 0: at once. A day at most */
 };
 
 /* Flight recorder. With flight_ns nothing is written to `dir` until somebody asks: the last flight_ns are kept in
  * memory, at most segment_bytes of them, and weft_recorder_dump or a trigger writes them as one segment, named
  * NAME-PID-ID-dump-NUMBER.weft. keep_bytes and keep_ns are about these files. The triggers are a poll that took
  * trigger_poll_ns or longer, and the signal trigger_signal, sent to the process or any of its threads; they write all
- * that is kept at that moment. The signal is heard while recording; a handler that the program has set before is
- * called, too, and is back after stop. After a dump, triggers are only counted for trigger_quiet_ns (the fact
- * dump.unheard of the next dump says how many); calls of weft_recorder_dump always work. The fact dump.why says what
- * asked. When a dump that a trigger asked for cannot be written, because the disk is full or `dir` is gone, it is tried
- * again once a second as long as what it is about is kept. After kill -9, recovery finds what is in shared memory, the
- * last flush_ns or so; what was kept in memory is lost. With poll mode all, trigger_poll_ns makes a pair of begin and
- * end about 1 ns slower. */
+ * that is kept at that moment and, with trigger_forward_ns, what is recorded in that time after it (stopping or closing
+ * writes it sooner, a process that is killed meanwhile does not). Triggers that come meanwhile are counted, like those
+ * after it. The signal is heard while recording; a handler that the program has set before is called, too, and is back
+ * after stop. After a dump, triggers are only counted for trigger_quiet_ns (the fact dump.unheard of the next dump says
+ * how many); calls of weft_recorder_dump always work. The fact dump.why says what asked. When a dump that a trigger
+ * asked for cannot be written, because the disk is full or `dir` is gone, it is tried again once a second as long as
+ * what it is about is kept. After kill -9, recovery finds what is in shared memory, the last flush_ns or so; what was
+ * kept in memory is lost. With poll mode all, trigger_poll_ns makes a pair of begin and end about 1 ns slower. */
 
 /* Threads that wait are looked at from outside: they get no signal, so no call that waits ends because of it, with or without a time-out. The same
- * holds for a poll that stuck_ns tells of. CPU samples come by signals, to threads that run. */
+ * holds for a poll that stuck_ns tells of. CPU samples come by signals, to threads that run. A handler that the program installs over
+ * that of the samples stays, and within a second they come by another signal. But a program that sets all signals to their default, as
+ * daemons do, must do so before it starts to record: by default the signal of the samples is death. (Under weft run it may.) */
 
 /* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within execve would kill the
  * new program. Without it nothing needs to be done. */
@@ -155,8 +161,8 @@ WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_re
  * WEFT_RING (auto, dir, memory), WEFT_SYNC, WEFT_LEVEL, WEFT_LABELS (k=v,k=v), WEFT_SAMPLE_HZ (a number, or off),
  * WEFT_SAMPLE_ENGINE (auto, timer, perf), WEFT_SAMPLE_EVENT, WEFT_SAMPLE_KERNEL, WEFT_SAMPLE_DEPTH, WEFT_SYMBOLIZE, WEFT_SWITCHES (auto, off, intervals, stacks),
  * WEFT_WALL_HZ, WEFT_POLLS (all, slow, caught), WEFT_POLL_CAP, WEFT_POLL_SLOW_MS, WEFT_WAIT_MS, WEFT_STUCK_MS (a number, or off),
- * WEFT_BUDGET_PPM, WEFT_FLIGHT_SECONDS, WEFT_TRIGGER_SIGNAL, WEFT_TRIGGER_POLL_MS, WEFT_TRIGGER_QUIET_SECONDS. Sizes take K, M and G. Variables
- * override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
+ * WEFT_BUDGET_PPM, WEFT_FLIGHT_SECONDS, WEFT_TRIGGER_SIGNAL (a number, or a name such as USR2), WEFT_TRIGGER_POLL_MS,
+ * WEFT_TRIGGER_QUIET_SECONDS, WEFT_TRIGGER_FORWARD_SECONDS. Sizes take K, M and G. Variables override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
  * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */
 WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
 				    struct weft_error *err);
@@ -218,7 +224,7 @@ struct weft_recorder_stats {
 	uint64_t pauses;       /* times the disk was full */
 	uint64_t collector_ns; /* CPU time of the collector thread */
 	uint64_t rings;        /* rings ever made: the most threads at one time */
-	uint64_t ring_bytes;   /* memory of one ring, header included */
+	uint64_t ring_bytes;   /* memory of one ring, header included, as it begins */
 	uint64_t recovered;    /* segments recovered at open */
 	uint64_t samples;      /* samples taken */
 	uint64_t samples_lost; /* of these, dropped because there was no memory for their stacks; in `lost`, too */

@@ -111,6 +111,7 @@ enum weft_loss_reason {
 	WEFT_LOSS_UNCOVERED = 7, /* threads that could not be sampled */
 	WEFT_LOSS_POLL_CAP = 8,  /* polls beyond poll_cap: counted by their length, not told one by one */
 	WEFT_LOSS_SWITCH = 9,    /* records of context switches, of no particular thread */
+	WEFT_LOSS_DELETED = 10,  /* of all threads: their segment was deleted, or closed by the program, unsealed */
 };
 struct weft_loss {
 	uint32_t reason; /* enum weft_loss_reason */

@@ -13,9 +13,10 @@
  *     unlock(&cache);
  *
  * A wait that took the recorder's wait_ns or longer (10 ms by default) is an event `wait` of its own, with its stack,
- * taken as it ended (where CPU samples are taken: their unwind tables are needed for it). The others are summed for
- * each thread by what and name, and the sums are told as events `wait_sum`, at most every 100 ms, when the thread
- * ends and when recording stops. (When weft's budget of CPU time is used up, long waits beyond the first ten in 100
+ * taken as it ended. (Stacks need unwind tables. Those are there where CPU samples are taken; else they are made when
+ * the first long wait has ended, and until then only the caller is in the stack.) The others are summed for each
+ * thread by what and name, and the sums are told as events `wait_sum`, at most every 100 ms, when the thread ends and
+ * when recording stops. (When weft's budget of CPU time is used up, long waits beyond the first ten in 100
  * ms of a thread may be in the sums, too.) So the time of all waits together is exact, however short each was; only
  * what a killed process had not told yet is lost.
  *

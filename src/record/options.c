@@ -107,13 +107,22 @@ static int check_waits(const struct weft_recorder_opts *o, struct weft_error *er
 	if (o->stuck_ns < 10 * MS)
 		return weft__fail(err, -WEFT_E_OPTION, "stuck_ns must be at least 10 ms");
 	if (o->trigger_signal && signal_is_ill((int32_t)o->trigger_signal))
-		return weft__fail(err, -WEFT_E_OPTION, "trigger_signal is %u, which cannot be used", o->trigger_signal);
+		return weft__fail(
+			err, -WEFT_E_OPTION,
+			"trigger_signal is %u, which cannot be used; SIGUSR1, SIGUSR2 and SIGRTMIN to SIGRTMAX can",
+			o->trigger_signal);
+	if (o->trigger_signal && (int32_t)o->trigger_signal == o->sample_signal)
+		return weft__fail(err, -WEFT_E_OPTION, "trigger_signal and sample_signal are both %u; give one another",
+				  o->trigger_signal);
 	if (o->flight_ns && (!o->dir || o->flight_ns < FLIGHT_MIN_NS || o->flight_ns > FLIGHT_MAX_NS))
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "flight_ns keeps from 100 ms to a day, and needs dir, where dumps are written to");
 	if (!o->flight_ns && (o->trigger_signal || o->trigger_poll_ns))
-		return weft__fail(err, -WEFT_E_OPTION,
-				  "trigger_signal and trigger_poll_ns ask for dumps; set flight_ns, too");
+		return weft__fail(
+			err, -WEFT_E_OPTION,
+			"trigger_signal and trigger_poll_ns ask for dumps; set flight_ns (WEFT_FLIGHT_SECONDS), too");
+	if (o->trigger_forward_ns > FLIGHT_MAX_NS)
+		return weft__fail(err, -WEFT_E_OPTION, "trigger_forward_ns is more than a day");
 	return 0;
 }
 
@@ -353,6 +362,24 @@ static int env_u32_off(const char *name, uint32_t *ret, struct weft_error *err)
 	return env_u32(name, ret, err);
 }
 
+/* A number, or a name with or without its SIG. */
+static int env_signal(const char *name, uint32_t *ret, struct weft_error *err)
+{
+	const char *text = getenv(name), *known;
+	struct weft_error number;
+	int i, r;
+
+	for (i = 1; text && i <= SIGSYS; i++) {
+		known = sigabbrev_np(i);
+		if (known && !strcmp(strncmp(text, "SIG", 3) ? text : text + 3, known)) {
+			*ret = (uint32_t)i;
+			return 0;
+		}
+	}
+	r = env_u32(name, ret, &number);
+	return r ? weft__fail(err, r, "%s=%s: give the number of a signal, or its name, such as USR2", name, text) : 0;
+}
+
 static int env_waits(struct weft_recorder_opts *opts, struct weft_error *err)
 {
 	static const char *const switches[] = {"auto", "off", "intervals", "stacks", NULL};
@@ -368,7 +395,8 @@ static int env_waits(struct weft_recorder_opts *opts, struct weft_error *err)
 	    (r = env_time("WEFT_STUCK_MS", MS, &opts->stuck_ns, err)) ||
 	    (r = env_u32_off("WEFT_BUDGET_PPM", &opts->budget_ppm, err)) ||
 	    (r = env_number("WEFT_FLIGHT_SECONDS", 1000 * MS, UINT64_MAX, &opts->flight_ns, err)) ||
-	    (r = env_u32("WEFT_TRIGGER_SIGNAL", &opts->trigger_signal, err)) ||
+	    (r = env_signal("WEFT_TRIGGER_SIGNAL", &opts->trigger_signal, err)) ||
+	    (r = env_number("WEFT_TRIGGER_FORWARD_SECONDS", 1000 * MS, UINT64_MAX, &opts->trigger_forward_ns, err)) ||
 	    (r = env_number("WEFT_TRIGGER_POLL_MS", MS, UINT64_MAX, &opts->trigger_poll_ns, err)))
 		return r;
 	return env_number("WEFT_TRIGGER_QUIET_SECONDS", 1000 * MS, UINT64_MAX, &opts->trigger_quiet_ns, err);

@@ -28,6 +28,7 @@ void weft__flight_init(struct weft__collector *c, const struct weft_recorder_opt
 	f->dir = o->dir;
 	f->span_ns = o->flight_ns;
 	f->quiet_ns = o->trigger_quiet_ns;
+	f->forward_ns = o->trigger_forward_ns;
 	f->keep_bytes = o->keep_bytes;
 	f->keep_ns = o->keep_ns;
 	c->segments.dir = NULL;
@@ -71,7 +72,7 @@ static void hear(struct weft__collector *c, uint64_t now_ns)
 	}
 	f->unheard += n - 1;
 	dump->from_ns = now_ns > f->span_ns ? now_ns - f->span_ns : 0;
-	dump->until_ns = now_ns;
+	dump->until_ns = now_ns + f->forward_ns;
 	if (why == WEFT__TRIGGER_SIGNAL)
 		snprintf(dump->why, sizeof(dump->why), "signal %d", what.signal);
 	else

@@ -30,6 +30,7 @@ struct weft__flight {
 	const char *dir; /* NULL: no flight recorder */
 	uint64_t span_ns;
 	uint64_t quiet_ns;
+	uint64_t forward_ns;          /* of triggers */
 	uint64_t keep_bytes, keep_ns; /* of the directory */
 
 	/* collector; CALLER while there is none */

@@ -314,6 +314,10 @@ static void forget_deleted(struct weft__collector *c)
 {
 	weft__log(WEFT_LOG_WARN, "%s: the active segment was deleted%s; beginning a new one",
 		  c->segments.dir ? c->segments.dir : "memory", c->segments.fd < 0 ? ", or its file closed" : "");
+	if (!c->segments.gone.count)
+		c->segments.gone = (struct weft_loss){.reason = WEFT_LOSS_DELETED, .from_ns = c->segments.begin_ns};
+	c->segments.gone.to_ns = c->flushed_ns;
+	c->segments.gone.count += c->segments.writer.n_events;
 	weft__segments_drop(&c->segments);
 	c->segments.sequence++;
 }
@@ -338,6 +342,8 @@ int weft__flush(struct weft__collector *c)
 	}
 	if (!err)
 		err = weft__stack_ids_modules(c);
+	if (c->segments.gone.count)
+		weft__defs_loss(&c->defs, &c->segments.gone);
 	if (!err)
 		err = gather(c);
 	if (!err)
@@ -353,7 +359,8 @@ int weft__flush(struct weft__collector *c)
 		return err;
 	}
 	c->stats.events += n;
-	c->stats.lost += c->n_bad;
+	c->stats.lost += c->n_bad + c->segments.gone.count;
+	c->segments.gone.count = 0;
 	store_release(&c->region->head->staging_used, 0);
 	c->staged_ns = 0;
 	c->flushed_ns = weft__clock_mono();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/host/facts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,9 +68,16 @@ static ssize_t exe_path(char *to, size_t bytes)
 
 void weft__facts_program(char *to, size_t bytes)
 {
+	const char *called = program_invocation_short_name, *last;
 	char path[4096];
-	const char *last;
 
+	/* A program that has several names is a link to one of them. One that writes a title over its arguments has spaces there. */
+	if (called && *called == '-') /* a login shell */
+		called++;
+	if (called && *called && !strpbrk(called, " :/")) {
+		snprintf(to, bytes, "%s", called);
+		return;
+	}
 	if (exe_path(path, sizeof(path)) <= 0) {
 		snprintf(to, bytes, "unknown");
 		return;

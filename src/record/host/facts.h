@@ -6,7 +6,7 @@
 #include "segment/defs.h"
 
 void weft__facts_host(struct weft__defs *defs);
-/* The last part of the program's path. */
+/* The name that the program was called by; the last part of its path where that is not known. */
 void weft__facts_program(char *to, size_t bytes);
 
 #endif

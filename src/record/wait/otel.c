@@ -5,6 +5,7 @@
  * protobuf message, ProcessContext {Resource resource = 1; repeated KeyValue attributes = 2}. A reader takes a copy and looks whether
  * `published_ns` is what it was and not 0. A process has one: where another library published it before, that one stays. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,6 +152,7 @@ static int publish_payload(void)
 	int err = 0;
 
 	put_string(&out, PB_RESOURCE, (const char *)otel.resource.bytes, otel.resource.n);
+	/* The name that readers know, of which OTEP 4947 says that it is to become tls_v1. */
 	PUT_ATTR(&out, PB_ATTRIBUTES, "threadlocal.schema_version", "tlsdesc_v1_dev");
 	put_key_map(&out);
 	if (out.oom || otel.resource.oom)
@@ -316,24 +318,38 @@ static int learn_at(uint64_t at, int id)
 	return 1;
 }
 
-/* Whether somebody else has published one. */
+/* A line of the list of mappings. */
+static int learn_line(const char *line, int id)
+{
+	uint64_t at = 0;
+
+	if (!strstr(line, "/memfd:OTEL_CTX") && !strstr(line, "[anon_shmem:OTEL_CTX]") &&
+	    !strstr(line, "[anon:OTEL_CTX]"))
+		return 0;
+	return sscanf(line, "%" SCNx64, &at) == 1 && at != (uint64_t)(uintptr_t)otel.header && learn_at(at, id);
+}
+
+/* Whether somebody else has published one. Without a stream: see base/apart.h. */
 static int find_other(int id)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	int found = 0;
+	static char text[16384]; /* more than a line may have */
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), found = 0;
+	size_t n = 0;
+	ssize_t got;
 
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		uint64_t at = 0;
+	while (fd >= 0 && !found && (got = read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
+		char *line = text, *end;
 
-		if (!strstr(line, "/memfd:OTEL_CTX") && !strstr(line, "[anon_shmem:OTEL_CTX]") &&
-		    !strstr(line, "[anon:OTEL_CTX]"))
-			continue;
-		if (sscanf(line, "%" SCNx64, &at) == 1 && at != (uint64_t)(uintptr_t)otel.header)
-			found = learn_at(at, id);
+		text[n + (size_t)got] = 0;
+		for (; !found && (end = strchr(line, '\n')); line = end + 1) {
+			*end = 0;
+			found = learn_line(line, id);
+		}
+		n = strlen(line);
+		memmove(text, line, n);
 	}
-	if (maps)
-		fclose(maps);
+	if (fd >= 0)
+		close(fd);
 	return found;
 }
 

@@ -12,6 +12,8 @@
 static uint64_t wait_scratch[WAIT_SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
 static uint32_t wait_scratch_taken; /* bit by bit */
 
+uint32_t weft__wait_wants_tables;
+
 static int wait_buffer_take(void)
 {
 	for (int i = 0; i < WAIT_SCRATCHES; i++) {
@@ -73,7 +75,7 @@ uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_
 	struct weft__unwind_regs regs;
 
 	*flags = 0;
-	*buffer = load_relaxed(&weft__engine.ops) ? wait_buffer_take() : -1; /* no samples, no tables */
+	*buffer = depth == 1 ? -1 : wait_buffer_take(); /* the one frame is that of the call, which the event names */
 	if (*buffer < 0)
 		return 0;
 	regs.pc = arch_here(regs.r, &regs.valid);
@@ -81,7 +83,9 @@ uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_
 	modules = weft__modules_enter(&visit);
 	n = (uint32_t)weft__unwind(modules, &regs, &stack, wait_scratch[*buffer],
 				   depth ? depth : WEFT__UNWIND_DEPTH_MAX, flags);
-	/* Code that came since the last look: the next one should find its tables. */
+	/* Code that came since the last look, or no samples, and so no tables yet: the next one should find them. */
+	if (!load_relaxed(&weft__wait_wants_tables))
+		store_relaxed(&weft__wait_wants_tables, 1u);
 	if (*flags & WEFT__UNWIND_LOST && !load_relaxed(&weft__engine.modules_stale) &&
 	    !swap_seq_cst(&weft__engine.modules_stale, 1u))
 		weft__collector_wake();

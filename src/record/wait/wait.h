@@ -81,6 +81,8 @@ void weft__wait_leave(void);
  * frames; *ret points into memory that weft__wait_stack_give gives back. */
 uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_t **ret, uint32_t *flags, int *buffer);
 void weft__wait_stack_give(int buffer);
+/* Any context. A stack was wanted since open: unwind tables are needed even without CPU samples. */
+extern uint32_t weft__wait_wants_tables;
 
 /* Any context. CPU time that waits which were told one by one have cost so far, in ns. */
 uint64_t weft__waits_cost(void);

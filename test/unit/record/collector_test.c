@@ -271,6 +271,7 @@ static void delete_under_it(int times)
 		CHECK(WAIT_FOR(session_stats(rec).events > events && tally_files(session_dir, ".active") == 1));
 		CHECK_EQ(tally_files(session_dir, ".rings"), 1); /* and a crash now would find them */
 	}
+	CHECK(session_stats(rec).lost >= 10u * (uint32_t)times);
 	session_end(rec, &t, 4); /* threads are defined in the new segment, too */
 	CHECK_EQ(t.sources[0].count, 0);
 	CHECK_EQ(t.sources[times].count, 10);

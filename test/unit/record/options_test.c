@@ -2,6 +2,10 @@
 /* Options of a recorder: what is refused, with which words, and what the environment does. */
 #include "session.h"
 
+#include <errno.h>
+
+#include "record/host/facts.h"
+
 /* Opens with `opts` and expects `code` and a message with `word` in it. */
 static void refused(struct weft_recorder_opts opts, int code, const char *word)
 {
@@ -45,6 +49,22 @@ TEST(a_directory_that_cannot_be_is_named)
 {
 	refused((struct weft_recorder_opts){.dir = "/dev/null/x"}, -ENOTDIR, "/dev/null/x");
 	refused((struct weft_recorder_opts){.dir = "/proc/weft"}, -ENOENT, "/proc/weft");
+}
+
+TEST(a_program_has_the_name_that_it_was_called_by)
+{
+	char *called = program_invocation_short_name, name[64];
+
+	program_invocation_short_name = (char *)"redis-server";
+	weft__facts_program(name, sizeof(name));
+	CHECK_STR(name, "redis-server");
+	program_invocation_short_name = (char *)"-bash";
+	weft__facts_program(name, sizeof(name));
+	CHECK_STR(name, "bash");
+	program_invocation_short_name = (char *)"nginx: worker process"; /* written over the arguments */
+	weft__facts_program(name, sizeof(name));
+	CHECK(strstr(name, "options_test") != NULL);
+	program_invocation_short_name = called;
 }
 
 TEST(options_without_a_size_are_refused)

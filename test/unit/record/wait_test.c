@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include "record/engine/state.h"
 #include "record/wait/wait.h"
 #include "unwind/modules.h"
 
@@ -104,6 +105,43 @@ TEST(a_long_wait_is_an_event_with_length_holder_and_stack)
 	CHECK_EQ(w.told[2].holder, holder_tid);
 	CHECK_EQ(w.sum.n_short, 0);
 	CHECK(w.n_sched >= 2); /* that of the park, and the CPU time of what was before the waits */
+	session_remove_dir();
+}
+
+static int tables_are_made(void)
+{
+	return !weft__modules_stale() && !load_relaxed(&weft__engine.tables_tid);
+}
+
+/* Tables are made when the first wait wants them, which itself has a frame without them. */
+TEST(waits_have_stacks_without_cpu_samples)
+{
+	struct weft_recorder *rec = start(10 * MS, 0);
+	uint64_t length = 12 * MS;
+	pthread_t thread;
+	int i;
+
+	REQUIRE(rec);
+	waiter_tid = waits_tid();
+	sem_init(&held, 0, 0);
+	CHECK_EQ(load_relaxed(&weft__engine.tables_tid), 0);
+	for (i = 0; i < 2; i++) {
+		REQUIRE(pthread_create(&thread, NULL, hold, &length) == 0);
+		while (sem_wait(&held) < 0)
+			;
+		wait_for_the_lock();
+		pthread_join(thread, NULL);
+		CHECK(WAIT_FOR(tables_are_made()));
+	}
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	w.start = __start_code_wait_for_the_lock;
+	w.stop = __stop_code_wait_for_the_lock;
+	waits_read(&w, "the_lock", waits_tid());
+	if (CHECK_EQ(w.n_told, 2)) {
+		CHECK(w.told[0].n_frames >= 1);
+		CHECK(w.told[1].n_frames >= 3);
+		CHECK(w.told[1].through);
+	}
 	session_remove_dir();
 }
 
