@@ -3,8 +3,9 @@
  * each with one line: "run" does the same work each time and tells the CPU time that the process took for it, "short"
  * a fifth of that and what the thread took, and "cpu" tells what the other threads of the process took so far; "open
  * HZ" opens a recorder into DIR that samples so often, "start", "stop" and "close" are the recorder's; "bare HZ" has a
- * perf event like the perf engine's interrupt it so often, with a handler that returns, until "bare 0"; "events 0" and
- * "events 1" switch the perf events of either off and on. */
+ * perf event like the perf engine's interrupt it so often, with a handler that returns, until "bare 0"; "ride HZ" is the
+ * same with a CPU-time timer that fires at each tick, and an event for the rest; "events 0" and "events 1" switch the
+ * samples of either off and on. */
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -80,16 +81,54 @@ static void on_bare(int signal)
 	(void)signal;
 }
 
-static void bare(uint32_t hz)
+/* The events, and the timers beside them, which have the same signal: one that is held back is not set again. What was
+ * held back comes here, and not in what is measured. */
+static void events(int on)
+{
+	sigset_t trap;
+
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	if (!on)
+		prctl(PR_TASK_PERF_EVENTS_DISABLE);
+	sigprocmask(on ? SIG_UNBLOCK : SIG_BLOCK, &trap, NULL);
+	if (on)
+		prctl(PR_TASK_PERF_EVENTS_ENABLE);
+}
+
+/* Fires at each tick; 0: none does. Answers how many ticks a second has. */
+static uint32_t bare_timer(int on)
+{
+	struct sigevent event = {.sigev_signo = SIGTRAP, .sigev_notify = SIGEV_THREAD_ID};
+	struct itimerspec spec = {{0, 1000000}, {0, 1000000}};
+	static timer_t timer;
+	static int is_there;
+	struct timespec tick;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	if (is_there)
+		timer_delete(timer);
+	is_there = on;
+	if (!on)
+		return 0;
+	event._sigev_un._tid = (int)syscall(SYS_gettid);
+	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) < 0 || timer_settime(timer, 0, &spec, NULL) < 0) {
+		perror("bench: timer_create");
+		exit(1);
+	}
+	return (uint32_t)(1000000000 / tick.tv_nsec);
+}
+
+static void bare(uint32_t hz, int ride)
 {
 	static struct sigaction before;
 	static int fd = -1;
+	uint32_t ticks;
 	struct sigaction action = {.sa_handler = on_bare, .sa_flags = SA_RESTART | SA_ONSTACK};
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = hz ? 1000000000 / hz : 0,
 		.sigtrap = 1,
 		.remove_on_exec = 1,
 		.exclude_kernel = 1,
@@ -97,11 +136,14 @@ static void bare(uint32_t hz)
 	};
 
 	if (!hz) {
+		bare_timer(0);
 		close(fd);
 		sigaction(SIGTRAP, &before, NULL);
 		return;
 	}
 	sigaction(SIGTRAP, &action, &before);
+	ticks = bare_timer(ride);
+	attr.sample_period = 1000000000 / (hz > ticks ? hz - ticks : 1);
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
 		perror("bench: perf_event_open");
@@ -131,13 +173,15 @@ int main(int argc, char **argv)
 		} else if (strcmp(line, "cpu") == 0) {
 			answer = process_cpu_ns() - bench_cpu_ns();
 		} else if (sscanf(line, "events %u", &hz) == 1) {
-			prctl(hz ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
+			events(hz != 0);
 		} else if (sscanf(line, "open %u", &opts.sample_hz) == 1) {
 			bench_pin(BENCH_CPU_FIRST);
 			bench_check(weft_recorder_open(&rec, &opts, &err), &err);
 			bench_pin(BENCH_CPU_LAST);
 		} else if (sscanf(line, "bare %u", &hz) == 1) {
-			bare(hz);
+			bare(hz, 0);
+		} else if (sscanf(line, "ride %u", &hz) == 1) {
+			bare(hz, 1);
 		} else if (strcmp(line, "start") == 0) {
 			bench_check(weft_recorder_start(rec, &err), &err);
 		} else if (strcmp(line, "stop") == 0) {

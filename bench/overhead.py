@@ -6,15 +6,15 @@ A program that only computes, and the example server under load, each with sampl
 turns in one process, because two runs differ by more than what is looked for.
 
 At 99 Hz they are of a tenth of a second, or of half a second for the server, and there it is recording with samples
-against recording without: each against nothing, in two runs. At 999 Hz samples are perf events, which can be switched
-in microseconds while recording goes on; slices are of 20 ms then, since what the same work takes wanders within a
-second by more than samples cost. That is the CPU time of the threads that are sampled; the collector, which comes
+against recording without: each against nothing, in two runs. At 999 Hz samples are perf events and timers that ride
+the tick, which can be switched in microseconds while recording goes on; slices are of 20 ms then, since what the same
+work takes wanders within a second by more than samples cost. That is the CPU time of the threads that are sampled; the collector, which comes
 round a few times a second, is looked at in slices that are long enough for it, and its part added.
 
 The budget that holds back rates is off. Beside it, in the same run: perf record, attached and detached in turns, its
 own CPU time included, as our collector's is; and what such a rate costs on this machine before anything is done with
-it: a perf event at 999 Hz whose handler returns at once, and for the server one that has none, so that there is
-nothing but the interrupt. Chance: slices without against their neighbours without."""
+it: a perf event at 999 Hz whose handler returns at once, the same with a timer that rides the tick and fewer events,
+and for the server an event that has no handler, so that there is nothing but the interrupt. Chance: slices without against their neighbours without."""
 import ctypes
 import fcntl
 import json
@@ -155,16 +155,17 @@ def kinds(n):
 
 
 def burn_short(burn, seconds):
-    """Slices of 20 ms with perf events and without."""
+    """Slices of 20 ms with samples and without."""
     slices = []
     for on in kinds(seconds * 1000 // SHORT_MS):
         burn.do("events %d" % on)
         slices.append({"on": on, "each": burn.do("short")})
+    burn.do("events 1")
     return neighbours(slices)
 
 
-def burn_bare(burn, seconds):
-    burn.do("bare 999")
+def burn_bare(burn, what, seconds):
+    burn.do(what + " 999")
     ratios = burn_short(burn, seconds)
     burn.do("bare 0")
     return ratios
@@ -183,6 +184,7 @@ def burn_often(burn, hz, seconds):
         while work < LONG_MS * 1e6:
             work += burn.do("short")
         slices.append({"on": on, "each": 100 * (burn.do("cpu") - before) / work})
+    burn.do("events 1")
     burn.do("stop")
     burn.do("close")
     return ratios.with_collector(slices)
@@ -229,8 +231,10 @@ def cpu_bound(directory, quick):
     turns = 2 if quick else 18
     burn = Burn(directory)
     seconds = 4 if quick else 40
-    tell("cpu_overhead_999hz_bare", burn_bare(burn, seconds),
+    tell("cpu_overhead_999hz_bare", burn_bare(burn, "bare", seconds),
          "CPU time that a perf event at 999 Hz adds whose handler does nothing, to a program that only computes")
+    tell("cpu_overhead_999hz_bare_ride", burn_bare(burn, "ride", seconds),
+         "the same with a timer at each tick, and an event for the rest")
     ours = {99: burn_weft(burn, 99, turns), 999: burn_often(burn, 999, seconds)}
     theirs = {name: burn_perf(burn, options, turns, directory) for name, options in PERF.items()}
     burn.close()

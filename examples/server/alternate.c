@@ -8,10 +8,15 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 /* After a switch, until caches, the collector and the requests under way are what the slice is about. */
 enum { SETTLE_SHARE = 10 }; /* one part in ten of a slice */
+
+/* Of such a timer, which fires at each tick that comes after it has expired. */
+enum { TIMER_NS = 1000000 };
 
 /* CPU time is the process's, the collector's included, and that of the workers alone. What the collector itself says
  * comes a little later than it is true. */
@@ -83,16 +88,35 @@ static void write_slice(FILE *log, bool on, const struct reading *begin, const s
 		(unsigned long long)(end->lost - begin->lost));
 }
 
+/* CPU-time timers that give threads samples beside perf events. The kernel lists all timers. */
+static void switch_timers(bool on)
+{
+	const struct itimerspec off = {0}, again = {{0, TIMER_NS}, {0, TIMER_NS}};
+	FILE *file = fopen("/proc/self/timers", "re");
+	int id = -1, clock;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "ID: %d", &id);
+		if (sscanf(line, "ClockID: %d", &clock) == 1 && clock < 0)
+			syscall(SYS_timer_settime, id, 0, on ? &again : &off, NULL);
+	}
+	if (file)
+		fclose(file);
+}
+
 static bool run_slice(struct alternate *alternate, bool on, uint64_t from_ns, uint64_t until_ns)
 {
 	struct reading begin, end;
 
-	if (alternate->samples)
+	if (alternate->samples) {
 		prctl(on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
-	else if (on)
+		switch_timers(on);
+	} else if (on) {
 		weft_recorder_start(alternate->rec, NULL);
-	else
+	} else {
 		weft_recorder_pause(alternate->rec);
+	}
 	if (!sleep_until(alternate, from_ns + (until_ns - from_ns) / SETTLE_SHARE))
 		return false;
 	begin = take_reading(alternate);

@@ -42,7 +42,7 @@ static const char usage_text[] =
 	"time\n"
 	"                       to FILE; without --record nothing is switched, and FILE shows what chance does\n"
 	"  --slice MS           length of such a slice, 20 to 10000; default 100\n"
-	"  --samples            switch samples only, and record all the time; for rates that perf events make\n";
+	"  --samples            switch samples only, and record all the time; for rates above the kernel's tick\n";
 
 static uint32_t number_arg(const char *option, const char *text, uint32_t least, uint32_t most)
 {

@@ -31,6 +31,7 @@ static void choose_timer(const char *why)
 	snprintf(engine_choice.why, sizeof(engine_choice.why), "%s", why);
 	weft__engine.ops = &weft__timer_ops;
 	weft__engine.kernel = 0;
+	weft__engine.tick_ns = 0;
 	weft__engine.event = "cpu-clock";
 }
 
@@ -42,10 +43,13 @@ static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 	weft__engine.ops = &weft__perf_ops;
 	snprintf(engine_choice.why, sizeof(engine_choice.why), "%s", why);
 	for (int less = 0; less < 4; less++) {
+		int clock_left = less & 2 || !strcmp(engine_choice.event, "cpu-clock");
+
 		if ((less & 1 && !opts->sample_kernel) || (less & 2 && !strcmp(engine_choice.event, "cpu-clock")))
 			continue;
-		/* At a rate that the timer can do, an event that is not there leaves nothing to want perf for. */
-		if (less == 3 && opts->sample_engine != WEFT_ENGINE_PERF && opts->sample_hz <= weft__machine_tick_hz())
+		/* At a rate that the timer can do, frames or an event that are not to be had leave nothing to want perf for. */
+		if (less & 1 && clock_left && opts->sample_engine != WEFT_ENGINE_PERF &&
+		    opts->sample_hz <= weft__machine_tick_hz())
 			continue;
 		weft__engine.kernel = opts->sample_kernel && !(less & 1);
 		weft__engine.event = less & 2 ? "cpu-clock" : engine_choice.event;
@@ -53,7 +57,17 @@ static void choose_perf(const struct weft_recorder_opts *opts, const char *why)
 			return;
 		degrade(no);
 	}
-	choose_timer("perf events cannot be had");
+	choose_timer(opts->sample_kernel ? "perf events with what was asked for cannot be had"
+					 : "perf events cannot be had");
+}
+
+/* Where events are there for the rate alone, timers give as many samples as there are ticks. Who wants kernel frames, another event or this
+ * engine by name gets nothing else. */
+static void ride(uint32_t tick_hz)
+{
+	if (weft__engine.ops == &weft__perf_ops && !strcmp(weft__engine.event, "cpu-clock") &&
+	    weft__timer_ops.probe(NULL, 0) == 0)
+		weft__engine.tick_ns = 1000000000u / tick_hz;
 }
 
 /* What to say when the timer cannot fire as often as it should. */
@@ -71,6 +85,7 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 	uint32_t tick = weft__machine_tick_hz();
 
 	memset(&engine_choice, 0, sizeof(engine_choice));
+	weft__engine.tick_ns = 0;
 	snprintf(engine_choice.event, sizeof(engine_choice.event), "%s", event);
 	weft__engine.event = engine_choice.event;
 	if (opts->sample_engine == WEFT_ENGINE_TIMER)
@@ -85,6 +100,8 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 		choose_perf(opts, "the rate is above the kernel's tick");
 	else
 		choose_timer("no cost per context switch");
+	if (opts->sample_engine == WEFT_ENGINE_AUTO && !weft__engine.kernel && opts->sample_hz > tick)
+		ride(tick);
 	if (weft__engine.ops != &weft__timer_ops)
 		return;
 	if (opts->sample_engine == WEFT_ENGINE_TIMER && (opts->sample_kernel || !is_clock))
@@ -114,6 +131,13 @@ void weft__choice_fall_back(const char *why, const char *degraded)
 	add_relaxed(&weft__engine.facts_changed, 1);
 }
 
+void weft__choice_walk(const char *degraded)
+{
+	weft__engine.tick_ns = 0;
+	degrade(degraded);
+	add_relaxed(&weft__engine.facts_changed, 1);
+}
+
 static void sample_fact(struct weft__defs *defs, const char *key, uint64_t v)
 {
 	char text[24];
@@ -135,6 +159,7 @@ void weft__choice_facts(struct weft__defs *defs)
 	weft__defs_fact(defs, "sample.event", weft__engine.event);
 	sample_fact(defs, "sample.hz", weft__engine.hz);
 	sample_fact(defs, "sample.period_ns", weft__engine.chosen_ns);
+	sample_fact(defs, "sample.tick_hz", weft__engine.tick_ns ? weft__machine_tick_hz() : 0);
 	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
 	weft__defs_fact(defs, "sample.why", engine_choice.why);
 	if (engine_choice.degraded[0])

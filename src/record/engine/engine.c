@@ -23,6 +23,7 @@
 #include "record/engine/switch.h"
 #include "record/engine/wall.h"
 #include "record/engine/watch.h"
+#include "record/wait/wait.h"
 #include "unwind/modules.h"
 
 #define SCAN_NS UINT64_C(100000000)      /* between two looks at the threads while they come and go */
@@ -65,6 +66,8 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	weft__engine.churn = weft__engine.net_astray = 0;
 	weft__tables_open();
 	weft__watch_open(opts);
+	store_relaxed(&weft__wait_wants_tables, 0u);
+	weft__engine.depth = opts->sample_depth;
 	if (opts->sample_hz == WEFT_SAMPLE_OFF)
 		return 0;
 	if (weft__perf_event_find(event, &is_clock) < 0)
@@ -77,7 +80,6 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	chosen.max_threads = opts->max_threads;
 	weft__engine.hz = opts->sample_hz;
 	weft__engine.chosen_ns = weft__engine.period_ns = 1000000000u / opts->sample_hz;
-	weft__engine.depth = opts->sample_depth;
 	weft__engine.has_rdtscp = weft__machine_rdtscp();
 	weft__choice_make(opts, event, is_clock);
 	return 0;
@@ -232,18 +234,21 @@ static int engine_begin(void)
 	return err;
 }
 
-/* Whether not even the thread that starts it could be covered: what worked at open does not work any more. */
-static int self_is_refused(void)
+/* Whether not even the thread that starts it could be covered, or got no `timer` beside its event: what worked at open does not work any
+ * more. */
+static int self_is_refused(int timer)
 {
 	struct weft__slot *slot = weft__slot_find((uint32_t)syscall(SYS_gettid), NULL);
 
+	if (timer)
+		return weft__engine.tick_ns && slot && load_relaxed(&slot->timer) < 0;
 	return slot && load_acquire(&slot->state) == SLOT_UNCOVERED;
 }
 
-/* Samples do, looks at threads that wait, and polls that do not end. */
+/* Samples do, looks at threads that wait, polls that do not end, and long waits. */
 static int needs_tables(void)
 {
-	return weft__engine.ops || weft__wall_hz() || weft__watch_wants();
+	return weft__engine.ops || weft__wall_hz() || weft__watch_wants() || load_relaxed(&weft__wait_wants_tables);
 }
 
 int weft__engine_start(pthread_t collector)
@@ -264,13 +269,18 @@ int weft__engine_start(pthread_t collector)
 	sigemptyset(&chosen.blocked);
 	pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
 	err = engine_begin();
-	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused()) {
+	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused(0)) {
 		snprintf(text, sizeof(text), "perf events, which could be had at open, could not at start: %s",
 			 weft_strerror(weft__engine.uncovered_why));
 		weft__log(WEFT_LOG_WARN, "%s; the timer samples instead", text);
 		engine_undo();
 		store_relaxed(&weft__engine.uncovered, 0);
 		weft__choice_fall_back("perf events could not be had at start", text);
+		err = engine_begin();
+	} else if (!err && self_is_refused(1)) {
+		engine_undo();
+		weft__choice_walk("CPU-time timers, which could be had at open, could not at start: all samples are of "
+				  "perf events");
 		err = engine_begin();
 	}
 	if (err) {
@@ -383,7 +393,12 @@ static void unblock_here(void)
 static void move_on(void)
 {
 	int lost = weft__engine.signal;
+	sigset_t let;
 
+	sigemptyset(&let);
+	if (weft__engine.net_signal)
+		sigaddset(&let, weft__engine.net_signal);
+	pthread_sigmask(SIG_BLOCK, &let, NULL); /* the handler may be the program's, which has no business here */
 	engine_undo();
 	chosen.want_signal = 0;
 	if (weft__engine.ops == &weft__perf_ops)
@@ -445,6 +460,11 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 	}
 	pthread_mutex_unlock(&engine_lock);
 	return next;
+}
+
+int weft__engine_shares_files(void)
+{
+	return weft__engine.ops == &weft__perf_ops;
 }
 
 uint32_t weft__engine_hz(void)

@@ -31,6 +31,8 @@ void weft__engine_stop(void);
 /* The same, but unwind tables that are being compiled are finished meanwhile. */
 void weft__engine_pause(void);
 void weft__engine_close(void);
+/* Whether one thread closes files that another one has opened, so that all must have the same table. Known at open. */
+int weft__engine_shares_files(void);
 /* CALLER, around a fork, so that the child finds nothing half done. */
 void weft__engine_lock(void);
 void weft__engine_unlock(void);

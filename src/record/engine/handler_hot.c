@@ -4,7 +4,9 @@
  * The frames go to memory that is not on the thread's stack, which may be small: a few buffers that all threads share, of which each
  * CPU has a favourite. They are in use for microseconds; when all are taken the sample is lost and counted. */
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <sys/ucontext.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -23,7 +25,8 @@
 #define KERNEL_DEPTH_MAX 256
 #define HANDLER_MOST_NS 100000
 
-struct sigaction weft__engine_before[65];
+struct sigaction weft__engine_before[65][2];
+uint32_t weft__engine_before_turn[65];
 
 static uint64_t scratch_user[SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
 static uint64_t scratch_kernel[SCRATCHES][KERNEL_DEPTH_MAX];
@@ -131,7 +134,7 @@ static void hit_emit(const struct weft__hit *hit, const struct weft__sample *sam
 
 static void hit_sample(const struct weft__hit *hit)
 {
-	struct weft__sample sample = {.tick = hit->tick, .engine = weft__engine.ops->id, .weight_ns = hit->weight_ns};
+	struct weft__sample sample = {.tick = hit->tick, .engine = hit->engine, .weight_ns = hit->weight_ns};
 	struct weft__unwind_stack stack;
 	struct weft__unwind_regs regs;
 	const struct weft__modules *modules;
@@ -182,9 +185,22 @@ static void chain_default(int signal, siginfo_t *info)
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
 }
 
+/* The kernel took a thread of ours, which lets the signal of the net through. The program's handler has no business there: its threads may
+ * block the signal, and ours may have other files (base/apart.h). So it goes to the process again, and never to this thread. */
+static void chain_elsewhere(int signal, siginfo_t *info, ucontext_t *context)
+{
+	uint64_t mask;
+
+	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
+	mask |= UINT64_C(1) << (signal - 1);
+	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+	if (syscall(SYS_rt_sigqueueinfo, syscall(SYS_getpid), signal, info) < 0)
+		syscall(SYS_kill, syscall(SYS_getpid), signal);
+}
+
 static void chain(int signal, siginfo_t *info, void *context)
 {
-	struct sigaction *before = &weft__engine_before[signal];
+	struct sigaction *before = weft__signal_before(signal);
 	int once = before->sa_flags & (int)SA_RESETHAND;
 	void (*plain)(int) = before->sa_handler;
 	void (*full)(int, siginfo_t *, void *) = before->sa_sigaction;
@@ -224,9 +240,14 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 {
 	uint32_t mine = weft__timer_ops.mine(info) ? WEFT_ENGINE_TIMER : weft__perf_mine(info) ? WEFT_ENGINE_PERF : 0;
 	uint32_t gate = weft_gate_on();
-	struct weft__hit hit = {.context = context};
+	struct weft__hit hit = {.engine = mine, .context = context};
 	int saved = errno;
 
+	if (!mine && signal == weft__engine.net_signal && weft__engine_ours((uint32_t)syscall(SYS_gettid))) {
+		chain_elsewhere(signal, info, context);
+		errno = saved;
+		return;
+	}
 	if (!mine) {
 		chain(signal, info, context);
 		return;
@@ -235,7 +256,7 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 		hit.tick = weft_tick(gate);
 		if (mine == weft__engine.ops->id)
 			weft__engine.ops->match(info, &hit);
-		else if (mine == WEFT_ENGINE_TIMER) /* the net */
+		else if (mine == WEFT_ENGINE_TIMER) /* the net, or a timer beside perf events */
 			weft__timer_ops.match(info, &hit);
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);

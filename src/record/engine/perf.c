@@ -153,6 +153,7 @@ static int perf_probe(char *why, size_t bytes)
 static void perf_start(void)
 {
 	weft__perf.starting = 1;
+	weft__perf.timer_why = 0;
 }
 
 static void perf_started(void)
@@ -197,18 +198,40 @@ static void perf_uncover(struct weft__slot *slot)
 {
 	int fd = load_acquire(&slot->fd) - 1;
 
+	weft__timer_ops.uncover(slot);
 	if (fd >= 0 && !weft__engine.kernel && load_relaxed(&weft__engine.on) && keep_fd(fd) == 0)
 		store_release(&slot->fd, 0);
 	else
 		slot_close(slot);
 }
 
+/* What was refused is told, and may be had now. A timer that expires at every tick needs no new interval. */
+static void timer_look(struct weft__slot *slot, uint32_t tid)
+{
+	int why = swap_seq_cst(&weft__perf.timer_why, 0);
+	char text[160];
+
+	if (!weft__engine.tick_ns)
+		return;
+	if (why) {
+		snprintf(text, sizeof(text),
+			 "some threads have no CPU-time timer beside their perf event, and fewer samples: %s",
+			 weft_strerror(why));
+		weft__choice_degrade(text);
+	}
+	if (load_relaxed(&slot->timer) < 0)
+		weft__perf_ride(slot, (uint32_t)(slot - weft__engine.slots), tid);
+	else if (weft__perf_rider_ns() >= weft__engine.tick_ns ||
+		 load_relaxed(&slot->interval_ns) >= weft__engine.tick_ns)
+		weft__timer_ops.tend(slot, tid);
+}
+
 static void perf_tend(struct weft__slot *slot, uint32_t tid)
 {
 	int fd = load_acquire(&slot->fd) - 1;
-	uint64_t period = load_relaxed(&weft__engine.period_ns);
+	uint64_t period = weft__perf_step_ns(load_relaxed(&weft__engine.period_ns));
 
-	(void)tid;
+	timer_look(slot, tid);
 	if (load_relaxed(&slot->twice)) {
 		store_relaxed(&slot->twice, 0u);
 		slot_close(slot);

@@ -7,7 +7,12 @@
  *
  * An overflow in the kernel has its SIGTRAP wait until the thread comes out of there; if it comes out as another program, after exec, that
  * dies of it. So the kernel's part is left out unless its frames were asked for. (The other signal that perf has, that of a file which
- * can be read, makes system calls return early: reads were cut short in tests.) */
+ * can be read, makes system calls return early: reads were cut short in tests.)
+ *
+ * An event's interrupt is two thirds of what a sample costs, and the tick comes anyway. So for rates above it each thread has a timer, too,
+ * which gives a sample at every tick that finds the thread running; the event gives the rest. The timer has the same signal, so that
+ * neither interrupts the other's handler. What a sample stands for does not depend on where it came from: all of them share the CPU time
+ * that passed. */
 #include "record/engine/perf_state.h"
 
 #include <errno.h>
@@ -27,6 +32,7 @@
 #endif
 #define SIG_DATA_AT 24 /* in siginfo_t, behind the address */
 #define STEPS_MOST 7   /* samples between two readings of a thread's CPU clock */
+#define RIDE_LEAST 8   /* one sample in so many comes from an event, at any rate */
 
 struct weft__perf weft__perf;
 
@@ -53,16 +59,48 @@ static uint64_t cpu_ns_of(uint32_t tid)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+uint32_t weft__perf_step_ns(uint32_t period_ns)
+{
+	uint64_t tick = weft__engine.tick_ns, most = (uint64_t)RIDE_LEAST * period_ns, rest = most;
+
+	if (!tick)
+		return period_ns;
+	if (period_ns < tick)
+		rest = period_ns * tick / (tick - period_ns);
+	rest = rest < most ? rest : most;
+	return rest < UINT32_MAX ? (uint32_t)rest : UINT32_MAX;
+}
+
+uint32_t weft__perf_rider_ns(void)
+{
+	uint32_t period = load_relaxed(&weft__engine.period_ns);
+	uint64_t shared = period + (uint64_t)period / (RIDE_LEAST - 1);
+
+	/* Half a tick: it has expired at each. */
+	if (weft__perf_step_ns(period) < (uint64_t)RIDE_LEAST * period && period < weft__engine.tick_ns)
+		return weft__engine.tick_ns / 2;
+	return shared < UINT32_MAX ? (uint32_t)shared : UINT32_MAX;
+}
+
+int weft__perf_ride(struct weft__slot *slot, uint32_t number, uint32_t tid)
+{
+	int err = weft__engine.tick_ns ? weft__timer_ops.cover(slot, number, tid) : 0;
+
+	if (err && err != -ESRCH)
+		store_relaxed(&weft__perf.timer_why, err);
+	return err;
+}
+
 int weft__perf_open(uint32_t tid, uint32_t number)
 {
 	struct perf_event_attr attr = weft__perf.attr;
 	long fd;
 
 	if (!attr.freq) {
-		uint64_t period = load_relaxed(&weft__engine.period_ns);
+		uint32_t step = weft__perf_step_ns(load_relaxed(&weft__engine.period_ns));
 
 		/* Each thread another one, so that no two run in step, with each other or with what they do. */
-		attr.sample_period = period - period / 10 + weft__engine_random((uint32_t)(period / 5) + 1);
+		attr.sample_period = step - step / 10 + weft__engine_random(step / 5 + 1);
 	}
 	attr.sig_data = PERF_MAGIC << 32 | (weft__engine.generation & 0xff) << 24 | number;
 	fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -78,8 +116,10 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	slot->interval_ns = load_relaxed(&weft__engine.period_ns);
 	store_relaxed(&slot->cpu_ns, weft__perf.starting ? cpu_ns_of(tid) : 0);
 	slot->epoch = load_relaxed(&weft_gate.generation);
-	if (!weft__perf.starting && !weft__engine.kernel)
+	if (!weft__perf.starting && !weft__engine.kernel) {
+		weft__perf_ride(slot, number, tid);
 		return 0; /* inherited */
+	}
 	fd = weft__perf_open(tid, number);
 	if (fd < 0)
 		return fd;
@@ -95,6 +135,7 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	}
 	slot->ring = ring;
 	store_release(&slot->fd, fd + 1);
+	weft__perf_ride(slot, number, tid);
 	return 0;
 }
 
@@ -114,43 +155,87 @@ int weft__perf_mine(const siginfo_t *info)
 	return data >> 32 == PERF_MAGIC;
 }
 
-/* Whether the event overflowed once since the last sample and no more. Periods are within a tenth of what was asked for. */
-static int overflowed_once(const struct weft__slot *slot, uint64_t tick)
+/* Whether the event overflowed once, or the timer expired at one tick, since the last sample of the same kind and no more. Periods are
+ * within a tenth of what was asked for. */
+static int once_since(uint64_t last, uint64_t tick, int by_timer)
 {
-	uint64_t asked = weft__engine.chosen_ns;
+	uint64_t step = by_timer ? weft__engine.tick_ns : weft__perf_step_ns(weft__engine.chosen_ns);
 
-	return !weft__perf.attr.freq && weft_tick_ns(tick - slot->tick) < asked + asked / 2;
+	return !weft__perf.attr.freq && weft_tick_ns(tick - last) < step + step / 2;
+}
+
+static int is_off(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) >= 2 * (uint64_t)weft__engine.chosen_ns;
+}
+
+/* Beside timers, whether samples come as often as they did when the step was found. In the kernel there are only the timer's. */
+static int in_step(const struct weft__slot *slot, uint64_t tick)
+{
+	return !weft__engine.tick_ns ||
+	       !is_off(weft_tick_ns(tick - slot->known), (slot->steps + 1) * (uint64_t)slot->step_ns);
+}
+
+/* The clock was read. An event is as far from the next as any; but where timers are in between, only many samples make a mean. */
+static void step_find(struct weft__slot *slot, uint64_t now, uint64_t tick, int once)
+{
+	uint64_t passed = now - slot->known_ns;
+	uint32_t n = slot->steps + 1;
+
+	if (once && weft__engine.tick_ns && !slot->step_ns && n <= STEPS_MOST) {
+		slot->steps = n;
+		return;
+	}
+	if (once && (n > STEPS_MOST || !weft__engine.tick_ns))
+		slot->step_ns = (uint32_t)(passed / n);
+	else if (once && is_off(passed, n * (uint64_t)slot->step_ns))
+		slot->step_ns = 0;
+	slot->known_ns = now;
+	slot->known = tick;
+	slot->steps = 0;
+}
+
+/* An event that was inherited comes as often as it did at first: those that are too many are left out, and the next sample stands for
+ * them. */
+static int is_too_many(struct weft__slot *slot, uint32_t period)
+{
+	uint32_t wanted = weft__perf_step_ns(period);
+
+	if (load_acquire(&slot->fd) > 0)
+		return 0;
+	slot->owed_ns += weft__perf_step_ns(weft__engine.chosen_ns);
+	if (slot->owed_ns < wanted)
+		return 1;
+	slot->owed_ns -= wanted;
+	return 0;
 }
 
 /* What passed since the thread's last sample, so that ticks that fell into the kernel, or came while the signal was blocked, are not
  * missing; but not what passed while nothing was recorded. When it was one period, and that is known, the clock, which is half of what
  * a sample takes, is read now and then only, and what was too much or too little until then is settled. */
-static uint64_t weight_of(struct weft__slot *slot, int added, uint64_t tick)
+static uint64_t weight_of(struct weft__slot *slot, int added, uint64_t tick, int by_timer)
 {
 	uint32_t epoch = load_relaxed(&weft_gate.generation), period = load_relaxed(&weft__engine.period_ns);
 	uint32_t asked = weft__engine.chosen_ns;
 	int again = !added && slot->epoch == epoch, once;
-	uint64_t now, before = load_relaxed(&slot->cpu_ns);
+	uint64_t now, before = load_relaxed(&slot->cpu_ns), *last = by_timer ? &slot->ridden : &slot->tick;
 
 	if (!weft__perf.counts_time)
 		return period == asked || slot->hits % (period / asked) == 0 ? period / asked * asked : 0;
-	once = again && period == asked && overflowed_once(slot, tick);
-	if (once && slot->step_ns && slot->steps < STEPS_MOST) {
-		slot->tick = tick;
+	if (again && period != asked && weft__engine.tick_ns && !by_timer && is_too_many(slot, period))
+		return 0;
+	once = again && period == asked && once_since(*last, tick, by_timer);
+	if (once && slot->step_ns && slot->steps < STEPS_MOST && in_step(slot, tick)) {
+		*last = tick;
 		slot->steps++;
 		store_relaxed(&slot->cpu_ns, before + slot->step_ns);
 		return slot->step_ns;
 	}
 	now = thread_cpu_ns();
-	/* An event that was inherited comes as often as it did at first: those that are too many are left out, and the next one stands for
-	 * them. */
-	if (again && period != asked && now - before < period / 20 * 17)
-		return 0;
-	slot->tick = tick;
-	if (once)
-		slot->step_ns = (uint32_t)((now - slot->known_ns) / (slot->steps + 1));
-	slot->known_ns = now;
-	slot->steps = 0;
+	if (again && period != asked && !weft__engine.tick_ns && now - before < period / 20 * 17)
+		return 0; /* too many, as above */
+	*last = tick;
+	step_find(slot, now, tick, once);
 	store_relaxed(&slot->cpu_ns, now > before ? now : before);
 	slot->epoch = epoch;
 	/* The first one of this recording; but a thread that was not there at the start has inherited its event, and all it used
@@ -186,6 +271,7 @@ static struct weft__slot *slot_here(struct weft__hit *hit, uint32_t *number, int
 	slot = weft__slot_take(hit->tid, number, added);
 	if (*added) {
 		slot->timer = -1;
+		weft__perf_ride(slot, *number, hit->tid);
 		store_release(&slot->state, SLOT_COVERED);
 	}
 	if (slot && slot->tls == TLS_OWN) {
@@ -217,7 +303,12 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 		store_relaxed(&hit->slot->twice, 1u);
 		return;
 	}
-	hit->weight_ns = weight_of(hit->slot, added, hit->tick);
+	hit->weight_ns = weight_of(hit->slot, added, hit->tick, 0);
+}
+
+void weft__perf_ridden(struct weft__hit *hit)
+{
+	hit->weight_ns = weight_of(hit->slot, 0, hit->tick, 1);
 }
 
 /* The newest record of the thread's ring. Only the handler on that thread reads the ring, and the kernel writes to it only in

@@ -15,12 +15,17 @@ struct weft__perf {
 	struct perf_event_attr attr; /* but for the period and sig_data */
 	int counts_time;             /* the weight is CPU time that passed, and known exactly */
 	int starting;                /* threads that are found now have not inherited an event */
+	int timer_why;               /* HOT: the last error of a timer that could not be had */
 };
 extern struct weft__perf weft__perf;
 
 /* HOT. A file descriptor, or a negative error. */
 int weft__perf_open(uint32_t tid, uint32_t number);
 int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid);
+/* Any context. The timer that gives the thread samples beside its event, if there are to be such. 0 or a negative error. */
+int weft__perf_ride(struct weft__slot *slot, uint32_t number, uint32_t tid);
+/* Any context. How long from one overflow to the next, when samples come so often. */
+uint32_t weft__perf_step_ns(uint32_t period_ns);
 /* Of the calling thread: what it used so far is in a sample already. */
 void weft__perf_counted(struct weft__slot *slot);
 int weft__perf_mine(const siginfo_t *info);

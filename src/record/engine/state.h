@@ -41,7 +41,7 @@ enum weft__slot_tls { TLS_UNKNOWN = 0, TLS_OWN = 1, TLS_SHARED = 2 };
 /* A thread. Whoever put its tid into the table fills it; after that the handler on the thread itself and the collector. */
 struct weft__slot {
 	_Alignas(64) uint32_t state; /* enum weft__slot_state */
-	int32_t timer;               /* timer: the kernel's number of it */
+	int32_t timer;               /* the kernel's number of it; -1: none */
 	int32_t fd;                  /* perf: plus 1; 0: none */
 	uint32_t interval_ns;        /* in force */
 	uint32_t first_ns;       /* timer: what the next expiry stands for, when that is not the interval; 0: it is */
@@ -56,16 +56,19 @@ struct weft__slot {
 	/* collector */
 	uint32_t seen;      /* scan that saw it last */
 	uint32_t hits_seen; /* hits at the last look */
-	uint32_t redraw;    /* timer: the handler is to draw a new interval */
+	uint32_t redraw;    /* the handler is to draw a new interval for the timer */
 	uint32_t mute;      /* looks in a row without a hit although it used the CPU; told when it is MUTE_TOLD */
 
 	/* perf, handler */
 	uint32_t epoch;    /* recording of the last sample */
 	uint32_t twice;    /* has an event of its own and an inherited one */
-	uint64_t tick;     /* of the last sample */
+	uint64_t tick;     /* of the last sample by an event */
+	uint64_t ridden;   /* and of the last one by the timer */
+	uint64_t owed_ns;  /* CPU time of overflows that were too many */
 	uint64_t known_ns; /* its CPU time when the clock was read last */
-	uint32_t step_ns;  /* CPU time from one overflow to the next; 0: not known */
-	uint32_t steps;    /* samples since the clock was read */
+	uint64_t known;    /* tick of that */
+	uint32_t step_ns;  /* CPU time from one sample to the next; 0: not known */
+	uint32_t steps;    /* samples since `known` */
 };
 #define MUTE_TOLD 3
 
@@ -77,6 +80,7 @@ struct weft__hit {
 	struct weft__slot *slot; /* NULL: not known yet */
 	uint64_t weight_ns;      /* 0: no sample */
 	uint32_t tid;            /* 0: not known yet */
+	uint32_t engine;         /* enum weft_engine: where it comes from */
 	uint64_t tick;           /* when it came */
 	const ucontext_t *context;
 };
@@ -114,8 +118,9 @@ struct weft__engine {
 	uint32_t chosen_ns; /* the period that was asked for */
 	uint32_t depth;
 	int signal;
-	int net_signal; /* 0: no net */
-	int kernel;     /* with the kernel's frames */
+	int net_signal;   /* 0: no net */
+	int kernel;       /* with the kernel's frames */
+	uint32_t tick_ns; /* perf: of the kernel's tick, when timers that ride it take samples, too; 0: they do not */
 	const char *event;
 	uint32_t skip_tid; /* the collector's */
 	int32_t tid_at;    /* where the thread library keeps a thread's id, from the thread pointer; 0: not known */
@@ -158,8 +163,15 @@ int weft__engine_enter(void);
 void weft__engine_leave(void);
 
 void weft__engine_handler(int signal, siginfo_t *info, void *context);
-/* What was there before ours, by signal. Written before the handler is installed, kept for stragglers. */
-extern struct sigaction weft__engine_before[65];
+/* What was there before ours, by signal, or what the program wants there since. Written before the handler is installed, kept for
+ * stragglers. There are two, in turn, because the program may want another while a handler looks at the one in force. */
+extern struct sigaction weft__engine_before[65][2];
+extern uint32_t weft__engine_before_turn[65];
+
+static inline struct sigaction *weft__signal_before(int signal)
+{
+	return &weft__engine_before[signal][load_acquire(&weft__engine_before_turn[signal]) & 1];
+}
 
 /* signals.c, CALLER and COLLECTOR. Chooses a signal that is free and not in `blocked`, beginning with `want`; 0: none is. */
 int weft__signal_choose(int want, const sigset_t *blocked);
@@ -169,6 +181,9 @@ int weft__signal_take(int signal, int mask);
 int weft__signal_ours(int signal);
 /* Gives it back, unless somebody else has it by now. */
 void weft__signal_give(int signal);
+/* Any context, for who stands between the program and the kernel (bindings/preload): the program's sigaction() of a signal that may
+ * be taken. 1: it is, and what the program wants is kept, and followed for signals that are not ours; 0: it is not. */
+int weft__signal_between(int signal, const struct sigaction *want, struct sigaction *ret);
 
 /* threads.c, CALLER and COLLECTOR, one at a time. */
 enum weft__threads_news {
@@ -191,6 +206,8 @@ uint32_t weft__threads_tend(void);
 void weft__choice_make(const struct weft_recorder_opts *opts, const char *event, int is_clock);
 /* To the timer, after open. `why` it is that, and what is degraded by it. */
 void weft__choice_fall_back(const char *why, const char *degraded);
+/* Perf events alone, after open. */
+void weft__choice_walk(const char *degraded);
 /* Something is worse than it was at open. */
 void weft__choice_degrade(const char *text);
 void weft__choice_facts(struct weft__defs *defs);
@@ -235,6 +252,10 @@ void weft__net_hold(void);
 uint32_t weft__machine_tick_hz(void);
 int weft__machine_kernel(unsigned major, unsigned minor);
 int weft__machine_rdtscp(void);
+
+/* perf_hot.c, any context. What a signal of a timer beside perf events stands for; how long from one expiry of such a timer to the next. */
+void weft__perf_ridden(struct weft__hit *hit);
+uint32_t weft__perf_rider_ns(void);
 
 /* perf.c, CALLER. 0: it is an event that perf knows; *clock: it counts time. */
 int weft__perf_event_find(const char *name, int *clock);

@@ -148,17 +148,20 @@ static void cover_again(struct weft__slot *slot, uint32_t number, uint32_t tid)
 
 static int blocks_signal(uint32_t tid)
 {
-	char path[64], line[256];
-	unsigned long long mask = 0;
-	FILE *file;
+	static char text[16384];
+	char path[64], *line;
+	unsigned long long mask;
+	ssize_t n;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
-			break;
-	if (file)
-		fclose(file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = 0;
+	line = strstr(text, "\nSigBlk:");
+	mask = line ? strtoull(line + sizeof("\nSigBlk:") - 1, NULL, 16) : 0;
 	return mask >> (weft__engine.signal - 1) & 1;
 }
 

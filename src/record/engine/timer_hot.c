@@ -55,7 +55,7 @@ static int timer_arm(int32_t id, uint32_t first_ns, uint32_t interval_ns)
 /* Within a tenth of the period, so that nothing that repeats runs in step. */
 static uint32_t draw_interval(void)
 {
-	uint32_t period = load_relaxed(&weft__engine.period_ns);
+	uint32_t period = weft__engine.tick_ns ? weft__perf_rider_ns() : load_relaxed(&weft__engine.period_ns);
 
 	return period - period / 10 + weft__engine_random(period / 5 + 1);
 }
@@ -234,6 +234,8 @@ static void timer_match(const siginfo_t *info, struct weft__hit *hit)
 	first = load_relaxed(&hit->slot->first_ns);
 	hit->weight_ns = (first ? first : interval) + (uint64_t)interval * (uint64_t)info->si_overrun;
 	store_relaxed(&hit->slot->first_ns, 0u);
+	if (weft__engine.tick_ns)
+		weft__perf_ridden(hit);
 	if (load_relaxed(&hit->slot->redraw))
 		interval_redraw(hit->slot);
 }

@@ -76,7 +76,10 @@ static void burn_at_changing_rates(uint32_t engine, uint32_t hz)
 	samples_burn(50 * MS);
 	used = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - used;
 	end(rec, &costs, &samples);
-	printf("\t%s: %llu samples, %.1f ms of %.1f\n", engine == WEFT_ENGINE_TIMER ? "timer" : "perf",
+	printf("\t%s: %llu samples, %.1f ms of %.1f\n",
+	       engine == WEFT_ENGINE_TIMER  ? "timer"
+	       : engine == WEFT_ENGINE_PERF ? "perf"
+					    : "both",
 	       (unsigned long long)samples.n, (double)own_ns(&samples) / 1e6, (double)used / 1e6);
 	/* The last sample of all was up to an interval before the end. */
 	CHECK(samples_near(own_ns(&samples) + 500 * MS / hz * 2, used, SCALED(5, 15)));
@@ -92,6 +95,12 @@ TEST(weights_of_samples_add_up_while_the_rate_of_perf_events_changes)
 {
 	SKIP_UNDER_TSAN();
 	burn_at_changing_rates(WEFT_ENGINE_PERF, 500);
+}
+
+TEST(weights_of_samples_add_up_while_the_rate_of_both_changes)
+{
+	SKIP_UNDER_TSAN();
+	burn_at_changing_rates(WEFT_ENGINE_AUTO, 999);
 }
 
 TEST(a_budget_that_is_too_small_lowers_the_rate_and_that_is_told)

@@ -431,3 +431,9 @@ TEST(no_call_is_interrupted_by_looks_and_samples_of_perf_events)
 	SKIP_UNDER_TSAN();
 	under(WEFT_ENGINE_PERF, 999);
 }
+
+TEST(no_call_is_interrupted_by_looks_and_samples_of_both)
+{
+	SKIP_UNDER_TSAN();
+	under(WEFT_ENGINE_AUTO, 999);
+}

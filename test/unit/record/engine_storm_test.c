@@ -18,8 +18,11 @@ static void *burn_main(void *data)
 
 static const struct {
 	uint32_t engine, hz, kernel;
-} engines[] = {{WEFT_ENGINE_TIMER, 240, 0}, {WEFT_ENGINE_PERF, 999, 0}, {WEFT_ENGINE_PERF, 999, 1}};
-#define N_ENGINES (UNDER_TSAN ? 1 : 3)
+} engines[] = {{WEFT_ENGINE_TIMER, 240, 0},
+	       {WEFT_ENGINE_PERF, 999, 0},
+	       {WEFT_ENGINE_PERF, 999, 1},
+	       {WEFT_ENGINE_AUTO, 999, 0}}; /* the last one: both */
+#define N_ENGINES (UNDER_TSAN ? 1 : 4)
 
 static void check_cycles(int e, int n, int reopen)
 {

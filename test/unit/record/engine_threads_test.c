@@ -218,6 +218,7 @@ TEST(threads_made_by_a_bare_clone_are_sampled_and_leave_their_maker_s_ring_alone
 	SKIP_UNDER_TSAN();
 	check_raw_clone(WEFT_ENGINE_TIMER, 240);
 	check_raw_clone(WEFT_ENGINE_PERF, 999);
+	check_raw_clone(WEFT_ENGINE_AUTO, 999);
 #endif
 }
 
