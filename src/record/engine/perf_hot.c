@@ -179,16 +179,15 @@ static int in_step(const struct weft__slot *slot, uint64_t tick)
 /* The clock was read. An event is as far from the next as any; but where timers are in between, only many samples make a mean. */
 static void step_find(struct weft__slot *slot, uint64_t now, uint64_t tick, int once)
 {
-	uint64_t passed = now - slot->known_ns;
-	uint32_t n = slot->steps + 1;
+	uint64_t passed = now - slot->known_ns, n = (uint64_t)slot->steps + 1;
 
 	if (once && weft__engine.tick_ns && !slot->step_ns && n <= STEPS_MOST) {
-		slot->steps = n;
+		slot->steps = (uint32_t)n;
 		return;
 	}
 	if (once && (n > STEPS_MOST || !weft__engine.tick_ns))
 		slot->step_ns = (uint32_t)(passed / n);
-	else if (once && is_off(passed, n * (uint64_t)slot->step_ns))
+	else if (once && is_off(passed, n * slot->step_ns))
 		slot->step_ns = 0;
 	slot->known_ns = now;
 	slot->known = tick;
