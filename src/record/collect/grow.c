@@ -9,10 +9,6 @@
 #include "record/collect/collector.h"
 #include "record/ring/ring.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define HOLD_NS 20000000u       /* events of this time have room */
 #define GROWN_BYTES (16u << 20) /* of all rings */
 

@@ -5,9 +5,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include "base/own.h"
 #include "record/ring/layout.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* HOT reads it; CALLER writes it while the gate is off and nobody is attaching. */
 struct weft__hot {

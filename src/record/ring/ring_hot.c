@@ -27,10 +27,6 @@
 #include "record/wait/context.h"
 #include "weft/event.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define FREE_TRIES 8
 #define BEGIN_SLOTS 16 /* thread_begin, the worker, and an event */
 
