@@ -11,8 +11,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "times.h"
 
 static int bad;
 
@@ -22,18 +23,6 @@ static void expect(int held, const char *what)
 		return;
 	printf("not so: %s\n", what);
 	bad++;
-}
-
-static void burn(double seconds)
-{
-	struct timespec ts;
-	double now, end = 0;
-
-	do {
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		now = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-		end = end > 0 ? end : now + seconds;
-	} while (now < end);
 }
 
 /* Threads but this one; those that share its files are counted in *sharing. */
@@ -116,7 +105,7 @@ static void take_signals(void)
 		sigaction(i, &action, NULL);
 		kill(getpid(), i);
 	}
-	burn(0.3);
+	spin(300 * MS);
 	for (i = SIGRTMIN; i <= SIGRTMAX; i++)
 		early += handled[i];
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -137,7 +126,8 @@ int main(int argc, char **argv)
 {
 	int recorded = argc > 1 && !strcmp(argv[1], "recorded"), sharing = 0;
 
-	burn(0.3); /* long enough for unwind tables, and for the collector to have seen to all it does now and then */
+	spin(300 *
+	     MS); /* long enough for unwind tables, and for the collector to have seen to all it does now and then */
 	expect(others(&sharing) >= recorded, "weft has a thread");
 	expect(sharing == 0, "nobody shares the files");
 	be_a_daemon();

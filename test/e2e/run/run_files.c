@@ -4,22 +4,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "times.h"
+
 #define FILES 40
-
-static void burn(double seconds)
-{
-	struct timespec ts;
-	double now, end = 0;
-
-	do {
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		now = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-		end = end > 0 ? end : now + seconds;
-	} while (now < end);
-}
 
 static int one_round(const char *dir, int round)
 {
@@ -40,7 +29,7 @@ static int one_round(const char *dir, int round)
 		if (fd != 3 + i && bad++ == 0)
 			printf("round %d: file %d got descriptor %d\n", round, i, fd);
 	}
-	burn(0.6); /* the collector drains every quarter of a second */
+	spin(600 * MS); /* the collector drains every quarter of a second */
 	for (i = 0; i < FILES; i++)
 		if (fstat(3 + i, &st) < 0 || st.st_size != 0) {
 			printf("round %d: somebody wrote to descriptor %d\n", round, 3 + i);

@@ -30,4 +30,13 @@ static inline void nap(long ns)
 		;
 }
 
+/* On the CPU all the while. */
+static inline void spin(long ns)
+{
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + (uint64_t)ns;
+
+	while (now_ns(CLOCK_MONOTONIC) < end)
+		;
+}
+
 #endif

@@ -17,7 +17,7 @@
 
 #define RANGE(name)                                                                                                    \
 	{                                                                                                              \
-#name, __start_code_##name, __stop_code_##name, 0, 0, 0, 0                                             \
+#name, __start_code_##name, __stop_code_##name, 0, 0, 0, 0, 0, 0                                       \
 	}
 
 struct samples_function {
@@ -25,6 +25,8 @@ struct samples_function {
 	const char *start, *stop;
 	uint64_t self, total; /* samples that end in it, or pass through it */
 	uint64_t self_ns, total_ns;
+	const struct samples_function *caller; /* must be in each stack that it is in; may be NULL */
+	uint64_t uncalled;                     /* stacks in which that is not so */
 };
 
 #define SAMPLES_THREADS 8192
@@ -87,6 +89,12 @@ static inline void samples_stack(struct samples *s, const struct weft_segment *s
 			}
 			seen |= UINT64_C(1) << f;
 		}
+	}
+	for (uint32_t f = 0; f < s->n_functions; f++) {
+		const struct samples_function *caller = s->functions[f].caller;
+
+		if (caller && seen >> f & 1 && !(seen >> (caller - s->functions) & 1))
+			s->functions[f].uncalled++;
 	}
 }
 
