@@ -16,7 +16,8 @@
 #include "record/ring/ring.h"
 #include "record/wait/context.h"
 
-#define NAME_LOOKS 3 /* a thread is often named just after it began: look again this often, a second apart */
+#define NAME_LOOKS 3           /* a thread is often named just after it began: look again this often, a second apart, */
+#define NAME_SOON_NS 20000000u /* but the first time at the first drain after this */
 
 static size_t run_bytes(size_t payload)
 {
@@ -306,6 +307,25 @@ static int drain_losses(struct weft__collector *c, struct ring_page *ring)
 	return err;
 }
 
+/* A name that its thread got after its first event. */
+static void look_at_name(struct weft__collector *c, uint32_t i, struct ring_page *ring)
+{
+	char before[sizeof(ring->thread.name)];
+
+	c->notes[i].looks++;
+	memcpy(before, ring->thread.name, sizeof(before));
+	read_comm(ring);
+	if (strcmp(before, ring->thread.name) != 0)
+		tell_thread(c, i, ring, 0);
+}
+
+/* The first look comes soon: a sample may have fallen into the first moments of a thread, before it named itself. */
+static int name_is_young(const struct weft__collector *c, uint32_t i, const struct ring_page *ring)
+{
+	return !c->notes[i].looks && ring->thread.stream && load_relaxed(&ring->owner) == ring->thread.tid &&
+	       weft__clock_mono() > ring->thread.first_ns + NAME_SOON_NS;
+}
+
 static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *ring)
 {
 	uint64_t head = load_acquire(&ring->hot.head);
@@ -313,6 +333,10 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 	int err = 0;
 
 	weft__grow_ring(c, i, ring, head - tail);
+	if (name_is_young(c, i, ring)) {
+		look_at_name(c, i, ring);
+		err = weft__stage_news(c);
+	}
 	while (tail < head && !err) {
 		struct stretch s;
 
@@ -437,7 +461,6 @@ void weft__drain_tend(struct weft__collector *c)
 	for (i = 0; i < n; i++) {
 		struct ring_page *ring = ring_page_at(c->region->base, head, i);
 		uint32_t owner = load_acquire(&ring->owner);
-		char before[sizeof(ring->thread.name)];
 
 		if (owner_dead(owner)) {
 			weft__ring_detach(ring, owner, c->timeline.last.tick);
@@ -446,11 +469,7 @@ void weft__drain_tend(struct weft__collector *c)
 		if (!ring->thread.stream || c->notes[i].looks >= NAME_LOOKS ||
 		    load_relaxed(&ring->owner) != ring->thread.tid)
 			continue;
-		c->notes[i].looks++;
-		memcpy(before, ring->thread.name, sizeof(before));
-		read_comm(ring);
-		if (strcmp(before, ring->thread.name) != 0)
-			tell_thread(c, i, ring, 0);
+		look_at_name(c, i, ring);
 	}
 	weft__stage_news(c);
 	weft__otel_tend(weft__clock_mono());
