@@ -152,6 +152,20 @@ static void *named_late(void *data)
 	return NULL;
 }
 
+static struct weft_recorder *recorder;
+
+/* Over long before a second is, with one drain on the way. */
+static void *named_a_moment_late(void *data)
+{
+	tally_emit(kind, 0, 1);
+	CHECK_EQ(weft_recorder_rotate(recorder, NULL, 0), 0);
+	pthread_setname_np(pthread_self(), "a-moment-later");
+	session_sleep_ns(30 * MS);
+	tally_emit(kind, 0, 2);
+	CHECK_EQ(weft_recorder_rotate(recorder, NULL, 0), 0);
+	return data;
+}
+
 static void check_name(void *(*fn)(void *), const char *want)
 {
 	struct weft_recorder *rec = session_start(NULL);
@@ -160,6 +174,7 @@ static void check_name(void *(*fn)(void *), const char *want)
 	struct tally t;
 
 	REQUIRE(rec);
+	recorder = rec;
 	kind = tally_kind();
 	CHECK_EQ(pthread_create(&thread, NULL, fn, NULL), 0);
 	pthread_join(thread, NULL);
@@ -181,4 +196,9 @@ TEST(a_thread_has_its_name)
 TEST(a_name_that_comes_late_is_seen)
 {
 	check_name(named_late, "after-event");
+}
+
+TEST(a_name_that_comes_a_moment_late_is_seen_soon)
+{
+	check_name(named_a_moment_late, "a-moment-later");
 }
