@@ -49,7 +49,20 @@ const char *report_wait_kind(uint32_t what)
 /* Whether people would take the name for that of the thing itself, and not of the call that waits for one. */
 static bool names_a_call(const char *name)
 {
-	return strncmp(name, "pthread_", 8) == 0 || strncmp(name, "sem_", 4) == 0;
+	static const char *const of[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_"};
+	size_t i;
+
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (strncmp(name, of[i], strlen(of[i])) == 0)
+			return true;
+	return false;
+}
+
+static const char *article(uint32_t what)
+{
+	if (what == WEFT_WAIT_GC || what == WEFT_WAIT_OTHER)
+		return "";
+	return what == WEFT_WAIT_THREAD ? "the " : "a ";
 }
 
 void report_say_wait(struct report_text *text, const struct report *report, uint32_t what, uint32_t name,
@@ -67,7 +80,7 @@ void report_say_wait(struct report_text *text, const struct report *report, uint
 		report_say(text, "%s", cli_safe(given));
 		return;
 	}
-	report_say(text, "%s%s", what == WEFT_WAIT_GC || what == WEFT_WAIT_OTHER ? "" : "a ", report_wait_kind(what));
+	report_say(text, "%s%s", article(what), report_wait_kind(what));
 	if (object)
 		report_say(text, " at 0x%" PRIx64, object);
 	if (given && given[0])

@@ -139,44 +139,11 @@ void report_json_scope(struct weft__json *json, const struct report *report, con
 	weft__json_end(json, '}');
 }
 
-static void waits(struct weft__json *json, const struct report *report)
+static void long_waits(struct weft__json *json, const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	size_t i;
 
-	weft__json_begin(json, "waits", '[');
-	for (i = 0; i < r->n_waits; i++) {
-		const struct weft__wait_row *row = &r->waits[i];
-
-		weft__json_begin(json, NULL, '{');
-		weft__json_text(json, "kind", report_wait_kind(row->what));
-		weft__json_text(json, "name", weft__names_string(&report->rec->names, row->name));
-		weft__json_u64(json, "times", row->n);
-		weft__json_u64(json, "total_ns", row->ns);
-		weft__json_u64(json, "longest_ns", row->longest_ns);
-		weft__json_u64(json, "one_by_one", row->n_told);
-		if (row->n_told && !row->objects)
-			weft__json_u64(json, "object", row->object);
-		else
-			weft__json_absent(json, "object", row->n_told ? "more than one" : "no wait was told by itself");
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-	weft__json_u64(json, "waits_not_attributed", r->n_waits_mixed);
-	weft__json_u64(json, "waits_not_attributed_ns", r->waits_mixed_ns);
-	weft__json_begin(json, "wait_objects", '[');
-	for (i = 0; i < r->n_wait_objects; i++) {
-		const struct weft__wait_object *row = &r->wait_objects[i];
-
-		weft__json_begin(json, NULL, '{');
-		text_of_wait(json, report, row->what, row->name, row->object);
-		weft__json_u64(json, "times", row->n);
-		weft__json_u64(json, "total_ns", row->ns);
-		weft__json_u64(json, "longest_ns", row->longest_ns);
-		holder(json, report, &row->holder);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
 	weft__json_begin(json, "longest_waits", '[');
 	for (i = 0; i < r->n_long_waits; i++) {
 		const struct weft__wait *wait = &r->long_waits[i];
@@ -206,6 +173,72 @@ static void thread(struct weft__json *json, const struct report *report, uint32_
 
 	weft__json_u64(json, "tid", tid);
 	weft__json_text(json, "thread", def ? def->name : NULL);
+}
+
+static void waits_of_threads(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	weft__json_begin(json, "waits_by_thread", '[');
+	for (i = 0; i < r->n_wait_threads; i++) {
+		const struct weft__wait_thread *row = &r->wait_threads[i];
+		const struct weft_thread *def = weft__names_thread(&report->rec->names, row->stream);
+
+		weft__json_begin(json, NULL, '{');
+		thread(json, report, def ? def->tid : 0, row->stream);
+		weft__json_text(json, "kind", row->what ? report_wait_kind(row->what) : NULL);
+		weft__json_text(json, "name", weft__names_string(&report->rec->names, row->name));
+		weft__json_u64(json, "times", row->n);
+		weft__json_u64(json, "total_ns", row->ns);
+		weft__json_u64(json, "longest_ns", row->longest_ns);
+		report_json_frames(json, report, row->stack, 0);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+}
+
+static void waits(struct weft__json *json, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	size_t i;
+
+	weft__json_begin(json, "waits", '[');
+	for (i = 0; i < r->n_waits; i++) {
+		const struct weft__wait_row *row = &r->waits[i];
+
+		weft__json_begin(json, NULL, '{');
+		weft__json_text(json, "kind", report_wait_kind(row->what));
+		weft__json_text(json, "name", weft__names_string(&report->rec->names, row->name));
+		weft__json_u64(json, "times", row->n);
+		weft__json_u64(json, "total_ns", row->ns);
+		weft__json_u64(json, "on_workers_ns", row->worker_ns);
+		weft__json_u64(json, "longest_ns", row->longest_ns);
+		weft__json_u64(json, "one_by_one", row->n_told);
+		if (row->n_told && !row->objects)
+			weft__json_u64(json, "object", row->object);
+		else
+			weft__json_absent(json, "object", row->n_told ? "more than one" : "no wait was told by itself");
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+	weft__json_u64(json, "waits_not_attributed", r->n_waits_mixed);
+	weft__json_u64(json, "waits_not_attributed_ns", r->waits_mixed_ns);
+	weft__json_begin(json, "wait_objects", '[');
+	for (i = 0; i < r->n_wait_objects; i++) {
+		const struct weft__wait_object *row = &r->wait_objects[i];
+
+		weft__json_begin(json, NULL, '{');
+		text_of_wait(json, report, row->what, row->name, row->object);
+		weft__json_u64(json, "times", row->n);
+		weft__json_u64(json, "total_ns", row->ns);
+		weft__json_u64(json, "longest_ns", row->longest_ns);
+		holder(json, report, &row->holder);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, ']');
+	long_waits(json, report);
+	waits_of_threads(json, report);
 }
 
 static void off_cpu(struct weft__json *json, const struct report *report)

@@ -44,9 +44,12 @@ static void cell_thread(struct cli_table *table, const struct report *report, ui
 static void print_wait_rows(const struct report *report)
 {
 	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("<waited for", "<kind", "times", "total", "mean", "longest", "one by one");
+	struct cli_table table =
+		TITLES("<waited for", "<kind", "times", "total", "mean", "longest", "one by one", "on workers");
 	size_t i, n = r->n_waits < report->top ? r->n_waits : report->top;
+	bool others = r->works && r->n_wait_threads; /* only some of it is workers' */
 
+	table.n_columns -= !others;
 	for (i = 0; i < n; i++) {
 		const struct weft__wait_row *row = &r->waits[i];
 		const char *name = weft__names_string(&report->rec->names, row->name);
@@ -65,6 +68,8 @@ static void print_wait_rows(const struct report *report)
 		cell_ns(&table, row->n ? row->ns / row->n : 0);
 		cell_ns(&table, row->longest_ns);
 		cell_count(&table, row->n_told);
+		if (others)
+			cell_ns(&table, row->worker_ns);
 	}
 	cli_table_print(&table);
 	if (r->n_waits > n)
@@ -99,6 +104,33 @@ static void print_objects(const struct report *report)
 	cli_table_print(&table);
 	if (r->n_wait_objects > n || r->wait_objects_beyond)
 		printf("and %zu more\n", r->n_wait_objects - n + (size_t)r->wait_objects_beyond);
+}
+
+/* Threads that are no workers mostly wait because there is nothing to do, so theirs are not among the longest. */
+static void print_wait_threads(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	struct cli_table table = TITLES("<thread", "<waited for", "times", "total", "longest", "<in, in the longest");
+	size_t i, n = r->n_wait_threads < report->top ? r->n_wait_threads : report->top;
+
+	if (n == 0)
+		return;
+	printf(r->works ? "\nof threads that are no workers:\n" : "\nby thread:\n");
+	for (i = 0; i < n; i++) {
+		const struct weft__wait_thread *row = &r->wait_threads[i];
+		const char *name = weft__names_string(&report->rec->names, row->name);
+		struct report_text text = {.n = 0};
+
+		cell_thread(&table, report, 0, row->stream);
+		cli_cell(&table, "%.40s", name && name[0] ? cli_safe(name) : report_wait_kind(row->what));
+		cell_count(&table, row->n);
+		cell_ns(&table, row->ns);
+		cell_ns(&table, row->longest_ns);
+		cli_cell(&table, "%.80s", report_say_stack(&text, report, row->stack, 0) ? text.at : "not measured");
+	}
+	cli_table_print(&table);
+	if (r->n_wait_threads > n || r->wait_threads_beyond)
+		printf("and %zu more\n", r->n_wait_threads - n + (size_t)r->wait_threads_beyond);
 }
 
 static void print_long_wait(const struct report *report, const struct weft__wait *wait)
@@ -147,6 +179,7 @@ void report_waits(const struct report *report)
 		printf("not measured: how much of %s more waits, %s in all, was in what was asked for\n",
 		       cli_count(r->n_waits_mixed, count), cli_ns(r->waits_mixed_ns, figure));
 	print_objects(report);
+	print_wait_threads(report);
 	if (r->n_long_waits == 0)
 		return;
 	cli_heading("Longest waits");

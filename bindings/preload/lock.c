@@ -3,8 +3,10 @@
  * without a reading of the clock; only one that is not is a wait. The try takes the lock in the very cases in which
  * the call that waits would not have waited, and leaves the judgement of everything else (a lock that the thread has
  * already, one whose holder died, a time that is none) to that. */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
 
@@ -174,6 +176,80 @@ PRELOAD_API int thrd_join(thrd_t thread, int *result)
 	weft_wait_end(WEFT_WAIT_THREAD, (uint64_t)thread);
 	return r;
 }
+
+PRELOAD_API int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+	static void *real;
+	int (*call)(pthread_barrier_t *) = PRELOAD_REAL(real, "pthread_barrier_wait");
+	int r;
+
+	weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_pthread_barrier_wait],
+			     (uint64_t)(uintptr_t)barrier, 0);
+	r = call(barrier);
+	weft_wait_end(WEFT_WAIT_CONDITION, (uint64_t)(uintptr_t)barrier);
+	return r;
+}
+
+/* Locks and conditions of runtimes that do not use the C library's, such as Rust's. Nobody knows which of the two it
+ * is; the stack does. */
+typedef long syscall_fn(long number, long a, long b, long c, long d, long e, long f);
+
+__attribute__((noinline)) static long futex(syscall_fn *call, long word, long op, long value, long time, long other,
+					    long bits)
+{
+	long r;
+
+	weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_futex], (uint64_t)word, 0);
+	r = call(SYS_futex, word, op, value, time, other, bits);
+	weft_wait_end(WEFT_WAIT_CONDITION, (uint64_t)word);
+	return r;
+}
+
+static bool waits(long number, long op)
+{
+	op &= FUTEX_CMD_MASK;
+	return number == SYS_futex &&
+	       (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2);
+}
+
+extern void *weft__preload_real_syscall;
+void *weft__preload_real_syscall __attribute__((visibility("hidden")));
+
+syscall_fn weft__preload_syscall __attribute__((visibility("hidden"), used));
+long weft__preload_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	syscall_fn *call = PRELOAD_REAL(weft__preload_real_syscall, "syscall");
+
+	if (waits(number, b) && !weft__preload_thread.quiet)
+		return futex(call, a, b, c, d, e, f);
+	return call(number, a, b, c, d, e, f);
+}
+
+/* Everything but that is jumped to with the stack as it is: what is where the last argument would be belongs to the
+ * caller when it gave fewer, and others may write there. */
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl syscall\n"
+	".type syscall, @function\n"
+	"syscall:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	cmpl $202, %edi\n" /* SYS_futex */
+	"	je weft__preload_syscall\n"
+	"	movq weft__preload_real_syscall(%rip), %rax\n"
+	"	testq %rax, %rax\n"
+	"	je weft__preload_syscall\n"
+	"	jmp *%rax\n"
+	"	.cfi_endproc\n"
+	".size syscall, . - syscall\n");
+_Static_assert(SYS_futex == 202, "as above");
+#else
+syscall_fn preload_syscall __asm__("syscall") PRELOAD_API;
+long preload_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	return weft__preload_syscall(number, a, b, c, d, e, f);
+}
+#endif
 
 /* What weft itself calls. Its waits are nobody's business. */
 #define OWN(name, find, args, pass)                                                                                    \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c has
- * the calls that an event loop waits in, whose returns begin its ticks; block.c has the calls that should not take
- * long inside a tick; lock.c has locks, conditions and semaphores, on all threads; fds.c keeps the recorder's files
- * and the program's apart, signals.c their signals.
+ * the calls that an event loop waits in, whose returns begin its ticks; block.c has the other calls that may block;
+ * lock.c has locks, conditions and semaphores; threads.c knows whose threads are whose; fds.c keeps the recorder's
+ * files and the program's apart, signals.c their signals.
  *
- * Every interposed function leaves errno, results and cancellation as they were. Those of wait.c and block.c do
- * nothing but call the real one on threads that are no loop; those of lock.c pass weft's own threads by, which call
- * the real ones (--wrap). */
+ * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
+ * measured: they are quiet, and call the real ones of lock.c (--wrap). */
 #ifndef WEFT_PRELOAD_H
 #define WEFT_PRELOAD_H
 
@@ -29,16 +28,13 @@ enum preload_family {
 
 struct preload_thread {
 	uint32_t ticking; /* between the return of a wait and the next one */
-	uint32_t busy;    /* in here, where locks are taken */
+	uint32_t quiet;   /* nothing is measured: a thread of weft's, or in here, where locks are taken */
 	uint32_t family;  /* enum preload_family of the loop */
 	uint32_t calls[PRELOAD_EPOLL + 1];
 	uint32_t epoch; /* of the process, when `task` was announced; it changes with fork */
 	uint32_t index; /* of the worker, from 1 */
 	uint64_t task;
 };
-
-/* Waits that make a loop: a program that polls once has none. */
-#define PRELOAD_CALLS 2
 
 extern __thread struct preload_thread weft__preload_thread __attribute__((tls_model("initial-exec")));
 extern uint32_t weft__preload_on;    /* a recorder was opened */
@@ -54,7 +50,8 @@ void *weft__preload_find_version(void **at, const char *name, const char *versio
 
 /* A wait with a time-out that is not 0 (`parks`), or a look at what is ready. */
 void weft__preload_wait_begin(enum preload_family family, bool parks);
-void weft__preload_wait_end(enum preload_family family, bool parks);
+/* Answers whether it was a loop's, and a tick begins. */
+bool weft__preload_wait_end(enum preload_family family, bool parks);
 
 /* Names of waits. */
 #define PRELOAD_NAMES(X)                                                                                               \
@@ -68,30 +65,57 @@ void weft__preload_wait_end(enum preload_family family, bool parks);
 	X(read)                                                                                                        \
 	X(readv)                                                                                                       \
 	X(pread)                                                                                                       \
+	X(preadv)                                                                                                      \
 	X(write)                                                                                                       \
 	X(writev)                                                                                                      \
 	X(pwrite)                                                                                                      \
+	X(pwritev)                                                                                                     \
 	X(recv)                                                                                                        \
 	X(recvfrom)                                                                                                    \
 	X(recvmsg)                                                                                                     \
+	X(recvmmsg)                                                                                                    \
 	X(send)                                                                                                        \
 	X(sendto)                                                                                                      \
 	X(sendmsg)                                                                                                     \
+	X(sendmmsg)                                                                                                    \
 	X(accept)                                                                                                      \
 	X(accept4)                                                                                                     \
 	X(connect)                                                                                                     \
 	X(sendfile)                                                                                                    \
+	X(splice)                                                                                                      \
+	X(copy_file_range)                                                                                             \
+	X(open)                                                                                                        \
+	X(openat)                                                                                                      \
 	X(fsync)                                                                                                       \
 	X(fdatasync)                                                                                                   \
+	X(sync)                                                                                                        \
+	X(syncfs)                                                                                                      \
+	X(msync)                                                                                                       \
+	X(fallocate)                                                                                                   \
+	X(posix_fallocate)                                                                                             \
+	X(ftruncate)                                                                                                   \
 	X(flock)                                                                                                       \
+	X(lockf)                                                                                                       \
+	X(fcntl)                                                                                                       \
 	X(nanosleep)                                                                                                   \
 	X(clock_nanosleep)                                                                                             \
 	X(usleep)                                                                                                      \
 	X(sleep)                                                                                                       \
+	X(pause)                                                                                                       \
+	X(sigsuspend)                                                                                                  \
+	X(sigwait)                                                                                                     \
+	X(sigwaitinfo)                                                                                                 \
+	X(sigtimedwait)                                                                                                \
+	X(semop)                                                                                                       \
+	X(semtimedop)                                                                                                  \
+	X(msgsnd)                                                                                                      \
+	X(msgrcv)                                                                                                      \
 	X(wait)                                                                                                        \
 	X(waitid)                                                                                                      \
 	X(wait4)                                                                                                       \
 	X(waitpid)                                                                                                     \
+	X(system)                                                                                                      \
+	X(pclose)                                                                                                      \
 	X(getaddrinfo)                                                                                                 \
 	X(pthread_mutex_lock)                                                                                          \
 	X(pthread_mutex_timedlock)                                                                                     \
@@ -108,6 +132,8 @@ void weft__preload_wait_end(enum preload_family family, bool parks);
 	X(sem_wait)                                                                                                    \
 	X(sem_timedwait)                                                                                               \
 	X(sem_clockwait)                                                                                               \
+	X(pthread_barrier_wait)                                                                                        \
+	X(futex)                                                                                                       \
 	X(mtx_lock)                                                                                                    \
 	X(mtx_timedlock)                                                                                               \
 	X(cnd_wait)                                                                                                    \
@@ -131,7 +157,7 @@ extern uint32_t weft__preload_names[PRELOAD_NAMES_N]; /* ids of strings, from th
 /* The tick before a call that may block, 0 when nobody wants to know. */
 static inline uint64_t preload_before(void)
 {
-	return WEFT_UNLIKELY(weft__preload_thread.ticking) ? weft_now() : 0;
+	return WEFT_LIKELY(!weft__preload_thread.quiet) ? weft_now() : 0;
 }
 
 static inline void preload_after(enum preload_name name, uint64_t object, uint64_t since)

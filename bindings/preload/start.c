@@ -132,6 +132,7 @@ __attribute__((constructor)) static void start(void)
 		errno = saved;
 		return;
 	}
+	weft__preload_thread.quiet = 1;
 	r = open_recorder(dir, !children || strcmp(children, "0") != 0, &err);
 	if (r < 0)
 		say(err.msg[0] ? err.msg : weft_strerror(r));
@@ -142,6 +143,7 @@ __attribute__((constructor)) static void start(void)
 		weft__preload_pid = (int)getpid();
 		__atomic_store_n(&weft__preload_on, 1, __ATOMIC_RELEASE);
 	}
+	weft__preload_thread.quiet = 0;
 	if (children && strcmp(children, "0") == 0)
 		leave_environment();
 	errno = saved;

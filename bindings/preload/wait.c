@@ -77,10 +77,13 @@ static void announce(struct preload_thread *t)
 	t->epoch = weft__preload_epoch;
 }
 
+/* Waits that make a loop: a program may poll once and have none, but who has an epoll waits for more than one thing. */
+static const uint32_t loop_calls[] = {[PRELOAD_SELECT] = 2, [PRELOAD_POLL] = 2, [PRELOAD_EPOLL] = 1};
+
 static bool find_out(struct preload_thread *t, enum preload_family family)
 {
 	if (t->family < family) {
-		if (++t->calls[family] < PRELOAD_CALLS || !become_loop(t))
+		if (++t->calls[family] < loop_calls[family] || !become_loop(t))
 			return false;
 		t->family = family;
 	}
@@ -91,19 +94,16 @@ static bool find_out(struct preload_thread *t, enum preload_family family)
 /* Whether this wait is the loop's. The higher family wins: who has epoll waits for one thing with poll. */
 static bool is_loop(struct preload_thread *t, enum preload_family family)
 {
-	uint32_t ticking = t->ticking;
 	bool found;
 
 	if (WEFT_LIKELY(t->family == family && t->epoch == weft__preload_epoch))
 		return true;
-	if (t->family > family || t->busy || !weft_recording())
+	if (t->family > family || t->quiet || !weft_recording())
 		return false;
 	/* Locks are taken from here on, and a signal handler may wait or block, too. */
-	t->busy = 1;
-	t->ticking = 0;
+	t->quiet = 1;
 	found = find_out(t, family);
-	t->ticking = ticking;
-	t->busy = 0;
+	t->quiet = 0;
 	return found;
 }
 
@@ -124,7 +124,7 @@ void weft__preload_wait_begin(enum preload_family family, bool parks)
 	errno = saved;
 }
 
-void weft__preload_wait_end(enum preload_family family, bool parks)
+bool weft__preload_wait_end(enum preload_family family, bool parks)
 {
 	struct preload_thread *t = &weft__preload_thread;
 	bool was = t->family == family;
@@ -132,7 +132,7 @@ void weft__preload_wait_end(enum preload_family family, bool parks)
 	uint64_t now;
 
 	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE))
-		return;
+		return false;
 	now = is_loop(t, family) ? weft_now() : 0;
 	if (now) {
 		if (t->ticking) /* of a loop of another kind, or of a handler that waited in here */
@@ -143,9 +143,11 @@ void weft__preload_wait_end(enum preload_family family, bool parks)
 		t->ticking = 1;
 	}
 	errno = saved;
+	return now;
 }
 
-/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait. */
+/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait. Of a thread that
+ * has no loop of this kind it is a call that blocks. */
 #define WAIT(kind, name, shown, args, made, object, parks)                                                             \
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
@@ -156,15 +158,13 @@ void weft__preload_wait_end(enum preload_family family, bool parks)
 		bool waits = (parks);                                                                                  \
 		int r;                                                                                                 \
                                                                                                                        \
-		if (weft__preload_thread.family > (kind))                                                              \
-			since = preload_before();                                                                      \
-		else                                                                                                   \
+		if (weft__preload_thread.family == (kind))                                                             \
 			weft__preload_wait_begin((kind), waits);                                                       \
-		r = (int)(made);                                                                                       \
-		if (weft__preload_thread.family > (kind))                                                              \
-			preload_after(PRELOAD_NAME_##shown, (uint64_t)(object), since);                                \
 		else                                                                                                   \
-			weft__preload_wait_end((kind), waits);                                                         \
+			since = preload_before();                                                                      \
+		r = (int)(made);                                                                                       \
+		if (weft__preload_thread.family > (kind) || !weft__preload_wait_end((kind), waits))                    \
+			preload_after(PRELOAD_NAME_##shown, (uint64_t)(object), since);                                \
 		return r;                                                                                              \
 	}
 

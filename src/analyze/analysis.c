@@ -208,6 +208,8 @@ void weft__analysis_close(struct weft__analysis *a)
 	weft__free(r->waits);
 	weft__free(r->long_waits);
 	weft__free(r->wait_objects);
+	weft__free(r->wait_threads);
+	weft__free(a->apart_waits);
 	weft__free(r->off_threads);
 	weft__free(r->off_rows);
 	weft__free(r->look_rows);
@@ -227,6 +229,7 @@ void weft__analysis_close(struct weft__analysis *a)
 	weft__map_fini(&a->ended_by_id);
 	weft__map_fini(&a->wait_by_key);
 	weft__map_fini(&a->wait_object_by_key);
+	weft__map_fini(&a->wait_thread_by_key);
 	weft__map_fini(&a->off_row_by_key);
 	weft__map_fini(&a->look_row_by_key);
 	weft__top_fini(&a->longest);

@@ -183,9 +183,10 @@ struct weft__result {
 	size_t n_customs;
 	struct weft__lost *lost; /* by reason and thread */
 	size_t n_lost;
-	uint64_t lost_events;  /* samples among them, where a ring was full */
-	uint64_t lost_samples; /* for which there was no memory */
-	uint64_t uncovered;    /* threads that could not be sampled */
+	uint64_t lost_events;    /* samples among them, where a ring was full */
+	uint64_t lost_samples;   /* for which there was no memory */
+	uint64_t missed_samples; /* about so many, while another handler had their signal */
+	uint64_t uncovered;      /* threads that could not be sampled */
 	uint64_t lost_switches;
 	uint64_t lost_polls; /* that were counted, but not told one by one: more than the cap */
 
@@ -197,10 +198,15 @@ struct weft__result {
 	struct weft__wait_row *waits; /* the most time first */
 	size_t n_waits;
 	uint64_t n_waits_mixed, waits_mixed_ns; /* left out: told in sums that are of other requests and polls, too */
-	struct weft__wait_object *wait_objects; /* the most time first; calls of the system are not here */
+	struct weft__wait_object *wait_objects; /* the most time that matters first; calls of the system are not here */
 	size_t n_wait_objects;
-	uint64_t wait_objects_beyond;  /* waits for more objects than max_rows */
-	struct weft__wait *long_waits; /* the longest first, at most `top` */
+	uint64_t wait_objects_beyond;           /* waits for more objects than max_rows */
+	struct weft__wait_thread *wait_threads; /* the most time first; of threads that are no workers */
+	size_t n_wait_threads;
+	bool works;                   /* some thread polls or is a worker */
+	uint64_t wait_threads_beyond; /* waits of more threads than max_rows */
+	struct weft__wait
+		*long_waits; /* the longest first, at most `top`; those of wait_threads only where nobody polls */
 	size_t n_long_waits;
 	struct weft__off_thread *off_threads; /* the most time blocked first */
 	size_t n_off_threads;

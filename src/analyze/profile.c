@@ -54,6 +54,8 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 	want_polls(r->running, r->n_running, frames);
 	want_rows(r->off_rows, r->n_off_rows, frames);
 	want_rows(r->look_rows, r->n_look_rows, frames);
+	for (i = 0; i < r->n_wait_threads; i++)
+		weft__frames_want(frames, r->wait_threads[i].stack);
 	for (i = 0; i < r->n_long_waits; i++) {
 		weft__frames_want(frames, r->long_waits[i].stack);
 		weft__frames_want(frames, r->long_waits[i].holder.stack);

@@ -144,8 +144,10 @@ struct weft__analysis {
 	size_t n_pieces, cap_pieces;
 
 	/* waits.c, away.c */
-	size_t cap_waits, cap_wait_objects, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
-	struct weft__map wait_by_key, wait_object_by_key, off_row_by_key, look_row_by_key;
+	size_t cap_waits, cap_wait_objects, cap_wait_threads, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
+	struct weft__map wait_by_key, wait_object_by_key, wait_thread_by_key, off_row_by_key, look_row_by_key;
+	struct weft__wait *apart_waits; /* as long_waits, of threads that are no workers */
+	size_t n_apart_waits;
 	struct weft__ended *ended; /* a ring of the last ones, where polls are told at their end */
 	uint64_t n_ended;
 	struct weft__map ended_by_id;
@@ -161,14 +163,26 @@ static inline uint64_t weft__window_ns(const struct weft__analysis *a, uint64_t 
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
+static inline uint64_t weft__sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* The stream has polls, and so has what its samples are summed in. */
 static inline void weft__stream_polls(struct weft__analysis *a, struct weft__stream *s)
 {
 	if (s->polls)
 		return;
 	s->polls = true;
+	a->result.works = true;
 	if (s->row != NO_ROW)
 		a->result.samples.threads[s->row].polls = true;
+}
+
+/* It is a worker's, or polls without being one. */
+static inline bool weft__stream_works(const struct weft__stream *s)
+{
+	return s->polls || s->worker != WEFT_WORKER_NONE;
 }
 
 static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
@@ -228,6 +242,18 @@ int weft__told_settle(struct weft__analysis *a);
 int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 void weft__waits_settle(struct weft__analysis *a);
+/* Nobody waits for these because there is nothing to do. */
+static inline bool weft__wait_matters(uint32_t what)
+{
+	return what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_RUNTIME ||
+	       what == WEFT_WAIT_GC || what == WEFT_WAIT_PAUSE;
+}
+
+/* waits_rank.c */
+int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait, uint32_t holder);
+int weft__wait_apart(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
+		     uint32_t stack);
+void weft__wait_ranks_settle(struct weft__analysis *a);
 
 static inline bool weft__wait_is_call(uint32_t what)
 {

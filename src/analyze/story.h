@@ -85,7 +85,16 @@ struct weft__wait_row {
 	uint64_t object; /* of those that were told one by one; 0: more than one, or not known */
 	bool objects;    /* ... more than one */
 	uint64_t n, ns, longest_ns;
-	uint64_t n_told; /* one by one */
+	uint64_t worker_ns; /* of ns, that of threads that are workers or poll */
+	uint64_t n_told;    /* one by one */
+};
+
+/* Of those of one thread that is no worker. */
+struct weft__wait_thread {
+	uint32_t stream;
+	uint32_t what, name;
+	uint64_t n, ns, longest_ns;
+	uint32_t stack; /* in the longest; 0: not known */
 };
 
 /* Of waits that were told one by one, those for one object: which lock it was, where many have one name. */
@@ -93,6 +102,7 @@ struct weft__wait_object {
 	uint32_t what, name;
 	uint64_t object;
 	uint64_t n, ns, longest_ns;
+	uint64_t worker_ns;         /* as above */
 	struct weft__holder holder; /* in the longest of those of which it is known */
 	uint64_t held_ns;           /* ... and its duration */
 };

@@ -60,6 +60,7 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	thread = weft__names_thread(a->opts.names, id);
 	if (thread)
 		s->worker = thread->worker;
+	a->result.works |= s->worker != WEFT_WORKER_NONE;
 	s->last_worker = s->worker;
 	if (thread && thread->first_ns && thread->first_ns < a->opts.start_ns && a->opts.start_ns < now_ns)
 		s->since_ns = a->opts.start_ns;
@@ -163,6 +164,7 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 	s->since_ns = now_ns > s->since_ns ? now_ns : s->since_ns;
 	s->last_worker = worker == WEFT_WORKER_NONE ? s->worker : worker;
 	s->worker = worker;
+	a->result.works |= worker != WEFT_WORKER_NONE;
 	s->lane = NO_LANE;
 	s->row = NO_ROW;
 	s->has_sched = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits: those that were told one by one, and the sums of the others. */
+/* Waits: those that were told one by one, and the sums of the others. waits_rank.c has the longest, and those of
+ * threads that are no workers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,30 +31,28 @@ static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struc
 	return 0;
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static int add_to_row(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
+		      uint32_t stack, struct weft__wait_row **ret)
 {
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static int add_to_row(struct weft__analysis *a, uint32_t what, uint32_t name, uint64_t n, uint64_t ns, uint64_t longest,
-		      struct weft__wait_row **ret)
-{
-	int rc = row_get(a, what, name, ret);
+	int rc = row_get(a, more->what, more->name, ret);
 
 	if (rc < 0)
 		return rc;
-	(*ret)->n = sum((*ret)->n, n);
-	(*ret)->ns = sum((*ret)->ns, ns);
-	if (longest > (*ret)->longest_ns)
-		(*ret)->longest_ns = longest;
+	(*ret)->n = weft__sum((*ret)->n, more->n);
+	(*ret)->ns = weft__sum((*ret)->ns, more->ns);
+	if (more->longest_ns > (*ret)->longest_ns)
+		(*ret)->longest_ns = more->longest_ns;
+	if (!weft__stream_works(s))
+		return weft__wait_apart(a, s, more, stack);
+	(*ret)->worker_ns = weft__sum((*ret)->worker_ns, more->ns);
 	return 0;
 }
 
 /* It may be of what was asked for, or not. */
 static void leave_out(struct weft__analysis *a, uint64_t n, uint64_t ns)
 {
-	a->result.n_waits_mixed = sum(a->result.n_waits_mixed, n);
-	a->result.waits_mixed_ns = sum(a->result.waits_mixed_ns, ns);
+	a->result.n_waits_mixed = weft__sum(a->result.n_waits_mixed, n);
+	a->result.waits_mixed_ns = weft__sum(a->result.waits_mixed_ns, ns);
 }
 
 static bool of_threads(const struct weft__analysis *a, const struct weft__stream *s)
@@ -77,49 +76,6 @@ static int asked(struct weft__analysis *a, const struct weft__stream *s, const s
 	}
 	if (a->opts.location && !*poll)
 		*ret = false;
-	return 0;
-}
-
-/* Into the list of the longest, whose first is the shortest of them. */
-static void sink(struct weft__result *r, size_t at)
-{
-	struct weft__wait *list = r->long_waits, moved = list[at];
-
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= r->n_long_waits)
-			break;
-		if (child + 1 < r->n_long_waits && list[child + 1].rank_ns < list[child].rank_ns)
-			child++;
-		if (list[child].rank_ns >= moved.rank_ns)
-			break;
-		list[at] = list[child];
-		at = child;
-	}
-	list[at] = moved;
-}
-
-static int keep_long(struct weft__analysis *a, struct weft__wait *wait, uint32_t holder)
-{
-	struct weft__result *r = &a->result;
-	size_t at;
-
-	if (!r->long_waits)
-		r->long_waits = weft__calloc(a->opts.top, sizeof(*r->long_waits));
-	if (!r->long_waits)
-		return -ENOMEM;
-	if (r->n_long_waits == a->opts.top && r->long_waits[0].rank_ns >= wait->rank_ns)
-		return 0;
-	weft__holder_find(a, holder, weft__since(wait->end_ns, wait->rank_ns), wait->end_ns, &wait->holder);
-	if (r->n_long_waits == a->opts.top) {
-		r->long_waits[0] = *wait;
-		sink(r, 0);
-		return 0;
-	}
-	for (at = r->n_long_waits++; at > 0 && r->long_waits[(at - 1) / 2].rank_ns > wait->rank_ns; at = (at - 1) / 2)
-		r->long_waits[at] = r->long_waits[(at - 1) / 2];
-	r->long_waits[at] = *wait;
 	return 0;
 }
 
@@ -157,7 +113,8 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 	return 0;
 }
 
-static int add_to_object(struct weft__analysis *a, const struct weft__wait *wait, uint32_t holder)
+static int add_to_object(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait *wait,
+			 uint32_t holder)
 {
 	struct weft__wait_object *row;
 	int rc;
@@ -168,7 +125,9 @@ static int add_to_object(struct weft__analysis *a, const struct weft__wait *wait
 	if (rc < 0 || !row)
 		return rc;
 	row->n++;
-	row->ns = sum(row->ns, wait->rank_ns);
+	row->ns = weft__sum(row->ns, wait->rank_ns);
+	if (weft__stream_works(s))
+		row->worker_ns = weft__sum(row->worker_ns, wait->rank_ns);
 	if (wait->rank_ns > row->longest_ns)
 		row->longest_ns = wait->rank_ns;
 	if (holder && wait->rank_ns >= row->held_ns) {
@@ -192,6 +151,8 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 		.stack = (uint32_t)ev->fields[5],
 		.scope = s->scope,
 	};
+	struct weft__wait_row more = {
+		.what = wait.what, .name = wait.name, .n = 1, .ns = wait.rank_ns, .longest_ns = wait.rank_ns};
 	const struct weft__poll *poll;
 	struct weft__wait_row *row;
 	bool counts;
@@ -202,15 +163,17 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 		leave_out(a, 1, wait.rank_ns);
 	if (rc < 0 || !counts)
 		return rc;
-	rc = add_to_row(a, wait.what, wait.name, 1, wait.rank_ns, wait.rank_ns, &row);
+	rc = add_to_row(a, s, &more, wait.stack, &row);
 	if (rc < 0)
 		return rc;
 	add_object(row, wait.object);
 	wait.in_poll = poll != NULL;
 	wait.place = poll ? poll->place : 0;
 	wait.task = poll ? poll->task : 0;
-	rc = add_to_object(a, &wait, (uint32_t)ev->fields[4]);
-	return rc < 0 ? rc : keep_long(a, &wait, (uint32_t)ev->fields[4]);
+	rc = add_to_object(a, s, &wait, (uint32_t)ev->fields[4]);
+	if (rc == 0)
+		rc = weft__wait_rank(a, s, &wait, (uint32_t)ev->fields[4]);
+	return rc;
 }
 
 /* Where somebody else tells it for the thread, polls and context are in the thread's own stream. */
@@ -276,6 +239,11 @@ static int place_share(struct weft__analysis *a, const struct weft__stream *s, e
  * time. */
 int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
+	struct weft__wait_row more = {.what = (uint32_t)ev->fields[0],
+				      .name = (uint32_t)ev->fields[1],
+				      .n = ev->fields[2],
+				      .ns = ev->fields[3],
+				      .longest_ns = ev->fields[4]};
 	enum share scope, place;
 	struct weft__wait_row *row;
 	struct weft__track *track;
@@ -298,14 +266,15 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struc
 		leave_out(a, ev->fields[2], ev->fields[3]);
 		return 0;
 	}
-	return add_to_row(a, (uint32_t)ev->fields[0], (uint32_t)ev->fields[1], ev->fields[2], ev->fields[3],
-			  ev->fields[4], &row);
+	return add_to_row(a, s, &more, 0, &row);
 }
 
 static int most_first(const void *left, const void *right)
 {
 	const struct weft__wait_row *a = left, *b = right;
 
+	if (a->worker_ns != b->worker_ns)
+		return a->worker_ns > b->worker_ns ? -1 : 1;
 	if (a->ns != b->ns)
 		return a->ns > b->ns ? -1 : 1;
 	if (a->what != b->what)
@@ -316,19 +285,14 @@ static int most_first(const void *left, const void *right)
 static int most_time_first(const void *left, const void *right)
 {
 	const struct weft__wait_object *a = left, *b = right;
+	uint64_t a_ns = weft__wait_matters(a->what) ? a->ns : a->worker_ns;
+	uint64_t b_ns = weft__wait_matters(b->what) ? b->ns : b->worker_ns;
 
+	if (a_ns != b_ns)
+		return a_ns > b_ns ? -1 : 1;
 	if (a->ns != b->ns)
 		return a->ns > b->ns ? -1 : 1;
 	return a->object < b->object ? -1 : a->object > b->object;
-}
-
-static int longest_first(const void *left, const void *right)
-{
-	const struct weft__wait *a = left, *b = right;
-
-	if (a->rank_ns != b->rank_ns)
-		return a->rank_ns > b->rank_ns ? -1 : 1;
-	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
 }
 
 void weft__waits_settle(struct weft__analysis *a)
@@ -339,6 +303,5 @@ void weft__waits_settle(struct weft__analysis *a)
 		qsort(r->waits, r->n_waits, sizeof(*r->waits), most_first);
 	if (r->n_wait_objects)
 		qsort(r->wait_objects, r->n_wait_objects, sizeof(*r->wait_objects), most_time_first);
-	if (r->n_long_waits)
-		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
+	weft__wait_ranks_settle(a);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # weft run: locks, conditions and semaphores of a program that knows nothing of weft answer as they do without it, and
-# what it waited for them is told as long as it was.
+# what it waited for them, and in other calls on any thread, is told as long as it was.
 # presets: dev release
 set -euo pipefail
 
@@ -10,6 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 weft=$WEFT_BUILD/weft
 locks=$WEFT_BUILD/test/run_locks
 waits=$WEFT_BUILD/test/run_waits
+blocks=$WEFT_BUILD/test/run_blocks
 unset DEBUGINFOD_URLS WEFT_DIR LD_PRELOAD
 fail() {
 	echo "FAILED: $*"
@@ -33,14 +34,21 @@ done
 
 # Waits of known length, with who had it: each is there, no shorter and no longer than the program measured itself, but for 1 % that the
 # clocks may differ by. The program tries again until it can measure to 5 % or 200 us.
+as_measured() { # KINDS: that many are in $dir/out, and the last of each is in $dir/events
+	local name least most holder
+	[ "$(cut -d' ' -f1 "$dir/out" | sort -u | wc -l)" = "$1" ] || fail "not $1 kinds of waits: $(cat "$dir/out")"
+	while read -r name least most holder; do
+		sed -n "s/.* wait  what=[0-9]*  name=\"$name\".* duration=\([0-9]*\) ns  holder=\([0-9]*\) .*/\1 \2/p" "$dir/events" |
+			awk -v least="$least" -v most="$most" -v holder="$holder" '
+				$1 >= least - 0.01 * least && $1 <= most + 0.01 * most && $2 == holder { found = 1 } END { exit !found }' ||
+			{ cat "$dir/events"; fail "no wait of $least to $most ns in $name for $holder"; }
+	done <"$dir/out"
+}
 run "$waits" truth
-[ "$(cut -d' ' -f1 "$dir/out" | sort -u | wc -l)" = 6 ] || fail "not six kinds of waits: $(cat "$dir/out")"
-while read -r name least most holder; do
-	sed -n "s/.* wait  what=[0-9]*  name=\"$name\".* duration=\([0-9]*\) ns  holder=\([0-9]*\) .*/\1 \2/p" "$dir/events" |
-		awk -v least="$least" -v most="$most" -v holder="$holder" '
-			$1 >= least - 0.01 * least && $1 <= most + 0.01 * most && $2 == holder { found = 1 } END { exit !found }' ||
-		{ cat "$dir/events"; fail "no wait of $least to $most ns in $name for $holder"; }
-done <"$dir/out"
+as_measured 6
+mkdir "$dir/blocks"
+run "$blocks" "$dir/blocks"
+as_measured 10
 
 # Eight threads under one lock. What they waited is the same in many events and sums as in one number, within 5 %;
 # together with the work, which is one core's, it is their time, but for what the machine did meanwhile.

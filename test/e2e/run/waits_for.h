@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whether the thread of this process sleeps in futex(2) for a word inside the object. */
-static inline bool waits_for(int tid, const void *object, size_t bytes)
+/* The system call that a thread of this process sleeps in, and its first argument; -1: none. */
+static inline long in_call(int tid, unsigned long *first)
 {
-	unsigned long number = 0, word = 0;
 	char path[64], text[256];
 	ssize_t n = -1;
+	long number;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
@@ -26,10 +26,17 @@ static inline bool waits_for(int tid, const void *object, size_t bytes)
 		close(fd);
 	}
 	if (n <= 0)
-		return false;
+		return -1;
 	text[n] = 0;
-	return sscanf(text, "%lu %lx", &number, &word) == 2 && number == SYS_futex && word >= (uintptr_t)object &&
-	       word - (uintptr_t)object < bytes;
+	return sscanf(text, "%ld %lx", &number, first) == 2 ? number : -1;
+}
+
+/* Whether the thread sleeps in futex(2) for a word inside the object. */
+static inline bool waits_for(int tid, const void *object, size_t bytes)
+{
+	unsigned long word = 0;
+
+	return in_call(tid, &word) == SYS_futex && word >= (uintptr_t)object && word - (uintptr_t)object < bytes;
 }
 
 /* Until it does, or half a minute has gone by. */
@@ -39,6 +46,17 @@ static inline void until_waits_for(int tid, const void *object, size_t bytes)
 	time_t begun = time(NULL);
 
 	while (!waits_for(tid, object, bytes) && time(NULL) - begun < 30)
+		nanosleep(&pause, NULL);
+}
+
+/* Until it sleeps in that system call, or half a minute has gone by. */
+static inline void until_in_call(int tid, long number)
+{
+	struct timespec pause = {0, 50000};
+	time_t begun = time(NULL);
+	unsigned long first;
+
+	while (in_call(tid, &first) != number && time(NULL) - begun < 30)
 		nanosleep(&pause, NULL);
 }
 

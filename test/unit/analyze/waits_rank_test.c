@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "feed.h"
+#include "weft/wait.h"
+
+#define MS 1000000u
+
+enum { NAME_READ = 1, NAME_LOCK = 2 };
+
+/* Waits of a thread that does not poll are summed by thread, and are among the longest where nobody polls. */
+static const struct weft__result *waits_of_others(struct feed *feed, bool polls)
+{
+	feed_init(feed);
+	feed_begin(feed);
+	if (polls) {
+		FEED(feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+		FEED(feed, 14 * MS, 1, WAIT, WEFT_WAIT_CALL, NAME_READ, 7, 4 * MS, 0, 21);
+		FEED(feed, 15 * MS, 1, POLL_END);
+	}
+	FEED(feed, 50 * MS, 3, WAIT, WEFT_WAIT_CALL, NAME_READ, 8, 40 * MS, 0, 22);
+	FEED(feed, 60 * MS, 3, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc0, 5 * MS, 0, 23);
+	FEED(feed, 80 * MS, 3, WAIT, WEFT_WAIT_CALL, NAME_READ, 8, 10 * MS, 0, 24);
+	FEED(feed, 81 * MS, 3, WAIT_SUM, WEFT_WAIT_CALL, NAME_READ, 5, 2 * MS, MS);
+	return feed_end(feed, 0);
+}
+
+TEST(waits_of_threads_that_do_not_poll)
+{
+	struct feed feed;
+	const struct weft__result *r = waits_of_others(&feed, true);
+
+	REQUIRE(r->n_long_waits == 2);
+	CHECK_EQ(r->long_waits[0].stack, 23); /* a lock matters whoever waits for it */
+	CHECK_EQ(r->long_waits[1].stack, 21);
+	REQUIRE(r->n_waits == 2);
+	CHECK_EQ(r->waits[0].name, NAME_READ);
+	CHECK_EQ(r->waits[0].ns, 56 * MS);
+	CHECK_EQ(r->waits[0].worker_ns, 4 * MS);
+	CHECK_EQ(r->waits[1].worker_ns, 0);
+	REQUIRE(r->n_wait_threads == 2);
+	CHECK_EQ(r->wait_threads[0].stream, 3);
+	CHECK_EQ(r->wait_threads[0].name, NAME_READ);
+	CHECK_EQ(r->wait_threads[0].n, 7);
+	CHECK_EQ(r->wait_threads[0].ns, 52 * MS);
+	CHECK_EQ(r->wait_threads[0].longest_ns, 40 * MS);
+	CHECK_EQ(r->wait_threads[0].stack, 22);
+	CHECK_EQ(r->wait_threads[1].name, NAME_LOCK);
+	feed_close(&feed);
+}
+
+TEST(waits_where_nobody_polls)
+{
+	struct feed feed;
+	const struct weft__result *r = waits_of_others(&feed, false);
+
+	REQUIRE(r->n_long_waits == 3);
+	CHECK_EQ(r->long_waits[0].stack, 22);
+	CHECK_EQ(r->long_waits[1].stack, 24);
+	CHECK_EQ(r->long_waits[2].stack, 23);
+	REQUIRE(r->n_wait_threads == 2);
+	feed_close(&feed);
+}
