@@ -97,12 +97,19 @@ PRELOAD_API int close(int fd)
 {
 	static void *real;
 	int (*call)(int) = PRELOAD_REAL(real, "close");
+	uint64_t since;
+	int r;
 
 	if (is_own((unsigned)fd)) {
 		errno = EBADF;
 		return -1;
 	}
-	return call(fd);
+	since = preload_before();
+	if (!since)
+		return call(fd);
+	r = call(fd);
+	preload_after(PRELOAD_NAME_close, (uint64_t)fd, since);
+	return r;
 }
 
 PRELOAD_API int dup2(int from, int to)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c has
- * the calls that an event loop waits in, whose returns begin its ticks; block.c has the other calls that may block;
+ * the calls that an event loop waits in, whose returns begin its ticks; block.c and stdio.c have the others that may block;
  * lock.c has locks, conditions and semaphores; threads.c knows whose threads are whose; fds.c keeps the recorder's
  * files and the program's apart, signals.c their signals.
  *
@@ -117,6 +117,18 @@ bool weft__preload_wait_end(enum preload_family family, bool parks);
 	X(system)                                                                                                      \
 	X(pclose)                                                                                                      \
 	X(getaddrinfo)                                                                                                 \
+	X(close)                                                                                                       \
+	X(fflush)                                                                                                      \
+	X(fclose)                                                                                                      \
+	X(fwrite)                                                                                                      \
+	X(fputs)                                                                                                       \
+	X(puts)                                                                                                        \
+	X(fread)                                                                                                       \
+	X(fgets)                                                                                                       \
+	X(getline)                                                                                                     \
+	X(getdelim)                                                                                                    \
+	X(printf)                                                                                                      \
+	X(fprintf)                                                                                                     \
 	X(pthread_mutex_lock)                                                                                          \
 	X(pthread_mutex_timedlock)                                                                                     \
 	X(pthread_mutex_clocklock)                                                                                     \

@@ -18,7 +18,8 @@
 #include "times.h"
 #include "waits_for.h"
 
-static int pipe_ends[2], pair[2], listener, file, other_file;
+static int pipe_ends[2], log_ends[2], pair[2], listener, file, other_file;
+static FILE *log_file, *lines;
 static char fifo[200];
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static pthread_barrier_t barrier;
@@ -184,6 +185,40 @@ static void end_sigwait(pthread_t thread)
 	pthread_kill(thread, SIGUSR1);
 }
 
+/* A log that nobody reads, until somebody does. */
+static void fill_log(void)
+{
+	static char full[1 << 20];
+
+	must(write(log_ends[1], full, (size_t)fcntl(log_ends[1], F_GETPIPE_SZ)) > 0, "write");
+}
+
+static void do_fprintf(void)
+{
+	must(fprintf(log_file, "%s\n", "a line") > 0, "fprintf");
+}
+
+static void end_fprintf(pthread_t thread)
+{
+	static char room[1 << 20];
+
+	(void)thread;
+	must(read(log_ends[0], room, sizeof(room)) > 0, "read");
+}
+
+static void do_fgets(void)
+{
+	char text[100];
+
+	must(fgets(text, sizeof(text), lines) != NULL, "fgets");
+}
+
+static void end_fgets(pthread_t thread)
+{
+	(void)thread;
+	must(write(pipe_ends[1], "line\n", 5) == 5, "write");
+}
+
 static void nothing(void)
 {
 }
@@ -205,7 +240,9 @@ static const struct block blocks[] = {
 	{"open", SYS_openat, 24 * MS, nothing, do_open, end_open},
 	{"futex", SYS_futex, 26 * MS, nothing, do_futex, end_futex},
 	{"pthread_barrier_wait", SYS_futex, 28 * MS, nothing, do_barrier, end_barrier},
-	{"sigwait", SYS_rt_sigtimedwait, 30 * MS, nothing, do_sigwait, end_sigwait},
+	{"fprintf", SYS_write, 30 * MS, fill_log, do_fprintf, end_fprintf},
+	{"fgets", SYS_read, 32 * MS, nothing, do_fgets, end_fgets},
+	{"sigwait", SYS_rt_sigtimedwait, 34 * MS, nothing, do_sigwait, end_sigwait},
 };
 
 struct blocked {
@@ -257,6 +294,10 @@ static void prepare(const char *dir)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	pthread_barrier_init(&barrier, NULL, 2);
 	must(pipe(pipe_ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "pipe");
+	must(pipe(log_ends) == 0, "pipe");
+	log_file = fdopen(log_ends[1], "w");
+	lines = fdopen(pipe_ends[0], "r");
+	must(log_file && lines && setvbuf(log_file, NULL, _IOLBF, 0) == 0, "fdopen");
 	snprintf(path, sizeof(path), "%s/file", dir);
 	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	other_file = open(path, O_RDWR | O_CLOEXEC);
