@@ -16,8 +16,8 @@
  * taken as it ended. (Stacks need unwind tables. Those are there where CPU samples are taken; else they are made when
  * the first long wait has ended, and until then only the caller is in the stack.) The others are summed for each
  * thread by what and name, and the sums are told as events `wait_sum`, at most every 100 ms, when the thread ends and
- * when recording stops. (When weft's budget of CPU time is used up, long waits beyond the first ten in 100
- * ms of a thread may be in the sums, too.) So the time of all waits together is exact, however short each was; only
+ * when recording stops. (When weft's budget of CPU time is used up, long waits may be in the sums, too, but
+ * for the first ten in 100 ms of a worker; the longer one is, the likelier it is told.) So the time of all waits together is exact, however short each was; only
  * what a killed process had not told yet is lost.
  *
  * A wait splits the time of its thread in two: what was before it, which may have used the CPU, and the wait, which

@@ -47,7 +47,7 @@ void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct wef
 	} sources[COSTS] = {[SAMPLES] = {LEAST_RATE, 0},
 			    [SWITCHES] = {LEAST_GATE, 1},
 			    [WALL] = {LEAST_RATE, 0},
-			    [WAITS] = {LEAST_RATE, 0}};
+			    [WAITS] = {LEAST_GATE, 0}};
 	char text[24];
 
 	*costs = (struct weft__costs){0};

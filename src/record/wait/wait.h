@@ -87,8 +87,8 @@ extern uint32_t weft__wait_wants_tables;
 /* Any context. CPU time that waits which were told one by one have cost so far, in ns. */
 uint64_t weft__waits_cost(void);
 
-/* COLLECTOR. How many of a thread's long waits are told one by one, of 1024; but for the first few, which always
- * are. */
+/* COLLECTOR. How many of a thread's long waits are told one by one, of 1024; but for the first few of a worker,
+ * which always are, and twice as many of those that are twice as long as they must be, and so on. */
 #define WAIT_LEVEL_FULL 1024
 void weft__waits_limit(uint32_t level);
 /* CALLER. Thresholds, before anything records. */

@@ -13,9 +13,11 @@
 
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
+#include "weft/runtime.h"
 
 #define WAIT_COST_MOST_NS 100000
-#define TOLD_ALWAYS 10 /* of the long waits of a thread between two tellings of its sums */
+#define TOLD_ALWAYS 10 /* of the long waits of a worker between two tellings of its sums */
+#define WEIGHT_MOST 16 /* times that a wait which is so much longer is likelier to be told */
 #define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
 
 struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
@@ -252,28 +254,40 @@ void weft__waits_limit(uint32_t level)
 	store_relaxed(&wait_level, level);
 }
 
-/* Whether the budget allows a long wait to be told by itself. */
-static int may_tell(struct weft_waits *waits)
+static int is_worker(void)
+{
+	const struct ring_page *ring = weft__ring_mine();
+
+	return ring && ring->worker != WEFT_WORKER_NONE;
+}
+
+/* Whether the budget allows a long wait to be told by itself. Workers are few, and their waits are what polls are slow
+ * for; of others there may be hundreds that wait for work. */
+static int may_tell(struct weft_waits *waits, uint64_t ticks, uint64_t threshold)
 {
 	uint32_t level = load_relaxed(&wait_level);
+	uint64_t weight = threshold ? ticks / threshold : 1;
 
-	waits->told++;
-	if (level >= WAIT_LEVEL_FULL || waits->told <= TOLD_ALWAYS)
+	if (level >= WAIT_LEVEL_FULL)
 		return 1;
-	waits->credit += level;
+	if (waits->told < TOLD_ALWAYS && is_worker()) {
+		waits->told++;
+		return 1;
+	}
+	waits->credit += level * (uint32_t)(weight < WEIGHT_MOST ? weight : WEIGHT_MOST);
 	if (waits->credit < WAIT_LEVEL_FULL)
 		return 0;
-	waits->credit -= WAIT_LEVEL_FULL;
+	waits->credit %= WAIT_LEVEL_FULL;
 	return 1;
 }
 
 void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited)
 {
-	uint64_t ticks = waited->tick - waited->since;
+	uint64_t ticks = waited->tick - waited->since, threshold = load_relaxed(&weft_gate.wait_ticks);
 
 	if ((int64_t)ticks < 0) /* another CPU's counter is a little behind */
 		ticks = 0;
-	if (ticks >= load_relaxed(&weft_gate.wait_ticks) && may_tell(waits))
+	if (ticks >= threshold && may_tell(waits, ticks, threshold))
 		weft__wait_emit(waits, NULL, waited);
 	else
 		weft__wait_sum_add(waits->sums, WEFT_WAIT_SUMS, waited->key, ticks, 1);
