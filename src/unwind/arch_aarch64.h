@@ -26,6 +26,8 @@
 #define ARCH_RA_OFFSET 0
 
 /* libgcc's contexts have not been looked at here. */
+#define ARCH_RED_ZONE 0 /* bytes below the stack pointer that are still the function's */
+
 #define ARCH_EH_REGS 0
 
 #define ARCH_CODE_BYTES 8
@@ -79,6 +81,12 @@ static inline uint64_t arch_context_offset(unsigned reg)
 
 /* Not looked for on this machine: such a stack is lost at its end. */
 static inline int arch_is_context_end(const uint8_t *code)
+{
+	(void)code;
+	return 0;
+}
+
+static inline int arch_is_stack_left(const uint8_t *code)
 {
 	(void)code;
 	return 0;

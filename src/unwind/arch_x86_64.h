@@ -23,6 +23,9 @@
 #define ARCH_RA_FIXED 1
 #define ARCH_RA_OFFSET (-8)
 
+/* Below the stack pointer, and still the function's: no handler's frame is put there. */
+#define ARCH_RED_ZONE 128
+
 /* Registers that libgcc's unwinder keeps in a context. */
 #define ARCH_EH_REGS 17
 
@@ -107,6 +110,14 @@ static inline int arch_is_context_end(const uint8_t *code)
 	static const uint8_t marked[9] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xdc, 0x48, 0x8b};
 
 	return arch_same(code, plain, sizeof(plain)) || arch_same(code, marked, sizeof(marked));
+}
+
+/* Where C code returns to that Go called: mov 8(%rsp),%rdi; mov 8(%rdi),%rsi. It was called on another stack, about which the rules say nothing. */
+static inline int arch_is_stack_left(const uint8_t *code)
+{
+	static const uint8_t back[9] = {0x48, 0x8b, 0x7c, 0x24, 0x08, 0x48, 0x8b, 0x77, 0x08};
+
+	return arch_same(code, back, sizeof(back));
 }
 
 /* How far above the stack pointer the return address is, for code without rules that stops here, or -1 when the frame

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading .eh_frame and .debug_frame: the entries of a section, and the rows that one entry's program makes. The
- * bytes are not trusted: every read is bounded, and the work is, too. CALLER and COLLECTOR. */
+ * bytes are not trusted: every read is bounded, and the work is, too. Any context: it allocates nothing. */
 #ifndef WEFT_UNWIND_CFI_H
 #define WEFT_UNWIND_CFI_H
 
@@ -92,9 +92,18 @@ int weft__cfi_fde(struct weft__cfi *cfi, uint64_t at, struct cfi_fde *fde);
 int weft__cfi_extent(const uint8_t *hdr, size_t avail, uint64_t hdr_vaddr, uint64_t *begin, uint64_t *last,
 		     size_t *hdr_n);
 
+/* The former of these, without looking at all of the list. */
+int weft__cfi_begin(const uint8_t *hdr, size_t avail, uint64_t hdr_vaddr, uint64_t *begin);
+
 /* Runs the program of an entry and calls `row` for each place from which a new row holds. Negative when it is
  * malformed: the rows until there have been given. */
 int weft__cfi_run(struct weft__cfi *cfi, const struct cfi_fde *fde,
 		  void (*row)(void *arg, uint64_t pc, const struct cfi_row *row), void *arg);
+
+/* Where the entry is that begins last before a place, or at it, going by .eh_frame_hdr; whether it reaches so far, `fde` tells. 0 or
+ * negative. */
+int weft__cfi_search(const struct weft__cfi *cfi, uint64_t vaddr, uint64_t *at);
+/* Runs the program of an entry as far as a place: then cfi->row is the row that holds there. 0 or negative. */
+int weft__cfi_row_at(struct weft__cfi *cfi, const struct cfi_fde *fde, uint64_t vaddr);
 
 #endif

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -117,7 +118,21 @@ static void text_range(const struct sections *sections, struct weft__cfi_input *
 	}
 }
 
-/* A compressed section as it was before. zlib's are not read: the library is linked to zstd alone. */
+static int unpack(const Elf64_Chdr *chdr, const uint8_t *from, size_t n, uint8_t *to)
+{
+	struct libdeflate_decompressor *inflater = NULL;
+	int good = 0;
+
+	if (chdr->ch_type == ELFCOMPRESS_ZLIB) {
+		inflater = libdeflate_alloc_decompressor();
+		good = inflater && libdeflate_zlib_decompress(inflater, from, n, to, chdr->ch_size, NULL) == 0;
+		libdeflate_free_decompressor(inflater);
+		return good ? 0 : -EINVAL;
+	}
+	return ZSTD_decompress(to, chdr->ch_size, from, n) == chdr->ch_size ? 0 : -EINVAL;
+}
+
+/* A compressed section as it was before. */
 static int decompress(struct weft__cfi_input *in)
 {
 	Elf64_Chdr chdr;
@@ -126,14 +141,14 @@ static int decompress(struct weft__cfi_input *in)
 	if (in->n < sizeof(chdr))
 		return -EINVAL;
 	memcpy(&chdr, in->bytes, sizeof(chdr));
-	if (chdr.ch_type != COMPRESSED_ZSTD || !chdr.ch_size)
+	if ((chdr.ch_type != COMPRESSED_ZSTD && chdr.ch_type != ELFCOMPRESS_ZLIB) || !chdr.ch_size)
 		return -ENOTSUP;
 	if (chdr.ch_size > UNPACKED_MAX)
 		return -EFBIG;
 	bytes = weft__alloc(chdr.ch_size);
 	if (!bytes)
 		return -ENOMEM;
-	if (ZSTD_decompress(bytes, chdr.ch_size, in->bytes + sizeof(chdr), in->n - sizeof(chdr)) != chdr.ch_size) {
+	if (unpack(&chdr, in->bytes + sizeof(chdr), in->n - sizeof(chdr), bytes) < 0) {
 		weft__free(bytes);
 		return -EINVAL;
 	}

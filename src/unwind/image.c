@@ -135,3 +135,30 @@ int weft__image_frames(const struct dl_phdr_info *info, struct weft__image_frame
 	}
 	return -ENOENT;
 }
+
+void weft__image_mapped(const struct dl_phdr_info *info, struct weft__module *module)
+{
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		struct weft__cfi_input in = {0};
+		struct weft__cfi cfi = {.in = in};
+
+		if (ph->p_type != PT_GNU_EH_FRAME)
+			continue;
+		in.hdr_n = readable(info, ph->p_vaddr);
+		if (in.hdr_n > ph->p_memsz)
+			in.hdr_n = ph->p_memsz;
+		in.hdr = mapped(info, ph->p_vaddr);
+		in.hdr_vaddr = ph->p_vaddr;
+		if (weft__cfi_begin(in.hdr, in.hdr_n, in.hdr_vaddr, &in.vaddr) < 0)
+			return;
+		in.n = readable(info, in.vaddr);
+		in.bytes = mapped(info, in.vaddr);
+		in.text_low = module->text_start - module->bias;
+		in.text_high = module->text_end - module->bias;
+		cfi.in = in;
+		if (in.n && in.n <= FRAMES_MAX && weft__cfi_listed(&cfi))
+			module->mapped = in;
+		return;
+	}
+}

@@ -16,6 +16,8 @@ struct weft__image_frames {
 
 /* Ranges and build-id into a module; negative when it maps nothing executable. */
 int weft__image_describe(const struct dl_phdr_info *info, struct weft__module *module);
+/* Where its .eh_frame is mapped, if .eh_frame_hdr can be searched. For modules that stay. */
+void weft__image_mapped(const struct dl_phdr_info *info, struct weft__module *module);
 int weft__image_frames(const struct dl_phdr_info *info, struct weft__image_frames *ret);
 
 #endif

@@ -11,8 +11,10 @@
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "base/atomic.h"
+#include "unwind/early.h"
 #include "unwind/image.h"
 #include "unwind/modules_state.h"
+#include "unwind/needed.h"
 
 /* Sets that wait for handlers to leave them. Each refresh frees what it can, so there are more only when handlers run
  * without a pause; then a refresh waits. */
@@ -27,6 +29,7 @@ static struct weft__modules *retired;
 static unsigned n_retired;
 static uint32_t next_id = 1;
 static uint64_t seen_adds, seen_subs;
+static struct weft__needed needed_now; /* in the first look */
 
 /* One walk over the loader's list. */
 struct gather {
@@ -101,6 +104,10 @@ static int gather_add(struct gather *g, struct dl_phdr_info *info)
 	if (g->n >= MODULES_MAX || weft__image_describe(info, &like) < 0)
 		return 0;
 	path = image_path(info, &like, buf, sizeof(buf));
+	/* In the first look: what comes later was opened, and is not needed by the program. */
+	if (!weft__modules_now.set &&
+	    weft__needed_by_program(&needed_now, info, path, like.kind == WEFT__MODULE_PROGRAM))
+		like.stays = 1;
 	room = weft__grow(g->module, &g->module_cap, g->n, sizeof(void *));
 	if (!room)
 		return -ENOMEM;
@@ -116,6 +123,8 @@ static int gather_add(struct gather *g, struct dl_phdr_info *info)
 		like.refs = 1;
 		like.id = next_id++;
 		like.pending = 1;
+		if (like.stays)
+			weft__image_mapped(info, &like);
 		*module = like;
 	}
 	g->module[g->n++] = module;
@@ -296,6 +305,7 @@ int weft__modules_look(void)
 		pthread_mutex_unlock(&modules_lock);
 		return -EAGAIN;
 	}
+	needed_now.n = 0;
 	dl_iterate_phdr(on_image, &g);
 	result = g.changed ? set_make(&g) : 0;
 	weft__free(g.module);
@@ -307,8 +317,14 @@ int weft__modules_look(void)
 /* Whether the table of `a` is to be made before that of `b`, which may be NULL. */
 static int goes_first(const struct weft__module *a, const struct weft__module *b)
 {
-	if (!b || a->stays != b->stays)
-		return !b || a->stays;
+	uint32_t wanted = load_relaxed(&a->wanted);
+
+	if (!b)
+		return 1;
+	if (wanted != load_relaxed(&b->wanted))
+		return wanted != 0;
+	if (a->stays != b->stays)
+		return a->stays;
 	return a->text_end - a->text_start < b->text_end - b->text_start;
 }
 
@@ -439,6 +455,7 @@ void weft__modules_forked(void)
 	pthread_mutex_init(&modules_lock, NULL);
 	store_seq_cst(&weft__modules_now.readers[0], 0u);
 	store_seq_cst(&weft__modules_now.readers[1], 0u);
+	weft__early_forked();
 	for (uint32_t i = 0; set && i < set->n; i++) {
 		struct weft__module *module = set->module[i];
 

@@ -23,7 +23,7 @@ struct weft__module {
 	uint32_t refs;
 	uint8_t kind;
 	uint8_t code_readable; /* in this process: one executable segment, which may be read, too */
-	uint8_t stays;         /* the program, the vDSO, libc and weft itself: nobody unloads them */
+	uint8_t stays;         /* the program, what it was linked with, the vDSO and weft itself: nobody unloads them */
 	uint8_t build_id_n;
 	uint8_t build_id[WEFT__BUILD_ID_MAX];
 	uint64_t start, end;           /* all of it, mapped */
@@ -31,7 +31,9 @@ struct weft__module {
 	uint64_t text_start, text_end; /* what is executable of it, mapped */
 	uint64_t text_offset;          /* where text_start is in the file */
 	char *path;
-	uint32_t pending;                 /* its table is not made yet; then, and only then, the next two are written */
+	struct weft__cfi_input mapped; /* of one that stays: its .eh_frame where it is; hdr is NULL: cannot be used */
+	uint32_t wanted;               /* HOT: a walk needed its table, which was not there */
+	uint32_t pending;              /* its table is not made yet; then, and only then, the next two are written */
 	struct weft__unwind_table *table; /* NULL: none could be made */
 	int table_error;                  /* why, negative */
 	int busy;                         /* somebody is making the table */
@@ -69,8 +71,8 @@ struct weft__modules {
 /* Looks whether modules have come or gone since the last time and makes the new set, in which new modules have no
  * tables yet: soon done. 1: there is a new one; 0: nothing changed; negative: errno, and the old set stays. */
 int weft__modules_look(void);
-/* Makes the table of one module that has none yet, which can be used from then on: those that stay come first,
- * and the small ones before the large. `halt`, which may be NULL, is asked now and then whether to leave it. 1: there may be more;
+/* Makes the table of one module that has none yet, which can be used from then on: those that a walk needed come first, then those that
+ * stay, and the small ones before the large. `halt`, which may be NULL, is asked now and then whether to leave it. 1: there may be more;
  * 0: there was none; -EAGAIN: modules have come or gone, look first; -ECANCELED, -ENOMEM. */
 int weft__modules_compile(int (*halt)(void));
 /* Looks, and makes all tables. 1: something was new; 0: nothing was; negative: errno, and what is there stays. */

@@ -23,5 +23,8 @@ int weft__stack_bounds_self(struct weft__stack_bounds *ret);
  * space. `stack_pointer` is that of the interrupted code. The thread's own descriptor lies at the upper end of the
  * stacks that the thread library makes, which gives their end exactly. */
 int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *ret);
+/* HOT. The same of the calling thread's own stack, wherever it runs now: for one that was first met on an alternate stack. Not for a
+ * thread that shares the thread-local memory of another. */
+int weft__stack_bounds_own(struct weft__stack_bounds *ret);
 
 #endif

@@ -50,14 +50,18 @@ static int line_done(const struct map_line *line, uint64_t sp, uint64_t thread, 
 	return 1;
 }
 
-int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *ret)
+/* The first thread's descriptor is in a mapping of the loader's, which one of somebody's coroutines may touch. */
+static uint64_t descriptor(void)
+{
+	return syscall(SYS_gettid) == syscall(SYS_getpid) ? 0 : (uint64_t)(uintptr_t)__builtin_thread_pointer();
+}
+
+/* `stack_pointer` 0: the first thread's, by its name. */
+static int maps_find(uint64_t stack_pointer, uint64_t thread, struct weft__stack_bounds *ret)
 {
 	struct map_line line = {0};
 	char buf[256];
 	int saved = errno, found = 0;
-	/* The first thread's is in a mapping of the loader's, which one of somebody's coroutines may touch. */
-	int first = syscall(SYS_gettid) == syscall(SYS_getpid);
-	uint64_t thread = first ? 0 : (uint64_t)(uintptr_t)__builtin_thread_pointer();
 	long n, fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -68,7 +72,11 @@ int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *r
 				line_take(&line, buf[i]);
 				continue;
 			}
-			found = line_done(&line, stack_pointer, thread, ret);
+			found = line_done(&line,
+					  stack_pointer     ? stack_pointer
+					  : line.named == 7 ? line.begin
+							    : 0,
+					  thread, ret);
 			line = (struct map_line){0};
 		}
 	}
@@ -78,4 +86,16 @@ int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *r
 	if (found)
 		return 0;
 	return fd < 0 ? (int)n : -ENOENT;
+}
+
+int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *ret)
+{
+	return maps_find(stack_pointer, descriptor(), ret);
+}
+
+int weft__stack_bounds_own(struct weft__stack_bounds *ret)
+{
+	uint64_t thread = descriptor();
+
+	return maps_find(thread ? thread - 8 : 0, thread, ret);
 }

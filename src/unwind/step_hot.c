@@ -28,9 +28,20 @@ static enum walk_step arrive(struct weft__walk *w, uint64_t ra, uint64_t sp, int
 	return WALK_STOP;
 }
 
+/* What a function need not keep, and may have kept all the same: code that was written by hand finds its frame by such a register across calls of its
+ * own (OpenSSL's AES-GCM). Nobody asks for it otherwise. */
+static uint64_t not_kept(const struct weft__walk *w)
+{
+	uint64_t valid = w->valid;
+
+	for (int i = 0; i < ARCH_SAVED; i++)
+		valid &= ~WALK_BIT(carried[i]);
+	return valid;
+}
+
 static enum walk_step plain(struct weft__walk *w, const struct weft__rule *rule)
 {
-	uint64_t cfa, ra, valid = WALK_BIT(ARCH_SP);
+	uint64_t cfa, ra, valid = not_kept(w) | WALK_BIT(ARCH_SP);
 
 	if (!(w->valid & WALK_BIT(rule->cfa_reg)))
 		return missing(w);
@@ -100,7 +111,7 @@ static int where_value(const struct weft__walk *w, const struct weft__special *s
 
 static enum walk_step special_step(struct weft__walk *w, const struct weft__special *special)
 {
-	uint64_t r[ARCH_REGS], cfa, sp, ra = 0, valid = 0, old_sp = w->r[ARCH_SP];
+	uint64_t r[ARCH_REGS], cfa, sp, ra = 0, valid = not_kept(w), old_sp = w->r[ARCH_SP];
 	int have_ra = 0, want_full = 0;
 
 	if (special->cfa.how == CFI_VAL_EXPR) {
@@ -193,14 +204,16 @@ WALK_RAW static const uint8_t *code_at(const struct weft__walk *w, const struct 
 	return (const uint8_t *)(uintptr_t)w->pc;
 }
 
-int weft__walk_made(struct weft__walk *w, uint64_t ra)
+enum walk_end weft__walk_ends(struct weft__walk *w, uint64_t ra)
 {
 	const struct weft__module *module = weft__modules_find(w->set, ra);
 	const uint8_t *code;
 
 	w->pc = ra;
 	code = module && module->stays ? code_at(w, module) : NULL;
-	return code && arch_is_context_end(code);
+	if (code && arch_is_context_end(code))
+		return WALK_MADE;
+	return code && arch_is_stack_left(code) ? WALK_LEFT : WALK_GOES_ON;
 }
 
 /* Code without rules: made at run time, or written by hand. Its frame pointer is believed when it leads upwards on
@@ -213,6 +226,9 @@ enum walk_step weft__walk_blind(struct weft__walk *w, const struct weft__module 
 
 	if (w->exact && !module)
 		w->flags |= WEFT__UNWIND_NO_CODE;
+	/* Else it was looked up, and has none: code written by hand, or made by a program that writes its own. */
+	if (module && load_acquire(&module->pending) && !module->mapped.hdr)
+		w->flags |= WEFT__UNWIND_EARLY;
 	if (code && arch_is_sigreturn(code))
 		return signal_step(w);
 	over = code && w->exact ? arch_leaf_offset(code) : -1;

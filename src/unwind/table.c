@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "unwind/row.h"
 #include "unwind/table.h"
 
 /* Code of one image that is further apart than this is not believed. */
@@ -16,7 +17,6 @@
 /* Nobody jumps into what fills the space between functions, so the rows of the one before go on through it. */
 #define PADDING 16
 #define SPECIALS_MAX (1u << 20)
-#define SPECIAL_MAX 2048
 /* Entries between two questions whether to go on: tenths of a millisecond. */
 #define HALT_EVERY 512
 
@@ -185,92 +185,15 @@ static uint32_t rule_number(struct builder *b, const struct weft__rule *rule, si
 	return (uint32_t)b->n_rules++;
 }
 
-static const uint8_t saved_regs[ARCH_SAVED] = ARCH_SAVED_REGS;
-
-/* Whether the row is a plain frame, and then its rule. */
-static int row_plain(const struct cfi_row *row, struct weft__rule *rule)
-{
-	if (row->signal || row->cfa.how != CFI_OFFSET || row->ra_reg != ARCH_RA || row->reg[ARCH_SP].how != CFI_SAME)
-		return 0;
-	if (ARCH_RA_FIXED && (row->reg[ARCH_RA].how != CFI_OFFSET || row->reg[ARCH_RA].value != ARCH_RA_OFFSET))
-		return 0;
-	rule->kind = RULE_PLAIN;
-	rule->cfa_reg = row->cfa.reg;
-	rule->cfa_off = row->cfa.value;
-	rule->ra_signed = row->ra_signed;
-	for (int i = 0; i < ARCH_SAVED; i++) {
-		const struct cfi_where *where = &row->reg[saved_regs[i]];
-
-		if (where->how == CFI_UNDEFINED)
-			rule->saved[i] = RULE_UNDEFINED;
-		else if (where->how == CFI_OFFSET && where->value % 8 == 0 && where->value < 0 &&
-			 where->value / 8 > RULE_UNDEFINED)
-			rule->saved[i] = (int16_t)(where->value / 8);
-		else if (where->how != CFI_SAME)
-			return 0;
-	}
-	return 1;
-}
-
-static int is_saved(unsigned reg)
-{
-	for (int i = 0; i < ARCH_SAVED; i++)
-		if (saved_regs[i] == reg)
-			return 1;
-	return 0;
-}
-
-static void special_where(const struct builder *b, struct weft__special *special, struct cfi_where *to,
-			  const struct cfi_where *from, uint8_t reg)
-{
-	*to = *from;
-	if (from->how == CFI_EXPR || from->how == CFI_VAL_EXPR) {
-		to->value = special->bytes;
-		memcpy((uint8_t *)special + special->bytes, b->now->in.bytes + from->value, from->len);
-		special->bytes = (uint16_t)(special->bytes + from->len);
-	} else if (from->how == CFI_REGISTER) {
-		to->len = from->reg;
-	}
-	to->reg = reg;
-}
-
 /* The row as a special, in bytes aside; answers its place, or -1. */
 static int64_t special_add(struct builder *b, const struct cfi_row *row)
 {
-	union {
-		struct weft__special special;
-		uint8_t bytes[SPECIAL_MAX];
-	} u;
+	union weft__special_room u;
 	struct weft__special *special = &u.special;
-	size_t expr_bytes = row->cfa.how == CFI_VAL_EXPR ? row->cfa.len : 0, n = 0, at;
 	uint32_t id;
 
-	memset(&u, 0, sizeof(u));
-	for (unsigned reg = 0; reg < ARCH_REGS; reg++) {
-		const struct cfi_where *where = &row->reg[reg];
-
-		if (where->how == CFI_SAME || (!row->signal && !is_saved(reg) && reg != row->ra_reg && reg != ARCH_SP))
-			continue;
-		n++;
-		if (where->how == CFI_EXPR || where->how == CFI_VAL_EXPR)
-			expr_bytes += where->len;
-	}
-	at = sizeof(*special) + n * sizeof(special->where[0]);
-	if (at + expr_bytes + 8 > SPECIAL_MAX)
+	if (weft__row_special(row, b->now->in.bytes, &u) < 0)
 		return -1;
-	special->bytes = (uint16_t)at;
-	special->signal = row->signal;
-	special->ra_reg = row->ra_reg;
-	special->ra_signed = row->ra_signed;
-	special_where(b, special, &special->cfa, &row->cfa, row->cfa.reg);
-	for (unsigned reg = 0; reg < ARCH_REGS; reg++) {
-		const struct cfi_where *where = &row->reg[reg];
-
-		if (where->how == CFI_SAME || (!row->signal && !is_saved(reg) && reg != row->ra_reg && reg != ARCH_SP))
-			continue;
-		special_where(b, special, &special->where[special->n++], where, (uint8_t)reg);
-	}
-	special->bytes = (uint16_t)((special->bytes + 7u) & ~7u);
 	id = weft__intern_get(&b->special_ids, &u, special->bytes);
 	if (id)
 		return (int64_t)id - 1;
@@ -296,26 +219,22 @@ static uint32_t row_rule(struct builder *b, const struct cfi_row *row)
 	struct weft__rule rule;
 	uint32_t number;
 
-	memset(&rule, 0, sizeof(rule));
-	if (row->reg[row->ra_reg].how == CFI_UNDEFINED) {
-		rule.kind = RULE_END;
-	} else if (!row_plain(row, &rule)) {
+	weft__row_rule(row, &rule);
+	if (rule.kind == RULE_SPECIAL) {
 		int64_t at = special_add(b, row);
 
 		b->eh_return |= !row->signal && row->reg[row->ra_reg].how == CFI_REGISTER;
-		memset(&rule, 0, sizeof(rule));
 		if (at < 0) {
 			b->stats.lost_rules++;
 			return 0;
 		}
-		rule.kind = RULE_SPECIAL;
 		rule.cfa_off = (int32_t)at;
 	}
 	number = rule_number(b, &rule, RULES_WHOLE);
 	if (number || b->oom)
 		return number;
 	for (int i = 0; i < ARCH_SAVED && rule.kind == RULE_PLAIN; i++)
-		if (i != ARCH_SAVED_FP && saved_regs[i] != ARCH_RA)
+		if (i != ARCH_SAVED_FP && weft__saved_regs[i] != ARCH_RA)
 			rule.saved[i] = RULE_UNDEFINED;
 	number = rule_number(b, &rule, RULES_MAX);
 	if (number)

@@ -29,6 +29,7 @@ enum weft__unwind_flag {
 	WEFT__UNWIND_FP = 8,       /* some frames are from frame pointers, where there were no rules */
 	WEFT__UNWIND_SIGNAL = 16,  /* went through a signal handler's frame */
 	WEFT__UNWIND_NO_CODE = 32, /* the leaf is in no known module */
+	WEFT__UNWIND_EARLY = 128,  /* some rules were not there yet: their table was still to be made */
 };
 
 struct weft__unwind_regs {

@@ -5,6 +5,7 @@
  * need a register besides these two, go through step_hot.c; the latter begin again at the leaf and carry all
  * registers. */
 #include "base/atomic.h"
+#include "unwind/early.h"
 #include "unwind/walk.h"
 
 /* A rule in one word. */
@@ -13,7 +14,8 @@ enum {
 	PACK_FAST = 1,
 	PACK_RULE = 2, /* module << 8, rule << 32 */
 	PACK_END = 3,
-	PACK_NONE = 4, /* (module + 1) << 8, or 0 */
+	PACK_NONE = 4,  /* (module + 1) << 8, or 0 */
+	PACK_EARLY = 5, /* module << 8: has no table yet */
 	PACK_CFA_FP = 1 << 3,
 	PACK_FP_SAVED = 1 << 4,
 	PACK_RA_SIGNED = 1 << 5,
@@ -51,6 +53,28 @@ static uint64_t pack_plain(const struct weft__rule *rule)
 	return pack | (uint64_t)(int64_t)rule->cfa_off << PACK_CFA_SHIFT;
 }
 
+/* Of a module whose table is not made yet; kept in the cache when the word is all there is to know. */
+static uint64_t pack_early(struct weft__unwind_slot *slot, struct weft__module *module, uint64_t i, uint64_t addr)
+{
+	struct weft__early *early = weft__early_take(module, addr);
+	uint64_t pack = 0;
+
+	if (early) {
+		if (early->rule.kind == RULE_END)
+			pack = PACK_END;
+		else if (early->rule.kind == RULE_PLAIN)
+			pack = pack_plain(&early->rule);
+		weft__early_give(early);
+	} else if (!module->mapped.hdr && !load_relaxed(&module->wanted)) {
+		store_relaxed(&module->wanted, 1u);
+	}
+	if (!pack)
+		return (early ? PACK_EARLY | i << 8 : PACK_NONE | (i + 1) << 8);
+	store_relaxed(&slot->rule, pack);
+	store_relaxed(&slot->check, addr ^ pack);
+	return pack;
+}
+
 static uint64_t pack_miss(const struct weft__modules *set, struct weft__unwind_slot *slot, uint64_t addr)
 {
 	const struct weft__module *module = weft__modules_find(set, addr);
@@ -64,7 +88,7 @@ static uint64_t pack_miss(const struct weft__modules *set, struct weft__unwind_s
 		while (set->module[i] != module)
 			i++;
 		if (pending)
-			return PACK_NONE | (i + 1) << 8; /* for now: nothing to remember */
+			return pack_early(slot, set->module[i], i, addr);
 		if (!number)
 			pack = PACK_NONE | (i + 1) << 8;
 		else if (table->rules[number].kind == RULE_END)
@@ -89,6 +113,18 @@ static inline uint64_t pack_of(const struct weft__modules *set, uint64_t addr)
 	return pack_miss(set, slot, addr);
 }
 
+static enum walk_step step_early(struct weft__walk *w, const struct weft__module *module, uint64_t addr)
+{
+	struct weft__early *early = weft__early_take(module, addr);
+	enum walk_step step;
+
+	if (!early)
+		return weft__walk_blind(w, module);
+	step = weft__walk_rule(w, &early->table, &early->rule);
+	weft__early_give(early);
+	return step;
+}
+
 /* A frame that is not fast, or any when all registers are carried. A word of another thread's may be here before the
  * table that it was made from can be seen. */
 static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t addr)
@@ -98,6 +134,8 @@ static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t ad
 	uint32_t number;
 
 	switch (pack & PACK_KIND) {
+	case PACK_EARLY:
+		return step_early(w, w->set->module[PACK_MODULE(pack)], addr);
 	case PACK_END:
 		w->flags |= WEFT__UNWIND_COMPLETE;
 		return WALK_STOP;
@@ -114,9 +152,9 @@ static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t ad
 			module = w->set->module[PACK_MODULE(pack) - 1];
 		return weft__walk_blind(w, module);
 	}
-	table = weft__module_table(module);
+	table = module ? weft__module_table(module) : NULL;
 	if (!table)
-		return weft__walk_blind(w, module);
+		return module ? step_early(w, module, addr) : weft__walk_blind(w, NULL);
 	if (number == UINT32_MAX)
 		number = weft__unwind_table_find(table, addr - module->bias);
 	return weft__walk_rule(w, table, &table->rules[number]);
@@ -269,11 +307,15 @@ static size_t walk_throw(struct weft__walk *w, const struct weft__unwind_regs *r
 }
 
 /* A walk that was lost: perhaps behind the end of a stack that makecontext made. What its first function returns to is the begin of
- * another one, which no call led to, so that what comes next is no frame. */
+ * another one, which no call led to, so that what comes next is no frame. Or behind a frame whose caller is on another stack: it is lost there. */
 static size_t walk_end(struct weft__walk *w, size_t n, uint64_t *out)
 {
 	for (size_t i = n > 4 ? n - 3 : 1; i < n; i++) {
-		if (!weft__walk_made(w, out[i] + 1))
+		enum walk_end end = weft__walk_ends(w, out[i] + 1);
+
+		if (end == WALK_LEFT)
+			return i + 1;
+		if (end == WALK_GOES_ON)
 			continue;
 		out[i]++;
 		w->flags = (w->flags & ~(uint32_t)(WEFT__UNWIND_LOST | WEFT__UNWIND_FP)) | WEFT__UNWIND_COMPLETE;

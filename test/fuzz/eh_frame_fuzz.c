@@ -66,6 +66,24 @@ static void unwind_some(const struct weft__unwind_table *table, const struct wef
 	free(words);
 }
 
+/* The same bytes as those of a module that is mapped and has no table yet. */
+static void unwind_early(const struct weft__unwind_table *table, const struct weft__cfi_input *in, const uint8_t *data,
+			 size_t size, uint64_t *state)
+{
+	struct weft__module *module = weft__module_new("early");
+	struct weft__modules *set = NULL;
+
+	if (!module)
+		return;
+	module->start = module->text_start = table->base;
+	module->end = module->text_end = table->base + table->bytes;
+	module->mapped = *in;
+	module->pending = 1;
+	if (weft__modules_new(&set, &module, 1) == 0)
+		unwind_some(table, set, data, size, state);
+	weft__modules_free(set);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct weft__cfi_input in = {.vaddr = SECTION_AT, .text_high = (uint64_t)1 << 47};
@@ -100,6 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (number >= table->n_rules)
 				abort();
 		}
+		if (in.hdr && !in.debug_frame)
+			unwind_early(table, &in, data, size, &state);
 		module = weft__module_new("fuzz");
 		if (module) {
 			module->start = module->text_start = table->base;

@@ -35,7 +35,7 @@ static const char *preload_make(void)
 	snprintf(library, sizeof(library), "%s/preload.so", fixture_dir);
 	snprintf(command, sizeof(command),
 		 "cc -std=gnu11 -O1 -g0 -D_GNU_SOURCE -fPIC -shared -I%s/src -I%s/include -o %s "
-		 "%s/test/unit/unwind/fixture/preload.c %s/libweft.a -lzstd -lpthread -ldl",
+		 "%s/test/unit/unwind/fixture/preload.c %s/libweft.a -lzstd -ldeflate -lpthread -ldl",
 		 source, source, library, source, build);
 	if (system(command) != 0)
 		why = "the library to preload cannot be made";

@@ -237,11 +237,9 @@ TEST(a_compressed_debug_frame_is_read)
 		CHECK_EQ(packed->stats.code_bytes, plain->stats.code_bytes);
 	weft__unwind_table_free(packed);
 	packed = NULL;
-	/* What a library with zstd alone cannot read is as if it were not there. */
 	snprintf(command, sizeof(command), "objcopy --compress-debug-sections=zlib %s %s", path, packed_path);
-	if (CHECK_EQ(system(command), 0))
-		CHECK(weft__unwind_table_open(&packed, packed_path, NULL) < 0 ||
-		      packed->stats.code_bytes < plain->stats.code_bytes);
+	if (CHECK_EQ(system(command), 0) && CHECK_EQ(weft__unwind_table_open(&packed, packed_path, NULL), 0))
+		CHECK_EQ(packed->stats.code_bytes, plain->stats.code_bytes);
 	weft__unwind_table_free(packed);
 	weft__unwind_table_free(plain);
 }

@@ -265,6 +265,104 @@ static void look_plain(const ucontext_t *uc)
 	weft__modules_leave(visit);
 }
 
+#if defined(__x86_64__)
+/* As Go calls C: the rules are those of the caller's stack, and the stack pointer is on another one, where a pointer to the
+ * caller's own data is in the place of the return address. */
+__asm__(".text\n"
+	".type go_calls, @function\n"
+	"go_calls:\n"
+	".cfi_startproc\n"
+	"push %rbp\n"
+	"push %rbx\n"
+	"mov %rsp, %rbx\n"
+	"sub $24, %rsp\n"
+	".cfi_def_cfa rsp, 16\n"
+	"mov %rsi, 8(%rsp)\n"
+	"mov $1, %ebp\n"
+	"call *%rdi\n"
+	".globl go_returns\n"
+	"go_returns:\n"
+	"mov 8(%rsp), %rdi\n"
+	"mov 8(%rdi), %rsi\n"
+	"mov %rbx, %rsp\n"
+	"pop %rbx\n"
+	"pop %rbp\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size go_calls, . - go_calls\n");
+void go_calls(void (*function)(void), void *data);
+extern const char go_returns[];
+
+TEST(a_frame_whose_caller_is_on_another_stack_is_the_last)
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO}, before;
+	void *heap = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE(heap != MAP_FAILED);
+	weft__modules_refresh();
+	stack_learn();
+	on_context = look_plain;
+	sigaction(SIGUSR1, &action, &before);
+	go_calls(inside, heap);
+	CHECK_EQ(first_flags & (WEFT__UNWIND_LOST | WEFT__UNWIND_COMPLETE), WEFT__UNWIND_LOST);
+	CHECK(n_first > 2);
+	CHECK_EQ(first[n_first - 1] + 1, (uint64_t)(uintptr_t)go_returns);
+	sigaction(SIGUSR1, &before, NULL);
+	munmap(heap, 4096);
+}
+
+/* As OpenSSL's AES-GCM: the frame is found by a register that calls may change, and that its own callee keeps. */
+__asm__(".text\n"
+	".type found_by_rax, @function\n"
+	"found_by_rax:\n"
+	".cfi_startproc\n"
+	"lea (%rsp), %rax\n"
+	".cfi_def_cfa rax, 8\n"
+	"push %rbx\n"
+	".cfi_offset rbx, -16\n"
+	"push %rbp\n"
+	".cfi_offset rbp, -24\n"
+	"sub $128, %rsp\n"
+	"and $-128, %rsp\n"
+	"mov $1, %ebp\n"
+	"call keeps_rax\n"
+	".globl found_returns\n"
+	"found_returns:\n"
+	"mov -16(%rax), %rbp\n"
+	".cfi_restore rbp\n"
+	"mov -8(%rax), %rbx\n"
+	".cfi_restore rbx\n"
+	"lea (%rax), %rsp\n"
+	".cfi_def_cfa rsp, 8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size found_by_rax, . - found_by_rax\n"
+	".type keeps_rax, @function\n"
+	"keeps_rax:\n"
+	".cfi_startproc\n"
+	"int3\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size keeps_rax, . - keeps_rax\n");
+void found_by_rax(void);
+extern const char found_returns[];
+
+TEST(a_frame_that_is_found_by_a_register_that_calls_may_change)
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO}, before;
+
+	weft__modules_refresh();
+	stack_learn();
+	on_context = look_plain;
+	sigaction(SIGTRAP, &action, &before);
+	found_by_rax();
+	sigaction(SIGTRAP, &before, NULL);
+	CHECK_EQ(first_flags, WEFT__UNWIND_COMPLETE);
+	CHECK(n_first > 3);
+	CHECK_EQ(first[1] + 1, (uint64_t)(uintptr_t)found_returns);
+}
+#endif
+
 TEST(a_stack_that_was_not_given_is_not_read)
 {
 	/* The frames are another thread's, the range is ours. */

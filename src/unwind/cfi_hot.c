@@ -89,6 +89,14 @@ static void augmentation(struct cfi_cie *cie, const struct weft__cfi_input *sec,
 	}
 }
 
+static const uint8_t *text_end_find(const struct weft__in *in)
+{
+	for (const uint8_t *p = in->p; p < in->end; p++)
+		if (!*p)
+			return p;
+	return NULL;
+}
+
 static int cie_read(struct weft__cfi *cfi, uint64_t at)
 {
 	struct cfi_cie *cie = &cfi->cie;
@@ -109,7 +117,7 @@ static int cie_read(struct weft__cfi *cfi, uint64_t at)
 		return -EINVAL;
 	version = in_u8(&entry.body);
 	text = (const char *)entry.body.p;
-	text_end = memchr(text, 0, in_left(&entry.body));
+	text_end = text_end_find(&entry.body);
 	if ((version != 1 && version != 3 && version != 4) || !text_end)
 		return -EINVAL;
 	entry.body.p = text_end + 1;
@@ -117,7 +125,7 @@ static int cie_read(struct weft__cfi *cfi, uint64_t at)
 		cie->addr_size = in_u8(&entry.body);
 		cie->seg_size = in_u8(&entry.body);
 	}
-	if (strcmp(text, "eh") == 0) /* of GCC 2 */
+	if (text[0] == 'e' && text[1] == 'h' && !text[2]) /* of GCC 2 */
 		in_bytes(&entry.body, 8);
 	else if (*text && *text != 'z')
 		return -EINVAL;
@@ -232,6 +240,16 @@ int weft__cfi_extent(const uint8_t *hdr, size_t avail, uint64_t hdr_vaddr, uint6
 	return 0;
 }
 
+int weft__cfi_begin(const uint8_t *hdr, size_t avail, uint64_t hdr_vaddr, uint64_t *begin)
+{
+	struct header header;
+
+	if (header_read(hdr, avail, hdr_vaddr, &header) < 0)
+		return -EINVAL;
+	*begin = header.frame;
+	return 0;
+}
+
 uint32_t weft__cfi_listed(const struct weft__cfi *cfi)
 {
 	struct header header;
@@ -264,4 +282,34 @@ int weft__cfi_run(struct weft__cfi *cfi, const struct cfi_fde *fde,
 	cfi->row = cfi->cie.initial;
 	return weft__cfi_program(cfi, weft__in(cfi->in.bytes + fde->ops_at, fde->ops_n), fde->begin, fde->end, row,
 				 arg);
+}
+
+int weft__cfi_search(const struct weft__cfi *cfi, uint64_t vaddr, uint64_t *at)
+{
+	const struct weft__cfi_input *sec = &cfi->in;
+	struct header header;
+	uint64_t first = 0, n;
+
+	if (!sec->hdr || header_read(sec->hdr, sec->hdr_n, sec->hdr_vaddr, &header) < 0 || !header.count)
+		return -ENOENT;
+	for (n = header.count; n > 1;) {
+		uint64_t half = n / 2;
+
+		if (sec->hdr_vaddr + (uint64_t)(int64_t)(int32_t)get_u32(header.table.p + (first + half) * 8) <= vaddr)
+			first += half;
+		n -= half;
+	}
+	return weft__cfi_listed_at(cfi, (uint32_t)first, at);
+}
+
+int weft__cfi_row_at(struct weft__cfi *cfi, const struct cfi_fde *fde, uint64_t vaddr)
+{
+	int result;
+
+	if (vaddr < fde->begin || vaddr >= fde->end || cie_read(cfi, fde->cie_at) < 0)
+		return -EINVAL;
+	cfi->row = cfi->cie.initial;
+	result = weft__cfi_program(cfi, weft__in(cfi->in.bytes + fde->ops_at, fde->ops_n), fde->begin, vaddr, NULL,
+				   NULL);
+	return result == -ERANGE ? 0 : result;
 }

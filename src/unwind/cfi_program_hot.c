@@ -183,8 +183,10 @@ int weft__cfi_program(struct weft__cfi *cfi, struct weft__in in, uint64_t pc, ui
 			if ((op & 0x3f) < ARCH_REGS)
 				cfi->row.reg[op & 0x3f] = cfi->cie.initial.reg[op & 0x3f];
 		} else if (by = advance(cfi, op, &in, pc, &moves), moves) {
-			if (in.bad || by > end - pc)
+			if (in.bad)
 				return -EINVAL;
+			if (by > end - pc)
+				return -ERANGE;
 			if (by && row)
 				row(arg, pc, &cfi->row);
 			pc += by;
