@@ -285,12 +285,14 @@ static void name_first(struct rings_head *head, const char *link)
 		 (unsigned long long)head->sequence);
 }
 
+/* A file that was begun and got nothing is as good as none. */
 static int nothing_left(const struct weft__salvage *s, const char *path)
 {
 	const struct rings_head *head = s->region.head;
+	struct stat st;
 	uint32_t i;
 
-	if (access(path, F_OK) == 0 || head->staging_used)
+	if ((lstat(path, &st) == 0 && st.st_size > SEG_HEADER_BYTES) || head->staging_used)
 		return 0;
 	for (i = 0; i < head->n_rings; i++) {
 		const struct ring_page *ring = ring_page_at(s->region.base, head, i);
@@ -381,6 +383,7 @@ static void recover_rings(struct walk *walk, const char *link)
 	name_first(s.region.head, link);
 	active_path(walk, s.region.head, path, sizeof(path));
 	if (nothing_left(&s, path)) {
+		unlink(path);
 		remove_rings(link);
 		salvage_close(&s);
 		return;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -16,7 +17,7 @@
 
 /* A block of a piece, as its header says. */
 struct block_head {
-	uint16_t type;
+	uint16_t type, flags;
 	uint32_t bytes; /* with the header */
 	uint32_t count;
 	uint64_t first_ns, last_ns;
@@ -63,6 +64,7 @@ static int read_block_head(const struct weft__kept *piece, uint64_t at, struct b
 	if (err)
 		return err;
 	ret->type = get_u16(head + BLOCK_TYPE_AT);
+	ret->flags = get_u16(head + BLOCK_FLAGS_AT);
 	ret->bytes = BLOCK_HEADER_BYTES + get_u32(head + BLOCK_LENGTH_AT);
 	ret->count = get_u32(head + BLOCK_COUNT_AT);
 	ret->first_ns = get_u64(head + BLOCK_FIRST_AT);
@@ -76,11 +78,9 @@ static int piece_wanted(const struct weft__kept *piece, const struct weft__dump 
 {
 	uint64_t at = SEG_HEADER_BYTES;
 	struct block_head block;
-	int r;
+	int r = 0;
 
-	if (!weft__own_is(&piece->own, piece->fd))
-		return -EBADF; /* the program closed it */
-	while (!(r = read_block_head(piece, at, &block))) {
+	while (at < piece->bytes && !(r = read_block_head(piece, at, &block))) {
 		if (block.type == BLOCK_EVENTS && block.last_ns >= dump->from_ns)
 			return 1;
 		at += block.bytes;
@@ -88,14 +88,18 @@ static int piece_wanted(const struct weft__kept *piece, const struct weft__dump 
 	return r < 0 ? r : 0;
 }
 
+/* Whole or not at all, like those that are made here. */
 static int copy_block(struct weft__writer *w, const struct weft__kept *piece, uint64_t at,
 		      const struct block_head *block)
 {
+	size_t mark = w->index.n;
 	char bytes[COPY_BYTES];
 	uint32_t done = 0;
 	int err = weft__writer_told(w, block->type, w->offset, block->bytes, block->count, block->first_ns,
 				    block->last_ns);
 
+	if (err)
+		return err;
 	while (!err && done < block->bytes) {
 		size_t n = block->bytes - done < sizeof(bytes) ? block->bytes - done : sizeof(bytes);
 
@@ -104,29 +108,41 @@ static int copy_block(struct weft__writer *w, const struct weft__kept *piece, ui
 			err = write_whole(w->fd, w->offset + done, bytes, n);
 		done += (uint32_t)n;
 	}
+	if (err) {
+		w->index.n = mark;
+		w->n_blocks--;
+		w->n_events -= block->type == BLOCK_EVENTS ? block->count : 0;
+		(void)!ftruncate(w->fd, (off_t)w->offset);
+		return err;
+	}
 	w->offset += block->bytes;
+	return 0;
+}
+
+/* What of it is new. */
+static int copy_defs(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *piece, uint64_t at,
+		     const struct block_head *block)
+{
+	size_t n = block->bytes - BLOCK_HEADER_BYTES;
+	int err;
+
+	weft__buf_clear(&d->defs);
+	if (!weft__buf_room(&d->defs, n + 1))
+		return -ENOMEM;
+	err = read_whole(piece->fd, at + BLOCK_HEADER_BYTES, d->defs.bytes, n);
+	if (!err)
+		err = weft__retold_news(&d->retold, d->defs.bytes, n, block->flags);
+	if (!err)
+		err = weft__writer_defs(&d->writer, c->encoder, &d->retold.news);
+	if (err)
+		weft__retold_forget(&d->retold);
 	return err;
 }
 
-/* All of it, although the window may begin in the middle: later blocks go on where earlier ones have left off, with a
- * thread's context for example, or a poll that is open. */
-static int copy_piece(struct weft__writer *w, const struct weft__kept *piece)
-{
-	uint64_t at = SEG_HEADER_BYTES;
-	struct block_head block;
-	int err = 0, r;
-
-	while (!err && !(r = read_block_head(piece, at, &block))) {
-		err = copy_block(w, piece, at, &block);
-		at += block.bytes;
-	}
-	return err ? err : r < 0 ? r : 0;
-}
-
 /* A dump begins when its first piece did. */
-static int begin_dump(struct weft__collector *c, struct weft__writer *w, int fd, const struct weft__kept *first)
+static int begin_writing_dump(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *first)
 {
-	struct weft__segment_head head = {.sequence = c->flight.n_dumps};
+	struct weft__segment_head head = {.sequence = d->number};
 	uint8_t bytes[SEG_HEADER_BYTES];
 	int err = read_whole(first->fd, 0, bytes, sizeof(bytes));
 
@@ -135,11 +151,57 @@ static int begin_dump(struct weft__collector *c, struct weft__writer *w, int fd,
 	memcpy(head.recording, c->segments.recording, sizeof(head.recording));
 	head.mono_ns = get_u64(bytes + SEG_MONO_AT);
 	head.real_ns = get_u64(bytes + SEG_REAL_AT);
-	return weft__writer_begin(w, fd, &head);
+	return weft__writer_begin(&d->writer, d->fd, &head);
 }
 
-static int add_dump_facts(struct weft__collector *c, struct weft__writer *w, const struct weft__dump *dump)
+/* What of a piece is not in the dump yet: all of it, although the window may begin in the middle, since later blocks go on
+ * where earlier ones have left off, with a thread's context for example, or a poll that is open. */
+static int copy_piece(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *piece)
 {
+	struct block_head block;
+	int r;
+
+	if (piece->sequence < d->sequence)
+		return 0;
+	if (!weft__own_is(&piece->own, piece->fd))
+		return -EBADF; /* the program closed it */
+	if (piece->sequence > d->sequence || !d->at) {
+		r = piece_wanted(piece, d->of);
+		if (r <= 0)
+			return r;
+		d->sequence = piece->sequence;
+		d->at = SEG_HEADER_BYTES;
+	}
+	r = d->writer.offset ? 0 : begin_writing_dump(c, d, piece);
+	while (!r && d->at < piece->bytes && !(r = read_block_head(piece, d->at, &block))) {
+		r = block.type == BLOCK_DEFS ? copy_defs(c, d, piece, d->at, &block)
+					     : copy_block(&d->writer, piece, d->at, &block);
+		if (!r)
+			d->at += block.bytes;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The pieces, and the one that is being written. */
+static int copy_pieces(struct weft__collector *c, struct weft__draft *d)
+{
+	const struct weft__segments *s = &c->segments;
+	struct weft__kept active = {.fd = s->fd, .own = s->own, .bytes = s->writer.offset, .sequence = s->sequence};
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < s->n_kept && !err; i++)
+		err = copy_piece(c, d, &s->kept[i]);
+	if (!err && s->fd >= 0)
+		err = copy_piece(c, d, &active);
+	if (!err && s->sync && d->writer.offset && fdatasync(d->fd) < 0)
+		err = -errno;
+	return err;
+}
+
+static int add_dump_facts(struct weft__collector *c, struct weft__draft *d)
+{
+	const struct weft__dump *dump = d->of;
 	struct weft__defs facts = {0};
 	char text[32];
 	int err;
@@ -151,59 +213,136 @@ static int add_dump_facts(struct weft__collector *c, struct weft__writer *w, con
 	weft__defs_fact(&facts, "dump.to_ns", text);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)c->flight.unheard);
 	weft__defs_fact(&facts, "dump.unheard", text);
-	err = weft__defs_oom(&facts) ? -ENOMEM : weft__writer_defs(w, c->encoder, &facts);
+	err = weft__defs_oom(&facts) ? -ENOMEM : weft__writer_defs(&d->writer, c->encoder, &facts);
 	weft__defs_fini(&facts);
-	return err;
-}
-
-static int fill_dump(struct weft__collector *c, int fd, const struct weft__dump *dump)
-{
-	const struct weft__segments *s = &c->segments;
-	struct weft__writer w = {0};
-	int begun = 0, err = 0;
-	size_t i;
-
-	for (i = 0; i < s->n_kept && !err; i++) {
-		int wanted = piece_wanted(&s->kept[i], dump);
-
-		if (wanted <= 0) {
-			err = wanted;
-			continue;
-		}
-		if (!begun)
-			err = begin_dump(c, &w, fd, &s->kept[i]);
-		begun = 1;
-		if (!err)
-			err = copy_piece(&w, &s->kept[i]);
-	}
-	if (!err)
-		err = begun ? add_dump_facts(c, &w, dump) : -ENODATA;
-	if (!err)
-		err = weft__writer_seal(&w, 0);
-	if (!err && s->sync && fdatasync(fd) < 0)
-		err = -errno;
-	weft__writer_fini(&w);
 	return err;
 }
 
 /* In the directory of dumps, which is made when it is gone; locked, so that nobody takes it for what a dead process
  * left. */
-static int create_dump(const char *dir, const char *path)
+static int create_dump(struct weft__draft *d, const char *dir)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), err;
+	int err;
 
-	if (fd < 0 && errno == ENOENT) {
+	d->fd = open(d->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (d->fd < 0 && errno == ENOENT) {
 		err = weft__make_dirs(dir);
 		if (err)
 			return err;
-		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		d->fd = open(d->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	}
-	if (fd < 0)
+	if (d->fd < 0)
 		return -errno;
-	err = weft__file_lock(fd);
-	if (err)
-		close(fd);
-	return err ? err : fd;
+	d->own = weft__own_of(d->fd);
+	return weft__file_lock(d->fd);
+}
+
+/* `end` is what its name has behind that of a whole one. */
+static int name_draft(struct weft__collector *c, const struct weft__draft *d, const char *end, char *path)
+{
+	return snprintf(path, DUMP_PATH_BYTES, "%s/%s-dump-%06llu.weft%s", c->flight.dir, c->segments.stem,
+			(unsigned long long)d->number, end) < DUMP_PATH_BYTES
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+static int rename_draft(struct weft__collector *c, struct weft__draft *d, const char *end)
+{
+	char path[DUMP_PATH_BYTES];
+	int err = name_draft(c, d, end, path);
+
+	if (!err && rename(d->path, path) < 0)
+		err = -errno;
+	if (!err)
+		memcpy(d->path, path, sizeof(path));
+	return err;
+}
+
+/* What the rings of a process that was killed have belongs to the draft. */
+static void name_for_recovery(struct weft__collector *c, const char *active)
+{
+	snprintf(c->region->head->active, sizeof(c->region->head->active), "%s", active);
+}
+
+static void close_draft(struct weft__draft *d)
+{
+	int fd = d->fd;
+
+	d->fd = -1;
+	weft__own_close(&d->own, fd);
+	weft__writer_fini(&d->writer);
+	weft__retold_fini(&d->retold);
+	weft__buf_free(&d->defs);
+	*d = (struct weft__draft){.fd = -1};
+}
+
+/* With the definitions and events that there are, and what the dump is for. */
+static int open_draft(struct weft__collector *c, struct weft__draft *d, struct weft__dump *dump)
+{
+	int err;
+
+	*d = (struct weft__draft){.of = dump, .fd = -1, .number = c->flight.n_named};
+	err = name_draft(c, d, NEW_END, d->path);
+	if (!err)
+		err = create_dump(d, c->flight.dir);
+	if (!err)
+		err = copy_pieces(c, d);
+	if (!err)
+		err = d->writer.offset ? add_dump_facts(c, d) : -ENODATA;
+	return err;
+}
+
+static void discard_draft(struct weft__draft *d)
+{
+	if (d->fd >= 0 && weft__own_is(&d->own, d->fd))
+		unlink(d->path);
+	close_draft(d);
+}
+
+int weft__draft_begin(struct weft__collector *c, struct weft__dump *dump)
+{
+	struct weft__draft *d = &c->flight.draft;
+	int err = open_draft(c, d, dump);
+
+	if (!err)
+		err = rename_draft(c, d, ".active");
+	if (err) {
+		discard_draft(d);
+		return err;
+	}
+	c->flight.n_named++;
+	name_for_recovery(c, strrchr(d->path, '/') + 1);
+	return 0;
+}
+
+/* Somebody deleted it, or the program closed it. */
+static int draft_gone(const struct weft__draft *d)
+{
+	struct stat st;
+
+	return !weft__own_is(&d->own, d->fd) || fstat(d->fd, &st) < 0 || !st.st_nlink;
+}
+
+int weft__draft_more(struct weft__collector *c)
+{
+	struct weft__draft *d = &c->flight.draft;
+
+	if (draft_gone(d)) {
+		weft__draft_discard(c);
+		return 0;
+	}
+	return copy_pieces(c, d);
+}
+
+void weft__draft_discard(struct weft__collector *c)
+{
+	discard_draft(&c->flight.draft);
+	name_for_recovery(c, c->segments.active);
+}
+
+void weft__draft_forked(struct weft__draft *d)
+{
+	weft__own_close(&d->own, d->fd);
 }
 
 static void after_dump(struct weft__collector *c, const char *path)
@@ -216,27 +355,72 @@ static void after_dump(struct weft__collector *c, const char *path)
 	weft__segments_retain(&dumps);
 }
 
-int weft__dump_write(struct weft__collector *c, struct weft__dump *dump)
+/* Its name is the last thing that it gets; without it there is a draft still. */
+static int seal_dump(struct weft__collector *c, struct weft__draft *d)
 {
-	char path[sizeof(dump->path)], begun[sizeof(dump->path) + sizeof(NEW_END)];
-	int fd, err;
+	uint64_t mark = d->writer.offset;
+	int err = weft__writer_seal(&d->writer, 0);
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s-dump-%06llu.weft", c->flight.dir, c->segments.stem,
-			     (unsigned long long)c->flight.n_dumps) >= sizeof(path))
-		return -ENAMETOOLONG;
-	snprintf(begun, sizeof(begun), "%s" NEW_END, path);
-	fd = create_dump(c->flight.dir, begun);
-	if (fd < 0)
-		return fd;
-	err = fill_dump(c, fd, dump);
-	if (!err && rename(begun, path) < 0)
-		err = -errno;
-	if (err)
-		unlink(begun);
-	close(fd);
 	if (err)
 		return err;
-	snprintf(dump->path, sizeof(dump->path), "%s", path);
-	after_dump(c, path);
+	if (c->segments.sync && fdatasync(d->fd) < 0)
+		err = -errno;
+	if (!err)
+		err = rename_draft(c, d, "");
+	if (err) {
+		(void)!ftruncate(d->fd, (off_t)mark);
+		d->writer.offset = mark;
+	}
+	return err;
+}
+
+static int write_from_draft(struct weft__collector *c, struct weft__dump *dump)
+{
+	struct weft__draft *d = &c->flight.draft;
+	int err = copy_pieces(c, d);
+
+	if (!err)
+		err = add_dump_facts(c, d); /* the last word */
+	if (err)
+		return err;
+	name_for_recovery(c,
+			  c->segments.active); /* before the draft's name is gone: what comes now is not the dump's */
+	err = seal_dump(c, d);
+	if (err) {
+		name_for_recovery(c, strrchr(d->path, '/') + 1);
+		return err;
+	}
+	memcpy(dump->path, d->path, sizeof(dump->path));
+	close_draft(d);
 	return 0;
+}
+
+static int write_at_once(struct weft__collector *c, struct weft__dump *dump)
+{
+	struct weft__draft d;
+	int err = open_draft(c, &d, dump);
+
+	if (!err)
+		err = seal_dump(c, &d);
+	if (err) {
+		discard_draft(&d);
+		return err;
+	}
+	c->flight.n_named++;
+	memcpy(dump->path, d.path, sizeof(dump->path));
+	close_draft(&d);
+	return 0;
+}
+
+int weft__dump_write(struct weft__collector *c, struct weft__dump *dump)
+{
+	struct weft__draft *d = &c->flight.draft;
+	int err;
+
+	if (d->of == dump && draft_gone(d))
+		weft__draft_discard(c);
+	err = d->of == dump ? write_from_draft(c, dump) : write_at_once(c, dump);
+	if (!err)
+		after_dump(c, dump->path);
+	return err;
 }

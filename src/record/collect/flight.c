@@ -23,6 +23,7 @@ void weft__flight_init(struct weft__collector *c, const struct weft_recorder_opt
 	struct weft__flight *f = &c->flight;
 	uint64_t piece = o->flight_ns / PIECES;
 
+	f->draft.fd = -1;
 	if (!o->flight_ns)
 		return;
 	f->dir = o->dir;
@@ -97,6 +98,23 @@ static int trigger_due(const struct weft__flight *f, uint64_t now_ns)
 	return f->trigger.until_ns && f->trigger.until_ns <= now_ns && now_ns >= f->retry_ns;
 }
 
+/* One that is not over, and of which something is to be on the disk. */
+static struct weft__dump *draft_due(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__flight *f = &c->flight;
+	struct weft__dump *dump;
+
+	if (f->draft.of || now_ns < f->draft_ns)
+		return NULL;
+	if (f->trigger.until_ns > now_ns)
+		return &f->trigger;
+	pthread_mutex_lock(&c->mutex);
+	for (dump = f->asked; dump && dump->until_ns <= now_ns; dump = dump->next)
+		;
+	pthread_mutex_unlock(&c->mutex);
+	return dump;
+}
+
 int weft__flight_due(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__flight *f = &c->flight;
@@ -105,20 +123,30 @@ int weft__flight_due(struct weft__collector *c, uint64_t now_ns)
 		return 0;
 	hear(c, now_ns);
 	keep_pieces(c, now_ns);
-	return trigger_due(f, now_ns) || asked_and_due(c, now_ns);
+	return trigger_due(f, now_ns) || asked_and_due(c, now_ns) || draft_due(c, now_ns);
 }
 
-static void write_dump(struct weft__collector *c, struct weft__dump *dump, int err)
+static void write_dump(struct weft__collector *c, struct weft__dump *dump, int err, int last)
 {
 	struct weft__flight *f = &c->flight;
 	uint64_t now = weft__clock_mono();
 
-	dump->err = err ? err : weft__dump_write(c, dump);
+	if (err && !(last && f->draft.of == dump)) /* what came after the draft is lost, the draft is not */
+		dump->err = err;
+	else
+		dump->err = weft__dump_write(c, dump);
 	if (dump->err)
 		return;
 	f->n_dumps++;
 	f->unheard = 0;
 	f->quiet_until_ns = f->quiet_ns < UINT64_MAX - now ? now + f->quiet_ns : UINT64_MAX;
+}
+
+/* Of a dump that could not be written. */
+static void end_draft(struct weft__collector *c, const struct weft__dump *dump)
+{
+	if (c->flight.draft.of == dump)
+		weft__draft_discard(c);
 }
 
 /* A full disk may have room again as long as there is something to write. */
@@ -127,7 +155,7 @@ static void write_triggered(struct weft__collector *c, uint64_t now_ns, int err,
 	struct weft__flight *f = &c->flight;
 	struct weft__dump *dump = &f->trigger;
 
-	write_dump(c, dump, err);
+	write_dump(c, dump, err, last);
 	if (dump->err && !last && now_ns < dump->until_ns + f->span_ns) {
 		if (!f->retry_ns)
 			weft__log(WEFT_LOG_WARN, "%s: cannot write a dump (%s): %s; trying again", f->dir, dump->why,
@@ -139,6 +167,7 @@ static void write_triggered(struct weft__collector *c, uint64_t now_ns, int err,
 		weft__log(WEFT_LOG_ERROR, "%s: no dump (%s): %s", f->dir, dump->why, weft_strerror(dump->err));
 	else
 		weft__log(WEFT_LOG_INFO, "%s: %s", dump->path, dump->why);
+	end_draft(c, dump);
 	dump->until_ns = 0;
 	store_relaxed(&f->retry_ns, 0);
 }
@@ -169,10 +198,28 @@ void weft__flight_write(struct weft__collector *c, uint64_t now_ns, int err, int
 	if (trigger_due(f, now_ns) || (last && f->trigger.until_ns))
 		write_triggered(c, now_ns, err, last);
 	while ((dump = asked_and_due(c, last ? UINT64_MAX : now_ns))) {
-		write_dump(c, dump, err);
+		write_dump(c, dump, err, last);
+		end_draft(c, dump);
 		tell_asker(c, dump);
 	}
 	c->stats.dumps = f->n_dumps;
+	dump = last ? NULL : draft_due(c, now_ns);
+	if (dump && (err || weft__draft_begin(c, dump)))
+		f->draft_ns = now_ns + DUMP_RETRY_NS;
+}
+
+void weft__flight_follow(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__flight *f = &c->flight;
+
+	if (f->draft.of && now_ns >= f->draft_ns && weft__draft_more(c))
+		f->draft_ns = now_ns + DUMP_RETRY_NS;
+}
+
+void weft__flight_forked(struct weft__collector *c)
+{
+	if (c->flight.dir)
+		weft__draft_forked(&c->flight.draft);
 }
 
 uint64_t weft__flight_next(struct weft__collector *c)
@@ -217,7 +264,7 @@ int weft__flight_ask(struct weft__collector *c, struct weft__dump *dump, uint64_
 		hold(c, dump);
 		return 1;
 	}
-	write_dump(c, dump, 0);
+	write_dump(c, dump, 0, 0);
 	c->shown.dumps = c->stats.dumps = c->flight.n_dumps;
 	return dump->err;
 }

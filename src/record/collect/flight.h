@@ -2,14 +2,19 @@
 /* The flight recorder: the last so many seconds are kept in memory, as segments of a second or a few (pieces), and a
  * dump makes one segment in the directory of those that it needs. COLLECTOR; the functions that CALLER may use say so.
  *
- * Since ids are the same in all segments of a recording, a dump is the blocks of its pieces, one after the other:
- * definitions that come twice say the same twice. Its own facts stand at the end, where they are the last word. */
+ * Since ids are the same in all segments of a recording, a dump is the blocks of its pieces, one after the other; of
+ * definitions that say the same the first is enough. Its own facts stand at the end, where they are the last word. */
 #ifndef WEFT_COLLECT_FLIGHT_H
 #define WEFT_COLLECT_FLIGHT_H
 
 #include <stdint.h>
 
+#include "base/own.h"
+#include "record/collect/retold.h"
+#include "segment/writer.h"
 #include "weft/error.h"
+
+#define DUMP_PATH_BYTES 512
 
 struct weft__collector;
 struct weft_recorder_opts;
@@ -19,10 +24,23 @@ struct weft__dump {
 	uint64_t from_ns;
 	uint64_t until_ns; /* it is written then */
 	char why[128];
-	char path[512]; /* written */
+	char path[DUMP_PATH_BYTES]; /* written */
 	int err;
 	int done;                /* under the mutex */
 	struct weft__dump *next; /* that callers wait for */
+};
+
+/* A dump on its way to the disk (dump.h). */
+struct weft__draft {
+	struct weft__dump *of; /* NULL: there is none */
+	int fd;
+	struct weft__own own;
+	struct weft__writer writer; /* offset 0: nothing is in it */
+	struct weft__retold retold;
+	struct weft__buf defs;      /* of a piece */
+	uint64_t number;            /* of the dump */
+	uint64_t sequence, at;      /* the piece that was copied last, and how far; at 0: none */
+	char path[DUMP_PATH_BYTES]; /* its name by now */
 };
 
 struct weft__flight {
@@ -35,6 +53,9 @@ struct weft__flight {
 
 	/* collector; CALLER while there is none */
 	uint64_t n_dumps;
+	uint64_t n_named; /* numbers of dumps given so far */
+	struct weft__draft draft;
+	uint64_t draft_ns;         /* no try before */
 	struct weft__dump trigger; /* what a trigger asked for; until_ns is 0: nothing */
 	uint64_t retry_ns;         /* not before */
 	uint64_t quiet_until_ns;
@@ -53,6 +74,8 @@ void weft__flight_init(struct weft__collector *c, const struct weft_recorder_opt
 int weft__flight_due(struct weft__collector *c, uint64_t now_ns);
 /* Writes what is due, with `err` of the sealing; `last`: all of it, since the collector ends. */
 void weft__flight_write(struct weft__collector *c, uint64_t now_ns, int err, int last);
+/* After each flush: puts what was flushed into the draft of a dump that is not over yet. */
+void weft__flight_follow(struct weft__collector *c, uint64_t now_ns);
 /* When it has to be looked at again at the latest; 0: at once. */
 uint64_t weft__flight_next(struct weft__collector *c);
 
@@ -61,6 +84,8 @@ uint64_t weft__flight_next(struct weft__collector *c);
  * -errno. */
 int weft__flight_ask(struct weft__collector *c, struct weft__dump *dump, uint64_t back_ns, uint64_t forward_ns);
 int weft__flight_wait(struct weft__collector *c, struct weft__dump *dump);
+/* In a child of fork. */
+void weft__flight_forked(struct weft__collector *c);
 /* CALLER. Waits until nobody waits any more: after this the collector's memory may go. */
 void weft__flight_settle(struct weft__collector *c);
 

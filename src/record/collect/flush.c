@@ -258,13 +258,15 @@ static int gather(struct weft__collector *c)
 static int begin_segment(struct weft__collector *c)
 {
 	struct rings_head *head = c->region->head;
-	int err = weft__segments_begin(&c->segments);
+	int err = c->segments.early ? 0 : weft__segments_begin(&c->segments);
 
 	if (err)
 		return err;
+	c->segments.early = 0;
 	weft__region_relink(c->region);
 	head->sequence = c->segments.sequence;
-	memcpy(head->active, c->segments.active, sizeof(head->active));
+	if (!c->flight.draft.of) /* else its name is there */
+		memcpy(head->active, c->segments.active, sizeof(head->active));
 	c->registry_at = 0;
 	weft__stack_ids_begin_segment(c);
 	weft__defs_clear(&c->defs);
@@ -330,9 +332,13 @@ int weft__flush(struct weft__collector *c)
 	int err = 0;
 
 	weft__region_reopen(c->region);
+	if (gone && c->segments.early) {
+		weft__segments_drop(&c->segments);
+		gone = 0;
+	}
 	if (gone)
 		forget_deleted(c);
-	if (c->segments.fd < 0) {
+	if (c->segments.fd < 0 || c->segments.early) {
 		err = begin_segment(c);
 		registry_mark = 0;
 		if (!err && gone)
@@ -364,6 +370,7 @@ int weft__flush(struct weft__collector *c)
 	store_release(&c->region->head->staging_used, 0);
 	c->staged_ns = 0;
 	c->flushed_ns = weft__clock_mono();
+	weft__flight_follow(c, c->flushed_ns);
 	return 0;
 }
 

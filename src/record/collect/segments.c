@@ -112,10 +112,16 @@ int weft__segments_begin(struct weft__segments *s)
 	return err;
 }
 
+void weft__segments_early(struct weft__segments *s)
+{
+	s->early = s->dir && s->fd < 0 && weft__segments_begin(s) == 0;
+}
+
 void weft__segments_drop(struct weft__segments *s)
 {
 	int fd = s->fd;
 
+	s->early = 0;
 	s->fd = -1; /* first, so that a child forked in between never closes what is not its own */
 	weft__own_close(&s->own, fd);
 }
@@ -140,6 +146,7 @@ static int keep_in_memory(struct weft__segments *s)
 	kept->fd = s->fd;
 	kept->own = s->own;
 	kept->bytes = s->writer.offset;
+	kept->sequence = s->sequence;
 	kept->real_ns = weft__clock_real();
 	snprintf(kept->name, sizeof(kept->name), "%s-%06llu.weft", s->stem, (unsigned long long)s->sequence);
 	s->fd = -1;
@@ -178,6 +185,7 @@ int weft__segments_seal(struct weft__segments *s)
 	s->synced_ns = 0; /* the last of it, now */
 	weft__segments_sync(s);
 	err = s->dir ? give_final_name(s) : keep_in_memory(s);
+	s->pinned = err == -EACCES || err == -EPERM || err == -EROFS;
 	if (err && err != -ENOENT) {
 		(void)!ftruncate(s->fd, (off_t)mark);
 		s->writer.offset = mark;
@@ -225,6 +233,8 @@ int weft__segments_due(const struct weft__segments *s, uint64_t now_ns)
 {
 	if (s->fd < 0 || !s->writer.n_events)
 		return 0;
+	if (s->pinned)
+		return s->writer.offset >= s->keep_bytes;
 	return s->writer.offset >= s->segment_bytes || now_ns >= s->begin_ns + s->segment_ns;
 }
 

@@ -14,6 +14,7 @@ struct weft__kept { /* a sealed segment in memory */
 	int fd;
 	struct weft__own own;
 	uint64_t bytes;
+	uint64_t sequence;
 	uint64_t real_ns;
 	char name[NAME_BYTES];
 };
@@ -31,7 +32,9 @@ struct weft__segments {
 	struct weft__symbolize *symbolize; /* who puts names into sealed ones; NULL: nobody */
 
 	/* collector */
-	int fd; /* of the active one; -1: none */
+	int fd;     /* of the active one; -1: none */
+	int early;  /* it was begun before there was anything to write */
+	int pinned; /* it cannot get its final name: the program has given away the right to the directory */
 	struct weft__own own;
 	uint64_t sequence;
 	uint64_t begin_ns;
@@ -51,6 +54,8 @@ struct weft__segments {
 
 /* Begins a segment: the file, locked, with its header. The directory is made when it is gone. 0 or -errno. */
 int weft__segments_begin(struct weft__segments *s);
+/* The same before anything is to be written: the program may give away the right to do so later. */
+void weft__segments_early(struct weft__segments *s);
 /* Index, trailer, and the name that says it is whole. 0 or -errno; then the segment is still active. */
 int weft__segments_seal(struct weft__segments *s);
 /* True when the active file was deleted by somebody, or is in memory and was closed by the program. Another one that was closed is
@@ -60,7 +65,7 @@ int weft__segments_gone(struct weft__segments *s);
 void weft__segments_drop(struct weft__segments *s);
 /* Forgets it and removes its file. */
 void weft__segments_abandon(struct weft__segments *s);
-/* True when it is time for the next one. */
+/* True when it is time for the next one. One that cannot be followed goes on up to the limit for all together. */
 int weft__segments_due(const struct weft__segments *s, uint64_t now_ns);
 /* Deletes sealed segments, oldest first, until what is kept is within the limits. */
 void weft__segments_retain(struct weft__segments *s);

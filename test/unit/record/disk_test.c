@@ -297,3 +297,35 @@ TEST(rotation_on_a_full_disk_is_an_error_and_can_be_tried_again)
 	tally_fini(&t);
 	remove_disk();
 }
+
+/* More is recorded than a file may have: in several, and recording never stops. */
+TEST(segments_stay_below_the_limit_on_the_size_of_files)
+{
+	struct weft_recorder_opts opts = {.drain_ns = MS, .flush_ns = 10 * MS};
+	struct rlimit limit, before;
+	struct weft_recorder *rec;
+	uint64_t state = 88172645463325252, i, pauses;
+	struct tally t;
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = 4 << 20;
+	define_noise();
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	rec = session_start(&opts);
+	REQUIRE(rec);
+	for (i = 0; i < 100000; i++) {
+		emit_noise(&state);
+		if (i % 500 == 499)
+			CHECK(WAIT_FOR(session_ring()->hot.head ==
+				       __atomic_load_n(&session_ring()->tail, __ATOMIC_ACQUIRE)));
+	}
+	pauses = session_stats(rec).pauses;
+	session_end(rec, &t, 1);
+	setrlimit(RLIMIT_FSIZE, &before);
+	CHECK_EQ(pauses, 0);
+	CHECK(t.segments >= 3);
+	CHECK_EQ(t.by_kind[noise_kind], 100000);
+	CHECK_EQ(t.lost, 0);
+	tally_fini(&t);
+}

@@ -290,3 +290,25 @@ TEST(without_the_option_there_is_nothing_to_dump)
 	CHECK_EQ(weft_recorder_open(&none, &opts, &err), -WEFT_E_OPTION); /* nowhere to write to */
 	session_remove_dir();
 }
+
+/* Each piece tells of everything that its events need, and a reader takes only so many definitions. */
+TEST(a_dump_of_very_many_pieces_reads_clean)
+{
+	struct weft_recorder_opts opts = {.flight_ns = 1000 * SECOND, .switches = WEFT_SWITCH_OFF};
+	struct weft_recorder *rec = fly(&opts);
+	char path[512];
+	struct window w;
+	int i;
+
+	REQUIRE(rec);
+	for (i = 0; i < 400; i++) {
+		wakes(1, 0, 2);
+		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	}
+	CHECK_EQ(weft_recorder_dump(rec, 0, 0, path, sizeof(path), NULL), 0);
+	w = look_at(path);
+	CHECK_EQ(w.tasks[1], 800);
+	CHECK_STR(w.why, "call");
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	session_remove_dir();
+}
