@@ -136,6 +136,24 @@ static inline double bench_median(struct bench_samples *s)
 	return bench_quantile(s, 0.5);
 }
 
+/* Between which two numbers the next figure is, with 95 % probability. */
+static double bench_low = 1, bench_high;
+
+static inline void bench_between(double low, double high)
+{
+	bench_low = low;
+	bench_high = high;
+}
+
+/* The same: between which two of the samples the true median is, whatever they are distributed like. Of fewer than six, the
+ * least and the largest. */
+static inline void bench_between_samples(struct bench_samples *s)
+{
+	double half = s->n < 6 ? 0.5 : 0.98 / __builtin_sqrt((double)s->n);
+
+	bench_between(bench_quantile(s, 0.5 - half), bench_quantile(s, 0.5 + half));
+}
+
 /* One figure. `base` is that of `against`, "floor" or "baseline"; when `against` is NULL the figure stands alone. */
 __attribute__((format(printf, 7, 8))) static inline void bench_print(const char *name, double value, const char *unit,
 								     const char *against, double base, double ratio,
@@ -150,6 +168,10 @@ __attribute__((format(printf, 7, 8))) static inline void bench_print(const char 
 	printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"", name, value, unit);
 	if (against)
 		printf(", \"%s\": %.6g, \"ratio\": %.5g", against, base, ratio);
+	if (bench_low <= bench_high)
+		printf(", \"interval\": [%.6g, %.6g], \"noise\": %.4g", bench_low, bench_high,
+		       (bench_high - bench_low) / 2);
+	bench_between(1, 0);
 	printf(", \"note\": \"%s\"}\n", text);
 	fflush(stdout);
 }

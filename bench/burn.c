@@ -2,7 +2,8 @@
 /* A program that only computes, for bench/overhead.py: burn DIR. It does what lines on standard input say and answers
  * each with one line: "run" does the same work each time and tells the CPU time that the process took for it, "short"
  * a fifth of that and what the thread took, and "cpu" tells what the other threads of the process took so far; "open
- * HZ" opens a recorder into DIR that samples so often, "start", "stop" and "close" are the recorder's; "bare HZ" has a
+ * HZ" opens a recorder into DIR that samples so often, without a budget unless "budget 1" came before, "start", "stop"
+ * and "close" are the recorder's, "rate" tells how many samples a second it takes now, and "samples" how many it has; "bare HZ" has a
  * perf event like the perf engine's interrupt it so often, with a handler that returns, until "bare 0"; "ride HZ" is the
  * same with a CPU-time timer that fires at each tick, and an event for the rest; "events 0" and "events 1" switch the
  * samples of either off and on. */
@@ -178,6 +179,12 @@ int main(int argc, char **argv)
 			bench_pin(BENCH_CPU_FIRST);
 			bench_check(weft_recorder_open(&rec, &opts, &err), &err);
 			bench_pin(BENCH_CPU_LAST);
+		} else if (sscanf(line, "budget %u", &hz) == 1) {
+			opts.budget_ppm = hz ? 0 : WEFT_SAMPLE_OFF;
+		} else if (strcmp(line, "rate") == 0) {
+			answer = bench_stats(rec).sample_hz;
+		} else if (strcmp(line, "samples") == 0) {
+			answer = bench_stats(rec).samples;
 		} else if (sscanf(line, "bare %u", &hz) == 1) {
 			bare(hz, 0);
 		} else if (sscanf(line, "ride %u", &hz) == 1) {

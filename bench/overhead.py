@@ -11,12 +11,16 @@ the tick, which can be switched in microseconds while recording goes on; slices 
 work takes wanders within a second by more than samples cost. That is the CPU time of the threads that are sampled; the collector, which comes
 round a few times a second, is looked at in slices that are long enough for it, and its part added.
 
-The budget that holds back rates is off. Beside it, in the same run: perf record, attached and detached in turns, its
+The budget that holds back rates is off, so these are what the rate costs. What somebody gets who asks for 999 Hz and
+changes nothing else is measured, too (`_shipped`): the default budget of 1 % is in force, and samples are fewer than
+999 a second; how many there were is beside it. The governor switches events itself then, so that is recording with
+samples against without in slices, as at 99 Hz. Beside it, in the same run: perf record, attached and detached in turns, its
 own CPU time included, as our collector's is; and what such a rate costs on this machine before anything is done with
 it: a perf event at 999 Hz whose handler returns at once, the same with a timer that rides the tick and fewer events,
 and for the server an event that has no handler, so that there is nothing but the interrupt. Chance: slices without against their neighbours without."""
 import ctypes
 import fcntl
+import glob
 import json
 import os
 import random
@@ -35,12 +39,16 @@ import stats
 CPUS = sorted(os.sched_getaffinity(0))
 PERF = {"perf_g": ["-F", "99", "-g"], "perf_dwarf": ["-F", "99", "--call-graph", "dwarf"]}
 PERF_SLICE_MS = 100
+WHAT = {"99hz": "99 Hz", "999hz": "999 Hz, with no budget in force,",
+        "999hz_shipped": "the rate that the default budget allows, of 999 Hz that were asked for,"}
 SLICE_MS = 500 # of the server: half a millisecond for start and pause is a thousandth of it
 SHORT_MS = 20
 LONG_MS = 1500 # several rounds of the collector
 LONG_LEAST_S = 12
 SERVERS = 6 # one after the other: each has its own mean, for as long as it lives
 TURN = 4
+SETTLE_S = 8 # after which the governor has found its rates
+CALM_RUNS = 3
 CALM_S = 3.5 # after which the timer engine believes that it knows all threads
 LOAD = ("--connections", 48, "--pipeline", 4)
 
@@ -133,6 +141,24 @@ class Ratios:
         self.chance.append(100 * after / before - 100)
 
 
+class Got:
+    """How many samples there were for a second of CPU time, and how many there were to be."""
+
+    def __init__(self):
+        self.each, self.rates = [], []
+
+    def add(self, samples, cpu, rate):
+        self.each.append(samples * 1e9 / cpu)
+        self.rates.append(rate)
+
+    def tell(self, name, where):
+        value, *interval = stats.median_interval(self.each)
+        demo.figure(name, value, "samples/s", "samples for a second of CPU time %s, of 999 that were asked for, under "
+                    "the default budget of 1 %%; the rate in force was %.0f Hz (median; %.0f to %.0f)" %
+                    (where, statistics.median(self.rates), min(self.rates), max(self.rates)), interval=interval,
+                    baseline=999, ratio=value / 999)
+
+
 def burn_turns(burn, turns, start, stop, calm_s):
     """Some slices without, some with, some without, and so on."""
     ratios = Ratios()
@@ -197,6 +223,32 @@ def burn_weft(burn, hz, turns):
     return ratios
 
 
+def burn_shipped(burn, hz, turns):
+    """The same under the default budget; and samples for a second of CPU time, and how many there are to be."""
+    burn.do("budget 1")
+    burn.do("open %d" % hz)
+    burn.do("start")
+    for _ in range(SETTLE_S * 10): # until the governor has found a rate
+        burn.do("run")
+    burn.do("stop")
+    ratios, got = Ratios(), Got()
+    before = [burn.do("run") for _ in range(TURN)]
+    for _ in range(turns):
+        burn.do("start")
+        for _ in range(CALM_RUNS):
+            burn.do("run")
+        samples = burn.do("samples")
+        on = [burn.do("run") for _ in range(2 * TURN)]
+        got.add(burn.do("samples") - samples, sum(on), burn.do("rate"))
+        burn.do("stop")
+        after = [burn.do("run") for _ in range(TURN)]
+        ratios.add(statistics.median(before), on, statistics.median(after))
+        before = after
+    burn.do("close")
+    burn.do("budget 0")
+    return ratios, got
+
+
 def burn_perf(burn, options, rounds, directory):
     ratios = Ratios()
     before = burn.do("run")
@@ -235,7 +287,9 @@ def cpu_bound(directory, quick):
          "CPU time that a perf event at 999 Hz adds whose handler does nothing, to a program that only computes")
     tell("cpu_overhead_999hz_bare_ride", burn_bare(burn, "ride", seconds),
          "the same with a timer at each tick, and an event for the rest")
-    ours = {99: burn_weft(burn, 99, turns), 999: burn_often(burn, 999, seconds)}
+    ours = {"99hz": burn_weft(burn, 99, turns), "999hz": burn_often(burn, 999, seconds)}
+    ours["999hz_shipped"], got = burn_shipped(burn, 999, turns)
+    got.tell("sample_rate_999hz_shipped", "of a program that only computes")
     theirs = {name: burn_perf(burn, options, turns, directory) for name, options in PERF.items()}
     burn.close()
     return ours, theirs
@@ -259,12 +313,22 @@ def neighbours(slices):
     return ratios
 
 
-def serve(directory, seconds, record, hz, slice_ms, during=None, samples=False):
+def look(trace, got):
+    """What the segments say about samples and their rate."""
+    for path in sorted(glob.glob(os.path.join(trace, "*.weft"))):
+        samples = demo.inspect(path)["samples"]
+        done = subprocess.run([demo.program("weft"), "report", "--json", path], stdout=subprocess.PIPE, text=True)
+        cost = json.loads(done.stdout)["recordings"][0]["cost_of_weft"]
+        if samples["count"]:
+            got.add(samples["count"], samples["weight_ns"], cost["samples"]["last_hz"])
+
+
+def serve(directory, seconds, record, hz, slice_ms, during=None, samples=False, shipped=None):
     """The slices of a server under load for so long, or for as long as `during` takes. `samples`: only samples are
-    switched, and the CPU time of a slice is that of the worker."""
+    switched, and the CPU time of a slice is that of the worker. `shipped`: a Got; the budget is the default one."""
     log, trace = os.path.join(directory, "slices"), tempfile.mkdtemp(dir=directory)
     with demo.Server(record=trace if record else None, cpu=CPUS[0],
-                     env={"WEFT_SAMPLE_HZ": str(hz), "WEFT_BUDGET_PPM": "off"},
+                     env={"WEFT_SAMPLE_HZ": str(hz), **({} if shipped else {"WEFT_BUDGET_PPM": "off"})},
                      args=("--workers", 1, "--alternate", log, "--slice", slice_ms,
                            *(["--samples"] if samples else []))) as server:
         command = [demo.program("examples", "load"), "--port", server.port, "--json", "--seconds", seconds, *LOAD]
@@ -275,6 +339,8 @@ def serve(directory, seconds, record, hz, slice_ms, during=None, samples=False):
             load.terminate()
         if load.wait() and not during:
             raise SystemExit("bench: the load ended with status %d" % load.returncode)
+    if shipped:
+        look(trace, shipped)
     shutil.rmtree(trace)
     return read_slices(log, "workers_ns" if samples else "cpu_ns")
 
@@ -367,9 +433,13 @@ def server(directory, quick):
          Ratios().join(serve_interrupted(directory, 999, max(seconds // SERVERS, 2)) for _ in range(SERVERS)),
          "CPU time that the interrupts of a timer at 999 Hz add, with no handler, to the example server")
     plain = neighbours(serve(directory, seconds, True, "off", SLICE_MS))
-    without = statistics.median(plain.cost)
-    ours = {99: neighbours(serve(directory, seconds, True, 99, SLICE_MS)), 999: serve_often(directory, 999, seconds)}
-    ours[99].cost = [100 * (100 + cost) / (100 + without) - 100 for cost in ours[99].cost]
+    without, got = statistics.median(plain.cost), Got()
+    ours = {"99hz": neighbours(serve(directory, seconds, True, 99, SLICE_MS)),
+            "999hz": serve_often(directory, 999, seconds),
+            "999hz_shipped": neighbours(serve(directory, seconds, True, 999, SLICE_MS, shipped=got))}
+    for name in ("99hz", "999hz_shipped"):
+        ours[name].cost = [100 * (100 + cost) / (100 + without) - 100 for cost in ours[name].cost]
+    got.tell("sample_rate_999hz_shipped_server", "of the example server")
     return ours, {name: serve_perf(directory, options, rounds) for name, options in PERF.items()}
 
 
@@ -382,10 +452,10 @@ def main():
         for name, options in PERF.items():
             dwarf = tell("cpu_overhead_" + name + suffix, theirs[name],
                          "CPU time that perf record %s adds, its own included, %s" % (" ".join(options), where))
-        for hz, ratios in ours.items():
-            tell("cpu_overhead_%dhz%s" % (hz, suffix), ratios,
-                 "CPU time that samples at %d Hz add, the collector's included, %s%s" %
-                 (hz, where, ", over recording without samples" * (suffix != "")), dwarf)
+        for name, ratios in ours.items():
+            tell("cpu_overhead_%s%s" % (name, suffix), ratios,
+                 "CPU time that samples at %s add, the collector's included, %s%s" %
+                 (WHAT[name], where, ", over recording without samples" * (suffix != "")), dwarf)
     shutil.rmtree(directory)
 
 

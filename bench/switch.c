@@ -8,7 +8,6 @@
  * with its call chain. */
 #include <linux/futex.h>
 #include <linux/perf_event.h>
-#include <math.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -139,6 +138,7 @@ struct way {
 
 struct result {
 	struct bench_samples off, diff;
+	struct bench_samples turns; /* the median of each: its slices are like each other */
 	uint64_t samples;
 	uint64_t collector_ns, switches, lost;
 	int refused;
@@ -161,6 +161,7 @@ static void switch_on(const struct way *way, struct weft_recorder *rec, struct r
 /* Slices without, with, and without again. */
 static void take_turn(const struct way *way, struct weft_recorder *rec, struct result *result)
 {
+	struct bench_samples mine = {0};
 	double ns[3][TURN];
 
 	for (int part = 0; part < 3; part++) {
@@ -185,15 +186,10 @@ static void take_turn(const struct way *way, struct weft_recorder *rec, struct r
 
 		bench_add(&result->off, off);
 		bench_add(&result->diff, ns[1][i] - off);
+		bench_add(&mine, ns[1][i] - off);
 	}
-}
-
-/* Half of a range that holds the true median with a probability of 95 in 100. */
-static double uncertainty(struct bench_samples *s)
-{
-	double half = 0.98 / sqrt((double)s->n);
-
-	return (bench_quantile(s, fmin(1, 0.5 + half)) - bench_quantile(s, fmax(0, 0.5 - half))) / 2;
+	bench_add(&result->turns, bench_median(&mine));
+	free(mine.at);
 }
 
 static void run(const struct way *way, int turns)
@@ -219,17 +215,18 @@ static void run(const struct way *way, int turns)
 		return;
 	}
 	value = bench_median(&result.diff);
+	bench_between_samples(&result.turns);
 	off = bench_median(&result.off);
 	if (rec)
 		snprintf(collector, sizeof(collector), ", the collector used %.0f ns for each switch, %llu events lost",
 			 (double)result.collector_ns / (double)result.switches, (unsigned long long)result.lost);
 	bench_print(way->name, value, "ns/switch", "baseline", off, (off + value) / off,
-		    "%s; give or take %.2g (95 %%), %zu slices of %d switches, %llu samples%s; baseline: without",
-		    way->what, uncertainty(&result.diff), result.diff.n, 2 * SLICE_WAKES,
-		    (unsigned long long)result.samples, collector);
+		    "%s; %zu slices of %d switches, %llu samples%s; baseline: without", way->what, result.diff.n,
+		    2 * SLICE_WAKES, (unsigned long long)result.samples, collector);
 	weft_recorder_close(rec);
 	free(result.off.at);
 	free(result.diff.at);
+	free(result.turns.at);
 }
 
 #define SAMPLED(ENGINE)                                                                                                \

@@ -101,7 +101,8 @@ struct weft_recorder_opts {
 	const char *const *labels; /* "key=value" strings for the segment, NULL-terminated; copied */
 	uint32_t no_recover;       /* 1: leave what a dead process left in `dir` alone */
 	uint32_t level;            /* 1: frequencies only; 2..19: zstd levels, a fifth smaller at twice the CPU; 1 */
-	uint32_t sample_hz;        /* samples a second of CPU time, of each thread; 99. WEFT_SAMPLE_OFF: none */
+	uint32_t sample_hz;        /* samples a second of CPU time, of each thread; 99. WEFT_SAMPLE_OFF: none. As many
+				    * as budget_ppm allows: 999 take more than 1 % on many machines */
 	uint32_t sample_engine;    /* enum weft_engine */
 	const char *sample_event;  /* perf: "cpu-clock", "task-clock", "cycles", ...; NULL: "cpu-clock" */
 	uint32_t sample_kernel; /* 1: with the kernel's frames (perf; needs privilege); stop before exec, see below */
@@ -118,7 +119,9 @@ struct weft_recorder_opts {
 		wait_ns; /* waits at least this long are recorded one by one, with their stack; 10 ms. WEFT_OFF: none */
 	uint64_t stuck_ns;   /* a poll that still runs after this time is told of while it does; 1 s. WEFT_OFF: none */
 	uint32_t budget_ppm; /* CPU time for all of weft, in millionths of what the program uses, or of half a CPU
-				 * when it uses less; 10000 (1 %). WEFT_SAMPLE_OFF: no limit */
+				 * when it uses less; 10000 (1 %). What the kernel does for samples counts: signals,
+				 * interrupts of perf events, and what these add to context switches.
+				 * WEFT_SAMPLE_OFF: no limit, and really sample_hz samples a second */
 	uint32_t trigger_signal;     /* flight recorder: a signal that asks for a dump; 0: none */
 	uint64_t flight_ns;          /* flight recorder: keep the last so much in memory, write only when asked
 				 * (weft_recorder_dump); 0: write everything */
@@ -129,16 +132,18 @@ struct weft_recorder_opts {
 };
 
 /* Flight recorder. With flight_ns nothing is written to `dir` until somebody asks: the last flight_ns are kept in
- * memory, at most segment_bytes of them, and weft_recorder_dump or a trigger writes them as one segment, named
- * NAME-PID-ID-dump-NUMBER.weft. keep_bytes and keep_ns are about these files. The triggers are a poll that took
+ * memory, at most segment_bytes of them, and weft_recorder_dump or a trigger writes them as one segment, named NAME-
+ * PID-ID-dump-NUMBER.weft. keep_bytes and keep_ns are about these files. The triggers are a poll that took
  * trigger_poll_ns or longer, and the signal trigger_signal, sent to the process or any of its threads; they write all
- * that is kept at that moment and, with trigger_forward_ns, what is recorded in that time after it (stopping or closing
- * writes it sooner, a process that is killed meanwhile does not). Triggers that come meanwhile are counted, like those
- * after it. The signal is heard while recording; a handler that the program has set before is called, too, and is back
- * after stop. After a dump, triggers are only counted for trigger_quiet_ns (the fact dump.unheard of the next dump says
- * how many); calls of weft_recorder_dump always work. The fact dump.why says what asked. When a dump that a trigger
- * asked for cannot be written, because the disk is full or `dir` is gone, it is tried again once a second as long as
- * what it is about is kept. After kill -9, recovery finds what is in shared memory, the last flush_ns or so; what was
+ * that is kept at that moment and, with trigger_forward_ns, what is recorded in that time after it (stopping or
+ * closing writes it sooner). A dump that is not over yet is in `dir` as NAME-PID-ID-dump-NUMBER.weft.active, one at a
+ * time, and grows with each flush: when the process is killed meanwhile, recovery makes a whole one of it, with what
+ * is in shared memory. Triggers that come meanwhile are counted, like those after it. The signal is heard while
+ * recording; a handler that the program has set before is called, too, and is back after stop. After a dump, triggers
+ * are only counted for trigger_quiet_ns (the fact dump.unheard of the next dump says how many); calls of
+ * weft_recorder_dump always work. The fact dump.why says what asked. When a dump that a trigger asked for cannot be
+ * written, because the disk is full or `dir` is gone, it is tried again once a second as long as what it is about is
+ * kept. After kill -9 without such a dump, recovery finds what is in shared memory, the last flush_ns or so; what was
  * kept in memory is lost. With poll mode all, trigger_poll_ns makes a pair of begin and end about 1 ns slower. */
 
 /* Threads that wait are looked at from outside: they get no signal, so no call that waits ends because of it, with or without a time-out. The same

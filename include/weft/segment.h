@@ -112,6 +112,7 @@ enum weft_loss_reason {
 	WEFT_LOSS_POLL_CAP = 8,  /* polls beyond poll_cap: counted by their length, not told one by one */
 	WEFT_LOSS_SWITCH = 9,    /* records of context switches, of no particular thread */
 	WEFT_LOSS_DELETED = 10,  /* of all threads: their segment was deleted, or closed by the program, unsealed */
+	WEFT_LOSS_SIGNAL = 11,   /* samples, about so many, of all threads: another handler had taken their signal */
 };
 struct weft_loss {
 	uint32_t reason; /* enum weft_loss_reason */
@@ -156,6 +157,7 @@ enum weft_stack_flag {
 	WEFT_STACK_SIGNAL = 16,  /* goes through a signal handler */
 	WEFT_STACK_NO_CODE = 32, /* the leaf is in no known module */
 	WEFT_STACK_KERNEL = 64,  /* frames of the kernel */
+	WEFT_STACK_EARLY = 128,  /* taken when some of its rules were still to be made: that may be why it is lost */
 };
 struct weft_stack {
 	uint32_t id; /* > 0, unique in the recording */

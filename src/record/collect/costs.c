@@ -12,18 +12,20 @@
 #include "base/error.h"
 #include "record/collect/collector.h"
 #include "record/engine/engine.h"
+#include "record/engine/meter.h"
 #include "record/engine/switch.h"
 #include "record/engine/wall.h"
 #include "record/symbolize.h"
 #include "record/wait/wait.h"
 #include "weft/runtime.h"
 
-#define SIGNAL_NS 1800              /* what the kernel does for a signal before and after its handler */
 #define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
 #define TELL_NS UINT64_C(1000000000)
 #define SPREAD_NS UINT64_C(30000000000) /* over which what is done once is counted */
 #define LEAST_RATE (GOVERNOR_FULL / 10)
 #define LEAST_GATE (GOVERNOR_FULL / 512)
+#define HOPELESS 0.5                     /* of what is allowed goes for perf events, though they are off */
+#define HOPELESS_NS UINT64_C(2000000000) /* for so long */
 
 enum { COLLECTOR = WEFT_COST_COLLECTOR - 1, SAMPLES = WEFT_COST_SAMPLES - 1, SWITCHES = WEFT_COST_SWITCH - 1 };
 enum { WALL = WEFT_COST_WALL - 1, WAITS = WEFT_COST_WAITS - 1, TABLES = WEFT_COST_TABLES - 1 };
@@ -54,7 +56,7 @@ void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct wef
 	weft__governor_init(&costs->governor, budget_ppm);
 	for (uint32_t i = 0; i < COSTS; i++)
 		weft__governor_add(&costs->governor, sources[i].least, sources[i].gated);
-	costs->gate_ns = UINT64_MAX;
+	costs->gate_ns = costs->turn_ns = UINT64_MAX;
 	costs->waits_ns = weft__waits_cost();
 	costs->tables_ns = weft__tables_cost();
 	snprintf(text, sizeof(text), "%u", budget_ppm);
@@ -64,6 +66,7 @@ void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct wef
 void weft__costs_thread(struct weft__costs *costs)
 {
 	costs->collector_ns = 0;
+	weft__meter_thread();
 }
 
 /* What a counter says now, and how much that is more than at the last look. */
@@ -107,6 +110,8 @@ static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
 	memcpy(ns, costs->spent_ns, sizeof(costs->spent_ns));
 	ns[COLLECTOR] -= costs->for_switches_ns;
 	ns[SWITCHES] += costs->for_switches_ns;
+	ns[SAMPLES] -= costs->fixed_ns; /* what no lower rate would save */
+	ns[COLLECTOR] += costs->fixed_ns;
 	ns[TABLES] = costs->spread_ns[0];
 	ns[SYMBOLS] = costs->spread_ns[1];
 	return ns;
@@ -124,7 +129,7 @@ static void costs_measure(struct weft__collector *c)
 	costs->switch_ns = switch_ns ? switch_ns : costs->switch_ns;
 	spent[COLLECTOR] += collector > wall ? collector - wall : 0; /* looks at threads are made in this thread */
 	spent[WALL] += wall;
-	spent[SAMPLES] = counts.spent_ns + counts.signals * SIGNAL_NS;
+	spent[SAMPLES] = counts.spent_ns + weft__meter_ns(&costs->fixed_ns);
 	spent[SWITCHES] += switches * costs->switch_ns;
 	spent[WAITS] += costs_since(&costs->waits_ns, weft__waits_cost());
 	spent[TABLES] += costs_since(&costs->tables_ns, weft__tables_cost());
@@ -143,6 +148,7 @@ static void costs_apply(struct weft__costs *costs)
 
 	if (weft__engine_hz())
 		costs->rate[SAMPLES] = weft__engine_slow(cost_level(costs, SAMPLES), GOVERNOR_FULL);
+	costs->turn_ns = 0;
 	costs->rate[WALL] = level == GOVERNOR_FULL ? wall : wall * level / GOVERNOR_FULL + 1;
 	weft__waits_limit(cost_level(costs, WAITS));
 	weft__wall_limit(level == GOVERNOR_FULL ? 0 : costs->rate[WALL]);
@@ -165,6 +171,8 @@ static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 	later = weft__costs_spread(costs, now_ns);
 	costs->cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID);
 	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns - later, as_caused(costs, ns));
+	costs->looked_ns = now_ns;
+	costs->hopeless_ns = 0;
 	costs->pace_ns = FIRST_NS;
 	costs->step_ns = now_ns + FIRST_NS;
 	costs->gate_ns = gates(costs) ? costs->step_ns : UINT64_MAX;
@@ -193,9 +201,29 @@ static int tell_limited(struct weft__collector *c)
 	return weft__stage_news(c);
 }
 
+/* An event adds to each context switch whether it is on or off, and a program may do hardly anything else. */
+static void look_for_hopeless(struct weft__costs *costs, uint64_t now_ns, uint64_t fixed_ns)
+{
+	const struct weft__governor *g = &costs->governor;
+	double share = (double)(costs->fixed_ns - fixed_ns) / (double)(now_ns - costs->looked_ns);
+
+	if (g->budget_ppm == GOVERNOR_NO_LIMIT || share <= HOPELESS * g->allowed) {
+		costs->hopeless_ns = 0;
+	} else if (!costs->hopeless_ns) {
+		costs->hopeless_ns = now_ns;
+	} else if (now_ns >= costs->hopeless_ns + HOPELESS_NS) {
+		costs->hopeless_ns = 0;
+		if (weft__engine_give_up())
+			weft__log(WEFT_LOG_INFO,
+				  "perf events cost too much at context switches; timers sample instead");
+	}
+	costs->looked_ns = now_ns;
+}
+
 static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
+	uint64_t fixed_ns = costs->fixed_ns;
 	uint64_t before = sum_of(costs->spent_ns), cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID), own, all, later,
 		 ns[COSTS];
 
@@ -206,6 +234,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	costs->program_ns += all > own ? all - own : 0;
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
+	look_for_hopeless(costs, now_ns, fixed_ns);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
 	costs->step_ns = now_ns + costs->pace_ns;
 	return tell_limited(c);
@@ -298,16 +327,22 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 	int err = 0;
 
 	if (!weft_gate_on()) {
-		costs->running = 0;
-		costs->gate_ns = UINT64_MAX;
+		costs->running = costs->trying = 0;
+		costs->gate_ns = costs->turn_ns = UINT64_MAX;
 		return 0;
 	}
+	/* Before the governor looks at what the collector takes. */
+	costs->trying = !costs->running && weft__meter_try();
+	if (costs->trying)
+		return 0;
 	if (!costs->running)
 		costs_begin(c, now_ns);
 	if (now_ns >= costs->step_ns)
 		err = costs_step(c, now_ns);
 	if (gates(costs))
 		costs_gate(costs, now_ns);
+	if (now_ns >= costs->turn_ns)
+		costs->turn_ns = weft__engine_turn(now_ns);
 	if (now_ns >= costs->told_at_ns + TELL_NS)
 		tell_costs(costs, now_ns);
 	return err;
@@ -315,7 +350,9 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 
 uint64_t weft__costs_due(const struct weft__costs *costs)
 {
-	return costs->running ? costs->gate_ns : UINT64_MAX;
+	uint64_t due = costs->gate_ns < costs->turn_ns ? costs->gate_ns : costs->turn_ns;
+
+	return costs->running ? due : costs->trying ? 0 : UINT64_MAX;
 }
 
 int weft__costs_tell(struct weft__collector *c)

@@ -31,9 +31,14 @@ struct weft__costs {
 	uint64_t spread_ns[2];    /* of unwind tables and of symbols, what the governor knows of by now */
 	uint64_t spread_at_ns;    /* when that was worked out */
 	uint64_t gate_ns;         /* when switches have to be held, or let go */
+	uint64_t turn_ns;         /* and when the engine wants a turn */
+	uint64_t fixed_ns;        /* of samples: what no lower rate would have saved */
 	uint64_t cpu_ns;          /* of the process, at the last look while recording */
 	uint64_t limited_segment; /* that says so, plus 1 */
+	uint64_t looked_ns;       /* for what is hopeless */
+	uint64_t hopeless_ns;     /* since when it is; 0: it is not */
 	int running;
+	int trying; /* what samples cost is being found out */
 
 	/* events that the next flush takes along: they are none of a ring's, and need none to wake up for */
 	struct weft__cost pending[COSTS_PENDING];

@@ -5,9 +5,11 @@
  * that does not work any more later, there is another choice, and the facts are told again. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/atomic.h"
 #include "base/error.h"
+#include "record/engine/meter.h"
 #include "record/engine/state.h"
 
 static struct {
@@ -160,6 +162,8 @@ void weft__choice_facts(struct weft__defs *defs)
 	sample_fact(defs, "sample.hz", weft__engine.hz);
 	sample_fact(defs, "sample.period_ns", weft__engine.chosen_ns);
 	sample_fact(defs, "sample.tick_hz", weft__engine.tick_ns ? weft__machine_tick_hz() : 0);
+	if (weft__engine.ops == &weft__perf_ops && weft__meter_interrupt_ns())
+		sample_fact(defs, "sample.interrupt_ns", weft__meter_interrupt_ns());
 	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
 	weft__defs_fact(defs, "sample.why", engine_choice.why);
 	if (engine_choice.degraded[0])
@@ -169,4 +173,23 @@ void weft__choice_facts(struct weft__defs *defs)
 			 weft_strerror(refused));
 		weft__defs_fact(defs, "degraded.tables", text);
 	}
+}
+
+int weft__engine_shares_files(void)
+{
+	return weft__engine.ops == &weft__perf_ops;
+}
+
+uint32_t weft__engine_hz(void)
+{
+	return weft__engine.ops ? weft__engine.hz : 0;
+}
+
+int weft__choice_net(void)
+{
+	unsigned long frame = getauxval(AT_MINSIGSTKSZ);
+
+	/* Events that are inherited need none. */
+	return (weft__engine.ops == &weft__timer_ops || weft__engine.kernel) && weft__machine_kernel(6, 4) &&
+	       2 * frame + 768 <= 8192;
 }

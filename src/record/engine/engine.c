@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,6 +18,8 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "record/engine/guard.h"
+#include "record/engine/perf_state.h"
 #include "record/engine/state.h"
 #include "record/engine/switch.h"
 #include "record/engine/wall.h"
@@ -36,11 +37,10 @@
 #define ASTRAY_NS UINT64_C(10000000000)
 #define NET_BACK_NS UINT64_C(60000000000)
 
-static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t weft__engine_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int want_signal;
 	uint32_t max_threads;
-	size_t bytes;     /* of the table's mapping */
 	sigset_t blocked; /* in the thread that started it */
 	uint64_t drawn_ns;
 	uint64_t looked_ns;            /* at the modules */
@@ -65,6 +65,8 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	weft__engine.uncovered_why = 0;
 	weft__engine.churn = weft__engine.net_astray = 0;
 	weft__tables_open();
+	weft__guard_open();
+	weft__meter_open();
 	weft__watch_open(opts);
 	store_relaxed(&weft__wait_wants_tables, 0u);
 	weft__engine.depth = opts->sample_depth;
@@ -92,38 +94,11 @@ uint32_t weft__engine_facts_changed(void)
 
 void weft__engine_facts(struct weft__defs *defs)
 {
-	pthread_mutex_lock(&engine_lock);
+	pthread_mutex_lock(&weft__engine_mutex);
 	weft__choice_facts(defs);
 	weft__wall_facts(defs);
-	pthread_mutex_unlock(&engine_lock);
+	pthread_mutex_unlock(&weft__engine_mutex);
 	weft__switch_facts(defs);
-}
-
-static int slots_make(void)
-{
-	uint32_t n = 256;
-	void *at;
-
-	/* Twice what there may be, so that probing is short. */
-	while (n < 2 * chosen.max_threads && n < SLOT_NET / 2)
-		n *= 2;
-	chosen.bytes = n * (sizeof(uint32_t) + sizeof(struct weft__slot));
-	at = mmap(NULL, chosen.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	weft__engine.slots = at;
-	weft__engine.keys = (uint32_t *)(void *)(weft__engine.slots + n);
-	weft__engine.n_slots = n;
-	return 0;
-}
-
-static void slots_free(void)
-{
-	if (weft__engine.slots)
-		munmap(weft__engine.slots, chosen.bytes);
-	weft__engine.slots = NULL;
-	weft__engine.keys = NULL;
-	weft__engine.n_slots = 0;
 }
 
 /* 0: there is still one inside; then nothing that it may touch can go. */
@@ -140,17 +115,6 @@ static int wait_outside(void)
 	return 0;
 }
 
-/* Whether there can be a net: the kernel gives a signal of the process to the thread that runs, and a usual alternate stack has room
- * for two signals at a time. */
-static int net_can_be(void)
-{
-	unsigned long frame = getauxval(AT_MINSIGSTKSZ);
-
-	/* Events that are inherited need none. */
-	return (weft__engine.ops == &weft__timer_ops || weft__engine.kernel) && weft__machine_kernel(6, 4) &&
-	       2 * frame + 768 <= 8192;
-}
-
 static int signal_take(void)
 {
 	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : chosen.want_signal;
@@ -162,7 +126,7 @@ static int signal_take(void)
 	weft__engine.signal = signal;
 	weft__engine.net_signal = 0;
 	err = weft__signal_take(signal, 0);
-	if (!err && net_can_be()) {
+	if (!err && weft__choice_net()) {
 		sigset_t not_these = chosen.blocked;
 		int net;
 
@@ -199,7 +163,7 @@ static void engine_undo(void)
 	if (weft__engine.signal != SIGTRAP)
 		weft__signal_give(weft__engine.signal);
 	if (all_out)
-		slots_free();
+		weft__slots_free();
 	else
 		weft__engine.slots = NULL;
 	chosen.running = 0;
@@ -208,14 +172,14 @@ static void engine_undo(void)
 /* Signal, table, threads. */
 static int engine_begin(void)
 {
-	int err = slots_make();
+	int err = weft__slots_make(chosen.max_threads);
 
 	if (err)
 		return err;
 	weft__engine.generation++;
 	err = signal_take();
 	if (err) {
-		slots_free();
+		weft__slots_free();
 		return err;
 	}
 	chosen.running = 1;
@@ -229,6 +193,7 @@ static int engine_begin(void)
 	weft__threads_scan(1); /* those that came meanwhile */
 	if (weft__engine.ops->started)
 		weft__engine.ops->started();
+	weft__guard_good();
 	chosen.drawn_ns = chosen.maybe_ns = chosen.changed_ns = 0;
 	chosen.unblocked = 0;
 	return err;
@@ -251,6 +216,16 @@ static int needs_tables(void)
 	return weft__engine.ops || weft__wall_hz() || weft__watch_wants() || load_relaxed(&weft__wait_wants_tables);
 }
 
+/* Who blocks them all does so for a moment, such as around a fork, in whose child this may be. */
+static int blocks_all(const sigset_t *blocked)
+{
+	int signal = SIGRTMIN;
+
+	while (signal <= SIGRTMAX && sigismember(blocked, signal) == 1)
+		signal++;
+	return signal > SIGRTMAX && sigismember(blocked, SIGPROF) == 1;
+}
+
 int weft__engine_start(pthread_t collector)
 {
 	char text[160];
@@ -258,16 +233,18 @@ int weft__engine_start(pthread_t collector)
 
 	if (!needs_tables() || chosen.running)
 		return 0;
-	pthread_mutex_lock(&engine_lock);
+	pthread_mutex_lock(&weft__engine_mutex);
 	weft__tables_start();
 	if (!weft__engine.ops) {
-		pthread_mutex_unlock(&engine_lock);
+		pthread_mutex_unlock(&weft__engine_mutex);
 		return 0;
 	}
 	weft__engine.skip_tid = weft__tls_tid(collector);
 	weft__engine.tid_at = weft__tls_find(collector);
 	sigemptyset(&chosen.blocked);
 	pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
+	if (blocks_all(&chosen.blocked))
+		sigemptyset(&chosen.blocked);
 	err = engine_begin();
 	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused(0)) {
 		snprintf(text, sizeof(text), "perf events, which could be had at open, could not at start: %s",
@@ -287,16 +264,18 @@ int weft__engine_start(pthread_t collector)
 		snprintf(text, sizeof(text), "no CPU samples: %s", weft_strerror(err));
 		weft__choice_degrade(text);
 	}
-	pthread_mutex_unlock(&engine_lock);
+	pthread_mutex_unlock(&weft__engine_mutex);
 	return err;
 }
 
 void weft__engine_pause(void)
 {
-	pthread_mutex_lock(&engine_lock);
+	pthread_mutex_lock(&weft__engine_mutex);
+	if (chosen.running && !signals_are_ours())
+		weft__guard_lost();
 	if (chosen.running)
 		engine_undo();
-	pthread_mutex_unlock(&engine_lock);
+	pthread_mutex_unlock(&weft__engine_mutex);
 }
 
 void weft__engine_stop(void)
@@ -316,19 +295,19 @@ void weft__engine_close(void)
 
 void weft__engine_lock(void)
 {
-	pthread_mutex_lock(&engine_lock);
+	pthread_mutex_lock(&weft__engine_mutex);
 	weft__tables_lock();
 }
 
 void weft__engine_unlock(void)
 {
 	weft__tables_unlock();
-	pthread_mutex_unlock(&engine_lock);
+	pthread_mutex_unlock(&weft__engine_mutex);
 }
 
 void weft__engine_forked(void)
 {
-	pthread_mutex_init(&engine_lock, NULL);
+	pthread_mutex_init(&weft__engine_mutex, NULL);
 	store_seq_cst(&weft__engine.on, 0u);
 	store_seq_cst(&weft__engine.inside, 0u);
 	weft__tables_forked();
@@ -342,7 +321,7 @@ void weft__engine_forked(void)
 	if (weft__engine.net_signal)
 		weft__signal_give(weft__engine.net_signal);
 	weft__signal_give(weft__engine.signal);
-	slots_free();
+	weft__slots_free();
 	chosen.running = 0;
 }
 
@@ -413,10 +392,18 @@ static void move_on(void)
 	}
 }
 
+static void guard_signals(void)
+{
+	if (signals_are_ours()) {
+		weft__guard_good();
+		return;
+	}
+	weft__guard_lost();
+	move_on();
+}
+
 static void tend_slowly(uint64_t now_ns)
 {
-	if (!signals_are_ours())
-		move_on();
 	if (!chosen.running)
 		return;
 	chosen.uncovered = weft__threads_tend();
@@ -438,7 +425,7 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 {
 	uint64_t next = now_ns + SCAN_CALM_NS;
 
-	pthread_mutex_lock(&engine_lock);
+	pthread_mutex_lock(&weft__engine_mutex);
 	if (chosen.running) {
 		int news = weft__threads_scan(0), slow = now_ns >= chosen.drawn_ns + DRAW_NS;
 
@@ -449,6 +436,7 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 			chosen.looked_ns = now_ns;
 			weft__tables_look();
 		}
+		guard_signals();
 		if (slow)
 			tend_slowly(now_ns);
 		next = now_ns + (news & THREADS_CHANGED ? SCAN_NS : SCAN_CALM_NS);
@@ -458,42 +446,33 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 		chosen.looked_ns = now_ns;
 		weft__tables_look();
 	}
-	pthread_mutex_unlock(&engine_lock);
+	pthread_mutex_unlock(&weft__engine_mutex);
 	return next;
 }
 
-int weft__engine_shares_files(void)
+int weft__engine_give_up(void)
 {
-	return weft__engine.ops == &weft__perf_ops;
-}
+	int gave_up = 0;
 
-uint32_t weft__engine_hz(void)
-{
-	return weft__engine.ops ? weft__engine.hz : 0;
-}
-
-uint32_t weft__engine_slow(uint32_t level, uint32_t full)
-{
-	uint64_t period = (uint64_t)weft__engine.chosen_ns * full / level;
-	uint32_t i, before;
-
-	pthread_mutex_lock(&engine_lock);
-	before = weft__engine.period_ns;
-	store_relaxed(&weft__engine.period_ns, period < UINT32_MAX ? (uint32_t)period : UINT32_MAX);
-	for (i = 0; chosen.running && weft__engine.period_ns != before && i < weft__engine.n_slots; i++) {
-		uint32_t tid = load_acquire(&weft__engine.keys[i]);
-
-		if (tid && tid != SLOT_GONE && load_acquire(&weft__engine.slots[i].state) == SLOT_COVERED)
-			weft__engine.ops->tend(&weft__engine.slots[i], tid);
+	pthread_mutex_lock(&weft__engine_mutex);
+	if (chosen.running && weft__engine.ops == &weft__perf_ops && weft__perf_holds()) {
+		engine_undo();
+		weft__choice_fall_back("perf events cost too much at context switches",
+				       "perf events: what they add to context switches is more than the budget allows");
+		gave_up = engine_begin() == 0;
 	}
-	pthread_mutex_unlock(&engine_lock);
-	return (uint32_t)((uint64_t)weft__engine.hz * level / full);
+	pthread_mutex_unlock(&weft__engine_mutex);
+	return gave_up;
 }
 
-struct weft__engine_counts weft__engine_counts(void)
+int weft__engine_loss(struct weft_loss *ret)
 {
-	struct weft__engine_counts counts = {load_relaxed(&weft__engine.samples), load_relaxed(&weft__engine.uncovered),
-					     load_relaxed(&weft__engine.signals), load_relaxed(&weft__engine.spent_ns)};
+	int one;
 
-	return counts;
+	if (!weft__guard_any())
+		return 0;
+	pthread_mutex_lock(&weft__engine_mutex);
+	one = weft__guard_loss(ret);
+	pthread_mutex_unlock(&weft__engine_mutex);
+	return one;
 }

@@ -49,6 +49,9 @@ uint32_t weft__engine_facts_changed(void);
 uint64_t weft__engine_tend(uint64_t now_ns);
 int weft__engine_pressing(uint64_t now_ns);
 struct weft__engine_counts weft__engine_counts(void);
+/* 1: a loss to be told. */
+struct weft_loss;
+int weft__engine_loss(struct weft_loss *ret);
 /* CPU time of the thread that compiles unwind tables, so far. */
 uint64_t weft__tables_cost(void);
 /* Samples a second of CPU time that were asked for; 0: none. */
@@ -56,6 +59,12 @@ uint32_t weft__engine_hz(void);
 /* COLLECTOR. Takes `level` of `full` of them from now on, each thread as soon as it has its next one; what each sample stands for stays
  * right. Answers how many a second that is. */
 uint32_t weft__engine_slow(uint32_t level, uint32_t full);
+
+/* COLLECTOR. Where perf events are there for the rate alone, and all threads have timers, too: timers sample from now on, which cost nothing at context switches. 1: they do. */
+int weft__engine_give_up(void);
+/* COLLECTOR, when rates were set, and then when it is due. Switches what is on for a part of the time. Answers when it is due; UINT64_MAX: only
+ * when rates are set again. */
+uint64_t weft__engine_turn(uint64_t now_ns);
 
 /* HOT. The calling thread got a ring: covers it at once. */
 void weft__engine_thread_here(uint32_t tid);

@@ -68,33 +68,6 @@ static void scratch_give(int at)
 	__atomic_fetch_and(&scratch_taken, ~(UINT64_C(1) << at), __ATOMIC_RELEASE);
 }
 
-/* What the unwinder may read. A thread's own stack is looked up once; the stack of a handler is known from the context, and leads to
- * the thread's own. Anything else, such as a coroutine's, is looked up each time, because it may be gone the next. */
-static void stack_of(struct weft__slot *slot, const ucontext_t *uc, uint64_t sp, struct weft__unwind_stack *stack)
-{
-	uint64_t low = slot ? slot->stack_low : 0, high = slot ? slot->stack_high : 0;
-	uint64_t alt = (uint64_t)(uintptr_t)uc->uc_stack.ss_sp;
-	struct weft__stack_bounds bounds;
-
-	stack->range[0] = stack->range[1] = weft__unwind_live(0, 0);
-	if (sp >= low && sp < high) {
-		stack->range[0] = weft__unwind_live(sp, high);
-		return;
-	}
-	if (!(uc->uc_stack.ss_flags & SS_DISABLE) && sp - alt < uc->uc_stack.ss_size) {
-		stack->range[0] = weft__unwind_live(sp, alt + uc->uc_stack.ss_size);
-		stack->range[1] = weft__unwind_live(low, high);
-		return;
-	}
-	if (weft__stack_bounds_find(sp, &bounds) < 0)
-		return;
-	stack->range[0] = weft__unwind_live(sp, bounds.high);
-	if (slot && bounds.sure) {
-		slot->stack_low = bounds.low;
-		slot->stack_high = bounds.high;
-	}
-}
-
 /* Whether the thread has the thread-local memory of another one. Asked once; without touching memory that may not be there. */
 static int shares_tls(struct weft__slot *slot, uint32_t tid)
 {
@@ -115,12 +88,55 @@ static int shares_tls(struct weft__slot *slot, uint32_t tid)
 	return word != tid;
 }
 
+/* From the stack pointer up, and what is a function's own below it: some find their frame by a word there (OpenSSL's SHA-512). */
+static struct weft__unwind_range range_from(uint64_t sp, uint64_t low, uint64_t high)
+{
+	uint64_t zone = ARCH_RED_ZONE;
+
+	return weft__unwind_live(sp - low < zone ? low : sp - zone, high);
+}
+
+/* What the unwinder may read. A thread's own stack is looked up once; the stack of a handler is known from the context, and leads to
+ * the thread's own. Anything else, such as a coroutine's, is looked up each time, because it may be gone the next. */
+static void stack_of(const struct weft__hit *hit, uint64_t sp, struct weft__unwind_stack *stack)
+{
+	const ucontext_t *uc = hit->context;
+	struct weft__slot *slot = hit->slot;
+	uint64_t low = slot ? slot->stack_low : 0, high = slot ? slot->stack_high : 0;
+	uint64_t alt = (uint64_t)(uintptr_t)uc->uc_stack.ss_sp;
+	struct weft__stack_bounds bounds;
+
+	stack->range[0] = stack->range[1] = weft__unwind_live(0, 0);
+	if (sp >= low && sp < high) {
+		stack->range[0] = range_from(sp, low, high);
+		return;
+	}
+	if (!(uc->uc_stack.ss_flags & SS_DISABLE) && sp - alt < uc->uc_stack.ss_size) {
+		if (slot && !high && !shares_tls(slot, hit->tid) && weft__stack_bounds_own(&bounds) == 0 &&
+		    bounds.sure) {
+			slot->stack_low = low = bounds.low;
+			slot->stack_high = high = bounds.high;
+		}
+		stack->range[0] = range_from(sp, alt, alt + uc->uc_stack.ss_size);
+		stack->range[1] = weft__unwind_live(low, high);
+		return;
+	}
+	if (weft__stack_bounds_find(sp, &bounds) < 0)
+		return;
+	stack->range[0] = range_from(sp, bounds.low, bounds.high);
+	if (slot && bounds.sure) {
+		slot->stack_low = bounds.low;
+		slot->stack_high = bounds.high;
+	}
+}
+
 static void hit_emit(const struct weft__hit *hit, const struct weft__sample *sample)
 {
 	struct weft_ring *none = NULL;
 	int borrowed;
 
 	add_relaxed(&weft__engine.samples, 1);
+	add_relaxed(&weft__engine.weight_ns, sample->weight_ns);
 	if (shares_tls(hit->slot, hit->tid)) {
 		weft__sample_emit_in(weft__ring_apart(hit->slot ? &hit->slot->apart : &none, hit->tid, 2, sample->tick),
 				     sample);
@@ -149,7 +165,7 @@ static void hit_sample(const struct weft__hit *hit)
 		return;
 	}
 	weft__unwind_regs_set(&regs, hit->context);
-	stack_of(hit->slot, hit->context, regs.r[ARCH_SP], &stack);
+	stack_of(hit, regs.r[ARCH_SP], &stack);
 	modules = weft__modules_enter(&visit);
 	sample.n_user = (uint32_t)weft__unwind(modules, &regs, &stack, scratch_user[buffer], weft__engine.depth,
 					       &sample.user_flags);

@@ -152,6 +152,7 @@ static int perf_probe(char *why, size_t bytes)
 
 static void perf_start(void)
 {
+	weft__perf_duty_start();
 	weft__perf.starting = 1;
 	weft__perf.timer_why = 0;
 }
@@ -159,6 +160,7 @@ static void perf_start(void)
 static void perf_started(void)
 {
 	weft__perf.starting = 0;
+	weft__perf_duty_set(load_relaxed(&weft__engine.period_ns));
 }
 
 static int keep_fd(int fd)
@@ -229,7 +231,7 @@ static void timer_look(struct weft__slot *slot, uint32_t tid)
 static void perf_tend(struct weft__slot *slot, uint32_t tid)
 {
 	int fd = load_acquire(&slot->fd) - 1;
-	uint64_t period = weft__perf_step_ns(load_relaxed(&weft__engine.period_ns));
+	uint64_t period = weft__perf_event_ns();
 
 	timer_look(slot, tid);
 	if (load_relaxed(&slot->twice)) {
@@ -239,6 +241,34 @@ static void perf_tend(struct weft__slot *slot, uint32_t tid)
 		period = period - period / 10 + weft__engine_random((uint32_t)(period / 5) + 1);
 		ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
 	}
+}
+
+void weft__perf_hold(int hold)
+{
+	unsigned long what = hold ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
+
+	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
+		uint32_t tid = load_acquire(&weft__engine.keys[i]);
+		int fd = tid && tid != SLOT_GONE ? load_acquire(&weft__engine.slots[i].fd) - 1 : -1;
+
+		if (fd >= 0)
+			ioctl(fd, what, 0);
+	}
+	for (size_t i = 0; i < n_perf_fds; i++)
+		ioctl(perf_fds[i], what, 0);
+}
+
+void weft__perf_meter(struct weft__meter_seen *now)
+{
+	int is_clock = weft__perf.counts_time && !weft__perf.attr.freq;
+
+	now->duty = load_relaxed(&weft__perf.duty);
+	now->step_ns = weft__perf_event_ns();
+	/* Those that were inherited come as they did at first, and those that count something else as that does. */
+	now->stubborn =
+		!weft__perf_holds() && (weft__engine.tick_ns || load_relaxed(&weft__perf.inherited) || !is_clock);
+	if (now->stubborn)
+		now->step_ns = weft__perf_step_ns(weft__engine.chosen_ns);
 }
 
 static void perf_stop(void)

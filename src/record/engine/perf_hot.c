@@ -71,6 +71,18 @@ uint32_t weft__perf_step_ns(uint32_t period_ns)
 	return rest < UINT32_MAX ? (uint32_t)rest : UINT32_MAX;
 }
 
+uint32_t weft__perf_event_ns(void)
+{
+	/* Beside timers they are not on all of the time instead: perf_duty.c. */
+	return weft__perf_step_ns(weft__engine.tick_ns ? weft__engine.chosen_ns
+						       : load_relaxed(&weft__engine.period_ns));
+}
+
+int weft__perf_holds(void)
+{
+	return weft__engine.tick_ns && !load_relaxed(&weft__perf.timerless);
+}
+
 uint32_t weft__perf_rider_ns(void)
 {
 	uint32_t period = load_relaxed(&weft__engine.period_ns);
@@ -86,8 +98,10 @@ int weft__perf_ride(struct weft__slot *slot, uint32_t number, uint32_t tid)
 {
 	int err = weft__engine.tick_ns ? weft__timer_ops.cover(slot, number, tid) : 0;
 
-	if (err && err != -ESRCH)
+	if (err && err != -ESRCH) {
 		store_relaxed(&weft__perf.timer_why, err);
+		store_relaxed(&weft__perf.timerless, 1u);
+	}
 	return err;
 }
 
@@ -97,7 +111,7 @@ int weft__perf_open(uint32_t tid, uint32_t number)
 	long fd;
 
 	if (!attr.freq) {
-		uint32_t step = weft__perf_step_ns(load_relaxed(&weft__engine.period_ns));
+		uint32_t step = weft__perf_event_ns();
 
 		/* Each thread another one, so that no two run in step, with each other or with what they do. */
 		attr.sample_period = step - step / 10 + weft__engine_random(step / 5 + 1);
@@ -194,21 +208,6 @@ static void step_find(struct weft__slot *slot, uint64_t now, uint64_t tick, int 
 	slot->steps = 0;
 }
 
-/* An event that was inherited comes as often as it did at first: those that are too many are left out, and the next sample stands for
- * them. */
-static int is_too_many(struct weft__slot *slot, uint32_t period)
-{
-	uint32_t wanted = weft__perf_step_ns(period);
-
-	if (load_acquire(&slot->fd) > 0)
-		return 0;
-	slot->owed_ns += weft__perf_step_ns(weft__engine.chosen_ns);
-	if (slot->owed_ns < wanted)
-		return 1;
-	slot->owed_ns -= wanted;
-	return 0;
-}
-
 /* What passed since the thread's last sample, so that ticks that fell into the kernel, or came while the signal was blocked, are not
  * missing; but not what passed while nothing was recorded. When it was one period, and that is known, the clock, which is half of what
  * a sample takes, is read now and then only, and what was too much or too little until then is settled. */
@@ -221,8 +220,6 @@ static uint64_t weight_of(struct weft__slot *slot, int added, uint64_t tick, int
 
 	if (!weft__perf.counts_time)
 		return period == asked || slot->hits % (period / asked) == 0 ? period / asked * asked : 0;
-	if (again && period != asked && weft__engine.tick_ns && !by_timer && is_too_many(slot, period))
-		return 0;
 	once = again && period == asked && once_since(*last, tick, by_timer);
 	if (once && slot->step_ns && slot->steps < STEPS_MOST && in_step(slot, tick)) {
 		*last = tick;
@@ -231,8 +228,8 @@ static uint64_t weight_of(struct weft__slot *slot, int added, uint64_t tick, int
 		return slot->step_ns;
 	}
 	now = thread_cpu_ns();
-	if (again && period != asked && !weft__engine.tick_ns && now - before < period / 20 * 17)
-		return 0; /* too many, as above */
+	if (again && period != asked && !by_timer && !weft__perf_holds() && now - before < period / 20 * 17)
+		return 0; /* an event that was inherited comes as often as at first; the next sample stands for it */
 	*last = tick;
 	step_find(slot, now, tick, once);
 	store_relaxed(&slot->cpu_ns, now > before ? now : before);
@@ -302,6 +299,8 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 		store_relaxed(&hit->slot->twice, 1u);
 		return;
 	}
+	if (!load_relaxed(&weft__perf.inherited) && load_acquire(&hit->slot->fd) <= 0)
+		store_relaxed(&weft__perf.inherited, 1u);
 	hit->weight_ns = weight_of(hit->slot, added, hit->tick, 0);
 }
 

@@ -5,6 +5,7 @@
 
 #include <linux/perf_event.h>
 
+#include "record/engine/meter.h"
 #include "record/engine/state.h"
 
 #define PERF_MAGIC UINT64_C(0x77656674) /* in front of the numbers of slots in sig_data */
@@ -16,8 +17,24 @@ struct weft__perf {
 	int counts_time;             /* the weight is CPU time that passed, and known exactly */
 	int starting;                /* threads that are found now have not inherited an event */
 	int timer_why;               /* HOT: the last error of a timer that could not be had */
+	uint32_t timerless;          /* HOT: some thread got no timer beside its event */
+	uint32_t inherited;          /* HOT: some thread has its creator's event */
+	uint32_t duty;               /* COLLECTOR: how much of the time events are to be on, of METER_FULL */
+	uint32_t held;               /* they are off now */
+	uint64_t held_ns;            /* since when they are, or are not */
+	uint64_t turn_ns;            /* when that is to change; UINT64_MAX: it is not */
 };
 extern struct weft__perf weft__perf;
+
+/* perf_duty.c, CALLER and COLLECTOR under the engine's lock. Events are on, all of the time. */
+void weft__perf_duty_start(void);
+/* As much of the time as samples that come so often need them; where timers take samples, too. */
+void weft__perf_duty_set(uint32_t period_ns);
+/* Switches them when that is due. Answers when to ask again. */
+uint64_t weft__perf_duty_turn(uint64_t now_ns);
+/* perf.c. Switches all of them. COLLECTOR: how they are set. */
+void weft__perf_hold(int hold);
+void weft__perf_meter(struct weft__meter_seen *now);
 
 /* HOT. A file descriptor, or a negative error. */
 int weft__perf_open(uint32_t tid, uint32_t number);
@@ -26,6 +43,10 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid);
 int weft__perf_ride(struct weft__slot *slot, uint32_t number, uint32_t tid);
 /* Any context. How long from one overflow to the next, when samples come so often. */
 uint32_t weft__perf_step_ns(uint32_t period_ns);
+/* Any context. How long between two overflows of an event while it is on. */
+uint32_t weft__perf_event_ns(void);
+/* Any context. Whether all threads have timers, too, so that events may be held for a part of the time. */
+int weft__perf_holds(void);
 /* Of the calling thread: what it used so far is in a sample already. */
 void weft__perf_counted(struct weft__slot *slot);
 int weft__perf_mine(const siginfo_t *info);

@@ -2,9 +2,11 @@
 /* What the files of the engines share. Fields say who writes them.
  *
  *     engine.c       starts and stops an engine, and sees it through
+ *     rate.c         how often it samples
  *     choice.c       chooses it, and keeps the facts
  *     machine.c      what the choice depends on
  *     signals.c      the signal: which one, taken and given back
+ *     guard.c        what was missed while another handler had it
  *     threads.c      which threads there are, and which of them are covered
  *     slots_hot.c    the table of threads, by thread id
  *     handler_hot.c  the one handler: whose signal is it, where was the thread, a sample
@@ -15,6 +17,8 @@
  *     tls.c          tells threads that share the thread-local memory of another
  *     timer_hot.c    the engine that uses CPU-time timers
  *     perf.c, perf_hot.c   the engine that uses perf events
+ *     perf_duty.c          how much of the time these are on
+ *     meter.c              what samples take from the program
  *     switch*.c            not an engine in this sense: records of context switches; switch_state.h is its map */
 #ifndef WEFT_ENGINE_STATE_H
 #define WEFT_ENGINE_STATE_H
@@ -64,7 +68,6 @@ struct weft__slot {
 	uint32_t twice;    /* has an event of its own and an inherited one */
 	uint64_t tick;     /* of the last sample by an event */
 	uint64_t ridden;   /* and of the last one by the timer */
-	uint64_t owed_ns;  /* CPU time of overflows that were too many */
 	uint64_t known_ns; /* its CPU time when the clock was read last */
 	uint64_t known;    /* tick of that */
 	uint32_t step_ns;  /* CPU time from one sample to the next; 0: not known */
@@ -142,12 +145,15 @@ struct weft__engine {
 
 	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
 	_Alignas(64) uint64_t samples;
+	uint64_t weight_ns; /* HOT: that they stand for */
 	uint64_t signals;   /* HOT: of ours */
 	uint64_t spent_ns;  /* HOT: in the handler */
 	uint64_t uncovered; /* threads, each once */
 	int uncovered_why;  /* the last error */
 };
 extern struct weft__engine weft__engine;
+/* The engine's lock, which a fork takes, too. */
+extern pthread_mutex_t weft__engine_mutex;
 
 /* HOT. The slot of a thread; NULL when there is none. `number` may be NULL. */
 struct weft__slot *weft__slot_find(uint32_t tid, uint32_t *number);
@@ -186,6 +192,9 @@ void weft__signal_give(int signal);
 int weft__signal_between(int signal, const struct sigaction *want, struct sigaction *ret);
 
 /* threads.c, CALLER and COLLECTOR, one at a time. */
+/* The table of threads. 0 or a negative error. */
+int weft__slots_make(uint32_t max_threads);
+void weft__slots_free(void);
 enum weft__threads_news {
 	THREADS_MAYBE = 1,   /* somewhere on this machine a thread or a process began */
 	THREADS_CHANGED = 2, /* threads of ours came or went */
@@ -211,6 +220,9 @@ void weft__choice_walk(const char *degraded);
 /* Something is worse than it was at open. */
 void weft__choice_degrade(const char *text);
 void weft__choice_facts(struct weft__defs *defs);
+/* Whether there can be a net: the kernel gives a signal of the process to the thread that runs, and a usual alternate stack has room
+ * for two signals at a time. */
+int weft__choice_net(void);
 
 /* HOT. Whether a thread is one of ours, which are not sampled. */
 static inline int weft__engine_ours(uint32_t tid)

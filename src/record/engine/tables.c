@@ -18,6 +18,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "record/engine/meter.h"
 #include "record/engine/state.h"
 #include "record/wait/context.h"
 #include "unwind/modules.h"
@@ -42,6 +43,7 @@ static struct {
 	int refused;      /* why there was no thread, the last time that there was none; negative */
 
 	/* the thread */
+	uint64_t counted_ns; /* of its CPU time */
 	uint32_t let_now;
 	int modest;
 } tables_thread;
@@ -85,11 +87,23 @@ static void be_modest(void)
 	(void)!sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+static void count_cpu(void)
+{
+	struct timespec ts = {0, 0};
+	uint64_t now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	add_relaxed(&tables_thread.cost_ns, now - tables_thread.counted_ns);
+	tables_thread.counted_ns = now;
+}
+
 /* Asked now and then while a table is made. */
 static int tables_halt(void)
 {
 	uint32_t let = load_relaxed(&tables_thread.let);
 
+	count_cpu();
 	if (let != tables_thread.let_now)
 		mask_set(let);
 	be_modest();
@@ -134,17 +148,6 @@ static int asked_again(void)
 	return asked;
 }
 
-static void count_cpu(uint64_t *counted)
-{
-	struct timespec ts = {0, 0};
-	uint64_t now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-	add_relaxed(&tables_thread.cost_ns, now - *counted);
-	*counted = now;
-}
-
 uint64_t weft__tables_cost(void)
 {
 	return load_relaxed(&tables_thread.cost_ns);
@@ -152,19 +155,20 @@ uint64_t weft__tables_cost(void)
 
 static void *tables_main(void *data)
 {
-	uint64_t counted = 0;
-
 	weft__apart = data != NULL;
 	if (weft__apart_wanted)
 		weft__apart_begin(-1);
 	pthread_setname_np(pthread_self(), "weft-tables");
 	store_relaxed(&weft__engine.tables_tid, (uint32_t)syscall(SYS_gettid));
+	tables_thread.counted_ns = 0;
 	tables_thread.let_now = 0;
 	tables_thread.modest = 0;
+	while (weft__apart && weft__meter_try())
+		;
 	do {
 		compile_all();
 		find_tracers();
-		count_cpu(&counted);
+		count_cpu();
 	} while (asked_again());
 	return NULL;
 }

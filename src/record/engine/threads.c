@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -225,4 +226,31 @@ void weft__threads_drop(void)
 		}
 	}
 	scan_mark.threads = scan_full = 0;
+}
+
+int weft__slots_make(uint32_t max_threads)
+{
+	uint32_t n = 256;
+	void *at;
+
+	/* Twice what there may be, so that probing is short. */
+	while (n < 2 * max_threads && n < SLOT_NET / 2)
+		n *= 2;
+	at = mmap(NULL, n * (sizeof(uint32_t) + sizeof(struct weft__slot)), PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	weft__engine.slots = at;
+	weft__engine.keys = (uint32_t *)(void *)(weft__engine.slots + n);
+	weft__engine.n_slots = n;
+	return 0;
+}
+
+void weft__slots_free(void)
+{
+	if (weft__engine.slots)
+		munmap(weft__engine.slots, weft__engine.n_slots * (sizeof(uint32_t) + sizeof(struct weft__slot)));
+	weft__engine.slots = NULL;
+	weft__engine.keys = NULL;
+	weft__engine.n_slots = 0;
 }
