@@ -174,6 +174,7 @@ BLOCK(int, pclose, pclose, (FILE * pipe), (pipe), NO_FD)
 BLOCK(pid_t, waitpid, waitpid, (pid_t pid, int *status, int how), (pid, status, how), NO_FD)
 BLOCK(pid_t, wait, wait, (int *status), (status), NO_FD)
 BLOCK(int, waitid, waitid, (idtype_t type, id_t id, siginfo_t *info, int how), (type, id, info, how), NO_FD)
+BLOCK(pid_t, wait3, wait3, (int *status, int how, struct rusage *used), (status, how, used), NO_FD)
 BLOCK(pid_t, wait4, wait4, (pid_t pid, int *status, int how, struct rusage *used), (pid, status, how, used), NO_FD)
 BLOCK(int, getaddrinfo, getaddrinfo,
       (const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found),

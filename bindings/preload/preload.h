@@ -2,7 +2,7 @@
 /* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c has
  * the calls that an event loop waits in, whose returns begin its ticks; block.c and stdio.c have the others that may block;
  * lock.c has locks, conditions and semaphores; threads.c knows whose threads are whose; fds.c keeps the recorder's
- * files and the program's apart, signals.c their signals.
+ * files and the program's apart, signals.c their signals, ids.c their users and groups.
  *
  * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
  * measured: they are quiet, and call the real ones of lock.c (--wrap). */
@@ -37,9 +37,10 @@ struct preload_thread {
 };
 
 extern __thread struct preload_thread weft__preload_thread __attribute__((tls_model("initial-exec")));
-extern uint32_t weft__preload_on;    /* a recorder was opened */
-extern uint32_t weft__preload_epoch; /* starts at 1 and goes up in each forked child */
-extern int weft__preload_pid;        /* of the process; not that of the child of a vfork */
+extern struct weft_recorder *weft__preload_recorder; /* NULL: none */
+extern uint32_t weft__preload_on;                    /* a recorder was opened */
+extern uint32_t weft__preload_epoch;                 /* starts at 1 and goes up in each forked child */
+extern int weft__preload_pid;                        /* of the process; not that of the child of a vfork */
 
 /* What is called instead, found at the first call. The constructor of another library may come before ours. */
 void *weft__preload_find(void **at, const char *name);
@@ -112,6 +113,7 @@ bool weft__preload_wait_end(enum preload_family family, bool parks);
 	X(msgrcv)                                                                                                      \
 	X(wait)                                                                                                        \
 	X(waitid)                                                                                                      \
+	X(wait3)                                                                                                       \
 	X(wait4)                                                                                                       \
 	X(waitpid)                                                                                                     \
 	X(system)                                                                                                      \

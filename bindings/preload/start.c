@@ -8,6 +8,7 @@
 #include "base/apart.h"
 #include "preload.h"
 
+struct weft_recorder *weft__preload_recorder;
 uint32_t weft__preload_on;
 uint32_t weft__preload_epoch = 1;
 int weft__preload_pid;
@@ -113,6 +114,8 @@ static int open_recorder(const char *dir, bool children, struct weft_error *err)
 	free(saved);
 	if (r == 0)
 		r = weft_recorder_start(rec, err);
+	if (r == 0)
+		__atomic_store_n(&weft__preload_recorder, rec, __ATOMIC_RELEASE);
 	return r;
 }
 

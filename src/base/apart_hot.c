@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ int weft__apart_begin(int keep)
 	if (syscall(SYS_close_range, first, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
 		return -errno;
 	weft__apart = 1;
+	syscall(SYS_unshare, CLONE_FS); /* a program that goes to live in another root leaves us where our files are */
 	if (first > STDERR_FILENO + 2)
 		syscall(SYS_close_range, STDERR_FILENO + 1, first - 2, 0);
 	nowhere = syscall(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,6 +18,7 @@
 
 #define MS UINT64_C(1000000)
 #define MIB UINT64_C(1048576)
+#define SEGMENT_MIN 4096
 #define SAMPLE_HZ_MAX 50000
 #define SAMPLE_DEPTH_MAX 1024
 #define SAMPLE_EVENT_MAX 31
@@ -30,8 +32,11 @@
 			(field) = (value);                                                                             \
 	} while (0)
 
+/* A segment that is as large as a file may be would be the last. */
 static void set_defaults(struct weft_recorder_opts *o)
 {
+	struct rlimit limit;
+
 	DEFAULT(o->keep_bytes, o->dir ? 1024 * MIB : 64 * MIB);
 	DEFAULT(o->segment_bytes, o->keep_bytes / 4 < 64 * MIB ? o->keep_bytes / 4 : 64 * MIB);
 	DEFAULT(o->segment_ns, 60000 * MS);
@@ -50,6 +55,8 @@ static void set_defaults(struct weft_recorder_opts *o)
 	DEFAULT(o->stuck_ns, 1000 * MS);
 	DEFAULT(o->budget_ppm, 10000);
 	DEFAULT(o->trigger_quiet_ns, 60000 * MS);
+	if (o->dir && getrlimit(RLIMIT_FSIZE, &limit) == 0 && o->segment_bytes > limit.rlim_cur / 2)
+		o->segment_bytes = limit.rlim_cur / 2 > SEGMENT_MIN ? limit.rlim_cur / 2 : SEGMENT_MIN;
 }
 
 static int power_of_two(uint64_t v)
@@ -140,8 +147,8 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 		return weft__fail(err, -WEFT_E_OPTION, "drain_ns must be from 1 ms to 250 ms");
 	if (o->queue_ns < MS)
 		return weft__fail(err, -WEFT_E_OPTION, "queue_ns must be at least 1 ms");
-	if (o->segment_bytes < 4096)
-		return weft__fail(err, -WEFT_E_OPTION, "segment_bytes must be at least 4096");
+	if (o->segment_bytes < SEGMENT_MIN)
+		return weft__fail(err, -WEFT_E_OPTION, "segment_bytes must be at least %d", SEGMENT_MIN);
 	if (o->keep_bytes < o->segment_bytes)
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "keep_bytes (%llu) is smaller than segment_bytes (%llu); make it at least as large",

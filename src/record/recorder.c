@@ -107,6 +107,7 @@ static void make_orphan(struct weft_recorder *rec)
 	rec->state = WEFT_STATE_CLOSED;
 	weft__registry_share(NULL, NULL, NULL);
 	weft__segments_drop(&rec->collector.segments);
+	weft__flight_forked(&rec->collector);
 	weft__symbolize_forked(rec->collector.segments.symbolize);
 	weft__region_forsake(&rec->region);
 	/* The collector may have been in the middle of anything: its memory is left alone for good. */

@@ -78,6 +78,20 @@ if [ -n "$other" ]; then
 fi
 is '[.recordings[] | select(.polls.count != null and .polls.count > 0)] | length == 0'
 
+# A script that does not name its interpreter, with arguments and without.
+printf 'echo "$#:$1"; exit 4\n' >"$dir/script"
+chmod +x "$dir/script"
+run 4 -- "$dir/script" 'a b' c
+[ "$(cat "$dir/out")" = '2:a b' ] || fail "the script has other arguments: $(cat "$dir/out")"
+run 4 -- "$dir/script"
+[ "$(cat "$dir/out")" = '0:' ] || fail "the script has arguments: $(cat "$dir/out")"
+
+# Of several processes the one that did the most comes first, and those that did little are rows.
+run 0 -- sh -c "/bin/true; /bin/true; '$loop'; true"
+head -1 "$dir/err" | grep -q '^run_loop ' || fail "the report begins with: $(head -1 "$dir/err")"
+[ "$(waited 'wait[a-z0-9]*' | sort -n | tail -1)" -ge 50000000 ] || fail "the shell's wait was not seen"
+sed -n '/^Processes without a loop/,$p' "$dir/err" | grep -Eq '^[0-9]+ +sh -c ' || { cat "$dir/err"; fail "the shell is not in the table"; }
+
 # A signal for the command is one for the program.
 mkfifo "$dir/pipe"
 "$weft" run -- "$loop" wait >"$dir/pipe" 2>"$dir/err" &
@@ -90,6 +104,18 @@ wait "$pid" || got=$?
 [ "$got" = 9 ] || fail "SIGTERM was not passed on: $got"
 grep -q 'epoll_wait loop' "$dir/err" || fail "no report after the signal"
 
+# Who ends it may do so more than once, as timeout does: the report comes, and nothing stays behind.
+"$weft" run -- "$loop" wait >"$dir/pipe" 2>"$dir/err" &
+pid=$!
+read -r line <"$dir/pipe"
+kill -TERM "$pid"
+while kill -TERM "$pid" 2>/dev/null; do :; done
+got=0
+wait "$pid" || got=$?
+[ "$got" = 9 ] || fail "exit status $got after many signals"
+grep -q 'epoll_wait loop' "$dir/err" || fail "no report after many signals"
+[ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
+
 # Signals that were ignored still are: SIGPIPE is bit 12, SIGINT bit 1.
 ignored=$( (trap '' PIPE INT; "$weft" run -- grep SigIgn /proc/self/status 2>/dev/null) | cut -f2)
 [ $((0x$ignored & 0x1002)) = $((0x1002)) ] || fail "ignored signals: $ignored"
@@ -98,6 +124,63 @@ ignored=$( (trap '' PIPE INT; "$weft" run -- grep SigIgn /proc/self/status 2>/de
 got=0
 "$weft" run -- "$loop" exit 3 2> >(true) >/dev/null || got=$?
 [ "$got" = 3 ] || fail "exit status $got when the report was not read"
+
+# A daemon that gives away its rights and goes to live in another root, as servers do that root starts: it is recorded to its end.
+if [ "$(id -u)" = 0 ] && command -v python3 >/dev/null; then
+	mkdir "$dir/jail"
+	WEFT_SEGMENT_SECONDS=1 run 5 -- /usr/bin/python3 -c '
+import os, select, sys
+poll = select.poll()
+os.chroot(sys.argv[1])
+os.chdir("/")
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+for i in range(250):
+    poll.poll(10)
+os._exit(5)' "$dir/jail"
+	is '[.recordings[].polls.count // 0] | add >= 245'
+	[ -z "$(ls -A "$dir/jail")" ] || fail "in the jail: $(ls -A "$dir/jail")"
+	# A user namespace, which is for processes of one thread: weft has none for that moment, and goes on.
+	if unshare -Ur true 2>/dev/null; then
+		run 5 -- unshare -Ur /usr/bin/python3 -c 'import os, select
+poll = select.poll()
+for i in range(20):
+    poll.poll(5)
+os._exit(5)'
+		is '[.recordings[].polls.count // 0] | add >= 15'
+	fi
+	# One that keeps capabilities, which are a thread's own, when it gives away its user. Its threads all are the other user's soon.
+	run 3 -- setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'exit 3'
+	run 0 -- /usr/bin/python3 -c '
+import glob, os, sys, time
+os.setgroups([65533])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+ids = lambda: {tuple(line for line in open(path) if line[:3] in ("Uid", "Gid", "Gro")) for path in glob.glob("/proc/self/task/*/status")}
+until = time.monotonic() + 20
+while len(ids()) > 1 and time.monotonic() < until:
+    time.sleep(0.01)
+print(sorted("".join(one).split() for one in ids()))'
+	[ "$(cat "$dir/out")" = "[['Uid:', '65534', '65534', '65534', '65534', 'Gid:', '65534', '65534', '65534', '65534', 'Groups:', '65533']]" ] ||
+		fail "threads of other users: $(cat "$dir/out")"
+fi
+
+# A daemon goes on when its parent has ended, and so does its recording.
+"$weft" run -- sh -c "'$loop' wait >'$dir/pipe' 2>/dev/null & read -r line <'$dir/pipe'" 2>"$dir/err" >/dev/null || fail "exit status $?"
+daemon=$(sed -n 's/.*still run and are recorded: \([0-9]*\);.*/\1/p' "$dir/err")
+kept=$(sed -n 's/.* weft recover \([^ ]*\) and .*/\1/p' "$dir/err")
+[ -n "$daemon" ] && [ -d "$kept" ] || { cat "$dir/err"; fail "nothing about the daemon"; }
+kill -TERM "$daemon"
+for _ in $(seq 400); do
+	"$weft" recover "$kept" >/dev/null 2>&1 || true
+	ls "$kept"/*.rings >/dev/null 2>&1 || break
+	sleep 0.05
+done
+"$weft" report "$kept" >"$dir/report" 2>/dev/null || fail "no report of the daemon"
+grep -q 'epoll_wait loop' "$dir/report" || fail "not in the report: the daemon"
+rm -rf "$kept"
+[ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
 
 # Descriptors.
 mkdir "$dir/files"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/poll_counts.h"
@@ -190,10 +191,11 @@ static int count_samples(struct weft__collector *c, uint64_t now)
 	c->stats.uncovered = counts.uncovered;
 	if (err)
 		return err;
-	if (counts.uncovered <= c->uncovered_seen)
-		return 0;
-	weft__defs_loss(&c->news, &loss);
+	if (counts.uncovered > c->uncovered_seen)
+		weft__defs_loss(&c->news, &loss);
 	c->uncovered_seen = counts.uncovered;
+	if (weft__engine_loss(&loss))
+		weft__defs_loss(&c->news, &loss);
 	return weft__stage_news(c);
 }
 
@@ -270,6 +272,11 @@ static int tend(struct weft__collector *c, uint64_t now)
 			err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
 		if (!err)
 			err = weft__flush_seal(c);
+		if (err && c->segments.pinned && !weft__segments_due(&c->segments, now) && !weft__stack_ids_full(c)) {
+			weft__log(WEFT_LOG_INFO, "%s: %s; going on in the same segment", c->segments.dir,
+				  weft_strerror(err));
+			err = 0;
+		}
 	}
 	return err;
 }
@@ -331,6 +338,8 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 	}
 	if (!err)
 		err = count_samples(c, weft__clock_mono());
+	if (!err && c->segments.early && !c->region->head->staging_used)
+		weft__segments_abandon(&c->segments);
 	if (!err && (c->segments.fd >= 0 || c->region->head->staging_used))
 		err = weft__flush_seal(c);
 	return err;
@@ -377,6 +386,8 @@ void weft__collector_run(struct weft__collector *c)
 		int err = 0;
 
 		c->starved = 0;
+		if (load_relaxed(&weft__apart_strayed))
+			weft__apart_follow();
 		if (ask == ASK_SWITCHES_ON || ask == ASK_SWITCHES_OFF) {
 			weft__collector_switches_here(c, ask);
 			answer(c, 0);

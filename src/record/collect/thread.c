@@ -52,6 +52,8 @@ static void collector_settle(struct weft__collector *c)
 {
 	int apart = c->apart && weft__apart_begin(c->region->file.fd) == 0;
 
+	if (apart)
+		weft__segments_early(&c->segments);
 	pthread_mutex_lock(&c->mutex);
 	c->apart = apart;
 	c->settled = 1;

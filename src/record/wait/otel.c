@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -182,10 +183,13 @@ static void *map_named(void)
 {
 	int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 	void *at = MAP_FAILED;
+	struct rlimit limit;
 
 	if (fd < 0)
 		fd = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd >= 0 && ftruncate(fd, OTEL_BYTES) == 0)
+	/* Beyond the limit the kernel would end the program with a signal. */
+	if (fd >= 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= OTEL_BYTES &&
+	    ftruncate(fd, OTEL_BYTES) == 0)
 		at = mmap(NULL, OTEL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (fd >= 0)
 		close(fd);

@@ -104,6 +104,7 @@ static void children(void)
 	printf("wait %d", wait(&status) == pid);
 	told("wait", begin, 15 * MS);
 	printf(" %d\n", WEXITSTATUS(status));
+	printf("none left %d %d\n", (int)wait3(&status, 0, NULL), errno == ECHILD);
 	printf("none left %d %d\n", (int)wait4(-1, &status, 0, NULL), errno == ECHILD);
 	pid = fork();
 	if (!pid) {

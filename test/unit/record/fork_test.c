@@ -151,6 +151,38 @@ TEST(a_child_begins_anew_by_option)
 	tally_fini(&t);
 }
 
+/* Daemons block all signals while they fork. The child lets them through when it is ready, and is sampled then. */
+TEST(a_child_of_a_fork_with_all_signals_blocked_is_sampled)
+{
+	struct weft_recorder_opts opts = {.on_fork = WEFT_FORK_RESTART, .sample_hz = 499};
+	struct weft_recorder *rec = session_start(&opts);
+	sigset_t all, before;
+	pid_t pid;
+
+	REQUIRE(rec);
+	if (UNDER_TSAN) {
+		weft_recorder_close(rec);
+		session_remove_dir();
+		SKIP("ThreadSanitizer allows no threads in a child");
+	}
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!pid) {
+		uint64_t until = session_now_ns() + 20000 * MS;
+		int sampled;
+
+		alarm(60);
+		while (!(sampled = session_stats(rec).samples > 0) && session_now_ns() < until)
+			;
+		_exit(weft_recorder_close(rec) || !sampled);
+	}
+	CHECK_EQ(session_wait(pid), 0);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	session_remove_dir();
+}
+
 TEST(a_child_of_a_paused_recorder_begins_anew_and_paused)
 {
 	struct weft_recorder_opts opts = {.on_fork = WEFT_FORK_RESTART};

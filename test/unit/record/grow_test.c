@@ -227,4 +227,5 @@ TEST(a_limit_on_the_size_of_files_ends_nobody)
 
 	check_limited(limited_child(RLIMIT_FSIZE, UINT64_C(16) << 20, &most));
 	CHECK_EQ(most, 16384); /* in memory */
+	check_limited(limited_child(RLIMIT_FSIZE, UINT64_C(16) << 10, &most));
 }
