@@ -10,10 +10,10 @@
 #include "print.h"
 #include "weft/recorder.h"
 
-#define N_STACK_FLAGS 7
+#define N_STACK_FLAGS 8
 
-static const char *const stack_flags[N_STACK_FLAGS] = {"complete", "cut",     "lost",  "frame pointers",
-						       "signal",   "no code", "kernel"};
+static const char *const stack_flags[N_STACK_FLAGS] = {"complete", "cut",     "lost",   "frame pointers",
+						       "signal",   "no code", "kernel", "early"};
 
 static const char *kind_name(uint32_t kind)
 {

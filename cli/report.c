@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,15 +54,6 @@ const char cli_report_help[] =
 	"  weft report --json DIR | jq '.recordings[].longest_polls[0].story'  the parts of the worst poll\n"
 	"\n"
 	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
-
-struct options {
-	struct weft__analysis_opts analysis;
-	uint64_t from_ns, to_ns;
-	uint64_t pid;
-	bool has_pid;
-	bool no_symbols;
-	bool json;
-};
 
 const char *report_no_polls(const struct report *report)
 {
@@ -179,7 +169,7 @@ uint64_t report_unsampled(const struct weft__poll *poll)
 	return poll->rank_ns > poll->sampled.ns ? poll->rank_ns - poll->sampled.ns : 0;
 }
 
-static bool parse_filter(int c, struct options *opts)
+static bool parse_filter(int c, struct report_opts *opts)
 {
 	switch (c) {
 	case CLI_OPT_WORKER:
@@ -230,7 +220,7 @@ static bool parse_span(const char *text, struct weft__analysis_opts *opts)
 	       (opts->trace_hi || opts->trace_lo);
 }
 
-static int parse(int argc, char **argv, struct options *opts)
+static int parse(int argc, char **argv, struct report_opts *opts)
 {
 	static const struct option longs[] = {
 		{"top", required_argument, NULL, CLI_OPT_TOP},
@@ -301,107 +291,8 @@ static int parse(int argc, char **argv, struct options *opts)
 	return CLI_OK;
 }
 
-struct feed {
-	struct weft__analysis *analysis;
-	uint64_t total;
-};
-
-static int feed_event(void *data, const struct weft_event_view *ev)
-{
-	struct feed *feed = data;
-
-	return weft__analysis_push(feed->analysis, ev);
-}
-
-static void feed_progress(void *data, uint64_t n_events)
-{
-	struct feed *feed = data;
-
-	cli_progress(n_events, feed->total);
-}
-
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-/* Whether this is another machine than the one that recorded, or another boot of it. */
-static bool is_elsewhere(const struct weft__recording *rec)
-{
-	const char *recorded = weft__names_fact(&rec->names, "host.boot_id");
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	char here[64] = "";
-
-	if (file && fgets(here, sizeof(here), file))
-		here[strcspn(here, "\n")] = 0;
-	if (file)
-		fclose(file);
-	return recorded && here[0] && strcmp(recorded, here) != 0;
-}
-
-static int find_names(struct weft__recording *rec, struct report *report)
-{
-	const char *pid = weft__names_fact(&rec->names, "process.pid");
-	struct weft__naming naming = {.no_symbols = report->no_symbols, .elsewhere = is_elsewhere(rec)};
-	uint64_t number;
-	int rc;
-
-	if (pid && cli_parse_number(pid, UINT32_MAX, &number))
-		naming.pid = (uint32_t)number;
-	weft__profile_want(report->result, &rec->frames);
-	rc = weft__frames_name(&rec->frames, &naming);
-	return rc < 0 ? rc : weft__profile_init(&report->profile, &report->result->samples, &rec->frames);
-}
-
-/* Reads from the beginning even where a window begins later: who a task is and who woke it may lie before. */
-static int analyse(struct weft__recording *rec, const struct options *opts, struct weft__json *json)
-{
-	struct weft__analysis_opts aopts = opts->analysis;
-	struct report report = {
-		.rec = rec,
-		.from_ns = opts->from_ns,
-		.to_ns = opts->to_ns,
-		.top = opts->analysis.top ? opts->analysis.top : 10,
-		.no_symbols = opts->no_symbols,
-		.by_location = opts->analysis.location != NULL,
-	};
-	struct feed feed = {.total = rec->n_events};
-	struct weft__events_ops ops = {feed_event, feed_progress, &feed};
-	int rc;
-
-	aopts.names = &rec->names;
-	aopts.start_ns = rec->start_ns;
-	aopts.from_ns = opts->from_ns ? add_saturated(rec->start_ns, opts->from_ns) : 0;
-	aopts.to_ns = add_saturated(rec->start_ns, opts->to_ns);
-	report.end_ns = rec->last_ns < aopts.to_ns ? rec->last_ns : aopts.to_ns;
-	rc = weft__analysis_open(&feed.analysis, &aopts);
-	if (rc == 0)
-		rc = weft__recording_events(rec, 0, aopts.to_ns, &ops);
-	cli_progress_end();
-	if (rc == 0)
-		rc = weft__analysis_finish(feed.analysis, report.end_ns, &report.result);
-	if (rc == 0)
-		rc = find_names(rec, &report);
-	if (rc == 0 && json)
-		report_json(json, &report);
-	else if (rc == 0)
-		report_text(&report);
-	weft__profile_fini(&report.profile);
-	weft__analysis_close(feed.analysis);
-	return rc;
-}
-
-static bool chosen(const struct weft__recording *rec, const struct options *opts)
-{
-	const char *pid = weft__names_fact(&rec->names, "process.pid");
-	char wanted[24];
-
-	snprintf(wanted, sizeof(wanted), "%" PRIu64, opts->pid);
-	return !opts->has_pid || (pid && strcmp(pid, wanted) == 0);
-}
-
 /* A name that nothing has is no failure, but it may be a mistake. */
-static void check_name(const struct weft__recordings *list, const struct options *opts, enum report_names_of of,
+static void check_name(const struct weft__recordings *list, const struct report_opts *opts, enum report_names_of of,
 		       const char *option, const char *pattern)
 {
 	struct report_names others = {0};
@@ -409,7 +300,7 @@ static void check_name(const struct weft__recordings *list, const struct options
 	size_t i;
 
 	for (i = 0; pattern && i < list->n; i++)
-		if (chosen(&list->all[i], opts) && report_has_name(&list->all[i].names, of, pattern, &others))
+		if (report_chosen(&list->all[i], opts) && report_has_name(&list->all[i].names, of, pattern, &others))
 			return;
 	for (i = 0; i < others.n; i++)
 		report_say(&text, "%s%s", i ? ", " : "", others.at[i]);
@@ -419,7 +310,7 @@ static void check_name(const struct weft__recordings *list, const struct options
 		cli_warn("%s '%s': nothing here has a name of that kind", option, pattern);
 }
 
-static void check_window(const struct weft__recordings *list, const struct options *opts)
+static void check_window(const struct weft__recordings *list, const struct report_opts *opts)
 {
 	uint64_t longest_ns = 0;
 	char figure[CLI_FIGURE];
@@ -428,21 +319,20 @@ static void check_window(const struct weft__recordings *list, const struct optio
 	for (i = 0; i < list->n; i++) {
 		const struct weft__recording *rec = &list->all[i];
 
-		if (chosen(rec, opts) && rec->last_ns > rec->start_ns && rec->last_ns - rec->start_ns > longest_ns)
+		if (report_chosen(rec, opts) && rec->last_ns > rec->start_ns &&
+		    rec->last_ns - rec->start_ns > longest_ns)
 			longest_ns = rec->last_ns - rec->start_ns;
 	}
 	if (opts->from_ns > longest_ns)
 		cli_warn("--from lies behind the end: %s were recorded", cli_ns(longest_ns, figure));
 }
 
-static int report_all(struct weft__recordings *list, const struct options *opts, int code)
+static int report_all(struct weft__recordings *list, const struct report_opts *opts, int code)
 {
-	struct weft__json json = {.out = stdout};
 	size_t i, n = 0;
-	int rc;
 
 	for (i = 0; i < list->n; i++)
-		n += chosen(&list->all[i], opts);
+		n += report_chosen(&list->all[i], opts);
 	if (n == 0)
 		return cli_fail("no recording of process %" PRIu64 " here; weft inspect PATH lists those there are",
 				opts->pid);
@@ -450,34 +340,12 @@ static int report_all(struct weft__recordings *list, const struct options *opts,
 	check_name(list, opts, REPORT_WORKERS, "--worker", opts->analysis.worker);
 	check_name(list, opts, REPORT_THREADS, "--thread", opts->analysis.thread);
 	check_window(list, opts);
-	if (opts->json) {
-		weft__json_begin(&json, NULL, '{');
-		weft__json_u64(&json, "version", 1);
-		weft__json_begin(&json, "recordings", '[');
-	}
-	for (i = 0, n = 0; i < list->n; i++) {
-		struct weft__recording *rec = &list->all[i];
-
-		if (!chosen(rec, opts))
-			continue;
-		if (n++ > 0 && !opts->json)
-			putchar('\n');
-		rc = analyse(rec, opts, opts->json ? &json : NULL);
-		if (rc < 0)
-			return cli_fail("cannot analyse %s: %s", rec->files[0].path, weft_strerror(rc));
-		if (cli_tell_damage(rec))
-			code = CLI_DAMAGED;
-	}
-	if (opts->json) {
-		weft__json_end(&json, ']');
-		weft__json_end(&json, '}');
-	}
-	return code;
+	return opts->json ? report_each_json(list, opts, code) : report_each_text(list, opts, n, code);
 }
 
 int cli_report(int argc, char **argv)
 {
-	struct options opts = {.to_ns = UINT64_MAX};
+	struct report_opts opts = {.to_ns = UINT64_MAX};
 	struct weft__recordings list = {0};
 	int code = parse(argc, argv, &opts);
 

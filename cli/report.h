@@ -20,6 +20,21 @@ struct report {
 	struct weft__profile profile;
 };
 
+struct report_opts {
+	struct weft__analysis_opts analysis;
+	uint64_t from_ns, to_ns;
+	uint64_t pid;
+	bool has_pid;
+	bool no_symbols;
+	bool json;
+};
+
+/* report_each.c: the recordings, one after the other. Answers `code`, or what became of it. As text the process that did the most comes
+ * first, and those that did little are rows of one table. */
+bool report_chosen(const struct weft__recording *rec, const struct report_opts *opts);
+int report_each_text(struct weft__recordings *list, const struct report_opts *opts, size_t n, int code);
+int report_each_json(struct weft__recordings *list, const struct report_opts *opts, int code);
+
 void report_text(const struct report *report);
 void report_json(struct weft__json *json, const struct report *report);
 
@@ -69,6 +84,9 @@ void report_story(const struct report *report, const struct weft__poll *poll, in
 void report_story_headline(const struct report *report, const struct weft__poll *poll, int indent);
 void report_splits(const struct report *report);
 bool report_has_story(const struct report *report);
+/* Why a part is not known when that is why switches are not (NULL: they are); NULL: it is. */
+const char *report_no_part(const struct report *report, const struct weft__split *split, enum weft__part part,
+			   const char *no_switches);
 const char *report_no_switches(const struct report *report, const struct weft__story *story); /* NULL: all are there */
 
 /* report_waits.c, each only if there is any */

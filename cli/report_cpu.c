@@ -71,7 +71,7 @@ static void print_quality(const struct report *report)
 	print_part("lost on the way", q->lost, all, &any);
 	print_part("without a stack", q->none, all, &any);
 	print_part("with a stack that is not defined", q->undefined, all, &any);
-	if (q->fp.n + q->no_code.n + q->kernel.n == 0) {
+	if (q->fp.n + q->no_code.n + q->early.n + q->kernel.n == 0) {
 		putchar('\n');
 		return;
 	}
@@ -79,6 +79,7 @@ static void print_quality(const struct report *report)
 	any = false;
 	print_part("have frames from frame pointers", q->fp, all, &any);
 	print_part("begin in unknown code", q->no_code, all, &any);
+	print_part("came before the tables of their code were made", q->early, all, &any);
 	print_part("have kernel frames", q->kernel, all, &any);
 	putchar('\n');
 }
@@ -115,11 +116,14 @@ void report_sampling(const struct report *report)
 		putchar('\n');
 		print_quality(report);
 	}
-	if (r->lost_samples + r->uncovered == 0)
+	if (r->lost_samples + r->missed_samples + r->uncovered == 0)
 		return;
 	printf("%sSAMPLES MISSING:%s", cli_style(CLI_YELLOW), cli_style(CLI_PLAIN));
 	if (r->lost_samples)
 		printf(" %s were lost, for want of memory for their stacks%s", cli_count(r->lost_samples, count),
+		       r->missed_samples + r->uncovered ? ";" : "");
+	if (r->missed_samples)
+		printf(" about %s, because another handler took their signal%s", cli_count(r->missed_samples, count),
 		       r->uncovered ? ";" : "");
 	if (r->uncovered)
 		printf(" %s threads could not be sampled", cli_count(r->uncovered, other));

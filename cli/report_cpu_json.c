@@ -232,6 +232,7 @@ static void quality(struct weft__json *json, const struct weft__quality *q)
 	weight(json, "undefined", q->undefined);
 	weight(json, "with_frame_pointers", q->fp);
 	weight(json, "in_unknown_code", q->no_code);
+	weight(json, "before_their_tables", q->early);
 	weight(json, "with_kernel", q->kernel);
 	weft__json_end(json, '}');
 }

@@ -150,12 +150,25 @@ static bool is_of_all(const char *module)
 	return name[0] == '\0';
 }
 
+/* Code of the language rather than of the program, compiled into it. */
+static bool is_of_language(const char *name)
+{
+	static const char *const begins[] = {"std::", "core::", "alloc::", "__gnu_cxx::", "__gthread_"};
+	size_t i;
+
+	name += strspn(name, "<(&");
+	for (i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
 int report_calls(const struct weft__function *function, const char *leaf_module, const char *exe)
 {
 	if (function->kernel || strcmp(function->name, "_start") == 0)
 		return 0;
 	if (strcmp(function->module, exe) == 0)
-		return strcmp(function->name, "main") == 0 ? 1 : 2;
+		return strcmp(function->name, "main") == 0 || is_of_language(function->name) ? 1 : 2;
 	return strcmp(function->module, leaf_module) != 0 && !is_of_all(function->module);
 }
 
@@ -222,6 +235,10 @@ void report_say_doing(struct report_text *text, const struct report *report, con
 		report_say_wait(text, report, holder->what, holder->name, holder->object);
 		if (holder->in_poll)
 			report_say(text, " in %s", cli_safe(weft__label_place(&report->rec->names, holder->place)));
+		if (holder->next) {
+			report_say(text, ", held by ");
+			report_say_holder(text, report, holder->next);
+		}
 		return;
 	}
 	if (holder->off_ns > holder->cpu_ns)

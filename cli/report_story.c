@@ -275,18 +275,31 @@ bool report_has_story(const struct report *report)
 	return n[WEFT_KIND_OFFCPU] + n[WEFT_KIND_WAIT] + n[WEFT_KIND_WALL] > 0;
 }
 
-static void cell_parts(struct cli_table *table, const struct weft__split *split, bool measured)
+/* Waits are told by those who wait, whatever is known of switches: none is none. */
+const char *report_no_part(const struct report *report, const struct weft__split *split, enum weft__part part,
+			   const char *no_switches)
+{
+	const char *wait_ns = weft__names_fact(&report->rec->names, "wait.ns");
+
+	if (!no_switches || split->ns[part] || part == WEFT__NOT_MEASURED)
+		return NULL;
+	if (part != WEFT__WAITING)
+		return no_switches;
+	return wait_ns && strcmp(wait_ns, "off") == 0 ? "waits were not recorded" : NULL;
+}
+
+static void cell_parts(struct cli_table *table, const struct report *report, const struct weft__split *split)
 {
 	static const enum weft__part parts[] = {WEFT__ON_CPU, WEFT__BLOCKED, WEFT__WAITING, WEFT__PREEMPTED,
 						WEFT__NOT_MEASURED};
+	const char *why = report->result->n_kind[WEFT_KIND_OFFCPU] ? NULL : "no switches";
 	char figure[CLI_FIGURE];
 	size_t i;
 
-	for (i = 0; i < WEFT__N_PARTS; i++) {
-		bool known = measured || split->ns[parts[i]] || parts[i] == WEFT__NOT_MEASURED;
-
-		cli_cell(table, "%s", known ? cli_ns(split->ns[parts[i]], figure) : "not measured");
-	}
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		cli_cell(table, "%s",
+			 report_no_part(report, split, parts[i], why) ? "not measured"
+								      : cli_ns(split->ns[parts[i]], figure));
 }
 
 static void sum_up(uint64_t *total, const struct weft__split *split)
@@ -310,7 +323,6 @@ void report_splits(const struct report *report)
 	const struct weft__result *r = report->result;
 	struct cli_table by_lane = SPLIT_TITLES("<worker"), by_place = SPLIT_TITLES("<spawn location");
 	char label[WEFT__LABEL_BYTES], figure[CLI_FIGURE];
-	bool measured = r->n_kind[WEFT_KIND_OFFCPU] > 0;
 	uint64_t total;
 	size_t i;
 
@@ -326,7 +338,7 @@ void report_splits(const struct report *report)
 					  sizeof(label)));
 		cli_cell(&by_lane, "%s", cli_count(r->lanes[i].split.n, figure));
 		cli_cell(&by_lane, "%s", cli_ns(total, figure));
-		cell_parts(&by_lane, &r->lanes[i].split, measured);
+		cell_parts(&by_lane, report, &r->lanes[i].split);
 	}
 	cli_table_print(&by_lane);
 	putchar('\n');
@@ -337,7 +349,7 @@ void report_splits(const struct report *report)
 		cli_cell(&by_place, "%.60s", weft__label_place(&report->rec->names, r->places[i].id));
 		cli_cell(&by_place, "%s", cli_count(r->places[i].split.n, figure));
 		cli_cell(&by_place, "%s", cli_ns(total, figure));
-		cell_parts(&by_place, &r->places[i].split, measured);
+		cell_parts(&by_place, report, &r->places[i].split);
 	}
 	cli_table_print(&by_place);
 }

@@ -8,7 +8,8 @@
 #include "cli.h"
 #include "report.h"
 
-static void parts(struct weft__json *json, const struct weft__split *split, const char *why)
+static void parts(struct weft__json *json, const struct report *report, const struct weft__split *split,
+		  const char *why)
 {
 	static const char *const names[WEFT__N_PARTS] = {
 		[WEFT__ON_CPU] = "on_cpu_ns",
@@ -19,11 +20,14 @@ static void parts(struct weft__json *json, const struct weft__split *split, cons
 	};
 	size_t i;
 
-	for (i = 0; i < WEFT__N_PARTS; i++)
-		if (why && split->ns[i] == 0 && (i == WEFT__PREEMPTED || i == WEFT__BLOCKED))
-			weft__json_absent(json, names[i], why);
+	for (i = 0; i < WEFT__N_PARTS; i++) {
+		const char *none = report_no_part(report, split, (enum weft__part)i, why);
+
+		if (none)
+			weft__json_absent(json, names[i], none);
 		else
 			weft__json_u64(json, names[i], split->ns[i]);
+	}
 }
 
 static void text_of_wait(struct weft__json *json, const struct report *report, uint32_t what, uint32_t name,
@@ -61,6 +65,8 @@ static void holder(struct weft__json *json, const struct report *report, const s
 	weft__json_u64(json, "sampled_ns", h->cpu_ns);
 	weft__json_u64(json, "off_cpu_ns", h->off_ns);
 	report_json_frames(json, report, h->stack, h->kernel);
+	if (h->next)
+		holder(json, report, h->next);
 	weft__json_end(json, '}');
 }
 
@@ -84,7 +90,7 @@ void report_json_story(struct weft__json *json, const struct report *report, con
 		return;
 	}
 	weft__json_begin(json, "story", '{');
-	parts(json, &story->split, story->switches == WEFT__SWITCHES_ALL ? NULL : why);
+	parts(json, report, &story->split, story->switches == WEFT__SWITCHES_ALL ? NULL : why);
 	weft__json_text(json, "switches", switches[story->switches]);
 	weft__json_text(json, "not_measured_why", story->split.ns[WEFT__NOT_MEASURED] ? why : NULL);
 	weft__json_begin(json, "causes", '[');
@@ -115,7 +121,8 @@ void report_json_split(struct weft__json *json, const struct report *report, con
 	}
 	weft__json_begin(json, key, '{');
 	weft__json_u64(json, "polls", split->n);
-	parts(json, split, report->result->n_kind[WEFT_KIND_OFFCPU] ? NULL : "the threads' switches were not recorded");
+	parts(json, report, split,
+	      report->result->n_kind[WEFT_KIND_OFFCPU] ? NULL : "the threads' switches were not recorded");
 	weft__json_end(json, '}');
 }
 

@@ -381,6 +381,8 @@ void report_cost(const struct report *report)
 	if (budget && cli_parse_number(budget, UINT32_MAX, &ppm))
 		printf(program_ns < span_ns / 2 ? "; budget %.3g %%, or %.3g %% of one CPU" : "; budget %.3g %%",
 		       (double)ppm / 1e4, (double)ppm / 2e4);
+	else if (budget && strcmp(budget, "none") == 0)
+		printf("; no budget was set");
 	for (i = 0; i < WEFT__COSTS; i++)
 		if (costs[i].cpu_ns) {
 			printf("%s%s %s%s", any ? ", " : "\n      ", report_cost_name(i),

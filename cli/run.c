@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -51,7 +52,10 @@ struct options {
 	bool keep, no_children, json;
 };
 
-static pid_t child;
+#define LINGER_TRIES 25 /* of 20 ms */
+
+static volatile pid_t child;
+static volatile sig_atomic_t told; /* to end, by somebody else than the terminal */
 
 static int parse(int argc, char **argv, struct options *opts)
 {
@@ -140,6 +144,8 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)context;
+	if (info->si_code <= 0)
+		told = 1;
 	if (child > 0 && info->si_code <= 0)
 		kill(child, number);
 	errno = saved;
@@ -147,6 +153,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 
 static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 #define N_PASSED (sizeof(passed) / sizeof(passed[0]))
+static struct sigaction passed_before[N_PASSED];
 
 static void set_environment(const struct options *opts, const char *dir, const char *library)
 {
@@ -163,11 +170,34 @@ static void set_environment(const struct options *opts, const char *dir, const c
 		setenv("WEFT_SAMPLE_HZ", opts->hz, 1);
 }
 
+/* A script that does not name its interpreter is the shell's, as everywhere. */
+static void exec_script(const char *file, char **argv)
+{
+	char shell[] = "/bin/sh";
+	size_t n = 0;
+	char **with;
+
+	while (argv[n])
+		n++;
+	with = calloc(n + 2, sizeof(*with));
+	if (!with)
+		return;
+	with[0] = shell;
+	with[1] = strdup(file);
+	if (n > 1)
+		memcpy(with + 2, argv + 1, (n - 1) * sizeof(*with));
+	if (with[1])
+		execv(shell, with);
+	free(with[1]);
+	free(with);
+	errno = ENOEXEC;
+}
+
 /* Returns in the parent only: 0 and the child's status, or an exit code. */
 static int run_child(const struct options *opts, const char *dir, const char *library, const char *file, char **argv,
 		     int *status)
 {
-	struct sigaction act = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART}, old[N_PASSED];
+	struct sigaction act = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART}, *old = passed_before;
 	sigset_t block, before;
 	size_t i;
 
@@ -186,6 +216,8 @@ static int run_child(const struct options *opts, const char *dir, const char *li
 		signal(SIGPIPE, cli_sigpipe);
 		set_environment(opts, dir, library);
 		execv(file, argv);
+		if (errno == ENOEXEC)
+			exec_script(file, argv);
 		cli_fail("cannot run %s: %s", file, strerror(errno));
 		_exit(errno == ENOENT ? RUN_NOT_FOUND : RUN_CANNOT);
 	}
@@ -200,9 +232,49 @@ static int run_child(const struct options *opts, const char *dir, const char *li
 			return RUN_FAILED;
 		}
 	child = 0;
-	for (i = 0; i < N_PASSED; i++)
-		sigaction(passed[i], &old[i], NULL);
 	return 0;
+}
+
+/* The processes that still record there, by the links to their rings: "12, 15"; 0: none. */
+static size_t still_there(const char *dir, char *pids, size_t bytes)
+{
+	char pattern[PATH_MAX + 8];
+	glob_t found = {0};
+	size_t i, n = 0, used = 0;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.rings", dir);
+	if (glob(pattern, 0, NULL, &found) == 0)
+		n = found.gl_pathc;
+	for (i = 0; i < n && used + 24 < bytes; i++) {
+		/* NAME-PID-ID.rings */
+		char *id = strrchr(found.gl_pathv[i], '-'), *pid;
+
+		if (id)
+			*id = 0;
+		pid = strrchr(found.gl_pathv[i], '-');
+		used += (size_t)snprintf(pids + used, bytes - used, "%s%.10s", used ? ", " : "", pid ? pid + 1 : "?");
+	}
+	if (i < n)
+		snprintf(pids + used, bytes - used, ", ...");
+	globfree(&found);
+	return n;
+}
+
+/* A program that was killed, or called _exit, did not seal its segment. What it has started may be just about to end. */
+static void recover_all(const char *dir)
+{
+	struct timespec nap = {0, 20000000};
+	struct weft_error err = {0};
+	char pids[64];
+	int i;
+
+	for (i = 0; i < LINGER_TRIES; i++) {
+		if (weft_recover(dir, NULL, NULL, &err) < 0)
+			cli_warn("cannot recover in %s: %s", dir, err.msg);
+		if (still_there(dir, pids, sizeof(pids)) == 0)
+			return;
+		nanosleep(&nap, NULL);
+	}
 }
 
 /* To stderr: stdout is the program's. */
@@ -210,14 +282,11 @@ static int report(const struct options *opts, char *dir)
 {
 	char name[] = "weft report", json[] = "--json";
 	char *with[] = {name, json, dir, NULL}, *without[] = {name, dir, NULL};
-	struct weft_error err = {0};
 	char pattern[PATH_MAX + 8];
 	glob_t found = {0};
 
 	snprintf(pattern, sizeof(pattern), "%s/*.weft", dir);
-	/* A program that was killed, or called _exit, did not seal its segment. */
-	if (weft_recover(dir, NULL, NULL, &err) < 0)
-		cli_warn("cannot recover in %s: %s", dir, err.msg);
+	recover_all(dir);
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH) {
 		const char *flight = getenv("WEFT_FLIGHT_SECONDS");
 
@@ -235,7 +304,21 @@ static int report(const struct options *opts, char *dir)
 						      : cli_report(opts->json ? 3 : 2, opts->json ? with : without);
 }
 
-/* In a process of its own: whatever becomes of the report, a closed pipe for one, the exit status is the program's. */
+/* Who ends a program may send a signal more than once, or to all of its group: that is not meant for the report. But a person at the
+ * terminal may have enough of it. */
+static void mind_signals(void)
+{
+	size_t i;
+
+	for (i = 0; i < N_PASSED; i++)
+		if (told)
+			signal(passed[i], SIG_IGN);
+		else
+			sigaction(passed[i], &passed_before[i], NULL);
+}
+
+/* In a process of its own: whatever becomes of the report, a closed pipe for one, the exit status is the program's. This one stays deaf,
+ * to remove what is to be removed. */
 static void report_apart(const struct options *opts, char *dir)
 {
 	pid_t pid;
@@ -244,6 +327,7 @@ static void report_apart(const struct options *opts, char *dir)
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
+		mind_signals();
 		code = report(opts, dir);
 		fflush(stdout);
 		_exit(code);
@@ -257,7 +341,7 @@ static void report_apart(const struct options *opts, char *dir)
 int cli_run(int argc, char **argv)
 {
 	struct options opts = {0};
-	char dir[PATH_MAX], file[PATH_MAX], library[PATH_MAX];
+	char dir[PATH_MAX], file[PATH_MAX], library[PATH_MAX], pids[160];
 	int code = parse(argc, argv, &opts), status = 0;
 	char **command = argv + optind;
 
@@ -275,7 +359,13 @@ int cli_run(int argc, char **argv)
 		report_apart(&opts, dir);
 		code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	}
-	if (opts.dir || opts.keep)
+	if (still_there(dir, pids, sizeof(pids)))
+		fprintf(stderr,
+			"\nweft: processes that it has started still run and are recorded: %s; when they have ended, "
+			"weft "
+			"recover %s and weft report %s have the rest\n",
+			pids, dir, dir);
+	else if (opts.dir || opts.keep)
 		fprintf(stderr, "\nweft: the recording is in %s\n", dir);
 	else
 		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);

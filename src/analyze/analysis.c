@@ -185,6 +185,7 @@ void weft__analysis_close(struct weft__analysis *a)
 	}
 	for (i = 0; i < a->n_tracks; i++)
 		weft__track_fini(&a->tracks[i]);
+	weft__holder_fini(a);
 	for (i = 0; i < r->n_lanes; i++) {
 		weft__hist_fini(&r->lanes[i].polls);
 		weft__hist_fini(&r->lanes[i].delays);

@@ -46,6 +46,8 @@ static int add_up_losses(struct weft__analysis *a)
 						.to_ns = to_ns};
 		if (loss->reason == WEFT_LOSS_SAMPLE)
 			r->lost_samples += loss->count;
+		else if (loss->reason == WEFT_LOSS_SIGNAL)
+			r->missed_samples += loss->count;
 		else if (loss->reason == WEFT_LOSS_UNCOVERED)
 			r->uncovered += loss->count;
 		else if (loss->reason == WEFT_LOSS_SWITCH)

@@ -25,7 +25,7 @@ static bool makes_gap(const struct weft_loss *loss)
 {
 	return loss->reason != WEFT_LOSS_BAD_EVENT && loss->reason != WEFT_LOSS_SAMPLE &&
 	       loss->reason != WEFT_LOSS_UNCOVERED && loss->reason != WEFT_LOSS_POLL_CAP &&
-	       loss->reason != WEFT_LOSS_SWITCH;
+	       loss->reason != WEFT_LOSS_SWITCH && loss->reason != WEFT_LOSS_SIGNAL;
 }
 
 /* A thread without a ring has no stream, so its loss is nobody's gap; a pause is everybody's, and a segment that is gone. */

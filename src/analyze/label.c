@@ -92,6 +92,8 @@ const char *weft__label_reason(uint32_t reason)
 		return "context switches";
 	case WEFT_LOSS_DELETED:
 		return "segment deleted";
+	case WEFT_LOSS_SIGNAL:
+		return "signal taken";
 	default:
 		return "unknown reason";
 	}

@@ -89,6 +89,7 @@ static void judge(struct weft__quality *q, const struct weft__frames *frames, co
 	add_if(&q->undefined, row->stack != 0 && !stack, row->weight);
 	add_if(&q->fp, flags & WEFT_STACK_FP, row->weight);
 	add_if(&q->no_code, flags & WEFT_STACK_NO_CODE, row->weight);
+	add_if(&q->early, flags & WEFT_STACK_EARLY, row->weight);
 	add_if(&q->kernel, row->kernel != 0 || flags & WEFT_STACK_KERNEL, row->weight);
 }
 

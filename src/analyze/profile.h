@@ -23,6 +23,7 @@ struct weft__quality {
 	struct weft__weight undefined; /* its definition is in no segment that could be read */
 	struct weft__weight fp;        /* some frames are from frame pointers */
 	struct weft__weight no_code;   /* the leaf is in no known module */
+	struct weft__weight early;     /* some rules were still to be made */
 	struct weft__weight kernel;    /* has frames of the kernel */
 };
 

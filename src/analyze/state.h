@@ -105,10 +105,18 @@ struct weft__ended {
 };
 #define ENDED_TASKS 4096u
 
+/* One more holder in a chain of those who wait for one another; the result refers to it. */
+struct weft__link {
+	struct weft__holder holder;
+	struct weft__link *before;
+};
+
 struct weft__analysis {
 	struct weft__analysis_opts opts;
 	struct weft__result result;
 	struct weft__gaps gaps;
+	struct weft__link *links; /* all */
+	size_t n_links;
 
 	struct weft__stream *streams;
 	size_t n_streams, cap_streams;

@@ -44,6 +44,7 @@ struct weft__holder {
 	uint32_t stack, kernel;           /* the most of what is the most of these; 0: none */
 	uint32_t what, name;              /* its own wait, if it was in one */
 	uint64_t object;
+	const struct weft__holder *next; /* who held what it waited for; NULL: not known */
 };
 
 /* Why a part of a poll was blocked or waiting. */

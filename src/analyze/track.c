@@ -12,6 +12,8 @@
 #define SWEEP_TRACKS 1024u
 #define TRACKS_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
 #define LATE_MAX 4096u    /* places that a stretch may come too late */
+#define CHAIN_LINKS 3     /* holders of what a holder waits for */
+#define LINKS_MAX 65536u  /* of all chains */
 #define LOOK_MAX 4096u    /* stretches and polls that are looked at for what a holder did */
 
 static const struct weft__stream *stream_of(const struct weft__analysis *a, const struct weft__track *track)
@@ -261,8 +263,9 @@ static void holder_poll(const struct weft__analysis *a, const struct weft__track
 		ret->worker = s->worker;
 }
 
-/* Of samples the last one's stack, of the others that of the longest. */
-static void holder_did(const struct weft__track *track, uint64_t from_ns, uint64_t to_ns, struct weft__holder *ret)
+/* Of samples the last one's stack, of the others that of the longest. Answers the wait that it was in, or NULL. */
+static const struct weft__stretch *holder_did(const struct weft__track *track, uint64_t from_ns, uint64_t to_ns,
+					      struct weft__holder *ret)
 {
 	const struct weft__stretch *sample = NULL, *off = NULL, *wait = NULL, *shown;
 	uint64_t off_ns = 0, wait_ns = 0, ns;
@@ -295,17 +298,48 @@ static void holder_did(const struct weft__track *track, uint64_t from_ns, uint64
 		ret->stack = shown->stack;
 		ret->kernel = shown->kernel;
 	}
+	return ret->what ? wait : NULL;
 }
 
-void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
-		       struct weft__holder *ret)
+/* A chain may be a ring, and then nobody would ever have come out of it: it is cut. */
+static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
+			struct weft__holder *ret, int links)
 {
 	const struct weft__track *track = weft__track_find(a, tid);
+	const struct weft__stretch *wait;
+	struct weft__link *link;
 
 	*ret = (struct weft__holder){.tid = tid, .worker = WEFT_WORKER_NONE};
 	if (!tid || !track || to_ns <= from_ns)
 		return;
 	ret->stream = track->stream;
 	holder_poll(a, track, from_ns, to_ns, ret);
-	holder_did(track, from_ns, to_ns, ret);
+	wait = holder_did(track, from_ns, to_ns, ret);
+	if (!wait || !wait->holder || wait->holder == tid || links == 0 || a->n_links >= LINKS_MAX)
+		return;
+	link = weft__calloc(1, sizeof(*link));
+	if (!link)
+		return; /* the chain is shorter, then */
+	link->before = a->links;
+	a->links = link;
+	a->n_links++;
+	find_holder(a, wait->holder, wait->begin_ns > from_ns ? wait->begin_ns : from_ns,
+		    wait->end_ns < to_ns ? wait->end_ns : to_ns, &link->holder, links - 1);
+	ret->next = &link->holder;
+}
+
+void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
+		       struct weft__holder *ret)
+{
+	find_holder(a, tid, from_ns, to_ns, ret, CHAIN_LINKS);
+}
+
+void weft__holder_fini(struct weft__analysis *a)
+{
+	struct weft__link *before;
+
+	for (; a->links; a->links = before) {
+		before = a->links->before;
+		weft__free(a->links);
+	}
 }

@@ -76,6 +76,8 @@ void weft__track_fini(struct weft__track *track);
 void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
 		       struct weft__holder *ret);
 
+void weft__holder_fini(struct weft__analysis *a);
+
 /* story.c. A poll has ended: its time is cut into parts when all is there. */
 int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,
 		      bool asked, bool listed);

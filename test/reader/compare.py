@@ -71,7 +71,7 @@ def compare_summary(weft, path, segment, damage_only=False):
 
 TYPES = {1: 'u64', 2: 'i64', 3: 'f64', 4: 'bool', 5: 'string', 6: 'task', 7: 'worker', 8: 'location', 9: 'stack'}
 MODULE_KINDS = {1: 'file', 2: 'vdso', 3: 'kernel', 4: 'code'}
-STACK_FLAGS = ['complete', 'cut', 'lost', 'frame pointers', 'signal', 'no code', 'kernel']
+STACK_FLAGS = ['complete', 'cut', 'lost', 'frame pointers', 'signal', 'no code', 'kernel', 'early']
 
 
 def compare_definitions(c, segment):

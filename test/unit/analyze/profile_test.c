@@ -88,7 +88,7 @@ TEST(the_quality_of_stacks)
 	CODE_STACK(&frames, 1, COMPLETE, code_app(F_MAIN));
 	CODE_STACK(&frames, 2, WEFT_STACK_CUT, code_app(F_CRC));
 	CODE_STACK(&frames, 3, WEFT_STACK_LOST | WEFT_STACK_FP, code_app(F_CRC));
-	CODE_STACK(&frames, 4, WEFT_STACK_LOST | WEFT_STACK_NO_CODE, {0, 0x1234});
+	CODE_STACK(&frames, 4, WEFT_STACK_LOST | WEFT_STACK_NO_CODE | WEFT_STACK_EARLY, {0, 0x1234});
 	name_all(&frames);
 	CHECK_EQ(weft__profile_init(&profile, &samples, &frames), 0);
 	CHECK_EQ(profile.quality.complete.ns, 1);
@@ -98,6 +98,7 @@ TEST(the_quality_of_stacks)
 	CHECK_EQ(profile.quality.undefined.ns, 32);
 	CHECK_EQ(profile.quality.fp.ns, 4);
 	CHECK_EQ(profile.quality.no_code.ns, 8);
+	CHECK_EQ(profile.quality.early.ns, 8);
 	CHECK_EQ(profile.quality.kernel.ns, 8 + 16);
 	CHECK_EQ(profile.quality.complete.n + profile.quality.cut.n + profile.quality.lost.n + profile.quality.none.n +
 			 profile.quality.undefined.n,

@@ -169,13 +169,14 @@ TEST(a_gap_cuts_polls_and_their_samples)
 TEST(lost_samples_and_threads_are_no_gap)
 {
 	static const struct weft_loss losses[] = {{WEFT_LOSS_SAMPLE, 1, 3, 10 * MS, 40 * MS},
-						  {WEFT_LOSS_UNCOVERED, 0, 2, 10 * MS, 40 * MS}};
+						  {WEFT_LOSS_UNCOVERED, 0, 2, 10 * MS, 40 * MS},
+						  {WEFT_LOSS_SIGNAL, 0, 5, 10 * MS, 40 * MS}};
 	struct feed feed;
 	const struct weft__result *r;
 
 	feed_start_sampled(&feed);
-	CHECK_EQ(weft__names_add_loss(&feed.names, &losses[0]), 0);
-	CHECK_EQ(weft__names_add_loss(&feed.names, &losses[1]), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(weft__names_add_loss(&feed.names, &losses[i]), 0);
 	feed_begin(&feed);
 	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 7, 0);
 	FEED(&feed, 50 * MS, 1, POLL_END);
@@ -185,7 +186,8 @@ TEST(lost_samples_and_threads_are_no_gap)
 	CHECK_EQ(r->lost_events, 0);
 	CHECK_EQ(r->lost_samples, 3);
 	CHECK_EQ(r->uncovered, 2);
-	CHECK_EQ(r->n_lost, 2);
+	CHECK_EQ(r->missed_samples, 5);
+	CHECK_EQ(r->n_lost, 3);
 	feed_close(&feed);
 }
 

@@ -37,8 +37,9 @@ static const struct segfile_event after[] = {
 };
 static const struct segfile first = {5, 0, "4242", before, 11, NULL, 0, 0};
 static const struct weft_loss losses[] = {{WEFT_LOSS_SAMPLE, 2, 3, AT(63), AT(64)},
-					  {WEFT_LOSS_UNCOVERED, 0, 2, AT(63), AT(64)}};
-static const struct segfile second = {5, 1, "4242", after, 6, losses, 2, 0};
+					  {WEFT_LOSS_UNCOVERED, 0, 2, AT(63), AT(64)},
+					  {WEFT_LOSS_SIGNAL, 0, 4, AT(63), AT(64)}};
+static const struct segfile second = {5, 1, "4242", after, 6, losses, 3, 0};
 static const char *const names[] = {"0.weft", "1.weft", NULL};
 
 static void define_code(struct weft__defs *defs, const struct segfile *file)
@@ -83,8 +84,9 @@ TEST(the_worst_poll_with_what_the_cpu_did_in_it)
 	CHECK(says("samples: 7 for 100 ms of CPU, 100 Hz, timer engine (auto: 100 Hz is below the tick rate)\n"
 		   "stacks: 60.0 % complete, 10.0 % cut at the depth limit, 30.0 % lost on the way; 19.0 % have frames "
 		   "from frame pointers\n"
-		   "SAMPLES MISSING: 3 were lost, for want of memory for their stacks; 2 threads could not be "
-		   "sampled\n"));
+		   "SAMPLES MISSING: 3 were lost, for want of memory for their stacks; about 4, because another "
+		   "handler took "
+		   "their signal; 2 threads could not be sampled\n"));
 	CHECK(says("worst poll: 52.0 ms on worker demo/1 at +0.010000 s, task 2 `echo` (server.c:120),\n"
 		   "            41.0 ms on CPU in deflate (3 samples), 11.0 ms not measured (the thread's switches "
 		   "were not recorded),\n"));
@@ -182,7 +184,7 @@ TEST(samples_as_json)
 		"assert r['longest_polls'][2]['cpu'] is None and 'period' in r['longest_polls'][2]['cpu_why']\n"
 		"a = [l for l in r['locations'] if l['location'] == 'accept'][0]\n"
 		"assert a['short_polls'] == {'count': 2, 'total_ns': 6000000, 'samples': 1, 'cpu_ns': 10000000}, a\n"
-		"assert r['lost_samples'] == 3 and r['threads_not_sampled'] == 2\n";
+		"assert r['lost_samples'] == 3 and r['threads_not_sampled'] == 2 and r['missed_samples'] == 4\n";
 	FILE *file;
 
 	BEGIN;

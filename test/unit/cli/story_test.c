@@ -16,7 +16,7 @@
 #define SAMPLE_OF(stack, ms) stack, 0, (ms)*MS, 0, WEFT_ENGINE_TIMER
 #define OFF(tid, ms, us, reason, stack) tid, AT(ms), (us)*US, WEFT_OFFCPU_##reason, 1, stack, 0
 
-enum { S_READ = 11, S_LOCK, S_UPLOAD, S_LABELS };
+enum { S_READ = 11, S_LOCK, S_UPLOAD, S_LABELS, S_DB };
 
 /* Worker demo/1 polls `echo` from 10 to 62 ms: 41 ms on the CPU, 8 blocked in read, 2.6 waiting for cache_lock, which demo/0 holds
  * in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Stream 4 is the collector. */
@@ -74,6 +74,23 @@ static void define_slow(struct weft__defs *defs, const struct segfile *of)
 	define(defs, of);
 	weft__defs_fact(defs, "poll.mode", "slow");
 	weft__defs_fact(defs, "poll.slow_ns", "10000000");
+}
+
+static const char *told_wait_ns;
+
+static void define_quiet(struct weft__defs *defs, const struct segfile *of)
+{
+	(void)of;
+	weft__defs_fact(defs, "wait.ns", told_wait_ns);
+	weft__defs_string(defs, S_LOCK, "cache_lock");
+}
+
+static void define_chain(struct weft__defs *defs, const struct segfile *of)
+{
+	(void)of;
+	weft__defs_string(defs, S_READ, "read");
+	weft__defs_string(defs, S_LOCK, "cache_lock");
+	weft__defs_string(defs, S_DB, "db_lock");
 }
 
 static bool begin(void)
@@ -149,6 +166,7 @@ static void define_callers(struct weft__defs *defs, const struct segfile *of)
 {
 	static const struct weft_module libc = {
 		4, WEFT_MODULE_FILE, "/lib/libc.so.6", 0x7f1000000000, 0x7f1000100000, 0, 0, {0}};
+	static const struct weft__symbol_names lock = {80, 0, 0, 0};
 
 	(void)of;
 	weft__defs_fact(defs, "process.exe", "/opt/demo/bin/app");
@@ -159,9 +177,13 @@ static void define_callers(struct weft__defs *defs, const struct segfile *of)
 	CODE_DEFINE_STACK(defs, 2, WEFT_STACK_COMPLETE, {4, 0x20}, code_lib(0), code_app(F_UPLOAD), code_app(F_MAIN));
 	CODE_DEFINE_STACK(defs, 3, WEFT_STACK_COMPLETE, {4, 0x30}, {4, 0x40}, code_app(F_MAIN), code_app(F_START));
 	CODE_DEFINE_STACK(defs, 4, WEFT_STACK_COMPLETE, {4, 0x50}, {4, 0x60}, code_app(F_START));
+	weft__defs_name(defs, 80, "<std::sys::sync::mutex::Mutex>::lock");
+	weft__defs_symbol(defs, CODE_APP, 0x9000, &lock, 1);
+	CODE_DEFINE_STACK(defs, 5, WEFT_STACK_COMPLETE, {4, 0x70}, {CODE_APP, 0x9000}, code_app(F_UPLOAD));
 }
 
-/* The nearest function of the program; where that only began it, the library that works for it. */
+/* The nearest function of the program that is not its language's; where that only began it, the library that works
+ * for it. */
 TEST(who_called_what_blocks)
 {
 	static const struct segfile_event calls[] = {
@@ -169,6 +191,7 @@ TEST(who_called_what_blocks)
 		EV(AT(22), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 9 * MS, 0, 2),
 		EV(AT(33), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 8 * MS, 0, 3),
 		EV(AT(44), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 7 * MS, 0, 4),
+		EV(AT(55), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 6 * MS, 0, 5),
 	};
 	static const struct segfile of = {5, 0, "4242", calls, sizeof(calls) / sizeof(calls[0]), NULL, 0, 0};
 
@@ -183,6 +206,7 @@ TEST(who_called_what_blocks)
 	CHECK(says("in libc.so.6+0x20, called from handle_upload\n"));
 	CHECK(says("in libc.so.6+0x30, called from main\n"));
 	CHECK(says("in libc.so.6+0x50\n"));
+	CHECK(says("in libc.so.6+0x70, called from handle_upload\n"));
 	segfile_remove(dir, names);
 }
 
@@ -223,6 +247,75 @@ TEST(where_the_time_of_polls_went)
 	CHECK(says("SWITCHES MISSING: 17 records of context switches were lost"));
 	CHECK(!strstr(out, "LOSS:")); /* no event was lost */
 	segfile_remove(dir, names);
+}
+
+/* demo/1 waits for cache_lock, which demo/0 has, who waits for db_lock, which io has, who is blocked. */
+TEST(a_chain_of_holders_is_told_to_its_end)
+{
+	static const struct segfile_event chain[] = {
+		EV(AT(45), 1, WAIT, WEFT_WAIT_LOCK, S_DB, 0xdb, 35 * MS, 103, 0),      EV(AT(5), 2, POLL_BEGIN, 1, 0),
+		EV(AT(46), 2, WAIT, WEFT_WAIT_LOCK, S_LOCK, 0xbeef0, 34 * MS, 101, 0), EV(AT(50), 2, POLL_END),
+		EV(AT(44), 3, WAIT, WEFT_WAIT_CALL, S_READ, 7, 40 * MS, 0, 0),
+	};
+	static const struct segfile_event ring[] = {
+		EV(AT(45), 1, WAIT, WEFT_WAIT_LOCK, S_DB, 0xdb, 35 * MS, 102, 0),
+		EV(AT(5), 2, POLL_BEGIN, 1, 0),
+		EV(AT(46), 2, WAIT, WEFT_WAIT_LOCK, S_LOCK, 0xbeef0, 34 * MS, 101, 0),
+		EV(AT(50), 2, POLL_END),
+	};
+	struct segfile one = {5, 0, "4242", chain, sizeof(chain) / sizeof(chain[0]), NULL, 0, 0};
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	segfile_more = define_chain;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&one, segfile_path(dir, "0.weft"));
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("34.0 ms waiting for cache_lock held by thread 101 \"w0\" (itself waiting for db_lock, held by "
+		   "thread 103 \"io\" (blocked in read fd 7))"));
+	CHECK_EQ(run("report --json . | python3 -c \"import json, sys; h = json.load(sys.stdin)['recordings'][0]"
+		     "['longest_polls'][0]['story']['causes'][0]['holder']; print(h['tid'], h['holder']['tid'])\""),
+		 0);
+	CHECK(says("101 103\n"));
+	one.events = ring;
+	one.n_events = sizeof(ring) / sizeof(ring[0]);
+	segfile_write(&one, segfile_path(dir, "0.weft"));
+	segfile_more = NULL;
+	CHECK_EQ(run("report ."), 0); /* comes to an end */
+	CHECK(says("itself waiting for db_lock, held by thread 102 \"w1\" (itself waiting for cache_lock in"));
+	segfile_remove(dir, names);
+}
+
+/* Nobody says when threads were off the CPU. Those who wait for locks say so all the same. */
+TEST(waits_are_known_without_switches)
+{
+	static const struct segfile_event few[] = {
+		EV(AT(5), 1, POLL_BEGIN, 1, 0),
+		EV(AT(45), 1, POLL_END),
+		EV(AT(50), 1, WAIT, WEFT_WAIT_LOCK, S_LOCK, 0xbeef0, 2600 * US, 0, 0),
+	};
+	static const char *const wait_ns[] = {"1000000", "off"};
+	struct segfile quiet = {5, 0, "4242", few, sizeof(few) / sizeof(few[0]), NULL, 0, 0};
+	int i;
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	for (i = 0; i < 2; i++) {
+		told_wait_ns = wait_ns[i];
+		segfile_more = define_quiet;
+		segfile_dir(dir, sizeof(dir));
+		segfile_write(&quiet, segfile_path(dir, "0.weft"));
+		segfile_more = NULL;
+		CHECK_EQ(run("report ."), 0);
+		CHECK(says(i ? "demo/0      1  40.0 ms  not measured  not measured  not measured  not measured       "
+			       "40.0 ms\n"
+			     : "demo/0      1  40.0 ms  not measured  not measured     0 ns  not measured       40.0 "
+			       "ms\n"));
+		CHECK_EQ(run("report --json ."), 0);
+		CHECK(says(i ? "\"waiting_ns\": null,\n" : "\"waiting_ns\": 0,\n"));
+		CHECK(says("\"on_cpu_ns\": null,\n") && says("\"blocked_ns\": null,\n"));
+		segfile_remove(dir, names);
+	}
 }
 
 TEST(one_request)

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recordings of a report. As JSON they come in order of time, all of them. As text the process that did the most comes first: who runs
+ * a script or a build sees at once what mattered in it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli.h"
+#include "print.h"
+#include "report.h"
+
+#define LITTLE_NS UINT64_C(50000000)
+#define KEEP_EVENTS UINT64_C(4000000) /* of all recordings whose analysis stays in memory until it is printed */
+
+struct feed {
+	struct weft__analysis *analysis;
+	uint64_t total;
+};
+
+static int feed_event(void *data, const struct weft_event_view *ev)
+{
+	struct feed *feed = data;
+
+	return weft__analysis_push(feed->analysis, ev);
+}
+
+static void feed_progress(void *data, uint64_t n_events)
+{
+	struct feed *feed = data;
+
+	cli_progress(n_events, feed->total);
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Whether this is another machine than the one that recorded, or another boot of it. */
+static bool is_elsewhere(const struct weft__recording *rec)
+{
+	const char *recorded = weft__names_fact(&rec->names, "host.boot_id");
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char here[64] = "";
+
+	if (file && fgets(here, sizeof(here), file))
+		here[strcspn(here, "\n")] = 0;
+	if (file)
+		fclose(file);
+	return recorded && here[0] && strcmp(recorded, here) != 0;
+}
+
+static int find_names(struct weft__recording *rec, struct report *report)
+{
+	const char *pid = weft__names_fact(&rec->names, "process.pid");
+	struct weft__naming naming = {.no_symbols = report->no_symbols, .elsewhere = is_elsewhere(rec)};
+	uint64_t number;
+	int rc;
+
+	if (pid && cli_parse_number(pid, UINT32_MAX, &number))
+		naming.pid = (uint32_t)number;
+	weft__profile_want(report->result, &rec->frames);
+	rc = weft__frames_name(&rec->frames, &naming);
+	return rc < 0 ? rc : weft__profile_init(&report->profile, &report->result->samples, &rec->frames);
+}
+
+/* A recording and what was found out about it. */
+struct study {
+	struct report report;
+	struct weft__recording *rec;
+	struct weft__analysis *analysis; /* NULL: to be made, again */
+	size_t number;                   /* in order of time */
+	uint64_t cpu_ns, wall_ns;
+	uint64_t rank_ns; /* that of the one that did the most among those of its process */
+	bool little;      /* no loop, hardly any CPU time: a row will do */
+};
+
+/* Reads from the beginning even where a window begins later: who a task is and who woke it may lie before. */
+static int study(struct study *s, const struct report_opts *opts)
+{
+	struct weft__recording *rec = s->rec;
+	struct weft__analysis_opts aopts = opts->analysis;
+	struct feed feed = {.total = rec->n_events};
+	struct weft__events_ops ops = {feed_event, feed_progress, &feed};
+	int rc;
+
+	s->report = (struct report){
+		.rec = rec,
+		.from_ns = opts->from_ns,
+		.to_ns = opts->to_ns,
+		.top = opts->analysis.top ? opts->analysis.top : 10,
+		.no_symbols = opts->no_symbols,
+		.by_location = opts->analysis.location != NULL,
+	};
+	aopts.names = &rec->names;
+	aopts.start_ns = rec->start_ns;
+	aopts.from_ns = opts->from_ns ? add_saturated(rec->start_ns, opts->from_ns) : 0;
+	aopts.to_ns = add_saturated(rec->start_ns, opts->to_ns);
+	s->report.end_ns = rec->last_ns < aopts.to_ns ? rec->last_ns : aopts.to_ns;
+	rc = weft__analysis_open(&feed.analysis, &aopts);
+	s->analysis = rc == 0 ? feed.analysis : NULL;
+	if (rc == 0)
+		rc = weft__recording_events(rec, 0, aopts.to_ns, &ops);
+	cli_progress_end();
+	return rc == 0 ? weft__analysis_finish(s->analysis, s->report.end_ns, &s->report.result) : rc;
+}
+
+static void forget(struct study *s)
+{
+	weft__profile_fini(&s->report.profile);
+	weft__analysis_close(s->analysis);
+	s->analysis = NULL;
+}
+
+/* Damage is told where the recording is. */
+static int show(struct study *s, const struct report_opts *opts, struct weft__json *json, int *code)
+{
+	int rc = s->analysis ? 0 : study(s, opts);
+
+	if (rc == 0)
+		rc = find_names(s->rec, &s->report);
+	if (rc == 0 && json)
+		report_json(json, &s->report);
+	else if (rc == 0)
+		report_text(&s->report);
+	if (rc == 0 && cli_tell_damage(s->rec))
+		*code = CLI_DAMAGED;
+	return rc;
+}
+
+static int fail(const struct study *s, int rc)
+{
+	return cli_fail("cannot analyse %s: %s", s->rec->files[0].path, weft_strerror(rc));
+}
+
+bool report_chosen(const struct weft__recording *rec, const struct report_opts *opts)
+{
+	const char *pid = weft__names_fact(&rec->names, "process.pid");
+	char wanted[24];
+
+	snprintf(wanted, sizeof(wanted), "%" PRIu64, opts->pid);
+	return !opts->has_pid || (pid && strcmp(pid, wanted) == 0);
+}
+
+int report_each_json(struct weft__recordings *list, const struct report_opts *opts, int code)
+{
+	struct weft__json json = {.out = stdout};
+	size_t i;
+
+	weft__json_begin(&json, NULL, '{');
+	weft__json_u64(&json, "version", 1);
+	weft__json_begin(&json, "recordings", '[');
+	for (i = 0; i < list->n; i++) {
+		struct study s = {.rec = &list->all[i]};
+		int rc = report_chosen(s.rec, opts) ? show(&s, opts, &json, &code) : 0;
+
+		forget(&s);
+		if (rc < 0)
+			return fail(&s, rc);
+	}
+	weft__json_end(&json, ']');
+	weft__json_end(&json, '}');
+	return code;
+}
+
+/* By the clock where it was read, else by samples. */
+static uint64_t cpu_of(const struct weft__samples *samples)
+{
+	uint64_t ns = 0, sampled = samples->all.ns + samples->left_out.ns;
+	size_t i;
+
+	for (i = 0; i < samples->n_threads; i++) {
+		const struct weft__sampled_thread *thread = &samples->threads[i];
+
+		ns += thread->measured_ns > thread->all.ns ? thread->measured_ns : thread->all.ns;
+	}
+	return ns > sampled ? ns : sampled;
+}
+
+static void weigh(struct study *s)
+{
+	const struct weft__result *r = s->report.result;
+
+	s->cpu_ns = s->rank_ns = cpu_of(&r->samples);
+	s->wall_ns = s->rec->last_ns > s->rec->start_ns ? s->rec->last_ns - s->rec->start_ns : 0;
+	s->little = s->cpu_ns < LITTLE_NS && r->n_stucks == 0 && s->rec->dump == 0 &&
+		    r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_NEXT] + r->n_kind[WEFT_KIND_POLL] +
+				    r->n_kind[WEFT_KIND_POLL_COUNT] + r->n_customs ==
+			    0;
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct study *x = a, *y = b;
+
+	if (x->little != y->little)
+		return x->little ? 1 : -1;
+	if (x->rank_ns != y->rank_ns)
+		return x->rank_ns > y->rank_ns ? -1 : 1;
+	if (x->little && x->wall_ns != y->wall_ns)
+		return x->wall_ns > y->wall_ns ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+/* The dumps of a process stay together. */
+static void order(struct study *all, size_t n)
+{
+	size_t i, j;
+
+	for (i = 0; i < n; i++)
+		for (j = 0; all[i].rec->dump && j < n; j++)
+			if (memcmp(all[i].rec->id, all[j].rec->id, sizeof(all[i].rec->id)) == 0 &&
+			    all[j].cpu_ns > all[i].rank_ns)
+				all[i].rank_ns = all[j].cpu_ns;
+	qsort(all, n, sizeof(*all), most_first);
+}
+
+/* Large ones are read a second time rather than all be in memory at once. */
+static int study_all(struct study *all, size_t n, const struct report_opts *opts)
+{
+	uint64_t events = 0;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < n; i++) {
+		rc = study(&all[i], opts);
+		if (rc)
+			return fail(&all[i], rc);
+		weigh(&all[i]);
+		events += all[i].rec->n_events;
+		if (!all[i].little && events > KEEP_EVENTS)
+			forget(&all[i]);
+	}
+	order(all, n);
+	return 0;
+}
+
+static void say_mostly(struct report_text *text, const struct study *s)
+{
+	const struct weft__result *r = s->report.result;
+	const struct weft__wait_row *wait = r->n_waits ? &r->waits[0] : NULL;
+	uint64_t blocked_ns = 0;
+	char figure[CLI_FIGURE];
+	size_t i;
+
+	for (i = 0; i < r->n_off_threads; i++)
+		blocked_ns += r->off_threads[i].blocked_ns;
+	if (wait && wait->ns >= s->cpu_ns && 4 * wait->ns >= s->wall_ns && 2 * wait->ns >= blocked_ns) {
+		report_say(text, "waited %s: ", cli_ns(wait->ns, figure));
+		report_say_wait(text, &s->report, wait->what, wait->name,
+				wait->objects || !wait->n_told ? UINT64_MAX : wait->object);
+	} else if (blocked_ns > s->cpu_ns && 4 * blocked_ns >= s->wall_ns) {
+		report_say(text, "was blocked %s", cli_ns(blocked_ns, figure));
+	} else {
+		report_say(text, s->cpu_ns ? "ran" : "not measured");
+	}
+}
+
+static void print_row(struct cli_table *table, const struct study *s)
+{
+	const struct weft__names *names = &s->rec->names;
+	const char *pid = weft__names_fact(names, "process.pid"), *name = weft__names_fact(names, "service.name");
+	const char *line = weft__names_fact(names, "process.cmdline");
+	uint64_t period_ns = s->report.result->samples.period_ns;
+	struct report_text mostly = {.n = 0};
+	char figure[CLI_FIGURE];
+
+	say_mostly(&mostly, s);
+	cli_cell(table, "%.12s", pid && pid[0] ? cli_safe(pid) : "?");
+	cli_cell(table, "%.48s", cli_safe(line && line[0] ? line : name && name[0] ? name : "not known"));
+	if (s->cpu_ns || !period_ns)
+		cli_cell(table, "%s", s->cpu_ns ? cli_ns(s->cpu_ns, figure) : "not measured");
+	else
+		cli_cell(table, "below %s", cli_ns(period_ns, figure));
+	cli_cell(table, "%s", cli_ns(s->wall_ns, figure));
+	cli_cell(table, "%.80s", mostly.at);
+}
+
+static void print_little(const struct study *all, size_t n)
+{
+	static const char *const titles[] = {"<pid", "<command", "CPU", "lived", "<mostly"};
+	struct cli_table table = {.titles = titles, .n_columns = sizeof(titles) / sizeof(titles[0])};
+	size_t i, rows = all[0].report.top;
+	uint64_t cpu_ns = 0;
+	char figure[CLI_FIGURE], count[CLI_FIGURE];
+
+	cli_heading("Processes without a loop that used less than %s of CPU (weft report --pid PID has all of one)",
+		    cli_ns(LITTLE_NS, figure));
+	for (i = 0; i < n && i < rows; i++)
+		print_row(&table, &all[i]);
+	cli_table_print(&table);
+	for (; i < n; i++)
+		cpu_ns += all[i].cpu_ns;
+	if (n > rows && cpu_ns)
+		printf("and %s more, with %s of CPU together\n", cli_count(n - rows, count), cli_ns(cpu_ns, figure));
+	else if (n > rows)
+		printf("and %s more, without a sample\n", cli_count(n - rows, count));
+}
+
+static int print_all(struct study *all, size_t n, const struct report_opts *opts, int code)
+{
+	size_t i;
+	int rc;
+
+	for (i = 0; i < n && (i == 0 || !all[i].little || opts->has_pid); i++) {
+		if (i > 0)
+			putchar('\n');
+		rc = show(&all[i], opts, NULL, &code);
+		forget(&all[i]);
+		if (rc < 0)
+			return fail(&all[i], rc);
+	}
+	if (i < n)
+		print_little(&all[i], n - i);
+	for (; i < n; i++)
+		if (cli_tell_damage(all[i].rec))
+			code = CLI_DAMAGED;
+	return code;
+}
+
+int report_each_text(struct weft__recordings *list, const struct report_opts *opts, size_t n, int code)
+{
+	struct study *all = weft__calloc(n, sizeof(*all));
+	size_t i, k = 0;
+	int rc;
+
+	if (!all)
+		return cli_fail("out of memory");
+	for (i = 0; i < list->n; i++)
+		if (report_chosen(&list->all[i], opts)) {
+			all[k].rec = &list->all[i];
+			all[k].number = k;
+			k++;
+		}
+	rc = n > 1 ? study_all(all, n, opts) : 0;
+	code = rc ? rc : print_all(all, n, opts, code);
+	for (i = 0; i < n; i++)
+		forget(&all[i]);
+	weft__free(all);
+	return code;
+}
