@@ -123,6 +123,8 @@ TEST(tags_types_and_reasons_are_those_of_the_document)
 	CHECK_EQ(WEFT_LOSS_SAMPLE, 6);
 	CHECK_EQ(WEFT_LOSS_UNCOVERED, 7);
 	CHECK(strstr(document, "8 poll cap, 9 switch") != NULL);
+	CHECK(strstr(document, "11 signal") != NULL);
+	CHECK_EQ(WEFT_LOSS_SIGNAL, 11);
 	CHECK_EQ(WEFT_LOSS_POLL_CAP, 8);
 	CHECK_EQ(WEFT_LOSS_SWITCH, 9);
 	CHECK_EQ(WEFT_LOSS_POLL_CAP, 8);
@@ -142,7 +144,7 @@ TEST(modules_stacks_and_samples_are_those_of_the_document)
 	} flags[] = {
 		{WEFT_STACK_COMPLETE, "complete"}, {WEFT_STACK_CUT, "cut"},       {WEFT_STACK_LOST, "lost"},
 		{WEFT_STACK_FP, "frame pointers"}, {WEFT_STACK_SIGNAL, "signal"}, {WEFT_STACK_NO_CODE, "no code"},
-		{WEFT_STACK_KERNEL, "kernel"},
+		{WEFT_STACK_KERNEL, "kernel"},     {WEFT_STACK_EARLY, "early"},
 	};
 	static const char *const facts[] = {"sample.engine", "sample.hz",        "sample.event",     "sample.kernel",
 					    "sample.why",    "sample.period_ns", "degraded.sampling"};
