@@ -77,6 +77,23 @@ struct study {
 	bool little;      /* no loop, hardly any CPU time: a row will do */
 };
 
+static bool context_met; /* in some recording there is one that was asked for */
+
+/* As with names: what nothing was done for is no failure, but it may be a mistake. */
+static void check_context(const struct report_opts *opts)
+{
+	const struct weft__analysis_opts *of = &opts->analysis;
+
+	if (context_met)
+		return;
+	if (of->span || of->trace_hi || of->trace_lo)
+		cli_warn("--span: nothing here was done for it");
+	if (of->label)
+		cli_warn("--label '%s': nothing here was done with it", of->label);
+	if (of->endpoint)
+		cli_warn("--endpoint '%s': nothing here was done for it", of->endpoint);
+}
+
 /* Reads from the beginning even where a window begins later: who a task is and who woke it may lie before. */
 static int study(struct study *s, const struct report_opts *opts)
 {
@@ -104,7 +121,10 @@ static int study(struct study *s, const struct report_opts *opts)
 	if (rc == 0)
 		rc = weft__recording_events(rec, 0, aopts.to_ns, &ops);
 	cli_progress_end();
-	return rc == 0 ? weft__analysis_finish(s->analysis, s->report.end_ns, &s->report.result) : rc;
+	if (rc == 0)
+		rc = weft__analysis_finish(s->analysis, s->report.end_ns, &s->report.result);
+	context_met |= rc == 0 && s->report.result->context_met;
+	return rc;
 }
 
 static void forget(struct study *s)
@@ -162,6 +182,7 @@ int report_each_json(struct weft__recordings *list, const struct report_opts *op
 	}
 	weft__json_end(&json, ']');
 	weft__json_end(&json, '}');
+	check_context(opts);
 	return code;
 }
 
@@ -336,6 +357,8 @@ int report_each_text(struct weft__recordings *list, const struct report_opts *op
 		}
 	rc = n > 1 ? study_all(all, n, opts) : 0;
 	code = rc ? rc : print_all(all, n, opts, code);
+	if (code != CLI_FAILED)
+		check_context(opts);
 	for (i = 0; i < n; i++)
 		forget(&all[i]);
 	weft__free(all);

@@ -203,6 +203,7 @@ struct weft__result {
 	uint64_t wait_objects_beyond;           /* waits for more objects than max_rows */
 	struct weft__wait_thread *wait_threads; /* the most time first; of threads that are no workers */
 	size_t n_wait_threads;
+	bool context_met;             /* there was one that was asked for */
 	bool works;                   /* some thread polls or is a worker */
 	uint64_t wait_threads_beyond; /* waits of more threads than max_rows */
 	struct weft__wait

@@ -61,6 +61,7 @@ int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const stru
 	if (match != s->in_scope)
 		s->in_scope_ns = ev->time_ns;
 	s->in_scope = match;
+	a->result.context_met |= match;
 	for (i = 0; i < s->n_open; i++)
 		give(&s->open[i], &scope, s->in_scope);
 	if (!s->past_scopes)

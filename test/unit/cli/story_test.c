@@ -335,11 +335,13 @@ TEST(one_request)
 		CHECK(says("20.0 ms more was not asked for\n"));
 		CHECK(says("cache_lock  lock      1  2.60 ms"));
 		CHECK(!strstr(out, "40.0 ms  demo/0"));
+		CHECK(!strstr(out, "nothing here was done"));
 	}
 	for (i = 0; i < sizeof(of_none) / sizeof(of_none[0]); i++) {
 		CHECK_EQ(run("report %s .", of_none[i]), 0);
 		CHECK(says("worst poll: not measured: no poll that was asked for ended here"));
 		CHECK(says("samples: not measured: no sample that was asked for"));
+		CHECK(says("nothing here was done"));
 	}
 	CHECK_EQ(run("report --span xyz ."), 2);
 	CHECK(says("--span takes the hex digits of a span"));
