@@ -205,7 +205,7 @@ static int rides(struct weft_recorder_opts opts)
 	CHECK(rec != NULL);
 	if (!rec)
 		return -1;
-	samples_burn(30 * MS);
+	samples_burn(100 * MS);
 	end(rec, NULL, 0);
 	session_remove_dir();
 	CHECK(!result.engines[WEFT_ENGINE_TIMER] || !result.engines[WEFT_ENGINE_PERF] || tick_hz);

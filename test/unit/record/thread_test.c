@@ -153,6 +153,7 @@ static void *named_late(void *data)
 }
 
 static struct weft_recorder *recorder;
+static bool too_late; /* for the name to be what the first look after 20 ms finds */
 
 /* Over long before a second is, with drains on the way. */
 static void wait_for_drains(void)
@@ -164,9 +165,12 @@ static void wait_for_drains(void)
 
 static void *named_a_moment_late(void *data)
 {
+	uint64_t begin = session_now_ns();
+
 	tally_emit(kind, 0, 1);
 	wait_for_drains();
 	pthread_setname_np(pthread_self(), "a-moment-later");
+	too_late = session_now_ns() - begin > 15 * MS;
 	session_sleep_ns(30 * MS);
 	wait_for_drains();
 	tally_emit(kind, 0, 2);
@@ -190,7 +194,8 @@ static void check_name(void *(*fn)(void *), const char *want)
 	t.each = name_is;
 	t.data = name;
 	tally_dir(&t, session_dir);
-	CHECK_STR(name, want);
+	if (!too_late)
+		CHECK_STR(name, want);
 	tally_fini(&t);
 	session_remove_dir();
 }
@@ -207,5 +212,10 @@ TEST(a_name_that_comes_late_is_seen)
 
 TEST(a_name_that_comes_a_moment_late_is_seen_soon)
 {
-	check_name(named_a_moment_late, "a-moment-later");
+	int tries = 0;
+
+	do
+		check_name(named_a_moment_late, "a-moment-later");
+	while (too_late && ++tries < 100);
+	CHECK(!too_late);
 }
