@@ -234,6 +234,8 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	costs->program_ns += all > own ? all - own : 0;
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
+	if (weft__engine_look(now_ns))
+		costs->turn_ns = 0;
 	look_for_hopeless(costs, now_ns, fixed_ns);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
 	costs->step_ns = now_ns + costs->pace_ns;

@@ -243,19 +243,40 @@ static void perf_tend(struct weft__slot *slot, uint32_t tid)
 	}
 }
 
+/* The next of all files of events, from *at on; -1: there is none. */
+static int fd_next(size_t *at)
+{
+	for (; *at < weft__engine.n_slots; ++*at) {
+		uint32_t tid = load_acquire(&weft__engine.keys[*at]);
+		int fd = tid && tid != SLOT_GONE ? load_acquire(&weft__engine.slots[*at].fd) - 1 : -1;
+
+		if (fd >= 0) {
+			++*at;
+			return fd;
+		}
+	}
+	return *at - weft__engine.n_slots < n_perf_fds ? perf_fds[(*at)++ - weft__engine.n_slots] : -1;
+}
+
 void weft__perf_hold(int hold)
 {
 	unsigned long what = hold ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
+	size_t at = 0;
+	int fd;
 
-	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
-		uint32_t tid = load_acquire(&weft__engine.keys[i]);
-		int fd = tid && tid != SLOT_GONE ? load_acquire(&weft__engine.slots[i].fd) - 1 : -1;
+	while ((fd = fd_next(&at)) >= 0)
+		ioctl(fd, what, 0);
+}
 
-		if (fd >= 0)
-			ioctl(fd, what, 0);
-	}
-	for (size_t i = 0; i < n_perf_fds; i++)
-		ioctl(perf_fds[i], what, 0);
+uint64_t weft__perf_sum(void)
+{
+	uint64_t sum = 0, one;
+	size_t at = 0;
+	int fd;
+
+	while ((fd = fd_next(&at)) >= 0)
+		sum += read(fd, &one, sizeof(one)) == (ssize_t)sizeof(one) ? one : 0;
+	return sum;
 }
 
 void weft__perf_meter(struct weft__meter_seen *now)

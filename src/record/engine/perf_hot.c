@@ -287,6 +287,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	if ((data >> 24 & 0xff) != (weft__engine.generation & 0xff))
 		return;
 	weft__net_hold();
+	add_relaxed(&weft__perf.hits, 1);
 	number = (uint32_t)data & 0xffffff;
 	hit->slot = slot_here(hit, &mine, &added);
 	if (!hit->slot) {

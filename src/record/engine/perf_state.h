@@ -23,6 +23,8 @@ struct weft__perf {
 	uint32_t held;               /* they are off now */
 	uint64_t held_ns;            /* since when they are, or are not */
 	uint64_t turn_ns;            /* when that is to change; UINT64_MAX: it is not */
+	uint64_t hits;               /* HOT: signals of events */
+	uint32_t cap; /* COLLECTOR: the most that `duty` may be, because they mostly interrupt the kernel */
 };
 extern struct weft__perf weft__perf;
 
@@ -32,8 +34,11 @@ void weft__perf_duty_start(void);
 void weft__perf_duty_set(uint32_t period_ns);
 /* Switches them when that is due. Answers when to ask again. */
 uint64_t weft__perf_duty_turn(uint64_t now_ns);
-/* perf.c. Switches all of them. COLLECTOR: how they are set. */
+/* Looks how many interrupts gave a sample. Answers whether the time that events are on has to change. */
+int weft__perf_duty_look(void);
+/* perf.c. Switches all of them. What all of them have counted. COLLECTOR: how they are set. */
 void weft__perf_hold(int hold);
+uint64_t weft__perf_sum(void);
 void weft__perf_meter(struct weft__meter_seen *now);
 
 /* HOT. A file descriptor, or a negative error. */

@@ -3,6 +3,8 @@
 #include "base/atomic.h"
 #include "record/engine/perf_state.h"
 
+#define LOOK_NS UINT64_C(1000000000) /* all events are read */
+
 uint32_t weft__engine_slow(uint32_t level, uint32_t full)
 {
 	uint64_t period = (uint64_t)weft__engine.chosen_ns * full / level;
@@ -22,6 +24,23 @@ uint32_t weft__engine_slow(uint32_t level, uint32_t full)
 		weft__perf_duty_set(weft__engine.period_ns);
 	pthread_mutex_unlock(&weft__engine_mutex);
 	return (uint32_t)((uint64_t)weft__engine.hz * level / full);
+}
+
+int weft__engine_look(uint64_t now_ns)
+{
+	static uint64_t next_ns;
+	int changed = 0;
+
+	if (weft__engine.ops != &weft__perf_ops || now_ns < next_ns)
+		return 0;
+	next_ns = now_ns + LOOK_NS;
+	pthread_mutex_lock(&weft__engine_mutex);
+	if (load_relaxed(&weft__engine.on) && weft__engine.ops == &weft__perf_ops)
+		changed = weft__perf_duty_look();
+	if (changed)
+		weft__perf_duty_set(weft__engine.period_ns);
+	pthread_mutex_unlock(&weft__engine_mutex);
+	return changed;
 }
 
 uint64_t weft__engine_turn(uint64_t now_ns)

@@ -3,6 +3,8 @@
 /* What samples by perf events take from the program: how it is counted, and that lower rates lower it. */
 #include "samples.h"
 
+#include <fcntl.h>
+
 #include "record/engine/perf_state.h"
 
 #define HZ_HIGH 999
@@ -151,6 +153,57 @@ TEST(at_a_lower_rate_inherited_events_interrupt_less_often)
 	CHECK(lower < full / 3 * 2);
 	CHECK(again > full / 3 * 2);
 	CHECK(samples_near(samples_thread(&result, burner.tid)->ns, burner.used_ns, 5));
+}
+
+/* Until the collector has looked, and events are on for less or more than half of the time. */
+static int comes_to(int less, void (*work)(void))
+{
+	uint64_t until = session_now_ns() + 20000 * MS;
+	uint32_t duty;
+
+	do {
+		work();
+		duty = __atomic_load_n(&weft__perf.duty, __ATOMIC_RELAXED);
+	} while (less != (duty < METER_FULL / 2) && session_now_ns() < until);
+	printf("\ton in %u of 1024\n", duty);
+	return less == (duty < METER_FULL / 2);
+}
+
+static void be_in_the_kernel(void)
+{
+	static char room[1 << 20];
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(read(fd, room, sizeof(room)), (ssize_t)sizeof(room));
+	close(fd);
+}
+
+static void be_in_the_program(void)
+{
+	samples_burn(10 * MS);
+}
+
+TEST(events_that_mostly_interrupt_the_kernel_are_on_for_less_of_the_time)
+{
+	struct weft_recorder *rec;
+	uint64_t used;
+	int perf;
+
+	SKIP_UNDER_TSAN();
+	rec = session_start(&(struct weft_recorder_opts){.sample_hz = HZ_HIGH, .budget_ppm = WEFT_SAMPLE_OFF});
+	REQUIRE(rec);
+	used = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	perf = weft__engine.ops == &weft__perf_ops && weft__perf_holds();
+	if (perf) {
+		CHECK(comes_to(1, be_in_the_kernel));
+		CHECK(comes_to(0, be_in_the_program));
+	}
+	used = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+	samples_end(&result, rec, NULL, 0);
+	if (!perf)
+		SKIP("no perf events beside timers here");
+	CHECK(samples_near(samples_thread(&result, samples_tid())->ns, used, 5));
 }
 
 TEST(timers_take_over_where_events_cost_too_much)
