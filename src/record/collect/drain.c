@@ -467,7 +467,9 @@ void weft__drain_tend(struct weft__collector *c)
 			continue;
 		}
 		if (!ring->thread.stream || c->notes[i].looks >= NAME_LOOKS ||
-		    load_relaxed(&ring->owner) != ring->thread.tid)
+		    load_relaxed(&ring->owner) != ring->thread.tid ||
+		    (!c->notes[i].looks &&
+		     !name_is_young(c, i, ring))) /* too soon: it would be the first, and only, look for a second */
 			continue;
 		look_at_name(c, i, ring);
 	}

@@ -22,7 +22,7 @@
 #define CAP_STEP (METER_FULL / 16) /* less is no change */
 
 static double duty_took_ns; /* switching, the last time */
-static uint64_t looked_ns, looked_hits;
+static uint64_t seen_ns, seen_hits;
 
 void weft__perf_duty_start(void)
 {
@@ -32,8 +32,8 @@ void weft__perf_duty_start(void)
 	store_relaxed(&weft__perf.inherited, 0u);
 	store_relaxed(&weft__perf.timerless, 0u);
 	weft__perf.cap = METER_FULL;
-	looked_ns = 0;
-	looked_hits = load_relaxed(&weft__perf.hits);
+	seen_ns = 0;
+	seen_hits = load_relaxed(&weft__perf.hits);
 }
 
 void weft__perf_duty_set(uint32_t period_ns)
@@ -51,13 +51,13 @@ void weft__perf_duty_set(uint32_t period_ns)
 int weft__perf_duty_look(void)
 {
 	uint64_t ns = weft__perf_holds() ? weft__perf_sum() : 0, hits = load_relaxed(&weft__perf.hits), cap;
-	uint64_t interrupts = ns > looked_ns ? (ns - looked_ns) / weft__perf_event_ns() : 0;
-	uint64_t gave = hits - looked_hits;
+	uint64_t interrupts = ns > seen_ns ? (ns - seen_ns) / weft__perf_event_ns() : 0;
+	uint64_t gave = hits - seen_hits;
 
-	if (ns >= looked_ns && interrupts < LOOK_LEAST)
+	if (ns >= seen_ns && interrupts < LOOK_LEAST)
 		return 0;
-	looked_ns = ns; /* it may be less: a thread ended, and its event is closed */
-	looked_hits = hits;
+	seen_ns = ns; /* it may be less: a thread ended, and its event is closed */
+	seen_hits = hits;
 	if (!interrupts)
 		return 0;
 	cap = 2 * gave >= interrupts ? METER_FULL : METER_FULL * gave / interrupts;

@@ -3,7 +3,7 @@
 #include "base/atomic.h"
 #include "record/engine/perf_state.h"
 
-#define LOOK_NS UINT64_C(1000000000) /* all events are read */
+#define YIELD_NS UINT64_C(1000000000) /* all events are read */
 
 uint32_t weft__engine_slow(uint32_t level, uint32_t full)
 {
@@ -28,12 +28,12 @@ uint32_t weft__engine_slow(uint32_t level, uint32_t full)
 
 int weft__engine_look(uint64_t now_ns)
 {
-	static uint64_t next_ns;
+	static uint64_t look_at_ns;
 	int changed = 0;
 
-	if (weft__engine.ops != &weft__perf_ops || now_ns < next_ns)
+	if (weft__engine.ops != &weft__perf_ops || now_ns < look_at_ns)
 		return 0;
-	next_ns = now_ns + LOOK_NS;
+	look_at_ns = now_ns + YIELD_NS;
 	pthread_mutex_lock(&weft__engine_mutex);
 	if (load_relaxed(&weft__engine.on) && weft__engine.ops == &weft__perf_ops)
 		changed = weft__perf_duty_look();
