@@ -71,8 +71,10 @@ int weft__track_add(struct weft__analysis *a, struct weft__track *track, const s
 /* The first stretch that ends behind `ns`, as index. */
 size_t weft__track_after(const struct weft__track *track, uint64_t ns);
 void weft__track_fini(struct weft__track *track);
+/* The stream that it had last, or NULL. */
+const struct weft__stream *weft__track_stream(const struct weft__analysis *a, const struct weft__track *track);
 
-/* What a thread did between two moments. */
+/* holder.c. What a thread did between two moments. */
 void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
 		       struct weft__holder *ret);
 
