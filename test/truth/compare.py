@@ -6,6 +6,7 @@ PARTS = ("on_cpu", "blocked", "waiting", "preempted")
 SHARE = 0.02         # of a part's truth that it may be wrong by,
 LEAST_NS = 50_000    # or so much, whichever is more
 OUTSIDE_NS = 200_000 # of a poll that may lie outside the program's own readings, or 1 %: with more the run says nothing
+OPEN_NS = 500_000    # of CPU time of a poll that never ends after the program's last reading: it prints
 SLACK_NS = 20_000    # between the program's clock and the trace's
 
 # wrong: what is, in words. error: the worst of all parts, in percent of the truth (of 2.5 ms where that is more, so that 2 is the
@@ -30,7 +31,7 @@ def all_polls(recordings):
         for poll in recording["longest_polls"]:
             yield poll, False
         for poll in recording["still_running"]:
-            yield poll, True
+            yield {**poll, "duration_ns": poll["age_ns"]}, True
 
 
 def find(true, recordings):
@@ -69,7 +70,7 @@ def judge_poll(true, poll, index):
         high = told - exact - outside
         low = exact - told - missing
         if true["open"]:
-            high = 0 if name != "on_cpu" else high
+            high = high - OPEN_NS if name == "on_cpu" else 0
             low = 0
         off = max(0, high, low)
         limit = tolerance(exact)
@@ -121,9 +122,21 @@ def judge_waits(truth, recordings):
             yield "%s is not among the waits" % name
 
 
+def judge_no_polls(truth, recordings):
+    """Times of a thread that are in no poll, not even in one that still runs."""
+    for no in truth.get("no_polls", []):
+        for poll, running in all_polls(recordings):
+            begin, end = poll["begin_mono_ns"], poll["begin_mono_ns"] + poll["duration_ns"]
+            shared = min(end, no["end"]) - max(begin, no["begin"])
+            if poll["tid"] == no["tid"] and shared > tolerance(no["end"] - no["begin"]):
+                yield "%s of %s after the loop are in a poll%s" % (ms(shared), ms(no["end"] - no["begin"]),
+                                                                   " that still runs" if running else "")
+
+
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
     wrong += judge_waits(truth, recordings)
+    wrong += judge_no_polls(truth, recordings)
     return Result(wrong, error, of, None if wrong else unusable)
 
 
