@@ -79,6 +79,19 @@ void report_say_doing(struct report_text *text, const struct report *report, con
 void report_say_holder(struct report_text *text, const struct report *report, const struct weft__holder *holder);
 bool report_say_scope(struct report_text *text, const struct report *report, const struct weft__scope *scope);
 
+/* report_missing.c: what is missing, a sentence each */
+#define REPORT_MISSING 24
+struct report_missing {
+	size_t n;
+	const char *keys[REPORT_MISSING];
+	struct report_text at[REPORT_MISSING];
+};
+void report_missing(const struct report *report, struct report_missing *list);
+void report_print_missing(const struct report *report);
+void report_json_missing(struct weft__json *json, const struct report *report);
+double report_quota(const struct report *report); /* CPUs; 0: there was none */
+void report_say_throttling(struct report_text *text, const struct report *report);
+
 /* report_story.c: what the time of a poll was spent on; in lists with all of it, in headlines with what matters. */
 void report_story(const struct report *report, const struct weft__poll *poll, int indent);
 void report_story_headline(const struct report *report, const struct weft__poll *poll, int indent);

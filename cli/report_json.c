@@ -408,6 +408,7 @@ void report_json(struct weft__json *json, const struct report *report)
 	polls(json, report, "longest_delays", "delay_ns", r->delayed, r->n_delayed);
 	workers(json, report);
 	locations(json, report);
+	report_json_missing(json, report);
 	report_json_away(json, report);
 	report_json_samples(json, report);
 	queues(json, report);

@@ -185,6 +185,18 @@ static void put_part(struct line *line, const struct weft__story *story, const s
 	put(line, &text);
 }
 
+/* "40.1 preempted (38.0 by the CPU quota)" */
+static void put_preempted(struct line *line, const struct weft__story *story, const struct unit *unit)
+{
+	struct report_text quota = {.n = 0};
+
+	if (story->split.throttled_ns) {
+		say_ns(&quota, unit, story->split.throttled_ns);
+		report_say(&quota, " throttled: by the CPU quota");
+	}
+	put_part(line, story, unit, WEFT__PREEMPTED, "preempted", quota.n ? quota.at : NULL);
+}
+
 static void put_parts(struct line *line, const struct report *report, const struct weft__poll *poll,
 		      const struct unit *unit, uint64_t least_ns)
 {
@@ -199,7 +211,7 @@ static void put_parts(struct line *line, const struct report *report, const stru
 	put_causes(line, report, poll, unit, WEFT__BLOCKED, least_ns);
 	put_causes(line, report, poll, unit, WEFT__WAITING, least_ns);
 	if (story->split.ns[WEFT__PREEMPTED] > least_ns)
-		put_part(line, story, unit, WEFT__PREEMPTED, "preempted", NULL);
+		put_preempted(line, story, unit);
 	if (unknown_ns > least_ns || least_ns == 0)
 		put_part(line, story, unit, WEFT__NOT_MEASURED, "not measured",
 			 unknown_ns ? report_no_switches(report, story) : NULL);
@@ -288,6 +300,8 @@ const char *report_no_part(const struct report *report, const struct weft__split
 	return wait_ns && strcmp(wait_ns, "off") == 0 ? "waits were not recorded" : NULL;
 }
 
+#define SPLIT_COLUMNS 9
+
 static void cell_parts(struct cli_table *table, const struct report *report, const struct weft__split *split)
 {
 	static const enum weft__part parts[] = {WEFT__ON_CPU, WEFT__BLOCKED, WEFT__WAITING, WEFT__PREEMPTED,
@@ -300,6 +314,8 @@ static void cell_parts(struct cli_table *table, const struct report *report, con
 		cli_cell(table, "%s",
 			 report_no_part(report, split, parts[i], why) ? "not measured"
 								      : cli_ns(split->ns[parts[i]], figure));
+	if (table->n_columns == SPLIT_COLUMNS) /* which has the quota's */
+		cli_cell(table, "%s", cli_ns(split->throttled_ns, figure));
 }
 
 static void sum_up(uint64_t *total, const struct weft__split *split)
@@ -313,9 +329,9 @@ static void sum_up(uint64_t *total, const struct weft__split *split)
 
 #define SPLIT_TITLES(first)                                                                                            \
 	{                                                                                                              \
-		.titles = (const char *const[]){first,     "polls",   "total",     "on CPU",                           \
-						"blocked", "waiting", "preempted", "not measured"},                    \
-		.n_columns = 8                                                                                         \
+		.titles = (const char *const[]){first,     "polls",     "total",        "on CPU",   "blocked",         \
+						"waiting", "preempted", "not measured", "throttled"},                  \
+		.n_columns = SPLIT_COLUMNS                                                                             \
 	}
 
 void report_splits(const struct report *report)
@@ -329,6 +345,8 @@ void report_splits(const struct report *report)
 	if (!report_has_story(report) || r->split.n == 0)
 		return;
 	cli_heading("Where the time of polls went");
+	if (r->throttling.n == 0)
+		by_lane.n_columns = by_place.n_columns = SPLIT_COLUMNS - 1;
 	for (i = 0; i < r->n_lanes; i++) {
 		if (r->lanes[i].split.n == 0)
 			continue;

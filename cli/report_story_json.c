@@ -28,6 +28,7 @@ static void parts(struct weft__json *json, const struct report *report, const st
 		else
 			weft__json_u64(json, names[i], split->ns[i]);
 	}
+	weft__json_u64(json, "throttled_ns", split->throttled_ns);
 }
 
 static void text_of_wait(struct weft__json *json, const struct report *report, uint32_t what, uint32_t name,
@@ -270,6 +271,7 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "blocked_times", t->n_blocked);
 		weft__json_u64(json, "preempted_ns", t->preempted_ns);
 		weft__json_u64(json, "preempted_times", t->n_preempted);
+		weft__json_u64(json, "throttled_ns", t->throttled_ns);
 		weft__json_u64(json, "longest_ns", t->longest_ns);
 		weft__json_u64(json, "samples", t->samples);
 		weft__json_end(json, '}');
@@ -376,6 +378,29 @@ static void costs(struct weft__json *json, const struct report *report)
 	weft__json_end(json, '}');
 }
 
+static void throttling(struct weft__json *json, const struct report *report)
+{
+	const struct weft__throttling *t = &report->result->throttling;
+	struct report_text text = {.n = 0};
+	double cpus = report_quota(report);
+
+	if (cpus <= 0) {
+		weft__json_absent(json, "cpu_quota", "the recording knows of none");
+		return;
+	}
+	weft__json_begin(json, "cpu_quota", '{');
+	weft__json_f64(json, "cpus", cpus);
+	weft__json_u64(json, "throttled_ns", t->ns);
+	weft__json_u64(json, "throttled_times", t->times);
+	if (t->pressure_ns)
+		weft__json_u64(json, "pressure_ns", t->pressure_ns);
+	else
+		weft__json_absent(json, "pressure_ns", "not measured");
+	report_say_throttling(&text, report);
+	weft__json_text(json, "meaning", text.n ? text.at : NULL);
+	weft__json_end(json, '}');
+}
+
 void report_json_away(struct weft__json *json, const struct report *report)
 {
 	report_json_split(json, report, "time_in_polls", &report->result->split);
@@ -383,5 +408,6 @@ void report_json_away(struct weft__json *json, const struct report *report)
 	off_cpu(json, report);
 	looks(json, report);
 	stucks(json, report);
+	throttling(json, report);
 	costs(json, report);
 }

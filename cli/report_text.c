@@ -446,6 +446,7 @@ void report_text(const struct report *report)
 {
 	print_head(report);
 	print_dump(report);
+	report_print_missing(report);
 	report_sampling(report);
 	print_poll_mode(report);
 	report_cost(report);

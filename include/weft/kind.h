@@ -43,7 +43,9 @@
 	X(STUCK, 22, "stuck", 4, {"tid", WEFT_TYPE_U64, ""}, {"task", WEFT_TYPE_TASK, ""},                             \
 	  {"age", WEFT_TYPE_U64, "ns"}, {"stack", WEFT_TYPE_STACK, ""})                                                \
 	X(COST, 23, "cost", 4, {"what", WEFT_TYPE_U64, ""}, {"time", WEFT_TYPE_U64, "ns"},                             \
-	  {"span", WEFT_TYPE_U64, "ns"}, {"rate", WEFT_TYPE_U64, "Hz"})
+	  {"span", WEFT_TYPE_U64, "ns"}, {"rate", WEFT_TYPE_U64, "Hz"})                                                \
+	X(THROTTLED, 24, "throttled", 5, {"span", WEFT_TYPE_U64, "ns"}, {"time", WEFT_TYPE_U64, "ns"},                 \
+	  {"times", WEFT_TYPE_U64, "1"}, {"periods", WEFT_TYPE_U64, "1"}, {"pressure", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {

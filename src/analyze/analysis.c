@@ -58,6 +58,7 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	looks = weft__names_fact(opts->names, "wall.hz");
 	a->look_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
 	a->polls_told = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
+	weft__throttled_init(a);
 	a->scoped = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
 	if (rc == 0)
@@ -120,6 +121,9 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__stuck_add(a, ev);
 	case WEFT_KIND_COST:
 		weft__cost_add(a, ev);
+		return 0;
+	case WEFT_KIND_THROTTLED:
+		weft__throttled_add(a, ev);
 		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
 		s->scope = (struct weft__scope){0};

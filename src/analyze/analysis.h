@@ -217,6 +217,7 @@ struct weft__result {
 	struct weft__stuck *stucks;              /* the oldest first, at most `top` */
 	size_t n_stucks;
 	struct weft__cost costs[WEFT__COSTS];
+	struct weft__throttling throttling;
 
 	struct weft__poll *longest, *running, *delayed; /* worst first, at most `top` each */
 	size_t n_longest, n_running, n_delayed;

@@ -185,7 +185,11 @@ int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	weft__offcpu_out(&track->sampler, stretch.begin_ns);
 	if (!weft__offcpu_in(&track->sampler, stretch.end_ns, &group))
 		group.count = 0;
-	return stretch.end_ns < a->opts.from_ns ? 0 : book_off(a, track, &stretch, count, times(group.count, count));
+	if (stretch.end_ns >= a->opts.from_ns)
+		rc = book_off(a, track, &stretch, count, times(group.count, count));
+	if (rc == 0 && stretch.what == WEFT_OFFCPU_PREEMPTED && a->n_throttled)
+		weft__throttled_late(a, track, stretch.end_ns);
+	return rc;
 }
 
 int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)

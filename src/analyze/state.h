@@ -111,6 +111,13 @@ struct weft__link {
 	struct weft__link *before;
 };
 
+/* Between two readings of what a CPU quota withheld. */
+struct weft__throttled_span {
+	uint64_t from_ns, to_ns, throttled_ns, times;
+	uint64_t number; /* from 1 on */
+};
+#define THROTTLED_SPANS 16u
+
 struct weft__analysis {
 	struct weft__analysis_opts opts;
 	struct weft__result result;
@@ -150,6 +157,12 @@ struct weft__analysis {
 	bool switches_on;           /* the recording says so */
 	struct weft__piece *pieces; /* of the poll that is being settled */
 	size_t n_pieces, cap_pieces;
+
+	/* throttled.c: a ring of the last spans */
+	struct weft__throttled_span throttled[THROTTLED_SPANS];
+	uint64_t n_throttled;
+	uint64_t grace_ns; /* for which polls that ended wait for what is known of them late */
+	size_t max_closed; /* polls of a thread that do so */
 
 	/* waits.c, away.c */
 	size_t cap_waits, cap_wait_objects, cap_wait_threads, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
@@ -274,6 +287,12 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev);
 void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev);
 void weft__away_settle(struct weft__analysis *a);
+
+/* throttled.c: CPU time that a cgroup's quota withheld */
+void weft__throttled_init(struct weft__analysis *a);
+void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view *ev);
+/* A time off the CPU that ended then has come to the track, perhaps behind the reading of its span. */
+void weft__throttled_late(struct weft__analysis *a, struct weft__track *track, uint64_t end_ns);
 
 /* scope.c: contexts */
 int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);

@@ -9,12 +9,10 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-#define GRACE_NS 500000000u /* two drains */
-#define CLOSED_MAX 8192u    /* polls of one thread that wait */
-#define CLOSED_KEPT 256u    /* with their story told: what the thread did when another waited for it */
-#define PAST 16u            /* stretches behind a poll among which one may be that reaches back into it */
-#define LOOKS_MAX 64u       /* in one poll that are asked what they saw */
-#define OVER_MAX 64u        /* stretches at one moment */
+#define CLOSED_KEPT 256u /* with their story told: what the thread did when another waited for it */
+#define PAST 16u         /* stretches behind a poll among which one may be that reaches back into it */
+#define LOOKS_MAX 64u    /* in one poll that are asked what they saw */
+#define OVER_MAX 64u     /* stretches at one moment */
 #define CAUSES_MAX 256u
 
 /* A look is told when the thread has been seen to run, or after a second, and some of its time may have been in waits before. */
@@ -162,6 +160,16 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Of what a piece has, that a CPU quota took. */
+static uint64_t throttled_part(const struct weft__piece *piece)
+{
+	const struct weft__stretch *off = piece->stretch;
+
+	if (off->kind != STRETCH_OFF || !off->ns || off->end_ns <= off->begin_ns)
+		return 0;
+	return (uint64_t)((double)piece->own_ns * (double)off->ns / (double)(off->end_ns - off->begin_ns));
+}
+
 /* A thread tells of a switch when it runs again. So of one whose poll has not ended it is not known what it does since it was last known
  * to run: how long that is. When a look has found it waiting meanwhile, it still does: `*ret` is that look, or NULL. */
 static uint64_t unknown_end(const struct weft__track *track, const struct weft__closed *poll,
@@ -217,6 +225,7 @@ static void cut_up(struct weft__analysis *a, const struct weft__closed *poll, en
 			cpu_ns -= piece->end_ns ? 0 : least(cpu_ns, piece->stretch->ns);
 		else
 			split->ns[part_of(piece->stretch)] += piece->own_ns;
+		split->throttled_ns += throttled_part(piece);
 	}
 	/* A sample stands for more time than a short poll has, most of it before. */
 	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
@@ -364,6 +373,7 @@ static void add_split(struct weft__split *to, const struct weft__split *split)
 	to->n += split->n;
 	for (i = 0; i < WEFT__N_PARTS; i++)
 		to->ns[i] += least(split->ns[i], UINT64_MAX - to->ns[i]);
+	to->throttled_ns += least(split->throttled_ns, UINT64_MAX - to->throttled_ns);
 }
 
 /* A poll that was told of while it was stuck has come to its end. */
@@ -421,8 +431,8 @@ int weft__story_settle(struct weft__analysis *a, struct weft__track *track, uint
 	while (rc == 0 && track->first_closed < track->n_closed) {
 		const struct weft__closed *closed = &track->closed[track->first_closed];
 
-		if (now_ns != UINT64_MAX && weft__since(now_ns, closed->end_ns) < GRACE_NS &&
-		    track->n_closed - track->first_closed < CLOSED_MAX)
+		if (now_ns != UINT64_MAX && weft__since(now_ns, closed->end_ns) < a->grace_ns &&
+		    track->n_closed - track->first_closed < a->max_closed)
 			break;
 		rc = settle_one(a, track, closed);
 		track->first_closed++;

@@ -27,6 +27,7 @@ enum weft__part {
 struct weft__split {
 	uint64_t n; /* polls */
 	uint64_t ns[WEFT__N_PARTS];
+	uint64_t throttled_ns; /* of what was preempted: by a CPU quota */
 };
 
 /* Whether it is known when a thread was off the CPU. */
@@ -127,8 +128,18 @@ struct weft__wait {
 struct weft__off_thread {
 	uint32_t tid, stream, worker;
 	uint64_t n_blocked, blocked_ns, n_preempted, preempted_ns; /* by weight, where not every switch is recorded */
+	uint64_t throttled_ns;                                     /* of preempted_ns: by a CPU quota */
 	uint64_t longest_ns;
 	uint64_t samples; /* at the interval that CPU samples have */
+};
+
+/* What the CPU quota of the process' cgroup withheld, as the kernel counts it: added up over CPUs. */
+struct weft__throttling {
+	uint64_t n;       /* readings that found some */
+	uint64_t span_ns; /* of those */
+	uint64_t ns;
+	uint64_t times;       /* that the quota was used up */
+	uint64_t pressure_ns; /* in which threads of the cgroup wanted a CPU and had none; 0: not measured */
 };
 
 /* Time off the CPU, or at which a look found the thread waiting, by stack. */

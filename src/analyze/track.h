@@ -2,7 +2,7 @@
 /* What is known of a thread by its tid: stretches of time in which it waited, was off the CPU, or was looked at, and its polls of late.
  *
  * Switches and looks are told by the collector, up to some drains after they were, and not always in order. So a poll that has ended
- * waits for a while (GRACE_NS) before its time is cut into parts. What comes later than that finds its poll gone and is counted.
+ * waits for a while (grace_ns) before its time is cut into parts. What comes later than that finds its poll gone and is counted.
  * Memory is bounded: of a thread with more stretches than fit, the oldest are dropped, and polls that began before that have
  * time that is not measured. Context: CALLER. */
 #ifndef WEFT_ANALYZE_TRACK_H
@@ -22,8 +22,8 @@ enum weft__stretch_kind { STRETCH_SAMPLE, STRETCH_LOOK, STRETCH_OFF, STRETCH_WAI
 
 struct weft__stretch {
 	uint64_t begin_ns, end_ns; /* of a sample both are when it was; of a look, roughly when the thread waited */
-	uint64_t ns;               /* that a sample or a look stands for */
-	uint64_t object;           /* wait: fd or address; look: time between two */
+	uint64_t ns;               /* that a sample or a look stands for; off: of its time, that a CPU quota took */
+	uint64_t object; /* wait: fd or address; look: time between two; off: span of the quota (throttled.c) */
 	uint32_t stack, kernel;
 	uint32_t what;   /* wait: enum weft_wait; off: enum weft_offcpu; look: call + 1; sample: enum weft__where */
 	uint32_t name;   /* wait: string; sample: row of the thread */

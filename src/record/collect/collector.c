@@ -252,6 +252,8 @@ static int tend(struct weft__collector *c, uint64_t now)
 	if (!err)
 		err = weft__costs_tend(c, now);
 	if (!err)
+		err = weft__throttled_tend(c, now);
+	if (!err)
 		err = tell_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
 		weft__drain_tend(c);
@@ -267,6 +269,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 	if (!err && c->staged_ns && now >= c->staged_ns + c->flush_ns)
 		err = weft__flush(c);
 	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c))) {
+		weft__throttled_tell(c);
 		err = weft__costs_tell(c);
 		if (!err)
 			err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
@@ -323,6 +326,7 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 		weft__switch_leave(&c->timeline);
 	while (!err && weft__wall_tell())
 		err = weft__drain(c);
+	weft__throttled_tell(c);
 	if (!err)
 		err = weft__costs_tell(c);
 	if (!err)

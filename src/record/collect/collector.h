@@ -16,6 +16,7 @@
 #include "record/collect/flight.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
+#include "record/host/throttle.h"
 #include "record/ring/region.h"
 #include "segment/batch.h"
 #include "segment/defs.h"
@@ -59,8 +60,10 @@ struct weft__collector {
 	struct weft__flight flight;
 	struct weft__stack_ids stacks;
 	struct weft__costs costs;
-	uint64_t n_flushes;   /* tried so far */
-	uint64_t registry_at; /* how much of the registry is in the active segment */
+	struct weft__throttle throttle;
+	uint64_t throttle_due_ns; /* when it is read next; 0: nobody has begun to */
+	uint64_t n_flushes;       /* tried so far */
+	uint64_t registry_at;     /* how much of the registry is in the active segment */
 	uint64_t flushed_ns, queued_ns, tended_ns, retained_ns;
 	uint64_t counted_ns; /* polls */
 	uint64_t engine_due_ns;
@@ -120,6 +123,11 @@ int weft__drain_define(struct weft__collector *c, uint32_t i);
 void weft__drain_retell(struct weft__collector *c);
 /* Rings whose threads died without a word; names that became known. */
 void weft__drain_tend(struct weft__collector *c);
+
+/* throttled.c. What a CPU quota took, as events: when that is due; and what is left of it, at a rotation and at the end. 0 or the
+ * error of a flush. */
+int weft__throttled_tend(struct weft__collector *c, uint64_t now_ns);
+void weft__throttled_tell(struct weft__collector *c);
 
 /* grow.c. `slots` are filled: gives the ring more of them if at this rate it is soon full. */
 void weft__grow_ring(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t slots);

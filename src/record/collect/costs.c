@@ -254,6 +254,23 @@ static void costs_gate(struct weft__costs *costs, uint64_t now_ns)
 		costs->step_ns = costs->gate_ns;
 }
 
+void weft__costs_event(struct weft__costs *costs, const struct weft__cost *event)
+{
+	uint32_t i = costs->n_pending, field;
+
+	if (i < COSTS_PENDING) {
+		costs->pending[costs->n_pending++] = *event;
+		return;
+	}
+	while (i-- > 0)
+		if (costs->pending[i].kind == event->kind) {
+			costs->pending[i].ns = event->ns;
+			for (field = 0; field < COSTS_FIELDS; field++)
+				costs->pending[i].fields[field] += event->fields[field];
+			return;
+		}
+}
+
 /* When there are too many, one that is told already grows. */
 static void tell_cost(struct weft__costs *costs, const struct weft__cost *cost)
 {
@@ -264,7 +281,7 @@ static void tell_cost(struct weft__costs *costs, const struct weft__cost *cost)
 		return;
 	}
 	while (i-- > 0)
-		if (costs->pending[i].fields[0] == cost->fields[0]) {
+		if (costs->pending[i].kind == WEFT_KIND_COST && costs->pending[i].fields[0] == cost->fields[0]) {
 			costs->pending[i].ns = cost->ns;
 			costs->pending[i].fields[1] += cost->fields[1];
 			costs->pending[i].fields[2] += cost->fields[2];
@@ -277,6 +294,7 @@ static void tell_costs(struct weft__costs *costs, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < COSTS; i++) {
 		struct weft__cost cost = {now_ns,
+					  WEFT_KIND_COST,
 					  {i + 1, costs->spent_ns[i] - costs->told_ns[i], now_ns - costs->told_at_ns,
 					   costs->rate[i]}};
 
@@ -306,8 +324,12 @@ int weft__costs_gather(struct weft__collector *c)
 	err = weft__batch_begin(&c->batch, costs->stream, c->region->head->max_rings, 0, costs->last_ns);
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < costs->n_pending && !err; i++)
-		err = weft__batch_add(&c->batch, costs->pending[i].ns, WEFT_KIND_COST, costs->pending[i].fields, 4);
+	for (uint32_t i = 0; i < costs->n_pending && !err; i++) {
+		const struct weft__cost *one = &costs->pending[i];
+
+		err = weft__batch_add(&c->batch, one->ns, one->kind, one->fields,
+				      one->kind == WEFT_KIND_COST ? 4 : COSTS_FIELDS);
+	}
 	weft__batch_end(&c->batch, 0);
 	return err == -EOVERFLOW ? 0 : err;
 }

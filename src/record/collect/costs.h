@@ -8,9 +8,12 @@
 
 #define COSTS WEFT_COST_SYMBOLS /* sources; numbers of enum weft_cost less 1 */
 
+#define COSTS_FIELDS 5
+
 struct weft__cost {
 	uint64_t ns; /* when */
-	uint64_t fields[4];
+	uint32_t kind;
+	uint64_t fields[COSTS_FIELDS];
 };
 #define COSTS_PENDING 64
 
@@ -62,6 +65,9 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns);
 uint64_t weft__costs_due(const struct weft__costs *costs);
 /* At a rotation and at the end: tells what is left to tell. 0 or an error as above. */
 int weft__costs_tell(struct weft__collector *c);
+/* An event of another kind, of COSTS_FIELDS fields, that the next flush takes along. When there are too many, the last of the kind
+ * grows. */
+void weft__costs_event(struct weft__costs *costs, const struct weft__cost *event);
 /* In a flush: puts what is to be told into the batch; and the block was written, or it was not. */
 int weft__costs_gather(struct weft__collector *c);
 void weft__costs_settle(struct weft__collector *c, int written);

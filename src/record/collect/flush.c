@@ -274,6 +274,7 @@ static int begin_segment(struct weft__collector *c)
 	if (c->facts_seen != c->facts_open)
 		weft__engine_facts(&c->defs);
 	weft__costs_facts(c, &c->defs);
+	weft__throttle_facts(&c->throttle, &c->defs);
 	weft__defs_clock(&c->defs, &c->timeline.before);
 	return 0;
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of the times that a thread was preempted were a CPU quota's.
+ *
+ * The kernel counts how long a quota withheld CPUs and how often, when it gives them back, and the collector reads that every 200 ms or
+ * so. A thread that the quota stops leaves the CPU as one that is preempted does, and comes back when the period of the quota is over:
+ * mostly much later than after a slice of another thread. So of what ended between two readings the longest times are taken, as many as
+ * the quota was used up, and together no longer than CPUs were withheld. */
+#include "analyze/state.h"
+
+#define SLACK_NS 4000000u /* a thread is back on a CPU some time after the quota is */
+
+#define GRACE_NS 500000000u /* two drains */
+#define CLOSED_MAX 8192u
+#define READING_NS 1200000000u    /* between two readings, at most, and some more */
+#define CLOSED_READING_MAX 65536u /* polls of one thread in that time */
+
+void weft__throttled_init(struct weft__analysis *a)
+{
+	bool quota = weft__names_fact(a->opts.names, "cgroup.cpu.max") != NULL;
+
+	a->grace_ns = quota ? READING_NS : GRACE_NS;
+	a->max_closed = quota ? CLOSED_READING_MAX : CLOSED_MAX;
+}
+
+static bool preempted(const struct weft__stretch *stretch)
+{
+	return stretch->kind == STRETCH_OFF && stretch->what == WEFT_OFFCPU_PREEMPTED;
+}
+
+/* In a stretch off the CPU, `ns` is how much of it was the quota's, by the span whose number is `object`. */
+static void set_throttled(struct weft__analysis *a, struct weft__track *track, struct weft__stretch *stretch,
+			  uint64_t ns, uint64_t span)
+{
+	if (track->off_row != NO_ROW) {
+		struct weft__off_thread *thread = &a->result.off_threads[track->off_row];
+
+		thread->throttled_ns = weft__sum(weft__since(thread->throttled_ns, stretch->ns), ns);
+	}
+	stretch->ns = ns;
+	stretch->object = span;
+}
+
+static struct weft__stretch *longest(const struct weft__track *track, size_t first, uint64_t to_ns)
+{
+	struct weft__stretch *best = NULL;
+	size_t i;
+
+	for (i = first; i < track->n_log && track->log[i].end_ns <= to_ns; i++) {
+		struct weft__stretch *stretch = &track->log[i];
+
+		if (preempted(stretch) && !stretch->ns &&
+		    (!best || stretch->end_ns - stretch->begin_ns > best->end_ns - best->begin_ns))
+			best = stretch;
+	}
+	return best;
+}
+
+/* What ends soon after a reading may be of either span: it is of the first that has room for it. */
+static void mark(struct weft__analysis *a, struct weft__track *track, const struct weft__throttled_span *span)
+{
+	size_t first = weft__track_after(track, span->from_ns), i;
+	uint64_t left_ns = span->throttled_ns, to_ns = weft__sum(span->to_ns, SLACK_NS), times;
+
+	for (i = first; i < track->n_log && track->log[i].end_ns <= to_ns; i++)
+		if (preempted(&track->log[i]) && track->log[i].object == span->number)
+			set_throttled(a, track, &track->log[i], 0, 0);
+	for (times = span->times ? span->times : 1; times > 0 && left_ns; times--) {
+		struct weft__stretch *stretch = longest(track, first, to_ns);
+		uint64_t ns;
+
+		if (!stretch || (stretch->end_ns > span->to_ns && stretch->begin_ns >= span->to_ns))
+			break;
+		ns = stretch->end_ns - stretch->begin_ns;
+		ns = ns < left_ns ? ns : left_ns;
+		set_throttled(a, track, stretch, ns, span->number);
+		left_ns -= ns;
+	}
+}
+
+void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	struct weft__throttled_span *span = &a->throttled[a->n_throttled++ % THROTTLED_SPANS];
+	struct weft__throttling *sum = &a->result.throttling;
+	size_t i;
+
+	*span = (struct weft__throttled_span){weft__since(ev->time_ns, ev->fields[0]), ev->time_ns, ev->fields[1],
+					      ev->fields[2], a->n_throttled};
+	if (ev->time_ns >= a->opts.from_ns) {
+		sum->n++;
+		sum->span_ns = weft__sum(sum->span_ns, ev->fields[0]);
+		sum->ns = weft__sum(sum->ns, ev->fields[1]);
+		sum->times = weft__sum(sum->times, ev->fields[2]);
+		sum->pressure_ns = weft__sum(sum->pressure_ns, ev->fields[4]);
+	}
+	for (i = 0; i < a->n_tracks; i++)
+		if (a->tracks[i].used)
+			mark(a, &a->tracks[i], span);
+}
+
+void weft__throttled_late(struct weft__analysis *a, struct weft__track *track, uint64_t end_ns)
+{
+	uint64_t i, first = a->n_throttled > THROTTLED_SPANS ? a->n_throttled - THROTTLED_SPANS : 0;
+
+	for (i = first; i < a->n_throttled; i++) {
+		const struct weft__throttled_span *span = &a->throttled[i % THROTTLED_SPANS];
+
+		if (end_ns > span->from_ns && end_ns <= span->to_ns + SLACK_NS) {
+			mark(a, track, span);
+			return;
+		}
+	}
+}
