@@ -67,6 +67,19 @@ const char *report_no_polls(const struct report *report)
 		       : "no poll events";
 }
 
+const char *report_no_longest(const struct report *report)
+{
+	const char *why = report_no_polls(report), *mode = weft__names_fact(&report->rec->names, "poll.mode");
+
+	if (why || report->result->n_longest)
+		return why;
+	if (mode && strcmp(mode, "caught") == 0)
+		return "no poll had a sample or a long wait in it, and the others were only counted (mode caught)";
+	return mode && strcmp(mode, "slow") == 0
+		       ? "no poll was as long as mode slow asks for, and the others were only counted"
+		       : "polls were only counted";
+}
+
 const char *report_no_delays(const struct report *report)
 {
 	const struct weft__result *r = report->result;

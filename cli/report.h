@@ -143,6 +143,7 @@ uint64_t report_poll_whole(const struct weft__poll *poll);
 
 /* Why a figure is not there, NULL when it is. Text and JSON say the same. */
 const char *report_no_polls(const struct report *report);
+const char *report_no_longest(const struct report *report); /* polls one by one */
 const char *report_no_delays(const struct report *report);
 const char *report_no_busy(const struct report *report, const struct weft__lane *lane);
 const char *report_no_parked(const struct weft__lane *lane);

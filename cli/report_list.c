@@ -153,7 +153,7 @@ void report_headline(const struct report *report)
 	if (r->n_longest > 0)
 		headline(report, CLI_BOLD, "worst poll", "", &r->longest[0], true);
 	else
-		printf("worst poll: not measured: %s\n", report_no_polls(report));
+		printf("worst poll: not measured: %s\n", report_no_longest(report));
 	if (r->n_delayed > 0)
 		headline(report, CLI_BOLD, "worst delay", " from wake to poll", &r->delayed[0], false);
 	else

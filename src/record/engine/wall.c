@@ -23,6 +23,7 @@
 #include "record/engine/state.h"
 #include "record/engine/wall_state.h"
 #include "record/engine/watch.h"
+#include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
@@ -46,6 +47,7 @@ struct wall_thread {
 	uint8_t fresh;     /* its times begin before it did */
 	uint32_t call;     /* WAITS: as in struct weft__remote */
 	uint32_t n, flags; /* its stack */
+	uint32_t ring;     /* its own, plus 1, when last looked for; 0: it had none */
 	uint64_t *frames;
 	uint64_t looked_ns; /* up to here its time is accounted for */
 	uint64_t told_ns;
@@ -105,6 +107,35 @@ static void wall_tell(struct wall_thread *t)
 		weft__wide_emit_in(wall_ring(tick), WEFT_KIND_WALL, tick, fields, &stack, 1);
 	t->waited_ns = t->count = 0;
 	t->told_ns = t->looked_ns;
+}
+
+/* The ring of a thread, whose polls are in it; NULL: it has none. */
+static struct ring_page *ring_of(struct wall_thread *t, int search)
+{
+	uint32_t i, n = load_acquire(&weft__hot.head->n_rings);
+
+	if (t->ring) {
+		struct ring_page *ring = ring_page_at(weft__hot.base, weft__hot.head, t->ring - 1);
+
+		if (load_acquire(&ring->owner) == t->tid)
+			return ring;
+	}
+	t->ring = 0;
+	for (i = 0; search && i < n; i++)
+		if (load_acquire(&ring_page_at(weft__hot.base, weft__hot.head, i)->owner) == t->tid) {
+			t->ring = i + 1;
+			return ring_page_at(weft__hot.base, weft__hot.head, i);
+		}
+	return NULL;
+}
+
+/* It waited at `tick`: a poll that is open is one with a sample in it. */
+static void catch_poll(struct wall_thread *t, uint64_t tick, int search)
+{
+	struct ring_page *ring = wall.source & WEFT_GATE_CAUGHT ? ring_of(t, search) : NULL;
+
+	if (ring)
+		weft__poll_seen(ring, tick, 0);
 }
 
 static void forget(struct wall_thread *t)
@@ -222,6 +253,7 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 		t->waited_ns += settle(t, now_ns, seen.cpu_ns, queue_ns);
 		t->count++;
 		keep(t, &seen);
+		catch_poll(t, weft_tick(wall.source), 1);
 		t->state = WALL_WAITS;
 		if (now_ns - t->told_ns >= TELL_NS)
 			wall_tell(t);
@@ -247,7 +279,7 @@ static void drop(struct wall_thread *t)
 
 static void wall_look_at(struct wall_thread *t, uint64_t now_ns)
 {
-	uint64_t cpu_ns = 0;
+	uint64_t tick = weft_tick(wall.source), cpu_ns = 0;
 
 	if (t->state == WALL_OURS)
 		return;
@@ -264,6 +296,7 @@ static void wall_look_at(struct wall_thread *t, uint64_t now_ns)
 	}
 	t->waited_ns += waited(t, now_ns, t->cpu_ns, t->queue_ns);
 	t->count++;
+	catch_poll(t, tick, 0);
 	t->looked_ns = now_ns;
 	if (now_ns - t->told_ns >= TELL_NS)
 		wall_tell(t);

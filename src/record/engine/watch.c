@@ -11,6 +11,7 @@
 #include "record/engine/remote.h"
 #include "record/engine/state.h"
 #include "record/engine/wall_state.h"
+#include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
@@ -139,6 +140,7 @@ static int watch_look(struct ring_page *ring, struct watched *watched, uint32_t 
 	if (age_ns < watched->next_ns)
 		return 0;
 	watch_tell(tid, task, age_ns, now);
+	weft__poll_seen(ring, now, 1);
 	watched->next_ns = 2 * age_ns;
 	/* Without tables there was not much of a stack; soon there will be. */
 	if (!watch.wants && !weft__engine.ops && !weft__wall_choice.hz) {

@@ -15,6 +15,22 @@ static inline void weft__poll_sampled(struct weft_ring *ring, uint64_t tick)
 		store_relaxed(&polls->open[level].sampled, tick);
 }
 
+/* COLLECTOR. The same for another thread, which was seen at `tick` in whatever poll was open then: the innermost, or the outermost. A poll that has
+ * ended meanwhile, and one that began later, are not caught by it: their times do not hold the tick. The owner's own mark is not put back. */
+static inline void weft__poll_seen(struct ring_page *ring, uint64_t tick, int outermost)
+{
+	struct polls *polls = &ring->polls;
+	uint32_t level = load_relaxed(&polls->level) - 1;
+	uint64_t before;
+
+	if (level >= POLLS_NEST)
+		return;
+	level = outermost ? 0 : level;
+	before = load_relaxed(&polls->open[level].sampled);
+	if ((int64_t)(tick - before) > 0)
+		cas_relaxed(&polls->open[level].sampled, &before, tick);
+}
+
 /* HOT and COLLECTOR. What has come to a count that stands at `sum` and is to be told: it has been told then. 0:
  * nothing. */
 static inline uint32_t weft__poll_count_take(struct ring_page *ring, uint32_t bucket, uint32_t sum)

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "weft/runtime.h"
@@ -291,6 +292,8 @@ void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited
 		weft__wait_emit(waits, NULL, waited);
 	else
 		weft__wait_sum_add(waits->sums, WEFT_WAIT_SUMS, waited->key, ticks, 1);
+	if (ticks >= threshold)
+		weft__poll_sampled(weft_ring_self, waited->tick); /* also of one that the budget does not allow */
 	if (waited->tick >= load_relaxed(&waits->due))
 		weft__wait_tell((struct weft__wait_thread *)(void *)waits, waited->tick);
 }

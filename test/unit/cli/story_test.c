@@ -76,6 +76,12 @@ static void define_slow(struct weft__defs *defs, const struct segfile *of)
 	weft__defs_fact(defs, "poll.slow_ns", "10000000");
 }
 
+static void define_caught(struct weft__defs *defs, const struct segfile *of)
+{
+	(void)of;
+	weft__defs_fact(defs, "poll.mode", "caught");
+}
+
 static const char *told_wait_ns;
 
 static void define_quiet(struct weft__defs *defs, const struct segfile *of)
@@ -443,5 +449,28 @@ TEST(the_story_as_json)
 	CHECK_EQ(run("report --json . | /usr/bin/python3 check.py"), 0);
 	CHECK(says("fine\n"));
 	unlink(segfile_path(dir, "check.py"));
+	segfile_remove(dir, names);
+}
+
+/* Polls that were only counted have no worst one. */
+TEST(no_poll_was_caught_and_the_report_says_so)
+{
+	static const struct segfile_event only[] = {
+		{SEGFILE_MONO + 1000, 1, WEFT_KIND_POLL_COUNT, {1, 1000, 2000, 21}, 4},
+	};
+	struct segfile counted = {.pid = "7", .events = only, .n_events = 1};
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	segfile_more = define_caught;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&counted, segfile_path(dir, "0.weft"));
+	segfile_more = NULL;
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("one by one: 0 of 21\n"));
+	CHECK(says(
+		"worst poll: not measured: no poll had a sample or a long wait in it, and the others were only counted "
+		"(mode caught)\n"));
+	CHECK(!says("(null)"));
 	segfile_remove(dir, names);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Poll mode caught with real samples. How many there are is up to the machine; which polls they catch is not. */
+#include <time.h>
+
 #include "polls.h"
+#include "record/wait/wait.h"
+#include "weft/wait.h"
 
 #define POLL_NS (2 * MS)
 
@@ -84,5 +88,134 @@ TEST(each_caught_poll_has_a_sample_of_its_own)
 		CHECK(poll->ns >= POLL_NS / 4);
 		CHECK(has_own_sample(seen, poll));
 	}
+	free(seen);
+}
+
+#define WAIT_MOST_NS (20000 * MS)
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+}
+
+/* Waits in a poll until somebody has marked it at a level. */
+static int wait_until_caught(uint32_t level)
+{
+	const struct ring_page *mine = weft__ring_mine();
+	uint64_t until = session_now_ns() + WAIT_MOST_NS;
+
+	while (mine && session_now_ns() < until) {
+		const struct poll_open *open = &mine->polls.open[level];
+
+		if (load_relaxed(&open->sampled) > load_relaxed(&open->tick))
+			return 1;
+		nap(5 * MS);
+	}
+	return 0;
+}
+
+/* Only what looks at it from outside sees a thread that sleeps: a poll of 20 ms is caught, the short ones around it are not. */
+static void blocked_poll_is_caught(const struct weft_recorder_opts *opts, int nested)
+{
+	struct weft_recorder *rec = session_start(opts);
+	struct polls_seen *seen;
+	uint32_t i;
+
+	REQUIRE(rec);
+	for (i = 0; i < 10; i++) {
+		weft_poll_begin(1, 0);
+		weft_poll_end();
+	}
+	weft_poll_begin(2, 0);
+	if (nested)
+		weft_poll_begin(3, 0);
+	CHECK(wait_until_caught(nested == 2));
+	if (nested)
+		weft_poll_end();
+	weft_poll_end();
+	for (i = 0; i < 10; i++) {
+		weft_poll_begin(1, 0);
+		weft_poll_end();
+	}
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, nested ? 22 : 21);
+	CHECK_EQ(seen->samples, 0);
+	CHECK(seen->n > 0);
+	for (i = 0; i < seen->n; i++) {
+		CHECK(seen->polls[i].why & WEFT_POLL_CAUGHT);
+		CHECK(seen->polls[i].task >= 2);
+	}
+	if (nested && seen->n)
+		CHECK_EQ(seen->polls[0].task, nested == 2 ? 3 : 2);
+	free(seen);
+}
+
+TEST(a_poll_that_sleeps_is_caught_by_a_wall_sample)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
+					  .sample_hz = WEFT_SAMPLE_OFF,
+					  .wall_hz = 200,
+					  .wait_ns = WEFT_OFF,
+					  .stuck_ns = WEFT_OFF,
+					  .budget_ppm = WEFT_SAMPLE_OFF};
+
+	blocked_poll_is_caught(&opts, 0);
+}
+
+TEST(a_wall_sample_catches_the_innermost_poll)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
+					  .sample_hz = WEFT_SAMPLE_OFF,
+					  .wall_hz = 200,
+					  .wait_ns = WEFT_OFF,
+					  .stuck_ns = WEFT_OFF,
+					  .budget_ppm = WEFT_SAMPLE_OFF};
+
+	blocked_poll_is_caught(&opts, 2);
+}
+
+TEST(a_poll_that_was_told_of_as_stuck_is_caught)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
+					  .sample_hz = WEFT_SAMPLE_OFF,
+					  .wall_hz = WEFT_SAMPLE_OFF,
+					  .wait_ns = WEFT_OFF,
+					  .stuck_ns = 20 * MS,
+					  .budget_ppm = WEFT_SAMPLE_OFF};
+
+	blocked_poll_is_caught(&opts, 1);
+}
+
+/* The wait itself is in a sum then, but the poll that it was in is known. */
+TEST(a_poll_with_a_long_wait_is_caught_even_if_the_budget_does_not_allow_the_wait)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
+					  .sample_hz = WEFT_SAMPLE_OFF,
+					  .wall_hz = WEFT_SAMPLE_OFF,
+					  .wait_ns = 2 * MS,
+					  .stuck_ns = WEFT_OFF,
+					  .budget_ppm = WEFT_SAMPLE_OFF};
+	struct weft_recorder *rec = session_start(&opts);
+	struct polls_seen *seen;
+
+	REQUIRE(rec);
+	while (!session_stats(rec).collector_ns) /* it has been round once, and the governor has set its levels */
+		nap(MS);
+	weft_poll_begin(1, 0);
+	weft_poll_end();
+	weft__waits_limit(0);
+	weft_poll_begin(2, 0);
+	weft_wait_begin(WEFT_WAIT_LOCK, 0, 7);
+	nap(4 * MS);
+	weft_wait_end(WEFT_WAIT_LOCK, 7);
+	weft_poll_end();
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	REQUIRE(seen->n == 1);
+	CHECK_EQ(seen->polls[0].task, 2);
+	CHECK(seen->polls[0].why & WEFT_POLL_CAUGHT);
 	free(seen);
 }
