@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a program's truth with the recordings of a report."""
 import collections
+import math
 
 PARTS = ("on_cpu", "blocked", "waiting", "preempted")
 SHARE = 0.02         # of a part's truth that it may be wrong by,
 LEAST_NS = 50_000    # or so much, whichever is more
 OUTSIDE_NS = 200_000 # of a poll that may lie outside the program's own readings, or 1 %: with more the run says nothing
 OPEN_NS = 500_000    # of CPU time of a poll that never ends after the program's last reading: it prints
+SIGMAS = 4.5         # that samples may be off by chance
 SLACK_NS = 20_000    # between the program's clock and the trace's
 
 # wrong: what is, in words. error: the worst of all parts, in percent of the truth (of 2.5 ms where that is more, so that 2 is the
@@ -64,6 +66,7 @@ def judge_poll(true, poll, index):
     where = "%s #%d" % (true["name"], index)
     outside = max(0, poll["duration_ns"] - wall) if not true["open"] else 0
     missing = part(story, "not_measured")
+    unsure = true.get("unsure", 0)
     for name in PARTS:
         told, exact = part(story, name), true[name]
         # Of a poll that is still open the program knows its CPU time and not how long the report sees it.
@@ -72,7 +75,7 @@ def judge_poll(true, poll, index):
         if true["open"]:
             high = high - OPEN_NS if name == "on_cpu" else 0
             low = 0
-        off = max(0, high, low)
+        off = max(0, high - unsure, low - unsure)
         limit = tolerance(exact)
         words = None
         if off > limit:
@@ -133,10 +136,61 @@ def judge_no_polls(truth, recordings):
                                                                    " that still runs" if running else "")
 
 
+def judge_functions(truth, recordings):
+    """The share of samples of each function is that of its CPU time, within what chance does."""
+    true = truth.get("functions", {})
+    found = {name: sum(row["self_samples"] for recording in recordings for row in (recording["cpu"] or {}).get("functions", [])
+                       if row["function"] == name) for name in true}
+    n = sum(found.values())
+    for name in true:
+        share, exact = found[name] / n if n else 0, true[name] / sum(true.values())
+        if n == 0 or abs(share - exact) > SIGMAS * math.sqrt(exact * (1 - exact) / n) + SHARE:
+            yield "%s has %d of %d samples, and %.0f %% of the CPU time" % (name, found[name], n, 100 * exact)
+
+
+def judge_sampled(truth, recordings):
+    """The samples together are the CPU time of the process, or the report says what is missing."""
+    if "sampled_cpu" not in truth:
+        return
+    exact, cpus = truth["sampled_cpu"], [recording["cpu"] for recording in recordings if recording["cpu"]]
+    told, n = sum(cpu["cpu_ns"] for cpu in cpus), sum(cpu["samples"] for cpu in cpus)
+    missing = sum(recording.get("cpu_not_sampled_ns") or 0 for recording in recordings)
+    expected = exact / max([cpu["period_ns"] for cpu in cpus] or [1e7])
+    if abs(told + missing - exact) > (0.05 + SIGMAS / math.sqrt(max(expected, 1)) / 2) * exact:
+        yield "%d samples stand for %s of CPU time, %s are said to be missing; it was %s" % (n, ms(told), ms(missing), ms(exact))
+
+
+def judge_threads(truth, recordings):
+    """The table of time off the CPU."""
+    for key in [key for key in truth if key.startswith("thread")]:
+        true = truth[key]
+        for recording in recordings:
+            table = recording["off_cpu"]
+            if table is None or table.get("recorded_share", 1) < 0.999:
+                continue  # it says so
+            rows = [row for row in table["threads"] if row["tid"] == true["tid"]]
+            told = sum(row["blocked_ns"] + row["preempted_ns"] for row in rows)
+            exact = true["blocked"] + true["preempted"]
+            if abs(told - exact) > tolerance(exact):
+                yield "thread %s: %s off the CPU in the table, %s in truth" % (key[6:], ms(told), ms(exact))
+
+
+def judge_holders(truth, recordings):
+    """Who held the lock for most of the wait."""
+    for true in truth.get("holders", []):
+        causes = [cause for poll, _ in all_polls(recordings) if poll["tid"] == truth["polls"][0]["tid"]
+                  for cause in poll["story"]["causes"] if cause["part"] == "waiting"]
+        held = [cause["holder"]["tid"] for cause in causes if cause["holder"]]
+        if not causes:
+            yield "no poll waits for a lock"
+        elif true["tid"] not in held[:1]:
+            yield "held by thread %s, in truth by %d" % (held or "not known", true["tid"])
+
+
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
-    wrong += judge_waits(truth, recordings)
-    wrong += judge_no_polls(truth, recordings)
+    for check in judge_waits, judge_no_polls, judge_functions, judge_sampled, judge_threads, judge_holders:
+        wrong += check(truth, recordings)
     return Result(wrong, error, of, None if wrong else unusable)
 
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program's own account of its polls, by the kernel's clocks: wall time, CPU time of the thread, and the time in which it was ready
- * but had no CPU (run delay). What is left is blocked, or waiting between truth_wait_begin and truth_wait_end. truth_print writes all
- * of it as one line of JSON, which run.py holds against the report. C and C++. */
+ * but had no CPU (run delay). What is left is blocked, or waiting between truth_wait_begin and truth_wait_end; when the thread never
+ * gave up its CPU it is "unsure": interrupts and what the hypervisor took, which no clock of the thread has. truth_print writes all of it
+ * as one line of JSON, which run.py holds against the report. C and C++. */
 #ifndef WEFT_TRUTH_H
 #define WEFT_TRUTH_H
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@
 
 struct truth_at {
 	int64_t wall, cpu, delay;
+	int64_t blocks; /* voluntary context switches */
 };
 
 struct truth_poll {
@@ -56,7 +59,8 @@ static inline int64_t truth_wall(void)
 /* All clocks of this thread at one moment: again when it took so long that the thread may have been off the CPU meanwhile. */
 static inline struct truth_at truth_now(void)
 {
-	struct truth_at at = {0, 0, 0};
+	struct truth_at at = {0, 0, 0, 0};
+	struct rusage usage;
 	char text[96];
 	long n;
 	int i;
@@ -69,6 +73,8 @@ static inline struct truth_at truth_now(void)
 		n = syscall(SYS_pread64, truth_fd, text, sizeof(text) - 1, 0L);
 		text[n > 0 ? n : 0] = 0;
 		at.delay = n > 0 ? strtoll(strchr(text, ' ') + 1, NULL, 10) : 0;
+		getrusage(RUSAGE_THREAD, &usage);
+		at.blocks = usage.ru_nvcsw;
 		if (truth_wall() - at.wall < 15 * US)
 			break;
 	}
@@ -131,13 +137,15 @@ static inline void truth_print(void)
 	printf("{\"truth\": 1, \"pid\": %d%s, \"polls\": [", (int)getpid(), truth_notes);
 	for (i = 0; i < truth_n; i++, comma = ", ") {
 		struct truth_poll *poll = &truth_polls[i];
+		int64_t off = truth_off(&poll->begin, &poll->end),
+			blocked = poll->end.blocks != poll->begin.blocks ? off : 0;
 		printf("%s{\"name\": \"%s\", \"tid\": %d, \"open\": %d, \"unmeasured\": %d, \"begin\": %lld, \"end\": "
 		       "%lld, "
-		       "\"on_cpu\": %lld, \"blocked\": %lld, \"waiting\": %lld, \"preempted\": %lld}",
+		       "\"on_cpu\": %lld, \"blocked\": %lld, \"waiting\": %lld, \"preempted\": %lld, \"unsure\": %lld}",
 		       comma, poll->name, poll->tid, poll->open, poll->unmeasured, (long long)poll->begin.wall,
 		       (long long)poll->end.wall, (long long)(poll->end.cpu - poll->begin.cpu),
-		       (long long)(truth_off(&poll->begin, &poll->end) - poll->waiting), (long long)poll->waiting,
-		       (long long)(poll->end.delay - poll->begin.delay));
+		       (long long)(blocked - (blocked ? poll->waiting : 0)), (long long)(blocked ? poll->waiting : 0),
+		       (long long)(poll->end.delay - poll->begin.delay), (long long)(off - blocked));
 	}
 	printf("]}\n");
 	fflush(stdout);
