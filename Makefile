@@ -35,7 +35,7 @@ check:
 bench:
 	@tools/bootstrap bench
 	@$(MAKE) --no-print-directory build
-	@cmake --build --preset release --target bench/all
+	@cmake --build --preset release --target bench/all truth_programs
 	@tools/bench
 
 lint:

@@ -11,9 +11,9 @@ OPEN_NS = 500_000    # of CPU time of a poll that never ends after the program's
 SIGMAS = 4.5         # that samples may be off by chance
 SLACK_NS = 20_000    # between the program's clock and the trace's
 
-# wrong: what is, in words. error: the worst of all parts, in percent of the truth (of 2.5 ms where that is more, so that 2 is the
-# tolerance). of: which part that is. unusable: why nothing can be said, or None.
-Result = collections.namedtuple("Result", "wrong error of unusable")
+# wrong: what is, in words. error: the worst of all parts, in percent of its poll (of 2.5 ms if that is longer: 2 % of it are the least
+# tolerance). of: which part that is. polls: how many it has. unusable: why nothing can be said, or None.
+Result = collections.namedtuple("Result", "wrong error of polls unusable")
 
 
 class Wrong(Exception):
@@ -53,10 +53,7 @@ def find(true, recordings):
 
 
 def part(story, name):
-    value = story.get(name + "_ns") or 0
-    if name == "preempted":
-        value += story.get("throttled_ns") or 0
-    return value
+    return story.get(name + "_ns") or 0
 
 
 def judge_poll(true, poll, index):
@@ -81,10 +78,10 @@ def judge_poll(true, poll, index):
         if off > limit:
             words = "%s, %s: %s in the report, %s in truth (of %s; %s not measured)" % (
                 where, name.replace("_", " "), ms(told), ms(exact), ms(poll["duration_ns"]), ms(missing))
-        yield words, 100 * SHARE * off / limit, "%s, %s" % (where, name.replace("_", " "))
+        yield words, 100 * off / max(poll["duration_ns"], LEAST_NS / SHARE), "%s, %s" % (where, name.replace("_", " "))
     if missing > tolerance(wall) and not true["unmeasured"] and not true["open"]:
         yield "%s: %s of %s not measured (%s)" % (where, ms(missing), ms(poll["duration_ns"]), story.get("not_measured_why")), \
-            100 * SHARE * missing / tolerance(wall), where + ", not measured"
+            100 * missing / poll["duration_ns"], where + ", not measured"
     total = sum(part(story, name) for name in PARTS) + missing
     if abs(total - poll["duration_ns"]) > tolerance(poll["duration_ns"]):
         yield "%s: the parts are %s and the poll %s" % (where, ms(total), ms(poll["duration_ns"])), None, ""
@@ -187,11 +184,22 @@ def judge_holders(truth, recordings):
             yield "held by thread %s, in truth by %d" % (held or "not known", true["tid"])
 
 
+def judge_throttled(truth, recordings):
+    """What the CPU quota took, by the kernel's own count."""
+    if "throttled" in truth:
+        told = sum((recording.get("cpu_quota") or {}).get("throttled_ns") or 0 for recording in recordings)
+        polls = sum(poll["story"].get("throttled_ns") or 0 for poll, _ in all_polls(recordings))
+        for what, ns in (("process", told), ("polls", polls)):
+            if abs(ns - truth["throttled"]) > 0.1 * truth["throttled"] + 50_000_000:
+                yield "throttled by the report: the %s for %s, in truth %s" % (what, ms(ns), ms(truth["throttled"]))
+
+
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
-    for check in judge_waits, judge_no_polls, judge_functions, judge_sampled, judge_threads, judge_holders:
+    for check in judge_waits, judge_no_polls, judge_functions, judge_sampled, judge_threads, judge_holders, \
+            judge_throttled:
         wrong += check(truth, recordings)
-    return Result(wrong, error, of, None if wrong else unusable)
+    return Result(wrong, error, of, len(truth["polls"]), None if wrong else unusable)
 
 
 def falsify(truth):

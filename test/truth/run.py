@@ -152,9 +152,9 @@ def one(name, file, args, plant):
             if plant and not result.wrong and not result.unusable:
                 result = compare.judge(compare.falsify(truth), recordings)
             elif plant:
-                result = compare.Result([], None, "", "it must be right before it is falsified: %s" % (result.wrong or result.unusable))
+                result = compare.Result([], None, "", 1, "it must be right before it is falsified: %s" % (result.wrong or result.unusable))
         except compare.Wrong as why:
-            result = compare.Result([str(why)], None, "", None)
+            result = compare.Result([str(why)], None, "", 1, None)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         if result.unusable is None:
@@ -198,7 +198,7 @@ def judge_program(options, name, file, args):
         print("known wrong: %s: %s" % (name, KNOWN_WRONG[name]))
         tell(options, name, result="known wrong", seen=KNOWN_WRONG[name])
         return "known"
-    wrong, worst, of, runs = [], None, "", 0
+    wrong, worst, of, runs, polls = [], None, "", 0, True
     for runs in range(1, options.repeat + 1):
         try:
             result = one(name, file, args, options.plant)
@@ -207,6 +207,7 @@ def judge_program(options, name, file, args):
             tell(options, name, result="skipped", why=str(why))
             return "skipped"
         wrong += result.wrong
+        polls = result.polls
         if result.error is not None and (worst is None or result.error > worst):
             worst, of = result.error, result.of
         if wrong and not options.known:
@@ -219,7 +220,8 @@ def judge_program(options, name, file, args):
                                        runs, "" if runs == 1 else "s"))
     for words in wrong[:12]:
         print("    " + words)
-    tell(options, name, result="wrong" if wrong else "pass", error_percent=worst, of=of, runs=runs, wrong=wrong[:12])
+    tell(options, name, result="wrong" if wrong else "pass", error_percent=worst, of=of, runs=runs, wrong=wrong[:12],
+         other=not polls)
     return "wrong" if wrong else "pass"
 
 
