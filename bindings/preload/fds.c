@@ -93,6 +93,15 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 	return number == SYS_openat || number == SYS_perf_event_open ? adopt((int)r) : r;
 }
 
+bool weft__preload_closes(int fd)
+{
+	if (is_own((unsigned)fd))
+		return true;
+	if (WEFT_UNLIKELY(preload_epoll_is(&weft__preload_thread.loops, fd)))
+		weft__preload_loop_over();
+	return false;
+}
+
 PRELOAD_API int close(int fd)
 {
 	static void *real;
@@ -100,7 +109,7 @@ PRELOAD_API int close(int fd)
 	uint64_t since;
 	int r;
 
-	if (is_own((unsigned)fd)) {
+	if (weft__preload_closes(fd)) {
 		errno = EBADF;
 		return -1;
 	}

@@ -192,7 +192,7 @@ PRELOAD_API int pthread_barrier_wait(pthread_barrier_t *barrier)
 
 /* Locks and conditions of runtimes that do not use the C library's, such as Rust's. Nobody knows which of the two it
  * is; the stack does. */
-typedef long syscall_fn(long number, long a, long b, long c, long d, long e, long f);
+typedef preload_syscall_fn syscall_fn;
 
 __attribute__((noinline)) static long futex(syscall_fn *call, long word, long op, long value, long time, long other,
 					    long bits)
@@ -222,6 +222,12 @@ long weft__preload_syscall(long number, long a, long b, long c, long d, long e, 
 
 	if (waits(number, b) && !weft__preload_thread.quiet)
 		return futex(call, a, b, c, d, e, f);
+	if (number == SYS_close && weft__preload_closes((int)a)) {
+		errno = EBADF;
+		return -1;
+	}
+	if (number == SYS_io_uring_enter && !weft__preload_thread.quiet)
+		return weft__preload_uring_enter(call, (uintptr_t)__builtin_return_address(0), a, b, c, d, e, f);
 	return call(number, a, b, c, d, e, f);
 }
 
@@ -236,13 +242,17 @@ __asm__(".text\n"
 	"	endbr64\n"
 	"	cmpl $202, %edi\n" /* SYS_futex */
 	"	je weft__preload_syscall\n"
+	"	cmpl $3, %edi\n" /* SYS_close */
+	"	je weft__preload_syscall\n"
+	"	cmpl $426, %edi\n" /* SYS_io_uring_enter */
+	"	je weft__preload_syscall\n"
 	"	movq weft__preload_real_syscall(%rip), %rax\n"
 	"	testq %rax, %rax\n"
 	"	je weft__preload_syscall\n"
 	"	jmp *%rax\n"
 	"	.cfi_endproc\n"
 	".size syscall, . - syscall\n");
-_Static_assert(SYS_futex == 202, "as above");
+_Static_assert(SYS_futex == 202 && SYS_close == 3 && SYS_io_uring_enter == 426, "as above");
 #else
 syscall_fn preload_syscall __asm__("syscall") PRELOAD_API;
 long preload_syscall(long number, long a, long b, long c, long d, long e, long f)

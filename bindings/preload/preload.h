@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c has
- * the calls that an event loop waits in, whose returns begin its ticks; block.c and stdio.c have the others that may block;
- * lock.c has locks, conditions and semaphores; threads.c knows whose threads are whose; fds.c keeps the recorder's
- * files and the program's apart, signals.c their signals, ids.c their users and groups.
+/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c
+ * and uring.c have the calls that an event loop waits in, whose returns begin its ticks, loop.c knows which are the
+ * loop's own; block.c and stdio.c have the others that may block; lock.c has locks, conditions and semaphores;
+ * threads.c knows whose threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their
+ * signals, ids.c their users and groups.
  *
  * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
  * measured: they are quiet, and call the real ones of lock.c (--wrap). */
@@ -14,26 +15,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "loop.h"
 #include "weft/weft.h"
 
 #define PRELOAD_API __attribute__((visibility("default")))
 
-/* Which calls of a thread are its loop's wait. A poll() in a thread that has an epoll loop is a blocking call. */
-enum preload_family {
-	PRELOAD_NONE,
-	PRELOAD_SELECT,
-	PRELOAD_POLL,
-	PRELOAD_EPOLL,
-};
-
 struct preload_thread {
-	uint32_t ticking; /* between the return of a wait and the next one */
+	uint32_t ticking; /* between the return of the loop's wait and the next one */
 	uint32_t quiet;   /* nothing is measured: a thread of weft's, or in here, where locks are taken */
-	uint32_t family;  /* enum preload_family of the loop */
-	uint32_t calls[PRELOAD_EPOLL + 1];
-	uint32_t epoch; /* of the process, when `task` was announced; it changes with fork */
-	uint32_t index; /* of the worker, from 1 */
+	uint32_t epoch;   /* of the process, when `task` was announced; it changes with fork */
+	uint32_t index;   /* of the worker, from 1 */
 	uint64_t task;
+	uintptr_t ring_frame; /* of the call in which it waits for an io_uring; 0: none */
+	uint32_t ring_skips;
+	struct preload_loops loops;
 };
 
 extern __thread struct preload_thread weft__preload_thread __attribute__((tls_model("initial-exec")));
@@ -49,10 +44,23 @@ void *weft__preload_find_version(void **at, const char *name, const char *versio
 #define PRELOAD_REAL(at, name)                                                                                         \
 	(WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL) ? (at) : weft__preload_find(&(at), (name)))
 
-/* A wait with a time-out that is not 0 (`parks`), or a look at what is ready. */
-void weft__preload_wait_begin(enum preload_family family, bool parks);
-/* Answers whether it was a loop's, and a tick begins. */
-bool weft__preload_wait_end(enum preload_family family, bool parks);
+/* Before a wait that is the loop's own if it was judged so (loop.h): the tick ends. Returns the number of the loop,
+ * 0 when the wait is another, which is then a call that blocks. */
+uint32_t weft__preload_wait_begin(bool parks);
+uint32_t weft__preload_wait_judge(const struct preload_wait *wait);
+#define PRELOAD_NO_TICK UINT32_MAX /* for a number: a wait that may have been the first of a loop */
+/* After the wait of that loop: a tick begins. */
+void weft__preload_wait_end(uint32_t number, bool parks);
+/* The calling thread's loop is over, as its epoll descriptor is about to be closed. */
+void weft__preload_loop_over(void);
+
+/* The program is about to close FD. Answers whether it is the recorder's, and must stay. */
+bool weft__preload_closes(int fd);
+
+/* io_uring_enter by syscall(), called at SITE. */
+typedef long preload_syscall_fn(long number, long a, long b, long c, long d, long e, long f);
+long weft__preload_uring_enter(preload_syscall_fn *call, uintptr_t site, long fd, long submit, long least, long flags,
+			       long arg, long bytes);
 
 /* Names of waits. */
 #define PRELOAD_NAMES(X)                                                                                               \
@@ -153,7 +161,13 @@ bool weft__preload_wait_end(enum preload_family family, bool parks);
 	X(cnd_wait)                                                                                                    \
 	X(cnd_timedwait)                                                                                               \
 	X(thrd_join)                                                                                                   \
-	X(pthread_join)
+	X(pthread_join)                                                                                                \
+	X(io_uring_enter)                                                                                              \
+	X(io_uring_wait_cqe)                                                                                           \
+	X(io_uring_wait_cqes)                                                                                          \
+	X(io_uring_wait_cqe_timeout)                                                                                   \
+	X(io_uring_submit_and_wait)                                                                                    \
+	X(io_uring_submit_and_wait_timeout)
 
 /* clang-format off */
 enum preload_name {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What event loops wait in. From the return of one wait to the beginning of the next is a tick, recorded as a poll of a task that
- * stands for the thread's loop. */
+/* What event loops wait in. From the return of a loop's wait to the beginning of its next is a tick, recorded as a
+ * poll of a task that stands for the thread's loop. Which waits are the loop's is judged in loop.c. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -15,6 +16,8 @@
 #define WORKERS_MAX 1024
 
 __thread struct preload_thread weft__preload_thread __attribute__((tls_model("initial-exec")));
+
+static void on_exit_end(void);
 
 static int runtime = -1;
 static pthread_key_t ending;
@@ -28,10 +31,11 @@ static void thread_ends(void *data)
 	if (t->ticking)
 		weft_poll_end();
 	t->ticking = 0;
-	t->family = PRELOAD_NONE;
+	t->loops = (struct preload_loops){0};
 	weft_task_end(t->task);
 	weft_worker_leave();
 	__atomic_store_n(&taken[t->index - 1], 0, __ATOMIC_RELEASE);
+	t->task = t->index = 0;
 }
 
 static void prepare(void)
@@ -40,6 +44,7 @@ static void prepare(void)
 
 	if (pthread_key_create(&ending, thread_ends) == 0)
 		runtime = weft_runtime_add(&opts);
+	atexit(on_exit_end);
 }
 
 /* The lowest number that is free, so that threads that come and go do not use them up. */
@@ -64,106 +69,156 @@ static bool become_loop(struct preload_thread *t)
 		t->index = take_index();
 	if (!t->index)
 		return false;
-	t->task = t->index;
 	pthread_setspecific(ending, t);
-	return weft_worker_enter(runtime, t->index - 1) >= 0;
+	if (weft_worker_enter(runtime, t->index - 1) < 0)
+		return false;
+	t->task = t->index;
+	return true;
 }
 
 static void announce(struct preload_thread *t)
 {
-	static const char *const names[] = {"loop", "select loop", "poll loop", "epoll_wait loop"};
+	static const char *const names[] = {"loop", "select loop", "poll loop", "epoll_wait loop", "io_uring loop"};
 
-	weft_task_spawn(t->task, weft_location(names[t->family], NULL, 0));
+	weft_task_spawn(t->task, weft_location(names[t->loops.now.family], NULL, 0));
 	t->epoch = weft__preload_epoch;
 }
 
-/* Waits that make a loop: a program may poll once and have none, but who has an epoll waits for more than one thing. */
-static const uint32_t loop_calls[] = {[PRELOAD_SELECT] = 2, [PRELOAD_POLL] = 2, [PRELOAD_EPOLL] = 1};
-
-static bool find_out(struct preload_thread *t, enum preload_family family)
+/* Locks are taken here, and a signal handler may wait or block, too. */
+static bool know_loop(struct preload_thread *t)
 {
-	if (t->family < family) {
-		if (++t->calls[family] < loop_calls[family] || !become_loop(t))
-			return false;
-		t->family = family;
-	}
-	announce(t);
-	return true;
+	bool known;
+
+	t->quiet++;
+	known = become_loop(t);
+	if (known)
+		announce(t);
+	t->quiet--;
+	return known;
 }
 
-/* Whether this wait is the loop's. The higher family wins: who has epoll waits for one thing with poll. */
-static bool is_loop(struct preload_thread *t, enum preload_family family)
+static void begin(struct preload_thread *t, bool parks, uint64_t now)
 {
-	bool found;
-
-	if (WEFT_LIKELY(t->family == family && t->epoch == weft__preload_epoch))
-		return true;
-	if (t->family > family || t->quiet || !weft_recording())
-		return false;
-	/* Locks are taken from here on, and a signal handler may wait or block, too. */
-	t->quiet = 1;
-	found = find_out(t, family);
-	t->quiet = 0;
-	return found;
-}
-
-void weft__preload_wait_begin(enum preload_family family, bool parks)
-{
-	struct preload_thread *t = &weft__preload_thread;
-	int saved = errno;
-	uint64_t now;
-
-	if (t->family != family)
-		return;
-	now = weft_now();
-	if (t->ticking && now)
+	if (t->ticking)
 		weft_poll_end_at(now);
 	t->ticking = 0;
-	if (parks && now)
+	if (parks)
 		weft_park_at(WEFT_DEPTH_UNKNOWN, now);
-	errno = saved;
 }
 
-bool weft__preload_wait_end(enum preload_family family, bool parks)
+uint32_t weft__preload_wait_begin(bool parks)
 {
 	struct preload_thread *t = &weft__preload_thread;
-	bool was = t->family == family;
 	int saved = errno;
-	uint64_t now;
+	uint64_t now = t->quiet ? 0 : weft_now();
 
-	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE))
-		return false;
-	now = is_loop(t, family) ? weft_now() : 0;
-	if (now) {
-		if (t->ticking) /* of a loop of another kind, or of a handler that waited in here */
+	t->loops.now.waits++;
+	t->loops.now.parks += parks;
+	if (now && (WEFT_LIKELY(t->epoch == weft__preload_epoch) || know_loop(t)))
+		begin(t, parks, now);
+	errno = saved;
+	return t->loops.number;
+}
+
+uint32_t weft__preload_wait_judge(const struct preload_wait *wait)
+{
+	struct preload_thread *t = &weft__preload_thread;
+	enum preload_judged judged = PRELOAD_OTHER;
+	int saved = errno;
+
+	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) || t->quiet || !wait->tick)
+		return 0;
+	t->quiet++; /* a signal handler may wait, too */
+	judged = weft__preload_judge(&t->loops, wait);
+	t->quiet--;
+	if (judged == PRELOAD_FIRST) {
+		if (wait->parks)
+			weft_park_at(WEFT_DEPTH_UNKNOWN, wait->tick);
+		errno = saved;
+		return PRELOAD_NO_TICK;
+	}
+	if (judged == PRELOAD_FOUND || (judged == PRELOAD_MINE && t->epoch != weft__preload_epoch))
+		know_loop(t);
+	if (judged != PRELOAD_OTHER && t->task)
+		begin(t, wait->parks, wait->tick);
+	errno = saved;
+	return judged != PRELOAD_OTHER ? t->loops.number : 0;
+}
+
+void weft__preload_wait_end(uint32_t number, bool parks)
+{
+	struct preload_thread *t = &weft__preload_thread;
+	int saved = errno;
+	uint64_t now = t->quiet ? 0 : weft_now();
+
+	if (now && number == PRELOAD_NO_TICK) {
+		if (parks)
+			weft_unpark_at(WEFT_DEPTH_UNKNOWN, now);
+	} else if (now && t->task && t->loops.number == number) {
+		if (t->ticking) /* a handler waited in here */
 			weft_poll_end_at(now);
-		if (parks && was)
+		if (parks)
 			weft_unpark_at(WEFT_DEPTH_UNKNOWN, now);
 		weft_poll_begin_at(t->task, WEFT_DEPTH_UNKNOWN, now);
 		t->ticking = 1;
 	}
 	errno = saved;
-	return now;
 }
 
-/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait. Of a thread that
- * has no loop of this kind it is a call that blocks. */
-#define WAIT(kind, name, shown, args, made, object, parks)                                                             \
+static void end_tick(struct preload_thread *t)
+{
+	if (t->ticking)
+		weft_poll_end();
+	t->ticking = 0;
+}
+
+void weft__preload_loop_over(void)
+{
+	struct preload_thread *t = &weft__preload_thread;
+	int saved = errno;
+
+	end_tick(t);
+	weft__preload_forget(&t->loops);
+	errno = saved;
+}
+
+/* What is done on exit is not part of the tick that exit was called in. */
+static void on_exit_end(void)
+{
+	end_tick(&weft__preload_thread);
+}
+
+/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait, QUICK whether
+ * it is surely the wait of the thread's loop, JUDGED is what else is known of it. A wait that is not the loop's is a
+ * call that blocks. */
+#define WAIT(name, shown, args, made, object, parks_if, quick, ...)                                                    \
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
 		static void *real;                                                                                     \
 		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
+		const struct preload_loops *loops = &weft__preload_thread.loops;                                       \
+		uintptr_t site = (uintptr_t)__builtin_return_address(0);                                               \
+		bool waits = (parks_if);                                                                               \
 		uint64_t since = 0;                                                                                    \
-		bool waits = (parks);                                                                                  \
+		uint32_t number;                                                                                       \
 		int r;                                                                                                 \
                                                                                                                        \
-		if (weft__preload_thread.family == (kind))                                                             \
-			weft__preload_wait_begin((kind), waits);                                                       \
-		else                                                                                                   \
-			since = preload_before();                                                                      \
+		if (quick) {                                                                                           \
+			number = weft__preload_wait_begin(waits);                                                      \
+		} else {                                                                                               \
+			struct preload_wait wait = {.site = site,                                                      \
+						    .frame = (uintptr_t)__builtin_frame_address(0),                    \
+						    .parks = waits,                                                    \
+						    .tick = since = preload_before(),                                  \
+						    __VA_ARGS__};                                                      \
+                                                                                                                       \
+			number = weft__preload_wait_judge(&wait);                                                      \
+		}                                                                                                      \
 		r = (int)(made);                                                                                       \
-		if (weft__preload_thread.family > (kind) || !weft__preload_wait_end((kind), waits))                    \
+		if (number)                                                                                            \
+			weft__preload_wait_end(number, waits);                                                         \
+		else                                                                                                   \
 			preload_after(PRELOAD_NAME_##shown, (uint64_t)(object), since);                                \
 		return r;                                                                                              \
 	}
@@ -177,26 +232,34 @@ bool weft__preload_wait_end(enum preload_family family, bool parks)
 #define ZERO_VAL(t) ((t) && (t)->tv_sec == 0 && (t)->tv_usec == 0)
 #define FIRST(fds, n) ((n) > 0 ? (fds)[0].fd : NO_FD)
 
-WAIT(PRELOAD_EPOLL, epoll_wait, epoll_wait, (int ep, struct epoll_event *events, int most, int timeout),
-     BARE_OR(BARE(SYS_epoll_wait, ep, events, most, timeout, 0, 0), call(ep, events, most, timeout)), ep, timeout != 0)
-WAIT(PRELOAD_EPOLL, epoll_pwait, epoll_pwait,
-     (int ep, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
-     BARE_OR(BARE(SYS_epoll_pwait, ep, events, most, timeout, mask, _NSIG / 8), call(ep, events, most, timeout, mask)),
-     ep, timeout != 0)
-WAIT(PRELOAD_EPOLL, epoll_pwait2, epoll_pwait2,
-     (int ep, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
-     call(ep, events, most, timeout, mask), ep, !ZERO_SPEC(timeout))
-WAIT(PRELOAD_POLL, poll, poll, (struct pollfd * fds, nfds_t n, int timeout),
-     BARE_OR(BARE(SYS_poll, fds, n, timeout, 0, 0, 0), call(fds, n, timeout)), FIRST(fds, n), timeout != 0)
-WAIT(PRELOAD_POLL, ppoll, ppoll, (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask),
-     call(fds, n, timeout, mask), FIRST(fds, n), !ZERO_SPEC(timeout))
-WAIT(PRELOAD_POLL, __poll_chk, poll, (struct pollfd * fds, nfds_t n, int timeout, size_t room),
-     call(fds, n, timeout, room), FIRST(fds, n), timeout != 0)
-WAIT(PRELOAD_POLL, __ppoll_chk, ppoll,
+#define EPOLL(name, args, made, parks)                                                                                 \
+	WAIT(name, name, args, made, ep, parks, preload_epoll_is(loops, ep), .family = PRELOAD_EPOLL, .fd = ep,        \
+	     .id = (uint64_t)(unsigned)ep)
+#define POLL(name, shown, args, made, parks)                                                                           \
+	WAIT(name, shown, args, made, FIRST(fds, n), parks, preload_poll_is(loops, fds, n, site),                      \
+	     .family = PRELOAD_POLL, .fd = NO_FD, .at = fds, .n = (uint32_t)n)
+#define SELECT(name, args, made, parks)                                                                                \
+	WAIT(name, name, args, made, NO_FD, parks, false && loops, .family = PRELOAD_SELECT, .fd = NO_FD,              \
+	     .at = in ? in : out, .n = n > 0 ? (uint32_t)n : 0, .sets = {in, out, except})
+
+EPOLL(epoll_wait, (int ep, struct epoll_event *events, int most, int timeout),
+      BARE_OR(BARE(SYS_epoll_wait, ep, events, most, timeout, 0, 0), call(ep, events, most, timeout)), timeout != 0)
+EPOLL(epoll_pwait, (int ep, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
+      BARE_OR(BARE(SYS_epoll_pwait, ep, events, most, timeout, mask, _NSIG / 8), call(ep, events, most, timeout, mask)),
+      timeout != 0)
+EPOLL(epoll_pwait2,
+      (int ep, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
+      call(ep, events, most, timeout, mask), !ZERO_SPEC(timeout))
+POLL(poll, poll, (struct pollfd * fds, nfds_t n, int timeout),
+     BARE_OR(BARE(SYS_poll, fds, n, timeout, 0, 0, 0), call(fds, n, timeout)), timeout != 0)
+POLL(ppoll, ppoll, (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask),
+     call(fds, n, timeout, mask), !ZERO_SPEC(timeout))
+POLL(__poll_chk, poll, (struct pollfd * fds, nfds_t n, int timeout, size_t room), call(fds, n, timeout, room),
+     timeout != 0)
+POLL(__ppoll_chk, ppoll,
      (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t room),
-     call(fds, n, timeout, mask, room), FIRST(fds, n), !ZERO_SPEC(timeout))
-WAIT(PRELOAD_SELECT, select, select, (int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
-     call(n, in, out, except, timeout), NO_FD, !ZERO_VAL(timeout))
-WAIT(PRELOAD_SELECT, pselect, pselect,
-     (int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask),
-     call(n, in, out, except, timeout, mask), NO_FD, !ZERO_SPEC(timeout))
+     call(fds, n, timeout, mask, room), !ZERO_SPEC(timeout))
+SELECT(select, (int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
+       call(n, in, out, except, timeout), !ZERO_VAL(timeout))
+SELECT(pselect, (int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask),
+       call(n, in, out, except, timeout, mask), !ZERO_SPEC(timeout))

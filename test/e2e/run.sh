@@ -131,6 +131,7 @@ if [ "$(id -u)" = 0 ] && command -v python3 >/dev/null; then
 	WEFT_SEGMENT_SECONDS=1 run 5 -- /usr/bin/python3 -c '
 import os, select, sys
 poll = select.poll()
+poll.register(os.pipe()[0])
 os.chroot(sys.argv[1])
 os.chdir("/")
 os.setgroups([])
@@ -145,6 +146,7 @@ os._exit(5)' "$dir/jail"
 	if unshare -Ur true 2>/dev/null; then
 		run 5 -- unshare -Ur /usr/bin/python3 -c 'import os, select
 poll = select.poll()
+poll.register(os.pipe()[0])
 for i in range(20):
     poll.poll(5)
 os._exit(5)'
