@@ -74,6 +74,8 @@ int main(int argc, char **argv)
 	int loop = truth_loop(), tick;
 
 	how = argc > 1 ? argv[1] : "nested_epoll";
+	if (!is("once"))
+		next(loop); /* two waits make a loop */
 	for (tick = 0; tick < (is("once") ? 0 : 8); tick++) {
 		next(loop);
 		struct truth_poll *poll = truth_begin(how);
