@@ -297,6 +297,29 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 	weft__json_end(json, '}');
 }
 
+/* All of the threads' time, by samples of it. */
+static void times(struct weft__json *json, const struct report *report)
+{
+	static const char *const names[WEFT__TIME_STATES] = {[WEFT__TIME_CPU] = "on_cpu",
+							     [WEFT__TIME_WAITING] = "waiting",
+							     [WEFT__TIME_BLOCKED] = "blocked",
+							     [WEFT__TIME_PREEMPTED] = "preempted"};
+	size_t i;
+
+	weft__json_begin(json, "time_samples", '{');
+	for (i = 0; i < WEFT__TIME_STATES; i++) {
+		const struct weft__time_sum *sum = &report->result->times[i];
+
+		weft__json_begin(json, names[i], '{');
+		weft__json_u64(json, "samples", sum->n);
+		weft__json_u64(json, "wall_ns", sum->wall_ns);
+		weft__json_u64(json, "cpu_ns", sum->cpu_ns);
+		weft__json_u64(json, "cpu_not_measured", sum->cpu_unknown);
+		weft__json_end(json, '}');
+	}
+	weft__json_end(json, '}');
+}
+
 static void looks(struct weft__json *json, const struct report *report)
 {
 	const struct weft__result *r = report->result;
@@ -406,6 +429,7 @@ void report_json_away(struct weft__json *json, const struct report *report)
 	report_json_split(json, report, "time_in_polls", &report->result->split);
 	waits(json, report);
 	off_cpu(json, report);
+	times(json, report);
 	looks(json, report);
 	stucks(json, report);
 	throttling(json, report);

@@ -16,6 +16,7 @@
 #include "analyze/names.h"
 #include "analyze/samples.h"
 #include "analyze/story.h"
+#include "analyze/times.h"
 #include "weft/segment.h"
 
 /* Places of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
@@ -51,6 +52,9 @@ struct weft__analysis_opts {
 	/* Hears of each sample that is in the window and asked for. A negative value ends the push that it came in. */
 	int (*sample)(void *data, const struct weft__sample_view *sample);
 	void *sample_data;
+	/* Hears of samples of all the time of threads (times.h), as far as those are asked for by opts.from_ns and to_ns. The same. */
+	int (*time_sample)(void *data, const struct weft__time_sample *sample);
+	void *time_data;
 };
 
 struct weft__wake {
@@ -191,6 +195,7 @@ struct weft__result {
 	uint64_t lost_polls; /* that were counted, but not told one by one: more than the cap */
 
 	struct weft__samples samples;
+	struct weft__time_sum times[WEFT__TIME_STATES]; /* of all threads */
 
 	struct weft__split split;     /* of all polls */
 	struct weft__hist told;       /* durations of polls that were told as a whole */

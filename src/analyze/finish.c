@@ -208,6 +208,8 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	}
 	rc = weft__story_settle_all(a);
 	if (rc == 0)
+		rc = weft__times_settle(a);
+	if (rc == 0)
 		rc = weft__told_settle(a);
 	if (rc == 0)
 		rc = count_alive(a);

@@ -61,6 +61,12 @@ bool weft__offcpu_in(struct weft__offcpu *thread, uint64_t now_ns, struct weft__
 	return made;
 }
 
+void weft__offcpu_waited(struct weft__offcpu *thread, uint64_t begin_ns, uint64_t end_ns)
+{
+	weft__offcpu_out(thread, begin_ns);
+	set_state(thread, OFFCPU_ON, end_ns);
+}
+
 bool weft__offcpu_sample(struct weft__offcpu *thread, uint64_t now_ns, struct weft__offcpu_group *group,
 			 uint64_t *cpu_ns)
 {

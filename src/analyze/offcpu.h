@@ -37,6 +37,8 @@ struct weft__offcpu_group {
 void weft__offcpu_out(struct weft__offcpu *thread, uint64_t now_ns);
 /* The thread got the CPU. True when that made a group. */
 bool weft__offcpu_in(struct weft__offcpu *thread, uint64_t now_ns, struct weft__offcpu_group *group);
+/* The thread was off the CPU in a wait, which is counted by itself: only the CPU time before that counts here. */
+void weft__offcpu_waited(struct weft__offcpu *thread, uint64_t begin_ns, uint64_t end_ns);
 /* A sample of the thread on the CPU, which says that it got it if that was not known: true when that made a group. *cpu_ns is the CPU
  * time that the sample claims. */
 bool weft__offcpu_sample(struct weft__offcpu *thread, uint64_t now_ns, struct weft__offcpu_group *group,

@@ -32,6 +32,8 @@ static int sweep(struct weft__analysis *a)
 		if (!track->used || !track->ended_ns || weft__since(a->now_ns, track->ended_ns) < 2 * KEEP_NS)
 			continue;
 		rc = weft__story_settle(a, track, UINT64_MAX);
+		if (rc == 0)
+			rc = weft__times_run(a, track, UINT64_MAX);
 		if (rc < 0)
 			return rc;
 		weft__map_del(&a->track_by_tid, track->tid);
@@ -157,16 +159,19 @@ static void drop(struct weft__analysis *a, struct weft__track *track, size_t n)
 }
 
 /* What no poll needs any more goes. */
-static void prune(struct weft__analysis *a, struct weft__track *track)
+static int prune(struct weft__analysis *a, struct weft__track *track)
 {
 	const struct weft__stream *s = weft__track_stream(a, track);
 	uint64_t keep_ns = a->now_ns > KEEP_NS ? a->now_ns - KEEP_NS : 0;
+	int rc;
 
 	if (s && s->n_open && s->open[0].begin_ns < keep_ns)
 		keep_ns = s->open[0].begin_ns;
 	if (track->first_closed < track->n_closed && track->closed[track->first_closed].begin_ns < keep_ns)
 		keep_ns = track->closed[track->first_closed].begin_ns;
+	rc = weft__times_run(a, track, keep_ns);
 	drop(a, track, weft__track_after(track, keep_ns));
+	return rc;
 }
 
 static int make_room(struct weft__analysis *a, struct weft__track *track)
@@ -174,15 +179,21 @@ static int make_room(struct weft__analysis *a, struct weft__track *track)
 	bool full = track->n_log >= LOG_MAX || a->n_stretches >= a->opts.max_stretches;
 	struct weft__stretch *grown;
 	size_t half;
+	int rc;
 
 	if (track->n_log < track->cap_log && !full)
 		return 0;
-	prune(a, track);
+	rc = prune(a, track);
+	if (rc < 0)
+		return rc;
 	full = track->n_log >= LOG_MAX || a->n_stretches >= a->opts.max_stretches;
 	if (full && track->n_log > 0) {
 		half = (track->n_log + 1) / 2;
 		track->cut_ns = track->log[half - 1].end_ns;
 		a->result.stretches_cut += half;
+		rc = weft__times_run(a, track, track->cut_ns);
+		if (rc < 0)
+			return rc;
 		drop(a, track, half);
 	}
 	if (track->n_log < track->cap_log - track->cap_log / 4)

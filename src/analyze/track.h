@@ -8,6 +8,7 @@
 #ifndef WEFT_ANALYZE_TRACK_H
 #define WEFT_ANALYZE_TRACK_H
 
+#include "analyze/delta.h"
 #include "analyze/offcpu.h"
 #include "analyze/story.h"
 
@@ -44,6 +45,17 @@ struct weft__closed {
 	bool running;
 };
 
+/* Where the samples of a thread's time have come to (times.c). */
+struct weft__times {
+	struct weft__offcpu sampler;
+	struct weft__delta delta;
+	uint64_t done_ns;   /* stretches that end up to here are done with */
+	uint64_t wait_ns;   /* begin of the last wait before which CPU time was set apart */
+	uint64_t before_ns; /* ... that */
+	uint64_t off_ns;    /* end of the last time off the CPU that was in a wait */
+	bool cut;           /* switches were missing since the last sample */
+};
+
 struct weft__track {
 	uint32_t tid;
 	uint32_t stream; /* the last that it had; 0: none */
@@ -58,6 +70,7 @@ struct weft__track {
 	bool off_sampled; /* not each switch is told */
 	uint64_t offs_ns; /* where the last stretch off the CPU ended */
 	struct weft__offcpu sampler;
+	struct weft__times times;
 	uint32_t off_row; /* in result.off_threads */
 	uint32_t next_free;
 };

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/times.h"
+
+#include "analyze/state.h"
+
+#define AHEAD 64u /* stretches behind one among which may be the wait that it is in */
+
+static int give(struct weft__analysis *a, const struct weft__track *track, struct weft__time_sample *sample)
+{
+	struct weft__time_sum *sum = &a->result.times[sample->state];
+
+	if (sample->end_ns < a->opts.from_ns)
+		return 0;
+	/* A switch that is missing must not make more of it than there was. */
+	if (sample->state == WEFT__TIME_CPU && sample->wall_ns && sample->cpu_ns > sample->wall_ns)
+		sample->cpu_ns = sample->wall_ns;
+	sample->tid = track->tid;
+	sample->stream = track->stream;
+	sum->n = weft__sum(sum->n, sample->count);
+	sum->wall_ns = weft__sum(sum->wall_ns, sample->wall_ns);
+	sum->cpu_ns = weft__sum(sum->cpu_ns, sample->cpu_ns);
+	sum->cpu_unknown += !sample->cpu_known;
+	return a->opts.time_sample ? a->opts.time_sample(a->opts.time_data, sample) : 0;
+}
+
+/* The wait that a time off the CPU is in, which ends later; NULL: it is in none. */
+static const struct weft__stretch *wait_around(const struct weft__track *track, size_t at)
+{
+	const struct weft__stretch *off = &track->log[at];
+	size_t i;
+
+	for (i = at + 1; i < track->n_log && i - at <= AHEAD; i++)
+		if (track->log[i].kind == STRETCH_WAIT && track->log[i].begin_ns <= off->begin_ns)
+			return &track->log[i];
+	return NULL;
+}
+
+/* What was summed up before switches went missing is not the CPU time of what comes behind. */
+static void look_for_gap(const struct weft__analysis *a, struct weft__times *times, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t from_ns = times->done_ns < begin_ns ? times->done_ns : begin_ns;
+
+	if (!weft__gaps_switches(&a->gaps, from_ns, end_ns))
+		return;
+	times->sampler = (struct weft__offcpu){.interval_ns = a->opts.period_ns};
+	times->before_ns = 0;
+	times->cut = true;
+}
+
+/* Sets the CPU time apart that was before a wait. */
+static void begin_wait(struct weft__times *times, uint64_t begin_ns)
+{
+	struct weft__offcpu_group group;
+	uint64_t cpu_ns;
+
+	if (times->wait_ns == begin_ns || times->sampler.state == OFFCPU_UNKNOWN || begin_ns < times->sampler.since_ns)
+		return;
+	weft__offcpu_sample(&times->sampler, begin_ns, &group, &cpu_ns);
+	times->before_ns += cpu_ns;
+	times->wait_ns = begin_ns;
+}
+
+static int add_off(struct weft__analysis *a, struct weft__track *track, size_t at)
+{
+	const struct weft__stretch *off = &track->log[at];
+	struct weft__times *times = &track->times;
+	const struct weft__stretch *wait;
+	struct weft__offcpu_group group;
+	struct weft__time_sample sample = {.state = off->what == WEFT_OFFCPU_PREEMPTED ? WEFT__TIME_PREEMPTED
+										       : WEFT__TIME_BLOCKED,
+					   .stack = off->stack,
+					   .kernel = off->kernel};
+
+	wait = wait_around(track, at);
+	times->sampler.interval_ns = a->opts.period_ns;
+	if (wait) {
+		begin_wait(times, wait->begin_ns);
+		times->off_ns = off->end_ns;
+		weft__offcpu_waited(&times->sampler, off->begin_ns, off->end_ns);
+		return 0;
+	}
+	weft__offcpu_out(&times->sampler, off->begin_ns);
+	if (!weft__offcpu_in(&times->sampler, off->end_ns, &group))
+		return 0;
+	weft__delta_from(&times->delta, group.end_ns);
+	sample.begin_ns = group.begin_ns;
+	sample.end_ns = group.end_ns;
+	sample.count = group.count;
+	sample.wall_ns = group.count * a->opts.period_ns;
+	sample.cpu_ns = weft__sum(group.cpu_ns, times->before_ns);
+	sample.cpu_known = !times->cut;
+	times->before_ns = 0;
+	times->cut = false;
+	return give(a, track, &sample);
+}
+
+static bool knows_cpu(const struct weft__track *track)
+{
+	return track->n_off && !track->off_sampled && track->times.sampler.state != OFFCPU_UNKNOWN && !track->times.cut;
+}
+
+static int add_sample(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch)
+{
+	struct weft__times *times = &track->times;
+	struct weft__time_sample sample = {.state = WEFT__TIME_CPU,
+					   .end_ns = stretch->end_ns,
+					   .count = 1,
+					   .stack = stretch->stack,
+					   .kernel = stretch->kernel};
+
+	bool known = knows_cpu(track);
+	struct weft__offcpu_group group;
+
+	sample.wall_ns = weft__delta_sample(&times->delta, stretch->end_ns);
+	sample.begin_ns = stretch->end_ns - sample.wall_ns;
+	weft__offcpu_sample(&times->sampler, stretch->end_ns, &group, &sample.cpu_ns);
+	sample.cpu_ns = known ? weft__sum(sample.cpu_ns, times->before_ns) : stretch->ns;
+	sample.cpu_known = true;
+	times->before_ns = 0;
+	times->cut = false;
+	return give(a, track, &sample);
+}
+
+/* Two samples. Of waits inside of one another the time before is in the first that ends, and each has the time since the one before ended. */
+static int add_wait(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *wait)
+{
+	struct weft__times *times = &track->times;
+	struct weft__time_sample before = {
+		.state = WEFT__TIME_CPU, .end_ns = wait->begin_ns, .count = 1, .stack = wait->stack};
+	struct weft__time_sample sample = {.state = WEFT__TIME_WAITING,
+					   .begin_ns = wait->begin_ns,
+					   .end_ns = wait->end_ns,
+					   .count = 1,
+					   .cpu_known = true,
+					   .what = wait->what,
+					   .name = wait->name,
+					   .object = wait->object,
+					   .stack = wait->stack};
+	int rc = 0;
+
+	if (wait->begin_ns > times->delta.since_ns || !times->delta.known) {
+		before.cpu_known = knows_cpu(track);
+		begin_wait(times, wait->begin_ns);
+		before.wall_ns = weft__delta_sample(&times->delta, wait->begin_ns);
+		before.begin_ns = wait->begin_ns - before.wall_ns;
+		before.cpu_ns = before.cpu_known ? times->before_ns : 0;
+		times->before_ns = 0;
+		times->cut = false;
+		rc = give(a, track, &before);
+	} else {
+		sample.begin_ns = times->delta.since_ns;
+	}
+	/* Where no switch says when it slept in it, it did all the time. */
+	if (times->off_ns <= wait->begin_ns && times->sampler.state != OFFCPU_UNKNOWN)
+		weft__offcpu_waited(&times->sampler, wait->begin_ns, wait->end_ns);
+	sample.wall_ns = weft__since(wait->end_ns, sample.begin_ns);
+	weft__delta_from(&times->delta, wait->end_ns);
+	return rc < 0 ? rc : give(a, track, &sample);
+}
+
+int weft__times_run(struct weft__analysis *a, struct weft__track *track, uint64_t until_ns)
+{
+	struct weft__times *times = &track->times;
+	size_t i;
+	int rc = 0;
+
+	for (i = weft__track_after(track, times->done_ns); i < track->n_log && rc >= 0; i++) {
+		const struct weft__stretch *stretch = &track->log[i];
+
+		if (stretch->end_ns > until_ns)
+			break;
+		if (stretch->kind == STRETCH_LOOK)
+			continue;
+		look_for_gap(a, times, stretch->begin_ns, stretch->end_ns);
+		rc = stretch->kind == STRETCH_OFF      ? add_off(a, track, i)
+		     : stretch->kind == STRETCH_SAMPLE ? add_sample(a, track, stretch)
+						       : add_wait(a, track, stretch);
+		times->done_ns = stretch->end_ns;
+	}
+	if (until_ns != UINT64_MAX && until_ns > times->done_ns)
+		times->done_ns = until_ns;
+	return rc;
+}
+
+int weft__times_settle(struct weft__analysis *a)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < a->n_tracks && rc >= 0; i++)
+		if (a->tracks[i].used)
+			rc = weft__times_run(a, &a->tracks[i], UINT64_MAX);
+	return rc;
+}
