@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime with libweft: polls that compute and sleep, parks between them; polls in polls; two workers; and only the polls that were
- * caught, of which those that only blocked must be some. */
+/* A runtime with libweft: polls that compute and sleep, parks between them; polls in polls; two workers; and polls that only block,
+ * which looks at the thread catch. */
 /* run: api_polls plain */
 /* run: api_nested nested */
 /* run: api_two_workers workers */
@@ -34,7 +34,7 @@ static void one_poll(uint64_t task)
 		truth_end(inner);
 		weft_poll_end();
 	}
-	truth_nap(is("caught") || is("slow") ? 40 * MS : 5 * MS);
+	truth_nap(is("caught") ? 400 * MS : is("slow") ? 40 * MS : 5 * MS);
 	truth_end(poll);
 	weft_poll_end();
 	weft_task_end(task);
@@ -45,7 +45,7 @@ static void *worker(void *arg)
 	int index = (int)(intptr_t)arg, i;
 
 	weft_worker_enter(runtime, index);
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < (is("caught") ? 3 : 8); i++) {
 		one_poll((uint64_t)(1 + i + 100 * index));
 		weft_park(0);
 		truth_nap(MS);
@@ -64,6 +64,8 @@ int main(int argc, char **argv)
 	how = argc > 1 ? argv[1] : "plain";
 	if (is("caught") || is("slow"))
 		setenv("WEFT_POLLS", how, 1);
+	if (is("caught"))
+		setenv("WEFT_WALL_HZ", "10", 1);
 	if (weft_recorder_open_env(&rec, NULL, &err) < 0 || weft_recorder_start(rec, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;

@@ -31,4 +31,4 @@ def measured(name, work, waits=False):
 
 
 def tell(**notes):
-    print(json.dumps({"truth": 1, "polls": polls, **notes}), flush=True)
+    print(json.dumps({"truth": 1, "outside": 500_000, "polls": polls, **notes}), flush=True)
