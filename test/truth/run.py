@@ -40,8 +40,6 @@ KNOWN_WRONG = {
     **dict.fromkeys("""memfd_write pread_cached preempted_in_call write_fsync waitpid system_sh getaddrinfo pipe_fast_reader
                        socketpair_send sendfile_cached copy_file_range_cached open_close dev_zero_read cpp_ifstream node_read_file_sync
                        node_write_sync py_file_read py_subprocess rust_read_file""".split(), CALLS),
-    "api_caught_blocked": "polls that only blocked are not caught",
-    "throttled": "records of switches are off by 3 %; that the group's limit took the CPU is not said",
     "lock_handoff": "the one who held the lock at the begin of the wait is named, not the one who held it for most of it",
     "deadlock": "a wait for a lock that lasts is not in the report of a live recording",
     "deadlock_killed": "a wait for a lock that never ended is not in the report",
@@ -49,15 +47,17 @@ KNOWN_WRONG = {
     "short_threads": "23 samples of 10 ms for 1,250 ms of CPU time, and no word of it",
     **dict.fromkeys("switches_two_cpus switches_one_cpu switches_2000".split(),
                     "the table has 2 to 30 % of the time off the CPU, and does not say that it is partial"),
-    **dict.fromkeys("die_naps die_naps_busy die_raw_sleep_busy die_sigterm_busy".split(),
+    **dict.fromkeys("die_naps die_naps_busy die_raw_sleep_busy die_sigterm_busy die_sigsegv_busy".split(),
                     "what was not measured before the end is CPU time: 1 to 7 ms where 1 ms was used"),
     **dict.fromkeys("""nanosleep usleep clock_nanosleep poll_as_sleep select_as_sleep read_pipe recv_socket recv_timeout
                        connect_timeout flock_wait sigtimedwait semtimedop eventfd_read mutex_wait cond_wait cond_timedwait
                        cond_relock sem_wait barrier thread_join rwlock_write rwlock_read mutex_timedlock
-                       futex_raw nested_epoll nested_loop node_exec_file_sync poll_loop_sleep select_loop_sleep ppoll_loop fault_major hundred_naps cpu_sleep_lock many_short_one_long
-                       api_polls api_nested api_two_workers api_slow_mode cpp_mutex cpp_condition cpp_sleep_for cpp_future
+                       futex_raw nested_epoll nested_loop node_exec_file_sync poll_loop_sleep select_loop_sleep ppoll_loop
+                       fault_major hundred_naps cpu_sleep_lock many_short_one_long
+                       api_polls api_nested api_two_workers api_slow_mode api_caught_blocked cpp_mutex cpp_condition cpp_sleep_for cpp_future
                        cpp_shared_mutex node_pbkdf2_sync node_atomics_wait py_time_sleep py_lock py_socket_recv rust_mutex
-                       rust_condvar rust_channel rust_sleep rust_join""".split(), READY),
+                       rust_condvar rust_channel rust_sleep rust_join stopped interrupted_sleep pi_mutex migrated getline_pipe
+                       raw_syscall_read posix_spawn accept_wait splice_wait sigsuspend""".split(), READY),
 }
 
 
