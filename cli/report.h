@@ -77,6 +77,8 @@ bool report_say_stack(struct report_text *text, const struct report *report, uin
 void report_say_doing(struct report_text *text, const struct report *report, const struct weft__holder *holder);
 /* thread 123 "worker-3" (in handle_upload > deflate) */
 void report_say_holder(struct report_text *text, const struct report *report, const struct weft__holder *holder);
+/* The same for all that held it, the one that did so for the longest time first. */
+void report_say_holders(struct report_text *text, const struct report *report, const struct weft__holder *holder);
 bool report_say_scope(struct report_text *text, const struct report *report, const struct weft__scope *scope);
 
 /* report_missing.c: what is missing, a sentence each */

@@ -14,6 +14,7 @@
 #include "weft/wait.h"
 
 #define NAME_COLUMNS 48
+#define HOLDERS_SHOWN 3 /* of one wait */
 
 void report_say(struct report_text *text, const char *fmt, ...)
 {
@@ -251,13 +252,35 @@ void report_say_doing(struct report_text *text, const struct report *report, con
 void report_say_holder(struct report_text *text, const struct report *report, const struct weft__holder *holder)
 {
 	const struct weft_thread *thread = weft__names_thread(&report->rec->names, holder->stream);
+	char figure[CLI_FIGURE];
 
 	report_say(text, "thread %u", holder->tid);
 	if (thread && thread->name[0])
 		report_say(text, " \"%.40s\"", cli_safe(thread->name));
+	if (holder->held_ns)
+		report_say(text, " for %s", cli_ns(holder->held_ns, figure));
 	report_say(text, " (");
 	report_say_doing(text, report, holder);
 	report_say(text, ")");
+}
+
+void report_say_holders(struct report_text *text, const struct report *report, const struct weft__holder *holder)
+{
+	char figure[CLI_FIGURE];
+	uint64_t rest_ns = 0;
+	size_t i, more = 0;
+
+	for (i = 0; holder; holder = holder->also, i++) {
+		if (i < HOLDERS_SHOWN) {
+			report_say(text, i ? ", by " : "");
+			report_say_holder(text, report, holder);
+		} else {
+			rest_ns += holder->held_ns;
+			more++;
+		}
+	}
+	if (more)
+		report_say(text, ", and by %zu more for %s", more, cli_ns(rest_ns, figure));
 }
 
 /* span 00f067aa0ba902b7 of trace 4bf9..., endpoint GET /users, user=7,tier=gold */

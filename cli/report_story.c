@@ -135,7 +135,7 @@ static void say_cause(struct report_text *text, const struct report *report, con
 	}
 	if (cause->holder.tid) {
 		report_say(text, " held by ");
-		report_say_holder(text, report, &cause->holder);
+		report_say_holders(text, report, &cause->holder);
 	}
 }
 

@@ -39,16 +39,17 @@ static void text_of_wait(struct weft__json *json, const struct report *report, u
 	weft__json_u64(json, "object", object);
 }
 
-static void holder(struct weft__json *json, const struct report *report, const struct weft__holder *h)
+static void holder(struct weft__json *json, const struct report *report, const struct weft__holder *h);
+
+static void one_holder(struct weft__json *json, const struct report *report, const struct weft__holder *h)
 {
 	struct report_text doing = {.n = 0};
 
-	if (!h->tid) {
-		weft__json_absent(json, "holder", "not known");
-		return;
-	}
-	weft__json_begin(json, "holder", '{');
 	weft__json_u64(json, "tid", h->tid);
+	if (h->held_ns)
+		weft__json_u64(json, "held_ns", h->held_ns);
+	else
+		weft__json_absent(json, "held_ns", "not known: who had it as the wait began");
 	report_say_doing(&doing, report, h);
 	weft__json_text(json, "doing", doing.at);
 	if (h->stream) {
@@ -68,6 +69,26 @@ static void holder(struct weft__json *json, const struct report *report, const s
 	report_json_frames(json, report, h->stack, h->kernel);
 	if (h->next)
 		holder(json, report, h->next);
+}
+
+/* The one that held it for the longest time, and the others below it. */
+static void holder(struct weft__json *json, const struct report *report, const struct weft__holder *h)
+{
+	if (!h->tid) {
+		weft__json_absent(json, "holder", "not known");
+		return;
+	}
+	weft__json_begin(json, "holder", '{');
+	one_holder(json, report, h);
+	if (h->held_ns) {
+		weft__json_begin(json, "also", '[');
+		for (h = h->also; h; h = h->also) {
+			weft__json_begin(json, NULL, '{');
+			one_holder(json, report, h);
+			weft__json_end(json, '}');
+		}
+		weft__json_end(json, ']');
+	}
 	weft__json_end(json, '}');
 }
 
@@ -160,6 +181,7 @@ static void long_waits(struct weft__json *json, const struct report *report)
 		weft__json_begin(json, NULL, '{');
 		weft__json_u64(json, "duration_ns", wait->rank_ns);
 		weft__json_u64(json, "begin_ns", report_since_start(report, begin_ns));
+		weft__json_u64(json, "begin_mono_ns", begin_ns);
 		text_of_wait(json, report, wait->what, wait->name, wait->object);
 		report_json_lane(json, report, wait->worker, wait->stream);
 		weft__json_bool(json, "in_poll", wait->in_poll);

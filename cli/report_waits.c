@@ -98,7 +98,7 @@ static void print_objects(const struct report *report)
 		cell_ns(&table, row->ns);
 		cell_ns(&table, row->longest_ns);
 		if (row->holder.tid)
-			report_say_holder(&holder, report, &row->holder);
+			report_say_holders(&holder, report, &row->holder);
 		cli_cell(&table, "%.100s", row->holder.tid ? holder.at : "not known");
 	}
 	cli_table_print(&table);
@@ -153,7 +153,7 @@ static void print_long_wait(const struct report *report, const struct weft__wait
 			  moment));
 	text.n = 0;
 	if (wait->holder.tid) {
-		report_say_holder(&text, report, &wait->holder);
+		report_say_holders(&text, report, &wait->holder);
 		printf("%16sheld by %s\n", "", text.at);
 	}
 	text.n = 0;

@@ -80,6 +80,7 @@
 #include "record/wait/away_hot.c"
 #include "record/wait/context_hot.c"
 #include "record/wait/labels.c"
+#include "record/wait/lock_hot.c"
 #include "record/wait/otel.c"
 #include "record/wait/otel_find.c"
 #include "record/wait/stack_hot.c"

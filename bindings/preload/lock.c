@@ -36,8 +36,18 @@ static bool valid(clockid_t clock, const struct timespec *time)
 	       time->tv_nsec < 1000000000;
 }
 
-/* CAN says whether it makes sense to try. */
-#define LOCK(what, name, args, pass, can, try, object, holder)                                                         \
+#define OBJECT(at) ((uint64_t)(uintptr_t)(at))
+
+/* Who has a lock is of interest when others wait for it. */
+static inline int taken(const void *lock, uint32_t shared, int r)
+{
+	if (weft_lock_waited(OBJECT(lock)) && r == 0)
+		weft_slow_lock_taken(OBJECT(lock), shared);
+	return r;
+}
+
+/* CAN says whether it makes sense to try; SHARED, that others may have it at the same time. */
+#define LOCK(what, shared, name, args, pass, can, try, object, holder)                                                 \
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
@@ -49,32 +59,34 @@ static bool valid(clockid_t clock, const struct timespec *time)
 			return call pass;                                                                              \
 		r = try(object);                                                                                       \
 		if (WEFT_LIKELY(r != EBUSY))                                                                           \
-			return r;                                                                                      \
-		weft_wait_begin_held(what, weft__preload_names[PRELOAD_NAME_##name], (uint64_t)(uintptr_t)(object),    \
-				     holder(object));                                                                  \
+			return taken(object, shared, r);                                                               \
+		weft_wait_begin_held(what, weft__preload_names[PRELOAD_NAME_##name], OBJECT(object),                   \
+				     holder(object) | WEFT_HOLDER_ASK);                                                \
 		r = call pass;                                                                                         \
-		weft_wait_end(what, (uint64_t)(uintptr_t)(object));                                                    \
-		return r;                                                                                              \
+		if (r)                                                                                                 \
+			weft_slow_lock_seen(OBJECT(object), holder(object));                                           \
+		weft_wait_end(what, OBJECT(object));                                                                   \
+		return taken(object, shared, r);                                                                       \
 	}
 
 #define TIME const struct timespec *until
 
-LOCK(WEFT_WAIT_LOCK, pthread_mutex_lock, (pthread_mutex_t * m), (m), true, pthread_mutex_trylock, m, mutex_holder)
-LOCK(WEFT_WAIT_LOCK, pthread_mutex_timedlock, (pthread_mutex_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until),
+LOCK(WEFT_WAIT_LOCK, 0, pthread_mutex_lock, (pthread_mutex_t * m), (m), true, pthread_mutex_trylock, m, mutex_holder)
+LOCK(WEFT_WAIT_LOCK, 0, pthread_mutex_timedlock, (pthread_mutex_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until),
      pthread_mutex_trylock, m, mutex_holder)
-LOCK(WEFT_WAIT_LOCK, pthread_mutex_clocklock, (pthread_mutex_t * m, clockid_t clock, TIME), (m, clock, until),
+LOCK(WEFT_WAIT_LOCK, 0, pthread_mutex_clocklock, (pthread_mutex_t * m, clockid_t clock, TIME), (m, clock, until),
      valid(clock, until), pthread_mutex_trylock, m, mutex_holder)
-LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l), true, pthread_rwlock_tryrdlock, l,
+LOCK(WEFT_WAIT_RWLOCK, 1, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l), true, pthread_rwlock_tryrdlock, l,
      rwlock_holder)
-LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l), true, pthread_rwlock_trywrlock, l,
+LOCK(WEFT_WAIT_RWLOCK, 0, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l), true, pthread_rwlock_trywrlock, l,
      rwlock_holder)
-LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, TIME), (l, until),
+LOCK(WEFT_WAIT_RWLOCK, 1, pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, TIME), (l, until),
      valid(CLOCK_REALTIME, until), pthread_rwlock_tryrdlock, l, rwlock_holder)
-LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_timedwrlock, (pthread_rwlock_t * l, TIME), (l, until),
+LOCK(WEFT_WAIT_RWLOCK, 0, pthread_rwlock_timedwrlock, (pthread_rwlock_t * l, TIME), (l, until),
      valid(CLOCK_REALTIME, until), pthread_rwlock_trywrlock, l, rwlock_holder)
-LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
+LOCK(WEFT_WAIT_RWLOCK, 1, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
      valid(clock, until), pthread_rwlock_tryrdlock, l, rwlock_holder)
-LOCK(WEFT_WAIT_RWLOCK, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
+LOCK(WEFT_WAIT_RWLOCK, 0, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
      valid(clock, until), pthread_rwlock_trywrlock, l, rwlock_holder)
 
 /* Those of C11 are the same underneath, and call them inside the C library. */
@@ -90,8 +102,38 @@ static uint32_t mtx_holder(const mtx_t *m)
 	return mutex_holder((const pthread_mutex_t *)(const void *)m);
 }
 
-LOCK(WEFT_WAIT_LOCK, mtx_lock, (mtx_t * m), (m), true, try_mtx, m, mtx_holder)
-LOCK(WEFT_WAIT_LOCK, mtx_timedlock, (mtx_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until), try_mtx, m, mtx_holder)
+LOCK(WEFT_WAIT_LOCK, 0, mtx_lock, (mtx_t * m), (m), true, try_mtx, m, mtx_holder)
+LOCK(WEFT_WAIT_LOCK, 0, mtx_timedlock, (mtx_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until), try_mtx, m,
+     mtx_holder)
+
+/* The other side: what those who wait are to know. A recursive lock that is taken several times is not given back yet. */
+#define LOCK_RECURSIVE 1 /* of the two lowest bits of __kind */
+
+static bool gives_back(const pthread_mutex_t *m)
+{
+	return (m->__data.__kind & 3) != LOCK_RECURSIVE || m->__data.__count <= 1;
+}
+
+static uint32_t is_shared(const pthread_rwlock_t *l)
+{
+	return rwlock_holder(l) == 0;
+}
+
+#define UNLOCK(name, type, can, shared)                                                                                \
+	PRELOAD_API int name(type *lock);                                                                              \
+	PRELOAD_API int name(type *lock)                                                                               \
+	{                                                                                                              \
+		static void *real;                                                                                     \
+		int (*call)(type *) = PRELOAD_REAL(real, #name);                                                       \
+                                                                                                                       \
+		if (weft_lock_waited(OBJECT(lock)) && (can))                                                           \
+			weft_slow_lock_given(OBJECT(lock), shared);                                                    \
+		return call(lock);                                                                                     \
+	}
+
+UNLOCK(pthread_mutex_unlock, pthread_mutex_t, gives_back(lock), 0)
+UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, true, is_shared(lock))
+UNLOCK(mtx_unlock, mtx_t, gives_back((const pthread_mutex_t *)(const void *)lock), 0)
 
 /* Conditions of before 2.3.2 were something else; on x86-64 the C library still has both. */
 #if defined(__x86_64__)
@@ -103,6 +145,13 @@ LOCK(WEFT_WAIT_LOCK, mtx_timedlock, (mtx_t * m, TIME), (m, until), valid(CLOCK_R
 #define COND_REAL(at, name) PRELOAD_REAL(at, name)
 #endif
 
+/* The lock is given back while the condition is waited for. */
+static inline void given(const void *lock)
+{
+	if (weft_lock_waited(OBJECT(lock)) && gives_back(lock))
+		weft_slow_lock_given(OBJECT(lock), 0);
+}
+
 /* Always a wait, as far as can be seen from here. */
 #define COND(name, find, args, pass)                                                                                   \
 	PRELOAD_API int name args;                                                                                     \
@@ -112,10 +161,11 @@ LOCK(WEFT_WAIT_LOCK, mtx_timedlock, (mtx_t * m, TIME), (m, until), valid(CLOCK_R
 		int(*call) args = find(real, #name);                                                                   \
 		int r;                                                                                                 \
                                                                                                                        \
-		weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_##name],                    \
-				     (uint64_t)(uintptr_t)cond, 0);                                                    \
+		given(m);                                                                                              \
+		weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_##name], OBJECT(cond), 0);  \
 		r = call pass;                                                                                         \
-		weft_wait_end(WEFT_WAIT_CONDITION, (uint64_t)(uintptr_t)cond);                                         \
+		weft_wait_end(WEFT_WAIT_CONDITION, OBJECT(cond));                                                      \
+		taken(m, 0, 0);                                                                                        \
 		return r;                                                                                              \
 	}
 
@@ -142,10 +192,9 @@ COND(cnd_timedwait, PRELOAD_REAL, (cnd_t * cond, mtx_t *m, TIME), (cond, m, unti
 		if (sem_trywait(sem) == 0)                                                                             \
 			return 0;                                                                                      \
 		errno = saved;                                                                                         \
-		weft_wait_begin_held(WEFT_WAIT_SEMAPHORE, weft__preload_names[PRELOAD_NAME_##name],                    \
-				     (uint64_t)(uintptr_t)sem, 0);                                                     \
+		weft_wait_begin_held(WEFT_WAIT_SEMAPHORE, weft__preload_names[PRELOAD_NAME_##name], OBJECT(sem), 0);   \
 		r = call pass;                                                                                         \
-		weft_wait_end(WEFT_WAIT_SEMAPHORE, (uint64_t)(uintptr_t)sem);                                          \
+		weft_wait_end(WEFT_WAIT_SEMAPHORE, OBJECT(sem));                                                       \
 		return r;                                                                                              \
 	}
 
@@ -184,9 +233,9 @@ PRELOAD_API int pthread_barrier_wait(pthread_barrier_t *barrier)
 	int r;
 
 	weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_pthread_barrier_wait],
-			     (uint64_t)(uintptr_t)barrier, 0);
+			     OBJECT(barrier), 0);
 	r = call(barrier);
-	weft_wait_end(WEFT_WAIT_CONDITION, (uint64_t)(uintptr_t)barrier);
+	weft_wait_end(WEFT_WAIT_CONDITION, OBJECT(barrier));
 	return r;
 }
 
@@ -273,6 +322,8 @@ long preload_syscall(long number, long a, long b, long c, long d, long e, long f
 	}
 
 OWN(pthread_mutex_lock, PRELOAD_REAL, (pthread_mutex_t * m), (m))
+OWN(pthread_mutex_unlock, PRELOAD_REAL, (pthread_mutex_t * m), (m))
+OWN(pthread_rwlock_unlock, PRELOAD_REAL, (pthread_rwlock_t * l), (l))
 OWN(pthread_rwlock_rdlock, PRELOAD_REAL, (pthread_rwlock_t * l), (l))
 OWN(pthread_rwlock_wrlock, PRELOAD_REAL, (pthread_rwlock_t * l), (l))
 OWN(pthread_cond_wait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m), (cond, m))

@@ -45,7 +45,9 @@
 	X(COST, 23, "cost", 4, {"what", WEFT_TYPE_U64, ""}, {"time", WEFT_TYPE_U64, "ns"},                             \
 	  {"span", WEFT_TYPE_U64, "ns"}, {"rate", WEFT_TYPE_U64, "Hz"})                                                \
 	X(THROTTLED, 24, "throttled", 5, {"span", WEFT_TYPE_U64, "ns"}, {"time", WEFT_TYPE_U64, "ns"},                 \
-	  {"times", WEFT_TYPE_U64, "1"}, {"periods", WEFT_TYPE_U64, "1"}, {"pressure", WEFT_TYPE_U64, "ns"})
+	  {"times", WEFT_TYPE_U64, "1"}, {"periods", WEFT_TYPE_U64, "1"}, {"pressure", WEFT_TYPE_U64, "ns"})           \
+	X(HELD, 25, "held", 5, {"holder", WEFT_TYPE_U64, ""}, {"object", WEFT_TYPE_U64, ""},                           \
+	  {"ago", WEFT_TYPE_U64, "ns"}, {"span", WEFT_TYPE_U64, "ns"}, {"time", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {

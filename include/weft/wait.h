@@ -69,7 +69,7 @@ struct weft_wait_slot {
 	uint64_t since; /* tick at which it began; 0: none */
 	uint64_t key;   /* enum weft_wait << 32 | name */
 	uint64_t object;
-	uint64_t holder; /* thread id; 0: not known */
+	uint64_t holder; /* thread id as it began, 0: not known; WEFT_HOLDER_MARKED: the lock is marked */
 };
 
 /* Written by the thread itself; what was told of it by whoever tells, which may be the collector. */
@@ -100,13 +100,24 @@ struct weft_waits {
 #define WEFT_LOCKS 4096 /* places for holders of locks; a power of two */
 
 extern WEFT_API __thread struct weft_waits *weft_waits_self __attribute__((tls_model("initial-exec")));
-extern WEFT_API uint64_t weft_locks[WEFT_LOCKS]; /* bits of the object << 32 | thread id */
+extern WEFT_API uint64_t weft_locks[WEFT_LOCKS];      /* bits of the object << 32 | thread id */
+extern WEFT_API uint64_t weft_lock_marks[WEFT_LOCKS]; /* those that somebody waits for: bits of it << 12 | how many */
+
+#define WEFT_HOLDER_MARKED (UINT64_C(1) << 32)
+#define WEFT_HOLDER_ASK 0x80000000u
 
 /* Slow paths, out of line: the calling thread's waits with room for one more, or NULL; a wait that is over and is
  * long, or whose sum has no place yet, or with which sums are due; the end of a wait that is not the innermost. */
 WEFT_API struct weft_waits *weft_hot_waits(void);
 WEFT_API void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since, uint64_t tick);
 WEFT_API void weft_hot_wait_end(uint32_t what, uint64_t object, uint64_t tick);
+/* The calling thread begins to wait for a lock: WEFT_HOLDER_MARKED, or 0 when another lock has its place. And of a lock
+ * that is marked: the calling thread has taken it, with others or alone; is about to give it back; has seen, after
+ * giving up, that another has it. */
+WEFT_API uint64_t weft_slow_lock_mark(uint64_t object);
+WEFT_API void weft_slow_lock_taken(uint64_t object, uint32_t shared);
+WEFT_API void weft_slow_lock_given(uint64_t object, uint32_t shared);
+WEFT_API void weft_slow_lock_seen(uint64_t object, uint32_t tid);
 
 static inline uint64_t weft_wait_key(uint32_t what, uint32_t name)
 {
@@ -135,7 +146,8 @@ static inline void weft_wait_settle(uint64_t key, uint64_t object, uint64_t hold
 	struct weft_wait_sum *sum = &waits->sums[weft_wait_hash(key) >> 59];
 	uint64_t ticks = tick - since;
 
-	if (WEFT_UNLIKELY(ticks >= __atomic_load_n(&weft_gate.wait_ticks, __ATOMIC_RELAXED)) ||
+	if (WEFT_UNLIKELY(holder >= WEFT_HOLDER_MARKED) ||
+	    WEFT_UNLIKELY(ticks >= __atomic_load_n(&weft_gate.wait_ticks, __ATOMIC_RELAXED)) ||
 	    WEFT_UNLIKELY(__atomic_load_n(&sum->key, __ATOMIC_RELAXED) != key) ||
 	    WEFT_UNLIKELY(tick >= __atomic_load_n(&waits->due, __ATOMIC_RELAXED))) {
 		weft_hot_waited(key, object, holder, since, tick);
@@ -165,10 +177,20 @@ static inline uint32_t weft_lock_look(uint64_t object)
 	return word == weft_lock_word(object, (uint32_t)word) ? (uint32_t)word : 0;
 }
 
+/* Whether somebody waits for a lock, so that who has it is of interest. */
+static inline int weft_lock_waited(uint64_t object)
+{
+	uint64_t hash = weft_wait_hash(object);
+	uint64_t mark = __atomic_load_n(&weft_lock_marks[hash >> 52], __ATOMIC_RELAXED);
+
+	return WEFT_UNLIKELY(mark != 0) && (mark ^ hash << 12) < 4096;
+}
+
 static inline void weft_wait_push(uint32_t on, uint32_t what, uint32_t name, uint64_t object, uint32_t holder)
 {
 	struct weft_waits *waits = weft_waits_self;
 	struct weft_wait_slot *slot;
+	uint64_t marked = 0;
 	uint32_t depth;
 
 	if (WEFT_UNLIKELY(waits->depth >= waits->most)) {
@@ -176,6 +198,8 @@ static inline void weft_wait_push(uint32_t on, uint32_t what, uint32_t name, uin
 		if (!waits)
 			return;
 	}
+	if (WEFT_UNLIKELY(holder != 0))
+		marked = weft_slow_lock_mark(object);
 	/* Taken before it is filled: a handler that comes meanwhile uses the next one. */
 	depth = waits->depth;
 	__atomic_store_n(&waits->depth, depth + 1, __ATOMIC_RELAXED);
@@ -183,13 +207,14 @@ static inline void weft_wait_push(uint32_t on, uint32_t what, uint32_t name, uin
 	slot = &waits->own[depth];
 	__atomic_store_n(&slot->key, weft_wait_key(what, name), __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->object, object, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->holder, holder, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->holder, (holder & ~WEFT_HOLDER_ASK) | marked, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->since, weft_tick(on), __ATOMIC_RELEASE);
 }
 
 /* The calling thread begins to wait for `object`; `name` (of weft_string; 0: none) is what people read. `holder` is
  * the id of the thread that has it, 0 when that is not known; without it, it is known when that thread said
- * weft_lock_held. */
+ * weft_lock_held. Where a holder is known, or WEFT_HOLDER_ASK is added, those who have the lock until the wait ends
+ * are recorded, too, as far as they say weft_lock_held and weft_lock_released. */
 WEFT_EMIT(void weft_wait_begin_held(uint32_t what, uint32_t name, uint64_t object, uint32_t holder), {
 	uint32_t on = weft_gate_on();
 	if (on)
@@ -233,8 +258,8 @@ WEFT_EMIT(void weft_waited(uint32_t what, uint32_t name, uint64_t object, uint32
 })
 
 /* The calling thread has the lock `object` now, or is about to give it back. Waits for it that begin in between carry
- * this thread as their holder. Only for locks that are worth it; it is a store each. Two locks may share a place:
- * then the holder is not known. */
+ * this thread as their holder, and those that last meanwhile know how long it had the lock: event `held`. Only for
+ * locks that are worth it; it is a load and a store each. Two locks may share a place: then the holder is not known. */
 WEFT_EMIT(void weft_lock_held(uint64_t object), {
 	struct weft_waits *waits = weft_waits_self;
 	if (!weft_gate_on())
@@ -243,11 +268,15 @@ WEFT_EMIT(void weft_lock_held(uint64_t object), {
 		waits = weft_hot_waits();
 	if (waits)
 		__atomic_store_n(weft_lock_at(object), weft_lock_word(object, waits->tid), __ATOMIC_RELAXED);
+	if (weft_lock_waited(object))
+		weft_slow_lock_taken(object, 0);
 })
 WEFT_EMIT(void weft_lock_released(uint64_t object), {
 	uint64_t *word = weft_lock_at(object);
 	if (__atomic_load_n(word, __ATOMIC_RELAXED) == weft_lock_word(object, weft_waits_self->tid))
 		__atomic_store_n(word, 0, __ATOMIC_RELAXED);
+	if (weft_lock_waited(object))
+		weft_slow_lock_given(object, 0);
 })
 
 /* Who has a lock, as far as weft_lock_held was called for it: a thread id, or 0. */

@@ -107,6 +107,9 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__off_add(a, ev);
 	case WEFT_KIND_WAIT:
 		return weft__wait_add(a, s, ev);
+	case WEFT_KIND_HELD:
+		weft__held_add(a, s, ev);
+		return 0;
 	case WEFT_KIND_WAIT_SUM:
 		return weft__wait_sum(a, s, ev);
 	case WEFT_KIND_CONTEXT:

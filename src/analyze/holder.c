@@ -84,13 +84,28 @@ static const struct weft__stretch *holder_did(const struct weft__track *track, u
 	return ret->what ? wait : NULL;
 }
 
-/* A chain may be a ring, and then nobody would ever have come out of it: it is cut. */
+static struct weft__holder *new_link(struct weft__analysis *a)
+{
+	struct weft__link *link = a->n_links < LINKS_MAX ? weft__calloc(1, sizeof(*link)) : NULL;
+
+	if (!link)
+		return NULL; /* the chain is shorter, then */
+	link->before = a->links;
+	a->links = link;
+	a->n_links++;
+	return &link->holder;
+}
+
+static void find_holders(struct weft__analysis *a, const struct weft__stretch *wait, uint64_t from_ns, uint64_t to_ns,
+			 struct weft__holder *ret, int links);
+
+/* What one did. A chain may be a ring, and then nobody would ever have come out of it: it is cut. */
 static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
 			struct weft__holder *ret, int links)
 {
 	const struct weft__track *track = weft__track_find(a, tid);
 	const struct weft__stretch *wait;
-	struct weft__link *link;
+	struct weft__holder *next;
 
 	*ret = (struct weft__holder){.tid = tid, .worker = WEFT_WORKER_NONE};
 	if (!tid || !track || to_ns <= from_ns)
@@ -98,31 +113,114 @@ static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns
 	ret->stream = track->stream;
 	holder_poll(a, track, from_ns, to_ns, ret);
 	wait = holder_did(track, from_ns, to_ns, ret);
-	if (!wait || !wait->holder || wait->holder == tid || links == 0 || a->n_links >= LINKS_MAX)
+	if (!wait || links == 0 || (!wait->holds && (!wait->holder || wait->holder == tid)))
 		return;
-	link = weft__calloc(1, sizeof(*link));
-	if (!link)
-		return; /* the chain is shorter, then */
-	link->before = a->links;
-	a->links = link;
-	a->n_links++;
-	find_holder(a, wait->holder, wait->begin_ns > from_ns ? wait->begin_ns : from_ns,
-		    wait->end_ns < to_ns ? wait->end_ns : to_ns, &link->holder, links - 1);
-	ret->next = &link->holder;
+	next = new_link(a);
+	if (!next)
+		return;
+	find_holders(a, wait, wait->begin_ns > from_ns ? wait->begin_ns : from_ns,
+		     wait->end_ns < to_ns ? wait->end_ns : to_ns, next, links - 1);
+	ret->next = next;
 }
 
-void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
-		       struct weft__holder *ret)
+/* Holds of one thread together, as much of them as is between two moments, the longest time first; begin and end are those of its
+ * longest. Answers how many threads there are. */
+static uint32_t by_thread(const struct weft__holds *holds, uint64_t from_ns, uint64_t to_ns, struct weft__hold *ret)
 {
-	find_holder(a, tid, from_ns, to_ns, ret, CHAIN_LINKS);
+	uint32_t i, at, n = 0;
+
+	for (i = 0; i < holds->n; i++) {
+		struct weft__hold hold = holds->at[i], moved;
+		uint64_t whole_ns = weft__since(hold.end_ns, hold.begin_ns), longest_ns;
+
+		hold.ns = overlap(hold.begin_ns, hold.end_ns, from_ns, to_ns) < hold.ns
+				  ? overlap(hold.begin_ns, hold.end_ns, from_ns, to_ns)
+				  : hold.ns;
+		if (hold.ns == 0)
+			continue;
+		for (at = 0; at < n && ret[at].tid != hold.tid;)
+			at++;
+		if (at == n) {
+			ret[n++] = hold;
+		} else {
+			longest_ns = weft__since(ret[at].end_ns, ret[at].begin_ns);
+			ret[at].ns += hold.ns;
+			ret[at].begin_ns = whole_ns > longest_ns ? hold.begin_ns : ret[at].begin_ns;
+			ret[at].end_ns = whole_ns > longest_ns ? hold.end_ns : ret[at].end_ns;
+		}
+		for (moved = ret[at]; at > 0 && ret[at - 1].ns < moved.ns; at--)
+			ret[at] = ret[at - 1];
+		ret[at] = moved;
+	}
+	return n;
+}
+
+static void find_holders(struct weft__analysis *a, const struct weft__stretch *wait, uint64_t from_ns, uint64_t to_ns,
+			 struct weft__holder *ret, int links)
+{
+	struct weft__hold holds[HOLDS_MAX];
+	uint32_t i, n = wait->holds ? by_thread(wait->holds, from_ns, to_ns, holds) : 0;
+
+	if (n == 0) {
+		find_holder(a, wait->holder, from_ns, to_ns, ret, links);
+		return;
+	}
+	for (i = 0; i < n && ret; i++) {
+		struct weft__holder *also = i + 1 < n ? new_link(a) : NULL;
+
+		find_holder(a, holds[i].tid, holds[i].begin_ns > from_ns ? holds[i].begin_ns : from_ns,
+			    holds[i].end_ns < to_ns ? holds[i].end_ns : to_ns, ret, i == 0 ? links : 0);
+		ret->held_ns = holds[i].ns;
+		ret->also = also;
+		ret = also;
+	}
+}
+
+void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret)
+{
+	find_holders(a, wait, wait->begin_ns, wait->end_ns, ret, CHAIN_LINKS);
+}
+
+void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+{
+	uint64_t object = ev->fields[1], end_ns = weft__since(ev->time_ns, ev->fields[2]);
+
+	if (s->held && (s->held_ns != ev->time_ns || s->held_object != object))
+		s->held = NULL;
+	if (!s->held) {
+		s->held = a->n_holds < LINKS_MAX ? weft__calloc(1, sizeof(*s->held)) : NULL;
+		if (!s->held)
+			return; /* then the last holder is known, as the wait says */
+		s->held->before = a->holds;
+		a->holds = s->held;
+		a->n_holds++;
+		s->held_ns = ev->time_ns;
+		s->held_object = object;
+	}
+	if (s->held->n < HOLDS_MAX)
+		s->held->at[s->held->n++] = (struct weft__hold){
+			(uint32_t)ev->fields[0], weft__since(end_ns, ev->fields[3]), end_ns, ev->fields[4]};
+}
+
+const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object)
+{
+	const struct weft__holds *held = s->held_ns == time_ns && s->held_object == object ? s->held : NULL;
+
+	s->held = NULL;
+	return held;
 }
 
 void weft__holder_fini(struct weft__analysis *a)
 {
+	struct weft__holds *holds;
 	struct weft__link *before;
 
 	for (; a->links; a->links = before) {
 		before = a->links->before;
 		weft__free(a->links);
+	}
+	for (; a->holds; a->holds = holds) {
+		holds = a->holds->before;
+		weft__free(a->holds);
 	}
 }

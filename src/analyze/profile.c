@@ -7,6 +7,16 @@
 
 #include "base/alloc.h"
 
+/* Chains are short. */
+static void want_holder(struct weft__frames *frames, const struct weft__holder *holder)
+{
+	for (; holder; holder = holder->also) {
+		weft__frames_want(frames, holder->stack);
+		weft__frames_want(frames, holder->kernel);
+		want_holder(frames, holder->next);
+	}
+}
+
 static void want_story(const struct weft__story *story, struct weft__frames *frames)
 {
 	size_t i;
@@ -14,8 +24,7 @@ static void want_story(const struct weft__story *story, struct weft__frames *fra
 	for (i = 0; i < story->n_causes; i++) {
 		weft__frames_want(frames, story->causes[i].stack);
 		weft__frames_want(frames, story->causes[i].kernel);
-		weft__frames_want(frames, story->causes[i].holder.stack);
-		weft__frames_want(frames, story->causes[i].holder.kernel);
+		want_holder(frames, &story->causes[i].holder);
 	}
 }
 
@@ -58,13 +67,10 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 		weft__frames_want(frames, r->wait_threads[i].stack);
 	for (i = 0; i < r->n_long_waits; i++) {
 		weft__frames_want(frames, r->long_waits[i].stack);
-		weft__frames_want(frames, r->long_waits[i].holder.stack);
-		weft__frames_want(frames, r->long_waits[i].holder.kernel);
+		want_holder(frames, &r->long_waits[i].holder);
 	}
-	for (i = 0; i < r->n_wait_objects; i++) {
-		weft__frames_want(frames, r->wait_objects[i].holder.stack);
-		weft__frames_want(frames, r->wait_objects[i].holder.kernel);
-	}
+	for (i = 0; i < r->n_wait_objects; i++)
+		want_holder(frames, &r->wait_objects[i].holder);
 	for (i = 0; i < r->n_stucks; i++)
 		weft__frames_want(frames, r->stucks[i].stack);
 }

@@ -72,6 +72,8 @@ struct weft__stream {
 	uint64_t sums_ns, sums_from_ns;       /* when it told sums of waits last, and since when those were summed */
 	struct weft__past_scope *past_scopes; /* a ring of the last ones */
 	uint64_t n_past_scopes;
+	struct weft__holds *held; /* of the wait that comes next; NULL: none */
+	uint64_t held_ns, held_object;
 };
 
 #define PAST_SCOPES 64u
@@ -118,12 +120,26 @@ struct weft__throttled_span {
 };
 #define THROTTLED_SPANS 16u
 
+/* Who held the lock of one wait, and when. */
+#define HOLDS_MAX 8
+struct weft__holds {
+	struct weft__holds *before;
+	uint32_t n;
+	struct weft__hold {
+		uint32_t tid;
+		uint64_t begin_ns, end_ns;
+		uint64_t ns; /* of that time */
+	} at[HOLDS_MAX];
+};
+
 struct weft__analysis {
 	struct weft__analysis_opts opts;
 	struct weft__result result;
 	struct weft__gaps gaps;
 	struct weft__link *links; /* all */
 	size_t n_links;
+	struct weft__holds *holds; /* all */
+	size_t n_holds;
 
 	struct weft__stream *streams;
 	size_t n_streams, cap_streams;
@@ -271,7 +287,8 @@ static inline bool weft__wait_matters(uint32_t what)
 }
 
 /* waits_rank.c */
-int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait, uint32_t holder);
+int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait,
+		    const struct weft__stretch *stretch);
 int weft__wait_apart(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
 		     uint32_t stack);
 void weft__wait_ranks_settle(struct weft__analysis *a);

@@ -273,8 +273,8 @@ static void add_cause(struct weft__analysis *a, struct weft__story *story, const
 	cause->longest_ns = piece->own_ns;
 	if (stretch->kind == STRETCH_WAIT && stretch->stack)
 		cause->stack = stretch->stack;
-	if (stretch->kind == STRETCH_WAIT && stretch->holder)
-		weft__holder_find(a, stretch->holder, stretch->begin_ns, stretch->end_ns, &cause->holder);
+	if (stretch->kind == STRETCH_WAIT && (stretch->holder || stretch->holds))
+		weft__holder_find(a, stretch, &cause->holder);
 }
 
 /* The longest stretch off the CPU that a look must have been in, as most of its time is there. */

@@ -46,6 +46,8 @@ struct weft__holder {
 	uint32_t what, name;              /* its own wait, if it was in one */
 	uint64_t object;
 	const struct weft__holder *next; /* who held what it waited for; NULL: not known */
+	uint64_t held_ns;                /* of the wait, that it held the lock; 0: not known */
+	const struct weft__holder *also; /* who held the same lock for the next longest time; NULL: nobody */
 };
 
 /* Why a part of a poll was blocked or waiting. */

@@ -130,6 +130,7 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	case WEFT_KIND_SAMPLE:
 	case WEFT_KIND_WAIT:
 	case WEFT_KIND_WAIT_SUM:
+	case WEFT_KIND_HELD:
 	case WEFT_KIND_CONTEXT:
 		return 0;
 	case WEFT_KIND_UNPARK:

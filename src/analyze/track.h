@@ -17,6 +17,8 @@
 struct weft__analysis;
 struct weft__stream;
 struct weft__poll;
+struct weft__holds;
+struct weft_event_view;
 
 /* In this order, the later ones say more. */
 enum weft__stretch_kind { STRETCH_SAMPLE, STRETCH_LOOK, STRETCH_OFF, STRETCH_WAIT };
@@ -30,8 +32,9 @@ struct weft__stretch {
 	uint32_t name;   /* wait: string; sample: row of the thread */
 	uint32_t holder; /* wait: tid; sample: engine */
 	enum weft__stretch_kind kind;
-	bool booked; /* sample: is in the sums, */
-	bool asked;  /* ... or would be, if it were in the right poll */
+	const struct weft__holds *holds; /* wait: who held it when; NULL: only `holder` is known */
+	bool booked;                     /* sample: is in the sums, */
+	bool asked;                      /* ... or would be, if it were in the right poll */
 };
 
 /* A poll that has ended, or the recording has. */
@@ -87,10 +90,12 @@ void weft__track_fini(struct weft__track *track);
 /* The stream that it had last, or NULL. */
 const struct weft__stream *weft__track_stream(const struct weft__analysis *a, const struct weft__track *track);
 
-/* holder.c. What a thread did between two moments. */
-void weft__holder_find(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
-		       struct weft__holder *ret);
-
+/* holder.c. Who held what a thread waited for, and what they did: the one that held it for the longest time, and by its `also` the
+ * others. */
+void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
+/* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
+void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object);
 void weft__holder_fini(struct weft__analysis *a);
 
 /* story.c. A poll has ended: its time is cut into parts when all is there. */

@@ -114,7 +114,7 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 }
 
 static int add_to_object(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait *wait,
-			 uint32_t holder)
+			 const struct weft__stretch *stretch)
 {
 	struct weft__wait_object *row;
 	int rc;
@@ -130,15 +130,16 @@ static int add_to_object(struct weft__analysis *a, const struct weft__stream *s,
 		row->worker_ns = weft__sum(row->worker_ns, wait->rank_ns);
 	if (wait->rank_ns > row->longest_ns)
 		row->longest_ns = wait->rank_ns;
-	if (holder && wait->rank_ns >= row->held_ns) {
+	if ((stretch->holder || stretch->holds) && wait->rank_ns >= row->held_ns) {
 		row->held_ns = wait->rank_ns;
-		weft__holder_find(a, holder, weft__since(wait->end_ns, wait->rank_ns), wait->end_ns, &row->holder);
+		weft__holder_find(a, stretch, &row->holder);
 	}
 	return 0;
 }
 
 /* Into the figures of the window. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev,
+		const struct weft__stretch *stretch)
 {
 	struct weft__wait wait = {
 		.rank_ns = ev->fields[3],
@@ -170,9 +171,9 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	wait.in_poll = poll != NULL;
 	wait.place = poll ? poll->place : 0;
 	wait.task = poll ? poll->task : 0;
-	rc = add_to_object(a, s, &wait, (uint32_t)ev->fields[4]);
+	rc = add_to_object(a, s, &wait, stretch);
 	if (rc == 0)
-		rc = weft__wait_rank(a, s, &wait, (uint32_t)ev->fields[4]);
+		rc = weft__wait_rank(a, s, &wait, stretch);
 	return rc;
 }
 
@@ -196,13 +197,14 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 		.object = ev->fields[2],
 		.holder = (uint32_t)ev->fields[4],
 		.stack = (uint32_t)ev->fields[5],
+		.holds = weft__held_take(s, ev->time_ns, ev->fields[2]),
 	};
 	struct weft__track *track;
 	int rc = weft__track_of(a, s, &track);
 
 	if (rc == 0 && track)
 		rc = weft__track_add(a, track, &stretch);
-	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_stream(a, s, track), ev);
+	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_stream(a, s, track), ev, &stretch);
 }
 
 /* How much of the time over which waits were summed was spent on what was asked for. */

@@ -53,25 +53,26 @@ static void put(const struct weft__analysis *a, struct weft__wait *list, size_t 
 }
 
 static int keep_long(struct weft__analysis *a, struct weft__wait **list, size_t *n, struct weft__wait *wait,
-		     uint32_t holder)
+		     const struct weft__stretch *stretch)
 {
 	int rc = has_place(a, list, *n, wait);
 
 	if (rc <= 0)
 		return rc;
-	weft__holder_find(a, holder, weft__since(wait->end_ns, wait->rank_ns), wait->end_ns, &wait->holder);
+	weft__holder_find(a, stretch, &wait->holder);
 	put(a, *list, n, wait);
 	return 0;
 }
 
-int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait, uint32_t holder)
+int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait,
+		    const struct weft__stretch *stretch)
 {
 	struct weft__result *r = &a->result;
 
 	if (weft__wait_matters(wait->what) || weft__stream_works(s))
-		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, holder);
+		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, stretch);
 	/* Once somebody polls, nobody asks for these. */
-	return r->works ? 0 : keep_long(a, &a->apart_waits, &a->n_apart_waits, wait, holder);
+	return r->works ? 0 : keep_long(a, &a->apart_waits, &a->n_apart_waits, wait, stretch);
 }
 
 /* Different waits may share a key, which makes more rows of one, never one of two. */

@@ -31,6 +31,7 @@ OWN_KINDS = {
     21: ('wall', ['tid', 'weight', 'count', 'call', 'stack']), 22: ('stuck', ['tid', 'task', 'age', 'stack']),
     23: ('cost', ['what', 'time', 'span', 'rate']),
     24: ('throttled', ['span', 'time', 'times', 'periods', 'pressure']),
+    25: ('held', ['holder', 'object', 'ago', 'span', 'time']),
 }
 FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}
 

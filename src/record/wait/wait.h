@@ -7,6 +7,7 @@
  *
  *     wait_hot.c     the thread's place; a wait that is over becomes an event or part of a sum; sums are told
  *     away_hot.c     waits that other threads begin and end
+ *     lock_hot.c     who held a lock meanwhile
  *     stack_hot.c    the stack of the calling thread
  *     waits.c        what the collector, start, stop and fork do about it */
 #ifndef WEFT_WAIT_INSIDE_H
@@ -61,8 +62,24 @@ uint32_t weft__wait_pending(uint32_t tid, struct weft__wait_now *out, uint32_t m
 struct weft__waited {
 	uint64_t key, object, holder, since, tick;
 	uint64_t from;
+	int lasts; /* it is not over */
 };
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited);
+
+/* A lock was held: from when to when, and how long of that. */
+struct weft__hold {
+	uint32_t tid;
+	uint64_t begin, end, ticks;
+};
+#define WAIT_HOLDS_MAX 8
+/* HOT. Who held the lock of a wait, the longest holds, in no order; answers how many. */
+uint32_t weft__lock_holds(const struct weft__waited *waited, struct weft__hold out[WAIT_HOLDS_MAX]);
+/* HOT. The same as events `held`, on a ring as above. Answers the last holder, 0: not known. */
+uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *waited);
+/* HOT. The wait that marked the lock is over. */
+void weft__lock_unmark(uint64_t object);
+/* CALLER, in the child of a fork. */
+void weft__locks_forked(void);
 /* HOT. The same as a wait of the calling thread's, told or summed by its length. */
 void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited);
 /* HOT. Adds to a sum of `n` places, and one more for what has none. `own`: nobody but this thread adds there. */

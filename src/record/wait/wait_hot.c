@@ -54,10 +54,18 @@ static struct weft__wait_thread *wait_place_take(uint32_t tid)
 	return taken;
 }
 
+/* A wait that nobody will end. */
+static void slot_forget(struct weft_wait_slot *slot)
+{
+	if (load_relaxed(&slot->since) && load_relaxed(&slot->holder) >= WEFT_HOLDER_MARKED)
+		weft__lock_unmark(load_relaxed(&slot->object));
+	store_release(&slot->since, 0);
+}
+
 static void waits_forget(struct weft_waits *waits)
 {
 	for (uint32_t i = 0; i < WEFT_WAITS_MAX; i++)
-		store_release(&waits->own[i].since, 0);
+		slot_forget(&waits->own[i]);
 	store_relaxed(&waits->depth, 0u);
 }
 
@@ -129,17 +137,22 @@ static void wait_sched(uint64_t tick)
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited)
 {
 	struct weft__wide_stack stack = {.field = 5};
-	uint64_t fields[6] = {waited->key >> 32, (uint32_t)waited->key,
-			      waited->object,    weft_tick_ns(waited->tick - waited->since),
-			      waited->holder,    0};
+	uint64_t fields[6] = {waited->key >> 32,
+			      (uint32_t)waited->key,
+			      waited->object,
+			      weft_tick_ns(waited->tick - waited->since),
+			      0,
+			      0};
 	int buffer = -1;
 
 	if (waited->from)
 		stack.n = weft__wait_stack(waits, waited->from, &stack.frames, &stack.flags, &buffer);
+	if (!ring)
+		wait_sched(waited->tick);
+	fields[4] = weft__lock_tell(ring, waited);
 	if (ring) {
 		weft__wide_emit_in(ring, WEFT_KIND_WAIT, waited->tick, fields, NULL, 0);
 	} else {
-		wait_sched(waited->tick);
 		weft__wide_emit_stacks(WEFT_KIND_WAIT, waited->tick, fields, &stack, stack.n ? 1 : 0);
 	}
 	if (buffer >= 0)
@@ -301,8 +314,8 @@ void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited
 __attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since,
 					       uint64_t tick)
 {
-	struct weft__waited waited = {key,   object, holder,
-				      since, tick,   (uint64_t)(uintptr_t)__builtin_return_address(0)};
+	struct weft__waited waited = {
+		key, object, holder, since, tick, (uint64_t)(uintptr_t)__builtin_return_address(0), 0};
 	struct weft_waits *waits = weft_waits_self;
 	int saved = errno;
 
@@ -310,6 +323,8 @@ __attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, ui
 		waits = attach_waits();
 	if (waits)
 		weft__wait_over(waits, &waited);
+	if (holder >= WEFT_HOLDER_MARKED)
+		weft__lock_unmark(object);
 	errno = saved;
 }
 
@@ -329,13 +344,16 @@ __attribute__((noinline)) void weft_hot_wait_end(uint32_t what, uint64_t object,
 	waited.object = object;
 	waited.holder = waits->own[i - 1].holder;
 	waited.since = waits->own[i - 1].since;
-	while (depth >= i)
-		store_release(&waits->own[--depth].since, 0);
+	while (depth > i)
+		slot_forget(&waits->own[--depth]);
+	store_release(&waits->own[i - 1].since, 0);
 	fence_signal();
 	store_relaxed(&waits->depth, i - 1);
 	saved = errno;
 	if (tick && waited.since)
 		weft__wait_over(waits, &waited);
+	if (waited.since && waited.holder >= WEFT_HOLDER_MARKED)
+		weft__lock_unmark(object);
 	errno = saved;
 }
 

@@ -48,7 +48,8 @@ struct absent {
 
 static void waits_tell_one(struct absent *who, const struct weft__waited *waited)
 {
-	struct weft_ring *room = weft__ring_apart(&who->ring, who->tid, weft__wide_slots(WEFT_KIND_WAIT), who->tick);
+	uint32_t slots = weft__wide_slots(WEFT_KIND_WAIT) + WAIT_HOLDS_MAX * weft__wide_slots(WEFT_KIND_HELD);
+	struct weft_ring *room = weft__ring_apart(&who->ring, who->tid, slots, who->tick);
 
 	if (room)
 		weft__wait_emit(&who->thread->mine, room, waited);
@@ -66,7 +67,8 @@ static void waits_tell_pending(struct absent *who)
 					      now[i].holder,
 					      now[i].since,
 					      who->tick,
-					      0};
+					      0,
+					      1};
 
 		if (waited.tick > waited.since && waited.tick - waited.since >= load_relaxed(&weft_gate.wait_ticks))
 			waits_tell_one(who, &waited);
@@ -96,8 +98,11 @@ static void waits_tell_for(struct weft__wait_thread *thread, uint32_t tid, uint6
 static void wait_place_free(uint32_t at)
 {
 	struct weft__wait_thread *thread = &weft__wait_threads[at];
-	uint32_t generation = thread->mine.generation;
+	uint32_t i, generation = thread->mine.generation;
 
+	for (i = 0; i < WEFT_WAITS_MAX; i++)
+		if (thread->mine.own[i].since && thread->mine.own[i].holder >= WEFT_HOLDER_MARKED)
+			weft__lock_unmark(thread->mine.own[i].object);
 	*thread = (struct weft__wait_thread){.mine = {.generation = generation}};
 	store_release(&weft__wait_tids[at], 0u);
 }
@@ -135,8 +140,6 @@ void weft__waits_forked(void)
 	for (at = 0; at < WAIT_THREADS; at++)
 		if (load_relaxed(&weft__wait_tids[at]))
 			wait_place_free(at);
-	for (at = 0; at < WEFT_LOCKS; at++)
-		if (load_relaxed(&weft_locks[at]))
-			store_relaxed(&weft_locks[at], 0);
+	weft__locks_forked();
 	store_relaxed(&weft__waits_used, 0u);
 }

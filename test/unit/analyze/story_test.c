@@ -34,6 +34,47 @@ static void start(struct feed *feed)
 		CHECK_EQ(s_->ns[WEFT__NOT_MEASURED], (uint64_t)(unknown)*MS);                                          \
 	} while (0)
 
+/* After a hand-off: 102 held the lock for the first 2 ms, then 103 for 18, in a sleep of its own. */
+TEST(each_holder_of_a_lock_has_its_own_part_of_the_wait)
+{
+	const struct weft__holder *holder;
+	const struct weft__result *r;
+	struct feed feed;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 11 * MS, 2, SAMPLE, SAMPLE_OF(12, 10));
+	FEED(&feed, 29 * MS, 3, WAIT, WEFT_WAIT_CALL, NAME_READ, 7, 15 * MS, 0, 23);
+	FEED(&feed, 32 * MS, 1, HELD, 103, 0xabc0, 0, 12 * MS, 12 * MS);
+	FEED(&feed, 32 * MS, 1, HELD, 102, 0xabc0, 18 * MS, 4 * MS, 2 * MS);
+	FEED(&feed, 32 * MS, 1, HELD, 103, 0xabc0, 12 * MS, 6 * MS, 6 * MS);
+	FEED(&feed, 32 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc0, 22 * MS, 103, 22);
+	/* Of another lock, without its wait: it is nobody's. */
+	FEED(&feed, 33 * MS, 1, HELD, 102, 0xdef0, 0, 5 * MS, 5 * MS);
+	FEED(&feed, 34 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc8, MS, 102, 22);
+	FEED(&feed, 62 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1 && r->longest[0].story.n_causes == 2);
+	holder = &r->longest[0].story.causes[0].holder;
+	CHECK_EQ(holder->tid, 103);
+	CHECK_EQ(holder->held_ns, 18 * MS);
+	CHECK_EQ(holder->what, WEFT_WAIT_CALL);
+	CHECK_EQ(holder->stack, 23);
+	REQUIRE(holder->also);
+	CHECK_EQ(holder->also->tid, 102);
+	CHECK_EQ(holder->also->held_ns, 2 * MS);
+	CHECK_EQ(holder->also->stack, 12);
+	CHECK(!holder->also->also);
+	holder = &r->longest[0].story.causes[1].holder;
+	CHECK_EQ(holder->tid, 102);
+	CHECK_EQ(holder->held_ns, 0);
+	REQUIRE(r->n_long_waits >= 1);
+	CHECK_EQ(r->long_waits[0].holder.tid, 103);
+	CHECK_EQ(r->wait_objects[0].holder.held_ns, 18 * MS);
+	feed_close(&feed);
+}
+
 /* 52 ms = 41 on CPU, 8 blocked in read, 2 waiting for cache_lock, 1 preempted. Each event is where the recorder puts it: waits
  * when they end, on their thread, switches some time later, on the collector's. */
 TEST(the_story_of_a_poll)

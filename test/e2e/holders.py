@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# presets: dev asan
+"""Who held a lock, and for how long of each wait, as the report has it against what the program knows. By `weft run`, with default options."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["WEFT_BUILD"]
+MS = 1_000_000
+TRIES = 5  # a thread may be kept from its CPU between a call and its own clock
+
+
+class Wrong(Exception):
+    pass
+
+
+def check(true, what, about=None):
+    if not true:
+        raise Wrong("%s%s" % (what, "" if about is None else ": " + json.dumps(about)[:2000]))
+
+
+def record(scratch, program, *args):
+    trace = os.path.join(scratch, "rec")
+    shutil.rmtree(trace, ignore_errors=True)
+    done = subprocess.run([os.path.join(BUILD, "weft"), "run", "-o", trace, "--", program, *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=60)
+    check(done.returncode == 0, "status %d: %s" % (done.returncode, done.stderr[:200]))
+    return json.loads(done.stdout.splitlines()[0]), report(trace)
+
+
+def report(trace):
+    done = subprocess.run([os.path.join(BUILD, "weft"), "report", "--json", "--top", "1000", trace], stdout=subprocess.PIPE,
+                          text=True, check=True)
+    return json.loads(done.stdout)["recordings"][0]
+
+
+def near(told, true):
+    return abs(told - true) <= max(true * 0.05, MS)
+
+
+def by_holder(pairs):
+    sums = {}
+    for tid, ns in pairs:
+        sums[tid] = sums.get(tid, 0) + ns
+    return sums
+
+
+def wait_of(recording, true, object):
+    for wait in recording["longest_waits"]:
+        if wait["object"] == object and wait["tid"] == true["tid"] and \
+           abs(wait["begin_mono_ns"] - true["begin"]) < MS and near(wait["duration_ns"], true["ns"]):
+            return wait
+    raise Wrong("no such wait in the report: %s" % json.dumps(true))
+
+
+def check_wait(wait, true):
+    holder = wait["holder"]
+    check(holder, "no holder", wait)
+    told = by_holder([(one["tid"], one["held_ns"] or 0) for one in [holder, *holder.get("also", [])]])
+    held = by_holder(true["held"])
+    for tid in {*told, *held}:
+        check(near(told.get(tid, 0), held.get(tid, 0)), "held by %d: %.3f ms in the report, %.3f ms in truth" % (
+            tid, told.get(tid, 0) / 1e6, held.get(tid, 0) / 1e6), {"report": wait, "truth": true})
+    longest = max(held, key=held.get)
+    check(holder["tid"] == longest or near(held[longest], held.get(holder["tid"], 0)), "the longest holder is not first", wait)
+    return len(held)
+
+
+def judge(scratch, mode, least_holders):
+    truth, recording = record(scratch, os.path.join(BUILD, "test", "run_holders"), mode)
+    check(truth["waits"], "nobody waited")
+    most = max(check_wait(wait_of(recording, true, truth["object"]), true) for true in truth["waits"])
+    check(most >= least_holders, "nobody saw %d holders" % least_holders, truth)
+
+
+def main():
+    scratch = tempfile.mkdtemp(prefix="weft-holders-")
+    failed = 0
+    try:
+        for mode, least_holders in (("handoff", 2), ("recursive", 2), ("c11", 2), ("readers", 2), ("writer", 1), ("timed", 1)):
+            for left in range(TRIES - 1, -1, -1):
+                try:
+                    judge(scratch, mode, least_holders)
+                    print("ok   %s" % mode)
+                    break
+                except Wrong as why:
+                    print("%s %s: %s" % ("again" if left else "FAIL", mode, why))
+                    failed += not left
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return 1 if failed else 0
+
+
+sys.exit(main())

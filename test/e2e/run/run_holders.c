@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that hold locks while others wait for them, in a program that knows nothing of weft but knows who held what, and when. It prints
+ * its waits as JSON, each with its holders; test/e2e/holders.py holds the report against that.
+ *
+ * usage: run_holders MODE */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS 1000000LL
+#define SPANS 4096
+#define ROUNDS 4
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void nap(int64_t ns)
+{
+	struct timespec ts = {ns / 1000000000, ns % 1000000000};
+
+	nanosleep(&ts, NULL);
+}
+
+/* What is inside of the calls: a hold is sure from the return of the lock to the call of the unlock. */
+struct span {
+	int tid;
+	int64_t begin, end;
+};
+static struct span holds[SPANS], waits[SPANS];
+static int n_holds, n_waits;
+static void *object;
+
+static void add(struct span *spans, int *n, int64_t begin, int64_t end)
+{
+	int at = __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
+
+	if (at < SPANS)
+		spans[at] = (struct span){(int)syscall(SYS_gettid), begin, end};
+}
+
+static void print(void)
+{
+	printf("{\"object\": %llu, \"waits\": [", (unsigned long long)(uintptr_t)object);
+	for (int i = 0; i < n_waits; i++) {
+		const char *comma = "";
+
+		printf("%s{\"tid\": %d, \"begin\": %lld, \"ns\": %lld, \"held\": [", i ? ", " : "", waits[i].tid,
+		       (long long)waits[i].begin, (long long)(waits[i].end - waits[i].begin));
+		for (int j = 0; j < n_holds; j++) {
+			int64_t from = holds[j].begin > waits[i].begin ? holds[j].begin : waits[i].begin;
+			int64_t to = holds[j].end < waits[i].end ? holds[j].end : waits[i].end;
+
+			if (to <= from || holds[j].tid == waits[i].tid)
+				continue;
+			printf("%s[%d, %lld]", comma, holds[j].tid, (long long)(to - from));
+			comma = ", ";
+		}
+		printf("]}");
+	}
+	printf("]}\n");
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, recursive;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static mtx_t c11;
+static pthread_barrier_t round_begins;
+
+static int take_mutex(void)
+{
+	return pthread_mutex_lock(&mutex);
+}
+
+static int give_mutex(void)
+{
+	return pthread_mutex_unlock(&mutex);
+}
+
+static int take_recursive(void)
+{
+	pthread_mutex_lock(&recursive);
+	pthread_mutex_lock(&recursive);
+	return pthread_mutex_unlock(&recursive); /* which does not give it back */
+}
+
+static int give_recursive(void)
+{
+	return pthread_mutex_unlock(&recursive);
+}
+
+static int take_c11(void)
+{
+	return mtx_lock(&c11);
+}
+
+static int give_c11(void)
+{
+	return mtx_unlock(&c11);
+}
+
+static int take_read(void)
+{
+	return pthread_rwlock_rdlock(&rwlock);
+}
+
+static int take_write(void)
+{
+	return pthread_rwlock_wrlock(&rwlock);
+}
+
+static int give_rwlock(void)
+{
+	return pthread_rwlock_unlock(&rwlock);
+}
+
+/* Gives up after 30 ms. */
+static int take_timed(void)
+{
+	struct timespec ts;
+	int64_t until;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	until = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec + 30 * MS;
+	ts.tv_sec = until / 1000000000;
+	ts.tv_nsec = until % 1000000000;
+	return pthread_mutex_timedlock(&mutex, &ts);
+}
+
+struct actor {
+	const char *name;
+	int (*take)(void);
+	int (*give)(void);
+	int64_t delay, hold; /* after the begin of a round */
+};
+
+static void *act(void *arg)
+{
+	const struct actor *actor = arg;
+
+	pthread_setname_np(pthread_self(), actor->name);
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t begin, got;
+
+		pthread_barrier_wait(&round_begins);
+		nap(actor->delay);
+		begin = now();
+		if (actor->take() != 0) {
+			add(waits, &n_waits, begin, now());
+			continue;
+		}
+		got = now();
+		if (got - begin > 10 * MS)
+			add(waits, &n_waits, begin, got);
+		nap(actor->hold);
+		add(holds, &n_holds, got, now());
+		actor->give();
+	}
+	return NULL;
+}
+
+static const struct {
+	const char *name;
+	void *object;
+	struct actor actors[4];
+} modes[] = {
+	{"handoff",
+	 &mutex,
+	 {{"A", take_mutex, give_mutex, 0, 6 * MS},
+	  {"B", take_mutex, give_mutex, 2 * MS, 30 * MS},
+	  {"W", take_mutex, give_mutex, 4 * MS, MS}}},
+	{"recursive",
+	 &recursive,
+	 {{"A", take_recursive, give_recursive, 0, 6 * MS},
+	  {"B", take_recursive, give_recursive, 2 * MS, 30 * MS},
+	  {"W", take_recursive, give_recursive, 4 * MS, MS}}},
+	{"c11",
+	 &c11,
+	 {{"A", take_c11, give_c11, 0, 6 * MS},
+	  {"B", take_c11, give_c11, 2 * MS, 30 * MS},
+	  {"W", take_c11, give_c11, 4 * MS, MS}}},
+	{"readers",
+	 &rwlock,
+	 {{"A", take_read, give_rwlock, 0, 20 * MS},
+	  {"B", take_read, give_rwlock, MS, 30 * MS},
+	  {"W", take_write, give_rwlock, 4 * MS, MS}}},
+	{"writer",
+	 &rwlock,
+	 {{"A", take_write, give_rwlock, 0, 30 * MS},
+	  {"R", take_read, give_rwlock, 4 * MS, MS},
+	  {"W", take_write, give_rwlock, 4 * MS, MS}}},
+	{"timed", &mutex, {{"A", take_mutex, give_mutex, 0, 50 * MS}, {"W", take_timed, give_mutex, 4 * MS, MS}}},
+};
+
+int main(int argc, char **argv)
+{
+	const struct actor *actors = NULL;
+	pthread_mutexattr_t attr;
+	pthread_t threads[4];
+	size_t i, n;
+
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (argc > 1 && strcmp(argv[1], modes[i].name) == 0) {
+			actors = modes[i].actors;
+			object = modes[i].object;
+		}
+	if (!actors)
+		return 2;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&recursive, &attr);
+	mtx_init(&c11, mtx_plain);
+	for (n = 0; n < 4 && actors[n].name;)
+		n++;
+	pthread_barrier_init(&round_begins, NULL, (unsigned)n);
+	for (i = 0; i < n; i++)
+		pthread_create(&threads[i], NULL, act, (void *)(uintptr_t)&actors[i]);
+	for (i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	print();
+	return 0;
+}
