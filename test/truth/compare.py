@@ -137,7 +137,7 @@ def judge_no_polls(truth, recordings):
 def judge_functions(truth, recordings):
     """The share of samples of each function is that of its CPU time, within what chance does."""
     true = truth.get("functions", {})
-    found = {name: sum(row["self_samples"] for recording in recordings for row in (recording["cpu"] or {}).get("functions", [])
+    found = {name: sum(row["total_samples"] for recording in recordings for row in (recording["cpu"] or {}).get("functions", [])
                        if row["function"] == name) for name in true}
     n = sum(found.values())
     for name in true:
