@@ -44,6 +44,8 @@ KNOWN_WRONG = {
     "deadlock": "a wait for a lock that lasts is not in the report of a live recording",
     "deadlock_killed": "a wait for a lock that never ended is not in the report",
     "rwlock_two_readers": "readers that hold a lock are not known",
+    "throttled": "records of switches are off by 1 to 5 % of the CPU time under load",
+    "yields": "records of switches are off by 1 to 5 % of the poll under load",
     "in_step": "samples are in step with the tick: 66:0, 4:61 and 0:69 of two equal functions on a quiet machine",
     "bursts": "no sample for 287 ms of CPU time in bursts of 1.2 ms on a quiet machine, and no word of it",
     "short_threads": "23 samples of 10 ms for 1,250 ms of CPU time, and no word of it",
