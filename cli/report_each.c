@@ -63,6 +63,8 @@ static int find_names(struct weft__recording *rec, struct report *report)
 		naming.pid = (uint32_t)number;
 	weft__profile_want(report->result, &rec->frames);
 	rc = weft__frames_name(&rec->frames, &naming);
+	if (rc == 0)
+		rc = weft__frames_name_data(&rec->frames, &naming);
 	return rc < 0 ? rc : weft__profile_init(&report->profile, &report->result->samples, &rec->frames);
 }
 

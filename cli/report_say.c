@@ -50,7 +50,7 @@ const char *report_wait_kind(uint32_t what)
 /* Whether people would take the name for that of the thing itself, and not of the call that waits for one. */
 static bool names_a_call(const char *name)
 {
-	static const char *const of[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_"};
+	static const char *const of[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "futex"};
 	size_t i;
 
 	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++)
@@ -70,6 +70,7 @@ void report_say_wait(struct report_text *text, const struct report *report, uint
 		     uint64_t object)
 {
 	const char *given = weft__names_string(&report->rec->names, name);
+	const char *variable = weft__frames_data(&report->rec->frames, object);
 
 	if (what == WEFT_WAIT_CALL) {
 		report_say(text, "%s", given && given[0] ? cli_safe(given) : "a call of the system");
@@ -79,6 +80,10 @@ void report_say_wait(struct report_text *text, const struct report *report, uint
 	}
 	if (given && given[0] && !names_a_call(given)) {
 		report_say(text, "%s", cli_safe(given));
+		return;
+	}
+	if (variable) {
+		report_say(text, "%s", cli_safe(variable));
 		return;
 	}
 	report_say(text, "%s%s", article(what), report_wait_kind(what));

@@ -7,6 +7,7 @@
 #include "analyze/label.h"
 #include "cli.h"
 #include "report.h"
+#include "weft/wait.h"
 
 static void parts(struct weft__json *json, const struct report *report, const struct weft__split *split,
 		  const char *why)
@@ -37,6 +38,8 @@ static void text_of_wait(struct weft__json *json, const struct report *report, u
 	weft__json_text(json, "kind", what ? report_wait_kind(what) : NULL);
 	weft__json_text(json, "name", weft__names_string(&report->rec->names, name));
 	weft__json_u64(json, "object", object);
+	weft__json_text(json, "object_name",
+			what == WEFT_WAIT_CALL ? NULL : weft__frames_data(&report->rec->frames, object));
 }
 
 static void holder(struct weft__json *json, const struct report *report, const struct weft__holder *h);

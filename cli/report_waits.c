@@ -90,9 +90,13 @@ static void print_objects(const struct report *report)
 	for (i = 0; i < n; i++) {
 		const struct weft__wait_object *row = &r->wait_objects[i];
 		const char *name = weft__names_string(&report->rec->names, row->name);
+		const char *variable = weft__frames_data(&report->rec->frames, row->object);
 		struct report_text holder = {.n = 0};
 
-		cli_cell(&table, "0x%" PRIx64, row->object);
+		if (variable)
+			cli_cell(&table, "%.60s", cli_safe(variable));
+		else
+			cli_cell(&table, "0x%" PRIx64, row->object);
 		cli_cell(&table, "%.40s", name && name[0] ? cli_safe(name) : report_wait_kind(row->what));
 		cell_count(&table, row->n);
 		cell_ns(&table, row->ns);

@@ -291,6 +291,8 @@ void weft__frames_fini(struct weft__frames *f)
 	weft__free(f->stacks);
 	weft__free(f->lines);
 	weft__free(f->functions);
+	weft__free(f->data);
+	weft__map_fini(&f->data_by_address);
 	weft__map_fini(&f->module_by_id);
 	weft__map_fini(&f->stack_by_id);
 	weft__map_fini(&f->function_by_name);

@@ -21,6 +21,8 @@
 #include "symbol/texts.h"
 #include "weft/segment.h"
 
+struct weft__data_place;
+
 struct weft__code_module {
 	struct weft_module def; /* kind 0: nothing defines it */
 	struct weft__map sites; /* by offset */
@@ -80,6 +82,9 @@ struct weft__frames {
 	size_t n_functions, cap_functions;
 	struct weft__map function_by_name; /* address of the kept text to the first of that name */
 	struct weft__texts texts;
+	struct weft__data_place *data; /* variables that are wanted */
+	size_t n_data, cap_data;
+	struct weft__map data_by_address;
 
 	uint64_t stacks_beyond; /* more frames than are kept: their stacks are as if not defined */
 	uint64_t unnamed;       /* places that were asked for and that nothing names */
@@ -113,6 +118,11 @@ void weft__frames_want(struct weft__frames *frames, uint32_t stack);
 
 /* Names every place that is wanted and has no name. Returns 0 or -ENOMEM. */
 int weft__frames_name(struct weft__frames *frames, const struct weft__naming *naming);
+
+/* The same for variables (frames_data.c). Their names are only in the files, never in segments. */
+void weft__frames_want_data(struct weft__frames *frames, uint64_t address);
+int weft__frames_name_data(struct weft__frames *frames, const struct weft__naming *naming);
+const char *weft__frames_data(const struct weft__frames *frames, uint64_t address); /* NULL: not known */
 
 /* All frames of a sample, leaf first: those of the kernel, then those of the program. Ids that are 0 or not defined give none.
  * `list` is the caller's, {0} at first, to be freed with weft__free(list->at). Returns 0 or -ENOMEM. */

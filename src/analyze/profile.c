@@ -6,6 +6,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "weft/wait.h"
+
+static void want_object(struct weft__frames *frames, uint32_t what, uint64_t object)
+{
+	if (what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_CONDITION ||
+	    what == WEFT_WAIT_SEMAPHORE)
+		weft__frames_want_data(frames, object);
+}
 
 /* Chains are short. */
 static void want_holder(struct weft__frames *frames, const struct weft__holder *holder)
@@ -13,6 +21,7 @@ static void want_holder(struct weft__frames *frames, const struct weft__holder *
 	for (; holder; holder = holder->also) {
 		weft__frames_want(frames, holder->stack);
 		weft__frames_want(frames, holder->kernel);
+		want_object(frames, holder->what, holder->object);
 		want_holder(frames, holder->next);
 	}
 }
@@ -24,6 +33,7 @@ static void want_story(const struct weft__story *story, struct weft__frames *fra
 	for (i = 0; i < story->n_causes; i++) {
 		weft__frames_want(frames, story->causes[i].stack);
 		weft__frames_want(frames, story->causes[i].kernel);
+		want_object(frames, story->causes[i].what, story->causes[i].object);
 		want_holder(frames, &story->causes[i].holder);
 	}
 }
@@ -67,10 +77,13 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 		weft__frames_want(frames, r->wait_threads[i].stack);
 	for (i = 0; i < r->n_long_waits; i++) {
 		weft__frames_want(frames, r->long_waits[i].stack);
+		want_object(frames, r->long_waits[i].what, r->long_waits[i].object);
 		want_holder(frames, &r->long_waits[i].holder);
 	}
-	for (i = 0; i < r->n_wait_objects; i++)
+	for (i = 0; i < r->n_wait_objects; i++) {
+		want_object(frames, r->wait_objects[i].what, r->wait_objects[i].object);
 		want_holder(frames, &r->wait_objects[i].holder);
+	}
 	for (i = 0; i < r->n_stucks; i++)
 		weft__frames_want(frames, r->stucks[i].stack);
 }

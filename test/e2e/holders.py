@@ -57,8 +57,9 @@ def wait_of(recording, true, object):
     raise Wrong("no such wait in the report: %s" % json.dumps(true))
 
 
-def check_wait(wait, true):
+def check_wait(wait, true, name):
     holder = wait["holder"]
+    check(wait["object_name"] == name, "its name is %s" % name, wait)
     check(holder, "no holder", wait)
     told = by_holder([(one["tid"], one["held_ns"] or 0) for one in [holder, *holder.get("also", [])]])
     held = by_holder(true["held"])
@@ -73,7 +74,7 @@ def check_wait(wait, true):
 def judge(scratch, mode, least_holders):
     truth, recording = record(scratch, os.path.join(BUILD, "test", "run_holders"), mode)
     check(truth["waits"], "nobody waited")
-    most = max(check_wait(wait_of(recording, true, truth["object"]), true) for true in truth["waits"])
+    most = max(check_wait(wait_of(recording, true, truth["object"]), true, truth["name"]) for true in truth["waits"])
     check(most >= least_holders, "nobody saw %d holders" % least_holders, truth)
 
 

@@ -40,6 +40,7 @@ struct span {
 static struct span holds[SPANS], waits[SPANS];
 static int n_holds, n_waits;
 static void *object;
+static const char *name; /* of that variable */
 
 static void add(struct span *spans, int *n, int64_t begin, int64_t end)
 {
@@ -51,7 +52,7 @@ static void add(struct span *spans, int *n, int64_t begin, int64_t end)
 
 static void print(void)
 {
-	printf("{\"object\": %llu, \"waits\": [", (unsigned long long)(uintptr_t)object);
+	printf("{\"object\": %llu, \"name\": \"%s\", \"waits\": [", (unsigned long long)(uintptr_t)object, name);
 	for (int i = 0; i < n_waits; i++) {
 		const char *comma = "";
 
@@ -169,36 +170,45 @@ static void *act(void *arg)
 }
 
 static const struct {
-	const char *name;
+	const char *mode;
 	void *object;
+	const char *name;
 	struct actor actors[4];
 } modes[] = {
 	{"handoff",
 	 &mutex,
+	 "mutex",
 	 {{"A", take_mutex, give_mutex, 0, 6 * MS},
 	  {"B", take_mutex, give_mutex, 2 * MS, 30 * MS},
 	  {"W", take_mutex, give_mutex, 4 * MS, MS}}},
 	{"recursive",
 	 &recursive,
+	 "recursive",
 	 {{"A", take_recursive, give_recursive, 0, 6 * MS},
 	  {"B", take_recursive, give_recursive, 2 * MS, 30 * MS},
 	  {"W", take_recursive, give_recursive, 4 * MS, MS}}},
 	{"c11",
 	 &c11,
+	 "c11",
 	 {{"A", take_c11, give_c11, 0, 6 * MS},
 	  {"B", take_c11, give_c11, 2 * MS, 30 * MS},
 	  {"W", take_c11, give_c11, 4 * MS, MS}}},
 	{"readers",
 	 &rwlock,
+	 "rwlock",
 	 {{"A", take_read, give_rwlock, 0, 20 * MS},
 	  {"B", take_read, give_rwlock, MS, 30 * MS},
 	  {"W", take_write, give_rwlock, 4 * MS, MS}}},
 	{"writer",
 	 &rwlock,
+	 "rwlock",
 	 {{"A", take_write, give_rwlock, 0, 30 * MS},
 	  {"R", take_read, give_rwlock, 4 * MS, MS},
 	  {"W", take_write, give_rwlock, 4 * MS, MS}}},
-	{"timed", &mutex, {{"A", take_mutex, give_mutex, 0, 50 * MS}, {"W", take_timed, give_mutex, 4 * MS, MS}}},
+	{"timed",
+	 &mutex,
+	 "mutex",
+	 {{"A", take_mutex, give_mutex, 0, 50 * MS}, {"W", take_timed, give_mutex, 4 * MS, MS}}},
 };
 
 int main(int argc, char **argv)
@@ -209,9 +219,10 @@ int main(int argc, char **argv)
 	size_t i, n;
 
 	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (argc > 1 && strcmp(argv[1], modes[i].name) == 0) {
+		if (argc > 1 && strcmp(argv[1], modes[i].mode) == 0) {
 			actors = modes[i].actors;
 			object = modes[i].object;
+			name = modes[i].name;
 		}
 	if (!actors)
 		return 2;
