@@ -48,8 +48,8 @@ uint64_t collect_run(struct collect *collect, const struct stage *stage, uint64_
 		const struct image *image = &stage->images[i];
 		uint64_t begin;
 
-		memcpy(collect->region.base + head->staging_at, image->bytes, image->used);
-		head->staging_used = image->used;
+		memcpy(staging_half(collect->region.base, head, head->staging_now), image->bytes, image->used);
+		head->staging_used[head->staging_now] = image->used;
 		begin = bench_cpu_ns();
 		if (weft__flush(c) < 0)
 			abort();

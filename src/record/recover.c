@@ -292,7 +292,7 @@ static int nothing_left(const struct weft__salvage *s, const char *path)
 	struct stat st;
 	uint32_t i;
 
-	if ((lstat(path, &st) == 0 && st.st_size > SEG_HEADER_BYTES) || head->staging_used)
+	if ((lstat(path, &st) == 0 && st.st_size > SEG_HEADER_BYTES) || staging_any(head))
 		return 0;
 	for (i = 0; i < head->n_rings; i++) {
 		const struct ring_page *ring = ring_page_at(s->region.base, head, i);

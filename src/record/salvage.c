@@ -294,14 +294,14 @@ static void take_staged_defs(struct weft__salvage *s, const uint8_t *bytes, size
 	}
 }
 
-static int take_staging(struct weft__salvage *s)
+static int take_half(struct weft__salvage *s, uint32_t half)
 {
 	const struct rings_head *head = s->region.head;
-	const char *base = s->region.base + head->staging_at;
-	uint64_t at = 0;
+	const char *base = staging_half(s->region.base, head, half);
+	uint64_t at = 0, used = head->staging_used[half];
 	int err = 0;
 
-	while (!err && at + sizeof(struct staged_run) <= head->staging_used) {
+	while (!err && at + sizeof(struct staged_run) <= used) {
 		struct staged_run run;
 		uint64_t bytes;
 		int broken;
@@ -309,7 +309,7 @@ static int take_staging(struct weft__salvage *s)
 		memcpy(&run, base + at, sizeof(run));
 		at += sizeof(run);
 		bytes = run.type == RUN_EVENTS ? (uint64_t)run.n * sizeof(struct weft_slot) : run.n;
-		if (bytes > head->staging_used - at)
+		if (bytes > used - at)
 			break;
 		if (run.type == RUN_DEFS)
 			take_staged_defs(s, (const uint8_t *)base + at, run.n);
@@ -322,6 +322,15 @@ static int take_staging(struct weft__salvage *s)
 		at += (bytes + 7) / 8 * 8;
 	}
 	return err;
+}
+
+/* The older half first. */
+static int take_staging(struct weft__salvage *s)
+{
+	uint32_t now = s->region.head->staging_now;
+	int err = take_half(s, now ^ 1);
+
+	return err ? err : take_half(s, now);
 }
 
 /* A thread that began in the ring and was never drained. */

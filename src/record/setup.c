@@ -146,6 +146,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	err = weft__collector_init(c);
 	if (!err)
 		err = weft__encoder_open(&c->encoder, (int)o->level);
+	c->level = (int)o->level;
 	if (err)
 		return err;
 	weft__timeline_init(&c->timeline, (enum weft__tick_source)rec->source);

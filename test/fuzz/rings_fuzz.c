@@ -3,7 +3,7 @@
  * Recovery must end, and what it makes must be readable.
  *
  * The input is: u16 head patches, each u16 offset and one byte, over a good head; facts, definitions and staging, each a u16
- * length and bytes, and staging's stand in the memory of stacks, too; then per ring (two of them) u64 tail, u64 head, u16 length and slots; the rest is the active file. */
+ * length and bytes, and staging's stand in its other half and in the memory of stacks, too; then per ring (two of them) u64 tail, u64 head, u16 length and slots; the rest is the active file. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 #define FACTS_AT RING_PAGE
 #define DEFS_AT (FACTS_AT + FACTS_BYTES)
 #define STAGING_AT (DEFS_AT + DEFS_BYTES)
-#define STACKS_AT (STAGING_AT + STAGING_BYTES)
+#define STACKS_AT (STAGING_AT + STAGINGS * STAGING_BYTES)
 #define RINGS_AT (STACKS_AT + STACKS_BYTES)
 
 static char dir[64];
@@ -96,6 +96,8 @@ static size_t put_staging(int fd, struct weft__in *in)
 	struct weft__in again = *in;
 
 	put_part(fd, &again, 8192, STACKS_AT + offsetof(struct stacks, words));
+	again = *in;
+	put_part(fd, &again, 8192, STAGING_AT + STAGING_BYTES);
 	return put_part(fd, in, 8192, STAGING_AT);
 }
 
@@ -119,7 +121,7 @@ static void put_rings(int fd, struct weft__in *in)
 	HOLDS(ftruncate(fd, RINGS_AT + RINGS * STRIDE) == 0);
 	head.facts_used = put_part(fd, in, 1024, FACTS_AT);
 	head.defs_used = put_part(fd, in, 4096, DEFS_AT);
-	head.staging_used = put_staging(fd, in);
+	head.staging_used[0] = head.staging_used[1] = put_staging(fd, in);
 	put_at(fd, &head, sizeof(head), 0);
 	for (i = 0; i < RINGS; i++) {
 		struct ring_page page = {0};

@@ -28,7 +28,9 @@
 #define RETAIN_NS UINT64_C(10000000000) /* for age; size is looked at when a segment is sealed */
 #define RETRY_NS UINT64_C(100000000)
 #define CPU_READ_NS UINT64_C(100000000)
-#define CROWDED_NS UINT64_C(5000000) /* between two rounds when stacks come faster than they can be written */
+#define CROWDED_NS UINT64_C(5000000)     /* between two rounds when stacks come faster than they can be written */
+#define PENDING_NS UINT64_C(50000000)    /* until the collector looks whether a block is encoded */
+#define FAST_FOR_NS UINT64_C(1000000000) /* after a ring was seen that fills fast */
 #define NEWS_BYTES 16384
 
 int weft__collector_init(struct weft__collector *c)
@@ -40,10 +42,10 @@ int weft__collector_init(struct weft__collector *c)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->done, &attr);
 	pthread_condattr_destroy(&attr);
-	weft__batch_init(&c->batch, c->region->head->quantum_ns);
 	c->notes = weft__calloc(c->region->head->max_rings, sizeof(*c->notes));
 	/* News are made after the events that need them have left their ring: there must be no want of memory then. */
-	return c->notes && weft__buf_room(&c->news.out, NEWS_BYTES) && weft__buf_room(&c->news.one, NEWS_BYTES)
+	return c->notes && weft__flush_init(c) && weft__buf_room(&c->news.out, NEWS_BYTES) &&
+			       weft__buf_room(&c->news.one, NEWS_BYTES)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -52,7 +54,7 @@ void weft__collector_fini(struct weft__collector *c)
 {
 	weft__segments_fini(&c->segments);
 	weft__encoder_close(c->encoder);
-	weft__batch_fini(&c->batch);
+	weft__flush_fini(c);
 	weft__stack_ids_fini(&c->stacks);
 	weft__buf_free(&c->payload);
 	weft__defs_fini(&c->facts);
@@ -266,8 +268,10 @@ static int tend(struct weft__collector *c, uint64_t now)
 	}
 	if (!err)
 		err = weft__poll_counts_tend(c, now);
+	if (!err && c->pending_ns)
+		err = weft__flush_turn(c, now);
 	if (!err && c->staged_ns && now >= c->staged_ns + c->flush_ns)
-		err = weft__flush(c);
+		err = weft__flush_soon(c);
 	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c))) {
 		weft__throttled_tell(c);
 		err = weft__costs_tell(c);
@@ -296,9 +300,15 @@ static void nap(struct weft__collector *c, uint64_t now)
 {
 	int idle = c->stuck_ns || c->starved;
 	uint64_t due = idle ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
+	int soon = c->fast_ns && now < c->fast_ns + FAST_FOR_NS;
 	struct timespec timeout;
 
-	if (!idle && c->staged_ns)
+	if (soon != c->is_soon)
+		weft__collector_soon(c, soon);
+
+	if (!idle && c->pending_ns)
+		due = due < PENDING_NS ? due : PENDING_NS;
+	else if (!idle && c->staged_ns)
 		due = sooner(now, c->staged_ns + c->flush_ns, due);
 	if (!idle && weft_gate_on())
 		due = sooner(now, c->engine_due_ns, sooner(now, weft__wall_due(), sooner(now, weft__watch_due(), due)));
@@ -342,9 +352,9 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 	}
 	if (!err)
 		err = count_samples(c, weft__clock_mono());
-	if (!err && c->segments.early && !c->region->head->staging_used)
+	if (!err && c->segments.early && !staging_any(c->region->head))
 		weft__segments_abandon(&c->segments);
-	if (!err && (c->segments.fd >= 0 || c->region->head->staging_used))
+	if (!err && (c->segments.fd >= 0 || staging_any(c->region->head)))
 		err = weft__flush_seal(c);
 	return err;
 }

@@ -3,7 +3,8 @@
  * CALLER may use say so.
  *
  *     drain    rings -> staging     copies slots; short, so that rings are free again soon
- *     flush    staging -> file      encodes and compresses what was staged, as one block
+ *     flush    staging -> file      encodes and compresses what was staged, as one block; what is long of it is left to a thread
+ *                                   that runs when no other wants the CPU (idle.h), while staging goes on in its other half
  *     tend     everything that is due: drains, flushes, rotation, queue depths, dead threads, full disks */
 #ifndef WEFT_COLLECT_COLLECTOR_H
 #define WEFT_COLLECT_COLLECTOR_H
@@ -14,6 +15,7 @@
 #include "record/collect/contexts.h"
 #include "record/collect/costs.h"
 #include "record/collect/flight.h"
+#include "record/collect/idle.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
 #include "record/host/throttle.h"
@@ -49,8 +51,12 @@ struct weft__collector {
 
 	/* collector */
 	struct weft__timeline timeline;
-	struct weft__batch batch;
+	struct weft__batch *batch; /* NULL: left to the encoder thread, and no memory for another yet */
 	struct weft__encoder *encoder;
+	struct weft__idle *idle; /* the encoder thread; NULL: not needed yet, or not to be had */
+	int has_idle;            /* that was tried */
+	int level;
+	uint64_t pending_ns; /* since when a block of the older half of staging is being encoded there; 0: none is */
 	struct weft__buf payload;
 	struct weft__defs defs; /* of the block that is being made */
 	struct weft__defs news; /* to be staged */
@@ -72,6 +78,8 @@ struct weft__collector {
 	uint32_t facts_seen; /* of the engine: the version that is in the active segment */
 	uint64_t drain_due_ns;
 	uint64_t grown_bytes; /* that rings were given beyond what they began with */
+	uint64_t fast_ns;     /* when a ring was seen that is full soon after it wakes the collector */
+	int is_soon;          /* its thread asks to run soon */
 	int has_queues;       /* some runtime has a global queue to ask */
 	uint64_t staged_ns;   /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;    /* since when the disk has been full; 0: it is not */
@@ -108,6 +116,8 @@ void weft__collector_switches(struct weft__collector *c, int on);
 void weft__collector_switches_here(struct weft__collector *c, enum weft__ask what);
 /* CALLER. Opens and shuts the gate; with `pause` the time until it is opened again is noted in the segment. */
 void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause);
+/* On its thread: whether it has to run soon after it was woken. */
+void weft__collector_soon(struct weft__collector *c, int soon);
 /* What the thread does, until it is asked to stop. */
 void weft__collector_run(struct weft__collector *c);
 
@@ -132,8 +142,24 @@ void weft__throttled_tell(struct weft__collector *c);
 /* grow.c. `slots` are filled: gives the ring more of them if at this rate it is soon full. */
 void weft__grow_ring(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t slots);
 
-/* flush.c. Begins a segment when there is none. Staging is empty after success. */
+/* gather.c. What is in a half of staging, into the batch and `defs`. 0 or an error, after which both are of no use. */
+struct weft__half {
+	char *base;
+	uint64_t used;
+};
+int weft__gather(struct weft__collector *c, const struct weft__half *half);
+
+/* flush.c. Begins a segment when there is none. Staging is empty after success, and everything is in the file. */
 int weft__flush(struct weft__collector *c);
+/* The same, but large blocks are encoded by the thread for that, and written in a later turn. */
+int weft__flush_soon(struct weft__collector *c);
+/* There is room in staging after success. */
+int weft__flush_room(struct weft__collector *c);
+/* Writes a block that was encoded meanwhile, or encodes it here when that takes too long. */
+int weft__flush_turn(struct weft__collector *c, uint64_t now_ns);
+/* CALLER. Memory for blocks; 0: there is none. And gives it back. */
+int weft__flush_init(struct weft__collector *c);
+void weft__flush_fini(struct weft__collector *c);
 /* Flushes and seals; no new segment is begun. */
 int weft__flush_seal(struct weft__collector *c);
 /* Puts the records of `news` into staging, flushing for room if need be. */

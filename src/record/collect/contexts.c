@@ -9,7 +9,7 @@
 
 static const struct weft__chunk *open_chunk(const struct weft__collector *c)
 {
-	return &c->batch.chunks[c->batch.n_chunks - 1];
+	return &c->batch->chunks[c->batch->n_chunks - 1];
 }
 
 static struct ring_page *context_page(const struct weft__collector *c, uint32_t ring)
@@ -34,7 +34,7 @@ int weft__contexts_begin(struct weft__collector *c, const struct weft_slot *slot
 	note->context.segment = c->segments.sequence + 1;
 	if (!ring_context_any(&note->context))
 		return 0;
-	err = weft__batch_add(&c->batch, weft__slot_ns(&c->timeline, slots), WEFT_KIND_CONTEXT, note->context.fields,
+	err = weft__batch_add(c->batch, weft__slot_ns(&c->timeline, slots), WEFT_KIND_CONTEXT, note->context.fields,
 			      CONTEXT_FIELDS);
 	return err == -EOVERFLOW ? 0 : err;
 }
@@ -48,8 +48,8 @@ void weft__contexts_settle(struct weft__collector *c, int written)
 {
 	size_t i;
 
-	for (i = 0; written && i < c->batch.n_chunks; i++) {
-		uint32_t ring = c->batch.chunks[i].ring;
+	for (i = 0; written && i < c->batch->n_chunks; i++) {
+		uint32_t ring = c->batch->chunks[i].ring;
 
 		if (ring < c->region->head->max_rings) /* else it is none of a thread's */
 			context_page(c, ring)->context = c->notes[ring].context;

@@ -121,7 +121,8 @@ static void costs_measure(struct weft__collector *c)
 {
 	struct weft__costs *costs = &c->costs;
 	struct weft__engine_counts counts = weft__engine_counts();
-	uint64_t collector = costs_since(&costs->collector_ns, cost_clock(CLOCK_THREAD_CPUTIME_ID));
+	uint64_t collector = costs_since(&costs->collector_ns, cost_clock(CLOCK_THREAD_CPUTIME_ID)) +
+			     costs_since(&costs->encoder_ns, weft__idle_cost(c->idle));
 	uint64_t wall = costs_since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
 	uint64_t switches = costs_since(&costs->switches, weft__switch_counts().switches);
 	uint32_t switch_ns = weft__switch_cost_ns();
@@ -280,7 +281,7 @@ static void tell_cost(struct weft__costs *costs, const struct weft__cost *cost)
 		costs->pending[costs->n_pending++] = *cost;
 		return;
 	}
-	while (i-- > 0)
+	while (i-- > costs->n_gathered)
 		if (costs->pending[i].kind == WEFT_KIND_COST && costs->pending[i].fields[0] == cost->fields[0]) {
 			costs->pending[i].ns = cost->ns;
 			costs->pending[i].fields[1] += cost->fields[1];
@@ -321,28 +322,32 @@ int weft__costs_gather(struct weft__collector *c)
 	thread.id = costs->stream;
 	if (costs->segment != c->segments.sequence + 1)
 		weft__defs_thread(&c->defs, &thread);
-	err = weft__batch_begin(&c->batch, costs->stream, c->region->head->max_rings, 0, costs->last_ns);
+	err = weft__batch_begin(c->batch, costs->stream, c->region->head->max_rings, 0, costs->last_ns);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < costs->n_pending && !err; i++) {
 		const struct weft__cost *one = &costs->pending[i];
 
-		err = weft__batch_add(&c->batch, one->ns, one->kind, one->fields,
+		err = weft__batch_add(c->batch, one->ns, one->kind, one->fields,
 				      one->kind == WEFT_KIND_COST ? 4 : COSTS_FIELDS);
 	}
-	weft__batch_end(&c->batch, 0);
+	weft__batch_end(c->batch, 0);
+	costs->n_gathered = costs->n_pending;
 	return err == -EOVERFLOW ? 0 : err;
 }
 
 void weft__costs_settle(struct weft__collector *c, int written)
 {
 	struct weft__costs *costs = &c->costs;
+	uint32_t n = costs->n_gathered;
 
-	if (!written || !costs->n_pending)
-		return;
-	costs->segment = c->segments.sequence + 1;
-	costs->last_ns = costs->pending[costs->n_pending - 1].ns;
-	costs->n_pending = 0;
+	if (written && n) {
+		costs->segment = c->segments.sequence + 1;
+		costs->last_ns = costs->pending[n - 1].ns;
+		costs->n_pending -= n;
+		memmove(costs->pending, costs->pending + n, costs->n_pending * sizeof(costs->pending[0]));
+	}
+	costs->n_gathered = 0;
 }
 
 int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)

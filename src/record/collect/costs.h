@@ -46,12 +46,13 @@ struct weft__costs {
 	/* events that the next flush takes along: they are none of a ring's, and need none to wake up for */
 	struct weft__cost pending[COSTS_PENDING];
 	uint32_t n_pending;
-	uint32_t stream;  /* that they are in; 0: none yet */
-	uint64_t segment; /* that defines it, plus 1 */
-	uint64_t last_ns; /* of the last one that was written */
+	uint32_t n_gathered; /* of these, in the block that is being made */
+	uint32_t stream;     /* that they are in; 0: none yet */
+	uint64_t segment;    /* that defines it, plus 1 */
+	uint64_t last_ns;    /* of the last one that was written */
 
 	/* counters as they were at the last look */
-	uint64_t collector_ns, wall_ns, waits_ns, tables_ns, symbols_ns, switches, events;
+	uint64_t collector_ns, encoder_ns, wall_ns, waits_ns, tables_ns, symbols_ns, switches, events;
 	uint32_t switch_ns; /* what a switch costs */
 };
 

@@ -26,19 +26,22 @@ static size_t run_bytes(size_t payload)
 
 static size_t staging_room(const struct weft__collector *c)
 {
-	return STAGING_BYTES - c->region->head->staging_used;
+	return STAGING_BYTES - c->region->head->staging_used[c->region->head->staging_now];
 }
 
 static char *staging_end(const struct weft__collector *c)
 {
-	return c->region->base + c->region->head->staging_at + c->region->head->staging_used;
+	const struct rings_head *head = c->region->head;
+
+	return staging_half(c->region->base, head, head->staging_now) + head->staging_used[head->staging_now];
 }
 
 static void staging_publish(struct weft__collector *c, size_t bytes)
 {
 	struct rings_head *head = c->region->head;
+	uint64_t *used = &head->staging_used[head->staging_now];
 
-	store_release(&head->staging_used, head->staging_used + bytes);
+	store_release(used, *used + bytes);
 	if (!c->staged_ns)
 		c->staged_ns = weft__clock_mono();
 }
@@ -55,7 +58,7 @@ int weft__stage_news(struct weft__collector *c)
 		return -ENOMEM;
 	}
 	if (staging_room(c) < run_bytes(c->news.out.n)) {
-		err = weft__flush(c);
+		err = weft__flush_room(c);
 		if (err)
 			return err;
 	}
@@ -341,7 +344,7 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 		struct stretch s;
 
 		if (staging_room(c) < run_bytes(EVENT_SLOTS_MAX * sizeof(struct weft_slot))) {
-			err = weft__flush(c);
+			err = weft__flush_room(c);
 			if (err)
 				break;
 		}
@@ -367,7 +370,8 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 	return err ? err : drain_losses(c, ring);
 }
 
-static int some_ring_has(const struct weft__collector *c, uint64_t slots)
+/* As many slots as wake the collector, or one in `part` of them. */
+static int some_ring_has(const struct weft__collector *c, uint64_t part)
 {
 	const struct rings_head *head = c->region->head;
 	uint32_t n = load_acquire(&head->n_rings);
@@ -376,7 +380,7 @@ static int some_ring_has(const struct weft__collector *c, uint64_t slots)
 	for (i = 0; i < n; i++) {
 		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
 
-		if (load_relaxed(&ring->hot.head) - ring->tail >= slots)
+		if ((load_relaxed(&ring->hot.head) - ring->tail) * part >= ring->wake)
 			return 1;
 	}
 	return 0;
@@ -384,12 +388,12 @@ static int some_ring_has(const struct weft__collector *c, uint64_t slots)
 
 int weft__drain_pressing(const struct weft__collector *c)
 {
-	return some_ring_has(c, c->region->head->ring_slots / 2) || weft__stack_ids_pressing(c);
+	return some_ring_has(c, 1) || weft__stack_ids_pressing(c);
 }
 
 int weft__drain_worthwhile(const struct weft__collector *c)
 {
-	return some_ring_has(c, c->region->head->ring_slots / 4) || weft__stack_ids_pressing(c);
+	return some_ring_has(c, 2) || weft__stack_ids_pressing(c);
 }
 
 static void read_clock(struct weft__collector *c)

@@ -4,255 +4,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/collector.h"
-#include "record/collect/unpack.h"
 #include "record/engine/engine.h"
 #include "record/event/registry.h"
+#include "record/ring/ring.h"
 #include "segment/format.h"
 
-#define LANES 32
+#define IDLE_BYTES 32768 /* staged; blocks of less are encoded within 50 us */
 
-_Static_assert(WEFT_KIND_BUILTIN_END <= LANES, "every kind that has a lane");
 _Static_assert(sizeof(((struct rings_head *)0)->active) == NAME_BYTES, "names of segments fit the head");
-
-static struct staged_run *run_at(struct weft__collector *c, uint64_t at)
-{
-	return (struct staged_run *)(void *)(c->region->base + c->region->head->staging_at + at);
-}
-
-static uint64_t run_end(const struct staged_run *run, uint64_t at)
-{
-	size_t payload = run->type == RUN_EVENTS ? run->n * sizeof(struct weft_slot) : run->n;
-
-	return at + sizeof(*run) + (payload + 7) / 8 * 8;
-}
-
-static void tell_bad(struct weft__collector *c, uint64_t tick)
-{
-	uint64_t when = weft__timeline_mono(&c->timeline, tick);
-	struct weft_loss loss = {WEFT_LOSS_BAD_EVENT, c->batch.chunks[c->batch.n_chunks - 1].stream, 1, when, when};
-
-	weft__defs_loss(&c->defs, &loss);
-	c->n_bad++;
-}
-
-/* One event into the batch. What makes no sense is counted, not kept. */
-static int add_event(struct weft__collector *c, const struct weft_slot *slots)
-{
-	struct weft__unpacked ev;
-	uint32_t stacks;
-	int err;
-
-	weft__unpack(slots, &ev);
-	if (ev.kind == WEFT_KIND_CONTEXT)
-		weft__contexts_saw(c, ev.fields);
-	if (ev.kind == WEFT_KIND_POLL_COUNT && !ev.fields[0])
-		ev.fields[0] = c->batch.chunks[c->batch.n_chunks - 1].stream; /* of a thread that ended */
-	if (ev.kind == WEFT_KIND_WORKER)
-		ev.fields[0] = ev.fields[0] == WORKER_LEFT
-				       ? WEFT_WORKER_NONE
-				       : weft__registry_worker((uint32_t)(ev.fields[0] >> 32), (uint32_t)ev.fields[0]);
-	for (stacks = weft__stack_fields(ev.kind); stacks; stacks &= stacks - 1) {
-		uint64_t *field = &ev.fields[__builtin_ctz(stacks)];
-
-		err = weft__stack_ids_get(c, (uint32_t)*field, field);
-		if (err)
-			return err;
-	}
-	if (ev.kind >= WEFT_KIND_USER) {
-		int n = weft__registry_kind_fields(ev.kind);
-
-		if (n < 0) {
-			tell_bad(c, slots->w0 >> 8);
-			return 0;
-		}
-		while (ev.n_fields < (uint32_t)n)
-			ev.fields[ev.n_fields++] = 0;
-		ev.n_fields = (uint32_t)n;
-	}
-	err = weft__batch_add(&c->batch, weft__slot_ns(&c->timeline, slots), ev.kind, ev.fields, ev.n_fields);
-	if (err == -EOVERFLOW) {
-		tell_bad(c, slots->w0 >> 8);
-		err = 0;
-	}
-	return err;
-}
-
-/* The kinds of which a trace is full have one slot and at most two fields, which are bits of its second word. Where events of
- * such a kind go, laid out so that it takes no branch to put one there: which kind comes next cannot be foretold. */
-struct lane {
-	struct weft__kind_rows *rows; /* NULL: this kind takes the detour */
-	uint64_t *field[2];           /* of `rows`, or one word for what is no field */
-	uint64_t used[2];             /* all ones, or 0 when it is no field */
-	uint64_t low;                 /* the bits of field 0 */
-	uint8_t index;                /* of `rows` */
-};
-
-struct lanes {
-	struct lane of[LANES];
-	uint64_t waste;
-	uint64_t moves; /* of the batch, when they were opened */
-	int open;
-};
-
-static void open_lane(struct weft__batch *batch, struct lanes *lanes, uint32_t kind, uint32_t n_fields, uint64_t low,
-		      size_t n)
-{
-	struct lane *lane = &lanes->of[kind];
-	uint32_t f;
-
-	lane->rows = weft__batch_rows(batch, kind, n_fields, n);
-	if (!lane->rows)
-		return;
-	for (f = 0; f < 2; f++) {
-		lane->field[f] = f < n_fields ? lane->rows->field[f] : &lanes->waste;
-		lane->used[f] = f < n_fields ? UINT64_MAX : 0;
-	}
-	lane->low = low;
-	lane->index = (uint8_t)(lane->rows - batch->rows);
-}
-
-/* They stay open for `n` events, until an array of the batch moves. */
-static void open_lanes(struct weft__batch *batch, struct lanes *lanes, size_t n)
-{
-	uint32_t kind;
-
-	for (kind = 0; kind < LANES; kind++)
-		lanes->of[kind].rows = NULL;
-	lanes->open = weft__batch_room(batch, n);
-	if (!lanes->open)
-		return;
-	open_lane(batch, lanes, WEFT_KIND_POLL_BEGIN, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_POLL_END, 0, 0, n);
-	open_lane(batch, lanes, WEFT_KIND_POLL_NEXT, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_WAKE, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_SPAWN, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_TASK_END, 1, UINT64_MAX, n);
-	open_lane(batch, lanes, WEFT_KIND_PARK, 1, UINT64_MAX, n);
-	open_lane(batch, lanes, WEFT_KIND_UNPARK, 1, UINT64_MAX, n);
-	lanes->moves = batch->moves;
-}
-
-/* Adds events up to the first that takes the detour and answers how many. */
-static uint32_t add_quick(struct weft__collector *c, struct lanes *lanes, const struct weft_slot *slots, uint32_t n)
-{
-	struct weft__batch *batch = &c->batch;
-	const struct weft__timeline *line = &c->timeline;
-	uint64_t *q = batch->q + batch->n;
-	uint8_t *kinds = batch->kind + batch->n;
-	uint64_t last_q = batch->last_q, base = line->last.mono_ns;
-	int64_t scale = line->scale;
-	uint32_t shift = batch->shift;
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		uint64_t w0 = slots[i].w0, w1 = slots[i].w1, now;
-		struct lane *lane = &lanes->of[w0 & (LANES - 1)];
-		size_t at;
-
-		if ((w0 & 0xff) >= LANES || !lane->rows || w0 <= 0xff)
-			break;
-		at = lane->rows->n++;
-		lane->field[0][at & lane->used[0]] = w1 & lane->low;
-		lane->field[1][at & lane->used[1]] = w1 >> WEFT_TASK_BITS;
-		now = (base + (uint64_t)weft__ticks_ns(weft__timeline_ticks(line, w0 >> 8), scale)) >> shift;
-		last_q = now > last_q ? now : last_q;
-		q[i] = last_q;
-		kinds[i] = lane->index;
-	}
-	weft__batch_added(batch, i, last_q);
-	return i;
-}
-
-static int add_run(struct weft__collector *c, const struct staged_run *run)
-{
-	const struct weft_slot *slots = (const struct weft_slot *)(const void *)(run + 1);
-	struct lanes lanes;
-	uint32_t i = 0;
-	int err = 0;
-
-	lanes.open = 0;
-	while (i < run->n && !err) {
-		if (c->timeline.scale) {
-			if (!lanes.open || lanes.moves != c->batch.moves)
-				open_lanes(&c->batch, &lanes, run->n - i);
-			i += add_quick(c, &lanes, &slots[i], run->n - i);
-			if (i == run->n)
-				break;
-		}
-		err = add_event(c, &slots[i]);
-		i += event_slots(&slots[i]);
-	}
-	return err;
-}
-
-/* The run at `at` and all later ones that go on where it ends become one chunk; they are marked as done. */
-static int add_chunk(struct weft__collector *c, uint64_t at, uint64_t used)
-{
-	struct staged_run *run = run_at(c, at);
-	struct weft__ring_note *note = &c->notes[run->ring];
-	uint64_t not_before = note->last_stream == run->stream ? note->last_ns : 0;
-	uint64_t next = run->first_slot;
-	uint64_t slots = 0;
-	uint32_t ring = run->ring, stream = run->stream;
-	int err = weft__batch_begin(&c->batch, stream, ring, run->first_slot, not_before);
-
-	if (err)
-		return err;
-	err = weft__contexts_begin(c, (const struct weft_slot *)(const void *)(run + 1));
-	while (at < used && !err) {
-		run = run_at(c, at);
-		at = run_end(run, at);
-		if (run->type != RUN_EVENTS || run->ring != ring)
-			continue;
-		if (run->stream != stream || run->first_slot != next)
-			break; /* the ring was handed on: a chunk of its own */
-		err = add_run(c, run);
-		next += run->n;
-		slots += run->n;
-	}
-	note->last_stream = stream;
-	note->last_ns = weft__batch_last_ns(&c->batch);
-	weft__batch_end(&c->batch, slots);
-	return err;
-}
-
-/* Whether an earlier run of the same ring and stream has taken this one along. */
-static int taken_along(struct weft__collector *c, uint64_t at)
-{
-	const struct staged_run *run = run_at(c, at);
-	size_t i;
-
-	for (i = c->batch.n_chunks; i-- > 0;) {
-		const struct weft__chunk *chunk = &c->batch.chunks[i];
-
-		if (chunk->ring == run->ring)
-			return run->first_slot < chunk->first_slot + chunk->n_slots;
-	}
-	return 0;
-}
-
-static int gather(struct weft__collector *c)
-{
-	uint64_t used = c->region->head->staging_used;
-	uint64_t at = 0;
-	int err = 0;
-
-	weft__batch_clear(&c->batch);
-	c->n_bad = 0;
-	while (at < used && !err) {
-		const struct staged_run *run = run_at(c, at);
-
-		if (run->type == RUN_DEFS)
-			weft__defs_raw(&c->defs, (const uint8_t *)(run + 1), run->n, run->stream);
-		else if (!taken_along(c, at))
-			err = add_chunk(c, at, used);
-		at = run_end(run, at);
-	}
-	return err ? err : weft__costs_gather(c);
-}
 
 /* What stands in front of every segment. */
 static int begin_segment(struct weft__collector *c)
@@ -279,27 +42,23 @@ static int begin_segment(struct weft__collector *c)
 	return 0;
 }
 
-static int write_blocks(struct weft__collector *c, uint64_t *ret_events)
+static int write_blocks(struct weft__collector *c, const struct weft__encoded *block)
 {
 	struct weft__writer *w = &c->segments.writer;
 	uint64_t mark = w->offset;
 	size_t mark_index = w->index.n;
 	uint32_t mark_blocks = w->n_blocks;
-	uint64_t first, last;
-	int err;
+	int err = block->err;
 
 	weft__registry_read(&c->registry_at, &c->defs);
 	weft__defs_clock(&c->defs, &c->timeline.last);
-	if (weft__defs_oom(&c->defs))
-		return -ENOMEM;
-	if (c->batch.n) {
-		err = weft__encoder_events(c->encoder, &c->batch, &c->payload, &first, &last);
-		if (err)
-			return err;
-	}
-	err = weft__writer_defs(w, c->encoder, &c->defs);
-	if (!err && c->batch.n)
-		err = weft__writer_block(w, BLOCK_EVENTS, 0, (uint32_t)c->batch.n, first, last, &c->payload);
+	if (!err && weft__defs_oom(&c->defs))
+		err = -ENOMEM;
+	if (!err)
+		err = weft__writer_defs(w, c->encoder, &c->defs);
+	if (!err && c->batch->n)
+		err = weft__writer_block(w, BLOCK_EVENTS, 0, (uint32_t)c->batch->n, block->first_ns, block->last_ns,
+					 block->payload);
 	if (err &&
 	    w->offset != mark) { /* definitions without their events: the losses among them would be told twice */
 		(void)!ftruncate(w->fd, (off_t)mark);
@@ -307,7 +66,6 @@ static int write_blocks(struct weft__collector *c, uint64_t *ret_events)
 		w->index.n = mark_index;
 		w->n_blocks = mark_blocks;
 	}
-	*ret_events = c->batch.n;
 	weft__segments_sync(&c->segments);
 	return err;
 }
@@ -325,13 +83,37 @@ static void forget_deleted(struct weft__collector *c)
 	c->segments.sequence++;
 }
 
-int weft__flush(struct weft__collector *c)
+/* Staging still holds everything: the next try begins again. A segment without its opening definitions is no use. */
+static int flush_failed(struct weft__collector *c, uint64_t registry_mark, int err)
 {
+	weft__stack_ids_settle(c, 0);
+	weft__contexts_settle(c, 0);
+	weft__costs_settle(c, 0);
+	c->registry_at = registry_mark;
+	if (c->segments.fd >= 0 && !c->segments.writer.n_blocks)
+		weft__segments_abandon(&c->segments);
+	return err;
+}
+
+int weft__flush_init(struct weft__collector *c)
+{
+	c->batch = weft__alloc(sizeof(*c->batch));
+	if (c->batch)
+		weft__batch_init(c->batch, c->region->head->quantum_ns);
+	return c->batch != NULL;
+}
+
+/* What is in a half of staging, gathered into the batch, with the definitions that it needs. */
+static int flush_begin(struct weft__collector *c, uint32_t half)
+{
+	const struct rings_head *head = c->region->head;
+	struct weft__half staged = {staging_half(c->region->base, head, half), head->staging_used[half]};
 	uint64_t registry_mark = c->registry_at;
 	int gone = weft__segments_gone(&c->segments);
-	uint64_t n = 0;
 	int err = 0;
 
+	if (!c->batch && !weft__flush_init(c))
+		return -ENOMEM;
 	weft__region_reopen(c->region);
 	if (gone && c->segments.early) {
 		weft__segments_drop(&c->segments);
@@ -352,27 +134,146 @@ int weft__flush(struct weft__collector *c)
 	if (c->segments.gone.count)
 		weft__defs_loss(&c->defs, &c->segments.gone);
 	if (!err)
-		err = gather(c);
-	if (!err)
-		err = write_blocks(c, &n);
-	weft__stack_ids_settle(c, !err);
-	weft__contexts_settle(c, !err);
-	weft__costs_settle(c, !err);
-	if (err) {
-		/* Staging still holds everything: the next try begins again. A segment without its opening definitions is no use. */
-		c->registry_at = registry_mark;
-		if (c->segments.fd >= 0 && !c->segments.writer.n_blocks)
-			weft__segments_abandon(&c->segments);
-		return err;
-	}
+		err = weft__gather(c, &staged);
+	return err ? flush_failed(c, registry_mark, err) : 0;
+}
+
+static void encode_here(struct weft__collector *c, struct weft__encoded *block)
+{
+	*block = (struct weft__encoded){.payload = &c->payload};
+	if (c->batch->n)
+		block->err = weft__encoder_events(c->encoder, c->batch, &c->payload, &block->first_ns, &block->last_ns);
+}
+
+/* The half is in the file, and free. */
+static int flush_end(struct weft__collector *c, uint32_t half, const struct weft__encoded *block)
+{
+	uint64_t registry_mark = c->registry_at;
+	uint64_t n = c->batch->n;
+	int err = write_blocks(c, block);
+
+	if (err)
+		return flush_failed(c, registry_mark, err);
+	weft__stack_ids_settle(c, 1);
+	weft__contexts_settle(c, 1);
+	weft__costs_settle(c, 1);
 	c->stats.events += n;
 	c->stats.lost += c->n_bad + c->segments.gone.count;
 	c->segments.gone.count = 0;
-	store_release(&c->region->head->staging_used, 0);
-	c->staged_ns = 0;
+	store_release(&c->region->head->staging_used[half], 0);
+	if (half == c->region->head->staging_now)
+		c->staged_ns = 0;
 	c->flushed_ns = weft__clock_mono();
 	weft__flight_follow(c, c->flushed_ns);
 	return 0;
+}
+
+static int flush_half(struct weft__collector *c, uint32_t half)
+{
+	struct weft__encoded block;
+	int err = flush_begin(c, half);
+
+	if (err)
+		return err;
+	encode_here(c, &block);
+	return flush_end(c, half, &block);
+}
+
+/* The block that was given to the encoder thread, which is not waited for. */
+static int flush_pending(struct weft__collector *c)
+{
+	struct weft__encoded block;
+	int err;
+
+	if (!weft__idle_ready(c->idle, &block)) {
+		weft__idle_done(c->idle); /* it has not begun: it need not */
+		encode_here(c, &block);
+	}
+	err = flush_end(c, c->region->head->staging_now ^ 1, &block);
+	if (!weft__idle_done(c->idle) && !weft__idle_free(c->idle) && weft__idle_leave(c->idle, c->batch))
+		c->batch = NULL;
+	c->pending_ns = 0;
+	return err;
+}
+
+/* Everything but what is in the half that is being filled. */
+static int flush_older(struct weft__collector *c)
+{
+	uint32_t older = c->region->head->staging_now ^ 1;
+
+	if (c->pending_ns)
+		return flush_pending(c);
+	return c->region->head->staging_used[older] ? flush_half(c, older) : 0;
+}
+
+/* The encoder thread and the memory that is needed to go on meanwhile, when they are first needed. */
+static int has_idle(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	uint64_t at = head->staging_at + (uint64_t)(head->staging_now ^ 1) * STAGING_BYTES;
+
+	if (!c->has_idle) {
+		c->has_idle = 1;
+		if (weft__ring_back(&c->region->file, c->region->base, at, STAGING_BYTES) &&
+		    weft__idle_open(&c->idle, c->level) < 0)
+			c->idle = NULL;
+	}
+	return c->idle && weft__idle_free(c->idle);
+}
+
+static int flush_later(struct weft__collector *c)
+{
+	struct rings_head *head = c->region->head;
+	int err;
+
+	if (head->staging_used[head->staging_now] < IDLE_BYTES || !has_idle(c))
+		return flush_half(c, head->staging_now);
+	err = flush_begin(c, head->staging_now);
+	if (err)
+		return err;
+	weft__idle_give(c->idle, c->batch);
+	c->pending_ns = weft__clock_mono();
+	c->staged_ns = 0;
+	store_release(&head->staging_now, head->staging_now ^ 1);
+	return 0;
+}
+
+int weft__flush(struct weft__collector *c)
+{
+	int err = flush_older(c);
+
+	return err ? err : flush_half(c, c->region->head->staging_now);
+}
+
+int weft__flush_room(struct weft__collector *c)
+{
+	int err = flush_older(c);
+
+	return err ? err : flush_later(c);
+}
+
+int weft__flush_soon(struct weft__collector *c)
+{
+	return c->pending_ns ? 0 : weft__flush_room(c);
+}
+
+int weft__flush_turn(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__encoded block;
+
+	return weft__idle_ready(c->idle, &block) || now_ns >= c->pending_ns + c->flush_ns ? flush_pending(c) : 0;
+}
+
+void weft__flush_fini(struct weft__collector *c)
+{
+	if (c->pending_ns && !weft__idle_done(c->idle) && weft__idle_leave(c->idle, c->batch))
+		c->batch = NULL;
+	if (c->batch)
+		weft__batch_fini(c->batch);
+	weft__free(c->batch);
+	weft__idle_close(c->idle);
+	c->batch = NULL;
+	c->idle = NULL;
 }
 
 int weft__flush_seal(struct weft__collector *c)

@@ -276,7 +276,7 @@ void weft__stack_ids_step(struct weft__collector *c)
 		ids->retiring = RETIRING_STAGED;
 		return;
 	case RETIRING_STAGED:
-		if (head->staging_used)
+		if (staging_any(head))
 			return;
 		empty(before);
 		ids->retiring = RETIRING_NONE;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's thread: how it is scheduled, whose files it has, and how callers ask something of it. CALLER, but for what runs on the
  * thread. */
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,8 +21,18 @@
 #define SLACK_SHARE 100 /* the part of the time between two drains that a timed wake may be late */
 #define SWITCHES_WAIT_NS UINT64_C(100000000)
 
-/* A short slice makes the scheduler run a thread soon after it wakes; it asks for no more CPU than any other. */
-static void ask_for_short_slice(void)
+/* What started the collector may have had a priority, which is for what the program does. */
+static void be_modest(struct weft__collector *c)
+{
+	if (getpriority(PRIO_PROCESS, 0) < 0) /* of this thread, in Linux */
+		(void)!setpriority(PRIO_PROCESS, 0, 0);
+	weft__collector_soon(c, 0);
+}
+
+/* The collector takes the CPU from nobody: a thread of class SCHED_BATCH does not preempt who runs when it wakes, and has its fair share
+ * of a busy machine all the same. Where rings fill so fast that events would be lost meanwhile it asks for a short slice: the
+ * scheduler then runs it soon, and gives it no more CPU than any other. */
+void weft__collector_soon(struct weft__collector *c, int soon)
 {
 	struct {
 		uint32_t size, policy;
@@ -30,11 +42,15 @@ static void ask_for_short_slice(void)
 		uint64_t runtime, deadline, period;
 	} attr;
 
+	c->is_soon = soon;
 	memset(&attr, 0, sizeof(attr));
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 || attr.policy != 0)
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 || attr.policy == SCHED_IDLE)
 		return;
 	attr.size = sizeof(attr);
-	attr.runtime = SLICE_NS;
+	attr.policy = soon ? SCHED_OTHER : SCHED_BATCH;
+	attr.flags = attr.priority = 0;
+	attr.runtime = soon ? SLICE_NS : 0;
+	attr.deadline = attr.period = 0;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
@@ -68,7 +84,7 @@ static void *collector_main(void *data)
 	if (c->apart)
 		collector_settle(c);
 	pthread_setname_np(pthread_self(), "weft-collector");
-	ask_for_short_slice();
+	be_modest(c);
 	ask_for_slack(c);
 	weft__collector_run(c);
 	weft__apart_end();

@@ -54,6 +54,10 @@ struct weft_loss;
 int weft__engine_loss(struct weft_loss *ret);
 /* CPU time of the thread that compiles unwind tables, so far. */
 uint64_t weft__tables_cost(void);
+/* COLLECTOR. The thread that encodes, which is not sampled, and a clock of its CPU time; NULL: there is none any more. */
+void weft__engine_encoder(const pthread_t *thread);
+/* COLLECTOR. The signal that a thread of ours has to let through while it runs; 0: none. */
+int weft__engine_let(void);
 /* Samples a second of CPU time that were asked for; 0: none. */
 uint32_t weft__engine_hz(void);
 /* COLLECTOR. Takes `level` of `full` of them from now on, each thread as soon as it has its next one; what each sample stands for stays

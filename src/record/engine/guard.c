@@ -27,7 +27,9 @@ static uint64_t cpu_of(clockid_t clock)
 
 static uint64_t program_cpu(void)
 {
-	uint64_t own = cpu_of((clockid_t)(~weft__engine.skip_tid << 3 | 6)) + weft__tables_cost();
+	uint32_t encoder = load_relaxed(&weft__engine.encoder_tid);
+	uint64_t own = cpu_of((clockid_t)(~weft__engine.skip_tid << 3 | 6)) + weft__tables_cost() +
+		       (encoder ? cpu_of((clockid_t)(~encoder << 3 | 6)) : 0);
 	uint64_t all = cpu_of(CLOCK_PROCESS_CPUTIME_ID);
 
 	return all > own ? all - own : 0;

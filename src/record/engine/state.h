@@ -126,7 +126,8 @@ struct weft__engine {
 	uint32_t tick_ns; /* perf: of the kernel's tick, when timers that ride it take samples, too; 0: they do not */
 	const char *event;
 	uint32_t skip_tid; /* the collector's */
-	int32_t tid_at;    /* where the thread library keeps a thread's id, from the thread pointer; 0: not known */
+	uint32_t encoder_tid;
+	int32_t tid_at; /* where the thread library keeps a thread's id, from the thread pointer; 0: not known */
 	int has_rdtscp;
 	uint32_t *keys; /* thread ids, 0 or SLOT_GONE */
 	struct weft__slot *slots;
@@ -227,7 +228,8 @@ int weft__choice_net(void);
 /* HOT. Whether a thread is one of ours, which are not sampled. */
 static inline int weft__engine_ours(uint32_t tid)
 {
-	return tid == weft__engine.skip_tid || tid == load_relaxed(&weft__engine.tables_tid);
+	return tid == weft__engine.skip_tid || tid == load_relaxed(&weft__engine.tables_tid) ||
+	       tid == load_relaxed(&weft__engine.encoder_tid);
 }
 
 /* tables.c, CALLER. Forgets the recording before. */

@@ -129,7 +129,8 @@ static int named_ours(uint32_t tid)
 
 int weft__switch_ours(uint32_t tid)
 {
-	return tid == weft__switch.collector_tid || tid == load_relaxed(&weft__engine.tables_tid);
+	return tid == weft__switch.collector_tid || tid == load_relaxed(&weft__engine.tables_tid) ||
+	       tid == load_relaxed(&weft__engine.encoder_tid);
 }
 
 static int add_fd(struct weft__switch_set *set, int fd, uint32_t tid)

@@ -64,6 +64,11 @@ void weft__tables_let(int signal)
 	store_relaxed(&tables_thread.let, (uint32_t)signal);
 }
 
+int weft__engine_let(void)
+{
+	return (int)load_relaxed(&tables_thread.let);
+}
+
 static void mask_set(uint32_t let)
 {
 	sigset_t all;

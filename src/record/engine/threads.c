@@ -21,6 +21,11 @@ static uint32_t scan_number;
 static struct weft__threads_mark scan_mark;
 static uint64_t scan_full; /* most threads that the table had no room for */
 
+void weft__engine_encoder(const pthread_t *thread)
+{
+	store_relaxed(&weft__engine.encoder_tid, thread ? weft__tls_tid(*thread) : 0);
+}
+
 /* The last field of /proc/loadavg. 0: not known. */
 static uint64_t last_tid(void)
 {

@@ -4,7 +4,7 @@
  *     page 0     struct rings_head
  *     facts      about process and machine, as records of the segment format; written at open, and again when sampling falls back
  *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
- *     staging    what was drained from rings and is not yet in the segment file; the collector's
+ *     staging    what was drained from rings and is not yet in the segment file, in two halves; the collector's
  *     stacks     of samples, each once; two generations, of which handlers fill one (stacks.h)
  *     rings      one after the other: a page with struct ring_page, then its slots, then room for more of them
  *
@@ -20,13 +20,14 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 4
+#define RINGS_VERSION 5
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
 #define FACTS_BYTES 32768
 #define DEFS_BYTES (2u << 20)
-#define STAGING_BYTES (1u << 19) /* one block; rings are not drained while it is encoded, 1 to 2 ms */
+#define STAGING_BYTES (1u << 19) /* one block */
+#define STAGINGS 2               /* one is filled while the other is encoded */
 #define STACK_DEPTH_MAX 1024     /* frames; also of the unwinder */
 #define STACK_TABLE 8192         /* entries of a generation's table; a power of two */
 #define STACK_WORDS (1u << 17)   /* of a generation: 1 MiB */
@@ -61,7 +62,8 @@ struct rings_head {
 	uint32_t defs_count;
 
 	/* collector */
-	_Alignas(64) uint64_t staging_used; /* published with release */
+	_Alignas(64) uint64_t staging_used[STAGINGS]; /* published with release */
+	uint32_t staging_now;                         /* the half that is being filled; what is in the other is older */
 	uint64_t no_ring_seen, no_stack_seen;
 	uint32_t stacks_now; /* the generation that handlers fill, 0 or 1 */
 	uint32_t next_stack; /* id */
@@ -109,6 +111,7 @@ struct ring_page {
 	uint64_t lost_seen;
 	uint64_t capped_seen;
 	uint32_t granted; /* slots that have memory behind them, when more than the ring began with */
+	uint32_t wake;    /* so many filled slots wake the collector */
 	struct ring_thread thread;
 	struct ring_context context;
 
@@ -151,6 +154,16 @@ struct stacks {
 static inline struct stacks *stacks_at(void *base, const struct rings_head *head, uint32_t generation)
 {
 	return (struct stacks *)(void *)((char *)base + head->stacks_at + STACKS_BYTES / 2 * generation);
+}
+
+static inline char *staging_half(void *base, const struct rings_head *head, uint32_t half)
+{
+	return (char *)base + head->staging_at + (uint64_t)half * STAGING_BYTES;
+}
+
+static inline int staging_any(const struct rings_head *head)
+{
+	return head->staging_used[0] || head->staging_used[1];
 }
 
 /* A run in staging: the header, then n_slots slots or n_bytes of definition records, padded to 8 bytes. */

@@ -37,7 +37,7 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 	head->facts_at = RING_PAGE;
 	head->defs_at = head->facts_at + FACTS_BYTES;
 	head->staging_at = head->defs_at + DEFS_BYTES;
-	head->stacks_at = head->staging_at + STAGING_BYTES;
+	head->stacks_at = head->staging_at + STAGINGS * (uint64_t)STAGING_BYTES;
 	head->has_stacks = want->stacks;
 	head->rings_at = head->stacks_at + STACKS_BYTES;
 	head->ring_stride = RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot);
@@ -50,11 +50,11 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 
 static uint64_t region_bytes(const struct weft__region_want *want)
 {
-	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGING_BYTES + STACKS_BYTES +
+	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGINGS * STAGING_BYTES + STACKS_BYTES +
 	       (RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot)) * want->max_rings;
 }
 
-/* What every session needs is there from the beginning; rings get theirs when they are made. */
+/* What every session needs is there from the beginning; rings get theirs when they are made, and so does the second half of staging. */
 static int file_back(int fd, uint64_t bytes, int stacks)
 {
 	struct rlimit limit;
@@ -64,8 +64,9 @@ static int file_back(int fd, uint64_t bytes, int stacks)
 	if (ftruncate(fd, (off_t)bytes) < 0)
 		return -errno;
 	if (posix_fallocate(fd, 0, RING_PAGE + FACTS_BYTES) != 0 ||
-	    posix_fallocate(fd, RING_PAGE + FACTS_BYTES + DEFS_BYTES,
-			    (off_t)(STAGING_BYTES + (stacks ? STACKS_BYTES : 0))) != 0)
+	    posix_fallocate(fd, RING_PAGE + FACTS_BYTES + DEFS_BYTES, STAGING_BYTES) != 0 ||
+	    (stacks && posix_fallocate(fd, RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGINGS * STAGING_BYTES,
+				       (off_t)STACKS_BYTES) != 0))
 		return -ENOSPC;
 	return 0;
 }
@@ -353,11 +354,13 @@ static int head_valid(const struct rings_head *head, uint64_t bytes)
 	       (head->ring_most == ring_slots_most(head->ring_slots) || head->ring_most == head->ring_slots) &&
 	       head->quantum_ns && !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
 	       head->facts_used <= FACTS_BYTES && head->defs_at == head->facts_at + FACTS_BYTES &&
-	       head->staging_at == head->defs_at + DEFS_BYTES && head->stacks_at == head->staging_at + STAGING_BYTES &&
+	       head->staging_at == head->defs_at + DEFS_BYTES &&
+	       head->stacks_at == head->staging_at + STAGINGS * (uint64_t)STAGING_BYTES &&
 	       head->rings_at == head->stacks_at + STACKS_BYTES && head->ring_stride == stride &&
 	       head->n_rings <= head->max_rings && head->max_rings <= (1u << 20) &&
 	       head->rings_at + stride * head->n_rings <= bytes && head->defs_used <= DEFS_BYTES &&
-	       head->staging_used <= STAGING_BYTES && name_valid(head->active, sizeof(head->active)) &&
+	       head->staging_used[0] <= STAGING_BYTES && head->staging_used[1] <= STAGING_BYTES &&
+	       head->staging_now < STAGINGS && name_valid(head->active, sizeof(head->active)) &&
 	       memchr(head->service, 0, sizeof(head->service));
 }
 

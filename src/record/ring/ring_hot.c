@@ -103,6 +103,7 @@ static struct ring_page *ring_make(void)
 	ring->hot.slots = (struct weft_slot *)(void *)((char *)ring + RING_PAGE);
 	store_relaxed(&ring->hot.mask, head->ring_slots - 1);
 	ring->slots_first = head->ring_slots;
+	store_relaxed(&ring->wake, head->ring_slots / 2);
 	return ring;
 }
 
@@ -151,11 +152,12 @@ static void grow(struct ring_page *ring)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
-/* How far the owner may go before it looks again at what the collector has freed: until half of the slots that it began with are filled,
- * which is when the collector has to be woken, then an eighth of them at a time, but not into what is not freed. */
+/* How far the owner may go before it looks again at what the collector has freed: until as many slots are filled as wake the collector,
+ * then an eighth of those that it began with at a time, but not into what is not freed. */
 static void set_limit(struct ring_page *ring)
 {
 	int growing = load_acquire(&ring->granted) > ring->hot.mask + 1;
+	uint64_t wake = load_relaxed(&ring->wake);
 	uint64_t resv, tail, end, look;
 
 	if (growing)
@@ -163,8 +165,7 @@ static void set_limit(struct ring_page *ring)
 	resv = load_relaxed(&ring->hot.resv);
 	tail = load_acquire(&ring->tail);
 	end = tail + ring->hot.mask + 1 - RING_SLACK;
-	look = resv - tail < ring->slots_first / 2 && !growing ? tail + ring->slots_first / 2
-							       : resv + ring->slots_first / 8;
+	look = resv - tail < wake && !growing ? tail + wake : resv + ring->slots_first / 8;
 	store_relaxed(&ring->hot.limit, look < end ? look : end);
 }
 
@@ -363,7 +364,7 @@ static struct weft_ring *ring_room(struct ring_page *ring, uint32_t n_slots, uin
 		return NULL;
 	}
 	used = load_relaxed(&ring->hot.resv) - load_acquire(&ring->tail);
-	if (used >= ring->slots_first / 2)
+	if (used >= load_relaxed(&ring->wake))
 		weft__collector_wake();
 	if (weft__ring_has_room(ring, n_slots))
 		return &ring->hot;

@@ -344,8 +344,8 @@ static void spoil(char *bytes, size_t n, uint64_t *state)
 					4096,
 					4096 + FACTS_BYTES,
 					4096 + FACTS_BYTES + DEFS_BYTES,
-					4096 + FACTS_BYTES + DEFS_BYTES + STAGING_BYTES,
-					8192 + FACTS_BYTES + DEFS_BYTES + STAGING_BYTES};
+					4096 + FACTS_BYTES + DEFS_BYTES + STAGINGS * STAGING_BYTES,
+					8192 + FACTS_BYTES + DEFS_BYTES + STAGINGS * STAGING_BYTES};
 	uint64_t flips = 1 + next_random(state) % 8;
 
 	while (flips--) {

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Staged slots to the columns of a batch. */
+#include <errno.h>
+
+#include "record/collect/collector.h"
+#include "record/collect/unpack.h"
+#include "record/event/registry.h"
+
+#define LANES 32
+
+_Static_assert(WEFT_KIND_BUILTIN_END <= LANES, "every kind that has a lane");
+
+static struct staged_run *run_at(const struct weft__half *half, uint64_t at)
+{
+	return (struct staged_run *)(void *)(half->base + at);
+}
+
+static uint64_t run_end(const struct staged_run *run, uint64_t at)
+{
+	size_t payload = run->type == RUN_EVENTS ? run->n * sizeof(struct weft_slot) : run->n;
+
+	return at + sizeof(*run) + (payload + 7) / 8 * 8;
+}
+
+static void tell_bad(struct weft__collector *c, uint64_t tick)
+{
+	uint64_t when = weft__timeline_mono(&c->timeline, tick);
+	struct weft_loss loss = {WEFT_LOSS_BAD_EVENT, c->batch->chunks[c->batch->n_chunks - 1].stream, 1, when, when};
+
+	weft__defs_loss(&c->defs, &loss);
+	c->n_bad++;
+}
+
+/* One event into the batch. What makes no sense is counted, not kept. */
+static int add_event(struct weft__collector *c, const struct weft_slot *slots)
+{
+	struct weft__unpacked ev;
+	uint32_t stacks;
+	int err;
+
+	weft__unpack(slots, &ev);
+	if (ev.kind == WEFT_KIND_CONTEXT)
+		weft__contexts_saw(c, ev.fields);
+	if (ev.kind == WEFT_KIND_POLL_COUNT && !ev.fields[0])
+		ev.fields[0] = c->batch->chunks[c->batch->n_chunks - 1].stream; /* of a thread that ended */
+	if (ev.kind == WEFT_KIND_WORKER)
+		ev.fields[0] = ev.fields[0] == WORKER_LEFT
+				       ? WEFT_WORKER_NONE
+				       : weft__registry_worker((uint32_t)(ev.fields[0] >> 32), (uint32_t)ev.fields[0]);
+	for (stacks = weft__stack_fields(ev.kind); stacks; stacks &= stacks - 1) {
+		uint64_t *field = &ev.fields[__builtin_ctz(stacks)];
+
+		err = weft__stack_ids_get(c, (uint32_t)*field, field);
+		if (err)
+			return err;
+	}
+	if (ev.kind >= WEFT_KIND_USER) {
+		int n = weft__registry_kind_fields(ev.kind);
+
+		if (n < 0) {
+			tell_bad(c, slots->w0 >> 8);
+			return 0;
+		}
+		while (ev.n_fields < (uint32_t)n)
+			ev.fields[ev.n_fields++] = 0;
+		ev.n_fields = (uint32_t)n;
+	}
+	err = weft__batch_add(c->batch, weft__slot_ns(&c->timeline, slots), ev.kind, ev.fields, ev.n_fields);
+	if (err == -EOVERFLOW) {
+		tell_bad(c, slots->w0 >> 8);
+		err = 0;
+	}
+	return err;
+}
+
+/* The kinds of which a trace is full have one slot and at most two fields, which are bits of its second word. Where events of
+ * such a kind go, laid out so that it takes no branch to put one there: which kind comes next cannot be foretold. */
+struct lane {
+	struct weft__kind_rows *rows; /* NULL: this kind takes the detour */
+	uint64_t *field[2];           /* of `rows`, or one word for what is no field */
+	uint64_t used[2];             /* all ones, or 0 when it is no field */
+	uint64_t low;                 /* the bits of field 0 */
+	uint8_t index;                /* of `rows` */
+};
+
+struct lanes {
+	struct lane of[LANES];
+	uint64_t waste;
+	uint64_t moves; /* of the batch, when they were opened */
+	int open;
+};
+
+static void open_lane(struct weft__batch *batch, struct lanes *lanes, uint32_t kind, uint32_t n_fields, uint64_t low,
+		      size_t n)
+{
+	struct lane *lane = &lanes->of[kind];
+	uint32_t f;
+
+	lane->rows = weft__batch_rows(batch, kind, n_fields, n);
+	if (!lane->rows)
+		return;
+	for (f = 0; f < 2; f++) {
+		lane->field[f] = f < n_fields ? lane->rows->field[f] : &lanes->waste;
+		lane->used[f] = f < n_fields ? UINT64_MAX : 0;
+	}
+	lane->low = low;
+	lane->index = (uint8_t)(lane->rows - batch->rows);
+}
+
+/* They stay open for `n` events, until an array of the batch moves. */
+static void open_lanes(struct weft__batch *batch, struct lanes *lanes, size_t n)
+{
+	uint32_t kind;
+
+	for (kind = 0; kind < LANES; kind++)
+		lanes->of[kind].rows = NULL;
+	lanes->open = weft__batch_room(batch, n);
+	if (!lanes->open)
+		return;
+	open_lane(batch, lanes, WEFT_KIND_POLL_BEGIN, 2, WEFT_TASK_MASK, n);
+	open_lane(batch, lanes, WEFT_KIND_POLL_END, 0, 0, n);
+	open_lane(batch, lanes, WEFT_KIND_POLL_NEXT, 2, WEFT_TASK_MASK, n);
+	open_lane(batch, lanes, WEFT_KIND_WAKE, 2, WEFT_TASK_MASK, n);
+	open_lane(batch, lanes, WEFT_KIND_SPAWN, 2, WEFT_TASK_MASK, n);
+	open_lane(batch, lanes, WEFT_KIND_TASK_END, 1, UINT64_MAX, n);
+	open_lane(batch, lanes, WEFT_KIND_PARK, 1, UINT64_MAX, n);
+	open_lane(batch, lanes, WEFT_KIND_UNPARK, 1, UINT64_MAX, n);
+	lanes->moves = batch->moves;
+}
+
+/* Adds events up to the first that takes the detour and answers how many. */
+static uint32_t add_quick(struct weft__collector *c, struct lanes *lanes, const struct weft_slot *slots, uint32_t n)
+{
+	struct weft__batch *batch = c->batch;
+	const struct weft__timeline *line = &c->timeline;
+	uint64_t *q = batch->q + batch->n;
+	uint8_t *kinds = batch->kind + batch->n;
+	uint64_t last_q = batch->last_q, base = line->last.mono_ns;
+	int64_t scale = line->scale;
+	uint32_t shift = batch->shift;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t w0 = slots[i].w0, w1 = slots[i].w1, now;
+		struct lane *lane = &lanes->of[w0 & (LANES - 1)];
+		size_t at;
+
+		if ((w0 & 0xff) >= LANES || !lane->rows || w0 <= 0xff)
+			break;
+		at = lane->rows->n++;
+		lane->field[0][at & lane->used[0]] = w1 & lane->low;
+		lane->field[1][at & lane->used[1]] = w1 >> WEFT_TASK_BITS;
+		now = (base + (uint64_t)weft__ticks_ns(weft__timeline_ticks(line, w0 >> 8), scale)) >> shift;
+		last_q = now > last_q ? now : last_q;
+		q[i] = last_q;
+		kinds[i] = lane->index;
+	}
+	weft__batch_added(batch, i, last_q);
+	return i;
+}
+
+static int add_run(struct weft__collector *c, const struct staged_run *run)
+{
+	const struct weft_slot *slots = (const struct weft_slot *)(const void *)(run + 1);
+	struct lanes lanes;
+	uint32_t i = 0;
+	int err = 0;
+
+	lanes.open = 0;
+	while (i < run->n && !err) {
+		if (c->timeline.scale) {
+			if (!lanes.open || lanes.moves != c->batch->moves)
+				open_lanes(c->batch, &lanes, run->n - i);
+			i += add_quick(c, &lanes, &slots[i], run->n - i);
+			if (i == run->n)
+				break;
+		}
+		err = add_event(c, &slots[i]);
+		i += event_slots(&slots[i]);
+	}
+	return err;
+}
+
+/* The run at `at` and all later ones that go on where it ends become one chunk; they are marked as done. */
+static int add_chunk(struct weft__collector *c, const struct weft__half *half, uint64_t at)
+{
+	struct staged_run *run = run_at(half, at);
+	struct weft__ring_note *note = &c->notes[run->ring];
+	uint64_t not_before = note->last_stream == run->stream ? note->last_ns : 0;
+	uint64_t next = run->first_slot;
+	uint64_t slots = 0;
+	uint32_t ring = run->ring, stream = run->stream;
+	int err = weft__batch_begin(c->batch, stream, ring, run->first_slot, not_before);
+
+	if (err)
+		return err;
+	err = weft__contexts_begin(c, (const struct weft_slot *)(const void *)(run + 1));
+	while (at < half->used && !err) {
+		run = run_at(half, at);
+		at = run_end(run, at);
+		if (run->type != RUN_EVENTS || run->ring != ring)
+			continue;
+		if (run->stream != stream || run->first_slot != next)
+			break; /* the ring was handed on: a chunk of its own */
+		err = add_run(c, run);
+		next += run->n;
+		slots += run->n;
+	}
+	note->last_stream = stream;
+	note->last_ns = weft__batch_last_ns(c->batch);
+	weft__batch_end(c->batch, slots);
+	return err;
+}
+
+/* Whether an earlier run of the same ring and stream has taken this one along. */
+static int taken_along(struct weft__collector *c, const struct staged_run *run)
+{
+	size_t i;
+
+	for (i = c->batch->n_chunks; i-- > 0;) {
+		const struct weft__chunk *chunk = &c->batch->chunks[i];
+
+		if (chunk->ring == run->ring)
+			return run->first_slot < chunk->first_slot + chunk->n_slots;
+	}
+	return 0;
+}
+
+int weft__gather(struct weft__collector *c, const struct weft__half *half)
+{
+	uint64_t at = 0;
+	int err = 0;
+
+	weft__batch_clear(c->batch);
+	c->n_bad = 0;
+	while (at < half->used && !err) {
+		const struct staged_run *run = run_at(half, at);
+
+		if (run->type == RUN_DEFS)
+			weft__defs_raw(&c->defs, (const uint8_t *)(run + 1), run->n, run->stream);
+		else if (!taken_along(c, run))
+			err = add_chunk(c, half, at);
+		at = run_end(run, at);
+	}
+	return err ? err : weft__costs_gather(c);
+}
