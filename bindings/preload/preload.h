@@ -204,6 +204,7 @@ void weft__preload_names_init(void);
 extern uint32_t weft__preload_alone;
 /* From the constructor. */
 void weft__preload_alone_init(void);
+void weft__preload_threads_init(void);
 
 #if defined(__x86_64__)
 #define PRELOAD_BARE 1

@@ -142,6 +142,7 @@ __attribute__((constructor)) static void start(void)
 	if (r == 0) {
 		weft__preload_names_init();
 		weft__preload_alone_init();
+		weft__preload_threads_init();
 		pthread_atfork(NULL, NULL, forked);
 		weft__preload_pid = (int)getpid();
 		__atomic_store_n(&weft__preload_on, 1, __ATOMIC_RELEASE);

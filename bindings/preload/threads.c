@@ -16,23 +16,112 @@ static void not_alone(void)
 	__atomic_store_n(&weft__preload_alone, 0, __ATOMIC_RELAXED);
 }
 
+/* Of the library inside: record/engine/slots_hot.c. */
+void weft__engine_thread_begin(void);
+void weft__engine_thread_end(void);
+
+/* What a thread is to do, on its way from who makes it. When all are taken a thread begins without us, and is found later. */
+#define BEGINS 64
+static struct begin {
+	uint32_t taken;
+	void *(*start)(void *);
+	thrd_start_t start_c11;
+	void *data;
+} begins[BEGINS];
+static pthread_key_t end_key;
+static bool end_key_made;
+
+static void thread_ends(void *data)
+{
+	(void)data;
+	weft__engine_thread_end();
+}
+
+void weft__preload_threads_init(void)
+{
+	end_key_made = pthread_key_create(&end_key, thread_ends) == 0;
+}
+
+static struct begin *begin_take(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < BEGINS && __atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE); i++)
+		if (!__atomic_load_n(&begins[i].taken, __ATOMIC_RELAXED) &&
+		    !__atomic_exchange_n(&begins[i].taken, 1, __ATOMIC_ACQUIRE))
+			return &begins[i];
+	return NULL;
+}
+
+static struct begin begin_give(struct begin *at)
+{
+	struct begin copy = *at;
+
+	__atomic_store_n(&at->taken, 0, __ATOMIC_RELEASE);
+	return copy;
+}
+
+/* On the new thread. Threads that live for less than the collector's looks are far apart have samples, too. */
+static struct begin begin_here(void *data)
+{
+	struct begin begin = begin_give(data);
+
+	weft__engine_thread_begin();
+	if (end_key_made)
+		pthread_setspecific(end_key, &end_key);
+	return begin;
+}
+
+/* The last call is a jump, so that stacks have no function of ours at their end. */
+static void *begin_thread(void *data)
+{
+	struct begin begin = begin_here(data);
+
+	return begin.start(begin.data);
+}
+
+static int begin_thread_c11(void *data)
+{
+	struct begin begin = begin_here(data);
+
+	return begin.start_c11(begin.data);
+}
+
 PRELOAD_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *data)
 {
 	static void *real;
 	int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
 		PRELOAD_REAL(real, "pthread_create");
+	struct begin *begin = begin_take();
+	int r;
 
 	not_alone();
-	return call(thread, attr, start, data);
+	if (!begin)
+		return call(thread, attr, start, data);
+	begin->start = start;
+	begin->data = data;
+	r = call(thread, attr, begin_thread, begin);
+	if (r != 0)
+		begin_give(begin);
+	return r;
 }
 
 PRELOAD_API int thrd_create(thrd_t *thread, thrd_start_t start, void *data)
 {
 	static void *real;
 	int (*call)(thrd_t *, thrd_start_t, void *) = PRELOAD_REAL(real, "thrd_create");
+	struct begin *begin = begin_take();
+	int r;
 
 	not_alone();
-	return call(thread, start, data);
+	if (!begin)
+		return call(thread, start, data);
+	begin->start_c11 = start;
+	begin->data = data;
+	r = call(thread, begin_thread_c11, begin);
+	if (r != thrd_success)
+		begin_give(begin);
+	return r;
 }
 
 PRELOAD_API int pthread_cancel(pthread_t thread)

@@ -61,6 +61,7 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	memset(&chosen, 0, sizeof(chosen));
 	weft__engine.ops = NULL;
 	weft__engine.samples = weft__engine.uncovered = 0;
+	weft__engine.unhit = weft__engine.unhit_ns = 0;
 	weft__engine.signals = weft__engine.spent_ns = 0;
 	weft__engine.uncovered_why = 0;
 	weft__engine.churn = weft__engine.net_astray = 0;
@@ -82,6 +83,7 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 	chosen.max_threads = opts->max_threads;
 	weft__engine.hz = opts->sample_hz;
 	weft__engine.chosen_ns = weft__engine.period_ns = 1000000000u / opts->sample_hz;
+	weft__engine.jiffy_ns = 1000000000u / weft__machine_tick_hz();
 	weft__engine.has_rdtscp = weft__machine_rdtscp();
 	weft__choice_make(opts, event, is_clock);
 	return 0;

@@ -74,5 +74,8 @@ uint64_t weft__engine_turn(uint64_t now_ns);
 
 /* HOT. The calling thread got a ring: covers it at once. */
 void weft__engine_thread_here(uint32_t tid);
+/* HOT. The calling thread begins, or ends: for who sees that (bindings/preload). */
+void weft__engine_thread_begin(void);
+void weft__engine_thread_end(void);
 
 #endif

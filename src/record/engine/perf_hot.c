@@ -41,15 +41,6 @@ static __thread struct {
 	uint32_t tid, number;
 } perf_last __attribute__((tls_model("initial-exec")));
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec ts;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) < 0)
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t cpu_ns_of(uint32_t tid)
 {
 	struct timespec ts;
@@ -155,7 +146,7 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 
 void weft__perf_counted(struct weft__slot *slot)
 {
-	store_relaxed(&slot->cpu_ns, thread_cpu_ns());
+	store_relaxed(&slot->cpu_ns, weft__thread_cpu_ns());
 	slot->tick = 0;
 }
 
@@ -227,7 +218,7 @@ static uint64_t weight_of(struct weft__slot *slot, int added, uint64_t tick, int
 		store_relaxed(&slot->cpu_ns, before + slot->step_ns);
 		return slot->step_ns;
 	}
-	now = thread_cpu_ns();
+	now = weft__thread_cpu_ns();
 	if (again && period != asked && !by_timer && !weft__perf_holds() && now - before < period / 20 * 17)
 		return 0; /* an event that was inherited comes as often as at first; the next sample stands for it */
 	*last = tick;

@@ -4,6 +4,7 @@
  * that two who put the same thread in at the same time meet at the same place and one compare-and-swap decides. */
 #include <errno.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -35,6 +36,15 @@ uint32_t weft__engine_random(uint32_t below)
 	v = (v ^ v >> 27) * UINT64_C(0x94d049bb133111eb);
 	v ^= v >> 31;
 	return below ? (uint32_t)((v >> 32) * below >> 32) : 0;
+}
+
+uint64_t weft__thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) < 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 struct weft__slot *weft__slot_find(uint32_t tid, uint32_t *number)
@@ -107,6 +117,30 @@ void weft__slot_drop(uint32_t number)
 		store_release(&weft__engine.keys[number], 0u);
 		number = (number - 1) & mask;
 	}
+}
+
+/* HOT, for who sees threads begin and end (bindings/preload). */
+void weft__engine_thread_begin(void)
+{
+	weft__engine_thread_here((uint32_t)syscall(SYS_gettid));
+}
+
+void weft__engine_thread_end(void)
+{
+	struct weft__slot *slot;
+	int saved = errno;
+
+	if (!weft__engine_enter())
+		return;
+	slot = weft__slot_find((uint32_t)syscall(SYS_gettid), NULL);
+	if (slot && load_acquire(&slot->state) == SLOT_COVERED && !load_relaxed(&slot->hits)) {
+		add_relaxed(&weft__engine.unhit, 1);
+		add_relaxed(&weft__engine.unhit_ns, weft__thread_cpu_ns());
+	}
+	if (slot)
+		store_relaxed(&slot->ended, 1u);
+	weft__engine_leave();
+	errno = saved;
 }
 
 void weft__engine_thread_here(uint32_t tid)

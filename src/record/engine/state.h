@@ -57,6 +57,8 @@ struct weft__slot {
 	struct weft_ring *apart; /* handler: ring of a thread without thread-local memory of its own */
 	void *ring;              /* perf, with kernel frames: the mapped ring */
 
+	uint32_t ended;          /* the thread: it said so */
+
 	/* collector */
 	uint32_t seen;      /* scan that saw it last */
 	uint32_t hits_seen; /* hits at the last look */
@@ -124,6 +126,7 @@ struct weft__engine {
 	int net_signal;   /* 0: no net */
 	int kernel;       /* with the kernel's frames */
 	uint32_t tick_ns; /* perf: of the kernel's tick, when timers that ride it take samples, too; 0: they do not */
+	uint32_t jiffy_ns; /* of the kernel's tick, at which CPU timers are looked at */
 	const char *event;
 	uint32_t skip_tid; /* the collector's */
 	uint32_t encoder_tid;
@@ -150,6 +153,8 @@ struct weft__engine {
 	uint64_t signals;   /* HOT: of ours */
 	uint64_t spent_ns;  /* HOT: in the handler */
 	uint64_t uncovered; /* threads, each once */
+	uint64_t unhit;     /* HOT and COLLECTOR: threads that ended without a sample */
+	uint64_t unhit_ns;  /* and their CPU time, as far as it is known */
 	int uncovered_why;  /* the last error */
 };
 extern struct weft__engine weft__engine;
@@ -164,6 +169,9 @@ struct weft__slot *weft__slot_take(uint32_t tid, uint32_t *number, int *added);
 struct weft__slot *weft__slot_cover(uint32_t tid);
 /* COLLECTOR and CALLER, one at a time. */
 void weft__slot_drop(uint32_t number);
+
+/* HOT. CPU time of the calling thread. */
+uint64_t weft__thread_cpu_ns(void);
 
 /* HOT. Enters the engine: 0 when it is off, and then there is no leave. */
 int weft__engine_enter(void);

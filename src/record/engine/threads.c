@@ -119,6 +119,9 @@ static int drop_unseen(void)
 		if (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
 			continue;
 		(void)load_seq_cst(&weft__engine.inside); /* after all that it did in handlers */
+		if (load_acquire(&slot->state) == SLOT_COVERED && !load_relaxed(&slot->hits) &&
+		    !load_relaxed(&slot->ended))
+			add_relaxed(&weft__engine.unhit, 1);
 		weft__engine.ops->uncover(slot);
 		weft__slot_drop(i);
 		went++;

@@ -60,6 +60,23 @@ static uint32_t draw_interval(void)
 	return period - period / 10 + weft__engine_random(period / 5 + 1);
 }
 
+/* When the first expiry is to be. It is noticed at the next tick only, and never if the thread ends before that; so it is a whole number
+ * of ticks away, and from none on: then the sample comes at a moment of chance in the first interval, wherever the ticks fall. It stands for a
+ * whole interval, as a thread that lives for less may have none. */
+static uint32_t draw_first(uint32_t interval)
+{
+	uint32_t at = weft__engine_random(interval);
+
+	return 1 + at - at % weft__engine.jiffy_ns;
+}
+
+/* Intervals shorter than the tick: the first tick that finds the thread running stands for one tick, and half of that is counted by overruns,
+ * on average. 0: an interval. */
+static uint32_t first_weight(uint32_t interval)
+{
+	return interval < weft__engine.jiffy_ns ? (weft__engine.jiffy_ns + interval) / 2 : 0;
+}
+
 static int timer_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 {
 	uint32_t interval = draw_interval();
@@ -74,10 +91,9 @@ static int timer_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 	if (err)
 		return err;
 	store_relaxed(&slot->interval_ns, interval);
-	store_relaxed(&slot->first_ns, 0u);
+	store_relaxed(&slot->first_ns, first_weight(interval));
 	store_relaxed(&slot->timer, id);
-	/* Its first sample comes at a moment of chance and stands for a whole interval, as a thread that lives for less may have none. */
-	err = timer_arm(id, 1 + weft__engine_random(interval), interval);
+	err = timer_arm(id, draw_first(interval), interval);
 	if (err) {
 		syscall(SYS_timer_delete, id);
 		store_relaxed(&slot->timer, -1);
