@@ -38,6 +38,8 @@
 #include "record/engine/perf.c"
 #include "record/engine/perf_duty.c"
 #include "record/engine/perf_hot.c"
+#include "record/engine/precise.c"
+#include "record/engine/precise_hot.c"
 #include "record/engine/rate.c"
 #include "record/engine/remote.c"
 #include "record/engine/signals.c"

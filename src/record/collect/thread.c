@@ -14,6 +14,7 @@
 #include "base/apart.h"
 #include "base/atomic.h"
 #include "record/collect/collector.h"
+#include "record/engine/precise.h"
 #include "record/engine/switch.h"
 #include "record/ring/ring.h"
 
@@ -155,6 +156,12 @@ static void switches_on_soon(struct weft__collector *c)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+static void files_close(void)
+{
+	weft__switch_stop();
+	weft__precise_stop();
+}
+
 void weft__collector_switches(struct weft__collector *c, int on)
 {
 	if (c->apart && c->running && on)
@@ -164,7 +171,7 @@ void weft__collector_switches(struct weft__collector *c, int on)
 	else if (on)
 		weft__switch_start(c->thread);
 	else
-		weft__switch_stop();
+		files_close();
 }
 
 void weft__collector_switches_here(struct weft__collector *c, enum weft__ask what)
@@ -172,7 +179,7 @@ void weft__collector_switches_here(struct weft__collector *c, enum weft__ask wha
 	uint64_t now;
 
 	if (what == ASK_SWITCHES_OFF) {
-		weft__switch_stop();
+		files_close();
 		return;
 	}
 	weft__switch_start(c->thread);

@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/engine/meter.h"
+#include "record/engine/precise.h"
 #include "record/engine/state.h"
 
 static struct {
@@ -35,6 +36,17 @@ static void choose_timer(const char *why)
 	weft__engine.kernel = 0;
 	weft__engine.tick_ns = 0;
 	weft__engine.event = "cpu-clock";
+}
+
+/* Where perf events cannot be had, there are timers alone. */
+static void choose_both(uint32_t budget_ppm)
+{
+	char why[ENGINE_WHY_BYTES] = "perf events for threads that rarely switch, no cost at the switches of others",
+	     no[128] = "";
+
+	if (weft__precise_probe(budget_ppm, no, sizeof(no)) < 0)
+		snprintf(why, sizeof(why), "%s", no);
+	choose_timer(why);
 }
 
 /* What was asked for, and then with less and less of it. */
@@ -87,6 +99,7 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 	uint32_t tick = weft__machine_tick_hz();
 
 	memset(&engine_choice, 0, sizeof(engine_choice));
+	weft__precise_none();
 	weft__engine.tick_ns = 0;
 	snprintf(engine_choice.event, sizeof(engine_choice.event), "%s", event);
 	weft__engine.event = engine_choice.event;
@@ -101,7 +114,7 @@ void weft__choice_make(const struct weft_recorder_opts *opts, const char *event,
 	else if (opts->sample_hz > tick)
 		choose_perf(opts, "the rate is above the kernel's tick");
 	else
-		choose_timer("no cost per context switch");
+		choose_both(opts->budget_ppm);
 	if (opts->sample_engine == WEFT_ENGINE_AUTO && !weft__engine.kernel && opts->sample_hz > tick)
 		ride(tick);
 	if (weft__engine.ops != &weft__timer_ops)
@@ -164,6 +177,7 @@ void weft__choice_facts(struct weft__defs *defs)
 	sample_fact(defs, "sample.tick_hz", weft__engine.tick_ns ? weft__machine_tick_hz() : 0);
 	if (weft__engine.ops == &weft__perf_ops && weft__meter_interrupt_ns())
 		sample_fact(defs, "sample.interrupt_ns", weft__meter_interrupt_ns());
+	weft__defs_fact(defs, "sample.precise", weft__precise_on() ? "1" : "0");
 	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
 	weft__defs_fact(defs, "sample.why", engine_choice.why);
 	if (engine_choice.degraded[0])

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "record/engine/guard.h"
 #include "record/engine/perf_state.h"
+#include "record/engine/precise.h"
 #include "record/engine/state.h"
 #include "record/engine/switch.h"
 #include "record/engine/wall.h"
@@ -195,6 +196,7 @@ static int engine_begin(void)
 	weft__threads_scan(1); /* those that came meanwhile */
 	if (weft__engine.ops->started)
 		weft__engine.ops->started();
+	weft__precise_start();
 	weft__guard_good();
 	chosen.drawn_ns = chosen.maybe_ns = chosen.changed_ns = 0;
 	chosen.unblocked = 0;
@@ -318,6 +320,7 @@ void weft__engine_forked(void)
 	if (!chosen.running)
 		return;
 	weft__net_close(1);
+	weft__precise_forked();
 	if (weft__engine.ops->forked)
 		weft__engine.ops->forked();
 	if (weft__engine.net_signal)
@@ -430,6 +433,7 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 	pthread_mutex_lock(&weft__engine_mutex);
 	if (chosen.running) {
 		int news = weft__threads_scan(0), slow = now_ns >= chosen.drawn_ns + DRAW_NS;
+		uint64_t look;
 
 		unblock_here();
 		net_tend(now_ns, news);
@@ -442,6 +446,8 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 		if (slow)
 			tend_slowly(now_ns);
 		next = now_ns + (news & THREADS_CHANGED ? SCAN_NS : SCAN_CALM_NS);
+		look = weft__precise_look(now_ns);
+		next = look < next ? look : next;
 	} else if (needs_tables() &&
 		   (now_ns >= chosen.looked_ns + DRAW_NS || load_relaxed(&weft__engine.modules_stale))) {
 		store_relaxed(&weft__engine.modules_stale, 0u);

@@ -12,6 +12,7 @@
 
 #include "base/atomic.h"
 #include "record/engine/perf_state.h"
+#include "record/engine/precise.h"
 #include "record/engine/state.h"
 #include "record/event/sample.h"
 #include "record/ring/ring.h"
@@ -274,6 +275,8 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 			weft__engine.ops->match(info, &hit);
 		else if (mine == WEFT_ENGINE_TIMER) /* the net, or a timer beside perf events */
 			weft__timer_ops.match(info, &hit);
+		else
+			weft__precise_match(info, &hit);
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
 		if (hit.weight_ns)

@@ -15,17 +15,14 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "record/engine/perf_state.h"
+#include "record/engine/precise.h"
 #include "weft/ring.h"
 
 /* What the kernel does for a signal before and after the handler, besides the tick or the interrupt that it comes with; measured in a
  * virtual machine: 5.5 to 6.5 us for those of perf events, 6 for those of timers. */
 #define SIGNAL_NS 6000
 
-/* Where it cannot be tried out. */
-#define INTERRUPT_NS 5000
-#define SWITCH_NEAR_NS 4000
-#define SWITCH_FAR_NS 700
-#define SWITCH_OFF_NS 350
+static const struct weft__meter_prices usual = METER_USUAL;
 
 #define PRICE_LEAST_NS 300
 #define PRICE_MOST_NS 100000
@@ -100,6 +97,11 @@ void weft__meter_add(struct weft__meter *m, const struct weft__meter_seen *now)
 		interrupts = weight * duty / now->step_ns * m->prices.interrupt_ns;
 		switching = switches * duty * weft__meter_switch_ns(&m->prices, now->step_ns, now->tick_ns);
 		off = switches * (1 - duty) * m->prices.off_ns;
+	}
+	if (now->period_ns && more_than(m->seen.precise_ns, now->precise_ns) > 0) {
+		interrupts += more_than(m->seen.precise_ns, now->precise_ns) / now->period_ns * usual.interrupt_ns;
+		off += more_than(m->seen.precise_switches, now->precise_switches) *
+		       weft__meter_switch_ns(&usual, now->period_ns, now->tick_ns);
 	}
 	m->all_ns += interrupts + switching + off + signals * SIGNAL_NS;
 	m->fixed_ns += off + (now->stubborn ? interrupts + switching : 0);
@@ -207,11 +209,11 @@ static void try_part(struct weft__meter_prices *prices)
 	if (trying.part == 0)
 		trying.without_ns = middle;
 	else if (trying.part == 1)
-		prices->off_ns = price_of(middle, SWITCH_OFF_NS);
+		prices->off_ns = price_of(middle, usual.off_ns);
 	else if (trying.part == 2)
-		prices->far_ns = price_of(middle, SWITCH_FAR_NS);
+		prices->far_ns = price_of(middle, usual.far_ns);
 	else
-		prices->near_ns = price_of(middle, SWITCH_NEAR_NS);
+		prices->near_ns = price_of(middle, usual.near_ns);
 	trying.part++;
 }
 
@@ -233,7 +235,7 @@ int weft__meter_try(void)
 	if (trying.part < TRY_PARTS)
 		return 1;
 	tried = weft__meter_middle(trying.gaps, trying.n_gaps, trying.expected);
-	trying.prices.interrupt_ns = tried ? tried : INTERRUPT_NS;
+	trying.prices.interrupt_ns = tried ? tried : usual.interrupt_ns;
 	store_release(&trying.done, 1u);
 	add_relaxed(&weft__engine.facts_changed, 1);
 	return 0;
@@ -257,7 +259,11 @@ static void seen_now(struct weft__meter_seen *now)
 {
 	*now = (struct weft__meter_seen){.signals = load_relaxed(&weft__engine.signals),
 					 .weight_ns = load_relaxed(&weft__engine.weight_ns),
-					 .duty = METER_FULL};
+					 .duty = METER_FULL,
+					 .period_ns = load_relaxed(&weft__engine.period_ns)};
+	weft__precise_counts(&now->precise_ns, &now->precise_switches);
+	if (weft__engine.ops == &weft__timer_ops)
+		now->tick_ns = weft__engine.jiffy_ns;
 	if (weft__engine.ops != &weft__perf_ops || !load_relaxed(&weft__engine.on))
 		return;
 	now->switches = switches_so_far();

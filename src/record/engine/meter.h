@@ -16,15 +16,24 @@ struct weft__meter_prices {
 
 /* Counts, of all time; and how events are set. */
 struct weft__meter_seen {
-	uint64_t signals;   /* of ours */
-	uint64_t weight_ns; /* CPU time of threads that are sampled */
-	uint64_t switches;  /* of threads of the process, without the collector */
-	uint32_t step_ns;   /* CPU time from one interrupt of an event to the next; 0: there are no such events */
-	uint32_t tick_ns;   /* and of the kernel's tick */
-	uint32_t duty;      /* how much of the time events are on, of METER_FULL */
-	int stubborn;       /* a lower rate does not make interrupts fewer */
+	uint64_t signals;    /* of ours */
+	uint64_t weight_ns;  /* CPU time of threads that are sampled */
+	uint64_t switches;   /* of threads of the process, without the collector */
+	uint32_t step_ns;    /* CPU time from one interrupt of an event to the next; 0: there are no such events */
+	uint32_t tick_ns;    /* and of the kernel's tick */
+	uint32_t duty;       /* how much of the time events are on, of METER_FULL */
+	int stubborn;        /* a lower rate does not make interrupts fewer */
+	uint64_t precise_ns; /* CPU time of threads while they had an event beside their timer (precise.h) */
+	uint64_t precise_switches;
+	uint32_t period_ns; /* of these events */
 };
 #define METER_FULL 1024
+
+/* Where it was not tried out: as measured in a virtual machine. */
+#define METER_USUAL                                                                                                    \
+	{                                                                                                              \
+		.interrupt_ns = 5000, .near_ns = 4000, .far_ns = 700, .off_ns = 350                                    \
+	}
 
 struct weft__meter {
 	struct weft__meter_prices prices;

@@ -2,6 +2,7 @@
 /* How often samples are taken, while they are. COLLECTOR. */
 #include "base/atomic.h"
 #include "record/engine/perf_state.h"
+#include "record/engine/precise.h"
 
 #define YIELD_NS UINT64_C(1000000000) /* all events are read */
 
@@ -22,6 +23,8 @@ uint32_t weft__engine_slow(uint32_t level, uint32_t full)
 	}
 	if (weft__engine.ops == &weft__perf_ops)
 		weft__perf_duty_set(weft__engine.period_ns);
+	else if (load_relaxed(&weft__engine.on) && weft__engine.period_ns != before)
+		weft__precise_pace();
 	pthread_mutex_unlock(&weft__engine_mutex);
 	return (uint32_t)((uint64_t)weft__engine.hz * level / full);
 }

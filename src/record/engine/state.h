@@ -18,6 +18,7 @@
  *     timer_hot.c    the engine that uses CPU-time timers
  *     perf.c, perf_hot.c   the engine that uses perf events
  *     perf_duty.c          how much of the time these are on
+ *     precise.c, precise_hot.c   perf events of single threads beside their timers
  *     meter.c              what samples take from the program
  *     switch*.c            not an engine in this sense: records of context switches; switch_state.h is its map */
 #ifndef WEFT_ENGINE_STATE_H
@@ -46,7 +47,7 @@ enum weft__slot_tls { TLS_UNKNOWN = 0, TLS_OWN = 1, TLS_SHARED = 2 };
 struct weft__slot {
 	_Alignas(64) uint32_t state; /* enum weft__slot_state */
 	int32_t timer;               /* the kernel's number of it; -1: none */
-	int32_t fd;                  /* perf: plus 1; 0: none */
+	int32_t fd;                  /* a perf event of its own: plus 1; 0: none */
 	uint32_t interval_ns;        /* in force */
 	uint32_t first_ns;       /* timer: what the next expiry stands for, when that is not the interval; 0: it is */
 	uint32_t hits;           /* handler */
@@ -57,7 +58,17 @@ struct weft__slot {
 	struct weft_ring *apart; /* handler: ring of a thread without thread-local memory of its own */
 	void *ring;              /* perf, with kernel frames: the mapped ring */
 
-	uint32_t ended;          /* the thread: it said so */
+	uint32_t ended; /* the thread: it said so */
+
+	/* threads with a timer and an event: precise.h */
+	uint64_t sampled_ns;    /* handler: CPU time that samples stand for */
+	uint64_t owed_ns;       /* of before the event was closed, which the timer's next sample stands for, too */
+	uint32_t events;        /* handler: signals of the event */
+	uint32_t events_seen;   /* collector: when its period was set */
+	uint32_t unfit;         /* it can have none */
+	uint64_t looked_cpu_ns; /* collector: at the last look */
+	uint64_t looked_runs;
+	uint64_t looked_ns;
 
 	/* collector */
 	uint32_t seen;      /* scan that saw it last */
@@ -123,9 +134,9 @@ struct weft__engine {
 	uint32_t chosen_ns; /* the period that was asked for */
 	uint32_t depth;
 	int signal;
-	int net_signal;   /* 0: no net */
-	int kernel;       /* with the kernel's frames */
-	uint32_t tick_ns; /* perf: of the kernel's tick, when timers that ride it take samples, too; 0: they do not */
+	int net_signal;    /* 0: no net */
+	int kernel;        /* with the kernel's frames */
+	uint32_t tick_ns;  /* perf: of the kernel's tick, when timers that ride it take samples, too; 0: they do not */
 	uint32_t jiffy_ns; /* of the kernel's tick, at which CPU timers are looked at */
 	const char *event;
 	uint32_t skip_tid; /* the collector's */

@@ -15,7 +15,7 @@
 
 #include "base/atomic.h"
 #include "base/error.h"
-#include "record/engine/state.h"
+#include "record/engine/precise.h"
 
 static uint32_t scan_number;
 static struct weft__threads_mark scan_mark;
@@ -122,6 +122,8 @@ static int drop_unseen(void)
 		if (load_acquire(&slot->state) == SLOT_COVERED && !load_relaxed(&slot->hits) &&
 		    !load_relaxed(&slot->ended))
 			add_relaxed(&weft__engine.unhit, 1);
+		if (weft__engine.ops == &weft__timer_ops)
+			weft__precise_drop(slot);
 		weft__engine.ops->uncover(slot);
 		weft__slot_drop(i);
 		went++;
@@ -229,6 +231,8 @@ void weft__threads_drop(void)
 		uint32_t tid = load_acquire(&weft__engine.keys[i]);
 
 		if (tid && tid != SLOT_GONE) {
+			if (weft__engine.ops == &weft__timer_ops)
+				weft__precise_drop(&weft__engine.slots[i]);
 			weft__engine.ops->uncover(&weft__engine.slots[i]);
 			weft__slot_drop(i);
 		}

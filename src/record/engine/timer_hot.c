@@ -18,6 +18,7 @@
 
 #include "base/atomic.h"
 #include "record/engine/perf_state.h"
+#include "record/engine/precise.h"
 #include "record/engine/state.h"
 
 #define TIMER_MAGIC UINT64_C(0x77656674) /* in front of our timers' numbers */
@@ -252,6 +253,10 @@ static void timer_match(const siginfo_t *info, struct weft__hit *hit)
 	store_relaxed(&hit->slot->first_ns, 0u);
 	if (weft__engine.tick_ns)
 		weft__perf_ridden(hit);
+	else if (load_acquire(&hit->slot->fd) > 0)
+		weft__precise_ridden(hit);
+	else
+		hit->weight_ns += weft__precise_owed(hit->slot);
 	if (load_relaxed(&hit->slot->redraw))
 		interval_redraw(hit->slot);
 }
