@@ -201,9 +201,9 @@ uint32_t weft__engine_hz(void)
 
 int weft__choice_net(void)
 {
-	unsigned long frame = getauxval(AT_MINSIGSTKSZ);
+	unsigned long frame = getauxval(AT_MINSIGSTKSZ) - weft__machine_unused_frame();
 
 	/* Events that are inherited need none. */
 	return (weft__engine.ops == &weft__timer_ops || weft__engine.kernel) && weft__machine_kernel(6, 4) &&
-	       2 * frame + 768 <= 8192;
+	       2 * frame + 640 <= 8192;
 }

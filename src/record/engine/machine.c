@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the choice of an engine depends on. CALLER. */
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -34,6 +36,24 @@ int weft__machine_rdtscp(void)
 	unsigned a, b, c, d;
 
 	return __get_cpuid(0x80000001, &a, &b, &c, &d) && (d & (1u << 27));
+#else
+	return 0;
+#endif
+}
+
+#define ARCH_GET_XCOMP_PERM 0x1022
+#define XCOMP_TILES 18 /* AMX */
+
+unsigned long weft__machine_unused_frame(void)
+{
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+	unsigned long allowed = 0;
+	unsigned a = 0, b, c, d;
+
+	if (syscall(SYS_arch_prctl, ARCH_GET_XCOMP_PERM, &allowed) < 0 || allowed >> XCOMP_TILES & 1 ||
+	    !__get_cpuid_count(0xd, XCOMP_TILES, &a, &b, &c, &d))
+		return 0;
+	return a;
 #else
 	return 0;
 #endif

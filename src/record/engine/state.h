@@ -285,6 +285,8 @@ void weft__net_hold(void);
 uint32_t weft__machine_tick_hz(void);
 int weft__machine_kernel(unsigned major, unsigned minor);
 int weft__machine_rdtscp(void);
+/* Bytes of the largest signal frame that this process does not have: registers that a program must ask for first (AMX). */
+unsigned long weft__machine_unused_frame(void);
 
 /* perf_hot.c, any context. What a signal of a timer beside perf events stands for; how long from one expiry of such a timer to the next. */
 void weft__perf_ridden(struct weft__hit *hit);

@@ -208,7 +208,9 @@ static int rides(struct weft_recorder_opts opts)
 	samples_burn(100 * MS);
 	end(rec, NULL, 0);
 	session_remove_dir();
-	CHECK(!result.engines[WEFT_ENGINE_TIMER] || !result.engines[WEFT_ENGINE_PERF] || tick_hz);
+	/* At low rates threads that rarely switch have both. */
+	CHECK(!result.engines[WEFT_ENGINE_TIMER] || !result.engines[WEFT_ENGINE_PERF] || tick_hz ||
+	      opts.sample_hz == 99);
 	return tick_hz != 0;
 }
 
