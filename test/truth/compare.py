@@ -174,15 +174,17 @@ def judge_threads(truth, recordings):
 
 
 def judge_holders(truth, recordings):
-    """Who held the lock for most of the wait."""
+    """Who held the lock for most of the wait, and for how long."""
     for true in truth.get("holders", []):
         causes = [cause for poll, _ in all_polls(recordings) if poll["tid"] == truth["polls"][0]["tid"]
                   for cause in poll["story"]["causes"] if cause["part"] == "waiting"]
-        held = [cause["holder"]["tid"] for cause in causes if cause["holder"]]
+        held = [cause["holder"] for cause in causes if cause["holder"]]
         if not causes:
             yield "no poll waits for a lock"
-        elif true["tid"] not in held[:1]:
-            yield "held by thread %s, in truth by %d" % (held or "not known", true["tid"])
+        elif not held or held[0]["tid"] != true["tid"]:
+            yield "held by thread %s, in truth by %d" % (held[0]["tid"] if held else "not known", true["tid"])
+        elif true.get("held") and abs((held[0].get("held_ns") or 0) - true["held"]) > 0.05 * true["held"] + 1_000_000:
+            yield "held for %s, in truth for %s" % (ms(held[0].get("held_ns") or 0), ms(true["held"]))
 
 
 def judge_throttled(truth, recordings):

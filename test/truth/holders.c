@@ -6,6 +6,7 @@
 /* run: rwlock_two_readers readers */
 #include "truth.h"
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 
@@ -13,6 +14,7 @@ static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER, second_lock = PTH
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t ready;
 static int tids[2];
+static int64_t held_ns[2];
 static const char *how;
 
 static int is(const char *name)
@@ -20,38 +22,47 @@ static int is(const char *name)
 	return !strcmp(how, name);
 }
 
-static void *hold(void *arg) /* the first for 2 ms, the second for 20 */
+static void wait_until_asleep(const int *tid) /* in its wait for the lock */
+{
+	char path[64], text[16] = "";
+	int fd;
+
+	while (strncmp(text, "202 ", 4)) {
+		snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", __atomic_load_n(tid, __ATOMIC_ACQUIRE));
+		fd = open(path, O_RDONLY);
+		if (fd < 0 || read(fd, text, 4) < 0)
+			text[0] = 0;
+		close(fd);
+		sched_yield();
+	}
+}
+
+static void *hold(void *arg) /* the first for 6 ms, the second for 30 */
 {
 	int which = (int)(intptr_t)arg, readers = is("readers");
 
-	tids[which] = (int)syscall(SYS_gettid);
-	if (which == 0 && !readers)
+	if (readers || which == 0) {
+		if (readers)
+			pthread_rwlock_rdlock(&rwlock);
+		else
+			pthread_mutex_lock(&first_lock);
+		sem_post(&ready);
+		__atomic_store_n(&tids[which], (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
+		if (!readers)
+			wait_until_asleep(&tids[1]);
+	} else {
+		sem_post(&ready);
+		__atomic_store_n(&tids[which], (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
 		pthread_mutex_lock(&first_lock);
-	if (readers)
-		pthread_rwlock_rdlock(&rwlock);
-	sem_post(&ready);
-	if (which == 1 && !readers)
-		pthread_mutex_lock(&first_lock);
-	truth_nap(which == 0 ? (readers ? 4 : 6) * MS : 20 * MS);
+	}
+	held_ns[which] = truth_wall();
+	truth_nap(which == 0 ? 6 * MS : 30 * MS);
+	held_ns[which] = truth_wall() - held_ns[which];
 	if (readers)
 		pthread_rwlock_unlock(&rwlock);
 	else
 		pthread_mutex_unlock(&first_lock);
 	return NULL;
-}
-
-static void wait_until_asleep(int tid) /* in its wait for the lock */
-{
-	char path[64], text[16] = "";
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
-	while (strncmp(text, "202 ", 4)) {
-		fd = open(path, O_RDONLY);
-		if (read(fd, text, 4) < 0)
-			text[0] = 0;
-		close(fd);
-	}
 }
 
 static void *other_side(void *arg)
@@ -110,8 +121,6 @@ int main(int argc, char **argv)
 		pthread_create(&threads[i], NULL, hold, (void *)(intptr_t)i);
 		while (sem_wait(&ready) < 0)
 			;
-		if (i == 1 && is("handoff"))
-			wait_until_asleep(tids[1]);
 	}
 	truth_next(loop);
 	poll = truth_begin(how);
@@ -123,7 +132,14 @@ int main(int argc, char **argv)
 	truth_wait_end();
 	truth_end(poll);
 	truth_next(loop);
-	truth_note("\"holders\": [{\"tid\": %d, \"lock\": \"%s\"}]", tids[1], is("readers") ? "rwlock" : "first_lock");
+	if (is("readers"))
+		pthread_rwlock_unlock(&rwlock);
+	else
+		pthread_mutex_unlock(&first_lock);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	truth_note("\"holders\": [{\"tid\": %d, \"lock\": \"%s\", \"held\": %lld}]", tids[1],
+		   is("readers") ? "rwlock" : "first_lock", (long long)(is("readers") ? 0 : held_ns[1]));
 	truth_print();
 	return n;
 }
