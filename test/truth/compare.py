@@ -185,6 +185,8 @@ def judge_holders(truth, recordings):
             yield "held by thread %s, in truth by %d" % (held[0]["tid"] if held else "not known", true["tid"])
         elif true.get("held") and abs((held[0].get("held_ns") or 0) - true["held"]) > 0.05 * true["held"] + 1_000_000:
             yield "held for %s, in truth for %s" % (ms(held[0].get("held_ns") or 0), ms(true["held"]))
+        if causes and causes[0].get("object_name") != true["lock"]:
+            yield "the lock is called %s, in truth %s" % (causes[0].get("object_name"), true["lock"])
 
 
 def judge_throttled(truth, recordings):

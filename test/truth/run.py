@@ -40,10 +40,8 @@ KNOWN_WRONG = {
     **dict.fromkeys("""memfd_write pread_cached preempted_in_call write_fsync waitpid system_sh getaddrinfo pipe_fast_reader
                        socketpair_send sendfile_cached copy_file_range_cached open_close dev_zero_read cpp_ifstream node_read_file_sync
                        node_write_sync py_file_read py_subprocess rust_read_file""".split(), CALLS),
-    "lock_handoff": "the one who held the lock at the begin of the wait is named, not the one who held it for most of it",
     "deadlock": "a wait for a lock that lasts is not in the report of a live recording",
     "deadlock_killed": "a wait for a lock that never ended is not in the report",
-    "rwlock_two_readers": "readers that hold a lock are not known",
     "throttled": "records of switches are off by 1 to 5 % of the CPU time under load",
     "yields": "records of switches are off by 1 to 5 % of the poll under load",
     "in_step": "samples are in step with the tick: 66:0, 4:61 and 0:69 of two equal functions on a quiet machine",
@@ -61,7 +59,7 @@ KNOWN_WRONG = {
                        api_polls api_nested api_two_workers api_slow_mode api_caught_blocked cpp_mutex cpp_condition cpp_sleep_for cpp_future
                        cpp_shared_mutex node_pbkdf2_sync node_atomics_wait py_time_sleep py_lock py_socket_recv rust_mutex
                        rust_condvar rust_channel rust_sleep rust_join stopped interrupted_sleep pi_mutex migrated getline_pipe
-                       raw_syscall_read posix_spawn accept_wait splice_wait sigsuspend""".split(), READY),
+                       raw_syscall_read posix_spawn accept_wait splice_wait sigsuspend lock_handoff rwlock_two_readers""".split(), READY),
 }
 
 
