@@ -135,15 +135,15 @@ def judge_no_polls(truth, recordings):
 
 
 def judge_functions(truth, recordings):
-    """The share of samples of each function is that of its CPU time, within what chance does."""
+    """Each function's share of the samples' weight is that of its CPU time, within what chance does."""
     true = truth.get("functions", {})
-    found = {name: sum(row["total_samples"] for recording in recordings for row in (recording["cpu"] or {}).get("functions", [])
-                       if row["function"] == name) for name in true}
-    n = sum(found.values())
+    rows = [row for recording in recordings for row in (recording["cpu"] or {}).get("functions", []) if row["function"] in true]
+    n, weight = sum(row["total_samples"] for row in rows), sum(row["total_ns"] for row in rows)
     for name in true:
-        share, exact = found[name] / n if n else 0, true[name] / sum(true.values())
+        told = sum(row["total_ns"] for row in rows if row["function"] == name)
+        share, exact = told / weight if weight else 0, true[name] / sum(true.values())
         if n == 0 or abs(share - exact) > SIGMAS * math.sqrt(exact * (1 - exact) / n) + SHARE:
-            yield "%s has %d of %d samples, and %.0f %% of the CPU time" % (name, found[name], n, 100 * exact)
+            yield "%s has %.0f %% of %d samples by weight, and %.0f %% of the CPU time" % (name, 100 * share, n, 100 * exact)
 
 
 def judge_sampled(truth, recordings):

@@ -6,7 +6,7 @@
 #include "truth.h"
 #include <pthread.h>
 
-static int64_t used[3], thread_cpu;
+static int64_t used[5], thread_cpu;
 
 #define WORK(name, i)                                                                                                  \
 	static __attribute__((noinline)) void name(int64_t ns)                                                         \
@@ -22,10 +22,15 @@ static int64_t used[3], thread_cpu;
 WORK(first, 0)
 WORK(second, 1)
 WORK(burst, 2)
+WORK(short_work, 3)
+WORK(long_work, 4)
 
 static void *short_thread(void *arg)
 {
-	truth_burn(*(int *)arg * MS);
+	if (*(int *)arg < 8)
+		short_work(*(int *)arg * MS);
+	else
+		long_work(*(int *)arg * MS);
 	__atomic_fetch_add(&thread_cpu, truth_clock(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
 	return NULL;
 }
@@ -40,6 +45,7 @@ static void threads(void)
 		pthread_create(&thread, NULL, short_thread, (void *)&lengths[i % 7]);
 		pthread_join(thread, NULL);
 	}
+	truth_note("\"functions\": {\"short_work\": %lld, \"long_work\": %lld}", (long long)used[3], (long long)used[4]);
 	truth_note("\"sampled_cpu\": %lld", (long long)(thread_cpu + truth_clock(CLOCK_THREAD_CPUTIME_ID)));
 }
 
