@@ -9,6 +9,7 @@
 #include "inspect.h"
 #include "print.h"
 #include "weft/runtime.h"
+#include "weft/wait.h"
 
 static char *put_u64(char *to, uint64_t value)
 {
@@ -138,8 +139,11 @@ static void print_value(const struct weft_segment *seg, const struct weft_field 
 }
 
 /* Numbers of weft's own kinds that stand for something else. */
-static bool print_meaning(const struct weft_event_view *ev, uint32_t field)
+static bool print_meaning(const struct weft_segment *seg, const struct weft_event_view *ev, uint32_t field)
 {
+	bool descriptor = ev->kind == WEFT_KIND_WAIT && field == 2 && ev->fields[0] == WEFT_WAIT_CALL;
+	const char *about;
+
 	bool depth = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_POLL_NEXT ||
 		     ev->kind == WEFT_KIND_PARK || ev->kind == WEFT_KIND_UNPARK;
 	bool sample = ev->kind == WEFT_KIND_SAMPLE;
@@ -150,7 +154,14 @@ static bool print_meaning(const struct weft_event_view *ev, uint32_t field)
 		printf("not-known");
 	else if (sample && field == 4)
 		fputs(inspect_engine(ev->fields[field]), stdout);
-	else
+	else if (descriptor && ev->fields[field] == UINT64_MAX)
+		printf("none");
+	else if (descriptor) {
+		about = weft_segment_string(seg, (uint32_t)(ev->fields[field] >> WEFT_WAIT_ABOUT_AT));
+		printf("%u", (uint32_t)ev->fields[field]);
+		if (about)
+			printf(" (%s)", cli_safe(about));
+	} else
 		return false;
 	return true;
 }
@@ -238,7 +249,7 @@ static void print_one(const struct inspect *inspect, const struct weft_event_vie
 			continue;
 		}
 		printf("  %s=", cli_safe(def->fields[i].name));
-		if (!print_meaning(ev, i))
+		if (!print_meaning(seg, ev, i))
 			print_value(seg, &def->fields[i], ev->fields[i]);
 	}
 	print_wall(sampled, seg, ev);

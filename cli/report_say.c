@@ -69,13 +69,17 @@ static const char *article(uint32_t what)
 void report_say_wait(struct report_text *text, const struct report *report, uint32_t what, uint32_t name,
 		     uint64_t object)
 {
-	const char *given = weft__names_string(&report->rec->names, name);
+	const char *given = weft__names_string(&report->rec->names, name), *about;
 	const char *variable = weft__frames_data(&report->rec->frames, object);
 
 	if (what == WEFT_WAIT_CALL) {
 		report_say(text, "%s", given && given[0] ? cli_safe(given) : "a call of the system");
-		if (object < INT32_MAX)
-			report_say(text, " fd %" PRIu64, object);
+		if (object == UINT64_MAX)
+			return;
+		report_say(text, " fd %u", (uint32_t)object);
+		about = weft__names_string(&report->rec->names, (uint32_t)(object >> WEFT_WAIT_ABOUT_AT));
+		if (about && about[0])
+			report_say(text, " (%s)", cli_safe(about));
 		return;
 	}
 	if (given && given[0] && !names_a_call(given)) {

@@ -32,12 +32,24 @@ static void parts(struct weft__json *json, const struct report *report, const st
 	weft__json_u64(json, "throttled_ns", split->throttled_ns);
 }
 
+/* The descriptor of a call, and what it is. */
+static void json_object(struct weft__json *json, const struct report *report, uint32_t what, uint64_t object)
+{
+	bool has = what == WEFT_WAIT_CALL && object != UINT64_MAX;
+	const char *about =
+		has ? weft__names_string(&report->rec->names, (uint32_t)(object >> WEFT_WAIT_ABOUT_AT)) : NULL;
+
+	weft__json_u64(json, "object", has ? (uint32_t)object : object);
+	if (about && about[0])
+		weft__json_text(json, "descriptor", about);
+}
+
 static void text_of_wait(struct weft__json *json, const struct report *report, uint32_t what, uint32_t name,
 			 uint64_t object)
 {
 	weft__json_text(json, "kind", what ? report_wait_kind(what) : NULL);
 	weft__json_text(json, "name", weft__names_string(&report->rec->names, name));
-	weft__json_u64(json, "object", object);
+	json_object(json, report, what, object);
 	weft__json_text(json, "object_name",
 			what == WEFT_WAIT_CALL ? NULL : weft__frames_data(&report->rec->frames, object));
 }
@@ -249,7 +261,7 @@ static void waits(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "longest_ns", row->longest_ns);
 		weft__json_u64(json, "one_by_one", row->n_told);
 		if (row->n_told && !row->objects)
-			weft__json_u64(json, "object", row->object);
+			json_object(json, report, row->what, row->object);
 		else
 			weft__json_absent(json, "object", row->n_told ? "more than one" : "no wait was told by itself");
 		weft__json_end(json, '}');

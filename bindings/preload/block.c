@@ -137,8 +137,16 @@ BLOCK_BARE(int, accept, accept, (int fd, struct sockaddr *from, socklen_t *len),
 	   BARE(SYS_accept, fd, from, len, 0, 0, 0), fd)
 BLOCK_BARE(int, accept4, accept4, (int fd, struct sockaddr *from, socklen_t *len, int flags), (fd, from, len, flags),
 	   BARE(SYS_accept4, fd, from, len, flags, 0, 0), fd)
+/* The peer of a connect that failed is known only from here. */
+static inline int noted(int fd, const struct sockaddr *to, socklen_t len)
+{
+	weft__preload_thread.to = to;
+	weft__preload_thread.to_bytes = len;
+	return fd;
+}
+
 BLOCK_BARE(int, connect, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len),
-	   BARE(SYS_connect, fd, to, len, 0, 0, 0), fd)
+	   BARE(SYS_connect, fd, to, len, 0, 0, 0), noted(fd, to, len))
 BLOCK(int, fsync, fsync, (int fd), (fd), fd)
 BLOCK(int, fdatasync, fdatasync, (int fd), (fd), fd)
 BLOCK(int, syncfs, syncfs, (int fd), (fd), fd)

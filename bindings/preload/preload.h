@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c
- * and uring.c have the calls that an event loop waits in, whose returns begin its ticks, loop.c knows which are the
- * loop's own; block.c and stdio.c have the others that may block; lock.c has locks, conditions and semaphores;
- * threads.c knows whose threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their
- * signals, ids.c their users and groups.
+/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c and
+ * uring.c have the calls that an event loop waits in, whose returns begin its ticks; loop.c knows which are the loop's
+ * own; unseen.c says which loops cannot be recorded; block.c and stdio.c have the other calls that may block;
+ * describe.c says what their descriptors are; lock.c has locks, conditions and semaphores; threads.c knows whose
+ * threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals, ids.c their
+ * users and groups.
  *
  * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
  * measured: they are quiet, and call the real ones of lock.c (--wrap). */
@@ -28,6 +29,8 @@ struct preload_thread {
 	uint64_t task;
 	uintptr_t ring_frame; /* of the call in which it waits for an io_uring; 0: none */
 	uint32_t ring_skips;
+	uint32_t to_bytes;
+	const void *to; /* where the last connect went, while it lasts */
 	struct preload_loops loops;
 };
 
@@ -48,11 +51,19 @@ void *weft__preload_find_version(void **at, const char *name, const char *versio
  * 0 when the wait is another, which is then a call that blocks. */
 uint32_t weft__preload_wait_begin(bool parks);
 uint32_t weft__preload_wait_judge(const struct preload_wait *wait);
-#define PRELOAD_NO_TICK UINT32_MAX /* for a number: a wait that may have been the first of a loop */
+#define PRELOAD_NO_TICK UINT32_MAX /* for a number: a wait that may be the first of a loop, and is not recorded */
+/* From the constructor, before the recorder is opened. */
+void weft__preload_wait_init(void);
 /* After the wait of that loop: a tick begins. */
 void weft__preload_wait_end(uint32_t number, bool parks);
 /* The calling thread's loop is over, as its epoll descriptor is about to be closed. */
 void weft__preload_loop_over(void);
+
+/* describe.c, before the recorder is opened, and unseen.c. */
+void weft__preload_describe_init(void);
+void weft__preload_unseen_tend(void);
+void weft__preload_seen(const struct preload_wait *wait);
+void weft__preload_loop_seen(bool recorded);
 
 /* The program is about to close FD. Answers whether it is the recorder's, and must stay. */
 bool weft__preload_closes(int fd);

@@ -106,6 +106,8 @@ static int open_recorder(const char *dir, bool children, struct weft_error *err)
 	char *saved = theirs ? strdup(theirs) : NULL;
 	int r;
 
+	weft__preload_wait_init();
+	weft__preload_describe_init();
 	weft__apart_wanted = 1; /* nothing of the program runs on weft's threads */
 	unsetenv("WEFT_DIR");
 	r = weft_recorder_open_env(&rec, &opts, err);

@@ -13,7 +13,7 @@
 
 #include "preload.h"
 
-#define WORKERS_MAX 1024
+#define WORKERS_MAX 8192 /* as many as threads can be workers, of a process */
 
 __thread struct preload_thread weft__preload_thread __attribute__((tls_model("initial-exec")));
 
@@ -21,8 +21,9 @@ static void on_exit_end(void);
 
 static int runtime = -1;
 static pthread_key_t ending;
+static bool key_made;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint32_t taken[WORKERS_MAX];
+static uint64_t taken[WORKERS_MAX / 64];
 
 static void thread_ends(void *data)
 {
@@ -34,15 +35,22 @@ static void thread_ends(void *data)
 	t->loops = (struct preload_loops){0};
 	weft_task_end(t->task);
 	weft_worker_leave();
-	__atomic_store_n(&taken[t->index - 1], 0, __ATOMIC_RELEASE);
+	__atomic_fetch_and(&taken[(t->index - 1) / 64], ~(1ull << (t->index - 1) % 64), __ATOMIC_RELEASE);
 	t->task = t->index = 0;
+}
+
+/* Before the recorder makes its own: threads call what they end with in the order in which it was made, and the tick
+ * must have ended before the thread's ring is given back. */
+void weft__preload_wait_init(void)
+{
+	key_made = pthread_key_create(&ending, thread_ends) == 0;
 }
 
 static void prepare(void)
 {
 	struct weft_runtime_opts opts = {.size = sizeof(opts), .name = "loop"};
 
-	if (pthread_key_create(&ending, thread_ends) == 0)
+	if (key_made)
 		runtime = weft_runtime_add(&opts);
 	atexit(on_exit_end);
 }
@@ -50,12 +58,16 @@ static void prepare(void)
 /* The lowest number that is free, so that threads that come and go do not use them up. */
 static uint32_t take_index(void)
 {
-	uint32_t i, was;
+	for (uint32_t i = 0; i < WORKERS_MAX / 64; i++) {
+		uint64_t was = __atomic_load_n(&taken[i], __ATOMIC_RELAXED);
 
-	for (i = 0; i < WORKERS_MAX; i++) {
-		was = 0;
-		if (__atomic_compare_exchange_n(&taken[i], &was, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return i + 1;
+		while (~was) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(~was);
+
+			if (__atomic_compare_exchange_n(&taken[i], &was, was | 1ull << bit, false, __ATOMIC_ACQUIRE,
+							__ATOMIC_RELAXED))
+				return i * 64 + bit + 1;
+		}
 	}
 	return 0;
 }
@@ -81,20 +93,20 @@ static void announce(struct preload_thread *t)
 	static const char *const names[] = {"loop", "select loop", "poll loop", "epoll_wait loop", "io_uring loop"};
 
 	weft_task_spawn(t->task, weft_location(names[t->loops.now.family], NULL, 0));
-	t->epoch = weft__preload_epoch;
 }
 
 /* Locks are taken here, and a signal handler may wait or block, too. */
-static bool know_loop(struct preload_thread *t)
+static void know_loop(struct preload_thread *t)
 {
 	bool known;
 
 	t->quiet++;
 	known = become_loop(t);
+	weft__preload_loop_seen(known);
 	if (known)
 		announce(t);
+	t->epoch = weft__preload_epoch;
 	t->quiet--;
-	return known;
 }
 
 static void begin(struct preload_thread *t, bool parks, uint64_t now)
@@ -114,7 +126,9 @@ uint32_t weft__preload_wait_begin(bool parks)
 
 	t->loops.now.waits++;
 	t->loops.now.parks += parks;
-	if (now && (WEFT_LIKELY(t->epoch == weft__preload_epoch) || know_loop(t)))
+	if (now && WEFT_UNLIKELY(t->epoch != weft__preload_epoch))
+		know_loop(t);
+	if (now && t->task)
 		begin(t, parks, now);
 	errno = saved;
 	return t->loops.number;
@@ -128,12 +142,11 @@ uint32_t weft__preload_wait_judge(const struct preload_wait *wait)
 
 	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) || t->quiet || !wait->tick)
 		return 0;
+	weft__preload_seen(wait);
 	t->quiet++; /* a signal handler may wait, too */
 	judged = weft__preload_judge(&t->loops, wait);
 	t->quiet--;
 	if (judged == PRELOAD_FIRST) {
-		if (wait->parks)
-			weft_park_at(WEFT_DEPTH_UNKNOWN, wait->tick);
 		errno = saved;
 		return PRELOAD_NO_TICK;
 	}
@@ -151,10 +164,7 @@ void weft__preload_wait_end(uint32_t number, bool parks)
 	int saved = errno;
 	uint64_t now = t->quiet ? 0 : weft_now();
 
-	if (now && number == PRELOAD_NO_TICK) {
-		if (parks)
-			weft_unpark_at(WEFT_DEPTH_UNKNOWN, now);
-	} else if (now && t->task && t->loops.number == number) {
+	if (now && t->task && t->loops.number == number) {
 		if (t->ticking) /* a handler waited in here */
 			weft_poll_end_at(now);
 		if (parks)

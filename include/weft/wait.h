@@ -48,7 +48,8 @@ extern "C" {
 /* What is waited for, and what `object` is then. In a wait_sum, 0 stands for what had no place in the table of its
  * thread. */
 enum weft_wait {
-	WEFT_WAIT_CALL = 1,      /* a call of the system: its file descriptor, all ones when it has none */
+	WEFT_WAIT_CALL = 1,      /* a call of the system: its file descriptor, all ones when it has none; in events with
+				  * the id of a string above it that says what that was, if it is known */
 	WEFT_WAIT_LOCK = 2,      /* a mutex: its address */
 	WEFT_WAIT_RWLOCK = 3,    /* its address */
 	WEFT_WAIT_CONDITION = 4, /* its address */
@@ -59,6 +60,8 @@ enum weft_wait {
 	WEFT_WAIT_THREAD = 9,    /* the end of another thread */
 	WEFT_WAIT_OTHER = 10,
 };
+
+#define WEFT_WAIT_ABOUT_AT 32 /* bit from which the object of a call has that string */
 
 #define WEFT_WAITS_MAX 4  /* pending on a thread, by itself; as many again by others (weft_wait_begin_of) */
 #define WEFT_WAIT_SUMS 32 /* sums of a thread, one for each what and name; a power of two */

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/late.h"
 #include "record/engine/guard.h"
 #include "record/engine/perf_state.h"
 #include "record/engine/precise.h"
@@ -92,16 +93,20 @@ int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *
 
 uint32_t weft__engine_facts_changed(void)
 {
-	return load_relaxed(&weft__engine.facts_changed);
+	return load_relaxed(&weft__engine.facts_changed) + weft__late_noted(NULL, 0);
 }
 
 void weft__engine_facts(struct weft__defs *defs)
 {
+	char note[512];
+
 	pthread_mutex_lock(&weft__engine_mutex);
 	weft__choice_facts(defs);
 	weft__wall_facts(defs);
 	pthread_mutex_unlock(&weft__engine_mutex);
 	weft__switch_facts(defs);
+	if (weft__late_noted(note, sizeof(note)) && note[0])
+		weft__defs_fact(defs, "degraded.loops", note);
 }
 
 /* 0: there is still one inside; then nothing that it may touch can go. */

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/intern.h"
+#include "base/late.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
@@ -22,6 +23,7 @@ static struct {
 	pthread_mutex_t mutex;
 	struct weft__intern strings, locations, kinds, kind_names, workers, modules;
 	struct weft__defs log;          /* every record so far */
+	uint32_t reserved;              /* ids of strings that are defined later, or never */
 	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
 	struct rings_head *shared;      /* NULL: no recorder is open */
 	char *shared_base;
@@ -143,8 +145,8 @@ uint32_t weft_string(const char *text)
 
 	weft__registry_lock();
 	id = weft__intern_get(&registry.strings, key, n);
-	if (!id && registry.strings.n < 65535 && !log_full()) {
-		id = registry.strings.n + 1;
+	if (!id && registry.strings.n + registry.reserved < 65535 && !log_full()) {
+		id = registry.strings.n + registry.reserved + 1;
 		mark = registry.log.out.n;
 		mark_n = registry.log.n;
 		weft__defs_string(&registry.log, id, (const char *)key);
@@ -153,6 +155,38 @@ uint32_t weft_string(const char *text)
 	}
 	weft__registry_unlock();
 	return id;
+}
+
+uint32_t weft__late_strings(uint32_t n)
+{
+	uint32_t first = 0;
+
+	weft__registry_lock();
+	if (registry.strings.n + registry.reserved + n <= 65535) {
+		first = registry.strings.n + registry.reserved + 1;
+		registry.reserved += n;
+	}
+	weft__registry_unlock();
+	return first;
+}
+
+int weft__late_string(uint32_t id, const char *text)
+{
+	uint8_t key[TEXT_MAX];
+	int err = -ENOSPC;
+	uint32_t mark_n;
+	size_t mark;
+
+	key_text(key, 0, text);
+	weft__registry_lock();
+	if (!log_full()) {
+		mark = registry.log.out.n;
+		mark_n = registry.log.n;
+		weft__defs_string(&registry.log, id, (const char *)key);
+		err = log_commit(mark, mark_n);
+	}
+	weft__registry_unlock();
+	return err;
 }
 
 uint32_t weft_location(const char *name, const char *file, uint32_t line)

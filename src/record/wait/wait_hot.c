@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/late.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
@@ -134,12 +135,22 @@ static void wait_sched(uint64_t tick)
 		weft_hot_sched(tick);
 }
 
+/* The object of a call with what its descriptor is. */
+static uint64_t wait_object(const struct weft__waited *waited)
+{
+	uint64_t about = 0;
+
+	if (weft__late_describe && waited->key >> 32 == WEFT_WAIT_CALL && waited->object <= INT32_MAX)
+		about = weft__late_describe((uint32_t)waited->key, (int)waited->object);
+	return waited->object | about << WEFT_WAIT_ABOUT_AT;
+}
+
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited)
 {
 	struct weft__wide_stack stack = {.field = 5};
 	uint64_t fields[6] = {waited->key >> 32,
 			      (uint32_t)waited->key,
-			      waited->object,
+			      ring ? waited->object : wait_object(waited),
 			      weft_tick_ns(waited->tick - waited->since),
 			      0,
 			      0};

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/late.h"
 #include "record/event/registry.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
@@ -128,6 +129,8 @@ void weft__waits_tend(int all)
 			waits_tell_for(&weft__wait_threads[at], tid, before, all, tick);
 		}
 	}
+	if (weft__late_tend)
+		weft__late_tend();
 }
 
 void weft__waits_forked(void)

@@ -170,6 +170,37 @@ static void *once(void *data)
 	return data;
 }
 
+#define MANY 1100
+
+static pthread_barrier_t all_there;
+
+static void *one_of_many(void *data)
+{
+	int ep = epoll_of(quiet[0]), i;
+
+	for (i = 0; i < 4; i++)
+		wait_epoll(ep, 1);
+	pthread_barrier_wait(&all_there);
+	return data;
+}
+
+static void many(void)
+{
+	static pthread_t threads[MANY];
+	pthread_attr_t small;
+	int i;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	pthread_barrier_init(&all_there, NULL, MANY);
+	for (i = 0; i < MANY; i++)
+		if (pthread_create(&threads[i], &small, one_of_many, NULL) != 0)
+			fail("pthread_create");
+	for (i = 0; i < MANY; i++)
+		pthread_join(threads[i], NULL);
+	printf("{\"loop\": \"epoll_wait loop\", \"workers\": %d, \"each\": 3}\n", MANY);
+}
+
 static void late(void)
 {
 	nap(80 * MS);
@@ -214,6 +245,8 @@ int main(int argc, char **argv)
 		epoll_loop(ask_in);
 		ticks += before;
 		tell("epoll_wait loop");
+	} else if (!strcmp(mode, "many")) {
+		many();
 	} else if (!strcmp(mode, "once")) {
 		pthread_create(&thread, NULL, once, NULL);
 		pthread_join(thread, NULL);

@@ -66,9 +66,15 @@ int main(int argc, char **argv)
 		if (ticks == 8 || ticks == 12)
 			BLOCKED("io_uring_wait_cqe", nested());
 	}
+#ifndef UNSEEN
 	io_uring_queue_exit(&ring);
+#endif
 	over = mono();
 	nap(60 * MS);
+#ifdef UNSEEN
+	puts("{\"loop\": \"\", \"note\": \"the program has an io_uring\"}");
+#else
 	tell("io_uring loop");
+#endif
 	return 0;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the preload library finds out while it records, behind the recorder's public headers: what a descriptor is, and
+ * what of the program cannot be seen. Both pointers are set before the recorder is opened, or stay NULL. */
+#ifndef WEFT_BASE_LATE_H
+#define WEFT_BASE_LATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* HOT. A call of the calling thread is over, and was about `fd`: what that is, as the id of a string; 0: not known. */
+extern uint32_t (*weft__late_describe)(uint32_t name, int fd);
+/* COLLECTOR, once a second or so, and CALLER at stop: defines such strings, and looks for what cannot be seen. */
+extern void (*weft__late_tend)(void);
+
+/* Any thread, not in handlers; record/event/registry.c. Ids of `n` strings that may be in events now and are defined
+ * later, for texts that are met where nothing can be allocated; the first of them, or 0. */
+uint32_t weft__late_strings(uint32_t n);
+/* The text of one of them, once. 0 or -errno. */
+int weft__late_string(uint32_t id, const char *text);
+
+/* Any thread, not in handlers. What readers are to know of the program's loops (degraded.loops); "" when there is
+ * nothing. Readers copy it, and see by the number whether it is another. */
+void weft__late_note(const char *text);
+uint32_t weft__late_noted(char *to, size_t bytes);
+
+#endif
