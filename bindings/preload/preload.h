@@ -196,7 +196,7 @@ extern uint32_t weft__preload_names[PRELOAD_NAMES_N]; /* ids of strings, from th
 /* The tick before a call that may block, 0 when nobody wants to know. */
 static inline uint64_t preload_before(void)
 {
-	return WEFT_LIKELY(!weft__preload_thread.quiet) ? weft_now() : 0;
+	return WEFT_LIKELY(!weft__preload_thread.quiet) ? weft_wait_since() : 0;
 }
 
 static inline void preload_after(enum preload_name name, uint64_t object, uint64_t since)

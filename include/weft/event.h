@@ -61,6 +61,24 @@ static inline uint64_t weft_poll_arg(uint64_t task, uint32_t depth)
 	return (task & WEFT_TASK_MASK) | (uint64_t)(depth <= 0xffffu ? depth : 0xfffeu) << WEFT_TASK_BITS;
 }
 
+/* Whether all polls are recorded, with the detector. */
+static inline int weft_gate_all(uint32_t on)
+{
+	return WEFT_LIKELY((on & ~WEFT_GATE_TICKS) == WEFT_GATE_RSEQ);
+}
+
+/* A poll begins or ends: was the thread off the CPU? */
+static inline void weft_check_begin(uint64_t tick)
+{
+	if (WEFT_UNLIKELY(!weft_stayed()))
+		weft_slow_off(tick);
+}
+static inline void weft_check_end(uint64_t tick)
+{
+	if (WEFT_UNLIKELY(!weft_stayed()))
+		weft_slow_poll_off(tick);
+}
+
 /* The event of a poll, and the mark by which the collector sees that one does not end. The mark costs a tenth of a nanosecond. */
 static inline void weft_emit_poll(uint32_t kind, uint64_t arg, uint64_t tick)
 {
@@ -80,19 +98,24 @@ WEFT_EMIT(void weft_poll_begin_at(uint64_t task, uint32_t depth, uint64_t tick),
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (WEFT_LIKELY(on <= WEFT_GATE_TICKS))
+	if (weft_gate_all(on)) {
+		weft_check_begin(tick);
 		weft_emit_poll(WEFT_KIND_POLL_BEGIN, weft_poll_arg(task, depth), tick);
-	else
+	} else {
 		weft_hot_poll_begin_at(weft_poll_arg(task, depth), tick, on);
+	}
 })
 WEFT_EMIT(void weft_poll_begin(uint64_t task, uint32_t depth), {
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (WEFT_LIKELY(on == WEFT_GATE_TSC))
-		weft_emit_poll(WEFT_KIND_POLL_BEGIN, weft_poll_arg(task, depth), weft_tick(WEFT_GATE_TSC));
-	else
+	if (WEFT_LIKELY(on == WEFT_GATE_PLAIN)) {
+		uint64_t tick = weft_tick(WEFT_GATE_TSC);
+		weft_check_begin(tick);
+		weft_emit_poll(WEFT_KIND_POLL_BEGIN, weft_poll_arg(task, depth), tick);
+	} else {
 		weft_hot_poll_begin(weft_poll_arg(task, depth), on);
+	}
 })
 
 /* The innermost poll of this thread ends. */
@@ -100,19 +123,24 @@ WEFT_EMIT(void weft_poll_end_at(uint64_t tick), {
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (WEFT_LIKELY(on <= WEFT_GATE_TICKS))
+	if (weft_gate_all(on)) {
+		weft_check_end(tick);
 		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
-	else
+	} else {
 		weft_hot_poll_end_at(tick, on);
+	}
 })
 WEFT_EMIT(void weft_poll_end(void), {
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (WEFT_LIKELY(on == WEFT_GATE_TSC))
-		weft_emit_poll(WEFT_KIND_POLL_END, 0, weft_tick(WEFT_GATE_TSC));
-	else
+	if (WEFT_LIKELY(on == WEFT_GATE_PLAIN)) {
+		uint64_t tick = weft_tick(WEFT_GATE_TSC);
+		weft_check_end(tick);
+		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
+	} else {
 		weft_hot_poll_end(on);
+	}
 })
 
 /* The innermost poll of this thread ends and, at the same time, one of `task` begins: what weft_poll_end and weft_poll_begin
@@ -123,56 +151,59 @@ WEFT_EMIT(void weft_poll_next_at(uint64_t task, uint32_t depth, uint64_t tick), 
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (WEFT_LIKELY(on <= WEFT_GATE_TICKS))
+	if (weft_gate_all(on)) {
+		weft_check_end(tick);
 		weft_emit_poll(WEFT_KIND_POLL_NEXT, weft_poll_arg(task, depth), tick);
-	else
+	} else {
 		weft_hot_poll_next_at(weft_poll_arg(task, depth), tick, on);
+	}
 })
 WEFT_EMIT(void weft_poll_next(uint64_t task, uint32_t depth), {
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (WEFT_LIKELY(on == WEFT_GATE_TSC))
-		weft_emit_poll(WEFT_KIND_POLL_NEXT, weft_poll_arg(task, depth), weft_tick(WEFT_GATE_TSC));
-	else
+	if (WEFT_LIKELY(on == WEFT_GATE_PLAIN)) {
+		uint64_t tick = weft_tick(WEFT_GATE_TSC);
+		weft_check_end(tick);
+		weft_emit_poll(WEFT_KIND_POLL_NEXT, weft_poll_arg(task, depth), tick);
+	} else {
 		weft_hot_poll_next(weft_poll_arg(task, depth), on);
+	}
 })
 
 /* The worker on this thread is about to wait for something to do, or has stopped waiting. At most every 10 ms the
  * thread's CPU time and its wait for a CPU are recorded with it (two system calls, about 2 us). */
-WEFT_EMIT(void weft_park_at(uint32_t depth, uint64_t tick), {
-	if (!weft_gate_on())
-		return;
+static inline void weft_emit_park(uint32_t depth, uint64_t tick)
+{
 	weft_emit(WEFT_KIND_PARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	__atomic_store_n(&weft_ring_self->park, tick, __ATOMIC_RELAXED);
 	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
 		weft_hot_sched(tick);
+}
+static inline void weft_emit_unpark(uint32_t depth, uint32_t on, uint64_t tick)
+{
+	weft_emit(WEFT_KIND_UNPARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due) || ((on & WEFT_GATE_RSEQ) && !weft_stayed()))
+		weft_slow_unpark(tick);
+}
+WEFT_EMIT(void weft_park_at(uint32_t depth, uint64_t tick), {
+	if (weft_gate_on())
+		weft_emit_park(depth, tick);
 })
 WEFT_EMIT(void weft_park(uint32_t depth), {
 	uint32_t on = weft_gate_on();
-	uint64_t tick;
-	if (!on)
-		return;
-	tick = weft_tick(on);
-	weft_emit(WEFT_KIND_PARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
-	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
-		weft_hot_sched(tick);
+	if (on)
+		weft_emit_park(depth, weft_tick(on));
 })
 WEFT_EMIT(void weft_unpark_at(uint32_t depth, uint64_t tick), {
-	if (!weft_gate_on())
-		return;
-	weft_emit(WEFT_KIND_UNPARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
-	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
-		weft_hot_sched(tick);
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit_unpark(depth, on, tick);
 })
 WEFT_EMIT(void weft_unpark(uint32_t depth), {
 	uint32_t on = weft_gate_on();
-	uint64_t tick;
-	if (!on)
-		return;
-	tick = weft_tick(on);
-	weft_emit(WEFT_KIND_UNPARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
-	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
-		weft_hot_sched(tick);
+	if (on)
+		weft_emit_unpark(depth, on, weft_tick(on));
 })
 
 /* A task was made, at a place from weft_location (0: not known); a task is finished and its id may be used again. */

@@ -28,7 +28,7 @@
 	  {"stack", WEFT_TYPE_STACK, ""}, {"kernel", WEFT_TYPE_STACK, ""})                                             \
 	X(WAIT, 16, "wait", 6, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                            \
 	  {"object", WEFT_TYPE_U64, ""}, {"duration", WEFT_TYPE_U64, "ns"}, {"holder", WEFT_TYPE_U64, ""},             \
-	  {"stack", WEFT_TYPE_STACK, ""})                                                                              \
+	  {"stack", WEFT_TYPE_STACK, ""}, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"})                                                                              \
 	X(WAIT_SUM, 17, "wait_sum", 5, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                    \
 	  {"count", WEFT_TYPE_U64, "1"}, {"total", WEFT_TYPE_U64, "ns"}, {"longest", WEFT_TYPE_U64, "ns"})             \
 	X(CONTEXT, 18, "context", 6, {"trace_hi", WEFT_TYPE_U64, ""}, {"trace_lo", WEFT_TYPE_U64, ""},                 \
@@ -47,7 +47,9 @@
 	X(THROTTLED, 24, "throttled", 5, {"span", WEFT_TYPE_U64, "ns"}, {"time", WEFT_TYPE_U64, "ns"},                 \
 	  {"times", WEFT_TYPE_U64, "1"}, {"periods", WEFT_TYPE_U64, "1"}, {"pressure", WEFT_TYPE_U64, "ns"})           \
 	X(HELD, 25, "held", 5, {"holder", WEFT_TYPE_U64, ""}, {"object", WEFT_TYPE_U64, ""},                           \
-	  {"ago", WEFT_TYPE_U64, "ns"}, {"span", WEFT_TYPE_U64, "ns"}, {"time", WEFT_TYPE_U64, "ns"})
+	  {"ago", WEFT_TYPE_U64, "ns"}, {"span", WEFT_TYPE_U64, "ns"}, {"time", WEFT_TYPE_U64, "ns"})                  \
+	X(POLL_CPU, 26, "poll_cpu", 3, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
+	  {"unsure", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {
@@ -74,6 +76,8 @@ enum weft_cost {
 	WEFT_COST_TABLES = 6,
 	WEFT_COST_SYMBOLS = 7,
 };
+
+#define WEFT_NOT_MEASURED UINT64_MAX /* a field `cpu`, `ready` or `unsure` of which nothing is known */
 
 #define WEFT_TASK_BITS 48
 #define WEFT_TASK_MASK ((UINT64_C(1) << WEFT_TASK_BITS) - 1)

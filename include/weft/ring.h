@@ -42,6 +42,8 @@ struct weft_ring {
 	/* When all polls are recorded, the outermost one that is open, for the collector, which tells when it does not end: */
 	uint64_t poll;     /* tick at which it began << 8 | how many are open, 255 at most; 0: none is */
 	uint64_t poll_arg; /* the second word of its slot */
+	uint64_t park;     /* tick of the last park */
+	uint64_t reserved[7];
 };
 
 /* One page of its own that the kernel wipes in a forked child, so that no child, however it was made, writes to its
@@ -49,6 +51,8 @@ struct weft_ring {
 struct weft_gate {
 	uint32_t on;          /* 0: nothing records; else which clock ticks, and how polls are recorded: see below */
 	uint32_t generation;  /* of the recorder */
+	uint64_t rseq_at;     /* with WEFT_GATE_RSEQ: where the detector's word is, from the thread pointer on */
+	uint64_t rseq_armed;  /* what it holds while the thread stays on the CPU */
 	uint64_t sched_ticks; /* between two readings of a thread's CPU time */
 	uint64_t ns_scale;    /* ns of a tick, times 2^32 */
 	/* Modes slow and caught, or with trigger_poll_ns: */
@@ -59,15 +63,18 @@ struct weft_gate {
 	uint32_t poll_cap;
 	uint32_t reserved;
 	uint64_t wait_ticks; /* a wait this long is told by itself (wait.h) */
-	char wiped[4096 - 72];
+	char wiped[4096 - 88];
 };
 
-/* Bits of `on`. When all polls are recorded, `on` is the first two alone. */
+/* Bits of `on`. When all polls are recorded, none of WEFT_GATE_MODES is among them. */
 #define WEFT_GATE_TSC 1u     /* ticks are the CPU's counter; 2: CLOCK_MONOTONIC */
 #define WEFT_GATE_TICKS 3u   /* these two */
 #define WEFT_GATE_SLOW 4u    /* of polls only the slow ones are told */
 #define WEFT_GATE_CAUGHT 8u  /* only those with a sample in them */
 #define WEFT_GATE_TIMED 16u  /* all, and the time that they take is looked at, too */
+#define WEFT_GATE_MODES 28u  /* these three */
+#define WEFT_GATE_RSEQ 32u   /* the kernel says when a thread was off the CPU (weft_stayed) */
+#define WEFT_GATE_PLAIN 33u  /* the usual case: ticks are the CPU's, all polls, with the detector */
 #define WEFT_GATE_EPOCH 256u /* with one of these three it goes up by this each time that recording begins */
 
 extern WEFT_API struct weft_gate weft_gate;
@@ -84,6 +91,12 @@ WEFT_API void weft_hot_poll_end(uint32_t on);
 WEFT_API void weft_hot_poll_end_at(uint64_t tick, uint32_t on);
 WEFT_API void weft_hot_poll_next(uint64_t arg, uint32_t on);
 WEFT_API void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on);
+
+/* The thread was off the CPU outside of any wait that it reported; a park ended in which it was, or its CPU time is due; a poll
+ * ends in which it was. */
+WEFT_API void weft_slow_off(uint64_t tick);
+WEFT_API void weft_slow_unpark(uint64_t tick);
+WEFT_API void weft_slow_poll_off(uint64_t tick);
 
 /* Off is the case that must cost nothing: it falls through. */
 static inline uint32_t weft_gate_on(void)
@@ -106,6 +119,39 @@ static inline uint64_t weft_tick(uint32_t on)
 	(void)on;
 #endif
 	return weft_hot_tick();
+}
+
+/* The detector: the kernel clears the word `rseq_cs` of a thread when it takes the thread off the CPU or delivers a signal to
+ * it. While it holds what was stored there, the thread has stayed on the CPU. It holds rseq_armed, or WEFT_RSEQ_OFF besides when
+ * the poll that is open has been off the CPU before. */
+#define WEFT_RSEQ_OFF 32u
+
+static inline uint64_t weft_rseq_word(void)
+{
+	uint64_t at = __atomic_load_n(&weft_gate.rseq_at, __ATOMIC_RELAXED);
+	uint64_t word = 0;
+#if defined(__x86_64__)
+	__asm__ volatile("movq %%fs:(%1), %0" : "=r"(word) : "r"(at) : "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(word) : "r"(at) : "memory");
+#else
+	(void)at;
+#endif
+	return word;
+}
+
+/* Whether the thread was on the CPU since its poll began, or since the last wait or park outside of one. */
+static inline int weft_stayed(void)
+{
+	return WEFT_LIKELY(weft_rseq_word() == __atomic_load_n(&weft_gate.rseq_armed, __ATOMIC_RELAXED));
+}
+
+/* Whether it was since this was last asked, or the detector was armed. */
+static inline int weft_stayed_since(void)
+{
+	uint64_t armed = __atomic_load_n(&weft_gate.rseq_armed, __ATOMIC_RELAXED);
+
+	return WEFT_LIKELY((weft_rseq_word() & ~(uint64_t)WEFT_RSEQ_OFF) == armed);
 }
 
 /* A span of ticks in ns. */

@@ -142,7 +142,21 @@ static inline void weft_wait_add(uint64_t *to, uint64_t n)
 #endif
 }
 
-/* A wait of the calling thread is over: into its sum, or to the slow path. */
+/* A short wait ended in which the thread was off the CPU. */
+WEFT_API void weft_slow_waited(uint64_t since, uint64_t tick);
+
+/* The tick at which a wait begins. Was the thread off the CPU before it? */
+static inline uint64_t weft_wait_tick(uint32_t on)
+{
+	uint64_t tick = weft_tick(on);
+
+	if ((on & WEFT_GATE_RSEQ) && WEFT_UNLIKELY(!weft_stayed_since()))
+		weft_slow_off(tick);
+	return tick;
+}
+
+/* A wait of the calling thread is over: into its sum, or to the slow path. A call that never left the CPU took no time
+ * that was waited. */
 static inline void weft_wait_settle(uint64_t key, uint64_t object, uint64_t holder, uint64_t since, uint64_t tick)
 {
 	struct weft_waits *waits = weft_waits_self;
@@ -155,6 +169,12 @@ static inline void weft_wait_settle(uint64_t key, uint64_t object, uint64_t hold
 	    WEFT_UNLIKELY(tick >= __atomic_load_n(&waits->due, __ATOMIC_RELAXED))) {
 		weft_hot_waited(key, object, holder, since, tick);
 		return;
+	}
+	if (weft_gate_on() & WEFT_GATE_RSEQ) {
+		if (WEFT_UNLIKELY(!weft_stayed_since()))
+			weft_slow_waited(since, tick);
+		else if (key >> 32 == WEFT_WAIT_CALL)
+			ticks = 0;
 	}
 	weft_wait_add(&sum->ticks, ticks);
 	weft_wait_add(&sum->count, 1);
@@ -211,7 +231,7 @@ static inline void weft_wait_push(uint32_t on, uint32_t what, uint32_t name, uin
 	__atomic_store_n(&slot->key, weft_wait_key(what, name), __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->object, object, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->holder, (holder & ~WEFT_HOLDER_ASK) | marked, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->since, weft_tick(on), __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->since, weft_wait_tick(on), __ATOMIC_RELEASE);
 }
 
 /* The calling thread begins to wait for `object`; `name` (of weft_string; 0: none) is what people read. `holder` is
@@ -251,7 +271,13 @@ WEFT_EMIT(void weft_wait_end(uint32_t what, uint64_t object), {
 	weft_wait_settle(key, object, holder, since, weft_tick(on));
 })
 
-/* The same said afterwards, for a wait that need not be seen while it lasts: it began at `since` (weft_now; 0:
+/* The tick for `since` of weft_waited; 0 when nothing records. */
+WEFT_EMIT(uint64_t weft_wait_since(void), {
+	uint32_t on = weft_gate_on();
+	return on ? weft_wait_tick(on) : 0;
+})
+
+/* The same said afterwards, for a wait that need not be seen while it lasts: it began at `since` (weft_wait_since; 0:
  * nothing recorded then). One that is left by longjmp or by the end of the thread is never told and leaves nothing
  * behind. */
 WEFT_EMIT(void weft_waited(uint32_t what, uint32_t name, uint64_t object, uint32_t holder, uint64_t since), {

@@ -13,6 +13,7 @@
 #include "record/engine/engine.h"
 #include "record/engine/switch.h"
 #include "record/engine/wall.h"
+#include "record/event/account.h"
 #include "record/event/registry.h"
 #include "record/host/facts.h"
 #include "record/ring/ring.h"
@@ -122,6 +123,22 @@ static void setup_polls(struct weft_recorder *rec)
 	store_relaxed(&weft_gate.poll_cap, o->poll_cap);
 }
 
+/* How it is known whether a thread was off the CPU. */
+static void setup_detector(struct weft_recorder *rec, struct weft__defs *facts)
+{
+	uint64_t at, armed;
+	const char *why = weft__rseq_find(&at, &armed);
+
+	weft__defs_fact(facts, "detector", why ? "none" : "rseq");
+	if (why) {
+		weft__defs_fact(facts, "degraded.detector", why);
+		return;
+	}
+	store_relaxed(&weft_gate.rseq_at, at);
+	store_relaxed(&weft_gate.rseq_armed, armed);
+	rec->gate |= WEFT_GATE_RSEQ;
+}
+
 static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const char *stem, const char *why_clock)
 {
 	const struct weft_recorder_opts *o = &rec->options.o;
@@ -165,6 +182,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	/* Segments in memory are saved by callers, and the names of functions are found by libraries that may do anything. */
 	c->apart = weft__apart_wanted && o->dir && !c->segments.symbolize && !weft__engine_shares_files();
 	add_facts(rec, why_clock);
+	setup_detector(rec, &c->facts);
 	if (weft__defs_oom(&c->facts))
 		return -ENOMEM;
 	if (c->facts.out.n <= FACTS_BYTES) { /* else a recovered segment does without */

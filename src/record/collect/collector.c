@@ -71,7 +71,7 @@ static void gate_set(uint32_t on)
 	static uint32_t epoch;
 
 	weft__watch_gate(on);
-	store_seq_cst(&weft_gate.on, on > WEFT_GATE_TICKS ? on + ++epoch * WEFT_GATE_EPOCH : on);
+	store_seq_cst(&weft_gate.on, on & WEFT_GATE_MODES ? on + ++epoch * WEFT_GATE_EPOCH : on);
 }
 
 /* Under the mutex. Remembers a time in which nothing was recorded; when there are too many, the last grows. */

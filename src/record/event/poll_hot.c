@@ -2,6 +2,7 @@
 /* Polls in the modes slow and caught (record/ring/polls.h), and polls that are all recorded and timed besides. HOT. */
 #include "record/event/poll.h"
 
+#include "record/event/account.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "record/trigger.h"
@@ -79,12 +80,26 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 }
 
 static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint64_t tick, uint64_t ns, uint32_t level,
-		      uint32_t why)
+		      uint32_t why, const struct weft__cpu_split *split)
 {
 	uint64_t fields[] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns, level, why};
 
-	if (under_cap(ring, tick))
-		weft__wide_emit(WEFT_KIND_POLL, tick, fields);
+	if (!under_cap(ring, tick))
+		return;
+	if (split)
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick,
+				(uint64_t[]){split->cpu_ns, split->ready_ns, split->unsure_ns});
+	weft__wide_emit(WEFT_KIND_POLL, tick, fields);
+}
+
+/* What the poll that ends was on the CPU, or NULL when it was all the time. Of one within another nothing is known. */
+static const struct weft__cpu_split *poll_split(struct ring_page *ring, const struct poll_open *poll, uint64_t tick,
+						uint32_t level, uint32_t on, struct weft__cpu_split *split)
+{
+	*split = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED};
+	if (!(on & WEFT_GATE_RSEQ) || weft_stayed())
+		return NULL;
+	return level > 0 || weft__account_poll(ring, poll->tick, tick, split) ? split : NULL;
 }
 
 static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t tick, uint32_t level, uint32_t on)
@@ -93,13 +108,18 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 	uint64_t ns = weft_tick_ns(took);
 	uint32_t why = ns >= load_relaxed(&weft_gate.poll_slow_ns) ? WEFT_POLL_SLOW : 0;
 	uint32_t tells = on & WEFT_GATE_SLOW ? WEFT_POLL_SLOW : on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : 0;
+	struct weft__cpu_split split;
+	const struct weft__cpu_split *known = poll_split(ring, poll, tick, level, on, &split);
 
+	if (known && on & WEFT_GATE_TIMED)
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick,
+				(uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
 	if (poll->sampled - poll->tick - 1 < took)
 		why |= WEFT_POLL_CAUGHT;
 	if (!(on & WEFT_GATE_TIMED))
 		poll_over(&ring->polls, poll, ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns));
 	if (why & tells)
-		poll_tell(ring, poll, tick, ns, level, why);
+		poll_tell(ring, poll, tick, ns, level, why, known);
 	if (ns >= load_relaxed(&weft_gate.poll_trigger_ns))
 		weft__trigger_poll(poll->arg & WEFT_TASK_MASK, ns, ring->owner);
 }
@@ -133,7 +153,7 @@ static int also_events(uint32_t on)
 static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
 {
 	uint32_t on = weft_gate_on();
-	struct ring_page *ring = on > WEFT_GATE_TICKS ? polls_ready(on, tick) : NULL;
+	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
 
 	if (ring)
 		poll_open(ring, arg, tick);
@@ -144,25 +164,25 @@ static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
 static __attribute__((noinline)) void end_slowly(uint64_t tick)
 {
 	uint32_t on = weft_gate_on();
-	struct ring_page *ring = on > WEFT_GATE_TICKS ? polls_ready(on, tick) : NULL;
+	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
 
-	if (also_events(on))
-		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
 	if (ring)
 		poll_close(ring, tick, on);
+	if (also_events(on))
+		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
 }
 
 static __attribute__((noinline)) void next_slowly(uint64_t arg, uint64_t tick)
 {
 	uint32_t on = weft_gate_on();
-	struct ring_page *ring = on > WEFT_GATE_TICKS ? polls_ready(on, tick) : NULL;
+	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
 
+	if (ring)
+		poll_close(ring, tick, on);
 	if (also_events(on))
 		weft_emit_poll(WEFT_KIND_POLL_NEXT, arg, tick);
-	if (!ring)
-		return;
-	poll_close(ring, tick, on);
-	poll_open(ring, arg, tick);
+	if (ring)
+		poll_open(ring, arg, tick);
 }
 
 /* The innermost poll when it ends here uneventfully, and then its length is taken; else NULL. */
@@ -178,7 +198,7 @@ static inline struct poll_open *ends_quietly(struct polls *polls, uint32_t level
 	took = tick - begin;
 	/* A sample in (begin, tick]. */
 	if (WEFT_UNLIKELY(took >= load_relaxed(&weft_gate.poll_ticks) ||
-			  load_relaxed(&open->sampled) - begin - 1 < took))
+			  load_relaxed(&open->sampled) - begin - 1 < took || (on & WEFT_GATE_RSEQ && !weft_stayed())))
 		return NULL;
 	if (WEFT_LIKELY(!(on & WEFT_GATE_TIMED)))
 		poll_over(polls, open, weft__polls_bucket(weft_tick_ns(took)));
@@ -190,6 +210,8 @@ void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 	struct polls *polls = own_polls();
 	uint32_t level = load_relaxed(&polls->level);
 
+	if (on & WEFT_GATE_RSEQ && !weft_stayed())
+		weft_slow_off(tick);
 	if (WEFT_UNLIKELY(polls->on != on || level >= POLLS_NEST)) {
 		begin_slowly(arg, tick);
 		return;

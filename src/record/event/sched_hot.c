@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "record/event/account.h"
 #include "record/ring/ring.h"
 
 static char *put_decimal(char *to, uint32_t v)
@@ -70,11 +71,28 @@ static int sched_read(struct ring_page *ring, uint64_t *ret)
 	return 0;
 }
 
+int weft__sched_ready(struct ring_page *ring, uint64_t *ret)
+{
+	return load_relaxed(&ring->sched_fd) > 0 && sched_read(ring, ret);
+}
+
+static int sched_times(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, uint64_t *wait_ns)
+{
+	struct timespec cpu;
+
+	if (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ)
+		return weft__account_read(ring, tick, cpu_ns, wait_ns);
+	if (!sched_read(ring, wait_ns) || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0)
+		return 0;
+	*cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+	return 1;
+}
+
 void weft_hot_sched(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct weft_slot wait = {0, 0};
-	struct timespec cpu;
+	uint64_t cpu_ns;
 	int saved = errno;
 
 	if (!ring)
@@ -82,8 +100,7 @@ void weft_hot_sched(uint64_t tick)
 	ring->hot.sched_due = tick + load_relaxed(&weft_gate.sched_ticks);
 	if (!load_relaxed(&ring->sched_fd))
 		sched_open(ring);
-	if (sched_read(ring, &wait.w0) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
-		weft__ring_emit(ring, WEFT_KIND_SCHED, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec, tick,
-				&wait);
+	if (sched_times(ring, tick, &cpu_ns, &wait.w0))
+		weft__ring_emit(ring, WEFT_KIND_SCHED, cpu_ns, tick, &wait);
 	errno = saved;
 }

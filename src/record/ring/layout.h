@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+#include "record/ring/account.h"
 #include "record/ring/polls.h"
 #include "weft/ring.h"
 #include "weft/segment.h"
@@ -92,8 +93,9 @@ struct ring_context {
 };
 
 struct ring_page {
-	struct weft_ring hot; /* owner thread */
-	struct polls polls;   /* owner thread */
+	struct weft_ring hot;   /* owner thread */
+	struct polls polls;     /* owner thread */
+	struct account account; /* owner thread */
 
 	/* owner thread, slow path */
 	_Alignas(64) uint64_t lost;      /* events dropped */
@@ -125,7 +127,7 @@ struct ring_page {
 	} telling;               /* so that, killed between the two, it is known whether it is told */
 };
 
-_Static_assert(sizeof(struct weft_ring) == 64, "the owner's fields are one cache line");
+_Static_assert(sizeof(struct weft_ring) == 128, "what an event needs is one cache line, and a park the next");
 _Static_assert(sizeof(struct ring_page) <= RING_PAGE, "a ring's fields fit its page");
 _Static_assert(sizeof(struct rings_head) <= RING_PAGE, "the head fits its page");
 _Static_assert(sizeof(struct weft_slot) == 16, "slots are 16 bytes");

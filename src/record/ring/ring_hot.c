@@ -22,6 +22,7 @@
 #include "base/apart.h"
 #include "base/atomic.h"
 #include "record/engine/engine.h"
+#include "record/event/account.h"
 #include "record/event/poll.h"
 #include "record/ring/ring.h"
 #include "record/wait/context.h"
@@ -264,6 +265,8 @@ static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
 	ring->asked = 0;
 	ring->hot.sched_due = 0;
 	store_relaxed(&ring->hot.poll, 0);
+	store_relaxed(&ring->account.busy, 0u);
+	ring->account.generation = 0;
 	ring->polls.on = 0;
 	store_relaxed(&ring->polls.level, 0u);
 	store_release(&ring->owner, tid);
@@ -297,6 +300,7 @@ static struct weft_ring *attach_counted(uint64_t tick, int always)
 	if (weft__hot.key_made)
 		pthread_setspecific(weft__hot.key, &weft__hot);
 	weft__engine_thread_here(tid);
+	weft__account_begin(ring);
 	return &ring->hot;
 }
 

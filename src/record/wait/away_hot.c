@@ -62,7 +62,8 @@ __attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, 
 		struct weft__wait_away *away = &thread->away[i];
 		uint64_t since = away_take(away, what, object);
 		struct weft__waited waited = {
-			load_relaxed(&away->slot.key), object, load_relaxed(&away->slot.holder), since, tick, from, 0};
+			load_relaxed(&away->slot.key), object, load_relaxed(&away->slot.holder), since, tick, from, 0,
+			WEFT_NOT_MEASURED, WEFT_NOT_MEASURED};
 
 		if (!since)
 			continue;
@@ -102,7 +103,9 @@ int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct w
 					     since,
 					     until,
 					     0,
-					     0};
+					     0,
+					     WEFT_NOT_MEASURED,
+					     WEFT_NOT_MEASURED};
 		store_release(&away->slot.since, AWAY_FREE);
 		return 1;
 	}

@@ -63,6 +63,7 @@ struct weft__waited {
 	uint64_t key, object, holder, since, tick;
 	uint64_t from;
 	int lasts; /* it is not over */
+	uint64_t cpu_ns, ready_ns; /* WEFT_NOT_MEASURED: not known */
 };
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited);
 
@@ -81,7 +82,7 @@ void weft__lock_unmark(uint64_t object);
 /* CALLER, in the child of a fork. */
 void weft__locks_forked(void);
 /* HOT. The same as a wait of the calling thread's, told or summed by its length. */
-void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited);
+void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited);
 /* HOT. Adds to a sum of `n` places, and one more for what has none. `own`: nobody but this thread adds there. */
 void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, uint64_t ticks, int own);
 /* HOT. The next sum that has something to tell, from *at on, as the fields of a wait_sum, and marks it as told; 0:

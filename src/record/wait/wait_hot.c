@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/event/account.h"
 #include "base/late.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
@@ -148,12 +149,14 @@ static uint64_t wait_object(const struct weft__waited *waited)
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited)
 {
 	struct weft__wide_stack stack = {.field = 5};
-	uint64_t fields[6] = {waited->key >> 32,
+	uint64_t fields[8] = {waited->key >> 32,
 			      (uint32_t)waited->key,
 			      ring ? waited->object : wait_object(waited),
 			      weft_tick_ns(waited->tick - waited->since),
 			      0,
-			      0};
+			      0,
+			      waited->cpu_ns,
+			      waited->ready_ns};
 	int buffer = -1;
 
 	if (waited->from)
@@ -306,27 +309,62 @@ static int may_tell(struct weft_waits *waits, uint64_t ticks, uint64_t threshold
 	return 1;
 }
 
-void weft__wait_over(struct weft_waits *waits, const struct weft__waited *waited)
+/* How much of it the thread was on the CPU; it gets a ring if it has none. */
+static void wait_split(struct weft__waited *waited, int stayed)
+{
+	struct ring_page *ring = weft__ring_mine();
+	struct weft__cpu_split split;
+
+	if (!ring && weft_hot_ring(1, waited->tick))
+		ring = weft__ring_mine();
+	if (!ring)
+		return;
+	weft__account_wait(ring, waited->since, waited->tick, stayed, &split);
+	waited->cpu_ns = split.cpu_ns;
+	waited->ready_ns = split.ready_ns;
+}
+
+void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 {
 	uint64_t ticks = waited->tick - waited->since, threshold = load_relaxed(&weft_gate.wait_ticks);
+	int detects = (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) != 0, stayed = detects && weft_stayed_since();
 
+	waited->cpu_ns = waited->ready_ns = WEFT_NOT_MEASURED;
 	if ((int64_t)ticks < 0) /* another CPU's counter is a little behind */
 		ticks = 0;
-	if (ticks >= threshold && may_tell(waits, ticks, threshold))
+	if (ticks >= threshold && may_tell(waits, ticks, threshold)) {
+		if (detects)
+			wait_split(waited, stayed);
 		weft__wait_emit(waits, NULL, waited);
-	else
-		weft__wait_sum_add(waits->sums, WEFT_WAIT_SUMS, waited->key, ticks, 1);
+	} else {
+		if (detects && !stayed)
+			weft__account_short(waited->since, waited->tick);
+		weft__wait_sum_add(waits->sums, WEFT_WAIT_SUMS, waited->key,
+				   stayed && waited->key >> 32 == WEFT_WAIT_CALL ? 0 : ticks, 1);
+	}
 	if (ticks >= threshold)
 		weft__poll_sampled(weft_ring_self, waited->tick); /* also of one that the budget does not allow */
 	if (waited->tick >= load_relaxed(&waits->due))
 		weft__wait_tell((struct weft__wait_thread *)(void *)waits, waited->tick);
 }
 
+void weft_slow_waited(uint64_t since, uint64_t tick)
+{
+	int saved = errno;
+
+	weft__account_short(since, tick);
+	errno = saved;
+}
+
 __attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since,
 					       uint64_t tick)
 {
-	struct weft__waited waited = {
-		key, object, holder, since, tick, (uint64_t)(uintptr_t)__builtin_return_address(0), 0};
+	struct weft__waited waited = {.key = key,
+				      .object = object,
+				      .holder = holder,
+				      .since = since,
+				      .tick = tick,
+				      .from = (uint64_t)(uintptr_t)__builtin_return_address(0)};
 	struct weft_waits *waits = weft_waits_self;
 	int saved = errno;
 

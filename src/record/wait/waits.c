@@ -69,7 +69,9 @@ static void waits_tell_pending(struct absent *who)
 					      now[i].since,
 					      who->tick,
 					      0,
-					      1};
+					      1,
+					      WEFT_NOT_MEASURED,
+					      WEFT_NOT_MEASURED};
 
 		if (waited.tick > waited.since && waited.tick - waited.since >= load_relaxed(&weft_gate.wait_ticks))
 			waits_tell_one(who, &waited);

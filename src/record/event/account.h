@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long a poll or a wait was on the CPU. HOT, on the thread itself. account_hot.c says how. */
+#ifndef WEFT_EVENT_ACCOUNT_H
+#define WEFT_EVENT_ACCOUNT_H
+
+#include <stdint.h>
+
+struct ring_page;
+
+/* Fields of poll_cpu and wait: each may be WEFT_NOT_MEASURED. */
+struct weft__cpu_split {
+	uint64_t cpu_ns;
+	uint64_t ready_ns;  /* could have run, but had no CPU */
+	uint64_t unsure_ns; /* in which it is not known how long it was on the CPU */
+};
+
+/* The thread has its ring: the first reading. */
+void weft__account_begin(struct ring_page *ring);
+/* A wait that lasted from `since` to `tick`: of one that is reported by itself, what it was spent on (`stayed`: it never left the
+ * CPU); of a short one, a note that it left the CPU. */
+void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, int stayed, struct weft__cpu_split *ret);
+void weft__account_short(uint64_t since, uint64_t tick);
+/* The poll that began at `begin`, the outermost, ends at `tick`. Answers 0 when it never left the CPU. */
+int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, struct weft__cpu_split *ret);
+/* Reads the CPU clock and the scheduler's counts. Answers 0 when the thread's wait for a CPU is not known. */
+int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, uint64_t *ready_ns);
+
+/* sched_hot.c. The time that the thread has waited for a CPU; 0: not known. */
+int weft__sched_ready(struct ring_page *ring, uint64_t *ret);
+
+/* rseq.c. CALLER. Whether the kernel tells when a thread leaves the CPU, and where; NULL, or why not. */
+const char *weft__rseq_find(uint64_t *at, uint64_t *armed);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long polls and waits were on the CPU, for next to nothing. HOT.
+ *
+ * The CPU clock of a thread is a system call, 0.75 us. But as long as the thread stays on the CPU, which the detector of weft/ring.h
+ * says, its CPU time goes as fast as the clock. So one reading is enough until it leaves the CPU. What happens then:
+ *
+ *     a park or a wait that is known    its length is not CPU time, but for what sleeping and waking up takes, which is
+ *                                       found out by the way (off_cpu_ns)
+ *     anything else, and long waits     the clock is read again, unless that was just done; else the time is unsure
+ *     a park that ends                  the clock is read when the last reading is 1 ms old
+ *
+ * A poll that never left the CPU has no event. One that did has poll_cpu, just before its end: its CPU time, that at its end less that
+ * at its begin. The latter is worked out when the poll first leaves the CPU, from what was known before.
+ *
+ * Of the time off the CPU, the thread was ready to run for as long as the scheduler says (schedstat), where that file is
+ * open; without a voluntary switch it was ready all the time. */
+#include "record/event/account.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+#include "weft/event.h"
+
+#define PACE_NS 250000      /* between two readings that something unforeseen asks for */
+#define PARK_PACE_NS 1000000 /* ... that the end of a park does */
+#define SHORT_NS 50000      /* a poll or wait below this is not worth a reading */
+#define COUNT_NS 1000000    /* from here on it is worth the scheduler's counts, too */
+#define SURE_NS 50000       /* an error that does not matter */
+#define OFF_CPU_MOST_NS 50000
+#define OFF_CPU_FIRST_NS 3000
+#define READ_TRIES 3
+
+static void detector_arm(uint64_t word)
+{
+	uint64_t at = load_relaxed(&weft_gate.rseq_at);
+
+#if defined(__x86_64__)
+	__asm__ volatile("movq %0, %%fs:(%1)" : : "r"(word), "r"(at) : "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("mrs x9, tpidr_el0\n\tstr %0, [x9, %1]" : : "r"(word), "r"(at) : "x9", "memory");
+#else
+	(void)word, (void)at;
+#endif
+}
+
+/* As it has to be, with the poll that is open. */
+static void detector_set(const struct account *account)
+{
+	detector_arm(load_relaxed(&weft_gate.rseq_armed) + (account && account->poll ? WEFT_RSEQ_OFF : 0));
+}
+
+static int account_enter(struct account *account)
+{
+	if (load_relaxed(&account->busy))
+		return 0;
+	store_relaxed(&account->busy, 1u);
+	fence_signal();
+	if (account->generation != load_relaxed(&weft_gate.generation)) {
+		account->generation = load_relaxed(&weft_gate.generation);
+		account->tick = account->poll = account->off_ticks = account->unsure_ticks = 0;
+		account->offs = account->offs_counted = 0;
+		account->off_cpu_ns = OFF_CPU_FIRST_NS;
+		account->off_ready_ns = 0;
+		account->ready_ns = WEFT_NOT_MEASURED;
+		account->voluntary = WEFT_NOT_MEASURED;
+	}
+	return 1;
+}
+
+static void account_leave(struct account *account, uint64_t tick)
+{
+	account->checked = tick;
+	detector_set(account);
+	fence_signal();
+	store_relaxed(&account->busy, 0u);
+}
+
+/* The begin of the outermost poll that is open; 0: none is. */
+static uint64_t poll_began(const struct ring_page *ring)
+{
+	uint64_t mark = load_relaxed(&ring->hot.poll);
+
+	if (load_relaxed(&weft_gate.on) & WEFT_GATE_MODES)
+		return load_relaxed(&ring->polls.level) ? load_relaxed(&ring->polls.open[0].tick) : 0;
+	return mark & 0xff ? mark >> 8 : 0;
+}
+
+/* The thread's CPU time at a tick since which it has not left the CPU. */
+static uint64_t account_cpu(const struct account *account, uint64_t tick)
+{
+	uint64_t span, off;
+
+	if ((int64_t)(tick - account->tick) < 0) {
+		span = weft_tick_ns(account->tick - tick);
+		return account->cpu_ns > span ? account->cpu_ns - span : 0;
+	}
+	span = weft_tick_ns(tick - account->tick);
+	off = weft_tick_ns(account->off_ticks);
+	return account->cpu_ns + (span > off ? span - off : 0) + (uint64_t)account->offs * account->off_cpu_ns;
+}
+
+static uint64_t account_ready(const struct account *account)
+{
+	return account->ready_ns == WEFT_NOT_MEASURED
+		       ? WEFT_NOT_MEASURED
+		       : account->ready_ns + (uint64_t)account->offs_counted * account->off_ready_ns;
+}
+
+static uint64_t account_voluntary(const struct account *account)
+{
+	return account->voluntary == WEFT_NOT_MEASURED ? WEFT_NOT_MEASURED : account->voluntary + account->offs_counted;
+}
+
+/* Before anything that changes the account: what it says of the begin of the poll that is open. */
+static void account_keep_begin(struct account *account, const struct ring_page *ring)
+{
+	uint64_t began = poll_began(ring);
+
+	if (account->poll == began)
+		return;
+	account->poll = began;
+	if (!began)
+		return;
+	account->poll_cpu_ns = account->tick ? account_cpu(account, began) : WEFT_NOT_MEASURED;
+	account->poll_ready_ns = account_ready(account);
+	account->poll_voluntary = account_voluntary(account);
+	account->poll_unsure_ticks = account->unsure_ticks;
+}
+
+static void learn(uint32_t *average, uint64_t total, uint32_t n)
+{
+	uint64_t one = total / n;
+
+	if (one < OFF_CPU_MOST_NS)
+		*average = (uint32_t)((7 * (uint64_t)*average + one) / 8);
+}
+
+/* The CPU clock. */
+static int account_clock(struct account *account)
+{
+	uint64_t now = 0, cpu_ns = 0, known;
+	struct timespec cpu;
+	int i;
+
+	for (i = 0; i < READ_TRIES; i++) {
+		detector_set(account);
+		if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0)
+			return 0;
+		now = weft_tick(load_relaxed(&weft_gate.on));
+		cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+		if (weft_stayed_since())
+			break;
+	}
+	if (account->tick && account->offs && !account->unsure_ticks) {
+		known = account_cpu(account, now) - (uint64_t)account->offs * account->off_cpu_ns;
+		learn(&account->off_cpu_ns, cpu_ns > known ? cpu_ns - known : 0, account->offs);
+	}
+	account->tick = now;
+	account->cpu_ns = cpu_ns;
+	account->off_ticks = account->unsure_ticks = 0;
+	account->offs = 0;
+	return 1;
+}
+
+/* What the scheduler counts. */
+static void account_counts(struct account *account, struct ring_page *ring)
+{
+	uint64_t ready_ns = WEFT_NOT_MEASURED, voluntary = WEFT_NOT_MEASURED, switches;
+	struct rusage usage;
+
+	if (syscall(SYS_getrusage, RUSAGE_THREAD, &usage) == 0)
+		voluntary = (uint64_t)usage.ru_nvcsw;
+	if (!weft__sched_ready(ring, &ready_ns))
+		ready_ns = WEFT_NOT_MEASURED;
+	switches = voluntary - account->voluntary;
+	if (ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
+	    account->voluntary != WEFT_NOT_MEASURED && switches > 0 && switches == account->offs_counted)
+		learn(&account->off_ready_ns, ready_ns - account->ready_ns, (uint32_t)switches);
+	account->ready_ns = ready_ns;
+	account->voluntary = voluntary;
+	account->offs_counted = 0;
+}
+
+static uint64_t at_most(uint64_t ns, uint64_t most)
+{
+	return ns < most ? ns : most;
+}
+
+/* Of the time off the CPU, since the scheduler's counts were those. */
+static uint64_t ready_of(const struct account *account, uint64_t off_ns, uint64_t ready_ns, uint64_t voluntary)
+{
+	uint64_t now_ready = account_ready(account), now_voluntary = account_voluntary(account);
+
+	if (off_ns == 0)
+		return 0;
+	if (voluntary != WEFT_NOT_MEASURED && now_voluntary != WEFT_NOT_MEASURED && now_voluntary <= voluntary)
+		return off_ns; /* it never went by itself */
+	if (ready_ns == WEFT_NOT_MEASURED || now_ready == WEFT_NOT_MEASURED)
+		return WEFT_NOT_MEASURED;
+	return now_ready > ready_ns ? at_most(now_ready - ready_ns, off_ns) : 0;
+}
+
+/* From the CPU time at begin and end. When the first is not known, no more than all that the thread has used. */
+static void split_of(uint64_t span_ns, uint64_t cpu0_ns, uint64_t cpu1_ns, struct weft__cpu_split *ret)
+{
+	if (cpu0_ns == WEFT_NOT_MEASURED) {
+		ret->cpu_ns = 0;
+		ret->unsure_ns = at_most(cpu1_ns, span_ns);
+		return;
+	}
+	ret->cpu_ns = cpu1_ns > cpu0_ns ? at_most(cpu1_ns - cpu0_ns, span_ns) : 0;
+}
+
+void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, int stayed, struct weft__cpu_split *ret)
+{
+	uint64_t span_ns = weft_tick_ns(tick - since), cpu_ns, ready_ns, voluntary;
+	struct account *account = &ring->account;
+
+	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, 0};
+	if (stayed)
+		*ret = (struct weft__cpu_split){span_ns, 0, 0};
+	if (stayed || !account_enter(account))
+		return;
+	account_keep_begin(account, ring);
+	/* A reading in between came with the ring, or from a handler. */
+	cpu_ns = account->tick && account->tick <= since ? account_cpu(account, since) : WEFT_NOT_MEASURED;
+	ready_ns = account_ready(account);
+	voluntary = account_voluntary(account);
+	ret->unsure_ns = weft_tick_ns(account->unsure_ticks);
+	if (account_clock(account)) {
+		account_counts(account, ring);
+		split_of(span_ns, cpu_ns, account_cpu(account, tick), ret);
+		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, ready_ns, voluntary);
+		/* What is not known is not told as a part. */
+		if (ret->unsure_ns > SURE_NS + span_ns / 50)
+			ret->cpu_ns = ret->ready_ns = WEFT_NOT_MEASURED;
+	}
+	account_leave(account, tick);
+}
+
+void weft__account_begin(struct ring_page *ring)
+{
+	struct account *account = &ring->account;
+
+	if (!(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || !account_enter(account))
+		return;
+	account_clock(account);
+	account_leave(account, account->tick);
+}
+
+/* The thread was off the CPU for some of the time since the last operation, it is not known how long. */
+static void account_unforeseen(struct account *account, uint64_t tick, uint64_t since)
+{
+	if (account->tick && weft_tick_ns(tick - account->tick) < PACE_NS)
+		account->unsure_ticks += tick - (account->checked > since ? account->checked : since);
+	else
+		account_clock(account);
+}
+
+void weft__account_short(uint64_t since, uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	struct account *account = ring ? &ring->account : NULL;
+
+	if (!account) {
+		detector_set(NULL);
+		return;
+	}
+	if (!account_enter(account))
+		return;
+	account_keep_begin(account, ring);
+	if (weft_tick_ns(tick - since) < SHORT_NS) {
+		account->off_ticks += tick - since;
+		account->offs++;
+		account->offs_counted++;
+	} else {
+		account_unforeseen(account, tick, since);
+		account->offs_counted++;
+	}
+	account_leave(account, tick);
+}
+
+void weft_slow_off(uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	struct account *account = ring ? &ring->account : NULL;
+	int saved = errno;
+
+	if (!account) {
+		detector_set(NULL);
+	} else if (account_enter(account)) {
+		account_keep_begin(account, ring);
+		if (!weft_stayed_since())
+			account_unforeseen(account, tick, account->tick);
+		account_leave(account, tick);
+	}
+	errno = saved;
+}
+
+void weft_slow_unpark(uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	struct account *account = ring ? &ring->account : NULL;
+	uint64_t parked;
+	int saved = errno;
+
+	if (account && load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !weft_stayed() && account_enter(account)) {
+		account_keep_begin(account, ring);
+		/* The clock may have been read as the park began. */
+		parked = load_relaxed(&ring->hot.park);
+		account->off_ticks += tick - (parked > account->tick && parked < tick ? parked : account->tick);
+		account->offs++;
+		account->offs_counted++;
+		if (tick < ring->hot.sched_due && (!account->tick || weft_tick_ns(tick - account->tick) >= PARK_PACE_NS))
+			account_clock(account);
+		account_leave(account, tick);
+	} else if (!account) {
+		detector_set(NULL);
+	}
+	if (ring && tick >= ring->hot.sched_due)
+		weft_hot_sched(tick);
+	errno = saved;
+}
+
+int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, struct weft__cpu_split *ret)
+{
+	struct account *account = &ring->account;
+	uint64_t span_ns = weft_tick_ns((int64_t)(tick - begin) > 0 ? tick - begin : 0);
+	int away;
+
+	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, span_ns};
+	if (weft_stayed())
+		return 0;
+	if (!account_enter(account))
+		return 1;
+	away = !weft_stayed_since();
+	account_keep_begin(account, ring);
+	if (span_ns >= COUNT_NS) {
+		account_clock(account);
+		account_counts(account, ring);
+	} else if (away && span_ns >= SHORT_NS) {
+		account_clock(account);
+	} else if (away) {
+		account_unforeseen(account, tick, begin);
+	}
+	if (account->tick && account->poll == begin) {
+		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + account->poll_unsure_ticks), span_ns);
+		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
+		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, account->poll_ready_ns, account->poll_voluntary);
+	}
+	account->poll = 0;
+	account_leave(account, tick);
+	return 1;
+}
+
+void weft_slow_poll_off(uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	uint64_t mark = ring ? load_relaxed(&ring->hot.poll) : 0;
+	struct weft__cpu_split split = {WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED};
+	int saved = errno;
+
+	if (!ring)
+		detector_set(NULL);
+	else if ((mark & 0xff) == 1 && !weft__account_poll(ring, mark >> 8, tick, &split))
+		mark = 0;
+	if (mark & 0xff)
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick,
+				(uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
+	errno = saved;
+}
+
+int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, uint64_t *ready_ns)
+{
+	struct account *account = &ring->account;
+	int known = 0;
+
+	if (!account_enter(account))
+		return 0;
+	account_keep_begin(account, ring);
+	if (account_clock(account)) {
+		account_counts(account, ring);
+		*cpu_ns = account_cpu(account, tick);
+		*ready_ns = account->ready_ns;
+		known = account->ready_ns != WEFT_NOT_MEASURED;
+	}
+	account_leave(account, tick);
+	return known;
+}

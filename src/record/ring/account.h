@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's account of its CPU time, in the page of its ring. record/event/account_hot.c keeps it and says how. */
+#ifndef WEFT_RING_ACCOUNT_H
+#define WEFT_RING_ACCOUNT_H
+
+#include <stdint.h>
+
+struct account {
+	uint32_t busy;       /* being changed: a handler leaves it alone */
+	uint32_t generation; /* of the recorder, with which the readings were made; 0: none was */
+	/* The last reading of the CPU clock, and what is known since: */
+	uint64_t tick, cpu_ns;
+	uint64_t off_ticks;    /* in parks and waits that left the CPU */
+	uint64_t unsure_ticks; /* in which it left the CPU for part of the time */
+	uint32_t offs;         /* how many parks and waits */
+	uint32_t off_cpu_ns;   /* CPU time that one takes, on average */
+	uint64_t checked;      /* tick of the last operation here */
+	/* The last reading of what the scheduler counts: */
+	uint64_t ready_ns;      /* waited for a CPU; WEFT_NOT_MEASURED: not known */
+	uint64_t voluntary;     /* switches */
+	uint32_t offs_counted;  /* parks and waits since */
+	uint32_t off_ready_ns;  /* wait for a CPU that one takes, on average */
+	/* At the begin of the poll that is open, if it has been off the CPU: */
+	uint64_t poll; /* tick of its begin; 0: there is none */
+	uint64_t poll_cpu_ns, poll_ready_ns, poll_voluntary, poll_unsure_ticks;
+};
+
+#endif
