@@ -28,7 +28,7 @@
 	  {"stack", WEFT_TYPE_STACK, ""}, {"kernel", WEFT_TYPE_STACK, ""})                                             \
 	X(WAIT, 16, "wait", 6, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                            \
 	  {"object", WEFT_TYPE_U64, ""}, {"duration", WEFT_TYPE_U64, "ns"}, {"holder", WEFT_TYPE_U64, ""},             \
-	  {"stack", WEFT_TYPE_STACK, ""}, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"})                                                                              \
+	  {"stack", WEFT_TYPE_STACK, ""}, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"})                \
 	X(WAIT_SUM, 17, "wait_sum", 5, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                    \
 	  {"count", WEFT_TYPE_U64, "1"}, {"total", WEFT_TYPE_U64, "ns"}, {"longest", WEFT_TYPE_U64, "ns"})             \
 	X(CONTEXT, 18, "context", 6, {"trace_hi", WEFT_TYPE_U64, ""}, {"trace_lo", WEFT_TYPE_U64, ""},                 \

@@ -27,7 +27,7 @@ static uint64_t period_of(const struct weft__names *names)
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
 {
 	struct weft__analysis *a = weft__calloc(1, sizeof(*a));
-	const char *mode, *looks;
+	const char *mode, *detector, *looks;
 	int rc = -ENOMEM;
 
 	if (!a)
@@ -55,6 +55,8 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	a->free_stream = a->free_task = WEFT__MAP_NONE;
 	a->free_track = NO_TRACK;
 	mode = weft__names_fact(opts->names, "poll.mode");
+	detector = weft__names_fact(opts->names, "detector");
+	a->detects = detector && strcmp(detector, "rseq") == 0;
 	looks = weft__names_fact(opts->names, "wall.hz");
 	a->look_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
 	a->polls_told = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
@@ -116,6 +118,9 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__scope_set(a, s, ev);
 	case WEFT_KIND_POLL:
 		return weft__poll_told(a, s, ev);
+	case WEFT_KIND_POLL_CPU:
+		weft__poll_cpu(s, ev);
+		return 0;
 	case WEFT_KIND_POLL_COUNT:
 		return weft__poll_count(a, ev);
 	case WEFT_KIND_WALL:

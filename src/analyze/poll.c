@@ -254,7 +254,15 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 		rc = add_poll(a, s, poll);
 	if (s->n_open == 0)
 		weft__log_clear(a, s);
+	s->cpu_time_ns = 0; /* it was about this one */
 	return rc;
+}
+
+void weft__poll_cpu(struct weft__stream *s, const struct weft_event_view *ev)
+{
+	s->cpu_time_ns = ev->time_ns;
+	s->cpu = (struct weft__cpu){ev->fields[0] == WEFT_NOT_MEASURED ? WEFT__CPU_UNKNOWN : WEFT__CPU_SPLIT,
+				    ev->fields[0], ev->fields[1], ev->fields[2]};
 }
 
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)

@@ -46,6 +46,8 @@ struct weft__stream {
 	uint64_t since_ns; /* time up to here is in the lane's books */
 	uint64_t seen_ns;  /* its last event: it ran */
 	struct weft__gap_cursor gaps;
+	struct weft__cpu cpu; /* of the poll that ends next, */
+	uint64_t cpu_time_ns; /* ... if it ends then */
 	bool in_gap;
 	bool after_gap;          /* an end that comes may be of a poll that a gap cut */
 	struct weft__poll *open; /* polls, outermost first */
@@ -171,6 +173,7 @@ struct weft__analysis {
 	uint64_t look_ns;           /* between two looks at a thread, as the recording says */
 	uint64_t n_polls;           /* serial numbers */
 	bool switches_on;           /* the recording says so */
+	bool detects;               /* polls of which their thread says nothing never left the CPU */
 	struct weft__piece *pieces; /* of the poll that is being settled */
 	size_t n_pieces, cap_pieces;
 
@@ -254,6 +257,8 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 /* The open poll of `task` that began at `begin_ns` on a stream, or NULL. */
 struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns);
 int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake);
+/* What the thread says of the poll that is about to end. */
+void weft__poll_cpu(struct weft__stream *s, const struct weft_event_view *ev);
 void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns); /* a gap begins */
 int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
 

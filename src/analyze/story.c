@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/state.h"
+#include "analyze/pieces.h"
 #include "base/alloc.h"
 
 #define CLOSED_KEPT 256u /* with their story told: what the thread did when another waited for it */
@@ -19,12 +19,6 @@
 #define LOOK_BEGIN(look) ((look)->object + (look)->object / 4)
 #define LOOK_END(look) (2 * LOOK_BEGIN(look))
 
-/* A stretch in a poll, and how much of the poll is its own. */
-struct weft__piece {
-	const struct weft__stretch *stretch;
-	uint64_t begin_ns, end_ns, own_ns;
-};
-
 static int gather_one(struct weft__analysis *a, const struct weft__stretch *stretch, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct weft__piece *grown = weft__grow(a->pieces, &a->cap_pieces, a->n_pieces, sizeof(*grown));
@@ -32,7 +26,7 @@ static int gather_one(struct weft__analysis *a, const struct weft__stretch *stre
 	if (!grown)
 		return -ENOMEM;
 	a->pieces = grown;
-	grown[a->n_pieces++] = (struct weft__piece){stretch, begin_ns, end_ns, 0};
+	grown[a->n_pieces++] = (struct weft__piece){.stretch = stretch, .begin_ns = begin_ns, .end_ns = end_ns};
 	return 0;
 }
 
@@ -148,28 +142,6 @@ static enum weft__switches switches_in(const struct weft__analysis *a, const str
 	return WEFT__SWITCHES_ALL;
 }
 
-static enum weft__part part_of(const struct weft__stretch *stretch)
-{
-	if (stretch->kind == STRETCH_WAIT)
-		return weft__wait_is_call(stretch->what) ? WEFT__BLOCKED : WEFT__WAITING;
-	return stretch->kind == STRETCH_OFF && stretch->what == WEFT_OFFCPU_PREEMPTED ? WEFT__PREEMPTED : WEFT__BLOCKED;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Of what a piece has, that a CPU quota took. */
-static uint64_t throttled_part(const struct weft__piece *piece)
-{
-	const struct weft__stretch *off = piece->stretch;
-
-	if (off->kind != STRETCH_OFF || !off->ns || off->end_ns <= off->begin_ns)
-		return 0;
-	return (uint64_t)((double)piece->own_ns * (double)off->ns / (double)(off->end_ns - off->begin_ns));
-}
-
 /* A thread tells of a switch when it runs again. So of one whose poll has not ended it is not known what it does since it was last known
  * to run: how long that is. When a look has found it waiting meanwhile, it still does: `*ret` is that look, or NULL. */
 static uint64_t unknown_end(const struct weft__track *track, const struct weft__closed *poll,
@@ -198,45 +170,20 @@ static uint64_t unknown_end(const struct weft__track *track, const struct weft__
 static int add_unknown_end(struct weft__analysis *a, const struct weft__closed *poll, const struct weft__stretch *look,
 			   uint64_t ns, struct weft__split *split)
 {
-	ns = least(ns, split->ns[WEFT__ON_CPU]);
-	split->ns[WEFT__ON_CPU] -= ns;
-	split->ns[look ? WEFT__BLOCKED : WEFT__NOT_MEASURED] += ns;
+	ns = weft__least(ns, split->ns[WEFT__NOT_MEASURED]);
 	if (!look || ns == 0)
 		return 0;
+	split->ns[WEFT__NOT_MEASURED] -= ns;
+	split->ns[WEFT__BLOCKED] += ns;
 	if (gather_one(a, look, poll->end_ns - ns, poll->end_ns) < 0)
 		return -ENOMEM;
-	a->pieces[a->n_pieces - 1].own_ns = ns;
+	a->pieces[a->n_pieces - 1].own_ns = a->pieces[a->n_pieces - 1].off_ns = ns;
 	return 0;
 }
 
-/* Into `split`, which then adds up to the length of the poll. */
-static void cut_up(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
-		   struct weft__split *split)
+static bool same_cause(const struct weft__cause *cause, const struct weft__stretch *stretch, enum weft__part part)
 {
-	uint64_t rest_ns = weft__since(poll->end_ns, poll->begin_ns), cpu_ns = poll->sampled_ns;
-	size_t i;
-
-	rest_ns -= give_out(a, switches == WEFT__SWITCHES_ALL);
-	split->n = 1;
-	for (i = 0; i < a->n_pieces; i++) {
-		const struct weft__piece *piece = &a->pieces[i];
-
-		if (piece->stretch->kind == STRETCH_SAMPLE)
-			cpu_ns -= piece->end_ns ? 0 : least(cpu_ns, piece->stretch->ns);
-		else
-			split->ns[part_of(piece->stretch)] += piece->own_ns;
-		split->throttled_ns += throttled_part(piece);
-	}
-	/* A sample stands for more time than a short poll has, most of it before. */
-	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
-		cpu_ns = 0;
-	split->ns[WEFT__ON_CPU] = switches == WEFT__SWITCHES_ALL ? rest_ns : least(rest_ns, cpu_ns);
-	split->ns[WEFT__NOT_MEASURED] = rest_ns - split->ns[WEFT__ON_CPU];
-}
-
-static bool same_cause(const struct weft__cause *cause, const struct weft__stretch *stretch)
-{
-	if (cause->part != part_of(stretch))
+	if (cause->part != part)
 		return false;
 	if (stretch->kind == STRETCH_WAIT)
 		return cause->what == stretch->what && cause->name == stretch->name && cause->object == stretch->object;
@@ -244,18 +191,19 @@ static bool same_cause(const struct weft__cause *cause, const struct weft__stret
 	       cause->stack == stretch->stack && cause->kernel == stretch->kernel;
 }
 
-static void add_cause(struct weft__analysis *a, struct weft__story *story, const struct weft__piece *piece)
+static void add_cause(struct weft__analysis *a, struct weft__story *story, const struct weft__piece *piece,
+		      enum weft__part part, uint64_t ns)
 {
 	const struct weft__stretch *stretch = piece->stretch;
 	struct weft__cause *cause = story->causes, *end = cause + story->n_causes;
 
-	while (cause < end && !same_cause(cause, stretch))
+	while (cause < end && !same_cause(cause, stretch, part))
 		cause++;
 	if (cause == end) {
 		if (story->n_causes == CAUSES_MAX)
 			return;
 		story->n_causes++;
-		*cause = (struct weft__cause){.part = part_of(stretch)};
+		*cause = (struct weft__cause){.part = part};
 		if (stretch->kind == STRETCH_WAIT) {
 			cause->what = stretch->what;
 			cause->name = stretch->name;
@@ -267,10 +215,10 @@ static void add_cause(struct weft__analysis *a, struct weft__story *story, const
 		}
 	}
 	cause->n++;
-	cause->ns += piece->own_ns;
-	if (piece->own_ns < cause->longest_ns)
+	cause->ns += ns;
+	if (ns < cause->longest_ns)
 		return;
-	cause->longest_ns = piece->own_ns;
+	cause->longest_ns = ns;
 	if (stretch->kind == STRETCH_WAIT && stretch->stack)
 		cause->stack = stretch->stack;
 	if (stretch->kind == STRETCH_WAIT && (stretch->holder || stretch->holds))
@@ -288,8 +236,8 @@ static const struct weft__piece *seen_in(const struct weft__analysis *a, const s
 		const struct weft__stretch *off = piece->stretch;
 		uint64_t from_ns = off->begin_ns > look->begin_ns ? off->begin_ns : look->begin_ns;
 
-		if (off->kind == STRETCH_OFF && piece->own_ns && part_of(off) == WEFT__BLOCKED && !off->stack &&
-		    !off->kernel && weft__since(least(off->end_ns, look->end_ns), from_ns) > look->ns / 2 &&
+		if (off->kind == STRETCH_OFF && piece->own_ns && weft__part_of(off) == WEFT__BLOCKED && !off->stack &&
+		    !off->kernel && weft__since(weft__least(off->end_ns, look->end_ns), from_ns) > look->ns / 2 &&
 		    (!best || piece->own_ns > best->own_ns))
 			best = piece;
 	}
@@ -344,9 +292,16 @@ static int find_causes(struct weft__analysis *a, struct weft__story *story)
 	story->causes = weft__calloc(CAUSES_MAX, sizeof(*story->causes));
 	if (!story->causes)
 		return -ENOMEM;
-	for (i = 0; i < a->n_pieces; i++)
-		if (a->pieces[i].own_ns && part_of(a->pieces[i].stretch) != WEFT__PREEMPTED)
-			add_cause(a, story, &a->pieces[i]);
+	for (i = 0; i < a->n_pieces; i++) {
+		const struct weft__piece *piece = &a->pieces[i];
+
+		if (piece->stretch->kind == STRETCH_SAMPLE)
+			continue;
+		if (piece->off_ns)
+			add_cause(a, story, piece, weft__part_of(piece->stretch), piece->off_ns);
+		if (piece->cpu_ns && piece->stretch->kind == STRETCH_WAIT)
+			add_cause(a, story, piece, WEFT__ON_CPU, piece->cpu_ns);
+	}
 	if (story->switches == WEFT__SWITCHES_ALL)
 		name_by_looks(a, story);
 	if (story->n_causes)
@@ -372,8 +327,8 @@ static void add_split(struct weft__split *to, const struct weft__split *split)
 
 	to->n += split->n;
 	for (i = 0; i < WEFT__N_PARTS; i++)
-		to->ns[i] += least(split->ns[i], UINT64_MAX - to->ns[i]);
-	to->throttled_ns += least(split->throttled_ns, UINT64_MAX - to->throttled_ns);
+		to->ns[i] += weft__least(split->ns[i], UINT64_MAX - to->ns[i]);
+	to->throttled_ns += weft__least(split->throttled_ns, UINT64_MAX - to->throttled_ns);
 }
 
 /* A poll that was told of while it was stuck has come to its end. */
@@ -397,6 +352,7 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	const struct weft__stretch *look;
 	struct weft__place *place;
 	uint64_t unknown_ns = unknown_end(track, closed, &look);
+	bool whole;
 
 	if (!closed->asked)
 		return 0;
@@ -404,11 +360,12 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	if (closed->listed && !poll)
 		poll = in_list(&a->running, closed->serial);
 	story.switches = switches_in(a, track, closed);
-	if (gather(a, track, closed, story.switches == WEFT__SWITCHES_ALL) < 0 ||
-	    weft__place_get(a, closed->place, &place) < 0)
+	story.cpu = closed->cpu.known;
+	whole = story.switches == WEFT__SWITCHES_ALL && !closed->running;
+	if (gather(a, track, closed, whole) < 0 || weft__place_get(a, closed->place, &place) < 0)
 		return -ENOMEM;
-	cut_up(a, closed, story.switches, &story.split);
-	if (story.switches == WEFT__SWITCHES_ALL && add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
+	weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
+	if (add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
 		return -ENOMEM;
 	if (!closed->running) {
 		add_split(&a->result.split, &story.split);
@@ -451,6 +408,17 @@ int weft__story_settle_all(struct weft__analysis *a)
 	return rc;
 }
 
+/* What the thread said of it. */
+static struct weft__cpu cpu_of(const struct weft__analysis *a, const struct weft__stream *s,
+			       const struct weft__poll *poll)
+{
+	if (poll->end_ns == 0)
+		return (struct weft__cpu){.known = WEFT__CPU_UNKNOWN};
+	if (s->cpu_time_ns == poll->end_ns)
+		return s->cpu;
+	return (struct weft__cpu){.known = a->detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN};
+}
+
 int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,
 		      bool asked, bool listed)
 {
@@ -468,6 +436,7 @@ int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const st
 		.listed = listed,
 		.running = poll->end_ns == 0,
 		.seen_ns = s->seen_ns,
+		.cpu = cpu_of(a, s, poll),
 	};
 	struct weft__closed *grown;
 	struct weft__track *track;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the time of a poll was spent on, and what threads did when they did not run. All of it is part of a result (analysis.h).
  *
- * A poll's time is cut into parts that do not overlap and add up to its length. Where a wait was told, its time is the wait's, whether
- * the thread slept in it or not; else, where the thread was off the CPU, it was blocked or preempted; the rest it was on the CPU,
- * if the switches of the thread are known. If they are not, CPU time is what samples say, blocked time what looks at
- * waiting threads say, and the rest is not measured. A switch is told when the thread is back on the CPU: of a poll that has not ended,
- * the time since its thread was last known to run is blocked if a look found it waiting since, or not measured. Context: CALLER. */
+ * A poll's time is cut into parts that do not overlap and add up to its length. How long it was on the CPU its own thread says at its end
+ * (poll_cpu), exactly; waits, records of switches and looks at the thread say what the rest was, and are made to fit. Of a wait, what was on the
+ * CPU is time on the CPU. Where the thread did not say: time off the CPU is what waits, switches and looks say, and the rest was on the CPU if the
+ * switches of the thread are known. If they are not, CPU time is what samples say, and the rest is not measured. Nothing but samples says
+ * that a poll which has not ended was on the CPU. Context: CALLER. */
 #ifndef WEFT_ANALYZE_STORY_H
 #define WEFT_ANALYZE_STORY_H
 
@@ -28,6 +28,17 @@ struct weft__split {
 	uint64_t n; /* polls */
 	uint64_t ns[WEFT__N_PARTS];
 	uint64_t throttled_ns; /* of what was preempted: by a CPU quota */
+};
+
+/* What the thread itself said of a poll's time, when it ended. */
+enum weft__cpu_known {
+	WEFT__CPU_UNKNOWN, /* nothing: there is no detector, or it could not tell */
+	WEFT__CPU_ALL,     /* it never left the CPU */
+	WEFT__CPU_SPLIT
+};
+struct weft__cpu {
+	enum weft__cpu_known known;
+	uint64_t cpu_ns, ready_ns, unsure_ns; /* ready: WEFT_NOT_MEASURED, it is not known */
 };
 
 /* Whether it is known when a thread was off the CPU. */
@@ -66,6 +77,7 @@ struct weft__cause {
 
 struct weft__story {
 	bool told; /* there is one */
+	enum weft__cpu_known cpu;
 	enum weft__switches switches;
 	struct weft__split split;
 	struct weft__cause *causes; /* the longest first */

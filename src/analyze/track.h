@@ -27,6 +27,7 @@ struct weft__stretch {
 	uint64_t begin_ns, end_ns; /* of a sample both are when it was; of a look, roughly when the thread waited */
 	uint64_t ns;               /* that a sample or a look stands for; off: of its time, that a CPU quota took */
 	uint64_t object; /* wait: fd or address; look: time between two; off: span of the quota (throttled.c) */
+	uint64_t cpu_ns, ready_ns; /* wait: on the CPU, and ready without one; WEFT_NOT_MEASURED: not known */
 	uint32_t stack, kernel;
 	uint32_t what;   /* wait: enum weft_wait; off: enum weft_offcpu; look: call + 1; sample: enum weft__where */
 	uint32_t name;   /* wait: string; sample: row of the thread */
@@ -46,6 +47,7 @@ struct weft__closed {
 	bool asked;  /* counts in sums */
 	bool listed; /* is, or was, in a list */
 	bool running;
+	struct weft__cpu cpu;
 };
 
 /* Where the samples of a thread's time have come to (times.c). */

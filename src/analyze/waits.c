@@ -198,6 +198,8 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 		.holder = (uint32_t)ev->fields[4],
 		.stack = (uint32_t)ev->fields[5],
 		.holds = weft__held_take(s, ev->time_ns, ev->fields[2]),
+		.cpu_ns = ev->n_fields > 6 ? ev->fields[6] : WEFT_NOT_MEASURED,
+		.ready_ns = ev->n_fields > 7 ? ev->fields[7] : WEFT_NOT_MEASURED,
 	};
 	struct weft__track *track;
 	int rc = weft__track_of(a, s, &track);

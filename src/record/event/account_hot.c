@@ -7,7 +7,8 @@
  *     a park or a wait that is known    its length is not CPU time, but for what sleeping and waking up takes, which is
  *                                       found out by the way (off_cpu_ns)
  *     anything else, and long waits     the clock is read again, unless that was just done; else the time is unsure
- *     a park that ends                  the clock is read when the last reading is 1 ms old
+ *     a park that ends                  the clock is read when the last reading is 1 ms old; where there are more threads than
+ *                                       CPUs, the scheduler's counts, too
  *
  * A poll that never left the CPU has no event. One that did has poll_cpu, just before its end: its CPU time, that at its end less that
  * at its begin. The latter is worked out when the poll first leaves the CPU, from what was known before.
@@ -27,14 +28,15 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
-#define PACE_NS 250000      /* between two readings that something unforeseen asks for */
+#define PACE_NS 250000       /* between two readings that something unforeseen asks for */
 #define PARK_PACE_NS 1000000 /* ... that the end of a park does */
-#define SHORT_NS 50000      /* a poll or wait below this is not worth a reading */
-#define COUNT_NS 1000000    /* from here on it is worth the scheduler's counts, too */
-#define SURE_NS 50000       /* an error that does not matter */
+#define SHORT_NS 50000       /* a poll or wait below this is not worth a reading */
+#define COUNT_NS 1000000     /* from here on it is worth the scheduler's counts, too */
+#define SURE_NS 50000        /* an error that does not matter */
 #define OFF_CPU_MOST_NS 50000
 #define OFF_CPU_FIRST_NS 3000
 #define READ_TRIES 3
+#define CROWDED 64 /* part of the time in which threads wait for a CPU, from which on that is followed more closely */
 
 static void detector_arm(uint64_t word)
 {
@@ -182,6 +184,9 @@ static void account_counts(struct account *account, struct ring_page *ring)
 	if (ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
 	    account->voluntary != WEFT_NOT_MEASURED && switches > 0 && switches == account->offs_counted)
 		learn(&account->off_ready_ns, ready_ns - account->ready_ns, (uint32_t)switches);
+	account->crowded = ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
+			   ready_ns - account->ready_ns > weft_tick_ns(account->tick - account->counted) / CROWDED;
+	account->counted = account->tick;
 	account->ready_ns = ready_ns;
 	account->voluntary = voluntary;
 	account->offs_counted = 0;
@@ -317,8 +322,12 @@ void weft_slow_unpark(uint64_t tick)
 		account->off_ticks += tick - (parked > account->tick && parked < tick ? parked : account->tick);
 		account->offs++;
 		account->offs_counted++;
-		if (tick < ring->hot.sched_due && (!account->tick || weft_tick_ns(tick - account->tick) >= PARK_PACE_NS))
+		if (tick < ring->hot.sched_due &&
+		    (!account->tick || weft_tick_ns(tick - account->tick) >= PARK_PACE_NS)) {
 			account_clock(account);
+			if (account->crowded)
+				account_counts(account, ring);
+		}
 		account_leave(account, tick);
 	} else if (!account) {
 		detector_set(NULL);
@@ -352,7 +361,8 @@ int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, st
 	if (account->tick && account->poll == begin) {
 		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + account->poll_unsure_ticks), span_ns);
 		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
-		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, account->poll_ready_ns, account->poll_voluntary);
+		ret->ready_ns =
+			ready_of(account, span_ns - ret->cpu_ns, account->poll_ready_ns, account->poll_voluntary);
 	}
 	account->poll = 0;
 	account_leave(account, tick);
@@ -371,8 +381,7 @@ void weft_slow_poll_off(uint64_t tick)
 	else if ((mark & 0xff) == 1 && !weft__account_poll(ring, mark >> 8, tick, &split))
 		mark = 0;
 	if (mark & 0xff)
-		weft__wide_emit(WEFT_KIND_POLL_CPU, tick,
-				(uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, (uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
 	errno = saved;
 }
 

@@ -112,8 +112,7 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 	const struct weft__cpu_split *known = poll_split(ring, poll, tick, level, on, &split);
 
 	if (known && on & WEFT_GATE_TIMED)
-		weft__wide_emit(WEFT_KIND_POLL_CPU, tick,
-				(uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, (uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
 	if (poll->sampled - poll->tick - 1 < took)
 		why |= WEFT_POLL_CAUGHT;
 	if (!(on & WEFT_GATE_TIMED))

@@ -16,10 +16,12 @@ struct account {
 	uint32_t off_cpu_ns;   /* CPU time that one takes, on average */
 	uint64_t checked;      /* tick of the last operation here */
 	/* The last reading of what the scheduler counts: */
-	uint64_t ready_ns;      /* waited for a CPU; WEFT_NOT_MEASURED: not known */
-	uint64_t voluntary;     /* switches */
-	uint32_t offs_counted;  /* parks and waits since */
-	uint32_t off_ready_ns;  /* wait for a CPU that one takes, on average */
+	uint64_t ready_ns;     /* waited for a CPU; WEFT_NOT_MEASURED: not known */
+	uint64_t voluntary;    /* switches */
+	uint64_t counted;      /* tick of that reading */
+	uint32_t offs_counted; /* parks and waits since */
+	uint32_t off_ready_ns; /* wait for a CPU that one takes, on average */
+	uint32_t crowded;      /* it waited for CPUs for a while before that reading */
 	/* At the begin of the poll that is open, if it has been off the CPU: */
 	uint64_t poll; /* tick of its begin; 0: there is none */
 	uint64_t poll_cpu_ns, poll_ready_ns, poll_voluntary, poll_unsure_ticks;

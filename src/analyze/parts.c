@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a poll's time. What its thread read from its own CPU clock decides how much of it was on the CPU and how much was ready
+ * without one; intervals say in what, and are shortened or lengthened until they fit. */
+#include "analyze/pieces.h"
+
+#define SURE_NS 50000u /* an error that does not matter, as that of the readings */
+
+static uint64_t scaled(uint64_t ns, uint64_t by, uint64_t of)
+{
+	return of ? (uint64_t)((double)ns * (double)by / (double)of) : 0;
+}
+
+/* Of a wait, as it said itself when it ended; anything else is one of them. */
+static void share_one(struct weft__piece *piece)
+{
+	const struct weft__stretch *stretch = piece->stretch;
+	uint64_t ns = weft__since(stretch->end_ns, stretch->begin_ns), own_ns = piece->own_ns;
+
+	piece->cpu_ns = piece->ready_ns = 0;
+	if (weft__part_of(stretch) == WEFT__PREEMPTED) {
+		piece->ready_ns = own_ns;
+	} else if (stretch->kind == STRETCH_WAIT && stretch->cpu_ns != WEFT_NOT_MEASURED) {
+		piece->cpu_ns = scaled(own_ns, weft__least(stretch->cpu_ns, ns), ns);
+		if (stretch->ready_ns != WEFT_NOT_MEASURED)
+			piece->ready_ns = weft__least(scaled(own_ns, stretch->ready_ns, ns), own_ns - piece->cpu_ns);
+	}
+	piece->off_ns = own_ns - piece->cpu_ns - piece->ready_ns;
+}
+
+struct sums {
+	uint64_t cpu_ns, ready_ns, off_ns, look_ns;
+};
+
+static struct sums sum_up(const struct weft__analysis *a)
+{
+	struct sums sums = {0};
+	size_t i;
+
+	for (i = 0; i < a->n_pieces; i++) {
+		const struct weft__piece *piece = &a->pieces[i];
+
+		if (piece->stretch->kind == STRETCH_SAMPLE)
+			continue;
+		sums.cpu_ns += piece->cpu_ns;
+		sums.ready_ns += piece->ready_ns;
+		sums.off_ns += piece->off_ns;
+		sums.look_ns += piece->stretch->kind == STRETCH_LOOK ? piece->off_ns : 0;
+	}
+	return sums;
+}
+
+/* No more than `ready_ns` and `off_ns` in all. What is off and in no interval was where the thread was found waiting. */
+static void make_fit(struct weft__analysis *a, uint64_t ready_ns, uint64_t off_ns)
+{
+	struct sums sums = sum_up(a);
+	uint64_t looks_ns = sums.look_ns + weft__since(off_ns, sums.off_ns);
+	size_t i;
+
+	for (i = 0; i < a->n_pieces; i++) {
+		struct weft__piece *piece = &a->pieces[i];
+
+		if (piece->stretch->kind == STRETCH_SAMPLE)
+			continue;
+		if (sums.ready_ns > ready_ns)
+			piece->ready_ns = scaled(piece->ready_ns, ready_ns, sums.ready_ns);
+		if (sums.off_ns > off_ns)
+			piece->off_ns = scaled(piece->off_ns, off_ns, sums.off_ns);
+		else if (piece->stretch->kind == STRETCH_LOOK)
+			piece->off_ns = scaled(piece->off_ns, looks_ns, sums.look_ns);
+		piece->cpu_ns = weft__since(piece->own_ns, piece->ready_ns + piece->off_ns);
+	}
+}
+
+static void add_pieces(const struct weft__analysis *a, struct weft__split *split)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_pieces; i++) {
+		const struct weft__piece *piece = &a->pieces[i];
+		const struct weft__stretch *off = piece->stretch;
+
+		if (off->kind == STRETCH_SAMPLE)
+			continue;
+		split->ns[WEFT__ON_CPU] += piece->cpu_ns;
+		split->ns[WEFT__PREEMPTED] += piece->ready_ns;
+		split->ns[weft__part_of(off)] += piece->off_ns;
+		/* In an interval off the CPU, `ns` is what a CPU quota took. */
+		if (off->kind == STRETCH_OFF)
+			split->throttled_ns +=
+				scaled(piece->ready_ns, off->ns, weft__since(off->end_ns, off->begin_ns));
+	}
+}
+
+/* By what the thread said. */
+static void divide_known(struct weft__analysis *a, const struct weft__closed *poll, uint64_t whole_ns,
+			 struct weft__split *split)
+{
+	const struct weft__cpu *cpu = &poll->cpu;
+	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns;
+
+	if (cpu->known == WEFT__CPU_SPLIT) {
+		if (cpu->unsure_ns > SURE_NS + whole_ns / 50)
+			unsure_ns = weft__least(cpu->unsure_ns, whole_ns);
+		cpu_ns = weft__least(cpu->cpu_ns, whole_ns - unsure_ns);
+	}
+	off_ns = whole_ns - unsure_ns - cpu_ns;
+	ready_ns = cpu->known == WEFT__CPU_ALL          ? 0
+		   : cpu->ready_ns == WEFT_NOT_MEASURED ? weft__least(sum_up(a).ready_ns, off_ns)
+							: weft__least(cpu->ready_ns, off_ns);
+	off_ns -= ready_ns;
+	make_fit(a, ready_ns, off_ns);
+	add_pieces(a, split);
+	split->ns[WEFT__ON_CPU] = cpu_ns;
+	split->ns[WEFT__PREEMPTED] = ready_ns;
+	split->ns[WEFT__BLOCKED] += weft__since(off_ns, split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
+	split->ns[WEFT__NOT_MEASURED] = 0;
+	split->ns[WEFT__NOT_MEASURED] =
+		weft__since(whole_ns, cpu_ns + ready_ns + split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
+}
+
+/* CPU time that samples from `from_ns` on say, but for those that an interval has. A sample stands for more time than a short poll has, most
+ * of it before. */
+static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t from_ns)
+{
+	uint64_t cpu_ns = poll->sampled_ns;
+	size_t i;
+
+	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
+		return 0;
+	for (i = 0; i < a->n_pieces; i++) {
+		const struct weft__piece *piece = &a->pieces[i];
+
+		if (piece->stretch->kind == STRETCH_SAMPLE && (!piece->end_ns || piece->begin_ns < from_ns))
+			cpu_ns -= weft__least(cpu_ns, piece->stretch->ns);
+	}
+	return cpu_ns;
+}
+
+/* Records of switches say that the thread ran where there are none, up to the last of them. Of a poll that has not ended, more may be
+ * missing behind it, without a word. */
+static uint64_t ran_until(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t *until_ns)
+{
+	uint64_t given_ns = 0;
+	size_t i;
+
+	*until_ns = poll->begin_ns;
+	for (i = 0; i < a->n_pieces; i++)
+		if (a->pieces[i].stretch->kind == STRETCH_OFF && a->pieces[i].end_ns > *until_ns)
+			*until_ns = a->pieces[i].end_ns;
+	for (i = 0; i < a->n_pieces; i++)
+		if (a->pieces[i].stretch->kind != STRETCH_SAMPLE && a->pieces[i].begin_ns < *until_ns)
+			given_ns += a->pieces[i].own_ns;
+	return weft__since(*until_ns - poll->begin_ns, given_ns);
+}
+
+/* By intervals and samples. */
+static void divide_unknown(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
+			   uint64_t whole_ns, uint64_t given_ns, struct weft__split *split)
+{
+	uint64_t rest_ns = weft__since(whole_ns, given_ns), cpu_ns = 0, until_ns = poll->begin_ns;
+
+	add_pieces(a, split);
+	if (switches == WEFT__SWITCHES_ALL && !poll->running)
+		cpu_ns = rest_ns;
+	else if (switches == WEFT__SWITCHES_ALL)
+		cpu_ns = ran_until(a, poll, &until_ns);
+	cpu_ns = weft__least(rest_ns, cpu_ns + sampled_from(a, poll, until_ns));
+	split->ns[WEFT__ON_CPU] += cpu_ns;
+	split->ns[WEFT__NOT_MEASURED] = rest_ns - cpu_ns;
+}
+
+void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
+			uint64_t given_ns, struct weft__split *split)
+{
+	uint64_t whole_ns = weft__since(poll->end_ns, poll->begin_ns);
+	size_t i;
+
+	for (i = 0; i < a->n_pieces; i++)
+		if (a->pieces[i].stretch->kind != STRETCH_SAMPLE)
+			share_one(&a->pieces[i]);
+	split->n = 1;
+	if (poll->cpu.known == WEFT__CPU_UNKNOWN)
+		divide_unknown(a, poll, switches, whole_ns, given_ns, split);
+	else
+		divide_known(a, poll, whole_ns, split);
+}
