@@ -98,6 +98,7 @@ void report_say_throttling(struct report_text *text, const struct report *report
 void report_story(const struct report *report, const struct weft__poll *poll, int indent);
 void report_story_headline(const struct report *report, const struct weft__poll *poll, int indent);
 void report_splits(const struct report *report);
+bool report_detects(const struct report *report); /* threads said how long their polls were on the CPU */
 bool report_has_story(const struct report *report);
 /* Why a part is not known when that is why switches are not (NULL: they are); NULL: it is. */
 const char *report_no_part(const struct report *report, const struct weft__split *split, enum weft__part part,

@@ -20,6 +20,8 @@ const char *report_no_switches(const struct report *report, const struct weft__s
 {
 	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
 
+	if (story->cpu != WEFT__CPU_UNKNOWN)
+		return story->split.ns[WEFT__NOT_MEASURED] ? "its CPU clock was not read often enough" : NULL;
 	if (story->switches == WEFT__SWITCHES_ALL)
 		return story->split.ns[WEFT__NOT_MEASURED] ? "it has not been seen since" : NULL;
 	if (story->switches == WEFT__SWITCHES_SOME)
@@ -84,15 +86,33 @@ static void put(struct line *line, const struct report_text *text)
 	line->any = true;
 }
 
+/* The call that most of the CPU time was in, if it was most of it; the kernel computed for the thread. */
+static const struct weft__cause *cpu_call(const struct weft__story *story)
+{
+	size_t i;
+
+	for (i = 0; i < story->n_causes; i++)
+		if (story->causes[i].part == WEFT__ON_CPU)
+			return 2 * story->causes[i].ns >= story->split.ns[WEFT__ON_CPU] ? &story->causes[i] : NULL;
+	return NULL;
+}
+
 static void say_cpu(struct report_text *text, const struct report *report, const struct weft__poll *poll,
 		    const struct unit *unit)
 {
+	const struct weft__cause *call = cpu_call(&poll->story);
 	struct report_text heart = {.n = 0};
 	char count[CLI_FIGURE];
 	double share = 0;
 
 	say_ns(text, unit, poll->story.split.ns[WEFT__ON_CPU]);
 	report_say(text, " on CPU");
+	if (call && poll->sampled.n == 0) {
+		report_say(text, " (in ");
+		report_say_wait(text, report, call->what, call->name, call->object);
+		report_say(text, ")");
+		return;
+	}
 	if (poll->sampled.n == 0) {
 		if (poll->story.split.ns[WEFT__ON_CPU] > report->result->samples.period_ns)
 			report_say(text, " (in what: not measured)");
@@ -103,7 +123,12 @@ static void say_cpu(struct report_text *text, const struct report *report, const
 	report_say(text, " (");
 	if (!unit->named && report_poll_heart(&heart, report, poll, false, &share))
 		report_say(text, "%s %.0f %%, ", heart.at, share * 100);
-	report_say(text, "%s sample%s)", cli_count(poll->sampled.n, count), poll->sampled.n == 1 ? "" : "s");
+	report_say(text, "%s sample%s", cli_count(poll->sampled.n, count), poll->sampled.n == 1 ? "" : "s");
+	if (call) {
+		report_say(text, "; in ");
+		report_say_wait(text, report, call->what, call->name, call->object);
+	}
+	report_say(text, ")");
 }
 
 static void say_blocked(struct report_text *text, const struct report *report, const struct weft__cause *cause)
@@ -224,8 +249,8 @@ static bool put_short(const struct report *report, const struct weft__poll *poll
 	double share;
 	char count[CLI_FIGURE];
 
-	if (poll->story.switches == WEFT__SWITCHES_ALL || poll->sampled.n == 0 ||
-	    poll->rank_ns >= report->result->samples.period_ns)
+	if (poll->story.switches == WEFT__SWITCHES_ALL || poll->story.cpu != WEFT__CPU_UNKNOWN ||
+	    poll->sampled.n == 0 || poll->rank_ns >= report->result->samples.period_ns)
 		return false;
 	printf("sampled on CPU");
 	if (report_poll_heart(&heart, report, poll, true, &share))
@@ -280,11 +305,18 @@ void report_story(const struct report *report, const struct weft__poll *poll, in
 	putchar('\n');
 }
 
+bool report_detects(const struct report *report)
+{
+	const char *detector = weft__names_fact(&report->rec->names, "detector");
+
+	return detector && strcmp(detector, "rseq") == 0;
+}
+
 bool report_has_story(const struct report *report)
 {
 	const uint64_t *n = report->result->n_kind;
 
-	return n[WEFT_KIND_OFFCPU] + n[WEFT_KIND_WAIT] + n[WEFT_KIND_WALL] > 0;
+	return report_detects(report) || n[WEFT_KIND_OFFCPU] + n[WEFT_KIND_WAIT] + n[WEFT_KIND_WALL] > 0;
 }
 
 /* Waits are told by those who wait, whatever is known of switches: none is none. */
@@ -306,7 +338,7 @@ static void cell_parts(struct cli_table *table, const struct report *report, con
 {
 	static const enum weft__part parts[] = {WEFT__ON_CPU, WEFT__BLOCKED, WEFT__WAITING, WEFT__PREEMPTED,
 						WEFT__NOT_MEASURED};
-	const char *why = report->result->n_kind[WEFT_KIND_OFFCPU] ? NULL : "no switches";
+	const char *why = report->result->n_kind[WEFT_KIND_OFFCPU] || report_detects(report) ? NULL : "no switches";
 	char figure[CLI_FIGURE];
 	size_t i;
 

@@ -118,6 +118,9 @@ static void call(struct weft__json *json, const struct report *report, uint32_t 
 void report_json_story(struct weft__json *json, const struct report *report, const struct weft__poll *poll)
 {
 	static const char *const switches[] = {"none", "some", "all"};
+	static const char *const by[] = {"switches and samples", "it never left the CPU", "CPU clock"};
+	static const char *const part_names[WEFT__N_PARTS] = {
+		[WEFT__ON_CPU] = "on_cpu", [WEFT__BLOCKED] = "blocked", [WEFT__WAITING] = "waiting"};
 	const struct weft__story *story = &poll->story;
 	const char *why = report_no_switches(report, story);
 	size_t i;
@@ -127,7 +130,9 @@ void report_json_story(struct weft__json *json, const struct report *report, con
 		return;
 	}
 	weft__json_begin(json, "story", '{');
-	parts(json, report, &story->split, story->switches == WEFT__SWITCHES_ALL ? NULL : why);
+	parts(json, report, &story->split,
+	      story->switches == WEFT__SWITCHES_ALL || story->cpu != WEFT__CPU_UNKNOWN ? NULL : why);
+	weft__json_text(json, "cpu_by", by[story->cpu]);
 	weft__json_text(json, "switches", switches[story->switches]);
 	weft__json_text(json, "not_measured_why", story->split.ns[WEFT__NOT_MEASURED] ? why : NULL);
 	weft__json_begin(json, "causes", '[');
@@ -135,7 +140,7 @@ void report_json_story(struct weft__json *json, const struct report *report, con
 		const struct weft__cause *cause = &story->causes[i];
 
 		weft__json_begin(json, NULL, '{');
-		weft__json_text(json, "part", cause->part == WEFT__BLOCKED ? "blocked" : "waiting");
+		weft__json_text(json, "part", part_names[cause->part]);
 		weft__json_u64(json, "times", cause->n);
 		weft__json_u64(json, "total_ns", cause->ns);
 		weft__json_u64(json, "longest_ns", cause->longest_ns);
@@ -159,7 +164,9 @@ void report_json_split(struct weft__json *json, const struct report *report, con
 	weft__json_begin(json, key, '{');
 	weft__json_u64(json, "polls", split->n);
 	parts(json, report, split,
-	      report->result->n_kind[WEFT_KIND_OFFCPU] ? NULL : "the threads' switches were not recorded");
+	      report->result->n_kind[WEFT_KIND_OFFCPU] || report_detects(report)
+		      ? NULL
+		      : "the threads' switches were not recorded");
 	weft__json_end(json, '}');
 }
 

@@ -91,6 +91,11 @@ static void add_pieces(const struct weft__analysis *a, struct weft__split *split
 	}
 }
 
+static bool is_unsure(const struct weft__cpu *cpu, uint64_t whole_ns)
+{
+	return cpu->unsure_ns > SURE_NS + whole_ns / 50;
+}
+
 /* By what the thread said. */
 static void divide_known(struct weft__analysis *a, const struct weft__closed *poll, uint64_t whole_ns,
 			 struct weft__split *split)
@@ -99,7 +104,7 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns;
 
 	if (cpu->known == WEFT__CPU_SPLIT) {
-		if (cpu->unsure_ns > SURE_NS + whole_ns / 50)
+		if (is_unsure(cpu, whole_ns))
 			unsure_ns = weft__least(cpu->unsure_ns, whole_ns);
 		cpu_ns = weft__least(cpu->cpu_ns, whole_ns - unsure_ns);
 	}
@@ -119,10 +124,11 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 }
 
 /* CPU time that samples from `from_ns` on say, but for those that an interval has. A sample stands for more time than a short poll has, most
- * of it before. */
+ * of it before; so does the first in a poll, of which it may be all that is known. */
 static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t from_ns)
 {
-	uint64_t cpu_ns = poll->sampled_ns;
+	uint64_t cpu_ns = 0, most_ns;
+	bool first = true;
 	size_t i;
 
 	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
@@ -130,8 +136,12 @@ static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__
 	for (i = 0; i < a->n_pieces; i++) {
 		const struct weft__piece *piece = &a->pieces[i];
 
-		if (piece->stretch->kind == STRETCH_SAMPLE && (!piece->end_ns || piece->begin_ns < from_ns))
-			cpu_ns -= weft__least(cpu_ns, piece->stretch->ns);
+		if (piece->stretch->kind != STRETCH_SAMPLE)
+			continue;
+		most_ns = first && poll->running ? weft__since(piece->stretch->end_ns, poll->begin_ns) : UINT64_MAX;
+		if (piece->end_ns && piece->begin_ns >= from_ns)
+			cpu_ns += weft__least(piece->stretch->ns, most_ns);
+		first = false;
 	}
 	return cpu_ns;
 }
@@ -179,7 +189,8 @@ void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *pol
 		if (a->pieces[i].stretch->kind != STRETCH_SAMPLE)
 			share_one(&a->pieces[i]);
 	split->n = 1;
-	if (poll->cpu.known == WEFT__CPU_UNKNOWN)
+	if (poll->cpu.known == WEFT__CPU_UNKNOWN ||
+	    (switches == WEFT__SWITCHES_ALL && poll->cpu.known == WEFT__CPU_SPLIT && is_unsure(&poll->cpu, whole_ns)))
 		divide_unknown(a, poll, switches, whole_ns, given_ns, split);
 	else
 		divide_known(a, poll, whole_ns, split);

@@ -137,12 +137,22 @@ static int add_to_object(struct weft__analysis *a, const struct weft__stream *s,
 	return 0;
 }
 
+/* How long it waited: of a call not what it was on the CPU. A lock that is spun for is waited for all the same. */
+static uint64_t waited_ns(const struct weft_event_view *ev)
+{
+	uint64_t cpu_ns = ev->n_fields > 6 ? ev->fields[6] : WEFT_NOT_MEASURED;
+
+	if (cpu_ns == WEFT_NOT_MEASURED || !weft__wait_is_call((uint32_t)ev->fields[0]))
+		return ev->fields[3];
+	return weft__since(ev->fields[3], cpu_ns);
+}
+
 /* Into the figures of the window. */
 static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev,
 		const struct weft__stretch *stretch)
 {
 	struct weft__wait wait = {
-		.rank_ns = ev->fields[3],
+		.rank_ns = waited_ns(ev),
 		.end_ns = ev->time_ns,
 		.stream = s->id,
 		.worker = s->worker,
@@ -162,7 +172,7 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	/* A poll that is told as a whole, at its end, is not open yet. */
 	if (rc == 0 && !counts && a->opts.location && a->polls_told && of_threads(a, s) && weft__scope_asked(a, s))
 		leave_out(a, 1, wait.rank_ns);
-	if (rc < 0 || !counts)
+	if (rc < 0 || !counts || wait.rank_ns == 0)
 		return rc;
 	rc = add_to_row(a, s, &more, wait.stack, &row);
 	if (rc < 0)
@@ -260,7 +270,8 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struc
 		s->sums_from_ns = s->sums_ns;
 		s->sums_ns = ev->time_ns;
 	}
-	if (ev->time_ns < a->opts.from_ns || ev->fields[2] == 0 || !of_threads(a, s))
+	/* Calls that never left the CPU were counted, and took no time that was waited. */
+	if (ev->time_ns < a->opts.from_ns || ev->fields[2] == 0 || ev->fields[3] == 0 || !of_threads(a, s))
 		return 0;
 	scope = scope_share(a, s);
 	rc = place_share(a, s, &place);
