@@ -87,20 +87,25 @@ static void put(struct line *line, const struct report_text *text)
 }
 
 /* The call that most of the CPU time was in, if it was most of it; the kernel computed for the thread. */
-static const struct weft__cause *cpu_call(const struct weft__story *story)
+static const struct weft__cause *cpu_call(const struct weft__poll *poll)
 {
+	const struct weft__story *story = &poll->story;
 	size_t i;
 
-	for (i = 0; i < story->n_causes; i++)
-		if (story->causes[i].part == WEFT__ON_CPU)
-			return 2 * story->causes[i].ns >= story->split.ns[WEFT__ON_CPU] ? &story->causes[i] : NULL;
+	for (i = 0; i < story->n_causes; i++) {
+		const struct weft__cause *cause = &story->causes[i];
+
+		if (cause->part == WEFT__ON_CPU && 2 * cause->ns >= story->split.ns[WEFT__ON_CPU] &&
+		    (double)cause->ns >= SMALL * (double)poll->rank_ns)
+			return cause;
+	}
 	return NULL;
 }
 
 static void say_cpu(struct report_text *text, const struct report *report, const struct weft__poll *poll,
 		    const struct unit *unit)
 {
-	const struct weft__cause *call = cpu_call(&poll->story);
+	const struct weft__cause *call = cpu_call(poll);
 	struct report_text heart = {.n = 0};
 	char count[CLI_FIGURE];
 	double share = 0;
@@ -193,7 +198,7 @@ static void put_causes(struct line *line, const struct report *report, const str
 	text.n = 0;
 	say_ns(&text, unit, rest_ns);
 	report_say(&text, part == WEFT__BLOCKED ? " blocked" : " waiting");
-	if (shown)
+	if (left)
 		report_say(&text, " (%zu more)", left);
 	put(line, &text);
 }

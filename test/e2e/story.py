@@ -5,6 +5,7 @@
 make, and what it says adds up."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -130,7 +131,7 @@ def main():
             check(recording["time_in_polls"]["not_measured_ns"] == 0 or recording["losses"], "something is not measured",
                   recording["time_in_polls"])
         words = text(trace)
-        check("waiting for cache_lock held by thread" in words and '"janitor" (blocked in clock_nanosleep)' in words,
+        check(re.search(r'waiting for cache_lock held by thread \d+ "janitor" for [0-9.]+ ms \(blocked in clock_nanosleep\)', words),
               "the lock in words: " + words)
         check("blocked (read fd " in words, "the call in words: " + words)
         one = report(trace, "--endpoint", "SLEEP")
