@@ -110,6 +110,9 @@ void report_waits(const struct report *report);
 void report_off_cpu(const struct report *report);
 void report_looks(const struct report *report);
 void report_stuck(const struct report *report);
+void report_pending_headline(const struct report *report); /* waits for locks that have not ended; deadlocks */
+void report_pending(const struct report *report);
+void report_json_pending(struct weft__json *json, const struct report *report);
 void report_cost(const struct report *report);
 const char *report_cost_name(size_t what);
 

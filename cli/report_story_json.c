@@ -476,6 +476,7 @@ void report_json_away(struct weft__json *json, const struct report *report)
 	times(json, report);
 	looks(json, report);
 	stucks(json, report);
+	report_json_pending(json, report);
 	throttling(json, report);
 	costs(json, report);
 }

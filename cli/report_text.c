@@ -457,6 +457,7 @@ void report_text(const struct report *report)
 		return;
 	}
 	putchar('\n');
+	report_pending_headline(report);
 	report_headline(report);
 	print_workers(report);
 	print_places(report);
@@ -464,6 +465,7 @@ void report_text(const struct report *report)
 	report_longest(report);
 	report_running(report);
 	report_stuck(report);
+	report_pending(report);
 	report_waits(report);
 	report_off_cpu(report);
 	report_looks(report);

@@ -36,6 +36,7 @@
 #include "record/engine/handler_hot.c"
 #include "record/engine/machine.c"
 #include "record/engine/meter.c"
+#include "record/engine/pending.c"
 #include "record/engine/perf.c"
 #include "record/engine/perf_duty.c"
 #include "record/engine/perf_hot.c"

@@ -48,7 +48,10 @@
 	  {"times", WEFT_TYPE_U64, "1"}, {"periods", WEFT_TYPE_U64, "1"}, {"pressure", WEFT_TYPE_U64, "ns"})           \
 	X(HELD, 25, "held", 5, {"holder", WEFT_TYPE_U64, ""}, {"object", WEFT_TYPE_U64, ""},                           \
 	  {"ago", WEFT_TYPE_U64, "ns"}, {"span", WEFT_TYPE_U64, "ns"}, {"time", WEFT_TYPE_U64, "ns"})                  \
-	X(POLL_CPU, 26, "poll_cpu", 3, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
+	X(PENDING, 26, "pending", 8, {"tid", WEFT_TYPE_U64, ""}, {"what", WEFT_TYPE_U64, ""},                          \
+	  {"name", WEFT_TYPE_STRING, ""}, {"object", WEFT_TYPE_U64, ""}, {"holder", WEFT_TYPE_U64, ""},                \
+	  {"age", WEFT_TYPE_U64, "ns"}, {"stack", WEFT_TYPE_STACK, ""}, {"holder_stack", WEFT_TYPE_STACK, ""})         \
+	X(POLL_CPU, 27, "poll_cpu", 3, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
 	  {"unsure", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */

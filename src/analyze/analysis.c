@@ -125,6 +125,8 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__poll_count(a, ev);
 	case WEFT_KIND_WALL:
 		return weft__look_add(a, ev);
+	case WEFT_KIND_PENDING:
+		return weft__pending_add(a, ev);
 	case WEFT_KIND_STUCK:
 		return weft__stuck_add(a, ev);
 	case WEFT_KIND_COST:
@@ -140,6 +142,13 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	default:
 		return weft__custom_add(a, ev);
 	}
+}
+
+/* Whether an event of that kind says that its thread did something. */
+static bool ran(uint32_t kind)
+{
+	return kind != WEFT_KIND_THREAD_BEGIN && kind != WEFT_KIND_THREAD_END && kind != WEFT_KIND_WAIT_SUM &&
+	       kind != WEFT_KIND_HELD && kind != WEFT_KIND_PENDING && kind != WEFT_KIND_CONTEXT;
 }
 
 int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *ev)
@@ -170,6 +179,8 @@ int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *
 	rc = weft__stream_advance(a, s, ev);
 	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be told for the thread */
 		s->seen_ns = ev->time_ns;
+	if (ran(ev->kind))
+		s->ran_ns = ev->time_ns;
 	return rc < 0 ? rc : dispatch(a, s, ev);
 }
 
@@ -227,6 +238,7 @@ void weft__analysis_close(struct weft__analysis *a)
 	weft__free(r->off_rows);
 	weft__free(r->look_rows);
 	weft__free(r->stucks);
+	weft__free(r->pendings);
 	weft__free(a->tracks);
 	weft__free(a->ended);
 	weft__free(a->pieces);

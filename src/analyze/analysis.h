@@ -221,6 +221,8 @@ struct weft__result {
 	uint64_t off_beyond_ns, looks_beyond_ns; /* in no row: more rows than max_rows */
 	struct weft__stuck *stucks;              /* the oldest first, at most `top` */
 	size_t n_stucks;
+	struct weft__pending *pendings; /* the oldest first */
+	size_t n_pendings, n_deadlocks;
 	struct weft__cost costs[WEFT__COSTS];
 	struct weft__throttling throttling;
 

@@ -195,8 +195,11 @@ static void order_rows(struct weft__analysis *a)
 int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 {
 	size_t i;
-	int rc;
+	int rc = weft__pending_settle(a, end_ns);
 
+	if (rc < 0)
+		return rc;
+	weft__deadlocks_find(a);
 	for (i = 0; i < a->n_streams; i++) {
 		struct weft__stream *s = &a->streams[i];
 

@@ -84,6 +84,11 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 		want_object(frames, r->wait_objects[i].what, r->wait_objects[i].object);
 		want_holder(frames, &r->wait_objects[i].holder);
 	}
+	for (i = 0; i < r->n_pendings; i++) {
+		weft__frames_want(frames, r->pendings[i].stack);
+		weft__frames_want(frames, r->pendings[i].holder_stack);
+		want_object(frames, r->pendings[i].what, r->pendings[i].object);
+	}
 	for (i = 0; i < r->n_stucks; i++)
 		weft__frames_want(frames, r->stucks[i].stack);
 }

@@ -45,6 +45,7 @@ struct weft__stream {
 	enum weft__stream_state state;
 	uint64_t since_ns; /* time up to here is in the lane's books */
 	uint64_t seen_ns;  /* its last event: it ran */
+	uint64_t ran_ns;   /* its last event that nobody else records for it */
 	struct weft__gap_cursor gaps;
 	struct weft__cpu cpu; /* of the poll that ends next, */
 	uint64_t cpu_time_ns; /* ... if it ends then */
@@ -184,7 +185,8 @@ struct weft__analysis {
 	size_t max_closed; /* polls of a thread that do so */
 
 	/* waits.c, away.c */
-	size_t cap_waits, cap_wait_objects, cap_wait_threads, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks;
+	size_t cap_waits, cap_wait_objects, cap_wait_threads, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks,
+		cap_pendings;
 	struct weft__map wait_by_key, wait_object_by_key, wait_thread_by_key, off_row_by_key, look_row_by_key;
 	struct weft__wait *apart_waits; /* as long_waits, of threads that are no workers */
 	size_t n_apart_waits;
@@ -290,6 +292,13 @@ static inline bool weft__wait_matters(uint32_t what)
 	return what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_RUNTIME ||
 	       what == WEFT_WAIT_GC || what == WEFT_WAIT_PAUSE;
 }
+
+/* pending.c: waits for locks that do not end */
+int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev);
+/* A wait has ended that may have been pending. */
+void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__stretch *wait);
+int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns);
+void weft__deadlocks_find(struct weft__analysis *a);
 
 /* waits_rank.c */
 int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait,

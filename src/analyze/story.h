@@ -178,6 +178,22 @@ struct weft__stuck {
 	uint64_t duration_ns;
 };
 
+/* A wait that lasts as the recording ends, as the collector saw it. */
+#define WEFT__NO_PENDING UINT32_MAX
+struct weft__pending {
+	uint32_t tid, stream, worker;
+	uint32_t what, name;
+	uint64_t object;
+	uint32_t holder; /* tid; 0: not known */
+	uint64_t begin_ns, seen_ns;
+	uint64_t age_ns; /* at the end of the recording */
+	uint32_t stack, holder_stack;
+	uint32_t next;     /* index of the wait that the holder is in itself, or WEFT__NO_PENDING */
+	uint32_t deadlock; /* number of the ring of waits that it is in, from 1 on; 0: none */
+	bool ended;
+	bool counted; /* its length so far is recorded as that of a wait */
+};
+
 #define WEFT__COSTS 16 /* by enum weft_cost; the last also holds those that this version does not know */
 struct weft__cost {
 	uint64_t n;

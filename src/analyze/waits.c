@@ -214,6 +214,7 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 	struct weft__track *track;
 	int rc = weft__track_of(a, s, &track);
 
+	weft__pending_end(a, weft__track_key(a, s), &stretch);
 	if (rc == 0 && track)
 		rc = weft__track_add(a, track, &stretch);
 	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_stream(a, s, track), ev, &stretch);

@@ -5,9 +5,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD = os.environ["WEFT_BUILD"]
 MS = 1_000_000
@@ -78,14 +80,53 @@ def judge(scratch, mode, least_holders):
     check(most >= least_holders, "nobody saw %d holders" % least_holders, truth)
 
 
+def check_deadlock(recording, tids):
+    check(len(recording["deadlocks"]) == 1, "one deadlock", recording["still_waiting"])
+    ring = {wait["waiter"]["tid"]: wait for wait in recording["deadlocks"][0]}
+    check(set(ring) == set(tids.values()), "its threads", recording["deadlocks"])
+    for one, other, lock in (("first", "second", "second_lock"), ("second", "first", "first_lock")):
+        wait = ring[tids[one]]
+        check(wait["waiter"]["thread"] == one and wait["holder"]["tid"] == tids[other], "who holds it", wait)
+        check(wait["object_name"] == lock, "the lock", wait)
+        for frames in (wait["frames"], wait["in_holder"]["frames"]):
+            check(any(frame["function"] == "deadlock" for frame in frames), "the stack", wait)
+        check(wait["age_ns"] >= 1000 * MS, "its age", wait)
+
+
+def judge_deadlock(scratch, how):
+    """It is in the report while the program runs, and after it was killed or stopped."""
+    trace = os.path.join(scratch, "rec")
+    shutil.rmtree(trace, ignore_errors=True)
+    process = subprocess.Popen([os.path.join(BUILD, "weft"), "run", "-o", trace, "--", os.path.join(BUILD, "test", "run_holders"),
+                                "deadlock"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    tids = {name: int(tid) for name, tid in (process.stdout.readline().split() for _ in range(2))}
+    pid = next(int(line.split()[1]) for line in open("/proc/%d/status" % tids["first"]) if line.startswith("Tgid"))
+    deadline = time.monotonic() + 20
+    live = None
+    try:
+        while time.monotonic() < deadline and not (live and live["deadlocks"]):
+            time.sleep(0.2)
+            live = report(trace) if any(name.endswith((".weft", ".active")) for name in os.listdir(trace)) else None
+    finally:
+        os.kill(pid, how)
+        process.wait(30)
+    check(live, "nothing is recorded")
+    check_deadlock(live, tids)
+    check_deadlock(report(trace), tids)
+
+
 def main():
     scratch = tempfile.mkdtemp(prefix="weft-holders-")
     failed = 0
     try:
-        for mode, least_holders in (("handoff", 2), ("recursive", 2), ("c11", 2), ("readers", 2), ("writer", 1), ("timed", 1)):
+        tests = [(mode, lambda mode=mode, n=n: judge(scratch, mode, n)) for mode, n in (
+            ("handoff", 2), ("recursive", 2), ("c11", 2), ("readers", 2), ("writer", 1), ("timed", 1))]
+        tests += [("deadlock, " + how.name, lambda how=how: judge_deadlock(scratch, how))
+                  for how in (signal.SIGKILL, signal.SIGTERM)]
+        for mode, test in tests:
             for left in range(TRIES - 1, -1, -1):
                 try:
-                    judge(scratch, mode, least_holders)
+                    test()
                     print("ok   %s" % mode)
                     break
                 except Wrong as why:

@@ -32,8 +32,9 @@ OWN_KINDS = {
     23: ('cost', ['what', 'time', 'span', 'rate']),
     24: ('throttled', ['span', 'time', 'times', 'periods', 'pressure']),
     25: ('held', ['holder', 'object', 'ago', 'span', 'time']),
+    26: ('pending', ['tid', 'what', 'name', 'object', 'holder', 'age', 'stack', 'holder_stack']),
 }
-FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}
+FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'holder_stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}
 
 
 def some_records(streams=(1, 2, 3)):

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "record/collect/poll_counts.h"
 #include "record/engine/engine.h"
+#include "record/engine/pending.h"
 #include "record/engine/switch.h"
 #include "record/engine/wall.h"
 #include "record/engine/watch.h"
@@ -246,7 +247,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = tend_engine(c, now);
 	if (!err)
 		weft__wall_turn(now);
-	if (!err && weft__watch_turn(c->region->base, c->region->head, now)) {
+	if (!err && weft__watch_turn(c->region->base, c->region->head, now) + weft__pending_turn(now)) {
 		err = weft__drain(c);
 		if (!err)
 			err = weft__flush(c);
@@ -312,6 +313,8 @@ static void nap(struct weft__collector *c, uint64_t now)
 		due = sooner(now, c->staged_ns + c->flush_ns, due);
 	if (!idle && weft_gate_on())
 		due = sooner(now, c->engine_due_ns, sooner(now, weft__wall_due(), sooner(now, weft__watch_due(), due)));
+	if (!idle && weft_gate_on())
+		due = sooner(now, weft__pending_due(), due);
 	if (!idle)
 		due = sooner(now, weft__switch_due(), sooner(now, weft__costs_due(&c->costs), due));
 	if (!idle && weft__stack_ids_crowded(c))

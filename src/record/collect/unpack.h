@@ -98,6 +98,8 @@ static inline uint32_t weft__stack_fields(uint32_t kind)
 		return 1u << 4;
 	case WEFT_KIND_STUCK:
 		return 1u << 3;
+	case WEFT_KIND_PENDING:
+		return 1u << 6 | 1u << 7;
 	default:
 		return 0;
 	}

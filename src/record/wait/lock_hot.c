@@ -286,6 +286,14 @@ static uint64_t last_holder(const struct weft__hold *holds, uint32_t n)
 	return holds[last].tid;
 }
 
+uint32_t weft__lock_holder(const struct weft__waited *waited)
+{
+	struct weft__hold holds[WAIT_HOLDS_MAX];
+	uint32_t n = weft__lock_holds(waited, holds);
+
+	return n ? (uint32_t)last_holder(holds, n) : (uint32_t)waited->holder;
+}
+
 uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *waited)
 {
 	struct weft__hold holds[WAIT_HOLDS_MAX];

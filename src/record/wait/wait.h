@@ -77,6 +77,15 @@ struct weft__hold {
 uint32_t weft__lock_holds(const struct weft__waited *waited, struct weft__hold out[WAIT_HOLDS_MAX]);
 /* HOT. The same as events `held`, on a ring as above. Answers the last holder, 0: not known. */
 uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *waited);
+/* A wait of that kind is recorded while it lasts, from this age on (engine/pending.c). */
+#define WAIT_PENDING_NS UINT64_C(1000000000)
+static inline int weft__wait_is_watched(uint32_t what)
+{
+	return what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_RUNTIME ||
+	       what == WEFT_WAIT_GC || what == WEFT_WAIT_PAUSE;
+}
+/* HOT. Who has the lock of a wait, or had it last; 0: not known. */
+uint32_t weft__lock_holder(const struct weft__waited *waited);
 /* HOT. The wait that marked the lock is over. */
 void weft__lock_unmark(uint64_t object);
 /* CALLER, in the child of a fork. */

@@ -56,6 +56,22 @@ static void waits_tell_one(struct absent *who, const struct weft__waited *waited
 		weft__wait_emit(&who->thread->mine, room, waited);
 }
 
+/* Behind the wait, so that readers know that it had not ended. */
+static void waits_tell_lasting(struct absent *who, const struct weft__waited *waited)
+{
+	uint64_t fields[] = {who->tid,
+			     waited->key >> 32,
+			     (uint32_t)waited->key,
+			     waited->object,
+			     weft__lock_holder(waited),
+			     weft_tick_ns(waited->tick - waited->since),
+			     0,
+			     0};
+
+	weft__wide_emit_in(weft__ring_apart(&who->ring, who->tid, weft__wide_slots(WEFT_KIND_PENDING), who->tick),
+			   WEFT_KIND_PENDING, who->tick, fields, NULL, 0);
+}
+
 /* Waits that last, as long as they have lasted. */
 static void waits_tell_pending(struct absent *who)
 {
@@ -75,6 +91,9 @@ static void waits_tell_pending(struct absent *who)
 
 		if (waited.tick > waited.since && waited.tick - waited.since >= load_relaxed(&weft_gate.wait_ticks))
 			waits_tell_one(who, &waited);
+		if (weft__wait_is_watched(now[i].what) && waited.tick > waited.since &&
+		    weft_tick_ns(waited.tick - waited.since) >= WAIT_PENDING_NS)
+			waits_tell_lasting(who, &waited);
 	}
 }
 

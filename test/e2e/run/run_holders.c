@@ -169,6 +169,33 @@ static void *act(void *arg)
 	return NULL;
 }
 
+/* Each has one and waits for the other; nobody comes out of it. */
+static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER, second_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *deadlock(void *arg)
+{
+	int second = arg != NULL;
+
+	pthread_setname_np(pthread_self(), second ? "second" : "first");
+	pthread_mutex_lock(second ? &second_lock : &first_lock);
+	pthread_barrier_wait(&round_begins);
+	printf("%s %d\n", second ? "second" : "first", (int)syscall(SYS_gettid));
+	fflush(stdout);
+	pthread_mutex_lock(second ? &first_lock : &second_lock);
+	return NULL;
+}
+
+static int deadlock_main(void)
+{
+	pthread_t threads[2];
+
+	pthread_barrier_init(&round_begins, NULL, 2);
+	pthread_create(&threads[0], NULL, deadlock, NULL);
+	pthread_create(&threads[1], NULL, deadlock, &threads);
+	pthread_join(threads[0], NULL);
+	return 1;
+}
+
 static const struct {
 	const char *mode;
 	void *object;
@@ -224,6 +251,8 @@ int main(int argc, char **argv)
 			object = modes[i].object;
 			name = modes[i].name;
 		}
+	if (argc > 1 && strcmp(argv[1], "deadlock") == 0)
+		return deadlock_main();
 	if (!actors)
 		return 2;
 	pthread_mutexattr_init(&attr);

@@ -75,6 +75,73 @@ TEST(each_holder_of_a_lock_has_its_own_part_of_the_wait)
 	feed_close(&feed);
 }
 
+#define PENDING_OF(tid, lock, holder, ms, stack) tid, WEFT_WAIT_LOCK, NAME_LOCK, lock, holder, (ms)*MS, stack, 0
+
+/* 101 has a and waits for b since 10, 102 has b and waits for a since 20, 104 waits for b. The wait of 103 ends. */
+TEST(threads_that_wait_for_each_other_are_a_deadlock)
+{
+	const struct weft__result *r;
+	struct feed feed;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 5 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 1010 * MS, 5, PENDING, PENDING_OF(101, 0xb0, 102, 1000, 21));
+	FEED(&feed, 1020 * MS, 6, PENDING, PENDING_OF(102, 0xa0, 101, 1000, 22));
+	FEED(&feed, 1020 * MS, 7, PENDING, PENDING_OF(104, 0xb0, 102, 1000, 23));
+	FEED(&feed, 1020 * MS, 8, PENDING, PENDING_OF(103, 0xc0, 101, 1010, 24));
+	FEED(&feed, 1500 * MS, 3, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xc0, 1490 * MS, 101, 24);
+	FEED(&feed, 2010 * MS, 5, PENDING, PENDING_OF(101, 0xb0, 102, 2000, 0));
+	r = feed_end(&feed, 2100 * MS);
+	CHECK_EQ(r->n_deadlocks, 1);
+	REQUIRE(r->n_pendings == 3);
+	CHECK_EQ(r->pendings[0].tid, 101);
+	CHECK_EQ(r->pendings[0].deadlock, 1);
+	CHECK_EQ(r->pendings[0].stack, 21);
+	CHECK_EQ(r->pendings[0].age_ns, 2090 * MS);
+	CHECK_EQ(r->pendings[1].tid, 102);
+	CHECK_EQ(r->pendings[1].deadlock, 1);
+	CHECK_EQ(r->pendings[2].tid, 104);
+	CHECK_EQ(r->pendings[2].deadlock, 0);
+	CHECK_EQ(r->pendings[2].next, 1);
+	/* The sums have what ended, and the poll that is open waits. */
+	REQUIRE(r->n_waits == 1);
+	CHECK_EQ(r->waits[0].n, 1);
+	CHECK_EQ(r->waits[0].ns, 1490 * MS);
+	REQUIRE(r->n_running == 1);
+	CHECK_EQ(r->running[0].story.split.ns[WEFT__WAITING], 2090 * MS);
+	REQUIRE(r->running[0].story.n_causes == 1);
+	CHECK_EQ(r->running[0].story.causes[0].holder.tid, 102);
+	feed_close(&feed);
+}
+
+TEST(a_wait_that_lasts_when_recording_stops_is_counted_once)
+{
+	const struct weft__result *r;
+	struct feed feed;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 5 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 1010 * MS, 5, PENDING, PENDING_OF(101, 0xb0, 101, 1000, 21));
+	FEED(&feed, 1500 * MS, 5, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xb0, 1490 * MS, 101, 0);
+	FEED(&feed, 1500 * MS, 5, PENDING, PENDING_OF(101, 0xb0, 101, 1490, 0));
+	/* One that did something since has it, even if the end of the wait was not recorded. */
+	FEED(&feed, 1200 * MS, 6, PENDING, PENDING_OF(102, 0xc0, 101, 1000, 21));
+	FEED(&feed, 1400 * MS, 2, POLL_BEGIN, 2, 0);
+	r = feed_end(&feed, 1500 * MS);
+	REQUIRE(r->n_pendings == 1);
+	CHECK_EQ(r->pendings[0].tid, 101);
+	CHECK_EQ(r->n_deadlocks, 1); /* of one: it has the lock itself */
+	REQUIRE(r->n_waits == 1);
+	CHECK_EQ(r->waits[0].n, 1);
+	REQUIRE(r->n_running == 2);
+	CHECK_EQ(r->running[0].story.split.ns[WEFT__WAITING], 1490 * MS);
+	REQUIRE(r->running[0].story.n_causes == 1);
+	CHECK_EQ(r->running[0].story.causes[0].n, 1);
+	feed_close(&feed);
+}
+
 /* 52 ms = 41 on CPU, 8 blocked in read, 2 waiting for cache_lock, 1 preempted. Each event is where the recorder puts it: waits
  * when they end, on their thread, switches some time later, on the collector's. */
 TEST(the_story_of_a_poll)

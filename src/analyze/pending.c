@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits that were recorded while they lasted. One whose end comes is a wait like any other, and counted there; the others last until the
+ * recording ends, and those among them who wait for each other are a deadlock. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/state.h"
+#include "base/alloc.h"
+
+#define PENDINGS_MAX 4096u
+#define SAME_NS 1000000u /* between two reckonings of when a wait began */
+
+static bool is_same(const struct weft__pending *p, uint32_t tid, uint64_t object, uint64_t begin_ns)
+{
+	return p->tid == tid && p->object == object && weft__since(p->begin_ns, begin_ns) < SAME_NS &&
+	       weft__since(begin_ns, p->begin_ns) < SAME_NS;
+}
+
+static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t object, uint64_t begin_ns)
+{
+	size_t i;
+
+	for (i = r->n_pendings; i-- > 0;)
+		if (is_same(&r->pendings[i], tid, object, begin_ns))
+			return &r->pendings[i];
+	return NULL;
+}
+
+int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	struct weft__result *r = &a->result;
+	uint32_t tid = (uint32_t)ev->fields[0];
+	uint64_t begin_ns = weft__since(ev->time_ns, ev->fields[5]);
+	struct weft__pending *p = find(r, tid, ev->fields[3], begin_ns), *grown;
+
+	if (!p) {
+		if (r->n_pendings == PENDINGS_MAX)
+			return 0;
+		grown = weft__grow(r->pendings, &a->cap_pendings, r->n_pendings, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		r->pendings = grown;
+		p = &grown[r->n_pendings++];
+		*p = (struct weft__pending){.tid = tid,
+					    .what = (uint32_t)ev->fields[1],
+					    .name = (uint32_t)ev->fields[2],
+					    .object = ev->fields[3],
+					    .begin_ns = begin_ns};
+	}
+	/* When recording stops, waits that last are recorded with their length so far, and then once more as pending. */
+	p->ended = false;
+	p->seen_ns = ev->time_ns;
+	p->holder = (uint32_t)ev->fields[4];
+	p->stack = ev->fields[6] ? (uint32_t)ev->fields[6] : p->stack;
+	p->holder_stack = ev->fields[7] ? (uint32_t)ev->fields[7] : p->holder_stack;
+	return 0;
+}
+
+void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__stretch *wait)
+{
+	struct weft__pending *p = a->result.n_pendings ? find(&a->result, tid, wait->object, wait->begin_ns) : NULL;
+
+	if (p)
+		p->ended = p->counted = true;
+}
+
+/* A thread that did something since has got what it waited for, even if nothing says so. */
+static bool has_run(struct weft__analysis *a, struct weft__pending *p)
+{
+	const struct weft__track *track = weft__track_find(a, p->tid);
+	const struct weft__stream *s = track ? weft__track_stream(a, track) : NULL;
+	size_t i;
+
+	p->stream = track ? track->stream : 0;
+	p->worker = s ? s->worker : WEFT_WORKER_NONE;
+	if (track && track->ended_ns > p->seen_ns)
+		return true;
+	for (i = 0; i < a->n_streams; i++)
+		if (a->streams[i].ran_ns > p->seen_ns && weft__map_get(&a->stream_by_id, a->streams[i].id) == i &&
+		    weft__track_key(a, &a->streams[i]) == p->tid)
+			return true;
+	return false;
+}
+
+/* Those that have ended go. The rest is a wait of the thread up to the end, for the polls that it is in. */
+int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
+{
+	struct weft__result *r = &a->result;
+	struct weft__track *track;
+	size_t i, kept = 0;
+	int rc = 0;
+
+	for (i = 0; rc == 0 && i < r->n_pendings; i++) {
+		struct weft__pending *p = &r->pendings[i];
+		struct weft__stretch stretch = {.kind = STRETCH_WAIT,
+						.begin_ns = p->begin_ns,
+						.end_ns = end_ns > p->seen_ns ? end_ns : p->seen_ns,
+						.what = p->what,
+						.name = p->name,
+						.object = p->object,
+						.holder = p->holder,
+						.stack = p->stack};
+
+		if (p->ended || has_run(a, p))
+			continue;
+		p->age_ns = weft__since(stretch.end_ns, p->begin_ns);
+		rc = weft__track_get(a, p->tid, &track);
+		if (rc == 0 && track && !p->counted)
+			rc = weft__track_add(a, track, &stretch);
+		r->pendings[kept++] = *p;
+	}
+	r->n_pendings = kept;
+	return rc;
+}
+
+static int oldest_first(const void *left, const void *right)
+{
+	const struct weft__pending *a = left, *b = right;
+
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns ? -1 : 1;
+	return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+static uint32_t waiter(const struct weft__result *r, uint32_t tid)
+{
+	size_t i;
+
+	for (i = 0; tid && i < r->n_pendings; i++)
+		if (r->pendings[i].tid == tid)
+			return (uint32_t)i;
+	return WEFT__NO_PENDING;
+}
+
+/* From each one along the holders: who comes back to where it began is in a ring. */
+void weft__deadlocks_find(struct weft__analysis *a)
+{
+	struct weft__result *r = &a->result;
+	uint32_t at, steps;
+	size_t i;
+
+	if (r->n_pendings)
+		qsort(r->pendings, r->n_pendings, sizeof(*r->pendings), oldest_first);
+	for (i = 0; i < r->n_pendings; i++)
+		r->pendings[i].next = waiter(r, r->pendings[i].holder);
+	for (i = 0; i < r->n_pendings; i++) {
+		if (r->pendings[i].deadlock)
+			continue;
+		at = r->pendings[i].next;
+		for (steps = 1; at != WEFT__NO_PENDING && at != i && steps <= r->n_pendings; steps++)
+			at = r->pendings[at].next;
+		if (at != i)
+			continue;
+		r->n_deadlocks++;
+		do {
+			r->pendings[at].deadlock = (uint32_t)r->n_deadlocks;
+			at = r->pendings[at].next;
+		} while (at != i);
+	}
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A wait is recorded when it is a second old, then each second, and less and less often from four seconds on. Only waits for locks and runtimes:
+ * threads that wait for work do so for hours. */
+#include "record/engine/pending.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "record/engine/remote.h"
+#include "record/engine/wall_state.h"
+#include "record/event/wide.h"
+#include "record/ring/ring.h"
+#include "record/wait/wait.h"
+#include "unwind/unwind.h"
+
+#define TURN_NS UINT64_C(250000000)
+#define SLOWER 4     /* part of its age after which a wait is recorded again */
+#define TOLD_MOST 32 /* in one turn: each is two looks at threads */
+
+/* What was recorded of the wait of a thread, by its place. */
+static struct {
+	uint64_t since; /* tick at which it began */
+	uint64_t next_ns;
+} told[WAIT_THREADS];
+static uint64_t due_ns;
+static uint32_t first; /* place with which the next turn begins */
+
+/* The stack of a thread that waits, into `frames`. */
+static struct weft__wide_stack stack_of(uint32_t tid, uint64_t *frames, uint32_t field)
+{
+	struct weft__wide_stack stack = {.frames = frames, .field = field};
+	struct weft__remote seen;
+
+	weft__remote_look(tid, load_relaxed(&weft__wall_choice.brief), &seen);
+	if (seen.state != REMOTE_WAITS)
+		return stack;
+	memcpy(frames, seen.frames, seen.n * sizeof(*frames));
+	stack.n = seen.n;
+	stack.flags = seen.flags;
+	return stack;
+}
+
+/* In a stream that begins and ends there and then: so the thread has a name, even if it never emitted anything. */
+static void emit(uint32_t tid, uint64_t tick, uint64_t *fields, const struct weft__wide_stack *stacks)
+{
+	struct weft_ring *ring = NULL, *room;
+
+	room = weft__ring_apart(&ring, tid, weft__wide_slots(WEFT_KIND_PENDING), tick);
+	if (room)
+		weft__wide_emit_in(room, WEFT_KIND_PENDING, tick, fields, stacks, 2);
+	if (ring)
+		weft__ring_detach((struct ring_page *)(void *)ring, tid, tick);
+}
+
+static void name(uint32_t tid, uint64_t tick)
+{
+	struct weft_ring *ring = NULL;
+
+	weft__ring_apart(&ring, tid, 1, tick);
+	if (ring)
+		weft__ring_detach((struct ring_page *)(void *)ring, tid, tick);
+}
+
+static void tell(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
+{
+	static uint64_t frames[2][WEFT__UNWIND_DEPTH_MAX];
+	struct weft__waited waited = {
+		(uint64_t)now->what << 32 | now->name, now->object, now->holder, now->since, tick, 0, 1};
+	uint32_t holder = weft__lock_holder(&waited);
+	uint64_t fields[] = {tid, now->what, now->name, now->object, holder, weft_tick_ns(tick - now->since), 0, 0};
+	struct weft__wide_stack stacks[2] = {stack_of(tid, frames[0], 6), {.frames = frames[1], .field = 7}};
+
+	if (holder && holder != tid)
+		stacks[1] = stack_of(holder, frames[1], 7);
+	emit(tid, tick, fields, stacks);
+	if (holder && holder != tid)
+		name(holder, tick);
+}
+
+/* 1: the wait of the thread in that place was recorded. */
+static uint32_t look(uint32_t at, uint64_t tick)
+{
+	uint32_t tid = load_acquire(&weft__wait_tids[at]), n;
+	struct weft__wait_now now[WAIT_NOW_MAX];
+	uint64_t age_ns;
+
+	n = tid ? weft__wait_pending(tid, now, WAIT_NOW_MAX) : 0;
+	if (!n || !weft__wait_is_watched(now[n - 1].what) || tick <= now[n - 1].since)
+		return 0;
+	age_ns = weft_tick_ns(tick - now[n - 1].since);
+	if (told[at].since != now[n - 1].since) {
+		told[at].since = now[n - 1].since;
+		told[at].next_ns = WAIT_PENDING_NS;
+	}
+	if (age_ns < told[at].next_ns)
+		return 0;
+	tell(tid, &now[n - 1], tick);
+	told[at].next_ns = age_ns + (age_ns / SLOWER > WAIT_PENDING_NS ? age_ns / SLOWER : WAIT_PENDING_NS);
+	return 1;
+}
+
+uint32_t weft__pending_turn(uint64_t now_ns)
+{
+	uint32_t on = weft_gate_on(), i, n = 0;
+	uint64_t tick;
+
+	if (!on || now_ns < due_ns || !load_relaxed(&weft__waits_used))
+		return 0;
+	tick = weft_tick(on);
+	for (i = 0; i < WAIT_THREADS && n < TOLD_MOST; i++)
+		n += look((first + i) % WAIT_THREADS, tick);
+	first = (first + i) % WAIT_THREADS;
+	due_ns = now_ns + TURN_NS;
+	return n;
+}
+
+uint64_t weft__pending_due(void)
+{
+	return load_relaxed(&weft__waits_used) ? due_ns : UINT64_MAX;
+}
