@@ -119,8 +119,12 @@ def judge_waits(truth, recordings):
         if total > off + tolerance(off):
             yield "%s is among the waits with %s; the program was off the CPU for %s" % (name, ms(total), ms(off))
     for name in truth.get("waits", []):
-        if not any(wait["name"] == name for wait in waits):
-            yield "%s is not among the waits" % name
+        told = sum(wait["total_ns"] for wait in waits if wait["name"] == name)
+        least = sum(poll["blocked"] + poll["waiting"] for poll in truth["polls"])
+        slack = SHARE * off + LEAST_NS * len(truth["polls"])
+        if not least - slack <= told <= off + slack:
+            yield "%s is among the waits with %s; the program was off the CPU in it for %s to %s" % (
+                name, ms(told), ms(least), ms(off))
 
 
 def judge_no_polls(truth, recordings):
@@ -132,6 +136,14 @@ def judge_no_polls(truth, recordings):
             if poll["tid"] == no["tid"] and shared > tolerance(no["end"] - no["begin"]):
                 yield "%s of %s after the loop are in a poll%s" % (ms(shared), ms(no["end"] - no["begin"]),
                                                                    " that still runs" if running else "")
+
+
+def judge_loops(truth, recordings):
+    """Each of these threads has a loop, or the report says that some are missing."""
+    known = {row["tid"] for recording in recordings for row in recording["workers"] if row["polls"] and row["polls"]["count"]}
+    missing = set(truth.get("loops", [])) - known
+    if missing and not any(recording.get("incomplete") for recording in recordings):
+        yield "%d of %d loops are not in the report, and it does not say so" % (len(missing), len(truth["loops"]))
 
 
 def judge_functions(truth, recordings):
@@ -201,7 +213,7 @@ def judge_throttled(truth, recordings):
 
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
-    for check in judge_waits, judge_no_polls, judge_functions, judge_sampled, judge_threads, judge_holders, \
+    for check in judge_waits, judge_no_polls, judge_loops, judge_functions, judge_sampled, judge_threads, judge_holders, \
             judge_throttled:
         wrong += check(truth, recordings)
     return Result(wrong, error, of, len(truth["polls"]), None if wrong else unusable)

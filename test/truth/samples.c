@@ -45,7 +45,8 @@ static void threads(void)
 		pthread_create(&thread, NULL, short_thread, (void *)&lengths[i % 7]);
 		pthread_join(thread, NULL);
 	}
-	truth_note("\"functions\": {\"short_work\": %lld, \"long_work\": %lld}", (long long)used[3], (long long)used[4]);
+	truth_note("\"functions\": {\"short_work\": %lld, \"long_work\": %lld}", (long long)used[3],
+		   (long long)used[4]);
 	truth_note("\"sampled_cpu\": %lld", (long long)(thread_cpu + truth_clock(CLOCK_THREAD_CPUTIME_ID)));
 }
 
