@@ -64,8 +64,12 @@ static void name(uint32_t tid, uint64_t tick)
 static void tell(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
 {
 	static uint64_t frames[2][WEFT__UNWIND_DEPTH_MAX];
-	struct weft__waited waited = {
-		(uint64_t)now->what << 32 | now->name, now->object, now->holder, now->since, tick, 0, 1};
+	struct weft__waited waited = {.key = (uint64_t)now->what << 32 | now->name,
+				      .object = now->object,
+				      .holder = now->holder,
+				      .since = now->since,
+				      .tick = tick,
+				      .lasts = 1};
 	uint32_t holder = weft__lock_holder(&waited);
 	uint64_t fields[] = {tid, now->what, now->name, now->object, holder, weft_tick_ns(tick - now->since), 0, 0};
 	struct weft__wide_stack stacks[2] = {stack_of(tid, frames[0], 6), {.frames = frames[1], .field = 7}};
