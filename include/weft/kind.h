@@ -26,7 +26,7 @@
 	X(OFFCPU, 15, "offcpu", 7, {"tid", WEFT_TYPE_U64, ""}, {"begin", WEFT_TYPE_U64, "ns"},                         \
 	  {"duration", WEFT_TYPE_U64, "ns"}, {"reason", WEFT_TYPE_U64, ""}, {"count", WEFT_TYPE_U64, "1"},             \
 	  {"stack", WEFT_TYPE_STACK, ""}, {"kernel", WEFT_TYPE_STACK, ""})                                             \
-	X(WAIT, 16, "wait", 6, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                            \
+	X(WAIT, 16, "wait", 8, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                            \
 	  {"object", WEFT_TYPE_U64, ""}, {"duration", WEFT_TYPE_U64, "ns"}, {"holder", WEFT_TYPE_U64, ""},             \
 	  {"stack", WEFT_TYPE_STACK, ""}, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"})                \
 	X(WAIT_SUM, 17, "wait_sum", 5, {"what", WEFT_TYPE_U64, ""}, {"name", WEFT_TYPE_STRING, ""},                    \
@@ -51,8 +51,8 @@
 	X(PENDING, 26, "pending", 8, {"tid", WEFT_TYPE_U64, ""}, {"what", WEFT_TYPE_U64, ""},                          \
 	  {"name", WEFT_TYPE_STRING, ""}, {"object", WEFT_TYPE_U64, ""}, {"holder", WEFT_TYPE_U64, ""},                \
 	  {"age", WEFT_TYPE_U64, "ns"}, {"stack", WEFT_TYPE_STACK, ""}, {"holder_stack", WEFT_TYPE_STACK, ""})         \
-	X(POLL_CPU, 27, "poll_cpu", 3, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
-	  {"unsure", WEFT_TYPE_U64, "ns"})
+	X(POLL_CPU, 27, "poll_cpu", 4, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
+	  {"unsure", WEFT_TYPE_U64, "ns"}, {"waiting", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {

@@ -142,8 +142,8 @@ static inline void weft_wait_add(uint64_t *to, uint64_t n)
 #endif
 }
 
-/* A short wait ended in which the thread was off the CPU. */
-WEFT_API void weft_slow_waited(uint64_t since, uint64_t tick);
+/* A short wait ended in which the thread was off the CPU: for how many ticks. */
+WEFT_API uint64_t weft_slow_waited(uint64_t since, uint64_t tick, uint64_t key);
 
 /* The tick at which a wait begins. Was the thread off the CPU before it? */
 static inline uint64_t weft_wait_tick(uint32_t on)
@@ -171,10 +171,10 @@ static inline void weft_wait_settle(uint64_t key, uint64_t object, uint64_t hold
 		return;
 	}
 	if (weft_gate_on() & WEFT_GATE_RSEQ) {
-		if (WEFT_UNLIKELY(!weft_stayed_since()))
-			weft_slow_waited(since, tick);
-		else if (key >> 32 == WEFT_WAIT_CALL)
-			ticks = 0;
+		uint64_t off = WEFT_UNLIKELY(!weft_stayed_since()) ? weft_slow_waited(since, tick, key) : 0;
+
+		if (key >> 32 == WEFT_WAIT_CALL)
+			ticks = off;
 	}
 	weft_wait_add(&sum->ticks, ticks);
 	weft_wait_add(&sum->count, 1);

@@ -96,12 +96,24 @@ static bool is_unsure(const struct weft__cpu *cpu, uint64_t whole_ns)
 	return cpu->unsure_ns > SURE_NS + whole_ns / 50;
 }
 
+/* Off the CPU in calls that were reported. */
+static uint64_t calls_ns(const struct weft__analysis *a)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	for (i = 0; i < a->n_pieces; i++)
+		if (a->pieces[i].stretch->kind == STRETCH_WAIT && weft__part_of(a->pieces[i].stretch) == WEFT__BLOCKED)
+			ns += a->pieces[i].off_ns;
+	return ns;
+}
+
 /* By what the thread said. */
 static void divide_known(struct weft__analysis *a, const struct weft__closed *poll, uint64_t whole_ns,
 			 struct weft__split *split)
 {
 	const struct weft__cpu *cpu = &poll->cpu;
-	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns;
+	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns, waited_ns;
 
 	if (cpu->known == WEFT__CPU_SPLIT) {
 		if (is_unsure(cpu, whole_ns))
@@ -118,16 +130,22 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 	split->ns[WEFT__ON_CPU] = cpu_ns;
 	split->ns[WEFT__PREEMPTED] = ready_ns;
 	split->ns[WEFT__BLOCKED] += weft__since(off_ns, split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
+	/* Of what no reported wait has, some was in waits that were too short to be reported one by one. */
+	waited_ns = cpu->known == WEFT__CPU_SPLIT
+			    ? weft__least(weft__since(split->ns[WEFT__BLOCKED], calls_ns(a)), cpu->waiting_ns)
+			    : 0;
+	split->ns[WEFT__BLOCKED] -= waited_ns;
+	split->ns[WEFT__WAITING] += waited_ns;
 	split->ns[WEFT__NOT_MEASURED] = 0;
 	split->ns[WEFT__NOT_MEASURED] =
 		weft__since(whole_ns, cpu_ns + ready_ns + split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
 }
 
 /* CPU time that samples from `from_ns` on say, but for those that an interval has. A sample stands for more time than a short poll has, most
- * of it before; so does the first in a poll, of which it may be all that is known. */
+ * of it before. So may the first in a poll, which counts only where the sum of many polls is what matters. */
 static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t from_ns)
 {
-	uint64_t cpu_ns = 0, most_ns;
+	uint64_t cpu_ns = 0;
 	bool first = true;
 	size_t i;
 
@@ -138,9 +156,10 @@ static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__
 
 		if (piece->stretch->kind != STRETCH_SAMPLE)
 			continue;
-		most_ns = first && poll->running ? weft__since(piece->stretch->end_ns, poll->begin_ns) : UINT64_MAX;
-		if (piece->end_ns && piece->begin_ns >= from_ns)
-			cpu_ns += weft__least(piece->stretch->ns, most_ns);
+		if (piece->end_ns && piece->begin_ns >= from_ns && !(first && poll->running))
+			cpu_ns += piece->stretch->ns;
+		else if (piece->end_ns && from_ns > poll->begin_ns)
+			cpu_ns += weft__least(piece->stretch->ns, weft__since(piece->begin_ns, from_ns));
 		first = false;
 	}
 	return cpu_ns;

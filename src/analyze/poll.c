@@ -262,7 +262,7 @@ void weft__poll_cpu(struct weft__stream *s, const struct weft_event_view *ev)
 {
 	s->cpu_time_ns = ev->time_ns;
 	s->cpu = (struct weft__cpu){ev->fields[0] == WEFT_NOT_MEASURED ? WEFT__CPU_UNKNOWN : WEFT__CPU_SPLIT,
-				    ev->fields[0], ev->fields[1], ev->fields[2]};
+				    ev->fields[0], ev->fields[1], ev->fields[2], ev->n_fields > 3 ? ev->fields[3] : 0};
 }
 
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)

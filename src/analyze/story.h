@@ -39,6 +39,7 @@ enum weft__cpu_known {
 struct weft__cpu {
 	enum weft__cpu_known known;
 	uint64_t cpu_ns, ready_ns, unsure_ns; /* ready: WEFT_NOT_MEASURED, it is not known */
+	uint64_t waiting_ns;                  /* in short waits, but for calls */
 };
 
 /* Whether it is known when a thread was off the CPU. */

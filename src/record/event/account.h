@@ -12,21 +12,30 @@ struct weft__cpu_split {
 	uint64_t cpu_ns;
 	uint64_t ready_ns;  /* could have run, but had no CPU */
 	uint64_t unsure_ns; /* in which it is not known how long it was on the CPU */
+	uint64_t
+		waiting_ns; /* poll_cpu: off the CPU in waits for locks and the like that are not reported by themselves */
 };
 
 /* The thread has its ring: the first reading. */
 void weft__account_begin(struct ring_page *ring);
 /* A wait that lasted from `since` to `tick`: of one that is reported by itself, what it was spent on (`stayed`: it never left the
- * CPU); of a short one, a note that it left the CPU. */
+ * CPU); of a short one, a note that it left the CPU, and
+ * how long it did, in ns. */
 void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, int stayed, struct weft__cpu_split *ret);
-void weft__account_short(uint64_t since, uint64_t tick);
+uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call);
+#define WEFT__SPLIT_FIELDS(split)                                                                                      \
+	((uint64_t[]){(split).cpu_ns, (split).ready_ns, (split).unsure_ns, (split).waiting_ns})
+#define WEFT__SPLIT_UNKNOWN                                                                                            \
+	((struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED})
 /* The poll that began at `begin`, the outermost, ends at `tick`. Answers 0 when it never left the CPU. */
 int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, struct weft__cpu_split *ret);
 /* Reads the CPU clock and the scheduler's counts. Answers 0 when the thread's wait for a CPU is not known. */
 int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, uint64_t *ready_ns);
 
-/* sched_hot.c. The time that the thread has waited for a CPU; 0: not known. */
-int weft__sched_ready(struct ring_page *ring, uint64_t *ret);
+/* sched_hot.c. The time that the thread has waited for a CPU; 0: not known. The file that says so stays open for threads that park,
+ * and from now on for one that `polls`; for others it is not read, or `once`. */
+enum weft__sched_use { WEFT__SCHED_OPEN, WEFT__SCHED_POLLS, WEFT__SCHED_ONCE };
+int weft__sched_ready(struct ring_page *ring, enum weft__sched_use use, uint64_t *ret);
 
 /* rseq.c. CALLER. Whether the kernel tells when a thread leaves the CPU, and where; NULL, or why not. */
 const char *weft__rseq_find(uint64_t *at, uint64_t *armed);

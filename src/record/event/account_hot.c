@@ -7,8 +7,8 @@
  *     a park or a wait that is known    its length is not CPU time, but for what sleeping and waking up takes, which is
  *                                       found out by the way (off_cpu_ns)
  *     anything else, and long waits     the clock is read again, unless that was just done; else the time is unsure
- *     a park that ends                  the clock is read when the last reading is 1 ms old; where there are more threads than
- *                                       CPUs, the scheduler's counts, too
+ *     a park that ends                  the clock is read when the last reading is 1 ms old; after a long park, and where there are
+ *                                       more threads than CPUs, the scheduler's counts, too
  *
  * A poll that never left the CPU has no event. One that did has poll_cpu, just before its end: its CPU time, that at its end less that
  * at its begin. The latter is worked out when the poll first leaves the CPU, from what was known before.
@@ -35,7 +35,10 @@
 #define SURE_NS 50000        /* an error that does not matter */
 #define OFF_CPU_MOST_NS 50000
 #define OFF_CPU_FIRST_NS 3000
+#define LATE_NS 20000 /* nothing here takes as long: the thread was preempted */
+#define READ_NS 1000  /* from a tick to the clock's reading, else */
 #define READ_TRIES 3
+#define CROWD_PACE_NS 10000000 /* between two readings of the scheduler's counts */
 #define CROWDED 64 /* part of the time in which threads wait for a CPU, from which on that is followed more closely */
 
 static void detector_arm(uint64_t word)
@@ -75,14 +78,6 @@ static int account_enter(struct account *account)
 	return 1;
 }
 
-static void account_leave(struct account *account, uint64_t tick)
-{
-	account->checked = tick;
-	detector_set(account);
-	fence_signal();
-	store_relaxed(&account->busy, 0u);
-}
-
 /* The begin of the outermost poll that is open; 0: none is. */
 static uint64_t poll_began(const struct ring_page *ring)
 {
@@ -93,13 +88,15 @@ static uint64_t poll_began(const struct ring_page *ring)
 	return mark & 0xff ? mark >> 8 : 0;
 }
 
-/* The thread's CPU time at a tick since which it has not left the CPU. */
+/* The thread's CPU time at a tick, as far as is known. */
 static uint64_t account_cpu(const struct account *account, uint64_t tick)
 {
 	uint64_t span, off;
 
 	if ((int64_t)(tick - account->tick) < 0) {
 		span = weft_tick_ns(account->tick - tick);
+		if (span > LATE_NS) /* it was preempted before the clock was read */
+			span = READ_NS;
 		return account->cpu_ns > span ? account->cpu_ns - span : 0;
 	}
 	span = weft_tick_ns(tick - account->tick);
@@ -119,20 +116,27 @@ static uint64_t account_voluntary(const struct account *account)
 	return account->voluntary == WEFT_NOT_MEASURED ? WEFT_NOT_MEASURED : account->voluntary + account->offs_counted;
 }
 
-/* Before anything that changes the account: what it says of the begin of the poll that is open. */
-static void account_keep_begin(struct account *account, const struct ring_page *ring)
+static void account_begin_at(struct account *account, uint64_t began)
 {
-	uint64_t began = poll_began(ring);
-
-	if (account->poll == began)
-		return;
 	account->poll = began;
-	if (!began)
-		return;
 	account->poll_cpu_ns = account->tick ? account_cpu(account, began) : WEFT_NOT_MEASURED;
 	account->poll_ready_ns = account_ready(account);
 	account->poll_voluntary = account_voluntary(account);
 	account->poll_unsure_ticks = account->unsure_ticks;
+	account->poll_waited_ns = 0;
+}
+
+/* Before anything that changes the account: what it says of the begin of the poll that is open, or is about to begin at `tick`. */
+static void account_keep_begin(struct account *account, const struct ring_page *ring, uint64_t tick)
+{
+	uint64_t began = poll_began(ring);
+
+	if (account->poll == began || (!began && account->poll == tick))
+		return;
+	if (began)
+		account_begin_at(account, began);
+	else
+		account->poll = 0;
 }
 
 static void learn(uint32_t *average, uint64_t total, uint32_t n)
@@ -170,15 +174,29 @@ static int account_clock(struct account *account)
 	return 1;
 }
 
+/* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one does. */
+static void account_leave(struct account *account, uint64_t tick)
+{
+	if (account->tick && weft_tick_ns(weft_tick(load_relaxed(&weft_gate.on)) - tick) > LATE_NS) {
+		if (!account->poll)
+			account_begin_at(account, tick);
+		account_clock(account);
+	}
+	account->checked = tick;
+	detector_set(account);
+	fence_signal();
+	store_relaxed(&account->busy, 0u);
+}
+
 /* What the scheduler counts. */
-static void account_counts(struct account *account, struct ring_page *ring)
+static void account_counts(struct account *account, struct ring_page *ring, enum weft__sched_use use)
 {
 	uint64_t ready_ns = WEFT_NOT_MEASURED, voluntary = WEFT_NOT_MEASURED, switches;
 	struct rusage usage;
 
 	if (syscall(SYS_getrusage, RUSAGE_THREAD, &usage) == 0)
 		voluntary = (uint64_t)usage.ru_nvcsw;
-	if (!weft__sched_ready(ring, &ready_ns))
+	if (!weft__sched_ready(ring, use, &ready_ns))
 		ready_ns = WEFT_NOT_MEASURED;
 	switches = voluntary - account->voluntary;
 	if (ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
@@ -227,19 +245,19 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	uint64_t span_ns = weft_tick_ns(tick - since), cpu_ns, ready_ns, voluntary;
 	struct account *account = &ring->account;
 
-	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, 0};
+	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, 0, 0};
 	if (stayed)
-		*ret = (struct weft__cpu_split){span_ns, 0, 0};
+		*ret = (struct weft__cpu_split){span_ns, 0, 0, 0};
 	if (stayed || !account_enter(account))
 		return;
-	account_keep_begin(account, ring);
+	account_keep_begin(account, ring, tick);
 	/* A reading in between came with the ring, or from a handler. */
 	cpu_ns = account->tick && account->tick <= since ? account_cpu(account, since) : WEFT_NOT_MEASURED;
 	ready_ns = account_ready(account);
 	voluntary = account_voluntary(account);
 	ret->unsure_ns = weft_tick_ns(account->unsure_ticks);
 	if (account_clock(account)) {
-		account_counts(account, ring);
+		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 		split_of(span_ns, cpu_ns, account_cpu(account, tick), ret);
 		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, ready_ns, voluntary);
 		/* What is not known is not told as a part. */
@@ -255,40 +273,51 @@ void weft__account_begin(struct ring_page *ring)
 
 	if (!(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || !account_enter(account))
 		return;
-	account_clock(account);
+	if (account_clock(account))
+		account_counts(account, ring, WEFT__SCHED_ONCE);
 	account_leave(account, account->tick);
 }
 
 /* The thread was off the CPU for some of the time since the last operation, it is not known how long. */
-static void account_unforeseen(struct account *account, uint64_t tick, uint64_t since)
+static void account_unforeseen(struct account *account, struct ring_page *ring, uint64_t tick, uint64_t since)
 {
-	if (account->tick && weft_tick_ns(tick - account->tick) < PACE_NS)
+	if (account->tick && weft_tick_ns(tick - account->tick) < PACE_NS) {
 		account->unsure_ticks += tick - (account->checked > since ? account->checked : since);
-	else
-		account_clock(account);
+		return;
+	}
+	account_clock(account);
+	if (account->crowded || weft_tick_ns(account->tick - account->counted) >= CROWD_PACE_NS)
+		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 }
 
-void weft__account_short(uint64_t since, uint64_t tick)
+uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct account *account = ring ? &ring->account : NULL;
+	uint64_t span_ns = weft_tick_ns(tick - since), off_ns = span_ns, cpu_ns;
 
 	if (!account) {
 		detector_set(NULL);
-		return;
+		return off_ns;
 	}
 	if (!account_enter(account))
-		return;
-	account_keep_begin(account, ring);
-	if (weft_tick_ns(tick - since) < SHORT_NS) {
+		return off_ns;
+	account_keep_begin(account, ring, tick);
+	if (span_ns < SHORT_NS) {
 		account->off_ticks += tick - since;
 		account->offs++;
 		account->offs_counted++;
 	} else {
-		account_unforeseen(account, tick, since);
+		cpu_ns = account->tick && account->tick <= since ? account_cpu(account, since) : WEFT_NOT_MEASURED;
 		account->offs_counted++;
+		account_unforeseen(account, ring, tick, since);
+		if (account->tick > since && cpu_ns != WEFT_NOT_MEASURED && account_cpu(account, tick) > cpu_ns)
+			off_ns -= at_most(account_cpu(account, tick) - cpu_ns, off_ns);
 	}
+	if (!is_call)
+		account->poll_waited_ns += off_ns;
 	account_leave(account, tick);
+	return off_ns;
 }
 
 void weft_slow_off(uint64_t tick)
@@ -300,9 +329,9 @@ void weft_slow_off(uint64_t tick)
 	if (!account) {
 		detector_set(NULL);
 	} else if (account_enter(account)) {
-		account_keep_begin(account, ring);
+		account_keep_begin(account, ring, tick);
 		if (!weft_stayed_since())
-			account_unforeseen(account, tick, account->tick);
+			account_unforeseen(account, ring, tick, account->tick);
 		account_leave(account, tick);
 	}
 	errno = saved;
@@ -316,7 +345,7 @@ void weft_slow_unpark(uint64_t tick)
 	int saved = errno;
 
 	if (account && load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !weft_stayed() && account_enter(account)) {
-		account_keep_begin(account, ring);
+		account_keep_begin(account, ring, tick);
 		/* The clock may have been read as the park began. */
 		parked = load_relaxed(&ring->hot.park);
 		account->off_ticks += tick - (parked > account->tick && parked < tick ? parked : account->tick);
@@ -325,8 +354,8 @@ void weft_slow_unpark(uint64_t tick)
 		if (tick < ring->hot.sched_due &&
 		    (!account->tick || weft_tick_ns(tick - account->tick) >= PARK_PACE_NS)) {
 			account_clock(account);
-			if (account->crowded)
-				account_counts(account, ring);
+			if (account->crowded || weft_tick_ns(tick - parked) >= PARK_PACE_NS)
+				account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 		}
 		account_leave(account, tick);
 	} else if (!account) {
@@ -343,22 +372,23 @@ int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, st
 	uint64_t span_ns = weft_tick_ns((int64_t)(tick - begin) > 0 ? tick - begin : 0);
 	int away;
 
-	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, span_ns};
+	*ret = WEFT__SPLIT_UNKNOWN;
 	if (weft_stayed())
 		return 0;
 	if (!account_enter(account))
 		return 1;
 	away = !weft_stayed_since();
-	account_keep_begin(account, ring);
+	account_keep_begin(account, ring, tick);
 	if (span_ns >= COUNT_NS) {
 		account_clock(account);
-		account_counts(account, ring);
+		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 	} else if (away && span_ns >= SHORT_NS) {
 		account_clock(account);
 	} else if (away) {
-		account_unforeseen(account, tick, begin);
+		account_unforeseen(account, ring, tick, begin);
 	}
 	if (account->tick && account->poll == begin) {
+		ret->waiting_ns = account->poll_waited_ns;
 		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + account->poll_unsure_ticks), span_ns);
 		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
 		ret->ready_ns =
@@ -373,7 +403,7 @@ void weft_slow_poll_off(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	uint64_t mark = ring ? load_relaxed(&ring->hot.poll) : 0;
-	struct weft__cpu_split split = {WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED};
+	struct weft__cpu_split split = WEFT__SPLIT_UNKNOWN;
 	int saved = errno;
 
 	if (!ring)
@@ -381,7 +411,7 @@ void weft_slow_poll_off(uint64_t tick)
 	else if ((mark & 0xff) == 1 && !weft__account_poll(ring, mark >> 8, tick, &split))
 		mark = 0;
 	if (mark & 0xff)
-		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, (uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(split));
 	errno = saved;
 }
 
@@ -392,9 +422,9 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 
 	if (!account_enter(account))
 		return 0;
-	account_keep_begin(account, ring);
+	account_keep_begin(account, ring, tick);
 	if (account_clock(account)) {
-		account_counts(account, ring);
+		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 		*cpu_ns = account_cpu(account, tick);
 		*ready_ns = account->ready_ns;
 		known = account->ready_ns != WEFT_NOT_MEASURED;

@@ -87,8 +87,7 @@ static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint
 	if (!under_cap(ring, tick))
 		return;
 	if (split)
-		weft__wide_emit(WEFT_KIND_POLL_CPU, tick,
-				(uint64_t[]){split->cpu_ns, split->ready_ns, split->unsure_ns});
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(*split));
 	weft__wide_emit(WEFT_KIND_POLL, tick, fields);
 }
 
@@ -96,7 +95,7 @@ static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint
 static const struct weft__cpu_split *poll_split(struct ring_page *ring, const struct poll_open *poll, uint64_t tick,
 						uint32_t level, uint32_t on, struct weft__cpu_split *split)
 {
-	*split = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED};
+	*split = WEFT__SPLIT_UNKNOWN;
 	if (!(on & WEFT_GATE_RSEQ) || weft_stayed())
 		return NULL;
 	return level > 0 || weft__account_poll(ring, poll->tick, tick, split) ? split : NULL;
@@ -112,7 +111,7 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 	const struct weft__cpu_split *known = poll_split(ring, poll, tick, level, on, &split);
 
 	if (known && on & WEFT_GATE_TIMED)
-		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, (uint64_t[]){split.cpu_ns, split.ready_ns, split.unsure_ns});
+		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(split));
 	if (poll->sampled - poll->tick - 1 < took)
 		why |= WEFT_POLL_CAUGHT;
 	if (!(on & WEFT_GATE_TIMED))

@@ -71,9 +71,18 @@ static int sched_read(struct ring_page *ring, uint64_t *ret)
 	return 0;
 }
 
-int weft__sched_ready(struct ring_page *ring, uint64_t *ret)
+int weft__sched_ready(struct ring_page *ring, enum weft__sched_use use, uint64_t *ret)
 {
-	return load_relaxed(&ring->sched_fd) > 0 && sched_read(ring, ret);
+	int fd = load_relaxed(&ring->sched_fd), known;
+
+	if (use == WEFT__SCHED_OPEN && fd <= 0)
+		return 0;
+	if (!fd)
+		sched_open(ring);
+	known = sched_read(ring, ret);
+	if (!fd && use == WEFT__SCHED_ONCE)
+		weft__own_close_proc(__atomic_exchange_n(&ring->sched_fd, 0, __ATOMIC_RELAXED) - 1);
+	return known;
 }
 
 static int sched_times(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, uint64_t *wait_ns)

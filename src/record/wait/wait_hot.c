@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/event/account.h"
 #include "base/late.h"
+#include "record/event/account.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
@@ -324,6 +324,14 @@ static void wait_split(struct weft__waited *waited, int stayed)
 	waited->ready_ns = split.ready_ns;
 }
 
+/* Of a wait's ticks, those that a part of its time is. */
+static uint64_t wait_part(uint64_t ticks, uint64_t part_ns)
+{
+	uint64_t ns = weft_tick_ns(ticks);
+
+	return part_ns < ns ? (uint64_t)((double)ticks * (double)part_ns / (double)ns) : ticks;
+}
+
 void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 {
 	uint64_t ticks = waited->tick - waited->since, threshold = load_relaxed(&weft_gate.wait_ticks);
@@ -337,10 +345,13 @@ void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 			wait_split(waited, stayed);
 		weft__wait_emit(waits, NULL, waited);
 	} else {
+		uint64_t off = stayed ? 0 : ticks;
+
 		if (detects && !stayed)
-			weft__account_short(waited->since, waited->tick);
+			off = wait_part(ticks, weft__account_short(waited->since, waited->tick,
+								   waited->key >> 32 == WEFT_WAIT_CALL));
 		weft__wait_sum_add(waits->sums, WEFT_WAIT_SUMS, waited->key,
-				   stayed && waited->key >> 32 == WEFT_WAIT_CALL ? 0 : ticks, 1);
+				   detects && waited->key >> 32 == WEFT_WAIT_CALL ? off : ticks, 1);
 	}
 	if (ticks >= threshold)
 		weft__poll_sampled(weft_ring_self, waited->tick); /* also of one that the budget does not allow */
@@ -348,12 +359,13 @@ void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 		weft__wait_tell((struct weft__wait_thread *)(void *)waits, waited->tick);
 }
 
-void weft_slow_waited(uint64_t since, uint64_t tick)
+uint64_t weft_slow_waited(uint64_t since, uint64_t tick, uint64_t key)
 {
 	int saved = errno;
+	uint64_t off_ns = weft__account_short(since, tick, key >> 32 == WEFT_WAIT_CALL);
 
-	weft__account_short(since, tick);
 	errno = saved;
+	return wait_part(tick - since, off_ns);
 }
 
 __attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since,

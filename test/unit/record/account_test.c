@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long polls and waits were on the CPU, held against the CPU clock that the test reads itself around them. */
+#include "session.h"
+
+#define POLLS 24
+#define SLACK_NS 50000u /* what the issue allows, or 2 % */
+
+static const struct weft_recorder_opts plain = {
+	.sample_hz = WEFT_SAMPLE_OFF, .switches = WEFT_SWITCH_OFF, .wait_ns = MS};
+
+struct truth {
+	uint64_t outer_ns, inner_ns;   /* by the clock, just outside and just inside of it */
+	uint64_t outer_cpu, inner_cpu; /* by the CPU clock */
+};
+
+struct seen {
+	uint64_t begin_ns[POLLS], end_ns[POLLS];
+	struct weft_event_view cpu[POLLS]; /* kind 0: none */
+	struct weft_event_view next;
+	struct weft_event_view waits[POLLS];
+	uint32_t n, n_waits;
+};
+
+static uint64_t clock_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void compute(uint64_t ns)
+{
+	uint64_t until = clock_of(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (clock_of(CLOCK_THREAD_CPUTIME_ID) < until)
+		;
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+		;
+}
+
+static void keep(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
+{
+	struct seen *seen = data;
+
+	(void)seg;
+	if (ev->kind == WEFT_KIND_WAIT && seen->n_waits < POLLS)
+		seen->waits[seen->n_waits++] = *ev;
+	if (ev->kind == WEFT_KIND_POLL_CPU)
+		seen->next = *ev;
+	if (seen->n >= POLLS)
+		return;
+	if (ev->kind == WEFT_KIND_POLL_BEGIN)
+		seen->begin_ns[seen->n] = ev->time_ns;
+	if (ev->kind != WEFT_KIND_POLL_END)
+		return;
+	seen->end_ns[seen->n] = ev->time_ns;
+	if (seen->next.kind && seen->next.time_ns == ev->time_ns)
+		seen->cpu[seen->n] = seen->next;
+	seen->next.kind = 0;
+	seen->n++;
+}
+
+static void read_back(struct weft_recorder *rec, struct seen *seen)
+{
+	struct tally t;
+
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	*seen = (struct seen){0};
+	tally_init(&t, 0);
+	t.each = keep;
+	t.data = seen;
+	tally_dir(&t, session_dir);
+	CHECK_EQ(t.damaged + t.undefined + t.lost, 0);
+	session_remove_dir();
+	tally_fini(&t);
+}
+
+/* A poll around `body`, measured by the test. */
+static void measure(struct truth *truth, void (*body)(void))
+{
+	uint64_t wall0 = clock_of(CLOCK_MONOTONIC), cpu0 = clock_of(CLOCK_THREAD_CPUTIME_ID), wall1, cpu1;
+
+	weft_poll_begin(1, 0);
+	wall1 = clock_of(CLOCK_MONOTONIC);
+	cpu1 = clock_of(CLOCK_THREAD_CPUTIME_ID);
+	body();
+	truth->inner_cpu = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu1;
+	truth->inner_ns = clock_of(CLOCK_MONOTONIC) - wall1;
+	weft_poll_end();
+	truth->outer_cpu = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu0;
+	truth->outer_ns = clock_of(CLOCK_MONOTONIC) - wall0;
+}
+
+/* What is said of the poll lies between the two, give or take. */
+static int is_true(const struct seen *seen, uint32_t i, const struct truth *truth)
+{
+	uint64_t whole = seen->end_ns[i] - seen->begin_ns[i], slack = SLACK_NS + whole / 50;
+	uint64_t cpu = seen->cpu[i].kind ? seen->cpu[i].fields[0] : whole;
+
+	if (cpu + slack >= truth->inner_cpu && cpu <= truth->outer_cpu + slack)
+		return 1;
+	printf("\tpoll %u: %llu us on the CPU of %llu, in truth %llu to %llu\n", i, (unsigned long long)cpu / 1000,
+	       (unsigned long long)whole / 1000, (unsigned long long)truth->inner_cpu / 1000,
+	       (unsigned long long)truth->outer_cpu / 1000);
+	return 0;
+}
+
+static int has_detector(void)
+{
+	return (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) != 0;
+}
+
+#define NEEDS_DETECTOR(rec)                                                                                            \
+	if (!has_detector()) {                                                                                         \
+		CHECK_EQ(weft_recorder_close(rec), 0);                                                                 \
+		session_remove_dir();                                                                                  \
+		SKIP("no restartable sequences here");                                                                 \
+	}
+
+static void only_compute(void)
+{
+	compute(MS);
+}
+
+static void compute_and_sleep(void)
+{
+	compute(MS);
+	nap(2 * MS);
+	compute(MS / 2);
+}
+
+static void check_polls(int parks, void (*body)(void), int leaves)
+{
+	struct weft_recorder *rec = session_start(&plain);
+	struct truth truth[POLLS];
+	struct seen seen;
+	uint32_t i, right = 0, told = 0;
+
+	REQUIRE(rec);
+	NEEDS_DETECTOR(rec);
+	for (i = 0; i < POLLS; i++) {
+		if (parks)
+			weft_park(0);
+		nap(MS / 4);
+		if (parks)
+			weft_unpark(0);
+		compute(MS / 20);
+		measure(&truth[i], body);
+	}
+	read_back(rec, &seen);
+	CHECK_EQ(seen.n, POLLS);
+	for (i = 0; i < POLLS; i++) {
+		right += is_true(&seen, i, &truth[i]) != 0;
+		told += seen.cpu[i].kind != 0;
+	}
+	CHECK_EQ(right, POLLS);
+	if (leaves)
+		CHECK_EQ(told, POLLS);
+}
+
+TEST(a_poll_that_sleeps_has_its_cpu_time)
+{
+	check_polls(1, compute_and_sleep, 1);
+}
+
+TEST(a_poll_that_computes_is_on_the_cpu_but_for_preemption)
+{
+	check_polls(1, only_compute, 0);
+}
+
+TEST(threads_that_never_say_that_they_park_have_it_too)
+{
+	check_polls(0, compute_and_sleep, 1);
+}
+
+/* A poll that left the CPU has said so even when a wait in it was reported, which arms the detector again. */
+static void sleep_in_a_wait(void)
+{
+	weft_wait_begin(WEFT_WAIT_LOCK, 0, 77);
+	nap(2 * MS);
+	weft_wait_end(WEFT_WAIT_LOCK, 77);
+	compute(MS / 2);
+}
+
+TEST(a_wait_inside_does_not_hide_that_the_poll_left_the_cpu)
+{
+	check_polls(1, sleep_in_a_wait, 1);
+}
+
+static void short_waits(void)
+{
+	int i;
+
+	for (i = 0; i < 40; i++) {
+		weft_wait_begin(WEFT_WAIT_LOCK, 0, 77);
+		nap(20000);
+		weft_wait_end(WEFT_WAIT_LOCK, 77);
+	}
+	compute(MS);
+}
+
+TEST(many_short_waits_are_not_cpu_time)
+{
+	check_polls(1, short_waits, 1);
+}
+
+/* The CPU time of a call that computes is its own, that of one that sleeps is none. */
+TEST(a_wait_says_how_much_of_it_was_on_the_cpu)
+{
+	struct weft_recorder *rec = session_start(&plain);
+	struct seen seen;
+	uint64_t since, cpu[POLLS];
+	uint32_t i;
+
+	REQUIRE(rec);
+	NEEDS_DETECTOR(rec);
+	for (i = 0; i < POLLS; i++) {
+		since = weft_wait_since();
+		cpu[i] = clock_of(CLOCK_THREAD_CPUTIME_ID);
+		if (i % 2)
+			compute(3 * MS);
+		else
+			nap(3 * MS);
+		cpu[i] = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu[i];
+		weft_waited(WEFT_WAIT_CALL, 0, i, 0, since);
+	}
+	read_back(rec, &seen);
+	CHECK_EQ(seen.n_waits, POLLS);
+	for (i = 0; i < seen.n_waits; i++) {
+		const uint64_t *f = seen.waits[i].fields;
+
+		CHECK_EQ(f[2], i);
+		CHECK(f[6] != WEFT_NOT_MEASURED);
+		if (f[6] + SLACK_NS + f[3] / 50 >= cpu[i] && f[6] <= cpu[i] + SLACK_NS + f[3] / 50)
+			continue;
+		printf("\t%llu us on the CPU of %llu, in truth %llu\n", (unsigned long long)f[6] / 1000,
+		       (unsigned long long)f[3] / 1000, (unsigned long long)cpu[i] / 1000);
+		CHECK(!"a wait's CPU time");
+	}
+}
+
+static void take_the_word(void)
+{
+	char *self = __builtin_thread_pointer();
+
+	compute(MS);
+	store_relaxed((uint64_t *)(void *)(self + (int64_t)load_relaxed(&weft_gate.rseq_at)), UINT64_C(0));
+}
+
+/* Others use the same word, and leave it empty or with what is theirs: nothing is concluded from that. */
+TEST(a_poll_whose_word_was_taken_is_measured_by_the_clock)
+{
+	struct weft_recorder *rec = session_start(&plain);
+	struct truth truth;
+	struct seen seen;
+	uint64_t armed;
+
+	REQUIRE(rec);
+	NEEDS_DETECTOR(rec);
+	armed = load_relaxed(&weft_gate.rseq_armed);
+	CHECK_EQ(armed % 64, 0);
+	weft_poll_begin(1, 0);
+	CHECK((weft_rseq_word() & ~(uint64_t)WEFT_RSEQ_OFF) == armed || weft_rseq_word() == 0);
+	weft_poll_end();
+	measure(&truth, take_the_word);
+	read_back(rec, &seen);
+	CHECK_EQ(seen.n, 2);
+	CHECK(seen.cpu[1].kind != 0);
+	CHECK(is_true(&seen, 1, &truth));
+}
