@@ -201,6 +201,15 @@ def judge_holders(truth, recordings):
             yield "the lock is called %s, in truth %s" % (causes[0].get("object_name"), true["lock"])
 
 
+def judge_descriptors(truth, recordings):
+    """What it was that a long call waited for."""
+    for name, words in truth.get("descriptors", {}).items():
+        told = {cause.get("descriptor") for poll, _ in all_polls(recordings) for cause in poll["story"]["causes"]
+                if cause["name"] == name and cause["total_ns"] > 2_000_000}
+        if any(words not in (one or "") for one in told):
+            yield "%s waited for %s, in truth for a %s" % (name, told, words)
+
+
 def judge_throttled(truth, recordings):
     """What the CPU quota took, by the kernel's own count."""
     if "throttled" in truth:
@@ -214,7 +223,7 @@ def judge_throttled(truth, recordings):
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
     for check in judge_waits, judge_no_polls, judge_loops, judge_functions, judge_sampled, judge_threads, judge_holders, \
-            judge_throttled:
+            judge_descriptors, judge_throttled:
         wrong += check(truth, recordings)
     return Result(wrong, error, of, len(truth["polls"]), None if wrong else unusable)
 

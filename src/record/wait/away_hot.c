@@ -61,9 +61,15 @@ __attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, 
 	for (uint32_t i = 0; thread && i < WEFT_WAITS_MAX; i++) {
 		struct weft__wait_away *away = &thread->away[i];
 		uint64_t since = away_take(away, what, object);
-		struct weft__waited waited = {
-			load_relaxed(&away->slot.key), object, load_relaxed(&away->slot.holder), since, tick, from, 0,
-			WEFT_NOT_MEASURED, WEFT_NOT_MEASURED};
+		struct weft__waited waited = {load_relaxed(&away->slot.key),
+					      object,
+					      load_relaxed(&away->slot.holder),
+					      since,
+					      tick,
+					      from,
+					      0,
+					      WEFT_NOT_MEASURED,
+					      WEFT_NOT_MEASURED};
 
 		if (!since)
 			continue;

@@ -62,7 +62,7 @@ uint32_t weft__wait_pending(uint32_t tid, struct weft__wait_now *out, uint32_t m
 struct weft__waited {
 	uint64_t key, object, holder, since, tick;
 	uint64_t from;
-	int lasts; /* it is not over */
+	int lasts;                 /* it is not over */
 	uint64_t cpu_ns, ready_ns; /* WEFT_NOT_MEASURED: not known */
 };
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited);

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/event/account.h"
 #include "base/late.h"
+#include "record/event/account.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"

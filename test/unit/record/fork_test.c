@@ -318,7 +318,8 @@ TEST(spawns_under_load_cost_the_parent_nothing)
 TEST(a_program_that_is_executed_has_no_file_of_ours)
 {
 	struct weft_recorder *rec = session_start(NULL);
-	char *argv[] = {"sh", "-c", "! ls -l /proc/self/fd | grep -qE 'schedstat|[.]weft|[.]rings|memfd:weft|/weft-test'", NULL};
+	char *argv[] = {"sh", "-c",
+			"! ls -l /proc/self/fd | grep -qE 'schedstat|[.]weft|[.]rings|memfd:weft|/weft-test'", NULL};
 	struct tally t;
 	pid_t pid = 0;
 
