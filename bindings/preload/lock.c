@@ -39,7 +39,7 @@ static bool valid(clockid_t clock, const struct timespec *time)
 #define OBJECT(at) ((uint64_t)(uintptr_t)(at))
 
 /* Who has a lock is of interest when others wait for it. */
-static inline int taken(const void *lock, uint32_t shared, int r)
+static inline int taken(const volatile void *lock, uint32_t shared, int r)
 {
 	if (weft_lock_waited(OBJECT(lock)) && r == 0)
 		weft_slow_lock_taken(OBJECT(lock), shared);
@@ -89,6 +89,15 @@ LOCK(WEFT_WAIT_RWLOCK, 1, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clo
 LOCK(WEFT_WAIT_RWLOCK, 0, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
      valid(clock, until), pthread_rwlock_trywrlock, l, rwlock_holder)
 
+/* One that spins uses the CPU meanwhile. Nothing in it says who has it. */
+static uint32_t nobody(const volatile void *lock)
+{
+	(void)lock;
+	return 0;
+}
+
+LOCK(WEFT_WAIT_LOCK, 0, pthread_spin_lock, (pthread_spinlock_t * s), (s), true, pthread_spin_trylock, s, nobody)
+
 /* Those of C11 are the same underneath, and call them inside the C library. */
 static int try_mtx(mtx_t *m)
 {
@@ -133,6 +142,7 @@ static uint32_t is_shared(const pthread_rwlock_t *l)
 
 UNLOCK(pthread_mutex_unlock, pthread_mutex_t, gives_back(lock), 0)
 UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, true, is_shared(lock))
+UNLOCK(pthread_spin_unlock, pthread_spinlock_t, true, 0)
 UNLOCK(mtx_unlock, mtx_t, gives_back((const pthread_mutex_t *)(const void *)lock), 0)
 
 /* Conditions of before 2.3.2 were something else; on x86-64 the C library still has both. */
@@ -239,18 +249,73 @@ PRELOAD_API int pthread_barrier_wait(pthread_barrier_t *barrier)
 	return r;
 }
 
-/* Locks and conditions of runtimes that do not use the C library's, such as Rust's. Nobody knows which of the two it
- * is; the stack does. */
+/* Locks and conditions of runtimes that do not use the C library's, such as Rust's. What a word is, its value says while a
+ * thread waits for it: Rust's Mutex is waited for, without a time-out, when it is 2, its RwLock when one of its two highest
+ * bits says so; and a word that is waited for with another value is neither (a Condvar counts, and passes 2 once). Who wakes
+ * somebody up has just given the lock back: that is the only time that a holder shows itself. */
 typedef preload_syscall_fn syscall_fn;
+
+#define FUTEX_LOCKED 2
+#define FUTEX_SHARED 0xc0000000u
+#define FUTEX_PARKED 0xffffffffu
+#define FUTEX_OTHERS 1024 /* a power of two */
+
+static uint64_t futex_others[FUTEX_OTHERS]; /* words that are no locks, by their hash */
+
+static uint64_t *futex_other(uint64_t word)
+{
+	return &futex_others[weft_wait_hash(word) >> 32 & (FUTEX_OTHERS - 1)];
+}
+
+static uint32_t futex_kind(uint64_t word, long op, uint32_t value, long time)
+{
+	op &= FUTEX_CMD_MASK;
+	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
+		return WEFT_WAIT_LOCK;
+	if (value == FUTEX_LOCKED && !time && __atomic_load_n(futex_other(word), __ATOMIC_RELAXED) != word)
+		return WEFT_WAIT_LOCK;
+	if (value & FUTEX_SHARED && value != FUTEX_PARKED && !time)
+		return WEFT_WAIT_RWLOCK;
+	if (value != FUTEX_LOCKED)
+		__atomic_store_n(futex_other(word), word, __ATOMIC_RELAXED);
+	return WEFT_WAIT_CONDITION;
+}
+
+/* It was taken for a lock, and now has a value that a lock never has. */
+static uint32_t futex_was(uint64_t word, uint32_t what)
+{
+	struct weft_waits *waits = weft_waits_self;
+	struct weft_wait_slot *slot = &waits->own[waits->depth ? waits->depth - 1 : 0];
+
+	if (what != WEFT_WAIT_LOCK ||
+	    __atomic_load_n((const uint32_t *)(uintptr_t)word, __ATOMIC_RELAXED) <= FUTEX_LOCKED)
+		return what;
+	__atomic_store_n(futex_other(word), word, __ATOMIC_RELAXED);
+	if (!waits->depth || slot->object != word || slot->key >> 32 != what)
+		return what;
+	__atomic_store_n(&slot->key, weft_wait_key(WEFT_WAIT_CONDITION, (uint32_t)slot->key), __ATOMIC_RELAXED);
+	return WEFT_WAIT_CONDITION;
+}
 
 __attribute__((noinline)) static long futex(syscall_fn *call, long word, long op, long value, long time, long other,
 					    long bits)
 {
+	uint32_t what = futex_kind((uint64_t)word, op, (uint32_t)value, time), holder = 0;
+	bool inherits = what == WEFT_WAIT_LOCK && (op & FUTEX_CMD_MASK) != FUTEX_WAIT &&
+			(op & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET;
+	int saved;
 	long r;
 
-	weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_futex], (uint64_t)word, 0);
+	if (inherits && weft_recording())
+		holder = __atomic_load_n((const uint32_t *)(uintptr_t)word, __ATOMIC_RELAXED) & LOCK_TID;
+	weft_wait_begin_held(what, weft__preload_names[PRELOAD_NAME_futex], (uint64_t)word,
+			     what == WEFT_WAIT_CONDITION ? 0 : holder | WEFT_HOLDER_ASK);
 	r = call(SYS_futex, word, op, value, time, other, bits);
-	weft_wait_end(WEFT_WAIT_CONDITION, (uint64_t)word);
+	saved = errno;
+	if (r == 0 && !inherits)
+		what = futex_was((uint64_t)word, what);
+	weft_wait_end(what, (uint64_t)word);
+	errno = saved;
 	return r;
 }
 
@@ -259,6 +324,12 @@ static bool waits(long number, long op)
 	op &= FUTEX_CMD_MASK;
 	return number == SYS_futex &&
 	       (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2);
+}
+
+static bool wakes(long number, long op)
+{
+	op &= FUTEX_CMD_MASK;
+	return number == SYS_futex && (op == FUTEX_WAKE || op == FUTEX_WAKE_BITSET || op == FUTEX_UNLOCK_PI);
 }
 
 extern void *weft__preload_real_syscall;
@@ -271,6 +342,8 @@ long weft__preload_syscall(long number, long a, long b, long c, long d, long e, 
 
 	if (waits(number, b) && !weft__preload_thread.quiet)
 		return futex(call, a, b, c, d, e, f);
+	if (weft_lock_waited((uint64_t)a) && wakes(number, b))
+		weft_slow_lock_given((uint64_t)a, 0);
 	if (number == SYS_close && weft__preload_closes((int)a)) {
 		errno = EBADF;
 		return -1;

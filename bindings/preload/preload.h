@@ -150,6 +150,7 @@ long weft__preload_uring_enter(preload_syscall_fn *call, uintptr_t site, long fd
 	X(getdelim)                                                                                                    \
 	X(printf)                                                                                                      \
 	X(fprintf)                                                                                                     \
+	X(pthread_spin_lock)                                                                                           \
 	X(pthread_mutex_lock)                                                                                          \
 	X(pthread_mutex_timedlock)                                                                                     \
 	X(pthread_mutex_clocklock)                                                                                     \

@@ -189,7 +189,7 @@ def judge_holders(truth, recordings):
     """Who held the lock for most of the wait, and for how long."""
     for true in truth.get("holders", []):
         causes = [cause for poll, _ in all_polls(recordings) if poll["tid"] == truth["polls"][0]["tid"]
-                  for cause in poll["story"]["causes"] if cause["part"] == "waiting"]
+                  for cause in poll["story"]["causes"] if cause["kind"] in ("lock", "read-write lock")]
         held = [cause["holder"] for cause in causes if cause["holder"]]
         if not causes:
             yield "no poll waits for a lock"

@@ -40,8 +40,6 @@ KNOWN_WRONG = {
     **dict.fromkeys("""memfd_write pread_cached preempted_in_call write_fsync waitpid system_sh getaddrinfo pipe_fast_reader
                        socketpair_send sendfile_cached copy_file_range_cached open_close dev_zero_read cpp_ifstream node_read_file_sync
                        node_write_sync py_file_read py_subprocess rust_read_file""".split(), CALLS),
-    "deadlock": "a wait for a lock that lasts is not in the report of a live recording",
-    "deadlock_killed": "a wait for a lock that never ended is not in the report",
     "throttled": "records of switches are off by 1 to 5 % of the CPU time under load",
     "yields": "records of switches are off by 1 to 5 % of the poll under load",
     **dict.fromkeys("switches_two_cpus switches_one_cpu switches_2000".split(),

@@ -75,6 +75,7 @@ static void print(void)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, recursive;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static mtx_t c11;
+static pthread_spinlock_t spin;
 static pthread_barrier_t round_begins;
 
 static int take_mutex(void)
@@ -107,6 +108,16 @@ static int take_c11(void)
 static int give_c11(void)
 {
 	return mtx_unlock(&c11);
+}
+
+static int take_spin(void)
+{
+	return pthread_spin_lock(&spin);
+}
+
+static int give_spin(void)
+{
+	return pthread_spin_unlock(&spin);
 }
 
 static int take_read(void)
@@ -220,6 +231,12 @@ static const struct {
 	 {{"A", take_c11, give_c11, 0, 6 * MS},
 	  {"B", take_c11, give_c11, 2 * MS, 30 * MS},
 	  {"W", take_c11, give_c11, 4 * MS, MS}}},
+	{"spin",
+	 (void *)(uintptr_t)&spin,
+	 "spin",
+	 {{"A", take_spin, give_spin, 0, 6 * MS},
+	  {"B", take_spin, give_spin, 2 * MS, 30 * MS},
+	  {"W", take_spin, give_spin, 4 * MS, MS}}},
 	{"readers",
 	 &rwlock,
 	 "rwlock",
@@ -259,6 +276,7 @@ int main(int argc, char **argv)
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&recursive, &attr);
 	mtx_init(&c11, mtx_plain);
+	pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
 	for (n = 0; n < 4 && actors[n].name;)
 		n++;
 	pthread_barrier_init(&round_begins, NULL, (unsigned)n);
