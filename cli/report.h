@@ -107,6 +107,8 @@ const char *report_no_switches(const struct report *report, const struct weft__s
 
 /* report_waits.c, each only if there is any */
 void report_waits(const struct report *report);
+/* Of the time, in which switches were recorded; 1: all of it. */
+double report_switch_share(const struct report *report);
 void report_off_cpu(const struct report *report);
 void report_looks(const struct report *report);
 void report_stuck(const struct report *report);

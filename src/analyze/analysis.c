@@ -135,6 +135,9 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_THROTTLED:
 		weft__throttled_add(a, ev);
 		return 0;
+	case WEFT_KIND_THREAD_CPU:
+		weft__excess_read(a, ev);
+		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
 		s->scope = (struct weft__scope){0};
 		s->in_scope = false;

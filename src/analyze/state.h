@@ -317,11 +317,17 @@ int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev);
 void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev);
-void weft__away_settle(struct weft__analysis *a);
+void weft__away_settle(struct weft__analysis *a, uint64_t end_ns);
 
 /* times.c. Those of what ended up to then, which nothing comes late for. */
 int weft__times_run(struct weft__analysis *a, struct weft__track *track, uint64_t until_ns);
 int weft__times_settle(struct weft__analysis *a);
+
+/* excess.c */
+void weft__excess_off(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *off,
+		      uint64_t count);
+void weft__excess_read(struct weft__analysis *a, const struct weft_event_view *ev);
+void weft__excess_settle(struct weft__analysis *a);
 
 /* throttled.c: CPU time that a cgroup's quota withheld */
 void weft__throttled_init(struct weft__analysis *a);

@@ -145,6 +145,9 @@ struct weft__off_thread {
 	uint64_t throttled_ns;                                     /* of preempted_ns: by a CPU quota */
 	uint64_t longest_ns;
 	uint64_t samples; /* at the interval that CPU samples have */
+	/* Between readings of its CPU time: what was off the CPU by the switches, in how many times, and by the clock. */
+	uint64_t held_ns, held_n, rest_ns;
+	uint64_t over_ns; /* that was taken off blocked_ns and preempted_ns, because the switches themselves took it */
 };
 
 /* What the CPU quota of the process' cgroup withheld, as the kernel counts it: added up over CPUs. */
