@@ -52,7 +52,7 @@
 	  {"name", WEFT_TYPE_STRING, ""}, {"object", WEFT_TYPE_U64, ""}, {"holder", WEFT_TYPE_U64, ""},                \
 	  {"age", WEFT_TYPE_U64, "ns"}, {"stack", WEFT_TYPE_STACK, ""}, {"holder_stack", WEFT_TYPE_STACK, ""})         \
 	X(POLL_CPU, 27, "poll_cpu", 3, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
-	  {"unsure", WEFT_TYPE_U64, "ns"})                                                                              \
+	  {"unsure", WEFT_TYPE_U64, "ns"})                                                                             \
 	X(THREAD_CPU, 28, "thread_cpu", 2, {"tid", WEFT_TYPE_U64, ""}, {"cpu", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
