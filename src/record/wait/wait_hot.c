@@ -23,6 +23,7 @@
 #define WEIGHT_MOST 16 /* times that a wait which is so much longer is likelier to be told */
 #define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
 
+uint32_t (*weft__late_describe)(uint32_t name, int fd);
 struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
 uint32_t weft__wait_tids[WAIT_THREADS];
 uint32_t weft__waits_used;
