@@ -10,7 +10,7 @@
 #include <threads.h>
 #include <time.h>
 
-#include "preload.h"
+#include "lock.h"
 
 /* The C library keeps these in the lock; a lock that passes on priorities has them in the word that the kernel sees. */
 #define LOCK_TID 0x3fffffff
@@ -36,16 +36,6 @@ static bool valid(clockid_t clock, const struct timespec *time)
 	       time->tv_nsec < 1000000000;
 }
 
-#define OBJECT(at) ((uint64_t)(uintptr_t)(at))
-
-/* Who has a lock is of interest when others wait for it. */
-static inline int taken(const volatile void *lock, uint32_t shared, int r)
-{
-	if (weft_lock_waited(OBJECT(lock)) && r == 0)
-		weft_slow_lock_taken(OBJECT(lock), shared);
-	return r;
-}
-
 /* CAN says whether it makes sense to try; SHARED, that others may have it at the same time. */
 #define LOCK(what, shared, name, args, pass, can, try, object, holder)                                                 \
 	PRELOAD_API int name args;                                                                                     \
@@ -68,8 +58,6 @@ static inline int taken(const volatile void *lock, uint32_t shared, int r)
 		weft_wait_end(what, OBJECT(object));                                                                   \
 		return taken(object, shared, r);                                                                       \
 	}
-
-#define TIME const struct timespec *until
 
 LOCK(WEFT_WAIT_LOCK, 0, pthread_mutex_lock, (pthread_mutex_t * m), (m), true, pthread_mutex_trylock, m, mutex_holder)
 LOCK(WEFT_WAIT_LOCK, 0, pthread_mutex_timedlock, (pthread_mutex_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until),
@@ -115,14 +103,7 @@ LOCK(WEFT_WAIT_LOCK, 0, mtx_lock, (mtx_t * m), (m), true, try_mtx, m, mtx_holder
 LOCK(WEFT_WAIT_LOCK, 0, mtx_timedlock, (mtx_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until), try_mtx, m,
      mtx_holder)
 
-/* The other side: what those who wait are to know. A recursive lock that is taken several times is not given back yet. */
-#define LOCK_RECURSIVE 1 /* of the two lowest bits of __kind */
-
-static bool gives_back(const pthread_mutex_t *m)
-{
-	return (m->__data.__kind & 3) != LOCK_RECURSIVE || m->__data.__count <= 1;
-}
-
+/* The other side: what those who wait are to know. */
 static uint32_t is_shared(const pthread_rwlock_t *l)
 {
 	return rwlock_holder(l) == 0;
@@ -144,48 +125,6 @@ UNLOCK(pthread_mutex_unlock, pthread_mutex_t, gives_back(lock), 0)
 UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, true, is_shared(lock))
 UNLOCK(pthread_spin_unlock, pthread_spinlock_t, true, 0)
 UNLOCK(mtx_unlock, mtx_t, gives_back((const pthread_mutex_t *)(const void *)lock), 0)
-
-/* Conditions of before 2.3.2 were something else; on x86-64 the C library still has both. */
-#if defined(__x86_64__)
-#define COND_REAL(at, name)                                                                                            \
-	(WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL)                                                 \
-		 ? (at)                                                                                                \
-		 : weft__preload_find_version(&(at), (name), "GLIBC_2.3.2"))
-#else
-#define COND_REAL(at, name) PRELOAD_REAL(at, name)
-#endif
-
-/* The lock is given back while the condition is waited for. */
-static inline void given(const void *lock)
-{
-	if (weft_lock_waited(OBJECT(lock)) && gives_back(lock))
-		weft_slow_lock_given(OBJECT(lock), 0);
-}
-
-/* Always a wait, as far as can be seen from here. */
-#define COND(name, find, args, pass)                                                                                   \
-	PRELOAD_API int name args;                                                                                     \
-	PRELOAD_API int name args                                                                                      \
-	{                                                                                                              \
-		static void *real;                                                                                     \
-		int(*call) args = find(real, #name);                                                                   \
-		int r;                                                                                                 \
-                                                                                                                       \
-		given(m);                                                                                              \
-		weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_##name], OBJECT(cond), 0);  \
-		r = call pass;                                                                                         \
-		weft_wait_end(WEFT_WAIT_CONDITION, OBJECT(cond));                                                      \
-		taken(m, 0, 0);                                                                                        \
-		return r;                                                                                              \
-	}
-
-COND(pthread_cond_wait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m), (cond, m))
-COND(pthread_cond_timedwait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, TIME), (cond, m, until))
-COND(pthread_cond_clockwait, PRELOAD_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, clockid_t clock, TIME),
-     (cond, m, clock, until))
-
-COND(cnd_wait, PRELOAD_REAL, (cnd_t * cond, mtx_t *m), (cond, m))
-COND(cnd_timedwait, PRELOAD_REAL, (cnd_t * cond, mtx_t *m, TIME), (cond, m, until))
 
 /* A cancellation that is due happens here whether or not there is something to wait for. */
 #define SEMAPHORE(name, args, pass, can)                                                                               \

@@ -26,13 +26,14 @@ def check(true, what, about=None):
         raise Wrong("%s%s" % (what, "" if about is None else ": " + json.dumps(about)[:2000]))
 
 
-def record(scratch, program, *args):
+def record(scratch, program, *args, lines=False):
     trace = os.path.join(scratch, "rec")
     shutil.rmtree(trace, ignore_errors=True)
     done = subprocess.run([os.path.join(BUILD, "weft"), "run", "-o", trace, "--", program, *args], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=60)
     check(done.returncode == 0, "status %d: %s" % (done.returncode, done.stderr[:200]))
-    return json.loads(done.stdout.splitlines()[0]), report(trace)
+    said = done.stdout.splitlines()
+    return said if lines else json.loads(said[0]), report(trace)
 
 
 def report(trace):
@@ -92,6 +93,22 @@ def judge(scratch, program, mode, least_holders):
     check(most >= least_holders, "nobody saw %d holders" % least_holders, truth)
 
 
+def judge_condition(scratch):
+    """A wait for a condition is one until it is signalled, and then one for the lock, which the signaller keeps for 30 ms."""
+    lines, recording = record(scratch, PROGRAM, "cond", lines=True)
+    ends = [[int(word) for word in line.split()[1:]] for line in lines if line.startswith("cond")]
+    signals = [int(line.split()[1]) for line in lines if line.startswith("signal")]
+    check(len(ends) == len(signals) == 4, "four rounds", lines)
+    for (begin, end), signal_at in zip(ends, signals):
+        waits = {wait["kind"]: wait for wait in recording["longest_waits"]
+                 if begin - MS < wait["begin_mono_ns"] < end and wait["object_name"] in ("cond", "mutex")}
+        check(set(waits) == {"condition", "lock"}, "two waits", {"begin": begin, "end": end, "waits": recording["longest_waits"]})
+        check(near(waits["condition"]["duration_ns"], signal_at - begin), "for the condition", waits)
+        check(near(waits["lock"]["duration_ns"], end - signal_at), "for the lock", waits)
+        holder = waits["lock"]["holder"]
+        check(holder and holder["where"]["thread"] == "S" and near(holder["held_ns"], end - signal_at), "its holder", waits)
+
+
 def check_deadlock(recording, tids):
     check(len(recording["deadlocks"]) == 1, "one deadlock", recording["still_waiting"])
     ring = {wait["waiter"]["tid"]: wait for wait in recording["deadlocks"][0]}
@@ -138,6 +155,7 @@ def main():
             tests.append(("rust", lambda: judge(scratch, program, "handoff", 2)))
         else:
             print("skip rust: there is no rustc")
+        tests.append(("cond", lambda: judge_condition(scratch)))
         tests += [("deadlock, " + how.name, lambda how=how: judge_deadlock(scratch, how))
                   for how in (signal.SIGKILL, signal.SIGTERM)]
         for mode, test in tests:

@@ -61,7 +61,7 @@ static struct weft__wait_thread *wait_place_take(uint32_t tid)
 static void slot_forget(struct weft_wait_slot *slot)
 {
 	if (load_relaxed(&slot->since) && load_relaxed(&slot->holder) >= WEFT_HOLDER_MARKED)
-		weft__lock_unmark(load_relaxed(&slot->object));
+		weft_slow_lock_unmark(load_relaxed(&slot->object));
 	store_release(&slot->since, 0);
 }
 
@@ -374,7 +374,7 @@ __attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, ui
 	if (waits)
 		weft__wait_over(waits, &waited);
 	if (holder >= WEFT_HOLDER_MARKED)
-		weft__lock_unmark(object);
+		weft_slow_lock_unmark(object);
 	errno = saved;
 }
 
@@ -403,7 +403,7 @@ __attribute__((noinline)) void weft_hot_wait_end(uint32_t what, uint64_t object,
 	if (tick && waited.since)
 		weft__wait_over(waits, &waited);
 	if (waited.since && waited.holder >= WEFT_HOLDER_MARKED)
-		weft__lock_unmark(object);
+		weft_slow_lock_unmark(object);
 	errno = saved;
 }
 

@@ -207,6 +207,37 @@ static int deadlock_main(void)
 	return 1;
 }
 
+/* W waits for the condition; S signals it while it has the lock, and then keeps that for 30 ms. */
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static int is_set;
+
+static int take_cond(void)
+{
+	int64_t began, ended;
+	int r = pthread_mutex_lock(&mutex);
+
+	began = now();
+	while (!is_set)
+		pthread_cond_wait(&cond, &mutex);
+	ended = now();
+	is_set = 0;
+	printf("cond %lld %lld\n", (long long)began, (long long)ended);
+	return r;
+}
+
+static int64_t signalled_at;
+
+static int take_signal(void)
+{
+	int r = pthread_mutex_lock(&mutex);
+
+	is_set = 1;
+	signalled_at = now();
+	pthread_cond_signal(&cond);
+	printf("signal %lld\n", (long long)signalled_at);
+	return r;
+}
+
 static const struct {
 	const char *mode;
 	void *object;
@@ -249,6 +280,10 @@ static const struct {
 	 {{"A", take_write, give_rwlock, 0, 30 * MS},
 	  {"R", take_read, give_rwlock, 4 * MS, MS},
 	  {"W", take_write, give_rwlock, 4 * MS, MS}}},
+	{"cond",
+	 &mutex,
+	 "mutex",
+	 {{"W", take_cond, give_mutex, 0, MS}, {"S", take_signal, give_mutex, 20 * MS, 30 * MS}}},
 	{"timed",
 	 &mutex,
 	 "mutex",
