@@ -9,6 +9,7 @@ LEAST_NS = 50_000    # or so much, whichever is more
 OUTSIDE_NS = 200_000 # of a poll that may lie outside the program's own readings, or 1 %: with more the poll says nothing,
 LEFT_OUT = 0.3       # and when so many of them say nothing, the run does not
 OPEN_NS = 500_000    # of CPU time of a poll that never ends after the program's last reading: it prints
+SHORT_NS = 1_000_000 # waits below this are recorded in sums only: their time may be blocked, in what is not known
 SIGMAS = 4.5         # that samples may be off by chance
 SLACK_NS = 20_000    # between the program's clock and the trace's
 
@@ -65,6 +66,8 @@ def judge_poll(true, poll, index):
     outside = max(0, poll["duration_ns"] - wall) if not true["open"] else 0
     missing = part(story, "not_measured")
     unsure = true.get("unsure", 0)
+    if true["waiting"] < SHORT_NS and not part(story, "waiting"):
+        true = {**true, "blocked": true["blocked"] + true["waiting"], "waiting": 0}
     for name in PARTS:
         told, exact = part(story, name), true[name]
         # Of a poll that is still open the program knows its CPU time and not how long the report sees it.
