@@ -116,6 +116,12 @@ void report_sampling(const struct report *report)
 		putchar('\n');
 		print_quality(report);
 	}
+	if (r->cpu_clock.threads && r->cpu_clock.threads_ns)
+		printf("%s threads ended without a sample; they used %s%s\n", cli_count(r->cpu_clock.threads, count),
+		       cli_ns(r->cpu_clock.threads_ns, ns),
+		       report_cpu_off(report) ? "" : ", for which samples of others like them stand");
+	else if (r->cpu_clock.threads)
+		printf("%s threads ended without a sample\n", cli_count(r->cpu_clock.threads, count));
 }
 
 static void print_where(const struct report *report)

@@ -232,6 +232,10 @@ void report_missing(const struct report *report, struct report_missing *list)
 	add_losses(list, report);
 	add_switches(list, report);
 	add_rate(list, report);
+	if (report_cpu_off(report))
+		report_say_cpu_off(add(list, "cpu_samples"), report);
+	if (report_in_step(report))
+		report_say_in_step(add(list, "samples_in_step"), report);
 	add_samples(list, report);
 	add_budget(list, report);
 	add_degraded(list, report);

@@ -53,7 +53,9 @@
 	  {"age", WEFT_TYPE_U64, "ns"}, {"stack", WEFT_TYPE_STACK, ""}, {"holder_stack", WEFT_TYPE_STACK, ""})         \
 	X(POLL_CPU, 27, "poll_cpu", 3, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
 	  {"unsure", WEFT_TYPE_U64, "ns"})                                                                             \
-	X(THREAD_CPU, 28, "thread_cpu", 2, {"tid", WEFT_TYPE_U64, ""}, {"cpu", WEFT_TYPE_U64, "ns"})
+	X(THREAD_CPU, 28, "thread_cpu", 2, {"tid", WEFT_TYPE_U64, ""}, {"cpu", WEFT_TYPE_U64, "ns"})                   \
+	X(CPU, 29, "cpu", 5, {"span", WEFT_TYPE_U64, "ns"}, {"process", WEFT_TYPE_U64, "ns"},                          \
+	  {"sampled", WEFT_TYPE_U64, "ns"}, {"threads", WEFT_TYPE_U64, "1"}, {"unsampled", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {

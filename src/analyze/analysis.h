@@ -227,6 +227,7 @@ struct weft__result {
 	size_t n_pendings, n_deadlocks;
 	struct weft__cost costs[WEFT__COSTS];
 	struct weft__throttling throttling;
+	struct weft__cpu_clock cpu_clock;
 
 	struct weft__poll *longest, *running, *delayed; /* worst first, at most `top` each */
 	size_t n_longest, n_running, n_delayed;

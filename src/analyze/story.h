@@ -159,6 +159,16 @@ struct weft__throttling {
 	uint64_t pressure_ns; /* in which threads of the cgroup wanted a CPU and had none; 0: not measured */
 };
 
+/* The CPU clock of the process beside its samples, in the same time. */
+struct weft__cpu_clock {
+	uint64_t n; /* readings; 0: not measured */
+	uint64_t span_ns;
+	uint64_t process_ns; /* without weft's own threads */
+	uint64_t sampled_ns; /* that samples taken meanwhile stand for, whether or not they are in the file */
+	uint64_t threads;    /* that ended without a sample, */
+	uint64_t threads_ns; /* and their CPU time, as far as it is known */
+};
+
 /* Time off the CPU, or at which a look found the thread waiting, by stack. */
 struct weft__off_row {
 	uint32_t tid, stream;

@@ -256,6 +256,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = weft__costs_tend(c, now);
 	if (!err)
 		err = weft__throttled_tend(c, now);
+	weft__cputime_tend(c, now);
 	if (!err)
 		err = tell_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
@@ -275,6 +276,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = weft__flush_soon(c);
 	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c))) {
 		weft__throttled_tell(c);
+		weft__cputime_tell(c);
 		err = weft__costs_tell(c);
 		if (!err)
 			err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
@@ -340,6 +342,7 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 	while (!err && weft__wall_tell())
 		err = weft__drain(c);
 	weft__throttled_tell(c);
+	weft__cputime_tell(c);
 	if (!err)
 		err = weft__costs_tell(c);
 	if (!err)

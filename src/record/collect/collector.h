@@ -18,6 +18,7 @@
 #include "record/collect/idle.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
+#include "record/engine/engine.h"
 #include "record/host/throttle.h"
 #include "record/ring/region.h"
 #include "segment/batch.h"
@@ -67,6 +68,10 @@ struct weft__collector {
 	struct weft__stack_ids stacks;
 	struct weft__costs costs;
 	struct weft__throttle throttle;
+	struct weft__cputime {
+		uint64_t at_ns; /* of the last reading; 0: there is none */
+		struct weft__engine_cpu seen;
+	} cputime;
 	uint64_t throttle_due_ns; /* when it is read next; 0: nobody has begun to */
 	uint64_t n_flushes;       /* tried so far */
 	uint64_t registry_at;     /* how much of the registry is in the active segment */
@@ -137,6 +142,9 @@ void weft__drain_tend(struct weft__collector *c);
 /* throttled.c. What a CPU quota took, as events: when that is due; and what is left of it, at a rotation and at the end. 0 or the
  * error of a flush. */
 int weft__throttled_tend(struct weft__collector *c, uint64_t now_ns);
+/* cputime.c. The process' CPU time and what samples stand for, in the same way. */
+void weft__cputime_tend(struct weft__collector *c, uint64_t now_ns);
+void weft__cputime_tell(struct weft__collector *c);
 void weft__throttled_tell(struct weft__collector *c);
 
 /* grow.c. `slots` are filled: gives the ring more of them if at this rate it is soon full. */
