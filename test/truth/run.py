@@ -37,8 +37,6 @@ TIMEOUT_S = 60
 READY = "time that the thread was ready but had no CPU before the poll began is in the poll: preempted too long, blocked too short"
 KNOWN_WRONG = {
     **dict.fromkeys("memfd_write pread_cached".split(), "calls that only computed are among the waits"),
-    **dict.fromkeys("switches_two_cpus switches_one_cpu switches_2000".split(),
-                    "the table has 2 to 30 % of the time off the CPU, and does not say that it is partial"),
     "die_naps_busy": "20 ms of CPU time before the end where 3 were used",
     **dict.fromkeys("""write_fsync waitpid system_sh pipe_fast_reader socketpair_send node_read_file_sync py_file_read
                        py_subprocess nanosleep usleep clock_nanosleep poll_as_sleep select_as_sleep
