@@ -247,6 +247,8 @@ __attribute__((noinline)) static long futex(syscall_fn *call, long word, long op
 
 	if (inherits && weft_recording())
 		holder = __atomic_load_n((const uint32_t *)(uintptr_t)word, __ATOMIC_RELAXED) & LOCK_TID;
+	if (weft_lock_waited((uint64_t)word))
+		weft_slow_lock_missed((uint64_t)word);
 	weft_wait_begin_held(what, weft__preload_names[PRELOAD_NAME_futex], (uint64_t)word,
 			     what == WEFT_WAIT_CONDITION ? 0 : holder | WEFT_HOLDER_ASK);
 	r = call(SYS_futex, word, op, value, time, other, bits);
@@ -254,6 +256,9 @@ __attribute__((noinline)) static long futex(syscall_fn *call, long word, long op
 	if (r == 0 && !inherits)
 		what = futex_was((uint64_t)word, what);
 	weft_wait_end(what, (uint64_t)word);
+	/* It takes the lock now, or waits again. */
+	if (r == 0 && what == WEFT_WAIT_LOCK)
+		taken((const void *)word, 0, 0);
 	errno = saved;
 	return r;
 }

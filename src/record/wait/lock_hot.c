@@ -143,6 +143,14 @@ void weft_slow_lock_seen(uint64_t object, uint32_t tid)
 		take(log, tid, 0, released > since ? released : since);
 }
 
+void weft_slow_lock_missed(uint64_t object)
+{
+	struct taker *taker = weft_waits_self->tid ? taker_of(log_of(object), weft_waits_self->tid) : NULL;
+
+	if (taker)
+		store_relaxed(&taker->tid, 0u);
+}
+
 static void hold_copy(struct weft__hold *to, const struct weft__hold *from)
 {
 	store_relaxed(&to->tid, load_relaxed(&from->tid));
