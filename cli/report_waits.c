@@ -366,7 +366,7 @@ const char *report_cost_name(size_t what)
 		[WEFT_COST_COLLECTOR] = "collector", [WEFT_COST_SAMPLES] = "samples",
 		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "looks",
 		[WEFT_COST_WAITS] = "waits",         [WEFT_COST_TABLES] = "unwind tables",
-		[WEFT_COST_SYMBOLS] = "symbols",
+		[WEFT_COST_SYMBOLS] = "symbols",     [WEFT_COST_EVENTS] = "events",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) && names[what] ? names[what] : "other";

@@ -81,6 +81,7 @@ enum weft_cost {
 	WEFT_COST_WAITS = 5,
 	WEFT_COST_TABLES = 6,
 	WEFT_COST_SYMBOLS = 7,
+	WEFT_COST_EVENTS = 8, /* emitting them, on the threads of the program */
 };
 
 #define WEFT_NOT_MEASURED UINT64_MAX /* a field `cpu`, `ready` or `unsure` of which nothing is known */

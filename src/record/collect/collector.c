@@ -322,7 +322,7 @@ static void nap(struct weft__collector *c, uint64_t now)
 	if (!idle && weft__stack_ids_crowded(c))
 		due = due < CROWDED_NS ? due : CROWDED_NS;
 	if (!idle && c->has_queues && weft_gate_on())
-		due = sooner(now, c->queued_ns + c->queue_ns, due);
+		due = sooner(now, c->queued_ns + c->queue_pace_ns, due);
 	due = sooner(now, weft__flight_next(c), due);
 	timeout.tv_sec = (time_t)(due / 1000000000);
 	timeout.tv_nsec = (long)(due % 1000000000);
@@ -400,6 +400,7 @@ void weft__collector_run(struct weft__collector *c)
 {
 	weft__costs_thread(&c->costs);
 	c->has_queues = 1;
+	c->queue_pace_ns = c->queue_pace_ns ? c->queue_pace_ns : c->queue_ns;
 	for (;;) {
 		uint64_t now = weft__clock_mono();
 		enum weft__ask ask = load_acquire(&c->ask);
@@ -429,7 +430,7 @@ void weft__collector_run(struct weft__collector *c)
 			if (c->stuck_ns && weft__flight_due(c, now))
 				weft__flight_write(c, now, c->stuck_err, 0);
 		} else {
-			if (weft_gate_on() && now >= c->queued_ns + c->queue_ns / 2)
+			if (weft_gate_on() && now >= c->queued_ns + c->queue_pace_ns / 2)
 				c->has_queues = sample_queues(c, now);
 			err = tend(c, now);
 			if (weft__flight_due(c, now)) {
