@@ -81,6 +81,14 @@ void report_say_holder(struct report_text *text, const struct report *report, co
 void report_say_holders(struct report_text *text, const struct report *report, const struct weft__holder *holder);
 bool report_say_scope(struct report_text *text, const struct report *report, const struct weft__scope *scope);
 
+/* report_trust.c: whether samples can be believed. What they are short of (or, below 0, too much by), beyond what chance does; 0: nothing, or
+ * not measured. */
+int64_t report_cpu_off(const struct report *report);
+void report_say_cpu_off(struct report_text *text, const struct report *report);
+bool report_in_step(const struct report *report);
+void report_say_in_step(struct report_text *text, const struct report *report);
+void report_json_cpu_clock(struct weft__json *json, const struct report *report);
+
 /* report_missing.c: what is missing, a sentence each */
 #define REPORT_MISSING 24
 struct report_missing {
@@ -107,6 +115,8 @@ const char *report_no_switches(const struct report *report, const struct weft__s
 
 /* report_waits.c, each only if there is any */
 void report_waits(const struct report *report);
+/* Of the time, in which switches were recorded; 1: all of it. */
+double report_switch_share(const struct report *report);
 void report_off_cpu(const struct report *report);
 void report_looks(const struct report *report);
 void report_stuck(const struct report *report);

@@ -105,7 +105,7 @@ void report_sampling(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	const char *why = report_no_samples(report);
-	char count[CLI_FIGURE], ns[CLI_FIGURE], other[CLI_FIGURE];
+	char count[CLI_FIGURE], ns[CLI_FIGURE];
 
 	if (why) {
 		printf("samples: not measured: %s\n", cli_safe(why));
@@ -116,18 +116,12 @@ void report_sampling(const struct report *report)
 		putchar('\n');
 		print_quality(report);
 	}
-	if (r->lost_samples + r->missed_samples + r->uncovered == 0)
-		return;
-	printf("%sSAMPLES MISSING:%s", cli_style(CLI_YELLOW), cli_style(CLI_PLAIN));
-	if (r->lost_samples)
-		printf(" %s were lost, for want of memory for their stacks%s", cli_count(r->lost_samples, count),
-		       r->missed_samples + r->uncovered ? ";" : "");
-	if (r->missed_samples)
-		printf(" about %s, because another handler took their signal%s", cli_count(r->missed_samples, count),
-		       r->uncovered ? ";" : "");
-	if (r->uncovered)
-		printf(" %s threads could not be sampled", cli_count(r->uncovered, other));
-	putchar('\n');
+	if (r->cpu_clock.threads && r->cpu_clock.threads_ns)
+		printf("%s threads ended without a sample; they used %s%s\n", cli_count(r->cpu_clock.threads, count),
+		       cli_ns(r->cpu_clock.threads_ns, ns),
+		       report_cpu_off(report) ? "" : ", for which samples of others like them stand");
+	else if (r->cpu_clock.threads)
+		printf("%s threads ended without a sample\n", cli_count(r->cpu_clock.threads, count));
 }
 
 static void print_where(const struct report *report)

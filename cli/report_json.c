@@ -295,7 +295,8 @@ static void losses(struct weft__json *json, const struct report *report)
 	weft__json_u64(json, "lost_events", r->lost_events);
 	weft__json_u64(json, "lost_samples", r->lost_samples);
 	weft__json_u64(json, "missed_samples", r->missed_samples);
-	weft__json_u64(json, "threads_not_sampled", r->uncovered);
+	weft__json_u64(json, "threads_not_sampled", r->uncovered + r->cpu_clock.threads);
+	report_json_cpu_clock(json, report);
 	weft__json_u64(json, "lost_switches", r->lost_switches);
 	weft__json_u64(json, "polls_beyond_cap", r->lost_polls);
 	weft__json_begin(json, "losses", '[');

@@ -59,11 +59,186 @@ static struct report_text *add(struct report_missing *list, const char *key)
 	return text;
 }
 
+static bool within_budget(const struct report *report)
+{
+	return weft__names_fact(&report->rec->names, "degraded.budget") != NULL;
+}
+
+/* "switches were recorded in 4 % of the time, to stay within the budget: the table of ..." */
+static void add_switches(struct report_missing *list, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	double share = report_switch_share(report), total = 0;
+	char figure[CLI_FIGURE];
+	struct report_text *text;
+	size_t i;
+
+	if (share >= 0.999 && r->lost_switches)
+		report_say(add(list, "switches"),
+			   "%s records of context switches were lost in a moment: polls of then have parts that are "
+			   "not measured",
+			   cli_count(r->lost_switches, figure));
+	if (share >= 0.999 || !(r->n_kind[WEFT_KIND_OFFCPU] || r->lost_switches))
+		return;
+	text = add(list, "switches");
+	report_say(text, "switches were recorded in %s of the time", cli_percent(share, figure));
+	if (r->lost_switches && within_budget(report))
+		report_say(text, ", to stay within the budget and because records were lost");
+	else if (r->lost_switches)
+		report_say(text, ", because %s records were lost", cli_count(r->lost_switches, figure));
+	else if (within_budget(report))
+		report_say(text, ", to stay within the budget");
+	report_say(text, ", so the table of time off the CPU shows a part of it");
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		total += (double)r->split.ns[i];
+	if (total > 0 && (double)r->split.ns[WEFT__NOT_MEASURED] >= 0.001 * total)
+		report_say(text, ", and of %s of the time of polls it is not known what it was spent on",
+			   cli_percent((double)r->split.ns[WEFT__NOT_MEASURED] / total, figure));
+}
+
+static void add_rate(struct report_missing *list, const struct report *report)
+{
+	const struct weft__samples *samples = &report->result->samples;
+	char figure[CLI_FIGURE], other[CLI_FIGURE];
+
+	if (!samples->period_ns || 2 * samples->longest_period_ns < 3 * samples->period_ns)
+		return;
+	report_say(add(list, "sample_rate"),
+		   "CPU samples were taken every %s of CPU time at times, not every %s, to stay within the budget: "
+		   "sums are right, but "
+		   "what is short may have no sample",
+		   cli_ns(samples->longest_period_ns, figure), cli_ns(samples->period_ns, other));
+}
+
+static void add_samples(struct report_missing *list, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	char count[CLI_FIGURE];
+
+	if (r->lost_samples)
+		report_say(add(list, "samples_lost"),
+			   "%s CPU samples were lost, for want of memory for their stacks: CPU time is too small by "
+			   "what they stand for",
+			   cli_count(r->lost_samples, count));
+	if (r->missed_samples)
+		report_say(add(list, "samples_missed"),
+			   "about %s CPU samples are missing, because another handler took their signal: CPU time of "
+			   "then is too small",
+			   cli_count(r->missed_samples, count));
+	if (r->uncovered)
+		report_say(add(list, "threads_not_sampled"),
+			   "%s thread%s could not be sampled: what %s did on the CPU is in no table",
+			   cli_count(r->uncovered, count), r->uncovered == 1 ? "" : "s",
+			   r->uncovered == 1 ? "it" : "they");
+}
+
+static void add_losses(struct report_missing *list, const struct report *report)
+{
+	const struct weft__result *r = report->result;
+	uint64_t pauses = 0, paused_ns = 0;
+	char count[CLI_FIGURE], span[CLI_FIGURE];
+	size_t i;
+
+	for (i = 0; i < r->n_lost; i++)
+		if (r->lost[i].reason == WEFT_LOSS_PAUSED || r->lost[i].reason == WEFT_LOSS_DISK_FULL) {
+			pauses += r->lost[i].records;
+			paused_ns += r->lost[i].span_ns;
+		}
+	if (r->lost_events)
+		report_say(add(list, "events_lost"),
+			   "%s events were not recorded: times that span their gap are left out, and what was in it is "
+			   "missing "
+			   "(see Loss)",
+			   cli_count(r->lost_events, count));
+	if (pauses)
+		report_say(add(list, "paused"),
+			   "recording was paused %s time%s, %s in all: nothing of that time is here, and what spans it "
+			   "is left out",
+			   cli_count(pauses, count), pauses == 1 ? "" : "s", cli_ns(paused_ns, span));
+	if (r->lost_polls)
+		report_say(add(list, "polls_beyond_cap"),
+			   "%s polls were beyond the cap of polls a second: they are counted, but not in the lists",
+			   cli_count(r->lost_polls, count));
+}
+
+/* What the machine or the program did not allow, by the facts that say so: what that is, and what it means. */
+static void add_degraded(struct report_missing *list, const struct report *report)
+{
+	static const struct {
+		const char *key, *means;
+	} meanings[] = {
+		{"switch", "when threads were off the CPU is not, or not always, known"},
+		{"sampling", "CPU samples are not as they were asked for"},
+		{"wall", "what threads that wait do is not, or not fully, seen"},
+		{"ring", "what was recorded in the last second is lost when the process is killed"},
+		{"clock", "each event costs more, and times are as exact as that clock"},
+		{"tables", "stacks may end early"},
+		{"symbolize", "names are looked up later, where the files are"},
+	};
+	const struct weft__names *names = &report->rec->names;
+	size_t i, j, n = sizeof(meanings) / sizeof(meanings[0]);
+
+	for (i = 0; i < names->n_facts; i++) {
+		const char *key = names->facts[i].key, *means = NULL;
+
+		if (strncmp(key, "degraded.", 9) != 0 || strcmp(key, "degraded.budget") == 0)
+			continue;
+		for (j = 0; j < n && !means; j++)
+			means = strcmp(key + 9, meanings[j].key) == 0 ? meanings[j].means : NULL;
+		if (means)
+			report_say(add(list, key), "%s: %s", means, cli_safe(names->facts[i].value));
+		else
+			report_say(add(list, key), "%s: %s", cli_safe(key + 9), cli_safe(names->facts[i].value));
+	}
+}
+
+static void add_files(struct report_missing *list, const struct report *report)
+{
+	const struct weft__recording *rec = report->rec;
+	char count[CLI_FIGURE];
+	size_t i;
+
+	for (i = 0; i < rec->n_files; i++)
+		if (rec->files[i].damaged_places || rec->files[i].status < 0)
+			report_say(add(list, "damaged"), "%s is damaged, and what cannot be read is missing: %s",
+				   cli_safe(rec->files[i].path),
+				   cli_safe(rec->files[i].damage ? rec->files[i].damage
+								 : weft_strerror(rec->files[i].status)));
+	if (rec->missing_segments)
+		report_say(add(list, "segments_missing"),
+			   "%s segments between the first and the last are not here: nothing of their time is",
+			   cli_count(rec->missing_segments, count));
+}
+
+/* Rates were lowered, and nothing above says of what. */
+static void add_budget(struct report_missing *list, const struct report *report)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		if (strcmp(list->keys[i], "switches") == 0 || strcmp(list->keys[i], "sample_rate") == 0)
+			return;
+	if (within_budget(report))
+		report_say(add(list, "budget"), "less was recorded at times, to stay within the budget (%s)",
+			   cli_safe(weft__names_fact(&report->rec->names, "degraded.budget")));
+}
+
 void report_missing(const struct report *report, struct report_missing *list)
 {
 	list->n = 0;
 	if (report->result->throttling.n)
 		report_say_throttling(add(list, "cpu_quota"), report);
+	add_files(list, report);
+	add_losses(list, report);
+	add_switches(list, report);
+	add_rate(list, report);
+	if (report_cpu_off(report))
+		report_say_cpu_off(add(list, "cpu_samples"), report);
+	if (report_in_step(report))
+		report_say_in_step(add(list, "samples_in_step"), report);
+	add_samples(list, report);
+	add_budget(list, report);
+	add_degraded(list, report);
 }
 
 void report_print_missing(const struct report *report)

@@ -305,6 +305,7 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 	}
 	weft__json_begin(json, "off_cpu", '{');
 	weft__json_text(json, "mode", weft__names_fact(&report->rec->names, "switch.mode"));
+	weft__json_f64(json, "recorded_share", report_switch_share(report));
 	weft__json_begin(json, "threads", '[');
 	for (i = 0; i < r->n_off_threads; i++) {
 		const struct weft__off_thread *t = &r->off_threads[i];
@@ -316,6 +317,7 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "preempted_ns", t->preempted_ns);
 		weft__json_u64(json, "preempted_times", t->n_preempted);
 		weft__json_u64(json, "throttled_ns", t->throttled_ns);
+		weft__json_u64(json, "switching_ns", t->over_ns);
 		weft__json_u64(json, "longest_ns", t->longest_ns);
 		weft__json_u64(json, "samples", t->samples);
 		weft__json_end(json, '}');

@@ -126,58 +126,8 @@ static void print_poll_mode(const struct report *report)
 	printf(": %s", cli_count(r->told.n, told));
 	if (r->counted)
 		printf(" of %s", cli_count(r->polls.n, count));
-	if (r->lost_polls)
-		printf("; %s more were beyond the cap", cli_count(r->lost_polls, count));
 	printf("\n       %sby location, only those one by one count\n",
 	       r->counted ? "percentiles by worker are from counts of all by duration; " : "");
-}
-
-/* One line for all that may make figures incomplete. */
-static void print_loss_line(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	char count[CLI_FIGURE], span[CLI_FIGURE];
-	uint64_t pauses = 0, paused_ns = 0;
-	size_t i;
-
-	for (i = 0; i < r->n_lost; i++)
-		if (r->lost[i].reason == WEFT_LOSS_PAUSED || r->lost[i].reason == WEFT_LOSS_DISK_FULL) {
-			pauses += r->lost[i].records;
-			paused_ns += r->lost[i].span_ns;
-		}
-	if (r->lost_switches)
-		printf("%sSWITCHES MISSING:%s %s records of context switches were lost; polls of that time have parts "
-		       "that are "
-		       "not measured\n",
-		       cli_style(CLI_YELLOW), cli_style(CLI_PLAIN), cli_count(r->lost_switches, count));
-	if (r->lost_events + pauses == 0)
-		return;
-	printf("%sLOSS:%s ", cli_style(CLI_YELLOW), cli_style(CLI_PLAIN));
-	if (r->lost_events)
-		printf("%s events were not recorded%s", cli_count(r->lost_events, count), pauses ? "; " : "");
-	if (pauses)
-		printf("recording was paused %s times, %s in all", cli_count(pauses, count), cli_ns(paused_ns, span));
-	puts(". Times that span a gap are left out; see Loss below.");
-}
-
-static void print_warnings(const struct report *report)
-{
-	const struct weft__recording *rec = report->rec;
-	size_t i;
-
-	for (i = 0; i < rec->names.n_facts; i++)
-		if (strncmp(rec->names.facts[i].key, "degraded.", 9) == 0)
-			printf("%sDEGRADED:%s %s: %s\n", cli_style(CLI_YELLOW), cli_style(CLI_PLAIN),
-			       cli_safe(rec->names.facts[i].key + 9), cli_safe(rec->names.facts[i].value));
-	for (i = 0; i < rec->n_files; i++)
-		if (rec->files[i].damaged_places || rec->files[i].status < 0)
-			printf("%sDAMAGED:%s %s: %s\n", cli_style(CLI_RED), cli_style(CLI_PLAIN),
-			       cli_safe(rec->files[i].path),
-			       cli_safe(rec->files[i].damage ? rec->files[i].damage
-							     : weft_strerror(rec->files[i].status)));
-	if (rec->missing_segments)
-		printf("%sMISSING:%s %" PRIu64 " segments between the first and the last are not here\n",
-		       cli_style(CLI_YELLOW), cli_style(CLI_PLAIN), rec->missing_segments);
 }
 
 static void print_workers(const struct report *report)
@@ -450,8 +400,6 @@ void report_text(const struct report *report)
 	report_sampling(report);
 	print_poll_mode(report);
 	report_cost(report);
-	print_loss_line(report);
-	print_warnings(report);
 	if (report->rec->n_events == 0) {
 		puts("no events");
 		return;

@@ -258,10 +258,19 @@ static void print_switch_mode(const struct report *report)
 		puts("in what: not measured where no wait says so (switches without stacks)");
 }
 
+double report_switch_share(const struct report *report)
+{
+	const struct weft__result *r = report->result;
+
+	return r->switch_span_ns ? 1 - (double)r->switch_missing_ns / (double)r->switch_span_ns : 1;
+}
+
 void report_off_cpu(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
+	double share = report_switch_share(report);
+	char figure[CLI_FIGURE];
 
 	if (r->n_off_threads == 0) {
 		if (why && why[0])
@@ -269,6 +278,10 @@ void report_off_cpu(const struct report *report)
 		return;
 	}
 	cli_heading("Off the CPU");
+	if (share < 0.999)
+		printf("switches were recorded in %s of the time: what follows is a part of the time off the CPU, not "
+		       "all of it\n",
+		       cli_percent(share, figure));
 	print_off_threads(report);
 	print_off_rows(report);
 	print_switch_mode(report);
@@ -353,7 +366,7 @@ const char *report_cost_name(size_t what)
 		[WEFT_COST_COLLECTOR] = "collector", [WEFT_COST_SAMPLES] = "samples",
 		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "looks",
 		[WEFT_COST_WAITS] = "waits",         [WEFT_COST_TABLES] = "unwind tables",
-		[WEFT_COST_SYMBOLS] = "symbols",
+		[WEFT_COST_SYMBOLS] = "symbols",     [WEFT_COST_EVENTS] = "events",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) && names[what] ? names[what] : "other";

@@ -19,6 +19,7 @@
 #define TEXTS 1024 /* a power of two */
 #define TEXT_BYTES 124
 #define PROBES 16
+#define CACHE 256
 
 enum text_state { TEXT_FREE, TEXT_BUSY, TEXT_READY, TEXT_DEFINED };
 
@@ -211,20 +212,50 @@ static uint32_t id_of(const struct line *line)
 	return 0;
 }
 
+/* What was found for a descriptor, as long as it is the same file or socket: 48 bits of a hash, and the place of its
+ * text plus 1. A path that was renamed meanwhile is the old one. */
+static uint64_t cache[CACHE];
+
+static uint64_t cache_key(int fd)
+{
+	struct stat st;
+	uint64_t key;
+
+	if (fstat(fd, &st) < 0)
+		return 0;
+	key = ((uint64_t)st.st_ino ^ (uint64_t)st.st_dev << 32 ^ (uint64_t)fd << 16) * UINT64_C(0x9e3779b97f4a7c15);
+	return (key | UINT64_C(1) << 63) >> 16 << 16;
+}
+
+static uint32_t find(int fd, const struct sockaddr *to, socklen_t to_bytes)
+{
+	uint64_t key = cache_key(fd), *at = &cache[(unsigned)fd % CACHE], word = __atomic_load_n(at, __ATOMIC_RELAXED);
+	struct line line = {.n = 0};
+	uint32_t id;
+
+	if (key && !to && word >> 16 << 16 == key)
+		return first_id + (uint32_t)(word & 0xffff) - 1;
+	say_descriptor(&line, fd, to, to_bytes);
+	id = line.n ? id_of(&line) : 0;
+	if (id && key)
+		__atomic_store_n(at, key | (id - first_id + 1), __ATOMIC_RELAXED);
+	return id;
+}
+
 static uint32_t describe(uint32_t name, int fd)
 {
 	struct preload_thread *t = &weft__preload_thread;
 	bool connects = name == weft__preload_names[PRELOAD_NAME_connect];
-	struct line line = {.n = 0};
+	uint32_t id;
 
 	/* What was closed is not there any more, or is something else. */
 	if (t->quiet || name == weft__preload_names[PRELOAD_NAME_close] ||
 	    name == weft__preload_names[PRELOAD_NAME_fclose])
 		return 0;
 	t->quiet++;
-	say_descriptor(&line, fd, connects ? t->to : NULL, connects ? t->to_bytes : 0);
+	id = find(fd, connects ? t->to : NULL, connects ? t->to_bytes : 0);
 	t->quiet--;
-	return line.n ? id_of(&line) : 0;
+	return id;
 }
 
 static void tend(void)

@@ -10,7 +10,7 @@
 #include <threads.h>
 #include <time.h>
 
-#include "preload.h"
+#include "lock.h"
 
 /* The C library keeps these in the lock; a lock that passes on priorities has them in the word that the kernel sees. */
 #define LOCK_TID 0x3fffffff
@@ -36,16 +36,6 @@ static bool valid(clockid_t clock, const struct timespec *time)
 	       time->tv_nsec < 1000000000;
 }
 
-#define OBJECT(at) ((uint64_t)(uintptr_t)(at))
-
-/* Who has a lock is of interest when others wait for it. */
-static inline int taken(const void *lock, uint32_t shared, int r)
-{
-	if (weft_lock_waited(OBJECT(lock)) && r == 0)
-		weft_slow_lock_taken(OBJECT(lock), shared);
-	return r;
-}
-
 /* CAN says whether it makes sense to try; SHARED, that others may have it at the same time. */
 #define LOCK(what, shared, name, args, pass, can, try, object, holder)                                                 \
 	PRELOAD_API int name args;                                                                                     \
@@ -69,8 +59,6 @@ static inline int taken(const void *lock, uint32_t shared, int r)
 		return taken(object, shared, r);                                                                       \
 	}
 
-#define TIME const struct timespec *until
-
 LOCK(WEFT_WAIT_LOCK, 0, pthread_mutex_lock, (pthread_mutex_t * m), (m), true, pthread_mutex_trylock, m, mutex_holder)
 LOCK(WEFT_WAIT_LOCK, 0, pthread_mutex_timedlock, (pthread_mutex_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until),
      pthread_mutex_trylock, m, mutex_holder)
@@ -89,6 +77,15 @@ LOCK(WEFT_WAIT_RWLOCK, 1, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clo
 LOCK(WEFT_WAIT_RWLOCK, 0, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, TIME), (l, clock, until),
      valid(clock, until), pthread_rwlock_trywrlock, l, rwlock_holder)
 
+/* One that spins uses the CPU meanwhile. Nothing in it says who has it. */
+static uint32_t nobody(const volatile void *lock)
+{
+	(void)lock;
+	return 0;
+}
+
+LOCK(WEFT_WAIT_LOCK, 0, pthread_spin_lock, (pthread_spinlock_t * s), (s), true, pthread_spin_trylock, s, nobody)
+
 /* Those of C11 are the same underneath, and call them inside the C library. */
 static int try_mtx(mtx_t *m)
 {
@@ -106,14 +103,7 @@ LOCK(WEFT_WAIT_LOCK, 0, mtx_lock, (mtx_t * m), (m), true, try_mtx, m, mtx_holder
 LOCK(WEFT_WAIT_LOCK, 0, mtx_timedlock, (mtx_t * m, TIME), (m, until), valid(CLOCK_REALTIME, until), try_mtx, m,
      mtx_holder)
 
-/* The other side: what those who wait are to know. A recursive lock that is taken several times is not given back yet. */
-#define LOCK_RECURSIVE 1 /* of the two lowest bits of __kind */
-
-static bool gives_back(const pthread_mutex_t *m)
-{
-	return (m->__data.__kind & 3) != LOCK_RECURSIVE || m->__data.__count <= 1;
-}
-
+/* The other side: what those who wait are to know. */
 static uint32_t is_shared(const pthread_rwlock_t *l)
 {
 	return rwlock_holder(l) == 0;
@@ -133,49 +123,8 @@ static uint32_t is_shared(const pthread_rwlock_t *l)
 
 UNLOCK(pthread_mutex_unlock, pthread_mutex_t, gives_back(lock), 0)
 UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, true, is_shared(lock))
+UNLOCK(pthread_spin_unlock, pthread_spinlock_t, true, 0)
 UNLOCK(mtx_unlock, mtx_t, gives_back((const pthread_mutex_t *)(const void *)lock), 0)
-
-/* Conditions of before 2.3.2 were something else; on x86-64 the C library still has both. */
-#if defined(__x86_64__)
-#define COND_REAL(at, name)                                                                                            \
-	(WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL)                                                 \
-		 ? (at)                                                                                                \
-		 : weft__preload_find_version(&(at), (name), "GLIBC_2.3.2"))
-#else
-#define COND_REAL(at, name) PRELOAD_REAL(at, name)
-#endif
-
-/* The lock is given back while the condition is waited for. */
-static inline void given(const void *lock)
-{
-	if (weft_lock_waited(OBJECT(lock)) && gives_back(lock))
-		weft_slow_lock_given(OBJECT(lock), 0);
-}
-
-/* Always a wait, as far as can be seen from here. */
-#define COND(name, find, args, pass)                                                                                   \
-	PRELOAD_API int name args;                                                                                     \
-	PRELOAD_API int name args                                                                                      \
-	{                                                                                                              \
-		static void *real;                                                                                     \
-		int(*call) args = find(real, #name);                                                                   \
-		int r;                                                                                                 \
-                                                                                                                       \
-		given(m);                                                                                              \
-		weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_##name], OBJECT(cond), 0);  \
-		r = call pass;                                                                                         \
-		weft_wait_end(WEFT_WAIT_CONDITION, OBJECT(cond));                                                      \
-		taken(m, 0, 0);                                                                                        \
-		return r;                                                                                              \
-	}
-
-COND(pthread_cond_wait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m), (cond, m))
-COND(pthread_cond_timedwait, COND_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, TIME), (cond, m, until))
-COND(pthread_cond_clockwait, PRELOAD_REAL, (pthread_cond_t * cond, pthread_mutex_t *m, clockid_t clock, TIME),
-     (cond, m, clock, until))
-
-COND(cnd_wait, PRELOAD_REAL, (cnd_t * cond, mtx_t *m), (cond, m))
-COND(cnd_timedwait, PRELOAD_REAL, (cnd_t * cond, mtx_t *m, TIME), (cond, m, until))
 
 /* A cancellation that is due happens here whether or not there is something to wait for. */
 #define SEMAPHORE(name, args, pass, can)                                                                               \
@@ -239,18 +188,78 @@ PRELOAD_API int pthread_barrier_wait(pthread_barrier_t *barrier)
 	return r;
 }
 
-/* Locks and conditions of runtimes that do not use the C library's, such as Rust's. Nobody knows which of the two it
- * is; the stack does. */
+/* Locks and conditions of runtimes that do not use the C library's, such as Rust's. What a word is, its value says while a
+ * thread waits for it: Rust's Mutex is waited for, without a time-out, when it is 2, its RwLock when one of its two highest
+ * bits says so; and a word that is waited for with another value is neither (a Condvar counts, and passes 2 once). Who wakes
+ * somebody up has just given the lock back: that is the only time that a holder shows itself. */
 typedef preload_syscall_fn syscall_fn;
+
+#define FUTEX_LOCKED 2
+#define FUTEX_SHARED 0xc0000000u
+#define FUTEX_PARKED 0xffffffffu
+#define FUTEX_OTHERS 1024 /* a power of two */
+
+static uint64_t futex_others[FUTEX_OTHERS]; /* words that are no locks, by their hash */
+
+static uint64_t *futex_other(uint64_t word)
+{
+	return &futex_others[weft_wait_hash(word) >> 32 & (FUTEX_OTHERS - 1)];
+}
+
+static uint32_t futex_kind(uint64_t word, long op, uint32_t value, long time)
+{
+	op &= FUTEX_CMD_MASK;
+	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
+		return WEFT_WAIT_LOCK;
+	if (value == FUTEX_LOCKED && !time && __atomic_load_n(futex_other(word), __ATOMIC_RELAXED) != word)
+		return WEFT_WAIT_LOCK;
+	if (value & FUTEX_SHARED && value != FUTEX_PARKED && !time)
+		return WEFT_WAIT_RWLOCK;
+	if (value != FUTEX_LOCKED)
+		__atomic_store_n(futex_other(word), word, __ATOMIC_RELAXED);
+	return WEFT_WAIT_CONDITION;
+}
+
+/* It was taken for a lock, and now has a value that a lock never has. */
+static uint32_t futex_was(uint64_t word, uint32_t what)
+{
+	struct weft_waits *waits = weft_waits_self;
+	struct weft_wait_slot *slot = &waits->own[waits->depth ? waits->depth - 1 : 0];
+
+	if (what != WEFT_WAIT_LOCK ||
+	    __atomic_load_n((const uint32_t *)(uintptr_t)word, __ATOMIC_RELAXED) <= FUTEX_LOCKED)
+		return what;
+	__atomic_store_n(futex_other(word), word, __ATOMIC_RELAXED);
+	if (!waits->depth || slot->object != word || slot->key >> 32 != what)
+		return what;
+	__atomic_store_n(&slot->key, weft_wait_key(WEFT_WAIT_CONDITION, (uint32_t)slot->key), __ATOMIC_RELAXED);
+	return WEFT_WAIT_CONDITION;
+}
 
 __attribute__((noinline)) static long futex(syscall_fn *call, long word, long op, long value, long time, long other,
 					    long bits)
 {
+	uint32_t what = futex_kind((uint64_t)word, op, (uint32_t)value, time), holder = 0;
+	bool inherits = what == WEFT_WAIT_LOCK && (op & FUTEX_CMD_MASK) != FUTEX_WAIT &&
+			(op & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET;
+	int saved;
 	long r;
 
-	weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_futex], (uint64_t)word, 0);
+	if (inherits && weft_recording())
+		holder = __atomic_load_n((const uint32_t *)(uintptr_t)word, __ATOMIC_RELAXED) & LOCK_TID;
+	if (weft_lock_waited((uint64_t)word))
+		weft_slow_lock_missed((uint64_t)word);
+	weft_wait_begin_held(what, weft__preload_names[PRELOAD_NAME_futex], (uint64_t)word,
+			     what == WEFT_WAIT_CONDITION ? 0 : holder | WEFT_HOLDER_ASK);
 	r = call(SYS_futex, word, op, value, time, other, bits);
-	weft_wait_end(WEFT_WAIT_CONDITION, (uint64_t)word);
+	saved = errno;
+	if (r == 0 && !inherits)
+		what = futex_was((uint64_t)word, what);
+	weft_wait_end(what, (uint64_t)word);
+	/* It takes the lock now, or waits again. */
+	if (r == 0 && what == WEFT_WAIT_LOCK)
+		taken((const void *)word, 0, 0);
+	errno = saved;
 	return r;
 }
 
@@ -259,6 +268,12 @@ static bool waits(long number, long op)
 	op &= FUTEX_CMD_MASK;
 	return number == SYS_futex &&
 	       (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2);
+}
+
+static bool wakes(long number, long op)
+{
+	op &= FUTEX_CMD_MASK;
+	return number == SYS_futex && (op == FUTEX_WAKE || op == FUTEX_WAKE_BITSET || op == FUTEX_UNLOCK_PI);
 }
 
 extern void *weft__preload_real_syscall;
@@ -271,6 +286,8 @@ long weft__preload_syscall(long number, long a, long b, long c, long d, long e, 
 
 	if (waits(number, b) && !weft__preload_thread.quiet)
 		return futex(call, a, b, c, d, e, f);
+	if (weft_lock_waited((uint64_t)a) && wakes(number, b))
+		weft_slow_lock_given((uint64_t)a, 0);
 	if (number == SYS_close && weft__preload_closes((int)a)) {
 		errno = EBADF;
 		return -1;

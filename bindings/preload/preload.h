@@ -2,7 +2,7 @@
 /* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c and
  * uring.c have the calls that an event loop waits in, whose returns begin its ticks; loop.c knows which are the loop's
  * own; unseen.c says which loops cannot be recorded; block.c and stdio.c have the other calls that may block;
- * describe.c says what their descriptors are; lock.c has locks, conditions and semaphores; threads.c knows whose
+ * describe.c says what their descriptors are; lock.c has locks and semaphores, condition.c conditions; threads.c knows whose
  * threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals, ids.c their
  * users and groups.
  *
@@ -150,6 +150,7 @@ long weft__preload_uring_enter(preload_syscall_fn *call, uintptr_t site, long fd
 	X(getdelim)                                                                                                    \
 	X(printf)                                                                                                      \
 	X(fprintf)                                                                                                     \
+	X(pthread_spin_lock)                                                                                           \
 	X(pthread_mutex_lock)                                                                                          \
 	X(pthread_mutex_timedlock)                                                                                     \
 	X(pthread_mutex_clocklock)                                                                                     \

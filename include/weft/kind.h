@@ -52,7 +52,10 @@
 	  {"name", WEFT_TYPE_STRING, ""}, {"object", WEFT_TYPE_U64, ""}, {"holder", WEFT_TYPE_U64, ""},                \
 	  {"age", WEFT_TYPE_U64, "ns"}, {"stack", WEFT_TYPE_STACK, ""}, {"holder_stack", WEFT_TYPE_STACK, ""})         \
 	X(POLL_CPU, 27, "poll_cpu", 4, {"cpu", WEFT_TYPE_U64, "ns"}, {"ready", WEFT_TYPE_U64, "ns"},                   \
-	  {"unsure", WEFT_TYPE_U64, "ns"}, {"waiting", WEFT_TYPE_U64, "ns"})
+	  {"unsure", WEFT_TYPE_U64, "ns"}, {"waiting", WEFT_TYPE_U64, "ns"})                                           \
+	X(THREAD_CPU, 28, "thread_cpu", 2, {"tid", WEFT_TYPE_U64, ""}, {"cpu", WEFT_TYPE_U64, "ns"})                   \
+	X(CPU, 29, "cpu", 5, {"span", WEFT_TYPE_U64, "ns"}, {"process", WEFT_TYPE_U64, "ns"},                          \
+	  {"sampled", WEFT_TYPE_U64, "ns"}, {"threads", WEFT_TYPE_U64, "1"}, {"unsampled", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {
@@ -78,6 +81,7 @@ enum weft_cost {
 	WEFT_COST_WAITS = 5,
 	WEFT_COST_TABLES = 6,
 	WEFT_COST_SYMBOLS = 7,
+	WEFT_COST_EVENTS = 8, /* emitting them, on the threads of the program */
 };
 
 #define WEFT_NOT_MEASURED UINT64_MAX /* a field `cpu`, `ready` or `unsure` of which nothing is known */

@@ -114,13 +114,17 @@ extern WEFT_API uint64_t weft_lock_marks[WEFT_LOCKS]; /* those that somebody wai
 WEFT_API struct weft_waits *weft_hot_waits(void);
 WEFT_API void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since, uint64_t tick);
 WEFT_API void weft_hot_wait_end(uint32_t what, uint64_t object, uint64_t tick);
-/* The calling thread begins to wait for a lock: WEFT_HOLDER_MARKED, or 0 when another lock has its place. And of a lock
+/* The calling thread begins to wait for a lock: WEFT_HOLDER_MARKED, or 0 when another lock has its place; the wait is over. And of a lock
  * that is marked: the calling thread has taken it, with others or alone; is about to give it back; has seen, after
- * giving up, that another has it. */
+ * giving up, that another has it; or did not take it after all. */
 WEFT_API uint64_t weft_slow_lock_mark(uint64_t object);
+WEFT_API void weft_slow_lock_unmark(uint64_t object);
 WEFT_API void weft_slow_lock_taken(uint64_t object, uint32_t shared);
 WEFT_API void weft_slow_lock_given(uint64_t object, uint32_t shared);
 WEFT_API void weft_slow_lock_seen(uint64_t object, uint32_t tid);
+WEFT_API void weft_slow_lock_missed(uint64_t object);
+/* For how many ticks between two others had it, as far as they said so. */
+WEFT_API uint64_t weft_slow_lock_ticks(uint64_t object, uint64_t since, uint64_t until);
 
 static inline uint64_t weft_wait_key(uint32_t what, uint32_t name)
 {

@@ -51,6 +51,7 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.max_stretches = 1 << 20;
 	if (!a->opts.period_ns)
 		a->opts.period_ns = period_of(opts->names);
+	a->tick_ns = weft__tick_of(opts->names);
 	a->result.samples.period_ns = a->result.samples.longest_period_ns = a->opts.period_ns;
 	a->free_stream = a->free_task = WEFT__MAP_NONE;
 	a->free_track = NO_TRACK;
@@ -77,6 +78,12 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	return 0;
 }
 
+/* That an event must have. Waits had no CPU time in earlier recordings. */
+static uint32_t least_fields(uint32_t kind)
+{
+	return kind == WEFT_KIND_WAIT ? 6 : fields_of[kind];
+}
+
 static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	switch (ev->kind) {
@@ -90,6 +97,8 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__poll_next(a, s, ev);
 	case WEFT_KIND_PARK:
 	case WEFT_KIND_UNPARK:
+		if (ev->kind == WEFT_KIND_UNPARK)
+			weft__beat_wake(a, s, ev->time_ns);
 		return weft__stream_park(a, s, ev);
 	case WEFT_KIND_SPAWN:
 		return weft__task_spawn(a, ev);
@@ -108,6 +117,7 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_OFFCPU:
 		return weft__off_add(a, ev);
 	case WEFT_KIND_WAIT:
+		weft__beat_wake(a, s, ev->time_ns);
 		return weft__wait_add(a, s, ev);
 	case WEFT_KIND_HELD:
 		weft__held_add(a, s, ev);
@@ -132,8 +142,14 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_COST:
 		weft__cost_add(a, ev);
 		return 0;
+	case WEFT_KIND_CPU:
+		weft__cpu_add(a, ev);
+		return 0;
 	case WEFT_KIND_THROTTLED:
 		weft__throttled_add(a, ev);
+		return 0;
+	case WEFT_KIND_THREAD_CPU:
+		weft__excess_read(a, ev);
 		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
 		s->scope = (struct weft__scope){0};
@@ -159,7 +175,7 @@ int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *
 
 	if (ev->time_ns >= a->opts.to_ns)
 		return 0;
-	if (ev->kind < WEFT_KIND_BUILTIN_END && ev->n_fields < fields_of[ev->kind]) {
+	if (ev->kind < WEFT_KIND_BUILTIN_END && ev->n_fields < least_fields(ev->kind)) {
 		r->malformed++;
 		return 0;
 	}

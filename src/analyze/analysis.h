@@ -216,6 +216,8 @@ struct weft__result {
 	size_t n_long_waits;
 	struct weft__off_thread *off_threads; /* the most time blocked first */
 	size_t n_off_threads;
+	uint64_t switch_span_ns,
+		switch_missing_ns; /* the time of the window, and of that when switches were not recorded */
 	struct weft__off_row *off_rows, *look_rows; /* the most time first */
 	size_t n_off_rows, n_look_rows;
 	uint64_t off_beyond_ns, looks_beyond_ns; /* in no row: more rows than max_rows */
@@ -225,6 +227,7 @@ struct weft__result {
 	size_t n_pendings, n_deadlocks;
 	struct weft__cost costs[WEFT__COSTS];
 	struct weft__throttling throttling;
+	struct weft__cpu_clock cpu_clock;
 
 	struct weft__poll *longest, *running, *delayed; /* worst first, at most `top` each */
 	size_t n_longest, n_running, n_delayed;

@@ -185,6 +185,7 @@ int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	weft__offcpu_out(&track->sampler, stretch.begin_ns);
 	if (!weft__offcpu_in(&track->sampler, stretch.end_ns, &group))
 		group.count = 0;
+	weft__excess_off(a, track, &stretch, count);
 	if (stretch.end_ns >= a->opts.from_ns)
 		rc = book_off(a, track, &stretch, count, times(group.count, count));
 	if (rc == 0 && stretch.what == WEFT_OFFCPU_PREEMPTED && a->n_throttled)
@@ -340,10 +341,14 @@ static int stuck_order(const void *left, const void *right)
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
-void weft__away_settle(struct weft__analysis *a)
+void weft__away_settle(struct weft__analysis *a, uint64_t end_ns)
 {
+	uint64_t from_ns = a->opts.from_ns > a->opts.start_ns ? a->opts.from_ns : a->opts.start_ns;
 	struct weft__result *r = &a->result;
 
+	weft__excess_settle(a);
+	r->switch_span_ns = weft__since(end_ns, from_ns);
+	r->switch_missing_ns = weft__gaps_switches_ns(&a->gaps, from_ns, end_ns);
 	if (r->n_off_threads)
 		qsort(r->off_threads, r->n_off_threads, sizeof(*r->off_threads), thread_order);
 	if (r->n_off_rows)

@@ -219,7 +219,7 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	if (rc == 0)
 		rc = weft__samples_settle(a);
 	weft__waits_settle(a);
-	weft__away_settle(a);
+	weft__away_settle(a, end_ns);
 	if (rc == 0)
 		rc = add_up_losses(a);
 	if (rc == 0)

@@ -110,6 +110,27 @@ bool weft__gaps_switches(const struct weft__gaps *gaps, uint64_t from_ns, uint64
 	return is_any(gaps->switches, gaps->n_switches, from_ns, to_ns) || weft__gaps_between(gaps, from_ns, to_ns);
 }
 
+/* Both lists are in order of time and without overlap in themselves. */
+uint64_t weft__gaps_switches_ns(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t sum_ns = 0;
+	size_t i = 0, j = 0;
+
+	while (i < gaps->n_switches || j < gaps->n_merged) {
+		bool first = j == gaps->n_merged ||
+			     (i < gaps->n_switches && gaps->switches[i].from_ns <= gaps->merged[j].from_ns);
+		const struct weft__gap *gap = first ? &gaps->switches[i++] : &gaps->merged[j++];
+		uint64_t begin_ns = gap->from_ns > from_ns ? gap->from_ns : from_ns;
+		uint64_t end_ns = gap->to_ns < to_ns ? gap->to_ns : to_ns;
+
+		if (end_ns <= begin_ns)
+			continue;
+		sum_ns += end_ns - begin_ns;
+		from_ns = end_ns;
+	}
+	return sum_ns;
+}
+
 static size_t first_of(const struct weft__gaps *gaps, uint64_t stream)
 {
 	size_t low = 0, high = gaps->n_by_stream;

@@ -35,6 +35,9 @@ bool weft__gaps_between(const struct weft__gaps *gaps, uint64_t from_ns, uint64_
 /* Whether a switch of any thread may be missing. */
 bool weft__gaps_switches(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns);
 
+/* How much of the time between two moments switches are missing in, or all events are. */
+uint64_t weft__gaps_switches_ns(const struct weft__gaps *gaps, uint64_t from_ns, uint64_t to_ns);
+
 /* Where one stream stands among its gaps and those of all streams. */
 struct weft__gap_cursor {
 	size_t own, own_end, all, all_end;

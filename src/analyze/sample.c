@@ -279,8 +279,10 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 		if (weft__log_add(a, s, trace, ns) < 0)
 			return -ENOMEM;
 	}
-	if (ev->time_ns >= a->opts.from_ns)
+	if (ev->time_ns >= a->opts.from_ns) {
+		weft__beat_sample(a, s, ns, ev->fields[4]);
 		rc = book(a, s, ev, trace, &mark);
+	}
 	if (rc == 0)
 		rc = weft__track_of(a, s, &track);
 	return rc < 0 || !track ? rc : weft__track_add(a, track, &mark);

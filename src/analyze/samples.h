@@ -60,6 +60,8 @@ struct weft__samples {
 	struct weft__weight all; /* in the window, and asked for */
 	struct weft__weight where[WEFT__N_WHERE];
 	struct weft__weight engines[WEFT__ENGINES];
+	struct weft__weight
+		in_step; /* of timers, on threads whose work begins in step with the tick that timers are looked at */
 	struct weft__weight left_out;  /* in the window, not asked for */
 	uint64_t period_ns;            /* of CPU time between two samples of a thread, on average; 0: not known */
 	uint64_t longest_period_ns;    /* ... at times, where rates were lowered */

@@ -77,6 +77,11 @@ struct weft__stream {
 	uint64_t n_past_scopes;
 	struct weft__holds *held; /* of the wait that comes next; NULL: none */
 	uint64_t held_ns, held_object;
+	struct weft__beat {
+		uint64_t wakes, seen; /* and those that were looked at, */
+		double x, y;          /* added up as directions: where in the kernel's tick they fell */
+		uint64_t ns;          /* that samples stand for */
+	} beat;
 };
 
 #define PAST_SCOPES 64u
@@ -180,6 +185,7 @@ struct weft__analysis {
 
 	/* throttled.c: a ring of the last spans */
 	struct weft__throttled_span throttled[THROTTLED_SPANS];
+	uint64_t tick_ns; /* of the kernel; 0: not known */
 	uint64_t n_throttled;
 	uint64_t grace_ns; /* for which polls that ended wait for what is known of them late */
 	size_t max_closed; /* polls of a thread that do so */
@@ -316,12 +322,23 @@ static inline bool weft__wait_is_call(uint32_t what)
 int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev);
+/* cputime.c. A reading of the CPU clock; how long the kernel's tick is, 0: not known; a thread begins to work; a sample of it. */
+void weft__cpu_add(struct weft__analysis *a, const struct weft_event_view *ev);
+uint64_t weft__tick_of(const struct weft__names *names);
+void weft__beat_wake(struct weft__analysis *a, struct weft__stream *s, uint64_t time_ns);
+void weft__beat_sample(struct weft__analysis *a, struct weft__stream *s, uint64_t ns, uint64_t engine);
 void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev);
-void weft__away_settle(struct weft__analysis *a);
+void weft__away_settle(struct weft__analysis *a, uint64_t end_ns);
 
 /* times.c. Those of what ended up to then, which nothing comes late for. */
 int weft__times_run(struct weft__analysis *a, struct weft__track *track, uint64_t until_ns);
 int weft__times_settle(struct weft__analysis *a);
+
+/* excess.c */
+void weft__excess_off(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *off,
+		      uint64_t count);
+void weft__excess_read(struct weft__analysis *a, const struct weft_event_view *ev);
+void weft__excess_settle(struct weft__analysis *a);
 
 /* throttled.c: CPU time that a cgroup's quota withheld */
 void weft__throttled_init(struct weft__analysis *a);

@@ -146,6 +146,9 @@ struct weft__off_thread {
 	uint64_t throttled_ns;                                     /* of preempted_ns: by a CPU quota */
 	uint64_t longest_ns;
 	uint64_t samples; /* at the interval that CPU samples have */
+	/* Between readings of its CPU time: what was off the CPU by the switches, in how many times, and by the clock. */
+	uint64_t held_ns, held_n, rest_ns;
+	uint64_t over_ns; /* that was taken off blocked_ns and preempted_ns, because the switches themselves took it */
 };
 
 /* What the CPU quota of the process' cgroup withheld, as the kernel counts it: added up over CPUs. */
@@ -155,6 +158,16 @@ struct weft__throttling {
 	uint64_t ns;
 	uint64_t times;       /* that the quota was used up */
 	uint64_t pressure_ns; /* in which threads of the cgroup wanted a CPU and had none; 0: not measured */
+};
+
+/* The CPU clock of the process beside its samples, in the same time. */
+struct weft__cpu_clock {
+	uint64_t n; /* readings; 0: not measured */
+	uint64_t span_ns;
+	uint64_t process_ns; /* without weft's own threads */
+	uint64_t sampled_ns; /* that samples taken meanwhile stand for, whether or not they are in the file */
+	uint64_t threads;    /* that ended without a sample, */
+	uint64_t threads_ns; /* and their CPU time, as far as it is known */
 };
 
 /* Time off the CPU, or at which a look found the thread waiting, by stack. */

@@ -61,6 +61,14 @@ struct weft__times {
 	bool cut;           /* switches were missing since the last sample */
 };
 
+/* Between two readings of a thread's CPU time (excess.c). */
+struct weft__excess {
+	uint64_t read_ns, cpu_ns; /* the last reading; 0: there was none */
+	uint64_t from_ns;         /* the first since switches were missing */
+	uint64_t off_ns, n;       /* off the CPU since the last */
+	bool weighted;            /* not each switch is told */
+};
+
 struct weft__track {
 	uint32_t tid;
 	uint32_t stream; /* the last that it had; 0: none */
@@ -76,6 +84,7 @@ struct weft__track {
 	uint64_t offs_ns; /* where the last stretch off the CPU ended */
 	struct weft__offcpu sampler;
 	struct weft__times times;
+	struct weft__excess excess;
 	uint32_t off_row; /* in result.off_threads */
 	uint32_t next_free;
 };

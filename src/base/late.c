@@ -8,7 +8,6 @@
 
 #define NOTE_BYTES 512
 
-uint32_t (*weft__late_describe)(uint32_t name, int fd);
 void (*weft__late_tend)(void);
 
 /* The one that counts is notes[number % 2]. No lock, which a child of fork would find taken. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* HOT. A call of the calling thread is over, and was about `fd`: what that is, as the id of a string; 0: not known. */
+/* HOT; record/wait/wait_hot.c. A call of the calling thread is over, and was about `fd`: what that is, as the id of a string; 0: not known. */
 extern uint32_t (*weft__late_describe)(uint32_t name, int fd);
 /* COLLECTOR, once a second or so, and CALLER at stop: defines such strings, and looks for what cannot be seen. */
 extern void (*weft__late_tend)(void);

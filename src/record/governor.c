@@ -8,6 +8,7 @@
 #define SPARED 0.25         /* of what is allowed is left to rates, in debt too; what is gated can do without */
 #define MARGIN 0.9          /* of the budget is given out, since rates have to fall before it is exceeded */
 #define REMEMBER_S 2.0      /* costs, of late */
+#define BELIEVE_S 0.5       /* that a rate costs more than it did */
 #define REPAY_S 5.0         /* a debt */
 #define DEBT_MOST_S 10.0    /* of what is allowed: one large library is no reason to be blind for minutes */
 #define CREDIT_MOST_S 1.0   /* and quiet times none to be loud */
@@ -70,12 +71,14 @@ static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now
 		return;
 	demand = spent_ns / ns / on;
 	seconds = (double)(now_ns - s->learned_ns) / 1e9;
+	if (!s->gated) /* the first samples find nothing in any cache */
+		trust *= seconds / (seconds + BELIEVE_S);
 	s->learned_ns = now_ns;
 	s->demand += (demand > s->demand ? trust : seconds / (seconds + REMEMBER_S)) * (demand - s->demand);
 }
 
-/* The largest share that a source may have so that all together have no more than there is. */
-static double equal_share(const struct weft__governor *g, double available)
+/* The largest share that a source may have so that all of them, the gated ones or the others, have no more than there is. */
+static double equal_share(const struct weft__governor *g, double available, int gated)
 {
 	double share = 0, left;
 	uint32_t i;
@@ -88,7 +91,7 @@ static double equal_share(const struct weft__governor *g, double available)
 		for (i = 0; i < g->n; i++) {
 			const struct weft__governed *s = &g->sources[i];
 
-			if (!s->least)
+			if (!s->least || s->gated != gated)
 				continue;
 			if (rounds && s->demand <= share)
 				left -= s->demand;
@@ -119,18 +122,21 @@ static int set_level(struct weft__governed *s, double share, double seconds)
 static int set_levels(struct weft__governor *g, double seconds)
 {
 	double available = MARGIN * g->allowed - g->fixed + (g->credit_ns < 0 ? g->credit_ns / (REPAY_S * 1e9) : 0);
-	double spared = equal_share(g, clamp(available, SPARED * g->allowed, 1e6));
-	double share = equal_share(g, clamp(available, 0, 1e6));
+	double share = equal_share(g, clamp(available, SPARED * g->allowed, 1e6), 0);
 	int changed = 0;
 
 	g->limited = 0;
-	for (uint32_t i = 0; i < g->n; i++) {
-		struct weft__governed *s = &g->sources[i];
+	for (int gated = 0; gated <= 1; gated++) {
+		for (uint32_t i = 0; i < g->n; i++) {
+			struct weft__governed *s = &g->sources[i];
 
-		if (!s->least)
-			continue;
-		changed |= set_level(s, s->gated ? share : spared, seconds);
-		g->limited |= s->level != GOVERNOR_FULL;
+			if (!s->least || s->gated != gated)
+				continue;
+			changed |= set_level(s, share, seconds);
+			g->limited |= s->level != GOVERNOR_FULL;
+			available -= s->demand < share ? s->demand : share;
+		}
+		share = equal_share(g, clamp(available, 0, 1e6), 1);
 	}
 	return changed;
 }

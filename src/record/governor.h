@@ -4,8 +4,8 @@
  * A source is something that costs. Some can be lowered: to a level between their least and GOVERNOR_FULL, either by doing it less often
  * or, when that is not possible (`gated`), by doing it only a part of the time. Once in a while it is told what each has cost so far and what
  * the whole process used. From that it knows how much each would cost at its full level, takes what cannot be lowered off the
- * budget, and divides the rest: each source gets what it needs if that is no more than an equal share, and those that need more
- * share what is left. So a cheap source does not suffer from an expensive one. Levels fall at once and rise slowly.
+ * budget, and divides the rest, first among rates, then what they leave among gated sources: each gets what it needs if that is no more than an
+ * equal share, and those that need more share what is left. So a cheap source does not suffer from an expensive one. Levels fall fast and rise slowly.
  *
  * What was spent too much, because a cost came before it could be known, is a debt that is paid back within some seconds. */
 #ifndef WEFT_RECORD_GOVERNOR_H

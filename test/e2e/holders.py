@@ -12,6 +12,7 @@ import tempfile
 import time
 
 BUILD = os.environ["WEFT_BUILD"]
+PROGRAM = os.path.join(BUILD, "test", "run_holders")
 MS = 1_000_000
 TRIES = 5  # a thread may be kept from its CPU between a call and its own clock
 
@@ -25,13 +26,14 @@ def check(true, what, about=None):
         raise Wrong("%s%s" % (what, "" if about is None else ": " + json.dumps(about)[:2000]))
 
 
-def record(scratch, program, *args):
+def record(scratch, program, *args, lines=False):
     trace = os.path.join(scratch, "rec")
     shutil.rmtree(trace, ignore_errors=True)
     done = subprocess.run([os.path.join(BUILD, "weft"), "run", "-o", trace, "--", program, *args], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=60)
     check(done.returncode == 0, "status %d: %s" % (done.returncode, done.stderr[:200]))
-    return json.loads(done.stdout.splitlines()[0]), report(trace)
+    said = done.stdout.splitlines()
+    return said if lines else json.loads(said[0]), report(trace)
 
 
 def report(trace):
@@ -53,7 +55,7 @@ def by_holder(pairs):
 
 def wait_of(recording, true, object):
     for wait in recording["longest_waits"]:
-        if wait["object"] == object and wait["tid"] == true["tid"] and \
+        if wait["object"] == (object or wait["object"]) and wait["tid"] == true["tid"] and \
            abs(wait["begin_mono_ns"] - true["begin"]) < MS and near(wait["duration_ns"], true["ns"]):
             return wait
     raise Wrong("no such wait in the report: %s" % json.dumps(true))
@@ -61,7 +63,8 @@ def wait_of(recording, true, object):
 
 def check_wait(wait, true, name):
     holder = wait["holder"]
-    check(wait["object_name"] == name, "its name is %s" % name, wait)
+    check((wait["object_name"] or "").split("+")[0] == name, "its name is %s" % name, wait)
+    check(wait["kind"] in ("lock", "read-write lock"), "it is a lock", wait)
     check(holder, "no holder", wait)
     told = by_holder([(one["tid"], one["held_ns"] or 0) for one in [holder, *holder.get("also", [])]])
     held = by_holder(true["held"])
@@ -73,11 +76,37 @@ def check_wait(wait, true, name):
     return len(held)
 
 
-def judge(scratch, mode, least_holders):
-    truth, recording = record(scratch, os.path.join(BUILD, "test", "run_holders"), mode)
+def rust(scratch):
+    """The program in Rust, or None where there is no compiler."""
+    program = os.path.join(scratch, "run_holders_rs")
+    if not shutil.which("rustc"):
+        return None
+    subprocess.run(["rustc", "-O", "-g", "--edition", "2021", "--crate-name", "run_holders", "-o", program,
+                    os.path.join(os.environ["WEFT_SOURCE"], "test", "e2e", "run", "run_holders.rs")], check=True)
+    return program
+
+
+def judge(scratch, program, mode, least_holders):
+    truth, recording = record(scratch, program, mode)
     check(truth["waits"], "nobody waited")
     most = max(check_wait(wait_of(recording, true, truth["object"]), true, truth["name"]) for true in truth["waits"])
     check(most >= least_holders, "nobody saw %d holders" % least_holders, truth)
+
+
+def judge_condition(scratch):
+    """A wait for a condition is one until it is signalled, and then one for the lock, which the signaller keeps for 30 ms."""
+    lines, recording = record(scratch, PROGRAM, "cond", lines=True)
+    ends = [[int(word) for word in line.split()[1:]] for line in lines if line.startswith("cond")]
+    signals = [int(line.split()[1]) for line in lines if line.startswith("signal")]
+    check(len(ends) == len(signals) == 4, "four rounds", lines)
+    for (begin, end), signal_at in zip(ends, signals):
+        waits = {wait["kind"]: wait for wait in recording["longest_waits"]
+                 if begin - MS < wait["begin_mono_ns"] < end and wait["object_name"] in ("cond", "mutex")}
+        check(set(waits) == {"condition", "lock"}, "two waits", {"begin": begin, "end": end, "waits": recording["longest_waits"]})
+        check(near(waits["condition"]["duration_ns"], signal_at - begin), "for the condition", waits)
+        check(near(waits["lock"]["duration_ns"], end - signal_at), "for the lock", waits)
+        holder = waits["lock"]["holder"]
+        check(holder and holder["where"]["thread"] == "S" and near(holder["held_ns"], end - signal_at), "its holder", waits)
 
 
 def check_deadlock(recording, tids):
@@ -97,7 +126,7 @@ def judge_deadlock(scratch, how):
     """It is in the report while the program runs, and after it was killed or stopped."""
     trace = os.path.join(scratch, "rec")
     shutil.rmtree(trace, ignore_errors=True)
-    process = subprocess.Popen([os.path.join(BUILD, "weft"), "run", "-o", trace, "--", os.path.join(BUILD, "test", "run_holders"),
+    process = subprocess.Popen([os.path.join(BUILD, "weft"), "run", "-o", trace, "--", PROGRAM,
                                 "deadlock"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     tids = {name: int(tid) for name, tid in (process.stdout.readline().split() for _ in range(2))}
     pid = next(int(line.split()[1]) for line in open("/proc/%d/status" % tids["first"]) if line.startswith("Tgid"))
@@ -119,8 +148,14 @@ def main():
     scratch = tempfile.mkdtemp(prefix="weft-holders-")
     failed = 0
     try:
-        tests = [(mode, lambda mode=mode, n=n: judge(scratch, mode, n)) for mode, n in (
-            ("handoff", 2), ("recursive", 2), ("c11", 2), ("readers", 2), ("writer", 1), ("timed", 1))]
+        tests = [(mode, lambda mode=mode, n=n: judge(scratch, PROGRAM, mode, n)) for mode, n in (
+            ("handoff", 2), ("recursive", 2), ("c11", 2), ("spin", 2), ("readers", 2), ("writer", 1), ("timed", 1))]
+        program = rust(scratch)
+        if program:
+            tests.append(("rust", lambda: judge(scratch, program, "handoff", 2)))
+        else:
+            print("skip rust: there is no rustc")
+        tests.append(("cond", lambda: judge_condition(scratch)))
         tests += [("deadlock, " + how.name, lambda how=how: judge_deadlock(scratch, how))
                   for how in (signal.SIGKILL, signal.SIGTERM)]
         for mode, test in tests:

@@ -137,6 +137,8 @@ int main(int argc, char **argv)
 			flock(ends[0], LOCK_UN);
 	}
 	truth_next(loop);
+	truth_note("\"descriptors\": {\"read\": \"%s\", \"recv\": \"unix socket\", \"connect\": \"tcp 127.0.0.1:\"}",
+		   strcmp(how, "eventfd") ? "pipe" : "eventfd");
 	truth_print();
 	return 0;
 }

@@ -9,6 +9,7 @@ LEAST_NS = 50_000    # or so much, whichever is more
 OUTSIDE_NS = 200_000 # of a poll that may lie outside the program's own readings, or 1 %: with more the poll says nothing,
 LEFT_OUT = 0.3       # and when so many of them say nothing, the run does not
 OPEN_NS = 500_000    # of CPU time of a poll that never ends after the program's last reading: it prints
+SHORT_NS = 1_000_000 # waits below this are recorded in sums only: their time may be blocked, in what is not known
 SIGMAS = 4.5         # that samples may be off by chance
 SLACK_NS = 20_000    # between the program's clock and the trace's
 
@@ -65,6 +66,8 @@ def judge_poll(true, poll, index):
     outside = max(0, poll["duration_ns"] - wall) if not true["open"] else 0
     missing = part(story, "not_measured")
     unsure = true.get("unsure", 0)
+    if true["waiting"] < SHORT_NS and not part(story, "waiting"):
+        true = {**true, "blocked": true["blocked"] + true["waiting"], "waiting": 0}
     for name in PARTS:
         told, exact = part(story, name), true[name]
         # Of a poll that is still open the program knows its CPU time and not how long the report sees it.
@@ -171,25 +174,23 @@ def judge_sampled(truth, recordings):
 
 
 def judge_threads(truth, recordings):
-    """The table of time off the CPU."""
+    """The table of time off the CPU has all of it, or a part and says so; never more."""
     for key in [key for key in truth if key.startswith("thread")]:
         true = truth[key]
-        for recording in recordings:
-            table = recording["off_cpu"]
-            if table is None or table.get("recorded_share", 1) < 0.999:
-                continue  # it says so
-            rows = [row for row in table["threads"] if row["tid"] == true["tid"]]
-            told = sum(row["blocked_ns"] + row["preempted_ns"] for row in rows)
-            exact = true["blocked"] + true["preempted"]
-            if abs(told - exact) > tolerance(exact):
-                yield "thread %s: %s off the CPU in the table, %s in truth" % (key[6:], ms(told), ms(exact))
+        exact = true["blocked"] + true["preempted"]
+        for table in [recording["off_cpu"] for recording in recordings if recording["off_cpu"]]:
+            told = sum(row["blocked_ns"] + row["preempted_ns"] for row in table["threads"] if row["tid"] == true["tid"])
+            share = table.get("recorded_share", 1)
+            if told > exact + tolerance(exact) or (share > 0.98 and told < exact - tolerance(exact)):
+                yield "thread %s: %s off the CPU in the table, which is of %.1f %% of the time; in truth %s" % (
+                    key[6:], ms(told), 100 * share, ms(exact))
 
 
 def judge_holders(truth, recordings):
     """Who held the lock for most of the wait, and for how long."""
     for true in truth.get("holders", []):
         causes = [cause for poll, _ in all_polls(recordings) if poll["tid"] == truth["polls"][0]["tid"]
-                  for cause in poll["story"]["causes"] if cause["part"] == "waiting"]
+                  for cause in poll["story"]["causes"] if cause["kind"] in ("lock", "read-write lock")]
         held = [cause["holder"] for cause in causes if cause["holder"]]
         if not causes:
             yield "no poll waits for a lock"
@@ -199,6 +200,15 @@ def judge_holders(truth, recordings):
             yield "held for %s, in truth for %s" % (ms(held[0].get("held_ns") or 0), ms(true["held"]))
         if causes and causes[0].get("object_name") != true["lock"]:
             yield "the lock is called %s, in truth %s" % (causes[0].get("object_name"), true["lock"])
+
+
+def judge_descriptors(truth, recordings):
+    """What it was that a long call waited for."""
+    for name, words in truth.get("descriptors", {}).items():
+        told = {cause.get("descriptor") for poll, _ in all_polls(recordings) for cause in poll["story"]["causes"]
+                if cause["name"] == name and cause["total_ns"] > 2_000_000}
+        if any(words not in (one or "") for one in told):
+            yield "%s waited for %s, in truth for a %s" % (name, told, words)
 
 
 def judge_throttled(truth, recordings):
@@ -214,7 +224,7 @@ def judge_throttled(truth, recordings):
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
     for check in judge_waits, judge_no_polls, judge_loops, judge_functions, judge_sampled, judge_threads, judge_holders, \
-            judge_throttled:
+            judge_descriptors, judge_throttled:
         wrong += check(truth, recordings)
     return Result(wrong, error, of, len(truth["polls"]), None if wrong else unusable)
 

@@ -256,6 +256,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = weft__costs_tend(c, now);
 	if (!err)
 		err = weft__throttled_tend(c, now);
+	weft__cputime_tend(c, now);
 	if (!err)
 		err = tell_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
@@ -275,6 +276,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = weft__flush_soon(c);
 	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c))) {
 		weft__throttled_tell(c);
+		weft__cputime_tell(c);
 		err = weft__costs_tell(c);
 		if (!err)
 			err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
@@ -320,7 +322,7 @@ static void nap(struct weft__collector *c, uint64_t now)
 	if (!idle && weft__stack_ids_crowded(c))
 		due = due < CROWDED_NS ? due : CROWDED_NS;
 	if (!idle && c->has_queues && weft_gate_on())
-		due = sooner(now, c->queued_ns + c->queue_ns, due);
+		due = sooner(now, c->queued_ns + c->queue_pace_ns, due);
 	due = sooner(now, weft__flight_next(c), due);
 	timeout.tv_sec = (time_t)(due / 1000000000);
 	timeout.tv_nsec = (long)(due % 1000000000);
@@ -340,6 +342,7 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 	while (!err && weft__wall_tell())
 		err = weft__drain(c);
 	weft__throttled_tell(c);
+	weft__cputime_tell(c);
 	if (!err)
 		err = weft__costs_tell(c);
 	if (!err)
@@ -397,6 +400,7 @@ void weft__collector_run(struct weft__collector *c)
 {
 	weft__costs_thread(&c->costs);
 	c->has_queues = 1;
+	c->queue_pace_ns = c->queue_pace_ns ? c->queue_pace_ns : c->queue_ns;
 	for (;;) {
 		uint64_t now = weft__clock_mono();
 		enum weft__ask ask = load_acquire(&c->ask);
@@ -426,7 +430,7 @@ void weft__collector_run(struct weft__collector *c)
 			if (c->stuck_ns && weft__flight_due(c, now))
 				weft__flight_write(c, now, c->stuck_err, 0);
 		} else {
-			if (weft_gate_on() && now >= c->queued_ns + c->queue_ns / 2)
+			if (weft_gate_on() && now >= c->queued_ns + c->queue_pace_ns / 2)
 				c->has_queues = sample_queues(c, now);
 			err = tend(c, now);
 			if (weft__flight_due(c, now)) {

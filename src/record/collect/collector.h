@@ -18,6 +18,7 @@
 #include "record/collect/idle.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
+#include "record/engine/engine.h"
 #include "record/host/throttle.h"
 #include "record/ring/region.h"
 #include "segment/batch.h"
@@ -34,6 +35,15 @@ struct weft__ring_note {
 	uint64_t drained_ns;         /* when it was looked into last */
 	struct ring_context context; /* after the events of the block that is being made */
 	uint64_t context_flush;      /* in which that was begun */
+	uint64_t run_gather;         /* the block whose last run of this ring is `run` */
+	uint32_t run;
+};
+
+/* A run of staged events, and the next one of the same ring. */
+struct weft__run {
+	const struct staged_run *staged;
+	uint32_t next; /* UINT32_MAX: none */
+	uint32_t taken;
 };
 
 enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE, ASK_STOP, ASK_SWITCHES_ON, ASK_SWITCHES_OFF };
@@ -44,6 +54,7 @@ struct weft__collector {
 	uint64_t drain_ns;
 	uint64_t flush_ns;
 	uint64_t queue_ns;
+	uint64_t queue_pace_ns;  /* collector: that, or longer to stay within the budget */
 	int counts_polls;        /* poll modes slow and caught */
 	int apart;               /* has a table of files of its own (base/apart.h); until start returned: shall have */
 	struct weft__defs facts; /* host, options, labels: in front of every segment */
@@ -60,13 +71,20 @@ struct weft__collector {
 	struct weft__buf payload;
 	struct weft__defs defs; /* of the block that is being made */
 	struct weft__defs news; /* to be staged */
-	uint64_t n_bad;         /* events of the block that is being made that made no sense */
+	struct weft__run *runs; /* of that block */
+	size_t n_runs, runs_cap;
+	uint64_t gathers;
+	uint64_t n_bad; /* events of the block that is being made that made no sense */
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
 	struct weft__flight flight;
 	struct weft__stack_ids stacks;
 	struct weft__costs costs;
 	struct weft__throttle throttle;
+	struct weft__cputime {
+		uint64_t at_ns; /* of the last reading; 0: there is none */
+		struct weft__engine_cpu seen;
+	} cputime;
 	uint64_t throttle_due_ns; /* when it is read next; 0: nobody has begun to */
 	uint64_t n_flushes;       /* tried so far */
 	uint64_t registry_at;     /* how much of the registry is in the active segment */
@@ -78,6 +96,7 @@ struct weft__collector {
 	uint32_t facts_seen; /* of the engine: the version that is in the active segment */
 	uint64_t drain_due_ns;
 	uint64_t grown_bytes; /* that rings were given beyond what they began with */
+	uint64_t drained;     /* slots that threads filled, and were drained */
 	uint64_t fast_ns;     /* when a ring was seen that is full soon after it wakes the collector */
 	int is_soon;          /* its thread asks to run soon */
 	int has_queues;       /* some runtime has a global queue to ask */
@@ -137,6 +156,9 @@ void weft__drain_tend(struct weft__collector *c);
 /* throttled.c. What a CPU quota took, as events: when that is due; and what is left of it, at a rotation and at the end. 0 or the
  * error of a flush. */
 int weft__throttled_tend(struct weft__collector *c, uint64_t now_ns);
+/* cputime.c. The process' CPU time and what samples stand for, in the same way. */
+void weft__cputime_tend(struct weft__collector *c, uint64_t now_ns);
+void weft__cputime_tell(struct weft__collector *c);
 void weft__throttled_tell(struct weft__collector *c);
 
 /* grow.c. `slots` are filled: gives the ring more of them if at this rate it is soon full. */

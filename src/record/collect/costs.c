@@ -24,12 +24,17 @@
 #define SPREAD_NS UINT64_C(30000000000) /* over which what is done once is counted */
 #define LEAST_RATE (GOVERNOR_FULL / 10)
 #define LEAST_GATE (GOVERNOR_FULL / 512)
+#define EMIT_READS 100
+#define EMIT_REST_NS 1.0
+#define SPARSE 10                        /* times as long between two looks at queues, when */
+#define SCARCE 0.5                       /* of what is allowed goes for what cannot be lowered */
+#define AMPLE 0.25                       /* until it is this little */
 #define HOPELESS 0.5                     /* of what is allowed goes for perf events, though they are off */
 #define HOPELESS_NS UINT64_C(2000000000) /* for so long */
 
 enum { COLLECTOR = WEFT_COST_COLLECTOR - 1, SAMPLES = WEFT_COST_SAMPLES - 1, SWITCHES = WEFT_COST_SWITCH - 1 };
 enum { WALL = WEFT_COST_WALL - 1, WAITS = WEFT_COST_WAITS - 1, TABLES = WEFT_COST_TABLES - 1 };
-enum { SYMBOLS = WEFT_COST_SYMBOLS - 1 };
+enum { SYMBOLS = WEFT_COST_SYMBOLS - 1, EVENTS = WEFT_COST_EVENTS - 1 };
 
 _Static_assert(WEFT_SAMPLE_OFF == GOVERNOR_NO_LIMIT, "the option's value for no limit");
 
@@ -117,6 +122,32 @@ static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
 	return ns;
 }
 
+/* An event is a reading of the clock and little else, which hides behind it. */
+static double emit_cost(uint32_t gate)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int round = 0; round < 8; round++) {
+		uint64_t begin = weft_tick(gate), last = begin, took;
+
+		for (int i = 0; i < EMIT_READS; i++)
+			last = weft_tick(gate);
+		took = last - begin;
+		least = took < least ? took : least;
+	}
+	return (double)weft_tick_ns(least) / EMIT_READS + EMIT_REST_NS;
+}
+
+/* What threads of the program took to fill their rings. Switches are told by the collector. */
+static uint64_t emits_cost(struct weft__collector *c, uint64_t switches)
+{
+	uint64_t slots = costs_since(&c->costs.slots, c->drained), own = 2 * switches;
+
+	if (!c->costs.emit_ns && weft_gate_on())
+		c->costs.emit_ns = emit_cost(weft_gate_on());
+	return slots > own ? (uint64_t)((double)(slots - own) * c->costs.emit_ns) : 0;
+}
+
 static void costs_measure(struct weft__collector *c)
 {
 	struct weft__costs *costs = &c->costs;
@@ -134,6 +165,7 @@ static void costs_measure(struct weft__collector *c)
 	spent[SWITCHES] += switches * costs->switch_ns;
 	spent[WAITS] += costs_since(&costs->waits_ns, weft__waits_cost());
 	spent[TABLES] += costs_since(&costs->tables_ns, weft__tables_cost());
+	spent[EVENTS] += emits_cost(c, switches);
 	spent[SYMBOLS] += costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
 	costs->for_switches_ns += for_switches(c, switches, collector > wall ? collector - wall : 0);
 }
@@ -221,6 +253,19 @@ static void look_for_hopeless(struct weft__costs *costs, uint64_t now_ns, uint64
 	costs->looked_ns = now_ns;
 }
 
+/* To wake up for a look at a queue is a good part of what the collector costs. */
+static void set_queue_pace(struct weft__collector *c)
+{
+	const struct weft__governor *g = &c->costs.governor;
+
+	if (g->budget_ppm == GOVERNOR_NO_LIMIT)
+		return;
+	if (g->fixed > SCARCE * g->allowed)
+		c->queue_pace_ns = SPARSE * c->queue_ns;
+	else if (g->fixed < AMPLE * g->allowed)
+		c->queue_pace_ns = c->queue_ns;
+}
+
 static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
@@ -235,6 +280,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	costs->program_ns += all > own ? all - own : 0;
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
+	set_queue_pace(c);
 	if (weft__engine_look(now_ns))
 		costs->turn_ns = 0;
 	look_for_hopeless(costs, now_ns, fixed_ns);

@@ -6,7 +6,7 @@
 #include "record/governor.h"
 #include "weft/kind.h"
 
-#define COSTS WEFT_COST_SYMBOLS /* sources; numbers of enum weft_cost less 1 */
+#define COSTS WEFT_COST_EVENTS /* sources; numbers of enum weft_cost less 1 */
 
 #define COSTS_FIELDS 5
 
@@ -54,6 +54,8 @@ struct weft__costs {
 	/* counters as they were at the last look */
 	uint64_t collector_ns, encoder_ns, wall_ns, waits_ns, tables_ns, symbols_ns, switches, events;
 	uint32_t switch_ns; /* what a switch costs */
+	uint64_t slots;     /* that threads of the program filled */
+	double emit_ns;     /* what it takes to fill one */
 };
 
 /* CALLER, at open. */

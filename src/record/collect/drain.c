@@ -362,6 +362,7 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 				  c->timeline.last.tick);
 			tail = head;
 		}
+		c->drained += tail - ring->tail;
 		store_release(&ring->tail, tail);
 		err = weft__stage_news(c);
 	}

@@ -271,8 +271,10 @@ void weft__flush_fini(struct weft__collector *c)
 	if (c->batch)
 		weft__batch_fini(c->batch);
 	weft__free(c->batch);
+	weft__free(c->runs);
 	weft__idle_close(c->idle);
 	c->batch = NULL;
+	c->runs = NULL;
 	c->idle = NULL;
 }
 

@@ -2,6 +2,7 @@
 /* Staged slots to the columns of a batch. */
 #include <errno.h>
 
+#include "base/alloc.h"
 #include "record/collect/collector.h"
 #include "record/collect/unpack.h"
 #include "record/event/registry.h"
@@ -181,30 +182,57 @@ static int add_run(struct weft__collector *c, const struct staged_run *run)
 	return err;
 }
 
-/* The run at `at` and all later ones that go on where it ends become one chunk; they are marked as done. */
-static int add_chunk(struct weft__collector *c, const struct weft__half *half, uint64_t at)
+/* Runs of events in the order in which they were staged, those of one ring linked. With very many threads a block has thousands. */
+static int link_runs(struct weft__collector *c, const struct weft__half *half)
 {
-	struct staged_run *run = run_at(half, at);
+	uint64_t at = 0;
+
+	c->n_runs = 0;
+	c->gathers++;
+	while (at < half->used) {
+		const struct staged_run *run = run_at(half, at);
+		struct weft__run *grown;
+		struct weft__ring_note *note;
+
+		at = run_end(run, at);
+		if (run->type != RUN_EVENTS)
+			continue;
+		grown = weft__grow(c->runs, &c->runs_cap, c->n_runs, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		c->runs = grown;
+		note = &c->notes[run->ring];
+		if (note->run_gather == c->gathers)
+			c->runs[note->run].next = (uint32_t)c->n_runs;
+		note->run_gather = c->gathers;
+		note->run = (uint32_t)c->n_runs;
+		c->runs[c->n_runs++] = (struct weft__run){.staged = run, .next = UINT32_MAX};
+	}
+	return 0;
+}
+
+/* The run and all later ones of its ring that go on where it ends become one chunk; they are marked as done. */
+static int add_chunk(struct weft__collector *c, uint32_t i)
+{
+	const struct staged_run *run = c->runs[i].staged;
 	struct weft__ring_note *note = &c->notes[run->ring];
 	uint64_t not_before = note->last_stream == run->stream ? note->last_ns : 0;
 	uint64_t next = run->first_slot;
 	uint64_t slots = 0;
-	uint32_t ring = run->ring, stream = run->stream;
-	int err = weft__batch_begin(c->batch, stream, ring, run->first_slot, not_before);
+	uint32_t stream = run->stream;
+	int err = weft__batch_begin(c->batch, stream, run->ring, run->first_slot, not_before);
 
 	if (err)
 		return err;
 	err = weft__contexts_begin(c, (const struct weft_slot *)(const void *)(run + 1));
-	while (at < half->used && !err) {
-		run = run_at(half, at);
-		at = run_end(run, at);
-		if (run->type != RUN_EVENTS || run->ring != ring)
-			continue;
+	for (; i != UINT32_MAX && !err; i = c->runs[i].next) {
+		run = c->runs[i].staged;
 		if (run->stream != stream || run->first_slot != next)
 			break; /* the ring was handed on: a chunk of its own */
 		err = add_run(c, run);
 		next += run->n;
 		slots += run->n;
+		c->runs[i].taken = 1;
 	}
 	note->last_stream = stream;
 	note->last_ns = weft__batch_last_ns(c->batch);
@@ -212,35 +240,29 @@ static int add_chunk(struct weft__collector *c, const struct weft__half *half, u
 	return err;
 }
 
-/* Whether an earlier run of the same ring and stream has taken this one along. */
-static int taken_along(struct weft__collector *c, const struct staged_run *run)
-{
-	size_t i;
-
-	for (i = c->batch->n_chunks; i-- > 0;) {
-		const struct weft__chunk *chunk = &c->batch->chunks[i];
-
-		if (chunk->ring == run->ring)
-			return run->first_slot < chunk->first_slot + chunk->n_slots;
-	}
-	return 0;
-}
-
-int weft__gather(struct weft__collector *c, const struct weft__half *half)
+static void add_defs(struct weft__collector *c, const struct weft__half *half)
 {
 	uint64_t at = 0;
-	int err = 0;
 
-	weft__batch_clear(c->batch);
-	c->n_bad = 0;
-	while (at < half->used && !err) {
+	while (at < half->used) {
 		const struct staged_run *run = run_at(half, at);
 
 		if (run->type == RUN_DEFS)
 			weft__defs_raw(&c->defs, (const uint8_t *)(run + 1), run->n, run->stream);
-		else if (!taken_along(c, run))
-			err = add_chunk(c, half, at);
 		at = run_end(run, at);
 	}
+}
+
+int weft__gather(struct weft__collector *c, const struct weft__half *half)
+{
+	int err = link_runs(c, half);
+
+	weft__batch_clear(c->batch);
+	c->n_bad = 0;
+	if (!err)
+		add_defs(c, half);
+	for (uint32_t i = 0; i < c->n_runs && !err; i++)
+		if (!c->runs[i].taken)
+			err = add_chunk(c, i);
 	return err ? err : weft__costs_gather(c);
 }

@@ -177,6 +177,7 @@ void weft__choice_facts(struct weft__defs *defs)
 	sample_fact(defs, "sample.tick_hz", weft__engine.tick_ns ? weft__machine_tick_hz() : 0);
 	if (weft__engine.ops == &weft__perf_ops && weft__meter_interrupt_ns())
 		sample_fact(defs, "sample.interrupt_ns", weft__meter_interrupt_ns());
+	sample_fact(defs, "kernel.tick_hz", weft__machine_tick_hz());
 	weft__defs_fact(defs, "sample.precise", weft__precise_on() ? "1" : "0");
 	weft__defs_fact(defs, "sample.kernel", weft__engine.kernel ? "1" : "0");
 	weft__defs_fact(defs, "sample.why", engine_choice.why);

@@ -157,6 +157,7 @@ static void engine_undo(void)
 	int all_out;
 
 	store_seq_cst(&weft__engine.on, 0u);
+	weft__guard_run(0);
 	weft__tables_let(0);
 	all_out = wait_outside();
 	weft__threads_drop();
@@ -202,6 +203,7 @@ static int engine_begin(void)
 	if (weft__engine.ops->started)
 		weft__engine.ops->started();
 	weft__precise_start();
+	weft__guard_run(1);
 	weft__guard_good();
 	chosen.drawn_ns = chosen.maybe_ns = chosen.changed_ns = 0;
 	chosen.unblocked = 0;
@@ -320,6 +322,7 @@ void weft__engine_forked(void)
 	store_seq_cst(&weft__engine.on, 0u);
 	store_seq_cst(&weft__engine.inside, 0u);
 	weft__tables_forked();
+	weft__guard_run(0);
 	weft__wall_forked();
 	weft__signal_give(SIGTRAP);
 	if (!chosen.running)

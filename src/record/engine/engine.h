@@ -21,6 +21,14 @@ struct weft__engine_counts {
 	uint64_t spent_ns;  /* in the handler */
 };
 
+/* What the program used of the CPU since it began, without weft's own threads, and what samples stand for. While nothing is sampled, as it was
+ * when sampling ended. */
+struct weft__engine_cpu {
+	uint64_t program_ns, sampled_ns;
+	uint64_t unhit, unhit_ns; /* threads that ended without a sample, and their CPU time, as far as it is known */
+	uint64_t run;             /* how often sampling has begun */
+};
+
 /* CALLER, under the recorder's mutex. What cannot be done is degraded and told by the facts; only an option that makes no sense
  * fails: -WEFT_E_OPTION with a message. */
 int weft__engine_open(const struct weft_recorder_opts *opts, struct weft_error *err);
@@ -49,6 +57,7 @@ uint32_t weft__engine_facts_changed(void);
 uint64_t weft__engine_tend(uint64_t now_ns);
 int weft__engine_pressing(uint64_t now_ns);
 struct weft__engine_counts weft__engine_counts(void);
+struct weft__engine_cpu weft__engine_cpu(void);
 /* 1: a loss to be told. */
 struct weft_loss;
 int weft__engine_loss(struct weft_loss *ret);

@@ -4,9 +4,11 @@
  * CALLER and COLLECTOR, under the engine's lock. */
 #include "record/engine/guard.h"
 
+#include <pthread.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "record/engine/engine.h"
 #include "record/engine/state.h"
 
 /* At the last look at which the signal was ours. */
@@ -45,6 +47,38 @@ void weft__guard_good(void)
 	guard_last.at_ns = weft__clock_mono();
 	guard_last.weight_ns = load_relaxed(&weft__engine.weight_ns);
 	guard_last.cpu_ns = program_cpu();
+}
+
+static struct weft__engine_cpu run_now; /* as it was when sampling ended, and whether it has */
+static int run_on;
+
+static void run_read(void)
+{
+	run_now.program_ns = program_cpu();
+	run_now.sampled_ns = load_relaxed(&weft__engine.weight_ns);
+	run_now.unhit = load_relaxed(&weft__engine.unhit);
+	run_now.unhit_ns = load_relaxed(&weft__engine.unhit_ns);
+}
+
+void weft__guard_run(int on)
+{
+	if (run_on)
+		run_read();
+	else
+		run_now.run++;
+	run_on = on;
+}
+
+struct weft__engine_cpu weft__engine_cpu(void)
+{
+	struct weft__engine_cpu now;
+
+	pthread_mutex_lock(&weft__engine_mutex);
+	if (run_on)
+		run_read();
+	now = run_now;
+	pthread_mutex_unlock(&weft__engine_mutex);
+	return now;
 }
 
 void weft__guard_lost(void)

@@ -8,6 +8,8 @@
 void weft__guard_open(void);
 /* The signal is ours, at this moment. */
 void weft__guard_good(void);
+/* CALLER and COLLECTOR, under the engine's lock. Sampling begins, or ends: for weft__engine_cpu. */
+void weft__guard_run(int on);
 /* It is not: about how many samples there would have been since it was. */
 void weft__guard_lost(void);
 /* Without the lock. Whether there is something to tell. */

@@ -199,6 +199,23 @@ static void step_find(struct weft__slot *slot, uint64_t now, uint64_t tick, int 
 	slot->steps = 0;
 }
 
+/* The first sample of a thread that was covered when it began. An inherited event comes a whole period after that, too late for a thread that
+ * lives for less. Until then the ticks that find the thread running stand for its time, each for one tick: these fall anywhere. The event then
+ * stands for what comes after the last sample of the thread, half a period on average. */
+static uint64_t weight_first(struct weft__slot *slot, uint64_t tick, int by_timer)
+{
+	uint32_t interval = load_relaxed(&slot->interval_ns);
+
+	*(by_timer ? &slot->ridden : &slot->tick) = tick;
+	store_relaxed(&slot->cpu_ns, weft__thread_cpu_ns());
+	slot->known_ns = load_relaxed(&slot->cpu_ns);
+	slot->known = tick;
+	slot->steps = slot->step_ns = 0;
+	if (!by_timer)
+		return load_relaxed(&weft__engine.period_ns) / 2;
+	return interval > weft__engine.tick_ns ? interval : weft__engine.tick_ns;
+}
+
 /* What passed since the thread's last sample, so that ticks that fell into the kernel, or came while the signal was blocked, are not
  * missing; but not what passed while nothing was recorded. When it was one period, and that is known, the clock, which is half of what
  * a sample takes, is read now and then only, and what was too much or too little until then is settled. */
@@ -211,6 +228,8 @@ static uint64_t weight_of(struct weft__slot *slot, int added, uint64_t tick, int
 
 	if (!weft__perf.counts_time)
 		return period == asked || slot->hits % (period / asked) == 0 ? period / asked * asked : 0;
+	if (slot->born && slot->epoch == epoch && weft__engine.tick_ns && (by_timer ? !slot->hits : slot->events == 1))
+		return weight_first(slot, tick, by_timer);
 	once = again && period == asked && once_since(*last, tick, by_timer);
 	if (once && slot->step_ns && slot->steps < STEPS_MOST && in_step(slot, tick)) {
 		*last = tick;
@@ -293,6 +312,7 @@ void weft__perf_match(const siginfo_t *info, struct weft__hit *hit)
 	}
 	if (!load_relaxed(&weft__perf.inherited) && load_acquire(&hit->slot->fd) <= 0)
 		store_relaxed(&weft__perf.inherited, 1u);
+	hit->slot->events++;
 	hit->weight_ns = weight_of(hit->slot, added, hit->tick, 0);
 }
 

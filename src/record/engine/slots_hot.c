@@ -122,7 +122,18 @@ void weft__slot_drop(uint32_t number)
 /* HOT, for who sees threads begin and end (bindings/preload). */
 void weft__engine_thread_begin(void)
 {
-	weft__engine_thread_here((uint32_t)syscall(SYS_gettid));
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	struct weft__slot *slot;
+	int saved = errno;
+
+	if (!weft__engine_enter())
+		return;
+	slot = weft__slot_cover(tid);
+	if (slot)
+		store_relaxed(&slot->born, 1u);
+	add_relaxed(&weft__engine.churn, 1);
+	weft__engine_leave();
+	errno = saved;
 }
 
 void weft__engine_thread_end(void)

@@ -58,7 +58,8 @@ struct weft__slot {
 	struct weft_ring *apart; /* handler: ring of a thread without thread-local memory of its own */
 	void *ring;              /* perf, with kernel frames: the mapped ring */
 
-	uint32_t ended; /* the thread: it said so */
+	uint32_t born;  /* the thread: it was covered when it began, */
+	uint32_t ended; /* and ended: it said so */
 
 	/* threads with a timer and an event: precise.h */
 	uint64_t sampled_ns;    /* handler: CPU time that samples stand for */

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "record/engine/remote.h"
 #include "record/engine/switch_state.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
@@ -26,7 +27,8 @@
 #define PERIOD_MOST 1024
 #define PERIOD_STAY_NS UINT64_C(1000000000)
 #define RATE_NS UINT64_C(50000000) /* over which the rate is taken */
-#define FULL_WORDS 9               /* less than that is no room for a loss and a switch */
+#define READ_LEFT 500 /* switches since the last reading of a thread's CPU time that make another worth it */
+#define FULL_WORDS 9  /* less than that is no room for a loss and a switch */
 
 static uint64_t sample_room[SWITCH_RECORD_WORDS];
 static uint64_t switch_turn_ns; /* when the last turn was */
@@ -93,6 +95,8 @@ static int record_take(struct weft__switch_set *set, struct weft__switch_ring *r
 		add_relaxed(&weft__switch.counts.switches, 1);
 		made = weft__pairs_out(&set->pairs, record->tid, record->time_ns, record->preempted, one);
 		thread = weft__pairs_get(&set->pairs, record->tid, 0);
+		if (thread && ++thread->left == READ_LEFT)
+			set->read_due = 1;
 		if (thread && thread->twice >= TWICE_MOST && !set->stop_ns) {
 			thread->twice = 0;
 			weft__switch_set_single(set, record->tid);
@@ -329,6 +333,28 @@ static int thin_out(struct weft__switch_set *set, uint64_t now_ns)
 	return 1;
 }
 
+/* CPU times of threads that switch so often that what a switch itself takes shows. All that was before has been told. */
+static void tell_cpu(struct weft__switch_set *set, const struct weft__timeline *line)
+{
+	int due = set->read_due;
+
+	set->read_due = 0;
+	for (size_t i = 0; due && i < set->pairs.cap; i++) {
+		struct weft__switch_thread *thread = &set->pairs.threads[i];
+		uint64_t fields[2] = {thread->tid, 0}, tick;
+
+		if (!thread->tid || thread->left < READ_LEFT || !weft__switch.out || !out_room())
+			continue;
+		tick = weft__timeline_tick(line, weft__clock_mono());
+		if (weft__remote_cpu(thread->tid, &fields[1]) < 0)
+			continue;
+		thread->left = 0;
+		tick = tick > weft__switch.out_tick ? tick : weft__switch.out_tick;
+		weft__switch.out_tick = tick;
+		weft__wide_emit_in(weft__switch.out, WEFT_KIND_THREAD_CPU, tick, fields, NULL, 0);
+	}
+}
+
 int weft__switch_drain(const struct weft__timeline *line)
 {
 	struct weft__switch_set *set;
@@ -343,6 +369,7 @@ int weft__switch_drain(const struct weft__timeline *line)
 	if (room && set)
 		room = drain_set(set, line, now);
 	if (room && set) {
+		tell_cpu(set, line);
 		weft__switch_set_sweep(set);
 		if (weft__switch_set_tend(set, now) | thin_out(set, now)) {
 			weft__switch_retire(now);

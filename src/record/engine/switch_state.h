@@ -79,6 +79,7 @@ struct weft__switch_thread {
 	/* Unknown: its records are complete from here on, 0: it is new. On and off: when it came or left. */
 	uint64_t since_ns;
 	uint64_t cpu_ns; /* its CPU time, when it was covered */
+	uint32_t left;   /* how often, since its CPU time was told */
 	struct weft__switch_stack stack;
 };
 
@@ -137,6 +138,7 @@ struct weft__switch_set {
 	uint64_t last_ns;           /* the newest record that was read */
 	uint64_t scanned_ns;        /* when threads were looked for last, in a set by thread */
 	uint64_t due_ns;            /* between the last turn and the next */
+	int read_due;               /* the CPU time of some thread is to be told */
 	uint64_t rated_ns, rated;   /* when the rate of samples was looked at last, and their number then */
 	struct weft__switch_pairs pairs;
 	struct {

@@ -14,12 +14,16 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "record/engine/precise.h"
 
+#define SCAN_REST 1000 /* times what a scan took */
+
 static uint32_t scan_number;
 static struct weft__threads_mark scan_mark;
-static uint64_t scan_full; /* most threads that the table had no room for */
+static uint64_t scan_rest_ns; /* not again before, without a sign that threads of ours came */
+static uint64_t scan_full;    /* most threads that the table had no room for */
 
 void weft__engine_encoder(const pthread_t *thread)
 {
@@ -135,9 +139,15 @@ int weft__threads_scan(int force)
 {
 	uint64_t full = 0;
 	int came, went, news = weft__threads_maybe(&scan_mark);
+	uint64_t begin = weft__clock_mono();
 
 	if (!news && !force)
 		return 0;
+	/* Other programs make threads, too: a list of thousands is not read for that all the time. */
+	if (!force && !(news & THREADS_CHANGED) && begin < scan_rest_ns) {
+		scan_mark.last_tid = 0; /* to be looked at then */
+		return 0;
+	}
 	scan_number++;
 	came = see_all(&full);
 	if (came < 0)
@@ -147,6 +157,7 @@ int weft__threads_scan(int force)
 		add_relaxed(&weft__engine.uncovered, full - scan_full);
 		scan_full = full;
 	}
+	scan_rest_ns = begin + SCAN_REST * (weft__clock_mono() - begin);
 	return news | (came > 0 || went > 0 ? THREADS_CHANGED : 0);
 }
 

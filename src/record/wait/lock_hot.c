@@ -68,7 +68,7 @@ uint64_t weft_slow_lock_mark(uint64_t object)
 	return WEFT_HOLDER_MARKED;
 }
 
-void weft__lock_unmark(uint64_t object)
+void weft_slow_lock_unmark(uint64_t object)
 {
 	uint64_t hash = weft_wait_hash(object), tag = hash << COUNT_BITS, *mark = &weft_lock_marks[hash >> 52];
 	uint64_t word = load_relaxed(mark);
@@ -141,6 +141,14 @@ void weft_slow_lock_seen(uint64_t object, uint32_t tid)
 
 	if (tid && weft_lock_waited(object) && !taker_of(log, tid))
 		take(log, tid, 0, released > since ? released : since);
+}
+
+void weft_slow_lock_missed(uint64_t object)
+{
+	struct taker *taker = weft_waits_self->tid ? taker_of(log_of(object), weft_waits_self->tid) : NULL;
+
+	if (taker)
+		store_relaxed(&taker->tid, 0u);
 }
 
 static void hold_copy(struct weft__hold *to, const struct weft__hold *from)
@@ -309,4 +317,17 @@ uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *wait
 			weft__wide_emit(WEFT_KIND_HELD, waited->tick, fields);
 	}
 	return n ? last_holder(holds, n) : (uint32_t)waited->holder;
+}
+
+uint64_t weft_slow_lock_ticks(uint64_t object, uint64_t since, uint64_t until)
+{
+	struct weft__waited waited = {
+		.key = weft_wait_key(WEFT_WAIT_LOCK, 0), .object = object, .since = since, .tick = until};
+	struct weft__hold holds[WAIT_HOLDS_MAX];
+	uint32_t i, n = weft__lock_holds(&waited, holds);
+	uint64_t ticks = 0;
+
+	for (i = 0; i < n; i++)
+		ticks += holds[i].tid != weft_waits_self->tid ? holds[i].ticks : 0;
+	return ticks;
 }

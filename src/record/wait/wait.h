@@ -86,8 +86,6 @@ static inline int weft__wait_is_watched(uint32_t what)
 }
 /* HOT. Who has the lock of a wait, or had it last; 0: not known. */
 uint32_t weft__lock_holder(const struct weft__waited *waited);
-/* HOT. The wait that marked the lock is over. */
-void weft__lock_unmark(uint64_t object);
 /* CALLER, in the child of a fork. */
 void weft__locks_forked(void);
 /* HOT. The same as a wait of the calling thread's, told or summed by its length. */

@@ -23,6 +23,7 @@
 #define WEIGHT_MOST 16 /* times that a wait which is so much longer is likelier to be told */
 #define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
 
+uint32_t (*weft__late_describe)(uint32_t name, int fd);
 struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
 uint32_t weft__wait_tids[WAIT_THREADS];
 uint32_t weft__waits_used;
@@ -60,7 +61,7 @@ static struct weft__wait_thread *wait_place_take(uint32_t tid)
 static void slot_forget(struct weft_wait_slot *slot)
 {
 	if (load_relaxed(&slot->since) && load_relaxed(&slot->holder) >= WEFT_HOLDER_MARKED)
-		weft__lock_unmark(load_relaxed(&slot->object));
+		weft_slow_lock_unmark(load_relaxed(&slot->object));
 	store_release(&slot->since, 0);
 }
 
@@ -385,7 +386,7 @@ __attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, ui
 	if (waits)
 		weft__wait_over(waits, &waited);
 	if (holder >= WEFT_HOLDER_MARKED)
-		weft__lock_unmark(object);
+		weft_slow_lock_unmark(object);
 	errno = saved;
 }
 
@@ -414,7 +415,7 @@ __attribute__((noinline)) void weft_hot_wait_end(uint32_t what, uint64_t object,
 	if (tick && waited.since)
 		weft__wait_over(waits, &waited);
 	if (waited.since && waited.holder >= WEFT_HOLDER_MARKED)
-		weft__lock_unmark(object);
+		weft_slow_lock_unmark(object);
 	errno = saved;
 }
 

@@ -124,7 +124,7 @@ static void wait_place_free(uint32_t at)
 
 	for (i = 0; i < WEFT_WAITS_MAX; i++)
 		if (thread->mine.own[i].since && thread->mine.own[i].holder >= WEFT_HOLDER_MARKED)
-			weft__lock_unmark(thread->mine.own[i].object);
+			weft_slow_lock_unmark(thread->mine.own[i].object);
 	*thread = (struct weft__wait_thread){.mine = {.generation = generation}};
 	store_release(&weft__wait_tids[at], 0u);
 }

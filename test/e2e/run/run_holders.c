@@ -75,6 +75,7 @@ static void print(void)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, recursive;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static mtx_t c11;
+static pthread_spinlock_t spin;
 static pthread_barrier_t round_begins;
 
 static int take_mutex(void)
@@ -107,6 +108,16 @@ static int take_c11(void)
 static int give_c11(void)
 {
 	return mtx_unlock(&c11);
+}
+
+static int take_spin(void)
+{
+	return pthread_spin_lock(&spin);
+}
+
+static int give_spin(void)
+{
+	return pthread_spin_unlock(&spin);
 }
 
 static int take_read(void)
@@ -196,6 +207,37 @@ static int deadlock_main(void)
 	return 1;
 }
 
+/* W waits for the condition; S signals it while it has the lock, and then keeps that for 30 ms. */
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static int is_set;
+
+static int take_cond(void)
+{
+	int64_t began, ended;
+	int r = pthread_mutex_lock(&mutex);
+
+	began = now();
+	while (!is_set)
+		pthread_cond_wait(&cond, &mutex);
+	ended = now();
+	is_set = 0;
+	printf("cond %lld %lld\n", (long long)began, (long long)ended);
+	return r;
+}
+
+static int64_t signalled_at;
+
+static int take_signal(void)
+{
+	int r = pthread_mutex_lock(&mutex);
+
+	is_set = 1;
+	signalled_at = now();
+	pthread_cond_signal(&cond);
+	printf("signal %lld\n", (long long)signalled_at);
+	return r;
+}
+
 static const struct {
 	const char *mode;
 	void *object;
@@ -220,6 +262,12 @@ static const struct {
 	 {{"A", take_c11, give_c11, 0, 6 * MS},
 	  {"B", take_c11, give_c11, 2 * MS, 30 * MS},
 	  {"W", take_c11, give_c11, 4 * MS, MS}}},
+	{"spin",
+	 (void *)(uintptr_t)&spin,
+	 "spin",
+	 {{"A", take_spin, give_spin, 0, 6 * MS},
+	  {"B", take_spin, give_spin, 2 * MS, 30 * MS},
+	  {"W", take_spin, give_spin, 4 * MS, MS}}},
 	{"readers",
 	 &rwlock,
 	 "rwlock",
@@ -232,6 +280,10 @@ static const struct {
 	 {{"A", take_write, give_rwlock, 0, 30 * MS},
 	  {"R", take_read, give_rwlock, 4 * MS, MS},
 	  {"W", take_write, give_rwlock, 4 * MS, MS}}},
+	{"cond",
+	 &mutex,
+	 "mutex",
+	 {{"W", take_cond, give_mutex, 0, MS}, {"S", take_signal, give_mutex, 20 * MS, 30 * MS}}},
 	{"timed",
 	 &mutex,
 	 "mutex",
@@ -259,6 +311,7 @@ int main(int argc, char **argv)
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&recursive, &attr);
 	mtx_init(&c11, mtx_plain);
+	pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
 	for (n = 0; n < 4 && actors[n].name;)
 		n++;
 	pthread_barrier_init(&round_begins, NULL, (unsigned)n);

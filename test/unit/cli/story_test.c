@@ -250,8 +250,9 @@ TEST(where_the_time_of_polls_went)
 	CHECK(says("weft itself used 500 us of CPU in 100 ms: 0.5 % of one CPU, 0.8 % of the program's 60.0 ms; "
 		   "budget 1 %\n"
 		   "      collector 0.4 %, samples 0.1 %\n"));
-	CHECK(says("SWITCHES MISSING: 17 records of context switches were lost"));
-	CHECK(!strstr(out, "LOSS:")); /* no event was lost */
+	CHECK(says("NOTE: 17 records of context switches were lost in a moment: polls of then have parts that are not "
+		   "measured\n"));
+	CHECK(!strstr(out, "events were not recorded"));
 	segfile_remove(dir, names);
 }
 
@@ -383,7 +384,7 @@ TEST(polls_that_are_only_counted)
 	segfile_more = NULL;
 	CHECK_EQ(run("report ."), 0);
 	CHECK(says(
-		"polls: mode slow, those of 10.0 ms and more one by one: 2 of 1,000; 5 more were beyond the cap\n"
+		"polls: mode slow, those of 10.0 ms and more one by one: 2 of 1,000\n"
 		"       percentiles by worker are from counts of all by duration; by location, only those one by one "
 		"count\n"));
 	CHECK(says("worst poll: 30.0 ms on worker demo/0 at +0.010000 s, task 1 `accept` (server.c:80),\n"
@@ -391,7 +392,7 @@ TEST(polls_that_are_only_counted)
 		   "            woken, delay not measured (not all polls are told), by demo/0 outside any poll\n"));
 	CHECK(says("worst delay: not measured: not all polls are told one by one"));
 	CHECK(says("demo/0  1,000  1.05 us  1.05 us"));
-	CHECK(!strstr(out, "LOSS:"));
+	CHECK(!strstr(out, "events were not recorded"));
 	segfile_remove(dir, names);
 }
 
@@ -471,6 +472,6 @@ TEST(no_poll_was_caught_and_the_report_says_so)
 	CHECK(says(
 		"worst poll: not measured: no poll had a sample or a long wait in it, and the others were only counted "
 		"(mode caught)\n"));
-	CHECK(!says("(null)"));
+	CHECK(!strstr(out, "(null)"));
 	segfile_remove(dir, names);
 }

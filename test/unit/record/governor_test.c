@@ -265,3 +265,37 @@ TEST(a_gate_is_on_for_its_part_of_the_time)
 	CHECK(on >= 5900 * MS && on <= 6600 * MS);
 	CHECK(turns >= 90 && turns <= 110);
 }
+
+TEST(rates_come_before_what_is_gated)
+{
+	struct world w;
+
+	world_init(&w, 10000, 1);
+	weft__governor_add(&w.g, 0, 0);
+	weft__governor_add(&w.g, 102, 0);
+	weft__governor_add(&w.g, 2, 1);
+	w.demand[0] = 0.0085; /* nearly all of the budget by itself */
+	w.demand[1] = 0.0015;
+	w.demand[2] = 0.3;
+	world_begin(&w);
+	world_run(&w, 20000);
+	world_run(&w, 20000);
+	CHECK_EQ(w.g.sources[1].level, GOVERNOR_FULL);
+	CHECK(w.g.sources[2].level < GOVERNOR_FULL / 100);
+}
+
+TEST(first_samples_that_take_long_do_not_lower_the_rate_for_seconds)
+{
+	struct world w;
+
+	world_init(&w, 10000, 1);
+	weft__governor_add(&w.g, 0, 0);
+	weft__governor_add(&w.g, 102, 0);
+	w.demand[0] = 0.004;
+	w.demand[1] = 0.02;
+	world_begin(&w);
+	world_run(&w, 250);
+	w.demand[1] = 0.0005;
+	world_run(&w, 500);
+	CHECK(w.g.sources[1].level >= GOVERNOR_FULL / 2);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the process used of the CPU, and what samples stand for, as events: a report holds one against the other. Not worth a wakeup; done
+ * if the collector is awake. */
+#include "record/collect/collector.h"
+#include "record/engine/engine.h"
+#include "weft/event.h"
+
+#define READ_NS UINT64_C(1000000000)
+
+static uint64_t more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static void tell_cpu(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__cputime *last = &c->cputime;
+	struct weft__engine_cpu now = weft__engine_cpu();
+
+	/* Another recording: what was used between the two is not in either. */
+	if (last->at_ns && last->seen.run == now.run)
+		weft__costs_event(&c->costs, &(struct weft__cost){now_ns,
+								  WEFT_KIND_CPU,
+								  {more(now_ns, last->at_ns),
+								   more(now.program_ns, last->seen.program_ns),
+								   more(now.sampled_ns, last->seen.sampled_ns),
+								   more(now.unhit, last->seen.unhit),
+								   more(now.unhit_ns, last->seen.unhit_ns)}});
+	last->seen = now;
+	last->at_ns = now_ns;
+}
+
+void weft__cputime_tend(struct weft__collector *c, uint64_t now_ns)
+{
+	if (weft_gate_on() && weft__engine_hz() && (!c->cputime.at_ns || now_ns >= c->cputime.at_ns + READ_NS))
+		tell_cpu(c, now_ns);
+}
+
+void weft__cputime_tell(struct weft__collector *c)
+{
+	if (c->cputime.at_ns && weft__engine_hz())
+		tell_cpu(c, weft__clock_mono());
+}

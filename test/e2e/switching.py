@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# serial
+"""Threads that switch 100,000 times a second: the table of time off the CPU has what their own clocks say, without what the switches themselves
+took. And with the default budget, which records few of the switches, it says how few."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["WEFT_BUILD"]
+
+
+def check(true, what):
+    if not true:
+        sys.exit("FAIL: " + what)
+
+
+def run(**env):
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([BUILD + "/weft", "run", "-o", directory, "--", BUILD + "/test/switching_program"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, env={**os.environ, **env})
+        report = subprocess.run([BUILD + "/weft", "report", "--json", directory], stdout=subprocess.PIPE, text=True, check=True)
+        recording = json.loads(report.stdout)["recordings"][0]
+    truth = {int(tid): int(wall) - int(cpu) for tid, wall, cpu in (line.split() for line in done.stdout.splitlines())}
+    if recording["off_cpu"] is None:
+        print("reason: " + recording["off_cpu_why"])
+        sys.exit(77)
+    return truth, recording, done.stderr
+
+
+def main():
+    truth, recording, _ = run(WEFT_BUDGET_PPM="off")
+    table = recording["off_cpu"]
+    share = table["recorded_share"]
+    for tid, exact in truth.items():
+        row = [row for row in table["threads"] if row["tid"] == tid][0]
+        told, raw = row["blocked_ns"] + row["preempted_ns"], row["switching_ns"]
+        print("%d times: %.1f ms off the CPU in the table, which had %.1f, in %.1f %% of the time; %.1f in truth" %
+              (row["blocked_times"] + row["preempted_times"], told / 1e6, (told + raw) / 1e6, share * 100, exact / 1e6))
+        # What was lost is lost where the machine was busy, so the rest is not quite in proportion.
+        check(abs(told - exact * share) < (0.03 + 0.5 * (1 - share)) * exact, "thread %d is not right" % tid)
+        check(raw > 0, "nothing was taken off")
+    truth, recording, text = run()
+    share = recording["off_cpu"]["recorded_share"]
+    print("with the default budget switches are recorded in %.1f %% of the time" % (share * 100))
+    if share < 0.999:
+        check("switches were recorded in " in text.split("\n\n")[0], "the first lines do not say so")
+        check("what follows is a part of the time off the CPU" in text, "the table does not say so")
+
+
+main()
