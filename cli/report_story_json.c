@@ -267,6 +267,13 @@ static void waits(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "on_workers_ns", row->worker_ns);
 		weft__json_u64(json, "longest_ns", row->longest_ns);
 		weft__json_u64(json, "one_by_one", row->n_told);
+		if (row->n_cpu) {
+			weft__json_u64(json, "on_cpu_ns", row->cpu_ns);
+			weft__json_u64(json, "on_cpu_of_ns", row->cpu_of_ns);
+		} else {
+			weft__json_absent(json, "on_cpu_ns",
+					  row->n_told ? "not measured" : "no wait was told by itself");
+		}
 		if (row->n_told && !row->objects)
 			json_object(json, report, row->what, row->object);
 		else

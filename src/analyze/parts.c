@@ -71,8 +71,10 @@ static void make_fit(struct weft__analysis *a, uint64_t ready_ns, uint64_t off_n
 	}
 }
 
-static void add_pieces(const struct weft__analysis *a, struct weft__split *split)
+/* Answers how long the thread was ready without a CPU by the switches. */
+static uint64_t add_pieces(const struct weft__analysis *a, struct weft__split *split)
 {
+	uint64_t recorded_ns = 0;
 	size_t i;
 
 	for (i = 0; i < a->n_pieces; i++) {
@@ -85,10 +87,13 @@ static void add_pieces(const struct weft__analysis *a, struct weft__split *split
 		split->ns[WEFT__PREEMPTED] += piece->ready_ns;
 		split->ns[weft__part_of(off)] += piece->off_ns;
 		/* In an interval off the CPU, `ns` is what a CPU quota took. */
-		if (off->kind == STRETCH_OFF)
+		if (off->kind == STRETCH_OFF) {
 			split->throttled_ns +=
 				scaled(piece->ready_ns, off->ns, weft__since(off->end_ns, off->begin_ns));
+			recorded_ns += piece->ready_ns;
+		}
 	}
+	return recorded_ns;
 }
 
 static bool is_unsure(const struct weft__cpu *cpu, uint64_t whole_ns)
@@ -113,7 +118,7 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 			 struct weft__split *split)
 {
 	const struct weft__cpu *cpu = &poll->cpu;
-	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns, waited_ns;
+	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns, waited_ns, recorded_ns;
 
 	if (cpu->known == WEFT__CPU_SPLIT) {
 		if (is_unsure(cpu, whole_ns))
@@ -126,9 +131,10 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 							: weft__least(cpu->ready_ns, off_ns);
 	off_ns -= ready_ns;
 	make_fit(a, ready_ns, off_ns);
-	add_pieces(a, split);
+	recorded_ns = add_pieces(a, split);
 	split->ns[WEFT__ON_CPU] = cpu_ns;
 	split->ns[WEFT__PREEMPTED] = ready_ns;
+	split->throttled_ns += weft__throttled_rest(a, poll, weft__since(ready_ns, recorded_ns));
 	split->ns[WEFT__BLOCKED] += weft__since(off_ns, split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
 	/* Of what no reported wait has, some was in waits that were too short to be reported one by one. */
 	waited_ns = cpu->known == WEFT__CPU_SPLIT

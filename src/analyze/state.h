@@ -126,7 +126,7 @@ struct weft__throttled_span {
 	uint64_t from_ns, to_ns, throttled_ns, times;
 	uint64_t number; /* from 1 on */
 };
-#define THROTTLED_SPANS 16u
+#define THROTTLED_SPANS 64u
 
 /* Who held the lock of one wait, and when. */
 #define HOLDS_MAX 8
@@ -187,8 +187,9 @@ struct weft__analysis {
 	struct weft__throttled_span throttled[THROTTLED_SPANS];
 	uint64_t tick_ns; /* of the kernel; 0: not known */
 	uint64_t n_throttled;
-	uint64_t grace_ns; /* for which polls that ended wait for what is known of them late */
-	size_t max_closed; /* polls of a thread that do so */
+	struct weft__track *settling; /* whose poll is being settled */
+	uint64_t grace_ns;            /* for which polls that ended wait for what is known of them late */
+	size_t max_closed;            /* polls of a thread that do so */
 
 	/* waits.c, away.c */
 	size_t cap_waits, cap_wait_objects, cap_wait_threads, cap_off_threads, cap_off_rows, cap_look_rows, cap_stucks,
@@ -344,6 +345,8 @@ void weft__excess_settle(struct weft__analysis *a);
 void weft__throttled_init(struct weft__analysis *a);
 void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view *ev);
 /* A time off the CPU that ended then has come to the track, perhaps behind the reading of its span. */
+/* Of a time that a poll's thread was ready without a CPU, of which no switch says when: what the quota took. */
+uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__closed *poll, uint64_t ns);
 void weft__throttled_late(struct weft__analysis *a, struct weft__track *track, uint64_t end_ns);
 
 /* scope.c: contexts */

@@ -364,6 +364,7 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	whole = story.switches == WEFT__SWITCHES_ALL && !closed->running;
 	if (gather(a, track, closed, whole) < 0 || weft__place_get(a, closed->place, &place) < 0)
 		return -ENOMEM;
+	a->settling = track;
 	weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
 	if (add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
 		return -ENOMEM;

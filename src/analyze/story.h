@@ -104,6 +104,8 @@ struct weft__wait_row {
 	uint64_t n, ns, longest_ns;
 	uint64_t worker_ns; /* of ns, that of threads that are workers or poll */
 	uint64_t n_told;    /* one by one */
+	uint64_t n_cpu;     /* of those, whose CPU time is known; how long they were, and on the CPU */
+	uint64_t cpu_of_ns, cpu_ns;
 };
 
 /* Of those of one thread that is no worker. */

@@ -9,6 +9,7 @@
 
 #define SLACK_NS 4000000u /* a thread is back on a CPU some time after the quota is */
 
+#define SLICES_NS 5000000u  /* longer than a thread waits for another's slice, mostly */
 #define GRACE_NS 500000000u /* two drains */
 #define CLOSED_MAX 8192u
 #define READING_NS 1200000000u    /* between two readings, at most, and some more */
@@ -95,6 +96,46 @@ void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view 
 	for (i = 0; i < a->n_tracks; i++)
 		if (a->tracks[i].used)
 			mark(a, &a->tracks[i], span);
+}
+
+/* Of what the quota withheld in a span, what times off the CPU have of it. */
+static uint64_t marked_in(const struct weft__track *track, const struct weft__throttled_span *span)
+{
+	uint64_t sum_ns = 0;
+	size_t i;
+
+	for (i = weft__track_after(track, span->from_ns); i < track->n_log; i++)
+		if (preempted(&track->log[i]) && track->log[i].object == span->number)
+			sum_ns += track->log[i].ns;
+	return sum_ns;
+}
+
+/* Where no switch says so, a thread that was kept from the CPU for longer than another's slice, in a time in which the quota was used up, was kept by
+ * the quota; no longer than that withheld CPUs. */
+uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__closed *poll, uint64_t ns)
+{
+	uint64_t i, first = a->n_throttled > THROTTLED_SPANS ? a->n_throttled - THROTTLED_SPANS : 0, taken_ns = 0;
+	struct weft__track *track = a->settling;
+
+	if (ns < SLICES_NS)
+		return 0;
+	for (i = first; i < a->n_throttled && taken_ns < ns; i++) {
+		const struct weft__throttled_span *span = &a->throttled[i % THROTTLED_SPANS];
+		uint64_t begin_ns = span->from_ns > poll->begin_ns ? span->from_ns : poll->begin_ns;
+		uint64_t end_ns = span->to_ns < poll->end_ns ? span->to_ns : poll->end_ns;
+		uint64_t in_ns = weft__since(end_ns, begin_ns), left_ns;
+
+		if (track->rest_span != span->number && in_ns) {
+			track->rest_span = span->number;
+			track->rest_ns = marked_in(track, span);
+		}
+		left_ns = in_ns ? weft__since(span->throttled_ns, track->rest_ns) : 0;
+		in_ns = in_ns < left_ns ? in_ns : left_ns;
+		in_ns = in_ns < ns - taken_ns ? in_ns : ns - taken_ns;
+		taken_ns += in_ns;
+		track->rest_ns += in_ns;
+	}
+	return taken_ns;
 }
 
 void weft__throttled_late(struct weft__analysis *a, struct weft__track *track, uint64_t end_ns)

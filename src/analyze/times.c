@@ -136,8 +136,13 @@ static int add_wait(struct weft__analysis *a, struct weft__track *track, const s
 					   .name = wait->name,
 					   .object = wait->object,
 					   .stack = wait->stack};
+	uint64_t off_ns = wait->end_ns - wait->begin_ns;
 	int rc = 0;
 
+	if (wait->cpu_ns != WEFT_NOT_MEASURED)
+		off_ns = weft__since(off_ns, wait->cpu_ns);
+	if (off_ns < (wait->end_ns - wait->begin_ns) / 10)
+		return 0; /* it computed: the next sample has that */
 	if (wait->begin_ns > times->delta.since_ns || !times->delta.known) {
 		before.cpu_known = knows_cpu(track);
 		begin_wait(times, wait->begin_ns);
@@ -152,8 +157,9 @@ static int add_wait(struct weft__analysis *a, struct weft__track *track, const s
 	}
 	/* Where no switch says when it slept in it, it did all the time. */
 	if (times->off_ns <= wait->begin_ns && times->sampler.state != OFFCPU_UNKNOWN)
-		weft__offcpu_waited(&times->sampler, wait->begin_ns, wait->end_ns);
+		weft__offcpu_waited(&times->sampler, wait->begin_ns, wait->begin_ns + off_ns);
 	sample.wall_ns = weft__since(wait->end_ns, sample.begin_ns);
+	sample.wall_ns = sample.wall_ns < off_ns ? sample.wall_ns : off_ns;
 	weft__delta_from(&times->delta, wait->end_ns);
 	return rc < 0 ? rc : give(a, track, &sample);
 }

@@ -85,6 +85,8 @@ struct weft__track {
 	struct weft__offcpu sampler;
 	struct weft__times times;
 	struct weft__excess excess;
+	uint64_t rest_span,
+		rest_ns;  /* throttled.c: the last span of the quota, and what of it has been given to polls */
 	uint32_t off_row; /* in result.off_threads */
 	uint32_t next_free;
 };

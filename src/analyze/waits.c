@@ -137,6 +137,18 @@ static int add_to_object(struct weft__analysis *a, const struct weft__stream *s,
 	return 0;
 }
 
+/* A thread that collects garbage is on the CPU for most of the wait that says so. */
+static void add_cpu(struct weft__wait_row *row, const struct weft__stretch *stretch)
+{
+	uint64_t ns = stretch->end_ns - stretch->begin_ns;
+
+	if (stretch->cpu_ns == WEFT_NOT_MEASURED)
+		return;
+	row->n_cpu++;
+	row->cpu_of_ns = weft__sum(row->cpu_of_ns, ns);
+	row->cpu_ns = weft__sum(row->cpu_ns, stretch->cpu_ns < ns ? stretch->cpu_ns : ns);
+}
+
 /* How long it waited: of a call not what it was on the CPU. A lock that is spun for is waited for all the same. */
 static uint64_t waited_ns(const struct weft_event_view *ev)
 {
@@ -178,6 +190,7 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	if (rc < 0)
 		return rc;
 	add_object(row, wait.object);
+	add_cpu(row, stretch);
 	wait.in_poll = poll != NULL;
 	wait.place = poll ? poll->place : 0;
 	wait.task = poll ? poll->task : 0;

@@ -65,12 +65,10 @@ def make(root, old):
     return path
 
 
-def throttled_ns(path, old):
-    for line in open(path + "/cpu.stat"):
-        key, value = line.split()
-        if key == ("throttled_time" if old else "throttled_usec"):
-            return int(value) * (1 if old else 1000)
-    return 0
+def throttled(path, old):
+    """How often, and for how long."""
+    stat = dict(line.split() for line in open(path + "/cpu.stat"))
+    return int(stat["nr_throttled"]), int(stat["throttled_time"]) if old else 1000 * int(stat["throttled_usec"])
 
 
 def report(directory, *args):
@@ -84,7 +82,7 @@ def main():
         try:
             done = subprocess.run([BUILD + "/test/throttle_program", directory, str(SECONDS)], stdout=subprocess.PIPE,
                                   preexec_fn=lambda: write(path + "/cgroup.procs", "0"))
-            kernel_ns = throttled_ns(path, old)
+            times, kernel_ns = throttled(path, old)
         finally:
             os.rmdir(path)
         check(done.returncode == 0, "the program ended with %d" % done.returncode)
@@ -92,14 +90,16 @@ def main():
         recording = json.loads(report(directory, "--json"))["recordings"][0]
         text = report(directory)
     off_ns = truth["wall_ns"] - truth["cpu_ns"]
-    print("kernel: throttled for %.0f ms; polls: %.0f ms of %.0f off the CPU" %
-          (kernel_ns / 1e6, off_ns / 1e6, truth["wall_ns"] / 1e6))
-    check(kernel_ns > SECONDS * 1e9 / 4, "the quota did not stop the program")
+    print("kernel: throttled %d times, for %.0f ms; polls: %.0f ms of %.0f off the CPU" %
+          (times, kernel_ns / 1e6, off_ns / 1e6, truth["wall_ns"] / 1e6))
+    if times * PERIOD_US < SECONDS * 1e6 / 2:
+        skip("others had the CPU: the quota was used up %d times" % times)
     quota = recording["cpu_quota"]
     print(quota, recording["time_in_polls"])
     check(abs(quota["cpus"] - QUOTA_US / PERIOD_US) < 1e-6, "the quota is another")
     # What was before the first reading, 20 ms after the start, and behind the last one, is not known; a time that is not over is in no counter.
-    check(kernel_ns * 0.8 < quota["throttled_ns"] <= kernel_ns, "the counter says something else")
+    check(kernel_ns * 0.7 <= quota["throttled_ns"] <= kernel_ns, "the counter says something else")
+    check(times - 4 <= quota["throttled_times"] <= times, "it says that it was used up %d times" % quota["throttled_times"])
     head = text.split("\n\n")[0]
     check("CPU quota of 0.25 CPUs stopped the process" in head, "the first lines do not say so:\n" + head)
     check(any(one["what"] == "cpu_quota" for one in recording["incomplete"]), "JSON does not say so")
@@ -107,7 +107,7 @@ def main():
     if not time.get("preempted_ns"):
         skip("context switches cannot be recorded here")
     check(time["throttled_ns"] <= time["preempted_ns"], "more throttled than preempted")
-    # Throttled time that is sure: of what the polls were off the CPU nearly all, on a machine with nobody else; of what the kernel counted most.
+    # On a busy machine the rest of the time off the CPU is others'. The counter adds up over CPUs; but the program has one thread.
     check(time["throttled_ns"] > 0.7 * min(kernel_ns, off_ns), "most of what the quota took is not in the polls")
     check(time["throttled_ns"] < 1.05 * kernel_ns, "more than the quota took is in the polls")
 

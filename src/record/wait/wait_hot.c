@@ -19,6 +19,7 @@
 #include "weft/runtime.h"
 
 #define WAIT_COST_MOST_NS 100000
+#define DESCRIBE_LEAST_NS 100000
 #define TOLD_ALWAYS 10 /* of the long waits of a worker between two tellings of its sums */
 #define WEIGHT_MOST 16 /* times that a wait which is so much longer is likelier to be told */
 #define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
@@ -137,12 +138,13 @@ static void wait_sched(uint64_t tick)
 		weft_hot_sched(tick);
 }
 
-/* The object of a call with what its descriptor is. */
+/* The object of a call with what its descriptor is. Of a short one that is not worth it: a look takes up to 3 us. */
 static uint64_t wait_object(const struct weft__waited *waited)
 {
 	uint64_t about = 0;
 
-	if (weft__late_describe && waited->key >> 32 == WEFT_WAIT_CALL && waited->object <= INT32_MAX)
+	if (weft__late_describe && waited->key >> 32 == WEFT_WAIT_CALL && waited->object <= INT32_MAX &&
+	    weft_tick_ns(waited->tick - waited->since) >= DESCRIBE_LEAST_NS)
 		about = weft__late_describe((uint32_t)waited->key, (int)waited->object);
 	return waited->object | about << WEFT_WAIT_ABOUT_AT;
 }

@@ -144,3 +144,31 @@ TEST(without_a_quota_nothing_is_throttled)
 	CHECK_EQ(r->throttling.n, 0);
 	feed_close(&feed);
 }
+
+/* By its own clocks the poll was ready without a CPU for 60 ms; switches were not recorded. */
+TEST(time_ready_without_a_record_of_switches_is_the_quotas_as_far_as_it_withheld_cpus)
+{
+	static const struct weft_loss loss = {WEFT_LOSS_SWITCH, 0, 3, 1 * MS, 150 * MS};
+	static const struct weft_fact max = {"cgroup.cpu.max", "50000 100000"};
+	const struct weft__result *r;
+	struct feed feed;
+
+	feed_init(&feed);
+	CHECK_EQ(weft__names_add_fact(&feed.names, &max), 0);
+	CHECK_EQ(weft__names_add_loss(&feed.names, &loss), 0);
+	feed_begin(&feed);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 100 * MS, 1, POLL_CPU, 20 * MS, 60 * MS, 0);
+	FEED(&feed, 100 * MS, 1, POLL_END);
+	FEED(&feed, 110 * MS, 1, POLL_BEGIN, 2, 0);
+	FEED(&feed, 120 * MS, 1, POLL_CPU, 6 * MS, 4 * MS, 0); /* another thread's slice */
+	FEED(&feed, 120 * MS, 1, POLL_END);
+	FEED(&feed, 200 * MS, COLLECTOR, THROTTLED, 200 * MS, 50 * MS, 1, 2, 0);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 2);
+	CHECK_EQ(r->longest[0].story.split.ns[WEFT__PREEMPTED], 60 * MS);
+	CHECK_EQ(r->longest[0].story.split.throttled_ns, 50 * MS);
+	CHECK_EQ(r->longest[1].story.split.ns[WEFT__PREEMPTED], 4 * MS);
+	CHECK_EQ(r->longest[1].story.split.throttled_ns, 0);
+	feed_close(&feed);
+}

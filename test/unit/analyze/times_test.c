@@ -182,3 +182,40 @@ TEST(a_wait_without_a_switch_in_it_is_no_cpu_time)
 	CHECK_TIME(heard.at[3], CPU, 60, 70, 10, 10);
 	feed_close(&feed);
 }
+
+/* A read from the page cache computes; a read that sleeps for most of it waits for that. */
+TEST(a_wait_has_the_time_that_it_was_not_on_the_cpu)
+{
+	struct heard heard;
+	struct feed feed;
+
+	start(&feed, &heard);
+	FEED(&feed, 10 * MS, 1, SAMPLE, SAMPLE_OF(11, 10));
+	FEED(&feed, 30 * MS, 1, WAIT, WEFT_WAIT_CALL, 5, 7, 20 * MS, 0, 12, 20 * MS, 0);
+	FEED(&feed, 60 * MS, 1, WAIT, WEFT_WAIT_CALL, 5, 7, 20 * MS, 0, 12, 8 * MS, 0);
+	feed_end(&feed, 0);
+	REQUIRE(heard.n == 3);
+	CHECK_EQ(heard.at[1].state, WEFT__TIME_CPU);
+	CHECK_EQ(heard.at[1].wall_ns, 30 * MS);
+	CHECK_EQ(heard.at[2].state, WEFT__TIME_WAITING);
+	CHECK_EQ(heard.at[2].wall_ns, 12 * MS);
+	feed_close(&feed);
+}
+
+TEST(waits_for_a_collector_of_garbage_say_what_they_were_on_the_cpu)
+{
+	const struct weft__result *r;
+	struct heard heard;
+	struct feed feed;
+
+	start(&feed, &heard);
+	FEED(&feed, 30 * MS, 1, WAIT, WEFT_WAIT_GC, 5, 0, 20 * MS, 0, 12, 18 * MS, 1 * MS);
+	FEED(&feed, 60 * MS, 1, WAIT, WEFT_WAIT_GC, 5, 0, 10 * MS, 0, 12, 2 * MS, 0);
+	FEED(&feed, 80 * MS, 1, WAIT, WEFT_WAIT_GC, 5, 0, 10 * MS, 0, 12);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_waits == 1);
+	CHECK_EQ(r->waits[0].n_cpu, 2);
+	CHECK_EQ(r->waits[0].cpu_ns, 20 * MS);
+	CHECK_EQ(r->waits[0].cpu_of_ns, 30 * MS);
+	feed_close(&feed);
+}
