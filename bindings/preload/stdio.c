@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "preload.h"
+#include "stream_lock.h"
 
 #define LINE 256 /* what a line takes, or what has a format; more may be missed once in a buffer */
 
@@ -24,27 +24,26 @@ static inline int fd_of(const FILE *file)
 	return file ? file->_fileno : NO_FD;
 }
 
-/* FILE must be read before the call, which may close it. */
-#define STREAM(type, name, args, pass, file, before)                                                                   \
+/* FILE must be read before the call, which may close it: BEGIN waits for its lock. */
+#define STREAM_BEGIN(type, name, args, pass, file, before, begin)                                                      \
 	PRELOAD_API type name args;                                                                                    \
 	PRELOAD_API type name args                                                                                     \
 	{                                                                                                              \
 		static void *real;                                                                                     \
 		type(*call) args = PRELOAD_REAL(real, #name);                                                          \
-		uint64_t since = (before);                                                                             \
-		int fd;                                                                                                \
-		type r;                                                                                                \
+		uint64_t since = (begin, before);                                                                      \
+		int fd = since ? fd_of(file) : NO_FD;                                                                  \
+		type r = call pass;                                                                                    \
                                                                                                                        \
-		if (!since)                                                                                            \
-			return call pass;                                                                              \
-		fd = fd_of(file);                                                                                      \
-		r = call pass;                                                                                         \
+		stream_end(file);                                                                                      \
 		preload_after(PRELOAD_NAME_##name, (uint64_t)fd, since);                                               \
 		return r;                                                                                              \
 	}
+#define STREAM(type, name, args, pass, file, before)                                                                   \
+	STREAM_BEGIN(type, name, args, pass, file, before, stream_begin(file, PRELOAD_NAME_##name))
 
 STREAM(int, fflush, (FILE * file), (file), file, preload_before())
-STREAM(int, fclose, (FILE * file), (file), file, preload_before())
+STREAM_BEGIN(int, fclose, (FILE * file), (file), file, preload_before(), (void)0)
 STREAM(size_t, fwrite, (const void *at, size_t size, size_t n, FILE *file), (at, size, n, file), file,
        before_write(file, size *n))
 STREAM(int, fputs, (const char *text, FILE *file), (text, file), file, before_write(file, LINE))
@@ -62,13 +61,14 @@ STREAM(ssize_t, getdelim, (char **at, size_t *n, int end, FILE *file), (at, n, e
 	{                                                                                                              \
 		static void *real;                                                                                     \
 		int(*call) via_args = PRELOAD_REAL(real, via);                                                         \
-		uint64_t since = before_write(file, LINE);                                                             \
+		uint64_t since = (stream_begin(file, PRELOAD_NAME_##shown), before_write(file, LINE));                 \
 		va_list more;                                                                                          \
 		int r;                                                                                                 \
                                                                                                                        \
 		va_start(more, format);                                                                                \
 		r = call pass;                                                                                         \
 		va_end(more);                                                                                          \
+		stream_end(file);                                                                                      \
 		preload_after(PRELOAD_NAME_##shown, (uint64_t)fd_of(file), since);                                     \
 		return r;                                                                                              \
 	}
@@ -78,9 +78,10 @@ STREAM(ssize_t, getdelim, (char **at, size_t *n, int end, FILE *file), (at, n, e
 	{                                                                                                              \
 		static void *real;                                                                                     \
 		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
-		uint64_t since = before_write(file, LINE);                                                             \
+		uint64_t since = (stream_begin(file, PRELOAD_NAME_##shown), before_write(file, LINE));                 \
 		int r = call pass;                                                                                     \
                                                                                                                        \
+		stream_end(file);                                                                                      \
 		preload_after(PRELOAD_NAME_##shown, (uint64_t)fd_of(file), since);                                     \
 		return r;                                                                                              \
 	}

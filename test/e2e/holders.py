@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# presets: dev asan
+# presets: dev release
 """Who held a lock, and for how long of each wait, as the report has it against what the program knows. By `weft run`, with default options."""
 import json
 import os
@@ -109,6 +109,16 @@ def judge_condition(scratch):
         check(holder and holder["where"]["thread"] == "S" and near(holder["held_ns"], end - signal_at), "its holder", waits)
 
 
+def judge_stream(scratch):
+    """Who prints while another blocks in a write to the same stream waits for that thread."""
+    _, recording = record(scratch, PROGRAM, "stream", lines=True)
+    waits = [wait for wait in recording["longest_waits"] if wait["kind"] == "lock" and wait["thread"] == "W"]
+    check(len(waits) == 4, "four waits", recording["longest_waits"])
+    for wait in waits:
+        check(wait["name"] == "fputs" and wait["duration_ns"] > 25 * MS, "the wait", wait)
+        check(wait["holder"] and wait["holder"]["where"]["thread"] == "A", "its holder", wait)
+
+
 def check_deadlock(recording, tids):
     check(len(recording["deadlocks"]) == 1, "one deadlock", recording["still_waiting"])
     ring = {wait["waiter"]["tid"]: wait for wait in recording["deadlocks"][0]}
@@ -156,6 +166,7 @@ def main():
         else:
             print("skip rust: there is no rustc")
         tests.append(("cond", lambda: judge_condition(scratch)))
+        tests.append(("stream", lambda: judge_stream(scratch)))
         tests += [("deadlock, " + how.name, lambda how=how: judge_deadlock(scratch, how))
                   for how in (signal.SIGKILL, signal.SIGTERM)]
         for mode, test in tests:

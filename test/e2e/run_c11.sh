@@ -28,5 +28,5 @@ while read -r _ name least most; do
 		awk -v least="$least" -v most="$most" '{ if ($1 <= 1.001 * most && $1 >= 0.999 * least) found = 1 }
 			END { exit !found }' || { grep " wait " "$dir/events"; fail "no wait of $least to $most ns in $name"; }
 done < <(grep -E '^wait [a-z0-9_]+ [0-9]+ [0-9]+$' "$dir/err")
-[ "$n" = 5 ] || fail "$n waits: $(cat "$dir/err")"
+[ "$n" = 6 ] || fail "$n waits: $(cat "$dir/err")"
 echo "$n waits"

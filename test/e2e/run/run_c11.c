@@ -139,7 +139,9 @@ int main(void)
 	begin = now_ns();
 	while (stage == 1)
 		cnd_wait(&cond, &lock); /* it has the lock for a while after the signal */
-	told("cnd_wait", begin, 30 * MS);
+	/* Two waits: one until it is signalled, and one for the lock. */
+	told("cnd_wait", begin, 15 * MS);
+	told("mtx_lock", begin, 15 * MS);
 	mtx_unlock(&lock);
 	begin = now_ns();
 	printf("join %d", thrd_join(thread, &result));

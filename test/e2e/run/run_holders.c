@@ -180,6 +180,41 @@ static void *act(void *arg)
 	return NULL;
 }
 
+/* A stream whose other end is read late: who writes to it first blocks, and keeps its lock. */
+static FILE *stream;
+static int ends[2];
+static char block[1 << 18];
+
+static int take_stream(void)
+{
+	return fwrite(block, sizeof(block), 1, stream) == 1 ? 0 : 1;
+}
+
+static int give_stream(void)
+{
+	return 0;
+}
+
+static int take_line(void)
+{
+	return fputs("x", stream) < 0;
+}
+
+/* Reads what one round writes, 30 ms after it began. */
+static int take_end(void)
+{
+	size_t left = sizeof(block) + 1;
+
+	while (left > 0) {
+		ssize_t n = read(ends[0], block, left < sizeof(block) ? left : sizeof(block));
+
+		if (n <= 0)
+			return 1;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
 /* Each has one and waits for the other; nobody comes out of it. */
 static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER, second_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -284,6 +319,12 @@ static const struct {
 	 &mutex,
 	 "mutex",
 	 {{"W", take_cond, give_mutex, 0, MS}, {"S", take_signal, give_mutex, 20 * MS, 30 * MS}}},
+	{"stream",
+	 NULL,
+	 "",
+	 {{"A", take_stream, give_stream, 0, 0},
+	  {"W", take_line, give_stream, 5 * MS, 0},
+	  {"R", take_end, give_stream, 40 * MS, 0}}},
 	{"timed",
 	 &mutex,
 	 "mutex",
@@ -311,6 +352,9 @@ int main(int argc, char **argv)
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&recursive, &attr);
 	mtx_init(&c11, mtx_plain);
+	if (pipe(ends) < 0 || !(stream = fdopen(ends[1], "w")))
+		return 1;
+	setvbuf(stream, NULL, _IONBF, 0);
 	pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
 	for (n = 0; n < 4 && actors[n].name;)
 		n++;
