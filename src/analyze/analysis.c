@@ -78,10 +78,10 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	return 0;
 }
 
-/* That an event must have. Waits had no CPU time in earlier recordings. */
+/* That an event must have. The last fields of these two came later than the kind. */
 static uint32_t least_fields(uint32_t kind)
 {
-	return kind == WEFT_KIND_WAIT ? 6 : fields_of[kind];
+	return kind == WEFT_KIND_WAIT ? 6 : kind == WEFT_KIND_POLL_CPU ? 3 : fields_of[kind];
 }
 
 static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
