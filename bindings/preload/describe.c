@@ -67,11 +67,19 @@ static void say_number(struct line *line, unsigned number)
 	say(line, digits + at, sizeof(digits) - at);
 }
 
-static void say_internet(struct line *line, const struct sockaddr_storage *address)
+union address {
+	struct sockaddr any;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+	struct sockaddr_un local;
+	struct sockaddr_storage room;
+};
+
+static void say_internet(struct line *line, bool is_four, const union address *address)
 {
-	const struct sockaddr_in6 *six = (const void *)address;
-	const struct sockaddr_in *four = (const void *)address;
-	bool is_four = address->ss_family == AF_INET, mapped = !is_four && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr);
+	const struct sockaddr_in6 *six = &address->six;
+	const struct sockaddr_in *four = &address->four;
+	bool mapped = !is_four && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr);
 	char text[INET6_ADDRSTRLEN] = "";
 
 	if (is_four)
@@ -86,9 +94,9 @@ static void say_internet(struct line *line, const struct sockaddr_storage *addre
 	say_number(line, ntohs(is_four ? four->sin_port : six->sin6_port));
 }
 
-static bool say_unix(struct line *line, const struct sockaddr_storage *address, socklen_t bytes)
+static bool say_unix(struct line *line, const union address *address, socklen_t bytes)
 {
-	const struct sockaddr_un *local = (const void *)address;
+	const struct sockaddr_un *local = &address->local;
 	size_t n = bytes > offsetof(struct sockaddr_un, sun_path) ? bytes - offsetof(struct sockaddr_un, sun_path) : 0;
 
 	if (n == 0)
@@ -114,34 +122,34 @@ static int option(int fd, int name)
 /* TO: where a connect went, which may have failed. */
 static void say_socket(struct line *line, int fd, const struct sockaddr *to, socklen_t to_bytes)
 {
-	struct sockaddr_storage address = {0};
+	union address address = {.room = {0}};
 	int domain = option(fd, SO_DOMAIN), type = option(fd, SO_TYPE);
 	socklen_t bytes = sizeof(address);
 	bool known, listens = option(fd, SO_ACCEPTCONN) > 0;
 
-	if (to && to_bytes <= sizeof(address)) {
+	if (to && to_bytes >= sizeof(to->sa_family) && to_bytes <= sizeof(address)) {
 		memcpy(&address, to, to_bytes);
 		bytes = to_bytes;
-		known = address.ss_family == domain;
+		known = to->sa_family == domain;
 	} else {
-		known = !listens && getpeername(fd, (struct sockaddr *)&address, &bytes) == 0;
+		known = !listens && getpeername(fd, &address.any, &bytes) == 0;
 	}
 	if (domain == AF_INET || domain == AF_INET6) {
 		say_text(line, type == SOCK_STREAM ? "tcp" : type == SOCK_DGRAM ? "udp" : "raw");
 		if (!known) {
 			bytes = sizeof(address);
-			known = getsockname(fd, (struct sockaddr *)&address, &bytes) == 0;
+			known = getsockname(fd, &address.any, &bytes) == 0;
 			say_text(line, listens ? ", listens on" : known ? ", from" : "");
 		}
 		say_text(line, known ? " " : "");
 		if (known)
-			say_internet(line, &address);
+			say_internet(line, domain == AF_INET, &address);
 	} else if (domain == AF_UNIX) {
 		say_text(line, listens ? "unix socket, listens on" : "unix socket");
 		if (known && say_unix(line, &address, bytes))
 			return;
 		bytes = sizeof(address);
-		if (getsockname(fd, (struct sockaddr *)&address, &bytes) == 0)
+		if (getsockname(fd, &address.any, &bytes) == 0)
 			say_unix(line, &address, bytes);
 	} else {
 		say_text(line, domain == AF_NETLINK ? "netlink" : "socket");

@@ -5,7 +5,7 @@
 usage: test/truth/run.py [--repeat N] [--load N] [--known] [--plant] [--json FILE] [--list] [NAME...]
 
 Each program of this folder prints its truth as a line of JSON (truth.h). It is run by `weft run`, or, when its name begins with api_, by
-itself with WEFT_DIR. A part of a poll is right within 2 % of its truth or 50 us, whichever is more. What lies between the poll's ends
+itself with WEFT_DIR; one whose name ends in _499hz with that option. A part of a poll is right within 2 % of its truth or 50 us, whichever is more. What lies between the poll's ends
 and the program's own readings belongs to no part: it may be in any. "Not measured" may take from other parts, but is itself wrong above
 2 % of the poll or 50 us, unless the program allows it.
 
@@ -105,7 +105,8 @@ def run_once(name, file, args, scratch):
         env["WEFT_DIR"] = trace
         os.mkdir(trace)
     else:
-        line = [os.path.join(BUILD, "weft"), "run", "-o", trace, "--", *line]
+        hz = re.search(r"_(\d+)hz$", name)
+        line = [os.path.join(BUILD, "weft"), "run", *(["--hz", hz.group(1)] if hz else []), "-o", trace, "--", *line]
     truth, live = None, None
     with open(os.path.join(scratch, "err"), "w+") as err:
         # A session of its own, so that a program that hangs can be ended with all that it started.

@@ -62,9 +62,9 @@ static void block_in(int tick)
 
 	if (other < 0)
 		other = epoll_of(quiet[0]);
-	if (tick == 4)
+	if (tick == 4 || tick == 20)
 		BLOCKED("epoll_wait", wait_epoll(other, 15));
-	else if (tick == 6)
+	else if (tick == 6 || tick == 18)
 		BLOCKED("epoll_wait", nested_loop());
 	else if (tick == 8)
 		BLOCKED("poll", poll(NULL, 0, 12));
@@ -74,10 +74,6 @@ static void block_in(int tick)
 		BLOCKED("select", wait_select(quiet[0], 12));
 	else if (tick == 16)
 		BLOCKED("select", select(0, NULL, NULL, NULL, &nothing));
-	else if (tick == 18)
-		BLOCKED("epoll_wait", nested_loop());
-	else if (tick == 20)
-		BLOCKED("epoll_wait", wait_epoll(other, 15));
 }
 
 static void epoll_loop(void (*tick)(int))
