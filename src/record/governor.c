@@ -13,6 +13,7 @@
 #define DEBT_MOST_S 10.0    /* of what is allowed: one large library is no reason to be blind for minutes */
 #define CREDIT_MOST_S 1.0   /* and quiet times none to be loud */
 #define RISE 0.25           /* of its level, in a second */
+#define RISE_GATED 1.0      /* of what is on for a part of the time */
 #define STEADY 0.03         /* changes of levels below that are left */
 #define GATE_NS 2000000000u /* once on and once off */
 #define GATE_MOST_NS UINT64_C(10000000000)
@@ -58,11 +59,13 @@ static void count_on(struct weft__governed *s, uint64_t now_ns)
 	s->counted_ns = now_ns;
 }
 
-/* What it would cost at its full level. More is believed at once, less after a while; but of one that nobody lowered yet, a moment
- * is believed for as much as it is of a step, since a program that starts is not like what it will be. */
+/* What it would cost at its full level. More is believed at once, less after a while; but of a rate that nobody lowered yet, a moment
+ * is believed for as much as it is of a step, since a program that starts is not like what it will be. What is gated is dear: each
+ * moment that it is on too long is missing from what comes. */
 static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now_ns, double ns)
 {
-	double on, demand, seconds, trust = s->level == GOVERNOR_FULL ? clamp(ns / GOVERNOR_STEP_NS, 0, 1) : 1;
+	double on, demand, seconds,
+		trust = s->level == GOVERNOR_FULL && !s->gated ? clamp(ns / GOVERNOR_STEP_NS, 0, 1) : 1;
 
 	count_on(s, now_ns);
 	on = s->gated ? (double)s->on_ns / ns : (double)s->level / GOVERNOR_FULL;
@@ -113,7 +116,7 @@ static int set_level(struct weft__governed *s, double share, double seconds)
 
 	target = clamp(target, s->least, GOVERNOR_FULL);
 	if (target > level)
-		target = clamp(level + 1 + RISE * seconds * level, 0, target);
+		target = clamp(level + 1 + (s->gated ? RISE_GATED : RISE) * seconds * level, 0, target);
 	if (target >= GOVERNOR_FULL || target > level * (1 + STEADY) || target < level * (1 - STEADY))
 		s->level = (uint32_t)target;
 	return s->level != before;

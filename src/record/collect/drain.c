@@ -381,7 +381,7 @@ static int some_ring_has(const struct weft__collector *c, uint64_t part)
 	for (i = 0; i < n; i++) {
 		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
 
-		if ((load_relaxed(&ring->hot.head) - ring->tail) * part >= ring->wake)
+		if ((load_relaxed(&ring->hot.head) - ring->tail) * part >= load_relaxed(&ring->wake))
 			return 1;
 	}
 	return 0;

@@ -36,7 +36,7 @@ static int set_wake(struct ring_page *ring, uint64_t slots, uint64_t since)
 	int fast = slots * FAST_NS / (since + 1) > has;
 	uint32_t wake = (uint32_t)(fast ? ring->slots_first : has) / 2;
 
-	if (wake != ring->wake)
+	if (wake != load_relaxed(&ring->wake))
 		store_relaxed(&ring->wake, wake);
 	return fast;
 }

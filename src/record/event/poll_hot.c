@@ -8,6 +8,8 @@
 #include "record/trigger.h"
 #include "weft/event.h"
 
+#define BLOCKED_NS UINT64_C(10000000)
+
 /* The calling thread's, which may be the ring of no thread. */
 static inline struct polls *own_polls(void)
 {
@@ -101,6 +103,14 @@ static const struct weft__cpu_split *poll_split(struct ring_page *ring, const st
 	return level > 0 || weft__account_poll(ring, poll->tick, tick, split) ? split : NULL;
 }
 
+/* For as long as between two samples, or more: it would have had one if those were of all its time. */
+static int is_blocked(const struct weft__cpu_split *split, uint64_t ns)
+{
+	if (split->cpu_ns == WEFT_NOT_MEASURED || split->ready_ns == WEFT_NOT_MEASURED)
+		return 0;
+	return ns >= BLOCKED_NS + split->cpu_ns + split->ready_ns + split->unsure_ns;
+}
+
 static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t tick, uint32_t level, uint32_t on)
 {
 	uint64_t took = (int64_t)(tick - poll->tick) > 0 ? tick - poll->tick : 0;
@@ -112,7 +122,7 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 
 	if (known && on & WEFT_GATE_TIMED)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(split));
-	if (poll->sampled - poll->tick - 1 < took)
+	if (poll->sampled - poll->tick - 1 < took || (known && is_blocked(known, ns)))
 		why |= WEFT_POLL_CAUGHT;
 	if (!(on & WEFT_GATE_TIMED))
 		poll_over(&ring->polls, poll, ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns));

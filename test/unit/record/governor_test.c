@@ -299,3 +299,18 @@ TEST(first_samples_that_take_long_do_not_lower_the_rate_for_seconds)
 	world_run(&w, 500);
 	CHECK(w.g.sources[1].level >= GOVERNOR_FULL / 2);
 }
+
+TEST(what_is_gated_is_held_after_its_first_moments)
+{
+	struct world w;
+
+	world_init(&w, 10000, 1);
+	weft__governor_add(&w.g, 2, 1);
+	w.demand[0] = 0.04;
+	world_begin(&w);
+	w.now_ns += 20 * MS;  /* the first step, after which little is known */
+	w.costs[0] += 800000; /* 4 % of that */
+	w.cpu_ns += 20 * MS;
+	weft__governor_step(&w.g, w.now_ns, w.cpu_ns, w.costs);
+	CHECK(w.g.sources[0].level < GOVERNOR_FULL / 2);
+}

@@ -219,3 +219,45 @@ TEST(a_poll_with_a_long_wait_is_caught_even_if_the_budget_does_not_allow_the_wai
 	CHECK(seen->polls[0].why & WEFT_POLL_CAUGHT);
 	free(seen);
 }
+
+/* Its thread's own clock says that it slept, from the second reading on. */
+TEST(a_poll_that_sleeps_is_caught_though_nobody_looked)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
+					  .sample_hz = WEFT_SAMPLE_OFF,
+					  .wall_hz = WEFT_SAMPLE_OFF,
+					  .wait_ns = WEFT_OFF,
+					  .stuck_ns = WEFT_OFF,
+					  .budget_ppm = WEFT_SAMPLE_OFF};
+	struct weft_recorder *rec = session_start(&opts);
+	struct polls_seen *seen;
+	int detects = (weft_gate_on() & WEFT_GATE_RSEQ) != 0;
+	uint32_t i;
+
+	REQUIRE(rec);
+	weft_park(0); /* from then on the scheduler's counts of the thread are read */
+	nap(MS);
+	weft_unpark(0);
+	for (i = 0; i < 10; i++) {
+		weft_poll_begin(1, 0);
+		weft_poll_end();
+	}
+	for (i = 0; i < 4; i++) {
+		weft_poll_begin(2, 0);
+		nap(30 * MS);
+		weft_poll_end();
+	}
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 14);
+	if (!detects) {
+		free(seen);
+		SKIP("there is no detector of switches here");
+	}
+	CHECK(seen->n >= 2 && seen->n <= 4);
+	for (i = 0; i < seen->n; i++) {
+		CHECK_EQ(seen->polls[i].task, 2);
+		CHECK(seen->polls[i].why & WEFT_POLL_CAUGHT);
+	}
+	free(seen);
+}
