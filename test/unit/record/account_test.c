@@ -116,6 +116,8 @@ static int is_true(const struct seen *seen, uint32_t i, const struct truth *trut
 	uint64_t whole = seen->end_ns[i] - seen->begin_ns[i], slack = SLACK_NS + whole / 50;
 	uint64_t cpu = seen->cpu[i].kind ? seen->cpu[i].fields[0] : whole;
 
+	if (seen->cpu[i].kind) /* it was preempted where that cannot be measured, and says so */
+		slack += seen->cpu[i].fields[2];
 	if (cpu + slack >= truth->inner_cpu && cpu <= truth->outer_cpu + truth->stolen_ns + slack)
 		return 1;
 	printf("\tpoll %u: %llu us on the CPU of %llu, in truth %llu to %llu\n", i, (unsigned long long)cpu / 1000,
@@ -229,7 +231,7 @@ TEST(a_wait_says_how_much_of_it_was_on_the_cpu)
 	struct weft_recorder *rec = session_start(&plain);
 	struct seen seen;
 	uint64_t since, wall, before, cpu[POLLS], stolen[POLLS];
-	uint32_t i;
+	uint32_t i, unknown = 0;
 
 	REQUIRE(rec);
 	NEEDS_DETECTOR(rec);
@@ -254,13 +256,16 @@ TEST(a_wait_says_how_much_of_it_was_on_the_cpu)
 		const uint64_t *f = seen.waits[i].fields;
 
 		CHECK_EQ(f[2], i);
-		CHECK(f[6] != WEFT_NOT_MEASURED);
+		unknown += f[6] == WEFT_NOT_MEASURED; /* it was preempted just before */
+		if (f[6] == WEFT_NOT_MEASURED)
+			continue;
 		if (f[6] + SLACK_NS + f[3] / 50 >= cpu[i] && f[6] <= cpu[i] + stolen[i] + SLACK_NS + f[3] / 50)
 			continue;
 		printf("\t%llu us on the CPU of %llu, in truth %llu\n", (unsigned long long)f[6] / 1000,
 		       (unsigned long long)f[3] / 1000, (unsigned long long)cpu[i] / 1000);
 		CHECK(!"a wait's CPU time");
 	}
+	CHECK(unknown < POLLS / 2);
 }
 
 static void take_the_word(void)
