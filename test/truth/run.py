@@ -37,7 +37,9 @@ TIMEOUT_S = 60
 READY = "time that the thread was ready but had no CPU before the poll began is in the poll: preempted too long, blocked too short"
 KNOWN_WRONG = {
     **dict.fromkeys("memfd_write pread_cached".split(), "calls that only computed are among the waits"),
-    "die_naps_busy": "20 ms of CPU time before the end where 3 were used",
+    **dict.fromkeys("die_naps_busy die_sigterm_busy die_sigsegv_busy die_raw_sleep_busy".split(),
+                    "now and then 1 to 20 ms of CPU time too much before the end, where the rest is not measured"),
+    "node_write_sync": "seen once in many runs beside other programs: 9 ms of CPU time where 18 were used, the rest preempted",
     **dict.fromkeys("""write_fsync waitpid system_sh pipe_fast_reader socketpair_send node_read_file_sync py_file_read
                        py_subprocess nanosleep usleep clock_nanosleep poll_as_sleep select_as_sleep
                        read_pipe recv_socket recv_timeout connect_timeout flock_wait sigtimedwait
