@@ -131,9 +131,9 @@ static inline uint64_t weft_rseq_word(void)
 	uint64_t at = __atomic_load_n(&weft_gate.rseq_at, __ATOMIC_RELAXED);
 	uint64_t word = 0;
 #if defined(__x86_64__)
-	__asm__ volatile("movq %%fs:(%1), %0" : "=r"(word) : "r"(at) : "memory");
+	__asm__ volatile("movq %%fs:(%1), %0" : "=r"(word) : "r"(at));
 #elif defined(__aarch64__)
-	__asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(word) : "r"(at) : "memory");
+	__asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(word) : "r"(at));
 #else
 	(void)at;
 #endif
