@@ -193,7 +193,7 @@ static void put_causes(struct line *line, const struct report *report, const str
 		rest_ns -= cause->ns < rest_ns ? cause->ns : rest_ns;
 		shown++;
 	}
-	if (rest_ns == 0 || rest_ns < least_ns)
+	if (rest_ns < poll->rank_ns / 1000 + 1 || rest_ns < least_ns)
 		return;
 	text.n = 0;
 	say_ns(&text, unit, rest_ns);

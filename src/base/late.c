@@ -10,24 +10,24 @@
 
 void (*weft__late_tend)(void);
 
-/* The one that counts is notes[number % 2]. No lock, which a child of fork would find taken. */
+/* The one that counts is notes[late_number % 2]. No lock, which a child of fork would find taken. */
 static char notes[2][NOTE_BYTES];
-static uint32_t number, writing;
+static uint32_t late_number, late_writing;
 
 void weft__late_note(const char *text)
 {
-	uint32_t nobody = 0, n = load_acquire(&number);
+	uint32_t nobody = 0, n = load_acquire(&late_number);
 
-	if (strncmp(notes[n % 2], text, NOTE_BYTES - 1) == 0 || !cas_acq_rel(&writing, &nobody, 1u))
+	if (strncmp(notes[n % 2], text, NOTE_BYTES - 1) == 0 || !cas_acq_rel(&late_writing, &nobody, 1u))
 		return;
 	snprintf(notes[(n + 1) % 2], NOTE_BYTES, "%s", text);
-	store_release(&number, n + 1);
-	store_release(&writing, 0u);
+	store_release(&late_number, n + 1);
+	store_release(&late_writing, 0u);
 }
 
 uint32_t weft__late_noted(char *to, size_t bytes)
 {
-	uint32_t n = load_acquire(&number);
+	uint32_t n = load_acquire(&late_number);
 
 	if (to)
 		snprintf(to, bytes, "%s", notes[n % 2]);

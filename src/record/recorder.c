@@ -51,7 +51,7 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 			return weft__fail(err, r, "cannot start the collector thread: %s", weft_strerror(r));
 	}
 	start_engine(rec);
-	weft_gate.generation++;
+	add_relaxed(&weft_gate.generation, 1u);
 	weft__collector_gate(&rec->collector, rec->gate, 0);
 	weft__collector_switches(&rec->collector, 1);
 	rec->state = WEFT_STATE_RECORDING;

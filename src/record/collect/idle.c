@@ -31,7 +31,7 @@ struct weft__idle {
 	uint64_t cpu_ns;
 };
 
-static void count_cost(struct weft__idle *idle)
+static void idle_count_cost(struct weft__idle *idle)
 {
 	struct timespec ts;
 
@@ -59,7 +59,7 @@ static void encode(struct weft__idle *idle)
 	if (!idle->err)
 		idle->err = weft__encoder_events(idle->encoder, idle->batch, &idle->payload, &idle->first_ns,
 						 &idle->last_ns);
-	count_cost(idle);
+	idle_count_cost(idle);
 	let_signal(SIG_BLOCK);
 }
 
@@ -73,7 +73,7 @@ static void free_left(struct weft__idle *idle)
 }
 
 /* True when the thread is to end. */
-static int settle(struct weft__idle *idle)
+static int idle_settle(struct weft__idle *idle)
 {
 	uint32_t was = BUSY;
 
@@ -97,7 +97,7 @@ static void *idle_main(void *data)
 
 		if (cas_acq_rel(&idle->state, &state, BUSY)) {
 			encode(idle);
-			over = settle(idle);
+			over = idle_settle(idle);
 		} else if (state == CLOSED) {
 			over = 1;
 		} else {

@@ -23,7 +23,7 @@
 #define SWITCHES_WAIT_NS UINT64_C(100000000)
 
 /* What started the collector may have had a priority, which is for what the program does. */
-static void be_modest(struct weft__collector *c)
+static void collector_be_modest(struct weft__collector *c)
 {
 	if (getpriority(PRIO_PROCESS, 0) < 0) /* of this thread, in Linux */
 		(void)!setpriority(PRIO_PROCESS, 0, 0);
@@ -85,7 +85,7 @@ static void *collector_main(void *data)
 	if (c->apart)
 		collector_settle(c);
 	pthread_setname_np(pthread_self(), "weft-collector");
-	be_modest(c);
+	collector_be_modest(c);
 	ask_for_slack(c);
 	weft__collector_run(c);
 	weft__apart_end();

@@ -13,20 +13,20 @@
 #include "record/wait/wait.h"
 #include "unwind/unwind.h"
 
-#define TURN_NS UINT64_C(250000000)
-#define SLOWER 4     /* part of its age after which a wait is recorded again */
-#define TOLD_MOST 32 /* in one turn: each is two looks at threads */
+#define PENDING_TURN_NS UINT64_C(250000000)
+#define PENDING_SLOWER 4     /* part of its age after which a wait is recorded again */
+#define PENDING_TOLD_MOST 32 /* in one turn: each is two looks at threads */
 
 /* What was recorded of the wait of a thread, by its place. */
 static struct {
 	uint64_t since; /* tick at which it began */
 	uint64_t next_ns;
-} told[WAIT_THREADS];
-static uint64_t due_ns;
-static uint32_t first; /* place with which the next turn begins */
+} pending_told[WAIT_THREADS];
+static uint64_t pending_due_ns;
+static uint32_t pending_first; /* place with which the next turn begins */
 
 /* The stack of a thread that waits, into `frames`. */
-static struct weft__wide_stack stack_of(uint32_t tid, uint64_t *frames, uint32_t field)
+static struct weft__wide_stack pending_stack_of(uint32_t tid, uint64_t *frames, uint32_t field)
 {
 	struct weft__wide_stack stack = {.frames = frames, .field = field};
 	struct weft__remote seen;
@@ -41,7 +41,7 @@ static struct weft__wide_stack stack_of(uint32_t tid, uint64_t *frames, uint32_t
 }
 
 /* In a stream that begins and ends there and then: so the thread has a name, even if it never emitted anything. */
-static void emit(uint32_t tid, uint64_t tick, uint64_t *fields, const struct weft__wide_stack *stacks)
+static void pending_emit(uint32_t tid, uint64_t tick, uint64_t *fields, const struct weft__wide_stack *stacks)
 {
 	struct weft_ring *ring = NULL, *room;
 
@@ -52,7 +52,7 @@ static void emit(uint32_t tid, uint64_t tick, uint64_t *fields, const struct wef
 		weft__ring_detach((struct ring_page *)(void *)ring, tid, tick);
 }
 
-static void name(uint32_t tid, uint64_t tick)
+static void pending_name(uint32_t tid, uint64_t tick)
 {
 	struct weft_ring *ring = NULL;
 
@@ -61,7 +61,7 @@ static void name(uint32_t tid, uint64_t tick)
 		weft__ring_detach((struct ring_page *)(void *)ring, tid, tick);
 }
 
-static void tell(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
+static void pending_tell(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
 {
 	static uint64_t frames[2][WEFT__UNWIND_DEPTH_MAX];
 	struct weft__waited waited = {.key = (uint64_t)now->what << 32 | now->name,
@@ -72,17 +72,17 @@ static void tell(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
 				      .lasts = 1};
 	uint32_t holder = weft__lock_holder(&waited);
 	uint64_t fields[] = {tid, now->what, now->name, now->object, holder, weft_tick_ns(tick - now->since), 0, 0};
-	struct weft__wide_stack stacks[2] = {stack_of(tid, frames[0], 6), {.frames = frames[1], .field = 7}};
+	struct weft__wide_stack stacks[2] = {pending_stack_of(tid, frames[0], 6), {.frames = frames[1], .field = 7}};
 
 	if (holder && holder != tid)
-		stacks[1] = stack_of(holder, frames[1], 7);
-	emit(tid, tick, fields, stacks);
+		stacks[1] = pending_stack_of(holder, frames[1], 7);
+	pending_emit(tid, tick, fields, stacks);
 	if (holder && holder != tid)
-		name(holder, tick);
+		pending_name(holder, tick);
 }
 
 /* 1: the wait of the thread in that place was recorded. */
-static uint32_t look(uint32_t at, uint64_t tick)
+static uint32_t pending_look(uint32_t at, uint64_t tick)
 {
 	uint32_t tid = load_acquire(&weft__wait_tids[at]), n;
 	struct weft__wait_now now[WAIT_NOW_MAX];
@@ -92,14 +92,15 @@ static uint32_t look(uint32_t at, uint64_t tick)
 	if (!n || !weft__wait_is_watched(now[n - 1].what) || tick <= now[n - 1].since)
 		return 0;
 	age_ns = weft_tick_ns(tick - now[n - 1].since);
-	if (told[at].since != now[n - 1].since) {
-		told[at].since = now[n - 1].since;
-		told[at].next_ns = WAIT_PENDING_NS;
+	if (pending_told[at].since != now[n - 1].since) {
+		pending_told[at].since = now[n - 1].since;
+		pending_told[at].next_ns = WAIT_PENDING_NS;
 	}
-	if (age_ns < told[at].next_ns)
+	if (age_ns < pending_told[at].next_ns)
 		return 0;
-	tell(tid, &now[n - 1], tick);
-	told[at].next_ns = age_ns + (age_ns / SLOWER > WAIT_PENDING_NS ? age_ns / SLOWER : WAIT_PENDING_NS);
+	pending_tell(tid, &now[n - 1], tick);
+	pending_told[at].next_ns =
+		age_ns + (age_ns / PENDING_SLOWER > WAIT_PENDING_NS ? age_ns / PENDING_SLOWER : WAIT_PENDING_NS);
 	return 1;
 }
 
@@ -108,17 +109,17 @@ uint32_t weft__pending_turn(uint64_t now_ns)
 	uint32_t on = weft_gate_on(), i, n = 0;
 	uint64_t tick;
 
-	if (!on || now_ns < due_ns || !load_relaxed(&weft__waits_used))
+	if (!on || now_ns < pending_due_ns || !load_relaxed(&weft__waits_used))
 		return 0;
 	tick = weft_tick(on);
-	for (i = 0; i < WAIT_THREADS && n < TOLD_MOST; i++)
-		n += look((first + i) % WAIT_THREADS, tick);
-	first = (first + i) % WAIT_THREADS;
-	due_ns = now_ns + TURN_NS;
+	for (i = 0; i < WAIT_THREADS && n < PENDING_TOLD_MOST; i++)
+		n += pending_look((pending_first + i) % WAIT_THREADS, tick);
+	pending_first = (pending_first + i) % WAIT_THREADS;
+	pending_due_ns = now_ns + PENDING_TURN_NS;
 	return n;
 }
 
 uint64_t weft__pending_due(void)
 {
-	return load_relaxed(&weft__waits_used) ? due_ns : UINT64_MAX;
+	return load_relaxed(&weft__waits_used) ? pending_due_ns : UINT64_MAX;
 }

@@ -20,7 +20,7 @@
 
 #define EVENTS_MOST 64                   /* each is a file */
 #define LOOK_FIRST_NS UINT64_C(10000000) /* after the start; then twice that, and so on, up to: */
-#define LOOK_NS UINT64_C(250000000)
+#define PRECISE_LOOK_NS UINT64_C(250000000)
 #define LOOK_SHARE 2000      /* a look takes one part in so many of the time, at most */
 #define CPU_LEAST_NS 1000000 /* that a thread must have used before it is looked at closely */
 #define BURST_NS 500000      /* from one switch to the next, on average, with which an event is cheap */
@@ -52,7 +52,7 @@ int weft__precise_fits(const struct weft__precise_seen *seen, uint32_t switch_ns
 	return others_ns + tax <= (seen->has ? 2 : 1) * allowed_ns;
 }
 
-static void attr_set(void)
+static void precise_attr_set(void)
 {
 	precise.attr = (struct perf_event_attr){
 		.size = sizeof(precise.attr),
@@ -110,7 +110,7 @@ int weft__precise_probe(uint32_t budget_ppm, char *why, size_t bytes)
 		snprintf(why, bytes, "perf events are used from Linux 5.18 on");
 		return -ENOSYS;
 	}
-	attr_set();
+	precise_attr_set();
 	fd = event_open(0, 0);
 	if (fd < 0) {
 		snprintf(why, bytes, "perf events cannot be had (%s)", weft_strerror(fd));
@@ -166,7 +166,7 @@ static void demote(struct weft__slot *slot, uint64_t cpu_ns)
 	store_relaxed(&slot->owed_ns, cpu_ns > sampled ? cpu_ns - sampled : 0);
 }
 
-static uint64_t cpu_ns_of(uint32_t tid)
+static uint64_t precise_cpu_ns_of(uint32_t tid)
 {
 	struct timespec ts;
 
@@ -235,14 +235,14 @@ void weft__precise_pace(void)
 
 static uint32_t switch_ns(void)
 {
-	static const struct weft__meter_prices usual = METER_USUAL;
+	static const struct weft__meter_prices typical = METER_USUAL;
 
-	return (uint32_t)weft__meter_switch_ns(&usual, load_relaxed(&weft__engine.period_ns), weft__engine.jiffy_ns);
+	return (uint32_t)weft__meter_switch_ns(&typical, load_relaxed(&weft__engine.period_ns), weft__engine.jiffy_ns);
 }
 
 static void look_at(struct weft__slot *slot, uint32_t number, uint32_t tid, double allowed_ns)
 {
-	uint64_t cpu = cpu_ns_of(tid), runs, now_ns;
+	uint64_t cpu = precise_cpu_ns_of(tid), runs, now_ns;
 	struct weft__precise_seen seen = {.has = load_acquire(&slot->fd) > 0};
 	double tax;
 
@@ -281,7 +281,7 @@ static void drop_all(void)
 {
 	for (uint32_t i = 0; precise.n && i < weft__engine.n_slots; i++)
 		if (load_acquire(&weft__engine.slots[i].fd) > 0)
-			demote(&weft__engine.slots[i], cpu_ns_of(load_relaxed(&weft__engine.keys[i])));
+			demote(&weft__engine.slots[i], precise_cpu_ns_of(load_relaxed(&weft__engine.keys[i])));
 }
 
 /* Somebody else has the signal, or a debugger would see it. */
@@ -313,7 +313,7 @@ uint64_t weft__precise_look(uint64_t now_ns)
 		return UINT64_MAX;
 	if (now_ns < precise.next_ns)
 		return precise.next_ns;
-	precise.pace_ns = 2 * precise.pace_ns < LOOK_NS ? 2 * precise.pace_ns : LOOK_NS;
+	precise.pace_ns = 2 * precise.pace_ns < PRECISE_LOOK_NS ? 2 * precise.pace_ns : PRECISE_LOOK_NS;
 	precise.next_ns = now_ns + precise.pace_ns;
 	if (must_not(now_ns))
 		return precise.next_ns;

@@ -28,17 +28,17 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
-#define PACE_NS 250000       /* between two readings that something unforeseen asks for */
-#define PARK_PACE_NS 1000000 /* ... that the end of a park does */
-#define SHORT_NS 50000       /* a poll or wait below this is not worth a reading */
-#define COUNT_NS 1000000     /* from here on it is worth the scheduler's counts, too */
-#define SURE_NS 50000        /* an error that does not matter */
+#define ACCOUNT_PACE_NS 250000       /* between two readings that something unforeseen asks for */
+#define ACCOUNT_PARK_PACE_NS 1000000 /* ... that the end of a park does */
+#define ACCOUNT_SHORT_NS 50000       /* a poll or wait below this is not worth a reading */
+#define ACCOUNT_COUNT_NS 1000000     /* from here on it is worth the scheduler's counts, too */
+#define ACCOUNT_SURE_NS 50000        /* an error that does not matter */
 #define OFF_CPU_MOST_NS 50000
 #define OFF_CPU_FIRST_NS 3000
-#define LATE_NS 20000 /* nothing here takes as long: the thread was preempted */
-#define READ_NS 1000  /* from a tick to the clock's reading, else */
-#define READ_TRIES 3
-#define CROWD_PACE_NS 10000000 /* between two readings of the scheduler's counts */
+#define ACCOUNT_LATE_NS 20000 /* nothing here takes as long: the thread was preempted */
+#define ACCOUNT_READ_NS 1000  /* from a tick to the clock's reading, else */
+#define ACCOUNT_READ_TRIES 3
+#define ACCOUNT_CROWD_PACE_NS 10000000 /* between two readings of the scheduler's counts */
 #define CROWDED 64 /* part of the time in which threads wait for a CPU, from which on that is followed more closely */
 
 static void detector_arm(uint64_t word)
@@ -95,8 +95,8 @@ static uint64_t account_cpu(const struct account *account, uint64_t tick)
 
 	if ((int64_t)(tick - account->tick) < 0) {
 		span = weft_tick_ns(account->tick - tick);
-		if (span > LATE_NS) /* it was preempted before the clock was read */
-			span = READ_NS;
+		if (span > ACCOUNT_LATE_NS) /* it was preempted before the clock was read */
+			span = ACCOUNT_READ_NS;
 		return account->cpu_ns > span ? account->cpu_ns - span : 0;
 	}
 	span = weft_tick_ns(tick - account->tick);
@@ -139,7 +139,7 @@ static void account_keep_begin(struct account *account, const struct ring_page *
 		account->poll = 0;
 }
 
-static void learn(uint32_t *average, uint64_t total, uint32_t n)
+static void account_learn(uint32_t *average, uint64_t total, uint32_t n)
 {
 	uint64_t one = total / n;
 
@@ -154,7 +154,7 @@ static int account_clock(struct account *account)
 	struct timespec cpu;
 	int i;
 
-	for (i = 0; i < READ_TRIES; i++) {
+	for (i = 0; i < ACCOUNT_READ_TRIES; i++) {
 		detector_set(account);
 		if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0)
 			return 0;
@@ -165,7 +165,7 @@ static int account_clock(struct account *account)
 	}
 	if (account->tick && account->offs && !account->unsure_ticks) {
 		known = account_cpu(account, now) - (uint64_t)account->offs * account->off_cpu_ns;
-		learn(&account->off_cpu_ns, cpu_ns > known ? cpu_ns - known : 0, account->offs);
+		account_learn(&account->off_cpu_ns, cpu_ns > known ? cpu_ns - known : 0, account->offs);
 	}
 	account->tick = now;
 	account->cpu_ns = cpu_ns;
@@ -177,12 +177,16 @@ static int account_clock(struct account *account)
 /* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one does. */
 static void account_leave(struct account *account, uint64_t tick)
 {
-	if (account->tick && weft_tick_ns(weft_tick(load_relaxed(&weft_gate.on)) - tick) > LATE_NS) {
+	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
+
+	if (account->tick && weft_tick_ns(now - tick) > ACCOUNT_LATE_NS) {
 		if (!account->poll)
 			account_begin_at(account, tick);
 		account_clock(account);
+		now = account->tick;
 	}
 	account->checked = tick;
+	account->armed = now;
 	detector_set(account);
 	fence_signal();
 	store_relaxed(&account->busy, 0u);
@@ -201,7 +205,7 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 	switches = voluntary - account->voluntary;
 	if (ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
 	    account->voluntary != WEFT_NOT_MEASURED && switches > 0 && switches == account->offs_counted)
-		learn(&account->off_ready_ns, ready_ns - account->ready_ns, (uint32_t)switches);
+		account_learn(&account->off_ready_ns, ready_ns - account->ready_ns, (uint32_t)switches);
 	account->crowded = ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
 			   ready_ns - account->ready_ns > weft_tick_ns(account->tick - account->counted) / CROWDED;
 	account->counted = account->tick;
@@ -244,24 +248,27 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 {
 	uint64_t span_ns = weft_tick_ns(tick - since), cpu_ns, ready_ns, voluntary;
 	struct account *account = &ring->account;
+	int known;
 
 	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, 0, 0};
-	if (stayed)
+	/* Of a wait that began before the detector was armed, as one of two that end at once does, it says nothing. */
+	if (stayed && account->armed <= since)
 		*ret = (struct weft__cpu_split){span_ns, 0, 0, 0};
 	if (stayed || !account_enter(account))
 		return;
 	account_keep_begin(account, ring, tick);
 	/* A reading in between came with the ring, or from a handler. */
-	cpu_ns = account->tick && account->tick <= since ? account_cpu(account, since) : WEFT_NOT_MEASURED;
-	ready_ns = account_ready(account);
-	voluntary = account_voluntary(account);
+	known = account->tick && account->tick <= since;
+	cpu_ns = known ? account_cpu(account, since) : WEFT_NOT_MEASURED;
+	ready_ns = known ? account_ready(account) : WEFT_NOT_MEASURED;
+	voluntary = known ? account_voluntary(account) : WEFT_NOT_MEASURED;
 	ret->unsure_ns = weft_tick_ns(account->unsure_ticks);
 	if (account_clock(account)) {
 		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 		split_of(span_ns, cpu_ns, account_cpu(account, tick), ret);
 		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, ready_ns, voluntary);
 		/* What is not known is not told as a part. */
-		if (ret->unsure_ns > SURE_NS + span_ns / 50)
+		if (ret->unsure_ns > ACCOUNT_SURE_NS + span_ns / 50)
 			ret->cpu_ns = ret->ready_ns = WEFT_NOT_MEASURED;
 	}
 	account_leave(account, tick);
@@ -281,12 +288,12 @@ void weft__account_begin(struct ring_page *ring)
 /* The thread was off the CPU for some of the time since the last operation, it is not known how long. */
 static void account_unforeseen(struct account *account, struct ring_page *ring, uint64_t tick, uint64_t since)
 {
-	if (account->tick && weft_tick_ns(tick - account->tick) < PACE_NS) {
+	if (account->tick && weft_tick_ns(tick - account->tick) < ACCOUNT_PACE_NS) {
 		account->unsure_ticks += tick - (account->checked > since ? account->checked : since);
 		return;
 	}
 	account_clock(account);
-	if (account->crowded || weft_tick_ns(account->tick - account->counted) >= CROWD_PACE_NS)
+	if (account->crowded || weft_tick_ns(account->tick - account->counted) >= ACCOUNT_CROWD_PACE_NS)
 		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 }
 
@@ -303,7 +310,7 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 	if (!account_enter(account))
 		return off_ns;
 	account_keep_begin(account, ring, tick);
-	if (span_ns < SHORT_NS) {
+	if (span_ns < ACCOUNT_SHORT_NS) {
 		account->off_ticks += tick - since;
 		account->offs++;
 		account->offs_counted++;
@@ -352,9 +359,9 @@ void weft_slow_unpark(uint64_t tick)
 		account->offs++;
 		account->offs_counted++;
 		if (tick < ring->hot.sched_due &&
-		    (!account->tick || weft_tick_ns(tick - account->tick) >= PARK_PACE_NS)) {
+		    (!account->tick || weft_tick_ns(tick - account->tick) >= ACCOUNT_PARK_PACE_NS)) {
 			account_clock(account);
-			if (account->crowded || weft_tick_ns(tick - parked) >= PARK_PACE_NS)
+			if (account->crowded || weft_tick_ns(tick - parked) >= ACCOUNT_PARK_PACE_NS)
 				account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 		}
 		account_leave(account, tick);
@@ -379,14 +386,15 @@ int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, st
 		return 1;
 	away = !weft_stayed_since();
 	account_keep_begin(account, ring, tick);
-	if (span_ns >= COUNT_NS) {
+	if (span_ns >= ACCOUNT_COUNT_NS || (away && span_ns >= ACCOUNT_SHORT_NS))
 		account_clock(account);
-		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
-	} else if (away && span_ns >= SHORT_NS) {
-		account_clock(account);
-	} else if (away) {
+	else if (away)
 		account_unforeseen(account, ring, tick, begin);
-	}
+	if (account->poll == begin)
+		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
+	if (span_ns >= ACCOUNT_COUNT_NS ||
+	    (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS))
+		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 	if (account->tick && account->poll == begin) {
 		ret->waiting_ns = account->poll_waited_ns;
 		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + account->poll_unsure_ticks), span_ns);

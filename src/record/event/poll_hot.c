@@ -2,6 +2,8 @@
 /* Polls in the modes slow and caught (record/ring/polls.h), and polls that are all recorded and timed besides. HOT. */
 #include "record/event/poll.h"
 
+#include <errno.h>
+
 #include "record/event/account.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
@@ -97,10 +99,14 @@ static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint
 static const struct weft__cpu_split *poll_split(struct ring_page *ring, const struct poll_open *poll, uint64_t tick,
 						uint32_t level, uint32_t on, struct weft__cpu_split *split)
 {
+	int saved = errno, known;
+
 	*split = WEFT__SPLIT_UNKNOWN;
 	if (!(on & WEFT_GATE_RSEQ) || weft_stayed())
 		return NULL;
-	return level > 0 || weft__account_poll(ring, poll->tick, tick, split) ? split : NULL;
+	known = level > 0 || weft__account_poll(ring, poll->tick, tick, split);
+	errno = saved;
+	return known ? split : NULL;
 }
 
 /* For as long as between two samples, or more: it would have had one if those were of all its time. */
@@ -122,7 +128,7 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 
 	if (known && on & WEFT_GATE_TIMED)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(split));
-	if (poll->sampled - poll->tick - 1 < took || (known && is_blocked(known, ns)))
+	if (load_relaxed(&poll->sampled) - poll->tick - 1 < took || (known && is_blocked(known, ns)))
 		why |= WEFT_POLL_CAUGHT;
 	if (!(on & WEFT_GATE_TIMED))
 		poll_over(&ring->polls, poll, ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns));

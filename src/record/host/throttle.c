@@ -288,7 +288,7 @@ bool weft__throttle_find(struct weft__throttle *t, const char *cgroup, const cha
 	return changed;
 }
 
-static uint64_t more(uint64_t now, uint64_t before)
+static uint64_t counter_more(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
@@ -299,20 +299,20 @@ bool weft__throttle_read(struct weft__throttle *t, uint64_t now_ns, struct weft_
 	uint64_t pressure_ns;
 	int i;
 
-	*ret = (struct weft__throttled){.span_ns = more(now_ns, t->read_ns)};
+	*ret = (struct weft__throttled){.span_ns = counter_more(now_ns, t->read_ns)};
 	for (i = 0; i < t->n_levels; i++) {
 		struct weft__throttle_stat *last = &t->levels[i].last;
 
 		if (!read_stat(t, t->levels[i].bytes, &stat))
 			continue;
-		ret->more.periods += more(stat.periods, last->periods);
-		ret->more.times += more(stat.times, last->times);
-		ret->more.throttled_ns += more(stat.throttled_ns, last->throttled_ns);
+		ret->more.periods += counter_more(stat.periods, last->periods);
+		ret->more.times += counter_more(stat.times, last->times);
+		ret->more.throttled_ns += counter_more(stat.throttled_ns, last->throttled_ns);
 		*last = stat;
 	}
 	t->read_ns = now_ns;
 	pressure_ns = t->n_levels ? read_pressure(t) : 0;
-	ret->more.pressure_ns = more(pressure_ns, t->pressure_ns);
+	ret->more.pressure_ns = counter_more(pressure_ns, t->pressure_ns);
 	t->pressure_ns = pressure_ns;
 	return ret->more.throttled_ns > 0;
 }

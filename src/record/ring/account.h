@@ -15,6 +15,7 @@ struct account {
 	uint32_t offs;         /* how many parks and waits */
 	uint32_t off_cpu_ns;   /* CPU time that one takes, on average */
 	uint64_t checked;      /* tick of the last operation here */
+	uint64_t armed;        /* tick at which the detector was armed */
 	/* The last reading of what the scheduler counts: */
 	uint64_t ready_ns;     /* waited for a CPU; WEFT_NOT_MEASURED: not known */
 	uint64_t voluntary;    /* switches */

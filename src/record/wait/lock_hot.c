@@ -106,7 +106,7 @@ static struct taker *taker_of(struct lock_log *log, uint32_t tid)
 	return NULL;
 }
 
-static void take(struct lock_log *log, uint32_t tid, uint32_t shared, uint64_t tick)
+static void log_take(struct lock_log *log, uint32_t tid, uint32_t shared, uint64_t tick)
 {
 	struct taker *taker = shared ? taker_of(log, tid) : &log->takers[0];
 
@@ -130,7 +130,7 @@ void weft_slow_lock_taken(uint64_t object, uint32_t shared)
 
 	tid = on ? own_tid() : 0;
 	if (tid)
-		take(log_of(object), tid, shared, weft_tick(on));
+		log_take(log_of(object), tid, shared, weft_tick(on));
 	errno = saved;
 }
 
@@ -140,7 +140,7 @@ void weft_slow_lock_seen(uint64_t object, uint32_t tid)
 	uint64_t since = load_relaxed(&log->since), released = load_relaxed(&log->released);
 
 	if (tid && weft_lock_waited(object) && !taker_of(log, tid))
-		take(log, tid, 0, released > since ? released : since);
+		log_take(log, tid, 0, released > since ? released : since);
 }
 
 void weft_slow_lock_missed(uint64_t object)

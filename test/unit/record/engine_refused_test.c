@@ -29,7 +29,7 @@ static void refused_main(const void *data)
 	struct weft_recorder_opts opts = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 999, .sample_kernel = 1};
 
 	CHECK_EQ(child_refuse(SYS_perf_event_open, *(const int *)data), 0);
-	record(opts, 100 * MS);
+	record(opts, 400 * MS);
 	CHECK_STR(result.engine, "timer");
 	CHECK(strstr(result.degraded, "perf event cpu-clock") != NULL);
 	CHECK(strstr(result.degraded, "samples a second") != NULL); /* 999 are more than a timer can */

@@ -113,7 +113,7 @@ static void *second(void *data)
 		weft_wait_begin(WEFT_WAIT_LOCK, weft_string("lock"), LOCK);
 		take();
 		weft_wait_end(WEFT_WAIT_LOCK, LOCK);
-		hand->begin_ns = session_now_ns();
+		__atomic_store_n(&hand->begin_ns, session_now_ns(), __ATOMIC_RELAXED);
 		session_sleep_ns(hand->hold_ns);
 		hand->end_ns = session_now_ns();
 		give();

@@ -224,7 +224,7 @@ TEST(timers_take_over_where_events_cost_too_much)
 	gave_up = weft__engine_give_up();
 	CHECK(!weft__engine_give_up());
 	CHECK(!gave_up || !session_fds_of("perf_event"));
-	samples_burn(250 * MS);
+	samples_burn(700 * MS);
 	__atomic_store_n(&burner.over, 1, __ATOMIC_RELAXED);
 	pthread_join(burner.thread, NULL);
 	samples_end(&result, rec, NULL, 0);

@@ -159,7 +159,7 @@ TEST(a_tracer_that_came_later_is_found_by_its_records)
 	CHECK_EQ(weft__otel_root_key, 0);
 	otel_thread_ctx_v1 = &theirs;
 	CHECK(WAIT_FOR((samples_burn(5 * MS), __atomic_load_n(&weft__otel_root_key, __ATOMIC_RELAXED) == 2)));
-	samples_burn(30 * MS);
+	samples_burn(200 * MS);
 	otel_thread_ctx_v1 = before;
 	seen = end(rec);
 	munmap(at, 4096);

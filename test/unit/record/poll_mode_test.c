@@ -173,7 +173,7 @@ TEST(a_sample_at_the_border_belongs_to_one_poll)
 TEST(a_wait_that_is_told_catches_its_poll)
 {
 	struct weft_recorder *rec = start(WEFT_POLLS_CAUGHT);
-	uint64_t fields[6] = {1, 0, 0, 5 * MS, 0, 0};
+	uint64_t fields[8] = {1, 0, 0, 5 * MS, 0, 0, 0, 0};
 	struct polls_seen *seen;
 	uint64_t now;
 
@@ -216,10 +216,12 @@ TEST(no_more_than_the_cap_are_told_in_a_second)
 	CHECK_EQ(seen->n, 15);
 	CHECK_EQ(seen->counted, 55);
 	CHECK_EQ(seen->tally.lost, 40);
-	REQUIRE(CHECK_EQ(seen->tally.n_losses, 1));
-	CHECK_EQ(seen->tally.losses[0].reason, WEFT_LOSS_POLL_CAP);
-	CHECK(seen->tally.losses[0].thread > 0);
-	CHECK(seen->tally.losses[0].from_ns < seen->tally.losses[0].to_ns);
+	REQUIRE(CHECK(seen->tally.n_losses >= 1)); /* one for each time that the collector came by */
+	for (i = 0; i < seen->tally.n_losses; i++) {
+		CHECK_EQ(seen->tally.losses[i].reason, WEFT_LOSS_POLL_CAP);
+		CHECK(seen->tally.losses[i].thread > 0);
+		CHECK(seen->tally.losses[i].from_ns <= seen->tally.losses[i].to_ns);
+	}
 	free(seen);
 }
 
