@@ -6,9 +6,12 @@
  * in, the word is cleared. The two descriptions here are of empty ranges, so it always is.
  *
  * The kernel ends a process whose description is not well-formed: the four bytes before `abort_ip` must be the signature that
- * the area was registered with. Whether all of that works is tried, not concluded from versions. */
+ * the area was registered with. So the descriptions are in a page of their own, which is never given back: threads point there for as
+ * long as they live, whatever becomes of the recorder, or of a library that this is linked into. Nothing jumps to `abort_ip`, since the
+ * ranges are empty. Whether all of that works is tried, not concluded from versions. */
 #include <linux/rseq.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,9 +23,9 @@
 #define RSEQ_TRIES 5 /* at staying on the CPU for a moment */
 
 #if defined(__x86_64__)
-#define RSEQ_SIGNATURE "0x53053053"
+#define RSEQ_SIGNATURE 0x53053053u
 #elif defined(__aarch64__) && !defined(__AARCH64EB__)
-#define RSEQ_SIGNATURE "0xd428bc00"
+#define RSEQ_SIGNATURE 0xd428bc00u
 #endif
 
 /* Of the C library, from 2.35 on. */
@@ -30,18 +33,33 @@ extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
 #ifdef RSEQ_SIGNATURE
-extern const char weft__rseq_abort[] __attribute__((visibility("hidden")));
-__asm__(".pushsection .text\n"
-	".balign 4\n"
-	".long " RSEQ_SIGNATURE "\n"
-	".globl weft__rseq_abort\n"
-	".hidden weft__rseq_abort\n"
-	"weft__rseq_abort:\n"
-	".long 0\n"
-	".popsection");
+/* The second description means that the open poll has been off the CPU (WEFT_RSEQ_OFF). */
+struct rseq_page {
+	struct rseq_cs none[2];
+	uint32_t signature;
+	uint32_t abort;
+};
+static struct rseq_page *rseq_page;
 
-/* The second means that the open poll has been off the CPU (WEFT_RSEQ_OFF). */
-static struct rseq_cs rseq_none[2] __attribute__((aligned(64)));
+static int rseq_page_make(void)
+{
+	struct rseq_page *page;
+	size_t i;
+
+	if (rseq_page)
+		return 1;
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return 0;
+	page->signature = RSEQ_SIGNATURE;
+	for (i = 0; i < 2; i++) {
+		page->none[i].start_ip = (uintptr_t)&page->abort;
+		page->none[i].abort_ip = (uintptr_t)&page->abort;
+	}
+	mprotect(page, sizeof(*page), PROT_READ);
+	rseq_page = page;
+	return 1;
+}
 
 static void rseq_arm(uint64_t at, uint64_t word)
 {
@@ -82,17 +100,14 @@ static const char *rseq_try(uint64_t at, uint64_t word)
 
 const char *weft__rseq_find(uint64_t *at, uint64_t *armed)
 {
-	size_t i;
-
-	_Static_assert(sizeof(rseq_none[0]) == WEFT_RSEQ_OFF, "the second description is one bit away from the first");
+	_Static_assert(sizeof(struct rseq_cs) == WEFT_RSEQ_OFF,
+		       "the second description is one bit away from the first");
 	if (!&__rseq_size || !&__rseq_offset || __rseq_size == 0)
 		return "the C library has registered no area for restartable sequences";
-	for (i = 0; i < 2; i++) {
-		rseq_none[i].start_ip = (uintptr_t)weft__rseq_abort;
-		rseq_none[i].abort_ip = (uintptr_t)weft__rseq_abort;
-	}
+	if (!rseq_page_make())
+		return "no memory";
 	*at = (uint64_t)(__rseq_offset + (ptrdiff_t)offsetof(struct rseq, rseq_cs));
-	*armed = (uintptr_t)&rseq_none[0];
+	*armed = (uintptr_t)&rseq_page->none[0];
 	store_relaxed(&weft_gate.rseq_at, *at);
 	return rseq_try(*at, *armed);
 }
