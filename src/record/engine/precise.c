@@ -25,7 +25,7 @@
 #define CPU_LEAST_NS 1000000 /* that a thread must have used before it is looked at closely */
 #define BURST_NS 500000      /* from one switch to the next, on average, with which an event is cheap */
 #define BURST_LESS_NS 250000 /* and with which it is so still */
-#define ALLOWED 0.1          /* of the budget may go for the switches of other threads that have events */
+#define ALLOWED 0.3          /* of the budget may go for the switches of other threads that have events */
 #define IDLE_SHARE 0.5       /* of a CPU: what a program that idles counts for (governor.c) */
 #define NO_LIMIT_PPM 20000   /* the budget, when there is none */
 #define TRACED_NS UINT64_C(1000000000)
