@@ -119,7 +119,8 @@ static int is_true(const struct seen *seen, uint32_t i, const struct truth *trut
 
 	if (seen->cpu[i].kind) /* it was preempted where that cannot be measured, and says so */
 		slack += seen->cpu[i].fields[2];
-	if (cpu + truth->stolen_before_ns + slack >= truth->inner_cpu && cpu <= truth->outer_cpu + truth->stolen_ns + slack)
+	if (cpu + truth->stolen_before_ns + slack >= truth->inner_cpu &&
+	    cpu <= truth->outer_cpu + truth->stolen_ns + slack)
 		return 1;
 	printf("\tpoll %u: %llu us on the CPU of %llu, in truth %llu to %llu\n", i, (unsigned long long)cpu / 1000,
 	       (unsigned long long)whole / 1000, (unsigned long long)truth->inner_cpu / 1000,
