@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# chance: the cost of six seconds is measured, and compared with the CPU time of a program that others keep from the CPU
+# serial: the cost of six seconds is measured, and compared with the CPU time of a program that others keep from the CPU
 # A program that is hardly anything but context switches, recorded with everything on: weft finds out what that costs, and stays within its
 # budget of 2 %. Without one it costs more than ten times that.
 set -eu

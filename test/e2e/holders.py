@@ -164,7 +164,7 @@ def main():
         if program:
             tests.append(("rust", lambda: judge(scratch, program, "handoff", 2)))
         else:
-            print("skip rust: there is no rustc")
+            print("skipped: rust: there is no rustc\n1 skipped")
         tests.append(("cond", lambda: judge_condition(scratch)))
         tests.append(("stream", lambda: judge_stream(scratch)))
         tests += [("deadlock, " + how.name, lambda how=how: judge_deadlock(scratch, how))
@@ -176,7 +176,7 @@ def main():
                     print("ok   %s" % mode)
                     break
                 except Wrong as why:
-                    print("%s %s: %s" % ("again" if left else "FAIL", mode, why))
+                    print("%s %s: %s" % ("flaky:" if left else "FAIL", mode, why))
                     failed += not left
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# serial
+# serial: it measures CPU time
 """Threads that switch 100,000 times a second: the table of time off the CPU has what their own clocks say, without what the switches themselves
 took. And with the default budget, which records few of the switches, it says how few."""
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # presets: dev asan
-# serial
+# serial: it measures CPU time
 """A program in a cgroup of its own with a quota of a quarter of a CPU: the report says in its first lines that the quota stopped it, for as
 long as the kernel says, and which of the time that its polls were preempted was that."""
 import json

@@ -138,7 +138,8 @@ def one(name, file, args, plant):
             shutil.rmtree(scratch, ignore_errors=True)
         if result.unusable is None:
             return result
-        print("  again: %s" % result.unusable)
+        if left:
+            print("flaky: %s: %s" % (name, result.unusable))
     return result._replace(wrong=["in none of %d runs the polls were where the program was: %s" % (TRIES, result.unusable)])
 
 

@@ -45,7 +45,7 @@ foreach(source ${truth_sources})
 	endif()
 	foreach(name ${names})
 		add_test(NAME truth/${name} COMMAND /usr/bin/python3 ${truth_dir}/run.py ${name})
-		weft_test_properties(truth/${name} "truth\\;chance" 120) # a second try, which tools/check tells of
+		weft_test_properties(truth/${name} truth 120)
 	endforeach()
 endforeach()
 if(truth_made)

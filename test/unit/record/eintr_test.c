@@ -2,7 +2,7 @@
 /* Calls that wait, one by one by their names: none of them fails with EINTR because weft looks, samples and watches, and none that has a
  * time-out returns before it. Each is made by a thread of its own, again and again, in a poll that does not end, and the thread uses the CPU
  * in between, so that it has samples. */
-/* chance: time-outs of sockets are in ticks, of which a virtual machine that stood still makes several at once */
+/* serial: time-outs of sockets are in ticks, of which a virtual machine that stood still makes several at once */
 #include <linux/futex.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling is a guest in the program: its handlers, its signals, its system calls, its errno and its stacks stay its own. */
-/* chance: samples are few, and on a busy machine fewer */
+/* serial: samples are few, and on a busy machine fewer */
 #include "samples.h"
 
 #include <signal.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines that allow less: no perf events, no privilege, few timers, few files. Each in a process of its own. */
 /* serial: it changes kernel.perf_event_paranoid for a moment */
-/* chance: samples are few, and on a busy machine fewer */
 #include "child.h"
 #include "samples.h"
 

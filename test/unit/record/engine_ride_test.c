@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rates above the tick: samples by timers that ride it and by perf events, and what they stand for together. */
-/* chance: samples are few, and on a busy machine fewer */
+/* serial: samples are few, and on a busy machine fewer */
 #include "child.h"
 #include "samples.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling while the ground moves: start and stop, fork, exec, libraries that come and go, threads that end. */
-/* chance: samples are few, and on a busy machine fewer */
+/* serial: samples are few, and on a busy machine fewer */
 #include "samples.h"
 
 #include <dlfcn.h>

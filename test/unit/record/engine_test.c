@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accuracy of samples, from end to end, by functions whose names carry what is expected of them. */
-/* chance: samples are few, and on a busy machine fewer */
+/* serial: samples are few, and on a busy machine fewer */
 #include "samples.h"
 
 BURNER(burn_cpu_weight_1)(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chance: CPU time is measured by samples, which on a busy machine are few */
+/* serial: CPU time is measured by samples, which on a busy machine are few */
 /* What samples by perf events take from the program: how it is counted, and that lower rates lower it. */
 #include "samples.h"
 

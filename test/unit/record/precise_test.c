@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chance: samples are few */
+/* serial: samples are few */
 /* Threads that rarely switch have a perf event beside their timer, and samples that are not in step with the tick. */
 #include "samples.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Off-CPU intervals against what the threads measure themselves: the time that passed, less their CPU time. */
 /* serial: it measures real time, to 2 % */
-/* chance: a machine that stops for a moment, or steals CPU time, is in one clock and not in the other */
 #include "offcpu.h"
 
 #include <linux/futex.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unwind tables are compiled beside the program. A library with 40,000 functions takes long enough to see it, and the allocator holds the
  * thread that compiles at a place where it has no lock, or gives it no memory. */
-/* chance: samples are few, and on a busy machine fewer */
+/* serial: samples are few, and on a busy machine fewer */
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

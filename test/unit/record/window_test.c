@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clock alignment: samples of a function lie in the times in which that function ran, as another clock saw them. */
-/* chance: samples are few, and on a busy machine fewer */
+/* serial: samples are few, and on a busy machine fewer */
 #include "session.h"
 
 #define WINDOWS 12
