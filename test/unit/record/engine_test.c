@@ -63,7 +63,7 @@ TEST(two_loops_have_the_shares_that_their_names_say)
 		uint64_t used, both;
 
 		REQUIRE(rec);
-		used = burn_both(1000 * MS);
+		used = burn_both(engines[e].engine == WEFT_ENGINE_TIMER ? 2000 * MS : 1000 * MS);
 		samples_end(&result, rec, functions, 2);
 		if (perf_is_missing(&result, engines[e].engine))
 			continue;
@@ -74,8 +74,7 @@ TEST(two_loops_have_the_shares_that_their_names_say)
 		CHECK_EQ(result.engines[engines[e].engine], result.n);
 		CHECK(result.n > engines[e].hz / 5);
 		CHECK(both * 100 >= result.n * 90);
-		/* Two thirds of them, within four standard deviations. */
-		CHECK(functions[1].self * 100 > both * 54 && functions[1].self * 100 < both * 79);
+		CHECK(statistics_share(functions[1].self, both, 2, 3));
 		CHECK(samples_near(samples_thread(&result, samples_tid())->ns, used, 5));
 		CHECK(result.complete * 100 >= result.n * 99);
 		CHECK_EQ(result.no_stack, 0);
@@ -121,7 +120,7 @@ TEST(eight_threads_have_what_each_used_and_together_what_the_process_used)
 	SKIP_UNDER_TSAN();
 	for (int e = 0; e < 2; e++) {
 		struct weft_recorder *rec = samples_start(engines[e].engine, engines[e].hz);
-		uint64_t from = samples_rusage_ns(), used, collector, sum = 0;
+		uint64_t from = samples_rusage_ns(), used, collector, sum = 0, n = 0;
 		struct burner burners[8] = {0};
 
 		REQUIRE(rec);
@@ -140,12 +139,14 @@ TEST(eight_threads_have_what_each_used_and_together_what_the_process_used)
 			const struct samples_thread *one = samples_thread(&result, burners[i].tid);
 
 			sum += one->ns;
-			CHECK(samples_near(one->ns, burners[i].used_ns, 30));
+			n += one->n;
+			CHECK(statistics_cover(one->ns, one->n, burners[i].used_ns, engines[e].hz));
 		}
 		printf("\t%s: weights %llu ms, process %llu ms, collector %llu ms\n", result.engine,
 		       (unsigned long long)(result.ns / MS), (unsigned long long)(used / MS),
 		       (unsigned long long)(collector / MS));
 		CHECK(sum <= result.ns);
+		CHECK(n >= 8 * 12); /* of 430, or 1,800: ticks may find others on the CPU */
 		/* A timer's expiry is seen at a tick that finds the thread running; the last ones of a thread are not. */
 		CHECK(samples_near(result.ns + 8 * 5 * MS, used - collector, SCALED(5, 15)));
 	}

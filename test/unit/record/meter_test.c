@@ -158,7 +158,7 @@ TEST(at_a_lower_rate_inherited_events_interrupt_less_often)
 /* Until the collector has looked, and events are on for less or more than half of the time. */
 static int comes_to(int less, void (*work)(void))
 {
-	uint64_t until = session_now_ns() + 20000 * MS;
+	uint64_t until = session_now_ns() + 50000 * MS; /* 200 interrupts are some seconds of CPU time */
 	uint32_t duty;
 
 	do {
@@ -235,7 +235,8 @@ TEST(timers_take_over_where_events_cost_too_much)
 	CHECK(strstr(result.degraded, "context switches") != NULL);
 	CHECK(result.engines[WEFT_ENGINE_PERF] > 10);
 	CHECK(result.engines[WEFT_ENGINE_TIMER] > 40);
-	CHECK(samples_near(samples_thread(&result, burner.tid)->ns, burner.used_ns, 30));
+	/* Between the two nobody samples, for as long as the collector waits for a CPU. */
+	CHECK(samples_near(samples_thread(&result, burner.tid)->ns, burner.used_ns, 15));
 }
 
 TEST(with_the_budget_in_force_samples_stand_for_all_of_the_cpu_time)

@@ -137,7 +137,7 @@ TEST(a_sample_has_the_local_root_span_of_a_tracer)
 	rec = samples_start(WEFT_ENGINE_TIMER, 250);
 	REQUIRE(at && rec);
 	otel_thread_ctx_v1 = &theirs;
-	samples_burn(60 * MS);
+	CHECK(samples_burn_for(5));
 	otel_thread_ctx_v1 = before;
 	seen = end(rec);
 	munmap(at, 4096);
@@ -159,7 +159,7 @@ TEST(a_tracer_that_came_later_is_found_by_its_records)
 	CHECK_EQ(weft__otel_root_key, 0);
 	otel_thread_ctx_v1 = &theirs;
 	CHECK(WAIT_FOR((samples_burn(5 * MS), __atomic_load_n(&weft__otel_root_key, __ATOMIC_RELAXED) == 2)));
-	samples_burn(200 * MS);
+	CHECK(samples_burn_for(20));
 	otel_thread_ctx_v1 = before;
 	seen = end(rec);
 	munmap(at, 4096);
@@ -214,9 +214,9 @@ TEST(a_tracer_that_keeps_its_variable_to_itself_is_found)
 	attach(&theirs);
 	CHECK(otel_thread_ctx_v1 != &theirs);
 	CHECK(WAIT_FOR((samples_burn(5 * MS), __atomic_load_n(&weft__otel_n_apart, __ATOMIC_ACQUIRE) > 0)));
-	samples_burn(60 * MS);
+	CHECK(samples_burn_for(10));
 	attach(NULL);
-	samples_burn(20 * MS);
+	CHECK(samples_burn_for(3));
 	seen = end(rec);
 	CHECK(seen.contexts > 0);
 }

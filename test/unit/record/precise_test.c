@@ -155,7 +155,7 @@ TEST(a_thread_that_blocks_the_signal_of_events_is_sampled_all_the_same)
 	CHECK_EQ(pthread_create(&thread, NULL, burn_blocked, &ns), 0);
 	pthread_join(thread, NULL);
 	samples_end(&result, rec, NULL, 0);
-	CHECK(samples_near(result.ns, ns, SCALED(20, 40)));
+	CHECK(statistics_cover(result.ns, result.n, ns, 99));
 	CHECK(result.n > 20);
 }
 
@@ -167,10 +167,10 @@ static void refused_main(const void *data)
 	CHECK_EQ(child_refuse(SYS_perf_event_open, EPERM), 0);
 	rec = session_start(&(struct weft_recorder_opts){.sample_hz = 99, .budget_ppm = 10000});
 	REQUIRE(rec);
-	samples_burn(300 * MS);
+	CHECK(samples_burn_for(10));
 	samples_end(&result, rec, NULL, 0);
 	CHECK_EQ(result.engines[WEFT_ENGINE_PERF], 0);
-	CHECK(result.n > 5);
+	CHECK(result.n >= 10);
 	CHECK(strstr(result.why, "perf events cannot be had") != NULL);
 }
 

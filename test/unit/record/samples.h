@@ -9,6 +9,7 @@
 
 #include "record/engine/state.h"
 #include "session.h"
+#include "statistics.h"
 #include "unwind/modules.h"
 
 #define BURNER(name)                                                                                                   \
@@ -226,6 +227,21 @@ static inline __attribute__((unused)) void samples_burn(uint64_t ns)
 
 	while (samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 		samples_spin(20000);
+}
+
+/* Uses the CPU until there are `n` more samples, of whatever thread: on a busy machine a thread's ticks, and so its samples, are few. False:
+ * 20 s of CPU time were not enough. */
+static inline __attribute__((unused)) int samples_burn_for(uint64_t n)
+{
+	uint64_t until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 20000 * MS;
+
+	n += __atomic_load_n(&weft__engine.samples, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&weft__engine.samples, __ATOMIC_RELAXED) < n) {
+		if (samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) > until)
+			return 0;
+		samples_spin(20000);
+	}
+	return 1;
 }
 
 /* Whether all unwind tables are made and nobody is at it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every answer beside that of addr2line and of eu-addr2line: the same functions, files and lines in the same order. */
+/* presets: asan release: it takes long */
 #include <ctype.h>
 #include <inttypes.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The aarch64 half of the unwinder: compiled with warnings as errors, and run under an emulator. */
+/* presets: release: it compiles for itself */
 #include <stdlib.h>
 #include <unistd.h>
 

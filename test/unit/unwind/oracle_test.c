@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our stacks beside libunwind's: at every single instruction of some code (the processor's trap flag), and at moments
  * that a timer chooses. Both must give the same frames, to the thread's first function. */
+/* presets: asan release: it takes long */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>

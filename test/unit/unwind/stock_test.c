@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as Debian builds them, under load, with our unwinder and libunwind preloaded into them: the stacks of both
  * are the same, to the program's first function. */
+/* presets: release: it compiles for itself */
 #include <sys/wait.h>
 
 #include "oracle.h"
