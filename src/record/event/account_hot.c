@@ -7,8 +7,8 @@
  *     a park or a wait that is known    its length is not CPU time, but for what sleeping and waking up takes, which is
  *                                       found out by the way (off_cpu_ns)
  *     anything else, and long waits     the clock is read again, unless that was just done; else the time is unsure
- *     a park that ends                  the clock is read when the last reading is 1 ms old; after a long park, and where there are
- *                                       more threads than CPUs, the scheduler's counts, too
+ *     a park that ends                  the clock is read when the last reading is 4 ms old, or 1 ms and something is unsure;
+ *                                       after a long park, and where threads wait for CPUs, the scheduler's counts, too
  *
  * A poll that never left the CPU has no event. One that did has poll_cpu, just before its end: its CPU time, that at its end less that
  * at its begin. The latter is worked out when the poll first leaves the CPU, from what was known before.
@@ -28,11 +28,13 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
-#define ACCOUNT_PACE_NS 250000       /* between two readings that something unforeseen asks for */
-#define ACCOUNT_PARK_PACE_NS 1000000 /* ... that the end of a park does */
-#define ACCOUNT_SHORT_NS 50000       /* a poll or wait below this is not worth a reading */
-#define ACCOUNT_COUNT_NS 1000000     /* from here on it is worth the scheduler's counts, too */
-#define ACCOUNT_SURE_NS 50000        /* an error that does not matter */
+#define ACCOUNT_PACE_NS 250000         /* between two readings that something unforeseen asks for */
+#define ACCOUNT_PARK_PACE_NS 4000000   /* ... that the end of a park does */
+#define ACCOUNT_UNSURE_PACE_NS 1000000 /* ... when something is unsure */
+#define ACCOUNT_LONG_PARK_NS 1000000
+#define ACCOUNT_SHORT_NS 50000   /* a poll or wait below this is not worth a reading */
+#define ACCOUNT_COUNT_NS 1000000 /* from here on it is worth the scheduler's counts, too */
+#define ACCOUNT_SURE_NS 50000    /* an error that does not matter */
 #define OFF_CPU_MOST_NS 50000
 #define OFF_CPU_FIRST_NS 3000
 #define ACCOUNT_LATE_NS 20000 /* nothing here takes as long: the thread was preempted */
@@ -40,6 +42,11 @@
 #define ACCOUNT_READ_TRIES 3
 #define ACCOUNT_CROWD_PACE_NS 10000000 /* between two readings of the scheduler's counts */
 #define CROWDED 64 /* part of the time in which threads wait for a CPU, from which on that is followed more closely */
+
+static uint64_t at_most(uint64_t ns, uint64_t most)
+{
+	return ns < most ? ns : most;
+}
 
 static void detector_arm(uint64_t word)
 {
@@ -192,14 +199,18 @@ static void account_leave(struct account *account, uint64_t tick)
 	store_relaxed(&account->busy, 0u);
 }
 
+static uint64_t voluntary_switches(void)
+{
+	struct rusage usage;
+
+	return syscall(SYS_getrusage, RUSAGE_THREAD, &usage) == 0 ? (uint64_t)usage.ru_nvcsw : WEFT_NOT_MEASURED;
+}
+
 /* What the scheduler counts. */
 static void account_counts(struct account *account, struct ring_page *ring, enum weft__sched_use use)
 {
-	uint64_t ready_ns = WEFT_NOT_MEASURED, voluntary = WEFT_NOT_MEASURED, switches;
-	struct rusage usage;
+	uint64_t ready_ns = WEFT_NOT_MEASURED, voluntary = voluntary_switches(), switches;
 
-	if (syscall(SYS_getrusage, RUSAGE_THREAD, &usage) == 0)
-		voluntary = (uint64_t)usage.ru_nvcsw;
 	if (!weft__sched_ready(ring, use, &ready_ns))
 		ready_ns = WEFT_NOT_MEASURED;
 	switches = voluntary - account->voluntary;
@@ -214,9 +225,22 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 	account->offs_counted = 0;
 }
 
-static uint64_t at_most(uint64_t ns, uint64_t most)
+/* The same for a poll that was off the CPU for `off_ns`, at half the price where it never went by itself: then it was ready. */
+static void account_counts_of_poll(struct account *account, struct ring_page *ring, uint64_t off_ns)
 {
-	return ns < most ? ns : most;
+	uint64_t voluntary, ready_ns = account_ready(account);
+
+	if (ready_ns != WEFT_NOT_MEASURED && account->poll_voluntary != WEFT_NOT_MEASURED &&
+	    weft_tick_ns(account->tick - account->counted) < ACCOUNT_CROWD_PACE_NS) {
+		voluntary = voluntary_switches();
+		if (voluntary != WEFT_NOT_MEASURED && voluntary <= account->poll_voluntary) {
+			account->ready_ns = ready_ns + off_ns;
+			account->voluntary = voluntary;
+			account->offs_counted = 0;
+			return;
+		}
+	}
+	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 }
 
 /* Of the time off the CPU, since the scheduler's counts were those. */
@@ -293,7 +317,8 @@ static void account_unforeseen(struct account *account, struct ring_page *ring, 
 		return;
 	}
 	account_clock(account);
-	if (account->crowded || weft_tick_ns(account->tick - account->counted) >= ACCOUNT_CROWD_PACE_NS)
+	if (weft_tick_ns(account->tick - account->counted) >=
+	    (account->crowded ? ACCOUNT_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS))
 		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 }
 
@@ -344,24 +369,59 @@ void weft_slow_off(uint64_t tick)
 	errno = saved;
 }
 
+/* Whether the end of a park should read the clock. */
+static int reading_due(const struct account *account, uint64_t tick)
+{
+	uint64_t span_ns = weft_tick_ns(tick - account->tick);
+
+	return !account->tick || span_ns >= ACCOUNT_PARK_PACE_NS ||
+	       (account->unsure_ticks && span_ns >= ACCOUNT_UNSURE_PACE_NS);
+}
+
+static void account_parked(struct account *account, const struct ring_page *ring, uint64_t tick)
+{
+	/* The clock may have been read as the park began. */
+	uint64_t parked = load_relaxed(&ring->hot.park);
+
+	account->off_ticks += tick - (parked > account->tick && parked < tick ? parked : account->tick);
+	account->offs++;
+	account->offs_counted++;
+}
+
+/* The usual case: the thread's account is there, no poll is open, nothing is due. Answers 0 when it is not that. */
+static int unpark_quickly(struct ring_page *ring, uint64_t tick)
+{
+	struct account *account = &ring->account;
+
+	if (account->generation != load_relaxed(&weft_gate.generation) || load_relaxed(&account->busy) ||
+	    account->poll || poll_began(ring) || tick >= ring->hot.sched_due || reading_due(account, tick) ||
+	    !(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || weft_stayed())
+		return 0;
+	store_relaxed(&account->busy, 1u);
+	fence_signal();
+	account_parked(account, ring, tick);
+	account_leave(account, tick);
+	return 1;
+}
+
 void weft_slow_unpark(uint64_t tick)
 {
-	struct ring_page *ring = weft__ring_mine();
-	struct account *account = ring ? &ring->account : NULL;
-	uint64_t parked;
-	int saved = errno;
+	struct ring_page *ring = (struct ring_page *)(void *)weft_ring_self; /* which may be the ring of no thread */
+	struct account *account;
+	int saved;
 
+	if (WEFT_LIKELY(unpark_quickly(ring, tick)))
+		return;
+	saved = errno;
+	ring = weft__ring_mine();
+	account = ring ? &ring->account : NULL;
 	if (account && load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !weft_stayed() && account_enter(account)) {
 		account_keep_begin(account, ring, tick);
-		/* The clock may have been read as the park began. */
-		parked = load_relaxed(&ring->hot.park);
-		account->off_ticks += tick - (parked > account->tick && parked < tick ? parked : account->tick);
-		account->offs++;
-		account->offs_counted++;
-		if (tick < ring->hot.sched_due &&
-		    (!account->tick || weft_tick_ns(tick - account->tick) >= ACCOUNT_PARK_PACE_NS)) {
+		account_parked(account, ring, tick);
+		if (tick < ring->hot.sched_due && reading_due(account, tick)) {
 			account_clock(account);
-			if (account->crowded || weft_tick_ns(tick - parked) >= ACCOUNT_PARK_PACE_NS)
+			if (account->crowded ||
+			    weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_LONG_PARK_NS)
 				account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 		}
 		account_leave(account, tick);
@@ -392,9 +452,10 @@ int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, st
 		account_unforeseen(account, ring, tick, begin);
 	if (account->poll == begin)
 		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
-	if (span_ns >= ACCOUNT_COUNT_NS ||
-	    (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS))
+	if (span_ns >= ACCOUNT_COUNT_NS)
 		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+	else if (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS)
+		account_counts_of_poll(account, ring, span_ns - at_most(ret->cpu_ns, span_ns));
 	if (account->tick && account->poll == begin) {
 		ret->waiting_ns = account->poll_waited_ns;
 		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + account->poll_unsure_ticks), span_ns);
