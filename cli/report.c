@@ -91,6 +91,15 @@ const char *report_no_delays(const struct report *report)
 	return r->n_kind[WEFT_KIND_WAKE] == 0 ? "no wake events" : "no poll that was asked for follows a wake";
 }
 
+const char *report_no_wake(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__detail *d = &report->result->detail;
+
+	if (report->result->n_kind[WEFT_KIND_WAKE] == 0)
+		return "no wake events";
+	return d->counted.ns && poll->begin_ns >= d->counted.ns ? "wakes were only counted at times" : NULL;
+}
+
 const char *report_no_busy(const struct report *report, const struct weft__lane *lane)
 {
 	if (lane->observed_ns == 0)

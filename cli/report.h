@@ -161,6 +161,8 @@ uint64_t report_poll_whole(const struct weft__poll *poll);
 const char *report_no_polls(const struct report *report);
 const char *report_no_longest(const struct report *report); /* polls one by one */
 const char *report_no_delays(const struct report *report);
+/* Why a poll has no wake; NULL: there was none. */
+const char *report_no_wake(const struct report *report, const struct weft__poll *poll);
 const char *report_no_busy(const struct report *report, const struct weft__lane *lane);
 const char *report_no_parked(const struct weft__lane *lane);
 const char *report_no_cpu(const struct weft__lane *lane);

@@ -153,8 +153,8 @@ static void wake(struct weft__json *json, const struct report *report, const str
 
 	if (!w->known) {
 		weft__json_absent(json, "wake",
-				  report->result->n_kind[WEFT_KIND_WAKE] ? "no wake seen since the task's last poll"
-									 : "no wake events");
+				  report_no_wake(report, poll) ? report_no_wake(report, poll)
+							       : "no wake seen since the task's last poll");
 		return;
 	}
 	weft__json_begin(json, "wake", '{');

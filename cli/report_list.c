@@ -45,7 +45,7 @@ static void print_wake(const struct report *report, const struct weft__poll *pol
 	char delay[CLI_FIGURE];
 
 	if (!poll->wake.known) {
-		fputs(report->result->n_kind[WEFT_KIND_WAKE] ? "no wake seen" : "wake not measured", stdout);
+		fputs(report_no_wake(report, poll) ? "wake not measured" : "no wake seen", stdout);
 		return;
 	}
 	if (poll->wake.measured)

@@ -161,6 +161,55 @@ static void add_losses(struct report_missing *list, const struct report *report)
 			   cli_count(r->lost_polls, count));
 }
 
+static void say_when(struct report_text *text, const struct report *report, uint64_t from_ns, uint64_t to_ns)
+{
+	char from[CLI_FIGURE], to[CLI_FIGURE];
+
+	if (to_ns)
+		report_say(text, "from %s to %s", cli_moment(report_since_start(report, from_ns), from),
+			   cli_moment(report_since_start(report, to_ns), to));
+	else
+		report_say(text, "from %s on", cli_moment(report_since_start(report, from_ns), from));
+}
+
+/* "polls shorter than 1 ms were counted, not listed, from +2.1 s on: 1.9 M events/s cost 12 % of one CPU, and ..." */
+static void add_detail(struct report_missing *list, const struct report *report)
+{
+	const struct weft__detail *d = &report->result->detail;
+	const char *chosen = weft__names_fact(&report->rec->names, "poll.chosen");
+	const char *slow = weft__names_fact(&report->rec->names, "poll.slow_ns");
+	char figure[CLI_FIGURE], other[CLI_FIGURE], more[CLI_FIGURE];
+	struct report_text *text;
+	uint64_t ns;
+
+	if (!d->coarser.ns) { /* it was chosen before what is here begins */
+		if (chosen && slow && cli_parse_number(slow, UINT64_MAX, &ns))
+			report_say(add(list, "polls_not_listed"),
+				   "polls shorter than %s were counted, not listed, for a part of the time at least, "
+				   "to stay "
+				   "within the budget",
+				   cli_ns(ns, figure));
+		return;
+	}
+	text = add(list, "polls_not_listed");
+	report_say(text, "polls shorter than %s were counted, not listed, ", cli_ns(d->coarser.slow_ns, figure));
+	say_when(text, report, d->coarser.ns, d->finer_ns);
+	if (d->times > 1)
+		report_say(text, ", and %s more time%s", cli_count(d->times - 1, figure), d->times == 2 ? "" : "s");
+	report_say(text,
+		   ": %s events/s cost %s of one CPU, and all of weft may take %s (WEFT_BUDGET_PPM; WEFT_POLLS=all "
+		   "lists them)",
+		   cli_count(d->coarser.rate, figure), cli_percent((double)d->coarser.cost_ppm / 1e6, other),
+		   cli_percent((double)d->coarser.allowed_ppm / 1e6, more));
+	if (!d->counted.ns)
+		return;
+	text = add(list, "wakes_not_listed");
+	report_say(text, "wakes and queue depths were only counted, too, ");
+	say_when(text, report, d->counted.ns, d->level == WEFT_DETAIL_COUNTED ? 0 : d->wakes_ns);
+	report_say(text, " (%s and %s): polls of then have no delay after their wake", cli_count(d->wakes, figure),
+		   cli_count(d->queues, other));
+}
+
 /* What the machine or the program did not allow, by the facts that say so: what that is, and what it means. */
 static void add_degraded(struct report_missing *list, const struct report *report)
 {
@@ -174,6 +223,7 @@ static void add_degraded(struct report_missing *list, const struct report *repor
 		{"clock", "each event costs more, and times are as exact as that clock"},
 		{"tables", "stacks may end early"},
 		{"symbolize", "names are looked up later, where the files are"},
+		{"events", "weft takes more than its budget"},
 	};
 	const struct weft__names *names = &report->rec->names;
 	size_t i, j, n = sizeof(meanings) / sizeof(meanings[0]);
@@ -229,6 +279,7 @@ void report_missing(const struct report *report, struct report_missing *list)
 	if (report->result->throttling.n)
 		report_say_throttling(add(list, "cpu_quota"), report);
 	add_files(list, report);
+	add_detail(list, report);
 	add_losses(list, report);
 	add_switches(list, report);
 	add_rate(list, report);

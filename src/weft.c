@@ -12,6 +12,7 @@
 #include "base/follow.c"
 #include "base/intern.c"
 #include "base/late.c"
+#include "record/collect/coarse.c"
 #include "record/collect/code.c"
 #include "record/collect/collector.c"
 #include "record/collect/contexts.c"

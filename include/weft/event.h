@@ -229,19 +229,32 @@ WEFT_EMIT(void weft_task_end(uint64_t task), {
 /* This thread made `task` ready to run, on `worker` (an id of weft_worker_id, or WEFT_WORKER_NONE). Who woke it is the task
  * whose poll is open on this thread, if there is one; readers work that out. */
 WEFT_EMIT(void weft_wake_at(uint64_t task, uint32_t worker, uint64_t tick), {
-	if (weft_gate_on())
+	uint32_t on = weft_gate_on();
+	if (!on)
+		return;
+	if (WEFT_UNLIKELY(on & WEFT_GATE_COUNTED))
+		weft_count(WEFT_COUNTED_WAKES);
+	else
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, tick);
 })
 WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
 	uint32_t on = weft_gate_on();
-	if (on)
+	if (!on)
+		return;
+	if (WEFT_UNLIKELY(on & WEFT_GATE_COUNTED))
+		weft_count(WEFT_COUNTED_WAKES);
+	else
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, weft_tick(on));
 })
 
 /* The length of a runtime's global queue now, for runtimes without a queue callback. */
 WEFT_EMIT(void weft_queue_depth(int runtime, uint64_t depth), {
 	uint32_t on = weft_gate_on();
-	if (on)
+	if (!on)
+		return;
+	if (WEFT_UNLIKELY(on & WEFT_GATE_COUNTED))
+		weft_count(WEFT_COUNTED_QUEUES);
+	else
 		weft_emit(WEFT_KIND_QUEUE, (depth & WEFT_TASK_MASK) | (uint64_t)(uint16_t)runtime << 48, weft_tick(on));
 })
 

@@ -55,7 +55,11 @@
 	  {"unsure", WEFT_TYPE_U64, "ns"}, {"waiting", WEFT_TYPE_U64, "ns"})                                           \
 	X(THREAD_CPU, 28, "thread_cpu", 2, {"tid", WEFT_TYPE_U64, ""}, {"cpu", WEFT_TYPE_U64, "ns"})                   \
 	X(CPU, 29, "cpu", 5, {"span", WEFT_TYPE_U64, "ns"}, {"process", WEFT_TYPE_U64, "ns"},                          \
-	  {"sampled", WEFT_TYPE_U64, "ns"}, {"threads", WEFT_TYPE_U64, "1"}, {"unsampled", WEFT_TYPE_U64, "ns"})
+	  {"sampled", WEFT_TYPE_U64, "ns"}, {"threads", WEFT_TYPE_U64, "1"}, {"unsampled", WEFT_TYPE_U64, "ns"})       \
+	X(MODE, 30, "mode", 5, {"level", WEFT_TYPE_U64, ""}, {"slow", WEFT_TYPE_U64, "ns"},                            \
+	  {"events", WEFT_TYPE_U64, "Hz"}, {"cost", WEFT_TYPE_U64, "ppm"}, {"allowed", WEFT_TYPE_U64, "ppm"})          \
+	X(COUNTED, 31, "counted", 3, {"kind", WEFT_TYPE_U64, ""}, {"count", WEFT_TYPE_U64, "1"},                       \
+	  {"span", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {
@@ -82,6 +86,13 @@ enum weft_cost {
 	WEFT_COST_TABLES = 6,
 	WEFT_COST_SYMBOLS = 7,
 	WEFT_COST_EVENTS = 8, /* emitting them, on the threads of the program */
+};
+
+/* How detailed events are, when the recorder chooses: the field `level` of kind mode. */
+enum weft_detail {
+	WEFT_DETAIL_ALL = 0,
+	WEFT_DETAIL_SLOW = 1,    /* of polls only those of `slow` and longer; all are counted */
+	WEFT_DETAIL_COUNTED = 2, /* and wakes and queue depths are counted only, in events of kind counted */
 };
 
 #define WEFT_NOT_MEASURED UINT64_MAX /* a field `cpu`, `ready` or `unsure` of which nothing is known */

@@ -71,12 +71,20 @@ enum weft_switch {
  * A thread tells of at most poll_cap polls a second; what is beyond is a loss of reason WEFT_LOSS_POLL_CAP, and
  * counted. Up to 16 polls within each other are timed; deeper ones are counted without a length. A poll that was open
  * when recording began, or was paused or stopped meanwhile, is neither told nor counted. Parks, wakes, spawns and the
- * rest are recorded in every mode. */
+ * rest are recorded in every mode, but for what mode auto says. */
 enum weft_poll_mode {
-	WEFT_POLLS_ALL = 0,    /* all of them, as two events */
+	WEFT_POLLS_AUTO = 0,   /* all of them, as two events, as long as that fits budget_ppm; see below */
 	WEFT_POLLS_SLOW = 1,   /* those that took at least poll_slow_ns */
 	WEFT_POLLS_CAUGHT = 2, /* those in which a sample was taken */
+	WEFT_POLLS_ALL = 3,    /* all of them, whatever it costs */
 };
+
+/* Mode auto begins like mode all. When events cost more than six tenths of the budget, it goes over to mode slow with
+ * poll_slow_ns (there 1 ms by default), while the program runs and with polls open. When that is not enough, wakes and queue depths are counted, too,
+ * and nothing else: polls then have no delay after their wake. Each change is an event of kind mode, which says when and why. When
+ * events have cost little for 10 s, it goes back by one step; each time that this was too early the wait is twice as
+ * long. Events that the program defined itself are always recorded: weft does not know which of them could be left out. The report says
+ * when they exceed the budget. */
 #define WEFT_OFF UINT64_MAX /* as a time: never */
 
 /* Zero in any field means the default named beside it. `size` must be sizeof(struct weft_recorder_opts); bytes beyond
@@ -112,9 +120,9 @@ struct weft_recorder_opts {
 	uint32_t switches;      /* enum weft_switch */
 	uint32_t wall_hz;   /* looks a second at threads that wait; 0: 10 where switches cannot be recorded, else none.
 				 * WEFT_SAMPLE_OFF: none */
-	uint32_t poll_mode; /* enum weft_poll_mode */
+	uint32_t poll_mode; /* enum weft_poll_mode; auto */
 	uint32_t poll_cap;  /* polls recorded one by one in a second by a thread, in the modes slow and caught; 1000 */
-	uint64_t poll_slow_ns; /* mode slow; 10 ms */
+	uint64_t poll_slow_ns; /* mode slow; 10 ms. Mode auto: 1 ms */
 	uint64_t
 		wait_ns; /* waits at least this long are recorded one by one, with their stack; 10 ms. WEFT_OFF: none */
 	uint64_t stuck_ns;   /* a poll that still runs after this time is told of while it does; 1 s. WEFT_OFF: none */
@@ -165,7 +173,7 @@ WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_re
  * WEFT_KEEP_BYTES, WEFT_KEEP_SECONDS, WEFT_RING_BYTES, WEFT_MAX_THREADS, WEFT_QUANTUM_NS, WEFT_FORK (off, restart),
  * WEFT_RING (auto, dir, memory), WEFT_SYNC, WEFT_LEVEL, WEFT_LABELS (k=v,k=v), WEFT_SAMPLE_HZ (a number, or off),
  * WEFT_SAMPLE_ENGINE (auto, timer, perf), WEFT_SAMPLE_EVENT, WEFT_SAMPLE_KERNEL, WEFT_SAMPLE_DEPTH, WEFT_SYMBOLIZE, WEFT_SWITCHES (auto, off, intervals, stacks),
- * WEFT_WALL_HZ, WEFT_POLLS (all, slow, caught), WEFT_POLL_CAP, WEFT_POLL_SLOW_MS, WEFT_WAIT_MS, WEFT_STUCK_MS (a number, or off),
+ * WEFT_WALL_HZ, WEFT_POLLS (auto, all, slow, caught), WEFT_POLL_CAP, WEFT_POLL_SLOW_MS, WEFT_WAIT_MS, WEFT_STUCK_MS (a number, or off),
  * WEFT_BUDGET_PPM, WEFT_FLIGHT_SECONDS, WEFT_TRIGGER_SIGNAL (a number, or a name such as USR2), WEFT_TRIGGER_POLL_MS,
  * WEFT_TRIGGER_QUIET_SECONDS, WEFT_TRIGGER_FORWARD_SECONDS. Sizes take K, M and G. Variables override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
  * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */

@@ -40,10 +40,11 @@ struct weft_ring {
 	uint64_t mask;           /* slots - 1; goes up when the collector gave the ring more of them */
 	uint64_t sched_due;      /* tick from which a park reads the thread's CPU time again */
 	/* When all polls are recorded, the outermost one that is open, for the collector, which tells when it does not end: */
-	uint64_t poll;     /* tick at which it began << 8 | how many are open, 255 at most; 0: none is */
-	uint64_t poll_arg; /* the second word of its slot */
-	uint64_t park;     /* tick of the last park */
-	uint64_t reserved[7];
+	uint64_t poll;       /* tick at which it began << 8 | how many are open, 255 at most; 0: none is */
+	uint64_t poll_arg;   /* the second word of its slot */
+	uint64_t park;       /* tick of the last park */
+	uint64_t counted[2]; /* with WEFT_GATE_COUNTED: wakes, and queue depths; they only go up */
+	uint64_t reserved[5];
 };
 
 /* One page of its own that the kernel wipes in a forked child, so that no child, however it was made, writes to its
@@ -61,21 +62,23 @@ struct weft_gate {
 	uint64_t poll_trigger_ns; /* and asks for a dump */
 	uint64_t second_ticks;    /* in which a thread tells of at most poll_cap polls */
 	uint32_t poll_cap;
-	uint32_t reserved;
+	uint32_t
+		poll_mixed; /* 1: this time of recording began with all polls as events; some of these may be open still */
 	uint64_t wait_ticks; /* a wait this long is told by itself (wait.h) */
 	char wiped[4096 - 88];
 };
 
 /* Bits of `on`. When all polls are recorded, none of WEFT_GATE_MODES is among them. */
-#define WEFT_GATE_TSC 1u     /* ticks are the CPU's counter; 2: CLOCK_MONOTONIC */
-#define WEFT_GATE_TICKS 3u   /* these two */
-#define WEFT_GATE_SLOW 4u    /* of polls only the slow ones are told */
-#define WEFT_GATE_CAUGHT 8u  /* only those with a sample in them */
-#define WEFT_GATE_TIMED 16u  /* all, and the time that they take is looked at, too */
-#define WEFT_GATE_MODES 28u  /* these three */
-#define WEFT_GATE_RSEQ 32u   /* the kernel says when a thread was off the CPU (weft_stayed) */
-#define WEFT_GATE_PLAIN 33u  /* the usual case: ticks are the CPU's, all polls, with the detector */
-#define WEFT_GATE_EPOCH 256u /* with one of these three it goes up by this each time that recording begins */
+#define WEFT_GATE_TSC 1u      /* ticks are the CPU's counter; 2: CLOCK_MONOTONIC */
+#define WEFT_GATE_TICKS 3u    /* these two */
+#define WEFT_GATE_SLOW 4u     /* of polls only the slow ones are told */
+#define WEFT_GATE_CAUGHT 8u   /* only those with a sample in them */
+#define WEFT_GATE_TIMED 16u   /* all, and the time that they take is looked at, too */
+#define WEFT_GATE_MODES 28u   /* these three */
+#define WEFT_GATE_RSEQ 32u    /* the kernel says when a thread was off the CPU (weft_stayed) */
+#define WEFT_GATE_COUNTED 64u /* wakes and queue depths are counted, nothing else */
+#define WEFT_GATE_PLAIN 33u   /* the usual case: ticks are the CPU's, all polls, with the detector */
+#define WEFT_GATE_EPOCH 256u  /* with one of these three it goes up by this each time that recording begins */
 
 extern WEFT_API struct weft_gate weft_gate;
 extern WEFT_API __thread struct weft_ring *weft_ring_self __attribute__((tls_model("initial-exec")));
@@ -97,6 +100,7 @@ WEFT_API void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on);
 WEFT_API void weft_slow_off(uint64_t tick);
 WEFT_API void weft_slow_unpark(uint64_t tick);
 WEFT_API void weft_slow_poll_off(uint64_t tick);
+WEFT_API void weft_slow_count(uint32_t which); /* the thread has no ring, or it is full */
 
 /* Off is the case that must cost nothing: it falls through. */
 static inline uint32_t weft_gate_on(void)
@@ -215,6 +219,24 @@ static inline void weft_emit(uint32_t kind, uint64_t arg, uint64_t tick)
 	slot->w0 = tick << 8 | kind;
 	slot->w1 = arg;
 	weft_ring_publish(ring, first, first + 1);
+}
+
+enum { WEFT_COUNTED_WAKES = 0, WEFT_COUNTED_QUEUES = 1 };
+
+/* One event that is only counted. */
+static inline void weft_count(uint32_t which)
+{
+	struct weft_ring *ring = weft_ring_self;
+
+	if (WEFT_UNLIKELY(__atomic_load_n(&ring->resv, __ATOMIC_RELAXED) >= ring->limit)) {
+		weft_slow_count(which);
+		return;
+	}
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	__asm__ volatile("incq %0" : "+m"(ring->counted[which]) : : "cc");
+#else
+	__atomic_fetch_add(&ring->counted[which], 1, __ATOMIC_RELAXED);
+#endif
 }
 
 /* The marks of a poll that begins, ends, or goes over into the next. */

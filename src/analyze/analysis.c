@@ -139,6 +139,13 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return weft__pending_add(a, ev);
 	case WEFT_KIND_STUCK:
 		return weft__stuck_add(a, ev);
+	case WEFT_KIND_MODE:
+		weft__detail_change(&a->result.detail, ev);
+		return 0;
+	case WEFT_KIND_COUNTED:
+		if (ev->time_ns >= a->opts.from_ns)
+			weft__detail_count(&a->result.detail, ev);
+		return 0;
 	case WEFT_KIND_COST:
 		weft__cost_add(a, ev);
 		return 0;

@@ -171,6 +171,20 @@ struct weft__lost {
 	uint64_t from_ns, to_ns;
 };
 
+/* How detailed events were, where the recorder chose that (kind mode), and what was only counted (kind counted). */
+struct weft__detail {
+	uint32_t n;     /* changes */
+	uint32_t level; /* after the last; enum weft_detail */
+	struct weft__detail_change {
+		uint64_t ns; /* when; 0: never */
+		uint64_t slow_ns, rate, cost_ppm, allowed_ppm;
+	} coarser, counted; /* the first change to less than all, and to counts of wakes */
+	uint64_t finer_ns;  /* the first time after that that all was recorded again; 0: never */
+	uint32_t times;     /* that less was */
+	uint64_t wakes, queues;
+	uint64_t wakes_ns; /* wakes before say nothing of polls after */
+};
+
 struct weft__result {
 	uint64_t first_ns, last_ns; /* events of the window; 0 and 0 when there are none */
 	uint64_t n_events;
@@ -227,6 +241,7 @@ struct weft__result {
 	size_t n_pendings, n_deadlocks;
 	struct weft__cost costs[WEFT__COSTS];
 	struct weft__throttling throttling;
+	struct weft__detail detail;
 	struct weft__cpu_clock cpu_clock;
 
 	struct weft__poll *longest, *running, *delayed; /* worst first, at most `top` each */

@@ -373,4 +373,10 @@ int weft__queue_add(struct weft__analysis *a, const struct weft_event_view *ev);
 /* finish.c */
 int weft__finish(struct weft__analysis *a, uint64_t end_ns);
 
+/* detail.c */
+void weft__detail_change(struct weft__detail *d, const struct weft_event_view *ev);
+void weft__detail_count(struct weft__detail *d, const struct weft_event_view *ev);
+/* Whether a wake of the poll's task can be the one that it began after. */
+bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns);
+
 #endif

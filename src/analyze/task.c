@@ -176,7 +176,7 @@ int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const stru
 		task->unwoken = false;
 		return poll ? weft__poll_woken(a, poll, &wake) : 0;
 	}
-	if (task->wake.known) {
+	if (task->wake.known && task->wake.time_ns >= a->result.detail.wakes_ns) {
 		if (ev->time_ns >= a->opts.from_ns)
 			a->result.wakes_again++;
 		return 0;
@@ -194,8 +194,9 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	if (rc < 0 || !task)
 		return rc;
 	poll->place = task->place;
-	poll->wake = task->wake;
-	task->unwoken = !task->wake.known;
+	if (weft__detail_has_wake(&a->result.detail, &task->wake, poll->begin_ns))
+		poll->wake = task->wake;
+	task->unwoken = !poll->wake.known;
 	task->first = task->poll_ns == 0;
 	task->poll_ns = poll->begin_ns;
 	task->poll_stream = poll->stream;
@@ -214,7 +215,8 @@ int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 
 	if (ended != WEFT__MAP_NONE && weft__map_get(&a->task_by_id, poll->task) == WEFT__MAP_NONE) {
 		poll->place = a->ended[ended].place;
-		if (a->ended[ended].last.known && a->ended[ended].last.time_ns <= poll->begin_ns)
+		if (a->ended[ended].last.time_ns <= poll->begin_ns &&
+		    weft__detail_has_wake(&a->result.detail, &a->ended[ended].last, poll->begin_ns))
 			poll->wake = a->ended[ended].last;
 		return 0;
 	}
@@ -223,7 +225,8 @@ int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 	if (rc < 0 || !task)
 		return rc;
 	poll->place = task->place;
-	if (task->last.known && task->last.time_ns <= poll->begin_ns)
+	if (task->last.time_ns <= poll->begin_ns &&
+	    weft__detail_has_wake(&a->result.detail, &task->last, poll->begin_ns))
 		poll->wake = task->last;
 	task->seen = true;
 	memset(&task->wake, 0, sizeof(task->wake));

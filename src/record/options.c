@@ -50,7 +50,7 @@ static void set_defaults(struct weft_recorder_opts *o)
 	DEFAULT(o->sample_hz, 99);
 	DEFAULT(o->sample_depth, SAMPLE_DEPTH_MAX);
 	DEFAULT(o->poll_cap, 1000);
-	DEFAULT(o->poll_slow_ns, 10 * MS);
+	DEFAULT(o->poll_slow_ns, o->poll_mode == WEFT_POLLS_AUTO ? MS : 10 * MS);
 	DEFAULT(o->wait_ns, 10 * MS);
 	DEFAULT(o->stuck_ns, 1000 * MS);
 	DEFAULT(o->budget_ppm, 10000);
@@ -102,7 +102,7 @@ static int check_sampling(const struct weft_recorder_opts *o, struct weft_error 
 
 static int check_waits(const struct weft_recorder_opts *o, struct weft_error *err)
 {
-	if (o->switches > WEFT_SWITCH_STACKS || o->poll_mode > WEFT_POLLS_CAUGHT)
+	if (o->switches > WEFT_SWITCH_STACKS || o->poll_mode > WEFT_POLLS_ALL)
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "switches or poll_mode has a value that this version does not know");
 	if (o->wall_hz > WALL_HZ_MAX && o->wall_hz != WEFT_SAMPLE_OFF)
@@ -390,7 +390,7 @@ static int env_signal(const char *name, uint32_t *ret, struct weft_error *err)
 static int env_waits(struct weft_recorder_opts *opts, struct weft_error *err)
 {
 	static const char *const switches[] = {"auto", "off", "intervals", "stacks", NULL};
-	static const char *const polls[] = {"all", "slow", "caught", NULL};
+	static const char *const polls[] = {"auto", "slow", "caught", "all", NULL};
 	int r;
 
 	if ((r = env_word("WEFT_SWITCHES", switches, &opts->switches, err)) ||

@@ -46,13 +46,19 @@ static void make_id(uint8_t *id)
 	(void)!getrandom(id, 16, GRND_NONBLOCK);
 }
 
+/* Mode auto begins with all of them, too. */
+static int all_polls(const struct weft_recorder_opts *o)
+{
+	return o->poll_mode == WEFT_POLLS_ALL || o->poll_mode == WEFT_POLLS_AUTO;
+}
+
 static void add_poll_facts(const struct weft_recorder_opts *o, struct weft__defs *facts)
 {
-	static const char *const modes[] = {"all", "slow", "caught"};
+	static const char *const modes[] = {"all", "slow", "caught", "all"};
 	char text[32];
 
 	weft__defs_fact(facts, "poll.mode", modes[o->poll_mode]);
-	if (o->poll_mode == WEFT_POLLS_ALL)
+	if (all_polls(o))
 		return;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)o->poll_slow_ns);
 	weft__defs_fact(facts, "poll.slow_ns", text);
@@ -107,11 +113,11 @@ static void setup_polls(struct weft_recorder *rec)
 	uint64_t look = UINT64_C(1) << POLLS_OCTAVES;
 
 	rec->gate = rec->source;
-	if (o->poll_mode != WEFT_POLLS_ALL)
+	if (!all_polls(o))
 		rec->gate |= o->poll_mode == WEFT_POLLS_SLOW ? WEFT_GATE_SLOW : WEFT_GATE_CAUGHT;
 	else if (o->trigger_poll_ns)
 		rec->gate |= WEFT_GATE_TIMED;
-	if (o->poll_mode == WEFT_POLLS_SLOW && o->poll_slow_ns < look)
+	if ((o->poll_mode == WEFT_POLLS_SLOW || o->poll_mode == WEFT_POLLS_AUTO) && o->poll_slow_ns < look)
 		look = o->poll_slow_ns;
 	if (trigger < look)
 		look = trigger;
@@ -121,6 +127,7 @@ static void setup_polls(struct weft_recorder *rec)
 	store_relaxed(&weft_gate.poll_trigger_ns, trigger);
 	store_relaxed(&weft_gate.second_ticks, (uint64_t)(1e9 / rec->collector.timeline.ns_per_tick));
 	store_relaxed(&weft_gate.poll_cap, o->poll_cap);
+	store_relaxed(&weft_gate.poll_mixed, 0u);
 }
 
 /* How it is known whether a thread was off the CPU. */
@@ -149,7 +156,8 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	c->drain_ns = o->drain_ns;
 	c->flush_ns = o->flush_ns;
 	c->queue_ns = o->queue_ns;
-	c->counts_polls = o->poll_mode != WEFT_POLLS_ALL;
+	c->counts_polls = !all_polls(o);
+	weft__coarse_init(&c->coarse, o);
 	c->segments.fd = -1;
 	c->segments.dir = o->dir;
 	snprintf(c->segments.stem, sizeof(c->segments.stem), "%s", stem);

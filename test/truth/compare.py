@@ -149,6 +149,18 @@ def judge_loops(truth, recordings):
         yield "%d of %d loops are not in the report, and it does not say so" % (len(missing), len(truth["loops"]))
 
 
+def judge_counted(truth, recordings):
+    """Every poll is in the counts, and the report says that not all are listed."""
+    if "polls_counted" not in truth:
+        return
+    missing = {one["what"] for recording in recordings for one in recording["incomplete"]}
+    told = sum(row["polls"]["count"] for recording in recordings for row in recording["workers"] if row["polls"])
+    if told != truth["polls_counted"] and "events_lost" not in missing:
+        yield "%d polls in the report, %d in truth" % (told, truth["polls_counted"])
+    if "polls_not_listed" not in missing:
+        yield "the report does not say that short polls are not listed"
+
+
 def judge_functions(truth, recordings):
     """Each function's share of the samples' weight is that of its CPU time, within what chance does."""
     true = truth.get("functions", {})
@@ -227,7 +239,7 @@ def judge_throttled(truth, recordings):
 
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
-    for check in judge_waits, judge_no_polls, judge_loops, judge_functions, judge_sampled, judge_threads, judge_holders, \
+    for check in judge_waits, judge_no_polls, judge_loops, judge_counted, judge_functions, judge_sampled, judge_threads, judge_holders, \
             judge_descriptors, judge_throttled:
         wrong += check(truth, recordings)
     return Result(wrong, error, of, len(truth["polls"]), None if wrong else unusable)

@@ -66,13 +66,43 @@ void weft__collector_fini(struct weft__collector *c)
 	c->notes = NULL;
 }
 
-/* Under the mutex. Polls that are open when recording ends are not known when it begins again: their epoch is over. */
-static void gate_set(uint32_t on)
+static uint32_t epoch; /* of polls, as the gate has it */
+
+/* Under the mutex. What is wanted, with the mode that was chosen since. */
+static uint32_t with_mode(const struct weft__collector *c, uint32_t on)
 {
-	static uint32_t epoch;
+	return on && c->coarse_on ? (on & ~WEFT_GATE_MODES) | c->coarse_on : on;
+}
+
+/* Under the mutex. Polls that are open when recording ends are not known when it begins again: their epoch is over. */
+static void gate_set(const struct weft__collector *c, uint32_t want)
+{
+	uint32_t on = with_mode(c, want);
 
 	weft__watch_gate(on);
 	store_seq_cst(&weft_gate.on, on & WEFT_GATE_MODES ? on + ++epoch * WEFT_GATE_EPOCH : on);
+}
+
+/* From all polls without any such bit it goes to another level and back to all polls timed: the functions that see to modes then still know
+ * of each open poll how it began. */
+void weft__collector_coarse(struct weft__collector *c, uint32_t level)
+{
+	static const uint32_t bits[] = {WEFT_GATE_TIMED, WEFT_GATE_SLOW, WEFT_GATE_SLOW | WEFT_GATE_COUNTED};
+	uint32_t now, on;
+
+	pthread_mutex_lock(&c->mutex);
+	now = load_relaxed(&weft_gate.on);
+	c->coarse_on = bits[level];
+	store_relaxed(&c->counts_polls, 1);
+	on = with_mode(c, c->want_on);
+	if (now && on) {
+		if (!(now & WEFT_GATE_MODES)) {
+			store_seq_cst(&weft_gate.poll_mixed, 1u);
+			epoch++;
+		}
+		store_seq_cst(&weft_gate.on, on + epoch * WEFT_GATE_EPOCH);
+	}
+	pthread_mutex_unlock(&c->mutex);
 }
 
 /* Under the mutex. Remembers a time in which nothing was recorded; when there are too many, the last grows. */
@@ -109,7 +139,7 @@ static void stick(struct weft__collector *c, int err)
 	if (c->stuck_ns)
 		return;
 	pthread_mutex_lock(&c->mutex);
-	gate_set(0);
+	gate_set(c, 0);
 	store_relaxed(&c->stuck_ns, weft__clock_mono());
 	c->shown.pauses = ++c->stats.pauses;
 	pthread_mutex_unlock(&c->mutex);
@@ -134,7 +164,7 @@ static void unstick(struct weft__collector *c)
 	add_pause(c, WEFT_LOSS_DISK_FULL, c->stuck_ns);
 	store_relaxed(&c->stuck_ns, 0);
 	c->stuck_err = 0;
-	gate_set(c->want_on);
+	gate_set(c, c->want_on);
 	pthread_mutex_unlock(&c->mutex);
 }
 
@@ -279,7 +309,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		weft__cputime_tell(c);
 		err = weft__costs_tell(c);
 		if (!err)
-			err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
+			err = load_relaxed(&c->counts_polls) ? weft__poll_counts_tell(c) : weft__drain(c);
 		if (!err)
 			err = weft__flush_seal(c);
 		if (err && c->segments.pinned && !weft__segments_due(&c->segments, now) && !weft__stack_ids_full(c)) {
@@ -346,7 +376,7 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 	if (!err)
 		err = weft__costs_tell(c);
 	if (!err)
-		err = c->counts_polls ? weft__poll_counts_tell(c) : weft__drain(c);
+		err = load_relaxed(&c->counts_polls) ? weft__poll_counts_tell(c) : weft__drain(c);
 	if (!err) {
 		pthread_mutex_lock(&c->mutex);
 		if (c->paused_ns) {
@@ -456,7 +486,7 @@ void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause)
 		c->paused_ns = weft__clock_mono();
 	c->want_on = on;
 	if (!on || !load_relaxed(&c->stuck_ns))
-		gate_set(on);
+		gate_set(c, on);
 	pthread_mutex_unlock(&c->mutex);
 	if (on)
 		weft__collector_wake(); /* it slept as one that has no queues to ask */

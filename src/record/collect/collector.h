@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "record/collect/coarse.h"
 #include "record/collect/contexts.h"
 #include "record/collect/costs.h"
 #include "record/collect/flight.h"
@@ -55,7 +56,7 @@ struct weft__collector {
 	uint64_t flush_ns;
 	uint64_t queue_ns;
 	uint64_t queue_pace_ns;  /* collector: that, or longer to stay within the budget */
-	int counts_polls;        /* poll modes slow and caught */
+	int counts_polls;        /* poll modes slow and caught; collector: or a time of such a mode */
 	int apart;               /* has a table of files of its own (base/apart.h); until start returned: shall have */
 	struct weft__defs facts; /* host, options, labels: in front of every segment */
 	uint32_t facts_open;     /* the version of the engine's among them */
@@ -80,6 +81,7 @@ struct weft__collector {
 	struct weft__flight flight;
 	struct weft__stack_ids stacks;
 	struct weft__costs costs;
+	struct weft__coarse coarse;
 	struct weft__throttle throttle;
 	struct weft__cputime {
 		uint64_t at_ns; /* of the last reading; 0: there is none */
@@ -117,6 +119,7 @@ struct weft__collector {
 	int answer;
 	char answer_path[512];
 	uint32_t want_on;            /* value for weft_gate.on while nothing is in the way */
+	uint32_t coarse_on;          /* for the bits of it that say how polls are recorded; 0: as they are */
 	uint64_t paused_ns;          /* since when the user has paused it; 0: not */
 	struct weft_loss pauses[16]; /* that are over and not yet in the segment */
 	uint32_t n_pauses;

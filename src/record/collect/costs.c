@@ -24,8 +24,11 @@
 #define SPREAD_NS UINT64_C(30000000000) /* over which what is done once is counted */
 #define LEAST_RATE (GOVERNOR_FULL / 10)
 #define LEAST_GATE (GOVERNOR_FULL / 512)
+#define COLLECT_MOST_NS 60.0 /* what draining, encoding and writing a slot takes at most */
 #define EMIT_READS 100
 #define EMIT_REST_NS 1.0
+#define POLL_REST_NS 4.0 /* of one that is only counted, besides its readings */
+#define COUNT_NS 1.0
 #define SPARSE 10                        /* times as long between two looks at queues, when */
 #define SCARCE 0.5                       /* of what is allowed goes for what cannot be lowered */
 #define AMPLE 0.25                       /* until it is this little */
@@ -145,7 +148,26 @@ static uint64_t emits_cost(struct weft__collector *c, uint64_t switches)
 
 	if (!c->costs.emit_ns && weft_gate_on())
 		c->costs.emit_ns = emit_cost(weft_gate_on());
-	return slots > own ? (uint64_t)((double)(slots - own) * c->costs.emit_ns) : 0;
+	slots = slots > own ? slots - own : 0;
+	c->costs.events_slots += slots;
+	return (uint64_t)((double)slots * c->costs.emit_ns);
+}
+
+/* The same for what is only counted: a poll is two readings of the clock, all else is one instruction. */
+static uint64_t counting_cost(struct weft__collector *c)
+{
+	uint64_t polls = costs_since(&c->costs.passed[0], c->coarse.passed[0]);
+	uint64_t others = costs_since(&c->costs.passed[1], c->coarse.passed[1]);
+
+	return (uint64_t)((double)polls * (2 * c->costs.emit_ns + POLL_REST_NS) + (double)others * COUNT_NS);
+}
+
+/* What went for events since the governor's last step: emitting them, and as much of the collector's time as they can have taken. */
+static void count_events(struct weft__costs *costs, uint64_t emits_ns, uint64_t slots, uint64_t collector_ns)
+{
+	double most = COLLECT_MOST_NS * (double)slots;
+
+	costs->events_cost_ns += (double)emits_ns + ((double)collector_ns < most ? (double)collector_ns : most);
 }
 
 static void costs_measure(struct weft__collector *c)
@@ -157,6 +179,7 @@ static void costs_measure(struct weft__collector *c)
 	uint64_t wall = costs_since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
 	uint64_t switches = costs_since(&costs->switches, weft__switch_counts().switches);
 	uint32_t switch_ns = weft__switch_cost_ns();
+	uint64_t emits, for_switches_ns, slots = costs->events_slots;
 
 	costs->switch_ns = switch_ns ? switch_ns : costs->switch_ns;
 	spent[COLLECTOR] += collector > wall ? collector - wall : 0; /* looks at threads are made in this thread */
@@ -165,9 +188,13 @@ static void costs_measure(struct weft__collector *c)
 	spent[SWITCHES] += switches * costs->switch_ns;
 	spent[WAITS] += costs_since(&costs->waits_ns, weft__waits_cost());
 	spent[TABLES] += costs_since(&costs->tables_ns, weft__tables_cost());
-	spent[EVENTS] += emits_cost(c, switches);
+	emits = emits_cost(c, switches);
+	spent[EVENTS] += emits + counting_cost(c);
 	spent[SYMBOLS] += costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
-	costs->for_switches_ns += for_switches(c, switches, collector > wall ? collector - wall : 0);
+	collector = collector > wall ? collector - wall : 0;
+	for_switches_ns = for_switches(c, switches, collector);
+	costs->for_switches_ns += for_switches_ns;
+	count_events(costs, emits, costs->events_slots - slots, collector - for_switches_ns);
 }
 
 static uint32_t cost_level(const struct weft__costs *costs, uint32_t source)
@@ -206,6 +233,9 @@ static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns - later, as_caused(costs, ns));
 	costs->looked_ns = now_ns;
 	costs->hopeless_ns = 0;
+	costs->events_cost_ns = 0;
+	costs->events_slots = 0;
+	c->coarse.step_ns = now_ns;
 	costs->pace_ns = FIRST_NS;
 	costs->step_ns = now_ns + FIRST_NS;
 	costs->gate_ns = gates(costs) ? costs->step_ns : UINT64_MAX;
@@ -280,6 +310,9 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	costs->program_ns += all > own ? all - own : 0;
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
+	weft__coarse_step(c, now_ns, costs->events_cost_ns, costs->events_slots, costs->governor.allowed);
+	costs->events_cost_ns = 0;
+	costs->events_slots = 0;
 	set_queue_pace(c);
 	if (weft__engine_look(now_ns))
 		costs->turn_ns = 0;
@@ -352,6 +385,11 @@ static void tell_costs(struct weft__costs *costs, uint64_t now_ns)
 	costs->told_at_ns = now_ns;
 }
 
+static uint32_t n_fields(uint32_t kind)
+{
+	return kind == WEFT_KIND_COST ? 4 : kind == WEFT_KIND_COUNTED ? 3 : COSTS_FIELDS;
+}
+
 int weft__costs_gather(struct weft__collector *c)
 {
 	struct weft__costs *costs = &c->costs;
@@ -374,8 +412,7 @@ int weft__costs_gather(struct weft__collector *c)
 	for (uint32_t i = 0; i < costs->n_pending && !err; i++) {
 		const struct weft__cost *one = &costs->pending[i];
 
-		err = weft__batch_add(c->batch, one->ns, one->kind, one->fields,
-				      one->kind == WEFT_KIND_COST ? 4 : COSTS_FIELDS);
+		err = weft__batch_add(c->batch, one->ns, one->kind, one->fields, n_fields(one->kind));
 	}
 	weft__batch_end(c->batch, 0);
 	costs->n_gathered = costs->n_pending;
@@ -450,6 +487,7 @@ int weft__costs_tell(struct weft__collector *c)
 
 void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs)
 {
+	weft__coarse_facts(&c->coarse, defs);
 	if (!c->costs.governor.limited)
 		return;
 	c->costs.limited_segment = c->segments.sequence + 1;

@@ -56,6 +56,10 @@ struct weft__costs {
 	uint32_t switch_ns; /* what a switch costs */
 	uint64_t slots;     /* that threads of the program filled */
 	double emit_ns;     /* what it takes to fill one */
+	/* since the last step: what events cost, emitting and collecting them, and how many slots they were */
+	double events_cost_ns;
+	uint64_t passed[2]; /* polls and other events that were only counted, at the last look */
+	uint64_t events_slots;
 };
 
 /* CALLER, at open. */

@@ -28,7 +28,7 @@ static uint32_t number_of(const struct weft__collector *c, const struct ring_pag
 	return (uint32_t)((uint64_t)((const char *)ring - c->region->base - head->rings_at) / head->ring_stride);
 }
 
-static void tell_count(const struct weft__collector *c, struct ring_page *own, struct ring_page *ring, uint32_t bucket,
+static void tell_count(struct weft__collector *c, struct ring_page *own, struct ring_page *ring, uint32_t bucket,
 		       uint32_t sum, uint64_t tick)
 {
 	uint64_t fields[] = {ring->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket), 0};
@@ -38,6 +38,7 @@ static void tell_count(const struct weft__collector *c, struct ring_page *own, s
 	ring->telling.slot = load_relaxed(&own->hot.head);
 	store_release(&ring->telling.count, bucket + 1);
 	fields[3] = weft__poll_count_take(ring, bucket, sum);
+	c->coarse.passed[0] += fields[3];
 	if (fields[3])
 		weft__wide_emit_in(&own->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
 	store_release(&ring->telling.count, 0u);
@@ -70,6 +71,7 @@ int weft__poll_counts_tell(struct weft__collector *c)
 	uint32_t n = load_acquire(&head->n_rings), i;
 	int err = weft__drain(c);
 
+	weft__coarse_counts(c, weft__clock_mono());
 	for (i = 0; i < n && !err; i++) {
 		struct ring_page *ring = ring_page_at(c->region->base, head, i);
 		uint32_t owner = load_acquire(&ring->owner);
@@ -83,7 +85,7 @@ int weft__poll_counts_tell(struct weft__collector *c)
 
 int weft__poll_counts_tend(struct weft__collector *c, uint64_t now_ns)
 {
-	if (!c->counts_polls || now_ns < c->counted_ns + c->flush_ns)
+	if (!load_relaxed(&c->counts_polls) || now_ns < c->counted_ns + c->flush_ns)
 		return 0;
 	c->counted_ns = now_ns;
 	return weft__poll_counts_tell(c);

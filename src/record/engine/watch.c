@@ -88,7 +88,7 @@ static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t
 	uint64_t mark, arg;
 	int known;
 
-	if (on & WEFT_GATE_MODES) {
+	if (on & WEFT_GATE_MODES && !(load_relaxed(&weft_gate.poll_mixed) && load_relaxed(&ring->hot.poll) & 0xff)) {
 		if (!load_relaxed(&ring->polls.level))
 			return 0;
 		mark = load_acquire(&open->tick);

@@ -90,6 +90,8 @@ static uint64_t poll_began(const struct ring_page *ring)
 {
 	uint64_t mark = load_relaxed(&ring->hot.poll);
 
+	if (load_relaxed(&weft_gate.poll_mixed) && mark & 0xff)
+		return mark >> 8; /* the mode changed since */
 	if (load_relaxed(&weft_gate.on) & WEFT_GATE_MODES)
 		return load_relaxed(&ring->polls.level) ? load_relaxed(&ring->polls.open[0].tick) : 0;
 	return mark & 0xff ? mark >> 8 : 0;

@@ -18,8 +18,12 @@ static inline struct polls *own_polls(void)
 	return &((struct ring_page *)(void *)weft_ring_self)->polls;
 }
 
-static inline void poll_set(struct poll_open *open, uint64_t arg, uint64_t tick)
+/* The mode may change while polls are open: within one time of recording these bits do. */
+#define MODE_BITS (WEFT_GATE_MODES | WEFT_GATE_COUNTED)
+
+static inline void poll_set(struct poll_open *open, uint64_t arg, uint64_t tick, uint32_t on)
 {
+	store_relaxed(&open->timed, on & WEFT_GATE_TIMED);
 	store_relaxed(&open->arg, arg);
 	store_release(&open->tick, tick);
 }
@@ -45,15 +49,21 @@ static struct ring_page *polls_ready(uint32_t on, uint64_t tick)
 	if (!ring)
 		return NULL;
 	polls = &ring->polls;
-	if (polls->on != on) {
+	if ((polls->on ^ on) & ~MODE_BITS) {
 		store_relaxed(&polls->level, 0u);
 		fence_signal();
-		polls->on = on;
 	}
+	polls->on = on;
 	return ring;
 }
 
-static void poll_open(struct ring_page *ring, uint64_t arg, uint64_t tick)
+/* Polls that are open as events from the time when all polls were: they are around those that are in `polls`. */
+static uint32_t open_as_events(const struct ring_page *ring)
+{
+	return load_relaxed(&weft_gate.poll_mixed) ? (uint32_t)(load_relaxed(&ring->hot.poll) & 0xff) : 0;
+}
+
+static void poll_open(struct ring_page *ring, uint64_t arg, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = &ring->polls;
 	uint32_t level = load_relaxed(&polls->level);
@@ -61,7 +71,7 @@ static void poll_open(struct ring_page *ring, uint64_t arg, uint64_t tick)
 	store_relaxed(&polls->level, level + 1);
 	fence_signal();
 	if (level < POLLS_NEST)
-		poll_set(&polls->open[level], arg, tick);
+		poll_set(&polls->open[level], arg, tick, on);
 }
 
 static int under_cap(struct ring_page *ring, uint64_t tick)
@@ -86,7 +96,8 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint64_t tick, uint64_t ns, uint32_t level,
 		      uint32_t why, const struct weft__cpu_split *split)
 {
-	uint64_t fields[] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns, level, why};
+	uint64_t fields[] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns, level + open_as_events(ring),
+			     why};
 
 	if (!under_cap(ring, tick))
 		return;
@@ -104,7 +115,7 @@ static const struct weft__cpu_split *poll_split(struct ring_page *ring, const st
 	*split = WEFT__SPLIT_UNKNOWN;
 	if (!(on & WEFT_GATE_RSEQ) || weft_stayed())
 		return NULL;
-	known = level > 0 || weft__account_poll(ring, poll->tick, tick, split);
+	known = level > 0 || open_as_events(ring) || weft__account_poll(ring, poll->tick, tick, split);
 	errno = saved;
 	return known ? split : NULL;
 }
@@ -122,46 +133,55 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 	uint64_t took = (int64_t)(tick - poll->tick) > 0 ? tick - poll->tick : 0;
 	uint64_t ns = weft_tick_ns(took);
 	uint32_t why = ns >= load_relaxed(&weft_gate.poll_slow_ns) ? WEFT_POLL_SLOW : 0;
-	uint32_t tells = on & WEFT_GATE_SLOW ? WEFT_POLL_SLOW : on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : 0;
+	uint32_t tells = on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : WEFT_POLL_SLOW;
 	struct weft__cpu_split split;
 	const struct weft__cpu_split *known = poll_split(ring, poll, tick, level, on, &split);
 
-	if (known && on & WEFT_GATE_TIMED)
+	if (known && poll->timed)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(split));
 	if (load_relaxed(&poll->sampled) - poll->tick - 1 < took || (known && is_blocked(known, ns)))
 		why |= WEFT_POLL_CAUGHT;
-	if (!(on & WEFT_GATE_TIMED))
+	if (!poll->timed)
 		poll_over(&ring->polls, poll, ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns));
-	if (why & tells)
+	if (!poll->timed && why & tells)
 		poll_tell(ring, poll, tick, ns, level, why, known);
 	if (ns >= load_relaxed(&weft_gate.poll_trigger_ns))
 		weft__trigger_poll(poll->arg & WEFT_TASK_MASK, ns, ring->owner);
 }
 
-/* Ends the innermost poll. One that began before this time of recording is not known here. */
-static void poll_close(struct ring_page *ring, uint64_t tick, uint32_t on)
+/* Ends the innermost poll. True: an event has to say that it ends. One that began before this time of recording is not known here. */
+static int poll_close(struct ring_page *ring, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = &ring->polls;
 	uint32_t level = load_relaxed(&polls->level) - 1;
+	int timed = (on & WEFT_GATE_TIMED) != 0;
 
-	if (level == UINT32_MAX)
-		return;
+	if (level == UINT32_MAX) {
+		if (!open_as_events(ring))
+			return timed;
+		if (on & WEFT_GATE_RSEQ && !weft_stayed())
+			weft_slow_poll_off(tick);
+		weft_poll_mark_end();
+		return 1;
+	}
 	if (level >= POLLS_NEST) {
-		if (!(on & WEFT_GATE_TIMED))
+		if (!timed)
 			weft__polls_count(polls, 1 + POLLS_DEEPER);
 	} else {
+		timed = polls->open[level].timed != 0;
 		if (polls->open[level].tick)
 			poll_judge(ring, &polls->open[level], tick, level, on);
 		store_relaxed(&polls->open[level].tick, 0);
 	}
 	fence_signal();
 	store_relaxed(&polls->level, level);
+	return timed;
 }
 
-/* What has to be emitted besides: all polls are recorded, and timed or not. */
-static int also_events(uint32_t on)
+/* All polls are recorded, and not timed. */
+static int only_events(uint32_t on)
 {
-	return on && !(on & (WEFT_GATE_SLOW | WEFT_GATE_CAUGHT));
+	return on && !(on & WEFT_GATE_MODES);
 }
 
 static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
@@ -170,8 +190,10 @@ static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
 	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
 
 	if (ring)
-		poll_open(ring, arg, tick);
-	if (also_events(on))
+		poll_open(ring, arg, tick, on);
+	if (ring && on & WEFT_GATE_TIMED)
+		weft_emit(WEFT_KIND_POLL_BEGIN, arg, tick);
+	else if (only_events(on))
 		weft_emit_poll(WEFT_KIND_POLL_BEGIN, arg, tick);
 }
 
@@ -180,9 +202,9 @@ static __attribute__((noinline)) void end_slowly(uint64_t tick)
 	uint32_t on = weft_gate_on();
 	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
 
-	if (ring)
-		poll_close(ring, tick, on);
-	if (also_events(on))
+	if (ring && poll_close(ring, tick, on))
+		weft_emit(WEFT_KIND_POLL_END, 0, tick);
+	else if (only_events(on))
 		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
 }
 
@@ -191,12 +213,18 @@ static __attribute__((noinline)) void next_slowly(uint64_t arg, uint64_t tick)
 	uint32_t on = weft_gate_on();
 	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
 
-	if (ring)
-		poll_close(ring, tick, on);
-	if (also_events(on))
+	if (ring) {
+		int ends = poll_close(ring, tick, on), begins = (on & WEFT_GATE_TIMED) != 0;
+
+		if (ends || begins)
+			weft_emit(!begins ? WEFT_KIND_POLL_END
+				  : ends  ? WEFT_KIND_POLL_NEXT
+					  : WEFT_KIND_POLL_BEGIN,
+				  begins ? arg : 0, tick);
+		poll_open(ring, arg, tick, on);
+	} else if (only_events(on)) {
 		weft_emit_poll(WEFT_KIND_POLL_NEXT, arg, tick);
-	if (ring)
-		poll_open(ring, arg, tick);
+	}
 }
 
 /* The innermost poll when it ends here uneventfully, and then its length is taken; else NULL. */
@@ -208,6 +236,8 @@ static inline struct poll_open *ends_quietly(struct polls *polls, uint32_t level
 	if (WEFT_UNLIKELY(polls->on != on || level >= POLLS_NEST))
 		return NULL;
 	open = &polls->open[level];
+	if (WEFT_UNLIKELY(open->timed != (on & WEFT_GATE_TIMED)))
+		return NULL; /* it began in another mode */
 	begin = load_relaxed(&open->tick);
 	took = tick - begin;
 	/* A sample in (begin, tick]. */
@@ -232,7 +262,7 @@ void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 	}
 	store_relaxed(&polls->level, level + 1);
 	fence_signal();
-	poll_set(&polls->open[level], arg, tick);
+	poll_set(&polls->open[level], arg, tick, on);
 	if (on & WEFT_GATE_TIMED)
 		weft_emit(WEFT_KIND_POLL_BEGIN, arg, tick);
 }
@@ -264,7 +294,7 @@ void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
 		next_slowly(arg, tick);
 		return;
 	}
-	poll_set(open, arg, tick);
+	poll_set(open, arg, tick, on);
 	if (on & WEFT_GATE_TIMED)
 		weft_emit(WEFT_KIND_POLL_NEXT, arg, tick);
 }
@@ -282,6 +312,16 @@ void weft_hot_poll_end(uint32_t on)
 void weft_hot_poll_next(uint64_t arg, uint32_t on)
 {
 	weft_hot_poll_next_at(arg, weft_tick(on), on);
+}
+
+void weft_slow_count(uint32_t which)
+{
+	struct ring_page *ring = weft__ring_mine();
+
+	if (!ring && weft_hot_ring(1, weft_tick(weft_gate_on())))
+		ring = weft__ring_mine();
+	if (ring)
+		__atomic_fetch_add(&ring->hot.counted[which], 1, __ATOMIC_RELAXED);
 }
 
 void weft__poll_counts_end(struct ring_page *ring, uint64_t tick)

@@ -21,7 +21,7 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 5
+#define RINGS_VERSION 6
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
@@ -112,8 +112,9 @@ struct ring_page {
 	_Alignas(64) uint64_t tail; /* slots below are in staging or further */
 	uint64_t lost_seen;
 	uint64_t capped_seen;
-	uint32_t granted; /* slots that have memory behind them, when more than the ring began with */
-	uint32_t wake;    /* so many filled slots wake the collector */
+	uint64_t counted_seen[2]; /* of hot.counted, what was recorded */
+	uint32_t granted;         /* slots that have memory behind them, when more than the ring began with */
+	uint32_t wake;            /* so many filled slots wake the collector */
 	struct ring_thread thread;
 	struct ring_context context;
 

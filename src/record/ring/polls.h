@@ -31,7 +31,7 @@ struct poll_open {
 	uint64_t arg;     /* task and queue depth, as in a slot */
 	uint64_t sampled; /* tick of the last sample that found it innermost, or one before it */
 	uint32_t over;    /* the count, plus 1, of the last poll of this level that is over; 0: none */
-	uint32_t reserved;
+	uint32_t timed;   /* WEFT_GATE_TIMED: it began as an event, whatever the mode is now */
 };
 
 /* The owner's, like the ring that it lies behind; others read it. */

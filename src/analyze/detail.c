@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the recorder recorded less by itself, and what that does to wakes: one that was before a time in which wakes were not recorded, or in which
+ * polls were not listed, may belong to a poll that is not here. */
+#include "analyze/state.h"
+
+void weft__detail_change(struct weft__detail *d, const struct weft_event_view *ev)
+{
+	uint32_t level = ev->fields[0] < WEFT_DETAIL_COUNTED ? (uint32_t)ev->fields[0] : WEFT_DETAIL_COUNTED;
+	struct weft__detail_change change = {ev->time_ns ? ev->time_ns : 1, ev->fields[1], ev->fields[2], ev->fields[3],
+					     ev->fields[4]};
+
+	if (level != WEFT_DETAIL_ALL && !d->coarser.ns)
+		d->coarser = change;
+	if (level == WEFT_DETAIL_COUNTED && !d->counted.ns)
+		d->counted = change;
+	if (level == WEFT_DETAIL_ALL && !d->finer_ns)
+		d->finer_ns = change.ns;
+	d->times += level != WEFT_DETAIL_ALL && d->level == WEFT_DETAIL_ALL;
+	if (level == WEFT_DETAIL_ALL || level == WEFT_DETAIL_COUNTED || d->level == WEFT_DETAIL_COUNTED)
+		d->wakes_ns = ev->time_ns;
+	d->level = level;
+	d->n++;
+}
+
+void weft__detail_count(struct weft__detail *d, const struct weft_event_view *ev)
+{
+	uint64_t *sum = ev->fields[0] == WEFT_KIND_WAKE    ? &d->wakes
+			: ev->fields[0] == WEFT_KIND_QUEUE ? &d->queues
+							   : NULL;
+
+	if (sum && !__builtin_add_overflow(*sum, ev->fields[1], sum))
+		return;
+	if (sum)
+		*sum = UINT64_MAX;
+}
+
+bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns)
+{
+	return wake->known && (wake->time_ns >= d->wakes_ns || begin_ns < d->wakes_ns);
+}

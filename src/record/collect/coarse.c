@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/collect/coarse.h"
+
+#include <stdio.h>
+
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/collect/collector.h"
+#include "record/ring/layout.h"
+#include "weft/recorder.h"
+
+#define EVENTS_SHARE 0.6 /* of what is allowed: samples and switches need the rest */
+#define DEPTH_S 3.0      /* of that: how much debt or credit there is at most */
+#define DEPTH_NEXT_S 0.5 /* the same after a change, when it is known that there are many */
+#define ROOM 0.5         /* of the events' share that a finer level may take to be tried */
+#define ROOM_LOOK_NS UINT64_C(1000000000)
+#define PATIENCE_NS UINT64_C(10000000000)
+#define PATIENCE_MOST_NS UINT64_C(160000000000)
+#define EVENT_LEAST_NS 20.0
+#define EVENT_MOST_NS 200.0
+#define EVENT_SLOTS 10000 /* so many say what one costs */
+#define POLL_EVENTS 2     /* a begin and an end */
+
+void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_opts *opts)
+{
+	*coarse = (struct weft__coarse){0};
+	coarse->automatic = opts->poll_mode == WEFT_POLLS_AUTO && opts->budget_ppm != WEFT_SAMPLE_OFF;
+	coarse->limited = opts->budget_ppm != WEFT_SAMPLE_OFF;
+	coarse->slow_ns = opts->poll_slow_ns;
+	coarse->patience_ns = PATIENCE_NS;
+	coarse->event_ns = EVENT_LEAST_NS;
+}
+
+/* Too early a return makes the next one later. */
+static void lose_patience(struct weft__coarse *coarse, uint64_t now_ns)
+{
+	if (!coarse->finer_ns)
+		return;
+	if (now_ns >= coarse->finer_ns + coarse->patience_ns)
+		coarse->patience_ns = PATIENCE_NS;
+	else if (coarse->patience_ns < PATIENCE_MOST_NS)
+		coarse->patience_ns *= 2;
+}
+
+static int change(struct weft__coarse *coarse, uint64_t now_ns, uint32_t level)
+{
+	if (level > coarse->level)
+		lose_patience(coarse, now_ns);
+	else
+		coarse->finer_ns = now_ns;
+	coarse->level = level;
+	coarse->changed++;
+	coarse->credit_ns = 0;
+	coarse->room_ns = 0;
+	coarse->looked_ns = now_ns;
+	coarse->seen[0] = coarse->passed[0];
+	coarse->seen[1] = coarse->passed[1];
+	return 1;
+}
+
+/* Whether the next finer level would cost little, by what was counted since the last look. */
+static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed)
+{
+	double seconds = (double)(now_ns - coarse->looked_ns) / 1e9, more;
+
+	if (coarse->level == COARSE_ALL || now_ns < coarse->looked_ns + ROOM_LOOK_NS)
+		return 0;
+	more = coarse->level == COARSE_COUNTED ? (double)(coarse->passed[1] - coarse->seen[1])
+					       : POLL_EVENTS * (double)(coarse->passed[0] - coarse->seen[0]);
+	more /= seconds;
+	coarse->seen[0] = coarse->passed[0];
+	coarse->seen[1] = coarse->passed[1];
+	coarse->looked_ns = now_ns;
+	if (coarse->share + more * coarse->event_ns / 1e9 > ROOM * EVENTS_SHARE * allowed) {
+		coarse->room_ns = 0;
+		return 0;
+	}
+	if (!coarse->room_ns)
+		coarse->room_ns = now_ns;
+	if (now_ns < coarse->room_ns + coarse->patience_ns)
+		return 0;
+	coarse->rate += more;
+	coarse->share += more * coarse->event_ns / 1e9;
+	return 1;
+}
+
+int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
+{
+	double ns = coarse->step_ns && now_ns > coarse->step_ns ? (double)(now_ns - coarse->step_ns) : 0;
+	double most = EVENTS_SHARE * allowed, depth = 1e9 * most * (coarse->level ? DEPTH_NEXT_S : DEPTH_S);
+	double one = slots ? cost_ns / (double)slots : 0;
+
+	coarse->step_ns = now_ns;
+	if (ns <= 0 || allowed <= 0)
+		return 0;
+	if (slots >= EVENT_SLOTS)
+		coarse->event_ns = one < EVENT_LEAST_NS ? EVENT_LEAST_NS : one > EVENT_MOST_NS ? EVENT_MOST_NS : one;
+	coarse->rate = 1e9 * (double)slots / ns;
+	coarse->share = cost_ns / ns;
+	coarse->credit_ns += most * ns - cost_ns;
+	if (coarse->credit_ns > depth)
+		coarse->credit_ns = depth;
+	if (coarse->credit_ns < -depth && coarse->automatic && coarse->level < COARSE_COUNTED)
+		return change(coarse, now_ns, coarse->level + 1);
+	coarse->over = coarse->limited && coarse->credit_ns < -2 * depth && coarse->share > allowed;
+	if (coarse->credit_ns < -2 * depth)
+		coarse->credit_ns = -2 * depth;
+	return has_room(coarse, now_ns, allowed) ? change(coarse, now_ns, coarse->level - 1) : 0;
+}
+
+static void apply(struct weft__collector *c, uint64_t now_ns, double allowed)
+{
+	struct weft__coarse *coarse = &c->coarse;
+	struct weft__cost event = {now_ns,
+				   WEFT_KIND_MODE,
+				   {coarse->level, coarse->slow_ns, (uint64_t)coarse->rate,
+				    (uint64_t)(coarse->share * 1e6), (uint64_t)(allowed * 1e6)}};
+
+	weft__log(WEFT_LOG_INFO,
+		  "%.0f events/s would cost %.2f %% of a CPU, and weft may take %.2f %%: detail level %u", coarse->rate,
+		  100 * coarse->share, 100 * allowed, coarse->level);
+	weft__collector_coarse(c, coarse->level);
+	weft__costs_event(&c->costs, &event);
+	weft__coarse_facts(coarse, &c->news);
+	weft__stage_news(c);
+}
+
+/* There is nothing coarser, or it is not wanted. */
+static void tell_over(struct weft__collector *c, double allowed)
+{
+	struct weft__coarse *coarse = &c->coarse;
+	char text[240];
+
+	if (coarse->over_segment == c->segments.sequence + 1)
+		return;
+	coarse->over_segment = c->segments.sequence + 1;
+	snprintf(text, sizeof(text), "%.0f events/s, %s, cost %.2f %% of one CPU, and all of weft may take %.2f %%",
+		 coarse->rate,
+		 coarse->automatic ? "the program's own and others that are always recorded"
+				   : "in the poll mode that was asked for",
+		 100 * coarse->share, 100 * allowed);
+	weft__defs_fact(&c->news, "degraded.events", text);
+	weft__stage_news(c);
+}
+
+void weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
+{
+	if (weft__coarse_decide(&c->coarse, now_ns, cost_ns, slots, allowed))
+		apply(c, now_ns, allowed);
+	else if (c->coarse.over)
+		tell_over(c, allowed);
+}
+
+void weft__coarse_counts(struct weft__collector *c, uint64_t now_ns)
+{
+	static const uint32_t kinds[2] = {WEFT_KIND_WAKE, WEFT_KIND_QUEUE};
+	struct rings_head *head = c->region->head;
+	struct weft__coarse *coarse = &c->coarse;
+	uint64_t span = coarse->counted_ns ? now_ns - coarse->counted_ns : 0;
+	uint32_t n = load_acquire(&head->n_rings);
+
+	if (c->costs.n_pending + 2 > COSTS_PENDING)
+		return;
+	for (uint32_t which = 0; which < 2; which++) {
+		struct weft__cost event = {now_ns, WEFT_KIND_COUNTED, {kinds[which], 0, span}};
+
+		for (uint32_t i = 0; i < n; i++) {
+			struct ring_page *ring = ring_page_at(c->region->base, head, i);
+			uint64_t now = load_relaxed(&ring->hot.counted[which]);
+
+			event.fields[1] += now - ring->counted_seen[which];
+			ring->counted_seen[which] = now;
+		}
+		if (event.fields[1])
+			weft__costs_event(&c->costs, &event);
+		coarse->passed[1] += event.fields[1];
+	}
+	coarse->counted_ns = now_ns;
+}
+
+void weft__coarse_facts(const struct weft__coarse *coarse, struct weft__defs *defs)
+{
+	char text[24];
+
+	if (!coarse->changed)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)coarse->slow_ns);
+	weft__defs_fact(defs, "poll.mode", "slow"); /* for a part of the time at least */
+	weft__defs_fact(defs, "poll.slow_ns", text);
+	weft__defs_fact(defs, "poll.chosen", "budget");
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How polls are recorded when the mode is weft's to choose (WEFT_POLLS_AUTO): finer while events fit the budget, coarser when they do not. COLLECTOR.
+ *
+ * Events may cost a part of what the governor allows. What they cost beyond it is a debt, what they cost less a credit of a few seconds
+ * at most; when the debt is as large as the credit may be, the next coarser level is taken. So a burst is recorded whole, and a program
+ * that always emits too much is held after a fraction of a second. A finer level comes back when it would have cost little for
+ * some time; how much is known from the exact counts and from what an event cost. */
+#ifndef WEFT_COLLECT_COARSE_H
+#define WEFT_COLLECT_COARSE_H
+
+#include <stdint.h>
+
+struct weft__collector;
+struct weft__defs;
+struct weft_recorder_opts;
+
+enum weft__coarse_level {
+	COARSE_ALL = 0,     /* as the recorder began */
+	COARSE_SLOW = 1,    /* of polls only the slow ones */
+	COARSE_COUNTED = 2, /* and of wakes and queue depths only how many there were */
+};
+
+struct weft__coarse {
+	int automatic; /* the mode is weft's to choose */
+	int limited;   /* there is a budget */
+	uint32_t level;
+	uint32_t changed;      /* this often */
+	uint64_t slow_ns;      /* threshold */
+	double credit_ns;      /* what was allowed and not spent; negative: a debt */
+	double event_ns;       /* what one costs, from emit to file, as far as is known */
+	uint64_t step_ns;      /* of the last step; 0: none yet */
+	uint64_t room_ns;      /* since when a finer level has had room; 0: it has none */
+	uint64_t patience_ns;  /* for so long it must have had */
+	uint64_t finer_ns;     /* when it went finer last; 0: never */
+	uint64_t passed[2];    /* polls, and other events, that were only counted, so far */
+	uint64_t seen[2];      /* at the last look for room */
+	uint64_t looked_ns;    /* when that was */
+	uint64_t counted_ns;   /* until when wakes and queue depths are recorded */
+	double rate, share;    /* at the last step: events a second, and what they cost, of one CPU */
+	int over;              /* they exceed the budget, and there is nothing coarser */
+	uint64_t over_segment; /* that says so, plus 1 */
+};
+
+/* CALLER, at open. */
+void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_opts *opts);
+/* What events cost since the last step, how many slots of rings there were, and what the governor allows, as a share of one CPU. Answers
+ * whether the level is another now. Reads no clock and changes nothing else. */
+int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
+/* The same, and does it: sets the gate, records an event and facts. */
+void weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
+/* With the counts of polls: records those of other events. */
+void weft__coarse_counts(struct weft__collector *c, uint64_t now_ns);
+/* collector.c. Any thread. Sets the bits of the gate that go with the level; polls that are open go on. */
+void weft__collector_coarse(struct weft__collector *c, uint32_t level);
+/* The facts of a mode that was chosen, for a segment that begins. */
+void weft__coarse_facts(const struct weft__coarse *coarse, struct weft__defs *defs);
+
+#endif
