@@ -57,6 +57,7 @@ enum cli_option {
 	CLI_OPT_HZ,
 	CLI_OPT_KEEP,
 	CLI_OPT_NO_CHILDREN,
+	CLI_OPT_START_AFTER,
 };
 
 /* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */

@@ -367,12 +367,18 @@ static int report_all(struct weft__recordings *list, const struct report_opts *o
 
 int cli_report(int argc, char **argv)
 {
-	struct report_opts opts = {.to_ns = UINT64_MAX};
+	static struct report_short shorts;
+	struct report_opts opts = {.to_ns = UINT64_MAX, .shorts = &shorts};
 	struct weft__recordings list = {0};
 	int code = parse(argc, argv, &opts);
 
 	if (code != CLI_OK)
 		return code < 0 ? CLI_OK : code;
+	report_short_load(&shorts, argc - optind, argv + optind);
+	if (report_short_only(&shorts, argc - optind, argv + optind)) {
+		report_short_alone(&shorts, opts.json);
+		return CLI_OK;
+	}
 	code = cli_load(&list, argc - optind, argv + optind);
 	if (code != CLI_FAILED)
 		code = report_all(&list, &opts, code);

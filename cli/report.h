@@ -20,7 +20,27 @@ struct report {
 	struct weft__profile profile;
 };
 
+/* report_short.c: processes that ended before weft started in them. */
+#define REPORT_SHORT_FILE "short-processes.txt"
+#define REPORT_SHORT_NAMES 256 /* of programs; more are only in the sums */
+struct report_short_name {
+	char name[64];
+	uint64_t n, cpu_ns;
+};
+struct report_short {
+	uint64_t n, cpu_ns;
+	size_t n_names;
+	struct report_short_name names[REPORT_SHORT_NAMES];
+};
+void report_short_load(struct report_short *all, int n_paths, char **paths);
+/* There are such, and no segment beside them. */
+bool report_short_only(const struct report_short *all, int n_paths, char **paths);
+void report_short_text(const struct report_short *all); /* nothing when there are none */
+void report_short_json(struct weft__json *json, const struct report_short *all);
+void report_short_alone(const struct report_short *all, bool as_json); /* the whole report */
+
 struct report_opts {
+	const struct report_short *shorts;
 	struct weft__analysis_opts analysis;
 	uint64_t from_ns, to_ns;
 	uint64_t pid;

@@ -96,6 +96,25 @@ static void add_switches(struct report_missing *list, const struct report *repor
 			   cli_percent((double)r->split.ns[WEFT__NOT_MEASURED] / total, figure));
 }
 
+#define LATE_NS UINT64_C(40000000) /* of its life, or: */
+#define LATE_CPU_NS UINT64_C(10000000)
+
+/* Of a process that weft run recorded: what it did before. */
+static void add_late_start(struct report_missing *list, const struct report *report)
+{
+	const char *after = weft__names_fact(&report->rec->names, "start.after_ns");
+	const char *cpu = weft__names_fact(&report->rec->names, "start.cpu_ns");
+	uint64_t after_ns = after ? strtoull(after, NULL, 10) : 0, cpu_ns = cpu ? strtoull(cpu, NULL, 10) : 0;
+	char figure[CLI_FIGURE], other[CLI_FIGURE];
+
+	if (after_ns < LATE_NS && cpu_ns < LATE_CPU_NS)
+		return;
+	report_say(add(list, "late_start"),
+		   "the recording began %s after the process, which had used %s of CPU until then (weft run "
+		   "--start-after 0 records from the start)",
+		   cli_ns(after_ns, figure), cli_ns(cpu_ns, other));
+}
+
 static void add_rate(struct report_missing *list, const struct report *report)
 {
 	const struct weft__samples *samples = &report->result->samples;
@@ -278,6 +297,7 @@ void report_missing(const struct report *report, struct report_missing *list)
 	list->n = 0;
 	if (report->result->throttling.n)
 		report_say_throttling(add(list, "cpu_quota"), report);
+	add_late_start(list, report);
 	add_files(list, report);
 	add_detail(list, report);
 	add_losses(list, report);

@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <getopt.h>
 #include <glob.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "report.h"
 #include "weft/recorder.h"
 
 const char cli_run_help[] =
@@ -32,6 +34,8 @@ const char cli_run_help[] =
 	"  --keep            record into ./weft-COMMAND-PID and keep it (otherwise: a temporary directory, removed)\n"
 	"  --hz N            samples a second of CPU time, of each thread (99)\n"
 	"  --no-children     do not record the processes that it starts\n"
+	"  --start-after MS  record a process when it has used so much CPU time, or lived and is worth it (50); 0: at "
+	"once\n"
 	"  --json            the report as JSON\n"
 	"  -h, --help\n"
 	"\n"
@@ -49,6 +53,7 @@ const char cli_run_help[] =
 struct options {
 	const char *dir;
 	const char *hz;
+	const char *start_after;
 	bool keep, no_children, json;
 };
 
@@ -63,6 +68,7 @@ static int parse(int argc, char **argv, struct options *opts)
 		{"keep", no_argument, NULL, CLI_OPT_KEEP},
 		{"hz", required_argument, NULL, CLI_OPT_HZ},
 		{"no-children", no_argument, NULL, CLI_OPT_NO_CHILDREN},
+		{"start-after", required_argument, NULL, CLI_OPT_START_AFTER},
 		{"json", no_argument, NULL, CLI_OPT_JSON},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -89,6 +95,13 @@ static int parse(int argc, char **argv, struct options *opts)
 			break;
 		case CLI_OPT_NO_CHILDREN:
 			opts->no_children = true;
+			break;
+		case CLI_OPT_START_AFTER:
+			if (!cli_parse_number(optarg, 3600000, &number))
+				return cli_usage(argv[0],
+						 "--start-after takes milliseconds from 0 to 3600000, not '%s'",
+						 optarg);
+			opts->start_after = optarg;
 			break;
 		case CLI_OPT_JSON:
 			opts->json = true;
@@ -127,6 +140,18 @@ static int make_dir(const struct options *opts, const char *command, char *path)
 	if (!realpath(made, path))
 		return cli_fail("cannot use the directory %s: %s", made, strerror(errno));
 	return CLI_OK;
+}
+
+/* Processes that end before weft starts in them write to it, and do not make it. Without it they are not counted. */
+static void make_short_file(const char *dir)
+{
+	char path[PATH_MAX + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" REPORT_SHORT_FILE, dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (fd >= 0)
+		close(fd);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -168,6 +193,8 @@ static void set_environment(const struct options *opts, const char *dir, const c
 	setenv("WEFT_PRELOAD_CHILDREN", opts->no_children ? "0" : "1", 1);
 	if (opts->hz)
 		setenv("WEFT_SAMPLE_HZ", opts->hz, 1);
+	if (opts->start_after)
+		setenv("WEFT_START_AFTER_MS", opts->start_after, 1);
 }
 
 /* A script that does not name its interpreter is the shell's, as everywhere. */
@@ -277,6 +304,15 @@ static void recover_all(const char *dir)
 	}
 }
 
+static bool has_short(const char *dir)
+{
+	char path[PATH_MAX + 32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/" REPORT_SHORT_FILE, dir);
+	return stat(path, &st) == 0 && st.st_size > 0;
+}
+
 /* To stderr: stdout is the program's. */
 static int report(const struct options *opts, char *dir)
 {
@@ -287,7 +323,7 @@ static int report(const struct options *opts, char *dir)
 
 	snprintf(pattern, sizeof(pattern), "%s/*.weft", dir);
 	recover_all(dir);
-	if (glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH) {
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH && !has_short(dir)) {
 		const char *flight = getenv("WEFT_FLIGHT_SECONDS");
 
 		if (flight && *flight)
@@ -354,6 +390,7 @@ int cli_run(int argc, char **argv)
 		return code;
 	if (make_dir(&opts, command[0], dir) != CLI_OK)
 		return RUN_FAILED;
+	make_short_file(dir);
 	code = run_child(&opts, dir, library, file, command, &status);
 	if (code == 0) {
 		report_apart(&opts, dir);

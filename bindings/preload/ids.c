@@ -46,6 +46,7 @@ static int change(long number, long a, long b, long c)
 		static void *real;                                                                                     \
 		int(*call) parameters;                                                                                 \
                                                                                                                        \
+		weft__preload_late_now();                                                                              \
 		if (alone())                                                                                           \
 			return change(number, (long)(a), (long)(b), (long)(c));                                        \
 		gather();                                                                                              \
@@ -93,6 +94,16 @@ static int call_unshare(int flags, int none)
 static int call_setns(int fd, int type)
 {
 	return (int)preload_bare(SYS_setns, fd, type, 0, 0, 0, 0);
+}
+
+/* The directory of the recording is not in the new root. */
+PRELOAD_API int chroot(const char *path)
+{
+	static void *real;
+	int (*call)(const char *) = PRELOAD_REAL(real, "chroot");
+
+	weft__preload_late_now();
+	return call(path);
 }
 
 PRELOAD_API int unshare(int flags)

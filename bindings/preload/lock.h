@@ -29,9 +29,11 @@ static inline bool gives_back(const pthread_mutex_t *m)
 /* Conditions of before 2.3.2 were something else; on x86-64 the C library still has both. */
 #if defined(__x86_64__)
 #define COND_REAL(at, name)                                                                                            \
-	(WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL)                                                 \
-		 ? (at)                                                                                                \
-		 : weft__preload_find_version(&(at), (name), "GLIBC_2.3.2"))
+	({                                                                                                             \
+		PRELOAD_LISTED_VERSION(at, name, "GLIBC_2.3.2");                                                       \
+		WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL)                                          \
+		? (at) : weft__preload_find_version(&(at), (name), "GLIBC_2.3.2");                                     \
+	})
 #else
 #define COND_REAL(at, name) PRELOAD_REAL(at, name)
 #endif

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 
 #include "weft/weft.h"
@@ -242,26 +243,51 @@ static enum preload_judged come_back(struct preload_loops *loops, const struct p
 	return found(loops, loop);
 }
 
+/* What the loader knows of an address, without its lock: a thread may have that for as long as a library begins, and in the
+ * child of a fork for good. */
+#if defined(DLFO_STRUCT_HAS_EH_DBASE)
+static const char *module_of(uintptr_t site)
+{
+	struct dl_find_object found;
+
+	if (_dl_find_object((void *)site, &found) < 0 || !found.dlfo_link_map)
+		return "";
+	return found.dlfo_link_map->l_name[0] ? found.dlfo_link_map->l_name : program_invocation_name;
+}
+#else
+static const char *module_of(uintptr_t site)
+{
+	Dl_info info;
+
+	return dladdr((void *)site, &info) && info.dli_fname ? info.dli_fname : "";
+}
+#endif
+
+#define LIBUV_WAIT_BYTES 8192
+static uintptr_t libuv_wait; /* libuv's function that waits, of a program that has libuv inside it; 0: none */
+
+void weft__preload_loop_init(void)
+{
+	libuv_wait = (uintptr_t)dlsym(RTLD_DEFAULT, "uv__io_poll");
+}
+
 bool weft__preload_site_loops(uintptr_t site)
 {
 	static const char *const modules[] = {"libuv.",   "libevent", "libev.", "node",    "python", "libnio.",
 					      "libglib-", "libruby",  "redis",  "select.", "nginx"};
 	static uintptr_t looped; /* the last one that did: threads of a program mostly have the same */
-	const char *name;
-	Dl_info info;
+	const char *path, *name;
 	size_t i;
 
 	if (__atomic_load_n(&looped, __ATOMIC_RELAXED) == site)
 		return true;
-	if (!dladdr((void *)site, &info) || !info.dli_fname)
-		return false;
-	name = strrchr(info.dli_fname, '/');
-	name = name ? name + 1 : info.dli_fname;
+	path = module_of(site);
+	name = strrchr(path, '/');
+	name = name ? name + 1 : path;
 	for (i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
 		if (strncmp(name, modules[i], strlen(modules[i])) == 0)
 			break;
-	if (i == sizeof(modules) / sizeof(modules[0]) &&
-	    (!info.dli_sname || strcmp(info.dli_sname, "uv__io_poll") != 0))
+	if (i == sizeof(modules) / sizeof(modules[0]) && (!libuv_wait || site - libuv_wait >= LIBUV_WAIT_BYTES))
 		return false;
 	__atomic_store_n(&looped, site, __ATOMIC_RELAXED);
 	return true;

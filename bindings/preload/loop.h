@@ -92,7 +92,9 @@ enum preload_judged {
 	PRELOAD_FIRST, /* may become the loop of a thread that has none: nothing waits for the thread meanwhile */
 };
 
-/* Whether a library for loops called from there. Takes the loader's lock. */
+/* From the constructor. */
+void weft__preload_loop_init(void);
+/* Whether a library for loops called from there. */
 bool weft__preload_site_loops(uintptr_t site);
 enum preload_judged weft__preload_judge(struct preload_loops *loops, const struct preload_wait *wait);
 /* The loop is over. */

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "late.h"
 #include "loop.h"
 #include "weft/weft.h"
 
@@ -44,15 +45,31 @@ extern int weft__preload_pid;                        /* of the process; not that
 void *weft__preload_find(void **at, const char *name);
 void *weft__preload_find_version(void **at, const char *name, const char *version);
 
+/* All of them are looked up by the constructor, as far as they are there: later the loader may be locked. */
+struct preload_real {
+	void **at;
+	const char *name, *version; /* NULL: any */
+} __attribute__((aligned(32)));     /* in the section as in an array */
+
+#define PRELOAD_LISTED_VERSION(at, name, version)                                                                      \
+	static struct preload_real listed                                                                              \
+		__attribute__((section("preload_reals"), used)) = {&(at), (name), (version)};                          \
+	(void)listed
+#define PRELOAD_LISTED(at, name) PRELOAD_LISTED_VERSION(at, name, NULL)
+
 #define PRELOAD_REAL(at, name)                                                                                         \
-	(WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL) ? (at) : weft__preload_find(&(at), (name)))
+	({                                                                                                             \
+		PRELOAD_LISTED(at, name);                                                                              \
+		WEFT_LIKELY(__atomic_load_n(&(at), __ATOMIC_RELAXED) != NULL) ? (at)                                   \
+									      : weft__preload_find(&(at), (name));     \
+	})
 
 /* Before a wait that is the loop's own if it was judged so (loop.h): the tick ends. Returns the number of the loop,
  * 0 when the wait is another, which is then a call that blocks. */
 uint32_t weft__preload_wait_begin(bool parks);
 uint32_t weft__preload_wait_judge(const struct preload_wait *wait);
 #define PRELOAD_NO_TICK UINT32_MAX /* for a number: a wait that may be the first of a loop, and is not recorded */
-/* From the constructor, before the recorder is opened. */
+/* From the constructor. */
 void weft__preload_wait_init(void);
 /* After the wait of that loop: a tick begins. */
 void weft__preload_wait_end(uint32_t number, bool parks);
@@ -194,10 +211,33 @@ extern uint32_t weft__preload_names[PRELOAD_NAMES_N]; /* ids of strings, from th
 
 #define NO_FD (-1) /* object of a call that waits for no file */
 
+/* Nothing records: perhaps it is time to. Not yet, as a rule. */
+static inline uint64_t preload_before_start(void (*start)(void))
+{
+	if (WEFT_LIKELY(!__atomic_load_n(&weft__preload_late, __ATOMIC_RELAXED)) || weft__preload_thread.quiet)
+		return 0;
+	start();
+	return weft_wait_since();
+}
+
 /* The tick before a call that may block, 0 when nobody wants to know. */
 static inline uint64_t preload_before(void)
 {
-	return WEFT_LIKELY(!weft__preload_thread.quiet) ? weft_wait_since() : 0;
+	uint64_t since = WEFT_LIKELY(!weft__preload_thread.quiet) ? weft_wait_since() : 0;
+
+	return WEFT_LIKELY(since != 0) ? since : preload_before_start(weft__preload_late_call);
+}
+
+/* The same before what a loop may wait in. */
+static inline uint64_t preload_before_wait(uint32_t family, bool parks)
+{
+	uint64_t since = WEFT_LIKELY(!weft__preload_thread.quiet) ? weft_wait_since() : 0;
+
+	if (WEFT_LIKELY(since != 0))
+		return since;
+	return preload_before_start(family >= PRELOAD_EPOLL ? weft__preload_late_now
+				    : parks                 ? weft__preload_late_polls
+							    : weft__preload_late_call);
 }
 
 static inline void preload_after(enum preload_name name, uint64_t object, uint64_t since)

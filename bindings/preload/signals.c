@@ -27,6 +27,8 @@ static bool taken(int signal, const struct sigaction *want, struct sigaction *re
 {
 	int saved = errno, r;
 
+	if (want)
+		weft__preload_late_give_signal(signal);
 	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) || getpid() != weft__preload_pid)
 		return false;
 	r = weft__signal_between(signal, want, ret);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,17 @@
 #include <unistd.h>
 
 #include "base/apart.h"
+#include "base/late.h"
+#include "late.h"
 #include "preload.h"
+
+#define START_AFTER_MS 50
+
+static struct weft_recorder_opts options;
+static char options_dir[PATH_MAX];
+
+extern struct preload_real __start_preload_reals[] __attribute__((visibility("hidden")));
+extern struct preload_real __stop_preload_reals[] __attribute__((visibility("hidden")));
 
 struct weft_recorder *weft__preload_recorder;
 uint32_t weft__preload_on;
@@ -48,7 +59,6 @@ void *weft__preload_find_version(void **at, const char *name, const char *versio
 static void forked(void)
 {
 	weft__preload_epoch++;
-	weft__preload_pid = (int)getpid();
 	weft__preload_thread.ticking = 0;
 }
 
@@ -91,29 +101,37 @@ static uint64_t threshold_ns(void)
 	return ms > 0 && ms < 1e9 ? (uint64_t)(ms * 1e6) : 1000000;
 }
 
-/* With the options of the environment, but for WEFT_DIR: that is the program's, should it have a weft of its own. */
-static int open_recorder(const char *dir, bool children, struct weft_error *err)
+/* Of the library inside: record/recorder.c. */
+int weft__recorder_restart(struct weft_recorder *rec);
+int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err);
+
+/* With what the environment says now: the program may change it. WEFT_DIR is the program's, should it have a weft of its own. */
+static int take_options(const char *dir, bool children)
 {
-	struct weft_recorder_opts opts = {
-		.size = sizeof(opts),
+	struct weft_error err = {0};
+	int r;
+
+	options = (struct weft_recorder_opts){
+		.size = sizeof(options),
 		.dir = dir,
 		.on_fork = children ? WEFT_FORK_RESTART : WEFT_FORK_OFF,
 		.wait_ns = threshold_ns(),
 		.no_recover = 1, /* weft run does it at the end; children that exec would each do it */
 	};
+	r = weft__recorder_options(&options, &err);
+	if (r < 0)
+		say(err.msg[0] ? err.msg : weft_strerror(r));
+	return r;
+}
+
+static int open_recorder(struct weft_error *err)
+{
 	struct weft_recorder *rec = NULL;
-	const char *theirs = getenv("WEFT_DIR");
-	char *saved = theirs ? strdup(theirs) : NULL;
 	int r;
 
-	weft__preload_wait_init();
 	weft__preload_describe_init();
 	weft__apart_wanted = 1; /* nothing of the program runs on weft's threads */
-	unsetenv("WEFT_DIR");
-	r = weft_recorder_open_env(&rec, &opts, err);
-	if (saved)
-		setenv("WEFT_DIR", saved, 1);
-	free(saved);
+	r = weft_recorder_open(&rec, &options, err);
 	if (r == 0)
 		r = weft_recorder_start(rec, err);
 	if (r == 0)
@@ -121,12 +139,61 @@ static int open_recorder(const char *dir, bool children, struct weft_error *err)
 	return r;
 }
 
+int weft__preload_open(void)
+{
+	struct weft_recorder *rec = __atomic_load_n(&weft__preload_recorder, __ATOMIC_ACQUIRE);
+	struct weft_error err = {0};
+	int r;
+
+	/* weft run has ended, and removed it. */
+	if (access(options.dir, F_OK) < 0)
+		return 1;
+	weft__preload_thread.quiet++;
+	r = rec ? weft__recorder_restart(rec) : open_recorder(&err);
+	if (r < 0)
+		say(err.msg[0] ? err.msg : weft_strerror(r));
+	if (r == 0) {
+		if (!rec)
+			weft__preload_names_init();
+		__atomic_store_n(&weft__preload_on, 1, __ATOMIC_RELEASE);
+	}
+	weft__preload_thread.quiet--;
+	return r;
+}
+
+/* From when on a process is recorded. */
+static uint64_t start_after_ns(void)
+{
+	const char *text = getenv("WEFT_START_AFTER_MS");
+	double ms = text && text[0] ? strtod(text, NULL) : START_AFTER_MS;
+
+	return ms >= 0 && ms < 1e9 ? (uint64_t)(ms * 1e6) : (uint64_t)START_AFTER_MS * 1000000;
+}
+
+/* Whether all are the C library's: one between this and the C library may have functions of its own that are not to be passed by.
+ * Under the loader's lock nothing can be looked up later, and in the child of a fork it may stay locked. */
+static bool find_all(void)
+{
+	struct preload_real *real;
+	bool libc = true;
+
+	for (real = __start_preload_reals; real < __stop_preload_reals; real++)
+		if (!__atomic_load_n(real->at, __ATOMIC_RELAXED)) {
+			void *found = real->version ? dlvsym(RTLD_NEXT, real->name, real->version) : NULL;
+
+			found = found ? found : dlsym(RTLD_NEXT, real->name);
+			__atomic_store_n(real->at, found, __ATOMIC_RELAXED);
+			libc &= !found || weft__preload_in_libc(found);
+		}
+	return libc;
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	const char *dir = getenv("WEFT_PRELOAD_DIR"), *children = getenv("WEFT_PRELOAD_CHILDREN");
+	bool with_children = !children || strcmp(children, "0") != 0;
 	static bool begun; /* the loader may call constructors again while the process exits */
-	struct weft_error err = {0};
-	int saved = errno, r;
+	int saved = errno;
 
 	if (!dir || !dir[0] || begun)
 		return;
@@ -138,19 +205,21 @@ __attribute__((constructor)) static void start(void)
 		return;
 	}
 	weft__preload_thread.quiet = 1;
-	r = open_recorder(dir, !children || strcmp(children, "0") != 0, &err);
-	if (r < 0)
-		say(err.msg[0] ? err.msg : weft_strerror(r));
-	if (r == 0) {
-		weft__preload_names_init();
+	weft__preload_pid = (int)getpid();
+	weft__preload_code_init();
+	if (find_all())
 		weft__preload_alone_init();
-		weft__preload_threads_init();
+	weft__preload_loop_init();
+	weft__preload_wait_init();
+	weft__preload_threads_init();
+	weft__late_restarts = 1;
+	snprintf(options_dir, sizeof(options_dir), "%s", dir);
+	if (take_options(options_dir, with_children) == 0) {
+		weft__preload_late_init(options_dir, with_children, start_after_ns());
 		pthread_atfork(NULL, NULL, forked);
-		weft__preload_pid = (int)getpid();
-		__atomic_store_n(&weft__preload_on, 1, __ATOMIC_RELEASE);
 	}
 	weft__preload_thread.quiet = 0;
-	if (children && strcmp(children, "0") == 0)
+	if (!with_children)
 		leave_environment();
 	errno = saved;
 }

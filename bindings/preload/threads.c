@@ -92,9 +92,11 @@ PRELOAD_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
 	static void *real;
 	int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
 		PRELOAD_REAL(real, "pthread_create");
-	struct begin *begin = begin_take();
+	struct begin *begin;
 	int r;
 
+	weft__preload_late_now();
+	begin = begin_take();
 	not_alone();
 	if (!begin)
 		return call(thread, attr, start, data);
@@ -110,9 +112,11 @@ PRELOAD_API int thrd_create(thrd_t *thread, thrd_start_t start, void *data)
 {
 	static void *real;
 	int (*call)(thrd_t *, thrd_start_t, void *) = PRELOAD_REAL(real, "thrd_create");
-	struct begin *begin = begin_take();
+	struct begin *begin;
 	int r;
 
+	weft__preload_late_now();
+	begin = begin_take();
 	not_alone();
 	if (!begin)
 		return call(thread, start, data);
@@ -166,21 +170,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return r;
 }
 
-/* A library between this one and the C library may have functions of its own that are not to be passed by. */
 void weft__preload_alone_init(void)
 {
-	static const char *const bare[] = {"read",    "readv",   "pread",      "pread64",     "write",
-					   "writev",  "pwrite",  "pwrite64",   "recv",        "recvfrom",
-					   "recvmsg", "send",    "sendto",     "sendmsg",     "accept",
-					   "accept4", "connect", "epoll_wait", "epoll_pwait", "poll"};
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	bool all = libc != NULL;
-	size_t i;
-
-	for (i = 0; all && i < sizeof(bare) / sizeof(bare[0]); i++)
-		all = dlsym(RTLD_NEXT, bare[i]) == dlsym(libc, bare[i]);
-	if (libc)
-		dlclose(libc);
-	if (all && !__atomic_load_n(&has_threads, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&has_threads, __ATOMIC_RELAXED))
 		__atomic_store_n(&weft__preload_alone, 1, __ATOMIC_RELAXED);
 }

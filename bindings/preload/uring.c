@@ -97,7 +97,7 @@ static struct ring_wait before(uint64_t id, int fd, bool parks, uintptr_t site, 
 					    .parks = parks,
 					    .site = site,
 					    .frame = frame,
-					    .tick = w.since = preload_before()};
+					    .tick = w.since = preload_before_wait(PRELOAD_URING, parks)};
 
 		w.number = weft__preload_wait_judge(&wait);
 	}

@@ -100,6 +100,7 @@ static void know_loop(struct preload_thread *t)
 {
 	bool known;
 
+	weft__preload_late_now();
 	t->quiet++;
 	known = become_loop(t);
 	weft__preload_loop_seen(known);
@@ -126,8 +127,10 @@ uint32_t weft__preload_wait_begin(bool parks)
 
 	t->loops.now.waits++;
 	t->loops.now.parks += parks;
-	if (now && WEFT_UNLIKELY(t->epoch != weft__preload_epoch))
+	if (WEFT_UNLIKELY(t->epoch != weft__preload_epoch) && !t->quiet && (now || weft__preload_late)) {
 		know_loop(t);
+		now = weft_now();
+	}
 	if (now && t->task)
 		begin(t, parks, now);
 	errno = saved;
@@ -220,9 +223,9 @@ static void on_exit_end(void)
 			struct preload_wait wait = {.site = site,                                                      \
 						    .frame = (uintptr_t)__builtin_frame_address(0),                    \
 						    .parks = waits,                                                    \
-						    .tick = since = preload_before(),                                  \
 						    __VA_ARGS__};                                                      \
                                                                                                                        \
+			wait.tick = since = preload_before_wait(wait.family, waits);                                   \
 			number = weft__preload_wait_judge(&wait);                                                      \
 		}                                                                                                      \
 		r = (int)(made);                                                                                       \

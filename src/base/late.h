@@ -23,4 +23,9 @@ int weft__late_string(uint32_t id, const char *text);
 void weft__late_note(const char *text);
 uint32_t weft__late_noted(char *to, size_t bytes);
 
+/* CALLER. When the recorder is opened: how long the process had lived and what CPU time it had used; 0: since it began. */
+extern uint64_t weft__late_start_ns, weft__late_start_cpu_ns;
+/* A child of fork does not begin again by itself: the preload library does so later, by weft__recorder_restart. */
+extern int weft__late_restarts;
+
 #endif

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/late.h"
 #include "record/engine/engine.h"
 #include "record/engine/switch.h"
 #include "record/event/registry.h"
@@ -140,7 +141,7 @@ static void fork_child(void)
 		int was_on = rec->state == WEFT_STATE_RECORDING;
 
 		make_orphan(rec);
-		if (rec->options.o.on_fork == WEFT_FORK_RESTART)
+		if (rec->options.o.on_fork == WEFT_FORK_RESTART && !weft__late_restarts)
 			begin_anew(rec, was_on);
 	}
 	pthread_mutex_unlock(&mutex);
@@ -200,9 +201,15 @@ static void once_per_process(void)
 	weft__threads_init();
 }
 
-static int open_locked(struct weft_recorder **ret, const struct weft_recorder_opts *opts, struct weft_error *err)
+void weft__recorder_prepare(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, once_per_process);
+}
+
+static int open_locked(struct weft_recorder **ret, const struct weft_recorder_opts *opts, struct weft_error *err)
+{
 	struct weft_recorder *rec;
 	int r;
 
@@ -220,7 +227,7 @@ static int open_locked(struct weft_recorder **ret, const struct weft_recorder_op
 		rec->recovered = n > 0 ? (uint64_t)n : 0;
 	}
 	if (!r) {
-		pthread_once(&once, once_per_process);
+		weft__recorder_prepare();
 		r = weft__recorder_setup(rec, err);
 	}
 	if (r) {
@@ -262,6 +269,29 @@ int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorde
 	return r;
 }
 
+static int keep_text(const char **text)
+{
+	*text = *text ? weft__strdup(*text) : NULL;
+	return *text != NULL;
+}
+
+int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err)
+{
+	static struct weft__options labels;
+	const char *off = getenv("WEFT_OFF"), *dir = opts->dir;
+	int r;
+
+	if (off && !strcmp(off, "1"))
+		return 1;
+	r = weft__options_env(opts, &labels, err);
+	opts->dir = dir;
+	if (r)
+		return r;
+	if ((opts->name && !keep_text(&opts->name)) || (opts->sample_event && !keep_text(&opts->sample_event)))
+		return weft__fail(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
 int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err)
 {
 	int r;
@@ -272,6 +302,18 @@ int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err)
 	r = start_locked(rec, err);
 	unlock();
 	return r;
+}
+
+int weft__recorder_restart(struct weft_recorder *rec)
+{
+	int err;
+
+	lock();
+	if (rec->orphan)
+		begin_anew(rec, 1);
+	err = rec->orphan ? -WEFT_E_STATE : 0;
+	unlock();
+	return err;
 }
 
 int weft_recorder_pause(struct weft_recorder *rec)

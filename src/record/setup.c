@@ -10,6 +10,7 @@
 #include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/late.h"
 #include "record/engine/engine.h"
 #include "record/engine/switch.h"
 #include "record/engine/wall.h"
@@ -66,6 +67,19 @@ static void add_poll_facts(const struct weft_recorder_opts *o, struct weft__defs
 	weft__defs_fact(facts, "poll.cap", text);
 }
 
+/* What of the process is not in the recording. */
+static void add_start_facts(struct weft__defs *facts)
+{
+	char text[32];
+
+	if (!weft__late_start_ns)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)weft__late_start_ns);
+	weft__defs_fact(facts, "start.after_ns", text);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)weft__late_start_cpu_ns);
+	weft__defs_fact(facts, "start.cpu_ns", text);
+}
+
 static void add_facts(struct weft_recorder *rec, const char *why_clock)
 {
 	struct weft__defs *facts = &rec->collector.facts;
@@ -89,6 +103,7 @@ static void add_facts(struct weft_recorder *rec, const char *why_clock)
 	rec->collector.facts_open = rec->collector.facts_seen = weft__engine_facts_changed();
 	weft__engine_facts(facts);
 	add_poll_facts(o, facts);
+	add_start_facts(facts);
 	weft__waits_setup(o->wait_ns, rec->collector.timeline.ns_per_tick, facts);
 	weft__otel_facts(facts);
 	weft__costs_init(&rec->collector.costs, o->budget_ppm, facts);

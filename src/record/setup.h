@@ -26,4 +26,13 @@ struct weft_recorder {
 int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err);
 void weft__recorder_teardown(struct weft_recorder *rec);
 
+/* recorder.c, for the preload library, which opens the recorder late. What is done once in a process: handlers of fork and
+ * exit, in their place among those of the program. */
+void weft__recorder_prepare(void);
+/* Variables of the environment over `opts`, but for the directory; they may change later, so texts are copies, and kept for good. Once
+ * in a process. 1: recording is off; 0 or a negative error. */
+int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err);
+/* In the child of a fork: records again, with the options it had. 0 or a negative error. */
+int weft__recorder_restart(struct weft_recorder *rec);
+
 #endif

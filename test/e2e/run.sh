@@ -87,7 +87,7 @@ run 4 -- "$dir/script"
 [ "$(cat "$dir/out")" = '0:' ] || fail "the script has arguments: $(cat "$dir/out")"
 
 # Of several processes the one that did the most comes first, and those that did little are rows.
-run 0 -- sh -c "/bin/true; /bin/true; '$loop'; true"
+run 0 --start-after 0 -- sh -c "/bin/true; /bin/true; '$loop'; true"
 head -1 "$dir/err" | grep -q '^run_loop ' || fail "the report begins with: $(head -1 "$dir/err")"
 [ "$(waited 'wait[a-z0-9]*' | sort -n | tail -1)" -ge 50000000 ] || fail "the shell's wait was not seen"
 sed -n '/^Processes without a loop/,$p' "$dir/err" | grep -Eq '^[0-9]+ +sh -c ' || { cat "$dir/err"; fail "the shell is not in the table"; }

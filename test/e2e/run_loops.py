@@ -95,7 +95,7 @@ def run(name, command, env):
         trace = os.path.join(scratch, "rec")
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("WEFT_", "LD_PRELOAD"))}
         done = subprocess.run([WEFT, "run", "--no-children", "-o", trace, "--", *command], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, env={**environ, **env}, timeout=100)
+                              stderr=subprocess.PIPE, text=True, env={**environ, "WEFT_START_AFTER_MS": "0", **env}, timeout=100)
         line = next((line for line in done.stdout.splitlines() if line.startswith("{")), None)
         if done.returncode or not line:
             return ["status %d: %s%s" % (done.returncode, done.stdout[-300:], done.stderr[-1000:])]

@@ -345,8 +345,9 @@ void weft__precise_stop(void)
 
 void weft__precise_forked(void)
 {
+	/* By the keys: each page of the slots that is only looked at costs the child a fault. */
 	for (uint32_t i = 0; precise.running && i < weft__engine.n_slots; i++)
-		if (weft__engine.slots[i].fd > 0)
+		if (weft__engine.keys[i] && weft__engine.keys[i] != SLOT_GONE && weft__engine.slots[i].fd > 0)
 			weft__own_perf_leave(weft__engine.slots[i].fd - 1);
 	precise.running = 0;
 	precise.n = 0;
