@@ -51,6 +51,7 @@ static struct {
 	bool children;
 	bool own_malloc; /* the program's malloc is not the C library's */
 	bool forked;
+	bool stuck; /* the start took too long: nobody waits for it any more */
 	uintptr_t restorer;     /* what handlers return to; 0: into the vDSO */
 	struct range closed[4]; /* code in which a lock may be held: the C library, the loader, the vDSO, ours */
 	const char *dir;
@@ -219,11 +220,13 @@ static void await(void)
 {
 	uint64_t until = clock_ns(CLOCK_MONOTONIC) + (late.forked ? SYNC_FORKED_NS : SYNC_NS), now;
 
-	while (state_now() == LATE_STARTS && (now = clock_ns(CLOCK_MONOTONIC)) < until) {
+	while (state_now() == LATE_STARTS && !__atomic_load_n(&late.stuck, __ATOMIC_RELAXED) && (now = clock_ns(CLOCK_MONOTONIC)) < until) {
 		struct timespec left = {(time_t)((until - now) / 1000000000u), (long)((until - now) % 1000000000u)};
 
 		syscall(SYS_futex, &late.state, FUTEX_WAIT_PRIVATE, LATE_STARTS, &left, NULL, 0);
 	}
+	if (state_now() == LATE_STARTS)
+		__atomic_store_n(&late.stuck, true, __ATOMIC_RELAXED);
 }
 
 void weft__preload_late_now(void)
@@ -388,6 +391,7 @@ static void begin(void)
 	late.born_ns = clock_ns(CLOCK_MONOTONIC);
 	late.look_ns = late.born_ns + late.after_ns;
 	late.polls = 0;
+	late.stuck = false;
 	__atomic_store_n(&late.state, LATE_WAITS, __ATOMIC_RELEASE);
 	__atomic_store_n(&weft__preload_late, 1, __ATOMIC_RELEASE);
 	if (!late.signal)

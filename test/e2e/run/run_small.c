@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small processes, in a program that knows nothing of weft. Usage:
+ *   run_small spin MS         uses so much CPU time and makes no call meanwhile
+ *   run_small forks N         children that end at once, one after the other
+ *   run_small child MS        a child that uses so much CPU time, as this one does after it
+ *   run_small dlopen LIBRARY  forks while another thread is in dlopen; the child makes calls that were never made before
+ *   run_small handler         uses CPU time in a signal handler that interrupted malloc; then outside of it
+ *   run_small defaults        sets all realtime signals to their default, and uses CPU time
+ * It says "good", or what is not. */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int bad(const char *what)
+{
+	printf("%s\n", what);
+	return 1;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+__attribute__((noinline)) static void burn_without_calls(long ms)
+{
+	uint64_t until = cpu_ns() + (uint64_t)ms * 1000000u;
+	volatile uint64_t x = 0;
+
+	while (cpu_ns() < until)
+		for (int i = 0; i < 100000; i++)
+			x = x + (uint64_t)i;
+}
+
+static int spin(long ms)
+{
+	burn_without_calls(ms);
+	_exit(write(1, "good\n", 5) == 5 ? 0 : 1);
+}
+
+static int forks(int n)
+{
+	int i, status;
+
+	for (i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+			return bad("a child did not end well");
+	}
+	return puts("good") < 0;
+}
+
+static int child(long ms)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		burn_without_calls(ms);
+		exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		return bad("the child did not end well");
+	burn_without_calls(ms);
+	return puts("good") < 0;
+}
+
+static void *load(void *path)
+{
+	return dlopen(path, RTLD_NOW);
+}
+
+static void *nothing(void *data)
+{
+	return data;
+}
+
+/* In the child: nothing here may wait for the loader, which nobody will ever let go. */
+static int calls(void)
+{
+	struct iovec part = {"x", 1};
+	struct epoll_event event = {.events = EPOLLIN};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	struct timespec nap = {0, 1000000};
+	int pair[2], ep = epoll_create1(0), i;
+	pthread_t thread;
+	struct pollfd fd;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, pair[0], &event) < 0)
+		return 1;
+	fd = (struct pollfd){pair[0], POLLIN, 0};
+	for (i = 0; i < 3; i++)
+		if (epoll_wait(ep, &event, 1, 1) != 0 || poll(&fd, 1, 1) != 0)
+			return 2;
+	nanosleep(&nap, NULL);
+	if (sendmsg(pair[1], &message, 0) != 1 || writev(pair[1], &part, 1) != 1 || epoll_wait(ep, &event, 1, 1000) != 1)
+		return 3;
+	if (pthread_create(&thread, NULL, nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
+		return 4;
+	burn_without_calls(80);
+	nanosleep(&nap, NULL);
+	return 0;
+}
+
+static int in_dlopen(const char *path)
+{
+	int says[2], waits[2], status;
+	char text[16], byte;
+	pthread_t thread;
+	pid_t pid;
+
+	if (pipe(says) < 0 || pipe(waits) < 0)
+		return bad("no pipes");
+	snprintf(text, sizeof(text), "%d", says[1]);
+	setenv("RUN_SLOW_SAYS", text, 1);
+	snprintf(text, sizeof(text), "%d", waits[0]);
+	setenv("RUN_SLOW_WAITS", text, 1);
+	if (pthread_create(&thread, NULL, load, (void *)(uintptr_t)path) != 0 || read(says[0], &byte, 1) != 1)
+		return bad("no library");
+	pid = fork();
+	if (pid == 0) {
+		alarm(30);
+		_exit(calls());
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return bad("no child");
+	if (write(waits[1], &byte, 1) != 1 || pthread_join(thread, NULL) != 0)
+		return bad("the library did not begin");
+	if (WIFSIGNALED(status))
+		return bad("the child hung");
+	return status == 0 ? puts("good") < 0 : bad("the child's calls went wrong");
+}
+
+static int threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n - 2;
+}
+
+static volatile sig_atomic_t handled;
+
+static void on_alarm(int signal)
+{
+	uint64_t until = cpu_ns() + 150000000u;
+	int fd = open("/dev/null", O_WRONLY);
+
+	(void)signal;
+	while (cpu_ns() < until)
+		for (int i = 0; i < 100; i++)
+			(void)!write(fd, "x", 1);
+	close(fd);
+	handled = 1;
+}
+
+/* Whatever the signal interrupts: a thread that is made inside the handler would find the heap half changed, sooner or later. */
+static int handler(void)
+{
+	struct itimerval timer = {.it_value = {0, 5000}};
+	uint64_t until;
+	int n;
+
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	while (!handled)
+		free(malloc(1000 + (size_t)rand() % 10000));
+	n = threads();
+	until = cpu_ns() + 2000000000u;
+	if (n != 1)
+		return bad("a thread was made in the handler");
+	while (threads() == 1 && cpu_ns() < until)
+		burn_without_calls(1);
+	return threads() > 1 || !getenv("LD_PRELOAD") ? puts("good") < 0 : bad("nothing started after the handler");
+}
+
+static int defaults(void)
+{
+	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
+		signal(i, SIG_DFL);
+	burn_without_calls(150);
+	return puts("good") < 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && strcmp(argv[1], "spin") == 0)
+		return spin(atol(argv[2]));
+	if (argc > 2 && strcmp(argv[1], "forks") == 0)
+		return forks(atoi(argv[2]));
+	if (argc > 2 && strcmp(argv[1], "child") == 0)
+		return child(atol(argv[2]));
+	if (argc > 2 && strcmp(argv[1], "dlopen") == 0)
+		return in_dlopen(argv[2]);
+	if (argc > 1 && strcmp(argv[1], "handler") == 0)
+		return handler();
+	if (argc > 1 && strcmp(argv[1], "defaults") == 0)
+		return defaults();
+	return bad("usage: run_small spin MS | forks N | child MS | dlopen LIBRARY | handler | defaults");
+}

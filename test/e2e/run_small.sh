@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# weft run: a process that does not live for long is counted and costs no thread; one that does is recorded, whatever it does; a child
+# that is forked in any state of the others works.
+# presets: dev release
+set -euo pipefail
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+weft=$WEFT_BUILD/weft
+small=$WEFT_BUILD/test/run_small
+unset DEBUGINFOD_URLS WEFT_DIR LD_PRELOAD WEFT_START_AFTER_MS
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+run() { # ARGUMENT...: weft run into $dir/rec, with the report in $dir/json
+	rm -rf "$dir/rec"
+	"$weft" run -o "$dir/rec" "$@" >"$dir/out" 2>"$dir/err" || { cat "$dir/out" "$dir/err"; fail "it failed: $*"; }
+	"$weft" report --json "$dir/rec" >"$dir/json" || fail "no report: $*"
+}
+is() { # FILTER: whether jq says true
+	jq -e "$1" "$dir/json" >/dev/null || { jq -c '{short_processes, recordings: [.recordings[] | {pid, incomplete, cpu: .cpu.samples}]}' "$dir/json"; fail "not so: $1"; }
+}
+good() {
+	[ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
+}
+
+# One that ends at once is a line, and nothing else is there.
+run -- true
+is '.recordings == [] and .short_processes.count == 1 and .short_processes.programs[0].name == "true"'
+[ "$(ls "$dir/rec")" = short-processes.txt ] || fail "files: $(ls "$dir/rec")"
+grep -q '^1 process ended before weft started in it, with .* of CPU (true 1)$' "$dir/err" || { cat "$dir/err"; fail "it is not in the text"; }
+run --start-after 0 -- true
+is '(.recordings | length) == 1 and .short_processes == null'
+
+# Children by exec and by fork, which end by exit and by _exit; all of them are counted, whoever else is recorded.
+run -- sh -c 'i=0; while [ $i -lt 40 ]; do /bin/true; i=$((i + 1)); done'
+is '(.short_processes.programs | map(select(.name == "true"))[0].count) == 40'
+run -- "$small" forks 60
+good
+is '.short_processes.count + (.recordings | length) == 61 and .short_processes.cpu_ns > 0'
+
+# A program that makes no call is recorded when it has used 50 ms of CPU time, and the report says what is not in it.
+run -- "$small" spin 400
+good
+is '(.recordings | length) == 1 and .recordings[0].cpu.samples > 0 and ([.recordings[0].cpu.functions[].function] | index("burn_without_calls") != null)'
+is '[.recordings[0].incomplete[] | select(.what == "late_start" and (.meaning | test("^the recording began .* after the process")))] | length == 1'
+# A child is a process of its own.
+run -- "$small" child 400
+good
+is '(.recordings | length) == 2 and (.recordings | all(.cpu.samples > 0))'
+run --no-children -- "$small" child 400
+is '(.recordings | length) == 1'
+
+# Whatever the program is in the middle of.
+for _ in 1 2 3; do
+	run -- "$small" dlopen "$WEFT_BUILD/test/librun_slow.so"
+	good
+done
+"$small" handler >"$dir/out"
+good
+run -- "$small" handler
+good
+run -- "$small" defaults
+good
