@@ -51,7 +51,7 @@ static struct {
 	bool children;
 	bool own_malloc; /* the program's malloc is not the C library's */
 	bool forked;
-	bool stuck; /* the start took too long: nobody waits for it any more */
+	bool stuck;             /* the start took too long: nobody waits for it any more */
 	uintptr_t restorer;     /* what handlers return to; 0: into the vDSO */
 	struct range closed[4]; /* code in which a lock may be held: the C library, the loader, the vDSO, ours */
 	const char *dir;
@@ -220,7 +220,8 @@ static void await(void)
 {
 	uint64_t until = clock_ns(CLOCK_MONOTONIC) + (late.forked ? SYNC_FORKED_NS : SYNC_NS), now;
 
-	while (state_now() == LATE_STARTS && !__atomic_load_n(&late.stuck, __ATOMIC_RELAXED) && (now = clock_ns(CLOCK_MONOTONIC)) < until) {
+	while (state_now() == LATE_STARTS && !__atomic_load_n(&late.stuck, __ATOMIC_RELAXED) &&
+	       (now = clock_ns(CLOCK_MONOTONIC)) < until) {
 		struct timespec left = {(time_t)((until - now) / 1000000000u), (long)((until - now) % 1000000000u)};
 
 		syscall(SYS_futex, &late.state, FUTEX_WAIT_PRIVATE, LATE_STARTS, &left, NULL, 0);

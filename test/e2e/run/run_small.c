@@ -113,7 +113,8 @@ static int calls(void)
 		if (epoll_wait(ep, &event, 1, 1) != 0 || poll(&fd, 1, 1) != 0)
 			return 2;
 	nanosleep(&nap, NULL);
-	if (sendmsg(pair[1], &message, 0) != 1 || writev(pair[1], &part, 1) != 1 || epoll_wait(ep, &event, 1, 1000) != 1)
+	if (sendmsg(pair[1], &message, 0) != 1 || writev(pair[1], &part, 1) != 1 ||
+	    epoll_wait(ep, &event, 1, 1000) != 1)
 		return 3;
 	if (pthread_create(&thread, NULL, nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
 		return 4;
