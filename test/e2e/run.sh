@@ -189,7 +189,7 @@ mkdir "$dir/files"
 run 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
 "$WEFT_BUILD/test/run_apart" plain >/dev/null || fail "run_apart by itself"
-run 0 -- "$WEFT_BUILD/test/run_apart" recorded
+run 0 --start-after 0 -- "$WEFT_BUILD/test/run_apart" recorded
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
 is '.recordings[0].cpu.samples > 0'
 # The perf engine's files are opened and closed by all threads, which then have the same.

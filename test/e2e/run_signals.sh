@@ -19,7 +19,7 @@ fail() {
 good='default 1, none come 1, mine 2, apart 1, kept 1, told 1, with info 1 of 1, interrupts 1, ignored 1, once more 1, deadly 1'
 [ "$(grep -c "$good$" "$dir/plain")" = 3 ] || { cat "$dir/plain"; fail "not even by itself"; }
 for engine in timer perf; do
-	WEFT_SAMPLE_ENGINE=$engine WEFT_BUDGET_PPM=off "$weft" run --no-children -o "$dir/$engine" -- "$program" >"$dir/out" 2>"$dir/err" ||
+	WEFT_SAMPLE_ENGINE=$engine WEFT_BUDGET_PPM=off "$weft" run --start-after 0 --no-children -o "$dir/$engine" -- "$program" >"$dir/out" 2>"$dir/err" ||
 		{ head -20 "$dir/err"; fail "$engine: it ended with $?"; }
 	diff "$dir/plain" "$dir/out" || fail "$engine: it says something else"
 	"$weft" report --json "$dir/$engine" 2>/dev/null >"$dir/json"
