@@ -206,7 +206,7 @@ def judge_program(options, name, file, args):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--load", type=int, default=0)
     parser.add_argument("--known", action="store_true")

@@ -7,8 +7,9 @@
  *     a park or a wait that is known    its length is not CPU time, but for what sleeping and waking up takes, which is
  *                                       found out by the way (off_cpu_ns)
  *     anything else, and long waits     the clock is read again, unless that was just done; else the time is unsure
- *     a park that ends                  the clock is read when the last reading is 4 ms old, or 1 ms and something is unsure;
- *                                       after a long park, and where threads wait for CPUs, the scheduler's counts, too
+ *     a park that ends                  the clock is read when the last reading is 4 ms old, or 1 ms and the park was no short one
+ *                                       or something is unsure; after a long park, and where threads wait for CPUs, the
+ *                                       scheduler's counts, too
  *
  * A poll that never left the CPU has no event. One that did has poll_cpu, just before its end: its CPU time, that at its end less that
  * at its begin. The latter is worked out when the poll first leaves the CPU, from what was known before.
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "record/event/detector.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
@@ -31,10 +33,9 @@
 #define ACCOUNT_PACE_NS 250000         /* between two readings that something unforeseen asks for */
 #define ACCOUNT_PARK_PACE_NS 4000000   /* ... that the end of a park does */
 #define ACCOUNT_UNSURE_PACE_NS 1000000 /* ... when something is unsure */
-#define ACCOUNT_LONG_PARK_NS 1000000
-#define ACCOUNT_SHORT_NS 50000   /* a poll or wait below this is not worth a reading */
-#define ACCOUNT_COUNT_NS 1000000 /* from here on it is worth the scheduler's counts, too */
-#define ACCOUNT_SURE_NS 50000    /* an error that does not matter */
+#define ACCOUNT_SHORT_NS 50000         /* a poll or wait below this is not worth a reading */
+#define ACCOUNT_COUNT_NS 1000000       /* from here on it is worth the scheduler's counts, too */
+#define ACCOUNT_SURE_NS 50000          /* an error that does not matter */
 #define OFF_CPU_MOST_NS 50000
 #define OFF_CPU_FIRST_NS 3000
 #define ACCOUNT_LATE_NS 20000 /* nothing here takes as long: the thread was preempted */
@@ -48,23 +49,10 @@ static uint64_t at_most(uint64_t ns, uint64_t most)
 	return ns < most ? ns : most;
 }
 
-static void detector_arm(uint64_t word)
-{
-	uint64_t at = load_relaxed(&weft_gate.rseq_at);
-
-#if defined(__x86_64__)
-	__asm__ volatile("movq %0, %%fs:(%1)" : : "r"(word), "r"(at) : "memory");
-#elif defined(__aarch64__)
-	__asm__ volatile("mrs x9, tpidr_el0\n\tstr %0, [x9, %1]" : : "r"(word), "r"(at) : "x9", "memory");
-#else
-	(void)word, (void)at;
-#endif
-}
-
 /* As it has to be, with the poll that is open. */
 static void detector_set(const struct account *account)
 {
-	detector_arm(load_relaxed(&weft_gate.rseq_armed) + (account && account->poll ? WEFT_RSEQ_OFF : 0));
+	weft__detector_arm(load_relaxed(&weft_gate.rseq_armed) + (account && account->poll ? WEFT_RSEQ_OFF : 0));
 }
 
 static int account_enter(struct account *account)
@@ -227,6 +215,11 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 	account->offs_counted = 0;
 }
 
+static void account_count(struct account *account, struct ring_page *ring)
+{
+	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+}
+
 /* The same for a poll that was off the CPU for `off_ns`, at half the price where it never went by itself: then it was ready. */
 static void account_counts_of_poll(struct account *account, struct ring_page *ring, uint64_t off_ns)
 {
@@ -242,7 +235,7 @@ static void account_counts_of_poll(struct account *account, struct ring_page *ri
 			return;
 		}
 	}
-	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+	account_count(account, ring);
 }
 
 /* Of the time off the CPU, since the scheduler's counts were those. */
@@ -290,7 +283,7 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	voluntary = known ? account_voluntary(account) : WEFT_NOT_MEASURED;
 	ret->unsure_ns = weft_tick_ns(account->unsure_ticks);
 	if (account_clock(account)) {
-		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+		account_count(account, ring);
 		split_of(span_ns, cpu_ns, account_cpu(account, tick), ret);
 		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, ready_ns, voluntary);
 		/* What is not known is not told as a part. */
@@ -321,7 +314,7 @@ static void account_unforeseen(struct account *account, struct ring_page *ring, 
 	account_clock(account);
 	if (weft_tick_ns(account->tick - account->counted) >=
 	    (account->crowded ? ACCOUNT_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS))
-		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+		account_count(account, ring);
 }
 
 uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
@@ -371,13 +364,14 @@ void weft_slow_off(uint64_t tick)
 	errno = saved;
 }
 
-/* Whether the end of a park should read the clock. */
-static int reading_due(const struct account *account, uint64_t tick)
+/* Whether the end of a park should read the clock. What sleeping and waking up takes is known of short ones, of which there are many. */
+static int reading_due(const struct account *account, const struct ring_page *ring, uint64_t tick)
 {
 	uint64_t span_ns = weft_tick_ns(tick - account->tick);
 
 	return !account->tick || span_ns >= ACCOUNT_PARK_PACE_NS ||
-	       (account->unsure_ticks && span_ns >= ACCOUNT_UNSURE_PACE_NS);
+	       (span_ns >= ACCOUNT_UNSURE_PACE_NS &&
+		(account->unsure_ticks || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_PACE_NS));
 }
 
 static void account_parked(struct account *account, const struct ring_page *ring, uint64_t tick)
@@ -396,7 +390,7 @@ static int unpark_quickly(struct ring_page *ring, uint64_t tick)
 	struct account *account = &ring->account;
 
 	if (account->generation != load_relaxed(&weft_gate.generation) || load_relaxed(&account->busy) ||
-	    account->poll || poll_began(ring) || tick >= ring->hot.sched_due || reading_due(account, tick) ||
+	    account->poll || poll_began(ring) || tick >= ring->hot.sched_due || reading_due(account, ring, tick) ||
 	    !(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || weft_stayed())
 		return 0;
 	store_relaxed(&account->busy, 1u);
@@ -406,30 +400,34 @@ static int unpark_quickly(struct ring_page *ring, uint64_t tick)
 	return 1;
 }
 
+static void unpark_slowly(struct ring_page *ring, uint64_t tick)
+{
+	struct account *account = ring ? &ring->account : NULL;
+
+	if (account && load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !weft_stayed() && account_enter(account)) {
+		account_keep_begin(account, ring, tick);
+		account_parked(account, ring, tick);
+		if (tick < ring->hot.sched_due && reading_due(account, ring, tick)) {
+			account_clock(account);
+			if (account->crowded || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_COUNT_NS)
+				account_count(account, ring);
+		}
+		account_leave(account, tick);
+	} else if (!account) {
+		detector_set(NULL);
+	}
+}
+
 void weft_slow_unpark(uint64_t tick)
 {
 	struct ring_page *ring = (struct ring_page *)(void *)weft_ring_self; /* which may be the ring of no thread */
-	struct account *account;
 	int saved;
 
 	if (WEFT_LIKELY(unpark_quickly(ring, tick)))
 		return;
 	saved = errno;
 	ring = weft__ring_mine();
-	account = ring ? &ring->account : NULL;
-	if (account && load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !weft_stayed() && account_enter(account)) {
-		account_keep_begin(account, ring, tick);
-		account_parked(account, ring, tick);
-		if (tick < ring->hot.sched_due && reading_due(account, tick)) {
-			account_clock(account);
-			if (account->crowded ||
-			    weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_LONG_PARK_NS)
-				account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
-		}
-		account_leave(account, tick);
-	} else if (!account) {
-		detector_set(NULL);
-	}
+	unpark_slowly(ring, tick);
 	if (ring && tick >= ring->hot.sched_due)
 		weft_hot_sched(tick);
 	errno = saved;
@@ -455,7 +453,7 @@ int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, st
 	if (account->poll == begin)
 		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
 	if (span_ns >= ACCOUNT_COUNT_NS)
-		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+		account_count(account, ring);
 	else if (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS)
 		account_counts_of_poll(account, ring, span_ns - at_most(ret->cpu_ns, span_ns));
 	if (account->tick && account->poll == begin) {
@@ -495,7 +493,7 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 		return 0;
 	account_keep_begin(account, ring, tick);
 	if (account_clock(account)) {
-		account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+		account_count(account, ring);
 		*cpu_ns = account_cpu(account, tick);
 		*ready_ns = account->ready_ns;
 		known = account->ready_ns != WEFT_NOT_MEASURED;
