@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling while the ground moves: start and stop, fork, exec, libraries that come and go, threads that end. */
 /* serial: samples are few, and on a busy machine fewer */
+/* presets: asan tsan release: it takes long */
 #include "samples.h"
 
 #include <dlfcn.h>

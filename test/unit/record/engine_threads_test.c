@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every thread is sampled, however and whenever it was made, though none of them emits an event. */
 /* serial: samples are few, and on a busy machine fewer */
+/* presets: asan tsan release: it takes long */
 #include "samples.h"
 
 #include <sched.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open, start, pause, stop, close: in every order, again and again, with threads emitting throughout. */
+/* presets: asan tsan release: it takes long */
 #include "session.h"
 
 static int kind;

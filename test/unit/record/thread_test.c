@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads come and go: rings, file descriptors, mappings and memory do not pile up, and every thread's events are there. */
+/* presets: asan tsan release: it takes long */
 #include "session.h"
 
 #include <sys/syscall.h>
