@@ -250,8 +250,8 @@ int weft__engine_start(pthread_t collector)
 		pthread_mutex_unlock(&weft__engine_mutex);
 		return 0;
 	}
-	weft__engine.skip_tid = weft__tls_tid(collector);
-	weft__engine.tid_at = weft__tls_find(collector);
+	store_relaxed(&weft__engine.skip_tid, weft__tls_tid(collector));
+	store_relaxed(&weft__engine.tid_at, weft__tls_find(collector));
 	sigemptyset(&chosen.blocked);
 	pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
 	if (blocks_all(&chosen.blocked))

@@ -30,7 +30,7 @@ static uint64_t cpu_of(clockid_t clock)
 static uint64_t program_cpu(void)
 {
 	uint32_t encoder = load_relaxed(&weft__engine.encoder_tid);
-	uint64_t own = cpu_of((clockid_t)(~weft__engine.skip_tid << 3 | 6)) + weft__tables_cost() +
+	uint64_t own = cpu_of((clockid_t)(~load_relaxed(&weft__engine.skip_tid) << 3 | 6)) + weft__tables_cost() +
 		       (encoder ? cpu_of((clockid_t)(~encoder << 3 | 6)) : 0);
 	uint64_t all = cpu_of(CLOCK_PROCESS_CPUTIME_ID);
 

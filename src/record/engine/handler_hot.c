@@ -77,9 +77,9 @@ static int shares_tls(struct weft__slot *slot, uint32_t tid)
 
 	if (slot && slot->tls)
 		return slot->tls == TLS_SHARED;
-	if (!weft__engine.tid_at)
+	if (!load_relaxed(&weft__engine.tid_at))
 		return 0;
-	from.iov_base = (char *)__builtin_thread_pointer() + weft__engine.tid_at;
+	from.iov_base = (char *)__builtin_thread_pointer() + load_relaxed(&weft__engine.tid_at);
 	to.iov_base = &word;
 	from.iov_len = to.iov_len = sizeof(word);
 	if (syscall(SYS_process_vm_readv, syscall(SYS_getpid), &to, 1, &from, 1, 0) < 0 && errno != EFAULT)

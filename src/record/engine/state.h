@@ -248,7 +248,7 @@ int weft__choice_net(void);
 /* HOT. Whether a thread is one of ours, which are not sampled. */
 static inline int weft__engine_ours(uint32_t tid)
 {
-	return tid == weft__engine.skip_tid || tid == load_relaxed(&weft__engine.tables_tid) ||
+	return tid == load_relaxed(&weft__engine.skip_tid) || tid == load_relaxed(&weft__engine.tables_tid) ||
 	       tid == load_relaxed(&weft__engine.encoder_tid);
 }
 

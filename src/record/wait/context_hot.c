@@ -119,6 +119,13 @@ static int context_any(const struct weft_context *context)
 		context->labels) != 0;
 }
 
+/* The next event goes the slow way, which tells the context. The ring of no thread is everybody's, and goes that way as it is. */
+static void say_next(void)
+{
+	if (weft_ring_self != &weft__ring_none.hot)
+		store_relaxed(&weft_ring_self->limit, 0);
+}
+
 void weft_hot_context(const struct weft_context *next)
 {
 	uint32_t on = weft_gate_on();
@@ -135,7 +142,7 @@ void weft_hot_context(const struct weft_context *next)
 	fence_signal();
 	ring = on ? weft_ring_room(weft__wide_slots(WEFT_KIND_CONTEXT), tick) : NULL;
 	if (!ring)
-		store_relaxed(&weft_ring_self->limit, 0);
+		say_next();
 	else if (load_relaxed(&context_state.unsaid)) /* else the slow path has told it */
 		weft__context_tell(ring, tick);
 }
@@ -216,6 +223,6 @@ void weft__context_return(uint64_t tick)
 	if (!weft__wide_emit(WEFT_KIND_CONTEXT, tick, none)) {
 		/* No room: said before the next event instead. */
 		store_relaxed(&context_state.unsaid, 1u);
-		store_relaxed(&weft_ring_self->limit, 0);
+		say_next();
 	}
 }

@@ -220,3 +220,52 @@ TEST(a_name_that_comes_a_moment_late_is_seen_soon)
 	while (too_late && ++tries < 100);
 	CHECK(!too_late);
 }
+
+static uint32_t starting_is_over;
+
+/* A context before the thread has a ring, and an event that gives it one. */
+static void *come_and_go(void *data)
+{
+	struct weft_context context = {.span = 1};
+
+	(void)data;
+	weft_context_set(&context);
+	weft_wake(0, 1);
+	context.span = 0;
+	weft_context_set(&context);
+	return NULL;
+}
+
+static void *keep_coming(void *data)
+{
+	pthread_t threads[4];
+	int i;
+
+	while (!__atomic_load_n(&starting_is_over, __ATOMIC_RELAXED)) {
+		for (i = 0; i < 4; i++)
+			CHECK_EQ(pthread_create(&threads[i], NULL, come_and_go, NULL), 0);
+		for (i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+	}
+	return data;
+}
+
+/* For ThreadSanitizer: what is set at a start is read by threads that come, and those without a ring share one. */
+TEST(recording_starts_and_stops_while_threads_come)
+{
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.sample_hz = 99});
+	pthread_t maker;
+	int i;
+
+	REQUIRE(rec);
+	starting_is_over = 0;
+	REQUIRE(pthread_create(&maker, NULL, keep_coming, NULL) == 0);
+	for (i = 0; i < 20; i++) {
+		CHECK_EQ(weft_recorder_stop(rec), 0);
+		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+	}
+	__atomic_store_n(&starting_is_over, 1, __ATOMIC_RELAXED);
+	pthread_join(maker, NULL);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	session_remove_dir();
+}
