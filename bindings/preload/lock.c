@@ -276,6 +276,9 @@ static bool wakes(long number, long op)
 	return number == SYS_futex && (op == FUTEX_WAKE || op == FUTEX_WAKE_BITSET || op == FUTEX_UNLOCK_PI);
 }
 
+/* Of the library inside: record/last.h. */
+void weft__last_bare_exit(int code);
+
 extern void *weft__preload_real_syscall;
 void *weft__preload_real_syscall __attribute__((visibility("hidden")));
 
@@ -292,6 +295,8 @@ long weft__preload_syscall(long number, long a, long b, long c, long d, long e, 
 		errno = EBADF;
 		return -1;
 	}
+	if (number == SYS_exit)
+		weft__last_bare_exit((int)a);
 	if (number == SYS_io_uring_enter && !weft__preload_thread.quiet)
 		return weft__preload_uring_enter(call, (uintptr_t)__builtin_return_address(0), a, b, c, d, e, f);
 	return call(number, a, b, c, d, e, f);
@@ -312,13 +317,15 @@ __asm__(".text\n"
 	"	je weft__preload_syscall\n"
 	"	cmpl $426, %edi\n" /* SYS_io_uring_enter */
 	"	je weft__preload_syscall\n"
+	"	cmpl $60, %edi\n" /* SYS_exit */
+	"	je weft__preload_syscall\n"
 	"	movq weft__preload_real_syscall(%rip), %rax\n"
 	"	testq %rax, %rax\n"
 	"	je weft__preload_syscall\n"
 	"	jmp *%rax\n"
 	"	.cfi_endproc\n"
 	".size syscall, . - syscall\n");
-_Static_assert(SYS_futex == 202 && SYS_close == 3 && SYS_io_uring_enter == 426, "as above");
+_Static_assert(SYS_futex == 202 && SYS_close == 3 && SYS_io_uring_enter == 426 && SYS_exit == 60, "as above");
 #else
 syscall_fn preload_syscall __asm__("syscall") PRELOAD_API;
 long preload_syscall(long number, long a, long b, long c, long d, long e, long f)

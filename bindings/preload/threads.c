@@ -19,6 +19,8 @@ static void not_alone(void)
 /* Of the library inside: record/engine/slots_hot.c. */
 void weft__engine_thread_begin(void);
 void weft__engine_thread_end(void);
+/* record/last.h */
+void weft__last_thread_ends(uint32_t *rounds, pthread_key_t key, const void *value);
 
 /* What a thread is to do, on its way from who makes it. When all are taken a thread begins without us, and is found later. */
 #define BEGINS 64
@@ -33,13 +35,18 @@ static bool end_key_made;
 
 static void thread_ends(void *data)
 {
+	static __thread uint32_t rounds __attribute__((tls_model("initial-exec")));
+
 	(void)data;
 	weft__engine_thread_end();
+	weft__last_thread_ends(&rounds, end_key, &end_key);
 }
 
 void weft__preload_threads_init(void)
 {
 	end_key_made = pthread_key_create(&end_key, thread_ends) == 0;
+	if (end_key_made)
+		pthread_setspecific(end_key, &end_key); /* the first thread ends by pthread_exit in some programs */
 }
 
 static struct begin *begin_take(void)

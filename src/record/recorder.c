@@ -15,9 +15,11 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/late.h"
+#include "base/ours.h"
 #include "record/engine/engine.h"
 #include "record/engine/switch.h"
 #include "record/event/registry.h"
+#include "record/last.h"
 #include "record/ring/ring.h"
 #include "record/setup.h"
 #include "record/trigger.h"
@@ -103,6 +105,8 @@ static void make_orphan(struct weft_recorder *rec)
 	weft__switch_forked();
 	weft__otel_forked();
 	weft__waits_forked();
+	weft__ours_forked();
+	weft__last_forked();
 	weft_ring_self = &weft__ring_none.hot;
 	rec->orphan = 1;
 	rec->state = WEFT_STATE_CLOSED;

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/ours.h"
 #include "base/plugin.h"
 
 #define WAITING_MAX 64 /* segments; with more the newest stay without names */
@@ -141,6 +142,7 @@ static void *symbolize_main(void *data)
 	struct weft_error err = {0};
 	void *state = NULL;
 
+	weft__ours_begin();
 	pthread_setname_np(pthread_self(), "weft-symbolize");
 	(void)!setpriority(PRIO_PROCESS, 0, NICENESS); /* of this thread, in Linux */
 	plugin = load_plugin(s->plugin, &err);

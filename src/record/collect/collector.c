@@ -21,7 +21,9 @@
 #include "record/engine/wall.h"
 #include "record/engine/watch.h"
 #include "record/event/registry.h"
+#include "record/last.h"
 #include "record/ring/ring.h"
+#include "record/symbolize.h"
 #include "record/wait/wait.h"
 #include "weft/event.h"
 
@@ -353,7 +355,7 @@ static void nap(struct weft__collector *c, uint64_t now)
 		due = due < CROWDED_NS ? due : CROWDED_NS;
 	if (!idle && c->has_queues && weft_gate_on())
 		due = sooner(now, c->queued_ns + c->queue_pace_ns, due);
-	due = sooner(now, weft__flight_next(c), due);
+	due = sooner(now, weft__flight_next(c), sooner(now, weft__last_due(), due));
 	timeout.tv_sec = (time_t)(due / 1000000000);
 	timeout.tv_nsec = (long)(due % 1000000000);
 	store_seq_cst(&weft__hot.asleep, 1u);
@@ -423,6 +425,29 @@ static void show_stats(struct weft__collector *c, uint64_t now)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+/* The program's last thread ended and took no leave. What was recorded is written; then our threads end, and the process with them. */
+static void end_alone(struct weft__collector *c, uint64_t now)
+{
+	int err;
+
+	weft__collector_gate(c, 0, 0);
+	weft__collector_switches_here(c, ASK_SWITCHES_OFF);
+	weft__waits_tend(1);
+	weft__engine_stop();
+	err = finish(c, ASK_STOP);
+	weft__flight_write(c, now, err, 1);
+	if (c->segments.symbolize) {
+		weft__symbolize_drain(c->segments.symbolize);
+		weft__symbolize_close(c->segments.symbolize);
+		c->segments.symbolize = NULL;
+	}
+	weft__flush_fini(c);
+	if (!err)
+		weft__region_remove(c->region);
+	c->running = 0; /* the C library may call what is to be done at exit on this thread */
+	weft__last_end();
+}
+
 /* Waking up is a good part of what the collector costs, so there is no timer for drains short of the longest time between two.
  * Who fills a ring wakes the collector at its half, and a collector that is awake does what would be due soon: it drains what is
  * a quarter full, and asks the queues when half of their time is over. */
@@ -437,6 +462,10 @@ void weft__collector_run(struct weft__collector *c)
 		int err = 0;
 
 		c->starved = 0;
+		if (weft__last_is_gone(now)) {
+			end_alone(c, now);
+			return;
+		}
 		if (load_relaxed(&weft__apart_strayed))
 			weft__apart_follow();
 		if (ask == ASK_SWITCHES_ON || ask == ASK_SWITCHES_OFF) {

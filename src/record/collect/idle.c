@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "base/atomic.h"
+#include "base/ours.h"
 #include "record/engine/engine.h"
 
 /* FREE -> GIVEN -> BUSY -> DONE -> FREE; the collector takes a batch back from GIVEN, and leaves it to the thread from BUSY. */
@@ -89,6 +90,7 @@ static void *idle_main(void *data)
 	struct sched_param param = {0};
 	int over = 0;
 
+	weft__ours_begin();
 	weft__apart = idle->apart;
 	pthread_setname_np(pthread_self(), "weft-encoder");
 	sched_setscheduler(0, SCHED_IDLE, &param);

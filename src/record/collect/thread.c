@@ -13,6 +13,7 @@
 
 #include "base/apart.h"
 #include "base/atomic.h"
+#include "base/ours.h"
 #include "record/collect/collector.h"
 #include "record/engine/precise.h"
 #include "record/engine/switch.h"
@@ -82,6 +83,7 @@ static void *collector_main(void *data)
 {
 	struct weft__collector *c = data;
 
+	weft__ours_begin();
 	if (c->apart)
 		collector_settle(c);
 	pthread_setname_np(pthread_self(), "weft-collector");

@@ -18,6 +18,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/ours.h"
 #include "record/engine/meter.h"
 #include "record/engine/state.h"
 #include "record/wait/context.h"
@@ -160,6 +161,7 @@ uint64_t weft__tables_cost(void)
 
 static void *tables_main(void *data)
 {
+	weft__ours_begin();
 	weft__apart = data != NULL;
 	if (weft__apart_wanted)
 		weft__apart_begin(-1);

@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "record/event/registry.h"
+#include "record/last.h"
 #include "record/ring/ring.h"
 #include "record/wait/wait.h"
 #include "weft/event.h"
@@ -16,6 +17,7 @@
 
 static void thread_end(void *unused)
 {
+	static __thread uint32_t rounds __attribute__((tls_model("initial-exec")));
 	struct weft_ring *last;
 	struct ring_page *ring;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
@@ -33,6 +35,7 @@ static void thread_end(void *unused)
 		weft__ring_detach(ring, tid, on ? weft_tick(on) : 0);
 	else if (last != &weft__ring_none.hot)
 		store_release(&((struct ring_page *)(void *)last)->owner, 0u); /* of an earlier session */
+	weft__last_thread_ends(&rounds, weft__hot.key, &weft__hot);
 }
 
 static void key_make(void)
