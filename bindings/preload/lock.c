@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
@@ -295,6 +296,8 @@ long weft__preload_syscall(long number, long a, long b, long c, long d, long e, 
 		errno = EBADF;
 		return -1;
 	}
+	if (number == SYS_sigaltstack)
+		return sigaltstack((const stack_t *)a, (stack_t *)b);
 	if (number == SYS_exit)
 		weft__last_bare_exit((int)a);
 	if (number == SYS_io_uring_enter && !weft__preload_thread.quiet)
@@ -319,13 +322,16 @@ __asm__(".text\n"
 	"	je weft__preload_syscall\n"
 	"	cmpl $60, %edi\n" /* SYS_exit */
 	"	je weft__preload_syscall\n"
+	"	cmpl $131, %edi\n" /* SYS_sigaltstack */
+	"	je weft__preload_syscall\n"
 	"	movq weft__preload_real_syscall(%rip), %rax\n"
 	"	testq %rax, %rax\n"
 	"	je weft__preload_syscall\n"
 	"	jmp *%rax\n"
 	"	.cfi_endproc\n"
 	".size syscall, . - syscall\n");
-_Static_assert(SYS_futex == 202 && SYS_close == 3 && SYS_io_uring_enter == 426 && SYS_exit == 60, "as above");
+_Static_assert(SYS_futex == 202 && SYS_close == 3 && SYS_io_uring_enter == 426 && SYS_exit == 60 && SYS_sigaltstack == 131,
+	       "as above");
 #else
 syscall_fn preload_syscall __asm__("syscall") PRELOAD_API;
 long preload_syscall(long number, long a, long b, long c, long d, long e, long f)

@@ -3,8 +3,8 @@
  * uring.c have the calls that an event loop waits in, whose returns begin its ticks; loop.c knows which are the loop's
  * own; unseen.c says which loops cannot be recorded; block.c and stdio.c have the other calls that may block;
  * describe.c says what their descriptors are; lock.c has locks and semaphores, condition.c conditions; threads.c knows whose
- * threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals, ids.c their
- * users and groups.
+ * threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals, altstack.c
+ * the stacks of these, ids.c their users and groups.
  *
  * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
  * measured: they are quiet, and call the real ones of lock.c (--wrap). */
@@ -84,6 +84,9 @@ void weft__preload_loop_seen(bool recorded);
 
 /* The program is about to close FD. Answers whether it is the recorder's, and must stay. */
 bool weft__preload_closes(int fd);
+
+/* altstack.c, when the calling thread ends. */
+void weft__preload_alternate_end(void);
 
 /* io_uring_enter by syscall(), called at SITE. */
 typedef long preload_syscall_fn(long number, long a, long b, long c, long d, long e, long f);

@@ -39,6 +39,7 @@ static void thread_ends(void *data)
 
 	(void)data;
 	weft__engine_thread_end();
+	weft__preload_alternate_end();
 	weft__last_thread_ends(&rounds, end_key, &end_key);
 }
 

@@ -62,11 +62,14 @@ static int others_ending(uint32_t self)
 /* Whoever comes last finds all others here. */
 static int is_last(uint32_t self)
 {
-	int others, last;
+	int others, ends, last;
 
 	pthread_mutex_lock(&last_mutex);
-	others = others_ending(self);
-	last = weft__others() == others + 1;
+	do { /* one of them may be gone meanwhile */
+		ends = others_ending(self);
+		others = weft__others();
+	} while (others_ending(self) != ends);
+	last = others == ends + 1;
 	if (n_ending < ENDING_MOST)
 		ending[n_ending++] = self;
 	pthread_mutex_unlock(&last_mutex);
