@@ -330,7 +330,8 @@ __asm__(".text\n"
 	"	jmp *%rax\n"
 	"	.cfi_endproc\n"
 	".size syscall, . - syscall\n");
-_Static_assert(SYS_futex == 202 && SYS_close == 3 && SYS_io_uring_enter == 426 && SYS_exit == 60 && SYS_sigaltstack == 131,
+_Static_assert(SYS_futex == 202 && SYS_close == 3 && SYS_io_uring_enter == 426 && SYS_exit == 60 &&
+		       SYS_sigaltstack == 131,
 	       "as above");
 #else
 syscall_fn preload_syscall __asm__("syscall") PRELOAD_API;

@@ -67,29 +67,50 @@ static void say(const char *why)
 	fprintf(stderr, "weft: %s[%d] is not recorded: %s\n", program_invocation_short_name, (int)getpid(), why);
 }
 
-/* Takes this library out of LD_PRELOAD, and leaves what else is there. */
+/* The value of NAME in an entry of the environment, or NULL. */
+static char *value_in(char *entry, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(entry, name, n) && entry[n] == '=' ? entry + n + 1 : NULL;
+}
+
+/* Takes this library out of a list, in place, and leaves what else is there. True when something is. */
+static bool leave_list(char *list)
+{
+	char *from = list, *to = list;
+
+	while (*from) {
+		size_t n = strcspn(from, ": "), gap = strspn(from + n, ": ");
+		bool ours = memmem(from, n, "libweft-preload.so", sizeof("libweft-preload.so") - 1) != NULL;
+
+		if (!ours && n) {
+			if (to > list)
+				*to++ = ':';
+			memmove(to, from, n);
+			to += n;
+		}
+		from += n + gap;
+	}
+	*to = 0;
+	return to > list;
+}
+
+/* In the array that main is given: a program may have a setenv of its own, as bash has, which is not ready yet. */
 static void leave_environment(void)
 {
-	const char *list = getenv("LD_PRELOAD");
-	char *copy = list ? strdup(list) : NULL, *kept = list ? strdup(list) : NULL, *end = kept, *word, *rest = NULL;
+	char **from = environ, **to = environ;
 
-	for (word = copy && kept ? strtok_r(copy, ": ", &rest) : NULL; word; word = strtok_r(NULL, ": ", &rest)) {
-		if (strstr(word, "libweft-preload.so"))
+	for (; from && *from; from++) {
+		char *list = value_in(*from, "LD_PRELOAD");
+
+		if (value_in(*from, "WEFT_PRELOAD_DIR") || value_in(*from, "WEFT_PRELOAD_CHILDREN") ||
+		    (list && !leave_list(list)))
 			continue;
-		if (end > kept)
-			*end++ = ':';
-		end = mempcpy(end, word, strlen(word));
+		*to++ = *from;
 	}
-	if (end > kept) {
-		*end = 0;
-		setenv("LD_PRELOAD", kept, 1);
-	} else {
-		unsetenv("LD_PRELOAD");
-	}
-	unsetenv("WEFT_PRELOAD_DIR");
-	unsetenv("WEFT_PRELOAD_CHILDREN");
-	free(kept);
-	free(copy);
+	if (to)
+		*to = NULL;
 }
 
 /* From where on a wait is told by itself; WEFT_WAIT_MS, which the recorder reads, overrides it. */

@@ -11,7 +11,7 @@
 #include "base/ours.h"
 #include "record/ring/ring.h"
 
-#define ENDING_MOST 64
+#define ENDING_MOST 256
 #define WAIT_MS 1000
 #define LOOK_NS UINT64_C(200000000)
 #define LOOK_SOON_NS UINT64_C(50000000) /* while the first thread is known to end */
@@ -59,17 +59,29 @@ static int others_ending(uint32_t self)
 	return (int)n;
 }
 
-/* Whoever comes last finds all others here. */
-static int is_last(uint32_t self)
+/* With the mutex. */
+static int finds_all_others(uint32_t self)
 {
-	int others, ends, last;
+	int others, ends;
 
-	pthread_mutex_lock(&last_mutex);
 	do { /* one of them may be gone meanwhile */
 		ends = others_ending(self);
 		others = weft__others();
 	} while (others_ending(self) != ends);
-	last = others == ends + 1;
+	return others == ends + 1;
+}
+
+/* Whoever comes last finds all others here. As long as the first thread goes on nobody is last. */
+static int is_last(uint32_t self)
+{
+	int last;
+
+	pthread_mutex_lock(&last_mutex);
+	if (self == (uint32_t)getpid())
+		store_relaxed(&first_ends, 1u);
+	last = load_relaxed(&first_ends) && weft__ours() && finds_all_others(self);
+	if (n_ending == ENDING_MOST)
+		others_ending(self);
 	if (n_ending < ENDING_MOST)
 		ending[n_ending++] = self;
 	pthread_mutex_unlock(&last_mutex);
@@ -90,24 +102,19 @@ static void await_others(uint32_t self)
 
 void weft__last_thread_ends(uint32_t *rounds, pthread_key_t key, const void *value)
 {
-	uint32_t self = (uint32_t)syscall(SYS_gettid);
+	uint32_t self;
 
 	if (weft__ours_is_self())
-		return;
-	store_relaxed(&end_how, (uint32_t)END_RETURN);
-	if (self == (uint32_t)getpid())
-		store_seq_cst(&first_ends, 1u);
-	if (!load_seq_cst(&first_ends) || !weft__ours())
 		return;
 	if (++*rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
 		pthread_setspecific(key, value);
 		return;
 	}
 	*rounds = 0;
-	if (!is_last(self)) {
-		weft__collector_wake(); /* in case that it is after all */
+	self = (uint32_t)syscall(SYS_gettid);
+	store_relaxed(&end_how, (uint32_t)END_RETURN);
+	if (!is_last(self))
 		return;
-	}
 	await_others(self);
 	exit(0);
 }

@@ -70,8 +70,10 @@ static void collector_settle(struct weft__collector *c)
 {
 	int apart = c->apart && weft__apart_begin(c->region->file.fd) == 0;
 
-	if (apart)
+	if (apart) {
+		weft__region_reopen(c->region); /* after a stop the program's table does not have it any more */
 		weft__segments_early(&c->segments);
+	}
 	pthread_mutex_lock(&c->mutex);
 	c->apart = apart;
 	c->settled = 1;
@@ -113,6 +115,8 @@ int weft__collector_start(struct weft__collector *c)
 		pthread_cond_wait(&c->done, &c->mutex);
 	pthread_mutex_unlock(&c->mutex);
 	c->running = 1;
+	if (c->apart) /* the collector has the rings' file: nobody who lists or closes descriptors comes upon it */
+		weft__own_close(&c->region->file.own, c->region->file.fd);
 	return 0;
 }
 
