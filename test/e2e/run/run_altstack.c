@@ -31,7 +31,7 @@ static void on_signal(int number)
 	stack_t now;
 
 	(void)number;
-	burn_ms(300);
+	burn_ms(150);
 	handled += sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK) && now.ss_size == size;
 }
 
@@ -53,7 +53,7 @@ static void *try_size(void *data)
 	memset(memory, 0x5a, GUARD + size);
 	r = sigaltstack(&mine, NULL);
 	told = sigaltstack(NULL, &now) == 0 && now.ss_sp == mine.ss_sp && now.ss_size == size && now.ss_flags == 0;
-	burn_ms(200);
+	burn_ms(60);
 	if (data)
 		raise(SIGUSR1);
 	small.ss_size = 1000;
@@ -61,7 +61,7 @@ static void *try_size(void *data)
 	was = sigaltstack(&off, &now) == 0 && now.ss_sp == mine.ss_sp && now.ss_size == size;
 	told = sigaltstack(NULL, &now) == 0 && now.ss_flags == SS_DISABLE;
 	bare = (int)syscall(SYS_sigaltstack, &mine, NULL);
-	burn_ms(50);
+	burn_ms(20);
 	printf("was %d, off %d, bare %d, clean %d\n", was, told, bare, data || is_clean(memory));
 	return NULL; /* with the stack still set */
 }
