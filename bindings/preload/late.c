@@ -2,6 +2,7 @@
 #include "late.h"
 
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/futex.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/late.h"
+#include "base/ours.h"
 #include "preload.h"
 #include "unwind/stack.h"
 
@@ -178,6 +180,7 @@ static void finish(void)
 static void *start_main(void *data)
 {
 	(void)data;
+	weft__ours_begin();
 	weft__preload_thread.quiet = 1;
 	pthread_setname_np(pthread_self(), "weft-start");
 	if (late.forked)
@@ -355,7 +358,7 @@ void weft__preload_late_give_signal(int signal)
 
 static int find_range(struct dl_phdr_info *info, size_t bytes, void *data)
 {
-	const uintptr_t known[4] = {(uintptr_t)&sigaltstack, (uintptr_t)getauxval(AT_BASE),
+	const uintptr_t known[4] = {(uintptr_t)&gnu_get_libc_version, (uintptr_t)getauxval(AT_BASE),
 				    (uintptr_t)getauxval(AT_SYSINFO_EHDR), (uintptr_t)&weft__preload_late_call};
 	struct range all = {UINTPTR_MAX, 0};
 
