@@ -87,6 +87,7 @@ def short_processes(directory, recorded, _seconds):
     script = "i=0; while [ $i -lt 300 ]; do /usr/bin/sort /etc/services >/dev/null; i=$((i+1)); done"
     trace = os.path.join(directory, "trace")
     os.makedirs(trace)
+    open(os.path.join(trace, "short-processes.txt"), "w").close()
     cpu_s, wall_s, _ = run(["/bin/sh", "-c", script], {
         "LD_PRELOAD": os.path.abspath(demo.program("libweft-preload.so")), "WEFT_PRELOAD_DIR": trace,
         "WEFT_PRELOAD_CHILDREN": "1"} if recorded else None)
