@@ -122,7 +122,11 @@ static int add_dir(struct job *job, const char *dir)
 	if (n < 0)
 		return cli_fail("%s: %s", dir, strerror(errno));
 	for (i = 0; i < n; i++)
-		add_path(&job->paths, dir, sealed[i]->d_name);
+		if (sealed[i]->d_type == DT_LNK)
+			cli_warn("%s/%s: a link, which is not followed in a directory: name the file itself", dir,
+				 sealed[i]->d_name);
+		else
+			add_path(&job->paths, dir, sealed[i]->d_name);
 	if (n_active > 0)
 		job->skipped += (size_t)n_active;
 	if (n == 0 && n_active > 0)

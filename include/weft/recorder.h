@@ -137,6 +137,8 @@ struct weft_recorder_opts {
 	uint64_t trigger_quiet_ns;   /* flight recorder: after a dump, triggers are not heard for this long; 60 s */
 	uint64_t trigger_forward_ns; /* flight recorder: a dump that a trigger asks for is written this long after it,
 				      * with what came meanwhile; 0: at once. A day at most */
+	uint32_t file_mode;          /* of the files in `dir`: 0600, or 0640 for a group (that of the process, or of a
+				      * directory with chmod g+s) that may read them; 0600 */
 };
 
 /* Flight recorder. With flight_ns nothing is written to `dir` until somebody asks: the last flight_ns are kept in

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "segment/batch.h"
@@ -19,10 +20,26 @@
 #define COPY_BYTES 65536
 #define LEVEL 3 /* names are text: it is worth it, and done once */
 
+/* A segment of somebody else can be read, and stays as it is. */
+static int owned_elsewhere(struct weft_segment *seg, const char *path, struct weft_error *err)
+{
+	struct stat st;
+
+	if (fstat(seg->fd, &st) == 0 && st.st_uid == geteuid() && st.st_nlink == 1)
+		return 0;
+	return weft__fail(
+		err, -EPERM,
+		"%s: not changed, since it belongs to user %u or has another name; give another file with -o, or do "
+		"it as that user",
+		path, (unsigned)st.st_uid);
+}
+
 int weft__copy_allowed(struct weft_segment *seg, const char *path, bool in_place, struct weft_error *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
+	if (in_place && owned_elsewhere(seg, path, err))
+		return -EPERM;
 	if (seg->info.sealed)
 		return 0;
 	if (fcntl(seg->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
@@ -113,15 +130,22 @@ static int tell_blocks(struct weft__copy *copy)
 	return seg->oom ? -ENOMEM : 0;
 }
 
-static void dir_of(const char *path, char *dir, size_t bytes)
+/* The directory and the name there. */
+static int find_place(struct weft__copy *copy, struct weft_error *err)
 {
-	const char *slash = strrchr(path, '/');
-	int n = slash ? (int)(slash - path) : 0;
+	const char *slash = strrchr(copy->to, '/');
+	char dir[4096] = ".";
+	size_t n = slash ? (size_t)(slash - copy->to) : 0;
 
-	if (!slash)
-		snprintf(dir, bytes, ".");
-	else
-		snprintf(dir, bytes, "%.*s", n ? n : 1, path);
+	if (n >= sizeof(dir))
+		return weft__fail(err, -ENAMETOOLONG, "%s: %s", copy->to, weft_strerror(-ENAMETOOLONG));
+	if (slash) {
+		memcpy(dir, copy->to, n ? n : 1);
+		dir[n ? n : 1] = 0;
+	}
+	copy->name = slash ? slash + 1 : copy->to;
+	copy->dir = weft__dir_open(dir, 0, err);
+	return copy->dir < 0 ? copy->dir : 0;
 }
 
 static int lock_it(int fd)
@@ -133,16 +157,16 @@ static int lock_it(int fd)
 
 static int create(struct weft__copy *copy)
 {
-	char dir[4096], name[4200];
+	char name[sizeof(copy->temporary)];
 
-	dir_of(copy->to, dir, sizeof(dir));
-	if ((size_t)snprintf(name, sizeof(name), "%s.%d.new", copy->to, (int)getpid()) >= 4096)
+	if ((size_t)snprintf(name, sizeof(name), "%s.%d.new", copy->name, (int)getpid()) >= sizeof(name))
 		return -ENAMETOOLONG;
-	copy->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	copy->fd = openat(copy->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
 	if (copy->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-		copy->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		if (copy->fd >= 0)
-			memcpy(copy->temporary, name, sizeof(name));
+		copy->fd = weft__dir_create(copy->dir, name, FILE_MODE);
+		if (copy->fd < 0)
+			return copy->fd;
+		memcpy(copy->temporary, name, sizeof(name));
 	}
 	if (copy->fd < 0)
 		return -errno;
@@ -155,7 +179,10 @@ int weft__copy_begin(struct weft__copy *copy, struct weft_segment *seg, const ch
 	uint64_t end = end_of(seg);
 	int r;
 
-	*copy = (struct weft__copy){.seg = seg, .to = to, .fd = -1};
+	*copy = (struct weft__copy){.seg = seg, .to = to, .fd = -1, .dir = -1};
+	r = find_place(copy, err);
+	if (r)
+		return r;
 	r = create(copy);
 	if (r)
 		return weft__fail(err, r, "cannot write beside %s: %s; give another place with -o", to,
@@ -176,48 +203,55 @@ int weft__copy_defs(struct weft__copy *copy, const struct weft__defs *defs, stru
 	return r ? weft__fail(err, r, "cannot write %s: %s", copy->to, weft_strerror(r)) : 0;
 }
 
-/* Whose it is and how old it is stay: by age old segments are deleted. */
-static void keep_attributes(int fd, const struct stat *st)
+/* How old it is stays: by age old segments are deleted. So does, in place, who may read it. */
+static void keep_attributes(int fd, const struct stat *st, bool replace)
 {
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
 
-	if (fchown(fd, st->st_uid, st->st_gid) == 0 || geteuid() == st->st_uid)
-		(void)!fchmod(fd, st->st_mode & 07777);
+	if (replace) {
+		(void)!fchown(fd, (uid_t)-1, st->st_gid);
+		(void)!fchmod(fd, st->st_mode & 0777);
+	}
 	(void)!futimens(fd, times);
 }
 
 static int give_temporary_name(struct weft__copy *copy)
 {
-	char own[64], name[4200];
+	char own[64], name[sizeof(copy->temporary)];
 
 	if (copy->temporary[0])
 		return 0;
-	snprintf(name, sizeof(name), "%s.%d.new", copy->to, (int)getpid());
+	snprintf(name, sizeof(name), "%.200s.%d.new", copy->name, (int)getpid());
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", copy->fd);
-	unlink(name);
-	if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) < 0)
+	if (linkat(AT_FDCWD, own, copy->dir, name, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
 	memcpy(copy->temporary, name, sizeof(name));
 	return 0;
 }
 
 /* Retention may have deleted the old one while the new one was made: then nobody wants it. */
-static int still_there(const char *path, const struct stat *old)
+static int still_there(const struct weft__copy *copy, const struct stat *old)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
+	if (fstatat(copy->dir, copy->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	return st.st_dev == old->st_dev && st.st_ino == old->st_ino ? 0 : -ESTALE;
 }
 
-static void sync_dir(const char *path)
+/* A file that is there and is to be replaced is one of this user's. */
+static int free_to_take(const struct weft__copy *copy)
 {
-	char dir[4096];
-	int fd;
+	struct stat st;
+	int r = weft__dir_mine(copy->dir, copy->name, &st);
 
-	dir_of(path, dir, sizeof(dir));
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r == -ENOENT ? 0 : r;
+}
+
+static void sync_dir(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
 	if (fd < 0)
 		return;
 	fsync(fd);
@@ -232,28 +266,31 @@ int weft__copy_end(struct weft__copy *copy, bool replace, struct weft_error *err
 	if (!r && fstat(copy->seg->fd, &st) < 0)
 		r = -errno;
 	if (!r)
-		keep_attributes(copy->fd, &st);
+		keep_attributes(copy->fd, &st, replace);
 	if (!r && fsync(copy->fd) < 0)
 		r = -errno;
 	if (!r)
 		r = give_temporary_name(copy);
-	if (!r && replace)
-		r = still_there(copy->to, &st);
-	if (!r && rename(copy->temporary, copy->to) < 0)
+	if (!r)
+		r = replace ? still_there(copy, &st) : free_to_take(copy);
+	if (!r && renameat(copy->dir, copy->temporary, copy->dir, copy->name) < 0)
 		r = -errno;
 	if (r == -ESTALE)
 		return weft__fail(err, r, "%s: somebody else put another file there meanwhile; try again", copy->to);
 	if (r)
 		return weft__fail(err, r, "cannot write %s: %s", copy->to, weft_strerror(r));
 	copy->temporary[0] = 0;
-	sync_dir(copy->to);
+	sync_dir(copy->dir);
 	return 0;
 }
 
 void weft__copy_fini(struct weft__copy *copy)
 {
 	if (copy->temporary[0])
-		unlink(copy->temporary);
+		unlinkat(copy->dir, copy->temporary, 0);
+	if (copy->dir >= 0)
+		close(copy->dir);
+	copy->dir = -1;
 	if (copy->fd >= 0)
 		close(copy->fd);
 	copy->fd = -1;

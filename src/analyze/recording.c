@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "segment/reader.h"
 
 static int refuse(struct weft__recordings *list, const char *path, int status, const char *why)
 {
@@ -99,17 +101,21 @@ static int add_segment(struct weft__recordings *list, const struct weft_segment 
 	return 0;
 }
 
-static int add_file(struct weft__recordings *list, const char *path, const struct stat *st)
+/* `rc`, `seg` and `err` are of opening it. */
+static int add_opened(struct weft__recordings *list, const char *path, int rc, struct weft_segment *seg,
+		      const struct weft_error *err)
 {
-	struct weft__file file = {.device = (uint64_t)st->st_dev, .inode = (uint64_t)st->st_ino};
-	struct weft_segment *seg = NULL;
-	struct weft_error err = {0};
-	int rc = weft_segment_open(&seg, path, &err);
+	struct weft__file file = {0};
+	struct stat st;
 
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc < 0)
-		return refuse(list, path, rc, err.msg[0] ? err.msg : weft_strerror(rc));
+		return refuse(list, path, rc, err->msg[0] ? err->msg : weft_strerror(rc));
+	if (fstat(seg->fd, &st) == 0) {
+		file.device = (uint64_t)st.st_dev;
+		file.inode = (uint64_t)st.st_ino;
+	}
 	file.info = *weft_segment_info(seg);
 	file.path = weft__strdup(path);
 	rc = file.path ? add_segment(list, seg, &file) : -ENOMEM;
@@ -125,13 +131,28 @@ static bool ends_in(const char *name, const char *end)
 	return n > m && strcmp(name + n - m, end) == 0;
 }
 
+/* One in a directory. A file that went away in the meantime was rotated or deleted by the recorder, and links are not followed. */
+static int add_entry(struct weft__recordings *list, int dir, const char *name, const char *path)
+{
+	struct weft_segment *seg = NULL;
+	struct weft_error err = {0};
+	struct stat st;
+	int rc;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
+		return 0;
+	if (S_ISLNK(st.st_mode))
+		return refuse(list, path, -ELOOP, "a link, which is not followed in a directory: name the file itself");
+	rc = weft__segment_open_at(&seg, dir, name, path, &err);
+	return add_opened(list, path, rc, seg, &err);
+}
+
 static int add_dir(struct weft__recordings *list, const char *path, struct weft_error *err)
 {
 	size_t bytes = strlen(path) + 260;
 	char *file = weft__alloc(bytes);
 	DIR *dir = file ? opendir(path) : NULL;
 	struct dirent *entry;
-	struct stat st;
 	int rc = 0;
 
 	if (!dir) {
@@ -143,9 +164,7 @@ static int add_dir(struct weft__recordings *list, const char *path, struct weft_
 		if (!ends_in(entry->d_name, ".weft") && !ends_in(entry->d_name, ".weft.active"))
 			continue;
 		snprintf(file, bytes, "%s/%s", path, entry->d_name);
-		/* A file that went away in the meantime was rotated or deleted by the recorder. */
-		if (stat(file, &st) == 0 && S_ISREG(st.st_mode))
-			rc = add_file(list, file, &st);
+		rc = add_entry(list, dirfd(dir), entry->d_name, file);
 	}
 	closedir(dir);
 	weft__free(file);
@@ -154,6 +173,8 @@ static int add_dir(struct weft__recordings *list, const char *path, struct weft_
 
 int weft__recordings_add(struct weft__recordings *list, const char *path, struct weft_error *err)
 {
+	struct weft_segment *seg = NULL;
+	struct weft_error why = {0};
 	struct stat st;
 	int rc;
 
@@ -163,7 +184,8 @@ int weft__recordings_add(struct weft__recordings *list, const char *path, struct
 	}
 	if (S_ISDIR(st.st_mode))
 		return add_dir(list, path, err);
-	rc = add_file(list, path, &st);
+	rc = weft_segment_open(&seg, path, &why);
+	rc = add_opened(list, path, rc, seg, &why);
 	return rc < 0 ? weft__fail(err, rc, "%s: %s", path, weft_strerror(rc)) : 0;
 }
 

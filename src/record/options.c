@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "base/error.h"
 #include "record/collect/segments.h"
 #include "record/host/facts.h"
@@ -55,6 +56,7 @@ static void set_defaults(struct weft_recorder_opts *o)
 	DEFAULT(o->stuck_ns, 1000 * MS);
 	DEFAULT(o->budget_ppm, 10000);
 	DEFAULT(o->trigger_quiet_ns, 60000 * MS);
+	DEFAULT(o->file_mode, FILE_MODE);
 	if (o->dir && getrlimit(RLIMIT_FSIZE, &limit) == 0 && o->segment_bytes > limit.rlim_cur / 2)
 		o->segment_bytes = limit.rlim_cur / 2 > SEGMENT_MIN ? limit.rlim_cur / 2 : SEGMENT_MIN;
 }
@@ -156,6 +158,10 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 	if (o->on_fork > WEFT_FORK_RESTART || o->ring_place > WEFT_RING_MEMORY || o->level > 19)
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "on_fork, ring_place or level has a value that this version does not know");
+	if (o->file_mode != FILE_MODE && o->file_mode != FILE_MODE_GROUP)
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "file_mode is %#o; give 0600, or 0640 for a group that may read the segments",
+				  o->file_mode);
 	if (o->dir && (!*o->dir || strlen(o->dir) > 300))
 		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
 	if (check_sampling(o, err) < 0)
@@ -236,12 +242,19 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 
 int weft__options_dir(struct weft__options *options, struct weft_error *err)
 {
+	unsigned make = options->o.file_mode == FILE_MODE_GROUP ? DIR_MODE_GROUP : DIR_MODE;
+	int r = 0, dir = weft__dir_use(options->dir, make, err);
 	char path[PATH_MAX];
 	char *copy;
-	int r = weft__make_dirs(options->dir);
 
-	if (!r && (access(options->dir, W_OK | X_OK) < 0 || !realpath(options->dir, path)))
+	if (dir == -EACCES || dir == -EROFS)
+		return weft__fail(err, dir, "%s: %s; give a directory that this user can write", options->dir,
+				  weft_strerror(dir));
+	if (dir < 0)
+		return dir;
+	if (access(options->dir, W_OK | X_OK) < 0 || !realpath(options->dir, path))
 		r = -errno;
+	close(dir);
 	if (r)
 		return weft__fail(err, r, "%s: %s; give a directory that this user can write", options->dir,
 				  weft_strerror(r));
@@ -369,6 +382,21 @@ static int env_u32_off(const char *name, uint32_t *ret, struct weft_error *err)
 	return env_u32(name, ret, err);
 }
 
+static int env_mode(const char *name, uint32_t *ret, struct weft_error *err)
+{
+	const char *text = getenv(name);
+	char *end;
+	unsigned long v;
+
+	if (!text || !*text)
+		return 0;
+	v = strtoul(text, &end, 8);
+	if (*end || *text == '-' || v > 07777)
+		return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give 0600, or 0640", name, text);
+	*ret = (uint32_t)v;
+	return 0;
+}
+
 /* A number, or a name with or without its SIG. */
 static int env_signal(const char *name, uint32_t *ret, struct weft_error *err)
 {
@@ -449,7 +477,8 @@ int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *sto
 	    (r = env_u32("WEFT_MAX_THREADS", &opts->max_threads, err)) ||
 	    (r = env_u32("WEFT_QUANTUM_NS", &opts->quantum_ns, err)) || (r = env_u32("WEFT_SYNC", &opts->sync, err)) ||
 	    (r = env_u32("WEFT_LEVEL", &opts->level, err)) || (r = env_word("WEFT_FORK", forks, &opts->on_fork, err)) ||
-	    (r = env_word("WEFT_RING", places, &opts->ring_place, err)))
+	    (r = env_word("WEFT_RING", places, &opts->ring_place, err)) ||
+	    (r = env_mode("WEFT_FILE_MODE", &opts->file_mode, err)))
 		return r;
 	r = env_sampling(opts, err);
 	r = r ? r : env_waits(opts, err);

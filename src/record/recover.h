@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recovery: recover.c has files and names, salvage.c has what is in the shared memory. CALLER. */
+/* Recovery: recover.c has files and names, salvage.c has what is in the shared memory, salvage_file.c what is in the file. CALLER. */
 #ifndef WEFT_RECORD_RECOVER_H
 #define WEFT_RECORD_RECOVER_H
 
@@ -40,6 +40,17 @@ struct weft__salvage {
 	uint64_t cut_bytes;
 };
 
+/* The directory of the files. */
+struct weft__salvage_at {
+	int dir;
+	const char *path;
+};
+
+/* Puts what is left into the file `name`, and seals it. 0 or a negative error: -EPERM or -EBADF when there is a file of that name
+ * that is not ours to touch, -WEFT_E_BUSY when its process lives. */
+int weft__salvage_file(struct weft__salvage *s, const struct weft__salvage_at *at, const char *name,
+		       struct weft_recovered *out, struct weft_error *err);
+void weft__salvage_close(struct weft__salvage *s);
 /* The clock readings that the process left. */
 void weft__salvage_clock(struct weft__salvage *s);
 /* Definitions, staging and rings into the writer. 0 or a negative error. */

@@ -182,6 +182,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	c->segments.keep_bytes = o->keep_bytes;
 	c->segments.keep_ns = o->keep_ns;
 	c->segments.sync = (int)o->sync;
+	c->segments.mode = o->file_mode;
 	weft__flight_init(c, o);
 	err = weft__collector_init(c);
 	if (!err)

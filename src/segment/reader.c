@@ -363,32 +363,68 @@ static int open_any(struct weft_segment *seg, const char *name, struct weft_erro
 	return r < 0 ? weft__fail(err, r, "%s: %s", name, weft_strerror(r)) : 0;
 }
 
-int weft_segment_open(struct weft_segment **ret, const char *path, struct weft_error *err)
+/* Takes the descriptor. */
+static int open_descriptor(struct weft_segment **ret, int fd, const char *name, struct weft_error *err)
 {
 	struct weft_segment *seg = weft__calloc(1, sizeof(*seg));
 	struct stat st;
 	int r;
 
-	if (!seg)
-		return weft__fail(err, -ENOMEM, "%s: out of memory", path);
-	seg->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (seg->fd < 0 || fstat(seg->fd, &st) < 0) {
-		r = weft__fail(err, -errno, "%s: %s", path, weft_strerror(-errno));
-		goto fail;
+	if (!seg) {
+		close(fd);
+		return weft__fail(err, -ENOMEM, "%s: out of memory", name);
 	}
-	if (!S_ISREG(st.st_mode)) {
-		r = weft__fail(err, -WEFT_E_FORMAT, "%s: not a regular file; give a .weft file", path);
-		goto fail;
+	seg->fd = fd;
+	if (fstat(seg->fd, &st) < 0)
+		r = weft__fail(err, -errno, "%s: %s", name, weft_strerror(-errno));
+	else if (!S_ISREG(st.st_mode))
+		r = weft__fail(err, -WEFT_E_FORMAT, "%s: not a regular file; give a .weft file", name);
+	else {
+		seg->n_bytes = (uint64_t)st.st_size;
+		r = open_any(seg, name, err);
 	}
-	seg->n_bytes = (uint64_t)st.st_size;
-	r = open_any(seg, path, err);
 	if (r)
-		goto fail;
-	*ret = seg;
-	return 0;
-fail:
-	weft_segment_close(seg);
+		weft_segment_close(seg);
+	else
+		*ret = seg;
 	return r;
+}
+
+/* What the error of a file that cannot be opened says: segments are for the eyes of the user who recorded them. */
+static int open_refused(const char *path, int code, struct weft_error *err)
+{
+	if (code == -EACCES)
+		return weft__fail(
+			err, code,
+			"%s: %s; segments are readable by the user who recorded them only (and root): read it as "
+			"that user, or record with WEFT_FILE_MODE=0640 for a group",
+			path, weft_strerror(code));
+	return weft__fail(err, code, "%s: %s", path, weft_strerror(code));
+}
+
+int weft_segment_open(struct weft_segment **ret, const char *path, struct weft_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO is not waited for */
+
+	return fd < 0 ? open_refused(path, -errno, err) : open_descriptor(ret, fd, path, err);
+}
+
+int weft__segment_open_at(struct weft_segment **ret, int dir, const char *name, const char *path,
+			  struct weft_error *err)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+
+	if (fd < 0 && errno == ELOOP)
+		return weft__fail(err, -ELOOP, "%s: a link, which is not followed; name the file itself", path);
+	return fd < 0 ? open_refused(path, -errno, err) : open_descriptor(ret, fd, path, err);
+}
+
+int weft__segment_open_fd(struct weft_segment **ret, int fd, const char *name, struct weft_error *err)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return own < 0 ? weft__fail(err, -errno, "%s: %s", name, weft_strerror(-errno))
+		       : open_descriptor(ret, own, name, err);
 }
 
 int weft_segment_open_memory(struct weft_segment **ret, const void *bytes, size_t n_bytes, struct weft_error *err)

@@ -48,6 +48,12 @@ struct weft_segment {
 	uint64_t n_symbol_frames;
 };
 
+/* The segment `name` in a directory, which must not be a link; `path` is for messages. */
+int weft__segment_open_at(struct weft_segment **ret, int dir, const char *name, const char *path,
+			  struct weft_error *err);
+/* A segment by the descriptor of its file, which stays the caller's. */
+int weft__segment_open_fd(struct weft_segment **ret, int fd, const char *name, struct weft_error *err);
+
 /* `n` bytes at `offset`, in memory that is good until the next call; NULL when they are not there or memory is out. */
 const uint8_t *weft__segment_at(struct weft_segment *seg, uint64_t offset, size_t n);
 /* The payload of a block, its checksum verified; NULL with the damage noted. `*oom` is set when memory was the reason. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/dir.h"
 #include "record/collect/collector.h"
 #include "record/symbolize.h"
 #include "segment/format.h"
@@ -218,21 +219,24 @@ static int add_dump_facts(struct weft__collector *c, struct weft__draft *d)
 	return err;
 }
 
+static const char *draft_name(const struct weft__draft *d)
+{
+	return strrchr(d->path, '/') + 1;
+}
+
 /* In the directory of dumps, which is made when it is gone; locked, so that nobody takes it for what a dead process
  * left. */
-static int create_dump(struct weft__draft *d, const char *dir)
+static int create_dump(struct weft__collector *c, struct weft__draft *d)
 {
-	int err;
+	unsigned mode = c->segments.mode;
+	int dir = weft__dir_use(c->flight.dir, mode == FILE_MODE_GROUP ? DIR_MODE_GROUP : DIR_MODE, NULL);
 
-	d->fd = open(d->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (d->fd < 0 && errno == ENOENT) {
-		err = weft__make_dirs(dir);
-		if (err)
-			return err;
-		d->fd = open(d->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	}
+	if (dir < 0)
+		return dir;
+	d->fd = weft__dir_create(dir, draft_name(d), mode);
+	close(dir);
 	if (d->fd < 0)
-		return -errno;
+		return d->fd;
 	d->own = weft__own_of(d->fd);
 	return weft__file_lock(d->fd);
 }
@@ -250,9 +254,12 @@ static int rename_draft(struct weft__collector *c, struct weft__draft *d, const 
 {
 	char path[DUMP_PATH_BYTES];
 	int err = name_draft(c, d, end, path);
+	int dir = err ? err : weft__dir_use(c->flight.dir, 0, NULL);
 
-	if (!err && rename(d->path, path) < 0)
-		err = -errno;
+	if (dir < 0)
+		return dir;
+	err = weft__dir_rename(dir, draft_name(d), strrchr(path, '/') + 1);
+	close(dir);
 	if (!err)
 		memcpy(d->path, path, sizeof(path));
 	return err;
@@ -284,7 +291,7 @@ static int open_draft(struct weft__collector *c, struct weft__draft *d, struct w
 	*d = (struct weft__draft){.of = dump, .fd = -1, .number = c->flight.n_named};
 	err = name_draft(c, d, NEW_END, d->path);
 	if (!err)
-		err = create_dump(d, c->flight.dir);
+		err = create_dump(c, d);
 	if (!err)
 		err = copy_pieces(c, d);
 	if (!err)
@@ -292,10 +299,10 @@ static int open_draft(struct weft__collector *c, struct weft__draft *d, struct w
 	return err;
 }
 
-static void discard_draft(struct weft__draft *d)
+static void discard_draft(struct weft__collector *c, struct weft__draft *d)
 {
 	if (d->fd >= 0 && weft__own_is(&d->own, d->fd))
-		unlink(d->path);
+		weft__path_remove(c->flight.dir, draft_name(d), &d->own);
 	close_draft(d);
 }
 
@@ -307,11 +314,11 @@ int weft__draft_begin(struct weft__collector *c, struct weft__dump *dump)
 	if (!err)
 		err = rename_draft(c, d, ".active");
 	if (err) {
-		discard_draft(d);
+		discard_draft(c, d);
 		return err;
 	}
 	c->flight.n_named++;
-	name_for_recovery(c, strrchr(d->path, '/') + 1);
+	name_for_recovery(c, draft_name(d));
 	return 0;
 }
 
@@ -336,7 +343,7 @@ int weft__draft_more(struct weft__collector *c)
 
 void weft__draft_discard(struct weft__collector *c)
 {
-	discard_draft(&c->flight.draft);
+	discard_draft(c, &c->flight.draft);
 	name_for_recovery(c, c->segments.active);
 }
 
@@ -350,6 +357,7 @@ static void after_dump(struct weft__collector *c, const char *path)
 	struct weft__segments dumps = {
 		.dir = c->flight.dir, .fd = -1, .keep_bytes = c->flight.keep_bytes, .keep_ns = c->flight.keep_ns};
 
+	memcpy(dumps.stem, c->segments.stem, sizeof(dumps.stem));
 	if (c->segments.symbolize)
 		weft__symbolize_submit(c->segments.symbolize, path);
 	weft__segments_retain(&dumps);
@@ -387,7 +395,7 @@ static int write_from_draft(struct weft__collector *c, struct weft__dump *dump)
 			  c->segments.active); /* before the draft's name is gone: what comes now is not the dump's */
 	err = seal_dump(c, d);
 	if (err) {
-		name_for_recovery(c, strrchr(d->path, '/') + 1);
+		name_for_recovery(c, draft_name(d));
 		return err;
 	}
 	memcpy(dump->path, d->path, sizeof(dump->path));
@@ -403,7 +411,7 @@ static int write_at_once(struct weft__collector *c, struct weft__dump *dump)
 	if (!err)
 		err = seal_dump(c, &d);
 	if (err) {
-		discard_draft(&d);
+		discard_draft(c, &d);
 		return err;
 	}
 	c->flight.n_named++;

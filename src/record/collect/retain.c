@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeping sealed segments within the limits of bytes and age, oldest first. COLLECTOR.
  *
- * In a directory every .weft file counts, whoever wrote it: the limit is what a person gives the directory. A file that is gone
- * when it is to be deleted was somebody else's to delete. */
+ * In a directory the segments of the same program count, of this process and of earlier ones: files of this user, of the name that
+ * weft gives to segments of that program, and with weft's mark. What others keep there is theirs. A file that is gone when it is to
+ * be deleted was somebody else's to delete. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +15,15 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/dir.h"
 #include "record/collect/segments.h"
+#include "record/ring/names.h"
+#include "segment/format.h"
 
 struct old_file {
 	uint64_t time_ns;
 	uint64_t bytes;
+	struct weft__own own;
 	char name[NAME_BYTES];
 };
 
@@ -33,8 +37,16 @@ static int older_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Sealed segments in the directory. What does not fit in memory is not deleted this time. */
-static struct old_file *list_files(DIR *dir, size_t *ret_n)
+/* Whether a segment of that name is of the program whose recording has that stem. */
+static int same_program(const char *name, const char *stem)
+{
+	size_t n = stem_of_segment(name, ".weft"), program = name_of_stem(stem, strlen(stem));
+
+	return n && program && name_of_stem(name, n) == program && !strncmp(name, stem, program);
+}
+
+/* Its sealed segments in the directory. What does not fit in memory is not deleted this time. */
+static struct old_file *list_files(DIR *dir, const char *stem, size_t *ret_n)
 {
 	struct old_file *files = NULL;
 	size_t n = 0, cap = 0;
@@ -44,8 +56,8 @@ static struct old_file *list_files(DIR *dir, size_t *ret_n)
 		struct old_file *grown;
 		struct stat st;
 
-		if (!weft__ends_in(entry->d_name, ".weft") || strlen(entry->d_name) >= NAME_BYTES ||
-		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		if (strlen(entry->d_name) >= NAME_BYTES || !same_program(entry->d_name, stem) ||
+		    weft__dir_mine(dirfd(dir), entry->d_name, &st))
 			continue;
 		grown = weft__grow(files, &cap, n, sizeof(*files));
 		if (!grown)
@@ -53,6 +65,7 @@ static struct old_file *list_files(DIR *dir, size_t *ret_n)
 		files = grown;
 		files[n].time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 		files[n].bytes = (uint64_t)st.st_size;
+		files[n].own = (struct weft__own){st.st_dev, st.st_ino};
 		snprintf(files[n].name, sizeof(files[n].name), "%s", entry->d_name);
 		n++;
 	}
@@ -65,23 +78,36 @@ static int too_old(const struct weft__segments *s, uint64_t time_ns, uint64_t no
 	return s->keep_ns && now_ns > time_ns && now_ns - time_ns > s->keep_ns;
 }
 
+static int delete_segment(int dir, const struct old_file *file)
+{
+	int fd = weft__dir_file(dir, file->name, O_RDONLY);
+	int ours = fd >= 0 && weft__own_is(&file->own, fd) && weft__file_marked(fd, SEG_MAGIC);
+
+	if (fd >= 0)
+		close(fd);
+	return ours && unlinkat(dir, file->name, 0) == 0;
+}
+
 static void retain_files(struct weft__segments *s)
 {
-	DIR *dir = opendir(s->dir);
+	int at = weft__dir_use(s->dir, 0, NULL);
+	DIR *dir = at < 0 ? NULL : weft__dir_list(at);
 	struct old_file *files;
 	uint64_t total = s->fd >= 0 ? s->writer.offset : 0;
 	uint64_t now = weft__clock_real();
 	size_t n, i;
 
+	if (at >= 0)
+		close(at);
 	if (!dir)
 		return;
-	files = list_files(dir, &n);
+	files = list_files(dir, s->stem, &n);
 	for (i = 0; i < n; i++)
 		total += files[i].bytes;
 	if (n)
 		qsort(files, n, sizeof(*files), older_first);
 	for (i = 0; i < n && (total > s->keep_bytes || too_old(s, files[i].time_ns, now)); i++) {
-		if (unlinkat(dirfd(dir), files[i].name, 0) == 0)
+		if (delete_segment(dirfd(dir), &files[i]))
 			s->n_deleted++;
 		total -= files[i].bytes;
 	}

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/error.h"
 #include "record/ring/region.h"
 #include "record/symbolize.h"
@@ -20,43 +21,21 @@
 #define SYNC_NS UINT64_C(1000000000)
 #define ROOM_BYTES 131072 /* recording goes on when the disk has at least this much */
 
-int weft__make_dirs(const char *path)
+/* Each time anew: the program may close whatever is open, and a directory that was good may not be so any more. */
+static int use_dir(const struct weft__segments *s, int make)
 {
-	char part[4096];
-	size_t i, n = strlen(path);
-
-	if (n >= sizeof(part))
-		return -ENAMETOOLONG;
-	for (i = 1; i <= n; i++) {
-		if (path[i] != '/' && path[i] != 0)
-			continue;
-		memcpy(part, path, i);
-		part[i] = 0;
-		if (mkdir(part, 0755) < 0 && errno != EEXIST)
-			return -errno;
-	}
-	return 0;
+	return weft__dir_use(s->dir, !make ? 0 : s->mode == FILE_MODE_GROUP ? DIR_MODE_GROUP : DIR_MODE, NULL);
 }
 
-static int path_of(const struct weft__segments *s, const char *name, char *to, size_t bytes)
+static int file_create(struct weft__segments *s, int dir, const char *name)
 {
-	return (size_t)snprintf(to, bytes, "%s/%s", s->dir, name) < bytes ? 0 : -ENAMETOOLONG;
-}
+	int fd = weft__dir_create(dir, name, s->mode);
 
-static int file_create(struct weft__segments *s, const char *path)
-{
-	s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (s->fd < 0 && errno == ENOENT) {
-		int err = weft__make_dirs(s->dir);
-
-		if (err)
-			return err;
-		s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	}
-	if (s->fd < 0)
-		return -errno;
-	s->own = weft__own_of(s->fd);
-	return weft__file_lock(s->fd);
+	if (fd < 0)
+		return fd;
+	s->fd = fd;
+	s->own = weft__own_of(fd);
+	return weft__file_lock(fd);
 }
 
 static int begin_writing(struct weft__segments *s)
@@ -76,19 +55,20 @@ static int begin_writing(struct weft__segments *s)
 /* It gets the name of a segment when it is locked and has its header, so that nobody takes it for one of a dead process. */
 static int begin_file(struct weft__segments *s)
 {
-	char path[4096], begun[4096 + sizeof(NEW_END)];
-	int err = path_of(s, s->active, path, sizeof(path));
+	char begun[NAME_BYTES + sizeof(NEW_END)];
+	int dir = use_dir(s, 1), err;
 
-	if (err)
-		return err;
-	snprintf(begun, sizeof(begun), "%s" NEW_END, path);
-	err = file_create(s, begun);
+	if (dir < 0)
+		return dir;
+	snprintf(begun, sizeof(begun), "%s" NEW_END, s->active);
+	err = file_create(s, dir, begun);
 	if (!err)
 		err = begin_writing(s);
-	if (!err && rename(begun, path) < 0)
-		err = -errno;
+	if (!err)
+		err = weft__dir_rename(dir, begun, s->active);
 	if (err && s->fd >= 0)
-		unlink(begun);
+		weft__dir_remove(dir, begun, &s->own);
+	close(dir);
 	return err;
 }
 
@@ -128,10 +108,8 @@ void weft__segments_drop(struct weft__segments *s)
 
 void weft__segments_abandon(struct weft__segments *s)
 {
-	char path[4096];
-
-	if (s->dir && !path_of(s, s->active, path, sizeof(path)))
-		unlink(path);
+	if (s->dir && s->fd >= 0)
+		weft__path_remove(s->dir, s->active, &s->own);
 	weft__segments_drop(s);
 }
 
@@ -155,16 +133,19 @@ static int keep_in_memory(struct weft__segments *s)
 
 static int give_final_name(struct weft__segments *s)
 {
-	char from[4096], to[4096];
-	int err;
+	int dir = use_dir(s, 0), err;
 
+	if (dir < 0)
+		return dir;
 	snprintf(s->sealed, sizeof(s->sealed), "%s-%06llu.weft", s->stem, (unsigned long long)s->sequence);
-	err = path_of(s, s->active, from, sizeof(from));
-	if (!err)
-		err = path_of(s, s->sealed, to, sizeof(to));
-	if (!err && rename(from, to) < 0)
-		err = -errno;
+	err = weft__dir_rename(dir, s->active, s->sealed);
+	close(dir);
 	return err;
+}
+
+static int path_of(const struct weft__segments *s, const char *name, char *to, size_t bytes)
+{
+	return (size_t)snprintf(to, bytes, "%s/%s", s->dir, name) < bytes ? 0 : -ENAMETOOLONG;
 }
 
 static void submit(struct weft__segments *s)
@@ -204,9 +185,13 @@ int weft__segments_seal(struct weft__segments *s)
 /* The program closed it. When the file is still there by its name it is the same again. */
 static int open_again(struct weft__segments *s)
 {
-	char path[4096];
+	int dir = s->dir ? weft__dir_open(s->dir, 0, NULL) : -1;
 
-	s->fd = s->dir && !path_of(s, s->active, path, sizeof(path)) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	s->fd = -1;
+	if (dir < 0)
+		return -EBADF;
+	s->fd = openat(dir, s->active, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	close(dir);
 	if (s->fd < 0)
 		return -EBADF;
 	if (!weft__own_is(&s->own, s->fd) || weft__file_lock(s->fd)) {
@@ -264,47 +249,78 @@ int weft__segments_room(const struct weft__segments *s)
 	return (uint64_t)vfs.f_bavail * vfs.f_frsize >= ROOM_BYTES;
 }
 
-static int copy_out(const struct weft__kept *kept, const char *path)
+static int copy_bytes_out(const struct weft__kept *kept, int fd)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	char bytes[65536];
+	char bytes[16384];
 	uint64_t at = 0;
-	int err = fd < 0 ? -errno : weft__own_is(&kept->own, kept->fd) ? 0 : -EBADF;
 
-	while (!err && at < kept->bytes) {
+	if (!weft__own_is(&kept->own, kept->fd))
+		return -EBADF;
+	while (at < kept->bytes) {
 		ssize_t n = pread(kept->fd, bytes, sizeof(bytes), (off_t)at);
 
 		if (n <= 0)
-			err = n < 0 ? -errno : -EIO;
-		else if (write(fd, bytes, (size_t)n) != n)
-			err = errno ? -errno : -ENOSPC;
-		else
-			at += (uint64_t)n;
+			return n < 0 ? -errno : -EIO;
+		errno = 0;
+		if (write(fd, bytes, (size_t)n) != n)
+			return errno ? -errno : -ENOSPC;
+		at += (uint64_t)n;
 	}
-	if (fd >= 0)
-		close(fd);
-	if (err && fd >= 0)
-		unlink(path);
+	return 0;
+}
+
+/* A segment that was saved there before gets the same again. */
+static int give_saved_name(int dir, const char *from, const char *to)
+{
+	int err = weft__dir_rename(dir, from, to), fd;
+
+	if (err != -EEXIST)
+		return err;
+	fd = weft__dir_file(dir, to, O_RDONLY);
+	if (fd < 0)
+		return -EEXIST;
+	if (weft__file_marked(fd, SEG_MAGIC))
+		err = renameat(dir, from, dir, to) < 0 ? -errno : 0;
+	close(fd);
 	return err;
 }
 
-int weft__segments_save(const struct weft__segments *s, const char *dir, struct weft_error *err)
+static int copy_out(const struct weft__segments *s, const struct weft__kept *kept, int dir)
 {
-	int r = weft__make_dirs(dir);
+	char begun[NAME_BYTES + sizeof(NEW_END)];
+	struct weft__own own;
+	int fd, err;
+
+	snprintf(begun, sizeof(begun), "%s" NEW_END, kept->name);
+	fd = weft__dir_create(dir, begun, s->mode);
+	if (fd < 0)
+		return fd;
+	own = weft__own_of(fd);
+	err = weft__file_lock(fd);
+	if (!err)
+		err = copy_bytes_out(kept, fd);
+	if (!err)
+		err = give_saved_name(dir, begun, kept->name);
+	if (err)
+		weft__dir_remove(dir, begun, &own);
+	close(fd);
+	return err;
+}
+
+int weft__segments_save(const struct weft__segments *s, const char *path, struct weft_error *err)
+{
+	int r = 0, dir = weft__dir_use(path, DIR_MODE, err);
 	size_t i;
 
-	if (r)
-		return weft__fail(err, r, "%s: %s", dir, weft_strerror(r));
-	for (i = 0; i < s->n_kept; i++) {
-		char path[4096];
-
-		if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, s->kept[i].name) >= sizeof(path))
-			return weft__fail(err, -ENAMETOOLONG, "%s: name too long", dir);
-		r = copy_out(&s->kept[i], path);
+	if (dir < 0)
+		return dir;
+	for (i = 0; i < s->n_kept && !r; i++) {
+		r = copy_out(s, &s->kept[i], dir);
 		if (r)
-			return weft__fail(err, r, "%s: %s", path, weft_strerror(r));
+			weft__fail(err, r, "%s/%s: %s", path, s->kept[i].name, weft_strerror(r));
 	}
-	return (int)s->n_kept;
+	close(dir);
+	return r ? r : (int)s->n_kept;
 }
 
 void weft__segments_fini(struct weft__segments *s)

@@ -29,6 +29,7 @@ struct weft__segments {
 	uint64_t keep_bytes;
 	uint64_t keep_ns;
 	int sync;
+	unsigned mode;                     /* of files; 0: FILE_MODE */
 	struct weft__symbolize *symbolize; /* who puts names into sealed ones; NULL: nobody */
 
 	/* collector */
@@ -77,8 +78,5 @@ int weft__segments_room(const struct weft__segments *s);
 /* Memory only: writes the kept ones into `dir`. The number, or -errno. */
 int weft__segments_save(const struct weft__segments *s, const char *dir, struct weft_error *err);
 void weft__segments_fini(struct weft__segments *s);
-
-/* mkdir -p. 0 or -errno. */
-int weft__make_dirs(const char *path);
 
 #endif

@@ -50,6 +50,8 @@ struct rings_head {
 	uint32_t facts_count;
 	uint32_t has_stacks; /* there is memory behind them */
 	char service[64];
+	char dir[400];        /* where the link to the file is */
+	uint64_t mount_space; /* in which that path means something; 0: not known */
 
 	/* any thread, atomically */
 	_Alignas(64) uint32_t n_rings; /* made so far; rings beyond have never been touched */

@@ -10,23 +10,21 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/dir.h"
 #include "base/error.h"
+#include "record/ring/region_file.h"
 #include "record/ring/ring.h"
 
-#define SHM_DIR "/dev/shm"
-#define TMPFS 0x01021994
 #define ATTACH_WAIT_MS 1000
 
 static void head_init(struct weft__region *region, const struct weft__region_want *want)
 {
 	struct rings_head *head = region->head;
 
-	head->version = RINGS_VERSION;
 	head->pid = (uint32_t)getpid();
 	memcpy(head->recording, want->recording, sizeof(head->recording));
 	head->ring_slots = want->ring_slots;
@@ -43,9 +41,12 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 	head->ring_stride = RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot);
 	head->file_bytes = head->rings_at + head->ring_stride * want->max_rings;
 	snprintf(head->service, sizeof(head->service), "%s", want->service);
+	snprintf(head->dir, sizeof(head->dir), "%s", region->dir);
+	head->mount_space = weft__region_mount_space();
 	head->next_stream = 1;
 	head->next_stack = 1;
 	memcpy(head->magic, RINGS_MAGIC, sizeof(head->magic));
+	store_release(&head->version, RINGS_VERSION); /* all of it is true now */
 }
 
 static uint64_t region_bytes(const struct weft__region_want *want)
@@ -73,9 +74,7 @@ static int file_back(int fd, uint64_t bytes, int stacks)
 
 static int map(struct weft__region *region, uint64_t bytes)
 {
-	int flags = region->file.fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-		    : region->adopted   ? MAP_PRIVATE
-					: MAP_SHARED;
+	int flags = region->file.fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, region->file.fd, 0);
 
 	if (base == MAP_FAILED)
@@ -86,75 +85,89 @@ static int map(struct weft__region *region, uint64_t bytes)
 	return 0;
 }
 
-/* The name comes after the lock, so that nobody takes it for the file of a dead process. */
-static int file_open(struct weft__region *region, const char *path, uint64_t bytes, int stacks)
+/* The name comes after the lock, so that nobody takes it for the file of a dead process; and the mark before the name, so that nobody
+ * takes it for a file of somebody else. */
+static int file_open(struct weft__region *region, int dir, const char *name, uint64_t bytes, int stacks)
 {
-	char begun[420];
+	char begun[200 + sizeof(NEW_END)];
 	int err;
 
-	snprintf(begun, sizeof(begun), "%s" NEW_END, path);
-	region->file.fd = open(begun, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (region->file.fd < 0)
-		return -errno;
+	snprintf(begun, sizeof(begun), "%s" NEW_END, name);
+	region->file.fd = weft__dir_create(dir, begun, FILE_MODE);
+	if (region->file.fd < 0) {
+		err = region->file.fd;
+		region->file.fd = -1;
+		return err;
+	}
 	region->file.own = weft__own_of(region->file.fd);
 	err = weft__file_lock(region->file.fd);
+	if (!err && pwrite(region->file.fd, RINGS_MAGIC, sizeof(region->head->magic), 0) < 0)
+		err = -errno;
 	if (!err)
 		err = file_back(region->file.fd, bytes, stacks);
 	if (!err)
 		err = map(region, bytes);
-	if (!err && rename(begun, path) < 0) {
-		err = -errno;
-		munmap(region->base, region->bytes);
-		region->base = NULL;
+	if (!err) {
+		err = weft__dir_rename(dir, begun, name);
+		if (err) {
+			munmap(region->base, region->bytes);
+			region->base = NULL;
+		}
 	}
 	if (err) {
-		unlink(begun);
+		weft__dir_remove(dir, begun, &region->file.own);
 		close(region->file.fd);
 		region->file.fd = -1;
 		return err;
 	}
-	snprintf(region->path, sizeof(region->path), "%s", path);
+	snprintf(region->name, sizeof(region->name), "%s", name);
 	return 0;
 }
 
 static int in_shm(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
 {
-	struct statfs fs;
-	char path[400];
-	int err;
+	char name[200];
+	int err = 0, dir, shm = weft__region_shm();
 
-	if (statfs(SHM_DIR, &fs) < 0 || fs.f_type != TMPFS)
-		return -ENOENT;
-	if ((size_t)snprintf(path, sizeof(path), SHM_DIR "/weft-%u-%s.rings", (unsigned)getuid(), want->stem) >=
-		    sizeof(path) ||
-	    (size_t)snprintf(region->link, sizeof(region->link), "%s/%s.rings", want->dir, want->stem) >=
-		    sizeof(region->link)) {
-		region->link[0] = 0;
-		return -ENAMETOOLONG;
-	}
+	if (shm < 0)
+		return shm;
+	dir = weft__dir_use(want->dir, 0, NULL);
+	if (dir < 0)
+		err = dir;
+	else if ((size_t)snprintf(name, sizeof(name), SHM_NAME, (unsigned)geteuid(), want->stem) >= sizeof(name) ||
+		 (size_t)snprintf(region->link, sizeof(region->link), "%s.rings", want->stem) >= sizeof(region->link))
+		err = -ENAMETOOLONG;
+	snprintf(region->home, sizeof(region->home), SHM_DIR);
 	/* The link first: killed in between, a link to nothing is easily swept away, a file that nothing points to is not. */
-	err = symlink(path, region->link) < 0 ? -errno : file_open(region, path, bytes, want->stacks);
-	if (err) {
-		unlink(region->link);
-		region->link[0] = 0;
+	if (!err)
+		err = weft__region_link(region, dir, name);
+	if (!err) {
+		err = file_open(region, shm, name, bytes, want->stacks);
+		if (err)
+			unlinkat(dir, region->link, 0); /* which was just made */
 	}
+	if (err)
+		region->link[0] = 0;
+	if (dir >= 0)
+		close(dir);
+	close(shm);
 	return err;
-}
-
-void weft__region_relink(const struct weft__region *region)
-{
-	if (region->link[0] && symlink(region->path, region->link) < 0 && errno != EEXIST)
-		weft__log(WEFT_LOG_WARN, "%s: %s; after a crash the rings will not be found", region->link,
-			  weft_strerror(-errno));
 }
 
 static int in_dir(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
 {
-	char path[400];
+	char name[200];
+	int err, dir;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s.rings", want->dir, want->stem) >= sizeof(path))
+	if ((size_t)snprintf(name, sizeof(name), "%s.rings", want->stem) >= sizeof(name))
 		return -ENAMETOOLONG;
-	return file_open(region, path, bytes, want->stacks);
+	dir = weft__dir_use(want->dir, 0, NULL);
+	if (dir < 0)
+		return dir;
+	snprintf(region->home, sizeof(region->home), "%s", want->dir);
+	err = file_open(region, dir, name, bytes, want->stacks);
+	close(dir);
+	return err;
 }
 
 static int place(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
@@ -162,6 +175,8 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 	int err = -ENOENT;
 
 	region->place = want->dir ? want->place : WEFT_RING_MEMORY;
+	if (want->dir && (size_t)snprintf(region->dir, sizeof(region->dir), "%s", want->dir) >= sizeof(region->dir))
+		return -ENAMETOOLONG;
 	if (region->place == WEFT_RING_AUTO) {
 		err = in_shm(region, want, bytes);
 		if (!err)
@@ -294,18 +309,8 @@ void weft__region_forsake(struct weft__region *region)
 	weft__free(region->free_next);
 	region->free_next = NULL;
 	region->file.fd = -1;
-	region->path[0] = 0;
+	region->name[0] = 0;
 	region->link[0] = 0;
-}
-
-void weft__region_remove(struct weft__region *region)
-{
-	if (region->link[0])
-		unlink(region->link);
-	if (region->path[0])
-		unlink(region->path);
-	region->link[0] = 0;
-	region->path[0] = 0;
 }
 
 void weft__region_close(struct weft__region *region)
@@ -319,87 +324,4 @@ void weft__region_close(struct weft__region *region)
 		weft__free(region->free_next);
 	memset(region, 0, sizeof(*region));
 	region->file.fd = -1;
-}
-
-static int head_blank(const struct rings_head *head)
-{
-	static const char none[sizeof(head->magic)];
-
-	return !memcmp(head->magic, none, sizeof(none));
-}
-
-static int head_newer(const struct rings_head *head)
-{
-	return !memcmp(head->magic, RINGS_MAGIC, sizeof(head->magic)) && head->version > RINGS_VERSION;
-}
-
-/* A name that stays in the directory and can become a segment's, or none yet. */
-static int name_valid(const char *name, size_t bytes)
-{
-	static const char end[] = ".weft.active";
-	size_t n = strnlen(name, bytes);
-
-	return n < bytes && !memchr(name, '/', n) &&
-	       (!n || (n >= sizeof(end) && !memcmp(name + n - (sizeof(end) - 1), end, sizeof(end))));
-}
-
-/* Geometry that a foreign or torn file might claim. */
-static int head_valid(const struct rings_head *head, uint64_t bytes)
-{
-	uint64_t stride = RING_PAGE + (uint64_t)head->ring_most * sizeof(struct weft_slot);
-
-	return !memcmp(head->magic, RINGS_MAGIC, sizeof(head->magic)) && head->version == RINGS_VERSION &&
-	       head->ring_slots >= 256 && head->ring_slots <= (1u << 26) &&
-	       !(head->ring_slots & (head->ring_slots - 1)) &&
-	       (head->ring_most == ring_slots_most(head->ring_slots) || head->ring_most == head->ring_slots) &&
-	       head->quantum_ns && !(head->quantum_ns & (head->quantum_ns - 1)) && head->facts_at == RING_PAGE &&
-	       head->facts_used <= FACTS_BYTES && head->defs_at == head->facts_at + FACTS_BYTES &&
-	       head->staging_at == head->defs_at + DEFS_BYTES &&
-	       head->stacks_at == head->staging_at + STAGINGS * (uint64_t)STAGING_BYTES &&
-	       head->rings_at == head->stacks_at + STACKS_BYTES && head->ring_stride == stride &&
-	       head->n_rings <= head->max_rings && head->max_rings <= (1u << 20) &&
-	       head->rings_at + stride * head->n_rings <= bytes && head->defs_used <= DEFS_BYTES &&
-	       head->staging_used[0] <= STAGING_BYTES && head->staging_used[1] <= STAGING_BYTES &&
-	       head->staging_now < STAGINGS && name_valid(head->active, sizeof(head->active)) &&
-	       memchr(head->service, 0, sizeof(head->service));
-}
-
-int weft__region_adopt(struct weft__region *region, const char *path, struct weft_error *err)
-{
-	struct stat st;
-	int r;
-
-	memset(region, 0, sizeof(*region));
-	region->adopted = 1;
-	region->file.fd = open(path, O_RDWR | O_CLOEXEC);
-	if (region->file.fd < 0 || fstat(region->file.fd, &st) < 0) {
-		r = weft__fail(err, -errno, "%s: %s", path, weft_strerror(-errno));
-		goto fail;
-	}
-	region->file.own = (struct weft__own){st.st_dev, st.st_ino};
-	r = weft__file_lock(region->file.fd);
-	if (r) {
-		r = weft__fail(err, r, "%s: its process is alive", path);
-		goto fail;
-	}
-	if (!S_ISREG(st.st_mode) || st.st_size < RING_PAGE) {
-		r = weft__fail(err, -WEFT_E_FORMAT, "%s: not a ring file", path);
-		goto fail;
-	}
-	r = map(region, (uint64_t)st.st_size);
-	if (!r && !head_valid(region->head, (uint64_t)st.st_size)) {
-		r = head_blank(region->head) ? -ENODATA : head_newer(region->head) ? -WEFT_E_VERSION : -WEFT_E_FORMAT;
-		munmap(region->base, region->bytes);
-	}
-	if (r) {
-		region->base = NULL;
-		r = weft__fail(err, r, "%s: not a ring file that this version knows", path);
-		goto fail;
-	}
-	return 0;
-fail:
-	if (region->file.fd >= 0)
-		close(region->file.fd);
-	region->file.fd = -1;
-	return r;
 }

@@ -16,8 +16,10 @@ struct weft__region {
 	uint32_t *free_next;
 	int adopted;        /* another process made it */
 	uint32_t place;     /* enum weft_ring_place, as it came out; WEFT_RING_AUTO means /dev/shm */
-	char path[400];     /* of the file; "" in private memory */
-	char link[400];     /* of the link to it in the directory, or "" */
+	char dir[400];      /* of the recording, or "" */
+	char home[400];     /* the directory of the file: that, or /dev/shm */
+	char name[200];     /* of the file; "" in private memory */
+	char link[200];     /* of the link to it in `dir`, or "" */
 	char degraded[200]; /* why it is not where it should be, or "" */
 };
 
@@ -54,9 +56,16 @@ void weft__region_close(struct weft__region *region);
 void weft__region_bury(struct weft__region *region);
 void weft__graves_sweep(void);
 
-/* Opens the ring file of a dead process at `path`, locked; what is written to it stays private. -WEFT_E_BUSY: its process
- * lives. -ENODATA: its process died before it wrote anything. -WEFT_E_FORMAT: not a ring file. */
-int weft__region_adopt(struct weft__region *region, const char *path, struct weft_error *err);
+/* Takes over the ring file `name` of a dead process in a directory: locked, and copied, since who cuts a mapped file ends who reads it.
+ * -EPERM: it is none that weft may touch. -EBADF: it does not carry weft's mark. -WEFT_E_BUSY: its process lives. -ENODATA: its
+ * process died before it wrote anything. -WEFT_E_FORMAT: it is broken. */
+int weft__region_adopt(struct weft__region *region, int dir, const char *name, struct weft_error *err);
+/* Whether that is the text of the link to the rings of a recording of this user; then the name of the file in /dev/shm. */
+int weft__region_link_valid(const char *link, const char *text, char *name, size_t bytes);
+/* Opens /dev/shm when rings may be there. A descriptor, or -errno. */
+int weft__region_shm(void);
+/* Removes rings in /dev/shm of dead processes of this user whose directory, or the link in it, was removed: nobody would find them. */
+void weft__region_sweep(void);
 
 /* What files are called until they are locked by the process that makes them. */
 #define NEW_END ".new"

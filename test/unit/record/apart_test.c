@@ -338,7 +338,7 @@ static void record_as_nobody(const void *data)
 	int files[FILES];
 
 	(void)data;
-	REQUIRE(setgid(65534) == 0 && setuid(65534) == 0);
+	REQUIRE(child_become(65534) == 0);
 	rec = start_apart(&(struct weft_recorder_opts){
 		.dir = session_dir, .sample_hz = 99, .switches = WEFT_SWITCH_INTERVALS, .flush_ns = MS});
 	REQUIRE(rec);

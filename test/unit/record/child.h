@@ -5,6 +5,7 @@
 
 #include "session.h"
 
+#include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -25,15 +26,20 @@ static inline int child_refuse(long call, int error)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Runs `fn` in a child, which may give away what it has, with a directory that anybody may write. What it ended with: 0, or 77 when
- * it skipped. */
+/* Becomes somebody else, with the directory. 0, or not: it cannot be done. */
+static inline int child_become(uid_t uid)
+{
+	return chown(session_dir, uid, 65534) || setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
+	       setresuid(uid, uid, uid);
+}
+
+/* Runs `fn` in a child, which may give away what it has. What it ended with: 0, or 77 when it skipped. */
 static inline int child_run(void (*fn)(const void *), const void *data)
 {
 	pid_t pid;
 	int r;
 
 	session_fresh_dir();
-	chmod(session_dir, 0777);
 	pid = fork();
 	if (pid == 0) {
 		weft_test_failures = 0;

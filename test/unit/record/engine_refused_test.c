@@ -102,7 +102,7 @@ static int become_nobody(void)
 {
 	uid_t uid = 100000 + (uid_t)getpid(); /* whose limits nobody else uses up */
 
-	return setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(uid, uid, uid);
+	return child_become(uid);
 }
 
 /* Is in the kernel until there are that many more samples. */

@@ -239,7 +239,7 @@ static void few_main(const void *data)
 	struct burner burners[3] = {0};
 	struct weft_recorder *rec;
 
-	CHECK_EQ(setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(uid, uid, uid), 0);
+	CHECK_EQ(child_become(uid), 0);
 	CHECK_EQ(weft_recorder_open(&rec, &opts, NULL), 0);
 	CHECK_EQ(setrlimit(RLIMIT_SIGPENDING, &few), 0);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);

@@ -233,11 +233,12 @@ TEST(files_of_a_living_process_are_left_alone)
 TEST(a_link_to_nothing_is_swept_away)
 {
 	struct heard heard;
-	char path[128];
+	char path[128], text[64];
 
 	session_fresh_dir();
 	path_in(path, sizeof(path), "x-1-00.rings");
-	CHECK_EQ(symlink("/dev/shm/weft-test-that-is-not-there", path), 0);
+	snprintf(text, sizeof(text), "/dev/shm/weft-%u-x-1-00.rings", (unsigned)geteuid());
+	CHECK_EQ(symlink(text, path), 0);
 	heard = recover();
 	CHECK_EQ(heard.n + heard.failed, 0);
 	CHECK_EQ(left_over(), 0);
@@ -261,43 +262,64 @@ TEST(a_segment_whose_rings_are_gone_is_recovered_from_itself)
 	session_remove_dir();
 }
 
-TEST(garbage_is_set_aside_and_named)
+/* With weft's mark, but nothing behind it makes sense. */
+TEST(broken_files_are_set_aside_and_named)
 {
-	static const char garbage[8192] = "this is no ring file";
+	static char garbage[8192] = RINGS_MAGIC "....this is no ring file";
+	static const uint32_t version = RINGS_VERSION;
 	struct heard heard;
 
 	session_fresh_dir();
+	memcpy(garbage + 8, &version, sizeof(version));
 	write_file("a-1-00.rings", garbage, sizeof(garbage));
-	write_file("b-1-00.rings", garbage, 100);
-	write_file("c-1-00-000000.weft.active", garbage, sizeof(garbage));
+	memcpy(garbage, "WEFTSEG1", 8);
+	write_file("c-1-00-000000.weft.active", garbage, 40);
 	heard = recover();
 	CHECK_EQ(heard.n, 0);
-	CHECK_EQ(heard.failed, 3);
-	CHECK_EQ(tally_files(session_dir, ".broken"), 3);
+	CHECK_EQ(heard.failed, 2);
+	CHECK_EQ(tally_files(session_dir, ".broken"), 2);
 	CHECK_EQ(left_over(), 0);
 	CHECK_EQ(recover().failed, 0);
 	session_remove_dir();
 }
 
-TEST(a_ring_file_that_was_never_begun_is_removed)
+TEST(what_does_not_carry_the_mark_is_left_alone)
 {
-	static const char zeros[8192];
+	static const char garbage[8192] = "this is no ring file", zeros[8192];
 	struct heard heard;
 
 	session_fresh_dir();
-	write_file("a-1-00.rings", zeros, sizeof(zeros));
-	write_file("a-1-00-000000.weft.active.new", zeros, 0);
+	write_file("a-1-00.rings", garbage, sizeof(garbage));
+	write_file("b-1-00.rings", zeros, sizeof(zeros));
+	write_file("c-1-00-000000.weft.active", garbage, sizeof(garbage));
+	write_file("d-1-00-000000.weft.active", "", 0);
+	write_file("disk.rings", zeros, sizeof(zeros));
+	write_file("notes.new", garbage, 100);
+	write_file("empty.new", garbage, 0);
+	write_file("e-1-00-000000.weft.active.new", garbage, 100);
+	write_file("my.weft.active", garbage, 100);
 	heard = recover();
-	CHECK_EQ(heard.n + heard.failed, 0);
-	CHECK_EQ(left_over(), 0);
+	CHECK_EQ(heard.n, 0);
+	CHECK_EQ(heard.failed, 4); /* which are called like files of weft */
+	CHECK(strstr(heard.note, "left alone"));
+	CHECK_EQ(left_over(), 9);
+	CHECK_EQ(tally_files(session_dir, ".broken"), 0);
 	session_remove_dir();
 }
 
-TEST(an_empty_segment_file_is_set_aside)
+TEST(files_that_were_never_begun_are_removed)
 {
+	static const char begun[8192] = RINGS_MAGIC;
+	struct heard heard;
+
 	session_fresh_dir();
-	write_file("a-1-00-000000.weft.active", "", 0);
-	CHECK_EQ(recover().failed, 1);
+	write_file("a-1-00.rings", begun, sizeof(begun));
+	write_file("b-1-00.rings", begun, 8);
+	write_file("b-1-00.rings.new", begun, sizeof(begun));
+	write_file("a-1-00-000000.weft.active.new", begun, 0);
+	write_file("a-1-00-dump-000000.weft.new", begun, 0);
+	heard = recover();
+	CHECK_EQ(heard.n + heard.failed, 0);
 	CHECK_EQ(left_over(), 0);
 	session_remove_dir();
 }

@@ -44,7 +44,7 @@ static void nobody_main(const void *unused)
 
 	(void)unused;
 	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &little), 0);
-	CHECK_EQ(setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(uid, uid, uid), 0);
+	CHECK_EQ(child_become(uid), 0);
 	record_some(WEFT_SWITCH_INTERVALS, 0);
 	if (!strcmp(result.mode, "off") && strstr(result.degraded, "not allowed"))
 		SKIP("kernel.perf_event_paranoid is above 2");
@@ -59,7 +59,7 @@ static void nobody_stacks_main(const void *unused)
 	uid_t uid = 100000 + (uid_t)getpid();
 
 	(void)unused;
-	CHECK_EQ(setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(uid, uid, uid), 0);
+	CHECK_EQ(child_become(uid), 0);
 	record_some(WEFT_SWITCH_STACKS, 99);
 	CHECK(!strcmp(result.mode, "stacks") || strstr(result.degraded, "no stacks of context switches") != NULL);
 	CHECK(offcpu_thread(&result, samples_tid())->n >= 10);
