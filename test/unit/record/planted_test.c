@@ -476,9 +476,9 @@ TEST(a_directory_that_is_removed_leaves_no_rings_in_shared_memory)
 		session_remove_dir();
 		SKIP("there is no /dev/shm");
 	}
-	session_remove_dir();
 	CHECK_EQ(stat(target, &st), 0);
-	/* The next recovery of this user, in any directory, finds what nobody else would. */
+	session_remove_dir();
+	/* The next recovery of this user, in any directory and perhaps in another process, finds what nobody else would. */
 	session_fresh_dir();
 	CHECK_EQ(recover(NULL), 0);
 	CHECK(stat(target, &st) < 0 && errno == ENOENT);
