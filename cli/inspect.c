@@ -27,7 +27,7 @@ const char cli_inspect_help[] =
 	"  -h, --help\n"
 	"\n"
 	"examples:\n"
-	"  weft inspect /var/tmp/weft\n"
+	"  weft inspect ~/weft\n"
 	"  weft inspect FILE.weft\n"
 	"  weft inspect --events FILE.weft | grep poll_begin | head\n"
 	"\n"

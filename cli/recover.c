@@ -22,7 +22,7 @@ const char cli_recover_help[] =
 	"  -h, --help\n"
 	"\n"
 	"example:\n"
-	"  weft recover /var/tmp/weft && weft report /var/tmp/weft\n"
+	"  weft recover ~/weft && weft report ~/weft\n"
 	"\n"
 	"exit status: 0 done, also when there was nothing to do; 1 something could not be recovered; 2 wrong usage\n";
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "cli.h"
 #include "report.h"
 #include "weft/recorder.h"
@@ -44,7 +45,7 @@ const char cli_run_help[] =
 	"\n"
 	"examples:\n"
 	"  weft run -- python3 server.py\n"
-	"  weft run -o /var/tmp/weft --hz 500 -- redis-server --port 7000\n"
+	"  weft run -o ~/weft --hz 500 -- redis-server --port 7000\n"
 	"\n"
 	"exit status: that of COMMAND, 128 + N when signal N ended it; 2 wrong usage, 125 weft failed, 126 COMMAND "
 	"cannot be\n"
@@ -121,7 +122,9 @@ static int parse(int argc, char **argv, struct options *opts)
 static int make_dir(const struct options *opts, const char *command, char *path)
 {
 	const char *base = strrchr(command, '/'), *tmp = getenv("TMPDIR");
+	struct weft_error err = {0};
 	char made[PATH_MAX];
+	int fd;
 
 	base = base ? base + 1 : command;
 	if (!opts->dir && !opts->keep) {
@@ -134,8 +137,10 @@ static int make_dir(const struct options *opts, const char *command, char *path)
 			snprintf(made, sizeof(made), "%s", opts->dir);
 		else
 			snprintf(made, sizeof(made), "weft-%.200s-%d", base, (int)getpid());
-		if (mkdir(made, 0777) < 0 && errno != EEXIST)
-			return cli_fail("cannot make the directory %s: %s", made, strerror(errno));
+		fd = weft__dir_use(made, DIR_MODE, &err);
+		if (fd < 0)
+			return cli_fail("cannot record into %s: %s", made, err.msg);
+		close(fd);
 	}
 	if (!realpath(made, path))
 		return cli_fail("cannot use the directory %s: %s", made, strerror(errno));

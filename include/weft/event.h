@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "error.h"
 #include "kind.h"
 #include "ring.h"
 
@@ -259,15 +260,22 @@ WEFT_EMIT(void weft_queue_depth(int runtime, uint64_t depth), {
 })
 
 /* An event of the program's own: `kind` from weft_event_define, and its fields in order, one word each (see
- * weft_f64 for doubles). Fields beyond WEFT_FIELDS_MAX are ignored, and so is a negative `kind`. */
+ * weft_f64 for doubles). Fields beyond WEFT_FIELDS_MAX are ignored, and so is a negative `kind`; but for that of a definition
+ * for which there was no room (-WEFT_E_LIMIT): such events are counted as lost, for the reason WEFT_LOSS_BAD_EVENT. */
 WEFT_EMIT(void weft_event(int kind, const uint64_t *fields, uint32_t n_fields), {
 	uint32_t on = weft_gate_on();
 	struct weft_ring *ring;
 	uint64_t tick;
 	uint64_t first;
 	uint32_t i;
-	if (!on || kind < WEFT_KIND_USER)
+	if (!on)
 		return;
+	if (WEFT_UNLIKELY(kind < WEFT_KIND_USER)) {
+		if (kind != -WEFT_E_LIMIT)
+			return;
+		kind = WEFT_KIND_REFUSED;
+		n_fields = 0;
+	}
 	if (n_fields > WEFT_FIELDS_MAX)
 		n_fields = WEFT_FIELDS_MAX;
 	tick = weft_tick(on);

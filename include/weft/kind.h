@@ -68,6 +68,7 @@ enum weft_kind {
 #undef X
 	WEFT_KIND_BUILTIN_END, /* one past the last above */
 	WEFT_KIND_USER = 64,   /* first of weft_event_define */
+	WEFT_KIND_REFUSED = 0xffff, /* of which nothing is ever defined: events of definitions that were refused */
 };
 /* clang-format on */
 

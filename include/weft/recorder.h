@@ -3,7 +3,7 @@
  *
  *     struct weft_recorder *rec;
  *     struct weft_error err;
- *     struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = "/var/tmp/weft"};
+ *     struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = "/var/lib/server/weft"};
  *     if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0)
  *             fprintf(stderr, "weft: %s\n", err.msg);
  *     ...
@@ -95,17 +95,17 @@ struct weft_recorder_opts {
 	const char *name;       /* service name in the segment; NULL: the program's name */
 	uint64_t segment_bytes; /* rotate at this size; 64 MiB. Flight recorder: memory for what is kept */
 	uint64_t segment_ns;    /* rotate at this age; 60 s */
-	uint64_t keep_bytes;    /* sealed segments together, oldest deleted first; 1 GiB (64 MiB in memory) */
-	uint64_t keep_ns;       /* delete sealed segments older than this; 0: no limit */
-	uint64_t drain_ns;      /* longest time between two drains; 250 ms, which is also the most */
-	uint64_t flush_ns;      /* longest time an event waits in shared memory before it is in the file; 1 s */
-	uint64_t queue_ns;      /* how often global queue callbacks are asked; 10 ms */
-	uint32_t ring_bytes;  /* slots of a thread, a power of two; 64 KiB, and up to four times that when it is busy */
-	uint32_t max_threads; /* threads that may record at the same time; 4096 */
-	uint32_t quantum_ns;  /* time resolution in the segment, a power of two; 8 */
-	uint32_t on_fork;     /* enum weft_fork */
-	uint32_t ring_place;  /* enum weft_ring_place */
-	uint32_t sync;        /* 1: fdatasync after each block and seal; the default only starts writeback */
+	uint64_t keep_bytes; /* sealed segments of this name together, oldest deleted first; 1 GiB (64 MiB in memory) */
+	uint64_t keep_ns;    /* delete sealed segments of this name older than this; 0: no limit */
+	uint64_t drain_ns;   /* longest time between two drains; 250 ms, which is also the most */
+	uint64_t flush_ns;   /* longest time an event waits in shared memory before it is in the file; 1 s */
+	uint64_t queue_ns;   /* how often global queue callbacks are asked; 10 ms */
+	uint32_t ring_bytes; /* slots of a thread, a power of two; 64 KiB, and up to four times that when it is busy */
+	uint32_t max_threads;      /* threads that may record at the same time; 4096 */
+	uint32_t quantum_ns;       /* time resolution in the segment, a power of two; 8 */
+	uint32_t on_fork;          /* enum weft_fork */
+	uint32_t ring_place;       /* enum weft_ring_place */
+	uint32_t sync;             /* 1: fdatasync after each block and seal; the default only starts writeback */
 	const char *const *labels; /* "key=value" strings for the segment, NULL-terminated; copied */
 	uint32_t no_recover;       /* 1: leave what a dead process left in `dir` alone */
 	uint32_t level;            /* 1: frequencies only; 2..19: zstd levels, a fifth smaller at twice the CPU; 1 */
@@ -164,6 +164,10 @@ struct weft_recorder_opts {
 /* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within execve would kill the
  * new program. Without it nothing needs to be done. */
 
+/* `dir` is made, with mode 0700, when it is not there. It has to be this user's or root's, and nobody else may write to it, or it has to
+ * be this user's and sticky (chmod +t): else -EPERM, and the message says what to do. Of what is there only regular files of this user
+ * that carry weft's mark are touched, and links are not followed (docs/SECURITY.md). Retention deletes segments of the same name only. */
+
 /* Opens a recorder and recovers what earlier processes left in `dir`. Nothing records yet. `opts` NULL takes
  * all defaults (memory only). On success `*ret` is the caller's, to be given to weft_recorder_close.
  * Returns 0; -WEFT_E_STATE when one is open already; -WEFT_E_OPTION; -E2BIG for options newer than the library;
@@ -177,7 +181,7 @@ WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_re
  * WEFT_SAMPLE_ENGINE (auto, timer, perf), WEFT_SAMPLE_EVENT, WEFT_SAMPLE_KERNEL, WEFT_SAMPLE_DEPTH, WEFT_SYMBOLIZE, WEFT_SWITCHES (auto, off, intervals, stacks),
  * WEFT_WALL_HZ, WEFT_POLLS (auto, all, slow, caught), WEFT_POLL_CAP, WEFT_POLL_SLOW_MS, WEFT_WAIT_MS, WEFT_STUCK_MS (a number, or off),
  * WEFT_BUDGET_PPM, WEFT_FLIGHT_SECONDS, WEFT_TRIGGER_SIGNAL (a number, or a name such as USR2), WEFT_TRIGGER_POLL_MS,
- * WEFT_TRIGGER_QUIET_SECONDS, WEFT_TRIGGER_FORWARD_SECONDS. Sizes take K, M and G. Variables override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
+ * WEFT_TRIGGER_QUIET_SECONDS, WEFT_TRIGGER_FORWARD_SECONDS, WEFT_FILE_MODE (0600, 0640). Sizes take K, M and G. Variables override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
  * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */
 WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
 				    struct weft_error *err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/annotate_file.h"
@@ -85,6 +86,17 @@ void weft__annotator_close(struct weft__annotator *annotator)
 	weft__free(annotator);
 }
 
+/* Who ran the process; where the segment does not say it, whose it is. */
+static uint32_t user_of(const struct weft_segment *seg)
+{
+	const char *uid = weft_segment_fact(seg, "process.uid");
+	struct stat st;
+
+	if (uid)
+		return (uint32_t)strtoul(uid, NULL, 10);
+	return seg->fd >= 0 && fstat(seg->fd, &st) == 0 ? st.st_uid : geteuid();
+}
+
 /* The module as the symbolizer wants it. Files are put at address 0, wherever they were: processes that map the same one
  * at different addresses then share its answers. */
 static void describe(const struct run *run, const struct weft_module *module, struct weft__symbol_module *to)
@@ -101,6 +113,7 @@ static void describe(const struct run *run, const struct weft_module *module, st
 		to->path = "[kernel]";
 	else if (!to->path[0])
 		to->pid = pid ? (uint32_t)strtoul(pid, NULL, 10) : 0;
+	to->uid = user_of(run->seg);
 	if (module && module->build_id_n) {
 		to->build_id = module->build_id;
 		to->build_id_n = module->build_id_n;
@@ -114,6 +127,7 @@ static int symbol_id(struct weft__annotator *annotator, const struct weft__symbo
 	int r = 0;
 
 	weft__buf_varint(&key, module->pid);
+	weft__buf_varint(&key, module->uid);
 	weft__buf_varint(&key, module->end);
 	weft__buf_varint(&key, module->offset);
 	weft__buf_varint(&key, module->build_id_n);

@@ -48,6 +48,9 @@ static void escaped(FILE *out, const char *text)
 			fputs("\\t", out);
 		} else if (c < 0x20 || c == 0x7f) {
 			fprintf(out, "\\u%04x", c);
+		} else if (c == 0xc2 &&
+			   (unsigned char)text[1] < 0xa0) { /* U+0080 to U+009F: control sequences to some */
+			fprintf(out, "\\u%04x", (unsigned char)text[1]);
 		} else {
 			fwrite(text, 1, len, out);
 		}

@@ -72,8 +72,12 @@ static int stop_locked(struct weft_recorder *rec)
 	weft__trigger_deafen();
 	weft__collector_gate(&rec->collector, 0, 0);
 	weft__engine_stop();
+	/* What an earlier stop could not write may be written now. */
+	if (!rec->collector.running && rec->stop_err && weft__collector_start(&rec->collector) < 0)
+		err = rec->stop_err;
 	if (rec->collector.running)
 		err = weft__collector_ask(&rec->collector, ASK_STOP, NULL, 0);
+	rec->stop_err = err;
 	rec->state = WEFT_STATE_IDLE;
 	return err;
 }
@@ -109,6 +113,7 @@ static void make_orphan(struct weft_recorder *rec)
 	weft__last_forked();
 	weft_ring_self = &weft__ring_none.hot;
 	rec->orphan = 1;
+	rec->stop_err = 0;
 	rec->state = WEFT_STATE_CLOSED;
 	weft__registry_share(NULL, NULL, NULL);
 	weft__segments_drop(&rec->collector.segments);

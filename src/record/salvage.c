@@ -448,6 +448,16 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 	return err ? err : take_poll_counts(s, i, &page);
 }
 
+/* It was paused when the process ended: at least until the collector read the clock last. */
+static void salvage_pause(struct weft__salvage *s, uint32_t reason, uint64_t from_ns)
+{
+	uint64_t last = s->timeline.last.mono_ns;
+	struct weft_loss loss = {.reason = reason, .from_ns = from_ns, .to_ns = last > from_ns ? last : from_ns};
+
+	if (from_ns)
+		weft__defs_loss(&s->defs, &loss);
+}
+
 int weft__salvage_memory(struct weft__salvage *s)
 {
 	struct rings_head *head = s->region.head;
@@ -466,6 +476,8 @@ int weft__salvage_memory(struct weft__salvage *s)
 	if (head->no_stack != head->no_stack_seen)
 		salvage_loss(s, WEFT_LOSS_SAMPLE, 0, head->no_stack - head->no_stack_seen, head->no_stack_from,
 			     head->no_stack_to);
+	salvage_pause(s, WEFT_LOSS_PAUSED, head->paused_ns);
+	salvage_pause(s, WEFT_LOSS_DISK_FULL, head->stuck_ns);
 	if (head->no_ring != head->no_ring_seen)
 		salvage_loss(s, WEFT_LOSS_NO_RING, 0, head->no_ring - head->no_ring_seen, head->no_ring_from,
 			     head->no_ring_to);

@@ -18,8 +18,9 @@ struct weft_recorder {
 	uint32_t source; /* of ticks: enum weft__tick_source */
 	uint32_t gate;   /* its value when recording, but for the epoch */
 	uint64_t recovered;
-	pid_t pid;  /* whose it is */
-	int orphan; /* of a fork: nothing to stop or remove */
+	pid_t pid;    /* whose it is */
+	int stop_err; /* what the last stop could not write is in the rings */
+	int orphan;   /* of a fork: nothing to stop or remove */
 };
 
 /* Everything but the options, which are there. Used by open, and by a forked child that begins again. 0 or a negative error. */

@@ -28,15 +28,11 @@ int weft__file_open(const char *root, const char *path, uint64_t *ret_bytes)
 	return fd;
 }
 
-int weft__file_read(struct weft__buf *buf, const char *path, uint64_t max)
+static int read_all(struct weft__buf *buf, int fd, uint64_t max)
 {
-	uint64_t bytes;
-	int fd = weft__file_open("", path, &bytes);
 	int failed = 0;
 	ssize_t n;
 
-	if (fd < 0)
-		return fd;
 	for (;;) {
 		uint8_t *room = weft__buf_room(buf, 65536);
 
@@ -60,4 +56,26 @@ int weft__file_read(struct weft__buf *buf, const char *path, uint64_t max)
 	close(fd);
 	weft__buf_u8(buf, 0);
 	return failed ? failed : buf->oom ? -ENOMEM : 0;
+}
+
+int weft__file_read(struct weft__buf *buf, const char *path, uint64_t max)
+{
+	uint64_t bytes;
+	int fd = weft__file_open("", path, &bytes);
+
+	return fd < 0 ? fd : read_all(buf, fd, max);
+}
+
+int weft__file_read_of(struct weft__buf *buf, const char *path, uint64_t max, uint32_t uid)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ELOOP ? -EPERM : -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_uid == uid || st.st_uid == 0 || st.st_uid == geteuid()))
+		return read_all(buf, fd, max);
+	close(fd);
+	return -EPERM;
 }

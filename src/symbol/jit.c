@@ -24,7 +24,9 @@ struct stamp {
 
 struct process {
 	uint32_t pid;
+	uint32_t uid;    /* whose files are believed */
 	bool looked;     /* for the files in jit_dir */
+	bool foreign;    /* there was a file of somebody else, or a link */
 	bool given_dump; /* by weft__jit_add_dump */
 	struct stamp map_stamp;
 	struct stamp dump_stamp;
@@ -41,19 +43,22 @@ struct jit {
 	size_t cap;
 };
 
-static struct process *process_of(struct jit *jit, uint32_t pid)
+static struct process *process_of(struct jit *jit, uint32_t pid, uint32_t uid)
 {
 	struct process *processes;
 	size_t i;
 
 	for (i = 0; i < jit->n; i++)
-		if (jit->processes[i].pid == pid)
+		if (jit->processes[i].pid == pid) {
+			jit->processes[i].looked &= jit->processes[i].uid == uid;
+			jit->processes[i].uid = uid;
 			return &jit->processes[i];
+		}
 	processes = weft__grow(jit->processes, &jit->cap, jit->n, sizeof(*processes));
 	if (!processes)
 		return NULL;
 	jit->processes = processes;
-	processes[jit->n] = (struct process){.pid = pid};
+	processes[jit->n] = (struct process){.pid = pid, .uid = uid};
 	return &processes[jit->n++];
 }
 
@@ -63,7 +68,9 @@ static int read_dump(struct process *process, const char *path)
 
 	weft__jitcode_fini(&process->dump);
 	weft__buf_free(&process->dump_bytes);
-	failed = weft__file_read(&process->dump_bytes, path, FILE_MAX);
+	failed = process->given_dump ? weft__file_read(&process->dump_bytes, path, FILE_MAX)
+				     : weft__file_read_of(&process->dump_bytes, path, FILE_MAX, process->uid);
+	process->foreign |= failed == -EPERM;
 	if (!failed)
 		failed = weft__jitdump_parse(&process->dump, process->dump_bytes.bytes, process->dump_bytes.n - 1);
 	weft__jitcode_seal(&process->dump);
@@ -93,6 +100,7 @@ static int look(struct jit *jit, struct process *process)
 	int failed = 0;
 
 	process->looked = true;
+	process->foreign = false;
 	if (!process->given_dump) {
 		process->dump_stamp = stamp_of(path_of(jit, process, "jit-", ".dump", path));
 		failed = read_dump(process, path);
@@ -101,7 +109,8 @@ static int look(struct jit *jit, struct process *process)
 	weft__jitcode_fini(&process->map);
 	weft__buf_free(&process->map_text);
 	if (failed != -ENOMEM)
-		failed = weft__file_read(&process->map_text, path, FILE_MAX);
+		failed = weft__file_read_of(&process->map_text, path, FILE_MAX, process->uid);
+	process->foreign |= failed == -EPERM;
 	if (!failed)
 		failed = weft__perf_map_parse(&process->map, (const char *)process->map_text.bytes,
 					      process->map_text.n - 1);
@@ -148,13 +157,19 @@ static int jit_resolve(struct weft__source *source, struct weft__symbol_entry *m
 
 	if (!module->at.pid || !without_file(module->at.path))
 		return 0;
-	process = process_of(jit, module->at.pid);
+	process = process_of(jit, module->at.pid, module->at.uid);
 	if (!process || (!process->looked && look(jit, process) < 0))
 		return -ENOMEM;
 	n = answer(jit, &process->dump, ip, time_ns, out);
 	if (!n)
 		n = answer(jit, &process->map, ip, 0, out);
-	if (!n && !process->dump.n && !process->map.n)
+	if (!n && !process->dump.n && !process->map.n && process->foreign)
+		weft__symbol_why(source->env, module,
+				 "perf-%u.map or jit-%u.dump in %s is not a regular file of user %u, of root or of "
+				 "yours, and is "
+				 "not believed",
+				 process->pid, process->pid, source->env->opts.jit_dir, process->uid);
+	else if (!n && !process->dump.n && !process->map.n)
 		weft__symbol_why(source->env, module,
 				 "no perf-%u.map and no jit-%u.dump in %s (weft symbolize --jit-dir looks elsewhere)",
 				 process->pid, process->pid, source->env->opts.jit_dir);
@@ -163,7 +178,7 @@ static int jit_resolve(struct weft__source *source, struct weft__symbol_entry *m
 
 int weft__jit_add_dump(struct weft__source *source, uint32_t pid, const char *path)
 {
-	struct process *process = process_of((struct jit *)source, pid);
+	struct process *process = process_of((struct jit *)source, pid, 0);
 
 	if (!process)
 		return -ENOMEM;

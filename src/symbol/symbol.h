@@ -33,6 +33,7 @@ struct weft__symbol_module {
 	const uint8_t *build_id; /* NULL: not known, and then any file at `path` will do */
 	uint32_t build_id_n;
 	uint32_t pid; /* for perf maps and jitdumps; 0: not known */
+	uint32_t uid; /* whose perf maps and jitdumps are believed, beside root's and those of this user */
 	uint64_t start;
 	uint64_t end;
 	uint64_t offset;

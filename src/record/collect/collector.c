@@ -143,6 +143,7 @@ static void stick(struct weft__collector *c, int err)
 	pthread_mutex_lock(&c->mutex);
 	gate_set(c, 0);
 	store_relaxed(&c->stuck_ns, weft__clock_mono());
+	c->region->head->stuck_ns = c->stuck_ns;
 	c->shown.pauses = ++c->stats.pauses;
 	pthread_mutex_unlock(&c->mutex);
 	weft__log(WEFT_LOG_WARN, "%s: %s; recording pauses until there is room",
@@ -165,6 +166,7 @@ static void unstick(struct weft__collector *c)
 	pthread_mutex_lock(&c->mutex);
 	add_pause(c, WEFT_LOSS_DISK_FULL, c->stuck_ns);
 	store_relaxed(&c->stuck_ns, 0);
+	c->region->head->stuck_ns = 0;
 	c->stuck_err = 0;
 	gate_set(c, c->want_on);
 	pthread_mutex_unlock(&c->mutex);
@@ -214,6 +216,21 @@ static int tell_engine(struct weft__collector *c)
 	return err;
 }
 
+/* Names for which there was no room: at the first, and how many by the end of a segment. */
+static int tell_refused(struct weft__collector *c, int all)
+{
+	uint64_t n = weft__registry_refused();
+	char text[120];
+
+	if (n == c->refused_seen || (c->refused_seen && !all))
+		return 0;
+	snprintf(text, sizeof(text), "the table of definitions is full: %llu names or kinds were refused",
+		 (unsigned long long)n);
+	weft__defs_fact(&c->news, "degraded.definitions", text);
+	c->refused_seen = n;
+	return weft__stage_news(c);
+}
+
 /* What the engine has counted. */
 static int count_samples(struct weft__collector *c, uint64_t now)
 {
@@ -231,7 +248,8 @@ static int count_samples(struct weft__collector *c, uint64_t now)
 	c->uncovered_seen = counts.uncovered;
 	if (weft__engine_loss(&loss))
 		weft__defs_loss(&c->news, &loss);
-	return weft__stage_news(c);
+	err = weft__stage_news(c);
+	return err ? err : tell_refused(c, 0);
 }
 
 /* Sampling: threads that came, modules that changed, and what could not be covered. */
@@ -390,6 +408,8 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 	}
 	if (!err)
 		err = count_samples(c, weft__clock_mono());
+	if (!err)
+		err = tell_refused(c, 1);
 	if (!err && c->segments.early && !staging_any(c->region->head))
 		weft__segments_abandon(&c->segments);
 	if (!err && (c->segments.fd >= 0 || staging_any(c->region->head)))
@@ -510,9 +530,10 @@ void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause)
 	if (c->paused_ns && on) {
 		add_pause(c, WEFT_LOSS_PAUSED, c->paused_ns);
 		c->paused_ns = 0;
+		c->region->head->paused_ns = 0;
 	}
 	if (pause && c->want_on)
-		c->paused_ns = weft__clock_mono();
+		c->region->head->paused_ns = c->paused_ns = weft__clock_mono();
 	c->want_on = on;
 	if (!on || !load_relaxed(&c->stuck_ns))
 		gate_set(c, on);

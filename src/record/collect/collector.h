@@ -75,7 +75,9 @@ struct weft__collector {
 	struct weft__run *runs; /* of that block */
 	size_t n_runs, runs_cap;
 	uint64_t gathers;
-	uint64_t n_bad; /* events of the block that is being made that made no sense */
+	uint64_t n_bad;        /* events of the block that is being made that made no sense */
+	uint64_t refused_seen; /* definitions that were refused, as told */
+	struct weft_loss bad;  /* the last of them, not yet written; count 0: none */
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
 	struct weft__flight flight;

@@ -23,12 +23,25 @@ static uint64_t run_end(const struct staged_run *run, uint64_t at)
 	return at + sizeof(*run) + (payload + 7) / 8 * 8;
 }
 
+static void write_bad(struct weft__collector *c)
+{
+	if (c->bad.count)
+		weft__defs_loss(&c->defs, &c->bad);
+	c->bad.count = 0;
+}
+
+/* One record for all that come one after the other in a thread: a program may emit many of a kind that it could not define. */
 static void tell_bad(struct weft__collector *c, uint64_t tick)
 {
 	uint64_t when = weft__timeline_mono(&c->timeline, tick);
-	struct weft_loss loss = {WEFT_LOSS_BAD_EVENT, c->batch->chunks[c->batch->n_chunks - 1].stream, 1, when, when};
+	uint32_t stream = c->batch->chunks[c->batch->n_chunks - 1].stream;
 
-	weft__defs_loss(&c->defs, &loss);
+	if (c->bad.thread != stream)
+		write_bad(c);
+	if (!c->bad.count)
+		c->bad = (struct weft_loss){WEFT_LOSS_BAD_EVENT, stream, 0, when, when};
+	c->bad.count++;
+	c->bad.to_ns = when > c->bad.to_ns ? when : c->bad.to_ns;
 	c->n_bad++;
 }
 
@@ -259,10 +272,12 @@ int weft__gather(struct weft__collector *c, const struct weft__half *half)
 
 	weft__batch_clear(c->batch);
 	c->n_bad = 0;
+	c->bad.count = 0;
 	if (!err)
 		add_defs(c, half);
 	for (uint32_t i = 0; i < c->n_runs && !err; i++)
 		if (!c->runs[i].taken)
 			err = add_chunk(c, i);
+	write_bad(c);
 	return err ? err : weft__costs_gather(c);
 }

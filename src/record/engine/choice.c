@@ -3,9 +3,11 @@
  *
  * The choice is made at open, where the machine is asked what it allows, so that the segment's facts are right from the first one on; when
  * that does not work any more later, there is another choice, and the facts are told again. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/error.h"
@@ -183,6 +185,12 @@ void weft__choice_facts(struct weft__defs *defs)
 	weft__defs_fact(defs, "sample.why", engine_choice.why);
 	if (engine_choice.degraded[0])
 		weft__defs_fact(defs, "degraded.sampling", engine_choice.degraded);
+	if (access("/proc/self/maps", R_OK) < 0) {
+		snprintf(text, sizeof(text),
+			 "stacks of samples and waits are their innermost frame at most: no /proc/self/maps (%s)",
+			 weft_strerror(-errno));
+		weft__defs_fact(defs, "degraded.stacks", text);
+	}
 	if (refused) {
 		snprintf(text, sizeof(text), "whoever needs unwind tables waits for them: no thread to make them: %s",
 			 weft_strerror(refused));

@@ -17,12 +17,14 @@
 #include "weft/event.h"
 
 #define KINDS_MAX 4096
-#define TEXT_MAX 4096 /* longer names are cut */
+#define TEXT_MAX 4096                  /* longer names are cut */
+#define NAMES_RESERVE (DEFS_BYTES / 4) /* of the log, for all but strings and locations */
 
 static struct {
 	pthread_mutex_t mutex;
 	struct weft__intern strings, locations, kinds, kind_names, workers, modules;
 	struct weft__defs log;          /* every record so far */
+	uint64_t names_refused;         /* strings, locations and kinds for which there was no room */
 	uint32_t reserved;              /* ids of strings that are defined later, or never */
 	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
 	struct rings_head *shared;      /* NULL: no recorder is open */
@@ -70,10 +72,33 @@ static int ensure_builtin(void)
 	return -ENOMEM;
 }
 
-/* What a registration must be able to undo: the end of the log. */
+/* A program may name things without end. Then the names end, and what they are names of can still be defined. */
+static int log_full_but(size_t reserve)
+{
+	return ensure_builtin() < 0 || registry.log.out.n > DEFS_BYTES - 3 * TEXT_MAX - reserve;
+}
+
 static int log_full(void)
 {
-	return ensure_builtin() < 0 || registry.log.out.n > DEFS_BYTES - 3 * TEXT_MAX;
+	return log_full_but(0);
+}
+
+static int log_full_of_names(void)
+{
+	int full = log_full_but(NAMES_RESERVE);
+
+	registry.names_refused += (uint64_t)full;
+	return full;
+}
+
+uint64_t weft__registry_refused(void)
+{
+	uint64_t n;
+
+	weft__registry_lock();
+	n = registry.names_refused;
+	weft__registry_unlock();
+	return n;
 }
 
 static int log_commit(size_t mark, uint32_t mark_n)
@@ -145,7 +170,7 @@ uint32_t weft_string(const char *text)
 
 	weft__registry_lock();
 	id = weft__intern_get(&registry.strings, key, n);
-	if (!id && registry.strings.n + registry.reserved < 65535 && !log_full()) {
+	if (!id && registry.strings.n + registry.reserved < 65535 && !log_full_of_names()) {
 		id = registry.strings.n + registry.reserved + 1;
 		mark = registry.log.out.n;
 		mark_n = registry.log.n;
@@ -179,7 +204,7 @@ int weft__late_string(uint32_t id, const char *text)
 
 	key_text(key, 0, text);
 	weft__registry_lock();
-	if (!log_full()) {
+	if (!log_full_of_names()) {
 		mark = registry.log.out.n;
 		mark_n = registry.log.n;
 		weft__defs_string(&registry.log, id, (const char *)key);
@@ -200,7 +225,7 @@ uint32_t weft_location(const char *name, const char *file, uint32_t line)
 	n = key_text(key, at_file, file);
 	weft__registry_lock();
 	id = weft__intern_get(&registry.locations, key, n);
-	if (!id && registry.locations.n < 65535 && !log_full()) {
+	if (!id && registry.locations.n < 65535 && !log_full_of_names()) {
 		id = registry.locations.n + 1;
 		mark = registry.log.out.n;
 		mark_n = registry.log.n;
@@ -248,8 +273,10 @@ static int kind_number(const char *name, const struct weft_field *fields, size_t
 	if (weft__intern_get(&registry.kind_names, name, strlen(name)))
 		return -EEXIST;
 	id = WEFT_KIND_USER + registry.kinds.n;
-	if (id >= KINDS_MAX || log_full())
+	if (id >= KINDS_MAX || log_full()) {
+		registry.names_refused++;
 		return -WEFT_E_LIMIT;
+	}
 	mark = registry.log.out.n;
 	mark_n = registry.log.n;
 	weft__defs_kind(&registry.log, id, name, fields, (uint32_t)n_fields);

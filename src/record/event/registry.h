@@ -42,6 +42,8 @@ uint32_t weft__registry_worker(uint32_t runtime, uint32_t index);
 uint32_t weft__registry_module(const struct weft_module *module);
 /* COLLECTOR. Records of the log from byte `from` on; `from` is moved to the end. */
 void weft__registry_read(uint64_t *from, struct weft__defs *to);
+/* COLLECTOR. How often a string, location or kind was refused because the log is full. */
+uint64_t weft__registry_refused(void);
 /* COLLECTOR. Number of fields of a kind of the user's, or -1 when it was never defined. */
 int weft__registry_kind_fields(uint32_t kind);
 

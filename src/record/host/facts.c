@@ -100,6 +100,7 @@ void weft__facts_host(struct weft__defs *defs)
 	fact_line(defs, "host.boot_id", "/proc/sys/kernel/random/boot_id");
 	fact_number(defs, "host.cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	fact_number(defs, "process.pid", (uint64_t)getpid());
+	fact_number(defs, "process.uid", (uint64_t)geteuid());
 	if (exe_path(path, sizeof(path)) > 0)
 		weft__defs_fact(defs, "process.exe", path);
 	fact_cmdline(defs);

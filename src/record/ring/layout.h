@@ -73,6 +73,8 @@ struct rings_head {
 	uint32_t next_stream;
 	uint32_t clock_at; /* the last reading is clocks[clock_at % CLOCKS] */
 	struct weft_clock clocks[CLOCKS];
+	uint64_t paused_ns; /* since when the user has paused it, or 0; and since when the disk is full */
+	uint64_t stuck_ns;
 	uint64_t sequence; /* of the active segment */
 	char active[256];  /* its file name */
 };

@@ -28,6 +28,15 @@ TEST(text_is_escaped)
 	check_text(NULL, "null");
 }
 
+/* U+0080 to U+009F are control characters, and U+009B begins a control sequence on some terminals. */
+TEST(control_characters_of_two_bytes_are_escaped)
+{
+	check_text("a\xc2\x9b"
+		   "31mb",
+		   "\"a\\u009b31mb\"");
+	check_text("\xc2\x80\xc2\x9f\xc2\xa0", "\"\\u0080\\u009f\xc2\xa0\"");
+}
+
 TEST(utf8_stays_and_other_bytes_do_not)
 {
 	check_text("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\xa7\xb5",

@@ -46,6 +46,22 @@ TEST(help_and_version)
 	segfile_remove(dir, names);
 }
 
+/* Nothing is waited for that may never come. */
+TEST(a_fifo_is_refused_at_once)
+{
+	BEGIN;
+	CHECK_EQ(mkfifo(segfile_path(dir, "pipe.weft"), 0600), 0);
+	CHECK_EQ(run("report %s/pipe.weft", dir), 1);
+	CHECK(says("not a regular file"));
+	CHECK_EQ(run("inspect %s/pipe.weft", dir), 1);
+	CHECK(says("not a regular file"));
+	CHECK_EQ(run("symbolize %s/pipe.weft", dir), 1);
+	CHECK(says("not a regular file"));
+	CHECK_EQ(run("report %s", dir), 0); /* with the segment that is there, too */
+	CHECK_EQ(unlink(segfile_path(dir, "pipe.weft")), 0);
+	segfile_remove(dir, names);
+}
+
 TEST(wrong_usage_is_told_with_the_way_out)
 {
 	BEGIN;

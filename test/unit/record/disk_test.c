@@ -269,6 +269,48 @@ TEST(a_disk_that_is_full_at_the_end_loses_nothing_either)
 	remove_disk();
 }
 
+/* Stop could not write it, so close must not remove where it is; and writes it itself when there is room again. */
+static void stop_then_close(bool room)
+{
+	struct weft_recorder_opts opts = {.drain_ns = 250 * MS, .dir = session_dir};
+	int kind = tally_kind();
+	struct weft_recorder *rec = session_start(&opts);
+	struct tally t;
+	uint64_t i;
+
+	REQUIRE(rec);
+	ballast_add(8 << 20);
+	for (i = 1; i <= 1000; i++)
+		tally_emit(kind, 0, i);
+	CHECK_EQ(weft_recorder_stop(rec), -ENOSPC);
+	if (room)
+		ballast_remove();
+	CHECK_EQ(weft_recorder_close(rec), room ? 0 : -ENOSPC);
+	if (!room) {
+		ballast_remove();
+		CHECK_EQ(weft_recover(session_dir, NULL, NULL, NULL), 1);
+	}
+	tally_init(&t, 1);
+	tally_dir(&t, session_dir);
+	CHECK_EQ(t.sources[0].count, 1000);
+	CHECK_EQ(t.lost + t.damaged, 0);
+	CHECK(room ||
+	      (t.n_losses && t.losses[0].reason == WEFT_LOSS_DISK_FULL)); /* from then on nothing was recorded */
+	tally_fini(&t);
+	remove_disk();
+}
+
+TEST(a_stop_that_could_not_write_is_not_forgotten_by_close)
+{
+	const char *why = small_disk("1m");
+
+	if (why)
+		SKIP(why);
+	stop_then_close(false);
+	REQUIRE(!small_disk("1m"));
+	stop_then_close(true);
+}
+
 TEST(rotation_on_a_full_disk_is_an_error_and_can_be_tried_again)
 {
 	const char *why = small_disk("1m");

@@ -160,6 +160,45 @@ TEST(anonymous_code_is_looked_up_in_the_files_of_its_process)
 	CHECK_EQ(system(command), 0);
 }
 
+/* What the one function of process 1234 of that user is called, and why. */
+static void check_named(const char *dir, uint32_t uid, const char *name, const char *why)
+{
+	struct weft__symbolizer_opts opts = {.jit_dir = dir};
+	struct weft__symbol_module module = {.path = "", .pid = 1234, .uid = uid, .end = UINT64_MAX};
+	struct weft__symbol_place place = {.ip = 0x1001};
+	struct weft__symbol_frames frames;
+	struct weft__symbolizer *sym;
+
+	REQUIRE(weft__symbolizer_open(&sym, &opts, NULL) == 0);
+	CHECK_EQ(weft__symbolizer_add(sym, &module, &place.module), 0);
+	CHECK_EQ(weft__symbolizer_resolve(sym, &place, &frames), 1);
+	CHECK_STR(frames.at[0].function, name);
+	if (why)
+		CHECK(strstr(weft__symbolizer_why(sym, place.module), why));
+	weft__symbolizer_close(sym);
+}
+
+TEST(files_of_another_user_and_links_are_not_believed)
+{
+	char dir[] = "/tmp/weft-jit-XXXXXX", path[64], real[64], command[64];
+
+	if (geteuid() != 0)
+		SKIP("only root can make files of other users");
+	REQUIRE(mkdtemp(dir));
+	write_file(dir, "perf-1234.map", "1000 10 planted\n", 16);
+	snprintf(path, sizeof(path), "%s/perf-1234.map", dir);
+	snprintf(real, sizeof(real), "%s/elsewhere", dir);
+	check_named(dir, 1000, "planted", NULL); /* root's */
+	CHECK_EQ(chown(path, 65534, 65534), 0);
+	check_named(dir, 1000, "0x1001", "not believed");
+	check_named(dir, 65534, "planted", NULL);
+	CHECK_EQ(rename(path, real), 0);
+	CHECK_EQ(symlink(real, path), 0);
+	check_named(dir, 65534, "0x1001", "not believed");
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	CHECK_EQ(system(command), 0);
+}
+
 TEST(a_dump_elsewhere_can_be_named)
 {
 	char path[] = "/tmp/weft-dump-XXXXXX";
