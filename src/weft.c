@@ -19,6 +19,7 @@
 #include "record/collect/collector.c"
 #include "record/collect/contexts.c"
 #include "record/collect/costs.c"
+#include "record/collect/costs_events.c"
 #include "record/collect/cputime.c"
 #include "record/collect/drain.c"
 #include "record/collect/dump.c"

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioctl.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "unwind/stack.h"
+
+/* What Linux 6.11 and later answer of the mapping that an address is in: as include/uapi/linux/fs.h has it. */
+struct map_query {
+	uint64_t size, flags, addr;
+	uint64_t begin, end, vma_flags, page_size, offset, inode;
+	uint32_t major, minor, name_size, build_id_size;
+	uint64_t name, build_id;
+};
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+#define MAP_READABLE 1u
 
 /* One line of the list, taken byte by byte: begin-end perms offset device inode name */
 struct map_line {
@@ -33,6 +45,28 @@ static void line_take(struct map_line *line, char c)
 	} else if (line->named < sizeof(name) - 1) {
 		line->named = c == name[line->named] ? line->named + 1 : c == name[0];
 	}
+}
+
+/* The mapping of an address without the list, which is long when there are thousands of threads: reading it then takes milliseconds. 0: the kernel
+ * does not answer that. */
+static int map_ask(int fd, uint64_t sp, struct map_line *ret)
+{
+	char name[16] = "";
+	struct map_query query = {
+		.size = sizeof(query), .addr = sp, .name_size = sizeof(name), .name = (uint64_t)(uintptr_t)name};
+
+	/* A name that is longer is not the one that is looked for, and an error. */
+	if (syscall(SYS_ioctl, fd, MAP_QUERY, &query) < 0) {
+		query = (struct map_query){.size = sizeof(query), .addr = sp};
+		if (errno != ENAMETOOLONG || syscall(SYS_ioctl, fd, MAP_QUERY, &query) < 0)
+			return 0;
+		name[0] = 0;
+	}
+	*ret = (struct map_line){.begin = query.begin,
+				 .end = query.end,
+				 .readable = (query.vma_flags & MAP_READABLE) != 0,
+				 .named = memcmp(name, "[stack]", 8) == 0 ? 7 : 0};
+	return 1;
 }
 
 /* 1 when this is the mapping. `thread` is where the thread's descriptor lies, if that is on its stack. */
@@ -66,6 +100,9 @@ static int maps_find(uint64_t stack_pointer, uint64_t thread, struct weft__stack
 
 	if (fd < 0)
 		n = -errno;
+	if (fd >= 0 && stack_pointer && map_ask((int)fd, stack_pointer, &line))
+		found = line_done(&line, stack_pointer, thread, ret);
+	line = (struct map_line){0};
 	while (fd >= 0 && !found && (n = syscall(SYS_read, fd, buf, sizeof(buf))) > 0) {
 		for (long i = 0; i < n && !found; i++) {
 			if (buf[i] != '\n') {

@@ -10,8 +10,8 @@
 #include "weft/recorder.h"
 
 #define EVENTS_SHARE 0.6 /* of what is allowed: samples and switches need the rest */
-#define DEPTH_S 3.0      /* of that: how much debt or credit there is at most */
-#define DEPTH_NEXT_S 0.5 /* the same after a change, when it is known that there are many */
+#define DEPTH_S 2.0      /* of that: how much debt or credit there is at most */
+#define DEPTH_NEXT_S 0.3 /* the same after a change, when it is known that there are many */
 #define ROOM 0.5         /* of the events' share that a finer level may take to be tried */
 #define ROOM_LOOK_NS UINT64_C(1000000000)
 #define PATIENCE_NS UINT64_C(10000000000)
@@ -143,12 +143,15 @@ static void tell_over(struct weft__collector *c, double allowed)
 	weft__stage_news(c);
 }
 
-void weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
+int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
 {
-	if (weft__coarse_decide(&c->coarse, now_ns, cost_ns, slots, allowed))
+	if (weft__coarse_decide(&c->coarse, now_ns, cost_ns, slots, allowed)) {
 		apply(c, now_ns, allowed);
-	else if (c->coarse.over)
+		return 1;
+	}
+	if (c->coarse.over)
 		tell_over(c, allowed);
+	return 0;
 }
 
 void weft__coarse_counts(struct weft__collector *c, uint64_t now_ns)

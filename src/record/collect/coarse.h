@@ -46,8 +46,8 @@ void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_o
 /* What events cost since the last step, how many slots of rings there were, and what the governor allows, as a share of one CPU. Answers
  * whether the level is another now. Reads no clock and changes nothing else. */
 int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
-/* The same, and does it: sets the gate, records an event and facts. */
-void weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
+/* The same, and does it: sets the gate, records an event and facts. True when it did. */
+int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
 /* With the counts of polls: records those of other events. */
 void weft__coarse_counts(struct weft__collector *c, uint64_t now_ns);
 /* collector.c. Any thread. Sets the bits of the gate that go with the level; polls that are open go on. */

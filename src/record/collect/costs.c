@@ -24,11 +24,6 @@
 #define SPREAD_NS UINT64_C(30000000000) /* over which what is done once is counted */
 #define LEAST_RATE (GOVERNOR_FULL / 10)
 #define LEAST_GATE (GOVERNOR_FULL / 512)
-#define COLLECT_MOST_NS 60.0 /* what draining, encoding and writing a slot takes at most */
-#define EMIT_READS 100
-#define EMIT_REST_NS 1.0
-#define POLL_REST_NS 4.0 /* of one that is only counted, besides its readings */
-#define COUNT_NS 1.0
 #define SPARSE 10                        /* times as long between two looks at queues, when */
 #define SCARCE 0.5                       /* of what is allowed goes for what cannot be lowered */
 #define AMPLE 0.25                       /* until it is this little */
@@ -77,19 +72,10 @@ void weft__costs_thread(struct weft__costs *costs)
 	weft__meter_thread();
 }
 
-/* What a counter says now, and how much that is more than at the last look. */
-static uint64_t costs_since(uint64_t *seen, uint64_t now)
-{
-	uint64_t more = now > *seen ? now - *seen : 0;
-
-	*seen = now;
-	return more;
-}
-
 /* What of the collector's work is for context switches: as much as of its events. */
 static uint64_t for_switches(struct weft__collector *c, uint64_t switches, uint64_t ns)
 {
-	uint64_t events = costs_since(&c->costs.events, c->stats.events);
+	uint64_t events = weft__costs_since(&c->costs.events, c->stats.events);
 
 	if (!switches)
 		return 0;
@@ -99,7 +85,7 @@ static uint64_t for_switches(struct weft__collector *c, uint64_t switches, uint6
 uint64_t weft__costs_spread(struct weft__costs *costs, uint64_t now_ns)
 {
 	static const uint32_t of[2] = {TABLES, SYMBOLS};
-	uint64_t passed = costs_since(&costs->spread_at_ns, now_ns), left = 0;
+	uint64_t passed = weft__costs_since(&costs->spread_at_ns, now_ns), left = 0;
 
 	for (int i = 0; i < 2; i++) {
 		uint64_t open = costs->spent_ns[of[i]] - costs->spread_ns[i];
@@ -125,76 +111,29 @@ static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
 	return ns;
 }
 
-/* An event is a reading of the clock and little else, which hides behind it. */
-static double emit_cost(uint32_t gate)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (int round = 0; round < 8; round++) {
-		uint64_t begin = weft_tick(gate), last = begin, took;
-
-		for (int i = 0; i < EMIT_READS; i++)
-			last = weft_tick(gate);
-		took = last - begin;
-		least = took < least ? took : least;
-	}
-	return (double)weft_tick_ns(least) / EMIT_READS + EMIT_REST_NS;
-}
-
-/* What threads of the program took to fill their rings. Switches are told by the collector. */
-static uint64_t emits_cost(struct weft__collector *c, uint64_t switches)
-{
-	uint64_t slots = costs_since(&c->costs.slots, c->drained), own = 2 * switches;
-
-	if (!c->costs.emit_ns && weft_gate_on())
-		c->costs.emit_ns = emit_cost(weft_gate_on());
-	slots = slots > own ? slots - own : 0;
-	c->costs.events_slots += slots;
-	return (uint64_t)((double)slots * c->costs.emit_ns);
-}
-
-/* The same for what is only counted: a poll is two readings of the clock, all else is one instruction. */
-static uint64_t counting_cost(struct weft__collector *c)
-{
-	uint64_t polls = costs_since(&c->costs.passed[0], c->coarse.passed[0]);
-	uint64_t others = costs_since(&c->costs.passed[1], c->coarse.passed[1]);
-
-	return (uint64_t)((double)polls * (2 * c->costs.emit_ns + POLL_REST_NS) + (double)others * COUNT_NS);
-}
-
-/* What went for events since the governor's last step: emitting them, and as much of the collector's time as they can have taken. */
-static void count_events(struct weft__costs *costs, uint64_t emits_ns, uint64_t slots, uint64_t collector_ns)
-{
-	double most = COLLECT_MOST_NS * (double)slots;
-
-	costs->events_cost_ns += (double)emits_ns + ((double)collector_ns < most ? (double)collector_ns : most);
-}
-
 static void costs_measure(struct weft__collector *c)
 {
 	struct weft__costs *costs = &c->costs;
 	struct weft__engine_counts counts = weft__engine_counts();
-	uint64_t collector = costs_since(&costs->collector_ns, cost_clock(CLOCK_THREAD_CPUTIME_ID)) +
-			     costs_since(&costs->encoder_ns, weft__idle_cost(c->idle));
-	uint64_t wall = costs_since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
-	uint64_t switches = costs_since(&costs->switches, weft__switch_counts().switches);
+	uint64_t collector = weft__costs_since(&costs->collector_ns, cost_clock(CLOCK_THREAD_CPUTIME_ID)) +
+			     weft__costs_since(&costs->encoder_ns, weft__idle_cost(c->idle));
+	uint64_t wall = weft__costs_since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
+	uint64_t switches = weft__costs_since(&costs->switches, weft__switch_counts().switches);
 	uint32_t switch_ns = weft__switch_cost_ns();
-	uint64_t emits, for_switches_ns, slots = costs->events_slots;
+	uint64_t for_switches_ns;
 
 	costs->switch_ns = switch_ns ? switch_ns : costs->switch_ns;
 	spent[COLLECTOR] += collector > wall ? collector - wall : 0; /* looks at threads are made in this thread */
 	spent[WALL] += wall;
 	spent[SAMPLES] = counts.spent_ns + weft__meter_ns(&costs->fixed_ns);
 	spent[SWITCHES] += switches * costs->switch_ns;
-	spent[WAITS] += costs_since(&costs->waits_ns, weft__waits_cost());
-	spent[TABLES] += costs_since(&costs->tables_ns, weft__tables_cost());
-	emits = emits_cost(c, switches);
-	spent[EVENTS] += emits + counting_cost(c);
-	spent[SYMBOLS] += costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
+	spent[WAITS] += weft__costs_since(&costs->waits_ns, weft__waits_cost());
+	spent[TABLES] += weft__costs_since(&costs->tables_ns, weft__tables_cost());
+	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
 	collector = collector > wall ? collector - wall : 0;
 	for_switches_ns = for_switches(c, switches, collector);
 	costs->for_switches_ns += for_switches_ns;
-	count_events(costs, emits, costs->events_slots - slots, collector - for_switches_ns);
+	spent[EVENTS] += weft__costs_events(c, switches, collector - for_switches_ns);
 }
 
 static uint32_t cost_level(const struct weft__costs *costs, uint32_t source)
@@ -306,11 +245,12 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	costs_measure(c);
 	later = weft__costs_spread(costs, now_ns);
 	own = sum_of(costs->spent_ns) - before;
-	all = costs_since(&costs->cpu_ns, cpu_ns);
+	all = weft__costs_since(&costs->cpu_ns, cpu_ns);
 	costs->program_ns += all > own ? all - own : 0;
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
-	weft__coarse_step(c, now_ns, costs->events_cost_ns, costs->events_slots, costs->governor.allowed);
+	if (weft__coarse_step(c, now_ns, costs->events_cost_ns, costs->events_slots, costs->governor.allowed))
+		costs->pace_ns = FIRST_NS; /* whether that is enough is to be known soon */
 	costs->events_cost_ns = 0;
 	costs->events_slots = 0;
 	set_queue_pace(c);

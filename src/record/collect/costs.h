@@ -58,10 +58,24 @@ struct weft__costs {
 	double emit_ns;     /* what it takes to fill one */
 	/* since the last step: what events cost, emitting and collecting them, and how many slots they were */
 	double events_cost_ns;
-	uint64_t passed[2]; /* polls and other events that were only counted, at the last look */
+	uint64_t accounts;    /* ticks that threads took for their accounts, at the last look */
+	uint64_t accounts_ns; /* when that was */
+	uint64_t passed[2];   /* polls and other events that were only counted, at the last look */
 	uint64_t events_slots;
 };
 
+/* What a counter says now, and how much that is more than at the last look. */
+static inline uint64_t weft__costs_since(uint64_t *seen, uint64_t now)
+{
+	uint64_t more = now > *seen ? now - *seen : 0;
+
+	*seen = now;
+	return more;
+}
+
+/* costs_events.c. What threads of the program took for events since the last time, in ns: emitting them, counting those that are only counted, and
+ * their accounts. `switches` of the events that were drained are the collector's own, and `collector_ns` went for the others. */
+uint64_t weft__costs_events(struct weft__collector *c, uint64_t switches, uint64_t collector_ns);
 /* CALLER, at open. */
 void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct weft__defs *facts);
 /* A new collector thread, whose CPU time begins at 0. */

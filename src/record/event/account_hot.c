@@ -176,6 +176,8 @@ static void account_leave(struct account *account, uint64_t tick)
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
+	if ((int64_t)(now - tick) > 0 && weft_tick_ns(now - tick) <= ACCOUNT_LATE_NS)
+		store_relaxed(&account->spent, account->spent + (now - tick));
 	if (account->tick && weft_tick_ns(now - tick) > ACCOUNT_LATE_NS) {
 		if (!account->poll)
 			account_begin_at(account, tick);

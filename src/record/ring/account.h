@@ -26,6 +26,7 @@ struct account {
 	/* At the begin of the poll that is open, if it has been off the CPU: */
 	uint64_t poll; /* tick of its begin; 0: there is none */
 	uint64_t poll_cpu_ns, poll_ready_ns, poll_voluntary, poll_unsure_ticks;
+	uint64_t spent;          /* ticks that the account itself has taken so far */
 	uint64_t poll_waited_ns; /* in waits that are too short to be reported by themselves, but for calls */
 };
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What events cost the threads of the program. Their number is known for nothing; what one takes is a reading of the clock, which is
+ * tried out, and little else. Accounts of CPU time measure themselves: they read the clock when they begin and end. */
+#include "base/atomic.h"
+#include "record/collect/collector.h"
+#include "record/collect/costs.h"
+#include "record/ring/layout.h"
+#include "weft/ring.h"
+
+#define COLLECT_MOST_NS 60.0 /* what draining, encoding and writing a slot takes at most */
+#define EMIT_READS 100
+#define EMIT_REST_NS 1.0
+#define POLL_REST_NS                                                                                                   \
+	25.0         /* of one that is only counted, besides its readings; measured from outside at 400,000 a second */
+#define COUNT_NS 2.5 /* the same of other events */
+#define ACCOUNTS_NS UINT64_C(1000000000) /* between two looks at all rings */
+
+/* An event is a reading of the clock and little else, which hides behind it. */
+static double emit_cost(uint32_t gate)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int round = 0; round < 8; round++) {
+		uint64_t begin = weft_tick(gate), last = begin, took;
+
+		for (int i = 0; i < EMIT_READS; i++)
+			last = weft_tick(gate);
+		took = last - begin;
+		least = took < least ? took : least;
+	}
+	return (double)weft_tick_ns(least) / EMIT_READS + EMIT_REST_NS;
+}
+
+/* A poll that is only counted is two readings of the clock, all else is one instruction. */
+static uint64_t counting_cost(struct weft__collector *c)
+{
+	uint64_t polls = weft__costs_since(&c->costs.passed[0], c->coarse.passed[0]);
+	uint64_t others = weft__costs_since(&c->costs.passed[1], c->coarse.passed[1]);
+
+	return (uint64_t)((double)polls * (2 * c->costs.emit_ns + POLL_REST_NS) + (double)others * COUNT_NS);
+}
+
+static uint64_t accounts_cost(struct weft__collector *c)
+{
+	const struct rings_head *head = c->region->head;
+	uint64_t now_ns = weft__clock_mono(), sum = 0;
+	uint32_t n = load_acquire(&head->n_rings);
+
+	if (now_ns < c->costs.accounts_ns + ACCOUNTS_NS)
+		return 0;
+	c->costs.accounts_ns = now_ns;
+	for (uint32_t i = 0; i < n; i++)
+		sum += load_relaxed(&ring_page_at(c->region->base, head, i)->account.spent);
+	return weft_tick_ns(weft__costs_since(&c->costs.accounts, sum));
+}
+
+uint64_t weft__costs_events(struct weft__collector *c, uint64_t switches, uint64_t collector_ns)
+{
+	struct weft__costs *costs = &c->costs;
+	uint64_t slots = weft__costs_since(&costs->slots, c->drained), own = 2 * switches; /* told by the collector */
+	double emits, most;
+
+	if (!costs->emit_ns && weft_gate_on())
+		costs->emit_ns = emit_cost(weft_gate_on());
+	slots = slots > own ? slots - own : 0;
+	emits = (double)slots * costs->emit_ns;
+	most = COLLECT_MOST_NS * (double)slots;
+	costs->events_slots += slots;
+	costs->events_cost_ns += emits + ((double)collector_ns < most ? (double)collector_ns : most);
+	return (uint64_t)emits + counting_cost(c) + accounts_cost(c);
+}
