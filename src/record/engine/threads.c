@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "record/engine/precise.h"
 
+#define MUTE_LOOKS 128 /* readings of CPU clocks in a turn */
 #define SCAN_REST 1000 /* times what a scan took */
 
 static uint32_t scan_number;
@@ -216,7 +217,8 @@ static void look_for_mute(struct weft__slot *slot, uint32_t tid)
 
 uint32_t weft__threads_tend(void)
 {
-	uint32_t uncovered = 0;
+	static uint32_t mute_turn, mute_part = 1; /* of thousands of threads, some are looked at each time */
+	uint32_t uncovered = 0, covered = 0;
 
 	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
 		uint32_t tid = load_acquire(&weft__engine.keys[i]);
@@ -230,9 +232,12 @@ uint32_t weft__threads_tend(void)
 		if (load_acquire(&slot->state) != SLOT_COVERED)
 			continue;
 		weft__engine.ops->tend(slot, tid);
-		if (weft__engine.ops == &weft__timer_ops)
+		covered++;
+		if (weft__engine.ops == &weft__timer_ops && (i + mute_turn) % mute_part == 0)
 			look_for_mute(slot, tid);
 	}
+	mute_turn++;
+	mute_part = covered / MUTE_LOOKS + 1;
 	return uncovered;
 }
 

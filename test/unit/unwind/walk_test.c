@@ -2,7 +2,12 @@
 /* The unwinder on stacks that only weft__unwind itself is asked about: copies, alternate stacks, deep ones, code
  * without rules. */
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "oracle.h"
 #include "weft_test.h"
@@ -497,6 +502,42 @@ TEST(bounds_of_stacks_are_found_both_ways)
 	bounds_of_thread(NULL);
 	REQUIRE(pthread_create(&thread, NULL, bounds_of_thread, my_stack.range) == 0);
 	pthread_join(thread, NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* As each of thousands of threads does when its first sample comes; the stack of this one is at the end of the list. */
+TEST(bounds_are_found_without_reading_a_list_of_thousands)
+{
+	enum { PAGES = 4000, LOOKUPS = 200, LISTS = 20 };
+	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0), begin, list_ns;
+	char *pages = mmap(NULL, PAGES * 2 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), buf[256];
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), known = 0;
+	struct weft__stack_bounds bounds;
+	struct utsname name;
+
+	if (uname(&name) < 0 || strverscmp(name.release, "6.11") < 0)
+		SKIP("Linux before 6.11 has no such question");
+	REQUIRE(pages != MAP_FAILED && fd >= 0);
+	for (int i = 0; i < PAGES; i++)
+		mprotect(pages + i * 2 * 4096, 4096, PROT_READ);
+	begin = now_ns();
+	while (read(fd, buf, sizeof(buf)) > 0)
+		;
+	list_ns = now_ns() - begin;
+	begin = now_ns();
+	for (int i = 0; i < LOOKUPS; i++)
+		known += weft__stack_bounds_find(here, &bounds) == 0 && bounds.sure;
+	CHECK_EQ(known, LOOKUPS);
+	CHECK(now_ns() - begin < LISTS * list_ns);
+	close(fd);
+	munmap(pages, PAGES * 2 * 4096);
 }
 
 TEST(bounds_of_a_stack_of_ones_own_are_not_sure)
