@@ -298,6 +298,13 @@ long weft__preload_syscall(long number, long a, long b, long c, long d, long e, 
 	}
 	if (number == SYS_sigaltstack)
 		return sigaltstack((const stack_t *)a, (stack_t *)b);
+	if (number == SYS_execve || number == SYS_execveat) {
+		bool had = weft__preload_exec_begin();
+		long r = call(number, a, b, c, d, e, f);
+
+		weft__preload_exec_failed(had);
+		return r;
+	}
 	if (number == SYS_exit)
 		weft__last_bare_exit((int)a);
 	if (number == SYS_io_uring_enter && !weft__preload_thread.quiet)
@@ -321,6 +328,10 @@ __asm__(".text\n"
 	"	cmpl $426, %edi\n" /* SYS_io_uring_enter */
 	"	je weft__preload_syscall\n"
 	"	cmpl $60, %edi\n" /* SYS_exit */
+	"	je weft__preload_syscall\n"
+	"	cmpl $59, %edi\n" /* SYS_execve */
+	"	je weft__preload_syscall\n"
+	"	cmpl $322, %edi\n" /* SYS_execveat */
 	"	je weft__preload_syscall\n"
 	"	cmpl $131, %edi\n" /* SYS_sigaltstack */
 	"	je weft__preload_syscall\n"

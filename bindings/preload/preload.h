@@ -4,7 +4,8 @@
  * own; unseen.c says which loops cannot be recorded; block.c and stdio.c have the other calls that may block;
  * describe.c says what their descriptors are; lock.c has locks and semaphores, condition.c conditions; threads.c knows whose
  * threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals, altstack.c
- * the stacks of these, ids.c their users and groups.
+ * the stacks of these, ids.c their users and groups;
+ * exec.c sees that no sample comes to the program after exec.
  *
  * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
  * measured: they are quiet, and call the real ones of lock.c (--wrap). */
@@ -84,6 +85,10 @@ void weft__preload_loop_seen(bool recorded);
 
 /* The program is about to close FD. Answers whether it is the recorder's, and must stay. */
 bool weft__preload_closes(int fd);
+
+/* exec.c. Around a call that makes the calling thread another program, or fails. */
+bool weft__preload_exec_begin(void);
+void weft__preload_exec_failed(bool had);
 
 /* altstack.c, when the calling thread ends. */
 void weft__preload_alternate_end(void);

@@ -162,7 +162,7 @@ struct weft_recorder_opts {
  * daemons do, must do so before it starts to record: by default the signal of the samples is death. (Under weft run it may.) */
 
 /* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within execve would kill the
- * new program. Without it nothing needs to be done. */
+ * new program. Without it nothing needs to be done, nor under weft run. */
 
 /* `dir` is made, with mode 0700, when it is not there. It has to be this user's or root's, and nobody else may write to it, or it has to
  * be this user's and sticky (chmod +t): else -EPERM, and the message says what to do. Of what is there only regular files of this user

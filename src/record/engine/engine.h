@@ -87,4 +87,9 @@ void weft__engine_thread_here(uint32_t tid);
 void weft__engine_thread_begin(void);
 void weft__engine_thread_end(void);
 
+/* perf.c. The calling thread is about to become another program, and has no event from now on that counts in the kernel: its signal would
+ * come to the new program. True when it had one; then the other is called when it went on as it was. Async-signal-safe. */
+int weft__engine_exec_begin(void);
+void weft__engine_exec_failed(void);
+
 #endif

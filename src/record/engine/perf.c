@@ -310,6 +310,46 @@ static void perf_forked(void)
 	n_perf_fds = perf_fds_cap = 0;
 }
 
+/* The calling thread's, if it has an event that counts in the kernel, too. A child of vfork has none. */
+static struct weft__slot *slot_of_exec(uint32_t *number)
+{
+	if (!load_seq_cst(&weft__engine.on) || !weft__engine.kernel || weft__engine.ops != &weft__perf_ops)
+		return NULL;
+	return weft__slot_find((uint32_t)syscall(SYS_gettid), number);
+}
+
+int weft__engine_exec_begin(void)
+{
+	struct weft__slot *slot = slot_of_exec(NULL);
+	int fd = slot ? __atomic_exchange_n(&slot->fd, 0, __ATOMIC_ACQ_REL) - 1 : -1;
+
+	weft__own_perf_close(fd);
+	return fd >= 0;
+}
+
+void weft__engine_exec_failed(void)
+{
+	uint32_t number;
+	struct weft__slot *slot = slot_of_exec(&number);
+	void *ring;
+	int fd;
+
+	if (!slot || load_acquire(&slot->fd))
+		return;
+	fd = weft__perf_open((uint32_t)syscall(SYS_gettid), number);
+	if (fd < 0)
+		return;
+	ring = mmap(NULL, PERF_RING_PAGES * PERF_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED) {
+		close(fd);
+		return;
+	}
+	if (slot->ring)
+		munmap(slot->ring, PERF_RING_PAGES * PERF_RING_BYTES);
+	slot->ring = ring;
+	store_release(&slot->fd, fd + 1);
+}
+
 const struct weft__engine_ops weft__perf_ops = {
 	.name = "perf",
 	.id = WEFT_ENGINE_PERF,
