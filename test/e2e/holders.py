@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# presets: dev release
+# presets: release
 """Who held a lock, and for how long of each wait, as the report has it against what the program knows. By `weft run`, with default options."""
 import json
 import os

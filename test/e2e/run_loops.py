@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # weft run on programs with loops of all kinds, which know how many ticks they had and where these blocked: the report says the same.
-# presets: dev release
+# presets: release
 # timeout: 300
 import json
 import os

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The C reader and the one that was written from docs/FORMAT.md alone find the same in every segment: samples made by hand, real
 # ones, recovered ones, and damaged copies of all these.
-# presets: dev release
+# presets: release
 # timeout: 180
 set -euo pipefail
 

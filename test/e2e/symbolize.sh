@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Names for real samples: by the command, here and where the program is another build, and by the process itself.
-# presets: dev release asan
+# presets: release asan
 # timeout: 180
 set -euo pipefail
 
