@@ -438,7 +438,7 @@ TEST(rings_that_are_cut_meanwhile_end_nobody)
 	snprintf(command, sizeof(command), "cp --sparse=always '%s' '%s'", path, kept);
 	REQUIRE(system(command) == 0);
 	snprintf(command, sizeof(command), "cp --sparse=always '%s' '%s'", kept, path);
-	for (i = 0; i < SCALED(60, 15); i++) {
+	for (i = 0; i < SCALED(20, 8); i++) {
 		struct stat st = {0};
 		pid_t cutter, pid;
 
