@@ -13,7 +13,7 @@
 
 #define ENDING_MOST 256
 #define WAIT_MS 1000
-#define LOOK_NS UINT64_C(200000000)
+#define LAST_LOOK_NS UINT64_C(200000000)
 #define LOOK_SOON_NS UINT64_C(50000000) /* while the first thread is known to end */
 
 static pthread_mutex_t last_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -127,7 +127,7 @@ uint64_t weft__last_due(void)
 
 int weft__last_is_gone(uint64_t now_ns)
 {
-	if (now_ns < looked_ns + (load_relaxed(&first_ends) ? LOOK_SOON_NS : LOOK_NS))
+	if (now_ns < looked_ns + (load_relaxed(&first_ends) ? LOOK_SOON_NS : LAST_LOOK_NS))
 		return 0;
 	looked_ns = now_ns;
 	return weft__others() == 1 && weft__first_ended();
