@@ -139,7 +139,7 @@ static int make_dir(const struct options *opts, const char *command, char *path)
 			snprintf(made, sizeof(made), "weft-%.200s-%d", base, (int)getpid());
 		fd = weft__dir_use(made, DIR_MODE, &err);
 		if (fd < 0)
-			return cli_fail("cannot record into %s: %s", made, err.msg);
+			return cli_fail("cannot record: %s", err.msg);
 		close(fd);
 	}
 	if (!realpath(made, path))

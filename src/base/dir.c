@@ -124,11 +124,9 @@ int weft__dir_check(int dir, const char *path, struct weft_error *err)
 	if (st.st_uid == me && (st.st_mode & S_ISVTX))
 		return 0;
 	if (st.st_uid == me)
-		return weft__fail(
-			err, -EPERM,
-			"%s: others may write to it (mode %04o); run: chmod go-w '%s' (or chmod +t, when they are "
-			"to record there too)",
-			path, (unsigned)st.st_mode & 07777, path);
+		return weft__fail(err, -EPERM,
+				  "%s: others may write to it (mode %04o); run: chmod go-w '%s' (or chmod +t)", path,
+				  (unsigned)st.st_mode & 07777, path);
 	return weft__fail(
 		err, -EPERM,
 		"%s: others may write to it (mode %04o) and it is not yours; make a directory of your own there: "
