@@ -31,8 +31,7 @@ static void long_poll(uint64_t task)
 	polls++;
 	weft_poll_begin(task, WEFT_DEPTH_UNKNOWN);
 	poll = truth_begin("long");
-	truth_burn(10 * MS);
-	truth_nap(40 * MS);
+	truth_burn(50 * MS);
 	truth_end(poll);
 	weft_poll_end();
 }
@@ -53,8 +52,7 @@ int main(void)
 		flood(3000);
 	for (int i = 0; i < 6; i++) {
 		flood(21000);
-		park(12 *
-		     MS); /* after which the thread's clocks are read: how long it was ready before is no matter here */
+		park(12 * MS);
 		long_poll(1000 + (uint64_t)i);
 	}
 	truth_note("\"polls_counted\": %lld", polls);
