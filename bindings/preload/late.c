@@ -17,6 +17,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/late.h"
 #include "base/ours.h"
 #include "preload.h"
@@ -181,15 +182,20 @@ static void *start_main(void *data)
 {
 	(void)data;
 	weft__ours_begin();
+	__atomic_store_n(&weft__late_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	weft__preload_thread.quiet = 1;
 	pthread_setname_np(pthread_self(), "weft-start");
 	if (late.forked)
 		pass_loader();
 	signal_give();
+	/* The program lists, closes and inherits its descriptors at any time, also now. Errors go where its own do. */
+	if (weft__preload_files_apart())
+		weft__apart_begin(STDERR_FILENO);
 	weft__late_start_ns = clock_ns(CLOCK_MONOTONIC) - late.born_ns;
 	weft__late_start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (weft__preload_open() != 0)
 		late.children = false; /* nor are its children */
+	weft__apart_end();
 	finish();
 	return NULL;
 }

@@ -160,6 +160,15 @@ static int open_recorder(struct weft_error *err)
 	return r;
 }
 
+/* Up to this rate timers sample in any case, which need no files. */
+#define TIMER_HZ 100
+
+bool weft__preload_files_apart(void)
+{
+	return options.sample_engine != WEFT_ENGINE_PERF && !options.sample_kernel && !options.sample_event &&
+	       !options.symbolize && (options.sample_hz <= TIMER_HZ || options.sample_hz == WEFT_SAMPLE_OFF);
+}
+
 int weft__preload_open(void)
 {
 	struct weft_recorder *rec = __atomic_load_n(&weft__preload_recorder, __ATOMIC_ACQUIRE);

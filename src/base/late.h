@@ -27,5 +27,7 @@ uint32_t weft__late_noted(char *to, size_t bytes);
 extern uint64_t weft__late_start_ns, weft__late_start_cpu_ns;
 /* A child of fork does not begin again by itself: the preload library does so later, by weft__recorder_restart. */
 extern int weft__late_restarts;
+/* The thread that starts the recorder, which is ours; 0: there is none any more. */
+extern uint32_t weft__late_tid;
 
 #endif

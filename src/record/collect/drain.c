@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/late.h"
 #include "record/collect/collector.h"
 #include "record/collect/unpack.h"
 #include "record/event/registry.h"
@@ -478,6 +479,8 @@ void weft__drain_tend(struct weft__collector *c)
 			continue;
 		look_at_name(c, i, ring);
 	}
+	if (owner_dead(load_relaxed(&weft__late_tid)))
+		store_relaxed(&weft__late_tid, 0u); /* the number may be another thread's one day */
 	weft__stage_news(c);
 	weft__otel_tend(weft__clock_mono());
 }

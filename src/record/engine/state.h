@@ -31,6 +31,7 @@
 #include <ucontext.h>
 
 #include "base/atomic.h"
+#include "base/late.h"
 #include "record/engine/engine.h"
 
 #define ENGINE_WHY_BYTES 640
@@ -249,7 +250,7 @@ int weft__choice_net(void);
 static inline int weft__engine_ours(uint32_t tid)
 {
 	return tid == load_relaxed(&weft__engine.skip_tid) || tid == load_relaxed(&weft__engine.tables_tid) ||
-	       tid == load_relaxed(&weft__engine.encoder_tid);
+	       tid == load_relaxed(&weft__engine.encoder_tid) || tid == load_relaxed(&weft__late_tid);
 }
 
 /* tables.c, CALLER. Forgets the recording before. */

@@ -24,6 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/late.h"
 #include "base/own.h"
 #include "record/engine/state.h"
 #include "record/engine/switch_state.h"
@@ -130,7 +131,7 @@ static int named_ours(uint32_t tid)
 int weft__switch_ours(uint32_t tid)
 {
 	return tid == weft__switch.collector_tid || tid == load_relaxed(&weft__engine.tables_tid) ||
-	       tid == load_relaxed(&weft__engine.encoder_tid);
+	       tid == load_relaxed(&weft__engine.encoder_tid) || tid == load_relaxed(&weft__late_tid);
 }
 
 static int add_fd(struct weft__switch_set *set, int fd, uint32_t tid)

@@ -155,18 +155,26 @@ static int link_gone(const struct rings_head *head, const char *stem, size_t n)
 	return gone;
 }
 
-/* `stem`: in the name, of `n` bytes. */
+/* Whether nobody will ever come for a ring file. */
+static int is_orphan(int fd, const char *stem, size_t n)
+{
+	struct rings_head head;
+
+	return pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	       !memcmp(head.magic, RINGS_MAGIC, sizeof(head.magic)) &&
+	       (!head.version || (head.version == RINGS_VERSION && link_gone(&head, stem, n)));
+}
+
+/* `stem`: in the name, of `n` bytes. Looks before it locks: a lock, held for however short a time, would be a living process to who recovers
+ * that recording now. */
 static void sweep_one(int shm, const char *name, const char *stem, size_t n)
 {
 	int fd = weft__dir_file(shm, name, O_RDWR);
 	struct weft__own own = weft__own_of(fd);
-	struct rings_head head;
 
 	if (fd < 0)
 		return;
-	if (!weft__file_lock(fd) && pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-	    !memcmp(head.magic, RINGS_MAGIC, sizeof(head.magic)) &&
-	    (!head.version || (head.version == RINGS_VERSION && link_gone(&head, stem, n))))
+	if (is_orphan(fd, stem, n) && !weft__file_lock(fd) && is_orphan(fd, stem, n))
 		weft__dir_remove(shm, name, &own);
 	close(fd);
 }
