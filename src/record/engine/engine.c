@@ -451,8 +451,10 @@ uint64_t weft__engine_tend(uint64_t now_ns)
 			weft__tables_look();
 		}
 		guard_signals();
-		if (slow)
+		if (slow) {
+			weft__tables_forget();
 			tend_slowly(now_ns);
+		}
 		next = now_ns + (news & THREADS_CHANGED ? SCAN_NS : SCAN_CALM_NS);
 		look = weft__precise_look(now_ns);
 		next = look < next ? look : next;

@@ -259,6 +259,8 @@ void weft__tables_open(void);
 void weft__tables_start(void);
 /* COLLECTOR. Has what came since then looked at. */
 void weft__tables_look(void);
+/* COLLECTOR. The thread has ended: its number may be another's one day. */
+void weft__tables_forget(void);
 /* CALLER. The thread is gone then, and what it had not finished is left for the next time. */
 void weft__tables_stop(void);
 /* Any context. A signal that the thread lets through; 0: none. */
