@@ -14,7 +14,7 @@
 
 #define OURS_MOST 16
 
-static uint32_t ours[OURS_MOST]; /* thread ids; those of threads that are gone are taken again */
+static uint32_t our_tids[OURS_MOST]; /* thread ids; those of threads that are gone are taken again */
 static __thread int is_self __attribute__((tls_model("initial-exec")));
 
 static int gone(uint32_t tid)
@@ -29,9 +29,9 @@ void weft__ours_begin(void)
 
 	is_self = 1;
 	for (i = 0; i < OURS_MOST; i++) {
-		uint32_t was = load_relaxed(&ours[i]);
+		uint32_t was = load_relaxed(&our_tids[i]);
 
-		if (gone(was) && cas_acq_rel(&ours[i], &was, self))
+		if (gone(was) && cas_acq_rel(&our_tids[i], &was, self))
 			break;
 	}
 	errno = saved;
@@ -40,7 +40,7 @@ void weft__ours_begin(void)
 void weft__ours_forked(void)
 {
 	for (uint32_t i = 0; i < OURS_MOST; i++)
-		store_relaxed(&ours[i], 0u);
+		store_relaxed(&our_tids[i], 0u);
 }
 
 uint32_t weft__ours(void)
@@ -48,7 +48,7 @@ uint32_t weft__ours(void)
 	uint32_t i, n = 0;
 
 	for (i = 0; i < OURS_MOST; i++)
-		n += !gone(load_relaxed(&ours[i]));
+		n += !gone(load_relaxed(&our_tids[i]));
 	return n;
 }
 

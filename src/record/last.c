@@ -12,6 +12,8 @@
 #include "record/ring/ring.h"
 
 #define ENDING_MOST 256
+/* The one after it is ThreadSanitizer's, of a program that has it: no function that it watches may be called behind that. */
+#define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 #define WAIT_MS 1000
 #define LAST_LOOK_NS UINT64_C(200000000)
 #define LOOK_SOON_NS UINT64_C(50000000) /* while the first thread is known to end */
@@ -19,8 +21,8 @@
 static pthread_mutex_t last_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t ending[ENDING_MOST]; /* threads in their last destructor; under the mutex */
 static uint32_t n_ending;
-static uint32_t first_ends; /* the first thread has come to its destructors */
-static uint64_t looked_ns;  /* the collector's */
+static uint32_t first_ends;     /* the first thread has come to its destructors */
+static uint64_t last_looked_ns; /* the collector's */
 
 /* How the last thread ended so far. */
 enum { END_UNKNOWN, END_RETURN, END_BARE };
@@ -32,7 +34,7 @@ void weft__last_forked(void)
 	pthread_mutex_init(&last_mutex, NULL);
 	n_ending = 0;
 	first_ends = 0;
-	looked_ns = 0;
+	last_looked_ns = 0;
 	end_how = END_UNKNOWN;
 }
 
@@ -106,7 +108,7 @@ void weft__last_thread_ends(uint32_t *rounds, pthread_key_t key, const void *val
 
 	if (weft__ours_is_self())
 		return;
-	if (++*rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+	if (++*rounds < LAST_ROUND) {
 		pthread_setspecific(key, value);
 		return;
 	}
@@ -122,14 +124,14 @@ void weft__last_thread_ends(uint32_t *rounds, pthread_key_t key, const void *val
 /* A thread that takes no leave is noticed when the collector is awake anyway. */
 uint64_t weft__last_due(void)
 {
-	return load_relaxed(&first_ends) ? looked_ns + LOOK_SOON_NS : UINT64_MAX;
+	return load_relaxed(&first_ends) ? last_looked_ns + LOOK_SOON_NS : UINT64_MAX;
 }
 
 int weft__last_is_gone(uint64_t now_ns)
 {
-	if (now_ns < looked_ns + (load_relaxed(&first_ends) ? LOOK_SOON_NS : LAST_LOOK_NS))
+	if (now_ns < last_looked_ns + (load_relaxed(&first_ends) ? LOOK_SOON_NS : LAST_LOOK_NS))
 		return 0;
-	looked_ns = now_ns;
+	last_looked_ns = now_ns;
 	return weft__others() == 1 && weft__first_ended();
 }
 

@@ -68,7 +68,7 @@ void weft__collector_fini(struct weft__collector *c)
 	c->notes = NULL;
 }
 
-static uint32_t epoch; /* of polls, as the gate has it */
+static uint32_t gate_epoch; /* of polls, as the gate has it */
 
 /* Under the mutex. What is wanted, with the mode that was chosen since. */
 static uint32_t with_mode(const struct weft__collector *c, uint32_t on)
@@ -82,7 +82,7 @@ static void gate_set(const struct weft__collector *c, uint32_t want)
 	uint32_t on = with_mode(c, want);
 
 	weft__watch_gate(on);
-	store_seq_cst(&weft_gate.on, on & WEFT_GATE_MODES ? on + ++epoch * WEFT_GATE_EPOCH : on);
+	store_seq_cst(&weft_gate.on, on & WEFT_GATE_MODES ? on + ++gate_epoch * WEFT_GATE_EPOCH : on);
 }
 
 /* From all polls without any such bit it goes to another level and back to all polls timed: the functions that see to modes then still know
@@ -100,9 +100,9 @@ void weft__collector_coarse(struct weft__collector *c, uint32_t level)
 	if (now && on) {
 		if (!(now & WEFT_GATE_MODES)) {
 			store_seq_cst(&weft_gate.poll_mixed, 1u);
-			epoch++;
+			gate_epoch++;
 		}
-		store_seq_cst(&weft_gate.on, on + epoch * WEFT_GATE_EPOCH);
+		store_seq_cst(&weft_gate.on, on + gate_epoch * WEFT_GATE_EPOCH);
 	}
 	pthread_mutex_unlock(&c->mutex);
 }

@@ -157,6 +157,7 @@ struct weft__engine {
 	uint32_t net_ns;          /* its interval in force; 0: not armed */
 	uint32_t net_astray;      /* HOT: its signals that came to a thread that slept */
 	uint32_t tables_tid;      /* the thread that compiles unwind tables; 0: there is none */
+	uint32_t tables_was;      /* and the last one that ended, until it is gone for good */
 	uint32_t facts_changed;   /* how often */
 	uint32_t period_ns;       /* COLLECTOR: the one in force, which the governor makes longer */
 
@@ -250,7 +251,8 @@ int weft__choice_net(void);
 static inline int weft__engine_ours(uint32_t tid)
 {
 	return tid == load_relaxed(&weft__engine.skip_tid) || tid == load_relaxed(&weft__engine.tables_tid) ||
-	       tid == load_relaxed(&weft__engine.encoder_tid) || tid == load_relaxed(&weft__late_tid);
+	       tid == load_relaxed(&weft__engine.tables_was) || tid == load_relaxed(&weft__engine.encoder_tid) ||
+	       tid == load_relaxed(&weft__late_tid);
 }
 
 /* tables.c, CALLER. Forgets the recording before. */

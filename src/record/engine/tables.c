@@ -146,6 +146,8 @@ static int asked_again(void)
 	tables_thread.asked = 0;
 	if (!asked) {
 		mask_set(0);
+		store_relaxed(&weft__engine.tables_was, load_relaxed(&weft__engine.tables_tid));
+		store_relaxed(&weft__engine.tables_tid, 0u);
 		store_release(&tables_thread.running, 0u);
 		syscall(SYS_futex, &tables_thread.running, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	}
@@ -156,10 +158,10 @@ static int asked_again(void)
 /* Until it is gone for good it is ours: who looks for threads would else find a new one on its way out. */
 void weft__tables_forget(void)
 {
-	uint32_t tid = load_relaxed(&weft__engine.tables_tid);
+	uint32_t tid = load_relaxed(&weft__engine.tables_was);
 
 	if (tid && syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH)
-		cas_acq_rel(&weft__engine.tables_tid, &tid, 0u);
+		cas_acq_rel(&weft__engine.tables_was, &tid, 0u);
 }
 
 uint64_t weft__tables_cost(void)
