@@ -57,6 +57,7 @@ static void report(struct walk *walk, struct weft_recovered *out, const char *na
 	weft__log(status ? WEFT_LOG_WARN : WEFT_LOG_INFO, "recover: %s: %s", path, note);
 	if (walk->fn)
 		walk->fn(out, walk->data);
+	out->path = out->note = NULL; /* they were for that call */
 }
 
 /* What is called like a file of weft and is not one that may be touched. Other names are none of our business. */
@@ -256,7 +257,7 @@ static void recover_region(struct walk *walk, const char *link, const struct rin
 static void recover_rings(struct walk *walk, const char *link)
 {
 	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.file = {.fd = -1}}};
-	struct rings_place place;
+	struct rings_place place = {.dir = -1};
 	struct weft_recovered out = {0};
 	struct weft_error err = {0};
 	char aside[NAME_MAX + 1];
