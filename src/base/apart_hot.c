@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HOT because of the variable. */
+/* HOT because of the variables. */
 #include "base/apart.h"
 
 #include <errno.h>
@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/late.h"
+
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -16,6 +18,7 @@
 #define CLOSE_RANGE_UNSHARE 2
 #endif
 
+uint32_t weft__late_tid;
 int weft__apart_wanted;
 __thread int weft__apart __attribute__((tls_model("initial-exec")));
 
