@@ -30,12 +30,13 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
-#define ACCOUNT_PACE_NS 250000         /* between two readings that something unforeseen asks for */
-#define ACCOUNT_PARK_PACE_NS 4000000   /* ... that the end of a park does */
-#define ACCOUNT_UNSURE_PACE_NS 1000000 /* ... when something is unsure */
-#define ACCOUNT_SHORT_NS 50000         /* a poll or wait below this is not worth a reading */
-#define ACCOUNT_COUNT_NS 1000000       /* from here on it is worth the scheduler's counts, too */
-#define ACCOUNT_SURE_NS 50000          /* an error that does not matter */
+#define ACCOUNT_PACE_NS 250000               /* between two readings that something unforeseen asks for */
+#define ACCOUNT_PARK_PACE_NS 4000000         /* ... that the end of a park does */
+#define ACCOUNT_UNSURE_PACE_NS 1000000       /* ... when something is unsure */
+#define ACCOUNT_CROWDED_PARK_PACE_NS 2000000 /* ... when threads wait for CPUs */
+#define ACCOUNT_SHORT_NS 50000               /* a poll or wait below this is not worth a reading */
+#define ACCOUNT_COUNT_NS 1000000             /* from here on it is worth the scheduler's counts, too */
+#define ACCOUNT_SURE_NS 50000                /* an error that does not matter */
 #define OFF_CPU_MOST_NS 50000
 #define OFF_CPU_FIRST_NS 3000
 #define ACCOUNT_LATE_NS 20000 /* nothing here takes as long: the thread was preempted */
@@ -108,17 +109,13 @@ static uint64_t account_ready(const struct account *account)
 		       : account->ready_ns + (uint64_t)account->offs_counted * account->off_ready_ns;
 }
 
-static uint64_t account_voluntary(const struct account *account)
-{
-	return account->voluntary == WEFT_NOT_MEASURED ? WEFT_NOT_MEASURED : account->voluntary + account->offs_counted;
-}
-
 static void account_begin_at(struct account *account, uint64_t began)
 {
 	account->poll = began;
 	account->poll_cpu_ns = account->tick ? account_cpu(account, began) : WEFT_NOT_MEASURED;
 	account->poll_ready_ns = account_ready(account);
-	account->poll_voluntary = account_voluntary(account);
+	account->poll_voluntary = account->voluntary;
+	account->poll_offs = account->offs_counted;
 	account->poll_unsure_ticks = account->unsure_ticks;
 	account->poll_waited_ns = 0;
 }
@@ -222,32 +219,16 @@ static void account_count(struct account *account, struct ring_page *ring)
 	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 }
 
-/* The same for a poll that was off the CPU for `off_ns`, at half the price where it never went by itself: then it was ready. */
-static void account_counts_of_poll(struct account *account, struct ring_page *ring, uint64_t off_ns)
+/* Of the time off the CPU, since the scheduler's counts were those, and so many parks and waits had been since they were read. Of parks it
+ * is not known how many were voluntary: one that finds something to do at once and is preempted is not. */
+static uint64_t ready_of(const struct account *account, uint64_t off_ns, uint64_t ready_ns, uint64_t voluntary,
+			 uint32_t offs)
 {
-	uint64_t voluntary, ready_ns = account_ready(account);
-
-	if (ready_ns != WEFT_NOT_MEASURED && account->poll_voluntary != WEFT_NOT_MEASURED &&
-	    weft_tick_ns(account->tick - account->counted) < ACCOUNT_CROWD_PACE_NS) {
-		voluntary = voluntary_switches();
-		if (voluntary != WEFT_NOT_MEASURED && voluntary <= account->poll_voluntary) {
-			account->ready_ns = ready_ns + off_ns;
-			account->voluntary = voluntary;
-			account->offs_counted = 0;
-			return;
-		}
-	}
-	account_count(account, ring);
-}
-
-/* Of the time off the CPU, since the scheduler's counts were those. */
-static uint64_t ready_of(const struct account *account, uint64_t off_ns, uint64_t ready_ns, uint64_t voluntary)
-{
-	uint64_t now_ready = account_ready(account), now_voluntary = account_voluntary(account);
+	uint64_t now_ready = account_ready(account);
 
 	if (off_ns == 0)
 		return 0;
-	if (voluntary != WEFT_NOT_MEASURED && now_voluntary != WEFT_NOT_MEASURED && now_voluntary <= voluntary)
+	if (voluntary != WEFT_NOT_MEASURED && account->voluntary <= voluntary && account->offs_counted <= offs)
 		return off_ns; /* it never went by itself */
 	if (ready_ns == WEFT_NOT_MEASURED || now_ready == WEFT_NOT_MEASURED)
 		return WEFT_NOT_MEASURED;
@@ -269,6 +250,7 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 {
 	uint64_t span_ns = weft_tick_ns(tick - since), cpu_ns, ready_ns, voluntary;
 	struct account *account = &ring->account;
+	uint32_t offs;
 	int known;
 
 	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, 0, 0};
@@ -282,12 +264,13 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	known = account->tick && account->tick <= since;
 	cpu_ns = known ? account_cpu(account, since) : WEFT_NOT_MEASURED;
 	ready_ns = known ? account_ready(account) : WEFT_NOT_MEASURED;
-	voluntary = known ? account_voluntary(account) : WEFT_NOT_MEASURED;
+	voluntary = known ? account->voluntary : WEFT_NOT_MEASURED;
+	offs = account->offs_counted;
 	ret->unsure_ns = weft_tick_ns(account->unsure_ticks);
 	if (account_clock(account)) {
 		account_count(account, ring);
 		split_of(span_ns, cpu_ns, account_cpu(account, tick), ret);
-		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, ready_ns, voluntary);
+		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, ready_ns, voluntary, offs);
 		/* What is not known is not told as a part. */
 		if (ret->unsure_ns > ACCOUNT_SURE_NS + span_ns / 50)
 			ret->cpu_ns = ret->ready_ns = WEFT_NOT_MEASURED;
@@ -315,7 +298,7 @@ static void account_unforeseen(struct account *account, struct ring_page *ring, 
 	}
 	account_clock(account);
 	if (weft_tick_ns(account->tick - account->counted) >=
-	    (account->crowded ? ACCOUNT_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS))
+	    (account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS))
 		account_count(account, ring);
 }
 
@@ -371,7 +354,7 @@ static int reading_due(const struct account *account, const struct ring_page *ri
 {
 	uint64_t span_ns = weft_tick_ns(tick - account->tick);
 
-	return !account->tick || span_ns >= ACCOUNT_PARK_PACE_NS ||
+	return !account->tick || span_ns >= (account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_PARK_PACE_NS) ||
 	       (span_ns >= ACCOUNT_UNSURE_PACE_NS &&
 		(account->unsure_ticks || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_PACE_NS));
 }
@@ -454,16 +437,15 @@ int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, st
 		account_unforeseen(account, ring, tick, begin);
 	if (account->poll == begin)
 		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
-	if (span_ns >= ACCOUNT_COUNT_NS)
+	if (span_ns >= ACCOUNT_COUNT_NS ||
+	    (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS))
 		account_count(account, ring);
-	else if (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS)
-		account_counts_of_poll(account, ring, span_ns - at_most(ret->cpu_ns, span_ns));
 	if (account->tick && account->poll == begin) {
 		ret->waiting_ns = account->poll_waited_ns;
 		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + account->poll_unsure_ticks), span_ns);
 		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
-		ret->ready_ns =
-			ready_of(account, span_ns - ret->cpu_ns, account->poll_ready_ns, account->poll_voluntary);
+		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, account->poll_ready_ns,
+					 account->poll_voluntary, account->poll_offs);
 	}
 	account->poll = 0;
 	account_leave(account, tick);

@@ -277,12 +277,56 @@ TEST(a_wait_says_how_much_of_it_was_on_the_cpu)
 	CHECK(unknown < POLLS / 2);
 }
 
-static void take_the_word(void)
+/* As when the thread is preempted. */
+static void clear_the_word(void)
 {
 	char *self = __builtin_thread_pointer();
 
-	compute(MS);
 	store_relaxed((uint64_t *)(void *)(self + (int64_t)load_relaxed(&weft_gate.rseq_at)), UINT64_C(0));
+}
+
+static void take_the_word(void)
+{
+	compute(MS);
+	clear_the_word();
+}
+
+/* Parks that find something to do at once and are preempted count among those since the last reading, but not among the scheduler's
+ * voluntary switches: that the poll after them slept must not be set off against these. */
+TEST(a_poll_that_slept_after_parks_that_did_not_is_blocked)
+{
+	struct weft_recorder *rec = session_start(&plain);
+	uint32_t i, j, known = 0;
+	struct seen seen;
+
+	REQUIRE(rec);
+	NEEDS_DETECTOR(rec);
+	for (i = 0; i < POLLS; i++) {
+		for (j = 0; j < 4; j++) {
+			weft_park(0);
+			clear_the_word();
+			weft_unpark(0);
+		}
+		weft_poll_begin(1, 0);
+		nap(3 * MS);
+		weft_poll_end();
+	}
+	read_back(rec, &seen);
+	CHECK_EQ(seen.n, POLLS);
+	for (i = 0; i < POLLS; i++) {
+		const uint64_t *f = seen.cpu[i].fields;
+
+		CHECK(seen.cpu[i].kind != 0);
+		if (!seen.cpu[i].kind || f[0] == WEFT_NOT_MEASURED || f[1] == WEFT_NOT_MEASURED)
+			continue;
+		known++;
+		if (f[0] + f[1] + 2 * MS > seen.end_ns[i] - seen.begin_ns[i]) {
+			printf("\t%llu us ready of %llu\n", (unsigned long long)f[1] / 1000,
+			       (unsigned long long)(seen.end_ns[i] - seen.begin_ns[i]) / 1000);
+			CHECK(!"a poll that slept for 3 ms was blocked for 2 at least");
+		}
+	}
+	CHECK(known > 0 || access("/proc/self/schedstat", R_OK) < 0);
 }
 
 /* Others use the same word, and leave it empty or with what is theirs: nothing is concluded from that. */
