@@ -27,7 +27,7 @@ struct account {
 	uint64_t poll; /* tick of its begin; 0: there is none */
 	uint64_t poll_cpu_ns, poll_ready_ns, poll_voluntary, poll_unsure_ticks;
 	uint64_t spent;          /* ticks that the account itself has taken so far */
-	uint32_t poll_offs; /* offs_counted */
+	uint32_t poll_offs;      /* offs_counted */
 	uint64_t poll_waited_ns; /* in waits that are too short to be reported by themselves, but for calls */
 };
 
