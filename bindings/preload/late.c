@@ -25,9 +25,10 @@
 
 #define WORTH_PART 10  /* of the time: CPU time that makes a process worth it that has lived for so long, */
 #define WORTH_TIMES 10 /* or so many times that time without it */
-#define AGAIN_NS UINT64_C(10000000)         /* until it is tried again */
-#define SYNC_NS UINT64_C(10000000000)       /* a caller waits for the start for at most so long, */
-#define SYNC_FORKED_NS UINT64_C(1000000000) /* in the child of a fork, where the loader may be locked for good */
+#define AGAIN_NS UINT64_C(10000000)   /* until it is tried again */
+#define SYNC_NS UINT64_C(10000000000) /* a caller waits for the start for at most so long, */
+#define LOADER_NS                                                                                                      \
+	UINT64_C(20000000) /* and for the loader, in the child of a fork: it may be locked by the caller, or for good */
 #define SCAN_BYTES (UINT64_C(1) << 20)
 #define STARTER_STACK (256 * 1024)
 #ifndef sigev_notify_thread_id
@@ -54,7 +55,8 @@ static struct {
 	bool children;
 	bool own_malloc; /* the program's malloc is not the C library's */
 	bool forked;
-	bool stuck;             /* the start took too long: nobody waits for it any more */
+	bool stuck;             /* the start takes too long: nobody waits for it */
+	bool passed;            /* the starter has had the loader's lock */
 	uintptr_t restorer;     /* what handlers return to; 0: into the vDSO */
 	struct range closed[4]; /* code in which a lock may be held: the C library, the loader, the vDSO, ours */
 	const char *dir;
@@ -185,8 +187,11 @@ static void *start_main(void *data)
 	__atomic_store_n(&weft__late_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	weft__preload_thread.quiet = 1;
 	pthread_setname_np(pthread_self(), "weft-start");
-	if (late.forked)
+	if (late.forked) {
 		pass_loader();
+		__atomic_store_n(&late.passed, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&late.stuck, false, __ATOMIC_RELAXED);
+	}
 	signal_give();
 	/* The program lists, closes and inherits its descriptors at any time, also now. Errors go where its own do. */
 	if (weft__preload_files_apart())
@@ -225,9 +230,9 @@ static bool launch(void)
 	return !err;
 }
 
-static void await(void)
+static void await_for(uint64_t ns)
 {
-	uint64_t until = clock_ns(CLOCK_MONOTONIC) + (late.forked ? SYNC_FORKED_NS : SYNC_NS), now;
+	uint64_t until = clock_ns(CLOCK_MONOTONIC) + ns, now;
 
 	while (state_now() == LATE_STARTS && !__atomic_load_n(&late.stuck, __ATOMIC_RELAXED) &&
 	       (now = clock_ns(CLOCK_MONOTONIC)) < until) {
@@ -235,6 +240,15 @@ static void await(void)
 
 		syscall(SYS_futex, &late.state, FUTEX_WAIT_PRIVATE, LATE_STARTS, &left, NULL, 0);
 	}
+}
+
+/* In the child of a fork the starter needs the loader's lock. Who makes a thread while a library is loaded has it, and would wait for itself. */
+static void await(void)
+{
+	if (late.forked)
+		await_for(LOADER_NS);
+	if (!late.forked || __atomic_load_n(&late.passed, __ATOMIC_RELAXED))
+		await_for(SYNC_NS);
 	if (state_now() == LATE_STARTS)
 		__atomic_store_n(&late.stuck, true, __ATOMIC_RELAXED);
 }
@@ -401,7 +415,7 @@ static void begin(void)
 	late.born_ns = clock_ns(CLOCK_MONOTONIC);
 	late.look_ns = late.born_ns + late.after_ns;
 	late.polls = 0;
-	late.stuck = false;
+	late.stuck = late.passed = false;
 	__atomic_store_n(&late.state, LATE_WAITS, __ATOMIC_RELEASE);
 	__atomic_store_n(&weft__preload_late, 1, __ATOMIC_RELEASE);
 	if (!late.signal)

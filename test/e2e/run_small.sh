@@ -58,6 +58,8 @@ for _ in 1 2 3; do
 	run -- "$small" dlopen "$WEFT_BUILD/test/librun_slow.so"
 	good
 done
+run -- "$small" import "$WEFT_BUILD/test/librun_slow.so"
+good
 "$small" handler >"$dir/out"
 good
 run -- "$small" handler
