@@ -231,10 +231,16 @@ def judge_throttled(truth, recordings):
     """What the CPU quota took, by the kernel's own count."""
     if "throttled" in truth:
         told = sum((recording.get("cpu_quota") or {}).get("throttled_ns") or 0 for recording in recordings)
-        polls = sum(poll["story"].get("throttled_ns") or 0 for poll, _ in all_polls(recordings))
-        for what, ns in (("process", told), ("polls", polls)):
-            if abs(ns - truth["throttled"]) > 0.1 * truth["throttled"] + 50_000_000:
-                yield "throttled by the report: the %s for %s, in truth %s" % (what, ms(ns), ms(truth["throttled"]))
+        begin = truth["polls"][0]["begin"]
+        polls = sum(poll["story"].get("throttled_ns") or 0 for poll, _ in all_polls(recordings)
+                    if poll["begin_mono_ns"] + poll["duration_ns"] > begin)
+        # The recording may have begun before the first poll. The group's count is a sum over CPUs: where weft's own threads are kept from
+        # the other CPU, it has more than the polls were kept from theirs.
+        group = truth["throttled"]
+        most = min(group, sum(poll["preempted"] for poll in truth["polls"]))
+        for what, ns, least, most in (("process", told, group, group + truth["throttled_before"]), ("polls", polls, most, most)):
+            if not 0.9 * least - 50_000_000 <= ns <= 1.1 * most + 50_000_000:
+                yield "throttled by the report: the %s for %s, in truth %s to %s" % (what, ms(ns), ms(least), ms(most))
 
 
 def judge(truth, recordings):
