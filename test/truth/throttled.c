@@ -47,7 +47,8 @@ static void ticks(void)
 	int loop = truth_loop(), tick;
 	long long before;
 
-	for (tick = 0; tick < 2; tick++) { /* the recording begins here, uses some of the quota, and reads the count for the first time */
+	for (tick = 0; tick < 2;
+	     tick++) { /* the recording begins here, uses some of the quota, and reads the count for the first time */
 		truth_next(loop);
 		truth_burn(10 * MS);
 	}
