@@ -4,13 +4,14 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD = build/release
 
-.PHONY: all build demo check bench lint format install clean help
+.PHONY: all build demo check fuzz bench lint format install clean help
 all: build
 
 help:
 	@echo "make            build the library and the command, in $(BUILD)"
 	@echo "make demo       record the example server and print the report"
 	@echo "make check      everything that must hold: tests, sanitizers, fuzzing, lint, installation"
+	@echo "make fuzz       look for inputs that no check has seen: FUZZ_S=60 seconds for each target"
 	@echo "make bench      measure, into build/bench.json"
 	@echo "make lint       formatting, shell scripts, static analysis, man pages"
 	@echo "make format     reformat the sources"
@@ -31,6 +32,10 @@ demo:
 check:
 	@tools/bootstrap check
 	@tools/check
+
+fuzz:
+	@tools/bootstrap check
+	@FUZZ_SEED=0 FUZZ_S=$(or $(FUZZ_S),60) tools/check fuzz
 
 bench:
 	@tools/bootstrap bench

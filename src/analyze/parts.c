@@ -7,7 +7,9 @@
 
 static uint64_t scaled(uint64_t ns, uint64_t by, uint64_t of)
 {
-	return of ? (uint64_t)((double)ns * (double)by / (double)of) : 0;
+	unsigned __int128 part = of ? (unsigned __int128)ns * by / of : 0;
+
+	return part < UINT64_MAX ? (uint64_t)part : UINT64_MAX;
 }
 
 /* Of a wait, as it said itself when it ended; anything else is one of them. */
