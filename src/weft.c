@@ -81,6 +81,7 @@
 #include "record/recorder.c"
 #include "record/recover.c"
 #include "record/ring/bury.c"
+#include "record/ring/chunks_hot.c"
 #include "record/ring/region.c"
 #include "record/ring/region_adopt.c"
 #include "record/ring/region_file.c"

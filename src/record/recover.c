@@ -128,7 +128,7 @@ static int nothing_left(const struct weft__salvage *s, const struct walk *walk, 
 	    staging_any(head))
 		return 0;
 	for (i = 0; i < head->n_rings; i++) {
-		const struct ring_page *ring = ring_page_at(s->region.base, head, i);
+		const struct ring_page *ring = ring_page_at(s->region.map, i);
 
 		uint32_t sum[POLLS_COUNTS];
 

@@ -188,7 +188,7 @@ static const struct weft_slot *piece_event(const struct piece *p, uint64_t i, st
 /* The context that the thread had before, unless the file has events of it, which say so. */
 static int add_context(struct weft__salvage *s, const struct piece *p, const struct weft_slot *first)
 {
-	const struct ring_context *context = &ring_page_at(s->region.base, s->region.head, p->ring)->context;
+	const struct ring_context *context = &ring_page_at(s->region.map, p->ring)->context;
 	int err;
 
 	if (s->progress[p->ring].stream == p->stream || context->stream != p->stream || !ring_context_any(context))
@@ -381,7 +381,7 @@ static int take_poll_counts(struct weft__salvage *s, uint32_t i, struct ring_pag
 	int err = 0;
 
 	if (telling->count && telling->count <= POLLS_COUNTS && telling->ring < s->region.head->n_rings &&
-	    ring_page_at(s->region.base, s->region.head, telling->ring)->hot.head <= telling->slot)
+	    ring_page_at(s->region.map, telling->ring)->hot.head <= telling->slot)
 		page->polls_told[telling->count - 1] = telling->before; /* it came no further */
 	weft__polls_sum(&page->polls, sum);
 	if (!page->thread.stream || s->progress[i].counted || !memcmp(sum, page->polls_told, sizeof(sum)))
@@ -413,7 +413,7 @@ static uint64_t ring_mask(const struct rings_head *head, const struct ring_page 
 static int take_ring(struct weft__salvage *s, uint32_t i)
 {
 	const struct rings_head *head = s->region.head;
-	struct ring_page *ring = ring_page_at(s->region.base, head, i);
+	struct ring_page *ring = ring_page_at(s->region.map, i);
 	const struct weft_slot *slots = (const struct weft_slot *)(const void *)((const char *)ring + RING_PAGE);
 	struct ring_page page = *ring; /* a copy to work on: the file must stay as it is until the segment is sealed */
 	uint64_t at = page.tail, end = page.hot.head, mask = ring_mask(head, &page);

@@ -168,7 +168,7 @@ void weft__coarse_counts(struct weft__collector *c, uint64_t now_ns)
 		struct weft__cost event = {now_ns, WEFT_KIND_COUNTED, {kinds[which], 0, span}};
 
 		for (uint32_t i = 0; i < n; i++) {
-			struct ring_page *ring = ring_page_at(c->region->base, head, i);
+			struct ring_page *ring = ring_page_at(c->region->map, i);
 			uint64_t now = load_relaxed(&ring->hot.counted[which]);
 
 			event.fields[1] += now - ring->counted_seen[which];

@@ -297,7 +297,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = tend_engine(c, now);
 	if (!err)
 		weft__wall_turn(now);
-	if (!err && weft__watch_turn(c->region->base, c->region->head, now) + weft__pending_turn(now)) {
+	if (!err && weft__watch_turn(c->region->map, c->region->head, now) + weft__pending_turn(now)) {
 		err = weft__drain(c);
 		if (!err)
 			err = weft__flush(c);

@@ -14,7 +14,7 @@ static const struct weft__chunk *open_chunk(const struct weft__collector *c)
 
 static struct ring_page *context_page(const struct weft__collector *c, uint32_t ring)
 {
-	return ring_page_at(c->region->base, c->region->head, ring);
+	return ring_page_at(c->region->map, ring);
 }
 
 int weft__contexts_begin(struct weft__collector *c, const struct weft_slot *slots)

@@ -50,7 +50,7 @@ static uint64_t accounts_cost(struct weft__collector *c)
 		return 0;
 	c->costs.accounts_ns = now_ns;
 	for (uint32_t i = 0; i < n; i++)
-		sum += load_relaxed(&ring_page_at(c->region->base, head, i)->account.spent);
+		sum += load_relaxed(&ring_page_at(c->region->map, i)->account.spent);
 	return weft_tick_ns(weft__costs_since(&c->costs.accounts, sum));
 }
 

@@ -124,7 +124,7 @@ static int is_told(const struct weft__collector *c, uint32_t i, const struct rin
 
 int weft__drain_define(struct weft__collector *c, uint32_t i)
 {
-	struct ring_page *ring = ring_page_at(c->region->base, c->region->head, i);
+	struct ring_page *ring = ring_page_at(c->region->map, i);
 
 	if (!is_told(c, i, ring))
 		tell_thread(c, i, ring, 1);
@@ -138,7 +138,7 @@ void weft__drain_retell(struct weft__collector *c)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		const struct ring_page *ring = ring_page_at(c->region->map, i);
 
 		if (ring->thread.stream)
 			define_thread(c, i, ring, &c->defs);
@@ -380,7 +380,7 @@ static int some_ring_has(const struct weft__collector *c, uint64_t part)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		const struct ring_page *ring = ring_page_at(c->region->map, i);
 
 		if ((load_relaxed(&ring->hot.head) - ring->tail) * part >= load_relaxed(&ring->wake))
 			return 1;
@@ -444,7 +444,7 @@ int weft__drain(struct weft__collector *c)
 
 	read_clock(c);
 	for (i = 0; i < n && !err; i++)
-		err = drain_ring(c, i, ring_page_at(c->region->base, head, i));
+		err = drain_ring(c, i, ring_page_at(c->region->map, i));
 	if (!err)
 		err = drain_common_losses(c);
 	c->drain_due_ns = weft__clock_mono() + c->drain_ns;
@@ -465,7 +465,7 @@ void weft__drain_tend(struct weft__collector *c)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		struct ring_page *ring = ring_page_at(c->region->map, i);
 		uint32_t owner = load_acquire(&ring->owner);
 
 		if (owner_dead(owner)) {

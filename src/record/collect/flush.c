@@ -214,7 +214,7 @@ static int has_idle(struct weft__collector *c)
 
 	if (!c->has_idle) {
 		c->has_idle = 1;
-		if (weft__ring_back(&c->region->file, c->region->base, at, STAGING_BYTES) &&
+		if (weft__ring_back(&c->region->file, c->region->base + at, at, STAGING_BYTES) &&
 		    weft__idle_open(&c->idle, c->level) < 0)
 			c->idle = NULL;
 	}

@@ -17,13 +17,13 @@
 #define GROWN_BYTES (16u << 20) /* of all rings */
 
 /* Memory behind the slots from `from` up to `upto`, and in the page tables, so that the owner does not have to wait for it. */
-static int back_slots(const struct weft__collector *c, struct ring_page *ring, uint64_t from, uint64_t upto)
+static int back_slots(const struct rings_head *head, uint32_t i, struct ring_page *ring, uint64_t from, uint64_t upto)
 {
-	char *base = c->region->base;
-	char *begin = (char *)ring + RING_PAGE + from * sizeof(struct weft_slot);
+	uint64_t skip = RING_PAGE + from * sizeof(struct weft_slot);
+	char *begin = (char *)ring + skip;
 	uint64_t bytes = (upto - from) * sizeof(struct weft_slot);
 
-	if (!weft__ring_back(&weft__hot.file, base, (uint64_t)(begin - base), bytes))
+	if (!weft__ring_back(&weft__hot.file, begin, head->rings_at + head->ring_stride * i + skip, bytes))
 		return 0;
 	madvise(begin, bytes, MADV_POPULATE_WRITE);
 	return 1;
@@ -62,7 +62,7 @@ void weft__grow_ring(struct weft__collector *c, uint32_t i, struct ring_page *ri
 		return;
 	more = has * sizeof(struct weft_slot);
 	note->grown = (uint32_t)(2 * has);
-	if (c->grown_bytes + more > GROWN_BYTES || !back_slots(c, ring, has, 2 * has))
+	if (c->grown_bytes + more > GROWN_BYTES || !back_slots(head, i, ring, has, 2 * has))
 		return;
 	c->grown_bytes += more;
 	store_release(&ring->granted, note->grown);

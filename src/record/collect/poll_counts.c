@@ -21,20 +21,13 @@ static struct ring_page *own_ring(struct weft__collector *c, uint64_t tick, int 
 	return *ret_err ? NULL : ring;
 }
 
-static uint32_t number_of(const struct weft__collector *c, const struct ring_page *ring)
-{
-	const struct rings_head *head = c->region->head;
-
-	return (uint32_t)((uint64_t)((const char *)ring - c->region->base - head->rings_at) / head->ring_stride);
-}
-
 static void tell_count(struct weft__collector *c, struct ring_page *own, struct ring_page *ring, uint32_t bucket,
 		       uint32_t sum, uint64_t tick)
 {
 	uint64_t fields[] = {ring->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket), 0};
 
 	ring->telling.before = load_relaxed(&ring->polls_told[bucket]);
-	ring->telling.ring = number_of(c, own);
+	ring->telling.ring = weft__chunk_ring(c->region->map, own);
 	ring->telling.slot = load_relaxed(&own->hot.head);
 	store_release(&ring->telling.count, bucket + 1);
 	fields[3] = weft__poll_count_take(ring, bucket, sum);
@@ -73,7 +66,7 @@ int weft__poll_counts_tell(struct weft__collector *c)
 
 	weft__coarse_counts(c, weft__clock_mono());
 	for (i = 0; i < n && !err; i++) {
-		struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		struct ring_page *ring = ring_page_at(c->region->map, i);
 		uint32_t owner = load_acquire(&ring->owner);
 
 		/* One that was handed on since the drain counts for a thread that is not known yet. */

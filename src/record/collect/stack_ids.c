@@ -215,7 +215,7 @@ static int emit_under_way(const struct weft__collector *c)
 	uint32_t i, n = load_acquire(&head->n_rings);
 
 	for (i = 0; i < n; i++) {
-		const struct ring_page *ring = ring_page_at(c->region->base, head, i);
+		const struct ring_page *ring = ring_page_at(c->region->map, i);
 		uint64_t published = load_acquire(&ring->hot.head);
 
 		if (load_acquire(&ring->hot.resv) != published)

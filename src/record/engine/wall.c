@@ -115,16 +115,16 @@ static struct ring_page *ring_of(struct wall_thread *t, int search)
 	uint32_t i, n = load_acquire(&weft__hot.head->n_rings);
 
 	if (t->ring) {
-		struct ring_page *ring = ring_page_at(weft__hot.base, weft__hot.head, t->ring - 1);
+		struct ring_page *ring = ring_page_at(&weft__hot.map, t->ring - 1);
 
 		if (load_acquire(&ring->owner) == t->tid)
 			return ring;
 	}
 	t->ring = 0;
 	for (i = 0; search && i < n; i++)
-		if (load_acquire(&ring_page_at(weft__hot.base, weft__hot.head, i)->owner) == t->tid) {
+		if (load_acquire(&ring_page_at(&weft__hot.map, i)->owner) == t->tid) {
 			t->ring = i + 1;
-			return ring_page_at(weft__hot.base, weft__hot.head, i);
+			return ring_page_at(&weft__hot.map, i);
 		}
 	return NULL;
 }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "record/ring/layout.h"
+#include "record/ring/chunks.h"
 #include "weft/recorder.h"
 
 /* CALLER. */
@@ -18,7 +18,7 @@ uint32_t weft__watch_opened(void);
 uint64_t weft__watch_shut_ns(void);
 
 /* Looks at all rings, if that is due and something records. Answers how many polls were told, which should be in the file soon. */
-uint32_t weft__watch_turn(void *base, const struct rings_head *head, uint64_t now_ns);
+uint32_t weft__watch_turn(const struct rings_map *map, const struct rings_head *head, uint64_t now_ns);
 /* When it is due next; UINT64_MAX: never. */
 uint64_t weft__watch_due(void);
 /* Whether unwind tables are wanted for it, from now on. */

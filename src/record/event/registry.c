@@ -52,7 +52,8 @@ static int share_tail(void)
 		return 0;
 	used = head->defs_used;
 	n = registry.log.out.n - used;
-	if (n && !weft__ring_back(&registry.shared_file, registry.shared_base, head->defs_at + used, n))
+	if (n && !weft__ring_back(&registry.shared_file, registry.shared_base + head->defs_at + used,
+				  head->defs_at + used, n))
 		return -ENOSPC;
 	memcpy(registry.shared_base + head->defs_at + used, registry.log.out.bytes + used, n);
 	head->defs_count = registry.log.n;

@@ -67,15 +67,14 @@ static void grave_add(char *rings, uint64_t bytes, uint64_t stride, uint32_t n)
 	graves = grave;
 }
 
-/* Copies of the rings that have an owner into `to`, full. Answers how many there are. */
-static uint32_t embalm(const struct weft__region *region, char *to, uint32_t n)
+/* Copies of the rings that have an owner, of `n` at `from`, into `to`, full. Answers how many there are. */
+static uint32_t embalm(const char *from, char *to, uint64_t stride, uint32_t n)
 {
-	const struct rings_head *head = region->head;
 	uint32_t i, owned = 0;
 
 	for (i = 0; i < n; i++) {
-		const struct ring_page *ring = ring_page_at(region->base, head, i);
-		struct ring_page *copy = (struct ring_page *)(void *)(to + head->ring_stride * i);
+		const struct ring_page *ring = (const struct ring_page *)(const void *)(from + stride * i);
+		struct ring_page *copy = (struct ring_page *)(void *)(to + stride * i);
 		uint32_t owner = load_acquire(&ring->owner);
 
 		if (!owner)
@@ -90,27 +89,45 @@ static uint32_t embalm(const struct weft__region *region, char *to, uint32_t n)
 	return owned;
 }
 
-void weft__region_bury(struct weft__region *region)
+/* Of a chunk in which `n` rings were made. */
+static void chunk_bury(char *rings, uint64_t all, uint64_t stride, uint32_t n)
 {
-	struct rings_head *head = region->head;
-	uint32_t n = load_relaxed(&head->n_rings);
-	uint64_t stride = head->ring_stride, at = head->rings_at, bytes = stride * n;
-	char *rings = region->base + at;
+	uint64_t bytes = stride * n;
 	char *copy = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
 		       : NULL;
 
 	if (copy == MAP_FAILED) {
 		weft__log(WEFT_LOG_ERROR, "cannot replace the rings' mapping: %s", weft_strerror(-errno));
-	} else if (n && embalm(region, copy, n)) {
-		munmap(rings + bytes, region->bytes - at - bytes);
+	} else if (n && embalm(rings, copy, stride, n)) {
+		if (all > bytes)
+			munmap(rings + bytes, all - bytes);
 		if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, rings) != MAP_FAILED)
 			grave_add(rings, bytes, stride, n);
-		munmap(region->base, at);
 	} else {
 		if (n)
 			munmap(copy, bytes);
-		munmap(region->base, region->bytes);
+		munmap(rings, all);
 	}
+}
+
+void weft__region_bury(struct weft__region *region)
+{
+	struct rings_map *map = region->map;
+	uint32_t n = load_acquire(&region->head->n_rings);
+	uint32_t i;
+
+	for (i = 0; i < RING_CHUNKS; i++) {
+		uint64_t all = map->chunks[i].bytes, most = all / map->stride;
+		uint32_t first = all ? chunk_first(map, i) : 0;
+
+		if (map->chunks[i].at)
+			chunk_bury(map->chunks[i].at, all, map->stride,
+				   n <= first	      ? 0 :
+				   n - first < most ? n - first :
+						      (uint32_t)most);
+		map->chunks[i].at = NULL;
+	}
+	munmap(region->base, map->rings_at);
 	region->base = NULL;
 	region->head = NULL;
 }

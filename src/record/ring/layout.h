@@ -6,7 +6,7 @@
  *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
  *     staging    what was drained from rings and is not yet in the segment file, in two halves; the collector's
  *     stacks     of samples, each once; two generations, of which handlers fill one (stacks.h)
- *     rings      one after the other: a page with struct ring_page, then its slots, then room for more of them
+ *     rings      one after the other: a page with struct ring_page, then its slots, then room for more of them; in memory: chunks.h
  *
  * An event moves from its ring to staging to the file, and each step frees the place behind it only after the place ahead
  * holds it. Killed between the two, an event is in both; ring number and slot number, which never repeat, tell. */
@@ -191,11 +191,6 @@ static inline uint32_t ring_slots_most(uint32_t slots)
 	uint32_t most = slots < RING_GROWS_TO / RING_GROWS ? slots * RING_GROWS : RING_GROWS_TO;
 
 	return most > slots ? most : slots;
-}
-
-static inline struct ring_page *ring_page_at(void *base, const struct rings_head *head, uint32_t i)
-{
-	return (struct ring_page *)(void *)((char *)base + head->rings_at + head->ring_stride * i);
 }
 
 /* A wide event: one slot with the tick and the first field, then two fields a slot. */

@@ -49,10 +49,14 @@ static void head_init(struct weft__region *region, const struct weft__region_wan
 	store_release(&head->version, RINGS_VERSION); /* all of it is true now */
 }
 
-static uint64_t region_bytes(const struct weft__region_want *want)
+static uint64_t rings_offset(void)
 {
-	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGINGS * STAGING_BYTES + STACKS_BYTES +
-	       (RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot)) * want->max_rings;
+	return RING_PAGE + FACTS_BYTES + DEFS_BYTES + STAGINGS * STAGING_BYTES + STACKS_BYTES;
+}
+
+static uint64_t ring_bytes(const struct weft__region_want *want)
+{
+	return RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot);
 }
 
 /* What every session needs is there from the beginning; rings get theirs when they are made, and so does the second half of staging. */
@@ -72,13 +76,20 @@ static int file_back(int fd, uint64_t bytes, int stacks)
 	return 0;
 }
 
-static int map(struct weft__region *region, uint64_t bytes)
+static int map(struct weft__region *region, const struct weft__region_want *want)
 {
+	struct rings_map *rings = &region->own_map;
+	uint64_t bytes = rings_offset();
 	int flags = region->file.fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, region->file.fd, 0);
+	void *base;
 
+	weft__chunks_init(rings, bytes, ring_bytes(want), want->max_rings, 0);
+	bytes += rings->chunks[0].bytes;
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, region->file.fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
+	rings->chunks[0].at = (char *)base + rings->rings_at;
+	region->map = rings;
 	region->base = base;
 	region->head = base;
 	region->bytes = bytes;
@@ -87,7 +98,7 @@ static int map(struct weft__region *region, uint64_t bytes)
 
 /* The name comes after the lock, so that nobody takes it for the file of a dead process; and the mark before the name, so that nobody
  * takes it for a file of somebody else. */
-static int file_open(struct weft__region *region, int dir, const char *name, uint64_t bytes, int stacks)
+static int file_open(struct weft__region *region, int dir, const char *name, const struct weft__region_want *want)
 {
 	char begun[200 + sizeof(NEW_END)];
 	int err;
@@ -104,9 +115,9 @@ static int file_open(struct weft__region *region, int dir, const char *name, uin
 	if (!err && pwrite(region->file.fd, RINGS_MAGIC, sizeof(region->head->magic), 0) < 0)
 		err = -errno;
 	if (!err)
-		err = file_back(region->file.fd, bytes, stacks);
+		err = file_back(region->file.fd, rings_offset() + ring_bytes(want) * want->max_rings, want->stacks);
 	if (!err)
-		err = map(region, bytes);
+		err = map(region, want);
 	if (!err) {
 		err = weft__dir_rename(dir, begun, name);
 		if (err) {
@@ -124,7 +135,7 @@ static int file_open(struct weft__region *region, int dir, const char *name, uin
 	return 0;
 }
 
-static int in_shm(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
+static int in_shm(struct weft__region *region, const struct weft__region_want *want)
 {
 	char name[200];
 	int err = 0, dir, shm = weft__region_shm();
@@ -142,7 +153,7 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 	if (!err)
 		err = weft__region_link(region, dir, name);
 	if (!err) {
-		err = file_open(region, shm, name, bytes, want->stacks);
+		err = file_open(region, shm, name, want);
 		if (err)
 			unlinkat(dir, region->link, 0); /* which was just made */
 	}
@@ -154,7 +165,7 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 	return err;
 }
 
-static int in_dir(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
+static int in_dir(struct weft__region *region, const struct weft__region_want *want)
 {
 	char name[200];
 	int err, dir;
@@ -165,12 +176,12 @@ static int in_dir(struct weft__region *region, const struct weft__region_want *w
 	if (dir < 0)
 		return dir;
 	snprintf(region->home, sizeof(region->home), "%s", want->dir);
-	err = file_open(region, dir, name, bytes, want->stacks);
+	err = file_open(region, dir, name, want);
 	close(dir);
 	return err;
 }
 
-static int place(struct weft__region *region, const struct weft__region_want *want, uint64_t bytes)
+static int place(struct weft__region *region, const struct weft__region_want *want)
 {
 	int err = -ENOENT;
 
@@ -178,7 +189,7 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 	if (want->dir && (size_t)snprintf(region->dir, sizeof(region->dir), "%s", want->dir) >= sizeof(region->dir))
 		return -ENAMETOOLONG;
 	if (region->place == WEFT_RING_AUTO) {
-		err = in_shm(region, want, bytes);
+		err = in_shm(region, want);
 		if (!err)
 			return 0;
 		snprintf(region->degraded, sizeof(region->degraded),
@@ -186,7 +197,7 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 		region->place = WEFT_RING_DIR;
 	}
 	if (region->place == WEFT_RING_DIR) {
-		err = in_dir(region, want, bytes);
+		err = in_dir(region, want);
 		if (!err)
 			return 0;
 		snprintf(region->degraded, sizeof(region->degraded),
@@ -194,40 +205,55 @@ static int place(struct weft__region *region, const struct weft__region_want *wa
 		region->place = WEFT_RING_MEMORY;
 	}
 	region->file.fd = -1;
-	return map(region, bytes);
+	return map(region, want);
 }
 
 int weft__region_open(struct weft__region *region, const struct weft__region_want *asked, struct weft_error *err)
 {
 	struct weft__region_want wanted = *asked, *want = &wanted;
-	uint64_t bytes;
 	int r;
 
 	wanted.ring_most = ring_slots_most(want->ring_slots);
-	bytes = region_bytes(want);
-
 	weft__graves_sweep();
 	memset(region, 0, sizeof(*region));
 	region->file.fd = -1;
 	region->free_next = weft__calloc(want->max_rings, sizeof(*region->free_next));
 	if (!region->free_next)
 		return weft__fail(err, -ENOMEM, "out of memory for %u rings", want->max_rings);
-	r = place(region, want, bytes);
-	if (r && want->ring_most > want->ring_slots) { /* address space may be limited: without room to grow, then */
-		wanted.ring_most = want->ring_slots;
-		bytes = region_bytes(want);
-		r = place(region, want, bytes);
-	}
+	r = place(region, want);
 	if (r) {
 		weft__region_close(region);
 		return weft__fail(
 			err, r,
 			"no memory for the rings (%llu bytes of address space): %s; lower max_threads or ring_bytes",
-			(unsigned long long)bytes, weft_strerror(r));
+			(unsigned long long)(rings_offset() + region->own_map.chunks[0].bytes), weft_strerror(r));
 	}
 	head_init(region, want);
 	weft__region_relink(region); /* somebody who recovers may have seen the link while it led nowhere */
 	return 0;
+}
+
+/* Who looks for a ring meanwhile finds it, or none. */
+static void map_move(struct rings_map *to, struct rings_map *from)
+{
+	uint32_t i;
+
+	to->shift = from->shift;
+	to->rings_at = from->rings_at;
+	to->stride = from->stride;
+	for (i = 0; i < RING_CHUNKS; i++) {
+		store_relaxed(&to->chunks[i].bytes, from->chunks[i].bytes);
+		store_release(&to->chunks[i].at, __atomic_exchange_n(&from->chunks[i].at, NULL, __ATOMIC_ACQ_REL));
+	}
+}
+
+/* The emit path has it no longer. */
+static void map_back(struct weft__region *region)
+{
+	if (region->map != &weft__hot.map)
+		return;
+	map_move(&region->own_map, &weft__hot.map);
+	region->map = &region->own_map;
 }
 
 void weft__region_use(struct weft__region *region)
@@ -237,7 +263,8 @@ void weft__region_use(struct weft__region *region)
 	weft__hot.free_next = region->free_next;
 	weft__hot.threads_now = 0;
 	store_relaxed(&weft__hot.free_list, 0);
-	store_relaxed(&weft__hot.bytes, region->bytes);
+	map_move(&weft__hot.map, &region->own_map);
+	region->map = &weft__hot.map;
 	store_release(&weft__hot.base, region->base);
 	store_seq_cst(&weft__hot.open, 1u);
 }
@@ -263,7 +290,7 @@ static void wait_emitted(const struct weft__region *region)
 	int tries = 0;
 
 	for (i = 0; i < n; i++) {
-		const struct ring_page *ring = ring_page_at(region->base, region->head, i);
+		const struct ring_page *ring = ring_page_at(region->map, i);
 
 		for (; load_relaxed(&ring->hot.resv) != load_acquire(&ring->hot.head) && tries < 100; tries++)
 			usleep(1000);
@@ -276,8 +303,7 @@ static void close_sched_fds(const struct weft__region *region)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		int32_t fd = __atomic_exchange_n(&ring_page_at(region->base, region->head, i)->sched_fd, 0,
-						 __ATOMIC_RELAXED);
+		int32_t fd = __atomic_exchange_n(&ring_page_at(region->map, i)->sched_fd, 0, __ATOMIC_RELAXED);
 
 		weft__own_close_proc(fd - 1);
 	}
@@ -291,6 +317,7 @@ void weft__region_leave(struct weft__region *region)
 	store_release(&weft__hot.base, NULL);
 	weft__hot.head = NULL;
 	weft__hot.file.fd = -1;
+	map_back(region);
 	close_sched_fds(region);
 }
 
@@ -302,6 +329,7 @@ void weft__region_forsake(struct weft__region *region)
 	weft__hot.file.fd = -1;
 	weft__hot.attaching = 0;
 	weft__hot.asleep = 0;
+	map_back(region);
 	if (region->base)
 		weft__region_bury(region);
 	weft__own_close(&region->file.own,
@@ -315,10 +343,12 @@ void weft__region_forsake(struct weft__region *region)
 
 void weft__region_close(struct weft__region *region)
 {
-	if (region->base && region->adopted)
+	if (region->base && region->adopted) {
 		munmap(region->base, region->bytes);
-	else if (region->base)
+	} else if (region->base) {
+		map_back(region);
 		weft__region_bury(region);
+	}
 	weft__own_close(&region->file.own, region->file.fd);
 	if (!load_seq_cst(&weft__hot.attaching)) /* else a thread is stuck in there: better leak than crash */
 		weft__free(region->free_next);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "record/ring/chunks.h"
 #include "record/ring/layout.h"
 #include "weft/recorder.h"
 
@@ -12,7 +13,9 @@ struct weft__region {
 	struct weft__own_file file; /* -1: private memory */
 	char *base;
 	struct rings_head *head;
-	size_t bytes;
+	size_t bytes;          /* up to the end of the first chunk of rings */
+	struct rings_map *map; /* of the rings: the emit path's while it has the region, else */
+	struct rings_map own_map;
 	uint32_t *free_next;
 	int adopted;        /* another process made it */
 	uint32_t place;     /* enum weft_ring_place, as it came out; WEFT_RING_AUTO means /dev/shm */

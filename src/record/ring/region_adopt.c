@@ -84,8 +84,21 @@ static int copy_file(struct weft__region *region)
 	return err;
 }
 
-static int take_copy(struct weft__region *region, uint64_t bytes)
+/* Up to the end of the last ring that was made, which is little of the file. */
+static uint64_t used_bytes(int fd, uint64_t bytes)
 {
+	struct rings_head head;
+	uint64_t used;
+
+	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || !head_valid(&head, bytes))
+		return bytes < RING_PAGE ? bytes : RING_PAGE; /* enough to see what is wrong with it */
+	used = head.rings_at + head.ring_stride * head.n_rings;
+	return used < bytes ? used : bytes;
+}
+
+static int take_copy(struct weft__region *region, uint64_t file_bytes)
+{
+	uint64_t bytes = used_bytes(region->file.fd, file_bytes);
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int err;
 
@@ -97,9 +110,15 @@ static int take_copy(struct weft__region *region, uint64_t bytes)
 	err = copy_file(region);
 	if (!err && !head_valid(region->head, bytes))
 		err = !region->head->version ? -ENODATA : head_newer(region->head) ? -WEFT_E_VERSION : -WEFT_E_FORMAT;
-	if (err)
+	if (err) {
 		munmap(base, bytes);
-	return err;
+		return err;
+	}
+	weft__chunks_init(&region->own_map, region->head->rings_at, region->head->ring_stride, region->head->max_rings, 1);
+	region->own_map.chunks[0].at = region->base + region->head->rings_at;
+	region->own_map.chunks[0].bytes = bytes - region->head->rings_at;
+	region->map = &region->own_map;
+	return 0;
 }
 
 int weft__region_adopt(struct weft__region *region, int dir, const char *name, struct weft_error *err)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/own.h"
+#include "record/ring/chunks.h"
 #include "record/ring/layout.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -18,7 +19,7 @@
 struct weft__hot {
 	char *base; /* of the mapping */
 	struct rings_head *head;
-	size_t bytes;
+	struct rings_map map;       /* of the rings; of no use without a base */
 	struct weft__own_file file; /* of the rings; -1: private memory */
 	uint32_t *free_next;        /* per ring: next on the free list, plus 1 */
 	uint32_t threads_now;
@@ -36,8 +37,8 @@ extern struct weft__hot weft__hot;
 /* The ring of no thread: what weft_ring_self points to before the first event. Its limit is 0. */
 extern struct ring_page weft__ring_none;
 
-/* HOT. Memory behind a part of the ring file, so that a store to it can never fail for want of space. */
-int weft__ring_back(const struct weft__own_file *file, char *base, uint64_t at, uint64_t bytes);
+/* HOT. Memory behind a part of the ring file, from `at` on, that is mapped there, so that a store to it can never fail for want of space. */
+int weft__ring_back(const struct weft__own_file *file, void *memory, uint64_t at, uint64_t bytes);
 /* HOT. Counts an event of a thread for which there is no ring, or no place for its waits. */
 void weft__ring_missed(uint64_t tick);
 /* HOT. Wakes the collector if it sleeps. */

@@ -75,15 +75,15 @@ static void list_push(uint32_t ring)
 	while (!cas_acq_rel(&weft__hot.free_list, &top, ((top >> 32) + 1) << 32 | ring));
 }
 
-int weft__ring_back(const struct weft__own_file *file, char *base, uint64_t at, uint64_t bytes)
+int weft__ring_back(const struct weft__own_file *file, void *memory, uint64_t at, uint64_t bytes)
 {
-	uint64_t from = at / RING_PAGE * RING_PAGE;
+	uint64_t before = at % RING_PAGE;
 
 	if (file->fd < 0)
 		return 1;
 	if (weft__own_is(&file->own, file->fd))
 		return syscall(SYS_fallocate, file->fd, 0, at, bytes) == 0;
-	return syscall(SYS_madvise, base + from, at + bytes - from, MADV_POPULATE_WRITE) ==
+	return syscall(SYS_madvise, (char *)memory - before, before + bytes, MADV_POPULATE_WRITE) ==
 	       0; /* the program closed it */
 }
 
@@ -94,13 +94,14 @@ static struct ring_page *ring_make(void)
 	struct ring_page *ring;
 
 	do {
-		if (i >= head->max_rings)
+		if (i >= head->max_rings || !weft__chunk_map(&weft__hot.map, &weft__hot.file, i))
 			return NULL;
-		if (!weft__ring_back(&weft__hot.file, weft__hot.base, head->rings_at + head->ring_stride * i,
+		if (!weft__ring_back(&weft__hot.file, ring_page_at(&weft__hot.map, i),
+				     head->rings_at + head->ring_stride * i,
 				     RING_PAGE + head->ring_slots * sizeof(struct weft_slot)))
 			return NULL;
 	} while (!cas_acq_rel(&head->n_rings, &i, i + 1));
-	ring = ring_page_at(weft__hot.base, head, i);
+	ring = ring_page_at(&weft__hot.map, i);
 	ring->hot.slots = (struct weft_slot *)(void *)((char *)ring + RING_PAGE);
 	store_relaxed(&ring->hot.mask, head->ring_slots - 1);
 	ring->slots_first = head->ring_slots;
@@ -108,19 +109,9 @@ static struct ring_page *ring_make(void)
 	return ring;
 }
 
-static uint32_t ring_number(const struct ring_page *ring)
-{
-	const struct rings_head *head = weft__hot.head;
-
-	return (uint32_t)((uint64_t)((const char *)ring - weft__hot.base - head->rings_at) / head->ring_stride);
-}
-
 static int in_session(const struct weft_ring *ring)
 {
-	uintptr_t at = (uintptr_t)ring;
-	uintptr_t base = (uintptr_t)load_relaxed(&weft__hot.base);
-
-	return base && at >= base && at < base + load_relaxed(&weft__hot.bytes);
+	return load_acquire(&weft__hot.base) && weft__chunk_ring(&weft__hot.map, ring) != UINT32_MAX;
 }
 
 struct ring_page *weft__ring_mine(void)
@@ -195,7 +186,7 @@ static void ring_release(struct ring_page *ring)
 	store_relaxed(&ring->hot.limit, 0);
 	store_release(&ring->owner, 0);
 	__atomic_fetch_sub(&weft__hot.threads_now, 1, __ATOMIC_RELAXED);
-	list_push(ring_number(ring) + 1);
+	list_push(weft__chunk_ring(&weft__hot.map, ring) + 1);
 }
 
 /* The ring that was freed last is the one most likely to be full still: others are tried, and then a new one, but no more of
@@ -207,7 +198,7 @@ static struct ring_page *ring_take_free(void)
 	uint32_t i, n = 0;
 
 	while (n < FREE_TRIES && (i = list_pop())) {
-		ring = ring_page_at(weft__hot.base, weft__hot.head, i - 1);
+		ring = ring_page_at(&weft__hot.map, i - 1);
 		if (weft__ring_has_room(ring, BEGIN_SLOTS))
 			break;
 		full[n++] = i;
