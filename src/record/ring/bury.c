@@ -122,9 +122,9 @@ void weft__region_bury(struct weft__region *region)
 
 		if (map->chunks[i].at)
 			chunk_bury(map->chunks[i].at, all, map->stride,
-				   n <= first	      ? 0 :
-				   n - first < most ? n - first :
-						      (uint32_t)most);
+				   n <= first         ? 0
+				   : n - first < most ? n - first
+						      : (uint32_t)most);
 		map->chunks[i].at = NULL;
 	}
 	munmap(region->base, map->rings_at);

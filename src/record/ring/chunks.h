@@ -12,7 +12,8 @@
 #define CHUNK_FIRST_BYTES (5u << 20) /* at most, unless it is one ring */
 
 struct rings_map {
-	uint32_t shift; /* the first chunk has 1 << shift rings; each other as many as all before it, but no more than there may be */
+	uint32_t
+		shift; /* the first chunk has 1 << shift rings; each other as many as all before it, but no more than there may be */
 	uint64_t rings_at, stride; /* in the file */
 	struct rings_chunk {
 		char *at; /* NULL: not mapped yet; set once, atomically */

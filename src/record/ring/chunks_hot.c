@@ -17,7 +17,8 @@ void weft__chunks_init(struct rings_map *map, uint64_t rings_at, uint64_t stride
 		map->shift++;
 	if (whole)
 		map->shift = 31;
-	for (chunk = 0; chunk < RING_CHUNKS && map->shift + chunk <= 32 && chunk_first(map, chunk) < max_rings; chunk++) {
+	for (chunk = 0; chunk < RING_CHUNKS && map->shift + chunk <= 32 && chunk_first(map, chunk) < max_rings;
+	     chunk++) {
 		uint32_t n = chunk ? chunk_first(map, chunk) : 1u << map->shift;
 		uint32_t left = max_rings - chunk_first(map, chunk);
 
@@ -30,7 +31,8 @@ void weft__chunks_init(struct rings_map *map, uint64_t rings_at, uint64_t stride
 static char *map_on(const struct rings_chunk *before, uint64_t bytes)
 {
 	char *last = load_acquire(&before->at);
-	long at = last ? syscall(SYS_mremap, last + before->bytes - RING_PAGE, 0, RING_PAGE + bytes, MREMAP_MAYMOVE) : -1;
+	long at =
+		last ? syscall(SYS_mremap, last + before->bytes - RING_PAGE, 0, RING_PAGE + bytes, MREMAP_MAYMOVE) : -1;
 
 	if (at == -1)
 		return NULL;

@@ -114,7 +114,8 @@ static int take_copy(struct weft__region *region, uint64_t file_bytes)
 		munmap(base, bytes);
 		return err;
 	}
-	weft__chunks_init(&region->own_map, region->head->rings_at, region->head->ring_stride, region->head->max_rings, 1);
+	weft__chunks_init(&region->own_map, region->head->rings_at, region->head->ring_stride, region->head->max_rings,
+			  1);
 	region->own_map.chunks[0].at = region->base + region->head->rings_at;
 	region->own_map.chunks[0].bytes = bytes - region->head->rings_at;
 	region->map = &region->own_map;
