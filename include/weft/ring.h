@@ -96,10 +96,11 @@ WEFT_API void weft_hot_poll_next(uint64_t arg, uint32_t on);
 WEFT_API void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on);
 
 /* The thread was off the CPU outside of any wait that it reported; a park ended in which it was, or its CPU time is due; a poll
- * ends in which it was. */
+ * ends in which it was; a poll began in another one. */
 WEFT_API void weft_slow_off(uint64_t tick);
 WEFT_API void weft_slow_unpark(uint64_t tick);
 WEFT_API void weft_slow_poll_off(uint64_t tick);
+WEFT_API void weft_slow_nested(uint64_t tick);
 WEFT_API void weft_slow_count(uint32_t which); /* the thread has no ring, or it is full */
 
 /* Off is the case that must cost nothing: it falls through. */
@@ -252,8 +253,10 @@ static inline void weft_poll_mark_begin(uint64_t arg, uint64_t tick)
 
 	if (WEFT_LIKELY(!(poll & 0xff)))
 		weft_poll_mark_set(ring, arg, tick);
-	else if (WEFT_LIKELY((poll & 0xff) != 0xff))
+	else if (WEFT_LIKELY((poll & 0xff) != 0xff)) {
 		__atomic_store_n(&ring->poll, poll + 1, __ATOMIC_RELAXED);
+		weft_slow_nested(tick);
+	}
 }
 static inline void weft_poll_mark_end(void)
 {
@@ -268,6 +271,8 @@ static inline void weft_poll_mark_next(uint64_t arg, uint64_t tick)
 
 	if (WEFT_LIKELY((__atomic_load_n(&ring->poll, __ATOMIC_RELAXED) & 0xff) <= 1))
 		weft_poll_mark_set(ring, arg, tick);
+	else
+		weft_slow_nested(tick);
 }
 
 #ifdef __cplusplus

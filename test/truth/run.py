@@ -35,9 +35,6 @@ TIMEOUT_S = 60
 
 # What is not right yet, and what is seen. These are not run, and named each time.
 KNOWN_WRONG = {
-    "api_nested": "of a poll in a poll, what it was ready without a CPU after a sleep is blocked",
-    **dict.fromkeys("cpu_sleep_lock rust_mutex rust_condvar rust_channel rust_join".split(),
-                    "now and then 0.1 to 0.4 ms of a wait are blocked, not waiting"),
     "node_read_file_sync": "waits of the interpreter's own, of which the program does not know, are waiting, in truth blocked",
 }
 

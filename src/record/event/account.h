@@ -27,8 +27,11 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call);
 	((uint64_t[]){(split).cpu_ns, (split).ready_ns, (split).unsure_ns, (split).waiting_ns})
 #define WEFT__SPLIT_UNKNOWN                                                                                            \
 	((struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED})
-/* The poll that began at `begin`, the outermost, ends at `tick`. Answers 0 when it never left the CPU. */
-int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, struct weft__cpu_split *ret);
+/* A poll begins in one that is open; the outermost has level 0. */
+void weft__account_nested(struct ring_page *ring, uint32_t level, uint64_t tick);
+/* The poll that began at `begin` (0, of one in another: not known) ends at `tick`. Answers 0 when it never left the CPU. */
+int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, uint64_t tick,
+		       struct weft__cpu_split *ret);
 /* Reads the CPU clock and the scheduler's counts. Answers 0 when the thread's wait for a CPU is not known. */
 int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, uint64_t *ready_ns);
 

@@ -53,7 +53,8 @@ static uint64_t at_most(uint64_t ns, uint64_t most)
 /* As it has to be, with the poll that is open. */
 static void detector_set(const struct account *account)
 {
-	weft__detector_arm(load_relaxed(&weft_gate.rseq_armed) + (account && account->poll ? WEFT_RSEQ_OFF : 0));
+	weft__detector_arm(load_relaxed(&weft_gate.rseq_armed) +
+			   (account && account->polls[0].tick ? WEFT_RSEQ_OFF : 0));
 }
 
 static int account_enter(struct account *account)
@@ -64,11 +65,11 @@ static int account_enter(struct account *account)
 	fence_signal();
 	if (account->generation != load_relaxed(&weft_gate.generation)) {
 		account->generation = load_relaxed(&weft_gate.generation);
-		account->tick = account->poll = account->off_ticks = account->unsure_ticks = 0;
+		account->tick = account->polls[0].tick = account->off_ticks = account->unsure_ticks = 0;
 		account->offs = account->offs_counted = 0;
 		account->off_cpu_ns = OFF_CPU_FIRST_NS;
 		account->off_ready_ns = 0;
-		account->ready_ns = WEFT_NOT_MEASURED;
+		account->ready_ns = account->ready_before_ns = WEFT_NOT_MEASURED;
 		account->voluntary = WEFT_NOT_MEASURED;
 	}
 	return 1;
@@ -102,6 +103,13 @@ static uint64_t account_cpu(const struct account *account, uint64_t tick)
 	return account->cpu_ns + (span > off ? span - off : 0) + (uint64_t)account->offs * account->off_cpu_ns;
 }
 
+/* Whether it knows of that begin of a wait. A reading just behind is that of the begin (weft_wait_tick); one further on came with the ring,
+ * or from a handler. */
+static int account_knows(const struct account *account, uint64_t since)
+{
+	return account->tick && (account->tick <= since || weft_tick_ns(account->tick - since) <= ACCOUNT_LATE_NS);
+}
+
 static uint64_t account_ready(const struct account *account)
 {
 	return account->ready_ns == WEFT_NOT_MEASURED
@@ -109,15 +117,29 @@ static uint64_t account_ready(const struct account *account)
 		       : account->ready_ns + (uint64_t)account->offs_counted * account->off_ready_ns;
 }
 
-static void account_begin_at(struct account *account, uint64_t began)
+/* At the tick of what is under way. When the counts were read long after it, the thread was preempted in between: it was ready then. */
+static uint64_t account_ready_at(const struct account *account, uint64_t tick)
 {
-	account->poll = began;
-	account->poll_cpu_ns = account->tick ? account_cpu(account, began) : WEFT_NOT_MEASURED;
-	account->poll_ready_ns = account_ready(account);
-	account->poll_voluntary = account->voluntary;
-	account->poll_offs = account->offs_counted;
-	account->poll_unsure_ticks = account->unsure_ticks;
-	account->poll_waited_ns = 0;
+	uint64_t ready_ns = account_ready(account), before_ns = account->ready_before_ns, late_ns;
+
+	if (ready_ns == WEFT_NOT_MEASURED || before_ns == WEFT_NOT_MEASURED || (int64_t)(account->counted - tick) <= 0)
+		return ready_ns;
+	late_ns = weft_tick_ns(account->counted - tick);
+	if (late_ns <= ACCOUNT_LATE_NS || before_ns >= ready_ns)
+		return ready_ns;
+	return ready_ns - at_most(late_ns, ready_ns - before_ns);
+}
+
+static void account_begin_at(struct account *account, uint32_t level, uint64_t began)
+{
+	account->polls[level] = (struct account_begin){
+		.tick = began,
+		.cpu_ns = account->tick ? account_cpu(account, began) : WEFT_NOT_MEASURED,
+		.ready_ns = account_ready_at(account, began),
+		.voluntary = account->voluntary,
+		.offs = account->offs_counted,
+		.unsure_ticks = account->unsure_ticks,
+	};
 }
 
 /* Before anything that changes the account: what it says of the begin of the poll that is open, or is about to begin at `tick`. */
@@ -125,12 +147,12 @@ static void account_keep_begin(struct account *account, const struct ring_page *
 {
 	uint64_t began = poll_began(ring);
 
-	if (account->poll == began || (!began && account->poll == tick))
+	if (account->polls[0].tick == began || (!began && account->polls[0].tick == tick))
 		return;
 	if (began)
-		account_begin_at(account, began);
+		account_begin_at(account, 0, began);
 	else
-		account->poll = 0;
+		account->polls[0].tick = 0;
 }
 
 static void account_learn(uint32_t *average, uint64_t total, uint32_t n)
@@ -168,26 +190,6 @@ static int account_clock(struct account *account)
 	return 1;
 }
 
-/* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one does. */
-static void account_leave(struct account *account, uint64_t tick)
-{
-	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
-
-	if ((int64_t)(now - tick) > 0 && weft_tick_ns(now - tick) <= ACCOUNT_LATE_NS)
-		store_relaxed(&account->spent, account->spent + (now - tick));
-	if (account->tick && weft_tick_ns(now - tick) > ACCOUNT_LATE_NS) {
-		if (!account->poll)
-			account_begin_at(account, tick);
-		account_clock(account);
-		now = account->tick;
-	}
-	account->checked = tick;
-	account->armed = now;
-	detector_set(account);
-	fence_signal();
-	store_relaxed(&account->busy, 0u);
-}
-
 static uint64_t voluntary_switches(void)
 {
 	struct rusage usage;
@@ -208,7 +210,8 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 		account_learn(&account->off_ready_ns, ready_ns - account->ready_ns, (uint32_t)switches);
 	account->crowded = ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
 			   ready_ns - account->ready_ns > weft_tick_ns(account->tick - account->counted) / CROWDED;
-	account->counted = account->tick;
+	account->counted = weft_tick(load_relaxed(&weft_gate.on));
+	account->ready_before_ns = account->ready_ns;
 	account->ready_ns = ready_ns;
 	account->voluntary = voluntary;
 	account->offs_counted = 0;
@@ -219,12 +222,33 @@ static void account_count(struct account *account, struct ring_page *ring)
 	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
 }
 
+/* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one does. */
+static void account_leave(struct account *account, struct ring_page *ring, uint64_t tick)
+{
+	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
+
+	if ((int64_t)(now - tick) > 0 && weft_tick_ns(now - tick) <= ACCOUNT_LATE_NS)
+		store_relaxed(&account->spent, account->spent + (now - tick));
+	if (account->tick && weft_tick_ns(now - tick) > ACCOUNT_LATE_NS) {
+		if (!account->polls[0].tick)
+			account_begin_at(account, 0, tick);
+		account_clock(account);
+		account_count(account, ring);
+		now = account->tick;
+	}
+	account->checked = tick;
+	account->armed = now;
+	detector_set(account);
+	fence_signal();
+	store_relaxed(&account->busy, 0u);
+}
+
 /* Of the time off the CPU, since the scheduler's counts were those, and so many parks and waits had been since they were read. Of parks it
  * is not known how many were voluntary: one that finds something to do at once and is preempted is not. */
-static uint64_t ready_of(const struct account *account, uint64_t off_ns, uint64_t ready_ns, uint64_t voluntary,
-			 uint32_t offs)
+static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t off_ns, uint64_t ready_ns,
+			 uint64_t voluntary, uint32_t offs)
 {
-	uint64_t now_ready = account_ready(account);
+	uint64_t now_ready = account_ready_at(account, tick);
 
 	if (off_ns == 0)
 		return 0;
@@ -260,8 +284,7 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	if (stayed || !account_enter(account))
 		return;
 	account_keep_begin(account, ring, tick);
-	/* A reading in between came with the ring, or from a handler. */
-	known = account->tick && account->tick <= since;
+	known = account_knows(account, since);
 	cpu_ns = known ? account_cpu(account, since) : WEFT_NOT_MEASURED;
 	ready_ns = known ? account_ready(account) : WEFT_NOT_MEASURED;
 	voluntary = known ? account->voluntary : WEFT_NOT_MEASURED;
@@ -270,12 +293,12 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	if (account_clock(account)) {
 		account_count(account, ring);
 		split_of(span_ns, cpu_ns, account_cpu(account, tick), ret);
-		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, ready_ns, voluntary, offs);
+		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, ready_ns, voluntary, offs);
 		/* What is not known is not told as a part. */
 		if (ret->unsure_ns > ACCOUNT_SURE_NS + span_ns / 50)
 			ret->cpu_ns = ret->ready_ns = WEFT_NOT_MEASURED;
 	}
-	account_leave(account, tick);
+	account_leave(account, ring, tick);
 }
 
 void weft__account_begin(struct ring_page *ring)
@@ -286,27 +309,56 @@ void weft__account_begin(struct ring_page *ring)
 		return;
 	if (account_clock(account))
 		account_counts(account, ring, WEFT__SCHED_ONCE);
-	account_leave(account, account->tick);
+	account_leave(account, ring, account->tick);
 }
 
-/* The thread was off the CPU for some of the time since the last operation, it is not known how long. */
+/* The thread was off the CPU for some of the time since the last operation, it is not known how long. Outside of a wait (`since` 0) it was
+ * ready for that time, as a rule: when it was long, the scheduler's counts are read, so that it is not part of what comes. */
 static void account_unforeseen(struct account *account, struct ring_page *ring, uint64_t tick, uint64_t since)
 {
+	uint64_t pace_ns = account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS, from, known_ns;
+
 	if (account->tick && weft_tick_ns(tick - account->tick) < ACCOUNT_PACE_NS) {
-		account->unsure_ticks += tick - (account->checked > since ? account->checked : since);
+		from = since > account->checked ? since : account->checked;
+		account->unsure_ticks += tick - (from > account->tick ? from : account->tick);
 		return;
 	}
+	known_ns = account->tick ? account_cpu(account, weft_tick(load_relaxed(&weft_gate.on))) : 0;
 	account_clock(account);
-	if (weft_tick_ns(account->tick - account->counted) >=
-	    (account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS))
+	if (since && weft_tick_ns(tick - since) >= ACCOUNT_PACE_NS)
+		pace_ns = ACCOUNT_UNSURE_PACE_NS;
+	else if (!since && known_ns > account->cpu_ns + ACCOUNT_SURE_NS)
+		pace_ns = 0;
+	if (weft_tick_ns(account->tick - account->counted) >= pace_ns)
 		account_count(account, ring);
+}
+
+/* A wait that is too short to be reported ends: of its time, what was neither on the CPU nor ready for one, as far as is known. */
+static uint64_t account_waited(struct account *account, struct ring_page *ring, uint64_t since, uint64_t tick,
+			       uint64_t *off_ns)
+{
+	struct account before = *account;
+	int known = account_knows(account, since);
+	uint64_t cpu_ns = known ? account_cpu(account, since) : 0, ready_ns = 0;
+
+	account->offs_counted++;
+	account_unforeseen(account, ring, tick, since);
+	if (!known || account->tick == before.tick)
+		return *off_ns;
+	if (account_cpu(account, tick) > cpu_ns)
+		*off_ns -= at_most(account_cpu(account, tick) - cpu_ns, *off_ns);
+	if (account->counted != before.counted)
+		ready_ns =
+			ready_of(account, tick, *off_ns, account_ready(&before), before.voluntary, before.offs_counted);
+	return *off_ns - (ready_ns == WEFT_NOT_MEASURED ? 0 : ready_ns);
 }
 
 uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct account *account = ring ? &ring->account : NULL;
-	uint64_t span_ns = weft_tick_ns(tick - since), off_ns = span_ns, cpu_ns;
+	uint64_t span_ns = weft_tick_ns(tick - since), off_ns = span_ns, waited_ns = span_ns;
+	uint32_t i;
 
 	if (!account) {
 		detector_set(NULL);
@@ -320,15 +372,11 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 		account->offs++;
 		account->offs_counted++;
 	} else {
-		cpu_ns = account->tick && account->tick <= since ? account_cpu(account, since) : WEFT_NOT_MEASURED;
-		account->offs_counted++;
-		account_unforeseen(account, ring, tick, since);
-		if (account->tick > since && cpu_ns != WEFT_NOT_MEASURED && account_cpu(account, tick) > cpu_ns)
-			off_ns -= at_most(account_cpu(account, tick) - cpu_ns, off_ns);
+		waited_ns = account_waited(account, ring, since, tick, &off_ns);
 	}
-	if (!is_call)
-		account->poll_waited_ns += off_ns;
-	account_leave(account, tick);
+	for (i = 0; i < ACCOUNT_NEST && !is_call; i++)
+		account->polls[i].waited_ns += waited_ns;
+	account_leave(account, ring, tick);
 	return off_ns;
 }
 
@@ -343,8 +391,8 @@ void weft_slow_off(uint64_t tick)
 	} else if (account_enter(account)) {
 		account_keep_begin(account, ring, tick);
 		if (!weft_stayed_since())
-			account_unforeseen(account, ring, tick, account->tick);
-		account_leave(account, tick);
+			account_unforeseen(account, ring, tick, 0);
+		account_leave(account, ring, tick);
 	}
 	errno = saved;
 }
@@ -375,13 +423,13 @@ static int unpark_quickly(struct ring_page *ring, uint64_t tick)
 	struct account *account = &ring->account;
 
 	if (account->generation != load_relaxed(&weft_gate.generation) || load_relaxed(&account->busy) ||
-	    account->poll || poll_began(ring) || tick >= ring->hot.sched_due || reading_due(account, ring, tick) ||
-	    !(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || weft_stayed())
+	    account->polls[0].tick || poll_began(ring) || tick >= ring->hot.sched_due ||
+	    reading_due(account, ring, tick) || !(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || weft_stayed())
 		return 0;
 	store_relaxed(&account->busy, 1u);
 	fence_signal();
 	account_parked(account, ring, tick);
-	account_leave(account, tick);
+	account_leave(account, ring, tick);
 	return 1;
 }
 
@@ -397,7 +445,7 @@ static void unpark_slowly(struct ring_page *ring, uint64_t tick)
 			if (account->crowded || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_COUNT_NS)
 				account_count(account, ring);
 		}
-		account_leave(account, tick);
+		account_leave(account, ring, tick);
 	} else if (!account) {
 		detector_set(NULL);
 	}
@@ -406,64 +454,88 @@ static void unpark_slowly(struct ring_page *ring, uint64_t tick)
 void weft_slow_unpark(uint64_t tick)
 {
 	struct ring_page *ring = (struct ring_page *)(void *)weft_ring_self; /* which may be the ring of no thread */
-	int saved;
+	int saved = errno;
 
-	if (WEFT_LIKELY(unpark_quickly(ring, tick)))
-		return;
-	saved = errno;
-	ring = weft__ring_mine();
-	unpark_slowly(ring, tick);
-	if (ring && tick >= ring->hot.sched_due)
-		weft_hot_sched(tick);
+	if (WEFT_UNLIKELY(!unpark_quickly(ring, tick))) {
+		ring = weft__ring_mine();
+		unpark_slowly(ring, tick);
+		if (ring && tick >= ring->hot.sched_due)
+			weft_hot_sched(tick);
+	}
 	errno = saved;
 }
 
-int weft__account_poll(struct ring_page *ring, uint64_t begin, uint64_t tick, struct weft__cpu_split *ret)
+void weft__account_nested(struct ring_page *ring, uint32_t level, uint64_t tick)
 {
 	struct account *account = &ring->account;
-	uint64_t span_ns = weft_tick_ns((int64_t)(tick - begin) > 0 ? tick - begin : 0);
+
+	if (level >= ACCOUNT_NEST)
+		return;
+	account->polls[level].tick = 0;
+	if (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !load_relaxed(&account->busy) &&
+	    account->generation == load_relaxed(&weft_gate.generation))
+		account_begin_at(account, level, tick);
+}
+
+void weft_slow_nested(uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+	uint64_t open = ring ? load_relaxed(&ring->hot.poll) & 0xff : 0;
+
+	if (open > 1)
+		weft__account_nested(ring, (uint32_t)open - 1, tick);
+}
+
+int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, uint64_t tick,
+		       struct weft__cpu_split *ret)
+{
+	struct account *account = &ring->account;
+	struct account_begin *poll = &account->polls[level < ACCOUNT_NEST ? level : 0];
+	uint64_t span_ns;
 	int away;
 
 	*ret = WEFT__SPLIT_UNKNOWN;
 	if (weft_stayed())
 		return 0;
-	if (!account_enter(account))
+	if (level >= ACCOUNT_NEST || !account_enter(account))
 		return 1;
 	away = !weft_stayed_since();
 	account_keep_begin(account, ring, tick);
+	begin = begin ? begin : poll->tick;
+	span_ns = weft_tick_ns(begin && (int64_t)(tick - begin) > 0 ? tick - begin : 0);
 	if (span_ns >= ACCOUNT_COUNT_NS || (away && span_ns >= ACCOUNT_SHORT_NS))
 		account_clock(account);
 	else if (away)
 		account_unforeseen(account, ring, tick, begin);
-	if (account->poll == begin)
-		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
+	if (begin && poll->tick == begin)
+		split_of(span_ns, poll->cpu_ns, account_cpu(account, tick), ret);
 	if (span_ns >= ACCOUNT_COUNT_NS ||
 	    (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS))
 		account_count(account, ring);
-	if (account->tick && account->poll == begin) {
-		ret->waiting_ns = account->poll_waited_ns;
-		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + account->poll_unsure_ticks), span_ns);
-		split_of(span_ns, account->poll_cpu_ns, account_cpu(account, tick), ret);
-		ret->ready_ns = ready_of(account, span_ns - ret->cpu_ns, account->poll_ready_ns,
-					 account->poll_voluntary, account->poll_offs);
+	if (account->tick && begin && poll->tick == begin) {
+		ret->waiting_ns = poll->waited_ns;
+		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + poll->unsure_ticks), span_ns);
+		split_of(span_ns, poll->cpu_ns, account_cpu(account, tick), ret);
+		ret->ready_ns =
+			ready_of(account, tick, span_ns - ret->cpu_ns, poll->ready_ns, poll->voluntary, poll->offs);
 	}
-	account->poll = 0;
-	account_leave(account, tick);
+	poll->tick = 0;
+	account_leave(account, ring, tick);
 	return 1;
 }
 
 void weft_slow_poll_off(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
-	uint64_t mark = ring ? load_relaxed(&ring->hot.poll) : 0;
+	uint64_t mark = ring ? load_relaxed(&ring->hot.poll) : 0, open = mark & 0xff;
 	struct weft__cpu_split split = WEFT__SPLIT_UNKNOWN;
 	int saved = errno;
 
 	if (!ring)
 		detector_set(NULL);
-	else if ((mark & 0xff) == 1 && !weft__account_poll(ring, mark >> 8, tick, &split))
-		mark = 0;
-	if (mark & 0xff)
+	else if (open && !weft__account_poll(ring, (uint32_t)open - 1, open == 1 ? mark >> 8 : 0, tick, &split))
+		open = 0;
+	if (open)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(split));
 	errno = saved;
 }
@@ -482,6 +554,6 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 		*ready_ns = account->ready_ns;
 		known = account->ready_ns != WEFT_NOT_MEASURED;
 	}
-	account_leave(account, tick);
+	account_leave(account, ring, tick);
 	return known;
 }

@@ -72,6 +72,8 @@ static void poll_open(struct ring_page *ring, uint64_t arg, uint64_t tick, uint3
 	fence_signal();
 	if (level < POLLS_NEST)
 		poll_set(&polls->open[level], arg, tick, on);
+	if (level + open_as_events(ring) > 0)
+		weft__account_nested(ring, level + open_as_events(ring), tick);
 }
 
 static int under_cap(struct ring_page *ring, uint64_t tick)
@@ -106,7 +108,7 @@ static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint
 	weft__wide_emit(WEFT_KIND_POLL, tick, fields);
 }
 
-/* What the poll that ends was on the CPU, or NULL when it was all the time. Of one within another nothing is known. */
+/* What the poll that ends was on the CPU, or NULL when it was all the time. */
 static const struct weft__cpu_split *poll_split(struct ring_page *ring, const struct poll_open *poll, uint64_t tick,
 						uint32_t level, uint32_t on, struct weft__cpu_split *split)
 {
@@ -115,7 +117,7 @@ static const struct weft__cpu_split *poll_split(struct ring_page *ring, const st
 	*split = WEFT__SPLIT_UNKNOWN;
 	if (!(on & WEFT_GATE_RSEQ) || weft_stayed())
 		return NULL;
-	known = level > 0 || open_as_events(ring) || weft__account_poll(ring, poll->tick, tick, split);
+	known = weft__account_poll(ring, level + open_as_events(ring), poll->tick, tick, split);
 	errno = saved;
 	return known ? split : NULL;
 }
@@ -249,6 +251,14 @@ static inline struct poll_open *ends_quietly(struct polls *polls, uint32_t level
 	return open;
 }
 
+static __attribute__((noinline)) void begin_nested(uint32_t level, uint64_t tick)
+{
+	struct ring_page *ring = weft__ring_mine();
+
+	if (ring)
+		weft__account_nested(ring, level + open_as_events(ring), tick);
+}
+
 void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = own_polls();
@@ -263,6 +273,8 @@ void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 	store_relaxed(&polls->level, level + 1);
 	fence_signal();
 	poll_set(&polls->open[level], arg, tick, on);
+	if (WEFT_UNLIKELY(level > 0))
+		begin_nested(level, tick);
 	if (on & WEFT_GATE_TIMED)
 		weft_emit(WEFT_KIND_POLL_BEGIN, arg, tick);
 }
@@ -295,6 +307,8 @@ void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
 		return;
 	}
 	poll_set(open, arg, tick, on);
+	if (WEFT_UNLIKELY(level > 0))
+		begin_nested(level, tick);
 	if (on & WEFT_GATE_TIMED)
 		weft_emit(WEFT_KIND_POLL_NEXT, arg, tick);
 }

@@ -5,6 +5,16 @@
 
 #include <stdint.h>
 
+#define ACCOUNT_NEST 4 /* polls in polls of which there is an account, the outermost among them */
+
+/* What was known at the begin of a poll. */
+struct account_begin {
+	uint64_t tick; /* 0: nothing */
+	uint64_t cpu_ns, ready_ns, voluntary, unsure_ticks;
+	uint64_t waited_ns; /* since then, in waits that are too short to be reported by themselves, but for calls */
+	uint32_t offs;      /* offs_counted */
+};
+
 struct account {
 	uint32_t busy;       /* being changed: a handler leaves it alone */
 	uint32_t generation; /* of the recorder, with which the readings were made; 0: none was */
@@ -17,18 +27,16 @@ struct account {
 	uint64_t checked;      /* tick of the last operation here */
 	uint64_t armed;        /* tick at which the detector was armed */
 	/* The last reading of what the scheduler counts: */
-	uint64_t ready_ns;     /* waited for a CPU; WEFT_NOT_MEASURED: not known */
-	uint64_t voluntary;    /* switches */
-	uint64_t counted;      /* tick of that reading */
-	uint32_t offs_counted; /* parks and waits since */
-	uint32_t off_ready_ns; /* wait for a CPU that one takes, on average */
-	uint32_t crowded;      /* it waited for CPUs for a while before that reading */
-	/* At the begin of the poll that is open, if it has been off the CPU: */
-	uint64_t poll; /* tick of its begin; 0: there is none */
-	uint64_t poll_cpu_ns, poll_ready_ns, poll_voluntary, poll_unsure_ticks;
-	uint64_t spent;          /* ticks that the account itself has taken so far */
-	uint32_t poll_offs;      /* offs_counted */
-	uint64_t poll_waited_ns; /* in waits that are too short to be reported by themselves, but for calls */
+	uint64_t ready_ns;        /* waited for a CPU; WEFT_NOT_MEASURED: not known */
+	uint64_t ready_before_ns; /* ... in the reading before */
+	uint64_t voluntary;       /* switches */
+	uint64_t counted;         /* tick of that reading */
+	uint32_t offs_counted;    /* parks and waits since */
+	uint32_t off_ready_ns;    /* wait for a CPU that one takes, on average */
+	uint32_t crowded;         /* it waited for CPUs for a while before that reading */
+	uint64_t spent;           /* ticks that the account itself has taken so far */
+	/* Of the polls that are open, from the outermost on; of that one if it has been off the CPU. */
+	struct account_begin polls[ACCOUNT_NEST];
 };
 
 #endif
