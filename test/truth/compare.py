@@ -66,6 +66,8 @@ def judge_poll(true, poll, index):
     outside = max(0, poll["duration_ns"] - wall) if not true["open"] else 0
     missing = part(story, "not_measured")
     unsure = true.get("unsure", 0)
+    if true.get("either"):  # the program does not know what it was off the CPU for: an interpreter has waits of its own
+        story = {**story, "blocked_ns": part(story, "blocked") + part(story, "waiting"), "waiting_ns": 0}
     if true["waiting"] < SHORT_NS and not part(story, "waiting"):
         true = {**true, "blocked": true["blocked"] + true["waiting"], "waiting": 0}
     for name in PARTS:

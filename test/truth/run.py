@@ -33,10 +33,8 @@ BUILD = os.path.abspath(os.environ.get("WEFT_BUILD", os.path.join(HERE, "..", ".
 TRIES = 5      # runs in which the machine came between the readings and the ends of a poll are made again
 TIMEOUT_S = 60
 
-# What is not right yet, and what is seen. These are not run, and named each time.
-KNOWN_WRONG = {
-    "node_read_file_sync": "waits of the interpreter's own, of which the program does not know, are waiting, in truth blocked",
-}
+# What is not right yet: name -> what is seen. These are not run, and named each time.
+KNOWN_WRONG = {}
 
 
 class Skip(Exception):
