@@ -40,7 +40,7 @@ static size_t sample_bytes(void)
 
 static int call(const stack_t *want, stack_t *ret)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*fn)(const stack_t *, stack_t *) = PRELOAD_REAL(real, "sigaltstack");
 
 	return fn(want, ret);

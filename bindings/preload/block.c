@@ -43,7 +43,7 @@ void weft__preload_names_init(void)
 	PRELOAD_API type name args;                                                                                    \
 	PRELOAD_API type name args                                                                                     \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		type(*call) args = PRELOAD_REAL(real, #name);                                                          \
 		uint64_t since = preload_before();                                                                     \
 		type r;                                                                                                \
@@ -60,7 +60,7 @@ void weft__preload_names_init(void)
 	PRELOAD_API type name args;                                                                                    \
 	PRELOAD_API type name args                                                                                     \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		uint64_t since = preload_before();                                                                     \
 		type r;                                                                                                \
                                                                                                                        \
@@ -190,7 +190,7 @@ BLOCK(int, getaddrinfo, getaddrinfo,
 
 PRELOAD_API void sync(void)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	void (*call)(void) = PRELOAD_REAL(real, "sync");
 	uint64_t since = preload_before();
 
@@ -203,7 +203,7 @@ PRELOAD_API void sync(void)
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
 		uint64_t since = preload_before();                                                                     \
 		mode_t mode;                                                                                           \
@@ -232,7 +232,7 @@ BLOCK(int, __openat64_2, openat, (int dir, const char *path, int flags), (dir, p
 	PRELOAD_API int name(int fd, int what, ...);                                                                   \
 	PRELOAD_API int name(int fd, int what, ...)                                                                    \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int (*call)(int, int, ...) = PRELOAD_REAL(real, #name);                                                \
 		uint64_t since = what == F_SETLKW || what == F_OFD_SETLKW ? preload_before() : 0;                      \
 		va_list more;                                                                                          \

@@ -68,9 +68,12 @@ static uint64_t leave(struct relock *wait)
 	return tick;
 }
 
-/* Runs in any case, also when the thread is cancelled. */
-static void left(struct relock *wait)
+/* Runs when the thread is cancelled. Not by `-fexceptions`: that needs libgcc_s.so, whose constructor asks the CPU for its features, which takes
+ * every small process of a virtual machine 0.15 ms. */
+static void left(void *arg)
 {
+	struct relock *wait = arg;
+
 	if (wait->mutex && leave(wait))
 		weft_slow_lock_unmark(wait->mutex);
 	wait->mutex = 0;
@@ -133,16 +136,18 @@ static inline void given(const void *lock)
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = find(real, #name);                                                                   \
-		struct relock wait __attribute__((cleanup(left))) = {NULL, 0};                                         \
+		struct relock wait = {NULL, 0};                                                                        \
 		int r;                                                                                                 \
                                                                                                                        \
 		given(m);                                                                                              \
 		weft_wait_begin_held(WEFT_WAIT_CONDITION, weft__preload_names[PRELOAD_NAME_##name], OBJECT(cond), 0);  \
 		if (weft_recording())                                                                                  \
 			enter(&wait, cond, m);                                                                         \
+		pthread_cleanup_push(left, &wait);                                                                     \
 		r = call pass;                                                                                         \
+		pthread_cleanup_pop(0);                                                                                \
 		wait_end(&wait, cond, weft__preload_names[PRELOAD_NAME_##lock]);                                       \
 		taken(m, 0, 0);                                                                                        \
 		return r;                                                                                              \
@@ -161,7 +166,7 @@ COND(cnd_timedwait, mtx_lock, PRELOAD_REAL, (cnd_t * cond, mtx_t *m, TIME), (con
 	PRELOAD_API int name(type *cond);                                                                              \
 	PRELOAD_API int name(type *cond)                                                                               \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int (*call)(type *) = find(real, #name);                                                               \
                                                                                                                        \
 		if (__atomic_load_n(&condition_of(cond)->state, __ATOMIC_RELAXED))                                     \

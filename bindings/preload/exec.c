@@ -27,7 +27,7 @@ bool weft__preload_exec_begin(void)
 #define EXEC(name, parameters, arguments)                                                                              \
 	PRELOAD_API int name parameters                                                                                \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) parameters = PRELOAD_REAL(real, #name);                                                     \
 		bool had = weft__preload_exec_begin();                                                                 \
 		int r = call arguments;                                                                                \

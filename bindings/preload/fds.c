@@ -104,7 +104,7 @@ bool weft__preload_closes(int fd)
 
 PRELOAD_API int close(int fd)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(int) = PRELOAD_REAL(real, "close");
 	uint64_t since;
 	int r;
@@ -123,7 +123,7 @@ PRELOAD_API int close(int fd)
 
 PRELOAD_API int dup2(int from, int to)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(int, int) = PRELOAD_REAL(real, "dup2");
 
 	if (is_own((unsigned)to)) {
@@ -135,7 +135,7 @@ PRELOAD_API int dup2(int from, int to)
 
 PRELOAD_API int dup3(int from, int to, int flags)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(int, int, int) = PRELOAD_REAL(real, "dup3");
 
 	if (is_own((unsigned)to)) {
@@ -148,7 +148,7 @@ PRELOAD_API int dup3(int from, int to, int flags)
 /* The range in pieces, between the recorder's files. */
 PRELOAD_API int close_range(unsigned first, unsigned last, int flags)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(unsigned, unsigned, int) = PRELOAD_REAL(real, "close_range");
 	unsigned fd, begin = first;
 	int r;

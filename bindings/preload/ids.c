@@ -43,7 +43,7 @@ static int change(long number, long a, long b, long c)
 #define IDS(name, parameters, arguments, number, a, b, c)                                                              \
 	PRELOAD_API int name parameters                                                                                \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) parameters;                                                                                 \
                                                                                                                        \
 		weft__preload_late_now();                                                                              \
@@ -99,7 +99,7 @@ static int call_setns(int fd, int type)
 /* The directory of the recording is not in the new root. */
 PRELOAD_API int chroot(const char *path)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(const char *) = PRELOAD_REAL(real, "chroot");
 
 	weft__preload_late_now();
@@ -108,7 +108,7 @@ PRELOAD_API int chroot(const char *path)
 
 PRELOAD_API int unshare(int flags)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(int) = PRELOAD_REAL(real, "unshare");
 	int r = call(flags);
 
@@ -119,7 +119,7 @@ PRELOAD_API int unshare(int flags)
 
 PRELOAD_API int setns(int fd, int type)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(int, int) = PRELOAD_REAL(real, "setns");
 	int r = call(fd, type);
 

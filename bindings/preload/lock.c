@@ -42,7 +42,7 @@ static bool valid(clockid_t clock, const struct timespec *time)
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
 		int r;                                                                                                 \
                                                                                                                        \
@@ -114,7 +114,7 @@ static uint32_t is_shared(const pthread_rwlock_t *l)
 	PRELOAD_API int name(type *lock);                                                                              \
 	PRELOAD_API int name(type *lock)                                                                               \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int (*call)(type *) = PRELOAD_REAL(real, #name);                                                       \
                                                                                                                        \
 		if (weft_lock_waited(OBJECT(lock)) && (can))                                                           \
@@ -132,7 +132,7 @@ UNLOCK(mtx_unlock, mtx_t, gives_back((const pthread_mutex_t *)(const void *)lock
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
 		int r, saved = errno;                                                                                  \
                                                                                                                        \
@@ -154,7 +154,7 @@ SEMAPHORE(sem_clockwait, (sem_t * sem, clockid_t clock, TIME), (sem, clock, unti
 
 PRELOAD_API int pthread_join(pthread_t thread, void **result)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(pthread_t, void **) = PRELOAD_REAL(real, "pthread_join");
 	int r;
 
@@ -166,7 +166,7 @@ PRELOAD_API int pthread_join(pthread_t thread, void **result)
 
 PRELOAD_API int thrd_join(thrd_t thread, int *result)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(thrd_t, int *) = PRELOAD_REAL(real, "thrd_join");
 	int r;
 
@@ -178,7 +178,7 @@ PRELOAD_API int thrd_join(thrd_t thread, int *result)
 
 PRELOAD_API int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(pthread_barrier_t *) = PRELOAD_REAL(real, "pthread_barrier_wait");
 	int r;
 
@@ -281,7 +281,7 @@ static bool wakes(long number, long op)
 void weft__last_bare_exit(int code);
 
 extern void *weft__preload_real_syscall;
-void *weft__preload_real_syscall __attribute__((visibility("hidden")));
+void *weft__preload_real_syscall PRELOAD_NEAR __attribute__((visibility("hidden")));
 
 syscall_fn weft__preload_syscall __attribute__((visibility("hidden"), used));
 long weft__preload_syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -357,7 +357,7 @@ long preload_syscall(long number, long a, long b, long c, long d, long e, long f
 	int __wrap_##name args;                                                                                        \
 	int __wrap_##name args                                                                                         \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = find(real, #name);                                                                   \
                                                                                                                        \
 		return call pass;                                                                                      \

@@ -46,6 +46,9 @@ extern int weft__preload_pid;                        /* of the process; not that
 void *weft__preload_find(void **at, const char *name);
 void *weft__preload_find_version(void **at, const char *name, const char *version);
 
+/* Side by side, in pages that a small process writes to once. */
+#define PRELOAD_NEAR __attribute__((section("preload_near")))
+
 /* All of them are looked up by the constructor, as far as they are there: later the loader may be locked. */
 struct preload_real {
 	void **at;

@@ -13,7 +13,7 @@ int weft__signal_between(int signal, const struct sigaction *want, struct sigact
 
 int __wrap_sigaction(int signal, const struct sigaction *want, struct sigaction *ret);
 
-static void *real_sigaction;
+static void *real_sigaction PRELOAD_NEAR;
 
 int __wrap_sigaction(int signal, const struct sigaction *want, struct sigaction *ret)
 {
@@ -59,7 +59,7 @@ static bool taken_simply(int signal, handler_fn *handler, int flags)
 #define SIMPLE(name, flags)                                                                                            \
 	PRELOAD_API handler_fn name(int number, handler_fn handler)                                                    \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		handler_fn (*call)(int, handler_fn) = PRELOAD_REAL(real, #name);                                       \
                                                                                                                        \
 		return taken_simply(number, &handler, (flags)) ? handler : call(number, handler);                      \
@@ -72,7 +72,7 @@ SIMPLE(sysv_signal, (int)SA_RESETHAND | SA_NODEFER)
 
 PRELOAD_API int sigignore(int signal)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(int) = PRELOAD_REAL(real, "sigignore");
 	handler_fn handler = SIG_IGN;
 
@@ -82,7 +82,7 @@ PRELOAD_API int sigignore(int signal)
 /* Samples interrupt no system call, whatever the program's own signals do. */
 PRELOAD_API int siginterrupt(int signal, int interrupt)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(int, int) = PRELOAD_REAL(real, "siginterrupt");
 	struct sigaction action;
 

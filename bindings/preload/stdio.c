@@ -29,7 +29,7 @@ static inline int fd_of(const FILE *file)
 	PRELOAD_API type name args;                                                                                    \
 	PRELOAD_API type name args                                                                                     \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		type(*call) args = PRELOAD_REAL(real, #name);                                                          \
 		uint64_t since = (begin, before);                                                                      \
 		int fd = since ? fd_of(file) : NO_FD;                                                                  \
@@ -59,7 +59,7 @@ STREAM(ssize_t, getdelim, (char **at, size_t *n, int end, FILE *file), (at, n, e
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) via_args = PRELOAD_REAL(real, via);                                                         \
 		uint64_t since = (stream_begin(file, PRELOAD_NAME_##shown), before_write(file, LINE));                 \
 		va_list more;                                                                                          \
@@ -76,7 +76,7 @@ STREAM(ssize_t, getdelim, (char **at, size_t *n, int end, FILE *file), (at, n, e
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
 		uint64_t since = (stream_begin(file, PRELOAD_NAME_##shown), before_write(file, LINE));                 \
 		int r = call pass;                                                                                     \

@@ -97,7 +97,7 @@ static int begin_thread_c11(void *data)
 
 PRELOAD_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *data)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
 		PRELOAD_REAL(real, "pthread_create");
 	struct begin *begin;
@@ -118,7 +118,7 @@ PRELOAD_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
 
 PRELOAD_API int thrd_create(thrd_t *thread, thrd_start_t start, void *data)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(thrd_t *, thrd_start_t, void *) = PRELOAD_REAL(real, "thrd_create");
 	struct begin *begin;
 	int r;
@@ -138,7 +138,7 @@ PRELOAD_API int thrd_create(thrd_t *thread, thrd_start_t start, void *data)
 
 PRELOAD_API int pthread_cancel(pthread_t thread)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(pthread_t) = PRELOAD_REAL(real, "pthread_cancel");
 
 	not_alone();
@@ -163,7 +163,7 @@ static void *begin_own(void *data)
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *data);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *data)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
 		PRELOAD_REAL(real, "pthread_create");
 	struct own *own = malloc(sizeof(*own));

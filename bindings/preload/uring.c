@@ -119,7 +119,7 @@ static struct ring_wait before(uint64_t id, int fd, bool parks, uintptr_t site, 
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = find(&real, #name);                                                                  \
 		struct ring_wait w;                                                                                    \
 		bool parks;                                                                                            \
@@ -181,7 +181,7 @@ static int enter_fd(unsigned fd, unsigned flags)
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = find(&real, #name);                                                                  \
 		struct ring_wait w;                                                                                    \
 		int r;                                                                                                 \
@@ -220,7 +220,7 @@ long weft__preload_uring_enter(preload_syscall_fn *call, uintptr_t site, long fd
 PRELOAD_API void io_uring_queue_exit(struct io_uring *ring);
 PRELOAD_API void io_uring_queue_exit(struct io_uring *ring)
 {
-	static void *real;
+	static void *real PRELOAD_NEAR;
 	void (*call)(struct io_uring *) = find(&real, "io_uring_queue_exit");
 
 	if (is_loop(ring_id(ring)))

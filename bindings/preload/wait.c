@@ -208,7 +208,7 @@ static void on_exit_end(void)
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
-		static void *real;                                                                                     \
+		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) args = PRELOAD_REAL(real, #name);                                                           \
 		const struct preload_loops *loops = &weft__preload_thread.loops;                                       \
 		uintptr_t site = (uintptr_t)__builtin_return_address(0);                                               \

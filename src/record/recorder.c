@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -82,8 +83,15 @@ static int stop_locked(struct weft_recorder *rec)
 	return err;
 }
 
+/* Where there never was a recorder and is no thread that could be making one, there is nothing to hold still: forks of small programs are
+ * spared pages that would be copied. */
+static bool ever_opened, fork_is_nothing;
+
 static void fork_prepare(void)
 {
+	fork_is_nothing = !ever_opened && __libc_single_threaded;
+	if (fork_is_nothing)
+		return;
 	pthread_mutex_lock(&mutex);
 	weft__registry_lock();
 	weft__otel_lock();
@@ -93,6 +101,8 @@ static void fork_prepare(void)
 
 static void fork_parent(void)
 {
+	if (fork_is_nothing)
+		return;
 	weft__switch_unlock();
 	weft__engine_unlock();
 	weft__otel_unlock();
@@ -140,6 +150,8 @@ static void fork_child(void)
 {
 	struct weft_recorder *rec = the_recorder;
 
+	if (fork_is_nothing)
+		return;
 	weft_ring_self = &weft__ring_none.hot;
 	weft__waits_forked();
 	weft__switch_unlock();
@@ -224,6 +236,7 @@ static int open_locked(struct weft_recorder **ret, const struct weft_recorder_op
 
 	if (the_recorder)
 		return weft__fail(err, -WEFT_E_STATE, "a recorder is open already; a process has one at a time");
+	ever_opened = true;
 	rec = weft__calloc(1, sizeof(*rec));
 	if (!rec)
 		return weft__fail(err, -ENOMEM, "out of memory");
