@@ -20,7 +20,7 @@ run() { # STATUS ARGUMENT...: weft run into $dir/rec, with its output in $dir/ou
 	shift
 	rm -rf "$dir/rec"
 	"$weft" run -o "$dir/rec" "$@" >"$dir/out" 2>"$dir/err" || got=$?
-	[ "$got" = "$wanted" ] || { cat "$dir/err"; fail "exit status $got instead of $wanted: $*"; }
+	[ "$got" = "$wanted" ] || { cat "$dir/err"; tail -5 "$dir/out"; fail "exit status $got instead of $wanted: $*"; }
 	"$weft" report --json "$dir/rec" >"$dir/json" 2>/dev/null || echo '{"recordings":[]}' >"$dir/json"
 }
 is() { # FILTER: whether jq says true
