@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD = build/release
 
-.PHONY: all build demo check fuzz bench lint format install clean help
+.PHONY: all build demo check check-all fuzz bench lint format install clean help
 all: build
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo "make demo       record the example server and print the report"
 	@echo "make check      everything that must hold: tests, sanitizers, fuzzing, lint, installation"
 	@echo "make fuzz       look for inputs that no check has seen: FUZZ_S=60 seconds for each target"
+	@echo "make check-all  the tests of CPython, bash and git, without weft and under weft run: each must have the same result"
 	@echo "make bench      measure, into build/bench.json"
 	@echo "make lint       formatting, shell scripts, static analysis, man pages"
 	@echo "make format     reformat the sources"
@@ -36,6 +37,11 @@ check:
 fuzz:
 	@tools/bootstrap check
 	@FUZZ_SEED=0 FUZZ_S=$(or $(FUZZ_S),60) tools/check fuzz
+
+check-all:
+	@tools/bootstrap suites
+	@$(MAKE) --no-print-directory build
+	@test/suites/run.py
 
 bench:
 	@tools/bootstrap bench

@@ -27,7 +27,7 @@ void weft__preload_late_init(const char *dir, bool children, uint64_t after_ns);
 void weft__preload_late_call(void);
 /* Starts, and returns when it has been done or given up. Not in signal handlers: for calls that are not allowed there. */
 void weft__preload_late_now(void);
-/* A call of poll or select that waits. Any context. */
+/* A call of poll or select that may wait for longer than a start takes: others would come back too late. Any context. */
 void weft__preload_late_polls(void);
 /* The program wants SIGNAL for itself. */
 void weft__preload_late_give_signal(int signal);

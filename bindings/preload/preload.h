@@ -239,15 +239,15 @@ static inline uint64_t preload_before(void)
 	return WEFT_LIKELY(since != 0) ? since : preload_before_start(weft__preload_late_call);
 }
 
-/* The same before what a loop may wait in. */
-static inline uint64_t preload_before_wait(uint32_t family, bool parks)
+/* The same before what a loop may wait in. PATIENT: the time-out is longer than a start takes. */
+static inline uint64_t preload_before_wait(uint32_t family, bool patient)
 {
 	uint64_t since = WEFT_LIKELY(!weft__preload_thread.quiet) ? weft_wait_since() : 0;
 
 	if (WEFT_LIKELY(since != 0))
 		return since;
 	return preload_before_start(family >= PRELOAD_EPOLL ? weft__preload_late_now
-				    : parks                 ? weft__preload_late_polls
+				    : patient               ? weft__preload_late_polls
 							    : weft__preload_late_call);
 }
 

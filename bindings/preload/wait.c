@@ -201,10 +201,10 @@ static void on_exit_end(void)
 	end_tick(&weft__preload_thread);
 }
 
-/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait, QUICK whether
- * it is surely the wait of the thread's loop, JUDGED is what else is known of it. A wait that is not the loop's is a
- * call that blocks. */
-#define WAIT(name, shown, args, made, object, parks_if, quick, ...)                                                    \
+/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait, PATIENT whether it
+ * lets it wait for as long as a start may take, QUICK whether it is surely the wait of the thread's loop, JUDGED is what
+ * else is known of it. A wait that is not the loop's is a call that blocks. */
+#define WAIT(name, shown, args, made, object, parks_if, patient, quick, ...)                                           \
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \
 	{                                                                                                              \
@@ -225,7 +225,7 @@ static void on_exit_end(void)
 						    .parks = waits,                                                    \
 						    __VA_ARGS__};                                                      \
                                                                                                                        \
-			wait.tick = since = preload_before_wait(wait.family, waits);                                   \
+			wait.tick = since = preload_before_wait(wait.family, patient);                                 \
 			number = weft__preload_wait_judge(&wait);                                                      \
 		}                                                                                                      \
 		r = (int)(made);                                                                                       \
@@ -243,16 +243,20 @@ static void on_exit_end(void)
 #endif
 #define ZERO_SPEC(t) ((t) && (t)->tv_sec == 0 && (t)->tv_nsec == 0)
 #define ZERO_VAL(t) ((t) && (t)->tv_sec == 0 && (t)->tv_usec == 0)
+#define PATIENT_NS 10000000
+#define PATIENT_MS(t) ((t) < 0 || (t) >= PATIENT_NS / 1000000)
+#define PATIENT_SPEC(t) (!(t) || (t)->tv_sec || (t)->tv_nsec >= PATIENT_NS)
+#define PATIENT_VAL(t) (!(t) || (t)->tv_sec || (t)->tv_usec >= PATIENT_NS / 1000)
 #define FIRST(fds, n) ((n) > 0 ? (fds)[0].fd : NO_FD)
 
 #define EPOLL(name, args, made, parks)                                                                                 \
-	WAIT(name, name, args, made, ep, parks, preload_epoll_is(loops, ep), .family = PRELOAD_EPOLL, .fd = ep,        \
+	WAIT(name, name, args, made, ep, parks, true, preload_epoll_is(loops, ep), .family = PRELOAD_EPOLL, .fd = ep,  \
 	     .id = (uint64_t)(unsigned)ep)
-#define POLL(name, shown, args, made, parks)                                                                           \
-	WAIT(name, shown, args, made, FIRST(fds, n), parks, preload_poll_is(loops, fds, n, site),                      \
+#define POLL(name, shown, args, made, parks, patient)                                                                  \
+	WAIT(name, shown, args, made, FIRST(fds, n), parks, patient, preload_poll_is(loops, fds, n, site),             \
 	     .family = PRELOAD_POLL, .fd = NO_FD, .at = fds, .n = (uint32_t)n)
-#define SELECT(name, args, made, parks)                                                                                \
-	WAIT(name, name, args, made, NO_FD, parks, false && loops, .family = PRELOAD_SELECT, .fd = NO_FD,              \
+#define SELECT(name, args, made, parks, patient)                                                                       \
+	WAIT(name, name, args, made, NO_FD, parks, patient, false && loops, .family = PRELOAD_SELECT, .fd = NO_FD,     \
 	     .at = in ? in : out, .n = n > 0 ? (uint32_t)n : 0, .sets = {in, out, except})
 
 EPOLL(epoll_wait, (int ep, struct epoll_event *events, int most, int timeout),
@@ -264,15 +268,15 @@ EPOLL(epoll_pwait2,
       (int ep, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
       call(ep, events, most, timeout, mask), !ZERO_SPEC(timeout))
 POLL(poll, poll, (struct pollfd * fds, nfds_t n, int timeout),
-     BARE_OR(BARE(SYS_poll, fds, n, timeout, 0, 0, 0), call(fds, n, timeout)), timeout != 0)
+     BARE_OR(BARE(SYS_poll, fds, n, timeout, 0, 0, 0), call(fds, n, timeout)), timeout != 0, PATIENT_MS(timeout))
 POLL(ppoll, ppoll, (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask),
-     call(fds, n, timeout, mask), !ZERO_SPEC(timeout))
+     call(fds, n, timeout, mask), !ZERO_SPEC(timeout), PATIENT_SPEC(timeout))
 POLL(__poll_chk, poll, (struct pollfd * fds, nfds_t n, int timeout, size_t room), call(fds, n, timeout, room),
-     timeout != 0)
+     timeout != 0, PATIENT_MS(timeout))
 POLL(__ppoll_chk, ppoll,
      (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t room),
-     call(fds, n, timeout, mask, room), !ZERO_SPEC(timeout))
+     call(fds, n, timeout, mask, room), !ZERO_SPEC(timeout), PATIENT_SPEC(timeout))
 SELECT(select, (int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
-       call(n, in, out, except, timeout), !ZERO_VAL(timeout))
+       call(n, in, out, except, timeout), !ZERO_VAL(timeout), PATIENT_VAL(timeout))
 SELECT(pselect, (int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask),
-       call(n, in, out, except, timeout, mask), !ZERO_SPEC(timeout))
+       call(n, in, out, except, timeout, mask), !ZERO_SPEC(timeout), PATIENT_SPEC(timeout))

@@ -60,6 +60,13 @@ for _ in 1 2 3; do
 done
 run -- "$small" import "$WEFT_BUILD/test/librun_slow.so"
 good
+# A start takes milliseconds: who waits by poll or select for less is not made to wait for it. These two start by nothing else.
+run --start-after 60000 -- "$small" hurry
+good
+is '.recordings == [] and .short_processes.count == 1'
+run --start-after 60000 -- "$small" polls
+good
+is '(.recordings | length) == 1'
 "$small" handler >"$dir/out"
 good
 run -- "$small" handler

@@ -5,6 +5,8 @@
  *   run_small child MS        a child that uses so much CPU time, as this one does after it
  *   run_small dlopen LIBRARY  forks while another thread is in dlopen; the child makes calls that were never made before
  *   run_small import LIBRARY  children that load a library which makes a thread as it begins: none waits for itself
+ *   run_small hurry           waits by poll and select for 1 ms at most: no thread of weft's is there then
+ *   run_small polls           the same with a second: there is one
  *   run_small handler         uses CPU time in a signal handler that interrupted malloc; then outside of it
  *   run_small defaults        sets all realtime signals to their default, and uses CPU time
  * It says "good", or what is not. */
@@ -14,11 +16,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -191,6 +195,32 @@ static int threads(void)
 	return n - 2;
 }
 
+/* What is waited for is there: only weft can make this slow. 100 us, or a second. */
+static int polls(bool hurry)
+{
+	struct timespec spec = hurry ? (struct timespec){0, 100000} : (struct timespec){1, 0};
+	int pair[2], i;
+
+	if (pipe(pair) < 0 || write(pair[1], "x", 1) != 1)
+		return bad("no pipe");
+	for (i = 0; i < 3; i++) {
+		struct timeval val = {spec.tv_sec, (suseconds_t)(spec.tv_nsec / 1000)};
+		struct pollfd fd = {.fd = pair[0], .events = POLLIN};
+		fd_set in;
+
+		FD_ZERO(&in);
+		FD_SET(pair[0], &in);
+		(void)!select(pair[0] + 1, &in, NULL, NULL, &val);
+		FD_SET(pair[0], &in);
+		(void)!pselect(pair[0] + 1, &in, NULL, NULL, &spec, NULL);
+		(void)!poll(&fd, 1, hurry ? 1 : 1000);
+		(void)!ppoll(&fd, 1, &spec, NULL);
+	}
+	return (threads() == 1) == hurry || !getenv("LD_PRELOAD")
+		       ? puts("good") < 0
+		       : bad(hurry ? "a call with a short time-out waited for weft" : "nothing started");
+}
+
 static volatile sig_atomic_t handled;
 
 static void on_alarm(int signal)
@@ -246,10 +276,14 @@ int main(int argc, char **argv)
 		return in_dlopen(argv[2]);
 	if (argc > 2 && strcmp(argv[1], "import") == 0)
 		return import(argv[2]);
+	if (argc > 1 && strcmp(argv[1], "hurry") == 0)
+		return polls(true);
+	if (argc > 1 && strcmp(argv[1], "polls") == 0)
+		return polls(false);
 	if (argc > 1 && strcmp(argv[1], "handler") == 0)
 		return handler();
 	if (argc > 1 && strcmp(argv[1], "defaults") == 0)
 		return defaults();
-	return bad(
-		"usage: run_small spin MS | forks N | child MS | dlopen LIBRARY | import LIBRARY | handler | defaults");
+	return bad("usage: run_small spin MS | forks N | child MS | dlopen LIBRARY | import LIBRARY | hurry | polls | "
+		   "handler | defaults");
 }
