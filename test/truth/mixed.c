@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 		if (!strcmp(how, "many"))
 			truth_nap(8 * MS);
 		truth_end(poll);
+		truth_next(loop); /* the next wait for the holder is in a tick of its own */
 	}
 	truth_next(loop);
 	truth_print();

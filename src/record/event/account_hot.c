@@ -67,6 +67,7 @@ static int account_enter(struct account *account)
 		account->generation = load_relaxed(&weft_gate.generation);
 		account->tick = account->polls[0].tick = account->off_ticks = account->unsure_ticks = 0;
 		account->offs = account->offs_counted = 0;
+		account->counted_off_ticks = 0;
 		account->off_cpu_ns = OFF_CPU_FIRST_NS;
 		account->off_ready_ns = 0;
 		account->ready_ns = account->ready_before_ns = WEFT_NOT_MEASURED;
@@ -110,17 +111,11 @@ static int account_knows(const struct account *account, uint64_t since)
 	return account->tick && (account->tick <= since || weft_tick_ns(account->tick - since) <= ACCOUNT_LATE_NS);
 }
 
-static uint64_t account_ready(const struct account *account)
-{
-	return account->ready_ns == WEFT_NOT_MEASURED
-		       ? WEFT_NOT_MEASURED
-		       : account->ready_ns + (uint64_t)account->offs_counted * account->off_ready_ns;
-}
-
-/* At the tick of what is under way. When the counts were read long after it, the thread was preempted in between: it was ready then. */
+/* What the scheduler had counted at the tick of what is under way. When it was read long after that, the thread was preempted in between:
+ * it was ready then. */
 static uint64_t account_ready_at(const struct account *account, uint64_t tick)
 {
-	uint64_t ready_ns = account_ready(account), before_ns = account->ready_before_ns, late_ns;
+	uint64_t ready_ns = account->ready_ns, before_ns = account->ready_before_ns, late_ns;
 
 	if (ready_ns == WEFT_NOT_MEASURED || before_ns == WEFT_NOT_MEASURED || (int64_t)(account->counted - tick) <= 0)
 		return ready_ns;
@@ -130,14 +125,16 @@ static uint64_t account_ready_at(const struct account *account, uint64_t tick)
 	return ready_ns - at_most(late_ns, ready_ns - before_ns);
 }
 
-static void account_begin_at(struct account *account, uint32_t level, uint64_t began)
+static struct account_begin account_at(const struct account *account, uint64_t tick)
 {
-	account->polls[level] = (struct account_begin){
-		.tick = began,
-		.cpu_ns = account->tick ? account_cpu(account, began) : WEFT_NOT_MEASURED,
-		.ready_ns = account_ready_at(account, began),
+	return (struct account_begin){
+		.tick = tick,
+		.cpu_ns = account->tick ? account_cpu(account, tick) : WEFT_NOT_MEASURED,
+		.ready_ns = account_ready_at(account, tick),
 		.voluntary = account->voluntary,
 		.offs = account->offs_counted,
+		.counted = account->counted,
+		.counted_off_ticks = account->counted_off_ticks,
 		.unsure_ticks = account->unsure_ticks,
 	};
 }
@@ -150,7 +147,7 @@ static void account_keep_begin(struct account *account, const struct ring_page *
 	if (account->polls[0].tick == began || (!began && account->polls[0].tick == tick))
 		return;
 	if (began)
-		account_begin_at(account, 0, began);
+		account->polls[0] = account_at(account, began);
 	else
 		account->polls[0].tick = 0;
 }
@@ -215,6 +212,7 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 	account->ready_ns = ready_ns;
 	account->voluntary = voluntary;
 	account->offs_counted = 0;
+	account->counted_off_ticks = 0;
 }
 
 static void account_count(struct account *account, struct ring_page *ring)
@@ -231,7 +229,7 @@ static void account_leave(struct account *account, struct ring_page *ring, uint6
 		store_relaxed(&account->spent, account->spent + (now - tick));
 	if (account->tick && weft_tick_ns(now - tick) > ACCOUNT_LATE_NS) {
 		if (!account->polls[0].tick)
-			account_begin_at(account, 0, tick);
+			account->polls[0] = account_at(account, tick);
 		account_clock(account);
 		account_count(account, ring);
 		now = account->tick;
@@ -243,20 +241,37 @@ static void account_leave(struct account *account, struct ring_page *ring, uint6
 	store_relaxed(&account->busy, 0u);
 }
 
-/* Of the time off the CPU, since the scheduler's counts were those, and so many parks and waits had been since they were read. Of parks it
- * is not known how many were voluntary: one that finds something to do at once and is preempted is not. */
-static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t off_ns, uint64_t ready_ns,
-			 uint64_t voluntary, uint32_t offs)
+/* Of `off_ns` off the CPU since then, how long it was ready. Between the reading of the counts and that begin were parks and short waits, of
+ * which it is not known how long they were ready, nor whether each was voluntary: one that finds something to do at once and is preempted is
+ * not. When there were as many voluntary switches as these, all were. Else what may have been theirs is added to `unsure_ns`. */
+static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t off_ns,
+			 const struct account_begin *begin, uint64_t *unsure_ns)
 {
-	uint64_t now_ready = account_ready_at(account, tick);
+	uint64_t now_ns = account_ready_at(account, tick), since_ns, most_ns, least_ns, parks_ns;
 
 	if (off_ns == 0)
 		return 0;
-	if (voluntary != WEFT_NOT_MEASURED && account->voluntary <= voluntary && account->offs_counted <= offs)
+	if (begin->voluntary != WEFT_NOT_MEASURED && account->voluntary <= begin->voluntary &&
+	    account->offs_counted <= begin->offs)
 		return off_ns; /* it never went by itself */
-	if (ready_ns == WEFT_NOT_MEASURED || now_ready == WEFT_NOT_MEASURED)
+	if (begin->ready_ns == WEFT_NOT_MEASURED || now_ns == WEFT_NOT_MEASURED)
 		return WEFT_NOT_MEASURED;
-	return now_ready > ready_ns ? at_most(now_ready - ready_ns, off_ns) : 0;
+	if (account->counted == begin->counted) /* nothing was read since */
+		return at_most((uint64_t)(account->offs_counted - begin->offs) * account->off_ready_ns, off_ns);
+	since_ns = now_ns > begin->ready_ns ? now_ns - begin->ready_ns : 0;
+	most_ns = at_most(since_ns, off_ns);
+	if (begin->offs == 0)
+		return most_ns;
+	if (account->voluntary - begin->voluntary == begin->offs) /* interrupts may have taken the rest */
+		return off_ns - most_ns <= ACCOUNT_SURE_NS + off_ns / 50 ? off_ns : most_ns;
+	parks_ns = at_most(weft_tick_ns(begin->counted_off_ticks), since_ns);
+	least_ns = at_most(since_ns - parks_ns, off_ns);
+	if (most_ns - least_ns > ACCOUNT_SURE_NS + off_ns / 50) {
+		*unsure_ns += most_ns - least_ns;
+		return least_ns;
+	}
+	parks_ns = at_most((uint64_t)begin->offs * account->off_ready_ns, most_ns - least_ns);
+	return most_ns - parks_ns;
 }
 
 /* From the CPU time at begin and end. When the first is not known, no more than all that the thread has used. */
@@ -272,10 +287,9 @@ static void split_of(uint64_t span_ns, uint64_t cpu0_ns, uint64_t cpu1_ns, struc
 
 void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, int stayed, struct weft__cpu_split *ret)
 {
-	uint64_t span_ns = weft_tick_ns(tick - since), cpu_ns, ready_ns, voluntary;
+	uint64_t span_ns = weft_tick_ns(tick - since), unsure_ns = 0;
 	struct account *account = &ring->account;
-	uint32_t offs;
-	int known;
+	struct account_begin begin;
 
 	*ret = (struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, 0, 0};
 	/* Of a wait that began before the detector was armed, as one of two that end at once does, it says nothing. */
@@ -284,17 +298,17 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	if (stayed || !account_enter(account))
 		return;
 	account_keep_begin(account, ring, tick);
-	known = account_knows(account, since);
-	cpu_ns = known ? account_cpu(account, since) : WEFT_NOT_MEASURED;
-	ready_ns = known ? account_ready(account) : WEFT_NOT_MEASURED;
-	voluntary = known ? account->voluntary : WEFT_NOT_MEASURED;
-	offs = account->offs_counted;
+	begin = account_at(account, since);
+	if (!account_knows(account, since))
+		begin.cpu_ns = begin.ready_ns = begin.voluntary = WEFT_NOT_MEASURED;
 	ret->unsure_ns = weft_tick_ns(account->unsure_ticks);
 	if (account_clock(account)) {
 		account_count(account, ring);
-		split_of(span_ns, cpu_ns, account_cpu(account, tick), ret);
-		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, ready_ns, voluntary, offs);
+		split_of(span_ns, begin.cpu_ns, account_cpu(account, tick), ret);
+		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, &begin, &unsure_ns);
 		/* What is not known is not told as a part. */
+		if (unsure_ns)
+			ret->ready_ns = WEFT_NOT_MEASURED;
 		if (ret->unsure_ns > ACCOUNT_SURE_NS + span_ns / 50)
 			ret->cpu_ns = ret->ready_ns = WEFT_NOT_MEASURED;
 	}
@@ -337,19 +351,19 @@ static void account_unforeseen(struct account *account, struct ring_page *ring, 
 static uint64_t account_waited(struct account *account, struct ring_page *ring, uint64_t since, uint64_t tick,
 			       uint64_t *off_ns)
 {
-	struct account before = *account;
+	const struct account_begin begin = account_at(account, since);
+	uint64_t read = account->tick, ready_ns = 0, unsure_ns = 0;
 	int known = account_knows(account, since);
-	uint64_t cpu_ns = known ? account_cpu(account, since) : 0, ready_ns = 0;
 
 	account->offs_counted++;
+	account->counted_off_ticks += tick - since;
 	account_unforeseen(account, ring, tick, since);
-	if (!known || account->tick == before.tick)
+	if (!known || account->tick == read)
 		return *off_ns;
-	if (account_cpu(account, tick) > cpu_ns)
-		*off_ns -= at_most(account_cpu(account, tick) - cpu_ns, *off_ns);
-	if (account->counted != before.counted)
-		ready_ns =
-			ready_of(account, tick, *off_ns, account_ready(&before), before.voluntary, before.offs_counted);
+	if (account_cpu(account, tick) > begin.cpu_ns)
+		*off_ns -= at_most(account_cpu(account, tick) - begin.cpu_ns, *off_ns);
+	if (account->counted != begin.counted)
+		ready_ns = ready_of(account, tick, *off_ns, &begin, &unsure_ns);
 	return *off_ns - (ready_ns == WEFT_NOT_MEASURED ? 0 : ready_ns);
 }
 
@@ -371,6 +385,7 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 		account->off_ticks += tick - since;
 		account->offs++;
 		account->offs_counted++;
+		account->counted_off_ticks += tick - since;
 	} else {
 		waited_ns = account_waited(account, ring, since, tick, &off_ns);
 	}
@@ -410,9 +425,11 @@ static int reading_due(const struct account *account, const struct ring_page *ri
 static void account_parked(struct account *account, const struct ring_page *ring, uint64_t tick)
 {
 	/* The clock may have been read as the park began. */
-	uint64_t parked = load_relaxed(&ring->hot.park);
+	uint64_t parked = load_relaxed(&ring->hot.park), ticks;
 
-	account->off_ticks += tick - (parked > account->tick && parked < tick ? parked : account->tick);
+	ticks = tick - (parked > account->tick && parked < tick ? parked : account->tick);
+	account->off_ticks += ticks;
+	account->counted_off_ticks += ticks;
 	account->offs++;
 	account->offs_counted++;
 }
@@ -474,7 +491,7 @@ void weft__account_nested(struct ring_page *ring, uint32_t level, uint64_t tick)
 	account->polls[level].tick = 0;
 	if (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !load_relaxed(&account->busy) &&
 	    account->generation == load_relaxed(&weft_gate.generation))
-		account_begin_at(account, level, tick);
+		account->polls[level] = account_at(account, tick);
 }
 
 void weft_slow_nested(uint64_t tick)
@@ -516,8 +533,8 @@ int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, u
 		ret->waiting_ns = poll->waited_ns;
 		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + poll->unsure_ticks), span_ns);
 		split_of(span_ns, poll->cpu_ns, account_cpu(account, tick), ret);
-		ret->ready_ns =
-			ready_of(account, tick, span_ns - ret->cpu_ns, poll->ready_ns, poll->voluntary, poll->offs);
+		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, poll, &ret->unsure_ns);
+		ret->unsure_ns = at_most(ret->unsure_ns, span_ns);
 	}
 	poll->tick = 0;
 	account_leave(account, ring, tick);

@@ -7,10 +7,11 @@
 
 #define ACCOUNT_NEST 4 /* polls in polls of which there is an account, the outermost among them */
 
-/* What was known at the begin of a poll. */
+/* What was known at the begin of a poll or wait. */
 struct account_begin {
 	uint64_t tick; /* 0: nothing */
 	uint64_t cpu_ns, ready_ns, voluntary, unsure_ticks;
+	uint64_t counted, counted_off_ticks;
 	uint64_t waited_ns; /* since then, in waits that are too short to be reported by themselves, but for calls */
 	uint32_t offs;      /* offs_counted */
 };
@@ -27,14 +28,15 @@ struct account {
 	uint64_t checked;      /* tick of the last operation here */
 	uint64_t armed;        /* tick at which the detector was armed */
 	/* The last reading of what the scheduler counts: */
-	uint64_t ready_ns;        /* waited for a CPU; WEFT_NOT_MEASURED: not known */
-	uint64_t ready_before_ns; /* ... in the reading before */
-	uint64_t voluntary;       /* switches */
-	uint64_t counted;         /* tick of that reading */
-	uint32_t offs_counted;    /* parks and waits since */
-	uint32_t off_ready_ns;    /* wait for a CPU that one takes, on average */
-	uint32_t crowded;         /* it waited for CPUs for a while before that reading */
-	uint64_t spent;           /* ticks that the account itself has taken so far */
+	uint64_t ready_ns;          /* waited for a CPU; WEFT_NOT_MEASURED: not known */
+	uint64_t ready_before_ns;   /* ... in the reading before */
+	uint64_t voluntary;         /* switches */
+	uint64_t counted;           /* tick of that reading */
+	uint32_t offs_counted;      /* parks and waits since, */
+	uint64_t counted_off_ticks; /* how long they were */
+	uint32_t off_ready_ns;      /* wait for a CPU that one takes, on average */
+	uint32_t crowded;           /* it waited for CPUs for a while before that reading */
+	uint64_t spent;             /* ticks that the account itself has taken so far */
 	/* Of the polls that are open, from the outermost on; of that one if it has been off the CPU. */
 	struct account_begin polls[ACCOUNT_NEST];
 };
