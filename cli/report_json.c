@@ -160,16 +160,18 @@ static void wake(struct weft__json *json, const struct report *report, const str
 	weft__json_begin(json, "wake", '{');
 	weft__json_u64(json, "at_ns", report_since_start(report, w->time_ns));
 	duration(json, "delay_ns",
-		 w->measured  ? NULL
-		 : poll->told ? "not all polls are told one by one"
-			      : "events are missing between the wake and the poll",
+		 w->measured ? NULL
+		 : w->again  ? "not all polls are told one by one"
+			     : "events are missing between the wake and the poll",
 		 poll->begin_ns - w->time_ns);
 	weft__json_bool(json, "in_poll", w->in_poll);
 	if (w->in_poll) {
 		weft__json_u64(json, "task", w->task);
 		report_json_place(json, report, w->place);
 	} else {
-		weft__json_absent(json, "task", "outside any poll");
+		weft__json_absent(json, "task",
+				  w->unlisted ? "outside any poll, or in one that was only counted"
+					      : "outside any poll");
 	}
 	report_json_lane(json, report, w->worker, w->stream);
 	weft__json_end(json, '}');

@@ -48,18 +48,21 @@ static void print_wake(const struct report *report, const struct weft__poll *pol
 		fputs(report_no_wake(report, poll) ? "wake not measured" : "no wake seen", stdout);
 		return;
 	}
+	cli_ns(poll->begin_ns - poll->wake.time_ns, delay);
 	if (poll->wake.measured)
-		printf("woken %s before by ", cli_ns(poll->begin_ns - poll->wake.time_ns, delay));
+		printf("woken %s before by ", delay);
+	else if (poll->wake.again)
+		printf("woken %s before or earlier (not all polls are told), last by ", delay);
 	else
-		printf("woken, delay not measured (%s), by ",
-		       poll->told ? "not all polls are told" : "events are missing");
+		fputs("woken, delay not measured (events are missing), by ", stdout);
 	if (poll->wake.in_poll) {
 		print_task(names, poll->wake.task, poll->wake.place);
 		fputs(" on ", stdout);
 		print_lane(names, poll->wake.worker, poll->wake.stream);
 	} else {
 		print_lane(names, poll->wake.worker, poll->wake.stream);
-		fputs(" outside any poll", stdout);
+		if (!poll->wake.unlisted)
+			fputs(" outside any poll", stdout);
 	}
 }
 

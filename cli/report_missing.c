@@ -191,6 +191,32 @@ static void say_when(struct report_text *text, const struct report *report, uint
 		report_say(text, "from %s on", cli_moment(report_since_start(report, from_ns), from));
 }
 
+/* Parks and wakes, too. */
+static void add_counted(struct report_missing *list, const struct report *report)
+{
+	const struct weft__detail *d = &report->result->detail;
+	bool parks = d->level == WEFT_DETAIL_PARKS || d->level == WEFT_DETAIL_COUNTED;
+	char figure[CLI_FIGURE], other[CLI_FIGURE];
+	struct report_text *text;
+
+	if (d->parked.ns) {
+		text = add(list, "parks_not_listed");
+		report_say(text, "parks and queue depths were only counted, too, ");
+		say_when(text, report, d->parked.ns, parks ? 0 : d->parks_ns);
+		report_say(text, " (%s and %s): the time parked is exact, parks of 1 ms and longer are listed",
+			   cli_count(d->parks, figure), cli_count(d->queues, other));
+	}
+	if (!d->counted.ns)
+		return;
+	text = add(list, "wakes_not_listed");
+	report_say(text, "wakes%s were only counted, too, ", d->parked.ns ? "" : " and queue depths");
+	say_when(text, report, d->counted.ns, d->level == WEFT_DETAIL_COUNTED ? 0 : d->wakes_ns);
+	report_say(text, " (%s", cli_count(d->wakes, figure));
+	if (!d->parked.ns)
+		report_say(text, " and %s", cli_count(d->queues, other));
+	report_say(text, "): polls of then have no delay after their wake");
+}
+
 /* "polls shorter than 1 ms were counted, not listed, from +2.1 s on: 1.9 M events/s cost 12 % of one CPU, and ..." */
 static void add_detail(struct report_missing *list, const struct report *report)
 {
@@ -220,13 +246,7 @@ static void add_detail(struct report_missing *list, const struct report *report)
 		   "lists them)",
 		   cli_count(d->coarser.rate, figure), cli_percent((double)d->coarser.cost_ppm / 1e6, other),
 		   cli_percent((double)d->coarser.allowed_ppm / 1e6, more));
-	if (!d->counted.ns)
-		return;
-	text = add(list, "wakes_not_listed");
-	report_say(text, "wakes and queue depths were only counted, too, ");
-	say_when(text, report, d->counted.ns, d->level == WEFT_DETAIL_COUNTED ? 0 : d->wakes_ns);
-	report_say(text, " (%s and %s): polls of then have no delay after their wake", cli_count(d->wakes, figure),
-		   cli_count(d->queues, other));
+	add_counted(list, report);
 }
 
 /* What the machine or the program did not allow, by the facts that say so: what that is, and what it means. */

@@ -174,27 +174,40 @@ WEFT_EMIT(void weft_poll_next(uint64_t task, uint32_t depth), {
 
 /* The worker on this thread is about to wait for something to do, or has stopped waiting. At most every 10 ms the
  * thread's CPU time and its wait for a CPU are recorded with it (two system calls, about 2 us). */
-static inline void weft_emit_park(uint32_t depth, uint64_t tick)
+static inline void weft_emit_park(uint32_t depth, uint32_t on, uint64_t tick)
 {
-	weft_emit(WEFT_KIND_PARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	uint64_t arg = depth <= 0xffffu ? depth : 0xfffeu;
+
+	if (WEFT_UNLIKELY(on & WEFT_GATE_MODES)) {
+		weft_slow_park_mode(arg, tick, on);
+		return;
+	}
+	weft_emit(WEFT_KIND_PARK, arg, tick);
 	__atomic_store_n(&weft_ring_self->park, tick, __ATOMIC_RELAXED);
 	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
 		weft_hot_sched(tick);
 }
 static inline void weft_emit_unpark(uint32_t depth, uint32_t on, uint64_t tick)
 {
-	weft_emit(WEFT_KIND_UNPARK, depth <= 0xffffu ? depth : 0xfffeu, tick);
+	uint64_t arg = depth <= 0xffffu ? depth : 0xfffeu;
+
+	if (WEFT_UNLIKELY(on & WEFT_GATE_MODES)) {
+		weft_slow_unpark_mode(arg, tick, on);
+		return;
+	}
+	weft_emit(WEFT_KIND_UNPARK, arg, tick);
 	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due) || ((on & WEFT_GATE_RSEQ) && !weft_stayed()))
 		weft_slow_unpark(tick);
 }
 WEFT_EMIT(void weft_park_at(uint32_t depth, uint64_t tick), {
-	if (weft_gate_on())
-		weft_emit_park(depth, tick);
+	uint32_t on = weft_gate_on();
+	if (on)
+		weft_emit_park(depth, on, tick);
 })
 WEFT_EMIT(void weft_park(uint32_t depth), {
 	uint32_t on = weft_gate_on();
 	if (on)
-		weft_emit_park(depth, weft_tick(on));
+		weft_emit_park(depth, on, weft_tick(on));
 })
 WEFT_EMIT(void weft_unpark_at(uint32_t depth, uint64_t tick), {
 	uint32_t on = weft_gate_on();
@@ -231,31 +244,19 @@ WEFT_EMIT(void weft_task_end(uint64_t task), {
  * whose poll is open on this thread, if there is one; readers work that out. */
 WEFT_EMIT(void weft_wake_at(uint64_t task, uint32_t worker, uint64_t tick), {
 	uint32_t on = weft_gate_on();
-	if (!on)
-		return;
-	if (WEFT_UNLIKELY(on & WEFT_GATE_COUNTED))
-		weft_count(WEFT_COUNTED_WAKES);
-	else
+	if (on && !weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, tick);
 })
 WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
 	uint32_t on = weft_gate_on();
-	if (!on)
-		return;
-	if (WEFT_UNLIKELY(on & WEFT_GATE_COUNTED))
-		weft_count(WEFT_COUNTED_WAKES);
-	else
+	if (on && !weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, weft_tick(on));
 })
 
 /* The length of a runtime's global queue now, for runtimes without a queue callback. */
 WEFT_EMIT(void weft_queue_depth(int runtime, uint64_t depth), {
 	uint32_t on = weft_gate_on();
-	if (!on)
-		return;
-	if (WEFT_UNLIKELY(on & WEFT_GATE_COUNTED))
-		weft_count(WEFT_COUNTED_QUEUES);
-	else
+	if (on && !weft_counted(on, WEFT_GATE_PARKS, WEFT_COUNTED_QUEUES))
 		weft_emit(WEFT_KIND_QUEUE, (depth & WEFT_TASK_MASK) | (uint64_t)(uint16_t)runtime << 48, weft_tick(on));
 })
 

@@ -59,7 +59,10 @@
 	X(MODE, 30, "mode", 5, {"level", WEFT_TYPE_U64, ""}, {"slow", WEFT_TYPE_U64, "ns"},                            \
 	  {"events", WEFT_TYPE_U64, "Hz"}, {"cost", WEFT_TYPE_U64, "ppm"}, {"allowed", WEFT_TYPE_U64, "ppm"})          \
 	X(COUNTED, 31, "counted", 3, {"kind", WEFT_TYPE_U64, ""}, {"count", WEFT_TYPE_U64, "1"},                       \
-	  {"span", WEFT_TYPE_U64, "ns"})
+	  {"span", WEFT_TYPE_U64, "ns"})                                                                               \
+	X(PARKED, 32, "parked", 1, {"duration", WEFT_TYPE_U64, "ns"})                                                  \
+	X(PARK_COUNT, 33, "park_count", 4, {"thread", WEFT_TYPE_U64, ""}, {"count", WEFT_TYPE_U64, "1"},               \
+	  {"time", WEFT_TYPE_U64, "ns"}, {"span", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {
@@ -89,11 +92,13 @@ enum weft_cost {
 	WEFT_COST_EVENTS = 8, /* emitting them, on the threads of the program */
 };
 
-/* How detailed events are, when the recorder chooses: the field `level` of kind mode. */
+/* How detailed events are, when the recorder chooses: the field `level` of kind mode. From all it goes to slow, parks and counted. */
 enum weft_detail {
 	WEFT_DETAIL_ALL = 0,
-	WEFT_DETAIL_SLOW = 1,    /* of polls only those of `slow` and longer; all are counted */
-	WEFT_DETAIL_COUNTED = 2, /* and wakes and queue depths are counted only, in events of kind counted */
+	WEFT_DETAIL_SLOW = 1, /* of polls only those of `slow` and longer; all are counted */
+	WEFT_DETAIL_PARKS =
+		3, /* and parks and queue depths are counted only, in events of kinds park_count and counted */
+	WEFT_DETAIL_COUNTED = 2, /* and wakes are counted only, in events of kind counted */
 };
 
 #define WEFT_NOT_MEASURED UINT64_MAX /* a field `cpu`, `ready` or `unsure` of which nothing is known */

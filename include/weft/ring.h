@@ -43,8 +43,12 @@ struct weft_ring {
 	uint64_t poll;       /* tick at which it began << 8 | how many are open, 255 at most; 0: none is */
 	uint64_t poll_arg;   /* the second word of its slot */
 	uint64_t park;       /* tick of the last park */
-	uint64_t counted[2]; /* with WEFT_GATE_COUNTED: wakes, and queue depths; they only go up */
-	uint64_t reserved[5];
+	uint64_t counted[2]; /* with WEFT_GATE_COUNTED: wakes; with WEFT_GATE_PARKS: queue depths; they only go up */
+	/* With WEFT_GATE_PARKS: */
+	uint64_t parks;   /* that ended; it only goes up */
+	uint64_t parked;  /* ticks in these; it only goes up */
+	uint64_t park_on; /* the gate's value when the open park began that is to be counted; 0: there is none */
+	uint64_t reserved[2];
 };
 
 /* One page of its own that the kernel wipes in a forked child, so that no child, however it was made, writes to its
@@ -76,7 +80,8 @@ struct weft_gate {
 #define WEFT_GATE_TIMED 16u   /* all, and the time that they take is looked at, too */
 #define WEFT_GATE_MODES 28u   /* these three */
 #define WEFT_GATE_RSEQ 32u    /* the kernel says when a thread was off the CPU (weft_stayed) */
-#define WEFT_GATE_COUNTED 64u /* wakes and queue depths are counted, nothing else */
+#define WEFT_GATE_COUNTED 64u /* wakes are counted, nothing else */
+#define WEFT_GATE_PARKS 128u  /* parks are counted, with their time, and queue depths are */
 #define WEFT_GATE_PLAIN 33u   /* the usual case: ticks are the CPU's, all polls, with the detector */
 #define WEFT_GATE_EPOCH 256u  /* with one of these three it goes up by this each time that recording begins */
 
@@ -102,6 +107,9 @@ WEFT_API void weft_slow_unpark(uint64_t tick);
 WEFT_API void weft_slow_poll_off(uint64_t tick);
 WEFT_API void weft_slow_nested(uint64_t tick);
 WEFT_API void weft_slow_count(uint32_t which); /* the thread has no ring, or it is full */
+/* Parks in one of WEFT_GATE_MODES, where they may be counted; `arg` is the second word of the slot. */
+WEFT_API void weft_slow_park_mode(uint64_t arg, uint64_t tick, uint32_t on);
+WEFT_API void weft_slow_unpark_mode(uint64_t arg, uint64_t tick, uint32_t on);
 
 /* Off is the case that must cost nothing: it falls through. */
 static inline uint32_t weft_gate_on(void)
@@ -224,20 +232,23 @@ static inline void weft_emit(uint32_t kind, uint64_t arg, uint64_t tick)
 
 enum { WEFT_COUNTED_WAKES = 0, WEFT_COUNTED_QUEUES = 1 };
 
-/* One event that is only counted. */
-static inline void weft_count(uint32_t which)
+/* Whether an event of a kind that the gate has `bit` for is only counted, and then it is. */
+static inline int weft_counted(uint32_t on, uint32_t bit, uint32_t which)
 {
 	struct weft_ring *ring = weft_ring_self;
 
+	if (WEFT_LIKELY(!(on & bit)))
+		return 0;
 	if (WEFT_UNLIKELY(__atomic_load_n(&ring->resv, __ATOMIC_RELAXED) >= ring->limit)) {
 		weft_slow_count(which);
-		return;
+		return 1;
 	}
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 	__asm__ volatile("incq %0" : "+m"(ring->counted[which]) : : "cc");
 #else
 	__atomic_fetch_add(&ring->counted[which], 1, __ATOMIC_RELAXED);
 #endif
+	return 1;
 }
 
 /* The marks of a poll that begins, ends, or goes over into the next. */

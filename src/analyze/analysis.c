@@ -100,6 +100,11 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		if (ev->kind == WEFT_KIND_UNPARK)
 			weft__beat_wake(a, s, ev->time_ns);
 		return weft__stream_park(a, s, ev);
+	case WEFT_KIND_PARKED:
+		weft__beat_wake(a, s, ev->time_ns);
+		return 0;
+	case WEFT_KIND_PARK_COUNT:
+		return weft__park_count(a, ev);
 	case WEFT_KIND_SPAWN:
 		return weft__task_spawn(a, ev);
 	case WEFT_KIND_TASK_END:

@@ -61,6 +61,8 @@ struct weft__wake {
 	bool known;      /* there was a wake */
 	bool measured;   /* ... and no gap between it and the poll */
 	bool in_poll;    /* the waker was in a poll: `task` and `place` are that one's */
+	bool unlisted;   /* it was in none that is here, but polls were counted then */
+	bool again;      /* of a poll that was told: there may have been an earlier wake, too */
 	uint32_t stream; /* of the waker */
 	uint32_t worker; /* of the waker, or WEFT_WORKER_NONE */
 	uint32_t place;
@@ -178,10 +180,11 @@ struct weft__detail {
 	struct weft__detail_change {
 		uint64_t ns; /* when; 0: never */
 		uint64_t slow_ns, rate, cost_ppm, allowed_ppm;
-	} coarser, counted; /* the first change to less than all, and to counts of wakes */
-	uint64_t finer_ns;  /* the first time after that that all was recorded again; 0: never */
-	uint32_t times;     /* that less was */
-	uint64_t wakes, queues;
+	} coarser, parked, counted; /* the first change to less than all, to counts of parks, and to counts of wakes */
+	uint64_t finer_ns;          /* the first time after that that all was recorded again; 0: never */
+	uint32_t times;             /* that less was */
+	uint64_t wakes, queues, parks;
+	uint64_t parks_ns; /* the last change to a level that has all parks */
 	uint64_t wakes_ns; /* wakes before say nothing of polls after */
 };
 

@@ -5,12 +5,16 @@
 
 void weft__detail_change(struct weft__detail *d, const struct weft_event_view *ev)
 {
-	uint32_t level = ev->fields[0] < WEFT_DETAIL_COUNTED ? (uint32_t)ev->fields[0] : WEFT_DETAIL_COUNTED;
+	uint32_t level = ev->fields[0] <= WEFT_DETAIL_PARKS ? (uint32_t)ev->fields[0] : WEFT_DETAIL_COUNTED;
 	struct weft__detail_change change = {ev->time_ns ? ev->time_ns : 1, ev->fields[1], ev->fields[2], ev->fields[3],
 					     ev->fields[4]};
 
 	if (level != WEFT_DETAIL_ALL && !d->coarser.ns)
 		d->coarser = change;
+	if (level == WEFT_DETAIL_PARKS && !d->parked.ns)
+		d->parked = change;
+	if (level == WEFT_DETAIL_ALL || level == WEFT_DETAIL_SLOW)
+		d->parks_ns = ev->time_ns;
 	if (level == WEFT_DETAIL_COUNTED && !d->counted.ns)
 		d->counted = change;
 	if (level == WEFT_DETAIL_ALL && !d->finer_ns)

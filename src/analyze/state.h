@@ -104,6 +104,8 @@ struct weft__task {
 	uint64_t poll_ns;       /* and when; 0: not polled yet */
 	struct weft__wake wake; /* the first since its last poll began */
 	struct weft__wake last; /* the last of all */
+	uint64_t base_ns;       /* when it was spawned, or its last poll that is here began; 0: neither was seen */
+	uint32_t n_wakes;       /* since then */
 	uint32_t next_free;
 };
 
@@ -112,6 +114,7 @@ struct weft__ended {
 	uint64_t id;
 	uint32_t place;
 	struct weft__wake last;
+	bool single; /* there was no other since the task's last poll that is here */
 };
 #define ENDED_TASKS 4096u
 
@@ -248,6 +251,8 @@ int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct w
 void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
 int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* Somebody else tells of what it did until now: it is there, and known. */
+void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
 
@@ -287,6 +292,7 @@ void weft__samples_fini(struct weft__analysis *a);
 /* told.c: polls that are told as a whole, at their end, and counts of all of them */
 int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev);
 int weft__told_settle(struct weft__analysis *a);
 
 /* waits.c */

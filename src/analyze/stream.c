@@ -193,6 +193,14 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 	return park && ev->fields[0] < WEFT_DEPTH_UNKNOWN ? weft__hist_add(&lane->depths, ev->fields[0]) : 0;
 }
 
+void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+{
+	cross_gaps(a, s, now_ns);
+	if (s->state == STREAM_GUESS && !s->in_gap)
+		s->state = STREAM_ACTIVE;
+	weft__stream_settle(a, s, now_ns);
+}
+
 int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	bool follows = s->has_sched && ev->time_ns > s->sched_ns && ev->fields[0] >= s->cpu_ns &&

@@ -86,6 +86,7 @@ static void set_spawned(struct weft__analysis *a, struct weft__task *task, const
 	task->place = place;
 	task->seen = true;
 	task->spawned = true;
+	task->base_ns = ev->time_ns ? ev->time_ns : 1;
 }
 
 int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
@@ -104,6 +105,12 @@ int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
 	return rc;
 }
 
+/* Whether the last wake is the only one since the task's last poll that is here, or its spawn: no poll in between is missing, then. */
+static bool single_wake(const struct weft__analysis *a, const struct weft__task *task)
+{
+	return task->n_wakes == 1 && task->base_ns && task->base_ns >= a->result.detail.wakes_ns;
+}
+
 static int remember(struct weft__analysis *a, const struct weft__task *task)
 {
 	struct weft__ended *slot;
@@ -115,7 +122,7 @@ static int remember(struct weft__analysis *a, const struct weft__task *task)
 	slot = &a->ended[a->n_ended % ENDED_TASKS];
 	if (a->n_ended >= ENDED_TASKS && weft__map_get(&a->ended_by_id, slot->id) == a->n_ended % ENDED_TASKS)
 		weft__map_del(&a->ended_by_id, slot->id);
-	*slot = (struct weft__ended){task->id, task->place, task->last};
+	*slot = (struct weft__ended){task->id, task->place, task->last, single_wake(a, task)};
 	return weft__map_put(&a->ended_by_id, task->id, (uint32_t)(a->n_ended++ % ENDED_TASKS));
 }
 
@@ -154,9 +161,11 @@ static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task
 int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	struct weft__poll *from = s->n_open ? &s->open[s->n_open - 1] : NULL, *poll = NULL;
+	const struct weft__detail *detail = &a->result.detail;
 	struct weft__wake wake = {
 		.known = true,
 		.in_poll = from != NULL,
+		.unlisted = !from && a->polls_told && (!detail->n || detail->level != WEFT_DETAIL_ALL),
 		.stream = s->id,
 		.worker = s->worker,
 		.place = from ? from->place : WEFT__PLACE_UNSEEN,
@@ -171,6 +180,7 @@ int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const stru
 	if (rc < 0 || !task)
 		return rc;
 	task->last = wake;
+	task->n_wakes += task->n_wakes < UINT32_MAX;
 	if (is_late_wake(a, task, ev, &poll)) {
 		a->result.late_causes++;
 		task->unwoken = false;
@@ -201,12 +211,23 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	task->poll_ns = poll->begin_ns;
 	task->poll_stream = poll->stream;
 	task->seen = true;
+	task->n_wakes = 0;
+	task->base_ns = poll->begin_ns ? poll->begin_ns : 1;
 	memset(&task->wake, 0, sizeof(task->wake));
 	return 0;
 }
 
-/* Which wake began the wait for this poll is not known, because polls in between may not have been told; the last one before it is the
- * one that it must have had. */
+/* Polls in between may not have been told. Of several wakes since the last poll that is here the last one is the one that the poll must have
+ * had, and it is not known which one began the wait; a single one did. */
+static void told_wake(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *last, bool single)
+{
+	if (last->time_ns > poll->begin_ns || !weft__detail_has_wake(&a->result.detail, last, poll->begin_ns))
+		return;
+	poll->wake = *last;
+	poll->wake.again = !single;
+	poll->wake.measured = single && !weft__gaps_between(&a->gaps, last->time_ns, poll->begin_ns);
+}
+
 int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 {
 	uint32_t ended = weft__map_get(&a->ended_by_id, poll->task);
@@ -215,9 +236,7 @@ int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 
 	if (ended != WEFT__MAP_NONE && weft__map_get(&a->task_by_id, poll->task) == WEFT__MAP_NONE) {
 		poll->place = a->ended[ended].place;
-		if (a->ended[ended].last.time_ns <= poll->begin_ns &&
-		    weft__detail_has_wake(&a->result.detail, &a->ended[ended].last, poll->begin_ns))
-			poll->wake = a->ended[ended].last;
+		told_wake(a, poll, &a->ended[ended].last, a->ended[ended].single);
 		return 0;
 	}
 	rc = task_get(a, poll->task, &task);
@@ -225,10 +244,10 @@ int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 	if (rc < 0 || !task)
 		return rc;
 	poll->place = task->place;
-	if (task->last.time_ns <= poll->begin_ns &&
-	    weft__detail_has_wake(&a->result.detail, &task->last, poll->begin_ns))
-		poll->wake = task->last;
+	told_wake(a, poll, &task->last, single_wake(a, task));
 	task->seen = true;
+	task->n_wakes = task->last.time_ns > poll->begin_ns;
+	task->base_ns = poll->begin_ns ? poll->begin_ns : 1;
 	memset(&task->wake, 0, sizeof(task->wake));
 	return 0;
 }

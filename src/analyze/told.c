@@ -90,6 +90,40 @@ int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev)
 	return rc < 0 ? rc : weft__hist_add_n(&lane->polls, middle_ns, ev->fields[3]);
 }
 
+/* What of a time that is spread over the span before `to_ns` lies in the window. */
+static uint64_t share_ns(const struct weft__analysis *a, uint64_t ns, uint64_t span_ns, uint64_t to_ns)
+{
+	uint64_t inside = weft__window_ns(a, weft__since(to_ns, span_ns), to_ns);
+
+	if (span_ns == 0 || inside >= span_ns)
+		return ns;
+	return (uint64_t)((unsigned __int128)ns * inside / span_ns);
+}
+
+/* While parks are counted their thread is active for all that its own events say. */
+int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev)
+{
+	uint32_t stream = (uint32_t)ev->fields[0], at;
+	struct weft__stream *s;
+	struct weft__lane *lane;
+	int rc = weft__stream_get(a, stream, weft__since(ev->time_ns, ev->fields[3]), &s);
+
+	if (rc < 0 || !s)
+		return rc;
+	if (s->worker == s->last_worker)
+		rc = weft__stream_lane(a, s, &lane);
+	weft__stream_known(a, s, ev->time_ns);
+	if (rc == 0)
+		rc = weft__lane_get(a, worker_of(a, stream), stream, &at);
+	if (rc < 0 || ev->time_ns < a->opts.from_ns)
+		return rc;
+	lane = &a->result.lanes[at];
+	lane->parked_ns = weft__sum(lane->parked_ns, share_ns(a, ev->fields[2], ev->fields[3], ev->time_ns));
+	lane->n_park_events = weft__sum(lane->n_park_events, ev->fields[1]);
+	a->result.detail.parks = weft__sum(a->result.detail.parks, ev->fields[1]);
+	return 0;
+}
+
 /* Told polls are among those that were counted; where nothing was counted, they are all there is. */
 static int merge(struct weft__hist *polls, const struct weft__hist *told, bool counted)
 {
@@ -106,6 +140,9 @@ int weft__told_settle(struct weft__analysis *a)
 	int rc = merge(&r->polls, &r->told, r->counted);
 	size_t i;
 
+	for (i = 0; i < r->n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
+		if (r->lanes[i].parked_ns > r->lanes[i].observed_ns)
+			r->lanes[i].parked_ns = r->lanes[i].observed_ns;
 	for (i = 0; i < r->n_lanes && rc == 0; i++)
 		rc = merge(&r->lanes[i].polls, &r->lanes[i].told, r->lanes[i].counted);
 	return rc;

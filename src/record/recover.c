@@ -133,7 +133,9 @@ static int nothing_left(const struct weft__salvage *s, const struct walk *walk, 
 		uint32_t sum[POLLS_COUNTS];
 
 		weft__polls_sum(&ring->polls, sum);
-		if (ring->hot.head != ring->tail || memcmp(sum, ring->polls_told, sizeof(sum)))
+		if (ring->hot.head != ring->tail || memcmp(sum, ring->polls_told, sizeof(sum)) ||
+		    ring->hot.parks != ring->parks_told ||
+		    memcmp(ring->hot.counted, ring->counted_seen, sizeof(ring->counted_seen)))
 			return 0;
 	}
 	return 1;

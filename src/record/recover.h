@@ -11,12 +11,14 @@
 #include "segment/reader.h"
 #include "segment/writer.h"
 
+#define SALVAGE_BLOCK 65536 /* events */
+
 /* How far a ring is in the file already. */
 struct weft__progress {
 	uint64_t next;
 	uint64_t last_ns;
 	uint32_t stream;
-	int counted; /* its polls, by an earlier recovery */
+	int counted; /* what its thread counted, by an earlier recovery */
 };
 
 struct weft__salvage {
@@ -60,6 +62,8 @@ int weft__salvage_memory(struct weft__salvage *s);
 int weft__salvage_modules(struct weft__salvage *s);
 void weft__salvage_pass_stacks(struct weft__salvage *s);
 uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref);
+/* salvage_counts.c. What the owner of ring `i`, of which `page` is a copy, counted, and nobody told. 0 or a negative error. */
+int weft__salvage_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page);
 /* Writes what has been gathered as blocks. */
 int weft__salvage_flush(struct weft__salvage *s);
 /* Slots of a ring below `upto` are in the file. */

@@ -13,8 +13,6 @@
 #include "segment/format.h"
 #include "weft/runtime.h"
 
-#define BLOCK_TARGET 65536 /* events */
-
 void weft__salvage_clock(struct weft__salvage *s)
 {
 	const struct rings_head *head = s->region.head;
@@ -143,7 +141,7 @@ static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots)
 	uint32_t stacks;
 
 	weft__unpack(slots, &ev);
-	if (ev.kind == WEFT_KIND_POLL_COUNT && !ev.fields[0])
+	if ((ev.kind == WEFT_KIND_POLL_COUNT || ev.kind == WEFT_KIND_PARK_COUNT) && !ev.fields[0])
 		ev.fields[0] = s->batch.chunks[s->batch.n_chunks - 1].stream;
 	if (ev.kind == WEFT_KIND_WORKER)
 		ev.fields[0] = worker_id(s, ev.fields[0]);
@@ -227,7 +225,7 @@ static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at
 			salvage_loss(s, WEFT_LOSS_BAD_EVENT, p->stream, 1, copy[0].w0 >> 8, copy[0].w0 >> 8);
 		}
 		*at += n;
-		full |= s->batch.n >= BLOCK_TARGET;
+		full |= s->batch.n >= SALVAGE_BLOCK;
 	}
 	weft__salvage_passed(s, p->ring, p->first + *at, p->stream, weft__batch_last_ns(&s->batch));
 	weft__batch_end(&s->batch, *at - begun);
@@ -371,36 +369,6 @@ static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint6
 	return at;
 }
 
-/* Polls that a thread counted and the collector had not told of yet. They are a chunk of no slots, which an earlier recovery that did
- * not come to its end may have written: then they are told. */
-static int take_poll_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page)
-{
-	const struct poll_telling *telling = &page->telling;
-	uint32_t sum[POLLS_COUNTS];
-	uint32_t bucket;
-	int err = 0;
-
-	if (telling->count && telling->count <= POLLS_COUNTS && telling->ring < s->region.head->n_rings &&
-	    ring_page_at(s->region.map, telling->ring)->hot.head <= telling->slot)
-		page->polls_told[telling->count - 1] = telling->before; /* it came no further */
-	weft__polls_sum(&page->polls, sum);
-	if (!page->thread.stream || s->progress[i].counted || !memcmp(sum, page->polls_told, sizeof(sum)))
-		return 0;
-	err = weft__batch_begin(&s->batch, page->thread.stream, i, page->hot.head,
-				s->progress[i].stream == page->thread.stream ? s->progress[i].last_ns : 0);
-	if (err)
-		return err;
-	for (bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
-		uint64_t fields[] = {page->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket),
-				     sum[bucket] - page->polls_told[bucket]};
-
-		if (fields[3])
-			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_POLL_COUNT, fields, 4);
-	}
-	weft__batch_end(&s->batch, 0);
-	return err || s->batch.n < BLOCK_TARGET ? err : weft__salvage_flush(s);
-}
-
 /* A ring may have grown; one that was never used has no mask yet. */
 static uint64_t ring_mask(const struct rings_head *head, const struct ring_page *page)
 {
@@ -445,7 +413,7 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 	if (page.capped != page.capped_seen)
 		salvage_loss(s, WEFT_LOSS_POLL_CAP, page.thread.stream, page.capped - page.capped_seen,
 			     page.capped_from, page.capped_to);
-	return err ? err : take_poll_counts(s, i, &page);
+	return err ? err : weft__salvage_counts(s, i, &page);
 }
 
 /* It was paused when the process ended: at least until the collector read the clock last. */

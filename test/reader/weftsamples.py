@@ -36,6 +36,7 @@ OWN_KINDS = {
     27: ('poll_cpu', ['cpu', 'ready', 'unsure']), 28: ('thread_cpu', ['tid', 'cpu']),
     29: ('cpu', ['span', 'process', 'sampled', 'threads', 'unsampled']),
     30: ('mode', ['level', 'slow', 'events', 'cost', 'allowed']), 31: ('counted', ['kind', 'count', 'span']),
+    32: ('parked', ['duration']), 33: ('park_count', ['thread', 'count', 'time', 'span']),
 }
 FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'holder_stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}
 

@@ -2,6 +2,7 @@
 #include "record/collect/coarse.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/atomic.h"
 #include "base/error.h"
@@ -10,6 +11,8 @@
 #include "weft/recorder.h"
 
 #define EVENTS_SHARE 0.6 /* of what is allowed: samples and switches need the rest */
+#define WAKES_SHARE                                                                                                    \
+	1.2 /* the same where only wakes are left to be counted: a slow poll without its waker says half as much */
 #define DEPTH_S 2.0      /* of that: how much debt or credit there is at most */
 #define DEPTH_NEXT_S 0.3 /* the same after a change, when it is known that there are many */
 #define ROOM 0.5         /* of the events' share that a finer level may take to be tried */
@@ -19,7 +22,6 @@
 #define EVENT_LEAST_NS 20.0
 #define EVENT_MOST_NS 200.0
 #define EVENT_SLOTS 10000 /* so many say what one costs */
-#define POLL_EVENTS 2     /* a begin and an end */
 
 void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_opts *opts)
 {
@@ -53,9 +55,14 @@ static int change(struct weft__coarse *coarse, uint64_t now_ns, uint32_t level)
 	coarse->credit_ns = 0;
 	coarse->room_ns = 0;
 	coarse->looked_ns = now_ns;
-	coarse->seen[0] = coarse->passed[0];
-	coarse->seen[1] = coarse->passed[1];
+	memcpy(coarse->seen, coarse->passed, sizeof(coarse->seen));
 	return 1;
+}
+
+/* What events may cost at a level, of what is allowed. */
+static double share_of(uint32_t level)
+{
+	return level == COARSE_PARKS ? WAKES_SHARE : EVENTS_SHARE;
 }
 
 /* Whether the next finer level would cost little, by what was counted since the last look. */
@@ -65,13 +72,10 @@ static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed
 
 	if (coarse->level == COARSE_ALL || now_ns < coarse->looked_ns + ROOM_LOOK_NS)
 		return 0;
-	more = coarse->level == COARSE_COUNTED ? (double)(coarse->passed[1] - coarse->seen[1])
-					       : POLL_EVENTS * (double)(coarse->passed[0] - coarse->seen[0]);
-	more /= seconds;
-	coarse->seen[0] = coarse->passed[0];
-	coarse->seen[1] = coarse->passed[1];
+	more = (double)(coarse->passed[coarse->level - 1] - coarse->seen[coarse->level - 1]) / seconds;
+	memcpy(coarse->seen, coarse->passed, sizeof(coarse->seen));
 	coarse->looked_ns = now_ns;
-	if (coarse->share + more * coarse->event_ns / 1e9 > ROOM * EVENTS_SHARE * allowed) {
+	if (coarse->share + more * coarse->event_ns / 1e9 > ROOM * share_of(coarse->level - 1) * allowed) {
 		coarse->room_ns = 0;
 		return 0;
 	}
@@ -87,7 +91,7 @@ static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed
 int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
 {
 	double ns = coarse->step_ns && now_ns > coarse->step_ns ? (double)(now_ns - coarse->step_ns) : 0;
-	double most = EVENTS_SHARE * allowed, depth = 1e9 * most * (coarse->level ? DEPTH_NEXT_S : DEPTH_S);
+	double most = share_of(coarse->level) * allowed, depth = 1e9 * most * (coarse->level ? DEPTH_NEXT_S : DEPTH_S);
 	double one = slots ? cost_ns / (double)slots : 0;
 
 	coarse->step_ns = now_ns;
@@ -110,10 +114,11 @@ int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cos
 
 static void apply(struct weft__collector *c, uint64_t now_ns, double allowed)
 {
+	static const uint32_t detail[] = {WEFT_DETAIL_ALL, WEFT_DETAIL_SLOW, WEFT_DETAIL_PARKS, WEFT_DETAIL_COUNTED};
 	struct weft__coarse *coarse = &c->coarse;
 	struct weft__cost event = {now_ns,
 				   WEFT_KIND_MODE,
-				   {coarse->level, coarse->slow_ns, (uint64_t)coarse->rate,
+				   {detail[coarse->level], coarse->slow_ns, (uint64_t)coarse->rate,
 				    (uint64_t)(coarse->share * 1e6), (uint64_t)(allowed * 1e6)}};
 
 	weft__log(WEFT_LOG_INFO,
@@ -152,33 +157,6 @@ int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns
 	if (c->coarse.over)
 		tell_over(c, allowed);
 	return 0;
-}
-
-void weft__coarse_counts(struct weft__collector *c, uint64_t now_ns)
-{
-	static const uint32_t kinds[2] = {WEFT_KIND_WAKE, WEFT_KIND_QUEUE};
-	struct rings_head *head = c->region->head;
-	struct weft__coarse *coarse = &c->coarse;
-	uint64_t span = coarse->counted_ns ? now_ns - coarse->counted_ns : 0;
-	uint32_t n = load_acquire(&head->n_rings);
-
-	if (c->costs.n_pending + 2 > COSTS_PENDING)
-		return;
-	for (uint32_t which = 0; which < 2; which++) {
-		struct weft__cost event = {now_ns, WEFT_KIND_COUNTED, {kinds[which], 0, span}};
-
-		for (uint32_t i = 0; i < n; i++) {
-			struct ring_page *ring = ring_page_at(c->region->map, i);
-			uint64_t now = load_relaxed(&ring->hot.counted[which]);
-
-			event.fields[1] += now - ring->counted_seen[which];
-			ring->counted_seen[which] = now;
-		}
-		if (event.fields[1])
-			weft__costs_event(&c->costs, &event);
-		coarse->passed[1] += event.fields[1];
-	}
-	coarse->counted_ns = now_ns;
 }
 
 void weft__coarse_facts(const struct weft__coarse *coarse, struct weft__defs *defs)

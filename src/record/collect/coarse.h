@@ -15,30 +15,32 @@ struct weft__defs;
 struct weft_recorder_opts;
 
 enum weft__coarse_level {
-	COARSE_ALL = 0,     /* as the recorder began */
-	COARSE_SLOW = 1,    /* of polls only the slow ones */
-	COARSE_COUNTED = 2, /* and of wakes and queue depths only how many there were */
+	COARSE_ALL = 0,   /* as the recorder began */
+	COARSE_SLOW = 1,  /* of polls only the slow ones */
+	COARSE_PARKS = 2, /* and of parks and queue depths only how many there were, and how long parks took */
+	COARSE_COUNTED =
+		3, /* and of wakes, too: without them it is not known why a slow poll began when it did, so they go last */
 };
 
 struct weft__coarse {
 	int automatic; /* the mode is weft's to choose */
 	int limited;   /* there is a budget */
 	uint32_t level;
-	uint32_t changed;      /* this often */
-	uint64_t slow_ns;      /* threshold */
-	double credit_ns;      /* what was allowed and not spent; negative: a debt */
-	double event_ns;       /* what one costs, from emit to file, as far as is known */
-	uint64_t step_ns;      /* of the last step; 0: none yet */
-	uint64_t room_ns;      /* since when a finer level has had room; 0: it has none */
-	uint64_t patience_ns;  /* for so long it must have had */
-	uint64_t finer_ns;     /* when it went finer last; 0: never */
-	uint64_t passed[2];    /* polls, and other events, that were only counted, so far */
-	uint64_t seen[2];      /* at the last look for room */
-	uint64_t looked_ns;    /* when that was */
-	uint64_t counted_ns;   /* until when wakes and queue depths are recorded */
-	double rate, share;    /* at the last step: events a second, and what they cost, of one CPU */
-	int over;              /* they exceed the budget, and there is nothing coarser */
-	uint64_t over_segment; /* that says so, plus 1 */
+	uint32_t changed;                /* this often */
+	uint64_t slow_ns;                /* threshold */
+	double credit_ns;                /* what was allowed and not spent; negative: a debt */
+	double event_ns;                 /* what one costs, from emit to file, as far as is known */
+	uint64_t step_ns;                /* of the last step; 0: none yet */
+	uint64_t room_ns;                /* since when a finer level has had room; 0: it has none */
+	uint64_t patience_ns;            /* for so long it must have had */
+	uint64_t finer_ns;               /* when it went finer last; 0: never */
+	uint64_t passed[COARSE_COUNTED]; /* by level: events that the next coarser one only counted, so far */
+	uint64_t seen[COARSE_COUNTED];   /* at the last look for room */
+	uint64_t looked_ns;              /* when that was */
+	uint64_t counted_tick;           /* until when wakes and queue depths are recorded */
+	double rate, share;              /* at the last step: events a second, and what they cost, of one CPU */
+	int over;                        /* they exceed the budget, and there is nothing coarser */
+	uint64_t over_segment;           /* that says so, plus 1 */
 };
 
 /* CALLER, at open. */
@@ -48,10 +50,10 @@ void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_o
 int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
 /* The same, and does it: sets the gate, records an event and facts. True when it did. */
 int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
-/* With the counts of polls: records those of other events. */
-void weft__coarse_counts(struct weft__collector *c, uint64_t now_ns);
 /* collector.c. Any thread. Sets the bits of the gate that go with the level; polls that are open go on. */
 void weft__collector_coarse(struct weft__collector *c, uint32_t level);
+/* collector.c. Any thread. The gate's value at `*tick`; where it is closed, what it was last, and `*tick` is when it was closed. */
+uint32_t weft__collector_gate_last(struct weft__collector *c, uint64_t *tick);
 /* The facts of a mode that was chosen, for a segment that begins. */
 void weft__coarse_facts(const struct weft__coarse *coarse, struct weft__defs *defs);
 

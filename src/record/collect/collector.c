@@ -68,7 +68,9 @@ void weft__collector_fini(struct weft__collector *c)
 	c->notes = NULL;
 }
 
-static uint32_t gate_epoch; /* of polls, as the gate has it */
+static uint32_t gate_epoch;  /* of polls, as the gate has it */
+static uint32_t gate_last;   /* its last value when it was open, while it is closed */
+static uint64_t gate_closed; /* tick at which it was closed */
 
 /* Under the mutex. What is wanted, with the mode that was chosen since. */
 static uint32_t with_mode(const struct weft__collector *c, uint32_t on)
@@ -81,15 +83,34 @@ static void gate_set(const struct weft__collector *c, uint32_t want)
 {
 	uint32_t on = with_mode(c, want);
 
+	if (!on && load_relaxed(&weft_gate.on)) {
+		gate_last = load_relaxed(&weft_gate.on);
+		gate_closed = weft__clock_tick(c->timeline.source);
+	}
 	weft__watch_gate(on);
 	store_seq_cst(&weft_gate.on, on & WEFT_GATE_MODES ? on + ++gate_epoch * WEFT_GATE_EPOCH : on);
+}
+
+uint32_t weft__collector_gate_last(struct weft__collector *c, uint64_t *tick)
+{
+	uint32_t on;
+
+	pthread_mutex_lock(&c->mutex);
+	on = load_relaxed(&weft_gate.on);
+	if (!on) {
+		on = gate_last;
+		*tick = gate_closed;
+	}
+	pthread_mutex_unlock(&c->mutex);
+	return on;
 }
 
 /* From all polls without any such bit it goes to another level and back to all polls timed: the functions that see to modes then still know
  * of each open poll how it began. */
 void weft__collector_coarse(struct weft__collector *c, uint32_t level)
 {
-	static const uint32_t bits[] = {WEFT_GATE_TIMED, WEFT_GATE_SLOW, WEFT_GATE_SLOW | WEFT_GATE_COUNTED};
+	static const uint32_t bits[] = {WEFT_GATE_TIMED, WEFT_GATE_SLOW, WEFT_GATE_SLOW | WEFT_GATE_PARKS,
+					WEFT_GATE_SLOW | WEFT_GATE_PARKS | WEFT_GATE_COUNTED};
 	uint32_t now, on;
 
 	pthread_mutex_lock(&c->mutex);

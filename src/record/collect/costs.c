@@ -327,7 +327,7 @@ static void tell_costs(struct weft__costs *costs, uint64_t now_ns)
 
 static uint32_t n_fields(uint32_t kind)
 {
-	return kind == WEFT_KIND_COST ? 4 : kind == WEFT_KIND_COUNTED ? 3 : COSTS_FIELDS;
+	return kind == WEFT_KIND_COST ? 4 : COSTS_FIELDS;
 }
 
 int weft__costs_gather(struct weft__collector *c)

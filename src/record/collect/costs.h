@@ -3,6 +3,7 @@
 #ifndef WEFT_COLLECT_COSTS_H
 #define WEFT_COLLECT_COSTS_H
 
+#include "record/collect/coarse.h"
 #include "record/governor.h"
 #include "weft/kind.h"
 
@@ -58,9 +59,9 @@ struct weft__costs {
 	double emit_ns;     /* what it takes to fill one */
 	/* since the last step: what events cost, emitting and collecting them, and how many slots they were */
 	double events_cost_ns;
-	uint64_t accounts;    /* ticks that threads took for their accounts, at the last look */
-	uint64_t accounts_ns; /* when that was */
-	uint64_t passed[2];   /* polls and other events that were only counted, at the last look */
+	uint64_t accounts;               /* ticks that threads took for their accounts, at the last look */
+	uint64_t accounts_ns;            /* when that was */
+	uint64_t passed[COARSE_COUNTED]; /* events that were only counted, at the last look */
 	uint64_t events_slots;
 };
 

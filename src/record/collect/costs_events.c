@@ -12,7 +12,7 @@
 #define EMIT_REST_NS 1.0
 /* Of a poll that is only counted, besides its readings. Fitted to one run at 400,000 a second, seen from outside. */
 #define POLL_REST_NS 25.0
-#define COUNT_NS 2.5                     /* the same of other events */
+#define COUNT_NS 2.5                     /* of a wake that is only counted */
 #define ACCOUNTS_NS UINT64_C(1000000000) /* between two looks at all rings */
 
 /* An event is a reading of the clock and little else, which hides behind it. */
@@ -31,13 +31,16 @@ static double emit_cost(uint32_t gate)
 	return (double)weft_tick_ns(least) / EMIT_READS + EMIT_REST_NS;
 }
 
-/* A poll that is only counted is two readings of the clock, all else is one instruction. */
+/* A poll or a park that is only counted is two readings of the clock, a wake is one instruction. */
 static uint64_t counting_cost(struct weft__collector *c)
 {
-	uint64_t polls = weft__costs_since(&c->costs.passed[0], c->coarse.passed[0]);
-	uint64_t others = weft__costs_since(&c->costs.passed[1], c->coarse.passed[1]);
+	const uint64_t *passed = c->coarse.passed;
+	uint64_t polls = weft__costs_since(&c->costs.passed[COARSE_ALL], passed[COARSE_ALL]);
+	uint64_t parks = weft__costs_since(&c->costs.passed[COARSE_SLOW], passed[COARSE_SLOW]);
+	uint64_t wakes = weft__costs_since(&c->costs.passed[COARSE_PARKS], passed[COARSE_PARKS]);
 
-	return (uint64_t)((double)polls * (2 * c->costs.emit_ns + POLL_REST_NS) + (double)others * COUNT_NS);
+	return (uint64_t)((double)polls * (c->costs.emit_ns + POLL_REST_NS / 2) + (double)parks * c->costs.emit_ns +
+			  (double)wakes * COUNT_NS);
 }
 
 static uint64_t accounts_cost(struct weft__collector *c)

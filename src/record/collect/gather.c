@@ -9,7 +9,7 @@
 
 #define LANES 32
 
-_Static_assert(WEFT_KIND_BUILTIN_END <= LANES, "every kind that has a lane");
+_Static_assert(WEFT_KIND_POLL_NEXT < LANES, "every kind that has a lane");
 
 static struct staged_run *run_at(const struct weft__half *half, uint64_t at)
 {
@@ -55,7 +55,7 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 	weft__unpack(slots, &ev);
 	if (ev.kind == WEFT_KIND_CONTEXT)
 		weft__contexts_saw(c, ev.fields);
-	if (ev.kind == WEFT_KIND_POLL_COUNT && !ev.fields[0])
+	if ((ev.kind == WEFT_KIND_POLL_COUNT || ev.kind == WEFT_KIND_PARK_COUNT) && !ev.fields[0])
 		ev.fields[0] = c->batch->chunks[c->batch->n_chunks - 1].stream; /* of a thread that ended */
 	if (ev.kind == WEFT_KIND_WORKER)
 		ev.fields[0] = ev.fields[0] == WORKER_LEFT

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "record/collect/collector.h"
+#include "record/event/park.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
@@ -31,10 +32,58 @@ static void tell_count(struct weft__collector *c, struct ring_page *own, struct 
 	ring->telling.slot = load_relaxed(&own->hot.head);
 	store_release(&ring->telling.count, bucket + 1);
 	fields[3] = weft__poll_count_take(ring, bucket, sum);
-	c->coarse.passed[0] += fields[3];
+	c->coarse.passed[COARSE_ALL] += 2 * fields[3]; /* events */
 	if (fields[3])
 		weft__wide_emit_in(&own->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
 	store_release(&ring->telling.count, 0u);
+}
+
+/* Until `until`, when the gate had the value `on`. */
+static int tell_parks(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint32_t on, uint64_t until,
+		      uint64_t tick)
+{
+	uint64_t fields[4];
+	struct ring_page *own;
+	int err;
+
+	if (load_relaxed(&ring->hot.parks) == load_relaxed(&ring->parks_told) && !load_relaxed(&ring->hot.park_on)) {
+		store_relaxed(&ring->parks_from, until);
+		return 0;
+	}
+	err = weft__drain_define(c, i);
+	own = err ? NULL : own_ring(c, tick, &err);
+	if (own && weft__parks_fields(ring, ring->thread.stream, on, until, fields)) {
+		c->coarse.passed[COARSE_SLOW] += 2 * fields[1];
+		weft__wide_emit_in(&own->hot, WEFT_KIND_PARK_COUNT, tick, fields, NULL, 0);
+	}
+	return err;
+}
+
+/* Wakes and queue depths, of all threads. */
+static int tell_counted(struct weft__collector *c, uint32_t which, uint64_t tick)
+{
+	struct rings_head *head = c->region->head;
+	uint64_t fields[] = {which == WEFT_COUNTED_WAKES ? WEFT_KIND_WAKE : WEFT_KIND_QUEUE, 0,
+			     c->coarse.counted_tick && tick > c->coarse.counted_tick
+				     ? weft_tick_ns(tick - c->coarse.counted_tick)
+				     : 0};
+	uint32_t n = load_acquire(&head->n_rings), i;
+	int err;
+	struct ring_page *own = own_ring(c, tick, &err);
+
+	if (!own)
+		return err;
+	for (i = 0; i < n; i++) {
+		struct ring_page *ring = ring_page_at(c->region->map, i);
+		uint64_t now = load_relaxed(&ring->hot.counted[which]);
+
+		fields[1] += now - ring->counted_seen[which];
+		ring->counted_seen[which] = now;
+	}
+	c->coarse.passed[which == WEFT_COUNTED_WAKES ? COARSE_PARKS : COARSE_SLOW] += fields[1];
+	if (fields[1])
+		weft__wide_emit_in(&own->hot, WEFT_KIND_COUNTED, tick, fields, NULL, 0);
+	return 0;
 }
 
 static int tell_thread_counts(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t tick)
@@ -62,9 +111,15 @@ int weft__poll_counts_tell(struct weft__collector *c)
 	struct rings_head *head = c->region->head;
 	uint64_t tick = weft__clock_tick(c->timeline.source);
 	uint32_t n = load_acquire(&head->n_rings), i;
+	uint64_t until = tick;
+	uint32_t on = weft__collector_gate_last(c, &until);
 	int err = weft__drain(c);
 
-	weft__coarse_counts(c, weft__clock_mono());
+	if (!err)
+		err = tell_counted(c, WEFT_COUNTED_WAKES, tick);
+	if (!err)
+		err = tell_counted(c, WEFT_COUNTED_QUEUES, tick);
+	c->coarse.counted_tick = tick;
 	for (i = 0; i < n && !err; i++) {
 		struct ring_page *ring = ring_page_at(c->region->map, i);
 		uint32_t owner = load_acquire(&ring->owner);
@@ -72,6 +127,9 @@ int weft__poll_counts_tell(struct weft__collector *c)
 		/* One that was handed on since the drain counts for a thread that is not known yet. */
 		if (ring->thread.stream && (!owner || owner == ring->thread.tid))
 			err = tell_thread_counts(c, i, ring, tick);
+		/* One that ended told of its own. */
+		if (!err && ring->thread.stream && owner && owner == ring->thread.tid)
+			err = tell_parks(c, i, ring, on, until, tick);
 	}
 	return err ? err : weft__drain(c);
 }

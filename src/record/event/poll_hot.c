@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "record/event/account.h"
+#include "record/event/park.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "record/trigger.h"
@@ -17,9 +18,6 @@ static inline struct polls *own_polls(void)
 {
 	return &((struct ring_page *)(void *)weft_ring_self)->polls;
 }
-
-/* The mode may change while polls are open: within one time of recording these bits do. */
-#define MODE_BITS (WEFT_GATE_MODES | WEFT_GATE_COUNTED)
 
 static inline void poll_set(struct poll_open *open, uint64_t arg, uint64_t tick, uint32_t on)
 {
@@ -49,7 +47,7 @@ static struct ring_page *polls_ready(uint32_t on, uint64_t tick)
 	if (!ring)
 		return NULL;
 	polls = &ring->polls;
-	if ((polls->on ^ on) & ~MODE_BITS) {
+	if ((polls->on ^ on) & ~GATE_CHANGES) {
 		store_relaxed(&polls->level, 0u);
 		fence_signal();
 	}

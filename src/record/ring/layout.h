@@ -21,7 +21,7 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 6
+#define RINGS_VERSION 8
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
@@ -117,6 +117,7 @@ struct ring_page {
 	uint64_t lost_seen;
 	uint64_t capped_seen;
 	uint64_t counted_seen[2]; /* of hot.counted, what was recorded */
+	uint64_t parks_from;      /* tick of the last look at hot.parked; 0: there was none */
 	uint32_t granted;         /* slots that have memory behind them, when more than the ring began with */
 	uint32_t wake;            /* so many filled slots wake the collector */
 	struct ring_thread thread;
@@ -130,6 +131,9 @@ struct ring_page {
 		uint32_t ring;   /* the collector's own */
 		uint64_t slot;   /* in which the event begins */
 	} telling;               /* so that, killed between the two, it is known whether it is told */
+	uint64_t
+		parks_told; /* of hot.parks and, with the park that is open, of hot.parked; in the same way as polls_told */
+	uint64_t parked_told;
 };
 
 _Static_assert(sizeof(struct weft_ring) == 128, "what an event needs is one cache line, and a park the next");

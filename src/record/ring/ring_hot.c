@@ -23,6 +23,7 @@
 #include "base/atomic.h"
 #include "record/engine/engine.h"
 #include "record/event/account.h"
+#include "record/event/park.h"
 #include "record/event/poll.h"
 #include "record/ring/ring.h"
 #include "record/wait/context.h"
@@ -256,6 +257,8 @@ static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
 	ring->asked = 0;
 	ring->hot.sched_due = 0;
 	store_relaxed(&ring->hot.poll, 0);
+	weft__park_drop(ring);
+	store_relaxed(&ring->parks_from, tick);
 	store_relaxed(&ring->account.busy, 0u);
 	ring->account.generation = 0;
 	ring->polls.on = 0;
@@ -314,6 +317,7 @@ void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick)
 		/* A thread that died inside an emit, or left it from a handler, took slots that nobody will fill. */
 		store_relaxed(&ring->hot.resv, load_relaxed(&ring->hot.head));
 		weft__poll_counts_end(ring, tick);
+		weft__park_counts_end(ring, tick);
 		/* A full ring has no room for the mark; the next thread_begin says as much. */
 		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
 		if (!weft__apart || load_relaxed(&ring->sched_fd) < 0) /* else the next owner closes it */

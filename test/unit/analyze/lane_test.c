@@ -235,3 +235,70 @@ TEST(fields_of_the_programs_events)
 	CHECK_EQ(feed.result->customs[1].fields[0].n, 0);
 	feed_close(&feed);
 }
+
+/* The same twice: parks as events, and counted by somebody else. */
+TEST(shares_are_the_same_when_parks_are_counted)
+{
+	struct feed events, counted;
+	uint64_t t, parked = 0, told = 1000, count = 0;
+
+	feed_start(&events);
+	feed_start(&counted);
+	FEED(&events, 1000, 1, THREAD_BEGIN, 101);
+	FEED(&counted, 1000, 1, THREAD_BEGIN, 101);
+	FEED(&events, 1000, 1, SPAWN, 1, 1);
+	FEED(&counted, 1000, 1, SPAWN, 1, 1);
+	for (t = 1000; t < 901000; t += 300) {
+		FEED(&events, t, 1, UNPARK, 0);
+		FEED(&events, t + 100, 1, PARK, 0);
+		parked += 200;
+		count++;
+		if (t % 9000 == 1000) {
+			FEED(&counted, t + 300, 3, PARK_COUNT, 1, count, parked, t + 300 - told);
+			told = t + 300;
+			parked = count = 0;
+		}
+	}
+	FEED(&events, t, 1, UNPARK, 0);
+	FEED(&counted, t, 3, PARK_COUNT, 1, count, parked, t - told);
+	feed_end(&events, t);
+	feed_end(&counted, t);
+	CHECK_EQ(feed_lane(&events, 0, 0)->observed_ns, 900000);
+	CHECK_EQ(feed_lane(&counted, 0, 0)->observed_ns, 900000);
+	CHECK_EQ(feed_lane(&events, 0, 0)->parked_ns, 600000);
+	CHECK_EQ(feed_lane(&counted, 0, 0)->parked_ns, 600000);
+	CHECK_EQ(counted.result->detail.parks, 3000);
+	feed_close(&events);
+	feed_close(&counted);
+}
+
+TEST(a_thread_of_which_only_parks_are_counted_is_observed)
+{
+	struct feed feed;
+
+	feed_init(&feed);
+	feed.opts.start_ns = 1000; /* the thread has events from 100 on */
+	feed_begin(&feed);
+	FEED(&feed, 3000, 3, PARK_COUNT, 1, 10, 1500, 1800);
+	feed_end(&feed, 4000);
+	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 3000);
+	CHECK_EQ(feed_lane(&feed, 0, 0)->parked_ns, 1500);
+	feed_close(&feed);
+}
+
+TEST(a_window_has_its_part_of_the_parks_that_were_counted)
+{
+	struct feed feed;
+
+	feed_init(&feed);
+	feed.opts.from_ns = 2000;
+	feed_begin(&feed);
+	FEED(&feed, 1000, 1, SPAWN, 1, 1);
+	FEED(&feed, 1500, 3, PARK_COUNT, 1, 10, 400, 500);
+	FEED(&feed, 2500, 3, PARK_COUNT, 1, 10, 600, 1000);
+	FEED(&feed, 3000, 3, PARK_COUNT, 1, 10, 100, 500);
+	feed_end(&feed, 3000);
+	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 1000);
+	CHECK_EQ(feed_lane(&feed, 0, 0)->parked_ns, 400);
+	feed_close(&feed);
+}

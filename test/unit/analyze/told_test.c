@@ -40,7 +40,7 @@ TEST(a_told_poll_has_its_samples_and_its_story)
 	CHECK_EQ(r->longest[0].place, 1);
 	CHECK_EQ(r->longest[0].depth, 3);
 	CHECK(r->longest[0].told);
-	CHECK(r->longest[0].wake.known && !r->longest[0].wake.measured);
+	CHECK(r->longest[0].wake.known && r->longest[0].wake.measured); /* the only one since the spawn */
 	CHECK_EQ(r->longest[0].sampled.n, 2);
 	CHECK_EQ(r->longest[0].n_stacks, 2);
 	CHECK_EQ(r->longest[0].story.split.ns[WEFT__WAITING], 4 * MS);

@@ -389,7 +389,7 @@ TEST(polls_that_are_only_counted)
 		"count\n"));
 	CHECK(says("worst poll: 30.0 ms on worker demo/0 at +0.010000 s, task 1 `accept` (server.c:80),\n"
 		   "            25.0 ms on CPU in longest_match (1 sample), 5.00 ms blocked (in what: not measured),\n"
-		   "            woken, delay not measured (not all polls are told), by demo/0 outside any poll\n"));
+		   "            woken 9.00 ms before by demo/0\n"));
 	CHECK(says("worst delay: not measured: not all polls are told one by one"));
 	CHECK(says("demo/0  1,000  1.05 us  1.05 us"));
 	CHECK(!strstr(out, "events were not recorded"));

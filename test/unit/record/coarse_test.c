@@ -27,8 +27,8 @@ static uint32_t run_for(struct weft__coarse *coarse, uint64_t *now, uint64_t spa
 
 	for (uint64_t end = *now + span; *now < end;) {
 		*now += STEP;
-		coarse->passed[0] += counted / 4;
-		coarse->passed[1] += counted / 4;
+		for (uint32_t i = 0; i < COARSE_COUNTED; i++)
+			coarse->passed[i] += counted / 4;
 		changes += (uint32_t)weft__coarse_decide(coarse, *now, share * (double)STEP,
 							 (uint64_t)(share * (double)STEP / 40), ALLOWED);
 	}
@@ -60,7 +60,7 @@ TEST(ten_times_the_budget_is_held_within_a_second)
 	struct weft__coarse coarse = fresh(WEFT_POLLS_AUTO, 10000);
 	uint64_t now = S;
 
-	CHECK_EQ(run_for(&coarse, &now, S, 10 * ALLOWED, 0), 2);
+	CHECK_EQ(run_for(&coarse, &now, S, 10 * ALLOWED, 0), 3);
 	CHECK_EQ(coarse.level, COARSE_COUNTED);
 	CHECK(coarse.share > 9 * ALLOWED);
 }
@@ -83,9 +83,22 @@ TEST(detail_comes_back_step_by_step_when_there_is_room)
 	run_for(&coarse, &now, S, 10 * ALLOWED, 0);
 	CHECK_EQ(run_for(&coarse, &now, 9 * S, 0.01 * ALLOWED, 1000), 0);
 	CHECK_EQ(run_for(&coarse, &now, 4 * S, 0.01 * ALLOWED, 1000), 1);
+	CHECK_EQ(coarse.level, COARSE_PARKS);
+	CHECK_EQ(run_for(&coarse, &now, 12 * S, 0.01 * ALLOWED, 1000), 1);
 	CHECK_EQ(coarse.level, COARSE_SLOW);
 	CHECK_EQ(run_for(&coarse, &now, 20 * S, 0.01 * ALLOWED, 1000), 1);
 	CHECK_EQ(coarse.level, COARSE_ALL);
+}
+
+TEST(wakes_are_kept_where_events_cost_little_more_than_the_budget_without_parks)
+{
+	struct weft__coarse coarse = fresh(WEFT_POLLS_AUTO, 10000);
+	uint64_t now = S;
+
+	CHECK_EQ(run_for(&coarse, &now, 60 * S, 1.1 * ALLOWED, 0), 2);
+	CHECK_EQ(coarse.level, COARSE_PARKS);
+	CHECK_EQ(run_for(&coarse, &now, 60 * S, 1.5 * ALLOWED, 0), 1);
+	CHECK_EQ(coarse.level, COARSE_COUNTED);
 }
 
 /* Counts say that there is room, and then there is none: as of events that cost more than was thought. */
@@ -295,7 +308,7 @@ TEST(a_program_that_emits_too_much_is_counted_and_its_long_poll_recorded)
 		  t.lost, 3 * polls + 2);
 	CHECK(counts.polls >= 100001);
 	CHECK(counts.of[WEFT_KIND_WAKE] >= 100000);
-	CHECK_EQ(counts.modes, 2);
+	CHECK_EQ(counts.modes, 3);
 	CHECK_EQ(counts.level, WEFT_DETAIL_COUNTED);
 	CHECK_EQ(counts.slow_ns, MS);
 	CHECK(counts.cost_ppm > counts.allowed_ppm / 2);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parks that are only counted (WEFT_GATE_PARKS). Their owner adds up how many ended and how long they took; whoever raises what was told to
+ * these sums tells of the difference: the collector once in a while, or the owner when it ends. Of a park that is open the collector tells
+ * the part that is over. */
+#ifndef WEFT_EVENT_PARK_H
+#define WEFT_EVENT_PARK_H
+
+#include "base/atomic.h"
+#include "record/ring/layout.h"
+
+/* Bits of the gate that change while it is open: what is open goes on. The others say what time of recording it is. */
+#define GATE_CHANGES (WEFT_GATE_MODES | WEFT_GATE_COUNTED | WEFT_GATE_PARKS)
+
+/* HOT and COLLECTOR. Ticks in parks until `tick`, when the gate had the value `on`. The owner ends a park before it adds the park's time, so
+ * that none is there twice; one that ends meanwhile may be missing, and is there the next time. */
+static inline uint64_t weft__parked_sum(const struct ring_page *ring, uint32_t on, uint64_t tick)
+{
+	uint64_t sum = load_acquire(&ring->hot.parked), began = load_acquire(&ring->hot.park_on);
+	uint64_t since = load_relaxed(&ring->hot.park);
+
+	return began && !((began ^ on) & ~GATE_CHANGES) && (int64_t)(tick - since) > 0 ? sum + (tick - since) : sum;
+}
+
+/* HOT and COLLECTOR. What has come to a sum and is to be told: it has been told then. 0: nothing. */
+static inline uint64_t weft__parks_take(uint64_t *told, uint64_t sum)
+{
+	uint64_t before = load_relaxed(told);
+
+	if ((int64_t)(sum - before) <= 0)
+		return 0;
+	return cas_acq_rel(told, &before, sum) ? sum - before : 0;
+}
+
+/* HOT and COLLECTOR. The fields of kind park_count; answers whether there is something to tell. `thread` 0 means the one whose ring it is in. */
+static inline int weft__parks_fields(struct ring_page *ring, uint32_t thread, uint32_t on, uint64_t tick,
+				     uint64_t fields[4])
+{
+	uint64_t from = load_relaxed(&ring->parks_from);
+
+	fields[0] = thread;
+	fields[1] = weft__parks_take(&ring->parks_told, load_acquire(&ring->hot.parks));
+	fields[2] = weft_tick_ns(weft__parks_take(&ring->parked_told, weft__parked_sum(ring, on, tick)));
+	fields[3] = from && tick > from ? weft_tick_ns(tick - from) : 0;
+	if (fields[3] < fields[2])
+		fields[3] = fields[2];
+	store_relaxed(&ring->parks_from, tick);
+	return fields[1] || fields[2];
+}
+
+/* HOT, its owner, or who is about to be. The park that is open, if there is one, is no more than was told of it. */
+static inline void weft__park_drop(struct ring_page *ring)
+{
+	uint64_t told = load_relaxed(&ring->parked_told);
+
+	store_relaxed(&ring->hot.park_on, 0);
+	if ((int64_t)(told - load_relaxed(&ring->hot.parked)) > 0)
+		store_release(&ring->hot.parked, told);
+}
+
+/* HOT. Of a thread that ends, as weft__poll_counts_end. */
+void weft__park_counts_end(struct ring_page *ring, uint64_t tick);
+
+#endif

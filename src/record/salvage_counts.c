@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What threads counted and the collector had not told of when the process ended: polls, parks, wakes and queue depths. */
+#include <string.h>
+
+#include "record/event/park.h"
+#include "record/recover.h"
+
+static int add_poll_counts(struct weft__salvage *s, const struct ring_page *page, const uint32_t sum[POLLS_COUNTS])
+{
+	int err = 0;
+
+	for (uint32_t bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
+		uint64_t fields[] = {page->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket),
+				     sum[bucket] - page->polls_told[bucket]};
+
+		if (fields[3])
+			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_POLL_COUNT, fields, 4);
+	}
+	return err;
+}
+
+static uint64_t salvage_ns(const struct weft__salvage *s, uint64_t ticks)
+{
+	int64_t ns = ticks < INT64_MAX ? weft__ticks_ns((int64_t)ticks, s->timeline.scale) : 0;
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+static int add_park_counts(struct weft__salvage *s, const struct ring_page *page, uint64_t parked)
+{
+	uint64_t span = page->parks_from && s->timeline.last.tick > page->parks_from
+				? s->timeline.last.tick - page->parks_from
+				: 0;
+	uint64_t fields[] = {page->thread.stream, page->hot.parks - page->parks_told,
+			     salvage_ns(s, parked > page->parked_told ? parked - page->parked_told : 0),
+			     salvage_ns(s, span)};
+
+	fields[3] = fields[3] > fields[2] ? fields[3] : fields[2];
+	return fields[1] || fields[2]
+		       ? weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_PARK_COUNT, fields, 4)
+		       : 0;
+}
+
+static int add_counted(struct weft__salvage *s, const struct ring_page *page)
+{
+	int err = 0;
+
+	for (uint32_t which = 0; which < 2 && !err; which++) {
+		uint64_t fields[] = {which == WEFT_COUNTED_WAKES ? WEFT_KIND_WAKE : WEFT_KIND_QUEUE,
+				     page->hot.counted[which] - page->counted_seen[which], 0};
+
+		if (fields[1])
+			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_COUNTED, fields, 3);
+	}
+	return err;
+}
+
+int weft__salvage_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page)
+{
+	const struct poll_telling *telling = &page->telling;
+	uint64_t parked = weft__parked_sum(page, (uint32_t)page->hot.park_on, s->timeline.last.tick);
+	uint32_t sum[POLLS_COUNTS];
+	int err = 0;
+
+	if (telling->count && telling->count <= POLLS_COUNTS && telling->ring < s->region.head->n_rings &&
+	    ring_page_at(s->region.map, telling->ring)->hot.head <= telling->slot)
+		page->polls_told[telling->count - 1] = telling->before; /* it came no further */
+	weft__polls_sum(&page->polls, sum);
+	if (!page->thread.stream || s->progress[i].counted ||
+	    (!memcmp(sum, page->polls_told, sizeof(sum)) && parked <= page->parked_told &&
+	     page->hot.parks == page->parks_told &&
+	     !memcmp(page->hot.counted, page->counted_seen, sizeof(page->counted_seen))))
+		return 0;
+	err = weft__batch_begin(&s->batch, page->thread.stream, i, page->hot.head,
+				s->progress[i].stream == page->thread.stream ? s->progress[i].last_ns : 0);
+	if (!err)
+		err = add_poll_counts(s, page, sum);
+	if (!err)
+		err = add_park_counts(s, page, parked);
+	if (!err)
+		err = add_counted(s, page);
+	weft__batch_end(&s->batch, 0);
+	return err || s->batch.n < SALVAGE_BLOCK ? err : weft__salvage_flush(s);
+}
