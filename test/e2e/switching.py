@@ -40,7 +40,8 @@ def main():
         print("%d times: %.1f ms off the CPU in the table, which had %.1f, in %.1f %% of the time; %.1f in truth" %
               (row["blocked_times"] + row["preempted_times"], told / 1e6, (told + raw) / 1e6, share * 100, exact / 1e6))
         # What was lost is lost where the machine was busy, so the rest is not quite in proportion.
-        check(abs(told - exact * share) < (0.03 + 0.5 * (1 - share)) * exact, "thread %d is not right" % tid)
+        # What was not recorded may have had none of it: no more than the truth is told.
+        check(-(0.03 + 0.5 * (1 - share)) * exact < told - exact * share and told < 1.03 * exact, "thread %d is not right" % tid)
         check(raw > 0, "nothing was taken off")
     truth, recording, text = run()
     share = recording["off_cpu"]["recorded_share"]

@@ -221,7 +221,7 @@ TEST(kernel_frames_come_with_the_samples_that_fell_into_the_kernel)
 		int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
 		for (int i = 0; i < 50; i++)
-			CHECK_EQ(read(fd, buf, sizeof(buf)), sizeof(buf));
+			CHECK(read(fd, buf, sizeof(buf)) > 0); /* less than all when a sample comes meanwhile */
 		close(fd);
 	}
 	samples_end(&result, rec, NULL, 0);
