@@ -270,7 +270,9 @@ static void add_degraded(struct report_missing *list, const struct report *repor
 	for (i = 0; i < names->n_facts; i++) {
 		const char *key = names->facts[i].key, *means = NULL;
 
-		if (strncmp(key, "degraded.", 9) != 0 || strcmp(key, "degraded.budget") == 0)
+		/* Empty: it was so for a time, and is not any more. */
+		if (strncmp(key, "degraded.", 9) != 0 || strcmp(key, "degraded.budget") == 0 ||
+		    !names->facts[i].value[0])
 			continue;
 		for (j = 0; j < n && !means; j++)
 			means = strcmp(key + 9, meanings[j].key) == 0 ? meanings[j].means : NULL;

@@ -115,8 +115,9 @@ void weft__preload_unseen_tend(void)
 	uint32_t turn = ++turns;
 	struct unseen unseen;
 
-	/* Once a second: at the first four, then at powers of two; and whenever a thread of the program asks, at its end. */
-	if (turn > 4 && (turn & (turn - 1)) != 0 && weft__preload_thread.quiet)
+	/* Once a second: not at the first, which may come before the wait that made the recorder start; at the next three, then at powers of
+	 * two; and whenever a thread of the program asks, at its end. */
+	if ((turn == 1 || (turn > 4 && (turn & (turn - 1)) != 0)) && weft__preload_thread.quiet)
 		return;
 	unseen = look();
 	note(&unseen);

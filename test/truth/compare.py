@@ -101,7 +101,10 @@ def judge_polls(truth, recordings):
         numbers[true["name"]] += 1
         poll = find(true, recordings)
         if poll is None:
-            wrong.append("%s #%d of %s: no such poll in the report" % (true["name"], index, ms(wall)))
+            # Where the collector got no CPU while a ring filled, the report says how many events are missing: nothing can be said of this run.
+            lost = any(loss["reason"] == "ring full" for recording in recordings for loss in recording["losses"])
+            (outside if lost else wrong).append("%s #%d of %s: no such poll in the report%s" % (
+                true["name"], index, ms(wall), ", which says that events were lost" if lost else ""))
             continue
         if not true["open"] and poll["duration_ns"] - wall > max(most, 0.01 * wall):
             outside.append("%s #%d: the poll is %s, by the program's own clock %s" % (
@@ -220,6 +223,14 @@ def judge_holders(truth, recordings):
             yield "the lock is called %s, in truth %s" % (causes[0].get("object_name"), true["lock"])
 
 
+def judge_unseen(_, recordings):
+    """A loop that is recorded is not said to be unseen."""
+    for recording in recordings:
+        note = recording["facts"].get("degraded.loops") or ""
+        if "an epoll descriptor" in note and recording["longest_polls"]:
+            yield "it has ticks of a loop, and says: " + note
+
+
 def judge_descriptors(truth, recordings):
     """What it was that a long call waited for."""
     for name, words in truth.get("descriptors", {}).items():
@@ -248,7 +259,7 @@ def judge_throttled(truth, recordings):
 def judge(truth, recordings):
     wrong, (error, of), unusable = judge_polls(truth, recordings)
     for check in judge_waits, judge_no_polls, judge_loops, judge_counted, judge_functions, judge_sampled, judge_threads, judge_holders, \
-            judge_descriptors, judge_throttled:
+            judge_descriptors, judge_throttled, judge_unseen:
         wrong += check(truth, recordings)
     return Result(wrong, error, of, len(truth["polls"]), None if wrong else unusable)
 

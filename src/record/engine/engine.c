@@ -105,7 +105,7 @@ void weft__engine_facts(struct weft__defs *defs)
 	weft__wall_facts(defs);
 	pthread_mutex_unlock(&weft__engine_mutex);
 	weft__switch_facts(defs);
-	if (weft__late_noted(note, sizeof(note)) && note[0])
+	if (weft__late_noted(note, sizeof(note))) /* empty when it holds no longer */
 		weft__defs_fact(defs, "degraded.loops", note);
 }
 
