@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of other projects without weft and under `weft run`, and compares the result of each test.
 
-usage: test/suites/run.py [--list] [--repeat N] [--keep] [--xml FILE] [WORD...]
+usage: test/suites/run.py [--list] [--repeat N] [--from-start] [--keep] [--xml FILE] [WORD...]
 
 The suites are those of CPython (Debian's libpython3.11-testsuite), bash and git (Debian's source packages). A WORD chooses the units whose names
 have it in them: cpython/test_os, bash/run-trap, git/t0005-signals. Each unit runs without weft first, then with it and default options. A line a
@@ -10,7 +10,7 @@ suite, or a line a unit when WORDs choose; all results go to build/log/suites.xm
 
 A test whose result differs is repeated, --repeat times (default 2) each way. One that has several results without weft is flaky by itself, and may
 have any of these. One that has such a result under weft only at a second try is FLAKY, and shown as such. What differs each time fails, unless it
-is in KNOWN.
+is in KNOWN. --from-start records each process from its start, which default options do not.
 
 WEFT_BUILD is the directory of the binaries (default: build/release). Sources are kept in build/suites. Exit status: 0 nothing differs, 1 something
 does, 2 a suite could not be made ready."""
@@ -18,6 +18,7 @@ import argparse
 import collections
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,15 +61,19 @@ class Place:
     def run(self, command, cwd, seconds, **more):
         """The exit status, or "hung". What it prints is in self.out; the report of weft is beside it."""
         if self.weft:
-            command = [os.path.join(BUILD, "weft"), "run", "--"] + command
+            command = self.weft + command
         with open(self.out, "wb") as out, open(self.out + ".err", "wb") as err:
             process = subprocess.Popen(command, cwd=cwd, env=self.environment(more), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+            until = time.monotonic() + seconds
+            ended = None
             try:
-                return process.wait(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                end_session(process.pid)
-                process.wait()
-                return "hung"
+                while not ended and time.monotonic() < until:
+                    time.sleep(0.02)
+                    ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            finally:
+                end_session(process.pid) # not reaped: the number is no one else's
+                status = process.wait()
+            return status if ended else "hung"
 
     def printed(self):
         with open(self.out, errors="replace") as file:
@@ -79,7 +84,7 @@ class Place:
 
 
 def end_session(leader):
-    """Ends what the unit started and is in its session still, by process id."""
+    """Ends what the unit has left in its session, by process id."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.getsid(int(pid)) == leader:
@@ -89,15 +94,17 @@ def end_session(leader):
 
 
 def run_once(suite, unit, weft, only, keep):
+    """WEFT is the command that runs another under weft, or nothing."""
     place = Place(weft)
     begun = time.monotonic()
-    results = suite.run(place, os.path.join(SOURCES, suite.NAME), unit, only)
-    took = time.monotonic() - begun
-    if keep:
-        print("     %s %s: %s" % (unit, "weft" if weft else "none", place.dir))
-    else:
-        place.remove()
-    return results, took
+    try:
+        results = suite.run(place, os.path.join(SOURCES, suite.NAME), unit, only)
+        return results, time.monotonic() - begun
+    finally:
+        if keep:
+            print("     %s %s: %s" % (unit, "weft" if weft else "none", place.dir))
+        else:
+            place.remove()
 
 
 def differing(some, others):
@@ -105,13 +112,13 @@ def differing(some, others):
     return sorted(test for test in some.keys() | others.keys() if some.get(test) != others.get(test))
 
 
-def judge(suite, unit, without, under, repeat, keep):
+def judge(suite, unit, without, under, command, repeat, keep):
     """Repeats what differs, and says which of it is weft's."""
     found = []
     tests = differing(without, under)
     allowed = {test: {without.get(test)} for test in tests}
     seen = {test: [under.get(test)] for test in tests}
-    for weft in (False, True):
+    for weft in (None, command):
         for _ in range(repeat if tests else 0):
             again, _ = run_once(suite, unit, weft, tests, keep)
             for test in tests:
@@ -180,9 +187,12 @@ def main():
     parser.add_argument("words", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--from-start", action="store_true")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--xml", default=os.path.join(LOG, "suites.xml"))
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1)) # ends the unit that runs, too
+    command = [os.path.join(BUILD, "weft"), "run"] + (["--start-after", "0"] if options.from_start else []) + ["--"]
     os.makedirs(SOURCES, exist_ok=True)
     os.makedirs(LOG, exist_ok=True)
     root = ElementTree.Element("testsuites")
@@ -204,9 +214,9 @@ def main():
         for unit in units:
             if options.words:
                 line = Line("%s/%s" % (suite.NAME, unit))
-            without, took = run_once(suite, unit, False, None, options.keep)
-            under, took_under = run_once(suite, unit, True, None, options.keep)
-            found = judge(suite, unit, without, under, options.repeat, options.keep)
+            without, took = run_once(suite, unit, None, None, options.keep)
+            under, took_under = run_once(suite, unit, command, None, options.keep)
+            found = judge(suite, unit, without, under, command, options.repeat, options.keep)
             line.add("%s/%s" % (suite.NAME, unit), without, found, (took, took_under))
             add_xml(root, suite, unit, without, found, (took, took_under))
             failed = failed or any(one.word == "DIFFERS" for one in found)
