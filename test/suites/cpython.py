@@ -9,7 +9,7 @@ PYTHON = "/usr/bin/python3.11"
 SECONDS = 600
 UNITS = """test_subprocess test_threading test_signal test_socket test_select test_asyncio test_os
     test_faulthandler test_posix test_fork1 test_wait3 test_wait4 test_pty test_epoll test_poll test_selectors test_eintr test_fcntl test_mmap test_resource
-    test_popen test_atexit test_thread test_threadsignals test_queue test_socketserver test_concurrent_futures test_multiprocessing_fork""".split()
+    test_popen test_atexit test_thread test_threadsignals test_queue test_concurrent_futures test_multiprocessing_fork""".split()
 # A machine may have vsock and nobody at its other end: these hang, without weft, too.
 IGNORED = {"test_socket": ["*VSOCK*"]}
 WORST = ("pass", "skip", "fail", "error")
