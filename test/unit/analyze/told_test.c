@@ -165,3 +165,34 @@ TEST(polls_are_counted_by_duration)
 	CHECK_EQ(feed_lane(&feed, 1, 2)->polls.n, 10);
 	feed_close(&feed);
 }
+
+/* Which of several wakes began the wait is known only where no poll can be missing in between. */
+TEST(the_wake_of_a_told_poll)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed, "slow");
+	feed_begin(&feed);
+	FEED(&feed, 1 * MS, 3, SPAWN, 1, 1);
+	FEED(&feed, 2 * MS, 3, WAKE, 1, 0);
+	FEED(&feed, 50 * MS, 1, POLL, 1, 0, 40 * MS, 0, WEFT_POLL_SLOW); /* its first: 8 ms after the wake */
+	FEED(&feed, 60 * MS, 3, WAKE, 1, 0);
+	FEED(&feed, 100 * MS, 1, POLL, 1, 0, 30 * MS, 0, WEFT_POLL_SLOW); /* the only wake since: 10 ms */
+	FEED(&feed, 110 * MS, 3, WAKE, 1, 0);
+	FEED(&feed, 120 * MS, 3, WAKE, 1, 0);
+	FEED(&feed, 150 * MS, 1, POLL, 1, 0, 20 * MS, 0, WEFT_POLL_SLOW); /* 10 ms, or 20 */
+	FEED(&feed, 160 * MS, 3, WAKE, 2, 0);
+	FEED(&feed, 180 * MS, 1, POLL, 2, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* who knows what was before */
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 4);
+	for (int i = 0; i < 4; i++) {
+		CHECK(r->longest[i].wake.known && !r->longest[i].wake.in_poll && r->longest[i].wake.unlisted);
+		CHECK_EQ(r->longest[i].wake.measured, i < 2);
+		CHECK_EQ(r->longest[i].wake.again, i >= 2);
+	}
+	CHECK_EQ(r->longest[0].begin_ns - r->longest[0].wake.time_ns, 8 * MS);
+	CHECK_EQ(r->longest[1].begin_ns - r->longest[1].wake.time_ns, 10 * MS);
+	CHECK_EQ(r->longest[2].begin_ns - r->longest[2].wake.time_ns, 10 * MS);
+	feed_close(&feed);
+}

@@ -83,3 +83,37 @@ TEST(what_is_missing_is_said_first_and_what_it_means)
 	CHECK(strstr(out, "\"recorded_share\": 0.25") != NULL);
 	segfile_remove(dir, names);
 }
+
+static const struct segfile_event coarser[] = {
+	{AT(10), 1, WEFT_KIND_POLL_BEGIN, {1, 0}, 2},
+	{AT(60), 1, WEFT_KIND_POLL_END, {0}, 0},
+	{AT(1000), 1, WEFT_KIND_SPAWN, {1, 1}, 2},
+	{AT(100), 2, WEFT_KIND_MODE, {WEFT_DETAIL_SLOW, MS, 200000, 15000, 5000}, 5},
+	{AT(200), 2, WEFT_KIND_MODE, {WEFT_DETAIL_PARKS, MS, 100000, 9000, 5000}, 5},
+	{AT(300), 2, WEFT_KIND_MODE, {WEFT_DETAIL_COUNTED, MS, 90000, 8000, 5000}, 5},
+	{AT(400), 2, WEFT_KIND_COUNTED, {WEFT_KIND_WAKE, 7000, 100 * MS}, 3},
+	{AT(400), 2, WEFT_KIND_COUNTED, {WEFT_KIND_QUEUE, 20, 100 * MS}, 3},
+	{AT(1000), 2, WEFT_KIND_PARK_COUNT, {1, 3000, 480 * MS, 800 * MS}, 4},
+};
+
+TEST(what_was_only_counted_is_said_step_by_step)
+{
+	static const char *const names[] = {"0.weft", NULL};
+	struct segfile file = {5, 0, "4242", coarser, sizeof(coarser) / sizeof(coarser[0]), NULL, 0, 0};
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&file, segfile_path(dir, "0.weft"));
+	CHECK_EQ(run("report ."), 0);
+	CHECK(first_lines(
+		"NOTE: polls shorter than 1.00 ms were counted, not listed, from +0.100000 s on: 200,000 events/s"));
+	CHECK(first_lines(
+		"NOTE: parks and queue depths were only counted, too, from +0.200000 s on (3,000 and 20): the time "
+		"parked is exact"));
+	CHECK(first_lines("NOTE: wakes were only counted, too, from +0.300000 s on (7,000): "));
+	CHECK(says(" 48.5 % "));
+	CHECK_EQ(run("report --json ."), 0);
+	CHECK(says("\"parks_not_listed\""));
+	segfile_remove(dir, names);
+}
