@@ -198,6 +198,8 @@ static uint64_t voluntary_switches(void)
 static void account_counts(struct account *account, struct ring_page *ring, enum weft__sched_use use)
 {
 	uint64_t ready_ns = WEFT_NOT_MEASURED, voluntary = voluntary_switches(), switches;
+	/* Before the reading: a thread is preempted where a call returns, and what comes then is not in what was read. */
+	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
 	if (!weft__sched_ready(ring, use, &ready_ns))
 		ready_ns = WEFT_NOT_MEASURED;
@@ -207,7 +209,7 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 		account_learn(&account->off_ready_ns, ready_ns - account->ready_ns, (uint32_t)switches);
 	account->crowded = ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
 			   ready_ns - account->ready_ns > weft_tick_ns(account->tick - account->counted) / CROWDED;
-	account->counted = weft_tick(load_relaxed(&weft_gate.on));
+	account->counted = now;
 	account->ready_before_ns = account->ready_ns;
 	account->ready_ns = ready_ns;
 	account->voluntary = voluntary;
