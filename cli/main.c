@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "cli.h"
 #include "weft/version.h"
 
@@ -148,6 +149,7 @@ int main(int argc, char **argv)
 {
 	int code;
 
+	weft__alloc_plain();
 	/* Who closes the pipe early, as head does, has seen enough: end at once and without a word. */
 	cli_sigpipe = signal(SIGPIPE, SIG_DFL);
 	code = run(argc, argv);

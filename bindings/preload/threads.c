@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <threads.h>
 
+#include "base/alloc.h"
 #include "preload.h"
 
 uint32_t weft__preload_alone;
@@ -155,7 +156,7 @@ static void *begin_own(void *data)
 {
 	struct own own = *(struct own *)data;
 
-	free(data);
+	weft__free(data);
 	weft__preload_thread.quiet = 1;
 	return own.start(own.data);
 }
@@ -166,7 +167,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	static void *real PRELOAD_NEAR;
 	int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
 		PRELOAD_REAL(real, "pthread_create");
-	struct own *own = malloc(sizeof(*own));
+	struct own *own = weft__alloc(sizeof(*own));
 	int r;
 
 	if (!own)
@@ -174,7 +175,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	*own = (struct own){.start = start, .data = data};
 	r = call(thread, attr, begin_own, own);
 	if (r != 0)
-		free(own);
+		weft__free(own);
 	return r;
 }
 

@@ -20,7 +20,8 @@ struct weft_allocator {
 	void *data;
 };
 
-/* Replaces the allocator; NULL restores malloc. Call it before anything else of weft, from one thread.
+/* Replaces the allocator; NULL restores weft's own, which maps memory itself: the C library gives each thread that calls malloc 64 MiB of
+ * address space. Call it before anything else of weft, from one thread.
  * The struct is copied. Not async-signal-safe. */
 WEFT_API void weft_set_allocator(const struct weft_allocator *allocator);
 

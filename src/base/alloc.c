@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "weft/hooks.h"
 
 static void *malloc_resize(void *ptr, size_t bytes, void *data)
@@ -19,13 +20,43 @@ static void malloc_release(void *ptr, void *data)
 	free(ptr);
 }
 
-static struct weft_allocator allocator = {malloc_resize, malloc_release, NULL};
+/* Sanitizers know what malloc gave. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STANDARD                                                                                                       \
+	{                                                                                                              \
+		malloc_resize, malloc_release, NULL                                                                    \
+	}
+#else
+static void *own_resize(void *ptr, size_t bytes, void *data)
+{
+	(void)data;
+	return weft__heap_resize(ptr, bytes);
+}
+
+static void own_release(void *ptr, void *data)
+{
+	(void)data;
+	weft__heap_release(ptr);
+}
+
+#define STANDARD                                                                                                       \
+	{                                                                                                              \
+		own_resize, own_release, NULL                                                                          \
+	}
+#endif
+
+static struct weft_allocator allocator = STANDARD;
 
 void weft_set_allocator(const struct weft_allocator *replacement)
 {
-	static const struct weft_allocator standard = {malloc_resize, malloc_release, NULL};
+	static const struct weft_allocator standard = STANDARD;
 
 	allocator = replacement ? *replacement : standard;
+}
+
+void weft__alloc_plain(void)
+{
+	allocator = (struct weft_allocator){malloc_resize, malloc_release, NULL};
 }
 
 void *weft__alloc(size_t bytes)

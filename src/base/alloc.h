@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+/* From now on it is malloc: for weft's own programs, before they call anything else. */
+void weft__alloc_plain(void);
 void *weft__alloc(size_t bytes);
 void *weft__calloc(size_t n, size_t bytes);
 void *weft__realloc(void *ptr, size_t bytes);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -34,14 +35,15 @@ static int kernel_trusts_tsc(void)
 {
 	static const char *const good[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page"};
 	char name[64] = "";
-	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
 	size_t i;
 
-	if (!file)
+	if (fd < 0)
 		return 1; /* no sysfs: the CPU's own word has to do */
-	if (!fgets(name, sizeof(name), file))
-		name[0] = 0;
-	fclose(file);
+	n = read(fd, name, sizeof(name) - 1);
+	close(fd);
+	name[n > 0 ? n : 0] = 0;
 	name[strcspn(name, "\n")] = 0;
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		if (!strcmp(name, good[i]))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -147,16 +149,33 @@ int weft__dir_use(const char *path, unsigned make, struct weft_error *err)
 	return r;
 }
 
-DIR *weft__dir_list(int dir)
+int weft__list_open(struct weft__list *list, int dir, const char *path)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	int saved = errno;
+	list->fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	list->n = list->at = 0;
+	return list->fd < 0 ? -errno : 0;
+}
 
-	if (!list && fd >= 0)
-		close(fd);
-	errno = saved;
-	return list;
+const char *weft__list_next(struct weft__list *list)
+{
+	struct dirent64 *entry;
+
+	if (list->at >= list->n) {
+		list->at = 0;
+		list->n = syscall(SYS_getdents64, list->fd, list->entries, sizeof(list->entries));
+		if (list->n <= 0)
+			return NULL;
+	}
+	entry = (struct dirent64 *)(void *)(list->entries + list->at);
+	list->at += entry->d_reclen;
+	return entry->d_name;
+}
+
+void weft__list_close(struct weft__list *list)
+{
+	if (list->fd >= 0)
+		close(list->fd);
+	list->fd = -1;
 }
 
 static int is_mine(const struct stat *st)

@@ -7,7 +7,6 @@
 #ifndef WEFT_BASE_DIR_H
 #define WEFT_BASE_DIR_H
 
-#include <dirent.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -27,8 +26,17 @@ int weft__dir_open(const char *path, unsigned make, struct weft_error *err);
 int weft__dir_check(int dir, const char *path, struct weft_error *err);
 /* Both. */
 int weft__dir_use(const char *path, unsigned make, struct weft_error *err);
-/* Its entries. NULL and errno. */
-DIR *weft__dir_list(int dir);
+/* Its entries, without malloc, which opendir() calls: base/heap.h says why. */
+struct weft__list {
+	int fd; /* of the directory; -1: it is over */
+	long n, at;
+	_Alignas(8) char entries[4096];
+};
+/* 0 or -errno. `path` is below `dir`, or absolute. */
+int weft__list_open(struct weft__list *list, int dir, const char *path);
+/* The next name, which is good until the next call; NULL: there is none. */
+const char *weft__list_next(struct weft__list *list);
+void weft__list_close(struct weft__list *list);
 
 /* The file of that name when it is one that weft may touch: regular, this user's, with this one name. 0, -ENOENT, or -EPERM when
  * it is anything else. */

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/late.h"
 #include "base/ours.h"
 #include "record/engine/engine.h"
@@ -97,12 +98,14 @@ static void fork_prepare(void)
 	weft__otel_lock();
 	weft__engine_lock();
 	weft__switch_lock();
+	weft__heap_lock();
 }
 
 static void fork_parent(void)
 {
 	if (fork_is_nothing)
 		return;
+	weft__heap_unlock();
 	weft__switch_unlock();
 	weft__engine_unlock();
 	weft__otel_unlock();
@@ -153,6 +156,7 @@ static void fork_child(void)
 	if (fork_is_nothing)
 		return;
 	weft_ring_self = &weft__ring_none.hot;
+	weft__heap_unlock();
 	weft__waits_forked();
 	weft__switch_unlock();
 	weft__engine_unlock();
@@ -172,8 +176,10 @@ static void fork_child(void)
 static void lock(void)
 {
 	pthread_mutex_lock(&mutex);
-	if (the_recorder && !the_recorder->orphan && the_recorder->pid != getpid())
+	if (the_recorder && !the_recorder->orphan && the_recorder->pid != getpid()) {
+		weft__heap_forked();
 		make_orphan(the_recorder);
+	}
 }
 
 static void unlock(void)

@@ -10,7 +10,6 @@
  * below the descriptor of the directory, and links are read, never followed. */
 #include "record/recover.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -330,16 +329,17 @@ static void recover_active(struct walk *walk, const char *name)
 static int each_file(struct walk *walk, const char *end, void (*fn)(struct walk *, const char *),
 		     struct weft_error *err)
 {
-	DIR *dir = weft__dir_list(walk->at.dir);
-	struct dirent *entry;
+	struct weft__list list;
+	const char *name;
+	int r = weft__list_open(&list, walk->at.dir, ".");
 
-	if (!dir)
-		return weft__fail(err, -errno, "%s: %s; give the directory that a recorder wrote to", walk->at.path,
-				  weft_strerror(-errno));
-	while ((entry = readdir(dir)))
-		if (weft__ends_in(entry->d_name, end))
-			fn(walk, entry->d_name);
-	closedir(dir);
+	if (r)
+		return weft__fail(err, r, "%s: %s; give the directory that a recorder wrote to", walk->at.path,
+				  weft_strerror(r));
+	while ((name = weft__list_next(&list)))
+		if (weft__ends_in(name, end))
+			fn(walk, name);
+	weft__list_close(&list);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/sort.h"
 #include "segment/batch.h"
 #include "segment/column_encode.h"
 #include "segment/format.h"
@@ -173,7 +174,7 @@ static int choose_symbols(struct weft__encoder *enc, const struct weft__batch *b
 		pairs[enc->n_pairs++] = (struct pair){histogram[i], (uint16_t)(i / 256), (uint8_t)(i % 256)};
 	}
 	if (enc->n_pairs)
-		qsort(enc->pairs, enc->n_pairs, sizeof(*enc->pairs), by_count);
+		weft__sort(enc->pairs, enc->n_pairs, sizeof(*enc->pairs), by_count);
 	enc->has_escape = enc->n_pairs > SYMBOLS_MAX;
 	if (enc->has_escape)
 		enc->n_pairs = SYMBOLS_MAX - 1;

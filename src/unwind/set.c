@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "unwind/modules.h"
 
 struct weft__module *weft__module_new(const char *path)
@@ -59,7 +60,7 @@ int weft__modules_new(struct weft__modules **ret, struct weft__module **module, 
 	set->memory_bytes = sizeof(*set) + n * (sizeof(void *) + sizeof(uint64_t)) + cache;
 	if (n)
 		memcpy(set->module, module, n * sizeof(void *));
-	qsort(set->module, n, sizeof(void *), by_start);
+	weft__sort(set->module, n, sizeof(void *), by_start);
 	for (uint32_t i = 0; i < n; i++) {
 		start[i] = set->module[i]->start;
 		if (set->module[i]->table)

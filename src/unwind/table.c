@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/sort.h"
 #include "unwind/row.h"
 #include "unwind/table.h"
 
@@ -112,7 +113,7 @@ static void list_make(struct builder *b, unsigned n_sections)
 		list_section(b, from);
 	for (size_t i = 1; i < b->n_list; i++) {
 		if (by_begin(&b->list[i - 1], &b->list[i]) > 0) {
-			qsort(b->list, b->n_list, sizeof(*b->list), by_begin);
+			weft__sort(b->list, b->n_list, sizeof(*b->list), by_begin);
 			break;
 		}
 	}

@@ -14,6 +14,7 @@
 #include "base/apart.h"
 #include "base/atomic.h"
 #include "base/ours.h"
+#include "base/thread.h"
 #include "record/engine/engine.h"
 
 /* FREE -> GIVEN -> BUSY -> DONE -> FREE; the collector takes a batch back from GIVEN, and leaves it to the thread from BUSY. */
@@ -115,8 +116,6 @@ static void *idle_main(void *data)
 int weft__idle_open(struct weft__idle **ret, int level)
 {
 	struct weft__idle *idle = weft__calloc(1, sizeof(*idle));
-	sigset_t all, before;
-	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
 
@@ -124,16 +123,10 @@ int weft__idle_open(struct weft__idle **ret, int level)
 		return -ENOMEM;
 	idle->level = level;
 	idle->apart = weft__apart;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, &attr, idle_main, idle); /* with the collector's files */
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	err = weft__thread_make(&thread, 1, idle_main, idle); /* with the collector's files */
 	if (err) {
 		weft__free(idle);
-		return -err;
+		return err;
 	}
 	weft__engine_encoder(&thread);
 	*ret = idle;

@@ -4,7 +4,6 @@
  * In a directory the segments of the same program count, of this process and of earlier ones: files of this user, of the name that
  * weft gives to segments of that program, and with weft's mark. What others keep there is theirs. A file that is gone when it is to
  * be deleted was somebody else's to delete. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/dir.h"
+#include "base/sort.h"
 #include "record/collect/segments.h"
 #include "record/ring/names.h"
 #include "segment/format.h"
@@ -46,18 +46,17 @@ static int same_program(const char *name, const char *stem)
 }
 
 /* Its sealed segments in the directory. What does not fit in memory is not deleted this time. */
-static struct old_file *list_files(DIR *dir, const char *stem, size_t *ret_n)
+static struct old_file *list_files(struct weft__list *dir, const char *stem, size_t *ret_n)
 {
 	struct old_file *files = NULL;
 	size_t n = 0, cap = 0;
-	struct dirent *entry;
+	const char *name;
 
-	while ((entry = readdir(dir))) {
+	while ((name = weft__list_next(dir))) {
 		struct old_file *grown;
 		struct stat st;
 
-		if (strlen(entry->d_name) >= NAME_BYTES || !same_program(entry->d_name, stem) ||
-		    weft__dir_mine(dirfd(dir), entry->d_name, &st))
+		if (strlen(name) >= NAME_BYTES || !same_program(name, stem) || weft__dir_mine(dir->fd, name, &st))
 			continue;
 		grown = weft__grow(files, &cap, n, sizeof(*files));
 		if (!grown)
@@ -66,7 +65,7 @@ static struct old_file *list_files(DIR *dir, const char *stem, size_t *ret_n)
 		files[n].time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 		files[n].bytes = (uint64_t)st.st_size;
 		files[n].own = (struct weft__own){st.st_dev, st.st_ino};
-		snprintf(files[n].name, sizeof(files[n].name), "%s", entry->d_name);
+		snprintf(files[n].name, sizeof(files[n].name), "%s", name);
 		n++;
 	}
 	*ret_n = n;
@@ -91,7 +90,8 @@ static int delete_segment(int dir, const struct old_file *file)
 static void retain_files(struct weft__segments *s)
 {
 	int at = weft__dir_use(s->dir, 0, NULL);
-	DIR *dir = at < 0 ? NULL : weft__dir_list(at);
+	struct weft__list dir = {.fd = -1};
+	int err = at < 0 ? at : weft__list_open(&dir, at, ".");
 	struct old_file *files;
 	uint64_t total = s->fd >= 0 ? s->writer.offset : 0;
 	uint64_t now = weft__clock_real();
@@ -99,20 +99,20 @@ static void retain_files(struct weft__segments *s)
 
 	if (at >= 0)
 		close(at);
-	if (!dir)
+	if (err)
 		return;
-	files = list_files(dir, s->stem, &n);
+	files = list_files(&dir, s->stem, &n);
 	for (i = 0; i < n; i++)
 		total += files[i].bytes;
 	if (n)
-		qsort(files, n, sizeof(*files), older_first);
+		weft__sort(files, n, sizeof(*files), older_first);
 	for (i = 0; i < n && (total > s->keep_bytes || too_old(s, files[i].time_ns, now)); i++) {
-		if (delete_segment(dirfd(dir), &files[i]))
+		if (delete_segment(dir.fd, &files[i]))
 			s->n_deleted++;
 		total -= files[i].bytes;
 	}
 	weft__free(files);
-	closedir(dir);
+	weft__list_close(&dir);
 }
 
 static void retain_memory(struct weft__segments *s)

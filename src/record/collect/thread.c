@@ -14,6 +14,7 @@
 #include "base/apart.h"
 #include "base/atomic.h"
 #include "base/ours.h"
+#include "base/thread.h"
 #include "record/collect/collector.h"
 #include "record/engine/precise.h"
 #include "record/engine/switch.h"
@@ -98,17 +99,14 @@ static void *collector_main(void *data)
 
 int weft__collector_start(struct weft__collector *c)
 {
-	sigset_t all, before;
 	int err;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	c->ask = ASK_NOTHING;
 	c->settled = !c->apart;
-	err = pthread_create(&c->thread, NULL, collector_main, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	weft__thread_spare(); /* for the thread that encodes, which the collector makes */
+	err = weft__thread_make(&c->thread, 0, collector_main, c);
 	if (err)
-		return -err;
+		return err;
 	pthread_setname_np(c->thread, "weft-collector"); /* a ring is made in its name, perhaps before it runs */
 	pthread_mutex_lock(&c->mutex);
 	while (!c->settled)

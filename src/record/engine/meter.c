@@ -14,6 +14,7 @@
 #include "base/apart.h"
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/sort.h"
 #include "record/engine/perf_state.h"
 #include "record/engine/precise.h"
 #include "weft/ring.h"
@@ -65,7 +66,7 @@ uint32_t weft__meter_middle(uint64_t *gaps, uint32_t n, uint32_t expected)
 
 	if (of < TRY_LEAST)
 		return 0;
-	qsort(gaps, n, sizeof(*gaps), by_length);
+	weft__sort(gaps, n, sizeof(*gaps), by_length);
 	middle = gaps[n - of + of / 2];
 	return middle < PRICE_LEAST_NS ? PRICE_LEAST_NS : middle > PRICE_MOST_NS ? PRICE_MOST_NS : (uint32_t)middle;
 }

@@ -8,7 +8,6 @@
  * event is inherited).
  *
  * Locked memory is limited for those without privilege: rings are halved until they fit. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/dir.h"
 #include "base/late.h"
 #include "base/own.h"
 #include "record/engine/state.h"
@@ -251,18 +251,17 @@ static int cover_thread(struct weft__switch_set *set, uint32_t tid)
 /* Answers how many came, or a negative error. */
 static int cover_all(struct weft__switch_set *set)
 {
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *entry;
-	int came = 0, err = dir ? 0 : -errno;
+	struct weft__list list;
+	const char *name;
+	int came = 0, err = weft__list_open(&list, AT_FDCWD, "/proc/self/task");
 
-	while (err >= 0 && dir && (entry = readdir(dir))) {
-		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+	while (err >= 0 && (name = weft__list_next(&list))) {
+		uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
 
 		err = tid ? cover_thread(set, tid) : 0;
 		came += err > 0;
 	}
-	if (dir)
-		closedir(dir);
+	weft__list_close(&list);
 	return err < 0 ? err : came;
 }
 

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ours.h"
+#include "base/thread.h"
 #include "record/engine/meter.h"
 #include "record/engine/state.h"
 #include "record/wait/context.h"
@@ -193,7 +194,6 @@ static void *tables_main(void *data)
 /* With the lock held. */
 static int thread_make(void)
 {
-	sigset_t all, before;
 	int err;
 
 	if (tables_thread.joinable)
@@ -202,13 +202,10 @@ static int thread_make(void)
 	tables_thread.asked = 0;
 	store_relaxed(&tables_thread.stop, 0u);
 	store_relaxed(&tables_thread.running, 1u);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&tables_thread.thread, NULL, tables_main, weft__apart ? &tables_thread : NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = weft__thread_make(&tables_thread.thread, 0, tables_main, weft__apart ? &tables_thread : NULL);
 	if (err) {
 		store_relaxed(&tables_thread.running, 0u);
-		return -err;
+		return err;
 	}
 	tables_thread.joinable = 1;
 	store_relaxed(&weft__engine.tables_tid, weft__tls_tid(tables_thread.thread)); /* before the next scan */

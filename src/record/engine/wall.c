@@ -19,6 +19,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "record/engine/remote.h"
 #include "record/engine/state.h"
 #include "record/engine/wall_state.h"
@@ -339,7 +340,7 @@ static long ids_read(void)
 	if (n == THREADS_MOST && !wall.full_told++)
 		weft__log(WEFT_LOG_WARN, "more than %d threads: the others are not looked at while they wait",
 			  THREADS_MOST);
-	qsort(wall.ids, n, sizeof(*wall.ids), by_id);
+	weft__sort(wall.ids, n, sizeof(*wall.ids), by_id);
 	return got < 0 ? -1 : (long)n;
 }
 

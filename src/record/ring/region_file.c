@@ -182,20 +182,22 @@ static void sweep_one(int shm, const char *name, const char *stem, size_t n)
 void weft__region_sweep(void)
 {
 	int shm = weft__region_shm();
-	DIR *list = shm < 0 ? NULL : weft__dir_list(shm);
-	struct dirent *entry;
+	struct weft__list list = {.fd = -1};
+	const char *name;
 	char before[32];
 	size_t n = (size_t)snprintf(before, sizeof(before), "weft-%u-", (unsigned)geteuid());
 
-	while (list && (entry = readdir(list))) {
-		const char *stem = entry->d_name + n;
-		size_t m = strncmp(entry->d_name, before, n) != 0 ? 0 : stem_of_rings(stem, ".rings");
+	if (shm < 0 || weft__list_open(&list, shm, ".") < 0)
+		goto done;
+	while ((name = weft__list_next(&list))) {
+		const char *stem = name + n;
+		size_t m = strncmp(name, before, n) != 0 ? 0 : stem_of_rings(stem, ".rings");
 
 		if (m)
-			sweep_one(shm, entry->d_name, stem, m);
+			sweep_one(shm, name, stem, m);
 	}
-	if (list)
-		closedir(list);
+	weft__list_close(&list);
+done:
 	if (shm >= 0)
 		close(shm);
 }

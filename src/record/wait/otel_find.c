@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/thread.h"
 #include "record/wait/context.h"
 
 #define FIND_NAMES 64
@@ -96,15 +97,9 @@ static void *look_again(void *data)
 static int same_in_all_threads(void *handle, int64_t distance)
 {
 	struct second_look look = {handle, 0};
-	sigset_t all, before;
 	pthread_t thread;
-	int err;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, look_again, &look);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err)
+	if (weft__thread_make(&thread, 0, look_again, &look) < 0)
 		return 0;
 	pthread_join(thread, NULL);
 	return look.distance == distance;
