@@ -5,17 +5,21 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define SPAN_BYTES (256u << 10)
 #define CLASS_LEAST 5 /* 32 bytes */
 #define CLASSES 25    /* up to 128 KiB */
-#define LARGE UINT64_MAX
+#define LARGE UINT32_MAX
+#define BLOCK_MARK 0x74666577u
 #define HEAP_PAGE 4096u
 
+/* A block without the mark is malloc's, from before or after the time that weft_set_allocator() had malloc in this one's place. */
 struct block {
-	uint64_t class; /* or LARGE */
+	uint32_t mark;
+	uint32_t class; /* or LARGE */
 	uint64_t bytes; /* all of it */
 };
 
@@ -68,7 +72,7 @@ static struct block *large_new(size_t bytes)
 	struct block *block = all >= bytes ? pages_map(all) : NULL;
 
 	if (block)
-		*block = (struct block){LARGE, all};
+		*block = (struct block){BLOCK_MARK, LARGE, all};
 	return block;
 }
 
@@ -84,7 +88,7 @@ static int span_new(void)
 		while (heap.left >= class_bytes(class)) {
 			struct free_block *rest = (struct free_block *)(void *)heap.at;
 
-			*rest = (struct free_block){{class, class_bytes(class)}, heap.free[class]};
+			*rest = (struct free_block){{BLOCK_MARK, class, class_bytes(class)}, heap.free[class]};
 			heap.free[class] = rest;
 			heap.at += class_bytes(class);
 			heap.left -= class_bytes(class);
@@ -104,7 +108,7 @@ static struct block *block_new(uint32_t class)
 		heap.free[class] = block->next;
 	} else if (heap.left >= class_bytes(class) || span_new()) {
 		block = (struct free_block *)(void *)heap.at;
-		block->block = (struct block){class, class_bytes(class)};
+		block->block = (struct block){BLOCK_MARK, class, class_bytes(class)};
 		heap.at += class_bytes(class);
 		heap.left -= class_bytes(class);
 	}
@@ -132,6 +136,10 @@ void weft__heap_release(void *ptr)
 	if (!ptr)
 		return;
 	block = (struct free_block *)(void *)((struct block *)ptr - 1);
+	if (block->block.mark != BLOCK_MARK) {
+		free(ptr);
+		return;
+	}
 	if (block->block.class == LARGE) {
 		munmap(block, block->block.bytes);
 		return;
@@ -162,6 +170,8 @@ void *weft__heap_resize(void *ptr, size_t bytes)
 
 	if (!ptr)
 		return heap_new(bytes);
+	if (block->mark != BLOCK_MARK)
+		return realloc(ptr, bytes);
 	if (block->class == LARGE && bytes > class_bytes(CLASSES - 1))
 		return large_resize(block, bytes);
 	had = block->bytes - sizeof(*block);

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-/* Of address space. The most that was seen in use is 90 KiB; the thread-local memory of the program comes out of it, too. */
+/* Of address space. The most that was seen in use is 28 KiB; the thread-local memory of the program comes out of it, too. */
 #define THREAD_STACK (1u << 20)
 
 /* 0 or a negative error. A detached one is not to be joined. */

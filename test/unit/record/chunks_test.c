@@ -11,6 +11,49 @@
 static const struct weft_recorder_opts big = {.ring_bytes = 65536, .max_threads = 100};
 static int kind;
 
+static uint64_t status_kib(const char *name)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	uint64_t kib = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)))
+			kib = strtoull(line + strlen(name) + 1, NULL, 10);
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+/* The first of all, since what others leave behind is taken again. With samples, and as many events as make the collector hand blocks to the thread that encodes them. */
+TEST(a_session_takes_little_address_space)
+{
+	struct weft_recorder_opts opts = {.sample_hz = 99};
+	uint64_t before, most = 0, n = 0, until;
+	struct weft_recorder *rec;
+	struct tally t;
+
+	if (SCALED(0, 1))
+		SKIP("sanitizers need address space without end");
+	kind = tally_kind();
+	before = status_kib("VmSize:");
+	rec = session_start(&opts);
+	REQUIRE(rec);
+	until = session_now_ns() + 500 * MS;
+	while (session_now_ns() < until) {
+		uint64_t now = status_kib("VmSize:");
+
+		for (int i = 0; i < 500; i++)
+			tally_emit(kind, 0, ++n);
+		most = now > most ? now : most;
+	}
+	session_end(rec, &t, 1);
+	CHECK(t.sources[0].count > 0);
+	tally_fini(&t);
+	printf("\t%llu KiB\n", (unsigned long long)(most - before));
+	CHECK(most - before <= 64 * 1024);
+}
+
 struct crowd {
 	pthread_t threads[80];
 	pthread_barrier_t all;
