@@ -31,7 +31,6 @@
 #define LOADER_NS                                                                                                      \
 	UINT64_C(20000000) /* and for the loader, in the child of a fork: it may be locked by the caller, or for good */
 #define SCAN_BYTES (UINT64_C(1) << 20)
-#define SPARES 2 /* stacks for threads that the starter makes: see weft__thread_spare */
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -61,8 +60,6 @@ static struct {
 	uintptr_t restorer;     /* what handlers return to; 0: into the vDSO */
 	struct range closed[4]; /* code in which a lock may be held: the C library, the loader, the vDSO, ours */
 	const char *dir;
-	pthread_t spares[SPARES];
-	int n_spares;
 } late = {.timer = -1};
 
 extern void *__libc_stack_end;
@@ -183,12 +180,6 @@ static void finish(void)
 	syscall(SYS_futex, &late.state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-static void spares_join(void)
-{
-	while (late.n_spares)
-		pthread_join(late.spares[--late.n_spares], NULL);
-}
-
 static void *start_main(void *data)
 {
 	(void)data;
@@ -196,7 +187,7 @@ static void *start_main(void *data)
 	__atomic_store_n(&weft__late_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	weft__preload_thread.quiet = 1;
 	pthread_setname_np(pthread_self(), "weft-start");
-	spares_join();
+	weft__thread_spares_end();
 	if (late.forked) {
 		pass_loader();
 		__atomic_store_n(&late.passed, true, __ATOMIC_RELAXED);
@@ -215,11 +206,6 @@ static void *start_main(void *data)
 	return NULL;
 }
 
-static void *spare_stack(void *data)
-{
-	return data;
-}
-
 /* Whether a thread is on its way. */
 static bool launch(void)
 {
@@ -228,12 +214,10 @@ static bool launch(void)
 
 	if (!state_change(LATE_WAITS, LATE_STARTS))
 		return state_now() == LATE_STARTS;
-	late.n_spares = 0;
-	while (late.n_spares < SPARES && weft__thread_make(&late.spares[late.n_spares], 0, spare_stack, NULL) == 0)
-		late.n_spares++;
+	weft__thread_spares();
 	err = weft__thread_make(&thread, 1, start_main, NULL);
 	if (err) {
-		spares_join();
+		weft__thread_spares_end();
 		__atomic_store_n(&late.state, LATE_WAITS, __ATOMIC_RELEASE);
 	}
 	return !err;

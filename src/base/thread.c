@@ -34,15 +34,24 @@ int weft__thread_make(pthread_t *ret, int detached, void *(*start)(void *), void
 	return -err;
 }
 
+#define SPARES 3 /* the collector, the thread that makes tables, the one that encodes */
+static pthread_t spares[SPARES];
+static int n_spares;
+
 static void *spare_main(void *data)
 {
 	return data;
 }
 
-void weft__thread_spare(void)
+void weft__thread_spares(void)
 {
-	pthread_t thread;
+	n_spares = 0;
+	while (n_spares < SPARES && weft__thread_make(&spares[n_spares], 0, spare_main, NULL) == 0)
+		n_spares++;
+}
 
-	if (weft__thread_make(&thread, 0, spare_main, NULL) == 0)
-		pthread_join(thread, NULL);
+void weft__thread_spares_end(void)
+{
+	while (n_spares)
+		pthread_join(spares[--n_spares], NULL);
 }

@@ -10,8 +10,10 @@
 
 /* 0 or a negative error. A detached one is not to be joined. */
 int weft__thread_make(pthread_t *ret, int detached, void *(*start)(void *), void *data);
-/* Makes a thread that ends at once: its stack stays with the C library, for the next thread that is made, and with it memory that would
- * be malloc's. So a thread of weft that makes the next one calls no malloc (heap.h). */
-void weft__thread_spare(void);
+/* pthread_create() calls malloc for a new stack (heap.h), and not for one that an earlier thread left with the C library. So who is not a thread of
+ * weft makes threads that end at once, for those that threads of weft will make; and when they have ended they are joined, by anybody. One at a
+ * time. */
+void weft__thread_spares(void);
+void weft__thread_spares_end(void);
 
 #endif

@@ -103,7 +103,10 @@ int weft__collector_start(struct weft__collector *c)
 
 	c->ask = ASK_NOTHING;
 	c->settled = !c->apart;
-	weft__thread_spare(); /* for the thread that encodes, which the collector makes */
+	if (!weft__ours_is_self()) { /* else there are some already */
+		weft__thread_spares();
+		weft__thread_spares_end();
+	}
 	err = weft__thread_make(&c->thread, 0, collector_main, c);
 	if (err)
 		return err;
