@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `weft run` costs small processes: bench/run_cost.py DIR true|fork|make [--quick].
+"""What `weft run` costs small processes: bench/run_cost.py DIR true|fork|make|space [--quick].
 
 true: a command that ends at once. fork: fork, exec and wait, from a program that runs already, and 500 forks without exec. make: make -j4
 of 40 small C files, without ccache. Each takes turns with the same without weft, under `perf record` and under `strace -c -f`
-where those are installed. Values are medians; wall time."""
+where those are installed. Values are medians; wall time. space: of what address space a program has, what is weft's."""
 import os
 import shutil
 import statistics
@@ -93,10 +93,22 @@ def tell_make(directory, quick):
          "what `make -j4` of %d small C files takes longer under `weft run`" % SOURCES, True)
 
 
+def tell_space(directory, quick):
+    del quick
+    weft = tools(directory)["weft"]
+    program = os.path.abspath(demo.program("bench", "bench_space_plain"))
+    more = {}
+    for threads in ("0", "50"):
+        plain, recorded = (int(wall_of([*before, program, threads])[1]) for before in ([], weft))
+        more[threads] = (recorded - plain) / 1024
+    demo.figure("address_space", more["0"], "MiB", "address space of a program of one thread under `weft run`, less what it has without; with 51 threads "
+                "%.1f MiB" % more["50"])
+
+
 def main():
     directory = tempfile.mkdtemp(dir=sys.argv[1])
     try:
-        {"true": tell_true, "fork": tell_fork, "make": tell_make}[sys.argv[2]](directory, "--quick" in sys.argv)
+        {"true": tell_true, "fork": tell_fork, "make": tell_make, "space": tell_space}[sys.argv[2]](directory, "--quick" in sys.argv)
     finally:
         shutil.rmtree(directory)
 
