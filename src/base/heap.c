@@ -33,7 +33,7 @@ static struct {
 	char *at; /* the rest of the newest span */
 	size_t left;
 	struct free_block *free[CLASSES];
-} heap = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} own_blocks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 _Static_assert(sizeof(struct block) == 16, "what follows is aligned as malloc's is");
 
@@ -85,16 +85,16 @@ static int span_new(void)
 	if (!at)
 		return 0;
 	while (class --)
-		while (heap.left >= class_bytes(class)) {
-			struct free_block *rest = (struct free_block *)(void *)heap.at;
+		while (own_blocks.left >= class_bytes(class)) {
+			struct free_block *rest = (struct free_block *)(void *)own_blocks.at;
 
-			*rest = (struct free_block){{BLOCK_MARK, class, class_bytes(class)}, heap.free[class]};
-			heap.free[class] = rest;
-			heap.at += class_bytes(class);
-			heap.left -= class_bytes(class);
+			*rest = (struct free_block){{BLOCK_MARK, class, class_bytes(class)}, own_blocks.free[class]};
+			own_blocks.free[class] = rest;
+			own_blocks.at += class_bytes(class);
+			own_blocks.left -= class_bytes(class);
 		}
-	heap.at = at;
-	heap.left = SPAN_BYTES;
+	own_blocks.at = at;
+	own_blocks.left = SPAN_BYTES;
 	return 1;
 }
 
@@ -102,17 +102,17 @@ static struct block *block_new(uint32_t class)
 {
 	struct free_block *block;
 
-	pthread_mutex_lock(&heap.mutex);
-	block = heap.free[class];
+	pthread_mutex_lock(&own_blocks.mutex);
+	block = own_blocks.free[class];
 	if (block) {
-		heap.free[class] = block->next;
-	} else if (heap.left >= class_bytes(class) || span_new()) {
-		block = (struct free_block *)(void *)heap.at;
+		own_blocks.free[class] = block->next;
+	} else if (own_blocks.left >= class_bytes(class) || span_new()) {
+		block = (struct free_block *)(void *)own_blocks.at;
 		block->block = (struct block){BLOCK_MARK, class, class_bytes(class)};
-		heap.at += class_bytes(class);
-		heap.left -= class_bytes(class);
+		own_blocks.at += class_bytes(class);
+		own_blocks.left -= class_bytes(class);
 	}
-	pthread_mutex_unlock(&heap.mutex);
+	pthread_mutex_unlock(&own_blocks.mutex);
 	return block ? &block->block : NULL;
 }
 
@@ -144,10 +144,10 @@ void weft__heap_release(void *ptr)
 		munmap(block, block->block.bytes);
 		return;
 	}
-	pthread_mutex_lock(&heap.mutex);
-	block->next = heap.free[block->block.class];
-	heap.free[block->block.class] = block;
-	pthread_mutex_unlock(&heap.mutex);
+	pthread_mutex_lock(&own_blocks.mutex);
+	block->next = own_blocks.free[block->block.class];
+	own_blocks.free[block->block.class] = block;
+	pthread_mutex_unlock(&own_blocks.mutex);
 }
 
 static void *large_resize(struct block *block, size_t bytes)
@@ -164,12 +164,13 @@ static void *large_resize(struct block *block, size_t bytes)
 
 void *weft__heap_resize(void *ptr, size_t bytes)
 {
-	struct block *block = (struct block *)ptr - 1;
+	struct block *block;
 	size_t had;
 	void *moved;
 
 	if (!ptr)
 		return heap_new(bytes);
+	block = (struct block *)ptr - 1;
 	if (block->mark != BLOCK_MARK)
 		return realloc(ptr, bytes);
 	if (block->class == LARGE && bytes > class_bytes(CLASSES - 1))
@@ -187,17 +188,17 @@ void *weft__heap_resize(void *ptr, size_t bytes)
 
 void weft__heap_lock(void)
 {
-	pthread_mutex_lock(&heap.mutex);
+	pthread_mutex_lock(&own_blocks.mutex);
 }
 
 void weft__heap_unlock(void)
 {
-	pthread_mutex_unlock(&heap.mutex);
+	pthread_mutex_unlock(&own_blocks.mutex);
 }
 
 void weft__heap_forked(void)
 {
-	pthread_mutex_init(&heap.mutex, NULL);
-	memset(heap.free, 0, sizeof(heap.free));
-	heap.left = 0;
+	pthread_mutex_init(&own_blocks.mutex, NULL);
+	memset(own_blocks.free, 0, sizeof(own_blocks.free));
+	own_blocks.left = 0;
 }

@@ -12,7 +12,7 @@ struct sorting {
 };
 
 /* The sorted runs [0, middle) and [middle, n) of `from`, as one in `to`. */
-static void merge_runs(const struct sorting *s, const char *from, char *to, size_t middle, size_t n)
+static void merge_two(const struct sorting *s, const char *from, char *to, size_t middle, size_t n)
 {
 	const char *a = from, *a_end = from + middle * s->bytes, *b = a_end, *b_end = from + n * s->bytes;
 
@@ -47,8 +47,8 @@ void weft__sort(void *array, size_t n, size_t elem_bytes, int (*compare)(const v
 		for (size_t i = 0; i < n; i += 2 * run) {
 			size_t left = n - i;
 
-			merge_runs(&s, from + i * elem_bytes, to + i * elem_bytes, run < left ? run : left,
-				   2 * run < left ? 2 * run : left);
+			merge_two(&s, from + i * elem_bytes, to + i * elem_bytes, run < left ? run : left,
+				  2 * run < left ? 2 * run : left);
 		}
 		to = from;
 		from = merged;

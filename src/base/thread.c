@@ -45,7 +45,14 @@ static void *spare_main(void *data)
 
 void weft__thread_spares(void)
 {
+	static int made;
+
 	n_spares = 0;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	made = 1; /* malloc is the sanitizer's */
+#endif
+	if (made++)
+		return;
 	while (n_spares < SPARES && weft__thread_make(&spares[n_spares], 0, spare_main, NULL) == 0)
 		n_spares++;
 }

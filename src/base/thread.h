@@ -12,7 +12,7 @@
 int weft__thread_make(pthread_t *ret, int detached, void *(*start)(void *), void *data);
 /* pthread_create() calls malloc for a new stack (heap.h), and not for one that an earlier thread left with the C library. So who is not a thread of
  * weft makes threads that end at once, for those that threads of weft will make; and when they have ended they are joined, by anybody. One at a
- * time. */
+ * time; does nothing the second time, when earlier threads of weft have left theirs. */
 void weft__thread_spares(void);
 void weft__thread_spares_end(void);
 
