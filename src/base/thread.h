@@ -6,7 +6,11 @@
 #include <pthread.h>
 
 /* Of address space. The most that was seen in use is 28 KiB; the thread-local memory of the program comes out of it, too. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define THREAD_STACK 0u /* as the program's: sanitizers need more */
+#else
 #define THREAD_STACK (1u << 20)
+#endif
 
 /* 0 or a negative error. A detached one is not to be joined. */
 int weft__thread_make(pthread_t *ret, int detached, void *(*start)(void *), void *data);
