@@ -23,14 +23,14 @@ struct rings_map {
 
 static inline uint32_t chunk_of(const struct rings_map *map, uint32_t ring)
 {
-	uint32_t above = ring >> map->shift;
+	uint32_t above = ring >> load_relaxed(&map->shift);
 
 	return above ? 32 - (uint32_t)__builtin_clz(above) : 0;
 }
 
 static inline uint32_t chunk_first(const struct rings_map *map, uint32_t chunk)
 {
-	return chunk ? 1u << (map->shift + chunk - 1) : 0;
+	return chunk ? 1u << (load_relaxed(&map->shift) + chunk - 1) : 0;
 }
 
 /* A ring that was made. */
@@ -39,7 +39,7 @@ static inline struct ring_page *ring_page_at(const struct rings_map *map, uint32
 	uint32_t chunk = chunk_of(map, ring);
 	char *at = load_acquire(&map->chunks[chunk].at);
 
-	return (struct ring_page *)(void *)(at + map->stride * (ring - chunk_first(map, chunk)));
+	return (struct ring_page *)(void *)(at + load_relaxed(&map->stride) * (ring - chunk_first(map, chunk)));
 }
 
 /* CALLER. Chunks for `max_rings` rings, none of them mapped; `whole`: there is but one. */

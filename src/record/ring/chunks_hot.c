@@ -76,7 +76,8 @@ uint32_t weft__chunk_ring(const struct rings_map *map, const void *ring)
 		if (!at)
 			break;
 		if ((uintptr_t)ring - at < load_relaxed(&map->chunks[chunk].bytes))
-			return chunk_first(map, chunk) + (uint32_t)(((uintptr_t)ring - at) / map->stride);
+			return chunk_first(map, chunk) +
+			       (uint32_t)(((uintptr_t)ring - at) / load_relaxed(&map->stride));
 	}
 	return UINT32_MAX;
 }

@@ -238,9 +238,9 @@ static void map_move(struct rings_map *to, struct rings_map *from)
 {
 	uint32_t i;
 
-	to->shift = from->shift;
-	to->rings_at = from->rings_at;
-	to->stride = from->stride;
+	store_relaxed(&to->shift, from->shift);
+	store_relaxed(&to->rings_at, from->rings_at);
+	store_relaxed(&to->stride, from->stride);
 	for (i = 0; i < RING_CHUNKS; i++) {
 		store_relaxed(&to->chunks[i].bytes, from->chunks[i].bytes);
 		store_release(&to->chunks[i].at, __atomic_exchange_n(&from->chunks[i].at, NULL, __ATOMIC_ACQ_REL));
