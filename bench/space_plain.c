@@ -30,7 +30,8 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread, NULL, wait_on, NULL) != 0)
 			return 1;
 	while (now.tv_sec < 1) {
-		for (volatile int i = 0; i < 1000000; i++) /* outside of the C library, where the recording is not begun */
+		/* Outside of the C library, where the recording is not begun. */
+		for (volatile int i = 0; i < 1000000; i++)
 			;
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	}
