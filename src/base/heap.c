@@ -13,10 +13,10 @@
 #define CLASS_LEAST 5 /* 32 bytes */
 #define CLASSES 25    /* up to 128 KiB */
 #define LARGE UINT32_MAX
-#define BLOCK_MARK 0x74666577u
 #define HEAP_PAGE 4096u
 
-/* A block without the mark is malloc's, from before or after the time that weft_set_allocator() had malloc in this one's place. */
+/* A block without its mark, which is of its address so that no text before a block of malloc's can be one, is malloc's: from before or after the
+ * time that weft_set_allocator() had malloc in this one's place. */
 struct block {
 	uint32_t mark;
 	uint32_t class; /* or LARGE */
@@ -36,6 +36,11 @@ static struct {
 } own_blocks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 _Static_assert(sizeof(struct block) == 16, "what follows is aligned as malloc's is");
+
+static uint32_t mark_of(const void *block)
+{
+	return (uint32_t)((uintptr_t)block >> 4) * 0x9e3779b1u ^ 0xc2b2ae3du;
+}
 
 static size_t class_bytes(uint32_t class)
 {
@@ -72,7 +77,7 @@ static struct block *large_new(size_t bytes)
 	struct block *block = all >= bytes ? pages_map(all) : NULL;
 
 	if (block)
-		*block = (struct block){BLOCK_MARK, LARGE, all};
+		*block = (struct block){mark_of(block), LARGE, all};
 	return block;
 }
 
@@ -88,7 +93,7 @@ static int span_new(void)
 		while (own_blocks.left >= class_bytes(class)) {
 			struct free_block *rest = (struct free_block *)(void *)own_blocks.at;
 
-			*rest = (struct free_block){{BLOCK_MARK, class, class_bytes(class)}, own_blocks.free[class]};
+			*rest = (struct free_block){{mark_of(rest), class, class_bytes(class)}, own_blocks.free[class]};
 			own_blocks.free[class] = rest;
 			own_blocks.at += class_bytes(class);
 			own_blocks.left -= class_bytes(class);
@@ -108,7 +113,7 @@ static struct block *block_new(uint32_t class)
 		own_blocks.free[class] = block->next;
 	} else if (own_blocks.left >= class_bytes(class) || span_new()) {
 		block = (struct free_block *)(void *)own_blocks.at;
-		block->block = (struct block){BLOCK_MARK, class, class_bytes(class)};
+		block->block = (struct block){mark_of(block), class, class_bytes(class)};
 		own_blocks.at += class_bytes(class);
 		own_blocks.left -= class_bytes(class);
 	}
@@ -136,7 +141,7 @@ void weft__heap_release(void *ptr)
 	if (!ptr)
 		return;
 	block = (struct free_block *)(void *)((struct block *)ptr - 1);
-	if (block->block.mark != BLOCK_MARK) {
+	if (block->block.mark != mark_of(block)) {
 		free(ptr);
 		return;
 	}
@@ -158,7 +163,7 @@ static void *large_resize(struct block *block, size_t bytes)
 	if (moved == MAP_FAILED)
 		return NULL;
 	block = moved;
-	block->bytes = all;
+	*block = (struct block){mark_of(block), LARGE, all};
 	return block + 1;
 }
 
@@ -171,7 +176,7 @@ void *weft__heap_resize(void *ptr, size_t bytes)
 	if (!ptr)
 		return heap_new(bytes);
 	block = (struct block *)ptr - 1;
-	if (block->mark != BLOCK_MARK)
+	if (block->mark != mark_of(block))
 		return realloc(ptr, bytes);
 	if (block->class == LARGE && bytes > class_bytes(CLASSES - 1))
 		return large_resize(block, bytes);
