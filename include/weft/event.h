@@ -172,8 +172,6 @@ WEFT_EMIT(void weft_poll_next(uint64_t task, uint32_t depth), {
 	}
 })
 
-/* The worker on this thread is about to wait for something to do, or has stopped waiting. At most every 10 ms the
- * thread's CPU time and its wait for a CPU are recorded with it (two system calls, about 2 us). */
 static inline void weft_emit_park(uint32_t depth, uint32_t on, uint64_t tick)
 {
 	uint64_t arg = depth <= 0xffffu ? depth : 0xfffeu;
@@ -199,6 +197,9 @@ static inline void weft_emit_unpark(uint32_t depth, uint32_t on, uint64_t tick)
 	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due) || ((on & WEFT_GATE_RSEQ) && !weft_stayed()))
 		weft_slow_unpark(tick);
 }
+
+/* The worker on this thread is about to wait for something to do, or has stopped waiting. At most every 10 ms the
+ * thread's CPU time and its wait for a CPU are recorded with it (two system calls, about 2 us). */
 WEFT_EMIT(void weft_park_at(uint32_t depth, uint64_t tick), {
 	uint32_t on = weft_gate_on();
 	if (on)

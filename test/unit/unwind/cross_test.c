@@ -16,9 +16,9 @@ TEST(aarch64_unwinds_under_an_emulator)
 	static const char build[] = "cd \"${WEFT_SOURCE:-.}\" && aarch64-linux-gnu-gcc -std=gnu11 -O2 "
 				    "-fomit-frame-pointer -D_GNU_SOURCE=1 -Wall -Wextra "
 				    "-Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -Isrc -Iinclude -Itest "
-				    "test/unit/unwind/fixture/cross.c src/unwind/*.c src/base/alloc.c "
+				    "test/unit/unwind/fixture/cross.c src/unwind/*.c src/base/alloc.c src/base/heap.c "
 				    "src/base/apart_hot.c "
-				    "src/base/intern.c -o %s/cross -pthread";
+				    "src/base/intern.c src/base/sort.c -o %s/cross -pthread";
 	char dir[] = "/tmp/weft-cross-XXXXXX", command[1024];
 
 	if (shell("command -v aarch64-linux-gnu-gcc >/dev/null") != 0)
