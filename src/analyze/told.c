@@ -115,7 +115,7 @@ int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev)
 	weft__stream_known(a, s, ev->time_ns);
 	if (rc == 0)
 		rc = weft__lane_get(a, worker_of(a, stream), stream, &at);
-	if (rc < 0 || ev->time_ns < a->opts.from_ns)
+	if (rc != 0 || ev->time_ns < a->opts.from_ns)
 		return rc;
 	lane = &a->result.lanes[at];
 	lane->parked_ns = weft__sum(lane->parked_ns, share_ns(a, ev->fields[2], ev->fields[3], ev->time_ns));

@@ -226,7 +226,7 @@ int weft__region_open(struct weft__region *region, const struct weft__region_wan
 		return weft__fail(
 			err, r,
 			"no memory for the rings (%llu bytes of address space): %s; lower max_threads or ring_bytes",
-			(unsigned long long)(rings_offset() + region->own_map.chunks[0].bytes), weft_strerror(r));
+			(unsigned long long)rings_offset() + region->own_map.chunks[0].bytes, weft_strerror(r));
 	}
 	head_init(region, want);
 	weft__region_relink(region); /* somebody who recovers may have seen the link while it led nowhere */
