@@ -38,29 +38,12 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Whether this is another machine than the one that recorded, or another boot of it. */
-static bool is_elsewhere(const struct weft__recording *rec)
-{
-	const char *recorded = weft__names_fact(&rec->names, "host.boot_id");
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	char here[64] = "";
-
-	if (file && fgets(here, sizeof(here), file))
-		here[strcspn(here, "\n")] = 0;
-	if (file)
-		fclose(file);
-	return recorded && here[0] && strcmp(recorded, here) != 0;
-}
-
 static int find_names(struct weft__recording *rec, struct report *report)
 {
-	const char *pid = weft__names_fact(&rec->names, "process.pid");
-	struct weft__naming naming = {.no_symbols = report->no_symbols, .elsewhere = is_elsewhere(rec)};
-	uint64_t number;
+	struct weft__naming naming;
 	int rc;
 
-	if (pid && cli_parse_number(pid, UINT32_MAX, &number))
-		naming.pid = (uint32_t)number;
+	weft__recording_naming(rec, report->no_symbols, &naming);
 	weft__profile_want(report->result, &rec->frames);
 	rc = weft__frames_name(&rec->frames, &naming);
 	if (rc == 0)

@@ -30,21 +30,7 @@ void report_say(struct report_text *text, const char *fmt, ...)
 
 const char *report_wait_kind(uint32_t what)
 {
-	static const char *const names[] = {
-		[0] = "short waits",
-		[WEFT_WAIT_CALL] = "call",
-		[WEFT_WAIT_LOCK] = "lock",
-		[WEFT_WAIT_RWLOCK] = "read-write lock",
-		[WEFT_WAIT_CONDITION] = "condition",
-		[WEFT_WAIT_SEMAPHORE] = "semaphore",
-		[WEFT_WAIT_RUNTIME] = "runtime lock",
-		[WEFT_WAIT_GC] = "garbage collection",
-		[WEFT_WAIT_PAUSE] = "pause",
-		[WEFT_WAIT_THREAD] = "end of a thread",
-		[WEFT_WAIT_OTHER] = "other",
-	};
-
-	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "other";
+	return weft__label_wait(what);
 }
 
 /* Whether people would take the name for that of the thing itself, and not of the call that waits for one. */

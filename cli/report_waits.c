@@ -377,14 +377,7 @@ void report_stuck(const struct report *report)
 
 const char *report_cost_name(size_t what)
 {
-	static const char *const names[] = {
-		[WEFT_COST_COLLECTOR] = "collector", [WEFT_COST_SAMPLES] = "samples",
-		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "looks",
-		[WEFT_COST_WAITS] = "waits",         [WEFT_COST_TABLES] = "unwind tables",
-		[WEFT_COST_SYMBOLS] = "symbols",     [WEFT_COST_EVENTS] = "events",
-	};
-
-	return what < sizeof(names) / sizeof(names[0]) && names[what] ? names[what] : "other";
+	return weft__label_cost(what);
 }
 
 /* weft itself used 25.3 ms of CPU in 4.13 s: 0.6 % of one CPU, 2.1 % of the program's 1.20 s; budget 1 %

@@ -14,6 +14,7 @@
 
 #include "analyze/hist.h"
 #include "analyze/names.h"
+#include "analyze/rows.h"
 #include "analyze/samples.h"
 #include "analyze/story.h"
 #include "analyze/times.h"
@@ -55,6 +56,7 @@ struct weft__analysis_opts {
 	/* Hears of samples of all the time of threads (times.h), as far as those are asked for by opts.from_ns and to_ns. The same. */
 	int (*time_sample)(void *data, const struct weft__time_sample *sample);
 	void *time_data;
+	const struct weft__row_sink *rows; /* hears of single ones (rows.h); NULL: nobody */
 };
 
 struct weft__wake {
@@ -73,6 +75,7 @@ struct weft__wake {
 /* The poll that held the worker longest while a woken task waited for it. */
 struct weft__behind {
 	uint64_t held_ns; /* of the wait; 0: there was none */
+	uint64_t serial;
 	uint64_t task;
 	uint64_t duration_ns;
 	uint32_t place;

@@ -153,7 +153,9 @@ static int book_off(struct weft__analysis *a, struct weft__track *track, const s
 		if (stretch->end_ns - stretch->begin_ns > thread->longest_ns)
 			thread->longest_ns = stretch->end_ns - stretch->begin_ns;
 	}
-	return rc < 0 ? rc : add_row(a, &rows, &row);
+	if (rc == 0)
+		rc = add_row(a, &rows, &row);
+	return rc == 0 && a->opts.rows ? weft__rows_off(a, &row, s ? s->worker : WEFT_WORKER_NONE, stretch) : rc;
 }
 
 int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)

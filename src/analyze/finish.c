@@ -210,6 +210,8 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 			return rc;
 	}
 	rc = weft__story_settle_all(a);
+	if (rc == 0 && a->opts.rows)
+		rc = weft__rows_settle(a);
 	if (rc == 0)
 		rc = weft__times_settle(a);
 	if (rc == 0)

@@ -181,6 +181,21 @@ void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wai
 	find_holders(a, wait, wait->begin_ns, wait->end_ns, ret, CHAIN_LINKS);
 }
 
+void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret)
+{
+	struct weft__hold holds[HOLDS_MAX];
+	uint64_t from_ns = wait->begin_ns, to_ns = wait->end_ns;
+	uint32_t n = wait->holds ? by_thread(wait->holds, from_ns, to_ns, holds) : 0;
+
+	if (n == 0) {
+		find_holder(a, wait->holder, from_ns, to_ns, ret, 0);
+		return;
+	}
+	find_holder(a, holds[0].tid, holds[0].begin_ns > from_ns ? holds[0].begin_ns : from_ns,
+		    holds[0].end_ns < to_ns ? holds[0].end_ns : to_ns, ret, 0);
+	ret->held_ns = holds[0].ns;
+}
+
 void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	uint64_t object = ev->fields[1], end_ns = weft__since(ev->time_ns, ev->fields[2]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analyze/analysis.h"
+#include "weft/wait.h"
 
 const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes)
 {
@@ -97,4 +98,35 @@ const char *weft__label_reason(uint32_t reason)
 	default:
 		return "unknown reason";
 	}
+}
+
+const char *weft__label_wait(uint32_t what)
+{
+	static const char *const names[] = {
+		[0] = "short waits",
+		[WEFT_WAIT_CALL] = "call",
+		[WEFT_WAIT_LOCK] = "lock",
+		[WEFT_WAIT_RWLOCK] = "read-write lock",
+		[WEFT_WAIT_CONDITION] = "condition",
+		[WEFT_WAIT_SEMAPHORE] = "semaphore",
+		[WEFT_WAIT_RUNTIME] = "runtime lock",
+		[WEFT_WAIT_GC] = "garbage collection",
+		[WEFT_WAIT_PAUSE] = "pause",
+		[WEFT_WAIT_THREAD] = "end of a thread",
+		[WEFT_WAIT_OTHER] = "other",
+	};
+
+	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "other";
+}
+
+const char *weft__label_cost(size_t what)
+{
+	static const char *const names[] = {
+		[WEFT_COST_COLLECTOR] = "collector", [WEFT_COST_SAMPLES] = "samples",
+		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "looks",
+		[WEFT_COST_WAITS] = "waits",         [WEFT_COST_TABLES] = "unwind tables",
+		[WEFT_COST_SYMBOLS] = "symbols",     [WEFT_COST_EVENTS] = "events",
+	};
+
+	return what < sizeof(names) / sizeof(names[0]) && names[what] ? names[what] : "other";
 }

@@ -23,5 +23,7 @@ const char *weft__label_file(const struct weft__names *names, uint32_t place, ch
 
 /* Never NULL. */
 const char *weft__label_reason(uint32_t reason);
+const char *weft__label_wait(uint32_t what); /* enum weft_wait */
+const char *weft__label_cost(size_t what);   /* enum weft_cost */
 
 #endif

@@ -22,12 +22,13 @@ struct waiting {
 	struct weft__file *file;
 };
 
-struct merge {
+struct weft__merge {
 	struct source *open;
 	size_t n_open, cap_open;
 	struct waiting *waiting; /* by first event */
 	size_t n_waiting, next_waiting;
 	uint64_t from_ns, to_ns;
+	struct source *given; /* whose event the caller has; NULL: none */
 };
 
 static int waiting_order(const void *left, const void *right)
@@ -73,7 +74,7 @@ static int reopen(struct weft__file *file, struct weft_segment **seg)
 	return weft_segment_open(seg, file->path, NULL);
 }
 
-static int source_open(struct merge *merge, struct weft__file *file)
+static int source_open(struct weft__merge *merge, struct weft__file *file)
 {
 	struct source *grown = weft__grow(merge->open, &merge->cap_open, merge->n_open, sizeof(*grown)), source = {0};
 	int rc;
@@ -108,7 +109,7 @@ static bool comes_before(const struct source *a, const struct source *b)
 }
 
 /* The source of the next event, NULL at the end. */
-static int next_source(struct merge *merge, struct source **ret)
+static int next_source(struct weft__merge *merge, struct source **ret)
 {
 	for (;;) {
 		struct source *best = NULL;
@@ -129,52 +130,89 @@ static int next_source(struct merge *merge, struct source **ret)
 	}
 }
 
-static int run(struct merge *merge, const struct weft__events_ops *ops)
+int weft__merge_open(struct weft__merge **ret, struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t n_events = 0;
-	struct source *source;
-	int rc;
+	struct weft__merge *merge = weft__calloc(1, sizeof(*merge));
+	size_t i;
 
-	for (;;) {
-		rc = next_source(merge, &source);
-		if (rc < 0 || !source)
-			return rc;
-		rc = ops->event(ops->data, &source->ev);
-		if (rc < 0)
-			return rc;
-		if (++n_events % PROGRESS_EVENTS == 0 && ops->progress)
-			ops->progress(ops->data, n_events);
-		rc = weft_cursor_next(source->cursor, &source->ev);
-		if (rc < 0)
-			return rc;
-		if (rc == 0) {
-			rc = source_close(source);
-			*source = merge->open[--merge->n_open];
-			if (rc < 0)
-				return rc;
-		}
+	if (!merge)
+		return -ENOMEM;
+	merge->from_ns = from_ns;
+	merge->to_ns = to_ns;
+	merge->waiting = weft__calloc(rec->n_files, sizeof(*merge->waiting));
+	if (!merge->waiting) {
+		weft__free(merge);
+		return -ENOMEM;
 	}
+	for (i = 0; i < rec->n_files; i++)
+		merge->waiting[merge->n_waiting++].file = &rec->files[i];
+	if (merge->n_waiting)
+		qsort(merge->waiting, merge->n_waiting, sizeof(*merge->waiting), waiting_order);
+	*ret = merge;
+	return 0;
+}
+
+/* Past the event that was given last. */
+static int pass(struct weft__merge *merge)
+{
+	struct source *source = merge->given;
+	int rc = source ? weft_cursor_next(source->cursor, &source->ev) : 1;
+
+	merge->given = NULL;
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	rc = source_close(source);
+	*source = merge->open[--merge->n_open];
+	return rc;
+}
+
+int weft__merge_next(struct weft__merge *merge, const struct weft_event_view **ret)
+{
+	struct source *source = NULL;
+	int rc = pass(merge);
+
+	if (rc == 0)
+		rc = next_source(merge, &source);
+	if (rc < 0 || !source)
+		return rc;
+	merge->given = source;
+	*ret = &source->ev;
+	return 1;
+}
+
+int weft__merge_close(struct weft__merge *merge)
+{
+	size_t i;
+	int rc = 0;
+
+	if (!merge)
+		return 0;
+	for (i = 0; i < merge->n_open; i++)
+		if (source_close(&merge->open[i]) < 0)
+			rc = -ENOMEM;
+	weft__free(merge->open);
+	weft__free(merge->waiting);
+	weft__free(merge);
+	return rc;
 }
 
 int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
 			   const struct weft__events_ops *ops)
 {
-	struct merge merge = {.from_ns = from_ns, .to_ns = to_ns};
-	size_t i;
-	int rc;
+	const struct weft_event_view *ev = NULL;
+	struct weft__merge *merge;
+	uint64_t n_events = 0;
+	int rc = weft__merge_open(&merge, rec, from_ns, to_ns), closed;
 
-	merge.waiting = weft__calloc(rec->n_files, sizeof(*merge.waiting));
-	if (!merge.waiting)
-		return -ENOMEM;
-	for (i = 0; i < rec->n_files; i++)
-		merge.waiting[merge.n_waiting++].file = &rec->files[i];
-	if (merge.n_waiting)
-		qsort(merge.waiting, merge.n_waiting, sizeof(*merge.waiting), waiting_order);
-	rc = run(&merge, ops);
-	for (i = 0; i < merge.n_open; i++)
-		if (source_close(&merge.open[i]) < 0 && rc == 0)
-			rc = -ENOMEM;
-	weft__free(merge.open);
-	weft__free(merge.waiting);
-	return rc;
+	if (rc < 0)
+		return rc;
+	while ((rc = weft__merge_next(merge, &ev)) > 0) {
+		rc = ops->event(ops->data, ev);
+		if (rc < 0)
+			break;
+		if (++n_events % PROGRESS_EVENTS == 0 && ops->progress)
+			ops->progress(ops->data, n_events);
+	}
+	closed = weft__merge_close(merge);
+	return rc < 0 ? rc : closed;
 }

@@ -44,8 +44,9 @@ static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
 		uint64_t held_ns = weft__since(to_ns, from_ns);
 
 		if (held_ns > poll->behind.held_ns)
-			poll->behind = (struct weft__behind){
-				held_ns, recent->task, weft__since(recent->end_ns, recent->begin_ns), recent->place};
+			poll->behind =
+				(struct weft__behind){held_ns, recent->serial, recent->task,
+						      weft__since(recent->end_ns, recent->begin_ns), recent->place};
 	}
 }
 
@@ -53,6 +54,7 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 {
 	struct weft__lane *lane;
 	struct weft__place *place;
+	bool takes;
 	int rc;
 
 	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns || poll->told)
@@ -66,11 +68,13 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	}
 	poll->wake.measured = true;
 	poll->rank_ns = weft__since(poll->begin_ns, poll->wake.time_ns);
-	if (weft__top_takes(&a->delayed, poll)) {
+	takes = weft__top_takes(&a->delayed, poll);
+	if (takes || a->opts.rows)
 		find_behind(s, poll);
+	if (takes)
 		weft__top_add(&a->delayed, poll);
+	if (!a->opts.rows)
 		poll->behind.held_ns = 0;
-	}
 	rc = weft__hist_add(&a->result.delays, poll->rank_ns);
 	if (rc == 0)
 		rc = weft__hist_add(&lane->delays, poll->rank_ns);
@@ -246,7 +250,7 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 	add_to_outer(s, s->n_open);
 	if (poll->level == 0)
 		s->recent[s->n_recent++ % RECENT_POLLS] =
-			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->place};
+			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->serial, poll->place};
 	rc = book_busy(a, poll, now_ns);
 	if (rc == 0 && a->opts.location)
 		rc = note_place(a, s, poll, now_ns);

@@ -189,6 +189,31 @@ int weft__recordings_add(struct weft__recordings *list, const char *path, struct
 	return rc < 0 ? weft__fail(err, rc, "%s: %s", path, weft_strerror(rc)) : 0;
 }
 
+/* Whether this is another machine than the one that recorded, or another boot of it. */
+static bool is_elsewhere(const struct weft__recording *rec)
+{
+	const char *recorded = weft__names_fact(&rec->names, "host.boot_id");
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char here[64] = "";
+
+	if (file && fgets(here, sizeof(here), file))
+		here[strcspn(here, "\n")] = 0;
+	if (file)
+		fclose(file);
+	return recorded && here[0] && strcmp(recorded, here) != 0;
+}
+
+void weft__recording_naming(const struct weft__recording *rec, bool no_symbols, struct weft__naming *ret)
+{
+	const char *pid = weft__names_fact(&rec->names, "process.pid");
+	char *rest = NULL;
+	unsigned long number = pid ? strtoul(pid, &rest, 10) : 0;
+
+	*ret = (struct weft__naming){.no_symbols = no_symbols, .elsewhere = is_elsewhere(rec)};
+	if (pid && pid[0] >= '0' && pid[0] <= '9' && !*rest && number <= UINT32_MAX)
+		ret->pid = (uint32_t)number;
+}
+
 static int file_order(const void *left, const void *right)
 {
 	const struct weft__file *a = left, *b = right;

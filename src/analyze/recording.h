@@ -60,6 +60,9 @@ int weft__recordings_add(struct weft__recordings *list, const char *path, struct
 void weft__recordings_settle(struct weft__recordings *list);
 void weft__recordings_fini(struct weft__recordings *list);
 
+/* How its functions get their names: in this boot of the machine that recorded it more is known of the kernel and the process. */
+void weft__recording_naming(const struct weft__recording *rec, bool no_symbols, struct weft__naming *ret);
+
 /* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `fn` may stop the reading with a negative
  * value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or what `fn` returned. A
  * file that cannot be read any more has its `status` set. */
@@ -70,5 +73,12 @@ struct weft__events_ops {
 };
 int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
 			   const struct weft__events_ops *ops);
+
+/* The same, one event after the other. The event is good until the next call. Returns 1, 0 at the end, or -ENOMEM. */
+struct weft__merge;
+int weft__merge_open(struct weft__merge **ret, struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns);
+int weft__merge_next(struct weft__merge *merge, const struct weft_event_view **ret);
+/* Notes what was damaged, in the files. NULL is allowed. Returns 0 or -ENOMEM. */
+int weft__merge_close(struct weft__merge *merge);
 
 #endif

@@ -170,6 +170,8 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	mark->what = row.where;
 	mark->asked = thread->match && weft__scope_asked(a, s);
 	mark->booked = mark->asked && (!a->opts.location || poll);
+	mark->object = poll ? poll->serial : 0;
+	mark->ready_ns = poll ? poll->place : 0;
 	if (!mark->booked) {
 		weft__weight_add(&r->left_out, 1, ns);
 		return 0;
@@ -209,7 +211,8 @@ static int sub_from_row(struct weft__analysis *a, uint32_t trace, const struct w
 }
 
 /* A sample turns out to be in a poll. */
-static int move_into(struct weft__analysis *a, uint32_t place_id, uint32_t trace, struct weft__stretch *mark)
+static int move_into(struct weft__analysis *a, uint32_t place_id, uint64_t serial, uint32_t trace,
+		     struct weft__stretch *mark)
 {
 	struct weft__samples *r = &a->result.samples;
 	struct weft__sampled_thread *thread = &r->threads[mark->name];
@@ -237,6 +240,8 @@ static int move_into(struct weft__analysis *a, uint32_t place_id, uint32_t trace
 	weft__weight_add(&place->sampled, 1, mark->ns);
 	mark->booked = true;
 	mark->what = WEFT__IN_POLL;
+	mark->object = serial;
+	mark->ready_ns = place_id;
 	return add_to_row(a, trace, &row);
 }
 
@@ -252,7 +257,7 @@ int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct 
 		return -ENOMEM;
 	if (!mark->asked || (mark->booked && mark->what == WEFT__IN_POLL))
 		return 0;
-	return move_into(a, poll->place, trace, mark);
+	return move_into(a, poll->place, poll->serial, trace, mark);
 }
 
 int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
@@ -265,6 +270,7 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 		.ns = ns,
 		.stack = (uint32_t)ev->fields[0],
 		.kernel = (uint32_t)ev->fields[1],
+		.cpu_ns = ev->fields[3],
 		.holder = ev->fields[4] < UINT32_MAX ? (uint32_t)ev->fields[4] : UINT32_MAX,
 	};
 	struct weft__track *track = NULL;
@@ -285,6 +291,10 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 	}
 	if (rc == 0)
 		rc = weft__track_of(a, s, &track);
+	if (rc == 0 && a->opts.rows && (!track || !a->polls_told || mark.what == WEFT__IN_POLL)) {
+		rc = weft__rows_sample(a, &mark);
+		mark.given = mark.booked;
+	}
 	return rc < 0 || !track ? rc : weft__track_add(a, track, &mark);
 }
 

@@ -22,7 +22,7 @@
 enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
 
 struct weft__recent {
-	uint64_t begin_ns, end_ns, task;
+	uint64_t begin_ns, end_ns, task, serial;
 	uint32_t place;
 };
 
@@ -288,6 +288,21 @@ void weft__log_clear(struct weft__analysis *a, struct weft__stream *s);
 int weft__log_take(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll);
 int weft__samples_settle(struct weft__analysis *a);
 void weft__samples_fini(struct weft__analysis *a);
+
+/* rows.c: single ones, to opts.rows, which is not NULL. A poll that has ended is kept until its time is divided. */
+int weft__rows_keep(struct weft__track *track, const struct weft__poll *poll);
+int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed,
+		    const struct weft__story *story);
+int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__stretch *stretch,
+		    const struct weft__poll *poll);
+int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *sum,
+			uint64_t time_ns);
+int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
+		   const struct weft__stretch *stretch);
+/* Samples wait in the log of their track where their poll may be recorded at its end. The first `n` of the log go. */
+int weft__rows_sample(struct weft__analysis *a, const struct weft__stretch *mark);
+int weft__rows_samples(struct weft__analysis *a, struct weft__track *track, size_t n);
+int weft__rows_settle(struct weft__analysis *a);
 
 /* told.c: polls that are told as a whole, at their end, and counts of all of them */
 int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);

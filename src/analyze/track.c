@@ -34,6 +34,8 @@ static int sweep(struct weft__analysis *a)
 		rc = weft__story_settle(a, track, UINT64_MAX);
 		if (rc == 0)
 			rc = weft__times_run(a, track, UINT64_MAX);
+		if (rc == 0 && a->opts.rows)
+			rc = weft__rows_samples(a, track, track->n_log);
 		if (rc < 0)
 			return rc;
 		weft__map_del(&a->track_by_tid, track->tid);
@@ -149,13 +151,16 @@ size_t weft__track_after(const struct weft__track *track, uint64_t ns)
 	return low;
 }
 
-static void drop(struct weft__analysis *a, struct weft__track *track, size_t n)
+static int drop(struct weft__analysis *a, struct weft__track *track, size_t n)
 {
+	int rc = a->opts.rows ? weft__rows_samples(a, track, n) : 0;
+
 	if (n == 0)
-		return;
+		return rc;
 	memmove(track->log, track->log + n, (track->n_log - n) * sizeof(*track->log));
 	track->n_log -= n;
 	a->n_stretches -= n;
+	return rc;
 }
 
 /* What no poll needs any more goes. */
@@ -163,15 +168,15 @@ static int prune(struct weft__analysis *a, struct weft__track *track)
 {
 	const struct weft__stream *s = weft__track_stream(a, track);
 	uint64_t keep_ns = a->now_ns > KEEP_NS ? a->now_ns - KEEP_NS : 0;
-	int rc;
+	int rc, dropped;
 
 	if (s && s->n_open && s->open[0].begin_ns < keep_ns)
 		keep_ns = s->open[0].begin_ns;
 	if (track->first_closed < track->n_closed && track->closed[track->first_closed].begin_ns < keep_ns)
 		keep_ns = track->closed[track->first_closed].begin_ns;
 	rc = weft__times_run(a, track, keep_ns);
-	drop(a, track, weft__track_after(track, keep_ns));
-	return rc;
+	dropped = drop(a, track, weft__track_after(track, keep_ns));
+	return rc < 0 ? rc : dropped;
 }
 
 static int make_room(struct weft__analysis *a, struct weft__track *track)
@@ -192,9 +197,10 @@ static int make_room(struct weft__analysis *a, struct weft__track *track)
 		track->cut_ns = track->log[half - 1].end_ns;
 		a->result.stretches_cut += half;
 		rc = weft__times_run(a, track, track->cut_ns);
+		if (rc == 0)
+			rc = drop(a, track, half);
 		if (rc < 0)
 			return rc;
-		drop(a, track, half);
 	}
 	if (track->n_log < track->cap_log - track->cap_log / 4)
 		return 0;
@@ -215,7 +221,7 @@ int weft__track_add(struct weft__analysis *a, struct weft__track *track, const s
 	for (at = track->n_log; at > 0 && track->log[at - 1].end_ns > stretch->end_ns; at--)
 		if (track->n_log - at >= LATE_MAX) {
 			a->result.stretches_late++;
-			return 0;
+			return a->opts.rows ? weft__rows_sample(a, stretch) : 0;
 		}
 	if (at < track->n_log)
 		memmove(track->log + at + 1, track->log + at, (track->n_log - at) * sizeof(*track->log));
@@ -229,5 +235,6 @@ void weft__track_fini(struct weft__track *track)
 {
 	weft__free(track->log);
 	weft__free(track->closed);
+	weft__free(track->closed_polls);
 	memset(track, 0, sizeof(*track));
 }

@@ -26,8 +26,10 @@ enum weft__stretch_kind { STRETCH_SAMPLE, STRETCH_LOOK, STRETCH_OFF, STRETCH_WAI
 struct weft__stretch {
 	uint64_t begin_ns, end_ns; /* of a sample both are when it was; of a look, roughly when the thread waited */
 	uint64_t ns;               /* that a sample or a look stands for; off: of its time, that a CPU quota took */
-	uint64_t object; /* wait: fd or address; look: time between two; off: span of the quota (throttled.c) */
-	uint64_t cpu_ns, ready_ns; /* wait: on the CPU, and ready without one; WEFT_NOT_MEASURED: not known */
+	uint64_t object;           /* wait: fd or address; look: time between two; off: span of the quota (throttled.c);
+			  * sample: serial of its poll, 0: none */
+	uint64_t cpu_ns, ready_ns; /* wait: on the CPU, and ready without one; WEFT_NOT_MEASURED: not known;
+				    * sample: number of the CPU, and place of its poll */
 	uint32_t stack, kernel;
 	uint32_t what;   /* wait: enum weft_wait; off: enum weft_offcpu; look: call + 1; sample: enum weft__where */
 	uint32_t name;   /* wait: string; sample: row of the thread */
@@ -35,7 +37,8 @@ struct weft__stretch {
 	enum weft__stretch_kind kind;
 	const struct weft__holds *holds; /* wait: who held it when; NULL: only `holder` is known */
 	bool booked;                     /* sample: is in the sums, */
-	bool asked;                      /* ... or would be, if it were in the right poll */
+	bool asked;                      /* ... or would be, if it were in the right poll, */
+	bool given;                      /* ... and somebody has heard of it */
 };
 
 /* A poll that has ended, or the recording has. */
@@ -79,6 +82,8 @@ struct weft__track {
 	uint64_t cut_ns; /* up to here there were more */
 	struct weft__closed *closed;
 	size_t first_closed, n_closed, cap_closed; /* from the first on they wait for their story */
+	struct weft__poll *closed_polls; /* beside `closed`, where somebody hears of single polls; else NULL */
+	size_t cap_closed_polls;
 	uint64_t n_off;
 	bool off_sampled; /* not each switch is told */
 	uint64_t offs_ns; /* where the last stretch off the CPU ended */
@@ -106,6 +111,8 @@ const struct weft__stream *weft__track_stream(const struct weft__analysis *a, co
 /* holder.c. Who held what a thread waited for, and what they did: the one that held it for the longest time, and by its `also` the
  * others. */
 void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
+/* The one that held it for the longest time, and nothing of others. */
+void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
 /* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
 void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
 const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object);

@@ -197,7 +197,7 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	rc = add_to_object(a, s, &wait, stretch);
 	if (rc == 0)
 		rc = weft__wait_rank(a, s, &wait, stretch);
-	return rc;
+	return rc == 0 && a->opts.rows ? weft__rows_wait(a, &wait, stretch, poll) : rc;
 }
 
 /* Where somebody else tells it for the thread, polls and context are in the thread's own stream. */
@@ -295,7 +295,8 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struc
 		leave_out(a, ev->fields[2], ev->fields[3]);
 		return 0;
 	}
-	return add_to_row(a, s, &more, 0, &row);
+	rc = add_to_row(a, s, &more, 0, &row);
+	return rc == 0 && a->opts.rows ? weft__rows_wait_sum(a, s, &more, ev->time_ns) : rc;
 }
 
 static int most_first(const void *left, const void *right)

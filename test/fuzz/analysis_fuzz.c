@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An analysis of any events in any order: a byte of options, then events of 4 bytes (kind, stream, step of time) and one for each field of
  * their kind. */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analyze/analysis.h"
@@ -77,6 +78,94 @@ static void check_samples(const struct weft__samples *samples)
 		abort();
 }
 
+/* Single ones, and what they add up to. */
+struct rows {
+	uint64_t polls, poll_ns[WEFT__N_PARTS], slice_ns[WEFT__N_PARTS];
+	uint64_t samples, sample_ns, in_poll, waits;
+};
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static int add_poll(void *data, const struct weft__poll *poll)
+{
+	struct rows *rows = data;
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < WEFT__N_PARTS; i++) {
+		sum += poll->story.split.ns[i];
+		rows->slice_ns[i] = poll->story.split.ns[i]; /* to come */
+		rows->poll_ns[i] = plus(rows->poll_ns[i], poll->end_ns ? poll->story.split.ns[i] : 0);
+	}
+	if (sum != poll->rank_ns)
+		abort();
+	rows->polls += poll->end_ns != 0;
+	return 0;
+}
+
+static int add_slice(void *data, const struct weft__slice *slice)
+{
+	struct rows *rows = data;
+
+	if (slice->ns == 0 || slice->ns > rows->slice_ns[slice->part] || slice->begin_ns > slice->end_ns ||
+	    (slice->end_ns && slice->begin_ns < slice->poll->begin_ns))
+		abort();
+	rows->slice_ns[slice->part] -= slice->ns;
+	return 0;
+}
+
+static int add_wait(void *data, const struct weft__wait_view *wait)
+{
+	struct rows *rows = data;
+
+	if (wait->begin_ns > wait->wait->end_ns)
+		abort();
+	rows->waits = plus(rows->waits, 1);
+	return 0;
+}
+
+static int add_wait_sum(void *data, const struct weft__wait_sum_view *sum)
+{
+	struct rows *rows = data;
+
+	rows->waits = plus(rows->waits, sum->n);
+	return 0;
+}
+
+static int add_sample(void *data, const struct weft__sample_one *sample)
+{
+	struct rows *rows = data;
+
+	if ((sample->where == WEFT__IN_POLL) != (sample->poll != 0))
+		abort();
+	rows->samples++;
+	rows->in_poll += sample->poll != 0;
+	rows->sample_ns = plus(rows->sample_ns, sample->ns);
+	return 0;
+}
+
+/* They are exactly what the result is made of. */
+static void check_rows(const struct rows *rows, const struct weft__result *r, bool told)
+{
+	uint64_t waits = 0;
+	size_t i;
+
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		if (rows->slice_ns[i] || rows->poll_ns[i] != r->split.ns[i])
+			abort();
+	for (i = 0; i < r->n_waits; i++)
+		waits = plus(waits, r->waits[i].n);
+	if (rows->polls != r->split.n || rows->samples != r->samples.all.n || rows->waits != waits ||
+	    rows->sample_ns != r->samples.all.ns)
+		abort();
+	/* Of polls that come at their end in a recording that does not say so, samples are not held back. */
+	if (told && rows->in_poll != r->samples.where[WEFT__IN_POLL].n)
+		abort();
+}
+
 static void choose(struct weft__names *names, struct weft__analysis_opts *opts, uint8_t bits)
 {
 	static const struct weft_fact facts[] = {{"sample.hz", "100"}, {"poll.mode", "caught"}};
@@ -97,6 +186,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct weft__result *r;
 	struct weft__names names = {0};
 	struct weft__analysis_opts opts = {.names = &names};
+	struct rows rows = {0};
+	const struct weft__row_sink sink = {add_poll, add_slice, add_wait, add_wait_sum, add_sample, NULL, &rows};
 	struct weft__analysis *analysis;
 	size_t at = 1, i;
 
@@ -104,6 +195,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	define(&names);
 	choose(&names, &opts, data[0]);
+	opts.rows = size & 1 ? &sink : NULL;
 	weft__names_settle(&names);
 	if (weft__analysis_open(&analysis, &opts) < 0)
 		abort();
@@ -125,6 +217,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_polls(r->longest, r->n_longest);
 	check_polls(r->running, r->n_running);
 	check_samples(&r->samples);
+	if (opts.rows)
+		check_rows(&rows, r, data[0] & 128);
 	weft__analysis_close(analysis);
 	weft__names_fini(&names);
 	return 0;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who hears of each poll, slice, wait, sample and time off the CPU, as it is resolved: src/trace makes rows of them.
+ * What is given here is exactly what the sums of the result are made of. Pointers are good during the call. Each
+ * function may be NULL; a negative value ends the push that it came in. Polls and their slices come in order of time
+ * for each thread, when no more is expected of them; a sample whose poll is recorded at its end comes after that poll.
+ * Everything else comes in order of time. Context: CALLER. */
+#ifndef WEFT_ANALYZE_ROWS_H
+#define WEFT_ANALYZE_ROWS_H
+
+#include "analyze/samples.h"
+#include "analyze/story.h"
+
+struct weft__poll;
+
+/* Some of a poll's time. Those of one poll and part add up to that part. */
+struct weft__slice {
+	const struct weft__poll *poll;
+	enum weft__part part;
+	uint64_t ns;
+	uint64_t begin_ns,
+		end_ns; /* the interval that it is in, inside of the poll; 0 and 0: when it was is not known */
+	uint32_t what;  /* enum weft_wait; 0: no event said it */
+	uint32_t call;  /* of the system, plus 1; 0: not known */
+	uint32_t name;
+	uint64_t object;
+	uint32_t stack, kernel;
+};
+
+struct weft__wait_view {
+	const struct weft__wait *wait; /* its holder, too, without those who held what that one waited for */
+	uint64_t begin_ns;
+	uint64_t cpu_ns; /* WEFT_NOT_MEASURED: not known */
+	uint64_t poll;   /* serial; 0: in none that is known now */
+};
+
+struct weft__wait_sum_view {
+	uint64_t time_ns, n, ns, longest_ns;
+	uint32_t stream, worker, what, name;
+};
+
+struct weft__sample_one {
+	uint64_t time_ns, ns;
+	uint64_t poll;  /* serial; 0: in none */
+	uint32_t place; /* of that poll */
+	uint32_t stack, kernel, stream, worker, cpu, engine;
+	enum weft__where where; /* a thread that never polls is not told apart from one that does */
+};
+
+struct weft__off_view {
+	uint64_t begin_ns, end_ns;
+	uint64_t count; /* switches that it stands for */
+	uint32_t tid, stream, worker;
+	uint32_t what; /* enum weft_offcpu */
+	uint32_t stack, kernel;
+};
+
+struct weft__row_sink {
+	/* With its split; of one that has not ended, rank_ns is its age. */
+	int (*poll)(void *data, const struct weft__poll *poll);
+	int (*slice)(void *data, const struct weft__slice *slice);
+	int (*wait)(void *data, const struct weft__wait_view *wait);
+	int (*wait_sum)(void *data, const struct weft__wait_sum_view *sum);
+	int (*sample)(void *data, const struct weft__sample_one *sample);
+	int (*off)(void *data, const struct weft__off_view *off);
+	void *data;
+};
+
+#endif

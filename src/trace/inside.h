@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a trace: trace.c reads events and keeps rows until they are asked for, resolved.c fills rows of what
+ * the analysis resolves, plain.c those that events say by themselves, definitions.c those of names and code. Context:
+ * CALLER. */
+#ifndef WEFT_TRACE_INSIDE_H
+#define WEFT_TRACE_INSIDE_H
+
+#include "analyze/analysis.h"
+#include "analyze/gap.h"
+#include "symbol/texts.h"
+#include "trace/trace.h"
+
+/* What a thread is, and since when it is parked, for plain.c. */
+struct weft__plain_thread {
+	uint32_t worker;
+	uint64_t park_ns; /* 0: it is not */
+};
+
+struct weft__plain_task {
+	uint64_t id;
+	uint64_t spawn_ns, first_poll_ns, polls, wakes; /* 0: not seen */
+	uint32_t place;
+};
+
+struct weft__plain {
+	struct weft__map thread_by_id, task_by_id;
+	struct weft__plain_thread *threads;
+	size_t n_threads, cap_threads;
+	struct weft__plain_task *tasks;
+	size_t n_tasks, cap_tasks;
+	uint32_t free_task; /* its spawn_ns is the next one */
+	bool wakes_counted; /* not every wake was recorded */
+	struct weft__gaps gaps;
+};
+
+struct weft__scan {
+	struct weft__set *set;
+	struct weft__scan_opts opts;
+	const struct weft__table *table;
+	size_t next; /* recording */
+	struct weft__recording *rec;
+	uint64_t number; /* of rec */
+	struct weft__merge *merge;
+	struct weft__analysis *analysis;
+	struct weft__row_sink sink;
+	struct weft__plain plain;
+	bool sampling, polls_told, waits_off; /* of rec */
+	uint64_t n_events;
+
+	struct weft__texts texts; /* labels */
+	struct weft__line_list lines;
+
+	char *rows; /* of `stride` bytes each */
+	size_t stride, first, n, cap;
+	bool given; /* the caller has the first */
+};
+
+static inline bool weft__wanted(const struct weft__scan *t, size_t column)
+{
+	return t->opts.columns >> column & 1;
+}
+
+static inline int64_t weft__id(const struct weft__scan *t, uint64_t id)
+{
+	return (int64_t)(t->number << 44 | id);
+}
+
+static inline int64_t weft__time(const struct weft__scan *t, uint64_t ns)
+{
+	return ns > t->rec->start_ns ? (int64_t)(ns - t->rec->start_ns) : 0;
+}
+
+static inline void weft__set_int(struct weft__row *row, size_t column, int64_t value)
+{
+	row->at[column].i = value;
+	row->set |= UINT64_C(1) << column;
+}
+
+/* NULL and "" are NULL. */
+static inline void weft__set_text(struct weft__row *row, size_t column, const char *text)
+{
+	if (!text || !text[0])
+		return;
+	row->at[column].text = text;
+	row->set |= UINT64_C(1) << column;
+}
+
+/* trace.c. A new row, all NULL, or NULL when out of memory; it is given when it passes the filters. */
+struct weft__row *weft__row_new(struct weft__scan *t);
+void weft__row_give(struct weft__scan *t, struct weft__row *row);
+
+/* resolved.c. The six columns of a thread, from `column` on. A tid of 0 is looked up. Returns 0 or -ENOMEM. */
+int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
+		   uint32_t worker);
+int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream);
+void weft__fill_place(const struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
+		      uint32_t place); /* id_column SIZE_MAX: there is none */
+void weft__fill_stack(const struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack);
+/* The innermost function; `outside` of weft. */
+int weft__fill_function(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack, uint32_t kernel,
+			bool outside);
+bool weft__is_resolved(enum weft__table_id table);
+void weft__resolved_init(struct weft__scan *t);
+
+/* plain.c */
+bool weft__is_plain(enum weft__table_id table);
+int weft__plain_begin(struct weft__scan *t);
+int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev);
+int weft__plain_end(struct weft__scan *t); /* of the recording */
+void weft__plain_fini(struct weft__scan *t);
+
+/* definitions.c: all rows of one recording */
+int weft__definitions(struct weft__scan *t);
+/* Whether the table or the wanted columns need the names of functions. */
+bool weft__needs_names(const struct weft__scan *t);
+
+#endif

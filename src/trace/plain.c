@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows that events say by themselves: parks, queues, stuck polls, the program's events, counts, costs, tasks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/json.h"
+#include "analyze/label.h"
+#include "base/alloc.h"
+#include "trace/inside.h"
+
+#define TASKS_MAX (1u << 20) /* that live at one time; more are left out */
+
+static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, name, n_fields, ...) [number] = n_fields,
+	WEFT_KIND_MAP(X)
+#undef X
+};
+
+bool weft__is_plain(enum weft__table_id table)
+{
+	return table == WEFT__TABLE_PARK || table == WEFT__TABLE_QUEUE || table == WEFT__TABLE_STUCK ||
+	       table == WEFT__TABLE_EVENT || table == WEFT__TABLE_POLL_COUNT || table == WEFT__TABLE_COST ||
+	       table == WEFT__TABLE_TASK;
+}
+
+static int thread_get(struct weft__scan *t, uint32_t stream, struct weft__plain_thread **ret)
+{
+	struct weft__plain *p = &t->plain;
+	uint32_t at = weft__map_get(&p->thread_by_id, stream);
+	const struct weft_thread *def;
+	struct weft__plain_thread *grown;
+
+	if (at != WEFT__MAP_NONE) {
+		*ret = &p->threads[at];
+		return 0;
+	}
+	grown = weft__grow(p->threads, &p->cap_threads, p->n_threads, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	p->threads = grown;
+	if (weft__map_put(&p->thread_by_id, stream, (uint32_t)p->n_threads) < 0)
+		return -ENOMEM;
+	def = weft__names_thread(&t->rec->names, stream);
+	grown[p->n_threads] = (struct weft__plain_thread){.worker = def ? def->worker : WEFT_WORKER_NONE};
+	*ret = &grown[p->n_threads++];
+	return 0;
+}
+
+/* A row with the columns of a thread. */
+static int row_of(struct weft__scan *t, size_t column, uint32_t stream, uint32_t tid, struct weft__row **ret)
+{
+	struct weft__plain_thread none = {.worker = WEFT_WORKER_NONE}, *thread = &none;
+
+	*ret = weft__row_new(t);
+	if (!*ret || (stream && thread_get(t, stream, &thread) < 0))
+		return -ENOMEM;
+	return weft__fill_who(t, *ret, column, stream, tid, thread->worker);
+}
+
+static int give_park(struct weft__scan *t, uint32_t stream, uint64_t begin_ns, uint64_t end_ns, uint64_t depth)
+{
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_PARK_RECORDING, stream, 0, &row) < 0)
+		return -ENOMEM;
+	if (begin_ns && begin_ns <= end_ns && !weft__gaps_between(&t->plain.gaps, begin_ns, end_ns)) {
+		weft__set_int(row, WEFT__COL_PARK_BEGIN_NS, weft__time(t, begin_ns));
+		weft__set_int(row, WEFT__COL_PARK_DURATION_NS, (int64_t)(end_ns - begin_ns));
+	}
+	weft__set_int(row, WEFT__COL_PARK_END_NS, weft__time(t, end_ns));
+	if (depth < WEFT_DEPTH_UNKNOWN)
+		weft__set_int(row, WEFT__COL_PARK_QUEUE_DEPTH, (int64_t)depth);
+	weft__row_give(t, row);
+	return 0;
+}
+
+static int park_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	struct weft__plain_thread *thread;
+	uint64_t begin_ns;
+
+	if (ev->kind == WEFT_KIND_PARKED)
+		return give_park(t, ev->thread, ev->time_ns > ev->fields[0] ? ev->time_ns - ev->fields[0] : 0,
+				 ev->time_ns, WEFT_DEPTH_UNKNOWN);
+	if (ev->kind != WEFT_KIND_PARK && ev->kind != WEFT_KIND_UNPARK)
+		return 0;
+	if (thread_get(t, ev->thread, &thread) < 0)
+		return -ENOMEM;
+	begin_ns = thread->park_ns;
+	thread->park_ns = ev->kind == WEFT_KIND_PARK ? ev->time_ns : 0;
+	return ev->kind == WEFT_KIND_PARK ? 0 : give_park(t, ev->thread, begin_ns, ev->time_ns, ev->fields[0]);
+}
+
+static int queue_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	const struct weft_runtime_def *runtime = weft__names_runtime(&t->rec->names, (uint32_t)ev->fields[1]);
+	struct weft__row *row = weft__row_new(t);
+
+	if (!row)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_QUEUE_RECORDING, (int64_t)t->number);
+	weft__set_int(row, WEFT__COL_QUEUE_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_text(row, WEFT__COL_QUEUE_RUNTIME, runtime ? runtime->name : NULL);
+	if (ev->fields[0] < WEFT_DEPTH_UNKNOWN)
+		weft__set_int(row, WEFT__COL_QUEUE_DEPTH, (int64_t)ev->fields[0]);
+	weft__row_give(t, row);
+	return 0;
+}
+
+static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	uint32_t tid = (uint32_t)ev->fields[0], stack = (uint32_t)ev->fields[3];
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_STUCK_RECORDING, weft__names_stream(&t->rec->names, tid), tid, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_STUCK_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_int(row, WEFT__COL_STUCK_TASK, (int64_t)ev->fields[1]);
+	weft__set_int(row, WEFT__COL_STUCK_AGE_NS, (int64_t)ev->fields[2]);
+	weft__fill_stack(t, row, WEFT__COL_STUCK_STACK_ID, stack);
+	if (weft__fill_function(t, row, WEFT__COL_STUCK_FUNCTION, stack, 0, false) < 0)
+		return -ENOMEM;
+	weft__row_give(t, row);
+	return 0;
+}
+
+static void print_field(struct weft__json *json, const struct weft__names *names, const struct weft_field *field,
+			uint64_t value)
+{
+	union weft__number number = {.u = value};
+
+	if (field->type == WEFT_TYPE_F64)
+		weft__json_f64(json, field->name, number.f);
+	else if (field->type == WEFT_TYPE_I64)
+		weft__json_i64(json, field->name, number.i);
+	else if (field->type == WEFT_TYPE_STRING)
+		weft__json_text(json, field->name, weft__names_string(names, (uint32_t)value));
+	else
+		weft__json_u64(json, field->name, value);
+}
+
+/* As one line. */
+static int print_fields(struct weft__scan *t, struct weft__row *row, const struct weft_event_view *ev,
+			const struct weft_kind_def *def)
+{
+	struct weft_field unnamed = {.type = WEFT_TYPE_U64};
+	struct weft__json json = {0};
+	size_t bytes = 0, i, kept;
+	bool in_line = false;
+	char name[32];
+
+	json.out = open_memstream(&row->own, &bytes);
+	if (!json.out)
+		return -ENOMEM;
+	weft__json_begin(&json, NULL, '{');
+	for (i = 0; i < ev->n_fields && i < WEFT_FIELDS_MAX; i++) {
+		snprintf(name, sizeof(name), "field%zu", i);
+		unnamed.name = name;
+		print_field(&json, &t->rec->names, def && i < def->n_fields ? &def->fields[i] : &unnamed,
+			    ev->fields[i]);
+	}
+	weft__json_end(&json, '}');
+	if (fclose(json.out) != 0)
+		return -ENOMEM;
+	for (i = kept = 0; i < bytes; i++) { /* text inside has its line ends escaped */
+		in_line = row->own[i] == '\n' ? false : in_line || (row->own[i] != ' ' && row->own[i] != '\t');
+		if (in_line)
+			row->own[kept++] = row->own[i];
+	}
+	row->own[kept] = 0;
+	weft__set_text(row, WEFT__COL_EVENT_FIELDS, row->own);
+	return 0;
+}
+
+static int program_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	const struct weft_kind_def *def = weft__names_kind(&t->rec->names, ev->kind);
+	struct weft__row *row;
+	int rc;
+
+	if (row_of(t, WEFT__COL_EVENT_RECORDING, ev->thread, 0, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_EVENT_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_text(row, WEFT__COL_EVENT_KIND, def ? def->name : NULL);
+	weft__set_int(row, WEFT__COL_EVENT_KIND_ID, ev->kind);
+	rc = weft__wanted(t, WEFT__COL_EVENT_FIELDS) ? print_fields(t, row, ev, def) : 0;
+	if (rc == 0)
+		weft__row_give(t, row);
+	else
+		free(row->own);
+	return rc;
+}
+
+static int count_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_POLL_COUNT_RECORDING, (uint32_t)ev->fields[0], 0, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_POLL_COUNT_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_int(row, WEFT__COL_POLL_COUNT_FROM_NS, (int64_t)ev->fields[1]);
+	if (ev->fields[2] != UINT64_MAX)
+		weft__set_int(row, WEFT__COL_POLL_COUNT_BELOW_NS, (int64_t)ev->fields[2]);
+	weft__set_int(row, WEFT__COL_POLL_COUNT_COUNT, (int64_t)ev->fields[3]);
+	weft__row_give(t, row);
+	return 0;
+}
+
+static int cost_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	struct weft__row *row = weft__row_new(t);
+
+	if (!row)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_COST_RECORDING, (int64_t)t->number);
+	weft__set_int(row, WEFT__COL_COST_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_text(row, WEFT__COL_COST_WHAT, weft__label_cost(ev->fields[0]));
+	weft__set_int(row, WEFT__COL_COST_CPU_NS, (int64_t)ev->fields[1]);
+	weft__set_int(row, WEFT__COL_COST_SPAN_NS, (int64_t)ev->fields[2]);
+	weft__set_int(row, WEFT__COL_COST_RATE, (int64_t)ev->fields[3]);
+	weft__row_give(t, row);
+	return 0;
+}
+
+/* NULL when there are too many. */
+static int task_get(struct weft__scan *t, uint64_t id, struct weft__plain_task **ret)
+{
+	struct weft__plain *p = &t->plain;
+	uint32_t at = weft__map_get(&p->task_by_id, id);
+	struct weft__plain_task *grown;
+
+	*ret = NULL;
+	if (at == WEFT__MAP_NONE && p->task_by_id.n >= TASKS_MAX)
+		return 0;
+	if (at == WEFT__MAP_NONE) {
+		at = p->free_task;
+		if (at == WEFT__MAP_NONE) {
+			grown = weft__grow(p->tasks, &p->cap_tasks, p->n_tasks, sizeof(*grown));
+			if (!grown)
+				return -ENOMEM;
+			p->tasks = grown;
+			at = (uint32_t)p->n_tasks++;
+		} else {
+			p->free_task = (uint32_t)p->tasks[at].spawn_ns;
+		}
+		p->tasks[at] = (struct weft__plain_task){.id = id, .place = WEFT__PLACE_UNSEEN};
+		if (weft__map_put(&p->task_by_id, id, at) < 0)
+			return -ENOMEM;
+	}
+	*ret = &p->tasks[at];
+	return 0;
+}
+
+/* `end_ns` 0: it has not ended. */
+static int give_task(struct weft__scan *t, struct weft__plain_task *task, uint64_t end_ns)
+{
+	struct weft__plain *p = &t->plain;
+	struct weft__row *row = weft__row_new(t);
+
+	if (!row)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_TASK_TASK, (int64_t)task->id);
+	weft__set_int(row, WEFT__COL_TASK_RECORDING, (int64_t)t->number);
+	if (task->place && task->place < WEFT__PLACE_OTHER)
+		weft__fill_place(t, row, WEFT__COL_TASK_LOCATION_ID, WEFT__COL_TASK_LOCATION, task->place);
+	if (task->spawn_ns)
+		weft__set_int(row, WEFT__COL_TASK_SPAWN_NS, weft__time(t, task->spawn_ns));
+	if (end_ns)
+		weft__set_int(row, WEFT__COL_TASK_END_NS, weft__time(t, end_ns));
+	if (!t->polls_told)
+		weft__set_int(row, WEFT__COL_TASK_POLLS, (int64_t)task->polls);
+	if (task->first_poll_ns)
+		weft__set_int(row, WEFT__COL_TASK_FIRST_POLL_NS, weft__time(t, task->first_poll_ns));
+	if (!p->wakes_counted)
+		weft__set_int(row, WEFT__COL_TASK_WAKES, (int64_t)task->wakes);
+	weft__row_give(t, row);
+	weft__map_del(&p->task_by_id, task->id);
+	task->spawn_ns = p->free_task;
+	p->free_task = (uint32_t)(task - p->tasks);
+	return 0;
+}
+
+static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const struct weft_event_view *ev)
+{
+	/* Its number is used again, without an end. */
+	if (task->spawn_ns) {
+		if (give_task(t, task, 0) < 0 || task_get(t, ev->fields[0], &task) < 0)
+			return -ENOMEM;
+		if (!task)
+			return 0;
+	}
+	task->spawn_ns = ev->time_ns ? ev->time_ns : 1;
+	task->place = (uint32_t)ev->fields[1];
+	return 0;
+}
+
+static int task_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	bool poll = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_POLL_NEXT || ev->kind == WEFT_KIND_POLL;
+	uint64_t begin_ns = ev->time_ns;
+	struct weft__plain_task *task;
+
+	if (ev->kind == WEFT_KIND_MODE && ev->fields[0] == WEFT_DETAIL_COUNTED)
+		t->plain.wakes_counted = true;
+	if (!poll && ev->kind != WEFT_KIND_SPAWN && ev->kind != WEFT_KIND_TASK_END && ev->kind != WEFT_KIND_WAKE)
+		return 0;
+	if (task_get(t, ev->fields[0], &task) < 0)
+		return -ENOMEM;
+	if (!task)
+		return 0;
+	if (ev->kind == WEFT_KIND_SPAWN)
+		return task_spawn(t, task, ev);
+	if (ev->kind == WEFT_KIND_TASK_END)
+		return give_task(t, task, ev->time_ns);
+	if (ev->kind == WEFT_KIND_POLL)
+		begin_ns = ev->time_ns > ev->fields[2] ? ev->time_ns - ev->fields[2] : 0;
+	if (poll && !task->first_poll_ns)
+		task->first_poll_ns = begin_ns ? begin_ns : 1;
+	task->polls += poll;
+	task->wakes += ev->kind == WEFT_KIND_WAKE;
+	return 0;
+}
+
+static int builtin_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	if (t->opts.table == WEFT__TABLE_PARK)
+		return park_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_TASK)
+		return task_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_QUEUE && ev->kind == WEFT_KIND_QUEUE)
+		return queue_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_STUCK && ev->kind == WEFT_KIND_STUCK)
+		return stuck_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_POLL_COUNT && ev->kind == WEFT_KIND_POLL_COUNT)
+		return count_event(t, ev);
+	return t->opts.table == WEFT__TABLE_COST && ev->kind == WEFT_KIND_COST ? cost_event(t, ev) : 0;
+}
+
+int weft__plain_begin(struct weft__scan *t)
+{
+	weft__plain_fini(t);
+	t->plain.free_task = WEFT__MAP_NONE;
+	return weft__gaps_init(&t->plain.gaps, t->rec->names.losses, t->rec->names.n_losses);
+}
+
+int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	struct weft__plain_thread *thread;
+
+	if (ev->kind >= WEFT_KIND_BUILTIN_END)
+		return t->opts.table == WEFT__TABLE_EVENT ? program_event(t, ev) : 0;
+	if (ev->n_fields < fields_of[ev->kind])
+		return 0;
+	if (ev->kind == WEFT_KIND_WORKER) {
+		if (thread_get(t, ev->thread, &thread) < 0)
+			return -ENOMEM;
+		thread->worker = (uint32_t)ev->fields[0];
+		return 0;
+	}
+	return builtin_event(t, ev);
+}
+
+int weft__plain_end(struct weft__scan *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->plain.n_tasks; i++)
+		if (weft__map_get(&t->plain.task_by_id, t->plain.tasks[i].id) == i &&
+		    give_task(t, &t->plain.tasks[i], 0) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+void weft__plain_fini(struct weft__scan *t)
+{
+	weft__map_fini(&t->plain.thread_by_id);
+	weft__map_fini(&t->plain.task_by_id);
+	weft__free(t->plain.threads);
+	weft__free(t->plain.tasks);
+	weft__gaps_fini(&t->plain.gaps);
+	memset(&t->plain, 0, sizeof(t->plain));
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads events until there is a row. What one event resolves may be many rows, or none for a long time. */
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "trace/inside.h"
+
+#define SLACK_NS UINT64_C(5000000000) /* what is known late of a row that ended comes within this time */
+#define PROGRESS_EVENTS (1u << 20)
+
+int weft__set_init(struct weft__set *set, struct weft__recordings *list, bool no_symbols)
+{
+	*set = (struct weft__set){.list = list, .no_symbols = no_symbols};
+	set->named = weft__calloc(list->n + 1, sizeof(*set->named));
+	return set->named ? 0 : -ENOMEM;
+}
+
+void weft__set_fini(struct weft__set *set)
+{
+	weft__free(set->named);
+	memset(set, 0, sizeof(*set));
+}
+
+static struct weft__row *row_at(struct weft__scan *t, size_t i)
+{
+	return (struct weft__row *)(void *)(t->rows + i * t->stride);
+}
+
+struct weft__row *weft__row_new(struct weft__scan *t)
+{
+	struct weft__row *row;
+	char *grown;
+
+	if (t->first + t->n == t->cap) {
+		grown = weft__grow(t->rows, &t->cap, t->cap, t->stride);
+		if (!grown)
+			return NULL;
+		t->rows = grown;
+	}
+	row = row_at(t, t->first + t->n);
+	memset(row, 0, sizeof(*row));
+	return row;
+}
+
+static bool holds(const struct weft__row *row, const struct weft__filter *filter, enum weft__column_type type)
+{
+	int64_t value = row->at[filter->column].i, than = filter->value.i;
+
+	if (!weft__row_has(row, filter->column))
+		return false;
+	if (type == WEFT__TEXT)
+		return strcmp(row->at[filter->column].text, filter->value.text) == 0;
+	switch (filter->op) {
+	case WEFT__EQ:
+		return value == than;
+	case WEFT__LT:
+		return value < than;
+	case WEFT__LE:
+		return value <= than;
+	case WEFT__GT:
+		return value > than;
+	default:
+		return value >= than;
+	}
+}
+
+void weft__row_give(struct weft__scan *t, struct weft__row *row)
+{
+	size_t i;
+
+	for (i = 0; i < t->opts.n_filters; i++)
+		if (!holds(row, &t->opts.filters[i], t->table->columns[t->opts.filters[i].column].type)) {
+			free(row->own);
+			return;
+		}
+	t->n++;
+}
+
+int weft__scan_open(struct weft__scan **ret, struct weft__set *set, const struct weft__scan_opts *opts)
+{
+	struct weft__scan *t = weft__calloc(1, sizeof(*t));
+	size_t i;
+
+	if (!t)
+		return -ENOMEM;
+	t->set = set;
+	t->opts = *opts;
+	t->table = &weft__tables[opts->table];
+	if (!t->opts.columns)
+		t->opts.columns = UINT64_MAX;
+	for (i = 0; i < opts->n_filters; i++)
+		t->opts.columns |= UINT64_C(1) << opts->filters[i].column;
+	t->stride = sizeof(struct weft__row) + t->table->n_columns * sizeof(union weft__value);
+	weft__resolved_init(t);
+	*ret = t;
+	return 0;
+}
+
+/* Where reading may stop. */
+static uint64_t last_ns(const struct weft__scan *t)
+{
+	uint64_t to_ns = UINT64_MAX, ns;
+	size_t i;
+
+	for (i = 0; i < t->opts.n_filters; i++) {
+		const struct weft__filter *filter = &t->opts.filters[i];
+
+		if (!(t->table->columns[filter->column].flags & WEFT__COLUMN_END) || filter->op == WEFT__GT ||
+		    filter->op == WEFT__GE)
+			continue;
+		ns = t->rec->start_ns + (filter->value.i > 0 ? (uint64_t)filter->value.i : 0) + 1 + SLACK_NS;
+		if (ns >= t->rec->start_ns && ns < to_ns)
+			to_ns = ns;
+	}
+	return to_ns;
+}
+
+static bool is_fact(const struct weft__recording *rec, const char *key, const char *value)
+{
+	const char *fact = weft__names_fact(&rec->names, key);
+
+	return fact && strcmp(fact, value) == 0;
+}
+
+static int name_functions(struct weft__scan *t)
+{
+	struct weft__naming naming;
+	size_t i;
+	int rc;
+
+	if (t->set->named[t->number] || !weft__needs_names(t))
+		return 0;
+	weft__recording_naming(t->rec, t->set->no_symbols, &naming);
+	for (i = 0; i < t->rec->frames.n_stacks; i++)
+		weft__frames_want(&t->rec->frames, t->rec->frames.stacks[i].id);
+	rc = weft__frames_name(&t->rec->frames, &naming);
+	t->set->named[t->number] = rc == 0;
+	return rc;
+}
+
+static int begin(struct weft__scan *t)
+{
+	struct weft__analysis_opts aopts = {.rows = &t->sink, .top = 1};
+	const char *engine;
+	int rc;
+
+	t->number = t->next++;
+	t->rec = &t->set->list->all[t->number];
+	engine = weft__names_fact(&t->rec->names, "sample.engine");
+	t->sampling = engine && engine[0] && strcmp(engine, "off") != 0 && strcmp(engine, "none") != 0;
+	t->polls_told = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
+	t->waits_off = is_fact(t->rec, "wait.ns", "off");
+	rc = name_functions(t);
+	if (rc < 0)
+		return rc;
+	if (!weft__is_resolved(t->opts.table) && !weft__is_plain(t->opts.table))
+		return weft__definitions(t);
+	aopts.names = &t->rec->names;
+	aopts.start_ns = t->rec->start_ns;
+	if (weft__is_resolved(t->opts.table))
+		rc = weft__analysis_open(&t->analysis, &aopts);
+	else
+		rc = weft__plain_begin(t);
+	return rc < 0 ? rc : weft__merge_open(&t->merge, t->rec, 0, last_ns(t));
+}
+
+static int end(struct weft__scan *t)
+{
+	const struct weft__result *result;
+	int rc = weft__merge_close(t->merge);
+
+	t->merge = NULL;
+	if (rc == 0 && t->analysis)
+		rc = weft__analysis_finish(t->analysis, t->rec->last_ns, &result);
+	else if (rc == 0)
+		rc = weft__plain_end(t);
+	weft__analysis_close(t->analysis);
+	t->analysis = NULL;
+	return rc;
+}
+
+static int step(struct weft__scan *t)
+{
+	const struct weft_event_view *ev = NULL;
+	int rc = weft__merge_next(t->merge, &ev);
+
+	if (rc <= 0)
+		return rc < 0 ? rc : end(t);
+	if (++t->n_events % PROGRESS_EVENTS == 0 && t->opts.progress)
+		t->opts.progress(t->opts.progress_data, t->n_events, t->rec->n_events);
+	return t->analysis ? weft__analysis_push(t->analysis, ev) : weft__plain_event(t, ev);
+}
+
+static void pop(struct weft__scan *t)
+{
+	free(row_at(t, t->first)->own);
+	t->first++;
+	if (--t->n == 0)
+		t->first = 0;
+}
+
+int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
+{
+	int rc;
+
+	if (t->given)
+		pop(t);
+	t->given = false;
+	while (t->n == 0) {
+		if (!t->merge && t->next == t->set->list->n)
+			return 0;
+		rc = t->merge ? step(t) : begin(t);
+		if (rc < 0)
+			return rc;
+	}
+	*ret = row_at(t, t->first);
+	t->given = true;
+	return 1;
+}
+
+void weft__scan_close(struct weft__scan *t)
+{
+	if (!t)
+		return;
+	while (t->n > 0)
+		pop(t);
+	(void)weft__merge_close(t->merge);
+	weft__analysis_close(t->analysis);
+	weft__plain_fini(t);
+	weft__texts_fini(&t->texts);
+	weft__free(t->lines.at);
+	weft__free(t->rows);
+	weft__free(t);
+}

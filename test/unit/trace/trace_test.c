@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of small recordings whose every figure is known. */
+#include "trace/trace.h"
+
+#include "analyze/analysis.h"
+#include "unit/analyze/segfile.h"
+#include "weft/recorder.h"
+#include "weft/wait.h"
+
+#define MS 1000000u
+#define AT(ms) (SEGFILE_MONO + (ms)*MS)
+#define COLLECTOR 9
+#define SAMPLE_OF(stack, ms) stack, 0, (ms)*MS, 0, WEFT_ENGINE_TIMER
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Two polls of echo on demo/0, of which the first wakes the task of the second; a nap, a lock and samples in them. */
+static const struct segfile_event events[] = {
+	EV(AT(0), 1, SPAWN, 7, 2),
+	EV(AT(0), 1, SPAWN, 8, 2),
+	EV(AT(0), 1, SPAWN, 9, 1), /* never polled */
+	EV(AT(10), 1, POLL_BEGIN, 7, 3),
+	EV(AT(12), 1, WAKE, 8, 0),
+	EV(AT(15), 1, SAMPLE, SAMPLE_OF(11, 4)),
+	EV(AT(30), 1, WAIT, WEFT_WAIT_LOCK, 1, 0xbeef, 10 * MS, 103, 0, 0, 0),
+	EV(AT(50), 1, POLL_END),
+	EV(AT(60), 1, POLL_BEGIN, 8, WEFT_DEPTH_UNKNOWN),
+	EV(AT(61), 1, CONTEXT, 0x12, 0x34, 0xabc, 0xdef, 1, 0),
+	EV(AT(64), 1, POLL_END),
+	EV(AT(70), 1, PARK, 0),
+	EV(AT(90), 1, UNPARK, 5),
+	EV(AT(91), 1, SAMPLE, SAMPLE_OF(11, 4)),
+	EV(AT(92), 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 100, 5 * MS, MS),
+	EV(AT(95), 1, POLL_BEGIN, 7, 0), /* still running */
+	EV(AT(100), 3, THREAD_BEGIN, 103),
+	{AT(101), 3, 64, {4096, 1}, 2},
+	EV(AT(51), COLLECTOR, OFFCPU, 101, AT(40), 6 * MS, WEFT_OFFCPU_BLOCKED, 1, 0, 0),
+};
+
+static const struct weft_loss losses[] = {{WEFT_LOSS_RING_FULL, 3, 17, AT(200), AT(210)}};
+
+static char dir[256];
+static struct weft__recordings list;
+static struct weft__set set;
+
+static void facts(struct weft__defs *defs, const struct segfile *file)
+{
+	(void)file;
+	weft__defs_fact(defs, "sample.engine", "timer");
+	weft__defs_fact(defs, "sample.hz", "100");
+}
+
+static void open_events(const struct segfile_event *at, size_t n,
+			void (*more)(struct weft__defs *, const struct segfile *))
+{
+	struct segfile file = {
+		.recording = 1, .pid = "42", .events = at, .n_events = n, .losses = losses, .n_losses = 1};
+
+	segfile_dir(dir, sizeof(dir));
+	segfile_more = more;
+	segfile_write(&file, segfile_path(dir, "a.weft"));
+	memset(&list, 0, sizeof(list));
+	CHECK_EQ(weft__recordings_add(&list, dir, NULL), 0);
+	weft__recordings_settle(&list);
+	CHECK_EQ(weft__set_init(&set, &list, true), 0);
+}
+
+static void close_events(void)
+{
+	static const char *const names[] = {"a.weft", NULL};
+
+	weft__set_fini(&set);
+	weft__recordings_fini(&list);
+	segfile_remove(dir, names);
+}
+
+static struct weft__scan *open_table(enum weft__table_id table)
+{
+	struct weft__scan_opts opts = {.table = table};
+	struct weft__scan *trace = NULL;
+
+	CHECK_EQ(weft__scan_open(&trace, &set, &opts), 0);
+	return trace;
+}
+
+static const struct weft__row *next(struct weft__scan *trace)
+{
+	const struct weft__row *row = NULL;
+	int rc = weft__scan_next(trace, &row);
+
+	CHECK(rc >= 0);
+	return rc > 0 ? row : NULL;
+}
+
+#define CHECK_INT(row, column, value)                                                                                  \
+	do {                                                                                                           \
+		if (CHECK(weft__row_has(row, WEFT__COL_##column)))                                                     \
+			CHECK_EQ((row)->at[WEFT__COL_##column].i, value);                                              \
+	} while (0)
+#define CHECK_TEXT(row, column, value)                                                                                 \
+	do {                                                                                                           \
+		if (CHECK(weft__row_has(row, WEFT__COL_##column)))                                                     \
+			CHECK_STR((row)->at[WEFT__COL_##column].text, value);                                          \
+	} while (0)
+#define CHECK_NULL(row, column) CHECK(!weft__row_has(row, WEFT__COL_##column))
+
+TEST(a_poll_row_has_its_breakdown_its_wake_and_its_context)
+{
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(events, N(events), facts);
+	trace = open_table(WEFT__TABLE_POLL);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, POLL_ID, 1);
+	CHECK_INT(row, POLL_TASK, 7);
+	CHECK_TEXT(row, POLL_LOCATION, "echo");
+	CHECK_INT(row, POLL_LOCATION_ID, 2);
+	CHECK_TEXT(row, POLL_WORKER, "demo/0");
+	CHECK_TEXT(row, POLL_THREAD, "w0");
+	CHECK_INT(row, POLL_TID, 101);
+	CHECK_INT(row, POLL_BEGIN_NS, 10 * MS);
+	CHECK_INT(row, POLL_END_NS, 50 * MS);
+	CHECK_INT(row, POLL_DURATION_NS, 40 * MS);
+	CHECK_INT(row, POLL_WAITING_NS, 10 * MS);
+	CHECK_INT(row, POLL_BLOCKED_NS, 6 * MS);
+	CHECK_INT(row, POLL_ON_CPU_NS, 24 * MS);
+	CHECK_INT(row, POLL_PREEMPTED_NS, 0);
+	CHECK_INT(row, POLL_NOT_MEASURED_NS, 0);
+	CHECK_INT(row, POLL_SAMPLES, 1);
+	CHECK_INT(row, POLL_QUEUE_DEPTH, 3);
+	CHECK_INT(row, POLL_WAKES_ISSUED, 1);
+	CHECK_NULL(row, POLL_WAKE_DELAY_NS);
+	CHECK_NULL(row, POLL_SPAN);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, POLL_TASK, 8);
+	CHECK_NULL(row, POLL_QUEUE_DEPTH); /* never 65535 */
+	CHECK_INT(row, POLL_WAKE_NS, 12 * MS);
+	CHECK_INT(row, POLL_WAKE_DELAY_NS, 48 * MS);
+	CHECK_INT(row, POLL_WAKER_TASK, 7);
+	CHECK_TEXT(row, POLL_WAKER_LOCATION, "echo");
+	CHECK_INT(row, POLL_BEHIND_POLL_ID, 1);
+	CHECK_INT(row, POLL_BEHIND_NS, 38 * MS);
+	CHECK_INT(row, POLL_SPAN, 0xabc);
+	CHECK_EQ(row->trace[0], 0x12);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_NULL(row, POLL_END_NS);
+	CHECK_INT(row, POLL_DURATION_NS, 6 * MS); /* until the last event */
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	close_events();
+}
+
+TEST(the_slices_of_a_poll_add_up_to_its_parts)
+{
+	int64_t poll[WEFT__N_PARTS] = {24 * MS, 6 * MS, 10 * MS, 0, 0};
+	const char *const parts[] = {"on_cpu", "blocked", "waiting", "preempted", "not_measured"};
+	struct weft__scan *trace;
+	const struct weft__row *row;
+	size_t i;
+
+	open_events(events, N(events), facts);
+	trace = open_table(WEFT__TABLE_SLICE);
+	while ((row = next(trace))) {
+		if (row->at[WEFT__COL_SLICE_POLL_ID].i != 1)
+			continue;
+		for (i = 0; i < WEFT__N_PARTS; i++)
+			if (strcmp(row->at[WEFT__COL_SLICE_PART].text, parts[i]) == 0)
+				poll[i] -= row->at[WEFT__COL_SLICE_DURATION_NS].i;
+		if (strcmp(row->at[WEFT__COL_SLICE_PART].text, "waiting") == 0) {
+			CHECK_INT(row, SLICE_BEGIN_NS, 20 * MS);
+			CHECK_INT(row, SLICE_END_NS, 30 * MS);
+			CHECK_TEXT(row, SLICE_KIND, "lock");
+			CHECK_INT(row, SLICE_OBJECT, 0xbeef);
+		}
+	}
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		CHECK_EQ(poll[i], 0);
+	weft__scan_close(trace);
+	close_events();
+}
+
+TEST(a_wait_row_has_its_poll_and_its_holder_and_short_ones_are_a_sum)
+{
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(events, N(events), facts);
+	trace = open_table(WEFT__TABLE_WAIT);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_TEXT(row, WAIT_KIND, "lock");
+	CHECK_INT(row, WAIT_DURATION_NS, 10 * MS);
+	CHECK_INT(row, WAIT_BEGIN_NS, 20 * MS);
+	CHECK_INT(row, WAIT_POLL_ID, 1);
+	CHECK_INT(row, WAIT_TASK, 7);
+	CHECK_INT(row, WAIT_HOLDER_TID, 103);
+	CHECK_INT(row, WAIT_OBJECT, 0xbeef);
+	CHECK_NULL(row, WAIT_FD);
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_WAIT_SUM);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, WAIT_SUM_COUNT, 100);
+	CHECK_INT(row, WAIT_SUM_TOTAL_NS, 5 * MS);
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	close_events();
+}
+
+TEST(a_sample_row_names_the_poll_that_it_fell_into)
+{
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(events, N(events), facts);
+	trace = open_table(WEFT__TABLE_SAMPLE);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, SAMPLE_POLL_ID, 1);
+	CHECK_TEXT(row, SAMPLE_STATE, "in_polls");
+	CHECK_INT(row, SAMPLE_WEIGHT_NS, 4 * MS);
+	CHECK_INT(row, SAMPLE_STACK_ID, 11);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_NULL(row, SAMPLE_POLL_ID);
+	CHECK_TEXT(row, SAMPLE_STATE, "between_polls");
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	close_events();
+}
+
+static void caught(struct weft__defs *defs, const struct segfile *file)
+{
+	facts(defs, file);
+	weft__defs_fact(defs, "poll.mode", "caught");
+}
+
+TEST(a_sample_comes_with_its_poll_where_that_is_recorded_at_its_end)
+{
+	static const struct segfile_event at_end[] = {
+		EV(AT(5), 1, SAMPLE, SAMPLE_OF(11, 10)), /* before it */
+		EV(AT(20), 1, SAMPLE, SAMPLE_OF(12, 10)),      EV(AT(50), 1, POLL, 1, 3, 40 * MS, 0, WEFT_POLL_CAUGHT),
+		EV(AT(60), 1, POLL_COUNT, 1, 1000, 2000, 500), EV(AT(60), 1, POLL_COUNT, 1, 2000, UINT64_MAX, 2),
+	};
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(at_end, N(at_end), caught);
+	trace = open_table(WEFT__TABLE_SAMPLE);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_NULL(row, SAMPLE_POLL_ID);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, SAMPLE_POLL_ID, 1);
+	CHECK_TEXT(row, SAMPLE_STATE, "in_polls");
+	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_POLL);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, POLL_SAMPLES, 1);
+	CHECK_NULL(row, POLL_WAKES_ISSUED);
+	CHECK_NULL(row, POLL_PREEMPTED_NS); /* nothing could have said that there was any */
+	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_POLL_COUNT);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, POLL_COUNT_BELOW_NS, 2000);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_NULL(row, POLL_COUNT_BELOW_NS);
+	CHECK_INT(row, POLL_COUNT_COUNT, 2);
+	weft__scan_close(trace);
+	close_events();
+}
+
+TEST(parks_tasks_events_and_losses_are_rows)
+{
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(events, N(events), facts);
+	trace = open_table(WEFT__TABLE_PARK);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, PARK_DURATION_NS, 20 * MS);
+	CHECK_INT(row, PARK_QUEUE_DEPTH, 5);
+	CHECK_TEXT(row, PARK_WORKER, "demo/0");
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_TASK);
+	while ((row = next(trace))) {
+		CHECK_INT(row, TASK_POLLS,
+			  row->at[WEFT__COL_TASK_TASK].i == 7   ? 2
+			  : row->at[WEFT__COL_TASK_TASK].i == 8 ? 1
+								: 0);
+		CHECK_NULL(row, TASK_END_NS);
+	}
+	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_EVENT);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_TEXT(row, EVENT_KIND, "request");
+	CHECK_TEXT(row, EVENT_FIELDS, "{\"bytes\": 4096,\"path\": \"/up\\u001b[31mload\"}");
+	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_LOSS);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_TEXT(row, LOSS_REASON, "ring full");
+	CHECK_INT(row, LOSS_COUNT, 17);
+	weft__scan_close(trace);
+	close_events();
+}
+
+TEST(a_filter_leaves_rows_out_and_a_null_never_passes)
+{
+	struct weft__scan_opts opts = {.table = WEFT__TABLE_POLL, .n_filters = 1};
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(events, N(events), facts);
+	opts.filters[0] = (struct weft__filter){WEFT__COL_POLL_QUEUE_DEPTH, WEFT__GE, {.i = 1}};
+	CHECK_EQ(weft__scan_open(&trace, &set, &opts), 0);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, POLL_TASK, 7);
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	opts.filters[0] = (struct weft__filter){WEFT__COL_POLL_LOCATION, WEFT__EQ, {.text = "accept"}};
+	CHECK_EQ(weft__scan_open(&trace, &set, &opts), 0);
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	close_events();
+}
+
+TEST(every_table_can_be_read_and_closed_halfway)
+{
+	struct weft__scan *trace;
+	size_t i;
+
+	open_events(events, N(events), facts);
+	for (i = 0; i < WEFT__N_TABLES; i++) {
+		trace = open_table((enum weft__table_id)i);
+		(void)next(trace);
+		weft__scan_close(trace);
+		trace = open_table((enum weft__table_id)i);
+		while (next(trace))
+			;
+		weft__scan_close(trace);
+	}
+	close_events();
+}
