@@ -25,11 +25,13 @@ struct cli_command {
 };
 
 int cli_inspect(int argc, char **argv);
+int cli_query(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_recover(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_symbolize(int argc, char **argv);
-extern const char cli_inspect_help[], cli_report_help[], cli_recover_help[], cli_run_help[], cli_symbolize_help[];
+extern const char cli_inspect_help[], cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[],
+	cli_symbolize_help[];
 
 /* What the command found SIGPIPE set to, for programs that it runs. */
 extern void (*cli_sigpipe)(int);
@@ -58,6 +60,11 @@ enum cli_option {
 	CLI_OPT_KEEP,
 	CLI_OPT_NO_CHILDREN,
 	CLI_OPT_START_AFTER,
+	CLI_OPT_CSV,
+	CLI_OPT_SCHEMA,
+	CLI_OPT_LIST,
+	CLI_OPT_RUN,
+	CLI_OPT_TABLES,
 };
 
 /* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */

@@ -39,7 +39,10 @@ static void json_object(struct weft__json *json, const struct report *report, ui
 	const char *about =
 		has ? weft__names_string(&report->rec->names, (uint32_t)(object >> WEFT_WAIT_ABOUT_AT)) : NULL;
 
-	weft__json_u64(json, "object", has ? (uint32_t)object : object);
+	if (what == WEFT_WAIT_CALL && object == UINT64_MAX)
+		weft__json_absent(json, "object", "the call has no descriptor");
+	else
+		weft__json_u64(json, "object", has ? (uint32_t)object : object);
 	if (about && about[0])
 		weft__json_text(json, "descriptor", about);
 }

@@ -30,7 +30,7 @@ static void set_hex(struct weft__scan *t, struct weft__row *row, size_t column, 
 	for (i = 0; i < n && i < WEFT_BUILD_ID_MAX; i++)
 		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
 	if (n && weft__wanted(t, column))
-		weft__set_text(row, column, weft__texts_add(&t->texts, text));
+		weft__set_text(row, column, weft__texts_add(&t->set->texts, text));
 }
 
 static int give_recording(struct weft__scan *t)

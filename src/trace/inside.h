@@ -7,7 +7,6 @@
 
 #include "analyze/analysis.h"
 #include "analyze/gap.h"
-#include "symbol/texts.h"
 #include "trace/trace.h"
 
 /* What a thread is, and since when it is parked, for plain.c. */
@@ -47,7 +46,6 @@ struct weft__scan {
 	bool sampling, polls_told, waits_off; /* of rec */
 	uint64_t n_events;
 
-	struct weft__texts texts; /* labels */
 	struct weft__line_list lines;
 
 	char *rows; /* of `stride` bytes each */

@@ -21,9 +21,9 @@ static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
 
 bool weft__is_plain(enum weft__table_id table)
 {
-	return table == WEFT__TABLE_PARK || table == WEFT__TABLE_QUEUE || table == WEFT__TABLE_STUCK ||
-	       table == WEFT__TABLE_EVENT || table == WEFT__TABLE_POLL_COUNT || table == WEFT__TABLE_COST ||
-	       table == WEFT__TABLE_TASK;
+	return table == WEFT__TABLE_PARK || table == WEFT__TABLE_PARK_COUNT || table == WEFT__TABLE_QUEUE ||
+	       table == WEFT__TABLE_STUCK || table == WEFT__TABLE_EVENT || table == WEFT__TABLE_POLL_COUNT ||
+	       table == WEFT__TABLE_COST || table == WEFT__TABLE_TASK;
 }
 
 static int thread_get(struct weft__scan *t, uint32_t stream, struct weft__plain_thread **ret)
@@ -209,6 +209,20 @@ static int count_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
+static int park_count_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_PARK_COUNT_RECORDING, (uint32_t)ev->fields[0], 0, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_PARK_COUNT_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_int(row, WEFT__COL_PARK_COUNT_SPAN_NS, (int64_t)ev->fields[3]);
+	weft__set_int(row, WEFT__COL_PARK_COUNT_COUNT, (int64_t)ev->fields[1]);
+	weft__set_int(row, WEFT__COL_PARK_COUNT_PARKED_NS, (int64_t)ev->fields[2]);
+	weft__row_give(t, row);
+	return 0;
+}
+
 static int cost_event(struct weft__scan *t, const struct weft_event_view *ev)
 {
 	struct weft__row *row = weft__row_new(t);
@@ -336,6 +350,8 @@ static int builtin_event(struct weft__scan *t, const struct weft_event_view *ev)
 		return stuck_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_POLL_COUNT && ev->kind == WEFT_KIND_POLL_COUNT)
 		return count_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_PARK_COUNT && ev->kind == WEFT_KIND_PARK_COUNT)
+		return park_count_event(t, ev);
 	return t->opts.table == WEFT__TABLE_COST && ev->kind == WEFT_KIND_COST ? cost_event(t, ev) : 0;
 }
 

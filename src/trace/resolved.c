@@ -23,7 +23,7 @@ int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column,
 
 	if (!weft__wanted(t, column))
 		return 0;
-	kept = weft__texts_add(&t->texts, weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label)));
+	kept = weft__texts_add(&t->set->texts, weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label)));
 	weft__set_text(row, column, kept);
 	return kept ? 0 : -ENOMEM;
 }

@@ -9,8 +9,7 @@
 #define C(NAME, name, type, flag, unit, meaning, absent) {#name, WEFT__##type, FLAG_##flag, unit, meaning, absent},
 #define E(TABLE)                                                                                                       \
 	static const struct weft__column columns_##TABLE[] = {WEFT__COLUMNS_##TABLE(C)};                               \
-	_Static_assert(sizeof(columns_##TABLE) / sizeof(columns_##TABLE[0]) <= WEFT__COLUMNS_MAX, "a mask has 64 "     \
-												  "bits");
+	_Static_assert(sizeof(columns_##TABLE) / sizeof(columns_##TABLE[0]) <= WEFT__COLUMNS_MAX, "a mask has room");
 WEFT__EACH_TABLE(E)
 #undef E
 #undef C

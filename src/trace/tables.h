@@ -26,7 +26,10 @@
 	T(OFFCPU, offcpu, "One interval in which a thread was off the CPU, by the kernel's context switches.") \
 	T(WAKE, wake, \
 	  "One wake that a poll began after: who woke the task, and how long it took until it was polled.") \
-	T(PARK, park, "One time that a worker had nothing to do and waited in its event loop.") \
+	T(PARK, park, "One time that a worker had nothing to do and waited in its event loop. Where parks are " \
+	  "counted (park_count), only those of 1 ms and longer.") \
+	T(PARK_COUNT, park_count, \
+	  "Parks of a worker over a while in which they were counted, not recorded one by one.") \
 	T(QUEUE, queue, "One reading of the depth of a runtime's global queue.") \
 	T(STUCK, stuck, \
 	  "A poll that the watchdog found while it was still running. One row for each time it looked.") \
@@ -225,6 +228,13 @@
 	C(PARK_QUEUE_DEPTH, queue_depth, INT, 0, "1", "Tasks in the worker's queue as it went on.", \
 	  "the runtime does not say")
 
+#define WEFT__COLUMNS_PARK_COUNT(C) \
+	WEFT__WHO(C, PARK_COUNT) \
+	C(PARK_COUNT_TIME_NS, time_ns, INT, END, "ns", "End of the while.", "") \
+	C(PARK_COUNT_SPAN_NS, span_ns, INT, 0, "ns", "Its length.", "") \
+	C(PARK_COUNT_COUNT, count, INT, 0, "1", "Parks.", "") \
+	C(PARK_COUNT_PARKED_NS, parked_ns, INT, 0, "ns", "Time in which the worker was parked.", "")
+
 #define WEFT__COLUMNS_QUEUE(C) \
 	C(QUEUE_RECORDING, recording, INT, 0, "", "Number of the recording.", "") \
 	C(QUEUE_TIME_NS, time_ns, INT, END, "ns", "When it was read.", "") \
@@ -361,8 +371,8 @@
 	C(FRAME_INLINED, inlined, INT, 0, "", "1: inlined into the next frame.", "")
 
 #define WEFT__EACH_TABLE(E) \
-	E(POLL) E(SLICE) E(WAIT) E(WAIT_SUM) E(SAMPLE) E(OFFCPU) E(WAKE) E(PARK) E(QUEUE) E(STUCK) E(EVENT) \
-	E(POLL_COUNT) E(LOSS) E(COST) E(RECORDING) E(THREAD) E(WORKER) E(LOCATION) E(TASK) E(MODULE) E(STACK) E(FRAME)
+	E(POLL) E(SLICE) E(WAIT) E(WAIT_SUM) E(SAMPLE) E(OFFCPU) E(WAKE) E(PARK) E(PARK_COUNT) E(QUEUE) \
+	E(STUCK) E(EVENT) E(POLL_COUNT) E(LOSS) E(COST) E(RECORDING) E(THREAD) E(WORKER) E(LOCATION) E(TASK) E(MODULE) E(STACK) E(FRAME)
 /* clang-format on */
 
 enum weft__table_id {
@@ -379,7 +389,7 @@ WEFT__EACH_TABLE(E)
 #undef E
 #undef C
 
-#define WEFT__COLUMNS_MAX 64
+#define WEFT__COLUMNS_MAX 63 /* SQLite has one bit for the 64th and all behind it */
 
 enum weft__column_type { WEFT__INT, WEFT__TEXT, WEFT__HEX, WEFT__TRACE };
 enum weft__column_flag { WEFT__COLUMN_KEY = 1, WEFT__COLUMN_END = 2 };

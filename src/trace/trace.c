@@ -22,6 +22,7 @@ int weft__set_init(struct weft__set *set, struct weft__recordings *list, bool no
 void weft__set_fini(struct weft__set *set)
 {
 	weft__free(set->named);
+	weft__texts_fini(&set->texts);
 	memset(set, 0, sizeof(*set));
 }
 
@@ -231,7 +232,6 @@ void weft__scan_close(struct weft__scan *t)
 	(void)weft__merge_close(t->merge);
 	weft__analysis_close(t->analysis);
 	weft__plain_fini(t);
-	weft__texts_fini(&t->texts);
 	weft__free(t->lines.at);
 	weft__free(t->rows);
 	weft__free(t);

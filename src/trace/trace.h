@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "analyze/recording.h"
+#include "symbol/texts.h"
 #include "trace/tables.h"
 
 union weft__value {
@@ -18,7 +19,7 @@ union weft__value {
 	const char *text;
 };
 
-/* Cells of columns that were not asked for are not set. HEX has its number in `i`; TRACE is in `trace`. */
+/* Cells of columns that were not asked for need not be set. Texts live as long as the set, but for `own`. HEX has its number in `i`; TRACE is in `trace`. */
 struct weft__row {
 	uint64_t set; /* a bit for each column that is not NULL */
 	uint64_t trace[2];
@@ -54,7 +55,8 @@ struct weft__scan_opts {
 struct weft__set {
 	struct weft__recordings *list;
 	bool no_symbols;
-	bool *named; /* for each recording: its functions have their names */
+	bool *named;              /* for each recording: its functions have their names */
+	struct weft__texts texts; /* labels of workers and threads, and ids as text */
 };
 int weft__set_init(struct weft__set *set, struct weft__recordings *list, bool no_symbols);
 void weft__set_fini(struct weft__set *set);

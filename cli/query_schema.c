@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables, as SQL and for people, from their one declaration. */
+#include <stdio.h>
+#include <string.h>
+
+#include "query.h"
+
+static const char *sql_type(enum weft__column_type type)
+{
+	return type == WEFT__INT ? "INTEGER" : "TEXT";
+}
+
+char *query_declare(const struct weft__table *table)
+{
+	sqlite3_str *text = sqlite3_str_new(NULL);
+	size_t i;
+
+	sqlite3_str_appendf(text, "CREATE TABLE %s(", table->name);
+	for (i = 0; i < table->n_columns; i++)
+		sqlite3_str_appendf(text, "%s%s %s", i ? ", " : "", table->columns[i].name,
+				    sql_type(table->columns[i].type));
+	sqlite3_str_appendall(text, ")");
+	return sqlite3_str_finish(text);
+}
+
+void query_schema(void)
+{
+	size_t i, k;
+
+	for (i = 0; i < WEFT__N_TABLES; i++) {
+		const struct weft__table *table = &weft__tables[i];
+
+		printf("%s-- %s\nCREATE TABLE %s (\n", i ? "\n" : "", table->meaning, table->name);
+		for (k = 0; k < table->n_columns; k++) {
+			const struct weft__column *column = &table->columns[k];
+
+			printf("  %s %s%s -- %s%s%s%s\n", column->name, sql_type(column->type),
+			       k + 1 < table->n_columns ? "," : "", column->meaning, column->absent[0] ? " NULL: " : "",
+			       column->absent, column->absent[0] ? "." : "");
+		}
+		puts(");");
+	}
+}
+
+void query_tables_md(void)
+{
+	size_t i, k;
+
+	puts("<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+	     "<!-- Written by tools/gen-tables from src/trace/tables.h: run that after a change. -->\n"
+	     "# Tables\n\n"
+	     "`weft query` shows what was recorded as these tables. Names of tables and columns are stable: columns "
+	     "may be\n"
+	     "added behind the last one, none is renamed or changes its meaning.\n\n"
+	     "Times that end in `_ns` are ns. Moments count from the start of the recording; `recording.start_unix_ns` "
+	     "is the\n"
+	     "wall time of that. What was not measured is NULL, never 0 and never a guess; the last column says when "
+	     "that is.\n"
+	     "Ids are unique over all recordings of one query. Numbers of tasks are the program's own.\n\n"
+	     "The rows are resolved by the analysis of `weft report`, so sums over them are its figures.");
+	for (i = 0; i < WEFT__N_TABLES; i++) {
+		const struct weft__table *table = &weft__tables[i];
+
+		printf("\n## %s\n\n%s\n\n| column | type | unit | meaning | NULL when |\n|---|---|---|---|---|\n",
+		       table->name, table->meaning);
+		for (k = 0; k < table->n_columns; k++)
+			printf("| `%s` | %s | %s | %s | %s |\n", table->columns[k].name,
+			       sql_type(table->columns[k].type), table->columns[k].unit, table->columns[k].meaning,
+			       table->columns[k].absent);
+	}
+}
