@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# presets: dev asan
+# presets: dev
 """The example server with its three faults: weft query finds them, and sums over rows are the figures of weft report, exactly."""
 import csv
 import io
