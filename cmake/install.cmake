@@ -7,6 +7,8 @@ file(RELATIVE_PATH pc_to_root /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pc_to_root "${pc_to_root}")
 
 configure_file(cmake/weft.pc.in weft.pc @ONLY)
+include(cmake/trace.cmake)
+add_dependencies(product weft_trace)
 configure_file(cmake/weftConfig.cmake.in weftConfig.cmake @ONLY)
 write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
