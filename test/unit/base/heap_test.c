@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* optimized: it is nothing but computation */
 #include "base/heap.h"
 
 #include <pthread.h>
