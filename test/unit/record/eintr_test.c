@@ -291,7 +291,7 @@ static void *call_main(void *data)
 		int err = c->wait(c);
 		uint64_t took = session_now_ns() - from;
 
-		c->n++;
+		__atomic_add_fetch(&c->n, 1, __ATOMIC_RELAXED);
 		c->interrupted += err == EINTR;
 		c->failed += err && err != EINTR;
 		c->error = err && err != EINTR ? err : c->error;
@@ -356,6 +356,15 @@ static void *release_until_joined(void *data)
 	return NULL;
 }
 
+/* On a busy machine some come to it late. */
+static int all_waited(void)
+{
+	for (size_t i = 0; i < CALLS; i++)
+		if (__atomic_load_n(&threads[i].n, __ATOMIC_RELAXED) <= 5)
+			return 0;
+	return 1;
+}
+
 static void join_all(pthread_t releaser)
 {
 	store_release(&done, 1u);
@@ -390,6 +399,7 @@ static void under(uint32_t engine, uint32_t hz)
 	make_all();
 	CHECK_EQ(pthread_create(&releaser, NULL, release_until_joined, NULL), 0);
 	walls_watch(500 * MS, 40);
+	CHECK(WAIT_FOR(all_waited()));
 	join_all(releaser);
 	walls_end(&result, rec, NULL, 0);
 	for (size_t i = 0; i < CALLS; i++) {
@@ -401,7 +411,6 @@ static void under(uint32_t engine, uint32_t hz)
 			       c->name, (unsigned long long)c->n, (unsigned long long)c->interrupted,
 			       (unsigned long long)c->early, (unsigned long long)c->failed, c->error,
 			       (unsigned long long)t->count, (unsigned long long)t->stuck);
-		CHECK(c->n > 5);
 		CHECK_EQ(c->interrupted, 0);
 		CHECK_EQ(c->early, 0);
 		CHECK_EQ(c->failed, 0);
