@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that ended before weft started in them. Each left a line in short-processes.txt of the directory:
- * "PID CPU_NS LIVED_NS NAME". What is not such a line is passed over. */
+ * "PID CPU_NS LIVED_NS NAME", or is one of N in a line "*N CPU_NS LIVED_NS NAME". What is not such a line is passed over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -17,13 +17,14 @@
 #include "report.h"
 
 #define SHORT_SHOWN 5 /* names in the text */
+#define NOT_COUNTED "processes that a signal ended before weft started in them"
 
-static void count_in(struct report_short *all, const char *name, uint64_t cpu_ns)
+static void count_in(struct report_short *all, const char *name, uint64_t n, uint64_t cpu_ns)
 {
 	struct report_short_name *at = NULL;
 	size_t i;
 
-	all->n++;
+	all->n += n;
 	all->cpu_ns += cpu_ns;
 	for (i = 0; i < all->n_names && !at; i++)
 		if (strcmp(all->names[i].name, name) == 0)
@@ -33,7 +34,7 @@ static void count_in(struct report_short *all, const char *name, uint64_t cpu_ns
 		snprintf(at->name, sizeof(at->name), "%s", name);
 	}
 	if (at) {
-		at->n++;
+		at->n += n;
 		at->cpu_ns += cpu_ns;
 	}
 }
@@ -41,11 +42,15 @@ static void count_in(struct report_short *all, const char *name, uint64_t cpu_ns
 static void read_file(struct report_short *all, FILE *file)
 {
 	char line[256], name[64], end;
-	unsigned long long pid, cpu_ns, lived_ns;
+	unsigned long long number, cpu_ns, lived_ns;
 
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "%llu %llu %llu %63[!-~]%c", &pid, &cpu_ns, &lived_ns, name, &end) == 5 && end == '\n')
-			count_in(all, name, cpu_ns);
+	while (fgets(line, sizeof(line), file)) {
+		bool many = line[0] == '*';
+
+		if (sscanf(line + many, "%llu %llu %llu %63[!-~]%c", &number, &cpu_ns, &lived_ns, name, &end) == 5 &&
+		    end == '\n')
+			count_in(all, name, many ? number : 1, cpu_ns);
+	}
 }
 
 static int most_first(const void *a, const void *b)
@@ -114,6 +119,7 @@ void report_short_text(const struct report_short *all)
 	for (i = 0; i < all->n_names && i < SHORT_SHOWN; i++)
 		printf("%s%s %s", i ? ", " : "", cli_safe(all->names[i].name), cli_count(all->names[i].n, count));
 	puts(i < all->n_names ? ", ...)" : ")");
+	puts("not counted: " NOT_COUNTED);
 }
 
 void report_short_json(struct weft__json *json, const struct report_short *all)
@@ -132,6 +138,7 @@ void report_short_json(struct weft__json *json, const struct report_short *all)
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
+	weft__json_text(json, "not_counted", NOT_COUNTED);
 	weft__json_end(json, '}');
 }
 

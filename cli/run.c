@@ -147,18 +147,6 @@ static int make_dir(const struct options *opts, const char *command, char *path)
 	return CLI_OK;
 }
 
-/* Processes that end before weft starts in them write to it, and do not make it. Without it they are not counted. */
-static void make_short_file(const char *dir)
-{
-	char path[PATH_MAX + 32];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/" REPORT_SHORT_FILE, dir);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	if (fd >= 0)
-		close(fd);
-}
-
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)st;
@@ -195,6 +183,7 @@ static void set_environment(const struct options *opts, const char *dir, const c
 	setenv("LD_PRELOAD", list ? list : library, 1);
 	free(list);
 	setenv("WEFT_PRELOAD_DIR", dir, 1);
+	run_short_environment(getppid());
 	setenv("WEFT_PRELOAD_CHILDREN", opts->no_children ? "0" : "1", 1);
 	if (opts->hz)
 		setenv("WEFT_SAMPLE_HZ", opts->hz, 1);
@@ -395,8 +384,9 @@ int cli_run(int argc, char **argv)
 		return code;
 	if (make_dir(&opts, command[0], dir) != CLI_OK)
 		return RUN_FAILED;
-	make_short_file(dir);
+	run_short_open(dir);
 	code = run_child(&opts, dir, library, file, command, &status);
+	run_short_close(dir);
 	if (code == 0) {
 		report_apart(&opts, dir);
 		code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/late.h"
+#include "base/place.h"
 #include "preload.h"
 
 #define TEXTS 1024 /* a power of two */
@@ -26,7 +27,7 @@ enum text_state { TEXT_FREE, TEXT_BUSY, TEXT_READY, TEXT_DEFINED };
 static struct text {
 	uint32_t state;
 	char text[TEXT_BYTES];
-} texts[TEXTS];
+} texts[TEXTS] LARGE_TABLE;
 static uint32_t first_id;
 
 struct line {

@@ -21,7 +21,8 @@ void weft__preload_exec_failed(bool had)
 
 bool weft__preload_exec_begin(void)
 {
-	return __atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) && weft__engine_exec_begin();
+	return __atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) && weft__preload_thread.child.pid == 0 &&
+	       weft__engine_exec_begin();
 }
 
 #define EXEC(name, parameters, arguments)                                                                              \

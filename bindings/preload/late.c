@@ -20,27 +20,23 @@
 #include "base/apart.h"
 #include "base/late.h"
 #include "base/ours.h"
+#include "base/place.h"
 #include "base/thread.h"
 #include "preload.h"
 #include "unwind/stack.h"
 
-#define WORTH_PART 10  /* of the time: CPU time that makes a process worth it that has lived for so long, */
+#define WORTH_PART 2   /* of the time: CPU time that makes a process worth it that has lived for so long, */
 #define WORTH_TIMES 10 /* or so many times that time without it */
 #define AGAIN_NS UINT64_C(10000000)   /* until it is tried again */
 #define SYNC_NS UINT64_C(10000000000) /* a caller waits for the start for at most so long, */
 #define LOADER_NS                                                                                                      \
 	UINT64_C(20000000) /* and for the loader, in the child of a fork: it may be locked by the caller, or for good */
-#define SCAN_BYTES (UINT64_C(1) << 20)
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
 /* WAITS -> STARTS -> DONE; WAITS -> DONE when the process ends, or is not to be recorded. */
 enum late_state { LATE_NONE, LATE_WAITS, LATE_STARTS, LATE_DONE };
-
-struct range {
-	uintptr_t low, high;
-};
 
 uint32_t weft__preload_late;
 
@@ -55,17 +51,14 @@ static struct {
 	bool children;
 	bool own_malloc; /* the program's malloc is not the C library's */
 	bool forked;
-	bool stuck;             /* the start takes too long: nobody waits for it */
-	bool passed;            /* the starter has had the loader's lock */
-	uintptr_t restorer;     /* what handlers return to; 0: into the vDSO */
-	struct range closed[4]; /* code in which a lock may be held: the C library, the loader, the vDSO, ours */
+	bool stuck;  /* the start takes too long: nobody waits for it */
+	bool passed; /* the starter has had the loader's lock */
 	const char *dir;
 } late = {.timer = -1};
 
-extern void *__libc_stack_end;
-
 /* Of the library inside: record/recorder.c. */
 void weft__recorder_prepare(void);
+void weft__recorder_settle(void);
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -85,43 +78,11 @@ static bool state_change(uint32_t from, uint32_t to)
 	return __atomic_compare_exchange_n(&late.state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* HOT. In the child of a vfork everything is shared and nothing is ours. */
-static bool is_own_process(void)
+bool weft__preload_is_own(void)
 {
-	return getpid() == weft__preload_pid;
-}
+	int child = weft__preload_thread.child.pid;
 
-static bool is_closed(uintptr_t pc)
-{
-	for (size_t i = 0; i < sizeof(late.closed) / sizeof(late.closed[0]); i++)
-		if (pc >= late.closed[i].low && pc < late.closed[i].high)
-			return true;
-	return false;
-}
-
-/* HOT. Whether a word on the stack is what a signal handler returns to. */
-__attribute__((no_sanitize("address", "thread"))) static bool has_handler(uintptr_t sp, uintptr_t high)
-{
-	const struct range *vdso = &late.closed[2];
-
-	for (const uintptr_t *at = (const uintptr_t *)((sp + 7) & ~(uintptr_t)7); (uintptr_t)(at + 1) <= high; at++)
-		if (late.restorer ? *at == late.restorer : *at >= vdso->low && *at < vdso->high)
-			return true;
-	return false;
-}
-
-/* HOT. Whether the program is in no signal handler: one may have interrupted the C library anywhere. A stack that is too
- * deep to be looked at counts as one. */
-static bool is_calm(uintptr_t sp)
-{
-	struct weft__stack_bounds bounds = {.high = (uintptr_t)__libc_stack_end};
-	stack_t alternate;
-
-	if (sigaltstack(NULL, &alternate) < 0 || alternate.ss_flags & SS_ONSTACK)
-		return false;
-	if ((sp > bounds.high || bounds.high - sp > SCAN_BYTES) && weft__stack_bounds_find(sp, &bounds) < 0)
-		return false;
-	return bounds.high - sp <= SCAN_BYTES && !has_handler(sp, bounds.high);
+	return getpid() == (child ? child : weft__preload_pid);
 }
 
 /* HOT. */
@@ -130,22 +91,6 @@ static void timer_stop(void)
 	if (late.timer >= 0)
 		syscall(SYS_timer_delete, late.timer);
 	late.timer = -1;
-}
-
-static void timer_start(void)
-{
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = late.signal};
-	struct itimerspec spec = {.it_interval = {0, (long)AGAIN_NS}};
-
-	if (!late.signal)
-		return;
-	event.sigev_notify_thread_id = (int)syscall(SYS_gettid);
-	spec.it_value.tv_sec = (time_t)(late.after_ns / 1000000000u);
-	spec.it_value.tv_nsec = (long)(late.after_ns % 1000000000u | 1); /* 0 would be never */
-	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &late.timer) < 0)
-		late.timer = -1;
-	else if (syscall(SYS_timer_settime, late.timer, 0, &spec, NULL) < 0)
-		timer_stop();
 }
 
 int __wrap_sigaction(int signal, const struct sigaction *want, struct sigaction *ret);
@@ -193,7 +138,7 @@ static void *start_main(void *data)
 		__atomic_store_n(&late.passed, true, __ATOMIC_RELAXED);
 		__atomic_store_n(&late.stuck, false, __ATOMIC_RELAXED);
 	}
-	signal_give();
+	timer_stop();
 	/* The program lists, closes and inherits its descriptors at any time, also now. Errors go where its own do. */
 	if (weft__preload_files_apart())
 		weft__apart_begin(STDERR_FILENO);
@@ -202,6 +147,8 @@ static void *start_main(void *data)
 	if (weft__preload_open() != 0)
 		late.children = false; /* nor are its children */
 	weft__apart_end();
+	if (!late.children) /* else it is theirs, too */
+		signal_give();
 	finish();
 	return NULL;
 }
@@ -214,6 +161,7 @@ static bool launch(void)
 
 	if (!state_change(LATE_WAITS, LATE_STARTS))
 		return state_now() == LATE_STARTS;
+	weft__recorder_settle();
 	weft__thread_spares();
 	err = weft__thread_make(&thread, 1, start_main, NULL);
 	if (err) {
@@ -250,8 +198,9 @@ void weft__preload_late_now(void)
 {
 	int saved = errno;
 
-	if (__atomic_load_n(&weft__preload_late, __ATOMIC_ACQUIRE) && !weft__preload_thread.quiet && is_own_process() &&
-	    launch())
+	weft__preload_settle();
+	if (__atomic_load_n(&weft__preload_late, __ATOMIC_ACQUIRE) && !weft__preload_thread.quiet &&
+	    weft__preload_is_own() && launch())
 		await();
 	errno = saved;
 }
@@ -260,7 +209,9 @@ static void now_if_calm(void)
 {
 	int saved = errno;
 
-	if (__atomic_load_n(&weft__preload_late, __ATOMIC_ACQUIRE) && is_calm((uintptr_t)__builtin_frame_address(0)))
+	weft__preload_settle();
+	if (__atomic_load_n(&weft__preload_late, __ATOMIC_ACQUIRE) &&
+	    weft__preload_is_calm((uintptr_t)__builtin_frame_address(0)))
 		weft__preload_late_now();
 	errno = saved;
 }
@@ -268,6 +219,7 @@ static void now_if_calm(void)
 /* A second one of these is as a rule a loop's. */
 void weft__preload_late_polls(void)
 {
+	weft__preload_settle();
 	if (__atomic_add_fetch(&late.polls, 1, __ATOMIC_RELAXED) == 2)
 		now_if_calm();
 	else
@@ -280,21 +232,30 @@ static bool is_worth_it(uint64_t lived_ns)
 	       clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= late.after_ns / WORTH_PART;
 }
 
-void weft__preload_late_call(void)
+static void look(uint64_t now)
 {
 	int saved = errno;
-	uint64_t now;
 
-	if (state_now() != LATE_WAITS)
-		return;
-	now = clock_ns(CLOCK_MONOTONIC);
-	if (now >= __atomic_load_n(&late.look_ns, __ATOMIC_RELAXED)) {
-		__atomic_store_n(&late.look_ns, now + AGAIN_NS, __ATOMIC_RELAXED);
-		if (is_own_process() && !late.own_malloc && is_worth_it(now - late.born_ns) &&
-		    is_calm((uintptr_t)__builtin_frame_address(0)) && launch() && late.after_ns == 0)
-			await();
-	}
+	__atomic_store_n(&late.look_ns, now + AGAIN_NS, __ATOMIC_RELAXED);
+	if (weft__preload_is_own() && !late.own_malloc && is_worth_it(now - late.born_ns) &&
+	    weft__preload_is_calm((uintptr_t)__builtin_frame_address(0)) && launch() && late.after_ns == 0)
+		await();
 	errno = saved;
+}
+
+/* It is too early, as a rule. Then nothing is written, errno included: the last fork has shared all pages, and the first to write copies one. */
+void weft__preload_late_call(void)
+{
+	const struct preload_child *child = &weft__preload_thread.child;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (WEFT_UNLIKELY(child->pid > 0)) {
+		if (now < child->born_ns + late.after_ns)
+			return;
+		weft__preload_settle();
+	}
+	if (state_now() == LATE_WAITS && now >= __atomic_load_n(&late.look_ns, __ATOMIC_RELAXED))
+		look(now);
 }
 
 /* HOT, on the thread that is timed. Another's signal of that number does what it would do without us. */
@@ -304,6 +265,7 @@ static void due(int number, siginfo_t *info, void *context)
 	uintptr_t pc, sp;
 	int saved = errno;
 
+	weft__preload_settle();
 #if defined(__x86_64__)
 	pc = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
 	sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
@@ -316,7 +278,8 @@ static void due(int number, siginfo_t *info, void *context)
 
 		__wrap_sigaction(number, &action, NULL);
 		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
-	} else if (state_now() == LATE_WAITS && is_own_process() && !late.own_malloc && !is_closed(pc) && is_calm(sp)) {
+	} else if (state_now() == LATE_WAITS && weft__preload_is_own() && !late.own_malloc &&
+		   !weft__preload_is_closed(pc) && weft__preload_is_calm(sp)) {
 		launch();
 	}
 	errno = saved;
@@ -342,78 +305,32 @@ static void signal_take(void)
 	}
 }
 
-#if defined(__x86_64__)
-struct kernel_sigaction {
-	void *handler;
-	unsigned long flags;
-	void *restorer;
-	uint64_t mask;
-};
-
-static void restorer_find(void)
-{
-	struct kernel_sigaction now = {0};
-
-	if (late.signal && syscall(SYS_rt_sigaction, late.signal, NULL, &now, sizeof(now.mask)) == 0)
-		late.restorer = (uintptr_t)now.restorer;
-}
-#else
-static void restorer_find(void)
-{
-}
-#endif
-
 void weft__preload_late_give_signal(int signal)
 {
-	if (__atomic_load_n(&weft__preload_late, __ATOMIC_ACQUIRE) && signal == late.signal && is_own_process())
-		signal_give();
+	if (signal != late.signal || !signal || !weft__preload_is_own())
+		return;
+	weft__preload_settle();
+	signal_give();
 }
 
-static int find_range(struct dl_phdr_info *info, size_t bytes, void *data)
+void weft__preload_settle(void)
 {
-	const uintptr_t known[4] = {(uintptr_t)&gnu_get_libc_version, (uintptr_t)getauxval(AT_BASE),
-				    (uintptr_t)getauxval(AT_SYSINFO_EHDR), (uintptr_t)&weft__preload_late_call};
-	struct range all = {UINTPTR_MAX, 0};
+	struct preload_child *child = &weft__preload_thread.child;
 
-	(void)bytes;
-	(void)data;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-		uintptr_t low = info->dlpi_addr + part->p_vaddr;
-
-		if (part->p_type != PT_LOAD)
-			continue;
-		all.low = low < all.low ? low : all.low;
-		all.high = low + part->p_memsz > all.high ? low + part->p_memsz : all.high;
-	}
-	for (size_t i = 0; i < 4; i++)
-		if (known[i] >= all.low && known[i] < all.high)
-			late.closed[i] = all;
-	return 0;
-}
-
-void weft__preload_code_init(void)
-{
-	dl_iterate_phdr(find_range, NULL);
-}
-
-bool weft__preload_in_libc(const void *at)
-{
-	return (uintptr_t)at >= late.closed[0].low && (uintptr_t)at < late.closed[0].high;
-}
-
-/* A process begins: this one, or the child of a fork. */
-static void begin(void)
-{
-	late.born_ns = clock_ns(CLOCK_MONOTONIC);
+	if (WEFT_LIKELY(child->pid <= 0) || getpid() != child->pid)
+		return;
+	late.born_ns = child->born_ns;
 	late.look_ns = late.born_ns + late.after_ns;
+	late.timer = child->timer;
 	late.polls = 0;
 	late.stuck = late.passed = false;
+	late.forked = true;
+	weft__preload_pid = child->pid;
+	weft__preload_epoch++;
+	child->pid = 0;
+	__atomic_store_n(&weft__preload_on, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&late.state, LATE_WAITS, __ATOMIC_RELEASE);
 	__atomic_store_n(&weft__preload_late, 1, __ATOMIC_RELEASE);
-	if (!late.signal)
-		signal_take();
-	timer_start();
 }
 
 /* Before recorder.c takes its locks: the child must not find a start half done. */
@@ -421,97 +338,73 @@ static void fork_prepare(void)
 {
 	if (state_now() == LATE_STARTS)
 		await();
+	if (late.children)
+		weft__preload_counts_open();
 }
 
-static void fork_child(void)
+/* Children are not recorded: nothing of the parent's state is theirs. */
+static void renounce(void)
 {
-	uint32_t state = state_now();
-
-	late.timer = -1; /* timers are not inherited */
-	late.forked = true;
+	weft__recorder_settle();
 	weft__preload_pid = (int)getpid();
-	if (late.children && state != LATE_NONE) {
-		__atomic_store_n(&weft__preload_on, 0, __ATOMIC_RELEASE);
-		begin();
-	} else if (state == LATE_WAITS) {
-		signal_give();
-		__atomic_store_n(&weft__preload_late, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&late.state, LATE_DONE, __ATOMIC_RELEASE);
-	}
+	weft__preload_epoch++;
+	weft__preload_thread.ticking = 0;
+	weft__preload_thread.child.pid = 0;
+	late.timer = -1; /* timers are not inherited */
+	signal_give();
+	__atomic_store_n(&weft__preload_on, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&weft__preload_late, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&late.state, LATE_DONE, __ATOMIC_RELEASE);
 }
 
-#define DIGITS 24
-
-static char *put_number(char *to, uint64_t number)
+FORK_CODE static void fork_child(void)
 {
-	char digits[DIGITS];
-	size_t at = sizeof(digits);
-
-	do
-		digits[--at] = (char)('0' + number % 10);
-	while (number /= 10);
-	to = mempcpy(to, digits + at, sizeof(digits) - at);
-	*to++ = ' ';
-	return to;
-}
-
-long __real_syscall(long number, ...);
-
-/* HOT. "PID CPU_NS LIVED_NS NAME": written in one piece, so that lines of many processes do not mix. */
-static void write_short(void)
-{
-	char path[PATH_MAX + 32], line[4 * DIGITS + 64], *to = line;
-	size_t n = strlen(late.dir), name = strnlen(program_invocation_short_name, 48);
-	long fd;
-
-	memcpy(path, late.dir, n);
-	memcpy(path + n, "/short-processes.txt", sizeof("/short-processes.txt"));
-	to = put_number(to, (uint64_t)weft__preload_pid);
-	to = put_number(to, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-	to = put_number(to, clock_ns(CLOCK_MONOTONIC) - late.born_ns);
-	for (size_t i = 0; i < name; i++) {
-		unsigned char c = (unsigned char)program_invocation_short_name[i];
-
-		*to++ = (char)(c > ' ' && c < 127 ? c : '_');
-	}
-	*to++ = '\n';
-	fd = __real_syscall(SYS_openat, -1, path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return;
-	(void)!__real_syscall(SYS_write, fd, line, to - line);
-	__real_syscall(SYS_close, fd);
+	if (late.children)
+		weft__preload_child_begin(late.own_malloc ? 0 : late.signal, late.after_ns);
+	else
+		renounce();
 }
 
 /* The process ends. What was to be started is not; what is being started is waited for, to be stopped by the recorder. */
-static void ends(void)
+static void process_ends(void)
 {
 	int saved = errno;
 
-	if (!is_own_process())
-		return;
-	if (state_change(LATE_WAITS, LATE_DONE)) {
+	if (weft__preload_is_own() && state_change(LATE_WAITS, LATE_DONE)) {
 		timer_stop();
 		__atomic_store_n(&weft__preload_late, 0, __ATOMIC_RELEASE);
-		write_short();
+		weft__preload_short_line(late.dir, late.born_ns);
 	}
 	errno = saved;
+}
+
+FORK_CODE static void ends(void)
+{
+	struct preload_child *child = &weft__preload_thread.child;
+
+	if (child->pid == 0)
+		process_ends();
+	else if (child->pid == weft__preload_small_pid() && !weft__preload_child_ends()) {
+		weft__preload_short_line(late.dir, child->born_ns);
+		child->pid = -1;
+	}
 }
 
 static void at_exit(void)
 {
 	ends();
-	if (is_own_process() && state_now() == LATE_STARTS)
+	if (weft__preload_is_own() && state_now() == LATE_STARTS)
 		await();
 }
 
 PRELOAD_API void _exit(int status);
 PRELOAD_API void _Exit(int status);
 
-PRELOAD_API void _exit(int status)
+FORK_CODE PRELOAD_API void _exit(int status)
 {
 	ends();
 	for (;;)
-		__real_syscall(SYS_exit_group, status);
+		SMALL_CALL(SYS_exit_group, status, 0, 0, 0);
 }
 
 PRELOAD_API void _Exit(int status)
@@ -529,12 +422,17 @@ void weft__preload_late_init(const char *dir, bool children, uint64_t after_ns)
 	weft__recorder_prepare();
 	pthread_atfork(fork_prepare, NULL, fork_child);
 	atexit(at_exit);
+	late.born_ns = clock_ns(CLOCK_MONOTONIC);
+	late.look_ns = late.born_ns + late.after_ns;
+	signal_take();
+	weft__preload_restorer_find(late.signal);
 	if (after_ns == 0 || late.own_malloc) {
 		late.state = LATE_DONE;
-		late.born_ns = clock_ns(CLOCK_MONOTONIC);
 		weft__preload_open();
 		return;
 	}
-	begin();
-	restorer_find();
+	__atomic_store_n(&late.state, LATE_WAITS, __ATOMIC_RELEASE);
+	__atomic_store_n(&weft__preload_late, 1, __ATOMIC_RELEASE);
+	if (late.signal)
+		late.timer = weft__preload_timer_new(late.signal, (int)syscall(SYS_gettid), after_ns);
 }

@@ -5,7 +5,8 @@
  * describe.c says what their descriptors are; lock.c has locks and semaphores, condition.c conditions; threads.c knows whose
  * threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals, altstack.c
  * the stacks of these, ids.c their users and groups;
- * exec.c sees that no sample comes to the program after exec.
+ * exec.c sees that no sample comes to the program after exec; late.c starts the recorder when it is worth it, calm.c knows where that can be done, and
+ * short.c counts what ends before.
  *
  * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
  * measured: they are quiet, and call the real ones of lock.c (--wrap). */
@@ -23,6 +24,14 @@
 
 #define PRELOAD_API __attribute__((visibility("default")))
 
+/* A child of fork that is not worth anything yet: the fork handler has written nothing but this, in a page that fork has copied anyway. What else
+ * this process has in memory is as in the parent, until late.c settles it. */
+struct preload_child {
+	int pid;   /* 0: this is none, or is settled; -1: it is over */
+	int timer; /* -1: none */
+	uint64_t born_ns;
+};
+
 struct preload_thread {
 	uint32_t ticking; /* between the return of the loop's wait and the next one */
 	uint32_t quiet;   /* nothing is measured: a thread of weft's, or in here, where locks are taken */
@@ -33,6 +42,7 @@ struct preload_thread {
 	uint32_t ring_skips;
 	uint32_t to_bytes;
 	const void *to; /* where the last connect went, while it lasts */
+	struct preload_child child;
 	struct preload_loops loops;
 };
 
@@ -225,7 +235,9 @@ extern uint32_t weft__preload_names[PRELOAD_NAMES_N]; /* ids of strings, from th
 /* Nothing records: perhaps it is time to. Not yet, as a rule. */
 static inline uint64_t preload_before_start(void (*start)(void))
 {
-	if (WEFT_LIKELY(!__atomic_load_n(&weft__preload_late, __ATOMIC_RELAXED)) || weft__preload_thread.quiet)
+	if (WEFT_LIKELY(!__atomic_load_n(&weft__preload_late, __ATOMIC_RELAXED) &&
+			weft__preload_thread.child.pid <= 0) ||
+	    weft__preload_thread.quiet)
 		return 0;
 	start();
 	return weft_wait_since();
@@ -299,6 +311,14 @@ static inline long preload_bare(long number, long a, long b, long c, long d, lon
 
 #define BARE(number, a, b, c, d, e, f)                                                                                 \
 	preload_bare(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* For the first moments of a child of fork: system calls without the C library, whose code it would have to map first. */
+#if PRELOAD_BARE
+#define SMALL_CALL(number, a, b, c, d) BARE(number, a, b, c, d, 0, 0)
+#else
+long __real_syscall(long number, ...);
+#define SMALL_CALL(number, a, b, c, d) __real_syscall(number, a, b, c, d)
+#endif
 
 static inline bool preload_alone(void)
 {

@@ -10,6 +10,8 @@
 
 /* Of the library inside: record/engine/signals.c. */
 int weft__signal_between(int signal, const struct sigaction *want, struct sigaction *ret);
+/* record/setup.h */
+int weft__recorder_unsettled(void);
 
 int __wrap_sigaction(int signal, const struct sigaction *want, struct sigaction *ret);
 
@@ -29,7 +31,9 @@ static bool taken(int signal, const struct sigaction *want, struct sigaction *re
 
 	if (want)
 		weft__preload_late_give_signal(signal);
-	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) || getpid() != weft__preload_pid)
+	/* A child of fork has the parent's handlers until it is settled. */
+	if ((!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) && !weft__recorder_unsettled()) ||
+	    !weft__preload_is_own())
 		return false;
 	r = weft__signal_between(signal, want, ret);
 	errno = saved;

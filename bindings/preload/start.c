@@ -8,6 +8,7 @@
 
 #include "base/apart.h"
 #include "base/late.h"
+#include "base/short.h"
 #include "late.h"
 #include "preload.h"
 
@@ -56,12 +57,6 @@ void *weft__preload_find_version(void **at, const char *name, const char *versio
 	return found;
 }
 
-static void forked(void)
-{
-	weft__preload_epoch++;
-	weft__preload_thread.ticking = 0;
-}
-
 static void say(const char *why)
 {
 	fprintf(stderr, "weft: %s[%d] is not recorded: %s\n", program_invocation_short_name, (int)getpid(), why);
@@ -105,7 +100,7 @@ static void leave_environment(void)
 		char *list = value_in(*from, "LD_PRELOAD");
 
 		if (value_in(*from, "WEFT_PRELOAD_DIR") || value_in(*from, "WEFT_PRELOAD_CHILDREN") ||
-		    (list && !leave_list(list)))
+		    value_in(*from, SHORT_ENV) || (list && !leave_list(list)))
 			continue;
 		*to++ = *from;
 	}
@@ -244,10 +239,8 @@ __attribute__((constructor)) static void start(void)
 	weft__preload_threads_init();
 	weft__late_restarts = 1;
 	snprintf(options_dir, sizeof(options_dir), "%s", dir);
-	if (take_options(options_dir, with_children) == 0) {
+	if (take_options(options_dir, with_children) == 0)
 		weft__preload_late_init(options_dir, with_children, start_after_ns());
-		pthread_atfork(NULL, NULL, forked);
-	}
 	weft__preload_thread.quiet = 0;
 	if (!with_children)
 		leave_environment();

@@ -39,6 +39,8 @@ static void thread_ends(void *data)
 	static __thread uint32_t rounds __attribute__((tls_model("initial-exec")));
 
 	(void)data;
+	if (weft__preload_thread.child.pid) /* its only thread: the process ends */
+		return;
 	weft__engine_thread_end();
 	weft__preload_alternate_end();
 	weft__last_thread_ends(&rounds, end_key, &end_key);

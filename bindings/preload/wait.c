@@ -127,7 +127,8 @@ uint32_t weft__preload_wait_begin(bool parks)
 
 	t->loops.now.waits++;
 	t->loops.now.parks += parks;
-	if (WEFT_UNLIKELY(t->epoch != weft__preload_epoch) && !t->quiet && (now || weft__preload_late)) {
+	if (WEFT_UNLIKELY(t->epoch != weft__preload_epoch || t->child.pid > 0) && !t->quiet &&
+	    (now || weft__preload_late || t->child.pid > 0)) {
 		know_loop(t);
 		now = weft_now();
 	}
@@ -143,7 +144,7 @@ uint32_t weft__preload_wait_judge(const struct preload_wait *wait)
 	enum preload_judged judged = PRELOAD_OTHER;
 	int saved = errno;
 
-	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) || t->quiet || !wait->tick)
+	if (!__atomic_load_n(&weft__preload_on, __ATOMIC_ACQUIRE) || t->quiet || t->child.pid || !wait->tick)
 		return 0;
 	weft__preload_seen(wait);
 	t->quiet++; /* a signal handler may wait, too */

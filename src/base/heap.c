@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/place.h"
+
 #define SPAN_BYTES (256u << 10)
 #define CLASS_LEAST 5 /* 32 bytes */
 #define CLASSES 25    /* up to 128 KiB */
@@ -33,7 +35,7 @@ static struct {
 	char *at; /* the rest of the newest span */
 	size_t left;
 	struct free_block *free[CLASSES];
-} own_blocks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} own_blocks FORK_DATA = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 _Static_assert(sizeof(struct block) == 16, "what follows is aligned as malloc's is");
 

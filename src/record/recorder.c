@@ -18,6 +18,7 @@
 #include "base/heap.h"
 #include "base/late.h"
 #include "base/ours.h"
+#include "base/place.h"
 #include "record/engine/engine.h"
 #include "record/engine/switch.h"
 #include "record/event/registry.h"
@@ -29,7 +30,7 @@
 #include "record/wait/wait.h"
 #include "weft/event.h"
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_recorder *the_recorder;
 
 /* A recorder that cannot sample records all the same. */
@@ -86,12 +87,24 @@ static int stop_locked(struct weft_recorder *rec)
 
 /* Where there never was a recorder and is no thread that could be making one, there is nothing to hold still: forks of small programs are
  * spared pages that would be copied. */
-static bool ever_opened, fork_is_nothing;
+static bool ever_opened FORK_DATA, fork_is_nothing FORK_DATA;
+/* The process whose thread holds all locks for a fork. In the child of a program that weft run runs that is the parent, until weft__recorder_settle():
+ * what is to be done there takes longer than most children live. */
+static pid_t fork_pid FORK_DATA;
+static __thread bool fork_here; /* in the child: in a namespace of its own it may have the number of the parent */
 
-static void fork_prepare(void)
+FORK_CODE int weft__recorder_unsettled(void)
 {
-	fork_is_nothing = !ever_opened && __libc_single_threaded;
-	if (fork_is_nothing)
+	return fork_pid && (fork_here || fork_pid != getpid());
+}
+
+FORK_CODE static void fork_prepare(void)
+{
+	bool nothing = (!ever_opened && __libc_single_threaded) || weft__recorder_unsettled();
+
+	if (fork_is_nothing != nothing) /* each page that is written to has been shared by the last fork */
+		fork_is_nothing = nothing;
+	if (nothing)
 		return;
 	pthread_mutex_lock(&mutex);
 	weft__registry_lock();
@@ -99,17 +112,24 @@ static void fork_prepare(void)
 	weft__engine_lock();
 	weft__switch_lock();
 	weft__heap_lock();
+	fork_pid = getpid();
 }
 
-static void fork_parent(void)
+static void fork_unlock(void)
 {
-	if (fork_is_nothing)
-		return;
+	fork_pid = 0;
 	weft__heap_unlock();
 	weft__switch_unlock();
 	weft__engine_unlock();
 	weft__otel_unlock();
 	weft__registry_unlock();
+}
+
+FORK_CODE static void fork_parent(void)
+{
+	if (fork_is_nothing)
+		return;
+	fork_unlock();
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -149,19 +169,13 @@ static void begin_anew(struct weft_recorder *rec, int was_on)
 	}
 }
 
-static void fork_child(void)
+static void fork_settle(void)
 {
 	struct weft_recorder *rec = the_recorder;
 
-	if (fork_is_nothing)
-		return;
-	weft_ring_self = &weft__ring_none.hot;
-	weft__heap_unlock();
+	fork_here = false;
+	fork_unlock();
 	weft__waits_forked();
-	weft__switch_unlock();
-	weft__engine_unlock();
-	weft__otel_unlock();
-	weft__registry_unlock();
 	if (rec && !rec->orphan) {
 		int was_on = rec->state == WEFT_STATE_RECORDING;
 
@@ -172,9 +186,26 @@ static void fork_child(void)
 	pthread_mutex_unlock(&mutex);
 }
 
+void weft__recorder_settle(void)
+{
+	if (weft__recorder_unsettled())
+		fork_settle();
+}
+
+FORK_CODE static void fork_child(void)
+{
+	if (fork_is_nothing)
+		return;
+	weft_ring_self = &weft__ring_none.hot;
+	fork_here = true;
+	if (!weft__late_restarts)
+		weft__recorder_settle();
+}
+
 /* A child that was made behind the fork handlers' back finds out here. */
 static void lock(void)
 {
+	weft__recorder_settle();
 	pthread_mutex_lock(&mutex);
 	if (the_recorder && !the_recorder->orphan && the_recorder->pid != getpid()) {
 		weft__heap_forked();
@@ -207,6 +238,8 @@ static void at_exit(void)
 {
 	struct weft_recorder *rec;
 
+	if (weft__recorder_unsettled())
+		return;
 	lock();
 	rec = the_recorder;
 	if (rec && rec->state != WEFT_STATE_CLOSED) {
@@ -222,8 +255,6 @@ static void at_exit(void)
 static void once_per_process(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
-	/* Children that fork handlers do not reach (clone, vfork's kin) find the gate shut all the same. */
-	madvise(&weft_gate, sizeof(weft_gate), MADV_WIPEONFORK);
 	atexit(at_exit);
 	weft__threads_init();
 }
@@ -243,6 +274,8 @@ static int open_locked(struct weft_recorder **ret, const struct weft_recorder_op
 	if (the_recorder)
 		return weft__fail(err, -WEFT_E_STATE, "a recorder is open already; a process has one at a time");
 	ever_opened = true;
+	/* Children that fork handlers do not reach (clone, vfork's kin) find the gate shut all the same. It is one mapping more for each fork. */
+	madvise(&weft_gate, sizeof(weft_gate), MADV_WIPEONFORK);
 	rec = weft__calloc(1, sizeof(*rec));
 	if (!rec)
 		return weft__fail(err, -ENOMEM, "out of memory");

@@ -35,5 +35,9 @@ void weft__recorder_prepare(void);
 int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err);
 /* In the child of a fork: records again, with the options it had. 0 or a negative error. */
 int weft__recorder_restart(struct weft_recorder *rec);
+/* In the child of a fork, with weft__late_restarts: gives back what was held for the fork. Before anything of the recorder is used there. */
+void weft__recorder_settle(void);
+/* HOT. Whether that is still to be done. */
+int weft__recorder_unsettled(void);
 
 #endif

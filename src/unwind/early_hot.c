@@ -2,12 +2,13 @@
 #include "unwind/early.h"
 
 #include "base/atomic.h"
+#include "base/place.h"
 
 #define EARLIES 16
 /* Bytes of programs of one entry: the longest of large programs are a few thousand. */
 #define EARLY_BUDGET 16384
 
-static struct weft__early earlies[EARLIES];
+static struct weft__early earlies[EARLIES] LARGE_TABLE;
 static uint32_t early_taken; /* bit by bit */
 
 static struct weft__early *room_take(void)

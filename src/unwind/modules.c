@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "base/atomic.h"
+#include "base/place.h"
 #include "unwind/early.h"
 #include "unwind/image.h"
 #include "unwind/modules_state.h"
@@ -24,7 +25,7 @@
 #define MODULES_MAX 65536
 #define LOOKS_MAX 8 /* of one refresh, when modules come and go all the time */
 
-static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t modules_lock FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct weft__modules *retired;
 static unsigned n_retired;
 static uint32_t next_id = 1;

@@ -19,6 +19,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/late.h"
+#include "base/place.h"
 #include "record/engine/guard.h"
 #include "record/engine/perf_state.h"
 #include "record/engine/precise.h"
@@ -39,7 +40,7 @@
 #define ASTRAY_NS UINT64_C(10000000000)
 #define NET_BACK_NS UINT64_C(60000000000)
 
-pthread_mutex_t weft__engine_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t weft__engine_mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int want_signal;
 	uint32_t max_threads;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/place.h"
 #include "record/engine/perf_state.h"
 #include "record/engine/precise.h"
 #include "record/engine/state.h"
@@ -29,8 +30,8 @@
 struct sigaction weft__engine_before[65][2];
 uint32_t weft__engine_before_turn[65];
 
-static uint64_t scratch_user[SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
-static uint64_t scratch_kernel[SCRATCHES][KERNEL_DEPTH_MAX];
+static uint64_t scratch_user[SCRATCHES][WEFT__UNWIND_DEPTH_MAX] LARGE_TABLE;
+static uint64_t scratch_kernel[SCRATCHES][KERNEL_DEPTH_MAX] LARGE_TABLE;
 static uint64_t scratch_taken; /* bit by bit */
 
 static uint32_t cpu_now(void)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/place.h"
 #include "record/engine/remote.h"
 #include "record/engine/wall_state.h"
 #include "record/event/wide.h"
@@ -21,7 +22,7 @@
 static struct {
 	uint64_t since; /* tick at which it began */
 	uint64_t next_ns;
-} pending_told[WAIT_THREADS];
+} pending_told[WAIT_THREADS] LARGE_TABLE;
 static uint64_t pending_due_ns;
 static uint32_t pending_first; /* place with which the next turn begins */
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/place.h"
 #include "record/engine/state.h"
 #include "unwind/outside.h"
 #include "unwind/unwind.h"
@@ -20,7 +21,7 @@
 #define COPY_MOST (256u << 10) /* of a stack */
 #define LOOKS 2                /* at a thread that ran meanwhile */
 
-static uint8_t copied[COPY_MOST];
+static uint8_t copied[COPY_MOST] LARGE_TABLE;
 static uint64_t frames_found[WEFT__UNWIND_DEPTH_MAX];
 
 /* A file of /proc/self/task/TID, as text. Answers its length or a negative error. */

@@ -15,6 +15,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/place.h"
 #include "record/engine/state.h"
 #include "record/engine/switch_state.h"
 #include "record/event/wide.h"
@@ -26,7 +27,7 @@
 #define OPENING_SHARE 100 /* of the time between two openings, opening may take the part one by this */
 #define GAP_NS UINT64_C(1000000000)
 
-struct weft__switch weft__switch = {.lock = PTHREAD_MUTEX_INITIALIZER, .due_ns = UINT64_MAX};
+struct weft__switch weft__switch FORK_DATA = {.lock = PTHREAD_MUTEX_INITIALIZER, .due_ns = UINT64_MAX};
 
 static void sets_enter(void)
 {

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/place.h"
 #include "record/engine/remote.h"
 #include "record/engine/switch_state.h"
 #include "record/event/wide.h"
@@ -30,7 +31,7 @@
 #define READ_LEFT 500 /* switches since the last reading of a thread's CPU time that make another worth it */
 #define FULL_WORDS 9  /* less than that is no room for a loss and a switch */
 
-static uint64_t sample_room[SWITCH_RECORD_WORDS];
+static uint64_t sample_room[SWITCH_RECORD_WORDS] LARGE_TABLE;
 static uint64_t switch_turn_ns; /* when the last turn was */
 
 /* A ring for the events, which is kept, so that there is one when the gate is shut already: what they tell of was

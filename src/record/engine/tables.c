@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ours.h"
+#include "base/place.h"
 #include "base/thread.h"
 #include "record/engine/meter.h"
 #include "record/engine/state.h"
@@ -29,7 +30,7 @@
 /* A tenth of a CPU beside a program that keeps them all busy; at 19 it would be a hundredth, and the tables minutes late. */
 #define NICENESS 10
 
-static pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t tables_lock FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	/* under the lock */
 	pthread_t thread;

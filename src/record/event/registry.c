@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/intern.h"
 #include "base/late.h"
+#include "base/place.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
@@ -20,8 +21,8 @@
 #define TEXT_MAX 4096                  /* longer names are cut */
 #define NAMES_RESERVE (DEFS_BYTES / 4) /* of the log, for all but strings and locations */
 
+static pthread_mutex_t registry_mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	pthread_mutex_t mutex;
 	struct weft__intern strings, locations, kinds, kind_names, workers, modules;
 	struct weft__defs log;          /* every record so far */
 	uint64_t names_refused;         /* strings, locations and kinds for which there was no room */
@@ -30,16 +31,16 @@ static struct {
 	struct rings_head *shared;      /* NULL: no recorder is open */
 	char *shared_base;
 	struct weft__own_file shared_file;
-} registry = {.mutex = PTHREAD_MUTEX_INITIALIZER, .shared_file = {.fd = -1}};
+} registry = {.shared_file = {.fd = -1}};
 
 void weft__registry_lock(void)
 {
-	pthread_mutex_lock(&registry.mutex);
+	pthread_mutex_lock(&registry_mutex);
 }
 
 void weft__registry_unlock(void)
 {
-	pthread_mutex_unlock(&registry.mutex);
+	pthread_mutex_unlock(&registry_mutex);
 }
 
 /* Puts the log's bytes from the shared end on into shared memory. */

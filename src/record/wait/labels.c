@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/place.h"
 #include "record/wait/context.h"
 #include "weft/define.h"
 
@@ -15,7 +16,7 @@
 #define ATTR_VALUE_MAX 255
 #define KEY_BYTES 64 /* longer ones are not published */
 
-static pthread_mutex_t otel_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t otel_mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static char *otel_key_names[OTEL_KEYS_MAX] = {"datadog.local_root_span_id", "http.route"};
 static uint32_t otel_n_keys = OTEL_KEY_LABELS;
 

@@ -14,6 +14,7 @@
  * time. A note that was torn is one with a wrong time, and readers of the log check that times are in order. */
 #include <errno.h>
 
+#include "base/place.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "record/wait/wait.h"
@@ -42,7 +43,7 @@ struct lock_log {
 };
 
 uint64_t weft_lock_marks[WEFT_LOCKS];
-static struct lock_log lock_logs[WEFT_LOCKS];
+static struct lock_log lock_logs[WEFT_LOCKS] LARGE_TABLE;
 
 static struct lock_log *log_of(uint64_t object)
 {

@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/place.h"
 #include "record/wait/context.h"
 #include "segment/defs.h"
 #include "weft/version.h"
@@ -309,7 +310,7 @@ static void learn(const uint8_t *bytes, size_t n, int id)
 /* Whether there is a process context at this address that is not being changed; then what it says is learned. */
 static int learn_at(uint64_t at, int id)
 {
-	static uint8_t payload[OTEL_BYTES];
+	static uint8_t payload[OTEL_BYTES] LARGE_TABLE;
 	struct otel_header before, after;
 
 	if (!read_self(at, &before, sizeof(before)) || memcmp(before.signature, "OTEL_CTX", 8) ||

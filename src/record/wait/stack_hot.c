@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread's own stack, from inside it. HOT. Frames go to memory that is not on the stack, as in the engine's
  * handler. */
+#include "base/place.h"
 #include "record/engine/state.h"
 #include "record/ring/ring.h"
 #include "record/wait/wait.h"
@@ -9,7 +10,7 @@
 
 #define WAIT_SCRATCHES 32
 
-static uint64_t wait_scratch[WAIT_SCRATCHES][WEFT__UNWIND_DEPTH_MAX];
+static uint64_t wait_scratch[WAIT_SCRATCHES][WEFT__UNWIND_DEPTH_MAX] LARGE_TABLE;
 static uint32_t wait_scratch_taken; /* bit by bit */
 
 uint32_t weft__wait_wants_tables;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/late.h"
+#include "base/place.h"
 #include "record/event/account.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
@@ -25,7 +26,7 @@
 #define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
 
 uint32_t (*weft__late_describe)(uint32_t name, int fd);
-struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
+struct weft__wait_thread weft__wait_threads[WAIT_THREADS] LARGE_TABLE;
 uint32_t weft__wait_tids[WAIT_THREADS];
 uint32_t weft__waits_used;
 struct weft_waits weft__waits_none;
