@@ -69,7 +69,7 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	poll->wake.measured = true;
 	poll->rank_ns = weft__since(poll->begin_ns, poll->wake.time_ns);
 	takes = weft__top_takes(&a->delayed, poll);
-	if (takes || a->opts.rows)
+	if (takes || (a->opts.rows && a->opts.rows->behind))
 		find_behind(s, poll);
 	if (takes)
 		weft__top_add(&a->delayed, poll);

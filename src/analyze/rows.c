@@ -7,17 +7,35 @@
 #include "analyze/pieces.h"
 #include "base/alloc.h"
 
-int weft__rows_keep(struct weft__track *track, const struct weft__poll *poll)
+static int make_room(struct weft__track *track)
 {
-	struct weft__poll *grown = track->closed_polls;
+	size_t cap = track->cap_kept ? 2 * track->cap_kept : 64, i;
+	struct weft__poll *ring;
 
-	while (track->cap_closed_polls <= track->n_closed) {
-		grown = weft__grow(grown, &track->cap_closed_polls, track->cap_closed_polls, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		track->closed_polls = grown;
-	}
-	grown[track->n_closed] = *poll;
+	if (track->n_kept < track->cap_kept)
+		return 0;
+	ring = weft__calloc(cap, sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	for (i = 0; i < track->n_kept; i++)
+		ring[i] = track->kept[(track->first_kept + i) & (track->cap_kept - 1)];
+	weft__free(track->kept);
+	track->kept = ring;
+	track->first_kept = 0;
+	track->cap_kept = cap;
+	return 0;
+}
+
+int weft__rows_keep(struct weft__analysis *a, struct weft__track *track, const struct weft__poll *poll, bool *kept)
+{
+	const struct weft__row_sink *rows = a->opts.rows;
+
+	*kept = (rows->poll || rows->slice) && (!rows->wants || rows->wants(rows->data, poll));
+	if (!*kept)
+		return 0;
+	if (make_room(track) < 0)
+		return -ENOMEM;
+	track->kept[(track->first_kept + track->n_kept++) & (track->cap_kept - 1)] = *poll;
 	return 0;
 }
 
@@ -71,13 +89,14 @@ static int give_slices(struct weft__analysis *a, const struct weft__poll *poll, 
 	return rc;
 }
 
-int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed,
-		    const struct weft__story *story)
+int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__story *story)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
-	struct weft__poll *poll = &track->closed_polls[closed - track->closed];
+	struct weft__poll *poll = &track->kept[track->first_kept];
 	int rc;
 
+	track->first_kept = (track->first_kept + 1) & (track->cap_kept - 1);
+	track->n_kept--;
 	poll->story = *story;
 	rc = rows->poll ? rows->poll(rows->data, poll) : 0;
 	return rc == 0 && rows->slice ? give_slices(a, poll, &story->split) : rc;

@@ -55,6 +55,8 @@ struct weft__off_view {
 };
 
 struct weft__row_sink {
+	/* Whether a poll that has ended, or has not as the recording ends, is wanted, before its time is divided. NULL: each is. */
+	bool (*wants)(void *data, const struct weft__poll *poll);
 	/* With its split; of one that has not ended, rank_ns is its age. */
 	int (*poll)(void *data, const struct weft__poll *poll);
 	int (*slice)(void *data, const struct weft__slice *slice);
@@ -63,6 +65,7 @@ struct weft__row_sink {
 	int (*sample)(void *data, const struct weft__sample_one *sample);
 	int (*off)(void *data, const struct weft__off_view *off);
 	void *data;
+	bool behind; /* polls say which one held the worker while their task waited */
 };
 
 #endif

@@ -290,9 +290,9 @@ int weft__samples_settle(struct weft__analysis *a);
 void weft__samples_fini(struct weft__analysis *a);
 
 /* rows.c: single ones, to opts.rows, which is not NULL. A poll that has ended is kept until its time is divided. */
-int weft__rows_keep(struct weft__track *track, const struct weft__poll *poll);
-int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed,
-		    const struct weft__story *story);
+int weft__rows_keep(struct weft__analysis *a, struct weft__track *track, const struct weft__poll *poll, bool *kept);
+/* The first one that is kept has its time divided. */
+int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__story *story);
 int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__stretch *stretch,
 		    const struct weft__poll *poll);
 int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *sum,

@@ -353,6 +353,7 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	struct weft__place *place;
 	uint64_t unknown_ns = unknown_end(track, closed, &look);
 	bool whole;
+	int rc;
 
 	if (!closed->asked)
 		return 0;
@@ -373,14 +374,9 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 		add_split(&a->result.lanes[closed->lane].split, &story.split);
 		add_split(&place->split, &story.split);
 	}
-	if (a->opts.rows) {
-		int rc = weft__rows_poll(a, track, closed, &story);
-
-		if (rc < 0)
-			return rc;
-	}
-	if (!poll)
-		return 0;
+	rc = closed->kept ? weft__rows_poll(a, track, &story) : 0;
+	if (rc < 0 || !poll)
+		return rc;
 	if (find_causes(a, &story) < 0)
 		return -ENOMEM;
 	weft__free(poll->story.causes);
@@ -459,16 +455,13 @@ int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const st
 
 		track->n_closed -= gone;
 		memmove(track->closed, track->closed + gone, track->n_closed * sizeof(closed));
-		if (track->closed_polls)
-			memmove(track->closed_polls, track->closed_polls + gone,
-				track->n_closed * sizeof(*track->closed_polls));
 		track->first_closed = CLOSED_KEPT;
 	}
 	grown = weft__grow(track->closed, &track->cap_closed, track->n_closed, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	track->closed = grown;
-	if (a->opts.rows && weft__rows_keep(track, poll) < 0)
+	if (a->opts.rows && asked && weft__rows_keep(a, track, poll, &closed.kept) < 0)
 		return -ENOMEM;
 	grown[track->n_closed++] = closed;
 	return 0;

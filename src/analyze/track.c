@@ -235,6 +235,6 @@ void weft__track_fini(struct weft__track *track)
 {
 	weft__free(track->log);
 	weft__free(track->closed);
-	weft__free(track->closed_polls);
+	weft__free(track->kept);
 	memset(track, 0, sizeof(*track));
 }

@@ -50,6 +50,7 @@ struct weft__closed {
 	bool asked;  /* counts in sums */
 	bool listed; /* is, or was, in a list */
 	bool running;
+	bool kept; /* somebody is to hear of it (rows.c) */
 	struct weft__cpu cpu;
 };
 
@@ -82,8 +83,9 @@ struct weft__track {
 	uint64_t cut_ns; /* up to here there were more */
 	struct weft__closed *closed;
 	size_t first_closed, n_closed, cap_closed; /* from the first on they wait for their story */
-	struct weft__poll *closed_polls; /* beside `closed`, where somebody hears of single polls; else NULL */
-	size_t cap_closed_polls;
+	/* Those of `closed` that are `kept`, in a ring; cap_kept is 0 or a power of two. */
+	struct weft__poll *kept;
+	size_t first_kept, n_kept, cap_kept;
 	uint64_t n_off;
 	bool off_sampled; /* not each switch is told */
 	uint64_t offs_ns; /* where the last stretch off the CPU ended */

@@ -47,6 +47,10 @@ struct weft__scan {
 	uint64_t n_events;
 
 	struct weft__line_list lines;
+	struct weft__label_slot {
+		uint64_t key; /* of worker and stream, not 0 */
+		const char *text;
+	} labels[64]; /* the last ones, of rec */
 
 	char *rows; /* of `stride` bytes each */
 	size_t stride, first, n, cap;
@@ -86,6 +90,8 @@ static inline void weft__set_text(struct weft__row *row, size_t column, const ch
 /* trace.c. A new row, all NULL, or NULL when out of memory; it is given when it passes the filters. */
 struct weft__row *weft__row_new(struct weft__scan *t);
 void weft__row_give(struct weft__scan *t, struct weft__row *row);
+/* Whether a cell that is not NULL passes. */
+bool weft__holds(const struct weft__filter *filter, enum weft__column_type type, union weft__value value);
 
 /* resolved.c. The six columns of a thread, from `column` on. A tid of 0 is looked up. Returns 0 or -ENOMEM. */
 int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,

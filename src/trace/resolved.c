@@ -18,14 +18,20 @@ static const char *const where_names[WEFT__N_WHERE] = {
 
 int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream)
 {
+	/* Of a worker the stream does not matter. */
+	uint64_t key = (uint64_t)(worker + 1) << 32 | (worker == WEFT_WORKER_NONE ? stream : 0) | UINT64_C(1) << 63;
+	struct weft__label_slot *slot = &t->labels[(key ^ key >> 32) % (sizeof(t->labels) / sizeof(t->labels[0]))];
 	char label[WEFT__LABEL_BYTES];
-	const char *kept;
 
 	if (!weft__wanted(t, column))
 		return 0;
-	kept = weft__texts_add(&t->set->texts, weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label)));
-	weft__set_text(row, column, kept);
-	return kept ? 0 : -ENOMEM;
+	if (slot->key != key) {
+		weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label));
+		slot->text = weft__texts_add(&t->set->texts, label);
+		slot->key = slot->text ? key : 0;
+	}
+	weft__set_text(row, column, slot->text);
+	return slot->text ? 0 : -ENOMEM;
 }
 
 enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO_WORKER };
@@ -371,6 +377,47 @@ static int give_off(void *data, const struct weft__off_view *off)
 	return 0;
 }
 
+/* The same filters that the row has to pass, as far as they are known before its time is divided. */
+static bool poll_holds(struct weft__scan *t, const struct weft__poll *poll, const struct weft__filter *filter)
+{
+	enum weft__column_type type = t->table->columns[filter->column].type;
+
+	switch (filter->column) {
+	case WEFT__COL_POLL_DURATION_NS:
+		return weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->rank_ns});
+	case WEFT__COL_POLL_TASK:
+		return weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->task});
+	case WEFT__COL_POLL_THREAD_ID:
+		return weft__holds(filter, type, (union weft__value){.i = weft__id(t, poll->stream)});
+	case WEFT__COL_POLL_BEGIN_NS:
+		return weft__holds(filter, type, (union weft__value){.i = weft__time(t, poll->begin_ns)});
+	case WEFT__COL_POLL_END_NS:
+		return poll->end_ns && weft__holds(filter, type, (union weft__value){.i = weft__time(t, poll->end_ns)});
+	case WEFT__COL_POLL_LOCATION:
+		return weft__holds(filter, type,
+				   (union weft__value){.text = weft__label_place(&t->rec->names, poll->place)});
+	default:
+		return true;
+	}
+}
+
+static bool wants_poll(void *data, const struct weft__poll *poll)
+{
+	struct weft__scan *t = data;
+	size_t i;
+
+	for (i = 0; i < t->opts.n_filters; i++)
+		if (!poll_holds(t, poll, &t->opts.filters[i]))
+			return false;
+	return true;
+}
+
+static bool wants_woken(void *data, const struct weft__poll *poll)
+{
+	(void)data;
+	return poll->wake.known;
+}
+
 bool weft__is_resolved(enum weft__table_id table)
 {
 	return table == WEFT__TABLE_POLL || table == WEFT__TABLE_SLICE || table == WEFT__TABLE_WAIT ||
@@ -381,6 +428,12 @@ bool weft__is_resolved(enum weft__table_id table)
 void weft__resolved_init(struct weft__scan *t)
 {
 	t->sink.data = t;
+	t->sink.behind = t->opts.table == WEFT__TABLE_POLL &&
+			 (weft__wanted(t, WEFT__COL_POLL_BEHIND_POLL_ID) || weft__wanted(t, WEFT__COL_POLL_BEHIND_NS));
+	if (t->opts.table == WEFT__TABLE_POLL && t->opts.n_filters)
+		t->sink.wants = wants_poll;
+	else if (t->opts.table == WEFT__TABLE_WAKE)
+		t->sink.wants = wants_woken;
 	if (t->opts.table == WEFT__TABLE_POLL)
 		t->sink.poll = give_poll;
 	else if (t->opts.table == WEFT__TABLE_WAKE)

@@ -47,26 +47,28 @@ struct weft__row *weft__row_new(struct weft__scan *t)
 	return row;
 }
 
-static bool holds(const struct weft__row *row, const struct weft__filter *filter, enum weft__column_type type)
+bool weft__holds(const struct weft__filter *filter, enum weft__column_type type, union weft__value value)
 {
-	int64_t value = row->at[filter->column].i, than = filter->value.i;
-
-	if (!weft__row_has(row, filter->column))
-		return false;
 	if (type == WEFT__TEXT)
-		return strcmp(row->at[filter->column].text, filter->value.text) == 0;
+		return strcmp(value.text, filter->value.text) == 0;
 	switch (filter->op) {
 	case WEFT__EQ:
-		return value == than;
+		return value.i == filter->value.i;
 	case WEFT__LT:
-		return value < than;
+		return value.i < filter->value.i;
 	case WEFT__LE:
-		return value <= than;
+		return value.i <= filter->value.i;
 	case WEFT__GT:
-		return value > than;
+		return value.i > filter->value.i;
 	default:
-		return value >= than;
+		return value.i >= filter->value.i;
 	}
+}
+
+static bool row_holds(const struct weft__scan *t, const struct weft__row *row, const struct weft__filter *filter)
+{
+	return weft__row_has(row, filter->column) &&
+	       weft__holds(filter, t->table->columns[filter->column].type, row->at[filter->column]);
 }
 
 void weft__row_give(struct weft__scan *t, struct weft__row *row)
@@ -74,7 +76,7 @@ void weft__row_give(struct weft__scan *t, struct weft__row *row)
 	size_t i;
 
 	for (i = 0; i < t->opts.n_filters; i++)
-		if (!holds(row, &t->opts.filters[i], t->table->columns[t->opts.filters[i].column].type)) {
+		if (!row_holds(t, row, &t->opts.filters[i])) {
 			free(row->own);
 			return;
 		}
@@ -151,6 +153,7 @@ static int begin(struct weft__scan *t)
 
 	t->number = t->next++;
 	t->rec = &t->set->list->all[t->number];
+	memset(t->labels, 0, sizeof(t->labels));
 	engine = weft__names_fact(&t->rec->names, "sample.engine");
 	t->sampling = engine && engine[0] && strcmp(engine, "off") != 0 && strcmp(engine, "none") != 0;
 	t->polls_told = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");

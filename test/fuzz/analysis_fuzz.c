@@ -187,7 +187,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct weft__names names = {0};
 	struct weft__analysis_opts opts = {.names = &names};
 	struct rows rows = {0};
-	const struct weft__row_sink sink = {add_poll, add_slice, add_wait, add_wait_sum, add_sample, NULL, &rows};
+	const struct weft__row_sink sink = {.poll = add_poll,
+					    .slice = add_slice,
+					    .wait = add_wait,
+					    .wait_sum = add_wait_sum,
+					    .sample = add_sample,
+					    .data = &rows,
+					    .behind = true};
 	struct weft__analysis *analysis;
 	size_t at = 1, i;
 
