@@ -38,7 +38,7 @@ struct weft_segment_info {
 	uint32_t quantum_ns;    /* time resolution of its events; 0 when it has none */
 	uint8_t recording[16];  /* the same in all segments of one recording */
 	uint64_t sequence;      /* number of the segment in the recording, from 0 */
-	uint64_t start_mono_ns; /* when it was begun, CLOCK_MONOTONIC and CLOCK_REALTIME */
+	uint64_t start_mono_ns; /* when it was begun (not its file), CLOCK_MONOTONIC and CLOCK_REALTIME */
 	uint64_t start_real_ns;
 	uint64_t first_ns; /* first and last event, CLOCK_MONOTONIC; 0 and 0 when it has none */
 	uint64_t last_ns;

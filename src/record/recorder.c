@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/late.h"
@@ -52,6 +53,8 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 	if (r)
 		weft__log(WEFT_LOG_WARN, "trigger_signal %u: %s", rec->options.o.trigger_signal, weft_strerror(r));
 	if (!rec->collector.running) {
+		if (!rec->stop_err) /* else there is something that is not written yet */
+			rec->collector.segments.from = weft__clock_read(rec->collector.timeline.source);
 		r = weft__collector_start(&rec->collector);
 		if (r)
 			return weft__fail(err, r, "cannot start the collector thread: %s", weft_strerror(r));

@@ -284,7 +284,10 @@ int weft__flush_seal(struct weft__collector *c)
 
 	if (!err)
 		err = weft__segments_seal(&c->segments);
-	if (!err)
+	if (!err) {
 		c->stats.segments = c->segments.n_sealed;
+		if (c->timeline.last.mono_ns > c->segments.from.mono_ns)
+			c->segments.from = c->timeline.last; /* rings were drained after it was read */
+	}
 	return err;
 }

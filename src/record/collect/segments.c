@@ -44,10 +44,10 @@ static int begin_writing(struct weft__segments *s)
 
 	memcpy(head.recording, s->recording, sizeof(head.recording));
 	head.sequence = s->sequence;
-	head.mono_ns = weft__clock_mono();
-	head.real_ns = weft__clock_real();
-	s->begin_ns = head.mono_ns;
-	s->synced_ns = head.mono_ns;
+	s->begin_ns = weft__clock_mono();
+	head.mono_ns = s->from.mono_ns ? s->from.mono_ns : s->begin_ns;
+	head.real_ns = s->from.mono_ns ? s->from.real_ns : weft__clock_real();
+	s->synced_ns = s->begin_ns;
 	s->synced_bytes = 0;
 	return weft__writer_begin(&s->writer, s->fd, &head);
 }

@@ -38,6 +38,7 @@ struct weft__segments {
 	int pinned; /* it cannot get its final name: the program has given away the right to the directory */
 	struct weft__own own;
 	uint64_t sequence;
+	struct weft_clock from; /* what is in the next one is later; all 0: than its file */
 	uint64_t begin_ns;
 	uint64_t synced_ns, synced_bytes; /* when writing back was started last, and up to where */
 	char active[NAME_BYTES];

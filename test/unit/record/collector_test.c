@@ -206,6 +206,46 @@ TEST(a_rotation_says_where_the_segment_is)
 	tally_fini(&t);
 }
 
+/* Answers when. */
+static uint64_t begun_before_its_events(const char *path)
+{
+	const struct weft_segment_info *info;
+	struct weft_segment *seg;
+	uint64_t start_ns;
+
+	if (!CHECK_EQ(weft_segment_open(&seg, path, NULL), 0))
+		return 0;
+	info = weft_segment_info(seg);
+	start_ns = info->start_mono_ns;
+	CHECK(info->n_events > 0);
+	CHECK(start_ns <= info->first_ns);
+	weft_segment_close(seg);
+	return start_ns;
+}
+
+/* The file is made when there is something to write, which is later than that. */
+TEST(a_segment_is_begun_before_its_first_event)
+{
+	struct weft_recorder_opts opts = {.drain_ns = 250 * MS, .flush_ns = 1000 * MS};
+	uint64_t before = session_now_ns(), start_ns, next_ns;
+	struct weft_recorder *rec = session_start(&opts);
+	char first[256] = "", second[256] = "";
+
+	REQUIRE(rec);
+	kind = tally_kind();
+	emit_n(0, 10);
+	session_sleep_ns(20 * MS);
+	CHECK_EQ(weft_recorder_rotate(rec, first, sizeof(first)), 0);
+	emit_n(1, 10);
+	session_sleep_ns(20 * MS);
+	CHECK_EQ(weft_recorder_rotate(rec, second, sizeof(second)), 0);
+	start_ns = begun_before_its_events(first);
+	next_ns = begun_before_its_events(second);
+	CHECK(before <= start_ns && start_ns <= next_ns);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	session_remove_dir();
+}
+
 TEST(the_oldest_segments_go_when_there_are_too_many_bytes)
 {
 	struct weft_recorder_opts opts = {
