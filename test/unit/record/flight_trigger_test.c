@@ -184,6 +184,7 @@ TEST(a_trigger_signal_that_nobody_had_does_no_harm)
 	pid_t pid;
 
 	REQUIRE(rec);
+	CHECK(WAIT_FOR(session_others_asleep()));
 	pid = UNDER_TSAN ? 0 : fork(); /* ThreadSanitizer allows no threads in a child */
 	if (!pid) {
 		alarm(20);

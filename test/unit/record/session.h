@@ -94,6 +94,22 @@ static inline int session_asleep(uint32_t tid)
 	return state && state[1] == ' ' && state[2] == 'S';
 }
 
+/* Whether all other threads of this process do. A child that is to make threads is forked then: AddressSanitizer's allocator has locks that are
+ * held for ever in a child when another thread held them. */
+static inline int session_others_asleep(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	int asleep = dir != NULL;
+
+	while (asleep && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && atoi(entry->d_name) != gettid())
+			asleep = session_asleep((uint32_t)atoi(entry->d_name));
+	if (dir)
+		closedir(dir);
+	return asleep;
+}
+
 /* Time for which a hypervisor kept CPUs of this machine to itself, since it was started. The CPU clocks of threads leave it out, though
  * these threads were not switched out. */
 static inline uint64_t session_stolen_ns(void)
