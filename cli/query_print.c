@@ -13,7 +13,7 @@
 #include "query.h"
 
 #define FIRST_ROWS 1000 /* whose widths are those of all */
-#define WIDTH_MAX 60    /* of a column, as others follow it */
+#define WIDTH_MAX 120   /* of a column, as others follow it */
 
 struct aligned {
 	sqlite3_stmt *statement;

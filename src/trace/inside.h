@@ -103,6 +103,9 @@ void weft__fill_stack(const struct weft__scan *t, struct weft__row *row, size_t 
 /* The innermost function; `outside` of weft. */
 int weft__fill_function(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack, uint32_t kernel,
 			bool outside);
+/* The five columns of a context, from `column` on. */
+void weft__fill_context(const struct weft__scan *t, struct weft__row *row, size_t column,
+			const struct weft__scope *scope);
 bool weft__is_resolved(enum weft__table_id table);
 void weft__resolved_init(struct weft__scan *t);
 

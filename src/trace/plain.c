@@ -23,7 +23,8 @@ bool weft__is_plain(enum weft__table_id table)
 {
 	return table == WEFT__TABLE_PARK || table == WEFT__TABLE_PARK_COUNT || table == WEFT__TABLE_QUEUE ||
 	       table == WEFT__TABLE_STUCK || table == WEFT__TABLE_EVENT || table == WEFT__TABLE_POLL_COUNT ||
-	       table == WEFT__TABLE_COST || table == WEFT__TABLE_TASK;
+	       table == WEFT__TABLE_COST || table == WEFT__TABLE_TASK || table == WEFT__TABLE_CONTEXT ||
+	       table == WEFT__TABLE_WALL;
 }
 
 static int thread_get(struct weft__scan *t, uint32_t stream, struct weft__plain_thread **ret)
@@ -122,6 +123,39 @@ static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
 	weft__set_int(row, WEFT__COL_STUCK_AGE_NS, (int64_t)ev->fields[2]);
 	weft__fill_stack(t, row, WEFT__COL_STUCK_STACK_ID, stack);
 	if (weft__fill_function(t, row, WEFT__COL_STUCK_FUNCTION, stack, 0, false) < 0)
+		return -ENOMEM;
+	weft__row_give(t, row);
+	return 0;
+}
+
+static int context_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	struct weft__scope scope = {ev->fields[0], ev->fields[1],           ev->fields[2],
+				    ev->fields[3], (uint32_t)ev->fields[4], (uint32_t)ev->fields[5]};
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_CONTEXT_RECORDING, ev->thread, 0, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_CONTEXT_TIME_NS, weft__time(t, ev->time_ns));
+	weft__fill_context(t, row, WEFT__COL_CONTEXT_SPAN, &scope);
+	weft__row_give(t, row);
+	return 0;
+}
+
+static int wall_event(struct weft__scan *t, const struct weft_event_view *ev)
+{
+	uint32_t tid = (uint32_t)ev->fields[0], stack = (uint32_t)ev->fields[4];
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_WALL_RECORDING, weft__names_stream(&t->rec->names, tid), tid, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_WALL_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_int(row, WEFT__COL_WALL_WEIGHT_NS, (int64_t)ev->fields[1]);
+	weft__set_int(row, WEFT__COL_WALL_COUNT, (int64_t)(ev->fields[2] ? ev->fields[2] : 1));
+	if (ev->fields[3])
+		weft__set_int(row, WEFT__COL_WALL_SYSCALL, (int64_t)ev->fields[3] - 1);
+	weft__fill_stack(t, row, WEFT__COL_WALL_STACK_ID, stack);
+	if (weft__fill_function(t, row, WEFT__COL_WALL_FUNCTION, stack, 0, false) < 0)
 		return -ENOMEM;
 	weft__row_give(t, row);
 	return 0;
@@ -346,6 +380,10 @@ static int builtin_event(struct weft__scan *t, const struct weft_event_view *ev)
 		return task_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_QUEUE && ev->kind == WEFT_KIND_QUEUE)
 		return queue_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_CONTEXT && ev->kind == WEFT_KIND_CONTEXT)
+		return context_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_WALL && ev->kind == WEFT_KIND_WALL)
+		return wall_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_STUCK && ev->kind == WEFT_KIND_STUCK)
 		return stuck_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_POLL_COUNT && ev->kind == WEFT_KIND_POLL_COUNT)

@@ -91,8 +91,8 @@ int weft__fill_function(struct weft__scan *t, struct weft__row *row, size_t colu
 	return 0;
 }
 
-static void fill_context(const struct weft__scan *t, struct weft__row *row, size_t column,
-			 const struct weft__scope *scope)
+void weft__fill_context(const struct weft__scan *t, struct weft__row *row, size_t column,
+			const struct weft__scope *scope)
 {
 	enum { SPAN, ROOT_SPAN, TRACE, ENDPOINT, LABELS };
 
@@ -185,7 +185,7 @@ static int give_poll(void *data, const struct weft__poll *poll)
 	weft__set_int(row, WEFT__COL_POLL_NESTED_IN, poll->level);
 	if (!poll->told)
 		weft__set_int(row, WEFT__COL_POLL_WAKES_ISSUED, poll->n_wakes);
-	fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
+	weft__fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
 	if (fill_wake(t, row, poll) < 0)
 		return -ENOMEM;
 	weft__row_give(t, row);
@@ -307,7 +307,7 @@ static int give_wait(void *data, const struct weft__wait_view *view)
 		weft__set_int(row, WEFT__COL_WAIT_TASK, (int64_t)wait->task);
 		weft__fill_place(t, row, SIZE_MAX, WEFT__COL_WAIT_LOCATION, wait->place);
 	}
-	fill_context(t, row, WEFT__COL_WAIT_SPAN, &wait->scope);
+	weft__fill_context(t, row, WEFT__COL_WAIT_SPAN, &wait->scope);
 	if (weft__fill_function(t, row, WEFT__COL_WAIT_FUNCTION, wait->stack, 0, true) < 0 ||
 	    fill_holder(t, row, &wait->holder) < 0)
 		return -ENOMEM;

@@ -34,6 +34,8 @@
 	T(STUCK, stuck, \
 	  "A poll that the watchdog found while it was still running. One row for each time it looked.") \
 	T(EVENT, event, "One event of the program's own kinds, or of kinds that this version does not know.") \
+	T(CONTEXT, context, "One change of a thread's context: what it works for from then on.") \
+	T(WALL, wall, "What a thread was found waiting in, by looks at threads that do not run.") \
 	T(POLL_COUNT, poll_count, \
 	  "Polls counted by duration, of threads whose polls are not all recorded one by one.") \
 	T(LOSS, loss, "Something that is missing, and why.") \
@@ -42,7 +44,7 @@
 	T(THREAD, thread, "One thread that recorded events.") \
 	T(WORKER, worker, "One worker of a runtime.") \
 	T(LOCATION, location, "One location in the code where tasks are spawned.") \
-	T(TASK, task, "One task that was spawned or polled.") \
+	T(TASK, task, "One task that was spawned or polled. At most 1 Mi of those that live at one time.") \
 	T(MODULE, module, "One file that was mapped as code.") \
 	T(STACK, stack, "One stack of calls.") \
 	T(FRAME, frame, "One frame of a stack; more than one for a place where calls were inlined.")
@@ -256,6 +258,20 @@
 	C(EVENT_KIND_ID, kind_id, INT, 0, "", "Number of its kind.", "") \
 	C(EVENT_FIELDS, fields, TEXT, 0, "", "Its fields, as a JSON object: fields ->> '$.bytes' is one of them.", "")
 
+#define WEFT__COLUMNS_CONTEXT(C) \
+	WEFT__WHO(C, CONTEXT) \
+	C(CONTEXT_TIME_NS, time_ns, INT, END, "ns", "When it changed.", "") \
+	WEFT__CONTEXT(C, CONTEXT)
+
+#define WEFT__COLUMNS_WALL(C) \
+	WEFT__WHO(C, WALL) \
+	C(WALL_TIME_NS, time_ns, INT, END, "ns", "When it was recorded: the wait was in the time before.", "") \
+	C(WALL_WEIGHT_NS, weight_ns, INT, 0, "ns", "Time that it stands for.", "") \
+	C(WALL_COUNT, count, INT, 0, "1", "Looks that found the same.", "") \
+	C(WALL_SYSCALL, syscall, INT, 0, "", "Number of the call of the system that it was in.", "not known") \
+	C(WALL_STACK_ID, stack_id, INT, 0, "", "Where it was, as in table stack.", "no stack was recorded") \
+	C(WALL_FUNCTION, function, TEXT, 0, "", "Innermost function of that.", "no stack was recorded")
+
 #define WEFT__COLUMNS_POLL_COUNT(C) \
 	WEFT__WHO(C, POLL_COUNT) \
 	C(POLL_COUNT_TIME_NS, time_ns, INT, END, "ns", \
@@ -372,7 +388,8 @@
 
 #define WEFT__EACH_TABLE(E) \
 	E(POLL) E(SLICE) E(WAIT) E(WAIT_SUM) E(SAMPLE) E(OFFCPU) E(WAKE) E(PARK) E(PARK_COUNT) E(QUEUE) \
-	E(STUCK) E(EVENT) E(POLL_COUNT) E(LOSS) E(COST) E(RECORDING) E(THREAD) E(WORKER) E(LOCATION) E(TASK) E(MODULE) E(STACK) E(FRAME)
+	E(STUCK) E(EVENT) E(CONTEXT) E(WALL) E(POLL_COUNT) E(LOSS) E(COST) E(RECORDING) E(THREAD) E(WORKER) \
+	E(LOCATION) E(TASK) E(MODULE) E(STACK) E(FRAME)
 /* clang-format on */
 
 enum weft__table_id {

@@ -19,7 +19,8 @@ union weft__value {
 	const char *text;
 };
 
-/* Cells of columns that were not asked for need not be set. Texts live as long as the set, but for `own`. HEX has its number in `i`; TRACE is in `trace`. */
+/* Cells of columns that were not asked for need not be set. Texts live as long as the set, but for `own`. HEX has its
+ * number in `i`; TRACE is in `trace`. */
 struct weft__row {
 	uint64_t set; /* a bit for each column that is not NULL */
 	uint64_t trace[2];

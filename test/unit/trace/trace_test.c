@@ -33,6 +33,7 @@ static const struct segfile_event events[] = {
 	EV(AT(95), 1, POLL_BEGIN, 7, 0), /* still running */
 	EV(AT(100), 3, THREAD_BEGIN, 103),
 	{AT(101), 3, 64, {4096, 1}, 2},
+	EV(AT(50), COLLECTOR, WALL, 103, 30 * MS, 3, 8, 0),
 	EV(AT(51), COLLECTOR, OFFCPU, 101, AT(40), 6 * MS, WEFT_OFFCPU_BLOCKED, 1, 0, 0),
 };
 
@@ -307,6 +308,20 @@ TEST(parks_tasks_events_and_losses_are_rows)
 	CHECK_TEXT(row, EVENT_KIND, "request");
 	CHECK_TEXT(row, EVENT_FIELDS, "{\"bytes\": 4096,\"path\": \"/up\\u001b[31mload\"}");
 	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_CONTEXT);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, CONTEXT_TIME_NS, 61 * MS);
+	CHECK_INT(row, CONTEXT_SPAN, 0xabc);
+	CHECK_INT(row, CONTEXT_ROOT_SPAN, 0xdef);
+	weft__scan_close(trace);
+	trace = open_table(WEFT__TABLE_WALL);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, WALL_WEIGHT_NS, 30 * MS);
+	CHECK_INT(row, WALL_SYSCALL, 7);
+	CHECK_TEXT(row, WALL_THREAD, "io");
+	weft__scan_close(trace);
 	trace = open_table(WEFT__TABLE_LOSS);
 	row = next(trace);
 	REQUIRE(row);
@@ -351,6 +366,46 @@ TEST(every_table_can_be_read_and_closed_halfway)
 		while (next(trace))
 			;
 		weft__scan_close(trace);
+	}
+	close_events();
+}
+
+/* Bytes of the file are changed at random, and its end is cut: rows come, or none. */
+TEST(a_damaged_segment_gives_rows_or_none)
+{
+	static uint8_t bytes[65536], changed[sizeof(bytes)];
+	uint64_t random = 12345;
+	struct weft__scan *trace;
+	FILE *file;
+	size_t n, i, k;
+
+	open_events(events, N(events), facts);
+	file = fopen(segfile_path(dir, "a.weft"), "re");
+	REQUIRE(file != NULL);
+	n = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	for (i = 0; i < 100; i++) {
+		weft__set_fini(&set);
+		weft__recordings_fini(&list);
+		memset(&list, 0, sizeof(list));
+		memcpy(changed, bytes, n);
+		for (k = 0; k < 1 + i % 4; k++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			changed[(random >> 33) % n] ^= (uint8_t)(1u << (random >> 60 & 7));
+		}
+		file = fopen(segfile_path(dir, "a.weft"), "we");
+		REQUIRE(file != NULL);
+		CHECK(fwrite(changed, 1, i % 3 ? n : n - (random >> 40) % (n / 2), file) > 0);
+		fclose(file);
+		CHECK_EQ(weft__recordings_add(&list, dir, NULL), 0);
+		weft__recordings_settle(&list);
+		CHECK_EQ(weft__set_init(&set, &list, true), 0);
+		for (k = 0; k < WEFT__N_TABLES; k++) {
+			trace = open_table((enum weft__table_id)k);
+			while (next(trace))
+				;
+			weft__scan_close(trace);
+		}
 	}
 	close_events();
 }
