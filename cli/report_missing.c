@@ -214,7 +214,7 @@ static void add_counted(struct report_missing *list, const struct report *report
 	report_say(text, " (%s", cli_count(d->wakes, figure));
 	if (!d->parked.ns)
 		report_say(text, " and %s", cli_count(d->queues, other));
-	report_say(text, "): polls of then have no delay after their wake");
+	report_say(text, "): polls that are listed have theirs, as far as it was remembered");
 }
 
 /* "polls shorter than 1 ms were counted, not listed, from +2.1 s on: 1.9 M events/s cost 12 % of one CPU, and ..." */

@@ -75,6 +75,7 @@
 #include "record/event/rseq.c"
 #include "record/event/sample_hot.c"
 #include "record/event/sched_hot.c"
+#include "record/event/wakes_hot.c"
 #include "record/event/wide_hot.c"
 #include "record/event/worker.c"
 #include "record/governor.c"

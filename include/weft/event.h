@@ -245,12 +245,20 @@ WEFT_EMIT(void weft_task_end(uint64_t task), {
  * whose poll is open on this thread, if there is one; readers work that out. */
 WEFT_EMIT(void weft_wake_at(uint64_t task, uint32_t worker, uint64_t tick), {
 	uint32_t on = weft_gate_on();
-	if (on && !weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
+	if (!on)
+		return;
+	if (weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
+		weft_slow_wake(task, tick, on);
+	else
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, tick);
 })
 WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
 	uint32_t on = weft_gate_on();
-	if (on && !weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
+	if (!on)
+		return;
+	if (weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
+		weft_slow_wake(task, weft_tick(on), on);
+	else
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, weft_tick(on));
 })
 

@@ -62,7 +62,9 @@
 	  {"span", WEFT_TYPE_U64, "ns"})                                                                               \
 	X(PARKED, 32, "parked", 1, {"duration", WEFT_TYPE_U64, "ns"})                                                  \
 	X(PARK_COUNT, 33, "park_count", 4, {"thread", WEFT_TYPE_U64, ""}, {"count", WEFT_TYPE_U64, "1"},               \
-	  {"time", WEFT_TYPE_U64, "ns"}, {"span", WEFT_TYPE_U64, "ns"})
+	  {"time", WEFT_TYPE_U64, "ns"}, {"span", WEFT_TYPE_U64, "ns"})                                                \
+	X(WOKEN, 34, "woken", 4, {"tid", WEFT_TYPE_U64, ""}, {"by", WEFT_TYPE_TASK, ""}, {"ago", WEFT_TYPE_U64, "ns"}, \
+	  {"alone", WEFT_TYPE_U64, "ns"})
 
 /* clang-format off */
 enum weft_kind {
@@ -98,7 +100,8 @@ enum weft_detail {
 	WEFT_DETAIL_SLOW = 1, /* of polls only those of `slow` and longer; all are counted */
 	WEFT_DETAIL_PARKS =
 		3, /* and parks and queue depths are counted only, in events of kinds park_count and counted */
-	WEFT_DETAIL_COUNTED = 2, /* and wakes are counted only, in events of kind counted */
+	WEFT_DETAIL_COUNTED =
+		2, /* and wakes are counted only, in events of kind counted; polls that are told have theirs in woken */
 };
 
 #define WEFT_NOT_MEASURED UINT64_MAX /* a field `cpu`, `ready` or `unsure` of which nothing is known */

@@ -81,7 +81,7 @@ enum weft_poll_mode {
 
 /* Mode auto begins like mode all. When events cost more than six tenths of the budget, it goes over to mode slow with
  * poll_slow_ns (there 1 ms by default), while the program runs and with polls open. When that is not enough, parks (with their time; those of 1 ms and
- * longer stay events) and queue depths are counted, and where events still cost more than 1.2 times the budget, wakes are, too: polls then have no delay after their wake. Each change is an event of kind mode, which says when and why. When
+ * longer stay events) and queue depths are counted, and then wakes are: of these a poll that is told has its own (kind woken). Each change is an event of kind mode, which says when and why. When
  * events have cost little for 10 s, it goes back by one step; each time that this was too early the wait is twice as
  * long. Events that the program defined itself are always recorded: weft does not know which of them could be left out. The report says
  * when they exceed the budget. */

@@ -54,22 +54,25 @@ struct weft_ring {
 /* One page of its own that the kernel wipes in a forked child, so that no child, however it was made, writes to its
  * parent's rings. */
 struct weft_gate {
-	uint32_t on;          /* 0: nothing records; else which clock ticks, and how polls are recorded: see below */
-	uint32_t generation;  /* of the recorder */
-	uint64_t rseq_at;     /* with WEFT_GATE_RSEQ: where the detector's word is, from the thread pointer on */
-	uint64_t rseq_armed;  /* what it holds while the thread stays on the CPU */
-	uint64_t sched_ticks; /* between two readings of a thread's CPU time */
-	uint64_t ns_scale;    /* ns of a tick, times 2^32 */
-	/* Modes slow and caught, or with trigger_poll_ns: */
-	uint64_t poll_ticks;      /* a poll this long, or a little longer, has to be looked at */
-	uint64_t poll_slow_ns;    /* and is slow from here on */
-	uint64_t poll_trigger_ns; /* and asks for a dump */
-	uint64_t second_ticks;    /* in which a thread tells of at most poll_cap polls */
-	uint32_t poll_cap;
+	/* What polls and parks read, in one line: */
+	uint32_t on;         /* 0: nothing records; else which clock ticks, and how polls are recorded: see below */
+	uint32_t generation; /* of the recorder */
+	uint64_t rseq_at;    /* with WEFT_GATE_RSEQ: where the detector's word is, from the thread pointer on */
+	uint64_t rseq_armed; /* what it holds while the thread stays on the CPU */
+	uint64_t wakes_from; /* tick since which wakes are only counted, with WEFT_GATE_COUNTED */
+	uint64_t ns_scale;   /* ns of a tick, times 2^32 */
+	uint64_t ms_ticks;   /* ticks of a millisecond */
+	uint64_t
+		poll_ticks; /* modes slow and caught, or with trigger_poll_ns: a poll this long, or a little longer, has to be looked at */
 	uint32_t
 		poll_mixed; /* 1: this time of recording began with all polls as events; some of these may be open still */
-	uint64_t wait_ticks; /* a wait this long is told by itself (wait.h) */
-	char wiped[4096 - 88];
+	uint32_t poll_cap; /* a thread tells of at most so many polls in second_ticks */
+	uint64_t second_ticks;
+	uint64_t sched_ticks;     /* between two readings of a thread's CPU time */
+	uint64_t poll_slow_ns;    /* a poll is slow from here on */
+	uint64_t poll_trigger_ns; /* and asks for a dump from here on */
+	uint64_t wait_ticks;      /* a wait this long is told by itself (wait.h) */
+	char wiped[4096 - 104];
 };
 
 /* Bits of `on`. When all polls are recorded, none of WEFT_GATE_MODES is among them. */
@@ -80,7 +83,7 @@ struct weft_gate {
 #define WEFT_GATE_TIMED 16u   /* all, and the time that they take is looked at, too */
 #define WEFT_GATE_MODES 28u   /* these three */
 #define WEFT_GATE_RSEQ 32u    /* the kernel says when a thread was off the CPU (weft_stayed) */
-#define WEFT_GATE_COUNTED 64u /* wakes are counted, nothing else */
+#define WEFT_GATE_COUNTED 64u /* wakes are counted, and remembered for polls that are told */
 #define WEFT_GATE_PARKS 128u  /* parks are counted, with their time, and queue depths are */
 #define WEFT_GATE_PLAIN 33u   /* the usual case: ticks are the CPU's, all polls, with the detector */
 #define WEFT_GATE_EPOCH 256u  /* with one of these three it goes up by this each time that recording begins */
@@ -106,7 +109,8 @@ WEFT_API void weft_slow_off(uint64_t tick);
 WEFT_API void weft_slow_unpark(uint64_t tick);
 WEFT_API void weft_slow_poll_off(uint64_t tick);
 WEFT_API void weft_slow_nested(uint64_t tick);
-WEFT_API void weft_slow_count(uint32_t which); /* the thread has no ring, or it is full */
+WEFT_API void weft_slow_count(uint32_t which);                           /* the thread has no ring, or it is full */
+WEFT_API void weft_slow_wake(uint64_t task, uint64_t tick, uint32_t on); /* it was counted: with WEFT_GATE_COUNTED */
 /* Parks in one of WEFT_GATE_MODES, where they may be counted; `arg` is the second word of the slot. */
 WEFT_API void weft_slow_park_mode(uint64_t arg, uint64_t tick, uint32_t on);
 WEFT_API void weft_slow_unpark_mode(uint64_t arg, uint64_t tick, uint32_t on);

@@ -136,6 +136,10 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_POLL_CPU:
 		weft__poll_cpu(s, ev);
 		return 0;
+	case WEFT_KIND_WOKEN:
+		s->woken = (struct weft__remembered){ev->time_ns, ev->fields[0], ev->fields[1], ev->fields[2],
+						     ev->fields[3]};
+		return 0;
 	case WEFT_KIND_POLL_COUNT:
 		return weft__poll_count(a, ev);
 	case WEFT_KIND_WALL:

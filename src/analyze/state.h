@@ -49,6 +49,10 @@ struct weft__stream {
 	struct weft__gap_cursor gaps;
 	struct weft__cpu cpu; /* of the poll that ends next, */
 	uint64_t cpu_time_ns; /* ... if it ends then */
+	struct weft__remembered {
+		uint64_t time_ns; /* at which the poll that it is of is told; 0: none */
+		uint64_t tid, by, ago_ns, alone_ns;
+	} woken; /* of a time in which wakes are not events */
 	bool in_gap;
 	bool after_gap;          /* an end that comes may be of a poll that a gap cut */
 	struct weft__poll *open; /* polls, outermost first */
@@ -115,6 +119,7 @@ struct weft__ended {
 	uint32_t place;
 	struct weft__wake last;
 	bool single; /* there was no other since the task's last poll that is here */
+	uint64_t base_ns;
 };
 #define ENDED_TASKS 4096u
 
@@ -384,7 +389,7 @@ int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const stru
 /* A poll of the task begins: its place and its wake, which is used up, are filled in. */
 int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
 /* The same for a poll that is told at its end, while others of the task were not. */
-int weft__task_told(struct weft__analysis *a, struct weft__poll *poll);
+int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll);
 uint32_t weft__task_place(const struct weft__analysis *a, uint64_t task);
 
 /* custom.c */

@@ -133,6 +133,7 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	case WEFT_KIND_HELD:
 	case WEFT_KIND_CONTEXT:
 	case WEFT_KIND_POLL_CPU:
+	case WEFT_KIND_WOKEN:
 		return 0;
 	case WEFT_KIND_UNPARK:
 		s->state = STREAM_PARKED;

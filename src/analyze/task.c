@@ -122,7 +122,7 @@ static int remember(struct weft__analysis *a, const struct weft__task *task)
 	slot = &a->ended[a->n_ended % ENDED_TASKS];
 	if (a->n_ended >= ENDED_TASKS && weft__map_get(&a->ended_by_id, slot->id) == a->n_ended % ENDED_TASKS)
 		weft__map_del(&a->ended_by_id, slot->id);
-	*slot = (struct weft__ended){task->id, task->place, task->last, single_wake(a, task)};
+	*slot = (struct weft__ended){task->id, task->place, task->last, single_wake(a, task), task->base_ns};
 	return weft__map_put(&a->ended_by_id, task->id, (uint32_t)(a->n_ended++ % ENDED_TASKS));
 }
 
@@ -228,7 +228,37 @@ static void told_wake(struct weft__analysis *a, struct weft__poll *poll, const s
 	poll->wake.measured = single && !weft__gaps_between(&a->gaps, last->time_ns, poll->begin_ns);
 }
 
-int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
+/* The wake that the recorder remembered for the poll, from a time in which wakes were counted. One that is here as an event may be younger. `base_ns`: the task
+ * was not polled since, that is known; 0: nothing is. */
+static void remembered_wake(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll, uint64_t base_ns)
+{
+	const struct weft__remembered *woken = &s->woken;
+	uint64_t time_ns = weft__since(poll->begin_ns, woken->ago_ns);
+	uint32_t stream = weft__names_stream(a->opts.names, (uint32_t)woken->tid), at;
+	const struct weft_thread *thread = stream ? weft__names_thread(a->opts.names, stream) : NULL;
+	bool here = woken->time_ns == poll->end_ns && woken->time_ns && time_ns;
+
+	s->woken.time_ns = 0;
+	if (!here || (poll->wake.known && poll->wake.time_ns >= time_ns))
+		return;
+	at = stream ? weft__map_get(&a->stream_by_id, stream) : WEFT__MAP_NONE;
+	poll->wake = (struct weft__wake){
+		.known = true,
+		.in_poll = woken->by != 0,
+		.again = !base_ns || base_ns < a->result.detail.wakes_ns || poll->wake.known ||
+			 weft__since(poll->begin_ns, woken->alone_ns) > base_ns,
+		.stream = stream,
+		.worker = at != WEFT__MAP_NONE ? a->streams[at].last_worker
+			  : thread             ? thread->worker
+					       : WEFT_WORKER_NONE,
+		.place = woken->by ? weft__task_place(a, woken->by) : WEFT__PLACE_UNSEEN,
+		.task = woken->by,
+		.time_ns = time_ns,
+	};
+	poll->wake.measured = !poll->wake.again && !weft__gaps_between(&a->gaps, time_ns, poll->begin_ns);
+}
+
+int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
 {
 	uint32_t ended = weft__map_get(&a->ended_by_id, poll->task);
 	struct weft__task *task;
@@ -237,6 +267,7 @@ int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 	if (ended != WEFT__MAP_NONE && weft__map_get(&a->task_by_id, poll->task) == WEFT__MAP_NONE) {
 		poll->place = a->ended[ended].place;
 		told_wake(a, poll, &a->ended[ended].last, a->ended[ended].single);
+		remembered_wake(a, s, poll, a->ended[ended].base_ns);
 		return 0;
 	}
 	rc = task_get(a, poll->task, &task);
@@ -245,6 +276,7 @@ int weft__task_told(struct weft__analysis *a, struct weft__poll *poll)
 		return rc;
 	poll->place = task->place;
 	told_wake(a, poll, &task->last, single_wake(a, task));
+	remembered_wake(a, s, poll, task->base_ns);
 	task->seen = true;
 	task->n_wakes = task->last.time_ns > poll->begin_ns;
 	task->base_ns = poll->begin_ns ? poll->begin_ns : 1;

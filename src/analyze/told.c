@@ -37,7 +37,7 @@ int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const stru
 	struct weft__poll *grown;
 	struct weft__lane *lane;
 
-	if (weft__stream_lane(a, s, &lane) < 0 || weft__task_told(a, &told) < 0)
+	if (weft__stream_lane(a, s, &lane) < 0 || weft__task_told(a, s, &told) < 0)
 		return -ENOMEM;
 	weft__stream_polls(a, s);
 	if (ev->time_ns >= a->opts.from_ns)

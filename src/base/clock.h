@@ -87,4 +87,10 @@ static inline uint64_t weft__timeline_mono(const struct weft__timeline *line, ui
 	return line->last.mono_ns + (uint64_t)(int64_t)ns;
 }
 
+/* Whether something that is due at `due`, `pace` after the last time, may be done now, so that it need not wake anybody up. */
+static inline int weft__nearly_due(uint64_t now, uint64_t due, uint64_t pace)
+{
+	return now + pace / 4 >= due;
+}
+
 #endif

@@ -16,6 +16,7 @@
 #include "record/engine/wall.h"
 #include "record/event/account.h"
 #include "record/event/registry.h"
+#include "record/event/wakes.h"
 #include "record/host/facts.h"
 #include "record/ring/ring.h"
 #include "record/wait/context.h"
@@ -196,6 +197,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	rec->region.head->clock_at = 1;
 	/* A thread may be in an emit of an earlier recording still. */
 	store_relaxed(&weft_gate.sched_ticks, (uint64_t)(SCHED_NS / c->timeline.ns_per_tick));
+	store_relaxed(&weft_gate.ms_ticks, (uint64_t)(1e6 / c->timeline.ns_per_tick));
 	store_relaxed(&weft_gate.ns_scale, weft__timeline_scale(&c->timeline));
 	setup_polls(rec);
 	if (o->symbolize && o->dir) {
@@ -269,6 +271,7 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 		weft__recorder_teardown(rec);
 		return weft__fail(err, r, "cannot open the recorder: %s", weft_strerror(r));
 	}
+	weft__wakes_reset();
 	weft__region_use(&rec->region);
 	rec->pid = getpid();
 	rec->state = WEFT_STATE_IDLE;

@@ -37,6 +37,7 @@ OWN_KINDS = {
     29: ('cpu', ['span', 'process', 'sampled', 'threads', 'unsampled']),
     30: ('mode', ['level', 'slow', 'events', 'cost', 'allowed']), 31: ('counted', ['kind', 'count', 'span']),
     32: ('parked', ['duration']), 33: ('park_count', ['thread', 'count', 'time', 'span']),
+    34: ('woken', ['tid', 'by', 'ago', 'alone']),
 }
 FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'holder_stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}
 

@@ -11,9 +11,8 @@
 #include "weft/recorder.h"
 
 #define EVENTS_SHARE 0.6 /* of what is allowed: samples and switches need the rest */
-#define WAKES_SHARE                                                                                                    \
-	1.2 /* the same where only wakes are left to be counted: a slow poll without its waker says half as much */
-#define DEPTH_S 2.0      /* of that: how much debt or credit there is at most */
+#define DEPTH_S 1.0      /* of that: how much debt there is at most */
+#define CREDIT_S 3.0     /* and how much credit: a burst after a calm time is recorded whole */
 #define DEPTH_NEXT_S 0.3 /* the same after a change, when it is known that there are many */
 #define ROOM 0.5         /* of the events' share that a finer level may take to be tried */
 #define ROOM_LOOK_NS UINT64_C(1000000000)
@@ -59,12 +58,6 @@ static int change(struct weft__coarse *coarse, uint64_t now_ns, uint32_t level)
 	return 1;
 }
 
-/* What events may cost at a level, of what is allowed. */
-static double share_of(uint32_t level)
-{
-	return level == COARSE_PARKS ? WAKES_SHARE : EVENTS_SHARE;
-}
-
 /* Whether the next finer level would cost little, by what was counted since the last look. */
 static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed)
 {
@@ -75,7 +68,7 @@ static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed
 	more = (double)(coarse->passed[coarse->level - 1] - coarse->seen[coarse->level - 1]) / seconds;
 	memcpy(coarse->seen, coarse->passed, sizeof(coarse->seen));
 	coarse->looked_ns = now_ns;
-	if (coarse->share + more * coarse->event_ns / 1e9 > ROOM * share_of(coarse->level - 1) * allowed) {
+	if (coarse->share + more * coarse->event_ns / 1e9 > ROOM * EVENTS_SHARE * allowed) {
 		coarse->room_ns = 0;
 		return 0;
 	}
@@ -91,7 +84,7 @@ static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed
 int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
 {
 	double ns = coarse->step_ns && now_ns > coarse->step_ns ? (double)(now_ns - coarse->step_ns) : 0;
-	double most = share_of(coarse->level) * allowed, depth = 1e9 * most * (coarse->level ? DEPTH_NEXT_S : DEPTH_S);
+	double most = EVENTS_SHARE * allowed, depth = 1e9 * most * (coarse->level ? DEPTH_NEXT_S : DEPTH_S);
 	double one = slots ? cost_ns / (double)slots : 0;
 
 	coarse->step_ns = now_ns;
@@ -102,8 +95,8 @@ int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cos
 	coarse->rate = 1e9 * (double)slots / ns;
 	coarse->share = cost_ns / ns;
 	coarse->credit_ns += most * ns - cost_ns;
-	if (coarse->credit_ns > depth)
-		coarse->credit_ns = depth;
+	if (coarse->credit_ns > most * 1e9 * CREDIT_S)
+		coarse->credit_ns = most * 1e9 * CREDIT_S;
 	if (coarse->credit_ns < -depth && coarse->automatic && coarse->level < COARSE_COUNTED)
 		return change(coarse, now_ns, coarse->level + 1);
 	coarse->over = coarse->limited && coarse->credit_ns < -2 * depth && coarse->share > allowed;

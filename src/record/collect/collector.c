@@ -88,6 +88,8 @@ static void gate_set(const struct weft__collector *c, uint32_t want)
 		gate_closed = weft__clock_tick(c->timeline.source);
 	}
 	weft__watch_gate(on);
+	if (on & WEFT_GATE_COUNTED)
+		store_relaxed(&weft_gate.wakes_from, weft__clock_tick(c->timeline.source));
 	store_seq_cst(&weft_gate.on, on & WEFT_GATE_MODES ? on + ++gate_epoch * WEFT_GATE_EPOCH : on);
 }
 
@@ -123,6 +125,8 @@ void weft__collector_coarse(struct weft__collector *c, uint32_t level)
 			store_seq_cst(&weft_gate.poll_mixed, 1u);
 			gate_epoch++;
 		}
+		if (on & ~now & WEFT_GATE_COUNTED)
+			store_relaxed(&weft_gate.wakes_from, weft__clock_tick(c->timeline.source));
 		store_seq_cst(&weft_gate.on, on + gate_epoch * WEFT_GATE_EPOCH);
 	}
 	pthread_mutex_unlock(&c->mutex);
@@ -278,8 +282,9 @@ static int tend_engine(struct weft__collector *c, uint64_t now)
 {
 	int err = 0;
 
-	if (now >= c->engine_due_ns || weft__engine_pressing(now)) {
+	if (weft__nearly_due(now, c->engine_due_ns, c->engine_pace_ns) || weft__engine_pressing(now)) {
 		c->engine_due_ns = weft__engine_tend(now);
+		c->engine_pace_ns = c->engine_due_ns > now ? c->engine_due_ns - now : 0;
 		err = weft__stack_ids_modules(c);
 	}
 	return err ? err : count_samples(c, now);
@@ -307,7 +312,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 
 	if (err)
 		return err;
-	if (crowded || now >= c->drain_due_ns || weft__drain_worthwhile(c)) {
+	if (crowded || weft__nearly_due(now, c->drain_due_ns, c->drain_ns) || weft__drain_worthwhile(c)) {
 		err = weft__drain(c);
 		if (!err && crowded)
 			err = weft__flush(c);

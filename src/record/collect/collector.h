@@ -94,7 +94,7 @@ struct weft__collector {
 	uint64_t registry_at;     /* how much of the registry is in the active segment */
 	uint64_t flushed_ns, queued_ns, tended_ns, retained_ns;
 	uint64_t counted_ns; /* polls */
-	uint64_t engine_due_ns;
+	uint64_t engine_due_ns, engine_pace_ns;
 	uint64_t cpu_read_ns; /* when its own CPU time was read last */
 	uint64_t uncovered_seen;
 	uint32_t facts_seen; /* of the engine: the version that is in the active segment */

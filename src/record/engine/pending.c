@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "base/place.h"
 #include "record/engine/remote.h"
 #include "record/engine/wall_state.h"
@@ -110,7 +111,7 @@ uint32_t weft__pending_turn(uint64_t now_ns)
 	uint32_t on = weft_gate_on(), i, n = 0;
 	uint64_t tick;
 
-	if (!on || now_ns < pending_due_ns || !load_relaxed(&weft__waits_used))
+	if (!on || !weft__nearly_due(now_ns, pending_due_ns, PENDING_TURN_NS) || !load_relaxed(&weft__waits_used))
 		return 0;
 	tick = weft_tick(on);
 	for (i = 0; i < WAIT_THREADS && n < PENDING_TOLD_MOST; i++)

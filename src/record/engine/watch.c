@@ -156,12 +156,12 @@ uint32_t weft__watch_turn(const struct rings_map *map, const struct rings_head *
 	uint32_t on = weft_gate_on(), n = load_acquire(&head->n_rings), told = 0;
 	uint64_t next = watch.stuck_ns / 4, now;
 
-	if (!watch.stuck_ns || !on || now_ns < watch.due_ns)
+	next = next < TURN_LEAST_NS ? TURN_LEAST_NS : next > TURN_MOST_NS ? TURN_MOST_NS : next;
+	if (!watch.stuck_ns || !on || !weft__nearly_due(now_ns, watch.due_ns, next))
 		return 0;
 	now = weft_tick(on);
 	for (uint32_t i = 0; i < n && i < watch.n; i++)
 		told += (uint32_t)watch_look(ring_page_at(map, i), &watch.rings[i], on, now);
-	next = next < TURN_LEAST_NS ? TURN_LEAST_NS : next > TURN_MOST_NS ? TURN_MOST_NS : next;
 	watch.due_ns = now_ns + next;
 	return told;
 }

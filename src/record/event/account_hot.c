@@ -227,9 +227,9 @@ static void account_leave(struct account *account, struct ring_page *ring, uint6
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
-	if ((int64_t)(now - tick) > 0 && weft_tick_ns(now - tick) <= ACCOUNT_LATE_NS)
+	if (WEFT_LIKELY(now - tick <= load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS))) {
 		store_relaxed(&account->spent, account->spent + (now - tick));
-	if (account->tick && weft_tick_ns(now - tick) > ACCOUNT_LATE_NS) {
+	} else if (account->tick) {
 		if (!account->polls[0].tick)
 			account->polls[0] = account_at(account, tick);
 		account_clock(account);
@@ -417,11 +417,13 @@ void weft_slow_off(uint64_t tick)
 /* Whether the end of a park should read the clock. What sleeping and waking up takes is known of short ones, of which there are many. */
 static int reading_due(const struct account *account, const struct ring_page *ring, uint64_t tick)
 {
-	uint64_t span_ns = weft_tick_ns(tick - account->tick);
+	uint64_t span = tick - account->tick, ms = load_relaxed(&weft_gate.ms_ticks);
 
-	return !account->tick || span_ns >= (account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_PARK_PACE_NS) ||
-	       (span_ns >= ACCOUNT_UNSURE_PACE_NS &&
-		(account->unsure_ticks || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_PACE_NS));
+	if (account->tick && span < ACCOUNT_UNSURE_PACE_NS / 1000000 * ms)
+		return 0;
+	return !account->tick || account->unsure_ticks ||
+	       span >= (account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_PARK_PACE_NS) / 1000000 * ms ||
+	       tick - load_relaxed(&ring->hot.park) >= ms / (1000000 / ACCOUNT_PACE_NS);
 }
 
 static void account_parked(struct account *account, const struct ring_page *ring, uint64_t tick)

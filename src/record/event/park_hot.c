@@ -3,6 +3,7 @@
  * it, whatever the mode is when it ends. HOT. */
 #include "record/event/park.h"
 
+#include "record/event/poll.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
@@ -10,10 +11,13 @@
 #define LONG_NS UINT64_C(1000000) /* such a park is an event, too */
 
 /* The calling thread's ring, or NULL when there is none to be had. */
-static struct ring_page *parks_ring(uint64_t tick)
+static struct ring_page *parks_ring(uint32_t on, uint64_t tick)
 {
-	struct ring_page *ring = weft__ring_mine();
+	struct ring_page *ring = weft__polls_mine(on);
 
+	if (WEFT_LIKELY(ring != NULL))
+		return ring;
+	ring = weft__ring_mine();
 	if (!ring && weft_hot_ring(1, tick))
 		ring = weft__ring_mine();
 	return ring;
@@ -21,7 +25,7 @@ static struct ring_page *parks_ring(uint64_t tick)
 
 void weft_slow_park_mode(uint64_t arg, uint64_t tick, uint32_t on)
 {
-	struct ring_page *ring = on & WEFT_GATE_PARKS ? parks_ring(tick) : NULL;
+	struct ring_page *ring = on & WEFT_GATE_PARKS ? parks_ring(on, tick) : NULL;
 
 	if (WEFT_UNLIKELY(load_relaxed(&weft_ring_self->park_on)))
 		weft__park_drop((struct ring_page *)(void *)weft_ring_self);
@@ -37,7 +41,7 @@ void weft_slow_park_mode(uint64_t arg, uint64_t tick, uint32_t on)
 /* Whether the park that ends was counted. */
 static int park_over(struct ring_page *ring, uint64_t tick, uint32_t on)
 {
-	uint64_t began = load_relaxed(&ring->hot.park_on), took = tick - load_relaxed(&ring->hot.park), ns;
+	uint64_t began = load_relaxed(&ring->hot.park_on), took = tick - load_relaxed(&ring->hot.park), ns = 0;
 
 	if (WEFT_UNLIKELY(!began))
 		return 0;
@@ -46,7 +50,8 @@ static int park_over(struct ring_page *ring, uint64_t tick, uint32_t on)
 		return 0;
 	}
 	took = (int64_t)took > 0 ? took : 0;
-	ns = weft_tick_ns(took);
+	if (took >= load_relaxed(&weft_gate.ms_ticks))
+		ns = weft_tick_ns(took);
 	store_relaxed(&ring->hot.park_on, 0);
 	store_release(&ring->hot.parked, load_relaxed(&ring->hot.parked) + took);
 	store_release(&ring->hot.parks, load_relaxed(&ring->hot.parks) + 1);
@@ -57,8 +62,10 @@ static int park_over(struct ring_page *ring, uint64_t tick, uint32_t on)
 
 void weft_slow_unpark_mode(uint64_t arg, uint64_t tick, uint32_t on)
 {
-	struct ring_page *ring = weft__ring_mine();
+	struct ring_page *ring = weft__polls_mine(on);
 
+	if (WEFT_UNLIKELY(!ring))
+		ring = weft__ring_mine();
 	if (!ring || !park_over(ring, tick, on))
 		weft_emit(WEFT_KIND_UNPARK, arg, tick);
 	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due) || ((on & WEFT_GATE_RSEQ) && !weft_stayed()))

@@ -42,6 +42,16 @@ static inline uint32_t weft__poll_count_take(struct ring_page *ring, uint32_t bu
 	return cas_acq_rel(&ring->polls_told[bucket], &told, sum) ? sum - told : 0;
 }
 
+/* HOT. The calling thread's ring when it has had polls with the gate at `on`, as a thread in one of WEFT_GATE_MODES has; else NULL. */
+static inline struct ring_page *weft__polls_mine(uint32_t on)
+{
+	struct ring_page *ring = (struct ring_page *)(void *)weft_ring_self; /* which may be the ring of no thread */
+
+	return WEFT_LIKELY(ring->polls.on == on) ? ring : NULL;
+}
+
+/* HOT. The calling thread's ring, with polls of this time of recording; NULL when there is none or nothing records. */
+struct ring_page *weft__polls_ready(uint32_t on, uint64_t tick);
 /* HOT. The counts of a thread that ends, on its own ring as far as there is room; their `thread` is 0, which means this
  * one. */
 void weft__poll_counts_end(struct ring_page *ring, uint64_t tick);

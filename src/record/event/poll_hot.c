@@ -6,6 +6,7 @@
 
 #include "record/event/account.h"
 #include "record/event/park.h"
+#include "record/event/wakes.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "record/trigger.h"
@@ -36,8 +37,7 @@ static inline void poll_over(struct polls *polls, struct poll_open *open, uint32
 	weft__polls_count(polls, before);
 }
 
-/* The calling thread's ring, with polls of this time of recording; NULL when there is none or nothing records. */
-static struct ring_page *polls_ready(uint32_t on, uint64_t tick)
+struct ring_page *weft__polls_ready(uint32_t on, uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct polls *polls;
@@ -93,6 +93,21 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 	return 0;
 }
 
+/* While wakes are only counted: the one that the poll was for. */
+static void tell_woken(const struct poll_open *poll, uint64_t tick)
+{
+	struct weft__woken woken;
+	uint64_t fields[4];
+
+	if (!(weft_gate_on() & WEFT_GATE_COUNTED) || !weft__wakes_find(poll->arg & WEFT_TASK_MASK, poll->tick, &woken))
+		return;
+	fields[0] = woken.tid;
+	fields[1] = woken.by;
+	fields[2] = weft_tick_ns(poll->tick - woken.tick);
+	fields[3] = weft_tick_ns(poll->tick - woken.no_other);
+	weft__wide_emit(WEFT_KIND_WOKEN, tick, fields);
+}
+
 static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint64_t tick, uint64_t ns, uint32_t level,
 		      uint32_t why, const struct weft__cpu_split *split)
 {
@@ -101,6 +116,7 @@ static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint
 
 	if (!under_cap(ring, tick))
 		return;
+	tell_woken(poll, tick);
 	if (split)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(*split));
 	weft__wide_emit(WEFT_KIND_POLL, tick, fields);
@@ -187,7 +203,7 @@ static int only_events(uint32_t on)
 static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
 {
 	uint32_t on = weft_gate_on();
-	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
+	struct ring_page *ring = on & WEFT_GATE_MODES ? weft__polls_ready(on, tick) : NULL;
 
 	if (ring)
 		poll_open(ring, arg, tick, on);
@@ -200,7 +216,7 @@ static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
 static __attribute__((noinline)) void end_slowly(uint64_t tick)
 {
 	uint32_t on = weft_gate_on();
-	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
+	struct ring_page *ring = on & WEFT_GATE_MODES ? weft__polls_ready(on, tick) : NULL;
 
 	if (ring && poll_close(ring, tick, on))
 		weft_emit(WEFT_KIND_POLL_END, 0, tick);
@@ -211,7 +227,7 @@ static __attribute__((noinline)) void end_slowly(uint64_t tick)
 static __attribute__((noinline)) void next_slowly(uint64_t arg, uint64_t tick)
 {
 	uint32_t on = weft_gate_on();
-	struct ring_page *ring = on & WEFT_GATE_MODES ? polls_ready(on, tick) : NULL;
+	struct ring_page *ring = on & WEFT_GATE_MODES ? weft__polls_ready(on, tick) : NULL;
 
 	if (ring) {
 		int ends = poll_close(ring, tick, on), begins = (on & WEFT_GATE_TIMED) != 0;

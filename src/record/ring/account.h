@@ -17,28 +17,30 @@ struct account_begin {
 };
 
 struct account {
-	uint32_t busy;       /* being changed: a handler leaves it alone */
-	uint32_t generation; /* of the recorder, with which the readings were made; 0: none was */
-	/* The last reading of the CPU clock, and what is known since: */
-	uint64_t tick, cpu_ns;
-	uint64_t off_ticks;    /* in parks and waits that left the CPU */
-	uint64_t unsure_ticks; /* in which it left the CPU for part of the time */
-	uint32_t offs;         /* how many parks and waits */
-	uint32_t off_cpu_ns;   /* CPU time that one takes, on average */
-	uint64_t checked;      /* tick of the last operation here */
-	uint64_t armed;        /* tick at which the detector was armed */
-	/* The last reading of what the scheduler counts: */
-	uint64_t ready_ns;          /* waited for a CPU; WEFT_NOT_MEASURED: not known */
-	uint64_t ready_before_ns;   /* ... in the reading before */
-	uint64_t voluntary;         /* switches */
-	uint64_t counted;           /* tick of that reading */
-	uint32_t offs_counted;      /* parks and waits since, */
+	/* What the end of a park needs, in one line: */
+	_Alignas(64) uint32_t busy; /* being changed: a handler leaves it alone */
+	uint32_t generation;        /* of the recorder, with which the readings were made; 0: none was */
+	uint64_t tick;              /* of the last reading of the CPU clock; what is known since: */
+	uint64_t off_ticks;         /* in parks and waits that left the CPU */
+	uint64_t unsure_ticks;      /* in which it left the CPU for part of the time */
+	uint32_t offs;              /* how many parks and waits */
+	uint32_t offs_counted;      /* ... since the last reading of what the scheduler counts, */
 	uint64_t counted_off_ticks; /* how long they were */
-	uint32_t off_ready_ns;      /* wait for a CPU that one takes, on average */
-	uint32_t crowded;           /* it waited for CPUs for a while before that reading */
-	uint64_t spent;             /* ticks that the account itself has taken so far */
+	uint64_t checked;           /* tick of the last operation here */
+	uint64_t armed;             /* tick at which the detector was armed */
+
+	uint64_t spent;      /* ticks that the account itself has taken so far */
+	uint32_t crowded;    /* it waited for CPUs for a while before that reading */
+	uint32_t off_cpu_ns; /* CPU time that a park or wait takes, on average */
 	/* Of the polls that are open, from the outermost on; of that one if it has been off the CPU. */
 	struct account_begin polls[ACCOUNT_NEST];
+	uint64_t cpu_ns; /* the last reading */
+	/* The last reading of what the scheduler counts: */
+	uint64_t ready_ns;        /* waited for a CPU; WEFT_NOT_MEASURED: not known */
+	uint64_t ready_before_ns; /* ... in the reading before */
+	uint64_t voluntary;       /* switches */
+	uint64_t counted;         /* tick of that reading */
+	uint32_t off_ready_ns;    /* wait for a CPU that a park or wait takes, on average */
 };
 
 #endif

@@ -21,7 +21,7 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 8
+#define RINGS_VERSION 9
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)

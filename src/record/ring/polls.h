@@ -37,11 +37,11 @@ struct poll_open {
 /* The owner's, like the ring that it lies behind; others read it. */
 struct polls {
 	uint32_t on; /* the value of the gate that `level` belongs to; each time that recording begins it is another */
-	uint32_t level; /* polls that are open */
-	uint32_t told;  /* one by one, in this second */
-	uint32_t unused;
+	uint32_t level;  /* polls that are open */
+	uint32_t told;   /* one by one, in this second */
+	uint32_t wakes;  /* number of its memory of wakes, plus 1; 0: it has none (record/event/wakes.h) */
 	uint64_t second; /* tick at which it began */
-	uint64_t reserved[5];
+	uint64_t reserved;
 	struct poll_open open[POLLS_NEST];
 	uint32_t count[1 + POLLS_COUNTS]; /* polls that are over, by length, from 1 on; goes round */
 };

@@ -25,6 +25,7 @@
 #include "record/event/account.h"
 #include "record/event/park.h"
 #include "record/event/poll.h"
+#include "record/event/wakes.h"
 #include "record/ring/ring.h"
 #include "record/wait/context.h"
 #include "weft/event.h"
@@ -184,6 +185,7 @@ int weft__ring_emit(struct ring_page *ring, uint32_t kind, uint64_t arg, uint64_
 
 static void ring_release(struct ring_page *ring)
 {
+	weft__wakes_leave(ring);
 	store_relaxed(&ring->hot.limit, 0);
 	store_release(&ring->owner, 0);
 	__atomic_fetch_sub(&weft__hot.threads_now, 1, __ATOMIC_RELAXED);
@@ -262,6 +264,7 @@ static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
 	store_relaxed(&ring->account.busy, 0u);
 	ring->account.generation = 0;
 	ring->polls.on = 0;
+	store_relaxed(&ring->polls.wakes, 0u);
 	store_relaxed(&ring->polls.level, 0u);
 	store_release(&ring->owner, tid);
 	if (!weft__ring_emit(ring, WEFT_KIND_THREAD_BEGIN, tid, tick, &name)) {

@@ -196,3 +196,38 @@ TEST(the_wake_of_a_told_poll)
 	CHECK_EQ(r->longest[2].begin_ns - r->longest[2].wake.time_ns, 10 * MS);
 	feed_close(&feed);
 }
+
+/* Wakes were counted: the poll's own comes with it. */
+TEST(the_remembered_wake_of_a_told_poll)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	start(&feed, "slow");
+	feed_begin(&feed);
+	FEED(&feed, 1 * MS, 3, SPAWN, 1, 1);
+	FEED(&feed, 1 * MS, 3, SPAWN, 2, 2);
+	FEED(&feed, 50 * MS, 1, WOKEN, 3, 2, 8 * MS, 900 * MS);
+	FEED(&feed, 50 * MS, 1, POLL, 1, 0, 40 * MS, 0, WEFT_POLL_SLOW); /* no other since it was spawned */
+	FEED(&feed, 100 * MS, 1, WOKEN, 3, 0, 5 * MS, 20 * MS);
+	FEED(&feed, 100 * MS, 1, POLL, 1, 0, 30 * MS, 0,
+	     WEFT_POLL_SLOW); /* another 20 ms before, in or after the last poll */
+	FEED(&feed, 150 * MS, 1, WOKEN, 3, 0, 5 * MS, 900 * MS);
+	FEED(&feed, 151 * MS, 1, POLL, 1, 0, 20 * MS, 0,
+	     WEFT_POLL_SLOW); /* it was of another poll, which was not told */
+	FEED(&feed, 160 * MS, 3, WAKE, 1, 0);
+	FEED(&feed, 180 * MS, 1, WOKEN, 3, 2, 9 * MS, 900 * MS);
+	FEED(&feed, 180 * MS, 1, POLL, 1, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* an event that is younger */
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 4);
+	CHECK(r->longest[0].wake.known && r->longest[0].wake.in_poll && r->longest[0].wake.measured);
+	CHECK_EQ(r->longest[0].wake.task, 2);
+	CHECK_EQ(r->longest[0].wake.place, 2);
+	CHECK_EQ(r->longest[0].begin_ns - r->longest[0].wake.time_ns, 8 * MS);
+	CHECK(r->longest[1].wake.known && !r->longest[1].wake.in_poll && r->longest[1].wake.again);
+	CHECK_EQ(r->longest[1].begin_ns - r->longest[1].wake.time_ns, 5 * MS);
+	CHECK(!r->longest[2].wake.known);
+	CHECK(r->longest[3].wake.known && !r->longest[3].wake.in_poll);
+	CHECK_EQ(r->longest[3].begin_ns - r->longest[3].wake.time_ns, 5 * MS);
+	feed_close(&feed);
+}
