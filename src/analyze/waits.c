@@ -149,14 +149,18 @@ static void add_cpu(struct weft__wait_row *row, const struct weft__stretch *stre
 	row->cpu_ns = weft__sum(row->cpu_ns, stretch->cpu_ns < ns ? stretch->cpu_ns : ns);
 }
 
-/* How long it waited: of a call not what it was on the CPU. A lock that is spun for is waited for all the same. */
+/* How long it waited: of a call not what it was on the CPU, nor what it was ready without one. A lock that is spun for is waited for all the
+ * same. */
 static uint64_t waited_ns(const struct weft_event_view *ev)
 {
-	uint64_t cpu_ns = ev->n_fields > 6 ? ev->fields[6] : WEFT_NOT_MEASURED;
+	uint64_t ns = ev->fields[3];
 
-	if (cpu_ns == WEFT_NOT_MEASURED || !weft__wait_is_call((uint32_t)ev->fields[0]))
-		return ev->fields[3];
-	return weft__since(ev->fields[3], cpu_ns);
+	if (!weft__wait_is_call((uint32_t)ev->fields[0]))
+		return ns;
+	for (uint32_t i = 6; i < 8 && i < ev->n_fields; i++)
+		if (ev->fields[i] != WEFT_NOT_MEASURED)
+			ns = weft__since(ns, ev->fields[i]);
+	return ns;
 }
 
 /* Into the figures of the window. */

@@ -59,3 +59,25 @@ TEST(waits_where_nobody_polls)
 	REQUIRE(r->n_wait_threads == 2);
 	feed_close(&feed);
 }
+
+/* A read that took 50 ms, 10 of them on the CPU and 35 ready without one, was blocked for 5. A lock is waited for all that time. */
+TEST(time_ready_without_a_cpu_is_not_waited_in_a_call)
+{
+	const struct weft__result *r;
+	struct feed feed;
+
+	feed_init(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 100 * MS, 3, WAIT, WEFT_WAIT_CALL, NAME_READ, 8, 50 * MS, 0, 22, 10 * MS, 35 * MS);
+	FEED(&feed, 200 * MS, 3, WAIT, WEFT_WAIT_CALL, NAME_READ, 8, 20 * MS, 0, 23, 10 * MS, WEFT_NOT_MEASURED);
+	FEED(&feed, 300 * MS, 3, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc0, 30 * MS, 0, 24, 0, 25 * MS);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_long_waits == 3);
+	CHECK_EQ(r->long_waits[0].stack, 24);
+	CHECK_EQ(r->long_waits[0].rank_ns, 30 * MS);
+	CHECK_EQ(r->long_waits[1].stack, 23);
+	CHECK_EQ(r->long_waits[1].rank_ns, 10 * MS);
+	CHECK_EQ(r->long_waits[2].stack, 22);
+	CHECK_EQ(r->long_waits[2].rank_ns, 5 * MS);
+	feed_close(&feed);
+}
