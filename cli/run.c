@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -347,6 +348,26 @@ static void mind_signals(void)
 			sigaction(passed[i], &passed_before[i], NULL);
 }
 
+/* Nothing was recorded and nothing is to be recovered: the report is a line or two. */
+static bool is_short_only(const char *dir)
+{
+	static const char *const patterns[] = {"%s/*.weft", "%s/*.weft.active", "%s/*.rings"};
+	char pattern[PATH_MAX + 16];
+	glob_t found;
+	size_t i;
+
+	if (!has_short(dir))
+		return false;
+	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		snprintf(pattern, sizeof(pattern), patterns[i], dir);
+		if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
+			globfree(&found);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* In a process of its own: whatever becomes of the report, a closed pipe for one, the exit status is the program's. This one stays deaf,
  * to remove what is to be removed. */
 static void report_apart(const struct options *opts, char *dir)
@@ -355,6 +376,14 @@ static void report_apart(const struct options *opts, char *dir)
 	int code;
 
 	fflush(stdout);
+	if (is_short_only(dir)) { /* not worth a process */
+		signal(SIGPIPE, SIG_IGN);
+		report(opts, dir);
+		fflush(stdout);
+		__fpurge(stdout); /* what nobody reads does not matter */
+		clearerr(stdout);
+		return;
+	}
 	pid = fork();
 	if (pid == 0) {
 		mind_signals();

@@ -47,6 +47,17 @@ static void own_release(void *ptr, void *data)
 
 static struct weft_allocator allocator = STANDARD;
 
+/* What is not written to takes no memory, and is nothing to copy in a fork. */
+static int is_zero(const void *fresh)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	(void)fresh;
+	return 0;
+#else
+	return allocator.resize == own_resize && weft__heap_is_zero(fresh);
+#endif
+}
+
 void weft_set_allocator(const struct weft_allocator *replacement)
 {
 	static const struct weft_allocator standard = STANDARD;
@@ -71,7 +82,7 @@ void *weft__calloc(size_t n, size_t bytes)
 	if (bytes && n > SIZE_MAX / bytes)
 		return NULL;
 	ptr = weft__alloc(n * bytes);
-	if (ptr)
+	if (ptr && !is_zero(ptr))
 		memset(ptr, 0, n * bytes);
 	return ptr;
 }

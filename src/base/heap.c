@@ -136,6 +136,13 @@ static void *heap_new(size_t bytes)
 	return block ? block + 1 : NULL;
 }
 
+int weft__heap_is_zero(const void *ptr)
+{
+	const struct block *block = (const struct block *)ptr - 1;
+
+	return block->mark == mark_of(block) && block->class == LARGE;
+}
+
 void weft__heap_release(void *ptr)
 {
 	struct free_block *block;

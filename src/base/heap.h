@@ -9,6 +9,8 @@
 /* As realloc(). NULL: out of memory, and what was there is still good. */
 void *weft__heap_resize(void *ptr, size_t bytes);
 void weft__heap_release(void *ptr);
+/* Whether all of it is 0 as long as nobody wrote to it: pages fresh from the kernel. For what weft__heap_resize(NULL) has just given. */
+int weft__heap_is_zero(const void *ptr);
 /* Around a fork, in that order; both in parent and child. */
 void weft__heap_lock(void);
 void weft__heap_unlock(void);

@@ -31,6 +31,10 @@ run -- true
 is '.recordings == [] and .short_processes.count == 1 and .short_processes.programs[0].name == "true"'
 [ "$(ls "$dir/rec")" = short-processes.txt ] || fail "files: $(ls "$dir/rec")"
 grep -q '^1 process ended before weft started in it, with .* of CPU (true 1)$' "$dir/err" || { cat "$dir/err"; fail "it is not in the text"; }
+# Whatever becomes of the report, the exit status is the program's.
+code=0
+"$weft" run -- sh -c 'exit 3' 2> >(:) || code=$?
+[ "$code" = 3 ] || fail "with a closed pipe for its report the status is $code"
 # One that is killed before cannot be counted, which the report says.
 run -- sh -c '/bin/true; sh -c "kill -9 \$\$"; exit 0'
 is '(.short_processes.count >= 1) and (.short_processes.not_counted | test("signal"))'

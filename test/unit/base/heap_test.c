@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/sort.h"
 #include "weft_test.h"
 
@@ -113,6 +115,51 @@ TEST(nothing_is_as_large_as_all)
 	CHECK(one && !weft__heap_resize(one, SIZE_MAX - 4096));
 	weft__heap_release(one);
 	weft__heap_release(NULL);
+}
+
+/* mincore() says which pages are there. */
+static size_t pages_there(const void *at, size_t bytes)
+{
+	uintptr_t begin = ((uintptr_t)at + 4095) & ~(uintptr_t)4095;
+	size_t n = bytes / 4096 - 1, there = 0;
+	unsigned char in[512];
+
+	if (n > sizeof(in) || mincore((void *)begin, n * 4096, in) < 0) /* NOLINT(performance-no-int-to-ptr) */
+		return SIZE_MAX;
+	for (size_t i = 0; i < n; i++)
+		there += in[i] & 1;
+	return there;
+}
+
+TEST(a_large_block_of_zeros_takes_no_memory_until_it_is_written_to)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	SKIP("memory is malloc's under a sanitizer");
+#else
+	size_t bytes = (size_t)1 << 20;
+
+	for (int round = 0; round < 3; round++) {
+		unsigned char *at = weft__calloc(1, bytes);
+
+		CHECK(at != NULL);
+		CHECK_EQ(pages_there(at, bytes), 0);
+		for (size_t i = 0; i < bytes; i++)
+			if (at[i])
+				CHECK_EQ(at[i], 0);
+		memset(at, 0xff, bytes);
+		weft__free(at);
+	}
+	/* One that was used before is not fresh. */
+	for (int round = 0; round < 3; round++) {
+		unsigned char *at = weft__calloc(1, 1000);
+
+		CHECK(at != NULL);
+		for (size_t i = 0; i < 1000; i++)
+			CHECK_EQ(at[i], 0);
+		memset(at, 0xff, 1000);
+		weft__free(at);
+	}
+#endif
 }
 
 TEST(what_malloc_gave_goes_back_to_malloc)
