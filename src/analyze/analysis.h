@@ -57,6 +57,7 @@ struct weft__analysis_opts {
 	int (*time_sample)(void *data, const struct weft__time_sample *sample);
 	void *time_data;
 	const struct weft__row_sink *rows; /* hears of single ones (rows.h); NULL: nobody */
+	bool rows_only; /* and nothing else is asked for: sums and lists of polls are not made; without filters and window */
 };
 
 struct weft__wake {

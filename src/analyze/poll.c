@@ -59,6 +59,12 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 
 	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns || poll->told)
 		return 0;
+	if (a->opts.rows_only) {
+		poll->wake.measured = !weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns);
+		if (poll->wake.measured && a->opts.rows->behind)
+			find_behind(s, poll);
+		return 0;
+	}
 	rc = rows_of(a, poll, &lane, &place);
 	if (rc < 0 || !wanted(a, s, lane, place, poll))
 		return rc;
@@ -196,8 +202,13 @@ static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct wef
 	struct weft__lane *lane;
 	struct weft__place *place;
 	bool asked, listed;
-	int rc = rows_of(a, poll, &lane, &place);
+	int rc;
 
+	if (a->opts.rows_only) {
+		poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
+		return weft__story_close(a, s, poll, 0, true, false);
+	}
+	rc = rows_of(a, poll, &lane, &place);
 	if (rc < 0)
 		return rc;
 	asked = wanted(a, s, lane, place, poll);
@@ -251,7 +262,7 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 	if (poll->level == 0)
 		s->recent[s->n_recent++ % RECENT_POLLS] =
 			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->serial, poll->place};
-	rc = book_busy(a, poll, now_ns);
+	rc = a->opts.rows_only ? 0 : book_busy(a, poll, now_ns);
 	if (rc == 0 && a->opts.location)
 		rc = note_place(a, s, poll, now_ns);
 	if (rc == 0 && now_ns >= a->opts.from_ns)

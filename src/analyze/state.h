@@ -193,6 +193,7 @@ struct weft__analysis {
 
 	/* throttled.c: a ring of the last spans */
 	struct weft__throttled_span throttled[THROTTLED_SPANS];
+	bool quota;       /* there is one: what it took is given to one poll after the other */
 	uint64_t tick_ns; /* of the kernel; 0: not known */
 	uint64_t n_throttled;
 	struct weft__track *settling; /* whose poll is being settled */

@@ -350,12 +350,12 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	struct weft__poll *poll = closed->listed ? in_list(&a->longest, closed->serial) : NULL;
 	struct weft__story story = {.told = true};
 	const struct weft__stretch *look;
-	struct weft__place *place;
+	struct weft__place *place = NULL;
 	uint64_t unknown_ns = unknown_end(track, closed, &look);
 	bool whole;
 	int rc;
 
-	if (!closed->asked)
+	if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->quota))
 		return 0;
 	end_stuck(a, closed);
 	if (closed->listed && !poll)
@@ -363,13 +363,14 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	story.switches = switches_in(a, track, closed);
 	story.cpu = closed->cpu.known;
 	whole = story.switches == WEFT__SWITCHES_ALL && !closed->running;
-	if (gather(a, track, closed, whole) < 0 || weft__place_get(a, closed->place, &place) < 0)
+	if (gather(a, track, closed, whole) < 0 ||
+	    (!a->opts.rows_only && weft__place_get(a, closed->place, &place) < 0))
 		return -ENOMEM;
 	a->settling = track;
 	weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
 	if (add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
 		return -ENOMEM;
-	if (!closed->running) {
+	if (!closed->running && !a->opts.rows_only) {
 		add_split(&a->result.split, &story.split);
 		add_split(&a->result.lanes[closed->lane].split, &story.split);
 		add_split(&place->split, &story.split);

@@ -17,10 +17,9 @@
 
 void weft__throttled_init(struct weft__analysis *a)
 {
-	bool quota = weft__names_fact(a->opts.names, "cgroup.cpu.max") != NULL;
-
-	a->grace_ns = quota ? READING_NS : GRACE_NS;
-	a->max_closed = quota ? CLOSED_READING_MAX : CLOSED_MAX;
+	a->quota = weft__names_fact(a->opts.names, "cgroup.cpu.max") != NULL;
+	a->grace_ns = a->quota ? READING_NS : GRACE_NS;
+	a->max_closed = a->quota ? CLOSED_READING_MAX : CLOSED_MAX;
 }
 
 static bool preempted(const struct weft__stretch *stretch)

@@ -147,7 +147,7 @@ static int name_functions(struct weft__scan *t)
 
 static int begin(struct weft__scan *t)
 {
-	struct weft__analysis_opts aopts = {.rows = &t->sink, .top = 1};
+	struct weft__analysis_opts aopts = {.rows = &t->sink, .rows_only = true, .top = 1};
 	const char *engine;
 	int rc;
 
