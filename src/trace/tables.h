@@ -148,7 +148,7 @@
 	C(WAIT_BEGIN_NS, begin_ns, INT, 0, "ns", "When the wait began.", "") \
 	C(WAIT_END_NS, end_ns, INT, END, "ns", "When it ended.", "") \
 	C(WAIT_DURATION_NS, duration_ns, INT, 0, "ns", \
-	  "How long was waited: of a call without what it was on the CPU, or ready without one.", "") \
+	  "How long was waited: of a call without what it was on the CPU or ready for one.", "") \
 	C(WAIT_ON_CPU_NS, on_cpu_ns, INT, 0, "ns", "From begin to end: on the CPU.", \
 	  "the thread's CPU clock was not read") \
 	C(WAIT_STACK_ID, stack_id, INT, 0, "", "Who waited, as in table stack.", "no stack was recorded") \
