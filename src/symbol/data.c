@@ -32,8 +32,9 @@ static size_t place_from(const struct search *s, uint64_t address)
 }
 
 /* Inner variables win, and of several names for one the first. */
-static int take(struct search *s, Elf *elf, const GElf_Shdr *shdr, const GElf_Sym *sym)
+static int take_data(void *data, Elf *elf, const GElf_Shdr *shdr, const GElf_Sym *sym)
 {
+	struct search *s = data;
 	uint64_t start = sym->st_value + s->bias;
 	const char *name, *kept = NULL;
 	size_t i;
@@ -59,26 +60,6 @@ static int take(struct search *s, Elf *elf, const GElf_Shdr *shdr, const GElf_Sy
 	return 0;
 }
 
-static int search_image(struct search *s, const struct weft__elf_image *image)
-{
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(image->elf, scn))) {
-		GElf_Shdr shdr;
-		GElf_Sym sym;
-		Elf_Data *data;
-		int i;
-
-		if (!gelf_getshdr(scn, &shdr) || (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (i = 0; data && gelf_getsym(data, i, &sym); i++)
-			if (take(s, image->elf, &shdr, &sym) < 0)
-				return -ENOMEM;
-	}
-	return 0;
-}
-
 int weft__data_name(const struct weft__symbolizer_opts *opts, const struct weft__symbol_module *module,
 		    struct weft__data_place *places, size_t n, struct weft__texts *texts)
 {
@@ -94,12 +75,12 @@ int weft__data_name(const struct weft__symbolizer_opts *opts, const struct weft_
 	if ((!module->build_id_n || weft__elf_image_is_build(&file, module->build_id, module->build_id_n)) &&
 	    weft__elf_image_address(&file, module->offset, &address)) {
 		s.bias = module->start - address;
-		rc = search_image(&s, &file);
+		rc = weft__elf_image_symbols(&file, take_data, &s);
 		if (rc == 0 && !s.any &&
 		    ((module->build_id_n &&
 		      weft__debug_file_by_build(&debug, dirs, module->build_id, module->build_id_n) == 0) ||
 		     weft__debug_file_by_link(&debug, root, dirs, &file, module->path) == 0))
-			rc = search_image(&s, &debug);
+			rc = weft__elf_image_symbols(&debug, take_data, &s);
 	}
 	weft__elf_image_close(&debug);
 	weft__elf_image_close(&file);

@@ -147,3 +147,23 @@ bool weft__elf_image_address_guess(const struct weft__elf_image *image, uint64_t
 	}
 	return found;
 }
+
+int weft__elf_image_symbols(const struct weft__elf_image *image,
+			    int (*take)(void *data, Elf *elf, const GElf_Shdr *shdr, const GElf_Sym *sym), void *data)
+{
+	Elf_Scn *scn = NULL;
+	int rc = 0;
+
+	while (rc >= 0 && (scn = elf_nextscn(image->elf, scn))) {
+		Elf_Data *symbols;
+		GElf_Shdr shdr;
+		GElf_Sym sym;
+
+		if (!gelf_getshdr(scn, &shdr) || (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
+			continue;
+		symbols = elf_getdata(scn, NULL);
+		for (int i = 0; rc >= 0 && symbols && gelf_getsym(symbols, i, &sym); i++)
+			rc = take(data, image->elf, &shdr, &sym);
+	}
+	return rc < 0 ? rc : 0;
+}

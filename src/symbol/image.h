@@ -35,5 +35,8 @@ bool weft__elf_image_address(const struct weft__elf_image *image, uint64_t offse
 /* The same for a file whose offsets are not those of what was mapped, as debug files are: by its only executable
  * segment. */
 bool weft__elf_image_address_guess(const struct weft__elf_image *image, uint64_t offset_in_mapping, uint64_t *ret);
+/* Each symbol of its tables, until `take` answers less than 0, which is the answer then. */
+int weft__elf_image_symbols(const struct weft__elf_image *image,
+			    int (*take)(void *data, Elf *elf, const GElf_Shdr *shdr, const GElf_Sym *sym), void *data);
 
 #endif

@@ -35,8 +35,9 @@ static int rank_of(const GElf_Sym *sym, const char *name)
 	return (bind == STB_GLOBAL ? 16 : bind == STB_WEAK ? 8 : 0) - (int)strspn(name, "_");
 }
 
-static int take(struct weft__symtab *symtab, Elf *elf, const GElf_Shdr *shdr, const GElf_Sym *sym)
+static int take(void *data, Elf *elf, const GElf_Shdr *shdr, const GElf_Sym *sym)
 {
+	struct weft__symtab *symtab = data;
 	struct weft__sym *at;
 	const char *name;
 	uint64_t most;
@@ -59,22 +60,7 @@ static int take(struct weft__symtab *symtab, Elf *elf, const GElf_Shdr *shdr, co
 
 int weft__symtab_add(struct weft__symtab *symtab, const struct weft__elf_image *image)
 {
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(image->elf, scn))) {
-		GElf_Shdr shdr;
-		GElf_Sym sym;
-		Elf_Data *data;
-		int i;
-
-		if (!gelf_getshdr(scn, &shdr) || (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (i = 0; data && gelf_getsym(data, i, &sym); i++)
-			if (take(symtab, image->elf, &shdr, &sym) < 0)
-				return -ENOMEM;
-	}
-	return 0;
+	return weft__elf_image_symbols(image, take, symtab);
 }
 
 bool weft__symtab_in(const struct weft__elf_image *image)

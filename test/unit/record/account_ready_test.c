@@ -101,17 +101,8 @@ static void keep(const struct weft_segment *seg, const struct weft_event_view *e
 
 static void read_back(struct weft_recorder *rec, struct seen *seen)
 {
-	struct tally t;
-
-	CHECK_EQ(weft_recorder_close(rec), 0);
 	*seen = (struct seen){0};
-	tally_init(&t, 0);
-	t.each = keep;
-	t.data = seen;
-	tally_dir(&t, session_dir);
-	CHECK_EQ(t.damaged + t.undefined + t.lost, 0);
-	session_remove_dir();
-	tally_fini(&t);
+	session_read_back(rec, keep, seen);
 }
 
 /* Whether what was recorded lies in the bracket; what is said to be unsure may be missing or too much. */

@@ -162,6 +162,24 @@ static inline void session_end(struct weft_recorder *rec, struct tally *t, uint6
 	session_remove_dir();
 }
 
+/* The same for who looks at each event; `seen` is what it is given. */
+static inline void session_read_back(struct weft_recorder *rec,
+				     void (*each)(const struct weft_segment *seg, const struct weft_event_view *ev,
+						  void *data),
+				     void *seen)
+{
+	struct tally t;
+
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	tally_init(&t, 0);
+	t.each = each;
+	t.data = seen;
+	tally_dir(&t, session_dir);
+	CHECK_EQ(t.damaged + t.undefined + t.lost, 0);
+	session_remove_dir();
+	tally_fini(&t);
+}
+
 static inline struct weft_recorder_stats session_stats(struct weft_recorder *rec)
 {
 	struct weft_recorder_stats stats = {.size = sizeof(stats)};
