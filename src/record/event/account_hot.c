@@ -397,11 +397,16 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 	return off_ns;
 }
 
+/* A poll begins. */
 void weft_slow_off(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct account *account = ring ? &ring->account : NULL;
+	uint64_t ready_ns;
 	int saved = errno;
+
+	if (ring && !load_relaxed(&ring->sched_fd)) /* the counts from here on are the poll's */
+		weft__sched_ready(ring, WEFT__SCHED_POLLS, &ready_ns);
 
 	if (!account) {
 		detector_set(NULL);

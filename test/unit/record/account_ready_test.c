@@ -175,6 +175,32 @@ TEST(what_a_thread_was_ready_for_before_a_poll_is_no_part_of_the_poll)
 	check_polls(&seen, truth, ROUNDS);
 }
 
+/* It was off the CPU between its first event and its first poll: then the file of the scheduler's counts was not open yet. */
+TEST(the_first_poll_of_a_thread_knows_how_long_it_was_ready)
+{
+	struct weft_recorder *rec;
+	struct bracket truth;
+	uint64_t outer, inner;
+	struct seen seen;
+	pthread_t other;
+
+	START(rec, other, &plain);
+	weft_task_spawn(1, 0);
+	session_sleep_ns(2 * MS);
+	be_preempted();
+	outer = ready_ns();
+	weft_poll_begin(1, 0);
+	inner = ready_ns();
+	be_preempted();
+	session_sleep_ns(3 * MS);
+	truth.least = ready_ns() - inner;
+	weft_poll_end();
+	truth.most = ready_ns() - outer;
+	stop_sharing(other);
+	read_back(rec, &seen);
+	check_polls(&seen, &truth, 1);
+}
+
 TEST(what_a_thread_was_ready_for_before_a_wait_is_no_part_of_the_wait)
 {
 	uint64_t outer, inner, since;
