@@ -223,7 +223,7 @@ static void account_count(struct account *account, struct ring_page *ring)
 }
 
 /* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one does. */
-static void account_leave(struct account *account, struct ring_page *ring, uint64_t tick)
+static void account_leave_as(struct account *account, struct ring_page *ring, uint64_t tick, int attached)
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
@@ -233,7 +233,10 @@ static void account_leave(struct account *account, struct ring_page *ring, uint6
 		if (!account->polls[0].tick)
 			account->polls[0] = account_at(account, tick);
 		account_clock(account);
-		account_count(account, ring);
+		if (attached)
+			account_counts(account, ring, WEFT__SCHED_ONCE);
+		else
+			account_count(account, ring);
 		now = account->tick;
 	}
 	account->checked = tick;
@@ -241,6 +244,11 @@ static void account_leave(struct account *account, struct ring_page *ring, uint6
 	detector_set(account);
 	fence_signal();
 	store_relaxed(&account->busy, 0u);
+}
+
+static void account_leave(struct account *account, struct ring_page *ring, uint64_t tick)
+{
+	account_leave_as(account, ring, tick, 0);
 }
 
 /* Of `off_ns` off the CPU since then, how long it was ready. Between the reading of the counts and that begin were parks and short waits, of
@@ -325,7 +333,7 @@ void weft__account_begin(struct ring_page *ring)
 		return;
 	if (account_clock(account))
 		account_counts(account, ring, WEFT__SCHED_ONCE);
-	account_leave(account, ring, account->tick);
+	account_leave_as(account, ring, account->tick, 1);
 }
 
 /* The thread was off the CPU for some of the time since the last operation, it is not known how long. Outside of a wait (`since` 0) it was
