@@ -8,16 +8,33 @@
 #include "base/heap.h"
 #include "weft/hooks.h"
 
+/* AddressSanitizer does not hold its allocator still in a fork: a child would wait for ever for a lock of a thread that it does not have. So none of
+ * our threads is in it at a fork, as the heap's lock is held then. */
+#ifdef __SANITIZE_ADDRESS__
+#define HOLD_STILL() weft__heap_lock()
+#define GO_ON() weft__heap_unlock()
+#else
+#define HOLD_STILL() (void)0
+#define GO_ON() (void)0
+#endif
+
 static void *malloc_resize(void *ptr, size_t bytes, void *data)
 {
+	void *got;
+
 	(void)data;
-	return realloc(ptr, bytes);
+	HOLD_STILL();
+	got = realloc(ptr, bytes);
+	GO_ON();
+	return got;
 }
 
 static void malloc_release(void *ptr, void *data)
 {
 	(void)data;
+	HOLD_STILL();
 	free(ptr);
+	GO_ON();
 }
 
 /* Sanitizers know what malloc gave. */

@@ -217,13 +217,13 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 	account->counted_off_ticks = 0;
 }
 
-static void account_count(struct account *account, struct ring_page *ring)
+static void account_count(struct account *account, struct ring_page *ring, enum weft__sched_use use)
 {
-	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : WEFT__SCHED_OPEN);
+	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : use);
 }
 
 /* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one does. */
-static void account_leave_as(struct account *account, struct ring_page *ring, uint64_t tick, int attached)
+static void account_leave_as(struct account *account, struct ring_page *ring, uint64_t tick, enum weft__sched_use use)
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
@@ -233,10 +233,7 @@ static void account_leave_as(struct account *account, struct ring_page *ring, ui
 		if (!account->polls[0].tick)
 			account->polls[0] = account_at(account, tick);
 		account_clock(account);
-		if (attached)
-			account_counts(account, ring, WEFT__SCHED_ONCE);
-		else
-			account_count(account, ring);
+		account_count(account, ring, use);
 		now = account->tick;
 	}
 	account->checked = tick;
@@ -248,7 +245,7 @@ static void account_leave_as(struct account *account, struct ring_page *ring, ui
 
 static void account_leave(struct account *account, struct ring_page *ring, uint64_t tick)
 {
-	account_leave_as(account, ring, tick, 0);
+	account_leave_as(account, ring, tick, WEFT__SCHED_OPEN);
 }
 
 /* Of `off_ns` off the CPU since then, how long it was ready. Between the reading of the counts and that begin were parks and short waits, of
@@ -313,7 +310,7 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 		begin.cpu_ns = begin.ready_ns = begin.voluntary = WEFT_NOT_MEASURED;
 	ret->unsure_ns = weft_tick_ns(account->unsure_ticks);
 	if (account_clock(account)) {
-		account_count(account, ring);
+		account_count(account, ring, WEFT__SCHED_OPEN);
 		split_of(span_ns, begin.cpu_ns, account_cpu(account, tick), ret);
 		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, &begin, &unsure_ns);
 		/* What is not known is not told as a part. */
@@ -333,7 +330,7 @@ void weft__account_begin(struct ring_page *ring)
 		return;
 	if (account_clock(account))
 		account_counts(account, ring, WEFT__SCHED_ONCE);
-	account_leave_as(account, ring, account->tick, 1);
+	account_leave_as(account, ring, account->tick, WEFT__SCHED_ONCE);
 }
 
 /* The thread was off the CPU for some of the time since the last operation, it is not known how long. Outside of a wait (`since` 0) it was
@@ -353,8 +350,9 @@ static void account_unforeseen(struct account *account, struct ring_page *ring, 
 		pace_ns = ACCOUNT_UNSURE_PACE_NS;
 	else if (!since && known_ns > account->cpu_ns + ACCOUNT_SURE_NS)
 		pace_ns = 0;
-	if (weft_tick_ns(account->tick - account->counted) >= pace_ns)
-		account_count(account, ring);
+	if (weft_tick_ns(account->tick - account->counted) >=
+	    pace_ns) /* before a poll, what is read is what it begins with */
+		account_count(account, ring, since ? WEFT__SCHED_OPEN : WEFT__SCHED_ONCE);
 }
 
 /* A wait that is too short to be reported ends: of its time, what was neither on the CPU nor ready for one, as far as is known. */
@@ -410,11 +408,7 @@ void weft_slow_off(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct account *account = ring ? &ring->account : NULL;
-	uint64_t ready_ns;
 	int saved = errno;
-
-	if (ring && !load_relaxed(&ring->sched_fd)) /* the counts from here on are the poll's */
-		weft__sched_ready(ring, WEFT__SCHED_POLLS, &ready_ns);
 
 	if (!account) {
 		detector_set(NULL);
@@ -422,7 +416,7 @@ void weft_slow_off(uint64_t tick)
 		account_keep_begin(account, ring, tick);
 		if (!weft_stayed_since())
 			account_unforeseen(account, ring, tick, 0);
-		account_leave(account, ring, tick);
+		account_leave_as(account, ring, tick, WEFT__SCHED_ONCE);
 	}
 	errno = saved;
 }
@@ -477,7 +471,7 @@ static void unpark_slowly(struct ring_page *ring, uint64_t tick)
 		if (tick < ring->hot.sched_due && reading_due(account, ring, tick)) {
 			account_clock(account);
 			if (account->crowded || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_COUNT_NS)
-				account_count(account, ring);
+				account_count(account, ring, WEFT__SCHED_OPEN);
 		}
 		account_leave(account, ring, tick);
 	} else if (!account) {
@@ -545,7 +539,7 @@ int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, u
 		split_of(span_ns, poll->cpu_ns, account_cpu(account, tick), ret);
 	if (span_ns >= ACCOUNT_COUNT_NS ||
 	    (span_ns >= ACCOUNT_SHORT_NS && span_ns - at_most(ret->cpu_ns, span_ns) >= ACCOUNT_SURE_NS))
-		account_count(account, ring);
+		account_count(account, ring, WEFT__SCHED_OPEN);
 	if (account->tick && begin && poll->tick == begin) {
 		ret->waiting_ns = poll->waited_ns;
 		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + poll->unsure_ticks), span_ns);
@@ -583,7 +577,7 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 		return 0;
 	account_keep_begin(account, ring, tick);
 	if (account_clock(account)) {
-		account_count(account, ring);
+		account_count(account, ring, WEFT__SCHED_OPEN);
 		*cpu_ns = account_cpu(account, tick);
 		*ready_ns = account->ready_ns;
 		known = account->ready_ns != WEFT_NOT_MEASURED;
