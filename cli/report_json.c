@@ -208,7 +208,8 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 			 poll->depth);
 		weft__json_u64(json, "nested_in", poll->level);
 		if (poll->end_ns)
-			weft__json_u64(json, "wakes_issued", poll->n_wakes);
+			duration(json, "wakes_issued", poll->told ? "it was recorded as a whole, at its end" : NULL,
+				 poll->n_wakes);
 		if (strcmp(rank, "delay_ns") != 0)
 			report_json_poll(json, report, poll);
 		if (strcmp(rank, "delay_ns") != 0)

@@ -107,7 +107,10 @@ static void print_poll(const struct report *report, const struct weft__poll *pol
 		printf("; queue not measured");
 	else
 		printf("; %u in its queue", poll->depth);
-	printf("; woke %u\n", poll->n_wakes);
+	if (poll->told) /* whom it woke was recorded before it was, or only counted */
+		puts("");
+	else
+		printf("; woke %u\n", poll->n_wakes);
 	if (report_say_scope(&scope, report, &poll->scope))
 		printf("%16s%s\n", "", scope.at);
 	if (report_has_story(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)

@@ -142,6 +142,8 @@ def main():
             text = weft("report", "--json", "--top", "1000", trace)
             check("18446744073709551615" not in text, "a figure that is none")
             report = json.loads(text)["recordings"][0]
+            check([poll["wakes_issued"] for poll in report["longest_polls"]].count(None) == (len(report["longest_polls"]) if mode == "slow" else 0),
+                  "wakes that a poll issued")
             check_polls(trace, report)
             check_waits(trace, report)
             check_samples(trace, report)
