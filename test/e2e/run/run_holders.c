@@ -160,6 +160,7 @@ static void *act(void *arg)
 	const struct actor *actor = arg;
 
 	pthread_setname_np(pthread_self(), actor->name);
+	nap(150 * MS); /* a recording that begins now has begun then */
 	for (int i = 0; i < ROUNDS; i++) {
 		int64_t begin, got;
 
@@ -359,6 +360,7 @@ int main(int argc, char **argv)
 	for (n = 0; n < 4 && actors[n].name;)
 		n++;
 	pthread_barrier_init(&round_begins, NULL, (unsigned)n);
+	nap(600 * MS); /* from then on a process is recorded, however little it computes */
 	for (i = 0; i < n; i++)
 		pthread_create(&threads[i], NULL, act, (void *)(uintptr_t)&actors[i]);
 	for (i = 0; i < n; i++)
