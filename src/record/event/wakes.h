@@ -12,6 +12,8 @@
 #define WAKES_TABLES 32 /* threads that wake, beyond which nothing is remembered */
 #define WAKES_SETS 256  /* a power of two */
 #define WAKES_WAYS 2
+#define WAKES_A_MS 128     /* of one thread; beyond that it remembers nothing */
+#define WAKES_PAUSE_MS 100 /* for so long */
 
 struct ring_page;
 

@@ -29,6 +29,11 @@ static struct wake_table {
 	uint64_t period; /* the gate's wakes_from of the wakes that are here */
 	uint64_t from;   /* tick: what is older is of no use */
 	uint64_t forgot; /* as in a set: of the thread that had the table before, in the same period */
+	/* A thread that wakes very often remembers nothing for a while: that would cost more than it says. */
+	uint64_t skipped;      /* tick of the last wake that was not remembered */
+	uint64_t resume;       /* tick from which on it remembers */
+	uint64_t window;       /* tick at which a millisecond began, */
+	uint32_t window_wakes; /* in which there were so many */
 	struct wake_set sets[WAKES_SETS];
 } wake_tables[WAKES_TABLES] __attribute__((aligned(64)));
 static uint32_t n_wake_tables; /* that ever had an owner */
@@ -101,6 +106,24 @@ static struct wake_entry *wake_entry_for(struct wake_set *set, uint64_t key)
 	return entry;
 }
 
+/* Whether the thread wakes too often for each to be remembered. */
+static int wakes_too_often(struct wake_table *table, uint64_t tick)
+{
+	uint64_t ms = load_relaxed(&weft_gate.ms_ticks);
+
+	if (WEFT_UNLIKELY(tick < load_relaxed(&table->resume))) {
+		store_relaxed(&table->skipped, tick);
+		return 1;
+	}
+	if (tick - table->window >= ms) {
+		table->window = tick;
+		table->window_wakes = 0;
+	}
+	if (WEFT_UNLIKELY(++table->window_wakes > WAKES_A_MS))
+		store_relaxed(&table->resume, tick + WAKES_PAUSE_MS * ms);
+	return 0;
+}
+
 static uint64_t innermost_task(const struct polls *polls)
 {
 	uint32_t level = load_relaxed(&polls->level);
@@ -119,7 +142,7 @@ void weft_slow_wake(uint64_t task, uint64_t tick, uint32_t on)
 	if (WEFT_UNLIKELY(!table || ring->polls.on != on ||
 			  load_relaxed(&table->period) != load_relaxed(&weft_gate.wakes_from)))
 		table = wake_table_begin(tick, on);
-	if (WEFT_UNLIKELY(!table))
+	if (WEFT_UNLIKELY(!table || wakes_too_often(table, tick)))
 		return;
 	ring = (struct ring_page *)(void *)weft_ring_self;
 	task &= WEFT_TASK_MASK;
@@ -170,6 +193,8 @@ static int look_in(const struct wake_table *table, uint64_t task, uint64_t begin
 	struct wake_entry entry;
 	int found = 0;
 
+	if (load_relaxed(&table->skipped) >= from && load_relaxed(&table->skipped) > *forgot)
+		*forgot = load_relaxed(&table->skipped);
 	if (lost < load_relaxed(&table->forgot))
 		lost = load_relaxed(&table->forgot);
 	if (lost < from)
@@ -202,6 +227,8 @@ int weft__wakes_find(uint64_t task, uint64_t begin, struct weft__woken *ret)
 		if (load_acquire(&wake_tables[i].period) == period &&
 		    !look_in(&wake_tables[i], task, begin, &forgot, ret))
 			return 0;
+	if (forgot > ret->no_other && forgot < begin)
+		ret->no_other = forgot;
 	return ret->tick && ret->tick > forgot;
 }
 

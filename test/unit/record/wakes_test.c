@@ -193,7 +193,7 @@ TEST(a_wake_that_may_be_forgotten_is_not_told)
 	now = weft_now();
 	weft_wake_at(7, 0, before(now, 80));
 	first = (struct waker){.task = 7, .tick = before(now, 70), .n = 1};
-	many = (struct waker){.task = 1000, .tick = before(now, 60), .n = 8 * WAKES_SETS};
+	many = (struct waker){.task = 1000, .tick = before(now, 60), .n = WAKES_A_MS};
 	wake_elsewhere(&first);
 	wake_elsewhere(&many);
 	weft_poll_begin_at(7, 0, before(now, 50));
@@ -227,6 +227,35 @@ TEST(what_was_counted_before_wakes_were_events_is_forgotten)
 	CHECK_EQ(seen.polls, 2);
 	REQUIRE(seen.n == 1);
 	CHECK_EQ(seen.woken[0].task, 8);
+}
+
+/* It would cost more than it says. */
+TEST(a_thread_that_wakes_all_the_time_remembers_nothing_for_a_while)
+{
+	struct weft_recorder *rec = start_counted();
+	struct woken_seen seen;
+	uint64_t now;
+
+	REQUIRE(rec);
+	now = weft_now();
+	weft_wake_at(7, 0, before(now, 100));
+	for (uint64_t i = 0; i < 2 * WAKES_A_MS; i++)
+		weft_wake_at(1000 + i, 0,
+			     before(now, 90)); /* those beyond are forgotten, and may have been of task 7 */
+	weft_poll_begin_at(7, 0, before(now, 80));
+	weft_poll_end_at(before(now, 70));
+	weft__collector_coarse(&rec->collector, COARSE_SLOW);
+	weft__collector_coarse(&rec->collector, COARSE_COUNTED);
+	session_sleep_ns((WAKES_PAUSE_MS + 20) * MS);
+	now = weft_now();
+	weft_wake_at(8, 0, before(now, 9));
+	weft_poll_begin_at(8, 0, before(now, 6));
+	weft_poll_end_at(before(now, 3));
+	seen = woken_close(rec);
+	CHECK_EQ(seen.polls, 2);
+	REQUIRE(seen.n == 1);
+	CHECK_EQ(seen.woken[0].task, 8);
+	CHECK_EQ(seen.counted, 2 + 2 * WAKES_A_MS);
 }
 
 #define CROWD (WAKES_TABLES + 2)
