@@ -58,7 +58,6 @@ static struct wake_table *wake_table_take(struct ring_page *ring)
 		return NULL;
 	for (free = load_relaxed(&n_wake_tables); free <= i && !cas_acq_rel(&n_wake_tables, &free, i + 1);)
 		;
-	store_relaxed(&wake_tables[i].tid, ring->owner);
 	store_relaxed(&ring->polls.wakes, i + 1);
 	return &wake_tables[i];
 }
@@ -82,6 +81,8 @@ static struct wake_table *wake_table_begin(uint64_t tick, uint32_t on)
 		store_relaxed(&table->from, tick);
 		store_relaxed(&table->forgot, tick);
 	}
+	if (!had) /* who sees it sees that what is older is not its */
+		store_release(&table->tid, ring->owner);
 	store_release(&table->period, period);
 	return table;
 }
@@ -188,8 +189,8 @@ static int look_in(const struct wake_table *table, uint64_t task, uint64_t begin
 		   struct weft__woken *best)
 {
 	const struct wake_set *set = &table->sets[wake_set_of(task)];
+	uint32_t i, tid = load_acquire(&table->tid);
 	uint64_t from = load_relaxed(&table->from), lost = load_relaxed(&set->forgot);
-	uint32_t i, tid = load_relaxed(&table->tid);
 	struct wake_entry entry;
 	int found = 0;
 
