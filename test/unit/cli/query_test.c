@@ -42,8 +42,7 @@ static void write_text(const char *name, const char *text)
 
 TEST(rows_as_a_table_as_csv_and_as_json)
 {
-	if (!command_there())
-		SKIP("there is no command");
+	REQUIRE(command_there());
 	write_files();
 	CHECK_EQ(run("query a.weft 'select location, task, duration_ns, queue_depth from poll order by task'"), 0);
 	CHECK_STR(out, "location                    task  duration_ns  queue_depth\n"
@@ -60,8 +59,7 @@ TEST(rows_as_a_table_as_csv_and_as_json)
 
 TEST(a_join_finds_rows_by_their_id_over_several_recordings)
 {
-	if (!command_there())
-		SKIP("there is no command");
+	REQUIRE(command_there());
 	write_files();
 	CHECK_EQ(run("query --csv . 'select r.pid, w.object, p.task, l.file, l.line from wait w join poll p on p.id = "
 		     "w.poll_id "
@@ -83,8 +81,7 @@ TEST(a_join_finds_rows_by_their_id_over_several_recordings)
 
 TEST(bad_sql_gets_the_message_of_sqlite_and_exit_2)
 {
-	if (!command_there())
-		SKIP("there is no command");
+	REQUIRE(command_there());
 	write_files();
 	CHECK_EQ(run("query a.weft 'select dooration_ns from poll'"), 2);
 	CHECK(says("no such column: dooration_ns"));
@@ -105,8 +102,7 @@ TEST(bad_sql_gets_the_message_of_sqlite_and_exit_2)
 
 TEST(sql_comes_from_standard_input_too)
 {
-	if (!command_there())
-		SKIP("there is no command");
+	REQUIRE(command_there());
 	write_files();
 	write_text("in.sql", "select count(*)\nfrom poll; select 2;\nselect 3\n");
 	CHECK_EQ(run("query --csv a.weft <in.sql"), 0);
@@ -121,8 +117,7 @@ TEST(sql_comes_from_standard_input_too)
 
 TEST(names_that_a_terminal_would_obey_are_escaped)
 {
-	if (!command_there())
-		SKIP("there is no command");
+	REQUIRE(command_there());
 	write_files();
 	CHECK_EQ(run("query a.weft 'select name from wait'"), 0);
 	CHECK_STR(out, "name\n/up?[31mload\n");
@@ -135,8 +130,7 @@ TEST(a_segment_that_is_cut_gives_its_rows_and_says_so)
 {
 	struct segfile cut = file;
 
-	if (!command_there())
-		SKIP("there is no command");
+	REQUIRE(command_there());
 	write_files();
 	cut.unsealed = 1;
 	segfile_write(&cut, segfile_path(dir, "a.weft"));
@@ -156,8 +150,7 @@ TEST(the_document_of_the_tables_is_up_to_date)
 	size_t n;
 	FILE *text;
 
-	if (!command_there() || !source)
-		SKIP("there is no command");
+	REQUIRE(command_there() && source);
 	segfile_dir(dir, sizeof(dir));
 	snprintf(path, sizeof(path), "%s/docs/TABLES.md", source);
 	text = fopen(path, "re");

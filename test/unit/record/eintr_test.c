@@ -398,7 +398,7 @@ static void under(uint32_t engine, uint32_t hz)
 		return;
 	make_all();
 	CHECK_EQ(pthread_create(&releaser, NULL, release_until_joined, NULL), 0);
-	walls_watch(500 * MS, 40);
+	walls_watch(1000 * MS, 100);
 	CHECK(WAIT_FOR(all_waited()));
 	join_all(releaser);
 	walls_end(&result, rec, NULL, 0);

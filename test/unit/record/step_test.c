@@ -46,7 +46,7 @@ TEST(handlers_between_any_two_instructions_of_an_emit)
 	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.ring_bytes = 1 << 24});
 	struct sigaction trap = {.sa_handler = on_trap}, before;
 	struct weft_recorder_stats stats;
-	uint64_t i, n = SCALED(50, 10); /* each step is a trap, which in a virtual machine takes 0.1 ms */
+	uint64_t i, n = SCALED(100, 20); /* each step is a trap, which in a virtual machine takes 0.1 ms */
 
 	REQUIRE(rec);
 	weft_poll_begin(1, 1);
