@@ -145,8 +145,8 @@ static inline void bench_between(double low, double high)
 	bench_high = high;
 }
 
-/* The same: between which two of the samples the true median is, whatever they are distributed like. Of fewer than six, the
- * least and the largest. */
+/* The same: between which two of the samples the true median is, whatever they are distributed like. Of fewer than
+ * six, the least and the largest. */
 static inline void bench_between_samples(struct bench_samples *s)
 {
 	double half = s->n < 6 ? 0.5 : 0.98 / __builtin_sqrt((double)s->n);
@@ -198,9 +198,9 @@ static inline struct weft_recorder *bench_record(const struct weft_recorder_opts
 	struct weft_error err;
 
 	if (!opts.sample_hz)
-		opts.sample_hz = WEFT_SAMPLE_OFF;
+		opts.sample_hz = WEFT_OFF;
 	if (!opts.budget_ppm)
-		opts.budget_ppm = WEFT_SAMPLE_OFF; /* what it costs, not what it may cost */
+		opts.budget_ppm = WEFT_OFF; /* what it costs, not what it may cost */
 	bench_check(weft_recorder_open(&rec, &opts, &err), &err);
 	bench_check(weft_recorder_start(rec, &err), &err);
 	return rec;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that only computes, for bench/overhead.py: burn DIR. It does what lines on standard input say and answers
- * each with one line: "run" does the same work each time and tells the CPU time that the process took for it, "short"
- * a fifth of that and what the thread took, and "cpu" tells what the other threads of the process took so far; "open
- * HZ" opens a recorder into DIR that samples so often, without a budget unless "budget 1" came before, "start", "stop"
- * and "close" are the recorder's, "rate" tells how many samples a second it takes now, and "samples" how many it has; "bare HZ" has a
- * perf event like the perf engine's interrupt it so often, with a handler that returns, until "bare 0"; "ride HZ" is the
- * same with a CPU-time timer that fires at each tick, and an event for the rest; "events 0" and "events 1" switch the
- * samples of either off and on. */
+/* A program that only computes, for bench/overhead.py: burn DIR. It does what lines on standard input say and
+ * answers each with one line: "run" does the same work each time and tells the CPU time that the process took for
+ * it, "short" a fifth of that and what the thread took, and "cpu" tells what the other threads of the process took
+ * so far; "open HZ" opens a recorder into DIR that samples so often, without a budget unless "budget 1" came before,
+ * "start", "stop" and "close" are the recorder's, "rate" tells how many samples a second it takes now, and "samples"
+ * how many it has; "bare HZ" has a perf event like the perf engine's interrupt it so often, with a handler that
+ * returns, until "bare 0"; "ride HZ" is the same with a CPU-time timer that fires at each tick, and an event for the
+ * rest; "events 0" and "events 1" switch the samples of either off and on. */
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 {
 	uint32_t hz;
 	struct weft_recorder_opts opts = {
-		.size = sizeof(opts), .dir = argc > 1 ? argv[1] : NULL, .budget_ppm = WEFT_SAMPLE_OFF};
+		.size = sizeof(opts), .dir = argc > 1 ? argv[1] : NULL, .budget_ppm = WEFT_OFF};
 	struct weft_recorder *rec = NULL;
 	struct weft_error err;
 	char line[64];
@@ -175,12 +175,13 @@ int main(int argc, char **argv)
 			answer = process_cpu_ns() - bench_cpu_ns();
 		} else if (sscanf(line, "events %u", &hz) == 1) {
 			events(hz != 0);
-		} else if (sscanf(line, "open %u", &opts.sample_hz) == 1) {
+		} else if (sscanf(line, "open %u", &hz) == 1) {
+			opts.sample_hz = hz;
 			bench_pin(BENCH_CPU_FIRST);
 			bench_check(weft_recorder_open(&rec, &opts, &err), &err);
 			bench_pin(BENCH_CPU_LAST);
 		} else if (sscanf(line, "budget %u", &hz) == 1) {
-			opts.budget_ppm = hz ? 0 : WEFT_SAMPLE_OFF;
+			opts.budget_ppm = hz ? 0 : WEFT_OFF;
 		} else if (strcmp(line, "rate") == 0) {
 			answer = bench_stats(rec).sample_hz;
 		} else if (strcmp(line, "samples") == 0) {

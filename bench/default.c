@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that works at a fixed pace, for what weft costs it with default options: bench_default WHAT SECONDS [DIR]
+/* A program that works at a fixed pace, for what weft costs it with default options: bench_default WHAT SECONDS
+ * [DIR]
  *
- * With DIR it records there, without it nothing is ever recorded and each call of an event is one load and one branch. WHAT: `events`, 2 M of them a
- * second on 4 threads; `switches`, 200,000 a second between two threads on one CPU; `threads`, 1,500 of them that wake 20 times a second.
- * bench/default.py runs it both ways and compares the CPU time of the processes from outside. */
+ * With DIR it records there, without it nothing is ever recorded and each call of an event is one load and one
+ * branch. WHAT: `events`, 2 M of them a second on 4 threads; `switches`, 200,000 a second between two threads on one
+ * CPU; `threads`, 1,500 of them that wake 20 times a second. bench/default.py runs it both ways and compares the CPU
+ * time of the processes from outside. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>

@@ -65,7 +65,7 @@ static void measure_idle(const char *dir, int quick)
 	bench_print("idle_cost", alone, "% of a core", NULL, 0, 0,
 		    "the collector of an idle process over %.0f s, %.1f drains/s", (double)us / 1e6,
 		    (double)(bench_stats(rec).drains - drains) / ((double)us / 1e6));
-	weft_runtime_add(&runtime);
+	weft_runtime_add(&runtime, NULL);
 	bench_print("idle_cost_queue", idle_share(rec, us), "% of a core", NULL, 0, 0,
 		    "the same with one global queue that is asked every 10 ms");
 	weft_recorder_close(rec);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads on one CPU hand a futex to and fro, which is hardly anything but context switches, while recording with everything on is
- * switched on and off. Writes a line of JSON for each slice, as the example server does: the CPU time of the whole process, weft's threads
- * included, and how often the futex went round. The first seconds, in which the governor finds its rates, are left out.
+/* Two threads on one CPU hand a futex to and fro, which is hardly anything but context switches, while recording
+ * with everything on is switched on and off. Writes a line of JSON for each slice, as the example server does: the
+ * CPU time of the whole process, weft's threads included, and how often the futex went round. The first seconds, in
+ * which the governor finds its rates, are left out.
  *
  * usage: bench_pingpong DIR SECONDS */
 #include <linux/futex.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of bench/rows.py that are not commands. `repeat IN.weft DIR N` writes IN's events again and again, until there are
- * N, as segments of one recording. `decode DIR` reads all events in order of time: their number and the CPU time. `rows DIR
- * TABLE` makes all rows of a table: their number, that of events, the CPU time, and memory in KiB. */
+/* The parts of bench/rows.py that are not commands. `repeat IN.weft DIR N` writes IN's events again and again, until
+ * there are N, as segments of one recording. `decode DIR` reads all events in order of time: their number and the
+ * CPU time. `rows DIR TABLE` makes all rows of a table: their number, that of events, the CPU time, and memory in
+ * KiB. */
 #include <fcntl.h>
 
 #include "base/alloc.h"

@@ -162,7 +162,7 @@ static void run_empty_perf(void)
 static void run_engine(enum mode mode, uint32_t engine)
 {
 	struct weft_recorder_opts opts = {
-		.size = sizeof(opts), .sample_hz = rate_hz, .sample_engine = engine, .budget_ppm = WEFT_SAMPLE_OFF};
+		.size = sizeof(opts), .sample_hz = rate_hz, .sample_engine = engine, .budget_ppm = WEFT_OFF};
 	struct weft_recorder *rec = bench_record_apart(&opts);
 
 	bench_sleep_us(CALM_US);

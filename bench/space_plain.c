@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes that many threads, which allocate and wait, computes for a second, and says how many KiB of address space it then has:
- * bench_space_plain N. Knows nothing of weft: for bench/run_cost.py. */
+/* Makes that many threads, which allocate and wait, computes for a second, and says how many KiB of address space it
+ * then has: bench_space_plain N. Knows nothing of weft: for bench/run_cost.py. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is added to a context switch: two threads on one CPU wake each other through a futex, so that each wake is a
  * switch. With sampling, or with records of switches, and without, in slices of a fixed number of switches that take
- * turns in one process; the figure is the median difference, in CPU time of the two threads, which what others do on the
- * machine is not part of. The samples' own time is in it; the collector's is not, and is told apart. The same with
- * nothing switched on is what chance does. While threads come and go the timer engine has a timer on the whole process,
- * too; that is measured apart. Records of switches are beside what a profiler from outside does: a sample of each switch
- * with its call chain. */
+ * turns in one process; the figure is the median difference, in CPU time of the two threads, which what others do on
+ * the machine is not part of. The samples' own time is in it; the collector's is not, and is told apart. The same
+ * with nothing switched on is what chance does. While threads come and go the timer engine has a timer on the whole
+ * process, too; that is measured apart. Records of switches are beside what a profiler from outside does: a sample
+ * of each switch with its call chain. */
 #include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -201,7 +201,7 @@ static void run(const struct way *way, int turns)
 	double value, off;
 
 	opts.size = sizeof(opts);
-	opts.budget_ppm = WEFT_SAMPLE_OFF;
+	opts.budget_ppm = WEFT_OFF;
 	if (way->how == RECORDER)
 		rec = bench_record_apart(&opts);
 	weft_recorder_stop(rec);
@@ -245,7 +245,7 @@ static const struct way ways[] = {
 	 SAMPLED(WEFT_ENGINE_TIMER), 0, RECORDER},
 	{"switch_tax_perf", "added to a switch by sampling at 99 Hz", SAMPLED(WEFT_ENGINE_PERF), 0, RECORDER},
 	{"switch_cost", "added to a switch by recording when it was, of threads that were there at the start",
-	 SWITCHES(WEFT_SWITCH_INTERVALS, WEFT_SAMPLE_OFF), 0, RECORDER},
+	 SWITCHES(WEFT_SWITCH_INTERVALS, WEFT_OFF), 0, RECORDER},
 	{"switch_cost_stacks", "the same with stacks, of about 5,000 switches a second",
 	 SWITCHES(WEFT_SWITCH_STACKS, 99), 0, RECORDER},
 	{"switch_cost_callchains",

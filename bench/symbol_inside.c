@@ -4,7 +4,8 @@
  *     m START END OFFSET PATH     a module, numbers in hexadecimal
  *     a MODULE IP                 an address of the module with that number, counted from 0
  *
- * Each round begins with nothing: files are opened, tables built. Prints the frames of a round and the ns of the best. */
+ * Each round begins with nothing: files are opened, tables built. Prints the frames of a round and the ns of the
+ * best. */
 #include <inttypes.h>
 
 #include "bench.h"

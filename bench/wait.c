@@ -20,7 +20,7 @@ static void burst_wait(void)
 static void burst_waited(void)
 {
 	for (uint32_t i = 0; i < PAIRS; i++) {
-		uint64_t since = weft_now();
+		uint64_t since = weft_now_ticks();
 
 		BENCH_BARRIER();
 		weft_waited(WEFT_WAIT_CALL, name, 3, 0, since);
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 		"weft_wait_begin and weft_wait_end of a short wait, seen by others meanwhile, against two readings of "
 		"the counter");
 	bench_print("wait_pair_after", bench_median(&waited), "ns", "floor", floor, bench_median(&waited) / floor,
-		    "the same told afterwards (weft_now, weft_waited)");
+		    "the same told afterwards (weft_now_ticks, weft_waited)");
 	bench_print(
 		"rseq_pair", bench_median(&detector) - floor, "ns", "floor", floor, bench_median(&detector) / floor,
 		"the detector of context switches, asked at the begin and the end of a poll, beside two readings of "

@@ -65,6 +65,7 @@ enum cli_option {
 	CLI_OPT_LIST,
 	CLI_OPT_RUN,
 	CLI_OPT_TABLES,
+	CLI_OPT_NO_PAGER,
 };
 
 /* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */
@@ -83,8 +84,8 @@ bool cli_parse_time(const char *text, uint64_t *ns);
 /* A decimal number with nothing behind it, at most `most`. */
 bool cli_parse_number(const char *text, uint64_t most, uint64_t *number);
 
-/* All segments that the arguments name, in order. Says on stderr what cannot be used and why. Returns CLI_OK, CLI_DAMAGED when
- * some could not be used, or CLI_FAILED when there is none; the list is the caller's in each case. */
+/* All segments that the arguments name, in order. Says on stderr what cannot be used and why. Returns CLI_OK,
+ * CLI_DAMAGED when some could not be used, or CLI_FAILED when there is none; the list is the caller's in each case. */
 int cli_load(struct weft__recordings *list, int n_paths, char **paths);
 
 /* Says on stderr what was missing in the files once they were read. True when something was. */

@@ -45,7 +45,7 @@ const char *inspect_kind_name(const struct weft_segment *seg, uint32_t kind)
 {
 	static const char *const builtin[WEFT_KIND_BUILTIN_END] = {
 #define X(NAME, number, name, ...) [number] = name,
-		WEFT_KIND_MAP(X)
+		WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 	};
 	const struct weft_kind_def *def = weft_segment_kind(seg, kind);

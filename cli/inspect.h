@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft inspect: one segment at a time, whole (inspect_text.c, inspect_json.c; what is about code in inspect_code.c) or event
- * by event (inspect_events.c). */
+/* weft inspect: one segment at a time, whole (inspect_text.c, inspect_json.c; what is about code in inspect_code.c)
+ * or event by event (inspect_events.c). */
 #ifndef WEFT_CLI_INSPECT_H
 #define WEFT_CLI_INSPECT_H
 

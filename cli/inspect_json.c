@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "analyze/label.h"
+#include "analyze/loss.h"
 #include "inspect.h"
 #include "weft/runtime.h"
 
@@ -183,7 +184,7 @@ static void losses(struct weft__json *json, const struct weft_segment *seg)
 		weft__json_u64(json, "stream", all[i].thread);
 		if (all[i].reason == WEFT_LOSS_UNCOVERED)
 			weft__json_u64(json, "threads", all[i].count);
-		else if (all[i].reason == WEFT_LOSS_PAUSED || all[i].reason == WEFT_LOSS_DISK_FULL)
+		else if (!weft__loss_counted(all[i].reason))
 			weft__json_absent(json, "events", "not counted while recording is paused");
 		else
 			weft__json_u64(json, "events", all[i].count);

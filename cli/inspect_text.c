@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/label.h"
+#include "analyze/loss.h"
 #include "inspect.h"
 #include "print.h"
 #include "segment/format.h"
@@ -213,7 +214,7 @@ static void print_losses(const struct inspect *inspect)
 		return;
 	cli_heading("Losses");
 	for (i = 0; i < n; i++) {
-		bool counted = losses[i].reason != WEFT_LOSS_PAUSED && losses[i].reason != WEFT_LOSS_DISK_FULL;
+		bool counted = weft__loss_counted(losses[i].reason);
 
 		cli_cell(&table, "%s", weft__label_reason(losses[i].reason));
 		cli_cell(&table, "%u", losses[i].thread);

@@ -36,8 +36,8 @@ const char *cli_style(enum cli_style style);
 
 void cli_heading(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* A table is filled cell by cell, row after row, and printed when it is complete. Columns whose title begins with '<' are
- * aligned left. When memory runs out, what there is gets printed and `cut` is set. */
+/* A table is filled cell by cell, row after row, and printed when it is complete. Columns whose title begins with
+ * '<' are aligned left. When memory runs out, what there is gets printed and `cut` is set. */
 struct cli_table {
 	const char *const *titles;
 	size_t n_columns;

@@ -45,6 +45,17 @@ struct query {
 int query_open(struct query *query);
 void query_close(struct query *query);
 
+/* query_cache.c. Load: all rows, with these columns at least, and all that plans ask for. Returns 0, -ENOMEM, or -E2BIG
+ * when they are too many. Make: an index of rows that are loaded. */
+int query_cache_load(struct query_of *of, uint64_t columns);
+int query_index_make(struct query_cache *cache, size_t column);
+void query_cache_clear(struct query_cache *cache);
+static inline struct weft__row *query_cached(const struct query_cache *cache, size_t i)
+{
+	return (struct weft__row *)(void *)(cache->rows + i * cache->stride);
+}
+void query_progress(void *data, uint64_t n_events, uint64_t total); /* of a scan */
+
 /* query_run.c. CLI_OK, CLI_FAILED, or CLI_USAGE for what SQLite does not understand, after saying so. */
 int query_statements(struct query *query, const char *sql);
 int query_prompt(struct query *query);

@@ -59,7 +59,7 @@ static void say_tables(void)
 	size_t i;
 
 	for (i = 0; i < WEFT__N_TABLES; i++)
-		printf("%-11s %s\n", weft__tables[i].name, weft__tables[i].meaning);
+		printf("%-21s %s\n", weft__tables[i].name, weft__tables[i].meaning);
 }
 
 /* False: that was the end. */

@@ -17,7 +17,6 @@
 #include "cli.h"
 #include "query.h"
 
-#define CACHE_BYTES ((size_t)1 << 30)
 #define SCANS_MAX 2 /* of a table in one statement, before it is kept */
 
 struct table {
@@ -176,109 +175,10 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-static struct weft__row *cached(const struct query_cache *cache, size_t i)
-{
-	return (struct weft__row *)(void *)(cache->rows + i * cache->stride);
-}
-
-static void cache_clear(struct query_cache *cache)
-{
-	size_t i;
-
-	for (i = 0; i < cache->n; i++)
-		free(cached(cache, i)->own);
-	weft__free(cache->rows);
-	for (i = 0; i < WEFT__COLUMNS_MAX; i++) {
-		weft__map_fini(&cache->index[i].first);
-		weft__free(cache->index[i].next);
-	}
-	memset(cache, 0, sizeof(*cache));
-}
-
-static void show_progress(void *data, uint64_t n_events, uint64_t total)
-{
-	(void)data;
-	cli_progress(n_events, total);
-}
-
-static int cache_add(const struct weft__table *table, struct query_cache *cache, const struct weft__row *row)
-{
-	char *grown = weft__grow(cache->rows, &cache->cap, cache->n, cache->stride);
-	struct weft__row *to;
-	size_t i;
-
-	if (!grown)
-		return -ENOMEM;
-	cache->rows = grown;
-	to = cached(cache, cache->n);
-	memcpy(to, row, cache->stride);
-	to->own = row->own ? strdup(row->own) : NULL;
-	if (row->own && !to->own)
-		return -ENOMEM;
-	for (i = 0; i < table->n_columns && row->own; i++)
-		if (weft__row_has(row, i) && table->columns[i].type == WEFT__TEXT && row->at[i].text == row->own)
-			to->at[i].text = to->own;
-	cache->n++;
-	return 0;
-}
-
-/* All rows, with these columns at least, and all that plans ask for: other cursors of the statement may be in the
- * cache, too. -E2BIG: they are too many. */
-static int cache_load(struct query_of *of, uint64_t columns)
-{
-	const struct weft__table *table = &weft__tables[of->table];
-	struct query_cache *cache = &of->cache;
-	struct weft__scan_opts opts = {.table = of->table, .columns = columns | of->planned, .progress = show_progress};
-	const struct weft__row *row;
-	struct weft__scan *scan;
-	int rc;
-
-	if (cache->columns && !(columns & ~cache->columns))
-		return 0;
-	cache_clear(cache);
-	cache->stride = sizeof(*row) + table->n_columns * sizeof(row->at[0]);
-	rc = weft__scan_open(&scan, &of->query->set, &opts);
-	if (rc < 0)
-		return rc;
-	while ((rc = weft__scan_next(scan, &row)) > 0) {
-		rc = cache->n * cache->stride < CACHE_BYTES ? cache_add(table, cache, row) : -E2BIG;
-		if (rc < 0)
-			break;
-	}
-	cli_progress_end();
-	weft__scan_close(scan);
-	if (rc < 0)
-		cache_clear(cache);
-	else
-		cache->columns = opts.columns ? opts.columns : 1;
-	return rc;
-}
-
-static int index_make(struct query_cache *cache, size_t column)
-{
-	struct query_index *index = &cache->index[column];
-	size_t i;
-
-	if (index->made)
-		return 0;
-	index->next = weft__calloc(cache->n + 1, sizeof(*index->next));
-	if (!index->next)
-		return -ENOMEM;
-	for (i = cache->n; i-- > 0;) { /* so that the first comes first */
-		if (!weft__row_has(cached(cache, i), column))
-			continue;
-		index->next[i] = weft__map_get(&index->first, (uint64_t)cached(cache, i)->at[column].i);
-		if (weft__map_put(&index->first, (uint64_t)cached(cache, i)->at[column].i, (uint32_t)i) < 0)
-			return -ENOMEM;
-	}
-	index->made = true;
-	return 0;
-}
-
 static void show_cached(struct cursor *cursor, const struct query_cache *cache, size_t at)
 {
 	cursor->at = at;
-	cursor->row = at < cache->n ? cached(cache, at) : NULL;
+	cursor->row = at < cache->n ? query_cached(cache, at) : NULL;
 }
 
 /* A comparison of integers that lets through all that the one with a REAL does. */
@@ -367,9 +267,9 @@ static int look_up(struct cursor *cursor, struct query_of *of, uint64_t columns,
 
 	if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER)
 		return SQLITE_OK;
-	rc = cache_load(of, columns | UINT64_C(1) << column);
+	rc = query_cache_load(of, columns | UINT64_C(1) << column);
 	if (rc == 0)
-		rc = index_make(&of->cache, column);
+		rc = query_index_make(&of->cache, column);
 	if (rc < 0)
 		return failed(cursor, rc);
 	cursor->next = of->cache.index[column].next;
@@ -381,7 +281,7 @@ static int look_up(struct cursor *cursor, struct query_of *of, uint64_t columns,
 /* Whether the whole table is in the cache now, as it was asked for often. */
 static bool is_kept(struct query_of *of, uint64_t columns)
 {
-	return of->n_scans > SCANS_MAX && cache_load(of, columns) == 0;
+	return of->n_scans > SCANS_MAX && query_cache_load(of, columns) == 0;
 }
 
 static int filter_rows(sqlite3_vtab_cursor *base, int lookup, const char *plan, int argc, sqlite3_value **argv)
@@ -389,7 +289,7 @@ static int filter_rows(sqlite3_vtab_cursor *base, int lookup, const char *plan, 
 	struct cursor *cursor = (struct cursor *)base;
 	struct query_of *of = ((struct table *)base->pVtab)->of;
 	const struct weft__table *table = &weft__tables[of->table];
-	struct weft__scan_opts opts = {.table = of->table, .progress = show_progress};
+	struct weft__scan_opts opts = {.table = of->table, .progress = query_progress};
 	char *rest;
 	int i, rc;
 
@@ -433,6 +333,9 @@ static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int i
 	switch (table->columns[i].type) {
 	case WEFT__INT:
 		sqlite3_result_int64(context, row->at[i].i);
+		break;
+	case WEFT__REAL:
+		sqlite3_result_double(context, row->at[i].f);
 		break;
 	case WEFT__TEXT:
 		sqlite3_result_text(context, row->at[i].text, -1,
@@ -552,6 +455,6 @@ void query_close(struct query *query)
 
 	sqlite3_close(query->db);
 	for (i = 0; i < WEFT__N_TABLES; i++)
-		cache_clear(&query->tables[i].cache);
+		query_cache_clear(&query->tables[i].cache);
 	weft__set_fini(&query->set);
 }

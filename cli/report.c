@@ -8,21 +8,27 @@
 #include <string.h>
 
 #include "cli.h"
+#include "page.h"
 #include "print.h"
 
 const char cli_report_help[] =
 	"usage: weft report [OPTION...] PATH...\n"
 	"\n"
-	"Analyses segments (files, or all of a directory) and prints how long polls took per worker and spawn\n"
-	"location; the longest ones with what their time was spent on (on the CPU and in what, blocked and in what "
-	"call,\n"
-	"waiting for what lock and who held it, preempted) and who woke them; waits; time off the CPU; where CPU time\n"
-	"went by thread, function and location; delays from wake to poll, how busy workers were, queue depths, tasks, "
+	"Analyses segments (files, or all of a directory) and prints one page: what was recorded, what limits it, and "
+	"what\n"
+	"matters most, the worst first: long polls and what their time was spent on, who waited behind them, locks, "
+	"calls\n"
+	"and CPU time. Of several processes it is the page of the one that did the most; the others are rows.\n"
+	"--full prints all tables, each recording (run of a process) in a section: polls by worker and spawn location, "
 	"the\n"
-	"program's own events, what weft itself cost, and what was lost. Each recording (run of a process) is a "
-	"section.\n"
+	"longest ones with their stacks, waits, time off the CPU, CPU time by thread and function, delays from wake to "
+	"poll,\n"
+	"queue depths, the program's own events, what weft itself cost, and what was lost.\n"
 	"\n"
-	"  --top N           length of the lists of worst polls, delays, functions and threads (10)\n"
+	"  --full            all tables; on a terminal through $PAGER (less -R -F -X)\n"
+	"  --no-pager        not through a pager\n"
+	"  --top N           length of lists: findings (5); with --full worst polls, delays, functions and threads "
+	"(10)\n"
 	"  --from TIME       only what happened from TIME on, relative to the recording's start: 12.5, 12.5s, 300ms\n"
 	"  --to TIME         ... and before TIME\n"
 	"  --worker NAME     only polls and samples on this worker (demo/1) or thread; a shell pattern such as "
@@ -43,8 +49,10 @@ const char cli_report_help[] =
 	"\n"
 	"examples:\n"
 	"  weft report ~/weft\n"
+	"  weft report --full ~/weft\n"
 	"  weft report --location handle_upload --top 3 ~/weft\n"
-	"  weft report --worker 'demo/*' --from 12s --to 15s --top 30 DIR     where CPU time went in three seconds\n"
+	"  weft report --full --worker 'demo/*' --from 12s --to 15s --top 30 DIR  where CPU time went in three "
+	"seconds\n"
 	"  weft report --json DIR | jq '.recordings[].cpu.functions[:5][] | [.function, .self_ns, .total_ns]'\n"
 	"  weft report --json DIR | jq '.recordings[].polls.p99_ns'\n"
 	"  weft report --endpoint 'POST /upload' DIR                          one kind of request: its polls, CPU, "
@@ -54,18 +62,6 @@ const char cli_report_help[] =
 	"  weft report --json DIR | jq '.recordings[].longest_polls[0].story'  the parts of the worst poll\n"
 	"\n"
 	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
-
-const char *report_no_polls(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-
-	if (r->polls.n > 0)
-		return NULL;
-	return r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_END] + r->n_kind[WEFT_KIND_POLL_NEXT] +
-			       r->n_kind[WEFT_KIND_POLL] + r->n_kind[WEFT_KIND_POLL_COUNT]
-		       ? "no poll that was asked for ended here"
-		       : "no poll events";
-}
 
 const char *report_no_longest(const struct report *report)
 {
@@ -80,17 +76,6 @@ const char *report_no_longest(const struct report *report)
 		       : "polls were only counted";
 }
 
-const char *report_no_delays(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-
-	if (r->delays.n > 0)
-		return NULL;
-	if (r->told.n > 0)
-		return "not all polls are told one by one, so that which wake was whose is not known";
-	return r->n_kind[WEFT_KIND_WAKE] == 0 ? "no wake events" : "no poll that was asked for follows a wake";
-}
-
 const char *report_no_wake(const struct report *report, const struct weft__poll *poll)
 {
 	const struct weft__detail *d = &report->result->detail;
@@ -98,64 +83,6 @@ const char *report_no_wake(const struct report *report, const struct weft__poll 
 	if (report->result->n_kind[WEFT_KIND_WAKE] == 0)
 		return "no wake events";
 	return d->counted.ns && poll->begin_ns >= d->counted.ns ? "wakes were only counted at times" : NULL;
-}
-
-const char *report_no_busy(const struct report *report, const struct weft__lane *lane)
-{
-	if (lane->observed_ns == 0)
-		return "no time in which the thread was observed";
-	if (lane->told.n > 0 || lane->counted)
-		return "not all polls are told one by one";
-	return report->result->n_kind[WEFT_KIND_POLL_BEGIN] + report->result->n_kind[WEFT_KIND_POLL_NEXT] == 0 &&
-			       lane->busy_ns == 0
-		       ? "no poll events"
-		       : NULL;
-}
-
-const char *report_no_parked(const struct weft__lane *lane)
-{
-	if (lane->observed_ns == 0)
-		return "no time in which the thread was observed";
-	return lane->n_park_events == 0 && lane->parked_ns == 0 ? "no park events" : NULL;
-}
-
-const char *report_no_cpu(const struct weft__lane *lane)
-{
-	return lane->sched_ns == 0 ? "fewer than two readings of the thread's CPU time" : NULL;
-}
-
-const char *report_no_local_queue(const struct weft__lane *lane)
-{
-	return lane->depths.n == 0 ? "the runtime does not tell the depth of local queues" : NULL;
-}
-
-const char *report_no_global_queue(const struct report *report)
-{
-	return report->result->n_queues == 0 ? "no queue events: the runtime has no queue callback" : NULL;
-}
-
-const char *report_no_alive(const struct report *report)
-{
-	return report->result->tasks_untracked ? "more tasks at one time than the analysis keeps" : NULL;
-}
-
-const char *report_no_samples(const struct report *report)
-{
-	const struct weft__names *names = &report->rec->names;
-	const char *engine = weft__names_fact(names, "sample.engine"), *why;
-
-	if (report->result->samples.all.n > 0)
-		return NULL;
-	if (report->result->samples.left_out.n > 0)
-		return "no sample that was asked for";
-	why = weft__names_fact(names, "degraded.sampling");
-	if (why && why[0])
-		return why;
-	if (!engine || !engine[0])
-		return "sampling was off";
-	if (strcmp(engine, "off") == 0 || strcmp(engine, "none") == 0)
-		return "sampling was off";
-	return "no thread used enough CPU for a sample";
 }
 
 const char *report_no_poll_samples(const struct report *report, const struct weft__poll *poll)
@@ -174,11 +101,6 @@ const char *report_no_poll_samples(const struct report *report, const struct wef
 	if (poll->rank_ns < 2 * samples->longest_period_ns)
 		return "no sample fell into it: fewer were taken, to stay within the budget";
 	return "no sample fell into it: it was mostly off the CPU";
-}
-
-const char *report_no_measured(const struct weft__sampled_thread *thread)
-{
-	return thread->measured_span_ns == 0 ? "fewer than two readings of the thread's CPU time" : NULL;
 }
 
 uint64_t report_poll_whole(const struct weft__poll *poll)
@@ -257,6 +179,8 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 		{"no-symbols", no_argument, NULL, CLI_OPT_NO_SYMBOLS},
 		{"pid", required_argument, NULL, CLI_OPT_PID},
 		{"json", no_argument, NULL, CLI_OPT_JSON},
+		{"full", no_argument, NULL, CLI_OPT_FULL},
+		{"no-pager", no_argument, NULL, CLI_OPT_NO_PAGER},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -298,6 +222,12 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 			break;
 		case CLI_OPT_JSON:
 			opts->json = true;
+			break;
+		case CLI_OPT_FULL:
+			opts->full = true;
+			break;
+		case CLI_OPT_NO_PAGER:
+			opts->no_pager = true;
 			break;
 		default:
 			if (!parse_filter(c, opts))
@@ -365,6 +295,33 @@ static int report_all(struct weft__recordings *list, const struct report_opts *o
 	return opts->json ? report_each_json(list, opts, code) : report_each_text(list, opts, n, code);
 }
 
+/* What was asked for, for the head of the page. */
+static void say_asked(struct report_text *text, const struct report_opts *opts)
+{
+	const struct weft__analysis_opts *of = &opts->analysis;
+	const struct {
+		const char *title, *value;
+	} names[] = {
+		{"worker", of->worker}, {"location", of->location}, {"thread", of->thread},
+		{"label", of->label},   {"endpoint", of->endpoint},
+	};
+	char figure[CLI_FIGURE];
+	size_t i;
+
+	text->n = 0;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].value)
+			report_say(text, "%s%s %.80s", text->n ? ", " : "", names[i].title, cli_safe(names[i].value));
+	if (of->span)
+		report_say(text, "%sspan %" PRIx64, text->n ? ", " : "", of->span);
+	if (of->trace_hi || of->trace_lo)
+		report_say(text, "%strace %" PRIx64 "%016" PRIx64, text->n ? ", " : "", of->trace_hi, of->trace_lo);
+	if (opts->from_ns)
+		report_say(text, "%sfrom %s on", text->n ? ", " : "", cli_moment(opts->from_ns, figure));
+	if (opts->to_ns != UINT64_MAX)
+		report_say(text, "%sup to %s", text->n ? ", " : "", cli_moment(opts->to_ns, figure));
+}
+
 int cli_report(int argc, char **argv)
 {
 	static struct report_short shorts;
@@ -374,14 +331,20 @@ int cli_report(int argc, char **argv)
 
 	if (code != CLI_OK)
 		return code < 0 ? CLI_OK : code;
+	page_origin.n_paths = argc - optind;
+	page_origin.paths = argv + optind;
+	say_asked(&page_origin.asked, &opts);
 	report_short_load(&shorts, argc - optind, argv + optind);
 	if (report_short_only(&shorts, argc - optind, argv + optind)) {
 		report_short_alone(&shorts, opts.json);
 		return CLI_OK;
 	}
 	code = cli_load(&list, argc - optind, argv + optind);
+	if (code != CLI_FAILED && opts.full && !opts.json && !opts.no_pager)
+		page_through_pager();
 	if (code != CLI_FAILED)
 		code = report_all(&list, &opts, code);
+	page_end();
 	weft__recordings_fini(&list);
 	return code;
 }

@@ -137,91 +137,6 @@ void report_json_poll(struct weft__json *json, const struct report *report, cons
 	weft__json_end(json, '}');
 }
 
-void report_json_place_cpu(struct weft__json *json, const struct report *report, const struct weft__place *place)
-{
-	const char *why = report_no_samples(report);
-
-	if (why)
-		weft__json_absent(json, "cpu", why);
-	else
-		weight(json, "cpu", place->sampled);
-	if (report->result->samples.period_ns == 0) {
-		weft__json_absent(json, "short_polls", "the sampling period is not known");
-		return;
-	}
-	weft__json_begin(json, "short_polls", '{');
-	weft__json_u64(json, "count", place->n_short);
-	weft__json_u64(json, "total_ns", place->short_ns);
-	weight_members(json, place->short_sampled);
-	weft__json_end(json, '}');
-}
-
-static void where(struct weft__json *json, const char *key, const struct weft__weight *all)
-{
-	static const char *const names[WEFT__N_WHERE] = {
-		[WEFT__IN_POLL] = "in_polls",        [WEFT__BETWEEN_POLLS] = "between_polls", [WEFT__PARKED] = "parked",
-		[WEFT__NEVER_POLLS] = "never_polls", [WEFT__WHERE_UNKNOWN] = "unknown",
-	};
-	size_t i;
-
-	weft__json_begin(json, key, '{');
-	for (i = 0; i < WEFT__N_WHERE; i++)
-		weight(json, names[i], all[i]);
-	weft__json_end(json, '}');
-}
-
-static void threads(struct weft__json *json, const struct report *report)
-{
-	const struct weft__samples *samples = &report->result->samples;
-	size_t i;
-
-	weft__json_begin(json, "threads", '[');
-	for (i = 0; i < samples->n_threads; i++) {
-		const struct weft__sampled_thread *thread = &samples->threads[i];
-		const char *why = report_no_measured(thread);
-
-		weft__json_begin(json, NULL, '{');
-		report_json_lane(json, report, thread->worker, thread->stream);
-		weight_members(json, thread->all);
-		share(json, "share", thread->all.ns, samples->all.ns);
-		where(json, "where", thread->where);
-		if (why) {
-			weft__json_absent(json, "measured", why);
-		} else {
-			weft__json_begin(json, "measured", '{');
-			weft__json_u64(json, "span_ns", thread->measured_span_ns);
-			weft__json_u64(json, "cpu_ns", thread->measured_ns);
-			weft__json_u64(json, "sampled_ns", thread->measured_sampled_ns);
-			weft__json_end(json, '}');
-		}
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-}
-
-static void functions(struct weft__json *json, const struct report *report)
-{
-	const struct weft__profile *profile = &report->profile;
-	size_t i;
-
-	weft__json_begin(json, "functions", '[');
-	for (i = 0; i < profile->n_functions; i++) {
-		const struct weft__function_weight *row = &profile->functions[i];
-
-		weft__json_begin(json, NULL, '{');
-		function_members(json, &report->rec->frames.functions[row->function]);
-		weft__json_u64(json, "self_ns", row->self.ns);
-		weft__json_u64(json, "self_samples", row->self.n);
-		share(json, "self_share", row->self.ns, profile->all.ns);
-		weft__json_u64(json, "total_ns", row->total.ns);
-		weft__json_u64(json, "total_samples", row->total.n);
-		share(json, "total_share", row->total.ns, profile->all.ns);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-	weight(json, "in_no_function", profile->nameless);
-}
-
 static void quality(struct weft__json *json, const struct weft__quality *q)
 {
 	weft__json_begin(json, "stacks", '{');
@@ -298,9 +213,12 @@ void report_json_samples(struct weft__json *json, const struct report *report)
 	weight(json, "not_asked_for", samples->left_out);
 	engines(json, samples);
 	quality(json, &report->profile.quality);
-	where(json, "where", samples->where);
-	threads(json, report);
-	functions(json, report);
+	weft__json_begin(json, "where", '{');
+	report_json_keyed(json, report, WEFT__TABLE_CPU_SUMMARY);
+	weft__json_end(json, '}');
+	report_json_table(json, report, "threads", WEFT__TABLE_THREAD_CPU_SUMMARY);
+	report_json_table(json, report, "functions", WEFT__TABLE_FUNCTION_SUMMARY);
+	weight(json, "in_no_function", report->profile.nameless);
 	modules(json, report);
 	weight(json, "stacks_beyond_limit", samples->beyond_rows);
 	weft__json_u64(json, "samples_in_polls_beyond_limit", samples->beyond_polls);

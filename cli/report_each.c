@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recordings of a report. As JSON they come in order of time, all of them. As text the process that did the most comes first: who runs
- * a script or a build sees at once what mattered in it. */
+/* The recordings of a report. As JSON they come in order of time, all of them. As text the process that did the most
+ * comes first: who runs a script or a build sees at once what mattered in it. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,11 @@
 
 #include "base/alloc.h"
 #include "cli.h"
+#include "page.h"
 #include "print.h"
 #include "report.h"
 
+#define OTHERS_SHOWN 6 /* processes below the first page */
 #define LITTLE_NS UINT64_C(50000000)
 #define KEEP_EVENTS UINT64_C(4000000) /* of all recordings whose analysis stays in memory until it is printed */
 
@@ -56,6 +59,7 @@ struct study {
 	struct report report;
 	struct weft__recording *rec;
 	struct weft__analysis *analysis; /* NULL: to be made, again */
+	struct weft__result *shown;      /* with lists as long as is asked for */
 	size_t number;                   /* in order of time */
 	uint64_t cpu_ns, wall_ns;
 	uint64_t rank_ns; /* that of the one that did the most among those of its process */
@@ -79,6 +83,31 @@ static void check_context(const struct report_opts *opts)
 		cli_warn("--endpoint '%s': nothing here was done for it", of->endpoint);
 }
 
+static size_t at_most(size_t n, size_t most)
+{
+	return n < most ? n : most;
+}
+
+/* The first page is made of longer lists than the tables show. */
+static int cut_lists(struct study *s)
+{
+	const struct weft__result *whole = s->report.whole;
+	size_t top = s->report.top;
+
+	if (!s->shown)
+		s->shown = weft__calloc(1, sizeof(*s->shown));
+	if (!s->shown)
+		return -ENOMEM;
+	*s->shown = *whole;
+	s->shown->n_longest = at_most(whole->n_longest, top);
+	s->shown->n_running = at_most(whole->n_running, top);
+	s->shown->n_delayed = at_most(whole->n_delayed, top);
+	s->shown->n_long_waits = at_most(whole->n_long_waits, top);
+	s->shown->n_stucks = at_most(whole->n_stucks, top);
+	s->report.result = s->shown;
+	return 0;
+}
+
 /* Reads from the beginning even where a window begins later: who a task is and who woke it may lie before. */
 static int study(struct study *s, const struct report_opts *opts)
 {
@@ -96,6 +125,8 @@ static int study(struct study *s, const struct report_opts *opts)
 		.no_symbols = opts->no_symbols,
 		.by_location = opts->analysis.location != NULL,
 	};
+	if (s->report.top < PAGE_LISTS && (opts->json || !opts->full))
+		aopts.top = PAGE_LISTS;
 	aopts.names = &rec->names;
 	aopts.start_ns = rec->start_ns;
 	aopts.from_ns = opts->from_ns ? add_saturated(rec->start_ns, opts->from_ns) : 0;
@@ -107,7 +138,9 @@ static int study(struct study *s, const struct report_opts *opts)
 		rc = weft__recording_events(rec, 0, aopts.to_ns, &ops);
 	cli_progress_end();
 	if (rc == 0)
-		rc = weft__analysis_finish(s->analysis, s->report.end_ns, &s->report.result);
+		rc = weft__analysis_finish(s->analysis, s->report.end_ns, &s->report.whole);
+	if (rc == 0)
+		rc = cut_lists(s);
 	context_met |= rc == 0 && s->report.result->context_met;
 	return rc;
 }
@@ -116,7 +149,9 @@ static void forget(struct study *s)
 {
 	weft__profile_fini(&s->report.profile);
 	weft__analysis_close(s->analysis);
+	weft__free(s->shown);
 	s->analysis = NULL;
+	s->shown = NULL;
 }
 
 /* Damage is told where the recording is. */
@@ -128,8 +163,10 @@ static int show(struct study *s, const struct report_opts *opts, struct weft__js
 		rc = find_names(s->rec, &s->report);
 	if (rc == 0 && json)
 		report_json(json, &s->report);
-	else if (rc == 0)
+	else if (rc == 0 && opts->full)
 		report_text(&s->report);
+	else if (rc == 0)
+		page_print(&s->report);
 	if (rc == 0 && cli_tell_damage(s->rec))
 		*code = CLI_DAMAGED;
 	return rc;
@@ -286,16 +323,14 @@ static void print_row(struct cli_table *table, const struct study *s)
 	cli_cell(table, "%.80s", mostly.at);
 }
 
-static void print_little(const struct study *all, size_t n)
+static void print_rows(const struct study *all, size_t n, size_t rows)
 {
-	static const char *const titles[] = {"<pid", "<command", "CPU", "lived", "<mostly"};
+	static const char *const titles[] = {"<pid", "<command", "CPU", "recorded", "<mostly"};
 	struct cli_table table = {.titles = titles, .n_columns = sizeof(titles) / sizeof(titles[0])};
-	size_t i, rows = all[0].report.top;
 	uint64_t cpu_ns = 0;
 	char figure[CLI_FIGURE], count[CLI_FIGURE];
+	size_t i;
 
-	cli_heading("Processes without a loop that used less than %s of CPU (weft report --pid PID has all of one)",
-		    cli_ns(LITTLE_NS, figure));
 	for (i = 0; i < n && i < rows; i++)
 		print_row(&table, &all[i]);
 	cli_table_print(&table);
@@ -307,21 +342,43 @@ static void print_little(const struct study *all, size_t n)
 		printf("and %s more, without a sample\n", cli_count(n - rows, count));
 }
 
+static void print_others(const struct study *all, size_t n, bool full)
+{
+	char figure[CLI_FIGURE];
+
+	if (full)
+		cli_heading("Processes without a loop that used less than %s of CPU (weft report --pid PID has all of "
+			    "one)",
+			    cli_ns(LITTLE_NS, figure));
+	else
+		cli_heading("Other processes (weft report --pid PID has the page of one)");
+	print_rows(all, n, full ? all[0].report.top : OTHERS_SHOWN);
+}
+
+/* Of several processes the first page has one, the one that did the most, and the others as rows. */
+static bool has_section(const struct study *s, size_t i, const struct report_opts *opts)
+{
+	return i == 0 || opts->has_pid || (opts->full && !s->little);
+}
+
 static int print_all(struct study *all, size_t n, const struct report_opts *opts, int code)
 {
+	const char *query = NULL;
 	size_t i;
 	int rc;
 
-	for (i = 0; i < n && (i == 0 || !all[i].little || opts->has_pid); i++) {
+	for (i = 0; i < n && has_section(&all[i], i, opts); i++) {
 		if (i > 0)
 			putchar('\n');
 		rc = show(&all[i], opts, NULL, &code);
+		if (rc == 0 && i == 0 && !opts->full)
+			query = page_query(&all[i].report);
 		forget(&all[i]);
 		if (rc < 0)
 			return fail(&all[i], rc);
 	}
 	if (i < n)
-		print_little(&all[i], n - i);
+		print_others(&all[i], n - i, opts->full);
 	for (; i < n; i++)
 		if (cli_tell_damage(all[i].rec))
 			code = CLI_DAMAGED;
@@ -329,6 +386,8 @@ static int print_all(struct study *all, size_t n, const struct report_opts *opts
 		putchar('\n');
 		report_short_text(opts->shorts);
 	}
+	if (!opts->full)
+		page_print_more(query);
 	return code;
 }
 

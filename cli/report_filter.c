@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options that choose by name have to choose from: a name that nothing has is told with those that there are. */
+/* What the options that choose by name have to choose from: a name that nothing has is told with those that there
+ * are. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>

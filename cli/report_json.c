@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report as JSON. Keys are stable: new ones may come, none changes its meaning (weft-report(1) describes them). Times are ns:
- * those that end in _ns are durations or moments relative to the recording's start, real_ns is wall time. */
+/* The report as JSON. Keys are stable: new ones may come, none changes its meaning (weft-report(1) describes them).
+ * Times are ns: those that end in _ns are durations or moments relative to the recording's start, real_ns is wall
+ * time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/label.h"
+#include "page.h"
 #include "report.h"
 
 static void hist_ns(struct weft__json *json, const char *key, const struct weft__hist *hist, const char *why)
@@ -22,21 +24,6 @@ static void hist_ns(struct weft__json *json, const char *key, const struct weft_
 	weft__json_u64(json, "min_ns", hist->min);
 	weft__json_u64(json, "max_ns", hist->max);
 	weft__json_u64(json, "total_ns", hist->sum);
-	weft__json_end(json, '}');
-}
-
-static void hist_depth(struct weft__json *json, const char *key, const struct weft__hist *hist, const char *why)
-{
-	if (hist->n == 0) {
-		weft__json_absent(json, key, why);
-		return;
-	}
-	weft__json_begin(json, key, '{');
-	weft__json_u64(json, "samples", hist->n);
-	weft__json_u64(json, "min", hist->min);
-	weft__json_f64(json, "mean", weft__hist_mean(hist));
-	weft__json_u64(json, "p99", weft__hist_at(hist, 9900));
-	weft__json_u64(json, "max", hist->max);
 	weft__json_end(json, '}');
 }
 
@@ -75,76 +62,12 @@ void report_json_place(struct weft__json *json, const struct report *report, uin
 		weft__json_null(json, "line");
 }
 
-static void share(struct weft__json *json, const char *key, const char *why, uint64_t part, uint64_t whole)
-{
-	if (why)
-		weft__json_absent(json, key, why);
-	else
-		weft__json_f64(json, key, (double)part / (double)whole);
-}
-
 static void duration(struct weft__json *json, const char *key, const char *why, uint64_t ns)
 {
 	if (why)
 		weft__json_absent(json, key, why);
 	else
 		weft__json_u64(json, key, ns);
-}
-
-static void workers(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	size_t i;
-
-	weft__json_begin(json, "workers", '[');
-	for (i = 0; i < r->n_lanes; i++) {
-		const struct weft__lane *lane = &r->lanes[i];
-		const char *no_busy = report_no_busy(report, lane), *no_parked = report_no_parked(lane);
-		const char *no_cpu = report_no_cpu(lane);
-
-		weft__json_begin(json, NULL, '{');
-		report_json_lane(json, report, lane->worker, lane->stream);
-		hist_ns(json, "polls", &lane->polls, report_no_polls(report));
-		hist_ns(json, "wake_to_poll", &lane->delays, report_no_delays(report));
-		weft__json_u64(json, "observed_ns", lane->observed_ns);
-		duration(json, "busy_ns", no_busy, lane->busy_ns);
-		share(json, "busy_share", no_busy, lane->busy_ns, lane->observed_ns);
-		duration(json, "parked_ns", no_parked, lane->parked_ns);
-		share(json, "parked_share", no_parked, lane->parked_ns, lane->observed_ns);
-		duration(json, "cpu_ns", no_cpu, lane->cpu_ns);
-		share(json, "cpu_share", no_cpu, lane->cpu_ns, lane->sched_ns);
-		duration(json, "runqueue_wait_ns", no_cpu, lane->runqueue_ns);
-		duration(json, "sched_span_ns", no_cpu, lane->sched_ns);
-		hist_depth(json, "local_queue", &lane->depths, report_no_local_queue(lane));
-		weft__json_bool(json, "polls_from_counts", lane->counted);
-		report_json_split(json, report, "time", &lane->split);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-}
-
-static void locations(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	const char *no_alive = report_no_alive(report);
-	size_t i;
-
-	weft__json_begin(json, "locations", '[');
-	for (i = 0; i < r->n_places; i++) {
-		const struct weft__place *place = &r->places[i];
-
-		weft__json_begin(json, NULL, '{');
-		report_json_place(json, report, place->id);
-		hist_ns(json, "polls", &place->polls, report_no_polls(report));
-		hist_ns(json, "wake_to_poll", &place->delays, report_no_delays(report));
-		weft__json_u64(json, "spawned", place->spawned);
-		weft__json_u64(json, "ended", place->ended);
-		duration(json, "alive", no_alive, place->alive);
-		report_json_place_cpu(json, report, place);
-		report_json_split(json, report, "time", &place->split);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
 }
 
 static void wake(struct weft__json *json, const struct report *report, const struct weft__poll *poll)
@@ -161,7 +84,7 @@ static void wake(struct weft__json *json, const struct report *report, const str
 	weft__json_u64(json, "at_ns", report_since_start(report, w->time_ns));
 	duration(json, "delay_ns",
 		 w->measured ? NULL
-		 : w->again  ? "not all polls are told one by one"
+		 : w->again  ? "not all polls are recorded one by one"
 			     : "events are missing between the wake and the poll",
 		 poll->begin_ns - w->time_ns);
 	weft__json_bool(json, "in_poll", w->in_poll);
@@ -223,28 +146,6 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 	weft__json_end(json, ']');
 }
 
-static void queues(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	size_t i;
-
-	if (r->n_queues == 0) {
-		weft__json_absent(json, "global_queues", report_no_global_queue(report));
-		return;
-	}
-	weft__json_begin(json, "global_queues", '[');
-	for (i = 0; i < r->n_queues; i++) {
-		const struct weft_runtime_def *runtime = weft__names_runtime(&report->rec->names, r->queues[i].runtime);
-
-		weft__json_begin(json, NULL, '{');
-		weft__json_text(json, "runtime", runtime ? runtime->name : NULL);
-		weft__json_u64(json, "runtime_id", r->queues[i].runtime);
-		hist_depth(json, "depth", &r->queues[i].depths, "none here");
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-}
-
 static void number(struct weft__json *json, const char *key, uint32_t type, union weft__number value)
 {
 	if (type == WEFT_TYPE_F64)
@@ -293,7 +194,6 @@ static void customs(struct weft__json *json, const struct report *report)
 static void losses(struct weft__json *json, const struct report *report)
 {
 	const struct weft__result *r = report->result;
-	size_t i;
 
 	weft__json_u64(json, "lost_events", r->lost_events);
 	weft__json_u64(json, "lost_samples", r->lost_samples);
@@ -302,51 +202,7 @@ static void losses(struct weft__json *json, const struct report *report)
 	report_json_cpu_clock(json, report);
 	weft__json_u64(json, "lost_switches", r->lost_switches);
 	weft__json_u64(json, "polls_beyond_cap", r->lost_polls);
-	weft__json_begin(json, "losses", '[');
-	for (i = 0; i < r->n_lost; i++) {
-		const struct weft__lost *lost = &r->lost[i];
-		const struct weft_thread *thread = weft__names_thread(&report->rec->names, lost->stream);
-		bool counted = lost->reason != WEFT_LOSS_PAUSED && lost->reason != WEFT_LOSS_DISK_FULL;
-
-		weft__json_begin(json, NULL, '{');
-		weft__json_text(json, "reason", weft__label_reason(lost->reason));
-		weft__json_u64(json, "stream", lost->stream);
-		weft__json_text(json, "thread", thread ? thread->name : NULL);
-		if (lost->reason == WEFT_LOSS_UNCOVERED) {
-			weft__json_absent(json, "events", "not counted: the thread was not sampled at all");
-			weft__json_u64(json, "threads", lost->count);
-		} else {
-			duration(json, "events", counted ? NULL : "not counted while recording is paused", lost->count);
-		}
-		weft__json_u64(json, "records", lost->records);
-		weft__json_u64(json, "from_ns", report_since_start(report, lost->from_ns));
-		weft__json_u64(json, "to_ns", report_since_start(report, lost->to_ns));
-		weft__json_u64(json, "together_ns", lost->span_ns);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-}
-
-static void counters(struct weft__json *json, const struct weft__result *r)
-{
-	weft__json_begin(json, "left_out", '{');
-	weft__json_u64(json, "polls_began_before", r->polls_began_before);
-	weft__json_u64(json, "polls_cut_by_gap", r->polls_cut);
-	weft__json_u64(json, "polls_never_ended", r->polls_never_ended);
-	weft__json_u64(json, "polls_nested_too_deep", r->polls_too_deep);
-	weft__json_u64(json, "delays_cut_by_gap", r->delays_cut);
-	weft__json_u64(json, "task_events_beyond_limit", r->tasks_untracked);
-	weft__json_u64(json, "thread_events_beyond_limit", r->streams_untracked);
-	weft__json_u64(json, "waits_and_switches_beyond_limit", r->stretches_cut);
-	weft__json_u64(json, "switches_too_late", r->stretches_late);
-	weft__json_u64(json, "threads_off_cpu_beyond_limit", r->threads_untracked);
-	weft__json_u64(json, "malformed_events", r->malformed);
-	weft__json_end(json, '}');
-	weft__json_u64(json, "wakes", r->n_kind[WEFT_KIND_WAKE]);
-	weft__json_u64(json, "wakes_again", r->wakes_again);
-	weft__json_u64(json, "late_wakes_and_spawns", r->late_causes);
-	weft__json_u64(json, "task_ids_reused_without_end", r->ids_reused);
-	weft__json_u64(json, "polls_running", r->polls_running);
+	report_json_table(json, report, "losses", WEFT__TABLE_LOSS_SUMMARY);
 }
 
 static void files(struct weft__json *json, const struct weft__recording *rec)
@@ -410,13 +266,17 @@ void report_json(struct weft__json *json, const struct report *report)
 	polls(json, report, "longest_polls", "duration_ns", r->longest, r->n_longest);
 	polls(json, report, "still_running", "age_ns", r->running, r->n_running);
 	polls(json, report, "longest_delays", "delay_ns", r->delayed, r->n_delayed);
-	workers(json, report);
-	locations(json, report);
+	report_json_table(json, report, "workers", WEFT__TABLE_WORKER_SUMMARY);
+	report_json_table(json, report, "locations", WEFT__TABLE_LOCATION_SUMMARY);
+	page_json(json, report);
 	report_json_missing(json, report);
 	report_json_away(json, report);
 	report_json_samples(json, report);
-	queues(json, report);
+	if (weft__no_global_queue(r))
+		weft__json_absent(json, "global_queues", weft__no_global_queue(r));
+	else
+		report_json_table(json, report, "global_queues", WEFT__TABLE_QUEUE_SUMMARY);
 	customs(json, report);
-	counters(json, r);
+	report_json_notes(json, report);
 	weft__json_end(json, '}');
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/label.h"
+#include "page.h"
 #include "print.h"
 #include "report.h"
 
@@ -22,6 +23,17 @@ static void print_task(const struct weft__names *names, uint64_t task, uint32_t 
 	weft__label_file(names, place, file, sizeof(file));
 	if (file[0])
 		printf(" (%s)", cli_safe(cli_base(file)));
+}
+
+/* A tick is no task's: "tick of the epoll_wait loop". */
+static void print_poll_of(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__names *names = &report->rec->names;
+
+	if (page_is_tick(report, poll->worker, poll->place))
+		printf("tick of the %s", cli_safe(weft__label_place(names, poll->place)));
+	else
+		print_task(names, poll->task, poll->place);
 }
 
 static void print_lane(const struct weft__names *names, uint32_t worker, uint32_t stream)
@@ -52,7 +64,7 @@ static void print_wake(const struct report *report, const struct weft__poll *pol
 	if (poll->wake.measured)
 		printf("woken %s before by ", delay);
 	else if (poll->wake.again)
-		printf("woken %s before or earlier (not all polls are told), last by ", delay);
+		printf("woken %s before or earlier (not all polls are recorded), last by ", delay);
 	else
 		fputs("woken, delay not measured (events are missing), by ", stdout);
 	if (poll->wake.in_poll) {
@@ -86,22 +98,10 @@ static void print_when(const struct report *report, uint64_t ns)
 	       cli_wall(weft__names_real_ns(&report->rec->names, ns), wall));
 }
 
-static void print_poll(const struct report *report, const struct weft__poll *poll)
+/* Who woke it, who waited in its queue, whom it woke. */
+static void print_neighbours(const struct report *report, const struct weft__poll *poll)
 {
-	const struct weft__names *names = &report->rec->names;
-	struct report_text scope = {.n = 0};
-	char thread[WEFT__LABEL_BYTES];
-
-	print_lane(names, poll->worker, poll->stream);
-	printf("  ");
-	print_task(names, poll->task, poll->place);
-	printf("\n%16sat ", "");
-	print_when(report, poll->begin_ns);
-	if (poll->worker != WEFT_WORKER_NONE)
-		printf(", thread %s", cli_safe(weft__label_thread(names, poll->stream, thread, sizeof(thread))));
-	if (poll->level > 0)
-		printf(", nested in %u", poll->level);
-	printf("\n%16s", "");
+	printf("%16s", "");
 	print_wake(report, poll);
 	if (poll->depth == WEFT_DEPTH_UNKNOWN)
 		printf("; queue not measured");
@@ -111,6 +111,26 @@ static void print_poll(const struct report *report, const struct weft__poll *pol
 		puts("");
 	else
 		printf("; woke %u\n", poll->n_wakes);
+}
+
+static void print_poll(const struct report *report, const struct weft__poll *poll)
+{
+	const struct weft__names *names = &report->rec->names;
+	struct report_text scope = {.n = 0};
+	char thread[WEFT__LABEL_BYTES];
+
+	print_lane(names, poll->worker, poll->stream);
+	printf("  ");
+	print_poll_of(report, poll);
+	printf("\n%16sat ", "");
+	print_when(report, poll->begin_ns);
+	if (poll->worker != WEFT_WORKER_NONE)
+		printf(", thread %s", cli_safe(weft__label_thread(names, poll->stream, thread, sizeof(thread))));
+	if (poll->level > 0)
+		printf(", nested in %u", poll->level);
+	putchar('\n');
+	if (!page_is_tick(report, poll->worker, poll->place))
+		print_neighbours(report, poll);
 	if (report_say_scope(&scope, report, &poll->scope))
 		printf("%16s%s\n", "", scope.at);
 	if (report_has_story(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)
@@ -138,31 +158,37 @@ static void headline(const struct report *report, enum cli_style style, const ch
 	printf("%s%s:%s %s%s on ", cli_style(style), title, cli_style(CLI_PLAIN), cli_ns(poll->rank_ns, figure), what);
 	print_lane_as(names, poll->worker, poll->stream);
 	printf(" at %s, ", cli_moment(report_since_start(report, poll->begin_ns), moment));
-	print_task(names, poll->task, poll->place);
+	print_poll_of(report, poll);
 	if (cpu &&
 	    (report_has_story(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)) {
 		printf(",\n%*s", (int)strlen(title) + 2, "");
 		report_story_headline(report, poll, (int)strlen(title) + 2);
 	}
-	printf(",\n%*s", (int)strlen(title) + 2, "");
-	print_wake(report, poll);
-	print_behind(report, poll, (int)strlen(title) + 2);
+	if (!page_is_tick(report, poll->worker, poll->place)) {
+		printf(",\n%*s", (int)strlen(title) + 2, "");
+		print_wake(report, poll);
+		print_behind(report, poll, (int)strlen(title) + 2);
+	}
 	putchar('\n');
 }
 
 void report_headline(const struct report *report)
 {
 	const struct weft__result *r = report->result;
+	bool ticks = page_only_ticks(report);
+
+	if (!page_has_loop(report))
+		return;
 
 	if (r->n_running > 0 && (r->n_longest == 0 || r->running[0].rank_ns >= r->longest[0].rank_ns))
 		headline(report, CLI_RED, "still running", " so far", &r->running[0], true);
 	if (r->n_longest > 0)
-		headline(report, CLI_BOLD, "worst poll", "", &r->longest[0], true);
+		headline(report, CLI_BOLD, ticks ? "worst tick" : "worst poll", "", &r->longest[0], true);
 	else
-		printf("worst poll: not measured: %s\n", report_no_longest(report));
+		printf("worst %s: not measured: %s\n", ticks ? "tick" : "poll", report_no_longest(report));
 	if (r->n_delayed > 0)
 		headline(report, CLI_BOLD, "worst delay", " from wake to poll", &r->delayed[0], false);
-	else
+	else if (page_has_wakes(report))
 		printf("worst delay: not measured: %s\n", report_no_delays(report));
 }
 
@@ -172,7 +198,7 @@ void report_longest(const struct report *report)
 
 	if (r->n_longest == 0)
 		return;
-	cli_heading("Longest polls");
+	cli_heading(page_only_ticks(report) ? "Longest ticks" : "Longest polls");
 	print_list(report, r->longest, r->n_longest);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is missing from a recording, or was taken from the program, in one sentence each: what it means for who reads the figures. Text has
- * them in its first lines, JSON under one key. */
+/* What is missing from a recording, or was taken from the program, in one sentence each: what it means for who reads
+ * the figures. Text has them in its first lines, JSON under one key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/loss.h"
 #include "cli.h"
 #include "print.h"
 #include "report.h"
@@ -159,7 +160,7 @@ static void add_losses(struct report_missing *list, const struct report *report)
 	size_t i;
 
 	for (i = 0; i < r->n_lost; i++)
-		if (r->lost[i].reason == WEFT_LOSS_PAUSED || r->lost[i].reason == WEFT_LOSS_DISK_FULL) {
+		if (!weft__loss_counted(r->lost[i].reason)) {
 			pauses += r->lost[i].records;
 			paused_ns += r->lost[i].span_ns;
 		}

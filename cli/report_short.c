@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that ended before weft started in them. Each left a line in short-processes.txt of the directory:
- * "PID CPU_NS LIVED_NS NAME", or is one of N in a line "*N CPU_NS LIVED_NS NAME". What is not such a line is passed over. */
+/* Processes that ended before weft started in them. Each left a line in short-processes.txt of the directory: "PID
+ * CPU_NS LIVED_NS NAME", or is one of N in a line "*N CPU_NS LIVED_NS NAME". What is not such a line is passed over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -16,7 +16,8 @@
 #include "print.h"
 #include "report.h"
 
-#define SHORT_SHOWN 5 /* names in the text */
+#define SHORT_BYTES_MAX (256 << 20) /* of the file: it may be anybody's */
+#define SHORT_SHOWN 5               /* names in the text */
 #define NOT_COUNTED "processes that a signal ended before weft started in them"
 
 static void count_in(struct report_short *all, const char *name, uint64_t n, uint64_t cpu_ns)
@@ -44,7 +45,7 @@ static void read_file(struct report_short *all, FILE *file)
 	char line[256], name[64], end;
 	unsigned long long number, cpu_ns, lived_ns;
 
-	while (fgets(line, sizeof(line), file)) {
+	while (ftell(file) < SHORT_BYTES_MAX && fgets(line, sizeof(line), file)) {
 		bool many = line[0] == '*';
 
 		if (sscanf(line + many, "%llu %llu %llu %63[!-~]%c", &number, &cpu_ns, &lived_ns, name, &end) == 5 &&
@@ -119,7 +120,7 @@ void report_short_text(const struct report_short *all)
 	for (i = 0; i < all->n_names && i < SHORT_SHOWN; i++)
 		printf("%s%s %s", i ? ", " : "", cli_safe(all->names[i].name), cli_count(all->names[i].n, count));
 	puts(i < all->n_names ? ", ...)" : ")");
-	puts("not counted: " NOT_COUNTED);
+	puts("not counted: " NOT_COUNTED "\nweft run --start-after 0 records such processes, too");
 }
 
 void report_short_json(struct weft__json *json, const struct report_short *all)

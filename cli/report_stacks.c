@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The samples of one poll in words: how much CPU time, where, and the calls that led there. Calls that all samples of a branch have
- * in common are one line; what is light is put together. */
+/* The samples of one poll in words: how much CPU time, where, and the calls that led there. Calls that all samples
+ * of a branch have in common are one line; what is light is put together. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/label.h"
+#include "page.h"
 #include "print.h"
 #include "report.h"
 
@@ -59,6 +60,19 @@ static uint32_t caller_of(const struct report *report, const struct weft__tree *
 			best = node;
 	}
 	return best;
+}
+
+/* What most of the samples of a tree are in. */
+bool report_tree_heart(struct report_text *text, const struct report *report, const struct weft__tree *tree)
+{
+	char name[4 * PAGE_NAME_COLUMNS + 1];
+	uint32_t at = tree->n ? weft__tree_heart(tree) : 0, from = at ? caller_of(report, tree, at) : 0;
+
+	if (at != 0)
+		report_say(text, "%s", page_function(function_at(report, tree, at), name));
+	if (from != 0)
+		report_say(text, ", called from %s", page_function(function_at(report, tree, from), name));
+	return at != 0;
 }
 
 /* "deflate, called from compress_body" */

@@ -22,7 +22,7 @@ static void parts(struct weft__json *json, const struct report *report, const st
 	size_t i;
 
 	for (i = 0; i < WEFT__N_PARTS; i++) {
-		const char *none = report_no_part(report, split, (enum weft__part)i, why);
+		const char *none = weft__no_part(&report->rec->names, split, (enum weft__part)i, why);
 
 		if (none)
 			weft__json_absent(json, names[i], none);
@@ -57,8 +57,6 @@ static void text_of_wait(struct weft__json *json, const struct report *report, u
 			what == WEFT_WAIT_CALL ? NULL : weft__frames_data(&report->rec->frames, object));
 }
 
-static void holder(struct weft__json *json, const struct report *report, const struct weft__holder *h);
-
 static void one_holder(struct weft__json *json, const struct report *report, const struct weft__holder *h)
 {
 	struct report_text doing = {.n = 0};
@@ -86,11 +84,11 @@ static void one_holder(struct weft__json *json, const struct report *report, con
 	weft__json_u64(json, "off_cpu_ns", h->off_ns);
 	report_json_frames(json, report, h->stack, h->kernel);
 	if (h->next)
-		holder(json, report, h->next);
+		report_json_holder(json, report, h->next);
 }
 
 /* The one that held it for the longest time, and the others below it. */
-static void holder(struct weft__json *json, const struct report *report, const struct weft__holder *h)
+void report_json_holder(struct weft__json *json, const struct report *report, const struct weft__holder *h)
 {
 	if (!h->tid) {
 		weft__json_absent(json, "holder", "not known");
@@ -150,7 +148,7 @@ void report_json_story(struct weft__json *json, const struct report *report, con
 		text_of_wait(json, report, cause->what, cause->name, cause->object);
 		call(json, report, cause->call);
 		report_json_frames(json, report, cause->stack, cause->kernel);
-		holder(json, report, &cause->holder);
+		report_json_holder(json, report, &cause->holder);
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
@@ -166,10 +164,7 @@ void report_json_split(struct weft__json *json, const struct report *report, con
 	}
 	weft__json_begin(json, key, '{');
 	weft__json_u64(json, "polls", split->n);
-	parts(json, report, split,
-	      report->result->n_kind[WEFT_KIND_OFFCPU] || report_detects(report)
-		      ? NULL
-		      : "the threads' switches were not recorded");
+	parts(json, report, split, weft__no_switches(report->result, &report->rec->names));
 	weft__json_end(json, '}');
 }
 
@@ -216,38 +211,7 @@ static void long_waits(struct weft__json *json, const struct report *report)
 		}
 		report_json_scope(json, report, &wait->scope);
 		report_json_frames(json, report, wait->stack, 0);
-		holder(json, report, &wait->holder);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-}
-
-static void thread(struct weft__json *json, const struct report *report, uint32_t tid, uint32_t stream)
-{
-	const struct weft_thread *def = stream ? weft__names_thread(&report->rec->names, stream) : NULL;
-
-	weft__json_u64(json, "tid", tid);
-	weft__json_text(json, "thread", def ? def->name : NULL);
-}
-
-static void waits_of_threads(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	size_t i;
-
-	weft__json_begin(json, "waits_by_thread", '[');
-	for (i = 0; i < r->n_wait_threads; i++) {
-		const struct weft__wait_thread *row = &r->wait_threads[i];
-		const struct weft_thread *def = weft__names_thread(&report->rec->names, row->stream);
-
-		weft__json_begin(json, NULL, '{');
-		thread(json, report, def ? def->tid : 0, row->stream);
-		weft__json_text(json, "kind", row->what ? report_wait_kind(row->what) : NULL);
-		weft__json_text(json, "name", weft__names_string(&report->rec->names, row->name));
-		weft__json_u64(json, "times", row->n);
-		weft__json_u64(json, "total_ns", row->ns);
-		weft__json_u64(json, "longest_ns", row->longest_ns);
-		report_json_frames(json, report, row->stack, 0);
+		report_json_holder(json, report, &wait->holder);
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
@@ -255,59 +219,18 @@ static void waits_of_threads(struct weft__json *json, const struct report *repor
 
 static void waits(struct weft__json *json, const struct report *report)
 {
-	const struct weft__result *r = report->result;
-	size_t i;
-
-	weft__json_begin(json, "waits", '[');
-	for (i = 0; i < r->n_waits; i++) {
-		const struct weft__wait_row *row = &r->waits[i];
-
-		weft__json_begin(json, NULL, '{');
-		weft__json_text(json, "kind", report_wait_kind(row->what));
-		weft__json_text(json, "name", weft__names_string(&report->rec->names, row->name));
-		weft__json_u64(json, "times", row->n);
-		weft__json_u64(json, "total_ns", row->ns);
-		weft__json_u64(json, "on_workers_ns", row->worker_ns);
-		weft__json_u64(json, "longest_ns", row->longest_ns);
-		weft__json_u64(json, "one_by_one", row->n_told);
-		if (row->n_cpu) {
-			weft__json_u64(json, "on_cpu_ns", row->cpu_ns);
-			weft__json_u64(json, "on_cpu_of_ns", row->cpu_of_ns);
-		} else {
-			weft__json_absent(json, "on_cpu_ns",
-					  row->n_told ? "not measured" : "no wait was told by itself");
-		}
-		if (row->n_told && !row->objects)
-			json_object(json, report, row->what, row->object);
-		else
-			weft__json_absent(json, "object", row->n_told ? "more than one" : "no wait was told by itself");
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-	weft__json_u64(json, "waits_not_attributed", r->n_waits_mixed);
-	weft__json_u64(json, "waits_not_attributed_ns", r->waits_mixed_ns);
-	weft__json_begin(json, "wait_objects", '[');
-	for (i = 0; i < r->n_wait_objects; i++) {
-		const struct weft__wait_object *row = &r->wait_objects[i];
-
-		weft__json_begin(json, NULL, '{');
-		text_of_wait(json, report, row->what, row->name, row->object);
-		weft__json_u64(json, "times", row->n);
-		weft__json_u64(json, "total_ns", row->ns);
-		weft__json_u64(json, "longest_ns", row->longest_ns);
-		holder(json, report, &row->holder);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
+	report_json_table(json, report, "waits", WEFT__TABLE_WAIT_SUMMARY);
+	weft__json_u64(json, "waits_not_attributed", report->result->n_waits_mixed);
+	weft__json_u64(json, "waits_not_attributed_ns", report->result->waits_mixed_ns);
+	report_json_table(json, report, "wait_objects", WEFT__TABLE_LOCK_SUMMARY);
 	long_waits(json, report);
-	waits_of_threads(json, report);
+	report_json_table(json, report, "waits_by_thread", WEFT__TABLE_THREAD_WAIT_SUMMARY);
 }
 
 static void off_cpu(struct weft__json *json, const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
-	size_t i;
 
 	if (r->n_off_threads == 0) {
 		weft__json_absent(json, "off_cpu", why && why[0] ? why : "no switches here");
@@ -316,39 +239,8 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 	weft__json_begin(json, "off_cpu", '{');
 	weft__json_text(json, "mode", weft__names_fact(&report->rec->names, "switch.mode"));
 	weft__json_f64(json, "recorded_share", report_switch_share(report));
-	weft__json_begin(json, "threads", '[');
-	for (i = 0; i < r->n_off_threads; i++) {
-		const struct weft__off_thread *t = &r->off_threads[i];
-
-		weft__json_begin(json, NULL, '{');
-		thread(json, report, t->tid, t->stream);
-		weft__json_u64(json, "blocked_ns", t->blocked_ns);
-		weft__json_u64(json, "blocked_times", t->n_blocked);
-		weft__json_u64(json, "preempted_ns", t->preempted_ns);
-		weft__json_u64(json, "preempted_times", t->n_preempted);
-		weft__json_u64(json, "throttled_ns", t->throttled_ns);
-		weft__json_u64(json, "switching_ns", t->over_ns);
-		weft__json_u64(json, "longest_ns", t->longest_ns);
-		weft__json_u64(json, "samples", t->samples);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-	weft__json_begin(json, "stacks", '[');
-	for (i = 0; i < r->n_off_rows; i++) {
-		const struct weft__off_row *row = &r->off_rows[i];
-
-		if (!row->stack && !row->kernel)
-			continue;
-		weft__json_begin(json, NULL, '{');
-		thread(json, report, row->tid, row->stream);
-		weft__json_text(json, "reason", row->what == WEFT_OFFCPU_PREEMPTED ? "preempted" : "blocked");
-		weft__json_u64(json, "times", row->n);
-		weft__json_u64(json, "total_ns", row->ns);
-		weft__json_u64(json, "samples", row->samples);
-		report_json_frames(json, report, row->stack, row->kernel);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
+	report_json_table(json, report, "threads", WEFT__TABLE_THREAD_OFFCPU_SUMMARY);
+	report_json_table(json, report, "stacks", WEFT__TABLE_OFFCPU_SUMMARY);
 	weft__json_u64(json, "beyond_limit_ns", r->off_beyond_ns);
 	weft__json_end(json, '}');
 }
@@ -376,62 +268,10 @@ static void times(struct weft__json *json, const struct report *report)
 	weft__json_end(json, '}');
 }
 
-static void looks(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	size_t i;
-
-	if (r->n_look_rows == 0) {
-		weft__json_absent(json, "wall", "no looks at waiting threads here");
-		return;
-	}
-	weft__json_begin(json, "wall", '[');
-	for (i = 0; i < r->n_look_rows; i++) {
-		const struct weft__off_row *row = &r->look_rows[i];
-
-		weft__json_begin(json, NULL, '{');
-		thread(json, report, row->tid, row->stream);
-		weft__json_u64(json, "looks", row->n);
-		weft__json_u64(json, "total_ns", row->ns);
-		call(json, report, row->what);
-		report_json_frames(json, report, row->stack, 0);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-}
-
-static void stucks(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	size_t i;
-
-	weft__json_begin(json, "stuck_polls", '[');
-	for (i = 0; i < r->n_stucks; i++) {
-		const struct weft__stuck *stuck = &r->stucks[i];
-
-		weft__json_begin(json, NULL, '{');
-		weft__json_u64(json, "age_ns", stuck->rank_ns);
-		weft__json_u64(json, "seen_ns", report_since_start(report, stuck->time_ns));
-		weft__json_u64(json, "looks", stuck->looks);
-		weft__json_u64(json, "task", stuck->task);
-		report_json_place(json, report, stuck->place);
-		thread(json, report, stuck->tid, stuck->stream);
-		if (stuck->ended)
-			weft__json_u64(json, "duration_ns", stuck->duration_ns);
-		else
-			weft__json_absent(json, "duration_ns", "its end was not seen");
-		report_json_frames(json, report, stuck->stack, 0);
-		weft__json_end(json, '}');
-	}
-	weft__json_end(json, ']');
-}
-
 static void costs(struct weft__json *json, const struct report *report)
 {
-	const struct weft__cost *all = report->result->costs;
 	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
 	uint64_t ppm;
-	size_t i;
 
 	if (report->result->n_kind[WEFT_KIND_COST] == 0) {
 		weft__json_absent(json, "cost_of_weft", "no cost events here");
@@ -442,18 +282,7 @@ static void costs(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "budget_ppm", ppm);
 	else
 		weft__json_absent(json, "budget_ppm", "the recording does not say");
-	for (i = 0; i < WEFT__COSTS; i++) {
-		if (all[i].n == 0)
-			continue;
-		weft__json_begin(json, report_cost_name(i), '{');
-		weft__json_u64(json, "cpu_ns", all[i].cpu_ns);
-		weft__json_u64(json, "span_ns", all[i].span_ns);
-		if (i == WEFT_COST_SAMPLES || i == WEFT_COST_WALL)
-			weft__json_u64(json, "last_hz", all[i].rate);
-		else if (i == WEFT_COST_SWITCH)
-			weft__json_f64(json, "last_share_recorded", (double)all[i].rate / 1000);
-		weft__json_end(json, '}');
-	}
+	report_json_keyed(json, report, WEFT__TABLE_COST_SUMMARY);
 	weft__json_end(json, '}');
 }
 
@@ -486,8 +315,11 @@ void report_json_away(struct weft__json *json, const struct report *report)
 	waits(json, report);
 	off_cpu(json, report);
 	times(json, report);
-	looks(json, report);
-	stucks(json, report);
+	if (report->result->n_look_rows)
+		report_json_table(json, report, "wall", WEFT__TABLE_WALL_SUMMARY);
+	else
+		weft__json_absent(json, "wall", "no looks at waiting threads here");
+	report_json_table(json, report, "stuck_polls", WEFT__TABLE_STUCK_SUMMARY);
 	report_json_pending(json, report);
 	throttling(json, report);
 	costs(json, report);

@@ -6,6 +6,7 @@
 
 #include "analyze/label.h"
 #include "cli.h"
+#include "page.h"
 #include "print.h"
 #include "report.h"
 
@@ -14,48 +15,6 @@
 		.titles = (const char *const[]){__VA_ARGS__},                                                          \
 		.n_columns = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)                         \
 	}
-
-static const char no[] = "not measured";
-
-static void cell_quantiles(struct cli_table *table, const struct weft__hist *hist)
-{
-	static const uint32_t at[] = {5000, 9900, 9990, 10000};
-	char figure[CLI_FIGURE];
-	size_t i;
-
-	for (i = 0; i < 4; i++)
-		cli_cell(table, "%s", hist->n ? cli_ns(weft__hist_at(hist, at[i]), figure) : "-");
-}
-
-static void cell_share(struct cli_table *table, const char *why, uint64_t part_ns, uint64_t whole_ns)
-{
-	char figure[CLI_FIGURE];
-
-	cli_cell(table, "%s", why ? no : cli_percent((double)part_ns / (double)whole_ns, figure));
-}
-
-static void cell_count(struct cli_table *table, uint64_t n)
-{
-	char figure[CLI_FIGURE];
-
-	cli_cell(table, "%s", cli_count(n, figure));
-}
-
-static void cell_lane(struct cli_table *table, const struct report *report, const struct weft__lane *lane)
-{
-	char label[WEFT__LABEL_BYTES];
-
-	cli_cell(table, "%s", weft__label_lane(&report->rec->names, lane->worker, lane->stream, label, sizeof(label)));
-}
-
-static void cell_place(struct cli_table *table, const struct report *report, uint32_t place)
-{
-	const struct weft__names *names = &report->rec->names;
-	char file[WEFT__LABEL_BYTES];
-
-	weft__label_file(names, place, file, sizeof(file));
-	cli_cell(table, "%.60s%s%.40s", weft__label_place(names, place), file[0] ? "  " : "", cli_base(file));
-}
 
 static void fact(const struct report *report, const char *title, const char *key)
 {
@@ -130,133 +89,109 @@ static void print_poll_mode(const struct report *report)
 	       r->counted ? "percentiles by worker are from counts of all by duration; " : "");
 }
 
-static void print_workers(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("<worker", "polls", "p50", "p99", "p99.9", "max", "total", "in polls", "parked",
-					"on CPU", "waited for CPU");
-	char figure[CLI_FIGURE];
-	size_t i;
+#define HIST(P) P##_COUNT, P##_P50, P##_P99, P##_P999, P##_MAX
+#define DEPTH(P) P##_SAMPLES, P##_MIN, P##_MEAN, P##_P99, P##_MAX
+#define SPLIT(P)                                                                                                       \
+	P##_TIME_POLLS, P##_TIME_TOTAL, P##_ON_CPU, P##_BLOCKED, P##_WAITING, P##_PREEMPTED, P##_NOT_MEASURED,         \
+		P##_THROTTLED
 
-	cli_heading("Polls by worker");
-	if (r->n_lanes == 0) {
-		puts("none: no worker or thread that was asked for polled or parked");
+static void print_polls(const struct report *report, const struct weft__summary *workers,
+			const struct weft__summary *locations)
+{
+	REPORT_VIEW(by_worker, WEFT__COL_WORKER_SUMMARY_WORKER, HIST(WEFT__COL_WORKER_SUMMARY_POLLS),
+		    WEFT__COL_WORKER_SUMMARY_POLLS_TOTAL, WEFT__COL_WORKER_SUMMARY_BUSY_SHARE,
+		    WEFT__COL_WORKER_SUMMARY_PARKED_SHARE, WEFT__COL_WORKER_SUMMARY_CPU_SHARE,
+		    WEFT__COL_WORKER_SUMMARY_RUNQUEUE) = {REPORT_OF(by_worker), .all = true};
+	REPORT_VIEW(by_location, WEFT__COL_LOCATION_SUMMARY_LOCATION, HIST(WEFT__COL_LOCATION_SUMMARY_POLLS),
+		    WEFT__COL_LOCATION_SUMMARY_POLLS_TOTAL, WEFT__COL_LOCATION_SUMMARY_SPAWNED,
+		    WEFT__COL_LOCATION_SUMMARY_ENDED, WEFT__COL_LOCATION_SUMMARY_ALIVE,
+		    WEFT__COL_LOCATION_SUMMARY_CPU) = {REPORT_OF(by_location), .all = true};
+
+	if (!page_has_loop(report) && workers->n_rows == 0)
 		return;
-	}
-	for (i = 0; i < r->n_lanes; i++) {
-		const struct weft__lane *lane = &r->lanes[i];
-
-		cell_lane(&table, report, lane);
-		cell_count(&table, lane->polls.n);
-		cell_quantiles(&table, &lane->polls);
-		cli_cell(&table, "%s", cli_ns(lane->polls.sum, figure));
-		cell_share(&table, report_no_busy(report, lane), lane->busy_ns, lane->observed_ns);
-		cell_share(&table, report_no_parked(lane), lane->parked_ns, lane->observed_ns);
-		cell_share(&table, report_no_cpu(lane), lane->cpu_ns, lane->sched_ns);
-		cli_cell(&table, "%s", report_no_cpu(lane) ? no : cli_ns(lane->runqueue_ns, figure));
-	}
-	cli_table_print(&table);
-}
-
-static void print_places(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("<spawn location", "polls", "p50", "p99", "p99.9", "max", "total", "spawned",
-					"ended", "alive", "on CPU");
-	bool sampled = !report_no_samples(report);
-	char figure[CLI_FIGURE];
-	size_t i;
-
-	if (r->n_places == 0)
+	cli_heading(page_only_ticks(report) ? "Ticks by event loop" : "Polls by worker");
+	if (workers->n_rows == 0)
+		puts("none: no worker or thread that was asked for polled or parked");
+	report_view(report, workers, &by_worker);
+	if (locations->n_rows == 0 || page_only_ticks(report))
 		return;
 	cli_heading("Polls and tasks by spawn location");
-	if (!sampled)
-		table.n_columns--;
-	for (i = 0; i < r->n_places; i++) {
-		const struct weft__place *place = &r->places[i];
-
-		cell_place(&table, report, place->id);
-		cell_count(&table, place->polls.n);
-		cell_quantiles(&table, &place->polls);
-		cli_cell(&table, "%s", cli_ns(place->polls.sum, figure));
-		cell_count(&table, place->spawned);
-		cell_count(&table, place->ended);
-		cli_cell(&table, "%s", report_no_alive(report) ? no : cli_count(place->alive, figure));
-		if (sampled)
-			cli_cell(&table, "%s", cli_ns(place->sampled.ns, figure));
-	}
-	cli_table_print(&table);
+	report_view(report, locations, &by_location);
 }
 
-static void print_delays(const struct report *report)
+static void print_splits(const struct report *report, const struct weft__summary *workers,
+			 const struct weft__summary *locations)
 {
-	const struct weft__result *r = report->result;
-	struct cli_table by_worker = TITLES("<worker", "polls woken", "p50", "p99", "p99.9", "max");
-	struct cli_table by_place = TITLES("<spawn location", "polls woken", "p50", "p99", "p99.9", "max");
+	REPORT_VIEW(by_worker, WEFT__COL_WORKER_SUMMARY_WORKER, SPLIT(WEFT__COL_WORKER_SUMMARY)) = {
+		REPORT_OF(by_worker), .all = true, .need = WEFT__COL_WORKER_SUMMARY_TIME_POLLS,
+		.optional = WEFT__COL_WORKER_SUMMARY_THROTTLED};
+	REPORT_VIEW(by_location, WEFT__COL_LOCATION_SUMMARY_LOCATION, SPLIT(WEFT__COL_LOCATION_SUMMARY)) = {
+		REPORT_OF(by_location), .all = true, .need = WEFT__COL_LOCATION_SUMMARY_TIME_POLLS,
+		.optional = WEFT__COL_LOCATION_SUMMARY_THROTTLED};
+
+	if (!report_has_story(report) || report->result->split.n == 0)
+		return;
+	cli_heading(page_only_ticks(report) ? "Where the time of ticks went" : "Where the time of polls went");
+	report_view(report, workers, &by_worker);
+	if (page_only_ticks(report)) /* a loop is a worker and a location: once is enough */
+		return;
+	putchar('\n');
+	report_view(report, locations, &by_location);
+}
+
+static void print_short(const struct report *report, const struct weft__summary *locations)
+{
+	REPORT_VIEW(view, WEFT__COL_LOCATION_SUMMARY_LOCATION, WEFT__COL_LOCATION_SUMMARY_SHORT,
+		    WEFT__COL_LOCATION_SUMMARY_SHORT_TOTAL, WEFT__COL_LOCATION_SUMMARY_SHORT_CPU,
+		    WEFT__COL_LOCATION_SUMMARY_SHORT_SHARE, WEFT__COL_LOCATION_SUMMARY_SHORT_SAMPLES) = {
+		REPORT_OF(view), .all = true, .need = WEFT__COL_LOCATION_SUMMARY_SHORT};
+	uint64_t n = 0;
+	char figure[CLI_FIGURE];
 	size_t i;
 
+	for (i = 0; i < locations->n_rows; i++)
+		n += weft__summary_cell(locations, i, WEFT__COL_LOCATION_SUMMARY_SHORT)->u;
+	if (n == 0 || page_only_ticks(report) || report_no_samples(report) || report->result->samples.period_ns == 0)
+		return;
+	cli_heading("Polls shorter than the sampling period of %s, by spawn location",
+		    cli_ns(report->result->samples.period_ns, figure));
+	report_view(report, locations, &view);
+}
+
+static void print_delays(const struct report *report, const struct weft__summary *workers,
+			 const struct weft__summary *locations)
+{
+	REPORT_VIEW(by_worker, WEFT__COL_WORKER_SUMMARY_WORKER, HIST(WEFT__COL_WORKER_SUMMARY_DELAYS)) = {
+		REPORT_OF(by_worker), .all = true, .need = WEFT__COL_WORKER_SUMMARY_DELAYS_COUNT};
+	REPORT_VIEW(by_location, WEFT__COL_LOCATION_SUMMARY_LOCATION, HIST(WEFT__COL_LOCATION_SUMMARY_DELAYS)) = {
+		REPORT_OF(by_location), .all = true, .need = WEFT__COL_LOCATION_SUMMARY_DELAYS_COUNT};
+
+	if (!page_has_wakes(report))
+		return;
 	cli_heading("Wake to poll");
-	if (r->delays.n == 0) {
-		printf("%s: %s\n", no, report_no_delays(report));
+	if (report_no_delays(report)) {
+		printf("not measured: %s\n", report_no_delays(report));
 		return;
 	}
-	for (i = 0; i < r->n_lanes; i++) {
-		if (r->lanes[i].delays.n == 0)
-			continue;
-		cell_lane(&by_worker, report, &r->lanes[i]);
-		cell_count(&by_worker, r->lanes[i].delays.n);
-		cell_quantiles(&by_worker, &r->lanes[i].delays);
-	}
-	cli_table_print(&by_worker);
+	report_view(report, workers, &by_worker);
 	putchar('\n');
-	for (i = 0; i < r->n_places; i++) {
-		if (r->places[i].delays.n == 0)
-			continue;
-		cell_place(&by_place, report, r->places[i].id);
-		cell_count(&by_place, r->places[i].delays.n);
-		cell_quantiles(&by_place, &r->places[i].delays);
-	}
-	cli_table_print(&by_place);
+	report_view(report, locations, &by_location);
 }
 
-static void cell_depths(struct cli_table *table, const struct weft__hist *hist)
+static void print_queues(const struct report *report, const struct weft__summary *workers)
 {
-	cell_count(table, hist->n);
-	cell_count(table, hist->min);
-	cli_cell(table, "%.2f", weft__hist_mean(hist));
-	cell_count(table, weft__hist_at(hist, 9900));
-	cell_count(table, hist->max);
-}
+	REPORT_VIEW(global, WEFT__COL_QUEUE_SUMMARY_RUNTIME, DEPTH(WEFT__COL_QUEUE_SUMMARY)) = {REPORT_OF(global),
+												.all = true};
+	REPORT_VIEW(local, WEFT__COL_WORKER_SUMMARY_WORKER, DEPTH(WEFT__COL_WORKER_SUMMARY_QUEUE)) = {
+		REPORT_OF(local), .all = true, .need = WEFT__COL_WORKER_SUMMARY_QUEUE_SAMPLES};
 
-static void print_queues(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("<queue", "samples", "min", "mean", "p99", "max");
-	const struct weft_runtime_def *runtime;
-	bool any = false;
-	size_t i;
-
+	if (!page_has_queues(report))
+		return;
 	cli_heading("Queue depth");
-	for (i = 0; i < r->n_queues; i++) {
-		runtime = weft__names_runtime(&report->rec->names, r->queues[i].runtime);
-		if (runtime)
-			cli_cell(&table, "%.60s, global", runtime->name);
-		else
-			cli_cell(&table, "runtime-%u, global", r->queues[i].runtime);
-		cell_depths(&table, &r->queues[i].depths);
-		any = true;
-	}
-	for (i = 0; i < r->n_lanes; i++) {
-		if (r->lanes[i].depths.n == 0)
-			continue;
-		cell_lane(&table, report, &r->lanes[i]);
-		cell_depths(&table, &r->lanes[i].depths);
-		any = true;
-	}
-	if (any)
-		cli_table_print(&table);
-	if (r->n_queues == 0)
-		printf("global queues %s: %s\n", no, report_no_global_queue(report));
+	report_print(report, WEFT__TABLE_QUEUE_SUMMARY, &global);
+	if (weft__no_global_queue(report->result))
+		printf("global queues: not measured: %s\n", weft__no_global_queue(report->result));
+	report_view(report, workers, &local);
 }
 
 /* Times and bytes in the unit that fits, other numbers as they are. */
@@ -323,77 +258,21 @@ static void print_customs(const struct report *report)
 
 static void print_losses(const struct report *report)
 {
-	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("<reason", "<thread", "count", "times", "from", "to", "together");
-	char figure[CLI_FIGURE], label[WEFT__LABEL_BYTES];
-	size_t i;
+	REPORT_VIEW(view, WEFT__COL_LOSS_SUMMARY_REASON, WEFT__COL_LOSS_SUMMARY_THREAD, WEFT__COL_LOSS_SUMMARY_EVENTS,
+		    WEFT__COL_LOSS_SUMMARY_THREADS, WEFT__COL_LOSS_SUMMARY_RECORDS, WEFT__COL_LOSS_SUMMARY_FROM,
+		    WEFT__COL_LOSS_SUMMARY_TO, WEFT__COL_LOSS_SUMMARY_TOGETHER) = {
+		REPORT_OF(view), .all = true, .optional = WEFT__COL_LOSS_SUMMARY_THREADS};
 
-	if (r->n_lost == 0)
+	if (report->result->n_lost == 0)
 		return;
 	cli_heading("Loss");
-	for (i = 0; i < r->n_lost; i++) {
-		const struct weft__lost *lost = &r->lost[i];
-		bool counted = lost->reason != WEFT_LOSS_PAUSED && lost->reason != WEFT_LOSS_DISK_FULL;
-
-		cli_cell(&table, "%s", weft__label_reason(lost->reason));
-		cli_cell(&table, "%s",
-			 lost->stream ? weft__label_thread(&report->rec->names, lost->stream, label, sizeof(label))
-			 : counted    ? "not known"
-				      : "all");
-		cli_cell(&table, "%s", counted ? cli_count(lost->count, figure) : "not counted");
-		cell_count(&table, lost->records);
-		cli_cell(&table, "%s", cli_moment(report_since_start(report, lost->from_ns), figure));
-		cli_cell(&table, "%s", cli_moment(report_since_start(report, lost->to_ns), figure));
-		cli_cell(&table, "%s", cli_ns(lost->span_ns, figure));
-	}
-	cli_table_print(&table);
-}
-
-static void note(uint64_t n, const char *text)
-{
-	char count[CLI_FIGURE];
-
-	if (n)
-		printf("  %s %s\n", cli_count(n, count), text);
-}
-
-static void print_notes(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	uint64_t any = r->polls_began_before + r->polls_cut + r->polls_never_ended + r->polls_too_deep + r->delays_cut +
-		       r->wakes_again + r->late_causes + r->ids_reused + r->tasks_untracked + r->streams_untracked +
-		       r->stretches_cut + r->stretches_late + r->threads_untracked + r->malformed +
-		       r->samples.beyond_polls + report->rec->frames.stacks_beyond;
-
-	if (!any)
-		return;
-	cli_heading("Notes");
-	note(r->polls_began_before, "polls began before the recording: not in the figures");
-	note(r->polls_cut, "polls have a gap in them: not in the figures");
-	note(r->polls_never_ended, "polls were open when their thread ended: not in the figures");
-	note(r->polls_too_deep, "polls were nested too deep: not in the figures");
-	note(r->delays_cut, "wakes have a gap between them and the poll: not in the figures");
-	note(r->wakes_again, "wakes were of a task that had been woken and not polled yet");
-	note(r->late_causes, "wakes and spawns have a time just behind the poll that they caused: taken as no delay");
-	note(r->ids_reused, "task ids were spawned again without an end of the earlier task, which counts as gone");
-	note(r->tasks_untracked,
-	     "events were of tasks beyond the limit of tasks that are kept: their location is not known");
-	note(r->streams_untracked,
-	     "events were of threads beyond the limit of threads that are kept: not in the figures");
-	note(r->samples.beyond_polls,
-	     "samples are in no poll's list of stacks: more than the analysis holds at a time");
-	note(report->rec->frames.stacks_beyond, "stacks are not kept: more than the analysis holds");
-	note(r->stretches_cut,
-	     "waits, switches and looks were dropped: more than the analysis holds; polls of that time have "
-	     "parts that are not measured");
-	note(r->stretches_late, "switches came too late to be of a poll");
-	note(r->threads_untracked,
-	     "switches, waits and looks were of threads beyond the limit of threads that are kept");
-	note(r->malformed, "events had fewer fields than their kind has: not in the figures");
+	report_print(report, WEFT__TABLE_LOSS_SUMMARY, &view);
 }
 
 void report_text(const struct report *report)
 {
+	struct weft__summary workers, locations;
+
 	print_head(report);
 	print_dump(report);
 	report_print_missing(report);
@@ -404,12 +283,14 @@ void report_text(const struct report *report)
 		puts("no events");
 		return;
 	}
-	putchar('\n');
+	if (page_has_loop(report) || report->result->n_pendings)
+		putchar('\n');
 	report_pending_headline(report);
 	report_headline(report);
-	print_workers(report);
-	print_places(report);
-	report_splits(report);
+	report_summary(report, WEFT__TABLE_WORKER_SUMMARY, &workers);
+	report_summary(report, WEFT__TABLE_LOCATION_SUMMARY, &locations);
+	print_polls(report, &workers, &locations);
+	print_splits(report, &workers, &locations);
 	report_longest(report);
 	report_running(report);
 	report_stuck(report);
@@ -418,10 +299,13 @@ void report_text(const struct report *report)
 	report_off_cpu(report);
 	report_looks(report);
 	report_cpu(report);
-	print_delays(report);
+	print_short(report, &locations);
+	print_delays(report, &workers, &locations);
 	report_delayed(report);
-	print_queues(report);
+	print_queues(report, &workers);
 	print_customs(report);
 	print_losses(report);
-	print_notes(report);
+	report_print_notes(report);
+	weft__summary_fini(&workers);
+	weft__summary_fini(&locations);
 }

@@ -78,16 +78,21 @@ void report_say_cpu_off(struct report_text *text, const struct report *report)
 	}
 }
 
-bool report_in_step(const struct report *report)
+double report_in_step_share(const struct report *report)
 {
 	const struct weft__samples *samples = &report->result->samples;
+	uint64_t ns = samples->all.ns + samples->left_out.ns;
 
-	return (double)samples->in_step.ns > IN_STEP_SHARE * (double)samples->all.ns;
+	return ns ? (double)samples->in_step.ns / (double)ns : 0;
+}
+
+bool report_in_step(const struct report *report)
+{
+	return report_in_step_share(report) > IN_STEP_SHARE;
 }
 
 void report_say_in_step(struct report_text *text, const struct report *report)
 {
-	const struct weft__samples *samples = &report->result->samples;
 	const char *precise = weft__names_fact(&report->rec->names, "sample.precise");
 	const char *why = weft__names_fact(&report->rec->names, "sample.why");
 	char share[CLI_FIGURE];
@@ -97,7 +102,7 @@ void report_say_in_step(struct report_text *text, const struct report *report)
 		   "timers take "
 		   "samples: always at the same places of that work, so the shares of its functions can be wrong by "
 		   "any amount",
-		   cli_percent(samples->all.ns ? (double)samples->in_step.ns / (double)samples->all.ns : 0, share));
+		   cli_percent(report_in_step_share(report), share));
 	if (precise && strcmp(precise, "0") == 0 && why && why[0])
 		report_say(text, "; perf events do not depend on the tick, but timers were used: %.120s",
 			   cli_safe(why));

@@ -6,40 +6,10 @@
 
 #include "analyze/label.h"
 #include "cli.h"
+#include "page.h"
 #include "print.h"
 #include "report.h"
 #include "weft/wait.h"
-
-#define TITLES(...)                                                                                                    \
-	{                                                                                                              \
-		.titles = (const char *const[]){__VA_ARGS__},                                                          \
-		.n_columns = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)                         \
-	}
-
-static void cell_count(struct cli_table *table, uint64_t n)
-{
-	char figure[CLI_FIGURE];
-
-	cli_cell(table, "%s", cli_count(n, figure));
-}
-
-static void cell_ns(struct cli_table *table, uint64_t ns)
-{
-	char figure[CLI_FIGURE];
-
-	cli_cell(table, "%s", cli_ns(ns, figure));
-}
-
-/* A thread by its tid, which may have no stream. */
-static void cell_thread(struct cli_table *table, const struct report *report, uint32_t tid, uint32_t stream)
-{
-	char label[WEFT__LABEL_BYTES];
-
-	if (stream)
-		cli_cell(table, "%.40s", weft__label_thread(&report->rec->names, stream, label, sizeof(label)));
-	else
-		cli_cell(table, "(%u)", tid);
-}
 
 /* gc: 95.0 ms of 100 ms, of those one by one, were on the CPU: the thread's own work */
 static void print_cpu(const struct report *report, const struct weft__wait_row *row)
@@ -56,100 +26,48 @@ static void print_cpu(const struct report *report, const struct weft__wait_row *
 
 static void print_wait_rows(const struct report *report)
 {
+	REPORT_VIEW(all, WEFT__COL_WAIT_SUMMARY_FOR, WEFT__COL_WAIT_SUMMARY_KIND, WEFT__COL_WAIT_SUMMARY_TIMES,
+		    WEFT__COL_WAIT_SUMMARY_TOTAL, WEFT__COL_WAIT_SUMMARY_MEAN, WEFT__COL_WAIT_SUMMARY_LONGEST,
+		    WEFT__COL_WAIT_SUMMARY_ONE_BY_ONE, WEFT__COL_WAIT_SUMMARY_ON_WORKERS) = {REPORT_OF(all)};
 	const struct weft__result *r = report->result;
-	struct cli_table table =
-		TITLES("<waited for", "<kind", "times", "total", "mean", "longest", "one by one", "on workers");
-	size_t i, n = r->n_waits < report->top ? r->n_waits : report->top;
-	bool others = r->works && r->n_wait_threads; /* only some of it is workers' */
+	struct report_view view = all;
+	size_t i;
 
-	table.n_columns -= !others;
-	for (i = 0; i < n; i++) {
-		const struct weft__wait_row *row = &r->waits[i];
-		const char *name = weft__names_string(&report->rec->names, row->name);
-
-		if (row->n_told && !row->objects) {
-			struct report_text text = {.n = 0};
-
-			report_say_wait(&text, report, row->what, row->name, row->object);
-			cli_cell(&table, "%.60s", text.at);
-		} else {
-			cli_cell(&table, "%.60s", name && name[0] ? cli_safe(name) : "-");
-		}
-		cli_cell(&table, "%s", report_wait_kind(row->what));
-		cell_count(&table, row->n);
-		cell_ns(&table, row->ns);
-		cell_ns(&table, row->n ? row->ns / row->n : 0);
-		cell_ns(&table, row->longest_ns);
-		cell_count(&table, row->n_told);
-		if (others)
-			cell_ns(&table, row->worker_ns);
-	}
-	cli_table_print(&table);
-	if (r->n_waits > n)
-		printf("and %zu more\n", r->n_waits - n);
-	for (i = 0; i < n; i++)
+	view.n_columns -= !(r->works && r->n_wait_threads); /* all of it is workers' */
+	report_print(report, WEFT__TABLE_WAIT_SUMMARY, &view);
+	for (i = 0; i < r->n_waits && i < report->top; i++)
 		print_cpu(report, &r->waits[i]);
 }
 
-/* Who waited for which lock: those that were told one by one. */
+/* Who waited for which lock: those that were recorded one by one. */
 static void print_objects(const struct report *report)
 {
-	const struct weft__result *r = report->result;
-	struct cli_table table =
-		TITLES("<object", "<waited for", "times", "total", "longest", "<held by, in the longest");
-	size_t i, n = r->n_wait_objects < report->top ? r->n_wait_objects : report->top;
+	REPORT_VIEW(all, WEFT__COL_LOCK_SUMMARY_DATA, WEFT__COL_LOCK_SUMMARY_NAME, WEFT__COL_LOCK_SUMMARY_KIND,
+		    WEFT__COL_LOCK_SUMMARY_TIMES, WEFT__COL_LOCK_SUMMARY_TOTAL, WEFT__COL_LOCK_SUMMARY_LONGEST,
+		    WEFT__COL_LOCK_SUMMARY_HOLDER) = {REPORT_OF(all)};
+	struct report_view view = all;
 
-	if (n == 0)
+	if (report->result->n_wait_objects == 0)
 		return;
-	printf("\nby object, of the waits that were told one by one:\n");
-	for (i = 0; i < n; i++) {
-		const struct weft__wait_object *row = &r->wait_objects[i];
-		const char *name = weft__names_string(&report->rec->names, row->name);
-		const char *variable = weft__frames_data(&report->rec->frames, row->object);
-		struct report_text holder = {.n = 0};
-
-		if (variable)
-			cli_cell(&table, "%.60s", cli_safe(variable));
-		else
-			cli_cell(&table, "0x%" PRIx64, row->object);
-		cli_cell(&table, "%.40s", name && name[0] ? cli_safe(name) : report_wait_kind(row->what));
-		cell_count(&table, row->n);
-		cell_ns(&table, row->ns);
-		cell_ns(&table, row->longest_ns);
-		if (row->holder.tid)
-			report_say_holders(&holder, report, &row->holder);
-		cli_cell(&table, "%.100s", row->holder.tid ? holder.at : "not known");
-	}
-	cli_table_print(&table);
-	if (r->n_wait_objects > n || r->wait_objects_beyond)
-		printf("and %zu more\n", r->n_wait_objects - n + (size_t)r->wait_objects_beyond);
+	view.beyond = report->result->wait_objects_beyond;
+	printf("\nby object, of the waits that were recorded one by one:\n");
+	report_print(report, WEFT__TABLE_LOCK_SUMMARY, &view);
 }
 
 /* Threads that are no workers mostly wait because there is nothing to do, so theirs are not among the longest. */
 static void print_wait_threads(const struct report *report)
 {
-	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("<thread", "<waited for", "times", "total", "longest", "<in, in the longest");
-	size_t i, n = r->n_wait_threads < report->top ? r->n_wait_threads : report->top;
+	REPORT_VIEW(all, WEFT__COL_THREAD_WAIT_SUMMARY_THREAD, WEFT__COL_THREAD_WAIT_SUMMARY_NAME,
+		    WEFT__COL_THREAD_WAIT_SUMMARY_KIND, WEFT__COL_THREAD_WAIT_SUMMARY_TIMES,
+		    WEFT__COL_THREAD_WAIT_SUMMARY_TOTAL, WEFT__COL_THREAD_WAIT_SUMMARY_LONGEST,
+		    WEFT__COL_THREAD_WAIT_SUMMARY_STACK) = {REPORT_OF(all)};
+	struct report_view view = all;
 
-	if (n == 0)
+	if (report->result->n_wait_threads == 0)
 		return;
-	printf(r->works ? "\nof threads that are no workers:\n" : "\nby thread:\n");
-	for (i = 0; i < n; i++) {
-		const struct weft__wait_thread *row = &r->wait_threads[i];
-		const char *name = weft__names_string(&report->rec->names, row->name);
-		struct report_text text = {.n = 0};
-
-		cell_thread(&table, report, 0, row->stream);
-		cli_cell(&table, "%.40s", name && name[0] ? cli_safe(name) : report_wait_kind(row->what));
-		cell_count(&table, row->n);
-		cell_ns(&table, row->ns);
-		cell_ns(&table, row->longest_ns);
-		cli_cell(&table, "%.80s", report_say_stack(&text, report, row->stack, 0) ? text.at : "not measured");
-	}
-	cli_table_print(&table);
-	if (r->n_wait_threads > n || r->wait_threads_beyond)
-		printf("and %zu more\n", r->n_wait_threads - n + (size_t)r->wait_threads_beyond);
+	view.beyond = report->result->wait_threads_beyond;
+	puts(report->result->works ? "\nof threads that are no workers:" : "\nby thread:");
+	report_print(report, WEFT__TABLE_THREAD_WAIT_SUMMARY, &view);
 }
 
 static void print_long_wait(const struct report *report, const struct weft__wait *wait)
@@ -164,7 +82,9 @@ static void print_long_wait(const struct report *report, const struct weft__wait
 		report_say(&text, " (0x%" PRIx64 ")", wait->object);
 	report_say(&text, " on %s",
 		   cli_safe(weft__label_lane(names, wait->worker, wait->stream, label, sizeof(label))));
-	if (wait->in_poll)
+	if (wait->in_poll && page_is_tick(report, wait->worker, wait->place))
+		report_say(&text, ", tick of the %s", cli_safe(weft__label_place(names, wait->place)));
+	else if (wait->in_poll)
 		report_say(&text, ", task %" PRIu64 " `%s`", wait->task,
 			   cli_safe(weft__label_place(names, wait->place)));
 	printf("%s, at %s\n", text.at,
@@ -208,63 +128,26 @@ void report_waits(const struct report *report)
 	}
 }
 
-static void print_off_threads(const struct report *report)
+static void print_off_stacks(const struct report *report)
 {
+	REPORT_VIEW(view, WEFT__COL_OFFCPU_SUMMARY_TOTAL, WEFT__COL_OFFCPU_SUMMARY_TIMES,
+		    WEFT__COL_OFFCPU_SUMMARY_SAMPLES, WEFT__COL_OFFCPU_SUMMARY_REASON, WEFT__COL_OFFCPU_SUMMARY_THREAD,
+		    WEFT__COL_OFFCPU_SUMMARY_STACK) = {REPORT_OF(view)};
 	const struct weft__result *r = report->result;
-	struct cli_table table =
-		TITLES("<thread", "blocked", "times", "preempted", "times", "longest", "off-CPU samples");
-	size_t i, n = r->n_off_threads < report->top ? r->n_off_threads : report->top;
-
-	for (i = 0; i < n; i++) {
-		const struct weft__off_thread *thread = &r->off_threads[i];
-
-		cell_thread(&table, report, thread->tid, thread->stream);
-		cell_ns(&table, thread->blocked_ns);
-		cell_count(&table, thread->n_blocked);
-		cell_ns(&table, thread->preempted_ns);
-		cell_count(&table, thread->n_preempted);
-		cell_ns(&table, thread->longest_ns);
-		cell_count(&table, thread->samples);
-	}
-	cli_table_print(&table);
-	if (r->n_off_threads > n)
-		printf("and %zu more threads\n", r->n_off_threads - n);
-}
-
-static void print_off_rows(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("time", "times", "samples", "<", "<thread", "<in");
 	uint64_t with_ns = 0, all_ns = r->off_beyond_ns;
 	char with[CLI_FIGURE], all[CLI_FIGURE];
-	size_t i, n = 0;
+	size_t i;
 
 	for (i = 0; i < r->n_off_rows; i++) {
 		all_ns += r->off_rows[i].ns;
 		with_ns += r->off_rows[i].stack || r->off_rows[i].kernel ? r->off_rows[i].ns : 0;
 	}
-
-	for (i = 0; i < r->n_off_rows && n < report->top; i++) {
-		const struct weft__off_row *row = &r->off_rows[i];
-		struct report_text text = {.n = 0};
-
-		if (!report_say_stack(&text, report, row->stack, row->kernel))
-			continue;
-		cell_ns(&table, row->ns);
-		cell_count(&table, row->n);
-		cell_count(&table, row->samples);
-		cli_cell(&table, "%s", row->what == WEFT_OFFCPU_PREEMPTED ? "preempted" : "blocked");
-		cell_thread(&table, report, row->tid, row->stream);
-		cli_cell(&table, "%.100s", text.at);
-		n++;
-	}
-	if (n == 0)
+	if (with_ns == 0)
 		return;
 	printf("\nby stack, which %s of these %s have:\n", cli_ns(with_ns, with), cli_ns(all_ns, all));
-	cli_table_print(&table);
+	report_print(report, WEFT__TABLE_OFFCPU_SUMMARY, &view);
 }
 
-/* How the times off the CPU were found. */
 static void print_switch_mode(const struct report *report)
 {
 	const char *mode = weft__names_fact(&report->rec->names, "switch.mode");
@@ -282,6 +165,10 @@ double report_switch_share(const struct report *report)
 
 void report_off_cpu(const struct report *report)
 {
+	REPORT_VIEW(threads, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, WEFT__COL_THREAD_OFFCPU_SUMMARY_BLOCKED,
+		    WEFT__COL_THREAD_OFFCPU_SUMMARY_N_BLOCKED, WEFT__COL_THREAD_OFFCPU_SUMMARY_PREEMPTED,
+		    WEFT__COL_THREAD_OFFCPU_SUMMARY_N_PREEMPTED, WEFT__COL_THREAD_OFFCPU_SUMMARY_LONGEST,
+		    WEFT__COL_THREAD_OFFCPU_SUMMARY_SAMPLES) = {REPORT_OF(threads), .more = " threads"};
 	const struct weft__result *r = report->result;
 	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
 	double share = report_switch_share(report);
@@ -297,8 +184,8 @@ void report_off_cpu(const struct report *report)
 		printf("switches were recorded in %s of the time: what follows is a part of the time off the CPU, not "
 		       "all of it\n",
 		       cli_percent(share, figure));
-	print_off_threads(report);
-	print_off_rows(report);
+	report_print(report, WEFT__TABLE_THREAD_OFFCPU_SUMMARY, &threads);
+	print_off_stacks(report);
 	print_switch_mode(report);
 }
 
@@ -316,8 +203,10 @@ static void print_states(const struct report *report, uint64_t looks_ns)
 
 void report_looks(const struct report *report)
 {
+	REPORT_VIEW(view, WEFT__COL_WALL_SUMMARY_TOTAL, WEFT__COL_WALL_SUMMARY_SHARE, WEFT__COL_WALL_SUMMARY_LOOKS,
+		    WEFT__COL_WALL_SUMMARY_CALL, WEFT__COL_WALL_SUMMARY_THREAD,
+		    WEFT__COL_WALL_SUMMARY_STACK) = {REPORT_OF(view)};
 	const struct weft__result *r = report->result;
-	struct cli_table table = TITLES("time", "share", "looks", "<call", "<thread", "<in");
 	char figure[CLI_FIGURE];
 	uint64_t all_ns = 0;
 	size_t i;
@@ -328,56 +217,19 @@ void report_looks(const struct report *report)
 		all_ns += r->look_rows[i].ns;
 	cli_heading("Threads that waited, by looks at them: %s", cli_ns(all_ns, figure));
 	print_states(report, all_ns);
-	for (i = 0; i < r->n_look_rows && i < report->top; i++) {
-		const struct weft__off_row *row = &r->look_rows[i];
-		struct report_text call = {.n = 0}, text = {.n = 0};
-
-		report_say_call(&call, report, row->what);
-		cell_ns(&table, row->ns);
-		cli_cell(&table, "%s", cli_percent(all_ns ? (double)row->ns / (double)all_ns : 0, figure));
-		cell_count(&table, row->n);
-		cli_cell(&table, "%s", row->what ? call.at : "not known");
-		cell_thread(&table, report, row->tid, row->stream);
-		cli_cell(&table, "%.100s", report_say_stack(&text, report, row->stack, 0) ? text.at : "not measured");
-	}
-	cli_table_print(&table);
-	if (r->n_look_rows > report->top)
-		printf("and %zu more\n", r->n_look_rows - report->top);
+	report_print(report, WEFT__TABLE_WALL_SUMMARY, &view);
 }
 
 void report_stuck(const struct report *report)
 {
-	const struct weft__result *r = report->result;
-	const struct weft__names *names = &report->rec->names;
-	char figure[CLI_FIGURE], label[WEFT__LABEL_BYTES];
-	size_t i;
+	REPORT_VIEW(view, WEFT__COL_STUCK_SUMMARY_AGE, WEFT__COL_STUCK_SUMMARY_SEEN, WEFT__COL_STUCK_SUMMARY_LOOKS,
+		    WEFT__COL_STUCK_SUMMARY_THREAD, WEFT__COL_STUCK_SUMMARY_TASK, WEFT__COL_STUCK_SUMMARY_LOCATION,
+		    WEFT__COL_STUCK_SUMMARY_DURATION, WEFT__COL_STUCK_SUMMARY_STACK) = {REPORT_OF(view)};
 
-	if (r->n_stucks == 0)
+	if (report->result->n_stucks == 0)
 		return;
 	cli_heading("Stuck polls, as seen while they ran");
-	for (i = 0; i < r->n_stucks; i++) {
-		const struct weft__stuck *stuck = &r->stucks[i];
-		struct report_text text = {.n = 0};
-
-		printf("%3zu  %9s  ", i + 1, cli_ns(stuck->rank_ns, figure));
-		if (stuck->stream)
-			printf("%s",
-			       cli_safe(weft__label_lane(names, stuck->worker, stuck->stream, label, sizeof(label))));
-		else
-			printf("thread %u", stuck->tid);
-		printf("  task %" PRIu64 " `%s`", stuck->task, cli_safe(weft__label_place(names, stuck->place)));
-		if (stuck->ended)
-			printf(", ended after %s\n", cli_ns(stuck->duration_ns, figure));
-		else
-			puts(", its end was not seen");
-		if (report_say_stack(&text, report, stuck->stack, 0))
-			printf("%16sin %s\n", "", text.at);
-	}
-}
-
-const char *report_cost_name(size_t what)
-{
-	return weft__label_cost(what);
+	report_print(report, WEFT__TABLE_STUCK_SUMMARY, &view);
 }
 
 /* weft itself used 25.3 ms of CPU in 4.13 s: 0.6 % of one CPU, 2.1 % of the program's 1.20 s; budget 1 %
@@ -385,9 +237,8 @@ const char *report_cost_name(size_t what)
 void report_cost(const struct report *report)
 {
 	const struct weft__cost *costs = report->result->costs;
-	const struct weft__samples *samples = &report->result->samples;
 	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
-	uint64_t span_ns = 0, cpu_ns = 0, program_ns = samples->all.ns + samples->left_out.ns, ppm;
+	uint64_t span_ns = 0, cpu_ns = 0, program_ns = page_cpu_ns(report), ppm;
 	char share[CLI_FIGURE], figure[CLI_FIGURE], span[CLI_FIGURE];
 	bool any = false;
 	size_t i;
@@ -410,7 +261,7 @@ void report_cost(const struct report *report)
 		printf("; no budget was set");
 	for (i = 0; i < WEFT__COSTS; i++)
 		if (costs[i].cpu_ns) {
-			printf("%s%s %s%s", any ? ", " : "\n      ", report_cost_name(i),
+			printf("%s%s %s%s", any ? ", " : "\n      ", weft__label_cost(i),
 			       cli_percent((double)costs[i].cpu_ns / (double)span_ns, share),
 			       i == WEFT_COST_TABLES ? " (made once)" : "");
 			any = true;

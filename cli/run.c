@@ -2,23 +2,19 @@
 #include "run.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <getopt.h>
-#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/dir.h"
 #include "cli.h"
+#include "page.h"
 #include "report.h"
 #include "weft/recorder.h"
 
@@ -30,7 +26,8 @@ const char cli_run_help[] =
 	"loops (from each return of epoll_wait, poll or select to the next call) as polls, calls in them that "
 	"blocked,\n"
 	"and what any thread waited for: locks, conditions, semaphores.\n"
-	"Its input, output and exit status stay its own. When it has ended, the report is written to stderr.\n"
+	"Its input, output and exit status stay its own. When it has ended, the first page of the report is written to "
+	"stderr.\n"
 	"\n"
 	"  -o DIR            record into DIR and keep it; it is made if it is not there\n"
 	"  --keep            record into ./weft-COMMAND-PID and keep it (otherwise: a temporary directory, removed)\n"
@@ -38,10 +35,11 @@ const char cli_run_help[] =
 	"  --no-children     do not record the processes that it starts\n"
 	"  --start-after MS  record a process when it has used so much CPU time, or lived and is worth it (50); 0: at "
 	"once\n"
+	"  --full            the report with all tables, not its first page\n"
 	"  --json            the report as JSON\n"
 	"  -h, --help\n"
 	"\n"
-	"environment: WEFT_BLOCK_MS, how long a wait must take to be told by itself (1); WEFT_SAMPLE_ENGINE and the\n"
+	"environment: WEFT_BLOCK_MS, from how many ms on a wait is recorded by itself (1); WEFT_SAMPLE_ENGINE and the\n"
 	"others of the recorder\n"
 	"\n"
 	"examples:\n"
@@ -56,7 +54,7 @@ struct options {
 	const char *dir;
 	const char *hz;
 	const char *start_after;
-	bool keep, no_children, json;
+	bool keep, no_children, json, full;
 };
 
 #define LINGER_TRIES 25 /* of 20 ms */
@@ -72,6 +70,7 @@ static int parse(int argc, char **argv, struct options *opts)
 		{"no-children", no_argument, NULL, CLI_OPT_NO_CHILDREN},
 		{"start-after", required_argument, NULL, CLI_OPT_START_AFTER},
 		{"json", no_argument, NULL, CLI_OPT_JSON},
+		{"full", no_argument, NULL, CLI_OPT_FULL},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -108,6 +107,9 @@ static int parse(int argc, char **argv, struct options *opts)
 		case CLI_OPT_JSON:
 			opts->json = true;
 			break;
+		case CLI_OPT_FULL:
+			opts->full = true;
+			break;
 		default:
 			return cli_usage_hint(argv[0]);
 		}
@@ -117,44 +119,6 @@ static int parse(int argc, char **argv, struct options *opts)
 	if (opts->dir && !opts->dir[0])
 		return cli_usage(argv[0], "-o takes the name of a directory");
 	return CLI_OK;
-}
-
-/* An absolute path: the program may change its directory. */
-static int make_dir(const struct options *opts, const char *command, char *path)
-{
-	const char *base = strrchr(command, '/'), *tmp = getenv("TMPDIR");
-	struct weft_error err = {0};
-	char made[PATH_MAX];
-	int fd;
-
-	base = base ? base + 1 : command;
-	if (!opts->dir && !opts->keep) {
-		if (snprintf(made, sizeof(made), "%s/weft-XXXXXX", tmp && tmp[0] ? tmp : "/tmp") >= (int)sizeof(made) ||
-		    !mkdtemp(made))
-			return cli_fail("cannot make a directory in %s: %s", tmp && tmp[0] ? tmp : "/tmp",
-					strerror(errno));
-	} else {
-		if (opts->dir)
-			snprintf(made, sizeof(made), "%s", opts->dir);
-		else
-			snprintf(made, sizeof(made), "weft-%.200s-%d", base, (int)getpid());
-		fd = weft__dir_use(made, DIR_MODE, &err);
-		if (fd < 0)
-			return cli_fail("cannot record: %s", err.msg);
-		close(fd);
-	}
-	if (!realpath(made, path))
-		return cli_fail("cannot use the directory %s: %s", made, strerror(errno));
-	return CLI_OK;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	remove(path);
-	return 0;
 }
 
 /* What the terminal sends, the program gets as well; what another process sends to us is meant for it. */
@@ -253,37 +217,15 @@ static int run_child(const struct options *opts, const char *dir, const char *li
 			cli_fail("cannot wait for %s: %s", file, strerror(errno));
 			return RUN_FAILED;
 		}
+	page_origin.pid = (uint64_t)child;
+	page_origin.status = *status;
 	child = 0;
 	return 0;
 }
 
-/* The processes that still record there, by the links to their rings: "12, 15"; 0: none. */
-static size_t still_there(const char *dir, char *pids, size_t bytes)
-{
-	char pattern[PATH_MAX + 8];
-	glob_t found = {0};
-	size_t i, n = 0, used = 0;
-
-	snprintf(pattern, sizeof(pattern), "%s/*.rings", dir);
-	if (glob(pattern, 0, NULL, &found) == 0)
-		n = found.gl_pathc;
-	for (i = 0; i < n && used + 24 < bytes; i++) {
-		/* NAME-PID-ID.rings */
-		char *id = strrchr(found.gl_pathv[i], '-'), *pid;
-
-		if (id)
-			*id = 0;
-		pid = strrchr(found.gl_pathv[i], '-');
-		used += (size_t)snprintf(pids + used, bytes - used, "%s%.10s", used ? ", " : "", pid ? pid + 1 : "?");
-	}
-	if (i < n)
-		snprintf(pids + used, bytes - used, ", ...");
-	globfree(&found);
-	return n;
-}
-
-/* A program that was killed, or called _exit, did not seal its segment. What it has started may be just about to end. */
-static void recover_all(const char *dir)
+/* A program that was killed, or called _exit, did not seal its segment. What it has started may be just about to
+ * end. */
+static void recover_all(const struct run_dir *dir)
 {
 	struct timespec nap = {0, 20000000};
 	struct weft_error err = {0};
@@ -291,34 +233,22 @@ static void recover_all(const char *dir)
 	int i;
 
 	for (i = 0; i < LINGER_TRIES; i++) {
-		if (weft_recover(dir, NULL, NULL, &err) < 0)
-			cli_warn("cannot recover in %s: %s", dir, err.msg);
-		if (still_there(dir, pids, sizeof(pids)) == 0)
+		if (weft_recover(dir->path, NULL, NULL, &err) < 0)
+			cli_warn("cannot recover in %s: %s", dir->path, err.msg);
+		if (run_dir_still(dir, pids, sizeof(pids)) == 0)
 			return;
 		nanosleep(&nap, NULL);
 	}
 }
 
-static bool has_short(const char *dir)
-{
-	char path[PATH_MAX + 32];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/" REPORT_SHORT_FILE, dir);
-	return stat(path, &st) == 0 && st.st_size > 0;
-}
-
 /* To stderr: stdout is the program's. */
-static int report(const struct options *opts, char *dir)
+static int report(const struct options *opts, struct run_dir *dir)
 {
-	char name[] = "weft report", json[] = "--json";
-	char *with[] = {name, json, dir, NULL}, *without[] = {name, dir, NULL};
-	char pattern[PATH_MAX + 8];
-	glob_t found = {0};
+	char name[] = "weft report", json[] = "--json", full[] = "--full", plain[] = "--no-pager";
+	char *args[] = {name, plain, opts->json ? json : opts->full ? full : plain, dir->path, NULL};
 
-	snprintf(pattern, sizeof(pattern), "%s/*.weft", dir);
 	recover_all(dir);
-	if (glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH && !has_short(dir)) {
+	if (!run_dir_has(dir, ".weft") && !run_short_any(dir)) {
 		const char *flight = getenv("WEFT_FLIGHT_SECONDS");
 
 		if (flight && *flight)
@@ -329,14 +259,13 @@ static int report(const struct options *opts, char *dir)
 				 "is above");
 		return CLI_OK;
 	}
-	globfree(&found);
 	optind = 0;
-	return dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? CLI_FAILED
-						      : cli_report(opts->json ? 3 : 2, opts->json ? with : without);
+	page_origin.removed = !opts->dir && !opts->keep;
+	return dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? CLI_FAILED : cli_report(4, args);
 }
 
-/* Who ends a program may send a signal more than once, or to all of its group: that is not meant for the report. But a person at the
- * terminal may have enough of it. */
+/* Who ends a program may send a signal more than once, or to all of its group: that is not meant for the report. But
+ * a person at the terminal may have enough of it. */
 static void mind_signals(void)
 {
 	size_t i;
@@ -349,32 +278,23 @@ static void mind_signals(void)
 }
 
 /* Nothing was recorded and nothing is to be recovered: the report is a line or two. */
-static bool is_short_only(const char *dir)
+static bool is_short_only(const struct run_dir *dir)
 {
-	static const char *const patterns[] = {"%s/*.weft", "%s/*.weft.active", "%s/*.rings"};
-	char pattern[PATH_MAX + 16];
-	glob_t found;
-	size_t i;
-
-	if (!has_short(dir))
-		return false;
-	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
-		snprintf(pattern, sizeof(pattern), patterns[i], dir);
-		if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
-			globfree(&found);
-			return false;
-		}
-	}
-	return true;
+	return run_short_any(dir) && !run_dir_has(dir, ".weft") && !run_dir_has(dir, ".weft.active") &&
+	       !run_dir_has(dir, ".rings");
 }
 
-/* In a process of its own: whatever becomes of the report, a closed pipe for one, the exit status is the program's. This one stays deaf,
- * to remove what is to be removed. */
-static void report_apart(const struct options *opts, char *dir)
+/* In a process of its own: whatever becomes of the report, a closed pipe for one, the exit status is the program's.
+ * This one stays deaf, to remove what is to be removed. */
+static void report_apart(const struct options *opts, struct run_dir *dir)
 {
 	pid_t pid;
 	int code;
 
+	if (!run_dir_same(dir)) {
+		cli_warn("no report: somebody moved or replaced %s meanwhile", dir->path);
+		return;
+	}
 	fflush(stdout);
 	if (is_short_only(dir)) { /* not worth a process */
 		signal(SIGPIPE, SIG_IGN);
@@ -400,7 +320,8 @@ static void report_apart(const struct options *opts, char *dir)
 int cli_run(int argc, char **argv)
 {
 	struct options opts = {0};
-	char dir[PATH_MAX], file[PATH_MAX], library[PATH_MAX], pids[160];
+	struct run_dir dir;
+	char file[PATH_MAX], library[PATH_MAX], pids[160];
 	int code = parse(argc, argv, &opts), status = 0;
 	char **command = argv + optind;
 
@@ -411,24 +332,24 @@ int cli_run(int argc, char **argv)
 		code = run_find_library(library);
 	if (code != 0)
 		return code;
-	if (make_dir(&opts, command[0], dir) != CLI_OK)
+	if (run_dir_make(&dir, opts.dir, opts.keep ? cli_base(command[0]) : NULL) != CLI_OK)
 		return RUN_FAILED;
-	run_short_open(dir);
-	code = run_child(&opts, dir, library, file, command, &status);
-	run_short_close(dir);
+	run_short_open(&dir);
+	code = run_child(&opts, dir.path, library, file, command, &status);
+	run_short_close(&dir);
 	if (code == 0) {
-		report_apart(&opts, dir);
+		report_apart(&opts, &dir);
 		code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	}
-	if (still_there(dir, pids, sizeof(pids)))
+	if (run_dir_still(&dir, pids, sizeof(pids)))
 		fprintf(stderr,
 			"\nweft: processes that it has started still run and are recorded: %s; when they have ended, "
 			"weft "
 			"recover %s and weft report %s have the rest\n",
-			pids, dir, dir);
+			pids, dir.path, dir.path);
 	else if (opts.dir || opts.keep)
-		fprintf(stderr, "\nweft: the recording is in %s\n", dir);
+		fprintf(stderr, "\nweft: the recording is in %s\n", dir.path);
 	else
-		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		run_dir_remove(&dir);
 	return code;
 }

@@ -29,7 +29,8 @@ static int cannot(const char *file, const char *why)
 	return RUN_CANNOT;
 }
 
-/* Whether the program asks for the dynamic loader, which is what preloads. Something unreadable is left to exec to judge. */
+/* Whether the program asks for the dynamic loader, which is what preloads. Something unreadable is left to exec to
+ * judge. */
 static bool has_loader(int fd, const Elf64_Ehdr *ehdr)
 {
 	Elf64_Phdr phdr;

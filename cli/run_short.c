@@ -3,13 +3,14 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dir.h"
+#include "cli.h"
 #include "report.h"
 #include "run.h"
 
@@ -17,16 +18,18 @@ static struct weft__short_page *page; /* NULL: there is none, and children write
 static int page_fd = -1;
 static struct stat page_st;
 
-void run_short_open(const char *dir)
+void run_short_open(const struct run_dir *dir)
 {
-	char path[PATH_MAX + 32];
+	struct stat st;
 	void *at;
-	int fd;
+	int fd = weft__dir_create(dir->fd, REPORT_SHORT_FILE, FILE_MODE);
 
-	snprintf(path, sizeof(path), "%s/" REPORT_SHORT_FILE, dir);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd >= 0)
 		close(fd);
+	else if (weft__dir_mine(dir->fd, REPORT_SHORT_FILE, &st) < 0)
+		cli_warn("processes that end soon are not counted: %s/" REPORT_SHORT_FILE
+			 " is not a file of this user with one name; remove it",
+			 dir->path);
 	page_fd = memfd_create("weft-short-processes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (page_fd < 0 || ftruncate(page_fd, sizeof(*page)) < 0 ||
 	    fcntl(page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 || fstat(page_fd, &page_st) < 0)
@@ -50,9 +53,8 @@ void run_short_environment(pid_t self)
 }
 
 /* Processes may still be there, which find it closed and write lines. */
-void run_short_close(const char *dir)
+void run_short_close(const struct run_dir *dir)
 {
-	char path[PATH_MAX + 32];
 	FILE *file;
 	size_t i;
 	int fd;
@@ -60,8 +62,7 @@ void run_short_close(const char *dir)
 	if (!page)
 		return;
 	__atomic_store_n(&page->closed, 1, __ATOMIC_RELEASE);
-	snprintf(path, sizeof(path), "%s/" REPORT_SHORT_FILE, dir);
-	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = weft__dir_file(dir->fd, REPORT_SHORT_FILE, O_WRONLY | O_APPEND);
 	file = fd >= 0 ? fdopen(fd, "a") : NULL;
 	if (!file) {
 		if (fd >= 0)
@@ -77,4 +78,11 @@ void run_short_close(const char *dir)
 				SHORT_NAME_BYTES, at->name);
 	}
 	fclose(file);
+}
+
+bool run_short_any(const struct run_dir *dir)
+{
+	struct stat st;
+
+	return weft__dir_mine(dir->fd, REPORT_SHORT_FILE, &st) == 0 && st.st_size > 0;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# libweft-trace.so: rows of recordings, for other people's programs (weft/trace.h). libweft.so does not depend on it, nor it on
-# libweft.so: it has its own copy of what both need.
+# libweft-trace.so: rows of recordings, for other people's programs (weft/trace.h). libweft.so does not depend on it,
+# nor it on libweft.so: it has its own copy of what both need.
 add_library(weft_trace SHARED src/trace/reader.c)
 set_target_properties(weft_trace PROPERTIES OUTPUT_NAME weft-trace EXPORT_NAME trace VERSION ${PROJECT_VERSION}
 	SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/trace/libweft-trace.map)

@@ -6,9 +6,10 @@
  *             CHECK_EQ(read_it("", 0), -WEFT_E_FORMAT);
  *     }
  *
- * A failed CHECK is printed and counted and the test goes on; where it cannot, write `if (!CHECK(p)) return;` or REQUIRE.
- * CHECK may be used in any thread and in a signal handler that interrupts no stdio; SKIP and REQUIRE only in the function
- * of the test itself. Arguments choose tests by a part of their name. Exit: 0, 1 on failure, 77 when all were skipped. */
+ * A failed CHECK is printed and counted and the test goes on; where it cannot, write `if (!CHECK(p)) return;` or
+ * REQUIRE. CHECK may be used in any thread and in a signal handler that interrupts no stdio; SKIP and REQUIRE only
+ * in the function of the test itself. Arguments choose tests by a part of their name. Exit: 0, 1 on failure, 77 when
+ * all were skipped. */
 #ifndef WEFT_TEST_H
 #define WEFT_TEST_H
 

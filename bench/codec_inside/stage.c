@@ -116,7 +116,7 @@ static void define_kinds(const struct weft_segment *seg)
 
 	for (size_t i = 0; i < n; i++)
 		if (kinds[i].id >= WEFT_KIND_USER)
-			weft_event_define(kinds[i].name, kinds[i].fields, kinds[i].n_fields);
+			weft_event_define(kinds[i].name, kinds[i].fields, kinds[i].n_fields, NULL);
 }
 
 struct stage stage_read(const void *segment, size_t n_bytes)

@@ -3,8 +3,8 @@
 
 #include <weft/event.h>
 
-/* What any recorder of events in memory must do at least: read the counter and store 16 bytes, into memory that nobody else
- * knows of. */
+/* What any recorder of events in memory must do at least: read the counter and store 16 bytes, into memory that
+ * nobody else knows of. */
 static struct weft_slot floor_slots[4096];
 static uint64_t floor_at;
 
@@ -64,12 +64,12 @@ static inline void in_order(struct chains *c)
 	void kind##_shared(struct chains *c, uint32_t n)                                                               \
 	{                                                                                                              \
 		struct chains local = *c;                                                                              \
-		uint64_t now = weft_now();                                                                             \
+		uint64_t now = weft_now_ticks();                                                                       \
                                                                                                                        \
 		for (uint32_t i = 0; i < n; i++) {                                                                     \
 			weft_poll_begin_at(i, 3, now);                                                                 \
 			unit_##kind(&local);                                                                           \
-			now = weft_now();                                                                              \
+			now = weft_now_ticks();                                                                        \
 			weft_poll_end_at(now);                                                                         \
 		}                                                                                                      \
 		*c = local;                                                                                            \

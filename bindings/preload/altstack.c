@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alternate stacks for signals. The kernel takes 2,048 bytes, and needs more than 3,000 for one signal where the CPU has wide registers. A
- * program whose handlers rarely run, or run one at a time, may have measured its stack for them alone; samples come at any time, and in its
- * handlers, too. So a small one is answered by a larger one of ours, with room for what the program gave and a sample: the program is told
- * what it set, and its handlers run on ours. A large one stays the program's: some make contexts on theirs. */
+/* Alternate stacks for signals. The kernel takes 2,048 bytes, and needs more than 3,000 for one signal where the CPU
+ * has wide registers. A program whose handlers rarely run, or run one at a time, may have measured its stack for
+ * them alone; samples come at any time, and in its handlers, too. So a small one is answered by a larger one of
+ * ours, with room for what the program gave and a sample: the program is told what it set, and its handlers run on
+ * ours. A large one stays the program's: some make contexts on theirs. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #define HANDLER_BYTES 4096 /* that a sample needs besides the kernel's frame, with room to spare */
 #define SMALL 16384        /* less than this is small, or than two signals need */
 
-/* Of the library inside: record/engine/machine.c. What the frame of a thread has no room for until it asks for it. */
+/* Of the library inside: record/sample/machine.c. What the frame of a thread has no room for until it asks for it. */
 unsigned long weft__machine_unused_frame(void);
 
 static __thread struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the program is: whether a thread can be made there. It takes memory and locks of the C library, so neither the C library nor a
- * signal handler, which may have interrupted it anywhere, is a place for that. */
+/* Where the program is: whether a thread can be made there. It takes memory and locks of the C library, so neither
+ * the C library nor a signal handler, which may have interrupted it anywhere, is a place for that. */
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <signal.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions. A wait for one is two waits: for somebody who says that it holds, and then for the lock, which the C library takes
- * again before it returns. The second shows itself by two things: when the condition was signalled, and that others had
- * the lock since. So who signals notes the time, and marks the lock for each thread that is about to take it; with the
- * mark, those who have the lock leave a note (weft/wait.h), and the thread that waited reads it. */
+/* Conditions. A wait for one is two waits: for somebody who says that it holds, and then for the lock, which the C
+ * library takes again before it returns. The second shows itself by two things: when the condition was signalled,
+ * and that others had the lock since. So who signals notes the time, and marks the lock for each thread that is
+ * about to take it; with the mark, those who have the lock leave a note (weft/wait.h), and the thread that waited
+ * reads it. */
 #include <threads.h>
 #include <time.h>
 
@@ -68,8 +69,8 @@ static uint64_t leave(struct relock *wait)
 	return tick;
 }
 
-/* Runs when the thread is cancelled. Not by `-fexceptions`: that needs libgcc_s.so, whose constructor asks the CPU for its features, which takes
- * every small process of a virtual machine 0.15 ms. */
+/* Runs when the thread is cancelled. Not by `-fexceptions`: that needs libgcc_s.so, whose constructor asks the CPU
+ * for its features, which takes every small process of a virtual machine 0.15 ms. */
 static void left(void *arg)
 {
 	struct relock *wait = arg;
@@ -99,7 +100,8 @@ static void signalled(const void *cond, bool all)
 		weft_slow_lock_mark(__atomic_load_n(&at->mutex, __ATOMIC_RELAXED));
 }
 
-/* The end of the calling thread's wait. Inline, so that its stack ends in the function that stands for the program's call. */
+/* The end of the calling thread's wait. Inline, so that its stack ends in the function that stands for the program's
+ * call. */
 __attribute__((always_inline)) static inline void wait_end(struct relock *wait, const void *cond, uint32_t lock_name)
 {
 	struct weft_waits *waits = weft_waits_self;

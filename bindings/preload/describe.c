@@ -28,6 +28,7 @@ static struct text {
 	uint32_t state;
 	char text[TEXT_BYTES];
 } texts[TEXTS] LARGE_TABLE;
+static uint32_t n_texts; /* that were ever taken: what is only looked at is a page for each fork to copy, too */
 static uint32_t first_id;
 
 struct line {
@@ -213,6 +214,7 @@ static uint32_t id_of(const struct line *line)
 						__ATOMIC_ACQUIRE)) {
 			memcpy(text->text, line->text, line->n + 1);
 			__atomic_store_n(&text->state, TEXT_READY, __ATOMIC_RELEASE);
+			__atomic_fetch_add(&n_texts, 1, __ATOMIC_RELEASE);
 			return first_id + at;
 		}
 		if (state != TEXT_BUSY && strcmp(text->text, line->text) == 0)
@@ -269,13 +271,17 @@ static uint32_t describe(uint32_t name, int fd)
 
 static void tend(void)
 {
-	for (uint32_t i = 0; i < TEXTS; i++) {
+	static uint32_t n_defined;
+	uint32_t n = __atomic_load_n(&n_texts, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < TEXTS && __atomic_load_n(&n_defined, __ATOMIC_RELAXED) < n; i++) {
 		uint32_t ready = TEXT_READY;
 
 		if (__atomic_load_n(&texts[i].state, __ATOMIC_ACQUIRE) == TEXT_READY &&
-		    weft__late_string(first_id + i, texts[i].text) == 0)
-			__atomic_compare_exchange_n(&texts[i].state, &ready, TEXT_DEFINED, false, __ATOMIC_RELAXED,
-						    __ATOMIC_RELAXED);
+		    weft__late_string(first_id + i, texts[i].text) == 0 &&
+		    __atomic_compare_exchange_n(&texts[i].state, &ready, TEXT_DEFINED, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			__atomic_fetch_add(&n_defined, 1, __ATOMIC_RELAXED);
 	}
 	weft__preload_unseen_tend();
 }

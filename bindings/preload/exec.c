@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exec in place. The signal of a perf event that counts in the kernel waits until the thread comes out of there; if it comes out as another
- * program, that dies of it. So the thread has no such event while it is in exec. Nothing is allocated: a child of vfork may be here. */
+/* exec in place. The signal of a perf event that counts in the kernel waits until the thread comes out of there; if
+ * it comes out as another program, that dies of it. So the thread has no such event while it is in exec. Nothing is
+ * allocated: a child of vfork may be here. */
 #include <stdarg.h>
 #include <unistd.h>
 
 #include "preload.h"
 
-/* Of the library inside: record/engine/engine.h. */
+/* Of the library inside: record/sample/engine.h. */
 int weft__engine_exec_begin(void);
 void weft__engine_exec_failed(void);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's files among the program's. A program may count on the numbers that open gives it, and daemons close whatever is
- * open; a number that was closed behind the recorder's back would soon be a file of the program that the recorder writes to. So the
- * recorder's files are moved to high numbers (its calls come here by the linker's --wrap), and the program cannot close
- * them: to it they are not open. Most are not even in the program's table: the collector has one of its own (base/apart.h). */
+/* The recorder's files among the program's. A program may count on the numbers that open gives it, and daemons close
+ * whatever is open; a number that was closed behind the recorder's back would soon be a file of the program that the
+ * recorder writes to. So the recorder's files are moved to high numbers (its calls come here by the linker's
+ * --wrap), and the program cannot close them: to it they are not open. Most are not even in the program's table: the
+ * collector has one of its own (base/apart.h). */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -32,7 +33,8 @@ static bool is_own(unsigned fd)
 	return WEFT_UNLIKELY(fd < FDS && __atomic_load_n(&own[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1);
 }
 
-/* Async-signal-safe, as what it stands behind. What is opened by a thread with a table of its own is not in the program's way. */
+/* Async-signal-safe, as what it stands behind. What is opened by a thread with a table of its own is not in the
+ * program's way. */
 static int adopt(int fd)
 {
 	struct rlimit limit;
@@ -153,7 +155,8 @@ PRELOAD_API int close_range(unsigned first, unsigned last, int flags)
 	unsigned fd, begin = first;
 	int r;
 
-	/* Those two do not touch files that the collector has: it keeps the old table, and its files are CLOEXEC already. */
+	/* Those two do not touch files that the collector has: it keeps the old table, and its files are CLOEXEC
+	 * already. */
 	if (first > last || flags != 0)
 		return call(first, last, flags);
 	for (fd = first; fd <= last && fd < FDS; fd++) {

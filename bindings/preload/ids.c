@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and groups. The C library gives all threads the same, and ends the process when one of them may not have what another may. A program
- * that made no thread may well have capabilities that weft's threads have not (prctl and capset are about one thread), as setpriv does. So
- * it changes its own only, as the C library does where there is one thread; weft's threads come after (base/apart.h). */
+/* Users and groups. The C library gives all threads the same, and ends the process when one of them may not have
+ * what another may. A program that made no thread may well have capabilities that weft's threads have not (prctl and
+ * capset are about one thread), as setpriv does. So it changes its own only, as the C library does where there is
+ * one thread; weft's threads come after (base/apart.h). */
 #include <grp.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -109,8 +109,8 @@ static void signal_give(void)
 	late.signal = 0;
 }
 
-/* Before any lock of ours is taken: in the child of a fork the loader may be locked for good, by a thread that is not there
- * any more. Then this thread stays here, and the process is not recorded. */
+/* Before any lock of ours is taken: in the child of a fork the loader may be locked for good, by a thread that is
+ * not there any more. Then this thread stays here, and the process is not recorded. */
 static void pass_loader(void)
 {
 	static const char name[] = "weft_recorder_open";
@@ -150,6 +150,7 @@ static void *start_main(void *data)
 	if (!late.children) /* else it is theirs, too */
 		signal_give();
 	finish();
+	weft__tables_started();
 	return NULL;
 }
 
@@ -183,7 +184,8 @@ static void await_for(uint64_t ns)
 	}
 }
 
-/* In the child of a fork the starter needs the loader's lock. Who makes a thread while a library is loaded has it, and would wait for itself. */
+/* In the child of a fork the starter needs the loader's lock. Who makes a thread while a library is loaded has it,
+ * and would wait for itself. */
 static void await(void)
 {
 	if (late.forked)
@@ -243,7 +245,8 @@ static void look(uint64_t now)
 	errno = saved;
 }
 
-/* It is too early, as a rule. Then nothing is written, errno included: the last fork has shared all pages, and the first to write copies one. */
+/* It is too early, as a rule. Then nothing is written, errno included: the last fork has shared all pages, and the
+ * first to write copies one. */
 void weft__preload_late_call(void)
 {
 	const struct preload_child *child = &weft__preload_thread.child;
@@ -365,7 +368,8 @@ FORK_CODE static void fork_child(void)
 		renounce();
 }
 
-/* The process ends. What was to be started is not; what is being started is waited for, to be stopped by the recorder. */
+/* The process ends. What was to be started is not; what is being started is waited for, to be stopped by the
+ * recorder. */
 static void process_ends(void)
 {
 	int saved = errno;

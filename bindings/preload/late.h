@@ -9,8 +9,8 @@
  *    rest is done when it is worth it (settle). One that ends before is counted in a page that all share (base/short.h).
  *  - Another process that ends before is a line in the directory's short-processes.txt.
  *
- * The recorder is opened by a thread of ours. To make that thread takes memory and locks of the C library, so it is not done
- * while the program is in a signal handler, or interrupted in the C library. CALLER, but for what says HOT. */
+ * The recorder is opened by a thread of ours. To make that thread takes memory and locks of the C library, so it is
+ * not done while the program is in a signal handler, or interrupted in the C library. CALLER, but for what says HOT. */
 #ifndef WEFT_PRELOAD_LATE_H
 #define WEFT_PRELOAD_LATE_H
 
@@ -19,19 +19,21 @@
 
 extern uint32_t weft__preload_late; /* the recorder is still to be started */
 
-/* calm.c. From the constructor: where the C library and the loader are, and what handlers return to, by the signal that has one; 0: none. */
+/* calm.c. From the constructor: where the C library and the loader are, and what handlers return to, by the signal
+ * that has one; 0: none. */
 void weft__preload_code_init(void);
 void weft__preload_restorer_find(int signal);
 bool weft__preload_in_libc(const void *at);
 /* HOT. Code in which a lock may be held: the C library, the loader, the vDSO, ours. */
 bool weft__preload_is_closed(uintptr_t pc);
-/* HOT. Whether the program is in no signal handler: one may have interrupted the C library anywhere. A stack that is too
- * deep to be looked at counts as one. */
+/* HOT. Whether the program is in no signal handler: one may have interrupted the C library anywhere. A stack that is
+ * too deep to be looked at counts as one. */
 bool weft__preload_is_calm(uintptr_t sp);
 
 /* short.c. Before a fork: the page in which children are counted. */
 void weft__preload_counts_open(void);
-/* HOT. In the child of a fork: now it begins, with a timer if there is a SIGNAL for it; it ends, and is counted, or there is no page for that. */
+/* HOT. In the child of a fork: now it begins, with a timer if there is a SIGNAL for it; it ends, and is counted, or
+ * there is no page for that. */
 void weft__preload_child_begin(int signal, uint64_t after_ns);
 bool weft__preload_child_ends(void);
 /* HOT. A timer on the CPU time of the calling thread, which is TID; -1: none. */
@@ -44,11 +46,14 @@ void weft__preload_short_line(const char *dir, uint64_t born_ns);
 void weft__preload_late_init(const char *dir, bool children, uint64_t after_ns);
 /* An interposed call in which nothing records. Any context. */
 void weft__preload_late_call(void);
-/* Starts, and returns when it has been done or given up. Not in signal handlers: for calls that are not allowed there. */
+/* Starts, and returns when it has been done or given up. Not in signal handlers: for calls that are not allowed
+ * there. */
 void weft__preload_late_now(void);
-/* A call of poll or select that may wait for longer than a start takes: others would come back too late. Any context. */
+/* A call of poll or select that may wait for longer than a start takes: others would come back too late. Any
+ * context. */
 void weft__preload_late_polls(void);
-/* HOT. Whether this is the process whose state it is. In the child of a vfork everything is shared and nothing is ours. */
+/* HOT. Whether this is the process whose state it is. In the child of a vfork everything is shared and nothing is
+ * ours. */
 bool weft__preload_is_own(void);
 /* HOT. The child of a fork becomes a process like others. */
 void weft__preload_settle(void);

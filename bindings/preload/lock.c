@@ -189,10 +189,11 @@ PRELOAD_API int pthread_barrier_wait(pthread_barrier_t *barrier)
 	return r;
 }
 
-/* Locks and conditions of runtimes that do not use the C library's, such as Rust's. What a word is, its value says while a
- * thread waits for it: Rust's Mutex is waited for, without a time-out, when it is 2, its RwLock when one of its two highest
- * bits says so; and a word that is waited for with another value is neither (a Condvar counts, and passes 2 once). Who wakes
- * somebody up has just given the lock back: that is the only time that a holder shows itself. */
+/* Locks and conditions of runtimes that do not use the C library's, such as Rust's. What a word is, its value says
+ * while a thread waits for it: Rust's Mutex is waited for, without a time-out, when it is 2, its RwLock when one of
+ * its two highest bits says so; and a word that is waited for with another value is neither (a Condvar counts, and
+ * passes 2 once). Who wakes somebody up has just given the lock back: that is the only time that a holder shows
+ * itself. */
 typedef preload_syscall_fn syscall_fn;
 
 #define FUTEX_LOCKED 2

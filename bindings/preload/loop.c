@@ -7,6 +7,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "symbol.h"
 #include "weft/weft.h"
 
 #define WAITS_MIN 2      /* that make a loop */
@@ -243,8 +244,8 @@ static enum preload_judged come_back(struct preload_loops *loops, const struct p
 	return found(loops, loop);
 }
 
-/* What the loader knows of an address, without its lock: a thread may have that for as long as a library begins, and in the
- * child of a fork for good. */
+/* What the loader knows of an address, without its lock: a thread may have that for as long as a library begins, and
+ * in the child of a fork for good. */
 #if defined(DLFO_STRUCT_HAS_EH_DBASE)
 static const char *module_of(uintptr_t site)
 {
@@ -268,7 +269,8 @@ static uintptr_t libuv_wait; /* libuv's function that waits, of a program that h
 
 void weft__preload_loop_init(void)
 {
-	libuv_wait = (uintptr_t)dlsym(RTLD_DEFAULT, "uv__io_poll");
+	if (weft__preload_may_have("uv__io_poll"))
+		libuv_wait = (uintptr_t)dlsym(RTLD_DEFAULT, "uv__io_poll");
 }
 
 bool weft__preload_site_loops(uintptr_t site)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c and
- * uring.c have the calls that an event loop waits in, whose returns begin its ticks; loop.c knows which are the loop's
- * own; unseen.c says which loops cannot be recorded; block.c and stdio.c have the other calls that may block;
- * describe.c says what their descriptors are; lock.c has locks and semaphores, condition.c conditions; threads.c knows whose
- * threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals, altstack.c
- * the stacks of these, ids.c their users and groups;
- * exec.c sees that no sample comes to the program after exec; late.c starts the recorder when it is worth it, calm.c knows where that can be done, and
- * short.c counts what ends before.
+/* libweft-preload.so records a program that knows nothing of weft. start.c opens the recorder before main; wait.c
+ * and uring.c have the calls that an event loop waits in, whose returns begin its ticks; loop.c knows which are the
+ * loop's own; unseen.c says which loops cannot be recorded; block.c and stdio.c have the other calls that may block;
+ * describe.c says what their descriptors are; lock.c has locks and semaphores, condition.c conditions; threads.c
+ * knows whose threads are whose; fds.c keeps the recorder's files and the program's apart, signals.c their signals,
+ * altstack.c the stacks of these, ids.c their users and groups; exec.c sees that no sample comes to the program
+ * after exec; late.c starts the recorder when it is worth it, calm.c knows where that can be done, and short.c
+ * counts what ends before. symbol.c looks for names without allocating memory.
  *
  * Every interposed function leaves errno, results and cancellation as they were. What weft's own threads do is not
  * measured: they are quiet, and call the real ones of lock.c (--wrap). */
@@ -20,12 +20,13 @@
 
 #include "late.h"
 #include "loop.h"
+#include "symbol.h"
 #include "weft/weft.h"
 
 #define PRELOAD_API __attribute__((visibility("default")))
 
-/* A child of fork that is not worth anything yet: the fork handler has written nothing but this, in a page that fork has copied anyway. What else
- * this process has in memory is as in the parent, until late.c settles it. */
+/* A child of fork that is not worth anything yet: the fork handler has written nothing but this, in a page that fork
+ * has copied anyway. What else this process has in memory is as in the parent, until late.c settles it. */
 struct preload_child {
 	int pid;   /* 0: this is none, or is settled; -1: it is over */
 	int timer; /* -1: none */
@@ -312,7 +313,8 @@ static inline long preload_bare(long number, long a, long b, long c, long d, lon
 #define BARE(number, a, b, c, d, e, f)                                                                                 \
 	preload_bare(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* For the first moments of a child of fork: system calls without the C library, whose code it would have to map first. */
+/* For the first moments of a child of fork: system calls without the C library, whose code it would have to map
+ * first. */
 #if PRELOAD_BARE
 #define SMALL_CALL(number, a, b, c, d) BARE(number, a, b, c, d, 0, 0)
 #else

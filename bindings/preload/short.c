@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that end before weft started in them. A child of fork that ends at once lives for 80 us, so what it does here is in few pages: its code
- * side by side, no call of the C library, nothing written but the shared page and the thread's own memory, which fork has copied already. */
+/* Processes that end before weft started in them. A child of fork that ends at once lives for 80 us, so what it does
+ * here is in few pages: its code side by side, no call of the C library, nothing written but the shared page and the
+ * thread's own memory, which fork has copied already. */
 #include "base/short.h"
 
 #include <errno.h>
@@ -170,6 +171,7 @@ void weft__preload_short_line(const char *dir, uint64_t born_ns)
 {
 	char path[PATH_MAX + 32], line[4 * DIGITS + 64], *to = line;
 	size_t n = strlen(dir), name = strnlen(program_invocation_short_name, 48);
+	struct stat st;
 	long fd;
 
 	memcpy(path, dir, n);
@@ -183,6 +185,8 @@ void weft__preload_short_line(const char *dir, uint64_t born_ns)
 	fd = SMALL_CALL(SYS_openat, -1, path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	(void)!SMALL_CALL(SYS_write, fd, line, to - line, 0);
+	/* Where others may write, it may be theirs, or another name of any file. */
+	if (fstat((int)fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid())
+		(void)!SMALL_CALL(SYS_write, fd, line, to - line, 0);
 	SMALL_CALL(SYS_close, fd, 0, 0, 0);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signal of the samples, and what the program wants of it. The recorder chose one that was free before the program began; the
- * program may want it later, and many a daemon sets all signals to their default first, which for most is death. So what it
- * wants is kept and followed for signals that are not samples, it is told so when it asks, and the recorder's handler stays. The
- * recorder's own calls come here by the linker's --wrap. */
+/* The signal of the samples, and what the program wants of it. The recorder chose one that was free before the
+ * program began; the program may want it later, and many a daemon sets all signals to their default first, which for
+ * most is death. So what it wants is kept and followed for signals that are not samples, it is told so when it asks,
+ * and the recorder's handler stays. The recorder's own calls come here by the linker's --wrap. */
 #include <signal.h>
 #include <unistd.h>
 
 #include "preload.h"
 
-/* Of the library inside: record/engine/signals.c. */
+/* Of the library inside: record/sample/signals.c. */
 int weft__signal_between(int signal, const struct sigaction *want, struct sigaction *ret);
 /* record/setup.h */
 int weft__recorder_unsettled(void);

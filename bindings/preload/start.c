@@ -121,7 +121,8 @@ static uint64_t threshold_ns(void)
 int weft__recorder_restart(struct weft_recorder *rec);
 int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err);
 
-/* With what the environment says now: the program may change it. WEFT_DIR is the program's, should it have a weft of its own. */
+/* With what the environment says now: the program may change it. WEFT_DIR is the program's, should it have a weft of
+ * its own. */
 static int take_options(const char *dir, bool children)
 {
 	struct weft_error err = {0};
@@ -161,7 +162,7 @@ static int open_recorder(struct weft_error *err)
 bool weft__preload_files_apart(void)
 {
 	return options.sample_engine != WEFT_ENGINE_PERF && !options.sample_kernel && !options.sample_event &&
-	       !options.symbolize && (options.sample_hz <= TIMER_HZ || options.sample_hz == WEFT_SAMPLE_OFF);
+	       !options.symbolize && (options.sample_hz <= TIMER_HZ || options.sample_hz == WEFT_OFF);
 }
 
 int weft__preload_open(void)
@@ -195,15 +196,16 @@ static uint64_t start_after_ns(void)
 	return ms >= 0 && ms < 1e9 ? (uint64_t)(ms * 1e6) : (uint64_t)START_AFTER_MS * 1000000;
 }
 
-/* Whether all are the C library's: one between this and the C library may have functions of its own that are not to be passed by.
- * Under the loader's lock nothing can be looked up later, and in the child of a fork it may stay locked. */
+/* Whether all are the C library's: one between this and the C library may have functions of its own that are not to
+ * be passed by. Under the loader's lock nothing can be looked up later, and in the child of a fork it may stay
+ * locked. */
 static bool find_all(void)
 {
 	struct preload_real *real;
 	bool libc = true;
 
 	for (real = __start_preload_reals; real < __stop_preload_reals; real++)
-		if (!__atomic_load_n(real->at, __ATOMIC_RELAXED)) {
+		if (!__atomic_load_n(real->at, __ATOMIC_RELAXED) && weft__preload_may_have(real->name)) {
 			void *found = real->version ? dlvsym(RTLD_NEXT, real->name, real->version) : NULL;
 
 			found = found ? found : dlsym(RTLD_NEXT, real->name);
@@ -224,7 +226,7 @@ __attribute__((constructor)) static void start(void)
 		return;
 	begun = true;
 	/* One that records itself must not be recorded twice, but it may do so where the others do. */
-	if (dlsym(RTLD_DEFAULT, "weft_recorder_open")) {
+	if (weft__preload_may_have("weft_recorder_open") && dlsym(RTLD_DEFAULT, "weft_recorder_open")) {
 		setenv("WEFT_DIR", dir, 0);
 		errno = saved;
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks of the C library's streams. Each call on a stream takes its lock inside the library; a thread that blocks in a write to a full
- * pipe keeps it, and all others that print wait for that thread, not for the pipe. So a stream that is in use is waited for
- * here, before the call. */
+/* Locks of the C library's streams. Each call on a stream takes its lock inside the library; a thread that blocks in
+ * a write to a full pipe keeps it, and all others that print wait for that thread, not for the pipe. So a stream
+ * that is in use is waited for here, before the call. */
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -53,7 +53,8 @@ static uint32_t stream_holder(const FILE *file)
 	return tid & 0x3fffffff;
 }
 
-/* Not kept: a thread that is cancelled in the call would never give it back. Another may get it first, then; it is seldom. */
+/* Not kept: a thread that is cancelled in the call would never give it back. Another may get it first, then; it is
+ * seldom. */
 void weft__preload_stream_wait(FILE *file, enum preload_name name)
 {
 	int saved = errno;

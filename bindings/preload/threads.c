@@ -17,13 +17,14 @@ static void not_alone(void)
 	__atomic_store_n(&weft__preload_alone, 0, __ATOMIC_RELAXED);
 }
 
-/* Of the library inside: record/engine/slots_hot.c. */
+/* Of the library inside: record/sample/slots_hot.c. */
 void weft__engine_thread_begin(void);
 void weft__engine_thread_end(void);
 /* record/last.h */
 void weft__last_thread_ends(uint32_t *rounds, pthread_key_t key, const void *value);
 
-/* What a thread is to do, on its way from who makes it. When all are taken a thread begins without us, and is found later. */
+/* What a thread is to do, on its way from who makes it. When all are taken a thread begins without us, and is found
+ * later. */
 #define BEGINS 64
 static struct begin {
 	uint32_t taken;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that are not recorded: an io_uring that no call was seen to wait for, because the program makes its system calls
- * itself, as one with liburing inside it does; an epoll descriptor of a program of which no loop was seen, such as
- * Go's. And loops of more threads than there are numbers for. The collector looks, when the program has had time to
- * begin and then ever more seldom, and once more at the end. */
+/* Loops that are not recorded: an io_uring that no call was seen to wait for, because the program makes its system
+ * calls itself, as one with liburing inside it does; an epoll descriptor of a program of which no loop was seen,
+ * such as Go's. And loops of more threads than there are numbers for. The collector looks, when the program has had
+ * time to begin and then ever more seldom, and once more at the end. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,7 +65,8 @@ static void look_at(int dir, const char *name, struct unseen *ret)
 		ret->epoll = (int)fd;
 }
 
-/* The table of the program's first thread; the collector's own is another. No stream and no allocation: base/apart.h. */
+/* The table of the program's first thread; the collector's own is another. No stream and no allocation:
+ * base/apart.h. */
 static struct unseen look(void)
 {
 	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), left = LINKS_MAX;
@@ -115,8 +116,8 @@ void weft__preload_unseen_tend(void)
 	uint32_t turn = ++turns;
 	struct unseen unseen;
 
-	/* Once a second: not at the first, which may come before the wait that made the recorder start; at the next three, then at powers of
-	 * two; and whenever a thread of the program asks, at its end. */
+	/* Once a second: not at the first, which may come before the wait that made the recorder start; at the next
+	 * three, then at powers of two; and whenever a thread of the program asks, at its end. */
 	if ((turn == 1 || (turn > 4 && (turn & (turn - 1)) != 0)) && weft__preload_thread.quiet)
 		return;
 	unseen = look();

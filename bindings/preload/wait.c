@@ -19,7 +19,7 @@ __thread struct preload_thread weft__preload_thread __attribute__((tls_model("in
 
 static void on_exit_end(void);
 
-static int runtime = -1;
+static uint32_t runtime;
 static pthread_key_t ending;
 static bool key_made;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -51,7 +51,7 @@ static void prepare(void)
 	struct weft_runtime_opts opts = {.size = sizeof(opts), .name = "loop"};
 
 	if (key_made)
-		runtime = weft_runtime_add(&opts);
+		runtime = weft_runtime_add(&opts, NULL);
 	atexit(on_exit_end);
 }
 
@@ -75,14 +75,14 @@ static uint32_t take_index(void)
 static bool become_loop(struct preload_thread *t)
 {
 	pthread_once(&once, prepare);
-	if (runtime < 0)
+	if (!runtime)
 		return false;
 	if (!t->index)
 		t->index = take_index();
 	if (!t->index)
 		return false;
 	pthread_setspecific(ending, t);
-	if (weft_worker_enter(runtime, t->index - 1) < 0)
+	if (!weft_worker_enter(runtime, t->index - 1, NULL))
 		return false;
 	t->task = t->index;
 	return true;
@@ -123,14 +123,14 @@ uint32_t weft__preload_wait_begin(bool parks)
 {
 	struct preload_thread *t = &weft__preload_thread;
 	int saved = errno;
-	uint64_t now = t->quiet ? 0 : weft_now();
+	uint64_t now = t->quiet ? 0 : weft_now_ticks();
 
 	t->loops.now.waits++;
 	t->loops.now.parks += parks;
 	if (WEFT_UNLIKELY(t->epoch != weft__preload_epoch || t->child.pid > 0) && !t->quiet &&
 	    (now || weft__preload_late || t->child.pid > 0)) {
 		know_loop(t);
-		now = weft_now();
+		now = weft_now_ticks();
 	}
 	if (now && t->task)
 		begin(t, parks, now);
@@ -166,7 +166,7 @@ void weft__preload_wait_end(uint32_t number, bool parks)
 {
 	struct preload_thread *t = &weft__preload_thread;
 	int saved = errno;
-	uint64_t now = t->quiet ? 0 : weft_now();
+	uint64_t now = t->quiet ? 0 : weft_now_ticks();
 
 	if (now && t->task && t->loops.number == number) {
 		if (t->ticking) /* a handler waited in here */
@@ -202,9 +202,9 @@ static void on_exit_end(void)
 	end_tick(&weft__preload_thread);
 }
 
-/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait, PATIENT whether it
- * lets it wait for as long as a start may take, QUICK whether it is surely the wait of the thread's loop, JUDGED is what
- * else is known of it. A wait that is not the loop's is a call that blocks. */
+/* ARGS are the parameters, MADE is the call with them; PARKS says whether the time-out lets it wait, PATIENT whether
+ * it lets it wait for as long as a start may take, QUICK whether it is surely the wait of the thread's loop, JUDGED
+ * is what else is known of it. A wait that is not the loop's is a call that blocks. */
 #define WAIT(name, shown, args, made, object, parks_if, patient, quick, ...)                                           \
 	PRELOAD_API int name args;                                                                                     \
 	PRELOAD_API int name args                                                                                      \

@@ -5,17 +5,17 @@
 
 int main(int argc, char **argv)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = argc > 1 ? argv[1] : "hello-trace"};
-	struct weft_runtime_opts loop = {.size = sizeof(loop), .name = "hello"};
+	struct weft_recorder_opts opts = WEFT_OPTIONS_INIT(weft_recorder_opts);
 	struct weft_recorder *rec = NULL;
 	struct weft_error err;
 	uint64_t task;
 
+	opts.dir = argc > 1 ? argv[1] : "hello-trace";
 	if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0) {
 		fprintf(stderr, "hello: %s\n", err.msg);
 		return 1;
 	}
-	weft_worker_enter(weft_runtime_add(&loop), 0);
+	weft_worker_enter(weft_runtime_add(WEFT_OPTIONS(weft_runtime_opts, .name = "hello"), NULL), 0, NULL);
 	for (task = 1; task <= 100; task++) {
 		weft_task_spawn(task, WEFT_HERE("say_hello"));
 		weft_poll_begin(task, WEFT_DEPTH_UNKNOWN);

@@ -58,7 +58,7 @@ uint64_t io_check(struct worker *worker)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int n = epoll_wait(worker->epoll_fd, events, EVENTS_MAX, 0);
-	uint64_t now = weft_now();
+	uint64_t now = weft_now_ticks();
 
 	wake_ready(events, n, now);
 	return now;
@@ -75,11 +75,11 @@ uint64_t io_wait(struct worker *worker, uint64_t now)
 	atomic_store(&worker->asleep, true);
 	if (atomic_load(&worker->inbox) || atomic_load(&rt->global_len) || atomic_load(&rt->stopping)) {
 		atomic_store(&worker->asleep, false);
-		return weft_now();
+		return weft_now_ticks();
 	}
 	weft_park_at(worker->local.len, now);
 	n = epoll_wait(worker->epoll_fd, events, EVENTS_MAX, -1);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_unpark_at(worker->local.len, now);
 	atomic_store(&worker->asleep, false);
 	wake_ready(events, n, now);

@@ -62,7 +62,7 @@ static enum task_status job_finish(struct job *job)
 {
 	struct task *parent = job->parent;
 
-	if (job->server->event_kind >= 0)
+	if (job->server->event_kind)
 		emit_request(job);
 	if (job->server->trace)
 		weft_context_clear();
@@ -196,7 +196,7 @@ struct job *job_start(struct server *server, struct task *parent, struct worker 
 		free(job);
 		return NULL;
 	}
-	if (server->event_kind >= 0)
+	if (server->event_kind)
 		job->begin_ns = mono_ns();
 	job->task.drop = job_drop;
 	atomic_init(&job->task.refs, 2); /* the runtime's and the caller's */

@@ -149,7 +149,7 @@ static void define_events(struct server *server)
 		{"route", WEFT_TYPE_STRING, NULL},
 	};
 
-	server->event_kind = weft_event_define("request", fields, 4);
+	server->event_kind = weft_event_define("request", fields, 4, NULL);
 	server->route_names[ROUTE_GET] = weft_string("get");
 	server->route_names[ROUTE_COMPUTE] = weft_string("compute");
 	server->route_names[ROUTE_SLEEP] = weft_string("sleep");
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	if (record(&rec, opts.record_dir) < 0)
 		return 1;
-	server.event_kind = -1;
+	server.event_kind = 0;
 	server.read_name = weft_string("read");
 	if (opts.events)
 		define_events(&server);

@@ -68,7 +68,7 @@ struct worker {
 struct runtime {
 	uint32_t n_workers;
 	uint32_t n_started;
-	int weft_id;
+	uint32_t weft_id;
 	atomic_bool stopping;
 	atomic_uint_least64_t next_task_id;
 	pthread_mutex_t global_lock;
@@ -96,7 +96,8 @@ void task_spawn(struct runtime *rt, struct task *task, struct worker *home, uint
 /* Makes a task ready: it is polled once more, however often it is woken before. Any thread that has a reference. */
 void task_wake(struct task *task);
 
-/* The same, at an instant that was read before (weft_now): many tasks that one epoll_wait woke share one reading. */
+/* The same, at an instant that was read before (weft_now_ticks): many tasks that one epoll_wait woke share one
+ * reading. */
 void task_wake_at(struct task *task, uint64_t now);
 
 void task_ref(struct task *task);

@@ -33,7 +33,7 @@ struct server {
 	struct cache cache;
 	uint32_t max_connections;
 	uint32_t port;
-	int event_kind;          /* of weft_event_define, or -1: slow requests make no events of their own */
+	uint32_t event_kind;     /* of weft_event_define, or 0: slow requests make no events of their own */
 	uint32_t route_names[4]; /* of weft_string, for these events */
 	uint64_t trace;          /* first half of the trace ids of jobs; 0: they have no context */
 	uint32_t endpoints[4];   /* of weft_endpoint, for these contexts */

@@ -102,7 +102,7 @@ static void wake_up(struct task *task, unsigned int before, uint64_t now)
 /* The time is taken before the task is ready: a worker that runs it already may poll it again at once. */
 void task_wake(struct task *task)
 {
-	task_wake_at(task, weft_now());
+	task_wake_at(task, weft_now_ticks());
 }
 
 void task_wake_at(struct task *task, uint64_t now)
@@ -140,7 +140,7 @@ uint64_t task_run(struct task *task, struct worker *worker, uint64_t now)
 	atomic_exchange(&task->state, RUNNING);
 	begin_poll(task, worker, now);
 	status = task->poll(task, worker);
-	now = worker->ended = weft_now();
+	now = worker->ended = weft_now_ticks();
 
 	if (status == TASK_DONE) {
 		/* RUNNING stays set, so that late wakes do nothing. */
@@ -151,7 +151,7 @@ uint64_t task_run(struct task *task, struct worker *worker, uint64_t now)
 	if (!(atomic_fetch_and(&task->state, ~(unsigned int)RUNNING) & READY))
 		return now;
 	enqueue(task);
-	return weft_now(); /* the wake may be younger than `now` */
+	return weft_now_ticks(); /* the wake may be younger than `now` */
 }
 
 void task_ref(struct task *task)

@@ -66,7 +66,7 @@ static struct task *next_task(struct worker *worker, uint64_t *now)
 			task = queue_pop(&worker->local);
 	}
 	if (from_others)
-		*now = weft_now();
+		*now = weft_now_ticks();
 	return task;
 }
 
@@ -82,8 +82,8 @@ static void *worker_main(void *arg)
 	snprintf(name, sizeof(name), "worker-%u", (unsigned int)worker->index);
 	pthread_setname_np(pthread_self(), name);
 	worker_self = worker;
-	weft_worker_enter(rt->weft_id, worker->index);
-	now = weft_now();
+	weft_worker_enter(rt->weft_id, worker->index, NULL);
+	now = weft_now_ticks();
 	while (!atomic_load_explicit(&rt->stopping, memory_order_acquire)) {
 		struct task *task = next_task(worker, &now);
 
@@ -119,19 +119,18 @@ int runtime_init(struct runtime *rt, uint32_t n_workers)
 	pthread_mutex_init(&rt->global_lock, NULL);
 	pthread_mutex_init(&rt->live_lock, NULL);
 	rt->n_workers = n_workers;
-	rt->weft_id = weft_runtime_add(&opts);
+	rt->weft_id = weft_runtime_add(&opts, NULL);
 	for (i = 0; i < n_workers; i++)
 		rt->workers[i].epoll_fd = rt->workers[i].bell_fd = -1;
 	for (i = 0; i < n_workers; i++) {
 		struct worker *worker = &rt->workers[i];
-		int weft_id = weft_worker_id(rt->weft_id, i);
 		int err = io_init(worker);
 
 		if (err < 0)
 			return err;
 		worker->runtime = rt;
 		worker->index = i;
-		worker->weft_id = weft_id < 0 ? WEFT_WORKER_NONE : (uint32_t)weft_id;
+		worker->weft_id = weft_worker_id(rt->weft_id, i, NULL);
 	}
 	return 0;
 }

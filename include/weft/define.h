@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Definitions: strings, spawn locations and event types that events refer to by number. Each is registered once, is valid for the
- * life of the process, and is repeated in every segment. Registering takes a mutex: do it at start-up or behind the macros
- * below, which do it once per place. Any thread; not async-signal-safe. */
+/* Definitions: strings, spawn locations and event types that events refer to by number. Each is registered once, is
+ * valid for the life of the process, and is repeated in every segment. Registering takes a mutex: do it at start-up or
+ * behind the macros below, which do it once per line of code. Any thread; not async-signal-safe.
+ *
+ * Ids. Every call of weft that gives an id (here, in runtime.h and in span.h) returns a number above 0, or 0 when
+ * there is none. 0 may be used in place of an id everywhere: it stands for "not known". */
 #ifndef WEFT_DEFINE_H
 #define WEFT_DEFINE_H
 
@@ -56,9 +59,10 @@ struct weft_field {
 };
 
 /* Registers an event type of the program's own. The same name with the same fields gives the same id. Returns an
- * id >= WEFT_KIND_USER for weft_event, or a negative error: -EINVAL (no name, more than WEFT_FIELDS_MAX fields, unknown type),
- * -EEXIST (name taken with other fields), -WEFT_E_LIMIT. */
-WEFT_API int weft_event_define(const char *name, const struct weft_field *fields, size_t n_fields);
+ * id >= WEFT_KIND_USER for weft_event, or 0 and why in `err`, which may be NULL: -EINVAL (no name, more than
+ * WEFT_FIELDS_MAX fields, unknown type), -EEXIST (name taken with other fields), -WEFT_E_LIMIT, -ENOMEM. */
+WEFT_API uint32_t weft_event_define(const char *name, const struct weft_field *fields, size_t n_fields,
+				    struct weft_error *err);
 
 #ifdef __cplusplus
 }

@@ -6,21 +6,22 @@
  * The functions are inline; the shared library also has each as a real function of the same name, for other languages
  * and for C with WEFT_NO_INLINE defined.
  *
- * From a handler: an event emitted while the handler interrupted an emit is published by that emit, so leave the handler by
- * returning; after a siglongjmp out of one, what the thread emits is not seen until it ends.
+ * From a handler: an event emitted while the handler interrupted an emit is published by that emit, so leave the
+ * handler by returning; after a siglongjmp out of one, what the thread emits is not seen until it ends.
  *
  * A task id is any 48-bit number that means one task while it lives: a counter, or its address.
  *
- * Reading the clock is most of what an event costs. Where one thing happens as another does, read it once and use the _at
- * forms:
+ * Reading the clock is most of what an event costs. Where one thing happens as another does, read it once and use
+ * the _at forms:
  *
- *     uint64_t now = weft_now();
+ *     uint64_t now = weft_now_ticks();
  *     weft_poll_end_at(now);
  *     weft_park_at(depth, now);
  *
  * Where a poll ends as the next begins, weft_poll_next says both.
  *
- * A reading must not be older than anything that led to the event: read again after taking work that another thread queued.
+ * A reading must not be older than anything that led to the event: read again after taking work that another thread
+ * queued.
  */
 #ifndef WEFT_EVENT_H
 #define WEFT_EVENT_H
@@ -49,13 +50,14 @@ extern "C" {
 /* Whether events are being recorded now. */
 WEFT_EMIT(int weft_recording(void), { return weft_gate_on() != 0; })
 
-/* The present tick, for the _at functions; 0 when nothing records. */
-WEFT_EMIT(uint64_t weft_now(void), {
+/* Ticks of the recorder's clock, now, for the _at functions; 0 when nothing records. They are no ns: weft_tick_ns
+ * turns a span of ticks into ns. */
+WEFT_EMIT(uint64_t weft_now_ticks(void), {
 	uint32_t on = weft_gate_on();
 	return on ? weft_tick(on) : 0;
 })
 
-/* A poll is two events; when not all polls are recorded, or ticks are not the CPU's counter, weft_hot_poll_* see to
+/* A poll is two events; when not all polls are recorded, or ticks are not the CPU's counter, weft_slow_poll_* see to
  * it. */
 static inline uint64_t weft_poll_arg(uint64_t task, uint32_t depth)
 {
@@ -80,7 +82,8 @@ static inline void weft_check_end(uint64_t tick)
 		weft_slow_poll_off(tick);
 }
 
-/* The event of a poll, and the mark by which the collector sees that one does not end. The mark costs a tenth of a nanosecond. */
+/* The event of a poll, and the mark by which the collector sees that one does not end. The mark costs a tenth of a
+ * nanosecond. */
 static inline void weft_emit_poll(uint32_t kind, uint64_t arg, uint64_t tick)
 {
 	weft_emit(kind, arg, tick);
@@ -103,7 +106,7 @@ WEFT_EMIT(void weft_poll_begin_at(uint64_t task, uint32_t depth, uint64_t tick),
 		weft_check_begin(tick);
 		weft_emit_poll(WEFT_KIND_POLL_BEGIN, weft_poll_arg(task, depth), tick);
 	} else {
-		weft_hot_poll_begin_at(weft_poll_arg(task, depth), tick, on);
+		weft_slow_poll_begin_at(weft_poll_arg(task, depth), tick, on);
 	}
 })
 WEFT_EMIT(void weft_poll_begin(uint64_t task, uint32_t depth), {
@@ -115,7 +118,7 @@ WEFT_EMIT(void weft_poll_begin(uint64_t task, uint32_t depth), {
 		weft_check_begin(tick);
 		weft_emit_poll(WEFT_KIND_POLL_BEGIN, weft_poll_arg(task, depth), tick);
 	} else {
-		weft_hot_poll_begin(weft_poll_arg(task, depth), on);
+		weft_slow_poll_begin(weft_poll_arg(task, depth), on);
 	}
 })
 
@@ -128,7 +131,7 @@ WEFT_EMIT(void weft_poll_end_at(uint64_t tick), {
 		weft_check_end(tick);
 		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
 	} else {
-		weft_hot_poll_end_at(tick, on);
+		weft_slow_poll_end_at(tick, on);
 	}
 })
 WEFT_EMIT(void weft_poll_end(void), {
@@ -140,14 +143,14 @@ WEFT_EMIT(void weft_poll_end(void), {
 		weft_check_end(tick);
 		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
 	} else {
-		weft_hot_poll_end(on);
+		weft_slow_poll_end(on);
 	}
 })
 
-/* The innermost poll of this thread ends and, at the same time, one of `task` begins: what weft_poll_end and weft_poll_begin
- * say, as one event with one reading of the clock. For a worker that has its next task at hand when a poll ends; one that has
- * none, or has to do something else first that shall not count as part of the poll, ends the poll. With no poll open it is
- * weft_poll_begin. */
+/* The innermost poll of this thread ends and, at the same time, one of `task` begins: what weft_poll_end and
+ * weft_poll_begin say, as one event with one reading of the clock. For a worker that has its next task at hand when
+ * a poll ends; one that has none, or has to do something else first that shall not count as part of the poll, ends
+ * the poll. With no poll open it is weft_poll_begin. */
 WEFT_EMIT(void weft_poll_next_at(uint64_t task, uint32_t depth, uint64_t tick), {
 	uint32_t on = weft_gate_on();
 	if (!on)
@@ -156,7 +159,7 @@ WEFT_EMIT(void weft_poll_next_at(uint64_t task, uint32_t depth, uint64_t tick), 
 		weft_check_end(tick);
 		weft_emit_poll(WEFT_KIND_POLL_NEXT, weft_poll_arg(task, depth), tick);
 	} else {
-		weft_hot_poll_next_at(weft_poll_arg(task, depth), tick, on);
+		weft_slow_poll_next_at(weft_poll_arg(task, depth), tick, on);
 	}
 })
 WEFT_EMIT(void weft_poll_next(uint64_t task, uint32_t depth), {
@@ -168,7 +171,7 @@ WEFT_EMIT(void weft_poll_next(uint64_t task, uint32_t depth), {
 		weft_check_end(tick);
 		weft_emit_poll(WEFT_KIND_POLL_NEXT, weft_poll_arg(task, depth), tick);
 	} else {
-		weft_hot_poll_next(weft_poll_arg(task, depth), on);
+		weft_slow_poll_next(weft_poll_arg(task, depth), on);
 	}
 })
 
@@ -183,7 +186,7 @@ static inline void weft_emit_park(uint32_t depth, uint32_t on, uint64_t tick)
 	weft_emit(WEFT_KIND_PARK, arg, tick);
 	__atomic_store_n(&weft_ring_self->park, tick, __ATOMIC_RELAXED);
 	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
-		weft_hot_sched(tick);
+		weft_slow_sched(tick);
 }
 static inline void weft_emit_unpark(uint32_t depth, uint32_t on, uint64_t tick)
 {
@@ -241,8 +244,8 @@ WEFT_EMIT(void weft_task_end(uint64_t task), {
 		weft_emit(WEFT_KIND_TASK_END, task & WEFT_TASK_MASK, weft_tick(on));
 })
 
-/* This thread made `task` ready to run, on `worker` (an id of weft_worker_id, or WEFT_WORKER_NONE). Who woke it is the task
- * whose poll is open on this thread, if there is one; readers work that out. */
+/* This thread made `task` ready to run, on `worker` (an id of weft_worker_id; 0 or WEFT_WORKER_NONE: not known). Who
+ * woke it is the task whose poll is open on this thread, if there is one; readers work that out. */
 WEFT_EMIT(void weft_wake_at(uint64_t task, uint32_t worker, uint64_t tick), {
 	uint32_t on = weft_gate_on();
 	if (!on)
@@ -263,16 +266,16 @@ WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
 })
 
 /* The length of a runtime's global queue now, for runtimes without a queue callback. */
-WEFT_EMIT(void weft_queue_depth(int runtime, uint64_t depth), {
+WEFT_EMIT(void weft_queue_depth(uint32_t runtime, uint64_t depth), {
 	uint32_t on = weft_gate_on();
 	if (on && !weft_counted(on, WEFT_GATE_PARKS, WEFT_COUNTED_QUEUES))
 		weft_emit(WEFT_KIND_QUEUE, (depth & WEFT_TASK_MASK) | (uint64_t)(uint16_t)runtime << 48, weft_tick(on));
 })
 
 /* An event of the program's own: `kind` from weft_event_define, and its fields in order, one word each (see
- * weft_f64 for doubles). Fields beyond WEFT_FIELDS_MAX are ignored, and so is a negative `kind`; but for that of a definition
- * for which there was no room (-WEFT_E_LIMIT): such events are counted as lost, for the reason WEFT_LOSS_BAD_EVENT. */
-WEFT_EMIT(void weft_event(int kind, const uint64_t *fields, uint32_t n_fields), {
+ * weft_f64 for doubles). Fields beyond WEFT_FIELDS_MAX are ignored. Events of no kind (0: weft_event_define failed)
+ * are counted as lost, for the reason WEFT_LOSS_BAD_EVENT. */
+WEFT_EMIT(void weft_event(uint32_t kind, const uint64_t *fields, uint32_t n_fields), {
 	uint32_t on = weft_gate_on();
 	struct weft_ring *ring;
 	uint64_t tick;
@@ -281,8 +284,6 @@ WEFT_EMIT(void weft_event(int kind, const uint64_t *fields, uint32_t n_fields), 
 	if (!on)
 		return;
 	if (WEFT_UNLIKELY(kind < WEFT_KIND_USER)) {
-		if (kind != -WEFT_E_LIMIT)
-			return;
 		kind = WEFT_KIND_REFUSED;
 		n_fields = 0;
 	}

@@ -11,18 +11,19 @@
 extern "C" {
 #endif
 
-/* All memory that is not a ring comes from here, the compressor's included; only libweft-symbolize.so, which is loaded when
- * names are wanted in the process, has malloc's. `resize` with NULL allocates; a NULL answer means out of memory and is
- * always handled. Called from the caller's thread and from weft's own, never from an emit function or a signal handler. */
+/* All memory that is not a ring comes from here, the compressor's included; only libweft-symbolize.so, which is
+ * loaded when names are wanted in the process, has malloc's. `resize` with NULL allocates; a NULL answer means out
+ * of memory and is always handled. Called from the caller's thread and from weft's own, never from an emit function
+ * or a signal handler. */
 struct weft_allocator {
 	void *(*resize)(void *ptr, size_t bytes, void *data);
 	void (*release)(void *ptr, void *data);
 	void *data;
 };
 
-/* Replaces the allocator; NULL restores weft's own, which maps memory itself: the C library gives each thread that calls malloc 64 MiB of
- * address space. Call it before anything else of weft, from one thread.
- * The struct is copied. Not async-signal-safe. */
+/* Replaces the allocator; NULL restores weft's own, which maps memory itself: the C library gives each thread that
+ * calls malloc 64 MiB of address space. Call it before anything else of weft, from one thread. The struct is copied.
+ * Not async-signal-safe. */
 WEFT_API void weft_set_allocator(const struct weft_allocator *allocator);
 
 enum weft_log_level { WEFT_LOG_ERROR = 1, WEFT_LOG_WARN = 2, WEFT_LOG_INFO = 3, WEFT_LOG_DEBUG = 4 };

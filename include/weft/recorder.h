@@ -3,7 +3,8 @@
  *
  *     struct weft_recorder *rec;
  *     struct weft_error err;
- *     struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = "/var/lib/server/weft"};
+ *     struct weft_recorder_opts opts = WEFT_OPTIONS_INIT(weft_recorder_opts);
+ *     opts.dir = "/var/lib/server/weft";
  *     if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0)
  *             fprintf(stderr, "weft: %s\n", err.msg);
  *     ...
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,7 +47,6 @@ enum weft_engine {
 	WEFT_ENGINE_TIMER = 1, /* a CPU-time timer per thread: no privilege, no cost per context switch; at most HZ */
 	WEFT_ENGINE_PERF = 2,  /* perf events: any rate, kernel frames, hardware events */
 };
-#define WEFT_SAMPLE_OFF UINT32_MAX
 
 /* Whether the times at which threads were not on a CPU are recorded. */
 enum weft_switch {
@@ -57,21 +58,21 @@ enum weft_switch {
 
 /* Which polls are recorded one by one. All of them are counted, by duration, in every mode.
  *
- * In the modes slow and caught nothing is written when a poll begins, and when it ends only if it is to be told, as one
- * event with its begin and end (kind poll). A pair of begin and end then costs what reading the clock twice costs, and
- * takes no room in the ring. Every poll is counted: the collector tells once in flush_ns, and before a segment ends,
- * how many polls of each thread took how long (kind poll_count, four ranges for each power of two of ns), so that the
- * sums are exact in each segment.
+ * In the modes slow and caught nothing is written when a poll begins, and when it ends only if it is to be recorded,
+ * as one event with its begin and end (kind poll). A pair of begin and end then costs what reading the clock twice
+ * costs, and takes no room in the ring. Every poll is counted: the collector tells once in flush_ns, and before a
+ * segment ends, how many polls of each thread took how long (kind poll_count, four ranges for each power of two of
+ * ns), so that the sums are exact in each segment.
  *
  * Caught are polls in which a CPU sample was taken, or in which a wait of wait_ns or more ended. A sample catches one
- * poll, the innermost that is open; a poll is told once, however many samples are in it. So there are no more such
+ * poll, the innermost that is open; a poll is recorded once, however many samples are in it. So there are no more such
  * events than samples and waits, and which polls there are says where the CPU time went: a poll is caught in proportion
  * to its CPU time.
  *
- * A thread tells of at most poll_cap polls a second; what is beyond is a loss of reason WEFT_LOSS_POLL_CAP, and
- * counted. Up to 16 polls within each other are timed; deeper ones are counted without a length. A poll that was open
- * when recording began, or was paused or stopped meanwhile, is neither told nor counted. Parks, wakes, spawns and the
- * rest are recorded in every mode, but for what mode auto says. */
+ * A thread records at most poll_cap polls a second; what is beyond is a loss of reason WEFT_LOSS_POLL_CAP, and
+ * counted. Up to 16 polls within each other are timed; deeper ones are counted without a length. A poll that was
+ * open when recording began, or was paused or stopped meanwhile, is neither recorded nor counted. Parks, wakes,
+ * spawns and the rest are recorded in every mode, but for what mode auto says. */
 enum weft_poll_mode {
 	WEFT_POLLS_AUTO = 0,   /* all of them, as two events, as long as that fits budget_ppm; see below */
 	WEFT_POLLS_SLOW = 1,   /* those that took at least poll_slow_ns */
@@ -79,66 +80,116 @@ enum weft_poll_mode {
 	WEFT_POLLS_ALL = 3,    /* all of them, whatever it costs */
 };
 
-/* Mode auto begins like mode all. When events cost more than six tenths of the budget, it goes over to mode slow with
- * poll_slow_ns (there 1 ms by default), while the program runs and with polls open. When that is not enough, parks (with their time; those of 1 ms and
- * longer stay events) and queue depths are counted, and then wakes are: of these a poll that is told has its own (kind woken). Each change is an event of kind mode, which says when and why. When
- * events have cost little for 10 s, it goes back by one step; each time that this was too early the wait is twice as
- * long. Events that the program defined itself are always recorded: weft does not know which of them could be left out. The report says
- * when they exceed the budget. */
-#define WEFT_OFF UINT64_MAX /* as a time: never */
+/* Mode auto begins like mode all. When events cost more than six tenths of the budget, it changes to mode slow with
+ * poll_slow_ns (there 1 ms by default), while the program runs and with polls open. When that is not enough, parks
+ * and queue depths are counted: the time parked stays exact, and parks of 1 ms and longer stay events. Then wakes
+ * are counted: a poll that is recorded still has its own (kind woken). Each change is an event of kind mode, which
+ * says when and why. When events have cost little for 10 s, it goes back by one step; each time that this was too
+ * early the wait is twice as long. Events that the program defined itself are always recorded: weft does not know
+ * which of them could be left out. The report says when they exceed the budget. */
 
-/* Zero in any field means the default named beside it. `size` must be sizeof(struct weft_recorder_opts); bytes beyond
- * those the library knows must be zero. */
+/* Zero in any field means its default. `size` must be sizeof(struct weft_recorder_opts); bytes beyond those the library
+ * knows must be zero. Behind each field stands the variable of the environment that weft_recorder_open_env takes. */
 struct weft_recorder_opts {
-	size_t size;
-	const char *dir;        /* where segments go; NULL: memory only (weft_recorder_save writes them out) */
-	const char *name;       /* service name in the segment; NULL: the program's name */
-	uint64_t segment_bytes; /* rotate at this size; 64 MiB. Flight recorder: memory for what is kept */
-	uint64_t segment_ns;    /* rotate at this age; 60 s */
-	uint64_t keep_bytes; /* sealed segments of this name together, oldest deleted first; 1 GiB (64 MiB in memory) */
-	uint64_t keep_ns;    /* delete sealed segments of this name older than this; 0: no limit */
-	uint64_t drain_ns;   /* longest time between two drains; 250 ms, which is also the most */
-	uint64_t flush_ns;   /* longest time an event waits in shared memory before it is in the file; 1 s */
-	uint64_t queue_ns;   /* how often global queue callbacks are asked; 10 ms */
-	uint32_t ring_bytes; /* slots of a thread, a power of two; 64 KiB, and up to four times that when it is busy */
-	uint32_t max_threads;      /* threads that may record at the same time; 4096 */
-	uint32_t quantum_ns;       /* time resolution in the segment, a power of two; 8 */
-	uint32_t on_fork;          /* enum weft_fork */
-	uint32_t ring_place;       /* enum weft_ring_place */
-	uint32_t sync;             /* 1: fdatasync after each block and seal; the default only starts writeback */
-	const char *const *labels; /* "key=value" strings for the segment, NULL-terminated; copied */
-	uint32_t no_recover;       /* 1: leave what a dead process left in `dir` alone */
-	uint32_t level;            /* 1: frequencies only; 2..19: zstd levels, a fifth smaller at twice the CPU; 1 */
-	uint32_t sample_hz;        /* samples a second of CPU time, of each thread; 99. WEFT_SAMPLE_OFF: none. As many
-				    * as budget_ppm allows: 999 take more than 1 % on many machines */
-	uint32_t sample_engine;    /* enum weft_engine */
-	const char *sample_event;  /* perf: "cpu-clock", "task-clock", "cycles", ...; NULL: "cpu-clock" */
-	uint32_t sample_kernel; /* 1: with the kernel's frames (perf; needs privilege); stop before exec, see below */
-	uint32_t sample_depth;  /* frames of a stack, at most and by default 1024; 1: waits have none */
-	int32_t sample_signal;  /* of the timer; 0: SIGPROF, or a real-time signal when that is taken */
-	uint32_t symbolize;     /* 1: names of functions are put into each segment after it is sealed */
-	uint32_t switches;      /* enum weft_switch */
-	uint32_t wall_hz;   /* looks a second at threads that wait; 0: 10 where switches cannot be recorded, else none.
-				 * WEFT_SAMPLE_OFF: none */
-	uint32_t poll_mode; /* enum weft_poll_mode; auto */
-	uint32_t poll_cap;  /* polls recorded one by one in a second by a thread, in the modes slow and caught; 1000 */
-	uint64_t poll_slow_ns; /* mode slow; 10 ms. Mode auto: 1 ms */
-	uint64_t
-		wait_ns; /* waits at least this long are recorded one by one, with their stack; 10 ms. WEFT_OFF: none */
-	uint64_t stuck_ns;   /* a poll that still runs after this time is told of while it does; 1 s. WEFT_OFF: none */
-	uint32_t budget_ppm; /* CPU time for all of weft, in millionths of what the program uses, or of half a CPU
-				 * when it uses less; 10000 (1 %). What the kernel does for samples counts: signals,
-				 * interrupts of perf events, and what these add to context switches.
-				 * WEFT_SAMPLE_OFF: no limit, and really sample_hz samples a second */
-	uint32_t trigger_signal;     /* flight recorder: a signal that asks for a dump; 0: none */
-	uint64_t flight_ns;          /* flight recorder: keep the last so much in memory, write only when asked
-				 * (weft_recorder_dump); 0: write everything */
-	uint64_t trigger_poll_ns;    /* flight recorder: a poll this long asks for a dump; 0: none */
-	uint64_t trigger_quiet_ns;   /* flight recorder: after a dump, triggers are not heard for this long; 60 s */
-	uint64_t trigger_forward_ns; /* flight recorder: a dump that a trigger asks for is written this long after it,
-				      * with what came meanwhile; 0: at once. A day at most */
-	uint32_t file_mode;          /* of the files in `dir`: 0600, or 0640 for a group (that of the process, or of a
-				      * directory with chmod g+s) that may read them; 0600 */
+	/* From src/record/options.list, by tools/gen-options: */
+	size_t size; /* WEFT_OPTIONS_INIT sets it */
+	/* Where segments go. NULL: memory only (weft_recorder_save writes them out). WEFT_DIR. */
+	const char *dir;
+	/* Name of the service in the segment. NULL: the program's name. WEFT_NAME. */
+	const char *name;
+	/* Begin a new segment at this size. 64 MiB, or a quarter of keep_bytes if that is less. Flight recorder:
+	 * memory for what is kept. At least 4 KiB. WEFT_SEGMENT_BYTES. */
+	uint64_t segment_bytes;
+	/* Begin a new segment at this age. Default 60 s. WEFT_SEGMENT_SECONDS. */
+	uint64_t segment_ns;
+	/* Sealed segments of this name together; the oldest are deleted first. 1 GiB; 64 MiB in memory. At least
+	 * segment_bytes. WEFT_KEEP_BYTES. */
+	uint64_t keep_bytes;
+	/* Delete sealed segments of this name that are older. 0: no limit. WEFT_KEEP_SECONDS. */
+	uint64_t keep_ns;
+	/* Longest time between two drains. Default 250 ms. From 1 ms to 250 ms. */
+	uint64_t drain_ns;
+	/* Longest time that an event waits in shared memory before it is in the file. Default 1 s. */
+	uint64_t flush_ns;
+	/* How often the callbacks of global queues are called. Default 10 ms. At least 1 ms. */
+	uint64_t queue_ns;
+	/* Slots of a thread. A busy thread's ring grows to four times that. Default 64 KiB. From 8 KiB to 1 GiB. A
+	 * power of two. WEFT_RING_BYTES. */
+	uint32_t ring_bytes;
+	/* Threads that may record at the same time. Default 4096. At most 1048576. WEFT_MAX_THREADS. */
+	uint32_t max_threads;
+	/* Time resolution in the segment. Default 8. At most 1048576. A power of two. WEFT_QUANTUM_NS. */
+	uint32_t quantum_ns;
+	/* What a child has after fork: enum weft_fork. WEFT_FORK. */
+	uint32_t on_fork;
+	/* Where rings are: enum weft_ring_place. WEFT_RING. */
+	uint32_t ring_place;
+	/* 1: fdatasync after each block and seal. 0 only starts writeback. WEFT_SYNC. */
+	uint32_t sync;
+	/* "key=value" strings for the segment, NULL-terminated, copied; 64 at most. In the variable: k=v,k=v.
+	 * WEFT_LABELS. */
+	const char *const *labels;
+	/* 1: leave alone what dead processes left in `dir`. */
+	uint32_t no_recover;
+	/* 1: frequencies only. 2 to 19: levels of zstd, a fifth smaller at twice the CPU time. Default 1. At most
+	 * 19. WEFT_LEVEL. */
+	uint32_t level;
+	/* Samples a second of CPU time, of each thread; as many as budget_ppm allows: 999 take more than 1 % on many
+	 * machines. In the variable 0 is off, too. Default 99. At most 50000. WEFT_OFF: none. WEFT_SAMPLE_HZ. */
+	uint64_t sample_hz;
+	/* What takes samples: enum weft_engine. WEFT_SAMPLE_ENGINE. */
+	uint32_t sample_engine;
+	/* 1: with the kernel's frames (perf; needs privilege). Stop before exec: see below. WEFT_SAMPLE_KERNEL. */
+	uint32_t sample_kernel;
+	/* Event of perf: "cpu-clock", "task-clock", "cycles" and so on. NULL: "cpu-clock". 31 bytes at most.
+	 * WEFT_SAMPLE_EVENT. */
+	const char *sample_event;
+	/* Frames of a stack. 1: waits have no stack. Default 1024. At most 1024. WEFT_SAMPLE_DEPTH. */
+	uint32_t sample_depth;
+	/* Signal of the timer. 0: SIGPROF, or a real-time signal when that is taken. */
+	int32_t sample_signal;
+	/* 1: names of functions are put into each segment after it is sealed. WEFT_SYMBOLIZE. */
+	uint32_t symbolize;
+	/* Whether times off the CPU are recorded: enum weft_switch. WEFT_SWITCHES. */
+	uint32_t switches;
+	/* Wall samples a second of threads that wait. 0: 10 where switches cannot be recorded, else none. At most
+	 * 1000. WEFT_OFF: none. WEFT_WALL_HZ. */
+	uint64_t wall_hz;
+	/* Which polls are recorded one by one: enum weft_poll_mode. WEFT_POLLS. */
+	uint32_t poll_mode;
+	/* Polls that a thread records one by one in a second, in the modes slow and caught. Default 1000.
+	 * WEFT_POLL_CAP. */
+	uint32_t poll_cap;
+	/* A poll is slow from here on. 10 ms; 1 ms in mode auto. WEFT_OFF: none. WEFT_POLL_SLOW_MS. */
+	uint64_t poll_slow_ns;
+	/* Waits at least this long are recorded one by one, with their stack. Default 10 ms. WEFT_OFF: none.
+	 * WEFT_WAIT_MS. */
+	uint64_t wait_ns;
+	/* A poll that still runs after this time is recorded while it runs. Default 1 s. At least 10 ms. WEFT_OFF:
+	 * none. WEFT_STUCK_MS. */
+	uint64_t stuck_ns;
+	/* CPU time for all of weft, in millionths of what the program uses, or of half a CPU when it uses less.
+	 * 10000 is 1 %. What the kernel does for samples counts: signals, interrupts of perf events, and what these
+	 * add to context switches. WEFT_OFF: no limit, and exactly sample_hz samples a second. Default 10000. At
+	 * most 1000000. WEFT_BUDGET_PPM. */
+	uint64_t budget_ppm;
+	/* Flight recorder: a signal that asks for a dump. In the variable a number, or a name such as USR2.
+	 * WEFT_TRIGGER_SIGNAL. */
+	uint32_t trigger_signal;
+	/* Mode of the files in `dir`: 0600, or 0640 for a group (that of the process, or of a directory with chmod
+	 * g+s) that may read them. Default 0600. WEFT_FILE_MODE. */
+	uint32_t file_mode;
+	/* Flight recorder: keep the last so much in memory and write only when asked (weft_recorder_dump). 0: write
+	 * everything. Needs dir. From 100 ms to 86400 s. WEFT_FLIGHT_SECONDS. */
+	uint64_t flight_ns;
+	/* Flight recorder: a poll this long asks for a dump. 0: none. WEFT_TRIGGER_POLL_MS. */
+	uint64_t trigger_poll_ns;
+	/* Flight recorder: after a dump, triggers are only counted for this long. Default 60 s.
+	 * WEFT_TRIGGER_QUIET_SECONDS. */
+	uint64_t trigger_quiet_ns;
+	/* Flight recorder: a dump that a trigger asks for is written this long after it, with what came meanwhile.
+	 * 0: at once. At most 86400 s. WEFT_TRIGGER_FORWARD_SECONDS. */
+	uint64_t trigger_forward_ns;
 };
 
 /* Flight recorder. With flight_ns nothing is written to `dir` until somebody asks: the last flight_ns are kept in
@@ -156,17 +207,19 @@ struct weft_recorder_opts {
  * kept. After kill -9 without such a dump, recovery finds what is in shared memory, the last flush_ns or so; what was
  * kept in memory is lost. With poll mode all, trigger_poll_ns makes a pair of begin and end about 1 ns slower. */
 
-/* Threads that wait are looked at from outside: they get no signal, so no call that waits ends because of it, with or without a time-out. The same
- * holds for a poll that stuck_ns tells of. CPU samples come by signals, to threads that run. A handler that the program installs over
- * that of the samples stays, and within a second they come by another signal. But a program that sets all signals to their default, as
- * daemons do, must do so before it starts to record: by default the signal of the samples is death. (Under weft run it may.) */
+/* Signals. Threads that wait are sampled from outside: they get no signal, so no call that waits ends because of
+ * weft. The same holds for polls that stuck_ns is about. CPU samples come by signals, to threads that run. A handler
+ * that the program installs over the sampling signal's stays, and within a second samples come by another signal.
+ * The sampling signal's default action ends the process. So a program that sets all signals to their default, as
+ * daemons do, must do so before it starts to record. (Under weft run it may do so at any time.) */
 
-/* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within execve would kill the
- * new program. Without it nothing needs to be done, nor under weft run. */
+/* With sample_kernel, stop recording before the process calls exec in place: a signal that the kernel raises within
+ * execve would kill the new program. Without it nothing needs to be done, nor under weft run. */
 
-/* `dir` is made, with mode 0700, when it is not there. It has to be this user's or root's, and nobody else may write to it, or it has to
- * be this user's and sticky (chmod +t): else -EPERM, and the message says what to do. Of what is there only regular files of this user
- * that carry weft's mark are touched, and links are not followed (docs/SECURITY.md). Retention deletes segments of the same name only. */
+/* `dir` is made, with mode 0700, when it is not there. It has to be this user's or root's, and nobody else may write
+ * to it, or it has to be this user's and sticky (chmod +t): else -EPERM, and the message says what to do. Of what is
+ * there only regular files of this user that carry weft's mark are touched, and links are not followed
+ * (docs/SECURITY.md). Retention deletes segments of the same name only. */
 
 /* Opens a recorder and recovers what earlier processes left in `dir`. Nothing records yet. `opts` NULL takes
  * all defaults (memory only). On success `*ret` is the caller's, to be given to weft_recorder_close.
@@ -175,24 +228,20 @@ struct weft_recorder_opts {
 WEFT_API int weft_recorder_open(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
 				struct weft_error *err);
 
-/* The same, with options from the environment: WEFT_DIR, WEFT_NAME, WEFT_SEGMENT_BYTES, WEFT_SEGMENT_SECONDS,
- * WEFT_KEEP_BYTES, WEFT_KEEP_SECONDS, WEFT_RING_BYTES, WEFT_MAX_THREADS, WEFT_QUANTUM_NS, WEFT_FORK (off, restart),
- * WEFT_RING (auto, dir, memory), WEFT_SYNC, WEFT_LEVEL, WEFT_LABELS (k=v,k=v), WEFT_SAMPLE_HZ (a number, or off),
- * WEFT_SAMPLE_ENGINE (auto, timer, perf), WEFT_SAMPLE_EVENT, WEFT_SAMPLE_KERNEL, WEFT_SAMPLE_DEPTH, WEFT_SYMBOLIZE, WEFT_SWITCHES (auto, off, intervals, stacks),
- * WEFT_WALL_HZ, WEFT_POLLS (auto, all, slow, caught), WEFT_POLL_CAP, WEFT_POLL_SLOW_MS, WEFT_WAIT_MS, WEFT_STUCK_MS (a number, or off),
- * WEFT_BUDGET_PPM, WEFT_FLIGHT_SECONDS, WEFT_TRIGGER_SIGNAL (a number, or a name such as USR2), WEFT_TRIGGER_POLL_MS,
- * WEFT_TRIGGER_QUIET_SECONDS, WEFT_TRIGGER_FORWARD_SECONDS, WEFT_FILE_MODE (0600, 0640). Sizes take K, M and G. Variables override `opts`, which may be NULL. Returns 1, with `*ret` NULL, when neither WEFT_DIR nor `opts->dir` is set or
- * WEFT_OFF is 1: recording stays off and every call accepts the NULL recorder. */
+/* The same, with options from the environment, which override `opts`; that may be NULL. Variables are named beside the
+ * fields of struct weft_recorder_opts, and weft-options(7) has them all. Sizes take K, M and G. Returns 1, with `*ret`
+ * NULL, when neither WEFT_DIR nor `opts->dir` is set or WEFT_OFF is 1: recording stays off and every call accepts the
+ * NULL recorder. */
 WEFT_API int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *opts,
 				    struct weft_error *err);
 
-/* Starts the collector if it does not run, and recording. With samples, a thread of its own reads the unwind tables of all that is loaded; the first
- * start waits for it, 10 ms at most. With much code loaded (a tenth of a second for a hundred megabytes) stacks may be cut until it is done, and are marked.
- * 0 when it records already. NULL `rec`: 0. */
+/* Starts the collector if it does not run, and recording. With samples, a thread of its own reads the unwind tables
+ * of all that is loaded; the first start waits for it, 10 ms at most. With much code loaded (a tenth of a second for
+ * a hundred megabytes) stacks may be cut until it is done, and are marked. 0 when it records already. NULL `rec`: 0. */
 WEFT_API int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err);
 
-/* Pauses recording: from here emits cost one branch, and no samples are taken. What was emitted is kept. Start goes on, in the same segment;
- * the pause is noted there. NULL `rec`: 0. */
+/* Pauses recording: from here emits cost one branch, and no samples are taken. What was emitted is kept. Start goes
+ * on, in the same segment; the pause is noted there. NULL `rec`: 0. */
 WEFT_API int weft_recorder_pause(struct weft_recorder *rec);
 
 /* Stops recording, drains all rings, seals the segment and ends the collector. Start may follow. NULL `rec`: 0.

@@ -9,9 +9,9 @@
  *     publish  head = resv, released; only the outermost emit does it, for itself and for the handlers that interrupted
  *              it, because what is below head must be whole
  *
- * `limit` is how far resv may go before the slow path looks again at what the collector has freed. It stands a few slots
- * below the true end, since a handler can arrive between the check and the taking: each level of nesting then overshoots
- * by at most one event. */
+ * `limit` is how far resv may go before the slow path looks again at what the collector has freed. It stands a few
+ * slots below the true end, since a handler can arrive between the check and the taking: each level of nesting then
+ * overshoots by at most one event. */
 #ifndef WEFT_RING_H
 #define WEFT_RING_H
 
@@ -39,7 +39,8 @@ struct weft_ring {
 	struct weft_slot *slots; /* constant */
 	uint64_t mask;           /* slots - 1; goes up when the collector gave the ring more of them */
 	uint64_t sched_due;      /* tick from which a park reads the thread's CPU time again */
-	/* When all polls are recorded, the outermost one that is open, for the collector, which tells when it does not end: */
+	/* When all polls are recorded, the outermost one that is open, for the collector, which tells when it does
+	 * not end: */
 	uint64_t poll;       /* tick at which it began << 8 | how many are open, 255 at most; 0: none is */
 	uint64_t poll_arg;   /* the second word of its slot */
 	uint64_t park;       /* tick of the last park */
@@ -63,48 +64,53 @@ struct weft_gate {
 	uint64_t ns_scale;   /* ns of a tick, times 2^32 */
 	uint64_t ms_ticks;   /* ticks of a millisecond */
 	uint64_t
-		poll_ticks; /* modes slow and caught, or with trigger_poll_ns: a poll this long, or a little longer, has to be looked at */
+		/* modes slow and caught, or with trigger_poll_ns: a poll this long, or a little longer, has to be
+		 * looked at */
+		poll_ticks;
 	uint32_t
-		poll_mixed; /* 1: this time of recording began with all polls as events; some of these may be open still */
-	uint32_t poll_cap; /* a thread tells of at most so many polls in second_ticks */
+		/* 1: this time of recording began with all polls as events; some of these may be open still */
+		poll_mixed;
+	uint32_t poll_cap; /* a thread records at most so many polls in second_ticks */
 	uint64_t second_ticks;
 	uint64_t sched_ticks;     /* between two readings of a thread's CPU time */
 	uint64_t poll_slow_ns;    /* a poll is slow from here on */
 	uint64_t poll_trigger_ns; /* and asks for a dump from here on */
-	uint64_t wait_ticks;      /* a wait this long is told by itself (wait.h) */
+	uint64_t wait_ticks;      /* a wait this long is recorded by itself (wait.h) */
 	char wiped[4096 - 104];
 };
 
 /* Bits of `on`. When all polls are recorded, none of WEFT_GATE_MODES is among them. */
 #define WEFT_GATE_TSC 1u      /* ticks are the CPU's counter; 2: CLOCK_MONOTONIC */
 #define WEFT_GATE_TICKS 3u    /* these two */
-#define WEFT_GATE_SLOW 4u     /* of polls only the slow ones are told */
+#define WEFT_GATE_SLOW 4u     /* of polls only the slow ones are recorded */
 #define WEFT_GATE_CAUGHT 8u   /* only those with a sample in them */
 #define WEFT_GATE_TIMED 16u   /* all, and the time that they take is looked at, too */
 #define WEFT_GATE_MODES 28u   /* these three */
 #define WEFT_GATE_RSEQ 32u    /* the kernel says when a thread was off the CPU (weft_stayed) */
-#define WEFT_GATE_COUNTED 64u /* wakes are counted, and remembered for polls that are told */
+#define WEFT_GATE_COUNTED 64u /* wakes are counted, and remembered for polls that are recorded */
 #define WEFT_GATE_PARKS 128u  /* parks are counted, with their time, and queue depths are */
 #define WEFT_GATE_PLAIN 33u   /* the usual case: ticks are the CPU's, all polls, with the detector */
 #define WEFT_GATE_EPOCH 256u  /* with one of these three it goes up by this each time that recording begins */
 
-extern WEFT_API struct weft_gate weft_gate;
-extern WEFT_API __thread struct weft_ring *weft_ring_self __attribute__((tls_model("initial-exec")));
+extern WEFT_API struct weft_gate weft_gate WEFT_LAYOUT_OF(weft_gate);
+extern WEFT_API __thread struct weft_ring *weft_ring_self WEFT_LAYOUT_OF(weft_ring_self)
+	__attribute__((tls_model("initial-exec")));
 
 /* Slow paths, out of line. Async-signal-safe. */
-WEFT_API uint64_t weft_hot_tick(void);                                     /* CLOCK_MONOTONIC */
-WEFT_API struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick); /* a ring with room, or NULL: counted */
-WEFT_API void weft_hot_sched(uint64_t tick);                               /* CPU time and run-queue wait */
-/* Polls, however they are recorded: `on` is the gate's value, `arg` the second word of the slot that they have as events. */
-WEFT_API void weft_hot_poll_begin(uint64_t arg, uint32_t on);
-WEFT_API void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on);
-WEFT_API void weft_hot_poll_end(uint32_t on);
-WEFT_API void weft_hot_poll_end_at(uint64_t tick, uint32_t on);
-WEFT_API void weft_hot_poll_next(uint64_t arg, uint32_t on);
-WEFT_API void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on);
+WEFT_API uint64_t weft_slow_tick(void);                                     /* CLOCK_MONOTONIC */
+WEFT_API struct weft_ring *weft_slow_ring(uint32_t n_slots, uint64_t tick); /* a ring with room, or NULL: counted */
+WEFT_API void weft_slow_sched(uint64_t tick);                               /* CPU time and run-queue wait */
+/* Polls, however they are recorded: `on` is the gate's value, `arg` the second word of the slot that they have as
+ * events. */
+WEFT_API void weft_slow_poll_begin(uint64_t arg, uint32_t on);
+WEFT_API void weft_slow_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on);
+WEFT_API void weft_slow_poll_end(uint32_t on);
+WEFT_API void weft_slow_poll_end_at(uint64_t tick, uint32_t on);
+WEFT_API void weft_slow_poll_next(uint64_t arg, uint32_t on);
+WEFT_API void weft_slow_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on);
 
-/* The thread was off the CPU outside of any wait that it reported; a park ended in which it was, or its CPU time is due; a poll
- * ends in which it was; a poll began in another one. */
+/* The thread was off the CPU outside of any wait that it reported; a park ended in which it was, or its CPU time is
+ * due; a poll ends in which it was; a poll began in another one. */
 WEFT_API void weft_slow_off(uint64_t tick);
 WEFT_API void weft_slow_unpark(uint64_t tick);
 WEFT_API void weft_slow_poll_off(uint64_t tick);
@@ -135,12 +141,12 @@ static inline uint64_t weft_tick(uint32_t on)
 #else
 	(void)on;
 #endif
-	return weft_hot_tick();
+	return weft_slow_tick();
 }
 
-/* The detector: the kernel clears the word `rseq_cs` of a thread when it takes the thread off the CPU or delivers a signal to
- * it. While it holds what was stored there, the thread has stayed on the CPU. It holds rseq_armed, or WEFT_RSEQ_OFF besides when
- * the poll that is open has been off the CPU before. */
+/* The detector: the kernel clears the word `rseq_cs` of a thread when it takes the thread off the CPU or delivers a
+ * signal to it. While it holds what was stored there, the thread has stayed on the CPU. It holds rseq_armed, or
+ * WEFT_RSEQ_OFF besides when the poll that is open has been off the CPU before. */
 #define WEFT_RSEQ_OFF 32u
 
 static inline uint64_t weft_rseq_word(void)
@@ -215,7 +221,7 @@ static inline struct weft_ring *weft_ring_room(uint32_t n_slots, uint64_t tick)
 	struct weft_ring *ring = weft_ring_self;
 
 	if (WEFT_UNLIKELY(__atomic_load_n(&ring->resv, __ATOMIC_RELAXED) >= ring->limit))
-		return weft_hot_ring(n_slots, tick);
+		return weft_slow_ring(n_slots, tick);
 	return ring;
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,13 +18,13 @@ extern "C" {
 
 #define WEFT_WORKER_NONE 0xffffu /* no worker, or not known which */
 
-/* Answers which worker (0-based index in its runtime) the calling thread is, or -1 for none. Asked at most once
- * per thread, runtime and recording, on that thread, at its first event; must be async-signal-safe if the program emits from signal
- * handlers. */
+/* Answers which worker (0-based index in its runtime) the calling thread is, or -1 for none. Asked at most once per
+ * thread, runtime and recording, on that thread, at its first event; must be async-signal-safe if the program emits
+ * from signal handlers. */
 typedef int weft_worker_fn(void *data);
 
-/* Answers how many tasks wait in the runtime's global queue. Asked by the collector thread every 10 ms while recording; must not
- * block. */
+/* Answers how many tasks wait in the runtime's global queue. Asked by the collector thread every 10 ms while
+ * recording; must not block. */
 typedef uint64_t weft_queue_fn(void *data);
 
 struct weft_runtime_opts {
@@ -34,22 +35,26 @@ struct weft_runtime_opts {
 	void *data;             /* for both */
 };
 
-/* Adds a runtime. Returns its id (>= 0), for the calls below, or -WEFT_E_LIMIT, -ENOMEM, -E2BIG. */
-WEFT_API int weft_runtime_add(const struct weft_runtime_opts *opts);
+/* Adds a runtime. Returns its id (> 0), for the calls below, or 0 and why in `err`, which may be NULL: -WEFT_E_LIMIT
+ * (64 runtimes, or no room for definitions), -ENOMEM, or -E2BIG and -EINVAL for options of another size. `opts` NULL
+ * takes all defaults. */
+WEFT_API uint32_t weft_runtime_add(const struct weft_runtime_opts *opts, struct weft_error *err);
 
 /* Forgets the callbacks of a runtime; its id and name stay. Returns after a callback that runs has returned.
  * 0, or -EINVAL. */
-WEFT_API int weft_runtime_del(int runtime);
+WEFT_API int weft_runtime_del(uint32_t runtime);
 
-/* Makes the calling thread worker `index` of `runtime`. Returns the worker's process-wide id (0..65534), or a
- * negative error. Calling it again with the same arguments is free. */
-WEFT_API int weft_worker_enter(int runtime, uint32_t index);
+/* Makes the calling thread worker `index` of `runtime`. Returns the worker's process-wide id (1..65534), or 0 and
+ * why in `err`, which may be NULL: -EINVAL (no such runtime), -WEFT_E_LIMIT, -ENOMEM. Calling it again with the same
+ * arguments is free. */
+WEFT_API uint32_t weft_worker_enter(uint32_t runtime, uint32_t index, struct weft_error *err);
 
 /* The calling thread is no worker any more. */
 WEFT_API void weft_worker_leave(void);
 
-/* The id of worker `index` of `runtime`, for weft_wake. Registers it when it is new. Negative on error. */
-WEFT_API int weft_worker_id(int runtime, uint32_t index);
+/* The id of worker `index` of `runtime`, for weft_wake. Registers it when it is new. Fails as weft_worker_enter
+ * does. */
+WEFT_API uint32_t weft_worker_id(uint32_t runtime, uint32_t index, struct weft_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading segments. A reader gives the definitions of a segment (threads, workers, locations, ...) and its events, per thread or
- * merged in time order. Any bytes may be given to it: it answers with an error or with the part that can be read, and
- * weft_segment_damage says what is missing.
+/* Reading segments. A reader gives the definitions of a segment (threads, workers, locations, ...) and its events,
+ * per thread or merged in time order. Any bytes may be given to it: it answers with an error or with the part that
+ * can be read, and weft_segment_damage says what is missing.
  *
  * A segment object is used by one thread at a time. Nothing here is async-signal-safe. Pointers that calls return live
  * until weft_segment_close. */
@@ -51,9 +51,9 @@ struct weft_segment_info {
 /* Facts about the whole segment. Never NULL. */
 WEFT_API const struct weft_segment_info *weft_segment_info(const struct weft_segment *seg);
 
-/* What could not be read. Returns the number of damaged places. `missing_bytes` is the sum of the bytes that were passed over;
- * `text` is one line for a person ("" when all is well). Complete only once all events were read, because event
- * blocks are decoded on the way. */
+/* What could not be read. Returns the number of damaged places. `missing_bytes` is the sum of the bytes that were
+ * passed over; `text` is one line for a person ("" when all is well). Complete only once all events were read,
+ * because event blocks are decoded on the way. */
 struct weft_damage {
 	uint32_t places;
 	uint64_t missing_bytes;
@@ -62,8 +62,8 @@ struct weft_damage {
 };
 WEFT_API struct weft_damage weft_segment_damage(const struct weft_segment *seg);
 
-/* Definitions. Each weft_segment_NOUNS gives the array and its length; each weft_segment_NOUN looks one up by id and answers NULL
- * when the segment does not define it. Strings are never NULL and end in a zero byte. */
+/* Definitions. Each weft_segment_NOUNS gives the array and its length; each weft_segment_NOUN looks one up by id and
+ * answers NULL when the segment does not define it. Strings are never NULL and end in a zero byte. */
 struct weft_thread {
 	uint32_t id;     /* of the stream of events, unique in the recording */
 	uint32_t tid;    /* of the OS */
@@ -101,19 +101,32 @@ struct weft_clock {
 	uint64_t mono_ns;
 	uint64_t real_ns;
 };
+/* Why something is missing: X(NAME, number, "name", what the count counts, in whose time there is a gap, what it
+ * means). Reports, docs/FORMAT.md and weft-report(1) are made from this list; numbers never change. Counts: EVENTS,
+ * POLLS, SAMPLES, MISSED (about so many samples), THREADS, SWITCHES (records), TIME (nothing is counted). Gaps:
+ * THREAD, in the thread's, if it is known; ALL, in that of all threads; NONE. */
+/* clang-format off */
+#define WEFT_LOSSES(X) \
+	X(RING_FULL, 1, "ring full", EVENTS, THREAD, "the thread's ring was full") \
+	X(NO_RING, 2, "no ring", EVENTS, THREAD, "there were more threads than max_threads, or no memory for a ring") \
+	X(BAD_EVENT, 3, "bad event", EVENTS, NONE, "an event made no sense: one of the program's that was never defined") \
+	X(PAUSED, 4, "paused", TIME, ALL, "the program paused the recording (weft_recorder_pause)") \
+	X(DISK_FULL, 5, "disk full", TIME, ALL, "the recording was paused because the disk was full") \
+	X(SAMPLE, 6, "no memory for stacks", SAMPLES, NONE, "there were more stacks than there is memory for") \
+	X(UNCOVERED, 7, "thread not sampled", THREADS, NONE, "threads could not be sampled") \
+	X(POLL_CAP, 8, "polls beyond the cap", POLLS, NONE, "they were counted by their length, not recorded one by one") \
+	X(SWITCH, 9, "context switches", SWITCHES, NONE, "the kernel dropped records, or (0) they were held back to save CPU time") \
+	X(DELETED, 10, "segment deleted", EVENTS, ALL, "the segment was deleted, or closed by the program, before it was sealed") \
+	X(SIGNAL, 11, "signal taken", MISSED, NONE, "another handler had taken the signal of the samples")
+
 enum weft_loss_reason {
-	WEFT_LOSS_RING_FULL = 1, /* the thread's ring was full */
-	WEFT_LOSS_NO_RING = 2,   /* more threads than max_threads, or no memory for a ring */
-	WEFT_LOSS_BAD_EVENT = 3, /* an event that made no sense (a user event that was never defined) */
-	WEFT_LOSS_PAUSED = 4,    /* weft_recorder_pause: not counted while it lasts, count is 0 */
-	WEFT_LOSS_DISK_FULL = 5, /* paused because the disk was full: not counted while it lasts */
-	WEFT_LOSS_SAMPLE = 6,    /* samples whose stack could not be kept: more stacks than there is memory for */
-	WEFT_LOSS_UNCOVERED = 7, /* threads that could not be sampled */
-	WEFT_LOSS_POLL_CAP = 8,  /* polls beyond poll_cap: counted by their length, not told one by one */
-	WEFT_LOSS_SWITCH = 9,    /* records of context switches, of no particular thread */
-	WEFT_LOSS_DELETED = 10,  /* of all threads: their segment was deleted, or closed by the program, unsealed */
-	WEFT_LOSS_SIGNAL = 11,   /* samples, about so many, of all threads: another handler had taken their signal */
+#define X(NAME, number, ...) WEFT_LOSS_##NAME = number,
+	WEFT_LOSSES(X)
+#undef X
+	WEFT_LOSS_END, /* one past the last above */
 };
+/* clang-format on */
+
 struct weft_loss {
 	uint32_t reason; /* enum weft_loss_reason */
 	uint32_t thread; /* stream id, or 0 when it belongs to no known thread */
@@ -143,8 +156,8 @@ struct weft_module {
 	uint32_t build_id_n; /* 0: it has none */
 	uint8_t build_id[WEFT_BUILD_ID_MAX];
 };
-/* One place in code. `offset` counts from the module's start; module 0: not known, and offset is the address. It lies in the
- * instruction that runs or, in a caller, in the call. */
+/* One place in code. `offset` counts from the module's start; module 0: not known, and offset is the address. It
+ * lies in the instruction that runs or, in a caller, in the call. */
 struct weft_frame {
 	uint32_t module;
 	uint64_t offset;
@@ -152,7 +165,7 @@ struct weft_frame {
 enum weft_stack_flag {
 	WEFT_STACK_COMPLETE = 1, /* reached the thread's first function */
 	WEFT_STACK_CUT = 2,      /* deeper than was asked for: the outer frames are missing */
-	WEFT_STACK_LOST = 4,     /* ends where nothing told how to go on */
+	WEFT_STACK_LOST = 4,     /* ends where no rule said how to go on */
 	WEFT_STACK_FP = 8,       /* some frames are from frame pointers, where there were no rules */
 	WEFT_STACK_SIGNAL = 16,  /* goes through a signal handler */
 	WEFT_STACK_NO_CODE = 32, /* the leaf is in no known module */
@@ -165,8 +178,8 @@ struct weft_stack {
 	uint32_t n_frames;
 	const struct weft_frame *frames; /* leaf first */
 };
-/* Names for one place in code: more than one when calls were inlined there, innermost first. Segments have them once they were
- * symbolized. */
+/* Names for one place in code: more than one when calls were inlined there, innermost first. Segments have them once
+ * they were symbolized. */
 struct weft_symbol_frame {
 	const char *function; /* demangled */
 	const char *file;     /* "" when not known */

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,8 +32,9 @@ extern "C" {
 enum weft_trace_type {
 	WEFT_TRACE_NUMBER = 1,
 	WEFT_TRACE_TEXT = 2,
-	WEFT_TRACE_HEX = 3, /* an address or an id of 64 bits: a number whose text is 16 hex digits */
-	WEFT_TRACE_ID = 4,  /* the id of a trace: only text, 32 hex digits */
+	WEFT_TRACE_HEX = 3,  /* an address or an id of 64 bits: a number whose text is 16 hex digits */
+	WEFT_TRACE_ID = 4,   /* the id of a trace: only text, 32 hex digits */
+	WEFT_TRACE_REAL = 5, /* a share or a mean, in summaries */
 };
 
 /* Set `size` before the call; what a newer library knows beyond it is left away. Texts are static. */
@@ -119,6 +121,7 @@ WEFT_API int weft_trace_rows_next(struct weft_trace_rows *rows);
  * until the next call of weft_trace_rows_text. */
 WEFT_API int weft_trace_rows_is_null(const struct weft_trace_rows *rows, size_t column);
 WEFT_API int64_t weft_trace_rows_number(const struct weft_trace_rows *rows, size_t column);
+WEFT_API double weft_trace_rows_real(const struct weft_trace_rows *rows, size_t column); /* of a NUMBER, too */
 WEFT_API const char *weft_trace_rows_text(struct weft_trace_rows *rows, size_t column);
 
 /* NULL is allowed. */

@@ -12,13 +12,13 @@
  *     weft_lock_released((uintptr_t)&cache);
  *     unlock(&cache);
  *
- * A wait that took the recorder's wait_ns or longer (10 ms by default) is an event `wait` of its own, with its stack,
- * taken as it ended. (Stacks need unwind tables. Those are there where CPU samples are taken; else they are made when
- * the first long wait has ended, and until then only the caller is in the stack.) The others are summed for each
- * thread by what and name, and the sums are told as events `wait_sum`, at most every 100 ms, when the thread ends and
- * when recording stops. (When weft's budget of CPU time is used up, long waits may be in the sums, too, but
- * for the first ten in 100 ms of a worker; the longer one is, the likelier it is told.) So the time of all waits together is exact, however short each was; only
- * what a killed process had not told yet is lost.
+ * A wait that took the recorder's wait_ns or longer (10 ms by default) is an event `wait` of its own, with its
+ * stack, taken as it ended. (Stacks need unwind tables. Those are there where CPU samples are taken; else they are
+ * made when the first long wait has ended, and until then only the caller is in the stack.) The others are summed
+ * for each thread by what and name, and the sums are recorded as events `wait_sum`, at most every 100 ms, when the
+ * thread ends and when recording stops. (When weft's budget of CPU time is used up, long waits may be in the sums,
+ * too, but for the first ten in 100 ms of a worker; the longer one is, the likelier it is recorded.) So the time of all
+ * waits together is exact, however short each was; only what a killed process had not recorded yet is lost.
  *
  * A wait splits the time of its thread in two: what was before it, which may have used the CPU, and the wait, which
  * did not. CPU samples are taken by a clock that stands still in a wait, so they and their weights lie before it,
@@ -27,11 +27,11 @@
  * before is all the CPU time of what was before the wait. (A wait that spins uses the CPU, and has samples that say
  * so.)
  *
- * While it lasts, a wait can be seen from outside of its thread, by samplers and watchdogs inside weft; for readers a
- * wait goes before whatever else was seen of the thread meanwhile. Up to WEFT_WAITS_MAX may be pending on a thread,
- * one inside the other. The end of an outer one ends those inside it, should they have been left by longjmp; when all
- * are taken, the old ones are forgotten. A long one that still lasts when recording stops is told with its length so
- * far.
+ * While it lasts, a wait can be seen from outside of its thread, by samplers and watchdogs inside weft; for readers
+ * a wait goes before whatever else was seen of the thread meanwhile. Up to WEFT_WAITS_MAX may be pending on a
+ * thread, one inside the other. The end of an outer one ends those inside it, should they have been left by longjmp;
+ * when all are taken, the old ones are forgotten. A long one that still lasts when recording stops is recorded with
+ * its length so far.
  *
  * Every function here may be called from any thread and from signal handlers, takes no lock, allocates nothing and
  * never waits. When nothing records, each is one load and one branch. A short wait costs its two readings of the
@@ -75,14 +75,14 @@ struct weft_wait_slot {
 	uint64_t holder; /* thread id as it began, 0: not known; WEFT_HOLDER_MARKED: the lock is marked */
 };
 
-/* Written by the thread itself; what was told of it by whoever tells, which may be the collector. */
+/* Written by the thread itself. What was reported is written by who reports, which may be the collector. */
 struct weft_wait_sum {
 	uint64_t key; /* as above; 0: free */
 	uint64_t count;
 	uint64_t ticks;
-	uint64_t longest; /* since it was told */
-	uint64_t told_count;
-	uint64_t told_ticks;
+	uint64_t longest; /* since it was reported */
+	uint64_t reported_count;
+	uint64_t reported_ticks;
 };
 
 /* The waits of a thread, at an address that stays what it is. */
@@ -91,10 +91,10 @@ struct weft_waits {
 	uint32_t depth; /* of `own` */
 	uint32_t most;  /* depth from which the slow path is asked */
 	uint32_t generation;
-	uint64_t due; /* tick from which sums are to be told */
+	uint64_t due; /* tick from which sums are to be recorded */
 	uint64_t stack_low;
 	uint64_t stack_high; /* of the thread's own stack; 0: not known */
-	uint32_t told;       /* one by one, since sums were told */
+	uint32_t recorded;   /* one by one, since sums were recorded */
 	uint32_t credit;     /* towards the next, when the budget allows only some */
 	struct weft_wait_slot own[WEFT_WAITS_MAX];
 	struct weft_wait_sum sums[WEFT_WAIT_SUMS + 1]; /* the last one is for what has no place */
@@ -102,21 +102,24 @@ struct weft_waits {
 
 #define WEFT_LOCKS 4096 /* places for holders of locks; a power of two */
 
-extern WEFT_API __thread struct weft_waits *weft_waits_self __attribute__((tls_model("initial-exec")));
-extern WEFT_API uint64_t weft_locks[WEFT_LOCKS];      /* bits of the object << 32 | thread id */
-extern WEFT_API uint64_t weft_lock_marks[WEFT_LOCKS]; /* those that somebody waits for: bits of it << 12 | how many */
+extern WEFT_API __thread struct weft_waits *weft_waits_self WEFT_LAYOUT_OF(weft_waits_self)
+	__attribute__((tls_model("initial-exec")));
+/* Bits of the object << 32 | thread id. */
+extern WEFT_API uint64_t weft_locks[WEFT_LOCKS] WEFT_LAYOUT_OF(weft_locks);
+/* Locks that somebody waits for: bits of the object << 12 | how many wait. */
+extern WEFT_API uint64_t weft_lock_marks[WEFT_LOCKS] WEFT_LAYOUT_OF(weft_lock_marks);
 
 #define WEFT_HOLDER_MARKED (UINT64_C(1) << 32)
 #define WEFT_HOLDER_ASK 0x80000000u
 
 /* Slow paths, out of line: the calling thread's waits with room for one more, or NULL; a wait that is over and is
  * long, or whose sum has no place yet, or with which sums are due; the end of a wait that is not the innermost. */
-WEFT_API struct weft_waits *weft_hot_waits(void);
-WEFT_API void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since, uint64_t tick);
-WEFT_API void weft_hot_wait_end(uint32_t what, uint64_t object, uint64_t tick);
-/* The calling thread begins to wait for a lock: WEFT_HOLDER_MARKED, or 0 when another lock has its place; the wait is over. And of a lock
- * that is marked: the calling thread has taken it, with others or alone; is about to give it back; has seen, after
- * giving up, that another has it; or did not take it after all. */
+WEFT_API struct weft_waits *weft_slow_waits(void);
+WEFT_API void weft_slow_wait_done(uint64_t key, uint64_t object, uint64_t holder, uint64_t since, uint64_t tick);
+WEFT_API void weft_slow_wait_end(uint32_t what, uint64_t object, uint64_t tick);
+/* The calling thread begins to wait for a lock: WEFT_HOLDER_MARKED, or 0 when another lock has its place; the wait
+ * is over. And of a lock that is marked: the calling thread has taken it, with others or alone; is about to give it
+ * back; has seen, after giving up, that another has it; or did not take it after all. */
 WEFT_API uint64_t weft_slow_lock_mark(uint64_t object);
 WEFT_API void weft_slow_lock_unmark(uint64_t object);
 WEFT_API void weft_slow_lock_taken(uint64_t object, uint32_t shared);
@@ -171,7 +174,7 @@ static inline void weft_wait_settle(uint64_t key, uint64_t object, uint64_t hold
 	    WEFT_UNLIKELY(ticks >= __atomic_load_n(&weft_gate.wait_ticks, __ATOMIC_RELAXED)) ||
 	    WEFT_UNLIKELY(__atomic_load_n(&sum->key, __ATOMIC_RELAXED) != key) ||
 	    WEFT_UNLIKELY(tick >= __atomic_load_n(&waits->due, __ATOMIC_RELAXED))) {
-		weft_hot_waited(key, object, holder, since, tick);
+		weft_slow_wait_done(key, object, holder, since, tick);
 		return;
 	}
 	if (weft_gate_on() & WEFT_GATE_RSEQ) {
@@ -221,7 +224,7 @@ static inline void weft_wait_push(uint32_t on, uint32_t what, uint32_t name, uin
 	uint32_t depth;
 
 	if (WEFT_UNLIKELY(waits->depth >= waits->most)) {
-		waits = weft_hot_waits();
+		waits = weft_slow_waits();
 		if (!waits)
 			return;
 	}
@@ -266,7 +269,7 @@ WEFT_EMIT(void weft_wait_end(uint32_t what, uint64_t object), {
 	if (!depth)
 		return;
 	if (WEFT_UNLIKELY(!on || key >> 32 != weft_wait_key(what, 0) >> 32 || slot->object != object)) {
-		weft_hot_wait_end(what, object, on ? weft_tick(on) : 0);
+		weft_slow_wait_end(what, object, on ? weft_tick(on) : 0);
 		return;
 	}
 	__atomic_store_n(&slot->since, 0, __ATOMIC_RELEASE);
@@ -282,7 +285,7 @@ WEFT_EMIT(uint64_t weft_wait_since(void), {
 })
 
 /* The same said afterwards, for a wait that need not be seen while it lasts: it began at `since` (weft_wait_since; 0:
- * nothing recorded then). One that is left by longjmp or by the end of the thread is never told and leaves nothing
+ * nothing recorded then). One that is left by longjmp or by the end of the thread is never recorded and leaves nothing
  * behind. */
 WEFT_EMIT(void weft_waited(uint32_t what, uint32_t name, uint64_t object, uint32_t holder, uint64_t since), {
 	uint32_t on = weft_gate_on();
@@ -298,7 +301,7 @@ WEFT_EMIT(void weft_lock_held(uint64_t object), {
 	if (!weft_gate_on())
 		return;
 	if (WEFT_UNLIKELY(!waits->tid))
-		waits = weft_hot_waits();
+		waits = weft_slow_waits();
 	if (waits)
 		__atomic_store_n(weft_lock_at(object), weft_lock_word(object, waits->tid), __ATOMIC_RELAXED);
 	if (weft_lock_waited(object))
@@ -315,7 +318,7 @@ WEFT_EMIT(void weft_lock_released(uint64_t object), {
 /* Who has a lock, as far as weft_lock_held was called for it: a thread id, or 0. */
 WEFT_EMIT(uint32_t weft_lock_holder(uint64_t object), { return weft_lock_look(object); })
 
-/* For runtimes that tell of waits by callbacks, which may come on another thread than the one that waits. A thread
+/* For runtimes that report waits by callbacks, which may come on another thread than the one that waits. A thread
  * gets its number from weft_wait_self (0: there is no place for it) and keeps it for as long as it lives, whether or
  * not anything records; after that the number means nothing and harms nobody. Not async-signal-safe, this one. */
 WEFT_API uint64_t weft_wait_self(void);

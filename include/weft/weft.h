@@ -8,6 +8,7 @@
 #include "event.h"
 #include "hooks.h"
 #include "kind.h"
+#include "options.h"
 #include "recorder.h"
 #include "runtime.h"
 #include "segment.h"

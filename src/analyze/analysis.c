@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 
 static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
-#define X(NAME, number, name, n_fields, ...) [number] = n_fields,
-	WEFT_KIND_MAP(X)
+#define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
+	WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 };
 
@@ -53,23 +53,19 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.period_ns = period_of(opts->names);
 	a->tick_ns = weft__tick_of(opts->names);
 	a->result.samples.period_ns = a->result.samples.longest_period_ns = a->opts.period_ns;
-	a->free_stream = a->free_task = WEFT__MAP_NONE;
-	a->free_track = NO_TRACK;
+	a->streams.free = a->tasks.free = WEFT__MAP_NONE;
+	a->tracks.free = NO_TRACK;
 	mode = weft__names_fact(opts->names, "poll.mode");
 	detector = weft__names_fact(opts->names, "detector");
-	a->detects = detector && strcmp(detector, "rseq") == 0;
+	a->stories.detects = detector && strcmp(detector, "rseq") == 0;
 	looks = weft__names_fact(opts->names, "wall.hz");
-	a->look_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
+	a->away.look_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
 	a->polls_told = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
 	weft__throttled_init(a);
 	a->scoped = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
 	if (rc == 0)
-		rc = weft__top_init(&a->longest, a->opts.top);
-	if (rc == 0)
-		rc = weft__top_init(&a->running, a->opts.top);
-	if (rc == 0)
-		rc = weft__top_init(&a->delayed, a->opts.top);
+		rc = weft__polls_init(&a->polls, a->opts.top);
 	if (rc < 0) {
 		weft__analysis_close(a);
 		return rc;
@@ -81,7 +77,9 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 /* That an event must have. The last fields of these two came later than the kind. */
 static uint32_t least_fields(uint32_t kind)
 {
-	return kind == WEFT_KIND_WAIT ? 6 : kind == WEFT_KIND_POLL_CPU ? 3 : fields_of[kind];
+	return kind == WEFT_KIND_WAIT       ? WEFT_FIELD_WAIT_CPU
+	       : kind == WEFT_KIND_POLL_CPU ? WEFT_FIELD_POLL_CPU_WAITING
+					    : fields_of[kind];
 }
 
 static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
@@ -118,7 +116,7 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_SAMPLE:
 		return weft__sample_add(a, s, ev);
 	case WEFT_KIND_WORKER:
-		return weft__stream_worker(a, s, (uint32_t)ev->fields[0], ev->time_ns);
+		return weft__stream_worker(a, s, (uint32_t)WEFT_FIELD(ev, WORKER, WORKER), ev->time_ns);
 	case WEFT_KIND_OFFCPU:
 		return weft__off_add(a, ev);
 	case WEFT_KIND_WAIT:
@@ -137,8 +135,8 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		weft__poll_cpu(s, ev);
 		return 0;
 	case WEFT_KIND_WOKEN:
-		s->woken = (struct weft__remembered){ev->time_ns, ev->fields[0], ev->fields[1], ev->fields[2],
-						     ev->fields[3]};
+		s->woken = (struct weft__remembered){ev->time_ns, WEFT_FIELD(ev, WOKEN, TID), WEFT_FIELD(ev, WOKEN, BY),
+						     WEFT_FIELD(ev, WOKEN, AGO), WEFT_FIELD(ev, WOKEN, ALONE)};
 		return 0;
 	case WEFT_KIND_POLL_COUNT:
 		return weft__poll_count(a, ev);
@@ -176,11 +174,31 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	}
 }
 
-/* Whether an event of that kind says that its thread did something. */
+/* Most events say that their thread ran then, and that it was neither parked nor in a gap just before. These do not. */
+enum { NOT_RAN = 1, NOT_ACTIVE = 2 };
+static const uint8_t silence[WEFT_KIND_BUILTIN_END] = {
+	[WEFT_KIND_THREAD_BEGIN] = NOT_RAN | NOT_ACTIVE,
+	[WEFT_KIND_THREAD_END] = NOT_RAN | NOT_ACTIVE,
+	[WEFT_KIND_SCHED] = NOT_ACTIVE,
+	[WEFT_KIND_WORKER] = NOT_ACTIVE,
+	[WEFT_KIND_SAMPLE] = NOT_ACTIVE,
+	[WEFT_KIND_WAIT] = NOT_ACTIVE,
+	[WEFT_KIND_WAIT_SUM] = NOT_RAN | NOT_ACTIVE,
+	[WEFT_KIND_CONTEXT] = NOT_RAN | NOT_ACTIVE,
+	[WEFT_KIND_HELD] = NOT_RAN | NOT_ACTIVE,
+	[WEFT_KIND_PENDING] = NOT_RAN,
+	[WEFT_KIND_POLL_CPU] = NOT_ACTIVE,
+	[WEFT_KIND_WOKEN] = NOT_ACTIVE,
+};
+
 static bool ran(uint32_t kind)
 {
-	return kind != WEFT_KIND_THREAD_BEGIN && kind != WEFT_KIND_THREAD_END && kind != WEFT_KIND_WAIT_SUM &&
-	       kind != WEFT_KIND_HELD && kind != WEFT_KIND_PENDING && kind != WEFT_KIND_CONTEXT;
+	return kind >= WEFT_KIND_BUILTIN_END || !(silence[kind] & NOT_RAN);
+}
+
+bool weft__kind_active(uint32_t kind)
+{
+	return kind >= WEFT_KIND_BUILTIN_END || !(silence[kind] & NOT_ACTIVE);
 }
 
 int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *ev)
@@ -228,71 +246,25 @@ int weft__analysis_finish(struct weft__analysis *a, uint64_t end_ns, const struc
 void weft__analysis_close(struct weft__analysis *a)
 {
 	struct weft__result *r;
-	size_t i;
 
 	if (!a)
 		return;
 	r = &a->result;
-	for (i = 0; i < a->n_streams; i++) {
-		weft__free(a->streams[i].open);
-		weft__free(a->streams[i].log);
-		weft__free(a->streams[i].past_scopes);
-	}
-	for (i = 0; i < a->n_tracks; i++)
-		weft__track_fini(&a->tracks[i]);
-	weft__holder_fini(a);
-	for (i = 0; i < r->n_lanes; i++) {
-		weft__hist_fini(&r->lanes[i].polls);
-		weft__hist_fini(&r->lanes[i].delays);
-		weft__hist_fini(&r->lanes[i].depths);
-		weft__hist_fini(&r->lanes[i].told);
-	}
-	for (i = 0; i < r->n_places; i++) {
-		weft__hist_fini(&r->places[i].polls);
-		weft__hist_fini(&r->places[i].delays);
-	}
-	for (i = 0; i < r->n_queues; i++)
-		weft__hist_fini(&r->queues[i].depths);
+	weft__streams_fini(&a->streams);
+	weft__tasks_fini(&a->tasks);
+	weft__tracks_fini(&a->tracks);
+	weft__holders_fini(&a->holders);
+	weft__lanes_fini(&a->lanes, r);
+	weft__customs_fini(&a->customs, r);
+	weft__waits_fini(&a->waits, r);
+	weft__away_fini(&a->away, r);
+	weft__samples_fini(&a->samples, r);
+	weft__polls_fini(&a->polls);
+	weft__gaps_fini(&a->gaps);
 	weft__hist_fini(&r->polls);
 	weft__hist_fini(&r->told);
 	weft__hist_fini(&r->delays);
-	weft__free(r->lanes);
-	weft__free(r->places);
-	weft__free(r->queues);
-	weft__free(r->customs);
 	weft__free(r->lost);
-	weft__free(r->waits);
-	weft__free(r->long_waits);
-	weft__free(r->wait_objects);
-	weft__free(r->wait_threads);
-	weft__free(a->apart_waits);
-	weft__free(r->off_threads);
-	weft__free(r->off_rows);
-	weft__free(r->look_rows);
-	weft__free(r->stucks);
-	weft__free(r->pendings);
-	weft__free(a->tracks);
-	weft__free(a->ended);
-	weft__free(a->pieces);
-	weft__free(a->streams);
-	weft__free(a->tasks);
-	weft__map_fini(&a->stream_by_id);
-	weft__map_fini(&a->task_by_id);
-	weft__map_fini(&a->lane_by_key);
-	weft__map_fini(&a->place_by_id);
-	weft__map_fini(&a->queue_by_runtime);
-	weft__map_fini(&a->custom_by_kind);
-	weft__map_fini(&a->track_by_tid);
-	weft__map_fini(&a->ended_by_id);
-	weft__map_fini(&a->wait_by_key);
-	weft__map_fini(&a->wait_object_by_key);
-	weft__map_fini(&a->wait_thread_by_key);
-	weft__map_fini(&a->off_row_by_key);
-	weft__map_fini(&a->look_row_by_key);
-	weft__top_fini(&a->longest);
-	weft__top_fini(&a->running);
-	weft__top_fini(&a->delayed);
-	weft__gaps_fini(&a->gaps);
-	weft__samples_fini(a);
+	weft__free(a->stories.pieces);
 	weft__free(a);
 }

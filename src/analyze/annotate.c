@@ -97,8 +97,8 @@ static uint32_t user_of(const struct weft_segment *seg)
 	return seg->fd >= 0 && fstat(seg->fd, &st) == 0 ? st.st_uid : geteuid();
 }
 
-/* The module as the symbolizer wants it. Files are put at address 0, wherever they were: processes that map the same one
- * at different addresses then share its answers. */
+/* The module as the symbolizer wants it. Files are put at address 0, wherever they were: processes that map the same
+ * one at different addresses then share its answers. */
 static void describe(const struct run *run, const struct weft_module *module, struct weft__symbol_module *to)
 {
 	const char *pid = weft_segment_fact(run->seg, "process.pid");

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names for the stacks of segments. CALLER, one thread.
  *
- * An annotator looks up every place in code that the stacks of a segment go through and adds what it finds to the segment as
- * definitions, each name once. It keeps what it read and answered, so that the segments of a recording, which are about the
- * same places, cost little after the first. A place that nobody knows gets no definition.
+ * An annotator looks up every place in code that the stacks of a segment go through and adds what it finds to the
+ * segment as definitions, each name once. It keeps what it read and answered, so that the segments of a recording,
+ * which are about the same places, cost little after the first. A place that nobody knows gets no definition.
  *
- * A segment is never changed: a complete new file is written beside it and takes its name, so that whoever looks, even
- * after a crash in the middle, finds the old one or the new one. Bytes that are damaged stay as they are, and stay told. */
+ * A segment is never changed: a complete new file is written beside it and takes its name, so that whoever looks,
+ * even after a crash in the middle, finds the old one or the new one. Bytes that are damaged stay as they are, and
+ * stay told. */
 #ifndef WEFT_ANALYZE_ANNOTATE_H
 #define WEFT_ANALYZE_ANNOTATE_H
 
@@ -50,9 +51,9 @@ struct weft__annotated {
 int weft__annotator_open(struct weft__annotator **ret, const struct weft__annotate_opts *opts, struct weft_error *err);
 void weft__annotator_close(struct weft__annotator *annotator);
 
-/* Adds names to the segment at `path`. `out` NULL: in place; else there, where nothing is touched at `path`. 0, or a negative
- * error with a message: -WEFT_E_BUSY for a segment that a living process writes, -WEFT_E_STATE for one that has to be
- * recovered first. `*ret` is filled on success. */
+/* Adds names to the segment at `path`. `out` NULL: in place; else there, where nothing is touched at `path`. 0, or a
+ * negative error with a message: -WEFT_E_BUSY for a segment that a living process writes, -WEFT_E_STATE for one that
+ * has to be recovered first. `*ret` is filled on success. */
 int weft__annotator_run(struct weft__annotator *annotator, const char *path, const char *out,
 			struct weft__annotated *ret, struct weft_error *err);
 

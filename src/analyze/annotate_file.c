@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The new file has no name while it is written, where the file system can do that, so that a crash leaves nothing behind.
- * Just before it takes the name of the old one it has one that ends in .new and a lock: recovery removes such a file
- * when nobody holds the lock. */
+/* The new file has no name while it is written, where the file system can do that, so that a crash leaves nothing
+ * behind. Just before it takes the name of the old one it has one that ends in .new and a lock: recovery removes
+ * such a file when nobody holds the lock. */
 #include "analyze/annotate_file.h"
 
 #include <errno.h>

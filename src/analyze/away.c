@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the collector tells of threads: when they were off the CPU, what they waited in when it looked, polls that are stuck, and what
- * weft itself costs. */
+/* What the collector tells of threads: when they were off the CPU, what they waited in when it looked, polls that
+ * are stuck, and what weft itself costs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 static struct weft__stream *stream_at(struct weft__analysis *a, uint32_t id)
 {
-	uint32_t at = id ? weft__map_get(&a->stream_by_id, id) : WEFT__MAP_NONE;
+	uint32_t at = id ? weft__map_get(&a->streams.by_id, id) : WEFT__MAP_NONE;
 
-	return at == WEFT__MAP_NONE ? NULL : &a->streams[at];
+	return at == WEFT__MAP_NONE ? NULL : &a->streams.at[at];
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -69,7 +69,7 @@ static int thread_row(struct weft__analysis *a, struct weft__track *track, const
 	if (track->off_row == NO_ROW && r->n_off_threads >= a->opts.max_rows)
 		return 0;
 	if (track->off_row == NO_ROW) {
-		grown = weft__grow(r->off_threads, &a->cap_off_threads, r->n_off_threads, sizeof(*grown));
+		grown = weft__grow(r->off_threads, &a->away.cap_threads, r->n_off_threads, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->off_threads = grown;
@@ -123,7 +123,7 @@ static int book_off(struct weft__analysis *a, struct weft__track *track, const s
 		    uint64_t count, uint64_t samples)
 {
 	const struct weft__stream *s = stream_at(a, track->stream);
-	struct rows rows = {&a->result.off_rows, &a->result.n_off_rows, &a->cap_off_rows, &a->off_row_by_key,
+	struct rows rows = {&a->result.off_rows, &a->result.n_off_rows, &a->away.cap_rows, &a->away.row_by_key,
 			    &a->result.off_beyond_ns};
 	uint64_t ns = times(stretch->end_ns - stretch->begin_ns, count);
 	struct weft__off_row row = {.tid = track->tid,
@@ -160,19 +160,20 @@ static int book_off(struct weft__analysis *a, struct weft__track *track, const s
 
 int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	uint64_t begin_ns = ev->fields[1] ? ev->fields[1] : weft__since(ev->time_ns, ev->fields[2]);
+	uint64_t begin_ns = WEFT_FIELD(ev, OFFCPU, BEGIN) ? WEFT_FIELD(ev, OFFCPU, BEGIN)
+							  : weft__since(ev->time_ns, WEFT_FIELD(ev, OFFCPU, DURATION));
 	struct weft__stretch stretch = {
 		.kind = STRETCH_OFF,
 		.begin_ns = begin_ns,
-		.end_ns = sum(begin_ns, ev->fields[2]),
-		.what = (uint32_t)ev->fields[3],
-		.stack = (uint32_t)ev->fields[5],
-		.kernel = (uint32_t)ev->fields[6],
+		.end_ns = sum(begin_ns, WEFT_FIELD(ev, OFFCPU, DURATION)),
+		.what = (uint32_t)WEFT_FIELD(ev, OFFCPU, REASON),
+		.stack = (uint32_t)WEFT_FIELD(ev, OFFCPU, STACK),
+		.kernel = (uint32_t)WEFT_FIELD(ev, OFFCPU, KERNEL),
 	};
-	uint64_t count = ev->fields[4] ? ev->fields[4] : 1;
+	uint64_t count = WEFT_FIELD(ev, OFFCPU, COUNT) ? WEFT_FIELD(ev, OFFCPU, COUNT) : 1;
 	struct weft__offcpu_group group = {0};
 	struct weft__track *track;
-	int rc = weft__track_get(a, (uint32_t)ev->fields[0], &track);
+	int rc = weft__track_get(a, (uint32_t)WEFT_FIELD(ev, OFFCPU, TID), &track);
 
 	if (rc < 0 || !track)
 		return rc;
@@ -190,28 +191,29 @@ int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	weft__excess_off(a, track, &stretch, count);
 	if (stretch.end_ns >= a->opts.from_ns)
 		rc = book_off(a, track, &stretch, count, times(group.count, count));
-	if (rc == 0 && stretch.what == WEFT_OFFCPU_PREEMPTED && a->n_throttled)
+	if (rc == 0 && stretch.what == WEFT_OFFCPU_PREEMPTED && a->throttled.n)
 		weft__throttled_late(a, track, stretch.end_ns);
 	return rc;
 }
 
 int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	struct rows rows = {&a->result.look_rows, &a->result.n_look_rows, &a->cap_look_rows, &a->look_row_by_key,
+	struct rows rows = {&a->result.look_rows, &a->result.n_look_rows, &a->away.cap_looks, &a->away.look_by_key,
 			    &a->result.looks_beyond_ns};
 	struct weft__stretch stretch = {
 		.kind = STRETCH_LOOK,
-		.begin_ns = weft__since(ev->time_ns, ev->fields[1]),
+		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, WALL, WEIGHT)),
 		.end_ns = ev->time_ns,
-		.ns = ev->fields[1],
-		.object = ev->fields[1] / (ev->fields[2] ? ev->fields[2] : 1),
-		.what = (uint32_t)ev->fields[3],
-		.stack = (uint32_t)ev->fields[4],
+		.ns = WEFT_FIELD(ev, WALL, WEIGHT),
+		.object =
+			WEFT_FIELD(ev, WALL, WEIGHT) / (WEFT_FIELD(ev, WALL, COUNT) ? WEFT_FIELD(ev, WALL, COUNT) : 1),
+		.what = (uint32_t)WEFT_FIELD(ev, WALL, CALL),
+		.stack = (uint32_t)WEFT_FIELD(ev, WALL, STACK),
 	};
-	struct weft__off_row row = {.tid = (uint32_t)ev->fields[0],
+	struct weft__off_row row = {.tid = (uint32_t)WEFT_FIELD(ev, WALL, TID),
 				    .what = stretch.what,
 				    .stack = stretch.stack,
-				    .n = ev->fields[2] ? ev->fields[2] : 1,
+				    .n = WEFT_FIELD(ev, WALL, COUNT) ? WEFT_FIELD(ev, WALL, COUNT) : 1,
 				    .ns = stretch.ns};
 	struct weft__track *track;
 	bool counts = false;
@@ -219,7 +221,7 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 
 	if (rc < 0 || !track)
 		return rc;
-	stretch.object = stretch.object > a->look_ns ? stretch.object : a->look_ns;
+	stretch.object = stretch.object > a->away.look_ns ? stretch.object : a->away.look_ns;
 	stretch.object = stretch.object < UINT64_MAX / 8 ? stretch.object : UINT64_MAX / 8;
 	rc = weft__track_add(a, track, &stretch);
 	row.stream = track->stream;
@@ -231,12 +233,13 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 /* A poll is told of again and again while it is stuck: it is the same while it would have begun at the same time. */
 static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft_event_view *ev)
 {
-	uint64_t begin_ns = weft__since(ev->time_ns, ev->fields[2]), other_ns;
+	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, STUCK, AGE)), other_ns;
 	size_t i;
 
 	for (i = r->n_stucks; i-- > 0;) {
 		other_ns = weft__since(r->stucks[i].time_ns, r->stucks[i].rank_ns);
-		if (r->stucks[i].tid == ev->fields[0] && r->stucks[i].task == ev->fields[1] &&
+		if (r->stucks[i].tid == WEFT_FIELD(ev, STUCK, TID) &&
+		    r->stucks[i].task == WEFT_FIELD(ev, STUCK, TASK) &&
 		    (other_ns > begin_ns ? other_ns - begin_ns : begin_ns - other_ns) < LATE_NS)
 			return &r->stucks[i];
 	}
@@ -266,13 +269,15 @@ static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stu
 int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
 	/* A moment in which it waited: it has no length. */
-	struct weft__stretch look = {
-		.kind = STRETCH_LOOK, .begin_ns = ev->time_ns, .end_ns = ev->time_ns, .stack = (uint32_t)ev->fields[3]};
+	struct weft__stretch look = {.kind = STRETCH_LOOK,
+				     .begin_ns = ev->time_ns,
+				     .end_ns = ev->time_ns,
+				     .stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK)};
 	struct weft__stuck *stuck = same_stuck(&a->result, ev);
 	const struct weft__stream *s;
 	struct weft__track *track;
 	bool counts;
-	int rc = weft__track_get(a, (uint32_t)ev->fields[0], &track);
+	int rc = weft__track_get(a, (uint32_t)WEFT_FIELD(ev, STUCK, TID), &track);
 
 	if (rc == 0 && track && look.stack)
 		rc = weft__track_add(a, track, &look);
@@ -281,36 +286,38 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	s = stream_at(a, track->stream);
 	rc = asked(a, s, track, &counts);
 	if (rc == 0 && counts && !stuck) {
-		rc = new_stuck(a, ev->fields[2], &stuck);
+		rc = new_stuck(a, WEFT_FIELD(ev, STUCK, AGE), &stuck);
 		if (rc == 0 && stuck)
-			*stuck = (struct weft__stuck){.tid = track->tid, .task = ev->fields[1]};
+			*stuck = (struct weft__stuck){.tid = track->tid, .task = WEFT_FIELD(ev, STUCK, TASK)};
 	}
 	if (rc < 0 || !counts || !stuck)
 		return rc;
-	stuck->rank_ns = ev->fields[2] > stuck->rank_ns ? ev->fields[2] : stuck->rank_ns;
+	stuck->rank_ns = WEFT_FIELD(ev, STUCK, AGE) > stuck->rank_ns ? WEFT_FIELD(ev, STUCK, AGE) : stuck->rank_ns;
 	stuck->time_ns = ev->time_ns;
 	stuck->stream = track->stream;
 	stuck->worker = s ? s->worker : WEFT_WORKER_NONE;
 	stuck->place = weft__task_place(a, stuck->task);
-	if (ev->fields[3])
-		stuck->stack = (uint32_t)ev->fields[3];
+	if (WEFT_FIELD(ev, STUCK, STACK))
+		stuck->stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
 	stuck->looks++;
 	return 0;
 }
 
 void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	struct weft__cost *cost = &a->result.costs[ev->fields[0] < WEFT__COSTS ? ev->fields[0] : WEFT__COSTS - 1];
+	struct weft__cost *cost = &a->result.costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT)
+											    : WEFT__COSTS - 1];
 
 	if (ev->time_ns < a->opts.from_ns)
 		return;
 	cost->n++;
-	cost->cpu_ns = sum(cost->cpu_ns, ev->fields[1]);
-	cost->span_ns = sum(cost->span_ns, ev->fields[2]);
-	cost->rate = ev->fields[3];
-	if (ev->fields[0] == WEFT_COST_SAMPLES && ev->fields[3] && ev->fields[3] < 1000000000 &&
-	    1000000000 / ev->fields[3] > a->result.samples.longest_period_ns)
-		a->result.samples.longest_period_ns = 1000000000 / ev->fields[3];
+	cost->cpu_ns = sum(cost->cpu_ns, WEFT_FIELD(ev, COST, TIME));
+	cost->span_ns = sum(cost->span_ns, WEFT_FIELD(ev, COST, SPAN));
+	cost->rate = WEFT_FIELD(ev, COST, RATE);
+	if (WEFT_FIELD(ev, COST, WHAT) == WEFT_COST_SAMPLES && WEFT_FIELD(ev, COST, RATE) &&
+	    WEFT_FIELD(ev, COST, RATE) < 1000000000 &&
+	    1000000000 / WEFT_FIELD(ev, COST, RATE) > a->result.samples.longest_period_ns)
+		a->result.samples.longest_period_ns = 1000000000 / WEFT_FIELD(ev, COST, RATE);
 }
 
 static int thread_order(const void *left, const void *right)
@@ -359,4 +366,14 @@ void weft__away_settle(struct weft__analysis *a, uint64_t end_ns)
 		qsort(r->look_rows, r->n_look_rows, sizeof(*r->look_rows), row_order);
 	if (r->n_stucks)
 		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
+}
+
+void weft__away_fini(struct weft__away *away, struct weft__result *result)
+{
+	weft__free(result->off_threads);
+	weft__free(result->off_rows);
+	weft__free(result->look_rows);
+	weft__free(result->stucks);
+	weft__map_fini(&away->row_by_key);
+	weft__map_fini(&away->look_by_key);
 }

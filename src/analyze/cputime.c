@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether samples can be believed: the process' CPU clock beside what they stand for, and whether work is in step with the kernel's tick,
- * at which timers sample. */
+/* Whether samples can be believed: the process' CPU clock beside what they stand for, and whether work is in step
+ * with the kernel's tick, at which timers sample. */
 #include <stdlib.h>
 
 #include "analyze/state.h"
@@ -19,11 +19,11 @@ void weft__cpu_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	if (ev->time_ns < a->opts.from_ns)
 		return;
 	sum->n++;
-	sum->span_ns = weft__sum(sum->span_ns, ev->fields[0]);
-	sum->process_ns = weft__sum(sum->process_ns, ev->fields[1]);
-	sum->sampled_ns = weft__sum(sum->sampled_ns, ev->fields[2]);
-	sum->threads = weft__sum(sum->threads, ev->fields[3]);
-	sum->threads_ns = weft__sum(sum->threads_ns, ev->fields[4]);
+	sum->span_ns = weft__sum(sum->span_ns, WEFT_FIELD(ev, CPU, SPAN));
+	sum->process_ns = weft__sum(sum->process_ns, WEFT_FIELD(ev, CPU, PROCESS));
+	sum->sampled_ns = weft__sum(sum->sampled_ns, WEFT_FIELD(ev, CPU, SAMPLED));
+	sum->threads = weft__sum(sum->threads, WEFT_FIELD(ev, CPU, THREADS));
+	sum->threads_ns = weft__sum(sum->threads_ns, WEFT_FIELD(ev, CPU, UNSAMPLED));
 }
 
 uint64_t weft__tick_of(const struct weft__names *names)

@@ -47,19 +47,19 @@ static void add_number(struct weft__field_stat *stat, uint32_t type, uint64_t wo
 int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
 	struct weft__result *r = &a->result;
-	uint32_t at = weft__map_get(&a->custom_by_kind, ev->kind), i;
+	uint32_t at = weft__map_get(&a->customs.by_kind, ev->kind), i;
 	const struct weft_kind_def *def;
 	struct weft__custom *customs;
 
 	if (ev->time_ns < a->opts.from_ns)
 		return 0;
 	if (at == WEFT__MAP_NONE) {
-		customs = weft__grow(r->customs, &a->cap_customs, r->n_customs, sizeof(*customs));
+		customs = weft__grow(r->customs, &a->customs.cap, r->n_customs, sizeof(*customs));
 		if (!customs)
 			return -ENOMEM;
 		r->customs = customs;
 		at = (uint32_t)r->n_customs;
-		if (weft__map_put(&a->custom_by_kind, ev->kind, at) < 0)
+		if (weft__map_put(&a->customs.by_kind, ev->kind, at) < 0)
 			return -ENOMEM;
 		r->n_customs++;
 		memset(&customs[at], 0, sizeof(customs[at]));
@@ -75,7 +75,8 @@ int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev)
 int weft__queue_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
 	struct weft__result *r = &a->result;
-	uint32_t runtime = (uint32_t)ev->fields[1], at = weft__map_get(&a->queue_by_runtime, runtime);
+	uint32_t runtime = (uint32_t)WEFT_FIELD(ev, QUEUE, RUNTIME),
+		 at = weft__map_get(&a->customs.queue_by_runtime, runtime);
 	struct weft__queue *queues;
 
 	if (ev->time_ns < a->opts.from_ns)
@@ -83,16 +84,26 @@ int weft__queue_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	if (at == WEFT__MAP_NONE && r->n_queues >= a->opts.max_rows)
 		return 0;
 	if (at == WEFT__MAP_NONE) {
-		queues = weft__grow(r->queues, &a->cap_queues, r->n_queues, sizeof(*queues));
+		queues = weft__grow(r->queues, &a->customs.cap_queues, r->n_queues, sizeof(*queues));
 		if (!queues)
 			return -ENOMEM;
 		r->queues = queues;
 		at = (uint32_t)r->n_queues;
-		if (weft__map_put(&a->queue_by_runtime, runtime, at) < 0)
+		if (weft__map_put(&a->customs.queue_by_runtime, runtime, at) < 0)
 			return -ENOMEM;
 		r->n_queues++;
 		memset(&queues[at], 0, sizeof(queues[at]));
 		queues[at].runtime = runtime;
 	}
-	return weft__hist_add(&r->queues[at].depths, ev->fields[0]);
+	return weft__hist_add(&r->queues[at].depths, WEFT_FIELD(ev, QUEUE, DEPTH));
+}
+
+void weft__customs_fini(struct weft__customs *customs, struct weft__result *result)
+{
+	for (size_t i = 0; i < result->n_queues; i++)
+		weft__hist_fini(&result->queues[i].depths);
+	weft__free(result->queues);
+	weft__free(result->customs);
+	weft__map_fini(&customs->by_kind);
+	weft__map_fini(&customs->queue_by_runtime);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the recorder recorded less by itself, and what that does to wakes: one that was before a time in which wakes were not recorded, or in which
- * polls were not listed, may belong to a poll that is not here. */
+/* When the recorder recorded less by itself, and what that does to wakes: one that was before a time in which wakes
+ * were not recorded, or in which polls were not listed, may belong to a poll that is not here. */
 #include "analyze/state.h"
 
 void weft__detail_change(struct weft__detail *d, const struct weft_event_view *ev)
 {
-	uint32_t level = ev->fields[0] <= WEFT_DETAIL_PARKS ? (uint32_t)ev->fields[0] : WEFT_DETAIL_COUNTED;
-	struct weft__detail_change change = {ev->time_ns ? ev->time_ns : 1, ev->fields[1], ev->fields[2], ev->fields[3],
-					     ev->fields[4]};
+	uint32_t level = WEFT_FIELD(ev, MODE, LEVEL) <= WEFT_DETAIL_PARKS ? (uint32_t)WEFT_FIELD(ev, MODE, LEVEL)
+									  : WEFT_DETAIL_COUNTED;
+	struct weft__detail_change change = {ev->time_ns ? ev->time_ns : 1, WEFT_FIELD(ev, MODE, SLOW),
+					     WEFT_FIELD(ev, MODE, EVENTS), WEFT_FIELD(ev, MODE, COST),
+					     WEFT_FIELD(ev, MODE, ALLOWED)};
 
 	if (level != WEFT_DETAIL_ALL && !d->coarser.ns)
 		d->coarser = change;
@@ -28,11 +30,11 @@ void weft__detail_change(struct weft__detail *d, const struct weft_event_view *e
 
 void weft__detail_count(struct weft__detail *d, const struct weft_event_view *ev)
 {
-	uint64_t *sum = ev->fields[0] == WEFT_KIND_WAKE    ? &d->wakes
-			: ev->fields[0] == WEFT_KIND_QUEUE ? &d->queues
-							   : NULL;
+	uint64_t *sum = WEFT_FIELD(ev, COUNTED, KIND) == WEFT_KIND_WAKE    ? &d->wakes
+			: WEFT_FIELD(ev, COUNTED, KIND) == WEFT_KIND_QUEUE ? &d->queues
+									   : NULL;
 
-	if (sum && !__builtin_add_overflow(*sum, ev->fields[1], sum))
+	if (sum && !__builtin_add_overflow(*sum, WEFT_FIELD(ev, COUNTED, COUNT), sum))
 		return;
 	if (sum)
 		*sum = UINT64_MAX;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time off the CPU, held against the clock of a thread's CPU time.
  *
- * The kernel writes down when a thread leaves the CPU and when it has come back, and does some of the work of a switch in between, which it counts
- * as the thread's CPU time: 1 us or so. Of a thread that switches 100,000 times a second that is a tenth of its time. So where the CPU time is known
- * at two moments, the times off the CPU between them cannot be more than the rest; what they are more is taken off them, the same of each. */
+ * The kernel writes down when a thread leaves the CPU and when it has come back, and does some of the work of a
+ * switch in between, which it counts as the thread's CPU time: 1 us or so. Of a thread that switches 100,000 times a
+ * second that is a tenth of its time. So where the CPU time is known at two moments, the times off the CPU between
+ * them cannot be more than the rest; what they are more is taken off them, the same of each. */
 #include "analyze/state.h"
 
 void weft__excess_off(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *off,
@@ -30,7 +31,7 @@ static void add_up(struct weft__off_thread *thread, const struct weft__excess *e
 
 void weft__excess_read(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	struct weft__track *track = weft__track_find(a, (uint32_t)ev->fields[0]);
+	struct weft__track *track = weft__track_find(a, (uint32_t)WEFT_FIELD(ev, THREAD_CPU, TID));
 	struct weft__excess *excess;
 	uint64_t wall_ns, cpu_ns;
 
@@ -38,14 +39,14 @@ void weft__excess_read(struct weft__analysis *a, const struct weft_event_view *e
 		return;
 	excess = &track->excess;
 	wall_ns = weft__since(ev->time_ns, excess->read_ns);
-	cpu_ns = weft__since(ev->fields[1], excess->cpu_ns);
+	cpu_ns = weft__since(WEFT_FIELD(ev, THREAD_CPU, CPU), excess->cpu_ns);
 	if (!excess->read_ns || excess->weighted || weft__gaps_switches(&a->gaps, excess->read_ns, ev->time_ns)) {
 		excess->from_ns = ev->time_ns;
 	} else if (track->off_row != NO_ROW) {
 		add_up(&a->result.off_threads[track->off_row], excess, weft__since(wall_ns, cpu_ns));
 	}
 	excess->read_ns = ev->time_ns;
-	excess->cpu_ns = ev->fields[1];
+	excess->cpu_ns = WEFT_FIELD(ev, THREAD_CPU, CPU);
 	excess->off_ns = excess->n = 0;
 	excess->weighted = false;
 }

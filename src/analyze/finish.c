@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/loss.h"
 #include "analyze/state.h"
 #include "base/alloc.h"
 
@@ -24,6 +25,7 @@ static int add_up_losses(struct weft__analysis *a)
 	const struct weft__names *names = a->opts.names;
 	struct weft__result *r = &a->result;
 	struct weft__lost *lost;
+	uint64_t sums[WEFT__LOST_COUNTS] = {0};
 	size_t i, n = 0, rows = 0;
 
 	if (names->n_losses == 0)
@@ -44,19 +46,14 @@ static int add_up_losses(struct weft__analysis *a)
 						.span_ns = to_ns - loss->from_ns,
 						.from_ns = loss->from_ns,
 						.to_ns = to_ns};
-		if (loss->reason == WEFT_LOSS_SAMPLE)
-			r->lost_samples += loss->count;
-		else if (loss->reason == WEFT_LOSS_SIGNAL)
-			r->missed_samples += loss->count;
-		else if (loss->reason == WEFT_LOSS_UNCOVERED)
-			r->uncovered += loss->count;
-		else if (loss->reason == WEFT_LOSS_SWITCH)
-			r->lost_switches += loss->count;
-		else if (loss->reason == WEFT_LOSS_POLL_CAP)
-			r->lost_polls += loss->count;
-		else
-			r->lost_events += loss->count;
+		sums[weft__loss_reason(loss->reason)->counts] += loss->count;
 	}
+	r->lost_events = sums[WEFT__LOST_EVENTS];
+	r->lost_polls = sums[WEFT__LOST_POLLS];
+	r->lost_samples = sums[WEFT__LOST_SAMPLES];
+	r->missed_samples = sums[WEFT__LOST_MISSED];
+	r->uncovered = sums[WEFT__LOST_THREADS];
+	r->lost_switches = sums[WEFT__LOST_SWITCHES];
 	if (n)
 		qsort(lost, n, sizeof(*lost), lost_order);
 	for (i = 0; i < n; i++) {
@@ -81,10 +78,10 @@ static int count_alive(struct weft__analysis *a)
 	struct weft__place *place;
 	size_t i;
 
-	for (i = 0; i < a->n_tasks; i++) {
-		if (!a->tasks[i].live || !a->tasks[i].seen)
+	for (i = 0; i < a->tasks.n; i++) {
+		if (!a->tasks.at[i].live || !a->tasks.at[i].seen)
 			continue;
-		if (weft__place_get(a, a->tasks[i].place, &place) < 0)
+		if (weft__place_get(a, a->tasks.at[i].place, &place) < 0)
 			return -ENOMEM;
 		place->alive++;
 	}
@@ -181,15 +178,15 @@ static void order_rows(struct weft__analysis *a)
 		qsort(r->queues, r->n_queues, sizeof(*r->queues), queue_order);
 	if (r->n_customs)
 		qsort(r->customs, r->n_customs, sizeof(*r->customs), custom_order);
-	weft__top_sort(&a->longest);
-	weft__top_sort(&a->running);
-	weft__top_sort(&a->delayed);
-	r->longest = a->longest.polls;
-	r->n_longest = a->longest.n;
-	r->running = a->running.polls;
-	r->n_running = a->running.n;
-	r->delayed = a->delayed.polls;
-	r->n_delayed = a->delayed.n;
+	weft__top_sort(&a->polls.longest);
+	weft__top_sort(&a->polls.running);
+	weft__top_sort(&a->polls.delayed);
+	r->longest = a->polls.longest.polls;
+	r->n_longest = a->polls.longest.n;
+	r->running = a->polls.running.polls;
+	r->n_running = a->polls.running.n;
+	r->delayed = a->polls.delayed.polls;
+	r->n_delayed = a->polls.delayed.n;
 }
 
 int weft__finish(struct weft__analysis *a, uint64_t end_ns)
@@ -200,10 +197,10 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	if (rc < 0)
 		return rc;
 	weft__deadlocks_find(a);
-	for (i = 0; i < a->n_streams; i++) {
-		struct weft__stream *s = &a->streams[i];
+	for (i = 0; i < a->streams.n; i++) {
+		struct weft__stream *s = &a->streams.at[i];
 
-		if (weft__map_get(&a->stream_by_id, s->id) != i)
+		if (weft__map_get(&a->streams.by_id, s->id) != i)
 			continue;
 		rc = weft__stream_end(a, s, end_ns, false);
 		if (rc < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code of one recording, gathered from all its segments: modules, stacks, and the names of the places that stacks go
- * through. Each place is kept once, whatever number of stacks and segments it is in, and so is each function. Everything is copied, so
- * segments may be closed.
+/* The code of one recording, gathered from all its segments: modules, stacks, and the names of the places that
+ * stacks go through. Each place is kept once, whatever number of stacks and segments it is in, and so is each
+ * function. Everything is copied, so segments may be closed.
  *
  *     weft__frames_add_segment(&frames, seg);          each segment
  *     weft__frames_want(&frames, stack);               each stack of which names are wanted
@@ -102,8 +102,8 @@ struct weft__naming {
 	const struct weft__symbolizer_opts *symbolizer; /* NULL: defaults */
 };
 
-/* {0} is ready for use. Each returns 0 or -ENOMEM. A stack that repeats an id replaces the earlier one; the first names of a place
- * stay. */
+/* {0} is ready for use. Each returns 0 or -ENOMEM. A stack that repeats an id replaces the earlier one; the first
+ * names of a place stay. */
 int weft__frames_add_segment(struct weft__frames *frames, const struct weft_segment *seg);
 int weft__frames_add_module(struct weft__frames *frames, const struct weft_module *module);
 int weft__frames_add_stack(struct weft__frames *frames, const struct weft_stack *stack);
@@ -124,8 +124,8 @@ void weft__frames_want_data(struct weft__frames *frames, uint64_t address);
 int weft__frames_name_data(struct weft__frames *frames, const struct weft__naming *naming);
 const char *weft__frames_data(const struct weft__frames *frames, uint64_t address); /* NULL: not known */
 
-/* All frames of a sample, leaf first: those of the kernel, then those of the program. Ids that are 0 or not defined give none.
- * `list` is the caller's, {0} at first, to be freed with weft__free(list->at). Returns 0 or -ENOMEM. */
+/* All frames of a sample, leaf first: those of the kernel, then those of the program. Ids that are 0 or not defined
+ * give none. `list` is the caller's, {0} at first, to be freed with weft__free(list->at). Returns 0 or -ENOMEM. */
 int weft__frames_lines(const struct weft__frames *frames, uint32_t stack, uint32_t kernel,
 		       struct weft__line_list *list);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for places that segments do not name: from the files that were mapped, if they are still here and the same, and from
- * their debug info. What nothing names is shown as the place itself. */
+/* Names for places that segments do not name: from the files that were mapped, if they are still here and the same,
+ * and from their debug info. What nothing names is shown as the place itself. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The offset in the file, which is what other tools take, and the address where there is no file. Where it is known that the function
- * began `within` bytes before, that place stands for all of it. */
+/* The offset in the file, which is what other tools take, and the address where there is no file. Where it is known
+ * that the function began `within` bytes before, that place stands for all of it. */
 static int name_by_place(struct weft__frames *f, uint32_t at, uint64_t within)
 {
 	const struct weft__site *site = &f->sites[at];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/loss.h"
 #include "base/alloc.h"
 
 /* A stream's gaps in order of time: those are the order of cursors. */
@@ -17,22 +18,6 @@ static int gap_order(const void *left, const void *right)
 	if (a->from_ns != b->from_ns)
 		return a->from_ns < b->from_ns ? -1 : 1;
 	return a->to_ns < b->to_ns ? -1 : a->to_ns > b->to_ns;
-}
-
-/* Events that made no sense were never going to say anything about polls, and neither were samples. A poll beyond the cap is one
- * event, whole, and a switch says something about the inside of a poll only. */
-static bool makes_gap(const struct weft_loss *loss)
-{
-	return loss->reason != WEFT_LOSS_BAD_EVENT && loss->reason != WEFT_LOSS_SAMPLE &&
-	       loss->reason != WEFT_LOSS_UNCOVERED && loss->reason != WEFT_LOSS_POLL_CAP &&
-	       loss->reason != WEFT_LOSS_SWITCH && loss->reason != WEFT_LOSS_SIGNAL;
-}
-
-/* A thread without a ring has no stream, so its loss is nobody's gap; a pause is everybody's, and a segment that is gone. */
-static bool has_stream(const struct weft_loss *loss)
-{
-	return loss->thread != 0 || loss->reason == WEFT_LOSS_PAUSED || loss->reason == WEFT_LOSS_DISK_FULL ||
-	       loss->reason == WEFT_LOSS_DELETED;
 }
 
 /* Behind the others, which begin no later, or into the last of them. */
@@ -62,14 +47,16 @@ int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, siz
 	}
 	for (i = 0; i < n; i++) {
 		struct weft__gap gap = {losses[i].from_ns, losses[i].to_ns, losses[i].thread};
+		enum weft__loss_gap whose = weft__loss_reason(losses[i].reason)->gap;
 
 		if (gap.to_ns < gap.from_ns)
 			gap.to_ns = gap.from_ns;
 		if (losses[i].reason == WEFT_LOSS_SWITCH)
 			merge_gap(gaps->switches, &gaps->n_switches, &gap);
-		if (!makes_gap(&losses[i]))
+		if (whose == WEFT__GAP_NONE)
 			continue;
-		if (has_stream(&losses[i]))
+		if (losses[i].thread ||
+		    whose == WEFT__GAP_ALL) /* a thread without a ring has no stream: it is nobody's gap */
 			gaps->by_stream[gaps->n_by_stream++] = gap;
 		merge_gap(gaps->merged, &gaps->n_merged, &gap);
 	}
@@ -154,7 +141,7 @@ void weft__gap_cursor_init(struct weft__gap_cursor *cursor, const struct weft__g
 	cursor->own_end = first_of(gaps, (uint64_t)stream + 1);
 	if (stream == 0)
 		cursor->own = cursor->own_end;
-	cursor->done_ns = 0;
+	cursor->done_ns = cursor->quiet_ns = 0;
 }
 
 bool weft__gap_next(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint64_t now_ns,
@@ -166,8 +153,10 @@ bool weft__gap_next(struct weft__gap_cursor *cursor, const struct weft__gaps *ga
 		const struct weft__gap *all = cursor->all < cursor->all_end ? &gaps->by_stream[cursor->all] : NULL;
 		const struct weft__gap *next = !own || (all && all->from_ns < own->from_ns) ? all : own;
 
-		if (!next || next->from_ns > now_ns)
+		if (!next || next->from_ns > now_ns) {
+			cursor->quiet_ns = next ? next->from_ns : UINT64_MAX;
 			return false;
+		}
 		*gap = *next;
 		if (gap->from_ns < cursor->done_ns)
 			gap->from_ns = cursor->done_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gaps: times at which events are missing, from the loss records. What began before a gap and what ends after it cannot be
- * put together (the end in between may be what was lost), so every figure that would span one is left out and counted
- * instead. Context: CALLER. */
+/* Gaps: times at which events are missing, from the loss records. What began before a gap and what ends after it
+ * cannot be put together (the end in between may be what was lost), so every figure that would span one is left out
+ * and counted instead. Context: CALLER. */
 #ifndef WEFT_ANALYZE_GAP_H
 #define WEFT_ANALYZE_GAP_H
 
@@ -41,12 +41,13 @@ uint64_t weft__gaps_switches_ns(const struct weft__gaps *gaps, uint64_t from_ns,
 /* Where one stream stands among its gaps and those of all streams. */
 struct weft__gap_cursor {
 	size_t own, own_end, all, all_end;
-	uint64_t done_ns; /* gaps were told up to here */
+	uint64_t done_ns;  /* gaps were told up to here */
+	uint64_t quiet_ns; /* before this there is none to tell */
 };
 void weft__gap_cursor_init(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint32_t stream);
 
-/* The part of a gap that lies between the last call and `now_ns`. Returns true while there is one, with where it begins and
- * ends (cut at now_ns, where `inside` is set). */
+/* The part of a gap that lies between the last call and `now_ns`. Returns true while there is one, with where it
+ * begins and ends (cut at now_ns, where `inside` is set). */
 bool weft__gap_next(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint64_t now_ns,
 		    struct weft__gap *gap, bool *inside);
 

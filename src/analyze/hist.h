@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histogram of 64-bit values with buckets that grow with the value. Values below 128 have a bucket of their own; above,
- * each power of two is cut in 64, so the middle of a bucket is within 0.8 % of every value in it. Memory is at most 30 KiB,
- * and only powers of two that occur take any. Context: CALLER. */
+/* Histogram of 64-bit values with buckets that grow with the value. Values below 128 have a bucket of their own;
+ * above, each power of two is cut in 64, so the middle of a bucket is within 0.8 % of every value in it. Memory is
+ * at most 30 KiB, and only powers of two that occur take any. Context: CALLER. */
 #ifndef WEFT_ANALYZE_HIST_H
 #define WEFT_ANALYZE_HIST_H
 

@@ -86,13 +86,13 @@ static const struct weft__stretch *holder_did(const struct weft__track *track, u
 
 static struct weft__holder *new_link(struct weft__analysis *a)
 {
-	struct weft__link *link = a->n_links < LINKS_MAX ? weft__calloc(1, sizeof(*link)) : NULL;
+	struct weft__link *link = a->holders.n_links < LINKS_MAX ? weft__calloc(1, sizeof(*link)) : NULL;
 
 	if (!link)
 		return NULL; /* the chain is shorter, then */
-	link->before = a->links;
-	a->links = link;
-	a->n_links++;
+	link->before = a->holders.links;
+	a->holders.links = link;
+	a->holders.n_links++;
 	return &link->holder;
 }
 
@@ -123,8 +123,8 @@ static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns
 	ret->next = next;
 }
 
-/* Holds of one thread together, as much of them as is between two moments, the longest time first; begin and end are those of its
- * longest. Answers how many threads there are. */
+/* Holds of one thread together, as much of them as is between two moments, the longest time first; begin and end are
+ * those of its longest. Answers how many threads there are. */
 static uint32_t by_thread(const struct weft__holds *holds, uint64_t from_ns, uint64_t to_ns, struct weft__hold *ret)
 {
 	uint32_t i, at, n = 0;
@@ -198,23 +198,24 @@ void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wai
 
 void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
-	uint64_t object = ev->fields[1], end_ns = weft__since(ev->time_ns, ev->fields[2]);
+	uint64_t object = WEFT_FIELD(ev, HELD, OBJECT), end_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, HELD, AGO));
 
 	if (s->held && (s->held_ns != ev->time_ns || s->held_object != object))
 		s->held = NULL;
 	if (!s->held) {
-		s->held = a->n_holds < LINKS_MAX ? weft__calloc(1, sizeof(*s->held)) : NULL;
+		s->held = a->holders.n_holds < LINKS_MAX ? weft__calloc(1, sizeof(*s->held)) : NULL;
 		if (!s->held)
 			return; /* then the last holder is known, as the wait says */
-		s->held->before = a->holds;
-		a->holds = s->held;
-		a->n_holds++;
+		s->held->before = a->holders.holds;
+		a->holders.holds = s->held;
+		a->holders.n_holds++;
 		s->held_ns = ev->time_ns;
 		s->held_object = object;
 	}
 	if (s->held->n < HOLDS_MAX)
-		s->held->at[s->held->n++] = (struct weft__hold){
-			(uint32_t)ev->fields[0], weft__since(end_ns, ev->fields[3]), end_ns, ev->fields[4]};
+		s->held->at[s->held->n++] = (struct weft__hold){(uint32_t)WEFT_FIELD(ev, HELD, HOLDER),
+								weft__since(end_ns, WEFT_FIELD(ev, HELD, SPAN)), end_ns,
+								WEFT_FIELD(ev, HELD, TIME)};
 }
 
 const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object)
@@ -225,17 +226,17 @@ const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_
 	return held;
 }
 
-void weft__holder_fini(struct weft__analysis *a)
+void weft__holders_fini(struct weft__holders *holders)
 {
 	struct weft__holds *holds;
 	struct weft__link *before;
 
-	for (; a->links; a->links = before) {
-		before = a->links->before;
-		weft__free(a->links);
+	for (; holders->links; holders->links = before) {
+		before = holders->links->before;
+		weft__free(holders->links);
 	}
-	for (; a->holds; a->holds = holds) {
-		holds = a->holds->before;
-		weft__free(a->holds);
+	for (; holders->holds; holders->holds = holds) {
+		holds = holders->holds->before;
+		weft__free(holders->holds);
 	}
 }

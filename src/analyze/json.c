@@ -112,7 +112,10 @@ void weft__json_text(struct weft__json *json, const char *key, const char *text)
 void weft__json_u64(struct weft__json *json, const char *key, uint64_t value)
 {
 	member(json, key);
-	fprintf(json->out, "%" PRIu64, value);
+	if (value == UINT64_MAX) /* not known, or a sum that does not fit: no reader should take it for a number */
+		fputs("null", json->out);
+	else
+		fprintf(json->out, "%" PRIu64, value);
 }
 
 void weft__json_i64(struct weft__json *json, const char *key, int64_t value)

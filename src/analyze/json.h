@@ -19,7 +19,7 @@ struct weft__json {
 void weft__json_begin(struct weft__json *json, const char *key, char bracket);
 void weft__json_end(struct weft__json *json, char bracket);                       /* '}' or ']' */
 void weft__json_text(struct weft__json *json, const char *key, const char *text); /* NULL text: null */
-void weft__json_u64(struct weft__json *json, const char *key, uint64_t value);
+void weft__json_u64(struct weft__json *json, const char *key, uint64_t value);    /* UINT64_MAX: null */
 void weft__json_i64(struct weft__json *json, const char *key, int64_t value);
 void weft__json_f64(struct weft__json *json, const char *key, double value); /* not finite: null */
 void weft__json_bool(struct weft__json *json, const char *key, bool value);

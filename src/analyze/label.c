@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analyze/analysis.h"
+#include "analyze/loss.h"
 #include "weft/wait.h"
 
 const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes)
@@ -72,32 +73,7 @@ const char *weft__label_file(const struct weft__names *names, uint32_t place, ch
 
 const char *weft__label_reason(uint32_t reason)
 {
-	switch (reason) {
-	case WEFT_LOSS_RING_FULL:
-		return "ring full";
-	case WEFT_LOSS_NO_RING:
-		return "no ring";
-	case WEFT_LOSS_BAD_EVENT:
-		return "bad event";
-	case WEFT_LOSS_PAUSED:
-		return "paused";
-	case WEFT_LOSS_DISK_FULL:
-		return "disk full";
-	case WEFT_LOSS_SAMPLE:
-		return "no memory for stacks";
-	case WEFT_LOSS_UNCOVERED:
-		return "thread not sampled";
-	case WEFT_LOSS_POLL_CAP:
-		return "polls beyond the cap";
-	case WEFT_LOSS_SWITCH:
-		return "context switches";
-	case WEFT_LOSS_DELETED:
-		return "segment deleted";
-	case WEFT_LOSS_SIGNAL:
-		return "signal taken";
-	default:
-		return "unknown reason";
-	}
+	return weft__loss_reason(reason)->name;
 }
 
 const char *weft__label_wait(uint32_t what)

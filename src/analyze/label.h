@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people call the things that events name by number. Each writes a text that ends in a zero byte and is cut to fit, and
- * answers `buf`. Context: CALLER. */
+/* What people call the things that events name by number. Each writes a text that ends in a zero byte and is cut to
+ * fit, and answers `buf`. Context: CALLER. */
 #ifndef WEFT_ANALYZE_LABEL_H
 #define WEFT_ANALYZE_LABEL_H
 

@@ -40,18 +40,18 @@ int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, u
 {
 	struct weft__result *r = &a->result;
 	uint64_t key = worker == WEFT_WORKER_NONE ? stream : UINT64_C(1) << 32 | worker;
-	uint32_t at = weft__map_get(&a->lane_by_key, key);
+	uint32_t at = weft__map_get(&a->lanes.by_key, key);
 	struct weft__lane *lanes, *lane;
 
 	if (at == WEFT__MAP_NONE && r->n_lanes >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
 		return weft__lane_get(a, WEFT__LANE_OTHER, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		lanes = weft__grow(r->lanes, &a->cap_lanes, r->n_lanes, sizeof(*lanes));
+		lanes = weft__grow(r->lanes, &a->lanes.cap, r->n_lanes, sizeof(*lanes));
 		if (!lanes)
 			return -ENOMEM;
 		r->lanes = lanes;
 		at = (uint32_t)r->n_lanes;
-		if (weft__map_put(&a->lane_by_key, key, at) < 0)
+		if (weft__map_put(&a->lanes.by_key, key, at) < 0)
 			return -ENOMEM;
 		r->n_lanes++;
 		memset(&lanes[at], 0, sizeof(lanes[at]));
@@ -71,24 +71,48 @@ int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, u
 int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **ret)
 {
 	struct weft__result *r = &a->result;
-	uint32_t at = weft__map_get(&a->place_by_id, id);
+	uint32_t at = weft__near_get(&a->lanes.places, id);
 	struct weft__place *places;
 
+	if (at != WEFT__MAP_NONE) {
+		*ret = &r->places[at];
+		return 0;
+	}
+	at = weft__map_get(&a->lanes.place_by_id, id);
 	if (at == WEFT__MAP_NONE && r->n_places >= a->opts.max_rows && id < WEFT__PLACE_OTHER)
 		return weft__place_get(a, WEFT__PLACE_OTHER, ret);
 	if (at == WEFT__MAP_NONE) {
-		places = weft__grow(r->places, &a->cap_places, r->n_places, sizeof(*places));
+		places = weft__grow(r->places, &a->lanes.cap_places, r->n_places, sizeof(*places));
 		if (!places)
 			return -ENOMEM;
 		r->places = places;
 		at = (uint32_t)r->n_places;
-		if (weft__map_put(&a->place_by_id, id, at) < 0)
+		if (weft__map_put(&a->lanes.place_by_id, id, at) < 0)
 			return -ENOMEM;
 		r->n_places++;
 		memset(&places[at], 0, sizeof(places[at]));
 		places[at].id = id;
 		places[at].match = matches(a->opts.location, weft__label_place(a->opts.names, id));
 	}
+	weft__near_put(&a->lanes.places, id, at);
 	*ret = &r->places[at];
 	return 0;
+}
+
+void weft__lanes_fini(struct weft__lanes *lanes, struct weft__result *result)
+{
+	for (size_t i = 0; i < result->n_lanes; i++) {
+		weft__hist_fini(&result->lanes[i].polls);
+		weft__hist_fini(&result->lanes[i].delays);
+		weft__hist_fini(&result->lanes[i].depths);
+		weft__hist_fini(&result->lanes[i].told);
+	}
+	for (size_t i = 0; i < result->n_places; i++) {
+		weft__hist_fini(&result->places[i].polls);
+		weft__hist_fini(&result->places[i].delays);
+	}
+	weft__free(result->lanes);
+	weft__free(result->places);
+	weft__map_fini(&lanes->by_key);
+	weft__map_fini(&lanes->place_by_id);
 }

@@ -7,21 +7,9 @@
 
 #include "base/alloc.h"
 
-static size_t home(const struct weft__map *map, uint64_t key)
-{
-	uint64_t x = key ^ map->seed;
-
-	x ^= x >> 32;
-	x *= UINT64_C(0xd6e8feb86659fd93);
-	x ^= map->seed >> 17 ^ x >> 32;
-	x *= UINT64_C(0xd6e8feb86659fd93);
-	x ^= x >> 32;
-	return (size_t)x & map->mask;
-}
-
 static size_t find(const struct weft__map *map, uint64_t key)
 {
-	size_t at = home(map, key);
+	size_t at = weft__map_home(map, key);
 
 	while (map->slots[at].value != WEFT__MAP_NONE && map->slots[at].key != key)
 		at = (at + 1) & map->mask;
@@ -68,11 +56,6 @@ int weft__map_put(struct weft__map *map, uint64_t key, uint32_t value)
 	return 0;
 }
 
-uint32_t weft__map_get(const struct weft__map *map, uint64_t key)
-{
-	return map->slots ? map->slots[find(map, key)].value : WEFT__MAP_NONE;
-}
-
 /* Closes the hole by moving back what was pushed past it, so that lookups never need tombstones. */
 void weft__map_del(struct weft__map *map, uint64_t key)
 {
@@ -84,7 +67,7 @@ void weft__map_del(struct weft__map *map, uint64_t key)
 	if (map->slots[hole].value == WEFT__MAP_NONE)
 		return;
 	for (at = (hole + 1) & map->mask; map->slots[at].value != WEFT__MAP_NONE; at = (at + 1) & map->mask) {
-		size_t want = home(map, map->slots[at].key);
+		size_t want = weft__map_home(map, map->slots[at].key);
 
 		if (((at - want) & map->mask) >= ((at - hole) & map->mask)) {
 			map->slots[hole] = map->slots[at];

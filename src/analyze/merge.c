@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a recording in order of time. A thread's last events before a rotation may be younger than another's first after
- * it, so neighbouring segments overlap a little: a segment is opened as soon as time reaches its first event, and
- * closed when it has no more. Mostly one is open, at times two. */
+/* The events of a recording in order of time. A thread's last events before a rotation may be younger than another's
+ * first after it, so neighbouring segments overlap a little: a segment is opened as soon as time reaches its first
+ * event, and closed when it has no more. Mostly one is open, at times two. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -34,8 +34,8 @@ struct weft__names {
 	struct weft__text_chunk *texts;
 };
 
-/* {0} is ready for use. Each returns 0 or -ENOMEM. A definition that repeats an id replaces the earlier one, but a thread
- * keeps the first worker that it is said to have: events tell of later ones. */
+/* {0} is ready for use. Each returns 0 or -ENOMEM. A definition that repeats an id replaces the earlier one, but a
+ * thread keeps the first worker that it is said to have: events tell of later ones. */
 int weft__names_add_segment(struct weft__names *names, const struct weft_segment *seg);
 int weft__names_add_thread(struct weft__names *names, const struct weft_thread *thread);
 int weft__names_add_worker(struct weft__names *names, const struct weft_worker *worker);
@@ -48,8 +48,8 @@ int weft__names_add_loss(struct weft__names *names, const struct weft_loss *loss
 int weft__names_add_fact(struct weft__names *names, const struct weft_fact *fact);
 void weft__names_fini(struct weft__names *names);
 
-/* Puts clocks and losses in order, after the last was added and before anything is looked up. A loss that was said twice
- * counts once. */
+/* Puts clocks and losses in order, after the last was added and before anything is looked up. A loss that was said
+ * twice counts once. */
 void weft__names_settle(struct weft__names *names);
 
 const struct weft_thread *weft__names_thread(const struct weft__names *names, uint32_t id);

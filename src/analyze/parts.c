@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a poll's time. What its thread read from its own CPU clock decides how much of it was on the CPU and how much was ready
- * without one; intervals say in what, and are shortened or lengthened until they fit. */
+/* The parts of a poll's time. What its thread read from its own CPU clock decides how much of it was on the CPU and
+ * how much was ready without one; intervals say in what, and are shortened or lengthened until they fit. */
 #include "analyze/pieces.h"
 
 #define SURE_NS 50000u /* an error that does not matter, as that of the readings */
@@ -38,8 +38,8 @@ static struct sums sum_up(const struct weft__analysis *a)
 	struct sums sums = {0};
 	size_t i;
 
-	for (i = 0; i < a->n_pieces; i++) {
-		const struct weft__piece *piece = &a->pieces[i];
+	for (i = 0; i < a->stories.n_pieces; i++) {
+		const struct weft__piece *piece = &a->stories.pieces[i];
 
 		if (piece->stretch->kind == STRETCH_SAMPLE)
 			continue;
@@ -51,15 +51,16 @@ static struct sums sum_up(const struct weft__analysis *a)
 	return sums;
 }
 
-/* No more than `ready_ns` and `off_ns` in all. What is off and in no interval was where the thread was found waiting. */
+/* No more than `ready_ns` and `off_ns` in all. What is off and in no interval was where the thread was found
+ * waiting. */
 static void make_fit(struct weft__analysis *a, uint64_t ready_ns, uint64_t off_ns)
 {
 	struct sums sums = sum_up(a);
 	uint64_t looks_ns = sums.look_ns + weft__since(off_ns, sums.off_ns);
 	size_t i;
 
-	for (i = 0; i < a->n_pieces; i++) {
-		struct weft__piece *piece = &a->pieces[i];
+	for (i = 0; i < a->stories.n_pieces; i++) {
+		struct weft__piece *piece = &a->stories.pieces[i];
 
 		if (piece->stretch->kind == STRETCH_SAMPLE)
 			continue;
@@ -79,8 +80,8 @@ static uint64_t add_pieces(const struct weft__analysis *a, struct weft__split *s
 	uint64_t recorded_ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->n_pieces; i++) {
-		const struct weft__piece *piece = &a->pieces[i];
+	for (i = 0; i < a->stories.n_pieces; i++) {
+		const struct weft__piece *piece = &a->stories.pieces[i];
 		const struct weft__stretch *off = piece->stretch;
 
 		if (off->kind == STRETCH_SAMPLE)
@@ -109,9 +110,10 @@ static uint64_t calls_ns(const struct weft__analysis *a)
 	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->n_pieces; i++)
-		if (a->pieces[i].stretch->kind == STRETCH_WAIT && weft__part_of(a->pieces[i].stretch) == WEFT__BLOCKED)
-			ns += a->pieces[i].off_ns;
+	for (i = 0; i < a->stories.n_pieces; i++)
+		if (a->stories.pieces[i].stretch->kind == STRETCH_WAIT &&
+		    weft__part_of(a->stories.pieces[i].stretch) == WEFT__BLOCKED)
+			ns += a->stories.pieces[i].off_ns;
 	return ns;
 }
 
@@ -149,8 +151,9 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 		weft__since(whole_ns, cpu_ns + ready_ns + split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
 }
 
-/* CPU time that samples from `from_ns` on say, but for those that an interval has. A sample stands for more time than a short poll has, most
- * of it before. So may the first in a poll, which counts only where the sum of many polls is what matters. */
+/* CPU time that samples from `from_ns` on say, but for those that an interval has. A sample stands for more time
+ * than a short poll has, most of it before. So may the first in a poll, which counts only where the sum of many
+ * polls is what matters. */
 static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t from_ns)
 {
 	uint64_t cpu_ns = 0;
@@ -159,8 +162,8 @@ static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__
 
 	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
 		return 0;
-	for (i = 0; i < a->n_pieces; i++) {
-		const struct weft__piece *piece = &a->pieces[i];
+	for (i = 0; i < a->stories.n_pieces; i++) {
+		const struct weft__piece *piece = &a->stories.pieces[i];
 
 		if (piece->stretch->kind != STRETCH_SAMPLE)
 			continue;
@@ -173,20 +176,20 @@ static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__
 	return cpu_ns;
 }
 
-/* Records of switches say that the thread ran where there are none, up to the last of them. Of a poll that has not ended, more may be
- * missing behind it, without a word. */
+/* Records of switches say that the thread ran where there are none, up to the last of them. Of a poll that has not
+ * ended, more may be missing behind it, without a word. */
 static uint64_t ran_until(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t *until_ns)
 {
 	uint64_t given_ns = 0;
 	size_t i;
 
 	*until_ns = poll->begin_ns;
-	for (i = 0; i < a->n_pieces; i++)
-		if (a->pieces[i].stretch->kind == STRETCH_OFF && a->pieces[i].end_ns > *until_ns)
-			*until_ns = a->pieces[i].end_ns;
-	for (i = 0; i < a->n_pieces; i++)
-		if (a->pieces[i].stretch->kind != STRETCH_SAMPLE && a->pieces[i].begin_ns < *until_ns)
-			given_ns += a->pieces[i].own_ns;
+	for (i = 0; i < a->stories.n_pieces; i++)
+		if (a->stories.pieces[i].stretch->kind == STRETCH_OFF && a->stories.pieces[i].end_ns > *until_ns)
+			*until_ns = a->stories.pieces[i].end_ns;
+	for (i = 0; i < a->stories.n_pieces; i++)
+		if (a->stories.pieces[i].stretch->kind != STRETCH_SAMPLE && a->stories.pieces[i].begin_ns < *until_ns)
+			given_ns += a->stories.pieces[i].own_ns;
 	return weft__since(*until_ns - poll->begin_ns, given_ns);
 }
 
@@ -212,9 +215,9 @@ void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *pol
 	uint64_t whole_ns = weft__since(poll->end_ns, poll->begin_ns);
 	size_t i;
 
-	for (i = 0; i < a->n_pieces; i++)
-		if (a->pieces[i].stretch->kind != STRETCH_SAMPLE)
-			share_one(&a->pieces[i]);
+	for (i = 0; i < a->stories.n_pieces; i++)
+		if (a->stories.pieces[i].stretch->kind != STRETCH_SAMPLE)
+			share_one(&a->stories.pieces[i]);
 	split->n = 1;
 	if (poll->cpu.known == WEFT__CPU_UNKNOWN ||
 	    (switches == WEFT__SWITCHES_ALL && poll->cpu.known == WEFT__CPU_SPLIT && is_unsure(&poll->cpu, whole_ns)))

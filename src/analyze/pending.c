@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits that were recorded while they lasted. One whose end comes is a wait like any other, and counted there; the others last until the
- * recording ends, and those among them who wait for each other are a deadlock. */
+/* Waits that were recorded while they lasted. One whose end comes is a wait like any other, and counted there; the
+ * others last until the recording ends, and those among them who wait for each other are a deadlock. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -29,30 +29,32 @@ static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t
 int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
 	struct weft__result *r = &a->result;
-	uint32_t tid = (uint32_t)ev->fields[0];
-	uint64_t begin_ns = weft__since(ev->time_ns, ev->fields[5]);
-	struct weft__pending *p = find(r, tid, ev->fields[3], begin_ns), *grown;
+	uint32_t tid = (uint32_t)WEFT_FIELD(ev, PENDING, TID);
+	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, PENDING, AGE));
+	struct weft__pending *p = find(r, tid, WEFT_FIELD(ev, PENDING, OBJECT), begin_ns), *grown;
 
 	if (!p) {
 		if (r->n_pendings == PENDINGS_MAX)
 			return 0;
-		grown = weft__grow(r->pendings, &a->cap_pendings, r->n_pendings, sizeof(*grown));
+		grown = weft__grow(r->pendings, &a->waits.cap_pendings, r->n_pendings, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->pendings = grown;
 		p = &grown[r->n_pendings++];
 		*p = (struct weft__pending){.tid = tid,
-					    .what = (uint32_t)ev->fields[1],
-					    .name = (uint32_t)ev->fields[2],
-					    .object = ev->fields[3],
+					    .what = (uint32_t)WEFT_FIELD(ev, PENDING, WHAT),
+					    .name = (uint32_t)WEFT_FIELD(ev, PENDING, NAME),
+					    .object = WEFT_FIELD(ev, PENDING, OBJECT),
 					    .begin_ns = begin_ns};
 	}
-	/* When recording stops, waits that last are recorded with their length so far, and then once more as pending. */
+	/* When recording stops, waits that last are recorded with their length so far, and then once more as
+	 * pending. */
 	p->ended = false;
 	p->seen_ns = ev->time_ns;
-	p->holder = (uint32_t)ev->fields[4];
-	p->stack = ev->fields[6] ? (uint32_t)ev->fields[6] : p->stack;
-	p->holder_stack = ev->fields[7] ? (uint32_t)ev->fields[7] : p->holder_stack;
+	p->holder = (uint32_t)WEFT_FIELD(ev, PENDING, HOLDER);
+	p->stack = WEFT_FIELD(ev, PENDING, STACK) ? (uint32_t)WEFT_FIELD(ev, PENDING, STACK) : p->stack;
+	p->holder_stack = WEFT_FIELD(ev, PENDING, HOLDER_STACK) ? (uint32_t)WEFT_FIELD(ev, PENDING, HOLDER_STACK)
+								: p->holder_stack;
 	return 0;
 }
 
@@ -75,9 +77,10 @@ static bool has_run(struct weft__analysis *a, struct weft__pending *p)
 	p->worker = s ? s->worker : WEFT_WORKER_NONE;
 	if (track && track->ended_ns > p->seen_ns)
 		return true;
-	for (i = 0; i < a->n_streams; i++)
-		if (a->streams[i].ran_ns > p->seen_ns && weft__map_get(&a->stream_by_id, a->streams[i].id) == i &&
-		    weft__track_key(a, &a->streams[i]) == p->tid)
+	for (i = 0; i < a->streams.n; i++)
+		if (a->streams.at[i].ran_ns > p->seen_ns &&
+		    weft__map_get(&a->streams.by_id, a->streams.at[i].id) == i &&
+		    weft__track_key(a, &a->streams.at[i]) == p->tid)
 			return true;
 	return false;
 }

@@ -17,21 +17,17 @@ static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, stru
 		   struct weft__place **place)
 {
 	struct weft__place *found;
-	uint32_t at;
-	int rc = weft__lane_get(a, poll->worker, poll->stream, &at);
+	int rc = weft__place_get(a, poll->place, &found);
 
 	if (rc < 0)
 		return rc;
-	rc = weft__place_get(a, poll->place, &found);
-	if (rc < 0)
-		return rc;
-	*lane = &a->result.lanes[at];
+	*lane = &a->result.lanes[poll->lane];
 	*place = found;
 	return 0;
 }
 
-/* What the worker did instead of polling the task that waited for it. A long wait is mostly one poll, and that one is among
- * the last. */
+/* What the worker did instead of polling the task that waited for it. A long wait is mostly one poll, and that one
+ * is among the last. */
 static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
 {
 	uint32_t i, n = s->n_recent < RECENT_POLLS ? s->n_recent : RECENT_POLLS;
@@ -74,16 +70,14 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	}
 	poll->wake.measured = true;
 	poll->rank_ns = weft__since(poll->begin_ns, poll->wake.time_ns);
-	takes = weft__top_takes(&a->delayed, poll);
+	takes = weft__top_takes(&a->polls.delayed, poll);
 	if (takes || (a->opts.rows && a->opts.rows->behind))
 		find_behind(s, poll);
 	if (takes)
-		weft__top_add(&a->delayed, poll);
+		weft__top_add(&a->polls.delayed, poll);
 	if (!a->opts.rows)
 		poll->behind.held_ns = 0;
-	rc = weft__hist_add(&a->result.delays, poll->rank_ns);
-	if (rc == 0)
-		rc = weft__hist_add(&lane->delays, poll->rank_ns);
+	rc = weft__hist_add(&lane->delays, poll->rank_ns);
 	return rc < 0 ? rc : weft__hist_add(&place->delays, poll->rank_ns);
 }
 
@@ -101,7 +95,9 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 		return -ENOMEM;
 	if (ev->time_ns >= a->opts.from_ns) {
 		lane->n_poll_events++;
-		rc = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? weft__hist_add(&lane->depths, ev->fields[1]) : 0;
+		rc = WEFT_FIELD(ev, POLL_BEGIN, DEPTH) < WEFT_DEPTH_UNKNOWN
+			     ? weft__hist_add(&lane->depths, WEFT_FIELD(ev, POLL_BEGIN, DEPTH))
+			     : 0;
 		if (rc < 0)
 			return rc;
 	}
@@ -116,14 +112,17 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 	s->open = grown;
 	poll = &grown[s->n_open];
 	*poll = (struct weft__poll){
-		.task = ev->fields[0],
+		.task = WEFT_FIELD(ev, POLL_BEGIN, TASK),
 		.begin_ns = ev->time_ns,
 		.stream = s->id,
 		.worker = s->worker,
-		.depth = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? (uint32_t)ev->fields[1] : WEFT_DEPTH_UNKNOWN,
+		.depth = WEFT_FIELD(ev, POLL_BEGIN, DEPTH) < WEFT_DEPTH_UNKNOWN
+				 ? (uint32_t)WEFT_FIELD(ev, POLL_BEGIN, DEPTH)
+				 : WEFT_DEPTH_UNKNOWN,
 		.level = (uint32_t)s->n_open,
 		.first_sample = s->n_log,
-		.serial = ++a->n_polls,
+		.serial = ++a->polls.n,
+		.lane = s->lane,
 		.scope = s->scope,
 		.in_scope = s->in_scope,
 	};
@@ -143,8 +142,8 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 
 struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns)
 {
-	uint32_t at = weft__map_get(&a->stream_by_id, stream);
-	struct weft__stream *s = at == WEFT__MAP_NONE ? NULL : &a->streams[at];
+	uint32_t at = weft__map_get(&a->streams.by_id, stream);
+	struct weft__stream *s = at == WEFT__MAP_NONE ? NULL : &a->streams.at[at];
 	size_t i;
 
 	for (i = s ? s->n_open : 0; i-- > 0;)
@@ -156,25 +155,18 @@ struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, ui
 /* A wake that comes late: the delay is none. */
 int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake)
 {
-	uint32_t at = weft__map_get(&a->stream_by_id, poll->stream);
+	uint32_t at = weft__map_get(&a->streams.by_id, poll->stream);
 
 	poll->wake = *wake;
 	poll->wake.time_ns = poll->begin_ns;
-	return a->scoped ? 0 : add_delay(a, &a->streams[at], poll);
+	return a->scoped ? 0 : add_delay(a, &a->streams.at[at], poll);
 }
 
 /* The outermost poll gives the time in which the lane was busy. */
-static int book_busy(struct weft__analysis *a, const struct weft__poll *poll, uint64_t now_ns)
+static void book_busy(struct weft__analysis *a, const struct weft__poll *poll, uint64_t now_ns)
 {
-	uint32_t at;
-	int rc;
-
-	if (poll->level > 0)
-		return 0;
-	rc = weft__lane_get(a, poll->worker, poll->stream, &at);
-	if (rc == 0)
-		a->result.lanes[at].busy_ns += weft__window_ns(a, poll->begin_ns, now_ns);
-	return rc;
+	if (poll->level == 0)
+		a->result.lanes[poll->lane].busy_ns += weft__window_ns(a, poll->begin_ns, now_ns);
 }
 
 static int add_to_list(struct weft__analysis *a, const struct weft__stream *s, struct weft__top *top,
@@ -214,16 +206,14 @@ static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct wef
 	asked = wanted(a, s, lane, place, poll);
 	rc = asked && a->scoped ? add_delay(a, s, poll) : 0;
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
-	listed = asked && weft__top_takes(&a->longest, poll);
+	listed = asked && weft__top_takes(&a->polls.longest, poll);
 	if (rc == 0)
 		rc = weft__story_close(a, s, poll, (uint32_t)(lane - a->result.lanes), asked, listed);
 	if (rc < 0 || !asked)
 		return rc;
 	if (poll->rank_ns < a->opts.period_ns)
 		add_short(place, poll);
-	rc = add_to_list(a, s, &a->longest, poll);
-	if (rc == 0)
-		rc = weft__hist_add(poll->told ? &a->result.told : &a->result.polls, poll->rank_ns);
+	rc = add_to_list(a, s, &a->polls.longest, poll);
 	if (rc == 0)
 		rc = weft__hist_add(poll->told ? &lane->told : &lane->polls, poll->rank_ns);
 	return rc < 0 ? rc : weft__hist_add(&place->polls, poll->rank_ns);
@@ -255,15 +245,16 @@ static int note_place(struct weft__analysis *a, struct weft__stream *s, const st
 int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
 {
 	struct weft__poll *poll = &s->open[--s->n_open];
-	int rc;
+	int rc = 0;
 
 	poll->end_ns = now_ns;
 	add_to_outer(s, s->n_open);
 	if (poll->level == 0)
 		s->recent[s->n_recent++ % RECENT_POLLS] =
 			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->serial, poll->place};
-	rc = a->opts.rows_only ? 0 : book_busy(a, poll, now_ns);
-	if (rc == 0 && a->opts.location)
+	if (!a->opts.rows_only)
+		book_busy(a, poll, now_ns);
+	if (a->opts.location)
 		rc = note_place(a, s, poll, now_ns);
 	if (rc == 0 && now_ns >= a->opts.from_ns)
 		rc = add_poll(a, s, poll);
@@ -276,8 +267,10 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 void weft__poll_cpu(struct weft__stream *s, const struct weft_event_view *ev)
 {
 	s->cpu_time_ns = ev->time_ns;
-	s->cpu = (struct weft__cpu){ev->fields[0] == WEFT_NOT_MEASURED ? WEFT__CPU_UNKNOWN : WEFT__CPU_SPLIT,
-				    ev->fields[0], ev->fields[1], ev->fields[2], ev->n_fields > 3 ? ev->fields[3] : 0};
+	s->cpu = (struct weft__cpu){
+		WEFT_FIELD(ev, POLL_CPU, CPU) == WEFT_NOT_MEASURED ? WEFT__CPU_UNKNOWN : WEFT__CPU_SPLIT,
+		WEFT_FIELD(ev, POLL_CPU, CPU), WEFT_FIELD(ev, POLL_CPU, READY), WEFT_FIELD(ev, POLL_CPU, UNSURE),
+		ev->n_fields > WEFT_FIELD_POLL_CPU_WAITING ? WEFT_FIELD(ev, POLL_CPU, WAITING) : 0};
 }
 
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
@@ -312,9 +305,8 @@ int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const stru
 
 void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
 {
-	/* The lane is there since the poll began, so that this cannot fail. */
 	if (s->n_open > 0)
-		(void)book_busy(a, &s->open[0], now_ns);
+		book_busy(a, &s->open[0], now_ns);
 	a->result.polls_cut += s->n_open;
 	if (s->n_open > 0) /* of the location that was asked for, perhaps */
 		s->place_ns = now_ns;
@@ -335,9 +327,7 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 	for (i = 0; i < s->n_open; i++) {
 		struct weft__poll *poll = &s->open[i];
 
-		rc = book_busy(a, poll, now_ns);
-		if (rc < 0)
-			return rc;
+		book_busy(a, poll, now_ns);
 		rc = rows_of(a, poll, &lane, &place);
 		if (rc < 0)
 			return rc;
@@ -350,12 +340,28 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		poll->rank_ns = weft__since(now_ns, poll->begin_ns);
 		a->result.polls_running++;
 		rc = weft__story_close(a, s, poll, (uint32_t)(lane - a->result.lanes), true,
-				       weft__top_takes(&a->running, poll));
+				       weft__top_takes(&a->polls.running, poll));
 		if (rc == 0)
-			rc = add_to_list(a, s, &a->running, poll);
+			rc = add_to_list(a, s, &a->polls.running, poll);
 		if (rc < 0)
 			return rc;
 	}
 	s->n_open = 0;
 	return 0;
+}
+
+int weft__polls_init(struct weft__polls *polls, size_t top)
+{
+	int rc = weft__top_init(&polls->longest, top);
+
+	if (rc == 0)
+		rc = weft__top_init(&polls->running, top);
+	return rc < 0 ? rc : weft__top_init(&polls->delayed, top);
+}
+
+void weft__polls_fini(struct weft__polls *polls)
+{
+	weft__top_fini(&polls->longest);
+	weft__top_fini(&polls->running);
+	weft__top_fini(&polls->delayed);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views of samples by function: how much each weighs alone and with what it called, a tree of calls, and how good the stacks are.
- * All of them are made of struct weft__samples, or of the stacks of one poll, and of frames that have their names.
- * Context: CALLER. */
+/* Views of samples by function: how much each weighs alone and with what it called, a tree of calls, and how good
+ * the stacks are. All of them are made of struct weft__samples, or of the stacks of one poll, and of frames that
+ * have their names. Context: CALLER. */
 #ifndef WEFT_ANALYZE_PROFILE_H
 #define WEFT_ANALYZE_PROFILE_H
 
@@ -43,8 +43,8 @@ int weft__profile_init(struct weft__profile *ret, const struct weft__samples *sa
 		       const struct weft__frames *frames);
 void weft__profile_fini(struct weft__profile *profile);
 
-/* As function of a node: what is below it belongs below something that is not known, because the stack was cut at the depth
- * limit, or was lost on the way. */
+/* As function of a node: what is below it belongs below something that is not known, because the stack was cut at
+ * the depth limit, or was lost on the way. */
 #define WEFT__NODE_CUT 0xfffffffeu
 #define WEFT__NODE_LOST 0xfffffffdu
 

@@ -131,7 +131,8 @@ static bool ends_in(const char *name, const char *end)
 	return n > m && strcmp(name + n - m, end) == 0;
 }
 
-/* One in a directory. A file that went away in the meantime was rotated or deleted by the recorder, and links are not followed. */
+/* One in a directory. A file that went away in the meantime was rotated or deleted by the recorder, and links are
+ * not followed. */
 static int add_entry(struct weft__recordings *list, int dir, const char *name, const char *path)
 {
 	struct weft_segment *seg = NULL;

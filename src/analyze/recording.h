@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segment files, put together by the recording that they are parts of; a dump of a flight recorder is one for itself. Files are
- * opened one after the other to learn what they hold, and again to read their events, so that memory does not grow with their
- * number. Context: CALLER. */
+/* Segment files, put together by the recording that they are parts of; a dump of a flight recorder is one for
+ * itself. Files are opened one after the other to learn what they hold, and again to read their events, so that
+ * memory does not grow with their number. Context: CALLER. */
 #ifndef WEFT_ANALYZE_RECORDING_H
 #define WEFT_ANALYZE_RECORDING_H
 
@@ -51,21 +51,22 @@ struct weft__recordings {
 	size_t n_refused, cap_refused;
 };
 
-/* Adds a segment, or all *.weft and *.weft.active files of a directory. {0} is an empty list. A file that is no segment is put
- * in `refused`, as is one of two files that hold the same segment. Returns 0, -ENOMEM, or a negative errno when `path` cannot
- * be looked at. */
+/* Adds a segment, or all *.weft and *.weft.active files of a directory. {0} is an empty list. A file that is no
+ * segment is put in `refused`, as is one of two files that hold the same segment. Returns 0, -ENOMEM, or a negative
+ * errno when `path` cannot be looked at. */
 int weft__recordings_add(struct weft__recordings *list, const char *path, struct weft_error *err);
 
 /* Puts everything in order, once all is added. */
 void weft__recordings_settle(struct weft__recordings *list);
 void weft__recordings_fini(struct weft__recordings *list);
 
-/* How its functions get their names: in this boot of the machine that recorded it more is known of the kernel and the process. */
+/* How its functions get their names: in this boot of the machine that recorded it more is known of the kernel and
+ * the process. */
 void weft__recording_naming(const struct weft__recording *rec, bool no_symbols, struct weft__naming *ret);
 
-/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `fn` may stop the reading with a negative
- * value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or what `fn` returned. A
- * file that cannot be read any more has its `status` set. */
+/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `fn` may stop the reading with a
+ * negative value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or
+ * what `fn` returned. A file that cannot be read any more has its `status` set. */
 struct weft__events_ops {
 	int (*event)(void *data, const struct weft_event_view *ev);
 	void (*progress)(void *data, uint64_t n_events);

@@ -81,9 +81,9 @@ static int give_slices(struct weft__analysis *a, const struct weft__poll *poll, 
 
 	for (i = 0; i < WEFT__N_PARTS; i++)
 		left[i] = split->ns[i];
-	for (i = 0; i < a->n_pieces && rc == 0; i++)
-		if (a->pieces[i].stretch->kind != STRETCH_SAMPLE)
-			rc = give_piece(a, poll, &a->pieces[i], left);
+	for (i = 0; i < a->stories.n_pieces && rc == 0; i++)
+		if (a->stories.pieces[i].stretch->kind != STRETCH_SAMPLE)
+			rc = give_piece(a, poll, &a->stories.pieces[i], left);
 	for (i = 0; i < WEFT__N_PARTS && rc == 0; i++)
 		rc = give_slice(a, &rest, (enum weft__part)i, left[i], left);
 	return rc;
@@ -195,8 +195,8 @@ int weft__rows_settle(struct weft__analysis *a)
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->n_tracks && rc == 0; i++)
-		if (a->tracks[i].used)
-			rc = weft__rows_samples(a, &a->tracks[i], a->tracks[i].n_log);
+	for (i = 0; i < a->tracks.n && rc == 0; i++)
+		if (a->tracks.at[i].used)
+			rc = weft__rows_samples(a, &a->tracks.at[i], a->tracks.at[i].n_log);
 	return rc;
 }

@@ -11,6 +11,10 @@
 #include "analyze/story.h"
 
 struct weft__poll;
+struct weft__analysis;
+struct weft__track;
+struct weft__stream;
+struct weft__stretch;
 
 /* Some of a poll's time. Those of one poll and part add up to that part. */
 struct weft__slice {
@@ -55,7 +59,8 @@ struct weft__off_view {
 };
 
 struct weft__row_sink {
-	/* Whether a poll that has ended, or has not as the recording ends, is wanted, before its time is divided. NULL: each is. */
+	/* Whether a poll that has ended, or has not as the recording ends, is wanted, before its time is divided.
+	 * NULL: each is. */
 	bool (*wants)(void *data, const struct weft__poll *poll);
 	/* With its split; of one that has not ended, rank_ns is its age. */
 	int (*poll)(void *data, const struct weft__poll *poll);
@@ -67,5 +72,21 @@ struct weft__row_sink {
 	void *data;
 	bool behind; /* polls say which one held the worker while their task waited */
 };
+
+/* The analysis gives them to opts.rows, which is not NULL, by these. A poll that has ended is kept until its time is
+ * divided. */
+int weft__rows_keep(struct weft__analysis *a, struct weft__track *track, const struct weft__poll *poll, bool *kept);
+/* The first one that is kept has its time divided. */
+int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__story *story);
+int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__stretch *stretch,
+		    const struct weft__poll *poll);
+int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *sum,
+			uint64_t time_ns);
+int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
+		   const struct weft__stretch *stretch);
+/* Samples wait in the log of their track where their poll may be recorded at its end. The first `n` of the log go. */
+int weft__rows_sample(struct weft__analysis *a, const struct weft__stretch *mark);
+int weft__rows_samples(struct weft__analysis *a, struct weft__track *track, size_t n);
+int weft__rows_settle(struct weft__analysis *a);
 
 #endif

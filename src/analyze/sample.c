@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples. One stands in its thread's stream among the polls, so it belongs to the polls that are open there at that moment. */
+/* Samples. One stands in its thread's stream among the polls, so it belongs to the polls that are open there at that
+ * moment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +16,17 @@ static int trace_get(struct weft__analysis *a, uint32_t stack, uint32_t kernel, 
 	uint64_t key = (uint64_t)kernel << 32 | stack;
 	struct weft__trace *grown;
 
-	*ret = weft__map_get(&a->trace_by_ids, key);
-	if (*ret != WEFT__MAP_NONE || a->n_traces >= TRACES_MAX)
+	*ret = weft__map_get(&a->samples.trace_by_ids, key);
+	if (*ret != WEFT__MAP_NONE || a->samples.n_traces >= TRACES_MAX)
 		return 0;
-	grown = weft__grow(a->traces, &a->cap_traces, a->n_traces, sizeof(*grown));
+	grown = weft__grow(a->samples.traces, &a->samples.cap_traces, a->samples.n_traces, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	a->traces = grown;
-	if (weft__map_put(&a->trace_by_ids, key, (uint32_t)a->n_traces) < 0)
+	a->samples.traces = grown;
+	if (weft__map_put(&a->samples.trace_by_ids, key, (uint32_t)a->samples.n_traces) < 0)
 		return -ENOMEM;
-	grown[a->n_traces] = (struct weft__trace){stack, kernel};
-	*ret = (uint32_t)a->n_traces++;
+	grown[a->samples.n_traces] = (struct weft__trace){stack, kernel};
+	*ret = (uint32_t)a->samples.n_traces++;
 	return 0;
 }
 
@@ -35,16 +36,16 @@ static int sampled_get(struct weft__analysis *a, uint32_t worker, uint32_t strea
 	uint64_t key = (uint64_t)worker << 32 | stream;
 	struct weft__sampled_thread *grown;
 
-	*ret = weft__map_get(&a->sampled_by_key, key);
+	*ret = weft__map_get(&a->samples.thread_by_key, key);
 	if (*ret != WEFT__MAP_NONE)
 		return 0;
 	if (r->n_threads >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
 		return sampled_get(a, WEFT__LANE_OTHER, 0, ret);
-	grown = weft__grow(r->threads, &a->cap_sampled, r->n_threads, sizeof(*grown));
+	grown = weft__grow(r->threads, &a->samples.cap_threads, r->n_threads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->threads = grown;
-	if (weft__map_put(&a->sampled_by_key, key, (uint32_t)r->n_threads) < 0)
+	if (weft__map_put(&a->samples.thread_by_key, key, (uint32_t)r->n_threads) < 0)
 		return -ENOMEM;
 	memset(&grown[r->n_threads], 0, sizeof(*grown));
 	grown[r->n_threads].worker = worker;
@@ -97,11 +98,11 @@ static int context_get(struct weft__analysis *a, uint32_t thread, enum weft__whe
 {
 	uint64_t key = (uint64_t)where << 60 | (uint64_t)thread << 32 | place;
 
-	*ret = weft__map_get(&a->context_by_key, key);
+	*ret = weft__map_get(&a->samples.context_by_key, key);
 	if (*ret != WEFT__MAP_NONE)
 		return 0;
-	*ret = (uint32_t)a->n_contexts++;
-	return weft__map_put(&a->context_by_key, key, *ret);
+	*ret = (uint32_t)a->samples.n_contexts++;
+	return weft__map_put(&a->samples.context_by_key, key, *ret);
 }
 
 static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct weft__sample_row *sample)
@@ -114,7 +115,7 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 	if (context_get(a, sample->thread, sample->where, sample->place, &context) < 0)
 		return -ENOMEM;
 	key = (uint64_t)trace << 32 | context;
-	at = trace == NO_ROW ? WEFT__MAP_NONE : weft__map_get(&a->sample_row_by_key, key);
+	at = trace == NO_ROW ? WEFT__MAP_NONE : weft__map_get(&a->samples.row_by_key, key);
 	if (at != WEFT__MAP_NONE) {
 		weft__weight_add(&r->rows[at].weight, 1, sample->weight.ns);
 		return 0;
@@ -123,11 +124,11 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 		weft__weight_add(&r->beyond_rows, 1, sample->weight.ns);
 		return 0;
 	}
-	grown = weft__grow(r->rows, &a->cap_sample_rows, r->n_rows, sizeof(*grown));
+	grown = weft__grow(r->rows, &a->samples.cap_rows, r->n_rows, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->rows = grown;
-	if (weft__map_put(&a->sample_row_by_key, key, (uint32_t)r->n_rows) < 0)
+	if (weft__map_put(&a->samples.row_by_key, key, (uint32_t)r->n_rows) < 0)
 		return -ENOMEM;
 	grown[r->n_rows++] = *sample;
 	return 0;
@@ -138,13 +139,13 @@ static int tell(struct weft__analysis *a, const struct weft__stream *s, const st
 {
 	struct weft__sample_view view = {
 		.time_ns = ev->time_ns,
-		.weight_ns = ev->fields[2],
-		.stack = (uint32_t)ev->fields[0],
-		.kernel = (uint32_t)ev->fields[1],
+		.weight_ns = WEFT_FIELD(ev, SAMPLE, WEIGHT),
+		.stack = (uint32_t)WEFT_FIELD(ev, SAMPLE, STACK),
+		.kernel = (uint32_t)WEFT_FIELD(ev, SAMPLE, KERNEL),
 		.stream = s->id,
 		.worker = s->worker,
-		.cpu = ev->fields[3] < UINT32_MAX ? (uint32_t)ev->fields[3] : UINT32_MAX,
-		.engine = (uint32_t)ev->fields[4],
+		.cpu = WEFT_FIELD(ev, SAMPLE, CPU) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, SAMPLE, CPU) : UINT32_MAX,
+		.engine = (uint32_t)WEFT_FIELD(ev, SAMPLE, ENGINE),
 		.where = where,
 		.polls = s->open,
 		.n_polls = s->n_open,
@@ -158,8 +159,13 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 		struct weft__stretch *mark)
 {
 	struct weft__samples *r = &a->result.samples;
-	uint64_t ns = ev->fields[2], engine = ev->fields[4];
-	struct weft__sample_row row = {(uint32_t)ev->fields[0], (uint32_t)ev->fields[1], 0, 0, where_is(a, s), {1, ns}};
+	uint64_t ns = WEFT_FIELD(ev, SAMPLE, WEIGHT), engine = WEFT_FIELD(ev, SAMPLE, ENGINE);
+	struct weft__sample_row row = {(uint32_t)WEFT_FIELD(ev, SAMPLE, STACK),
+				       (uint32_t)WEFT_FIELD(ev, SAMPLE, KERNEL),
+				       0,
+				       0,
+				       where_is(a, s),
+				       {1, ns}};
 	struct weft__sampled_thread *thread;
 	const struct weft__poll *poll;
 	struct weft__place *place;
@@ -204,7 +210,7 @@ static int sub_from_row(struct weft__analysis *a, uint32_t trace, const struct w
 
 	if (context_get(a, mark->name, (enum weft__where)mark->what, 0, &context) < 0)
 		return -ENOMEM;
-	at = trace == NO_ROW ? WEFT__MAP_NONE : weft__map_get(&a->sample_row_by_key, (uint64_t)trace << 32 | context);
+	at = trace == NO_ROW ? WEFT__MAP_NONE : weft__map_get(&a->samples.row_by_key, (uint64_t)trace << 32 | context);
 	weight_sub(at == WEFT__MAP_NONE ? &a->result.samples.beyond_rows : &a->result.samples.rows[at].weight,
 		   mark->ns);
 	return 0;
@@ -262,22 +268,23 @@ int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct 
 
 int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
-	uint64_t ns = ev->fields[2];
+	uint64_t ns = WEFT_FIELD(ev, SAMPLE, WEIGHT);
 	struct weft__stretch mark = {
 		.kind = STRETCH_SAMPLE,
 		.begin_ns = ev->time_ns,
 		.end_ns = ev->time_ns,
 		.ns = ns,
-		.stack = (uint32_t)ev->fields[0],
-		.kernel = (uint32_t)ev->fields[1],
-		.cpu_ns = ev->fields[3],
-		.holder = ev->fields[4] < UINT32_MAX ? (uint32_t)ev->fields[4] : UINT32_MAX,
+		.stack = (uint32_t)WEFT_FIELD(ev, SAMPLE, STACK),
+		.kernel = (uint32_t)WEFT_FIELD(ev, SAMPLE, KERNEL),
+		.cpu_ns = WEFT_FIELD(ev, SAMPLE, CPU),
+		.holder = WEFT_FIELD(ev, SAMPLE, ENGINE) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, SAMPLE, ENGINE)
+								      : UINT32_MAX,
 	};
 	struct weft__track *track = NULL;
 	uint32_t trace;
 	int rc = 0;
 
-	if (trace_get(a, (uint32_t)ev->fields[0], (uint32_t)ev->fields[1], &trace) < 0)
+	if (trace_get(a, (uint32_t)WEFT_FIELD(ev, SAMPLE, STACK), (uint32_t)WEFT_FIELD(ev, SAMPLE, KERNEL), &trace) < 0)
 		return -ENOMEM;
 	s->unmeasured_ns += ns;
 	if (s->n_open > 0) {
@@ -286,7 +293,7 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 			return -ENOMEM;
 	}
 	if (ev->time_ns >= a->opts.from_ns) {
-		weft__beat_sample(a, s, ns, ev->fields[4]);
+		weft__beat_sample(a, s, ns, WEFT_FIELD(ev, SAMPLE, ENGINE));
 		rc = book(a, s, ev, trace, &mark);
 	}
 	if (rc == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The samples of polls that are open. Whether a poll is among the longest is known when it ends, so its samples are kept until
- * then, and with them the list, or forgotten. A thread has one log for all polls that are open on it: each knows where its own
- * part begins, and those nested in it are behind that. A poll that stays open for hours has its samples put together by
- * stack, and beyond a limit only counted. */
+/* The samples of polls that are open. Whether a poll is among the longest is known when it ends, so its samples are
+ * kept until then, and with them the list, or forgotten. A thread has one log for all polls that are open on it:
+ * each knows where its own part begins, and those nested in it are behind that. A poll that stays open for hours has
+ * its samples put together by stack, and beyond a limit only counted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,17 +57,17 @@ static void tighten(struct weft__analysis *a, struct weft__stream *s)
 	}
 	s->n_log = to;
 	s->log_tight = to > before / 2;
-	a->n_logged -= before - to;
+	a->samples.n_logged -= before - to;
 }
 
 int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t trace, uint64_t weight_ns)
 {
-	bool full = s->n_log >= LOG_MAX || a->n_logged >= a->opts.max_samples;
+	bool full = s->n_log >= LOG_MAX || a->samples.n_logged >= a->opts.max_samples;
 	struct weft__logged *grown;
 
 	if (full && !s->log_tight) {
 		tighten(a, s);
-		full = s->n_log >= LOG_MAX || a->n_logged >= a->opts.max_samples;
+		full = s->n_log >= LOG_MAX || a->samples.n_logged >= a->opts.max_samples;
 	}
 	if (full || trace == NO_ROW) {
 		a->result.samples.beyond_polls++;
@@ -79,13 +79,13 @@ int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t tra
 		return -ENOMEM;
 	s->log = grown;
 	grown[s->n_log++] = (struct weft__logged){trace, 1, weight_ns};
-	a->n_logged++;
+	a->samples.n_logged++;
 	return 0;
 }
 
 void weft__log_clear(struct weft__analysis *a, struct weft__stream *s)
 {
-	a->n_logged -= s->n_log;
+	a->samples.n_logged -= s->n_log;
 	s->n_log = 0;
 	s->log_tight = false;
 }
@@ -110,7 +110,7 @@ static int take_stacks(const struct weft__analysis *a, struct weft__poll *poll, 
 	if (!stacks)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct weft__trace *trace = &a->traces[log[i].trace];
+		const struct weft__trace *trace = &a->samples.traces[log[i].trace];
 
 		stacks[i] = (struct weft__poll_stack){trace->stack, trace->kernel, {log[i].n, log[i].ns}};
 	}

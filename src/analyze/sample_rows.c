@@ -145,13 +145,13 @@ int weft__samples_settle(struct weft__analysis *a)
 	return rc;
 }
 
-void weft__samples_fini(struct weft__analysis *a)
+void weft__samples_fini(struct weft__sampling *sampling, struct weft__result *result)
 {
-	weft__free(a->result.samples.rows);
-	weft__free(a->result.samples.threads);
-	weft__free(a->traces);
-	weft__map_fini(&a->trace_by_ids);
-	weft__map_fini(&a->context_by_key);
-	weft__map_fini(&a->sample_row_by_key);
-	weft__map_fini(&a->sampled_by_key);
+	weft__free(result->samples.rows);
+	weft__free(result->samples.threads);
+	weft__free(sampling->traces);
+	weft__map_fini(&sampling->trace_by_ids);
+	weft__map_fini(&sampling->context_by_key);
+	weft__map_fini(&sampling->row_by_key);
+	weft__map_fini(&sampling->thread_by_key);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples as an analysis gives them: added up (struct weft__samples) and one by one (struct weft__sample_view). Stacks are ids of
- * the recording; frames.h knows what they stand for. The measure is the weight, the CPU time that a sample stands for; how many there
- * were says how sure it is. Context: CALLER. */
+/* Samples as an analysis gives them: added up (struct weft__samples) and one by one (struct weft__sample_view).
+ * Stacks are ids of the recording; frames.h knows what they stand for. The measure is the weight, the CPU time that
+ * a sample stands for; how many there were says how sure it is. Context: CALLER. */
 #ifndef WEFT_ANALYZE_SAMPLES_H
 #define WEFT_ANALYZE_SAMPLES_H
 
@@ -50,7 +50,8 @@ struct weft__sampled_thread {
 	bool match;
 	struct weft__weight all;
 	struct weft__weight where[WEFT__N_WHERE];
-	/* For comparison, over the time between readings of the thread's CPU clock; all samples, whatever filter there is. */
+	/* For comparison, over the time between readings of the thread's CPU clock; all samples, whatever filter
+	 * there is. */
 	uint64_t measured_span_ns; /* 0: there were no two readings */
 	uint64_t measured_ns;      /* by the clock */
 	uint64_t measured_sampled_ns;

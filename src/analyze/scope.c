@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: which request a thread works for. A poll has those that were in force at any time in it; runtimes often set one
- * just behind its begin. */
+/* Contexts: which request a thread works for. A poll has those that were in force at any time in it; runtimes often
+ * set one just behind its begin. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
@@ -47,12 +47,12 @@ static void give(struct weft__poll *poll, const struct weft__scope *scope, bool 
 int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	struct weft__scope scope = {
-		.trace_hi = ev->fields[0],
-		.trace_lo = ev->fields[1],
-		.span = ev->fields[2],
-		.root = ev->fields[3],
-		.endpoint = (uint32_t)ev->fields[4],
-		.labels = (uint32_t)ev->fields[5],
+		.trace_hi = WEFT_FIELD(ev, CONTEXT, TRACE_HI),
+		.trace_lo = WEFT_FIELD(ev, CONTEXT, TRACE_LO),
+		.span = WEFT_FIELD(ev, CONTEXT, SPAN),
+		.root = WEFT_FIELD(ev, CONTEXT, ROOT),
+		.endpoint = (uint32_t)WEFT_FIELD(ev, CONTEXT, ENDPOINT),
+		.labels = (uint32_t)WEFT_FIELD(ev, CONTEXT, LABELS),
 	};
 	bool match = a->scoped && weft__scope_is_set(&scope) && matches(a, &scope);
 	size_t i;

@@ -15,29 +15,50 @@
 #define OVER_MAX 64u     /* stretches at one moment */
 #define CAUSES_MAX 256u
 
-/* A look is told when the thread has been seen to run, or after a second, and some of its time may have been in waits before. */
+/* A look is told when the thread has been seen to run, or after a second, and some of its time may have been in
+ * waits before. */
 #define LOOK_BEGIN(look) ((look)->object + (look)->object / 4)
 #define LOOK_END(look) (2 * LOOK_BEGIN(look))
 
 static int gather_one(struct weft__analysis *a, const struct weft__stretch *stretch, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct weft__piece *grown = weft__grow(a->pieces, &a->cap_pieces, a->n_pieces, sizeof(*grown));
+	struct weft__piece *grown =
+		weft__grow(a->stories.pieces, &a->stories.cap_pieces, a->stories.n_pieces, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	a->pieces = grown;
-	grown[a->n_pieces++] = (struct weft__piece){.stretch = stretch, .begin_ns = begin_ns, .end_ns = end_ns};
+	a->stories.pieces = grown;
+	grown[a->stories.n_pieces++] = (struct weft__piece){.stretch = stretch, .begin_ns = begin_ns, .end_ns = end_ns};
 	return 0;
 }
 
-/* Samples are moments; the one at the begin of a poll still belongs to it. Of looks, the part is taken that they are sure of; where
- * switches are known (`whole`), all of it, to see which stretch they belong to. */
-static int gather(struct weft__analysis *a, const struct weft__track *track, const struct weft__closed *poll,
-		  bool whole)
+/* The first stretch that ends behind `ns`. Polls are settled in order, and there are many between two stretches. */
+static size_t first_after(struct weft__track *track, uint64_t ns)
 {
-	size_t i = weft__track_after(track, poll->begin_ns ? poll->begin_ns - 1 : 0), past = 0;
+	size_t at = track->settled, n = track->n_log, i;
 
-	a->n_pieces = 0;
+	if (at <= n && track->settled_changes == track->n_changes && (at == 0 || track->log[at - 1].end_ns <= ns) &&
+	    (at == n || track->log[at].end_ns > ns))
+		return at;
+	at = weft__track_after(track, ns);
+	track->nearest_ns = UINT64_MAX;
+	for (i = at; i < n && i - at < PAST; i++)
+		if (track->log[i].begin_ns < track->nearest_ns)
+			track->nearest_ns = track->log[i].begin_ns;
+	track->settled = at;
+	track->settled_changes = track->n_changes;
+	return at;
+}
+
+/* Samples are moments; the one at the begin of a poll still belongs to it. Of looks, the part is taken that they are
+ * sure of; where switches are known (`whole`), all of it, to see which stretch they belong to. */
+static int gather(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *poll, bool whole)
+{
+	size_t i = first_after(track, poll->begin_ns ? poll->begin_ns - 1 : 0), past = 0;
+
+	a->stories.n_pieces = 0;
+	if (poll->end_ns < track->nearest_ns)
+		return 0;
 	for (; i < track->n_log && past < PAST; i++) {
 		const struct weft__stretch *stretch = &track->log[i];
 		bool sure = stretch->kind == STRETCH_LOOK && !whole;
@@ -98,22 +119,22 @@ static uint64_t next_end(struct weft__piece **over, size_t n, uint64_t at_most_n
 	return at_most_ns;
 }
 
-/* Gives each moment of the poll to one stretch at most, looks among them unless the whole of switches is known. Answers how much was
- * given. Samples that fall into what was given are taken out: their `end_ns` becomes 0. */
+/* Gives each moment of the poll to one stretch at most, looks among them unless the whole of switches is known.
+ * Answers how much was given. Samples that fall into what was given are taken out: their `end_ns` becomes 0. */
 static uint64_t give_out(struct weft__analysis *a, bool whole)
 {
 	struct weft__piece *over[OVER_MAX], *mine;
 	uint64_t now_ns = 0, until_ns, given_ns = 0;
 	size_t i = 0, n = 0;
 
-	if (a->n_pieces)
-		qsort(a->pieces, a->n_pieces, sizeof(*a->pieces), piece_order);
-	while (i < a->n_pieces || n > 0) {
+	if (a->stories.n_pieces)
+		qsort(a->stories.pieces, a->stories.n_pieces, sizeof(*a->stories.pieces), piece_order);
+	while (i < a->stories.n_pieces || n > 0) {
 		if (n == 0)
-			now_ns = a->pieces[i].begin_ns;
+			now_ns = a->stories.pieces[i].begin_ns;
 		n = forget_ended(over, n, now_ns);
-		for (; i < a->n_pieces && a->pieces[i].begin_ns <= now_ns; i++) {
-			struct weft__piece *piece = &a->pieces[i];
+		for (; i < a->stories.n_pieces && a->stories.pieces[i].begin_ns <= now_ns; i++) {
+			struct weft__piece *piece = &a->stories.pieces[i];
 
 			if (piece->stretch->kind == STRETCH_SAMPLE)
 				piece->end_ns = n > 0 && piece->begin_ns > over[0]->begin_ns ? 0 : piece->end_ns;
@@ -123,7 +144,7 @@ static uint64_t give_out(struct weft__analysis *a, bool whole)
 		mine = owner(over, n);
 		if (!mine)
 			continue;
-		until_ns = next_end(over, n, i < a->n_pieces ? a->pieces[i].begin_ns : UINT64_MAX);
+		until_ns = next_end(over, n, i < a->stories.n_pieces ? a->stories.pieces[i].begin_ns : UINT64_MAX);
 		mine->own_ns += until_ns - now_ns;
 		given_ns += until_ns - now_ns;
 		now_ns = until_ns;
@@ -142,8 +163,9 @@ static enum weft__switches switches_in(const struct weft__analysis *a, const str
 	return WEFT__SWITCHES_ALL;
 }
 
-/* A thread tells of a switch when it runs again. So of one whose poll has not ended it is not known what it does since it was last known
- * to run: how long that is. When a look has found it waiting meanwhile, it still does: `*ret` is that look, or NULL. */
+/* A thread tells of a switch when it runs again. So of one whose poll has not ended it is not known what it does
+ * since it was last known to run: how long that is. When a look has found it waiting meanwhile, it still does:
+ * `*ret` is that look, or NULL. */
 static uint64_t unknown_end(const struct weft__track *track, const struct weft__closed *poll,
 			    const struct weft__stretch **ret)
 {
@@ -177,7 +199,7 @@ static int add_unknown_end(struct weft__analysis *a, const struct weft__closed *
 	split->ns[WEFT__BLOCKED] += ns;
 	if (gather_one(a, look, poll->end_ns - ns, poll->end_ns) < 0)
 		return -ENOMEM;
-	a->pieces[a->n_pieces - 1].own_ns = a->pieces[a->n_pieces - 1].off_ns = ns;
+	a->stories.pieces[a->stories.n_pieces - 1].own_ns = a->stories.pieces[a->stories.n_pieces - 1].off_ns = ns;
 	return 0;
 }
 
@@ -231,8 +253,8 @@ static const struct weft__piece *seen_in(const struct weft__analysis *a, const s
 	const struct weft__piece *best = NULL;
 	size_t i;
 
-	for (i = 0; i < a->n_pieces; i++) {
-		const struct weft__piece *piece = &a->pieces[i];
+	for (i = 0; i < a->stories.n_pieces; i++) {
+		const struct weft__piece *piece = &a->stories.pieces[i];
 		const struct weft__stretch *off = piece->stretch;
 		uint64_t from_ns = off->begin_ns > look->begin_ns ? off->begin_ns : look->begin_ns;
 
@@ -251,17 +273,17 @@ static void name_by_looks(const struct weft__analysis *a, struct weft__story *st
 	uint64_t most_ns = 0;
 	size_t i, looks = 0;
 
-	for (i = 0; i < a->n_pieces && looks < LOOKS_MAX; i++) {
+	for (i = 0; i < a->stories.n_pieces && looks < LOOKS_MAX; i++) {
 		const struct weft__piece *in;
 
-		if (a->pieces[i].stretch->kind != STRETCH_LOOK)
+		if (a->stories.pieces[i].stretch->kind != STRETCH_LOOK)
 			continue;
 		looks++;
-		in = seen_in(a, a->pieces[i].stretch);
+		in = seen_in(a, a->stories.pieces[i].stretch);
 		if (!in || in->own_ns < most_ns)
 			continue;
 		most_ns = in->own_ns;
-		look = a->pieces[i].stretch;
+		look = a->stories.pieces[i].stretch;
 	}
 	for (i = 0; i < story->n_causes && look; i++) {
 		struct weft__cause *cause = &story->causes[i];
@@ -292,8 +314,8 @@ static int find_causes(struct weft__analysis *a, struct weft__story *story)
 	story->causes = weft__calloc(CAUSES_MAX, sizeof(*story->causes));
 	if (!story->causes)
 		return -ENOMEM;
-	for (i = 0; i < a->n_pieces; i++) {
-		const struct weft__piece *piece = &a->pieces[i];
+	for (i = 0; i < a->stories.n_pieces; i++) {
+		const struct weft__piece *piece = &a->stories.pieces[i];
 
 		if (piece->stretch->kind == STRETCH_SAMPLE)
 			continue;
@@ -327,7 +349,8 @@ static void add_split(struct weft__split *to, const struct weft__split *split)
 
 	to->n += split->n;
 	for (i = 0; i < WEFT__N_PARTS; i++)
-		to->ns[i] += weft__least(split->ns[i], UINT64_MAX - to->ns[i]);
+		if (split->ns[i])
+			to->ns[i] += weft__least(split->ns[i], UINT64_MAX - to->ns[i]);
 	to->throttled_ns += weft__least(split->throttled_ns, UINT64_MAX - to->throttled_ns);
 }
 
@@ -347,7 +370,7 @@ static void end_stuck(struct weft__analysis *a, const struct weft__closed *close
 
 static int settle_one(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
 {
-	struct weft__poll *poll = closed->listed ? in_list(&a->longest, closed->serial) : NULL;
+	struct weft__poll *poll = closed->listed ? in_list(&a->polls.longest, closed->serial) : NULL;
 	struct weft__story story = {.told = true};
 	const struct weft__stretch *look;
 	struct weft__place *place = NULL;
@@ -355,19 +378,24 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	bool whole;
 	int rc;
 
-	if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->quota))
+	if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
 		return 0;
 	end_stuck(a, closed);
 	if (closed->listed && !poll)
-		poll = in_list(&a->running, closed->serial);
+		poll = in_list(&a->polls.running, closed->serial);
 	story.switches = switches_in(a, track, closed);
 	story.cpu = closed->cpu.known;
 	whole = story.switches == WEFT__SWITCHES_ALL && !closed->running;
 	if (gather(a, track, closed, whole) < 0 ||
 	    (!a->opts.rows_only && weft__place_get(a, closed->place, &place) < 0))
 		return -ENOMEM;
-	a->settling = track;
-	weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
+	a->stories.settling = track;
+	if (a->stories.n_pieces == 0 && closed->cpu.known == WEFT__CPU_ALL) {
+		story.split.n = 1;
+		story.split.ns[WEFT__ON_CPU] = weft__since(closed->end_ns, closed->begin_ns);
+	} else {
+		weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
+	}
 	if (add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
 		return -ENOMEM;
 	if (!closed->running && !a->opts.rows_only) {
@@ -392,8 +420,8 @@ int weft__story_settle(struct weft__analysis *a, struct weft__track *track, uint
 	while (rc == 0 && track->first_closed < track->n_closed) {
 		const struct weft__closed *closed = &track->closed[track->first_closed];
 
-		if (now_ns != UINT64_MAX && weft__since(now_ns, closed->end_ns) < a->grace_ns &&
-		    track->n_closed - track->first_closed < a->max_closed)
+		if (now_ns != UINT64_MAX && weft__since(now_ns, closed->end_ns) < a->stories.grace_ns &&
+		    track->n_closed - track->first_closed < a->stories.max_closed)
 			break;
 		rc = settle_one(a, track, closed);
 		track->first_closed++;
@@ -406,9 +434,9 @@ int weft__story_settle_all(struct weft__analysis *a)
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->n_tracks && rc == 0; i++)
-		if (a->tracks[i].used)
-			rc = weft__story_settle(a, &a->tracks[i], UINT64_MAX);
+	for (i = 0; i < a->tracks.n && rc == 0; i++)
+		if (a->tracks.at[i].used)
+			rc = weft__story_settle(a, &a->tracks.at[i], UINT64_MAX);
 	return rc;
 }
 
@@ -420,7 +448,7 @@ static struct weft__cpu cpu_of(const struct weft__analysis *a, const struct weft
 		return (struct weft__cpu){.known = WEFT__CPU_UNKNOWN};
 	if (s->cpu_time_ns == poll->end_ns)
 		return s->cpu;
-	return (struct weft__cpu){.known = a->detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN};
+	return (struct weft__cpu){.known = a->stories.detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN};
 }
 
 int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the time of a poll was spent on, and what threads did when they did not run. All of it is part of a result (analysis.h).
+/* What the time of a poll was spent on, and what threads did when they did not run. All of it is part of a result
+ * (analysis.h).
  *
- * A poll's time is cut into parts that do not overlap and add up to its length. How long it was on the CPU its own thread says at its end
- * (poll_cpu), exactly; waits, records of switches and looks at the thread say what the rest was, and are made to fit. Of a wait, what was on the
- * CPU is time on the CPU. Where the thread did not say: time off the CPU is what waits, switches and looks say, and the rest was on the CPU if the
- * switches of the thread are known. If they are not, CPU time is what samples say, and the rest is not measured. Nothing but samples says
- * that a poll which has not ended was on the CPU. Context: CALLER. */
+ * A poll's time is cut into parts that do not overlap and add up to its length. How long it was on the CPU its own
+ * thread says at its end (poll_cpu), exactly; waits, records of switches and looks at the thread say what the rest
+ * was, and are made to fit. Of a wait, what was on the CPU is time on the CPU. Where the thread did not say: time
+ * off the CPU is what waits, switches and looks say, and the rest was on the CPU if the switches of the thread are
+ * known. If they are not, CPU time is what samples say, and the rest is not measured. Nothing but samples says that
+ * a poll which has not ended was on the CPU. Context: CALLER. */
 #ifndef WEFT_ANALYZE_STORY_H
 #define WEFT_ANALYZE_STORY_H
 
@@ -148,7 +150,8 @@ struct weft__off_thread {
 	uint64_t throttled_ns;                                     /* of preempted_ns: by a CPU quota */
 	uint64_t longest_ns;
 	uint64_t samples; /* at the interval that CPU samples have */
-	/* Between readings of its CPU time: what was off the CPU by the switches, in how many times, and by the clock. */
+	/* Between readings of its CPU time: what was off the CPU by the switches, in how many times, and by the
+	 * clock. */
 	uint64_t held_ns, held_n, rest_ns;
 	uint64_t over_ns; /* that was taken off blocked_ns and preempted_ns, because the switches themselves took it */
 };

@@ -10,41 +10,46 @@ static int new_slot(struct weft__analysis *a, uint32_t *ret)
 {
 	struct weft__stream *grown;
 
-	if (a->free_stream != WEFT__MAP_NONE) {
-		*ret = a->free_stream;
-		a->free_stream = a->streams[*ret].next_free;
+	if (a->streams.free != WEFT__MAP_NONE) {
+		*ret = a->streams.free;
+		a->streams.free = a->streams.at[*ret].next_free;
 		return 0;
 	}
-	grown = weft__grow(a->streams, &a->cap_streams, a->n_streams, sizeof(*grown));
+	grown = weft__grow(a->streams.at, &a->streams.cap, a->streams.n, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	a->streams = grown;
-	*ret = (uint32_t)a->n_streams++;
+	a->streams.at = grown;
+	*ret = (uint32_t)a->streams.n++;
 	memset(&grown[*ret], 0, sizeof(grown[*ret]));
 	return 0;
 }
 
 int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret)
 {
-	uint32_t at = weft__map_get(&a->stream_by_id, id);
+	uint32_t at = weft__near_get(&a->streams.near, id);
 	const struct weft_thread *thread;
 	struct weft__lane *lane;
 	struct weft__stream *s;
 	int rc;
 
 	*ret = NULL;
+	if (at == WEFT__MAP_NONE) {
+		at = weft__map_get(&a->streams.by_id, id);
+		if (at != WEFT__MAP_NONE)
+			weft__near_put(&a->streams.near, id, at);
+	}
 	if (at != WEFT__MAP_NONE) {
-		*ret = &a->streams[at];
+		*ret = &a->streams.at[at];
 		return 0;
 	}
-	if (a->stream_by_id.n >= a->opts.max_streams) {
+	if (a->streams.by_id.n >= a->opts.max_streams) {
 		a->result.streams_untracked++;
 		return 0;
 	}
 	rc = new_slot(a, &at);
 	if (rc < 0)
 		return rc;
-	s = &a->streams[at];
+	s = &a->streams.at[at];
 	memset(s, 0, sizeof(*s));
 	s->id = id;
 	s->lane = NO_LANE;
@@ -53,7 +58,7 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->track = NO_TRACK;
 	s->asked = weft__thread_asked(a, id);
 	s->since_ns = now_ns;
-	rc = weft__map_put(&a->stream_by_id, id, at);
+	rc = weft__map_put(&a->streams.by_id, id, at);
 	if (rc < 0)
 		return rc;
 	weft__gap_cursor_init(&s->gaps, &a->gaps, id);
@@ -102,6 +107,8 @@ static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_
 	bool inside;
 
 	s->in_gap = false;
+	if (now_ns < s->gaps.quiet_ns)
+		return;
 	while (weft__gap_next(&s->gaps, &a->gaps, now_ns, &gap, &inside)) {
 		weft__stream_settle(a, s, gap.from_ns);
 		weft__poll_cut(a, s, gap.from_ns);
@@ -122,19 +129,9 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	struct weft__lane *lane;
 	int rc;
 
-	switch (ev->kind) {
-	case WEFT_KIND_THREAD_BEGIN:
-	case WEFT_KIND_THREAD_END:
-	case WEFT_KIND_SCHED:
-	case WEFT_KIND_WORKER:
-	case WEFT_KIND_SAMPLE:
-	case WEFT_KIND_WAIT:
-	case WEFT_KIND_WAIT_SUM:
-	case WEFT_KIND_HELD:
-	case WEFT_KIND_CONTEXT:
-	case WEFT_KIND_POLL_CPU:
-	case WEFT_KIND_WOKEN:
+	if (!weft__kind_active(ev->kind))
 		return 0;
+	switch (ev->kind) {
 	case WEFT_KIND_UNPARK:
 		s->state = STREAM_PARKED;
 		return 0;
@@ -191,7 +188,9 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 	if (ev->time_ns < a->opts.from_ns)
 		return 0;
 	lane->n_park_events++;
-	return park && ev->fields[0] < WEFT_DEPTH_UNKNOWN ? weft__hist_add(&lane->depths, ev->fields[0]) : 0;
+	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN
+		       ? weft__hist_add(&lane->depths, WEFT_FIELD(ev, PARK, DEPTH))
+		       : 0;
 }
 
 void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
@@ -204,34 +203,34 @@ void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64
 
 int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
-	bool follows = s->has_sched && ev->time_ns > s->sched_ns && ev->fields[0] >= s->cpu_ns &&
-		       ev->fields[1] >= s->runqueue_ns;
+	bool follows = s->has_sched && ev->time_ns > s->sched_ns && WEFT_FIELD(ev, SCHED, CPU) >= s->cpu_ns &&
+		       WEFT_FIELD(ev, SCHED, RUNQUEUE) >= s->runqueue_ns;
 	struct weft__lane *lane;
 	int rc;
 
 	if (ev->time_ns < a->opts.from_ns)
 		return 0;
-	rc = weft__sample_measured(a, s, follows ? ev->fields[0] - s->cpu_ns : 0,
+	rc = weft__sample_measured(a, s, follows ? WEFT_FIELD(ev, SCHED, CPU) - s->cpu_ns : 0,
 				   follows ? ev->time_ns - s->sched_ns : 0);
 	if (rc < 0)
 		return rc;
 	if (follows && s->lane != NO_LANE) {
 		lane = &a->result.lanes[s->lane];
 		lane->sched_ns += ev->time_ns - s->sched_ns;
-		lane->cpu_ns += ev->fields[0] - s->cpu_ns;
-		lane->runqueue_ns += ev->fields[1] - s->runqueue_ns;
+		lane->cpu_ns += WEFT_FIELD(ev, SCHED, CPU) - s->cpu_ns;
+		lane->runqueue_ns += WEFT_FIELD(ev, SCHED, RUNQUEUE) - s->runqueue_ns;
 	}
 	s->has_sched = true;
 	s->sched_ns = ev->time_ns;
-	s->cpu_ns = ev->fields[0];
-	s->runqueue_ns = ev->fields[1];
+	s->cpu_ns = WEFT_FIELD(ev, SCHED, CPU);
+	s->runqueue_ns = WEFT_FIELD(ev, SCHED, RUNQUEUE);
 	return 0;
 }
 
 /* Closes the books of a thread and gives its slot back. */
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
 {
-	uint32_t at = (uint32_t)(s - a->streams);
+	uint32_t at = (uint32_t)(s - a->streams.at);
 	struct weft__track *track;
 	int rc;
 
@@ -245,9 +244,21 @@ int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 	weft__free(s->log);
 	weft__free(s->open);
 	weft__free(s->past_scopes);
-	weft__map_del(&a->stream_by_id, s->id);
+	weft__map_del(&a->streams.by_id, s->id);
+	weft__near_del(&a->streams.near, s->id);
 	memset(s, 0, sizeof(*s));
-	s->next_free = a->free_stream;
-	a->free_stream = at;
+	s->next_free = a->streams.free;
+	a->streams.free = at;
 	return rc;
+}
+
+void weft__streams_fini(struct weft__streams *streams)
+{
+	for (size_t i = 0; i < streams->n; i++) {
+		weft__free(streams->at[i].open);
+		weft__free(streams->at[i].log);
+		weft__free(streams->at[i].past_scopes);
+	}
+	weft__free(streams->at);
+	weft__map_fini(&streams->by_id);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks: where each was spawned and the wake that waits for its next poll. An id may be used again once its task has ended.
+/* Tasks: where each was spawned and the wake that waits for its next poll. An id may be used again once its task has
+ * ended.
  *
- * What causes a poll may carry a time behind it. Runtimes hand one reading of the clock from the end of a poll to the begin of the
- * next, and the task of that next one may have been spawned or woken in between, on another thread. Taken as it stands, such a wake
- * would wait for the poll after, and make a delay of however long that takes. So a wake from another thread, soon after a
- * poll that nothing woke, is that poll's. How soon: within LATE_NS in general, and within LATE_OPEN_NS while the poll is
- * open, unless it is the first of its task, which some runtimes begin without a wake. */
+ * What causes a poll may carry a time behind it. Runtimes hand one reading of the clock from the end of a poll to
+ * the begin of the next, and the task of that next one may have been spawned or woken in between, on another thread.
+ * Taken as it stands, such a wake would wait for the poll after, and make a delay of however long that takes. So a
+ * wake from another thread, soon after a poll that nothing woke, is that poll's. How soon: within LATE_NS in
+ * general, and within LATE_OPEN_NS while the poll is open, unless it is the first of its task, which some runtimes
+ * begin without a wake. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,46 +20,46 @@
 /* The task, made when it is new; NULL when there are too many. */
 static int task_get(struct weft__analysis *a, uint64_t id, struct weft__task **ret)
 {
-	uint32_t at = weft__map_get(&a->task_by_id, id);
+	uint32_t at = weft__map_get(&a->tasks.by_id, id);
 	struct weft__task *grown;
 
 	*ret = NULL;
 	if (at != WEFT__MAP_NONE) {
-		*ret = &a->tasks[at];
+		*ret = &a->tasks.at[at];
 		return 0;
 	}
-	if (a->task_by_id.n >= a->opts.max_tasks) {
+	if (a->tasks.by_id.n >= a->opts.max_tasks) {
 		a->result.tasks_untracked++;
 		return 0;
 	}
-	at = a->free_task;
+	at = a->tasks.free;
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__grow(a->tasks, &a->cap_tasks, a->n_tasks, sizeof(*grown));
+		grown = weft__grow(a->tasks.at, &a->tasks.cap, a->tasks.n, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		a->tasks = grown;
-		at = (uint32_t)a->n_tasks++;
+		a->tasks.at = grown;
+		at = (uint32_t)a->tasks.n++;
 		memset(&grown[at], 0, sizeof(grown[at]));
 		grown[at].next_free = WEFT__MAP_NONE;
 	}
-	if (weft__map_put(&a->task_by_id, id, at) < 0) {
-		if (at != a->free_task)
-			a->n_tasks--;
+	if (weft__map_put(&a->tasks.by_id, id, at) < 0) {
+		if (at != a->tasks.free)
+			a->tasks.n--;
 		return -ENOMEM;
 	}
-	if (at == a->free_task)
-		a->free_task = a->tasks[at].next_free;
-	a->tasks[at] = (struct weft__task){.id = id, .place = WEFT__PLACE_UNSEEN, .live = true};
-	*ret = &a->tasks[at];
+	if (at == a->tasks.free)
+		a->tasks.free = a->tasks.at[at].next_free;
+	a->tasks.at[at] = (struct weft__task){.id = id, .place = WEFT__PLACE_UNSEEN, .live = true};
+	*ret = &a->tasks.at[at];
 	return 0;
 }
 
 static void task_del(struct weft__analysis *a, uint32_t at)
 {
-	weft__map_del(&a->task_by_id, a->tasks[at].id);
-	a->tasks[at].live = false;
-	a->tasks[at].next_free = a->free_task;
-	a->free_task = at;
+	weft__map_del(&a->tasks.by_id, a->tasks.at[at].id);
+	a->tasks.at[at].live = false;
+	a->tasks.at[at].next_free = a->tasks.free;
+	a->tasks.free = at;
 }
 
 /* Whether the spawn is that of a task whose first poll has just begun on another thread. */
@@ -69,7 +71,7 @@ static bool is_late_spawn(const struct weft__task *task, const struct weft_event
 
 static void set_spawned(struct weft__analysis *a, struct weft__task *task, const struct weft_event_view *ev)
 {
-	uint32_t place = (uint32_t)ev->fields[1];
+	uint32_t place = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
 	struct weft__poll *poll;
 
 	if (is_late_spawn(task, ev)) {
@@ -93,19 +95,20 @@ int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
 {
 	struct weft__place *place;
 	struct weft__task *task;
-	int rc = task_get(a, ev->fields[0], &task);
+	int rc = task_get(a, WEFT_FIELD(ev, SPAWN, TASK), &task);
 
 	if (rc < 0)
 		return rc;
 	if (task)
 		set_spawned(a, task, ev);
-	rc = weft__place_get(a, (uint32_t)ev->fields[1], &place);
+	rc = weft__place_get(a, (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION), &place);
 	if (rc == 0 && ev->time_ns >= a->opts.from_ns)
 		place->spawned++;
 	return rc;
 }
 
-/* Whether the last wake is the only one since the task's last poll that is here, or its spawn: no poll in between is missing, then. */
+/* Whether the last wake is the only one since the task's last poll that is here, or its spawn: no poll in between is
+ * missing, then. */
 static bool single_wake(const struct weft__analysis *a, const struct weft__task *task)
 {
 	return task->n_wakes == 1 && task->base_ns && task->base_ns >= a->result.detail.wakes_ns;
@@ -115,21 +118,22 @@ static int remember(struct weft__analysis *a, const struct weft__task *task)
 {
 	struct weft__ended *slot;
 
-	if (!a->ended)
-		a->ended = weft__calloc(ENDED_TASKS, sizeof(*a->ended));
-	if (!a->ended)
+	if (!a->tasks.ended)
+		a->tasks.ended = weft__calloc(ENDED_TASKS, sizeof(*a->tasks.ended));
+	if (!a->tasks.ended)
 		return -ENOMEM;
-	slot = &a->ended[a->n_ended % ENDED_TASKS];
-	if (a->n_ended >= ENDED_TASKS && weft__map_get(&a->ended_by_id, slot->id) == a->n_ended % ENDED_TASKS)
-		weft__map_del(&a->ended_by_id, slot->id);
+	slot = &a->tasks.ended[a->tasks.n_ended % ENDED_TASKS];
+	if (a->tasks.n_ended >= ENDED_TASKS &&
+	    weft__map_get(&a->tasks.ended_by_id, slot->id) == a->tasks.n_ended % ENDED_TASKS)
+		weft__map_del(&a->tasks.ended_by_id, slot->id);
 	*slot = (struct weft__ended){task->id, task->place, task->last, single_wake(a, task), task->base_ns};
-	return weft__map_put(&a->ended_by_id, task->id, (uint32_t)(a->n_ended++ % ENDED_TASKS));
+	return weft__map_put(&a->tasks.ended_by_id, task->id, (uint32_t)(a->tasks.n_ended++ % ENDED_TASKS));
 }
 
 int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	uint32_t at = weft__map_get(&a->task_by_id, ev->fields[0]);
-	uint32_t id = at != WEFT__MAP_NONE            ? a->tasks[at].place
+	uint32_t at = weft__map_get(&a->tasks.by_id, WEFT_FIELD(ev, TASK_END, TASK));
+	uint32_t id = at != WEFT__MAP_NONE            ? a->tasks.at[at].place
 		      : a->result.tasks_untracked > 0 ? WEFT__PLACE_UNTRACKED
 						      : WEFT__PLACE_UNSEEN;
 	struct weft__place *place;
@@ -141,12 +145,13 @@ int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
 		place->ended++;
 	if (at == WEFT__MAP_NONE)
 		return 0;
-	rc = a->polls_told ? remember(a, &a->tasks[at]) : 0;
+	rc = a->polls_told ? remember(a, &a->tasks.at[at]) : 0;
 	task_del(a, at);
 	return rc;
 }
 
-/* Whether the wake caused the poll that the task has just begun on another thread; `*poll` is that one if it is open. */
+/* Whether the wake caused the poll that the task has just begun on another thread; `*poll` is that one if it is
+ * open. */
 static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task, const struct weft_event_view *ev,
 			 struct weft__poll **poll)
 {
@@ -173,7 +178,7 @@ int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const stru
 		.time_ns = ev->time_ns,
 	};
 	struct weft__task *task;
-	int rc = task_get(a, ev->fields[0], &task);
+	int rc = task_get(a, WEFT_FIELD(ev, WAKE, TASK), &task);
 
 	if (from)
 		from->n_wakes++;
@@ -217,8 +222,8 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	return 0;
 }
 
-/* Polls in between may not have been told. Of several wakes since the last poll that is here the last one is the one that the poll must have
- * had, and it is not known which one began the wait; a single one did. */
+/* Polls in between may not have been told. Of several wakes since the last poll that is here the last one is the one
+ * that the poll must have had, and it is not known which one began the wait; a single one did. */
 static void told_wake(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *last, bool single)
 {
 	if (last->time_ns > poll->begin_ns || !weft__detail_has_wake(&a->result.detail, last, poll->begin_ns))
@@ -228,8 +233,8 @@ static void told_wake(struct weft__analysis *a, struct weft__poll *poll, const s
 	poll->wake.measured = single && !weft__gaps_between(&a->gaps, last->time_ns, poll->begin_ns);
 }
 
-/* The wake that the recorder remembered for the poll, from a time in which wakes were counted. One that is here as an event may be younger. `base_ns`: the task
- * was not polled since, that is known; 0: nothing is. */
+/* The wake that the recorder remembered for the poll, from a time in which wakes were counted. One that is here as
+ * an event may be younger. `base_ns`: the task was not polled since, that is known; 0: nothing is. */
 static void remembered_wake(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll, uint64_t base_ns)
 {
 	const struct weft__remembered *woken = &s->woken;
@@ -241,14 +246,14 @@ static void remembered_wake(struct weft__analysis *a, struct weft__stream *s, st
 	s->woken.time_ns = 0;
 	if (!here || (poll->wake.known && poll->wake.time_ns >= time_ns))
 		return;
-	at = stream ? weft__map_get(&a->stream_by_id, stream) : WEFT__MAP_NONE;
+	at = stream ? weft__map_get(&a->streams.by_id, stream) : WEFT__MAP_NONE;
 	poll->wake = (struct weft__wake){
 		.known = true,
 		.in_poll = woken->by != 0,
 		.again = !base_ns || base_ns < a->result.detail.wakes_ns || poll->wake.known ||
 			 weft__since(poll->begin_ns, woken->alone_ns) > base_ns,
 		.stream = stream,
-		.worker = at != WEFT__MAP_NONE ? a->streams[at].last_worker
+		.worker = at != WEFT__MAP_NONE ? a->streams.at[at].last_worker
 			  : thread             ? thread->worker
 					       : WEFT_WORKER_NONE,
 		.place = woken->by ? weft__task_place(a, woken->by) : WEFT__PLACE_UNSEEN,
@@ -260,14 +265,14 @@ static void remembered_wake(struct weft__analysis *a, struct weft__stream *s, st
 
 int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
 {
-	uint32_t ended = weft__map_get(&a->ended_by_id, poll->task);
+	uint32_t ended = weft__map_get(&a->tasks.ended_by_id, poll->task);
 	struct weft__task *task;
 	int rc;
 
-	if (ended != WEFT__MAP_NONE && weft__map_get(&a->task_by_id, poll->task) == WEFT__MAP_NONE) {
-		poll->place = a->ended[ended].place;
-		told_wake(a, poll, &a->ended[ended].last, a->ended[ended].single);
-		remembered_wake(a, s, poll, a->ended[ended].base_ns);
+	if (ended != WEFT__MAP_NONE && weft__map_get(&a->tasks.by_id, poll->task) == WEFT__MAP_NONE) {
+		poll->place = a->tasks.ended[ended].place;
+		told_wake(a, poll, &a->tasks.ended[ended].last, a->tasks.ended[ended].single);
+		remembered_wake(a, s, poll, a->tasks.ended[ended].base_ns);
 		return 0;
 	}
 	rc = task_get(a, poll->task, &task);
@@ -286,7 +291,15 @@ int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct wef
 
 uint32_t weft__task_place(const struct weft__analysis *a, uint64_t task)
 {
-	uint32_t at = weft__map_get(&a->task_by_id, task);
+	uint32_t at = weft__map_get(&a->tasks.by_id, task);
 
-	return at == WEFT__MAP_NONE ? WEFT__PLACE_UNSEEN : a->tasks[at].place;
+	return at == WEFT__MAP_NONE ? WEFT__PLACE_UNSEEN : a->tasks.at[at].place;
+}
+
+void weft__tasks_fini(struct weft__tasks *tasks)
+{
+	weft__free(tasks->at);
+	weft__free(tasks->ended);
+	weft__map_fini(&tasks->by_id);
+	weft__map_fini(&tasks->ended_by_id);
 }

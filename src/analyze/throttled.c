@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of the times that a thread was preempted were a CPU quota's.
  *
- * The kernel counts how long a quota withheld CPUs and how often, when it gives them back, and the collector reads that every 200 ms or
- * so. A thread that the quota stops leaves the CPU as one that is preempted does, and comes back when the period of the quota is over:
- * mostly much later than after a slice of another thread. So of what ended between two readings the longest times are taken, as many as
- * the quota was used up, and together no longer than CPUs were withheld. */
+ * The kernel counts how long a quota withheld CPUs and how often, when it gives them back, and the collector reads
+ * that every 200 ms or so. A thread that the quota stops leaves the CPU as one that is preempted does, and comes
+ * back when the period of the quota is over: mostly much later than after a slice of another thread. So of what
+ * ended between two readings the longest times are taken, as many as the quota was used up, and together no longer
+ * than CPUs were withheld. */
 #include "analyze/state.h"
 
 #define SLACK_NS 4000000u /* a thread is back on a CPU some time after the quota is */
@@ -17,9 +18,9 @@
 
 void weft__throttled_init(struct weft__analysis *a)
 {
-	a->quota = weft__names_fact(a->opts.names, "cgroup.cpu.max") != NULL;
-	a->grace_ns = a->quota ? READING_NS : GRACE_NS;
-	a->max_closed = a->quota ? CLOSED_READING_MAX : CLOSED_MAX;
+	a->throttled.quota = weft__names_fact(a->opts.names, "cgroup.cpu.max") != NULL;
+	a->stories.grace_ns = a->throttled.quota ? READING_NS : GRACE_NS;
+	a->stories.max_closed = a->throttled.quota ? CLOSED_READING_MAX : CLOSED_MAX;
 }
 
 static bool preempted(const struct weft__stretch *stretch)
@@ -79,22 +80,23 @@ static void mark(struct weft__analysis *a, struct weft__track *track, const stru
 
 void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	struct weft__throttled_span *span = &a->throttled[a->n_throttled++ % THROTTLED_SPANS];
+	struct weft__throttled_span *span = &a->throttled.spans[a->throttled.n++ % THROTTLED_SPANS];
 	struct weft__throttling *sum = &a->result.throttling;
 	size_t i;
 
-	*span = (struct weft__throttled_span){weft__since(ev->time_ns, ev->fields[0]), ev->time_ns, ev->fields[1],
-					      ev->fields[2], a->n_throttled};
+	*span = (struct weft__throttled_span){weft__since(ev->time_ns, WEFT_FIELD(ev, THROTTLED, SPAN)), ev->time_ns,
+					      WEFT_FIELD(ev, THROTTLED, TIME), WEFT_FIELD(ev, THROTTLED, TIMES),
+					      a->throttled.n};
 	if (ev->time_ns >= a->opts.from_ns) {
 		sum->n++;
-		sum->span_ns = weft__sum(sum->span_ns, ev->fields[0]);
-		sum->ns = weft__sum(sum->ns, ev->fields[1]);
-		sum->times = weft__sum(sum->times, ev->fields[2]);
-		sum->pressure_ns = weft__sum(sum->pressure_ns, ev->fields[4]);
+		sum->span_ns = weft__sum(sum->span_ns, WEFT_FIELD(ev, THROTTLED, SPAN));
+		sum->ns = weft__sum(sum->ns, WEFT_FIELD(ev, THROTTLED, TIME));
+		sum->times = weft__sum(sum->times, WEFT_FIELD(ev, THROTTLED, TIMES));
+		sum->pressure_ns = weft__sum(sum->pressure_ns, WEFT_FIELD(ev, THROTTLED, PRESSURE));
 	}
-	for (i = 0; i < a->n_tracks; i++)
-		if (a->tracks[i].used)
-			mark(a, &a->tracks[i], span);
+	for (i = 0; i < a->tracks.n; i++)
+		if (a->tracks.at[i].used)
+			mark(a, &a->tracks.at[i], span);
 }
 
 /* Of what the quota withheld in a span, what times off the CPU have of it. */
@@ -109,17 +111,17 @@ static uint64_t marked_in(const struct weft__track *track, const struct weft__th
 	return sum_ns;
 }
 
-/* Where no switch says so, a thread that was kept from the CPU for longer than another's slice, in a time in which the quota was used up, was kept by
- * the quota; no longer than that withheld CPUs. */
+/* Where no switch says so, a thread that was kept from the CPU for longer than another's slice, in a time in which
+ * the quota was used up, was kept by the quota; no longer than that withheld CPUs. */
 uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__closed *poll, uint64_t ns)
 {
-	uint64_t i, first = a->n_throttled > THROTTLED_SPANS ? a->n_throttled - THROTTLED_SPANS : 0, taken_ns = 0;
-	struct weft__track *track = a->settling;
+	uint64_t i, first = a->throttled.n > THROTTLED_SPANS ? a->throttled.n - THROTTLED_SPANS : 0, taken_ns = 0;
+	struct weft__track *track = a->stories.settling;
 
 	if (ns < SLICES_NS)
 		return 0;
-	for (i = first; i < a->n_throttled && taken_ns < ns; i++) {
-		const struct weft__throttled_span *span = &a->throttled[i % THROTTLED_SPANS];
+	for (i = first; i < a->throttled.n && taken_ns < ns; i++) {
+		const struct weft__throttled_span *span = &a->throttled.spans[i % THROTTLED_SPANS];
 		uint64_t begin_ns = span->from_ns > poll->begin_ns ? span->from_ns : poll->begin_ns;
 		uint64_t end_ns = span->to_ns < poll->end_ns ? span->to_ns : poll->end_ns;
 		uint64_t in_ns = weft__since(end_ns, begin_ns), left_ns;
@@ -139,10 +141,10 @@ uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__close
 
 void weft__throttled_late(struct weft__analysis *a, struct weft__track *track, uint64_t end_ns)
 {
-	uint64_t i, first = a->n_throttled > THROTTLED_SPANS ? a->n_throttled - THROTTLED_SPANS : 0;
+	uint64_t i, first = a->throttled.n > THROTTLED_SPANS ? a->throttled.n - THROTTLED_SPANS : 0;
 
-	for (i = first; i < a->n_throttled; i++) {
-		const struct weft__throttled_span *span = &a->throttled[i % THROTTLED_SPANS];
+	for (i = first; i < a->throttled.n; i++) {
+		const struct weft__throttled_span *span = &a->throttled.spans[i % THROTTLED_SPANS];
 
 		if (end_ns > span->from_ns && end_ns <= span->to_ns + SLACK_NS) {
 			mark(a, track, span);

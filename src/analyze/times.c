@@ -121,7 +121,8 @@ static int add_sample(struct weft__analysis *a, struct weft__track *track, const
 	return give(a, track, &sample);
 }
 
-/* Two samples. Of waits inside of one another the time before is in the first that ends, and each has the time since the one before ended. */
+/* Two samples. Of waits inside of one another the time before is in the first that ends, and each has the time since
+ * the one before ended. */
 static int add_wait(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *wait)
 {
 	struct weft__times *times = &track->times;
@@ -193,8 +194,8 @@ int weft__times_settle(struct weft__analysis *a)
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->n_tracks && rc >= 0; i++)
-		if (a->tracks[i].used)
-			rc = weft__times_run(a, &a->tracks[i], UINT64_MAX);
+	for (i = 0; i < a->tracks.n && rc >= 0; i++)
+		if (a->tracks.at[i].used)
+			rc = weft__times_run(a, &a->tracks.at[i], UINT64_MAX);
 	return rc;
 }

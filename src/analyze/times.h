@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of the time of a thread, on and off the CPU, each with the CPU time that belongs to it. They are for those who show all of a thread's
- * time at once, such as a wall-clock profile; tables of CPU time count CPU samples by their own weight and not these.
+/* Samples of the time of a thread, on and off the CPU, each with the CPU time that belongs to it. They are for those
+ * who show all of a thread's time at once, such as a wall-clock profile; tables of CPU time count CPU samples by
+ * their own weight and not these.
  *
  *     a CPU sample            stands for the time since the sample before, with the CPU time in it
  *     a wait told by itself   is two: the time before it, with all CPU time since the sample before, and the wait, with none
  *     time off the CPU        is summed, and each multiple of the sampling interval is a sample (offcpu.h): a group of them
  *
- * CPU time is the time between switches, so it is known where these are; else a CPU sample has its weight, and the time before a wait none that is
- * known. They come in order of time for each thread, some time after the events that they are made from. Context: CALLER. */
+ * CPU time is the time between switches, so it is known where these are; else a CPU sample has its weight, and the
+ * time before a wait none that is known. They come in order of time for each thread, some time after the events that
+ * they are made from. Context: CALLER. */
 #ifndef WEFT_ANALYZE_TIMES_H
 #define WEFT_ANALYZE_TIMES_H
 
@@ -40,5 +42,12 @@ struct weft__time_sum {
 	uint64_t n, wall_ns, cpu_ns;
 	uint64_t cpu_unknown; /* samples whose CPU time is not known */
 };
+
+struct weft__analysis;
+struct weft__track;
+
+/* Those of what ended up to then, which nothing comes late for. 0 or -ENOMEM. */
+int weft__times_run(struct weft__analysis *a, struct weft__track *track, uint64_t until_ns);
+int weft__times_settle(struct weft__analysis *a);
 
 #endif

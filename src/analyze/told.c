@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls in the modes in which not all are told one by one: those that are come as a whole, at their end, and all of them are counted by
- * duration. The samples in such a poll came before it, when it was not known that there was one, so they are moved. */
+/* Polls in the modes in which not all are told one by one: those that are come as a whole, at their end, and all of
+ * them are counted by duration. The samples in such a poll came before it, when it was not known that there was one,
+ * so they are moved. */
 #include <errno.h>
 
 #include "analyze/state.h"
@@ -21,17 +22,18 @@ static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct
 int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	struct weft__poll told = {
-		.task = ev->fields[0],
-		.begin_ns = weft__since(ev->time_ns, ev->fields[2]),
+		.task = WEFT_FIELD(ev, POLL, TASK),
+		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION)),
 		.end_ns = ev->time_ns,
 		.stream = s->id,
 		.worker = s->worker,
-		.depth = ev->fields[1] < WEFT_DEPTH_UNKNOWN ? (uint32_t)ev->fields[1] : WEFT_DEPTH_UNKNOWN,
-		.level = ev->fields[3] < UINT32_MAX ? (uint32_t)ev->fields[3] : UINT32_MAX,
+		.depth = WEFT_FIELD(ev, POLL, DEPTH) < WEFT_DEPTH_UNKNOWN ? (uint32_t)WEFT_FIELD(ev, POLL, DEPTH)
+									  : WEFT_DEPTH_UNKNOWN,
+		.level = WEFT_FIELD(ev, POLL, LEVEL) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, POLL, LEVEL) : UINT32_MAX,
 		.first_sample = s->n_log,
-		.serial = ++a->n_polls,
+		.serial = ++a->polls.n,
 		.told = true,
-		.why = (uint32_t)ev->fields[4],
+		.why = (uint32_t)WEFT_FIELD(ev, POLL, WHY),
 	};
 	struct weft__track *track;
 	struct weft__poll *grown;
@@ -39,6 +41,7 @@ int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const stru
 
 	if (weft__stream_lane(a, s, &lane) < 0 || weft__task_told(a, s, &told) < 0)
 		return -ENOMEM;
+	told.lane = s->lane;
 	weft__stream_polls(a, s);
 	if (ev->time_ns >= a->opts.from_ns)
 		lane->n_poll_events++;
@@ -60,22 +63,23 @@ int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const stru
 /* Counts may come when the thread has left its worker. */
 static uint32_t worker_of(const struct weft__analysis *a, uint32_t stream)
 {
-	uint32_t at = weft__map_get(&a->stream_by_id, stream);
+	uint32_t at = weft__map_get(&a->streams.by_id, stream);
 	const struct weft_thread *thread = weft__names_thread(a->opts.names, stream);
 
 	if (at != WEFT__MAP_NONE)
-		return a->streams[at].last_worker;
+		return a->streams.at[at].last_worker;
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
 int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	uint32_t stream = (uint32_t)ev->fields[0], at;
-	uint64_t from_ns = ev->fields[1], below_ns = ev->fields[2], middle_ns = from_ns;
+	uint32_t stream = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
+	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
+		 middle_ns = from_ns;
 	struct weft__lane *lane;
 	int rc;
 
-	if (ev->time_ns < a->opts.from_ns || ev->fields[3] == 0)
+	if (ev->time_ns < a->opts.from_ns || WEFT_FIELD(ev, POLL_COUNT, COUNT) == 0)
 		return 0;
 	if (below_ns > from_ns && below_ns != UINT64_MAX)
 		middle_ns = from_ns + (below_ns - from_ns) / 2;
@@ -86,8 +90,7 @@ int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev)
 	if (!lane->match || a->opts.location || a->scoped)
 		return 0;
 	a->result.counted = lane->counted = true;
-	rc = weft__hist_add_n(&a->result.polls, middle_ns, ev->fields[3]);
-	return rc < 0 ? rc : weft__hist_add_n(&lane->polls, middle_ns, ev->fields[3]);
+	return weft__hist_add_n(&lane->polls, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 }
 
 /* What of a time that is spread over the span before `to_ns` lies in the window. */
@@ -103,10 +106,10 @@ static uint64_t share_ns(const struct weft__analysis *a, uint64_t ns, uint64_t s
 /* While parks are counted their thread is active for all that its own events say. */
 int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev)
 {
-	uint32_t stream = (uint32_t)ev->fields[0], at;
+	uint32_t stream = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
 	struct weft__stream *s;
 	struct weft__lane *lane;
-	int rc = weft__stream_get(a, stream, weft__since(ev->time_ns, ev->fields[3]), &s);
+	int rc = weft__stream_get(a, stream, weft__since(ev->time_ns, WEFT_FIELD(ev, PARK_COUNT, SPAN)), &s);
 
 	if (rc < 0 || !s)
 		return rc;
@@ -118,9 +121,10 @@ int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev)
 	if (rc != 0 || ev->time_ns < a->opts.from_ns)
 		return rc;
 	lane = &a->result.lanes[at];
-	lane->parked_ns = weft__sum(lane->parked_ns, share_ns(a, ev->fields[2], ev->fields[3], ev->time_ns));
-	lane->n_park_events = weft__sum(lane->n_park_events, ev->fields[1]);
-	a->result.detail.parks = weft__sum(a->result.detail.parks, ev->fields[1]);
+	lane->parked_ns = weft__sum(lane->parked_ns, share_ns(a, WEFT_FIELD(ev, PARK_COUNT, TIME),
+							      WEFT_FIELD(ev, PARK_COUNT, SPAN), ev->time_ns));
+	lane->n_park_events = weft__sum(lane->n_park_events, WEFT_FIELD(ev, PARK_COUNT, COUNT));
+	a->result.detail.parks = weft__sum(a->result.detail.parks, WEFT_FIELD(ev, PARK_COUNT, COUNT));
 	return 0;
 }
 
@@ -134,12 +138,30 @@ static int merge(struct weft__hist *polls, const struct weft__hist *told, bool c
 	return 0;
 }
 
+/* Each poll is counted with its lane; all of them together are the sum. */
+static int add_lanes(struct weft__result *r)
+{
+	int rc = 0;
+	size_t i;
+
+	for (i = 0; i < r->n_lanes && rc == 0; i++) {
+		rc = weft__hist_merge(&r->polls, &r->lanes[i].polls);
+		if (rc == 0)
+			rc = weft__hist_merge(&r->told, &r->lanes[i].told);
+		if (rc == 0)
+			rc = weft__hist_merge(&r->delays, &r->lanes[i].delays);
+	}
+	return rc;
+}
+
 int weft__told_settle(struct weft__analysis *a)
 {
 	struct weft__result *r = &a->result;
-	int rc = merge(&r->polls, &r->told, r->counted);
+	int rc = add_lanes(r);
 	size_t i;
 
+	if (rc == 0)
+		rc = merge(&r->polls, &r->told, r->counted);
 	for (i = 0; i < r->n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
 		if (r->lanes[i].parked_ns > r->lanes[i].observed_ns)
 			r->lanes[i].parked_ns = r->lanes[i].observed_ns;

@@ -15,9 +15,9 @@
 
 const struct weft__stream *weft__track_stream(const struct weft__analysis *a, const struct weft__track *track)
 {
-	uint32_t at = track->stream ? weft__map_get(&a->stream_by_id, track->stream) : WEFT__MAP_NONE;
+	uint32_t at = track->stream ? weft__map_get(&a->streams.by_id, track->stream) : WEFT__MAP_NONE;
 
-	return at == WEFT__MAP_NONE ? NULL : &a->streams[at];
+	return at == WEFT__MAP_NONE ? NULL : &a->streams.at[at];
 }
 
 /* Gives back the tracks of threads that ended long ago. */
@@ -26,8 +26,8 @@ static int sweep(struct weft__analysis *a)
 	size_t i;
 	int rc;
 
-	for (i = 0; i < a->n_tracks; i++) {
-		struct weft__track *track = &a->tracks[i];
+	for (i = 0; i < a->tracks.n; i++) {
+		struct weft__track *track = &a->tracks.at[i];
 
 		if (!track->used || !track->ended_ns || weft__since(a->now_ns, track->ended_ns) < 2 * KEEP_NS)
 			continue;
@@ -38,11 +38,11 @@ static int sweep(struct weft__analysis *a)
 			rc = weft__rows_samples(a, track, track->n_log);
 		if (rc < 0)
 			return rc;
-		weft__map_del(&a->track_by_tid, track->tid);
-		a->n_stretches -= track->n_log;
+		weft__map_del(&a->tracks.by_tid, track->tid);
+		a->tracks.n_stretches -= track->n_log;
 		weft__track_fini(track);
-		track->next_free = a->free_track;
-		a->free_track = (uint32_t)i;
+		track->next_free = a->tracks.free;
+		a->tracks.free = (uint32_t)i;
 	}
 	return 0;
 }
@@ -52,58 +52,59 @@ static int new_track(struct weft__analysis *a, uint32_t *ret)
 	struct weft__track *grown;
 	int rc;
 
-	if (a->n_tracks >= SWEEP_TRACKS && (a->n_tracks & (a->n_tracks - 1)) == 0 && a->free_track == NO_TRACK) {
+	if (a->tracks.n >= SWEEP_TRACKS && (a->tracks.n & (a->tracks.n - 1)) == 0 && a->tracks.free == NO_TRACK) {
 		rc = sweep(a);
 		if (rc < 0)
 			return rc;
 	}
-	*ret = a->free_track;
+	*ret = a->tracks.free;
 	if (*ret != NO_TRACK) {
-		a->free_track = a->tracks[*ret].next_free;
+		a->tracks.free = a->tracks.at[*ret].next_free;
 		return 0;
 	}
-	grown = weft__grow(a->tracks, &a->cap_tracks, a->n_tracks, sizeof(*grown));
+	grown = weft__grow(a->tracks.at, &a->tracks.cap, a->tracks.n, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	a->tracks = grown;
-	*ret = (uint32_t)a->n_tracks++;
+	a->tracks.at = grown;
+	*ret = (uint32_t)a->tracks.n++;
 	memset(&grown[*ret], 0, sizeof(grown[*ret]));
 	return 0;
 }
 
 int weft__track_get(struct weft__analysis *a, uint32_t tid, struct weft__track **ret)
 {
-	uint32_t at = weft__map_get(&a->track_by_tid, tid);
+	uint32_t at = weft__map_get(&a->tracks.by_tid, tid);
 	int rc;
 
 	*ret = NULL;
 	if (at != WEFT__MAP_NONE) {
-		*ret = &a->tracks[at];
+		*ret = &a->tracks.at[at];
 		return 0;
 	}
-	if (a->track_by_tid.n >= a->opts.max_streams + TRACKS_MORE) {
+	if (a->tracks.by_tid.n >= a->opts.max_streams + TRACKS_MORE) {
 		a->result.threads_untracked++;
 		return 0;
 	}
 	rc = new_track(a, &at);
 	if (rc < 0)
 		return rc;
-	memset(&a->tracks[at], 0, sizeof(a->tracks[at]));
-	a->tracks[at].tid = tid;
-	a->tracks[at].used = true;
-	a->tracks[at].off_row = NO_ROW;
-	a->tracks[at].stream = weft__names_stream(a->opts.names, tid);
-	rc = weft__map_put(&a->track_by_tid, tid, at);
+	memset(&a->tracks.at[at], 0, sizeof(a->tracks.at[at]));
+	a->tracks.at[at].tid = tid;
+	a->tracks.at[at].used = true;
+	a->tracks.at[at].off_row = NO_ROW;
+	a->tracks.at[at].n_changes = 1;
+	a->tracks.at[at].stream = weft__names_stream(a->opts.names, tid);
+	rc = weft__map_put(&a->tracks.by_tid, tid, at);
 	if (rc == 0)
-		*ret = &a->tracks[at];
+		*ret = &a->tracks.at[at];
 	return rc;
 }
 
 struct weft__track *weft__track_find(struct weft__analysis *a, uint32_t tid)
 {
-	uint32_t at = weft__map_get(&a->track_by_tid, tid);
+	uint32_t at = weft__map_get(&a->tracks.by_tid, tid);
 
-	return at == WEFT__MAP_NONE ? NULL : &a->tracks[at];
+	return at == WEFT__MAP_NONE ? NULL : &a->tracks.at[at];
 }
 
 /* A stream whose thread nothing names has a track of its own, which no switch can find: tids have 22 bits. */
@@ -119,15 +120,16 @@ int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft
 	const struct weft__stream *main;
 	int rc;
 
-	/* A tid may have become another stream's since; and what others tell for a thread is in streams besides its own. */
-	if (s->track != NO_TRACK && a->tracks[s->track].used && a->tracks[s->track].stream == s->id) {
-		*ret = &a->tracks[s->track];
+	/* A tid may have become another stream's since; and what others tell for a thread is in streams besides its
+	 * own. */
+	if (s->track != NO_TRACK && a->tracks.at[s->track].used && a->tracks.at[s->track].stream == s->id) {
+		*ret = &a->tracks.at[s->track];
 		return 0;
 	}
 	rc = weft__track_get(a, weft__track_key(a, s), ret);
 	if (rc < 0 || !*ret)
 		return rc;
-	s->track = (uint32_t)(*ret - a->tracks);
+	s->track = (uint32_t)(*ret - a->tracks.at);
 	main = weft__track_stream(a, *ret);
 	if (!main || (s->polls && !main->polls)) {
 		(*ret)->stream = s->id;
@@ -157,9 +159,10 @@ static int drop(struct weft__analysis *a, struct weft__track *track, size_t n)
 
 	if (n == 0)
 		return rc;
+	track->n_changes++;
 	memmove(track->log, track->log + n, (track->n_log - n) * sizeof(*track->log));
 	track->n_log -= n;
-	a->n_stretches -= n;
+	a->tracks.n_stretches -= n;
 	return rc;
 }
 
@@ -181,7 +184,7 @@ static int prune(struct weft__analysis *a, struct weft__track *track)
 
 static int make_room(struct weft__analysis *a, struct weft__track *track)
 {
-	bool full = track->n_log >= LOG_MAX || a->n_stretches >= a->opts.max_stretches;
+	bool full = track->n_log >= LOG_MAX || a->tracks.n_stretches >= a->opts.max_stretches;
 	struct weft__stretch *grown;
 	size_t half;
 	int rc;
@@ -191,7 +194,7 @@ static int make_room(struct weft__analysis *a, struct weft__track *track)
 	rc = prune(a, track);
 	if (rc < 0)
 		return rc;
-	full = track->n_log >= LOG_MAX || a->n_stretches >= a->opts.max_stretches;
+	full = track->n_log >= LOG_MAX || a->tracks.n_stretches >= a->opts.max_stretches;
 	if (full && track->n_log > 0) {
 		half = (track->n_log + 1) / 2;
 		track->cut_ns = track->log[half - 1].end_ns;
@@ -226,8 +229,9 @@ int weft__track_add(struct weft__analysis *a, struct weft__track *track, const s
 	if (at < track->n_log)
 		memmove(track->log + at + 1, track->log + at, (track->n_log - at) * sizeof(*track->log));
 	track->log[at] = *stretch;
+	track->n_changes++;
 	track->n_log++;
-	a->n_stretches++;
+	a->tracks.n_stretches++;
 	return 0;
 }
 
@@ -237,4 +241,12 @@ void weft__track_fini(struct weft__track *track)
 	weft__free(track->closed);
 	weft__free(track->kept);
 	memset(track, 0, sizeof(*track));
+}
+
+void weft__tracks_fini(struct weft__tracks *tracks)
+{
+	for (size_t i = 0; i < tracks->n; i++)
+		weft__track_fini(&tracks->at[i]);
+	weft__free(tracks->at);
+	weft__map_fini(&tracks->by_tid);
 }

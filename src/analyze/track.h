@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a thread by its tid: stretches of time in which it waited, was off the CPU, or was looked at, and its polls of late.
+/* What is known of a thread by its tid: stretches of time in which it waited, was off the CPU, or was looked at, and
+ * its polls of late.
  *
- * Switches and looks are told by the collector, up to some drains after they were, and not always in order. So a poll that has ended
- * waits for a while (grace_ns) before its time is cut into parts. What comes later than that finds its poll gone and is counted.
- * Memory is bounded: of a thread with more stretches than fit, the oldest are dropped, and polls that began before that have
- * time that is not measured. Context: CALLER. */
+ * Switches and looks are told by the collector, up to some drains after they were, and not always in order. So a
+ * poll that has ended waits for a while (grace_ns) before its time is cut into parts. What comes later than that
+ * finds its poll gone and is counted. Memory is bounded: of a thread with more stretches than fit, the oldest are
+ * dropped, and polls that began before that have time that is not measured. Context: CALLER. */
 #ifndef WEFT_ANALYZE_TRACK_H
 #define WEFT_ANALYZE_TRACK_H
 
 #include "analyze/delta.h"
+#include "analyze/map.h"
 #include "analyze/offcpu.h"
 #include "analyze/story.h"
 
@@ -80,6 +82,11 @@ struct weft__track {
 	uint64_t ended_ns;         /* 0: the thread lives */
 	struct weft__stretch *log; /* by end */
 	size_t n_log, cap_log;
+	uint64_t n_changes; /* from 1 on */
+	/* Where the last poll that was settled began among them, and the earliest begin of those behind it, as they
+	 * were then. */
+	size_t settled;
+	uint64_t settled_changes, nearest_ns;
 	uint64_t cut_ns; /* up to here there were more */
 	struct weft__closed *closed;
 	size_t first_closed, n_closed, cap_closed; /* from the first on they wait for their story */
@@ -98,6 +105,24 @@ struct weft__track {
 	uint32_t next_free;
 };
 
+struct weft__tracks {
+	struct weft__track *at;
+	size_t n, cap;
+	uint32_t free;
+	struct weft__map by_tid;
+	size_t n_stretches; /* in all of them */
+};
+
+/* What story.c keeps. */
+struct weft__stories {
+	struct weft__piece *pieces; /* of the poll that is being settled */
+	size_t n_pieces, cap_pieces;
+	struct weft__track *settling; /* whose poll that is */
+	uint64_t grace_ns;            /* for which polls that ended wait for what is known of them late */
+	size_t max_closed;            /* polls of a thread that do so */
+	bool detects;                 /* polls of which their thread says nothing never left the CPU */
+};
+
 /* All return 0 or -ENOMEM; `*ret` is NULL where there are too many threads. A pointer is good until the next get. */
 int weft__track_get(struct weft__analysis *a, uint32_t tid, struct weft__track **ret);
 uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stream *s);
@@ -107,18 +132,9 @@ int weft__track_add(struct weft__analysis *a, struct weft__track *track, const s
 /* The first stretch that ends behind `ns`, as index. */
 size_t weft__track_after(const struct weft__track *track, uint64_t ns);
 void weft__track_fini(struct weft__track *track);
+void weft__tracks_fini(struct weft__tracks *tracks);
 /* The stream that it had last, or NULL. */
 const struct weft__stream *weft__track_stream(const struct weft__analysis *a, const struct weft__track *track);
-
-/* holder.c. Who held what a thread waited for, and what they did: the one that held it for the longest time, and by its `also` the
- * others. */
-void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
-/* The one that held it for the longest time, and nothing of others. */
-void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
-/* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object);
-void weft__holder_fini(struct weft__analysis *a);
 
 /* story.c. A poll has ended: its time is cut into parts when all is there. */
 int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,

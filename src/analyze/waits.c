@@ -12,18 +12,18 @@ static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struc
 {
 	struct weft__result *r = &a->result;
 	uint64_t key = (uint64_t)what << 32 | name;
-	uint32_t at = weft__map_get(&a->wait_by_key, key);
+	uint32_t at = weft__map_get(&a->waits.by_key, key);
 	struct weft__wait_row *grown;
 
 	if (at == WEFT__MAP_NONE && r->n_waits >= a->opts.max_rows && (what || name))
 		return row_get(a, 0, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__grow(r->waits, &a->cap_waits, r->n_waits, sizeof(*grown));
+		grown = weft__grow(r->waits, &a->waits.cap, r->n_waits, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->waits = grown;
 		at = (uint32_t)r->n_waits;
-		if (weft__map_put(&a->wait_by_key, key, at) < 0)
+		if (weft__map_put(&a->waits.by_key, key, at) < 0)
 			return -ENOMEM;
 		grown[r->n_waits++] = (struct weft__wait_row){.what = what, .name = name};
 	}
@@ -91,7 +91,7 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 {
 	struct weft__result *r = &a->result;
 	uint64_t key = wait->object ^ ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15);
-	uint32_t at = weft__map_get(&a->wait_object_by_key, key);
+	uint32_t at = weft__map_get(&a->waits.object_by_key, key);
 	struct weft__wait_object *row = at == WEFT__MAP_NONE ? NULL : &r->wait_objects[at], *grown;
 
 	*ret = row;
@@ -102,11 +102,11 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 		r->wait_objects_beyond++;
 		return 0;
 	}
-	grown = weft__grow(r->wait_objects, &a->cap_wait_objects, r->n_wait_objects, sizeof(*grown));
+	grown = weft__grow(r->wait_objects, &a->waits.cap_objects, r->n_wait_objects, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_objects = grown;
-	if (weft__map_put(&a->wait_object_by_key, key, (uint32_t)r->n_wait_objects) < 0)
+	if (weft__map_put(&a->waits.object_by_key, key, (uint32_t)r->n_wait_objects) < 0)
 		return -ENOMEM;
 	*ret = &grown[r->n_wait_objects++];
 	**ret = (struct weft__wait_object){.what = wait->what, .name = wait->name, .object = wait->object};
@@ -149,13 +149,13 @@ static void add_cpu(struct weft__wait_row *row, const struct weft__stretch *stre
 	row->cpu_ns = weft__sum(row->cpu_ns, stretch->cpu_ns < ns ? stretch->cpu_ns : ns);
 }
 
-/* How long it waited: of a call not what it was on the CPU, nor what it was ready without one. A lock that is spun for is waited for all the
- * same. */
+/* How long it waited: of a call not what it was on the CPU, nor what it was ready without one. A lock that is spun
+ * for is waited for all the same. */
 static uint64_t waited_ns(const struct weft_event_view *ev)
 {
-	uint64_t ns = ev->fields[3];
+	uint64_t ns = WEFT_FIELD(ev, WAIT, DURATION);
 
-	if (!weft__wait_is_call((uint32_t)ev->fields[0]))
+	if (!weft__wait_is_call((uint32_t)WEFT_FIELD(ev, WAIT, WHAT)))
 		return ns;
 	for (uint32_t i = 6; i < 8 && i < ev->n_fields; i++)
 		if (ev->fields[i] != WEFT_NOT_MEASURED)
@@ -172,10 +172,10 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 		.end_ns = ev->time_ns,
 		.stream = s->id,
 		.worker = s->worker,
-		.what = (uint32_t)ev->fields[0],
-		.name = (uint32_t)ev->fields[1],
-		.object = ev->fields[2],
-		.stack = (uint32_t)ev->fields[5],
+		.what = (uint32_t)WEFT_FIELD(ev, WAIT, WHAT),
+		.name = (uint32_t)WEFT_FIELD(ev, WAIT, NAME),
+		.object = WEFT_FIELD(ev, WAIT, OBJECT),
+		.stack = (uint32_t)WEFT_FIELD(ev, WAIT, STACK),
 		.scope = s->scope,
 	};
 	struct weft__wait_row more = {
@@ -208,25 +208,26 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 static struct weft__stream *own_stream(struct weft__analysis *a, struct weft__stream *s,
 				       const struct weft__track *track)
 {
-	uint32_t at = track && track->stream != s->id ? weft__map_get(&a->stream_by_id, track->stream) : WEFT__MAP_NONE;
+	uint32_t at =
+		track && track->stream != s->id ? weft__map_get(&a->streams.by_id, track->stream) : WEFT__MAP_NONE;
 
-	return at != WEFT__MAP_NONE ? &a->streams[at] : s;
+	return at != WEFT__MAP_NONE ? &a->streams.at[at] : s;
 }
 
 int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
 	struct weft__stretch stretch = {
 		.kind = STRETCH_WAIT,
-		.begin_ns = weft__since(ev->time_ns, ev->fields[3]),
+		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, WAIT, DURATION)),
 		.end_ns = ev->time_ns,
-		.what = (uint32_t)ev->fields[0],
-		.name = (uint32_t)ev->fields[1],
-		.object = ev->fields[2],
-		.holder = (uint32_t)ev->fields[4],
-		.stack = (uint32_t)ev->fields[5],
-		.holds = weft__held_take(s, ev->time_ns, ev->fields[2]),
-		.cpu_ns = ev->n_fields > 6 ? ev->fields[6] : WEFT_NOT_MEASURED,
-		.ready_ns = ev->n_fields > 7 ? ev->fields[7] : WEFT_NOT_MEASURED,
+		.what = (uint32_t)WEFT_FIELD(ev, WAIT, WHAT),
+		.name = (uint32_t)WEFT_FIELD(ev, WAIT, NAME),
+		.object = WEFT_FIELD(ev, WAIT, OBJECT),
+		.holder = (uint32_t)WEFT_FIELD(ev, WAIT, HOLDER),
+		.stack = (uint32_t)WEFT_FIELD(ev, WAIT, STACK),
+		.holds = weft__held_take(s, ev->time_ns, WEFT_FIELD(ev, WAIT, OBJECT)),
+		.cpu_ns = ev->n_fields > WEFT_FIELD_WAIT_CPU ? WEFT_FIELD(ev, WAIT, CPU) : WEFT_NOT_MEASURED,
+		.ready_ns = ev->n_fields > WEFT_FIELD_WAIT_READY ? WEFT_FIELD(ev, WAIT, READY) : WEFT_NOT_MEASURED,
 	};
 	struct weft__track *track;
 	int rc = weft__track_of(a, s, &track);
@@ -267,15 +268,15 @@ static int place_share(struct weft__analysis *a, const struct weft__stream *s, e
 	return 0;
 }
 
-/* A sum may be of several requests and polls of the thread: it counts for one only when the thread was with that one all the
- * time. */
+/* A sum may be of several requests and polls of the thread: it counts for one only when the thread was with that one
+ * all the time. */
 int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
 {
-	struct weft__wait_row more = {.what = (uint32_t)ev->fields[0],
-				      .name = (uint32_t)ev->fields[1],
-				      .n = ev->fields[2],
-				      .ns = ev->fields[3],
-				      .longest_ns = ev->fields[4]};
+	struct weft__wait_row more = {.what = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, WHAT),
+				      .name = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, NAME),
+				      .n = WEFT_FIELD(ev, WAIT_SUM, COUNT),
+				      .ns = WEFT_FIELD(ev, WAIT_SUM, TOTAL),
+				      .longest_ns = WEFT_FIELD(ev, WAIT_SUM, LONGEST)};
 	enum share scope, place;
 	struct weft__wait_row *row;
 	struct weft__track *track;
@@ -289,14 +290,15 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struc
 		s->sums_ns = ev->time_ns;
 	}
 	/* Calls that never left the CPU were counted, and took no time that was waited. */
-	if (ev->time_ns < a->opts.from_ns || ev->fields[2] == 0 || ev->fields[3] == 0 || !of_threads(a, s))
+	if (ev->time_ns < a->opts.from_ns || WEFT_FIELD(ev, WAIT_SUM, COUNT) == 0 ||
+	    WEFT_FIELD(ev, WAIT_SUM, TOTAL) == 0 || !of_threads(a, s))
 		return 0;
 	scope = scope_share(a, s);
 	rc = place_share(a, s, &place);
 	if (rc < 0 || scope == SHARE_NONE || place == SHARE_NONE)
 		return rc;
 	if (scope == SHARE_SOME || place == SHARE_SOME) {
-		leave_out(a, ev->fields[2], ev->fields[3]);
+		leave_out(a, WEFT_FIELD(ev, WAIT_SUM, COUNT), WEFT_FIELD(ev, WAIT_SUM, TOTAL));
 		return 0;
 	}
 	rc = add_to_row(a, s, &more, 0, &row);
@@ -338,4 +340,17 @@ void weft__waits_settle(struct weft__analysis *a)
 	if (r->n_wait_objects)
 		qsort(r->wait_objects, r->n_wait_objects, sizeof(*r->wait_objects), most_time_first);
 	weft__wait_ranks_settle(a);
+}
+
+void weft__waits_fini(struct weft__waits *waits, struct weft__result *result)
+{
+	weft__free(result->waits);
+	weft__free(result->long_waits);
+	weft__free(result->wait_objects);
+	weft__free(result->wait_threads);
+	weft__free(result->pendings);
+	weft__free(waits->apart);
+	weft__map_fini(&waits->by_key);
+	weft__map_fini(&waits->object_by_key);
+	weft__map_fini(&waits->thread_by_key);
 }

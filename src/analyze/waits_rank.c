@@ -72,7 +72,7 @@ int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, stru
 	if (weft__wait_matters(wait->what) || weft__stream_works(s))
 		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, stretch);
 	/* Once somebody polls, nobody asks for these. */
-	return r->works ? 0 : keep_long(a, &a->apart_waits, &a->n_apart_waits, wait, stretch);
+	return r->works ? 0 : keep_long(a, &a->waits.apart, &a->waits.n_apart, wait, stretch);
 }
 
 /* Different waits may share a key, which makes more rows of one, never one of two. */
@@ -81,7 +81,7 @@ static int apart_get(struct weft__analysis *a, uint32_t stream, const struct wef
 {
 	struct weft__result *r = &a->result;
 	uint64_t key = ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15) ^ stream;
-	uint32_t at = weft__map_get(&a->wait_thread_by_key, key);
+	uint32_t at = weft__map_get(&a->waits.thread_by_key, key);
 	struct weft__wait_thread *row = at == WEFT__MAP_NONE ? NULL : &r->wait_threads[at], *grown;
 
 	*ret = row;
@@ -92,11 +92,11 @@ static int apart_get(struct weft__analysis *a, uint32_t stream, const struct wef
 		r->wait_threads_beyond++;
 		return 0;
 	}
-	grown = weft__grow(r->wait_threads, &a->cap_wait_threads, r->n_wait_threads, sizeof(*grown));
+	grown = weft__grow(r->wait_threads, &a->waits.cap_threads, r->n_wait_threads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_threads = grown;
-	if (weft__map_put(&a->wait_thread_by_key, key, (uint32_t)r->n_wait_threads) < 0)
+	if (weft__map_put(&a->waits.thread_by_key, key, (uint32_t)r->n_wait_threads) < 0)
 		return -ENOMEM;
 	*ret = &grown[r->n_wait_threads++];
 	**ret = (struct weft__wait_thread){.stream = stream, .what = wait->what, .name = wait->name};
@@ -145,9 +145,9 @@ void weft__wait_ranks_settle(struct weft__analysis *a)
 	struct weft__result *r = &a->result;
 	size_t i;
 
-	for (i = 0; i < a->n_apart_waits && !r->works; i++)
-		if (has_place(a, &r->long_waits, r->n_long_waits, &a->apart_waits[i]) > 0)
-			put(a, r->long_waits, &r->n_long_waits, &a->apart_waits[i]);
+	for (i = 0; i < a->waits.n_apart && !r->works; i++)
+		if (has_place(a, &r->long_waits, r->n_long_waits, &a->waits.apart[i]) > 0)
+			put(a, r->long_waits, &r->n_long_waits, &a->waits.apart[i]);
 	if (r->n_long_waits)
 		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
 	if (r->n_wait_threads)

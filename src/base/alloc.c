@@ -8,8 +8,8 @@
 #include "base/heap.h"
 #include "weft/hooks.h"
 
-/* AddressSanitizer does not hold its allocator still in a fork: a child would wait for ever for a lock of a thread that it does not have. So none of
- * our threads is in it at a fork, as the heap's lock is held then. */
+/* AddressSanitizer does not hold its allocator still in a fork: a child would wait for ever for a lock of a thread
+ * that it does not have. So none of our threads is in it at a fork, as the heap's lock is held then. */
 #ifdef __SANITIZE_ADDRESS__
 #define HOLD_STILL() weft__heap_lock()
 #define GO_ON() weft__heap_unlock()

@@ -22,8 +22,8 @@ uint32_t weft__late_tid;
 int weft__apart_wanted;
 __thread int weft__apart __attribute__((tls_model("initial-exec")));
 
-/* The kernel copies what is below the range only, so that no file of the program stays open because of it. Those below `keep` are copied
- * and closed again: the starter waits for that. */
+/* The kernel copies what is below the range only, so that no file of the program stays open because of it. Those
+ * below `keep` are copied and closed again: the starter waits for that. */
 int weft__apart_begin(int keep)
 {
 	unsigned first = keep > STDERR_FILENO ? (unsigned)keep + 1 : STDERR_FILENO + 1;

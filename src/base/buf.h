@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A byte buffer that grows. When memory runs out it remembers so (`oom`) and takes nothing more, so that a writer checks
- * once, at the end. CALLER and COLLECTOR. */
+/* A byte buffer that grows. When memory runs out it remembers so (`oom`) and takes nothing more, so that a writer
+ * checks once, at the end. CALLER and COLLECTOR. */
 #ifndef WEFT_BASE_BUF_H
 #define WEFT_BASE_BUF_H
 

@@ -58,8 +58,8 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* A place in bytes that are not trusted. Reading past the end, or a varint that is too long, sets `bad`; from then on everything
- * reads as zero. */
+/* A place in bytes that are not trusted. Reading past the end, or a varint that is too long, sets `bad`; from then
+ * on everything reads as zero. */
 struct weft__in {
 	const uint8_t *p;
 	const uint8_t *end;

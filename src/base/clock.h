@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks, and the conversion of ticks to CLOCK_MONOTONIC. COLLECTOR and CALLER, but for weft__clock_mono, which is HOT too.
+/* Clocks, and the conversion of ticks to CLOCK_MONOTONIC. COLLECTOR and CALLER, but for weft__clock_mono, which is
+ * HOT too.
  *
- * The emit path stores raw ticks. The collector reads (tick, monotonic, realtime) at each drain; a tick between two such
- * readings is interpolated, and one after the last is carried on with the last slope, which is at most one drain old. */
+ * The emit path stores raw ticks. The collector reads (tick, monotonic, realtime) at each drain; a tick between two
+ * such readings is interpolated, and one after the last is carried on with the last slope, which is at most one
+ * drain old. */
 #ifndef WEFT_BASE_CLOCK_H
 #define WEFT_BASE_CLOCK_H
 
@@ -87,7 +89,8 @@ static inline uint64_t weft__timeline_mono(const struct weft__timeline *line, ui
 	return line->last.mono_ns + (uint64_t)(int64_t)ns;
 }
 
-/* Whether something that is due at `due`, `pace` after the last time, may be done now, so that it need not wake anybody up. */
+/* Whether something that is due at `due`, `pace` after the last time, may be done now, so that it need not wake
+ * anybody up. */
 static inline int weft__nearly_due(uint64_t now, uint64_t due, uint64_t pace)
 {
 	return now + pace / 4 >= due;

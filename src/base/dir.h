@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directories that weft works in, and its files there. Any context but HOT.
  *
- * Other users may be able to put things there, and root may run weft. So: a directory is opened once, by a walk that follows no link
- * of another user; files are opened by their bare name below its descriptor, never through a link, and only when they are regular
- * files of this user with one name; new ones are made exclusively. docs/SECURITY.md has the promises. */
+ * Other users may be able to put things there, and root may run weft. So: a directory is opened once, by a walk that
+ * follows no link of another user; files are opened by their bare name below its descriptor, never through a link,
+ * and only when they are regular files of this user with one name; new ones are made exclusively. docs/SECURITY.md
+ * has the promises. */
 #ifndef WEFT_BASE_DIR_H
 #define WEFT_BASE_DIR_H
 
@@ -18,11 +19,11 @@
 #define DIR_MODE 0700
 #define DIR_MODE_GROUP 0750
 
-/* Opens a directory by its path. Links on the way are followed when they are this user's or root's. `make`: the mode of directories
- * that are missing, which are made; 0: none is. A descriptor (O_PATH), or -errno. */
+/* Opens a directory by its path. Links on the way are followed when they are this user's or root's. `make`: the mode
+ * of directories that are missing, which are made; 0: none is. A descriptor (O_PATH), or -errno. */
 int weft__dir_open(const char *path, unsigned make, struct weft_error *err);
-/* Whether weft may work there: it is this user's or root's, and nobody else may write to it, or it is this user's and sticky.
- * 0, or -EPERM with what to do. */
+/* Whether weft may work there: it is this user's or root's, and nobody else may write to it, or it is this user's
+ * and sticky. 0, or -EPERM with what to do. */
 int weft__dir_check(int dir, const char *path, struct weft_error *err);
 /* Both. */
 int weft__dir_use(const char *path, unsigned make, struct weft_error *err);
@@ -38,8 +39,8 @@ int weft__list_open(struct weft__list *list, int dir, const char *path);
 const char *weft__list_next(struct weft__list *list);
 void weft__list_close(struct weft__list *list);
 
-/* The file of that name when it is one that weft may touch: regular, this user's, with this one name. 0, -ENOENT, or -EPERM when
- * it is anything else. */
+/* The file of that name when it is one that weft may touch: regular, this user's, with this one name. 0, -ENOENT, or
+ * -EPERM when it is anything else. */
 int weft__dir_mine(int dir, const char *name, struct stat *st);
 /* Opens such a file; `flags` are O_RDONLY or O_RDWR. A descriptor, or -errno in the same way. */
 int weft__dir_file(int dir, const char *name, int flags);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and groups belong to threads; it is the C library that gives all of them the same, and it ends the process when one of them may
- * not have what another may. So a program of one thread, which knows of no other, changes its own only, and ours come after. */
+/* Users and groups belong to threads; it is the C library that gives all of them the same, and it ends the process
+ * when one of them may not have what another may. So a program of one thread, which knows of no other, changes its
+ * own only, and ours come after. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of some sizes, two between each power of two and the next, that are cut from spans and go to a list when they are released; what is
- * large is mapped by itself. A span is never given back: what weft needs it needs again. */
+/* Blocks of some sizes, two between each power of two and the next, that are cut from spans and go to a list when
+ * they are released; what is large is mapped by itself. A span is never given back: what weft needs it needs again. */
 #include "base/heap.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@
 #define LARGE UINT32_MAX
 #define HEAP_PAGE 4096u
 
-/* A block without its mark, which is of its address so that no text before a block of malloc's can be one, is malloc's: from before or after the
- * time that weft_set_allocator() had malloc in this one's place. */
+/* A block without its mark, which is of its address so that no text before a block of malloc's can be one, is
+ * malloc's: from before or after the time that weft_set_allocator() had malloc in this one's place. */
 struct block {
 	uint32_t mark;
 	uint32_t class; /* or LARGE */

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* HOT; record/wait/wait_hot.c. A call of the calling thread is over, and was about `fd`: what that is, as the id of a string; 0: not known. */
+/* HOT; record/wait/wait_hot.c. A call of the calling thread is over, and was about `fd`: what that is, as the id of
+ * a string; 0: not known. */
 extern uint32_t (*weft__late_describe)(uint32_t name, int fd);
 /* COLLECTOR, once a second or so, and CALLER at stop: defines such strings, and looks for what cannot be seen. */
 extern void (*weft__late_tend)(void);
@@ -23,11 +24,15 @@ int weft__late_string(uint32_t id, const char *text);
 void weft__late_note(const char *text);
 uint32_t weft__late_noted(char *to, size_t bytes);
 
-/* CALLER. When the recorder is opened: how long the process had lived and what CPU time it had used; 0: since it began. */
+/* CALLER. When the recorder is opened: how long the process had lived and what CPU time it had used; 0: since it
+ * began. */
 extern uint64_t weft__late_start_ns, weft__late_start_cpu_ns;
 /* A child of fork does not begin again by itself: the preload library does so later, by weft__recorder_restart. */
 extern int weft__late_restarts;
 /* The thread that starts the recorder, which is ours; 0: there is none any more. */
 extern uint32_t weft__late_tid;
+/* From that thread, when the recorder is started and nobody waits for it; record/tables/tables.c. Waits for a moment
+ * until stacks can be unwound. */
+void weft__tables_started(void);
 
 #endif

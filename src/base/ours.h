@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the process' threads are weft's, so that it is known when the program has none of its own any more. Any context. */
+/* Which of the process' threads are weft's, so that it is known when the program has none of its own any more. Any
+ * context. */
 #ifndef WEFT_BASE_OURS_H
 #define WEFT_BASE_OURS_H
 
@@ -14,7 +15,8 @@ uint32_t weft__ours(void);
 /* Whether the calling thread is one. */
 int weft__ours_is_self(void);
 
-/* Threads of the process that are not ours, a first thread that has ended but still has its place included. -1: not known. */
+/* Threads of the process that are not ours, a first thread that has ended but still has its place included. -1: not
+ * known. */
 int weft__others(void);
 /* Whether the first thread has ended while others go on. */
 int weft__first_ended(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that stay open in a program that may close whatever is open, as daemons do: the number is then soon that of a file of the
- * program, which is neither written to nor closed by us. So we look before we do. Any context. */
+/* Files that stay open in a program that may close whatever is open, as daemons do: the number is then soon that of
+ * a file of the program, which is neither written to nor closed by us. So we look before we do. Any context. */
 #ifndef WEFT_BASE_OWN_H
 #define WEFT_BASE_OWN_H
 

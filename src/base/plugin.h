@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libweft and libweft-symbolize.so promise each other. The library opens that one only when names are wanted inside the
- * process: it brings elfutils with it, which an application should not have to load for being recorded. */
+/* What libweft and libweft-symbolize.so promise each other. The library opens that one only when names are wanted
+ * inside the process: it brings elfutils with it, which an application should not have to load for being recorded. */
 #ifndef WEFT_BASE_PLUGIN_H
 #define WEFT_BASE_PLUGIN_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forked children that end before weft starts in them: counted in a page that `weft run` shares with all of them, since a line in a file would cost such a child a tenth of its life.
- * WEFT_PRELOAD_COUNTS says where the page is: "PATH INODE", a sealed memfd of weft run's. What is in it becomes lines of short-processes.txt
- * when the program has ended: "*N CPU_NS LIVED_NS NAME" for N processes. Any context. */
+/* Forked children that end before weft starts in them: counted in a page that `weft run` shares with all of them,
+ * since a line in a file would cost such a child a tenth of its life. WEFT_PRELOAD_COUNTS says where the page is:
+ * "PATH INODE", a sealed memfd of weft run's. What is in it becomes lines of short-processes.txt when the program
+ * has ended: "*N CPU_NS LIVED_NS NAME" for N processes. Any context. */
 #ifndef WEFT_BASE_SHORT_H
 #define WEFT_BASE_SHORT_H
 

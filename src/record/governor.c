@@ -59,9 +59,9 @@ static void count_on(struct weft__governed *s, uint64_t now_ns)
 	s->counted_ns = now_ns;
 }
 
-/* What it would cost at its full level. More is believed at once, less after a while; but of a rate that nobody lowered yet, a moment
- * is believed for as much as it is of a step, since a program that starts is not like what it will be. What is gated is dear: each
- * moment that it is on too long is missing from what comes. */
+/* What it would cost at its full level. More is believed at once, less after a while; but of a rate that nobody
+ * lowered yet, a moment is believed for as much as it is of a step, since a program that starts is not like what it
+ * will be. What is gated is dear: each moment that it is on too long is missing from what comes. */
 static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now_ns, double ns)
 {
 	double on, demand, seconds,
@@ -80,7 +80,8 @@ static void learn_demand(struct weft__governed *s, double spent_ns, uint64_t now
 	s->demand += (demand > s->demand ? trust : seconds / (seconds + REMEMBER_S)) * (demand - s->demand);
 }
 
-/* The largest share that a source may have so that all of them, the gated ones or the others, have no more than there is. */
+/* The largest share that a source may have so that all of them, the gated ones or the others, have no more than
+ * there is. */
 static double equal_share(const struct weft__governor *g, double available, int gated)
 {
 	double share = 0, left;

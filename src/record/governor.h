@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The governor: keeps what weft costs within a budget of CPU time. Any context, one at a time; it reads no clock and changes nothing but itself.
+/* The governor: keeps what weft costs within a budget of CPU time. Any context, one at a time; it reads no clock and
+ * changes nothing but itself.
  *
- * A source is something that costs. Some can be lowered: to a level between their least and GOVERNOR_FULL, either by doing it less often
- * or, when that is not possible (`gated`), by doing it only a part of the time. Once in a while it is told what each has cost so far and what
- * the whole process used. From that it knows how much each would cost at its full level, takes what cannot be lowered off the
- * budget, and divides the rest, first among rates, then what they leave among gated sources: each gets what it needs if that is no more than an
- * equal share, and those that need more share what is left. So a cheap source does not suffer from an expensive one. Levels fall fast and rise slowly.
+ * A source is something that costs. Some can be lowered: to a level between their least and GOVERNOR_FULL, either by
+ * doing it less often or, when that is not possible (`gated`), by doing it only a part of the time. Once in a while
+ * it is told what each has cost so far and what the whole process used. From that it knows how much each would cost
+ * at its full level, takes what cannot be lowered off the budget, and divides the rest, first among rates, then what
+ * they leave among gated sources: each gets what it needs if that is no more than an equal share, and those that
+ * need more share what is left. So a cheap source does not suffer from an expensive one. Levels fall fast and rise
+ * slowly.
  *
- * What was spent too much, because a cost came before it could be known, is a debt that is paid back within some seconds. */
+ * What was spent too much, because a cost came before it could be known, is a debt that is paid back within some
+ * seconds. */
 #ifndef WEFT_RECORD_GOVERNOR_H
 #define WEFT_RECORD_GOVERNOR_H
 
@@ -44,7 +48,8 @@ struct weft__governor {
 	int limited;            /* some source is not at its full level */
 };
 
-/* `budget_ppm`: millionths of what the program uses; GOVERNOR_NO_LIMIT: it only looks. Sources are then added one by one, and numbered from 0. */
+/* `budget_ppm`: millionths of what the program uses; GOVERNOR_NO_LIMIT: it only looks. Sources are then added one by
+ * one, and numbered from 0. */
 void weft__governor_init(struct weft__governor *g, uint32_t budget_ppm);
 uint32_t weft__governor_add(struct weft__governor *g, uint32_t least, int gated);
 /* From here on; what was before, and what comes before the next such call after a pause, does not count. */

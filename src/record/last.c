@@ -12,7 +12,8 @@
 #include "record/ring/ring.h"
 
 #define ENDING_MOST 256
-/* The one after it is ThreadSanitizer's, of a program that has it: no function that it watches may be called behind that. */
+/* The one after it is ThreadSanitizer's, of a program that has it: no function that it watches may be called behind
+ * that. */
 #define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 #define WAIT_MS 1000
 #define LAST_LOOK_NS UINT64_C(200000000)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,55 +16,96 @@
 #include "base/error.h"
 #include "record/collect/segments.h"
 #include "record/host/facts.h"
+#include "record/options_table.h"
 #include "record/ring/layout.h"
 
 #define MS UINT64_C(1000000)
 #define MIB UINT64_C(1048576)
 #define SEGMENT_MIN 4096
-#define SAMPLE_HZ_MAX 50000
-#define SAMPLE_DEPTH_MAX 1024
 #define SAMPLE_EVENT_MAX 31
-#define WALL_HZ_MAX 1000
-#define FLIGHT_MIN_NS (100 * MS)
-#define FLIGHT_MAX_NS (86400000 * MS)
 
-#define DEFAULT(field, value)                                                                                          \
-	do {                                                                                                           \
-		if (!(field))                                                                                          \
-			(field) = (value);                                                                             \
-	} while (0)
+#define N_OPTIONS (sizeof(option_table) / sizeof(option_table[0]))
 
-/* A segment that is as large as a file may be would be the last. */
+static int option_is_number(const struct weft__option *option)
+{
+	return option->type == OPTION_TYPE_U64 || option->type == OPTION_TYPE_U32;
+}
+
+static uint64_t option_get(const struct weft_recorder_opts *o, const struct weft__option *option)
+{
+	const char *field = (const char *)o + option->at;
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (option->type == OPTION_TYPE_U64) {
+		memcpy(&wide, field, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, field, sizeof(narrow));
+	return narrow;
+}
+
+static void option_set(struct weft_recorder_opts *o, const struct weft__option *option, uint64_t value)
+{
+	char *field = (char *)o + option->at;
+	uint32_t narrow = (uint32_t)value;
+
+	if (option->type == OPTION_TYPE_U64)
+		memcpy(field, &value, sizeof(value));
+	else
+		memcpy(field, &narrow, sizeof(narrow));
+}
+
+/* Defaults that depend on other options first. A segment that is as large as a file may be would be the last. */
 static void set_defaults(struct weft_recorder_opts *o)
 {
 	struct rlimit limit;
+	size_t i;
 
-	DEFAULT(o->keep_bytes, o->dir ? 1024 * MIB : 64 * MIB);
-	DEFAULT(o->segment_bytes, o->keep_bytes / 4 < 64 * MIB ? o->keep_bytes / 4 : 64 * MIB);
-	DEFAULT(o->segment_ns, 60000 * MS);
-	DEFAULT(o->drain_ns, 250 * MS);
-	DEFAULT(o->flush_ns, 1000 * MS);
-	DEFAULT(o->queue_ns, 10 * MS);
-	DEFAULT(o->ring_bytes, 65536);
-	DEFAULT(o->max_threads, 4096);
-	DEFAULT(o->quantum_ns, 8);
-	DEFAULT(o->level, 1);
-	DEFAULT(o->sample_hz, 99);
-	DEFAULT(o->sample_depth, SAMPLE_DEPTH_MAX);
-	DEFAULT(o->poll_cap, 1000);
-	DEFAULT(o->poll_slow_ns, o->poll_mode == WEFT_POLLS_AUTO ? MS : 10 * MS);
-	DEFAULT(o->wait_ns, 10 * MS);
-	DEFAULT(o->stuck_ns, 1000 * MS);
-	DEFAULT(o->budget_ppm, 10000);
-	DEFAULT(o->trigger_quiet_ns, 60000 * MS);
-	DEFAULT(o->file_mode, FILE_MODE);
+	if (!o->keep_bytes)
+		o->keep_bytes = o->dir ? 1024 * MIB : 64 * MIB;
+	if (!o->segment_bytes)
+		o->segment_bytes = o->keep_bytes / 4 < 64 * MIB ? o->keep_bytes / 4 : 64 * MIB;
+	if (!o->poll_slow_ns)
+		o->poll_slow_ns = o->poll_mode == WEFT_POLLS_AUTO ? MS : 10 * MS;
+	for (i = 0; i < N_OPTIONS; i++)
+		if (option_is_number(&option_table[i]) && option_table[i].fallback && !option_get(o, &option_table[i]))
+			option_set(o, &option_table[i], option_table[i].fallback);
 	if (o->dir && getrlimit(RLIMIT_FSIZE, &limit) == 0 && o->segment_bytes > limit.rlim_cur / 2)
 		o->segment_bytes = limit.rlim_cur / 2 > SEGMENT_MIN ? limit.rlim_cur / 2 : SEGMENT_MIN;
 }
 
-static int power_of_two(uint64_t v)
+/* What may be given, in words. */
+static void option_range(const struct weft__option *option, char *to, size_t bytes)
 {
-	return v && !(v & (v - 1));
+	const char *off = option->rules & OPTION_RULE_OFF ? ", or WEFT_OFF" : "";
+	const char *kind = option->rules & OPTION_RULE_POW2 ? "a power of two " : "";
+
+	if (option->words)
+		snprintf(to, bytes, "this version knows 0 to %llu", (unsigned long long)option->most);
+	else if (option->most == 1)
+		snprintf(to, bytes, "it is 0 or 1");
+	else if (option->least && option->most)
+		snprintf(to, bytes, "give %sfrom %llu to %llu%s", kind, (unsigned long long)option->least,
+			 (unsigned long long)option->most, off);
+	else if (option->most)
+		snprintf(to, bytes, "give %sat most %llu%s", kind, (unsigned long long)option->most, off);
+	else
+		snprintf(to, bytes, "give %sat least %llu%s", kind, (unsigned long long)option->least, off);
+}
+
+static int option_check(const struct weft_recorder_opts *o, const struct weft__option *option, struct weft_error *err)
+{
+	uint64_t value = option_get(o, option);
+	char range[100];
+
+	if (!value || (value == WEFT_OFF && option->rules & OPTION_RULE_OFF))
+		return 0;
+	if (value >= option->least && (!option->most || value <= option->most) &&
+	    (!(option->rules & OPTION_RULE_POW2) || !(value & (value - 1))))
+		return 0;
+	option_range(option, range, sizeof(range));
+	return weft__fail(err, -WEFT_E_OPTION, "%s is %llu; %s", option->name, (unsigned long long)value, range);
 }
 
 /* Signals that a program gets because of what it does, or that cannot be caught. */
@@ -80,18 +122,6 @@ static int signal_is_ill(int32_t signal)
 
 static int check_sampling(const struct weft_recorder_opts *o, struct weft_error *err)
 {
-	if (o->sample_hz > SAMPLE_HZ_MAX && o->sample_hz != WEFT_SAMPLE_OFF)
-		return weft__fail(err, -WEFT_E_OPTION,
-				  "sample_hz is %u; give 1 to %u samples a second, or WEFT_SAMPLE_OFF", o->sample_hz,
-				  SAMPLE_HZ_MAX);
-	if (o->sample_engine > WEFT_ENGINE_PERF)
-		return weft__fail(err, -WEFT_E_OPTION, "sample_engine is %u, which this version does not know",
-				  o->sample_engine);
-	if (o->sample_kernel > 1 || o->symbolize > 1)
-		return weft__fail(err, -WEFT_E_OPTION, "sample_kernel and symbolize are 0 or 1");
-	if (o->sample_depth > SAMPLE_DEPTH_MAX)
-		return weft__fail(err, -WEFT_E_OPTION, "sample_depth is %u; at most %u frames", o->sample_depth,
-				  SAMPLE_DEPTH_MAX);
 	if (signal_is_ill(o->sample_signal))
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "sample_signal is %d, which cannot be used; SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2 and "
@@ -102,62 +132,37 @@ static int check_sampling(const struct weft_recorder_opts *o, struct weft_error 
 	return 0;
 }
 
-static int check_waits(const struct weft_recorder_opts *o, struct weft_error *err)
+static int check_triggers(const struct weft_recorder_opts *o, struct weft_error *err)
 {
-	if (o->switches > WEFT_SWITCH_STACKS || o->poll_mode > WEFT_POLLS_ALL)
-		return weft__fail(err, -WEFT_E_OPTION,
-				  "switches or poll_mode has a value that this version does not know");
-	if (o->wall_hz > WALL_HZ_MAX && o->wall_hz != WEFT_SAMPLE_OFF)
-		return weft__fail(err, -WEFT_E_OPTION, "wall_hz is %u; give 1 to %u looks a second, or WEFT_SAMPLE_OFF",
-				  o->wall_hz, WALL_HZ_MAX);
-	if (o->budget_ppm > 1000000 && o->budget_ppm != WEFT_SAMPLE_OFF)
-		return weft__fail(err, -WEFT_E_OPTION, "budget_ppm is %u; give 1 to 1000000, or WEFT_SAMPLE_OFF",
-				  o->budget_ppm);
-	if (o->stuck_ns < 10 * MS)
-		return weft__fail(err, -WEFT_E_OPTION, "stuck_ns must be at least 10 ms");
 	if (o->trigger_signal && signal_is_ill((int32_t)o->trigger_signal))
 		return weft__fail(
 			err, -WEFT_E_OPTION,
 			"trigger_signal is %u, which cannot be used; SIGUSR1, SIGUSR2 and SIGRTMIN to SIGRTMAX can",
 			o->trigger_signal);
 	if (o->trigger_signal && (int32_t)o->trigger_signal == o->sample_signal)
-		return weft__fail(err, -WEFT_E_OPTION, "trigger_signal and sample_signal are both %u; give one another",
-				  o->trigger_signal);
-	if (o->flight_ns && (!o->dir || o->flight_ns < FLIGHT_MIN_NS || o->flight_ns > FLIGHT_MAX_NS))
 		return weft__fail(err, -WEFT_E_OPTION,
-				  "flight_ns keeps from 100 ms to a day, and needs dir, where dumps are written to");
+				  "trigger_signal and sample_signal are both %u; choose another for one of them",
+				  o->trigger_signal);
+	if (o->flight_ns && !o->dir)
+		return weft__fail(err, -WEFT_E_OPTION, "flight_ns needs dir, the directory of dumps");
 	if (!o->flight_ns && (o->trigger_signal || o->trigger_poll_ns))
 		return weft__fail(
 			err, -WEFT_E_OPTION,
 			"trigger_signal and trigger_poll_ns ask for dumps; set flight_ns (WEFT_FLIGHT_SECONDS), too");
-	if (o->trigger_forward_ns > FLIGHT_MAX_NS)
-		return weft__fail(err, -WEFT_E_OPTION, "trigger_forward_ns is more than a day");
 	return 0;
 }
 
 static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 {
-	if (!power_of_two(o->ring_bytes) || o->ring_bytes < 8192 || o->ring_bytes > (1u << 30))
-		return weft__fail(err, -WEFT_E_OPTION,
-				  "ring_bytes is %u; it must be a power of two from 8 KiB to 1 GiB", o->ring_bytes);
-	if (!power_of_two(o->quantum_ns) || o->quantum_ns > (1u << 20))
-		return weft__fail(err, -WEFT_E_OPTION, "quantum_ns is %u; it must be a power of two up to 1048576",
-				  o->quantum_ns);
-	if (o->max_threads > (1u << 20))
-		return weft__fail(err, -WEFT_E_OPTION, "max_threads is %u; at most 1048576", o->max_threads);
-	if (o->drain_ns > 250 * MS || o->drain_ns < MS)
-		return weft__fail(err, -WEFT_E_OPTION, "drain_ns must be from 1 ms to 250 ms");
-	if (o->queue_ns < MS)
-		return weft__fail(err, -WEFT_E_OPTION, "queue_ns must be at least 1 ms");
-	if (o->segment_bytes < SEGMENT_MIN)
-		return weft__fail(err, -WEFT_E_OPTION, "segment_bytes must be at least %d", SEGMENT_MIN);
+	size_t i;
+
+	for (i = 0; i < N_OPTIONS; i++)
+		if (option_is_number(&option_table[i]) && option_check(o, &option_table[i], err) < 0)
+			return -WEFT_E_OPTION;
 	if (o->keep_bytes < o->segment_bytes)
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "keep_bytes (%llu) is smaller than segment_bytes (%llu); make it at least as large",
 				  (unsigned long long)o->keep_bytes, (unsigned long long)o->segment_bytes);
-	if (o->on_fork > WEFT_FORK_RESTART || o->ring_place > WEFT_RING_MEMORY || o->level > 19)
-		return weft__fail(err, -WEFT_E_OPTION,
-				  "on_fork, ring_place or level has a value that this version does not know");
 	if (o->file_mode != FILE_MODE && o->file_mode != FILE_MODE_GROUP)
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "file_mode is %#o; give 0600, or 0640 for a group that may read the segments",
@@ -166,7 +171,7 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
 	if (check_sampling(o, err) < 0)
 		return -WEFT_E_OPTION;
-	return check_waits(o, err);
+	return check_triggers(o, err);
 }
 
 int weft__options_take(struct weft_recorder_opts *o, const struct weft_recorder_opts *given, struct weft_error *err)
@@ -178,7 +183,7 @@ int weft__options_take(struct weft_recorder_opts *o, const struct weft_recorder_
 	if (given) {
 		if (given->size < sizeof(size_t))
 			return weft__fail(err, -WEFT_E_OPTION,
-					  "options have no size; set .size = sizeof(struct weft_recorder_opts)");
+					  "options have no size; use WEFT_OPTIONS_INIT(weft_recorder_opts)");
 		for (i = sizeof(*o); i < given->size; i++)
 			if (bytes[i])
 				return weft__fail(err, -E2BIG,
@@ -278,24 +283,14 @@ void weft__options_fini(struct weft__options *options)
 	memset(options, 0, sizeof(*options));
 }
 
-static void env_text(const char *name, const char **ret)
-{
-	const char *text = getenv(name);
-
-	if (text && *text)
-		*ret = text;
-}
-
 /* A number with an optional K, M or G; times `unit`. */
-static int env_number(const char *name, uint64_t unit, uint64_t max, uint64_t *ret, struct weft_error *err)
+static int env_number(const char *name, const char *text, uint64_t unit, uint64_t max, uint64_t *ret,
+		      struct weft_error *err)
 {
-	const char *text = getenv(name);
 	unsigned long long v;
 	uint64_t scale = 1;
 	char *end;
 
-	if (!text || !*text)
-		return 0;
 	errno = 0;
 	v = strtoull(text, &end, 10);
 	if (*end == 'K' || *end == 'k')
@@ -313,128 +308,51 @@ static int env_number(const char *name, uint64_t unit, uint64_t max, uint64_t *r
 	return 0;
 }
 
-static int env_u32(const char *name, uint32_t *ret, struct weft_error *err)
+/* One of the words of an option: its value is which. */
+static int env_word(const struct weft__option *option, const char *text, uint64_t *ret, struct weft_error *err)
 {
-	uint64_t v = *ret;
-	int r = env_number(name, 1, UINT32_MAX, &v, err);
-
-	*ret = (uint32_t)v;
-	return r;
-}
-
-static int env_word(const char *name, const char *const *words, uint32_t *ret, struct weft_error *err)
-{
-	const char *text = getenv(name);
+	const char *word = option->words;
 	char all[64] = ""; /* which the few short words fit */
 	size_t n = 0;
-	uint32_t i;
+	uint64_t i;
 
-	if (!text || !*text)
-		return 0;
-	for (i = 0; words[i]; i++) {
-		if (!strcmp(text, words[i])) {
+	for (i = 0; i <= option->most; i++, word += strlen(word) + 1) {
+		if (!strcmp(text, word)) {
 			*ret = i;
 			return 0;
 		}
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", words[i]);
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", word);
 	}
-	return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give one of %s", name, text, all);
+	return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give one of %s", option->variable, text, all);
 }
 
-static int env_sampling(struct weft_recorder_opts *opts, struct weft_error *err)
+static int env_mode(const char *name, const char *text, uint64_t *ret, struct weft_error *err)
 {
-	static const char *const engines[] = {"auto", "timer", "perf", NULL};
-	const char *hz = getenv("WEFT_SAMPLE_HZ");
-	int r;
-
-	env_text("WEFT_SAMPLE_EVENT", &opts->sample_event);
-	if (hz && (!strcmp(hz, "off") || !strcmp(hz, "0")))
-		opts->sample_hz = WEFT_SAMPLE_OFF;
-	else if ((r = env_u32("WEFT_SAMPLE_HZ", &opts->sample_hz, err)))
-		return r;
-	if ((r = env_word("WEFT_SAMPLE_ENGINE", engines, &opts->sample_engine, err)) ||
-	    (r = env_u32("WEFT_SAMPLE_KERNEL", &opts->sample_kernel, err)) ||
-	    (r = env_u32("WEFT_SAMPLE_DEPTH", &opts->sample_depth, err)))
-		return r;
-	return env_u32("WEFT_SYMBOLIZE", &opts->symbolize, err);
-}
-
-/* A number of `unit`, or "off". */
-static int env_time(const char *name, uint64_t unit, uint64_t *ret, struct weft_error *err)
-{
-	const char *text = getenv(name);
-
-	if (text && !strcmp(text, "off")) {
-		*ret = WEFT_OFF;
-		return 0;
-	}
-	return env_number(name, unit, UINT64_MAX, ret, err);
-}
-
-static int env_u32_off(const char *name, uint32_t *ret, struct weft_error *err)
-{
-	const char *text = getenv(name);
-
-	if (text && !strcmp(text, "off")) {
-		*ret = WEFT_SAMPLE_OFF;
-		return 0;
-	}
-	return env_u32(name, ret, err);
-}
-
-static int env_mode(const char *name, uint32_t *ret, struct weft_error *err)
-{
-	const char *text = getenv(name);
 	char *end;
-	unsigned long v;
+	unsigned long v = strtoul(text, &end, 8);
 
-	if (!text || !*text)
-		return 0;
-	v = strtoul(text, &end, 8);
 	if (*end || *text == '-' || v > 07777)
 		return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give 0600, or 0640", name, text);
-	*ret = (uint32_t)v;
+	*ret = v;
 	return 0;
 }
 
 /* A number, or a name with or without its SIG. */
-static int env_signal(const char *name, uint32_t *ret, struct weft_error *err)
+static int env_signal(const char *name, const char *text, uint64_t *ret, struct weft_error *err)
 {
-	const char *text = getenv(name), *known;
 	struct weft_error number;
+	const char *known;
 	int i, r;
 
-	for (i = 1; text && i <= SIGSYS; i++) {
+	for (i = 1; i <= SIGSYS; i++) {
 		known = sigabbrev_np(i);
 		if (known && !strcmp(strncmp(text, "SIG", 3) ? text : text + 3, known)) {
-			*ret = (uint32_t)i;
+			*ret = (uint64_t)i;
 			return 0;
 		}
 	}
-	r = env_u32(name, ret, &number);
+	r = env_number(name, text, 1, UINT32_MAX, ret, &number);
 	return r ? weft__fail(err, r, "%s=%s: give the number of a signal, or its name, such as USR2", name, text) : 0;
-}
-
-static int env_waits(struct weft_recorder_opts *opts, struct weft_error *err)
-{
-	static const char *const switches[] = {"auto", "off", "intervals", "stacks", NULL};
-	static const char *const polls[] = {"auto", "slow", "caught", "all", NULL};
-	int r;
-
-	if ((r = env_word("WEFT_SWITCHES", switches, &opts->switches, err)) ||
-	    (r = env_u32_off("WEFT_WALL_HZ", &opts->wall_hz, err)) ||
-	    (r = env_word("WEFT_POLLS", polls, &opts->poll_mode, err)) ||
-	    (r = env_u32("WEFT_POLL_CAP", &opts->poll_cap, err)) ||
-	    (r = env_time("WEFT_POLL_SLOW_MS", MS, &opts->poll_slow_ns, err)) ||
-	    (r = env_time("WEFT_WAIT_MS", MS, &opts->wait_ns, err)) ||
-	    (r = env_time("WEFT_STUCK_MS", MS, &opts->stuck_ns, err)) ||
-	    (r = env_u32_off("WEFT_BUDGET_PPM", &opts->budget_ppm, err)) ||
-	    (r = env_number("WEFT_FLIGHT_SECONDS", 1000 * MS, UINT64_MAX, &opts->flight_ns, err)) ||
-	    (r = env_signal("WEFT_TRIGGER_SIGNAL", &opts->trigger_signal, err)) ||
-	    (r = env_number("WEFT_TRIGGER_FORWARD_SECONDS", 1000 * MS, UINT64_MAX, &opts->trigger_forward_ns, err)) ||
-	    (r = env_number("WEFT_TRIGGER_POLL_MS", MS, UINT64_MAX, &opts->trigger_poll_ns, err)))
-		return r;
-	return env_number("WEFT_TRIGGER_QUIET_SECONDS", 1000 * MS, UINT64_MAX, &opts->trigger_quiet_ns, err);
 }
 
 static int env_labels(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
@@ -461,26 +379,51 @@ static int env_labels(struct weft_recorder_opts *opts, struct weft__options *sto
 	return 0;
 }
 
+/* One variable that is set, and is neither a text nor labels. A rate of 0 is none, since 0 in its field is the
+ * default. */
+static int env_value(const struct weft__option *option, const char *text, uint64_t *ret, struct weft_error *err)
+{
+	uint64_t unit = option->form == OPTION_FORM_MS ? MS : option->form == OPTION_FORM_SECONDS ? 1000 * MS : 1;
+	uint64_t most = option->type == OPTION_TYPE_U64 ? UINT64_MAX : UINT32_MAX;
+
+	if (option->rules & OPTION_RULE_OFF &&
+	    (!strcmp(text, "off") ||
+	     (option->at == offsetof(struct weft_recorder_opts, sample_hz) && !strcmp(text, "0")))) {
+		*ret = WEFT_OFF;
+		return 0;
+	}
+	switch (option->form) {
+	case OPTION_FORM_WORDS:
+		return env_word(option, text, ret, err);
+	case OPTION_FORM_OCTAL:
+		return env_mode(option->variable, text, ret, err);
+	case OPTION_FORM_SIGNAL:
+		return env_signal(option->variable, text, ret, err);
+	default:
+		return env_number(option->variable, text, unit, most, ret, err);
+	}
+}
+
 int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
 {
-	static const char *const forks[] = {"off", "restart", NULL};
-	static const char *const places[] = {"auto", "dir", "memory", NULL};
+	uint64_t value = 0;
+	size_t i;
 	int r;
 
-	env_text("WEFT_DIR", &opts->dir);
-	env_text("WEFT_NAME", &opts->name);
-	if ((r = env_number("WEFT_SEGMENT_BYTES", 1, UINT64_MAX, &opts->segment_bytes, err)) ||
-	    (r = env_number("WEFT_SEGMENT_SECONDS", 1000 * MS, UINT64_MAX, &opts->segment_ns, err)) ||
-	    (r = env_number("WEFT_KEEP_BYTES", 1, UINT64_MAX, &opts->keep_bytes, err)) ||
-	    (r = env_number("WEFT_KEEP_SECONDS", 1000 * MS, UINT64_MAX, &opts->keep_ns, err)) ||
-	    (r = env_u32("WEFT_RING_BYTES", &opts->ring_bytes, err)) ||
-	    (r = env_u32("WEFT_MAX_THREADS", &opts->max_threads, err)) ||
-	    (r = env_u32("WEFT_QUANTUM_NS", &opts->quantum_ns, err)) || (r = env_u32("WEFT_SYNC", &opts->sync, err)) ||
-	    (r = env_u32("WEFT_LEVEL", &opts->level, err)) || (r = env_word("WEFT_FORK", forks, &opts->on_fork, err)) ||
-	    (r = env_word("WEFT_RING", places, &opts->ring_place, err)) ||
-	    (r = env_mode("WEFT_FILE_MODE", &opts->file_mode, err)))
-		return r;
-	r = env_sampling(opts, err);
-	r = r ? r : env_waits(opts, err);
-	return r ? r : env_labels(opts, store, err);
+	for (i = 0; i < N_OPTIONS; i++) {
+		const struct weft__option *option = &option_table[i];
+		const char *text = option->variable ? getenv(option->variable) : NULL;
+
+		if (!text || !*text || option->form == OPTION_FORM_LABELS)
+			continue;
+		if (option->form == OPTION_FORM_TEXT) {
+			memcpy((char *)opts + option->at, &text, sizeof(text));
+			continue;
+		}
+		r = env_value(option, text, &value, err);
+		if (r)
+			return r;
+		option_set(opts, option, value);
+	}
+	return env_labels(opts, store, err);
 }

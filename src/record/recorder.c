@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder: wires ring memory, registry and collector together, and sees them through fork and exit. CALLER.
  *
- * There is one at a time, because the gate and the thread's ring pointer are one per process. Its mutex is taken by every call
- * here and held across fork. */
+ * There is one at a time, because the gate and the thread's ring pointer are one per process. Its mutex is taken by
+ * every call here and held across fork. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,28 +20,16 @@
 #include "base/late.h"
 #include "base/ours.h"
 #include "base/place.h"
-#include "record/engine/engine.h"
-#include "record/engine/switch.h"
 #include "record/event/registry.h"
 #include "record/last.h"
 #include "record/ring/ring.h"
 #include "record/setup.h"
+#include "record/source.h"
 #include "record/trigger.h"
-#include "record/wait/context.h"
-#include "record/wait/wait.h"
 #include "weft/event.h"
 
 static pthread_mutex_t mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_recorder *the_recorder;
-
-/* A recorder that cannot sample records all the same. */
-static void start_engine(struct weft_recorder *rec)
-{
-	int r = weft__engine_start(rec->collector.thread);
-
-	if (r)
-		weft__log(WEFT_LOG_WARN, "no CPU samples: %s", weft_strerror(r));
-}
 
 static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 {
@@ -59,10 +47,10 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 		if (r)
 			return weft__fail(err, r, "cannot start the collector thread: %s", weft_strerror(r));
 	}
-	start_engine(rec);
+	weft__sources_start(rec->collector.thread);
 	add_relaxed(&weft_gate.generation, 1u);
 	weft__collector_gate(&rec->collector, rec->gate, 0);
-	weft__collector_switches(&rec->collector, 1);
+	weft__collector_attach(&rec->collector, 1);
 	rec->state = WEFT_STATE_RECORDING;
 	return 0;
 }
@@ -73,11 +61,11 @@ static int stop_locked(struct weft_recorder *rec)
 
 	if (rec->orphan)
 		return 0;
-	weft__collector_switches(&rec->collector, 0);
-	weft__waits_tend(1);
+	weft__collector_attach(&rec->collector, 0);
+	weft__sources_leave();
 	weft__trigger_deafen();
 	weft__collector_gate(&rec->collector, 0, 0);
-	weft__engine_stop();
+	weft__sources_stop(SOURCE_STOP);
 	/* What an earlier stop could not write may be written now. */
 	if (!rec->collector.running && rec->stop_err && weft__collector_start(&rec->collector) < 0)
 		err = rec->stop_err;
@@ -88,11 +76,11 @@ static int stop_locked(struct weft_recorder *rec)
 	return err;
 }
 
-/* Where there never was a recorder and is no thread that could be making one, there is nothing to hold still: forks of small programs are
- * spared pages that would be copied. */
+/* Where there never was a recorder and is no thread that could be making one, there is nothing to hold still: forks
+ * of small programs are spared pages that would be copied. */
 static bool ever_opened FORK_DATA, fork_is_nothing FORK_DATA;
-/* The process whose thread holds all locks for a fork. In the child of a program that weft run runs that is the parent, until weft__recorder_settle():
- * what is to be done there takes longer than most children live. */
+/* The process whose thread holds all locks for a fork. In the child of a program that weft run runs that is the
+ * parent, until weft__recorder_settle(): what is to be done there takes longer than most children live. */
 static pid_t fork_pid FORK_DATA;
 static __thread bool fork_here; /* in the child: in a namespace of its own it may have the number of the parent */
 
@@ -111,10 +99,8 @@ FORK_CODE static void fork_prepare(void)
 		return;
 	pthread_mutex_lock(&mutex);
 	weft__registry_lock();
-	weft__otel_lock();
-	weft__engine_lock();
-	weft__switch_lock();
-	weft__heap_lock();
+	weft__sources_fork(SOURCE_LOCK, NULL);
+	weft__heap_lock(); /* the last: all others allocate while they have theirs */
 	fork_pid = getpid();
 }
 
@@ -122,9 +108,7 @@ static void fork_unlock(void)
 {
 	fork_pid = 0;
 	weft__heap_unlock();
-	weft__switch_unlock();
-	weft__engine_unlock();
-	weft__otel_unlock();
+	weft__sources_fork(SOURCE_UNLOCK, NULL);
 	weft__registry_unlock();
 }
 
@@ -141,10 +125,7 @@ static void make_orphan(struct weft_recorder *rec)
 {
 	store_seq_cst(&weft_gate.on, 0u);
 	weft__trigger_deafen();
-	weft__engine_forked();
-	weft__switch_forked();
-	weft__otel_forked();
-	weft__waits_forked();
+	weft__sources_fork(SOURCE_CHILD, &rec->collector);
 	weft__ours_forked();
 	weft__last_forked();
 	weft_ring_self = &weft__ring_none.hot;
@@ -153,7 +134,6 @@ static void make_orphan(struct weft_recorder *rec)
 	rec->state = WEFT_STATE_CLOSED;
 	weft__registry_share(NULL, NULL, NULL);
 	weft__segments_drop(&rec->collector.segments);
-	weft__flight_forked(&rec->collector);
 	weft__symbolize_forked(rec->collector.segments.symbolize);
 	weft__region_forsake(&rec->region);
 	/* The collector may have been in the middle of anything: its memory is left alone for good. */
@@ -178,7 +158,8 @@ static void fork_settle(void)
 
 	fork_here = false;
 	fork_unlock();
-	weft__waits_forked();
+	if (!rec || rec->orphan)
+		weft__sources_fork(SOURCE_CHILD, NULL);
 	if (rec && !rec->orphan) {
 		int was_on = rec->state == WEFT_STATE_RECORDING;
 
@@ -221,8 +202,8 @@ static void unlock(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* With the mutex, which is let go meanwhile: names may take long, and whoever forks in another thread waits for the mutex. The recorder may be
- * another's afterwards. */
+/* With the mutex, which is let go meanwhile: names may take long, and whoever forks in another thread waits for the
+ * mutex. The recorder may be another's afterwards. */
 static void await_names(struct weft_recorder *rec)
 {
 	struct weft__symbolize *symbolize = rec->collector.segments.symbolize;
@@ -277,7 +258,8 @@ static int open_locked(struct weft_recorder **ret, const struct weft_recorder_op
 	if (the_recorder)
 		return weft__fail(err, -WEFT_E_STATE, "a recorder is open already; a process has one at a time");
 	ever_opened = true;
-	/* Children that fork handlers do not reach (clone, vfork's kin) find the gate shut all the same. It is one mapping more for each fork. */
+	/* Children that fork handlers do not reach (clone, vfork's kin) find the gate shut all the same. It is one
+	 * mapping more for each fork. */
 	madvise(&weft_gate, sizeof(weft_gate), MADV_WIPEONFORK);
 	rec = weft__calloc(1, sizeof(*rec));
 	if (!rec)
@@ -314,48 +296,6 @@ int weft_recorder_open(struct weft_recorder **ret, const struct weft_recorder_op
 	return r;
 }
 
-int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *given, struct weft_error *err)
-{
-	struct weft__options labels = {0};
-	const char *off = getenv("WEFT_OFF");
-	struct weft_recorder_opts opts;
-	int r;
-
-	*ret = NULL;
-	if (off && !strcmp(off, "1"))
-		return 1;
-	r = weft__options_take(&opts, given, err);
-	if (!r)
-		r = weft__options_env(&opts, &labels, err);
-	if (!r)
-		r = opts.dir && *opts.dir ? weft_recorder_open(ret, &opts, err) : 1;
-	weft__options_fini(&labels);
-	return r;
-}
-
-static int keep_text(const char **text)
-{
-	*text = *text ? weft__strdup(*text) : NULL;
-	return *text != NULL;
-}
-
-int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err)
-{
-	static struct weft__options labels;
-	const char *off = getenv("WEFT_OFF"), *dir = opts->dir;
-	int r;
-
-	if (off && !strcmp(off, "1"))
-		return 1;
-	r = weft__options_env(opts, &labels, err);
-	opts->dir = dir;
-	if (r)
-		return r;
-	if ((opts->name && !keep_text(&opts->name)) || (opts->sample_event && !keep_text(&opts->sample_event)))
-		return weft__fail(err, -ENOMEM, "out of memory");
-	return 0;
-}
-
 int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err)
 {
 	int r;
@@ -386,9 +326,9 @@ int weft_recorder_pause(struct weft_recorder *rec)
 		return 0;
 	lock();
 	if (rec->state == WEFT_STATE_RECORDING) {
-		weft__collector_switches(&rec->collector, 0);
+		weft__collector_attach(&rec->collector, 0);
 		weft__collector_gate(&rec->collector, 0, 1);
-		weft__engine_pause(); /* no signals either */
+		weft__sources_stop(SOURCE_PAUSE); /* no signals either */
 		rec->state = WEFT_STATE_PAUSED;
 	}
 	unlock();
@@ -425,7 +365,6 @@ int weft_recorder_close(struct weft_recorder *rec)
 		if (!err)
 			weft__region_remove(&rec->region);
 	}
-	weft__flight_settle(&rec->collector);
 	weft__recorder_teardown(rec);
 	weft__options_fini(&rec->options);
 	if (the_recorder == rec)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a dead process left: its unsealed segment, the staging area and its rings, put together into one segment. CALLER.
+/* What a dead process left: its unsealed segment, the staging area and its rings, put together into one segment.
+ * CALLER.
  *
- * The file has whole blocks up to a point; behind it may be a torn one. Blocks tell for each ring how far it had come. What
- * is in staging beyond that comes next, then what is in the ring beyond staging. All of it is appended to the file, which is
- * then sealed; then the rings are removed, then the file gets its final name. Killed anywhere in that, the next recovery goes on
- * from there; the shared memory itself is never written.
+ * The file has whole blocks up to a point; behind it may be a torn one. Blocks tell for each ring how far it had
+ * come. What is in staging beyond that comes next, then what is in the ring beyond staging. All of it is appended to
+ * the file, which is then sealed; then the rings are removed, then the file gets its final name. Killed anywhere in
+ * that, the next recovery goes on from there; the shared memory itself is never written.
  *
- * The directory may have files of anybody. Only regular files of this user that carry weft's mark are touched; names are looked up
- * below the descriptor of the directory, and links are read, never followed. */
+ * The directory may have files of anybody. Only regular files of this user that carry weft's mark are touched; names
+ * are looked up below the descriptor of the directory, and links are read, never followed. */
 #include "record/recover.h"
 
 #include <errno.h>
@@ -85,7 +86,8 @@ static int is_there(const struct walk *walk, const char *name)
 	return fstatat(walk->at.dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The name under which the rest of the recording goes on: the active segment, or the one after it when that was just sealed. */
+/* The name under which the rest of the recording goes on: the active segment, or the one after it when that was just
+ * sealed. */
 static void active_name(const struct walk *walk, struct rings_head *head, char *name, size_t bytes)
 {
 	char sealed[NAME_MAX + 1];
@@ -140,7 +142,8 @@ static int nothing_left(const struct weft__salvage *s, const struct walk *walk, 
 	return 1;
 }
 
-/* Removes a file that is marked, or empty and called like one of weft, and that nobody has locked. Answers whether its maker is alive. */
+/* Removes a file that is marked, or empty and called like one of weft, and that nobody has locked. Answers whether
+ * its maker is alive. */
 static int sweep_file(int dir, const char *name, int ours)
 {
 	int fd = weft__dir_file(dir, name, O_RDWR), busy;
@@ -203,7 +206,8 @@ static void set_aside(const struct walk *walk, const char *name, char *aside, si
 		snprintf(aside, bytes, "%s", name);
 }
 
-/* A link to nothing: the machine was restarted, or the process was killed, or is, between making the link and the file. */
+/* A link to nothing: the machine was restarted, or the process was killed, or is, between making the link and the
+ * file. */
 static void sweep_link(const struct walk *walk, const char *name, const struct rings_place *place)
 {
 	char begun[NAME_MAX + 1 + sizeof(NEW_END)];
@@ -299,7 +303,8 @@ static int has_rings(const struct walk *walk, const char *name)
 	       is_there(walk, link);
 }
 
-/* An unsealed segment whose rings are gone. Without them it must not be sealed before: they know only the active name. */
+/* An unsealed segment whose rings are gone. Without them it must not be sealed before: they know only the active
+ * name. */
 static void recover_active(struct walk *walk, const char *name)
 {
 	struct weft__salvage s = {.fd = -1, .undo_to = -1, .region = {.file = {.fd = -1}}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recovery: recover.c has files and names, salvage.c has what is in the shared memory, salvage_file.c what is in the file. CALLER. */
+/* Recovery: recover.c has files and names, salvage.c has what is in the shared memory, salvage_file.c what is in the
+ * file. CALLER. */
 #ifndef WEFT_RECORD_RECOVER_H
 #define WEFT_RECORD_RECOVER_H
 
@@ -48,8 +49,8 @@ struct weft__salvage_at {
 	const char *path;
 };
 
-/* Puts what is left into the file `name`, and seals it. 0 or a negative error: -EPERM or -EBADF when there is a file of that name
- * that is not ours to touch, -WEFT_E_BUSY when its process lives. */
+/* Puts what is left into the file `name`, and seals it. 0 or a negative error: -EPERM or -EBADF when there is a file
+ * of that name that is not ours to touch, -WEFT_E_BUSY when its process lives. */
 int weft__salvage_file(struct weft__salvage *s, const struct weft__salvage_at *at, const char *name,
 		       struct weft_recovered *out, struct weft_error *err);
 void weft__salvage_close(struct weft__salvage *s);
@@ -57,12 +58,13 @@ void weft__salvage_close(struct weft__salvage *s);
 void weft__salvage_clock(struct weft__salvage *s);
 /* Definitions, staging and rings into the writer. 0 or a negative error. */
 int weft__salvage_memory(struct weft__salvage *s);
-/* salvage_stacks.c. Modules that are known, for the frames of stacks: 0 or -ENOMEM. Ids that are taken. And the id of the stack that
- * a reference refers to, which is defined when it is new here. */
+/* salvage_stacks.c. Modules that are known, for the frames of stacks: 0 or -ENOMEM. Ids that are taken. And the id
+ * of the stack that a reference refers to, which is defined when it is new here. */
 int weft__salvage_modules(struct weft__salvage *s);
 void weft__salvage_pass_stacks(struct weft__salvage *s);
 uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref);
-/* salvage_counts.c. What the owner of ring `i`, of which `page` is a copy, counted, and nobody told. 0 or a negative error. */
+/* salvage_counts.c. What the owner of ring `i`, of which `page` is a copy, counted, and nobody told. 0 or a negative
+ * error. */
 int weft__salvage_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page);
 /* Writes what has been gathered as blocks. */
 int weft__salvage_flush(struct weft__salvage *s);

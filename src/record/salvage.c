@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recovery from shared memory: the memory was written by a process that died at any moment, and nothing in it is trusted. */
+/* Recovery from shared memory: the memory was written by a process that died at any moment, and nothing in it is
+ * trusted. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,14 +115,11 @@ static int find_worker(const struct weft_segment *seg, uint32_t runtime, uint32_
 }
 
 /* The id of a worker; one that its process had no time to register is registered now. */
-static uint32_t worker_id(struct weft__salvage *s, uint64_t value)
+static uint32_t worker_id(struct weft__salvage *s, uint32_t runtime, uint32_t index)
 {
-	uint32_t runtime = (uint32_t)(value >> 32), index = (uint32_t)value;
 	struct weft__defs one = {0};
 	uint32_t id;
 
-	if (value == WORKER_LEFT)
-		return WEFT_WORKER_NONE;
 	if (find_worker(s->known, runtime, index, &id) || find_worker(s->active, runtime, index, &id))
 		return id;
 	if (s->n_workers >= WEFT_WORKER_NONE)
@@ -135,32 +133,38 @@ static uint32_t worker_id(struct weft__salvage *s, uint64_t value)
 	return id;
 }
 
+static int left_stack(void *who, uint64_t *field)
+{
+	*field = weft__salvage_stack(who, (uint32_t)*field);
+	return 0;
+}
+
+static int left_worker(void *who, uint32_t runtime, uint32_t index, uint64_t *field)
+{
+	*field = worker_id(who, runtime, index);
+	return 0;
+}
+
+static int left_kind(void *who, uint32_t kind, uint32_t *n_fields)
+{
+	const struct weft__salvage *s = who;
+	const struct weft_kind_def *def = kind < KIND_LIMIT ? weft_segment_kind(s->known, kind) : NULL;
+
+	*n_fields = def ? def->n_fields : 0;
+	return !def;
+}
+
+static const struct weft__resolver left_resolver = {left_stack, left_worker, left_kind};
+
 static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots)
 {
 	struct weft__unpacked ev;
-	uint32_t stacks;
+	int err = weft__resolve(&left_resolver, s, s->batch.chunks[s->batch.n_chunks - 1].stream, slots, &ev);
 
-	weft__unpack(slots, &ev);
-	if ((ev.kind == WEFT_KIND_POLL_COUNT || ev.kind == WEFT_KIND_PARK_COUNT) && !ev.fields[0])
-		ev.fields[0] = s->batch.chunks[s->batch.n_chunks - 1].stream;
-	if (ev.kind == WEFT_KIND_WORKER)
-		ev.fields[0] = worker_id(s, ev.fields[0]);
-	for (stacks = weft__stack_fields(ev.kind); stacks; stacks &= stacks - 1) {
-		uint64_t *field = &ev.fields[__builtin_ctz(stacks)];
-
-		*field = weft__salvage_stack(s, (uint32_t)*field);
-	}
-	if (ev.kind >= WEFT_KIND_USER) {
-		const struct weft_kind_def *kind = weft_segment_kind(s->known, ev.kind);
-
-		if (!kind || ev.kind >= KIND_LIMIT) {
-			salvage_loss(s, WEFT_LOSS_BAD_EVENT, 0, 1, slots->w0 >> 8, slots->w0 >> 8);
-			return 0;
-		}
-		while (ev.n_fields < kind->n_fields)
-			ev.fields[ev.n_fields++] = 0;
-		ev.n_fields = kind->n_fields;
-	}
+	if (err > 0)
+		salvage_loss(s, WEFT_LOSS_BAD_EVENT, 0, 1, slots->w0 >> 8, slots->w0 >> 8);
+	if (err)
+		return err < 0 ? err : 0;
 	return weft__batch_add(&s->batch, weft__slot_ns(&s->timeline, slots), ev.kind, ev.fields, ev.n_fields);
 }
 
@@ -261,8 +265,8 @@ static int loss_told(const struct weft_segment *seg, const struct weft_loss *los
 	return 0;
 }
 
-/* Staged definitions. Those of a block that was written just before the kill are in the file too, which matters for losses:
- * they add up. */
+/* Staged definitions. Those of a block that was written just before the kill are in the file too, which matters for
+ * losses: they add up. */
 static void take_staged_defs(struct weft__salvage *s, const uint8_t *bytes, size_t n)
 {
 	struct weft__in in = weft__in(bytes, n);
@@ -334,11 +338,7 @@ static int take_staging(struct weft__salvage *s)
 /* A thread that began in the ring and was never drained. */
 static void salvage_begin(struct weft__salvage *s, struct ring_thread *thread, const struct weft_slot *slots)
 {
-	thread->stream = s->next_stream++;
-	thread->tid = (uint32_t)slots[0].w1;
-	thread->worker = WEFT_WORKER_NONE;
-	thread->first_ns = weft__timeline_mono(&s->timeline, slots[0].w0 >> 8);
-	memcpy(thread->name, &slots[1], sizeof(thread->name));
+	weft__thread_begin(thread, s->next_stream++, &s->timeline, &slots[0], &slots[1]);
 	salvage_thread(s, thread);
 }
 
@@ -361,7 +361,10 @@ static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint6
 				break;
 			salvage_begin(s, &ring->thread, copy);
 		} else if (kind == WEFT_KIND_WORKER) {
-			ring->thread.worker = worker_id(s, copy[0].w1);
+			uint64_t worker = copy[0].w1;
+
+			weft__resolve_field(&left_resolver, s, 0, IN_SLOT_WORKER, &worker);
+			ring->thread.worker = (uint32_t)worker;
 			salvage_thread(s, &ring->thread);
 		}
 		at += n;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads counted and the collector had not told of when the process ended: polls, parks, wakes and queue depths. */
+/* What threads counted and the collector had not told of when the process ended: polls, parks, wakes and queue
+ * depths. */
 #include <string.h>
 
 #include "record/event/park.h"
@@ -10,11 +11,13 @@ static int add_poll_counts(struct weft__salvage *s, const struct ring_page *page
 	int err = 0;
 
 	for (uint32_t bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
-		uint64_t fields[] = {page->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket),
-				     sum[bucket] - page->polls_told[bucket]};
+		uint64_t fields[WEFT_FIELDS_OF_POLL_COUNT] = {page->thread.stream, weft__polls_from(bucket),
+							      weft__polls_below(bucket),
+							      sum[bucket] - page->polls_told[bucket]};
 
-		if (fields[3])
-			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_POLL_COUNT, fields, 4);
+		if (fields[WEFT_FIELD_POLL_COUNT_COUNT])
+			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_POLL_COUNT, fields,
+					      WEFT_FIELDS_OF_POLL_COUNT);
 	}
 	return err;
 }
@@ -31,13 +34,15 @@ static int add_park_counts(struct weft__salvage *s, const struct ring_page *page
 	uint64_t span = page->parks_from && s->timeline.last.tick > page->parks_from
 				? s->timeline.last.tick - page->parks_from
 				: 0;
-	uint64_t fields[] = {page->thread.stream, page->hot.parks - page->parks_told,
-			     salvage_ns(s, parked > page->parked_told ? parked - page->parked_told : 0),
-			     salvage_ns(s, span)};
+	uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT] = {
+		page->thread.stream, page->hot.parks - page->parks_told,
+		salvage_ns(s, parked > page->parked_told ? parked - page->parked_told : 0), salvage_ns(s, span)};
 
-	fields[3] = fields[3] > fields[2] ? fields[3] : fields[2];
-	return fields[1] || fields[2]
-		       ? weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_PARK_COUNT, fields, 4)
+	if (fields[WEFT_FIELD_PARK_COUNT_SPAN] < fields[WEFT_FIELD_PARK_COUNT_TIME])
+		fields[WEFT_FIELD_PARK_COUNT_SPAN] = fields[WEFT_FIELD_PARK_COUNT_TIME];
+	return fields[WEFT_FIELD_PARK_COUNT_COUNT] || fields[WEFT_FIELD_PARK_COUNT_TIME]
+		       ? weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_PARK_COUNT, fields,
+					 WEFT_FIELDS_OF_PARK_COUNT)
 		       : 0;
 }
 
@@ -46,11 +51,13 @@ static int add_counted(struct weft__salvage *s, const struct ring_page *page)
 	int err = 0;
 
 	for (uint32_t which = 0; which < 2 && !err; which++) {
-		uint64_t fields[] = {which == WEFT_COUNTED_WAKES ? WEFT_KIND_WAKE : WEFT_KIND_QUEUE,
-				     page->hot.counted[which] - page->counted_seen[which], 0};
+		uint64_t fields[WEFT_FIELDS_OF_COUNTED] = {which == WEFT_COUNTED_WAKES ? WEFT_KIND_WAKE
+										       : WEFT_KIND_QUEUE,
+							   page->hot.counted[which] - page->counted_seen[which], 0};
 
-		if (fields[1])
-			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_COUNTED, fields, 3);
+		if (fields[WEFT_FIELD_COUNTED_COUNT])
+			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_COUNTED, fields,
+					      WEFT_FIELDS_OF_COUNTED);
 	}
 	return err;
 }

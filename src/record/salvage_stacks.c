@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stacks of samples that a dead process left. What its collector had defined already may be in an earlier segment than the
- * one that is being recovered, so each stack that the file does not have is defined anew, under a new id. */
+/* The stacks of samples that a dead process left. What its collector had defined already may be in an earlier
+ * segment than the one that is being recovered, so each stack that the file does not have is defined anew, under a
+ * new id. */
 #include <errno.h>
 
 #include "record/recover.h"

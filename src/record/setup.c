@@ -11,17 +11,14 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/late.h"
-#include "record/engine/engine.h"
-#include "record/engine/switch.h"
-#include "record/engine/wall.h"
 #include "record/event/account.h"
 #include "record/event/registry.h"
 #include "record/event/wakes.h"
 #include "record/host/facts.h"
 #include "record/ring/ring.h"
-#include "record/wait/context.h"
-#include "record/wait/wait.h"
+#include "record/source.h"
 
+#define SLACK_SHARE 100     /* the part of the time between two drains that a timed wake may be late */
 #define SCHED_NS 10000000.0 /* between two readings of a thread's CPU time */
 #define POLL_NEARLY                                                                                                    \
 	0.99 /* of a threshold: from there on it is looked at in ns, since how long a tick is gets known ever better */
@@ -101,12 +98,10 @@ static void add_facts(struct weft_recorder *rec, const char *why_clock)
 		weft__defs_fact(facts, "degraded.clock", why_clock);
 	if (rec->region.degraded[0])
 		weft__defs_fact(facts, "degraded.ring", rec->region.degraded);
-	rec->collector.facts_open = rec->collector.facts_seen = weft__engine_facts_changed();
-	weft__engine_facts(facts);
+	rec->collector.facts_open = rec->collector.facts_seen = weft__sources_version();
+	weft__sources_facts(facts, 0);
 	add_poll_facts(o, facts);
 	add_start_facts(facts);
-	weft__waits_setup(o->wait_ns, rec->collector.timeline.ns_per_tick, facts);
-	weft__otel_facts(facts);
 	weft__costs_init(&rec->collector.costs, o->budget_ppm, facts);
 	weft__symbolize_facts(rec->collector.segments.symbolize, facts);
 	if (o->symbolize && !o->dir)
@@ -171,7 +166,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	c->region = &rec->region;
 	c->drain_ns = o->drain_ns;
 	c->flush_ns = o->flush_ns;
-	c->queue_ns = o->queue_ns;
+	c->slack_ns = o->drain_ns / SLACK_SHARE < o->queue_ns / 4 ? o->drain_ns / SLACK_SHARE : o->queue_ns / 4;
 	c->counts_polls = !all_polls(o);
 	weft__coarse_init(&c->coarse, o);
 	c->segments.fd = -1;
@@ -184,7 +179,6 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	c->segments.keep_ns = o->keep_ns;
 	c->segments.sync = (int)o->sync;
 	c->segments.mode = o->file_mode;
-	weft__flight_init(c, o);
 	err = weft__collector_init(c);
 	if (!err)
 		err = weft__encoder_open(&c->encoder, (int)o->level);
@@ -192,6 +186,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	if (err)
 		return err;
 	weft__timeline_init(&c->timeline, (enum weft__tick_source)rec->source);
+	weft__sources_setup(c, &c->timeline, o);
 	rec->region.head->clocks[0] = c->timeline.before;
 	rec->region.head->clocks[1] = c->timeline.last;
 	rec->region.head->clock_at = 1;
@@ -205,8 +200,9 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 		if (err)
 			return err;
 	}
-	/* Segments in memory are saved by callers, and the names of functions are found by libraries that may do anything. */
-	c->apart = weft__apart_wanted && o->dir && !c->segments.symbolize && !weft__engine_shares_files();
+	/* Segments in memory are saved by callers, and the names of functions are found by libraries that may do
+	 * anything. */
+	c->apart = weft__apart_wanted && o->dir && !c->segments.symbolize && !weft__sources_share_files();
 	add_facts(rec, why_clock);
 	setup_detector(rec, &c->facts);
 	if (weft__defs_oom(&c->facts))
@@ -222,9 +218,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 void weft__recorder_teardown(struct weft_recorder *rec)
 {
 	weft__registry_share(NULL, NULL, NULL);
-	weft__engine_close();
-	weft__switch_close();
-	weft__otel_close();
+	weft__sources_close(&rec->collector);
 	weft__symbolize_close(rec->collector.segments.symbolize);
 	weft__collector_fini(&rec->collector);
 	weft__region_close(&rec->region);
@@ -248,11 +242,9 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 	int r;
 
 	memset(&rec->collector, 0, sizeof(rec->collector));
-	r = weft__engine_open(o, err);
+	r = weft__sources_open(o, err);
 	if (r)
 		return r;
-	weft__switch_open(o);
-	weft__wall_open(o); /* goes by whether there are switches */
 	make_id(id);
 	make_stem(stem, sizeof(stem), o->name, id);
 	want.stem = stem;
@@ -260,9 +252,10 @@ int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err)
 	rec->source = (uint32_t)weft__clock_source(&why_clock);
 	want.source = (enum weft__tick_source)rec->source;
 	r = weft__region_open(&rec->region, &want, err);
-	if (r)
+	if (r) {
+		weft__sources_close(NULL);
 		return r;
-	weft__otel_open(o->name, o->labels);
+	}
 	r = setup_collector(rec, id, stem, why_clock);
 	if (!r)
 		r = weft__registry_share(rec->region.head, rec->region.base, &rec->region.file);

@@ -23,19 +23,21 @@ struct weft_recorder {
 	int orphan;   /* of a fork: nothing to stop or remove */
 };
 
-/* Everything but the options, which are there. Used by open, and by a forked child that begins again. 0 or a negative error. */
+/* Everything but the options, which are there. Used by open, and by a forked child that begins again. 0 or a
+ * negative error. */
 int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err);
 void weft__recorder_teardown(struct weft_recorder *rec);
 
-/* recorder.c, for the preload library, which opens the recorder late. What is done once in a process: handlers of fork and
- * exit, in their place among those of the program. */
+/* recorder.c, for the preload library, which opens the recorder late. What is done once in a process: handlers of
+ * fork and exit, in their place among those of the program. */
 void weft__recorder_prepare(void);
-/* Variables of the environment over `opts`, but for the directory; they may change later, so texts are copies, and kept for good. Once
- * in a process. 1: recording is off; 0 or a negative error. */
+/* Variables of the environment over `opts`, but for the directory; they may change later, so texts are copies, and
+ * kept for good. Once in a process. 1: recording is off; 0 or a negative error. */
 int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err);
 /* In the child of a fork: records again, with the options it had. 0 or a negative error. */
 int weft__recorder_restart(struct weft_recorder *rec);
-/* In the child of a fork, with weft__late_restarts: gives back what was held for the fork. Before anything of the recorder is used there. */
+/* In the child of a fork, with weft__late_restarts: gives back what was held for the fork. Before anything of the
+ * recorder is used there. */
 void weft__recorder_settle(void);
 /* HOT. Whether that is still to be done. */
 int weft__recorder_unsettled(void);

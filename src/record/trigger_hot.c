@@ -59,7 +59,8 @@ void weft__trigger_handler(int signal, siginfo_t *info, void *context)
 
 	ask_dump(WEFT__TRIGGER_SIGNAL, &what);
 	errno = saved;
-	/* What the default would do, which is to end the process, is not what is wanted of a signal that asks for a dump. */
+	/* What the default would do, which is to end the process, is not what is wanted of a signal that asks for a
+	 * dump. */
 	if (before->sa_flags & SA_SIGINFO)
 		before->sa_sigaction(signal, info, context);
 	else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)

@@ -14,8 +14,8 @@ struct weft__arena {
 	size_t left;
 };
 
-/* `bytes` that stay where they are until weft__arena_fini, or NULL. A multiple of 8 for things that need to be aligned; then
- * only such may be taken from this arena. */
+/* `bytes` that stay where they are until weft__arena_fini, or NULL. A multiple of 8 for things that need to be
+ * aligned; then only such may be taken from this arena. */
 void *weft__arena_take(struct weft__arena *arena, size_t bytes);
 void weft__arena_fini(struct weft__arena *arena);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The definitions of a segment that are about code: modules, stacks, and the names of places in them.
  *
- * Frames are in an arena that does not move, so that the tables can point to them while they grow. Symbols refer to names by
- * id, and a name may be replaced by a later block: until all blocks are read, a symbol's frame holds ids in the place of its
- * two strings, and weft__segment_sort_code puts the strings there. */
+ * Frames are in an arena that does not move, so that the tables can point to them while they grow. Symbols refer to
+ * names by id, and a name may be replaced by a later block: until all blocks are read, a symbol's frame holds ids in
+ * the place of its two strings, and weft__segment_sort_code puts the strings there. */
 #include <errno.h>
 #include <string.h>
 

@@ -183,7 +183,8 @@ void weft__column_rows(struct weft__decoded *block, struct weft__decoded_kind *k
 	kind->end = kind->rows + (size_t)n * RECORD_FIELDS;
 }
 
-/* All rows of a kind. Some at a time here too: one column of all of them after the other goes through the cache each time. */
+/* All rows of a kind. Some at a time here too: one column of all of them after the other goes through the cache each
+ * time. */
 static uint64_t *read_wide(struct weft__decoded *block, const struct weft__decoded_kind *kind, uint64_t *to)
 {
 	uint32_t row, n;

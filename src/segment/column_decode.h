@@ -30,8 +30,8 @@ struct weft__column_reader {
 
 /* Passes over the heads in `in`. 0 or -WEFT_E_DAMAGED. */
 int weft__column_heads(struct weft__column_reader *reader, struct weft__in *in);
-/* Finds and checks the columns in what is left of the body, and makes the kinds of the block, whose numbers of events are known,
- * ready to give out rows. 0, -ENOMEM or -WEFT_E_DAMAGED. */
+/* Finds and checks the columns in what is left of the body, and makes the kinds of the block, whose numbers of
+ * events are known, ready to give out rows. 0, -ENOMEM or -WEFT_E_DAMAGED. */
 int weft__column_values(struct weft__column_reader *reader, struct weft__in body);
 /* Makes the next rows of a kind that has some left. */
 void weft__column_rows(struct weft__decoded *block, struct weft__decoded_kind *kind);

@@ -22,8 +22,8 @@ void weft__columns_clear(struct weft__columns *columns)
 	columns->n = 0;
 }
 
-/* Fills the dictionary with the distinct values, in order of appearance, and `codes` with the place of each value in it. 0 when
- * there are more than fit. */
+/* Fills the dictionary with the distinct values, in order of appearance, and `codes` with the place of each value in
+ * it. 0 when there are more than fit. */
 static int dict_build(struct weft__dict *dict, const uint64_t *values, size_t n, uint8_t *codes)
 {
 	uint32_t n_entries = 0;
@@ -96,7 +96,8 @@ static struct form values_form(const uint64_t *values, size_t n)
 	return plain_form(ored, differ);
 }
 
-/* The differences and their form. What costs as much as `than` is not worth going on, unless a dictionary may make up for it. */
+/* The differences and their form. What costs as much as `than` is not worth going on, unless a dictionary may make
+ * up for it. */
 static struct form deltas_form(const uint64_t *values, uint64_t *deltas, size_t n, const struct form *than)
 {
 	uint64_t before = 0, ored = 0, differ = 0;

@@ -40,8 +40,8 @@ struct weft__columns {
 
 void weft__columns_fini(struct weft__columns *columns);
 void weft__columns_clear(struct weft__columns *columns);
-/* Adds a column for each field of the kind: description to `columns->heads`, bytes to `body`. 0 or -ENOMEM; the buffers'
- * own `oom` has to be looked at too. */
+/* Adds a column for each field of the kind: description to `columns->heads`, bytes to `body`. 0 or -ENOMEM; the
+ * buffers' own `oom` has to be looked at too. */
 int weft__columns_put(struct weft__columns *columns, const struct weft__kind_rows *rows, struct weft__body *body);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading events, in stored order or merged by time.
  *
- * The merge opens blocks only as it reaches them: blocks are ordered by their first time, and a block is decoded when the next
- * event in the heap is not older than the block's first. Then all its events are made at once. The heap has one entry per chunk of
- * an open block. */
+ * The merge opens blocks only as it reaches them: blocks are ordered by their first time, and a block is decoded
+ * when the next event in the heap is not older than the block's first. Then all its events are made at once. The
+ * heap has one entry per chunk of an open block. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,10 @@ struct strand {
 
 struct weft_cursor {
 	struct weft_segment *seg;
+	/* In order of time: what is left of the strand on top of the heap, of which all before `run_below` come
+	 * next. NULL: none. */
+	const struct weft__record *run, *run_end;
+	uint64_t run_below;
 	enum weft_order order;
 	uint64_t from_ns;
 	uint64_t upto_ns; /* inclusive */
@@ -333,11 +337,50 @@ static int open_next(struct weft_cursor *cursor)
 	return err;
 }
 
+/* The strand on top was followed for a while: its place in the heap is found again. */
+static void end_run(struct weft_cursor *cursor)
+{
+	struct strand *top = &cursor->heap[0];
+
+	if (cursor->run < cursor->run_end) {
+		top->at = (uint32_t)(cursor->run - top->block->records);
+		top->time = cursor->run->time_ns;
+	} else {
+		release(cursor, top->block);
+		cursor->heap[0] = cursor->heap[--cursor->n_heap];
+	}
+	cursor->run = cursor->run_end = NULL;
+	if (cursor->n_heap)
+		sift_down(cursor, 0);
+}
+
+/* Events of the strand on top that are earlier than this come next, whatever the others have. */
+static uint64_t run_limit(const struct weft_cursor *cursor)
+{
+	uint64_t limit = cursor->upto_ns < UINT64_MAX ? cursor->upto_ns + 1 : UINT64_MAX, first_ns;
+	size_t i;
+
+	for (i = 1; i < cursor->n_heap && i < 3; i++)
+		limit = cursor->heap[i].time < limit ? cursor->heap[i].time : limit;
+	if (cursor->next_block == cursor->n_blocks)
+		return limit;
+	first_ns = cursor->seg->blocks[cursor->blocks[cursor->next_block]].first_ns;
+	return first_ns < limit ? first_ns : limit;
+}
+
+static inline void give(const struct weft__record *record, struct weft_event_view *ev)
+{
+	memcpy(ev, record, sizeof(*record));
+	if (record->n_fields > RECORD_FIELDS)
+		weft__record_wide(record->fields[0], ev);
+}
+
 static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
 {
-	const struct weft__record *record;
 	struct strand *top;
 
+	if (cursor->run)
+		end_run(cursor);
 	while (cursor->next_block < cursor->n_blocks &&
 	       (!cursor->n_heap ||
 		cursor->seg->blocks[cursor->blocks[cursor->next_block]].first_ns <= cursor->heap[0].time)) {
@@ -349,18 +392,10 @@ static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, st
 	if (!cursor->n_heap || cursor->heap[0].time > cursor->upto_ns)
 		return 0;
 	top = &cursor->heap[0];
-	record = &top->block->records[top->at];
-	memcpy(ev, record, sizeof(*record));
-	if (record->n_fields > RECORD_FIELDS)
-		weft__record_wide(record->fields[0], ev);
-	if (++top->at < top->end) {
-		top->time = top->block->records[top->at].time_ns;
-	} else {
-		release(cursor, top->block);
-		cursor->heap[0] = cursor->heap[--cursor->n_heap];
-	}
-	if (cursor->n_heap)
-		sift_down(cursor, 0);
+	cursor->run = &top->block->records[top->at];
+	cursor->run_end = &top->block->records[top->end];
+	cursor->run_below = run_limit(cursor);
+	give(cursor->run++, ev);
 	return 1;
 }
 
@@ -369,5 +404,9 @@ int weft_cursor_next(struct weft_cursor *cursor, struct weft_event_view *ev)
 	/* Here only while all events of a stored chunk are wanted; next_stored sets it up. */
 	if (cursor->block.at < cursor->quick_end)
 		return next_of_chunk(&cursor->block, ev);
+	if (cursor->run < cursor->run_end && cursor->run->time_ns < cursor->run_below) {
+		give(cursor->run++, ev);
+		return 1;
+	}
 	return cursor->order == WEFT_ORDER_TIME ? next_by_time(cursor, ev) : next_stored(cursor, ev);
 }

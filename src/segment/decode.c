@@ -276,8 +276,8 @@ static __attribute__((noinline)) int read_one(struct work *work, struct place *p
 	return 0;
 }
 
-/* Times of events, two by two, up to `end` or up to something rare. They are at most STEP and have gaps of at most BITS_MOST
- * bits, so that their sum cannot go round once. */
+/* Times of events, two by two, up to `end` or up to something rare. They are at most STEP and have gaps of at most
+ * BITS_MOST bits, so that their sum cannot go round once. */
 static __attribute__((noinline)) void read_common(struct work *work, struct place *place, uint32_t end)
 {
 	const uint8_t *mantissa = work->mantissa, *prefix = place->prefix;
@@ -308,8 +308,8 @@ static __attribute__((noinline)) void read_common(struct work *work, struct plac
 	place->i = (uint32_t)i;
 }
 
-/* Times of the events up to `end`, which are at most STEP. Where the mantissa has ended what is behind it is read; the caller
- * refuses it. */
+/* Times of the events up to `end`, which are at most STEP. Where the mantissa has ended what is behind it is read;
+ * the caller refuses it. */
 static int read_step(struct work *work, struct place *place, uint32_t end)
 {
 	int err = 0;
@@ -325,8 +325,8 @@ static int read_step(struct work *work, struct place *place, uint32_t end)
 	return !err && place->q < place->sure_q ? bad(work, "time out of range") : err;
 }
 
-/* The times of all events, and how many there are of each kind. Escapes follow the prefixes in the body; what is left of it are
- * the columns. */
+/* The times of all events, and how many there are of each kind. Escapes follow the prefixes in the body; what is
+ * left of it are the columns. */
 static int read_events(struct work *work)
 {
 	struct weft__decoded *block = work->block;

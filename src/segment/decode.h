@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events blocks back to events. CALLER. The bytes are not trusted.
  *
- * A block is decoded in two steps. weft__decoder_events checks all of it and keeps the times. Then events are made one by one,
- * the values of their columns some rows at a time: so what is touched for one event is little, and stays near the CPU. */
+ * A block is decoded in two steps. weft__decoder_events checks all of it and keeps the times. Then events are made
+ * one by one, the values of their columns some rows at a time: so what is touched for one event is little, and stays
+ * near the CPU. */
 #ifndef WEFT_SEGMENT_DECODE_H
 #define WEFT_SEGMENT_DECODE_H
 
@@ -80,8 +81,9 @@ int weft__decoded_chunk(struct weft__decoded *block);
 /* The next event, when weft__decoded_quick does not do it. Answers how many fields it has. */
 uint32_t weft__decoded_rare(struct weft__decoded *block, void *to);
 
-/* The next event of the chunk, which must have one, into a struct weft__record or weft_event_view: 1, and `at` is one on. Or 0:
- * weft__decoded_rare has to do it. Two fields are copied always, since which kind comes next cannot be predicted. */
+/* The next event of the chunk, which must have one, into a struct weft__record or weft_event_view: 1, and `at` is
+ * one on. Or 0: weft__decoded_rare has to do it. Two fields are copied always, since which kind comes next cannot be
+ * predicted. */
 static inline int weft__decoded_quick(struct weft__decoded *block, void *to)
 {
 	uint32_t at = block->at;
@@ -100,7 +102,8 @@ static inline int weft__decoded_quick(struct weft__decoded *block, void *to)
 	return 1;
 }
 
-/* The fields of an event that has more of them than a record, from their address there. A constant number of them is copied faster. */
+/* The fields of an event that has more of them than a record, from their address there. A constant number of them is
+ * copied faster. */
 static inline void weft__record_wide(uint64_t address, struct weft_event_view *ev)
 {
 	memcpy(ev->fields, (const void *)(uintptr_t)address, sizeof(ev->fields));
@@ -113,8 +116,8 @@ struct weft__decoder;
 int weft__decoder_open(struct weft__decoder **ret);
 void weft__decoder_close(struct weft__decoder *dec);
 
-/* Decodes the payload of an events block whose header counts `n_events`. 0; -ENOMEM; -WEFT_E_DAMAGED with what is wrong in `*why`.
- * The payload is not needed any more then. */
+/* Decodes the payload of an events block whose header counts `n_events`. 0; -ENOMEM; -WEFT_E_DAMAGED with what is
+ * wrong in `*why`. The payload is not needed any more then. */
 int weft__decoder_events(struct weft__decoder *dec, const uint8_t *payload, size_t n, uint32_t n_events,
 			 struct weft__decoded *block, const char **why);
 

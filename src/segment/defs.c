@@ -218,11 +218,13 @@ void weft__defs_raw(struct weft__defs *defs, const uint8_t *bytes, size_t n, uin
 
 void weft__defs_builtin_kinds(struct weft__defs *defs)
 {
-#define X(NAME, number, text, n_fields, ...)                                                                           \
-	{                                                                                                              \
-		const struct weft_field fields[] = {__VA_ARGS__};                                                      \
-		weft__defs_kind(defs, number, text, fields, n_fields);                                                 \
-	}
-	WEFT_KIND_MAP(X)
+	/* clang-format off */
+#define X(NAME, number, text, ...) { const char *name = text; const struct weft_field fields[] = {
+#define Y(KIND, NAME, text, type, unit, ...) {text, WEFT_TYPE_##type, unit},
+#define Z(NAME) {0}}; weft__defs_kind(defs, WEFT_KIND_##NAME, name, fields, WEFT_FIELDS_OF_##NAME); }
+	WEFT_KINDS(X, Y, Z)
 #undef X
+#undef Y
+#undef Z
+	/* clang-format on */
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events to bytes.
  *
- * What makes a trace small is to give the compressor only what it can squeeze. The time between two events is mostly noise:
- * its size says something (a poll takes microseconds, a park milliseconds), its low bits do not. So the size of the gap and the
- * kind of the event share one byte, which is well predicted by its frequency, and the low bits are packed as they are, in the
- * mantissa, which no compressor ever sees. Fields go into columns of like values, each in its own zstd block with its own
- * statistics (a flush after each column), all in one frame. */
+ * What makes a trace small is to give the compressor only what it can squeeze. The time between two events is mostly
+ * noise: its size says something (a poll takes microseconds, a park milliseconds), its low bits do not. So the size
+ * of the gap and the kind of the event share one byte, which is well predicted by its frequency, and the low bits
+ * are packed as they are, in the mantissa, which no compressor ever sees. Fields go into columns of like values,
+ * each in its own zstd block with its own statistics (a flush after each column), all in one frame. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +42,9 @@ struct weft__encoder {
 	int has_escape;
 };
 
-/* What is left in the columns is mostly frequencies: looking for repetitions takes half of the time and saves a fifth of the bytes.
- * So level 1 steps over events so fast that it finds next to none, and codes every byte by its frequency. Definitions are text,
- * and few: there repetitions are what there is to find. */
+/* What is left in the columns is mostly frequencies: looking for repetitions takes half of the time and saves a
+ * fifth of the bytes. So level 1 steps over events so fast that it finds next to none, and codes every byte by its
+ * frequency. Definitions are text, and few: there repetitions are what there is to find. */
 static int configure(ZSTD_CCtx *cctx, int level, int is_text)
 {
 	ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters);
@@ -155,7 +155,8 @@ static int by_count(const void *a, const void *b)
 	return x->class < y->class ? -1 : x->class > y->class;
 }
 
-/* The pairs of kind and class that get a symbol, most frequent first; when there are too many, the rest share the escape. */
+/* The pairs of kind and class that get a symbol, most frequent first; when there are too many, the rest share the
+ * escape. */
 static int choose_symbols(struct weft__encoder *enc, const struct weft__batch *batch)
 {
 	const uint32_t *histogram = (const uint32_t *)(const void *)enc->histogram.bytes;
@@ -213,8 +214,8 @@ static int put_prefixes(struct weft__encoder *enc, const struct weft__batch *bat
 	return 0;
 }
 
-/* Body and output stay where they are until the frame is complete, so zstd need not copy them into buffers of its own. Before
- * 1.5.4 it did not take input that becomes longer by and by. */
+/* Body and output stay where they are until the frame is complete, so zstd need not copy them into buffers of its
+ * own. Before 1.5.4 it did not take input that becomes longer by and by. */
 static int keep_in_place(ZSTD_CCtx *cctx)
 {
 	return ZSTD_versionNumber() < 10504 || (!ZSTD_isError(ZSTD_CCtx_setParameter(cctx, ZSTD_c_stableInBuffer, 1)) &&

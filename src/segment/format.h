@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of the segment format, version 1. docs/FORMAT.md says what they mean; test/unit/segment/format_test.c holds the
- * two together. */
+/* The numbers of the segment format, version 1. docs/FORMAT.md says what they mean; test/unit/segment/format_test.c
+ * holds the two together. */
 #ifndef WEFT_SEGMENT_FORMAT_H
 #define WEFT_SEGMENT_FORMAT_H
 
@@ -69,7 +69,8 @@ enum {
 #define DICT_MAX 256
 #define QUANTUM_MAX 1000000000u
 
-/* What a reader takes of one file: a small one can expand into very many definitions. Records that replace others count. */
+/* What a reader takes of one file: a small one can expand into very many definitions. Records that replace others
+ * count. */
 #define RECORDS_MAX (1u << 20) /* of one tag, but for these */
 #define KIND_RECORDS_MAX 8192
 #define FACT_RECORDS_MAX 4096

@@ -145,20 +145,40 @@ static int whole_at(struct weft_segment *seg, uint64_t offset, uint64_t *budget)
 	return weft__segment_whole(seg, &block) != NULL;
 }
 
-/* The next offset from `from` on at which a whole block begins, or the end of the file. The window is a copy, because looking
- * at a candidate reads over what was read last: without it a file of many candidates would be read once for each. */
+/* Past the hole of a sparse file, which can be larger than anybody can read; `window` is what is at `from`. */
+static uint64_t past_hole(const struct weft_segment *seg, uint64_t from, const uint8_t *window, size_t n)
+{
+	off_t data;
+
+	if (seg->memory || window[0] || memcmp(window, window + 1, n - 1) != 0)
+		return from;
+	data = lseek(seg->fd, (off_t)from, SEEK_DATA);
+	if (data < 0 && errno == ENXIO)
+		return seg->n_bytes;
+	return data > (off_t)from ? (uint64_t)data : from;
+}
+
+/* The next offset from `from` on at which a whole block begins, or the end of the file. The window is a copy,
+ * because looking at a candidate reads over what was read last: without it a file of many candidates would be read
+ * once for each. */
 static uint64_t next_whole(struct weft_segment *seg, uint64_t from, uint64_t *budget)
 {
-	uint8_t window[SCAN_BYTES];
+	uint8_t window[SCAN_BYTES] = {0};
 
 	while (from + BLOCK_HEADER_BYTES <= seg->n_bytes) {
 		size_t n = seg->n_bytes - from < SCAN_BYTES ? (size_t)(seg->n_bytes - from) : SCAN_BYTES;
 		const uint8_t *hit = weft__segment_at(seg, from, n);
+		uint64_t data;
 		size_t at = 0;
 
 		if (!hit)
 			break;
 		memcpy(window, hit, n);
+		data = past_hole(seg, from, window, n);
+		if (data > from) {
+			from = data;
+			continue;
+		}
 		while ((hit = memmem(window + at, n - at, SEG_BLOCK_MAGIC, 4))) {
 			uint64_t offset = from + (uint64_t)(hit - window);
 			int whole = whole_at(seg, offset, budget);

@@ -56,7 +56,8 @@ int weft__segment_open_fd(struct weft_segment **ret, int fd, const char *name, s
 
 /* `n` bytes at `offset`, in memory that is good until the next call; NULL when they are not there or memory is out. */
 const uint8_t *weft__segment_at(struct weft_segment *seg, uint64_t offset, size_t n);
-/* The payload of a block, its checksum verified; NULL with the damage noted. `*oom` is set when memory was the reason. */
+/* The payload of a block, its checksum verified; NULL with the damage noted. `*oom` is set when memory was the
+ * reason. */
 const uint8_t *weft__segment_payload(struct weft_segment *seg, struct weft__block *block, int *oom);
 /* The block header at `offset`, if there is a plausible one. */
 int weft__segment_block_head(struct weft_segment *seg, uint64_t offset, struct weft__block *block);
@@ -70,8 +71,8 @@ void weft__segment_block_bad(struct weft_segment *seg, struct weft__block *block
 
 /* Whether the file ends in a trailer, and where that says the index is. */
 int weft__segment_trailer(struct weft_segment *seg, uint64_t *ret_index_at);
-/* Reads an index block's entries, adding the blocks or just looking; answers the sum of their bytes. 0, -WEFT_E_DAMAGED,
- * -ENOMEM or -WEFT_E_LIMIT. */
+/* Reads an index block's entries, adding the blocks or just looking; answers the sum of their bytes. 0,
+ * -WEFT_E_DAMAGED, -ENOMEM or -WEFT_E_LIMIT. */
 int weft__segment_index(struct weft_segment *seg, const struct weft__block *index, const uint8_t *payload, int add,
 			uint64_t *ret_listed);
 /* Blocks as the index says: 1. 0 when there is none that is whole and lists every byte: walk. Or -ENOMEM. */

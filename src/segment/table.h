@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of definitions: records are added as they are read, then sorted once, then looked up. COLLECTOR and CALLER. */
+/* A table of definitions: records are added as they are read, then sorted once, then looked up. COLLECTOR and
+ * CALLER. */
 #ifndef WEFT_SEGMENT_TABLE_H
 #define WEFT_SEGMENT_TABLE_H
 
@@ -14,8 +15,8 @@ struct weft__table {
 	size_t cap;
 };
 
-/* Room for one more record of `bytes`, if the one in `in` is whole and there are fewer than `most`; else NULL, with `in` bad
- * or `*oom` set. */
+/* Room for one more record of `bytes`, if the one in `in` is whole and there are fewer than `most`; else NULL, with
+ * `in` bad or `*oom` set. */
 void *weft__table_add(struct weft__table *table, size_t bytes, size_t most, struct weft__in *in, int *oom);
 
 /* Orders by key, keeping only the last of those that are equal. 0 or -ENOMEM. */

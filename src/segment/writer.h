@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a segment file, block by block. COLLECTOR, and CALLER in recovery.
  *
- * A block is written whole or not at all: when a write fails the file is cut back to where the block began, so that the next
- * try, when there is room again, finds a clean end. */
+ * A block is written whole or not at all: when a write fails the file is cut back to where the block began, so that
+ * the next try, when there is room again, finds a clean end. */
 #ifndef WEFT_SEGMENT_WRITER_H
 #define WEFT_SEGMENT_WRITER_H
 

@@ -12,8 +12,8 @@ struct weft__data_place {
 	uint64_t offset;  /* of the address in the variable */
 };
 
-/* Names those of the places, which are in order of address, that lie in variables of the module: by the symbols of its file, when that is
- * of the recorded build, or else of its debug file. 0 or -ENOMEM. */
+/* Names those of the places, which are in order of address, that lie in variables of the module: by the symbols of
+ * its file, when that is of the recorded build, or else of its debug file. 0 or -ENOMEM. */
 int weft__data_name(const struct weft__symbolizer_opts *opts, const struct weft__symbol_module *module,
 		    struct weft__data_place *places, size_t n, struct weft__texts *texts);
 

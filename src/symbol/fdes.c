@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The header: version, three encodings, where the frames are, how many there are; then for each the distances of its code and of
- * its entry from the header, by address. These encodings are what all linkers write. */
+/* The header: version, three encodings, where the frames are, how many there are; then for each the distances of its
+ * code and of its entry from the header, by address. These encodings are what all linkers write. */
 #define INDEX_BYTES 12u
 #define ENTRY_BYTES 8u
 #define ENC_UDATA4 0x03

@@ -8,6 +8,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What a segment names may be a device, and opening alone does things to devices: so it is looked at before. */
+static int open_regular(const char *path)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, at = open(path, O_PATH | O_CLOEXEC), fd;
+	char same[32];
+	struct stat st;
+
+	if (at < 0)
+		return -errno;
+	if (fstat(at, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(at);
+		return -EINVAL;
+	}
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", at);
+	fd = open(same, flags);
+	if (fd < 0 && errno == ENOENT) /* without /proc */
+		fd = open(path, flags);
+	if (fd < 0)
+		fd = -errno;
+	close(at);
+	return fd;
+}
+
 int weft__file_open(const char *root, const char *path, uint64_t *ret_bytes)
 {
 	char whole[PATH_MAX];
@@ -16,9 +39,9 @@ int weft__file_open(const char *root, const char *path, uint64_t *ret_bytes)
 
 	if ((size_t)snprintf(whole, sizeof(whole), "%s%s", root, path) >= sizeof(whole))
 		return -ENAMETOOLONG;
-	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open_regular(whole);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	failed = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
 	if (failed) {
 		close(fd);

@@ -13,8 +13,8 @@ int weft__file_open(const char *root, const char *path, uint64_t *ret_bytes);
 /* Appends the whole file and a 0. -EFBIG when it is longer than `max`. Takes files of /proc, whose size is not
  * known. */
 int weft__file_read(struct weft__buf *buf, const char *path, uint64_t max);
-/* The same for a file in a directory that anybody can write to: only of one of these users, root or this user, and no link.
- * -EPERM when it is something else. */
+/* The same for a file in a directory that anybody can write to: only of one of these users, root or this user, and
+ * no link. -EPERM when it is something else. */
 int weft__file_read_of(struct weft__buf *buf, const char *path, uint64_t max, uint32_t uid);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line table of one unit, read from .debug_line. CALLER.
  *
- * libdw has one, too; it allocates for each row and sorts all of them, which took half of the time of a first answer. Rows of
- * a sequence are in order already, so here only sequences are put in order. */
+ * libdw has one, too; it allocates for each row and sorts all of them, which took half of the time of a first
+ * answer. Rows of a sequence are in order already, so here only sequences are put in order. */
 #ifndef WEFT_SYMBOL_LINES_H
 #define WEFT_SYMBOL_LINES_H
 
@@ -48,8 +48,8 @@ struct weft__lines {
 	const char *comp_dir;
 };
 
-/* The table at `offset` of the section. The sections and `comp_dir`, which may be NULL, have to stay. -EINVAL when it is not
- * one that is understood; -ENOMEM. Fini in any case. */
+/* The table at `offset` of the section. The sections and `comp_dir`, which may be NULL, have to stay. -EINVAL when
+ * it is not one that is understood; -ENOMEM. Fini in any case. */
 int weft__lines_read(struct weft__lines *lines, const struct weft__lines_sections *sections, uint64_t offset,
 		     uint32_t address_bytes, const char *comp_dir);
 /* The row of an address, or NULL. */

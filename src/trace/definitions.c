@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "analyze/label.h"
+#include "analyze/loss.h"
 #include "base/alloc.h"
 #include "trace/inside.h"
+#include "trace/summary.h"
 
 bool weft__needs_names(const struct weft__scan *t)
 {
@@ -16,6 +18,8 @@ bool weft__needs_names(const struct weft__scan *t)
 
 	if (t->opts.table == WEFT__TABLE_FRAME)
 		return true;
+	if (weft__is_summary(t->opts.table)) /* knows only at the end which ones */
+		return false;
 	for (i = 0; i < t->table->n_columns; i++)
 		if (weft__wanted(t, i) && strstr(t->table->columns[i].name, "function"))
 			return true;
@@ -122,7 +126,7 @@ static int give_loss(struct weft__scan *t, const struct weft_loss *loss)
 	if (loss->thread)
 		weft__set_int(row, WEFT__COL_LOSS_THREAD_ID, weft__id(t, loss->thread));
 	weft__set_text(row, WEFT__COL_LOSS_THREAD, thread ? thread->name : NULL);
-	if (loss->reason != WEFT_LOSS_PAUSED && loss->reason != WEFT_LOSS_DISK_FULL)
+	if (weft__loss_counted(loss->reason))
 		weft__set_int(row, WEFT__COL_LOSS_COUNT, (int64_t)loss->count);
 	weft__set_int(row, WEFT__COL_LOSS_FROM_NS, weft__time(t, loss->from_ns));
 	weft__set_int(row, WEFT__COL_LOSS_TO_NS,

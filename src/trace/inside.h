@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a trace: trace.c reads events and keeps rows until they are asked for, resolved.c fills rows of what
- * the analysis resolves, plain.c those that events say by themselves, definitions.c those of names and code. Context:
- * CALLER. */
+ * the analysis resolves, plain.c those that events say by themselves, definitions.c those of names and code,
+ * summary_rows.c those of summaries. Context: CALLER. */
 #ifndef WEFT_TRACE_INSIDE_H
 #define WEFT_TRACE_INSIDE_H
 
@@ -115,6 +115,9 @@ int weft__plain_begin(struct weft__scan *t);
 int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev);
 int weft__plain_end(struct weft__scan *t); /* of the recording */
 void weft__plain_fini(struct weft__scan *t);
+
+/* summary_rows.c: all rows of the recording that was analysed. Returns 0 or -ENOMEM. */
+int weft__summary_rows(struct weft__scan *t, const struct weft__result *result);
 
 /* definitions.c: all rows of one recording */
 int weft__definitions(struct weft__scan *t);

@@ -14,8 +14,8 @@
 #define TASKS_MAX (1u << 20) /* that live at one time; more are left out */
 
 static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
-#define X(NAME, number, name, n_fields, ...) [number] = n_fields,
-	WEFT_KIND_MAP(X)
+#define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
+	WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 };
 
@@ -84,7 +84,10 @@ static int park_event(struct weft__scan *t, const struct weft_event_view *ev)
 	uint64_t begin_ns;
 
 	if (ev->kind == WEFT_KIND_PARKED)
-		return give_park(t, ev->thread, ev->time_ns > ev->fields[0] ? ev->time_ns - ev->fields[0] : 0,
+		return give_park(t, ev->thread,
+				 ev->time_ns > WEFT_FIELD(ev, PARKED, DURATION)
+					 ? ev->time_ns - WEFT_FIELD(ev, PARKED, DURATION)
+					 : 0,
 				 ev->time_ns, WEFT_DEPTH_UNKNOWN);
 	if (ev->kind != WEFT_KIND_PARK && ev->kind != WEFT_KIND_UNPARK)
 		return 0;
@@ -92,12 +95,15 @@ static int park_event(struct weft__scan *t, const struct weft_event_view *ev)
 		return -ENOMEM;
 	begin_ns = thread->park_ns;
 	thread->park_ns = ev->kind == WEFT_KIND_PARK ? ev->time_ns : 0;
-	return ev->kind == WEFT_KIND_PARK ? 0 : give_park(t, ev->thread, begin_ns, ev->time_ns, ev->fields[0]);
+	return ev->kind == WEFT_KIND_PARK
+		       ? 0
+		       : give_park(t, ev->thread, begin_ns, ev->time_ns, WEFT_FIELD(ev, UNPARK, DEPTH));
 }
 
 static int queue_event(struct weft__scan *t, const struct weft_event_view *ev)
 {
-	const struct weft_runtime_def *runtime = weft__names_runtime(&t->rec->names, (uint32_t)ev->fields[1]);
+	const struct weft_runtime_def *runtime =
+		weft__names_runtime(&t->rec->names, (uint32_t)WEFT_FIELD(ev, QUEUE, RUNTIME));
 	struct weft__row *row = weft__row_new(t);
 
 	if (!row)
@@ -105,22 +111,22 @@ static int queue_event(struct weft__scan *t, const struct weft_event_view *ev)
 	weft__set_int(row, WEFT__COL_QUEUE_RECORDING, (int64_t)t->number);
 	weft__set_int(row, WEFT__COL_QUEUE_TIME_NS, weft__time(t, ev->time_ns));
 	weft__set_text(row, WEFT__COL_QUEUE_RUNTIME, runtime ? runtime->name : NULL);
-	if (ev->fields[0] < WEFT_DEPTH_UNKNOWN)
-		weft__set_int(row, WEFT__COL_QUEUE_DEPTH, (int64_t)ev->fields[0]);
+	if (WEFT_FIELD(ev, QUEUE, DEPTH) < WEFT_DEPTH_UNKNOWN)
+		weft__set_int(row, WEFT__COL_QUEUE_DEPTH, (int64_t)WEFT_FIELD(ev, QUEUE, DEPTH));
 	weft__row_give(t, row);
 	return 0;
 }
 
 static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
 {
-	uint32_t tid = (uint32_t)ev->fields[0], stack = (uint32_t)ev->fields[3];
+	uint32_t tid = (uint32_t)WEFT_FIELD(ev, STUCK, TID), stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
 	struct weft__row *row;
 
 	if (row_of(t, WEFT__COL_STUCK_RECORDING, weft__names_stream(&t->rec->names, tid), tid, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_STUCK_TIME_NS, weft__time(t, ev->time_ns));
-	weft__set_int(row, WEFT__COL_STUCK_TASK, (int64_t)ev->fields[1]);
-	weft__set_int(row, WEFT__COL_STUCK_AGE_NS, (int64_t)ev->fields[2]);
+	weft__set_int(row, WEFT__COL_STUCK_TASK, (int64_t)WEFT_FIELD(ev, STUCK, TASK));
+	weft__set_int(row, WEFT__COL_STUCK_AGE_NS, (int64_t)WEFT_FIELD(ev, STUCK, AGE));
 	weft__fill_stack(t, row, WEFT__COL_STUCK_STACK_ID, stack);
 	if (weft__fill_function(t, row, WEFT__COL_STUCK_FUNCTION, stack, 0, false) < 0)
 		return -ENOMEM;
@@ -130,8 +136,12 @@ static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
 
 static int context_event(struct weft__scan *t, const struct weft_event_view *ev)
 {
-	struct weft__scope scope = {ev->fields[0], ev->fields[1],           ev->fields[2],
-				    ev->fields[3], (uint32_t)ev->fields[4], (uint32_t)ev->fields[5]};
+	struct weft__scope scope = {WEFT_FIELD(ev, CONTEXT, TRACE_HI),
+				    WEFT_FIELD(ev, CONTEXT, TRACE_LO),
+				    WEFT_FIELD(ev, CONTEXT, SPAN),
+				    WEFT_FIELD(ev, CONTEXT, ROOT),
+				    (uint32_t)WEFT_FIELD(ev, CONTEXT, ENDPOINT),
+				    (uint32_t)WEFT_FIELD(ev, CONTEXT, LABELS)};
 	struct weft__row *row;
 
 	if (row_of(t, WEFT__COL_CONTEXT_RECORDING, ev->thread, 0, &row) < 0)
@@ -144,16 +154,17 @@ static int context_event(struct weft__scan *t, const struct weft_event_view *ev)
 
 static int wall_event(struct weft__scan *t, const struct weft_event_view *ev)
 {
-	uint32_t tid = (uint32_t)ev->fields[0], stack = (uint32_t)ev->fields[4];
+	uint32_t tid = (uint32_t)WEFT_FIELD(ev, WALL, TID), stack = (uint32_t)WEFT_FIELD(ev, WALL, STACK);
 	struct weft__row *row;
 
 	if (row_of(t, WEFT__COL_WALL_RECORDING, weft__names_stream(&t->rec->names, tid), tid, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_WALL_TIME_NS, weft__time(t, ev->time_ns));
-	weft__set_int(row, WEFT__COL_WALL_WEIGHT_NS, (int64_t)ev->fields[1]);
-	weft__set_int(row, WEFT__COL_WALL_COUNT, (int64_t)(ev->fields[2] ? ev->fields[2] : 1));
-	if (ev->fields[3])
-		weft__set_int(row, WEFT__COL_WALL_SYSCALL, (int64_t)ev->fields[3] - 1);
+	weft__set_int(row, WEFT__COL_WALL_WEIGHT_NS, (int64_t)WEFT_FIELD(ev, WALL, WEIGHT));
+	weft__set_int(row, WEFT__COL_WALL_COUNT,
+		      (int64_t)(WEFT_FIELD(ev, WALL, COUNT) ? WEFT_FIELD(ev, WALL, COUNT) : 1));
+	if (WEFT_FIELD(ev, WALL, CALL))
+		weft__set_int(row, WEFT__COL_WALL_SYSCALL, (int64_t)WEFT_FIELD(ev, WALL, CALL) - 1);
 	weft__fill_stack(t, row, WEFT__COL_WALL_STACK_ID, stack);
 	if (weft__fill_function(t, row, WEFT__COL_WALL_FUNCTION, stack, 0, false) < 0)
 		return -ENOMEM;
@@ -232,13 +243,13 @@ static int count_event(struct weft__scan *t, const struct weft_event_view *ev)
 {
 	struct weft__row *row;
 
-	if (row_of(t, WEFT__COL_POLL_COUNT_RECORDING, (uint32_t)ev->fields[0], 0, &row) < 0)
+	if (row_of(t, WEFT__COL_POLL_COUNT_RECORDING, (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), 0, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_POLL_COUNT_TIME_NS, weft__time(t, ev->time_ns));
-	weft__set_int(row, WEFT__COL_POLL_COUNT_FROM_NS, (int64_t)ev->fields[1]);
-	if (ev->fields[2] != UINT64_MAX)
-		weft__set_int(row, WEFT__COL_POLL_COUNT_BELOW_NS, (int64_t)ev->fields[2]);
-	weft__set_int(row, WEFT__COL_POLL_COUNT_COUNT, (int64_t)ev->fields[3]);
+	weft__set_int(row, WEFT__COL_POLL_COUNT_FROM_NS, (int64_t)WEFT_FIELD(ev, POLL_COUNT, FROM));
+	if (WEFT_FIELD(ev, POLL_COUNT, BELOW) != UINT64_MAX)
+		weft__set_int(row, WEFT__COL_POLL_COUNT_BELOW_NS, (int64_t)WEFT_FIELD(ev, POLL_COUNT, BELOW));
+	weft__set_int(row, WEFT__COL_POLL_COUNT_COUNT, (int64_t)WEFT_FIELD(ev, POLL_COUNT, COUNT));
 	weft__row_give(t, row);
 	return 0;
 }
@@ -247,12 +258,12 @@ static int park_count_event(struct weft__scan *t, const struct weft_event_view *
 {
 	struct weft__row *row;
 
-	if (row_of(t, WEFT__COL_PARK_COUNT_RECORDING, (uint32_t)ev->fields[0], 0, &row) < 0)
+	if (row_of(t, WEFT__COL_PARK_COUNT_RECORDING, (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), 0, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_PARK_COUNT_TIME_NS, weft__time(t, ev->time_ns));
-	weft__set_int(row, WEFT__COL_PARK_COUNT_SPAN_NS, (int64_t)ev->fields[3]);
-	weft__set_int(row, WEFT__COL_PARK_COUNT_COUNT, (int64_t)ev->fields[1]);
-	weft__set_int(row, WEFT__COL_PARK_COUNT_PARKED_NS, (int64_t)ev->fields[2]);
+	weft__set_int(row, WEFT__COL_PARK_COUNT_SPAN_NS, (int64_t)WEFT_FIELD(ev, PARK_COUNT, SPAN));
+	weft__set_int(row, WEFT__COL_PARK_COUNT_COUNT, (int64_t)WEFT_FIELD(ev, PARK_COUNT, COUNT));
+	weft__set_int(row, WEFT__COL_PARK_COUNT_PARKED_NS, (int64_t)WEFT_FIELD(ev, PARK_COUNT, TIME));
 	weft__row_give(t, row);
 	return 0;
 }
@@ -265,10 +276,10 @@ static int cost_event(struct weft__scan *t, const struct weft_event_view *ev)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_COST_RECORDING, (int64_t)t->number);
 	weft__set_int(row, WEFT__COL_COST_TIME_NS, weft__time(t, ev->time_ns));
-	weft__set_text(row, WEFT__COL_COST_WHAT, weft__label_cost(ev->fields[0]));
-	weft__set_int(row, WEFT__COL_COST_CPU_NS, (int64_t)ev->fields[1]);
-	weft__set_int(row, WEFT__COL_COST_SPAN_NS, (int64_t)ev->fields[2]);
-	weft__set_int(row, WEFT__COL_COST_RATE, (int64_t)ev->fields[3]);
+	weft__set_text(row, WEFT__COL_COST_WHAT, weft__label_cost(WEFT_FIELD(ev, COST, WHAT)));
+	weft__set_int(row, WEFT__COL_COST_CPU_NS, (int64_t)WEFT_FIELD(ev, COST, TIME));
+	weft__set_int(row, WEFT__COL_COST_SPAN_NS, (int64_t)WEFT_FIELD(ev, COST, SPAN));
+	weft__set_int(row, WEFT__COL_COST_RATE, (int64_t)WEFT_FIELD(ev, COST, RATE));
 	weft__row_give(t, row);
 	return 0;
 }
@@ -335,13 +346,13 @@ static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const
 {
 	/* Its number is used again, without an end. */
 	if (task->spawn_ns) {
-		if (give_task(t, task, 0) < 0 || task_get(t, ev->fields[0], &task) < 0)
+		if (give_task(t, task, 0) < 0 || task_get(t, WEFT_FIELD(ev, SPAWN, TASK), &task) < 0)
 			return -ENOMEM;
 		if (!task)
 			return 0;
 	}
 	task->spawn_ns = ev->time_ns ? ev->time_ns : 1;
-	task->place = (uint32_t)ev->fields[1];
+	task->place = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
 	return 0;
 }
 
@@ -351,11 +362,11 @@ static int task_event(struct weft__scan *t, const struct weft_event_view *ev)
 	uint64_t begin_ns = ev->time_ns;
 	struct weft__plain_task *task;
 
-	if (ev->kind == WEFT_KIND_MODE && ev->fields[0] == WEFT_DETAIL_COUNTED)
+	if (ev->kind == WEFT_KIND_MODE && WEFT_FIELD(ev, MODE, LEVEL) == WEFT_DETAIL_COUNTED)
 		t->plain.wakes_counted = true;
 	if (!poll && ev->kind != WEFT_KIND_SPAWN && ev->kind != WEFT_KIND_TASK_END && ev->kind != WEFT_KIND_WAKE)
 		return 0;
-	if (task_get(t, ev->fields[0], &task) < 0)
+	if (task_get(t, WEFT_FIELD(ev, POLL_BEGIN, TASK), &task) < 0)
 		return -ENOMEM;
 	if (!task)
 		return 0;
@@ -364,7 +375,8 @@ static int task_event(struct weft__scan *t, const struct weft_event_view *ev)
 	if (ev->kind == WEFT_KIND_TASK_END)
 		return give_task(t, task, ev->time_ns);
 	if (ev->kind == WEFT_KIND_POLL)
-		begin_ns = ev->time_ns > ev->fields[2] ? ev->time_ns - ev->fields[2] : 0;
+		begin_ns =
+			ev->time_ns > WEFT_FIELD(ev, POLL, DURATION) ? ev->time_ns - WEFT_FIELD(ev, POLL, DURATION) : 0;
 	if (poll && !task->first_poll_ns)
 		task->first_poll_ns = begin_ns ? begin_ns : 1;
 	task->polls += poll;
@@ -411,7 +423,7 @@ int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev)
 	if (ev->kind == WEFT_KIND_WORKER) {
 		if (thread_get(t, ev->thread, &thread) < 0)
 			return -ENOMEM;
-		thread->worker = (uint32_t)ev->fields[0];
+		thread->worker = (uint32_t)WEFT_FIELD(ev, WORKER, WORKER);
 		return 0;
 	}
 	return builtin_event(t, ev);

@@ -52,6 +52,8 @@ static uint32_t public_type(enum weft__column_type type)
 		return WEFT_TRACE_TEXT;
 	case WEFT__HEX:
 		return WEFT_TRACE_HEX;
+	case WEFT__REAL:
+		return WEFT_TRACE_REAL;
 	default:
 		return WEFT_TRACE_ID;
 	}
@@ -211,7 +213,8 @@ static int add_filter(struct weft_trace_rows *rows, struct weft__scan_opts *to, 
 				  filter->column ? filter->column : "without a name");
 	text = rows->table->columns[at].type == WEFT__TEXT;
 	if (filter->op < WEFT_TRACE_EQ || filter->op > WEFT_TRACE_GE || to->n_filters == WEFT__FILTERS_MAX ||
-	    rows->table->columns[at].type == WEFT__TRACE || (text && (filter->op != WEFT_TRACE_EQ || !filter->text)))
+	    rows->table->columns[at].type == WEFT__TRACE || rows->table->columns[at].type == WEFT__REAL ||
+	    (text && (filter->op != WEFT_TRACE_EQ || !filter->text)))
 		return weft__fail(err, -EINVAL, "a filter of %s.%s is not possible", rows->table->name, filter->column);
 	mine.op = ops[filter->op];
 	if (text) {
@@ -288,6 +291,15 @@ int64_t weft_trace_rows_number(const struct weft_trace_rows *rows, size_t column
 	return type == WEFT__INT || type == WEFT__HEX ? rows->row->at[rows->columns[column]].i : 0;
 }
 
+double weft_trace_rows_real(const struct weft_trace_rows *rows, size_t column)
+{
+	if (weft_trace_rows_is_null(rows, column))
+		return 0;
+	return rows->table->columns[rows->columns[column]].type == WEFT__REAL
+		       ? rows->row->at[rows->columns[column]].f
+		       : (double)weft_trace_rows_number(rows, column);
+}
+
 const char *weft_trace_rows_text(struct weft_trace_rows *rows, size_t column)
 {
 	const union weft__value *value;
@@ -300,6 +312,9 @@ const char *weft_trace_rows_text(struct weft_trace_rows *rows, size_t column)
 		return value->text;
 	case WEFT__INT:
 		snprintf(rows->text, sizeof(rows->text), "%" PRId64, value->i);
+		break;
+	case WEFT__REAL:
+		snprintf(rows->text, sizeof(rows->text), "%.17g", value->f);
 		break;
 	case WEFT__HEX:
 		snprintf(rows->text, sizeof(rows->text), "%016" PRIx64, (uint64_t)value->i);

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/summaries.h"
+
 /* clang-format off */
 #define WEFT__TABLES(T) \
 	T(POLL, poll, "One poll of a task: one turn of the event loop where there are no tasks. In modes that do " \
@@ -394,7 +396,7 @@
 
 enum weft__table_id {
 #define T(NAME, ...) WEFT__TABLE_##NAME,
-	WEFT__TABLES(T)
+	WEFT__TABLES(T) WEFT__SUMMARIES(T)
 #undef T
 		WEFT__N_TABLES
 };
@@ -403,13 +405,21 @@ enum weft__table_id {
 #define C(NAME, ...) WEFT__COL_##NAME,
 #define E(TABLE) enum { WEFT__COLUMNS_##TABLE(C) WEFT__N_COLUMNS_##TABLE };
 WEFT__EACH_TABLE(E)
+WEFT__EACH_SUMMARY(E)
 #undef E
 #undef C
 
 #define WEFT__COLUMNS_MAX 63 /* SQLite has one bit for the 64th and all behind it */
 
-enum weft__column_type { WEFT__INT, WEFT__TEXT, WEFT__HEX, WEFT__TRACE };
+enum weft__column_type { WEFT__INT, WEFT__TEXT, WEFT__HEX, WEFT__TRACE, WEFT__REAL };
 enum weft__column_flag { WEFT__COLUMN_KEY = 1, WEFT__COLUMN_END = 2 };
+
+enum weft__form {
+	WEFT__FORM_NONE, /* of tables of rows */
+#define F(NAME, ...) WEFT__FORM_##NAME,
+	WEFT__FORMS(F)
+#undef F
+};
 
 struct weft__column {
 	const char *name;
@@ -418,6 +428,10 @@ struct weft__column {
 	const char *unit;    /* "": none */
 	const char *meaning; /* one sentence */
 	const char *absent;  /* when it is NULL; "": never */
+	/* Of summaries. */
+	enum weft__form form;
+	const char *json;  /* key, with dots for objects in objects; "": not there */
+	const char *title; /* heading in the text report; "": not there */
 };
 
 struct weft__table {

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "trace/inside.h"
+#include "trace/summary.h"
 
 #define SLACK_NS UINT64_C(5000000000) /* what is known late of a row that ended comes within this time */
 #define PROGRESS_EVENTS (1u << 20)
@@ -147,7 +148,9 @@ static int name_functions(struct weft__scan *t)
 
 static int begin(struct weft__scan *t)
 {
-	struct weft__analysis_opts aopts = {.rows = &t->sink, .rows_only = true, .top = 1};
+	bool summary = weft__is_summary(t->opts.table);
+	struct weft__analysis_opts aopts = {
+		.rows = summary ? NULL : &t->sink, .rows_only = !summary, .top = summary ? 1000 : 1};
 	const char *engine;
 	int rc;
 
@@ -161,11 +164,11 @@ static int begin(struct weft__scan *t)
 	rc = name_functions(t);
 	if (rc < 0)
 		return rc;
-	if (!weft__is_resolved(t->opts.table) && !weft__is_plain(t->opts.table))
+	if (!weft__is_resolved(t->opts.table) && !weft__is_plain(t->opts.table) && !summary)
 		return weft__definitions(t);
 	aopts.names = &t->rec->names;
 	aopts.start_ns = t->rec->start_ns;
-	if (weft__is_resolved(t->opts.table))
+	if (weft__is_resolved(t->opts.table) || summary)
 		rc = weft__analysis_open(&t->analysis, &aopts);
 	else
 		rc = weft__plain_begin(t);
@@ -180,7 +183,9 @@ static int end(struct weft__scan *t)
 	t->merge = NULL;
 	if (rc == 0 && t->analysis)
 		rc = weft__analysis_finish(t->analysis, t->rec->last_ns, &result);
-	else if (rc == 0)
+	if (rc == 0 && t->analysis && weft__is_summary(t->opts.table))
+		rc = weft__summary_rows(t, result);
+	if (rc == 0 && !t->analysis)
 		rc = weft__plain_end(t);
 	weft__analysis_close(t->analysis);
 	t->analysis = NULL;

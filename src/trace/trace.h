@@ -16,6 +16,7 @@
 
 union weft__value {
 	int64_t i;
+	double f; /* REAL */
 	const char *text;
 };
 

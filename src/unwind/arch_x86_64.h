@@ -55,7 +55,8 @@ static inline uint64_t arch_context_sp(const ucontext_t *uc)
 	return (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
 }
 
-/* The registers at this place that a caller's frame can be found with; answers the program counter. What is known of them is in *valid. */
+/* The registers at this place that a caller's frame can be found with; answers the program counter. What is known of
+ * them is in *valid. */
 static inline __attribute__((always_inline)) uint64_t arch_here(uint64_t *regs, uint64_t *valid)
 {
 	uint64_t pc, sp;
@@ -112,7 +113,8 @@ static inline int arch_is_context_end(const uint8_t *code)
 	return arch_same(code, plain, sizeof(plain)) || arch_same(code, marked, sizeof(marked));
 }
 
-/* Where C code returns to that Go called: mov 8(%rsp),%rdi; mov 8(%rdi),%rsi. It was called on another stack, about which the rules say nothing. */
+/* Where C code returns to that Go called: mov 8(%rsp),%rdi; mov 8(%rdi),%rsi. It was called on another stack, about
+ * which the rules say nothing. */
 static inline int arch_is_stack_left(const uint8_t *code)
 {
 	static const uint8_t back[9] = {0x48, 0x8b, 0x7c, 0x24, 0x08, 0x48, 0x8b, 0x77, 0x08};

@@ -66,8 +66,8 @@ static inline uint64_t in_pointer(struct weft__in *in, uint8_t enc, const uint8_
 	return in_fail(in);
 }
 
-/* Runs a program, of a CIE or an FDE, on cfi->row. `row` may be NULL. -ERANGE: it goes on behind `end`, and cfi->row is the row that
- * holds there. */
+/* Runs a program, of a CIE or an FDE, on cfi->row. `row` may be NULL. -ERANGE: it goes on behind `end`, and cfi->row
+ * is the row that holds there. */
 int weft__cfi_program(struct weft__cfi *cfi, struct weft__in in, uint64_t pc, uint64_t end,
 		      void (*row)(void *arg, uint64_t pc, const struct cfi_row *row), void *arg);
 

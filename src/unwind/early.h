@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of a module whose table is not made yet, looked up in its call frame information as it is mapped: some hundred nanoseconds for
- * one place. Only of modules that nobody unloads, because nothing else keeps them there. HOT. */
+/* Rules of a module whose table is not made yet, looked up in its call frame information as it is mapped: some
+ * hundred nanoseconds for one place. Only of modules that nobody unloads, because nothing else keeps them there.
+ * HOT. */
 #ifndef WEFT_UNWIND_EARLY_H
 #define WEFT_UNWIND_EARLY_H
 
@@ -15,7 +16,8 @@ struct weft__early {
 	union weft__special_room room;
 };
 
-/* The rule of a place, in `rule`, and in `table` what it refers to. NULL: there is none, or no room. It has to be given back. */
+/* The rule of a place, in `rule`, and in `table` what it refers to. NULL: there is none, or no room. It has to be
+ * given back. */
 struct weft__early *weft__early_take(const struct weft__module *module, uint64_t addr);
 void weft__early_give(struct weft__early *early);
 /* In the child of a fork: who had one is not there any more. */

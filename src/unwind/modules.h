@@ -71,9 +71,10 @@ struct weft__modules {
 /* Looks whether modules have come or gone since the last time and makes the new set, in which new modules have no
  * tables yet: soon done. 1: there is a new one; 0: nothing changed; negative: errno, and the old set stays. */
 int weft__modules_look(void);
-/* Makes the table of one module that has none yet, which can be used from then on: those that a walk needed come first, then those that
- * stay, and the small ones before the large. `halt`, which may be NULL, is asked now and then whether to leave it. 1: there may be more;
- * 0: there was none; -EAGAIN: modules have come or gone, look first; -ECANCELED, -ENOMEM. */
+/* Makes the table of one module that has none yet, which can be used from then on: those that a walk needed come
+ * first, then those that stay, and the small ones before the large. `halt`, which may be NULL, is asked now and then
+ * whether to leave it. 1: there may be more; 0: there was none; -EAGAIN: modules have come or gone, look first;
+ * -ECANCELED, -ENOMEM. */
 int weft__modules_compile(int (*halt)(void));
 /* Looks, and makes all tables. 1: something was new; 0: nothing was; negative: errno, and what is there stays. */
 int weft__modules_refresh(void);

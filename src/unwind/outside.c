@@ -88,8 +88,8 @@ static int row_find(struct row_at *at, const struct weft__unwind_table *table, u
 	return 1;
 }
 
-/* The rows at the beginning of a function with a frame pointer: before the push, after it, and from the move on. A return in the
- * middle looks like the first, but the third follows it at once. */
+/* The rows at the beginning of a function with a frame pointer: before the push, after it, and from the move on. A
+ * return in the middle looks like the first, but the third follows it at once. */
 struct outside_entry {
 	uint64_t low, high; /* a call of the function goes somewhere in here */
 	uint64_t framed;    /* from here on the frame pointer is set */
@@ -189,7 +189,8 @@ static uint64_t through_stub(struct outside *o, uint64_t target)
 
 enum trust { TRUST_NOT, TRUST_ELSEWHERE, TRUST_SOME, TRUST_ALL };
 
-/* How much there is to be said for a frame pointer. ELSEWHERE: behind a call of another function, which jumped here perhaps. */
+/* How much there is to be said for a frame pointer. ELSEWHERE: behind a call of another function, which jumped here
+ * perhaps. */
 static enum trust trust(struct outside *o, const struct outside_place *place, const struct outside_entry *entry,
 			uint64_t fp)
 {
@@ -210,7 +211,8 @@ static enum trust trust(struct outside *o, const struct outside_place *place, co
 	return target >= entry->low && target < entry->high ? TRUST_ALL : TRUST_ELSEWHERE;
 }
 
-/* How far above the stack pointer the frame pointer points, going by what the function takes off the stack after it set it. */
+/* How far above the stack pointer the frame pointer points, going by what the function takes off the stack after it
+ * set it. */
 static uint64_t frame_bytes(struct outside *o, const struct outside_place *place, const struct outside_entry *entry)
 {
 	uint64_t n = place->vaddr > entry->framed ? place->vaddr - entry->framed : 0, pushed = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stack of a thread that waits in the kernel, seen from another thread, which knows its stack pointer and program counter and no
- * other register. COLLECTOR.
+/* The stack of a thread that waits in the kernel, seen from another thread, which knows its stack pointer and
+ * program counter and no other register. COLLECTOR.
  *
- * Most frames need no more than that: what a function saved for its caller is on the stack. It is the innermost frames that may go by
- * a frame pointer that nobody has saved yet. That one is looked for: where the code of the function says that its frame begins, else
- * word by word up the stack. What is taken for it must lead to a place behind a call, and that call, where it names whom it calls,
- * to this function. Such a stack has WEFT__UNWIND_FP among its flags. */
+ * Most frames need no more than that: what a function saved for its caller is on the stack. It is the innermost
+ * frames that may go by a frame pointer that nobody has saved yet. That one is looked for: where the code of the
+ * function says that its frame begins, else word by word up the stack. What is taken for it must lead to a place
+ * behind a call, and that call, where it names whom it calls, to this function. Such a stack has WEFT__UNWIND_FP
+ * among its flags. */
 #ifndef WEFT_UNWIND_OUTSIDE_H
 #define WEFT_UNWIND_OUTSIDE_H
 

@@ -47,8 +47,8 @@ static void line_take(struct map_line *line, char c)
 	}
 }
 
-/* The mapping of an address without the list, which is long when there are thousands of threads: reading it then takes milliseconds. 0: the kernel
- * does not answer that. */
+/* The mapping of an address without the list, which is long when there are thousands of threads: reading it then
+ * takes milliseconds. 0: the kernel does not answer that. */
 static int map_ask(int fd, uint64_t sp, struct map_line *ret)
 {
 	char name[16] = "";

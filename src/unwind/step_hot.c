@@ -28,8 +28,8 @@ static enum walk_step arrive(struct weft__walk *w, uint64_t ra, uint64_t sp, int
 	return WALK_STOP;
 }
 
-/* What a function need not keep, and may have kept all the same: code that was written by hand finds its frame by such a register across calls of its
- * own (OpenSSL's AES-GCM). Nobody asks for it otherwise. */
+/* What a function need not keep, and may have kept all the same: code that was written by hand finds its frame by
+ * such a register across calls of its own (OpenSSL's AES-GCM). Nobody asks for it otherwise. */
 static uint64_t not_kept(const struct weft__walk *w)
 {
 	uint64_t valid = w->valid;

@@ -306,8 +306,9 @@ static size_t walk_throw(struct weft__walk *w, const struct weft__unwind_regs *r
 	return walk_from(w, regs, 0, out, max);
 }
 
-/* A walk that was lost: perhaps behind the end of a stack that makecontext made. What its first function returns to is the begin of
- * another one, which no call led to, so that what comes next is no frame. Or behind a frame whose caller is on another stack: it is lost there. */
+/* A walk that was lost: perhaps behind the end of a stack that makecontext made. What its first function returns to
+ * is the begin of another one, which no call led to, so that what comes next is no frame. Or behind a frame whose
+ * caller is on another stack: it is lost there. */
 static size_t walk_end(struct weft__walk *w, size_t n, uint64_t *out)
 {
 	for (size_t i = n > 4 ? n - 3 : 1; i < n; i++) {

@@ -65,7 +65,8 @@ int weft__walk_expr(const struct weft__walk *w, const uint8_t *expr, uint32_t n,
  * that tells; 0: there is none to be seen. */
 uint64_t weft__walk_landing(struct weft__walk *w);
 
-/* Whether a stack ends with what returns to `ra`: because makecontext made it so, or because the caller is on another stack. */
+/* Whether a stack ends with what returns to `ra`: because makecontext made it so, or because the caller is on
+ * another stack. */
 enum walk_end { WALK_GOES_ON, WALK_MADE, WALK_LEFT };
 enum walk_end weft__walk_ends(struct weft__walk *w, uint64_t ra);
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # serial: the cost of six seconds is measured, and compared with the CPU time of a program that others keep from the CPU
-# A program that is hardly anything but context switches, recorded with everything on: weft finds out what that costs, and stays within its
-# budget of 2 %. Without one it costs more than ten times that.
+# A program that is hardly anything but context switches, recorded with everything on: weft finds out what that costs,
+# and stays within its budget of 2 %. Without one it costs more than ten times that.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -22,7 +22,8 @@ if [ "$program_ms" -lt 4500 ]; then
 	echo "reason: the program had $program_ms ms of CPU time in 9 s"
 	exit 77
 fi
-# What it cost in the first moments, when nothing was known yet, is not in the figure; half of the budget more is for a loaded machine.
+# What it cost in the first moments, when nothing was known yet, is not in the figure; half of the budget more is for a
+# loaded machine.
 [ "$ppm" -le $((budget * 3 / 2)) ] || { echo "FAIL: $ppm millionths"; exit 1; }
 [ "$limited" = 1 ] || { echo "FAIL: nothing was lowered"; exit 1; }
 grep -q '^degraded.budget' <<<"$facts" || { echo "FAIL: the segment does not say so"; exit 1; }

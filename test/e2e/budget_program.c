@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program for budget.sh: two threads hand a futex to and fro, which is hardly anything but context switches, with everything on. Says what weft
- * used in millionths of what the program used, once it had some seconds to find its rates.
+/* A program for budget.sh: two threads hand a futex to and fro, which is hardly anything but context switches, with
+ * everything on. Says what weft used in millionths of what the program used, once it had some seconds to find its
+ * rates.
  *
  * usage: budget_program DIR BUDGET_PPM SECONDS */
 #include <linux/futex.h>
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
 	opts.dir = argv[1];
 	opts.budget_ppm = (uint32_t)strtoul(argv[2], NULL, 10);
 	if (!opts.budget_ppm)
-		opts.budget_ppm = WEFT_SAMPLE_OFF;
+		opts.budget_ppm = WEFT_OFF;
 	seconds = (unsigned)strtoul(argv[3], NULL, 10);
 	if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0)
 		die(err.msg);

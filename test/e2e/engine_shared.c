@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of its own, linked to the shared library, that emits no event: its threads, and those of a child that it makes, are sampled all
- * the same, and a program that it executes lives. Argument: the directory. */
+/* A program of its own, linked to the shared library, that emits no event: its threads, and those of a child that it
+ * makes, are sampled all the same, and a program that it executes lives. Argument: the directory. */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ static void *burn(void *data)
 static int record(const char *dir)
 {
 	struct weft_recorder_opts opts = {
-		.size = sizeof(opts), .dir = dir, .budget_ppm = WEFT_SAMPLE_OFF}; /* samples are counted */
+		.size = sizeof(opts), .dir = dir, .budget_ppm = WEFT_OFF}; /* samples are counted */
 	struct weft_error err = {0};
 	struct weft_recorder *rec;
 	pthread_t threads[2];

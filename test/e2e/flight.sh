@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The server as a flight recorder that counts its polls: nothing is on disk until a signal asks, then the last seconds are, in a segment that
-# both readers and the report take like any other.
+# The server as a flight recorder that counts its polls: nothing is on disk until a signal asks, then the last seconds
+# are, in a segment that both readers and the report take like any other.
 # presets: dev release
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of its own, linked to the shared library: its children, made behind the library's back, find recording off, and
- * their emits leave the parent's rings alone. Argument: the directory. */
+/* A program of its own, linked to the shared library: its children, made behind the library's back, find recording
+ * off, and their emits leave the parent's rings alone. Argument: the directory. */
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kills a recorded process at random moments, many times, and proves that recovery finds every event that was published before
- * the kill, once. Each thread numbers its events and writes the number to shared memory after the emit has returned: what is
- * in that memory must be in the segments.
+/* Kills a recorded process at random moments, many times, and proves that recovery finds every event that was
+ * published before the kill, once. Each thread numbers its events and writes the number to shared memory after the
+ * emit has returned: what is in that memory must be in the segments.
  *
  *     kill_writer kills ROUNDS SEED WEFT    each round: record, kill, recover in one of three ways, check
  *     kill_writer cuts ROUNDS SEED WEFT     the same with the rings gone and the unsealed segment cut anywhere */
@@ -63,8 +63,8 @@ static void *emit(void *data)
 	return NULL;
 }
 
-/* Never returns. Small segments and short times, so that drains, flushes, rotations and seals are all under way when the
- * kill comes; short-lived threads, so that rings change hands. */
+/* Never returns. Small segments and short times, so that drains, flushes, rotations and seals are all under way when
+ * the kill comes; short-lived threads, so that rings change hands. */
 static void record(void)
 {
 	struct weft_recorder_opts opts = {.size = sizeof(opts),

@@ -17,7 +17,7 @@ static void set_context(const char *label)
 		.span = UINT64_C(0x1112131415161718),
 		.root = UINT64_C(0x2122232425262728),
 		.endpoint = weft_endpoint("GET /users/:id"),
-		.labels = weft_labels(labels),
+		.labels = weft_labels(labels, NULL),
 		.flags = 1,
 	};
 
@@ -44,7 +44,7 @@ int main(void)
 		.name = "shop",
 		.labels = labels,
 		.on_fork = WEFT_FORK_RESTART,
-		.sample_hz = WEFT_SAMPLE_OFF,
+		.sample_hz = WEFT_OFF,
 	};
 	struct weft_recorder *rec;
 	struct weft_error err;

@@ -49,7 +49,8 @@ naps=$(waited nanosleep)
 run 0 -- "$loop" block
 [ "$(waited poll)" -ge 14000000 ] || fail "poll in an epoll loop was not seen"
 [ "$(waited pthread_mutex_lock | sort -n | tail -1)" -ge 24000000 ] || fail "the lock was not seen"
-# What the thread did that had the lock, which has no loop; that is told of the thread, and is not among the waits that matter.
+# What the thread did that had the lock, which has no loop; that is told of the thread, and is not among the waits that
+# matter.
 is '.recordings[0].longest_waits | map(select(.name == "pthread_mutex_lock"))[0].holder.doing | test("nanosleep")'
 is '.recordings[0].waits_by_thread | map(select(.name == "nanosleep" and .total_ns >= 25000000)) | length == 1'
 is '.recordings[0].longest_waits | map(select(.name == "nanosleep" or .name == "epoll_wait")) == []'
@@ -57,6 +58,8 @@ is '.recordings[0].longest_waits | map(select(.name == "nanosleep" or .name == "
 # How it ended.
 run 3 -- "$loop" exit 3
 run 137 -- "$loop" kill 9
+tr -s ' \n' ' ' <"$dir/err" | grep -q 'killed by signal 9 (SIGKILL), and the end of its recording was recovered' ||
+	{ cat "$dir/err"; fail "the page does not say how it ended"; }
 is '.recordings[0].polls.count >= 15'
 run 139 -- "$loop" kill 11
 run 0 -- "$loop" cancel
@@ -90,7 +93,7 @@ run 4 -- "$dir/script"
 run 0 --start-after 0 -- sh -c "/bin/true; /bin/true; '$loop'; true"
 head -1 "$dir/err" | grep -q '^run_loop ' || fail "the report begins with: $(head -1 "$dir/err")"
 [ "$(waited 'wait[a-z0-9]*' | sort -n | tail -1)" -ge 50000000 ] || fail "the shell's wait was not seen"
-sed -n '/^Processes without a loop/,$p' "$dir/err" | grep -Eq '^[0-9]+ +sh -c ' || { cat "$dir/err"; fail "the shell is not in the table"; }
+sed -n '/^Other processes/,$p' "$dir/err" | grep -Eq '^[0-9]+ +sh -c ' || { cat "$dir/err"; fail "the shell is not in the table"; }
 
 # A signal for the command is one for the program.
 mkfifo "$dir/pipe"
@@ -102,7 +105,7 @@ kill -TERM "$pid"
 got=0
 wait "$pid" || got=$?
 [ "$got" = 9 ] || fail "SIGTERM was not passed on: $got"
-grep -q 'epoll_wait loop' "$dir/err" || fail "no report after the signal"
+grep -Eq 'event loop|epoll_wait loop' "$dir/err" || fail "no report after the signal"
 
 # Who ends it may do so more than once, as timeout does: the report comes, and nothing stays behind.
 "$weft" run -- "$loop" wait >"$dir/pipe" 2>"$dir/err" &
@@ -113,7 +116,7 @@ while kill -TERM "$pid" 2>/dev/null; do :; done
 got=0
 wait "$pid" || got=$?
 [ "$got" = 9 ] || fail "exit status $got after many signals"
-grep -q 'epoll_wait loop' "$dir/err" || fail "no report after many signals"
+grep -Eq 'event loop|epoll_wait loop' "$dir/err" || fail "no report after many signals"
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
 
 # Signals that were ignored still are: SIGPIPE is bit 12, SIGINT bit 1.
@@ -125,7 +128,8 @@ got=0
 "$weft" run -- "$loop" exit 3 2> >(true) >/dev/null || got=$?
 [ "$got" = 3 ] || fail "exit status $got when the report was not read"
 
-# A daemon that gives away its rights and goes to live in another root, as servers do that root starts: it is recorded to its end.
+# A daemon that gives away its rights and goes to live in another root, as servers do that root starts: it is recorded
+# to its end.
 if [ "$(id -u)" = 0 ] && command -v python3 >/dev/null; then
 	mkdir "$dir/jail"
 	WEFT_SEGMENT_SECONDS=1 run 5 -- /usr/bin/python3 -c '
@@ -152,7 +156,8 @@ for i in range(20):
 os._exit(5)'
 		is '[.recordings[].polls.count // 0] | add >= 15'
 	fi
-	# One that keeps capabilities, which are a thread's own, when it gives away its user. Its threads all are the other user's soon.
+	# One that keeps capabilities, which are a thread's own, when it gives away its user. Its threads all are the
+	# other user's soon.
 	run 3 -- setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'exit 3'
 	run 0 -- /usr/bin/python3 -c '
 import glob, os, sys, time
@@ -179,7 +184,7 @@ for _ in $(seq 400); do
 	ls "$kept"/*.rings >/dev/null 2>&1 || break
 	sleep 0.05
 done
-"$weft" report "$kept" >"$dir/report" 2>/dev/null || fail "no report of the daemon"
+"$weft" report --full "$kept" >"$dir/report" 2>/dev/null || fail "no report of the daemon"
 grep -q 'epoll_wait loop' "$dir/report" || fail "not in the report: the daemon"
 rm -rf "$kept"
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
@@ -192,8 +197,8 @@ run 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"
 run 0 --start-after 0 -- "$WEFT_BUILD/test/run_apart" recorded
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
 is '.recordings[0].cpu.samples > 0'
-# The perf engine's files are opened and closed by all threads, which then have the same: what opens them later takes the lowest number for
-# a moment (weft-run(1)).
+# The perf engine's files are opened and closed by all threads, which then have the same: what opens them later takes
+# the lowest number for a moment (weft-run(1)).
 WEFT_SAMPLE_ENGINE=perf run 0 --start-after 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# weft run: any alternate stack that the kernel takes is large enough, in handlers too, and the program is told what it set.
+# weft run: any alternate stack that the kernel takes is large enough, in handlers too, and the program is told what it
+# set.
 # presets: dev release
 set -euo pipefail
 

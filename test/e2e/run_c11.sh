@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# weft run: locks and threads of C11, and waits for children, answer as they do without it, and are told as long as they were.
+# weft run: locks and threads of C11, and waits for children, answer as they do without it, and are told as long as they
+# were.
 # presets: dev release
 set -euo pipefail
 
@@ -23,7 +24,8 @@ done >"$dir/events"
 n=0
 while read -r _ name least most; do
 	n=$((n + 1))
-	# No shorter than it must have been, and no longer than what was measured around it, but for what the clocks may differ by.
+	# No shorter than it must have been, and no longer than what was measured around it, but for what the clocks may
+	# differ by.
 	sed -n "s/.* wait  what=[0-9]*  name=\"$name\".* duration=\([0-9]*\) ns .*/\1/p" "$dir/events" |
 		awk -v least="$least" -v most="$most" '{ if ($1 <= 1.001 * most && $1 >= 0.999 * least) found = 1 }
 			END { exit !found }' || { grep " wait " "$dir/events"; fail "no wait of $least to $most ns in $name"; }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# weft run: a child of fork that ends at once takes hardly more page faults than without weft, is counted however it ends, and works.
+# weft run: a child of fork that ends at once takes hardly more page faults than without weft, is counted however it
+# ends, and works.
 # presets: dev release
 set -euo pipefail
 
@@ -19,8 +20,8 @@ run() { # ARGUMENT...: weft run into $dir/rec, with the program's output in $dir
 	n=$("$weft" report --json "$dir/rec" | jq .short_processes.count)
 }
 
-# In the child of a program that does not record nothing is touched but a page of code and the one that all are counted in. Where weft has threads the C
-# library has more to do in each child: 10 to 12 pages. It was 14 and 75 more.
+# In the child of a program that does not record nothing is touched but a page of code and the one that all are counted
+# in. Where weft has threads the C library has more to do in each child: 10 to 12 pages. It was 14 and 75 more.
 plain=$("$children" faults)
 run "$children" faults
 [ "$(cat "$dir/out")" -le $((plain + 3)) ] || fail "a child takes $(cat "$dir/out") page faults, and $plain without weft"

@@ -32,8 +32,8 @@ for early in "" 1; do
 	diff "$dir/plain" "$dir/out" || fail "it answers otherwise"
 done
 
-# Waits of known length, with who had it: each is there, no shorter and no longer than the program measured itself, but for 1 % that the
-# clocks may differ by. The program tries again until it can measure to 5 % or 200 us.
+# Waits of known length, with who had it: each is there, no shorter and no longer than the program measured itself, but
+# for 1 % that the clocks may differ by. The program tries again until it can measure to 5 % or 200 us.
 as_measured() { # KINDS: that many are in $dir/out, and the last of each is in $dir/events
 	local name least most holder
 	[ "$(cut -d' ' -f1 "$dir/out" | sort -u | wc -l)" = "$1" ] || fail "not $1 kinds of waits: $(cat "$dir/out")"

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# weft run on programs with loops of all kinds, which know how many ticks they had and where these blocked: the report says the same.
+# weft run on programs with loops of all kinds, which know how many ticks they had and where these blocked: the report
+# says the same.
 # presets: release
 # timeout: 300
 import json
@@ -41,7 +42,8 @@ def check_block(block, polls, loop):
     if poll["location"] != loop:
         yield "a tick of `%s`, not `%s`" % (poll["location"], loop)
     causes = [(cause["name"], cause["total_ns"]) for cause in poll["story"]["causes"]]
-    # On a busy machine the program waits for a CPU before the call, after it, and when it was woken in it: the tick says how long.
+    # On a busy machine the program waits for a CPU before the call, after it, and when it was woken in it: the tick
+    # says how long.
     least = 0.8 * (took - (poll["story"]["preempted_ns"] or 0)) - SLACK_NS
     if not least <= sum(ns for name, ns in causes if (name or "").startswith(call)) <= took + SLACK_NS:
         yield "%.1f ms in %s are %s in the report, of a tick of %.1f ms" % (took / 1e6, call, causes, poll["duration_ns"] / 1e6)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# weft run: a program that wants the signal of the samples for itself, or sets all to death, is as it is without it, and is sampled
-# all the same.
+# weft run: a program that wants the signal of the samples for itself, or sets all to death, is as it is without it, and
+# is sampled all the same.
 # presets: dev release
 set -euo pipefail
 

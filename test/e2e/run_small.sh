@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# weft run: a process that does not live for long is counted and costs no thread; one that does is recorded, whatever it does; a child
-# that is forked in any state of the others works.
+# weft run: a process that does not live for long is counted and costs no thread; one that does is recorded, whatever it
+# does; a child that is forked in any state of the others works.
 # presets: dev release
 set -euo pipefail
 
@@ -31,6 +31,7 @@ run -- true
 is '.recordings == [] and .short_processes.count == 1 and .short_processes.programs[0].name == "true"'
 [ "$(ls "$dir/rec")" = short-processes.txt ] || fail "files: $(ls "$dir/rec")"
 grep -q '^1 process ended before weft started in it, with .* of CPU (true 1)$' "$dir/err" || { cat "$dir/err"; fail "it is not in the text"; }
+grep -q '^weft run --start-after 0 records such' "$dir/err" || fail "the text does not say how it would be recorded"
 # Whatever becomes of the report, the exit status is the program's.
 code=0
 "$weft" run -- sh -c 'exit 3' 2> >(:) || code=$?
@@ -68,7 +69,8 @@ for _ in 1 2 3; do
 done
 run -- "$small" import "$WEFT_BUILD/test/librun_slow.so"
 good
-# A start takes milliseconds: who waits by poll or select for less is not made to wait for it. These two start by nothing else.
+# A start takes milliseconds: who waits by poll or select for less is not made to wait for it. These two start by
+# nothing else.
 run --start-after 60000 -- "$small" hurry
 good
 is '.recordings == [] and .short_processes.count == 1'
@@ -80,4 +82,12 @@ good
 run -- "$small" handler
 good
 run -- "$small" defaults
+good
+# Threads that end without a sample are counted once each: with the main thread there are 81.
+run -- "$small" threads 80
+good
+is '.recordings[0].cpu_clock | .threads_without_a_sample > 0 and .threads_without_a_sample <= 81'
+"$small" light >"$dir/out"
+good
+run -- "$small" light
 good

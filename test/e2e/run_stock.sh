@@ -32,8 +32,8 @@ has() { # PROGRAM
 	echo "no $1 here: install it, or run tools/bootstrap check"
 	return 1
 }
-# Stacks are whole when the tables for them are made, by a thread that is there for that and lets all others go first. A thread that has
-# hardly begun has the name of the program yet.
+# Stacks are whole when the tables for them are made, by a thread that is there for that and lets all others go first. A
+# thread that has hardly begun has the name of the program yet.
 settled() { # PID
 	! grep -qsx weft-tables "/proc/$1/task"/*/comm && [ "$(grep -lsxF "$(cat "/proc/$1/comm")" "/proc/$1/task"/*/comm | wc -l)" = 1 ]
 }
@@ -50,7 +50,7 @@ found() { # CALL FUNCTION
 	"$weft" report --json "$dir/rec" >"$dir/json" 2>/dev/null
 	polls=$(jq '[.recordings[].polls.max_ns // 0] | max' "$dir/json")
 	[ "$polls" -ge 20000000 ] || fail "the longest poll is $polls ns"
-	"$weft" report "$dir/rec" >"$dir/report" 2>/dev/null
+	"$weft" report --full "$dir/rec" >"$dir/report" 2>/dev/null
 	grep -q "$1" "$dir/report" || { cat "$dir/report"; fail "the report does not name $1"; }
 	[ -z "${2:-}" ] || grep -qE "$2.* > $1" "$dir/report" || { cat "$dir/report"; fail "no stack from $2 to $1"; }
 	did=$((did + 1))

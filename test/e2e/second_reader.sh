@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The C reader and the one that was written from docs/FORMAT.md alone find the same in every segment: samples made by hand, real
-# ones, recovered ones, and damaged copies of all these.
+# The C reader and the one that was written from docs/FORMAT.md alone find the same in every segment: samples made by
+# hand, real ones, recovered ones, and damaged copies of all these.
 # presets: release
 # timeout: 180
 set -euo pipefail

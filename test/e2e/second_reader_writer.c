@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records everything that a segment can hold, for comparing the two readers: second_reader_writer DIR [wait].
- * With "wait" it prints "ready" at the end and waits to be killed, with events in every place where they can be: the segment
- * file, the staging area and the rings. */
+/* Records everything that a segment can hold, for comparing the two readers: second_reader_writer DIR [wait]. With
+ * "wait" it prints "ready" at the end and waits to be killed, with events in every place where they can be: the
+ * segment file, the staging area and the rings. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #define KINDS 60
 #define ROUNDS 3000
 
-static int kinds[KINDS], every_type, no_fields;
-static int runtimes[2];
+static uint32_t kinds[KINDS], every_type, no_fields;
+static uint32_t runtimes[2];
 static uint64_t pending;
 static int stall; /* 1: the collector is to wait, 2: it waits */
 
@@ -73,11 +73,11 @@ static void define(void)
 	char name[32];
 	int i;
 
-	every_type = weft_event_define("every_type", all, sizeof(all) / sizeof(all[0]));
-	no_fields = weft_event_define("no_fields", NULL, 0);
+	every_type = weft_event_define("every_type", all, sizeof(all) / sizeof(all[0]), NULL);
+	no_fields = weft_event_define("no_fields", NULL, 0, NULL);
 	for (i = 0; i < KINDS; i++) {
 		snprintf(name, sizeof(name), "kind_%d_\xc3\xbc", i);
-		kinds[i] = weft_event_define(name, one, (size_t)i % 2);
+		kinds[i] = weft_event_define(name, one, (size_t)i % 2, NULL);
 	}
 }
 
@@ -114,17 +114,17 @@ static uint64_t __attribute__((noinline)) burn(uint64_t depth, long ns)
 	return sum;
 }
 
-static void one_round(uint64_t round, uint64_t *seed, int worker)
+static void one_round(uint64_t round, uint64_t *seed, uint32_t worker)
 {
 	uint64_t word = next(seed), value = word << (word % 40);
 	volatile uint64_t spin = word % 7 == 0 ? word % 30000 : word % 60;
-	uint64_t now = weft_now();
+	uint64_t now = weft_now_ticks();
 
 	weft_poll_begin_at(word % 500, (uint32_t)(word % 70000), now);
 	if (word % 3 == 0)
 		weft_task_spawn(round, WEFT_HERE("one_round"));
 	if (word % 5 == 0)
-		weft_wake(word, (uint32_t)worker);
+		weft_wake(word, worker);
 	while (spin)
 		spin--;
 	weft_event(kinds[word % KINDS], &value, 1);
@@ -134,7 +134,7 @@ static void one_round(uint64_t round, uint64_t *seed, int worker)
 		weft_event(no_fields, NULL, 0);
 	if (word % 6 == 0)
 		weft_poll_next(word % 300, WEFT_DEPTH_UNKNOWN);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_poll_end_at(now);
 	if (word % 4 == 0) {
 		weft_park_at((uint32_t)(word % 9), now);
@@ -150,11 +150,11 @@ static void *thread_main(void *data)
 {
 	uint64_t index = (uint64_t)(uintptr_t)data, seed = 1000 + index, round;
 	char name[16];
-	int worker;
+	uint32_t worker;
 
 	snprintf(name, sizeof(name), "writer-%u", (unsigned)index);
 	pthread_setname_np(pthread_self(), name);
-	worker = index < 3 ? weft_worker_enter(runtimes[index % 2], (uint32_t)index) : -1;
+	worker = index < 3 ? weft_worker_enter(runtimes[index % 2], (uint32_t)index, NULL) : WEFT_WORKER_NONE;
 	for (round = 0; round < ROUNDS; round++) {
 		one_round(round, &seed, worker);
 		if (round % 150 == 149)
@@ -167,7 +167,7 @@ static void *thread_main(void *data)
 	if (index == 3)
 		overflow();
 	/* A gap of days, and the clock beyond the next reading. */
-	weft_poll_begin_at(1, 0, weft_now() + (UINT64_C(1) << (40 + index)));
+	weft_poll_begin_at(1, 0, weft_now_ticks() + (UINT64_C(1) << (40 + index)));
 	return NULL;
 }
 
@@ -193,9 +193,11 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	opts.dir = argv[1];
-	runtimes[0] = weft_runtime_add(NULL);
-	runtimes[1] = weft_runtime_add(&(struct weft_runtime_opts){
-		.size = sizeof(struct weft_runtime_opts), .name = "second", .queue = queue_of});
+	runtimes[0] = weft_runtime_add(NULL, NULL);
+	runtimes[1] = weft_runtime_add(&(struct weft_runtime_opts){.size = sizeof(struct weft_runtime_opts),
+								   .name = "second",
+								   .queue = queue_of},
+				       NULL);
 	define();
 	if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);

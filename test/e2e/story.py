@@ -44,7 +44,7 @@ def report(trace, *args):
 
 
 def text(trace):
-    return subprocess.run([demo.program("weft"), "report", "--top", TOP, trace], stdout=subprocess.PIPE, text=True,
+    return subprocess.run([demo.program("weft"), "report", "--full", "--top", TOP, trace], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
 
 
@@ -85,7 +85,8 @@ def check_computing(recording, switches):
         check(poll["context"]["endpoint"] == "COMPUTE", "its endpoint", poll)
 
 
-# A thread that does not run when it should may find that there is nothing left to wait for, or not much; not all of them will.
+# A thread that does not run when it should may find that there is nothing left to wait for, or not much; not all of
+# them will.
 def check_blocking(recording, switches):
     found = faults(recording, "handle_report", 30 * MS)
     blocked = [(poll, cause_of(poll, "read")) for poll in found if cause_of(poll, "read")]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program for switching.py: two threads on one CPU hand a futex to and fro, 100,000 times a second and more, and say what their clocks say. */
+/* A program for switching.py: two threads on one CPU hand a futex to and fro, 100,000 times a second and more, and
+ * say what their clocks say. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>

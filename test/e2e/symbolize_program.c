@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Burns CPU time in functions of known names, in segments of its own making: symbolize_program SEGMENTS. Options come from
- * the environment. */
+/* Burns CPU time in functions of known names, in segments of its own making: symbolize_program SEGMENTS. Options
+ * come from the environment. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ static void read_name(char name[32], const char *task)
 		fclose(file);
 }
 
-/* Whether no thread makes tables for stacks, nor is there one that has hardly begun and has the name of the program yet. */
+/* Whether no thread makes tables for stacks, nor is there one that has hardly begun and has the name of the program
+ * yet. */
 static int settled(void)
 {
 	char own[32], name[32], task[280];

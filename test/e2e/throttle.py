@@ -88,7 +88,7 @@ def main():
         check(done.returncode == 0, "the program ended with %d" % done.returncode)
         truth = json.loads(done.stdout)
         recording = json.loads(report(directory, "--json"))["recordings"][0]
-        text = report(directory)
+        text = report(directory, "--full")
     off_ns = truth["wall_ns"] - truth["cpu_ns"]
     print("kernel: throttled %d times, for %.0f ms; polls: %.0f ms of %.0f off the CPU" %
           (times, kernel_ns / 1e6, off_ns / 1e6, truth["wall_ns"] / 1e6))
@@ -97,7 +97,8 @@ def main():
     quota = recording["cpu_quota"]
     print(quota, recording["time_in_polls"])
     check(abs(quota["cpus"] - QUOTA_US / PERIOD_US) < 1e-6, "the quota is another")
-    # What was before the first reading, 20 ms after the start, and behind the last one, is not known; a time that is not over is in no counter.
+    # What was before the first reading, 20 ms after the start, and behind the last one, is not known; a time that is
+    # not over is in no counter.
     check(kernel_ns * 0.7 <= quota["throttled_ns"] <= kernel_ns, "the counter says something else")
     check(times - 4 <= quota["throttled_times"] <= times, "it says that it was used up %d times" % quota["throttled_times"])
     head = text.split("\n\n")[0]
@@ -107,7 +108,8 @@ def main():
     if not time.get("preempted_ns"):
         skip("context switches cannot be recorded here")
     check(time["throttled_ns"] <= time["preempted_ns"], "more throttled than preempted")
-    # On a busy machine the rest of the time off the CPU is others'. The counter adds up over CPUs; but the program has one thread.
+    # On a busy machine the rest of the time off the CPU is others'. The counter adds up over CPUs; but the program has
+    # one thread.
     check(time["throttled_ns"] > 0.7 * min(kernel_ns, off_ns), "most of what the quota took is not in the polls")
     check(time["throttled_ns"] < 1.05 * kernel_ns, "more than the quota took is in the polls")
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program for throttle.py: one worker computes in polls of 30 ms of CPU each, for as long as asked, and says what its clocks say.
+/* A program for throttle.py: one worker computes in polls of 30 ms of CPU each, for as long as asked, and says what
+ * its clocks say.
  *
  * usage: throttle_program DIR SECONDS */
 #include <stdio.h>

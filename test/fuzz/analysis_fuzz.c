@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An analysis of any events in any order: a byte of options, then events of 4 bytes (kind, stream, step of time) and one for each field of
- * their kind. */
+/* An analysis of any events in any order: a byte of options, then events of 4 bytes (kind, stream, step of time) and
+ * one for each field of their kind. */
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "analyze/analysis.h"
 
 static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
-#define X(NAME, number, name, n_fields, ...) [number] = n_fields,
-	WEFT_KIND_MAP(X)
+#define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
+	WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A segment whose checksums are right and whose contents are the fuzzer's: the input is a list of blocks, each a byte of
- * type and flags, a varint count, varint first time, varint span, u16 length and the payload. A last byte of 0xff seals the
- * file with its true index; a block of type index is as the fuzzer says. */
+/* A segment whose checksums are right and whose contents are the fuzzer's: the input is a list of blocks, each a
+ * byte of type and flags, a varint count, varint first time, varint span, u16 length and the payload. A last byte of
+ * 0xff seals the file with its true index; a block of type index is as the fuzzer says. */
 #include "base/bytes.h"
 #include "fuzz/read.h"
 #include "segment/format.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a dead process left: the input becomes the interesting parts of a ring file and, behind them, the active segment.
- * Recovery must end, and what it makes must be readable.
+/* What a dead process left: the input becomes the interesting parts of a ring file and, behind them, the active
+ * segment. Recovery must end, and what it makes must be readable.
  *
- * The input is: u16 head patches, each u16 offset and one byte, over a good head; facts, definitions and staging, each a u16
- * length and bytes, and staging's stand in its other half and in the memory of stacks, too; then per ring (two of them) u64 tail, u64 head, u16 length and slots; the rest is the active file. */
+ * The input is: u16 head patches, each u16 offset and one byte, over a good head; facts, definitions and staging,
+ * each a u16 length and bytes, and staging's stand in its other half and in the memory of stacks, too; then per ring
+ * (two of them) u64 tail, u64 head, u16 length and slots; the rest is the active file. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stddef.h>

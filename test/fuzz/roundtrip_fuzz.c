@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes to events to a block to events: all must be as they were. The input is read as a little program: each command byte
- * begins a chunk or adds an event, with gap and values of as many bytes as it says. */
+/* Bytes to events to a block to events: all must be as they were. The input is read as a little program: each
+ * command byte begins a chunk or adds an event, with gap and values of as many bytes as it says. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,13 +8,15 @@ int main(void)
 {
 	struct weft_recorder *rec = NULL;
 	struct weft_error err;
-	struct weft_recorder_stats stats;
+	struct weft_recorder_stats stats = WEFT_OPTIONS_INIT(weft_recorder_stats);
+	struct weft_recorder_opts opts = WEFT_OPTIONS_INIT(weft_recorder_opts);
 
 	if (strcmp(weft_version(), WEFT_VERSION_STRING) != 0) {
 		fprintf(stderr, "library %s, headers %s\n", weft_version(), WEFT_VERSION_STRING);
 		return 1;
 	}
-	if (weft_recorder_open(&rec, NULL, &err) < 0 || weft_recorder_start(rec, &err) < 0) {
+	opts.sample_hz = WEFT_OFF;
+	if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
@@ -23,8 +25,6 @@ int main(void)
 		weft_poll_end();
 	}
 	weft_recorder_stop(rec);
-	memset(&stats, 0, sizeof(stats));
-	stats.size = sizeof(stats);
 	if (weft_recorder_stats(rec, &stats) < 0 || stats.events < 2000) {
 		fprintf(stderr, "%llu events of 2000\n", (unsigned long long)stats.events);
 		return 1;

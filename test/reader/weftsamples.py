@@ -7,6 +7,7 @@ A line of samples.txt is: name, exit code, number of events, number of damaged p
 import argparse
 import os
 import random
+import re
 import struct
 from collections import namedtuple
 
@@ -16,35 +17,26 @@ from weftwrite import (RECOVERED, WORD, Chunk, Writer, block, definitions, encod
 # damage is a list of (offset, length); refused means that it is no segment of this version
 Sample = namedtuple('Sample', 'data dump damage sealed recovered refused', defaults=([], True, False, False))
 
-OWN_KINDS = {
-    1: ('thread_begin', ['tid']), 2: ('thread_end', []), 3: ('poll_begin', ['task', 'depth']), 4: ('poll_end', []),
-    5: ('park', ['depth']), 6: ('unpark', ['depth']), 7: ('spawn', ['task', 'location']), 8: ('task_end', ['task']),
-    9: ('wake', ['task', 'worker']), 10: ('queue', ['depth', 'runtime']), 11: ('sched', ['cpu', 'wait']),
-    12: ('worker', ['worker']), 13: ('sample', ['stack', 'kernel', 'weight', 'cpu', 'engine']),
-    14: ('poll_next', ['task', 'depth']),
-    15: ('offcpu', ['tid', 'begin', 'duration', 'reason', 'count', 'stack', 'kernel']),
-    16: ('wait', ['what', 'name', 'object', 'duration', 'holder', 'stack']),
-    17: ('wait_sum', ['what', 'name', 'count', 'total', 'longest']),
-    18: ('context', ['trace_hi', 'trace_lo', 'span', 'root', 'endpoint', 'labels']),
-    19: ('poll', ['task', 'depth', 'duration', 'level', 'why']),
-    20: ('poll_count', ['thread', 'from', 'below', 'count']),
-    21: ('wall', ['tid', 'weight', 'count', 'call', 'stack']), 22: ('stuck', ['tid', 'task', 'age', 'stack']),
-    23: ('cost', ['what', 'time', 'span', 'rate']),
-    24: ('throttled', ['span', 'time', 'times', 'periods', 'pressure']),
-    25: ('held', ['holder', 'object', 'ago', 'span', 'time']),
-    26: ('pending', ['tid', 'what', 'name', 'object', 'holder', 'age', 'stack', 'holder_stack']),
-    27: ('poll_cpu', ['cpu', 'ready', 'unsure']), 28: ('thread_cpu', ['tid', 'cpu']),
-    29: ('cpu', ['span', 'process', 'sampled', 'threads', 'unsampled']),
-    30: ('mode', ['level', 'slow', 'events', 'cost', 'allowed']), 31: ('counted', ['kind', 'count', 'span']),
-    32: ('parked', ['duration']), 33: ('park_count', ['thread', 'count', 'time', 'span']),
-    34: ('woken', ['tid', 'by', 'ago', 'alone']),
-}
-FIELD_TYPES = {'task': 6, 'worker': 7, 'location': 8, 'stack': 9, 'holder_stack': 9, 'kernel': 9, 'endpoint': 5, 'name': 5, 'labels': 5}
+FORMAT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'docs', 'FORMAT.md')
+TYPES = {'string': 5, 'task': 6, 'worker': 7, 'location': 8, 'stack': 9}
+
+
+def own_kinds():
+    """Kinds as the document has them: number to name and fields, each with name, type and unit."""
+    kinds = {}
+    with open(FORMAT, encoding='utf-8') as document:
+        table = document.read().partition('tools/gen-lists: kinds')[2].partition('tools/gen-lists: end')[0]
+    for number, name, fields in re.findall(r'^\| (\d+) \| (\w+) \| ([^|]*)\|', table, re.M):
+        kinds[int(number)] = name, [(field, TYPES.get(beside, 1), '' if beside in TYPES else beside)
+                                    for field, beside in re.findall(r'(\w+)(?: \((\w+)\))?(?:, )?', fields)]
+    return kinds
+
+
+OWN_KINDS = own_kinds()
 
 
 def some_records(streams=(1, 2, 3)):
-    records = [kind_record(kind, name, [(field, FIELD_TYPES.get(field, 1), 'ns' if name == 'sched' else '')
-                                        for field in fields]) for kind, (name, fields) in OWN_KINDS.items()]
+    records = [kind_record(kind, name, fields) for kind, (name, fields) in OWN_KINDS.items()]
     records += [record(3, 0, 'main'), record(4, 0, 0, 0), record(2, 5, 42, 'handle_request', 'src/main.c')]
     records += [record(1, 7, 'grün'), record(7, 900, 10 ** 12, 17 * 10 ** 17), record(8, 1, 2, 5, 10, 20)]
     records += [record(5, stream, 4000 + stream, stream % 2, 100, 'worker-%d' % stream) for stream in streams]

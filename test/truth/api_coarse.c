@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime with libweft that polls far more often than the budget allows to record: short polls are counted, to the last one, and the
- * long ones among them are whole. */
+/* A runtime with libweft that polls far more often than the budget allows to record: short polls are counted, to the
+ * last one, and the long ones among them are whole. */
 #include "truth.h"
 #include <weft/weft.h>
 
@@ -47,7 +47,7 @@ int main(void)
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
-	weft_worker_enter(weft_runtime_add(&loop), 0);
+	weft_worker_enter(weft_runtime_add(&loop, NULL), 0, NULL);
 	while (!(weft_gate_on() & WEFT_GATE_SLOW) && truth_wall() < until)
 		flood(3000);
 	for (int i = 0; i < 6; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime with libweft: polls that compute and sleep, parks between them; polls in polls; two workers; and polls that only block,
- * which looks at the thread catch. */
+/* A runtime with libweft: polls that compute and sleep, parks between them; polls in polls; two workers; and polls
+ * that only block, which looks at the thread catch. */
 /* run: api_polls plain */
 /* run: api_nested nested */
 /* run: api_two_workers workers */
@@ -44,7 +44,7 @@ static void *worker(void *arg)
 {
 	int index = (int)(intptr_t)arg, i;
 
-	weft_worker_enter(runtime, index);
+	weft_worker_enter(runtime, index, NULL);
 	for (i = 0; i < (is("caught") ? 3 : 8); i++) {
 		one_poll((uint64_t)(1 + i + 100 * index));
 		weft_park(0);
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
-	runtime = weft_runtime_add(&loop);
+	runtime = weft_runtime_add(&loop, NULL);
 	if (is("workers"))
 		pthread_create(&thread, NULL, worker, (void *)1);
 	worker(NULL);

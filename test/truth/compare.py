@@ -13,8 +13,9 @@ SHORT_NS = 1_000_000 # waits below this are recorded in sums only: their time ma
 SIGMAS = 4.5         # that samples may be off by chance
 SLACK_NS = 20_000    # between the program's clock and the trace's
 
-# wrong: what is, in words. error: the worst of all parts, in percent of its poll (of 2.5 ms if that is longer: 2 % of it are the least
-# tolerance). of: which part that is. polls: how many it has. unusable: why nothing can be said, or None.
+# wrong: what is, in words. error: the worst of all parts, in percent of its poll (of 2.5 ms if that is longer: 2 % of
+# it are the least tolerance). of: which part that is. polls: how many it has. unusable: why nothing can be said, or
+# None.
 Result = collections.namedtuple("Result", "wrong error of polls unusable")
 
 
@@ -101,7 +102,8 @@ def judge_polls(truth, recordings):
         numbers[true["name"]] += 1
         poll = find(true, recordings)
         if poll is None:
-            # Where the collector got no CPU while a ring filled, the report says how many events are missing: nothing can be said of this run.
+            # Where the collector got no CPU while a ring filled, the report says how many events are missing: nothing
+            # can be said of this run.
             lost = any(loss["reason"] == "ring full" for recording in recordings for loss in recording["losses"])
             (outside if lost else wrong).append("%s #%d of %s: no such poll in the report%s" % (
                 true["name"], index, ms(wall), ", which says that events were lost" if lost else ""))
@@ -247,8 +249,8 @@ def judge_throttled(truth, recordings):
         begin = truth["polls"][0]["begin"]
         polls = sum(poll["story"].get("throttled_ns") or 0 for poll, _ in all_polls(recordings)
                     if poll["begin_mono_ns"] + poll["duration_ns"] > begin)
-        # The recording may have begun before the first poll. The group's count is a sum over CPUs: where weft's own threads are kept from
-        # the other CPU, it has more than the polls were kept from theirs.
+        # The recording may have begun before the first poll. The group's count is a sum over CPUs: where weft's own
+        # threads are kept from the other CPU, it has more than the polls were kept from theirs.
         group = truth["throttled"]
         most = min(group, sum(poll["preempted"] for poll in truth["polls"]))
         for what, ns, least, most in (("process", told, group, group + truth["throttled_before"]), ("polls", polls, most, most)):

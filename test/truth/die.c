@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tick of 1 ms of CPU time sleeps; after 400 ms another thread ends the process. What the tick did in that time may be not measured
- * or blocked; it is not CPU time. "busy": two other threads switch all the time, so that the budget is used up. */
+/* A tick of 1 ms of CPU time sleeps; after 400 ms another thread ends the process. What the tick did in that time
+ * may be not measured or blocked; it is not CPU time. "busy": two other threads switch all the time, so that the
+ * budget is used up. */
 /* run: die_exit exit */
 /* run: die_sigterm sigterm */
 /* run: die_sigsegv sigsegv */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ticks of page faults: of new memory and of a file in the page cache, which are CPU time, and of a file that has to be read from disk,
- * where the thread blocks in no call. */
+/* Ticks of page faults: of new memory and of a file in the page cache, which are CPU time, and of a file that has to
+ * be read from disk, where the thread blocks in no call. */
 /* run: fault_minor anonymous */
 /* run: fault_cached cached */
 /* run: fault_major disk */

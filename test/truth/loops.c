@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits inside ticks that are not the loop's own: they are part of the tick. And what is after the loop, or no loop: not in polls. */
+/* Waits inside ticks that are not the loop's own: they are part of the tick. And what is after the loop, or no loop:
+ * not in polls. */
 /* run: nested_epoll nested_epoll */
 /* run: nested_loop nested_loop */
 /* run: poll_loop_sleep poll_loop */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 1,200 threads at the same time, each with a loop of its own: all are recorded, or the report says how many are not. */
+/* 1,200 threads at the same time, each with a loop of its own: all are recorded, or the report says how many are
+ * not. */
 #include "truth.h"
 #include <pthread.h>
 

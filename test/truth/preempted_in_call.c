@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tick that writes to a memfd, and a thread that only computes, on one CPU: what the tick loses to it inside of the call is time in
- * which it was preempted, and not blocked. */
+/* A tick that writes to a memfd, and a thread that only computes, on one CPU: what the tick loses to it inside of
+ * the call is time in which it was preempted, and not blocked. */
 #include "truth.h"
 #include <pthread.h>
 #include <sched.h>

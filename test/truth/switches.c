@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads that hand a token to and fro, as often as the machine can, on two CPUs or on one: the table of time off the CPU has what
- * they measured, or says that it is a part. */
+/* Two threads that hand a token to and fro, as often as the machine can, on two CPUs or on one: the table of time
+ * off the CPU has what they measured, or says that it is a part. */
 /* run: switches_two_cpus two */
 /* run: switches_one_cpu one */
 /* run: switches_2000 slow */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ticks of 10 ms of CPU time in a group that may use an eighth of a CPU: what they lose to that is not the program's, and is said to be the
- * group's limit. */
+/* Ticks of 10 ms of CPU time in a group that may use an eighth of a CPU: what they lose to that is not the
+ * program's, and is said to be the group's limit. */
 #include "truth.h"
 #include <errno.h>
 #include <sys/stat.h>
@@ -35,7 +35,8 @@ static long long throttled_ns(void)
 	return at ? atoll(strchr(at, ' ')) * (v2 ? 1000 : 1) : -1;
 }
 
-/* The kernel counts what a CPU was withheld when it gives it back: after a pause in which every CPU has its quota again. */
+/* The kernel counts what a CPU was withheld when it gives it back: after a pause in which every CPU has its quota
+ * again. */
 static long long settled_ns(void)
 {
 	truth_nap(100 * MS);

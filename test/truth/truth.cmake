@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# truth/X.c, X.cc, X.rs are programs, compiled as those of others are; api_X.c are linked to the shared library. Each line `run: NAME
-# ARGUMENTS` in one (and in py_X.py and X.js) is a test truth/NAME; a program without such a line is one test by its own name.
+# truth/X.c, X.cc, X.rs are programs, compiled as those of others are; api_X.c are linked to the shared library. Each
+# line `run: NAME ARGUMENTS` in one (and in py_X.py and X.js) is a test truth/NAME; a program without such a line is one
+# test by its own name.
 if(NOT WEFT_PRESET MATCHES "^(dev|release)$")
 	return()
 endif()

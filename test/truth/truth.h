@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program's own account of its polls, by the kernel's clocks: wall time, CPU time of the thread, and the time in which it was ready
- * but had no CPU (run delay). What is left is blocked, or waiting between truth_wait_begin and truth_wait_end; when the thread never
- * gave up its CPU it is "unsure": interrupts and what the hypervisor took, which no clock of the thread has. truth_print writes all of it
- * as one line of JSON, which run.py holds against the report. C and C++. */
+/* A program's own account of its polls, by the kernel's clocks: wall time, CPU time of the thread, and the time in
+ * which it was ready but had no CPU (run delay). What is left is blocked, or waiting between truth_wait_begin and
+ * truth_wait_end; when the thread never gave up its CPU it is "unsure": interrupts and what the hypervisor took,
+ * which no clock of the thread has. truth_print writes all of it as one line of JSON, which run.py holds against the
+ * report. C and C++. */
 #ifndef WEFT_TRUTH_H
 #define WEFT_TRUTH_H
 
@@ -56,7 +57,8 @@ static inline int64_t truth_wall(void)
 	return truth_clock(CLOCK_MONOTONIC);
 }
 
-/* All clocks of this thread at one moment: again when it took so long that the thread may have been off the CPU meanwhile. */
+/* All clocks of this thread at one moment: again when it took so long that the thread may have been off the CPU
+ * meanwhile. */
 static inline struct truth_at truth_now(void)
 {
 	struct truth_at at = {0, 0, 0, 0};
@@ -159,7 +161,8 @@ static inline void truth_skip(const char *why)
 	exit(0);
 }
 
-/* A loop with nothing to wait for but the time: each return is the begin of a tick. Two waits make a loop, so it has one already. */
+/* A loop with nothing to wait for but the time: each return is the begin of a tick. Two waits make a loop, so it has
+ * one already. */
 static inline int truth_loop(void)
 {
 	int loop = epoll_create1(EPOLL_CLOEXEC);

@@ -25,8 +25,8 @@
 void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_opts *opts)
 {
 	*coarse = (struct weft__coarse){0};
-	coarse->automatic = opts->poll_mode == WEFT_POLLS_AUTO && opts->budget_ppm != WEFT_SAMPLE_OFF;
-	coarse->limited = opts->budget_ppm != WEFT_SAMPLE_OFF;
+	coarse->automatic = opts->poll_mode == WEFT_POLLS_AUTO && opts->budget_ppm != WEFT_OFF;
+	coarse->limited = opts->budget_ppm != WEFT_OFF;
 	coarse->slow_ns = opts->poll_slow_ns;
 	coarse->patience_ns = PATIENCE_NS;
 	coarse->event_ns = EVENT_LEAST_NS;

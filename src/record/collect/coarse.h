@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How polls are recorded when the mode is weft's to choose (WEFT_POLLS_AUTO): finer while events fit the budget, coarser when they do not. COLLECTOR.
+/* How polls are recorded when the mode is weft's to choose (WEFT_POLLS_AUTO): finer while events fit the budget,
+ * coarser when they do not. COLLECTOR.
  *
- * Events may cost a part of what the governor allows. What they cost beyond it is a debt, what they cost less a credit of a few seconds
- * at most; when the debt is as large as the credit may be, the next coarser level is taken. So a burst is recorded whole, and a program
- * that always emits too much is held after a fraction of a second. A finer level comes back when it would have cost little for
- * some time; how much is known from the exact counts and from what an event cost. */
+ * Events may cost a part of what the governor allows. What they cost beyond it is a debt, what they cost less a
+ * credit of a few seconds at most; when the debt is as large as the credit may be, the next coarser level is taken.
+ * So a burst is recorded whole, and a program that always emits too much is held after a fraction of a second. A
+ * finer level comes back when it would have cost little for some time; how much is known from the exact counts and
+ * from what an event cost. */
 #ifndef WEFT_COLLECT_COARSE_H
 #define WEFT_COLLECT_COARSE_H
 
@@ -19,7 +21,8 @@ enum weft__coarse_level {
 	COARSE_SLOW = 1,  /* of polls only the slow ones */
 	COARSE_PARKS = 2, /* and of parks and queue depths only how many there were, and how long parks took */
 	COARSE_COUNTED =
-		3, /* and of wakes, too: without them it is not known why a slow poll began when it did, so they go last */
+		/* and of wakes, too: without them it is not known why a slow poll began when it did, so they go last */
+	3,
 };
 
 struct weft__coarse {
@@ -45,14 +48,15 @@ struct weft__coarse {
 
 /* CALLER, at open. */
 void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_opts *opts);
-/* What events cost since the last step, how many slots of rings there were, and what the governor allows, as a share of one CPU. Answers
- * whether the level is another now. Reads no clock and changes nothing else. */
+/* What events cost since the last step, how many slots of rings there were, and what the governor allows, as a share
+ * of one CPU. Answers whether the level is another now. Reads no clock and changes nothing else. */
 int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
 /* The same, and does it: sets the gate, records an event and facts. True when it did. */
 int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
 /* collector.c. Any thread. Sets the bits of the gate that go with the level; polls that are open go on. */
 void weft__collector_coarse(struct weft__collector *c, uint32_t level);
-/* collector.c. Any thread. The gate's value at `*tick`; where it is closed, what it was last, and `*tick` is when it was closed. */
+/* collector.c. Any thread. The gate's value at `*tick`; where it is closed, what it was last, and `*tick` is when it
+ * was closed. */
 uint32_t weft__collector_gate_last(struct weft__collector *c, uint64_t *tick);
 /* The facts of a mode that was chosen, for a segment that begins. */
 void weft__coarse_facts(const struct weft__coarse *coarse, struct weft__defs *defs);

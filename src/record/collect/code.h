@@ -14,8 +14,8 @@ struct weft__code_range {
 	uint32_t tag;    /* the caller's */
 };
 
-/* Of ranges that overlap the one that was added last counts: a module that was unloaded stays until another takes its place,
- * since stacks from before are still on their way. */
+/* Of ranges that overlap the one that was added last counts: a module that was unloaded stays until another takes
+ * its place, since stacks from before are still on their way. */
 struct weft__code {
 	struct weft__code_range *ranges;
 	size_t n;

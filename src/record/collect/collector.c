@@ -15,16 +15,10 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/poll_counts.h"
-#include "record/engine/engine.h"
-#include "record/engine/pending.h"
-#include "record/engine/switch.h"
-#include "record/engine/wall.h"
-#include "record/engine/watch.h"
-#include "record/event/registry.h"
 #include "record/last.h"
 #include "record/ring/ring.h"
+#include "record/source.h"
 #include "record/symbolize.h"
-#include "record/wait/wait.h"
 #include "weft/event.h"
 
 #define TEND_NS UINT64_C(1000000000)
@@ -87,7 +81,7 @@ static void gate_set(const struct weft__collector *c, uint32_t want)
 		gate_last = load_relaxed(&weft_gate.on);
 		gate_closed = weft__clock_tick(c->timeline.source);
 	}
-	weft__watch_gate(on);
+	weft__sources_gate(on);
 	if (on & WEFT_GATE_COUNTED)
 		store_relaxed(&weft_gate.wakes_from, weft__clock_tick(c->timeline.source));
 	store_seq_cst(&weft_gate.on, on & WEFT_GATE_MODES ? on + ++gate_epoch * WEFT_GATE_EPOCH : on);
@@ -107,8 +101,8 @@ uint32_t weft__collector_gate_last(struct weft__collector *c, uint64_t *tick)
 	return on;
 }
 
-/* From all polls without any such bit it goes to another level and back to all polls timed: the functions that see to modes then still know
- * of each open poll how it began. */
+/* From all polls without any such bit it goes to another level and back to all polls timed: the functions that see
+ * to modes then still know of each open poll how it began. */
 void weft__collector_coarse(struct weft__collector *c, uint32_t level)
 {
 	static const uint32_t bits[] = {WEFT_GATE_TIMED, WEFT_GATE_SLOW, WEFT_GATE_SLOW | WEFT_GATE_PARKS,
@@ -197,118 +191,10 @@ static void unstick(struct weft__collector *c)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* Asks each runtime for the length of its global queue. True when there was one to ask. */
-static int sample_queues(struct weft__collector *c, uint64_t now)
-{
-	uint32_t n = load_acquire(&weft__hot.n_runtimes);
-	uint32_t i;
-	int asked = 0;
-
-	for (i = 0; i < n; i++) {
-		struct weft__runtime *runtime = &weft__runtimes[i];
-		weft_queue_fn *fn;
-
-		__atomic_fetch_add(&runtime->asking, 1, __ATOMIC_SEQ_CST);
-		fn = load_seq_cst(&runtime->queue);
-		if (fn) {
-			weft_queue_depth((int)i, fn(load_relaxed(&runtime->data)));
-			asked = 1;
-		}
-		__atomic_fetch_sub(&runtime->asking, 1, __ATOMIC_SEQ_CST);
-	}
-	c->queued_ns = now;
-	return asked;
-}
-
-/* What is true of the engine since it had to do without something; behind the facts of open, of which it takes the place. */
-static int tell_engine(struct weft__collector *c)
-{
-	struct rings_head *head = c->region->head;
-	uint32_t changed = weft__engine_facts_changed();
-	int err;
-
-	if (changed == c->facts_seen)
-		return 0;
-	weft__engine_facts(&c->news);
-	if (!weft__defs_oom(&c->news) && c->facts.out.n + c->news.out.n <= FACTS_BYTES) {
-		memcpy(c->region->base + head->facts_at + c->facts.out.n, c->news.out.bytes, c->news.out.n);
-		head->facts_count = c->facts.n + c->news.n;
-		head->facts_used = c->facts.out.n + c->news.out.n;
-	}
-	err = weft__stage_news(c);
-	if (err != -ENOMEM)
-		c->facts_seen = changed;
-	return err;
-}
-
-/* Names for which there was no room: at the first, and how many by the end of a segment. */
-static int tell_refused(struct weft__collector *c, int all)
-{
-	uint64_t n = weft__registry_refused();
-	char text[120];
-
-	if (n == c->refused_seen || (c->refused_seen && !all))
-		return 0;
-	snprintf(text, sizeof(text), "the table of definitions is full: %llu names or kinds were refused",
-		 (unsigned long long)n);
-	weft__defs_fact(&c->news, "degraded.definitions", text);
-	c->refused_seen = n;
-	return weft__stage_news(c);
-}
-
-/* What the engine has counted. */
-static int count_samples(struct weft__collector *c, uint64_t now)
-{
-	struct weft__engine_counts counts = weft__engine_counts();
-	struct weft_loss loss = {WEFT_LOSS_UNCOVERED, 0, counts.uncovered - c->uncovered_seen, now, now};
-
-	int err = tell_engine(c);
-
-	c->stats.samples = counts.samples;
-	c->stats.uncovered = counts.uncovered;
-	if (err)
-		return err;
-	if (counts.uncovered > c->uncovered_seen)
-		weft__defs_loss(&c->news, &loss);
-	c->uncovered_seen = counts.uncovered;
-	if (weft__engine_loss(&loss))
-		weft__defs_loss(&c->news, &loss);
-	err = weft__stage_news(c);
-	return err ? err : tell_refused(c, 0);
-}
-
-/* Sampling: threads that came, modules that changed, and what could not be covered. */
-static int tend_engine(struct weft__collector *c, uint64_t now)
-{
-	int err = 0;
-
-	if (weft__nearly_due(now, c->engine_due_ns, c->engine_pace_ns) || weft__engine_pressing(now)) {
-		c->engine_due_ns = weft__engine_tend(now);
-		c->engine_pace_ns = c->engine_due_ns > now ? c->engine_due_ns - now : 0;
-		err = weft__stack_ids_modules(c);
-	}
-	return err ? err : count_samples(c, now);
-}
-
-/* Context switches: what the kernel wrote, as events. */
-static int tend_switches(struct weft__collector *c)
-{
-	struct weft_loss loss;
-	int err = 0;
-
-	while (!err && weft__switch_drain(&c->timeline))
-		err = weft__drain(c);
-	while (weft__switch_loss(&loss)) {
-		weft__defs_loss(&c->news, &loss);
-		c->stats.lost += loss.count;
-	}
-	return err ? err : weft__stage_news(c);
-}
-
 static int tend(struct weft__collector *c, uint64_t now)
 {
 	int crowded = weft__stack_ids_crowded(c);
-	int err = now >= weft__switch_due() ? tend_switches(c) : 0;
+	int err = weft__round_sources(c, SOURCE_EARLY, now, 0);
 
 	if (err)
 		return err;
@@ -320,14 +206,9 @@ static int tend(struct weft__collector *c, uint64_t now)
 			weft__stack_ids_step(c);
 	}
 	if (!err)
-		err = tend_engine(c, now);
+		err = weft__round_sources(c, SOURCE_USUAL, now, 0);
 	if (!err)
-		weft__wall_turn(now);
-	if (!err && weft__watch_turn(c->region->map, c->region->head, now) + weft__pending_turn(now)) {
-		err = weft__drain(c);
-		if (!err)
-			err = weft__flush(c);
-	}
+		err = weft__round_news(c, now);
 	if (!err)
 		err = weft__costs_tend(c, now);
 	if (!err)
@@ -337,7 +218,6 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = tell_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
 		weft__drain_tend(c);
-		weft__waits_tend(0);
 		c->tended_ns = now;
 	}
 	if (!err && now >= c->retained_ns + RETAIN_NS) {
@@ -380,6 +260,7 @@ static void nap(struct weft__collector *c, uint64_t now)
 	int idle = c->stuck_ns || c->starved;
 	uint64_t due = idle ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
 	int soon = c->fast_ns && now < c->fast_ns + FAST_FOR_NS;
+	struct weft__turn turn = {.collector = c, .timeline = &c->timeline, .now_ns = now};
 	struct timespec timeout;
 
 	if (soon != c->is_soon)
@@ -389,34 +270,25 @@ static void nap(struct weft__collector *c, uint64_t now)
 		due = due < PENDING_NS ? due : PENDING_NS;
 	else if (!idle && c->staged_ns)
 		due = sooner(now, c->staged_ns + c->flush_ns, due);
-	if (!idle && weft_gate_on())
-		due = sooner(now, c->engine_due_ns, sooner(now, weft__wall_due(), sooner(now, weft__watch_due(), due)));
-	if (!idle && weft_gate_on())
-		due = sooner(now, weft__pending_due(), due);
 	if (!idle)
-		due = sooner(now, weft__switch_due(), sooner(now, weft__costs_due(&c->costs), due));
+		due = sooner(now, weft__costs_due(&c->costs), due);
 	if (!idle && weft__stack_ids_crowded(c))
 		due = due < CROWDED_NS ? due : CROWDED_NS;
-	if (!idle && c->has_queues && weft_gate_on())
-		due = sooner(now, c->queued_ns + c->queue_pace_ns, due);
-	due = sooner(now, weft__flight_next(c), sooner(now, weft__last_due(), due));
+	due = sooner(now, weft__sources_due(&turn, idle), sooner(now, weft__last_due(), due));
 	timeout.tv_sec = (time_t)(due / 1000000000);
 	timeout.tv_nsec = (long)(due % 1000000000);
 	store_seq_cst(&weft__hot.asleep, 1u);
 	/* What became half full while the collector worked did not wake it. */
-	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING && weft__flight_next(c) > now)
+	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING &&
+	    weft__sources_due(&turn, 1) > now)
 		syscall(SYS_futex, &weft__hot.asleep, FUTEX_WAIT_PRIVATE, 1, &timeout, NULL, 0);
 	store_seq_cst(&weft__hot.asleep, 0u);
 }
 
-static int finish(struct weft__collector *c, enum weft__ask ask)
+int weft__round_finish(struct weft__collector *c, int last)
 {
-	int err = tend_switches(c);
+	int err = weft__round_finish_sources(c, 0, weft__clock_mono(), 0, last);
 
-	if (!err && ask == ASK_STOP)
-		weft__switch_leave(&c->timeline);
-	while (!err && weft__wall_tell())
-		err = weft__drain(c);
 	weft__throttled_tell(c);
 	weft__cputime_tell(c);
 	if (!err)
@@ -433,9 +305,9 @@ static int finish(struct weft__collector *c, enum weft__ask ask)
 		err = tell_pauses(c);
 	}
 	if (!err)
-		err = count_samples(c, weft__clock_mono());
+		err = weft__round_news(c, weft__clock_mono());
 	if (!err)
-		err = tell_refused(c, 1);
+		err = weft__round_refused(c, 1);
 	if (!err && c->segments.early && !staging_any(c->region->head))
 		weft__segments_abandon(&c->segments);
 	if (!err && (c->segments.fd >= 0 || staging_any(c->region->head)))
@@ -471,17 +343,18 @@ static void show_stats(struct weft__collector *c, uint64_t now)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* The program's last thread ended and took no leave. What was recorded is written; then our threads end, and the process with them. */
+/* The program's last thread ended and took no leave. What was recorded is written; then our threads end, and the
+ * process with them. */
 static void end_alone(struct weft__collector *c, uint64_t now)
 {
 	int err;
 
 	weft__collector_gate(c, 0, 0);
-	weft__collector_switches_here(c, ASK_SWITCHES_OFF);
-	weft__waits_tend(1);
-	weft__engine_stop();
-	err = finish(c, ASK_STOP);
-	weft__flight_write(c, now, err, 1);
+	weft__sources_detach();
+	weft__sources_leave();
+	weft__sources_stop(SOURCE_STOP);
+	err = weft__round_finish(c, 1);
+	weft__round_finish_sources(c, 1, now, err, 1);
 	if (c->segments.symbolize) {
 		weft__symbolize_drain(c->segments.symbolize);
 		weft__symbolize_close(c->segments.symbolize);
@@ -494,14 +367,12 @@ static void end_alone(struct weft__collector *c, uint64_t now)
 	weft__last_end();
 }
 
-/* Waking up is a good part of what the collector costs, so there is no timer for drains short of the longest time between two.
- * Who fills a ring wakes the collector at its half, and a collector that is awake does what would be due soon: it drains what is
- * a quarter full, and asks the queues when half of their time is over. */
+/* Waking up is a good part of what the collector costs, so there is no timer for drains short of the longest time
+ * between two. Who fills a ring wakes the collector at its half, and a collector that is awake does what would be
+ * due soon: it drains what is a quarter full, and asks the queues when half of their time is over. */
 void weft__collector_run(struct weft__collector *c)
 {
 	weft__costs_thread(&c->costs);
-	c->has_queues = 1;
-	c->queue_pace_ns = c->queue_pace_ns ? c->queue_pace_ns : c->queue_ns;
 	for (;;) {
 		uint64_t now = weft__clock_mono();
 		enum weft__ask ask = load_acquire(&c->ask);
@@ -514,17 +385,17 @@ void weft__collector_run(struct weft__collector *c)
 		}
 		if (load_relaxed(&weft__apart_strayed))
 			weft__apart_follow();
-		if (ask == ASK_SWITCHES_ON || ask == ASK_SWITCHES_OFF) {
-			weft__collector_switches_here(c, ask);
+		if (ask == ASK_ATTACH || ask == ASK_DETACH) {
+			weft__collector_attach_here(c, ask);
 			answer(c, 0);
 			continue;
 		}
 		if (ask != ASK_NOTHING) {
-			err = finish(c, ask);
+			err = weft__round_finish(c, ask == ASK_STOP);
 			if (err)
 				stick(c, err);
 			if (ask == ASK_STOP)
-				weft__flight_write(c, now, err, 1);
+				weft__round_finish_sources(c, 1, now, err, 1);
 			c->cpu_read_ns = 0;
 			show_stats(c, now);
 			answer(c, err);
@@ -532,16 +403,11 @@ void weft__collector_run(struct weft__collector *c)
 				return;
 		} else if (c->stuck_ns) {
 			unstick(c);
-			if (c->stuck_ns && weft__flight_due(c, now))
-				weft__flight_write(c, now, c->stuck_err, 0);
+			if (c->stuck_ns)
+				weft__round_sources(c, SOURCE_LATE, now, 0);
 		} else {
-			if (weft_gate_on() && now >= c->queued_ns + c->queue_pace_ns / 2)
-				c->has_queues = sample_queues(c, now);
 			err = tend(c, now);
-			if (weft__flight_due(c, now)) {
-				err = err ? err : finish(c, ASK_NOTHING);
-				weft__flight_write(c, now, err, 0);
-			}
+			err = weft__round_sources(c, SOURCE_LATE, now, err);
 			if (err)
 				stick(c, err);
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector: one thread that moves events from the rings to staging and from staging to segments. COLLECTOR; the functions that
- * CALLER may use say so.
+/* The collector: one thread that moves events from the rings to staging and from staging to segments. COLLECTOR; the
+ * functions that CALLER may use say so.
  *
  *     drain    rings -> staging     copies slots; short, so that rings are free again soon
  *     flush    staging -> file      encodes and compresses what was staged, as one block; what is long of it is left to a thread
@@ -19,9 +19,10 @@
 #include "record/collect/idle.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
-#include "record/engine/engine.h"
 #include "record/host/throttle.h"
 #include "record/ring/region.h"
+#include "record/sample/engine.h"
+#include "record/source.h"
 #include "segment/batch.h"
 #include "segment/defs.h"
 
@@ -47,19 +48,18 @@ struct weft__run {
 	uint32_t taken;
 };
 
-enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE, ASK_STOP, ASK_SWITCHES_ON, ASK_SWITCHES_OFF };
+enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE, ASK_STOP, ASK_ATTACH, ASK_DETACH };
 
 struct weft__collector {
 	/* set at open, then constant */
 	struct weft__region *region;
 	uint64_t drain_ns;
 	uint64_t flush_ns;
-	uint64_t queue_ns;
-	uint64_t queue_pace_ns;  /* collector: that, or longer to stay within the budget */
+	uint64_t slack_ns;       /* that a timed wake may be late */
 	int counts_polls;        /* poll modes slow and caught; collector: or a time of such a mode */
 	int apart;               /* has a table of files of its own (base/apart.h); until start returned: shall have */
 	struct weft__defs facts; /* host, options, labels: in front of every segment */
-	uint32_t facts_open;     /* the version of the engine's among them */
+	uint32_t facts_open;     /* the version of those of sources among them */
 
 	/* collector */
 	struct weft__timeline timeline;
@@ -92,18 +92,16 @@ struct weft__collector {
 	uint64_t throttle_due_ns; /* when it is read next; 0: nobody has begun to */
 	uint64_t n_flushes;       /* tried so far */
 	uint64_t registry_at;     /* how much of the registry is in the active segment */
-	uint64_t flushed_ns, queued_ns, tended_ns, retained_ns;
-	uint64_t counted_ns; /* polls */
-	uint64_t engine_due_ns, engine_pace_ns;
+	uint64_t flushed_ns, tended_ns, retained_ns;
+	uint64_t counted_ns;  /* polls */
 	uint64_t cpu_read_ns; /* when its own CPU time was read last */
-	uint64_t uncovered_seen;
-	uint32_t facts_seen; /* of the engine: the version that is in the active segment */
+	uint32_t facts_seen;  /* of sources: the version that is in the active segment */
 	uint64_t drain_due_ns;
 	uint64_t grown_bytes; /* that rings were given beyond what they began with */
 	uint64_t drained;     /* slots that threads filled, and were drained */
+	uint64_t staged_runs; /* of one thread each, in which they were */
 	uint64_t fast_ns;     /* when a ring was seen that is full soon after it wakes the collector */
 	int is_soon;          /* its thread asks to run soon */
-	int has_queues;       /* some runtime has a global queue to ask */
 	uint64_t staged_ns;   /* when the oldest staged event was staged; 0: none */
 	uint64_t stuck_ns;    /* since when the disk has been full; 0: it is not */
 	int stuck_err;
@@ -117,7 +115,7 @@ struct weft__collector {
 	int running;
 	int settled; /* its thread has what it needs */
 	enum weft__ask ask;
-	uint64_t asked_ns; /* when that was, of ASK_SWITCHES_ON */
+	uint64_t asked_ns; /* when that was, of ASK_ATTACH */
 	int answer;
 	char answer_path[512];
 	uint32_t want_on;            /* value for weft_gate.on while nothing is in the way */
@@ -135,9 +133,9 @@ void weft__collector_fini(struct weft__collector *c);
 int weft__collector_start(struct weft__collector *c);
 /* CALLER. Asks for a rotation or the end and waits for the answer. */
 int weft__collector_ask(struct weft__collector *c, enum weft__ask what, char *path, size_t path_bytes);
-/* CALLER. Starts and stops the record of context switches, on the thread that has the files. */
-void weft__collector_switches(struct weft__collector *c, int on);
-void weft__collector_switches_here(struct weft__collector *c, enum weft__ask what);
+/* CALLER. Sources are attached or detached, on the thread that has the files. */
+void weft__collector_attach(struct weft__collector *c, int on);
+void weft__collector_attach_here(struct weft__collector *c, enum weft__ask what);
 /* CALLER. Opens and shuts the gate; with `pause` the time until it is opened again is noted in the segment. */
 void weft__collector_gate(struct weft__collector *c, uint32_t on, int pause);
 /* On its thread: whether it has to run soon after it was woken. */
@@ -145,21 +143,34 @@ void weft__collector_soon(struct weft__collector *c, int soon);
 /* What the thread does, until it is asked to stop. */
 void weft__collector_run(struct weft__collector *c);
 
+/* round.c. Sources of a stage that are due have their turn; `err` of the round so far. Answers that, or the first
+ * error. */
+int weft__round_sources(struct weft__collector *c, enum weft__source_stage stage, uint64_t now_ns, int err);
+/* Sources finish, those of SOURCE_LATE or all others. */
+int weft__round_finish_sources(struct weft__collector *c, int late, uint64_t now_ns, int err, int last);
+/* Facts that changed, losses and counts of sources. */
+int weft__round_news(struct weft__collector *c, uint64_t now_ns);
+/* Names for which there was no room: at the first, and how many by the end of a segment. */
+int weft__round_refused(struct weft__collector *c, int all);
+/* collector.c. Everything that was recorded so far is written and sealed; `last`: the collector ends. */
+int weft__round_finish(struct weft__collector *c, int last);
+
 /* drain.c. 0, or the error of a flush that was needed to make room. */
 int weft__drain(struct weft__collector *c);
 /* Whether a ring, or the memory for stacks, is half full. */
 int weft__drain_pressing(const struct weft__collector *c);
 /* Whether a ring is a quarter full: nothing to get up for, but to be done by who is up. */
 int weft__drain_worthwhile(const struct weft__collector *c);
-/* The thread of ring `i`, which is known, is in the active segment: something that is not its own event refers to it. */
+/* The thread of ring `i`, which is known, is in the active segment: something that is not its own event refers to
+ * it. */
 int weft__drain_define(struct weft__collector *c, uint32_t i);
 /* Defines every thread again, for a segment that takes the place of one that had the definitions of what is staged. */
 void weft__drain_retell(struct weft__collector *c);
 /* Rings whose threads died without a word; names that became known. */
 void weft__drain_tend(struct weft__collector *c);
 
-/* throttled.c. What a CPU quota took, as events: when that is due; and what is left of it, at a rotation and at the end. 0 or the
- * error of a flush. */
+/* throttled.c. What a CPU quota took, as events: when that is due; and what is left of it, at a rotation and at the
+ * end. 0 or the error of a flush. */
 int weft__throttled_tend(struct weft__collector *c, uint64_t now_ns);
 /* cputime.c. The process' CPU time and what samples stand for, in the same way. */
 void weft__cputime_tend(struct weft__collector *c, uint64_t now_ns);

@@ -11,12 +11,15 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/collector.h"
-#include "record/engine/engine.h"
-#include "record/engine/meter.h"
-#include "record/engine/switch.h"
-#include "record/engine/wall.h"
+#include "record/event/account.h"
+#include "record/event/queue.h"
+#include "record/sample/engine.h"
+#include "record/sample/meter.h"
+#include "record/switch/switch.h"
 #include "record/symbolize.h"
+#include "record/tables/tables.h"
 #include "record/wait/wait.h"
+#include "record/wall/wall.h"
 #include "weft/runtime.h"
 
 #define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
@@ -24,8 +27,7 @@
 #define SPREAD_NS UINT64_C(30000000000) /* over which what is done once is counted */
 #define LEAST_RATE (GOVERNOR_FULL / 10)
 #define LEAST_GATE (GOVERNOR_FULL / 512)
-#define SPARSE 10                        /* times as long between two looks at queues, when */
-#define SCARCE 0.5                       /* of what is allowed goes for what cannot be lowered */
+#define SCARCE 0.5                       /* of what is allowed goes for what cannot be lowered: fewer wakes then, */
 #define AMPLE 0.25                       /* until it is this little */
 #define HOPELESS 0.5                     /* of what is allowed goes for perf events, though they are off */
 #define HOPELESS_NS UINT64_C(2000000000) /* for so long */
@@ -34,7 +36,7 @@ enum { COLLECTOR = WEFT_COST_COLLECTOR - 1, SAMPLES = WEFT_COST_SAMPLES - 1, SWI
 enum { WALL = WEFT_COST_WALL - 1, WAITS = WEFT_COST_WAITS - 1, TABLES = WEFT_COST_TABLES - 1 };
 enum { SYMBOLS = WEFT_COST_SYMBOLS - 1, EVENTS = WEFT_COST_EVENTS - 1 };
 
-_Static_assert(WEFT_SAMPLE_OFF == GOVERNOR_NO_LIMIT, "the option's value for no limit");
+_Static_assert((uint32_t)WEFT_OFF == GOVERNOR_NO_LIMIT, "the option's value for no limit");
 
 static uint64_t cost_clock(clockid_t clock)
 {
@@ -62,6 +64,8 @@ void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct wef
 	costs->gate_ns = costs->turn_ns = UINT64_MAX;
 	costs->waits_ns = weft__waits_cost();
 	costs->tables_ns = weft__tables_cost();
+	store_relaxed(&weft__account_credit.ns, WEFT__ACCOUNT_FREE);
+	weft__costs_accounts(costs, 0);
 	snprintf(text, sizeof(text), "%u", budget_ppm);
 	weft__defs_fact(facts, "budget.ppm", budget_ppm == GOVERNOR_NO_LIMIT ? "none" : text);
 }
@@ -223,16 +227,14 @@ static void look_for_hopeless(struct weft__costs *costs, uint64_t now_ns, uint64
 }
 
 /* To wake up for a look at a queue is a good part of what the collector costs. */
-static void set_queue_pace(struct weft__collector *c)
+static void set_queue_pace(const struct weft__governor *g)
 {
-	const struct weft__governor *g = &c->costs.governor;
-
 	if (g->budget_ppm == GOVERNOR_NO_LIMIT)
 		return;
 	if (g->fixed > SCARCE * g->allowed)
-		c->queue_pace_ns = SPARSE * c->queue_ns;
+		weft__queue_spare(1);
 	else if (g->fixed < AMPLE * g->allowed)
-		c->queue_pace_ns = c->queue_ns;
+		weft__queue_spare(0);
 }
 
 static int costs_step(struct weft__collector *c, uint64_t now_ns)
@@ -243,6 +245,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 		 ns[COSTS];
 
 	costs_measure(c);
+	weft__costs_accounts(costs, now_ns - costs->looked_ns);
 	later = weft__costs_spread(costs, now_ns);
 	own = sum_of(costs->spent_ns) - before;
 	all = weft__costs_since(&costs->cpu_ns, cpu_ns);
@@ -253,7 +256,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 		costs->pace_ns = FIRST_NS; /* whether that is enough is to be known soon */
 	costs->events_cost_ns = 0;
 	costs->events_slots = 0;
-	set_queue_pace(c);
+	set_queue_pace(&costs->governor);
 	if (weft__engine_look(now_ns))
 		costs->turn_ns = 0;
 	look_for_hopeless(costs, now_ns, fixed_ns);
@@ -301,11 +304,12 @@ static void tell_cost(struct weft__costs *costs, const struct weft__cost *cost)
 		return;
 	}
 	while (i-- > costs->n_gathered)
-		if (costs->pending[i].kind == WEFT_KIND_COST && costs->pending[i].fields[0] == cost->fields[0]) {
+		if (costs->pending[i].kind == WEFT_KIND_COST &&
+		    WEFT_FIELD(&costs->pending[i], COST, WHAT) == WEFT_FIELD(cost, COST, WHAT)) {
 			costs->pending[i].ns = cost->ns;
-			costs->pending[i].fields[1] += cost->fields[1];
-			costs->pending[i].fields[2] += cost->fields[2];
-			costs->pending[i].fields[3] = cost->fields[3];
+			WEFT_FIELD(&costs->pending[i], COST, TIME) += WEFT_FIELD(cost, COST, TIME);
+			WEFT_FIELD(&costs->pending[i], COST, SPAN) += WEFT_FIELD(cost, COST, SPAN);
+			WEFT_FIELD(&costs->pending[i], COST, RATE) = WEFT_FIELD(cost, COST, RATE);
 			return;
 		}
 }
@@ -318,16 +322,11 @@ static void tell_costs(struct weft__costs *costs, uint64_t now_ns)
 					  {i + 1, costs->spent_ns[i] - costs->told_ns[i], now_ns - costs->told_at_ns,
 					   costs->rate[i]}};
 
-		if (cost.fields[1] || cost.fields[3])
+		if (WEFT_FIELD(&cost, COST, TIME) || WEFT_FIELD(&cost, COST, RATE))
 			tell_cost(costs, &cost);
 		costs->told_ns[i] = costs->spent_ns[i];
 	}
 	costs->told_at_ns = now_ns;
-}
-
-static uint32_t n_fields(uint32_t kind)
-{
-	return kind == WEFT_KIND_COST ? 4 : COSTS_FIELDS;
 }
 
 int weft__costs_gather(struct weft__collector *c)
@@ -352,7 +351,7 @@ int weft__costs_gather(struct weft__collector *c)
 	for (uint32_t i = 0; i < costs->n_pending && !err; i++) {
 		const struct weft__cost *one = &costs->pending[i];
 
-		err = weft__batch_add(c->batch, one->ns, one->kind, one->fields, n_fields(one->kind));
+		err = weft__batch_add(c->batch, one->ns, one->kind, one->fields, weft__kind_fields(one->kind));
 	}
 	weft__batch_end(c->batch, 0);
 	costs->n_gathered = costs->n_pending;

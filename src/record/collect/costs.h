@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What weft itself costs: measured for each source, kept within the budget by the governor, and told in the segment. COLLECTOR. */
+/* What weft itself costs: measured for each source, kept within the budget by the governor, and told in the segment.
+ * COLLECTOR. */
 #ifndef WEFT_COLLECT_COSTS_H
 #define WEFT_COLLECT_COSTS_H
 
@@ -56,7 +57,8 @@ struct weft__costs {
 	uint64_t collector_ns, encoder_ns, wall_ns, waits_ns, tables_ns, symbols_ns, switches, events;
 	uint32_t switch_ns; /* what a switch costs */
 	uint64_t slots;     /* that threads of the program filled */
-	double emit_ns;     /* what it takes to fill one */
+	uint64_t staged_runs;
+	double emit_ns; /* what it takes to fill one */
 	/* since the last step: what events cost, emitting and collecting them, and how many slots they were */
 	double events_cost_ns;
 	uint64_t accounts;               /* ticks that threads took for their accounts, at the last look */
@@ -74,9 +76,12 @@ static inline uint64_t weft__costs_since(uint64_t *seen, uint64_t now)
 	return more;
 }
 
-/* costs_events.c. What threads of the program took for events since the last time, in ns: emitting them, counting those that are only counted, and
- * their accounts. `switches` of the events that were drained are the collector's own, and `collector_ns` went for the others. */
+/* costs_events.c. What threads of the program took for events since the last time, in ns: emitting them, counting
+ * those that are only counted, and their accounts. `switches` of the events that were drained are the collector's
+ * own, and `collector_ns` went for the others. */
 uint64_t weft__costs_events(struct weft__collector *c, uint64_t switches, uint64_t collector_ns);
+/* costs_events.c. Lets accounts read again, for as much as that may cost in so long a time. */
+void weft__costs_accounts(const struct weft__costs *costs, uint64_t passed_ns);
 /* CALLER, at open. */
 void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct weft__defs *facts);
 /* A new collector thread, whose CPU time begins at 0. */
@@ -87,14 +92,15 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns);
 uint64_t weft__costs_due(const struct weft__costs *costs);
 /* At a rotation and at the end: tells what is left to tell. 0 or an error as above. */
 int weft__costs_tell(struct weft__collector *c);
-/* An event of another kind, of COSTS_FIELDS fields, that the next flush takes along. When there are too many, the last of the kind
- * grows. */
+/* An event of another kind, of COSTS_FIELDS fields, that the next flush takes along. When there are too many, the
+ * last of the kind grows. */
 void weft__costs_event(struct weft__costs *costs, const struct weft__cost *event);
 /* In a flush: puts what is to be told into the batch; and the block was written, or it was not. */
 int weft__costs_gather(struct weft__collector *c);
 void weft__costs_settle(struct weft__collector *c, int written);
-/* Tables are made when a program starts, and names when a segment is sealed. Lower rates would not bring that back, and a program that
- * runs for seconds would be hardly sampled, so the governor hears of it bit by bit. Answers what it has not heard of yet. */
+/* Tables are made when a program starts, and names when a segment is sealed. Lower rates would not bring that back,
+ * and a program that runs for seconds would be hardly sampled, so the governor hears of it bit by bit. Answers what
+ * it has not heard of yet. */
 uint64_t weft__costs_spread(struct weft__costs *costs, uint64_t now_ns);
 /* What is degraded, for a segment that begins. */
 void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs);

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What events cost the threads of the program. Their number is known for nothing; what one takes is a reading of the clock, which is
- * tried out, and little else. Accounts of CPU time measure themselves: they read the clock when they begin and end. */
+/* What events cost the threads of the program. Their number is known for nothing; what one takes is a reading of the
+ * clock, which is tried out, and little else. Accounts of CPU time measure themselves: they read the clock when they
+ * begin and end. */
 #include "base/atomic.h"
 #include "record/collect/collector.h"
 #include "record/collect/costs.h"
+#include "record/event/account.h"
 #include "record/ring/layout.h"
 #include "weft/ring.h"
 
 #define COLLECT_MOST_NS 60.0 /* what draining, encoding and writing a slot takes at most */
+#define COLLECT_RUN_NS 300.0 /* and going to one more thread's for it, whose memory is in no cache */
 #define EMIT_READS 100
 #define EMIT_REST_NS 1.0
 /* Of a poll that is only counted, besides its readings. Fitted to one run at 400,000 a second, seen from outside. */
 #define POLL_REST_NS 25.0
 #define COUNT_NS 2.5                     /* of a wake that is only counted */
 #define ACCOUNTS_NS UINT64_C(1000000000) /* between two looks at all rings */
+#define ACCOUNTS_SHARE 0.2               /* of what is allowed, for readings between polls */
+#define ACCOUNTS_BURST_NS INT64_C(8000000)
 
 /* An event is a reading of the clock and little else, which hides behind it. */
 static double emit_cost(uint32_t gate)
@@ -43,6 +48,25 @@ static uint64_t counting_cost(struct weft__collector *c)
 			  (double)wakes * COUNT_NS);
 }
 
+/* As many readings as the budget allows: 1,500 threads that wake up now and then would spend more on these than on
+ * their work. */
+void weft__costs_accounts(const struct weft__costs *costs, uint64_t passed_ns)
+{
+	int64_t *credit = &weft__account_credit.ns, has = load_relaxed(credit), more;
+
+	if (costs->governor.budget_ppm == GOVERNOR_NO_LIMIT) {
+		store_relaxed(credit, WEFT__ACCOUNT_FREE);
+		return;
+	}
+	if (has == WEFT__ACCOUNT_FREE) {
+		store_relaxed(credit, ACCOUNTS_BURST_NS);
+		return;
+	}
+	more = (int64_t)(ACCOUNTS_SHARE * costs->governor.allowed * (double)passed_ns);
+	more = has < ACCOUNTS_BURST_NS - more ? more : ACCOUNTS_BURST_NS - has;
+	__atomic_fetch_add(credit, more, __ATOMIC_RELAXED);
+}
+
 static uint64_t accounts_cost(struct weft__collector *c)
 {
 	const struct rings_head *head = c->region->head;
@@ -67,7 +91,8 @@ uint64_t weft__costs_events(struct weft__collector *c, uint64_t switches, uint64
 		costs->emit_ns = emit_cost(weft_gate_on());
 	slots = slots > own ? slots - own : 0;
 	emits = (double)slots * costs->emit_ns;
-	most = COLLECT_MOST_NS * (double)slots;
+	most = COLLECT_MOST_NS * (double)slots +
+	       COLLECT_RUN_NS * (double)weft__costs_since(&costs->staged_runs, c->staged_runs);
 	costs->events_slots += slots;
 	costs->events_cost_ns += emits + ((double)collector_ns < most ? (double)collector_ns : most);
 	return (uint64_t)emits + counting_cost(c) + accounts_cost(c);

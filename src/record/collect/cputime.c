@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process used of the CPU, and what samples stand for, as events: a report holds one against the other. Not worth a wakeup; done
- * if the collector is awake. */
+/* What the process used of the CPU, and what samples stand for, as events: a report holds one against the other. Not
+ * worth a wakeup; done if the collector is awake. */
 #include "record/collect/collector.h"
-#include "record/engine/engine.h"
+#include "record/sample/engine.h"
 #include "weft/event.h"
 
 #define READ_NS UINT64_C(1000000000)

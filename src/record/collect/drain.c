@@ -15,7 +15,6 @@
 #include "record/collect/unpack.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
-#include "record/wait/context.h"
 
 #define NAME_LOOKS 3           /* a thread is often named just after it began: look again this often, a second apart, */
 #define NAME_SOON_NS 20000000u /* but the first time at the first drain after this */
@@ -148,14 +147,7 @@ void weft__drain_retell(struct weft__collector *c)
 static void begin_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, const struct weft_slot *slot,
 			 const struct weft_slot *name)
 {
-	struct ring_thread *thread = &ring->thread;
-
-	thread->stream = c->region->head->next_stream++;
-	thread->tid = (uint32_t)slot->w1;
-	thread->worker = WEFT_WORKER_NONE;
-	thread->first_ns = weft__timeline_mono(&c->timeline, slot->w0 >> 8);
-	memcpy(thread->name, name, sizeof(thread->name));
-	thread->name[sizeof(thread->name) - 1] = 0;
+	weft__thread_begin(&ring->thread, c->region->head->next_stream++, &c->timeline, slot, name);
 	c->notes[i].looks = 0;
 	tell_thread(c, i, ring, 0);
 }
@@ -190,16 +182,19 @@ struct stretch {
 };
 
 /* Nearly all events are of kinds with one slot that say nothing about their thread. */
-#define KIND_BIT(NAME) (UINT64_C(1) << WEFT_KIND_##NAME)
-#define PLAIN_KINDS                                                                                                    \
-	(((KIND_BIT(WIDE) - 1) & ~UINT64_C(1)) &                                                                       \
-	 ~(KIND_BIT(THREAD_BEGIN) | KIND_BIT(WORKER) | KIND_BIT(SCHED) | KIND_BIT(SAMPLE)))
-
 static inline uint64_t is_plain(const struct weft_slot *slot)
 {
+	/* clang-format off */
+	static const uint64_t plain = (0
+#define X(NAME, number, name, packing, ...) \
+		| (uint64_t)(SLOTS_##packing(WEFT_FIELDS_OF_##NAME) == 1) << WEFT_KIND_##NAME
+		WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
+#undef X
+		) & ~(UINT64_C(1) << WEFT_KIND_WORKER);
+	/* clang-format on */
 	uint64_t kind = slot->w0 & 0xff;
 
-	return PLAIN_KINDS >> (kind & 63) & (kind < 64);
+	return plain >> (kind & 63) & (kind < 64);
 }
 
 /* How many of `n` slots from here on are plain, or a few less. */
@@ -272,6 +267,7 @@ static void stage(struct weft__collector *c, uint32_t i, const struct ring_page 
 	memcpy(to, &ring->hot.slots[s->from & mask], first * sizeof(struct weft_slot));
 	memcpy(to + first * sizeof(struct weft_slot), ring->hot.slots, (run.n - first) * sizeof(struct weft_slot));
 	staging_publish(c, run_bytes(run.n * sizeof(struct weft_slot)));
+	c->staged_runs++;
 }
 
 /* Polls beyond poll_cap. */
@@ -452,7 +448,8 @@ int weft__drain(struct weft__collector *c)
 	return err;
 }
 
-/* A thread that ended without running its destructors. A tid that was given to a new thread is caught when that one attaches. */
+/* A thread that ended without running its destructors. A tid that was given to a new thread is caught when that one
+ * attaches. */
 static int owner_dead(uint32_t tid)
 {
 	return tid && tid != OWNER_LEAVING && syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
@@ -482,5 +479,4 @@ void weft__drain_tend(struct weft__collector *c)
 	if (owner_dead(load_relaxed(&weft__late_tid)))
 		store_relaxed(&weft__late_tid, 0u); /* the number may be another thread's one day */
 	weft__stage_news(c);
-	weft__otel_tend(weft__clock_mono());
 }

@@ -132,11 +132,11 @@ static int copy_defs(struct weft__collector *c, struct weft__draft *d, const str
 		return -ENOMEM;
 	err = read_whole(piece->fd, at + BLOCK_HEADER_BYTES, d->defs.bytes, n);
 	if (!err)
-		err = weft__retold_news(&d->retold, d->defs.bytes, n, block->flags);
+		err = weft__defcache_news(&d->defcache, d->defs.bytes, n, block->flags);
 	if (!err)
-		err = weft__writer_defs(&d->writer, c->encoder, &d->retold.news);
+		err = weft__writer_defs(&d->writer, c->encoder, &d->defcache.news);
 	if (err)
-		weft__retold_forget(&d->retold);
+		weft__defcache_forget(&d->defcache);
 	return err;
 }
 
@@ -155,8 +155,8 @@ static int begin_writing_dump(struct weft__collector *c, struct weft__draft *d, 
 	return weft__writer_begin(&d->writer, d->fd, &head);
 }
 
-/* What of a piece is not in the dump yet: all of it, although the window may begin in the middle, since later blocks go on
- * where earlier ones have left off, with a thread's context for example, or a poll that is open. */
+/* What of a piece is not in the dump yet: all of it, although the window may begin in the middle, since later blocks
+ * go on where earlier ones have left off, with a thread's context for example, or a poll that is open. */
 static int copy_piece(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *piece)
 {
 	struct block_head block;
@@ -278,7 +278,7 @@ static void close_draft(struct weft__draft *d)
 	d->fd = -1;
 	weft__own_close(&d->own, fd);
 	weft__writer_fini(&d->writer);
-	weft__retold_fini(&d->retold);
+	weft__defcache_fini(&d->defcache);
 	weft__buf_free(&d->defs);
 	*d = (struct weft__draft){.fd = -1};
 }

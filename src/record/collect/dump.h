@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces in memory to one segment file. COLLECTOR, or CALLER while there is none.
  *
- * A dump that is not over yet has a draft: what there is of it is in the directory, as the active segment of a recording is,
- * and each flush adds to it. So a process that is killed meanwhile leaves it to recovery, which puts there what is in the
- * rings. There is one draft at a time: of dumps that overlap, the others are written when they are over. */
+ * A dump that is not over yet has a draft: what there is of it is in the directory, as the active segment of a
+ * recording is, and each flush adds to it. So a process that is killed meanwhile leaves it to recovery, which puts
+ * there what is in the rings. There is one draft at a time: of dumps that overlap, the others are written when they
+ * are over. */
 #ifndef WEFT_COLLECT_DUMP_H
 #define WEFT_COLLECT_DUMP_H
 

@@ -18,11 +18,14 @@
 #define PIECE_MIN_BYTES 4096
 #define DUMP_RETRY_NS UINT64_C(1000000000)
 
-void weft__flight_init(struct weft__collector *c, const struct weft_recorder_opts *o)
+/* Makes `c->segments` keep pieces in memory. */
+static void flight_setup(struct weft__collector *c, const struct weft__timeline *line,
+			 const struct weft_recorder_opts *o)
 {
 	struct weft__flight *f = &c->flight;
 	uint64_t piece = o->flight_ns / PIECES;
 
+	(void)line;
 	f->draft.fd = -1;
 	if (!o->flight_ns)
 		return;
@@ -115,12 +118,11 @@ static struct weft__dump *draft_due(struct weft__collector *c, uint64_t now_ns)
 	return dump;
 }
 
-int weft__flight_due(struct weft__collector *c, uint64_t now_ns)
+/* Whether a dump is to be written now. Hears triggers. */
+static int dump_due(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__flight *f = &c->flight;
 
-	if (!f->dir)
-		return 0;
 	hear(c, now_ns);
 	keep_pieces(c, now_ns);
 	return trigger_due(f, now_ns) || asked_and_due(c, now_ns) || draft_due(c, now_ns);
@@ -186,13 +188,12 @@ static void tell_asker(struct weft__collector *c, struct weft__dump *dump)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-void weft__flight_write(struct weft__collector *c, uint64_t now_ns, int err, int last)
+/* Writes what is due, with `err` of the sealing; `last`: all of it, since the collector ends. */
+static void flight_write(struct weft__collector *c, uint64_t now_ns, int err, int last)
 {
 	struct weft__flight *f = &c->flight;
 	struct weft__dump *dump;
 
-	if (!f->dir)
-		return;
 	if (last && !f->trigger.until_ns)
 		hear(c, now_ns);
 	if (trigger_due(f, now_ns) || (last && f->trigger.until_ns))
@@ -216,20 +217,24 @@ void weft__flight_follow(struct weft__collector *c, uint64_t now_ns)
 		f->draft_ns = now_ns + DUMP_RETRY_NS;
 }
 
-void weft__flight_forked(struct weft__collector *c)
+static void flight_fork(enum weft__source_fork when, struct weft__collector *c)
 {
-	if (c->flight.dir)
+	if (when == SOURCE_CHILD && c && c->flight.dir)
 		weft__draft_forked(&c->flight.draft);
 }
 
-uint64_t weft__flight_next(struct weft__collector *c)
+/* Triggers are heard whenever the collector is awake. */
+static uint64_t flight_due(const struct weft__turn *turn)
 {
+	struct weft__collector *c = turn->collector;
 	struct weft__flight *f = &c->flight;
 	uint64_t next = UINT64_MAX;
 	const struct weft__dump *dump;
 
 	if (!f->dir)
 		return next;
+	if (turn->awake)
+		return 0;
 	if (weft__trigger_waits())
 		return 0;
 	if (f->trigger.until_ns)
@@ -280,12 +285,46 @@ int weft__flight_wait(struct weft__collector *c, struct weft__dump *dump)
 	return dump->err;
 }
 
-void weft__flight_settle(struct weft__collector *c)
+/* What was recorded so far is sealed before it is written. */
+static int flight_turn(const struct weft__turn *turn)
 {
-	if (!c->flight.dir)
+	struct weft__collector *c = turn->collector;
+	int err = turn->err;
+
+	if (!dump_due(c, turn->now_ns))
+		return SOURCE_NOTHING;
+	if (!err)
+		err = c->stuck_ns ? c->stuck_err : weft__round_finish(c, 0);
+	flight_write(c, turn->now_ns, err, 0);
+	return c->stuck_ns ? SOURCE_NOTHING : err;
+}
+
+static int flight_finish(const struct weft__turn *turn)
+{
+	if (turn->collector->flight.dir)
+		flight_write(turn->collector, turn->now_ns, turn->err, 1);
+	return SOURCE_NOTHING;
+}
+
+/* Waits until nobody waits any more: after this the collector's memory may go. */
+static void flight_close(struct weft__collector *c)
+{
+	if (!c || !c->flight.dir)
 		return;
 	pthread_mutex_lock(&c->mutex);
 	while (c->flight.n_waiting)
 		pthread_cond_wait(&c->done, &c->mutex);
 	pthread_mutex_unlock(&c->mutex);
 }
+
+const struct weft__source weft__flight_source = {
+	.name = "flight",
+	.what = "flight recorder",
+	.stage = SOURCE_LATE,
+	.setup = flight_setup,
+	.close = flight_close,
+	.fork = flight_fork,
+	.due = flight_due,
+	.turn = flight_turn,
+	.finish = flight_finish,
+};

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/own.h"
-#include "record/collect/retold.h"
+#include "record/collect/defcache.h"
 #include "segment/writer.h"
 #include "weft/error.h"
 
@@ -36,7 +36,7 @@ struct weft__draft {
 	int fd;
 	struct weft__own own;
 	struct weft__writer writer; /* offset 0: nothing is in it */
-	struct weft__retold retold;
+	struct weft__defcache defcache;
 	struct weft__buf defs;      /* of a piece */
 	uint64_t number;            /* of the dump */
 	uint64_t sequence, at;      /* the piece that was copied last, and how far; at 0: none */
@@ -66,27 +66,15 @@ struct weft__flight {
 	uint32_t n_waiting;
 };
 
-/* CALLER. Takes the options, and makes `c->segments` keep pieces in memory. */
-void weft__flight_init(struct weft__collector *c, const struct weft_recorder_opts *o);
+extern const struct weft__source weft__flight_source;
 
-/* Whether a dump is to be written now; then what was recorded so far is to be sealed, and weft__flight_write to be
- * called. Hears triggers. */
-int weft__flight_due(struct weft__collector *c, uint64_t now_ns);
-/* Writes what is due, with `err` of the sealing; `last`: all of it, since the collector ends. */
-void weft__flight_write(struct weft__collector *c, uint64_t now_ns, int err, int last);
 /* After each flush: puts what was flushed into the draft of a dump that is not over yet. */
 void weft__flight_follow(struct weft__collector *c, uint64_t now_ns);
-/* When it has to be looked at again at the latest; 0: at once. */
-uint64_t weft__flight_next(struct weft__collector *c);
 
 /* CALLER, with the recorder's mutex: asks for a dump of so long before and after now (0 before: all there is). 1:
  * weft__flight_wait has to wait for it, which needs no mutex. Without a collector it is written at once: 0 or
  * -errno. */
 int weft__flight_ask(struct weft__collector *c, struct weft__dump *dump, uint64_t back_ns, uint64_t forward_ns);
 int weft__flight_wait(struct weft__collector *c, struct weft__dump *dump);
-/* In a child of fork. */
-void weft__flight_forked(struct weft__collector *c);
-/* CALLER. Waits until nobody waits any more: after this the collector's memory may go. */
-void weft__flight_settle(struct weft__collector *c);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/collector.h"
-#include "record/engine/engine.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
+#include "record/sample/engine.h"
 #include "segment/format.h"
 
 #define IDLE_BYTES 32768 /* staged; blocks of less are encoded within 50 us */
@@ -35,7 +35,7 @@ static int begin_segment(struct weft__collector *c)
 	weft__defs_clear(&c->defs);
 	weft__defs_raw(&c->defs, c->facts.out.bytes, c->facts.out.n, c->facts.n);
 	if (c->facts_seen != c->facts_open)
-		weft__engine_facts(&c->defs);
+		weft__sources_facts(&c->defs, 1);
 	weft__costs_facts(c, &c->defs);
 	weft__throttle_facts(&c->throttle, &c->defs);
 	weft__defs_clock(&c->defs, &c->timeline.before);
@@ -70,7 +70,8 @@ static int write_blocks(struct weft__collector *c, const struct weft__encoded *b
 	return err;
 }
 
-/* The directory was deleted under us, or a file in memory closed: what was in the file is gone with it, recording goes on in a new one. */
+/* The directory was deleted under us, or a file in memory closed: what was in the file is gone with it, recording
+ * goes on in a new one. */
 static void forget_deleted(struct weft__collector *c)
 {
 	weft__log(WEFT_LOG_WARN, "%s: the active segment was deleted%s; beginning a new one",

@@ -9,8 +9,6 @@
 
 #define LANES 32
 
-_Static_assert(WEFT_KIND_POLL_NEXT < LANES, "every kind that has a lane");
-
 static struct staged_run *run_at(const struct weft__half *half, uint64_t at)
 {
 	return (struct staged_run *)(void *)(half->base + at);
@@ -30,7 +28,8 @@ static void write_bad(struct weft__collector *c)
 	c->bad.count = 0;
 }
 
-/* One record for all that come one after the other in a thread: a program may emit many of a kind that it could not define. */
+/* One record for all that come one after the other in a thread: a program may emit many of a kind that it could not
+ * define. */
 static void tell_bad(struct weft__collector *c, uint64_t tick)
 {
 	uint64_t when = weft__timeline_mono(&c->timeline, tick);
@@ -45,50 +44,51 @@ static void tell_bad(struct weft__collector *c, uint64_t tick)
 	c->n_bad++;
 }
 
+static int live_stack(void *who, uint64_t *field)
+{
+	return weft__stack_ids_get(who, (uint32_t)*field, field);
+}
+
+static int live_worker(void *who, uint32_t runtime, uint32_t index, uint64_t *field)
+{
+	(void)who;
+	*field = weft__registry_worker(runtime, index);
+	return 0;
+}
+
+static int live_kind(void *who, uint32_t kind, uint32_t *n_fields)
+{
+	int n = weft__registry_kind_fields(kind);
+
+	(void)who;
+	*n_fields = n < 0 ? 0 : (uint32_t)n;
+	return n < 0;
+}
+
+static const struct weft__resolver by_process = {live_stack, live_worker, live_kind};
+
 /* One event into the batch. What makes no sense is counted, not kept. */
 static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 {
 	struct weft__unpacked ev;
-	uint32_t stacks;
-	int err;
+	int err = weft__resolve(&by_process, c, c->batch->chunks[c->batch->n_chunks - 1].stream, slots, &ev);
 
-	weft__unpack(slots, &ev);
-	if (ev.kind == WEFT_KIND_CONTEXT)
+	if (err < 0)
+		return err;
+	if (!err && ev.kind == WEFT_KIND_CONTEXT)
 		weft__contexts_saw(c, ev.fields);
-	if ((ev.kind == WEFT_KIND_POLL_COUNT || ev.kind == WEFT_KIND_PARK_COUNT) && !ev.fields[0])
-		ev.fields[0] = c->batch->chunks[c->batch->n_chunks - 1].stream; /* of a thread that ended */
-	if (ev.kind == WEFT_KIND_WORKER)
-		ev.fields[0] = ev.fields[0] == WORKER_LEFT
-				       ? WEFT_WORKER_NONE
-				       : weft__registry_worker((uint32_t)(ev.fields[0] >> 32), (uint32_t)ev.fields[0]);
-	for (stacks = weft__stack_fields(ev.kind); stacks; stacks &= stacks - 1) {
-		uint64_t *field = &ev.fields[__builtin_ctz(stacks)];
-
-		err = weft__stack_ids_get(c, (uint32_t)*field, field);
-		if (err)
-			return err;
-	}
-	if (ev.kind >= WEFT_KIND_USER) {
-		int n = weft__registry_kind_fields(ev.kind);
-
-		if (n < 0) {
-			tell_bad(c, slots->w0 >> 8);
-			return 0;
-		}
-		while (ev.n_fields < (uint32_t)n)
-			ev.fields[ev.n_fields++] = 0;
-		ev.n_fields = (uint32_t)n;
-	}
-	err = weft__batch_add(c->batch, weft__slot_ns(&c->timeline, slots), ev.kind, ev.fields, ev.n_fields);
-	if (err == -EOVERFLOW) {
+	if (!err)
+		err = weft__batch_add(c->batch, weft__slot_ns(&c->timeline, slots), ev.kind, ev.fields, ev.n_fields);
+	if (err == 1 || err == -EOVERFLOW) {
 		tell_bad(c, slots->w0 >> 8);
 		err = 0;
 	}
 	return err;
 }
 
-/* The kinds of which a trace is full have one slot and at most two fields, which are bits of its second word. Where events of
- * such a kind go, laid out so that it takes no branch to put one there: which kind comes next cannot be foretold. */
+/* The kinds of which a trace is full have one slot and at most two fields, which are bits of its second word. Where
+ * events of such a kind go, laid out so that it takes no branch to put one there: which kind comes next cannot be
+ * foretold. */
 struct lane {
 	struct weft__kind_rows *rows; /* NULL: this kind takes the detour */
 	uint64_t *field[2];           /* of `rows`, or one word for what is no field */
@@ -103,6 +103,27 @@ struct lanes {
 	uint64_t moves; /* of the batch, when they were opened */
 	int open;
 };
+
+/* The kinds that come often, from the list. */
+#define LOW_WORDS UINT64_MAX
+#define LOW_PAIR WEFT_TASK_MASK
+#define LANE_RARE(NAME, packing)
+#define LANE_OFTEN(NAME, packing) {WEFT_KIND_##NAME, WEFT_FIELDS_OF_##NAME, LOW_##packing},
+#define FITS_RARE(NAME, packing) 1
+#define FITS_OFTEN(NAME, packing) (WEFT_KIND_##NAME < LANES && SLOTS_##packing(WEFT_FIELDS_OF_##NAME) == 1)
+
+static const struct {
+	uint32_t kind, n_fields;
+	uint64_t low;
+} lane_kinds[] = {
+#define X(NAME, number, name, packing, how, ...) LANE_##how(NAME, packing)
+	WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
+#undef X
+};
+
+#define X(NAME, number, name, packing, how, ...) _Static_assert(FITS_##how(NAME, packing), name " has no lane");
+WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
+#undef X
 
 static void open_lane(struct weft__batch *batch, struct lanes *lanes, uint32_t kind, uint32_t n_fields, uint64_t low,
 		      size_t n)
@@ -124,21 +145,15 @@ static void open_lane(struct weft__batch *batch, struct lanes *lanes, uint32_t k
 /* They stay open for `n` events, until an array of the batch moves. */
 static void open_lanes(struct weft__batch *batch, struct lanes *lanes, size_t n)
 {
-	uint32_t kind;
+	uint32_t i;
 
-	for (kind = 0; kind < LANES; kind++)
-		lanes->of[kind].rows = NULL;
+	for (i = 0; i < LANES; i++)
+		lanes->of[i].rows = NULL;
 	lanes->open = weft__batch_room(batch, n);
 	if (!lanes->open)
 		return;
-	open_lane(batch, lanes, WEFT_KIND_POLL_BEGIN, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_POLL_END, 0, 0, n);
-	open_lane(batch, lanes, WEFT_KIND_POLL_NEXT, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_WAKE, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_SPAWN, 2, WEFT_TASK_MASK, n);
-	open_lane(batch, lanes, WEFT_KIND_TASK_END, 1, UINT64_MAX, n);
-	open_lane(batch, lanes, WEFT_KIND_PARK, 1, UINT64_MAX, n);
-	open_lane(batch, lanes, WEFT_KIND_UNPARK, 1, UINT64_MAX, n);
+	for (i = 0; i < sizeof(lane_kinds) / sizeof(lane_kinds[0]); i++)
+		open_lane(batch, lanes, lane_kinds[i].kind, lane_kinds[i].n_fields, lane_kinds[i].low, n);
 	lanes->moves = batch->moves;
 }
 
@@ -195,7 +210,8 @@ static int add_run(struct weft__collector *c, const struct staged_run *run)
 	return err;
 }
 
-/* Runs of events in the order in which they were staged, those of one ring linked. With very many threads a block has thousands. */
+/* Runs of events in the order in which they were staged, those of one ring linked. With very many threads a block
+ * has thousands. */
 static int link_runs(struct weft__collector *c, const struct weft__half *half)
 {
 	uint64_t at = 0;

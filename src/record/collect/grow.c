@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings that grow. A ring holds what its thread emits while the collector does not get to run, which on a busy or shared machine can be
- * 10 ms and more, and the fewer slots it has the more often the collector has to be woken. The slots that a ring begins with are enough for
- * 40,000 events a second; a thread that emits more gets more, up to a bound for each ring and one for all. The collector finds the
- * memory and the owner, when it next looks up, takes it (ring_hot.c). A ring keeps what it got.
+/* Rings that grow. A ring holds what its thread emits while the collector does not get to run, which on a busy or
+ * shared machine can be 10 ms and more, and the fewer slots it has the more often the collector has to be woken. The
+ * slots that a ring begins with are enough for 40,000 events a second; a thread that emits more gets more, up to a
+ * bound for each ring and one for all. The collector finds the memory and the owner, when it next looks up, takes it
+ * (ring_hot.c). A ring keeps what it got.
  *
- * The collector is woken when half of a ring is filled. A thread that would fill all of its ring within some tens of milliseconds
- * wakes it earlier, and then the collector asks to run soon after that (thread.c). */
+ * The collector is woken when half of a ring is filled. A thread that would fill all of its ring within some tens of
+ * milliseconds wakes it earlier, and then the collector asks to run soon after that (thread.c). */
 #include <sys/mman.h>
 
 #include "base/atomic.h"
@@ -16,7 +17,8 @@
 #define FAST_NS 50000000u       /* a ring that is full within this time needs the collector soon */
 #define GROWN_BYTES (16u << 20) /* of all rings */
 
-/* Memory behind the slots from `from` up to `upto`, and in the page tables, so that the owner does not have to wait for it. */
+/* Memory behind the slots from `from` up to `upto`, and in the page tables, so that the owner does not have to wait
+ * for it. */
 static int back_slots(const struct rings_head *head, uint32_t i, struct ring_page *ring, uint64_t from, uint64_t upto)
 {
 	uint64_t skip = RING_PAGE + from * sizeof(struct weft_slot);

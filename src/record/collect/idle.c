@@ -15,9 +15,11 @@
 #include "base/atomic.h"
 #include "base/ours.h"
 #include "base/thread.h"
-#include "record/engine/engine.h"
+#include "record/tables/tables.h"
+#include "record/thread/thread.h"
 
-/* FREE -> GIVEN -> BUSY -> DONE -> FREE; the collector takes a batch back from GIVEN, and leaves it to the thread from BUSY. */
+/* FREE -> GIVEN -> BUSY -> DONE -> FREE; the collector takes a batch back from GIVEN, and leaves it to the thread
+ * from BUSY. */
 enum { FREE, GIVEN, BUSY, DONE, LEFT, CLOSED, CLOSED_LEFT };
 
 struct weft__idle {
@@ -41,10 +43,11 @@ static void idle_count_cost(struct weft__idle *idle)
 		store_relaxed(&idle->cpu_ns, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 }
 
-/* As in the collector: for what the engine's net catches in this thread the kernel would look for another one, which may sleep. */
+/* As in the collector: for what the engine's net catches in this thread the kernel would look for another one, which
+ * may sleep. */
 static void let_signal(int how)
 {
-	int signal = weft__engine_let();
+	int signal = weft__tables_lets();
 	sigset_t set;
 
 	if (!signal)
@@ -128,7 +131,7 @@ int weft__idle_open(struct weft__idle **ret, int level)
 		weft__free(idle);
 		return err;
 	}
-	weft__engine_encoder(&thread);
+	store_relaxed(&weft__own_threads.encoder, weft__tls_tid(thread));
 	*ret = idle;
 	return 0;
 }
@@ -144,7 +147,7 @@ void weft__idle_close(struct weft__idle *idle)
 
 	if (!idle)
 		return;
-	weft__engine_encoder(NULL);
+	store_relaxed(&weft__own_threads.encoder, 0u);
 	state = load_acquire(&idle->state);
 	while (!cas_acq_rel(&idle->state, &state, state == LEFT ? CLOSED_LEFT : CLOSED))
 		;

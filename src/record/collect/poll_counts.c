@@ -17,7 +17,7 @@ static struct ring_page *own_ring(struct weft__collector *c, uint64_t tick, int 
 	if (!ring && weft__ring_attach(tick, 1))
 		ring = weft__ring_mine();
 	*ret_err = ring ? 0 : -ENOMEM;
-	if (ring && !weft__ring_has_room(ring, weft__wide_slots(WEFT_KIND_POLL_COUNT)))
+	if (ring && !weft__ring_has_room(ring, weft__kind_slots(WEFT_KIND_POLL_COUNT)))
 		*ret_err = weft__drain(c);
 	return *ret_err ? NULL : ring;
 }
@@ -25,15 +25,16 @@ static struct ring_page *own_ring(struct weft__collector *c, uint64_t tick, int 
 static void tell_count(struct weft__collector *c, struct ring_page *own, struct ring_page *ring, uint32_t bucket,
 		       uint32_t sum, uint64_t tick)
 {
-	uint64_t fields[] = {ring->thread.stream, weft__polls_from(bucket), weft__polls_below(bucket), 0};
+	uint64_t fields[WEFT_FIELDS_OF_POLL_COUNT] = {ring->thread.stream, weft__polls_from(bucket),
+						      weft__polls_below(bucket), 0};
 
 	ring->telling.before = load_relaxed(&ring->polls_told[bucket]);
 	ring->telling.ring = weft__chunk_ring(c->region->map, own);
 	ring->telling.slot = load_relaxed(&own->hot.head);
 	store_release(&ring->telling.count, bucket + 1);
-	fields[3] = weft__poll_count_take(ring, bucket, sum);
-	c->coarse.passed[COARSE_ALL] += 2 * fields[3]; /* events */
-	if (fields[3])
+	fields[WEFT_FIELD_POLL_COUNT_COUNT] = weft__poll_count_take(ring, bucket, sum);
+	c->coarse.passed[COARSE_ALL] += 2 * fields[WEFT_FIELD_POLL_COUNT_COUNT]; /* events */
+	if (fields[WEFT_FIELD_POLL_COUNT_COUNT])
 		weft__wide_emit_in(&own->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
 	store_release(&ring->telling.count, 0u);
 }
@@ -42,7 +43,7 @@ static void tell_count(struct weft__collector *c, struct ring_page *own, struct 
 static int tell_parks(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint32_t on, uint64_t until,
 		      uint64_t tick)
 {
-	uint64_t fields[4];
+	uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT];
 	struct ring_page *own;
 	int err;
 
@@ -53,7 +54,7 @@ static int tell_parks(struct weft__collector *c, uint32_t i, struct ring_page *r
 	err = weft__drain_define(c, i);
 	own = err ? NULL : own_ring(c, tick, &err);
 	if (own && weft__parks_fields(ring, ring->thread.stream, on, until, fields)) {
-		c->coarse.passed[COARSE_SLOW] += 2 * fields[1];
+		c->coarse.passed[COARSE_SLOW] += 2 * fields[WEFT_FIELD_PARK_COUNT_COUNT];
 		weft__wide_emit_in(&own->hot, WEFT_KIND_PARK_COUNT, tick, fields, NULL, 0);
 	}
 	return err;
@@ -63,10 +64,10 @@ static int tell_parks(struct weft__collector *c, uint32_t i, struct ring_page *r
 static int tell_counted(struct weft__collector *c, uint32_t which, uint64_t tick)
 {
 	struct rings_head *head = c->region->head;
-	uint64_t fields[] = {which == WEFT_COUNTED_WAKES ? WEFT_KIND_WAKE : WEFT_KIND_QUEUE, 0,
-			     c->coarse.counted_tick && tick > c->coarse.counted_tick
-				     ? weft_tick_ns(tick - c->coarse.counted_tick)
-				     : 0};
+	uint64_t fields[WEFT_FIELDS_OF_COUNTED] = {which == WEFT_COUNTED_WAKES ? WEFT_KIND_WAKE : WEFT_KIND_QUEUE, 0,
+						   c->coarse.counted_tick && tick > c->coarse.counted_tick
+							   ? weft_tick_ns(tick - c->coarse.counted_tick)
+							   : 0};
 	uint32_t n = load_acquire(&head->n_rings), i;
 	int err;
 	struct ring_page *own = own_ring(c, tick, &err);
@@ -77,11 +78,11 @@ static int tell_counted(struct weft__collector *c, uint32_t which, uint64_t tick
 		struct ring_page *ring = ring_page_at(c->region->map, i);
 		uint64_t now = load_relaxed(&ring->hot.counted[which]);
 
-		fields[1] += now - ring->counted_seen[which];
+		fields[WEFT_FIELD_COUNTED_COUNT] += now - ring->counted_seen[which];
 		ring->counted_seen[which] = now;
 	}
-	c->coarse.passed[which == WEFT_COUNTED_WAKES ? COARSE_PARKS : COARSE_SLOW] += fields[1];
-	if (fields[1])
+	c->coarse.passed[which == WEFT_COUNTED_WAKES ? COARSE_PARKS : COARSE_SLOW] += fields[WEFT_FIELD_COUNTED_COUNT];
+	if (fields[WEFT_FIELD_COUNTED_COUNT])
 		weft__wide_emit_in(&own->hot, WEFT_KIND_COUNTED, tick, fields, NULL, 0);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeping sealed segments within the limits of bytes and age, oldest first. COLLECTOR.
  *
- * In a directory the segments of the same program count, of this process and of earlier ones: files of this user, of the name that
- * weft gives to segments of that program, and with weft's mark. What others keep there is theirs. A file that is gone when it is to
- * be deleted was somebody else's to delete. */
+ * In a directory the segments of the same program count, of this process and of earlier ones: files of this user, of
+ * the name that weft gives to segments of that program, and with weft's mark. What others keep there is theirs. A
+ * file that is gone when it is to be deleted was somebody else's to delete. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

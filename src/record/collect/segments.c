@@ -52,7 +52,8 @@ static int begin_writing(struct weft__segments *s)
 	return weft__writer_begin(&s->writer, s->fd, &head);
 }
 
-/* It gets the name of a segment when it is locked and has its header, so that nobody takes it for one of a dead process. */
+/* It gets the name of a segment when it is locked and has its header, so that nobody takes it for one of a dead
+ * process. */
 static int begin_file(struct weft__segments *s)
 {
 	char begun[NAME_BYTES + sizeof(NEW_END)];

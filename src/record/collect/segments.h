@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a recording: the active segment, sealing it, keeping the sealed ones within limits. COLLECTOR. In memory-only
- * mode the files are memfds that nobody else sees. */
+/* The files of a recording: the active segment, sealing it, keeping the sealed ones within limits. COLLECTOR. In
+ * memory-only mode the files are memfds that nobody else sees. */
 #ifndef WEFT_COLLECT_SEGMENTS_H
 #define WEFT_COLLECT_SEGMENTS_H
 
@@ -60,8 +60,8 @@ int weft__segments_begin(struct weft__segments *s);
 void weft__segments_early(struct weft__segments *s);
 /* Index, trailer, and the name that says it is whole. 0 or -errno; then the segment is still active. */
 int weft__segments_seal(struct weft__segments *s);
-/* True when the active file was deleted by somebody, or is in memory and was closed by the program. Another one that was closed is
- * opened again. */
+/* True when the active file was deleted by somebody, or is in memory and was closed by the program. Another one that
+ * was closed is opened again. */
 int weft__segments_gone(struct weft__segments *s);
 /* Forgets the active segment; its file stays as it is. */
 void weft__segments_drop(struct weft__segments *s);
@@ -71,8 +71,8 @@ void weft__segments_abandon(struct weft__segments *s);
 int weft__segments_due(const struct weft__segments *s, uint64_t now_ns);
 /* Deletes sealed segments, oldest first, until what is kept is within the limits. */
 void weft__segments_retain(struct weft__segments *s);
-/* Starts writing back what was written, once a second, since that costs as much as making a block; or, with the sync option, finishes
- * it each time. */
+/* Starts writing back what was written, once a second, since that costs as much as making a block; or, with the sync
+ * option, finishes it each time. */
 void weft__segments_sync(struct weft__segments *s);
 /* Whether there is some room on the disk again. */
 int weft__segments_room(const struct weft__segments *s);

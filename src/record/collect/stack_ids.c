@@ -208,7 +208,8 @@ int weft__stack_ids_full(const struct weft__collector *c)
 	return c->segments.fd >= 0 && c->stacks.n_frames > STACK_FRAMES_MAX / 2;
 }
 
-/* Whether some thread has taken slots that are not published: a handler may have put a reference there that nobody can see. */
+/* Whether some thread has taken slots that are not published: a handler may have put a reference there that nobody
+ * can see. */
 static int emit_under_way(const struct weft__collector *c)
 {
 	struct rings_head *head = c->region->head;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* References to stacks in shared memory become ids of stacks in segments, and each stack is defined once in each segment that
- * needs it. An id stays with its stack for the recording. COLLECTOR. */
+/* References to stacks in shared memory become ids of stacks in segments, and each stack is defined once in each
+ * segment that needs it. An id stays with its stack for the recording. COLLECTOR. */
 #ifndef WEFT_COLLECT_STACK_IDS_H
 #define WEFT_COLLECT_STACK_IDS_H
 
@@ -37,8 +37,8 @@ void weft__stack_ids_fini(struct weft__stack_ids *ids);
 
 /* Looks at the unwinder's modules and defines new ones. */
 int weft__stack_ids_modules(struct weft__collector *c);
-/* The id of the stack that `ref` refers to, 0 for none; its definition is added to the block's when the segment has it not
- * yet. 0 or -ENOMEM. */
+/* The id of the stack that `ref` refers to, 0 for none; its definition is added to the block's when the segment has
+ * it not yet. 0 or -ENOMEM. */
 int weft__stack_ids_get(struct weft__collector *c, uint32_t ref, uint64_t *ret_id);
 /* The block was written, or it was not and its definitions with it. */
 void weft__stack_ids_settle(struct weft__collector *c, int written);

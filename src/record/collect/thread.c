@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector's thread: how it is scheduled, whose files it has, and how callers ask something of it. CALLER, but for what runs on the
- * thread. */
+/* The collector's thread: how it is scheduled, whose files it has, and how callers ask something of it. CALLER, but
+ * for what runs on the thread. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,13 +16,11 @@
 #include "base/ours.h"
 #include "base/thread.h"
 #include "record/collect/collector.h"
-#include "record/engine/precise.h"
-#include "record/engine/switch.h"
 #include "record/ring/ring.h"
+#include "record/source.h"
 
 #define SLICE_NS 200000 /* of CPU, so that the scheduler runs the collector soon when it wakes */
-#define SLACK_SHARE 100 /* the part of the time between two drains that a timed wake may be late */
-#define SWITCHES_WAIT_NS UINT64_C(100000000)
+#define ATTACH_WAIT_NS UINT64_C(100000000)
 
 /* What started the collector may have had a priority, which is for what the program does. */
 static void collector_be_modest(struct weft__collector *c)
@@ -32,9 +30,9 @@ static void collector_be_modest(struct weft__collector *c)
 	weft__collector_soon(c, 0);
 }
 
-/* The collector takes the CPU from nobody: a thread of class SCHED_BATCH does not preempt who runs when it wakes, and has its fair share
- * of a busy machine all the same. Where rings fill so fast that events would be lost meanwhile it asks for a short slice: the
- * scheduler then runs it soon, and gives it no more CPU than any other. */
+/* The collector takes the CPU from nobody: a thread of class SCHED_BATCH does not preempt who runs when it wakes,
+ * and has its fair share of a busy machine all the same. Where rings fill so fast that events would be lost
+ * meanwhile it asks for a short slice: the scheduler then runs it soon, and gives it no more CPU than any other. */
 void weft__collector_soon(struct weft__collector *c, int soon)
 {
 	struct {
@@ -57,13 +55,11 @@ void weft__collector_soon(struct weft__collector *c, int soon)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* The interrupt of a timer may take as long as draining a ring, above all below a hypervisor. Within the slack the kernel lets
- * a timer wait for an interrupt that comes anyway, such as its tick. */
+/* The interrupt of a timer may take as long as draining a ring, above all below a hypervisor. Within the slack the
+ * kernel lets a timer wait for an interrupt that comes anyway, such as its tick. */
 static void ask_for_slack(const struct weft__collector *c)
 {
-	uint64_t most = c->queue_ns / 4, ns = c->drain_ns / SLACK_SHARE;
-
-	prctl(PR_SET_TIMERSLACK, (unsigned long)(ns < most ? ns : most), 0, 0, 0);
+	prctl(PR_SET_TIMERSLACK, (unsigned long)c->slack_ns, 0, 0, 0);
 }
 
 /* Who starts it waits until the files of the program are the program's alone. */
@@ -150,47 +146,41 @@ int weft__collector_ask(struct weft__collector *c, enum weft__ask what, char *pa
 }
 
 /* Not for ever: the loader's lock may be held by who waits here, in a constructor, and the collector wait for it. */
-static void switches_on_soon(struct weft__collector *c)
+static void attach_soon(struct weft__collector *c)
 {
-	uint64_t now = weft__clock_mono(), end = now + SWITCHES_WAIT_NS;
+	uint64_t now = weft__clock_mono(), end = now + ATTACH_WAIT_NS;
 	struct timespec until = {(time_t)(end / 1000000000), (long)(end % 1000000000)};
 
 	pthread_mutex_lock(&c->mutex);
 	c->asked_ns = now;
-	ask_begin(c, ASK_SWITCHES_ON);
+	ask_begin(c, ASK_ATTACH);
 	while (c->ask != ASK_NOTHING && pthread_cond_timedwait(&c->done, &c->mutex, &until) == 0)
 		;
 	pthread_mutex_unlock(&c->mutex);
 }
 
-static void files_close(void)
-{
-	weft__switch_stop();
-	weft__precise_stop();
-}
-
-void weft__collector_switches(struct weft__collector *c, int on)
+void weft__collector_attach(struct weft__collector *c, int on)
 {
 	if (c->apart && c->running && on)
-		switches_on_soon(c);
+		attach_soon(c);
 	else if (c->apart && c->running)
-		weft__collector_ask(c, ASK_SWITCHES_OFF, NULL, 0);
+		weft__collector_ask(c, ASK_DETACH, NULL, 0);
 	else if (on)
-		weft__switch_start(c->thread);
+		weft__sources_attach(c->thread);
 	else
-		files_close();
+		weft__sources_detach();
 }
 
-void weft__collector_switches_here(struct weft__collector *c, enum weft__ask what)
+void weft__collector_attach_here(struct weft__collector *c, enum weft__ask what)
 {
 	uint64_t now;
 
-	if (what == ASK_SWITCHES_OFF) {
-		files_close();
+	if (what == ASK_DETACH) {
+		weft__sources_detach();
 		return;
 	}
-	weft__switch_start(c->thread);
+	weft__sources_attach(c->thread);
 	now = weft__clock_mono();
-	if (now > c->asked_ns + SWITCHES_WAIT_NS)
-		weft__switch_missed(c->asked_ns, now); /* who asked did not wait */
+	if (now > c->asked_ns + ATTACH_WAIT_NS)
+		weft__sources_late(c->asked_ns, now); /* who asked did not wait */
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots of a ring to the fields of an event. COLLECTOR, and CALLER in recovery. */
+/* Slots of a ring to the fields of an event, from the list in weft/kind.h. Flush and recovery both go this way; what
+ * slots refer to (stacks, workers, kinds of the program) each of them looks up in its own tables. COLLECTOR, and
+ * CALLER in recovery. */
 #ifndef WEFT_COLLECT_UNPACK_H
 #define WEFT_COLLECT_UNPACK_H
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "record/ring/layout.h"
+#include "weft/runtime.h"
 
 #define WORKER_LEFT UINT64_MAX
 
@@ -14,8 +19,8 @@ struct weft__unpacked {
 	uint64_t fields[WEFT_FIELDS_MAX + 1];
 };
 
-/* When an event was. A tick of 0 was taken while nothing recorded and used after recording began: the event is put at the last
- * reading of the clock. */
+/* When an event was. A tick of 0 was taken while nothing recorded and used after recording began: the event is put
+ * at the last reading of the clock. */
 static inline uint64_t weft__slot_ns(const struct weft__timeline *line, const struct weft_slot *slot)
 {
 	uint64_t tick = slot->w0 >> 8;
@@ -23,86 +28,125 @@ static inline uint64_t weft__slot_ns(const struct weft__timeline *line, const st
 	return tick ? weft__timeline_mono(line, tick) : line->last.mono_ns;
 }
 
-static inline void weft__unpack_wide(const struct weft_slot *slots, struct weft__unpacked *ev)
-{
-	uint32_t i;
-
-	ev->n_fields = weft__wide_fields(ev->kind);
-	for (i = 1; i < ev->n_fields; i++)
-		ev->fields[i] = i % 2 ? slots[1 + i / 2].w0 : slots[i / 2].w1;
-}
-
-/* `slots` holds the whole event. Some kinds need more than the slots: a worker's id is left as runtime << 32 | index, stacks
- * (weft__stack_fields) as references (layout.h). */
+/* `slots` holds the whole event: event_slots() of them. Fields are as they are in the slots: references stay
+ * references. */
 static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpacked *ev)
 {
+	static const uint8_t packing[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, name, pack, ...) [number] = PACK_##pack,
+		WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
+#undef X
+	};
 	uint64_t w1 = slots[0].w1;
 	uint32_t i, n;
 
 	ev->kind = (uint32_t)(slots[0].w0 & 0xff);
-	switch (ev->kind) {
-	case WEFT_KIND_POLL_END:
-	case WEFT_KIND_THREAD_END:
-		ev->n_fields = 0;
-		return;
-	case WEFT_KIND_POLL_BEGIN:
-	case WEFT_KIND_POLL_NEXT:
-	case WEFT_KIND_SPAWN:
-	case WEFT_KIND_WAKE:
-	case WEFT_KIND_QUEUE:
-		ev->fields[0] = w1 & WEFT_TASK_MASK;
-		ev->fields[1] = w1 >> WEFT_TASK_BITS;
-		ev->n_fields = 2;
-		return;
-	case WEFT_KIND_SCHED:
-		ev->fields[0] = w1;
-		ev->fields[1] = slots[1].w0;
-		ev->n_fields = 2;
-		return;
-	case WEFT_KIND_SAMPLE:
-		ev->fields[0] = (uint32_t)w1;
-		ev->fields[1] = w1 >> 32;
-		ev->fields[2] = slots[1].w0;
-		ev->fields[3] = (uint32_t)slots[1].w1;
-		ev->fields[4] = slots[1].w1 >> 32;
-		ev->n_fields = 5;
-		return;
-	case WEFT_KIND_USER:
+	if (ev->kind == WEFT_KIND_USER) {
 		ev->kind = (uint32_t)w1 >= WEFT_KIND_USER ? (uint32_t)w1 : UINT32_MAX; /* a kind that nobody defined */
-		n = (uint32_t)(w1 >> 32);
-		ev->n_fields = n;
+		ev->n_fields = n = (uint32_t)(w1 >> 32);
 		for (i = 0; i < n; i += 2) {
 			ev->fields[i] = slots[1 + i / 2].w0;
 			ev->fields[i + 1] = slots[1 + i / 2].w1;
 		}
 		return;
+	}
+	ev->n_fields = n = weft__kind_fields(ev->kind);
+	switch (packing[ev->kind]) {
+	case PACK_PAIR:
+		ev->fields[0] = w1 & WEFT_TASK_MASK;
+		ev->fields[1] = w1 >> WEFT_TASK_BITS;
+		return;
+	case PACK_SAMPLE:
+		ev->fields[0] = (uint32_t)w1;
+		ev->fields[1] = w1 >> 32;
+		ev->fields[2] = slots[1].w0;
+		ev->fields[3] = (uint32_t)slots[1].w1;
+		ev->fields[4] = slots[1].w1 >> 32;
+		return;
 	default:
 		ev->fields[0] = w1;
-		ev->n_fields = 1;
-		if (ev->kind >= WEFT_KIND_WIDE && ev->kind < WEFT_KIND_BUILTIN_END)
-			weft__unpack_wide(slots, ev);
+		for (i = 1; i < n; i++)
+			ev->fields[i] = i % 2 ? slots[1 + i / 2].w0 : slots[i / 2].w1;
 	}
 }
 
-/* Which fields of a kind are stacks, as bits. */
-static inline uint32_t weft__stack_fields(uint32_t kind)
+enum weft__in_slot { IN_SLOT_VALUE, IN_SLOT_STACK, IN_SLOT_WORKER, IN_SLOT_THREAD };
+
+/* Which fields of a kind are no values: a bit each, 16 for each of enum weft__in_slot. */
+static inline uint64_t weft__references(uint32_t kind)
 {
-	switch (kind) {
-	case WEFT_KIND_SAMPLE:
-		return 1u << 0 | 1u << 1;
-	case WEFT_KIND_OFFCPU:
-		return 1u << 5 | 1u << 6;
-	case WEFT_KIND_WAIT:
-		return 1u << 5;
-	case WEFT_KIND_WALL:
-		return 1u << 4;
-	case WEFT_KIND_STUCK:
-		return 1u << 3;
-	case WEFT_KIND_PENDING:
-		return 1u << 6 | 1u << 7;
-	default:
-		return 0;
+	/* clang-format off */
+	static const uint64_t of[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, ...) [number] = 0
+#define Y(KIND, NAME, name, type, unit, what) | UINT64_C(1) << (16 * IN_SLOT_##what + WEFT_FIELD_##KIND##_##NAME)
+#define Z(NAME) ,
+		WEFT_KINDS(X, Y, Z)
+#undef X
+#undef Y
+#undef Z
+	};
+	/* clang-format on */
+
+	return of[kind] >> 16 << 16;
+}
+
+/* Who knows what slots refer to: the collector in the process itself, recovery in what a process left. Each function
+ * answers a negative error, or 0. */
+struct weft__resolver {
+	int (*stack)(void *who, uint64_t *field);
+	int (*worker)(void *who, uint32_t runtime, uint32_t index, uint64_t *field);
+	int (*kind)(void *who, uint32_t kind, uint32_t *n_fields); /* 1: nobody defined it */
+};
+
+static inline int weft__resolve_field(const struct weft__resolver *by, void *who, uint32_t stream, uint32_t what,
+				      uint64_t *field)
+{
+	if (what == IN_SLOT_STACK)
+		return by->stack(who, field);
+	if (what == IN_SLOT_WORKER && *field != WORKER_LEFT)
+		return by->worker(who, (uint32_t)(*field >> 32), (uint32_t)*field, field);
+	if (what == IN_SLOT_WORKER)
+		*field = WEFT_WORKER_NONE;
+	else if (!*field)
+		*field = stream;
+	return 0;
+}
+
+/* The event in `slots`, as a segment has it, from the ring of thread `stream`. Answers 1 for one that makes no
+ * sense. */
+static inline int weft__resolve(const struct weft__resolver *by, void *who, uint32_t stream,
+				const struct weft_slot *slots, struct weft__unpacked *ev)
+{
+	uint64_t references;
+	uint32_t n;
+	int err = 0;
+
+	weft__unpack(slots, ev);
+	if (ev->kind >= WEFT_KIND_USER) {
+		err = by->kind(who, ev->kind, &n);
+		while (!err && ev->n_fields < n)
+			ev->fields[ev->n_fields++] = 0;
+		ev->n_fields = err ? ev->n_fields : n;
+		return err;
 	}
+	for (references = weft__references(ev->kind); references && !err; references &= references - 1) {
+		uint32_t bit = (uint32_t)__builtin_ctzll(references);
+
+		err = weft__resolve_field(by, who, stream, bit / 16, &ev->fields[bit % 16]);
+	}
+	return err;
+}
+
+/* Who a thread is, from its thread_begin: the first slot, and the second, which is its name. */
+static inline void weft__thread_begin(struct ring_thread *thread, uint32_t stream, const struct weft__timeline *line,
+				      const struct weft_slot *slot, const struct weft_slot *name)
+{
+	thread->stream = stream;
+	thread->tid = (uint32_t)slot->w1;
+	thread->worker = WEFT_WORKER_NONE;
+	thread->first_ns = weft__timeline_mono(line, slot->w0 >> 8);
+	memcpy(thread->name, name, sizeof(thread->name));
+	thread->name[sizeof(thread->name) - 1] = 0;
 }
 
 #endif

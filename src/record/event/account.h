@@ -16,15 +16,21 @@ struct weft__cpu_split {
 		waiting_ns; /* poll_cpu: off the CPU in waits for locks and the like that are not reported by themselves */
 };
 
-/* The thread has its ring: the first reading. */
-void weft__account_begin(struct ring_page *ring);
+/* CPU time that threads may take for readings between polls; they take from it, the collector adds to it
+ * (collect/costs_events.c). */
+struct weft__account_credit {
+	_Alignas(64) int64_t ns;
+};
+extern struct weft__account_credit weft__account_credit;
+#define WEFT__ACCOUNT_FREE INT64_MAX /* there is no limit */
+
 /* A wait that lasted from `since` to `tick`: of one that is reported by itself, what it was spent on (`stayed`: it never left the
  * CPU); of a short one, a note that it left the CPU, and
  * how long it did, in ns. */
 void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, int stayed, struct weft__cpu_split *ret);
 uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call);
 #define WEFT__SPLIT_FIELDS(split)                                                                                      \
-	((uint64_t[]){(split).cpu_ns, (split).ready_ns, (split).unsure_ns, (split).waiting_ns})
+	((uint64_t[WEFT_FIELDS_OF_POLL_CPU]){(split).cpu_ns, (split).ready_ns, (split).unsure_ns, (split).waiting_ns})
 #define WEFT__SPLIT_UNKNOWN                                                                                            \
 	((struct weft__cpu_split){WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED, WEFT_NOT_MEASURED})
 /* A poll begins in one that is open; the outermost has level 0. */

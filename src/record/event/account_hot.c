@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long polls and waits were on the CPU, for next to nothing. HOT.
  *
- * The CPU clock of a thread is a system call, 0.75 us. But as long as the thread stays on the CPU, which the detector of weft/ring.h
- * says, its CPU time goes as fast as the clock. So one reading is enough until it leaves the CPU. What happens then:
+ * The CPU clock of a thread is a system call, 0.75 us. But as long as the thread stays on the CPU, which the
+ * detector of weft/ring.h says, its CPU time goes as fast as the clock. So one reading is enough until it leaves the
+ * CPU. What happens then:
  *
  *     a park or a wait that is known    its length is not CPU time, but for what sleeping and waking up takes, which is
  *                                       found out by the way (off_cpu_ns)
@@ -11,11 +12,12 @@
  *                                       or something is unsure; after a long park, and where threads wait for CPUs, the
  *                                       scheduler's counts, too
  *
- * A poll that never left the CPU has no event. One that did has poll_cpu, just before its end: its CPU time, that at its end less that
- * at its begin. The latter is worked out when the poll first leaves the CPU, from what was known before.
+ * A poll that never left the CPU has no event. One that did has poll_cpu, just before its end: its CPU time, that at
+ * its end less that at its begin. The latter is worked out when the poll first leaves the CPU, from what was known
+ * before.
  *
- * Of the time off the CPU, the thread was ready to run for as long as the scheduler says (schedstat), where that file is
- * open; without a voluntary switch it was ready all the time. */
+ * Of the time off the CPU, the thread was ready to run for as long as the scheduler says (schedstat), where that
+ * file is open; without a voluntary switch it was ready all the time. */
 #include "record/event/account.h"
 
 #include <errno.h>
@@ -27,6 +29,7 @@
 #include "base/atomic.h"
 #include "record/event/detector.h"
 #include "record/event/wide.h"
+#include "record/ring/hooks.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
@@ -45,9 +48,28 @@
 #define ACCOUNT_CROWD_PACE_NS 10000000 /* between two readings of the scheduler's counts */
 #define CROWDED 64 /* part of the time in which threads wait for a CPU, from which on that is followed more closely */
 
+struct weft__account_credit weft__account_credit = {WEFT__ACCOUNT_FREE};
+
+/* Whether there is CPU time for a reading that what follows could do without: then it is less sure. */
+static int account_affords(void)
+{
+	return load_relaxed(&weft__account_credit.ns) > 0;
+}
+
 static uint64_t at_most(uint64_t ns, uint64_t most)
 {
 	return ns < most ? ns : most;
+}
+
+/* A reading was begun at that tick. */
+static void account_charge(uint64_t began)
+{
+	uint64_t ns;
+
+	if (load_relaxed(&weft__account_credit.ns) == WEFT__ACCOUNT_FREE)
+		return;
+	ns = weft_tick_ns(weft_tick(load_relaxed(&weft_gate.on)) - began);
+	__atomic_fetch_sub(&weft__account_credit.ns, (int64_t)at_most(ns, ACCOUNT_LATE_NS), __ATOMIC_RELAXED);
 }
 
 /* As it has to be, with the poll that is open. */
@@ -68,6 +90,7 @@ static int account_enter(struct account *account)
 		account->tick = account->polls[0].tick = account->off_ticks = account->unsure_ticks = 0;
 		account->offs = account->offs_counted = 0;
 		account->counted_off_ticks = 0;
+		account->spared = 0;
 		account->off_cpu_ns = OFF_CPU_FIRST_NS;
 		account->off_ready_ns = 0;
 		account->ready_ns = account->ready_before_ns = WEFT_NOT_MEASURED;
@@ -104,15 +127,15 @@ static uint64_t account_cpu(const struct account *account, uint64_t tick)
 	return account->cpu_ns + (span > off ? span - off : 0) + (uint64_t)account->offs * account->off_cpu_ns;
 }
 
-/* Whether it knows of that begin of a wait. A reading just behind is that of the begin (weft_wait_tick); one further on came with the ring,
- * or from a handler. */
+/* Whether it knows of that begin of a wait. A reading just behind is that of the begin (weft_wait_tick); one further
+ * on came with the ring, or from a handler. */
 static int account_knows(const struct account *account, uint64_t since)
 {
 	return account->tick && (account->tick <= since || weft_tick_ns(account->tick - since) <= ACCOUNT_LATE_NS);
 }
 
-/* What the scheduler had counted at the tick of what is under way. When it was read long after that, the thread was preempted in between:
- * it was ready then. */
+/* What the scheduler had counted at the tick of what is under way. When it was read long after that, the thread was
+ * preempted in between: it was ready then. */
 static uint64_t account_ready_at(const struct account *account, uint64_t tick)
 {
 	uint64_t ready_ns = account->ready_ns, before_ns = account->ready_before_ns, late_ns;
@@ -136,10 +159,12 @@ static struct account_begin account_at(const struct account *account, uint64_t t
 		.counted = account->counted,
 		.counted_off_ticks = account->counted_off_ticks,
 		.unsure_ticks = account->unsure_ticks,
+		.spared = account->spared,
 	};
 }
 
-/* Before anything that changes the account: what it says of the begin of the poll that is open, or is about to begin at `tick`. */
+/* Before anything that changes the account: what it says of the begin of the poll that is open, or is about to begin
+ * at `tick`. */
 static void account_keep_begin(struct account *account, const struct ring_page *ring, uint64_t tick)
 {
 	uint64_t began = poll_began(ring);
@@ -198,7 +223,8 @@ static uint64_t voluntary_switches(void)
 static void account_counts(struct account *account, struct ring_page *ring, enum weft__sched_use use)
 {
 	uint64_t ready_ns = WEFT_NOT_MEASURED, voluntary = voluntary_switches(), switches;
-	/* Before the reading: a thread is preempted where a call returns, and what comes then is not in what was read. */
+	/* Before the reading: a thread is preempted where a call returns, and what comes then is not in what was
+	 * read. */
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
 	if (!weft__sched_ready(ring, use, &ready_ns))
@@ -215,6 +241,7 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 	account->voluntary = voluntary;
 	account->offs_counted = 0;
 	account->counted_off_ticks = 0;
+	account->spared = 0;
 }
 
 static void account_count(struct account *account, struct ring_page *ring, enum weft__sched_use use)
@@ -222,7 +249,8 @@ static void account_count(struct account *account, struct ring_page *ring, enum 
 	account_counts(account, ring, poll_began(ring) ? WEFT__SCHED_POLLS : use);
 }
 
-/* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one does. */
+/* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one
+ * does. */
 static void account_leave_as(struct account *account, struct ring_page *ring, uint64_t tick, enum weft__sched_use use)
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
@@ -248,9 +276,10 @@ static void account_leave(struct account *account, struct ring_page *ring, uint6
 	account_leave_as(account, ring, tick, WEFT__SCHED_OPEN);
 }
 
-/* Of `off_ns` off the CPU since then, how long it was ready. Between the reading of the counts and that begin were parks and short waits, of
- * which it is not known how long they were ready, nor whether each was voluntary: one that finds something to do at once and is preempted is
- * not. When there were as many voluntary switches as these, all were. Else what may have been theirs is added to `unsure_ns`. */
+/* Of `off_ns` off the CPU since then, how long it was ready. Between the reading of the counts and that begin were
+ * parks and short waits, of which it is not known how long they were ready, nor whether each was voluntary: one that
+ * finds something to do at once and is preempted is not. When there were as many voluntary switches as these, all
+ * were. Else what may have been theirs is added to `unsure_ns`. */
 static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t off_ns,
 			 const struct account_begin *begin, uint64_t *unsure_ns)
 {
@@ -269,7 +298,8 @@ static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t 
 	most_ns = at_most(since_ns, off_ns);
 	if (begin->offs == 0)
 		return most_ns;
-	if (account->voluntary - begin->voluntary == begin->offs) /* interrupts may have taken the rest */
+	if (!begin->spared &&
+	    account->voluntary - begin->voluntary == begin->offs) /* interrupts may have taken the rest */
 		return off_ns - most_ns <= ACCOUNT_SURE_NS + off_ns / 50 ? off_ns : most_ns;
 	parks_ns = at_most(weft_tick_ns(begin->counted_off_ticks), since_ns);
 	least_ns = at_most(since_ns - parks_ns, off_ns);
@@ -279,6 +309,19 @@ static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t 
 	}
 	parks_ns = at_most((uint64_t)begin->offs * account->off_ready_ns, most_ns - least_ns);
 	return most_ns - parks_ns;
+}
+
+/* The CPU time at the begin is at most what `begin` says, and less by what was unsure then at most. The thread has
+ * used no more than `cpu1_ns` since: so, of what was unsure, only as much can be part of the poll or wait that ends. */
+static uint64_t unsure_at_begin(const struct account_begin *begin, uint64_t cpu1_ns, uint64_t span_ns, uint64_t cpu_ns)
+{
+	uint64_t unsure_ns = weft_tick_ns(begin->unsure_ticks), least_ns, most_ns;
+
+	if (begin->cpu_ns == WEFT_NOT_MEASURED)
+		return unsure_ns;
+	least_ns = begin->cpu_ns > unsure_ns ? begin->cpu_ns - unsure_ns : 0;
+	most_ns = at_most(cpu1_ns > least_ns ? cpu1_ns - least_ns : 0, span_ns);
+	return at_most(unsure_ns, most_ns > cpu_ns ? most_ns - cpu_ns : 0);
 }
 
 /* From the CPU time at begin and end. When the first is not known, no more than all that the thread has used. */
@@ -312,6 +355,8 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	if (account_clock(account)) {
 		account_count(account, ring, WEFT__SCHED_OPEN);
 		split_of(span_ns, begin.cpu_ns, account_cpu(account, tick), ret);
+		if (begin.cpu_ns != WEFT_NOT_MEASURED)
+			ret->unsure_ns = unsure_at_begin(&begin, account_cpu(account, tick), span_ns, ret->cpu_ns);
 		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, &begin, &unsure_ns);
 		/* What is not known is not told as a part. */
 		if (unsure_ns)
@@ -325,26 +370,50 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 void weft__account_begin(struct ring_page *ring)
 {
 	struct account *account = &ring->account;
+	uint64_t tick = weft_tick(load_relaxed(&weft_gate.on));
 
 	if (!(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || !account_enter(account))
 		return;
-	if (account_clock(account))
+	if (account_affords() && account_clock(account)) {
 		account_counts(account, ring, WEFT__SCHED_ONCE);
-	account_leave_as(account, ring, account->tick, WEFT__SCHED_ONCE);
+		account_charge(tick);
+		tick = account->tick;
+	}
+	account_leave_as(account, ring, tick, WEFT__SCHED_ONCE);
 }
 
-/* The thread was off the CPU for some of the time since the last operation, it is not known how long. Outside of a wait (`since` 0) it was
- * ready for that time, as a rule: when it was long, the scheduler's counts are read, so that it is not part of what comes. */
+/* Before a poll, off the CPU for some of the time, and no reading is to be had. */
+static void account_spare(struct account *account, uint64_t tick)
+{
+	uint64_t from = account->checked > account->tick ? account->checked : account->tick;
+
+	if (!account->tick)
+		return;
+	account->unsure_ticks += tick - from;
+	account->counted_off_ticks += tick - from;
+	account->offs_counted++;
+	account->spared = 1;
+}
+
+/* The thread was off the CPU for some of the time since the last operation, it is not known how long. Outside of a
+ * wait (`since` 0) it was ready for that time, as a rule: when it was long, the scheduler's counts are read, so that
+ * it is not part of what comes. */
 static void account_unforeseen(struct account *account, struct ring_page *ring, uint64_t tick, uint64_t since)
 {
-	uint64_t pace_ns = account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS, from, known_ns;
+	uint64_t pace_ns = account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_CROWD_PACE_NS, from, known_ns,
+		 began;
 
 	if (account->tick && weft_tick_ns(tick - account->tick) < ACCOUNT_PACE_NS) {
 		from = since > account->checked ? since : account->checked;
 		account->unsure_ticks += tick - (from > account->tick ? from : account->tick);
 		return;
 	}
-	known_ns = account->tick ? account_cpu(account, weft_tick(load_relaxed(&weft_gate.on))) : 0;
+	if (!since && !account_affords()) {
+		account_spare(account, tick);
+		return;
+	}
+	began = weft_tick(load_relaxed(&weft_gate.on));
+	known_ns = account->tick ? account_cpu(account, began) : 0;
 	account_clock(account);
 	if (since && weft_tick_ns(tick - since) >= ACCOUNT_PACE_NS)
 		pace_ns = ACCOUNT_UNSURE_PACE_NS;
@@ -353,9 +422,11 @@ static void account_unforeseen(struct account *account, struct ring_page *ring, 
 	if (weft_tick_ns(account->tick - account->counted) >=
 	    pace_ns) /* before a poll, what is read is what it begins with */
 		account_count(account, ring, since ? WEFT__SCHED_OPEN : WEFT__SCHED_ONCE);
+	account_charge(began);
 }
 
-/* A wait that is too short to be reported ends: of its time, what was neither on the CPU nor ready for one, as far as is known. */
+/* A wait that is too short to be reported ends: of its time, what was neither on the CPU nor ready for one, as far
+ * as is known. */
 static uint64_t account_waited(struct account *account, struct ring_page *ring, uint64_t since, uint64_t tick,
 			       uint64_t *off_ns)
 {
@@ -421,12 +492,13 @@ void weft_slow_off(uint64_t tick)
 	errno = saved;
 }
 
-/* Whether the end of a park should read the clock. What sleeping and waking up takes is known of short ones, of which there are many. */
+/* Whether the end of a park should read the clock. What sleeping and waking up takes is known of short ones, of
+ * which there are many. */
 static int reading_due(const struct account *account, const struct ring_page *ring, uint64_t tick)
 {
 	uint64_t span = tick - account->tick, ms = load_relaxed(&weft_gate.ms_ticks);
 
-	if (account->tick && span < ACCOUNT_UNSURE_PACE_NS / 1000000 * ms)
+	if ((account->tick && span < ACCOUNT_UNSURE_PACE_NS / 1000000 * ms) || !account_affords())
 		return 0;
 	return !account->tick || account->unsure_ticks ||
 	       span >= (account->crowded ? ACCOUNT_CROWDED_PARK_PACE_NS : ACCOUNT_PARK_PACE_NS) / 1000000 * ms ||
@@ -464,14 +536,17 @@ static int unpark_quickly(struct ring_page *ring, uint64_t tick)
 static void unpark_slowly(struct ring_page *ring, uint64_t tick)
 {
 	struct account *account = ring ? &ring->account : NULL;
+	uint64_t began;
 
 	if (account && load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !weft_stayed() && account_enter(account)) {
 		account_keep_begin(account, ring, tick);
 		account_parked(account, ring, tick);
 		if (tick < ring->hot.sched_due && reading_due(account, ring, tick)) {
+			began = weft_tick(load_relaxed(&weft_gate.on));
 			account_clock(account);
 			if (account->crowded || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_COUNT_NS)
 				account_count(account, ring, WEFT__SCHED_OPEN);
+			account_charge(began);
 		}
 		account_leave(account, ring, tick);
 	} else if (!account) {
@@ -488,7 +563,7 @@ void weft_slow_unpark(uint64_t tick)
 		ring = weft__ring_mine();
 		unpark_slowly(ring, tick);
 		if (ring && tick >= ring->hot.sched_due)
-			weft_hot_sched(tick);
+			weft_slow_sched(tick);
 	}
 	errno = saved;
 }
@@ -542,7 +617,10 @@ int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, u
 		account_count(account, ring, WEFT__SCHED_OPEN);
 	if (account->tick && begin && poll->tick == begin) {
 		ret->waiting_ns = poll->waited_ns;
-		ret->unsure_ns = at_most(weft_tick_ns(account->unsure_ticks + poll->unsure_ticks), span_ns);
+		ret->unsure_ns =
+			at_most(weft_tick_ns(account->unsure_ticks) +
+					unsure_at_begin(poll, account_cpu(account, tick), span_ns, ret->cpu_ns),
+				span_ns);
 		split_of(span_ns, poll->cpu_ns, account_cpu(account, tick), ret);
 		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, poll, &ret->unsure_ns);
 		ret->unsure_ns = at_most(ret->unsure_ns, span_ns);

@@ -6,7 +6,7 @@
 #define WEFT_EVENT_PARK_H
 
 #include "base/atomic.h"
-#include "record/ring/layout.h"
+#include "record/ring/hooks.h"
 
 /* Bits of the gate that change while it is open: what is open goes on. The others say what time of recording it is. */
 #define GATE_CHANGES (WEFT_GATE_MODES | WEFT_GATE_COUNTED | WEFT_GATE_PARKS)
@@ -33,31 +33,19 @@ static inline uint64_t weft__parks_take(uint64_t *told, uint64_t sum)
 
 /* HOT and COLLECTOR. The fields of kind park_count; answers whether there is something to tell. `thread` 0 means the one whose ring it is in. */
 static inline int weft__parks_fields(struct ring_page *ring, uint32_t thread, uint32_t on, uint64_t tick,
-				     uint64_t fields[4])
+				     uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT])
 {
 	uint64_t from = load_relaxed(&ring->parks_from);
 
-	fields[0] = thread;
-	fields[1] = weft__parks_take(&ring->parks_told, load_acquire(&ring->hot.parks));
-	fields[2] = weft_tick_ns(weft__parks_take(&ring->parked_told, weft__parked_sum(ring, on, tick)));
-	fields[3] = from && tick > from ? weft_tick_ns(tick - from) : 0;
-	if (fields[3] < fields[2])
-		fields[3] = fields[2];
+	fields[WEFT_FIELD_PARK_COUNT_THREAD] = thread;
+	fields[WEFT_FIELD_PARK_COUNT_COUNT] = weft__parks_take(&ring->parks_told, load_acquire(&ring->hot.parks));
+	fields[WEFT_FIELD_PARK_COUNT_TIME] =
+		weft_tick_ns(weft__parks_take(&ring->parked_told, weft__parked_sum(ring, on, tick)));
+	fields[WEFT_FIELD_PARK_COUNT_SPAN] = from && tick > from ? weft_tick_ns(tick - from) : 0;
+	if (fields[WEFT_FIELD_PARK_COUNT_SPAN] < fields[WEFT_FIELD_PARK_COUNT_TIME])
+		fields[WEFT_FIELD_PARK_COUNT_SPAN] = fields[WEFT_FIELD_PARK_COUNT_TIME];
 	store_relaxed(&ring->parks_from, tick);
-	return fields[1] || fields[2];
+	return fields[WEFT_FIELD_PARK_COUNT_COUNT] || fields[WEFT_FIELD_PARK_COUNT_TIME];
 }
-
-/* HOT, its owner, or who is about to be. The park that is open, if there is one, is no more than was told of it. */
-static inline void weft__park_drop(struct ring_page *ring)
-{
-	uint64_t told = load_relaxed(&ring->parked_told);
-
-	store_relaxed(&ring->hot.park_on, 0);
-	if ((int64_t)(told - load_relaxed(&ring->hot.parked)) > 0)
-		store_release(&ring->hot.parked, told);
-}
-
-/* HOT. Of a thread that ends, as weft__poll_counts_end. */
-void weft__park_counts_end(struct ring_page *ring, uint64_t tick);
 
 #endif

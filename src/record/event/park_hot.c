@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parks where the recorder may choose to count them (record/event/park.h). One that began as an event ends as one, and one that is counted stays
- * it, whatever the mode is when it ends. HOT. */
+/* Parks where the recorder may choose to count them (record/event/park.h). One that began as an event ends as one,
+ * and one that is counted stays it, whatever the mode is when it ends. HOT. */
 #include "record/event/park.h"
 
 #include "record/event/poll.h"
@@ -18,7 +18,7 @@ static struct ring_page *parks_ring(uint32_t on, uint64_t tick)
 	if (WEFT_LIKELY(ring != NULL))
 		return ring;
 	ring = weft__ring_mine();
-	if (!ring && weft_hot_ring(1, tick))
+	if (!ring && weft_slow_ring(1, tick))
 		ring = weft__ring_mine();
 	return ring;
 }
@@ -35,7 +35,7 @@ void weft_slow_park_mode(uint64_t arg, uint64_t tick, uint32_t on)
 	if (ring)
 		store_release(&ring->hot.park_on, (uint64_t)on);
 	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
-		weft_hot_sched(tick);
+		weft_slow_sched(tick);
 }
 
 /* Whether the park that ends was counted. */
@@ -74,12 +74,12 @@ void weft_slow_unpark_mode(uint64_t arg, uint64_t tick, uint32_t on)
 
 void weft__park_counts_end(struct ring_page *ring, uint64_t tick)
 {
-	uint64_t fields[4];
+	uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT];
 
 	if (load_relaxed(&ring->hot.parked) == load_relaxed(&ring->parked_told) &&
 	    load_relaxed(&ring->hot.parks) == load_relaxed(&ring->parks_told) && !load_relaxed(&ring->hot.park_on))
 		return;
-	if (weft__ring_has_room(ring, weft__wide_slots(WEFT_KIND_PARK_COUNT)) &&
+	if (weft__ring_has_room(ring, weft__kind_slots(WEFT_KIND_PARK_COUNT)) &&
 	    weft__parks_fields(ring, 0, (uint32_t)load_relaxed(&ring->hot.park_on), tick, fields))
 		weft__wide_emit_in(&ring->hot, WEFT_KIND_PARK_COUNT, tick, fields, NULL, 0);
 }

@@ -3,7 +3,7 @@
 #ifndef WEFT_EVENT_POLL_H
 #define WEFT_EVENT_POLL_H
 
-#include "record/ring/layout.h"
+#include "record/ring/hooks.h"
 
 /* HOT. The owner of a ring recorded something that makes its innermost open poll one to tell of in mode caught. */
 static inline void weft__poll_sampled(struct weft_ring *ring, uint64_t tick)
@@ -15,8 +15,9 @@ static inline void weft__poll_sampled(struct weft_ring *ring, uint64_t tick)
 		store_relaxed(&polls->open[level].sampled, tick);
 }
 
-/* COLLECTOR. The same for another thread, which was seen at `tick` in whatever poll was open then: the innermost, or the outermost. A poll that has
- * ended meanwhile, and one that began later, are not caught by it: their times do not hold the tick. The owner's own mark is not put back. */
+/* COLLECTOR. The same for another thread, which was seen at `tick` in whatever poll was open then: the innermost, or
+ * the outermost. A poll that has ended meanwhile, and one that began later, are not caught by it: their times do not
+ * hold the tick. The owner's own mark is not put back. */
 static inline void weft__poll_seen(struct ring_page *ring, uint64_t tick, int outermost)
 {
 	struct polls *polls = &ring->polls;
@@ -42,7 +43,8 @@ static inline uint32_t weft__poll_count_take(struct ring_page *ring, uint32_t bu
 	return cas_acq_rel(&ring->polls_told[bucket], &told, sum) ? sum - told : 0;
 }
 
-/* HOT. The calling thread's ring when it has had polls with the gate at `on`, as a thread in one of WEFT_GATE_MODES has; else NULL. */
+/* HOT. The calling thread's ring when it has had polls with the gate at `on`, as a thread in one of WEFT_GATE_MODES
+ * has; else NULL. */
 static inline struct ring_page *weft__polls_mine(uint32_t on)
 {
 	struct ring_page *ring = (struct ring_page *)(void *)weft_ring_self; /* which may be the ring of no thread */
@@ -52,8 +54,5 @@ static inline struct ring_page *weft__polls_mine(uint32_t on)
 
 /* HOT. The calling thread's ring, with polls of this time of recording; NULL when there is none or nothing records. */
 struct ring_page *weft__polls_ready(uint32_t on, uint64_t tick);
-/* HOT. The counts of a thread that ends, on its own ring as far as there is room; their `thread` is 0, which means this
- * one. */
-void weft__poll_counts_end(struct ring_page *ring, uint64_t tick);
 
 #endif

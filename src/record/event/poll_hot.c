@@ -42,7 +42,7 @@ struct ring_page *weft__polls_ready(uint32_t on, uint64_t tick)
 	struct ring_page *ring = weft__ring_mine();
 	struct polls *polls;
 
-	if (!ring && weft_hot_ring(1, tick))
+	if (!ring && weft_slow_ring(1, tick))
 		ring = weft__ring_mine();
 	if (!ring)
 		return NULL;
@@ -97,22 +97,22 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 static void tell_woken(const struct poll_open *poll, uint64_t tick)
 {
 	struct weft__woken woken;
-	uint64_t fields[4];
+	uint64_t fields[WEFT_FIELDS_OF_WOKEN];
 
 	if (!(weft_gate_on() & WEFT_GATE_COUNTED) || !weft__wakes_find(poll->arg & WEFT_TASK_MASK, poll->tick, &woken))
 		return;
-	fields[0] = woken.tid;
-	fields[1] = woken.by;
-	fields[2] = weft_tick_ns(poll->tick - woken.tick);
-	fields[3] = weft_tick_ns(poll->tick - woken.no_other);
+	fields[WEFT_FIELD_WOKEN_TID] = woken.tid;
+	fields[WEFT_FIELD_WOKEN_BY] = woken.by;
+	fields[WEFT_FIELD_WOKEN_AGO] = weft_tick_ns(poll->tick - woken.tick);
+	fields[WEFT_FIELD_WOKEN_ALONE] = weft_tick_ns(poll->tick - woken.no_other);
 	weft__wide_emit(WEFT_KIND_WOKEN, tick, fields);
 }
 
 static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint64_t tick, uint64_t ns, uint32_t level,
 		      uint32_t why, const struct weft__cpu_split *split)
 {
-	uint64_t fields[] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns, level + open_as_events(ring),
-			     why};
+	uint64_t fields[WEFT_FIELDS_OF_POLL] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns,
+						level + open_as_events(ring), why};
 
 	if (!under_cap(ring, tick))
 		return;
@@ -165,7 +165,8 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 		weft__trigger_poll(poll->arg & WEFT_TASK_MASK, ns, ring->owner);
 }
 
-/* Ends the innermost poll. True: an event has to say that it ends. One that began before this time of recording is not known here. */
+/* Ends the innermost poll. True: an event has to say that it ends. One that began before this time of recording is
+ * not known here. */
 static int poll_close(struct ring_page *ring, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = &ring->polls;
@@ -273,7 +274,7 @@ static __attribute__((noinline)) void begin_nested(uint32_t level, uint64_t tick
 		weft__account_nested(ring, level + open_as_events(ring), tick);
 }
 
-void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
+void weft_slow_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = own_polls();
 	uint32_t level = load_relaxed(&polls->level);
@@ -293,7 +294,7 @@ void weft_hot_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 		weft_emit(WEFT_KIND_POLL_BEGIN, arg, tick);
 }
 
-void weft_hot_poll_end_at(uint64_t tick, uint32_t on)
+void weft_slow_poll_end_at(uint64_t tick, uint32_t on)
 {
 	struct polls *polls = own_polls();
 	uint32_t level = load_relaxed(&polls->level) - 1;
@@ -310,7 +311,7 @@ void weft_hot_poll_end_at(uint64_t tick, uint32_t on)
 		weft_emit(WEFT_KIND_POLL_END, 0, tick);
 }
 
-void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
+void weft_slow_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = own_polls();
 	uint32_t level = load_relaxed(&polls->level) - 1;
@@ -327,26 +328,26 @@ void weft_hot_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
 		weft_emit(WEFT_KIND_POLL_NEXT, arg, tick);
 }
 
-void weft_hot_poll_begin(uint64_t arg, uint32_t on)
+void weft_slow_poll_begin(uint64_t arg, uint32_t on)
 {
-	weft_hot_poll_begin_at(arg, weft_tick(on), on);
+	weft_slow_poll_begin_at(arg, weft_tick(on), on);
 }
 
-void weft_hot_poll_end(uint32_t on)
+void weft_slow_poll_end(uint32_t on)
 {
-	weft_hot_poll_end_at(weft_tick(on), on);
+	weft_slow_poll_end_at(weft_tick(on), on);
 }
 
-void weft_hot_poll_next(uint64_t arg, uint32_t on)
+void weft_slow_poll_next(uint64_t arg, uint32_t on)
 {
-	weft_hot_poll_next_at(arg, weft_tick(on), on);
+	weft_slow_poll_next_at(arg, weft_tick(on), on);
 }
 
 void weft_slow_count(uint32_t which)
 {
 	struct ring_page *ring = weft__ring_mine();
 
-	if (!ring && weft_hot_ring(1, weft_tick(weft_gate_on())))
+	if (!ring && weft_slow_ring(1, weft_tick(weft_gate_on())))
 		ring = weft__ring_mine();
 	if (ring)
 		__atomic_fetch_add(&ring->hot.counted[which], 1, __ATOMIC_RELAXED);
@@ -354,19 +355,21 @@ void weft_slow_count(uint32_t which)
 
 void weft__poll_counts_end(struct ring_page *ring, uint64_t tick)
 {
-	uint32_t slots = weft__wide_slots(WEFT_KIND_POLL_COUNT);
+	uint32_t slots = weft__kind_slots(WEFT_KIND_POLL_COUNT);
 	uint32_t bucket;
 
 	if (!ring->polls.on)
 		return; /* it had none */
 	weft__polls_fold(&ring->polls);
 	for (bucket = 0; bucket < POLLS_COUNTS; bucket++) {
-		uint64_t fields[] = {0, weft__polls_from(bucket), weft__polls_below(bucket), 0};
+		uint64_t fields[WEFT_FIELDS_OF_POLL_COUNT] = {0, weft__polls_from(bucket), weft__polls_below(bucket),
+							      0};
 
 		if (!weft__ring_has_room(ring, slots))
 			return; /* what is left is told of with the next thread's */
-		fields[3] = weft__poll_count_take(ring, bucket, load_relaxed(&ring->polls.count[1 + bucket]));
-		if (fields[3])
+		fields[WEFT_FIELD_POLL_COUNT_COUNT] =
+			weft__poll_count_take(ring, bucket, load_relaxed(&ring->polls.count[1 + bucket]));
+		if (fields[WEFT_FIELD_POLL_COUNT_COUNT])
 			weft__wide_emit_in(&ring->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
 	}
 }

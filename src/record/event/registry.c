@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/error.h"
 #include "base/intern.h"
 #include "base/late.h"
 #include "base/place.h"
@@ -261,7 +262,8 @@ static int kind_describe(struct weft__defs *scratch, const char *name, const str
 	return weft__defs_oom(scratch) ? -ENOMEM : 0;
 }
 
-/* The number of a kind, in the log and found by its description. Memory may run out after that: the next try goes on here. */
+/* The number of a kind, in the log and found by its description. Memory may run out after that: the next try goes on
+ * here. */
 static int kind_number(const char *name, const struct weft_field *fields, size_t n_fields,
 		       const struct weft__buf *whole)
 {
@@ -302,23 +304,43 @@ static int kind_add(const char *name, const struct weft_field *fields, size_t n_
 	return id;
 }
 
-int weft_event_define(const char *name, const struct weft_field *fields, size_t n_fields)
+static int kind_fail(struct weft_error *err, int code, const char *name)
+{
+	if (code == -EEXIST)
+		return weft__fail(err, code, "event type \"%s\" is defined with other fields; give it another name",
+				  name);
+	if (code == -WEFT_E_LIMIT)
+		return weft__fail(err, code, "event type \"%s\": no room for more definitions (2 MiB, %d types)", name,
+				  KINDS_MAX - WEFT_KIND_USER);
+	return weft__fail(err, code, "event type \"%s\": %s", name, weft_strerror(code));
+}
+
+uint32_t weft_event_define(const char *name, const struct weft_field *fields, size_t n_fields, struct weft_error *err)
 {
 	struct weft__defs whole;
 	int id;
 
-	if (!name || !*name || strlen(name) > 255 || n_fields > WEFT_FIELDS_MAX || (n_fields && !fields) ||
-	    !fields_valid(fields, n_fields))
-		return -EINVAL;
+	if (!name || !*name || strlen(name) > 255) {
+		weft__fail(err, -EINVAL, "an event type needs a name of 1 to 255 bytes");
+		return 0;
+	}
+	if (n_fields > WEFT_FIELDS_MAX || (n_fields && !fields) || !fields_valid(fields, n_fields)) {
+		weft__fail(err, -EINVAL, "event type \"%s\": give up to %d fields, each with a name and a known type",
+			   name, WEFT_FIELDS_MAX);
+		return 0;
+	}
 	if (kind_describe(&whole, name, fields, n_fields) < 0) {
 		weft__defs_fini(&whole);
-		return -ENOMEM;
+		kind_fail(err, -ENOMEM, name);
+		return 0;
 	}
 	weft__registry_lock();
 	id = kind_add(name, fields, n_fields, &whole.out);
 	weft__registry_unlock();
 	weft__defs_fini(&whole);
-	return id;
+	if (id < 0)
+		kind_fail(err, id, name);
+	return id < 0 ? 0 : (uint32_t)id;
 }
 
 static void runtime_name(char *to, size_t bytes, const char *name, uint32_t id)
@@ -329,45 +351,62 @@ static void runtime_name(char *to, size_t bytes, const char *name, uint32_t id)
 		snprintf(to, bytes, "runtime-%u", id);
 }
 
-int weft_runtime_add(const struct weft_runtime_opts *opts)
+static int runtime_add_locked(const struct weft_runtime_opts *opts)
 {
-	static const struct weft_runtime_opts none = {.size = sizeof(none)};
 	struct weft__runtime *runtime;
 	char name[256];
 	size_t mark;
-	uint32_t id, mark_n;
+	uint32_t id = weft__hot.n_runtimes, mark_n;
 	int err;
 
-	opts = opts ? opts : &none;
-	if (opts->size != sizeof(*opts))
-		return opts->size > sizeof(*opts) ? -E2BIG : -EINVAL;
-	weft__registry_lock();
-	id = weft__hot.n_runtimes;
-	if (id >= RUNTIMES_MAX || log_full()) {
-		weft__registry_unlock();
+	if (id > RUNTIMES_MAX || log_full())
 		return -WEFT_E_LIMIT;
-	}
 	runtime_name(name, sizeof(name), opts->name, id);
 	mark = registry.log.out.n;
 	mark_n = registry.log.n;
 	weft__defs_runtime(&registry.log, id, name);
 	err = log_commit(mark, mark_n);
-	if (!err) {
-		runtime = &weft__runtimes[id];
-		store_relaxed(&runtime->data, opts->data);
-		store_seq_cst(&runtime->worker, opts->worker);
-		store_seq_cst(&runtime->queue, opts->queue);
-		store_release(&weft__hot.n_runtimes, id + 1);
-	}
-	weft__registry_unlock();
-	return err ? err : (int)id;
+	if (err)
+		return err;
+	runtime = &weft__runtimes[id];
+	store_relaxed(&runtime->data, opts->data);
+	store_seq_cst(&runtime->worker, opts->worker);
+	store_seq_cst(&runtime->queue, opts->queue);
+	store_release(&weft__hot.n_runtimes, id + 1);
+	return (int)id;
 }
 
-int weft_runtime_del(int id)
+uint32_t weft_runtime_add(const struct weft_runtime_opts *opts, struct weft_error *err)
+{
+	static const struct weft_runtime_opts none = {.size = sizeof(none)};
+	int id;
+
+	opts = opts ? opts : &none;
+	if (opts->size != sizeof(*opts)) {
+		weft__fail(err, opts->size > sizeof(*opts) ? -E2BIG : -EINVAL,
+			   "options of a runtime have %zu bytes, and weft %s knows %zu; use WEFT_OPTIONS_INIT",
+			   opts->size, WEFT_VERSION_STRING, sizeof(*opts));
+		return 0;
+	}
+	weft__registry_lock();
+	id = runtime_add_locked(opts);
+	weft__registry_unlock();
+	if (id < 0)
+		weft__fail(err, id, "runtime \"%s\": %s (%d runtimes, 2 MiB of definitions)",
+			   opts->name ? opts->name : "", weft_strerror(id), RUNTIMES_MAX);
+	return id < 0 ? 0 : (uint32_t)id;
+}
+
+static int runtime_known(uint32_t id)
+{
+	return id && id < load_acquire(&weft__hot.n_runtimes);
+}
+
+int weft_runtime_del(uint32_t id)
 {
 	struct weft__runtime *runtime;
 
-	if (id < 0 || (uint32_t)id >= load_acquire(&weft__hot.n_runtimes))
+	if (!runtime_known(id))
 		return -EINVAL;
 	runtime = &weft__runtimes[id];
 	store_seq_cst(&runtime->worker, (weft_worker_fn *)NULL);
@@ -386,8 +425,8 @@ static int worker_id_locked(uint32_t runtime, uint32_t index)
 
 	id = weft__intern_get(&registry.workers, key, sizeof(key));
 	if (id)
-		return (int)id - 1;
-	id = registry.workers.n;
+		return (int)id;
+	id = registry.workers.n + 1;
 	if (id >= WEFT_WORKER_NONE || log_full())
 		return -WEFT_E_LIMIT;
 	mark = registry.log.out.n;
@@ -395,30 +434,36 @@ static int worker_id_locked(uint32_t runtime, uint32_t index)
 	weft__defs_worker(&registry.log, id, runtime, index);
 	err = log_commit(mark, mark_n);
 	if (!err)
-		err = weft__intern_add(&registry.workers, key, sizeof(key), id + 1);
+		err = weft__intern_add(&registry.workers, key, sizeof(key), id);
 	return err ? err : (int)id;
 }
 
-int weft_worker_id(int runtime, uint32_t index)
+uint32_t weft_worker_id(uint32_t runtime, uint32_t index, struct weft_error *err)
 {
 	int id;
 
-	if (runtime < 0 || (uint32_t)runtime >= load_acquire(&weft__hot.n_runtimes))
-		return -EINVAL;
+	if (!runtime_known(runtime)) {
+		weft__fail(err, -EINVAL, "%u is no runtime; give an id of weft_runtime_add", runtime);
+		return 0;
+	}
 	weft__registry_lock();
-	id = worker_id_locked((uint32_t)runtime, index);
+	id = worker_id_locked(runtime, index);
 	weft__registry_unlock();
-	return id;
+	if (id < 0)
+		weft__fail(err, id, "worker %u of runtime %u: %s (%u workers, 2 MiB of definitions)", index, runtime,
+			   weft_strerror(id), WEFT_WORKER_NONE - 1);
+	return id < 0 ? 0 : (uint32_t)id;
 }
 
 uint32_t weft__registry_worker(uint32_t runtime, uint32_t index)
 {
-	int id = weft_worker_id((int)runtime, index);
+	uint32_t id = weft_worker_id(runtime, index, NULL);
 
-	return id < 0 ? WEFT_WORKER_NONE : (uint32_t)id;
+	return id ? id : WEFT_WORKER_NONE;
 }
 
-/* A module that comes back to where it was is the same: a program that loads and unloads a plugin all day needs one record. */
+/* A module that comes back to where it was is the same: a program that loads and unloads a plugin all day needs one
+ * record. */
 uint32_t weft__registry_module(const struct weft_module *module)
 {
 	struct weft__defs key = {0};

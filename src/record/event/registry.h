@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that is registered once and referred to by number: strings, locations, kinds, runtimes, workers. It lives as long as the
- * process. Each definition is kept encoded, as a record of the segment format, in one log; while a recorder is open the log is also in
- * shared memory, so that it outlives the process with the events that need it. */
+/* Everything that is registered once and referred to by number: strings, locations, kinds, runtimes, workers. It
+ * lives as long as the process. Each definition is kept encoded, as a record of the segment format, in one log;
+ * while a recorder is open the log is also in shared memory, so that it outlives the process with the events that
+ * need it. */
 #ifndef WEFT_EVENT_REGISTRY_H
 #define WEFT_EVENT_REGISTRY_H
 
@@ -19,10 +20,10 @@ struct weft__runtime {
 	void *data;
 	uint32_t asking; /* threads inside the callbacks */
 };
-extern struct weft__runtime weft__runtimes[RUNTIMES_MAX];
+extern struct weft__runtime weft__runtimes[RUNTIMES_MAX + 1]; /* by id; the first is none */
 
-/* Threads that said who they are, by tid, with room for WORKER_TIDS of them. A thread writes only its own entry; entries are found
- * within WORKER_PROBES places of where they belong. */
+/* Threads that said who they are, by tid, with room for WORKER_TIDS of them. A thread writes only its own entry;
+ * entries are found within WORKER_PROBES places of where they belong. */
 #define WORKER_TIDS 8192
 #define WORKER_PROBES 64
 struct weft__worker_tid {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is this thread? Asked of each runtime at most once per thread. HOT: the callbacks are the user's word that they are safe here. */
+/* Who is this thread? Asked of each runtime at most once per thread. HOT: the callbacks are the user's word that
+ * they are safe here. */
 #include "base/atomic.h"
 #include "base/place.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
 
-struct weft__runtime weft__runtimes[RUNTIMES_MAX];
+struct weft__runtime weft__runtimes[RUNTIMES_MAX + 1];
 struct weft__worker_tid weft__worker_tids[WORKER_TIDS] LARGE_TABLE;
 
 struct weft__worker_tid *weft__worker_tid(uint32_t tid)

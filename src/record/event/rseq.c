@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds out whether this machine has the detector of weft/ring.h.
  *
- * Restartable sequences: when the kernel switches a thread out, or delivers a signal to it, it looks at the word `rseq_cs` of
- * the thread's area, which the C library has registered. If that points to a description of a range of code that the thread is not
- * in, the word is cleared. The two descriptions here are of empty ranges, so it always is.
+ * Restartable sequences: when the kernel switches a thread out, or delivers a signal to it, it looks at the word
+ * `rseq_cs` of the thread's area, which the C library has registered. If that points to a description of a range of
+ * code that the thread is not in, the word is cleared. The two descriptions here are of empty ranges, so it always
+ * is.
  *
- * The kernel ends a process whose description is not well-formed: the four bytes before `abort_ip` must be the signature that
- * the area was registered with. So the descriptions are in a page of their own, which is never given back: threads point there for as
- * long as they live, whatever becomes of the recorder, or of a library that this is linked into. Nothing jumps to `abort_ip`, since the
- * ranges are empty. Whether all of that works is tried, not concluded from versions. */
+ * The kernel ends a process whose description is not well-formed: the four bytes before `abort_ip` must be the
+ * signature that the area was registered with. So the descriptions are in a page of their own, which is never given
+ * back: threads point there for as long as they live, whatever becomes of the recorder, or of a library that this is
+ * linked into. Nothing jumps to `abort_ip`, since the ranges are empty. Whether all of that works is tried, not
+ * concluded from versions. */
 #include <linux/rseq.h>
 #include <stddef.h>
 #include <sys/mman.h>

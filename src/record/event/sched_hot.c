@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread's CPU time and its wait for a CPU, read by the thread itself beside a park or unpark. HOT.
  *
- * Both are system calls (0.6 us for the clock, about 1 us for the read), hence at most one reading in 10 ms. The file is opened
- * once per thread and stays open until the thread ends. */
+ * Both are system calls (0.6 us for the clock, about 1 us for the read), hence at most one reading in 10 ms. The
+ * file is opened once per thread and stays open until the thread ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static int sched_times(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 	return 1;
 }
 
-void weft_hot_sched(uint64_t tick)
+void weft_slow_sched(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct weft_slot wait = {0, 0};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wakes that are only counted (WEFT_GATE_COUNTED): each thread remembers which tasks it woke last, so that a poll that is told still says who
- * woke its task and when, in an event of kind woken. The memory is per waking thread: a wake touches nothing that another thread writes.
+/* Wakes that are only counted (WEFT_GATE_COUNTED): each thread remembers which tasks it woke last, so that a poll
+ * that is told still says who woke its task and when, in an event of kind woken. The memory is per waking thread: a
+ * wake touches nothing that another thread writes.
  *
- * A thread's memory is a table of sets, by task; a set has room for WAKES_WAYS tasks, and forgets the one that was woken longest ago. Of a task the last
- * two wakes are kept: the last one may have come while the poll ran. */
+ * A thread's memory is a table of sets, by task; a set has room for WAKES_WAYS tasks, and forgets the one that was
+ * woken longest ago. Of a task the last two wakes are kept: the last one may have come while the poll ran. */
 #ifndef WEFT_EVENT_WAKES_H
 #define WEFT_EVENT_WAKES_H
 
@@ -26,8 +27,6 @@ struct weft__woken {
 
 /* HOT. Who woke the task last before `begin`, since wakes are counted. 0: that is not known. */
 int weft__wakes_find(uint64_t task, uint64_t begin, struct weft__woken *ret);
-/* HOT, by the owner of a ring or for a dead one. Another thread may have its table. */
-void weft__wakes_leave(struct ring_page *ring);
 /* CALLER, before anything records. */
 void weft__wakes_reset(void);
 

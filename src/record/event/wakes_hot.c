@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Remembering wakes that are only counted (record/event/wakes.h). HOT.
  *
- * Others read a table while its owner writes it. Each word is whole; a reader takes an entry only when it says the same twice. A wake in a
- * handler, in the middle of another wake, may mix its time with the other's, which is the same within the length of a handler. */
+ * Others read a table while its owner writes it. Each word is whole; a reader takes an entry only when it says the
+ * same twice. A wake in a handler, in the middle of another wake, may mix its time with the other's, which is the
+ * same within the length of a handler. */
 #include "record/event/wakes.h"
 
 #include <stddef.h>
 
 #include "base/atomic.h"
+#include "base/place.h"
 #include "record/event/poll.h"
+#include "record/ring/hooks.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
@@ -35,7 +38,7 @@ static struct wake_table {
 	uint64_t window;       /* tick at which a millisecond began, */
 	uint32_t window_wakes; /* in which there were so many */
 	struct wake_set sets[WAKES_SETS];
-} wake_tables[WAKES_TABLES] __attribute__((aligned(64)));
+} wake_tables[WAKES_TABLES] __attribute__((aligned(64))) LARGE_TABLE;
 static uint32_t n_wake_tables; /* that ever had an owner */
 static uint64_t homeless;      /* tick of the last wake of a thread for which there was no table */
 

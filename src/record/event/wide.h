@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Emitting weft's own kinds from WEFT_KIND_WIDE on: rare events of several words, some with stacks. HOT, all of it. */
+/* Emitting weft's own kinds whose packing is WORDS (weft/kind.h): rare events of several words, some with stacks.
+ * HOT, all of it. */
 #ifndef WEFT_EVENT_WIDE_H
 #define WEFT_EVENT_WIDE_H
 
@@ -15,13 +16,13 @@ struct weft__wide_stack {
 	uint32_t field; /* of the event that is to refer to it */
 };
 
-/* On the ring of the calling thread, which gets one if it has none; the fields of the kind in order, one word each. Answers 1; 0 when
- * nothing records, or when it was dropped, which is counted. */
+/* On the ring of the calling thread, which gets one if it has none; the fields of the kind in order, one word each.
+ * Answers 1; 0 when nothing records, or when it was dropped, which is counted. */
 int weft__wide_emit(uint32_t kind, uint64_t tick, const uint64_t *fields);
 /* The same with stacks, whose fields are written to. */
 int weft__wide_emit_stacks(uint32_t kind, uint64_t tick, uint64_t *fields, const struct weft__wide_stack *stacks,
 			   uint32_t n_stacks);
-/* The same into a ring of the caller's with room for weft__wide_slots(kind) slots; NULL: 0. */
+/* The same into a ring of the caller's with room for weft__kind_slots(kind) slots; NULL: 0. */
 int weft__wide_emit_in(struct weft_ring *ring, uint32_t kind, uint64_t tick, uint64_t *fields,
 		       const struct weft__wide_stack *stacks, uint32_t n_stacks);
 

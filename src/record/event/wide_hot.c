@@ -8,7 +8,7 @@
 
 static void emit_wide(struct weft_ring *ring, uint32_t kind, uint64_t tick, const uint64_t *fields)
 {
-	uint32_t i, n = weft__wide_fields(kind), slots = weft__wide_slots(kind);
+	uint32_t i, n = weft__kind_fields(kind), slots = SLOTS_WORDS(n);
 	uint64_t first = weft_ring_take(ring, slots);
 	struct weft_slot *slot = &ring->slots[first & ring->mask];
 
@@ -42,7 +42,8 @@ int weft__wide_emit_in(struct weft_ring *ring, uint32_t kind, uint64_t tick, uin
 		if (table && stack->n && !*field)
 			weft__stacks_lost(tick);
 	}
-	/* Published before leave: the collector must find the reference when it looks for what still refers to this generation. */
+	/* Published before leave: the collector must find the reference when it looks for what still refers to this
+	 * generation. */
 	emit_wide(ring, kind, tick, fields);
 	if (table)
 		weft__stacks_leave(table);
@@ -54,12 +55,13 @@ int weft__wide_emit_stacks(uint32_t kind, uint64_t tick, uint64_t *fields, const
 {
 	if (!weft_gate_on())
 		return 0;
-	return weft__wide_emit_in(weft_ring_room(weft__wide_slots(kind), tick), kind, tick, fields, stacks, n_stacks);
+	return weft__wide_emit_in(weft_ring_room(SLOTS_WORDS(weft__kind_fields(kind)), tick), kind, tick, fields,
+				  stacks, n_stacks);
 }
 
 int weft__wide_emit(uint32_t kind, uint64_t tick, const uint64_t *fields)
 {
-	struct weft_ring *ring = weft_gate_on() ? weft_ring_room(weft__wide_slots(kind), tick) : NULL;
+	struct weft_ring *ring = weft_gate_on() ? weft_ring_room(SLOTS_WORDS(weft__kind_fields(kind)), tick) : NULL;
 
 	if (!ring)
 		return 0;

@@ -7,10 +7,11 @@
 
 #include "base/apart.h"
 #include "base/atomic.h"
+#include "base/error.h"
 #include "record/event/registry.h"
 #include "record/last.h"
+#include "record/ring/hooks.h"
 #include "record/ring/ring.h"
-#include "record/wait/wait.h"
 #include "weft/event.h"
 
 #define WORKER_LEFT UINT64_MAX /* the field of a worker event that says "none" */
@@ -78,23 +79,24 @@ static struct weft__worker_tid *place_for(uint32_t tid)
 	return own;
 }
 
-int weft_worker_enter(int runtime, uint32_t index)
+uint32_t weft_worker_enter(uint32_t runtime, uint32_t index, struct weft_error *err)
 {
-	uint64_t value = (uint64_t)(uint32_t)runtime << 32 | index;
+	uint64_t value = (uint64_t)runtime << 32 | index;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	struct weft__worker_tid *entry = weft__worker_tid(tid);
 	struct ring_page *ring;
-	uint32_t on;
-	int id = weft_worker_id(runtime, index);
+	uint32_t id = weft_worker_id(runtime, index, err), on;
 
-	if (id < 0)
-		return id;
+	if (!id)
+		return 0;
 	if (entry && load_relaxed(&entry->value) == value)
 		return id;
 	weft__threads_init();
 	entry = place_for(tid);
-	if (!entry)
-		return -WEFT_E_LIMIT;
+	if (!entry) {
+		weft__fail(err, -WEFT_E_LIMIT, "%d threads are workers already", WORKER_TIDS);
+		return 0;
+	}
 	store_relaxed(&entry->value, value);
 	store_release(&entry->tid, (uint64_t)tid);
 	if (weft__hot.key_made)

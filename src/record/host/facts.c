@@ -71,7 +71,8 @@ void weft__facts_program(char *to, size_t bytes)
 	const char *called = program_invocation_short_name, *last;
 	char path[4096];
 
-	/* A program that has several names is a link to one of them. One that writes a title over its arguments has spaces there. */
+	/* A program that has several names is a link to one of them. One that writes a title over its arguments has
+	 * spaces there. */
 	if (called && *called == '-') /* a login shell */
 		called++;
 	if (called && *called && !strpbrk(called, " :/")) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU quota of the process' cgroup, and how long it stopped the process. The kernel counts that for the cgroup which has the quota: the
- * process' own, or one above it. Both versions of cgroups are known, and those of a container that sees its own cgroup as the root.
+/* The CPU quota of the process' cgroup, and how long it stopped the process. The kernel counts that for the cgroup
+ * which has the quota: the process' own, or one above it. Both versions of cgroups are known, and those of a
+ * container that sees its own cgroup as the root.
  *
- * Files are opened for each reading and closed again: at one reading a second that costs less than keeping them from a program that closes
- * what it finds. COLLECTOR. */
+ * Files are opened for each reading and closed again: at one reading a second that costs less than keeping them from
+ * a program that closes what it finds. COLLECTOR. */
 #ifndef WEFT_HOST_THROTTLE_H
 #define WEFT_HOST_THROTTLE_H
 
@@ -43,8 +44,8 @@ struct weft__throttled {
 	struct weft__throttle_stat more;
 };
 
-/* Looks for quotas, by what /proc says (`cgroup` and `mountinfo` of the process). True when the quota is another than it was. Counters of
- * cgroups that were known go on. */
+/* Looks for quotas, by what /proc says (`cgroup` and `mountinfo` of the process). True when the quota is another
+ * than it was. Counters of cgroups that were known go on. */
 bool weft__throttle_find(struct weft__throttle *t, const char *cgroup, const char *mountinfo, uint64_t now_ns);
 /* Reads the counters. True when CPUs were withheld since the last reading. */
 bool weft__throttle_read(struct weft__throttle *t, uint64_t now_ns, struct weft__throttled *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where rings are in memory. In the file one follows the other, with room for as many as there may be; of address space, which a
- * program may have little of or lock, a session takes some for the first few. When these have owners it takes as much again, and so on: chunks. */
+/* Where rings are in memory. In the file one follows the other, with room for as many as there may be; of address
+ * space, which a program may have little of or lock, a session takes some for the first few. When these have owners
+ * it takes as much again, and so on: chunks. */
 #ifndef WEFT_RING_CHUNKS_H
 #define WEFT_RING_CHUNKS_H
 
@@ -13,7 +14,9 @@
 
 struct rings_map {
 	uint32_t
-		shift; /* the first chunk has 1 << shift rings; each other as many as all before it, but no more than there may be */
+		/* the first chunk has 1 << shift rings; each other as many as all before it, but no more than there
+		 * may be */
+		shift;
 	uint64_t rings_at, stride; /* in the file */
 	struct rings_chunk {
 		char *at; /* NULL: not mapped yet; set once, atomically */
@@ -44,8 +47,8 @@ static inline struct ring_page *ring_page_at(const struct rings_map *map, uint32
 
 /* CALLER. Chunks for `max_rings` rings, none of them mapped; `whole`: there is but one. */
 void weft__chunks_init(struct rings_map *map, uint64_t rings_at, uint64_t stride, uint32_t max_rings, int whole);
-/* HOT. Maps the chunk of a ring if that is not done. 0: it cannot be. Without a file the memory is private; `file` may be closed, if the chunk before
- * is mapped. */
+/* HOT. Maps the chunk of a ring if that is not done. 0: it cannot be. Without a file the memory is private; `file`
+ * may be closed, if the chunk before is mapped. */
 int weft__chunk_map(struct rings_map *map, const struct weft__own_file *file, uint32_t ring);
 /* HOT. The number of a ring, or UINT32_MAX: the address is in none of the chunks. */
 uint32_t weft__chunk_ring(const struct rings_map *map, const void *ring);

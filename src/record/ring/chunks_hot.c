@@ -26,8 +26,8 @@ void weft__chunks_init(struct rings_map *map, uint64_t rings_at, uint64_t stride
 	}
 }
 
-/* Another view of the file that the chunk before is of, from its last page on: the program may have closed the file, or this thread never
- * had it. */
+/* Another view of the file that the chunk before is of, from its last page on: the program may have closed the file,
+ * or this thread never had it. */
 static char *map_on(const struct rings_chunk *before, uint64_t bytes)
 {
 	char *last = load_acquire(&before->at);

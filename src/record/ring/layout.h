@@ -21,7 +21,7 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 9
+#define RINGS_VERSION 10
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
@@ -89,7 +89,7 @@ struct ring_thread {
 };
 
 /* The context that a thread has after the events of it that are in files: the next segment begins with it. */
-#define CONTEXT_FIELDS 6
+#define CONTEXT_FIELDS WEFT_FIELDS_OF_CONTEXT
 struct ring_context {
 	uint32_t stream;
 	uint64_t segment; /* in which it stands, plus 1 */
@@ -110,6 +110,7 @@ struct ring_page {
 	uint32_t worker;                 /* id, or WEFT_WORKER_NONE */
 	uint32_t asked;                  /* runtimes that were asked who this thread is */
 	uint32_t slots_first;            /* that the ring began with; constant */
+	uint32_t backed;                 /* of these, how many have memory behind them; 0: all */
 	int32_t sched_fd;                /* /proc/self/task/TID/schedstat plus 1; 0: not open, -1: cannot */
 
 	/* collector */
@@ -197,38 +198,45 @@ static inline uint32_t ring_slots_most(uint32_t slots)
 	return most > slots ? most : slots;
 }
 
-/* A wide event: one slot with the tick and the first field, then two fields a slot. */
-static inline uint32_t weft__wide_fields(uint32_t kind)
+/* How the kinds lie in slots, from the list in weft/kind.h. */
+enum weft__packing { PACK_WORDS, PACK_PAIR, PACK_SAMPLE, PACK_NAME };
+#define SLOTS_WORDS(n) (1 + (n) / 2)
+#define SLOTS_PAIR(n) 1
+#define SLOTS_SAMPLE(n) 2
+#define SLOTS_NAME(n) 2
+
+static inline uint32_t weft__kind_fields(uint32_t kind)
 {
 	static const uint8_t n_fields[WEFT_KIND_BUILTIN_END] = {
-#define X(NAME, number, name, n, ...) [number] = n,
-		WEFT_KIND_MAP(X)
+#define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
+		WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 	};
 
 	return n_fields[kind];
 }
 
-static inline uint32_t weft__wide_slots(uint32_t kind)
+/* 0: there is no such kind. */
+static inline uint32_t weft__kind_slots(uint32_t kind)
 {
-	return 1 + weft__wide_fields(kind) / 2;
+	static const uint8_t n_slots[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, name, packing, ...) [number] = SLOTS_##packing(WEFT_FIELDS_OF_##NAME),
+		WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
+#undef X
+	};
+
+	return kind < WEFT_KIND_BUILTIN_END ? n_slots[kind] : 0;
 }
 
 /* Slots of the event that begins with `slot`; 0 when that is no event. */
 static inline uint32_t event_slots(const struct weft_slot *slot)
 {
 	uint32_t kind = (uint32_t)(slot->w0 & 0xff);
+	uint64_t n = slot->w1 >> 32;
 
-	if (kind == WEFT_KIND_USER) {
-		uint64_t n = slot->w1 >> 32;
-
+	if (kind == WEFT_KIND_USER)
 		return n <= WEFT_FIELDS_MAX ? 1 + (uint32_t)(n + 1) / 2 : 0;
-	}
-	if (kind >= WEFT_KIND_WIDE && kind < WEFT_KIND_BUILTIN_END)
-		return weft__wide_slots(kind);
-	if (kind == WEFT_KIND_THREAD_BEGIN || kind == WEFT_KIND_SCHED || kind == WEFT_KIND_SAMPLE)
-		return 2;
-	return kind && kind < WEFT_KIND_BUILTIN_END ? 1 : 0;
+	return weft__kind_slots(kind);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* File names of recordings: a stem, NAME-PID-ID, then .rings, or -NUMBER.weft, or -dump-NUMBER.weft, and behind that .active or .new
- * while it is made. Any context but HOT. */
+/* File names of recordings: a stem, NAME-PID-ID, then .rings, or -NUMBER.weft, or -dump-NUMBER.weft, and behind that
+ * .active or .new while it is made. Any context but HOT. */
 #ifndef WEFT_RING_NAMES_H
 #define WEFT_RING_NAMES_H
 

@@ -59,7 +59,8 @@ static uint64_t ring_bytes(const struct weft__region_want *want)
 	return RING_PAGE + (uint64_t)want->ring_most * sizeof(struct weft_slot);
 }
 
-/* What every session needs is there from the beginning; rings get theirs when they are made, and so does the second half of staging. */
+/* What every session needs is there from the beginning; rings get theirs when they are made, and so does the second
+ * half of staging. */
 static int file_back(int fd, uint64_t bytes, int stacks)
 {
 	struct rlimit limit;
@@ -96,8 +97,8 @@ static int map(struct weft__region *region, const struct weft__region_want *want
 	return 0;
 }
 
-/* The name comes after the lock, so that nobody takes it for the file of a dead process; and the mark before the name, so that nobody
- * takes it for a file of somebody else. */
+/* The name comes after the lock, so that nobody takes it for the file of a dead process; and the mark before the
+ * name, so that nobody takes it for a file of somebody else. */
 static int file_open(struct weft__region *region, int dir, const char *name, const struct weft__region_want *want)
 {
 	char begun[200 + sizeof(NEW_END)];
@@ -149,7 +150,8 @@ static int in_shm(struct weft__region *region, const struct weft__region_want *w
 		 (size_t)snprintf(region->link, sizeof(region->link), "%s.rings", want->stem) >= sizeof(region->link))
 		err = -ENAMETOOLONG;
 	snprintf(region->home, sizeof(region->home), SHM_DIR);
-	/* The link first: killed in between, a link to nothing is easily swept away, a file that nothing points to is not. */
+	/* The link first: killed in between, a link to nothing is easily swept away, a file that nothing points to
+	 * is not. */
 	if (!err)
 		err = weft__region_link(region, dir, name);
 	if (!err) {
@@ -214,7 +216,7 @@ int weft__region_open(struct weft__region *region, const struct weft__region_wan
 	int r;
 
 	wanted.ring_most = ring_slots_most(want->ring_slots);
-	weft__graves_sweep();
+	weft__retired_sweep();
 	memset(region, 0, sizeof(*region));
 	region->file.fd = -1;
 	region->free_next = weft__calloc(want->max_rings, sizeof(*region->free_next));
@@ -331,7 +333,7 @@ void weft__region_forsake(struct weft__region *region)
 	weft__hot.asleep = 0;
 	map_back(region);
 	if (region->base)
-		weft__region_bury(region);
+		weft__region_retire(region);
 	weft__own_close(&region->file.own,
 			region->file.fd); /* the lock belongs to the open file, which the parent still has */
 	weft__free(region->free_next);
@@ -347,7 +349,7 @@ void weft__region_close(struct weft__region *region)
 		munmap(region->base, region->bytes);
 	} else if (region->base) {
 		map_back(region);
-		weft__region_bury(region);
+		weft__region_retire(region);
 	}
 	weft__own_close(&region->file.own, region->file.fd);
 	if (!load_seq_cst(&weft__hot.attaching)) /* else a thread is stuck in there: better leak than crash */

@@ -55,19 +55,22 @@ void weft__region_reopen(struct weft__region *region);
 /* Removes the file and the link. */
 void weft__region_remove(struct weft__region *region);
 void weft__region_close(struct weft__region *region);
-/* bury.c. Lets go of the mapping, but for addresses that threads still point to; and of those that no thread does any more. */
-void weft__region_bury(struct weft__region *region);
-void weft__graves_sweep(void);
+/* retire.c. Lets go of the mapping, but for addresses that threads still point to; and of those that no thread does
+ * any more. */
+void weft__region_retire(struct weft__region *region);
+void weft__retired_sweep(void);
 
-/* Takes over the ring file `name` of a dead process in a directory: locked, and copied, since who cuts a mapped file ends who reads it.
- * -EPERM: it is none that weft may touch. -EBADF: it does not carry weft's mark. -WEFT_E_BUSY: its process lives. -ENODATA: its
- * process died before it wrote anything. -WEFT_E_FORMAT: it is broken. */
+/* Takes over the ring file `name` of a dead process in a directory: locked, and copied, since who cuts a mapped file
+ * ends who reads it. -EPERM: it is none that weft may touch. -EBADF: it does not carry weft's mark. -WEFT_E_BUSY:
+ * its process lives. -ENODATA: its process died before it wrote anything. -WEFT_E_FORMAT: it is broken. */
 int weft__region_adopt(struct weft__region *region, int dir, const char *name, struct weft_error *err);
-/* Whether that is the text of the link to the rings of a recording of this user; then the name of the file in /dev/shm. */
+/* Whether that is the text of the link to the rings of a recording of this user; then the name of the file in
+ * /dev/shm. */
 int weft__region_link_valid(const char *link, const char *text, char *name, size_t bytes);
 /* Opens /dev/shm when rings may be there. A descriptor, or -errno. */
 int weft__region_shm(void);
-/* Removes rings in /dev/shm of dead processes of this user whose directory, or the link in it, was removed: nobody would find them. */
+/* Removes rings in /dev/shm of dead processes of this user whose directory, or the link in it, was removed: nobody
+ * would find them. */
 void weft__region_sweep(void);
 
 /* What files are called until they are locked by the process that makes them. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rings of a dead process. They are copied: who cuts a file that is mapped, of which nothing says that nobody can, ends who reads it. */
+/* The rings of a dead process. They are copied: who cuts a file that is mapped, of which nothing says that nobody
+ * can, ends who reads it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

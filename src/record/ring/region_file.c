@@ -165,8 +165,8 @@ static int is_orphan(int fd, const char *stem, size_t n)
 	       (!head.version || (head.version == RINGS_VERSION && link_gone(&head, stem, n)));
 }
 
-/* `stem`: in the name, of `n` bytes. Looks before it locks: a lock, held for however short a time, would be a living process to who recovers
- * that recording now. */
+/* `stem`: in the name, of `n` bytes. Looks before it locks: a lock, held for however short a time, would be a living
+ * process to who recovers that recording now. */
 static void sweep_one(int shm, const char *name, const char *stem, size_t n)
 {
 	int fd = weft__dir_file(shm, name, O_RDWR);

@@ -25,7 +25,7 @@ struct weft__hot {
 	uint32_t threads_now;
 	int key_made; /* thread exit is heard of through a pthread key */
 	unsigned key;
-	uint32_t n_runtimes; /* whom to ask who a thread is; see registry.h */
+	uint32_t n_runtimes; /* whom to ask who a thread is, from 1 on; see registry.h */
 
 	_Alignas(64) uint64_t free_list; /* tag << 32 | ring + 1 */
 	_Alignas(64) uint32_t attaching; /* threads inside attach or detach */
@@ -37,19 +37,20 @@ extern struct weft__hot weft__hot;
 /* The ring of no thread: what weft_ring_self points to before the first event. Its limit is 0. */
 extern struct ring_page weft__ring_none;
 
-/* HOT. Memory behind a part of the ring file, from `at` on, that is mapped there, so that a store to it can never fail for want of space. */
+/* HOT. Memory behind a part of the ring file, from `at` on, that is mapped there, so that a store to it can never
+ * fail for want of space. */
 int weft__ring_back(const struct weft__own_file *file, void *memory, uint64_t at, uint64_t bytes);
 /* HOT. Counts an event of a thread for which there is no ring, or no place for its waits. */
 void weft__ring_missed(uint64_t tick);
 /* HOT. Wakes the collector if it sleeps. */
 void weft__collector_wake(void);
-/* HOT. Gives the calling thread a ring, or NULL. `always` even though nothing records: for the collector, without which there is no
- * closing. */
+/* HOT. Gives the calling thread a ring, or NULL. `always` even though nothing records: for the collector, without
+ * which there is no closing. */
 struct weft_ring *weft__ring_attach(uint64_t tick, int always);
 /* HOT. By the owner. */
-int weft__ring_has_room(const struct ring_page *ring, uint32_t n_slots);
-/* HOT. For a thread that shares the thread-local memory of another, as a bare clone makes them: a ring with room, or NULL: counted. `kept`
- * is where the caller keeps it for the thread; NULL in it at first. */
+int weft__ring_has_room(struct ring_page *ring, uint32_t n_slots);
+/* HOT. For a thread that shares the thread-local memory of another, as a bare clone makes them: a ring with room, or
+ * NULL: counted. `kept` is where the caller keeps it for the thread; NULL in it at first. */
 struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick);
 /* HOT. Whether the thread still has such a ring, also when the gate is shut. */
 int weft__ring_kept(const struct weft_ring *kept, uint32_t tid);

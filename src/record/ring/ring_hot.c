@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slow side of the emit path: what happens once per thread, once per quarter of a ring, and when a ring is full. HOT.
+/* The slow side of the emit path: what happens once per thread, once per quarter of a ring, and when a ring is full.
+ * HOT.
  *
- * Attaching takes a ring from a lock-free list of free ones, or makes the next one, and writes thread_begin before any other
- * event can come; a ring is handed on with what is still in it, because thread_begin marks where the new owner's events begin. So a
- * program that makes and ends threads fast needs no more rings than it has threads at one time.
+ * Attaching takes a ring from a lock-free list of free ones, or makes the next one, and writes thread_begin before
+ * any other event can come; a ring is handed on with what is still in it, because thread_begin marks where the new
+ * owner's events begin. So a program that makes and ends threads fast needs no more rings than it has threads at one
+ * time.
  *
- * Closing and attaching exclude each other without a lock: attach counts itself in, then looks at the gate; close shuts the gate,
- * then waits for the count to fall to zero. */
+ * Closing and attaching exclude each other without a lock: attach counts itself in, then looks at the gate; close
+ * shuts the gate, then waits for the count to fall to zero. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -21,24 +23,21 @@
 
 #include "base/apart.h"
 #include "base/atomic.h"
-#include "record/engine/engine.h"
-#include "record/event/account.h"
-#include "record/event/park.h"
-#include "record/event/poll.h"
-#include "record/event/wakes.h"
+#include "record/ring/hooks.h"
 #include "record/ring/ring.h"
-#include "record/wait/context.h"
 #include "weft/event.h"
 
 #define FREE_TRIES 8
-#define BEGIN_SLOTS 16 /* thread_begin, the worker, and an event */
+#define BEGIN_SLOTS 16   /* thread_begin, the worker, and an event */
+#define FIRST_SLOTS 1024 /* have memory behind them when a ring is made: most threads need no more for a long time */
 
-struct weft_gate weft_gate __attribute__((aligned(4096), section(".bss.zgate"))); /* the last: one mapping less */
-struct weft__hot weft__hot = {.file = {.fd = -1}};
+/* Behind all others but the large tables: before the recorder starts, all that is touched has one page table. */
+struct weft_gate weft_gate __attribute__((aligned(4096), section(".bss.gate")));
+struct weft__hot weft__hot = {.file = {.fd = -1}, .n_runtimes = 1}; /* 0 is no runtime */
 struct ring_page weft__ring_none;
 __thread struct weft_ring *weft_ring_self __attribute__((tls_model("initial-exec"))) = &weft__ring_none.hot;
 
-uint64_t weft_hot_tick(void)
+uint64_t weft_slow_tick(void)
 {
 	struct timespec ts;
 
@@ -80,19 +79,22 @@ static void list_push(uint32_t ring)
 int weft__ring_back(const struct weft__own_file *file, void *memory, uint64_t at, uint64_t bytes)
 {
 	uint64_t before = at % RING_PAGE;
+	int saved = errno, done;
 
 	if (file->fd < 0)
 		return 1;
-	if (weft__own_is(&file->own, file->fd))
-		return syscall(SYS_fallocate, file->fd, 0, at, bytes) == 0;
-	return syscall(SYS_madvise, (char *)memory - before, before + bytes, MADV_POPULATE_WRITE) ==
-	       0; /* the program closed it */
+	done = syscall(SYS_madvise, (char *)memory - before, before + bytes, MADV_POPULATE_WRITE) == 0;
+	/* Before Linux 5.14. Threads that begin at once wait for each other there, for the file's lock. */
+	if (!done && errno == EINVAL && weft__own_is(&file->own, file->fd))
+		done = syscall(SYS_fallocate, file->fd, 0, at, bytes) == 0;
+	errno = saved;
+	return done;
 }
 
 static struct ring_page *ring_make(void)
 {
 	struct rings_head *head = weft__hot.head;
-	uint32_t i = load_relaxed(&head->n_rings);
+	uint32_t i = load_relaxed(&head->n_rings), slots = head->ring_slots > FIRST_SLOTS ? FIRST_SLOTS : 0;
 	struct ring_page *ring;
 
 	do {
@@ -100,15 +102,46 @@ static struct ring_page *ring_make(void)
 			return NULL;
 		if (!weft__ring_back(&weft__hot.file, ring_page_at(&weft__hot.map, i),
 				     head->rings_at + head->ring_stride * i,
-				     RING_PAGE + head->ring_slots * sizeof(struct weft_slot)))
+				     RING_PAGE + (slots ? slots : head->ring_slots) * sizeof(struct weft_slot)))
 			return NULL;
 	} while (!cas_acq_rel(&head->n_rings, &i, i + 1));
 	ring = ring_page_at(&weft__hot.map, i);
+	store_relaxed(&ring->backed, slots);
 	ring->hot.slots = (struct weft_slot *)(void *)((char *)ring + RING_PAGE);
 	store_relaxed(&ring->hot.mask, head->ring_slots - 1);
 	ring->slots_first = head->ring_slots;
 	store_relaxed(&ring->wake, head->ring_slots / 2);
 	return ring;
+}
+
+static int in_session(const struct weft_ring *ring);
+
+/* Memory behind the rest of the slots, once the first ones are nearly used. As in attaching, close waits until it is
+ * done. */
+static int back_rest(struct ring_page *ring)
+{
+	uint64_t from = RING_PAGE + load_relaxed(&ring->backed) * sizeof(struct weft_slot);
+	uint64_t upto = RING_PAGE + ring->slots_first * sizeof(struct weft_slot), at;
+	int done = 0;
+
+	__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+	if (load_seq_cst(&weft__hot.open) && in_session(&ring->hot)) {
+		at = weft__hot.head->rings_at + weft__hot.head->ring_stride * weft__chunk_ring(&weft__hot.map, ring);
+		done = weft__ring_back(&weft__hot.file, (char *)ring + from, at + from, upto - from);
+	}
+	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
+	if (done)
+		store_relaxed(&ring->backed, 0u);
+	return done;
+}
+
+/* Whether so many slots beyond those that are taken have memory behind them; there is a first lap around the ring in
+ * which some have none. */
+static int is_backed(struct ring_page *ring, uint64_t n_slots)
+{
+	uint32_t backed = load_relaxed(&ring->backed);
+
+	return !backed || load_relaxed(&ring->hot.resv) + n_slots + RING_SLACK <= backed || back_rest(ring);
 }
 
 static int in_session(const struct weft_ring *ring)
@@ -123,7 +156,8 @@ struct ring_page *weft__ring_mine(void)
 	return in_session(ring) ? (struct ring_page *)(void *)ring : NULL;
 }
 
-/* Whether all that is in the ring stands where it would if it had twice the slots: slot i stands at i modulo their number. */
+/* Whether all that is in the ring stands where it would if it had twice the slots: slot i stands at i modulo their
+ * number. */
 static int can_grow(const struct ring_page *ring)
 {
 	uint64_t slots = ring->hot.mask + 1;
@@ -132,9 +166,10 @@ static int can_grow(const struct ring_page *ring)
 	return resv == tail || (tail / slots == (resv - 1) / slots && tail / slots % 2 == 0);
 }
 
-/* Twice the slots, now that the collector has put memory behind them. A handler in between could fill slots that then stand in the wrong
- * place, so signals wait; this happens twice in a ring's life. An emit that this call interrupted, and the collector, which reads the mask
- * after the head, may still use the old mask for what was there before, to the same effect. */
+/* Twice the slots, now that the collector has put memory behind them. A handler in between could fill slots that
+ * then stand in the wrong place, so signals wait; this happens twice in a ring's life. An emit that this call
+ * interrupted, and the collector, which reads the mask after the head, may still use the old mask for what was there
+ * before, to the same effect. */
 static void grow(struct ring_page *ring)
 {
 	uint64_t all = UINT64_MAX, before;
@@ -146,26 +181,31 @@ static void grow(struct ring_page *ring)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
-/* How far the owner may go before it looks again at what the collector has freed: until as many slots are filled as wake the collector,
- * then an eighth of those that it began with at a time, but not into what is not freed. */
+/* How far the owner may go before it looks again at what the collector has freed: until as many slots are filled as
+ * wake the collector, then an eighth of those that it began with at a time, but not into what is not freed. */
 static void set_limit(struct ring_page *ring)
 {
 	int growing = load_acquire(&ring->granted) > ring->hot.mask + 1;
 	uint64_t wake = load_relaxed(&ring->wake);
-	uint64_t resv, tail, end, look;
+	uint64_t resv, tail, end, look, backed;
 
-	if (growing)
+	if (growing && is_backed(ring, ring->hot.mask))
 		grow(ring);
+	is_backed(ring, ring->slots_first / 8);
+	backed = load_relaxed(&ring->backed);
 	resv = load_relaxed(&ring->hot.resv);
 	tail = load_acquire(&ring->tail);
 	end = tail + ring->hot.mask + 1 - RING_SLACK;
+	if (backed)
+		end = backed - RING_SLACK;
 	look = resv - tail < wake && !growing ? tail + wake : resv + ring->slots_first / 8;
 	store_relaxed(&ring->hot.limit, look < end ? look : end);
 }
 
-int weft__ring_has_room(const struct ring_page *ring, uint32_t n_slots)
+int weft__ring_has_room(struct ring_page *ring, uint32_t n_slots)
 {
-	return load_relaxed(&ring->hot.resv) + n_slots + RING_SLACK <= load_acquire(&ring->tail) + ring->hot.mask + 1;
+	return load_relaxed(&ring->hot.resv) + n_slots + RING_SLACK <= load_acquire(&ring->tail) + ring->hot.mask + 1 &&
+	       is_backed(ring, n_slots);
 }
 
 int weft__ring_emit(struct ring_page *ring, uint32_t kind, uint64_t arg, uint64_t tick, const struct weft_slot *more)
@@ -192,8 +232,8 @@ static void ring_release(struct ring_page *ring)
 	list_push(weft__chunk_ring(&weft__hot.map, ring) + 1);
 }
 
-/* The ring that was freed last is the one most likely to be full still: others are tried, and then a new one, but no more of
- * these than a few beyond the threads that there are. */
+/* The ring that was freed last is the one most likely to be full still: others are tried, and then a new one, but no
+ * more of these than a few beyond the threads that there are. */
 static struct ring_page *ring_take_free(void)
 {
 	struct ring_page *ring = NULL;
@@ -398,7 +438,7 @@ int weft__ring_kept(const struct weft_ring *kept, uint32_t tid)
 	return in_session(kept) && load_relaxed(&((const struct ring_page *)(const void *)kept)->owner) == tid;
 }
 
-struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
+struct weft_ring *weft_slow_ring(uint32_t n_slots, uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct weft_ring *room;
@@ -416,7 +456,7 @@ struct weft_ring *weft_hot_ring(uint32_t n_slots, uint64_t tick)
 	if (ring->asked != load_acquire(&weft__hot.n_runtimes))
 		weft__worker_resolve(ring, tick);
 	room = ring_room(ring, n_slots, tick);
-	if (room && weft__context_unsaid() && weft__ring_has_room(ring, n_slots + weft__wide_slots(WEFT_KIND_CONTEXT)))
+	if (room && weft__context_unsaid() && weft__ring_has_room(ring, n_slots + weft__kind_slots(WEFT_KIND_CONTEXT)))
 		weft__context_tell(room, tick);
 	return room;
 }

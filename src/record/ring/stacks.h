@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stacks of samples, in shared memory, each once.
  *
- * Handlers add to the generation that is current; nothing is ever taken out of it. When it fills up, or when modules have come or
- * gone and addresses mean something else, the collector makes the other one current. The old one is emptied when nobody can refer
- * to it any more: no handler is inside, all rings have been drained since, and what was staged is in the file. */
+ * Handlers add to the generation that is current; nothing is ever taken out of it. When it fills up, or when modules
+ * have come or gone and addresses mean something else, the collector makes the other one current. The old one is
+ * emptied when nobody can refer to it any more: no handler is inside, all rings have been drained since, and what
+ * was staged is in the file. */
 #ifndef WEFT_RING_STACKS_H
 #define WEFT_RING_STACKS_H
 
@@ -18,7 +19,8 @@ uint32_t weft__stacks_put(struct stacks *stacks, uint32_t generation, const uint
 /* HOT. Counts a sample that had no room. */
 void weft__stacks_lost(uint64_t tick);
 
-/* COLLECTOR and CALLER. The words of the stack that `ref` refers to, all of them within bounds; NULL when there is none. */
+/* COLLECTOR and CALLER. The words of the stack that `ref` refers to, all of them within bounds; NULL when there is
+ * none. */
 const uint64_t *weft__stacks_get(void *base, const struct rings_head *head, uint32_t ref);
 
 /* COLLECTOR. */

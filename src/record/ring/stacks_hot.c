@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Putting stacks into the shared table. HOT: from signal handlers of many threads at the same time.
  *
- * A stack is written to words that only its writer has, then put into the table with one compare-and-swap; who finds an entry
- * there finds a whole stack. When two threads put the same stack at once the loser's words are wasted. */
+ * A stack is written to words that only its writer has, then put into the table with one compare-and-swap; who finds
+ * an entry there finds a whole stack. When two threads put the same stack at once the loser's words are wasted. */
 #include "record/ring/stacks.h"
 
 #include <string.h>
@@ -24,7 +24,8 @@ struct stacks *weft__stacks_enter(uint32_t *ret_generation)
 		generation = load_seq_cst(&head->stacks_now) & 1;
 		stacks = stacks_at(head, head, generation);
 		__atomic_fetch_add(&stacks->users, 1, __ATOMIC_SEQ_CST);
-		/* The collector changes it, then waits for the users to go: either it sees this one, or this one sees that. */
+		/* The collector changes it, then waits for the users to go: either it sees this one, or this one
+		 * sees that. */
 		if (load_seq_cst(&head->stacks_now) == generation)
 			break;
 		weft__stacks_leave(stacks);

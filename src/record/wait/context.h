@@ -11,12 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/source.h"
 #include "weft/span.h"
 
 struct weft_ring;
 
-/* OTEP 4947. The pointer is the thread's own, and so is what it points to: others read it while the thread is stopped or interrupted, so that
- * the order in which one thread sees its own stores is order enough. */
+extern const struct weft__source weft__context_source;
+
+/* OTEP 4947. The pointer is the thread's own, and so is what it points to: others read it while the thread is
+ * stopped or interrupted, so that the order in which one thread sees its own stores is order enough. */
 struct weft__otel_record {
 	uint8_t trace[16];
 	uint8_t span[8];
@@ -33,14 +36,9 @@ extern WEFT_API __thread struct weft__otel_record *otel_thread_ctx_v1 __attribut
 enum { OTEL_KEY_ROOT = 0, OTEL_KEY_ENDPOINT = 1, OTEL_KEY_LABELS = 2, OTEL_KEYS_MAX = 256 };
 #define OTEL_ROOT_DIGITS 16
 
-/* HOT. Whether the calling thread has a context that its ring does not have. */
-int weft__context_unsaid(void);
-/* HOT. Tells it, in a ring of the thread with room for it. */
-void weft__context_tell(struct weft_ring *ring, uint64_t tick);
-/* HOT. The calling thread got a ring. */
-void weft__context_attached(void);
-/* HOT. What a tracer says of the calling thread, told as its context until weft__context_return; 0: nothing, and then there is no return.
- * Between the two comes what happened at that moment, as it is not known for how long it holds. */
+/* HOT. What a tracer says of the calling thread, told as its context until weft__context_return; 0: nothing, and
+ * then there is no return. Between the two comes what happened at that moment, as it is not known for how long it
+ * holds. */
 int weft__context_borrow(uint64_t tick);
 void weft__context_return(uint64_t tick);
 
@@ -56,12 +54,13 @@ extern uint32_t weft__otel_keys_ours;
 /* Number of the key of local root spans in records of another tracer, plus 1; 0: not known. HOT asks for it then. */
 extern uint32_t weft__otel_root_key, weft__otel_root_wanted;
 
-/* otel_find.c. Such variables of tracers that are not the same as ours, by their distance from the thread pointer. HOT reads. */
+/* otel_find.c. Such variables of tracers that are not the same as ours, by their distance from the thread pointer.
+ * HOT reads. */
 #define OTEL_APART_MAX 4
 extern int64_t weft__otel_apart[OTEL_APART_MAX];
 extern uint32_t weft__otel_n_apart;
-/* The thread that compiles unwind tables, under the lock of the modules: a fork finds the loader as it should be. Looks for them, if
- * libraries came since the last time. */
+/* The thread that compiles unwind tables, under the lock of the modules: a fork finds the loader as it should be.
+ * Looks for them, if libraries came since the last time. */
 void weft__otel_find(void);
 
 /* CALLER. Names of keys: the number of one, given out if need be, or -1. Their names, as many as there are. */
@@ -70,18 +69,7 @@ uint32_t weft__otel_keys(const char **names, uint32_t max);
 void weft__otel_lock(void);
 void weft__otel_unlock(void);
 
-/* CALLER. Publishes the process context, or finds the one that is there; `labels` as in the options. The runtime id is new each time, and
- * another's when that one published it. */
-void weft__otel_open(const char *service, const char *const *labels);
-/* COLLECTOR, once a second or so. Looks for the process context of a tracer that came later, when its records are there. */
-void weft__otel_tend(uint64_t now_ns);
 /* CALLER. Tells of new keys. */
 void weft__otel_update(void);
-void weft__otel_close(void);
-/* In the child of a fork, where the mapping is not. */
-void weft__otel_forked(void);
-/* CALLER. "runtime.id", "otel.context". */
-struct weft__defs;
-void weft__otel_facts(struct weft__defs *defs);
 
 #endif

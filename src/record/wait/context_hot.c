@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "record/event/wide.h"
+#include "record/ring/hooks.h"
 #include "record/ring/ring.h"
 
 __thread struct weft_context weft_context_self __attribute__((tls_model("initial-exec")));
@@ -105,12 +106,12 @@ static void publish(const struct weft_context *next)
 
 static void fill_fields(const struct weft_context *context, uint64_t *fields)
 {
-	fields[0] = context->trace_hi;
-	fields[1] = context->trace_lo;
-	fields[2] = context->span;
-	fields[3] = context->root;
-	fields[4] = context->endpoint;
-	fields[5] = context->labels;
+	fields[WEFT_FIELD_CONTEXT_TRACE_HI] = context->trace_hi;
+	fields[WEFT_FIELD_CONTEXT_TRACE_LO] = context->trace_lo;
+	fields[WEFT_FIELD_CONTEXT_SPAN] = context->span;
+	fields[WEFT_FIELD_CONTEXT_ROOT] = context->root;
+	fields[WEFT_FIELD_CONTEXT_ENDPOINT] = context->endpoint;
+	fields[WEFT_FIELD_CONTEXT_LABELS] = context->labels;
 }
 
 static int context_any(const struct weft_context *context)
@@ -126,7 +127,7 @@ static void say_next(void)
 		store_relaxed(&weft_ring_self->limit, 0);
 }
 
-void weft_hot_context(const struct weft_context *next)
+void weft_slow_context(const struct weft_context *next)
 {
 	uint32_t on = weft_gate_on();
 	uint64_t tick = on ? weft_tick(on) : 0;
@@ -140,7 +141,7 @@ void weft_hot_context(const struct weft_context *next)
 	store_relaxed(&context_state.unsaid, 1u);
 	store_relaxed(&context_state.busy, 0u);
 	fence_signal();
-	ring = on ? weft_ring_room(weft__wide_slots(WEFT_KIND_CONTEXT), tick) : NULL;
+	ring = on ? weft_ring_room(weft__kind_slots(WEFT_KIND_CONTEXT), tick) : NULL;
 	if (!ring)
 		say_next();
 	else if (load_relaxed(&context_state.unsaid)) /* else the slow path has told it */
@@ -154,7 +155,7 @@ int weft__context_unsaid(void)
 
 void weft__context_tell(struct weft_ring *ring, uint64_t tick)
 {
-	uint64_t fields[6];
+	uint64_t fields[WEFT_FIELDS_OF_CONTEXT];
 
 	store_relaxed(&context_state.unsaid, 0u);
 	fence_signal();
@@ -200,20 +201,21 @@ static const struct weft__otel_record *record_of_others(void)
 int weft__context_borrow(uint64_t tick)
 {
 	const struct weft__otel_record *record;
-	uint64_t fields[6] = {0};
+	uint64_t fields[WEFT_FIELDS_OF_CONTEXT] = {0};
 
 	if (load_relaxed(&context_state.busy) || context_any(&weft_context_self))
 		return 0;
 	record = record_of_others();
 	if (!record)
 		return 0;
-	fields[0] = get_be64(record->trace);
-	fields[1] = get_be64(record->trace + 8);
-	fields[2] = get_be64(record->span);
-	fields[3] = root_of(record);
+	fields[WEFT_FIELD_CONTEXT_TRACE_HI] = get_be64(record->trace);
+	fields[WEFT_FIELD_CONTEXT_TRACE_LO] = get_be64(record->trace + 8);
+	fields[WEFT_FIELD_CONTEXT_SPAN] = get_be64(record->span);
+	fields[WEFT_FIELD_CONTEXT_ROOT] = root_of(record);
 	if (record->attrs_bytes && !load_relaxed(&weft__otel_root_key))
 		store_relaxed(&weft__otel_root_wanted, 1u);
-	return (fields[2] || fields[3]) && weft__wide_emit(WEFT_KIND_CONTEXT, tick, fields);
+	return (fields[WEFT_FIELD_CONTEXT_SPAN] || fields[WEFT_FIELD_CONTEXT_ROOT]) &&
+	       weft__wide_emit(WEFT_KIND_CONTEXT, tick, fields);
 }
 
 void weft__context_return(uint64_t tick)

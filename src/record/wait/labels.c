@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Endpoints and labels. CALLER. Each is an interned string, and beside it, for the records that other profilers read, the same as
- * attributes: made once, found by the string's id without a lock, and never freed. */
+/* Endpoints and labels. CALLER. Each is an interned string, and beside it, for the records that other profilers
+ * read, the same as attributes: made once, found by the string's id without a lock, and never freed. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/error.h"
 #include "base/place.h"
 #include "record/wait/context.h"
 #include "weft/define.h"
@@ -128,7 +129,8 @@ uint32_t weft_endpoint(const char *text)
 	return id;
 }
 
-/* Puts labels[i] in its place among the `n` before it, sorted by key; one of the same key goes. Answers how many there are then. */
+/* Puts labels[i] in its place among the `n` before it, sorted by key; one of the same key goes. Answers how many
+ * there are then. */
 static uint32_t labels_insert(const char **sorted, uint32_t n, const char *label)
 {
 	size_t bytes = strcspn(label, "=");
@@ -152,7 +154,7 @@ static uint32_t labels_insert(const char **sorted, uint32_t n, const char *label
 	return n + 1;
 }
 
-uint32_t weft_labels(const char *const *labels)
+uint32_t weft_labels(const char *const *labels, struct weft_error *err)
 {
 	const char *sorted[CONTEXT_LABELS_MAX + 1];
 	char text[CONTEXT_LABELS_BYTES];
@@ -163,14 +165,18 @@ uint32_t weft_labels(const char *const *labels)
 		if (!**labels || **labels == '=')
 			continue;
 		n = labels_insert(sorted, n, *labels);
-		if (n > CONTEXT_LABELS_MAX)
+		if (n > CONTEXT_LABELS_MAX) {
+			weft__fail(err, -WEFT_E_LIMIT, "more than %d labels", CONTEXT_LABELS_MAX);
 			return 0;
+		}
 	}
 	for (i = 0; i < n; i++) {
 		size_t begun = at, bytes = strlen(sorted[i]);
 
-		if (at + bytes + 2 >= sizeof(text))
+		if (at + bytes + 2 >= sizeof(text)) {
+			weft__fail(err, -WEFT_E_LIMIT, "labels of more than %d bytes", CONTEXT_LABELS_BYTES - 1);
 			return 0;
+		}
 		if (i)
 			text[at++] = ',', begun++;
 		for (const char *c = sorted[i]; *c; c++)
@@ -182,5 +188,7 @@ uint32_t weft_labels(const char *const *labels)
 	id = n ? weft_string(text) : 0;
 	if (id)
 		attrs_make(id, -1, text);
+	else if (n)
+		weft__fail(err, -WEFT_E_LIMIT, "no room for more strings");
 	return id;
 }

@@ -95,7 +95,7 @@ static uint32_t own_tid(void)
 	struct weft_waits *waits = weft_waits_self;
 
 	if (!waits->tid)
-		waits = weft_hot_waits();
+		waits = weft_slow_waits();
 	return waits ? waits->tid : 0;
 }
 
@@ -309,8 +309,10 @@ uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *wait
 	uint32_t i, n = weft__lock_holds(waited, holds);
 
 	for (i = 0; i < n; i++) {
-		uint64_t fields[] = {holds[i].tid, waited->object, weft_tick_ns(waited->tick - holds[i].end),
-				     weft_tick_ns(holds[i].end - holds[i].begin), weft_tick_ns(holds[i].ticks)};
+		uint64_t fields[WEFT_FIELDS_OF_HELD] = {holds[i].tid, waited->object,
+							weft_tick_ns(waited->tick - holds[i].end),
+							weft_tick_ns(holds[i].end - holds[i].begin),
+							weft_tick_ns(holds[i].ticks)};
 
 		if (ring)
 			weft__wide_emit_in(ring, WEFT_KIND_HELD, waited->tick, fields, NULL, 0);

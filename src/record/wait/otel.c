@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process context of OTEP 4719: who this process is, for profilers that look at it from outside. CALLER, under the lock of labels.c.
+/* The process context of OTEP 4719: who this process is, for profilers that look at it from outside. CALLER, under
+ * the lock of labels.c.
  *
- * A mapping that is found by its name (/memfd:OTEL_CTX, or the name of anonymous memory) begins with a header that points to a
- * protobuf message, ProcessContext {Resource resource = 1; repeated KeyValue attributes = 2}. A reader takes a copy and looks whether
- * `published_ns` is what it was and not 0. A process has one: where another library published it before, that one stays. */
+ * A mapping that is found by its name (/memfd:OTEL_CTX, or the name of anonymous memory) begins with a header that
+ * points to a protobuf message, ProcessContext {Resource resource = 1; repeated KeyValue attributes = 2}. A reader
+ * takes a copy and looks whether `published_ns` is what it was and not 0. A process has one: where another library
+ * published it before, that one stays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/place.h"
+#include "record/tables/tables.h"
 #include "record/wait/context.h"
 #include "segment/defs.h"
 #include "weft/version.h"
@@ -55,6 +58,7 @@ static struct {
 	struct weft__buf resource;  /* encoded */
 	char runtime_id[40];
 	const char *state;
+	uint64_t looked_ns; /* COLLECTOR: for the context of another library */
 } otel = {.state = "off"};
 
 /* Fields of messages, all of them of the kind that has a length. */
@@ -144,7 +148,8 @@ static uint64_t boot_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The message goes to the half that is not current, so that a reader of the other one finds it whole. 0 or a negative error. */
+/* The message goes to the half that is not current, so that a reader of the other one finds it whole. 0 or a
+ * negative error. */
 static int publish_payload(void)
 {
 	struct otel_header *header = otel.header;
@@ -173,7 +178,8 @@ static int publish_payload(void)
 		store_seq_cst((uint64_t *)(void *)header->signature, signature);
 		store_seq_cst(&header->published_ns, now > before ? now : before + 1);
 		otel.half = !otel.half;
-		/* Where names of mappings are not known the call fails, and is heard of all the same by those who trace it. */
+		/* Where names of mappings are not known the call fails, and is heard of all the same by those who
+		 * trace it. */
 		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, header, OTEL_BYTES, "OTEL_CTX");
 	}
 	weft__buf_free(&out);
@@ -358,10 +364,14 @@ static int find_other(int id)
 	return found;
 }
 
-void weft__otel_open(const char *service, const char *const *labels)
+/* Publishes the process context, or finds the one that is there. The runtime id is new each time, and another's when
+ * that one published it. */
+static int otel_open(const struct weft_recorder_opts *opts, struct weft_error *err)
 {
 	void *at;
 
+	(void)err;
+	weft__unwinding.looked = weft__otel_find;
 	weft__otel_lock();
 	make_runtime_id();
 	store_relaxed(&weft__otel_root_key, 0u);
@@ -376,7 +386,7 @@ void weft__otel_open(const char *service, const char *const *labels)
 		otel.half = 1;
 		otel.state = "published";
 		weft__buf_clear(&otel.resource);
-		put_resource(&otel.resource, service, labels);
+		put_resource(&otel.resource, opts->name, opts->labels);
 		if (publish_payload() < 0) {
 			munmap(at, OTEL_BYTES);
 			otel.header = NULL;
@@ -385,19 +395,23 @@ void weft__otel_open(const char *service, const char *const *labels)
 	}
 	store_relaxed(&weft__otel_keys_ours, (uint32_t)(otel.header != NULL));
 	weft__otel_unlock();
+	return 0;
 }
 
-void weft__otel_tend(uint64_t now_ns)
+static uint64_t otel_due(const struct weft__turn *turn)
 {
-	static uint64_t looked_ns;
+	return turn->awake && load_relaxed(&weft__otel_root_wanted) ? otel.looked_ns + OTEL_LOOK_NS : UINT64_MAX;
+}
 
-	if (!load_relaxed(&weft__otel_root_wanted) || now_ns < looked_ns + OTEL_LOOK_NS)
-		return;
-	looked_ns = now_ns;
+/* Looks for the process context of a tracer that came later, when its records are there. */
+static int otel_turn(const struct weft__turn *turn)
+{
+	otel.looked_ns = turn->now_ns;
 	store_relaxed(&weft__otel_root_wanted, 0u);
 	weft__otel_lock();
 	find_other(0);
 	weft__otel_unlock();
+	return SOURCE_NOTHING;
 }
 
 void weft__otel_update(void)
@@ -407,8 +421,9 @@ void weft__otel_update(void)
 		publish_payload();
 }
 
-void weft__otel_close(void)
+static void otel_close(struct weft__collector *c)
 {
+	(void)c;
 	weft__otel_lock();
 	if (otel.header && otel.pid == getpid())
 		munmap(otel.header, OTEL_BYTES);
@@ -419,15 +434,33 @@ void weft__otel_close(void)
 	weft__otel_unlock();
 }
 
-void weft__otel_forked(void)
+/* In the child the mapping is not there. */
+static void otel_fork(enum weft__source_fork when, struct weft__collector *c)
 {
+	if (when == SOURCE_LOCK)
+		weft__otel_lock();
+	if (when == SOURCE_UNLOCK)
+		weft__otel_unlock();
+	if (when != SOURCE_CHILD || !c)
+		return;
 	otel.header = NULL;
 	otel.state = "off";
 	store_relaxed(&weft__otel_keys_ours, 0u);
 }
 
-void weft__otel_facts(struct weft__defs *defs)
+static void otel_facts(struct weft__defs *defs)
 {
 	weft__defs_fact(defs, "runtime.id", otel.runtime_id);
 	weft__defs_fact(defs, "otel.context", otel.state);
 }
+
+const struct weft__source weft__context_source = {
+	.name = "context",
+	.what = "contexts of other tracers",
+	.open = otel_open,
+	.close = otel_close,
+	.fork = otel_fork,
+	.facts = otel_facts,
+	.due = otel_due,
+	.turn = otel_turn,
+};

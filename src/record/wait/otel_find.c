@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracers whose otel_thread_ctx_v1 is another variable than ours: their library bound the name to itself, or the loader keeps them apart from us
- * (RTLD_LOCAL). It may have to wait for the loader, so it is done in the thread that compiles unwind tables.
+/* Tracers whose otel_thread_ctx_v1 is another variable than ours: their library bound the name to itself, or the
+ * loader keeps them apart from us (RTLD_LOCAL). It may have to wait for the loader, so it is done in the thread that
+ * compiles unwind tables.
  *
- * A handler can read such a variable when it is at the same distance from the thread pointer in all threads, as the loader arranges it for small
- * ones. Whether it is so is found out in a second thread. The library stays loaded from then on: what is in the place of its variable after it
- * went would be taken for a pointer. */
+ * A handler can read such a variable when it is at the same distance from the thread pointer in all threads, as the
+ * loader arranges it for small ones. Whether it is so is found out in a second thread. The library stays loaded from
+ * then on: what is in the place of its variable after it went would be taken for a pointer. */
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -33,8 +34,8 @@ static int count_objects(struct dl_phdr_info *info, size_t bytes, void *data)
 	return 1;
 }
 
-/* Whether the object is another one than this and knows the name. To open an object is not harmless: while the process exits, the loader
- * takes those that it is done with for not begun, and runs their constructors again. */
+/* Whether the object is another one than this and knows the name. To open an object is not harmless: while the
+ * process exits, the loader takes those that it is done with for not begun, and runs their constructors again. */
 static int may_have_it(const struct dl_phdr_info *info)
 {
 	static const char name[] = "otel_thread_ctx_v1";

@@ -2,8 +2,8 @@
 /* A thread's own stack, from inside it. HOT. Frames go to memory that is not on the stack, as in the engine's
  * handler. */
 #include "base/place.h"
-#include "record/engine/state.h"
 #include "record/ring/ring.h"
+#include "record/tables/tables.h"
 #include "record/wait/wait.h"
 #include "unwind/stack.h"
 #include "unwind/unwind.h"
@@ -12,8 +12,6 @@
 
 static uint64_t wait_scratch[WAIT_SCRATCHES][WEFT__UNWIND_DEPTH_MAX] LARGE_TABLE;
 static uint32_t wait_scratch_taken; /* bit by bit */
-
-uint32_t weft__wait_wants_tables;
 
 static int wait_buffer_take(void)
 {
@@ -70,7 +68,7 @@ static uint32_t frames_of_caller(uint64_t *frames, uint32_t n, uint64_t from, co
 
 uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_t **ret, uint32_t *flags, int *buffer)
 {
-	uint32_t depth = weft__engine.depth, visit, n;
+	uint32_t depth = weft__unwinding.depth, visit, n;
 	const struct weft__modules *modules;
 	struct weft__unwind_stack stack;
 	struct weft__unwind_regs regs;
@@ -85,10 +83,9 @@ uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_
 	n = (uint32_t)weft__unwind(modules, &regs, &stack, wait_scratch[*buffer],
 				   depth ? depth : WEFT__UNWIND_DEPTH_MAX, flags);
 	/* Code that came since the last look, or no samples, and so no tables yet: the next one should find them. */
-	if (!load_relaxed(&weft__wait_wants_tables))
-		store_relaxed(&weft__wait_wants_tables, 1u);
-	if (*flags & WEFT__UNWIND_LOST && !load_relaxed(&weft__engine.modules_stale) &&
-	    !swap_seq_cst(&weft__engine.modules_stale, 1u))
+	weft__tables_want();
+	if (*flags & WEFT__UNWIND_LOST && !load_relaxed(&weft__unwinding.stale) &&
+	    !swap_seq_cst(&weft__unwinding.stale, 1u))
 		weft__collector_wake();
 	weft__modules_leave(visit);
 	return frames_of_caller(wait_scratch[*buffer], n, from, ret);

@@ -14,6 +14,7 @@
 #define WEFT_WAIT_INSIDE_H
 
 #include "base/atomic.h"
+#include "record/source.h"
 #include "weft/wait.h"
 
 #define WAIT_THREADS 4096 /* places; a power of two */
@@ -21,8 +22,8 @@
 #define WAIT_AWAY_SUMS 8
 
 struct weft_ring;
-struct weft_recorder_opts;
-struct weft__defs;
+
+extern const struct weft__source weft__wait_source;
 
 /* A wait that another thread began. `since` is also its lock: AWAY_BUSY while somebody fills or takes it. */
 #define AWAY_FREE 0
@@ -77,7 +78,7 @@ struct weft__hold {
 uint32_t weft__lock_holds(const struct weft__waited *waited, struct weft__hold out[WAIT_HOLDS_MAX]);
 /* HOT. The same as events `held`, on a ring as above. Answers the last holder, 0: not known. */
 uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *waited);
-/* A wait of that kind is recorded while it lasts, from this age on (engine/pending.c). */
+/* A wait of that kind is recorded while it lasts, from this age on (wall/pending.c). */
 #define WAIT_PENDING_NS UINT64_C(1000000000)
 static inline int weft__wait_is_watched(uint32_t what)
 {
@@ -99,16 +100,11 @@ int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t
 void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick);
 /* HOT. Takes a wait of the thread that somebody else ended before `before`; 0: there is none. */
 int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct weft__waited *ret);
-/* HOT, on the thread itself, which ends. */
-void weft__wait_leave(void);
 
 /* HOT. The calling thread's stack without the frames up to the one that returns to `from`. Answers the number of
  * frames; *ret points into memory that weft__wait_stack_give gives back. */
 uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_t **ret, uint32_t *flags, int *buffer);
 void weft__wait_stack_give(int buffer);
-/* Any context. A stack was wanted since open: unwind tables are needed even without CPU samples. */
-extern uint32_t weft__wait_wants_tables;
-
 /* Any context. CPU time that waits which were told one by one have cost so far, in ns. */
 uint64_t weft__waits_cost(void);
 
@@ -116,13 +112,4 @@ uint64_t weft__waits_cost(void);
  * which always are, and twice as many of those that are twice as long as they must be, and so on. */
 #define WAIT_LEVEL_FULL 1024
 void weft__waits_limit(uint32_t level);
-/* CALLER. Thresholds, before anything records. */
-void weft__waits_setup(uint64_t wait_ns, double ns_per_tick, struct weft__defs *facts);
-/* CALLER, while it still records, and COLLECTOR once a second or so: tells for threads that have not come by. With
- * `all` every sum and wait, long ones that still last with their length so far; else only waits that another thread
- * ended a second ago or longer, and what dead threads left. */
-void weft__waits_tend(int all);
-/* CALLER, in the child of a fork. */
-void weft__waits_forked(void);
-
 #endif

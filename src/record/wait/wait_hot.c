@@ -16,13 +16,14 @@
 #include "record/event/account.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
+#include "record/ring/hooks.h"
 #include "record/ring/ring.h"
 #include "weft/runtime.h"
 
 #define WAIT_COST_MOST_NS 100000
 #define DESCRIBE_LEAST_NS 100000
-#define TOLD_ALWAYS 10 /* of the long waits of a worker between two tellings of its sums */
-#define WEIGHT_MOST 16 /* times that a wait which is so much longer is likelier to be told */
+#define RECORDED_ALWAYS 10 /* of the long waits of a worker between two tellings of its sums */
+#define WEIGHT_MOST 16     /* times that a wait which is so much longer is likelier to be told */
 #define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
 
 uint32_t (*weft__late_describe)(uint32_t name, int fd);
@@ -103,7 +104,7 @@ static struct weft_waits *attach_waits(void)
 	return &thread->mine;
 }
 
-struct weft_waits *weft_hot_waits(void)
+struct weft_waits *weft_slow_waits(void)
 {
 	struct weft_waits *waits = weft_waits_self;
 
@@ -136,7 +137,7 @@ static void wait_sched(uint64_t tick)
 	const struct ring_page *ring = weft__ring_mine();
 
 	if (ring && load_relaxed(&ring->sched_fd) > 0 && tick >= ring->hot.sched_due)
-		weft_hot_sched(tick);
+		weft_slow_sched(tick);
 }
 
 /* The object of a call with what its descriptor is. Of a short one that is not worth it: a look takes up to 3 us. */
@@ -152,22 +153,22 @@ static uint64_t wait_object(const struct weft__waited *waited)
 
 void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const struct weft__waited *waited)
 {
-	struct weft__wide_stack stack = {.field = 5};
-	uint64_t fields[8] = {waited->key >> 32,
-			      (uint32_t)waited->key,
-			      ring ? waited->object : wait_object(waited),
-			      weft_tick_ns(waited->tick - waited->since),
-			      0,
-			      0,
-			      waited->cpu_ns,
-			      waited->ready_ns};
+	struct weft__wide_stack stack = {.field = WEFT_FIELD_WAIT_STACK};
+	uint64_t fields[WEFT_FIELDS_OF_WAIT] = {waited->key >> 32,
+						(uint32_t)waited->key,
+						ring ? waited->object : wait_object(waited),
+						weft_tick_ns(waited->tick - waited->since),
+						0,
+						0,
+						waited->cpu_ns,
+						waited->ready_ns};
 	int buffer = -1;
 
 	if (waited->from)
 		stack.n = weft__wait_stack(waits, waited->from, &stack.frames, &stack.flags, &buffer);
 	if (!ring)
 		wait_sched(waited->tick);
-	fields[4] = weft__lock_tell(ring, waited);
+	fields[WEFT_FIELD_WAIT_HOLDER] = weft__lock_tell(ring, waited);
 	if (ring) {
 		weft__wide_emit_in(ring, WEFT_KIND_WAIT, waited->tick, fields, NULL, 0);
 	} else {
@@ -211,16 +212,16 @@ void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, ui
 static int wait_sum_take(struct weft_wait_sum *sum, uint64_t *fields)
 {
 	uint64_t count = load_relaxed(&sum->count), ticks = load_relaxed(&sum->ticks);
-	uint64_t told = load_relaxed(&sum->told_count), key = load_relaxed(&sum->key), before;
+	uint64_t told = load_relaxed(&sum->reported_count), key = load_relaxed(&sum->key), before;
 
-	if (count == told || !cas_acq_rel(&sum->told_count, &told, count))
+	if (count == told || !cas_acq_rel(&sum->reported_count, &told, count))
 		return 0;
-	before = swap_seq_cst(&sum->told_ticks, ticks);
-	fields[0] = key >> 32;
-	fields[1] = (uint32_t)key;
-	fields[2] = count - told;
-	fields[3] = weft_tick_ns(ticks - before);
-	fields[4] = weft_tick_ns(load_relaxed(&sum->longest));
+	before = swap_seq_cst(&sum->reported_ticks, ticks);
+	fields[WEFT_FIELD_WAIT_SUM_WHAT] = key >> 32;
+	fields[WEFT_FIELD_WAIT_SUM_NAME] = (uint32_t)key;
+	fields[WEFT_FIELD_WAIT_SUM_COUNT] = count - told;
+	fields[WEFT_FIELD_WAIT_SUM_TOTAL] = weft_tick_ns(ticks - before);
+	fields[WEFT_FIELD_WAIT_SUM_LONGEST] = weft_tick_ns(load_relaxed(&sum->longest));
 	store_relaxed(&sum->longest, 0);
 	return 1;
 }
@@ -246,30 +247,30 @@ static void sums_retire(struct weft_wait_sum *sums, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t key = load_relaxed(&sums[i].key), none = 0;
 
-		if (!key || load_relaxed(&sums[i].count) != load_relaxed(&sums[i].told_count))
+		if (!key || load_relaxed(&sums[i].count) != load_relaxed(&sums[i].reported_count))
 			continue;
 		store_relaxed(&sums[i].key, 0);
 		fence_signal();
-		if (load_relaxed(&sums[i].count) != load_relaxed(&sums[i].told_count))
+		if (load_relaxed(&sums[i].count) != load_relaxed(&sums[i].reported_count))
 			cas_relaxed(&sums[i].key, &none, key);
 	}
 }
 
 static int sum_fits(void)
 {
-	const struct ring_page *ring = weft__ring_mine();
+	struct ring_page *ring = weft__ring_mine();
 
-	return !ring || weft__ring_has_room(ring, weft__wide_slots(WEFT_KIND_WAIT_SUM));
+	return !ring || weft__ring_has_room(ring, weft__kind_slots(WEFT_KIND_WAIT_SUM));
 }
 
 void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick)
 {
 	struct weft__waited waited;
-	uint64_t fields[5];
+	uint64_t fields[WEFT_FIELDS_OF_WAIT_SUM];
 	uint32_t at = 0;
 
 	/* First, so that what others leave from now on is not overlooked. */
-	thread->mine.told = 0;
+	thread->mine.recorded = 0;
 	store_relaxed(&thread->mine.due, tick + TELL_SCHEDS * load_relaxed(&weft_gate.sched_ticks));
 	while (weft__wait_ended(thread, UINT64_MAX, &waited))
 		weft__wait_emit(&thread->mine, NULL, &waited);
@@ -302,8 +303,8 @@ static int may_tell(struct weft_waits *waits, uint64_t ticks, uint64_t threshold
 
 	if (level >= WAIT_LEVEL_FULL)
 		return 1;
-	if (waits->told < TOLD_ALWAYS && is_worker()) {
-		waits->told++;
+	if (waits->recorded < RECORDED_ALWAYS && is_worker()) {
+		waits->recorded++;
 		return 1;
 	}
 	waits->credit += level * (uint32_t)(weight < WEIGHT_MOST ? weight : WEIGHT_MOST);
@@ -319,7 +320,7 @@ static void wait_split(struct weft__waited *waited, int stayed)
 	struct ring_page *ring = weft__ring_mine();
 	struct weft__cpu_split split;
 
-	if (!ring && weft_hot_ring(1, waited->tick))
+	if (!ring && weft_slow_ring(1, waited->tick))
 		ring = weft__ring_mine();
 	if (!ring)
 		return;
@@ -372,8 +373,8 @@ uint64_t weft_slow_waited(uint64_t since, uint64_t tick, uint64_t key)
 	return wait_part(tick - since, off_ns);
 }
 
-__attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, uint64_t holder, uint64_t since,
-					       uint64_t tick)
+__attribute__((noinline)) void weft_slow_wait_done(uint64_t key, uint64_t object, uint64_t holder, uint64_t since,
+						   uint64_t tick)
 {
 	struct weft__waited waited = {.key = key,
 				      .object = object,
@@ -393,7 +394,7 @@ __attribute__((noinline)) void weft_hot_waited(uint64_t key, uint64_t object, ui
 	errno = saved;
 }
 
-__attribute__((noinline)) void weft_hot_wait_end(uint32_t what, uint64_t object, uint64_t tick)
+__attribute__((noinline)) void weft_slow_wait_end(uint32_t what, uint64_t object, uint64_t tick)
 {
 	struct weft_waits *waits = weft_waits_self;
 	struct weft__waited waited = {.tick = tick, .from = (uint64_t)(uintptr_t)__builtin_return_address(0)};
@@ -428,8 +429,8 @@ static void sums_clear(struct weft_wait_sum *sums, uint32_t n)
 		store_relaxed(&sums[i].count, 0);
 		store_relaxed(&sums[i].ticks, 0);
 		store_relaxed(&sums[i].longest, 0);
-		store_relaxed(&sums[i].told_count, 0);
-		store_relaxed(&sums[i].told_ticks, 0);
+		store_relaxed(&sums[i].reported_count, 0);
+		store_relaxed(&sums[i].reported_ticks, 0);
 		store_relaxed(&sums[i].key, 0);
 	}
 }

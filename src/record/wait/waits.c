@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/late.h"
 #include "record/event/registry.h"
 #include "record/event/wide.h"
@@ -15,16 +16,28 @@
 #include "segment/defs.h"
 #include "weft/recorder.h"
 
+#define WAITS_TELL_NS UINT64_C(1000000000)
 #define AWAY_SCHEDS 100 /* how long a wait that another thread ended waits for its own: a second, see TELL_SCHEDS */
 
-void weft__waits_setup(uint64_t wait_ns, double ns_per_tick, struct weft__defs *facts)
+static uint64_t waits_told_ns; /* COLLECTOR: when threads that have not come by were told for */
+static uint64_t waits_long_ns; /* CALLER, at open: waits from here on are told one by one */
+
+static void waits_setup(struct weft__collector *c, const struct weft__timeline *line,
+			const struct weft_recorder_opts *opts)
+{
+	(void)c;
+	waits_long_ns = opts->wait_ns;
+	store_relaxed(&weft_gate.wait_ticks, opts->wait_ns == WEFT_OFF
+						     ? UINT64_MAX >> 1
+						     : (uint64_t)((double)opts->wait_ns / line->ns_per_tick));
+}
+
+static void waits_facts(struct weft__defs *facts)
 {
 	char text[32];
 
-	store_relaxed(&weft_gate.wait_ticks,
-		      wait_ns == WEFT_OFF ? UINT64_MAX >> 1 : (uint64_t)((double)wait_ns / ns_per_tick));
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)wait_ns);
-	weft__defs_fact(facts, "wait.ns", wait_ns == WEFT_OFF ? "off" : text);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)waits_long_ns);
+	weft__defs_fact(facts, "wait.ns", waits_long_ns == WEFT_OFF ? "off" : text);
 }
 
 uint64_t weft_wait_self(void)
@@ -34,7 +47,7 @@ uint64_t weft_wait_self(void)
 
 	weft__threads_init();
 	if (waits == &weft__waits_none)
-		waits = weft_hot_waits();
+		waits = weft_slow_waits();
 	thread = (struct weft__wait_thread *)(void *)waits;
 	return waits ? (uint64_t)waits->generation << 32 | (uint64_t)(thread - weft__wait_threads + 1) : 0;
 }
@@ -49,7 +62,7 @@ struct absent {
 
 static void waits_tell_one(struct absent *who, const struct weft__waited *waited)
 {
-	uint32_t slots = weft__wide_slots(WEFT_KIND_WAIT) + WAIT_HOLDS_MAX * weft__wide_slots(WEFT_KIND_HELD);
+	uint32_t slots = weft__kind_slots(WEFT_KIND_WAIT) + WAIT_HOLDS_MAX * weft__kind_slots(WEFT_KIND_HELD);
 	struct weft_ring *room = weft__ring_apart(&who->ring, who->tid, slots, who->tick);
 
 	if (room)
@@ -59,16 +72,16 @@ static void waits_tell_one(struct absent *who, const struct weft__waited *waited
 /* Behind the wait, so that readers know that it had not ended. */
 static void waits_tell_lasting(struct absent *who, const struct weft__waited *waited)
 {
-	uint64_t fields[] = {who->tid,
-			     waited->key >> 32,
-			     (uint32_t)waited->key,
-			     waited->object,
-			     weft__lock_holder(waited),
-			     weft_tick_ns(waited->tick - waited->since),
-			     0,
-			     0};
+	uint64_t fields[WEFT_FIELDS_OF_PENDING] = {who->tid,
+						   waited->key >> 32,
+						   (uint32_t)waited->key,
+						   waited->object,
+						   weft__lock_holder(waited),
+						   weft_tick_ns(waited->tick - waited->since),
+						   0,
+						   0};
 
-	weft__wide_emit_in(weft__ring_apart(&who->ring, who->tid, weft__wide_slots(WEFT_KIND_PENDING), who->tick),
+	weft__wide_emit_in(weft__ring_apart(&who->ring, who->tid, weft__kind_slots(WEFT_KIND_PENDING), who->tick),
 			   WEFT_KIND_PENDING, who->tick, fields, NULL, 0);
 }
 
@@ -102,7 +115,7 @@ static void waits_tell_for(struct weft__wait_thread *thread, uint32_t tid, uint6
 {
 	struct absent who = {thread, tid, tick, NULL};
 	struct weft__waited waited;
-	uint64_t fields[5];
+	uint64_t fields[WEFT_FIELDS_OF_WAIT_SUM];
 	uint32_t at = 0;
 
 	while (weft__wait_ended(thread, before, &waited))
@@ -110,7 +123,7 @@ static void waits_tell_for(struct weft__wait_thread *thread, uint32_t tid, uint6
 	if (all)
 		waits_tell_pending(&who);
 	while (all && weft__wait_sum_next(thread, &at, fields))
-		weft__wide_emit_in(weft__ring_apart(&who.ring, tid, weft__wide_slots(WEFT_KIND_WAIT_SUM), tick),
+		weft__wide_emit_in(weft__ring_apart(&who.ring, tid, weft__kind_slots(WEFT_KIND_WAIT_SUM), tick),
 				   WEFT_KIND_WAIT_SUM, tick, fields, NULL, 0);
 	if (who.ring)
 		weft__ring_detach((struct ring_page *)(void *)who.ring, tid, tick);
@@ -129,7 +142,9 @@ static void wait_place_free(uint32_t at)
 	store_release(&weft__wait_tids[at], 0u);
 }
 
-void weft__waits_tend(int all)
+/* Tells for threads that have not come by. With `all` every sum and wait, long ones that still last with their
+ * length so far; else only waits that another thread ended a second ago or longer, and what dead threads left. */
+static void waits_tend(int all)
 {
 	uint32_t on = weft_gate_on(), at, tid;
 	uint64_t tick = on ? weft_tick(on) : 0;
@@ -154,10 +169,32 @@ void weft__waits_tend(int all)
 		weft__late_tend();
 }
 
-void weft__waits_forked(void)
+static void waits_leave(void)
+{
+	waits_tend(1);
+}
+
+/* Not worth a wakeup; done if the collector is awake. */
+static uint64_t waits_due(const struct weft__turn *turn)
+{
+	return turn->awake ? waits_told_ns + WAITS_TELL_NS : UINT64_MAX;
+}
+
+static int waits_turn(const struct weft__turn *turn)
+{
+	waits_tend(0);
+	waits_told_ns = turn->now_ns;
+	return SOURCE_NOTHING;
+}
+
+/* Waits are there without a recorder, too. */
+static void waits_fork(enum weft__source_fork when, struct weft__collector *c)
 {
 	uint32_t at;
 
+	(void)c;
+	if (when != SOURCE_CHILD)
+		return;
 	weft_waits_self = &weft__waits_none;
 	if (!load_relaxed(&weft__waits_used))
 		return;
@@ -167,3 +204,14 @@ void weft__waits_forked(void)
 	weft__locks_forked();
 	store_relaxed(&weft__waits_used, 0u);
 }
+
+const struct weft__source weft__wait_source = {
+	.name = "wait",
+	.what = "waits",
+	.setup = waits_setup,
+	.leave = waits_leave,
+	.fork = waits_fork,
+	.facts = waits_facts,
+	.due = waits_due,
+	.turn = waits_turn,
+};

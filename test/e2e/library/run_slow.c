@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that takes its time to begin: for test/e2e/run/run_small.c. It says so, and waits to be told to go on; or makes a thread. */
+/* A library that takes its time to begin: for test/e2e/run/run_small.c. It says so, and waits to be told to go on;
+ * or makes a thread. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>

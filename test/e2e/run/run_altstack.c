@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alternate stacks of all sizes that the kernel takes. For run_altstack.sh: prints the same with and without weft, and does not die. */
+/* Alternate stacks of all sizes that the kernel takes. For run_altstack.sh: prints the same with and without weft,
+ * and does not die. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks and threads of C11, and waits for children, in a program that knows nothing of weft: what they answer, then "name least most" of each
- * wait, ns as measured here. */
+/* Locks and threads of C11, and waits for children, in a program that knows nothing of weft: what they answer, then
+ * "name least most" of each wait, ns as measured here. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ static void told(const char *name, uint64_t begin, uint64_t least)
 	fprintf(stderr, "wait %s %llu %llu\n", name, (unsigned long long)least, (unsigned long long)(now_ns() - begin));
 }
 
-/* Signals when the first thread has waited for the condition for 15 ms, has the lock for 15 ms more, and ends when it was waited for. */
+/* Signals when the first thread has waited for the condition for 15 ms, has the lock for 15 ms more, and ends when
+ * it was waited for. */
 static int other(void *data)
 {
 	thrd_t self = thrd_current();

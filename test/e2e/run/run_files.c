@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* As daemons do: closes whatever is open, by close, closefrom and close_range, and opens files of its own. Their numbers must be what
- * they always are, and nobody else may write to them. Usage: run_files DIR */
+/* As daemons do: closes whatever is open, by close, closefrom and close_range, and opens files of its own. Their
+ * numbers must be what they always are, and nobody else may write to them. Usage: run_files DIR */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that hold locks while others wait for them, in a program that knows nothing of weft but knows who held what, and when. It prints
- * its waits as JSON, each with its holders; test/e2e/holders.py holds the report against that.
+/* Threads that hold locks while others wait for them, in a program that knows nothing of weft but knows who held
+ * what, and when. It prints its waits as JSON, each with its holders; test/e2e/holders.py holds the report against
+ * that.
  *
  * usage: run_holders MODE */
 #include <pthread.h>

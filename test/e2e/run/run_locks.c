@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks, conditions, semaphores and calls that block, in a program that knows nothing of weft: what they answer, and errno, in cases in which
- * that is easily got wrong. It must be the same with weft and without. */
+/* Locks, conditions, semaphores and calls that block, in a program that knows nothing of weft: what they answer, and
+ * errno, in cases in which that is easily got wrong. It must be the same with weft and without. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

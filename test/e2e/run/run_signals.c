@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that wants the signals that samples come by: sets them all to their default as daemons do, has handlers of its own for
- * them, ignores them, dies of them in a child. It says what it saw, and that must not depend on who looks on. */
+/* A program that wants the signals that samples come by: sets them all to their default as daemons do, has handlers
+ * of its own for them, ignores them, dies of them in a child. It says what it saw, and that must not depend on who
+ * looks on. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

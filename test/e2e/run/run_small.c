@@ -9,6 +9,8 @@
  *   run_small polls           the same with a second: there is one
  *   run_small handler         uses CPU time in a signal handler that interrupted malloc; then outside of it
  *   run_small defaults        sets all realtime signals to their default, and uses CPU time
+ *   run_small threads N       threads that use 2 ms of CPU time each, one after the other
+ *   run_small light           whether there is a heap, and how many page tables weft's variables are in
  * It says "good", or what is not. */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -236,7 +238,8 @@ static void on_alarm(int signal)
 	handled = 1;
 }
 
-/* Whatever the signal interrupts: a thread that is made inside the handler would find the heap half changed, sooner or later. */
+/* Whatever the signal interrupts: a thread that is made inside the handler would find the heap half changed, sooner
+ * or later. */
 static int handler(void)
 {
 	struct itimerval timer = {.it_value = {0, 5000}};
@@ -264,6 +267,65 @@ static int defaults(void)
 	return puts("good") < 0;
 }
 
+static bool is_there(int pagemap, uintptr_t at)
+{
+	uint64_t entry = 0;
+
+	return pread(pagemap, &entry, sizeof(entry), (off_t)(at / 4096 * sizeof(entry))) == (ssize_t)sizeof(entry) &&
+	       entry >> 63;
+}
+
+/* What each fork has to copy: a program that has no heap has none with weft, and what weft's library has written to
+ * is side by side. */
+static int light(void)
+{
+	static char maps[1 << 16];
+	int fd = open("/proc/self/maps", O_RDONLY), pagemap = open("/proc/self/pagemap", O_RDONLY);
+	uintptr_t low, high, at, table = 0, end = 0;
+	char *line, *rest, *save = NULL;
+	ssize_t n, all = 0;
+	int tables = 0;
+	bool ours;
+
+	while ((n = read(fd, maps + all, sizeof(maps) - 1 - (size_t)all)) > 0)
+		all += n;
+	if (strstr(maps, "[heap]"))
+		return bad("there is a heap");
+	for (line = strtok_r(maps, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		low = strtoul(line, &rest, 16);
+		high = strtoul(rest + 1, &rest, 16);
+		ours = strstr(rest, "libweft-preload.so") != NULL;
+		if (!ours && (low != end || strchr(rest, '/')))
+			continue;
+		end = ours ? high : 0; /* one without a name follows */
+		for (at = low; rest[2] == 'w' && at < high; at += 4096)
+			if (at >> 21 != table && is_there(pagemap, at)) {
+				table = at >> 21;
+				tables++;
+			}
+	}
+	if (getenv("LD_PRELOAD") && tables == 0)
+		return bad("weft's library was not found");
+	return tables <= 2 ? puts("good") < 0 : bad("what weft has written to is in more than two page tables");
+}
+
+static void *burn_a_little(void *unused)
+{
+	burn_without_calls(2);
+	return unused;
+}
+
+static int short_threads(int n)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (pthread_create(&thread, NULL, burn_a_little, NULL) != 0 || pthread_join(thread, NULL) != 0)
+			return bad("a thread did not start or end");
+	return puts("good") < 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "spin") == 0)
@@ -284,6 +346,10 @@ int main(int argc, char **argv)
 		return handler();
 	if (argc > 1 && strcmp(argv[1], "defaults") == 0)
 		return defaults();
+	if (argc > 2 && strcmp(argv[1], "threads") == 0)
+		return short_threads(atoi(argv[2]));
+	if (argc > 1 && strcmp(argv[1], "light") == 0)
+		return light();
 	return bad("usage: run_small spin MS | forks N | child MS | dlopen LIBRARY | import LIBRARY | hurry | polls | "
-		   "handler | defaults");
+		   "handler | defaults | threads N | light");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_space size|lock|limit [recorded]: address space of a small program. With "recorded" it waits until weft records it.
+/* run_space size|lock|limit [recorded]: address space of a small program. With "recorded" it waits until weft
+ * records it.
  *
- * size: the most that it had, in KiB. lock: what mlockall() locked, in KiB, and the ms that this took. limit: allocates most of what it is
- * allowed to have. */
+ * size: the most that it had, in KiB. lock: what mlockall() locked, in KiB, and the ms that this took. limit:
+ * allocates most of what it is allowed to have. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -19,7 +19,8 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t sem, ready;
 
-/* Somebody has it until the first thread has waited for NS, and says who that is, and for how long the other one was waiting for sure. */
+/* Somebody has it until the first thread has waited for NS, and says who that is, and for how long the other one was
+ * waiting for sure. */
 struct holder {
 	long ns;
 	int tid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For programs that know nothing of weft: whether a thread is in a wait, so that who is waited for need not hope that it will be soon. */
+/* For programs that know nothing of weft: whether a thread is in a wait, so that who is waited for need not hope
+ * that it will be soon. */
 #ifndef WEFT_TEST_WAITS_FOR_H
 #define WEFT_TEST_WAITS_FOR_H
 

@@ -312,7 +312,7 @@ static void spoil(const char *path, off_t at)
 	close(fd);
 }
 
-TEST(damage_stays_told_and_costs_no_block_that_reads)
+TEST(damage_stays_reported_and_costs_no_block_that_reads)
 {
 	struct weft__annotated done;
 	struct weft_segment *seg;

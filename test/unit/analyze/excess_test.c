@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time off the CPU that is more than a thread's CPU clock leaves room for, and how much of the time switches were recorded in. */
+/* Time off the CPU that is more than a thread's CPU clock leaves room for, and how much of the time switches were
+ * recorded in. */
 #include "feed.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 #define COLLECTOR 9
 
-/* Every 10 us the thread is off the CPU for 6 us by the switches, of which 1 us is the switch itself: its CPU clock says 5 of 10. */
+/* Every 10 us the thread is off the CPU for 6 us by the switches, of which 1 us is the switch itself: its CPU clock
+ * says 5 of 10. */
 static void switch_much(struct feed *feed, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t t;

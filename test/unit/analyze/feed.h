@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds an analysis with events written out in a test. Times are in ns; stream 1 and 2 are the workers demo/0 and demo/1,
- * stream 3 is a thread that is no worker; locations 1 and 2 are `accept` and `echo`. */
+/* Feeds an analysis with events written out in a test. Times are in ns; stream 1 and 2 are the workers demo/0 and
+ * demo/1, stream 3 is a thread that is no worker; locations 1 and 2 are `accept` and `echo`. */
 #ifndef WEFT_TEST_FEED_H
 #define WEFT_TEST_FEED_H
 

@@ -100,7 +100,7 @@ TEST(what_has_no_name_is_shown_as_a_place)
 }
 
 /* Two libraries may have a function of the same name: these are two functions. */
-TEST(functions_are_told_apart_by_module)
+TEST(functions_of_one_name_are_separate_in_each_module)
 {
 	static const struct weft_symbol_frame init = {"init", "", 0, 0};
 	static const struct weft_symbol_def defs[] = {

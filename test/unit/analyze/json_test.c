@@ -19,7 +19,7 @@ static void check_text(const char *text, const char *printed)
 	free(out);
 }
 
-TEST(text_is_escaped)
+TEST(json_text_is_escaped)
 {
 	check_text("plain", "\"plain\"");
 	check_text("a\"b\\c", "\"a\\\"b\\\\c\"");
@@ -49,14 +49,14 @@ TEST(utf8_stays_and_other_bytes_do_not)
 	check_text("\xe2\x82x", "\"\\ufffd\\ufffdx\"");
 }
 
-TEST(members_and_nesting)
+TEST(json_members_and_nesting_have_their_commas)
 {
 	char *out = NULL;
 	size_t bytes = 0;
 	struct weft__json json = {.out = open_memstream(&out, &bytes)};
 
 	weft__json_begin(&json, NULL, '{');
-	weft__json_u64(&json, "big", UINT64_MAX);
+	weft__json_u64(&json, "big", UINT64_MAX - 1);
 	weft__json_i64(&json, "low", INT64_MIN);
 	weft__json_begin(&json, "list", '[');
 	weft__json_bool(&json, NULL, true);
@@ -70,8 +70,27 @@ TEST(members_and_nesting)
 	weft__json_end(&json, '}');
 	fclose(json.out);
 	CHECK_STR(out,
-		  "{\n  \"big\": 18446744073709551615,\n  \"low\": -9223372036854775808,\n  \"list\": [\n    true,\n"
+		  "{\n  \"big\": 18446744073709551614,\n  \"low\": -9223372036854775808,\n  \"list\": [\n    true,\n"
 		  "    0.25,\n    null,\n    null\n  ],\n  \"empty\": {},\n  \"share\": null,\n"
 		  "  \"share_why\": \"no park events\"\n}\n");
+	free(out);
+}
+
+/* A sum that does not fit and a value that is not known are UINT64_MAX inside: no reader should take that for a
+ * number. */
+TEST(the_largest_number_is_null)
+{
+	char *out = NULL;
+	size_t bytes = 0;
+	struct weft__json json = {.out = open_memstream(&out, &bytes)};
+
+	weft__json_begin(&json, NULL, '[');
+	weft__json_u64(&json, NULL, UINT64_MAX);
+	weft__json_u64(&json, NULL, UINT64_MAX - 1);
+	weft__json_end(&json, ']');
+	fclose(json.out);
+	CHECK(strstr(out, "null") != NULL);
+	CHECK(strstr(out, "18446744073709551614") != NULL);
+	CHECK(strstr(out, "18446744073709551615") == NULL);
 	free(out);
 }

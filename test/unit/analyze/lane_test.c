@@ -2,7 +2,7 @@
 /* Shares of workers, gaps, queues and the program's own events. */
 #include "feed.h"
 
-TEST(parked_and_busy_shares)
+TEST(a_worker_has_its_shares_of_time_parked_and_in_polls)
 {
 	struct feed feed;
 	const struct weft__lane *lane;
@@ -170,7 +170,7 @@ TEST(losses_are_added_up_by_reason_and_thread)
 	feed_close(&feed);
 }
 
-TEST(queue_depth_by_runtime)
+TEST(queue_depths_are_kept_by_runtime)
 {
 	struct feed feed;
 	const struct weft__result *r;

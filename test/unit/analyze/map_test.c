@@ -14,7 +14,7 @@ TEST(an_empty_map_has_nothing)
 	weft__map_fini(&map);
 }
 
-TEST(put_replaces)
+TEST(putting_a_key_again_replaces_its_value)
 {
 	struct weft__map map = {0};
 

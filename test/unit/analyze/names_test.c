@@ -51,7 +51,7 @@ TEST(definitions_replace_and_losses_count_once)
 	weft__names_fini(&names);
 }
 
-TEST(labels)
+TEST(labels_name_workers_tasks_and_locations)
 {
 	struct weft__names names = {0};
 	char buf[WEFT__LABEL_BYTES];

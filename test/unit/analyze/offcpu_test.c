@@ -18,7 +18,7 @@ static void is_group(bool made, const struct weft__offcpu_group *group, uint64_t
 }
 
 /* Worked out by hand, event by event. */
-TEST(the_golden_timeline)
+TEST(intervals_off_the_cpu_are_those_of_the_timeline_written_by_hand)
 {
 	struct weft__offcpu thread = {.interval_ns = 10};
 	struct weft__offcpu_group group;

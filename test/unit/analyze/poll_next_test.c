@@ -35,7 +35,8 @@ static void next_poll(struct teller *teller, uint64_t now, uint32_t stream, bool
 	FEED(&teller->feed, now, stream, POLL_BEGIN, task, depth);
 }
 
-/* 3,000 steps of three threads, from a fixed seed: polls in polls, wakes, parks, samples, and a gap in the first thread. */
+/* 3,000 steps of three threads, from a fixed seed: polls in polls, wakes, parks, samples, and a gap in the first
+ * thread. */
 static void tell(struct teller *teller)
 {
 	uint32_t open[STREAMS + 1] = {0};

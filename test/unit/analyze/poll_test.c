@@ -247,7 +247,7 @@ TEST(a_window_has_the_polls_that_end_in_it)
 	feed_close(&feed);
 }
 
-TEST(nesting_is_limited)
+TEST(polls_nested_too_deep_are_counted_and_not_kept)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -284,7 +284,7 @@ TEST(events_with_too_few_fields_are_left_out)
 	feed_close(&feed);
 }
 
-TEST(rows_are_limited)
+TEST(rows_of_polls_end_at_their_limit)
 {
 	struct feed feed;
 	const struct weft__result *r;

@@ -73,7 +73,7 @@ TEST(self_and_total_with_recursion_and_inlined_calls)
 	weft__frames_fini(&frames);
 }
 
-TEST(the_quality_of_stacks)
+TEST(stacks_are_counted_by_whether_they_are_complete_cut_or_lost)
 {
 	struct weft__sample_row rows[] = {
 		{1, 0, 0, 0, WEFT__IN_POLL, {1, 1}},  {2, 0, 0, 0, WEFT__IN_POLL, {1, 2}},
@@ -185,7 +185,7 @@ TEST(stacks_that_are_not_whole_grow_apart_from_others)
 }
 
 /* Siblings in order, however many. */
-TEST(siblings_are_sorted)
+TEST(calls_of_one_parent_are_sorted_by_their_time)
 {
 	struct weft__frames frames = {0};
 	struct weft__tree tree = {0};

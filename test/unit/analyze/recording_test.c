@@ -57,7 +57,8 @@ static void define_dump(struct weft__defs *defs, const struct segfile *of)
 	weft__defs_fact(defs, "dump.why", "signal 12");
 }
 
-/* Two dumps of one recording, the second of which has what the first has, and what is not dumped: nothing counts twice. */
+/* Two dumps of one recording, the second of which has what the first has, and what is not dumped: nothing counts
+ * twice. */
 TEST(each_dump_of_a_flight_recorder_is_for_itself)
 {
 	static const struct segfile dumps[] = {{7, 0, "42", before, 4, NULL, 0, 0},
@@ -194,7 +195,7 @@ TEST(recordings_are_kept_apart_and_copies_count_once)
 	segfile_remove(dir, names);
 }
 
-TEST(damage_is_told)
+TEST(damage_is_reported)
 {
 	struct weft__recordings list = {0};
 	struct weft__analysis *a = NULL;

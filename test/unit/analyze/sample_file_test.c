@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples the whole way, from segment files to functions: a poll that crosses a border, stacks that both segments define, no
- * memory. */
+/* Samples the whole way, from segment files to functions: a poll that crosses a border, stacks that both segments
+ * define, no memory. */
 #include <errno.h>
 #include <stdlib.h>
 

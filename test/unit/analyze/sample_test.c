@@ -254,7 +254,7 @@ static uint64_t passed(const char *worker, const char *pattern, const char *loca
 	return ns / MS;
 }
 
-TEST(filters_choose_samples)
+TEST(filters_choose_samples_by_worker_location_and_thread)
 {
 	CHECK_EQ(passed(NULL, NULL, NULL, 0, 0), 31);
 	CHECK_EQ(passed("demo/0", NULL, NULL, 0, 0), 1 + 2 + 4);
@@ -411,7 +411,7 @@ static int hear(void *data, const struct weft__sample_view *sample)
 	return heard->rc;
 }
 
-TEST(each_sample_is_told_with_its_polls)
+TEST(each_sample_is_reported_with_its_polls)
 {
 	struct weft_event_view ev;
 	struct heard heard = {.depth = 1};

@@ -18,7 +18,8 @@ static void start(struct feed *feed)
 	CHECK_EQ(weft__names_add_string(&feed->names, &strings[1]), 0);
 }
 
-/* Three polls: the context is there before the first, comes and goes in the second, and is of another span in the third. */
+/* Three polls: the context is there before the first, comes and goes in the second, and is of another span in the
+ * third. */
 static void feed_polls(struct feed *feed)
 {
 	FEED(feed, 1 * MS, 1, CONTEXT, CONTEXT_OF(55));
@@ -42,7 +43,7 @@ static void feed_polls(struct feed *feed)
 	FEED(feed, 90 * MS, 2, POLL_END);
 }
 
-TEST(all_of_it)
+TEST(without_a_filter_all_contexts_count)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -61,7 +62,7 @@ TEST(all_of_it)
 	feed_close(&feed);
 }
 
-TEST(one_span)
+TEST(a_span_filters_polls_samples_and_waits)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -117,7 +118,7 @@ TEST(by_root_trace_label_and_endpoint)
 }
 
 /* A poll that is told at its end had the contexts of its time, and that which was there when it began. */
-TEST(told_polls)
+TEST(a_span_filters_polls_recorded_at_their_end)
 {
 	static const struct weft_fact mode = {"poll.mode", "slow"};
 	struct feed feed;
@@ -165,7 +166,8 @@ TEST(a_context_around_one_sample)
 	feed_close(&feed);
 }
 
-/* Short waits are told together, at most every 100 ms: in the context of one request, but of all that the thread was with meanwhile. */
+/* Short waits are told together, at most every 100 ms: in the context of one request, but of all that the thread was
+ * with meanwhile. */
 TEST(sums_of_waits_of_several_requests_are_of_none)
 {
 	struct feed feed;

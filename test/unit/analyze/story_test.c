@@ -142,9 +142,9 @@ TEST(a_wait_that_lasts_when_recording_stops_is_counted_once)
 	feed_close(&feed);
 }
 
-/* 52 ms = 41 on CPU, 8 blocked in read, 2 waiting for cache_lock, 1 preempted. Each event is where the recorder puts it: waits
- * when they end, on their thread, switches some time later, on the collector's. */
-TEST(the_story_of_a_poll)
+/* 52 ms = 41 on CPU, 8 blocked in read, 2 waiting for cache_lock, 1 preempted. Each event is where the recorder puts
+ * it: waits when they end, on their thread, switches some time later, on the collector's. */
+TEST(the_breakdown_of_a_poll_adds_up_to_its_length)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -209,7 +209,8 @@ TEST(waits_inside_of_waits_and_across_the_borders_of_a_poll)
 	start(&feed);
 	feed_begin(&feed);
 	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
-	/* 5 to 15, then 20 to 40 with 25 to 30 inside of it, and 36 to 45 that overlaps; 48 to 60 ends behind the poll */
+	/* 5 to 15, then 20 to 40 with 25 to 30 inside of it, and 36 to 45 that overlaps; 48 to 60 ends behind the
+	 * poll */
 	FEED(&feed, 15 * MS, 1, WAIT, WEFT_WAIT_GC, 0, 0, 10 * MS, 0, 0);
 	FEED(&feed, 30 * MS, 1, WAIT, WEFT_WAIT_CALL, NAME_READ, 7, 5 * MS, 0, 0);
 	FEED(&feed, 40 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 1, 20 * MS, 0, 0);
@@ -232,7 +233,7 @@ TEST(waits_inside_of_waits_and_across_the_borders_of_a_poll)
 	feed_close(&feed);
 }
 
-TEST(a_nested_poll_has_its_own_story_and_is_part_of_the_other)
+TEST(a_nested_poll_has_its_own_breakdown_and_is_part_of_the_other)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -251,7 +252,8 @@ TEST(a_nested_poll_has_its_own_story_and_is_part_of_the_other)
 	feed_close(&feed);
 }
 
-/* Without switches, looks at waiting threads say what they can. The thread waits from 60 ms on; four looks in intervals of 100 ms, told at
+/* Without switches, looks at waiting threads say what they can. The thread waits from 60 ms on; four looks in
+ * intervals of 100 ms, told at
  * 460. Sure is what lies between 60 + 125 and 460 - 250. */
 TEST(looks_where_there_are_no_switches)
 {
@@ -278,7 +280,7 @@ TEST(looks_where_there_are_no_switches)
 }
 
 /* What a look tells of is over when it is told: the poll that runs by then did not wait. */
-TEST(looks_that_are_told_in_another_poll)
+TEST(wall_samples_recorded_in_a_later_poll_count_for_the_poll_that_they_are_of)
 {
 	static const struct weft_fact hz = {"wall.hz", "50"};
 	struct feed feed;
@@ -302,7 +304,7 @@ TEST(looks_that_are_told_in_another_poll)
 }
 
 /* A wait that another thread ended is told by the collector, in a stream of its own with the thread's tid. */
-TEST(a_wait_that_is_told_for_a_thread)
+TEST(a_wait_recorded_by_the_collector_counts_for_its_thread)
 {
 	static const struct weft_thread apart = {8, 101, WEFT_WORKER_NONE, "w0", 0};
 	struct feed feed;
@@ -432,7 +434,7 @@ TEST(a_poll_that_still_runs_and_was_not_seen_since)
 	feed_close(&feed);
 }
 
-TEST(a_poll_that_still_runs_has_a_story_so_far)
+TEST(a_poll_that_still_runs_has_a_breakdown_so_far)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -461,7 +463,7 @@ TEST(a_poll_that_still_runs_has_a_story_so_far)
 }
 
 /* Polls wait for their switches half a second, so that each has its own, however many come in between. */
-TEST(switches_that_come_late)
+TEST(switches_that_are_recorded_late_still_count_for_their_poll)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -543,7 +545,7 @@ static void feed_nonsense(struct feed *feed, uint64_t seed, size_t n)
 }
 
 /* Any events in any order: sums hold and nothing breaks. */
-TEST(nonsense)
+TEST(intervals_that_cannot_be_leave_the_breakdown_whole)
 {
 	static const struct weft_fact mode = {"poll.mode", "slow"};
 	const struct weft__result *r;

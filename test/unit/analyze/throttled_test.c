@@ -16,7 +16,8 @@ static void start(struct feed *feed, bool quota)
 	feed_begin(feed);
 }
 
-/* Two polls in one span: one is preempted for 4 ms by another thread, one is stopped by the quota for 50, and its 2 ms more were none. */
+/* Two polls in one span: one is preempted for 4 ms by another thread, one is stopped by the quota for 50, and its 2
+ * ms more were none. */
 TEST(the_longest_times_preempted_are_the_quotas_as_long_as_it_withheld_cpus)
 {
 	const struct weft__result *r;
@@ -87,7 +88,7 @@ TEST(a_time_that_spans_two_readings_is_the_seconds)
 	feed_close(&feed);
 }
 
-TEST(switches_that_are_told_after_the_reading_count_once)
+TEST(switches_that_are_reported_after_the_reading_count_once)
 {
 	const struct weft__result *r;
 	struct feed feed;

@@ -17,7 +17,7 @@ static void start(struct feed *feed, const char *mode)
 	CHECK_EQ(weft__names_add_fact(&feed->names, &facts[1]), 0);
 }
 
-TEST(a_told_poll_has_its_samples_and_its_story)
+TEST(a_poll_recorded_at_its_end_has_its_samples_and_its_breakdown)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -58,7 +58,7 @@ TEST(a_told_poll_has_its_samples_and_its_story)
 }
 
 /* The end of a task is told before the poll in which it ended. */
-TEST(a_told_poll_of_a_task_that_has_ended)
+TEST(a_poll_recorded_at_its_end_keeps_the_location_of_its_ended_task)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -83,7 +83,7 @@ TEST(a_told_poll_of_a_task_that_has_ended)
 	feed_close(&feed);
 }
 
-TEST(told_polls_that_are_nested)
+TEST(polls_recorded_at_their_end_may_be_nested)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -108,7 +108,7 @@ TEST(told_polls_that_are_nested)
 	feed_close(&feed);
 }
 
-TEST(samples_of_one_location)
+TEST(a_location_filters_samples_of_polls_recorded_at_their_end)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -167,7 +167,7 @@ TEST(polls_are_counted_by_duration)
 }
 
 /* Which of several wakes began the wait is known only where no poll can be missing in between. */
-TEST(the_wake_of_a_told_poll)
+TEST(a_poll_recorded_at_its_end_has_its_wake)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -198,7 +198,7 @@ TEST(the_wake_of_a_told_poll)
 }
 
 /* Wakes were counted: the poll's own comes with it. */
-TEST(the_remembered_wake_of_a_told_poll)
+TEST(a_poll_recorded_at_its_end_has_the_wake_that_was_remembered)
 {
 	struct feed feed;
 	const struct weft__result *r;

@@ -47,7 +47,7 @@ TEST(waits_of_threads_that_do_not_poll)
 	feed_close(&feed);
 }
 
-TEST(waits_where_nobody_polls)
+TEST(where_nobody_polls_all_waits_are_among_the_longest)
 {
 	struct feed feed;
 	const struct weft__result *r = waits_of_others(&feed, false);
@@ -60,7 +60,8 @@ TEST(waits_where_nobody_polls)
 	feed_close(&feed);
 }
 
-/* A read that took 50 ms, 10 of them on the CPU and 35 ready without one, was blocked for 5. A lock is waited for all that time. */
+/* A read that took 50 ms, 10 of them on the CPU and 35 ready without one, was blocked for 5. A lock is waited for
+ * all that time. */
 TEST(time_ready_without_a_cpu_is_not_waited_in_a_call)
 {
 	const struct weft__result *r;

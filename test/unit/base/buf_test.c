@@ -79,7 +79,7 @@ TEST(remembers_that_memory_ran_out)
 	weft_set_allocator(NULL);
 }
 
-TEST(sizes_that_cannot_be)
+TEST(a_buffer_refuses_sizes_that_cannot_be)
 {
 	struct weft__buf buf = {0};
 
@@ -93,7 +93,7 @@ TEST(sizes_that_cannot_be)
 	CHECK(weft__calloc(SIZE_MAX / 2, 3) == NULL);
 }
 
-TEST(arrays_double)
+TEST(an_array_that_is_full_doubles)
 {
 	size_t cap = 0, n;
 	uint64_t *array = NULL;

@@ -13,7 +13,7 @@ static uint64_t read_varint(const char *bytes, size_t n, int *bad, size_t *used)
 	return v;
 }
 
-TEST(varints_come_back)
+TEST(a_varint_is_read_as_it_was_written)
 {
 	uint8_t bytes[VARINT_MAX];
 	size_t used, n;
@@ -66,7 +66,7 @@ TEST(after_a_fault_all_is_zero)
 	CHECK(in_bytes(&in, UINT64_MAX) == NULL);
 }
 
-TEST(nothing_may_be_null)
+TEST(no_bytes_may_be_given_as_null)
 {
 	struct weft__in in = weft__in(NULL, 0);
 
@@ -76,7 +76,7 @@ TEST(nothing_may_be_null)
 	CHECK(in.bad);
 }
 
-TEST(numbers_of_32_bits)
+TEST(a_varint_of_more_than_32_bits_is_refused_where_32_are_wanted)
 {
 	struct weft__in in = weft__in("\xff\xff\xff\xff\x0f\x80\x80\x80\x80\x10\x01", 11);
 

@@ -24,7 +24,7 @@ TEST(readings_convert_to_themselves)
 	CHECK_EQ(weft__timeline_mono(&line, 8001000), 7000000);
 }
 
-TEST(conversion_never_falls)
+TEST(a_later_tick_never_becomes_an_earlier_time)
 {
 	struct weft__timeline line = line_of(123456789, 1000000007, 987654321987, 412345678901);
 	uint64_t before = 0, tick, ns;
@@ -130,7 +130,8 @@ TEST(real_readings_are_close)
 		tick = weft__clock_tick(source);
 		after = weft__clock_mono();
 		ns = weft__timeline_mono(&line, LOW(tick));
-		/* A slope from 2 ms is right to a thousandth or so; 100 readings take far less than 10 ms unless preempted. */
+		/* A slope from 2 ms is right to a thousandth or so; 100 readings take far less than 10 ms unless
+		 * preempted. */
 		CHECK(ns + 2000000 > before && ns < after + 2000000);
 	}
 	CHECK(weft__clock_real() > UINT64_C(1600000000) * 1000000000);

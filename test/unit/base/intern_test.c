@@ -46,7 +46,7 @@ TEST(keys_have_their_numbers)
 	CHECK_EQ(weft__intern_get(&set, "key 1", 5), 0);
 }
 
-TEST(keys_are_bytes)
+TEST(interned_keys_may_hold_any_bytes)
 {
 	struct weft__intern set = {0};
 

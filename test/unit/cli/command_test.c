@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the weft command that was built beside this test: output, messages and exit status. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@ static bool begin(void)
 	if (!begin())                                                                                                  \
 	SKIP("there is no weft command in $WEFT_BUILD")
 
-TEST(help_and_version)
+TEST(help_and_version_are_printed_and_succeed)
 {
 	BEGIN;
 	CHECK_EQ(run("--version"), 0);
@@ -51,18 +52,18 @@ TEST(a_fifo_is_refused_at_once)
 {
 	BEGIN;
 	CHECK_EQ(mkfifo(segfile_path(dir, "pipe.weft"), 0600), 0);
-	CHECK_EQ(run("report %s/pipe.weft", dir), 1);
+	CHECK_EQ(run("report --full %s/pipe.weft", dir), 1);
 	CHECK(says("not a regular file"));
 	CHECK_EQ(run("inspect %s/pipe.weft", dir), 1);
 	CHECK(says("not a regular file"));
 	CHECK_EQ(run("symbolize %s/pipe.weft", dir), 1);
 	CHECK(says("not a regular file"));
-	CHECK_EQ(run("report %s", dir), 0); /* with the segment that is there, too */
+	CHECK_EQ(run("report --full %s", dir), 0); /* with the segment that is there, too */
 	CHECK_EQ(unlink(segfile_path(dir, "pipe.weft")), 0);
 	segfile_remove(dir, names);
 }
 
-TEST(wrong_usage_is_told_with_the_way_out)
+TEST(wrong_usage_is_reported_with_the_way_out)
 {
 	BEGIN;
 	CHECK_EQ(run("reprot"), 2);
@@ -83,28 +84,28 @@ TEST(wrong_usage_is_told_with_the_way_out)
 	segfile_remove(dir, names);
 }
 
-TEST(a_name_that_nothing_has_is_told_with_those_there_are)
+TEST(a_name_that_nothing_has_is_reported_with_those_there_are)
 {
 	BEGIN;
-	CHECK_EQ(run("report --location ehco one.weft"), 0);
+	CHECK_EQ(run("report --full --location ehco one.weft"), 0);
 	CHECK(says("warning: --location 'ehco': nothing here is called so; there are: accept, echo\n"));
-	CHECK_EQ(run("report --worker demo/7 one.weft"), 0);
+	CHECK_EQ(run("report --full --worker demo/7 one.weft"), 0);
 	CHECK(says("warning: --worker 'demo/7': nothing here is called so; there are: demo/0, demo/1"));
-	CHECK_EQ(run("report --thread nobody one.weft"), 0);
+	CHECK_EQ(run("report --full --thread nobody one.weft"), 0);
 	CHECK(says("warning: --thread 'nobody': nothing here is called so; there are: "));
-	CHECK_EQ(run("report --from 1h one.weft"), 0);
+	CHECK_EQ(run("report --full --from 1h one.weft"), 0);
 	CHECK(says("warning: --from lies behind the end: "));
-	CHECK_EQ(run("report --location 'e*' --worker 'demo/*' --from 1us one.weft"), 0);
+	CHECK_EQ(run("report --full --location 'e*' --worker 'demo/*' --from 1us one.weft"), 0);
 	CHECK(!strstr(out, "warning"));
 	segfile_remove(dir, names);
 }
 
-TEST(what_cannot_be_read_is_told)
+TEST(what_cannot_be_read_is_reported)
 {
 	FILE *junk;
 
 	BEGIN;
-	CHECK_EQ(run("report nowhere.weft"), 1);
+	CHECK_EQ(run("report --full nowhere.weft"), 1);
 	CHECK(says("nowhere.weft"));
 	CHECK(says("No such file"));
 	junk = fopen(segfile_path(dir, "junk.weft"), "w");
@@ -112,13 +113,13 @@ TEST(what_cannot_be_read_is_told)
 	fputs("this is no segment, however it is called", junk);
 	fclose(junk);
 	CHECK_EQ(run("inspect junk.weft"), 1);
-	CHECK_EQ(run("report . >/dev/null"), 3);
+	CHECK_EQ(run("report --full . >/dev/null"), 3);
 	CHECK(says("junk.weft"));
-	CHECK_EQ(run("report --pid 1 one.weft"), 1);
+	CHECK_EQ(run("report --full --pid 1 one.weft"), 1);
 	CHECK(says("no recording of process 1"));
 	unlink(segfile_path(dir, "one.weft"));
 	unlink(segfile_path(dir, "junk.weft"));
-	CHECK_EQ(run("report ."), 1);
+	CHECK_EQ(run("report --full ."), 1);
 	CHECK(says("no segments in"));
 	segfile_remove(dir, names);
 }
@@ -126,19 +127,19 @@ TEST(what_cannot_be_read_is_told)
 TEST(the_report_begins_with_the_worst)
 {
 	BEGIN;
-	CHECK_EQ(run("report one.weft"), 0);
+	CHECK_EQ(run("report --full one.weft"), 0);
 	CHECK(says("worst poll: 52.8 ms on worker demo/1 at +0.000003 s, task 2 `echo` (server.c:120),\n"
 		   "            woken 1.00 us before by task 1 `accept` (server.c:80) on demo/0\n"));
 	CHECK(says("not measured"));
 	CHECK(!strstr(out, "\x1b"));
-	CHECK_EQ(run("report --worker demo/0 --top 1 one.weft"), 0);
+	CHECK_EQ(run("report --full --worker demo/0 --top 1 one.weft"), 0);
 	CHECK(says("worst poll: 1.00 us on worker demo/0"));
-	CHECK_EQ(run("report --location echo --to 50ms one.weft"), 0);
+	CHECK_EQ(run("report --full --location echo --to 50ms one.weft"), 0);
 	CHECK(says("still running: 50.0 ms so far on worker demo/1"));
 	segfile_remove(dir, names);
 }
 
-TEST(the_report_as_json)
+TEST(the_json_of_the_report_is_json)
 {
 	BEGIN;
 	CHECK_EQ(run("report --json one.weft"), 0);
@@ -156,11 +157,11 @@ TEST(a_recording_without_events_is_no_failure)
 {
 	BEGIN;
 	segfile_write(&none, segfile_path(dir, "none.weft"));
-	CHECK_EQ(run("report none.weft"), 0);
+	CHECK_EQ(run("report --full none.weft"), 0);
 	CHECK(says("no events"));
 	CHECK_EQ(run("report --json none.weft | /usr/bin/python3 -m json.tool >/dev/null"), 0);
 	CHECK_EQ(run("inspect none.weft"), 0);
-	CHECK_EQ(run("report --pid 4242 ."), 0);
+	CHECK_EQ(run("report --full --pid 4242 ."), 0);
 	CHECK(!strstr(out, "no events"));
 	segfile_remove(dir, names);
 }
@@ -197,10 +198,31 @@ TEST(damage_has_its_own_status)
 	BEGIN;
 	CHECK_EQ(stat(segfile_path(dir, "one.weft"), &st), 0);
 	CHECK_EQ(truncate(segfile_path(dir, "one.weft"), st.st_size - 120), 0);
-	CHECK_EQ(run("report one.weft"), 3);
+	CHECK_EQ(run("report --full one.weft"), 3);
 	CHECK(says("damaged"));
 	CHECK_EQ(run("inspect one.weft"), 3);
 	CHECK_EQ(run("inspect --dump one.weft"), 3);
+	segfile_remove(dir, names);
+}
+
+/* Anybody can make a file that is larger than what can be read; what comes after its hole is found. */
+TEST(the_hole_of_a_sparse_file_is_passed_over)
+{
+	char bytes[65536];
+	ssize_t n;
+	int fd;
+
+	BEGIN;
+	fd = open(segfile_path(dir, "one.weft"), O_RDWR | O_CLOEXEC);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	CHECK(n > 0 && n < (ssize_t)sizeof(bytes));
+	CHECK_EQ(ftruncate(fd, (off_t)1 << 40), 0);
+	CHECK_EQ(run("inspect one.weft"), 3);
+	CHECK(says("the file ends inside a block or is damaged from here"));
+	CHECK_EQ(pwrite(fd, bytes, (size_t)n, (off_t)1 << 39), n);
+	CHECK_EQ(run("inspect one.weft"), 3);
+	CHECK(says("a block is damaged"));
+	close(fd);
 	segfile_remove(dir, names);
 }
 
@@ -209,7 +231,7 @@ TEST(a_closed_pipe_ends_it_quietly)
 	BEGIN;
 	CHECK_EQ(run("inspect --events one.weft | head -1 >/dev/null"), 0);
 	CHECK_STR(out, "");
-	CHECK_EQ(run("report one.weft >/dev/full"), 1);
+	CHECK_EQ(run("report --full one.weft >/dev/full"), 1);
 	CHECK(says("cannot write the output"));
 	segfile_remove(dir, names);
 }

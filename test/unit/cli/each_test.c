@@ -82,15 +82,15 @@ TEST(the_process_that_did_the_most_comes_first)
 {
 	BEGIN;
 	write_files(0, 3);
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(at("demo  pid 300") == 0 && says("demo  pid 300"));
 	CHECK(at("demo  pid 300") < at("demo  pid 200"));
 	CHECK(at("demo  pid 200") < at("Processes without a loop"));
 	CHECK(strstr(out, "demo  pid 100") == NULL);
 	CHECK(says(
 		"Processes without a loop that used less than 50.0 ms of CPU (weft report --pid PID has all of one)\n"
-		"pid  command            CPU    lived  mostly\n"
-		"100  sh -c ?[31mls  10.0 ms  40.0 ms  waited 30.0 ms: read fd 7\n"));
+		"pid  command            CPU  recorded  mostly\n"
+		"100  sh -c ?[31mls  10.0 ms   40.0 ms  waited 30.0 ms: read fd 7\n"));
 	segfile_remove(dir, names);
 }
 
@@ -98,10 +98,10 @@ TEST(a_process_that_did_little_has_a_section_when_it_is_asked_for)
 {
 	BEGIN;
 	write_files(0, 3);
-	CHECK_EQ(run("report --pid 100 ."), 0);
+	CHECK_EQ(run("report --full --pid 100 ."), 0);
 	CHECK(says("demo  pid 100"));
 	CHECK(strstr(out, "Processes without") == NULL);
-	CHECK_EQ(run("report 0.weft"), 0); /* it is the only one */
+	CHECK_EQ(run("report --full 0.weft"), 0); /* it is the only one */
 	CHECK(says("demo  pid 100"));
 	CHECK(strstr(out, "Processes without") == NULL);
 	segfile_remove(dir, names);
@@ -139,7 +139,7 @@ TEST(of_many_that_did_little_the_table_has_some)
 		segfile_write(&one, segfile_path(dir, all[i]));
 	}
 	segfile_more = NULL;
-	CHECK_EQ(run("report --top 4 ."), 0);
+	CHECK_EQ(run("report --full --top 4 ."), 0);
 	CHECK(at("demo  pid 1007") == 0 && says("demo  pid 1007"));
 	CHECK_EQ(count("below 10.0 ms"), 4);
 	CHECK(says("and 7 more, without a sample\n"));

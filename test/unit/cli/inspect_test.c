@@ -136,7 +136,7 @@ static void finish(void)
 	if (!begin(names))                                                                                             \
 	SKIP("there is no weft command in $WEFT_BUILD")
 
-TEST(text)
+TEST(inspect_shows_what_a_segment_holds)
 {
 	BEGIN(true);
 	CHECK_EQ(run("inspect one.weft"), 0);
@@ -155,7 +155,7 @@ TEST(text)
 	finish();
 }
 
-TEST(text_without_names)
+TEST(inspect_shows_stacks_without_names_by_module_and_offset)
 {
 	BEGIN(false);
 	CHECK_EQ(run("inspect one.weft"), 0);
@@ -166,7 +166,7 @@ TEST(text_without_names)
 	finish();
 }
 
-TEST(stacks)
+TEST(inspect_lists_stacks)
 {
 	BEGIN(true);
 	CHECK_EQ(run("inspect --stacks one.weft"), 0);
@@ -189,7 +189,7 @@ TEST(stacks)
 	finish();
 }
 
-TEST(events)
+TEST(inspect_lists_events_by_name)
 {
 	BEGIN(true);
 	CHECK_EQ(run("inspect --events one.weft"), 0);
@@ -204,7 +204,7 @@ TEST(events)
 	finish();
 }
 
-TEST(json)
+TEST(the_json_of_inspect_is_json)
 {
 	static const char check[] = "--json one.weft | /usr/bin/python3 -c '\n"
 				    "import json, sys\n"

@@ -56,7 +56,7 @@ TEST(what_is_missing_is_said_first_and_what_it_means)
 	segfile_dir(dir, sizeof(dir));
 	segfile_write(&file, segfile_path(dir, "0.weft"));
 	segfile_more = NULL;
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(first_lines(
 		"\nNOTE: the cgroup's CPU quota of 0.5 CPUs stopped the process for 25.0 ms of 1.00 s (added up over "
 		"CPUs), 1 time: threads that were ready did not run, whatever their code does; time preempted says "
@@ -105,14 +105,14 @@ TEST(what_was_only_counted_is_said_step_by_step)
 		SKIP("there is no weft command in $WEFT_BUILD");
 	segfile_dir(dir, sizeof(dir));
 	segfile_write(&file, segfile_path(dir, "0.weft"));
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(first_lines(
 		"NOTE: polls shorter than 1.00 ms were counted, not listed, from +0.100000 s on: 200,000 events/s"));
 	CHECK(first_lines(
 		"NOTE: parks and queue depths were only counted, too, from +0.200000 s on (3,000 and 20): the time "
 		"parked is exact"));
 	CHECK(first_lines("NOTE: wakes were only counted, too, from +0.300000 s on (7,000): "));
-	CHECK(says(" 48.5 % "));
+	CHECK(says(" 48.5 %\n"));
 	CHECK_EQ(run("report --json ."), 0);
 	CHECK(says("\"parks_not_listed\""));
 	segfile_remove(dir, names);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What weft report says about the time of polls: golden text and JSON of a recording whose figures are worked out by hand. */
+/* What weft report says about the time of polls: golden text and JSON of a recording whose figures are worked out by
+ * hand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,8 +19,9 @@
 
 enum { S_READ = 11, S_LOCK, S_UPLOAD, S_LABELS, S_DB };
 
-/* Worker demo/1 polls `echo` from 10 to 62 ms: 41 ms on the CPU, 8 blocked in read, 2.6 waiting for cache_lock, which demo/0 holds
- * in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Stream 4 is the collector. */
+/* Worker demo/1 polls `echo` from 10 to 62 ms: 41 ms on the CPU, 8 blocked in read, 2.6 waiting for cache_lock,
+ * which demo/0 holds in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Stream 4 is the
+ * collector. */
 static const struct segfile_event events[] = {
 	EV(AT(1), 1, SPAWN, 1, 1),
 	EV(AT(1), 1, SPAWN, 2, 2),
@@ -114,10 +116,10 @@ static bool begin(void)
 	if (!begin())                                                                                                  \
 	SKIP("there is no weft command in $WEFT_BUILD")
 
-TEST(the_story_of_the_worst_poll)
+TEST(the_worst_poll_is_shown_with_its_breakdown)
 {
 	BEGIN;
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says("worst poll: 52.0 ms on worker demo/1 at +0.010000 s, task 2 `echo` (server.c:120),\n"
 		   "            41.0 ms on CPU in longest_match (2 samples), 8.00 ms blocked (read fd 7),\n"
 		   "            2.60 ms waiting for cache_lock held by thread 101 \"w0\" (in accept > deflate),\n"
@@ -147,7 +149,7 @@ static void define_dump(struct weft__defs *defs, const struct segfile *of)
 	weft__defs_fact(defs, "dump.unheard", of->sequence ? "3" : "0");
 }
 
-TEST(dumps_of_a_flight_recorder_are_told_one_by_one)
+TEST(dumps_of_a_flight_recorder_are_reported_one_by_one)
 {
 	static const char *const both[] = {"0.weft", "1.weft", NULL};
 	struct segfile next = file;
@@ -160,7 +162,7 @@ TEST(dumps_of_a_flight_recorder_are_told_one_by_one)
 	segfile_write(&file, segfile_path(dir, "0.weft"));
 	segfile_write(&next, segfile_path(dir, "1.weft"));
 	segfile_more = NULL;
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says("\ndump 0 of a flight recorder: poll of task 2 in thread 102 took 52.000 ms\n"));
 	CHECK(says("\ndump 1 of a flight recorder: poll of task 2 in thread 102 took 52.000 ms; 3 more asked for one "
 		   "before it was "
@@ -207,7 +209,7 @@ TEST(who_called_what_blocks)
 	segfile_dir(dir, sizeof(dir));
 	segfile_write(&of, segfile_path(dir, "0.weft"));
 	segfile_more = NULL;
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says("in libc.so.6+0x10, called from libnone.so.1+0x2000\n"));
 	CHECK(says("in libc.so.6+0x20, called from handle_upload\n"));
 	CHECK(says("in libc.so.6+0x30, called from main\n"));
@@ -228,15 +230,15 @@ TEST(a_context_that_is_none)
 TEST(where_the_time_of_polls_went)
 {
 	BEGIN;
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says("worker  polls    total   on CPU  blocked  waiting  preempted  not measured\n"
 		   "demo/0      1  40.0 ms  39.9 ms     0 ns     0 ns     100 us          0 ns\n"
 		   "demo/1      1  52.0 ms  41.0 ms  8.00 ms  2.60 ms     400 us          0 ns\n"));
 	CHECK(says("waited for  kind  times    total     mean  longest  one by one\n"
 		   "read fd 7   call      1  8.00 ms  8.00 ms  8.00 ms           1\n"
 		   "cache_lock  lock    101  3.50 ms  34.7 us  2.60 ms           1\n"));
-	CHECK(says("object   waited for  times    total  longest  held by, in the longest\n"
-		   "0xbeef0  cache_lock      1  2.60 ms  2.60 ms  thread 101 \"w0\" (in accept > deflate)\n"));
+	CHECK(says("object   waited for  kind  times    total  longest  held by, in the longest\n"
+		   "0xbeef0  cache_lock  lock      1  2.60 ms  2.60 ms  thread 101 \"w0\" (in accept > deflate)\n"));
 	CHECK(says("  2    2.60 ms  for cache_lock (0xbeef0) on demo/1, task 2 `echo`, at +0.036400 s\n"
 		   "                held by thread 101 \"w0\" (in accept > deflate)\n"
 		   "                in handle_upload\n"));
@@ -245,8 +247,8 @@ TEST(where_the_time_of_polls_went)
 		   "w0(101)     0 ns      0     100 us      1   100 us                0\n"
 		   "in what: not measured where no wait says so"));
 	CHECK(says("100 ms  100.0 %      2  read  io(103)  inner\n"));
-	CHECK(says("  1     1.50 s  io(103)  task 5 `(spawned before recording)`, its end was not seen\n"
-		   "                in longest_match\n"));
+	CHECK(says("1.50 s  +0.065000 s      1  io(103)     5  (spawned before recording)  longest_match\n"
+		   "ended after: not measured: its end was not seen\n"));
 	CHECK(says("weft itself used 500 us of CPU in 100 ms: 0.5 % of one CPU, 0.8 % of the program's 60.0 ms; "
 		   "budget 1 %\n"
 		   "      collector 0.4 %, samples 0.1 %\n"));
@@ -257,7 +259,7 @@ TEST(where_the_time_of_polls_went)
 }
 
 /* demo/1 waits for cache_lock, which demo/0 has, who waits for db_lock, which io has, who is blocked. */
-TEST(a_chain_of_holders_is_told_to_its_end)
+TEST(a_chain_of_holders_is_reported_to_its_end)
 {
 	static const struct segfile_event chain[] = {
 		EV(AT(45), 1, WAIT, WEFT_WAIT_LOCK, S_DB, 0xdb, 35 * MS, 103, 0),      EV(AT(5), 2, POLL_BEGIN, 1, 0),
@@ -277,7 +279,7 @@ TEST(a_chain_of_holders_is_told_to_its_end)
 	segfile_more = define_chain;
 	segfile_dir(dir, sizeof(dir));
 	segfile_write(&one, segfile_path(dir, "0.weft"));
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says("34.0 ms waiting for cache_lock held by thread 101 \"w0\" (itself waiting for db_lock, held by "
 		   "thread 103 \"io\" (blocked in read fd 7))"));
 	CHECK_EQ(run("report --json . | python3 -c \"import json, sys; h = json.load(sys.stdin)['recordings'][0]"
@@ -288,7 +290,7 @@ TEST(a_chain_of_holders_is_told_to_its_end)
 	one.n_events = sizeof(ring) / sizeof(ring[0]);
 	segfile_write(&one, segfile_path(dir, "0.weft"));
 	segfile_more = NULL;
-	CHECK_EQ(run("report ."), 0); /* comes to an end */
+	CHECK_EQ(run("report --full ."), 0); /* comes to an end */
 	CHECK(says("itself waiting for db_lock, held by thread 102 \"w1\" (itself waiting for cache_lock in"));
 	segfile_remove(dir, names);
 }
@@ -313,11 +315,14 @@ TEST(waits_are_known_without_switches)
 		segfile_dir(dir, sizeof(dir));
 		segfile_write(&quiet, segfile_path(dir, "0.weft"));
 		segfile_more = NULL;
-		CHECK_EQ(run("report ."), 0);
-		CHECK(says(i ? "demo/0      1  40.0 ms  not measured  not measured  not measured  not measured       "
-			       "40.0 ms\n"
-			     : "demo/0      1  40.0 ms  not measured  not measured     0 ns  not measured       40.0 "
-			       "ms\n"));
+		CHECK_EQ(run("report --full ."), 0);
+		CHECK(says(i ? "worker  polls    total  not measured\n"
+			       "demo/0      1  40.0 ms       40.0 ms\n"
+			       "on CPU, blocked, preempted: not measured: the threads' switches were not recorded\n"
+			       "waiting: not measured: waits were not recorded\n"
+			     : "worker  polls    total  waiting  not measured\n"
+			       "demo/0      1  40.0 ms     0 ns       40.0 ms\n"
+			       "on CPU, blocked, preempted: not measured: the threads' switches were not recorded\n"));
 		CHECK_EQ(run("report --json ."), 0);
 		CHECK(says(i ? "\"waiting_ns\": null,\n" : "\"waiting_ns\": 0,\n"));
 		CHECK(says("\"on_cpu_ns\": null,\n") && says("\"blocked_ns\": null,\n"));
@@ -325,7 +330,7 @@ TEST(waits_are_known_without_switches)
 	}
 }
 
-TEST(one_request)
+TEST(a_span_filters_the_report_to_one_request)
 {
 	static const char *const of_it[] = {
 		"--span 00f067aa0ba902b7", "--span F067AA0BA902B7", "--span 4bf92f3577b34da6a3ce929d0e0e4736",
@@ -336,7 +341,7 @@ TEST(one_request)
 
 	BEGIN;
 	for (i = 0; i < sizeof(of_it) / sizeof(of_it[0]); i++) {
-		CHECK_EQ(run("report %s .", of_it[i]), 0);
+		CHECK_EQ(run("report --full %s .", of_it[i]), 0);
 		CHECK(says("worst poll: 52.0 ms"));
 		CHECK(says("CPU time: 40.0 ms in 2 samples\n"));
 		CHECK(says("20.0 ms more was not asked for\n"));
@@ -345,7 +350,7 @@ TEST(one_request)
 		CHECK(!strstr(out, "nothing here was done"));
 	}
 	for (i = 0; i < sizeof(of_none) / sizeof(of_none[0]); i++) {
-		CHECK_EQ(run("report %s .", of_none[i]), 0);
+		CHECK_EQ(run("report --full %s .", of_none[i]), 0);
 		CHECK(says("worst poll: not measured: no poll that was asked for ended here"));
 		CHECK(says("samples: not measured: no sample that was asked for"));
 		CHECK(says("nothing here was done"));
@@ -382,7 +387,7 @@ TEST(polls_that_are_only_counted)
 	segfile_dir(dir, sizeof(dir));
 	segfile_write(&told, segfile_path(dir, "0.weft"));
 	segfile_more = NULL;
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says(
 		"polls: mode slow, those of 10.0 ms and more one by one: 2 of 1,000\n"
 		"       percentiles by worker are from counts of all by duration; by location, only those one by one "
@@ -390,7 +395,7 @@ TEST(polls_that_are_only_counted)
 	CHECK(says("worst poll: 30.0 ms on worker demo/0 at +0.010000 s, task 1 `accept` (server.c:80),\n"
 		   "            25.0 ms on CPU in longest_match (1 sample), 5.00 ms blocked (in what: not measured),\n"
 		   "            woken 9.00 ms before by demo/0\n"));
-	CHECK(says("worst delay: not measured: not all polls are told one by one"));
+	CHECK(says("worst delay: not measured: not all polls are recorded one by one"));
 	CHECK(says("demo/0  1,000  1.05 us  1.05 us"));
 	CHECK(!strstr(out, "events were not recorded"));
 	segfile_remove(dir, names);
@@ -406,7 +411,7 @@ TEST(stacks_of_all_kinds_of_events)
 	segfile_remove(dir, names);
 }
 
-TEST(the_story_as_json)
+TEST(the_breakdown_of_a_poll_is_in_the_json)
 {
 	static const char *const script =
 		"import json, sys\n"
@@ -467,7 +472,7 @@ TEST(no_poll_was_caught_and_the_report_says_so)
 	segfile_dir(dir, sizeof(dir));
 	segfile_write(&counted, segfile_path(dir, "0.weft"));
 	segfile_more = NULL;
-	CHECK_EQ(run("report ."), 0);
+	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says("one by one: 0 of 21\n"));
 	CHECK(says(
 		"worst poll: not measured: no poll had a sample or a long wait in it, and the others were only counted "

@@ -94,7 +94,7 @@ TEST(in_place_with_a_summary)
 	finish();
 }
 
-TEST(to_another_file)
+TEST(symbolize_with_o_writes_another_file)
 {
 	BEGIN;
 	CHECK_EQ(run("symbolize -o named.weft one.weft"), 0);
@@ -107,7 +107,7 @@ TEST(to_another_file)
 	finish();
 }
 
-TEST(a_directory_of_segments)
+TEST(symbolize_takes_all_segments_of_a_directory)
 {
 	BEGIN;
 	write_segment("two.weft", 1, 0);
@@ -164,7 +164,7 @@ TEST(files_of_the_other_machine_below_a_root)
 	finish();
 }
 
-TEST(as_json)
+TEST(symbolize_says_what_it_did_as_json)
 {
 	BEGIN;
 	CHECK_EQ(run("symbolize --json one.weft nowhere.weft 2>/dev/null"), 1);
@@ -177,7 +177,7 @@ TEST(as_json)
 	finish();
 }
 
-TEST(what_is_wrong_is_told_with_the_way_out)
+TEST(what_is_wrong_is_reported_with_the_way_out)
 {
 	FILE *junk;
 
@@ -205,7 +205,7 @@ TEST(what_is_wrong_is_told_with_the_way_out)
 	finish();
 }
 
-TEST(damage_is_told_by_the_exit_status)
+TEST(damage_is_reported_by_the_exit_status)
 {
 	struct stat st;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which waits are a loop's, by sequences of waits that programs make. */
 #include "../../../bindings/preload/loop.c"
+#include "../../../bindings/preload/symbol.c"
 
 #include <sys/epoll.h>
 #include <unistd.h>

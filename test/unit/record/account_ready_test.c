@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long polls and waits were ready without a CPU, held against the scheduler's counts that the test reads itself around them. Another
- * thread wants the same CPU all the time. */
+/* How long polls and waits were ready without a CPU, held against the scheduler's counts that the test reads itself
+ * around them. Another thread wants the same CPU all the time. */
 #include <sched.h>
 
 #include "session.h"
@@ -8,8 +8,7 @@
 #define ROUNDS 12
 #define SLACK_NS 50000u /* what the issue allows, or 2 % */
 
-static const struct weft_recorder_opts plain = {
-	.sample_hz = WEFT_SAMPLE_OFF, .switches = WEFT_SWITCH_OFF, .wait_ns = MS};
+static const struct weft_recorder_opts plain = {.sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF, .wait_ns = MS};
 
 /* Just outside and just inside of a poll or wait. */
 struct bracket {
@@ -175,7 +174,8 @@ TEST(what_a_thread_was_ready_for_before_a_poll_is_no_part_of_the_poll)
 	check_polls(&seen, truth, ROUNDS);
 }
 
-/* It was off the CPU between its first event and its first poll: then the file of the scheduler's counts was not open yet. */
+/* It was off the CPU between its first event and its first poll: then the file of the scheduler's counts was not
+ * open yet. */
 TEST(the_first_poll_of_a_thread_knows_how_long_it_was_ready)
 {
 	struct weft_recorder *rec;
@@ -294,7 +294,8 @@ TEST(a_poll_in_a_poll_has_it_in_mode_slow_too)
 	check_nested(&slow);
 }
 
-/* The parks before it are too short for a reading of their own. How long they were ready must not be guessed: the rest would be blocked. */
+/* The parks before it are too short for a reading of their own. How long they were ready must not be guessed: the
+ * rest would be blocked. */
 TEST(a_poll_that_never_blocks_is_not_blocked_after_short_parks)
 {
 	uint32_t i, j, known = 0, blocked = 0;

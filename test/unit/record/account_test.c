@@ -2,16 +2,16 @@
 /* How long polls and waits were on the CPU, held against the CPU clock that the test reads itself around them. */
 #include <sys/resource.h>
 
+#include "record/event/account.h"
 #include "session.h"
 
 #define POLLS 24
 #define SLACK_NS 50000u /* what the issue allows, or 2 % */
 
-static const struct weft_recorder_opts plain = {
-	.sample_hz = WEFT_SAMPLE_OFF, .switches = WEFT_SWITCH_OFF, .wait_ns = MS};
+static const struct weft_recorder_opts plain = {.sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF, .wait_ns = MS};
 
-/* Interrupts, and a hypervisor that stands still, take time from a thread that stays on the CPU. Its CPU clock does not count
- * that, and nothing else does. So without a switch, all of the time is as true as the CPU clock. */
+/* Interrupts, and a hypervisor that stands still, take time from a thread that stays on the CPU. Its CPU clock does
+ * not count that, and nothing else does. So without a switch, all of the time is as true as the CPU clock. */
 struct truth {
 	uint64_t outer_cpu, inner_cpu; /* by the CPU clock, just outside and just inside of it */
 	uint64_t stolen_ns;
@@ -282,8 +282,8 @@ static void take_the_word(void)
 	clear_the_word();
 }
 
-/* Parks that find something to do at once and are preempted count among those since the last reading, but not among the scheduler's
- * voluntary switches: that the poll after them slept must not be set off against these. */
+/* Parks that find something to do at once and are preempted count among those since the last reading, but not among
+ * the scheduler's voluntary switches: that the poll after them slept must not be set off against these. */
 TEST(a_poll_that_slept_after_parks_that_did_not_is_blocked)
 {
 	struct weft_recorder *rec = session_start(&plain);
@@ -318,6 +318,52 @@ TEST(a_poll_that_slept_after_parks_that_did_not_is_blocked)
 		}
 	}
 	CHECK(known > 0 || access("/proc/self/schedstat", R_OK) < 0);
+}
+
+/* How long the thread has waited for a CPU. */
+static uint64_t ready_ns(void)
+{
+	unsigned long long cpu = 0, ready = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+
+	if (file && fscanf(file, "%llu %llu", &cpu, &ready) != 2)
+		ready = 0;
+	if (file)
+		fclose(file);
+	return ready;
+}
+
+/* Many threads that wake up now and then would spend more on readings than on their work, so the collector limits
+ * them. What a thread used since its last reading bounds what a poll can have used. */
+TEST(without_credit_nothing_is_read_before_a_poll_and_sleep_in_it_is_still_known)
+{
+	struct weft_recorder *rec = session_start(&plain);
+	struct seen seen;
+	uint64_t read, ready[4];
+	uint32_t i, unread = 0;
+
+	REQUIRE(rec);
+	NEEDS_DETECTOR(rec);
+	weft_wake(1, WEFT_WORKER_NONE);
+	for (i = 0; i < 4; i++) {
+		ready[i] = ready_ns();
+		store_relaxed(&weft__account_credit.ns, INT64_MIN / 2);
+		nap(20 * MS);
+		read = session_ring()->account.tick;
+		weft_poll_begin(1, 0);
+		unread += session_ring()->account.tick == read;
+		nap(20 * MS);
+		weft_poll_end();
+		ready[i] = ready_ns() - ready[i];
+	}
+	read_back(rec, &seen);
+	CHECK_EQ(seen.n, 4);
+	CHECK(unread > 0); /* one that is preempted just there reads all the same */
+	for (i = 0; i < seen.n; i++) {
+		CHECK(seen.cpu[i].kind != 0);
+		CHECK(seen.cpu[i].fields[0] < 2 * MS);
+		CHECK(seen.cpu[i].fields[2] < 3 * MS + ready[i]);
+	}
 }
 
 /* Others use the same word, and leave it empty or with what is theirs: nothing is concluded from that. */

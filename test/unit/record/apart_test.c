@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A collector with a table of files of its own, as the preload library has it: the program's files are the program's alone. */
+/* A collector with a table of files of its own, as the preload library has it: the program's files are the program's
+ * alone. */
 #include "child.h"
 #include "offcpu.h"
 
@@ -12,7 +13,8 @@
 #define FILES 64
 #define HIGH 300 /* above what the collector has */
 
-/* ThreadSanitizer takes the same number for the same file: a test that opens any while there is a collector cannot be run by it. */
+/* ThreadSanitizer takes the same number for the same file: a test that opens any while there is a collector cannot
+ * be run by it. */
 #define UNLESS_TSAN()                                                                                                  \
 	do {                                                                                                           \
 		if (UNDER_TSAN)                                                                                        \
@@ -211,7 +213,7 @@ static void child_of(struct weft_recorder *rec, const int *files, int restarts)
 static void fork_often(int on_fork)
 {
 	/* A sanitizer's allocator may be locked in a child: less of it there. */
-	struct weft_recorder_opts opts = {.sample_hz = SCALED(99, WEFT_SAMPLE_OFF),
+	struct weft_recorder_opts opts = {.sample_hz = SCALED(99, WEFT_OFF),
 					  .switches = WEFT_SWITCH_INTERVALS,
 					  .flush_ns = SCALED(1, 100) * MS,
 					  .on_fork = (uint32_t)on_fork};
@@ -350,7 +352,7 @@ static void record_as_nobody(const void *data)
 	CHECK(files_are_whole(files));
 }
 
-TEST(anybody_can_have_it)
+TEST(the_private_fd_table_needs_no_privilege)
 {
 	if (UNDER_TSAN)
 		SKIP("ThreadSanitizer does not start threads in a child of one that had some");

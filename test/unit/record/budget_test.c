@@ -107,7 +107,7 @@ TEST(weights_of_samples_add_up_while_the_rate_of_both_changes)
 	burn_at_changing_rates(WEFT_ENGINE_AUTO, 999);
 }
 
-TEST(a_budget_that_is_too_small_lowers_the_rate_and_that_is_told)
+TEST(a_budget_that_is_too_small_lowers_the_rate_and_that_is_recorded)
 {
 	struct weft_recorder_opts opts = {.sample_hz = 250, .sample_engine = WEFT_ENGINE_TIMER, .budget_ppm = 50};
 	struct weft_recorder_stats stats;
@@ -135,7 +135,7 @@ TEST(a_budget_that_is_too_small_lowers_the_rate_and_that_is_told)
 	CHECK_STR(costs.budget, "50");
 }
 
-TEST(without_a_limit_nothing_is_lowered_and_the_cost_is_told_all_the_same)
+TEST(without_a_limit_nothing_is_lowered_and_the_cost_is_recorded_all_the_same)
 {
 	struct weft_recorder *rec;
 	static struct samples samples;

@@ -25,7 +25,8 @@ static uint64_t status_kib(const char *name)
 	return kib;
 }
 
-/* The first of all, since what others leave behind is taken again. With samples, and as many events as make the collector hand blocks to the thread that encodes them. */
+/* The first of all, since what others leave behind is taken again. With samples, and as many events as make the
+ * collector hand blocks to the thread that encodes them. */
 TEST(a_session_takes_little_address_space)
 {
 	struct weft_recorder_opts opts = {.sample_hz = 99};

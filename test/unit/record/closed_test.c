@@ -105,7 +105,7 @@ TEST(files_of_the_program_are_neither_written_to_nor_closed)
 
 TEST(what_was_in_memory_is_lost_and_what_comes_is_not)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .sample_hz = WEFT_SAMPLE_OFF, .flush_ns = 20 * MS};
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .sample_hz = WEFT_OFF, .flush_ns = 20 * MS};
 	struct weft_recorder *rec = NULL;
 	struct weft_error err = {0};
 

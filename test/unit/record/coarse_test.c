@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mode auto: less detail when events cost more than the budget, more when there is room, and nothing that goes uncounted. */
+/* Mode auto: less detail when events cost more than the budget, more when there is room, and nothing that goes
+ * uncounted. */
 #include "polls.h"
 
 #include "record/collect/coarse.h"
@@ -9,7 +10,7 @@
 #define ALLOWED 0.005 /* of one CPU: 1 % of half of it */
 #define STEP (S / 4)
 
-static struct weft__coarse fresh(uint32_t mode, uint32_t budget_ppm)
+static struct weft__coarse fresh(uint32_t mode, uint64_t budget_ppm)
 {
 	struct weft_recorder_opts opts = {.poll_mode = mode, .budget_ppm = budget_ppm, .poll_slow_ns = MS};
 	struct weft__coarse coarse;
@@ -19,8 +20,8 @@ static struct weft__coarse fresh(uint32_t mode, uint32_t budget_ppm)
 	return coarse;
 }
 
-/* Steps from `*now` for so long with events that cost `share` of a CPU, 40 ns each; of them `counted` a second are counted only. How often
- * the level changed. */
+/* Steps from `*now` for so long with events that cost `share` of a CPU, 40 ns each; of them `counted` a second are
+ * counted only. How often the level changed. */
 static uint32_t run_for(struct weft__coarse *coarse, uint64_t *now, uint64_t span, double share, uint64_t counted)
 {
 	uint32_t changes = 0;
@@ -118,7 +119,7 @@ TEST(levels_do_not_flap)
 
 TEST(a_mode_that_was_asked_for_stays_and_the_excess_is_known)
 {
-	struct weft__coarse coarse = fresh(WEFT_POLLS_ALL, 10000), free = fresh(WEFT_POLLS_AUTO, WEFT_SAMPLE_OFF);
+	struct weft__coarse coarse = fresh(WEFT_POLLS_ALL, 10000), free = fresh(WEFT_POLLS_AUTO, WEFT_OFF);
 	uint64_t now = S;
 
 	CHECK_EQ(run_for(&coarse, &now, 30 * S, 10 * ALLOWED, 0), 0);
@@ -132,7 +133,7 @@ static struct weft_recorder *start_auto(void)
 {
 	/* By itself it would change nothing: samples and switches are off, and events few. */
 	struct weft_recorder_opts opts = {
-		.poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_SAMPLE_OFF, .switches = WEFT_SWITCH_OFF};
+		.poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF};
 
 	return session_start(&opts);
 }
@@ -273,7 +274,8 @@ static void check_all(uint64_t known, uint64_t lost, uint64_t all)
 		CHECK_EQ(known, all);
 }
 
-/* Millions of short polls, and one of 50 ms: the short ones are counted to the last, and the long one is recorded whole. */
+/* Millions of short polls, and one of 50 ms: the short ones are counted to the last, and the long one is recorded
+ * whole. */
 TEST(a_program_that_emits_too_much_is_counted_and_its_long_poll_recorded)
 {
 	struct weft_recorder_opts opts = {.budget_ppm = 10000, .switches = WEFT_SWITCH_OFF};

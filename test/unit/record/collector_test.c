@@ -100,16 +100,16 @@ static void define_mixed(void)
 						   {"place", WEFT_TYPE_LOCATION, NULL},
 						   {"worker", WEFT_TYPE_WORKER, NULL},
 						   {"noise", WEFT_TYPE_U64, "1"}};
-	static int runtime = -1;
+	static uint32_t runtime;
 
-	if (runtime < 0)
+	if (!runtime)
 		runtime = weft_runtime_add(
-			&(struct weft_runtime_opts){sizeof(struct weft_runtime_opts), "mixed", NULL, NULL, NULL});
-	mixed_kind = weft_event_define("mixed", fields, 4);
+			&(struct weft_runtime_opts){sizeof(struct weft_runtime_opts), "mixed", NULL, NULL, NULL}, NULL);
+	mixed_kind = weft_event_define("mixed", fields, 4, NULL);
 	mixed_string = weft_string("a string");
 	mixed_place = WEFT_HERE("a place");
-	mixed_worker = (uint32_t)weft_worker_id(runtime, 5);
-	CHECK(runtime >= 0 && mixed_kind >= WEFT_KIND_USER && mixed_string && mixed_place);
+	mixed_worker = weft_worker_id(runtime, 5, NULL);
+	CHECK(runtime && mixed_kind >= WEFT_KIND_USER && mixed_string && mixed_place);
 }
 
 static void emit_mixed(uint64_t *noise, int n)

@@ -143,12 +143,12 @@ TEST(endpoint_and_labels_are_strings_of_the_segment)
 
 	REQUIRE(rec);
 	context.endpoint = weft_endpoint("GET /users/:id");
-	context.labels = weft_labels(labels);
+	context.labels = weft_labels(labels, NULL);
 	CHECK(context.endpoint > 0);
 	CHECK(context.labels > 0);
-	CHECK_EQ(weft_labels(same), context.labels);
+	CHECK_EQ(weft_labels(same, NULL), context.labels);
 	CHECK_EQ(weft_endpoint("GET /users/:id"), context.endpoint);
-	CHECK_EQ(weft_labels(NULL), 0);
+	CHECK_EQ(weft_labels(NULL, NULL), 0);
 	CHECK_EQ(weft_endpoint(""), 0);
 	weft_context_set(&context);
 	poll_once();
@@ -171,12 +171,12 @@ TEST(too_many_labels_are_refused)
 		many[i] = text[i];
 	}
 	many[39] = NULL;
-	CHECK_EQ(weft_labels(many), 0);
+	CHECK_EQ(weft_labels(many, NULL), 0);
 	many[32] = NULL;
-	CHECK(weft_labels(many) > 0);
+	CHECK(weft_labels(many, NULL) > 0);
 }
 
-TEST(a_context_from_before_the_recording_is_told_before_the_first_event)
+TEST(a_context_from_before_the_recording_is_recorded_before_the_first_event)
 {
 	struct weft_recorder *rec;
 	struct story story;
@@ -190,7 +190,7 @@ TEST(a_context_from_before_the_recording_is_told_before_the_first_event)
 	CHECK_STR(story.text, "C3 b e ");
 }
 
-TEST(a_context_that_changed_in_a_pause_is_told_before_the_next_event)
+TEST(a_context_that_changed_in_a_pause_is_recorded_before_the_next_event)
 {
 	struct weft_recorder *rec = session_start(NULL);
 	struct story story;
@@ -211,7 +211,7 @@ TEST(a_context_that_changed_in_a_pause_is_told_before_the_next_event)
 	CHECK_STR(story.text, "C3 b e C5 b e C0 b e ");
 }
 
-TEST(a_context_for_which_the_ring_had_no_room_is_told_when_there_is)
+TEST(a_context_for_which_the_ring_had_no_room_is_recorded_when_there_is)
 {
 	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.ring_bytes = 8192});
 	struct story story;
@@ -303,7 +303,7 @@ TEST(what_is_recovered_begins_with_the_context)
 	pid = fork();
 	if (!pid) {
 		struct weft_recorder_opts opts = {
-			.size = sizeof(opts), .dir = session_dir, .sample_hz = WEFT_SAMPLE_OFF, .max_threads = 4};
+			.size = sizeof(opts), .dir = session_dir, .sample_hz = WEFT_OFF, .max_threads = 4};
 		struct weft_recorder *rec;
 
 		if (weft_recorder_open(&rec, &opts, NULL) < 0 || weft_recorder_start(rec, NULL) < 0)
@@ -448,7 +448,7 @@ TEST(what_does_not_fit_into_a_record_is_left_out_whole)
 	memset(label + 5, 'y', 200);
 	label[205] = 0;
 	context.endpoint = weft_endpoint(text);
-	context.labels = weft_labels(labels);
+	context.labels = weft_labels(labels, NULL);
 	weft_context_set(&context);
 	record = otel_thread_ctx_v1;
 	REQUIRE(record != NULL);

@@ -30,7 +30,7 @@ static void define_noise(void)
 
 	for (i = 0; i < 8; i++)
 		fields[i] = (struct weft_field){"noise", WEFT_TYPE_U64, NULL};
-	noise_kind = weft_event_define("noise", fields, 8);
+	noise_kind = weft_event_define("noise", fields, 8, NULL);
 }
 
 /* session_dir becomes a file system of `size`; answers why not, or NULL. */
@@ -86,7 +86,8 @@ static void ballast_remove(void)
 	CHECK_EQ(unlink(path), 0);
 }
 
-/* How long the calling thread has taken; time for which somebody else had its CPU does not count, unless it gave that away. */
+/* How long the calling thread has taken; time for which somebody else had its CPU does not count, unless it gave
+ * that away. */
 struct effort {
 	uint64_t wall_ns, cpu_ns;
 	long waits;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that wait, one by one by their names: none of them fails with EINTR because weft looks, samples and watches, and none that has a
- * time-out returns before it. Each is made by a thread of its own, again and again, in a poll that does not end, and the thread uses the CPU
- * in between, so that it has samples. */
+/* Calls that wait, one by one by their names: none of them fails with EINTR because weft looks, samples and watches,
+ * and none that has a time-out returns before it. Each is made by a thread of its own, again and again, in a poll
+ * that does not end, and the thread uses the CPU in between, so that it has samples. */
 /* serial: time-outs of sockets are in ticks, of which a virtual machine that stood still makes several at once */
 #include <linux/futex.h>
 #include <netinet/in.h>
@@ -383,7 +383,7 @@ static void join_all(pthread_t releaser)
 	}
 }
 
-static void under(uint32_t engine, uint32_t hz)
+static void under(uint32_t engine, uint64_t hz)
 {
 	struct weft_recorder *rec;
 	pthread_t releaser;
@@ -393,7 +393,7 @@ static void under(uint32_t engine, uint32_t hz)
 							 .sample_engine = engine,
 							 .sample_hz = hz,
 							 .stuck_ns = 20 * MS,
-							 .budget_ppm = WEFT_SAMPLE_OFF});
+							 .budget_ppm = WEFT_OFF});
 	if (!CHECK(rec))
 		return;
 	make_all();
@@ -421,12 +421,12 @@ static void under(uint32_t engine, uint32_t hz)
 	}
 	printf("\t%llu looks at threads that waited, %llu samples\n", (unsigned long long)looked,
 	       (unsigned long long)result.samples);
-	CHECK(result.samples > 0 || hz == WEFT_SAMPLE_OFF);
+	CHECK(result.samples > 0 || hz == WEFT_OFF);
 }
 
 TEST(no_call_is_interrupted_by_looks_and_the_watchdog)
 {
-	under(WEFT_ENGINE_AUTO, WEFT_SAMPLE_OFF);
+	under(WEFT_ENGINE_AUTO, WEFT_OFF);
 }
 
 TEST(no_call_is_interrupted_by_looks_and_samples_of_the_timer)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling is a guest in the program: its handlers, its signals, its system calls, its errno and its stacks stay its own. */
+/* Sampling is a guest in the program: its handlers, its signals, its system calls, its errno and its stacks stay its
+ * own. */
 /* serial: samples are few, and on a busy machine fewer */
 #include "samples.h"
 
@@ -219,7 +220,8 @@ TEST(what_another_handler_got_is_counted)
 		samples_end(&result, rec, NULL, 0);
 		cpu = samples_cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 		hits[stop] += (uint64_t)app_hits;
-		/* Intervals differ by a fourth, the last sample before may stand for more than its own, and one signal may come after the count. */
+		/* Intervals differ by a fourth, the last sample before may stand for more than its own, and one
+		 * signal may come after the count. */
 		CHECK(missed() + 3 >= (uint64_t)app_hits - (uint64_t)app_hits / 4);
 		CHECK(missed() <= cpu / (1000 * MS / 240));
 		app_set(SIGPROF, (void *)SIG_DFL, 0);
@@ -345,7 +347,7 @@ TEST(threads_that_sleep_are_not_woken)
 	samples_end(&result, rec, NULL, 0);
 }
 
-TEST(errno_is_kept)
+TEST(a_sample_leaves_errno_as_it_was)
 {
 	struct weft_recorder *rec;
 	uint64_t until, wrong = 0;
@@ -412,8 +414,8 @@ static void check_altstack(uint32_t engine, uint32_t hz, int known)
 	printf("\t%llu samples, %llu in the handler, %llu lost\n", (unsigned long long)result.n,
 	       (unsigned long long)functions[0].total, (unsigned long long)result.lost_way);
 	CHECK(functions[0].total >= 5);
-	/* From the alternate stack through the signal's frame to the thread's own, each of them. A sample that came with the signal is of the handler's
-	 * first instruction, and one may be of raise before, one after. */
+	/* From the alternate stack through the signal's frame to the thread's own, each of them. A sample that came
+	 * with the signal is of the handler's first instruction, and one may be of raise before, one after. */
 	CHECK_EQ(functions[2].total, functions[0].total + functions[2].self);
 	CHECK_EQ(functions[0].uncalled, 0);
 	CHECK_EQ(functions[2].uncalled, 0);

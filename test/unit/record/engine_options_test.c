@@ -33,7 +33,7 @@ TEST(values_that_make_no_sense_are_refused_with_a_reason)
 	CHECK_EQ(opens(&(struct weft_recorder_opts){.sample_signal = 32}, "SIGPROF"), -WEFT_E_OPTION);
 	CHECK_EQ(opens(&(struct weft_recorder_opts){.sample_signal = -1}, "SIGPROF"), -WEFT_E_OPTION);
 	CHECK_EQ(opens(&(struct weft_recorder_opts){.sample_signal = SIGRTMAX}, ""), 0);
-	CHECK_EQ(opens(&(struct weft_recorder_opts){.sample_hz = WEFT_SAMPLE_OFF, .sample_event = "nonsense"}, ""), 0);
+	CHECK_EQ(opens(&(struct weft_recorder_opts){.sample_hz = WEFT_OFF, .sample_event = "nonsense"}, ""), 0);
 }
 
 /* The value of a fact of a recording that was made with these variables; they are gone afterwards. */
@@ -76,7 +76,7 @@ static const char *fact_with(const char *variable, const char *value, const char
 	return text;
 }
 
-TEST(variables_choose)
+TEST(variables_choose_engine_rate_and_depth_of_samples)
 {
 	CHECK_STR(fact_with("WEFT_NAME", "x", "sample.engine"), "timer");
 	CHECK_STR(fact_with("WEFT_NAME", "x", "sample.hz"), "99");

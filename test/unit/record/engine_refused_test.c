@@ -68,7 +68,7 @@ static void refused_later_main(const void *data)
 	CHECK_EQ(weft_recorder_close(rec), 0);
 }
 
-TEST(perf_events_that_are_refused_at_start_are_told)
+TEST(perf_events_that_are_refused_at_start_are_recorded)
 {
 	for (int killed = 0; killed < 2; killed++) {
 		pid_t pid;
@@ -169,7 +169,8 @@ static void nobody_main(const void *data)
 		CHECK(samples_of(&result, tids[i]) >= 3);
 	if (opts->sample_kernel && opts->sample_hz == 999)
 		CHECK(result.degraded[0] || result.kernel);
-	/* Events without the kernel's part would miss what a thread does there; at a lower rate nothing else speaks for them. */
+	/* Events without the kernel's part would miss what a thread does there; at a lower rate nothing else speaks
+	 * for them. */
 	if (opts->sample_hz < 250 && strstr(result.degraded, "with kernel frames: not allowed"))
 		CHECK_STR(result.engine, "timer");
 }

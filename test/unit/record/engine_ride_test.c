@@ -7,7 +7,7 @@
 #include <grp.h>
 #include <sys/resource.h>
 
-#include "record/engine/perf_state.h"
+#include "record/sample/perf_state.h"
 
 #define HZ_HIGH 999
 

@@ -181,8 +181,8 @@ TEST(programs_that_are_executed_live)
 	}
 }
 
-/* exec in the process itself, with timers and events running. Not with kernel frames: a SIGTRAP that waits for the end of the system call
- * outlives it. */
+/* exec in the process itself, with timers and events running. Not with kernel frames: a SIGTRAP that waits for the
+ * end of the system call outlives it. */
 TEST(a_process_may_execute_another_program)
 {
 	for (int i = 0; i < 20; i++) {

@@ -107,7 +107,8 @@ struct burner {
 	uint64_t want_ns, used_ns;
 };
 
-/* The threads burn when the collector had time to find them: what one used before it was found is missing, where eight take all CPUs some 55 ms. */
+/* The threads burn when the collector had time to find them: what one used before it was found is missing, where
+ * eight take all CPUs some 55 ms. */
 #define FOUND_US 300000
 
 static void *burn_thread(void *data)
@@ -153,7 +154,8 @@ TEST(eight_threads_have_what_each_used_and_together_what_the_process_used)
 		       (unsigned long long)(collector / MS));
 		CHECK(sum <= result.ns);
 		CHECK(n >= 8 * 12); /* of 430, or 1,800: ticks may find others on the CPU */
-		/* A timer's expiry is seen at a tick that finds the thread running; the last ones of a thread are not. */
+		/* A timer's expiry is seen at a tick that finds the thread running; the last ones of a thread are
+		 * not. */
 		CHECK(samples_near(result.ns + 8 * 5 * MS, used - collector, SCALED(5, 15)));
 	}
 }

@@ -93,7 +93,7 @@ static inline struct window look_at_last(void)
 
 static inline void wakes(uint64_t task, uint64_t ago_ns, uint32_t n)
 {
-	uint64_t tick = weft_now() - polls_ticks(ago_ns);
+	uint64_t tick = weft_now_ticks() - polls_ticks(ago_ns);
 
 	while (n--)
 		weft_wake_at(task, 0xffff, tick++);

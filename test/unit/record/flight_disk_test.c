@@ -18,7 +18,7 @@ static void define_noise(void)
 
 	for (i = 0; i < 8; i++)
 		fields[i] = (struct weft_field){"noise", WEFT_TYPE_U64, NULL};
-	noise_kind = weft_event_define("noise", fields, 8);
+	noise_kind = weft_event_define("noise", fields, 8, NULL);
 }
 
 static void emit_noise(struct weft_recorder *rec, uint64_t n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dump that is not over when its process is killed: what there is of it is in its file, and recovery makes it whole. */
+/* A dump that is not over when its process is killed: what there is of it is in its file, and recovery makes it
+ * whole. */
 #include "flight.h"
 
 struct plan {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fork, however it is done: the child is off or begins anew, and the parent goes on unharmed. */
-#include "record/engine/state.h"
+#include "record/sample/state.h"
 #include "session.h"
 
 #include <signal.h>
@@ -167,7 +167,7 @@ TEST(a_child_of_a_fork_with_all_signals_blocked_is_sampled)
 		SKIP("ThreadSanitizer allows no threads in a child");
 	}
 	/* It allocates, and the other sanitizer's lock on memory would stay locked in the child. */
-	CHECK(WAIT_FOR(!__atomic_load_n(&weft__engine.tables_tid, __ATOMIC_RELAXED)));
+	CHECK(WAIT_FOR(!__atomic_load_n(&weft__own_threads.tables, __ATOMIC_RELAXED)));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = fork();

@@ -20,8 +20,8 @@ static uint64_t mine_left(void)
 	return ring->hot.resv - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 }
 
-/* Emits (0, 1..) in bursts that fill most of the ring, waiting for the collector in between, until the ring has so many slots. Answers how
- * many events that took. */
+/* Emits (0, 1..) in bursts that fill most of the ring, waiting for the collector in between, until the ring has so
+ * many slots. Answers how many events that took. */
 static uint64_t emit_until(uint64_t slots)
 {
 	uint64_t n = 0, until = session_now_ns() + 10000 * MS;
@@ -59,6 +59,30 @@ TEST(a_thread_that_emits_fast_gets_more_slots)
 	CHECK_EQ(session_ring()->lost, 0);
 	stall_end();
 	session_end(rec, &t, 2);
+	CHECK_EQ(t.sources[0].count, n);
+	CHECK_EQ(t.sources[0].last, n);
+	CHECK_EQ(t.lost, 0);
+	tally_fini(&t);
+}
+
+/* The memory behind most of a ring is there when it is needed. */
+TEST(a_ring_gets_the_rest_of_its_memory_when_its_thread_needs_it)
+{
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.size = 0});
+	struct tally t;
+	uint64_t n = 0;
+
+	REQUIRE(rec);
+	kind = tally_kind();
+	stall_begin();
+	tally_emit(kind, 0, ++n);
+	CHECK(session_ring()->backed > 0);
+	while (mine_left() + 2 * RING_SLACK < 4096)
+		tally_emit(kind, 0, ++n);
+	CHECK_EQ(session_ring()->backed, 0);
+	CHECK_EQ(session_ring()->lost, 0);
+	stall_end();
+	session_end(rec, &t, 1);
 	CHECK_EQ(t.sources[0].count, n);
 	CHECK_EQ(t.sources[0].last, n);
 	CHECK_EQ(t.lost, 0);
@@ -107,7 +131,8 @@ static int wants_more(uint64_t slots, uint64_t since_ns)
 	return note.grown != 0;
 }
 
-/* A stall makes the time longer, never shorter: what is slow stays slow, and what is fast is tried until no stall came between. */
+/* A stall makes the time longer, never shorter: what is slow stays slow, and what is fast is tried until no stall
+ * came between. */
 TEST(a_thread_that_emits_slowly_keeps_what_it_has)
 {
 	CHECK(!wants_more(127, 0)); /* says nothing of a rate */

@@ -48,9 +48,9 @@ static uint64_t emit_many(uint64_t first, uint64_t n)
 static struct weft_recorder *start_plain(uint64_t flush_ns)
 {
 	struct weft_recorder_opts opts = {.size = sizeof(opts),
-					  .sample_hz = WEFT_SAMPLE_OFF,
-					  .wall_hz = WEFT_SAMPLE_OFF,
-					  .budget_ppm = WEFT_SAMPLE_OFF,
+					  .sample_hz = WEFT_OFF,
+					  .wall_hz = WEFT_OFF,
+					  .budget_ppm = WEFT_OFF,
 					  .flush_ns = flush_ns};
 
 	return session_start(&opts);
@@ -110,7 +110,8 @@ static void *burn(void *data)
 	return NULL;
 }
 
-/* Puts the thread onto a CPU that another thread keeps busy: there one of class idle runs for some milliseconds in seconds. */
+/* Puts the thread onto a CPU that another thread keeps busy: there one of class idle runs for some milliseconds in
+ * seconds. */
 static int starve(pid_t tid, pthread_t *burner)
 {
 	cpu_set_t one;

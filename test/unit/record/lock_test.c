@@ -124,7 +124,7 @@ static void *second(void *data)
 TEST(after_a_hand_off_each_holder_has_its_own_time)
 {
 	struct weft_recorder *rec =
-		session_start(&(struct weft_recorder_opts){.wait_ns = 10 * MS, .sample_hz = WEFT_SAMPLE_OFF});
+		session_start(&(struct weft_recorder_opts){.wait_ns = 10 * MS, .sample_hz = WEFT_OFF});
 	struct hand a = {.hold_ns = 5 * MS}, b = {.hold_ns = 30 * MS, .times = 1};
 	pthread_t threads[2];
 	uint64_t since, until;
@@ -166,7 +166,7 @@ TEST(after_a_hand_off_each_holder_has_its_own_time)
 TEST(one_that_takes_it_again_and_again_is_one_holder)
 {
 	struct weft_recorder *rec =
-		session_start(&(struct weft_recorder_opts){.wait_ns = 10 * MS, .sample_hz = WEFT_SAMPLE_OFF});
+		session_start(&(struct weft_recorder_opts){.wait_ns = 10 * MS, .sample_hz = WEFT_OFF});
 	uint64_t all_ns = 0, from;
 
 	REQUIRE(rec);
@@ -195,8 +195,7 @@ TEST(one_that_takes_it_again_and_again_is_one_holder)
 
 TEST(without_a_word_of_the_holders_it_is_who_had_it_at_first)
 {
-	struct weft_recorder *rec =
-		session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_SAMPLE_OFF});
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_OFF});
 
 	REQUIRE(rec);
 	weft_wait_begin_held(WEFT_WAIT_LOCK, weft_string("lock"), LOCK, 4711);
@@ -212,8 +211,7 @@ TEST(without_a_word_of_the_holders_it_is_who_had_it_at_first)
 
 TEST(a_lock_that_is_given_up_names_its_holder)
 {
-	struct weft_recorder *rec =
-		session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_SAMPLE_OFF});
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_OFF});
 
 	REQUIRE(rec);
 	weft_wait_begin_held(WEFT_WAIT_LOCK, weft_string("lock"), LOCK, WEFT_HOLDER_ASK);
@@ -229,8 +227,7 @@ TEST(a_lock_that_is_given_up_names_its_holder)
 
 TEST(marks_go_with_waits_that_are_left_and_with_recording)
 {
-	struct weft_recorder *rec =
-		session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_SAMPLE_OFF});
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_OFF});
 
 	REQUIRE(rec);
 	weft_wait_begin(WEFT_WAIT_RUNTIME, 0, 1);
@@ -249,8 +246,7 @@ TEST(marks_go_with_waits_that_are_left_and_with_recording)
 /* Two locks in one place: the first has it. */
 TEST(a_lock_whose_place_is_taken_leaves_the_other_alone)
 {
-	struct weft_recorder *rec =
-		session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_SAMPLE_OFF});
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.wait_ns = MS, .sample_hz = WEFT_OFF});
 	uint64_t other = 1;
 
 	REQUIRE(rec);

@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-#include "record/engine/perf_state.h"
+#include "record/sample/perf_state.h"
 
 #define HZ_HIGH 999
 
@@ -191,7 +191,7 @@ TEST(events_that_mostly_interrupt_the_kernel_are_on_for_less_of_the_time)
 	int perf;
 
 	SKIP_UNDER_TSAN();
-	rec = session_start(&(struct weft_recorder_opts){.sample_hz = HZ_HIGH, .budget_ppm = WEFT_SAMPLE_OFF});
+	rec = session_start(&(struct weft_recorder_opts){.sample_hz = HZ_HIGH, .budget_ppm = WEFT_OFF});
 	REQUIRE(rec);
 	used = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 	perf = weft__engine.ops == &weft__perf_ops && weft__perf_holds();
@@ -280,7 +280,7 @@ TEST(with_the_budget_in_force_samples_stand_for_all_of_the_cpu_time)
 	CHECK(samples_near(result.ns + 2 * interval, used, 5));
 }
 
-TEST(what_an_interrupt_takes_is_found_out_and_told)
+TEST(what_an_interrupt_takes_is_found_out_and_recorded)
 {
 	struct weft_recorder *rec;
 	struct dirent **entries;

@@ -3,7 +3,7 @@
 #ifndef WEFT_TEST_OFFCPU_H
 #define WEFT_TEST_OFFCPU_H
 
-#include "record/engine/switch.h"
+#include "record/switch/switch.h"
 #include "samples.h"
 
 #define OFFCPU_THREADS 4096
@@ -198,7 +198,8 @@ static inline uint64_t offcpu_since(const struct offcpu_truth *begin)
 	return offcpu_until(begin, &end_ns);
 }
 
-/* Whether what was told is within 2 % of what a thread measured; of what a hypervisor took meanwhile, any part may be in that. */
+/* Whether what was told is within 2 % of what a thread measured; of what a hypervisor took meanwhile, any part may
+ * be in that. */
 static inline int offcpu_near(uint64_t told, uint64_t off_ns, uint64_t stolen_ns)
 {
 	return (told <= off_ns && told + stolen_ns >= off_ns) || samples_near(told, off_ns, 2) ||

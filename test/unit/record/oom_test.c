@@ -62,12 +62,12 @@ static int whole_life(void)
 	opts.labels = labels;
 	kind = tally_kind();
 	runtime = weft_runtime_add(
-		&(struct weft_runtime_opts){sizeof(struct weft_runtime_opts), "pool", NULL, NULL, NULL});
-	ok = kind >= WEFT_KIND_USER && runtime >= 0;
+		&(struct weft_runtime_opts){sizeof(struct weft_runtime_opts), "pool", NULL, NULL, NULL}, NULL);
+	ok = kind >= WEFT_KIND_USER && runtime > 0;
 	ok &= weft_string("some text") > 0;
 	ok &= weft_location("place", "file.c", 1) > 0;
-	if (runtime >= 0)
-		ok &= weft_worker_enter(runtime, 0) >= 0;
+	if (runtime > 0)
+		ok &= weft_worker_enter(runtime, 0, NULL) > 0;
 	if (weft_recorder_open(&rec, &opts, NULL) < 0)
 		return 0;
 	ok &= weft_recorder_start(rec, NULL) == 0;

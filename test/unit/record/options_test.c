@@ -77,6 +77,21 @@ TEST(options_without_a_size_are_refused)
 	CHECK(strstr(err.msg, "size"));
 }
 
+TEST(off_is_one_constant_for_rates_limits_and_times)
+{
+	struct weft_recorder_opts opts = WEFT_OPTIONS_INIT(weft_recorder_opts);
+	struct weft_recorder *rec = NULL;
+
+	CHECK_EQ(opts.size, sizeof(opts));
+	opts.sample_hz = opts.wall_hz = opts.budget_ppm = opts.wait_ns = opts.stuck_ns = opts.poll_slow_ns = WEFT_OFF;
+	CHECK_EQ(weft_recorder_open(&rec, &opts, NULL), 0);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	refused((struct weft_recorder_opts){.drain_ns = WEFT_OFF}, -WEFT_E_OPTION, "drain_ns");
+	refused((struct weft_recorder_opts){.wall_hz = 1001}, -WEFT_E_OPTION,
+		"wall_hz is 1001; give at most 1000, or WEFT_OFF");
+	refused((struct weft_recorder_opts){.sync = 2}, -WEFT_E_OPTION, "sync is 2; it is 0 or 1");
+}
+
 TEST(a_caller_built_with_older_headers_gets_defaults_for_the_rest)
 {
 	struct weft_recorder_opts opts = {.size = offsetof(struct weft_recorder_opts, name), .level = 99};

@@ -19,7 +19,8 @@ struct header {
 	uint64_t published_ns, payload;
 };
 
-/* resource {service.instance.id: "theirs"}, attributes {threadlocal.attribute_key_map: ["a", "datadog.local_root_span_id"]} */
+/* resource {service.instance.id: "theirs"}, attributes {threadlocal.attribute_key_map: ["a",
+ * "datadog.local_root_span_id"]} */
 static const char message[] = "\x0a\x21"
 			      "\x0a\x1f\x0a\x13service.instance.id\x12\x08\x0a\x06theirs"
 			      "\x12\x46\x0a\x1dthreadlocal.attribute_key_map\x12\x25\x2a\x23"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parks that are only counted: how many, and exactly how long, of each thread, whatever becomes of the thread, the mode and the process. */
+/* Parks that are only counted: how many, and exactly how long, of each thread, whatever becomes of the thread, the
+ * mode and the process. */
 #include "polls.h"
 
 #include <signal.h>
@@ -66,7 +67,7 @@ static struct weft_recorder *parks_start_in(const char *where, uint32_t level)
 {
 	/* By itself it would change nothing: samples and switches are off, and events few. */
 	struct weft_recorder_opts opts = {
-		.dir = where, .poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_SAMPLE_OFF, .switches = WEFT_SWITCH_OFF};
+		.dir = where, .poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF};
 	struct weft_recorder *rec = session_start(&opts);
 
 	if (rec && level)
@@ -85,7 +86,7 @@ static uint64_t parks_make(uint64_t ns, uint32_t n)
 	uint64_t took = polls_ticks(ns);
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t end = weft_now();
+		uint64_t end = weft_now_ticks();
 
 		weft_park_at(0, end - took);
 		weft_unpark_at(0, end);
@@ -193,7 +194,8 @@ TEST(the_time_of_a_park_that_is_open_is_counted)
 	CHECK(seen.ns <= done - from + 1000);
 }
 
-/* The park that is open when recording pauses ends unseen: no more than what was told of it is there, and all that came after it is. */
+/* The park that is open when recording pauses ends unseen: no more than what was told of it is there, and all that
+ * came after it is. */
 TEST(parks_are_counted_on_after_a_pause)
 {
 	struct weft_recorder *rec = parks_start(COARSE_PARKS);

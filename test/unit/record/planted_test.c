@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other users put into a directory, and what is there that weft did not make: nothing of it is followed, written, renamed or
- * deleted. The attacker of these tests is another user, so most of them need root. */
+/* What other users put into a directory, and what is there that weft did not make: nothing of it is followed,
+ * written, renamed or deleted. The attacker of these tests is another user, so most of them need root. */
 #include "child.h"
 
 #include <signal.h>
@@ -384,7 +384,7 @@ static void leave_rings(uint32_t place)
 						  .ring_place = place,
 						  .drain_ns = 250 * MS,
 						  .switches = WEFT_SWITCH_OFF,
-						  .sample_hz = WEFT_SAMPLE_OFF,
+						  .sample_hz = WEFT_OFF,
 						  .no_recover = 1};
 		struct weft_recorder *rec;
 		int i, kind = tally_kind();
@@ -478,7 +478,8 @@ TEST(a_directory_that_is_removed_leaves_no_rings_in_shared_memory)
 	}
 	CHECK_EQ(stat(target, &st), 0);
 	session_remove_dir();
-	/* The next recovery of this user, in any directory and perhaps in another process, finds what nobody else would. */
+	/* The next recovery of this user, in any directory and perhaps in another process, finds what nobody else
+	 * would. */
 	session_fresh_dir();
 	CHECK_EQ(recover(NULL), 0);
 	CHECK(stat(target, &st) < 0 && errno == ENOENT);

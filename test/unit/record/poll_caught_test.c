@@ -64,7 +64,7 @@ static int has_own_sample(const struct polls_seen *seen, const struct poll_seen 
 TEST(each_caught_poll_has_a_sample_of_its_own)
 {
 	struct weft_recorder_opts opts = {
-		.poll_mode = WEFT_POLLS_CAUGHT, .sample_hz = 250, .wait_ns = WEFT_OFF, .budget_ppm = WEFT_SAMPLE_OFF};
+		.poll_mode = WEFT_POLLS_CAUGHT, .sample_hz = 250, .wait_ns = WEFT_OFF, .budget_ppm = WEFT_OFF};
 	struct weft_recorder *rec = session_start(&opts);
 	struct polls_seen *seen;
 	uint64_t made;
@@ -116,7 +116,8 @@ static int wait_until_caught(uint32_t level)
 	return 0;
 }
 
-/* Only what looks at it from outside sees a thread that sleeps: a poll of 20 ms is caught, the short ones around it are not. */
+/* Only what looks at it from outside sees a thread that sleeps: a poll of 20 ms is caught, the short ones around it
+ * are not. */
 static void blocked_poll_is_caught(const struct weft_recorder_opts *opts, int nested)
 {
 	struct weft_recorder *rec = session_start(opts);
@@ -156,11 +157,11 @@ static void blocked_poll_is_caught(const struct weft_recorder_opts *opts, int ne
 TEST(a_poll_that_sleeps_is_caught_by_a_wall_sample)
 {
 	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
-					  .sample_hz = WEFT_SAMPLE_OFF,
+					  .sample_hz = WEFT_OFF,
 					  .wall_hz = 200,
 					  .wait_ns = WEFT_OFF,
 					  .stuck_ns = WEFT_OFF,
-					  .budget_ppm = WEFT_SAMPLE_OFF};
+					  .budget_ppm = WEFT_OFF};
 
 	blocked_poll_is_caught(&opts, 0);
 }
@@ -168,23 +169,23 @@ TEST(a_poll_that_sleeps_is_caught_by_a_wall_sample)
 TEST(a_wall_sample_catches_the_innermost_poll)
 {
 	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
-					  .sample_hz = WEFT_SAMPLE_OFF,
+					  .sample_hz = WEFT_OFF,
 					  .wall_hz = 200,
 					  .wait_ns = WEFT_OFF,
 					  .stuck_ns = WEFT_OFF,
-					  .budget_ppm = WEFT_SAMPLE_OFF};
+					  .budget_ppm = WEFT_OFF};
 
 	blocked_poll_is_caught(&opts, 2);
 }
 
-TEST(a_poll_that_was_told_of_as_stuck_is_caught)
+TEST(a_poll_that_was_recorded_as_stuck_is_caught)
 {
 	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
-					  .sample_hz = WEFT_SAMPLE_OFF,
-					  .wall_hz = WEFT_SAMPLE_OFF,
+					  .sample_hz = WEFT_OFF,
+					  .wall_hz = WEFT_OFF,
 					  .wait_ns = WEFT_OFF,
 					  .stuck_ns = 20 * MS,
-					  .budget_ppm = WEFT_SAMPLE_OFF};
+					  .budget_ppm = WEFT_OFF};
 
 	blocked_poll_is_caught(&opts, 1);
 }
@@ -193,11 +194,11 @@ TEST(a_poll_that_was_told_of_as_stuck_is_caught)
 TEST(a_poll_with_a_long_wait_is_caught_even_if_the_budget_does_not_allow_the_wait)
 {
 	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
-					  .sample_hz = WEFT_SAMPLE_OFF,
-					  .wall_hz = WEFT_SAMPLE_OFF,
+					  .sample_hz = WEFT_OFF,
+					  .wall_hz = WEFT_OFF,
 					  .wait_ns = 2 * MS,
 					  .stuck_ns = WEFT_OFF,
-					  .budget_ppm = WEFT_SAMPLE_OFF};
+					  .budget_ppm = WEFT_OFF};
 	struct weft_recorder *rec = session_start(&opts);
 	struct polls_seen *seen;
 
@@ -224,11 +225,11 @@ TEST(a_poll_with_a_long_wait_is_caught_even_if_the_budget_does_not_allow_the_wai
 TEST(a_poll_that_sleeps_is_caught_though_nobody_looked)
 {
 	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_CAUGHT,
-					  .sample_hz = WEFT_SAMPLE_OFF,
-					  .wall_hz = WEFT_SAMPLE_OFF,
+					  .sample_hz = WEFT_OFF,
+					  .wall_hz = WEFT_OFF,
 					  .wait_ns = WEFT_OFF,
 					  .stuck_ns = WEFT_OFF,
-					  .budget_ppm = WEFT_SAMPLE_OFF};
+					  .budget_ppm = WEFT_OFF};
 	struct weft_recorder *rec = session_start(&opts);
 	struct polls_seen *seen;
 	int detects = (weft_gate_on() & WEFT_GATE_RSEQ) != 0;

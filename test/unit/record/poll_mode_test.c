@@ -109,7 +109,7 @@ TEST(caught_tells_of_the_innermost_poll_of_each_sample)
 	REQUIRE(rec);
 	us = polls_ticks(1000);
 	polls_make(1, 50 * MS, 10); /* nobody looked */
-	t0 = weft_now() - 10000 * us;
+	t0 = weft_now_ticks() - 10000 * us;
 	weft_poll_begin_at(100, 1, t0);
 	weft_poll_begin_at(200, 2, t0 + 10 * us);
 	sample_at(t0 + 20 * us);
@@ -150,7 +150,7 @@ TEST(a_sample_at_the_border_belongs_to_one_poll)
 	REQUIRE(rec);
 	us = polls_ticks(1000);
 	weft_park(0);
-	t0 = weft_now() - 1000 * us;
+	t0 = weft_now_ticks() - 1000 * us;
 	weft_poll_begin_at(1, 0, t0);
 	sample_at(t0 + 10 * us);
 	weft_poll_next_at(2, 0, t0 + 10 * us);
@@ -170,7 +170,7 @@ TEST(a_sample_at_the_border_belongs_to_one_poll)
 	free(seen);
 }
 
-TEST(a_wait_that_is_told_catches_its_poll)
+TEST(a_wait_that_is_recorded_catches_its_poll)
 {
 	struct weft_recorder *rec = start(WEFT_POLLS_CAUGHT);
 	uint64_t fields[8] = {1, 0, 0, 5 * MS, 0, 0, 0, 0};
@@ -178,7 +178,7 @@ TEST(a_wait_that_is_told_catches_its_poll)
 	uint64_t now;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_poll_begin_at(5, 0, now - polls_ticks(6 * MS));
 	weft__wide_emit(WEFT_KIND_WAIT, now - polls_ticks(MS), fields);
 	weft_poll_end_at(now);
@@ -191,7 +191,7 @@ TEST(a_wait_that_is_told_catches_its_poll)
 	free(seen);
 }
 
-TEST(no_more_than_the_cap_are_told_in_a_second)
+TEST(no_more_than_the_cap_are_recorded_in_a_second)
 {
 	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_SLOW, .poll_cap = 10};
 	struct weft_recorder *rec = session_start(&opts);
@@ -202,7 +202,7 @@ TEST(no_more_than_the_cap_are_told_in_a_second)
 	REQUIRE(rec);
 	second = polls_ticks(1000 * MS);
 	weft_park(0);
-	t0 = weft_now() - 10 * second;
+	t0 = weft_now_ticks() - 10 * second;
 	for (i = 0; i < 50; i++) { /* each 20 ms, all within a second */
 		weft_poll_begin_at(i, 0, t0 + i * (second / 100));
 		weft_poll_end_at(t0 + i * (second / 100) + second / 50);
@@ -233,7 +233,7 @@ TEST(deep_nesting_is_counted_and_the_outer_polls_are_timed)
 	uint32_t i;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	for (i = 0; i < POLLS_NEST + 4; i++)
 		weft_poll_begin_at(i, 0, now - polls_ticks((POLLS_NEST + 4 - i) * 20 * MS));
 	weft_poll_next_at(99, 0, now);
@@ -259,7 +259,7 @@ TEST(odd_ticks_do_no_harm)
 	uint64_t now;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_poll_begin_at(1, 0, 0); /* from before recording: its length is not known, nobody counts it */
 	weft_poll_end_at(now);
 	weft_poll_begin_at(2, 0, now + 1000);
@@ -283,7 +283,7 @@ TEST(each_segment_has_its_own_counts_and_a_poll_across_two_is_kept)
 	uint64_t begin;
 
 	REQUIRE(rec);
-	begin = weft_now();
+	begin = weft_now_ticks();
 	polls_make(1, MS, 100);
 	weft_poll_begin_at(2, 0, begin - polls_ticks(30 * MS));
 	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);

@@ -5,7 +5,7 @@
 #include "session.h"
 #include "stall.h"
 
-static const struct weft_recorder_opts small = {.ring_bytes = 8192, .drain_ns = MS, .sample_hz = WEFT_SAMPLE_OFF};
+static const struct weft_recorder_opts small = {.ring_bytes = 8192, .drain_ns = MS, .sample_hz = WEFT_OFF};
 
 struct seen {
 	struct weft_event_view polls[8];
@@ -31,7 +31,7 @@ TEST(it_has_the_fields_of_a_begin_and_the_time_it_was_given)
 
 	REQUIRE(rec);
 	weft_poll_next(7, 3);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_poll_next_at(WEFT_TASK_MASK, 70000, now);
 	weft_poll_next_at(UINT64_MAX, WEFT_DEPTH_UNKNOWN, now);
 	weft_poll_end_at(now);
@@ -84,6 +84,6 @@ TEST(where_the_ring_is_full_each_is_one_lost_event)
 TEST(nothing_records_nothing_happens)
 {
 	weft_poll_next(1, 0);
-	weft_poll_next_at(1, 0, weft_now());
+	weft_poll_next_at(1, 0, weft_now_ticks());
 	CHECK_EQ(weft_recording(), 0);
 }

@@ -110,7 +110,7 @@ static inline void polls_make(uint64_t task, uint64_t ns, uint32_t n)
 	uint64_t took = polls_ticks(ns);
 
 	while (n--) {
-		uint64_t end = weft_now();
+		uint64_t end = weft_now_ticks();
 
 		weft_poll_begin_at(task, 3, end - took);
 		weft_poll_end_at(end);

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "child.h"
-#include "record/engine/precise.h"
+#include "record/sample/precise.h"
 
 #define BUDGET_NS 500000.0 /* of a second */
 
@@ -65,8 +65,8 @@ static void in_step(int rounds)
 	}
 }
 
-/* With default options. Of n samples that come by chance each function has half, give or take sqrt(n)/2; the first ones are the timer's, until
- * the collector has looked. */
+/* With default options. Of n samples that come by chance each function has half, give or take sqrt(n)/2; the first
+ * ones are the timer's, until the collector has looked. */
 TEST(work_in_step_with_the_tick_has_its_true_shares)
 {
 	struct samples_function functions[] = {RANGE(first_half), RANGE(second_half)};

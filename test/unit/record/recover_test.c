@@ -55,7 +55,7 @@ static void leave_a_wreck(uint64_t n, enum where where, uint32_t place, uint32_t
 						  .ring_bytes = ring_bytes,
 						  .no_recover = 1,
 						  .switches = WEFT_SWITCH_OFF, /* a wreck of no event has none */
-						  .sample_hz = WEFT_SAMPLE_OFF};
+						  .sample_hz = WEFT_OFF};
 		struct weft_recorder_stats stats = {.size = sizeof(stats)};
 		struct weft_recorder *rec;
 		int kind = tally_kind();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A look from outside at one thread. */
-#include "record/engine/remote.h"
+#include "record/wall/remote.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/atomic.h"
 #include "child.h"
-#include "record/engine/state.h"
+#include "record/sample/state.h"
 #include "samples.h"
 #include "unwind/unwind.h"
 
@@ -43,7 +43,7 @@ static pthread_t wait_start(int depth, size_t stack_bytes)
 
 	CHECK_EQ(pipe(pipe_fds), 0);
 	CHECK(weft__modules_refresh() >= 0);
-	weft__engine.depth = 0;
+	weft__unwinding.depth = 0;
 	recursions = depth;
 	store_release(&tid, 0u);
 	pthread_attr_init(&attr);

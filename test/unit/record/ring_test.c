@@ -51,7 +51,7 @@ static void define_wide(void)
 		fields[i] = (struct weft_field){"f", WEFT_TYPE_U64, NULL};
 	for (i = 0; i <= WEFT_FIELDS_MAX; i++) {
 		snprintf(name, sizeof(name), "wide%d", i);
-		wide_kinds[i] = weft_event_define(name, fields, (size_t)i);
+		wide_kinds[i] = weft_event_define(name, fields, (size_t)i, NULL);
 		CHECK(wide_kinds[i] >= WEFT_KIND_USER);
 	}
 }
@@ -424,7 +424,7 @@ TEST(an_emit_that_close_overtook_is_harmless)
 	REQUIRE(rec);
 	weft_poll_end();
 	/* What the inline functions do, with the close between the look at the limit and the taking. */
-	ring = weft_ring_room(1, weft_now());
+	ring = weft_ring_room(1, weft_now_ticks());
 	REQUIRE(ring);
 	CHECK_EQ(weft_recorder_close(rec), 0);
 	first = weft_ring_take(ring, 1);

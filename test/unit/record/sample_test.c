@@ -5,8 +5,8 @@
 
 #include <signal.h>
 
-#include "record/event/sample.h"
 #include "record/ring/stacks.h"
+#include "record/sample/sample.h"
 #include "unwind/modules.h"
 
 #define ENGINE 77             /* of the samples that these tests make */
@@ -17,7 +17,7 @@ static int emit(uint64_t number, uint32_t depth)
 {
 	uint64_t stack[STACK_DEPTH_MAX];
 	struct weft__sample sample = {
-		.tick = weft_now(),
+		.tick = weft_now_ticks(),
 		.user = stack,
 		.n_user = depth,
 		.user_flags = WEFT_STACK_COMPLETE,
@@ -240,7 +240,7 @@ TEST(frames_name_their_module)
 {
 	struct weft_recorder *rec = start(0);
 	uint64_t stack[2] = {(uint64_t)(uintptr_t)&storm_main + 1, (uint64_t)(uintptr_t)&getppid + 1};
-	struct weft__sample sample = {.tick = weft_now(), .user = stack, .n_user = 2, .engine = ENGINE};
+	struct weft__sample sample = {.tick = weft_now_ticks(), .user = stack, .n_user = 2, .engine = ENGINE};
 	struct weft_segment *seg = NULL;
 	const struct weft_stack *stacks;
 	char path[400];
@@ -351,7 +351,7 @@ TEST(a_spoiled_number_of_stacks_spoils_no_definitions)
 
 TEST(nothing_is_emitted_when_sampling_is_off)
 {
-	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.sample_hz = WEFT_SAMPLE_OFF});
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.sample_hz = WEFT_OFF});
 
 	REQUIRE(rec);
 	CHECK_EQ(emit(1, 3), 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the samples of a recording say: how many and how much CPU time for each thread and each function. Functions to be found are in
- * sections of their own, named for them, so that the linker knows where they begin and end. */
+/* What the samples of a recording say: how many and how much CPU time for each thread and each function. Functions
+ * to be found are in sections of their own, named for them, so that the linker knows where they begin and end. */
 #ifndef WEFT_TEST_SAMPLES_H
 #define WEFT_TEST_SAMPLES_H
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "record/engine/state.h"
+#include "record/sample/state.h"
 #include "session.h"
 #include "statistics.h"
 #include "unwind/modules.h"
@@ -229,8 +229,8 @@ static inline __attribute__((unused)) void samples_burn(uint64_t ns)
 		samples_spin(20000);
 }
 
-/* Uses the CPU until there are `n` more samples, of whatever thread: on a busy machine a thread's ticks, and so its samples, are few. False:
- * 20 s of CPU time were not enough. */
+/* Uses the CPU until there are `n` more samples, of whatever thread: on a busy machine a thread's ticks, and so its
+ * samples, are few. False: 20 s of CPU time were not enough. */
 static inline __attribute__((unused)) int samples_burn_for(uint64_t n)
 {
 	uint64_t until = samples_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 20000 * MS;
@@ -247,10 +247,11 @@ static inline __attribute__((unused)) int samples_burn_for(uint64_t n)
 /* Whether all unwind tables are made and nobody is at it. */
 static inline int samples_tables(void)
 {
-	return !__atomic_load_n(&weft__engine.tables_tid, __ATOMIC_RELAXED) && !weft__modules_stale();
+	return !__atomic_load_n(&weft__own_threads.tables, __ATOMIC_RELAXED) && !weft__modules_stale();
 }
 
-/* Begins when all stacks can be whole: a start does not wait for that when it takes long, as in a build with a sanitizer. */
+/* Begins when all stacks can be whole: a start does not wait for that when it takes long, as in a build with a
+ * sanitizer. */
 static inline struct weft_recorder *samples_start(uint32_t engine, uint32_t hz)
 {
 	struct weft_recorder *rec =
@@ -261,8 +262,8 @@ static inline struct weft_recorder *samples_start(uint32_t engine, uint32_t hz)
 	return rec;
 }
 
-/* Signals reach a program under ThreadSanitizer only where it waits, and those of perf events at places where its runtime cannot
- * have them. */
+/* Signals reach a program under ThreadSanitizer only where it waits, and those of perf events at places where its
+ * runtime cannot have them. */
 #define SKIP_UNDER_TSAN()                                                                                              \
 	do {                                                                                                           \
 		if (UNDER_TSAN)                                                                                        \

@@ -68,7 +68,8 @@ static inline uint64_t session_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Waits until `cond` holds, 10 s at the most; the value is whether it did. What held once may not hold any more when it is looked at again. */
+/* Waits until `cond` holds, 10 s at the most; the value is whether it did. What held once may not hold any more when
+ * it is looked at again. */
 #define WAIT_FOR(cond)                                                                                                 \
 	(__extension__({                                                                                               \
 		uint64_t wait_until_ = session_now_ns() + 10000 * MS;                                                  \
@@ -94,8 +95,8 @@ static inline int session_asleep(uint32_t tid)
 	return state && state[1] == ' ' && state[2] == 'S';
 }
 
-/* Whether all other threads of this process do. A child that is to make threads is forked then: AddressSanitizer's allocator has locks that are
- * held for ever in a child when another thread held them. */
+/* Whether all other threads of this process do. A child that is to make threads is forked then: AddressSanitizer's
+ * allocator has locks that are held for ever in a child when another thread held them. */
 static inline int session_others_asleep(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -110,8 +111,8 @@ static inline int session_others_asleep(void)
 	return asleep;
 }
 
-/* Time for which a hypervisor kept CPUs of this machine to itself, since it was started. The CPU clocks of threads leave it out, though
- * these threads were not switched out. */
+/* Time for which a hypervisor kept CPUs of this machine to itself, since it was started. The CPU clocks of threads
+ * leave it out, though these threads were not switched out. */
 static inline uint64_t session_stolen_ns(void)
 {
 	FILE *file = fopen("/proc/stat", "re");
@@ -133,9 +134,9 @@ static inline struct weft_recorder *session_start(const struct weft_recorder_opt
 
 	opts.size = sizeof(opts);
 	if (!opts.sample_hz)
-		opts.sample_hz = WEFT_SAMPLE_OFF; /* tests count events */
+		opts.sample_hz = WEFT_OFF; /* tests count events */
 	if (!opts.budget_ppm)
-		opts.budget_ppm = WEFT_SAMPLE_OFF; /* and samples, at rates of their own */
+		opts.budget_ppm = WEFT_OFF; /* and samples, at rates of their own */
 	if (!opts.dir) {
 		session_fresh_dir();
 		opts.dir = session_dir;
@@ -212,7 +213,8 @@ static inline int session_fds(void)
 	return session_entries("/proc/self/fd");
 }
 
-/* Files of the process whose name, as the kernel has it, has that in it. Others, which the collector has open for a moment, do not count. */
+/* Files of the process whose name, as the kernel has it, has that in it. Others, which the collector has open for a
+ * moment, do not count. */
 static inline int session_fds_of(const char *part)
 {
 	DIR *dir = opendir("/proc/self/fd");

@@ -7,15 +7,14 @@
 
 #include <semaphore.h>
 
-#include "record/engine/switch_state.h"
+#include "record/switch/state.h"
 
 static struct offcpu result;
 static int halt;
 
 static inline struct weft_recorder *life_start(void)
 {
-	return session_start(
-		&(struct weft_recorder_opts){.switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_SAMPLE_OFF});
+	return session_start(&(struct weft_recorder_opts){.switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_OFF});
 }
 
 /* Sleeps again and again for a time, or once, until it is told to end. */

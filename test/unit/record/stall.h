@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the collector still: it asks a runtime for the length of its queue, and the answer takes as long as the test likes. */
+/* Holds the collector still: it asks a runtime for the length of its queue, and the answer takes as long as the test
+ * likes. */
 #ifndef WEFT_TEST_STALL_H
 #define WEFT_TEST_STALL_H
 
@@ -25,8 +26,8 @@ static inline void stall_begin(void)
 	struct weft_runtime_opts opts = {sizeof(opts), "stall", NULL, stall_queue, NULL};
 
 	__atomic_store_n(&stall_wanted, 1, __ATOMIC_RELEASE);
-	stall_runtime = weft_runtime_add(&opts);
-	CHECK(stall_runtime >= 0);
+	stall_runtime = weft_runtime_add(&opts, NULL);
+	CHECK(stall_runtime > 0);
 	CHECK(WAIT_FOR(__atomic_load_n(&stall_there, __ATOMIC_ACQUIRE)));
 }
 

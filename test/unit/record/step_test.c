@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal handler that emits, after every single instruction of an emit: with the CPU's trap flag set there is one. What is
- * published must never become unpublished again, and nothing may be lost. */
+/* A signal handler that emits, after every single instruction of an emit: with the CPU's trap flag set there is one.
+ * What is published must never become unpublished again, and nothing may be lost. */
 /* optimized: an emit that is not has several times the instructions, each of which is a trap */
 #include "session.h"
 

@@ -198,7 +198,7 @@ TEST(a_child_that_records_by_itself_records_switches)
 	SKIP("AddressSanitizer's allocator may be locked for ever in a child of a process with threads");
 #endif
 	rec = session_start(&(struct weft_recorder_opts){
-		.switches = WEFT_SWITCH_INTERVALS, .on_fork = WEFT_FORK_RESTART, .budget_ppm = WEFT_SAMPLE_OFF});
+		.switches = WEFT_SWITCH_INTERVALS, .on_fork = WEFT_FORK_RESTART, .budget_ppm = WEFT_OFF});
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
 	CHECK_EQ(pipe(link), 0);
@@ -219,7 +219,7 @@ TEST(a_child_that_records_by_itself_records_switches)
 	CHECK(offcpu_thread(&result, samples_tid())->ns >= 15 * MS); /* it waited for the child */
 }
 
-TEST(rotation_loses_nothing)
+TEST(rotation_loses_no_interval_off_the_cpu)
 {
 	struct offcpu_truth begin;
 	struct weft_recorder *rec = life_start();
@@ -243,7 +243,7 @@ TEST(rotation_loses_nothing)
 }
 
 /* Rings that nobody empties run over: what is lost is told, and what is told is true. */
-TEST(what_the_kernel_had_no_room_for_is_told)
+TEST(switches_that_the_kernel_had_no_room_for_are_counted_as_lost)
 {
 	struct weft_recorder *rec;
 	struct offcpu_truth begin;
@@ -255,10 +255,10 @@ TEST(what_the_kernel_had_no_room_for_is_told)
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
 	begin = offcpu_truth();
-	weft__switch_lock(); /* the collector waits for it */
+	weft__switch_source.fork(SOURCE_LOCK, NULL); /* the collector waits for it */
 	for (int i = 0; i < 2000; i++)
 		session_sleep_ns(1000);
-	weft__switch_unlock();
+	weft__switch_source.fork(SOURCE_UNLOCK, NULL);
 	session_sleep_ns(5 * MS);
 	CHECK(WAIT_FOR(weft__switch_counts().switches > 500));
 	off = offcpu_until(&begin, &end_ns);

@@ -6,10 +6,10 @@
 #include <grp.h>
 #include <sys/resource.h>
 
-static void record_some(uint32_t switches, uint32_t hz)
+static void record_some(uint32_t switches, uint64_t hz)
 {
 	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){
-		.dir = session_dir, .switches = switches, .sample_hz = hz, .budget_ppm = WEFT_SAMPLE_OFF});
+		.dir = session_dir, .switches = switches, .sample_hz = hz, .budget_ppm = WEFT_OFF});
 
 	REQUIRE(rec);
 	weft_task_end(1); /* something to write a segment for */
@@ -30,7 +30,7 @@ static void refused_main(const void *unused)
 	CHECK_EQ(result.n, 0);
 }
 
-TEST(a_filter_that_refuses_perf_events_is_told)
+TEST(a_filter_that_refuses_perf_events_is_recorded)
 {
 	if (UNDER_TSAN)
 		SKIP("ThreadSanitizer has no threads in a child");
@@ -93,7 +93,7 @@ static void few_files_main(const void *unused)
 	for (int i = 0; i < 20; i++)
 		sleeper_start(&sleepers[i], 3 * MS);
 	rec = session_start(&(struct weft_recorder_opts){
-		.dir = session_dir, .switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_SAMPLE_OFF});
+		.dir = session_dir, .switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_OFF});
 	REQUIRE(rec);
 	fds = session_fds();
 	perf = perf_fds();

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "record/engine/switch_state.h"
+#include "record/switch/state.h"
 #include "weft/kind.h"
 #include "weft_test.h"
 
@@ -97,7 +97,7 @@ static uint64_t cut_all(uint64_t from, uint64_t to, int *n)
 	return sum;
 }
 
-TEST(where_records_are_missing_only_what_is_sure_is_told)
+TEST(where_records_are_missing_only_what_is_sure_is_recorded)
 {
 	int n;
 

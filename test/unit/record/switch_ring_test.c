@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "record/engine/switch_state.h"
+#include "record/switch/state.h"
 #include "weft_test.h"
 
 #define WORDS 64

@@ -6,14 +6,14 @@
 #include <linux/futex.h>
 #include <sched.h>
 
-#include "record/engine/switch.h"
+#include "record/switch/switch.h"
 
 static struct offcpu result;
 
 static struct weft_recorder *switch_start(uint32_t switches)
 {
 	return session_start(
-		&(struct weft_recorder_opts){.switches = switches, .sample_hz = 99, .budget_ppm = WEFT_SAMPLE_OFF});
+		&(struct weft_recorder_opts){.switches = switches, .sample_hz = 99, .budget_ppm = WEFT_OFF});
 }
 
 struct napper {

@@ -145,7 +145,7 @@ TEST(without_the_plugin_there_is_a_reason_and_nobody_waits)
 	weft__symbolize_close(s);
 }
 
-TEST(a_library_that_is_not_the_plugin_is_told)
+TEST(a_library_that_is_not_the_plugin_is_recorded)
 {
 	struct weft__symbolize *s = NULL;
 	char text[2048];
@@ -156,7 +156,7 @@ TEST(a_library_that_is_not_the_plugin_is_told)
 	weft__symbolize_close(s);
 }
 
-TEST(nothing_is_fine_too)
+TEST(calls_without_a_symbolizer_do_nothing)
 {
 	weft__symbolize_submit(NULL, "x");
 	weft__symbolize_drain(NULL);
@@ -336,7 +336,7 @@ static void *stop_main(void *data)
 /* Nor does anybody else who uses the recorder. */
 TEST(a_fork_does_not_wait_for_names_that_a_stop_waits_for)
 {
-	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = dir, .sample_hz = WEFT_SAMPLE_OFF};
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .dir = dir, .sample_hz = WEFT_OFF};
 	struct weft_recorder_stats stats = {.size = sizeof(stats)};
 	struct stopper stopper = {NULL, 0};
 	char path[512], command[600];

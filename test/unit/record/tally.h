@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what the segments of a directory hold. Events of the kind "count" have the fields (source, n): each source numbers its
- * events 1, 2, 3 ..., so that one that is missing, doubled or out of order shows. Used by unit tests and end-to-end programs. */
+/* Counts what the segments of a directory hold. Events of the kind "count" have the fields (source, n): each source
+ * numbers its events 1, 2, 3 ..., so that one that is missing, doubled or out of order shows. Used by unit tests and
+ * end-to-end programs. */
 #ifndef WEFT_TEST_TALLY_H
 #define WEFT_TEST_TALLY_H
 
@@ -28,7 +29,8 @@ struct tally {
 	uint64_t disorder;  /* counted events whose number is not above the one before of the same source */
 	uint64_t backwards; /* events older than the one before of the same thread in the same segment */
 	uint64_t
-		undefined; /* threads, kinds, workers, locations, strings that an event names and its segment does not define */
+		/* threads, kinds, workers, locations, strings that an event names and its segment does not define */
+		undefined;
 	uint64_t damaged; /* segments that do not read clean or do not open */
 	uint64_t recovered;
 	uint64_t lost; /* sum of the counts of loss records */
@@ -43,7 +45,7 @@ static inline int tally_kind(void)
 {
 	static const struct weft_field fields[] = {{"source", WEFT_TYPE_U64, NULL}, {"n", WEFT_TYPE_U64, NULL}};
 
-	return weft_event_define("count", fields, 2);
+	return weft_event_define("count", fields, 2, NULL);
 }
 
 static inline void tally_emit(int kind, uint64_t source, uint64_t n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads come and go: rings, file descriptors, mappings and memory do not pile up, and every thread's events are there. */
+/* Threads come and go: rings, file descriptors, mappings and memory do not pile up, and every thread's events are
+ * there. */
 /* presets: asan tsan release: it takes long */
 #include "session.h"
 
@@ -76,7 +77,8 @@ TEST(many_short_threads_leave_nothing_but_their_events)
 	session_end(rec, &t, THREADS);
 	for (i = 0; i < made; i++)
 		seen += t.sources[i].count;
-	/* A thread that finds every free ring full, because the machine gives the collector no time, is lost with its park. */
+	/* A thread that finds every free ring full, because the machine gives the collector no time, is lost with
+	 * its park. */
 	CHECK_EQ(seen + t.lost - (made - t.by_kind[WEFT_KIND_PARK]), made * EACH);
 	CHECK(t.lost < made / 100);
 	CHECK_EQ(t.by_kind[WEFT_KIND_THREAD_BEGIN], t.by_kind[WEFT_KIND_THREAD_END]);

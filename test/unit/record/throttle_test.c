@@ -103,7 +103,7 @@ TEST(a_quota_of_version_2_and_what_it_took)
 	planted_end(&p);
 }
 
-TEST(the_quota_of_a_cgroup_above_counts_and_the_tightest_is_told)
+TEST(the_quota_of_a_cgroup_above_counts_and_the_tightest_is_recorded)
 {
 	struct weft__throttle t = {0};
 	struct weft__throttled got;
@@ -158,8 +158,8 @@ TEST(a_quota_of_version_1)
 	planted_end(&p);
 }
 
-/* In a cgroup namespace the path is "/", and the files of the container's own cgroup are where the mount is. Without one, the path is that
- * of the host, and only that cgroup is mounted. */
+/* In a cgroup namespace the path is "/", and the files of the container's own cgroup are where the mount is. Without
+ * one, the path is that of the host, and only that cgroup is mounted. */
 TEST(a_container_finds_its_quota_where_its_cgroup_is_mounted)
 {
 	struct weft__throttle t = {0};

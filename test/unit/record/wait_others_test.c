@@ -66,7 +66,7 @@ TEST(others_see_what_a_thread_waits_for)
 		CHECK_EQ(now[0].name, lock_name);
 		CHECK_EQ(now[0].object, 77);
 		CHECK_EQ(now[0].holder, 4711);
-		CHECK(now[0].since && now[0].since <= weft_now());
+		CHECK(now[0].since && now[0].since <= weft_now_ticks());
 	}
 	weft_wait_begin_of(s.number, WEFT_WAIT_RUNTIME, lock_name, 88);
 	if (CHECK_EQ(weft__wait_pending(s.tid, now, WAIT_NOW_MAX), 2))
@@ -114,7 +114,7 @@ TEST(a_wait_that_another_thread_tells_of)
 }
 
 /* The same for one that sleeps on: its waits are told for it when recording stops. */
-TEST(a_thread_that_stays_away_is_told_for)
+TEST(a_wait_that_another_thread_ended_is_recorded_by_the_collector)
 {
 	struct weft_recorder *rec = start(5 * MS);
 	struct sleeper s;
@@ -144,7 +144,7 @@ TEST(a_thread_that_stays_away_is_told_for)
 	session_remove_dir();
 }
 
-TEST(a_wait_that_lasts_is_told_when_recording_stops)
+TEST(a_wait_that_lasts_is_recorded_when_recording_stops)
 {
 	struct weft_recorder *rec = start(5 * MS);
 	struct sleeper s;

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include "record/engine/state.h"
+#include "record/sample/state.h"
 #include "record/wait/wait.h"
 #include "unwind/modules.h"
 
@@ -55,7 +55,7 @@ static void *hold(void *data)
 	return NULL;
 }
 
-static struct weft_recorder *start(uint64_t wait_ns, uint32_t hz)
+static struct weft_recorder *start(uint64_t wait_ns, uint64_t hz)
 {
 	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.wait_ns = wait_ns, .sample_hz = hz});
 
@@ -110,7 +110,7 @@ TEST(a_long_wait_is_an_event_with_length_holder_and_stack)
 
 static int tables_are_made(void)
 {
-	return !weft__modules_stale() && !load_relaxed(&weft__engine.tables_tid);
+	return !weft__modules_stale() && !load_relaxed(&weft__own_threads.tables);
 }
 
 /* Tables are made when the first wait wants them, which itself has a frame without them. */
@@ -124,7 +124,7 @@ TEST(waits_have_stacks_without_cpu_samples)
 	REQUIRE(rec);
 	waiter_tid = waits_tid();
 	sem_init(&held, 0, 0);
-	CHECK_EQ(load_relaxed(&weft__engine.tables_tid), 0);
+	CHECK_EQ(load_relaxed(&weft__own_threads.tables), 0);
 	for (i = 0; i < 2; i++) {
 		REQUIRE(pthread_create(&thread, NULL, hold, &length) == 0);
 		while (sem_wait(&held) < 0)
@@ -191,12 +191,12 @@ static void *wait_by_many_names(void *unused)
 	}
 	for (i = 0; i < 2 * WEFT_WAIT_SUMS; i++)
 		for (k = 0; k < 10; k++)
-			weft_waited(WEFT_WAIT_OTHER, ids[i], 0, 0, weft_now());
+			weft_waited(WEFT_WAIT_OTHER, ids[i], 0, 0, weft_now_ticks());
 	for (i = 0; i < 2; i++) {
 		session_sleep_ns(110 * MS);
-		weft_waited(WEFT_WAIT_OTHER, ids[0], 0, 0, weft_now());
+		weft_waited(WEFT_WAIT_OTHER, ids[0], 0, 0, weft_now_ticks());
 	}
-	weft_waited(WEFT_WAIT_OTHER, weft_string("late"), 0, 0, weft_now());
+	weft_waited(WEFT_WAIT_OTHER, weft_string("late"), 0, 0, weft_now_ticks());
 	return unused;
 }
 
@@ -217,7 +217,7 @@ TEST(names_that_have_no_place_are_counted_together)
 	session_remove_dir();
 }
 
-TEST(waits_inside_waits)
+TEST(a_wait_inside_a_wait_is_recorded_with_its_own_length)
 {
 	struct weft_recorder *rec = start(MS, 0);
 	uint32_t outer, inner;
@@ -256,12 +256,12 @@ TEST(waits_inside_waits)
 	session_remove_dir();
 }
 
-/* More long waits than the budget has room for: the first of a worker are told, and of the others some, and the sums have the rest.
- * Answers how many were told. */
+/* More long waits than the budget has room for: the first of a worker are told, and of the others some, and the sums
+ * have the rest. Answers how many were told. */
 static uint64_t told_of(int worker, uint64_t length, int times)
 {
 	struct weft_recorder *rec =
-		session_start(&(struct weft_recorder_opts){.wait_ns = 1000, .budget_ppm = WEFT_SAMPLE_OFF});
+		session_start(&(struct weft_recorder_opts){.wait_ns = 1000, .budget_ppm = WEFT_OFF});
 	struct weft_runtime_opts of = {.size = sizeof(of), .name = "waiters"};
 	uint32_t name;
 	int i;
@@ -269,12 +269,12 @@ static uint64_t told_of(int worker, uint64_t length, int times)
 	if (!rec)
 		return 0;
 	if (worker)
-		CHECK(weft_worker_enter(weft_runtime_add(&of), 0) >= 0);
+		CHECK(weft_worker_enter(weft_runtime_add(&of, NULL), 0, NULL) > 0);
 	name = weft_string("often");
-	weft__wait_tell((struct weft__wait_thread *)(void *)weft_hot_waits(), weft_now());
+	weft__wait_tell((struct weft__wait_thread *)(void *)weft_slow_waits(), weft_now_ticks());
 	for (i = 0; i < times; i++) {
 		weft__waits_limit(WAIT_LEVEL_FULL / 20); /* again and again: the collector sets it, too */
-		weft_waited(WEFT_WAIT_OTHER, name, 0, 0, weft_now() - weft_gate.wait_ticks * length - 1);
+		weft_waited(WEFT_WAIT_OTHER, name, 0, 0, weft_now_ticks() - weft_gate.wait_ticks * length - 1);
 	}
 	weft__waits_limit(WAIT_LEVEL_FULL);
 	if (worker)
@@ -334,7 +334,7 @@ TEST(handlers_that_wait_disturb_nobody)
 
 static void *wait_once(void *data)
 {
-	weft_waited(WEFT_WAIT_CALL, lock_name, 1, 0, weft_now());
+	weft_waited(WEFT_WAIT_CALL, lock_name, 1, 0, weft_now_ticks());
 	return data;
 }
 
@@ -362,7 +362,7 @@ TEST(threads_that_end_leave_their_sums_and_no_place)
 	session_remove_dir();
 }
 
-TEST(what_began_while_nothing_recorded_is_not_told)
+TEST(what_began_while_nothing_recorded_is_not_recorded)
 {
 	struct weft_recorder *rec;
 

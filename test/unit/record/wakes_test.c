@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wakes that are only counted: a poll that is told still says who woke its task, and when; where that is forgotten, it says nothing. */
+/* Wakes that are only counted: a poll that is told still says who woke its task, and when; where that is forgotten,
+ * it says nothing. */
 #include "polls.h"
 
 #include "record/collect/coarse.h"
@@ -60,7 +61,7 @@ static struct weft_recorder *start_counted(void)
 {
 	/* By itself it would change nothing: samples and switches are off, and events few. */
 	struct weft_recorder_opts opts = {
-		.poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_SAMPLE_OFF, .switches = WEFT_SWITCH_OFF};
+		.poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF};
 	struct weft_recorder *rec = session_start(&opts);
 
 	if (rec)
@@ -80,14 +81,14 @@ static int is_about(uint64_t ns, uint64_t ms)
 	return ns > ms * MS - MS / 100 && ns < ms * MS + MS / 100;
 }
 
-TEST(a_told_poll_has_the_last_wake_before_it)
+TEST(a_poll_that_is_recorded_has_the_last_wake_before_it)
 {
 	struct weft_recorder *rec = start_counted();
 	struct woken_seen seen;
 	uint64_t now;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_wake_at(1, 0, before(now, 90));
 	weft_wake_at(7, 0, before(now, 80));
 	weft_wake_at(7, 0, before(now, 60));
@@ -113,7 +114,7 @@ TEST(a_task_that_was_woken_once_was_woken_alone)
 	uint64_t now;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_poll_begin_at(3, 0, before(now, 100));
 	weft_wake_at(7, 0, before(now, 99)); /* in a poll of task 3 */
 	weft_poll_end_at(before(now, 98));
@@ -168,7 +169,7 @@ TEST(the_waker_is_another_thread_that_has_ended)
 	uint64_t now;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	waker = (struct waker){.task = 7, .tick = before(now, 60), .n = 1};
 	weft_wake_at(7, 0, before(now, 80));
 	wake_elsewhere(&waker);
@@ -181,8 +182,9 @@ TEST(the_waker_is_another_thread_that_has_ended)
 	CHECK(is_about(seen.woken[0].alone_ns, 30));
 }
 
-/* The next thread has the memory of the one that ended: what that one said is forgotten, and so is whether it woke the task. */
-TEST(a_wake_that_may_be_forgotten_is_not_told)
+/* The next thread has the memory of the one that ended: what that one said is forgotten, and so is whether it woke
+ * the task. */
+TEST(a_wake_that_may_be_forgotten_is_not_recorded)
 {
 	struct weft_recorder *rec = start_counted();
 	struct waker first, many;
@@ -190,7 +192,7 @@ TEST(a_wake_that_may_be_forgotten_is_not_told)
 	uint64_t now;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_wake_at(7, 0, before(now, 80));
 	first = (struct waker){.task = 7, .tick = before(now, 70), .n = 1};
 	many = (struct waker){.task = 1000, .tick = before(now, 60), .n = WAKES_A_MS};
@@ -217,7 +219,7 @@ TEST(what_was_counted_before_wakes_were_events_is_forgotten)
 	weft_wake(7, WEFT_WORKER_NONE);
 	weft__collector_coarse(&rec->collector, COARSE_COUNTED);
 	session_sleep_ns(20 * MS);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_wake_at(8, 0, before(now, 15));
 	weft_poll_begin_at(7, 0, before(now, 12));
 	weft_poll_end_at(before(now, 8));
@@ -237,7 +239,7 @@ TEST(a_thread_that_wakes_all_the_time_remembers_nothing_for_a_while)
 	uint64_t now;
 
 	REQUIRE(rec);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_wake_at(7, 0, before(now, 100));
 	for (uint64_t i = 0; i < 2 * WAKES_A_MS; i++)
 		weft_wake_at(1000 + i, 0,
@@ -247,7 +249,7 @@ TEST(a_thread_that_wakes_all_the_time_remembers_nothing_for_a_while)
 	weft__collector_coarse(&rec->collector, COARSE_SLOW);
 	weft__collector_coarse(&rec->collector, COARSE_COUNTED);
 	session_sleep_ns((WAKES_PAUSE_MS + 20) * MS);
-	now = weft_now();
+	now = weft_now_ticks();
 	weft_wake_at(8, 0, before(now, 9));
 	weft_poll_begin_at(8, 0, before(now, 6));
 	weft_poll_end_at(before(now, 3));
@@ -268,7 +270,7 @@ static void *wake_in_crowd(void *data)
 	return NULL;
 }
 
-TEST(beyond_the_last_table_nothing_is_told_that_may_be_wrong)
+TEST(beyond_the_last_table_nothing_is_recorded_that_may_be_wrong)
 {
 	struct weft_recorder *rec = start_counted();
 	struct waker wakers[CROWD];
@@ -278,7 +280,7 @@ TEST(beyond_the_last_table_nothing_is_told_that_may_be_wrong)
 
 	REQUIRE(rec);
 	REQUIRE(pthread_barrier_init(&crowd, NULL, CROWD) == 0);
-	now = weft_now();
+	now = weft_now_ticks();
 	for (uint32_t i = 0; i < CROWD; i++) {
 		wakers[i] = (struct waker){.task = 100 + i, .tick = before(now, 60), .n = 1};
 		REQUIRE(pthread_create(&threads[i], NULL, wake_in_crowd, &wakers[i]) == 0);

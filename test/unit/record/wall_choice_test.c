@@ -67,8 +67,8 @@ TEST(children_look_at_their_own_threads)
 
 	if (SCALED(0, 1))
 		SKIP("the sanitizers do not hold their allocator still across a fork");
-	rec = session_start(&(struct weft_recorder_opts){
-		.wall_hz = 1000, .on_fork = WEFT_FORK_RESTART, .budget_ppm = WEFT_SAMPLE_OFF});
+	rec = session_start(
+		&(struct weft_recorder_opts){.wall_hz = 1000, .on_fork = WEFT_FORK_RESTART, .budget_ppm = WEFT_OFF});
 	REQUIRE(rec);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, nap_main, NULL), 0);

@@ -4,8 +4,8 @@
 #include <linux/futex.h>
 
 #include "base/atomic.h"
-#include "record/engine/wall.h"
-#include "record/engine/wall_state.h"
+#include "record/wall/state.h"
+#include "record/wall/wall.h"
 #include "walls.h"
 
 #if defined(__clang__)
@@ -149,10 +149,10 @@ static void *waiter_main(void *data)
 static struct walls result;
 
 /* Has looked at all threads once when it returns. */
-static struct weft_recorder *wall_start(uint32_t hz, uint32_t sample_hz)
+static struct weft_recorder *wall_start(uint64_t hz, uint64_t sample_hz)
 {
 	struct weft_recorder *rec = session_start(
-		&(struct weft_recorder_opts){.wall_hz = hz, .sample_hz = sample_hz, .budget_ppm = WEFT_SAMPLE_OFF});
+		&(struct weft_recorder_opts){.wall_hz = hz, .sample_hz = sample_hz, .budget_ppm = WEFT_OFF});
 
 	if (rec)
 		CHECK(WAIT_FOR(weft__wall_cost()));
@@ -193,7 +193,7 @@ static void chains_are_seen(int framed, struct samples_function *functions, uint
 	struct weft_recorder *rec;
 
 	hold_all();
-	rec = wall_start(50, WEFT_SAMPLE_OFF);
+	rec = wall_start(50, WEFT_OFF);
 	if (!CHECK(rec))
 		return;
 	CHECK(WAIT_FOR(walls_tables()));
@@ -261,8 +261,9 @@ static uint64_t time_busy(uint32_t tid, uint64_t *in_line)
 	return cpu + queue;
 }
 
-/* The time that a thread has neither run nor stood in line for a CPU, from a time on that is the same for all calls. It is read while the
- * thread sleeps, since how long one stands in line is not known before it has its CPU, and all at once. */
+/* The time that a thread has neither run nor stood in line for a CPU, from a time on that is the same for all calls.
+ * It is read while the thread sleeps, since how long one stands in line is not known before it has its CPU, and all
+ * at once. */
 static uint64_t time_waited(const struct napper *napper, uint64_t *in_line)
 {
 	uint32_t tid = load_acquire(&napper->tid);
@@ -310,7 +311,7 @@ static void *locker_main(void *data)
 }
 
 /* Records them for a second, while they are at it. */
-static int run_nappers(struct napper *nappers, int n, void *(*body)(void *), uint32_t sample_hz)
+static int run_nappers(struct napper *nappers, int n, void *(*body)(void *), uint64_t sample_hz)
 {
 	struct weft_recorder *rec;
 	uint64_t in_line;
@@ -356,7 +357,7 @@ TEST(weights_sum_to_the_time_that_a_thread_waited)
 {
 	struct napper nappers[3];
 
-	REQUIRE(run_nappers(nappers, 3, napper_main, WEFT_SAMPLE_OFF));
+	REQUIRE(run_nappers(nappers, 3, napper_main, WEFT_OFF));
 	for (int i = 0; i < 3; i++) {
 		struct walls_thread *t = walls_thread(&result, nappers[i].tid);
 
@@ -371,7 +372,7 @@ TEST(eight_threads_at_one_lock_are_one_that_runs_and_eight_in_all)
 	struct napper nappers[8];
 	uint64_t least = 0, most = 0, seen = 0, lived = 0;
 
-	REQUIRE(run_nappers(nappers, 8, locker_main, UNDER_TSAN ? WEFT_SAMPLE_OFF : 99));
+	REQUIRE(run_nappers(nappers, 8, locker_main, UNDER_TSAN ? WEFT_OFF : 99));
 	for (int i = 0; i < 8; i++) {
 		least += nappers[i].least_ns;
 		most += nappers[i].most_ns;
@@ -385,7 +386,7 @@ TEST(eight_threads_at_one_lock_are_one_that_runs_and_eight_in_all)
 }
 
 /* A thread that waits for long is in every segment, and what is told of it adds up. */
-TEST(a_thread_that_does_not_move_is_told_in_every_segment)
+TEST(a_thread_that_does_not_move_is_recorded_in_every_segment)
 {
 	struct samples_function functions[] = {RANGE(lean_outer), RANGE(lean_inner), RANGE(lean_waits)};
 	struct waiter waiter = {.what = WAIT_READ};
@@ -395,7 +396,7 @@ TEST(a_thread_that_does_not_move_is_told_in_every_segment)
 	uint64_t least;
 
 	hold_all();
-	rec = wall_start(200, WEFT_SAMPLE_OFF);
+	rec = wall_start(200, WEFT_OFF);
 	REQUIRE(rec);
 	CHECK(WAIT_FOR(walls_tables()));
 	CHECK_EQ(pthread_create(&waiter.thread, NULL, waiter_main, &waiter), 0);
@@ -429,7 +430,7 @@ TEST(a_pause_is_not_counted_as_waiting)
 	uint64_t paused, from;
 
 	hold_all();
-	rec = wall_start(200, WEFT_SAMPLE_OFF);
+	rec = wall_start(200, WEFT_OFF);
 	REQUIRE(rec);
 	CHECK_EQ(pthread_create(&waiter.thread, NULL, waiter_main, &waiter), 0);
 	session_sleep_ns(100 * MS);
@@ -459,7 +460,7 @@ static void *short_life(void *data)
 TEST(threads_that_come_and_go_are_no_trouble)
 {
 	enum { AT_ONCE = 16 };
-	struct weft_recorder *rec = wall_start(1000, UNDER_TSAN ? WEFT_SAMPLE_OFF : 99);
+	struct weft_recorder *rec = wall_start(1000, UNDER_TSAN ? WEFT_OFF : 99);
 	uint64_t n = 0, until = session_now_ns() + 1000 * MS;
 	pthread_t threads[AT_ONCE];
 
@@ -484,7 +485,7 @@ TEST(without_places_there_is_still_the_time)
 	struct walls_thread *t;
 
 	hold_all();
-	rec = wall_start(100, WEFT_SAMPLE_OFF);
+	rec = wall_start(100, WEFT_OFF);
 	REQUIRE(rec);
 	store_relaxed(&weft__wall_choice.brief, 1);
 	CHECK_EQ(pthread_create(&waiter.thread, NULL, waiter_main, &waiter), 0);

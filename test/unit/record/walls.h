@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording tells of threads that waited, and of polls that did not end: by thread, with the functions that were on their stacks. */
+/* What a recording tells of threads that waited, and of polls that did not end: by thread, with the functions that
+ * were on their stacks. */
 #ifndef WEFT_TEST_WALLS_H
 #define WEFT_TEST_WALLS_H
 
-#include "record/engine/wall.h"
+#include "record/wall/wall.h"
 #include "samples.h"
 #include "unwind/modules.h"
 
@@ -41,7 +42,8 @@ static inline struct walls_thread *walls_thread(struct walls *s, uint32_t tid)
 	return &s->threads[s->n_threads++];
 }
 
-/* Marks in `seen` the functions that the stack goes through; 1 when these are all, in their order, with nothing of ours between. */
+/* Marks in `seen` the functions that the stack goes through; 1 when these are all, in their order, with nothing of
+ * ours between. */
 static inline int walls_stack(struct walls *s, const struct weft_segment *seg, const struct weft_stack *stack,
 			      uint64_t *seen)
 {

@@ -26,7 +26,7 @@ BURNER(stuck_outer)(void)
 
 static struct samples_function functions[] = {RANGE(stuck_outer), RANGE(stuck_waits)};
 
-static struct weft_recorder *watch_start_at(uint64_t stuck_ns, uint32_t mode, uint32_t sample_hz)
+static struct weft_recorder *watch_start_at(uint64_t stuck_ns, uint32_t mode, uint64_t sample_hz)
 {
 	CHECK_EQ(pipe(pipe_fds), 0);
 	store_release(&go_on, 0u);
@@ -34,11 +34,11 @@ static struct weft_recorder *watch_start_at(uint64_t stuck_ns, uint32_t mode, ui
 	return session_start(&(struct weft_recorder_opts){.stuck_ns = stuck_ns,
 							  .poll_mode = mode,
 							  .sample_hz = sample_hz,
-							  .wall_hz = WEFT_SAMPLE_OFF,
+							  .wall_hz = WEFT_OFF,
 							  .flush_ns = 60000 * MS});
 }
 
-static struct weft_recorder *watch_start(uint32_t mode, uint32_t sample_hz)
+static struct weft_recorder *watch_start(uint32_t mode, uint64_t sample_hz)
 {
 	return watch_start_at(STUCK_NS, mode, sample_hz);
 }
@@ -70,7 +70,7 @@ static void *blocked_main(void *data)
 	return NULL;
 }
 
-static void blocked(uint32_t mode, uint32_t sample_hz)
+static void blocked(uint32_t mode, uint64_t sample_hz)
 {
 	struct weft_recorder *rec = watch_start(mode, sample_hz);
 	struct walls_thread *t;
@@ -95,14 +95,14 @@ static void blocked(uint32_t mode, uint32_t sample_hz)
 	CHECK(t->stuck <= 3 + (uint64_t)(63 - __builtin_clzll(took / STUCK_NS + 1)));
 }
 
-TEST(a_poll_that_is_blocked_is_told_with_its_stack_while_it_is)
+TEST(a_poll_that_is_blocked_is_recorded_with_its_stack_while_it_is)
 {
 	blocked(WEFT_POLLS_ALL, 99);
 }
 
-TEST(without_samples_too)
+TEST(a_poll_that_is_blocked_has_its_stack_without_samples_too)
 {
-	blocked(WEFT_POLLS_ALL, WEFT_SAMPLE_OFF);
+	blocked(WEFT_POLLS_ALL, WEFT_OFF);
 }
 
 TEST(when_only_slow_polls_are_recorded)
@@ -127,9 +127,9 @@ static void *burning_main(void *data)
 }
 
 /* Its stack is in the CPU samples. */
-TEST(a_poll_that_burns_is_told_without_a_stack)
+TEST(a_poll_that_burns_is_recorded_without_a_stack)
 {
-	struct weft_recorder *rec = watch_start(WEFT_POLLS_ALL, UNDER_TSAN ? WEFT_SAMPLE_OFF : 99);
+	struct weft_recorder *rec = watch_start(WEFT_POLLS_ALL, UNDER_TSAN ? WEFT_OFF : 99);
 	struct walls_thread *t;
 	pthread_t thread;
 
@@ -159,12 +159,12 @@ static void *nested_main(void *data)
 	return NULL;
 }
 
-TEST(of_polls_within_polls_the_outermost_is_told)
+TEST(of_polls_within_polls_the_outermost_is_recorded)
 {
 	static const uint32_t modes[] = {WEFT_POLLS_ALL, WEFT_POLLS_CAUGHT};
 
 	for (int i = 0; i < 2; i++) {
-		struct weft_recorder *rec = watch_start(modes[i], WEFT_SAMPLE_OFF);
+		struct weft_recorder *rec = watch_start(modes[i], WEFT_OFF);
 		pthread_t thread;
 
 		REQUIRE(rec);
@@ -196,12 +196,12 @@ static void *short_polls_main(void *data)
 }
 
 /* Begins and ends that fall into a pause are not seen. */
-TEST(short_polls_are_not_told_and_a_pause_makes_none_long)
+TEST(short_polls_are_not_recorded_and_a_pause_makes_none_long)
 {
 	static const uint32_t modes[] = {WEFT_POLLS_ALL, WEFT_POLLS_SLOW};
 
 	for (int m = 0; m < 2; m++) {
-		struct weft_recorder *rec = watch_start_at(300 * MS, modes[m], WEFT_SAMPLE_OFF);
+		struct weft_recorder *rec = watch_start_at(300 * MS, modes[m], WEFT_OFF);
 		uint64_t longest = 0;
 		pthread_t thread;
 

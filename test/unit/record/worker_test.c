@@ -22,10 +22,10 @@ TEST(global_queues_are_asked_every_10_ms)
 	uint64_t depth = 7, sum = 0, began;
 	struct weft_runtime_opts opts = {sizeof(opts), "queued", NULL, queue, &depth};
 	struct weft_recorder *rec = session_start(NULL);
-	int runtime = weft_runtime_add(&opts), asked;
+	int runtime = weft_runtime_add(&opts, NULL), asked;
 	struct tally t;
 
-	REQUIRE(rec && runtime >= 0);
+	REQUIRE(rec && runtime > 0);
 	began = session_now_ns();
 	__atomic_store_n(&queue_asked, 0, __ATOMIC_RELAXED);
 	session_sleep_ns(500 * MS);
@@ -145,11 +145,11 @@ TEST(a_thread_is_asked_once_who_it_is_whatever_the_answer)
 	struct weft_recorder_opts small = {.ring_bytes = 8192, .drain_ns = MS};
 	struct asked asked[3] = {{3, 0}, {-1, 0}, {4, 0}};
 	struct weft_recorder *rec = session_start(&small);
-	int runtime = weft_runtime_add(&opts), workers[8] = {0}, i;
+	int runtime = weft_runtime_add(&opts, NULL), workers[8] = {0}, i;
 	pthread_t threads[3];
 	struct tally t;
 
-	REQUIRE(rec && runtime >= 0);
+	REQUIRE(rec && runtime > 0);
 	for (i = 0; i < 3; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, be_asked, &asked[i]), 0);
 	for (i = 0; i < 3; i++) {
@@ -172,13 +172,13 @@ TEST(a_thread_is_asked_once_who_it_is_whatever_the_answer)
 
 TEST(a_worker_that_entered_before_open_is_remembered)
 {
-	int runtime = weft_runtime_add(NULL), workers[8] = {0};
+	int runtime = weft_runtime_add(NULL, NULL), workers[8] = {0};
 	struct weft_recorder *rec;
 	struct tally t;
 
-	REQUIRE(runtime >= 0);
-	CHECK(weft_worker_enter(runtime, 6) >= 0);
-	CHECK_EQ(weft_worker_enter(runtime, 6), weft_worker_id(runtime, 6));
+	REQUIRE(runtime > 0);
+	CHECK(weft_worker_enter(runtime, 6, NULL) > 0);
+	CHECK_EQ(weft_worker_enter(runtime, 6, NULL), weft_worker_id(runtime, 6, NULL));
 	rec = session_start(NULL);
 	REQUIRE(rec);
 	weft_park(0);
@@ -207,14 +207,14 @@ static void last_worker(const struct weft_segment *seg, const struct weft_event_
 
 TEST(entering_and_leaving_are_events)
 {
-	int runtime = weft_runtime_add(NULL), id;
+	int runtime = weft_runtime_add(NULL, NULL), id;
 	struct weft_recorder *rec = session_start(NULL);
 	uint64_t workers[2] = {0};
 	struct tally t;
 
-	REQUIRE(rec && runtime >= 0);
+	REQUIRE(rec && runtime > 0);
 	weft_park(0);
-	id = weft_worker_enter(runtime, 1);
+	id = weft_worker_enter(runtime, 1, NULL);
 	weft_park(0);
 	weft_worker_leave();
 	weft_park(0);
@@ -252,11 +252,11 @@ TEST(a_runtime_is_deleted_when_its_callback_has_returned)
 {
 	struct weft_runtime_opts opts = {sizeof(opts), "stuck", NULL, stuck_queue, NULL};
 	struct weft_recorder *rec = session_start(NULL);
-	int runtime = weft_runtime_add(&opts);
+	int runtime = weft_runtime_add(&opts, NULL);
 	pthread_t thread;
 	struct tally t;
 
-	REQUIRE(rec && runtime >= 0);
+	REQUIRE(rec && runtime > 0);
 	CHECK(WAIT_FOR(__atomic_load_n(&in_queue, __ATOMIC_ACQUIRE)));
 	CHECK_EQ(pthread_create(&thread, NULL, let_go_soon, NULL), 0);
 	CHECK_EQ(weft_runtime_del(runtime), 0);
@@ -269,11 +269,39 @@ TEST(a_runtime_is_deleted_when_its_callback_has_returned)
 
 TEST(runtimes_end_at_their_limit)
 {
-	int last = 0, i;
+	struct weft_error err = {0};
+	uint32_t last = 1, n;
 
-	for (i = 0; i < 100 && last >= 0; i++)
-		last = weft_runtime_add(NULL);
-	CHECK_EQ(last, -WEFT_E_LIMIT);
-	CHECK_EQ(weft_worker_id(99, 0), -EINVAL);
-	CHECK_EQ(weft_worker_enter(-1, 0), -EINVAL);
+	for (n = 0; n < 100 && last; n++)
+		last = weft_runtime_add(NULL, &err);
+	CHECK(!last && n > 1);
+	CHECK_EQ(err.code, -WEFT_E_LIMIT);
+	CHECK(strstr(err.msg, "64 runtimes"));
+}
+
+TEST(a_worker_of_no_runtime_has_id_0_and_the_error_says_why)
+{
+	struct weft_error err = {0};
+
+	CHECK_EQ(weft_worker_id(99, 0, &err), 0);
+	CHECK_EQ(err.code, -EINVAL);
+	err.code = 0;
+	CHECK_EQ(weft_worker_enter(0, 0, &err), 0);
+	CHECK_EQ(err.code, -EINVAL);
+	CHECK(strstr(err.msg, "0 is no runtime"));
+}
+
+TEST(an_event_type_that_is_refused_has_id_0_and_the_error_says_why)
+{
+	static const struct weft_field one[] = {{"n", WEFT_TYPE_U64, NULL}}, other[] = {{"m", WEFT_TYPE_U64, NULL}};
+	struct weft_error err = {0};
+
+	CHECK_EQ(weft_event_define("", one, 1, &err), 0);
+	CHECK_EQ(err.code, -EINVAL);
+	CHECK(weft_event_define("refused twice", one, 1, &err) >= WEFT_KIND_USER);
+	CHECK_EQ(weft_event_define("refused twice", other, 1, &err), 0);
+	CHECK_EQ(err.code, -EEXIST);
+	CHECK(strstr(err.msg, "\"refused twice\" is defined with other fields"));
+	CHECK_EQ(weft_event_define("refused", one, WEFT_FIELDS_MAX + 1, &err), 0);
+	CHECK_EQ(err.code, -EINVAL);
 }

@@ -65,7 +65,7 @@ static size_t n_stacks(const struct weft_segment *seg)
 	return n;
 }
 
-TEST(modules)
+TEST(modules_are_read_as_they_were_written)
 {
 	struct weft_module module = {.id = 3,
 				     .kind = WEFT_MODULE_FILE,
@@ -108,7 +108,7 @@ TEST(modules)
 }
 
 /* From none to more frames than a chunk of the arena holds. */
-TEST(stacks_of_every_depth)
+TEST(stacks_of_every_depth_are_read_as_they_were_written)
 {
 	static const uint32_t depths[] = {0, 1, 2, 30, 0, 1024, 4096, 5000, 20000, 7};
 	struct weft__defs defs = {0};
@@ -160,7 +160,7 @@ TEST(lookup_with_gaps_between_ids)
 	}
 }
 
-TEST(symbols_with_inlined_frames)
+TEST(symbols_with_inlined_frames_are_read_as_they_were_written)
 {
 	static const struct weft__symbol_names one[] = {{1, 2, 77, 0}};
 	static const struct weft__symbol_names three[] = {{3, 2, 5, 1}, {4, 0, 0, 1}, {1, 2, 80, 0}};
@@ -206,7 +206,7 @@ TEST(symbols_with_inlined_frames)
 	weft__defs_fini(&defs);
 }
 
-TEST(later_records_replace)
+TEST(a_later_stack_or_symbol_of_an_id_replaces_the_earlier)
 {
 	static const struct weft__symbol_names old[] = {{1, 1, 1, 1}, {1, 1, 1, 0}}, new[] = {{1, 0, 2, 0}};
 	struct weft_module module = {.id = 1, .path = "old", .end = 5};
@@ -314,7 +314,8 @@ TEST(a_block_with_a_fault_gives_nothing)
 	}
 }
 
-/* Names and symbols in a block of their own behind the events, as weft symbolize leaves them; the one before it is damaged. */
+/* Names and symbols in a block of their own behind the events, as weft symbolize leaves them; the one before it is
+ * damaged. */
 TEST(symbols_of_an_appended_block)
 {
 	static const struct weft__symbol_names names[] = {{5, 6, 7, 0}};
@@ -361,7 +362,7 @@ static void check_limit(uint32_t tag, const char *body, size_t bytes, uint32_t m
 	weft__defs_fini(&defs);
 }
 
-TEST(limits_on_records)
+TEST(more_records_than_a_reader_takes_are_refused)
 {
 	check_limit(DEF_MODULE, "\x01\x01\x00\x05\x00\x00\x00", 7, 1u << 16);
 	check_limit(DEF_STACK, "\x01\x00\x00", 3, 1u << 20);
@@ -380,8 +381,9 @@ static void put_many(struct weft__defs *defs, uint32_t tag, size_t frame_bytes)
 	free(body);
 }
 
-/* Blocks that follow each other add up, and the one that passes the limit is left out; what it took is not taken twice. */
-TEST(limits_on_frames)
+/* Blocks that follow each other add up, and the one that passes the limit is left out; what it took is not taken
+ * twice. */
+TEST(more_frames_than_a_reader_takes_are_refused)
 {
 	static const struct {
 		uint32_t tag, frame_bytes, most;

@@ -22,7 +22,7 @@ static void check_values(const uint64_t *values, size_t n)
 	free(list.all);
 }
 
-TEST(columns_of_every_width)
+TEST(columns_of_every_width_are_decoded_as_encoded)
 {
 	uint64_t values[700], seed = 1;
 	uint32_t width;
@@ -54,7 +54,7 @@ TEST(dictionaries_of_few_and_of_too_many)
 	}
 }
 
-TEST(differences)
+TEST(columns_of_differences_are_decoded_as_encoded)
 {
 	uint64_t values[3000], seed = 3;
 	size_t i;
@@ -74,7 +74,7 @@ TEST(differences)
 }
 
 /* What the first differences promise, a later one breaks. */
-TEST(differences_that_grow_late)
+TEST(differences_that_grow_late_are_decoded_as_encoded)
 {
 	static const size_t from[] = {1, 255, 256, 257, 1023, 1024, 2999};
 	uint64_t values[3000];
@@ -93,7 +93,7 @@ TEST(differences_that_grow_late)
 	}
 }
 
-TEST(zigzag_is_undone)
+TEST(zigzag_decodes_what_it_encodes)
 {
 	static const uint64_t values[] = {0, 1, 2, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1};
 	size_t i;
@@ -104,7 +104,7 @@ TEST(zigzag_is_undone)
 	CHECK_EQ(zigzag(UINT64_MAX), 1);
 }
 
-TEST(gaps_of_every_class)
+TEST(gaps_of_every_class_are_decoded_as_encoded)
 {
 	struct make_list list = {0};
 	struct weft__batch batch;
@@ -156,7 +156,7 @@ TEST(gaps_of_many_bits_in_a_row)
 	free(list.all);
 }
 
-TEST(more_pairs_than_symbols)
+TEST(more_pairs_of_kind_and_gap_than_symbols_are_decoded_as_encoded)
 {
 	struct make_list list = {0};
 	struct weft__batch batch;
@@ -201,7 +201,7 @@ TEST(as_many_pairs_as_symbols)
 	}
 }
 
-TEST(random_batches)
+TEST(random_batches_are_decoded_as_encoded)
 {
 	uint64_t seed = 6;
 	int round;
@@ -315,7 +315,7 @@ TEST(batch_ends_where_a_block_must)
 	weft__batch_fini(&batch);
 }
 
-TEST(most_events)
+TEST(a_block_with_the_most_events_is_decoded_as_encoded)
 {
 	struct weft__batch batch;
 	struct make_list list = {0};

@@ -7,7 +7,7 @@
 #include "weft/error.h"
 
 /* A payload cut anywhere, or with any byte changed, is refused or gives as many events; ASan watches. */
-TEST(spoiled_payloads)
+TEST(a_payload_spoiled_anywhere_does_not_parse_or_harm)
 {
 	struct make_list list = {0};
 	struct weft__encoder *enc = NULL;
@@ -81,7 +81,7 @@ static int decode_made(const struct weft__batch *batch)
 }
 
 /* Times that only a faulty writer makes. */
-TEST(times_that_cannot_be)
+TEST(a_block_with_times_that_cannot_be_does_not_parse)
 {
 	struct weft__batch batch;
 	int i;
@@ -104,8 +104,9 @@ TEST(times_that_cannot_be)
 	weft__batch_fini(&batch);
 }
 
-/* Small gaps that go past the largest time, and a large one that brings it back to where it was, at every place in a row. */
-TEST(times_that_go_round)
+/* Small gaps that go past the largest time, and a large one that brings it back to where it was, at every place in a
+ * row. */
+TEST(a_block_whose_times_overflow_does_not_parse)
 {
 	uint32_t n, large;
 
@@ -131,7 +132,7 @@ TEST(times_that_go_round)
 }
 
 /* Bytes of a large block changed: it is refused, or gives as many events, whatever they are; ASan watches. */
-TEST(spoiled_large_payload)
+TEST(a_large_payload_spoiled_anywhere_does_not_parse_or_harm)
 {
 	struct weft__encoder *enc = NULL;
 	struct weft__decoder *dec = NULL;

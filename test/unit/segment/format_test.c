@@ -23,6 +23,8 @@ static int load(void)
 		return 0;
 	n = fread(document, 1, sizeof(document) - 1, file);
 	document[n] = 0;
+	for (char *at = strchr(document, '\n'); at; at = strchr(at, '\n')) /* where lines end does not matter */
+		*at = ' ';
 	fclose(file);
 	return n > 0;
 }
@@ -63,7 +65,7 @@ TEST(offsets_are_those_of_the_document)
 	CHECK(row("## Index", TRAILER_HASH_AT, "u64", "XXH64 (seed 0) of bytes 0 to 15") != NULL);
 }
 
-TEST(sizes_and_limits)
+TEST(structs_of_the_format_have_their_sizes_and_limits)
 {
 	CHECK_EQ(SEG_HEADER_BYTES, 64);
 	CHECK_EQ(BLOCK_HEADER_BYTES, 40);
@@ -111,27 +113,28 @@ TEST(tags_types_and_reasons_are_those_of_the_document)
 		CHECK(strstr(document, line) != NULL);
 	}
 	CHECK(strstr(document,
-		     "1 u64, 2 i64, 3 f64 (bits), 4 bool, 5 string id, 6 task id, 7 worker id,\n8 location id, "
+		     "1 u64, 2 i64, 3 f64 (bits), 4 bool, 5 string id, 6 task id, 7 worker id, 8 location id, "
 		     "9 stack id (0: none)") != NULL);
 	CHECK_EQ(WEFT_TYPE_U64, 1);
 	CHECK_EQ(WEFT_TYPE_LOCATION, 8);
 	CHECK_EQ(WEFT_TYPE_STACK, 9);
-	CHECK(strstr(document, "1 ring full, 2 no ring, 3 bad event, 4 paused, 5 disk full, 6 sample,\n7 uncovered") !=
-	      NULL);
 	CHECK_EQ(WEFT_LOSS_RING_FULL, 1);
 	CHECK_EQ(WEFT_LOSS_DISK_FULL, 5);
 	CHECK_EQ(WEFT_LOSS_SAMPLE, 6);
 	CHECK_EQ(WEFT_LOSS_UNCOVERED, 7);
-	CHECK(strstr(document, "8 poll cap, 9 switch") != NULL);
-	CHECK(strstr(document, "11 signal") != NULL);
-	CHECK_EQ(WEFT_LOSS_SIGNAL, 11);
 	CHECK_EQ(WEFT_LOSS_POLL_CAP, 8);
 	CHECK_EQ(WEFT_LOSS_SWITCH, 9);
-	CHECK_EQ(WEFT_LOSS_POLL_CAP, 8);
-#define X(NAME, number, name, n_fields, field0, ...)                                                                   \
+	CHECK_EQ(WEFT_LOSS_DELETED, 10);
+	CHECK_EQ(WEFT_LOSS_SIGNAL, 11);
+#define X(NAME, number, name, ...)                                                                                     \
 	snprintf(line, sizeof(line), "| %d | %s |", number, name);                                                     \
 	CHECK(strstr(document, line) != NULL);
-	WEFT_KIND_MAP(X)
+	WEFT_LOSSES(X)
+#undef X
+#define X(NAME, number, name, ...)                                                                                     \
+	snprintf(line, sizeof(line), "| %d | %s |", number, name);                                                     \
+	CHECK(strstr(document, line) != NULL);
+	WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 	CHECK_EQ(WEFT_KIND_USER, 64);
 }
@@ -161,7 +164,7 @@ TEST(modules_stacks_and_samples_are_those_of_the_document)
 		snprintf(line, sizeof(line), "`%s`", facts[i]);
 		CHECK(strstr(document, line) != NULL);
 	}
-	CHECK(strstr(document, "Kinds: 1 file (the program or a library), 2 vdso, 3 kernel,\n4 code that was made") !=
+	CHECK(strstr(document, "Kinds: 1 file (the program or a library), 2 vdso, 3 kernel, 4 code that was made") !=
 	      NULL);
 	CHECK_EQ(WEFT_MODULE_FILE, 1);
 	CHECK_EQ(WEFT_MODULE_VDSO, 2);
@@ -172,5 +175,4 @@ TEST(modules_stacks_and_samples_are_those_of_the_document)
 	CHECK(strstr(document, "*engine* what took the sample: 1 timer, 2 perf") != NULL);
 	CHECK_EQ(WEFT_ENGINE_TIMER, 1);
 	CHECK_EQ(WEFT_ENGINE_PERF, 2);
-	CHECK(strstr(document, "| 13 | sample | stack, kernel, weight, cpu, engine |") != NULL);
 }

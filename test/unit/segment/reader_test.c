@@ -100,7 +100,7 @@ TEST(recovered_is_said_by_header_or_index)
 }
 
 /* A file cut at any byte opens, and gives the events of every whole block, and says how much is missing. */
-TEST(cut_at_every_byte)
+TEST(a_segment_cut_at_any_byte_gives_its_whole_blocks)
 {
 	struct make_file file;
 	uint8_t *bytes;
@@ -138,7 +138,7 @@ TEST(cut_at_every_byte)
 }
 
 /* Any one byte changed costs at most the block that it is in. */
-TEST(changed_at_every_byte)
+TEST(a_segment_changed_at_any_byte_is_damage_and_no_crash)
 {
 	struct make_file file;
 	uint8_t *bytes;
@@ -166,7 +166,7 @@ TEST(changed_at_every_byte)
 }
 
 /* The same over a file, where blocks are read as they are needed. */
-TEST(from_a_file)
+TEST(a_segment_is_read_from_a_file_as_from_memory)
 {
 	char path[] = "/tmp/weft-reader-test-XXXXXX";
 	struct weft_segment *seg = NULL;
@@ -207,7 +207,7 @@ static void rehash(uint8_t *header)
 	put_u64(header + SEG_HASH_AT, weft__hash(header, SEG_HASH_AT));
 }
 
-TEST(refused_headers)
+TEST(headers_that_are_wrong_are_refused)
 {
 	struct weft_segment *seg = NULL;
 	struct weft_error err = {0};
@@ -337,7 +337,7 @@ TEST(times_of_a_block_must_be_its_events)
 }
 
 /* The index leaves out what was damaged when the file was sealed; it is missing all the same. */
-TEST(damage_before_sealing_is_still_told)
+TEST(damage_before_sealing_is_still_reported)
 {
 	struct make_file file;
 	struct weft_segment *seg;
@@ -375,7 +375,7 @@ TEST(damage_before_sealing_is_still_told)
 }
 
 /* Very many false beginnings of blocks: the search gives up before it has read the file too often. */
-TEST(hostile_resync_ends)
+TEST(the_search_for_whole_blocks_ends_in_a_hostile_file)
 {
 	size_t n = 8u << 20, at;
 	struct weft_segment *seg;

@@ -42,7 +42,7 @@ TEST(a_tag_without_a_length_is_damage)
 	forget(seg, &defs);
 }
 
-TEST(all_records)
+TEST(every_kind_of_definition_is_read_as_it_was_written)
 {
 	static const struct weft_field fields[] = {{"a", WEFT_TYPE_F64, "ms"}, {"b", WEFT_TYPE_STRING, NULL}};
 	struct weft__defs defs = {0};
@@ -90,7 +90,7 @@ TEST(all_records)
 	forget(seg, &defs);
 }
 
-TEST(builtin_kinds)
+TEST(built_in_kinds_have_their_names_and_fields)
 {
 	struct weft__defs defs = {0};
 	struct weft_segment *seg;
@@ -105,7 +105,7 @@ TEST(builtin_kinds)
 	forget(seg, &defs);
 }
 
-TEST(later_records_replace)
+TEST(a_later_definition_of_an_id_replaces_the_earlier)
 {
 	struct weft__defs defs = {0};
 	struct weft_segment *seg;
@@ -213,7 +213,7 @@ TEST(limits_are_damage_and_not_out_of_memory)
 	forget(seg, &defs);
 }
 
-TEST(a_bad_block_among_good_ones_is_told)
+TEST(a_bad_block_among_good_ones_is_reported)
 {
 	struct weft_segment *seg = NULL;
 	struct make_file file;

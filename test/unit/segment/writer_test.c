@@ -38,7 +38,7 @@ static void check_file(int fd, const struct weft__writer *w, uint32_t n_blocks)
 	free(bytes);
 }
 
-TEST(device_that_is_full)
+TEST(writing_to_a_full_device_fails_with_its_error)
 {
 	struct weft__segment_head head = {0};
 	struct weft__buf payload = {0};
@@ -61,7 +61,7 @@ TEST(device_that_is_full)
 	close(fd);
 }
 
-TEST(file_that_is_closed)
+TEST(writing_to_a_closed_file_fails_with_its_error)
 {
 	struct weft__segment_head head = {0};
 	struct weft__buf payload = {0};

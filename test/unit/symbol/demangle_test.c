@@ -42,7 +42,7 @@ TEST(versions_are_cut_off)
 	      "std::vector<int, std::allocator<int> >::push_back(int const&)");
 }
 
-TEST(clones_are_said)
+TEST(the_name_of_a_clone_says_that_it_is_one)
 {
 	check("_ZL3fooi.constprop.0", "foo(int) [clone .constprop.0]");
 }

@@ -151,22 +151,22 @@ TEST(dwarf_4_of_gcc)
 	compare_fixture("inline4");
 }
 
-TEST(dwarf_of_clang)
+TEST(lines_of_a_program_of_clang_are_those_of_its_dwarf)
 {
 	compare_fixture("inline_clang");
 }
 
-TEST(cxx)
+TEST(lines_of_a_cxx_program_are_those_of_its_dwarf)
 {
 	compare_fixture("mangled");
 }
 
-TEST(rust)
+TEST(lines_of_a_rust_program_are_those_of_its_dwarf)
 {
 	compare_fixture("hashed");
 }
 
-TEST(split_dwarf)
+TEST(lines_of_a_program_with_split_dwarf_are_found)
 {
 	compare_fixture("split");
 }

@@ -97,7 +97,8 @@ static bool same_name(const struct weft__symbol *frame, const char *name)
 	       (!frame->inlined && !strncmp(frame->raw, name, n) && frame->raw[n] == '.');
 }
 
-/* Where the functions of the program are, by its symbol table, which is read here in another way than by what is tested. */
+/* Where the functions of the program are, by its symbol table, which is read here in another way than by what is
+ * tested. */
 struct spans {
 	struct span {
 		uint64_t lo, hi, name;
@@ -196,8 +197,8 @@ static void show(const struct weft__symbol_frames *frames, const struct said *sa
 	printf("\n");
 }
 
-/* Asks about many addresses of the program's code; answers how many of 1,000 agree, and how many that lie in a function have no
- * name although the tool has one. */
+/* Asks about many addresses of the program's code; answers how many of 1,000 agree, and how many that lie in a
+ * function have no name although the tool has one. */
 static int compare(const char *tool, const char *name, uint64_t step, long *missing)
 {
 	static struct spans spans;

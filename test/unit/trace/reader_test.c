@@ -3,6 +3,7 @@
 #include "weft/trace.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "unit/analyze/segfile.h"
 #include "weft/wait.h"
@@ -53,6 +54,30 @@ TEST(wanted_columns_are_numbers_texts_or_null)
 	CHECK(weft_trace_rows_is_null(rows, 0));
 	weft_trace_rows_close(rows);
 	CHECK(weft_trace_problem(trace, 0) == NULL);
+	weft_trace_close(trace);
+	segfile_remove(dir, names);
+}
+
+TEST(summaries_are_the_figures_of_the_report)
+{
+	const char *columns[] = {"worker",     "polls_count", "polls_max_ns", "busy_ns",
+				 "busy_share", "observed_ns", "cpu_ns"};
+	struct weft_trace_rows_opts opts = {.size = sizeof(opts), .columns = columns, .n_columns = 7};
+	struct weft_trace *trace = open_trace();
+	struct weft_trace_rows *rows;
+
+	REQUIRE(trace && weft_trace_rows_open(&rows, trace, "worker_summary", &opts, NULL) == 0);
+	CHECK_EQ(weft_trace_rows_next(rows), 1);
+	CHECK_STR(weft_trace_rows_text(rows, 0), "demo/0");
+	CHECK_EQ(weft_trace_rows_number(rows, 1), 2);
+	CHECK(weft_trace_rows_number(rows, 2) == 40 * MS && weft_trace_rows_real(rows, 2) == 40e6);
+	CHECK_EQ(weft_trace_rows_number(rows, 3), 44 * MS);
+	CHECK(weft_trace_rows_real(rows, 4) == 44e6 / weft_trace_rows_real(rows, 5));
+	CHECK(strncmp(weft_trace_rows_text(rows, 4), "0.", 2) == 0);
+	CHECK_EQ(weft_trace_rows_number(rows, 4), 0); /* a share is no number of that type */
+	CHECK(weft_trace_rows_is_null(rows, 6) && weft_trace_rows_real(rows, 6) == 0);
+	CHECK_EQ(weft_trace_rows_next(rows), 0);
+	weft_trace_rows_close(rows);
 	weft_trace_close(trace);
 	segfile_remove(dir, names);
 }

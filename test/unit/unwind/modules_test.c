@@ -113,7 +113,7 @@ TEST(a_set_stays_while_somebody_is_in_it)
 	CHECK_EQ(weft__modules_refresh(), 1);
 }
 
-TEST(stopped_and_begun_again)
+TEST(a_set_of_modules_can_be_stopped_and_begun_again)
 {
 	uint32_t visit;
 
@@ -210,14 +210,15 @@ static void on_timer(int signal, siginfo_t *info, void *context)
 	(void)signal;
 	(void)info;
 	sample(context);
-	/* What runs in a library before the set knows it, such as the loader and its constructors, must do no harm; it may be lost. */
+	/* What runs in a library before the set knows it, such as the loader and its constructors, must do no harm;
+	 * it may be lost. */
 	if (!load_relaxed(&told))
 		seen = before;
 	errno = saved;
 }
 
-/* A thread that lingers in a set for long, as one does that is not let run, may hold up the sets that come after it; then it is to be tried
- * again. */
+/* A thread that lingers in a set for long, as one does that is not let run, may hold up the sets that come after it;
+ * then it is to be tried again. */
 static int refresh(void)
 {
 	time_t begun = time(NULL);

@@ -271,8 +271,8 @@ static void look_plain(const ucontext_t *uc)
 }
 
 #if defined(__x86_64__)
-/* As Go calls C: the rules are those of the caller's stack, and the stack pointer is on another one, where a pointer to the
- * caller's own data is in the place of the return address. */
+/* As Go calls C: the rules are those of the caller's stack, and the stack pointer is on another one, where a pointer
+ * to the caller's own data is in the place of the return address. */
 __asm__(".text\n"
 	".type go_calls, @function\n"
 	"go_calls:\n"

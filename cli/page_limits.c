@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What limits a recording, as one sentence. The full report has a note on each (report_missing.c); here each is a
+ * clause that says what is not there. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "page.h"
+
+#define CLAUSES 4   /* more are counted */
+#define LONGEST 160 /* bytes of one */
+
+static const char *fact(const struct report *report, const char *key)
+{
+	const char *value = weft__names_fact(&report->rec->names, key);
+
+	return value && value[0] ? value : NULL;
+}
+
+/* Of the process that weft run started: the signal that ended it; 0: none did. */
+static int signal_of(const struct report *report)
+{
+	const char *pid = fact(report, "process.pid");
+
+	if (!pid || !page_origin.pid || strtoull(pid, NULL, 10) != page_origin.pid || !WIFSIGNALED(page_origin.status))
+		return 0;
+	return WTERMSIG(page_origin.status);
+}
+
+/* How the process ended and its files were closed, where that is not as usual. */
+static bool say_end(struct report_text *text, const struct report *report)
+{
+	const struct weft__recording *rec = report->rec;
+	bool recovered = fact(report, "weft.recovered") != NULL, open = false;
+	int number = signal_of(report);
+	size_t i;
+
+	for (i = 0; i < rec->n_files; i++) {
+		recovered |= rec->files[i].info.recovered;
+		open |= !rec->files[i].info.sealed && !rec->files[i].info.recovered;
+	}
+	if (number)
+		report_say(text, "the process was killed by signal %d (SIG%s)", number,
+			   sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+	else if (recovered)
+		report_say(text, "the process was killed, crashed or called _exit");
+	else if (open)
+		report_say(text, "the recording is not closed: the process still runs, or was killed and weft recover "
+				 "has not been run");
+	if (recovered)
+		report_say(text, ", and the end of its recording was recovered");
+	return number || recovered || open;
+}
+
+static void say_detail(struct report_text *text, const struct report *report)
+{
+	const struct weft__detail *d = &report->result->detail;
+	const char *slow = fact(report, "poll.slow_ns");
+	uint64_t slow_ns = d->coarser.ns ? d->coarser.slow_ns : slow ? strtoull(slow, NULL, 10) : 0;
+	char figure[CLI_FIGURE];
+
+	report_say(text, "polls shorter than %s%s%s are only counted", cli_ns(slow_ns, figure),
+		   !d->parked.ns   ? ""
+		   : d->counted.ns ? ", parks"
+				   : " and parks",
+		   d->counted.ns ? " and wakes" : "");
+	if (d->coarser.ns)
+		report_say(text, " from +%.3f s on%s", (double)report_since_start(report, d->coarser.ns) / 1e9,
+			   d->finer_ns ? ", for a time" : "");
+}
+
+/* A clause for a key of report_missing; false: the long text has to do. */
+static bool say_short(struct report_text *text, const struct report *report, const char *key)
+{
+	const struct weft__result *r = report->result;
+	char figure[CLI_FIGURE], other[CLI_FIGURE];
+	const char *after = fact(report, "start.after_ns"), *cpu = fact(report, "start.cpu_ns");
+
+	if (strcmp(key, "late_start") == 0)
+		report_say(
+			text,
+			"the first %s of the process (%s of CPU) are not here (weft run --start-after 0 records them)",
+			cli_ns(after ? strtoull(after, NULL, 10) : 0, figure),
+			cli_ns(cpu ? strtoull(cpu, NULL, 10) : 0, other));
+	else if (strcmp(key, "polls_not_listed") == 0)
+		say_detail(text, report);
+	else if (strcmp(key, "switches") == 0)
+		report_say(text, "context switches were recorded in %s of the time",
+			   cli_percent(report_switch_share(report), figure));
+	else if (strcmp(key, "sample_rate") == 0)
+		report_say(text, "at times there was only a CPU sample every %s",
+			   cli_ns(r->samples.longest_period_ns, figure));
+	else if (strcmp(key, "samples_in_step") == 0)
+		report_say(text,
+			   "%s of the CPU time was sampled in step with the kernel's tick, so that shares of "
+			   "functions may be wrong",
+			   cli_percent(report_in_step_share(report), figure));
+	else if (strcmp(key, "budget") == 0)
+		report_say(text, "less was recorded at times");
+	else if (strcmp(key, "events_lost") == 0)
+		report_say(text, "%s events were lost, and times that span their gap are left out",
+			   cli_count(r->lost_events, figure));
+	else
+		return false;
+	return true;
+}
+
+/* What a sentence says before it goes into detail, or what fits of it. */
+static void say_first(struct report_text *text, const char *sentence)
+{
+	const char *colon = strstr(sentence, ": ");
+	size_t n = strlen(sentence);
+
+	if (colon && colon - sentence > 20)
+		n = (size_t)(colon - sentence);
+	if (n > LONGEST)
+		for (n = LONGEST; n > 0 && sentence[n] != ' '; n--)
+			;
+	report_say(text, "%.*s%s", (int)n, sentence, n == LONGEST ? "..." : "");
+}
+
+/* Those are said with another, or are findings. */
+static bool is_said(const char *key)
+{
+	return strcmp(key, "parks_not_listed") == 0 || strcmp(key, "wakes_not_listed") == 0 ||
+	       strcmp(key, "cpu_quota") == 0;
+}
+
+static bool by_budget(const char *key)
+{
+	return strcmp(key, "polls_not_listed") == 0 || strcmp(key, "switches") == 0 ||
+	       strcmp(key, "sample_rate") == 0 || strcmp(key, "budget") == 0;
+}
+
+bool page_say_limits(struct report_text *text, const struct report *report)
+{
+	static struct report_missing list; /* large, and the command has one thread */
+	const char *budget = fact(report, "budget.ppm");
+	size_t i, n = 0, left = 0, end = 0; /* end: of the last clause that the budget is the reason for */
+	struct report_text after;
+
+	report_missing(report, &list);
+	n += say_end(text, report);
+	for (i = 0; i < list.n; i++) {
+		struct report_text clause = {.n = 0};
+
+		if (is_said(list.keys[i]))
+			continue;
+		if (n == CLAUSES) {
+			left++;
+			continue;
+		}
+		if (!say_short(&clause, report, list.keys[i]))
+			say_first(&clause, list.at[i].at);
+		report_say(text, "%s%s", n++ ? "; " : "", clause.at);
+		if (by_budget(list.keys[i]))
+			end = text->n;
+	}
+	if (left)
+		report_say(text, "; %zu more in the full report", left);
+	if (end && budget && fact(report, "degraded.budget")) {
+		after = *text;
+		text->n = end;
+		report_say(text, " (to keep weft within its budget of %.3g %% of the CPU)%s",
+			   (double)strtoull(budget, NULL, 10) / 1e4, after.at + end);
+	}
+	return n > 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of the program itself, and depths of queues. Context: CALLER. */
+#ifndef WEFT_ANALYZE_CUSTOM_H
+#define WEFT_ANALYZE_CUSTOM_H
+
+#include "analyze/analysis.h"
+#include "analyze/map.h"
+
+struct weft__analysis;
+struct weft_event_view;
+
+struct weft__customs {
+	size_t cap, cap_queues;
+	struct weft__map by_kind, queue_by_runtime;
+};
+
+int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__queue_add(struct weft__analysis *a, const struct weft_event_view *ev);
+void weft__customs_fini(struct weft__customs *customs, struct weft__result *result);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who held a lock while another thread waited for it, and what it did meanwhile. Context: CALLER. */
+#ifndef WEFT_ANALYZE_HOLDER_H
+#define WEFT_ANALYZE_HOLDER_H
+
+#include "analyze/story.h"
+
+struct weft__analysis;
+struct weft_event_view;
+struct weft__stream;
+struct weft__stretch;
+
+/* One more holder in a chain of those who wait for one another; the result refers to it. */
+struct weft__link {
+	struct weft__holder holder;
+	struct weft__link *before;
+};
+
+/* Who held the lock of one wait, and when. */
+#define HOLDS_MAX 8
+struct weft__holds {
+	struct weft__holds *before;
+	uint32_t n;
+	struct weft__hold {
+		uint32_t tid;
+		uint64_t begin_ns, end_ns;
+		uint64_t ns; /* of that time */
+	} at[HOLDS_MAX];
+};
+
+struct weft__holders {
+	struct weft__link *links; /* all */
+	size_t n_links;
+	struct weft__holds *holds; /* all */
+	size_t n_holds;
+};
+
+/* Who held what a thread waited for, and what they did: the one that held it for the longest time, and by its `also`
+ * the others. */
+void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
+/* The one that held it for the longest time, and nothing of others. */
+void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
+/* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
+void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object);
+void weft__holders_fini(struct weft__holders *holders);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of workers and of locations in the result, and which of them were asked for. Context: CALLER. */
+#ifndef WEFT_ANALYZE_LANE_H
+#define WEFT_ANALYZE_LANE_H
+
+#include "analyze/analysis.h"
+#include "analyze/map.h"
+
+struct weft__analysis;
+
+struct weft__lanes {
+	size_t cap, cap_places;
+	struct weft__map by_key, place_by_id;
+	struct weft__near places;
+};
+
+bool weft__thread_asked(const struct weft__analysis *a, uint32_t stream);
+bool weft__worker_asked(const struct weft__analysis *a, uint32_t worker, uint32_t stream);
+int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret);
+int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **ret);
+void weft__lanes_fini(struct weft__lanes *lanes, struct weft__result *result);
+
+#endif

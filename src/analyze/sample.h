@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU samples: which poll each is in, and the sums by stack and thread. Context: CALLER. */
+#ifndef WEFT_ANALYZE_SAMPLE_H
+#define WEFT_ANALYZE_SAMPLE_H
+
+#include "analyze/analysis.h"
+#include "analyze/map.h"
+
+struct weft__analysis;
+struct weft_event_view;
+struct weft__stream;
+struct weft__stretch;
+
+struct weft__trace {
+	uint32_t stack, kernel;
+};
+
+struct weft__sampling {
+	struct weft__trace *traces;
+	size_t n_traces, cap_traces;
+	size_t cap_rows, cap_threads, n_contexts;
+	struct weft__map trace_by_ids, context_by_key, row_by_key, thread_by_key;
+	size_t n_logged; /* in all logs */
+};
+
+int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* A sample that came before turns out to be in the innermost open poll. */
+int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__stretch *mark);
+/* A reading of the thread's CPU time came, which is `cpu_ns` more than the last, `span_ns` before; 0 and 0: the
+ * first. */
+int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns);
+int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t trace, uint64_t weight_ns);
+void weft__log_clear(struct weft__analysis *a, struct weft__stream *s);
+/* The samples of a poll that ends or is about to be put into a list, by stack, into the poll. */
+int weft__log_take(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll);
+int weft__samples_settle(struct weft__analysis *a);
+void weft__samples_fini(struct weft__sampling *sampling, struct weft__result *result);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: what a thread works for, and which of them are asked for. Context: CALLER. */
+#ifndef WEFT_ANALYZE_SCOPE_H
+#define WEFT_ANALYZE_SCOPE_H
+
+#include "analyze/analysis.h"
+
+struct weft__analysis;
+struct weft_event_view;
+struct weft__stream;
+
+int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* Those in force between two moments, into the poll. */
+void weft__scope_poll(const struct weft__stream *s, uint64_t from_ns, uint64_t to_ns, struct weft__poll *poll);
+/* Whether the context of a stream is asked for. */
+bool weft__scope_asked(const struct weft__analysis *a, const struct weft__stream *s);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread as its own events tell it: what it does, which polls are open, what it worked for of late. Context:
+ * CALLER. */
+#ifndef WEFT_ANALYZE_STREAM_H
+#define WEFT_ANALYZE_STREAM_H
+
+#include "analyze/analysis.h"
+#include "analyze/gap.h"
+#include "analyze/map.h"
+#include "analyze/track.h"
+
+struct weft__holds;
+struct weft__past_scope;
+
+#define NO_LANE UINT32_MAX
+#define NO_ROW UINT32_MAX
+#define POLL_LEVELS_MAX 1024
+#define RECENT_POLLS 16
+
+/* What a thread is doing, apart from polls. At the beginning and behind a gap it is not known, but the next event
+ * tells what it must have been: who stops waiting was waiting. */
+enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
+
+struct weft__recent {
+	uint64_t begin_ns, end_ns, task, serial;
+	uint32_t place;
+};
+
+/* A sample in a poll that is open. */
+struct weft__logged {
+	uint32_t trace;
+	uint32_t n;
+	uint64_t ns;
+};
+
+struct weft__stream {
+	uint32_t id;
+	uint32_t worker;
+	uint32_t last_worker; /* that it was, if it is none now */
+	uint32_t lane;
+	enum weft__stream_state state;
+	uint64_t since_ns; /* time up to here is in the lane's books */
+	uint64_t seen_ns;  /* its last event: it ran */
+	uint64_t ran_ns;   /* its last event that nobody else records for it */
+	struct weft__gap_cursor gaps;
+	struct weft__cpu cpu; /* of the poll that ends next, */
+	uint64_t cpu_time_ns; /* ... if it ends then */
+	struct weft__remembered {
+		uint64_t time_ns; /* at which the poll that it is of is told; 0: none */
+		uint64_t tid, by, ago_ns, alone_ns;
+	} woken; /* of a time in which wakes are not events */
+	bool in_gap;
+	bool after_gap;          /* an end that comes may be of a poll that a gap cut */
+	struct weft__poll *open; /* polls, outermost first */
+	size_t n_open, cap_open;
+	uint64_t too_deep; /* open ones beyond the limit */
+	bool has_sched;
+	uint64_t sched_ns, cpu_ns, runqueue_ns;   /* of the last reading */
+	struct weft__recent recent[RECENT_POLLS]; /* outermost polls that ended last */
+	uint32_t n_recent;
+	uint32_t next_free;
+	bool asked;               /* opts.thread allows it */
+	bool polls;               /* a poll of it was seen */
+	uint32_t row;             /* in result.samples.threads, for the worker that it is now; NO_ROW: none yet */
+	uint64_t unmeasured_ns;   /* sampled since the last reading of its CPU time, */
+	bool unmeasured_cut;      /* but not all of it: there was a gap */
+	struct weft__logged *log; /* samples since the outermost open poll began; each poll has its first one */
+	size_t n_log, cap_log;
+	bool log_tight;                       /* what can be put together has been */
+	uint32_t track;                       /* index, or NO_TRACK: not known yet */
+	struct weft__scope scope;             /* that its events have now */
+	bool in_scope;                        /* ... which was asked for, */
+	uint64_t in_scope_ns;                 /* since then */
+	uint64_t place_ns;                    /* up to then a poll was open of the location that was asked for */
+	uint64_t sums_ns, sums_from_ns;       /* when it told sums of waits last, and since when those were summed */
+	struct weft__past_scope *past_scopes; /* a ring of the last ones */
+	uint64_t n_past_scopes;
+	struct weft__holds *held; /* of the wait that comes next; NULL: none */
+	uint64_t held_ns, held_object;
+	struct weft__beat {
+		uint64_t wakes, seen; /* and those that were looked at, */
+		double x, y;          /* added up as directions: where in the kernel's tick they fell */
+		uint64_t ns;          /* that samples stand for */
+	} beat;
+};
+
+#define PAST_SCOPES 64u
+
+struct weft__past_scope {
+	uint64_t time_ns;
+	struct weft__scope scope;
+	bool match;
+};
+
+/* All of them. A slot that is free names the next that is. */
+struct weft__streams {
+	struct weft__stream *at;
+	size_t n, cap;
+	uint32_t free;
+	struct weft__map by_id;
+	struct weft__near near;
+};
+
+/* It is a worker's, or polls without being one. */
+static inline bool weft__stream_works(const struct weft__stream *s)
+{
+	return s->polls || s->worker != WEFT_WORKER_NONE;
+}
+
+/* Those that can fail return 0 or -ENOMEM; get leaves NULL in `*ret` where a limit is reached. A pointer is good
+ * until the next get. */
+int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret);
+int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret);
+void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
+int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
+int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* Somebody else tells of what it did until now: it is there, and known. */
+void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
+int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
+void weft__streams_fini(struct weft__streams *streams);
+
+#endif

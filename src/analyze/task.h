@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks that live: where they were spawned, who woke them, when they were polled. Context: CALLER. */
+#ifndef WEFT_ANALYZE_TASK_H
+#define WEFT_ANALYZE_TASK_H
+
+#include "analyze/analysis.h"
+#include "analyze/map.h"
+
+struct weft__analysis;
+struct weft_event_view;
+struct weft__stream;
+
+struct weft__task {
+	uint64_t id;
+	uint32_t place;
+	bool seen;              /* spawned or polled, not only woken */
+	bool spawned;           /* the spawn was seen */
+	bool live;              /* the slot is in use */
+	bool unwoken;           /* no wake came before its last poll */
+	bool first;             /* ... which was its first */
+	uint32_t poll_stream;   /* where its last poll began, */
+	uint64_t poll_ns;       /* and when; 0: not polled yet */
+	struct weft__wake wake; /* the first since its last poll began */
+	struct weft__wake last; /* the last of all */
+	uint64_t base_ns;       /* when it was spawned, or its last poll that is here began; 0: neither was seen */
+	uint32_t n_wakes;       /* since then */
+	uint32_t next_free;
+};
+
+/* A task that has ended: the poll in which it did may be told later. */
+struct weft__ended {
+	uint64_t id;
+	uint32_t place;
+	struct weft__wake last;
+	bool single; /* there was no other since the task's last poll that is here */
+	uint64_t base_ns;
+};
+#define ENDED_TASKS 4096u
+
+struct weft__tasks {
+	struct weft__task *at;
+	size_t n, cap;
+	uint32_t free;
+	struct weft__map by_id;
+	struct weft__ended *ended; /* a ring of the last ones, where polls are told at their end */
+	uint64_t n_ended;
+	struct weft__map ended_by_id;
+};
+
+int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* A poll of the task begins: its place and its wake, which is used up, are filled in. */
+int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
+/* The same for a poll that is told at its end, while others of the task were not. */
+int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll);
+uint32_t weft__task_place(const struct weft__analysis *a, uint64_t task);
+void weft__tasks_fini(struct weft__tasks *tasks);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/event/queue.h"
+
+#include "base/atomic.h"
+#include "record/event/registry.h"
+#include "record/ring/ring.h"
+#include "weft/event.h"
+
+#define SPARSE 10 /* times as long between two looks */
+
+static struct {
+	uint64_t chosen_ns; /* CALLER, at open: between two looks */
+	uint64_t pace_ns;   /* the same, or longer to stay within the budget */
+	uint64_t asked_ns;
+	uint32_t any; /* some runtime has a global queue to ask, as far as is known */
+} queue_asks;
+
+static int queue_open(const struct weft_recorder_opts *opts, struct weft_error *err)
+{
+	(void)err;
+	queue_asks.chosen_ns = queue_asks.pace_ns = opts->queue_ns;
+	queue_asks.asked_ns = 0;
+	return 0;
+}
+
+static int queue_start(pthread_t collector)
+{
+	(void)collector;
+	store_relaxed(&queue_asks.any, 1u);
+	return 0;
+}
+
+/* Who is awake asks when half of the time is over. */
+static uint64_t queue_due(const struct weft__turn *turn)
+{
+	if (!weft_gate_on())
+		return UINT64_MAX;
+	if (turn->awake)
+		return queue_asks.asked_ns + queue_asks.pace_ns / 2;
+	return load_relaxed(&queue_asks.any) ? queue_asks.asked_ns + queue_asks.pace_ns : UINT64_MAX;
+}
+
+static int queue_turn(const struct weft__turn *turn)
+{
+	uint32_t n = load_acquire(&weft__hot.n_runtimes), asked = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft__runtime *runtime = &weft__runtimes[i];
+		weft_queue_fn *fn;
+
+		__atomic_fetch_add(&runtime->asking, 1, __ATOMIC_SEQ_CST);
+		fn = load_seq_cst(&runtime->queue);
+		if (fn) {
+			weft_queue_depth(i, fn(load_relaxed(&runtime->data)));
+			asked = 1;
+		}
+		__atomic_fetch_sub(&runtime->asking, 1, __ATOMIC_SEQ_CST);
+	}
+	queue_asks.asked_ns = turn->now_ns;
+	store_relaxed(&queue_asks.any, asked);
+	return SOURCE_NOTHING;
+}
+
+void weft__queue_spare(int spare)
+{
+	queue_asks.pace_ns = spare ? SPARSE * queue_asks.chosen_ns : queue_asks.chosen_ns;
+}
+
+const struct weft__source weft__queue_source = {
+	.name = "queue",
+	.what = "lengths of queues",
+	.stage = SOURCE_EARLY,
+	.open = queue_open,
+	.start = queue_start,
+	.due = queue_due,
+	.turn = queue_turn,
+};

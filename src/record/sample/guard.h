@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts what was missed while another handler had the signal. CALLER and COLLECTOR, under the engine's lock. */
+#ifndef WEFT_SAMPLE_GUARD_H
+#define WEFT_SAMPLE_GUARD_H
+
+#include "weft/segment.h"
+
+void weft__guard_open(void);
+/* The signal is ours, at this moment. */
+void weft__guard_good(void);
+/* CALLER and COLLECTOR, under the engine's lock. Sampling begins, or ends: for weft__engine_cpu. */
+void weft__guard_run(int on);
+/* It is not: about how many samples there would have been since it was. */
+void weft__guard_lost(void);
+/* Without the lock. Whether there is something to tell. */
+int weft__guard_any(void);
+/* 1: there is, once. */
+int weft__guard_loss(struct weft_loss *ret);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switch engine: when each thread was off the CPU, and whether it was blocked or preempted, from the kernel's
+ * records of context switches. No privilege is needed but for stacks. The collector makes an event of each
+ * interval.
+ *
+ *     open     looks at what the machine allows; takes nothing yet
+ *     start    events are opened for all threads; stop closes them, and what they wrote is still read after that
+ *     drain    the collector reads what the kernel wrote */
+#ifndef WEFT_SWITCH_SWITCH_H
+#define WEFT_SWITCH_SWITCH_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "record/source.h"
+#include "segment/defs.h"
+
+extern const struct weft__source weft__switch_source;
+
+/* Since open. */
+struct weft__switch_counts {
+	uint64_t switches; /* times that a thread left the CPU */
+	uint64_t lost;     /* records that the kernel had no room for */
+	uint64_t stacks;   /* samples of switches */
+};
+
+/* Any context. */
+struct weft__switch_counts weft__switch_counts(void);
+/* Whether intervals are recorded, or will be when recording begins: what the governor holds counts. */
+int weft__switch_works(void);
+/* What the records of a switch cost the thread that makes it, about; 0 when there are none now. */
+uint32_t weft__switch_cost_ns(void);
+
+/* COLLECTOR. Makes events of what there is: 0; 1: the ring of events is full, and after a drain of that there is
+ * more to do. */
+int weft__switch_drain(const struct weft__timeline *line);
+/* The last time in this thread: its ring is given back. After drain has answered 0. */
+void weft__switch_leave(const struct weft__timeline *line);
+/* The governor's: no records for a while, and then again, but not so soon that opening the events would cost much.
+ * Told as a loss that was not counted, once a second at the most. */
+void weft__switch_hold(int hold);
+
+#endif

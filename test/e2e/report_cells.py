@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# presets: dev
+"""Text and JSON of weft report say the same, cell by cell, reasons of what was not measured included; and so does weft query."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.environ["WEFT_SOURCE"], "bench"))
+import demo
+
+
+def check(true, what, *about):
+    if not true:
+        sys.exit("FAIL: %s\n%s" % (what, "\n".join(map(repr, about))))
+
+
+def weft(*args):
+    done = subprocess.run([demo.program("weft"), *args], stdout=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"})
+    check(done.returncode == 0, "weft %s ended with status %d" % (args[0], done.returncode))
+    return done.stdout
+
+
+def three_digits(value, unit):
+    return "%.*f %s" % (2 if value < 9.995 else 1 if value < 99.95 else 0, value, unit)
+
+
+def ns(value):
+    if value < 1000:
+        return "%d ns" % value
+    if value < 999500:
+        return three_digits(value / 1e3, "us")
+    return three_digits(value / 1e6, "ms") if value < 999500000 else three_digits(value / 1e9, "s")
+
+
+def count(value):
+    return format(value, ",d")
+
+
+def share(value):
+    return "%.1f %%" % (value * 100)
+
+
+def moment(value):
+    return "+%.6f s" % (value / 1e9)
+
+
+def mean(value):
+    return "%.2f" % value
+
+
+def text(value):
+    return str(value)
+
+
+# Those that have more than one member of the row in them.
+def place(row):
+    file = "  %s:%d" % (os.path.basename(row["file"]), row["line"]) if row["file"] else ""
+    return row["location"] + file
+
+
+def thread(row):
+    return "%s(%d)" % (row["thread"], row["tid"])
+
+
+def worker(row):
+    return row["worker"] if row["is_worker"] else "-"
+
+
+def variable(row):
+    return row["object_name"] or "0x%x" % row["object"]
+
+
+def holder(row):
+    return "thread %d" % row["holder"]["tid"] if row["holder"] else "not known"
+
+
+def function(row):
+    return row["function"] + (" [k]" if row["kernel"] else "")
+
+
+REASONS = set()  # that were met
+HIST = [("p50", "p50_ns", ns), ("p99", "p99_ns", ns), ("p99.9", "p999_ns", ns), ("max", "max_ns", ns)]
+POLLS = [("polls", "polls.count", count), *[(title, "polls." + key, form) for title, key, form in HIST], ("total", "polls.total_ns", ns)]
+DELAYS = [("polls woken", "wake_to_poll.count", count), *[(title, "wake_to_poll." + key, form) for title, key, form in HIST]]
+PARTS = [("polls", "time.polls", count), ("total", "time.total_ns", ns), ("on CPU", "time.on_cpu_ns", ns), ("blocked", "time.blocked_ns", ns),
+         ("waiting", "time.waiting_ns", ns), ("preempted", "time.preempted_ns", ns), ("not measured", "time.not_measured_ns", ns),
+         ("throttled", "time.throttled_ns", ns)]
+DEPTH = [("samples", "samples", count), ("min", "min", count), ("mean", "mean", mean), ("p99", "p99", count), ("max", "max", count)]
+TIMES = [("times", "times", count), ("total", "total_ns", ns), ("longest", "longest_ns", ns)]
+FUNCTIONS = [("self", "self_ns", ns), ("share", "self_share", share), ("samples", "self_samples", count), ("total", "total_ns", ns),
+             ("share", "total_share", share), ("samples", "total_samples", count), ("function", function, None)]
+
+# Heading in the text, which table below it, member of the JSON, columns, member that rows of the table have, column
+# that is left out at 0.
+TABLES = [
+    ("Polls by worker", 0, "workers", [("worker", "worker", text), *POLLS, ("in polls", "busy_share", share),
+                                       ("parked", "parked_share", share), ("on CPU", "cpu_share", share),
+                                       ("waited for CPU", "runqueue_wait_ns", ns)], None),
+    ("Polls and tasks by spawn location", 0, "locations", [("spawn location", place, None), *POLLS, ("spawned", "spawned", count),
+                                                           ("ended", "ended", count), ("alive", "alive", count),
+                                                           ("on CPU", "cpu.cpu_ns", ns)], None),
+    ("Where the time of polls went", 0, "workers", [("worker", "worker", text), *PARTS], "time.polls"),
+    ("Where the time of polls went", 1, "locations", [("spawn location", place, None), *PARTS], "time.polls"),
+    ("Wake to poll", 0, "workers", [("worker", "worker", text), *DELAYS], "wake_to_poll.count"),
+    ("Wake to poll", 1, "locations", [("spawn location", place, None), *DELAYS], "wake_to_poll.count"),
+    ("Polls shorter than", 0, "locations", [("spawn location", place, None), ("short polls", "short_polls.count", count),
+                                            ("together", "short_polls.total_ns", ns), ("CPU sampled", "short_polls.cpu_ns", ns),
+                                            ("share", "short_polls.share", share), ("samples", "short_polls.samples", count)],
+     "short_polls.count"),
+    ("Functions by their own CPU time", 0, "cpu.functions", FUNCTIONS, "self_samples"),
+    ("CPU time by thread", 0, "cpu.threads", [("worker", worker, None), ("thread", thread, None), ("CPU", "cpu_ns", ns),
+                                              ("share", "share", share), ("samples", "samples", count),
+                                              ("in polls", "where.in_polls.cpu_ns", ns), ("outside", "outside_ns", ns),
+                                              ("CPU clock", "measured.cpu_ns", ns), ("sampled of it", "measured.share", share)], None),
+    ("Waits", 0, "waits", [("waited for", "waited_for", text), ("kind", "kind", text), TIMES[0], TIMES[1], ("mean", "mean_ns", ns), TIMES[2],
+                           ("one by one", "one_by_one", count), ("on workers", "on_workers_ns", ns)], None),
+    ("Waits", 1, "wait_objects", [("object", variable, None), ("waited for", "name", text), ("kind", "kind", text), *TIMES,
+                                  ("held by, in the longest", holder, None)], None),
+    ("Waits", 2, "waits_by_thread", [("thread", thread, None), ("waited for", "name", text), ("kind", "kind", text), *TIMES], None),
+    ("Off the CPU", 0, "off_cpu.threads", [("thread", thread, None), ("blocked", "blocked_ns", ns), ("times", "blocked_times", count),
+                                           ("preempted", "preempted_ns", ns), ("times", "preempted_times", count),
+                                           ("longest", "longest_ns", ns), ("off-CPU samples", "samples", count)], None),
+    ("Queue depth", 0, "global_queues", [("global queue of", "runtime", text), *[(title, "depth." + key, form) for title, key, form in DEPTH]],
+     None),
+    ("Queue depth", 1, "workers", [("worker", "worker", text), *[(title, "local_queue." + key, form) for title, key, form in DEPTH]],
+     "local_queue.samples"),
+    ("Loss", 0, "losses", [("reason", "reason", text), ("count", "events", count), ("times", "records", count), ("from", "from_ns", moment),
+                           ("to", "to_ns", moment), ("together", "together_ns", ns)], None),
+]
+
+
+def find(row, path):
+    """The value, or None and the reason."""
+    for key in path.split("."):
+        if row[key] is None:
+            return None, row.get(key + "_why")
+        row = row[key]
+    return row, None
+
+
+def section(report, heading):
+    """The tables below a heading, as [titles, rows] each, and what is printed below them."""
+    found = re.search(r"^%s[^\n]*\n(.*?)(?=\n\n[A-Z]|\Z)" % re.escape(heading), report, re.M | re.S)
+    return found.group(1) if found else None
+
+
+def tables_of(body, first_titles):
+    """Each table begins with its heading line."""
+    lines, found = body.split("\n"), []
+    for line in lines:
+        titles = re.split(r"  +", line.strip())
+        if titles[0] in first_titles and len(titles) > 2:
+            found.append((titles, []))
+        elif found and line:
+            found[-1][1].append(line)
+    return found
+
+
+def split(line, n):
+    """Cells have two spaces between them; those of locations have two inside, too."""
+    cells = re.split(r"  +", line.strip())
+    return ["  ".join(cells[:len(cells) - n + 1]), *cells[len(cells) - n + 1:]]
+
+
+def said(row, column):
+    title, key, form = column
+    if form is None:
+        return key(row), None
+    value, why = find(row, key)
+    return (form(value) if value is not None else None), why
+
+
+def check_cell(where, cell, row, column, marks):
+    wanted, why = said(row, column)
+    if wanted is not None:
+        # Names are shortened in the text, and holders say more there.
+        same = cell == wanted or (column[1] in (function, holder) and (cell.startswith(wanted) or "..." in cell))
+        check(same, "%s differ" % where, cell, wanted, row)
+    elif why in (None, "none here"):
+        check(cell == "-", "%s: nothing there" % where, cell, why, row)
+    elif why == "not known":
+        check(cell == why, "%s: not known" % where, cell, row)
+    else:
+        found = re.match(r"not measured \[(\d+)\]$", cell)
+        check(found and marks.get(found.group(1)) == why, "%s: the reason differs" % where, cell, why, marks)
+        REASONS.add(why)
+    return 1
+
+
+def check_table(report, body, table):
+    heading, number, path, columns, need = table
+    rows, why = find(report, path)
+    if rows is None or not rows:
+        return 0
+    rows = [row for row in rows if not need or find(row, need)[0]]
+    if not rows:
+        return 0
+    tables = [one for one in tables_of(body, {"worker", "spawn location", "waited for", "object", "thread", "reason", "self",
+                                              "global queue of"})]
+    tables = [one for one in tables if one[0][0] == columns[0][0]] if heading != "Queue depth" or number else tables[:1]
+    check(tables, "%s: no table" % heading, body)
+    titles, lines = tables[-1 if number and heading == "Waits" else 0]
+    marks = dict(re.findall(r"^\[(\d+)\] not measured: (.*)$", "\n".join(lines), re.M))
+    notes = [(found.group(1).split(", "), found.group(2)) for found in
+             (re.match(r"([^:\[]+): not measured: (.*)$", line) for line in lines) if found]
+    shown, left = [], list(titles)
+    for column in columns:
+        if left and column[0] == left[0]:
+            shown.append(column)
+            left.pop(0)
+            continue
+        while left and left[0] not in [other[0] for other in columns]:
+            left.pop(0)  # one that this test does not compare
+            shown.append(None)
+        if left and column[0] == left[0]:
+            shown.append(column)
+            left.pop(0)
+            continue
+        for row in rows:  # it is left out: the reason is below, or it is 0 in all rows, or all that waited are workers
+            value, why = find(row, column[1])
+            if column[0] == "on workers" and value == row["total_ns"]:
+                continue
+            REASONS.update([why] if why else [])
+            check(not value and (value == 0 or any(column[0] in names and why == reason for names, reason in notes)),
+                  "%s, %s: left out" % (heading, column[0]), value, why, notes)
+    shown += [None] * len(left)
+    n = 0
+    for row, line in zip(rows, lines):
+        cells = split(line, len(titles))
+        check(len(cells) == len(titles), "%s: cells" % heading, cells, titles)
+        for cell, column in zip(cells, shown):
+            n += check_cell("%s, %s" % (heading, column[0]), cell, row, column, marks) if column else 0
+    check(len(lines) >= len(rows), "%s: rows are missing" % heading, lines, rows)
+    return n
+
+
+def check_query(trace, report):
+    """The same figures in SQL."""
+    for name, path, keys in (("worker_summary", "workers", ("worker", "observed_ns", "busy_ns", "busy_share", "cpu_ns", "parked_ns")),
+                             ("location_summary", "locations", ("location", "spawned", "ended", "alive")),
+                             ("function_summary", "cpu.functions", ("function", "self_ns", "total_ns", "self_share", "total_samples")),
+                             ("thread_cpu_summary", "cpu.threads", ("tid", "thread", "samples", "cpu_ns", "outside_ns")),
+                             ("wait_summary", "waits", ("kind", "name", "times", "total_ns", "longest_ns", "on_cpu_ns")),
+                             ("lock_summary", "wait_objects", ("kind", "name", "object_name", "times", "total_ns")),
+                             ("thread_wait_summary", "waits_by_thread", ("tid", "thread", "name", "times", "total_ns")),
+                             ("thread_offcpu_summary", "off_cpu.threads", ("tid", "blocked_ns", "preempted_ns", "switching_ns")),
+                             ("queue_summary", "global_queues", ("runtime", "runtime_id")),
+                             ("loss_summary", "losses", ("reason", "events", "records", "from_ns"))):
+        mine = json.loads(weft("query", "--json", trace, "select %s from %s" % (", ".join(keys), name)))
+        rows = find(report, path)[0] or []
+        check(mine == [{key: row[key] for key in keys} for row in rows], "%s: SQL and JSON differ" % name, mine, rows)
+
+
+def compare(trace, *options):
+    full = ["--full"] if "--full" in weft("report", "--help") else []
+    options = ["--top", "1000", *options]
+    text_report = weft("report", *full, *options, trace)
+    report = json.loads(weft("report", "--json", *options, trace))["recordings"][0]
+    n = 0
+    for table in TABLES:
+        body = section(text_report, table[0])
+        if body is not None:
+            n += check_table(report, body, table)
+        elif find(report, table[2])[0] and not table[4]:
+            check(False, "no section %s" % table[0], text_report)
+    return n, report
+
+
+def main():
+    cells = 0
+    for env in ({"WEFT_BUDGET_PPM": "off", "WEFT_POLLS": "all"}, {"WEFT_POLLS": "slow", "WEFT_SAMPLE_HZ": "off", "WEFT_WAIT_MS": "off"}):
+        with tempfile.TemporaryDirectory() as scratch:
+            trace = os.path.join(scratch, "trace")
+            with demo.Server(record=trace, args=["--events"], env=env) as server:
+                demo.load(server.port, "--seconds", 5, "--requests", 200, "--connections", 8, "--faults", 1, "--fault-every", 40)
+            n, report = compare(trace)
+            cells += n
+            check_query(trace, report)
+            cells += compare(trace, "--location", "handle_*")[0]
+    check(cells > 300 and len(REASONS) >= 2, "too little was compared", cells, REASONS)
+    print("%d cells are the same, and %d reasons" % (cells, len(REASONS)))
+
+
+main()
