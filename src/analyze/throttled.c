@@ -49,7 +49,7 @@ static struct weft__stretch *longest(const struct weft__track *track, size_t fir
 	for (i = first; i < track->n_log && track->log[i].end_ns <= to_ns; i++) {
 		struct weft__stretch *stretch = &track->log[i];
 
-		if (preempted(stretch) && !stretch->ns &&
+		if (preempted(stretch) && !stretch->ns && stretch->end_ns > stretch->begin_ns &&
 		    (!best || stretch->end_ns - stretch->begin_ns > best->end_ns - best->begin_ns))
 			best = stretch;
 	}

@@ -69,6 +69,22 @@ TEST(a_thread_is_stopped_at_most_as_often_as_the_quota_was_used_up)
 	feed_close(&feed);
 }
 
+/* A damaged file can have both: the count must not become a loop of as many turns. */
+TEST(preempted_for_no_time_is_not_the_quotas_however_often_it_was_used_up)
+{
+	const struct weft__result *r;
+	struct feed feed;
+
+	start(&feed, true);
+	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 190 * MS, 1, POLL_END);
+	FEED(&feed, 195 * MS, COLLECTOR, OFFCPU, OFF(101, 20, 0, PREEMPTED));
+	FEED(&feed, 200 * MS, COLLECTOR, THROTTLED, 200 * MS, 60 * MS, UINT64_MAX, 2, 0);
+	r = feed_end(&feed, 0);
+	CHECK_EQ(r->split.throttled_ns, 0);
+	feed_close(&feed);
+}
+
 /* The kernel counts a time when it is over: all of it is in the second span, though it began in the first. */
 TEST(a_time_that_spans_two_readings_is_the_seconds)
 {
