@@ -42,6 +42,7 @@ static struct {
 	int want_signal;
 	uint32_t max_threads;
 	sigset_t blocked; /* in the thread that started it */
+	uint32_t starter; /* that thread */
 	uint64_t drawn_ns;
 	uint64_t looked_ns;            /* at the modules */
 	uint64_t maybe_ns, changed_ns; /* when threads may have come and gone, and when they did */
@@ -182,9 +183,9 @@ static int engine_begin(void)
 		return err;
 	}
 	chosen.running = 1;
-	store_seq_cst(&weft__engine.on, 1u);
 	if (weft__engine.ops->start)
 		weft__engine.ops->start();
+	store_seq_cst(&weft__engine.on, 1u);
 	weft__net_open();
 	if (weft__engine.net >= 0)
 		weft__tables_let(weft__engine.net_signal);
@@ -200,11 +201,11 @@ static int engine_begin(void)
 	return err;
 }
 
-/* Whether not even the thread that starts it could be covered, or got no `timer` beside its event: what worked at
+/* Whether not even the thread that started it could be covered, or got no `timer` beside its event: what worked at
  * open does not work any more. */
 static int self_is_refused(int timer)
 {
-	struct weft__slot *slot = weft__slot_find((uint32_t)syscall(SYS_gettid), NULL);
+	struct weft__slot *slot = weft__slot_find(chosen.starter, NULL);
 
 	if (timer)
 		return weft__engine.tick_ns && slot && load_relaxed(&slot->timer) < 0;
@@ -221,26 +222,12 @@ static int blocks_all(const sigset_t *blocked)
 	return signal > SIGRTMAX && sigismember(blocked, SIGPROF) == 1;
 }
 
-static int engine_start(pthread_t collector)
+/* With the lock. What does not work any more is done without. */
+static int engine_run(void)
 {
 	char text[160];
-	int err;
+	int err = engine_begin();
 
-	if (!load_relaxed(&weft__unwinding.wanted) || chosen.running)
-		return 0;
-	pthread_mutex_lock(&weft__engine_mutex);
-	weft__tables_start();
-	if (!weft__engine.ops) {
-		pthread_mutex_unlock(&weft__engine_mutex);
-		return 0;
-	}
-	store_relaxed(&weft__own_threads.collector, weft__tls_tid(collector));
-	store_relaxed(&weft__engine.tid_at, weft__tls_find(collector));
-	sigemptyset(&chosen.blocked);
-	pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
-	if (blocks_all(&chosen.blocked))
-		sigemptyset(&chosen.blocked);
-	err = engine_begin();
 	if (!err && weft__engine.ops == &weft__perf_ops && self_is_refused(0)) {
 		snprintf(text, sizeof(text), "perf events, which could be had at open, could not at start: %s",
 			 weft_strerror(weft__engine.uncovered_why));
@@ -259,8 +246,44 @@ static int engine_start(pthread_t collector)
 		snprintf(text, sizeof(text), "no CPU samples: %s", weft_strerror(err));
 		weft__choice_degrade(text);
 	}
+	return err;
+}
+
+/* Perf events begin in engine_attach, on the thread that has weft's files. */
+static int engine_start(pthread_t collector)
+{
+	int err = 0;
+
+	if (!load_relaxed(&weft__unwinding.wanted) || chosen.running)
+		return 0;
+	pthread_mutex_lock(&weft__engine_mutex);
+	weft__tables_start();
+	if (weft__engine.ops) {
+		store_relaxed(&weft__own_threads.collector, weft__tls_tid(collector));
+		store_relaxed(&weft__engine.tid_at, weft__tls_find(collector));
+		chosen.starter = (uint32_t)syscall(SYS_gettid);
+		sigemptyset(&chosen.blocked);
+		pthread_sigmask(SIG_SETMASK, NULL, &chosen.blocked);
+		if (blocks_all(&chosen.blocked))
+			sigemptyset(&chosen.blocked);
+		if (weft__engine.ops != &weft__perf_ops)
+			err = engine_run();
+	}
 	pthread_mutex_unlock(&weft__engine_mutex);
 	return err;
+}
+
+static void engine_attach(pthread_t collector)
+{
+	int err = 0;
+
+	(void)collector;
+	pthread_mutex_lock(&weft__engine_mutex);
+	if (weft__engine.ops == &weft__perf_ops && !chosen.running)
+		err = engine_run();
+	pthread_mutex_unlock(&weft__engine_mutex);
+	if (err)
+		weft__log(WEFT_LOG_WARN, "no CPU samples: %s", weft_strerror(err));
 }
 
 static void engine_pause(void)
@@ -271,6 +294,15 @@ static void engine_pause(void)
 	if (chosen.running)
 		engine_undo();
 	pthread_mutex_unlock(&weft__engine_mutex);
+}
+
+/* On the thread that has weft's files: nothing of the sampling has one open then. */
+static void engine_detach(void)
+{
+	if (weft__engine.ops == &weft__perf_ops)
+		engine_pause();
+	else
+		weft__precise_stop();
 }
 
 /* At a pause, unwind tables that are being compiled are finished meanwhile. */
@@ -530,7 +562,8 @@ const struct weft__source weft__sample_source = {
 	.facts_change = 1,
 	.open = engine_open,
 	.start = engine_start,
-	.detach = weft__precise_stop,
+	.attach = engine_attach,
+	.detach = engine_detach,
 	.stop = engine_stop,
 	.close = engine_close,
 	.fork = engine_fork,

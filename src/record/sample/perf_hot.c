@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "unwind/arch.h"
 #include "weft/ring.h"
@@ -111,6 +112,11 @@ int weft__perf_open(uint32_t tid, uint32_t number)
 	attr.sig_data = PERF_MAGIC << 32 | (weft__engine.generation & 0xff) << 24 | number;
 	fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
+}
+
+int weft__perf_later(void)
+{
+	return load_relaxed(&weft__perf.starting) && load_relaxed(&weft__perf.private_fds) && !weft__apart;
 }
 
 int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)

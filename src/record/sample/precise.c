@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/own.h"
@@ -37,7 +38,8 @@ static struct {
 	int possible;
 	double budget; /* share of the program's CPU time */
 	int running;
-	uint32_t n; /* events */
+	int private_fds; /* their files are in a private table (base/apart.h) */
+	uint32_t n;      /* events */
 	uint64_t next_ns, pace_ns, looked_ns, traced_ns;
 	double taxes_ns; /* of all of them, in a second, at the last look */
 	uint64_t cpu_ns, switches;
@@ -210,6 +212,7 @@ static void promote(struct weft__slot *slot, uint32_t number, uint32_t tid, uint
 	store_relaxed(&slot->sampled_ns, cpu_ns > half ? cpu_ns - half : 0);
 	slot->epoch = load_relaxed(&weft_gate.generation);
 	slot->events_seen = load_relaxed(&slot->events);
+	precise.private_fds = weft__apart;
 	store_release(&slot->fd, fd + 1);
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 	precise.n++;
@@ -350,7 +353,7 @@ void weft__precise_stop(void)
 void weft__precise_forked(void)
 {
 	/* By the keys: each page of the slots that is only looked at costs the child a fault. */
-	for (uint32_t i = 0; precise.running && i < weft__engine.n_slots; i++)
+	for (uint32_t i = 0; precise.running && !precise.private_fds && i < weft__engine.n_slots; i++)
 		if (weft__engine.keys[i] && weft__engine.keys[i] != SLOT_GONE && weft__engine.slots[i].fd > 0)
 			weft__own_perf_leave(weft__engine.slots[i].fd - 1);
 	precise.running = 0;

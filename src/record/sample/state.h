@@ -105,13 +105,15 @@ struct weft__engine_ops {
 	uint32_t id; /* enum weft_engine */
 	/* CALLER. Whether it can run on this machine, and if not, why. 0 or a negative error. */
 	int (*probe)(char *why, size_t bytes);
-	/* CALLER; each may be NULL. The handler is there; all threads that were there have been covered; they are
-	 * not any more. */
+	/* CALLER and COLLECTOR; each may be NULL. The handler is there; all threads that were there have been
+	 * covered; they are not any more. */
 	void (*start)(void);
 	void (*started)(void);
 	void (*stop)(void);
 	/* In the child of a fork. May be NULL. */
 	void (*forked)(void);
+	/* HOT. Whether the calling thread can cover nobody now; a scan does it. May be NULL. */
+	int (*later)(void);
 	/* HOT, of the thread itself or from another one. 0, -ESRCH when it is gone, or another negative error. */
 	int (*cover)(struct weft__slot *slot, uint32_t number, uint32_t tid);
 	/* CALLER and COLLECTOR. */
