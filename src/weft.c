@@ -95,6 +95,7 @@
 #include "record/switch/ring.c"
 #include "record/switch/stack.c"
 #include "record/switch/switch.c"
+#include "record/switch/watch.c"
 #include "record/symbolize.c"
 #include "record/tables/tables.c"
 #include "record/tables/tables_hot.c"

@@ -26,6 +26,7 @@
 #define STACK_NS 3700
 #define OPENING_SHARE 100 /* of the time between two openings, opening may take the part one by this */
 #define GAP_NS UINT64_C(1000000000)
+#define WATCH_NS UINT64_C(250000000) /* between two looks at how many switches there are, when there are too many */
 
 struct weft__switch weft__switch FORK_DATA = {.lock = PTHREAD_MUTEX_INITIALIZER, .due_ns = UINT64_MAX};
 
@@ -79,6 +80,7 @@ static int switch_open(const struct weft_recorder_opts *opts, struct weft_error 
 	store_relaxed(&weft__switch.n_losses, 0u);
 	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 	weft__switch.pid = (uint32_t)getpid();
+	weft__switch.by_itself = opts->switches == WEFT_SWITCH_AUTO;
 	if (opts->switches == WEFT_SWITCH_STACKS && sampling) {
 		store_relaxed(&weft__switch.mode, SWITCH_MODE_STACKS);
 		err = weft__switch_probe(1);
@@ -203,6 +205,7 @@ static void switch_attach(pthread_t collector)
 	weft__switch.wanted = 1;
 	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch.collector_tid = weft__tls_tid(collector);
+	weft__switch_watch_begin(weft__clock_mono());
 	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running) {
 		out_begin();
 		weft__switch_begin();
@@ -270,6 +273,8 @@ void weft__switch_resume(uint64_t now_ns)
 
 	if (!weft__switch.let_go || !weft__switch.held_ns || !weft__switch.wanted)
 		return;
+	if (now_ns >= due && weft__switch.by_itself && weft__switch_watch_many(now_ns))
+		due = now_ns + WATCH_NS;
 	if (now_ns < due) {
 		store_relaxed(&weft__switch.due_ns, due);
 		return;
