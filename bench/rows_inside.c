@@ -159,7 +159,7 @@ static void load(struct weft__recordings *list, const char *dir)
 		abort();
 }
 
-static int count(void *data, const struct weft_event_view *ev)
+static int count(void *data, const struct weft__event *ev)
 {
 	*(uint64_t *)data += ev->kind != 0;
 	return 0;

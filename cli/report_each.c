@@ -22,7 +22,7 @@ struct feed {
 	uint64_t total;
 };
 
-static int feed_event(void *data, const struct weft_event_view *ev)
+static int feed_event(void *data, const struct weft__event *ev)
 {
 	struct feed *feed = data;
 

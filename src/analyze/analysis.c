@@ -8,8 +8,14 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
-#define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
+/* That an event must have. The last fields of these two came later than the kind. */
+#define LEAST_FIELDS(kind, n_fields)                                                                                   \
+	((kind) == WEFT_KIND_WAIT       ? WEFT_FIELD_WAIT_CPU                                                          \
+	 : (kind) == WEFT_KIND_POLL_CPU ? WEFT_FIELD_POLL_CPU_WAITING                                                  \
+					: (n_fields))
+
+static const uint8_t least_fields[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, ...) [number] = LEAST_FIELDS(number, WEFT_FIELDS_OF_##NAME),
 	WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 };
@@ -74,15 +80,7 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	return 0;
 }
 
-/* That an event must have. The last fields of these two came later than the kind. */
-static uint32_t least_fields(uint32_t kind)
-{
-	return kind == WEFT_KIND_WAIT       ? WEFT_FIELD_WAIT_CPU
-	       : kind == WEFT_KIND_POLL_CPU ? WEFT_FIELD_POLL_CPU_WAITING
-					    : fields_of[kind];
-}
-
-static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	switch (ev->kind) {
 	case WEFT_KIND_THREAD_END:
@@ -167,7 +165,7 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
 		s->scope = (struct weft__scope){0};
-		s->in_scope = false;
+		s->has_scope = s->in_scope = false;
 		return 0;
 	default:
 		return weft__custom_add(a, ev);
@@ -191,45 +189,50 @@ static const uint8_t silence[WEFT_KIND_BUILTIN_END] = {
 	[WEFT_KIND_WOKEN] = NOT_ACTIVE,
 };
 
-static bool ran(uint32_t kind)
-{
-	return kind >= WEFT_KIND_BUILTIN_END || !(silence[kind] & NOT_RAN);
-}
-
 bool weft__kind_active(uint32_t kind)
 {
 	return kind >= WEFT_KIND_BUILTIN_END || !(silence[kind] & NOT_ACTIVE);
 }
 
-int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *ev)
+static void count(struct weft__result *r, const struct weft__event *ev)
+{
+	if (r->n_events++ == 0)
+		r->first_ns = ev->time_ns;
+	if (ev->time_ns > r->last_ns)
+		r->last_ns = ev->time_ns;
+}
+
+int weft__analysis_push(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__result *r = &a->result;
 	struct weft__stream *s;
-	int rc;
+	uint32_t near = weft__near_get(&a->streams.near, ev->thread);
+	bool builtin = ev->kind < WEFT_KIND_BUILTIN_END;
+	int rc = 0;
 
 	if (ev->time_ns >= a->opts.to_ns)
 		return 0;
-	if (ev->kind < WEFT_KIND_BUILTIN_END && ev->n_fields < least_fields(ev->kind)) {
+	if (builtin && ev->n_fields < least_fields[ev->kind]) {
 		r->malformed++;
 		return 0;
 	}
 	if (ev->time_ns > a->now_ns)
 		a->now_ns = ev->time_ns;
 	if (ev->time_ns >= a->opts.from_ns) {
-		if (r->n_events++ == 0)
-			r->first_ns = ev->time_ns;
-		if (ev->time_ns > r->last_ns)
-			r->last_ns = ev->time_ns;
-		if (ev->kind < WEFT_KIND_BUILTIN_END)
+		count(r, ev);
+		if (builtin)
 			r->n_kind[ev->kind]++;
 	}
-	rc = weft__stream_get(a, ev->thread, ev->time_ns, &s);
+	if (near != WEFT__MAP_NONE)
+		s = &a->streams.at[near];
+	else
+		rc = weft__stream_get(a, ev->thread, ev->time_ns, &s);
 	if (rc < 0 || !s)
 		return rc;
 	rc = weft__stream_advance(a, s, ev);
 	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be told for the thread */
 		s->seen_ns = ev->time_ns;
-	if (ran(ev->kind))
+	if (!builtin || !(silence[ev->kind] & NOT_RAN))
 		s->ran_ns = ev->time_ns;
 	return rc < 0 ? rc : dispatch(a, s, ev);
 }

@@ -3,7 +3,7 @@
  * were not recorded, or in which polls were not listed, may belong to a poll that is not here. */
 #include "analyze/state.h"
 
-void weft__detail_change(struct weft__detail *d, const struct weft_event_view *ev)
+void weft__detail_change(struct weft__detail *d, const struct weft__event *ev)
 {
 	uint32_t level = WEFT_FIELD(ev, MODE, LEVEL) <= WEFT_DETAIL_PARKS ? (uint32_t)WEFT_FIELD(ev, MODE, LEVEL)
 									  : WEFT_DETAIL_COUNTED;
@@ -28,7 +28,7 @@ void weft__detail_change(struct weft__detail *d, const struct weft_event_view *e
 	d->n++;
 }
 
-void weft__detail_count(struct weft__detail *d, const struct weft_event_view *ev)
+void weft__detail_count(struct weft__detail *d, const struct weft__event *ev)
 {
 	uint64_t *sum = WEFT_FIELD(ev, COUNTED, KIND) == WEFT_KIND_WAKE    ? &d->wakes
 			: WEFT_FIELD(ev, COUNTED, KIND) == WEFT_KIND_QUEUE ? &d->queues

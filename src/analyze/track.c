@@ -13,6 +13,24 @@
 #define TRACKS_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
 #define LATE_MAX 4096u    /* places that a stretch may come too late */
 
+void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+{
+	size_t more = *cap ? 2 * *cap : 64;
+	char *grown;
+
+	if (n - first < *cap)
+		return ring;
+	grown = weft__calloc(more, item_bytes);
+	if (!grown)
+		return NULL;
+	for (; first < n; first++)
+		memcpy(grown + (first & (more - 1)) * item_bytes, (char *)ring + (first & (*cap - 1)) * item_bytes,
+		       item_bytes);
+	weft__free(ring);
+	*cap = more;
+	return grown;
+}
+
 const struct weft__stream *weft__track_stream(const struct weft__analysis *a, const struct weft__track *track)
 {
 	uint32_t at = track->stream ? weft__map_get(&a->streams.by_id, track->stream) : WEFT__MAP_NONE;
@@ -175,8 +193,8 @@ static int prune(struct weft__analysis *a, struct weft__track *track)
 
 	if (s && s->n_open && s->open[0].begin_ns < keep_ns)
 		keep_ns = s->open[0].begin_ns;
-	if (track->first_closed < track->n_closed && track->closed[track->first_closed].begin_ns < keep_ns)
-		keep_ns = track->closed[track->first_closed].begin_ns;
+	if (track->first_closed < track->n_closed && weft__closed_at(track, track->first_closed)->begin_ns < keep_ns)
+		keep_ns = weft__closed_at(track, track->first_closed)->begin_ns;
 	rc = weft__times_run(a, track, keep_ns);
 	dropped = drop(a, track, weft__track_after(track, keep_ns));
 	return rc < 0 ? rc : dropped;
@@ -239,6 +257,7 @@ void weft__track_fini(struct weft__track *track)
 {
 	weft__free(track->log);
 	weft__free(track->closed);
+	weft__free(track->extras);
 	weft__free(track->kept);
 	memset(track, 0, sizeof(*track));
 }

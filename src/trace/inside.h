@@ -40,6 +40,7 @@ struct weft__scan {
 	struct weft__recording *rec;
 	uint64_t number; /* of rec */
 	struct weft__merge *merge;
+	const struct weft__record *run, *run_end; /* events that it gave and that are still to be read */
 	struct weft__analysis *analysis;
 	struct weft__row_sink sink;
 	struct weft__plain plain;
@@ -112,7 +113,7 @@ void weft__resolved_init(struct weft__scan *t);
 /* plain.c */
 bool weft__is_plain(enum weft__table_id table);
 int weft__plain_begin(struct weft__scan *t);
-int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev);
+int weft__plain_event(struct weft__scan *t, const struct weft__event *ev);
 int weft__plain_end(struct weft__scan *t); /* of the recording */
 void weft__plain_fini(struct weft__scan *t);
 

@@ -122,10 +122,9 @@ static void fill_part(const struct weft__scan *t, struct weft__row *row, size_t 
 	weft__set_int(row, column, (int64_t)story->split.ns[part]);
 }
 
-static void fill_time(const struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll)
+static void fill_time(const struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll,
+		      const struct weft__story *story)
 {
-	const struct weft__story *story = &poll->story;
-
 	weft__set_int(row, WEFT__COL_POLL_BEGIN_NS, weft__time(t, poll->begin_ns));
 	if (poll->end_ns)
 		weft__set_int(row, WEFT__COL_POLL_END_NS, weft__time(t, poll->end_ns));
@@ -169,7 +168,7 @@ static int fill_wake(struct weft__scan *t, struct weft__row *row, const struct w
 	return weft__fill_label(t, row, WEFT__COL_POLL_WAKER_WORKER, wake->worker, wake->stream);
 }
 
-static int give_poll(void *data, const struct weft__poll *poll)
+static int give_poll(void *data, const struct weft__poll *poll, const struct weft__story *story)
 {
 	struct weft__scan *t = data;
 	struct weft__row *row = weft__row_new(t);
@@ -179,13 +178,14 @@ static int give_poll(void *data, const struct weft__poll *poll)
 	weft__set_int(row, WEFT__COL_POLL_ID, weft__id(t, poll->serial));
 	weft__set_int(row, WEFT__COL_POLL_TASK, (int64_t)poll->task);
 	weft__fill_place(t, row, WEFT__COL_POLL_LOCATION_ID, WEFT__COL_POLL_LOCATION, poll->place);
-	fill_time(t, row, poll);
+	fill_time(t, row, poll, story);
 	if (poll->depth != WEFT_DEPTH_UNKNOWN)
 		weft__set_int(row, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth);
 	weft__set_int(row, WEFT__COL_POLL_NESTED_IN, poll->level);
 	if (!poll->told)
 		weft__set_int(row, WEFT__COL_POLL_WAKES_ISSUED, poll->n_wakes);
-	weft__fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
+	if (poll->has_scope)
+		weft__fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
 	if (fill_wake(t, row, poll) < 0)
 		return -ENOMEM;
 	weft__row_give(t, row);
@@ -193,12 +193,13 @@ static int give_poll(void *data, const struct weft__poll *poll)
 }
 
 /* From a poll, which knows the wake that it began after. */
-static int give_wake(void *data, const struct weft__poll *poll)
+static int give_wake(void *data, const struct weft__poll *poll, const struct weft__story *story)
 {
 	const struct weft__wake *wake = &poll->wake;
 	struct weft__scan *t = data;
 	struct weft__row *row;
 
+	(void)story;
 	if (!wake->known)
 		return 0;
 	row = weft__row_new(t);

@@ -181,6 +181,7 @@ static int end(struct weft__scan *t)
 	int rc = weft__merge_close(t->merge);
 
 	t->merge = NULL;
+	t->run = t->run_end = NULL;
 	if (rc == 0 && t->analysis)
 		rc = weft__analysis_finish(t->analysis, t->rec->last_ns, &result);
 	if (rc == 0 && t->analysis && weft__is_summary(t->opts.table))
@@ -192,16 +193,21 @@ static int end(struct weft__scan *t)
 	return rc;
 }
 
+/* Events until there is a row, but no more than are at hand. */
 static int step(struct weft__scan *t)
 {
-	const struct weft_event_view *ev = NULL;
-	int rc = weft__merge_next(t->merge, &ev);
+	int rc = t->run < t->run_end ? 1 : weft__merge_next(t->merge, &t->run, &t->run_end);
 
 	if (rc <= 0)
 		return rc < 0 ? rc : end(t);
-	if (++t->n_events % PROGRESS_EVENTS == 0 && t->opts.progress)
-		t->opts.progress(t->opts.progress_data, t->n_events, t->rec->n_events);
-	return t->analysis ? weft__analysis_push(t->analysis, ev) : weft__plain_event(t, ev);
+	for (rc = 0; rc == 0 && t->n == 0 && t->run < t->run_end; t->run++) {
+		struct weft__event ev = weft__event_of_record(t->run);
+
+		if (++t->n_events % PROGRESS_EVENTS == 0 && t->opts.progress)
+			t->opts.progress(t->opts.progress_data, t->n_events, t->rec->n_events);
+		rc = t->analysis ? weft__analysis_push(t->analysis, &ev) : weft__plain_event(t, &ev);
+	}
+	return rc;
 }
 
 static void pop(struct weft__scan *t)

@@ -40,7 +40,7 @@ struct seen {
 	int stop_at;
 };
 
-static int see(void *data, const struct weft_event_view *ev)
+static int see(void *data, const struct weft__event *ev)
 {
 	struct seen *seen = data;
 
@@ -115,7 +115,7 @@ TEST(events_come_in_order_of_time_across_segments)
 	segfile_remove(dir, names);
 }
 
-static int push(void *data, const struct weft_event_view *ev)
+static int push(void *data, const struct weft__event *ev)
 {
 	return weft__analysis_push(data, ev);
 }

@@ -60,7 +60,7 @@ struct way {
 	struct weft__tree tree;
 };
 
-static int push(void *data, const struct weft_event_view *ev)
+static int push(void *data, const struct weft__event *ev)
 {
 	return weft__analysis_push(data, ev);
 }
