@@ -169,7 +169,7 @@ static void decode(const char *dir)
 {
 	struct weft__recordings list = {0};
 	uint64_t n = 0, begin_ns;
-	struct weft__events_ops ops = {count, NULL, &n};
+	struct weft__events_ops ops = {.event = count, .data = &n};
 
 	load(&list, dir);
 	begin_ns = bench_cpu_ns();

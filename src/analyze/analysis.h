@@ -291,6 +291,10 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
  * did. */
 int weft__analysis_push(struct weft__analysis *analysis, const struct weft__event *ev);
 
+/* The next events: of one thread, in order of time, as a recording gives them. The same. */
+int weft__analysis_push_run(struct weft__analysis *analysis, const struct weft__record *at,
+			    const struct weft__record *end);
+
 /* No more events; the recording (or the window) ends at `end_ns`, or with the last event when that is 0. Once.
  * Returns 0 or -ENOMEM. The result lives as long as the analysis. */
 int weft__analysis_finish(struct weft__analysis *analysis, uint64_t end_ns, const struct weft__result **ret);

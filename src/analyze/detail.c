@@ -39,8 +39,3 @@ void weft__detail_count(struct weft__detail *d, const struct weft__event *ev)
 	if (sum)
 		*sum = UINT64_MAX;
 }
-
-bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns)
-{
-	return wake->known && (wake->time_ns >= d->wakes_ns || begin_ns < d->wakes_ns);
-}

@@ -220,24 +220,35 @@ int weft__merge_close(struct weft__merge *merge)
 	return rc;
 }
 
+static int each(const struct weft__events_ops *ops, const struct weft__record *at, const struct weft__record *end)
+{
+	int rc = 0;
+
+	for (; at < end && rc >= 0; at++) {
+		struct weft__event ev = weft__event_of_record(at);
+
+		rc = ops->event(ops->data, &ev);
+	}
+	return rc;
+}
+
 int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
 			   const struct weft__events_ops *ops)
 {
 	const struct weft__record *at = NULL, *end = NULL;
 	struct weft__merge *merge;
-	uint64_t n_events = 0;
+	uint64_t n_events = 0, before;
 	int rc = weft__merge_open(&merge, rec, from_ns, to_ns), closed;
 
 	if (rc < 0)
 		return rc;
-	while (rc >= 0 && (rc = weft__merge_next(merge, &at, &end)) > 0)
-		for (; at < end && rc >= 0; at++) {
-			struct weft__event ev = weft__event_of_record(at);
-
-			rc = ops->event(ops->data, &ev);
-			if (rc >= 0 && ++n_events % PROGRESS_EVENTS == 0 && ops->progress)
-				ops->progress(ops->data, n_events);
-		}
+	while (rc >= 0 && (rc = weft__merge_next(merge, &at, &end)) > 0) {
+		rc = ops->run ? ops->run(ops->data, at, end) : each(ops, at, end);
+		before = n_events;
+		n_events += (size_t)(end - at);
+		if (rc >= 0 && ops->progress && before / PROGRESS_EVENTS != n_events / PROGRESS_EVENTS)
+			ops->progress(ops->data, n_events);
+	}
 	closed = weft__merge_close(merge);
 	return rc < 0 ? rc : closed;
 }

@@ -89,17 +89,25 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	return rc < 0 ? rc : weft__hist_add(&place->delays, poll->rank_ns);
 }
 
-int weft__poll_add(struct weft__stream *s, struct weft__poll **ret)
+static int make_room(struct weft__stream *s)
 {
 	size_t before = s->cap_open;
-	struct weft__poll *poll = weft__grow(s->open, &s->cap_open, s->n_open, sizeof(*poll));
+	struct weft__poll *grown = weft__grow(s->open, &s->cap_open, before, sizeof(*grown));
 
-	if (!poll)
+	if (!grown)
 		return -ENOMEM;
-	s->open = poll;
-	if (s->cap_open > before)
-		memset(poll + before, 0, (s->cap_open - before) * sizeof(*poll));
-	poll += s->n_open;
+	s->open = grown;
+	memset(grown + before, 0, (s->cap_open - before) * sizeof(*grown));
+	return 0;
+}
+
+int weft__poll_add(struct weft__stream *s, struct weft__poll **ret)
+{
+	struct weft__poll *poll;
+
+	if (s->n_open == s->cap_open && make_room(s) < 0)
+		return -ENOMEM;
+	poll = &s->open[s->n_open];
 	poll->rank_ns = poll->end_ns = 0;
 	poll->stream = s->id;
 	poll->worker = s->worker;

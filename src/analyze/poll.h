@@ -43,6 +43,9 @@ int weft__told_settle(struct weft__analysis *a);
 void weft__detail_change(struct weft__detail *d, const struct weft__event *ev);
 void weft__detail_count(struct weft__detail *d, const struct weft__event *ev);
 /* Whether a wake of the poll's task can be the one that it began after. */
-bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns);
+static inline bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns)
+{
+	return wake->known && (wake->time_ns >= d->wakes_ns || begin_ns < d->wakes_ns);
+}
 
 #endif

@@ -65,13 +65,15 @@ void weft__recordings_fini(struct weft__recordings *list);
  * the process. */
 void weft__recording_naming(const struct weft__recording *rec, bool no_symbols, struct weft__naming *ret);
 
-/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `fn` may stop the reading with a
+/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `event` may stop the reading with a
  * negative value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or
  * what `fn` returned. A file that cannot be read any more has its `status` set. */
 struct weft__events_ops {
 	int (*event)(void *data, const struct weft__event *ev);
 	void (*progress)(void *data, uint64_t n_events);
 	void *data;
+	/* Instead of `event`, when not NULL: some at once, all of one thread. */
+	int (*run)(void *data, const struct weft__record *at, const struct weft__record *end);
 };
 int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
 			   const struct weft__events_ops *ops);

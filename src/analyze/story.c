@@ -369,6 +369,51 @@ static void end_stuck(struct weft__analysis *a, const struct weft__closed *close
 		}
 }
 
+static void add_on_cpu(struct weft__split *to, uint64_t ns)
+{
+	to->n++;
+	to->ns[WEFT__ON_CPU] = weft__sum(to->ns[WEFT__ON_CPU], ns);
+}
+
+/* Most polls: it ended, was on the CPU all the time, nothing else is known of that time, and no list has it. */
+static bool is_plain(const struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
+{
+	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || a->result.n_stucks)
+		return false;
+	(void)first_after(track, closed->begin_ns ? closed->begin_ns - 1 : 0);
+	return closed->end_ns < track->nearest_ns;
+}
+
+static int settle_plain(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
+{
+	uint64_t ns = weft__since(closed->end_ns, closed->begin_ns);
+	struct weft__place *place;
+	struct weft__story story;
+	size_t i;
+
+	if (!a->opts.rows_only) {
+		if (weft__place_get(a, closed->place, &place) < 0)
+			return -ENOMEM;
+		add_on_cpu(&a->result.split, ns);
+		add_on_cpu(&a->result.lanes[closed->lane].split, ns);
+		add_on_cpu(&place->split, ns);
+	}
+	if (!closed->kept)
+		return 0;
+	a->stories.n_pieces = 0;
+	story.told = true;
+	story.cpu = WEFT__CPU_ALL;
+	story.switches = switches_in(a, track, closed);
+	story.split.n = 1;
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		story.split.ns[i] = 0;
+	story.split.ns[WEFT__ON_CPU] = ns;
+	story.split.throttled_ns = 0;
+	story.causes = NULL;
+	story.n_causes = 0;
+	return weft__rows_poll(a, track, &story);
+}
+
 static int settle_one(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
 {
 	struct weft__poll *poll = closed->listed ? in_list(&a->polls.longest, closed->serial) : NULL;
@@ -379,8 +424,6 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	bool whole;
 	int rc;
 
-	if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
-		return 0;
 	end_stuck(a, closed);
 	if (closed->listed && !poll)
 		poll = in_list(&a->polls.running, closed->serial);
@@ -391,12 +434,7 @@ static int settle_one(struct weft__analysis *a, struct weft__track *track, const
 	    (!a->opts.rows_only && weft__place_get(a, closed->place, &place) < 0))
 		return -ENOMEM;
 	a->stories.settling = track;
-	if (a->stories.n_pieces == 0 && closed->cpu == WEFT__CPU_ALL) {
-		story.split.n = 1;
-		story.split.ns[WEFT__ON_CPU] = weft__since(closed->end_ns, closed->begin_ns);
-	} else {
-		weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
-	}
+	weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
 	if (add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
 		return -ENOMEM;
 	if (!closed->running && !a->opts.rows_only) {
@@ -426,7 +464,12 @@ int weft__story_settle(struct weft__analysis *a, struct weft__track *track, uint
 			break;
 		if (closed->cpu == WEFT__CPU_SPLIT || closed->running)
 			a->stories.extra = track->extras[track->first_extra++ & (track->cap_extras - 1)];
-		rc = settle_one(a, track, closed);
+		if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
+			rc = 0;
+		else if (is_plain(a, track, closed))
+			rc = settle_plain(a, track, closed);
+		else
+			rc = settle_one(a, track, closed);
 		track->first_closed++;
 	}
 	return rc;

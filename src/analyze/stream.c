@@ -26,15 +26,19 @@ static int new_slot(struct weft__analysis *a, uint32_t *ret)
 
 int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret)
 {
-	uint32_t at = weft__map_get(&a->streams.by_id, id);
+	uint32_t at = weft__near_get(&a->streams.near, id);
 	const struct weft_thread *thread;
 	struct weft__lane *lane;
 	struct weft__stream *s;
 	int rc;
 
 	*ret = NULL;
+	if (at == WEFT__MAP_NONE) {
+		at = weft__map_get(&a->streams.by_id, id);
+		if (at != WEFT__MAP_NONE)
+			weft__near_put(&a->streams.near, id, at);
+	}
 	if (at != WEFT__MAP_NONE) {
-		weft__near_put(&a->streams.near, id, at);
 		*ret = &a->streams.at[at];
 		return 0;
 	}
@@ -68,16 +72,6 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->gaps.done_ns = s->since_ns;
 	*ret = s;
 	return s->worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
-}
-
-int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret)
-{
-	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
-
-	if (rc < 0)
-		return rc;
-	*ret = &a->result.lanes[s->lane];
-	return 0;
 }
 
 /* Books the time since the last booking. A thread without a lane keeps its time until it has one. */

@@ -120,7 +120,6 @@ static inline int weft__stream_advance(struct weft__analysis *a, struct weft__st
 	s->in_gap = false;
 	return 0;
 }
-int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret);
 void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
 int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);

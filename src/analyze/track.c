@@ -13,13 +13,11 @@
 #define TRACKS_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
 #define LATE_MAX 4096u    /* places that a stretch may come too late */
 
-void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
 {
 	size_t more = *cap ? 2 * *cap : 64;
 	char *grown;
 
-	if (n - first < *cap)
-		return ring;
 	grown = weft__calloc(more, item_bytes);
 	if (!grown)
 		return NULL;
@@ -133,18 +131,11 @@ uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stre
 	return thread && thread->tid ? thread->tid : UINT32_C(1) << 31 | s->id;
 }
 
-int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret)
+int weft__track_find_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret)
 {
 	const struct weft__stream *main;
-	int rc;
+	int rc = weft__track_get(a, weft__track_key(a, s), ret);
 
-	/* A tid may have become another stream's since; and what others tell for a thread is in streams besides its
-	 * own. */
-	if (s->track != NO_TRACK && a->tracks.at[s->track].used && a->tracks.at[s->track].stream == s->id) {
-		*ret = &a->tracks.at[s->track];
-		return 0;
-	}
-	rc = weft__track_get(a, weft__track_key(a, s), ret);
 	if (rc < 0 || !*ret)
 		return rc;
 	s->track = (uint32_t)(*ret - a->tracks.at);

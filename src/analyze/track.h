@@ -138,7 +138,11 @@ struct weft__stories {
 
 /* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
  * is zero. Returns the ring, or NULL when out of memory. */
-void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
+void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
+static inline void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+{
+	return n - first < *cap ? ring : weft__ring_grow(ring, cap, first, n, item_bytes);
+}
 
 static inline struct weft__closed *weft__closed_at(const struct weft__track *track, uint64_t number)
 {
@@ -148,7 +152,7 @@ static inline struct weft__closed *weft__closed_at(const struct weft__track *tra
 /* All return 0 or -ENOMEM; `*ret` is NULL where there are too many threads. A pointer is good until the next get. */
 int weft__track_get(struct weft__analysis *a, uint32_t tid, struct weft__track **ret);
 uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stream *s);
-int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret);
+int weft__track_find_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret);
 struct weft__track *weft__track_find(struct weft__analysis *a, uint32_t tid); /* NULL: there is none */
 int weft__track_add(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch);
 /* The first stretch that ends behind `ns`, as index. */
