@@ -20,6 +20,7 @@
 #include "analyze/samples.h"
 #include "analyze/story.h"
 #include "analyze/times.h"
+#include "segment/event.h"
 #include "weft/segment.h"
 
 /* Places of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
@@ -89,11 +90,13 @@ struct weft__behind {
 	uint32_t place;
 };
 
+/* What each poll has comes first, what few have last: polls that wait for their breakdown are copied in part. */
 struct weft__poll {
 	uint64_t rank_ns; /* what a list is ordered by: duration, age or delay */
 	uint64_t task;
 	uint64_t begin_ns;
 	uint64_t end_ns; /* 0: was still running */
+	uint64_t serial; /* inside */
 	uint32_t stream;
 	uint32_t worker;  /* WEFT_WORKER_NONE: the thread was none */
 	uint32_t place;   /* location id or WEFT__PLACE_... */
@@ -101,20 +104,20 @@ struct weft__poll {
 	uint32_t level;   /* 0: outermost; more: nested in that many others */
 	uint32_t n_wakes; /* issued by this poll itself */
 	struct weft__wake wake;
-	struct weft__behind behind;  /* in the list of delays only */
 	struct weft__weight sampled; /* in it and in those nested in it */
-	/* The same by stack, heaviest first; in the lists of longest and running polls only. */
+	uint32_t lane;               /* inside: index */
+	bool told;                   /* as a whole, at its end: others of its kind were not */
+	bool has_scope;              /* it had a context; `scope` is the last one */
+	bool in_scope;               /* one of those was asked for */
+	struct weft__behind behind;  /* in the list of delays only */
+	uint32_t why;                /* it was told: enum weft_poll_why */
+	struct weft__scope scope;
+	size_t first_sample;               /* inside */
+	struct weft__weight stacks_beyond; /* in `sampled` but not in `stacks`: there were too many */
+	/* Samples by stack, heaviest first, and the breakdown; in the lists of longest and running polls only. */
 	struct weft__poll_stack *stacks;
 	size_t n_stacks;
-	struct weft__weight stacks_beyond; /* in `sampled` but not in `stacks`: there were too many */
-	size_t first_sample;               /* inside */
-	uint64_t serial;                   /* inside */
-	uint32_t lane;                     /* inside: index */
-	struct weft__story story;          /* in the lists of longest and running polls only */
-	struct weft__scope scope;          /* the last that it had */
-	bool in_scope;                     /* one of those was asked for */
-	bool told;                         /* as a whole, at its end: others of its kind were not */
-	uint32_t why;                      /* ... enum weft_poll_why */
+	struct weft__story story;
 };
 
 /* A worker, or a thread that is none but polls or parks. */
@@ -286,7 +289,11 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 
 /* The next event. Events of the past do no harm beyond figures that are off. Returns 0, -ENOMEM, or what opts.sample
  * did. */
-int weft__analysis_push(struct weft__analysis *analysis, const struct weft_event_view *ev);
+int weft__analysis_push(struct weft__analysis *analysis, const struct weft__event *ev);
+
+/* The next events: of one thread, in order of time, as a recording gives them. The same. */
+int weft__analysis_push_run(struct weft__analysis *analysis, const struct weft__record *at,
+			    const struct weft__record *end);
 
 /* No more events; the recording (or the window) ends at `end_ns`, or with the last event when that is 0. Once.
  * Returns 0 or -ENOMEM. The result lives as long as the analysis. */

@@ -158,7 +158,7 @@ static int book_off(struct weft__analysis *a, struct weft__track *track, const s
 	return rc == 0 && a->opts.rows ? weft__rows_off(a, &row, s ? s->worker : WEFT_WORKER_NONE, stretch) : rc;
 }
 
-int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint64_t begin_ns = WEFT_FIELD(ev, OFFCPU, BEGIN) ? WEFT_FIELD(ev, OFFCPU, BEGIN)
 							  : weft__since(ev->time_ns, WEFT_FIELD(ev, OFFCPU, DURATION));
@@ -196,7 +196,7 @@ int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	return rc;
 }
 
-int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__look_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct rows rows = {&a->result.look_rows, &a->result.n_look_rows, &a->away.cap_looks, &a->away.look_by_key,
 			    &a->result.looks_beyond_ns};
@@ -231,7 +231,7 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 }
 
 /* A poll is told of again and again while it is stuck: it is the same while it would have begun at the same time. */
-static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft_event_view *ev)
+static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft__event *ev)
 {
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, STUCK, AGE)), other_ns;
 	size_t i;
@@ -266,7 +266,7 @@ static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stu
 	return 0;
 }
 
-int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	/* A moment in which it waited: it has no length. */
 	struct weft__stretch look = {.kind = STRETCH_LOOK,
@@ -303,7 +303,7 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	return 0;
 }
 
-void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev)
+void weft__cost_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__cost *cost = &a->result.costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT)
 											    : WEFT__COSTS - 1];

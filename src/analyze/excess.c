@@ -29,7 +29,7 @@ static void add_up(struct weft__off_thread *thread, const struct weft__excess *e
 	thread->rest_ns = weft__sum(thread->rest_ns, rest_ns);
 }
 
-void weft__excess_read(struct weft__analysis *a, const struct weft_event_view *ev)
+void weft__excess_read(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__track *track = weft__track_find(a, (uint32_t)WEFT_FIELD(ev, THREAD_CPU, TID));
 	struct weft__excess *excess;

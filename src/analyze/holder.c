@@ -26,14 +26,17 @@ static void holder_poll(const struct weft__analysis *a, const struct weft__track
 {
 	const struct weft__stream *s = weft__track_stream(a, track);
 	uint64_t most_ns = 0, ns;
-	size_t i, least = track->n_closed > LOOK_MAX ? track->n_closed - LOOK_MAX : 0;
+	uint64_t most = track->cap_closed < LOOK_MAX ? track->cap_closed : LOOK_MAX;
+	uint64_t i, least = track->n_closed > most ? track->n_closed - most : 0;
 
-	for (i = track->n_closed; i-- > least && track->closed[i].end_ns > from_ns;) {
-		ns = overlap(track->closed[i].begin_ns, track->closed[i].end_ns, from_ns, to_ns);
+	for (i = track->n_closed; i-- > least && weft__closed_at(track, i)->end_ns > from_ns;) {
+		const struct weft__closed *closed = weft__closed_at(track, i);
+
+		ns = overlap(closed->begin_ns, closed->end_ns, from_ns, to_ns);
 		if (ns <= most_ns)
 			continue;
 		most_ns = ns;
-		holder_in(ret, track->closed[i].place, track->closed[i].task, track->closed[i].worker);
+		holder_in(ret, closed->place, closed->task, closed->worker);
 	}
 	for (i = 0; s && i < s->n_open; i++) {
 		ns = overlap(s->open[i].begin_ns, UINT64_MAX, from_ns, to_ns);
@@ -196,7 +199,7 @@ void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wai
 	ret->held_ns = holds[0].ns;
 }
 
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	uint64_t object = WEFT_FIELD(ev, HELD, OBJECT), end_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, HELD, AGO));
 

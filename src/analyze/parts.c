@@ -121,16 +121,16 @@ static uint64_t calls_ns(const struct weft__analysis *a)
 static void divide_known(struct weft__analysis *a, const struct weft__closed *poll, uint64_t whole_ns,
 			 struct weft__split *split)
 {
-	const struct weft__cpu *cpu = &poll->cpu;
+	const struct weft__cpu *cpu = &a->stories.extra.cpu;
 	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns, waited_ns, recorded_ns;
 
-	if (cpu->known == WEFT__CPU_SPLIT) {
+	if (poll->cpu == WEFT__CPU_SPLIT) {
 		if (is_unsure(cpu, whole_ns))
 			unsure_ns = weft__least(cpu->unsure_ns, whole_ns);
 		cpu_ns = weft__least(cpu->cpu_ns, whole_ns - unsure_ns);
 	}
 	off_ns = whole_ns - unsure_ns - cpu_ns;
-	ready_ns = cpu->known == WEFT__CPU_ALL          ? 0
+	ready_ns = poll->cpu == WEFT__CPU_ALL           ? 0
 		   : cpu->ready_ns == WEFT_NOT_MEASURED ? weft__least(sum_up(a).ready_ns, off_ns)
 							: weft__least(cpu->ready_ns, off_ns);
 	off_ns -= ready_ns;
@@ -141,7 +141,7 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 	split->throttled_ns += weft__throttled_rest(a, poll, weft__since(ready_ns, recorded_ns));
 	split->ns[WEFT__BLOCKED] += weft__since(off_ns, split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
 	/* Of what no reported wait has, some was in waits that were too short to be reported one by one. */
-	waited_ns = cpu->known == WEFT__CPU_SPLIT
+	waited_ns = poll->cpu == WEFT__CPU_SPLIT
 			    ? weft__least(weft__since(split->ns[WEFT__BLOCKED], calls_ns(a)), cpu->waiting_ns)
 			    : 0;
 	split->ns[WEFT__BLOCKED] -= waited_ns;
@@ -219,8 +219,8 @@ void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *pol
 		if (a->stories.pieces[i].stretch->kind != STRETCH_SAMPLE)
 			share_one(&a->stories.pieces[i]);
 	split->n = 1;
-	if (poll->cpu.known == WEFT__CPU_UNKNOWN ||
-	    (switches == WEFT__SWITCHES_ALL && poll->cpu.known == WEFT__CPU_SPLIT && is_unsure(&poll->cpu, whole_ns)))
+	if (poll->cpu == WEFT__CPU_UNKNOWN || (switches == WEFT__SWITCHES_ALL && poll->cpu == WEFT__CPU_SPLIT &&
+					       is_unsure(&a->stories.extra.cpu, whole_ns)))
 		divide_unknown(a, poll, switches, whole_ns, given_ns, split);
 	else
 		divide_known(a, poll, whole_ns, split);

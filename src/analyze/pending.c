@@ -26,7 +26,7 @@ static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t
 	return NULL;
 }
 
-int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__result *r = &a->result;
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, PENDING, TID);

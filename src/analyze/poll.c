@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Polls: the stack of open ones of each thread, and what is known of one when it ends. */
 #include <errno.h>
+#include <string.h>
 
 #include "analyze/state.h"
 #include "base/alloc.h"
@@ -30,20 +31,27 @@ static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, stru
  * is among the last. */
 static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
 {
+	const struct weft__recent *best = NULL;
+	uint64_t most_ns = poll->behind.held_ns;
 	uint32_t i, n = s->n_recent < RECENT_POLLS ? s->n_recent : RECENT_POLLS;
 
-	for (i = 0; i < n; i++) {
-		const struct weft__recent *recent = &s->recent[i];
+	for (i = 1; i <= n; i++) {
+		const struct weft__recent *recent = &s->recent[(s->n_recent - i) % RECENT_POLLS];
 		uint64_t from_ns = recent->begin_ns > poll->wake.time_ns ? recent->begin_ns : poll->wake.time_ns;
 		/* With a scope this is asked when the poll has ended, and it is among them itself. */
 		uint64_t to_ns = recent->end_ns < poll->begin_ns ? recent->end_ns : poll->begin_ns;
 		uint64_t held_ns = weft__since(to_ns, from_ns);
 
-		if (held_ns > poll->behind.held_ns)
-			poll->behind =
-				(struct weft__behind){held_ns, recent->serial, recent->task,
-						      weft__since(recent->end_ns, recent->begin_ns), recent->place};
+		if (recent->end_ns <= poll->wake.time_ns) /* and so did those before it */
+			break;
+		if (held_ns > most_ns || (best && held_ns == most_ns && recent < best)) {
+			best = recent;
+			most_ns = held_ns;
+		}
 	}
+	if (best)
+		poll->behind = (struct weft__behind){most_ns, best->serial, best->task,
+						     weft__since(best->end_ns, best->begin_ns), best->place};
 }
 
 static int add_delay(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll)
@@ -81,10 +89,54 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	return rc < 0 ? rc : weft__hist_add(&place->delays, poll->rank_ns);
 }
 
-int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static int make_room(struct weft__stream *s)
 {
+	size_t before = s->cap_open;
+	struct weft__poll *grown = weft__grow(s->open, &s->cap_open, before, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	s->open = grown;
+	memset(grown + before, 0, (s->cap_open - before) * sizeof(*grown));
+	return 0;
+}
+
+int weft__poll_add(struct weft__stream *s, struct weft__poll **ret)
+{
+	struct weft__poll *poll;
+
+	if (s->n_open == s->cap_open && make_room(s) < 0)
+		return -ENOMEM;
+	poll = &s->open[s->n_open];
+	poll->rank_ns = poll->end_ns = 0;
+	poll->stream = s->id;
+	poll->worker = s->worker;
+	poll->lane = s->lane;
+	poll->n_wakes = 0;
+	poll->told = false;
+	memset(&poll->wake, 0, sizeof(poll->wake));
+	memset(&poll->behind, 0, sizeof(poll->behind));
+	memset(&poll->sampled, 0, sizeof(poll->sampled));
+	memset(&poll->stacks_beyond, 0, sizeof(poll->stacks_beyond));
+	poll->first_sample = s->n_log;
+	*ret = poll;
+	return 0;
+}
+
+/* Its context is none, where the last one in its place had none either. */
+static void set_scope(const struct weft__stream *s, struct weft__poll *poll)
+{
+	if (poll->has_scope || s->has_scope)
+		poll->scope = s->scope;
+	poll->has_scope = s->has_scope;
+	poll->in_scope = s->in_scope;
+}
+
+int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+{
+	uint64_t depth = WEFT_FIELD(ev, POLL_BEGIN, DEPTH);
 	struct weft__lane *lane;
-	struct weft__poll *grown, *poll;
+	struct weft__poll *poll;
 	struct weft__track *track;
 	int rc = weft__stream_lane(a, s, &lane);
 
@@ -93,39 +145,25 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 	weft__stream_polls(a, s);
 	if (s->track == NO_TRACK && weft__track_of(a, s, &track) < 0)
 		return -ENOMEM;
-	if (ev->time_ns >= a->opts.from_ns) {
+	if (ev->time_ns >= a->opts.from_ns && !a->opts.rows_only) {
 		lane->n_poll_events++;
-		rc = WEFT_FIELD(ev, POLL_BEGIN, DEPTH) < WEFT_DEPTH_UNKNOWN
-			     ? weft__hist_add(&lane->depths, WEFT_FIELD(ev, POLL_BEGIN, DEPTH))
-			     : 0;
-		if (rc < 0)
-			return rc;
+		if (depth < WEFT_DEPTH_UNKNOWN && weft__hist_add(&lane->depths, depth) < 0)
+			return -ENOMEM;
 	}
 	if (s->n_open >= POLL_LEVELS_MAX) {
 		s->too_deep++;
 		a->result.polls_too_deep++;
 		return 0;
 	}
-	grown = weft__grow(s->open, &s->cap_open, s->n_open, sizeof(*grown));
-	if (!grown)
+	if (weft__poll_add(s, &poll) < 0)
 		return -ENOMEM;
-	s->open = grown;
-	poll = &grown[s->n_open];
-	*poll = (struct weft__poll){
-		.task = WEFT_FIELD(ev, POLL_BEGIN, TASK),
-		.begin_ns = ev->time_ns,
-		.stream = s->id,
-		.worker = s->worker,
-		.depth = WEFT_FIELD(ev, POLL_BEGIN, DEPTH) < WEFT_DEPTH_UNKNOWN
-				 ? (uint32_t)WEFT_FIELD(ev, POLL_BEGIN, DEPTH)
-				 : WEFT_DEPTH_UNKNOWN,
-		.level = (uint32_t)s->n_open,
-		.first_sample = s->n_log,
-		.serial = ++a->polls.n,
-		.lane = s->lane,
-		.scope = s->scope,
-		.in_scope = s->in_scope,
-	};
+	poll->task = WEFT_FIELD(ev, POLL_BEGIN, TASK);
+	poll->begin_ns = ev->time_ns;
+	poll->serial = ++a->polls.n;
+	poll->depth = depth < WEFT_DEPTH_UNKNOWN ? (uint32_t)depth : WEFT_DEPTH_UNKNOWN;
+	poll->level = (uint32_t)s->n_open;
+	poll->why = 0;
+	set_scope(s, poll);
 	rc = weft__task_poll(a, poll);
 	if (rc < 0)
 		return rc;
@@ -179,6 +217,8 @@ static int add_to_list(struct weft__analysis *a, const struct weft__stream *s, s
 	rc = weft__log_take(a, s, poll);
 	if (rc == 0)
 		weft__top_add(top, poll);
+	poll->stacks = NULL; /* they are the list's */
+	poll->n_stacks = 0;
 	return rc;
 }
 
@@ -264,7 +304,7 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 	return rc;
 }
 
-void weft__poll_cpu(struct weft__stream *s, const struct weft_event_view *ev)
+void weft__poll_cpu(struct weft__stream *s, const struct weft__event *ev)
 {
 	s->cpu_time_ns = ev->time_ns;
 	s->cpu = (struct weft__cpu){
@@ -292,7 +332,7 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 }
 
 /* Whether a poll was open before what is known of the thread begins, this event does not say. */
-int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	int rc = 0;
 

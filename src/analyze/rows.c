@@ -3,39 +3,32 @@
 #include "analyze/rows.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "analyze/pieces.h"
 #include "base/alloc.h"
 
-static int make_room(struct weft__track *track)
+/* Only what each poll has. What few have is zero in the ring, but for a context. */
+static void copy_poll(struct weft__poll *to, const struct weft__poll *poll)
 {
-	size_t cap = track->cap_kept ? 2 * track->cap_kept : 64, i;
-	struct weft__poll *ring;
-
-	if (track->n_kept < track->cap_kept)
-		return 0;
-	ring = weft__calloc(cap, sizeof(*ring));
-	if (!ring)
-		return -ENOMEM;
-	for (i = 0; i < track->n_kept; i++)
-		ring[i] = track->kept[(track->first_kept + i) & (track->cap_kept - 1)];
-	weft__free(track->kept);
-	track->kept = ring;
-	track->first_kept = 0;
-	track->cap_kept = cap;
-	return 0;
+	if (to->has_scope || poll->has_scope)
+		to->scope = poll->scope;
+	memcpy(to, poll, offsetof(struct weft__poll, why));
 }
 
 int weft__rows_keep(struct weft__analysis *a, struct weft__track *track, const struct weft__poll *poll, bool *kept)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
+	struct weft__poll *ring;
 
 	*kept = (rows->poll || rows->slice) && (!rows->wants || rows->wants(rows->data, poll));
 	if (!*kept)
 		return 0;
-	if (make_room(track) < 0)
+	ring = weft__ring_room(track->kept, &track->cap_kept, track->first_kept, track->n_kept, sizeof(*ring));
+	if (!ring)
 		return -ENOMEM;
-	track->kept[(track->first_kept + track->n_kept++) & (track->cap_kept - 1)] = *poll;
+	track->kept = ring;
+	copy_poll(&ring[track->n_kept++ & (track->cap_kept - 1)], poll);
 	return 0;
 }
 
@@ -92,13 +85,9 @@ static int give_slices(struct weft__analysis *a, const struct weft__poll *poll, 
 int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__story *story)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
-	struct weft__poll *poll = &track->kept[track->first_kept];
-	int rc;
+	const struct weft__poll *poll = &track->kept[track->first_kept++ & (track->cap_kept - 1)];
+	int rc = rows->poll ? rows->poll(rows->data, poll, story) : 0;
 
-	track->first_kept = (track->first_kept + 1) & (track->cap_kept - 1);
-	track->n_kept--;
-	poll->story = *story;
-	rc = rows->poll ? rows->poll(rows->data, poll) : 0;
 	return rc == 0 && rows->slice ? give_slices(a, poll, &story->split) : rc;
 }
 

@@ -62,8 +62,8 @@ struct weft__row_sink {
 	/* Whether a poll that has ended, or has not as the recording ends, is wanted, before its time is divided.
 	 * NULL: each is. */
 	bool (*wants)(void *data, const struct weft__poll *poll);
-	/* With its split; of one that has not ended, rank_ns is its age. */
-	int (*poll)(void *data, const struct weft__poll *poll);
+	/* Of one that has not ended, rank_ns is its age. Of `poll` only what comes before the list of its stacks is there. */
+	int (*poll)(void *data, const struct weft__poll *poll, const struct weft__story *story);
 	int (*slice)(void *data, const struct weft__slice *slice);
 	int (*wait)(void *data, const struct weft__wait_view *wait);
 	int (*wait_sum)(void *data, const struct weft__wait_sum_view *sum);

@@ -134,7 +134,7 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 	return 0;
 }
 
-static int tell(struct weft__analysis *a, const struct weft__stream *s, const struct weft_event_view *ev,
+static int tell(struct weft__analysis *a, const struct weft__stream *s, const struct weft__event *ev,
 		enum weft__where where)
 {
 	struct weft__sample_view view = {
@@ -155,7 +155,7 @@ static int tell(struct weft__analysis *a, const struct weft__stream *s, const st
 }
 
 /* Into the sums of the window. `mark` remembers where. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev, uint32_t trace,
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev, uint32_t trace,
 		struct weft__stretch *mark)
 {
 	struct weft__samples *r = &a->result.samples;
@@ -266,7 +266,7 @@ int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct 
 	return move_into(a, poll->place, poll->serial, trace, mark);
 }
 
-int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	uint64_t ns = WEFT_FIELD(ev, SAMPLE, WEIGHT);
 	struct weft__stretch mark = {

@@ -7,7 +7,7 @@
 #include "analyze/map.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
 struct weft__stretch;
 
@@ -23,7 +23,7 @@ struct weft__sampling {
 	size_t n_logged; /* in all logs */
 };
 
-int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* A sample that came before turns out to be in the innermost open poll. */
 int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__stretch *mark);
 /* A reading of the thread's CPU time came, which is `cpu_ns` more than the last, `span_ns` before; 0 and 0: the

@@ -39,12 +39,14 @@ static bool matches(const struct weft__analysis *a, const struct weft__scope *sc
 
 static void give(struct weft__poll *poll, const struct weft__scope *scope, bool match)
 {
-	if (weft__scope_is_set(scope))
+	if (weft__scope_is_set(scope)) {
 		poll->scope = *scope;
+		poll->has_scope = true;
+	}
 	poll->in_scope |= match;
 }
 
-int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__scope scope = {
 		.trace_hi = WEFT_FIELD(ev, CONTEXT, TRACE_HI),
@@ -58,6 +60,7 @@ int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const stru
 	size_t i;
 
 	s->scope = scope;
+	s->has_scope = weft__scope_is_set(&scope);
 	if (match != s->in_scope)
 		s->in_scope_ns = ev->time_ns;
 	s->in_scope = match;
@@ -72,18 +75,22 @@ int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const stru
 	return 0;
 }
 
-void weft__scope_poll(const struct weft__stream *s, uint64_t from_ns, uint64_t to_ns, struct weft__poll *poll)
+void weft__scope_poll(const struct weft__stream *s, struct weft__poll *poll)
 {
 	uint64_t n = s->n_past_scopes < PAST_SCOPES ? s->n_past_scopes : PAST_SCOPES, i;
 
+	if (poll->has_scope)
+		poll->scope = (struct weft__scope){0};
+	poll->has_scope = poll->in_scope = false;
+
 	/* From the last one that was set before the poll began. */
 	for (i = n; i > 1; i--)
-		if (s->past_scopes[(s->n_past_scopes - n + i - 1) % PAST_SCOPES].time_ns <= from_ns)
+		if (s->past_scopes[(s->n_past_scopes - n + i - 1) % PAST_SCOPES].time_ns <= poll->begin_ns)
 			break;
 	for (i -= i > 0; i < n; i++) {
 		const struct weft__past_scope *past = &s->past_scopes[(s->n_past_scopes - n + i) % PAST_SCOPES];
 
-		if (past->time_ns <= to_ns)
+		if (past->time_ns <= poll->end_ns)
 			give(poll, &past->scope, past->match);
 	}
 }

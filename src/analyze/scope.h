@@ -6,12 +6,12 @@
 #include "analyze/analysis.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
 
-int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-/* Those in force between two moments, into the poll. */
-void weft__scope_poll(const struct weft__stream *s, uint64_t from_ns, uint64_t to_ns, struct weft__poll *poll);
+int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+/* Those in force during a poll that has ended, into the poll. */
+void weft__scope_poll(const struct weft__stream *s, struct weft__poll *poll);
 /* Whether the context of a stream is asked for. */
 bool weft__scope_asked(const struct weft__analysis *a, const struct weft__stream *s);
 

@@ -69,6 +69,26 @@ static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
+static inline int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret)
+{
+	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
+
+	*ret = rc == 0 ? &a->result.lanes[s->lane] : NULL;
+	return rc;
+}
+
+/* The track of the thread that the stream is of. 0 or -ENOMEM; `*ret` is NULL where there are too many. A tid may have
+ * become another stream's since; and what others tell for a thread is in streams besides its own. */
+static inline int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret)
+{
+	struct weft__track *track = s->track == NO_TRACK ? NULL : &a->tracks.at[s->track];
+
+	if (!track || !track->used || track->stream != s->id)
+		return weft__track_find_of(a, s, ret);
+	*ret = track;
+	return 0;
+}
+
 /* analysis.c. Whether an event of that kind says that its thread was active until then, where that was not known. */
 bool weft__kind_active(uint32_t kind);
 

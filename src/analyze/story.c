@@ -166,15 +166,16 @@ static enum weft__switches switches_in(const struct weft__analysis *a, const str
 /* A thread tells of a switch when it runs again. So of one whose poll has not ended it is not known what it does
  * since it was last known to run: how long that is. When a look has found it waiting meanwhile, it still does:
  * `*ret` is that look, or NULL. */
-static uint64_t unknown_end(const struct weft__track *track, const struct weft__closed *poll,
-			    const struct weft__stretch **ret)
+static uint64_t unknown_end(const struct weft__analysis *a, const struct weft__track *track,
+			    const struct weft__closed *poll, const struct weft__stretch **ret)
 {
-	uint64_t ran_ns = poll->seen_ns > poll->begin_ns ? poll->seen_ns : poll->begin_ns;
+	uint64_t seen_ns = a->stories.extra.seen_ns, ran_ns;
 	size_t i;
 
 	*ret = NULL;
 	if (!poll->running)
 		return 0;
+	ran_ns = seen_ns > poll->begin_ns ? seen_ns : poll->begin_ns;
 	for (i = track->n_log; i-- > 0 && track->log[i].end_ns > ran_ns;) {
 		const struct weft__stretch *stretch = &track->log[i];
 
@@ -368,34 +369,72 @@ static void end_stuck(struct weft__analysis *a, const struct weft__closed *close
 		}
 }
 
+static void add_on_cpu(struct weft__split *to, uint64_t ns)
+{
+	to->n++;
+	to->ns[WEFT__ON_CPU] = weft__sum(to->ns[WEFT__ON_CPU], ns);
+}
+
+/* Most polls: it ended, was on the CPU all the time, nothing else is known of that time, and no list has it. */
+static bool is_plain(const struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
+{
+	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || a->result.n_stucks)
+		return false;
+	(void)first_after(track, closed->begin_ns ? closed->begin_ns - 1 : 0);
+	return closed->end_ns < track->nearest_ns;
+}
+
+static int settle_plain(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
+{
+	uint64_t ns = weft__since(closed->end_ns, closed->begin_ns);
+	struct weft__place *place;
+	struct weft__story story;
+	size_t i;
+
+	if (!a->opts.rows_only) {
+		if (weft__place_get(a, closed->place, &place) < 0)
+			return -ENOMEM;
+		add_on_cpu(&a->result.split, ns);
+		add_on_cpu(&a->result.lanes[closed->lane].split, ns);
+		add_on_cpu(&place->split, ns);
+	}
+	if (!closed->kept)
+		return 0;
+	a->stories.n_pieces = 0;
+	story.told = true;
+	story.cpu = WEFT__CPU_ALL;
+	story.switches = switches_in(a, track, closed);
+	story.split.n = 1;
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		story.split.ns[i] = 0;
+	story.split.ns[WEFT__ON_CPU] = ns;
+	story.split.throttled_ns = 0;
+	story.causes = NULL;
+	story.n_causes = 0;
+	return weft__rows_poll(a, track, &story);
+}
+
 static int settle_one(struct weft__analysis *a, struct weft__track *track, const struct weft__closed *closed)
 {
 	struct weft__poll *poll = closed->listed ? in_list(&a->polls.longest, closed->serial) : NULL;
 	struct weft__story story = {.told = true};
 	const struct weft__stretch *look;
 	struct weft__place *place = NULL;
-	uint64_t unknown_ns = unknown_end(track, closed, &look);
+	uint64_t unknown_ns = unknown_end(a, track, closed, &look);
 	bool whole;
 	int rc;
 
-	if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
-		return 0;
 	end_stuck(a, closed);
 	if (closed->listed && !poll)
 		poll = in_list(&a->polls.running, closed->serial);
 	story.switches = switches_in(a, track, closed);
-	story.cpu = closed->cpu.known;
+	story.cpu = closed->cpu;
 	whole = story.switches == WEFT__SWITCHES_ALL && !closed->running;
 	if (gather(a, track, closed, whole) < 0 ||
 	    (!a->opts.rows_only && weft__place_get(a, closed->place, &place) < 0))
 		return -ENOMEM;
 	a->stories.settling = track;
-	if (a->stories.n_pieces == 0 && closed->cpu.known == WEFT__CPU_ALL) {
-		story.split.n = 1;
-		story.split.ns[WEFT__ON_CPU] = weft__since(closed->end_ns, closed->begin_ns);
-	} else {
-		weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
-	}
+	weft__parts_divide(a, closed, story.switches, give_out(a, whole), &story.split);
 	if (add_unknown_end(a, closed, look, unknown_ns, &story.split) < 0)
 		return -ENOMEM;
 	if (!closed->running && !a->opts.rows_only) {
@@ -418,12 +457,19 @@ int weft__story_settle(struct weft__analysis *a, struct weft__track *track, uint
 	int rc = 0;
 
 	while (rc == 0 && track->first_closed < track->n_closed) {
-		const struct weft__closed *closed = &track->closed[track->first_closed];
+		const struct weft__closed *closed = weft__closed_at(track, track->first_closed);
 
 		if (now_ns != UINT64_MAX && weft__since(now_ns, closed->end_ns) < a->stories.grace_ns &&
 		    track->n_closed - track->first_closed < a->stories.max_closed)
 			break;
-		rc = settle_one(a, track, closed);
+		if (closed->cpu == WEFT__CPU_SPLIT || closed->running)
+			a->stories.extra = track->extras[track->first_extra++ & (track->cap_extras - 1)];
+		if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
+			rc = 0;
+		else if (is_plain(a, track, closed))
+			rc = settle_plain(a, track, closed);
+		else
+			rc = settle_one(a, track, closed);
 		track->first_closed++;
 	}
 	return rc;
@@ -441,57 +487,65 @@ int weft__story_settle_all(struct weft__analysis *a)
 }
 
 /* What the thread said of it. */
-static struct weft__cpu cpu_of(const struct weft__analysis *a, const struct weft__stream *s,
-			       const struct weft__poll *poll)
+static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct weft__stream *s,
+				   const struct weft__poll *poll)
 {
 	if (poll->end_ns == 0)
-		return (struct weft__cpu){.known = WEFT__CPU_UNKNOWN};
+		return WEFT__CPU_UNKNOWN;
 	if (s->cpu_time_ns == poll->end_ns)
-		return s->cpu;
-	return (struct weft__cpu){.known = a->stories.detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN};
+		return s->cpu.known;
+	return a->stories.detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN;
+}
+
+static int add_extra(struct weft__track *track, const struct weft__stream *s)
+{
+	struct weft__closed_extra *ring =
+		weft__ring_room(track->extras, &track->cap_extras, track->first_extra, track->n_extras, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	track->extras = ring;
+	ring[track->n_extras++ & (track->cap_extras - 1)] = (struct weft__closed_extra){s->cpu, s->seen_ns};
+	return 0;
 }
 
 int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,
 		      bool asked, bool listed)
 {
-	struct weft__closed closed = {
-		.serial = poll->serial,
-		.begin_ns = poll->begin_ns,
-		.end_ns = poll->end_ns ? poll->end_ns : poll->begin_ns + poll->rank_ns,
-		.task = poll->task,
-		.sampled_ns = poll->sampled.ns,
-		.place = poll->place,
-		.lane = lane,
-		.stream = poll->stream,
-		.worker = poll->worker,
-		.asked = asked,
-		.listed = listed,
-		.running = poll->end_ns == 0,
-		.seen_ns = s->seen_ns,
-		.cpu = cpu_of(a, s, poll),
-	};
-	struct weft__closed *grown;
+	struct weft__closed *closed;
 	struct weft__track *track;
+	uint64_t kept_from;
 	int rc = weft__track_of(a, s, &track);
 
 	if (rc < 0 || !track)
 		return rc;
-	rc = weft__story_settle(a, track, closed.end_ns);
+	rc = weft__story_settle(a, track, poll->end_ns ? poll->end_ns : poll->begin_ns + poll->rank_ns);
 	if (rc < 0)
 		return rc;
-	if (track->first_closed > track->cap_closed / 2 && track->first_closed > 2 * CLOSED_KEPT) {
-		size_t gone = track->first_closed - CLOSED_KEPT;
-
-		track->n_closed -= gone;
-		memmove(track->closed, track->closed + gone, track->n_closed * sizeof(closed));
-		track->first_closed = CLOSED_KEPT;
-	}
-	grown = weft__grow(track->closed, &track->cap_closed, track->n_closed, sizeof(*grown));
-	if (!grown)
+	kept_from = track->first_closed > CLOSED_KEPT ? track->first_closed - CLOSED_KEPT : 0;
+	closed = weft__ring_room(track->closed, &track->cap_closed, kept_from, track->n_closed, sizeof(*closed));
+	if (!closed)
 		return -ENOMEM;
-	track->closed = grown;
-	if (a->opts.rows && asked && weft__rows_keep(a, track, poll, &closed.kept) < 0)
+	track->closed = closed;
+	closed = weft__closed_at(track, track->n_closed);
+	closed->serial = poll->serial;
+	closed->begin_ns = poll->begin_ns;
+	closed->end_ns = poll->end_ns ? poll->end_ns : poll->begin_ns + poll->rank_ns;
+	closed->task = poll->task;
+	closed->sampled_ns = poll->sampled.ns;
+	closed->place = poll->place;
+	closed->lane = lane;
+	closed->stream = poll->stream;
+	closed->worker = poll->worker;
+	closed->asked = asked;
+	closed->listed = listed;
+	closed->running = poll->end_ns == 0;
+	closed->kept = false;
+	closed->cpu = cpu_of(a, s, poll);
+	if ((closed->cpu == WEFT__CPU_SPLIT || closed->running) && add_extra(track, s) < 0)
 		return -ENOMEM;
-	grown[track->n_closed++] = closed;
+	if (a->opts.rows && asked && weft__rows_keep(a, track, poll, &closed->kept) < 0)
+		return -ENOMEM;
+	track->n_closed++;
 	return 0;
 }

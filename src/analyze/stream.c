@@ -74,16 +74,6 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	return s->worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
 }
 
-int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret)
-{
-	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
-
-	if (rc < 0)
-		return rc;
-	*ret = &a->result.lanes[s->lane];
-	return 0;
-}
-
 /* Books the time since the last booking. A thread without a lane keeps its time until it has one. */
 void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
 {
@@ -124,7 +114,7 @@ static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_
 }
 
 /* What the thread must have been doing until this event, where that was not known. */
-static int guess(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static int guess(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__lane *lane;
 	int rc;
@@ -148,7 +138,7 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	return 0;
 }
 
-int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__stream_catch_up(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	cross_gaps(a, s, ev->time_ns);
 	return s->state == STREAM_GUESS && !s->in_gap ? guess(a, s, ev) : 0;
@@ -171,7 +161,7 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 	return worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
 }
 
-int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	bool park = ev->kind == WEFT_KIND_PARK;
 	struct weft__lane *lane;
@@ -179,13 +169,14 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 
 	if (rc < 0)
 		return rc;
-	weft__stream_settle(a, s, ev->time_ns);
+	if (!a->opts.rows_only)
+		weft__stream_settle(a, s, ev->time_ns);
 	if (s->in_gap)
 		return 0;
 	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
 	if (park)
 		s->after_gap = false;
-	if (ev->time_ns < a->opts.from_ns)
+	if (ev->time_ns < a->opts.from_ns || a->opts.rows_only)
 		return 0;
 	lane->n_park_events++;
 	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN
@@ -201,7 +192,7 @@ void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64
 	weft__stream_settle(a, s, now_ns);
 }
 
-int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	bool follows = s->has_sched && ev->time_ns > s->sched_ns && WEFT_FIELD(ev, SCHED, CPU) >= s->cpu_ns &&
 		       WEFT_FIELD(ev, SCHED, RUNQUEUE) >= s->runqueue_ns;

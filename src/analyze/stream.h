@@ -69,6 +69,7 @@ struct weft__stream {
 	bool log_tight;                       /* what can be put together has been */
 	uint32_t track;                       /* index, or NO_TRACK: not known yet */
 	struct weft__scope scope;             /* that its events have now */
+	bool has_scope;                       /* ... which is one, */
 	bool in_scope;                        /* ... which was asked for, */
 	uint64_t in_scope_ns;                 /* since then */
 	uint64_t place_ns;                    /* up to then a poll was open of the location that was asked for */
@@ -110,14 +111,21 @@ static inline bool weft__stream_works(const struct weft__stream *s)
 /* Those that can fail return 0 or -ENOMEM; get leaves NULL in `*ret` where a limit is reached. A pointer is good
  * until the next get. */
 int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret);
-int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret);
+/* What gaps up to the event, and the event itself, say of the time before it. */
+int weft__stream_catch_up(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+static inline int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+{
+	if (ev->time_ns >= s->gaps.quiet_ns || s->state == STREAM_GUESS)
+		return weft__stream_catch_up(a, s, ev);
+	s->in_gap = false;
+	return 0;
+}
 void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
-int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* Somebody else tells of what it did until now: it is there, and known. */
 void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
-int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
 void weft__streams_fini(struct weft__streams *streams);
 

@@ -63,13 +63,13 @@ static void task_del(struct weft__analysis *a, uint32_t at)
 }
 
 /* Whether the spawn is that of a task whose first poll has just begun on another thread. */
-static bool is_late_spawn(const struct weft__task *task, const struct weft_event_view *ev)
+static bool is_late_spawn(const struct weft__task *task, const struct weft__event *ev)
 {
 	return task->seen && !task->spawned && task->first && task->poll_stream != ev->thread &&
 	       weft__since(ev->time_ns, task->poll_ns) <= LATE_OPEN_NS;
 }
 
-static void set_spawned(struct weft__analysis *a, struct weft__task *task, const struct weft_event_view *ev)
+static void set_spawned(struct weft__analysis *a, struct weft__task *task, const struct weft__event *ev)
 {
 	uint32_t place = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
 	struct weft__poll *poll;
@@ -91,7 +91,7 @@ static void set_spawned(struct weft__analysis *a, struct weft__task *task, const
 	task->base_ns = ev->time_ns ? ev->time_ns : 1;
 }
 
-int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__task_spawn(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__place *place;
 	struct weft__task *task;
@@ -130,7 +130,7 @@ static int remember(struct weft__analysis *a, const struct weft__task *task)
 	return weft__map_put(&a->tasks.ended_by_id, task->id, (uint32_t)(a->tasks.n_ended++ % ENDED_TASKS));
 }
 
-int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__task_end(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint32_t at = weft__map_get(&a->tasks.by_id, WEFT_FIELD(ev, TASK_END, TASK));
 	uint32_t id = at != WEFT__MAP_NONE            ? a->tasks.at[at].place
@@ -152,7 +152,7 @@ int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
 
 /* Whether the wake caused the poll that the task has just begun on another thread; `*poll` is that one if it is
  * open. */
-static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task, const struct weft_event_view *ev,
+static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task, const struct weft__event *ev,
 			 struct weft__poll **poll)
 {
 	uint64_t late_ns = weft__since(ev->time_ns, task->poll_ns);
@@ -163,7 +163,7 @@ static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task
 	return late_ns <= LATE_NS || (*poll && !(task->first && task->spawned));
 }
 
-int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__poll *from = s->n_open ? &s->open[s->n_open - 1] : NULL, *poll = NULL;
 	const struct weft__detail *detail = &a->result.detail;

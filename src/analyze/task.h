@@ -7,7 +7,7 @@
 #include "analyze/map.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
 
 struct weft__task {
@@ -47,9 +47,9 @@ struct weft__tasks {
 	struct weft__map ended_by_id;
 };
 
-int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev);
-int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev);
-int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__task_spawn(struct weft__analysis *a, const struct weft__event *ev);
+int weft__task_end(struct weft__analysis *a, const struct weft__event *ev);
+int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* A poll of the task begins: its place and its wake, which is used up, are filled in. */
 int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
 /* The same for a poll that is told at its end, while others of the task were not. */

@@ -78,7 +78,7 @@ static void mark(struct weft__analysis *a, struct weft__track *track, const stru
 	}
 }
 
-void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view *ev)
+void weft__throttled_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__throttled_span *span = &a->throttled.spans[a->throttled.n++ % THROTTLED_SPANS];
 	struct weft__throttling *sum = &a->result.throttling;

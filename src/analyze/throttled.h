@@ -6,7 +6,7 @@
 #include "analyze/analysis.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__closed;
 struct weft__track;
 
@@ -25,7 +25,7 @@ struct weft__throttled {
 };
 
 void weft__throttled_init(struct weft__analysis *a);
-void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view *ev);
+void weft__throttled_add(struct weft__analysis *a, const struct weft__event *ev);
 /* Of a time that a poll's thread was ready without a CPU, of which no switch says when: what the quota took. */
 uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__closed *poll, uint64_t ns);
 /* A time off the CPU that ended then has come to the track, perhaps behind the reading of its span. */

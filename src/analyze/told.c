@@ -19,29 +19,25 @@ static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct
 	return rc;
 }
 
-int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
-	struct weft__poll told = {
-		.task = WEFT_FIELD(ev, POLL, TASK),
-		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION)),
-		.end_ns = ev->time_ns,
-		.stream = s->id,
-		.worker = s->worker,
-		.depth = WEFT_FIELD(ev, POLL, DEPTH) < WEFT_DEPTH_UNKNOWN ? (uint32_t)WEFT_FIELD(ev, POLL, DEPTH)
-									  : WEFT_DEPTH_UNKNOWN,
-		.level = WEFT_FIELD(ev, POLL, LEVEL) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, POLL, LEVEL) : UINT32_MAX,
-		.first_sample = s->n_log,
-		.serial = ++a->polls.n,
-		.told = true,
-		.why = (uint32_t)WEFT_FIELD(ev, POLL, WHY),
-	};
 	struct weft__track *track;
-	struct weft__poll *grown;
+	struct weft__poll *poll;
 	struct weft__lane *lane;
 
-	if (weft__stream_lane(a, s, &lane) < 0 || weft__task_told(a, s, &told) < 0)
+	if (weft__stream_lane(a, s, &lane) < 0 || weft__poll_add(s, &poll) < 0)
 		return -ENOMEM;
-	told.lane = s->lane;
+	poll->task = WEFT_FIELD(ev, POLL, TASK);
+	poll->begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION));
+	poll->end_ns = ev->time_ns;
+	poll->depth = WEFT_FIELD(ev, POLL, DEPTH) < WEFT_DEPTH_UNKNOWN ? (uint32_t)WEFT_FIELD(ev, POLL, DEPTH)
+								       : WEFT_DEPTH_UNKNOWN;
+	poll->level = WEFT_FIELD(ev, POLL, LEVEL) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, POLL, LEVEL) : UINT32_MAX;
+	poll->serial = ++a->polls.n;
+	poll->told = true;
+	poll->why = (uint32_t)WEFT_FIELD(ev, POLL, WHY);
+	if (weft__task_told(a, s, poll) < 0)
+		return -ENOMEM;
 	weft__stream_polls(a, s);
 	if (ev->time_ns >= a->opts.from_ns)
 		lane->n_poll_events++;
@@ -49,13 +45,9 @@ int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const stru
 		a->result.polls_too_deep++;
 		return 0;
 	}
-	weft__scope_poll(s, told.begin_ns, told.end_ns, &told);
-	grown = weft__grow(s->open, &s->cap_open, s->n_open, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	s->open = grown;
-	grown[s->n_open++] = told;
-	if (weft__track_of(a, s, &track) < 0 || (track && take_samples(a, s, track, &told) < 0))
+	weft__scope_poll(s, poll);
+	s->n_open++;
+	if (weft__track_of(a, s, &track) < 0 || (track && take_samples(a, s, track, poll) < 0))
 		return -ENOMEM;
 	return weft__poll_finish(a, s, ev->time_ns);
 }
@@ -71,7 +63,7 @@ static uint32_t worker_of(const struct weft__analysis *a, uint32_t stream)
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
-int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint32_t stream = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
 	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
@@ -104,7 +96,7 @@ static uint64_t share_ns(const struct weft__analysis *a, uint64_t ns, uint64_t s
 }
 
 /* While parks are counted their thread is active for all that its own events say. */
-int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint32_t stream = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
 	struct weft__stream *s;

@@ -13,6 +13,22 @@
 #define TRACKS_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
 #define LATE_MAX 4096u    /* places that a stretch may come too late */
 
+void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+{
+	size_t more = *cap ? 2 * *cap : 64;
+	char *grown;
+
+	grown = weft__calloc(more, item_bytes);
+	if (!grown)
+		return NULL;
+	for (; first < n; first++)
+		memcpy(grown + (first & (more - 1)) * item_bytes, (char *)ring + (first & (*cap - 1)) * item_bytes,
+		       item_bytes);
+	weft__free(ring);
+	*cap = more;
+	return grown;
+}
+
 const struct weft__stream *weft__track_stream(const struct weft__analysis *a, const struct weft__track *track)
 {
 	uint32_t at = track->stream ? weft__map_get(&a->streams.by_id, track->stream) : WEFT__MAP_NONE;
@@ -115,18 +131,11 @@ uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stre
 	return thread && thread->tid ? thread->tid : UINT32_C(1) << 31 | s->id;
 }
 
-int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret)
+int weft__track_find_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret)
 {
 	const struct weft__stream *main;
-	int rc;
+	int rc = weft__track_get(a, weft__track_key(a, s), ret);
 
-	/* A tid may have become another stream's since; and what others tell for a thread is in streams besides its
-	 * own. */
-	if (s->track != NO_TRACK && a->tracks.at[s->track].used && a->tracks.at[s->track].stream == s->id) {
-		*ret = &a->tracks.at[s->track];
-		return 0;
-	}
-	rc = weft__track_get(a, weft__track_key(a, s), ret);
 	if (rc < 0 || !*ret)
 		return rc;
 	s->track = (uint32_t)(*ret - a->tracks.at);
@@ -175,8 +184,8 @@ static int prune(struct weft__analysis *a, struct weft__track *track)
 
 	if (s && s->n_open && s->open[0].begin_ns < keep_ns)
 		keep_ns = s->open[0].begin_ns;
-	if (track->first_closed < track->n_closed && track->closed[track->first_closed].begin_ns < keep_ns)
-		keep_ns = track->closed[track->first_closed].begin_ns;
+	if (track->first_closed < track->n_closed && weft__closed_at(track, track->first_closed)->begin_ns < keep_ns)
+		keep_ns = weft__closed_at(track, track->first_closed)->begin_ns;
 	rc = weft__times_run(a, track, keep_ns);
 	dropped = drop(a, track, weft__track_after(track, keep_ns));
 	return rc < 0 ? rc : dropped;
@@ -239,6 +248,7 @@ void weft__track_fini(struct weft__track *track)
 {
 	weft__free(track->log);
 	weft__free(track->closed);
+	weft__free(track->extras);
 	weft__free(track->kept);
 	memset(track, 0, sizeof(*track));
 }

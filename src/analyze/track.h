@@ -20,7 +20,7 @@ struct weft__analysis;
 struct weft__stream;
 struct weft__poll;
 struct weft__holds;
-struct weft_event_view;
+struct weft__event;
 
 /* In this order, the later ones say more. */
 enum weft__stretch_kind { STRETCH_SAMPLE, STRETCH_LOOK, STRETCH_OFF, STRETCH_WAIT };
@@ -47,14 +47,19 @@ struct weft__stretch {
 struct weft__closed {
 	uint64_t serial;
 	uint64_t begin_ns, end_ns, task, sampled_ns;
-	uint64_t seen_ns; /* running: the last event of its thread */
 	uint32_t place, lane, stream, worker;
 	bool asked;  /* counts in sums */
 	bool listed; /* is, or was, in a list */
 	bool running;
-	bool kept; /* somebody is to hear of it (rows.c) */
-	struct weft__cpu cpu;
+	bool kept;                /* somebody is to hear of it (rows.c) */
+	enum weft__cpu_known cpu; /* WEFT__CPU_SPLIT: how it was split is in track->extras */
 };
+/* What few of them have besides. */
+struct weft__closed_extra {
+	struct weft__cpu cpu;
+	uint64_t seen_ns; /* running: the last event of its thread */
+};
+_Static_assert(sizeof(struct weft__closed) == 64, "many of them wait: each is one line of the cache");
 
 /* Where the samples of a thread's time have come to (times.c). */
 struct weft__times {
@@ -88,11 +93,18 @@ struct weft__track {
 	size_t settled;
 	uint64_t settled_changes, nearest_ns;
 	uint64_t cut_ns; /* up to here there were more */
+	/* Polls that have ended, in a ring: the one with number i is at i & (cap_closed - 1). From number first_closed
+	 * on they wait for their breakdown. A few before that are still there. */
 	struct weft__closed *closed;
-	size_t first_closed, n_closed, cap_closed; /* from the first on they wait for their story */
-	/* Those of `closed` that are `kept`, in a ring; cap_kept is 0 or a power of two. */
+	uint64_t first_closed, n_closed;
+	size_t cap_closed;
+	/* Rings, too: of those that have WEFT__CPU_SPLIT or are running, and of those that are `kept`. */
+	struct weft__closed_extra *extras;
+	uint64_t first_extra, n_extras;
+	size_t cap_extras;
 	struct weft__poll *kept;
-	size_t first_kept, n_kept, cap_kept;
+	uint64_t first_kept, n_kept;
+	size_t cap_kept;
 	uint64_t n_off;
 	bool off_sampled; /* not each switch is told */
 	uint64_t offs_ns; /* where the last stretch off the CPU ended */
@@ -118,15 +130,29 @@ struct weft__stories {
 	struct weft__piece *pieces; /* of the poll that is being settled */
 	size_t n_pieces, cap_pieces;
 	struct weft__track *settling; /* whose poll that is */
-	uint64_t grace_ns;            /* for which polls that ended wait for what is known of them late */
-	size_t max_closed;            /* polls of a thread that do so */
-	bool detects;                 /* polls of which their thread says nothing never left the CPU */
+	struct weft__closed_extra extra;
+	uint64_t grace_ns; /* for which polls that ended wait for what is known of them late */
+	size_t max_closed; /* polls of a thread that do so */
+	bool detects;      /* polls of which their thread says nothing never left the CPU */
 };
+
+/* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
+ * is zero. Returns the ring, or NULL when out of memory. */
+void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
+static inline void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+{
+	return n - first < *cap ? ring : weft__ring_grow(ring, cap, first, n, item_bytes);
+}
+
+static inline struct weft__closed *weft__closed_at(const struct weft__track *track, uint64_t number)
+{
+	return &track->closed[number & (track->cap_closed - 1)];
+}
 
 /* All return 0 or -ENOMEM; `*ret` is NULL where there are too many threads. A pointer is good until the next get. */
 int weft__track_get(struct weft__analysis *a, uint32_t tid, struct weft__track **ret);
 uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stream *s);
-int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret);
+int weft__track_find_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret);
 struct weft__track *weft__track_find(struct weft__analysis *a, uint32_t tid); /* NULL: there is none */
 int weft__track_add(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch);
 /* The first stretch that ends behind `ns`, as index. */

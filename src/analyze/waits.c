@@ -151,7 +151,7 @@ static void add_cpu(struct weft__wait_row *row, const struct weft__stretch *stre
 
 /* How long it waited: of a call not what it was on the CPU, nor what it was ready without one. A lock that is spun
  * for is waited for all the same. */
-static uint64_t waited_ns(const struct weft_event_view *ev)
+static uint64_t waited_ns(const struct weft__event *ev)
 {
 	uint64_t ns = WEFT_FIELD(ev, WAIT, DURATION);
 
@@ -164,7 +164,7 @@ static uint64_t waited_ns(const struct weft_event_view *ev)
 }
 
 /* Into the figures of the window. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev,
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev,
 		const struct weft__stretch *stretch)
 {
 	struct weft__wait wait = {
@@ -214,7 +214,7 @@ static struct weft__stream *own_stream(struct weft__analysis *a, struct weft__st
 	return at != WEFT__MAP_NONE ? &a->streams.at[at] : s;
 }
 
-int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__stretch stretch = {
 		.kind = STRETCH_WAIT,
@@ -270,7 +270,7 @@ static int place_share(struct weft__analysis *a, const struct weft__stream *s, e
 
 /* A sum may be of several requests and polls of the thread: it counts for one only when the thread was with that one
  * all the time. */
-int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__wait_row more = {.what = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, WHAT),
 				      .name = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, NAME),

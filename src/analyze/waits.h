@@ -8,7 +8,7 @@
 #include "weft/wait.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
 struct weft__stretch;
 
@@ -19,8 +19,8 @@ struct weft__waits {
 	size_t n_apart;
 };
 
-int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 void weft__waits_settle(struct weft__analysis *a);
 /* Nobody waits for these because there is nothing to do. */
 static inline bool weft__wait_matters(uint32_t what)
@@ -30,7 +30,7 @@ static inline bool weft__wait_matters(uint32_t what)
 }
 
 /* pending.c: waits for locks that do not end */
-int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev);
 /* A wait has ended that may have been pending. */
 void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__stretch *wait);
 int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns);

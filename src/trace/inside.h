@@ -40,6 +40,7 @@ struct weft__scan {
 	struct weft__recording *rec;
 	uint64_t number; /* of rec */
 	struct weft__merge *merge;
+	const struct weft__record *run, *run_end; /* events that it gave and that are still to be read */
 	struct weft__analysis *analysis;
 	struct weft__row_sink sink;
 	struct weft__plain plain;
@@ -47,10 +48,16 @@ struct weft__scan {
 	uint64_t n_events;
 
 	struct weft__line_list lines;
-	struct weft__label_slot {
-		uint64_t key; /* of worker and stream, not 0 */
-		const char *text;
-	} labels[64]; /* the last ones, of rec */
+	/* What was looked up last, of rec: threads as workers, and locations. */
+	struct weft__who {
+		uint32_t stream, worker;
+		const char *label;                /* NULL: nothing is here */
+		const struct weft_thread *thread; /* NULL: not defined */
+	} whos[64];
+	struct weft__where_slot {
+		uint32_t place;
+		const char *label; /* NULL: nothing is here */
+	} places[64];
 
 	char *rows; /* of `stride` bytes each */
 	size_t stride, first, n, cap;
@@ -97,8 +104,8 @@ bool weft__holds(const struct weft__filter *filter, enum weft__column_type type,
 int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
 		   uint32_t worker);
 int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream);
-void weft__fill_place(const struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
-		      uint32_t place); /* id_column SIZE_MAX: there is none */
+/* id_column SIZE_MAX: there is none */
+void weft__fill_place(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column, uint32_t place);
 void weft__fill_stack(const struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack);
 /* The innermost function; `outside` of weft. */
 int weft__fill_function(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack, uint32_t kernel,
@@ -112,7 +119,7 @@ void weft__resolved_init(struct weft__scan *t);
 /* plain.c */
 bool weft__is_plain(enum weft__table_id table);
 int weft__plain_begin(struct weft__scan *t);
-int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev);
+int weft__plain_event(struct weft__scan *t, const struct weft__event *ev);
 int weft__plain_end(struct weft__scan *t); /* of the recording */
 void weft__plain_fini(struct weft__scan *t);
 

@@ -78,7 +78,7 @@ static int give_park(struct weft__scan *t, uint32_t stream, uint64_t begin_ns, u
 	return 0;
 }
 
-static int park_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int park_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__plain_thread *thread;
 	uint64_t begin_ns;
@@ -100,7 +100,7 @@ static int park_event(struct weft__scan *t, const struct weft_event_view *ev)
 		       : give_park(t, ev->thread, begin_ns, ev->time_ns, WEFT_FIELD(ev, UNPARK, DEPTH));
 }
 
-static int queue_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int queue_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	const struct weft_runtime_def *runtime =
 		weft__names_runtime(&t->rec->names, (uint32_t)WEFT_FIELD(ev, QUEUE, RUNTIME));
@@ -117,7 +117,7 @@ static int queue_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int stuck_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, STUCK, TID), stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
 	struct weft__row *row;
@@ -134,7 +134,7 @@ static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int context_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int context_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__scope scope = {WEFT_FIELD(ev, CONTEXT, TRACE_HI),
 				    WEFT_FIELD(ev, CONTEXT, TRACE_LO),
@@ -152,7 +152,7 @@ static int context_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int wall_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int wall_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, WALL, TID), stack = (uint32_t)WEFT_FIELD(ev, WALL, STACK);
 	struct weft__row *row;
@@ -188,7 +188,7 @@ static void print_field(struct weft__json *json, const struct weft__names *names
 }
 
 /* As one line. */
-static int print_fields(struct weft__scan *t, struct weft__row *row, const struct weft_event_view *ev,
+static int print_fields(struct weft__scan *t, struct weft__row *row, const struct weft__event *ev,
 			const struct weft_kind_def *def)
 {
 	struct weft_field unnamed = {.type = WEFT_TYPE_U64};
@@ -220,7 +220,7 @@ static int print_fields(struct weft__scan *t, struct weft__row *row, const struc
 	return 0;
 }
 
-static int program_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int program_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	const struct weft_kind_def *def = weft__names_kind(&t->rec->names, ev->kind);
 	struct weft__row *row;
@@ -239,7 +239,7 @@ static int program_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return rc;
 }
 
-static int count_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int count_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__row *row;
 
@@ -254,7 +254,7 @@ static int count_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int park_count_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int park_count_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__row *row;
 
@@ -268,7 +268,7 @@ static int park_count_event(struct weft__scan *t, const struct weft_event_view *
 	return 0;
 }
 
-static int cost_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int cost_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__row *row = weft__row_new(t);
 
@@ -342,7 +342,7 @@ static int give_task(struct weft__scan *t, struct weft__plain_task *task, uint64
 	return 0;
 }
 
-static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const struct weft_event_view *ev)
+static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const struct weft__event *ev)
 {
 	/* Its number is used again, without an end. */
 	if (task->spawn_ns) {
@@ -356,7 +356,7 @@ static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const
 	return 0;
 }
 
-static int task_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int task_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	bool poll = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_POLL_NEXT || ev->kind == WEFT_KIND_POLL;
 	uint64_t begin_ns = ev->time_ns;
@@ -384,7 +384,7 @@ static int task_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int builtin_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int builtin_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	if (t->opts.table == WEFT__TABLE_PARK)
 		return park_event(t, ev);
@@ -412,7 +412,7 @@ int weft__plain_begin(struct weft__scan *t)
 	return weft__gaps_init(&t->plain.gaps, t->rec->names.losses, t->rec->names.n_losses);
 }
 
-int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev)
+int weft__plain_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__plain_thread *thread;
 

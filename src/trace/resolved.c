@@ -16,22 +16,35 @@ static const char *const where_names[WEFT__N_WHERE] = {
 	[WEFT__NEVER_POLLS] = "never_polls", [WEFT__WHERE_UNKNOWN] = "unknown",
 };
 
+static const struct weft__who *who_find(struct weft__scan *t, struct weft__who *who, uint32_t worker, uint32_t stream)
+{
+	char label[WEFT__LABEL_BYTES];
+
+	weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label));
+	who->label = weft__texts_add(&t->set->texts, label);
+	who->thread = weft__names_thread(&t->rec->names, stream);
+	who->stream = stream;
+	who->worker = worker;
+	return who->label ? who : NULL;
+}
+
+/* Who a thread is, or NULL when out of memory. */
+static inline const struct weft__who *who_get(struct weft__scan *t, uint32_t worker, uint32_t stream)
+{
+	struct weft__who *who = &t->whos[(worker ^ stream) % (sizeof(t->whos) / sizeof(t->whos[0]))];
+
+	return who->label && who->stream == stream && who->worker == worker ? who : who_find(t, who, worker, stream);
+}
+
 int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream)
 {
-	/* Of a worker the stream does not matter. */
-	uint64_t key = (uint64_t)(worker + 1) << 32 | (worker == WEFT_WORKER_NONE ? stream : 0) | UINT64_C(1) << 63;
-	struct weft__label_slot *slot = &t->labels[(key ^ key >> 32) % (sizeof(t->labels) / sizeof(t->labels[0]))];
-	char label[WEFT__LABEL_BYTES];
+	const struct weft__who *who;
 
 	if (!weft__wanted(t, column))
 		return 0;
-	if (slot->key != key) {
-		weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label));
-		slot->text = weft__texts_add(&t->set->texts, label);
-		slot->key = slot->text ? key : 0;
-	}
-	weft__set_text(row, column, slot->text);
-	return slot->text ? 0 : -ENOMEM;
+	who = who_get(t, worker, stream);
+	weft__set_text(row, column, who ? who->label : NULL);
+	return who ? 0 : -ENOMEM;
 }
 
 enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO_WORKER };
@@ -39,33 +52,47 @@ enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO
 int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
 		   uint32_t worker)
 {
-	const uint64_t named = UINT64_C(3) << (column + WHO_TID);
-	const struct weft_thread *thread;
+	const struct weft__who *who = NULL;
 
 	weft__set_int(row, column + WHO_RECORDING, (int64_t)t->number);
 	if (stream)
 		weft__set_int(row, column + WHO_THREAD_ID, weft__id(t, stream));
 	if (tid)
 		weft__set_int(row, column + WHO_TID, tid);
-	if (t->opts.columns & named && stream) {
-		thread = weft__names_thread(&t->rec->names, stream);
-		if (thread && thread->tid)
-			weft__set_int(row, column + WHO_TID, thread->tid);
-		weft__set_text(row, column + WHO_THREAD, thread ? thread->name : NULL);
+	if (t->opts.columns >> (column + WHO_TID) & (1 | 1 << 1 | 1 << (WHO_WORKER - WHO_TID))) {
+		who = who_get(t, worker, stream);
+		if (!who)
+			return -ENOMEM;
+	}
+	if (who && stream && who->thread) {
+		if (who->thread->tid)
+			weft__set_int(row, column + WHO_TID, who->thread->tid);
+		weft__set_text(row, column + WHO_THREAD, who->thread->name);
 	}
 	if (worker == WEFT_WORKER_NONE || worker == WEFT__LANE_OTHER)
 		return 0;
 	weft__set_int(row, column + WHO_WORKER_ID, weft__id(t, worker));
-	return weft__fill_label(t, row, column + WHO_WORKER, worker, stream);
+	weft__set_text(row, column + WHO_WORKER, who ? who->label : NULL);
+	return 0;
 }
 
-void weft__fill_place(const struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
-		      uint32_t place)
+static const char *place_label(struct weft__scan *t, uint32_t place)
+{
+	struct weft__where_slot *slot = &t->places[place % (sizeof(t->places) / sizeof(t->places[0]))];
+
+	if (!slot->label || slot->place != place) {
+		slot->label = weft__label_place(&t->rec->names, place);
+		slot->place = place;
+	}
+	return slot->label;
+}
+
+void weft__fill_place(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column, uint32_t place)
 {
 	if (id_column != SIZE_MAX && place > 0 && place < WEFT__PLACE_OTHER)
 		weft__set_int(row, id_column, weft__id(t, place));
 	if (weft__wanted(t, column))
-		weft__set_text(row, column, weft__label_place(&t->rec->names, place));
+		weft__set_text(row, column, place_label(t, place));
 }
 
 void weft__fill_stack(const struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack)
@@ -122,10 +149,9 @@ static void fill_part(const struct weft__scan *t, struct weft__row *row, size_t 
 	weft__set_int(row, column, (int64_t)story->split.ns[part]);
 }
 
-static void fill_time(const struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll)
+static void fill_time(const struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll,
+		      const struct weft__story *story)
 {
-	const struct weft__story *story = &poll->story;
-
 	weft__set_int(row, WEFT__COL_POLL_BEGIN_NS, weft__time(t, poll->begin_ns));
 	if (poll->end_ns)
 		weft__set_int(row, WEFT__COL_POLL_END_NS, weft__time(t, poll->end_ns));
@@ -169,7 +195,7 @@ static int fill_wake(struct weft__scan *t, struct weft__row *row, const struct w
 	return weft__fill_label(t, row, WEFT__COL_POLL_WAKER_WORKER, wake->worker, wake->stream);
 }
 
-static int give_poll(void *data, const struct weft__poll *poll)
+static int give_poll(void *data, const struct weft__poll *poll, const struct weft__story *story)
 {
 	struct weft__scan *t = data;
 	struct weft__row *row = weft__row_new(t);
@@ -179,13 +205,14 @@ static int give_poll(void *data, const struct weft__poll *poll)
 	weft__set_int(row, WEFT__COL_POLL_ID, weft__id(t, poll->serial));
 	weft__set_int(row, WEFT__COL_POLL_TASK, (int64_t)poll->task);
 	weft__fill_place(t, row, WEFT__COL_POLL_LOCATION_ID, WEFT__COL_POLL_LOCATION, poll->place);
-	fill_time(t, row, poll);
+	fill_time(t, row, poll, story);
 	if (poll->depth != WEFT_DEPTH_UNKNOWN)
 		weft__set_int(row, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth);
 	weft__set_int(row, WEFT__COL_POLL_NESTED_IN, poll->level);
 	if (!poll->told)
 		weft__set_int(row, WEFT__COL_POLL_WAKES_ISSUED, poll->n_wakes);
-	weft__fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
+	if (poll->has_scope)
+		weft__fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
 	if (fill_wake(t, row, poll) < 0)
 		return -ENOMEM;
 	weft__row_give(t, row);
@@ -193,12 +220,13 @@ static int give_poll(void *data, const struct weft__poll *poll)
 }
 
 /* From a poll, which knows the wake that it began after. */
-static int give_wake(void *data, const struct weft__poll *poll)
+static int give_wake(void *data, const struct weft__poll *poll, const struct weft__story *story)
 {
 	const struct weft__wake *wake = &poll->wake;
 	struct weft__scan *t = data;
 	struct weft__row *row;
 
+	(void)story;
 	if (!wake->known)
 		return 0;
 	row = weft__row_new(t);
@@ -394,8 +422,7 @@ static bool poll_holds(struct weft__scan *t, const struct weft__poll *poll, cons
 	case WEFT__COL_POLL_END_NS:
 		return poll->end_ns && weft__holds(filter, type, (union weft__value){.i = weft__time(t, poll->end_ns)});
 	case WEFT__COL_POLL_LOCATION:
-		return weft__holds(filter, type,
-				   (union weft__value){.text = weft__label_place(&t->rec->names, poll->place)});
+		return weft__holds(filter, type, (union weft__value){.text = place_label(t, poll->place)});
 	default:
 		return true;
 	}

@@ -89,16 +89,16 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static int add_poll(void *data, const struct weft__poll *poll)
+static int add_poll(void *data, const struct weft__poll *poll, const struct weft__story *story)
 {
 	struct rows *rows = data;
 	uint64_t sum = 0;
 	size_t i;
 
 	for (i = 0; i < WEFT__N_PARTS; i++) {
-		sum += poll->story.split.ns[i];
-		rows->slice_ns[i] = poll->story.split.ns[i]; /* to come */
-		rows->poll_ns[i] = plus(rows->poll_ns[i], poll->end_ns ? poll->story.split.ns[i] : 0);
+		sum += story->split.ns[i];
+		rows->slice_ns[i] = story->split.ns[i]; /* to come */
+		rows->poll_ns[i] = plus(rows->poll_ns[i], poll->end_ns ? story->split.ns[i] : 0);
 	}
 	if (sum != poll->rank_ns)
 		abort();
@@ -182,7 +182,8 @@ static void choose(struct weft__names *names, struct weft__analysis_opts *opts, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct weft_event_view ev = {.time_ns = 10000000};
+	uint64_t fields[WEFT_FIELDS_MAX] = {0};
+	struct weft__event ev = {.time_ns = 10000000, .fields = fields};
 	const struct weft__result *r;
 	struct weft__names names = {0};
 	struct weft__analysis_opts opts = {.names = &names};
@@ -215,7 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ev.n_fields = ev.kind < WEFT_KIND_BUILTIN_END ? fields_of[ev.kind] : 2;
 		at += 4;
 		for (i = 0; i < ev.n_fields; i++)
-			ev.fields[i] = at < size ? value_of(data[at++], ev.time_ns) : 0;
+			fields[i] = at < size ? value_of(data[at++], ev.time_ns) : 0;
 		if (weft__analysis_push(analysis, &ev) < 0)
 			abort();
 	}

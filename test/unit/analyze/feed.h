@@ -60,19 +60,16 @@ static inline void feed_start(struct feed *feed)
 	feed_begin(feed);
 }
 
-static inline struct weft_event_view feed_view(uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
-					       const uint64_t *fields)
+static inline struct weft__event feed_one(uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
+					  const uint64_t *fields)
 {
-	struct weft_event_view ev = {.time_ns = time_ns, .thread = stream, .kind = kind, .n_fields = n_fields};
-
-	memcpy(ev.fields, fields, n_fields * sizeof(*fields));
-	return ev;
+	return (struct weft__event){time_ns, stream, kind, n_fields, fields};
 }
 
 static inline void feed_event(struct feed *feed, uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
 			      const uint64_t *fields)
 {
-	struct weft_event_view ev = feed_view(time_ns, stream, kind, n_fields, fields);
+	struct weft__event ev = feed_one(time_ns, stream, kind, n_fields, fields);
 
 	CHECK_EQ(weft__analysis_push(feed->analysis, &ev), 0);
 }

@@ -413,7 +413,7 @@ static int hear(void *data, const struct weft__sample_view *sample)
 
 TEST(each_sample_is_reported_with_its_polls)
 {
-	struct weft_event_view ev;
+	struct weft__event ev;
 	struct heard heard = {.depth = 1};
 	struct feed feed;
 
@@ -428,7 +428,7 @@ TEST(each_sample_is_reported_with_its_polls)
 	CHECK_EQ(heard.depth, 2);
 	CHECK_EQ(heard.inner_task, 2);
 	heard.rc = -EINTR;
-	ev = feed_view(80 * MS, 1, WEFT_KIND_SAMPLE, 5, (uint64_t[]){SAMPLE_OF(1, 1)});
+	ev = feed_one(80 * MS, 1, WEFT_KIND_SAMPLE, 5, (uint64_t[]){SAMPLE_OF(1, 1)});
 	CHECK_EQ(weft__analysis_push(feed.analysis, &ev), -EINTR);
 	feed_end(&feed, 0);
 	feed_close(&feed);

@@ -600,12 +600,12 @@ static int push_all(struct weft__analysis *a)
 		{103 * MS, COLLECTOR, WEFT_KIND_POLL_COUNT, {3, 1000, 2000, 50}},
 		{104 * MS, COLLECTOR, WEFT_KIND_COST, {1, 1, 1, 1}},
 	};
-	struct weft_event_view ev;
+	struct weft__event ev;
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < sizeof(events) / sizeof(events[0]) && rc == 0; i++) {
-		ev = feed_view(events[i].time_ns, events[i].stream, events[i].kind, 8, events[i].fields);
+		ev = feed_one(events[i].time_ns, events[i].stream, events[i].kind, 8, events[i].fields);
 		rc = weft__analysis_push(a, &ev);
 	}
 	return rc;
