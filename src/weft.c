@@ -84,6 +84,7 @@
 #include "record/sample/sample_hot.c"
 #include "record/sample/signals.c"
 #include "record/sample/slots_hot.c"
+#include "record/sample/tend.c"
 #include "record/sample/threads.c"
 #include "record/sample/timer_hot.c"
 #include "record/setup.c"

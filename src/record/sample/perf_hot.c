@@ -126,9 +126,9 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 
 	slot->timer = -1;
 	slot->interval_ns = load_relaxed(&weft__engine.period_ns);
-	store_relaxed(&slot->cpu_ns, weft__perf.starting ? cpu_ns_of(tid) : 0);
+	store_relaxed(&slot->cpu_ns, load_relaxed(&weft__perf.starting) ? cpu_ns_of(tid) : 0);
 	slot->epoch = load_relaxed(&weft_gate.generation);
-	if (!weft__perf.starting && !weft__engine.kernel) {
+	if (!load_relaxed(&weft__perf.starting) && !weft__engine.kernel) {
 		weft__perf_ride(slot, number, tid);
 		return 0; /* inherited */
 	}

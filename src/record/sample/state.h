@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the engines share. Fields say who writes them.
  *
- *     engine.c       starts and stops an engine, and sees it through
+ *     engine.c       starts and stops an engine; life.h
+ *     tend.c         sees it through
  *     rate.c         how often it samples
  *     choice.c       chooses it, and keeps the facts
  *     machine.c      what the choice depends on
@@ -221,6 +222,16 @@ int weft__threads_scan(int force);
 void weft__threads_drop(void);
 /* Once a second or so. Answers how many threads are not covered. */
 uint32_t weft__threads_tend(void);
+
+/* rate.c, CALLER. A recorder is opened: nobody has set a rate. */
+void weft__rate_open(void);
+/* COLLECTOR. May cost that level of SOURCE_FULL; answers how many samples a second that is, and what it was the last
+ * time. */
+uint32_t weft__rate_limit(uint32_t level);
+uint32_t weft__rate_hz(void);
+/* COLLECTOR. When perf events have to be switched, or looked at, and doing that. */
+uint64_t weft__rate_due(int awake);
+void weft__rate_turn(uint64_t now_ns);
 
 /* choice.c, CALLER, and COLLECTOR under the engine's lock. Sets the engine, the event, and whether there are kernel
  * frames. */

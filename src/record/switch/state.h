@@ -160,6 +160,13 @@ struct weft__switch_watch {
 	int many;                 /* there are to be no records */
 };
 
+/* COLLECTOR. What the records have cost the threads that switch. */
+struct weft__switch_spent {
+	uint64_t switches; /* that are in it */
+	uint64_t ns;
+	uint32_t price_ns; /* of one, the last time that they were recorded */
+};
+
 struct weft__switch {
 	pthread_mutex_t lock;
 	enum weft__switch_mode mode; /* of this recording */
@@ -182,6 +189,7 @@ struct weft__switch {
 	struct weft_ring *out; /* of the collector, for these events alone: they are older than what else it emits */
 	uint64_t out_tick;     /* of the last of them */
 	struct weft__switch_counts counts;
+	struct weft__switch_spent spent;
 	struct weft_loss losses[8];
 	uint32_t n_losses;
 	char degraded[SWITCH_WHY_BYTES];

@@ -76,6 +76,7 @@ static int switch_open(const struct weft_recorder_opts *opts, struct weft_error 
 	(void)ret;
 	sets_enter();
 	memset(&weft__switch.counts, 0, sizeof(weft__switch.counts));
+	memset(&weft__switch.spent, 0, sizeof(weft__switch.spent));
 	weft__switch.degraded[0] = 0;
 	store_relaxed(&weft__switch.n_losses, 0u);
 	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
@@ -382,6 +383,34 @@ uint32_t weft__switch_cost_ns(void)
 	}
 }
 
+/* While nothing is recorded, what was before has the price that it had. */
+static void switch_cost(struct weft__source_cost *ret)
+{
+	struct weft__switch_spent *spent = &weft__switch.spent;
+	uint64_t n = weft__switch_counts().switches;
+	uint32_t price = weft__switch_cost_ns();
+
+	spent->price_ns = price ? price : spent->price_ns;
+	spent->ns += (n - spent->switches) * spent->price_ns;
+	spent->switches = n;
+	ret->spent_ns = spent->ns;
+	ret->events = n;
+	ret->slots = n * weft__kind_slots(WEFT_KIND_OFFCPU);
+}
+
+/* Thousandths of the time. */
+static uint32_t switch_limit(uint32_t level)
+{
+	return weft__switch_works() ? level * 1000 / SOURCE_FULL : 0;
+}
+
+static int switch_hold(enum weft__source_hold what)
+{
+	if (what != SOURCE_ASK)
+		weft__switch_hold(what == SOURCE_HOLD);
+	return weft__switch_cost_ns() != 0;
+}
+
 static uint64_t switch_due(const struct weft__turn *turn)
 {
 	(void)turn;
@@ -419,4 +448,10 @@ const struct weft__source weft__switch_source = {
 	.turn = switch_turn,
 	.finish = switch_finish,
 	.loss = switch_loss,
+	.works = weft__switch_works,
+	.costs = WEFT_COST_SWITCH,
+	.least = SOURCE_FULL / 512,
+	.cost = switch_cost,
+	.limit = switch_limit,
+	.hold = switch_hold,
 };
