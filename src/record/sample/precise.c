@@ -25,6 +25,7 @@
 #define LOOK_SHARE 2000      /* a look takes one part in so many of the time, at most */
 #define CPU_LEAST_NS 1000000 /* that a thread must have used before it is looked at closely */
 #define LITTLE 200 /* one part in so many of a CPU: a thread that uses less hardly has samples, and needs no event */
+#define LITTLE_LOOKS 8       /* so many looks in a row: then the event goes */
 #define BURST_NS 500000      /* from one switch to the next, on average, with which an event is cheap */
 #define BURST_LESS_NS 250000 /* and with which it is so still */
 #define ALLOWED 0.3          /* of the budget may go for the switches of other threads that have events */
@@ -257,8 +258,13 @@ static void look_at(struct weft__slot *slot, uint32_t number, uint32_t tid, doub
 	seen.span_ns = slot->looked_ns ? now_ns - slot->looked_ns : now_ns - precise.looked_ns + 1;
 	slot->looked_cpu_ns = cpu;
 	slot->looked_ns = now_ns;
-	if (!seen.has && seen.cpu_ns * LITTLE < seen.span_ns)
+	slot->little = seen.cpu_ns * LITTLE < seen.span_ns ? slot->little + 1 : 0;
+	if (!seen.has && slot->little)
 		return; /* when it does more, its first look counts too many switches, and the next one is right */
+	if (slot->little >= LITTLE_LOOKS) { /* as long as there is a perf event, all threads that ever had one pay */
+		demote(slot, cpu);
+		return;
+	}
 	runs = runs_of(tid);
 	seen.switches = runs > slot->looked_runs ? runs - slot->looked_runs : 0;
 	slot->looked_runs = runs;

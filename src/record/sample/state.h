@@ -68,6 +68,7 @@ struct weft__slot {
 	uint32_t unfit;         /* it can have none */
 	uint64_t looked_cpu_ns; /* collector: at the last look */
 	uint64_t looked_runs;
+	uint32_t little; /* collector: looks in a row at which it had used hardly any CPU */
 	uint64_t looked_ns;
 
 	/* collector */
