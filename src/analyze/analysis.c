@@ -257,7 +257,8 @@ static int push_common(struct weft__analysis *a, struct weft__stream *s, const s
 	case WEFT_KIND_TASK_END:
 		return weft__task_end(a, ev);
 	case WEFT_KIND_UNPARK:
-		weft__beat_wake(a, s, ev->time_ns);
+		if (!a->opts.rows_only)
+			weft__beat_wake(a, s, ev->time_ns);
 		return weft__stream_park(a, s, ev);
 	default:
 		return weft__stream_park(a, s, ev);
@@ -292,15 +293,11 @@ int weft__analysis_push_run(struct weft__analysis *a, const struct weft__record 
 	int rc = 0;
 
 	for (; at < end && rc == 0; at++) {
-		struct weft__event ev = weft__event_of_record(at);
+		bool common = is_common(at->kind) && at->n_fields >= least_fields[at->kind];
+		struct weft__event ev;
 
-		if (!is_common(ev.kind) || ev.n_fields < least_fields[ev.kind]) {
-			s = NULL;
-			rc = weft__analysis_push(a, &ev);
-			continue;
-		}
-		if (!s)
-			s = common_stream(a, at, end);
+		s = !common ? NULL : s ? s : common_stream(a, at, end);
+		ev = weft__event_of_record(at);
 		rc = s ? push_common(a, s, &ev) : weft__analysis_push(a, &ev);
 	}
 	return rc;

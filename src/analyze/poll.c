@@ -236,10 +236,9 @@ static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct wef
 	bool asked, listed;
 	int rc;
 
-	if (a->opts.rows_only) {
-		poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
+	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
+	if (a->opts.rows_only)
 		return weft__story_close(a, s, poll, 0, true, false);
-	}
 	rc = rows_of(a, poll, &lane, &place);
 	if (rc < 0)
 		return rc;

@@ -165,7 +165,7 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 {
 	bool park = ev->kind == WEFT_KIND_PARK;
 	struct weft__lane *lane;
-	int rc = weft__stream_lane(a, s, &lane);
+	int rc = a->opts.rows_only ? 0 : weft__stream_lane(a, s, &lane);
 
 	if (rc < 0)
 		return rc;
@@ -176,7 +176,7 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
 	if (park)
 		s->after_gap = false;
-	if (ev->time_ns < a->opts.from_ns || a->opts.rows_only)
+	if (a->opts.rows_only || ev->time_ns < a->opts.from_ns)
 		return 0;
 	lane->n_park_events++;
 	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN

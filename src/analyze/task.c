@@ -163,20 +163,26 @@ static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task
 	return late_ns <= LATE_NS || (*poll && !(task->first && task->spawned));
 }
 
+/* Field by field, where it is to be: a copy of what was written just now is slow. */
+static inline void set_wake(struct weft__wake *to, const struct weft__analysis *a, const struct weft__stream *s,
+			    const struct weft__poll *from, uint64_t time_ns)
+{
+	const struct weft__detail *detail = &a->result.detail;
+
+	to->known = true;
+	to->measured = to->again = false;
+	to->in_poll = from != NULL;
+	to->unlisted = !from && a->polls_told && (!detail->n || detail->level != WEFT_DETAIL_ALL);
+	to->stream = s->id;
+	to->worker = s->worker;
+	to->place = from ? from->place : WEFT__PLACE_UNSEEN;
+	to->task = from ? from->task : 0;
+	to->time_ns = time_ns;
+}
+
 int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__poll *from = s->n_open ? &s->open[s->n_open - 1] : NULL, *poll = NULL;
-	const struct weft__detail *detail = &a->result.detail;
-	struct weft__wake wake = {
-		.known = true,
-		.in_poll = from != NULL,
-		.unlisted = !from && a->polls_told && (!detail->n || detail->level != WEFT_DETAIL_ALL),
-		.stream = s->id,
-		.worker = s->worker,
-		.place = from ? from->place : WEFT__PLACE_UNSEEN,
-		.task = from ? from->task : 0,
-		.time_ns = ev->time_ns,
-	};
 	struct weft__task *task;
 	int rc = task_get(a, WEFT_FIELD(ev, WAKE, TASK), &task);
 
@@ -184,19 +190,19 @@ int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const stru
 		from->n_wakes++;
 	if (rc < 0 || !task)
 		return rc;
-	task->last = wake;
+	set_wake(&task->last, a, s, from, ev->time_ns);
 	task->n_wakes += task->n_wakes < UINT32_MAX;
 	if (is_late_wake(a, task, ev, &poll)) {
 		a->result.late_causes++;
 		task->unwoken = false;
-		return poll ? weft__poll_woken(a, poll, &wake) : 0;
+		return poll ? weft__poll_woken(a, poll, &task->last) : 0;
 	}
 	if (task->wake.known && task->wake.time_ns >= a->result.detail.wakes_ns) {
 		if (ev->time_ns >= a->opts.from_ns)
 			a->result.wakes_again++;
 		return 0;
 	}
-	task->wake = wake;
+	set_wake(&task->wake, a, s, from, ev->time_ns);
 	return 0;
 }
 

@@ -76,7 +76,7 @@ int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, u
 	return 0;
 }
 
-static const char *place_label(struct weft__scan *t, uint32_t place)
+static inline const char *place_label(struct weft__scan *t, uint32_t place)
 {
 	struct weft__where_slot *slot = &t->places[place % (sizeof(t->places) / sizeof(t->places[0]))];
 
@@ -138,84 +138,108 @@ void weft__fill_context(const struct weft__scan *t, struct weft__row *row, size_
 	weft__set_text(row, column + LABELS, weft__names_string(&t->rec->names, scope->labels));
 }
 
-/* A part that is 0 because nothing could have said otherwise is not known, as in the report. */
-static void fill_part(const struct weft__scan *t, struct weft__row *row, size_t column, const struct weft__story *story,
-		      enum weft__part part)
-{
-	bool known = story->cpu != WEFT__CPU_UNKNOWN || story->switches == WEFT__SWITCHES_ALL;
-
-	if (!known && story->split.ns[part] == 0 && (part != WEFT__WAITING || t->waits_off))
-		return;
-	weft__set_int(row, column, (int64_t)story->split.ns[part]);
-}
-
-static void fill_time(const struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll,
-		      const struct weft__story *story)
-{
-	weft__set_int(row, WEFT__COL_POLL_BEGIN_NS, weft__time(t, poll->begin_ns));
-	if (poll->end_ns)
-		weft__set_int(row, WEFT__COL_POLL_END_NS, weft__time(t, poll->end_ns));
-	weft__set_int(row, WEFT__COL_POLL_DURATION_NS, (int64_t)poll->rank_ns);
-	fill_part(t, row, WEFT__COL_POLL_ON_CPU_NS, story, WEFT__ON_CPU);
-	fill_part(t, row, WEFT__COL_POLL_BLOCKED_NS, story, WEFT__BLOCKED);
-	fill_part(t, row, WEFT__COL_POLL_WAITING_NS, story, WEFT__WAITING);
-	fill_part(t, row, WEFT__COL_POLL_PREEMPTED_NS, story, WEFT__PREEMPTED);
-	if (weft__row_has(row, WEFT__COL_POLL_PREEMPTED_NS))
-		weft__set_int(row, WEFT__COL_POLL_THROTTLED_NS, (int64_t)story->split.throttled_ns);
-	weft__set_int(row, WEFT__COL_POLL_NOT_MEASURED_NS, (int64_t)story->split.ns[WEFT__NOT_MEASURED]);
-	if (t->sampling || poll->sampled.n) {
-		weft__set_int(row, WEFT__COL_POLL_SAMPLES, (int64_t)poll->sampled.n);
-		weft__set_int(row, WEFT__COL_POLL_SAMPLED_NS, (int64_t)poll->sampled.ns);
-	}
-}
-
 static int64_t delay_of(const struct weft__poll *poll)
 {
 	return poll->begin_ns > poll->wake.time_ns ? (int64_t)(poll->begin_ns - poll->wake.time_ns) : 0;
 }
 
-static int fill_wake(struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll)
+/* Cells of a row of polls, the most frequent ones: `set` becomes row->set. A value that is not known is written and not
+ * set. */
+struct filling {
+	struct weft__row *row;
+	uint64_t set;
+};
+
+static inline void put(struct filling *f, size_t column, int64_t value, bool known)
+{
+	f->row->at[column].i = value;
+	f->set |= (uint64_t)known << column;
+}
+
+static inline void put_text(struct filling *f, size_t column, const char *text)
+{
+	f->row->at[column].text = text;
+	f->set |= (uint64_t)(text && text[0]) << column;
+}
+
+/* A part that is 0 because nothing could have said otherwise is not known, as in the report. */
+static inline void put_time(struct filling *f, const struct weft__scan *t, const struct weft__poll *poll,
+			    const struct weft__story *story)
+{
+	bool known = story->cpu != WEFT__CPU_UNKNOWN || story->switches == WEFT__SWITCHES_ALL;
+	bool sampled = t->sampling || poll->sampled.n;
+	const uint64_t *ns = story->split.ns;
+
+	put(f, WEFT__COL_POLL_BEGIN_NS, weft__time(t, poll->begin_ns), true);
+	put(f, WEFT__COL_POLL_END_NS, weft__time(t, poll->end_ns), poll->end_ns != 0);
+	put(f, WEFT__COL_POLL_DURATION_NS, (int64_t)poll->rank_ns, true);
+	put(f, WEFT__COL_POLL_ON_CPU_NS, (int64_t)ns[WEFT__ON_CPU], known || ns[WEFT__ON_CPU]);
+	put(f, WEFT__COL_POLL_BLOCKED_NS, (int64_t)ns[WEFT__BLOCKED], known || ns[WEFT__BLOCKED]);
+	put(f, WEFT__COL_POLL_WAITING_NS, (int64_t)ns[WEFT__WAITING], known || ns[WEFT__WAITING] || !t->waits_off);
+	put(f, WEFT__COL_POLL_PREEMPTED_NS, (int64_t)ns[WEFT__PREEMPTED], known || ns[WEFT__PREEMPTED]);
+	put(f, WEFT__COL_POLL_THROTTLED_NS, (int64_t)story->split.throttled_ns, known || ns[WEFT__PREEMPTED]);
+	put(f, WEFT__COL_POLL_NOT_MEASURED_NS, (int64_t)ns[WEFT__NOT_MEASURED], true);
+	put(f, WEFT__COL_POLL_SAMPLES, (int64_t)poll->sampled.n, sampled);
+	put(f, WEFT__COL_POLL_SAMPLED_NS, (int64_t)poll->sampled.ns, sampled);
+}
+
+static inline int put_wake(struct filling *f, struct weft__scan *t, const struct weft__poll *poll)
 {
 	const struct weft__wake *wake = &poll->wake;
+	bool behind = wake->measured && poll->behind.held_ns;
+	const struct weft__who *who;
 
 	if (!wake->known)
 		return 0;
-	weft__set_int(row, WEFT__COL_POLL_WAKE_NS, weft__time(t, wake->time_ns));
-	if (wake->measured)
-		weft__set_int(row, WEFT__COL_POLL_WAKE_DELAY_NS, delay_of(poll));
-	weft__set_int(row, WEFT__COL_POLL_WAKER_THREAD_ID, weft__id(t, wake->stream));
-	if (wake->in_poll) {
-		weft__set_int(row, WEFT__COL_POLL_WAKER_TASK, (int64_t)wake->task);
-		weft__fill_place(t, row, SIZE_MAX, WEFT__COL_POLL_WAKER_LOCATION, wake->place);
-	}
-	if (wake->measured && poll->behind.held_ns) {
-		weft__set_int(row, WEFT__COL_POLL_BEHIND_POLL_ID, weft__id(t, poll->behind.serial));
-		weft__set_int(row, WEFT__COL_POLL_BEHIND_NS, (int64_t)poll->behind.held_ns);
-	}
-	return weft__fill_label(t, row, WEFT__COL_POLL_WAKER_WORKER, wake->worker, wake->stream);
+	put(f, WEFT__COL_POLL_WAKE_NS, weft__time(t, wake->time_ns), true);
+	put(f, WEFT__COL_POLL_WAKE_DELAY_NS, delay_of(poll), wake->measured);
+	put(f, WEFT__COL_POLL_WAKER_THREAD_ID, weft__id(t, wake->stream), true);
+	put(f, WEFT__COL_POLL_WAKER_TASK, (int64_t)wake->task, wake->in_poll);
+	if (wake->in_poll)
+		put_text(f, WEFT__COL_POLL_WAKER_LOCATION, place_label(t, wake->place));
+	put(f, WEFT__COL_POLL_BEHIND_POLL_ID, weft__id(t, poll->behind.serial), behind);
+	put(f, WEFT__COL_POLL_BEHIND_NS, (int64_t)poll->behind.held_ns, behind);
+	if (!weft__wanted(t, WEFT__COL_POLL_WAKER_WORKER))
+		return 0;
+	who = who_get(t, wake->worker, wake->stream);
+	if (!who)
+		return -ENOMEM;
+	put_text(f, WEFT__COL_POLL_WAKER_WORKER, who->label);
+	return 0;
 }
 
 static int give_poll(void *data, const struct weft__poll *poll, const struct weft__story *story)
 {
 	struct weft__scan *t = data;
-	struct weft__row *row = weft__row_new(t);
+	struct filling f = {weft__row_new(t), 0};
+	const struct weft__who *who = who_get(t, poll->worker, poll->stream);
+	bool worker = poll->worker != WEFT_WORKER_NONE && poll->worker != WEFT__LANE_OTHER;
 
-	if (!row || weft__fill_who(t, row, WEFT__COL_POLL_RECORDING, poll->stream, 0, poll->worker) < 0)
+	if (!f.row || !who || put_wake(&f, t, poll) < 0)
 		return -ENOMEM;
-	weft__set_int(row, WEFT__COL_POLL_ID, weft__id(t, poll->serial));
-	weft__set_int(row, WEFT__COL_POLL_TASK, (int64_t)poll->task);
-	weft__fill_place(t, row, WEFT__COL_POLL_LOCATION_ID, WEFT__COL_POLL_LOCATION, poll->place);
-	fill_time(t, row, poll, story);
-	if (poll->depth != WEFT_DEPTH_UNKNOWN)
-		weft__set_int(row, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth);
-	weft__set_int(row, WEFT__COL_POLL_NESTED_IN, poll->level);
-	if (!poll->told)
-		weft__set_int(row, WEFT__COL_POLL_WAKES_ISSUED, poll->n_wakes);
+	put(&f, WEFT__COL_POLL_ID, weft__id(t, poll->serial), true);
+	put(&f, WEFT__COL_POLL_RECORDING, (int64_t)t->number, true);
+	put(&f, WEFT__COL_POLL_THREAD_ID, weft__id(t, poll->stream), poll->stream != 0);
+	if (who->thread && poll->stream) {
+		put(&f, WEFT__COL_POLL_TID, who->thread->tid, who->thread->tid != 0);
+		put_text(&f, WEFT__COL_POLL_THREAD, who->thread->name);
+	}
+	if (worker) {
+		put(&f, WEFT__COL_POLL_WORKER_ID, weft__id(t, poll->worker), true);
+		put_text(&f, WEFT__COL_POLL_WORKER, who->label);
+	}
+	put(&f, WEFT__COL_POLL_TASK, (int64_t)poll->task, true);
+	put(&f, WEFT__COL_POLL_LOCATION_ID, weft__id(t, poll->place),
+	    poll->place > 0 && poll->place < WEFT__PLACE_OTHER);
+	put_text(&f, WEFT__COL_POLL_LOCATION, place_label(t, poll->place));
+	put_time(&f, t, poll, story);
+	put(&f, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth, poll->depth != WEFT_DEPTH_UNKNOWN);
+	put(&f, WEFT__COL_POLL_NESTED_IN, poll->level, true);
+	put(&f, WEFT__COL_POLL_WAKES_ISSUED, poll->n_wakes, !poll->told);
+	f.row->set = f.set;
 	if (poll->has_scope)
-		weft__fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
-	if (fill_wake(t, row, poll) < 0)
-		return -ENOMEM;
-	weft__row_give(t, row);
+		weft__fill_context(t, f.row, WEFT__COL_POLL_SPAN, &poll->scope);
+	weft__row_give(t, f.row);
 	return 0;
 }
 

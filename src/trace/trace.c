@@ -230,6 +230,19 @@ static void pop(struct weft__scan *t)
 		t->first = 0;
 }
 
+/* Reads on until there are some: 1, or 0 at the end. */
+static __attribute__((noinline)) int find_rows(struct weft__scan *t)
+{
+	int rc = 0;
+
+	while (t->n == 0 && rc == 0) {
+		if (!t->merge && t->next == t->set->list->n)
+			return 0;
+		rc = t->merge ? step(t) : begin(t);
+	}
+	return rc < 0 ? rc : 1;
+}
+
 int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
 {
 	int rc;
@@ -237,13 +250,9 @@ int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
 	if (t->given)
 		pop(t);
 	t->given = false;
-	while (t->n == 0) {
-		if (!t->merge && t->next == t->set->list->n)
-			return 0;
-		rc = t->merge ? step(t) : begin(t);
-		if (rc < 0)
-			return rc;
-	}
+	rc = t->n ? 1 : find_rows(t);
+	if (rc <= 0)
+		return rc;
 	*ret = row_at(t, t->first);
 	t->given = true;
 	return 1;
