@@ -161,22 +161,29 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 	return worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
 }
 
+static void set_parked(struct weft__stream *s, bool park)
+{
+	if (s->in_gap)
+		return;
+	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
+	if (park)
+		s->after_gap = false;
+}
+
 int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	bool park = ev->kind == WEFT_KIND_PARK;
 	struct weft__lane *lane;
-	int rc = a->opts.rows_only ? 0 : weft__stream_lane(a, s, &lane);
 
-	if (rc < 0)
-		return rc;
-	if (!a->opts.rows_only)
-		weft__stream_settle(a, s, ev->time_ns);
-	if (s->in_gap)
+	if (a->opts.rows_only) {
+		set_parked(s, park);
 		return 0;
-	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
-	if (park)
-		s->after_gap = false;
-	if (a->opts.rows_only || ev->time_ns < a->opts.from_ns)
+	}
+	if (weft__stream_lane(a, s, &lane) < 0)
+		return -ENOMEM;
+	weft__stream_settle(a, s, ev->time_ns);
+	set_parked(s, park);
+	if (s->in_gap || ev->time_ns < a->opts.from_ns)
 		return 0;
 	lane->n_park_events++;
 	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN
