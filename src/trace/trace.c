@@ -158,10 +158,10 @@ static int begin(struct weft__scan *t)
 	t->number = t->next++;
 	t->rec = &t->set->list->all[t->number];
 	memset(t->whos, 0, sizeof(t->whos));
-	memset(t->places, 0, sizeof(t->places));
+	memset(t->locations, 0, sizeof(t->locations));
 	engine = weft__names_fact(&t->rec->names, "sample.engine");
 	t->sampling = engine && engine[0] && strcmp(engine, "off") != 0 && strcmp(engine, "none") != 0;
-	t->polls_told = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
+	t->polls_reported = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
 	t->waits_off = is_fact(t->rec, "wait.ns", "off");
 	rc = name_functions(t);
 	if (rc < 0)
