@@ -295,7 +295,7 @@ static void say_mostly(struct report_text *text, const struct study *s)
 	if (wait && wait->ns >= s->cpu_ns && 4 * wait->ns >= s->wall_ns && 2 * wait->ns >= blocked_ns) {
 		report_say(text, "waited %s: ", cli_ns(wait->ns, figure));
 		report_say_wait(text, &s->report, wait->what, wait->name,
-				wait->objects || !wait->n_told ? UINT64_MAX : wait->object);
+				wait->objects || !wait->n_reported ? UINT64_MAX : wait->object);
 	} else if (blocked_ns > s->cpu_ns && 4 * blocked_ns >= s->wall_ns) {
 		report_say(text, "was blocked %s", cli_ns(blocked_ns, figure));
 	} else {

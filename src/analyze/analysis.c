@@ -53,22 +53,22 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.max_samples = 4 << 20;
 	if (!a->opts.max_sample_rows)
 		a->opts.max_sample_rows = 1 << 20;
-	if (!a->opts.max_stretches)
-		a->opts.max_stretches = 1 << 20;
+	if (!a->opts.max_intervals)
+		a->opts.max_intervals = 1 << 20;
 	if (!a->opts.period_ns)
 		a->opts.period_ns = period_of(opts->names);
 	a->tick_ns = weft__tick_of(opts->names);
 	a->result.samples.period_ns = a->result.samples.longest_period_ns = a->opts.period_ns;
 	a->streams.free = a->tasks.free = WEFT__MAP_NONE;
-	a->tracks.free = NO_TRACK;
+	a->timelines.free = NO_TIMELINE;
 	mode = weft__names_fact(opts->names, "poll.mode");
 	detector = weft__names_fact(opts->names, "detector");
-	a->stories.detects = detector && strcmp(detector, "rseq") == 0;
+	a->breakdowns.detects = detector && strcmp(detector, "rseq") == 0;
 	looks = weft__names_fact(opts->names, "wall.hz");
-	a->away.look_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
-	a->polls_told = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
+	a->thread_state.wall_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
+	a->polls_reported = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
 	weft__throttled_init(a);
-	a->scoped = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
+	a->by_context = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
 	if (rc == 0)
 		rc = weft__polls_init(&a->polls, a->opts.top);
@@ -126,9 +126,9 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_WAIT_SUM:
 		return weft__wait_sum(a, s, ev);
 	case WEFT_KIND_CONTEXT:
-		return weft__scope_set(a, s, ev);
+		return weft__context_set(a, s, ev);
 	case WEFT_KIND_POLL:
-		return weft__poll_told(a, s, ev);
+		return weft__poll_reported(a, s, ev);
 	case WEFT_KIND_POLL_CPU:
 		weft__poll_cpu(s, ev);
 		return 0;
@@ -139,7 +139,7 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_POLL_COUNT:
 		return weft__poll_count(a, ev);
 	case WEFT_KIND_WALL:
-		return weft__look_add(a, ev);
+		return weft__wall_add(a, ev);
 	case WEFT_KIND_PENDING:
 		return weft__pending_add(a, ev);
 	case WEFT_KIND_STUCK:
@@ -164,8 +164,8 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		weft__excess_read(a, ev);
 		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
-		s->scope = (struct weft__scope){0};
-		s->has_scope = s->in_scope = false;
+		s->context = (struct weft__context){0};
+		s->has_context = s->in_context = false;
 		return 0;
 	default:
 		return weft__custom_add(a, ev);
@@ -257,7 +257,8 @@ static int push_common(struct weft__analysis *a, struct weft__stream *s, const s
 	case WEFT_KIND_TASK_END:
 		return weft__task_end(a, ev);
 	case WEFT_KIND_UNPARK:
-		weft__beat_wake(a, s, ev->time_ns);
+		if (!a->opts.rows_only)
+			weft__beat_wake(a, s, ev->time_ns);
 		return weft__stream_park(a, s, ev);
 	default:
 		return weft__stream_park(a, s, ev);
@@ -292,15 +293,11 @@ int weft__analysis_push_run(struct weft__analysis *a, const struct weft__record 
 	int rc = 0;
 
 	for (; at < end && rc == 0; at++) {
-		struct weft__event ev = weft__event_of_record(at);
+		bool common = is_common(at->kind) && at->n_fields >= least_fields[at->kind];
+		struct weft__event ev;
 
-		if (!is_common(ev.kind) || ev.n_fields < least_fields[ev.kind]) {
-			s = NULL;
-			rc = weft__analysis_push(a, &ev);
-			continue;
-		}
-		if (!s)
-			s = common_stream(a, at, end);
+		s = !common ? NULL : s ? s : common_stream(a, at, end);
+		ev = weft__event_of_record(at);
 		rc = s ? push_common(a, s, &ev) : weft__analysis_push(a, &ev);
 	}
 	return rc;
@@ -324,19 +321,19 @@ void weft__analysis_close(struct weft__analysis *a)
 	r = &a->result;
 	weft__streams_fini(&a->streams);
 	weft__tasks_fini(&a->tasks);
-	weft__tracks_fini(&a->tracks);
+	weft__thread_timelines_fini(&a->timelines);
 	weft__holders_fini(&a->holders);
 	weft__lanes_fini(&a->lanes, r);
 	weft__customs_fini(&a->customs, r);
 	weft__waits_fini(&a->waits, r);
-	weft__away_fini(&a->away, r);
+	weft__thread_state_fini(&a->thread_state, r);
 	weft__samples_fini(&a->samples, r);
 	weft__polls_fini(&a->polls);
 	weft__gaps_fini(&a->gaps);
 	weft__hist_fini(&r->polls);
-	weft__hist_fini(&r->told);
+	weft__hist_fini(&r->reported);
 	weft__hist_fini(&r->delays);
 	weft__free(r->lost);
-	weft__free(a->stories.pieces);
+	weft__free(a->breakdowns.slices);
 	weft__free(a);
 }

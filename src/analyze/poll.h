@@ -34,10 +34,10 @@ int weft__polls_init(struct weft__polls *polls, size_t top);
 void weft__polls_fini(struct weft__polls *polls);
 
 /* told.c: polls that are told as a whole, at their end, and counts of all of them */
-int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev);
 int weft__park_count(struct weft__analysis *a, const struct weft__event *ev);
-int weft__told_settle(struct weft__analysis *a);
+int weft__reported_settle(struct weft__analysis *a);
 
 /* detail.c */
 void weft__detail_change(struct weft__detail *d, const struct weft__event *ev);

@@ -55,7 +55,7 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->lane = NO_LANE;
 	s->worker = WEFT_WORKER_NONE;
 	s->row = NO_ROW;
-	s->track = NO_TRACK;
+	s->timeline = NO_TIMELINE;
 	s->asked = weft__thread_asked(a, id);
 	s->since_ns = now_ns;
 	rc = weft__map_put(&a->streams.by_id, id, at);
@@ -161,22 +161,29 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 	return worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
 }
 
+static void set_parked(struct weft__stream *s, bool park)
+{
+	if (s->in_gap)
+		return;
+	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
+	if (park)
+		s->after_gap = false;
+}
+
 int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	bool park = ev->kind == WEFT_KIND_PARK;
 	struct weft__lane *lane;
-	int rc = weft__stream_lane(a, s, &lane);
 
-	if (rc < 0)
-		return rc;
-	if (!a->opts.rows_only)
-		weft__stream_settle(a, s, ev->time_ns);
-	if (s->in_gap)
+	if (a->opts.rows_only) {
+		set_parked(s, park);
 		return 0;
-	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
-	if (park)
-		s->after_gap = false;
-	if (ev->time_ns < a->opts.from_ns || a->opts.rows_only)
+	}
+	if (weft__stream_lane(a, s, &lane) < 0)
+		return -ENOMEM;
+	weft__stream_settle(a, s, ev->time_ns);
+	set_parked(s, park);
+	if (s->in_gap || ev->time_ns < a->opts.from_ns)
 		return 0;
 	lane->n_park_events++;
 	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN
@@ -222,19 +229,19 @@ int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const s
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
 {
 	uint32_t at = (uint32_t)(s - a->streams.at);
-	struct weft__track *track;
+	struct weft__thread_timeline *timeline;
 	int rc;
 
 	cross_gaps(a, s, now_ns);
 	weft__stream_settle(a, s, now_ns);
 	rc = weft__poll_leave(a, s, now_ns, thread_ended);
-	track = weft__track_find(a, weft__track_key(a, s));
-	if (track && thread_ended && track->stream == s->id)
-		track->ended_ns = now_ns ? now_ns : 1;
+	timeline = weft__thread_timeline_find(a, weft__thread_timeline_key(a, s));
+	if (timeline && thread_ended && timeline->stream == s->id)
+		timeline->ended_ns = now_ns ? now_ns : 1;
 	weft__log_clear(a, s);
 	weft__free(s->log);
 	weft__free(s->open);
-	weft__free(s->past_scopes);
+	weft__free(s->past_contexts);
 	weft__map_del(&a->streams.by_id, s->id);
 	weft__near_del(&a->streams.near, s->id);
 	memset(s, 0, sizeof(*s));
@@ -248,7 +255,7 @@ void weft__streams_fini(struct weft__streams *streams)
 	for (size_t i = 0; i < streams->n; i++) {
 		weft__free(streams->at[i].open);
 		weft__free(streams->at[i].log);
-		weft__free(streams->at[i].past_scopes);
+		weft__free(streams->at[i].past_contexts);
 	}
 	weft__free(streams->at);
 	weft__map_fini(&streams->by_id);

@@ -7,10 +7,10 @@
 #include "analyze/analysis.h"
 #include "analyze/gap.h"
 #include "analyze/map.h"
-#include "analyze/track.h"
+#include "analyze/timeline.h"
 
 struct weft__holds;
-struct weft__past_scope;
+struct weft__past_context;
 
 #define NO_LANE UINT32_MAX
 #define NO_ROW UINT32_MAX
@@ -23,7 +23,7 @@ enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
 
 struct weft__recent {
 	uint64_t begin_ns, end_ns, task, serial;
-	uint32_t place;
+	uint32_t location;
 };
 
 /* A sample in a poll that is open. */
@@ -66,16 +66,16 @@ struct weft__stream {
 	bool unmeasured_cut;      /* but not all of it: there was a gap */
 	struct weft__logged *log; /* samples since the outermost open poll began; each poll has its first one */
 	size_t n_log, cap_log;
-	bool log_tight;                       /* what can be put together has been */
-	uint32_t track;                       /* index, or NO_TRACK: not known yet */
-	struct weft__scope scope;             /* that its events have now */
-	bool has_scope;                       /* ... which is one, */
-	bool in_scope;                        /* ... which was asked for, */
-	uint64_t in_scope_ns;                 /* since then */
-	uint64_t place_ns;                    /* up to then a poll was open of the location that was asked for */
-	uint64_t sums_ns, sums_from_ns;       /* when it told sums of waits last, and since when those were summed */
-	struct weft__past_scope *past_scopes; /* a ring of the last ones */
-	uint64_t n_past_scopes;
+	bool log_tight;                 /* what can be put together has been */
+	uint32_t timeline;              /* index, or NO_TRACK: not known yet */
+	struct weft__context context;   /* that its events have now */
+	bool has_context;               /* ... which is one, */
+	bool in_context;                /* ... which was asked for, */
+	uint64_t in_context_ns;         /* since then */
+	uint64_t location_ns;           /* up to then a poll was open of the location that was asked for */
+	uint64_t sums_ns, sums_from_ns; /* when it told sums of waits last, and since when those were summed */
+	struct weft__past_context *past_contexts; /* a ring of the last ones */
+	uint64_t n_past_contexts;
 	struct weft__holds *held; /* of the wait that comes next; NULL: none */
 	uint64_t held_ns, held_object;
 	struct weft__beat {
@@ -85,11 +85,11 @@ struct weft__stream {
 	} beat;
 };
 
-#define PAST_SCOPES 64u
+#define PAST_CONTEXTS 64u
 
-struct weft__past_scope {
+struct weft__past_context {
 	uint64_t time_ns;
-	struct weft__scope scope;
+	struct weft__context context;
 	bool match;
 };
 

@@ -18,7 +18,7 @@ struct weft__plain_thread {
 struct weft__plain_task {
 	uint64_t id;
 	uint64_t spawn_ns, first_poll_ns, polls, wakes; /* 0: not seen */
-	uint32_t place;
+	uint32_t location;
 };
 
 struct weft__plain {
@@ -44,7 +44,7 @@ struct weft__scan {
 	struct weft__analysis *analysis;
 	struct weft__row_sink sink;
 	struct weft__plain plain;
-	bool sampling, polls_told, waits_off; /* of rec */
+	bool sampling, polls_reported, waits_off; /* of rec */
 	uint64_t n_events;
 
 	struct weft__line_list lines;
@@ -55,9 +55,9 @@ struct weft__scan {
 		const struct weft_thread *thread; /* NULL: not defined */
 	} whos[64];
 	struct weft__where_slot {
-		uint32_t place;
+		uint32_t location;
 		const char *label; /* NULL: nothing is here */
-	} places[64];
+	} locations[64];
 
 	char *rows; /* of `stride` bytes each */
 	size_t stride, first, n, cap;
@@ -105,14 +105,15 @@ int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, u
 		   uint32_t worker);
 int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream);
 /* id_column SIZE_MAX: there is none */
-void weft__fill_place(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column, uint32_t place);
+void weft__fill_row_location(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
+			     uint32_t location);
 void weft__fill_stack(const struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack);
 /* The innermost function; `outside` of weft. */
 int weft__fill_function(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack, uint32_t kernel,
 			bool outside);
 /* The five columns of a context, from `column` on. */
 void weft__fill_context(const struct weft__scan *t, struct weft__row *row, size_t column,
-			const struct weft__scope *scope);
+			const struct weft__context *context);
 bool weft__is_resolved(enum weft__table_id table);
 void weft__resolved_init(struct weft__scan *t);
 

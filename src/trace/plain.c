@@ -136,18 +136,18 @@ static int stuck_event(struct weft__scan *t, const struct weft__event *ev)
 
 static int context_event(struct weft__scan *t, const struct weft__event *ev)
 {
-	struct weft__scope scope = {WEFT_FIELD(ev, CONTEXT, TRACE_HI),
-				    WEFT_FIELD(ev, CONTEXT, TRACE_LO),
-				    WEFT_FIELD(ev, CONTEXT, SPAN),
-				    WEFT_FIELD(ev, CONTEXT, ROOT),
-				    (uint32_t)WEFT_FIELD(ev, CONTEXT, ENDPOINT),
-				    (uint32_t)WEFT_FIELD(ev, CONTEXT, LABELS)};
+	struct weft__context context = {WEFT_FIELD(ev, CONTEXT, TRACE_HI),
+					WEFT_FIELD(ev, CONTEXT, TRACE_LO),
+					WEFT_FIELD(ev, CONTEXT, SPAN),
+					WEFT_FIELD(ev, CONTEXT, ROOT),
+					(uint32_t)WEFT_FIELD(ev, CONTEXT, ENDPOINT),
+					(uint32_t)WEFT_FIELD(ev, CONTEXT, LABELS)};
 	struct weft__row *row;
 
 	if (row_of(t, WEFT__COL_CONTEXT_RECORDING, ev->thread, 0, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_CONTEXT_TIME_NS, weft__time(t, ev->time_ns));
-	weft__fill_context(t, row, WEFT__COL_CONTEXT_SPAN, &scope);
+	weft__fill_context(t, row, WEFT__COL_CONTEXT_SPAN, &context);
 	weft__row_give(t, row);
 	return 0;
 }
@@ -305,7 +305,7 @@ static int task_get(struct weft__scan *t, uint64_t id, struct weft__plain_task *
 		} else {
 			p->free_task = (uint32_t)p->tasks[at].spawn_ns;
 		}
-		p->tasks[at] = (struct weft__plain_task){.id = id, .place = WEFT__PLACE_UNSEEN};
+		p->tasks[at] = (struct weft__plain_task){.id = id, .location = WEFT__LOCATION_UNSEEN};
 		if (weft__map_put(&p->task_by_id, id, at) < 0)
 			return -ENOMEM;
 	}
@@ -323,13 +323,13 @@ static int give_task(struct weft__scan *t, struct weft__plain_task *task, uint64
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_TASK_TASK, (int64_t)task->id);
 	weft__set_int(row, WEFT__COL_TASK_RECORDING, (int64_t)t->number);
-	if (task->place && task->place < WEFT__PLACE_OTHER)
-		weft__fill_place(t, row, WEFT__COL_TASK_LOCATION_ID, WEFT__COL_TASK_LOCATION, task->place);
+	if (task->location && task->location < WEFT__LOCATION_OTHER)
+		weft__fill_row_location(t, row, WEFT__COL_TASK_LOCATION_ID, WEFT__COL_TASK_LOCATION, task->location);
 	if (task->spawn_ns)
 		weft__set_int(row, WEFT__COL_TASK_SPAWN_NS, weft__time(t, task->spawn_ns));
 	if (end_ns)
 		weft__set_int(row, WEFT__COL_TASK_END_NS, weft__time(t, end_ns));
-	if (!t->polls_told)
+	if (!t->polls_reported)
 		weft__set_int(row, WEFT__COL_TASK_POLLS, (int64_t)task->polls);
 	if (task->first_poll_ns)
 		weft__set_int(row, WEFT__COL_TASK_FIRST_POLL_NS, weft__time(t, task->first_poll_ns));
@@ -352,7 +352,7 @@ static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const
 			return 0;
 	}
 	task->spawn_ns = ev->time_ns ? ev->time_ns : 1;
-	task->place = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
+	task->location = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
 	return 0;
 }
 

@@ -158,10 +158,10 @@ static int begin(struct weft__scan *t)
 	t->number = t->next++;
 	t->rec = &t->set->list->all[t->number];
 	memset(t->whos, 0, sizeof(t->whos));
-	memset(t->places, 0, sizeof(t->places));
+	memset(t->locations, 0, sizeof(t->locations));
 	engine = weft__names_fact(&t->rec->names, "sample.engine");
 	t->sampling = engine && engine[0] && strcmp(engine, "off") != 0 && strcmp(engine, "none") != 0;
-	t->polls_told = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
+	t->polls_reported = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
 	t->waits_off = is_fact(t->rec, "wait.ns", "off");
 	rc = name_functions(t);
 	if (rc < 0)
@@ -230,6 +230,19 @@ static void pop(struct weft__scan *t)
 		t->first = 0;
 }
 
+/* Reads on until there are some: 1, or 0 at the end. */
+static __attribute__((noinline)) int find_rows(struct weft__scan *t)
+{
+	int rc = 0;
+
+	while (t->n == 0 && rc == 0) {
+		if (!t->merge && t->next == t->set->list->n)
+			return 0;
+		rc = t->merge ? step(t) : begin(t);
+	}
+	return rc < 0 ? rc : 1;
+}
+
 int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
 {
 	int rc;
@@ -237,13 +250,9 @@ int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
 	if (t->given)
 		pop(t);
 	t->given = false;
-	while (t->n == 0) {
-		if (!t->merge && t->next == t->set->list->n)
-			return 0;
-		rc = t->merge ? step(t) : begin(t);
-		if (rc < 0)
-			return rc;
-	}
+	rc = t->n ? 1 : find_rows(t);
+	if (rc <= 0)
+		return rc;
 	*ret = row_at(t, t->first);
 	t->given = true;
 	return 1;

@@ -105,14 +105,14 @@ static inline const struct weft__lane *feed_lane(const struct feed *feed, uint32
 	return &none;
 }
 
-static inline const struct weft__place *feed_place(const struct feed *feed, uint32_t id)
+static inline const struct weft__location *feed_location(const struct feed *feed, uint32_t id)
 {
-	static const struct weft__place none;
+	static const struct weft__location none;
 	size_t i;
 
-	for (i = 0; i < feed->result->n_places; i++)
-		if (feed->result->places[i].id == id)
-			return &feed->result->places[i];
+	for (i = 0; i < feed->result->n_locations; i++)
+		if (feed->result->locations[i].id == id)
+			return &feed->result->locations[i];
 	CHECK(!"the place is there");
 	return &none;
 }

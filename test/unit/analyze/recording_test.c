@@ -155,10 +155,10 @@ TEST(a_poll_may_cross_a_rotation)
 	CHECK_EQ(r->polls_running, 0);
 	CHECK_EQ(r->longest[0].task, 1);
 	CHECK_EQ(r->longest[0].rank_ns, 3000);
-	CHECK_EQ(r->longest[0].place, 1);
+	CHECK_EQ(r->longest[0].location, 1);
 	/* the wake of 1003500 is in the first file, the spawn of 1003000 in the second */
 	CHECK_EQ(r->delays.n, 1);
-	CHECK_EQ(r->delayed[0].place, 2);
+	CHECK_EQ(r->delayed[0].location, 2);
 	CHECK_EQ(r->delayed[0].rank_ns, 2500);
 	weft__analysis_close(a);
 	weft__recordings_fini(&list);

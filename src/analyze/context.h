@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: what a thread works for, and which of them are asked for. Context: CALLER. */
-#ifndef WEFT_ANALYZE_SCOPE_H
-#define WEFT_ANALYZE_SCOPE_H
+#ifndef WEFT_ANALYZE_CONTEXT_H
+#define WEFT_ANALYZE_CONTEXT_H
 
 #include "analyze/analysis.h"
 
@@ -9,10 +9,10 @@ struct weft__analysis;
 struct weft__event;
 struct weft__stream;
 
-int weft__scope_set(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* Those in force during a poll that has ended, into the poll. */
-void weft__scope_poll(const struct weft__stream *s, struct weft__poll *poll);
+void weft__context_poll(const struct weft__stream *s, struct weft__poll *poll);
 /* Whether the context of a stream is asked for. */
-bool weft__scope_asked(const struct weft__analysis *a, const struct weft__stream *s);
+bool weft__context_asked(const struct weft__analysis *a, const struct weft__stream *s);
 
 #endif
