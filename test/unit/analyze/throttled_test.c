@@ -70,7 +70,7 @@ TEST(a_thread_is_stopped_at_most_as_often_as_the_quota_was_used_up)
 }
 
 /* The kernel counts a time when it is over: all of it is in the second span, though it began in the first. */
-TEST(a_time_that_spans_two_readings_is_the_seconds)
+TEST(throttled_time_that_spans_two_readings_belongs_to_the_second)
 {
 	const struct weft__result *r;
 	struct feed feed;
