@@ -228,8 +228,8 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	return 0;
 }
 
-/* Polls in between may not have been told. Of several wakes since the last poll that is here the last one is the one
- * that the poll must have had, and it is not known which one began the wait; a single one did. */
+/* Polls in between may not have been reported. Of several wakes since the last poll that is here the last one is the
+ * one that the poll must have had, and it is not known which one began the wait; a single one did. */
 static void reported_wake(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *last, bool single)
 {
 	if (last->time_ns > poll->begin_ns || !weft__detail_has_wake(&a->result.detail, last, poll->begin_ns))
