@@ -248,8 +248,8 @@ void weft__choice_facts(struct weft__defs *defs);
  * alternate stack has room for two signals at a time. */
 int weft__choice_net(void);
 
-/* timer_hot.c, any context. The timer of the process, which is not armed by open; its interval, 0 for off; HOT: keeps its signal away until the
- * handler, which needs the stack for itself, has returned. */
+/* timer_hot.c, any context. The timer of the process, which open does not arm; its interval, 0 for off; HOT: keeps its
+ * signal away until the handler, which needs the stack for itself, has returned. */
 void weft__net_open(void);
 void weft__net_close(int forked);
 void weft__net_set(uint32_t interval_ns);
