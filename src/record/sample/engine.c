@@ -26,6 +26,7 @@
 #include "record/sample/precise.h"
 #include "record/sample/state.h"
 #include "unwind/modules.h"
+#include "unwind/stack.h"
 #include "weft/event.h"
 
 #define INSIDE_TURNS 20000
@@ -250,6 +251,7 @@ static int engine_start(pthread_t collector)
 		return 0;
 	pthread_mutex_lock(&weft__engine_mutex);
 	weft__tables_start();
+	weft__stack_learn(collector);
 	if (weft__engine.ops) {
 		store_relaxed(&weft__own_threads.collector, weft__tls_tid(collector));
 		store_relaxed(&weft__engine.tid_at, weft__tls_find(collector));
