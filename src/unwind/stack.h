@@ -24,11 +24,11 @@ int weft__stack_bounds_self(struct weft__stack_bounds *ret);
  * that the thread library made. */
 void weft__stack_learn(pthread_t other);
 
-/* HOT. By what was learned; else from /proc/self/maps, with bare system calls, for a thread that was first met in a handler: 0 or negative
- * errno. Linux 6.11 and later are asked for the one mapping, others give the whole list, which costs tens of
- * microseconds, and milliseconds where there are thousands of threads. As every fault does, it waits while another
- * thread changes the address space. `stack_pointer` is that of the interrupted code. The thread's own descriptor
- * lies at the upper end of the stacks that the thread library makes, which gives their end exactly. */
+/* HOT. By what was learned; else from /proc/self/maps, with bare system calls, for a thread that was first met in a
+ * handler: 0 or negative errno. Linux 6.11 and later are asked for the one mapping, others give the whole list, which
+ * costs tens of microseconds, and milliseconds where there are thousands of threads. As every fault does, it waits
+ * while another thread changes the address space. `stack_pointer` is that of the interrupted code. The thread's own
+ * descriptor lies at the upper end of the stacks that the thread library makes, which gives their end exactly. */
 int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *ret);
 /* HOT. The same of the calling thread's own stack, wherever it runs now: for one that was first met on an alternate
  * stack. Not for a thread that shares the thread-local memory of another. */
