@@ -30,10 +30,17 @@ export interface Rows {
   columns: Record<string, Column>;
 }
 
+/** The pseudo column `rowid` is the index that Slices.row has: it may be asked for, and filtered by. */
 export interface Filter {
   column: string;
   op: '=' | '<' | '<=' | '>' | '>=';
   value: number | string;
+}
+
+/** Rows come in this order, NULL last; without it in that of the table. */
+export interface Order {
+  column: string;
+  descending: boolean;
 }
 
 /** What all panels follow. What is undefined does not restrict. */
@@ -87,6 +94,7 @@ export interface Slices {
   kind: Uint8Array;
   depth: Uint8Array; // nesting, or depth in the flame chart
   label: Uint32Array; // index of strings, NONE
+  coverNs?: Float64Array; // how much time what is under it covers, nested ones not twice
 }
 export type LaneLayer = 'poll' | 'slice' | 'park' | 'offcpu' | 'wait' | 'context' | 'event' | 'stuck' | 'loss' | 'flame';
 
@@ -117,7 +125,7 @@ export interface TraceInfo {
 export interface Trace {
   info: TraceInfo;
   strings: string[]; // grows; indices stay
-  rows(table: string, columns?: string[], filters?: Filter[], limit?: number): Promise<Rows>;
+  rows(table: string, columns?: string[], filters?: Filter[], limit?: number, order?: Order): Promise<Rows>;
   slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices; // at once, from mip-maps
   series(name: string, lane: number | null, fromNs: number, toNs: number, pixels: number): Series;
   flame(selection: Selection, weight: Weight, invert?: boolean): Promise<Flame>;
