@@ -87,6 +87,16 @@ static inline void weft__set_text(struct weft__row *row, size_t column, const ch
 	row->set |= UINT64_C(1) << column;
 }
 
+static inline struct weft__row *weft__row_at(struct weft__scan *t, size_t i)
+{
+	return (struct weft__row *)(void *)(t->rows + i * t->stride);
+}
+
+/* trace.c, for together.c. What is known of a recording before its events are read; 0 or -ENOMEM. */
+int weft__scan_recording(struct weft__scan *t, size_t number);
+/* Forgets the first row. */
+void weft__scan_pop(struct weft__scan *t);
+
 /* trace.c. A new row, all NULL, or NULL when out of memory; it is given when it passes the filters. */
 struct weft__row *weft__row_new(struct weft__scan *t);
 void weft__row_give(struct weft__scan *t, struct weft__row *row);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/intern.h"
+
+static struct {
+	struct weft__intern by_text;
+	struct weft__map by_address;
+	const char **at;
+	size_t n, cap;
+	struct weft__texts texts;
+} all;
+
+static uint32_t text_new(const char *text, size_t bytes)
+{
+	const char **grown = weft__grow(all.at, &all.cap, all.n, sizeof(*grown));
+	const char *kept;
+
+	if (!grown)
+		return VIEW_NONE;
+	all.at = grown;
+	kept = weft__texts_add_n(&all.texts, text, bytes);
+	if (!kept || weft__intern_add(&all.by_text, text, bytes, (uint32_t)all.n + 1) < 0)
+		return VIEW_NONE;
+	grown[all.n] = kept;
+	return (uint32_t)all.n++;
+}
+
+uint32_t view_text(const char *text)
+{
+	size_t bytes = text ? strlen(text) : 0;
+	uint32_t id;
+
+	if (!text)
+		return VIEW_NONE;
+	if (bytes > WEFT__TEXT_MAX)
+		bytes = WEFT__TEXT_MAX;
+	id = weft__intern_get(&all.by_text, text, bytes);
+	return id ? id - 1 : text_new(text, bytes);
+}
+
+uint32_t view_text_kept(const char *text)
+{
+	uint32_t id = weft__map_get(&all.by_address, (uintptr_t)text);
+
+	if (id != WEFT__MAP_NONE)
+		return id;
+	id = view_text(text);
+	if (id != VIEW_NONE && weft__map_put(&all.by_address, (uintptr_t)text, id) < 0)
+		return VIEW_NONE;
+	return id;
+}
+
+const char *view_text_at(uint32_t index)
+{
+	return index < all.n ? all.at[index] : NULL;
+}
+
+uint32_t view_text_count(void)
+{
+	return (uint32_t)all.n;
+}
+
+void view_texts_moved(void)
+{
+	weft__map_fini(&all.by_address);
+}
+
+void view_texts_fini(void)
+{
+	weft__intern_fini(&all.by_text);
+	weft__map_fini(&all.by_address);
+	weft__texts_fini(&all.texts);
+	weft__free(all.at);
+	memset(&all, 0, sizeof(all));
+}
+
+/* Durations and moments both are ns; what is a moment is known by its name. */
+static bool is_moment(enum weft__table_id table, const struct weft__column *column)
+{
+	static const char *const names[] = {"begin_ns", "end_ns",   "time_ns",      "wake_ns",
+					    "first_ns", "spawn_ns", "first_poll_ns"};
+	size_t i;
+
+	if (column->form == WEFT__FORM_MOMENT)
+		return true;
+	if (table == WEFT__TABLE_LOSS && (!strcmp(column->name, "from_ns") || !strcmp(column->name, "to_ns")))
+		return true;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(column->name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+int view_store_init(struct view_store *store, enum weft__table_id table, uint64_t columns)
+{
+	size_t i;
+
+	memset(store, 0, sizeof(*store));
+	store->table = table;
+	store->n_columns = (uint32_t)weft__tables[table].n_columns;
+	store->columns = columns;
+	for (i = 0; i < store->n_columns; i++) {
+		if (!view_store_has(store, i))
+			continue;
+		store->at[i].moment = is_moment(table, &weft__tables[table].columns[i]);
+		store->at[i].stage = weft__alloc(VIEW_CHUNK * sizeof(int64_t));
+		if (!store->at[i].stage)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint32_t width_of(uint64_t range)
+{
+	if (range < UINT8_MAX)
+		return 1;
+	if (range < UINT16_MAX)
+		return 2;
+	return range < UINT32_MAX ? 4 : 8;
+}
+
+/* NULL is the last value that the width has. */
+static void pack_into(const struct view_chunk *chunk, const int64_t *from, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t code = from[i] == VIEW_NULL ? UINT64_MAX : (uint64_t)from[i] - (uint64_t)chunk->base;
+
+		switch (chunk->width) {
+		case 1:
+			((uint8_t *)chunk->data)[i] = (uint8_t)code;
+			break;
+		case 2:
+			((uint16_t *)chunk->data)[i] = (uint16_t)code;
+			break;
+		case 4:
+			((uint32_t *)chunk->data)[i] = (uint32_t)code;
+			break;
+		default:
+			((int64_t *)chunk->data)[i] = from[i];
+		}
+	}
+}
+
+static int pack(struct view_store *store, struct view_column *column, size_t n)
+{
+	struct view_chunk *grown = weft__grow(column->chunks, &column->cap_chunks, column->n_chunks, sizeof(*grown));
+	struct view_chunk chunk = {.base = VIEW_NULL};
+	int64_t most = VIEW_NULL;
+	size_t i, n_null = 0;
+
+	if (!grown)
+		return -ENOMEM;
+	column->chunks = grown;
+	for (i = 0; i < n; i++) {
+		int64_t value = column->stage[i];
+
+		if (value == VIEW_NULL) {
+			n_null++;
+			continue;
+		}
+		if (chunk.base == VIEW_NULL || value < chunk.base)
+			chunk.base = value;
+		if (most == VIEW_NULL || value > most)
+			most = value;
+	}
+	if (n_null < n && (n_null > 0 || chunk.base != most)) {
+		chunk.width = width_of((uint64_t)most - (uint64_t)chunk.base);
+		chunk.data = weft__alloc(n * chunk.width);
+		if (!chunk.data)
+			return -ENOMEM;
+		pack_into(&chunk, column->stage, n);
+		store->bytes += n * chunk.width;
+	}
+	grown[column->n_chunks++] = chunk;
+	return 0;
+}
+
+static int pack_all(struct view_store *store, size_t n)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < store->n_columns && rc == 0; i++)
+		if (store->at[i].stage)
+			rc = pack(store, &store->at[i], n);
+	return rc;
+}
+
+static int64_t cell(const struct weft__row *row, enum weft__column_type type, size_t column)
+{
+	const union weft__value *value = &row->at[column];
+	uint32_t text = VIEW_NONE;
+	char id[40];
+
+	switch (type) {
+	case WEFT__INT:
+	case WEFT__HEX:
+		return value->i == VIEW_NULL ? VIEW_NULL + 1 : value->i;
+	case WEFT__REAL:
+		return value->i == VIEW_NULL ? VIEW_NULL + 1 : value->i; /* the bits of the double */
+	case WEFT__TEXT:
+		text = row->own && value->text == row->own ? view_text(value->text) : view_text_kept(value->text);
+		break;
+	case WEFT__TRACE:
+		snprintf(id, sizeof(id), "%016" PRIx64 "%016" PRIx64, row->trace[0], row->trace[1]);
+		text = view_text(id);
+		break;
+	}
+	return text == VIEW_NONE ? VIEW_NULL : (int64_t)text;
+}
+
+int view_store_add(struct view_store *store, const struct weft__row *row, int64_t shift_ns)
+{
+	const struct weft__column *columns = weft__tables[store->table].columns;
+	size_t i, at = store->n % VIEW_CHUNK;
+
+	for (i = 0; i < store->n_columns; i++) {
+		struct view_column *column = &store->at[i];
+
+		if (!column->stage)
+			continue;
+		column->stage[at] = VIEW_NULL;
+		if (weft__row_has(row, i))
+			column->stage[at] = cell(row, columns[i].type, i) + (column->moment ? shift_ns : 0);
+	}
+	store->n++;
+	return at + 1 == VIEW_CHUNK ? pack_all(store, VIEW_CHUNK) : 0;
+}
+
+int view_store_end(struct view_store *store)
+{
+	size_t i;
+	int rc = store->n % VIEW_CHUNK ? pack_all(store, store->n % VIEW_CHUNK) : 0;
+
+	for (i = 0; i < store->n_columns; i++) {
+		weft__free(store->at[i].stage);
+		store->at[i].stage = NULL;
+	}
+	return rc;
+}
+
+void view_store_fini(struct view_store *store)
+{
+	size_t i, j;
+
+	for (i = 0; i < store->n_columns; i++) {
+		for (j = 0; j < store->at[i].n_chunks; j++)
+			weft__free(store->at[i].chunks[j].data);
+		weft__free(store->at[i].chunks);
+		weft__free(store->at[i].stage);
+	}
+	memset(store, 0, sizeof(*store));
+}
+
+int64_t view_store_get(const struct view_store *store, size_t column, uint32_t row)
+{
+	const struct view_chunk *chunk;
+	uint32_t at = row % VIEW_CHUNK;
+	uint64_t code, null;
+
+	if (!view_store_has(store, column) || row >= store->n)
+		return VIEW_NULL;
+	chunk = &store->at[column].chunks[row / VIEW_CHUNK];
+	if (!chunk->data)
+		return chunk->base;
+	switch (chunk->width) {
+	case 1:
+		code = ((const uint8_t *)chunk->data)[at];
+		null = UINT8_MAX;
+		break;
+	case 2:
+		code = ((const uint16_t *)chunk->data)[at];
+		null = UINT16_MAX;
+		break;
+	case 4:
+		code = ((const uint32_t *)chunk->data)[at];
+		null = UINT32_MAX;
+		break;
+	default:
+		return ((const int64_t *)chunk->data)[at];
+	}
+	return code == null ? VIEW_NULL : (int64_t)(code + (uint64_t)chunk->base);
+}
+
+size_t view_column_find(enum weft__table_id table, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < weft__tables[table].n_columns && strcmp(weft__tables[table].columns[i].name, name) != 0;)
+		i++;
+	return i;
+}
