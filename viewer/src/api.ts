@@ -95,6 +95,7 @@ export interface Slices {
   depth: Uint8Array; // nesting, or depth in the flame chart
   label: Uint32Array; // index of strings, NONE
   coverNs?: Float64Array; // how much time what is under it covers, nested ones not twice
+  longestNs?: Float64Array; // length of the row that `row` names: of several together begin and end are only their place
 }
 export type LaneLayer = 'poll' | 'slice' | 'park' | 'offcpu' | 'wait' | 'context' | 'event' | 'stuck' | 'loss' | 'flame';
 
