@@ -17,6 +17,8 @@ import { Side } from './panels/side';
 import { placeOf } from './place';
 import { PANELS, Store, defaults, isEmpty, sameItem } from './state';
 import type { Panel, View } from './state';
+import { many } from './table';
+import { slotOf } from './theme';
 import { Timeline } from './timeline/timeline';
 import { decode, encode } from './url';
 
@@ -39,6 +41,11 @@ export function makeApp(trace: Trace): App {
     dark: isDark(view.get().theme),
   });
   return { trace, view, base, loaded };
+}
+
+/** Locations get their colours in the order of their table, so that they are the same at every start. */
+async function colourLocations(app: App): Promise<void> {
+  for (const row of await many(app.trace, 'location', ['name'], [], 200)) slotOf(row.str('name'));
 }
 
 function followTheme(app: App): void {
@@ -189,12 +196,13 @@ function Said() {
 }
 
 export function Root({ app }: { app: App }) {
-  const [split, setSplit] = useState(0.56);
+  const [split, setSplit] = useState(0.6);
   useEffect(() => {
     followTheme(app);
     followUrl(app);
     followItem(app);
     followGrowth(app);
+    void colourLocations(app);
     const stop = listenKeys(app);
     let second = 0;
     const first = requestAnimationFrame(() => {

@@ -59,6 +59,20 @@ export function hash(text: string): number {
   return (h ^ (h >>> 15)) >>> 0;
 }
 
+const OTHERS = 9;
+const slots = new Map<string, number>([['others', OTHERS]]);
+
+/** The colour of a name, 0 to 9: the first nine names differ from each other, the same name is always the same. */
+export function slotOf(name: string): number {
+  const known = slots.get(name);
+  if (known !== undefined) return known;
+  const used = new Set(slots.values());
+  let slot = hash(name) % OTHERS;
+  for (let i = 0; i < OTHERS && slots.size <= OTHERS && used.has(slot); i++) slot = (slot + 1) % OTHERS;
+  slots.set(name, slot);
+  return slot;
+}
+
 type Canvas2D = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 const patterns = new Map<string, CanvasPattern | null>();
 

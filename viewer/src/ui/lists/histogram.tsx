@@ -8,7 +8,7 @@ import { count, duration, moment } from '../format';
 import { Empty } from '../panels/common';
 import { columnsOf, filtersOf } from '../table';
 import type { Row } from '../table';
-import { hash } from '../theme';
+import { slotOf } from '../theme';
 import { histogram, lowerEdge } from './buckets';
 import { Grid } from './grid';
 import type { GridColumn } from './grid';
@@ -95,7 +95,7 @@ export function HistogramPanel() {
                 {parts.map(([name, c]) => {
                   const h = (whole_ * c) / sum;
                   y -= h;
-                  return <rect key={name} class={`cat-${name === 'others' ? 9 : hash(name) % 9}`} x={k + 0.06} y={y} width={0.88} height={h} />;
+                  return <rect key={name} class={`cat-${slotOf(name)}`} x={k + 0.06} y={y} width={0.88} height={h} />;
                 })}
               </g>
             );
@@ -113,7 +113,7 @@ export function HistogramPanel() {
         <p class="legend">
           {[...data.counts.keys()].map((name) => (
             <span key={name}>
-              <i class={`dot cat-${name === 'others' ? 9 : hash(name) % 9}`} />
+              <i class={`dot cat-${slotOf(name)}`} />
               {name}
             </span>
           ))}

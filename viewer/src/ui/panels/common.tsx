@@ -5,7 +5,9 @@ import { useApp, useAsync, useView } from '../context';
 import { baseName, clock, duration, moment, share } from '../format';
 import { go, goPoll, openItem, reveal } from '../actions';
 import { PARTS } from '../theme';
-import { many } from '../table';
+import type { App } from '../context';
+import { all } from '../table';
+import type { Row } from '../table';
 
 export function Section({ title, note, children }: { title: string; note?: string; children: ComponentChildren }) {
   return (
@@ -102,17 +104,35 @@ export function Dot({ part }: { part: number }) {
   return <i class={`dot part-${part}`} title={PARTS[part]} />;
 }
 
+let frames: { events: number; by: Promise<Map<number, Row[]>> } | null = null;
+
+/** All frames by their stack, read once: the engine reads the table from the segments. */
+function framesOf(app: App): Promise<Map<number, Row[]>> {
+  const { events } = app.loaded.get().info;
+  if (frames?.events === events) return frames.by;
+  const columns = ['stack_id', 'depth', 'function', 'module', 'file', 'line', 'inlined'];
+  const by = app.trace.rows('frame', columns).then((rows) => {
+    const map = new Map<number, Row[]>();
+    for (const row of all(app.trace, rows)) {
+      const id = row.num('stack_id');
+      const list = map.get(id);
+      if (list) list.push(row);
+      else map.set(id, [row]);
+    }
+    return map;
+  });
+  frames = { events, by };
+  return by;
+}
+
 /** The frames of a stack, innermost first. */
 export function Stack({ id, open }: { id: number; open?: boolean }) {
   const app = useApp();
-  const { value, loading } = useAsync(
-    () => many(app.trace, 'frame', undefined, [{ column: 'stack_id', op: '=', value: id }], 200),
-    [id],
-  );
+  const { value, loading } = useAsync(async () => (await framesOf(app)).get(id) ?? [], [id]);
   if (loading && !value) return <p class="muted">…</p>;
   if (!value?.length) return <Empty>No stack was recorded.</Empty>;
-  const frames = [...value].sort((a, b) => a.num('depth') - b.num('depth'));
-  const shown = open ? frames : frames.slice(0, 8);
+  const sorted = [...value].sort((a, b) => a.num('depth') - b.num('depth'));
+  const shown = open ? sorted : sorted.slice(0, 8);
   return (
     <ol class="stack">
       {shown.map((f, i) => (
@@ -127,7 +147,7 @@ export function Stack({ id, open }: { id: number; open?: boolean }) {
           )}
         </li>
       ))}
-      {frames.length > shown.length && <li class="muted">and {frames.length - shown.length} callers</li>}
+      {sorted.length > shown.length && <li class="muted">and {sorted.length - shown.length} callers</li>}
     </ol>
   );
 }

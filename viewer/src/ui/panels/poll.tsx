@@ -8,6 +8,7 @@ import { topFunction, topStacks } from '../flame/summary';
 import { count, duration, share } from '../format';
 import { loadPoll } from '../place';
 import type { Holder, PollInfo } from '../place';
+import { one } from '../table';
 import type { Row } from '../table';
 import { PARTS } from '../theme';
 import { Dot, Empty, Fact, Moment, PartsBar, PollLink, RowLink, Section, TaskLink } from './common';
@@ -183,9 +184,18 @@ function Delayed({ info }: { info: PollInfo }) {
 }
 
 export function Context({ row }: { row: Row }) {
-  const app = useApp();
   if (!row.has('span') && !row.has('endpoint') && !row.has('labels')) return null;
+  return <ContextFacts row={row} />;
+}
+
+function ContextFacts({ row }: { row: Row }) {
+  const app = useApp();
   const span = row.str('span');
+  const { rowid, table } = { rowid: row.num('rowid'), table: row.rows.table };
+  const { value: of } = useAsync(async () => {
+    if (row.rows.columns.trace) return row.str('trace');
+    return (await one(app.trace, table, [{ column: 'rowid', op: '=', value: rowid }], ['trace']))?.str('trace') ?? '';
+  }, [rowid, table]);
   return (
     <Section title="Context">
       <dl>
@@ -197,9 +207,9 @@ export function Context({ row }: { row: Row }) {
             </button>
           </Fact>
         )}
-        {row.has('trace') && (
+        {of && (
           <Fact name="trace">
-            <span class="mono">{row.str('trace')}</span>
+            <span class="mono">{of}</span>
           </Fact>
         )}
         {row.has('labels') && <Fact name="labels">{row.str('labels')}</Fact>}

@@ -8,7 +8,7 @@ import { beginFrame, drawLane, find } from './draw';
 import type { Frame, Hit } from './draw';
 import { HEAD_H, drawHead, paintMap, rulerStep } from './head';
 import type { Loss } from './head';
-import { layout, visible } from './layout';
+import { layout, sharedFrames, visible } from './layout';
 import type { Box, Layers, Layout } from './layout';
 import { hit as rectAt } from './lod';
 import { drawArrows, drawChart, drawGrid, drawMarks, drawMatches, drawPlace, drawSelection } from './overlay';
@@ -59,6 +59,7 @@ export class TimelineCanvas {
       scroll: 0,
       byLocation: false,
       hits: this.hits,
+      skipped: new Map(),
     };
     this.readLayers();
   }
@@ -74,6 +75,10 @@ export class TimelineCanvas {
         let deepest = 0;
         for (let i = 0; i < s.n; i++) deepest = Math.max(deepest, s.depth[i]);
         found[layer] = deepest + 1;
+        if (layer !== 'flame') continue;
+        const skipped = sharedFrames(s.depth, s.label);
+        this.frame.skipped.set(lane.id, skipped);
+        found.flame = deepest + 1 - skipped;
       }
       this.layers.set(lane.id, found);
     }
@@ -187,6 +192,22 @@ export class TimelineCanvas {
   ns(x: number): number {
     const { fromNs, toNs } = this.app.view.get();
     return fromNs + (x / this.width) * (toNs - fromNs);
+  }
+
+  /** Scrolls as little as makes a lane visible. */
+  revealLane(threadId: number): void {
+    const box = this.boxes.boxes.find((b) => b.kind === 'lane' && b.lane.threadId === threadId);
+    if (!box) return;
+    const { scrollTop, clientHeight } = this.body;
+    if (box.y < scrollTop) this.body.scrollTop = box.y - 4;
+    else if (box.y + Math.min(box.h, 60) > scrollTop + clientHeight)
+      this.body.scrollTop = Math.min(box.y, box.y + box.h - clientHeight + 4);
+  }
+
+  /** What is missing at a moment, for the ruler's tooltip. */
+  lossesAt(ns: number): Loss[] {
+    const slack = this.ns(3) - this.ns(0);
+    return this.losses.filter((l) => ns >= l.fromNs - slack && ns <= l.toNs + slack);
   }
 
   at(x: number, y: number): [Hit, number] | null {

@@ -2,7 +2,7 @@
 // Draws lanes. Everything on the canvas comes from Trace.slices: no event is an object here.
 import { NONE } from '../../api';
 import type { LaneLayer, Slices, Trace } from '../../api';
-import { hash, pattern } from '../theme';
+import { hash, pattern, slotOf } from '../theme';
 import type { Theme } from '../theme';
 import { FRAME_H, POLL_H } from './layout';
 import type { LaneBox, Strip } from './layout';
@@ -31,6 +31,8 @@ export interface Frame {
   scroll: number;
   byLocation: boolean;
   hits: Hit[];
+  /** Rows of the flame chart that are left out at the top, by lane. */
+  skipped: Map<number, number>;
 }
 
 const pool: Rects[] = [];
@@ -49,10 +51,16 @@ function take(): Rects {
 function ask(f: Frame, box: LaneBox, layer: LaneLayer, y: number, h: number, rowH: number): Hit {
   const { from, to, pixels } = aligned(f.fromNs, f.toNs, f.width);
   const slices = f.trace.slices(box.lane.id, layer, from, to, pixels);
+  if (layer === 'flame') skipRows(slices, f.skipped.get(box.lane.id) ?? 0);
   const rects = pack(slices, f.fromNs, (f.toNs - f.fromNs) / f.width, f.width, take());
   const hit = { box, layer, y, h, rowH, slices, rects };
   f.hits.push(hit);
   return hit;
+}
+
+/** Moves rows up; those at the top go below everything that is drawn. */
+function skipRows(s: Slices, rows: number): void {
+  if (rows) for (let i = 0; i < s.n; i++) s.depth[i] = s.depth[i] >= rows ? s.depth[i] - rows : 255;
 }
 
 /** Rectangles by colour, so that the canvas changes its colour seldom. */
@@ -85,8 +93,10 @@ function hatch(f: Frame, hit: Hit, kindOf: (i: number) => number, inset: number,
     const style = pattern(f.ctx, kind, ink);
     if (!style) continue;
     f.ctx.fillStyle = style;
+    f.ctx.globalAlpha = 0.4;
     f.ctx.fillRect(r.x0[i], hit.y + s.depth[r.src[i]] * hit.rowH, r.x1[i] - r.x0[i] - 1, hit.rowH - inset);
   }
+  f.ctx.globalAlpha = 1;
 }
 
 const CHAR_PX = 6.2;
@@ -126,7 +136,7 @@ function polls(f: Frame, box: LaneBox, strip: Strip, top: number): void {
   const { slices: s } = hit;
   const location = (i: number): number => {
     const label = s.label[hit.rects.src[i]];
-    return label === NONE ? 9 : hash(f.trace.strings[label] ?? '') % 9;
+    return label === NONE ? 9 : slotOf(f.trace.strings[label] ?? '');
   };
   const part = (i: number): number => s.kind[hit.rects.src[i]];
   const colours = f.byLocation ? theme.location : theme.part;
@@ -185,9 +195,9 @@ function thin(f: Frame, box: LaneBox, strip: Strip, top: number): void {
     const kind = (i: number): number => s.kind[r.src[i]];
     if (strip.layer === 'offcpu') f.ctx.globalAlpha = 0.45;
     fill(f, hit, 1, theme.part, kind);
-    hatch(f, hit, kind, 1, theme.onBar);
     fill(f, hit, 0, theme.part, kind);
     f.ctx.globalAlpha = 1;
+    hatch(f, hit, kind, 1, theme.onBar);
     labels(f, hit, strip.layer === 'wait' ? theme.onBar : theme.text, 9.5);
   } else if (strip.layer === 'event') {
     f.ctx.fillStyle = theme.accent;
@@ -203,7 +213,7 @@ function thin(f: Frame, box: LaneBox, strip: Strip, top: number): void {
   } else {
     const colour = (i: number): number => {
       const label = s.label[r.src[i]];
-      return label === NONE ? 9 : hash(f.trace.strings[label] ?? '') % 9;
+      return label === NONE ? 9 : slotOf(f.trace.strings[label] ?? '');
     };
     f.ctx.globalAlpha = 0.75;
     fill(f, hit, 1, theme.location, colour);

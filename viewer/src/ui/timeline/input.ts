@@ -62,8 +62,10 @@ function moveMap(app: App, t: TimelineCanvas, drag: Drag, x: number): void {
   if (Math.abs(x - drag.x) > 3) show(app, Math.min(start, at(x)), Math.max(start, at(x)));
 }
 
-/** Listens until the returned function is called. `hover` is given where the pointer is, or null. */
-export function listen(app: App, t: TimelineCanvas, hover: (x: number, y: number) => void, left: () => void): () => void {
+type Hover = (x: number, y: number) => void;
+
+/** Listens until the returned function is called. `hover` and `hoverHead` are given where the pointer is. */
+export function listen(app: App, t: TimelineCanvas, hover: Hover, hoverHead: Hover, left: () => void): () => void {
   let drag: Drag | null = null;
   const pointers = new Map<number, number>();
   const aborter = new AbortController();
@@ -96,6 +98,7 @@ export function listen(app: App, t: TimelineCanvas, hover: (x: number, y: number
       t.hoverNs = t.ns(x);
       t.request();
       if (canvas === t.lanes) hover(x, y);
+      else hoverHead(x, y);
       return;
     }
     if (Math.abs(x - drag.x) > 3 || Math.abs(y - drag.y) > 6) drag.moved = true;

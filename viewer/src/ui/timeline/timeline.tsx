@@ -6,7 +6,7 @@ import { many } from '../table';
 import { TimelineCanvas } from './canvas';
 import { listen } from './input';
 import type { Box, LaneBox, Layout } from './layout';
-import { Tooltip, describe } from './tooltip';
+import { Tooltip, describe, describeHead } from './tooltip';
 import type { Tip } from './tooltip';
 
 const STRIPS: Record<string, string> = {
@@ -130,6 +130,7 @@ export function Timeline() {
         app,
         t,
         (x, y) => setTip(describe(app, t, x, y)),
+        (x, y) => setTip(describeHead(app, t, x, y)),
         () => setTip(null),
       ),
     ];
@@ -143,6 +144,10 @@ export function Timeline() {
       watch.disconnect();
     };
   }, []);
+  const place = useLoaded((l) => l.place);
+  useEffect(() => {
+    if (place && place.threadId >= 0) drawn.current?.revealLane(place.threadId);
+  }, [place]);
   useEffect(() => drawn.current?.themeChanged(), [dark]);
   useEffect(() => {
     const t = drawn.current;

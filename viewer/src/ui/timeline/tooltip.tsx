@@ -5,6 +5,7 @@ import type { App } from '../context';
 import { clock, count, duration, moment } from '../format';
 import { PARTS } from '../theme';
 import type { TimelineCanvas } from './canvas';
+import { MAP_H } from './head';
 import { boxAt } from './layout';
 import { lengthOf } from './lod';
 import { chartText } from './overlay';
@@ -66,6 +67,17 @@ export function describe(app: App, t: TimelineCanvas, x: number, y: number): Tip
   const coloured = hit.layer === 'poll' || hit.layer === 'wait' || hit.layer === 'offcpu';
   const title = hit.layer === 'poll' && label ? label : [WORDS[hit.layer], label].filter(Boolean).join(': ');
   return { ...at, title, lines, kind: coloured ? s.kind[src] : -1 };
+}
+
+/** On the ruler: the moment, and what is missing there. */
+export function describeHead(app: App, t: TimelineCanvas, x: number, y: number): Tip | null {
+  if (y < MAP_H) return null;
+  const box = t.head.getBoundingClientRect();
+  const { info } = app.loaded.get();
+  const ns = t.ns(x);
+  const lines = t.lossesAt(ns).map((l) => `not recorded in full from ${moment(l.fromNs)} to ${moment(l.toNs)}: ${l.reason}`);
+  if (info.startUnixNs) lines.unshift(`${clock(ns, info.startUnixNs, 1e3)} UTC`);
+  return { x: box.left + x, y: box.top + y, title: moment(ns, t.ns(1) - t.ns(0)), lines, kind: -1 };
 }
 
 export function Tooltip({ tip }: { tip: Tip }) {
