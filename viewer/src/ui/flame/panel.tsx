@@ -164,7 +164,11 @@ function FunctionTable({ list, whole, onPick, picked }: { list: FnSum[]; whole: 
               </button>
             </td>
             <td class="num">
-              {duration(f.self)} <span class="muted">{share(f.self, whole)}</span>
+              {f.self > 0 && (
+                <>
+                  {duration(f.self)} <span class="muted">{share(f.self, whole)}</span>
+                </>
+              )}
             </td>
             <td class="num">{duration(f.total)}</td>
           </tr>

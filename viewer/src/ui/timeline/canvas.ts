@@ -60,6 +60,7 @@ export class TimelineCanvas {
       byLocation: false,
       hits: this.hits,
       skipped: new Map(),
+      common: new Set(),
     };
     this.readLayers();
   }
@@ -194,6 +195,12 @@ export class TimelineCanvas {
     return fromNs + (x / this.width) * (toNs - fromNs);
   }
 
+  setLosses(losses: Loss[]): void {
+    this.losses = losses;
+    this.frame.common = new Set(losses.map((l) => l.rowid));
+    this.request();
+  }
+
   /** Scrolls as little as makes a lane visible. */
   revealLane(threadId: number): void {
     const box = this.boxes.boxes.find((b) => b.kind === 'lane' && b.lane.threadId === threadId);
@@ -211,6 +218,6 @@ export class TimelineCanvas {
   }
 
   at(x: number, y: number): [Hit, number] | null {
-    return find(this.hits, x, y, rectAt);
+    return find(this.hits, x, y, rectAt, this.frame.common);
   }
 }

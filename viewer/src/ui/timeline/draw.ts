@@ -33,6 +33,8 @@ export interface Frame {
   hits: Hit[];
   /** Rows of the flame chart that are left out at the top, by lane. */
   skipped: Map<number, number>;
+  /** Losses of no one thread: the ruler has them, so lanes need not. */
+  common: Set<number>;
 }
 
 const pool: Rects[] = [];
@@ -177,6 +179,7 @@ function stuckAndLost(f: Frame, box: LaneBox, strip: Strip, top: number): void {
   const lost = ask(f, box, 'loss', top, strip.h, strip.h);
   const style = pattern(ctx, 4, theme.loss);
   for (let i = 0; i < lost.rects.n; i++) {
+    if (f.common.has(lost.slices.row[lost.rects.src[i]])) continue;
     const w = lost.rects.x1[i] - lost.rects.x0[i];
     ctx.fillStyle = style ?? theme.loss;
     ctx.globalAlpha = 0.35;
@@ -249,7 +252,13 @@ export function drawLane(f: Frame, box: LaneBox): void {
 }
 
 /** The row under a point: the innermost of what was drawn last there. */
-export function find(hits: Hit[], x: number, y: number, rectAt: (r: Rects, x: number) => number): [Hit, number] | null {
+export function find(
+  hits: Hit[],
+  x: number,
+  y: number,
+  rectAt: (r: Rects, x: number) => number,
+  common: Set<number>,
+): [Hit, number] | null {
   for (let k = hits.length - 1; k >= 0; k--) {
     const hit = hits[k];
     if (y < hit.y || y >= hit.y + hit.h) continue;
@@ -262,7 +271,7 @@ export function find(hits: Hit[], x: number, y: number, rectAt: (r: Rects, x: nu
       for (let i = 0; i < r.n; i++)
         if (s.depth[r.src[i]] === row && x >= r.x0[i] - 1 && x <= r.x1[i] + 1)
           if (best < 0 || r.x1[i] - r.x0[i] < r.x1[best] - r.x0[best]) best = i;
-    if (best >= 0 && hit.layer !== 'slice') return [hit, best];
+    if (best >= 0 && hit.layer !== 'slice' && !(hit.layer === 'loss' && common.has(s.row[r.src[best]]))) return [hit, best];
   }
   return null;
 }

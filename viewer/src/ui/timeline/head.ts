@@ -5,6 +5,7 @@ import { clock, duration, moment, niceStep } from '../format';
 import type { Theme } from '../theme';
 import { pattern } from '../theme';
 import type { View } from '../state';
+import { lengthOf } from './lod';
 
 export const MAP_H = 44;
 export const RULER_H = 24;
@@ -31,7 +32,7 @@ export function paintMap(canvas: HTMLCanvasElement, trace: Trace, theme: Theme, 
       const s = trace.slices(lane.id, layer, fromNs, toNs, columns);
       if (s.n) any = true;
       for (let i = 0; i < s.n; i++) {
-        const ns = s.endNs[i] - s.beginNs[i];
+        const ns = s.count[i] > 1 && !s.longestNs ? (s.coverNs?.[i] ?? 0) / s.count[i] : lengthOf(s, i);
         const first = Math.max(0, Math.floor(((s.beginNs[i] - fromNs) / (toNs - fromNs)) * columns));
         const last = Math.min(columns - 1, Math.floor(((s.endNs[i] - fromNs) / (toNs - fromNs)) * columns));
         for (let c = first; c <= last; c++) if (ns > longest[c]) [longest[c], kind[c]] = [ns, s.kind[i]];
@@ -53,6 +54,7 @@ export function paintMap(canvas: HTMLCanvasElement, trace: Trace, theme: Theme, 
 }
 
 export interface Loss {
+  rowid: number;
   fromNs: number;
   toNs: number;
   reason: string;

@@ -153,11 +153,17 @@ export function Timeline() {
     const t = drawn.current;
     if (!t) return;
     t.readLayers();
-    void many(app.trace, 'loss', undefined, [], 500).then((rows) => {
-      t.losses = rows
-        .filter((r) => !r.has('thread_id') || r.num('thread_id') === 0)
-        .map((r) => ({ fromNs: r.num('from_ns'), toNs: r.num('to_ns'), reason: r.str('reason') }));
-      t.request();
+    const columns = ['rowid', 'thread_id', 'from_ns', 'to_ns', 'reason'];
+    void many(app.trace, 'loss', columns, [], 500).then((rows) => {
+      const common = rows.filter((r) => !r.has('thread_id') || r.num('thread_id') === 0);
+      t.setLosses(
+        common.map((r) => ({
+          rowid: r.num('rowid'),
+          fromNs: r.num('from_ns'),
+          toNs: r.num('to_ns'),
+          reason: r.str('reason'),
+        })),
+      );
     });
     t.request();
   }, [info]);
