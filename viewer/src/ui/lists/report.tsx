@@ -34,7 +34,7 @@ const ns = (id: string, title: string, path = id): GridColumn<Json> => ({ id, ti
 const n = (id: string, title: string, path = id): GridColumn<Json> => ({ id, title, unit: '1', value: number(path) });
 
 /** Rows of all recordings, as an answer that follows the selection. */
-function useReport(path: string): { rows: Json[]; loading: boolean; error: string } {
+function useReport(path: string): { rows: Json[]; note: string | undefined; loading: boolean; error: string } {
   const app = useApp();
   const selection = useView((v) => v.selection);
   const { value, loading, error } = useAsync(() => app.trace.report(selection), [selection]);
@@ -42,8 +42,18 @@ function useReport(path: string): { rows: Json[]; loading: boolean; error: strin
     const recordings = (at(value, 'recordings') as Json[] | undefined) ?? [];
     return recordings.flatMap((r) => (at(r, path) as Json[] | null | undefined) ?? []);
   }, [value, path]);
-  return { rows, loading, error };
+  const left = (at(value, 'not_applied') as string[] | undefined) ?? [];
+  const note = left.length ? `not restricted by ${left.map((name) => PLAIN[name] ?? name).join(', ')}` : undefined;
+  return { rows, note, loading, error };
 }
+
+const PLAIN: Record<string, string> = {
+  threadIds: 'several lanes at once',
+  workerIds: 'several lanes at once',
+  task: 'task',
+  pollId: 'poll',
+  minPollNs: 'length of polls',
+};
 
 interface Kind {
   path: string;
@@ -152,7 +162,7 @@ export const KINDS: Record<string, Kind> = {
 export function ReportList({ kind }: { kind: string }) {
   const app = useApp();
   const { path, columns, none, open } = KINDS[kind];
-  const { rows, loading, error } = useReport(path);
+  const { rows, note, loading, error } = useReport(path);
   if (error) return <p class="problem">{error}</p>;
   return (
     <Grid
@@ -162,6 +172,7 @@ export function ReportList({ kind }: { kind: string }) {
       name={kind}
       none={none}
       busy={loading}
+      note={note}
       keyOf={(_, i) => i}
       onOpen={open && ((row) => open(app, row))}
     />

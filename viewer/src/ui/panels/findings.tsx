@@ -5,7 +5,7 @@ import type { App } from '../context';
 import { useApp, useLoaded } from '../context';
 import { count, day, duration, clock } from '../format';
 import { many } from '../table';
-import { Empty, Section } from './common';
+import { Empty } from './common';
 
 /** As findings of weft report --json; what is not measured is null. */
 export interface Finding {
@@ -77,13 +77,14 @@ function FindingItem({ finding: f, index }: { finding: Finding; index: number })
 function Sentences({ title, list, kind }: { title: string; list: string[]; kind: string }) {
   if (!list.length) return null;
   return (
-    <Section title={title}>
+    <section class="block tight">
+      {title && <h3>{title}</h3>}
       <ul class={`sentences ${kind}`}>
         {list.map((text, i) => (
           <li key={i}>{text}</li>
         ))}
       </ul>
-    </Section>
+    </section>
   );
 }
 
@@ -120,6 +121,7 @@ export function Findings() {
         {info.live && <em> and still recording</em>}
       </p>
       <Sentences title="Could not be read" list={info.problems} kind="problem" />
+      <Sentences title="" list={[...info.limits, ...missing(app)]} kind="limit" />
       {findings.length === 0 && (
         <Empty>weft report finds nothing that stands out: no long polls, no long waits, no late wakes.</Empty>
       )}
@@ -128,7 +130,6 @@ export function Findings() {
           <FindingItem key={i} finding={finding} index={i} />
         ))}
       </ol>
-      <Sentences title="Limits" list={[...info.limits, ...missing(app)]} kind="limit" />
       <p class="muted hint">
         Press <kbd>n</kbd> for the next long poll, <kbd>?</kbd> for all keys.
       </p>

@@ -5,7 +5,7 @@ import type { App } from '../context';
 import { readTheme } from '../theme';
 import type { Theme } from '../theme';
 import { beginFrame, drawLane, find } from './draw';
-import type { Frame, Hit } from './draw';
+import type { Counted, Frame, Hit } from './draw';
 import { HEAD_H, drawHead, paintMap, rulerStep } from './head';
 import type { Loss } from './head';
 import { layout, sharedFrames, visible } from './layout';
@@ -61,6 +61,7 @@ export class TimelineCanvas {
       hits: this.hits,
       skipped: new Map(),
       common: new Set(),
+      counted: new Map(),
     };
     this.readLayers();
   }
@@ -199,6 +200,16 @@ export class TimelineCanvas {
     this.losses = losses;
     this.frame.common = new Set(losses.map((l) => l.rowid));
     this.request();
+  }
+
+  setCounted(counted: Frame['counted']): void {
+    this.frame.counted = counted;
+    this.request();
+  }
+
+  /** The polls of a lane that were only counted around a moment. */
+  countedAt(threadId: number, ns: number): Counted | undefined {
+    return this.frame.counted.get(threadId)?.find((c) => ns >= c.fromNs && ns <= c.toNs);
   }
 
   /** Scrolls as little as makes a lane visible. */

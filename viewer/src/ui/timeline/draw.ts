@@ -35,6 +35,14 @@ export interface Frame {
   skipped: Map<number, number>;
   /** Losses of no one thread: the ruler has them, so lanes need not. */
   common: Set<number>;
+  /** Where polls were only counted, by thread. */
+  counted: Map<number, Counted[]>;
+}
+
+export interface Counted {
+  fromNs: number;
+  toNs: number;
+  polls: number;
 }
 
 const pool: Rects[] = [];
@@ -134,6 +142,7 @@ function polls(f: Frame, box: LaneBox, strip: Strip, top: number): void {
     const h = Math.max(2, Math.round(rowH * 0.28 * (park.rects.wide[i] ? 1 : park.rects.cover[i])));
     ctx.fillRect(park.rects.x0[i], top + rowH - 1 - h, park.rects.x1[i] - park.rects.x0[i], h);
   }
+  counted(f, box, top);
   const hit = ask(f, box, 'poll', top, strip.h, rowH);
   const { slices: s } = hit;
   const location = (i: number): number => {
@@ -163,6 +172,26 @@ function breakdown(f: Frame, box: LaneBox, top: number, rowH: number): void {
   hatch(f, hit, kind, 0, f.theme.onBar);
 }
 
+
+/** A dotted line where polls happened that were counted, not recorded one by one. */
+function counted(f: Frame, box: LaneBox, top: number): void {
+  const list = f.counted.get(box.lane.threadId);
+  if (!list) return;
+  const { ctx } = f;
+  const x = (ns: number): number => ((ns - f.fromNs) / (f.toNs - f.fromNs)) * f.width;
+  ctx.strokeStyle = f.theme.part[4];
+  ctx.setLineDash([2, 3]);
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  for (const { fromNs, toNs } of list) {
+    if (toNs < f.fromNs || fromNs > f.toNs) continue;
+    ctx.moveTo(Math.max(0, x(fromNs)), top + 1);
+    ctx.lineTo(Math.min(f.width, x(toNs)), top + 1);
+  }
+  ctx.stroke();
+  ctx.setLineDash([]);
+  ctx.lineWidth = 1;
+}
 
 function stuckAndLost(f: Frame, box: LaneBox, strip: Strip, top: number): void {
   const { ctx, theme } = f;

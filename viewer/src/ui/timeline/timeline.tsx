@@ -3,7 +3,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useApp, useLoaded, useView } from '../context';
 import { many } from '../table';
+import type { Row } from '../table';
 import { TimelineCanvas } from './canvas';
+import type { Counted } from './draw';
 import { listen } from './input';
 import type { Box, LaneBox, Layout } from './layout';
 import { Tooltip, describe, describeHead } from './tooltip';
@@ -107,6 +109,21 @@ function HeadGutter() {
   );
 }
 
+/** Counts by thread and time: each is of the time since the one before. */
+export function countedBy(rows: Row[], startNs: number): Map<number, Counted[]> {
+  const out = new Map<number, Counted[]>();
+  for (const row of rows) {
+    const thread = row.num('thread_id');
+    const at = row.num('time_ns');
+    let list = out.get(thread);
+    if (!list) out.set(thread, (list = []));
+    const last = list[list.length - 1];
+    if (last?.toNs === at) last.polls += row.num('count');
+    else list.push({ fromNs: last ? last.toNs : startNs, toNs: at, polls: row.num('count') });
+  }
+  return out;
+}
+
 export function Timeline() {
   const app = useApp();
   const head = useRef<HTMLCanvasElement>(null);
@@ -165,6 +182,7 @@ export function Timeline() {
         })),
       );
     });
+    void many(app.trace, 'poll_count', ['thread_id', 'time_ns', 'count'], [], 1_000_000).then((rows) => t.setCounted(countedBy(rows, info.fromNs)));
     t.request();
   }, [info]);
 

@@ -53,6 +53,16 @@ export function describe(app: App, t: TimelineCanvas, x: number, y: number): Tip
   if (box?.kind === 'chart')
     return { ...at, title: box.title, lines: [...chartTip(t, box.name, box.title, x), time(t.ns(x))], kind: -1 };
   const found = t.at(x, y);
+  if (!found || found[0].layer === 'park') {
+    const counted = box?.kind === 'lane' ? t.countedAt(box.lane.threadId, t.ns(x)) : undefined;
+    if (counted && y + t.body.scrollTop < box!.y + 26)
+      return {
+        ...at,
+        title: `${count(counted.polls)} polls were only counted`,
+        lines: [`from ${time(counted.fromNs)} to ${time(counted.toNs)}, to keep weft within its budget`],
+        kind: 4,
+      };
+  }
   if (!found) return null;
   const [hit, i] = found;
   const s = hit.slices;
