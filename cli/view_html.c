@@ -149,7 +149,9 @@ static int write_page(FILE *out, struct view_files *files)
 			break;
 		}
 		fwrite(at, 1, (size_t)(mark - at), out);
-		rc = i == 0 ? write_plain(out, "app.css") : i == 1 ? write_data(out, files) : write_plain(out, "app.js");
+		rc = i == 0   ? write_plain(out, "app.css")
+		     : i == 1 ? write_data(out, files)
+			      : write_plain(out, "app.js");
 		at = mark + strlen(marks[i]);
 	}
 	if (rc == 0)

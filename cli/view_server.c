@@ -51,9 +51,9 @@ struct server {
 };
 
 /* The page's script is its own file, and WebAssembly is the only thing that it may compile. */
-static const char policy[] =
-	"default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src blob:; style-src 'self'; img-src 'self' data: "
-	"blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static const char policy[] = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src blob:; style-src "
+			     "'self'; img-src 'self' data: "
+			     "blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 static bool load_library(void)
 {
@@ -74,9 +74,12 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
 			      const char *type)
 {
 	static const char *const headers[][2] = {
-		{"Content-Security-Policy", policy},         {"X-Content-Type-Options", "nosniff"},
-		{"Referrer-Policy", "no-referrer"},          {"Cache-Control", "no-store"},
-		{"Cross-Origin-Opener-Policy", "same-origin"}, {"Cross-Origin-Resource-Policy", "same-origin"},
+		{"Content-Security-Policy", policy},
+		{"X-Content-Type-Options", "nosniff"},
+		{"Referrer-Policy", "no-referrer"},
+		{"Cache-Control", "no-store"},
+		{"Cross-Origin-Opener-Policy", "same-origin"},
+		{"Cross-Origin-Resource-Policy", "same-origin"},
 		{"X-Frame-Options", "DENY"},
 	};
 	enum MHD_Result rc;
@@ -95,7 +98,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
 static enum MHD_Result say(struct MHD_Connection *connection, unsigned status, const char *text)
 {
 	return answer(connection, status,
-		      http.MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT),
+		      http.MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
+							   MHD_RESPMEM_PERSISTENT),
 		      "text/plain; charset=utf-8");
 }
 
@@ -318,7 +322,8 @@ int view_serve(const struct view_server_opts *opts)
 	sigset_t ends;
 
 	if (!load_library())
-		return cli_fail("weft view needs " LIBRARY ": apt-get install libmicrohttpd12, or write a file instead: "
+		return cli_fail("weft view needs " LIBRARY
+				": apt-get install libmicrohttpd12, or write a file instead: "
 				"weft view --html OUT.html PATH");
 	if (!make_token(server.token))
 		return cli_fail("no random numbers for the token: %s", strerror(errno));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The viewer's page: src/segment, src/trace and src/analyze for WebAssembly, the scripts of viewer/, and both as bytes in
-# the command. Needs node, npm and clang with wasi-libc (tools/bootstrap build); without them the command is built all
+# The viewer's page: src/segment, src/trace and src/analyze for WebAssembly, the scripts of viewer/, and both as bytes
+# in the command. Needs node, npm and clang with wasi-libc (tools/bootstrap build); without them the command is built all
 # the same, and `weft view` says what is missing. Only in the preset `release`: the page is the same in all of them.
 set(viewer_default OFF)
 if(WEFT_PRESET STREQUAL "release" AND NOT WEFT_SANITIZE AND NOT WEFT_ONE)
@@ -78,7 +78,7 @@ set(zstd_sources common/debug common/entropy_common common/error_private common/
 	common/zstd_common decompress/huf_decompress decompress/zstd_ddict decompress/zstd_decompress
 	decompress/zstd_decompress_block)
 
-set(wasm_flags --target=wasm32-wasi -std=gnu11 -O2 -msimd128 -fvisibility=hidden -ffunction-sections -fdata-sections
+set(wasm_flags --target=wasm32-wasi -std=gnu11 -msimd128 -fvisibility=hidden -ffunction-sections -fdata-sections
 	-D_GNU_SOURCE=1 -DNDEBUG)
 set(wasm_includes -include ${viewer_dir}/wasm/shim/compat.h -I${viewer_dir}/wasm/shim -I${viewer_out}/include
 	-I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/cli -I${viewer_dir}/wasm
@@ -88,8 +88,12 @@ foreach(source ${wasm_sources})
 	file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${source})
 	string(REPLACE "/" "_" name ${name})
 	set(object ${viewer_out}/o/${name}.o)
+	set(level -O2)
+	if(name MATCHES "^src_segment|_store\\.c$") # loops over columns
+		set(level -O3)
+	endif()
 	add_custom_command(OUTPUT ${object}
-		COMMAND ${WASM_CLANG} ${wasm_flags} ${wasm_includes} -Wall -Wextra -Wno-unused-command-line-argument
+		COMMAND ${WASM_CLANG} ${wasm_flags} ${level} ${wasm_includes} -Wall -Wextra
 			-MD -MF ${object}.d -c ${source} -o ${object}
 		DEPENDS ${source} ${viewer_modules} DEPFILE ${object}.d COMMENT "WebAssembly ${name}" VERBATIM)
 	list(APPEND wasm_objects ${object})
@@ -98,15 +102,16 @@ foreach(source ${zstd_sources})
 	string(REPLACE "/" "_" name ${source})
 	set(object ${viewer_out}/o/zstd_${name}.o)
 	add_custom_command(OUTPUT ${object}
-		COMMAND ${WASM_CLANG} ${wasm_flags} -O3 -DZSTD_DISABLE_ASM -I${wasm_zstd} -c ${wasm_zstd}/${source}.c -o ${object}
+		COMMAND ${WASM_CLANG} ${wasm_flags} -O3 -DZSTD_DISABLE_ASM -I${wasm_zstd} -c ${wasm_zstd}/${source}.c
+			-o ${object}
 		DEPENDS ${viewer_modules} COMMENT "WebAssembly zstd ${source}" VERBATIM)
 	list(APPEND wasm_objects ${object})
 endforeach()
 
 set(viewer_wasm ${viewer_out}/weft.wasm)
 add_custom_command(OUTPUT ${viewer_wasm}
-	COMMAND ${WASM_CLANG} --target=wasm32-wasi -mexec-model=reactor -fuse-ld=${WASM_LD} -Wl,--gc-sections -Wl,--export-dynamic
-		-Wl,--strip-all -Wl,-z,stack-size=1048576 -o ${viewer_wasm} ${wasm_objects} -lm
+	COMMAND ${WASM_CLANG} --target=wasm32-wasi -mexec-model=reactor -fuse-ld=${WASM_LD} -Wl,--gc-sections
+		-Wl,--export-dynamic -Wl,--strip-all -Wl,-z,stack-size=1048576 -o ${viewer_wasm} ${wasm_objects} -lm
 	DEPENDS ${wasm_objects} COMMENT "weft.wasm" VERBATIM)
 
 # The page, and all of it as one C file.

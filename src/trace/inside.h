@@ -121,6 +121,8 @@ void weft__resolved_init(struct weft__scan *t);
 
 /* plain.c */
 bool weft__is_plain(enum weft__table_id table);
+/* Whether events of the kind say anything to the table; WEFT_KIND_BUILTIN_END stands for all beyond the built-in. */
+bool weft__plain_wants(enum weft__table_id table, uint32_t kind);
 int weft__plain_begin(struct weft__scan *t);
 int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev);
 int weft__plain_end(struct weft__scan *t); /* of the recording */

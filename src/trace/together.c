@@ -15,6 +15,7 @@ struct together {
 	struct weft__analysis *analysis;
 	struct weft__merge *merge;
 	uint64_t n_events;
+	uint64_t wants[WEFT_KIND_BUILTIN_END + 1]; /* a bit for each scan that a kind of event says something to */
 };
 
 static struct weft__scan *scan_of(void *data, enum weft__table_id table)
@@ -68,6 +69,7 @@ static int give_off(void *data, const struct weft__off_view *off)
 static int init(struct together *t)
 {
 	size_t i;
+	uint32_t kind;
 
 	for (i = 0; i < t->of->n; i++) {
 		struct weft__scan *scan = t->of->scans[i];
@@ -75,6 +77,8 @@ static int init(struct together *t)
 		if (!weft__is_resolved(scan->opts.table) && !weft__is_plain(scan->opts.table))
 			return -EINVAL;
 		t->by_table[scan->opts.table] = scan;
+		for (kind = 0; kind <= WEFT_KIND_BUILTIN_END && weft__is_plain(scan->opts.table); kind++)
+			t->wants[kind] |= (uint64_t)weft__plain_wants(scan->opts.table, kind) << i;
 	}
 	t->sink = (struct weft__row_sink){
 		.poll = t->by_table[WEFT__TABLE_POLL] || t->by_table[WEFT__TABLE_WAKE] ? give_poll : NULL,
@@ -130,21 +134,13 @@ static int begin(struct together *t, size_t number)
 	return rc < 0 ? rc : weft__merge_open(&t->merge, rec, 0, UINT64_MAX);
 }
 
-/* Most events are of polls and wakes, which say nothing to any plain table but that of tasks. */
 static int push_plain(struct together *t, const struct weft_event_view *ev)
 {
-	bool often = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_POLL_END ||
-		     ev->kind == WEFT_KIND_POLL_NEXT || ev->kind == WEFT_KIND_WAKE || ev->kind == WEFT_KIND_SPAWN ||
-		     ev->kind == WEFT_KIND_TASK_END;
-	struct weft__scan *tasks = t->by_table[WEFT__TABLE_TASK];
-	size_t i;
+	uint64_t wants = t->wants[ev->kind < WEFT_KIND_BUILTIN_END ? ev->kind : WEFT_KIND_BUILTIN_END];
 	int rc = 0;
 
-	if (often)
-		return tasks ? weft__plain_event(tasks, ev) : 0;
-	for (i = 0; i < t->of->n && rc == 0; i++)
-		if (weft__is_plain(t->of->scans[i]->opts.table))
-			rc = weft__plain_event(t->of->scans[i], ev);
+	for (; wants && rc == 0; wants &= wants - 1)
+		rc = weft__plain_event(t->of->scans[__builtin_ctzll(wants)], ev);
 	return rc;
 }
 
@@ -198,7 +194,7 @@ int weft__scan_together(const struct weft__together *of)
 {
 	struct together t = {.of = of};
 	size_t i;
-	int rc = of->n ? init(&t) : -EINVAL;
+	int rc = of->n && of->n <= 64 ? init(&t) : -EINVAL;
 
 	for (i = 0; rc == 0 && i < of->scans[0]->set->list->n; i++)
 		rc = one(&t, i);

@@ -95,9 +95,10 @@ export interface Slices {
   depth: Uint8Array; // nesting, or depth in the flame chart
   label: Uint32Array; // index of strings, NONE
   coverNs?: Float64Array; // how much time what is under it covers, nested ones not twice
-  longestNs?: Float64Array; // length of the row that `row` names: of several together begin and end are only their place
+  longestNs?: Float64Array; // length of the row that `row` names; begin and end of several are only their place
 }
-export type LaneLayer = 'poll' | 'slice' | 'park' | 'offcpu' | 'wait' | 'context' | 'event' | 'stuck' | 'loss' | 'flame';
+export type LaneLayer =
+  | 'poll' | 'slice' | 'park' | 'offcpu' | 'wait' | 'context' | 'event' | 'stuck' | 'loss' | 'flame';
 
 /** A line over time: queue depth, utilisation, wake delay, weft's cost. Per pixel minimum, maximum and mean. */
 export interface Series {
@@ -127,11 +128,15 @@ export interface Trace {
   info: TraceInfo;
   strings: string[]; // grows; indices stay
   rows(table: string, columns?: string[], filters?: Filter[], limit?: number, order?: Order): Promise<Rows>;
-  slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices; // at once, from mip-maps
+  /** At once, from mip-maps. */
+  slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices;
   series(name: string, lane: number | null, fromNs: number, toNs: number, pixels: number): Series;
   flame(selection: Selection, weight: Weight, invert?: boolean): Promise<Flame>;
   /** The same JSON as `weft report --json` with the selection as its filters. */
   report(selection: Selection): Promise<unknown>;
-  query?(sql: string, limit: number): Promise<{ columns: string[]; rows: (string | number | null)[][]; truncated: boolean }>;
+  query?(
+    sql: string,
+    limit: number,
+  ): Promise<{ columns: string[]; rows: (string | number | null)[][]; truncated: boolean }>;
   onGrow(callback: (info: TraceInfo) => void): void; // a live recording
 }

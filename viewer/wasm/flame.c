@@ -105,7 +105,8 @@ static bool context_holds(const struct view_store *s, const struct columns *c, u
 	    (uint64_t)(own ? get(s, c->root, row) : get(polls, WEFT__COL_POLL_ROOT_SPAN, poll)) != sel->span)
 		return false;
 	return !sel->label[0] ||
-	       has_label((uint32_t)(own ? get(s, c->labels, row) : get(polls, WEFT__COL_POLL_LABELS, poll)), sel->label);
+	       has_label((uint32_t)(own ? get(s, c->labels, row) : get(polls, WEFT__COL_POLL_LABELS, poll)),
+			 sel->label);
 }
 
 /* How much of a row is in the selected time: a sample is a moment, the others are cut at its ends. */
@@ -184,8 +185,7 @@ static struct {
 static uint32_t frame_get(const struct weft__frames *frames, uint32_t function)
 {
 	const struct weft__function *f = function < frames->n_functions ? &frames->functions[function] : NULL;
-	uint32_t name = f ? view_text_kept(f->name)
-			  : view_text(function == WEFT__NODE_CUT ? "(cut)" : "(lost)");
+	uint32_t name = f ? view_text_kept(f->name) : view_text(function == WEFT__NODE_CUT ? "(cut)" : "(lost)");
 	uint32_t module = f ? view_text_kept(f->module) : view_text("");
 	uint64_t key = (uint64_t)name << 32 | module;
 	uint32_t at = weft__map_get(&out.by_frame, key);

@@ -61,7 +61,8 @@ static double begin_of(const struct chart *c, uint32_t row, double time_ns, int6
 	uint32_t at = poll == VIEW_NULL ? VIEW_NONE : view_poll_row(poll);
 
 	if (at != VIEW_NONE) {
-		double poll_ns = (double)view_store_get(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_BEGIN_NS, at);
+		double poll_ns =
+			(double)view_store_get(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_BEGIN_NS, at);
 
 		begin = begin < poll_ns ? poll_ns : begin;
 	}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the sources expect of a machine, where there is none: memory, sorting, names of errors and signals. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/heap.h"
 #include "page.h"
@@ -24,6 +26,40 @@ int weft__heap_is_zero(const void *ptr)
 {
 	(void)ptr;
 	return 0;
+}
+
+#define PAGE_BYTES 65536u
+#define GROW_LEAST (UINT32_C(8) << 20)
+
+/* malloc asks for a page at a time, and each time that memory grows the browser makes its arrays anew: so it grows by
+ * an eighth. */
+void *sbrk(intptr_t bytes)
+{
+	static uintptr_t at, end;
+	uintptr_t old;
+
+	if (!at)
+		at = end = (uintptr_t)__builtin_wasm_memory_size(0) * PAGE_BYTES;
+	old = at;
+	if (bytes < 0)
+		return (void *)-1;
+	if ((uintptr_t)bytes > end - at) {
+		uintptr_t need = (uintptr_t)bytes - (end - at), more = end / 8 > GROW_LEAST ? end / 8 : GROW_LEAST;
+
+		more = more > need ? more : need;
+		more = (more + PAGE_BYTES - 1) / PAGE_BYTES;
+		need = (need + PAGE_BYTES - 1) / PAGE_BYTES;
+		if (__builtin_wasm_memory_grow(0, more) == SIZE_MAX) {
+			more = need;
+			if (__builtin_wasm_memory_grow(0, more) == SIZE_MAX) {
+				errno = ENOMEM;
+				return (void *)-1;
+			}
+		}
+		end += more * PAGE_BYTES;
+	}
+	at += (uintptr_t)bytes;
+	return (void *)old;
 }
 
 /* One thread: a variable will do. */
@@ -51,8 +87,8 @@ const char *strerrordesc_np(int code)
 
 const char *sigabbrev_np(int number)
 {
-	static const char *const names[] = {[1] = "HUP",  [2] = "INT",  [3] = "QUIT",  [4] = "ILL",   [5] = "TRAP",
-					    [6] = "ABRT", [7] = "BUS",  [8] = "FPE",   [9] = "KILL",  [10] = "USR1",
+	static const char *const names[] = {[1] = "HUP",   [2] = "INT",   [3] = "QUIT",  [4] = "ILL",   [5] = "TRAP",
+					    [6] = "ABRT",  [7] = "BUS",   [8] = "FPE",   [9] = "KILL",  [10] = "USR1",
 					    [11] = "SEGV", [12] = "USR2", [13] = "PIPE", [14] = "ALRM", [15] = "TERM"};
 
 	return number > 0 && (size_t)number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;

@@ -13,7 +13,7 @@
 enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO_WORKER };
 
 static const enum weft__table_id shown[] = {
-	WEFT__TABLE_POLL,   WEFT__TABLE_SLICE, WEFT__TABLE_PARK,  WEFT__TABLE_OFFCPU, WEFT__TABLE_WAIT,
+	WEFT__TABLE_POLL,   WEFT__TABLE_SLICE, WEFT__TABLE_PARK,  WEFT__TABLE_OFFCPU,  WEFT__TABLE_WAIT,
 	WEFT__TABLE_SAMPLE, WEFT__TABLE_EVENT, WEFT__TABLE_STUCK, WEFT__TABLE_CONTEXT, WEFT__TABLE_WALL,
 };
 #define N_SHOWN (sizeof(shown) / sizeof(shown[0]))
@@ -44,8 +44,7 @@ static int64_t key_of(const struct view_store *store, size_t who, uint32_t row)
 		return worker | INT64_C(1) << 61;
 	if (thread != VIEW_NULL)
 		return thread;
-	return tid == VIEW_NULL ? -1
-				: view_store_get(store, who + WHO_RECORDING, row) << 44 | tid | INT64_C(1) << 62;
+	return tid == VIEW_NULL ? -1 : view_store_get(store, who + WHO_RECORDING, row) << 44 | tid | INT64_C(1) << 62;
 }
 
 static int lane_add(const struct view_store *store, size_t who, uint32_t row, int64_t key)

@@ -81,9 +81,8 @@ static uint8_t kind_of(const char *part)
 static int slice_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
 {
 	uint32_t poll = view_poll_row(view_store_get(s, WEFT__COL_SLICE_POLL_ID, row));
-	double depth = poll == VIEW_NONE
-			       ? 0
-			       : number(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_NESTED_IN, poll);
+	double depth =
+		poll == VIEW_NONE ? 0 : number(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_NESTED_IN, poll);
 
 	m->begin_ns = number(s, WEFT__COL_SLICE_BEGIN_NS, row);
 	m->end_ns = number(s, WEFT__COL_SLICE_END_NS, row);
@@ -145,9 +144,9 @@ static const struct {
 	enum weft__table_id table;
 	int (*mark)(const struct view_store *store, uint32_t row, struct view_mark *mark);
 } layers[VIEW_LAYERS] = {
-	[VIEW_LAYER_POLL] = {WEFT__TABLE_POLL, poll_mark},       [VIEW_LAYER_SLICE] = {WEFT__TABLE_SLICE, slice_mark},
-	[VIEW_LAYER_PARK] = {WEFT__TABLE_PARK, park_mark},       [VIEW_LAYER_OFFCPU] = {WEFT__TABLE_OFFCPU, offcpu_mark},
-	[VIEW_LAYER_WAIT] = {WEFT__TABLE_WAIT, wait_mark},       [VIEW_LAYER_EVENT] = {WEFT__TABLE_EVENT, event_mark},
+	[VIEW_LAYER_POLL] = {WEFT__TABLE_POLL, poll_mark},    [VIEW_LAYER_SLICE] = {WEFT__TABLE_SLICE, slice_mark},
+	[VIEW_LAYER_PARK] = {WEFT__TABLE_PARK, park_mark},    [VIEW_LAYER_OFFCPU] = {WEFT__TABLE_OFFCPU, offcpu_mark},
+	[VIEW_LAYER_WAIT] = {WEFT__TABLE_WAIT, wait_mark},    [VIEW_LAYER_EVENT] = {WEFT__TABLE_EVENT, event_mark},
 	[VIEW_LAYER_STUCK] = {WEFT__TABLE_STUCK, stuck_mark},
 };
 
@@ -174,8 +173,9 @@ static int context_layer(uint32_t lane)
 	const struct view_by_lane *by = view_by_lane(WEFT__TABLE_CONTEXT);
 	const struct view_lane *of = view_lane_at(lane);
 	struct view_mark mark = {.begin_ns = NAN};
-	double end_ns = (double)view_trace.shift_ns[of->recording] +
-			(double)(view_trace.list.all[of->recording].last_ns - view_trace.list.all[of->recording].start_ns);
+	double end_ns =
+		(double)view_trace.shift_ns[of->recording] +
+		(double)(view_trace.list.all[of->recording].last_ns - view_trace.list.all[of->recording].start_ns);
 	uint32_t i;
 	int rc = by ? 0 : -ENOMEM;
 
@@ -185,7 +185,8 @@ static int context_layer(uint32_t lane)
 		mark.end_ns = number(s, WEFT__COL_CONTEXT_TIME_NS, row);
 		if (!isnan(mark.begin_ns) && mark.end_ns > mark.begin_ns)
 			rc = mark_add(NULL, &mark);
-		mark = (struct view_mark){.begin_ns = NAN, .row = row, .label = label(s, WEFT__COL_CONTEXT_ENDPOINT, row)};
+		mark = (struct view_mark){
+			.begin_ns = NAN, .row = row, .label = label(s, WEFT__COL_CONTEXT_ENDPOINT, row)};
 		if (mark.label == VIEW_NONE)
 			mark.label = label(s, WEFT__COL_CONTEXT_LABELS, row);
 		if (mark.label != VIEW_NONE || view_store_get(s, WEFT__COL_CONTEXT_SPAN, row) != VIEW_NULL)
@@ -301,7 +302,9 @@ static int poll_points(uint32_t lane, uint32_t what)
 
 	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < by->first[lane + 1]; i++)
 		rc = point(number(s, WEFT__COL_POLL_BEGIN_NS, by->rows[i]),
-			   number(s, what == POINTS_LOCAL_QUEUE ? WEFT__COL_POLL_QUEUE_DEPTH : WEFT__COL_POLL_WAKE_DELAY_NS,
+			   number(s,
+				  what == POINTS_LOCAL_QUEUE ? WEFT__COL_POLL_QUEUE_DEPTH
+							     : WEFT__COL_POLL_WAKE_DELAY_NS,
 				  by->rows[i]));
 	return rc;
 }

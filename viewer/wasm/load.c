@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/label.h"
 #include "base/alloc.h"
 #include "names.h"
 #include "trace/summary.h"
@@ -16,9 +17,9 @@ struct view_trace view_trace;
 
 /* Kept in memory from the start. Others are read when they are asked for. */
 static const enum weft__table_id kept[] = {
-	WEFT__TABLE_POLL,  WEFT__TABLE_SLICE, WEFT__TABLE_WAIT,    WEFT__TABLE_SAMPLE, WEFT__TABLE_OFFCPU,
-	WEFT__TABLE_PARK,  WEFT__TABLE_QUEUE, WEFT__TABLE_STUCK,   WEFT__TABLE_EVENT,  WEFT__TABLE_CONTEXT,
-	WEFT__TABLE_WALL,  WEFT__TABLE_COST,  WEFT__TABLE_WAIT_SUM, WEFT__TABLE_PARK_COUNT, WEFT__TABLE_POLL_COUNT,
+	WEFT__TABLE_POLL, WEFT__TABLE_SLICE, WEFT__TABLE_WAIT,     WEFT__TABLE_SAMPLE,     WEFT__TABLE_OFFCPU,
+	WEFT__TABLE_PARK, WEFT__TABLE_QUEUE, WEFT__TABLE_STUCK,    WEFT__TABLE_EVENT,      WEFT__TABLE_CONTEXT,
+	WEFT__TABLE_WALL, WEFT__TABLE_COST,  WEFT__TABLE_WAIT_SUM, WEFT__TABLE_PARK_COUNT, WEFT__TABLE_POLL_COUNT,
 };
 #define N_KEPT (sizeof(kept) / sizeof(kept[0]))
 
@@ -28,7 +29,7 @@ __attribute__((import_module("weft"), import_name("progress"))) void view_progre
 static struct {
 	uint32_t *row_of;
 	uint32_t n;
-} poll_rows; /* of all recordings, one behind the other */
+} poll_rows;                 /* of all recordings, one behind the other */
 static uint32_t *poll_first; /* for each recording, and the end */
 
 VIEW_EXPORT void *view_alloc(uint32_t bytes)
@@ -114,10 +115,43 @@ static uint64_t kept_columns(enum weft__table_id id)
 	size_t i;
 
 	for (i = 0; i < table->n_columns; i++) /* ids of traces and fields of events are texts of one row each */
-		if (table->columns[i].type != WEFT__TRACE &&
-		    !(id == WEFT__TABLE_EVENT && i == WEFT__COL_EVENT_FIELDS))
+		if (table->columns[i].type != WEFT__TRACE && !(id == WEFT__TABLE_EVENT && i == WEFT__COL_EVENT_FIELDS))
 			columns |= UINT64_C(1) << i;
 	return columns;
+}
+
+/* What follows from the ids of thread and worker, in tables that have many rows. */
+static uint64_t derived_columns(enum weft__table_id id)
+{
+	size_t who = view_column_find(id, "recording");
+
+	if (id != WEFT__TABLE_POLL && id != WEFT__TABLE_SLICE && id != WEFT__TABLE_PARK && id != WEFT__TABLE_CONTEXT)
+		return 0;
+	return UINT64_C(1) << (who + VIEW_WHO_TID) | UINT64_C(1) << (who + VIEW_WHO_THREAD) |
+	       UINT64_C(1) << (who + VIEW_WHO_WORKER);
+}
+
+int64_t view_derive(int what, int64_t thread, int64_t worker)
+{
+	const uint64_t mask = (UINT64_C(1) << 44) - 1;
+	int64_t id = what == 2 ? worker : thread;
+	const struct weft__names *names;
+	const struct weft_thread *def;
+	char label[WEFT__LABEL_BYTES];
+	uint32_t text;
+
+	if (id == VIEW_NULL || (uint64_t)id >> 44 >= view_trace.list.n)
+		return VIEW_NULL;
+	names = &view_trace.list.all[(uint64_t)id >> 44].names;
+	if (what == 2) {
+		weft__label_lane(names, (uint32_t)((uint64_t)id & mask), 0, label, sizeof(label));
+		text = view_text(label);
+		return text == VIEW_NONE ? VIEW_NULL : text;
+	}
+	def = weft__names_thread(names, (uint32_t)((uint64_t)id & mask));
+	if (!def || (what == 0 && !def->tid) || (what == 1 && !def->name[0]))
+		return VIEW_NULL;
+	return what == 0 ? def->tid : view_text_kept(def->name);
 }
 
 struct load {
@@ -141,7 +175,8 @@ static int add_row(void *data, size_t scan, const struct weft__row *row)
 
 	(void)data;
 	if (kept[scan] == WEFT__TABLE_SLICE && view_trace.min_slice_ns) {
-		int64_t ns = weft__row_has(row, WEFT__COL_SLICE_DURATION_NS) ? row->at[WEFT__COL_SLICE_DURATION_NS].i : 0;
+		int64_t ns =
+			weft__row_has(row, WEFT__COL_SLICE_DURATION_NS) ? row->at[WEFT__COL_SLICE_DURATION_NS].i : 0;
 
 		if ((uint64_t)ns < view_trace.min_slice_ns) {
 			view_trace.n_slices_left++;
@@ -170,9 +205,13 @@ static int load_kept(struct load *load)
 	int rc = 0;
 
 	for (i = 0; i < N_KEPT && rc == 0; i++) {
-		struct weft__scan_opts opts = {.table = kept[i], .columns = kept_columns(kept[i])};
+		uint64_t derived = derived_columns(kept[i]);
+		struct weft__scan_opts opts = {.table = kept[i], .columns = kept_columns(kept[i]) & ~derived};
+		struct view_store *store = &view_trace.stores[kept[i]];
 
-		rc = view_store_init(&view_trace.stores[kept[i]], kept[i], opts.columns);
+		rc = view_store_init(store, kept[i], opts.columns);
+		store->derived = derived;
+		store->who = view_column_find(kept[i], "recording");
 		if (rc == 0)
 			rc = weft__scan_open(&load->scans[i], &view_trace.set, &opts);
 		together.n += rc == 0;
@@ -267,22 +306,37 @@ static int scan_into(struct view_store *store, struct weft__scan_opts *opts)
 
 struct view_store *view_table(enum weft__table_id table, uint64_t columns)
 {
-	static struct view_store whole; /* of a table of which not all columns are kept */
-	struct view_store *store = &view_trace.stores[table];
-	struct weft__scan_opts opts = {.table = table};
-	size_t at = view_column_find(table, "recording");
+	struct weft__scan_opts none = {.n_filters = 0};
 
-	columns &= weft__tables[table].n_columns < 64 ? (UINT64_C(1) << weft__tables[table].n_columns) - 1 : UINT64_MAX;
-	if (store->n_columns && (store->columns & columns) == columns)
+	return view_table_where(table, columns, &none);
+}
+
+/* All that is asked for is kept. Slices are complete only where none was left out. */
+static bool is_there(const struct view_store *store, uint64_t columns, size_t n_filters)
+{
+	return store->n_columns && ((store->columns | store->derived) & columns) == columns &&
+	       (store->table != WEFT__TABLE_SLICE || !view_trace.n_slices_left || n_filters == 0);
+}
+
+struct view_store *view_table_where(enum weft__table_id table, uint64_t columns, const struct weft__scan_opts *where)
+{
+	static struct view_store some; /* rows that are not all there are */
+	struct view_store *store = &view_trace.stores[table];
+	struct weft__scan_opts opts = *where;
+	size_t at = view_column_find(table, "recording"), n = weft__tables[table].n_columns;
+
+	columns &= n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+	if (is_there(store, columns, where->n_filters))
 		return store;
-	if (is_kept(table)) {
-		view_store_fini(&whole);
-		store = &whole;
+	if (is_kept(table) || where->n_filters) {
+		view_store_fini(&some);
+		store = &some;
 	} else {
 		view_store_fini(store);
 	}
+	opts.table = table;
 	opts.columns = columns ? columns : 1;
-	if (at < weft__tables[table].n_columns)
+	if (at < n)
 		opts.columns |= UINT64_C(1) << at;
 	if (view_store_init(store, table, opts.columns) < 0 || scan_into(store, &opts) < 0) {
 		view_store_fini(store);
@@ -359,7 +413,9 @@ VIEW_EXPORT const char *view_problem(uint32_t i)
 			if ((file->status == 0 && file->damaged_places == 0) || i-- > 0)
 				continue;
 			snprintf(to, sizeof(view_trace.problem), "%s: %s", file->path,
-				 file->status < 0 ? weft_strerror(file->status) : file->damage ? file->damage : "damaged");
+				 file->status < 0 ? weft_strerror(file->status)
+				 : file->damage   ? file->damage
+						  : "damaged");
 			return to;
 		}
 	return NULL;

@@ -176,17 +176,38 @@ static int put_in_order(uint32_t column)
 	return 0;
 }
 
+/* The filters that reading can do, so that a large table is not held to find one row of it. Moments of several
+ * recordings are not counted from where the segments count them. */
+static void reading_filters(struct weft__scan_opts *to)
+{
+	size_t i;
+
+	for (i = 0; i < chosen.n_filters; i++) {
+		uint32_t column = chosen.filters[i].column;
+		double number = chosen.filters[i].number;
+
+		if (column == ROWID || weft__tables[chosen.table].columns[column].type != WEFT__INT ||
+		    view_trace.list.n != 1 || !(fabs(number) < 9e15) || number != floor(number))
+			continue;
+		to->filters[to->n_filters++] =
+			(struct weft__filter){column, chosen.filters[i].op, {.i = (int64_t)number}};
+	}
+}
+
 /* Chooses. `order` -1: as in the table; a limit of 0 is none. Returns the number of rows or a negative error. */
 VIEW_EXPORT int view_select_run(uint32_t limit, int order, int descending)
 {
+	struct weft__scan_opts where = {.n_filters = 0};
 	uint32_t i;
 
 	if (order >= 0 && (size_t)order >= weft__tables[chosen.table].n_columns)
 		return -ENOENT;
 	if (order >= 0)
 		chosen.columns |= UINT64_C(1) << order;
-	chosen.store = view_table(chosen.table, chosen.columns);
-	chosen.rows = chosen.store ? view_room(VIEW_ROOM_SELECT, ((size_t)chosen.store->n + 1) * sizeof(uint32_t)) : NULL;
+	reading_filters(&where);
+	chosen.store = view_table_where(chosen.table, chosen.columns, &where);
+	chosen.rows =
+		chosen.store ? view_room(VIEW_ROOM_SELECT, ((size_t)chosen.store->n + 1) * sizeof(uint32_t)) : NULL;
 	if (!chosen.rows)
 		return -ENOMEM;
 	for (i = 0; i < chosen.store->n; i++) {
@@ -250,7 +271,8 @@ VIEW_EXPORT const char *view_text_get(uint32_t index)
 /* The tables and columns, as one text: a line a table or column, fields between tabs. */
 VIEW_EXPORT const char *view_schema(void)
 {
-	static const char types[] = {[WEFT__INT] = 'n', [WEFT__TEXT] = 't', [WEFT__HEX] = 'h', [WEFT__TRACE] = 'i', [WEFT__REAL] = 'r'};
+	static const char types[] = {
+		[WEFT__INT] = 'n', [WEFT__TEXT] = 't', [WEFT__HEX] = 'h', [WEFT__TRACE] = 'i', [WEFT__REAL] = 'r'};
 	size_t i, j, n = 0, bytes = 128 * 1024;
 	char *to = view_room(VIEW_ROOM_TEXT, bytes);
 

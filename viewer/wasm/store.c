@@ -9,7 +9,13 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 
+#define NEAR 256u
+
 static struct {
+	struct {
+		const char *text;
+		uint32_t id;
+	} near[NEAR]; /* those that were asked for last */
 	struct weft__intern by_text;
 	struct weft__map by_address;
 	const char **at;
@@ -45,7 +51,7 @@ uint32_t view_text(const char *text)
 	return id ? id - 1 : text_new(text, bytes);
 }
 
-uint32_t view_text_kept(const char *text)
+static uint32_t text_by_address(const char *text)
 {
 	uint32_t id = weft__map_get(&all.by_address, (uintptr_t)text);
 
@@ -55,6 +61,17 @@ uint32_t view_text_kept(const char *text)
 	if (id != VIEW_NONE && weft__map_put(&all.by_address, (uintptr_t)text, id) < 0)
 		return VIEW_NONE;
 	return id;
+}
+
+uint32_t view_text_kept(const char *text)
+{
+	size_t slot = ((uintptr_t)text >> 2 ^ (uintptr_t)text >> 10) % NEAR;
+
+	if (all.near[slot].text != text) {
+		all.near[slot].id = text_by_address(text);
+		all.near[slot].text = text;
+	}
+	return all.near[slot].id;
 }
 
 const char *view_text_at(uint32_t index)
@@ -69,6 +86,7 @@ uint32_t view_text_count(void)
 
 void view_texts_moved(void)
 {
+	memset(all.near, 0, sizeof(all.near));
 	weft__map_fini(&all.by_address);
 }
 
@@ -107,7 +125,7 @@ int view_store_init(struct view_store *store, enum weft__table_id table, uint64_
 	store->n_columns = (uint32_t)weft__tables[table].n_columns;
 	store->columns = columns;
 	for (i = 0; i < store->n_columns; i++) {
-		if (!view_store_has(store, i))
+		if (!(columns >> i & 1))
 			continue;
 		store->at[i].moment = is_moment(table, &weft__tables[table].columns[i]);
 		store->at[i].stage = weft__alloc(VIEW_CHUNK * sizeof(int64_t));
@@ -127,59 +145,43 @@ static uint32_t width_of(uint64_t range)
 }
 
 /* NULL is the last value that the width has. */
+#define PACK(type)                                                                                                     \
+	for (i = 0; i < n; i++)                                                                                        \
+	((type *)chunk->data)[i] = from[i] == VIEW_NULL ? (type)-1 : (type)((uint64_t)from[i] - (uint64_t)chunk->base)
+
 static void pack_into(const struct view_chunk *chunk, const int64_t *from, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		uint64_t code = from[i] == VIEW_NULL ? UINT64_MAX : (uint64_t)from[i] - (uint64_t)chunk->base;
-
-		switch (chunk->width) {
-		case 1:
-			((uint8_t *)chunk->data)[i] = (uint8_t)code;
-			break;
-		case 2:
-			((uint16_t *)chunk->data)[i] = (uint16_t)code;
-			break;
-		case 4:
-			((uint32_t *)chunk->data)[i] = (uint32_t)code;
-			break;
-		default:
-			((int64_t *)chunk->data)[i] = from[i];
-		}
-	}
+	if (chunk->width == 1)
+		PACK(uint8_t);
+	else if (chunk->width == 2)
+		PACK(uint16_t);
+	else if (chunk->width == 4)
+		PACK(uint32_t);
+	else
+		memcpy(chunk->data, from, n * sizeof(*from));
 }
 
 static int pack(struct view_store *store, struct view_column *column, size_t n)
 {
 	struct view_chunk *grown = weft__grow(column->chunks, &column->cap_chunks, column->n_chunks, sizeof(*grown));
 	struct view_chunk chunk = {.base = VIEW_NULL};
-	int64_t most = VIEW_NULL;
-	size_t i, n_null = 0;
 
 	if (!grown)
 		return -ENOMEM;
 	column->chunks = grown;
-	for (i = 0; i < n; i++) {
-		int64_t value = column->stage[i];
-
-		if (value == VIEW_NULL) {
-			n_null++;
-			continue;
-		}
-		if (chunk.base == VIEW_NULL || value < chunk.base)
-			chunk.base = value;
-		if (most == VIEW_NULL || value > most)
-			most = value;
-	}
-	if (n_null < n && (n_null > 0 || chunk.base != most)) {
-		chunk.width = width_of((uint64_t)most - (uint64_t)chunk.base);
+	if (column->n_set)
+		chunk.base = column->least;
+	if (column->n_set && (column->n_set < n || column->least != column->most)) {
+		chunk.width = width_of((uint64_t)column->most - (uint64_t)column->least);
 		chunk.data = weft__alloc(n * chunk.width);
 		if (!chunk.data)
 			return -ENOMEM;
 		pack_into(&chunk, column->stage, n);
 		store->bytes += n * chunk.width;
 	}
+	column->n_set = 0;
 	grown[column->n_chunks++] = chunk;
 	return 0;
 }
@@ -218,19 +220,35 @@ static int64_t cell(const struct weft__row *row, enum weft__column_type type, si
 	return text == VIEW_NONE ? VIEW_NULL : (int64_t)text;
 }
 
+static void clear(int64_t *stage)
+{
+	size_t i;
+
+	for (i = 0; i < VIEW_CHUNK; i++)
+		stage[i] = VIEW_NULL;
+}
+
 int view_store_add(struct view_store *store, const struct weft__row *row, int64_t shift_ns)
 {
 	const struct weft__column *columns = weft__tables[store->table].columns;
-	size_t i, at = store->n % VIEW_CHUNK;
+	uint64_t set = row->set & store->columns;
+	size_t at = store->n % VIEW_CHUNK;
 
-	for (i = 0; i < store->n_columns; i++) {
+	for (; set; set &= set - 1) {
+		size_t i = (size_t)__builtin_ctzll(set);
 		struct view_column *column = &store->at[i];
+		int64_t value = columns[i].type == WEFT__INT ? row->at[i].i : cell(row, columns[i].type, i);
 
-		if (!column->stage)
+		if (value == VIEW_NULL)
 			continue;
-		column->stage[at] = VIEW_NULL;
-		if (weft__row_has(row, i))
-			column->stage[at] = cell(row, columns[i].type, i) + (column->moment ? shift_ns : 0);
+		if (column->n_set++ == 0) {
+			clear(column->stage);
+			column->least = column->most = value + (column->moment ? shift_ns : 0);
+		}
+		value += column->moment ? shift_ns : 0;
+		column->stage[at] = value;
+		column->least = value < column->least ? value : column->least;
+		column->most = value > column->most ? value : column->most;
 	}
 	store->n++;
 	return at + 1 == VIEW_CHUNK ? pack_all(store, VIEW_CHUNK) : 0;
@@ -261,6 +279,14 @@ void view_store_fini(struct view_store *store)
 	memset(store, 0, sizeof(*store));
 }
 
+static int64_t derive(const struct view_store *store, size_t column, uint32_t row)
+{
+	int what = column == store->who + VIEW_WHO_TID ? 0 : column == store->who + VIEW_WHO_THREAD ? 1 : 2;
+
+	return view_derive(what, view_store_get(store, store->who + VIEW_WHO_THREAD_ID, row),
+			   view_store_get(store, store->who + VIEW_WHO_WORKER_ID, row));
+}
+
 int64_t view_store_get(const struct view_store *store, size_t column, uint32_t row)
 {
 	const struct view_chunk *chunk;
@@ -269,6 +295,8 @@ int64_t view_store_get(const struct view_store *store, size_t column, uint32_t r
 
 	if (!view_store_has(store, column) || row >= store->n)
 		return VIEW_NULL;
+	if (!(store->columns >> column & 1))
+		return derive(store, column, row);
 	chunk = &store->at[column].chunks[row / VIEW_CHUNK];
 	if (!chunk->data)
 		return chunk->base;

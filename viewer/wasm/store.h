@@ -7,7 +7,7 @@
 
 #include "trace/trace.h"
 
-#define VIEW_CHUNK 8192u
+#define VIEW_CHUNK 1024u
 #define VIEW_NULL INT64_MIN
 #define VIEW_NONE UINT32_MAX
 
@@ -21,12 +21,16 @@ struct view_column {
 	struct view_chunk *chunks;
 	size_t n_chunks, cap_chunks;
 	int64_t *stage; /* of the chunk that is being filled; NULL: the column is not kept */
-	bool moment;    /* counted from the start of the first recording */
+	size_t n_set;   /* in that chunk, that are not NULL */
+	int64_t least, most;
+	bool moment; /* counted from the start of the first recording */
 };
 
 struct view_store {
 	enum weft__table_id table;
 	uint64_t columns;      /* that are kept */
+	uint64_t derived;      /* that follow from the ids of thread and worker */
+	size_t who;            /* where the columns of those begin */
 	uint32_t n, n_columns; /* rows, columns of the table */
 	struct view_column at[WEFT__COLUMNS_MAX];
 	uint64_t bytes;
@@ -53,8 +57,12 @@ void view_store_fini(struct view_store *store);
 int64_t view_store_get(const struct view_store *store, size_t column, uint32_t row);
 static inline bool view_store_has(const struct view_store *store, size_t column)
 {
-	return store->columns >> column & 1;
+	return (store->columns | store->derived) >> column & 1;
 }
+/* load.c: a column that is derived: 0 tid, 1 name of the thread, 2 label of the worker. */
+int64_t view_derive(int what, int64_t thread, int64_t worker);
+/* The columns of who did it: recording, thread_id, tid, thread, worker_id, worker. */
+enum { VIEW_WHO_RECORDING, VIEW_WHO_THREAD_ID, VIEW_WHO_TID, VIEW_WHO_THREAD, VIEW_WHO_WORKER_ID, VIEW_WHO_WORKER };
 /* Index of the column, or the number of columns. */
 size_t view_column_find(enum weft__table_id table, const char *name);
 

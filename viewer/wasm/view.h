@@ -14,7 +14,7 @@ struct view_trace {
 	struct weft__set set;
 	struct view_store stores[WEFT__N_TABLES]; /* n_columns 0: not there */
 	int64_t *shift_ns;                        /* for each recording: from the start of the first */
-	uint64_t min_slice_ns; /* slices of shorter polls are not kept, because there are too many */
+	uint64_t min_slice_ns;                    /* slices of shorter polls are not kept, because there are too many */
 	uint64_t n_slices_left;
 	uint64_t n_events;
 	bool open;
@@ -25,6 +25,8 @@ extern struct view_trace view_trace;
 /* load.c: the store of a table that is not kept, with these columns at least; NULL: out of memory. Good until the
  * next call. */
 struct view_store *view_table(enum weft__table_id table, uint64_t columns);
+/* The same; where the table has to be read, rows for which the filters do not hold may be left out. */
+struct view_store *view_table_where(enum weft__table_id table, uint64_t columns, const struct weft__scan_opts *where);
 /* Row of a poll by its id, or VIEW_NONE. */
 uint32_t view_poll_row(int64_t id);
 

@@ -93,10 +93,12 @@ export function chooseFiles(manifest: Manifest, options: OpenOptions): { indices
     const at = (ns: number): string => `${(ns / 1e9).toFixed(1)} s`;
     const from = Math.min(...taken.map(({ file }) => file.fromNs));
     const to = Math.max(...taken.map(({ file }) => file.toNs));
-    const why = taken.length < wanted.length ? `more than a browser can hold (${most / 1e6} M)` : 'a part was asked for';
+    const full = taken.length < wanted.length;
+    const why = full ? `more than a browser can hold (${most / 1e6} M)` : 'a part was asked for';
+    const millions = (n: number): string => (n / 1e6).toFixed(1);
     left.push(
-      `Only a part is loaded: ${(events / 1e6).toFixed(1)} M of ${(all / 1e6).toFixed(1)} M events, from ${at(from)} to ` +
-        `${at(to)}: ${why}.`,
+      `Only a part is loaded: ${millions(events)} M of ${millions(all)} M events, ` +
+        `from ${at(from)} to ${at(to)}: ${why}.`,
     );
   }
   return { indices: taken.map(({ index }) => index).sort((a, b) => a - b), left };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft.wasm, called: a trace in memory, its tables, lanes, layers, trees and reports. Runs in the worker, and in node for
-// tests. Everything here is what viewer/wasm computes; this file only carries numbers across.
+// weft.wasm, called: a trace in memory, its tables, lanes, layers, trees and reports. Runs in the worker, and in node
+// for tests. Everything here is what viewer/wasm computes; this file only carries numbers across.
 import type {
   ColumnInfo, Filter, Flame, Lane, LaneLayer, Order, Rows, Selection, TableInfo, Weight,
 } from '../api.ts';

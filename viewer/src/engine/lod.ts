@@ -246,6 +246,7 @@ export class Gathering {
       depth: new Uint8Array(n),
       label: new Uint32Array(n).fill(NONE),
       coverNs: new Float64Array(n),
+      longestNs: new Float64Array(n),
     };
     for (let i = 0; i < n; i++) {
       const at = order[i];
@@ -259,13 +260,14 @@ export class Gathering {
       slices.depth[i] = lod.depth;
       slices.label[i] = lod.label[index];
       slices.coverNs![i] = this.cover[at];
+      slices.longestNs![i] = lod.endNs[index] - lod.beginNs[index];
     }
     return slices;
   }
 }
 
-/** What there is between two moments: things of a pixel and longer by themselves, shorter ones of one pixel as one, in the
- * name of the longest. */
+/** What there is between two moments: things of a pixel and longer by themselves, shorter ones of one pixel as one, in
+ * the name of the longest. */
 function gather(lod: LodData, which: number, fromNs: number, toNs: number, pixels: number, into: Gathering): void {
   const first = lowerBound(lod.beginNs, fromNs);
   const last = lowerBound(lod.beginNs, toNs, first);

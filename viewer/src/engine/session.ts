@@ -28,6 +28,7 @@ interface ReportJson {
 
 export class Session {
   private core: Core;
+  private sent = 0;
 
   private constructor(core: Core) {
     this.core = core;
@@ -41,8 +42,12 @@ export class Session {
     return this.core;
   }
 
+  /** Texts that the page has not been sent yet. */
   newStrings(): string[] {
-    return this.core.newStrings();
+    this.core.newStrings();
+    const from = this.sent;
+    this.sent = this.core.strings.length;
+    return this.core.strings.slice(from);
   }
 
   load(options: LoadOptions): Loaded {
