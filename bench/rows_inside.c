@@ -159,7 +159,7 @@ static void load(struct weft__recordings *list, const char *dir)
 		abort();
 }
 
-static int count(void *data, const struct weft_event_view *ev)
+static int count(void *data, const struct weft__event *ev)
 {
 	*(uint64_t *)data += ev->kind != 0;
 	return 0;
@@ -169,7 +169,7 @@ static void decode(const char *dir)
 {
 	struct weft__recordings list = {0};
 	uint64_t n = 0, begin_ns;
-	struct weft__events_ops ops = {count, NULL, &n};
+	struct weft__events_ops ops = {.event = count, .data = &n};
 
 	load(&list, dir);
 	begin_ns = bench_cpu_ns();

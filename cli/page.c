@@ -76,10 +76,10 @@ bool page_only_ticks(const struct report *report)
 	const struct weft__result *r = report->result;
 	size_t i, ticks = 0, others = 0;
 
-	for (i = 0; i < r->n_lanes && r->n_places > 0; i++) {
+	for (i = 0; i < r->n_lanes && r->n_locations > 0; i++) {
 		if (r->lanes[i].polls.n == 0)
 			continue;
-		if (page_is_tick(report, r->lanes[i].worker, r->places[0].id))
+		if (page_is_tick(report, r->lanes[i].worker, r->locations[0].id))
 			ticks++;
 		else
 			others++;

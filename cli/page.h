@@ -46,7 +46,7 @@ struct page_finding {
 	uint64_t harm_ns;  /* the rank */
 	const char *query; /* a saved question that has the rows; NULL: none has */
 	/* Inside: what it is merged and compared by. */
-	uint32_t place, what, name;
+	uint32_t location, what, name;
 	uint64_t object;
 };
 
@@ -71,7 +71,7 @@ bool page_say_functions(struct report_text *text, const struct report *report, s
 
 bool page_has_loop(const struct report *report);
 /* A tick of an event loop that weft run found, not a task's poll. */
-bool page_is_tick(const struct report *report, uint32_t worker, uint32_t place);
+bool page_is_tick(const struct report *report, uint32_t worker, uint32_t location);
 bool page_only_ticks(const struct report *report); /* and no task's polls */
 /* What can be measured at all in this way of recording. */
 bool page_has_wakes(const struct report *report);

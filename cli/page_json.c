@@ -37,7 +37,7 @@ static void one(struct weft__json *json, const struct report *report, const stru
 	weft__json_text(json, "cause", f->cause);
 	weft__json_text(json, "title", f->title.at);
 	if (has_place(f->kind))
-		report_json_place(json, report, f->place);
+		report_json_location(json, report, f->location);
 	weft__json_u64(json, "count", f->count);
 	weft__json_bool(json, "count_is_at_least", f->more);
 	weft__json_u64(json, "total_ns", f->total_ns);

@@ -25,13 +25,13 @@ struct tally {
 	size_t n;
 	uint64_t more; /* that had no room */
 	struct {
-		uint32_t worker, stream, place;
+		uint32_t worker, stream, location;
 		uint64_t n;
 	} at[NAMES];
 };
 
 struct group {
-	uint32_t place, worker; /* the worker of ticks only */
+	uint32_t location, worker; /* the worker of ticks only */
 	bool tick, running;
 	enum weft__part part;
 	const struct weft__cause *cause; /* of the worst one; NULL: not known, or on the CPU */
@@ -47,12 +47,13 @@ struct groups {
 	struct group at[GROUPS];
 };
 
-static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint32_t place)
+static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint32_t location)
 {
 	size_t i;
 
 	for (i = 0; i < tally->n; i++)
-		if (tally->at[i].worker == worker && tally->at[i].stream == stream && tally->at[i].place == place) {
+		if (tally->at[i].worker == worker && tally->at[i].stream == stream &&
+		    tally->at[i].location == location) {
 			tally->at[i].n++;
 			return;
 		}
@@ -62,29 +63,29 @@ static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint
 	}
 	tally->at[tally->n].worker = worker;
 	tally->at[tally->n].stream = stream;
-	tally->at[tally->n].place = place;
+	tally->at[tally->n].location = location;
 	tally->at[tally->n++].n = 1;
 }
 
-bool page_is_tick(const struct report *report, uint32_t worker, uint32_t place)
+bool page_is_tick(const struct report *report, uint32_t worker, uint32_t location)
 {
 	const struct weft__names *names = &report->rec->names;
 	const struct weft_worker *def = weft__names_worker(names, worker);
 	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
-	const struct weft_location_def *location = weft__names_location(names, place);
-	size_t n = location ? strlen(location->name) : 0;
+	const struct weft_location_def *at = weft__names_location(names, location);
+	size_t n = at ? strlen(at->name) : 0;
 
-	return runtime && strcmp(runtime->name, "loop") == 0 && n >= 4 && !location->file[0] &&
-	       strcmp(location->name + n - 4, "loop") == 0;
+	return runtime && strcmp(runtime->name, "loop") == 0 && n >= 4 && !at->file[0] &&
+	       strcmp(at->name + n - 4, "loop") == 0;
 }
 
 /* What most of its time was spent on. */
 static enum weft__part leading(const struct weft__poll *poll)
 {
-	const struct weft__split *split = &poll->story.split;
+	const struct weft__split *split = &poll->breakdown.split;
 	enum weft__part best = WEFT__ON_CPU, i;
 
-	if (!poll->story.told)
+	if (!poll->breakdown.known)
 		return poll->sampled.ns > poll->rank_ns / 2 ? WEFT__ON_CPU : WEFT__NOT_MEASURED;
 	for (i = WEFT__BLOCKED; i < WEFT__N_PARTS; i++)
 		if (split->ns[i] > split->ns[best])
@@ -94,12 +95,12 @@ static enum weft__part leading(const struct weft__poll *poll)
 
 static const struct weft__cause *cause_of(const struct weft__poll *poll, enum weft__part part)
 {
-	const struct weft__story *story = &poll->story;
+	const struct weft__breakdown *breakdown = &poll->breakdown;
 	size_t i;
 
-	for (i = 0; i < story->n_causes && (part == WEFT__BLOCKED || part == WEFT__WAITING); i++)
-		if (story->causes[i].part == part)
-			return &story->causes[i];
+	for (i = 0; i < breakdown->n_causes && (part == WEFT__BLOCKED || part == WEFT__WAITING); i++)
+		if (breakdown->causes[i].part == part)
+			return &breakdown->causes[i];
 	return NULL;
 }
 
@@ -120,20 +121,20 @@ static struct group *group_of(struct groups *groups, const struct report *report
 {
 	enum weft__part part = leading(poll);
 	const struct weft__cause *cause = cause_of(poll, part);
-	bool tick = page_is_tick(report, poll->worker, poll->place);
+	bool tick = page_is_tick(report, poll->worker, poll->location);
 	struct group *g;
 	size_t i;
 
 	for (i = 0; i < groups->n; i++) {
 		g = &groups->at[i];
-		if (g->place == poll->place && g->part == part && g->running == running &&
+		if (g->location == poll->location && g->part == part && g->running == running &&
 		    same_cause(g->cause, cause) && (!tick || g->worker == poll->worker))
 			return g;
 	}
 	if (groups->n == GROUPS)
 		return NULL;
 	g = &groups->at[groups->n++];
-	g->place = poll->place;
+	g->location = poll->location;
 	g->worker = poll->worker;
 	g->tick = tick;
 	g->running = running;
@@ -167,7 +168,7 @@ static void group_polls(struct groups *groups, const struct report *report, cons
 static struct group *group_behind(struct groups *groups, const struct report *report, const struct weft__behind *behind)
 {
 	const struct weft__result *r = report->whole;
-	struct group *place = NULL;
+	struct group *location = NULL;
 	size_t i;
 
 	for (i = 0; i < r->n_longest; i++)
@@ -175,17 +176,17 @@ static struct group *group_behind(struct groups *groups, const struct report *re
 		    r->longest[i].level == 0)
 			return group_of(groups, report, &r->longest[i], false);
 	for (i = 0; i < groups->n; i++)
-		if (groups->at[i].place == behind->place && !groups->at[i].running && !place)
-			place = &groups->at[i];
-	return place;
+		if (groups->at[i].location == behind->location && !groups->at[i].running && !location)
+			location = &groups->at[i];
+	return location;
 }
 
 struct delays {
 	size_t n;
 	struct {
-		uint32_t place;
+		uint32_t location;
 		bool behind; /* long polls of one location, which are not listed here */
-		uint32_t behind_place;
+		uint32_t behind_location;
 		const struct weft__poll *worst;
 		uint64_t n, total_ns;
 		struct tally lanes;
@@ -204,16 +205,16 @@ static void take_delay(struct delays *delays, const struct weft__poll *poll)
 	size_t i;
 
 	for (i = 0; i < delays->n; i++)
-		if (delays->at[i].place == poll->place && delays->at[i].behind == behind &&
-		    (!behind || delays->at[i].behind_place == poll->behind.place))
+		if (delays->at[i].location == poll->location && delays->at[i].behind == behind &&
+		    (!behind || delays->at[i].behind_location == poll->behind.location))
 			break;
 	if (i == GROUPS)
 		return;
 	if (i == delays->n) {
 		delays->n++;
-		delays->at[i].place = poll->place;
+		delays->at[i].location = poll->location;
 		delays->at[i].behind = behind;
-		delays->at[i].behind_place = poll->behind.place;
+		delays->at[i].behind_location = poll->behind.location;
 		delays->at[i].worst = poll;
 	}
 	delays->at[i].n++;
@@ -241,7 +242,7 @@ static void group_delays(struct groups *groups, struct delays *delays, const str
 		g->behind_ns += poll->behind.held_ns;
 		if (poll->behind.held_ns > g->behind_worst_ns)
 			g->behind_worst_ns = poll->behind.held_ns;
-		count_in(&g->delayed, 0, 0, poll->place);
+		count_in(&g->delayed, 0, 0, poll->location);
 	}
 }
 
@@ -266,18 +267,18 @@ static void say_places(struct report_text *text, const struct report *report, co
 
 	for (i = 0; i < tally->n; i++)
 		report_say(text, "%s%s of %.60s", i ? ", " : "", cli_count(tally->at[i].n, count),
-			   cli_safe(weft__label_place(&report->rec->names, tally->at[i].place)));
+			   cli_safe(weft__label_location(&report->rec->names, tally->at[i].location)));
 	if (tally->more)
 		report_say(text, ", %s of others", cli_count(tally->more, count));
 }
 
 /* handle_upload (job.c:167) */
-static void say_place(struct report_text *text, const struct report *report, uint32_t place)
+static void say_place(struct report_text *text, const struct report *report, uint32_t location)
 {
 	char file[WEFT__LABEL_BYTES];
 
-	report_say(text, "%.80s", cli_safe(weft__label_place(&report->rec->names, place)));
-	weft__label_file(&report->rec->names, place, file, sizeof(file));
+	report_say(text, "%.80s", cli_safe(weft__label_location(&report->rec->names, location)));
+	weft__label_file(&report->rec->names, location, file, sizeof(file));
 	if (file[0])
 		report_say(text, " (%.60s)", cli_safe(cli_base(file)));
 }
@@ -313,7 +314,7 @@ static void say_cause(struct report_text *text, const struct report *report, con
 static void say_part(struct report_text *text, const struct report *report, const struct weft__poll *poll,
 		     enum weft__part part, bool leads)
 {
-	const struct weft__split *split = &poll->story.split;
+	const struct weft__split *split = &poll->breakdown.split;
 	const struct weft__cause *cause = cause_of(poll, part);
 	char figure[CLI_FIGURE];
 
@@ -345,12 +346,12 @@ static void say_worst(struct report_text *text, const struct report *report, con
 	enum weft__part part;
 	size_t n = 0;
 
-	if (!g->worst->story.told)
+	if (!g->worst->breakdown.known)
 		return;
 	for (part = 0; part < WEFT__N_PARTS; part++)
-		n += (double)g->worst->story.split.ns[part] >= least;
+		n += (double)g->worst->breakdown.split.ns[part] >= least;
 	for (part = 0; n > 1 && part < WEFT__N_PARTS; part++)
-		if ((double)g->worst->story.split.ns[part] >= least)
+		if ((double)g->worst->breakdown.split.ns[part] >= least)
 			say_part(text, report, g->worst, part, part == g->part);
 }
 
@@ -369,8 +370,8 @@ static void say_why(struct report_text *text, const struct report *report, struc
 		report_say(text, "ready to run, but other threads had the CPU");
 		break;
 	case WEFT__NOT_MEASURED:
-		why = g->worst->story.told ? report_no_switches(report, &g->worst->story)
-					   : report_no_poll_samples(report, g->worst);
+		why = g->worst->breakdown.known ? report_no_switches(report, &g->worst->breakdown)
+						: report_no_poll_samples(report, g->worst);
 		report_say(text, "most of their time is not measured%s%s", why ? ": " : "", why ? cli_safe(why) : "");
 		break;
 	default:
@@ -402,7 +403,7 @@ static void add_group(struct page_findings *list, const struct report *report, s
 	f->behind_worst_ns = g->behind_worst_ns;
 	f->more = is_cut(report->whole->longest, report->whole->n_longest);
 	f->query = g->n_behind ? "behind-polls" : g->part == WEFT__BLOCKED ? "calls" : "worst-polls";
-	f->place = g->place;
+	f->location = g->location;
 	if (g->cause && g->cause->what) {
 		f->what = g->cause->what;
 		f->name = g->cause->name;
@@ -410,9 +411,9 @@ static void add_group(struct page_findings *list, const struct report *report, s
 	}
 	report_say(&f->title, "%s%s of ", g->running ? "unfinished " : "long ", g->tick ? "ticks" : "polls");
 	if (g->tick)
-		report_say(&f->title, "the %.40s", cli_safe(weft__label_place(&report->rec->names, g->place)));
+		report_say(&f->title, "the %.40s", cli_safe(weft__label_location(&report->rec->names, g->location)));
 	else
-		say_place(&f->title, report, g->place);
+		say_place(&f->title, report, g->location);
 	report_say(&f->title, ": ");
 	say_why(&f->title, report, g);
 	say_worst(&f->worst, report, g);
@@ -432,13 +433,13 @@ static void add_delays(struct page_findings *list, const struct report *report, 
 		f->worst_ns = delays->at[i].worst->rank_ns;
 		f->worst_at_ns = delays->at[i].worst->begin_ns - f->worst_ns;
 		f->more = is_cut(report->whole->delayed, report->whole->n_delayed);
-		f->place = delays->at[i].place;
+		f->location = delays->at[i].location;
 		f->query = "wake-chains";
 		report_say(&f->title, "late polls of ");
-		say_place(&f->title, report, f->place);
+		say_place(&f->title, report, f->location);
 		if (delays->at[i].behind) {
 			report_say(&f->title, ": behind long polls of ");
-			say_place(&f->title, report, delays->at[i].behind_place);
+			say_place(&f->title, report, delays->at[i].behind_location);
 		} else {
 			report_say(&f->title, ": woken, but no single long poll was in the way");
 		}

@@ -26,7 +26,7 @@ static bool is_pause(uint32_t what)
 /* Polls that waited for the same lock, or in the same call, tell of it already. */
 static bool in_polls(const struct page_findings *list, uint32_t what, uint32_t name, uint64_t object, uint64_t ns)
 {
-	uint64_t told_ns = 0;
+	uint64_t reported_ns = 0;
 	size_t i;
 
 	for (i = 0; i < list->n; i++) {
@@ -34,9 +34,9 @@ static bool in_polls(const struct page_findings *list, uint32_t what, uint32_t n
 
 		if ((f->kind == PAGE_POLL || f->kind == PAGE_TICK || f->kind == PAGE_PENDING) && f->what == what &&
 		    f->name == name && (what == WEFT_WAIT_CALL || !object || f->object == object))
-			told_ns += f->total_ns;
+			reported_ns += f->total_ns;
 	}
-	return told_ns >= ns / 2 && told_ns > 0;
+	return reported_ns >= ns / 2 && reported_ns > 0;
 }
 
 /* Threads by name. */
@@ -153,7 +153,7 @@ static void say_where(struct page_finding *f, const struct report *report, const
 	f->worst_at_ns = wait->end_ns > wait->rank_ns ? wait->end_ns - wait->rank_ns : 0;
 	if (wait->in_poll)
 		report_say(&f->worst, "in a poll of %.60s",
-			   cli_safe(weft__label_place(&report->rec->names, wait->place)));
+			   cli_safe(weft__label_location(&report->rec->names, wait->location)));
 	else if (report_say_stack(&stack, report, wait->stack, 0))
 		report_say(&f->worst, "in %s", stack.at);
 }
@@ -246,7 +246,7 @@ static void add_objects(struct page_findings *list, const struct report *report,
 
 static void add_lock(struct page_findings *list, const struct report *report, const struct weft__wait_row *row)
 {
-	const struct weft__wait_object *object = row->n_told && !row->objects ? object_of(report, row) : NULL;
+	const struct weft__wait_object *object = row->n_reported && !row->objects ? object_of(report, row) : NULL;
 	struct page_finding *f;
 
 	if (!object) {
@@ -298,7 +298,7 @@ static bool is_sleep(const struct report *report, uint32_t name)
  * long, and a sleep far below. */
 static void add_call(struct page_findings *list, const struct report *report, const struct weft__wait_row *row)
 {
-	uint64_t object = row->objects || !row->n_told ? UINT64_MAX : row->object;
+	uint64_t object = row->objects || !row->n_reported ? UINT64_MAX : row->object;
 	const struct weft__wait *longest;
 	struct page_finding *f;
 
@@ -313,7 +313,7 @@ static void add_call(struct page_findings *list, const struct report *report, co
 	longest = longest_of(report, row->what, row->name, 0);
 	say_where(f, report, longest);
 	say_who(f, report, 0);
-	if (longest && !row->n_told)
+	if (longest && !row->n_reported)
 		f->worst_at_ns = 0;
 }
 

@@ -141,7 +141,7 @@ void report_say_doing(struct report_text *text, const struct report *report, con
 void report_say_holder(struct report_text *text, const struct report *report, const struct weft__holder *holder);
 /* The same for all that held it, the one that did so for the longest time first. */
 void report_say_holders(struct report_text *text, const struct report *report, const struct weft__holder *holder);
-bool report_say_scope(struct report_text *text, const struct report *report, const struct weft__scope *scope);
+bool report_say_context(struct report_text *text, const struct report *report, const struct weft__context *context);
 
 /* report_trust.c: whether samples can be believed. What they are short of (or, below 0, too much by), beyond what
  * chance does; 0: nothing, or not measured. */
@@ -166,17 +166,18 @@ double report_quota(const struct report *report); /* CPUs; 0: there was none */
 void report_say_throttling(struct report_text *text, const struct report *report);
 
 /* report_story.c: what the time of a poll was spent on; in lists with all of it, in headlines with what matters. */
-void report_story(const struct report *report, const struct weft__poll *poll, int indent);
-void report_story_headline(const struct report *report, const struct weft__poll *poll, int indent);
-bool report_has_story(const struct report *report);
-const char *report_no_switches(const struct report *report, const struct weft__story *story); /* NULL: all are there */
+void report_breakdown(const struct report *report, const struct weft__poll *poll, int indent);
+void report_breakdown_headline(const struct report *report, const struct weft__poll *poll, int indent);
+bool report_has_breakdown(const struct report *report);
+const char *report_no_switches(const struct report *report,
+			       const struct weft__breakdown *breakdown); /* NULL: all are there */
 
 /* report_waits.c, each only if there is any */
 void report_waits(const struct report *report);
 /* Of the time, in which switches were recorded; 1: all of it. */
 double report_switch_share(const struct report *report);
 void report_off_cpu(const struct report *report);
-void report_looks(const struct report *report);
+void report_wall(const struct report *report);
 void report_stuck(const struct report *report);
 void report_pending_headline(const struct report *report); /* waits for locks that have not ended; deadlocks */
 void report_pending(const struct report *report);
@@ -196,18 +197,18 @@ void report_json_samples(struct weft__json *json, const struct report *report);
 void report_json_poll(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
 
 /* report_story_json.c */
-void report_json_story(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
+void report_json_breakdown(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
 void report_json_split(struct weft__json *json, const struct report *report, const char *key,
 		       const struct weft__split *split);
-void report_json_scope(struct weft__json *json, const struct report *report, const struct weft__scope *scope);
-void report_json_away(struct weft__json *json, const struct report *report); /* waits, switches, looks, stuck, cost */
+void report_json_context(struct weft__json *json, const struct report *report, const struct weft__context *context);
+void report_json_offcpu(struct weft__json *json, const struct report *report); /* waits, switches, looks, stuck, cost */
 
 /* report_cpu_json.c: the frames of a stack, leaf first, as an array */
 void report_json_frames(struct weft__json *json, const struct report *report, uint32_t stack, uint32_t kernel);
 
 /* report_json.c */
 void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream);
-void report_json_place(struct weft__json *json, const struct report *report, uint32_t place);
+void report_json_location(struct weft__json *json, const struct report *report, uint32_t location);
 
 /* Of the poll's time, what no sample accounts for. */
 uint64_t report_unsampled(const struct weft__poll *poll);

@@ -22,11 +22,11 @@ struct feed {
 	uint64_t total;
 };
 
-static int feed_event(void *data, const struct weft_event_view *ev)
+static int feed_run(void *data, const struct weft__record *at, const struct weft__record *end)
 {
 	struct feed *feed = data;
 
-	return weft__analysis_push(feed->analysis, ev);
+	return weft__analysis_push_run(feed->analysis, at, end);
 }
 
 static void feed_progress(void *data, uint64_t n_events)
@@ -114,7 +114,7 @@ static int study(struct study *s, const struct report_opts *opts)
 	struct weft__recording *rec = s->rec;
 	struct weft__analysis_opts aopts = opts->analysis;
 	struct feed feed = {.total = rec->n_events};
-	struct weft__events_ops ops = {feed_event, feed_progress, &feed};
+	struct weft__events_ops ops = {.run = feed_run, .progress = feed_progress, .data = &feed};
 	int rc;
 
 	s->report = (struct report){
@@ -295,7 +295,7 @@ static void say_mostly(struct report_text *text, const struct study *s)
 	if (wait && wait->ns >= s->cpu_ns && 4 * wait->ns >= s->wall_ns && 2 * wait->ns >= blocked_ns) {
 		report_say(text, "waited %s: ", cli_ns(wait->ns, figure));
 		report_say_wait(text, &s->report, wait->what, wait->name,
-				wait->objects || !wait->n_told ? UINT64_MAX : wait->object);
+				wait->objects || !wait->n_reported ? UINT64_MAX : wait->object);
 	} else if (blocked_ns > s->cpu_ns && 4 * blocked_ns >= s->wall_ns) {
 		report_say(text, "was blocked %s", cli_ns(blocked_ns, figure));
 	} else {

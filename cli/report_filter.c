@@ -35,7 +35,7 @@ static bool any_location(const struct weft__names *names, const struct search *s
 	size_t i;
 
 	for (i = 0; i < names->locations.n; i++)
-		if (look(search, weft__label_place(names, at[i].id)))
+		if (look(search, weft__label_location(names, at[i].id)))
 			return true;
 	return false;
 }

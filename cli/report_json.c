@@ -50,11 +50,11 @@ void report_json_lane(struct weft__json *json, const struct report *report, uint
 		weft__json_null(json, "tid");
 }
 
-void report_json_place(struct weft__json *json, const struct report *report, uint32_t place)
+void report_json_location(struct weft__json *json, const struct report *report, uint32_t location)
 {
-	const struct weft_location_def *def = weft__names_location(&report->rec->names, place);
+	const struct weft_location_def *def = weft__names_location(&report->rec->names, location);
 
-	weft__json_text(json, "location", weft__label_place(&report->rec->names, place));
+	weft__json_text(json, "location", weft__label_location(&report->rec->names, location));
 	weft__json_text(json, "file", def ? def->file : NULL);
 	if (def)
 		weft__json_u64(json, "line", def->line);
@@ -90,7 +90,7 @@ static void wake(struct weft__json *json, const struct report *report, const str
 	weft__json_bool(json, "in_poll", w->in_poll);
 	if (w->in_poll) {
 		weft__json_u64(json, "task", w->task);
-		report_json_place(json, report, w->place);
+		report_json_location(json, report, w->location);
 	} else {
 		weft__json_absent(json, "task",
 				  w->unlisted ? "outside any poll, or in one that was only counted"
@@ -106,7 +106,7 @@ static void behind(struct weft__json *json, const struct report *report, const s
 	weft__json_u64(json, "held_ns", b->held_ns);
 	weft__json_u64(json, "duration_ns", b->duration_ns);
 	weft__json_u64(json, "task", b->task);
-	report_json_place(json, report, b->place);
+	report_json_location(json, report, b->location);
 	weft__json_end(json, '}');
 }
 
@@ -125,19 +125,19 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 		weft__json_u64(json, "begin_mono_ns", poll->begin_ns);
 		weft__json_u64(json, "begin_real_ns", weft__names_real_ns(&report->rec->names, poll->begin_ns));
 		weft__json_u64(json, "task", poll->task);
-		report_json_place(json, report, poll->place);
+		report_json_location(json, report, poll->location);
 		report_json_lane(json, report, poll->worker, poll->stream);
 		duration(json, "queue_depth", poll->depth == WEFT_DEPTH_UNKNOWN ? "the runtime does not tell it" : NULL,
 			 poll->depth);
 		weft__json_u64(json, "nested_in", poll->level);
 		if (poll->end_ns)
-			duration(json, "wakes_issued", poll->told ? "it was recorded as a whole, at its end" : NULL,
+			duration(json, "wakes_issued", poll->reported ? "it was recorded as a whole, at its end" : NULL,
 				 poll->n_wakes);
 		if (strcmp(rank, "delay_ns") != 0)
 			report_json_poll(json, report, poll);
 		if (strcmp(rank, "delay_ns") != 0)
-			report_json_story(json, report, poll);
-		report_json_scope(json, report, &poll->scope);
+			report_json_breakdown(json, report, poll);
+		report_json_context(json, report, &poll->context);
 		wake(json, report, poll);
 		if (poll->behind.held_ns)
 			behind(json, report, &poll->behind);
@@ -270,7 +270,7 @@ void report_json(struct weft__json *json, const struct report *report)
 	report_json_table(json, report, "locations", WEFT__TABLE_LOCATION_SUMMARY);
 	page_json(json, report);
 	report_json_missing(json, report);
-	report_json_away(json, report);
+	report_json_offcpu(json, report);
 	report_json_samples(json, report);
 	if (weft__no_global_queue(r))
 		weft__json_absent(json, "global_queues", weft__no_global_queue(r));

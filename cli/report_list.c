@@ -10,17 +10,17 @@
 #include "report.h"
 
 /* task 17 `handle_upload` (server.c:120) */
-static void print_task(const struct weft__names *names, uint64_t task, uint32_t place)
+static void print_task(const struct weft__names *names, uint64_t task, uint32_t location)
 {
 	char file[WEFT__LABEL_BYTES];
 
 	printf("task %" PRIu64 " ", task);
-	if (place == 0 || place >= WEFT__PLACE_OTHER) {
-		fputs(weft__label_place(names, place), stdout);
+	if (location == 0 || location >= WEFT__LOCATION_OTHER) {
+		fputs(weft__label_location(names, location), stdout);
 		return;
 	}
-	printf("`%s`", cli_safe(weft__label_place(names, place)));
-	weft__label_file(names, place, file, sizeof(file));
+	printf("`%s`", cli_safe(weft__label_location(names, location)));
+	weft__label_file(names, location, file, sizeof(file));
 	if (file[0])
 		printf(" (%s)", cli_safe(cli_base(file)));
 }
@@ -30,10 +30,10 @@ static void print_poll_of(const struct report *report, const struct weft__poll *
 {
 	const struct weft__names *names = &report->rec->names;
 
-	if (page_is_tick(report, poll->worker, poll->place))
-		printf("tick of the %s", cli_safe(weft__label_place(names, poll->place)));
+	if (page_is_tick(report, poll->worker, poll->location))
+		printf("tick of the %s", cli_safe(weft__label_location(names, poll->location)));
 	else
-		print_task(names, poll->task, poll->place);
+		print_task(names, poll->task, poll->location);
 }
 
 static void print_lane(const struct weft__names *names, uint32_t worker, uint32_t stream)
@@ -68,7 +68,7 @@ static void print_wake(const struct report *report, const struct weft__poll *pol
 	else
 		fputs("woken, delay not measured (events are missing), by ", stdout);
 	if (poll->wake.in_poll) {
-		print_task(names, poll->wake.task, poll->wake.place);
+		print_task(names, poll->wake.task, poll->wake.location);
 		fputs(" on ", stdout);
 		print_lane(names, poll->wake.worker, poll->wake.stream);
 	} else {
@@ -86,7 +86,7 @@ static void print_behind(const struct report *report, const struct weft__poll *p
 	if (poll->behind.held_ns < poll->rank_ns / 2 || poll->behind.held_ns == 0)
 		return;
 	printf(",\n%*sbehind ", indent, "");
-	print_task(&report->rec->names, poll->behind.task, poll->behind.place);
+	print_task(&report->rec->names, poll->behind.task, poll->behind.location);
 	printf(", a poll of %s", cli_ns(poll->behind.duration_ns, figure));
 }
 
@@ -107,7 +107,7 @@ static void print_neighbours(const struct report *report, const struct weft__pol
 		printf("; queue not measured");
 	else
 		printf("; %u in its queue", poll->depth);
-	if (poll->told) /* whom it woke was recorded before it was, or only counted */
+	if (poll->reported) /* whom it woke was recorded before it was, or only counted */
 		puts("");
 	else
 		printf("; woke %u\n", poll->n_wakes);
@@ -116,7 +116,7 @@ static void print_neighbours(const struct report *report, const struct weft__pol
 static void print_poll(const struct report *report, const struct weft__poll *poll)
 {
 	const struct weft__names *names = &report->rec->names;
-	struct report_text scope = {.n = 0};
+	struct report_text context = {.n = 0};
 	char thread[WEFT__LABEL_BYTES];
 
 	print_lane(names, poll->worker, poll->stream);
@@ -129,12 +129,12 @@ static void print_poll(const struct report *report, const struct weft__poll *pol
 	if (poll->level > 0)
 		printf(", nested in %u", poll->level);
 	putchar('\n');
-	if (!page_is_tick(report, poll->worker, poll->place))
+	if (!page_is_tick(report, poll->worker, poll->location))
 		print_neighbours(report, poll);
-	if (report_say_scope(&scope, report, &poll->scope))
-		printf("%16s%s\n", "", scope.at);
-	if (report_has_story(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)
-		report_story(report, poll, 16);
+	if (report_say_context(&context, report, &poll->context))
+		printf("%16s%s\n", "", context.at);
+	if (report_has_breakdown(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)
+		report_breakdown(report, poll, 16);
 	report_poll_stacks(report, poll);
 }
 
@@ -160,11 +160,11 @@ static void headline(const struct report *report, enum cli_style style, const ch
 	printf(" at %s, ", cli_moment(report_since_start(report, poll->begin_ns), moment));
 	print_poll_of(report, poll);
 	if (cpu &&
-	    (report_has_story(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)) {
+	    (report_has_breakdown(report) || report->result->samples.period_ns + report->result->samples.all.n > 0)) {
 		printf(",\n%*s", (int)strlen(title) + 2, "");
-		report_story_headline(report, poll, (int)strlen(title) + 2);
+		report_breakdown_headline(report, poll, (int)strlen(title) + 2);
 	}
-	if (!page_is_tick(report, poll->worker, poll->place)) {
+	if (!page_is_tick(report, poll->worker, poll->location)) {
 		printf(",\n%*s", (int)strlen(title) + 2, "");
 		print_wake(report, poll);
 		print_behind(report, poll, (int)strlen(title) + 2);
@@ -228,7 +228,7 @@ void report_delayed(const struct report *report)
 		printf("%3zu  %9s  ", i + 1, cli_ns(poll->rank_ns, rank));
 		print_lane(&report->rec->names, poll->worker, poll->stream);
 		printf("  ");
-		print_task(&report->rec->names, poll->task, poll->place);
+		print_task(&report->rec->names, poll->task, poll->location);
 		printf(" polled at %s,\n%16s", cli_moment(report_since_start(report, poll->begin_ns), moment), "");
 		print_wake(report, poll);
 		print_behind(report, poll, 16);

@@ -20,10 +20,10 @@
 	  "events were of tasks beyond the limit of tasks that are kept: their location is not known") \
 	N(r->streams_untracked, "thread_events_beyond_limit", true, \
 	  "events were of threads beyond the limit of threads that are kept: not in the figures") \
-	N(r->stretches_cut, "waits_and_switches_beyond_limit", true, \
+	N(r->intervals_cut, "waits_and_switches_beyond_limit", true, \
 	  "waits, switches and looks were dropped: more than the analysis holds; polls of that time have parts that " \
 	  "are not measured") \
-	N(r->stretches_late, "switches_too_late", true, "switches came too late to be of a poll") \
+	N(r->intervals_late, "switches_too_late", true, "switches came too late to be of a poll") \
 	N(r->threads_untracked, "threads_off_cpu_beyond_limit", true, \
 	  "switches, waits and looks were of threads beyond the limit of threads that are kept") \
 	N(r->malformed, "malformed_events", true, "events had fewer fields than their kind has: not in the figures") \

@@ -215,7 +215,7 @@ static bool say_place(struct report_text *text, const struct report *report, con
 	bool known = report_say_stack(&function, report, holder->stack, holder->kernel);
 
 	if (holder->in_poll)
-		report_say(text, "in %s%s%s", cli_safe(weft__label_place(&report->rec->names, holder->place)),
+		report_say(text, "in %s%s%s", cli_safe(weft__label_location(&report->rec->names, holder->location)),
 			   known ? " > " : "", known ? function.at : "");
 	else if (known)
 		report_say(text, "in %s", function.at);
@@ -230,7 +230,8 @@ void report_say_doing(struct report_text *text, const struct report *report, con
 		report_say(text, holder->what == WEFT_WAIT_CALL ? "blocked in " : "itself waiting for ");
 		report_say_wait(text, report, holder->what, holder->name, holder->object);
 		if (holder->in_poll)
-			report_say(text, " in %s", cli_safe(weft__label_place(&report->rec->names, holder->place)));
+			report_say(text, " in %s",
+				   cli_safe(weft__label_location(&report->rec->names, holder->location)));
 		if (holder->next) {
 			report_say(text, ", held by ");
 			report_say_holder(text, report, holder->next);
@@ -279,20 +280,20 @@ void report_say_holders(struct report_text *text, const struct report *report, c
 }
 
 /* span 00f067aa0ba902b7 of trace 4bf9..., endpoint GET /users, user=7,tier=gold */
-bool report_say_scope(struct report_text *text, const struct report *report, const struct weft__scope *scope)
+bool report_say_context(struct report_text *text, const struct report *report, const struct weft__context *context)
 {
-	const char *endpoint = weft__names_string(&report->rec->names, scope->endpoint);
-	const char *labels = weft__names_string(&report->rec->names, scope->labels);
+	const char *endpoint = weft__names_string(&report->rec->names, context->endpoint);
+	const char *labels = weft__names_string(&report->rec->names, context->labels);
 
-	if (!weft__scope_is_set(scope))
+	if (!weft__context_is_set(context))
 		return false;
 	if (endpoint && endpoint[0])
 		report_say(text, "endpoint %.80s", cli_safe(endpoint));
-	if (scope->span)
-		report_say(text, "%sspan %016" PRIx64, text->n ? ", " : "", scope->span);
-	if (scope->trace_hi || scope->trace_lo)
-		report_say(text, "%strace %016" PRIx64 "%016" PRIx64, text->n ? ", " : "", scope->trace_hi,
-			   scope->trace_lo);
+	if (context->span)
+		report_say(text, "%sspan %016" PRIx64, text->n ? ", " : "", context->span);
+	if (context->trace_hi || context->trace_lo)
+		report_say(text, "%strace %016" PRIx64 "%016" PRIx64, text->n ? ", " : "", context->trace_hi,
+			   context->trace_lo);
 	if (labels && labels[0])
 		report_say(text, "%s%.200s", text->n ? ", " : "", cli_safe(labels));
 	return text->n > 0;

@@ -228,8 +228,8 @@ static void print_causes(struct printing *p, const struct weft__poll *poll)
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < poll->story.n_causes && rc == 0; i++) {
-		const struct weft__cause *cause = &poll->story.causes[i];
+	for (i = 0; i < poll->breakdown.n_causes && rc == 0; i++) {
+		const struct weft__cause *cause = &poll->breakdown.causes[i];
 		struct weft__weight weight = {cause->n, cause->ns};
 
 		if (cause->stack || cause->kernel)

@@ -153,8 +153,8 @@ static void say_cell(struct report_text *text, const struct report *report, enum
 			report_say(text, "(%u)", cell->thread.tid);
 		break;
 	case WEFT__FORM_PLACE:
-		weft__label_file(names, cell->place, label, sizeof(label));
-		report_say(text, "%.60s%s%.40s", weft__label_place(names, cell->place), label[0] ? "  " : "",
+		weft__label_file(names, cell->location, label, sizeof(label));
+		report_say(text, "%.60s%s%.40s", weft__label_location(names, cell->location), label[0] ? "  " : "",
 			   cli_base(label));
 		break;
 	case WEFT__FORM_FUNCTION:

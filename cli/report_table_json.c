@@ -39,7 +39,7 @@ static void put_cell(const struct row *row, const char *key, enum weft__form for
 		weft__json_text(row->json, key, thread ? thread->name : NULL);
 		break;
 	case WEFT__FORM_PLACE:
-		weft__json_text(row->json, key, weft__label_place(names, cell->place));
+		weft__json_text(row->json, key, weft__label_location(names, cell->location));
 		break;
 	case WEFT__FORM_FUNCTION:
 		weft__json_text(row->json, key, cell->function->name);

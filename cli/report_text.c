@@ -72,7 +72,7 @@ static void print_poll_mode(const struct report *report)
 	const struct weft__result *r = report->result;
 	const char *mode = weft__names_fact(&report->rec->names, "poll.mode");
 	const char *slow = weft__names_fact(&report->rec->names, "poll.slow_ns");
-	char count[CLI_FIGURE], told[CLI_FIGURE], figure[CLI_FIGURE];
+	char count[CLI_FIGURE], reported[CLI_FIGURE], figure[CLI_FIGURE];
 	uint64_t ns;
 
 	if (r->n_kind[WEFT_KIND_POLL] + r->n_kind[WEFT_KIND_POLL_COUNT] == 0)
@@ -82,7 +82,7 @@ static void print_poll_mode(const struct report *report)
 		printf(", those of %s and more one by one", cli_ns(ns, figure));
 	else if (mode && strcmp(mode, "caught") == 0)
 		fputs(", those with a sample or a long wait in them one by one", stdout);
-	printf(": %s", cli_count(r->told.n, told));
+	printf(": %s", cli_count(r->reported.n, reported));
 	if (r->counted)
 		printf(" of %s", cli_count(r->polls.n, count));
 	printf("\n       %sby location, only those one by one count\n",
@@ -129,7 +129,7 @@ static void print_splits(const struct report *report, const struct weft__summary
 		REPORT_OF(by_location), .all = true, .need = WEFT__COL_LOCATION_SUMMARY_TIME_POLLS,
 		.optional = WEFT__COL_LOCATION_SUMMARY_THROTTLED};
 
-	if (!report_has_story(report) || report->result->split.n == 0)
+	if (!report_has_breakdown(report) || report->result->split.n == 0)
 		return;
 	cli_heading(page_only_ticks(report) ? "Where the time of ticks went" : "Where the time of polls went");
 	report_view(report, workers, &by_worker);
@@ -297,7 +297,7 @@ void report_text(const struct report *report)
 	report_pending(report);
 	report_waits(report);
 	report_off_cpu(report);
-	report_looks(report);
+	report_wall(report);
 	report_cpu(report);
 	print_short(report, &locations);
 	print_delays(report, &workers, &locations);

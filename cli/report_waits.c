@@ -82,11 +82,11 @@ static void print_long_wait(const struct report *report, const struct weft__wait
 		report_say(&text, " (0x%" PRIx64 ")", wait->object);
 	report_say(&text, " on %s",
 		   cli_safe(weft__label_lane(names, wait->worker, wait->stream, label, sizeof(label))));
-	if (wait->in_poll && page_is_tick(report, wait->worker, wait->place))
-		report_say(&text, ", tick of the %s", cli_safe(weft__label_place(names, wait->place)));
+	if (wait->in_poll && page_is_tick(report, wait->worker, wait->location))
+		report_say(&text, ", tick of the %s", cli_safe(weft__label_location(names, wait->location)));
 	else if (wait->in_poll)
 		report_say(&text, ", task %" PRIu64 " `%s`", wait->task,
-			   cli_safe(weft__label_place(names, wait->place)));
+			   cli_safe(weft__label_location(names, wait->location)));
 	printf("%s, at %s\n", text.at,
 	       cli_moment(report_since_start(report, wait->end_ns > wait->rank_ns ? wait->end_ns - wait->rank_ns : 0),
 			  moment));
@@ -99,7 +99,7 @@ static void print_long_wait(const struct report *report, const struct weft__wait
 	if (report_say_stack(&text, report, wait->stack, 0))
 		printf("%16sin %s\n", "", text.at);
 	text.n = 0;
-	if (report_say_scope(&text, report, &wait->scope))
+	if (report_say_context(&text, report, &wait->context))
 		printf("%16s%s\n", "", text.at);
 }
 
@@ -189,19 +189,19 @@ void report_off_cpu(const struct report *report)
 	print_switch_mode(report);
 }
 
-static void print_states(const struct report *report, uint64_t looks_ns)
+static void print_states(const struct report *report, uint64_t walls_ns)
 {
 	uint64_t cpu_ns = report->result->samples.all.ns;
-	double whole = (double)cpu_ns + (double)looks_ns;
+	double whole = (double)cpu_ns + (double)walls_ns;
 	char figure[CLI_FIGURE], share[2][CLI_FIGURE];
 
 	if (whole <= 0 || report_no_samples(report))
 		return;
 	printf("of %s of the threads' time: %s on CPU, %s blocked\n", cli_ns((uint64_t)whole, figure),
-	       cli_percent((double)cpu_ns / whole, share[0]), cli_percent((double)looks_ns / whole, share[1]));
+	       cli_percent((double)cpu_ns / whole, share[0]), cli_percent((double)walls_ns / whole, share[1]));
 }
 
-void report_looks(const struct report *report)
+void report_wall(const struct report *report)
 {
 	REPORT_VIEW(view, WEFT__COL_WALL_SUMMARY_TOTAL, WEFT__COL_WALL_SUMMARY_SHARE, WEFT__COL_WALL_SUMMARY_LOOKS,
 		    WEFT__COL_WALL_SUMMARY_CALL, WEFT__COL_WALL_SUMMARY_THREAD,
@@ -211,10 +211,10 @@ void report_looks(const struct report *report)
 	uint64_t all_ns = 0;
 	size_t i;
 
-	if (r->n_look_rows == 0)
+	if (r->n_wall_rows == 0)
 		return;
-	for (i = 0; i < r->n_look_rows; i++)
-		all_ns += r->look_rows[i].ns;
+	for (i = 0; i < r->n_wall_rows; i++)
+		all_ns += r->wall_rows[i].ns;
 	cli_heading("Threads that waited, by looks at them: %s", cli_ns(all_ns, figure));
 	print_states(report, all_ns);
 	report_print(report, WEFT__TABLE_WALL_SUMMARY, &view);

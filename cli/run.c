@@ -60,7 +60,7 @@ struct options {
 #define LINGER_TRIES 25 /* of 20 ms */
 
 static volatile pid_t child;
-static volatile sig_atomic_t told; /* to end, by somebody else than the terminal */
+static volatile sig_atomic_t reported; /* to end, by somebody else than the terminal */
 
 static int parse(int argc, char **argv, struct options *opts)
 {
@@ -128,7 +128,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 
 	(void)context;
 	if (info->si_code <= 0)
-		told = 1;
+		reported = 1;
 	if (child > 0 && info->si_code <= 0)
 		kill(child, number);
 	errno = saved;
@@ -271,7 +271,7 @@ static void mind_signals(void)
 	size_t i;
 
 	for (i = 0; i < N_PASSED; i++)
-		if (told)
+		if (reported)
 			signal(passed[i], SIG_IGN);
 		else
 			sigaction(passed[i], &passed_before[i], NULL);

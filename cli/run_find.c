@@ -118,7 +118,7 @@ int run_find(const char *command, char *file)
 /* Beside this command in a build tree; in the lib directory next to its bin directory when it is installed. */
 int run_find_library(char *path)
 {
-	static const char *const places[] = {
+	static const char *const locations[] = {
 		"",
 		"../lib/",
 		"../lib64/",
@@ -138,8 +138,8 @@ int run_find_library(char *path)
 	slash = strrchr(self, '/');
 	if (slash)
 		slash[1] = 0;
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(tried, sizeof(tried), "%s%s%s", self, places[i], LIBRARY);
+	for (i = 0; i < sizeof(locations) / sizeof(locations[0]); i++) {
+		snprintf(tried, sizeof(tried), "%s%s%s", self, locations[i], LIBRARY);
 		if (!realpath(tried, path))
 			continue;
 		/* The loader splits LD_PRELOAD there and knows no quoting. */

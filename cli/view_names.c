@@ -21,7 +21,7 @@ static void text(FILE *out, const char *from)
 			fputc(*from, out);
 }
 
-static int want_event(void *data, const struct weft_event_view *ev)
+static int want_event(void *data, const struct weft__event *ev)
 {
 	struct weft__frames *frames = data;
 
@@ -54,7 +54,7 @@ static void write_site(FILE *out, const struct weft__frames *f, const struct wef
 static int write_recording(struct weft__recording *rec, FILE *out)
 {
 	struct weft__frames *f = &rec->frames;
-	struct weft__events_ops ops = {want_event, NULL, f};
+	struct weft__events_ops ops = {.event = want_event, .data = f};
 	struct weft__naming naming;
 	bool *had = weft__calloc(f->n_sites + 1, sizeof(*had));
 	size_t i;

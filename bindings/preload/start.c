@@ -156,13 +156,9 @@ static int open_recorder(struct weft_error *err)
 	return r;
 }
 
-/* Up to this rate timers sample in any case, which need no files. */
-#define TIMER_HZ 100
-
 bool weft__preload_files_apart(void)
 {
-	return options.sample_engine != WEFT_ENGINE_PERF && !options.sample_kernel && !options.sample_event &&
-	       !options.symbolize && (options.sample_hz <= TIMER_HZ || options.sample_hz == WEFT_OFF);
+	return !options.sample_kernel && !options.symbolize;
 }
 
 int weft__preload_open(void)

@@ -8,8 +8,14 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
-#define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
+/* That an event must have. The last fields of these two came later than the kind. */
+#define LEAST_FIELDS(kind, n_fields)                                                                                   \
+	((kind) == WEFT_KIND_WAIT       ? WEFT_FIELD_WAIT_CPU                                                          \
+	 : (kind) == WEFT_KIND_POLL_CPU ? WEFT_FIELD_POLL_CPU_WAITING                                                  \
+					: (n_fields))
+
+static const uint8_t least_fields[WEFT_KIND_BUILTIN_END] = {
+#define X(NAME, number, ...) [number] = LEAST_FIELDS(number, WEFT_FIELDS_OF_##NAME),
 	WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 };
@@ -47,22 +53,22 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.max_samples = 4 << 20;
 	if (!a->opts.max_sample_rows)
 		a->opts.max_sample_rows = 1 << 20;
-	if (!a->opts.max_stretches)
-		a->opts.max_stretches = 1 << 20;
+	if (!a->opts.max_intervals)
+		a->opts.max_intervals = 1 << 20;
 	if (!a->opts.period_ns)
 		a->opts.period_ns = period_of(opts->names);
 	a->tick_ns = weft__tick_of(opts->names);
 	a->result.samples.period_ns = a->result.samples.longest_period_ns = a->opts.period_ns;
 	a->streams.free = a->tasks.free = WEFT__MAP_NONE;
-	a->tracks.free = NO_TRACK;
+	a->timelines.free = NO_TIMELINE;
 	mode = weft__names_fact(opts->names, "poll.mode");
 	detector = weft__names_fact(opts->names, "detector");
-	a->stories.detects = detector && strcmp(detector, "rseq") == 0;
+	a->breakdowns.detects = detector && strcmp(detector, "rseq") == 0;
 	looks = weft__names_fact(opts->names, "wall.hz");
-	a->away.look_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
-	a->polls_told = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
+	a->thread_state.wall_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
+	a->polls_reported = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
 	weft__throttled_init(a);
-	a->scoped = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
+	a->by_context = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
 	if (rc == 0)
 		rc = weft__polls_init(&a->polls, a->opts.top);
@@ -74,15 +80,7 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	return 0;
 }
 
-/* That an event must have. The last fields of these two came later than the kind. */
-static uint32_t least_fields(uint32_t kind)
-{
-	return kind == WEFT_KIND_WAIT       ? WEFT_FIELD_WAIT_CPU
-	       : kind == WEFT_KIND_POLL_CPU ? WEFT_FIELD_POLL_CPU_WAITING
-					    : fields_of[kind];
-}
-
-static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	switch (ev->kind) {
 	case WEFT_KIND_THREAD_END:
@@ -128,9 +126,9 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_WAIT_SUM:
 		return weft__wait_sum(a, s, ev);
 	case WEFT_KIND_CONTEXT:
-		return weft__scope_set(a, s, ev);
+		return weft__context_set(a, s, ev);
 	case WEFT_KIND_POLL:
-		return weft__poll_told(a, s, ev);
+		return weft__poll_reported(a, s, ev);
 	case WEFT_KIND_POLL_CPU:
 		weft__poll_cpu(s, ev);
 		return 0;
@@ -141,7 +139,7 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_POLL_COUNT:
 		return weft__poll_count(a, ev);
 	case WEFT_KIND_WALL:
-		return weft__look_add(a, ev);
+		return weft__wall_add(a, ev);
 	case WEFT_KIND_PENDING:
 		return weft__pending_add(a, ev);
 	case WEFT_KIND_STUCK:
@@ -166,8 +164,8 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 		weft__excess_read(a, ev);
 		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
-		s->scope = (struct weft__scope){0};
-		s->in_scope = false;
+		s->context = (struct weft__context){0};
+		s->has_context = s->in_context = false;
 		return 0;
 	default:
 		return weft__custom_add(a, ev);
@@ -191,47 +189,118 @@ static const uint8_t silence[WEFT_KIND_BUILTIN_END] = {
 	[WEFT_KIND_WOKEN] = NOT_ACTIVE,
 };
 
-static bool ran(uint32_t kind)
-{
-	return kind >= WEFT_KIND_BUILTIN_END || !(silence[kind] & NOT_RAN);
-}
-
 bool weft__kind_active(uint32_t kind)
 {
 	return kind >= WEFT_KIND_BUILTIN_END || !(silence[kind] & NOT_ACTIVE);
 }
 
-int weft__analysis_push(struct weft__analysis *a, const struct weft_event_view *ev)
+static void count(struct weft__result *r, const struct weft__event *ev)
 {
-	struct weft__result *r = &a->result;
+	if (r->n_events++ == 0)
+		r->first_ns = ev->time_ns;
+	if (ev->time_ns > r->last_ns)
+		r->last_ns = ev->time_ns;
+	if (ev->kind < WEFT_KIND_BUILTIN_END)
+		r->n_kind[ev->kind]++;
+}
+
+static bool is_malformed(const struct weft__event *ev)
+{
+	return ev->kind < WEFT_KIND_BUILTIN_END && ev->n_fields < least_fields[ev->kind];
+}
+
+int weft__analysis_push(struct weft__analysis *a, const struct weft__event *ev)
+{
 	struct weft__stream *s;
 	int rc;
 
 	if (ev->time_ns >= a->opts.to_ns)
 		return 0;
-	if (ev->kind < WEFT_KIND_BUILTIN_END && ev->n_fields < least_fields(ev->kind)) {
-		r->malformed++;
+	if (is_malformed(ev)) {
+		a->result.malformed++;
 		return 0;
 	}
 	if (ev->time_ns > a->now_ns)
 		a->now_ns = ev->time_ns;
-	if (ev->time_ns >= a->opts.from_ns) {
-		if (r->n_events++ == 0)
-			r->first_ns = ev->time_ns;
-		if (ev->time_ns > r->last_ns)
-			r->last_ns = ev->time_ns;
-		if (ev->kind < WEFT_KIND_BUILTIN_END)
-			r->n_kind[ev->kind]++;
-	}
+	if (ev->time_ns >= a->opts.from_ns)
+		count(&a->result, ev);
 	rc = weft__stream_get(a, ev->thread, ev->time_ns, &s);
 	if (rc < 0 || !s)
 		return rc;
 	rc = weft__stream_advance(a, s, ev);
 	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be told for the thread */
 		s->seen_ns = ev->time_ns;
-	if (ran(ev->kind))
+	if (ev->kind >= WEFT_KIND_BUILTIN_END || !(silence[ev->kind] & NOT_RAN))
 		s->ran_ns = ev->time_ns;
 	return rc < 0 ? rc : dispatch(a, s, ev);
+}
+
+/* The most frequent kinds, while nothing but the event itself says anything of the thread. None of them moves the
+ * stream, or ends it. */
+static int push_common(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+{
+	s->in_gap = false;
+	s->seen_ns = s->ran_ns = a->now_ns = a->result.last_ns = ev->time_ns;
+	a->result.n_kind[ev->kind]++;
+	a->result.n_events++;
+	switch (ev->kind) {
+	case WEFT_KIND_POLL_BEGIN:
+		return weft__poll_begin(a, s, ev);
+	case WEFT_KIND_POLL_END:
+		return weft__poll_end(a, s, ev->time_ns);
+	case WEFT_KIND_POLL_NEXT:
+		return weft__poll_next(a, s, ev);
+	case WEFT_KIND_WAKE:
+		return weft__task_wake(a, s, ev);
+	case WEFT_KIND_SPAWN:
+		return weft__task_spawn(a, ev);
+	case WEFT_KIND_TASK_END:
+		return weft__task_end(a, ev);
+	case WEFT_KIND_UNPARK:
+		if (!a->opts.rows_only)
+			weft__beat_wake(a, s, ev->time_ns);
+		return weft__stream_park(a, s, ev);
+	default:
+		return weft__stream_park(a, s, ev);
+	}
+}
+
+#define BIT(KIND) (UINT64_C(1) << WEFT_KIND_##KIND)
+static bool is_common(uint32_t kind)
+{
+	return kind < 64 && (UINT64_C(1) << kind & (BIT(POLL_BEGIN) | BIT(POLL_END) | BIT(POLL_NEXT) | BIT(WAKE) |
+						    BIT(PARK) | BIT(UNPARK) | BIT(SPAWN) | BIT(TASK_END)));
+}
+#undef BIT
+
+/* The stream of a run, if all the checks of weft__analysis_push would pass for each of its events. */
+static struct weft__stream *common_stream(struct weft__analysis *a, const struct weft__record *at,
+					  const struct weft__record *end)
+{
+	uint32_t near = weft__near_get(&a->streams.near, at->thread);
+	struct weft__stream *s = near == WEFT__MAP_NONE ? NULL : &a->streams.at[near];
+	uint64_t last_ns = end[-1].time_ns;
+
+	if (!s || s->state == STREAM_GUESS || last_ns >= s->gaps.quiet_ns || last_ns >= a->opts.to_ns ||
+	    at->time_ns < a->opts.from_ns || at->time_ns < a->now_ns || !a->result.n_events)
+		return NULL;
+	return s;
+}
+
+int weft__analysis_push_run(struct weft__analysis *a, const struct weft__record *at, const struct weft__record *end)
+{
+	struct weft__stream *s = NULL;
+	int rc = 0;
+
+	for (; at < end && rc == 0; at++) {
+		bool common = is_common(at->kind) && at->n_fields >= least_fields[at->kind];
+		struct weft__event ev;
+
+		s = !common ? NULL : s ? s : common_stream(a, at, end);
+		ev = weft__event_of_record(at);
+		rc = s ? push_common(a, s, &ev) : weft__analysis_push(a, &ev);
+	}
+	return rc;
 }
 
 int weft__analysis_finish(struct weft__analysis *a, uint64_t end_ns, const struct weft__result **ret)
@@ -252,19 +321,19 @@ void weft__analysis_close(struct weft__analysis *a)
 	r = &a->result;
 	weft__streams_fini(&a->streams);
 	weft__tasks_fini(&a->tasks);
-	weft__tracks_fini(&a->tracks);
+	weft__thread_timelines_fini(&a->timelines);
 	weft__holders_fini(&a->holders);
 	weft__lanes_fini(&a->lanes, r);
 	weft__customs_fini(&a->customs, r);
 	weft__waits_fini(&a->waits, r);
-	weft__away_fini(&a->away, r);
+	weft__thread_state_fini(&a->thread_state, r);
 	weft__samples_fini(&a->samples, r);
 	weft__polls_fini(&a->polls);
 	weft__gaps_fini(&a->gaps);
 	weft__hist_fini(&r->polls);
-	weft__hist_fini(&r->told);
+	weft__hist_fini(&r->reported);
 	weft__hist_fini(&r->delays);
 	weft__free(r->lost);
-	weft__free(a->stories.pieces);
+	weft__free(a->breakdowns.slices);
 	weft__free(a);
 }

@@ -14,18 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/breakdown.h"
 #include "analyze/hist.h"
 #include "analyze/names.h"
 #include "analyze/rows.h"
 #include "analyze/samples.h"
-#include "analyze/story.h"
 #include "analyze/times.h"
+#include "segment/event.h"
 #include "weft/segment.h"
 
 /* Places of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
-#define WEFT__PLACE_UNSEEN 0xffffffffu    /* spawned before the recording, or its spawn was lost */
-#define WEFT__PLACE_UNTRACKED 0xfffffffeu /* more tasks at a time than max_tasks */
-#define WEFT__PLACE_OTHER 0xfffffffdu     /* more places than max_rows */
+#define WEFT__LOCATION_UNSEEN 0xffffffffu    /* spawned before the recording, or its spawn was lost */
+#define WEFT__LOCATION_UNTRACKED 0xfffffffeu /* more tasks at a time than max_tasks */
+#define WEFT__LOCATION_OTHER 0xfffffffdu     /* more places than max_rows */
 
 #define WEFT__LANE_OTHER 0xffffffffu /* as worker of a lane: more lanes than max_rows */
 
@@ -54,7 +55,7 @@ struct weft__analysis_opts {
 	size_t max_rows;        /* lanes, places, and sampled threads; 4096 of each */
 	size_t max_samples;     /* in polls that are open at one time; 4 Mi */
 	size_t max_sample_rows; /* 1 Mi */
-	size_t max_stretches;   /* waits, switches, looks and samples that are kept for polls; 1 Mi */
+	size_t max_intervals;   /* waits, switches, looks and samples that are kept for polls; 1 Mi */
 	/* Hears of each sample that is in the window and asked for. A negative value ends the push that it came in. */
 	int (*sample)(void *data, const struct weft__sample_view *sample);
 	void *sample_data;
@@ -75,7 +76,7 @@ struct weft__wake {
 	bool again;      /* of a poll that was told: there may have been an earlier wake, too */
 	uint32_t stream; /* of the waker */
 	uint32_t worker; /* of the waker, or WEFT_WORKER_NONE */
-	uint32_t place;
+	uint32_t location;
 	uint64_t task;
 	uint64_t time_ns;
 };
@@ -86,35 +87,37 @@ struct weft__behind {
 	uint64_t serial;
 	uint64_t task;
 	uint64_t duration_ns;
-	uint32_t place;
+	uint32_t location;
 };
 
+/* What each poll has comes first, what few have last: polls that wait for their breakdown are copied in part. */
 struct weft__poll {
 	uint64_t rank_ns; /* what a list is ordered by: duration, age or delay */
 	uint64_t task;
 	uint64_t begin_ns;
 	uint64_t end_ns; /* 0: was still running */
+	uint64_t serial; /* inside */
 	uint32_t stream;
-	uint32_t worker;  /* WEFT_WORKER_NONE: the thread was none */
-	uint32_t place;   /* location id or WEFT__PLACE_... */
-	uint32_t depth;   /* of the local queue at its begin, or WEFT_DEPTH_UNKNOWN */
-	uint32_t level;   /* 0: outermost; more: nested in that many others */
-	uint32_t n_wakes; /* issued by this poll itself */
+	uint32_t worker;   /* WEFT_WORKER_NONE: the thread was none */
+	uint32_t location; /* location id or WEFT__PLACE_... */
+	uint32_t depth;    /* of the local queue at its begin, or WEFT_DEPTH_UNKNOWN */
+	uint32_t level;    /* 0: outermost; more: nested in that many others */
+	uint32_t n_wakes;  /* issued by this poll itself */
 	struct weft__wake wake;
-	struct weft__behind behind;  /* in the list of delays only */
 	struct weft__weight sampled; /* in it and in those nested in it */
-	/* The same by stack, heaviest first; in the lists of longest and running polls only. */
+	uint32_t lane;               /* inside: index */
+	bool reported;               /* as a whole, at its end: others of its kind were not */
+	bool has_context;            /* it had a context; `scope` is the last one */
+	bool in_context;             /* one of those was asked for */
+	struct weft__behind behind;  /* in the list of delays only */
+	uint32_t why;                /* it was told: enum weft_poll_why */
+	struct weft__context context;
+	size_t first_sample;               /* inside */
+	struct weft__weight stacks_beyond; /* in `sampled` but not in `stacks`: there were too many */
+	/* Samples by stack, heaviest first, and the breakdown; in the lists of longest and running polls only. */
 	struct weft__poll_stack *stacks;
 	size_t n_stacks;
-	struct weft__weight stacks_beyond; /* in `sampled` but not in `stacks`: there were too many */
-	size_t first_sample;               /* inside */
-	uint64_t serial;                   /* inside */
-	uint32_t lane;                     /* inside: index */
-	struct weft__story story;          /* in the lists of longest and running polls only */
-	struct weft__scope scope;          /* the last that it had */
-	bool in_scope;                     /* one of those was asked for */
-	bool told;                         /* as a whole, at its end: others of its kind were not */
-	uint32_t why;                      /* ... enum weft_poll_why */
+	struct weft__breakdown breakdown;
 };
 
 /* A worker, or a thread that is none but polls or parks. */
@@ -133,13 +136,13 @@ struct weft__lane {
 	uint64_t sched_ns; /* time between the readings that the next two come from; 0: not measured */
 	uint64_t cpu_ns;
 	uint64_t runqueue_ns;
-	struct weft__split split; /* of its polls; of told ones where not all are */
-	struct weft__hist told;   /* durations of those that were told as a whole */
-	bool counted;             /* `polls` is from counts by duration: percentiles are rough, the total is, too */
+	struct weft__split split;   /* of its polls; of told ones where not all are */
+	struct weft__hist reported; /* durations of those that were told as a whole */
+	bool counted;               /* `polls` is from counts by duration: percentiles are rough, the total is, too */
 };
 
 /* Where tasks are spawned. */
-struct weft__place {
+struct weft__location {
 	uint32_t id;
 	bool match;
 	struct weft__hist polls;
@@ -208,8 +211,8 @@ struct weft__result {
 	struct weft__hist polls, delays;
 	struct weft__lane *lanes; /* by runtime and index, threads behind them */
 	size_t n_lanes;
-	struct weft__place *places; /* the one with most poll time first */
-	size_t n_places;
+	struct weft__location *locations; /* the one with most poll time first */
+	size_t n_locations;
 	struct weft__queue *queues;
 	size_t n_queues;
 	struct weft__custom *customs;
@@ -227,7 +230,7 @@ struct weft__result {
 	struct weft__time_sum times[WEFT__TIME_STATES]; /* of all threads */
 
 	struct weft__split split;     /* of all polls */
-	struct weft__hist told;       /* durations of polls that were told as a whole */
+	struct weft__hist reported;   /* durations of polls that were told as a whole */
 	bool counted;                 /* `polls` is from counts by duration */
 	struct weft__wait_row *waits; /* the most time first */
 	size_t n_waits;
@@ -247,10 +250,10 @@ struct weft__result {
 	size_t n_off_threads;
 	uint64_t switch_span_ns,
 		switch_missing_ns; /* the time of the window, and of that when switches were not recorded */
-	struct weft__off_row *off_rows, *look_rows; /* the most time first */
-	size_t n_off_rows, n_look_rows;
-	uint64_t off_beyond_ns, looks_beyond_ns; /* in no row: more rows than max_rows */
-	struct weft__stuck *stucks;              /* the oldest first, at most `top` */
+	struct weft__off_row *off_rows, *wall_rows; /* the most time first */
+	size_t n_off_rows, n_wall_rows;
+	uint64_t off_beyond_ns, wall_beyond_ns; /* in no row: more rows than max_rows */
+	struct weft__stuck *stucks;             /* the oldest first, at most `top` */
 	size_t n_stucks;
 	struct weft__pending *pendings; /* the oldest first */
 	size_t n_pendings, n_deadlocks;
@@ -274,8 +277,8 @@ struct weft__result {
 	uint64_t tasks_untracked;    /* events of tasks beyond max_tasks */
 	uint64_t streams_untracked;  /* events of threads beyond max_streams */
 	uint64_t threads_untracked;  /* switches, waits and looks of threads beyond max_streams */
-	uint64_t stretches_cut;      /* waits, switches and looks that were dropped: more than max_stretches */
-	uint64_t stretches_late;     /* that came too late to be of a poll */
+	uint64_t intervals_cut;      /* waits, switches and looks that were dropped: more than max_stretches */
+	uint64_t intervals_late;     /* that came too late to be of a poll */
 	uint64_t malformed;          /* events with fewer fields than their kind has: left out */
 };
 
@@ -286,7 +289,11 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 
 /* The next event. Events of the past do no harm beyond figures that are off. Returns 0, -ENOMEM, or what opts.sample
  * did. */
-int weft__analysis_push(struct weft__analysis *analysis, const struct weft_event_view *ev);
+int weft__analysis_push(struct weft__analysis *analysis, const struct weft__event *ev);
+
+/* The next events: of one thread, in order of time, as a recording gives them. The same. */
+int weft__analysis_push_run(struct weft__analysis *analysis, const struct weft__record *at,
+			    const struct weft__record *end);
 
 /* No more events; the recording (or the window) ends at `end_ns`, or with the last event when that is 0. Once.
  * Returns 0 or -ENOMEM. The result lives as long as the analysis. */

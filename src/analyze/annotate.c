@@ -212,7 +212,7 @@ static int ask(struct run *run)
 	if (!run->asked || !run->module_of)
 		return -ENOMEM;
 	for (i = 0; i < run->places.n; i++) {
-		const struct weft__place *place = &run->places.at[i];
+		const struct weft__location *place = &run->places.at[i];
 		uint32_t index = module_index(run, modules, place->module);
 
 		run->module_of[i] = index;
@@ -255,7 +255,7 @@ static void count_named(struct run *run, size_t index, uint32_t n_frames, bool l
 static void answered(size_t index, const struct weft__symbol_frames *frames, void *data)
 {
 	struct run *run = data;
-	const struct weft__place *place = &run->places.at[index];
+	const struct weft__location *place = &run->places.at[index];
 	const struct weft_symbol_def *had = weft_segment_symbol(run->seg, place->module, place->offset);
 	const struct weft__annotate_opts *opts = &run->annotator->opts;
 	int added = 0;
@@ -281,7 +281,7 @@ static size_t leave_out_named(struct run *run)
 	size_t i, n = 0;
 
 	for (i = 0; i < run->places.n; i++) {
-		const struct weft__place *place = &run->places.at[i];
+		const struct weft__location *place = &run->places.at[i];
 		const struct weft_symbol_def *had = NULL;
 
 		if (!run->annotator->opts.again)

@@ -39,7 +39,7 @@ static int grow(struct weft__places *places)
 
 static int add(struct weft__places *places, const struct weft_frame *frame, uint32_t stack)
 {
-	struct weft__place *at;
+	struct weft__location *at;
 	uint32_t *slot;
 
 	if (places->n * 2 >= places->n_slots && grow(places) < 0)
@@ -51,7 +51,7 @@ static int add(struct weft__places *places, const struct weft_frame *frame, uint
 	if (!at)
 		return -ENOMEM;
 	places->at = at;
-	at[places->n] = (struct weft__place){frame->module, stack, frame->offset, 0};
+	at[places->n] = (struct weft__location){frame->module, stack, frame->offset, 0};
 	*slot = (uint32_t)++places->n;
 	return 0;
 }
@@ -104,7 +104,7 @@ static int add_times(struct weft__places *places, struct weft_segment *seg)
 	int r = 0;
 
 	for (i = 0; i < places->n && r >= 0; i++) {
-		struct weft__place *place = &places->at[i];
+		struct weft__location *place = &places->at[i];
 
 		if (!without_file(seg, place->module))
 			continue;

@@ -5,7 +5,7 @@
 
 #include "weft/segment.h"
 
-struct weft__place {
+struct weft__location {
 	uint32_t module;
 	uint32_t stack; /* the first that goes through it */
 	uint64_t offset;
@@ -13,7 +13,7 @@ struct weft__place {
 };
 
 struct weft__places {
-	struct weft__place *at;
+	struct weft__location *at;
 	size_t n;
 	size_t cap;
 	uint32_t *slots; /* by hash: indices + 1 */

@@ -12,7 +12,7 @@
 #define BURST_TICKS 4   /* work that is longer is met at many places */
 #define PHASES 16
 
-void weft__cpu_add(struct weft__analysis *a, const struct weft_event_view *ev)
+void weft__cpu_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__cpu_clock *sum = &a->result.cpu_clock;
 

@@ -44,7 +44,7 @@ static void add_number(struct weft__field_stat *stat, uint32_t type, uint64_t wo
 	stat->n++;
 }
 
-int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__custom_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__result *r = &a->result;
 	uint32_t at = weft__map_get(&a->customs.by_kind, ev->kind), i;
@@ -72,7 +72,7 @@ int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	return 0;
 }
 
-int weft__queue_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__queue_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__result *r = &a->result;
 	uint32_t runtime = (uint32_t)WEFT_FIELD(ev, QUEUE, RUNTIME),

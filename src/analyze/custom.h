@@ -7,15 +7,15 @@
 #include "analyze/map.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 
 struct weft__customs {
 	size_t cap, cap_queues;
 	struct weft__map by_kind, queue_by_runtime;
 };
 
-int weft__custom_add(struct weft__analysis *a, const struct weft_event_view *ev);
-int weft__queue_add(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__custom_add(struct weft__analysis *a, const struct weft__event *ev);
+int weft__queue_add(struct weft__analysis *a, const struct weft__event *ev);
 void weft__customs_fini(struct weft__customs *customs, struct weft__result *result);
 
 #endif

@@ -3,7 +3,7 @@
  * were not recorded, or in which polls were not listed, may belong to a poll that is not here. */
 #include "analyze/state.h"
 
-void weft__detail_change(struct weft__detail *d, const struct weft_event_view *ev)
+void weft__detail_change(struct weft__detail *d, const struct weft__event *ev)
 {
 	uint32_t level = WEFT_FIELD(ev, MODE, LEVEL) <= WEFT_DETAIL_PARKS ? (uint32_t)WEFT_FIELD(ev, MODE, LEVEL)
 									  : WEFT_DETAIL_COUNTED;
@@ -28,7 +28,7 @@ void weft__detail_change(struct weft__detail *d, const struct weft_event_view *e
 	d->n++;
 }
 
-void weft__detail_count(struct weft__detail *d, const struct weft_event_view *ev)
+void weft__detail_count(struct weft__detail *d, const struct weft__event *ev)
 {
 	uint64_t *sum = WEFT_FIELD(ev, COUNTED, KIND) == WEFT_KIND_WAKE    ? &d->wakes
 			: WEFT_FIELD(ev, COUNTED, KIND) == WEFT_KIND_QUEUE ? &d->queues
@@ -38,9 +38,4 @@ void weft__detail_count(struct weft__detail *d, const struct weft_event_view *ev
 		return;
 	if (sum)
 		*sum = UINT64_MAX;
-}
-
-bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns)
-{
-	return wake->known && (wake->time_ns >= d->wakes_ns || begin_ns < d->wakes_ns);
 }

@@ -7,10 +7,10 @@
  * them cannot be more than the rest; what they are more is taken off them, the same of each. */
 #include "analyze/state.h"
 
-void weft__excess_off(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *off,
-		      uint64_t count)
+void weft__excess_off(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+		      const struct weft__interval *off, uint64_t count)
 {
-	struct weft__excess *excess = &track->excess;
+	struct weft__excess *excess = &timeline->excess;
 	uint64_t begin_ns = off->begin_ns > excess->from_ns ? off->begin_ns : excess->from_ns, ns;
 
 	(void)a;
@@ -29,21 +29,22 @@ static void add_up(struct weft__off_thread *thread, const struct weft__excess *e
 	thread->rest_ns = weft__sum(thread->rest_ns, rest_ns);
 }
 
-void weft__excess_read(struct weft__analysis *a, const struct weft_event_view *ev)
+void weft__excess_read(struct weft__analysis *a, const struct weft__event *ev)
 {
-	struct weft__track *track = weft__track_find(a, (uint32_t)WEFT_FIELD(ev, THREAD_CPU, TID));
+	struct weft__thread_timeline *timeline =
+		weft__thread_timeline_find(a, (uint32_t)WEFT_FIELD(ev, THREAD_CPU, TID));
 	struct weft__excess *excess;
 	uint64_t wall_ns, cpu_ns;
 
-	if (!track)
+	if (!timeline)
 		return;
-	excess = &track->excess;
+	excess = &timeline->excess;
 	wall_ns = weft__since(ev->time_ns, excess->read_ns);
 	cpu_ns = weft__since(WEFT_FIELD(ev, THREAD_CPU, CPU), excess->cpu_ns);
 	if (!excess->read_ns || excess->weighted || weft__gaps_switches(&a->gaps, excess->read_ns, ev->time_ns)) {
 		excess->from_ns = ev->time_ns;
-	} else if (track->off_row != NO_ROW) {
-		add_up(&a->result.off_threads[track->off_row], excess, weft__since(wall_ns, cpu_ns));
+	} else if (timeline->off_row != NO_ROW) {
+		add_up(&a->result.off_threads[timeline->off_row], excess, weft__since(wall_ns, cpu_ns));
 	}
 	excess->read_ns = ev->time_ns;
 	excess->cpu_ns = WEFT_FIELD(ev, THREAD_CPU, CPU);

@@ -75,15 +75,15 @@ static int add_up_losses(struct weft__analysis *a)
 
 static int count_alive(struct weft__analysis *a)
 {
-	struct weft__place *place;
+	struct weft__location *location;
 	size_t i;
 
 	for (i = 0; i < a->tasks.n; i++) {
 		if (!a->tasks.at[i].live || !a->tasks.at[i].seen)
 			continue;
-		if (weft__place_get(a, a->tasks.at[i].place, &place) < 0)
+		if (weft__location_get(a, a->tasks.at[i].location, &location) < 0)
 			return -ENOMEM;
-		place->alive++;
+		location->alive++;
 	}
 	return 0;
 }
@@ -107,9 +107,9 @@ static int lane_order(const void *left, const void *right)
 	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-static int place_order(const void *left, const void *right)
+static int location_order(const void *left, const void *right)
 {
-	const struct weft__place *a = left, *b = right;
+	const struct weft__location *a = left, *b = right;
 
 	if (a->polls.sum != b->polls.sum)
 		return a->polls.sum > b->polls.sum ? -1 : 1;
@@ -132,9 +132,11 @@ static int custom_order(const void *left, const void *right)
 	return a->kind < b->kind ? -1 : a->kind > b->kind;
 }
 
-static bool is_empty(const struct weft__place *place)
+static bool is_empty(const struct weft__location *location)
 {
-	return place->polls.n + place->delays.n + place->spawned + place->ended + place->alive + place->sampled.n == 0;
+	return location->polls.n + location->delays.n + location->spawned + location->ended + location->alive +
+		       location->sampled.n ==
+	       0;
 }
 
 /* Rows that the user did not ask for, and rows of which nothing falls into the window, go to the end, out of sight. */
@@ -147,19 +149,19 @@ static void hide_rows(struct weft__result *r)
 			weft__hist_fini(&r->lanes[i].polls);
 			weft__hist_fini(&r->lanes[i].delays);
 			weft__hist_fini(&r->lanes[i].depths);
-			weft__hist_fini(&r->lanes[i].told);
+			weft__hist_fini(&r->lanes[i].reported);
 		} else {
 			r->lanes[kept++] = r->lanes[i];
 		}
 	r->n_lanes = kept;
-	for (i = 0, kept = 0; i < r->n_places; i++)
-		if (!r->places[i].match || is_empty(&r->places[i])) {
-			weft__hist_fini(&r->places[i].polls);
-			weft__hist_fini(&r->places[i].delays);
+	for (i = 0, kept = 0; i < r->n_locations; i++)
+		if (!r->locations[i].match || is_empty(&r->locations[i])) {
+			weft__hist_fini(&r->locations[i].polls);
+			weft__hist_fini(&r->locations[i].delays);
 		} else {
-			r->places[kept++] = r->places[i];
+			r->locations[kept++] = r->locations[i];
 		}
-	r->n_places = kept;
+	r->n_locations = kept;
 }
 
 static void order_rows(struct weft__analysis *a)
@@ -172,8 +174,8 @@ static void order_rows(struct weft__analysis *a)
 		r->lanes[i].rank = lane_rank(a->opts.names, &r->lanes[i]);
 	if (r->n_lanes)
 		qsort(r->lanes, r->n_lanes, sizeof(*r->lanes), lane_order);
-	if (r->n_places)
-		qsort(r->places, r->n_places, sizeof(*r->places), place_order);
+	if (r->n_locations)
+		qsort(r->locations, r->n_locations, sizeof(*r->locations), location_order);
 	if (r->n_queues)
 		qsort(r->queues, r->n_queues, sizeof(*r->queues), queue_order);
 	if (r->n_customs)
@@ -206,19 +208,19 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 		if (rc < 0)
 			return rc;
 	}
-	rc = weft__story_settle_all(a);
+	rc = weft__breakdown_settle_all(a);
 	if (rc == 0 && a->opts.rows)
 		rc = weft__rows_settle(a);
 	if (rc == 0)
 		rc = weft__times_settle(a);
 	if (rc == 0)
-		rc = weft__told_settle(a);
+		rc = weft__reported_settle(a);
 	if (rc == 0)
 		rc = count_alive(a);
 	if (rc == 0)
 		rc = weft__samples_settle(a);
 	weft__waits_settle(a);
-	weft__away_settle(a, end_ns);
+	weft__thread_state_settle(a, end_ns);
 	if (rc == 0)
 		rc = add_up_losses(a);
 	if (rc == 0)

@@ -70,11 +70,6 @@ int weft__hist_add_n(struct weft__hist *hist, uint64_t value, uint64_t n)
 	return 0;
 }
 
-int weft__hist_add(struct weft__hist *hist, uint64_t value)
-{
-	return weft__hist_add_n(hist, value, 1);
-}
-
 int weft__hist_merge(struct weft__hist *to, const struct weft__hist *from)
 {
 	unsigned octave, sub;

@@ -19,8 +19,22 @@ struct weft__hist {
 };
 
 /* A zeroed histogram is ready for use. Returns 0, or -ENOMEM with the value not counted. */
-int weft__hist_add(struct weft__hist *hist, uint64_t value);
 int weft__hist_add_n(struct weft__hist *hist, uint64_t value, uint64_t n); /* the same n times */
+
+/* Most values are between the least and the most that were there before, in a power of two that occurred. */
+static inline int weft__hist_add(struct weft__hist *hist, uint64_t value)
+{
+	unsigned shift = value >> WEFT__HIST_BITS ? 63u - WEFT__HIST_BITS - (unsigned)__builtin_clzll(value) : 0;
+	uint64_t *octave = hist->octave[value >> WEFT__HIST_BITS ? shift + 1 : 0], sum;
+
+	if (!octave || hist->n + 1 < 2 || value < hist->min || value > hist->max ||
+	    __builtin_add_overflow(hist->sum, value, &sum))
+		return weft__hist_add_n(hist, value, 1);
+	octave[value >> shift & ((1u << WEFT__HIST_BITS) - 1)]++;
+	hist->n++;
+	hist->sum = sum;
+	return 0;
+}
 
 /* All that is in `from` into `to`. Returns 0 or -ENOMEM. */
 int weft__hist_merge(struct weft__hist *to, const struct weft__hist *from);

@@ -5,68 +5,71 @@
 
 #define CHAIN_LINKS 3    /* holders of what a holder waits for */
 #define LINKS_MAX 65536u /* of all chains */
-#define LOOK_MAX 4096u   /* stretches and polls that are looked at for what a holder did */
+#define SEARCH_MAX 4096u /* stretches and polls that are looked at for what a holder did */
 
 static uint64_t overlap(uint64_t begin_ns, uint64_t end_ns, uint64_t from_ns, uint64_t to_ns)
 {
 	return weft__since(end_ns < to_ns ? end_ns : to_ns, begin_ns > from_ns ? begin_ns : from_ns);
 }
 
-static void holder_in(struct weft__holder *ret, uint32_t place, uint64_t task, uint32_t worker)
+static void holder_in(struct weft__holder *ret, uint32_t location, uint64_t task, uint32_t worker)
 {
 	ret->in_poll = true;
-	ret->place = place;
+	ret->location = location;
 	ret->task = task;
 	ret->worker = worker;
 }
 
 /* The poll that most of the time was in. */
-static void holder_poll(const struct weft__analysis *a, const struct weft__track *track, uint64_t from_ns,
+static void holder_poll(const struct weft__analysis *a, const struct weft__thread_timeline *timeline, uint64_t from_ns,
 			uint64_t to_ns, struct weft__holder *ret)
 {
-	const struct weft__stream *s = weft__track_stream(a, track);
+	const struct weft__stream *s = weft__thread_timeline_stream(a, timeline);
 	uint64_t most_ns = 0, ns;
-	size_t i, least = track->n_closed > LOOK_MAX ? track->n_closed - LOOK_MAX : 0;
+	uint64_t most = timeline->cap_closed < SEARCH_MAX ? timeline->cap_closed : SEARCH_MAX;
+	uint64_t i, least = timeline->n_closed > most ? timeline->n_closed - most : 0;
 
-	for (i = track->n_closed; i-- > least && track->closed[i].end_ns > from_ns;) {
-		ns = overlap(track->closed[i].begin_ns, track->closed[i].end_ns, from_ns, to_ns);
+	for (i = timeline->n_closed; i-- > least && weft__closed_at(timeline, i)->end_ns > from_ns;) {
+		const struct weft__closed *closed = weft__closed_at(timeline, i);
+
+		ns = overlap(closed->begin_ns, closed->end_ns, from_ns, to_ns);
 		if (ns <= most_ns)
 			continue;
 		most_ns = ns;
-		holder_in(ret, track->closed[i].place, track->closed[i].task, track->closed[i].worker);
+		holder_in(ret, closed->location, closed->task, closed->worker);
 	}
 	for (i = 0; s && i < s->n_open; i++) {
 		ns = overlap(s->open[i].begin_ns, UINT64_MAX, from_ns, to_ns);
 		if (ns < most_ns || ns == 0)
 			continue;
 		most_ns = ns;
-		holder_in(ret, s->open[i].place, s->open[i].task, s->open[i].worker);
+		holder_in(ret, s->open[i].location, s->open[i].task, s->open[i].worker);
 	}
 	if (s && !ret->in_poll)
 		ret->worker = s->worker;
 }
 
 /* Of samples the last one's stack, of the others that of the longest. Answers the wait that it was in, or NULL. */
-static const struct weft__stretch *holder_did(const struct weft__track *track, uint64_t from_ns, uint64_t to_ns,
-					      struct weft__holder *ret)
+static const struct weft__interval *holder_did(const struct weft__thread_timeline *timeline, uint64_t from_ns,
+					       uint64_t to_ns, struct weft__holder *ret)
 {
-	const struct weft__stretch *sample = NULL, *off = NULL, *wait = NULL, *shown;
+	const struct weft__interval *sample = NULL, *off = NULL, *wait = NULL, *shown;
 	uint64_t off_ns = 0, wait_ns = 0, ns;
-	size_t first = weft__track_after(track, from_ns), i;
+	size_t first = weft__thread_timeline_after(timeline, from_ns), i;
 
-	for (i = first; i < track->n_log && i - first < LOOK_MAX; i++) {
-		const struct weft__stretch *stretch = &track->log[i];
+	for (i = first; i < timeline->n_log && i - first < SEARCH_MAX; i++) {
+		const struct weft__interval *interval = &timeline->log[i];
 
-		ns = overlap(stretch->begin_ns, stretch->end_ns, from_ns, to_ns);
-		if (stretch->kind == STRETCH_SAMPLE && stretch->end_ns <= to_ns) {
-			sample = stretch;
-			ret->cpu_ns += stretch->ns;
-		} else if (stretch->kind == STRETCH_OFF && ns) {
-			off = ns > off_ns ? stretch : off;
+		ns = overlap(interval->begin_ns, interval->end_ns, from_ns, to_ns);
+		if (interval->kind == INTERVAL_SAMPLE && interval->end_ns <= to_ns) {
+			sample = interval;
+			ret->cpu_ns += interval->ns;
+		} else if (interval->kind == INTERVAL_OFF && ns) {
+			off = ns > off_ns ? interval : off;
 			off_ns = ns > off_ns ? ns : off_ns;
 			ret->off_ns += ns;
-		} else if (stretch->kind == STRETCH_WAIT && ns) {
-			wait = ns > wait_ns ? stretch : wait;
+		} else if (interval->kind == INTERVAL_WAIT && ns) {
+			wait = ns > wait_ns ? interval : wait;
 			wait_ns = ns > wait_ns ? ns : wait_ns;
 			ret->wait_ns = wait_ns;
 		}
@@ -96,23 +99,23 @@ static struct weft__holder *new_link(struct weft__analysis *a)
 	return &link->holder;
 }
 
-static void find_holders(struct weft__analysis *a, const struct weft__stretch *wait, uint64_t from_ns, uint64_t to_ns,
+static void find_holders(struct weft__analysis *a, const struct weft__interval *wait, uint64_t from_ns, uint64_t to_ns,
 			 struct weft__holder *ret, int links);
 
 /* What one did. A chain may be a ring, and then nobody would ever have come out of it: it is cut. */
 static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
 			struct weft__holder *ret, int links)
 {
-	const struct weft__track *track = weft__track_find(a, tid);
-	const struct weft__stretch *wait;
+	const struct weft__thread_timeline *timeline = weft__thread_timeline_find(a, tid);
+	const struct weft__interval *wait;
 	struct weft__holder *next;
 
 	*ret = (struct weft__holder){.tid = tid, .worker = WEFT_WORKER_NONE};
-	if (!tid || !track || to_ns <= from_ns)
+	if (!tid || !timeline || to_ns <= from_ns)
 		return;
-	ret->stream = track->stream;
-	holder_poll(a, track, from_ns, to_ns, ret);
-	wait = holder_did(track, from_ns, to_ns, ret);
+	ret->stream = timeline->stream;
+	holder_poll(a, timeline, from_ns, to_ns, ret);
+	wait = holder_did(timeline, from_ns, to_ns, ret);
 	if (!wait || links == 0 || (!wait->holds && (!wait->holder || wait->holder == tid)))
 		return;
 	next = new_link(a);
@@ -155,7 +158,7 @@ static uint32_t by_thread(const struct weft__holds *holds, uint64_t from_ns, uin
 	return n;
 }
 
-static void find_holders(struct weft__analysis *a, const struct weft__stretch *wait, uint64_t from_ns, uint64_t to_ns,
+static void find_holders(struct weft__analysis *a, const struct weft__interval *wait, uint64_t from_ns, uint64_t to_ns,
 			 struct weft__holder *ret, int links)
 {
 	struct weft__hold holds[HOLDS_MAX];
@@ -176,12 +179,12 @@ static void find_holders(struct weft__analysis *a, const struct weft__stretch *w
 	}
 }
 
-void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret)
+void weft__holder_find(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret)
 {
 	find_holders(a, wait, wait->begin_ns, wait->end_ns, ret, CHAIN_LINKS);
 }
 
-void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret)
+void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret)
 {
 	struct weft__hold holds[HOLDS_MAX];
 	uint64_t from_ns = wait->begin_ns, to_ns = wait->end_ns;
@@ -196,7 +199,7 @@ void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wai
 	ret->held_ns = holds[0].ns;
 }
 
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	uint64_t object = WEFT_FIELD(ev, HELD, OBJECT), end_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, HELD, AGO));
 

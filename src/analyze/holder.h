@@ -3,12 +3,12 @@
 #ifndef WEFT_ANALYZE_HOLDER_H
 #define WEFT_ANALYZE_HOLDER_H
 
-#include "analyze/story.h"
+#include "analyze/breakdown.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
-struct weft__stretch;
+struct weft__interval;
 
 /* One more holder in a chain of those who wait for one another; the result refers to it. */
 struct weft__link {
@@ -37,11 +37,11 @@ struct weft__holders {
 
 /* Who held what a thread waited for, and what they did: the one that held it for the longest time, and by its `also`
  * the others. */
-void weft__holder_find(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
+void weft__holder_find(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret);
 /* The one that held it for the longest time, and nothing of others. */
-void weft__holder_main(struct weft__analysis *a, const struct weft__stretch *wait, struct weft__holder *ret);
+void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret);
 /* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object);
 void weft__holders_fini(struct weft__holders *holders);
 

@@ -40,28 +40,28 @@ const char *weft__label_lane(const struct weft__names *names, uint32_t worker, u
 	return buf;
 }
 
-const char *weft__label_place(const struct weft__names *names, uint32_t place)
+const char *weft__label_location(const struct weft__names *names, uint32_t location)
 {
 	const struct weft_location_def *def;
 
-	switch (place) {
+	switch (location) {
 	case 0:
 		return "(unknown)";
-	case WEFT__PLACE_UNSEEN:
+	case WEFT__LOCATION_UNSEEN:
 		return "(spawned before recording)";
-	case WEFT__PLACE_UNTRACKED:
+	case WEFT__LOCATION_UNTRACKED:
 		return "(too many tasks)";
-	case WEFT__PLACE_OTHER:
+	case WEFT__LOCATION_OTHER:
 		return "(other locations)";
 	default:
-		def = weft__names_location(names, place);
+		def = weft__names_location(names, location);
 		return def ? def->name : "(undefined location)";
 	}
 }
 
-const char *weft__label_file(const struct weft__names *names, uint32_t place, char *buf, size_t bytes)
+const char *weft__label_file(const struct weft__names *names, uint32_t location, char *buf, size_t bytes)
 {
-	const struct weft_location_def *def = weft__names_location(names, place);
+	const struct weft_location_def *def = weft__names_location(names, location);
 
 	buf[0] = 0;
 	if (def && def->file[0] && def->line)

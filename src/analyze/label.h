@@ -16,10 +16,10 @@ const char *weft__label_lane(const struct weft__names *names, uint32_t worker, u
 const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes);
 
 /* The name of a place: of the location, or in brackets what is known instead. Needs no buffer. */
-const char *weft__label_place(const struct weft__names *names, uint32_t place);
+const char *weft__label_location(const struct weft__names *names, uint32_t location);
 
 /* "server.c:120", or "" where there is no file. */
-const char *weft__label_file(const struct weft__names *names, uint32_t place, char *buf, size_t bytes);
+const char *weft__label_file(const struct weft__names *names, uint32_t location, char *buf, size_t bytes);
 
 /* Never NULL. */
 const char *weft__label_reason(uint32_t reason);

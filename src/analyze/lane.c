@@ -68,34 +68,34 @@ int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, u
 	return 0;
 }
 
-int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **ret)
+int weft__location_get(struct weft__analysis *a, uint32_t id, struct weft__location **ret)
 {
 	struct weft__result *r = &a->result;
-	uint32_t at = weft__near_get(&a->lanes.places, id);
-	struct weft__place *places;
+	uint32_t at = weft__near_get(&a->lanes.locations, id);
+	struct weft__location *locations;
 
 	if (at != WEFT__MAP_NONE) {
-		*ret = &r->places[at];
+		*ret = &r->locations[at];
 		return 0;
 	}
-	at = weft__map_get(&a->lanes.place_by_id, id);
-	if (at == WEFT__MAP_NONE && r->n_places >= a->opts.max_rows && id < WEFT__PLACE_OTHER)
-		return weft__place_get(a, WEFT__PLACE_OTHER, ret);
+	at = weft__map_get(&a->lanes.location_by_id, id);
+	if (at == WEFT__MAP_NONE && r->n_locations >= a->opts.max_rows && id < WEFT__LOCATION_OTHER)
+		return weft__location_get(a, WEFT__LOCATION_OTHER, ret);
 	if (at == WEFT__MAP_NONE) {
-		places = weft__grow(r->places, &a->lanes.cap_places, r->n_places, sizeof(*places));
-		if (!places)
+		locations = weft__grow(r->locations, &a->lanes.cap_locations, r->n_locations, sizeof(*locations));
+		if (!locations)
 			return -ENOMEM;
-		r->places = places;
-		at = (uint32_t)r->n_places;
-		if (weft__map_put(&a->lanes.place_by_id, id, at) < 0)
+		r->locations = locations;
+		at = (uint32_t)r->n_locations;
+		if (weft__map_put(&a->lanes.location_by_id, id, at) < 0)
 			return -ENOMEM;
-		r->n_places++;
-		memset(&places[at], 0, sizeof(places[at]));
-		places[at].id = id;
-		places[at].match = matches(a->opts.location, weft__label_place(a->opts.names, id));
+		r->n_locations++;
+		memset(&locations[at], 0, sizeof(locations[at]));
+		locations[at].id = id;
+		locations[at].match = matches(a->opts.location, weft__label_location(a->opts.names, id));
 	}
-	weft__near_put(&a->lanes.places, id, at);
-	*ret = &r->places[at];
+	weft__near_put(&a->lanes.locations, id, at);
+	*ret = &r->locations[at];
 	return 0;
 }
 
@@ -105,14 +105,14 @@ void weft__lanes_fini(struct weft__lanes *lanes, struct weft__result *result)
 		weft__hist_fini(&result->lanes[i].polls);
 		weft__hist_fini(&result->lanes[i].delays);
 		weft__hist_fini(&result->lanes[i].depths);
-		weft__hist_fini(&result->lanes[i].told);
+		weft__hist_fini(&result->lanes[i].reported);
 	}
-	for (size_t i = 0; i < result->n_places; i++) {
-		weft__hist_fini(&result->places[i].polls);
-		weft__hist_fini(&result->places[i].delays);
+	for (size_t i = 0; i < result->n_locations; i++) {
+		weft__hist_fini(&result->locations[i].polls);
+		weft__hist_fini(&result->locations[i].delays);
 	}
 	weft__free(result->lanes);
-	weft__free(result->places);
+	weft__free(result->locations);
 	weft__map_fini(&lanes->by_key);
-	weft__map_fini(&lanes->place_by_id);
+	weft__map_fini(&lanes->location_by_id);
 }

@@ -9,15 +9,15 @@
 struct weft__analysis;
 
 struct weft__lanes {
-	size_t cap, cap_places;
-	struct weft__map by_key, place_by_id;
-	struct weft__near places;
+	size_t cap, cap_locations;
+	struct weft__map by_key, location_by_id;
+	struct weft__near locations;
 };
 
 bool weft__thread_asked(const struct weft__analysis *a, uint32_t stream);
 bool weft__worker_asked(const struct weft__analysis *a, uint32_t worker, uint32_t stream);
 int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret);
-int weft__place_get(struct weft__analysis *a, uint32_t id, struct weft__place **ret);
+int weft__location_get(struct weft__analysis *a, uint32_t id, struct weft__location **ret);
 void weft__lanes_fini(struct weft__lanes *lanes, struct weft__result *result);
 
 #endif

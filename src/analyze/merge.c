@@ -8,6 +8,7 @@
 
 #include "analyze/recording.h"
 #include "base/alloc.h"
+#include "segment/reader.h"
 
 #define PROGRESS_EVENTS (1u << 20)
 
@@ -15,7 +16,7 @@ struct source {
 	struct weft__file *file;
 	struct weft_segment *seg;
 	struct weft_cursor *cursor;
-	struct weft_event_view ev; /* the next one */
+	const struct weft__record *at, *end; /* the next events */
 };
 
 struct waiting {
@@ -28,7 +29,7 @@ struct weft__merge {
 	struct waiting *waiting; /* by first event */
 	size_t n_waiting, next_waiting;
 	uint64_t from_ns, to_ns;
-	struct source *given; /* whose event the caller has; NULL: none */
+	struct source *given; /* whose events the caller has; NULL: none */
 };
 
 static int waiting_order(const void *left, const void *right)
@@ -87,7 +88,7 @@ static int source_open(struct weft__merge *merge, struct weft__file *file)
 	if (rc == 0)
 		rc = weft_cursor_open(&source.cursor, source.seg, WEFT_ORDER_TIME, merge->from_ns, merge->to_ns, NULL);
 	if (rc == 0)
-		rc = weft_cursor_next(source.cursor, &source.ev);
+		rc = weft__cursor_run(source.cursor, &source.at, &source.end);
 	if (rc > 0) {
 		merge->open[merge->n_open++] = source;
 		return 0;
@@ -101,10 +102,10 @@ static int source_open(struct weft__merge *merge, struct weft__file *file)
 
 static bool comes_before(const struct source *a, const struct source *b)
 {
-	if (a->ev.time_ns != b->ev.time_ns)
-		return a->ev.time_ns < b->ev.time_ns;
-	if (a->ev.thread != b->ev.thread)
-		return a->ev.thread < b->ev.thread;
+	if (a->at->time_ns != b->at->time_ns)
+		return a->at->time_ns < b->at->time_ns;
+	if (a->at->thread != b->at->thread)
+		return a->at->thread < b->at->thread;
 	return a->file->info.sequence < b->file->info.sequence;
 }
 
@@ -120,7 +121,7 @@ static int next_source(struct weft__merge *merge, struct source **ret)
 			if (!best || comes_before(&merge->open[i], best))
 				best = &merge->open[i];
 		if (merge->next_waiting == merge->n_waiting ||
-		    (best && merge->waiting[merge->next_waiting].file->info.first_ns > best->ev.time_ns)) {
+		    (best && merge->waiting[merge->next_waiting].file->info.first_ns > best->at->time_ns)) {
 			*ret = best;
 			return 0;
 		}
@@ -152,13 +153,16 @@ int weft__merge_open(struct weft__merge **ret, struct weft__recording *rec, uint
 	return 0;
 }
 
-/* Past the event that was given last. */
+/* Past the events that were given last. */
 static int pass(struct weft__merge *merge)
 {
 	struct source *source = merge->given;
-	int rc = source ? weft_cursor_next(source->cursor, &source->ev) : 1;
+	int rc;
 
 	merge->given = NULL;
+	if (!source || source->at < source->end)
+		return 0;
+	rc = weft__cursor_run(source->cursor, &source->at, &source->end);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	rc = source_close(source);
@@ -166,7 +170,26 @@ static int pass(struct weft__merge *merge)
 	return rc;
 }
 
-int weft__merge_next(struct weft__merge *merge, const struct weft_event_view **ret)
+/* The end of those events of a source that come before all events of other sources. The first one does. */
+static const struct weft__record *end_of_run(const struct weft__merge *merge, const struct source *source)
+{
+	const struct weft__record *end = source->at + 1;
+	uint64_t below_ns = UINT64_MAX;
+	size_t i;
+
+	if (merge->next_waiting < merge->n_waiting)
+		below_ns = merge->waiting[merge->next_waiting].file->info.first_ns;
+	for (i = 0; i < merge->n_open; i++)
+		if (&merge->open[i] != source && merge->open[i].at->time_ns < below_ns)
+			below_ns = merge->open[i].at->time_ns;
+	if (source->end[-1].time_ns < below_ns)
+		return source->end;
+	while (end < source->end && end->time_ns < below_ns)
+		end++;
+	return end;
+}
+
+int weft__merge_next(struct weft__merge *merge, const struct weft__record **ret, const struct weft__record **end)
 {
 	struct source *source = NULL;
 	int rc = pass(merge);
@@ -176,7 +199,8 @@ int weft__merge_next(struct weft__merge *merge, const struct weft_event_view **r
 	if (rc < 0 || !source)
 		return rc;
 	merge->given = source;
-	*ret = &source->ev;
+	*ret = source->at;
+	*end = source->at = end_of_run(merge, source);
 	return 1;
 }
 
@@ -196,21 +220,33 @@ int weft__merge_close(struct weft__merge *merge)
 	return rc;
 }
 
+static int each(const struct weft__events_ops *ops, const struct weft__record *at, const struct weft__record *end)
+{
+	int rc = 0;
+
+	for (; at < end && rc >= 0; at++) {
+		struct weft__event ev = weft__event_of_record(at);
+
+		rc = ops->event(ops->data, &ev);
+	}
+	return rc;
+}
+
 int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
 			   const struct weft__events_ops *ops)
 {
-	const struct weft_event_view *ev = NULL;
+	const struct weft__record *at = NULL, *end = NULL;
 	struct weft__merge *merge;
-	uint64_t n_events = 0;
+	uint64_t n_events = 0, before;
 	int rc = weft__merge_open(&merge, rec, from_ns, to_ns), closed;
 
 	if (rc < 0)
 		return rc;
-	while ((rc = weft__merge_next(merge, &ev)) > 0) {
-		rc = ops->event(ops->data, ev);
-		if (rc < 0)
-			break;
-		if (++n_events % PROGRESS_EVENTS == 0 && ops->progress)
+	while (rc >= 0 && (rc = weft__merge_next(merge, &at, &end)) > 0) {
+		rc = ops->run ? ops->run(ops->data, at, end) : each(ops, at, end);
+		before = n_events;
+		n_events += (size_t)(end - at);
+		if (rc >= 0 && ops->progress && before / PROGRESS_EVENTS != n_events / PROGRESS_EVENTS)
 			ops->progress(ops->data, n_events);
 	}
 	closed = weft__merge_close(merge);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of a poll's time. What its thread read from its own CPU clock decides how much of it was on the CPU and
  * how much was ready without one; intervals say in what, and are shortened or lengthened until they fit. */
-#include "analyze/pieces.h"
+#include "analyze/slices.h"
 
 #define SURE_NS 50000u /* an error that does not matter, as that of the readings */
 
@@ -13,24 +13,24 @@ static uint64_t scaled(uint64_t ns, uint64_t by, uint64_t of)
 }
 
 /* Of a wait, as it said itself when it ended; anything else is one of them. */
-static void share_one(struct weft__piece *piece)
+static void share_one(struct weft__slice *slice)
 {
-	const struct weft__stretch *stretch = piece->stretch;
-	uint64_t ns = weft__since(stretch->end_ns, stretch->begin_ns), own_ns = piece->own_ns;
+	const struct weft__interval *interval = slice->interval;
+	uint64_t ns = weft__since(interval->end_ns, interval->begin_ns), own_ns = slice->own_ns;
 
-	piece->cpu_ns = piece->ready_ns = 0;
-	if (weft__part_of(stretch) == WEFT__PREEMPTED) {
-		piece->ready_ns = own_ns;
-	} else if (stretch->kind == STRETCH_WAIT && stretch->cpu_ns != WEFT_NOT_MEASURED) {
-		piece->cpu_ns = scaled(own_ns, weft__least(stretch->cpu_ns, ns), ns);
-		if (stretch->ready_ns != WEFT_NOT_MEASURED)
-			piece->ready_ns = weft__least(scaled(own_ns, stretch->ready_ns, ns), own_ns - piece->cpu_ns);
+	slice->cpu_ns = slice->ready_ns = 0;
+	if (weft__part_of(interval) == WEFT__PREEMPTED) {
+		slice->ready_ns = own_ns;
+	} else if (interval->kind == INTERVAL_WAIT && interval->cpu_ns != WEFT_NOT_MEASURED) {
+		slice->cpu_ns = scaled(own_ns, weft__least(interval->cpu_ns, ns), ns);
+		if (interval->ready_ns != WEFT_NOT_MEASURED)
+			slice->ready_ns = weft__least(scaled(own_ns, interval->ready_ns, ns), own_ns - slice->cpu_ns);
 	}
-	piece->off_ns = own_ns - piece->cpu_ns - piece->ready_ns;
+	slice->off_ns = own_ns - slice->cpu_ns - slice->ready_ns;
 }
 
 struct sums {
-	uint64_t cpu_ns, ready_ns, off_ns, look_ns;
+	uint64_t cpu_ns, ready_ns, off_ns, wall_ns;
 };
 
 static struct sums sum_up(const struct weft__analysis *a)
@@ -38,15 +38,15 @@ static struct sums sum_up(const struct weft__analysis *a)
 	struct sums sums = {0};
 	size_t i;
 
-	for (i = 0; i < a->stories.n_pieces; i++) {
-		const struct weft__piece *piece = &a->stories.pieces[i];
+	for (i = 0; i < a->breakdowns.n_slices; i++) {
+		const struct weft__slice *slice = &a->breakdowns.slices[i];
 
-		if (piece->stretch->kind == STRETCH_SAMPLE)
+		if (slice->interval->kind == INTERVAL_SAMPLE)
 			continue;
-		sums.cpu_ns += piece->cpu_ns;
-		sums.ready_ns += piece->ready_ns;
-		sums.off_ns += piece->off_ns;
-		sums.look_ns += piece->stretch->kind == STRETCH_LOOK ? piece->off_ns : 0;
+		sums.cpu_ns += slice->cpu_ns;
+		sums.ready_ns += slice->ready_ns;
+		sums.off_ns += slice->off_ns;
+		sums.wall_ns += slice->interval->kind == INTERVAL_WALL ? slice->off_ns : 0;
 	}
 	return sums;
 }
@@ -56,44 +56,44 @@ static struct sums sum_up(const struct weft__analysis *a)
 static void make_fit(struct weft__analysis *a, uint64_t ready_ns, uint64_t off_ns)
 {
 	struct sums sums = sum_up(a);
-	uint64_t looks_ns = sums.look_ns + weft__since(off_ns, sums.off_ns);
+	uint64_t walls_ns = sums.wall_ns + weft__since(off_ns, sums.off_ns);
 	size_t i;
 
-	for (i = 0; i < a->stories.n_pieces; i++) {
-		struct weft__piece *piece = &a->stories.pieces[i];
+	for (i = 0; i < a->breakdowns.n_slices; i++) {
+		struct weft__slice *slice = &a->breakdowns.slices[i];
 
-		if (piece->stretch->kind == STRETCH_SAMPLE)
+		if (slice->interval->kind == INTERVAL_SAMPLE)
 			continue;
 		if (sums.ready_ns > ready_ns)
-			piece->ready_ns = scaled(piece->ready_ns, ready_ns, sums.ready_ns);
+			slice->ready_ns = scaled(slice->ready_ns, ready_ns, sums.ready_ns);
 		if (sums.off_ns > off_ns)
-			piece->off_ns = scaled(piece->off_ns, off_ns, sums.off_ns);
-		else if (piece->stretch->kind == STRETCH_LOOK)
-			piece->off_ns = scaled(piece->off_ns, looks_ns, sums.look_ns);
-		piece->cpu_ns = weft__since(piece->own_ns, piece->ready_ns + piece->off_ns);
+			slice->off_ns = scaled(slice->off_ns, off_ns, sums.off_ns);
+		else if (slice->interval->kind == INTERVAL_WALL)
+			slice->off_ns = scaled(slice->off_ns, walls_ns, sums.wall_ns);
+		slice->cpu_ns = weft__since(slice->own_ns, slice->ready_ns + slice->off_ns);
 	}
 }
 
 /* Answers how long the thread was ready without a CPU by the switches. */
-static uint64_t add_pieces(const struct weft__analysis *a, struct weft__split *split)
+static uint64_t add_slices(const struct weft__analysis *a, struct weft__split *split)
 {
 	uint64_t recorded_ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->stories.n_pieces; i++) {
-		const struct weft__piece *piece = &a->stories.pieces[i];
-		const struct weft__stretch *off = piece->stretch;
+	for (i = 0; i < a->breakdowns.n_slices; i++) {
+		const struct weft__slice *slice = &a->breakdowns.slices[i];
+		const struct weft__interval *off = slice->interval;
 
-		if (off->kind == STRETCH_SAMPLE)
+		if (off->kind == INTERVAL_SAMPLE)
 			continue;
-		split->ns[WEFT__ON_CPU] += piece->cpu_ns;
-		split->ns[WEFT__PREEMPTED] += piece->ready_ns;
-		split->ns[weft__part_of(off)] += piece->off_ns;
+		split->ns[WEFT__ON_CPU] += slice->cpu_ns;
+		split->ns[WEFT__PREEMPTED] += slice->ready_ns;
+		split->ns[weft__part_of(off)] += slice->off_ns;
 		/* In an interval off the CPU, `ns` is what a CPU quota took. */
-		if (off->kind == STRETCH_OFF) {
+		if (off->kind == INTERVAL_OFF) {
 			split->throttled_ns +=
-				scaled(piece->ready_ns, off->ns, weft__since(off->end_ns, off->begin_ns));
-			recorded_ns += piece->ready_ns;
+				scaled(slice->ready_ns, off->ns, weft__since(off->end_ns, off->begin_ns));
+			recorded_ns += slice->ready_ns;
 		}
 	}
 	return recorded_ns;
@@ -110,10 +110,10 @@ static uint64_t calls_ns(const struct weft__analysis *a)
 	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->stories.n_pieces; i++)
-		if (a->stories.pieces[i].stretch->kind == STRETCH_WAIT &&
-		    weft__part_of(a->stories.pieces[i].stretch) == WEFT__BLOCKED)
-			ns += a->stories.pieces[i].off_ns;
+	for (i = 0; i < a->breakdowns.n_slices; i++)
+		if (a->breakdowns.slices[i].interval->kind == INTERVAL_WAIT &&
+		    weft__part_of(a->breakdowns.slices[i].interval) == WEFT__BLOCKED)
+			ns += a->breakdowns.slices[i].off_ns;
 	return ns;
 }
 
@@ -121,27 +121,27 @@ static uint64_t calls_ns(const struct weft__analysis *a)
 static void divide_known(struct weft__analysis *a, const struct weft__closed *poll, uint64_t whole_ns,
 			 struct weft__split *split)
 {
-	const struct weft__cpu *cpu = &poll->cpu;
+	const struct weft__cpu *cpu = &a->breakdowns.extra.cpu;
 	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns, waited_ns, recorded_ns;
 
-	if (cpu->known == WEFT__CPU_SPLIT) {
+	if (poll->cpu == WEFT__CPU_SPLIT) {
 		if (is_unsure(cpu, whole_ns))
 			unsure_ns = weft__least(cpu->unsure_ns, whole_ns);
 		cpu_ns = weft__least(cpu->cpu_ns, whole_ns - unsure_ns);
 	}
 	off_ns = whole_ns - unsure_ns - cpu_ns;
-	ready_ns = cpu->known == WEFT__CPU_ALL          ? 0
+	ready_ns = poll->cpu == WEFT__CPU_ALL           ? 0
 		   : cpu->ready_ns == WEFT_NOT_MEASURED ? weft__least(sum_up(a).ready_ns, off_ns)
 							: weft__least(cpu->ready_ns, off_ns);
 	off_ns -= ready_ns;
 	make_fit(a, ready_ns, off_ns);
-	recorded_ns = add_pieces(a, split);
+	recorded_ns = add_slices(a, split);
 	split->ns[WEFT__ON_CPU] = cpu_ns;
 	split->ns[WEFT__PREEMPTED] = ready_ns;
 	split->throttled_ns += weft__throttled_rest(a, poll, weft__since(ready_ns, recorded_ns));
 	split->ns[WEFT__BLOCKED] += weft__since(off_ns, split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
 	/* Of what no reported wait has, some was in waits that were too short to be reported one by one. */
-	waited_ns = cpu->known == WEFT__CPU_SPLIT
+	waited_ns = poll->cpu == WEFT__CPU_SPLIT
 			    ? weft__least(weft__since(split->ns[WEFT__BLOCKED], calls_ns(a)), cpu->waiting_ns)
 			    : 0;
 	split->ns[WEFT__BLOCKED] -= waited_ns;
@@ -162,15 +162,15 @@ static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__
 
 	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
 		return 0;
-	for (i = 0; i < a->stories.n_pieces; i++) {
-		const struct weft__piece *piece = &a->stories.pieces[i];
+	for (i = 0; i < a->breakdowns.n_slices; i++) {
+		const struct weft__slice *slice = &a->breakdowns.slices[i];
 
-		if (piece->stretch->kind != STRETCH_SAMPLE)
+		if (slice->interval->kind != INTERVAL_SAMPLE)
 			continue;
-		if (piece->end_ns && piece->begin_ns >= from_ns && !(first && poll->running))
-			cpu_ns += piece->stretch->ns;
-		else if (piece->end_ns && from_ns > poll->begin_ns)
-			cpu_ns += weft__least(piece->stretch->ns, weft__since(piece->begin_ns, from_ns));
+		if (slice->end_ns && slice->begin_ns >= from_ns && !(first && poll->running))
+			cpu_ns += slice->interval->ns;
+		else if (slice->end_ns && from_ns > poll->begin_ns)
+			cpu_ns += weft__least(slice->interval->ns, weft__since(slice->begin_ns, from_ns));
 		first = false;
 	}
 	return cpu_ns;
@@ -184,12 +184,14 @@ static uint64_t ran_until(const struct weft__analysis *a, const struct weft__clo
 	size_t i;
 
 	*until_ns = poll->begin_ns;
-	for (i = 0; i < a->stories.n_pieces; i++)
-		if (a->stories.pieces[i].stretch->kind == STRETCH_OFF && a->stories.pieces[i].end_ns > *until_ns)
-			*until_ns = a->stories.pieces[i].end_ns;
-	for (i = 0; i < a->stories.n_pieces; i++)
-		if (a->stories.pieces[i].stretch->kind != STRETCH_SAMPLE && a->stories.pieces[i].begin_ns < *until_ns)
-			given_ns += a->stories.pieces[i].own_ns;
+	for (i = 0; i < a->breakdowns.n_slices; i++)
+		if (a->breakdowns.slices[i].interval->kind == INTERVAL_OFF &&
+		    a->breakdowns.slices[i].end_ns > *until_ns)
+			*until_ns = a->breakdowns.slices[i].end_ns;
+	for (i = 0; i < a->breakdowns.n_slices; i++)
+		if (a->breakdowns.slices[i].interval->kind != INTERVAL_SAMPLE &&
+		    a->breakdowns.slices[i].begin_ns < *until_ns)
+			given_ns += a->breakdowns.slices[i].own_ns;
 	return weft__since(*until_ns - poll->begin_ns, given_ns);
 }
 
@@ -199,7 +201,7 @@ static void divide_unknown(struct weft__analysis *a, const struct weft__closed *
 {
 	uint64_t rest_ns = weft__since(whole_ns, given_ns), cpu_ns = 0, until_ns = poll->begin_ns;
 
-	add_pieces(a, split);
+	add_slices(a, split);
 	if (switches == WEFT__SWITCHES_ALL && !poll->running)
 		cpu_ns = rest_ns;
 	else if (switches == WEFT__SWITCHES_ALL)
@@ -215,12 +217,12 @@ void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *pol
 	uint64_t whole_ns = weft__since(poll->end_ns, poll->begin_ns);
 	size_t i;
 
-	for (i = 0; i < a->stories.n_pieces; i++)
-		if (a->stories.pieces[i].stretch->kind != STRETCH_SAMPLE)
-			share_one(&a->stories.pieces[i]);
+	for (i = 0; i < a->breakdowns.n_slices; i++)
+		if (a->breakdowns.slices[i].interval->kind != INTERVAL_SAMPLE)
+			share_one(&a->breakdowns.slices[i]);
 	split->n = 1;
-	if (poll->cpu.known == WEFT__CPU_UNKNOWN ||
-	    (switches == WEFT__SWITCHES_ALL && poll->cpu.known == WEFT__CPU_SPLIT && is_unsure(&poll->cpu, whole_ns)))
+	if (poll->cpu == WEFT__CPU_UNKNOWN || (switches == WEFT__SWITCHES_ALL && poll->cpu == WEFT__CPU_SPLIT &&
+					       is_unsure(&a->breakdowns.extra.cpu, whole_ns)))
 		divide_unknown(a, poll, switches, whole_ns, given_ns, split);
 	else
 		divide_known(a, poll, whole_ns, split);

@@ -26,7 +26,7 @@ static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t
 	return NULL;
 }
 
-int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__result *r = &a->result;
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, PENDING, TID);
@@ -58,7 +58,7 @@ int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev
 	return 0;
 }
 
-void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__stretch *wait)
+void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__interval *wait)
 {
 	struct weft__pending *p = a->result.n_pendings ? find(&a->result, tid, wait->object, wait->begin_ns) : NULL;
 
@@ -69,18 +69,18 @@ void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft
 /* A thread that did something since has got what it waited for, even if nothing says so. */
 static bool has_run(struct weft__analysis *a, struct weft__pending *p)
 {
-	const struct weft__track *track = weft__track_find(a, p->tid);
-	const struct weft__stream *s = track ? weft__track_stream(a, track) : NULL;
+	const struct weft__thread_timeline *timeline = weft__thread_timeline_find(a, p->tid);
+	const struct weft__stream *s = timeline ? weft__thread_timeline_stream(a, timeline) : NULL;
 	size_t i;
 
-	p->stream = track ? track->stream : 0;
+	p->stream = timeline ? timeline->stream : 0;
 	p->worker = s ? s->worker : WEFT_WORKER_NONE;
-	if (track && track->ended_ns > p->seen_ns)
+	if (timeline && timeline->ended_ns > p->seen_ns)
 		return true;
 	for (i = 0; i < a->streams.n; i++)
 		if (a->streams.at[i].ran_ns > p->seen_ns &&
 		    weft__map_get(&a->streams.by_id, a->streams.at[i].id) == i &&
-		    weft__track_key(a, &a->streams.at[i]) == p->tid)
+		    weft__thread_timeline_key(a, &a->streams.at[i]) == p->tid)
 			return true;
 	return false;
 }
@@ -89,27 +89,27 @@ static bool has_run(struct weft__analysis *a, struct weft__pending *p)
 int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
 {
 	struct weft__result *r = &a->result;
-	struct weft__track *track;
+	struct weft__thread_timeline *timeline;
 	size_t i, kept = 0;
 	int rc = 0;
 
 	for (i = 0; rc == 0 && i < r->n_pendings; i++) {
 		struct weft__pending *p = &r->pendings[i];
-		struct weft__stretch stretch = {.kind = STRETCH_WAIT,
-						.begin_ns = p->begin_ns,
-						.end_ns = end_ns > p->seen_ns ? end_ns : p->seen_ns,
-						.what = p->what,
-						.name = p->name,
-						.object = p->object,
-						.holder = p->holder,
-						.stack = p->stack};
+		struct weft__interval interval = {.kind = INTERVAL_WAIT,
+						  .begin_ns = p->begin_ns,
+						  .end_ns = end_ns > p->seen_ns ? end_ns : p->seen_ns,
+						  .what = p->what,
+						  .name = p->name,
+						  .object = p->object,
+						  .holder = p->holder,
+						  .stack = p->stack};
 
 		if (p->ended || has_run(a, p))
 			continue;
-		p->age_ns = weft__since(stretch.end_ns, p->begin_ns);
-		rc = weft__track_get(a, p->tid, &track);
-		if (rc == 0 && track && !p->counted)
-			rc = weft__track_add(a, track, &stretch);
+		p->age_ns = weft__since(interval.end_ns, p->begin_ns);
+		rc = weft__thread_timeline_get(a, p->tid, &timeline);
+		if (rc == 0 && timeline && !p->counted)
+			rc = weft__thread_timeline_add(a, timeline, &interval);
 		r->pendings[kept++] = *p;
 	}
 	r->n_pendings = kept;

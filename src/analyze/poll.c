@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Polls: the stack of open ones of each thread, and what is known of one when it ends. */
 #include <errno.h>
+#include <string.h>
 
 #include "analyze/state.h"
 #include "base/alloc.h"
 
 static bool wanted(struct weft__analysis *a, const struct weft__stream *s, const struct weft__lane *lane,
-		   const struct weft__place *place, const struct weft__poll *poll)
+		   const struct weft__location *location, const struct weft__poll *poll)
 {
-	return s->asked && (!a->opts.worker || lane->match) && (!a->opts.location || place->match) &&
-	       (!a->scoped || poll->in_scope);
+	return s->asked && (!a->opts.worker || lane->match) && (!a->opts.location || location->match) &&
+	       (!a->by_context || poll->in_context);
 }
 
 /* Lane and place of a poll that may have begun on another worker than the thread is now. */
 static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, struct weft__lane **lane,
-		   struct weft__place **place)
+		   struct weft__location **location)
 {
-	struct weft__place *found;
-	int rc = weft__place_get(a, poll->place, &found);
+	struct weft__location *found;
+	int rc = weft__location_get(a, poll->location, &found);
 
 	if (rc < 0)
 		return rc;
 	*lane = &a->result.lanes[poll->lane];
-	*place = found;
+	*location = found;
 	return 0;
 }
 
@@ -30,30 +31,37 @@ static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, stru
  * is among the last. */
 static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
 {
+	const struct weft__recent *best = NULL;
+	uint64_t most_ns = poll->behind.held_ns;
 	uint32_t i, n = s->n_recent < RECENT_POLLS ? s->n_recent : RECENT_POLLS;
 
-	for (i = 0; i < n; i++) {
-		const struct weft__recent *recent = &s->recent[i];
+	for (i = 1; i <= n; i++) {
+		const struct weft__recent *recent = &s->recent[(s->n_recent - i) % RECENT_POLLS];
 		uint64_t from_ns = recent->begin_ns > poll->wake.time_ns ? recent->begin_ns : poll->wake.time_ns;
 		/* With a scope this is asked when the poll has ended, and it is among them itself. */
 		uint64_t to_ns = recent->end_ns < poll->begin_ns ? recent->end_ns : poll->begin_ns;
 		uint64_t held_ns = weft__since(to_ns, from_ns);
 
-		if (held_ns > poll->behind.held_ns)
-			poll->behind =
-				(struct weft__behind){held_ns, recent->serial, recent->task,
-						      weft__since(recent->end_ns, recent->begin_ns), recent->place};
+		if (recent->end_ns <= poll->wake.time_ns) /* and so did those before it */
+			break;
+		if (held_ns > most_ns || (best && held_ns == most_ns && recent < best)) {
+			best = recent;
+			most_ns = held_ns;
+		}
 	}
+	if (best)
+		poll->behind = (struct weft__behind){most_ns, best->serial, best->task,
+						     weft__since(best->end_ns, best->begin_ns), best->location};
 }
 
 static int add_delay(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
-	struct weft__place *place;
+	struct weft__location *location;
 	bool takes;
 	int rc;
 
-	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns || poll->told)
+	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns || poll->reported)
 		return 0;
 	if (a->opts.rows_only) {
 		poll->wake.measured = !weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns);
@@ -61,8 +69,8 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 			find_behind(s, poll);
 		return 0;
 	}
-	rc = rows_of(a, poll, &lane, &place);
-	if (rc < 0 || !wanted(a, s, lane, place, poll))
+	rc = rows_of(a, poll, &lane, &location);
+	if (rc < 0 || !wanted(a, s, lane, location, poll))
 		return rc;
 	if (weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns)) {
 		a->result.delays_cut++;
@@ -78,59 +86,89 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 	if (!a->opts.rows)
 		poll->behind.held_ns = 0;
 	rc = weft__hist_add(&lane->delays, poll->rank_ns);
-	return rc < 0 ? rc : weft__hist_add(&place->delays, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&location->delays, poll->rank_ns);
 }
 
-int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static int make_room(struct weft__stream *s)
 {
+	size_t before = s->cap_open;
+	struct weft__poll *grown = weft__grow(s->open, &s->cap_open, before, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	s->open = grown;
+	memset(grown + before, 0, (s->cap_open - before) * sizeof(*grown));
+	return 0;
+}
+
+int weft__poll_add(struct weft__stream *s, struct weft__poll **ret)
+{
+	struct weft__poll *poll;
+
+	if (s->n_open == s->cap_open && make_room(s) < 0)
+		return -ENOMEM;
+	poll = &s->open[s->n_open];
+	poll->rank_ns = poll->end_ns = 0;
+	poll->stream = s->id;
+	poll->worker = s->worker;
+	poll->lane = s->lane;
+	poll->n_wakes = 0;
+	poll->reported = false;
+	memset(&poll->wake, 0, sizeof(poll->wake));
+	memset(&poll->behind, 0, sizeof(poll->behind));
+	memset(&poll->sampled, 0, sizeof(poll->sampled));
+	memset(&poll->stacks_beyond, 0, sizeof(poll->stacks_beyond));
+	poll->first_sample = s->n_log;
+	*ret = poll;
+	return 0;
+}
+
+/* Its context is none, where the last one in its place had none either. */
+static void set_context(const struct weft__stream *s, struct weft__poll *poll)
+{
+	if (poll->has_context || s->has_context)
+		poll->context = s->context;
+	poll->has_context = s->has_context;
+	poll->in_context = s->in_context;
+}
+
+int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+{
+	uint64_t depth = WEFT_FIELD(ev, POLL_BEGIN, DEPTH);
 	struct weft__lane *lane;
-	struct weft__poll *grown, *poll;
-	struct weft__track *track;
+	struct weft__poll *poll;
+	struct weft__thread_timeline *timeline;
 	int rc = weft__stream_lane(a, s, &lane);
 
 	if (rc < 0)
 		return rc;
 	weft__stream_polls(a, s);
-	if (s->track == NO_TRACK && weft__track_of(a, s, &track) < 0)
+	if (s->timeline == NO_TIMELINE && weft__thread_timeline_of(a, s, &timeline) < 0)
 		return -ENOMEM;
-	if (ev->time_ns >= a->opts.from_ns) {
+	if (ev->time_ns >= a->opts.from_ns && !a->opts.rows_only) {
 		lane->n_poll_events++;
-		rc = WEFT_FIELD(ev, POLL_BEGIN, DEPTH) < WEFT_DEPTH_UNKNOWN
-			     ? weft__hist_add(&lane->depths, WEFT_FIELD(ev, POLL_BEGIN, DEPTH))
-			     : 0;
-		if (rc < 0)
-			return rc;
+		if (depth < WEFT_DEPTH_UNKNOWN && weft__hist_add(&lane->depths, depth) < 0)
+			return -ENOMEM;
 	}
 	if (s->n_open >= POLL_LEVELS_MAX) {
 		s->too_deep++;
 		a->result.polls_too_deep++;
 		return 0;
 	}
-	grown = weft__grow(s->open, &s->cap_open, s->n_open, sizeof(*grown));
-	if (!grown)
+	if (weft__poll_add(s, &poll) < 0)
 		return -ENOMEM;
-	s->open = grown;
-	poll = &grown[s->n_open];
-	*poll = (struct weft__poll){
-		.task = WEFT_FIELD(ev, POLL_BEGIN, TASK),
-		.begin_ns = ev->time_ns,
-		.stream = s->id,
-		.worker = s->worker,
-		.depth = WEFT_FIELD(ev, POLL_BEGIN, DEPTH) < WEFT_DEPTH_UNKNOWN
-				 ? (uint32_t)WEFT_FIELD(ev, POLL_BEGIN, DEPTH)
-				 : WEFT_DEPTH_UNKNOWN,
-		.level = (uint32_t)s->n_open,
-		.first_sample = s->n_log,
-		.serial = ++a->polls.n,
-		.lane = s->lane,
-		.scope = s->scope,
-		.in_scope = s->in_scope,
-	};
+	poll->task = WEFT_FIELD(ev, POLL_BEGIN, TASK);
+	poll->begin_ns = ev->time_ns;
+	poll->serial = ++a->polls.n;
+	poll->depth = depth < WEFT_DEPTH_UNKNOWN ? (uint32_t)depth : WEFT_DEPTH_UNKNOWN;
+	poll->level = (uint32_t)s->n_open;
+	poll->why = 0;
+	set_context(s, poll);
 	rc = weft__task_poll(a, poll);
 	if (rc < 0)
 		return rc;
 	/* Its context may be set in a moment: then the delay is told at its end. */
-	rc = a->scoped ? 0 : add_delay(a, s, poll);
+	rc = a->by_context ? 0 : add_delay(a, s, poll);
 	if (rc < 0)
 		return rc;
 	if (s->in_gap)
@@ -159,7 +197,7 @@ int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const st
 
 	poll->wake = *wake;
 	poll->wake.time_ns = poll->begin_ns;
-	return a->scoped ? 0 : add_delay(a, &a->streams.at[at], poll);
+	return a->by_context ? 0 : add_delay(a, &a->streams.at[at], poll);
 }
 
 /* The outermost poll gives the time in which the lane was busy. */
@@ -179,44 +217,45 @@ static int add_to_list(struct weft__analysis *a, const struct weft__stream *s, s
 	rc = weft__log_take(a, s, poll);
 	if (rc == 0)
 		weft__top_add(top, poll);
+	poll->stacks = NULL; /* they are the list's */
+	poll->n_stacks = 0;
 	return rc;
 }
 
-static void add_short(struct weft__place *place, const struct weft__poll *poll)
+static void add_short(struct weft__location *location, const struct weft__poll *poll)
 {
-	place->n_short++;
-	place->short_ns += poll->rank_ns;
-	weft__weight_add(&place->short_sampled, poll->sampled.n, poll->sampled.ns);
+	location->n_short++;
+	location->short_ns += poll->rank_ns;
+	weft__weight_add(&location->short_sampled, poll->sampled.n, poll->sampled.ns);
 }
 
 static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
-	struct weft__place *place;
+	struct weft__location *location;
 	bool asked, listed;
 	int rc;
 
-	if (a->opts.rows_only) {
-		poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
-		return weft__story_close(a, s, poll, 0, true, false);
-	}
-	rc = rows_of(a, poll, &lane, &place);
+	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
+	if (a->opts.rows_only)
+		return weft__breakdown_close(a, s, poll, 0, true, false);
+	rc = rows_of(a, poll, &lane, &location);
 	if (rc < 0)
 		return rc;
-	asked = wanted(a, s, lane, place, poll);
-	rc = asked && a->scoped ? add_delay(a, s, poll) : 0;
+	asked = wanted(a, s, lane, location, poll);
+	rc = asked && a->by_context ? add_delay(a, s, poll) : 0;
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
 	listed = asked && weft__top_takes(&a->polls.longest, poll);
 	if (rc == 0)
-		rc = weft__story_close(a, s, poll, (uint32_t)(lane - a->result.lanes), asked, listed);
+		rc = weft__breakdown_close(a, s, poll, (uint32_t)(lane - a->result.lanes), asked, listed);
 	if (rc < 0 || !asked)
 		return rc;
 	if (poll->rank_ns < a->opts.period_ns)
-		add_short(place, poll);
+		add_short(location, poll);
 	rc = add_to_list(a, s, &a->polls.longest, poll);
 	if (rc == 0)
-		rc = weft__hist_add(poll->told ? &lane->told : &lane->polls, poll->rank_ns);
-	return rc < 0 ? rc : weft__hist_add(&place->polls, poll->rank_ns);
+		rc = weft__hist_add(poll->reported ? &lane->reported : &lane->polls, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&location->polls, poll->rank_ns);
 }
 
 /* What was sampled in a nested poll was sampled in the one around it, too. */
@@ -231,14 +270,15 @@ static void add_to_outer(struct weft__stream *s, size_t level)
 	weft__weight_add(&outer->stacks_beyond, poll->stacks_beyond.n, poll->stacks_beyond.ns);
 }
 
-static int note_place(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint64_t now_ns)
+static int note_location(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll,
+			 uint64_t now_ns)
 {
-	struct weft__place *place;
+	struct weft__location *location;
 
-	if (weft__place_get(a, poll->place, &place) < 0)
+	if (weft__location_get(a, poll->location, &location) < 0)
 		return -ENOMEM;
-	if (place->match)
-		s->place_ns = now_ns;
+	if (location->match)
+		s->location_ns = now_ns;
 	return 0;
 }
 
@@ -251,11 +291,11 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 	add_to_outer(s, s->n_open);
 	if (poll->level == 0)
 		s->recent[s->n_recent++ % RECENT_POLLS] =
-			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->serial, poll->place};
+			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->serial, poll->location};
 	if (!a->opts.rows_only)
 		book_busy(a, poll, now_ns);
 	if (a->opts.location)
-		rc = note_place(a, s, poll, now_ns);
+		rc = note_location(a, s, poll, now_ns);
 	if (rc == 0 && now_ns >= a->opts.from_ns)
 		rc = add_poll(a, s, poll);
 	if (s->n_open == 0)
@@ -264,7 +304,7 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 	return rc;
 }
 
-void weft__poll_cpu(struct weft__stream *s, const struct weft_event_view *ev)
+void weft__poll_cpu(struct weft__stream *s, const struct weft__event *ev)
 {
 	s->cpu_time_ns = ev->time_ns;
 	s->cpu = (struct weft__cpu){
@@ -292,7 +332,7 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 }
 
 /* Whether a poll was open before what is known of the thread begins, this event does not say. */
-int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	int rc = 0;
 
@@ -309,7 +349,7 @@ void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t n
 		book_busy(a, &s->open[0], now_ns);
 	a->result.polls_cut += s->n_open;
 	if (s->n_open > 0) /* of the location that was asked for, perhaps */
-		s->place_ns = now_ns;
+		s->location_ns = now_ns;
 	s->n_open = 0;
 	s->too_deep = 0;
 	weft__log_clear(a, s);
@@ -318,7 +358,7 @@ void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t n
 int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
 {
 	struct weft__lane *lane;
-	struct weft__place *place;
+	struct weft__location *location;
 	size_t i;
 	int rc;
 
@@ -328,10 +368,10 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		struct weft__poll *poll = &s->open[i];
 
 		book_busy(a, poll, now_ns);
-		rc = rows_of(a, poll, &lane, &place);
+		rc = rows_of(a, poll, &lane, &location);
 		if (rc < 0)
 			return rc;
-		if (!wanted(a, s, lane, place, poll))
+		if (!wanted(a, s, lane, location, poll))
 			continue;
 		if (thread_ended) {
 			a->result.polls_never_ended++;
@@ -339,8 +379,8 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 		}
 		poll->rank_ns = weft__since(now_ns, poll->begin_ns);
 		a->result.polls_running++;
-		rc = weft__story_close(a, s, poll, (uint32_t)(lane - a->result.lanes), true,
-				       weft__top_takes(&a->polls.running, poll));
+		rc = weft__breakdown_close(a, s, poll, (uint32_t)(lane - a->result.lanes), true,
+					   weft__top_takes(&a->polls.running, poll));
 		if (rc == 0)
 			rc = add_to_list(a, s, &a->polls.running, poll);
 		if (rc < 0)

@@ -8,7 +8,7 @@
 #include "analyze/top.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
 
 struct weft__polls {
@@ -16,31 +16,36 @@ struct weft__polls {
 	uint64_t n; /* serial numbers */
 };
 
-int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+/* Room for one more open poll, all but its task, times, numbers and context filled in; s->n_open stays. 0 or -ENOMEM. */
+int weft__poll_add(struct weft__stream *s, struct weft__poll **ret);
+int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
-int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* The innermost open poll ends. */
 int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 /* The open poll of `task` that began at `begin_ns` on a stream, or NULL. */
 struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns);
 int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake);
 /* What the thread says of the poll that is about to end. */
-void weft__poll_cpu(struct weft__stream *s, const struct weft_event_view *ev);
+void weft__poll_cpu(struct weft__stream *s, const struct weft__event *ev);
 void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns); /* a gap begins */
 int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
 int weft__polls_init(struct weft__polls *polls, size_t top);
 void weft__polls_fini(struct weft__polls *polls);
 
 /* told.c: polls that are told as a whole, at their end, and counts of all of them */
-int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev);
-int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev);
-int weft__told_settle(struct weft__analysis *a);
+int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev);
+int weft__park_count(struct weft__analysis *a, const struct weft__event *ev);
+int weft__reported_settle(struct weft__analysis *a);
 
 /* detail.c */
-void weft__detail_change(struct weft__detail *d, const struct weft_event_view *ev);
-void weft__detail_count(struct weft__detail *d, const struct weft_event_view *ev);
+void weft__detail_change(struct weft__detail *d, const struct weft__event *ev);
+void weft__detail_count(struct weft__detail *d, const struct weft__event *ev);
 /* Whether a wake of the poll's task can be the one that it began after. */
-bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns);
+static inline bool weft__detail_has_wake(const struct weft__detail *d, const struct weft__wake *wake, uint64_t begin_ns)
+{
+	return wake->known && (wake->time_ns >= d->wakes_ns || begin_ns < d->wakes_ns);
+}
 
 #endif

@@ -26,15 +26,15 @@ static void want_holder(struct weft__frames *frames, const struct weft__holder *
 	}
 }
 
-static void want_story(const struct weft__story *story, struct weft__frames *frames)
+static void want_breakdown(const struct weft__breakdown *breakdown, struct weft__frames *frames)
 {
 	size_t i;
 
-	for (i = 0; i < story->n_causes; i++) {
-		weft__frames_want(frames, story->causes[i].stack);
-		weft__frames_want(frames, story->causes[i].kernel);
-		want_object(frames, story->causes[i].what, story->causes[i].object);
-		want_holder(frames, &story->causes[i].holder);
+	for (i = 0; i < breakdown->n_causes; i++) {
+		weft__frames_want(frames, breakdown->causes[i].stack);
+		weft__frames_want(frames, breakdown->causes[i].kernel);
+		want_object(frames, breakdown->causes[i].what, breakdown->causes[i].object);
+		want_holder(frames, &breakdown->causes[i].holder);
 	}
 }
 
@@ -47,7 +47,7 @@ static void want_polls(const struct weft__poll *polls, size_t n, struct weft__fr
 			weft__frames_want(frames, polls[i].stacks[j].stack);
 			weft__frames_want(frames, polls[i].stacks[j].kernel);
 		}
-		want_story(&polls[i].story, frames);
+		want_breakdown(&polls[i].breakdown, frames);
 	}
 }
 
@@ -72,7 +72,7 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 	want_polls(r->longest, r->n_longest, frames);
 	want_polls(r->running, r->n_running, frames);
 	want_rows(r->off_rows, r->n_off_rows, frames);
-	want_rows(r->look_rows, r->n_look_rows, frames);
+	want_rows(r->wall_rows, r->n_wall_rows, frames);
 	for (i = 0; i < r->n_wait_threads; i++)
 		weft__frames_want(frames, r->wait_threads[i].stack);
 	for (i = 0; i < r->n_long_waits; i++) {

@@ -11,6 +11,7 @@
 
 #include "analyze/frames.h"
 #include "analyze/names.h"
+#include "segment/event.h"
 #include "weft/segment.h"
 
 struct weft__file {
@@ -64,21 +65,24 @@ void weft__recordings_fini(struct weft__recordings *list);
  * the process. */
 void weft__recording_naming(const struct weft__recording *rec, bool no_symbols, struct weft__naming *ret);
 
-/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `fn` may stop the reading with a
+/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `event` may stop the reading with a
  * negative value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or
  * what `fn` returned. A file that cannot be read any more has its `status` set. */
 struct weft__events_ops {
-	int (*event)(void *data, const struct weft_event_view *ev);
+	int (*event)(void *data, const struct weft__event *ev);
 	void (*progress)(void *data, uint64_t n_events);
 	void *data;
+	/* Instead of `event`, when not NULL: some at once, all of one thread. */
+	int (*run)(void *data, const struct weft__record *at, const struct weft__record *end);
 };
 int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
 			   const struct weft__events_ops *ops);
 
-/* The same, one event after the other. The event is good until the next call. Returns 1, 0 at the end, or -ENOMEM. */
+/* The same, some events after the others: at least one, all of one thread. They are good until the next call. Returns 1,
+ * 0 at the end, or -ENOMEM. */
 struct weft__merge;
 int weft__merge_open(struct weft__merge **ret, struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns);
-int weft__merge_next(struct weft__merge *merge, const struct weft_event_view **ret);
+int weft__merge_next(struct weft__merge *merge, const struct weft__record **ret, const struct weft__record **end);
 /* Notes what was damaged, in the files. NULL is allowed. Returns 0 or -ENOMEM. */
 int weft__merge_close(struct weft__merge *merge);
 

@@ -3,116 +3,108 @@
 #include "analyze/rows.h"
 
 #include <errno.h>
+#include <string.h>
 
-#include "analyze/pieces.h"
+#include "analyze/slices.h"
 #include "base/alloc.h"
 
-static int make_room(struct weft__track *track)
+/* Only what each poll has. What few have is zero in the ring, but for a context. */
+static void copy_poll(struct weft__poll *to, const struct weft__poll *poll)
 {
-	size_t cap = track->cap_kept ? 2 * track->cap_kept : 64, i;
-	struct weft__poll *ring;
-
-	if (track->n_kept < track->cap_kept)
-		return 0;
-	ring = weft__calloc(cap, sizeof(*ring));
-	if (!ring)
-		return -ENOMEM;
-	for (i = 0; i < track->n_kept; i++)
-		ring[i] = track->kept[(track->first_kept + i) & (track->cap_kept - 1)];
-	weft__free(track->kept);
-	track->kept = ring;
-	track->first_kept = 0;
-	track->cap_kept = cap;
-	return 0;
+	if (to->has_context || poll->has_context)
+		to->context = poll->context;
+	memcpy(to, poll, offsetof(struct weft__poll, why));
 }
 
-int weft__rows_keep(struct weft__analysis *a, struct weft__track *track, const struct weft__poll *poll, bool *kept)
+int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__poll *poll,
+		    bool *kept)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
+	struct weft__poll *ring;
 
 	*kept = (rows->poll || rows->slice) && (!rows->wants || rows->wants(rows->data, poll));
 	if (!*kept)
 		return 0;
-	if (make_room(track) < 0)
+	ring = weft__ring_room(timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
+			       sizeof(*ring));
+	if (!ring)
 		return -ENOMEM;
-	track->kept[(track->first_kept + track->n_kept++) & (track->cap_kept - 1)] = *poll;
+	timeline->kept = ring;
+	copy_poll(&ring[timeline->n_kept++ & (timeline->cap_kept - 1)], poll);
 	return 0;
 }
 
 /* No more than is left of the part: intervals are made to fit in sum, not one by one. */
-static int give_slice(struct weft__analysis *a, struct weft__slice *slice, enum weft__part part, uint64_t ns,
-		      uint64_t *left)
+static int give_view(struct weft__analysis *a, struct weft__slice_view *view, enum weft__part part, uint64_t ns,
+		     uint64_t *left)
 {
-	slice->part = part;
-	slice->ns = weft__least(ns, left[part]);
-	left[part] -= slice->ns;
-	return slice->ns ? a->opts.rows->slice(a->opts.rows->data, slice) : 0;
+	view->part = part;
+	view->ns = weft__least(ns, left[part]);
+	left[part] -= view->ns;
+	return view->ns ? a->opts.rows->slice(a->opts.rows->data, view) : 0;
 }
 
-static int give_piece(struct weft__analysis *a, const struct weft__poll *poll, const struct weft__piece *piece,
+static int give_slice(struct weft__analysis *a, const struct weft__poll *poll, const struct weft__slice *slice,
 		      uint64_t *left)
 {
-	const struct weft__stretch *stretch = piece->stretch;
-	bool wait = stretch->kind == STRETCH_WAIT;
-	struct weft__slice slice = {
+	const struct weft__interval *interval = slice->interval;
+	bool wait = interval->kind == INTERVAL_WAIT;
+	struct weft__slice_view view = {
 		.poll = poll,
-		.begin_ns = piece->begin_ns,
-		.end_ns = piece->end_ns,
-		.what = wait ? stretch->what : 0,
-		.call = stretch->kind == STRETCH_LOOK ? stretch->what : 0,
-		.name = wait ? stretch->name : 0,
-		.object = wait ? stretch->object : 0,
-		.stack = stretch->stack,
-		.kernel = stretch->kernel,
+		.begin_ns = slice->begin_ns,
+		.end_ns = slice->end_ns,
+		.what = wait ? interval->what : 0,
+		.call = interval->kind == INTERVAL_WALL ? interval->what : 0,
+		.name = wait ? interval->name : 0,
+		.object = wait ? interval->object : 0,
+		.stack = interval->stack,
+		.kernel = interval->kernel,
 	};
-	int rc = give_slice(a, &slice, weft__part_of(stretch), piece->off_ns, left);
+	int rc = give_view(a, &view, weft__part_of(interval), slice->off_ns, left);
 
 	if (rc == 0)
-		rc = give_slice(a, &slice, WEFT__PREEMPTED, piece->ready_ns, left);
-	return rc == 0 ? give_slice(a, &slice, WEFT__ON_CPU, piece->cpu_ns, left) : rc;
+		rc = give_view(a, &view, WEFT__PREEMPTED, slice->ready_ns, left);
+	return rc == 0 ? give_view(a, &view, WEFT__ON_CPU, slice->cpu_ns, left) : rc;
 }
 
 static int give_slices(struct weft__analysis *a, const struct weft__poll *poll, const struct weft__split *split)
 {
-	struct weft__slice rest = {.poll = poll};
+	struct weft__slice_view rest = {.poll = poll};
 	uint64_t left[WEFT__N_PARTS];
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < WEFT__N_PARTS; i++)
 		left[i] = split->ns[i];
-	for (i = 0; i < a->stories.n_pieces && rc == 0; i++)
-		if (a->stories.pieces[i].stretch->kind != STRETCH_SAMPLE)
-			rc = give_piece(a, poll, &a->stories.pieces[i], left);
+	for (i = 0; i < a->breakdowns.n_slices && rc == 0; i++)
+		if (a->breakdowns.slices[i].interval->kind != INTERVAL_SAMPLE)
+			rc = give_slice(a, poll, &a->breakdowns.slices[i], left);
 	for (i = 0; i < WEFT__N_PARTS && rc == 0; i++)
-		rc = give_slice(a, &rest, (enum weft__part)i, left[i], left);
+		rc = give_view(a, &rest, (enum weft__part)i, left[i], left);
 	return rc;
 }
 
-int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__story *story)
+int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+		    const struct weft__breakdown *breakdown)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
-	struct weft__poll *poll = &track->kept[track->first_kept];
-	int rc;
+	const struct weft__poll *poll = &timeline->kept[timeline->first_kept++ & (timeline->cap_kept - 1)];
+	int rc = rows->poll ? rows->poll(rows->data, poll, breakdown) : 0;
 
-	track->first_kept = (track->first_kept + 1) & (track->cap_kept - 1);
-	track->n_kept--;
-	poll->story = *story;
-	rc = rows->poll ? rows->poll(rows->data, poll) : 0;
-	return rc == 0 && rows->slice ? give_slices(a, poll, &story->split) : rc;
+	return rc == 0 && rows->slice ? give_slices(a, poll, &breakdown->split) : rc;
 }
 
-int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__stretch *stretch,
+int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__interval *interval,
 		    const struct weft__poll *poll)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
-	struct weft__wait_view view = {wait, stretch->begin_ns, stretch->cpu_ns, poll ? poll->serial : 0};
+	struct weft__wait_view view = {wait, interval->begin_ns, interval->cpu_ns, poll ? poll->serial : 0};
 
 	if (!rows->wait)
 		return 0;
 	wait->holder = (struct weft__holder){.worker = WEFT_WORKER_NONE};
-	if (stretch->holder || stretch->holds)
-		weft__holder_main(a, stretch, &wait->holder);
+	if (interval->holder || interval->holds)
+		weft__holder_main(a, interval, &wait->holder);
 	return rows->wait(rows->data, &view);
 }
 
@@ -135,12 +127,12 @@ int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, 
 }
 
 int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
-		   const struct weft__stretch *stretch)
+		   const struct weft__interval *interval)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
 	struct weft__off_view view = {
-		.begin_ns = stretch->begin_ns,
-		.end_ns = stretch->end_ns,
+		.begin_ns = interval->begin_ns,
+		.end_ns = interval->end_ns,
 		.count = row->n,
 		.tid = row->tid,
 		.stream = row->stream,
@@ -153,20 +145,20 @@ int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, ui
 	return rows->off ? rows->off(rows->data, &view) : 0;
 }
 
-int weft__rows_sample(struct weft__analysis *a, const struct weft__stretch *mark)
+int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mark)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
 	const struct weft__sampled_thread *thread;
 	struct weft__sample_one one;
 
-	if (mark->kind != STRETCH_SAMPLE || !mark->booked || mark->given || !rows->sample)
+	if (mark->kind != INTERVAL_SAMPLE || !mark->booked || mark->given || !rows->sample)
 		return 0;
 	thread = &a->result.samples.threads[mark->name];
 	one = (struct weft__sample_one){
 		.time_ns = mark->begin_ns,
 		.ns = mark->ns,
 		.poll = mark->object,
-		.place = (uint32_t)mark->ready_ns,
+		.location = (uint32_t)mark->ready_ns,
 		.stack = mark->stack,
 		.kernel = mark->kernel,
 		.stream = thread->stream,
@@ -178,14 +170,14 @@ int weft__rows_sample(struct weft__analysis *a, const struct weft__stretch *mark
 	return rows->sample(rows->data, &one);
 }
 
-int weft__rows_samples(struct weft__analysis *a, struct weft__track *track, size_t n)
+int weft__rows_samples(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t n)
 {
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < n && rc == 0; i++) {
-		rc = weft__rows_sample(a, &track->log[i]);
-		track->log[i].given = true;
+		rc = weft__rows_sample(a, &timeline->log[i]);
+		timeline->log[i].given = true;
 	}
 	return rc;
 }
@@ -195,8 +187,8 @@ int weft__rows_settle(struct weft__analysis *a)
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->tracks.n && rc == 0; i++)
-		if (a->tracks.at[i].used)
-			rc = weft__rows_samples(a, &a->tracks.at[i], a->tracks.at[i].n_log);
+	for (i = 0; i < a->timelines.n && rc == 0; i++)
+		if (a->timelines.at[i].used)
+			rc = weft__rows_samples(a, &a->timelines.at[i], a->timelines.at[i].n_log);
 	return rc;
 }

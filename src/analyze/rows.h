@@ -7,17 +7,17 @@
 #ifndef WEFT_ANALYZE_ROWS_H
 #define WEFT_ANALYZE_ROWS_H
 
+#include "analyze/breakdown.h"
 #include "analyze/samples.h"
-#include "analyze/story.h"
 
 struct weft__poll;
 struct weft__analysis;
-struct weft__track;
+struct weft__thread_timeline;
 struct weft__stream;
-struct weft__stretch;
+struct weft__interval;
 
 /* Some of a poll's time. Those of one poll and part add up to that part. */
-struct weft__slice {
+struct weft__slice_view {
 	const struct weft__poll *poll;
 	enum weft__part part;
 	uint64_t ns;
@@ -44,8 +44,8 @@ struct weft__wait_sum_view {
 
 struct weft__sample_one {
 	uint64_t time_ns, ns;
-	uint64_t poll;  /* serial; 0: in none */
-	uint32_t place; /* of that poll */
+	uint64_t poll;     /* serial; 0: in none */
+	uint32_t location; /* of that poll */
 	uint32_t stack, kernel, stream, worker, cpu, engine;
 	enum weft__where where; /* a thread that never polls is not told apart from one that does */
 };
@@ -62,9 +62,9 @@ struct weft__row_sink {
 	/* Whether a poll that has ended, or has not as the recording ends, is wanted, before its time is divided.
 	 * NULL: each is. */
 	bool (*wants)(void *data, const struct weft__poll *poll);
-	/* With its split; of one that has not ended, rank_ns is its age. */
-	int (*poll)(void *data, const struct weft__poll *poll);
-	int (*slice)(void *data, const struct weft__slice *slice);
+	/* Of one that has not ended, rank_ns is its age. Of `poll` only what comes before the list of its stacks is there. */
+	int (*poll)(void *data, const struct weft__poll *poll, const struct weft__breakdown *breakdown);
+	int (*slice)(void *data, const struct weft__slice_view *slice);
 	int (*wait)(void *data, const struct weft__wait_view *wait);
 	int (*wait_sum)(void *data, const struct weft__wait_sum_view *sum);
 	int (*sample)(void *data, const struct weft__sample_one *sample);
@@ -75,18 +75,20 @@ struct weft__row_sink {
 
 /* The analysis gives them to opts.rows, which is not NULL, by these. A poll that has ended is kept until its time is
  * divided. */
-int weft__rows_keep(struct weft__analysis *a, struct weft__track *track, const struct weft__poll *poll, bool *kept);
+int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__poll *poll,
+		    bool *kept);
 /* The first one that is kept has its time divided. */
-int weft__rows_poll(struct weft__analysis *a, struct weft__track *track, const struct weft__story *story);
-int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__stretch *stretch,
+int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+		    const struct weft__breakdown *breakdown);
+int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__interval *interval,
 		    const struct weft__poll *poll);
 int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *sum,
 			uint64_t time_ns);
 int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
-		   const struct weft__stretch *stretch);
+		   const struct weft__interval *interval);
 /* Samples wait in the log of their track where their poll may be recorded at its end. The first `n` of the log go. */
-int weft__rows_sample(struct weft__analysis *a, const struct weft__stretch *mark);
-int weft__rows_samples(struct weft__analysis *a, struct weft__track *track, size_t n);
+int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mark);
+int weft__rows_samples(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t n);
 int weft__rows_settle(struct weft__analysis *a);
 
 #endif

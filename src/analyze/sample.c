@@ -71,22 +71,22 @@ static enum weft__where where_is(const struct weft__analysis *a, const struct we
 {
 	if (s->n_open > 0)
 		return WEFT__IN_POLL;
-	if (s->in_gap || s->state == STREAM_GUESS || (a->polls_told && s->state != STREAM_PARKED))
+	if (s->in_gap || s->state == STREAM_GUESS || (a->polls_reported && s->state != STREAM_PARKED))
 		return WEFT__WHERE_UNKNOWN;
 	return s->state == STREAM_PARKED ? WEFT__PARKED : WEFT__BETWEEN_POLLS;
 }
 
 /* The innermost open poll that was asked for; NULL when the sample was not. `*place` is that poll's. */
 static int poll_of(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll **ret,
-		   struct weft__place **place)
+		   struct weft__location **location)
 {
 	size_t i;
 
 	*ret = NULL;
 	for (i = s->n_open; i-- > 0;) {
-		if (weft__place_get(a, s->open[i].place, place) < 0)
+		if (weft__location_get(a, s->open[i].location, location) < 0)
 			return -ENOMEM;
-		if (a->opts.location && !(*place)->match)
+		if (a->opts.location && !(*location)->match)
 			continue;
 		*ret = &s->open[i];
 		return 0;
@@ -94,9 +94,10 @@ static int poll_of(struct weft__analysis *a, struct weft__stream *s, const struc
 	return 0;
 }
 
-static int context_get(struct weft__analysis *a, uint32_t thread, enum weft__where where, uint32_t place, uint32_t *ret)
+static int context_get(struct weft__analysis *a, uint32_t thread, enum weft__where where, uint32_t location,
+		       uint32_t *ret)
 {
-	uint64_t key = (uint64_t)where << 60 | (uint64_t)thread << 32 | place;
+	uint64_t key = (uint64_t)where << 60 | (uint64_t)thread << 32 | location;
 
 	*ret = weft__map_get(&a->samples.context_by_key, key);
 	if (*ret != WEFT__MAP_NONE)
@@ -112,7 +113,7 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 	uint32_t context, at;
 	uint64_t key;
 
-	if (context_get(a, sample->thread, sample->where, sample->place, &context) < 0)
+	if (context_get(a, sample->thread, sample->where, sample->location, &context) < 0)
 		return -ENOMEM;
 	key = (uint64_t)trace << 32 | context;
 	at = trace == NO_ROW ? WEFT__MAP_NONE : weft__map_get(&a->samples.row_by_key, key);
@@ -134,7 +135,7 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 	return 0;
 }
 
-static int tell(struct weft__analysis *a, const struct weft__stream *s, const struct weft_event_view *ev,
+static int tell(struct weft__analysis *a, const struct weft__stream *s, const struct weft__event *ev,
 		enum weft__where where)
 {
 	struct weft__sample_view view = {
@@ -155,8 +156,8 @@ static int tell(struct weft__analysis *a, const struct weft__stream *s, const st
 }
 
 /* Into the sums of the window. `mark` remembers where. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev, uint32_t trace,
-		struct weft__stretch *mark)
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev, uint32_t trace,
+		struct weft__interval *mark)
 {
 	struct weft__samples *r = &a->result.samples;
 	uint64_t ns = WEFT_FIELD(ev, SAMPLE, WEIGHT), engine = WEFT_FIELD(ev, SAMPLE, ENGINE);
@@ -168,16 +169,16 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 				       {1, ns}};
 	struct weft__sampled_thread *thread;
 	const struct weft__poll *poll;
-	struct weft__place *place;
+	struct weft__location *location;
 
-	if (thread_of(a, s, &thread) < 0 || poll_of(a, s, &poll, &place) < 0)
+	if (thread_of(a, s, &thread) < 0 || poll_of(a, s, &poll, &location) < 0)
 		return -ENOMEM;
 	mark->name = s->row;
 	mark->what = row.where;
-	mark->asked = thread->match && weft__scope_asked(a, s);
+	mark->asked = thread->match && weft__context_asked(a, s);
 	mark->booked = mark->asked && (!a->opts.location || poll);
 	mark->object = poll ? poll->serial : 0;
-	mark->ready_ns = poll ? poll->place : 0;
+	mark->ready_ns = poll ? poll->location : 0;
 	if (!mark->booked) {
 		weft__weight_add(&r->left_out, 1, ns);
 		return 0;
@@ -188,8 +189,8 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	weft__weight_add(&thread->all, 1, ns);
 	weft__weight_add(&thread->where[row.where], 1, ns);
 	if (poll) {
-		weft__weight_add(&place->sampled, 1, ns);
-		row.place = poll->place;
+		weft__weight_add(&location->sampled, 1, ns);
+		row.location = poll->location;
 	}
 	row.thread = s->row;
 	if (add_to_row(a, trace, &row) < 0)
@@ -204,7 +205,7 @@ static void weight_sub(struct weft__weight *from, uint64_t ns)
 }
 
 /* Takes a sample out of the row in which it is. */
-static int sub_from_row(struct weft__analysis *a, uint32_t trace, const struct weft__stretch *mark)
+static int sub_from_row(struct weft__analysis *a, uint32_t trace, const struct weft__interval *mark)
 {
 	uint32_t context, at;
 
@@ -218,16 +219,16 @@ static int sub_from_row(struct weft__analysis *a, uint32_t trace, const struct w
 
 /* A sample turns out to be in a poll. */
 static int move_into(struct weft__analysis *a, uint32_t place_id, uint64_t serial, uint32_t trace,
-		     struct weft__stretch *mark)
+		     struct weft__interval *mark)
 {
 	struct weft__samples *r = &a->result.samples;
 	struct weft__sampled_thread *thread = &r->threads[mark->name];
 	struct weft__sample_row row = {mark->stack, mark->kernel, mark->name, place_id, WEFT__IN_POLL, {1, mark->ns}};
-	struct weft__place *place;
+	struct weft__location *location;
 
-	if (weft__place_get(a, place_id, &place) < 0)
+	if (weft__location_get(a, place_id, &location) < 0)
 		return -ENOMEM;
-	if (a->opts.location && !place->match)
+	if (a->opts.location && !location->match)
 		return 0;
 	if (mark->booked) {
 		if (sub_from_row(a, trace, mark) < 0)
@@ -243,7 +244,7 @@ static int move_into(struct weft__analysis *a, uint32_t place_id, uint64_t seria
 	}
 	weft__weight_add(&r->where[WEFT__IN_POLL], 1, mark->ns);
 	weft__weight_add(&thread->where[WEFT__IN_POLL], 1, mark->ns);
-	weft__weight_add(&place->sampled, 1, mark->ns);
+	weft__weight_add(&location->sampled, 1, mark->ns);
 	mark->booked = true;
 	mark->what = WEFT__IN_POLL;
 	mark->object = serial;
@@ -251,7 +252,7 @@ static int move_into(struct weft__analysis *a, uint32_t place_id, uint64_t seria
 	return add_to_row(a, trace, &row);
 }
 
-int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__stretch *mark)
+int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__interval *mark)
 {
 	struct weft__poll *poll = &s->open[s->n_open - 1];
 	uint32_t trace;
@@ -263,14 +264,14 @@ int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct 
 		return -ENOMEM;
 	if (!mark->asked || (mark->booked && mark->what == WEFT__IN_POLL))
 		return 0;
-	return move_into(a, poll->place, poll->serial, trace, mark);
+	return move_into(a, poll->location, poll->serial, trace, mark);
 }
 
-int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	uint64_t ns = WEFT_FIELD(ev, SAMPLE, WEIGHT);
-	struct weft__stretch mark = {
-		.kind = STRETCH_SAMPLE,
+	struct weft__interval mark = {
+		.kind = INTERVAL_SAMPLE,
 		.begin_ns = ev->time_ns,
 		.end_ns = ev->time_ns,
 		.ns = ns,
@@ -280,7 +281,7 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 		.holder = WEFT_FIELD(ev, SAMPLE, ENGINE) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, SAMPLE, ENGINE)
 								      : UINT32_MAX,
 	};
-	struct weft__track *track = NULL;
+	struct weft__thread_timeline *timeline = NULL;
 	uint32_t trace;
 	int rc = 0;
 
@@ -297,12 +298,12 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 		rc = book(a, s, ev, trace, &mark);
 	}
 	if (rc == 0)
-		rc = weft__track_of(a, s, &track);
-	if (rc == 0 && a->opts.rows && (!track || !a->polls_told || mark.what == WEFT__IN_POLL)) {
+		rc = weft__thread_timeline_of(a, s, &timeline);
+	if (rc == 0 && a->opts.rows && (!timeline || !a->polls_reported || mark.what == WEFT__IN_POLL)) {
 		rc = weft__rows_sample(a, &mark);
 		mark.given = mark.booked;
 	}
-	return rc < 0 || !track ? rc : weft__track_add(a, track, &mark);
+	return rc < 0 || !timeline ? rc : weft__thread_timeline_add(a, timeline, &mark);
 }
 
 int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns)

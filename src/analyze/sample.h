@@ -7,9 +7,9 @@
 #include "analyze/map.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
-struct weft__stretch;
+struct weft__interval;
 
 struct weft__trace {
 	uint32_t stack, kernel;
@@ -23,9 +23,9 @@ struct weft__sampling {
 	size_t n_logged; /* in all logs */
 };
 
-int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* A sample that came before turns out to be in the innermost open poll. */
-int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__stretch *mark);
+int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__interval *mark);
 /* A reading of the thread's CPU time came, which is `cpu_ns` more than the last, `span_ns` before; 0 and 0: the
  * first. */
 int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns);

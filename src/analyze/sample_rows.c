@@ -65,12 +65,12 @@ static int thread_order(const void *left, const void *right)
 static int sort_threads(struct weft__samples *r)
 {
 	struct sorted_thread *sorted = weft__calloc(r->n_threads + 1, sizeof(*sorted));
-	uint32_t *place = weft__calloc(r->n_threads + 1, sizeof(*place));
+	uint32_t *location = weft__calloc(r->n_threads + 1, sizeof(*location));
 	size_t i, kept = 0;
 
-	if (!sorted || !place) {
+	if (!sorted || !location) {
 		weft__free(sorted);
-		weft__free(place);
+		weft__free(location);
 		return -ENOMEM;
 	}
 	for (i = 0; i < r->n_threads; i++)
@@ -78,14 +78,14 @@ static int sort_threads(struct weft__samples *r)
 	qsort(sorted, r->n_threads, sizeof(*sorted), thread_order);
 	for (i = 0; i < r->n_threads; i++)
 		if (sorted[i].thread.match) {
-			place[sorted[i].index] = (uint32_t)kept;
+			location[sorted[i].index] = (uint32_t)kept;
 			r->threads[kept++] = sorted[i].thread;
 		}
 	r->n_threads = kept;
 	for (i = 0; i < r->n_rows; i++)
-		r->rows[i].thread = place[r->rows[i].thread];
+		r->rows[i].thread = location[r->rows[i].thread];
 	weft__free(sorted);
-	weft__free(place);
+	weft__free(location);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static int row_order(const void *left, const void *right)
 	COMPARE(stack);
 	COMPARE(kernel);
 	COMPARE(thread);
-	COMPARE(place);
+	COMPARE(location);
 	COMPARE(where);
 	return 0;
 }

@@ -37,7 +37,7 @@ enum weft__where {
 struct weft__sample_row {
 	uint32_t stack, kernel; /* ids; 0: none */
 	uint32_t thread;        /* index in `threads` */
-	uint32_t place;         /* of the poll's task (analysis.h); only in polls */
+	uint32_t location;      /* of the poll's task (analysis.h); only in polls */
 	enum weft__where where;
 	struct weft__weight weight;
 };

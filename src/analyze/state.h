@@ -4,39 +4,39 @@
 #ifndef WEFT_ANALYZE_STATE_H
 #define WEFT_ANALYZE_STATE_H
 
-#include "analyze/away.h"
+#include "analyze/context.h"
 #include "analyze/custom.h"
 #include "analyze/holder.h"
 #include "analyze/lane.h"
 #include "analyze/poll.h"
 #include "analyze/sample.h"
-#include "analyze/scope.h"
 #include "analyze/stream.h"
 #include "analyze/task.h"
+#include "analyze/thread_state.h"
 #include "analyze/throttled.h"
-#include "analyze/track.h"
+#include "analyze/timeline.h"
 #include "analyze/waits.h"
 
 struct weft__analysis {
 	struct weft__analysis_opts opts;
 	struct weft__result result;
 	struct weft__gaps gaps;
-	uint64_t now_ns;  /* latest time seen, window or not */
-	uint64_t tick_ns; /* of the kernel; 0: not known */
-	bool polls_told;  /* not all polls are told one by one */
-	bool scoped;      /* only some contexts are asked for */
+	uint64_t now_ns;     /* latest time seen, window or not */
+	uint64_t tick_ns;    /* of the kernel; 0: not known */
+	bool polls_reported; /* not all polls are told one by one */
+	bool by_context;     /* only some contexts are asked for */
 
 	struct weft__streams streams;
 	struct weft__tasks tasks;
 	struct weft__lanes lanes;
 	struct weft__polls polls;
 	struct weft__sampling samples;
-	struct weft__tracks tracks;
-	struct weft__stories stories;
+	struct weft__thread_timelines timelines;
+	struct weft__breakdowns breakdowns;
 	struct weft__throttled throttled;
 	struct weft__waits waits;
 	struct weft__holders holders;
-	struct weft__away away;
+	struct weft__thread_state thread_state;
 	struct weft__customs customs;
 };
 
@@ -67,6 +67,27 @@ static inline void weft__stream_polls(struct weft__analysis *a, struct weft__str
 static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
 {
 	return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+static inline int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret)
+{
+	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
+
+	*ret = rc == 0 ? &a->result.lanes[s->lane] : NULL;
+	return rc;
+}
+
+/* The track of the thread that the stream is of. 0 or -ENOMEM; `*ret` is NULL where there are too many. A tid may have
+ * become another stream's since; and what others tell for a thread is in streams besides its own. */
+static inline int weft__thread_timeline_of(struct weft__analysis *a, struct weft__stream *s,
+					   struct weft__thread_timeline **ret)
+{
+	struct weft__thread_timeline *timeline = s->timeline == NO_TIMELINE ? NULL : &a->timelines.at[s->timeline];
+
+	if (!timeline || !timeline->used || timeline->stream != s->id)
+		return weft__thread_timeline_find_of(a, s, ret);
+	*ret = timeline;
+	return 0;
 }
 
 /* analysis.c. Whether an event of that kind says that its thread was active until then, where that was not known. */

@@ -55,7 +55,7 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->lane = NO_LANE;
 	s->worker = WEFT_WORKER_NONE;
 	s->row = NO_ROW;
-	s->track = NO_TRACK;
+	s->timeline = NO_TIMELINE;
 	s->asked = weft__thread_asked(a, id);
 	s->since_ns = now_ns;
 	rc = weft__map_put(&a->streams.by_id, id, at);
@@ -72,16 +72,6 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->gaps.done_ns = s->since_ns;
 	*ret = s;
 	return s->worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
-}
-
-int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret)
-{
-	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
-
-	if (rc < 0)
-		return rc;
-	*ret = &a->result.lanes[s->lane];
-	return 0;
 }
 
 /* Books the time since the last booking. A thread without a lane keeps its time until it has one. */
@@ -124,7 +114,7 @@ static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_
 }
 
 /* What the thread must have been doing until this event, where that was not known. */
-static int guess(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static int guess(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__lane *lane;
 	int rc;
@@ -148,7 +138,7 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	return 0;
 }
 
-int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__stream_catch_up(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	cross_gaps(a, s, ev->time_ns);
 	return s->state == STREAM_GUESS && !s->in_gap ? guess(a, s, ev) : 0;
@@ -171,21 +161,29 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 	return worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
 }
 
-int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+static void set_parked(struct weft__stream *s, bool park)
 {
-	bool park = ev->kind == WEFT_KIND_PARK;
-	struct weft__lane *lane;
-	int rc = weft__stream_lane(a, s, &lane);
-
-	if (rc < 0)
-		return rc;
-	weft__stream_settle(a, s, ev->time_ns);
 	if (s->in_gap)
-		return 0;
+		return;
 	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
 	if (park)
 		s->after_gap = false;
-	if (ev->time_ns < a->opts.from_ns)
+}
+
+int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+{
+	bool park = ev->kind == WEFT_KIND_PARK;
+	struct weft__lane *lane;
+
+	if (a->opts.rows_only) {
+		set_parked(s, park);
+		return 0;
+	}
+	if (weft__stream_lane(a, s, &lane) < 0)
+		return -ENOMEM;
+	weft__stream_settle(a, s, ev->time_ns);
+	set_parked(s, park);
+	if (s->in_gap || ev->time_ns < a->opts.from_ns)
 		return 0;
 	lane->n_park_events++;
 	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN
@@ -201,7 +199,7 @@ void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64
 	weft__stream_settle(a, s, now_ns);
 }
 
-int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	bool follows = s->has_sched && ev->time_ns > s->sched_ns && WEFT_FIELD(ev, SCHED, CPU) >= s->cpu_ns &&
 		       WEFT_FIELD(ev, SCHED, RUNQUEUE) >= s->runqueue_ns;
@@ -231,19 +229,19 @@ int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const s
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
 {
 	uint32_t at = (uint32_t)(s - a->streams.at);
-	struct weft__track *track;
+	struct weft__thread_timeline *timeline;
 	int rc;
 
 	cross_gaps(a, s, now_ns);
 	weft__stream_settle(a, s, now_ns);
 	rc = weft__poll_leave(a, s, now_ns, thread_ended);
-	track = weft__track_find(a, weft__track_key(a, s));
-	if (track && thread_ended && track->stream == s->id)
-		track->ended_ns = now_ns ? now_ns : 1;
+	timeline = weft__thread_timeline_find(a, weft__thread_timeline_key(a, s));
+	if (timeline && thread_ended && timeline->stream == s->id)
+		timeline->ended_ns = now_ns ? now_ns : 1;
 	weft__log_clear(a, s);
 	weft__free(s->log);
 	weft__free(s->open);
-	weft__free(s->past_scopes);
+	weft__free(s->past_contexts);
 	weft__map_del(&a->streams.by_id, s->id);
 	weft__near_del(&a->streams.near, s->id);
 	memset(s, 0, sizeof(*s));
@@ -257,7 +255,7 @@ void weft__streams_fini(struct weft__streams *streams)
 	for (size_t i = 0; i < streams->n; i++) {
 		weft__free(streams->at[i].open);
 		weft__free(streams->at[i].log);
-		weft__free(streams->at[i].past_scopes);
+		weft__free(streams->at[i].past_contexts);
 	}
 	weft__free(streams->at);
 	weft__map_fini(&streams->by_id);

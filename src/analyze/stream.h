@@ -7,10 +7,10 @@
 #include "analyze/analysis.h"
 #include "analyze/gap.h"
 #include "analyze/map.h"
-#include "analyze/track.h"
+#include "analyze/timeline.h"
 
 struct weft__holds;
-struct weft__past_scope;
+struct weft__past_context;
 
 #define NO_LANE UINT32_MAX
 #define NO_ROW UINT32_MAX
@@ -23,7 +23,7 @@ enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
 
 struct weft__recent {
 	uint64_t begin_ns, end_ns, task, serial;
-	uint32_t place;
+	uint32_t location;
 };
 
 /* A sample in a poll that is open. */
@@ -66,15 +66,16 @@ struct weft__stream {
 	bool unmeasured_cut;      /* but not all of it: there was a gap */
 	struct weft__logged *log; /* samples since the outermost open poll began; each poll has its first one */
 	size_t n_log, cap_log;
-	bool log_tight;                       /* what can be put together has been */
-	uint32_t track;                       /* index, or NO_TRACK: not known yet */
-	struct weft__scope scope;             /* that its events have now */
-	bool in_scope;                        /* ... which was asked for, */
-	uint64_t in_scope_ns;                 /* since then */
-	uint64_t place_ns;                    /* up to then a poll was open of the location that was asked for */
-	uint64_t sums_ns, sums_from_ns;       /* when it told sums of waits last, and since when those were summed */
-	struct weft__past_scope *past_scopes; /* a ring of the last ones */
-	uint64_t n_past_scopes;
+	bool log_tight;                 /* what can be put together has been */
+	uint32_t timeline;              /* index, or NO_TRACK: not known yet */
+	struct weft__context context;   /* that its events have now */
+	bool has_context;               /* ... which is one, */
+	bool in_context;                /* ... which was asked for, */
+	uint64_t in_context_ns;         /* since then */
+	uint64_t location_ns;           /* up to then a poll was open of the location that was asked for */
+	uint64_t sums_ns, sums_from_ns; /* when it told sums of waits last, and since when those were summed */
+	struct weft__past_context *past_contexts; /* a ring of the last ones */
+	uint64_t n_past_contexts;
 	struct weft__holds *held; /* of the wait that comes next; NULL: none */
 	uint64_t held_ns, held_object;
 	struct weft__beat {
@@ -84,11 +85,11 @@ struct weft__stream {
 	} beat;
 };
 
-#define PAST_SCOPES 64u
+#define PAST_CONTEXTS 64u
 
-struct weft__past_scope {
+struct weft__past_context {
 	uint64_t time_ns;
-	struct weft__scope scope;
+	struct weft__context context;
 	bool match;
 };
 
@@ -110,14 +111,21 @@ static inline bool weft__stream_works(const struct weft__stream *s)
 /* Those that can fail return 0 or -ENOMEM; get leaves NULL in `*ret` where a limit is reached. A pointer is good
  * until the next get. */
 int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret);
-int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret);
+/* What gaps up to the event, and the event itself, say of the time before it. */
+int weft__stream_catch_up(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+static inline int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+{
+	if (ev->time_ns >= s->gaps.quiet_ns || s->state == STREAM_GUESS)
+		return weft__stream_catch_up(a, s, ev);
+	s->in_gap = false;
+	return 0;
+}
 void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
-int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* Somebody else tells of what it did until now: it is there, and known. */
 void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
-int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
 void weft__streams_fini(struct weft__streams *streams);
 

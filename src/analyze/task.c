@@ -49,7 +49,7 @@ static int task_get(struct weft__analysis *a, uint64_t id, struct weft__task **r
 	}
 	if (at == a->tasks.free)
 		a->tasks.free = a->tasks.at[at].next_free;
-	a->tasks.at[at] = (struct weft__task){.id = id, .place = WEFT__PLACE_UNSEEN, .live = true};
+	a->tasks.at[at] = (struct weft__task){.id = id, .location = WEFT__LOCATION_UNSEEN, .live = true};
 	*ret = &a->tasks.at[at];
 	return 0;
 }
@@ -63,37 +63,37 @@ static void task_del(struct weft__analysis *a, uint32_t at)
 }
 
 /* Whether the spawn is that of a task whose first poll has just begun on another thread. */
-static bool is_late_spawn(const struct weft__task *task, const struct weft_event_view *ev)
+static bool is_late_spawn(const struct weft__task *task, const struct weft__event *ev)
 {
 	return task->seen && !task->spawned && task->first && task->poll_stream != ev->thread &&
 	       weft__since(ev->time_ns, task->poll_ns) <= LATE_OPEN_NS;
 }
 
-static void set_spawned(struct weft__analysis *a, struct weft__task *task, const struct weft_event_view *ev)
+static void set_spawned(struct weft__analysis *a, struct weft__task *task, const struct weft__event *ev)
 {
-	uint32_t place = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
+	uint32_t location = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
 	struct weft__poll *poll;
 
 	if (is_late_spawn(task, ev)) {
 		a->result.late_causes++;
 		poll = weft__poll_open(a, task->poll_stream, task->id, task->poll_ns);
 		if (poll)
-			poll->place = place;
+			poll->location = location;
 	} else if (task->seen) {
 		if (ev->time_ns >= a->opts.from_ns)
 			a->result.ids_reused++;
 		*task = (struct weft__task){.id = task->id, .live = true};
 	}
 	/* A wake that was seen before the spawn stays: it is of this task. */
-	task->place = place;
+	task->location = location;
 	task->seen = true;
 	task->spawned = true;
 	task->base_ns = ev->time_ns ? ev->time_ns : 1;
 }
 
-int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__task_spawn(struct weft__analysis *a, const struct weft__event *ev)
 {
-	struct weft__place *place;
+	struct weft__location *location;
 	struct weft__task *task;
 	int rc = task_get(a, WEFT_FIELD(ev, SPAWN, TASK), &task);
 
@@ -101,9 +101,9 @@ int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev)
 		return rc;
 	if (task)
 		set_spawned(a, task, ev);
-	rc = weft__place_get(a, (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION), &place);
+	rc = weft__location_get(a, (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION), &location);
 	if (rc == 0 && ev->time_ns >= a->opts.from_ns)
-		place->spawned++;
+		location->spawned++;
 	return rc;
 }
 
@@ -126,33 +126,33 @@ static int remember(struct weft__analysis *a, const struct weft__task *task)
 	if (a->tasks.n_ended >= ENDED_TASKS &&
 	    weft__map_get(&a->tasks.ended_by_id, slot->id) == a->tasks.n_ended % ENDED_TASKS)
 		weft__map_del(&a->tasks.ended_by_id, slot->id);
-	*slot = (struct weft__ended){task->id, task->place, task->last, single_wake(a, task), task->base_ns};
+	*slot = (struct weft__ended){task->id, task->location, task->last, single_wake(a, task), task->base_ns};
 	return weft__map_put(&a->tasks.ended_by_id, task->id, (uint32_t)(a->tasks.n_ended++ % ENDED_TASKS));
 }
 
-int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__task_end(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint32_t at = weft__map_get(&a->tasks.by_id, WEFT_FIELD(ev, TASK_END, TASK));
-	uint32_t id = at != WEFT__MAP_NONE            ? a->tasks.at[at].place
-		      : a->result.tasks_untracked > 0 ? WEFT__PLACE_UNTRACKED
-						      : WEFT__PLACE_UNSEEN;
-	struct weft__place *place;
-	int rc = weft__place_get(a, id, &place);
+	uint32_t id = at != WEFT__MAP_NONE            ? a->tasks.at[at].location
+		      : a->result.tasks_untracked > 0 ? WEFT__LOCATION_UNTRACKED
+						      : WEFT__LOCATION_UNSEEN;
+	struct weft__location *location;
+	int rc = weft__location_get(a, id, &location);
 
 	if (rc < 0)
 		return rc;
 	if (ev->time_ns >= a->opts.from_ns)
-		place->ended++;
+		location->ended++;
 	if (at == WEFT__MAP_NONE)
 		return 0;
-	rc = a->polls_told ? remember(a, &a->tasks.at[at]) : 0;
+	rc = a->polls_reported ? remember(a, &a->tasks.at[at]) : 0;
 	task_del(a, at);
 	return rc;
 }
 
 /* Whether the wake caused the poll that the task has just begun on another thread; `*poll` is that one if it is
  * open. */
-static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task, const struct weft_event_view *ev,
+static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task, const struct weft__event *ev,
 			 struct weft__poll **poll)
 {
 	uint64_t late_ns = weft__since(ev->time_ns, task->poll_ns);
@@ -163,20 +163,26 @@ static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task
 	return late_ns <= LATE_NS || (*poll && !(task->first && task->spawned));
 }
 
-int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+/* Field by field, where it is to be: a copy of what was written just now is slow. */
+static inline void set_wake(struct weft__wake *to, const struct weft__analysis *a, const struct weft__stream *s,
+			    const struct weft__poll *from, uint64_t time_ns)
+{
+	const struct weft__detail *detail = &a->result.detail;
+
+	to->known = true;
+	to->measured = to->again = false;
+	to->in_poll = from != NULL;
+	to->unlisted = !from && a->polls_reported && (!detail->n || detail->level != WEFT_DETAIL_ALL);
+	to->stream = s->id;
+	to->worker = s->worker;
+	to->location = from ? from->location : WEFT__LOCATION_UNSEEN;
+	to->task = from ? from->task : 0;
+	to->time_ns = time_ns;
+}
+
+int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__poll *from = s->n_open ? &s->open[s->n_open - 1] : NULL, *poll = NULL;
-	const struct weft__detail *detail = &a->result.detail;
-	struct weft__wake wake = {
-		.known = true,
-		.in_poll = from != NULL,
-		.unlisted = !from && a->polls_told && (!detail->n || detail->level != WEFT_DETAIL_ALL),
-		.stream = s->id,
-		.worker = s->worker,
-		.place = from ? from->place : WEFT__PLACE_UNSEEN,
-		.task = from ? from->task : 0,
-		.time_ns = ev->time_ns,
-	};
 	struct weft__task *task;
 	int rc = task_get(a, WEFT_FIELD(ev, WAKE, TASK), &task);
 
@@ -184,19 +190,19 @@ int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const stru
 		from->n_wakes++;
 	if (rc < 0 || !task)
 		return rc;
-	task->last = wake;
+	set_wake(&task->last, a, s, from, ev->time_ns);
 	task->n_wakes += task->n_wakes < UINT32_MAX;
 	if (is_late_wake(a, task, ev, &poll)) {
 		a->result.late_causes++;
 		task->unwoken = false;
-		return poll ? weft__poll_woken(a, poll, &wake) : 0;
+		return poll ? weft__poll_woken(a, poll, &task->last) : 0;
 	}
 	if (task->wake.known && task->wake.time_ns >= a->result.detail.wakes_ns) {
 		if (ev->time_ns >= a->opts.from_ns)
 			a->result.wakes_again++;
 		return 0;
 	}
-	task->wake = wake;
+	set_wake(&task->wake, a, s, from, ev->time_ns);
 	return 0;
 }
 
@@ -205,10 +211,10 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	struct weft__task *task;
 	int rc = task_get(a, poll->task, &task);
 
-	poll->place = WEFT__PLACE_UNTRACKED;
+	poll->location = WEFT__LOCATION_UNTRACKED;
 	if (rc < 0 || !task)
 		return rc;
-	poll->place = task->place;
+	poll->location = task->location;
 	if (weft__detail_has_wake(&a->result.detail, &task->wake, poll->begin_ns))
 		poll->wake = task->wake;
 	task->unwoken = !poll->wake.known;
@@ -224,7 +230,7 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 
 /* Polls in between may not have been told. Of several wakes since the last poll that is here the last one is the one
  * that the poll must have had, and it is not known which one began the wait; a single one did. */
-static void told_wake(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *last, bool single)
+static void reported_wake(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *last, bool single)
 {
 	if (last->time_ns > poll->begin_ns || !weft__detail_has_wake(&a->result.detail, last, poll->begin_ns))
 		return;
@@ -256,31 +262,31 @@ static void remembered_wake(struct weft__analysis *a, struct weft__stream *s, st
 		.worker = at != WEFT__MAP_NONE ? a->streams.at[at].last_worker
 			  : thread             ? thread->worker
 					       : WEFT_WORKER_NONE,
-		.place = woken->by ? weft__task_place(a, woken->by) : WEFT__PLACE_UNSEEN,
+		.location = woken->by ? weft__task_location(a, woken->by) : WEFT__LOCATION_UNSEEN,
 		.task = woken->by,
 		.time_ns = time_ns,
 	};
 	poll->wake.measured = !poll->wake.again && !weft__gaps_between(&a->gaps, time_ns, poll->begin_ns);
 }
 
-int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
+int weft__task_reported(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
 {
 	uint32_t ended = weft__map_get(&a->tasks.ended_by_id, poll->task);
 	struct weft__task *task;
 	int rc;
 
 	if (ended != WEFT__MAP_NONE && weft__map_get(&a->tasks.by_id, poll->task) == WEFT__MAP_NONE) {
-		poll->place = a->tasks.ended[ended].place;
-		told_wake(a, poll, &a->tasks.ended[ended].last, a->tasks.ended[ended].single);
+		poll->location = a->tasks.ended[ended].location;
+		reported_wake(a, poll, &a->tasks.ended[ended].last, a->tasks.ended[ended].single);
 		remembered_wake(a, s, poll, a->tasks.ended[ended].base_ns);
 		return 0;
 	}
 	rc = task_get(a, poll->task, &task);
-	poll->place = WEFT__PLACE_UNTRACKED;
+	poll->location = WEFT__LOCATION_UNTRACKED;
 	if (rc < 0 || !task)
 		return rc;
-	poll->place = task->place;
-	told_wake(a, poll, &task->last, single_wake(a, task));
+	poll->location = task->location;
+	reported_wake(a, poll, &task->last, single_wake(a, task));
 	remembered_wake(a, s, poll, task->base_ns);
 	task->seen = true;
 	task->n_wakes = task->last.time_ns > poll->begin_ns;
@@ -289,11 +295,11 @@ int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct wef
 	return 0;
 }
 
-uint32_t weft__task_place(const struct weft__analysis *a, uint64_t task)
+uint32_t weft__task_location(const struct weft__analysis *a, uint64_t task)
 {
 	uint32_t at = weft__map_get(&a->tasks.by_id, task);
 
-	return at == WEFT__MAP_NONE ? WEFT__PLACE_UNSEEN : a->tasks.at[at].place;
+	return at == WEFT__MAP_NONE ? WEFT__LOCATION_UNSEEN : a->tasks.at[at].location;
 }
 
 void weft__tasks_fini(struct weft__tasks *tasks)

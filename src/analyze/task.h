@@ -7,12 +7,12 @@
 #include "analyze/map.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
 
 struct weft__task {
 	uint64_t id;
-	uint32_t place;
+	uint32_t location;
 	bool seen;              /* spawned or polled, not only woken */
 	bool spawned;           /* the spawn was seen */
 	bool live;              /* the slot is in use */
@@ -30,7 +30,7 @@ struct weft__task {
 /* A task that has ended: the poll in which it did may be told later. */
 struct weft__ended {
 	uint64_t id;
-	uint32_t place;
+	uint32_t location;
 	struct weft__wake last;
 	bool single; /* there was no other since the task's last poll that is here */
 	uint64_t base_ns;
@@ -47,14 +47,14 @@ struct weft__tasks {
 	struct weft__map ended_by_id;
 };
 
-int weft__task_spawn(struct weft__analysis *a, const struct weft_event_view *ev);
-int weft__task_end(struct weft__analysis *a, const struct weft_event_view *ev);
-int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__task_spawn(struct weft__analysis *a, const struct weft__event *ev);
+int weft__task_end(struct weft__analysis *a, const struct weft__event *ev);
+int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 /* A poll of the task begins: its place and its wake, which is used up, are filled in. */
 int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
 /* The same for a poll that is told at its end, while others of the task were not. */
-int weft__task_told(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll);
-uint32_t weft__task_place(const struct weft__analysis *a, uint64_t task);
+int weft__task_reported(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll);
+uint32_t weft__task_location(const struct weft__analysis *a, uint64_t task);
 void weft__tasks_fini(struct weft__tasks *tasks);
 
 #endif

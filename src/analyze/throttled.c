@@ -19,66 +19,67 @@
 void weft__throttled_init(struct weft__analysis *a)
 {
 	a->throttled.quota = weft__names_fact(a->opts.names, "cgroup.cpu.max") != NULL;
-	a->stories.grace_ns = a->throttled.quota ? READING_NS : GRACE_NS;
-	a->stories.max_closed = a->throttled.quota ? CLOSED_READING_MAX : CLOSED_MAX;
+	a->breakdowns.grace_ns = a->throttled.quota ? READING_NS : GRACE_NS;
+	a->breakdowns.max_closed = a->throttled.quota ? CLOSED_READING_MAX : CLOSED_MAX;
 }
 
-static bool preempted(const struct weft__stretch *stretch)
+static bool preempted(const struct weft__interval *interval)
 {
-	return stretch->kind == STRETCH_OFF && stretch->what == WEFT_OFFCPU_PREEMPTED;
+	return interval->kind == INTERVAL_OFF && interval->what == WEFT_OFFCPU_PREEMPTED;
 }
 
 /* In a stretch off the CPU, `ns` is how much of it was the quota's, by the span whose number is `object`. */
-static void set_throttled(struct weft__analysis *a, struct weft__track *track, struct weft__stretch *stretch,
-			  uint64_t ns, uint64_t span)
+static void set_throttled(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+			  struct weft__interval *interval, uint64_t ns, uint64_t span)
 {
-	if (track->off_row != NO_ROW) {
-		struct weft__off_thread *thread = &a->result.off_threads[track->off_row];
+	if (timeline->off_row != NO_ROW) {
+		struct weft__off_thread *thread = &a->result.off_threads[timeline->off_row];
 
-		thread->throttled_ns = weft__sum(weft__since(thread->throttled_ns, stretch->ns), ns);
+		thread->throttled_ns = weft__sum(weft__since(thread->throttled_ns, interval->ns), ns);
 	}
-	stretch->ns = ns;
-	stretch->object = span;
+	interval->ns = ns;
+	interval->object = span;
 }
 
-static struct weft__stretch *longest(const struct weft__track *track, size_t first, uint64_t to_ns)
+static struct weft__interval *longest(const struct weft__thread_timeline *timeline, size_t first, uint64_t to_ns)
 {
-	struct weft__stretch *best = NULL;
+	struct weft__interval *best = NULL;
 	size_t i;
 
-	for (i = first; i < track->n_log && track->log[i].end_ns <= to_ns; i++) {
-		struct weft__stretch *stretch = &track->log[i];
+	for (i = first; i < timeline->n_log && timeline->log[i].end_ns <= to_ns; i++) {
+		struct weft__interval *interval = &timeline->log[i];
 
-		if (preempted(stretch) && !stretch->ns &&
-		    (!best || stretch->end_ns - stretch->begin_ns > best->end_ns - best->begin_ns))
-			best = stretch;
+		if (preempted(interval) && !interval->ns && interval->end_ns > interval->begin_ns &&
+		    (!best || interval->end_ns - interval->begin_ns > best->end_ns - best->begin_ns))
+			best = interval;
 	}
 	return best;
 }
 
 /* What ends soon after a reading may be of either span: it is of the first that has room for it. */
-static void mark(struct weft__analysis *a, struct weft__track *track, const struct weft__throttled_span *span)
+static void mark(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+		 const struct weft__throttled_span *span)
 {
-	size_t first = weft__track_after(track, span->from_ns), i;
+	size_t first = weft__thread_timeline_after(timeline, span->from_ns), i;
 	uint64_t left_ns = span->throttled_ns, to_ns = weft__sum(span->to_ns, SLACK_NS), times;
 
-	for (i = first; i < track->n_log && track->log[i].end_ns <= to_ns; i++)
-		if (preempted(&track->log[i]) && track->log[i].object == span->number)
-			set_throttled(a, track, &track->log[i], 0, 0);
+	for (i = first; i < timeline->n_log && timeline->log[i].end_ns <= to_ns; i++)
+		if (preempted(&timeline->log[i]) && timeline->log[i].object == span->number)
+			set_throttled(a, timeline, &timeline->log[i], 0, 0);
 	for (times = span->times ? span->times : 1; times > 0 && left_ns; times--) {
-		struct weft__stretch *stretch = longest(track, first, to_ns);
+		struct weft__interval *interval = longest(timeline, first, to_ns);
 		uint64_t ns;
 
-		if (!stretch || (stretch->end_ns > span->to_ns && stretch->begin_ns >= span->to_ns))
+		if (!interval || (interval->end_ns > span->to_ns && interval->begin_ns >= span->to_ns))
 			break;
-		ns = stretch->end_ns - stretch->begin_ns;
+		ns = interval->end_ns - interval->begin_ns;
 		ns = ns < left_ns ? ns : left_ns;
-		set_throttled(a, track, stretch, ns, span->number);
+		set_throttled(a, timeline, interval, ns, span->number);
 		left_ns -= ns;
 	}
 }
 
-void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view *ev)
+void weft__throttled_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__throttled_span *span = &a->throttled.spans[a->throttled.n++ % THROTTLED_SPANS];
 	struct weft__throttling *sum = &a->result.throttling;
@@ -94,20 +95,20 @@ void weft__throttled_add(struct weft__analysis *a, const struct weft_event_view 
 		sum->times = weft__sum(sum->times, WEFT_FIELD(ev, THROTTLED, TIMES));
 		sum->pressure_ns = weft__sum(sum->pressure_ns, WEFT_FIELD(ev, THROTTLED, PRESSURE));
 	}
-	for (i = 0; i < a->tracks.n; i++)
-		if (a->tracks.at[i].used)
-			mark(a, &a->tracks.at[i], span);
+	for (i = 0; i < a->timelines.n; i++)
+		if (a->timelines.at[i].used)
+			mark(a, &a->timelines.at[i], span);
 }
 
 /* Of what the quota withheld in a span, what times off the CPU have of it. */
-static uint64_t marked_in(const struct weft__track *track, const struct weft__throttled_span *span)
+static uint64_t marked_in(const struct weft__thread_timeline *timeline, const struct weft__throttled_span *span)
 {
 	uint64_t sum_ns = 0;
 	size_t i;
 
-	for (i = weft__track_after(track, span->from_ns); i < track->n_log; i++)
-		if (preempted(&track->log[i]) && track->log[i].object == span->number)
-			sum_ns += track->log[i].ns;
+	for (i = weft__thread_timeline_after(timeline, span->from_ns); i < timeline->n_log; i++)
+		if (preempted(&timeline->log[i]) && timeline->log[i].object == span->number)
+			sum_ns += timeline->log[i].ns;
 	return sum_ns;
 }
 
@@ -116,7 +117,7 @@ static uint64_t marked_in(const struct weft__track *track, const struct weft__th
 uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__closed *poll, uint64_t ns)
 {
 	uint64_t i, first = a->throttled.n > THROTTLED_SPANS ? a->throttled.n - THROTTLED_SPANS : 0, taken_ns = 0;
-	struct weft__track *track = a->stories.settling;
+	struct weft__thread_timeline *timeline = a->breakdowns.settling;
 
 	if (ns < SLICES_NS)
 		return 0;
@@ -126,20 +127,20 @@ uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__close
 		uint64_t end_ns = span->to_ns < poll->end_ns ? span->to_ns : poll->end_ns;
 		uint64_t in_ns = weft__since(end_ns, begin_ns), left_ns;
 
-		if (track->rest_span != span->number && in_ns) {
-			track->rest_span = span->number;
-			track->rest_ns = marked_in(track, span);
+		if (timeline->rest_span != span->number && in_ns) {
+			timeline->rest_span = span->number;
+			timeline->rest_ns = marked_in(timeline, span);
 		}
-		left_ns = in_ns ? weft__since(span->throttled_ns, track->rest_ns) : 0;
+		left_ns = in_ns ? weft__since(span->throttled_ns, timeline->rest_ns) : 0;
 		in_ns = in_ns < left_ns ? in_ns : left_ns;
 		in_ns = in_ns < ns - taken_ns ? in_ns : ns - taken_ns;
 		taken_ns += in_ns;
-		track->rest_ns += in_ns;
+		timeline->rest_ns += in_ns;
 	}
 	return taken_ns;
 }
 
-void weft__throttled_late(struct weft__analysis *a, struct weft__track *track, uint64_t end_ns)
+void weft__throttled_late(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t end_ns)
 {
 	uint64_t i, first = a->throttled.n > THROTTLED_SPANS ? a->throttled.n - THROTTLED_SPANS : 0;
 
@@ -147,7 +148,7 @@ void weft__throttled_late(struct weft__analysis *a, struct weft__track *track, u
 		const struct weft__throttled_span *span = &a->throttled.spans[i % THROTTLED_SPANS];
 
 		if (end_ns > span->from_ns && end_ns <= span->to_ns + SLACK_NS) {
-			mark(a, track, span);
+			mark(a, timeline, span);
 			return;
 		}
 	}

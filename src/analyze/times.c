@@ -5,7 +5,8 @@
 
 #define AHEAD 64u /* stretches behind one among which may be the wait that it is in */
 
-static int give(struct weft__analysis *a, const struct weft__track *track, struct weft__time_sample *sample)
+static int give(struct weft__analysis *a, const struct weft__thread_timeline *timeline,
+		struct weft__time_sample *sample)
 {
 	struct weft__time_sum *sum = &a->result.times[sample->state];
 
@@ -14,8 +15,8 @@ static int give(struct weft__analysis *a, const struct weft__track *track, struc
 	/* A switch that is missing must not make more of it than there was. */
 	if (sample->state == WEFT__TIME_CPU && sample->wall_ns && sample->cpu_ns > sample->wall_ns)
 		sample->cpu_ns = sample->wall_ns;
-	sample->tid = track->tid;
-	sample->stream = track->stream;
+	sample->tid = timeline->tid;
+	sample->stream = timeline->stream;
 	sum->n = weft__sum(sum->n, sample->count);
 	sum->wall_ns = weft__sum(sum->wall_ns, sample->wall_ns);
 	sum->cpu_ns = weft__sum(sum->cpu_ns, sample->cpu_ns);
@@ -24,14 +25,14 @@ static int give(struct weft__analysis *a, const struct weft__track *track, struc
 }
 
 /* The wait that a time off the CPU is in, which ends later; NULL: it is in none. */
-static const struct weft__stretch *wait_around(const struct weft__track *track, size_t at)
+static const struct weft__interval *wait_around(const struct weft__thread_timeline *timeline, size_t at)
 {
-	const struct weft__stretch *off = &track->log[at];
+	const struct weft__interval *off = &timeline->log[at];
 	size_t i;
 
-	for (i = at + 1; i < track->n_log && i - at <= AHEAD; i++)
-		if (track->log[i].kind == STRETCH_WAIT && track->log[i].begin_ns <= off->begin_ns)
-			return &track->log[i];
+	for (i = at + 1; i < timeline->n_log && i - at <= AHEAD; i++)
+		if (timeline->log[i].kind == INTERVAL_WAIT && timeline->log[i].begin_ns <= off->begin_ns)
+			return &timeline->log[i];
 	return NULL;
 }
 
@@ -60,18 +61,18 @@ static void begin_wait(struct weft__times *times, uint64_t begin_ns)
 	times->wait_ns = begin_ns;
 }
 
-static int add_off(struct weft__analysis *a, struct weft__track *track, size_t at)
+static int add_off(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t at)
 {
-	const struct weft__stretch *off = &track->log[at];
-	struct weft__times *times = &track->times;
-	const struct weft__stretch *wait;
+	const struct weft__interval *off = &timeline->log[at];
+	struct weft__times *times = &timeline->times;
+	const struct weft__interval *wait;
 	struct weft__offcpu_group group;
 	struct weft__time_sample sample = {.state = off->what == WEFT_OFFCPU_PREEMPTED ? WEFT__TIME_PREEMPTED
 										       : WEFT__TIME_BLOCKED,
 					   .stack = off->stack,
 					   .kernel = off->kernel};
 
-	wait = wait_around(track, at);
+	wait = wait_around(timeline, at);
 	times->sampler.interval_ns = a->opts.period_ns;
 	if (wait) {
 		begin_wait(times, wait->begin_ns);
@@ -91,41 +92,43 @@ static int add_off(struct weft__analysis *a, struct weft__track *track, size_t a
 	sample.cpu_known = !times->cut;
 	times->before_ns = 0;
 	times->cut = false;
-	return give(a, track, &sample);
+	return give(a, timeline, &sample);
 }
 
-static bool knows_cpu(const struct weft__track *track)
+static bool knows_cpu(const struct weft__thread_timeline *timeline)
 {
-	return track->n_off && !track->off_sampled && track->times.sampler.state != OFFCPU_UNKNOWN && !track->times.cut;
+	return timeline->n_off && !timeline->off_sampled && timeline->times.sampler.state != OFFCPU_UNKNOWN &&
+	       !timeline->times.cut;
 }
 
-static int add_sample(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch)
+static int add_sample(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+		      const struct weft__interval *interval)
 {
-	struct weft__times *times = &track->times;
+	struct weft__times *times = &timeline->times;
 	struct weft__time_sample sample = {.state = WEFT__TIME_CPU,
-					   .end_ns = stretch->end_ns,
+					   .end_ns = interval->end_ns,
 					   .count = 1,
-					   .stack = stretch->stack,
-					   .kernel = stretch->kernel};
+					   .stack = interval->stack,
+					   .kernel = interval->kernel};
 
-	bool known = knows_cpu(track);
+	bool known = knows_cpu(timeline);
 	struct weft__offcpu_group group;
 
-	sample.wall_ns = weft__delta_sample(&times->delta, stretch->end_ns);
-	sample.begin_ns = stretch->end_ns - sample.wall_ns;
-	weft__offcpu_sample(&times->sampler, stretch->end_ns, &group, &sample.cpu_ns);
-	sample.cpu_ns = known ? weft__sum(sample.cpu_ns, times->before_ns) : stretch->ns;
+	sample.wall_ns = weft__delta_sample(&times->delta, interval->end_ns);
+	sample.begin_ns = interval->end_ns - sample.wall_ns;
+	weft__offcpu_sample(&times->sampler, interval->end_ns, &group, &sample.cpu_ns);
+	sample.cpu_ns = known ? weft__sum(sample.cpu_ns, times->before_ns) : interval->ns;
 	sample.cpu_known = true;
 	times->before_ns = 0;
 	times->cut = false;
-	return give(a, track, &sample);
+	return give(a, timeline, &sample);
 }
 
 /* Two samples. Of waits inside of one another the time before is in the first that ends, and each has the time since
  * the one before ended. */
-static int add_wait(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *wait)
+static int add_wait(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__interval *wait)
 {
-	struct weft__times *times = &track->times;
+	struct weft__times *times = &timeline->times;
 	struct weft__time_sample before = {
 		.state = WEFT__TIME_CPU, .end_ns = wait->begin_ns, .count = 1, .stack = wait->stack};
 	struct weft__time_sample sample = {.state = WEFT__TIME_WAITING,
@@ -145,14 +148,14 @@ static int add_wait(struct weft__analysis *a, struct weft__track *track, const s
 	if (off_ns < (wait->end_ns - wait->begin_ns) / 10)
 		return 0; /* it computed: the next sample has that */
 	if (wait->begin_ns > times->delta.since_ns || !times->delta.known) {
-		before.cpu_known = knows_cpu(track);
+		before.cpu_known = knows_cpu(timeline);
 		begin_wait(times, wait->begin_ns);
 		before.wall_ns = weft__delta_sample(&times->delta, wait->begin_ns);
 		before.begin_ns = wait->begin_ns - before.wall_ns;
 		before.cpu_ns = before.cpu_known ? times->before_ns : 0;
 		times->before_ns = 0;
 		times->cut = false;
-		rc = give(a, track, &before);
+		rc = give(a, timeline, &before);
 	} else {
 		sample.begin_ns = times->delta.since_ns;
 	}
@@ -162,27 +165,27 @@ static int add_wait(struct weft__analysis *a, struct weft__track *track, const s
 	sample.wall_ns = weft__since(wait->end_ns, sample.begin_ns);
 	sample.wall_ns = sample.wall_ns < off_ns ? sample.wall_ns : off_ns;
 	weft__delta_from(&times->delta, wait->end_ns);
-	return rc < 0 ? rc : give(a, track, &sample);
+	return rc < 0 ? rc : give(a, timeline, &sample);
 }
 
-int weft__times_run(struct weft__analysis *a, struct weft__track *track, uint64_t until_ns)
+int weft__times_run(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t until_ns)
 {
-	struct weft__times *times = &track->times;
+	struct weft__times *times = &timeline->times;
 	size_t i;
 	int rc = 0;
 
-	for (i = weft__track_after(track, times->done_ns); i < track->n_log && rc >= 0; i++) {
-		const struct weft__stretch *stretch = &track->log[i];
+	for (i = weft__thread_timeline_after(timeline, times->done_ns); i < timeline->n_log && rc >= 0; i++) {
+		const struct weft__interval *interval = &timeline->log[i];
 
-		if (stretch->end_ns > until_ns)
+		if (interval->end_ns > until_ns)
 			break;
-		if (stretch->kind == STRETCH_LOOK)
+		if (interval->kind == INTERVAL_WALL)
 			continue;
-		look_for_gap(a, times, stretch->begin_ns, stretch->end_ns);
-		rc = stretch->kind == STRETCH_OFF      ? add_off(a, track, i)
-		     : stretch->kind == STRETCH_SAMPLE ? add_sample(a, track, stretch)
-						       : add_wait(a, track, stretch);
-		times->done_ns = stretch->end_ns;
+		look_for_gap(a, times, interval->begin_ns, interval->end_ns);
+		rc = interval->kind == INTERVAL_OFF      ? add_off(a, timeline, i)
+		     : interval->kind == INTERVAL_SAMPLE ? add_sample(a, timeline, interval)
+							 : add_wait(a, timeline, interval);
+		times->done_ns = interval->end_ns;
 	}
 	if (until_ns != UINT64_MAX && until_ns > times->done_ns)
 		times->done_ns = until_ns;
@@ -194,8 +197,8 @@ int weft__times_settle(struct weft__analysis *a)
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->tracks.n && rc >= 0; i++)
-		if (a->tracks.at[i].used)
-			rc = weft__times_run(a, &a->tracks.at[i], UINT64_MAX);
+	for (i = 0; i < a->timelines.n && rc >= 0; i++)
+		if (a->timelines.at[i].used)
+			rc = weft__times_run(a, &a->timelines.at[i], UINT64_MAX);
 	return rc;
 }

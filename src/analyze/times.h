@@ -44,10 +44,10 @@ struct weft__time_sum {
 };
 
 struct weft__analysis;
-struct weft__track;
+struct weft__thread_timeline;
 
 /* Those of what ended up to then, which nothing comes late for. 0 or -ENOMEM. */
-int weft__times_run(struct weft__analysis *a, struct weft__track *track, uint64_t until_ns);
+int weft__times_run(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t until_ns);
 int weft__times_settle(struct weft__analysis *a);
 
 #endif

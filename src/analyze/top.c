@@ -56,7 +56,7 @@ void weft__top_add(struct weft__top *top, const struct weft__poll *poll)
 		return;
 	if (top->n == top->max) {
 		weft__free(top->polls[0].stacks);
-		weft__free(top->polls[0].story.causes);
+		weft__free(top->polls[0].breakdown.causes);
 		sink(top, poll);
 		return;
 	}
@@ -82,7 +82,7 @@ void weft__top_fini(struct weft__top *top)
 
 	for (i = 0; i < top->n; i++) {
 		weft__free(top->polls[i].stacks);
-		weft__free(top->polls[i].story.causes);
+		weft__free(top->polls[i].breakdown.causes);
 	}
 	weft__free(top->polls);
 	memset(top, 0, sizeof(*top));

@@ -43,7 +43,7 @@ static int add_to_row(struct weft__analysis *a, const struct weft__stream *s, co
 	if (more->longest_ns > (*ret)->longest_ns)
 		(*ret)->longest_ns = more->longest_ns;
 	if (!weft__stream_works(s))
-		return weft__wait_apart(a, s, more, stack);
+		return weft__wait_of_thread(a, s, more, stack);
 	(*ret)->worker_ns = weft__sum((*ret)->worker_ns, more->ns);
 	return 0;
 }
@@ -63,15 +63,15 @@ static bool of_threads(const struct weft__analysis *a, const struct weft__stream
 /* Whether what a thread does now counts, and the innermost poll that it does it in. */
 static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__poll **poll, bool *ret)
 {
-	struct weft__place *place;
+	struct weft__location *location;
 	size_t i;
 
 	*poll = NULL;
-	*ret = of_threads(a, s) && weft__scope_asked(a, s);
+	*ret = of_threads(a, s) && weft__context_asked(a, s);
 	for (i = s->n_open; i-- > 0 && !*poll;) {
-		if (weft__place_get(a, s->open[i].place, &place) < 0)
+		if (weft__location_get(a, s->open[i].location, &location) < 0)
 			return -ENOMEM;
-		if (!a->opts.location || place->match)
+		if (!a->opts.location || location->match)
 			*poll = &s->open[i];
 	}
 	if (a->opts.location && !*poll)
@@ -81,7 +81,7 @@ static int asked(struct weft__analysis *a, const struct weft__stream *s, const s
 
 static void add_object(struct weft__wait_row *row, uint64_t object)
 {
-	if (row->n_told++ == 0)
+	if (row->n_reported++ == 0)
 		row->object = object;
 	row->objects |= row->object != object;
 }
@@ -114,7 +114,7 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 }
 
 static int add_to_object(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait *wait,
-			 const struct weft__stretch *stretch)
+			 const struct weft__interval *interval)
 {
 	struct weft__wait_object *row;
 	int rc;
@@ -130,28 +130,28 @@ static int add_to_object(struct weft__analysis *a, const struct weft__stream *s,
 		row->worker_ns = weft__sum(row->worker_ns, wait->rank_ns);
 	if (wait->rank_ns > row->longest_ns)
 		row->longest_ns = wait->rank_ns;
-	if ((stretch->holder || stretch->holds) && wait->rank_ns >= row->held_ns) {
+	if ((interval->holder || interval->holds) && wait->rank_ns >= row->held_ns) {
 		row->held_ns = wait->rank_ns;
-		weft__holder_find(a, stretch, &row->holder);
+		weft__holder_find(a, interval, &row->holder);
 	}
 	return 0;
 }
 
 /* A thread that collects garbage is on the CPU for most of the wait that says so. */
-static void add_cpu(struct weft__wait_row *row, const struct weft__stretch *stretch)
+static void add_cpu(struct weft__wait_row *row, const struct weft__interval *interval)
 {
-	uint64_t ns = stretch->end_ns - stretch->begin_ns;
+	uint64_t ns = interval->end_ns - interval->begin_ns;
 
-	if (stretch->cpu_ns == WEFT_NOT_MEASURED)
+	if (interval->cpu_ns == WEFT_NOT_MEASURED)
 		return;
 	row->n_cpu++;
 	row->cpu_of_ns = weft__sum(row->cpu_of_ns, ns);
-	row->cpu_ns = weft__sum(row->cpu_ns, stretch->cpu_ns < ns ? stretch->cpu_ns : ns);
+	row->cpu_ns = weft__sum(row->cpu_ns, interval->cpu_ns < ns ? interval->cpu_ns : ns);
 }
 
 /* How long it waited: of a call not what it was on the CPU, nor what it was ready without one. A lock that is spun
  * for is waited for all the same. */
-static uint64_t waited_ns(const struct weft_event_view *ev)
+static uint64_t waited_ns(const struct weft__event *ev)
 {
 	uint64_t ns = WEFT_FIELD(ev, WAIT, DURATION);
 
@@ -164,8 +164,8 @@ static uint64_t waited_ns(const struct weft_event_view *ev)
 }
 
 /* Into the figures of the window. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev,
-		const struct weft__stretch *stretch)
+static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev,
+		const struct weft__interval *interval)
 {
 	struct weft__wait wait = {
 		.rank_ns = waited_ns(ev),
@@ -176,7 +176,7 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 		.name = (uint32_t)WEFT_FIELD(ev, WAIT, NAME),
 		.object = WEFT_FIELD(ev, WAIT, OBJECT),
 		.stack = (uint32_t)WEFT_FIELD(ev, WAIT, STACK),
-		.scope = s->scope,
+		.context = s->context,
 	};
 	struct weft__wait_row more = {
 		.what = wait.what, .name = wait.name, .n = 1, .ns = wait.rank_ns, .longest_ns = wait.rank_ns};
@@ -186,7 +186,8 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	int rc = asked(a, s, &poll, &counts);
 
 	/* A poll that is told as a whole, at its end, is not open yet. */
-	if (rc == 0 && !counts && a->opts.location && a->polls_told && of_threads(a, s) && weft__scope_asked(a, s))
+	if (rc == 0 && !counts && a->opts.location && a->polls_reported && of_threads(a, s) &&
+	    weft__context_asked(a, s))
 		leave_out(a, 1, wait.rank_ns);
 	if (rc < 0 || !counts || wait.rank_ns == 0)
 		return rc;
@@ -194,30 +195,30 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	if (rc < 0)
 		return rc;
 	add_object(row, wait.object);
-	add_cpu(row, stretch);
+	add_cpu(row, interval);
 	wait.in_poll = poll != NULL;
-	wait.place = poll ? poll->place : 0;
+	wait.location = poll ? poll->location : 0;
 	wait.task = poll ? poll->task : 0;
-	rc = add_to_object(a, s, &wait, stretch);
+	rc = add_to_object(a, s, &wait, interval);
 	if (rc == 0)
-		rc = weft__wait_rank(a, s, &wait, stretch);
-	return rc == 0 && a->opts.rows ? weft__rows_wait(a, &wait, stretch, poll) : rc;
+		rc = weft__wait_rank(a, s, &wait, interval);
+	return rc == 0 && a->opts.rows ? weft__rows_wait(a, &wait, interval, poll) : rc;
 }
 
 /* Where somebody else tells it for the thread, polls and context are in the thread's own stream. */
 static struct weft__stream *own_stream(struct weft__analysis *a, struct weft__stream *s,
-				       const struct weft__track *track)
+				       const struct weft__thread_timeline *timeline)
 {
-	uint32_t at =
-		track && track->stream != s->id ? weft__map_get(&a->streams.by_id, track->stream) : WEFT__MAP_NONE;
+	uint32_t at = timeline && timeline->stream != s->id ? weft__map_get(&a->streams.by_id, timeline->stream)
+							    : WEFT__MAP_NONE;
 
 	return at != WEFT__MAP_NONE ? &a->streams.at[at] : s;
 }
 
-int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
-	struct weft__stretch stretch = {
-		.kind = STRETCH_WAIT,
+	struct weft__interval interval = {
+		.kind = INTERVAL_WAIT,
 		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, WAIT, DURATION)),
 		.end_ns = ev->time_ns,
 		.what = (uint32_t)WEFT_FIELD(ev, WAIT, WHAT),
@@ -229,40 +230,40 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 		.cpu_ns = ev->n_fields > WEFT_FIELD_WAIT_CPU ? WEFT_FIELD(ev, WAIT, CPU) : WEFT_NOT_MEASURED,
 		.ready_ns = ev->n_fields > WEFT_FIELD_WAIT_READY ? WEFT_FIELD(ev, WAIT, READY) : WEFT_NOT_MEASURED,
 	};
-	struct weft__track *track;
-	int rc = weft__track_of(a, s, &track);
+	struct weft__thread_timeline *timeline;
+	int rc = weft__thread_timeline_of(a, s, &timeline);
 
-	weft__pending_end(a, weft__track_key(a, s), &stretch);
-	if (rc == 0 && track)
-		rc = weft__track_add(a, track, &stretch);
-	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_stream(a, s, track), ev, &stretch);
+	weft__pending_end(a, weft__thread_timeline_key(a, s), &interval);
+	if (rc == 0 && timeline)
+		rc = weft__thread_timeline_add(a, timeline, &interval);
+	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_stream(a, s, timeline), ev, &interval);
 }
 
 /* How much of the time over which waits were summed was spent on what was asked for. */
 enum share { SHARE_NONE, SHARE_SOME, SHARE_ALL };
 
-static enum share scope_share(const struct weft__analysis *a, const struct weft__stream *s)
+static enum share context_share(const struct weft__analysis *a, const struct weft__stream *s)
 {
-	if (!a->scoped)
+	if (!a->by_context)
 		return SHARE_ALL;
-	if (s->in_scope_ns > s->sums_from_ns)
+	if (s->in_context_ns > s->sums_from_ns)
 		return SHARE_SOME;
-	return s->in_scope ? SHARE_ALL : SHARE_NONE;
+	return s->in_context ? SHARE_ALL : SHARE_NONE;
 }
 
 static int place_share(struct weft__analysis *a, const struct weft__stream *s, enum share *ret)
 {
-	struct weft__place *place;
+	struct weft__location *location;
 	size_t i;
 
 	*ret = SHARE_ALL;
 	if (!a->opts.location)
 		return 0;
-	*ret = a->polls_told || s->place_ns > s->sums_from_ns ? SHARE_SOME : SHARE_NONE;
+	*ret = a->polls_reported || s->location_ns > s->sums_from_ns ? SHARE_SOME : SHARE_NONE;
 	for (i = s->n_open; i-- > 0;) {
-		if (weft__place_get(a, s->open[i].place, &place) < 0)
+		if (weft__location_get(a, s->open[i].location, &location) < 0)
 			return -ENOMEM;
-		if (place->match)
+		if (location->match)
 			*ret = s->open[i].begin_ns <= s->sums_from_ns ? SHARE_ALL : SHARE_SOME;
 	}
 	return 0;
@@ -270,21 +271,21 @@ static int place_share(struct weft__analysis *a, const struct weft__stream *s, e
 
 /* A sum may be of several requests and polls of the thread: it counts for one only when the thread was with that one
  * all the time. */
-int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
 	struct weft__wait_row more = {.what = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, WHAT),
 				      .name = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, NAME),
 				      .n = WEFT_FIELD(ev, WAIT_SUM, COUNT),
 				      .ns = WEFT_FIELD(ev, WAIT_SUM, TOTAL),
 				      .longest_ns = WEFT_FIELD(ev, WAIT_SUM, LONGEST)};
-	enum share scope, place;
+	enum share context, location;
 	struct weft__wait_row *row;
-	struct weft__track *track;
-	int rc = weft__track_of(a, s, &track);
+	struct weft__thread_timeline *timeline;
+	int rc = weft__thread_timeline_of(a, s, &timeline);
 
 	if (rc < 0)
 		return rc;
-	s = own_stream(a, s, track);
+	s = own_stream(a, s, timeline);
 	if (ev->time_ns != s->sums_ns) {
 		s->sums_from_ns = s->sums_ns;
 		s->sums_ns = ev->time_ns;
@@ -293,11 +294,11 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struc
 	if (ev->time_ns < a->opts.from_ns || WEFT_FIELD(ev, WAIT_SUM, COUNT) == 0 ||
 	    WEFT_FIELD(ev, WAIT_SUM, TOTAL) == 0 || !of_threads(a, s))
 		return 0;
-	scope = scope_share(a, s);
-	rc = place_share(a, s, &place);
-	if (rc < 0 || scope == SHARE_NONE || place == SHARE_NONE)
+	context = context_share(a, s);
+	rc = place_share(a, s, &location);
+	if (rc < 0 || context == SHARE_NONE || location == SHARE_NONE)
 		return rc;
-	if (scope == SHARE_SOME || place == SHARE_SOME) {
+	if (context == SHARE_SOME || location == SHARE_SOME) {
 		leave_out(a, WEFT_FIELD(ev, WAIT_SUM, COUNT), WEFT_FIELD(ev, WAIT_SUM, TOTAL));
 		return 0;
 	}

@@ -8,9 +8,9 @@
 #include "weft/wait.h"
 
 struct weft__analysis;
-struct weft_event_view;
+struct weft__event;
 struct weft__stream;
-struct weft__stretch;
+struct weft__interval;
 
 struct weft__waits {
 	size_t cap, cap_objects, cap_threads, cap_pendings;
@@ -19,8 +19,8 @@ struct weft__waits {
 	size_t n_apart;
 };
 
-int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
-int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev);
+int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 void weft__waits_settle(struct weft__analysis *a);
 /* Nobody waits for these because there is nothing to do. */
 static inline bool weft__wait_matters(uint32_t what)
@@ -30,17 +30,17 @@ static inline bool weft__wait_matters(uint32_t what)
 }
 
 /* pending.c: waits for locks that do not end */
-int weft__pending_add(struct weft__analysis *a, const struct weft_event_view *ev);
+int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev);
 /* A wait has ended that may have been pending. */
-void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__stretch *wait);
+void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__interval *wait);
 int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns);
 void weft__deadlocks_find(struct weft__analysis *a);
 
 /* waits_rank.c */
 int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait,
-		    const struct weft__stretch *stretch);
-int weft__wait_apart(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
-		     uint32_t stack);
+		    const struct weft__interval *interval);
+int weft__wait_of_thread(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
+			 uint32_t stack);
 void weft__wait_ranks_settle(struct weft__analysis *a);
 
 static inline bool weft__wait_is_call(uint32_t what)

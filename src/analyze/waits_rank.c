@@ -53,31 +53,31 @@ static void put(const struct weft__analysis *a, struct weft__wait *list, size_t 
 }
 
 static int keep_long(struct weft__analysis *a, struct weft__wait **list, size_t *n, struct weft__wait *wait,
-		     const struct weft__stretch *stretch)
+		     const struct weft__interval *interval)
 {
 	int rc = has_place(a, list, *n, wait);
 
 	if (rc <= 0)
 		return rc;
-	weft__holder_find(a, stretch, &wait->holder);
+	weft__holder_find(a, interval, &wait->holder);
 	put(a, *list, n, wait);
 	return 0;
 }
 
 int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait,
-		    const struct weft__stretch *stretch)
+		    const struct weft__interval *interval)
 {
 	struct weft__result *r = &a->result;
 
 	if (weft__wait_matters(wait->what) || weft__stream_works(s))
-		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, stretch);
+		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, interval);
 	/* Once somebody polls, nobody asks for these. */
-	return r->works ? 0 : keep_long(a, &a->waits.apart, &a->waits.n_apart, wait, stretch);
+	return r->works ? 0 : keep_long(a, &a->waits.apart, &a->waits.n_apart, wait, interval);
 }
 
 /* Different waits may share a key, which makes more rows of one, never one of two. */
-static int apart_get(struct weft__analysis *a, uint32_t stream, const struct weft__wait_row *wait,
-		     struct weft__wait_thread *ret[static 1])
+static int of_thread_get(struct weft__analysis *a, uint32_t stream, const struct weft__wait_row *wait,
+			 struct weft__wait_thread *ret[static 1])
 {
 	struct weft__result *r = &a->result;
 	uint64_t key = ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15) ^ stream;
@@ -103,11 +103,11 @@ static int apart_get(struct weft__analysis *a, uint32_t stream, const struct wef
 	return 0;
 }
 
-int weft__wait_apart(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
-		     uint32_t stack)
+int weft__wait_of_thread(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
+			 uint32_t stack)
 {
 	struct weft__wait_thread *row;
-	int rc = apart_get(a, s->id, more, &row);
+	int rc = of_thread_get(a, s->id, more, &row);
 
 	if (rc < 0 || !row)
 		return rc;

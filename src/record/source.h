@@ -6,6 +6,7 @@
  *     recorder     open -> start -> [gate opens] -> attach ... detach -> leave -> [gate shuts] -> stop -> close
  *     fork         fork(LOCK), and UNLOCK in both processes, then CHILD in the child
  *     collector    due -> turn, again and again; finish at a rotation and at the end; facts, loss and stats in each round
+ *     budget       try_out -> cost -> limit or hold, several times a second (collect/costs.c)
  *
  * What a source does not need is NULL. Calls that begin something go through the list from the front, those that end
  * something from the back. There is one recorder at a time, so a source keeps its state in variables of its own. */
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "weft/kind.h"
 #include "weft/recorder.h"
 
 struct weft__collector;
@@ -41,6 +43,21 @@ enum weft__source_fork { SOURCE_LOCK, SOURCE_UNLOCK, SOURCE_CHILD };
 enum weft__source_end { SOURCE_PAUSE, SOURCE_STOP };
 /* What is lost, if anything: to be recorded as it is, or also to be counted among the events that were lost. */
 enum weft__source_loss { SOURCE_NO_LOSS = 0, SOURCE_LOSS = 1, SOURCE_LOST_EVENTS = 2 };
+
+/* Of a source that is on for a part of the time: whether it is; it is to be off; it may be on again. */
+enum weft__source_hold { SOURCE_ASK, SOURCE_HOLD, SOURCE_LET };
+
+#define SOURCE_FULL 1024 /* the level of a source that nobody limits */
+
+/* What a source has cost since it was opened, or since longer: only differences count. */
+struct weft__source_cost {
+	uint64_t spent_ns; /* CPU time, on whichever thread */
+	uint64_t own_ns;   /* of that, on the collector */
+	uint64_t fixed_ns; /* of that, what no lower level would have saved */
+	/* Events that the collector emitted for it, and slots of a ring that they took. The same part of the
+	 * collector's other work is for this source, too. */
+	uint64_t events, slots;
+};
 
 struct weft__turn {
 	struct weft__collector *collector;
@@ -98,6 +115,26 @@ struct weft__source {
 	/* One loss at a time, until there is none. */
 	enum weft__source_loss (*loss)(struct weft_loss *ret, uint64_t now_ns);
 	void (*stats)(struct weft_recorder_stats *stats);
+
+	/* COLLECTOR. Whether it records, or will when the gate opens: then its cost is worth an event. NULL: not by
+	 * itself. */
+	int (*works)(void);
+	/* What it costs, which is reported as `costs`. `least`: the level below which it is not lowered; 0: it cannot
+	 * be. */
+	enum weft_cost costs;
+	uint32_t least;
+	void (*cost)(struct weft__source_cost *ret);
+	/* Before the first turn of a recording: finds out what it costs. 1: there is more to find out. */
+	int (*try_out)(void);
+	/* May cost `level` of SOURCE_FULL of what it would. Answers the rate in force, for readers; 0: it has none. */
+	uint32_t (*limit)(uint32_t level);
+	/* What cannot be done less often is done for a part of the time: then there is this one. Answers whether it
+	 * is on, which may lag behind. */
+	int (*hold)(enum weft__source_hold what);
+	/* Much of the budget goes for what no lower level saves. Whether it does with something cheaper from now on. */
+	int (*give_up)(void);
+	/* The collector's wakeups are dear, or they are not any more. */
+	void (*spare)(int dear);
 };
 
 /* For due: something that is due at `due_ns`, `pace_ns` after the last time. Who is awake does it a quarter of that

@@ -375,7 +375,8 @@ static inline void give(const struct weft__record *record, struct weft_event_vie
 		weft__record_wide(record->fields[0], ev);
 }
 
-static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
+/* Begins a run with the next event in order of time: 1, or 0 when there is none. */
+static int begin_run(struct weft_cursor *cursor)
 {
 	struct strand *top;
 
@@ -395,7 +396,30 @@ static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, st
 	cursor->run = &top->block->records[top->at];
 	cursor->run_end = &top->block->records[top->end];
 	cursor->run_below = run_limit(cursor);
-	give(cursor->run++, ev);
+	return 1;
+}
+
+static __attribute__((noinline)) int next_by_time(struct weft_cursor *cursor, struct weft_event_view *ev)
+{
+	int rc = begin_run(cursor);
+
+	if (rc > 0)
+		give(cursor->run++, ev);
+	return rc;
+}
+
+int weft__cursor_run(struct weft_cursor *cursor, const struct weft__record **ret, const struct weft__record **end)
+{
+	const struct weft__record *at;
+	int rc = begin_run(cursor);
+
+	if (rc <= 0)
+		return rc;
+	at = *ret = cursor->run;
+	do
+		at++;
+	while (at < cursor->run_end && at->time_ns < cursor->run_below);
+	cursor->run = *end = at;
 	return 1;
 }
 

@@ -13,19 +13,8 @@
 
 #include "base/buf.h"
 #include "segment/batch.h"
+#include "segment/event.h"
 #include "weft/segment.h"
-
-#define RECORD_FIELDS 2
-
-/* How struct weft_event_view begins. Of a kind with more fields than fit, `fields[0]` is the address of all of them. */
-struct weft__record {
-	uint64_t time_ns;
-	uint32_t thread;
-	uint16_t kind;
-	uint16_t n_fields;
-	uint64_t fields[RECORD_FIELDS];
-};
-_Static_assert(sizeof(struct weft__record) == offsetof(struct weft_event_view, fields[RECORD_FIELDS]), "same begin");
 
 /* One kind in a block. Its rows are made some at a time, from its columns. */
 struct weft__decoded_kind {

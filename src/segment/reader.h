@@ -88,4 +88,8 @@ const char *weft__segment_text(struct weft_segment *seg, struct weft__in *in, in
 void weft__segment_read_code(struct weft_segment *seg, uint64_t tag, struct weft__in *in, int *oom);
 int weft__segment_sort_code(struct weft_segment *seg);
 
+/* The next events of a cursor in order of time, as many as are stored one after the other: of one thread. They are
+ * good until the next call. 1, 0 at the end, or -ENOMEM. Not together with weft_cursor_next. */
+int weft__cursor_run(struct weft_cursor *cursor, const struct weft__record **ret, const struct weft__record **end);
+
 #endif

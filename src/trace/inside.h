@@ -18,7 +18,7 @@ struct weft__plain_thread {
 struct weft__plain_task {
 	uint64_t id;
 	uint64_t spawn_ns, first_poll_ns, polls, wakes; /* 0: not seen */
-	uint32_t place;
+	uint32_t location;
 };
 
 struct weft__plain {
@@ -40,17 +40,24 @@ struct weft__scan {
 	struct weft__recording *rec;
 	uint64_t number; /* of rec */
 	struct weft__merge *merge;
+	const struct weft__record *run, *run_end; /* events that it gave and that are still to be read */
 	struct weft__analysis *analysis;
 	struct weft__row_sink sink;
 	struct weft__plain plain;
-	bool sampling, polls_told, waits_off; /* of rec */
+	bool sampling, polls_reported, waits_off; /* of rec */
 	uint64_t n_events;
 
 	struct weft__line_list lines;
-	struct weft__label_slot {
-		uint64_t key; /* of worker and stream, not 0 */
-		const char *text;
-	} labels[64]; /* the last ones, of rec */
+	/* What was looked up last, of rec: threads as workers, and locations. */
+	struct weft__who {
+		uint32_t stream, worker;
+		const char *label;                /* NULL: nothing is here */
+		const struct weft_thread *thread; /* NULL: not defined */
+	} whos[64];
+	struct weft__where_slot {
+		uint32_t location;
+		const char *label; /* NULL: nothing is here */
+	} locations[64];
 
 	char *rows; /* of `stride` bytes each */
 	size_t stride, first, n, cap;
@@ -107,15 +114,16 @@ bool weft__holds(const struct weft__filter *filter, enum weft__column_type type,
 int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
 		   uint32_t worker);
 int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream);
-void weft__fill_place(const struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
-		      uint32_t place); /* id_column SIZE_MAX: there is none */
+/* id_column SIZE_MAX: there is none */
+void weft__fill_row_location(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
+			     uint32_t location);
 void weft__fill_stack(const struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack);
 /* The innermost function; `outside` of weft. */
 int weft__fill_function(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack, uint32_t kernel,
 			bool outside);
 /* The five columns of a context, from `column` on. */
 void weft__fill_context(const struct weft__scan *t, struct weft__row *row, size_t column,
-			const struct weft__scope *scope);
+			const struct weft__context *context);
 bool weft__is_resolved(enum weft__table_id table);
 void weft__resolved_init(struct weft__scan *t);
 
@@ -124,7 +132,7 @@ bool weft__is_plain(enum weft__table_id table);
 /* Whether events of the kind say anything to the table; WEFT_KIND_BUILTIN_END stands for all beyond the built-in. */
 bool weft__plain_wants(enum weft__table_id table, uint32_t kind);
 int weft__plain_begin(struct weft__scan *t);
-int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev);
+int weft__plain_event(struct weft__scan *t, const struct weft__event *ev);
 int weft__plain_end(struct weft__scan *t); /* of the recording */
 void weft__plain_fini(struct weft__scan *t);
 

@@ -108,7 +108,7 @@ static int give_park(struct weft__scan *t, uint32_t stream, uint64_t begin_ns, u
 	return 0;
 }
 
-static int park_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int park_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__plain_thread *thread;
 	uint64_t begin_ns;
@@ -130,7 +130,7 @@ static int park_event(struct weft__scan *t, const struct weft_event_view *ev)
 		       : give_park(t, ev->thread, begin_ns, ev->time_ns, WEFT_FIELD(ev, UNPARK, DEPTH));
 }
 
-static int queue_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int queue_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	const struct weft_runtime_def *runtime =
 		weft__names_runtime(&t->rec->names, (uint32_t)WEFT_FIELD(ev, QUEUE, RUNTIME));
@@ -147,7 +147,7 @@ static int queue_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int stuck_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, STUCK, TID), stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
 	struct weft__row *row;
@@ -164,25 +164,25 @@ static int stuck_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int context_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int context_event(struct weft__scan *t, const struct weft__event *ev)
 {
-	struct weft__scope scope = {WEFT_FIELD(ev, CONTEXT, TRACE_HI),
-				    WEFT_FIELD(ev, CONTEXT, TRACE_LO),
-				    WEFT_FIELD(ev, CONTEXT, SPAN),
-				    WEFT_FIELD(ev, CONTEXT, ROOT),
-				    (uint32_t)WEFT_FIELD(ev, CONTEXT, ENDPOINT),
-				    (uint32_t)WEFT_FIELD(ev, CONTEXT, LABELS)};
+	struct weft__context context = {WEFT_FIELD(ev, CONTEXT, TRACE_HI),
+					WEFT_FIELD(ev, CONTEXT, TRACE_LO),
+					WEFT_FIELD(ev, CONTEXT, SPAN),
+					WEFT_FIELD(ev, CONTEXT, ROOT),
+					(uint32_t)WEFT_FIELD(ev, CONTEXT, ENDPOINT),
+					(uint32_t)WEFT_FIELD(ev, CONTEXT, LABELS)};
 	struct weft__row *row;
 
 	if (row_of(t, WEFT__COL_CONTEXT_RECORDING, ev->thread, 0, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_CONTEXT_TIME_NS, weft__time(t, ev->time_ns));
-	weft__fill_context(t, row, WEFT__COL_CONTEXT_SPAN, &scope);
+	weft__fill_context(t, row, WEFT__COL_CONTEXT_SPAN, &context);
 	weft__row_give(t, row);
 	return 0;
 }
 
-static int wall_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int wall_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, WALL, TID), stack = (uint32_t)WEFT_FIELD(ev, WALL, STACK);
 	struct weft__row *row;
@@ -218,7 +218,7 @@ static void print_field(struct weft__json *json, const struct weft__names *names
 }
 
 /* As one line. */
-static int print_fields(struct weft__scan *t, struct weft__row *row, const struct weft_event_view *ev,
+static int print_fields(struct weft__scan *t, struct weft__row *row, const struct weft__event *ev,
 			const struct weft_kind_def *def)
 {
 	struct weft_field unnamed = {.type = WEFT_TYPE_U64};
@@ -250,7 +250,7 @@ static int print_fields(struct weft__scan *t, struct weft__row *row, const struc
 	return 0;
 }
 
-static int program_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int program_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	const struct weft_kind_def *def = weft__names_kind(&t->rec->names, ev->kind);
 	struct weft__row *row;
@@ -269,7 +269,7 @@ static int program_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return rc;
 }
 
-static int count_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int count_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__row *row;
 
@@ -284,7 +284,7 @@ static int count_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int park_count_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int park_count_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__row *row;
 
@@ -298,7 +298,7 @@ static int park_count_event(struct weft__scan *t, const struct weft_event_view *
 	return 0;
 }
 
-static int cost_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int cost_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__row *row = weft__row_new(t);
 
@@ -335,7 +335,7 @@ static int task_get(struct weft__scan *t, uint64_t id, struct weft__plain_task *
 		} else {
 			p->free_task = (uint32_t)p->tasks[at].spawn_ns;
 		}
-		p->tasks[at] = (struct weft__plain_task){.id = id, .place = WEFT__PLACE_UNSEEN};
+		p->tasks[at] = (struct weft__plain_task){.id = id, .location = WEFT__LOCATION_UNSEEN};
 		if (weft__map_put(&p->task_by_id, id, at) < 0)
 			return -ENOMEM;
 	}
@@ -353,13 +353,13 @@ static int give_task(struct weft__scan *t, struct weft__plain_task *task, uint64
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_TASK_TASK, (int64_t)task->id);
 	weft__set_int(row, WEFT__COL_TASK_RECORDING, (int64_t)t->number);
-	if (task->place && task->place < WEFT__PLACE_OTHER)
-		weft__fill_place(t, row, WEFT__COL_TASK_LOCATION_ID, WEFT__COL_TASK_LOCATION, task->place);
+	if (task->location && task->location < WEFT__LOCATION_OTHER)
+		weft__fill_row_location(t, row, WEFT__COL_TASK_LOCATION_ID, WEFT__COL_TASK_LOCATION, task->location);
 	if (task->spawn_ns)
 		weft__set_int(row, WEFT__COL_TASK_SPAWN_NS, weft__time(t, task->spawn_ns));
 	if (end_ns)
 		weft__set_int(row, WEFT__COL_TASK_END_NS, weft__time(t, end_ns));
-	if (!t->polls_told)
+	if (!t->polls_reported)
 		weft__set_int(row, WEFT__COL_TASK_POLLS, (int64_t)task->polls);
 	if (task->first_poll_ns)
 		weft__set_int(row, WEFT__COL_TASK_FIRST_POLL_NS, weft__time(t, task->first_poll_ns));
@@ -372,7 +372,7 @@ static int give_task(struct weft__scan *t, struct weft__plain_task *task, uint64
 	return 0;
 }
 
-static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const struct weft_event_view *ev)
+static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const struct weft__event *ev)
 {
 	/* Its number is used again, without an end. */
 	if (task->spawn_ns) {
@@ -382,11 +382,11 @@ static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const
 			return 0;
 	}
 	task->spawn_ns = ev->time_ns ? ev->time_ns : 1;
-	task->place = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
+	task->location = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
 	return 0;
 }
 
-static int task_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int task_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	bool poll = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_POLL_NEXT || ev->kind == WEFT_KIND_POLL;
 	uint64_t begin_ns = ev->time_ns;
@@ -414,7 +414,7 @@ static int task_event(struct weft__scan *t, const struct weft_event_view *ev)
 	return 0;
 }
 
-static int builtin_event(struct weft__scan *t, const struct weft_event_view *ev)
+static int builtin_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	if (t->opts.table == WEFT__TABLE_PARK)
 		return park_event(t, ev);
@@ -442,7 +442,7 @@ int weft__plain_begin(struct weft__scan *t)
 	return weft__gaps_init(&t->plain.gaps, t->rec->names.losses, t->rec->names.n_losses);
 }
 
-int weft__plain_event(struct weft__scan *t, const struct weft_event_view *ev)
+int weft__plain_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	struct weft__plain_thread *thread;
 

@@ -17,7 +17,7 @@ const char *weft__no_delays(const struct weft__result *r)
 {
 	if (r->delays.n > 0)
 		return NULL;
-	if (r->told.n > 0)
+	if (r->reported.n > 0)
 		return "not all polls are recorded one by one, so that which wake was whose is not known";
 	return r->n_kind[WEFT_KIND_WAKE] == 0 ? "no wake events" : "no poll that was asked for follows a wake";
 }
@@ -26,7 +26,7 @@ const char *weft__no_busy(const struct weft__result *r, const struct weft__lane 
 {
 	if (lane->observed_ns == 0)
 		return "no time in which the thread was observed";
-	if (lane->told.n > 0 || lane->counted)
+	if (lane->reported.n > 0 || lane->counted)
 		return "not all polls are recorded one by one";
 	return r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_NEXT] == 0 && lane->busy_ns == 0
 		       ? "no poll events"

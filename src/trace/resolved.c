@@ -16,22 +16,35 @@ static const char *const where_names[WEFT__N_WHERE] = {
 	[WEFT__NEVER_POLLS] = "never_polls", [WEFT__WHERE_UNKNOWN] = "unknown",
 };
 
+static const struct weft__who *who_find(struct weft__scan *t, struct weft__who *who, uint32_t worker, uint32_t stream)
+{
+	char label[WEFT__LABEL_BYTES];
+
+	weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label));
+	who->label = weft__texts_add(&t->set->texts, label);
+	who->thread = weft__names_thread(&t->rec->names, stream);
+	who->stream = stream;
+	who->worker = worker;
+	return who->label ? who : NULL;
+}
+
+/* Who a thread is, or NULL when out of memory. */
+static inline const struct weft__who *who_get(struct weft__scan *t, uint32_t worker, uint32_t stream)
+{
+	struct weft__who *who = &t->whos[(worker ^ stream) % (sizeof(t->whos) / sizeof(t->whos[0]))];
+
+	return who->label && who->stream == stream && who->worker == worker ? who : who_find(t, who, worker, stream);
+}
+
 int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream)
 {
-	/* Of a worker the stream does not matter. */
-	uint64_t key = (uint64_t)(worker + 1) << 32 | (worker == WEFT_WORKER_NONE ? stream : 0) | UINT64_C(1) << 63;
-	struct weft__label_slot *slot = &t->labels[(key ^ key >> 32) % (sizeof(t->labels) / sizeof(t->labels[0]))];
-	char label[WEFT__LABEL_BYTES];
+	const struct weft__who *who;
 
 	if (!weft__wanted(t, column))
 		return 0;
-	if (slot->key != key) {
-		weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label));
-		slot->text = weft__texts_add(&t->set->texts, label);
-		slot->key = slot->text ? key : 0;
-	}
-	weft__set_text(row, column, slot->text);
-	return slot->text ? 0 : -ENOMEM;
+	who = who_get(t, worker, stream);
+	weft__set_text(row, column, who ? who->label : NULL);
+	return who ? 0 : -ENOMEM;
 }
 
 enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO_WORKER };
@@ -39,33 +52,48 @@ enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO
 int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
 		   uint32_t worker)
 {
-	const uint64_t named = UINT64_C(3) << (column + WHO_TID);
-	const struct weft_thread *thread;
+	const struct weft__who *who = NULL;
 
 	weft__set_int(row, column + WHO_RECORDING, (int64_t)t->number);
 	if (stream)
 		weft__set_int(row, column + WHO_THREAD_ID, weft__id(t, stream));
 	if (tid)
 		weft__set_int(row, column + WHO_TID, tid);
-	if (t->opts.columns & named && stream) {
-		thread = weft__names_thread(&t->rec->names, stream);
-		if (thread && thread->tid)
-			weft__set_int(row, column + WHO_TID, thread->tid);
-		weft__set_text(row, column + WHO_THREAD, thread ? thread->name : NULL);
+	if (t->opts.columns >> (column + WHO_TID) & (1 | 1 << 1 | 1 << (WHO_WORKER - WHO_TID))) {
+		who = who_get(t, worker, stream);
+		if (!who)
+			return -ENOMEM;
+	}
+	if (who && stream && who->thread) {
+		if (who->thread->tid)
+			weft__set_int(row, column + WHO_TID, who->thread->tid);
+		weft__set_text(row, column + WHO_THREAD, who->thread->name);
 	}
 	if (worker == WEFT_WORKER_NONE || worker == WEFT__LANE_OTHER)
 		return 0;
 	weft__set_int(row, column + WHO_WORKER_ID, weft__id(t, worker));
-	return weft__fill_label(t, row, column + WHO_WORKER, worker, stream);
+	weft__set_text(row, column + WHO_WORKER, who ? who->label : NULL);
+	return 0;
 }
 
-void weft__fill_place(const struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
-		      uint32_t place)
+static inline const char *location_label(struct weft__scan *t, uint32_t location)
 {
-	if (id_column != SIZE_MAX && place > 0 && place < WEFT__PLACE_OTHER)
-		weft__set_int(row, id_column, weft__id(t, place));
+	struct weft__where_slot *slot = &t->locations[location % (sizeof(t->locations) / sizeof(t->locations[0]))];
+
+	if (!slot->label || slot->location != location) {
+		slot->label = weft__label_location(&t->rec->names, location);
+		slot->location = location;
+	}
+	return slot->label;
+}
+
+void weft__fill_row_location(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
+			     uint32_t location)
+{
+	if (id_column != SIZE_MAX && location > 0 && location < WEFT__LOCATION_OTHER)
+		weft__set_int(row, id_column, weft__id(t, location));
 	if (weft__wanted(t, column))
-		weft__set_text(row, column, weft__label_place(&t->rec->names, place));
+		weft__set_text(row, column, location_label(t, location));
 }
 
 void weft__fill_stack(const struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stack)
@@ -92,55 +120,23 @@ int weft__fill_function(struct weft__scan *t, struct weft__row *row, size_t colu
 }
 
 void weft__fill_context(const struct weft__scan *t, struct weft__row *row, size_t column,
-			const struct weft__scope *scope)
+			const struct weft__context *context)
 {
 	enum { SPAN, ROOT_SPAN, TRACE, ENDPOINT, LABELS };
 
-	if (!weft__scope_is_set(scope))
+	if (!weft__context_is_set(context))
 		return;
-	if (scope->span)
-		weft__set_int(row, column + SPAN, (int64_t)scope->span);
-	if (scope->root)
-		weft__set_int(row, column + ROOT_SPAN, (int64_t)scope->root);
-	if (scope->trace_hi || scope->trace_lo) {
+	if (context->span)
+		weft__set_int(row, column + SPAN, (int64_t)context->span);
+	if (context->root)
+		weft__set_int(row, column + ROOT_SPAN, (int64_t)context->root);
+	if (context->trace_hi || context->trace_lo) {
 		weft__set_int(row, column + TRACE, 0);
-		row->trace[0] = scope->trace_hi;
-		row->trace[1] = scope->trace_lo;
+		row->trace[0] = context->trace_hi;
+		row->trace[1] = context->trace_lo;
 	}
-	weft__set_text(row, column + ENDPOINT, weft__names_string(&t->rec->names, scope->endpoint));
-	weft__set_text(row, column + LABELS, weft__names_string(&t->rec->names, scope->labels));
-}
-
-/* A part that is 0 because nothing could have said otherwise is not known, as in the report. */
-static void fill_part(const struct weft__scan *t, struct weft__row *row, size_t column, const struct weft__story *story,
-		      enum weft__part part)
-{
-	bool known = story->cpu != WEFT__CPU_UNKNOWN || story->switches == WEFT__SWITCHES_ALL;
-
-	if (!known && story->split.ns[part] == 0 && (part != WEFT__WAITING || t->waits_off))
-		return;
-	weft__set_int(row, column, (int64_t)story->split.ns[part]);
-}
-
-static void fill_time(const struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll)
-{
-	const struct weft__story *story = &poll->story;
-
-	weft__set_int(row, WEFT__COL_POLL_BEGIN_NS, weft__time(t, poll->begin_ns));
-	if (poll->end_ns)
-		weft__set_int(row, WEFT__COL_POLL_END_NS, weft__time(t, poll->end_ns));
-	weft__set_int(row, WEFT__COL_POLL_DURATION_NS, (int64_t)poll->rank_ns);
-	fill_part(t, row, WEFT__COL_POLL_ON_CPU_NS, story, WEFT__ON_CPU);
-	fill_part(t, row, WEFT__COL_POLL_BLOCKED_NS, story, WEFT__BLOCKED);
-	fill_part(t, row, WEFT__COL_POLL_WAITING_NS, story, WEFT__WAITING);
-	fill_part(t, row, WEFT__COL_POLL_PREEMPTED_NS, story, WEFT__PREEMPTED);
-	if (weft__row_has(row, WEFT__COL_POLL_PREEMPTED_NS))
-		weft__set_int(row, WEFT__COL_POLL_THROTTLED_NS, (int64_t)story->split.throttled_ns);
-	weft__set_int(row, WEFT__COL_POLL_NOT_MEASURED_NS, (int64_t)story->split.ns[WEFT__NOT_MEASURED]);
-	if (t->sampling || poll->sampled.n) {
-		weft__set_int(row, WEFT__COL_POLL_SAMPLES, (int64_t)poll->sampled.n);
-		weft__set_int(row, WEFT__COL_POLL_SAMPLED_NS, (int64_t)poll->sampled.ns);
-	}
+	weft__set_text(row, column + ENDPOINT, weft__names_string(&t->rec->names, context->endpoint));
+	weft__set_text(row, column + LABELS, weft__names_string(&t->rec->names, context->labels));
 }
 
 static int64_t delay_of(const struct weft__poll *poll)
@@ -148,57 +144,114 @@ static int64_t delay_of(const struct weft__poll *poll)
 	return poll->begin_ns > poll->wake.time_ns ? (int64_t)(poll->begin_ns - poll->wake.time_ns) : 0;
 }
 
-static int fill_wake(struct weft__scan *t, struct weft__row *row, const struct weft__poll *poll)
+/* Cells of a row of polls, the most frequent ones: `set` becomes row->set. A value that is not known is written and not
+ * set. */
+struct filling {
+	struct weft__row *row;
+	uint64_t set;
+};
+
+static inline void put(struct filling *f, size_t column, int64_t value, bool known)
+{
+	f->row->at[column].i = value;
+	f->set |= (uint64_t)known << column;
+}
+
+static inline void put_text(struct filling *f, size_t column, const char *text)
+{
+	f->row->at[column].text = text;
+	f->set |= (uint64_t)(text && text[0]) << column;
+}
+
+/* A part that is 0 because nothing could have said otherwise is not known, as in the report. */
+static inline void put_time(struct filling *f, const struct weft__scan *t, const struct weft__poll *poll,
+			    const struct weft__breakdown *breakdown)
+{
+	bool known = breakdown->cpu != WEFT__CPU_UNKNOWN || breakdown->switches == WEFT__SWITCHES_ALL;
+	bool sampled = t->sampling || poll->sampled.n;
+	const uint64_t *ns = breakdown->split.ns;
+
+	put(f, WEFT__COL_POLL_BEGIN_NS, weft__time(t, poll->begin_ns), true);
+	put(f, WEFT__COL_POLL_END_NS, weft__time(t, poll->end_ns), poll->end_ns != 0);
+	put(f, WEFT__COL_POLL_DURATION_NS, (int64_t)poll->rank_ns, true);
+	put(f, WEFT__COL_POLL_ON_CPU_NS, (int64_t)ns[WEFT__ON_CPU], known || ns[WEFT__ON_CPU]);
+	put(f, WEFT__COL_POLL_BLOCKED_NS, (int64_t)ns[WEFT__BLOCKED], known || ns[WEFT__BLOCKED]);
+	put(f, WEFT__COL_POLL_WAITING_NS, (int64_t)ns[WEFT__WAITING], known || ns[WEFT__WAITING] || !t->waits_off);
+	put(f, WEFT__COL_POLL_PREEMPTED_NS, (int64_t)ns[WEFT__PREEMPTED], known || ns[WEFT__PREEMPTED]);
+	put(f, WEFT__COL_POLL_THROTTLED_NS, (int64_t)breakdown->split.throttled_ns, known || ns[WEFT__PREEMPTED]);
+	put(f, WEFT__COL_POLL_NOT_MEASURED_NS, (int64_t)ns[WEFT__NOT_MEASURED], true);
+	put(f, WEFT__COL_POLL_SAMPLES, (int64_t)poll->sampled.n, sampled);
+	put(f, WEFT__COL_POLL_SAMPLED_NS, (int64_t)poll->sampled.ns, sampled);
+}
+
+static inline int put_wake(struct filling *f, struct weft__scan *t, const struct weft__poll *poll)
 {
 	const struct weft__wake *wake = &poll->wake;
+	bool behind = wake->measured && poll->behind.held_ns;
+	const struct weft__who *who;
 
 	if (!wake->known)
 		return 0;
-	weft__set_int(row, WEFT__COL_POLL_WAKE_NS, weft__time(t, wake->time_ns));
-	if (wake->measured)
-		weft__set_int(row, WEFT__COL_POLL_WAKE_DELAY_NS, delay_of(poll));
-	weft__set_int(row, WEFT__COL_POLL_WAKER_THREAD_ID, weft__id(t, wake->stream));
-	if (wake->in_poll) {
-		weft__set_int(row, WEFT__COL_POLL_WAKER_TASK, (int64_t)wake->task);
-		weft__fill_place(t, row, SIZE_MAX, WEFT__COL_POLL_WAKER_LOCATION, wake->place);
-	}
-	if (wake->measured && poll->behind.held_ns) {
-		weft__set_int(row, WEFT__COL_POLL_BEHIND_POLL_ID, weft__id(t, poll->behind.serial));
-		weft__set_int(row, WEFT__COL_POLL_BEHIND_NS, (int64_t)poll->behind.held_ns);
-	}
-	return weft__fill_label(t, row, WEFT__COL_POLL_WAKER_WORKER, wake->worker, wake->stream);
+	put(f, WEFT__COL_POLL_WAKE_NS, weft__time(t, wake->time_ns), true);
+	put(f, WEFT__COL_POLL_WAKE_DELAY_NS, delay_of(poll), wake->measured);
+	put(f, WEFT__COL_POLL_WAKER_THREAD_ID, weft__id(t, wake->stream), true);
+	put(f, WEFT__COL_POLL_WAKER_TASK, (int64_t)wake->task, wake->in_poll);
+	if (wake->in_poll)
+		put_text(f, WEFT__COL_POLL_WAKER_LOCATION, location_label(t, wake->location));
+	put(f, WEFT__COL_POLL_BEHIND_POLL_ID, weft__id(t, poll->behind.serial), behind);
+	put(f, WEFT__COL_POLL_BEHIND_NS, (int64_t)poll->behind.held_ns, behind);
+	if (!weft__wanted(t, WEFT__COL_POLL_WAKER_WORKER))
+		return 0;
+	who = who_get(t, wake->worker, wake->stream);
+	if (!who)
+		return -ENOMEM;
+	put_text(f, WEFT__COL_POLL_WAKER_WORKER, who->label);
+	return 0;
 }
 
-static int give_poll(void *data, const struct weft__poll *poll)
+static int give_poll(void *data, const struct weft__poll *poll, const struct weft__breakdown *breakdown)
 {
 	struct weft__scan *t = data;
-	struct weft__row *row = weft__row_new(t);
+	struct filling f = {weft__row_new(t), 0};
+	const struct weft__who *who = who_get(t, poll->worker, poll->stream);
+	bool worker = poll->worker != WEFT_WORKER_NONE && poll->worker != WEFT__LANE_OTHER;
 
-	if (!row || weft__fill_who(t, row, WEFT__COL_POLL_RECORDING, poll->stream, 0, poll->worker) < 0)
+	if (!f.row || !who || put_wake(&f, t, poll) < 0)
 		return -ENOMEM;
-	weft__set_int(row, WEFT__COL_POLL_ID, weft__id(t, poll->serial));
-	weft__set_int(row, WEFT__COL_POLL_TASK, (int64_t)poll->task);
-	weft__fill_place(t, row, WEFT__COL_POLL_LOCATION_ID, WEFT__COL_POLL_LOCATION, poll->place);
-	fill_time(t, row, poll);
-	if (poll->depth != WEFT_DEPTH_UNKNOWN)
-		weft__set_int(row, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth);
-	weft__set_int(row, WEFT__COL_POLL_NESTED_IN, poll->level);
-	if (!poll->told)
-		weft__set_int(row, WEFT__COL_POLL_WAKES_ISSUED, poll->n_wakes);
-	weft__fill_context(t, row, WEFT__COL_POLL_SPAN, &poll->scope);
-	if (fill_wake(t, row, poll) < 0)
-		return -ENOMEM;
-	weft__row_give(t, row);
+	put(&f, WEFT__COL_POLL_ID, weft__id(t, poll->serial), true);
+	put(&f, WEFT__COL_POLL_RECORDING, (int64_t)t->number, true);
+	put(&f, WEFT__COL_POLL_THREAD_ID, weft__id(t, poll->stream), poll->stream != 0);
+	if (who->thread && poll->stream) {
+		put(&f, WEFT__COL_POLL_TID, who->thread->tid, who->thread->tid != 0);
+		put_text(&f, WEFT__COL_POLL_THREAD, who->thread->name);
+	}
+	if (worker) {
+		put(&f, WEFT__COL_POLL_WORKER_ID, weft__id(t, poll->worker), true);
+		put_text(&f, WEFT__COL_POLL_WORKER, who->label);
+	}
+	put(&f, WEFT__COL_POLL_TASK, (int64_t)poll->task, true);
+	put(&f, WEFT__COL_POLL_LOCATION_ID, weft__id(t, poll->location),
+	    poll->location > 0 && poll->location < WEFT__LOCATION_OTHER);
+	put_text(&f, WEFT__COL_POLL_LOCATION, location_label(t, poll->location));
+	put_time(&f, t, poll, breakdown);
+	put(&f, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth, poll->depth != WEFT_DEPTH_UNKNOWN);
+	put(&f, WEFT__COL_POLL_NESTED_IN, poll->level, true);
+	put(&f, WEFT__COL_POLL_WAKES_ISSUED, poll->n_wakes, !poll->reported);
+	f.row->set = f.set;
+	if (poll->has_context)
+		weft__fill_context(t, f.row, WEFT__COL_POLL_SPAN, &poll->context);
+	weft__row_give(t, f.row);
 	return 0;
 }
 
 /* From a poll, which knows the wake that it began after. */
-static int give_wake(void *data, const struct weft__poll *poll)
+static int give_wake(void *data, const struct weft__poll *poll, const struct weft__breakdown *breakdown)
 {
 	const struct weft__wake *wake = &poll->wake;
 	struct weft__scan *t = data;
 	struct weft__row *row;
 
+	(void)breakdown;
 	if (!wake->known)
 		return 0;
 	row = weft__row_new(t);
@@ -208,10 +261,10 @@ static int give_wake(void *data, const struct weft__poll *poll)
 	weft__set_int(row, WEFT__COL_WAKE_TIME_NS, weft__time(t, wake->time_ns));
 	if (wake->in_poll) {
 		weft__set_int(row, WEFT__COL_WAKE_FROM_TASK, (int64_t)wake->task);
-		weft__fill_place(t, row, SIZE_MAX, WEFT__COL_WAKE_FROM_LOCATION, wake->place);
+		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAKE_FROM_LOCATION, wake->location);
 	}
 	weft__set_int(row, WEFT__COL_WAKE_TO_TASK, (int64_t)poll->task);
-	weft__fill_place(t, row, SIZE_MAX, WEFT__COL_WAKE_TO_LOCATION, poll->place);
+	weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAKE_TO_LOCATION, poll->location);
 	weft__set_int(row, WEFT__COL_WAKE_POLL_ID, weft__id(t, poll->serial));
 	if (wake->measured)
 		weft__set_int(row, WEFT__COL_WAKE_DELAY_NS, delay_of(poll));
@@ -236,7 +289,7 @@ static void fill_object(const struct weft__scan *t, struct weft__row *row, size_
 	}
 }
 
-static int give_slice(void *data, const struct weft__slice *slice)
+static int give_slice(void *data, const struct weft__slice_view *slice)
 {
 	const struct weft__poll *poll = slice->poll;
 	struct weft__scan *t = data;
@@ -245,7 +298,7 @@ static int give_slice(void *data, const struct weft__slice *slice)
 	if (!row || weft__fill_who(t, row, WEFT__COL_SLICE_RECORDING, poll->stream, 0, poll->worker) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_SLICE_POLL_ID, weft__id(t, poll->serial));
-	weft__fill_place(t, row, SIZE_MAX, WEFT__COL_SLICE_LOCATION, poll->place);
+	weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_SLICE_LOCATION, poll->location);
 	weft__set_text(row, WEFT__COL_SLICE_PART, part_names[slice->part]);
 	weft__set_int(row, WEFT__COL_SLICE_DURATION_NS, (int64_t)slice->ns);
 	if (slice->end_ns) {
@@ -276,7 +329,7 @@ static int fill_holder(struct weft__scan *t, struct weft__row *row, const struct
 	}
 	if (holder->in_poll) {
 		weft__set_int(row, WEFT__COL_WAIT_HOLDER_TASK, (int64_t)holder->task);
-		weft__fill_place(t, row, SIZE_MAX, WEFT__COL_WAIT_HOLDER_LOCATION, holder->place);
+		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAIT_HOLDER_LOCATION, holder->location);
 	}
 	if (holder->held_ns)
 		weft__set_int(row, WEFT__COL_WAIT_HELD_NS, (int64_t)holder->held_ns);
@@ -305,9 +358,9 @@ static int give_wait(void *data, const struct weft__wait_view *view)
 	if (wait->in_poll) {
 		weft__set_int(row, WEFT__COL_WAIT_POLL_ID, weft__id(t, view->poll));
 		weft__set_int(row, WEFT__COL_WAIT_TASK, (int64_t)wait->task);
-		weft__fill_place(t, row, SIZE_MAX, WEFT__COL_WAIT_LOCATION, wait->place);
+		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAIT_LOCATION, wait->location);
 	}
-	weft__fill_context(t, row, WEFT__COL_WAIT_SPAN, &wait->scope);
+	weft__fill_context(t, row, WEFT__COL_WAIT_SPAN, &wait->context);
 	if (weft__fill_function(t, row, WEFT__COL_WAIT_FUNCTION, wait->stack, 0, true) < 0 ||
 	    fill_holder(t, row, &wait->holder) < 0)
 		return -ENOMEM;
@@ -344,7 +397,7 @@ static int give_sample(void *data, const struct weft__sample_one *sample)
 	weft__set_text(row, WEFT__COL_SAMPLE_STATE, where_names[sample->where]);
 	if (sample->poll) {
 		weft__set_int(row, WEFT__COL_SAMPLE_POLL_ID, weft__id(t, sample->poll));
-		weft__fill_place(t, row, SIZE_MAX, WEFT__COL_SAMPLE_LOCATION, sample->place);
+		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_SAMPLE_LOCATION, sample->location);
 	}
 	weft__fill_stack(t, row, WEFT__COL_SAMPLE_STACK_ID, sample->stack);
 	weft__fill_stack(t, row, WEFT__COL_SAMPLE_KERNEL_STACK_ID, sample->kernel);
@@ -394,8 +447,7 @@ static bool poll_holds(struct weft__scan *t, const struct weft__poll *poll, cons
 	case WEFT__COL_POLL_END_NS:
 		return poll->end_ns && weft__holds(filter, type, (union weft__value){.i = weft__time(t, poll->end_ns)});
 	case WEFT__COL_POLL_LOCATION:
-		return weft__holds(filter, type,
-				   (union weft__value){.text = weft__label_place(&t->rec->names, poll->place)});
+		return weft__holds(filter, type, (union weft__value){.text = location_label(t, poll->location)});
 	default:
 		return true;
 	}

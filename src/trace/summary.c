@@ -81,11 +81,11 @@ void weft__fill_lane(struct weft__filling *f, size_t first, uint32_t worker, uin
 		weft__fill_u64(f, first + 6, NULL, thread->tid);
 }
 
-void weft__fill_location(struct weft__filling *f, size_t first, uint32_t place)
+void weft__fill_location(struct weft__filling *f, size_t first, uint32_t location)
 {
-	const struct weft_location_def *def = weft__names_location(&f->of->rec->names, place);
+	const struct weft_location_def *def = weft__names_location(&f->of->rec->names, location);
 
-	put(f, first, NULL)->place = place;
+	put(f, first, NULL)->location = location;
 	weft__fill_text(f, first + 1, def ? def->file : NULL);
 	if (def)
 		weft__fill_u64(f, first + 2, NULL, def->line);
@@ -184,25 +184,25 @@ static void fill_locations(struct weft__filling *f)
 	const char *no_period = r->samples.period_ns ? NULL : "the sampling period is not known";
 	size_t i;
 
-	for (i = 0; i < r->n_places && weft__fill_row(f); i++) {
-		const struct weft__place *place = &r->places[i];
+	for (i = 0; i < r->n_locations && weft__fill_row(f); i++) {
+		const struct weft__location *location = &r->locations[i];
 
-		weft__fill_location(f, WEFT__COL_LOCATION_SUMMARY_LOCATION, place->id);
-		weft__fill_hist(f, WEFT__COL_LOCATION_SUMMARY_POLLS_COUNT, weft__no_polls(r), &place->polls);
-		weft__fill_hist(f, WEFT__COL_LOCATION_SUMMARY_DELAYS_COUNT, weft__no_delays(r), &place->delays);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SPAWNED, NULL, place->spawned);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_ENDED, NULL, place->ended);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_ALIVE, weft__no_alive(r), place->alive);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SAMPLES, no_samples, place->sampled.n);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_CPU, no_samples, place->sampled.ns);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT, no_period, place->n_short);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT_TOTAL, no_period, place->short_ns);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT_SAMPLES, no_period, place->short_sampled.n);
-		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT_CPU, no_period, place->short_sampled.ns);
+		weft__fill_location(f, WEFT__COL_LOCATION_SUMMARY_LOCATION, location->id);
+		weft__fill_hist(f, WEFT__COL_LOCATION_SUMMARY_POLLS_COUNT, weft__no_polls(r), &location->polls);
+		weft__fill_hist(f, WEFT__COL_LOCATION_SUMMARY_DELAYS_COUNT, weft__no_delays(r), &location->delays);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SPAWNED, NULL, location->spawned);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_ENDED, NULL, location->ended);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_ALIVE, weft__no_alive(r), location->alive);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SAMPLES, no_samples, location->sampled.n);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_CPU, no_samples, location->sampled.ns);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT, no_period, location->n_short);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT_TOTAL, no_period, location->short_ns);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT_SAMPLES, no_period, location->short_sampled.n);
+		weft__fill_u64(f, WEFT__COL_LOCATION_SUMMARY_SHORT_CPU, no_period, location->short_sampled.ns);
 		weft__fill_share(f, WEFT__COL_LOCATION_SUMMARY_SHORT_SHARE,
-				 no_period || place->short_ns ? no_period : WEFT__NONE_HERE, place->short_sampled.ns,
-				 place->short_ns);
-		weft__fill_split(f, WEFT__COL_LOCATION_SUMMARY_TIME_POLLS, &place->split);
+				 no_period || location->short_ns ? no_period : WEFT__NONE_HERE,
+				 location->short_sampled.ns, location->short_ns);
+		weft__fill_split(f, WEFT__COL_LOCATION_SUMMARY_TIME_POLLS, &location->split);
 	}
 }
 

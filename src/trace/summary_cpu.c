@@ -138,10 +138,10 @@ void weft__fill_wall(struct weft__filling *f)
 	uint64_t all_ns = 0;
 	size_t i;
 
-	for (i = 0; i < r->n_look_rows; i++)
-		all_ns += r->look_rows[i].ns;
-	for (i = 0; i < r->n_look_rows && weft__fill_row(f); i++) {
-		const struct weft__off_row *row = &r->look_rows[i];
+	for (i = 0; i < r->n_wall_rows; i++)
+		all_ns += r->wall_rows[i].ns;
+	for (i = 0; i < r->n_wall_rows && weft__fill_row(f); i++) {
+		const struct weft__off_row *row = &r->wall_rows[i];
 
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_TID, NULL, row->tid);
 		weft__fill_thread(f, WEFT__COL_WALL_SUMMARY_THREAD, row->tid, row->stream);

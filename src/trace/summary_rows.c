@@ -48,7 +48,7 @@ static const char *text_of(struct weft__scan *t, enum weft__form form, const str
 		thread = weft__names_thread(names, cell->thread.stream);
 		return thread ? thread->name : NULL;
 	case WEFT__FORM_PLACE:
-		return weft__label_place(names, cell->place);
+		return weft__label_location(names, cell->location);
 	case WEFT__FORM_FUNCTION:
 		return cell->function->name;
 	case WEFT__FORM_STACK:

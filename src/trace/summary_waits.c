@@ -7,7 +7,7 @@
 
 static void fill_object(struct weft__filling *f, const struct weft__wait_row *row)
 {
-	const char *one = row->n_told ? row->objects ? "more than one" : NULL : "no wait was recorded by itself";
+	const char *one = row->n_reported ? row->objects ? "more than one" : NULL : "no wait was recorded by itself";
 	bool call = row->what == WEFT_WAIT_CALL;
 	struct weft__cell *cell = &f->row[WEFT__COL_WAIT_SUMMARY_FOR];
 	const char *name = weft__names_string(&f->of->rec->names, row->name), *about;
@@ -32,15 +32,15 @@ void weft__fill_waits(struct weft__filling *f)
 
 	for (i = 0; i < r->n_waits && weft__fill_row(f); i++) {
 		const struct weft__wait_row *row = &r->waits[i];
-		const char *no_cpu = row->n_cpu    ? NULL
-				     : row->n_told ? "the thread's CPU clock was not read"
-						   : "no wait was recorded by itself";
+		const char *no_cpu = row->n_cpu        ? NULL
+				     : row->n_reported ? "the thread's CPU clock was not read"
+						       : "no wait was recorded by itself";
 
 		weft__fill_text(f, WEFT__COL_WAIT_SUMMARY_KIND, weft__label_wait(row->what));
 		weft__fill_text(f, WEFT__COL_WAIT_SUMMARY_NAME, weft__names_string(&f->of->rec->names, row->name));
 		weft__fill_times(f, WEFT__COL_WAIT_SUMMARY_TIMES, row->n, row->ns, row->longest_ns);
 		weft__fill_u64(f, WEFT__COL_WAIT_SUMMARY_MEAN, NULL, row->n ? row->ns / row->n : 0);
-		weft__fill_u64(f, WEFT__COL_WAIT_SUMMARY_ONE_BY_ONE, NULL, row->n_told);
+		weft__fill_u64(f, WEFT__COL_WAIT_SUMMARY_ONE_BY_ONE, NULL, row->n_reported);
 		weft__fill_u64(f, WEFT__COL_WAIT_SUMMARY_ON_WORKERS, NULL, row->worker_ns);
 		weft__fill_u64(f, WEFT__COL_WAIT_SUMMARY_ON_CPU, no_cpu, row->cpu_ns);
 		weft__fill_u64(f, WEFT__COL_WAIT_SUMMARY_ON_CPU_OF, no_cpu, row->cpu_of_ns);
@@ -102,9 +102,9 @@ void weft__fill_stuck(struct weft__filling *f)
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_AGE, NULL, stuck->rank_ns);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_SEEN, NULL,
 			       stuck->time_ns > start_ns ? stuck->time_ns - start_ns : 0);
-		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_LOOKS, NULL, stuck->looks);
+		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_LOOKS, NULL, stuck->n_reports);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TASK, NULL, stuck->task);
-		weft__fill_location(f, WEFT__COL_STUCK_SUMMARY_LOCATION, stuck->place);
+		weft__fill_location(f, WEFT__COL_STUCK_SUMMARY_LOCATION, stuck->location);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TID, NULL, stuck->tid);
 		weft__fill_thread(f, WEFT__COL_STUCK_SUMMARY_THREAD, stuck->tid, stuck->stream);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_DURATION, stuck->ended ? NULL : "its end was not seen",

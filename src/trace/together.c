@@ -5,7 +5,7 @@
 
 #include "trace/inside.h"
 
-#define DRAIN_EVENTS 256u
+#define RUN_EVENTS 256
 #define PROGRESS_EVENTS (1u << 18)
 
 struct together {
@@ -23,15 +23,15 @@ static struct weft__scan *scan_of(void *data, enum weft__table_id table)
 	return ((struct together *)data)->by_table[table];
 }
 
-static int give_poll(void *data, const struct weft__poll *poll)
+static int give_poll(void *data, const struct weft__poll *poll, const struct weft__breakdown *breakdown)
 {
 	struct weft__scan *polls = scan_of(data, WEFT__TABLE_POLL), *wakes = scan_of(data, WEFT__TABLE_WAKE);
-	int rc = polls ? polls->sink.poll(polls, poll) : 0;
+	int rc = polls ? polls->sink.poll(polls, poll, breakdown) : 0;
 
-	return rc == 0 && wakes ? wakes->sink.poll(wakes, poll) : rc;
+	return rc == 0 && wakes ? wakes->sink.poll(wakes, poll, breakdown) : rc;
 }
 
-static int give_slice(void *data, const struct weft__slice *slice)
+static int give_slice(void *data, const struct weft__slice_view *slice)
 {
 	struct weft__scan *t = scan_of(data, WEFT__TABLE_SLICE);
 
@@ -134,26 +134,49 @@ static int begin(struct together *t, size_t number)
 	return rc < 0 ? rc : weft__merge_open(&t->merge, rec, 0, UINT64_MAX);
 }
 
-static int push_plain(struct together *t, const struct weft_event_view *ev)
+static int push_plain(struct together *t, const struct weft__record *first, const struct weft__record *end)
 {
-	uint64_t wants = t->wants[ev->kind < WEFT_KIND_BUILTIN_END ? ev->kind : WEFT_KIND_BUILTIN_END];
 	int rc = 0;
 
-	for (; wants && rc == 0; wants &= wants - 1)
-		rc = weft__plain_event(t->of->scans[__builtin_ctzll(wants)], ev);
+	for (; first < end && rc == 0; first++) {
+		uint64_t wants = t->wants[first->kind < WEFT_KIND_BUILTIN_END ? first->kind : WEFT_KIND_BUILTIN_END];
+		struct weft__event ev;
+
+		if (!wants)
+			continue;
+		ev = weft__event_of_record(first);
+		for (; wants && rc == 0; wants &= wants - 1)
+			rc = weft__plain_event(t->of->scans[__builtin_ctzll(wants)], &ev);
+	}
 	return rc;
 }
 
-static int push(struct together *t, const struct weft_event_view *ev)
+static int push(struct together *t, const struct weft__record *first, const struct weft__record *end)
 {
-	int rc = t->analysis ? weft__analysis_push(t->analysis, ev) : 0;
+	uint64_t before = t->n_events;
+	int rc = t->analysis ? weft__analysis_push_run(t->analysis, first, end) : 0;
 
 	if (rc == 0)
-		rc = push_plain(t, ev);
-	if (rc == 0 && ++t->n_events % DRAIN_EVENTS == 0)
+		rc = push_plain(t, first, end);
+	if (rc == 0)
 		rc = drain(t);
-	if (t->n_events % PROGRESS_EVENTS == 0 && t->of->progress)
+	t->n_events += (size_t)(end - first);
+	if (t->n_events / PROGRESS_EVENTS > before / PROGRESS_EVENTS && t->of->progress)
 		t->of->progress(t->of->data, t->n_events);
+	return rc;
+}
+
+/* A run may be long; rows are given away before there are many. */
+static int push_all(struct together *t, const struct weft__record *first, const struct weft__record *end)
+{
+	int rc = 0;
+
+	while (first < end && rc == 0) {
+		const struct weft__record *to = end - first < RUN_EVENTS ? end : first + RUN_EVENTS;
+
+		rc = push(t, first, to);
+		first = to;
+	}
 	return rc;
 }
 
@@ -174,11 +197,11 @@ static int end(struct together *t)
 
 static int one(struct together *t, size_t number)
 {
-	const struct weft_event_view *ev = NULL;
+	const struct weft__record *run = NULL, *run_end = NULL;
 	int rc = begin(t, number), closed;
 
-	while (rc == 0 && (rc = weft__merge_next(t->merge, &ev)) > 0)
-		rc = push(t, ev);
+	while (rc == 0 && (rc = weft__merge_next(t->merge, &run, &run_end)) > 0)
+		rc = push_all(t, run, run_end);
 	closed = weft__merge_close(t->merge);
 	t->merge = NULL;
 	if (rc == 0)

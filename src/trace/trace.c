@@ -12,6 +12,7 @@
 
 #define SLACK_NS UINT64_C(5000000000) /* what is known late of a row that ended comes within this time */
 #define PROGRESS_EVENTS (1u << 20)
+#define RUN_EVENTS 64
 
 int weft__set_init(struct weft__set *set, struct weft__recordings *list, bool no_symbols)
 {
@@ -147,10 +148,11 @@ int weft__scan_recording(struct weft__scan *t, size_t number)
 
 	t->number = number;
 	t->rec = &t->set->list->all[number];
-	memset(t->labels, 0, sizeof(t->labels));
+	memset(t->whos, 0, sizeof(t->whos));
+	memset(t->locations, 0, sizeof(t->locations));
 	engine = weft__names_fact(&t->rec->names, "sample.engine");
 	t->sampling = engine && engine[0] && strcmp(engine, "off") != 0 && strcmp(engine, "none") != 0;
-	t->polls_told = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
+	t->polls_reported = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
 	t->waits_off = is_fact(t->rec, "wait.ns", "off");
 	return name_functions(t);
 }
@@ -181,6 +183,7 @@ static int end(struct weft__scan *t)
 	int rc = weft__merge_close(t->merge);
 
 	t->merge = NULL;
+	t->run = t->run_end = NULL;
 	if (rc == 0 && t->analysis)
 		rc = weft__analysis_finish(t->analysis, t->rec->last_ns, &result);
 	if (rc == 0 && t->analysis && weft__is_summary(t->opts.table))
@@ -192,24 +195,52 @@ static int end(struct weft__scan *t)
 	return rc;
 }
 
+/* Some events: what becomes of them are few rows. */
 static int step(struct weft__scan *t)
 {
-	const struct weft_event_view *ev = NULL;
-	int rc = weft__merge_next(t->merge, &ev);
+	const struct weft__record *first;
+	int rc = t->run < t->run_end ? 1 : weft__merge_next(t->merge, &t->run, &t->run_end);
 
 	if (rc <= 0)
 		return rc < 0 ? rc : end(t);
-	if (++t->n_events % PROGRESS_EVENTS == 0 && t->opts.progress)
+	first = t->run;
+	t->run += (size_t)(t->run_end - first) < RUN_EVENTS ? t->run_end - first : RUN_EVENTS;
+	if ((t->n_events + (size_t)(t->run - first)) / PROGRESS_EVENTS > t->n_events / PROGRESS_EVENTS &&
+	    t->opts.progress)
 		t->opts.progress(t->opts.progress_data, t->n_events, t->rec->n_events);
-	return t->analysis ? weft__analysis_push(t->analysis, ev) : weft__plain_event(t, ev);
+	t->n_events += (size_t)(t->run - first);
+	if (t->analysis)
+		return weft__analysis_push_run(t->analysis, first, t->run);
+	for (rc = 0; rc == 0 && first < t->run; first++) {
+		struct weft__event ev = weft__event_of_record(first);
+
+		rc = weft__plain_event(t, &ev);
+	}
+	return rc;
 }
 
 void weft__scan_pop(struct weft__scan *t)
 {
-	free(weft__row_at(t, t->first)->own);
+	char *own = weft__row_at(t, t->first)->own;
+
+	if (own)
+		free(own);
 	t->first++;
 	if (--t->n == 0)
 		t->first = 0;
+}
+
+/* Reads on until there are some: 1, or 0 at the end. */
+static __attribute__((noinline)) int find_rows(struct weft__scan *t)
+{
+	int rc = 0;
+
+	while (t->n == 0 && rc == 0) {
+		if (!t->merge && t->next == t->set->list->n)
+			return 0;
+		rc = t->merge ? step(t) : begin(t);
+	}
+	return rc < 0 ? rc : 1;
 }
 
 int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
@@ -219,13 +250,9 @@ int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
 	if (t->given)
 		weft__scan_pop(t);
 	t->given = false;
-	while (t->n == 0) {
-		if (!t->merge && t->next == t->set->list->n)
-			return 0;
-		rc = t->merge ? step(t) : begin(t);
-		if (rc < 0)
-			return rc;
-	}
+	rc = t->n ? 1 : find_rows(t);
+	if (rc <= 0)
+		return rc;
 	*ret = weft__row_at(t, t->first);
 	t->given = true;
 	return 1;

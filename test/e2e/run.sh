@@ -197,10 +197,17 @@ run 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"
 run 0 --start-after 0 -- "$WEFT_BUILD/test/run_apart" recorded
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
 is '.recordings[0].cpu.samples > 0'
-# The perf engine's files are opened and closed by all threads, which then have the same: what opens them later takes
-# the lowest number for a moment (weft-run(1)).
 WEFT_SAMPLE_ENGINE=perf run 0 --start-after 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
+# Nothing of weft's is ever listed, whichever engine samples: the starter's files, the collector's, perf events.
+for engine in auto timer perf; do
+	WEFT_SAMPLE_ENGINE=$engine run 0 -- "$WEFT_BUILD/test/run_listed" 600
+	[ "$(cat "$dir/out")" = good ] || fail "$engine: $(cat "$dir/out")"
+	is '.recordings[0].cpu.samples > 0'
+done
+run 0 --hz 1999 --start-after 0 -- "$WEFT_BUILD/test/run_listed" 600
+[ "$(cat "$dir/out")" = good ] || fail "above the tick: $(cat "$dir/out")"
+is '.recordings[0].cpu.samples > 0'
 
 # Programs as they are. Their output and status are what they are without weft.
 stock() { # PROGRAM ARGUMENT...

@@ -49,16 +49,16 @@ static void check_polls(const struct weft__poll *polls, size_t n)
 	size_t i, k;
 
 	for (i = 0; i < n; i++) {
-		const struct weft__story *story = &polls[i].story;
+		const struct weft__breakdown *breakdown = &polls[i].breakdown;
 		uint64_t sum = 0;
 
 		for (k = 0; k < WEFT__N_PARTS; k++)
-			sum += story->split.ns[k];
-		if (story->told && sum != polls[i].rank_ns)
+			sum += breakdown->split.ns[k];
+		if (breakdown->known && sum != polls[i].rank_ns)
 			abort();
-		for (k = 0; k < story->n_causes; k++)
-			if (story->causes[k].ns > polls[i].rank_ns ||
-			    (k && story->causes[k].ns > story->causes[k - 1].ns))
+		for (k = 0; k < breakdown->n_causes; k++)
+			if (breakdown->causes[k].ns > polls[i].rank_ns ||
+			    (k && breakdown->causes[k].ns > breakdown->causes[k - 1].ns))
 				abort();
 	}
 }
@@ -89,16 +89,16 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static int add_poll(void *data, const struct weft__poll *poll)
+static int add_poll(void *data, const struct weft__poll *poll, const struct weft__breakdown *breakdown)
 {
 	struct rows *rows = data;
 	uint64_t sum = 0;
 	size_t i;
 
 	for (i = 0; i < WEFT__N_PARTS; i++) {
-		sum += poll->story.split.ns[i];
-		rows->slice_ns[i] = poll->story.split.ns[i]; /* to come */
-		rows->poll_ns[i] = plus(rows->poll_ns[i], poll->end_ns ? poll->story.split.ns[i] : 0);
+		sum += breakdown->split.ns[i];
+		rows->slice_ns[i] = breakdown->split.ns[i]; /* to come */
+		rows->poll_ns[i] = plus(rows->poll_ns[i], poll->end_ns ? breakdown->split.ns[i] : 0);
 	}
 	if (sum != poll->rank_ns)
 		abort();
@@ -106,7 +106,7 @@ static int add_poll(void *data, const struct weft__poll *poll)
 	return 0;
 }
 
-static int add_slice(void *data, const struct weft__slice *slice)
+static int add_slice(void *data, const struct weft__slice_view *slice)
 {
 	struct rows *rows = data;
 
@@ -148,7 +148,7 @@ static int add_sample(void *data, const struct weft__sample_one *sample)
 }
 
 /* They are exactly what the result is made of. */
-static void check_rows(const struct rows *rows, const struct weft__result *r, bool told)
+static void check_rows(const struct rows *rows, const struct weft__result *r, bool reported)
 {
 	uint64_t waits = 0;
 	size_t i;
@@ -162,7 +162,7 @@ static void check_rows(const struct rows *rows, const struct weft__result *r, bo
 	    rows->sample_ns != r->samples.all.ns)
 		abort();
 	/* Of polls that come at their end in a recording that does not say so, samples are not held back. */
-	if (told && rows->in_poll != r->samples.where[WEFT__IN_POLL].n)
+	if (reported && rows->in_poll != r->samples.where[WEFT__IN_POLL].n)
 		abort();
 }
 
@@ -171,7 +171,7 @@ static void choose(struct weft__names *names, struct weft__analysis_opts *opts, 
 	static const struct weft_fact facts[] = {{"sample.hz", "100"}, {"poll.mode", "caught"}};
 
 	opts->top = 1 + (bits & 3);
-	opts->max_stretches = bits & 4 ? 20 : 0;
+	opts->max_intervals = bits & 4 ? 20 : 0;
 	opts->location = bits & 8 ? "echo" : NULL;
 	opts->span = bits & 16 ? 3 : 0;
 	opts->from_ns = bits & 32 ? 20000000 : 0;
@@ -182,7 +182,8 @@ static void choose(struct weft__names *names, struct weft__analysis_opts *opts, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct weft_event_view ev = {.time_ns = 10000000};
+	uint64_t fields[WEFT_FIELDS_MAX] = {0};
+	struct weft__event ev = {.time_ns = 10000000, .fields = fields};
 	const struct weft__result *r;
 	struct weft__names names = {0};
 	struct weft__analysis_opts opts = {.names = &names};
@@ -215,7 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ev.n_fields = ev.kind < WEFT_KIND_BUILTIN_END ? fields_of[ev.kind] : 2;
 		at += 4;
 		for (i = 0; i < ev.n_fields; i++)
-			ev.fields[i] = at < size ? value_of(data[at++], ev.time_ns) : 0;
+			fields[i] = at < size ? value_of(data[at++], ev.time_ns) : 0;
 		if (weft__analysis_push(analysis, &ev) < 0)
 			abort();
 	}

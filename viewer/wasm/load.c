@@ -241,7 +241,7 @@ VIEW_EXPORT int view_load(void)
 /* Decodes all events in order of time and does nothing with them: what parsing alone takes. */
 VIEW_EXPORT double view_decode(void)
 {
-	const struct weft_event_view *ev = NULL;
+	const struct weft__record *run = NULL, *end = NULL;
 	struct weft__merge *merge = NULL;
 	double n = 0;
 	size_t i;
@@ -249,8 +249,8 @@ VIEW_EXPORT double view_decode(void)
 	for (i = 0; i < view_trace.list.n; i++) {
 		if (weft__merge_open(&merge, &view_trace.list.all[i], 0, UINT64_MAX) < 0)
 			return -1;
-		while (weft__merge_next(merge, &ev) > 0)
-			n++;
+		while (weft__merge_next(merge, &run, &end) > 0)
+			n += (double)(end - run);
 		(void)weft__merge_close(merge);
 	}
 	return n;

@@ -73,7 +73,7 @@ static bool choose(struct report_opts *opts, size_t number)
 		if ((uint64_t)sel->location >> 44 != number)
 			return false;
 		quote(names.location, sizeof(names.location),
-		      weft__label_place(&rec->names, (uint32_t)((uint64_t)sel->location & mask)));
+		      weft__label_location(&rec->names, (uint32_t)((uint64_t)sel->location & mask)));
 		opts->analysis.location = names.location;
 	}
 	opts->analysis.span = sel->span;

@@ -12,31 +12,36 @@
 #include "base/error.h"
 #include "record/collect/collector.h"
 #include "record/event/account.h"
-#include "record/event/queue.h"
-#include "record/sample/engine.h"
-#include "record/sample/meter.h"
-#include "record/switch/switch.h"
+#include "record/source.h"
 #include "record/symbolize.h"
 #include "record/tables/tables.h"
-#include "record/wait/wait.h"
-#include "record/wall/wall.h"
 #include "weft/runtime.h"
 
 #define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
 #define TELL_NS UINT64_C(1000000000)
-#define SPREAD_NS UINT64_C(30000000000) /* over which what is done once is counted */
-#define LEAST_RATE (GOVERNOR_FULL / 10)
-#define LEAST_GATE (GOVERNOR_FULL / 512)
+#define SPREAD_NS UINT64_C(30000000000)  /* over which what is done once is counted */
 #define SCARCE 0.5                       /* of what is allowed goes for what cannot be lowered: fewer wakes then, */
 #define AMPLE 0.25                       /* until it is this little */
-#define HOPELESS 0.5                     /* of what is allowed goes for perf events, though they are off */
+#define HOPELESS 0.5                     /* of what is allowed goes for what a source cannot lower */
 #define HOPELESS_NS UINT64_C(2000000000) /* for so long */
 
-enum { COLLECTOR = WEFT_COST_COLLECTOR - 1, SAMPLES = WEFT_COST_SAMPLES - 1, SWITCHES = WEFT_COST_SWITCH - 1 };
-enum { WALL = WEFT_COST_WALL - 1, WAITS = WEFT_COST_WAITS - 1, TABLES = WEFT_COST_TABLES - 1 };
+/* What costs and is no source. */
+enum { COLLECTOR = WEFT_COST_COLLECTOR - 1, TABLES = WEFT_COST_TABLES - 1 };
 enum { SYMBOLS = WEFT_COST_SYMBOLS - 1, EVENTS = WEFT_COST_EVENTS - 1 };
 
 _Static_assert((uint32_t)WEFT_OFF == GOVERNOR_NO_LIMIT, "the option's value for no limit");
+_Static_assert(SOURCE_FULL == GOVERNOR_FULL, "sources and the governor mean the same level");
+
+/* The next source that says what it costs, from *i on; *at: its number among the costs. */
+static const struct weft__source *next_that_costs(uint32_t *i, uint32_t *at)
+{
+	const struct weft__source *s;
+
+	while ((s = weft__source_next(i)) && !s->cost)
+		;
+	*at = s ? s->costs - 1u : 0;
+	return s;
+}
 
 static uint64_t cost_clock(clockid_t clock)
 {
@@ -48,21 +53,20 @@ static uint64_t cost_clock(clockid_t clock)
 
 void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct weft__defs *facts)
 {
-	static const struct {
-		uint32_t least;
-		int gated;
-	} sources[COSTS] = {[SAMPLES] = {LEAST_RATE, 0},
-			    [SWITCHES] = {LEAST_GATE, 1},
-			    [WALL] = {LEAST_RATE, 0},
-			    [WAITS] = {LEAST_GATE, 0}};
+	const struct weft__source *by_cost[COSTS] = {0}, *s;
+	uint32_t i = 0, at;
 	char text[24];
 
 	*costs = (struct weft__costs){0};
 	weft__governor_init(&costs->governor, budget_ppm);
-	for (uint32_t i = 0; i < COSTS; i++)
-		weft__governor_add(&costs->governor, sources[i].least, sources[i].gated);
-	costs->gate_ns = costs->turn_ns = UINT64_MAX;
-	costs->waits_ns = weft__waits_cost();
+	while ((s = next_that_costs(&i, &at))) {
+		by_cost[at] = s;
+		s->cost(&costs->seen[at]);
+	}
+	for (i = 0; i < COSTS; i++)
+		weft__governor_add(&costs->governor, by_cost[i] ? by_cost[i]->least : 0,
+				   by_cost[i] && by_cost[i]->hold);
+	costs->gate_ns = UINT64_MAX;
 	costs->tables_ns = weft__tables_cost();
 	store_relaxed(&weft__account_credit.ns, WEFT__ACCOUNT_FREE);
 	weft__costs_accounts(costs, 0);
@@ -73,17 +77,14 @@ void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct wef
 void weft__costs_thread(struct weft__costs *costs)
 {
 	costs->collector_ns = 0;
-	weft__meter_thread();
 }
 
-/* What of the collector's work is for context switches: as much as of its events. */
-static uint64_t for_switches(struct weft__collector *c, uint64_t switches, uint64_t ns)
+/* What of the collector's work is for a source: as much as of its events. */
+static uint64_t part_of(uint64_t events, uint64_t all_events, uint64_t ns)
 {
-	uint64_t events = weft__costs_since(&c->costs.events, c->stats.events);
-
-	if (!switches)
+	if (!events)
 		return 0;
-	return switches < events ? (uint64_t)((double)ns * (double)switches / (double)events) : ns;
+	return events < all_events ? (uint64_t)((double)ns * (double)events / (double)all_events) : ns;
 }
 
 uint64_t weft__costs_spread(struct weft__costs *costs, uint64_t now_ns)
@@ -106,62 +107,84 @@ uint64_t weft__costs_spread(struct weft__costs *costs, uint64_t now_ns)
 static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
 {
 	memcpy(ns, costs->spent_ns, sizeof(costs->spent_ns));
-	ns[COLLECTOR] -= costs->for_switches_ns;
-	ns[SWITCHES] += costs->for_switches_ns;
-	ns[SAMPLES] -= costs->fixed_ns; /* what no lower rate would save */
-	ns[COLLECTOR] += costs->fixed_ns;
+	for (uint32_t i = 0; i < COSTS; i++) {
+		ns[COLLECTOR] += costs->fixed_ns[i] - costs->caused_ns[i];
+		ns[i] += costs->caused_ns[i] - costs->fixed_ns[i];
+	}
 	ns[TABLES] = costs->spread_ns[0];
 	ns[SYMBOLS] = costs->spread_ns[1];
 	return ns;
 }
 
+/* What sources cost since the last time: the events and slots that the collector made for each, and, as the answer,
+ * what of the collector's own time was for them. */
+static uint64_t sources_measure(struct weft__costs *costs, struct weft__source_cost *more)
+{
+	const struct weft__source *s;
+	uint64_t own_ns = 0;
+	uint32_t i = 0, at;
+
+	while ((s = next_that_costs(&i, &at))) {
+		struct weft__source_cost now = {0}, *seen = &costs->seen[at];
+
+		s->cost(&now);
+		costs->spent_ns[at] += weft__costs_since(&seen->spent_ns, now.spent_ns);
+		costs->fixed_ns[at] += weft__costs_since(&seen->fixed_ns, now.fixed_ns);
+		own_ns += weft__costs_since(&seen->own_ns, now.own_ns);
+		more[at].events = weft__costs_since(&seen->events, now.events);
+		more[at].slots = weft__costs_since(&seen->slots, now.slots);
+	}
+	return own_ns;
+}
+
 static void costs_measure(struct weft__collector *c)
 {
 	struct weft__costs *costs = &c->costs;
-	struct weft__engine_counts counts = weft__engine_counts();
+	struct weft__source_cost more[COSTS] = {0};
 	uint64_t collector = weft__costs_since(&costs->collector_ns, cost_clock(CLOCK_THREAD_CPUTIME_ID)) +
 			     weft__costs_since(&costs->encoder_ns, weft__idle_cost(c->idle));
-	uint64_t wall = weft__costs_since(&costs->wall_ns, weft__wall_cost()), *spent = costs->spent_ns;
-	uint64_t switches = weft__costs_since(&costs->switches, weft__switch_counts().switches);
-	uint32_t switch_ns = weft__switch_cost_ns();
-	uint64_t for_switches_ns;
+	uint64_t events = weft__costs_since(&costs->events, c->stats.events), slots = 0;
+	uint64_t own = sources_measure(costs, more), *spent = costs->spent_ns, caused = 0;
 
-	costs->switch_ns = switch_ns ? switch_ns : costs->switch_ns;
-	spent[COLLECTOR] += collector > wall ? collector - wall : 0; /* looks at threads are made in this thread */
-	spent[WALL] += wall;
-	spent[SAMPLES] = counts.spent_ns + weft__meter_ns(&costs->fixed_ns);
-	spent[SWITCHES] += switches * costs->switch_ns;
-	spent[WAITS] += weft__costs_since(&costs->waits_ns, weft__waits_cost());
+	collector = collector > own ? collector - own : 0;
+	spent[COLLECTOR] += collector;
 	spent[TABLES] += weft__costs_since(&costs->tables_ns, weft__tables_cost());
 	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
-	collector = collector > wall ? collector - wall : 0;
-	for_switches_ns = for_switches(c, switches, collector);
-	costs->for_switches_ns += for_switches_ns;
-	spent[EVENTS] += weft__costs_events(c, switches, collector - for_switches_ns);
-}
+	for (uint32_t i = 0; i < COSTS; i++) {
+		uint64_t part = part_of(more[i].events, events, collector - caused);
 
-static uint32_t cost_level(const struct weft__costs *costs, uint32_t source)
-{
-	return costs->governor.sources[source].level;
+		costs->caused_ns[i] += part;
+		caused += part;
+		slots += more[i].slots;
+	}
+	spent[EVENTS] += weft__costs_events(c, slots, collector - caused);
 }
 
 static void costs_apply(struct weft__costs *costs)
 {
-	uint32_t wall = weft__wall_hz(), level = cost_level(costs, WALL);
+	const struct weft__source *s;
+	uint32_t i = 0, at;
 
-	if (weft__engine_hz())
-		costs->rate[SAMPLES] = weft__engine_slow(cost_level(costs, SAMPLES), GOVERNOR_FULL);
-	costs->turn_ns = 0;
-	costs->rate[WALL] = level == GOVERNOR_FULL ? wall : wall * level / GOVERNOR_FULL + 1;
-	weft__waits_limit(cost_level(costs, WAITS));
-	weft__wall_limit(level == GOVERNOR_FULL ? 0 : costs->rate[WALL]);
-	costs->rate[SWITCHES] = weft__switch_works() ? cost_level(costs, SWITCHES) * 1000 / GOVERNOR_FULL : 0;
+	while ((s = next_that_costs(&i, &at)))
+		if (s->limit)
+			costs->rate[at] = s->limit(costs->governor.sources[at].level);
 }
 
-/* Without a budget nobody holds the records of switches. */
-static int gates(const struct weft__costs *costs)
+/* Without a budget nobody is held. */
+static int gates(const struct weft__costs *costs, const struct weft__source *s)
 {
-	return weft__switch_works() && costs->governor.budget_ppm != GOVERNOR_NO_LIMIT;
+	return s->hold && s->works() && costs->governor.budget_ppm != GOVERNOR_NO_LIMIT;
+}
+
+static int gates_any(const struct weft__costs *costs)
+{
+	const struct weft__source *s;
+	uint32_t i = 0, at;
+
+	while ((s = next_that_costs(&i, &at)))
+		if (gates(costs, s))
+			return 1;
+	return 0;
 }
 
 static void costs_begin(struct weft__collector *c, uint64_t now_ns)
@@ -175,13 +198,13 @@ static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 	costs->cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID);
 	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns - later, as_caused(costs, ns));
 	costs->looked_ns = now_ns;
-	costs->hopeless_ns = 0;
+	memset(costs->hopeless_ns, 0, sizeof(costs->hopeless_ns));
 	costs->events_cost_ns = 0;
 	costs->events_slots = 0;
 	c->coarse.step_ns = now_ns;
 	costs->pace_ns = FIRST_NS;
 	costs->step_ns = now_ns + FIRST_NS;
-	costs->gate_ns = gates(costs) ? costs->step_ns : UINT64_MAX;
+	costs->gate_ns = gates_any(costs) ? costs->step_ns : UINT64_MAX;
 	if (!costs->told_at_ns)
 		costs->told_at_ns = now_ns;
 	costs->running = 1;
@@ -207,43 +230,51 @@ static int tell_limited(struct weft__collector *c)
 	return weft__stage_news(c);
 }
 
-/* An event adds to each context switch whether it is on or off, and a program may do hardly anything else. */
-static void look_for_hopeless(struct weft__costs *costs, uint64_t now_ns, uint64_t fixed_ns)
+/* What a source cannot lower may be most of what there is, as where a program hardly does more than switch. */
+static void look_for_hopeless(struct weft__costs *costs, uint64_t now_ns, const uint64_t *fixed_ns)
 {
 	const struct weft__governor *g = &costs->governor;
-	double share = (double)(costs->fixed_ns - fixed_ns) / (double)(now_ns - costs->looked_ns);
+	const struct weft__source *s;
+	uint32_t i = 0, at;
 
-	if (g->budget_ppm == GOVERNOR_NO_LIMIT || share <= HOPELESS * g->allowed) {
-		costs->hopeless_ns = 0;
-	} else if (!costs->hopeless_ns) {
-		costs->hopeless_ns = now_ns;
-	} else if (now_ns >= costs->hopeless_ns + HOPELESS_NS) {
-		costs->hopeless_ns = 0;
-		if (weft__engine_give_up())
-			weft__log(WEFT_LOG_INFO,
-				  "perf events cost too much at context switches; timers sample instead");
+	while ((s = next_that_costs(&i, &at))) {
+		double share = (double)(costs->fixed_ns[at] - fixed_ns[at]) / (double)(now_ns - costs->looked_ns);
+		uint64_t *since_ns = &costs->hopeless_ns[at];
+
+		if (!s->give_up || g->budget_ppm == GOVERNOR_NO_LIMIT || share <= HOPELESS * g->allowed) {
+			*since_ns = 0;
+		} else if (!*since_ns) {
+			*since_ns = now_ns;
+		} else if (now_ns >= *since_ns + HOPELESS_NS) {
+			*since_ns = 0;
+			s->give_up();
+		}
 	}
 	costs->looked_ns = now_ns;
 }
 
-/* To wake up for a look at a queue is a good part of what the collector costs. */
-static void set_queue_pace(const struct weft__governor *g)
+/* To wake up is a good part of what the collector costs. */
+static void spare_wakeups(const struct weft__governor *g)
 {
-	if (g->budget_ppm == GOVERNOR_NO_LIMIT)
+	int dear = g->fixed > SCARCE * g->allowed;
+	const struct weft__source *s;
+	uint32_t i = 0;
+
+	if (g->budget_ppm == GOVERNOR_NO_LIMIT || (!dear && g->fixed >= AMPLE * g->allowed))
 		return;
-	if (g->fixed > SCARCE * g->allowed)
-		weft__queue_spare(1);
-	else if (g->fixed < AMPLE * g->allowed)
-		weft__queue_spare(0);
+	while ((s = weft__source_next(&i)))
+		if (s->spare)
+			s->spare(dear);
 }
 
 static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
-	uint64_t fixed_ns = costs->fixed_ns;
+	uint64_t fixed_ns[COSTS];
 	uint64_t before = sum_of(costs->spent_ns), cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID), own, all, later,
 		 ns[COSTS];
 
+	memcpy(fixed_ns, costs->fixed_ns, sizeof(fixed_ns));
 	costs_measure(c);
 	weft__costs_accounts(costs, now_ns - costs->looked_ns);
 	later = weft__costs_spread(costs, now_ns);
@@ -256,9 +287,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 		costs->pace_ns = FIRST_NS; /* whether that is enough is to be known soon */
 	costs->events_cost_ns = 0;
 	costs->events_slots = 0;
-	set_queue_pace(&costs->governor);
-	if (weft__engine_look(now_ns))
-		costs->turn_ns = 0;
+	spare_wakeups(&costs->governor);
 	look_for_hopeless(costs, now_ns, fixed_ns);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
 	costs->step_ns = now_ns + costs->pace_ns;
@@ -267,14 +296,37 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 
 static void costs_gate(struct weft__costs *costs, uint64_t now_ns)
 {
-	int on = weft__governor_gate(&costs->governor, SWITCHES, now_ns, &costs->gate_ns);
+	const struct weft__source *s;
+	uint32_t i = 0, at;
 
-	if (on != (weft__switch_cost_ns() != 0))
-		weft__switch_hold(!on);
-	weft__governor_really(&costs->governor, SWITCHES, now_ns, weft__switch_cost_ns() != 0);
-	/* How expensive they are becomes known while they are on. */
-	if (on && costs->gate_ns != UINT64_MAX && costs->step_ns > costs->gate_ns)
-		costs->step_ns = costs->gate_ns;
+	costs->gate_ns = UINT64_MAX;
+	while ((s = next_that_costs(&i, &at))) {
+		uint64_t next_ns;
+		int on;
+
+		if (!gates(costs, s))
+			continue;
+		on = weft__governor_gate(&costs->governor, at, now_ns, &next_ns);
+		if (on != s->hold(SOURCE_ASK))
+			s->hold(on ? SOURCE_LET : SOURCE_HOLD);
+		weft__governor_really(&costs->governor, at, now_ns, s->hold(SOURCE_ASK));
+		/* How expensive it is becomes known while it is on. */
+		if (on && next_ns != UINT64_MAX && costs->step_ns > next_ns)
+			costs->step_ns = next_ns;
+		costs->gate_ns = next_ns < costs->gate_ns ? next_ns : costs->gate_ns;
+	}
+}
+
+/* 1: some source has not found out yet what it costs. */
+static int costs_try_out(void)
+{
+	const struct weft__source *s;
+	uint32_t i = 0, at;
+
+	while ((s = next_that_costs(&i, &at)))
+		if (s->try_out && s->try_out())
+			return 1;
+	return 0;
 }
 
 void weft__costs_event(struct weft__costs *costs, const struct weft__cost *event)
@@ -379,21 +431,18 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 
 	if (!weft_gate_on()) {
 		costs->running = costs->trying = 0;
-		costs->gate_ns = costs->turn_ns = UINT64_MAX;
+		costs->gate_ns = UINT64_MAX;
 		return 0;
 	}
 	/* Before the governor looks at what the collector takes. */
-	costs->trying = !costs->running && weft__meter_try();
+	costs->trying = !costs->running && costs_try_out();
 	if (costs->trying)
 		return 0;
 	if (!costs->running)
 		costs_begin(c, now_ns);
 	if (now_ns >= costs->step_ns)
 		err = costs_step(c, now_ns);
-	if (gates(costs))
-		costs_gate(costs, now_ns);
-	if (now_ns >= costs->turn_ns)
-		costs->turn_ns = weft__engine_turn(now_ns);
+	costs_gate(costs, now_ns);
 	if (now_ns >= costs->told_at_ns + TELL_NS)
 		tell_costs(costs, now_ns);
 	return err;
@@ -401,18 +450,19 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 
 uint64_t weft__costs_due(const struct weft__costs *costs)
 {
-	uint64_t due = costs->gate_ns < costs->turn_ns ? costs->gate_ns : costs->turn_ns;
-
-	return costs->running ? due : costs->trying ? 0 : UINT64_MAX;
+	return costs->running ? costs->gate_ns : costs->trying ? 0 : UINT64_MAX;
 }
 
 int weft__costs_tell(struct weft__collector *c)
 {
 	uint64_t now_ns = weft__clock_mono();
 	/* What costs next to nothing is not worth an event in a recording of a moment. */
-	int worth =
-		weft__engine_hz() || weft__switch_works() || weft__wall_hz() || now_ns >= c->costs.told_at_ns + TELL_NS;
-	int err = 0;
+	int worth = now_ns >= c->costs.told_at_ns + TELL_NS, err = 0;
+	const struct weft__source *s;
+	uint32_t i = 0, at;
+
+	while (!worth && (s = next_that_costs(&i, &at)))
+		worth = s->works && s->works();
 
 	if (!c->costs.told_at_ns || !worth)
 		return 0;
@@ -438,6 +488,5 @@ void weft__costs_stats(const struct weft__costs *costs, struct weft_recorder_sta
 {
 	stats->cost_ns = sum_of(costs->spent_ns);
 	stats->program_ns = costs->program_ns;
-	stats->sample_hz = costs->rate[SAMPLES];
 	stats->limited = (uint32_t)costs->governor.limited;
 }

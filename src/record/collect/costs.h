@@ -6,6 +6,7 @@
 
 #include "record/collect/coarse.h"
 #include "record/governor.h"
+#include "record/source.h"
 #include "weft/kind.h"
 
 #define COSTS WEFT_COST_EVENTS /* sources; numbers of enum weft_cost less 1 */
@@ -25,25 +26,24 @@ struct weft_recorder_stats;
 
 struct weft__costs {
 	struct weft__governor governor;
-	uint64_t spent_ns[COSTS]; /* since open */
-	uint64_t told_ns[COSTS];  /* of that, what is in events */
-	uint32_t rate[COSTS];     /* in force: Hz; of switches thousandths of the time; 0: it has none */
-	uint64_t program_ns;      /* CPU time of the process besides, while recording */
-	uint64_t told_at_ns;      /* 0: nothing has been told, and nothing recorded */
-	uint64_t step_ns;         /* when the governor is asked next */
-	uint64_t pace_ns;         /* and how long after that */
-	uint64_t for_switches_ns; /* of the collector's */
-	uint64_t spread_ns[2];    /* of unwind tables and of symbols, what the governor knows of by now */
-	uint64_t spread_at_ns;    /* when that was worked out */
-	uint64_t gate_ns;         /* when switches have to be held, or let go */
-	uint64_t turn_ns;         /* and when the engine wants a turn */
-	uint64_t fixed_ns;        /* of samples: what no lower rate would have saved */
-	uint64_t cpu_ns;          /* of the process, at the last look while recording */
-	uint64_t limited_segment; /* that says so, plus 1 */
-	uint64_t looked_ns;       /* for what is hopeless */
-	uint64_t hopeless_ns;     /* since when it is; 0: it is not */
+	uint64_t spent_ns[COSTS];    /* since open */
+	uint64_t told_ns[COSTS];     /* of that, what is in events */
+	uint32_t rate[COSTS];        /* in force: Hz; of switches thousandths of the time; 0: it has none */
+	uint64_t program_ns;         /* CPU time of the process besides, while recording */
+	uint64_t told_at_ns;         /* 0: nothing has been told, and nothing recorded */
+	uint64_t step_ns;            /* when the governor is asked next */
+	uint64_t pace_ns;            /* and how long after that */
+	uint64_t caused_ns[COSTS];   /* of the collector's, what was for a source */
+	uint64_t spread_ns[2];       /* of unwind tables and of symbols, what the governor knows of by now */
+	uint64_t spread_at_ns;       /* when that was worked out */
+	uint64_t gate_ns;            /* when a source has to be held, or let go */
+	uint64_t fixed_ns[COSTS];    /* what no lower level would have saved */
+	uint64_t cpu_ns;             /* of the process, at the last look while recording */
+	uint64_t limited_segment;    /* that says so, plus 1 */
+	uint64_t looked_ns;          /* for what is hopeless */
+	uint64_t hopeless_ns[COSTS]; /* since when it is; 0: it is not */
 	int running;
-	int trying; /* what samples cost is being found out */
+	int trying; /* what a source costs is being found out */
 
 	/* events that the next flush takes along: they are none of a ring's, and need none to wake up for */
 	struct weft__cost pending[COSTS_PENDING];
@@ -54,9 +54,9 @@ struct weft__costs {
 	uint64_t last_ns;    /* of the last one that was written */
 
 	/* counters as they were at the last look */
-	uint64_t collector_ns, encoder_ns, wall_ns, waits_ns, tables_ns, symbols_ns, switches, events;
-	uint32_t switch_ns; /* what a switch costs */
-	uint64_t slots;     /* that threads of the program filled */
+	struct weft__source_cost seen[COSTS];
+	uint64_t collector_ns, encoder_ns, tables_ns, symbols_ns, events;
+	uint64_t slots; /* that threads of the program filled */
 	uint64_t staged_runs;
 	double emit_ns; /* what it takes to fill one */
 	/* since the last step: what events cost, emitting and collecting them, and how many slots they were */
@@ -77,9 +77,9 @@ static inline uint64_t weft__costs_since(uint64_t *seen, uint64_t now)
 }
 
 /* costs_events.c. What threads of the program took for events since the last time, in ns: emitting them, counting
- * those that are only counted, and their accounts. `switches` of the events that were drained are the collector's
- * own, and `collector_ns` went for the others. */
-uint64_t weft__costs_events(struct weft__collector *c, uint64_t switches, uint64_t collector_ns);
+ * those that are only counted, and their accounts. `own` of the slots that were drained are the collector's, and
+ * `collector_ns` went for the others. */
+uint64_t weft__costs_events(struct weft__collector *c, uint64_t own, uint64_t collector_ns);
 /* costs_events.c. Lets accounts read again, for as much as that may cost in so long a time. */
 void weft__costs_accounts(const struct weft__costs *costs, uint64_t passed_ns);
 /* CALLER, at open. */

@@ -81,10 +81,10 @@ static uint64_t accounts_cost(struct weft__collector *c)
 	return weft_tick_ns(weft__costs_since(&c->costs.accounts, sum));
 }
 
-uint64_t weft__costs_events(struct weft__collector *c, uint64_t switches, uint64_t collector_ns)
+uint64_t weft__costs_events(struct weft__collector *c, uint64_t own, uint64_t collector_ns)
 {
 	struct weft__costs *costs = &c->costs;
-	uint64_t slots = weft__costs_since(&costs->slots, c->drained), own = 2 * switches; /* told by the collector */
+	uint64_t slots = weft__costs_since(&costs->slots, c->drained);
 	double emits, most;
 
 	if (!costs->emit_ns && weft_gate_on())

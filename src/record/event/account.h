@@ -38,6 +38,8 @@ void weft__account_nested(struct ring_page *ring, uint32_t level, uint64_t tick)
 /* The poll that began at `begin` (0, of one in another: not known) ends at `tick`. Answers 0 when it never left the CPU. */
 int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, uint64_t tick,
 		       struct weft__cpu_split *ret);
+/* The same of one that left the CPU and is only counted: what comes later has to know. */
+void weft__account_counted(struct ring_page *ring, uint32_t level, uint64_t begin, uint64_t tick);
 /* Reads the CPU clock and the scheduler's counts. Answers 0 when the thread's wait for a CPU is not known. */
 int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, uint64_t *ready_ns);
 

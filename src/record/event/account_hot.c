@@ -91,6 +91,7 @@ static int account_enter(struct account *account)
 		account->offs = account->offs_counted = 0;
 		account->counted_off_ticks = 0;
 		account->spared = 0;
+		account->spared_ticks = 0;
 		account->off_cpu_ns = OFF_CPU_FIRST_NS;
 		account->off_ready_ns = 0;
 		account->ready_ns = account->ready_before_ns = WEFT_NOT_MEASURED;
@@ -158,6 +159,7 @@ static struct account_begin account_at(const struct account *account, uint64_t t
 		.offs = account->offs_counted,
 		.counted = account->counted,
 		.counted_off_ticks = account->counted_off_ticks,
+		.spared_ticks = account->spared_ticks,
 		.unsure_ticks = account->unsure_ticks,
 		.spared = account->spared,
 	};
@@ -242,6 +244,7 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 	account->offs_counted = 0;
 	account->counted_off_ticks = 0;
 	account->spared = 0;
+	account->spared_ticks = 0;
 }
 
 static void account_count(struct account *account, struct ring_page *ring, enum weft__sched_use use)
@@ -283,7 +286,7 @@ static void account_leave(struct account *account, struct ring_page *ring, uint6
 static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t off_ns,
 			 const struct account_begin *begin, uint64_t *unsure_ns)
 {
-	uint64_t now_ns = account_ready_at(account, tick), since_ns, most_ns, least_ns, parks_ns;
+	uint64_t now_ns = account_ready_at(account, tick), since_ns, most_ns, least_ns, parks_ns, spared_ns;
 
 	if (off_ns == 0)
 		return 0;
@@ -296,12 +299,16 @@ static uint64_t ready_of(const struct account *account, uint64_t tick, uint64_t 
 		return at_most((uint64_t)(account->offs_counted - begin->offs) * account->off_ready_ns, off_ns);
 	since_ns = now_ns > begin->ready_ns ? now_ns - begin->ready_ns : 0;
 	most_ns = at_most(since_ns, off_ns);
-	if (begin->offs == 0)
-		return most_ns;
-	if (!begin->spared &&
-	    account->voluntary - begin->voluntary == begin->offs) /* interrupts may have taken the rest */
-		return off_ns - most_ns <= ACCOUNT_SURE_NS + off_ns / 50 ? off_ns : most_ns;
-	parks_ns = at_most(weft_tick_ns(begin->counted_off_ticks), since_ns);
+	spared_ns = at_most(weft_tick_ns(begin->spared_ticks), since_ns);
+	least_ns = at_most(since_ns - spared_ns, off_ns);
+	if (most_ns - least_ns <= ACCOUNT_SURE_NS + off_ns / 50) {
+		if (begin->offs == 0)
+			return most_ns;
+		if (!begin->spared &&
+		    account->voluntary - begin->voluntary == begin->offs) /* interrupts may have taken the rest */
+			return off_ns - most_ns <= ACCOUNT_SURE_NS + off_ns / 50 ? off_ns : most_ns;
+	}
+	parks_ns = at_most(weft_tick_ns(begin->counted_off_ticks) + spared_ns, since_ns);
 	least_ns = at_most(since_ns - parks_ns, off_ns);
 	if (most_ns - least_ns > ACCOUNT_SURE_NS + off_ns / 50) {
 		*unsure_ns += most_ns - least_ns;
@@ -587,6 +594,33 @@ void weft_slow_nested(uint64_t tick)
 
 	if (open > 1)
 		weft__account_nested(ring, (uint32_t)open - 1, tick);
+}
+
+/* A poll that is only counted left the CPU. Nothing is read as long as what is unsure does not matter, or when
+ * there is no CPU time for a reading. */
+static int poll_spared(struct account *account, uint64_t begin, uint64_t tick)
+{
+	uint64_t from = begin > account->checked ? begin : account->checked, ticks;
+
+	ticks = tick - (from > account->tick ? from : account->tick);
+	if (!account->tick || (weft_tick_ns(account->unsure_ticks + ticks) > ACCOUNT_SURE_NS && account_affords()))
+		return 0;
+	account->unsure_ticks += ticks;
+	account->spared_ticks += ticks;
+	return 1;
+}
+
+void weft__account_counted(struct ring_page *ring, uint32_t level, uint64_t begin, uint64_t tick)
+{
+	struct account *account = &ring->account;
+
+	if (level >= ACCOUNT_NEST || !account_enter(account))
+		return;
+	account_keep_begin(account, ring, tick);
+	if (!weft_stayed_since() && !poll_spared(account, begin, tick))
+		account_unforeseen(account, ring, tick, begin);
+	account->polls[level].tick = 0;
+	account_leave(account, ring, tick);
 }
 
 int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, uint64_t tick,

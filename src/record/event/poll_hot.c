@@ -144,6 +144,23 @@ static int is_blocked(const struct weft__cpu_split *split, uint64_t ns)
 	return ns >= BLOCKED_NS + split->cpu_ns + split->ready_ns + split->unsure_ns;
 }
 
+static uint32_t bucket_of(uint64_t ns)
+{
+	return ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns);
+}
+
+/* A poll that is short, and that no sample fell into: it is not recorded, whatever it was spent on. */
+static void poll_count(struct ring_page *ring, struct poll_open *poll, uint64_t tick, uint64_t ns, uint32_t level,
+		       uint32_t on)
+{
+	int saved = errno;
+
+	if (on & WEFT_GATE_RSEQ && !weft_stayed())
+		weft__account_counted(ring, level + open_as_events(ring), poll->tick, tick);
+	errno = saved;
+	poll_over(&ring->polls, poll, bucket_of(ns));
+}
+
 static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t tick, uint32_t level, uint32_t on)
 {
 	uint64_t took = (int64_t)(tick - poll->tick) > 0 ? tick - poll->tick : 0;
@@ -151,14 +168,21 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 	uint32_t why = ns >= load_relaxed(&weft_gate.poll_slow_ns) ? WEFT_POLL_SLOW : 0;
 	uint32_t tells = on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : WEFT_POLL_SLOW;
 	struct weft__cpu_split split;
-	const struct weft__cpu_split *known = poll_split(ring, poll, tick, level, on, &split);
+	const struct weft__cpu_split *known;
 
+	if (load_relaxed(&poll->sampled) - poll->tick - 1 < took)
+		why |= WEFT_POLL_CAUGHT;
+	if (!poll->timed && !(why & tells) && ns < BLOCKED_NS && ns < load_relaxed(&weft_gate.poll_trigger_ns)) {
+		poll_count(ring, poll, tick, ns, level, on);
+		return;
+	}
+	known = poll_split(ring, poll, tick, level, on, &split);
 	if (known && poll->timed)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(split));
-	if (load_relaxed(&poll->sampled) - poll->tick - 1 < took || (known && is_blocked(known, ns)))
+	if (known && is_blocked(known, ns))
 		why |= WEFT_POLL_CAUGHT;
 	if (!poll->timed)
-		poll_over(&ring->polls, poll, ns >> POLLS_OCTAVES ? POLLS_LONGER : weft__polls_bucket(ns));
+		poll_over(&ring->polls, poll, bucket_of(ns));
 	if (!poll->timed && why & tells)
 		poll_tell(ring, poll, tick, ns, level, why, known);
 	if (ns >= load_relaxed(&weft_gate.poll_trigger_ns))

@@ -61,9 +61,9 @@ static int queue_turn(const struct weft__turn *turn)
 	return SOURCE_NOTHING;
 }
 
-void weft__queue_spare(int spare)
+static void queue_spare(int dear)
 {
-	queue_asks.pace_ns = spare ? SPARSE * queue_asks.chosen_ns : queue_asks.chosen_ns;
+	queue_asks.pace_ns = dear ? SPARSE * queue_asks.chosen_ns : queue_asks.chosen_ns;
 }
 
 const struct weft__source weft__queue_source = {
@@ -74,4 +74,5 @@ const struct weft__source weft__queue_source = {
 	.start = queue_start,
 	.due = queue_due,
 	.turn = queue_turn,
+	.spare = queue_spare,
 };

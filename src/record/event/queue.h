@@ -6,8 +6,5 @@
 #include "record/source.h"
 
 extern const struct weft__source weft__queue_source;
-/* COLLECTOR. To wake up for a queue is a good part of what the collector costs: does so less often from now on, or
- * as often as asked for. */
-void weft__queue_spare(int spare);
 
 #endif

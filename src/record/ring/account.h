@@ -11,7 +11,7 @@
 struct account_begin {
 	uint64_t tick; /* 0: nothing */
 	uint64_t cpu_ns, ready_ns, voluntary, unsure_ticks;
-	uint64_t counted, counted_off_ticks;
+	uint64_t counted, counted_off_ticks, spared_ticks;
 	uint64_t waited_ns; /* since then, in waits that are too short to be reported by themselves, but for calls */
 	uint32_t offs;      /* offs_counted */
 	uint32_t spared;
@@ -43,6 +43,7 @@ struct account {
 	uint64_t counted;         /* tick of that reading */
 	uint32_t off_ready_ns;    /* wait for a CPU that a park or wait takes, on average */
 	uint32_t spared;          /* 1: since then it was off the CPU, unforeseen, and nothing was read */
+	uint64_t spared_ticks;    /* since then, in polls that are only counted and left the CPU */
 };
 
 #endif

@@ -201,7 +201,7 @@ void weft__choice_facts(struct weft__defs *defs)
 
 int weft__engine_shares_files(void)
 {
-	return weft__engine.ops == &weft__perf_ops;
+	return weft__engine.ops == &weft__perf_ops && weft__engine.kernel;
 }
 
 uint32_t weft__engine_hz(void)

@@ -43,11 +43,6 @@ uint32_t weft__engine_hz(void);
  * sample stands for stays right. Answers how many a second that is. */
 uint32_t weft__engine_slow(uint32_t level, uint32_t full);
 
-/* COLLECTOR. Where perf events are there for the rate alone, and all threads have timers, too: timers sample from
- * now on, which cost nothing at context switches. 1: they do. */
-int weft__engine_give_up(void);
-/* COLLECTOR, now and then: whether perf events interrupt for nothing most of the time. 1: weft__engine_turn is due. */
-int weft__engine_look(uint64_t now_ns);
 /* COLLECTOR, when rates were set, and then when it is due. Switches what is on for a part of the time. Answers when
  * it is due; UINT64_MAX: only when rates are set again. */
 uint64_t weft__engine_turn(uint64_t now_ns);

@@ -50,6 +50,7 @@ static struct {
 	int part;
 	struct weft__meter_prices prices;
 	uint32_t done; /* they are all there */
+	uint32_t tid;  /* of who does it; 0: nobody yet */
 } trying;
 
 static int by_length(const void *a, const void *b)
@@ -222,9 +223,11 @@ static void try_part(struct weft__meter_prices *prices)
  * an end to that. */
 int weft__meter_try(void)
 {
-	uint32_t tried;
+	uint32_t tried, tid = (uint32_t)syscall(SYS_gettid), nobody = 0;
 
 	if (weft__engine.ops != &weft__perf_ops || load_acquire(&trying.done) || (weft__apart_wanted && !weft__apart))
+		return 0;
+	if (load_relaxed(&trying.tid) != tid && !cas_acq_rel(&trying.tid, &nobody, tid))
 		return 0;
 	if (!trying.until_ns)
 		trying.until_ns = weft__clock_mono() + TRY_MOST_NS;
@@ -280,15 +283,14 @@ void weft__meter_open(void)
 	seen_now(&engine_meter.seen);
 }
 
-void weft__meter_thread(void)
-{
-	engine_meter.seen.step_ns = 0;
-}
-
 uint64_t weft__meter_ns(uint64_t *fixed_ns)
 {
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	struct weft__meter_seen now;
 
+	if (tid != engine_meter.tid)
+		engine_meter.seen.step_ns = 0;
+	engine_meter.tid = tid;
 	if (load_acquire(&trying.done))
 		engine_meter.prices = trying.prices;
 	seen_now(&now);

@@ -41,6 +41,7 @@ struct weft__meter {
 	struct weft__meter_seen seen; /* at the last look */
 	double all_ns;                /* so far */
 	double fixed_ns;              /* of that, what no lower rate would have saved */
+	uint32_t tid;                 /* who looked: a new thread has not seen the switches of the one before */
 };
 
 /* The price of an interrupt: the middle of the `expected` longest of n gaps in a loop, which are put in order. 0:
@@ -53,11 +54,9 @@ void weft__meter_add(struct weft__meter *meter, const struct weft__meter_seen *n
 
 /* CALLER, at open. */
 void weft__meter_open(void);
-/* The calling thread is not the one that looked before. */
-void weft__meter_thread(void);
-/* Where perf events sample, finds out what they take, once, in the calling thread. 1: that was a part of it, of
- * about a millisecond. In a program whose files must keep their numbers that is a thread with a table of its own
- * (base/apart.h), which the collector has not where perf events sample: that of the unwind tables. */
+/* Where perf events sample, finds out what they take, once, in the thread that calls it first. 1: that was a part of
+ * it, of about a millisecond; 0: there is nothing left to do for this thread. In a program whose files must keep their
+ * numbers only a thread with a private table of files does it (base/apart.h). */
 int weft__meter_try(void);
 /* Any context. 0: not known. */
 uint32_t weft__meter_interrupt_ns(void);

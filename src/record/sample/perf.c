@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/own.h"
@@ -154,13 +155,14 @@ static int perf_probe(char *why, size_t bytes)
 static void perf_start(void)
 {
 	weft__perf_duty_start();
-	weft__perf.starting = 1;
+	store_relaxed(&weft__perf.private_fds, weft__apart);
+	store_relaxed(&weft__perf.starting, 1);
 	weft__perf.timer_why = 0;
 }
 
 static void perf_started(void)
 {
-	weft__perf.starting = 0;
+	store_relaxed(&weft__perf.starting, 0);
 	weft__perf_duty_set(load_relaxed(&weft__engine.period_ns));
 }
 
@@ -298,13 +300,13 @@ static void perf_stop(void)
 	fds_close();
 }
 
-/* The events are the parent's, and stay with it. */
+/* The events are the parent's, and stay with it. What is in a private table the child has no copy of. */
 static void perf_forked(void)
 {
-	for (uint32_t i = 0; i < weft__engine.n_slots; i++)
+	for (uint32_t i = 0; i < weft__engine.n_slots && !weft__perf.private_fds; i++)
 		if (weft__engine.keys[i] && weft__engine.keys[i] != SLOT_GONE && weft__engine.slots[i].fd > 0)
 			weft__own_perf_leave(weft__engine.slots[i].fd - 1);
-	for (size_t i = 0; i < n_perf_fds; i++)
+	for (size_t i = 0; i < n_perf_fds && !weft__perf.private_fds; i++)
 		weft__own_perf_leave(perf_fds[i]);
 	weft__free(perf_fds);
 	perf_fds = NULL;
@@ -359,6 +361,7 @@ const struct weft__engine_ops weft__perf_ops = {
 	.started = perf_started,
 	.stop = perf_stop,
 	.forked = perf_forked,
+	.later = weft__perf_later,
 	.cover = weft__perf_cover,
 	.uncover = perf_uncover,
 	.tend = perf_tend,

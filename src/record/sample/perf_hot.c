@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/atomic.h"
 #include "unwind/arch.h"
 #include "weft/ring.h"
@@ -113,6 +114,11 @@ int weft__perf_open(uint32_t tid, uint32_t number)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+int weft__perf_later(void)
+{
+	return load_relaxed(&weft__perf.starting) && load_relaxed(&weft__perf.private_fds) && !weft__apart;
+}
+
 int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 {
 	void *ring = NULL;
@@ -120,9 +126,9 @@ int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 
 	slot->timer = -1;
 	slot->interval_ns = load_relaxed(&weft__engine.period_ns);
-	store_relaxed(&slot->cpu_ns, weft__perf.starting ? cpu_ns_of(tid) : 0);
+	store_relaxed(&slot->cpu_ns, load_relaxed(&weft__perf.starting) ? cpu_ns_of(tid) : 0);
 	slot->epoch = load_relaxed(&weft_gate.generation);
-	if (!weft__perf.starting && !weft__engine.kernel) {
+	if (!load_relaxed(&weft__perf.starting) && !weft__engine.kernel) {
 		weft__perf_ride(slot, number, tid);
 		return 0; /* inherited */
 	}

@@ -16,6 +16,7 @@ struct weft__perf {
 	struct perf_event_attr attr; /* but for the period and sig_data */
 	int counts_time;             /* the weight is CPU time that passed, and known exactly */
 	int starting;                /* threads that are found now have not inherited an event */
+	int private_fds;             /* events are in the private table of files of weft's threads (base/apart.h) */
 	int timer_why;               /* HOT: the last error of a timer that could not be had */
 	uint32_t timerless;          /* HOT: some thread got no timer beside its event */
 	uint32_t inherited;          /* HOT: some thread has its creator's event */
@@ -44,6 +45,8 @@ void weft__perf_meter(struct weft__meter_seen *now);
 /* HOT. A file descriptor, or a negative error. */
 int weft__perf_open(uint32_t tid, uint32_t number);
 int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid);
+/* HOT. Whether an event is needed and the calling thread cannot open it: the program would see its file. */
+int weft__perf_later(void);
 /* Any context. The timer that gives the thread samples beside its event, if there are to be such. 0 or a negative
  * error. */
 int weft__perf_ride(struct weft__slot *slot, uint32_t number, uint32_t tid);

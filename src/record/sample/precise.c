@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/own.h"
@@ -24,6 +25,7 @@
 #define LOOK_SHARE 2000      /* a look takes one part in so many of the time, at most */
 #define CPU_LEAST_NS 1000000 /* that a thread must have used before it is looked at closely */
 #define LITTLE 200 /* one part in so many of a CPU: a thread that uses less hardly has samples, and needs no event */
+#define LITTLE_LOOKS 8       /* so many looks in a row: then the event goes */
 #define BURST_NS 500000      /* from one switch to the next, on average, with which an event is cheap */
 #define BURST_LESS_NS 250000 /* and with which it is so still */
 #define ALLOWED 0.3          /* of the budget may go for the switches of other threads that have events */
@@ -37,7 +39,8 @@ static struct {
 	int possible;
 	double budget; /* share of the program's CPU time */
 	int running;
-	uint32_t n; /* events */
+	int private_fds; /* their files are in a private table (base/apart.h) */
+	uint32_t n;      /* events */
 	uint64_t next_ns, pace_ns, looked_ns, traced_ns;
 	double taxes_ns; /* of all of them, in a second, at the last look */
 	uint64_t cpu_ns, switches;
@@ -210,6 +213,7 @@ static void promote(struct weft__slot *slot, uint32_t number, uint32_t tid, uint
 	store_relaxed(&slot->sampled_ns, cpu_ns > half ? cpu_ns - half : 0);
 	slot->epoch = load_relaxed(&weft_gate.generation);
 	slot->events_seen = load_relaxed(&slot->events);
+	precise.private_fds = weft__apart;
 	store_release(&slot->fd, fd + 1);
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 	precise.n++;
@@ -254,8 +258,13 @@ static void look_at(struct weft__slot *slot, uint32_t number, uint32_t tid, doub
 	seen.span_ns = slot->looked_ns ? now_ns - slot->looked_ns : now_ns - precise.looked_ns + 1;
 	slot->looked_cpu_ns = cpu;
 	slot->looked_ns = now_ns;
-	if (!seen.has && seen.cpu_ns * LITTLE < seen.span_ns)
+	slot->little = seen.cpu_ns * LITTLE < seen.span_ns ? slot->little + 1 : 0;
+	if (!seen.has && slot->little)
 		return; /* when it does more, its first look counts too many switches, and the next one is right */
+	if (slot->little >= LITTLE_LOOKS) { /* as long as there is a perf event, all threads that ever had one pay */
+		demote(slot, cpu);
+		return;
+	}
 	runs = runs_of(tid);
 	seen.switches = runs > slot->looked_runs ? runs - slot->looked_runs : 0;
 	slot->looked_runs = runs;
@@ -350,7 +359,7 @@ void weft__precise_stop(void)
 void weft__precise_forked(void)
 {
 	/* By the keys: each page of the slots that is only looked at costs the child a fault. */
-	for (uint32_t i = 0; precise.running && i < weft__engine.n_slots; i++)
+	for (uint32_t i = 0; precise.running && !precise.private_fds && i < weft__engine.n_slots; i++)
 		if (weft__engine.keys[i] && weft__engine.keys[i] != SLOT_GONE && weft__engine.slots[i].fd > 0)
 			weft__own_perf_leave(weft__engine.slots[i].fd - 1);
 	precise.running = 0;

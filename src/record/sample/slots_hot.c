@@ -82,6 +82,8 @@ struct weft__slot *weft__slot_cover(uint32_t tid)
 	uint32_t number;
 	int added, err;
 
+	if (weft__engine.ops->later && weft__engine.ops->later())
+		return NULL;
 	slot = weft__slot_take(tid, &number, &added);
 	if (!slot || !added)
 		return slot;

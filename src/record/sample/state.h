@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the engines share. Fields say who writes them.
  *
- *     engine.c       starts and stops an engine, and sees it through
+ *     engine.c       starts and stops an engine; life.h
+ *     tend.c         sees it through
  *     rate.c         how often it samples
  *     choice.c       chooses it, and keeps the facts
  *     machine.c      what the choice depends on
@@ -67,6 +68,7 @@ struct weft__slot {
 	uint32_t unfit;         /* it can have none */
 	uint64_t looked_cpu_ns; /* collector: at the last look */
 	uint64_t looked_runs;
+	uint32_t little; /* collector: looks in a row at which it had used hardly any CPU */
 	uint64_t looked_ns;
 
 	/* collector */
@@ -105,13 +107,15 @@ struct weft__engine_ops {
 	uint32_t id; /* enum weft_engine */
 	/* CALLER. Whether it can run on this machine, and if not, why. 0 or a negative error. */
 	int (*probe)(char *why, size_t bytes);
-	/* CALLER; each may be NULL. The handler is there; all threads that were there have been covered; they are
-	 * not any more. */
+	/* CALLER and COLLECTOR; each may be NULL. The handler is there; all threads that were there have been
+	 * covered; they are not any more. */
 	void (*start)(void);
 	void (*started)(void);
 	void (*stop)(void);
 	/* In the child of a fork. May be NULL. */
 	void (*forked)(void);
+	/* HOT. Whether the calling thread can cover nobody now; a scan does it. May be NULL. */
+	int (*later)(void);
 	/* HOT, of the thread itself or from another one. 0, -ESRCH when it is gone, or another negative error. */
 	int (*cover)(struct weft__slot *slot, uint32_t number, uint32_t tid);
 	/* CALLER and COLLECTOR. */
@@ -219,6 +223,16 @@ int weft__threads_scan(int force);
 void weft__threads_drop(void);
 /* Once a second or so. Answers how many threads are not covered. */
 uint32_t weft__threads_tend(void);
+
+/* rate.c, CALLER. A recorder is opened: nobody has set a rate. */
+void weft__rate_open(void);
+/* COLLECTOR. May cost that level of SOURCE_FULL; answers how many samples a second that is, and what it was the last
+ * time. */
+uint32_t weft__rate_limit(uint32_t level);
+uint32_t weft__rate_hz(void);
+/* COLLECTOR. When perf events have to be switched, or looked at, and doing that. */
+uint64_t weft__rate_due(int awake);
+void weft__rate_turn(uint64_t now_ns);
 
 /* choice.c, CALLER, and COLLECTOR under the engine's lock. Sets the engine, the event, and whether there are kernel
  * frames. */

@@ -6,7 +6,8 @@
  *     ring.c   what the kernel wrote into a ring, record by record
  *     pair.c   records to intervals
  *     stack.c  a sample of a switch to frames
- *     drain.c  the collector's turn: rings in order of time to events */
+ *     drain.c  the collector's turn: rings in order of time to events
+ *     watch.c  whether there are too many switches for any records */
 #ifndef WEFT_SWITCH_STATE_H
 #define WEFT_SWITCH_STATE_H
 
@@ -150,6 +151,22 @@ struct weft__switch_set {
 
 enum weft__switch_mode { SWITCH_MODE_OFF, SWITCH_MODE_INTERVALS, SWITCH_MODE_STACKS };
 
+/* How many context switches there are. */
+struct weft__switch_watch {
+	uint64_t at_ns, switches; /* the last look */
+	uint64_t few_ns;          /* since when there are few; 0: there are not */
+	uint64_t back_ns;         /* when records came back */
+	uint64_t patience_ns;     /* for how long there must be few until they do */
+	int many;                 /* there are to be no records */
+};
+
+/* COLLECTOR. What the records have cost the threads that switch. */
+struct weft__switch_spent {
+	uint64_t switches; /* that are in it */
+	uint64_t ns;
+	uint32_t price_ns; /* of one, the last time that they were recorded */
+};
+
 struct weft__switch {
 	pthread_mutex_t lock;
 	enum weft__switch_mode mode; /* of this recording */
@@ -167,9 +184,12 @@ struct weft__switch {
 	uint64_t opening_ns;              /* what the last opening took */
 	uint64_t gap_from_ns, gap_to_ns;  /* in which it was held at times, and that is not told yet; 0: it was not */
 	int wanted;                       /* between start and stop */
+	int by_itself;                    /* nobody asked for records: no records when there are too many switches */
+	struct weft__switch_watch watch;
 	struct weft_ring *out; /* of the collector, for these events alone: they are older than what else it emits */
 	uint64_t out_tick;     /* of the last of them */
 	struct weft__switch_counts counts;
+	struct weft__switch_spent spent;
 	struct weft_loss losses[8];
 	uint32_t n_losses;
 	char degraded[SWITCH_WHY_BYTES];
@@ -198,6 +218,11 @@ void weft__switch_lose(uint64_t count, uint64_t from_ns, uint64_t to_ns);
 void weft__switch_degrade(const char *text);
 /* What is held and shall not be any longer goes on, if it is time. */
 void weft__switch_resume(uint64_t now_ns);
+/* watch.c, under the lock. */
+void weft__switch_watch_begin(uint64_t now_ns);
+int weft__switch_watch_many(uint64_t now_ns);
+/* The process has had that many by now. */
+void weft__switch_watch_see(struct weft__switch_watch *watch, uint64_t now_ns, uint64_t switches);
 /* Stops what runs, and starts it again. */
 void weft__switch_retire(uint64_t now_ns);
 int weft__switch_begin(void);

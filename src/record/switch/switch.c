@@ -26,6 +26,7 @@
 #define STACK_NS 3700
 #define OPENING_SHARE 100 /* of the time between two openings, opening may take the part one by this */
 #define GAP_NS UINT64_C(1000000000)
+#define WATCH_NS UINT64_C(250000000) /* between two looks at how many switches there are, when there are too many */
 
 struct weft__switch weft__switch FORK_DATA = {.lock = PTHREAD_MUTEX_INITIALIZER, .due_ns = UINT64_MAX};
 
@@ -75,10 +76,12 @@ static int switch_open(const struct weft_recorder_opts *opts, struct weft_error 
 	(void)ret;
 	sets_enter();
 	memset(&weft__switch.counts, 0, sizeof(weft__switch.counts));
+	memset(&weft__switch.spent, 0, sizeof(weft__switch.spent));
 	weft__switch.degraded[0] = 0;
 	store_relaxed(&weft__switch.n_losses, 0u);
 	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 	weft__switch.pid = (uint32_t)getpid();
+	weft__switch.by_itself = opts->switches == WEFT_SWITCH_AUTO;
 	if (opts->switches == WEFT_SWITCH_STACKS && sampling) {
 		store_relaxed(&weft__switch.mode, SWITCH_MODE_STACKS);
 		err = weft__switch_probe(1);
@@ -203,6 +206,7 @@ static void switch_attach(pthread_t collector)
 	weft__switch.wanted = 1;
 	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch.collector_tid = weft__tls_tid(collector);
+	weft__switch_watch_begin(weft__clock_mono());
 	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running) {
 		out_begin();
 		weft__switch_begin();
@@ -270,6 +274,8 @@ void weft__switch_resume(uint64_t now_ns)
 
 	if (!weft__switch.let_go || !weft__switch.held_ns || !weft__switch.wanted)
 		return;
+	if (now_ns >= due && weft__switch.by_itself && weft__switch_watch_many(now_ns))
+		due = now_ns + WATCH_NS;
 	if (now_ns < due) {
 		store_relaxed(&weft__switch.due_ns, due);
 		return;
@@ -377,6 +383,34 @@ uint32_t weft__switch_cost_ns(void)
 	}
 }
 
+/* While nothing is recorded, what was before has the price that it had. */
+static void switch_cost(struct weft__source_cost *ret)
+{
+	struct weft__switch_spent *spent = &weft__switch.spent;
+	uint64_t n = weft__switch_counts().switches;
+	uint32_t price = weft__switch_cost_ns();
+
+	spent->price_ns = price ? price : spent->price_ns;
+	spent->ns += (n - spent->switches) * spent->price_ns;
+	spent->switches = n;
+	ret->spent_ns = spent->ns;
+	ret->events = n;
+	ret->slots = n * weft__kind_slots(WEFT_KIND_OFFCPU);
+}
+
+/* Thousandths of the time. */
+static uint32_t switch_limit(uint32_t level)
+{
+	return weft__switch_works() ? level * 1000 / SOURCE_FULL : 0;
+}
+
+static int switch_hold(enum weft__source_hold what)
+{
+	if (what != SOURCE_ASK)
+		weft__switch_hold(what == SOURCE_HOLD);
+	return weft__switch_cost_ns() != 0;
+}
+
 static uint64_t switch_due(const struct weft__turn *turn)
 {
 	(void)turn;
@@ -414,4 +448,10 @@ const struct weft__source weft__switch_source = {
 	.turn = switch_turn,
 	.finish = switch_finish,
 	.loss = switch_loss,
+	.works = weft__switch_works,
+	.costs = WEFT_COST_SWITCH,
+	.least = SOURCE_FULL / 512,
+	.cost = switch_cost,
+	.limit = switch_limit,
+	.hold = switch_hold,
 };

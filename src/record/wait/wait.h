@@ -110,6 +110,6 @@ uint64_t weft__waits_cost(void);
 
 /* COLLECTOR. How many of a thread's long waits are told one by one, of 1024; but for the first few of a worker,
  * which always are, and twice as many of those that are twice as long as they must be, and so on. */
-#define WAIT_LEVEL_FULL 1024
+#define WAIT_LEVEL_FULL SOURCE_FULL
 void weft__waits_limit(uint32_t level);
 #endif

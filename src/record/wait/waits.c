@@ -205,6 +205,17 @@ static void waits_fork(enum weft__source_fork when, struct weft__collector *c)
 	store_relaxed(&weft__waits_used, 0u);
 }
 
+static void waits_cost(struct weft__source_cost *ret)
+{
+	ret->spent_ns = weft__waits_cost();
+}
+
+static uint32_t waits_limit(uint32_t level)
+{
+	weft__waits_limit(level);
+	return 0;
+}
+
 const struct weft__source weft__wait_source = {
 	.name = "wait",
 	.what = "waits",
@@ -214,4 +225,8 @@ const struct weft__source weft__wait_source = {
 	.facts = waits_facts,
 	.due = waits_due,
 	.turn = waits_turn,
+	.costs = WEFT_COST_WAITS,
+	.least = SOURCE_FULL / 512,
+	.cost = waits_cost,
+	.limit = waits_limit,
 };

@@ -447,9 +447,22 @@ uint64_t weft__wall_cost(void)
 	return load_relaxed(&wall.cost_ns);
 }
 
-void weft__wall_limit(uint32_t hz)
+static void wall_spent(struct weft__source_cost *ret)
 {
-	wall.limit_hz = hz;
+	ret->spent_ns = ret->own_ns = weft__wall_cost();
+}
+
+static uint32_t wall_limit(uint32_t level)
+{
+	uint32_t hz = weft__wall_choice.hz, rate = level == SOURCE_FULL ? hz : hz * level / SOURCE_FULL + 1;
+
+	wall.limit_hz = level == SOURCE_FULL ? 0 : rate;
+	return rate;
+}
+
+static int wall_works(void)
+{
+	return weft__wall_choice.hz != 0;
 }
 
 static void wall_close(struct weft__collector *c)
@@ -478,4 +491,9 @@ const struct weft__source weft__wall_source = {
 	.due = wall_due,
 	.turn = wall_turn,
 	.finish = wall_finish,
+	.works = wall_works,
+	.costs = WEFT_COST_WALL,
+	.least = SOURCE_FULL / 10,
+	.cost = wall_spent,
+	.limit = wall_limit,
 };

@@ -23,7 +23,5 @@ void weft__wall_facts(struct weft__defs *defs);
 
 /* Any context. CPU time that all turns took so far, in ns. */
 uint64_t weft__wall_cost(void);
-/* Looks a second that may be made from now on, at most; 0: as many as chosen. */
-void weft__wall_limit(uint32_t hz);
 
 #endif

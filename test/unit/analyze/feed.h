@@ -60,19 +60,16 @@ static inline void feed_start(struct feed *feed)
 	feed_begin(feed);
 }
 
-static inline struct weft_event_view feed_view(uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
-					       const uint64_t *fields)
+static inline struct weft__event feed_one(uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
+					  const uint64_t *fields)
 {
-	struct weft_event_view ev = {.time_ns = time_ns, .thread = stream, .kind = kind, .n_fields = n_fields};
-
-	memcpy(ev.fields, fields, n_fields * sizeof(*fields));
-	return ev;
+	return (struct weft__event){time_ns, stream, kind, n_fields, fields};
 }
 
 static inline void feed_event(struct feed *feed, uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
 			      const uint64_t *fields)
 {
-	struct weft_event_view ev = feed_view(time_ns, stream, kind, n_fields, fields);
+	struct weft__event ev = feed_one(time_ns, stream, kind, n_fields, fields);
 
 	CHECK_EQ(weft__analysis_push(feed->analysis, &ev), 0);
 }
@@ -108,14 +105,14 @@ static inline const struct weft__lane *feed_lane(const struct feed *feed, uint32
 	return &none;
 }
 
-static inline const struct weft__place *feed_place(const struct feed *feed, uint32_t id)
+static inline const struct weft__location *feed_location(const struct feed *feed, uint32_t id)
 {
-	static const struct weft__place none;
+	static const struct weft__location none;
 	size_t i;
 
-	for (i = 0; i < feed->result->n_places; i++)
-		if (feed->result->places[i].id == id)
-			return &feed->result->places[i];
+	for (i = 0; i < feed->result->n_locations; i++)
+		if (feed->result->locations[i].id == id)
+			return &feed->result->locations[i];
 	CHECK(!"the place is there");
 	return &none;
 }

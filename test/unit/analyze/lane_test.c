@@ -240,7 +240,7 @@ TEST(fields_of_the_programs_events)
 TEST(shares_are_the_same_when_parks_are_counted)
 {
 	struct feed events, counted;
-	uint64_t t, parked = 0, told = 1000, count = 0;
+	uint64_t t, parked = 0, reported = 1000, count = 0;
 
 	feed_start(&events);
 	feed_start(&counted);
@@ -254,13 +254,13 @@ TEST(shares_are_the_same_when_parks_are_counted)
 		parked += 200;
 		count++;
 		if (t % 9000 == 1000) {
-			FEED(&counted, t + 300, 3, PARK_COUNT, 1, count, parked, t + 300 - told);
-			told = t + 300;
+			FEED(&counted, t + 300, 3, PARK_COUNT, 1, count, parked, t + 300 - reported);
+			reported = t + 300;
 			parked = count = 0;
 		}
 	}
 	FEED(&events, t, 1, UNPARK, 0);
-	FEED(&counted, t, 3, PARK_COUNT, 1, count, parked, t - told);
+	FEED(&counted, t, 3, PARK_COUNT, 1, count, parked, t - reported);
 	feed_end(&events, t);
 	feed_end(&counted, t);
 	CHECK_EQ(feed_lane(&events, 0, 0)->observed_ns, 900000);

@@ -110,7 +110,7 @@ static void same_polls(const struct weft__poll *a, size_t n_a, const struct weft
 		CHECK_EQ(a[i].end_ns, b[i].end_ns);
 		CHECK_EQ(a[i].stream, b[i].stream);
 		CHECK_EQ(a[i].worker, b[i].worker);
-		CHECK_EQ(a[i].place, b[i].place);
+		CHECK_EQ(a[i].location, b[i].location);
 		CHECK_EQ(a[i].depth, b[i].depth);
 		CHECK_EQ(a[i].level, b[i].level);
 		CHECK_EQ(a[i].n_wakes, b[i].n_wakes);
@@ -138,13 +138,13 @@ static void same_rows(const struct weft__result *a, const struct weft__result *b
 		CHECK_EQ(a->lanes[i].parked_ns, b->lanes[i].parked_ns);
 		CHECK_EQ(a->lanes[i].n_poll_events, b->lanes[i].n_poll_events);
 	}
-	CHECK_EQ(a->n_places, b->n_places);
-	for (i = 0; i < a->n_places && i < b->n_places; i++) {
-		CHECK_EQ(a->places[i].id, b->places[i].id);
-		same_hist(&a->places[i].polls, &b->places[i].polls);
-		same_hist(&a->places[i].delays, &b->places[i].delays);
-		CHECK_EQ(a->places[i].sampled.ns, b->places[i].sampled.ns);
-		CHECK_EQ(a->places[i].n_short, b->places[i].n_short);
+	CHECK_EQ(a->n_locations, b->n_locations);
+	for (i = 0; i < a->n_locations && i < b->n_locations; i++) {
+		CHECK_EQ(a->locations[i].id, b->locations[i].id);
+		same_hist(&a->locations[i].polls, &b->locations[i].polls);
+		same_hist(&a->locations[i].delays, &b->locations[i].delays);
+		CHECK_EQ(a->locations[i].sampled.ns, b->locations[i].sampled.ns);
+		CHECK_EQ(a->locations[i].n_short, b->locations[i].n_short);
 	}
 }
 

@@ -29,9 +29,9 @@ TEST(polls_are_counted_by_worker_and_place)
 	CHECK_EQ(feed_lane(&feed, 0, 0)->depths.max, 3);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->polls.sum, 80);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->depths.n, 0);
-	CHECK_EQ(feed_place(&feed, 1)->polls.n, 2);
-	CHECK_EQ(feed_place(&feed, 2)->polls.max, 80);
-	CHECK_EQ(r->places[0].id, 2); /* most time first */
+	CHECK_EQ(feed_location(&feed, 1)->polls.n, 2);
+	CHECK_EQ(feed_location(&feed, 2)->polls.max, 80);
+	CHECK_EQ(r->locations[0].id, 2); /* most time first */
 	CHECK_EQ(r->n_longest, 3);
 	CHECK_EQ(r->longest[0].rank_ns, 80);
 	CHECK_EQ(r->longest[0].task, 8);
@@ -211,8 +211,8 @@ TEST(filters_choose_polls_and_rows)
 	CHECK_EQ(r->n_lanes, 1);
 	CHECK_EQ(r->lanes[0].worker, 1);
 	CHECK_EQ(r->lanes[0].busy_ns, 15); /* the share is the worker's, whatever it polled */
-	CHECK_EQ(r->n_places, 1);
-	CHECK_EQ(r->places[0].id, 2);
+	CHECK_EQ(r->n_locations, 1);
+	CHECK_EQ(r->locations[0].id, 2);
 	feed_close(&feed);
 }
 
@@ -240,8 +240,8 @@ TEST(a_window_has_the_polls_that_end_in_it)
 	CHECK_EQ(r->polls.max, 200);
 	CHECK_EQ(r->polls_running, 1);
 	CHECK_EQ(r->running[0].rank_ns, 100);
-	CHECK_EQ(feed_place(&feed, 2)->polls.n, 2); /* the spawn before the window is known */
-	CHECK_EQ(feed_place(&feed, 2)->spawned, 0);
+	CHECK_EQ(feed_location(&feed, 2)->polls.n, 2); /* the spawn before the window is known */
+	CHECK_EQ(feed_location(&feed, 2)->spawned, 0);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 1000);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->busy_ns, 100 + 50 + 100);
 	feed_close(&feed);
@@ -302,8 +302,8 @@ TEST(rows_of_polls_end_at_their_limit)
 	CHECK_EQ(r->n_lanes, 5);
 	CHECK_EQ(r->lanes[4].worker, WEFT__LANE_OTHER);
 	CHECK_EQ(r->lanes[4].polls.n, 16);
-	CHECK_EQ(r->n_places, 5);
-	CHECK_EQ(feed_place(&feed, WEFT__PLACE_OTHER)->polls.n, 16);
+	CHECK_EQ(r->n_locations, 5);
+	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_OTHER)->polls.n, 16);
 	CHECK_EQ(r->polls.n, 20);
 	feed_close(&feed);
 }

@@ -40,7 +40,7 @@ struct seen {
 	int stop_at;
 };
 
-static int see(void *data, const struct weft_event_view *ev)
+static int see(void *data, const struct weft__event *ev)
 {
 	struct seen *seen = data;
 
@@ -89,7 +89,7 @@ TEST(events_come_in_order_of_time_across_segments)
 {
 	struct weft__recordings list = {0};
 	struct seen seen = {0};
-	struct weft__events_ops ops = {see, NULL, &seen};
+	struct weft__events_ops ops = {.event = see, .data = &seen};
 	size_t i;
 
 	setup();
@@ -115,7 +115,7 @@ TEST(events_come_in_order_of_time_across_segments)
 	segfile_remove(dir, names);
 }
 
-static int push(void *data, const struct weft_event_view *ev)
+static int push(void *data, const struct weft__event *ev)
 {
 	return weft__analysis_push(data, ev);
 }
@@ -124,7 +124,7 @@ static int push(void *data, const struct weft_event_view *ev)
 static int analyse(struct weft__recordings *list, struct weft__analysis **a, const struct weft__result **r)
 {
 	struct weft__analysis_opts opts = {0};
-	struct weft__events_ops ops = {push, NULL, NULL};
+	struct weft__events_ops ops = {.event = push};
 	int rc = weft__recordings_add(list, dir, NULL);
 
 	if (rc < 0)
@@ -155,10 +155,10 @@ TEST(a_poll_may_cross_a_rotation)
 	CHECK_EQ(r->polls_running, 0);
 	CHECK_EQ(r->longest[0].task, 1);
 	CHECK_EQ(r->longest[0].rank_ns, 3000);
-	CHECK_EQ(r->longest[0].place, 1);
+	CHECK_EQ(r->longest[0].location, 1);
 	/* the wake of 1003500 is in the first file, the spawn of 1003000 in the second */
 	CHECK_EQ(r->delays.n, 1);
-	CHECK_EQ(r->delayed[0].place, 2);
+	CHECK_EQ(r->delayed[0].location, 2);
 	CHECK_EQ(r->delayed[0].rank_ns, 2500);
 	weft__analysis_close(a);
 	weft__recordings_fini(&list);

@@ -60,7 +60,7 @@ struct way {
 	struct weft__tree tree;
 };
 
-static int push(void *data, const struct weft_event_view *ev)
+static int push(void *data, const struct weft__event *ev)
 {
 	return weft__analysis_push(data, ev);
 }
@@ -71,7 +71,7 @@ static int go(struct way *way)
 		.root = "/nowhere", .debug_dirs = "/nowhere", .kallsyms = "/nowhere/kallsyms", .no_debuginfod = true};
 	struct weft__naming naming = {.pid = 42, .symbolizer = &symbolizer};
 	struct weft__analysis_opts opts = {.period_ns = 100};
-	struct weft__events_ops ops = {push, NULL, NULL};
+	struct weft__events_ops ops = {.event = push};
 	struct weft__recording *rec;
 	int rc = weft__recordings_add(&way->list, dir, NULL);
 

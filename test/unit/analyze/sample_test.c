@@ -65,8 +65,8 @@ TEST(a_sample_belongs_to_the_polls_that_are_open)
 	REQUIRE(r->longest[1].n_stacks == 1);
 	CHECK_EQ(r->longest[1].stacks[0].stack, 12);
 	/* by place: the innermost poll */
-	CHECK_WEIGHT(feed_place(&feed, 1)->sampled, 2, 20);
-	CHECK_WEIGHT(feed_place(&feed, 2)->sampled, 2, 30);
+	CHECK_WEIGHT(feed_location(&feed, 1)->sampled, 2, 20);
+	CHECK_WEIGHT(feed_location(&feed, 2)->sampled, 2, 30);
 	CHECK_WEIGHT(r->samples.all, 6, 70);
 	CHECK_WEIGHT(r->samples.where[WEFT__IN_POLL], 4, 50);
 	CHECK_WEIGHT(r->samples.where[WEFT__BETWEEN_POLLS], 1, 10);
@@ -308,7 +308,7 @@ TEST(a_poll_that_ends_in_the_window_has_its_earlier_samples)
 	CHECK_EQ(r->longest[0].rank_ns, 60 * MS);
 	CHECK_WEIGHT(r->longest[0].sampled, 2, 3);
 	CHECK_WEIGHT(r->samples.all, 1, 2);
-	CHECK_WEIGHT(feed_place(&feed, WEFT__PLACE_UNSEEN)->sampled, 1, 2);
+	CHECK_WEIGHT(feed_location(&feed, WEFT__LOCATION_UNSEEN)->sampled, 1, 2);
 	feed_close(&feed);
 }
 
@@ -331,12 +331,12 @@ TEST(short_polls_are_summed_by_place)
 	FEED(&feed, 50 * MS, 1, POLL_BEGIN, 2, 0);
 	FEED(&feed, 59 * MS, 1, POLL_END);
 	feed_end(&feed, 0);
-	CHECK_EQ(feed_place(&feed, 1)->n_short, 2);
-	CHECK_EQ(feed_place(&feed, 1)->short_ns, 5 * MS);
-	CHECK_WEIGHT(feed_place(&feed, 1)->short_sampled, 1, 10);
-	CHECK_EQ(feed_place(&feed, 2)->n_short, 1);
-	CHECK_EQ(feed_place(&feed, 2)->short_ns, 9 * MS);
-	CHECK_WEIGHT(feed_place(&feed, 2)->short_sampled, 0, 0);
+	CHECK_EQ(feed_location(&feed, 1)->n_short, 2);
+	CHECK_EQ(feed_location(&feed, 1)->short_ns, 5 * MS);
+	CHECK_WEIGHT(feed_location(&feed, 1)->short_sampled, 1, 10);
+	CHECK_EQ(feed_location(&feed, 2)->n_short, 1);
+	CHECK_EQ(feed_location(&feed, 2)->short_ns, 9 * MS);
+	CHECK_WEIGHT(feed_location(&feed, 2)->short_sampled, 0, 0);
 	feed_close(&feed);
 }
 
@@ -413,7 +413,7 @@ static int hear(void *data, const struct weft__sample_view *sample)
 
 TEST(each_sample_is_reported_with_its_polls)
 {
-	struct weft_event_view ev;
+	struct weft__event ev;
 	struct heard heard = {.depth = 1};
 	struct feed feed;
 
@@ -428,7 +428,7 @@ TEST(each_sample_is_reported_with_its_polls)
 	CHECK_EQ(heard.depth, 2);
 	CHECK_EQ(heard.inner_task, 2);
 	heard.rc = -EINTR;
-	ev = feed_view(80 * MS, 1, WEFT_KIND_SAMPLE, 5, (uint64_t[]){SAMPLE_OF(1, 1)});
+	ev = feed_one(80 * MS, 1, WEFT_KIND_SAMPLE, 5, (uint64_t[]){SAMPLE_OF(1, 1)});
 	CHECK_EQ(weft__analysis_push(feed.analysis, &ev), -EINTR);
 	feed_end(&feed, 0);
 	feed_close(&feed);

@@ -15,14 +15,14 @@ TEST(tasks_are_spawned_end_and_stay_alive)
 	FEED(&feed, 1031, 1, POLL_END);
 	FEED(&feed, 1040, 1, WAKE, 60, 0); /* only woken: perhaps long gone */
 	feed_end(&feed, 0);
-	CHECK_EQ(feed_place(&feed, 1)->spawned, 2);
-	CHECK_EQ(feed_place(&feed, 1)->ended, 1);
-	CHECK_EQ(feed_place(&feed, 1)->alive, 1);
-	CHECK_EQ(feed_place(&feed, 2)->alive, 1);
-	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->polls.n, 1);
-	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->spawned, 0);
-	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->ended, 1);
-	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNSEEN)->alive, 1);
+	CHECK_EQ(feed_location(&feed, 1)->spawned, 2);
+	CHECK_EQ(feed_location(&feed, 1)->ended, 1);
+	CHECK_EQ(feed_location(&feed, 1)->alive, 1);
+	CHECK_EQ(feed_location(&feed, 2)->alive, 1);
+	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_UNSEEN)->polls.n, 1);
+	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_UNSEEN)->spawned, 0);
+	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_UNSEEN)->ended, 1);
+	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_UNSEEN)->alive, 1);
 	feed_close(&feed);
 }
 
@@ -41,10 +41,10 @@ TEST(an_id_may_be_used_again_after_its_end)
 	FEED(&feed, 5020, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->delays.n, 0); /* the wake was the earlier task's */
-	CHECK_EQ(feed_place(&feed, 1)->polls.n, 0);
-	CHECK_EQ(feed_place(&feed, 2)->polls.n, 1);
-	CHECK_EQ(feed_place(&feed, 2)->ended, 1);
-	CHECK_EQ(feed_place(&feed, 2)->alive, 0);
+	CHECK_EQ(feed_location(&feed, 1)->polls.n, 0);
+	CHECK_EQ(feed_location(&feed, 2)->polls.n, 1);
+	CHECK_EQ(feed_location(&feed, 2)->ended, 1);
+	CHECK_EQ(feed_location(&feed, 2)->alive, 0);
 	CHECK_EQ(r->ids_reused, 0);
 	feed_close(&feed);
 }
@@ -63,9 +63,9 @@ TEST(an_id_that_is_spawned_again_without_an_end_is_a_new_task)
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->ids_reused, 1);
 	CHECK_EQ(r->delays.n, 0);
-	CHECK_EQ(feed_place(&feed, 1)->alive, 0);
-	CHECK_EQ(feed_place(&feed, 2)->alive, 1);
-	CHECK_EQ(feed_place(&feed, 2)->polls.n, 1);
+	CHECK_EQ(feed_location(&feed, 1)->alive, 0);
+	CHECK_EQ(feed_location(&feed, 2)->alive, 1);
+	CHECK_EQ(feed_location(&feed, 2)->polls.n, 1);
 	feed_close(&feed);
 }
 
@@ -95,13 +95,13 @@ TEST(delay_is_from_the_first_wake_since_the_last_poll_began)
 	CHECK_EQ(r->wakes_again, 1);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->delays.max, 70);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->delays.n, 2);
-	CHECK_EQ(feed_place(&feed, 2)->delays.n, 2);
-	CHECK_EQ(feed_place(&feed, 1)->delays.max, 3);
+	CHECK_EQ(feed_location(&feed, 2)->delays.n, 2);
+	CHECK_EQ(feed_location(&feed, 1)->delays.max, 3);
 	CHECK_EQ(r->n_delayed, 3);
 	CHECK_EQ(r->delayed[0].rank_ns, 70);
 	CHECK_EQ(r->delayed[0].wake.in_poll, 1);
 	CHECK_EQ(r->delayed[0].wake.task, 1);
-	CHECK_EQ(r->delayed[0].wake.place, 1);
+	CHECK_EQ(r->delayed[0].wake.location, 1);
 	CHECK_EQ(r->delayed[0].wake.worker, 0);
 	CHECK_EQ(r->delayed[1].wake.task, 2);
 	CHECK_EQ(r->delayed[1].wake.stream, 2);
@@ -134,8 +134,8 @@ TEST(a_spawn_and_a_wake_just_behind_the_poll_are_its_cause)
 	CHECK_EQ(r->delays.n, 2);
 	CHECK_EQ(r->delays.min, 0);
 	CHECK_EQ(r->delays.max, 300);
-	CHECK_EQ(feed_place(&feed, 2)->polls.n, 2);
-	CHECK_EQ(feed_place(&feed, 2)->alive, 1);
+	CHECK_EQ(feed_location(&feed, 2)->polls.n, 2);
+	CHECK_EQ(feed_location(&feed, 2)->alive, 1);
 	feed_close(&feed);
 }
 
@@ -192,7 +192,7 @@ TEST(a_long_wait_names_the_poll_it_was_behind)
 	CHECK_EQ(r->delayed[0].behind.held_ns, 3900);
 	CHECK_EQ(r->delayed[0].behind.duration_ns, 4000);
 	CHECK_EQ(r->delayed[0].behind.task, 1);
-	CHECK_EQ(r->delayed[0].behind.place, 1);
+	CHECK_EQ(r->delayed[0].behind.location, 1);
 	CHECK_EQ(r->delayed[1].behind.held_ns, 0);
 	feed_close(&feed);
 }
@@ -216,9 +216,9 @@ TEST(tasks_are_limited_and_the_rest_is_counted)
 	FEED(&feed, 2050, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->tasks_untracked, 16);
-	CHECK_EQ(feed_place(&feed, 1)->spawned, 25);
-	CHECK_EQ(feed_place(&feed, WEFT__PLACE_UNTRACKED)->polls.n, 1);
-	CHECK_EQ(feed_place(&feed, 2)->polls.n, 1);
+	CHECK_EQ(feed_location(&feed, 1)->spawned, 25);
+	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_UNTRACKED)->polls.n, 1);
+	CHECK_EQ(feed_location(&feed, 2)->polls.n, 1);
 	feed_close(&feed);
 }
 

@@ -5,6 +5,7 @@
 #include "offcpu.h"
 
 #include <dirent.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/syscall.h>
 
@@ -265,6 +266,74 @@ TEST(context_switches_are_recorded)
 		session_sleep_ns(MS);
 	offcpu_end(&off, rec, NULL, 0);
 	CHECK(offcpu_thread(&off, (uint32_t)getpid())->n_by_reason[WEFT_OFFCPU_BLOCKED] >= 40);
+}
+
+/* Started, paused and stopped by a thread that does not have the files. */
+TEST(perf_events_are_not_among_the_files_of_the_program)
+{
+	struct weft_recorder_opts opts = {.sample_engine = WEFT_ENGINE_PERF, .sample_hz = 499, .flush_ns = 10 * MS};
+	struct weft_recorder *rec;
+	int files[FILES];
+
+	UNLESS_TSAN();
+	rec = start_apart(&opts);
+	REQUIRE(rec);
+	if (weft__engine.ops != &weft__perf_ops)
+		SKIP("no perf events here");
+	for (int i = 0; i < 3; i++) {
+		CHECK(samples_burn_for(5));
+		CHECK_EQ(session_fds_of("perf_event"), 0);
+		closefrom(3);
+		CHECK_EQ(open_files(files), FILES);
+		CHECK(samples_burn_for(5));
+		CHECK_EQ(i < 2 ? weft_recorder_pause(rec) : weft_recorder_stop(rec), 0);
+		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+		CHECK(files_are_whole(files));
+	}
+	end_with(rec, 0);
+	CHECK(files_are_whole(files));
+	closefrom(3);
+}
+
+/* A child that has a perf event by the number of one of ours keeps it. */
+static void fork_with_an_event(struct weft_recorder *rec)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .disabled = 1};
+	int fds[16], n = 0;
+	pid_t pid;
+
+	while (n < 16 && (fds[n] = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)) >= 0)
+		n++;
+	REQUIRE(n == 16);
+	pid = fork();
+	if (pid == 0) {
+		weft_recorder_close(rec);
+		for (int i = 0; i < n; i++)
+			if (fcntl(fds[i], F_GETFD) < 0)
+				_exit(10 + i);
+		_exit(0);
+	}
+	CHECK_EQ(session_wait(pid), 0);
+	while (n > 0)
+		close(fds[--n]);
+}
+
+TEST(a_child_keeps_perf_events_of_its_own_by_the_same_numbers)
+{
+	const uint32_t engines[] = {WEFT_ENGINE_PERF, WEFT_ENGINE_AUTO};
+
+	UNLESS_TSAN();
+	for (int i = 0; i < 2; i++) {
+		struct weft_recorder_opts opts = {.sample_engine = engines[i], .sample_hz = 99};
+		struct weft_recorder *rec = start_apart(&opts);
+
+		REQUIRE(rec);
+		if (i == 0 && weft__engine.ops != &weft__perf_ops)
+			SKIP("no perf events here");
+		CHECK(samples_burn_for(5)); /* of a thread that computes: it has an event beside its timer then */
+		fork_with_an_event(rec);
+		end_with(rec, 0);
+	}
 }
 
 TEST(a_dump_is_written)

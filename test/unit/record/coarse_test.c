@@ -131,9 +131,12 @@ TEST(a_mode_that_was_asked_for_stays_and_the_excess_is_known)
 
 static struct weft_recorder *start_auto(void)
 {
-	/* By itself it would change nothing: samples and switches are off, and events few. */
-	struct weft_recorder_opts opts = {
-		.poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF};
+	/* By itself it would change nothing: samples and switches are off, and events few. No poll is slow, however
+	 * long the machine stands still. */
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_AUTO,
+					  .sample_hz = WEFT_OFF,
+					  .switches = WEFT_SWITCH_OFF,
+					  .poll_slow_ns = UINT64_C(60000000000)};
 
 	return session_start(&opts);
 }

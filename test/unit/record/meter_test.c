@@ -221,8 +221,8 @@ TEST(timers_take_over_where_events_cost_too_much)
 	/* The collector has an event of its own while it finds out what they cost. */
 	CHECK(WAIT_FOR(weft__engine.ops != &weft__perf_ops || weft__meter_interrupt_ns()));
 	perf = weft__engine.ops == &weft__perf_ops;
-	gave_up = weft__engine_give_up();
-	CHECK(!weft__engine_give_up());
+	gave_up = weft__sample_source.give_up();
+	CHECK(!weft__sample_source.give_up());
 	CHECK(!gave_up || !session_fds_of("perf_event"));
 	samples_burn(700 * MS);
 	__atomic_store_n(&burner.over, 1, __ATOMIC_RELAXED);

@@ -91,6 +91,52 @@ TEST(work_in_step_with_the_tick_has_its_true_shares)
 	CHECK(more <= 8 || (more - 8) * (more - 8) <= 16 * n); /* 4 sigmas, and what the timer had */
 }
 
+/* Perf events that this process has open. */
+static uint32_t events_open(void)
+{
+	char path[64], where[64];
+	uint32_t n = 0;
+
+	for (int fd = 0; fd < 256; fd++) {
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		length = readlink(path, where, sizeof(where) - 1);
+		where[length < 0 ? 0 : length] = 0;
+		n += strstr(where, "[perf_event]") != NULL;
+	}
+	return n;
+}
+
+/* Any perf event makes context switches of threads that had one dearer. */
+TEST(a_thread_that_does_nothing_for_a_while_has_no_event_any_more)
+{
+	struct weft_recorder *rec;
+	uint32_t had = 0, i;
+
+	SKIP_UNDER_TSAN();
+	rec = session_start(&(struct weft_recorder_opts){
+		.sample_hz = 99, .budget_ppm = 10000, .switches = WEFT_SWITCH_OFF, .wall_hz = WEFT_OFF});
+	REQUIRE(rec);
+	if (!weft__precise_on()) {
+		CHECK_EQ(weft_recorder_close(rec), 0);
+		session_remove_dir();
+		SKIP("no perf events here");
+	}
+	for (i = 0; i < 50 && !had; i++) {
+		samples_burn(100 * MS);
+		had = events_open();
+	}
+	CHECK_EQ(had, 1);
+	for (i = 0; i < 20 && had; i++) {
+		session_sleep_ns(1000 * MS); /* looking is work, too */
+		had = events_open();
+	}
+	CHECK_EQ(had, 0);
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	session_remove_dir();
+}
+
 static int pipes[2][2];
 
 static void *echo(void *data)

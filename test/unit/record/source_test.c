@@ -233,6 +233,121 @@ TEST(a_source_with_more_than_its_ring_holds_has_another_turn_after_a_drain)
 	session_remove_dir();
 }
 
+static uint64_t dear_ns; /* at each look: more than any budget allows */
+static uint32_t least_level, was_held, tries_left, was_spared;
+
+static void dear_cost(struct weft__source_cost *ret)
+{
+	dear_ns += 100 * MS;
+	ret->spent_ns = dear_ns;
+}
+
+static uint32_t dear_limit(uint32_t level)
+{
+	if (level < __atomic_load_n(&least_level, __ATOMIC_RELAXED))
+		__atomic_store_n(&least_level, level, __ATOMIC_RELAXED);
+	return 1 + level;
+}
+
+static int dear_try(void)
+{
+	return __atomic_load_n(&tries_left, __ATOMIC_RELAXED) && __atomic_fetch_sub(&tries_left, 1, __ATOMIC_RELAXED);
+}
+
+static int dear_works(void)
+{
+	return 1;
+}
+
+static void held_cost(struct weft__source_cost *ret)
+{
+	static uint64_t ns;
+
+	ret->spent_ns = ns += 100 * MS;
+}
+
+static int held_hold(enum weft__source_hold what)
+{
+	if (what == SOURCE_HOLD)
+		__atomic_store_n(&was_held, 1u, __ATOMIC_RELAXED);
+	return !__atomic_load_n(&was_held, __ATOMIC_RELAXED);
+}
+
+static void fixed_cost(struct weft__source_cost *ret)
+{
+	static uint64_t ns;
+
+	ret->spent_ns = ret->fixed_ns = ns += 100 * MS;
+}
+
+static int fixed_give_up(void)
+{
+	note("fixed.give_up");
+	return 1;
+}
+
+static void fixed_spare(int dear)
+{
+	__atomic_store_n(&was_spared, (uint32_t)dear, __ATOMIC_RELAXED);
+}
+
+static const struct weft__source source_dear = {.name = "dear",
+						.what = "gold",
+						.costs = WEFT_COST_WALL,
+						.least = SOURCE_FULL / 4,
+						.works = dear_works,
+						.cost = dear_cost,
+						.try_out = dear_try,
+						.limit = dear_limit};
+static const struct weft__source source_held = {.name = "held",
+						.what = "breath",
+						.costs = WEFT_COST_SWITCH,
+						.least = SOURCE_FULL / 512,
+						.works = dear_works,
+						.cost = held_cost,
+						.hold = held_hold};
+static const struct weft__source source_fixed = {.name = "fixed",
+						 .what = "stars",
+						 .costs = WEFT_COST_SAMPLES,
+						 .cost = fixed_cost,
+						 .give_up = fixed_give_up,
+						 .spare = fixed_spare};
+
+static uint64_t dear_told_ns, dear_rate;
+
+static void keep_cost(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
+{
+	(void)seg;
+	(void)data;
+	if (ev->kind != WEFT_KIND_COST || ev->fields[WEFT_FIELD_COST_WHAT] != WEFT_COST_WALL)
+		return;
+	dear_told_ns += ev->fields[WEFT_FIELD_COST_TIME];
+	dear_rate = ev->fields[WEFT_FIELD_COST_RATE];
+}
+
+TEST(a_source_that_costs_too_much_is_lowered_held_or_gives_up_and_its_cost_is_recorded)
+{
+	static const struct weft__source *const all[] = {&source_dear, &source_held, &source_fixed};
+	struct weft_recorder *rec;
+
+	use_test_sources();
+	weft__sources = (struct weft__source_list){.all = all, .n = 3};
+	tries_left = 3;
+	least_level = SOURCE_FULL;
+	rec = session_start(&(struct weft_recorder_opts){.drain_ns = 5 * MS, .budget_ppm = 10000});
+	REQUIRE(rec);
+	weft_park(0);
+	CHECK(WAIT_FOR(__atomic_load_n(&least_level, __ATOMIC_RELAXED) == SOURCE_FULL / 4));
+	CHECK_EQ(tries_left, 0);
+	CHECK(WAIT_FOR(__atomic_load_n(&was_held, __ATOMIC_RELAXED)));
+	CHECK(WAIT_FOR(__atomic_load_n(&was_spared, __ATOMIC_RELAXED)));
+	CHECK(WAIT_FOR(strstr(journal, "fixed.give_up")));
+	dear_told_ns = dear_rate = 0;
+	session_read_back(rec, keep_cost, NULL);
+	CHECK(dear_told_ns >= 100 * MS && dear_told_ns <= dear_ns);
+	CHECK_EQ(dear_rate, 1 + SOURCE_FULL / 4);
+}
+
 TEST(a_late_source_has_its_turn_in_a_round_that_failed)
 {
 	struct weft_recorder *rec;

@@ -6,26 +6,26 @@
  * poll that has ended waits for a while (grace_ns) before its time is cut into parts. What comes later than that
  * finds its poll gone and is counted. Memory is bounded: of a thread with more stretches than fit, the oldest are
  * dropped, and polls that began before that have time that is not measured. Context: CALLER. */
-#ifndef WEFT_ANALYZE_TRACK_H
-#define WEFT_ANALYZE_TRACK_H
+#ifndef WEFT_ANALYZE_TIMELINE_H
+#define WEFT_ANALYZE_TIMELINE_H
 
+#include "analyze/breakdown.h"
 #include "analyze/delta.h"
 #include "analyze/map.h"
 #include "analyze/offcpu.h"
-#include "analyze/story.h"
 
-#define NO_TRACK UINT32_MAX
+#define NO_TIMELINE UINT32_MAX
 
 struct weft__analysis;
 struct weft__stream;
 struct weft__poll;
 struct weft__holds;
-struct weft_event_view;
+struct weft__event;
 
 /* In this order, the later ones say more. */
-enum weft__stretch_kind { STRETCH_SAMPLE, STRETCH_LOOK, STRETCH_OFF, STRETCH_WAIT };
+enum weft__interval_kind { INTERVAL_SAMPLE, INTERVAL_WALL, INTERVAL_OFF, INTERVAL_WAIT };
 
-struct weft__stretch {
+struct weft__interval {
 	uint64_t begin_ns, end_ns; /* of a sample both are when it was; of a look, roughly when the thread waited */
 	uint64_t ns;               /* that a sample or a look stands for; off: of its time, that a CPU quota took */
 	uint64_t object;           /* wait: fd or address; look: time between two; off: span of the quota (throttled.c);
@@ -36,7 +36,7 @@ struct weft__stretch {
 	uint32_t what;   /* wait: enum weft_wait; off: enum weft_offcpu; look: call + 1; sample: enum weft__where */
 	uint32_t name;   /* wait: string; sample: row of the thread */
 	uint32_t holder; /* wait: tid; sample: engine */
-	enum weft__stretch_kind kind;
+	enum weft__interval_kind kind;
 	const struct weft__holds *holds; /* wait: who held it when; NULL: only `holder` is known */
 	bool booked;                     /* sample: is in the sums, */
 	bool asked;                      /* ... or would be, if it were in the right poll, */
@@ -47,14 +47,19 @@ struct weft__stretch {
 struct weft__closed {
 	uint64_t serial;
 	uint64_t begin_ns, end_ns, task, sampled_ns;
-	uint64_t seen_ns; /* running: the last event of its thread */
-	uint32_t place, lane, stream, worker;
+	uint32_t location, lane, stream, worker;
 	bool asked;  /* counts in sums */
 	bool listed; /* is, or was, in a list */
 	bool running;
-	bool kept; /* somebody is to hear of it (rows.c) */
-	struct weft__cpu cpu;
+	bool kept;                /* somebody is to hear of it (rows.c) */
+	enum weft__cpu_known cpu; /* WEFT__CPU_SPLIT: how it was split is in track->extras */
 };
+/* What few of them have besides. */
+struct weft__closed_extra {
+	struct weft__cpu cpu;
+	uint64_t seen_ns; /* running: the last event of its thread */
+};
+_Static_assert(sizeof(struct weft__closed) == 64, "many of them wait: each is one line of the cache");
 
 /* Where the samples of a thread's time have come to (times.c). */
 struct weft__times {
@@ -75,12 +80,12 @@ struct weft__excess {
 	bool weighted;            /* not each switch is told */
 };
 
-struct weft__track {
+struct weft__thread_timeline {
 	uint32_t tid;
 	uint32_t stream; /* the last that it had; 0: none */
 	bool used;
-	uint64_t ended_ns;         /* 0: the thread lives */
-	struct weft__stretch *log; /* by end */
+	uint64_t ended_ns;          /* 0: the thread lives */
+	struct weft__interval *log; /* by end */
 	size_t n_log, cap_log;
 	uint64_t n_changes; /* from 1 on */
 	/* Where the last poll that was settled began among them, and the earliest begin of those behind it, as they
@@ -88,11 +93,18 @@ struct weft__track {
 	size_t settled;
 	uint64_t settled_changes, nearest_ns;
 	uint64_t cut_ns; /* up to here there were more */
+	/* Polls that have ended, in a ring: the one with number i is at i & (cap_closed - 1). From number first_closed
+	 * on they wait for their breakdown. A few before that are still there. */
 	struct weft__closed *closed;
-	size_t first_closed, n_closed, cap_closed; /* from the first on they wait for their story */
-	/* Those of `closed` that are `kept`, in a ring; cap_kept is 0 or a power of two. */
+	uint64_t first_closed, n_closed;
+	size_t cap_closed;
+	/* Rings, too: of those that have WEFT__CPU_SPLIT or are running, and of those that are `kept`. */
+	struct weft__closed_extra *extras;
+	uint64_t first_extra, n_extras;
+	size_t cap_extras;
 	struct weft__poll *kept;
-	size_t first_kept, n_kept, cap_kept;
+	uint64_t first_kept, n_kept;
+	size_t cap_kept;
 	uint64_t n_off;
 	bool off_sampled; /* not each switch is told */
 	uint64_t offs_ns; /* where the last stretch off the CPU ended */
@@ -105,42 +117,59 @@ struct weft__track {
 	uint32_t next_free;
 };
 
-struct weft__tracks {
-	struct weft__track *at;
+struct weft__thread_timelines {
+	struct weft__thread_timeline *at;
 	size_t n, cap;
 	uint32_t free;
 	struct weft__map by_tid;
-	size_t n_stretches; /* in all of them */
+	size_t n_intervals; /* in all of them */
 };
 
 /* What story.c keeps. */
-struct weft__stories {
-	struct weft__piece *pieces; /* of the poll that is being settled */
-	size_t n_pieces, cap_pieces;
-	struct weft__track *settling; /* whose poll that is */
-	uint64_t grace_ns;            /* for which polls that ended wait for what is known of them late */
-	size_t max_closed;            /* polls of a thread that do so */
-	bool detects;                 /* polls of which their thread says nothing never left the CPU */
+struct weft__breakdowns {
+	struct weft__slice *slices; /* of the poll that is being settled */
+	size_t n_slices, cap_slices;
+	struct weft__thread_timeline *settling; /* whose poll that is */
+	struct weft__closed_extra extra;
+	uint64_t grace_ns; /* for which polls that ended wait for what is known of them late */
+	size_t max_closed; /* polls of a thread that do so */
+	bool detects;      /* polls of which their thread says nothing never left the CPU */
 };
 
+/* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
+ * is zero. Returns the ring, or NULL when out of memory. */
+void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
+static inline void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+{
+	return n - first < *cap ? ring : weft__ring_grow(ring, cap, first, n, item_bytes);
+}
+
+static inline struct weft__closed *weft__closed_at(const struct weft__thread_timeline *timeline, uint64_t number)
+{
+	return &timeline->closed[number & (timeline->cap_closed - 1)];
+}
+
 /* All return 0 or -ENOMEM; `*ret` is NULL where there are too many threads. A pointer is good until the next get. */
-int weft__track_get(struct weft__analysis *a, uint32_t tid, struct weft__track **ret);
-uint32_t weft__track_key(const struct weft__analysis *a, const struct weft__stream *s);
-int weft__track_of(struct weft__analysis *a, struct weft__stream *s, struct weft__track **ret);
-struct weft__track *weft__track_find(struct weft__analysis *a, uint32_t tid); /* NULL: there is none */
-int weft__track_add(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch);
+int weft__thread_timeline_get(struct weft__analysis *a, uint32_t tid, struct weft__thread_timeline **ret);
+uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__stream *s);
+int weft__thread_timeline_find_of(struct weft__analysis *a, struct weft__stream *s, struct weft__thread_timeline **ret);
+struct weft__thread_timeline *weft__thread_timeline_find(struct weft__analysis *a,
+							 uint32_t tid); /* NULL: there is none */
+int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+			      const struct weft__interval *interval);
 /* The first stretch that ends behind `ns`, as index. */
-size_t weft__track_after(const struct weft__track *track, uint64_t ns);
-void weft__track_fini(struct weft__track *track);
-void weft__tracks_fini(struct weft__tracks *tracks);
+size_t weft__thread_timeline_after(const struct weft__thread_timeline *timeline, uint64_t ns);
+void weft__thread_timeline_fini(struct weft__thread_timeline *timeline);
+void weft__thread_timelines_fini(struct weft__thread_timelines *timelines);
 /* The stream that it had last, or NULL. */
-const struct weft__stream *weft__track_stream(const struct weft__analysis *a, const struct weft__track *track);
+const struct weft__stream *weft__thread_timeline_stream(const struct weft__analysis *a,
+							const struct weft__thread_timeline *timeline);
 
 /* story.c. A poll has ended: its time is cut into parts when all is there. */
-int weft__story_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll, uint32_t lane,
-		      bool asked, bool listed);
+int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll,
+			  uint32_t lane, bool asked, bool listed);
 /* Does so now with those that waited long enough; with all of them if `now_ns` is UINT64_MAX. */
-int weft__story_settle(struct weft__analysis *a, struct weft__track *track, uint64_t now_ns);
-int weft__story_settle_all(struct weft__analysis *a);
+int weft__breakdown_settle(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t now_ns);
+int weft__breakdown_settle_all(struct weft__analysis *a);
 
 #endif

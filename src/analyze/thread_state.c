@@ -40,44 +40,45 @@ static bool tid_asked(const struct weft__analysis *a, uint32_t tid)
 }
 
 /* Whether the thread was asked for. Where only some polls are, by location or context, it must be in one. */
-static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__track *track, bool *ret)
+static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__thread_timeline *timeline,
+		 bool *ret)
 {
-	uint32_t stream = track->stream;
-	struct weft__place *place;
+	uint32_t stream = timeline->stream;
+	struct weft__location *location;
 	bool in = false;
 	size_t i;
 
-	*ret = (stream ? weft__thread_asked(a, stream) : tid_asked(a, track->tid)) &&
-	       weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, stream) && weft__scope_asked(a, s);
+	*ret = (stream ? weft__thread_asked(a, stream) : tid_asked(a, timeline->tid)) &&
+	       weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, stream) && weft__context_asked(a, s);
 	for (i = 0; a->opts.location && s && i < s->n_open && !in; i++) {
-		if (weft__place_get(a, s->open[i].place, &place) < 0)
+		if (weft__location_get(a, s->open[i].location, &location) < 0)
 			return -ENOMEM;
-		in = place->match;
+		in = location->match;
 	}
 	if (a->opts.location && !in)
 		*ret = false;
 	return 0;
 }
 
-static int thread_row(struct weft__analysis *a, struct weft__track *track, const struct weft__stream *s,
+static int thread_row(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__stream *s,
 		      struct weft__off_thread **ret)
 {
 	struct weft__result *r = &a->result;
 	struct weft__off_thread *grown;
 
 	*ret = NULL;
-	if (track->off_row == NO_ROW && r->n_off_threads >= a->opts.max_rows)
+	if (timeline->off_row == NO_ROW && r->n_off_threads >= a->opts.max_rows)
 		return 0;
-	if (track->off_row == NO_ROW) {
-		grown = weft__grow(r->off_threads, &a->away.cap_threads, r->n_off_threads, sizeof(*grown));
+	if (timeline->off_row == NO_ROW) {
+		grown = weft__grow(r->off_threads, &a->thread_state.cap_threads, r->n_off_threads, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->off_threads = grown;
-		track->off_row = (uint32_t)r->n_off_threads++;
-		grown[track->off_row] = (struct weft__off_thread){.tid = track->tid, .worker = WEFT_WORKER_NONE};
+		timeline->off_row = (uint32_t)r->n_off_threads++;
+		grown[timeline->off_row] = (struct weft__off_thread){.tid = timeline->tid, .worker = WEFT_WORKER_NONE};
 	}
-	*ret = &r->off_threads[track->off_row];
-	(*ret)->stream = track->stream;
+	*ret = &r->off_threads[timeline->off_row];
+	(*ret)->stream = timeline->stream;
 	if (s)
 		(*ret)->worker = s->worker;
 	return 0;
@@ -119,29 +120,29 @@ static int add_row(struct weft__analysis *a, const struct rows *rows, const stru
 	return 0;
 }
 
-static int book_off(struct weft__analysis *a, struct weft__track *track, const struct weft__stretch *stretch,
-		    uint64_t count, uint64_t samples)
+static int book_off(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+		    const struct weft__interval *interval, uint64_t count, uint64_t samples)
 {
-	const struct weft__stream *s = stream_at(a, track->stream);
-	struct rows rows = {&a->result.off_rows, &a->result.n_off_rows, &a->away.cap_rows, &a->away.row_by_key,
-			    &a->result.off_beyond_ns};
-	uint64_t ns = times(stretch->end_ns - stretch->begin_ns, count);
-	struct weft__off_row row = {.tid = track->tid,
-				    .stream = track->stream,
-				    .what = stretch->what,
-				    .stack = stretch->stack,
-				    .kernel = stretch->kernel,
+	const struct weft__stream *s = stream_at(a, timeline->stream);
+	struct rows rows = {&a->result.off_rows, &a->result.n_off_rows, &a->thread_state.cap_rows,
+			    &a->thread_state.row_by_key, &a->result.off_beyond_ns};
+	uint64_t ns = times(interval->end_ns - interval->begin_ns, count);
+	struct weft__off_row row = {.tid = timeline->tid,
+				    .stream = timeline->stream,
+				    .what = interval->what,
+				    .stack = interval->stack,
+				    .kernel = interval->kernel,
 				    .n = count,
 				    .ns = ns,
 				    .samples = samples};
 	struct weft__off_thread *thread;
 	bool counts;
-	int rc = asked(a, s, track, &counts);
+	int rc = asked(a, s, timeline, &counts);
 
 	if (rc < 0 || !counts)
 		return rc;
-	rc = thread_row(a, track, s, &thread);
-	if (rc == 0 && thread && stretch->what == WEFT_OFFCPU_PREEMPTED) {
+	rc = thread_row(a, timeline, s, &thread);
+	if (rc == 0 && thread && interval->what == WEFT_OFFCPU_PREEMPTED) {
 		thread->n_preempted = sum(thread->n_preempted, count);
 		thread->preempted_ns = sum(thread->preempted_ns, ns);
 	} else if (rc == 0 && thread) {
@@ -150,20 +151,20 @@ static int book_off(struct weft__analysis *a, struct weft__track *track, const s
 	}
 	if (rc == 0 && thread) {
 		thread->samples = sum(thread->samples, samples);
-		if (stretch->end_ns - stretch->begin_ns > thread->longest_ns)
-			thread->longest_ns = stretch->end_ns - stretch->begin_ns;
+		if (interval->end_ns - interval->begin_ns > thread->longest_ns)
+			thread->longest_ns = interval->end_ns - interval->begin_ns;
 	}
 	if (rc == 0)
 		rc = add_row(a, &rows, &row);
-	return rc == 0 && a->opts.rows ? weft__rows_off(a, &row, s ? s->worker : WEFT_WORKER_NONE, stretch) : rc;
+	return rc == 0 && a->opts.rows ? weft__rows_off(a, &row, s ? s->worker : WEFT_WORKER_NONE, interval) : rc;
 }
 
-int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint64_t begin_ns = WEFT_FIELD(ev, OFFCPU, BEGIN) ? WEFT_FIELD(ev, OFFCPU, BEGIN)
 							  : weft__since(ev->time_ns, WEFT_FIELD(ev, OFFCPU, DURATION));
-	struct weft__stretch stretch = {
-		.kind = STRETCH_OFF,
+	struct weft__interval interval = {
+		.kind = INTERVAL_OFF,
 		.begin_ns = begin_ns,
 		.end_ns = sum(begin_ns, WEFT_FIELD(ev, OFFCPU, DURATION)),
 		.what = (uint32_t)WEFT_FIELD(ev, OFFCPU, REASON),
@@ -172,36 +173,36 @@ int weft__off_add(struct weft__analysis *a, const struct weft_event_view *ev)
 	};
 	uint64_t count = WEFT_FIELD(ev, OFFCPU, COUNT) ? WEFT_FIELD(ev, OFFCPU, COUNT) : 1;
 	struct weft__offcpu_group group = {0};
-	struct weft__track *track;
-	int rc = weft__track_get(a, (uint32_t)WEFT_FIELD(ev, OFFCPU, TID), &track);
+	struct weft__thread_timeline *timeline;
+	int rc = weft__thread_timeline_get(a, (uint32_t)WEFT_FIELD(ev, OFFCPU, TID), &timeline);
 
-	if (rc < 0 || !track)
+	if (rc < 0 || !timeline)
 		return rc;
-	track->n_off++;
-	track->off_sampled |= count > 1;
-	if (weft__since(a->now_ns, stretch.end_ns) > LATE_NS)
-		a->result.stretches_late++;
-	rc = weft__track_add(a, track, &stretch);
+	timeline->n_off++;
+	timeline->off_sampled |= count > 1;
+	if (weft__since(a->now_ns, interval.end_ns) > LATE_NS)
+		a->result.intervals_late++;
+	rc = weft__thread_timeline_add(a, timeline, &interval);
 	if (rc < 0)
 		return rc;
-	track->sampler.interval_ns = a->opts.period_ns;
-	weft__offcpu_out(&track->sampler, stretch.begin_ns);
-	if (!weft__offcpu_in(&track->sampler, stretch.end_ns, &group))
+	timeline->sampler.interval_ns = a->opts.period_ns;
+	weft__offcpu_out(&timeline->sampler, interval.begin_ns);
+	if (!weft__offcpu_in(&timeline->sampler, interval.end_ns, &group))
 		group.count = 0;
-	weft__excess_off(a, track, &stretch, count);
-	if (stretch.end_ns >= a->opts.from_ns)
-		rc = book_off(a, track, &stretch, count, times(group.count, count));
-	if (rc == 0 && stretch.what == WEFT_OFFCPU_PREEMPTED && a->throttled.n)
-		weft__throttled_late(a, track, stretch.end_ns);
+	weft__excess_off(a, timeline, &interval, count);
+	if (interval.end_ns >= a->opts.from_ns)
+		rc = book_off(a, timeline, &interval, count, times(group.count, count));
+	if (rc == 0 && interval.what == WEFT_OFFCPU_PREEMPTED && a->throttled.n)
+		weft__throttled_late(a, timeline, interval.end_ns);
 	return rc;
 }
 
-int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 {
-	struct rows rows = {&a->result.look_rows, &a->result.n_look_rows, &a->away.cap_looks, &a->away.look_by_key,
-			    &a->result.looks_beyond_ns};
-	struct weft__stretch stretch = {
-		.kind = STRETCH_LOOK,
+	struct rows rows = {&a->result.wall_rows, &a->result.n_wall_rows, &a->thread_state.cap_wall_rows,
+			    &a->thread_state.wall_by_key, &a->result.wall_beyond_ns};
+	struct weft__interval interval = {
+		.kind = INTERVAL_WALL,
 		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, WALL, WEIGHT)),
 		.end_ns = ev->time_ns,
 		.ns = WEFT_FIELD(ev, WALL, WEIGHT),
@@ -211,27 +212,27 @@ int weft__look_add(struct weft__analysis *a, const struct weft_event_view *ev)
 		.stack = (uint32_t)WEFT_FIELD(ev, WALL, STACK),
 	};
 	struct weft__off_row row = {.tid = (uint32_t)WEFT_FIELD(ev, WALL, TID),
-				    .what = stretch.what,
-				    .stack = stretch.stack,
+				    .what = interval.what,
+				    .stack = interval.stack,
 				    .n = WEFT_FIELD(ev, WALL, COUNT) ? WEFT_FIELD(ev, WALL, COUNT) : 1,
-				    .ns = stretch.ns};
-	struct weft__track *track;
+				    .ns = interval.ns};
+	struct weft__thread_timeline *timeline;
 	bool counts = false;
-	int rc = weft__track_get(a, row.tid, &track);
+	int rc = weft__thread_timeline_get(a, row.tid, &timeline);
 
-	if (rc < 0 || !track)
+	if (rc < 0 || !timeline)
 		return rc;
-	stretch.object = stretch.object > a->away.look_ns ? stretch.object : a->away.look_ns;
-	stretch.object = stretch.object < UINT64_MAX / 8 ? stretch.object : UINT64_MAX / 8;
-	rc = weft__track_add(a, track, &stretch);
-	row.stream = track->stream;
+	interval.object = interval.object > a->thread_state.wall_ns ? interval.object : a->thread_state.wall_ns;
+	interval.object = interval.object < UINT64_MAX / 8 ? interval.object : UINT64_MAX / 8;
+	rc = weft__thread_timeline_add(a, timeline, &interval);
+	row.stream = timeline->stream;
 	if (rc == 0)
-		rc = asked(a, stream_at(a, track->stream), track, &counts);
+		rc = asked(a, stream_at(a, timeline->stream), timeline, &counts);
 	return rc < 0 || !counts || ev->time_ns < a->opts.from_ns ? rc : add_row(a, &rows, &row);
 }
 
 /* A poll is told of again and again while it is stuck: it is the same while it would have begun at the same time. */
-static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft_event_view *ev)
+static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft__event *ev)
 {
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, STUCK, AGE)), other_ns;
 	size_t i;
@@ -266,44 +267,44 @@ static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stu
 	return 0;
 }
 
-int weft__stuck_add(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	/* A moment in which it waited: it has no length. */
-	struct weft__stretch look = {.kind = STRETCH_LOOK,
-				     .begin_ns = ev->time_ns,
-				     .end_ns = ev->time_ns,
-				     .stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK)};
+	struct weft__interval wall = {.kind = INTERVAL_WALL,
+				      .begin_ns = ev->time_ns,
+				      .end_ns = ev->time_ns,
+				      .stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK)};
 	struct weft__stuck *stuck = same_stuck(&a->result, ev);
 	const struct weft__stream *s;
-	struct weft__track *track;
+	struct weft__thread_timeline *timeline;
 	bool counts;
-	int rc = weft__track_get(a, (uint32_t)WEFT_FIELD(ev, STUCK, TID), &track);
+	int rc = weft__thread_timeline_get(a, (uint32_t)WEFT_FIELD(ev, STUCK, TID), &timeline);
 
-	if (rc == 0 && track && look.stack)
-		rc = weft__track_add(a, track, &look);
-	if (rc < 0 || !track || ev->time_ns < a->opts.from_ns)
+	if (rc == 0 && timeline && wall.stack)
+		rc = weft__thread_timeline_add(a, timeline, &wall);
+	if (rc < 0 || !timeline || ev->time_ns < a->opts.from_ns)
 		return rc;
-	s = stream_at(a, track->stream);
-	rc = asked(a, s, track, &counts);
+	s = stream_at(a, timeline->stream);
+	rc = asked(a, s, timeline, &counts);
 	if (rc == 0 && counts && !stuck) {
 		rc = new_stuck(a, WEFT_FIELD(ev, STUCK, AGE), &stuck);
 		if (rc == 0 && stuck)
-			*stuck = (struct weft__stuck){.tid = track->tid, .task = WEFT_FIELD(ev, STUCK, TASK)};
+			*stuck = (struct weft__stuck){.tid = timeline->tid, .task = WEFT_FIELD(ev, STUCK, TASK)};
 	}
 	if (rc < 0 || !counts || !stuck)
 		return rc;
 	stuck->rank_ns = WEFT_FIELD(ev, STUCK, AGE) > stuck->rank_ns ? WEFT_FIELD(ev, STUCK, AGE) : stuck->rank_ns;
 	stuck->time_ns = ev->time_ns;
-	stuck->stream = track->stream;
+	stuck->stream = timeline->stream;
 	stuck->worker = s ? s->worker : WEFT_WORKER_NONE;
-	stuck->place = weft__task_place(a, stuck->task);
+	stuck->location = weft__task_location(a, stuck->task);
 	if (WEFT_FIELD(ev, STUCK, STACK))
 		stuck->stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
-	stuck->looks++;
+	stuck->n_reports++;
 	return 0;
 }
 
-void weft__cost_add(struct weft__analysis *a, const struct weft_event_view *ev)
+void weft__cost_add(struct weft__analysis *a, const struct weft__event *ev)
 {
 	struct weft__cost *cost = &a->result.costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT)
 											    : WEFT__COSTS - 1];
@@ -350,7 +351,7 @@ static int stuck_order(const void *left, const void *right)
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
-void weft__away_settle(struct weft__analysis *a, uint64_t end_ns)
+void weft__thread_state_settle(struct weft__analysis *a, uint64_t end_ns)
 {
 	uint64_t from_ns = a->opts.from_ns > a->opts.start_ns ? a->opts.from_ns : a->opts.start_ns;
 	struct weft__result *r = &a->result;
@@ -362,18 +363,18 @@ void weft__away_settle(struct weft__analysis *a, uint64_t end_ns)
 		qsort(r->off_threads, r->n_off_threads, sizeof(*r->off_threads), thread_order);
 	if (r->n_off_rows)
 		qsort(r->off_rows, r->n_off_rows, sizeof(*r->off_rows), row_order);
-	if (r->n_look_rows)
-		qsort(r->look_rows, r->n_look_rows, sizeof(*r->look_rows), row_order);
+	if (r->n_wall_rows)
+		qsort(r->wall_rows, r->n_wall_rows, sizeof(*r->wall_rows), row_order);
 	if (r->n_stucks)
 		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
 }
 
-void weft__away_fini(struct weft__away *away, struct weft__result *result)
+void weft__thread_state_fini(struct weft__thread_state *thread_state, struct weft__result *result)
 {
 	weft__free(result->off_threads);
 	weft__free(result->off_rows);
-	weft__free(result->look_rows);
+	weft__free(result->wall_rows);
 	weft__free(result->stucks);
-	weft__map_fini(&away->row_by_key);
-	weft__map_fini(&away->look_by_key);
+	weft__map_fini(&thread_state->row_by_key);
+	weft__map_fini(&thread_state->wall_by_key);
 }

@@ -37,22 +37,22 @@ TEST(a_poll_recorded_at_its_end_has_its_samples_and_its_breakdown)
 	REQUIRE(r->n_longest == 1);
 	CHECK_EQ(r->longest[0].rank_ns, 40 * MS);
 	CHECK_EQ(r->longest[0].begin_ns, 10 * MS);
-	CHECK_EQ(r->longest[0].place, 1);
+	CHECK_EQ(r->longest[0].location, 1);
 	CHECK_EQ(r->longest[0].depth, 3);
-	CHECK(r->longest[0].told);
+	CHECK(r->longest[0].reported);
 	CHECK(r->longest[0].wake.known && r->longest[0].wake.measured); /* the only one since the spawn */
 	CHECK_EQ(r->longest[0].sampled.n, 2);
 	CHECK_EQ(r->longest[0].n_stacks, 2);
-	CHECK_EQ(r->longest[0].story.split.ns[WEFT__WAITING], 4 * MS);
-	CHECK_EQ(r->longest[0].story.split.ns[WEFT__BLOCKED], 6 * MS);
-	CHECK_EQ(r->longest[0].story.split.ns[WEFT__ON_CPU], 30 * MS);
+	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__WAITING], 4 * MS);
+	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__BLOCKED], 6 * MS);
+	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__ON_CPU], 30 * MS);
 	CHECK_EQ(r->delays.n, 0);
 	CHECK_EQ(r->polls.n, 1); /* nothing was counted: it is all there is */
 	/* What was sampled is where it was: in the poll, or who knows. */
 	CHECK_EQ(r->samples.all.ns, 40 * MS);
 	CHECK_EQ(r->samples.where[WEFT__IN_POLL].ns, 20 * MS);
 	CHECK_EQ(r->samples.where[WEFT__WHERE_UNKNOWN].ns, 20 * MS);
-	CHECK_EQ(feed_place(&feed, 1)->sampled.ns, 20 * MS);
+	CHECK_EQ(feed_location(&feed, 1)->sampled.ns, 20 * MS);
 	CHECK_EQ(r->samples.n_rows, 3);
 	feed_close(&feed);
 }
@@ -76,10 +76,10 @@ TEST(a_poll_recorded_at_its_end_keeps_the_location_of_its_ended_task)
 	FEED(&feed, UINT64_C(10060) * MS, 1, POLL, 3500, 0, 17 * MS, 0, WEFT_POLL_SLOW); /* forgotten */
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 3);
-	CHECK_EQ(r->longest[0].place, 1);
+	CHECK_EQ(r->longest[0].location, 1);
 	CHECK(r->longest[0].wake.known);
-	CHECK_EQ(r->longest[1].place, 2);
-	CHECK_EQ(r->longest[2].place, WEFT__PLACE_UNSEEN);
+	CHECK_EQ(r->longest[1].location, 2);
+	CHECK_EQ(r->longest[2].location, WEFT__LOCATION_UNSEEN);
 	feed_close(&feed);
 }
 
@@ -102,8 +102,8 @@ TEST(polls_recorded_at_their_end_may_be_nested)
 	CHECK_EQ(r->longest[0].level, 0);
 	CHECK_EQ(r->longest[1].sampled.n, 1);
 	CHECK_EQ(r->longest[1].level, 1);
-	CHECK_EQ(feed_place(&feed, 2)->sampled.ns, 10 * MS); /* the innermost */
-	CHECK_EQ(feed_place(&feed, 1)->sampled.ns, 10 * MS);
+	CHECK_EQ(feed_location(&feed, 2)->sampled.ns, 10 * MS); /* the innermost */
+	CHECK_EQ(feed_location(&feed, 1)->sampled.ns, 10 * MS);
 	CHECK_EQ(feed_lane(&feed, 0, 1)->busy_ns, 40 * MS);
 	feed_close(&feed);
 }
@@ -158,7 +158,7 @@ TEST(polls_are_counted_by_duration)
 	lane = feed_lane(&feed, 0, 1);
 	CHECK(lane->counted);
 	CHECK_EQ(lane->polls.n, 10000);
-	CHECK_EQ(lane->told.n, 1);
+	CHECK_EQ(lane->reported.n, 1);
 	CHECK(weft__hist_at(&lane->polls, 5000) >= 1000 && weft__hist_at(&lane->polls, 5000) < 1100);
 	CHECK(weft__hist_at(&lane->polls, 9900) >= 50000 && weft__hist_at(&lane->polls, 9900) < 60000);
 	CHECK_EQ(lane->polls.max, 30 * MS);
@@ -222,7 +222,7 @@ TEST(a_poll_recorded_at_its_end_has_the_wake_that_was_remembered)
 	REQUIRE(r->n_longest == 4);
 	CHECK(r->longest[0].wake.known && r->longest[0].wake.in_poll && r->longest[0].wake.measured);
 	CHECK_EQ(r->longest[0].wake.task, 2);
-	CHECK_EQ(r->longest[0].wake.place, 2);
+	CHECK_EQ(r->longest[0].wake.location, 2);
 	CHECK_EQ(r->longest[0].begin_ns - r->longest[0].wake.time_ns, 8 * MS);
 	CHECK(r->longest[1].wake.known && !r->longest[1].wake.in_poll && r->longest[1].wake.again);
 	CHECK_EQ(r->longest[1].begin_ns - r->longest[1].wake.time_ns, 5 * MS);

@@ -55,8 +55,8 @@ TEST(each_holder_of_a_lock_has_its_own_part_of_the_wait)
 	FEED(&feed, 34 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc8, MS, 102, 22);
 	FEED(&feed, 62 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1 && r->longest[0].story.n_causes == 2);
-	holder = &r->longest[0].story.causes[0].holder;
+	REQUIRE(r->n_longest == 1 && r->longest[0].breakdown.n_causes == 2);
+	holder = &r->longest[0].breakdown.causes[0].holder;
 	CHECK_EQ(holder->tid, 103);
 	CHECK_EQ(holder->held_ns, 18 * MS);
 	CHECK_EQ(holder->what, WEFT_WAIT_CALL);
@@ -66,7 +66,7 @@ TEST(each_holder_of_a_lock_has_its_own_part_of_the_wait)
 	CHECK_EQ(holder->also->held_ns, 2 * MS);
 	CHECK_EQ(holder->also->stack, 12);
 	CHECK(!holder->also->also);
-	holder = &r->longest[0].story.causes[1].holder;
+	holder = &r->longest[0].breakdown.causes[1].holder;
 	CHECK_EQ(holder->tid, 102);
 	CHECK_EQ(holder->held_ns, 0);
 	REQUIRE(r->n_long_waits >= 1);
@@ -109,9 +109,9 @@ TEST(threads_that_wait_for_each_other_are_a_deadlock)
 	CHECK_EQ(r->waits[0].n, 1);
 	CHECK_EQ(r->waits[0].ns, 1490 * MS);
 	REQUIRE(r->n_running == 1);
-	CHECK_EQ(r->running[0].story.split.ns[WEFT__WAITING], 2090 * MS);
-	REQUIRE(r->running[0].story.n_causes == 1);
-	CHECK_EQ(r->running[0].story.causes[0].holder.tid, 102);
+	CHECK_EQ(r->running[0].breakdown.split.ns[WEFT__WAITING], 2090 * MS);
+	REQUIRE(r->running[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->running[0].breakdown.causes[0].holder.tid, 102);
 	feed_close(&feed);
 }
 
@@ -136,9 +136,9 @@ TEST(a_wait_that_lasts_when_recording_stops_is_counted_once)
 	REQUIRE(r->n_waits == 1);
 	CHECK_EQ(r->waits[0].n, 1);
 	REQUIRE(r->n_running == 2);
-	CHECK_EQ(r->running[0].story.split.ns[WEFT__WAITING], 1490 * MS);
-	REQUIRE(r->running[0].story.n_causes == 1);
-	CHECK_EQ(r->running[0].story.causes[0].n, 1);
+	CHECK_EQ(r->running[0].breakdown.split.ns[WEFT__WAITING], 1490 * MS);
+	REQUIRE(r->running[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->running[0].breakdown.causes[0].n, 1);
 	feed_close(&feed);
 }
 
@@ -148,7 +148,7 @@ TEST(the_breakdown_of_a_poll_adds_up_to_its_length)
 {
 	struct feed feed;
 	const struct weft__result *r;
-	const struct weft__story *story;
+	const struct weft__breakdown *breakdown;
 
 	start(&feed);
 	feed_begin(&feed);
@@ -170,31 +170,31 @@ TEST(the_breakdown_of_a_poll_adds_up_to_its_length)
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 2);
 	CHECK_EQ(r->longest[1].task, 1);
-	story = &r->longest[1].story;
-	CHECK(story->told);
-	CHECK_EQ(story->switches, WEFT__SWITCHES_ALL);
-	CHECK_SPLIT(story->split, 41, 8, 2, 1, 0);
-	REQUIRE(story->n_causes == 2);
-	CHECK_EQ(story->causes[0].part, WEFT__BLOCKED);
-	CHECK_EQ(story->causes[0].what, WEFT_WAIT_CALL);
-	CHECK_EQ(story->causes[0].name, NAME_READ);
-	CHECK_EQ(story->causes[0].object, 7);
-	CHECK_EQ(story->causes[0].stack, 21);
-	CHECK_EQ(story->causes[0].holder.tid, 0);
-	CHECK_EQ(story->causes[1].part, WEFT__WAITING);
-	CHECK_EQ(story->causes[1].ns, 2 * MS);
-	CHECK_EQ(story->causes[1].object, 0xabc0);
-	CHECK_EQ(story->causes[1].holder.tid, 102);
-	CHECK_EQ(story->causes[1].holder.stream, 2);
-	CHECK_EQ(story->causes[1].holder.worker, 1);
-	CHECK(story->causes[1].holder.in_poll);
-	CHECK_EQ(story->causes[1].holder.place, 2);
-	CHECK_EQ(story->causes[1].holder.task, 2);
-	CHECK_EQ(story->causes[1].holder.stack, 12);
+	breakdown = &r->longest[1].breakdown;
+	CHECK(breakdown->known);
+	CHECK_EQ(breakdown->switches, WEFT__SWITCHES_ALL);
+	CHECK_SPLIT(breakdown->split, 41, 8, 2, 1, 0);
+	REQUIRE(breakdown->n_causes == 2);
+	CHECK_EQ(breakdown->causes[0].part, WEFT__BLOCKED);
+	CHECK_EQ(breakdown->causes[0].what, WEFT_WAIT_CALL);
+	CHECK_EQ(breakdown->causes[0].name, NAME_READ);
+	CHECK_EQ(breakdown->causes[0].object, 7);
+	CHECK_EQ(breakdown->causes[0].stack, 21);
+	CHECK_EQ(breakdown->causes[0].holder.tid, 0);
+	CHECK_EQ(breakdown->causes[1].part, WEFT__WAITING);
+	CHECK_EQ(breakdown->causes[1].ns, 2 * MS);
+	CHECK_EQ(breakdown->causes[1].object, 0xabc0);
+	CHECK_EQ(breakdown->causes[1].holder.tid, 102);
+	CHECK_EQ(breakdown->causes[1].holder.stream, 2);
+	CHECK_EQ(breakdown->causes[1].holder.worker, 1);
+	CHECK(breakdown->causes[1].holder.in_poll);
+	CHECK_EQ(breakdown->causes[1].holder.location, 2);
+	CHECK_EQ(breakdown->causes[1].holder.task, 2);
+	CHECK_EQ(breakdown->causes[1].holder.stack, 12);
 	/* The other has no switches: what was sampled, and the rest is not known. */
-	CHECK_EQ(r->longest[0].story.switches, WEFT__SWITCHES_NONE);
-	CHECK_SPLIT(r->longest[0].story.split, 10, 0, 0, 0, 55);
-	CHECK_SPLIT(feed_place(&feed, 1)->split, 41, 8, 2, 1, 0);
+	CHECK_EQ(r->longest[0].breakdown.switches, WEFT__SWITCHES_NONE);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 10, 0, 0, 0, 55);
+	CHECK_SPLIT(feed_location(&feed, 1)->split, 41, 8, 2, 1, 0);
 	CHECK_SPLIT(feed_lane(&feed, 1, 2)->split, 10, 0, 0, 0, 55);
 	CHECK_SPLIT(r->split, 51, 8, 2, 1, 55);
 	CHECK_EQ(r->split.n, 2);
@@ -221,14 +221,14 @@ TEST(waits_inside_of_waits_and_across_the_borders_of_a_poll)
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 1);
 	/* GC 10 to 15 and 48 to 50; lock 20 to 25, 30 to 36; runtime 36 to 45; read 25 to 30; the rest of 40 is 8 */
-	CHECK_SPLIT(r->longest[0].story.split, 8, 5, 27, 0, 0);
-	REQUIRE(r->longest[0].story.n_causes == 4);
-	CHECK_EQ(r->longest[0].story.causes[0].what, WEFT_WAIT_LOCK);
-	CHECK_EQ(r->longest[0].story.causes[0].ns, 11 * MS);
-	CHECK_EQ(r->longest[0].story.causes[1].ns, 9 * MS);
-	CHECK_EQ(r->longest[0].story.causes[2].what, WEFT_WAIT_GC);
-	CHECK_EQ(r->longest[0].story.causes[2].ns, 7 * MS);
-	CHECK_EQ(r->longest[0].story.causes[2].n, 2);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 8, 5, 27, 0, 0);
+	REQUIRE(r->longest[0].breakdown.n_causes == 4);
+	CHECK_EQ(r->longest[0].breakdown.causes[0].what, WEFT_WAIT_LOCK);
+	CHECK_EQ(r->longest[0].breakdown.causes[0].ns, 11 * MS);
+	CHECK_EQ(r->longest[0].breakdown.causes[1].ns, 9 * MS);
+	CHECK_EQ(r->longest[0].breakdown.causes[2].what, WEFT_WAIT_GC);
+	CHECK_EQ(r->longest[0].breakdown.causes[2].ns, 7 * MS);
+	CHECK_EQ(r->longest[0].breakdown.causes[2].n, 2);
 	CHECK_EQ(r->n_waits, 4);
 	feed_close(&feed);
 }
@@ -247,8 +247,8 @@ TEST(a_nested_poll_has_its_own_breakdown_and_is_part_of_the_other)
 	FEED(&feed, 50 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 2);
-	CHECK_SPLIT(r->longest[0].story.split, 30, 0, 0, 10, 0);
-	CHECK_SPLIT(r->longest[1].story.split, 5, 0, 0, 5, 0);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 30, 0, 0, 10, 0);
+	CHECK_SPLIT(r->longest[1].breakdown.split, 5, 0, 0, 5, 0);
 	feed_close(&feed);
 }
 
@@ -269,13 +269,13 @@ TEST(looks_where_there_are_no_switches)
 	FEED(&feed, 500 * MS, COLLECTOR, WALL, 101, 10 * MS, 1, 1 + 7, 24);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].story.split, 30, 25, 0, 0, 395);
-	REQUIRE(r->longest[0].story.n_causes == 1);
-	CHECK_EQ(r->longest[0].story.causes[0].call, 1);
-	CHECK_EQ(r->longest[0].story.causes[0].stack, 23);
-	REQUIRE(r->n_look_rows == 2);
-	CHECK_EQ(r->look_rows[0].ns, 400 * MS);
-	CHECK_EQ(r->look_rows[0].n, 4);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 30, 25, 0, 0, 395);
+	REQUIRE(r->longest[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->longest[0].breakdown.causes[0].call, 1);
+	CHECK_EQ(r->longest[0].breakdown.causes[0].stack, 23);
+	REQUIRE(r->n_wall_rows == 2);
+	CHECK_EQ(r->wall_rows[0].ns, 400 * MS);
+	CHECK_EQ(r->wall_rows[0].n, 4);
 	feed_close(&feed);
 }
 
@@ -298,8 +298,8 @@ TEST(wall_samples_recorded_in_a_later_poll_count_for_the_poll_that_they_are_of)
 	FEED(&feed, 1050 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].story.split, 40, 0, 0, 0, 10);
-	CHECK_EQ(r->longest[0].story.n_causes, 0);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 40, 0, 0, 0, 10);
+	CHECK_EQ(r->longest[0].breakdown.n_causes, 0);
 	feed_close(&feed);
 }
 
@@ -321,7 +321,7 @@ TEST(a_wait_recorded_by_the_collector_counts_for_its_thread)
 	FEED(&feed, 51 * MS, COLLECTOR, OFFCPU, OFF(101, 15, 6, BLOCKED));
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].story.split, 34, 1, 5, 0, 0);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 34, 1, 5, 0, 0);
 	REQUIRE(r->n_long_waits == 1);
 	CHECK_EQ(r->long_waits[0].worker, 0);
 	CHECK(r->long_waits[0].in_poll);
@@ -348,13 +348,13 @@ TEST(looks_where_there_are_switches)
 	FEED(&feed, 141 * MS, COLLECTOR, WALL, 101, 30 * MS, 2, 1 + 232, 24); /* before it */
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 2);
-	CHECK_SPLIT(r->longest[0].story.split, 20, 30, 0, 0, 0);
-	REQUIRE(r->longest[0].story.n_causes == 1);
-	CHECK_EQ(r->longest[0].story.causes[0].call, 1 + 35);
-	CHECK_EQ(r->longest[0].story.causes[0].stack, 23);
-	CHECK_SPLIT(r->longest[1].story.split, 38, 2, 0, 0, 0);
-	REQUIRE(r->longest[1].story.n_causes == 1);
-	CHECK_EQ(r->longest[1].story.causes[0].call, 0);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 20, 30, 0, 0, 0);
+	REQUIRE(r->longest[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->longest[0].breakdown.causes[0].call, 1 + 35);
+	CHECK_EQ(r->longest[0].breakdown.causes[0].stack, 23);
+	CHECK_SPLIT(r->longest[1].breakdown.split, 38, 2, 0, 0, 0);
+	REQUIRE(r->longest[1].breakdown.n_causes == 1);
+	CHECK_EQ(r->longest[1].breakdown.causes[0].call, 0);
 	feed_close(&feed);
 }
 
@@ -374,7 +374,7 @@ TEST(samples_in_a_wait_are_not_counted_twice)
 	FEED(&feed, 50 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].story.split, 10, 0, 25, 0, 15);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 10, 0, 25, 0, 15);
 	feed_close(&feed);
 }
 
@@ -399,10 +399,10 @@ TEST(switches_that_are_missing_or_sampled_leave_time_that_is_not_measured)
 	FEED(&feed, 240 * MS, COLLECTOR, OFFCPU, 102, 201 * MS, 5 * MS, WEFT_OFFCPU_BLOCKED, 4, 0, 0);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 3);
-	CHECK_SPLIT(r->longest[0].story.split, 30, 10, 0, 0, 0);
-	CHECK_EQ(r->longest[1].story.switches, WEFT__SWITCHES_SOME);
-	CHECK_SPLIT(r->longest[1].story.split, 0, 10, 0, 0, 25);
-	CHECK_SPLIT(r->longest[2].story.split, 10, 5, 0, 0, 15);
+	CHECK_SPLIT(r->longest[0].breakdown.split, 30, 10, 0, 0, 0);
+	CHECK_EQ(r->longest[1].breakdown.switches, WEFT__SWITCHES_SOME);
+	CHECK_SPLIT(r->longest[1].breakdown.split, 0, 10, 0, 0, 25);
+	CHECK_SPLIT(r->longest[2].breakdown.split, 10, 5, 0, 0, 15);
 	CHECK_EQ(r->polls_cut, 0);
 	REQUIRE(r->n_off_threads == 2);
 	CHECK_EQ(r->off_threads[0].tid, 101);
@@ -429,8 +429,8 @@ TEST(a_poll_that_still_runs_and_was_not_seen_since)
 	r = feed_end(&feed, 110 * MS);
 	REQUIRE(r->n_running == 1);
 	/* Up to the last switch it ran where there is none; from then on for as long as the sample says. */
-	CHECK_SPLIT(r->running[0].story.split, 20, 10, 0, 0, 70);
-	CHECK_EQ(r->running[0].story.n_causes, 1);
+	CHECK_SPLIT(r->running[0].breakdown.split, 20, 10, 0, 0, 70);
+	CHECK_EQ(r->running[0].breakdown.n_causes, 1);
 	feed_close(&feed);
 }
 
@@ -447,15 +447,15 @@ TEST(a_poll_that_still_runs_has_a_breakdown_so_far)
 	FEED(&feed, 80 * MS, COLLECTOR, STUCK, 101, 1, 70 * MS, 32);
 	r = feed_end(&feed, 110 * MS);
 	REQUIRE(r->n_running == 1);
-	CHECK(r->running[0].story.told);
+	CHECK(r->running[0].breakdown.known);
 	/* It was found waiting, and has not come back since it went on at 30. */
-	CHECK_SPLIT(r->running[0].story.split, 10, 90, 0, 0, 0);
-	REQUIRE(r->running[0].story.n_causes == 2);
-	CHECK_EQ(r->running[0].story.causes[0].ns, 80 * MS);
-	CHECK_EQ(r->running[0].story.causes[0].stack, 32);
+	CHECK_SPLIT(r->running[0].breakdown.split, 10, 90, 0, 0, 0);
+	REQUIRE(r->running[0].breakdown.n_causes == 2);
+	CHECK_EQ(r->running[0].breakdown.causes[0].ns, 80 * MS);
+	CHECK_EQ(r->running[0].breakdown.causes[0].stack, 32);
 	CHECK_EQ(r->split.n, 0);
 	REQUIRE(r->n_stucks == 1);
-	CHECK_EQ(r->stucks[0].looks, 2);
+	CHECK_EQ(r->stucks[0].n_reports, 2);
 	CHECK_EQ(r->stucks[0].rank_ns, 70 * MS);
 	CHECK_EQ(r->stucks[0].stack, 32);
 	CHECK(!r->stucks[0].ended);
@@ -487,7 +487,7 @@ TEST(switches_that_are_recorded_late_still_count_for_their_poll)
 	CHECK_EQ(r->split.ns[WEFT__BLOCKED], 4000 * UINT64_C(300000));
 	CHECK_EQ(r->split.ns[WEFT__ON_CPU], 4000 * UINT64_C(600000));
 	CHECK_EQ(r->split.ns[WEFT__NOT_MEASURED], 0);
-	CHECK_EQ(r->stretches_late, 0);
+	CHECK_EQ(r->intervals_late, 0);
 	feed_close(&feed);
 }
 
@@ -499,7 +499,7 @@ TEST(more_stretches_than_are_kept)
 	uint64_t i, sum = 0;
 
 	start(&feed);
-	feed.opts.max_stretches = 100;
+	feed.opts.max_intervals = 100;
 	feed_begin(&feed);
 	FEED(&feed, 0, 1, POLL_BEGIN, 1, 0);
 	for (i = 0; i < 1000; i++)
@@ -507,11 +507,11 @@ TEST(more_stretches_than_are_kept)
 	FEED(&feed, 1000 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 1);
-	CHECK(r->stretches_cut > 800);
-	CHECK_EQ(r->longest[0].story.switches, WEFT__SWITCHES_SOME);
-	CHECK_EQ(r->longest[0].story.split.ns[WEFT__ON_CPU], 0);
+	CHECK(r->intervals_cut > 800);
+	CHECK_EQ(r->longest[0].breakdown.switches, WEFT__SWITCHES_SOME);
+	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__ON_CPU], 0);
 	for (i = 0; i < WEFT__N_PARTS; i++)
-		sum += r->longest[0].story.split.ns[i];
+		sum += r->longest[0].breakdown.split.ns[i];
 	CHECK_EQ(sum, 1000 * MS);
 	CHECK_EQ(r->off_threads[0].blocked_ns, 500 * MS);
 	feed_close(&feed);
@@ -557,7 +557,7 @@ TEST(intervals_that_cannot_be_leave_the_breakdown_whole)
 		start(&feed);
 		if (turn == 1)
 			CHECK_EQ(weft__names_add_fact(&feed.names, &mode), 0);
-		feed.opts.max_stretches = turn == 2 ? 0 : 500;
+		feed.opts.max_intervals = turn == 2 ? 0 : 500;
 		feed.opts.location = turn == 2 ? "*" : NULL;
 		feed.opts.label = turn == 3 ? "a=b" : NULL;
 		feed_begin(&feed);
@@ -566,8 +566,8 @@ TEST(intervals_that_cannot_be_leave_the_breakdown_whole)
 		CHECK(turn == 3 || r->n_longest > 0);
 		for (i = 0; i < r->n_longest; i++) {
 			for (k = 0, sum = 0; k < WEFT__N_PARTS; k++)
-				sum += r->longest[i].story.split.ns[k];
-			CHECK(!r->longest[i].story.told || sum == r->longest[i].rank_ns);
+				sum += r->longest[i].breakdown.split.ns[k];
+			CHECK(!r->longest[i].breakdown.known || sum == r->longest[i].rank_ns);
 		}
 		feed_close(&feed);
 	}
@@ -600,12 +600,12 @@ static int push_all(struct weft__analysis *a)
 		{103 * MS, COLLECTOR, WEFT_KIND_POLL_COUNT, {3, 1000, 2000, 50}},
 		{104 * MS, COLLECTOR, WEFT_KIND_COST, {1, 1, 1, 1}},
 	};
-	struct weft_event_view ev;
+	struct weft__event ev;
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < sizeof(events) / sizeof(events[0]) && rc == 0; i++) {
-		ev = feed_view(events[i].time_ns, events[i].stream, events[i].kind, 8, events[i].fields);
+		ev = feed_one(events[i].time_ns, events[i].stream, events[i].kind, 8, events[i].fields);
 		rc = weft__analysis_push(a, &ev);
 	}
 	return rc;

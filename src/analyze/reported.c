@@ -7,41 +7,37 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct weft__track *track,
+static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct weft__thread_timeline *timeline,
 			const struct weft__poll *poll)
 {
-	size_t i = weft__track_after(track, poll->begin_ns ? poll->begin_ns - 1 : 0);
+	size_t i = weft__thread_timeline_after(timeline, poll->begin_ns ? poll->begin_ns - 1 : 0);
 	int rc = 0;
 
-	for (; i < track->n_log && track->log[i].end_ns <= poll->end_ns && rc == 0; i++)
-		if (track->log[i].kind == STRETCH_SAMPLE)
-			rc = weft__sample_found(a, s, &track->log[i]);
+	for (; i < timeline->n_log && timeline->log[i].end_ns <= poll->end_ns && rc == 0; i++)
+		if (timeline->log[i].kind == INTERVAL_SAMPLE)
+			rc = weft__sample_found(a, s, &timeline->log[i]);
 	return rc;
 }
 
-int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const struct weft_event_view *ev)
+int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
 {
-	struct weft__poll told = {
-		.task = WEFT_FIELD(ev, POLL, TASK),
-		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION)),
-		.end_ns = ev->time_ns,
-		.stream = s->id,
-		.worker = s->worker,
-		.depth = WEFT_FIELD(ev, POLL, DEPTH) < WEFT_DEPTH_UNKNOWN ? (uint32_t)WEFT_FIELD(ev, POLL, DEPTH)
-									  : WEFT_DEPTH_UNKNOWN,
-		.level = WEFT_FIELD(ev, POLL, LEVEL) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, POLL, LEVEL) : UINT32_MAX,
-		.first_sample = s->n_log,
-		.serial = ++a->polls.n,
-		.told = true,
-		.why = (uint32_t)WEFT_FIELD(ev, POLL, WHY),
-	};
-	struct weft__track *track;
-	struct weft__poll *grown;
+	struct weft__thread_timeline *timeline;
+	struct weft__poll *poll;
 	struct weft__lane *lane;
 
-	if (weft__stream_lane(a, s, &lane) < 0 || weft__task_told(a, s, &told) < 0)
+	if (weft__stream_lane(a, s, &lane) < 0 || weft__poll_add(s, &poll) < 0)
 		return -ENOMEM;
-	told.lane = s->lane;
+	poll->task = WEFT_FIELD(ev, POLL, TASK);
+	poll->begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION));
+	poll->end_ns = ev->time_ns;
+	poll->depth = WEFT_FIELD(ev, POLL, DEPTH) < WEFT_DEPTH_UNKNOWN ? (uint32_t)WEFT_FIELD(ev, POLL, DEPTH)
+								       : WEFT_DEPTH_UNKNOWN;
+	poll->level = WEFT_FIELD(ev, POLL, LEVEL) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, POLL, LEVEL) : UINT32_MAX;
+	poll->serial = ++a->polls.n;
+	poll->reported = true;
+	poll->why = (uint32_t)WEFT_FIELD(ev, POLL, WHY);
+	if (weft__task_reported(a, s, poll) < 0)
+		return -ENOMEM;
 	weft__stream_polls(a, s);
 	if (ev->time_ns >= a->opts.from_ns)
 		lane->n_poll_events++;
@@ -49,13 +45,9 @@ int weft__poll_told(struct weft__analysis *a, struct weft__stream *s, const stru
 		a->result.polls_too_deep++;
 		return 0;
 	}
-	weft__scope_poll(s, told.begin_ns, told.end_ns, &told);
-	grown = weft__grow(s->open, &s->cap_open, s->n_open, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	s->open = grown;
-	grown[s->n_open++] = told;
-	if (weft__track_of(a, s, &track) < 0 || (track && take_samples(a, s, track, &told) < 0))
+	weft__context_poll(s, poll);
+	s->n_open++;
+	if (weft__thread_timeline_of(a, s, &timeline) < 0 || (timeline && take_samples(a, s, timeline, poll) < 0))
 		return -ENOMEM;
 	return weft__poll_finish(a, s, ev->time_ns);
 }
@@ -71,7 +63,7 @@ static uint32_t worker_of(const struct weft__analysis *a, uint32_t stream)
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
-int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint32_t stream = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
 	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
@@ -87,7 +79,7 @@ int weft__poll_count(struct weft__analysis *a, const struct weft_event_view *ev)
 	if (rc < 0)
 		return rc;
 	lane = &a->result.lanes[at];
-	if (!lane->match || a->opts.location || a->scoped)
+	if (!lane->match || a->opts.location || a->by_context)
 		return 0;
 	a->result.counted = lane->counted = true;
 	return weft__hist_add_n(&lane->polls, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
@@ -104,7 +96,7 @@ static uint64_t share_ns(const struct weft__analysis *a, uint64_t ns, uint64_t s
 }
 
 /* While parks are counted their thread is active for all that its own events say. */
-int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev)
+int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 {
 	uint32_t stream = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
 	struct weft__stream *s;
@@ -129,12 +121,12 @@ int weft__park_count(struct weft__analysis *a, const struct weft_event_view *ev)
 }
 
 /* Told polls are among those that were counted; where nothing was counted, they are all there is. */
-static int merge(struct weft__hist *polls, const struct weft__hist *told, bool counted)
+static int merge(struct weft__hist *polls, const struct weft__hist *reported, bool counted)
 {
 	if (!counted)
-		return weft__hist_merge(polls, told);
-	if (told->n && told->max > polls->max)
-		polls->max = told->max;
+		return weft__hist_merge(polls, reported);
+	if (reported->n && reported->max > polls->max)
+		polls->max = reported->max;
 	return 0;
 }
 
@@ -147,25 +139,25 @@ static int add_lanes(struct weft__result *r)
 	for (i = 0; i < r->n_lanes && rc == 0; i++) {
 		rc = weft__hist_merge(&r->polls, &r->lanes[i].polls);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->told, &r->lanes[i].told);
+			rc = weft__hist_merge(&r->reported, &r->lanes[i].reported);
 		if (rc == 0)
 			rc = weft__hist_merge(&r->delays, &r->lanes[i].delays);
 	}
 	return rc;
 }
 
-int weft__told_settle(struct weft__analysis *a)
+int weft__reported_settle(struct weft__analysis *a)
 {
 	struct weft__result *r = &a->result;
 	int rc = add_lanes(r);
 	size_t i;
 
 	if (rc == 0)
-		rc = merge(&r->polls, &r->told, r->counted);
+		rc = merge(&r->polls, &r->reported, r->counted);
 	for (i = 0; i < r->n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
 		if (r->lanes[i].parked_ns > r->lanes[i].observed_ns)
 			r->lanes[i].parked_ns = r->lanes[i].observed_ns;
 	for (i = 0; i < r->n_lanes && rc == 0; i++)
-		rc = merge(&r->lanes[i].polls, &r->lanes[i].told, r->lanes[i].counted);
+		rc = merge(&r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
 	return rc;
 }

@@ -16,15 +16,15 @@
 #define CAUSES_SHOWN 4 /* of each part */
 #define SMALL 0.01     /* of the poll: not in headlines */
 
-const char *report_no_switches(const struct report *report, const struct weft__story *story)
+const char *report_no_switches(const struct report *report, const struct weft__breakdown *breakdown)
 {
 	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
 
-	if (story->cpu != WEFT__CPU_UNKNOWN)
-		return story->split.ns[WEFT__NOT_MEASURED] ? "its CPU clock was not read often enough" : NULL;
-	if (story->switches == WEFT__SWITCHES_ALL)
-		return story->split.ns[WEFT__NOT_MEASURED] ? "it has not been seen since" : NULL;
-	if (story->switches == WEFT__SWITCHES_SOME)
+	if (breakdown->cpu != WEFT__CPU_UNKNOWN)
+		return breakdown->split.ns[WEFT__NOT_MEASURED] ? "its CPU clock was not read often enough" : NULL;
+	if (breakdown->switches == WEFT__SWITCHES_ALL)
+		return breakdown->split.ns[WEFT__NOT_MEASURED] ? "it has not been seen since" : NULL;
+	if (breakdown->switches == WEFT__SWITCHES_SOME)
 		return weft__names_fact(&report->rec->names, "degraded.budget")
 			       ? "not all switches were recorded, to stay within the budget"
 			       : "some of the thread's switches are missing";
@@ -89,13 +89,13 @@ static void put(struct line *line, const struct report_text *text)
 /* The call that most of the CPU time was in, if it was most of it; the kernel computed for the thread. */
 static const struct weft__cause *cpu_call(const struct weft__poll *poll)
 {
-	const struct weft__story *story = &poll->story;
+	const struct weft__breakdown *breakdown = &poll->breakdown;
 	size_t i;
 
-	for (i = 0; i < story->n_causes; i++) {
-		const struct weft__cause *cause = &story->causes[i];
+	for (i = 0; i < breakdown->n_causes; i++) {
+		const struct weft__cause *cause = &breakdown->causes[i];
 
-		if (cause->part == WEFT__ON_CPU && 2 * cause->ns >= story->split.ns[WEFT__ON_CPU] &&
+		if (cause->part == WEFT__ON_CPU && 2 * cause->ns >= breakdown->split.ns[WEFT__ON_CPU] &&
 		    (double)cause->ns >= SMALL * (double)poll->rank_ns)
 			return cause;
 	}
@@ -110,7 +110,7 @@ static void say_cpu(struct report_text *text, const struct report *report, const
 	char count[CLI_FIGURE];
 	double share = 0;
 
-	say_ns(text, unit, poll->story.split.ns[WEFT__ON_CPU]);
+	say_ns(text, unit, poll->breakdown.split.ns[WEFT__ON_CPU]);
 	report_say(text, " on CPU");
 	if (call && poll->sampled.n == 0) {
 		report_say(text, " (in ");
@@ -119,7 +119,7 @@ static void say_cpu(struct report_text *text, const struct report *report, const
 		return;
 	}
 	if (poll->sampled.n == 0) {
-		if (poll->story.split.ns[WEFT__ON_CPU] > report->result->samples.period_ns)
+		if (poll->breakdown.split.ns[WEFT__ON_CPU] > report->result->samples.period_ns)
 			report_say(text, " (in what: not measured)");
 		return;
 	}
@@ -173,13 +173,13 @@ static void say_cause(struct report_text *text, const struct report *report, con
 static void put_causes(struct line *line, const struct report *report, const struct weft__poll *poll,
 		       const struct unit *unit, enum weft__part part, uint64_t least_ns)
 {
-	const struct weft__story *story = &poll->story;
-	uint64_t rest_ns = story->split.ns[part];
+	const struct weft__breakdown *breakdown = &poll->breakdown;
+	uint64_t rest_ns = breakdown->split.ns[part];
 	size_t i, shown = 0, left = 0;
 	struct report_text text;
 
-	for (i = 0; i < story->n_causes; i++) {
-		const struct weft__cause *cause = &story->causes[i];
+	for (i = 0; i < breakdown->n_causes; i++) {
+		const struct weft__cause *cause = &breakdown->causes[i];
 
 		if (cause->part != part)
 			continue;
@@ -203,12 +203,12 @@ static void put_causes(struct line *line, const struct report *report, const str
 	put(line, &text);
 }
 
-static void put_part(struct line *line, const struct weft__story *story, const struct unit *unit, enum weft__part part,
-		     const char *title, const char *why)
+static void put_part(struct line *line, const struct weft__breakdown *breakdown, const struct unit *unit,
+		     enum weft__part part, const char *title, const char *why)
 {
 	struct report_text text = {.n = 0};
 
-	say_ns(&text, unit, story->split.ns[part]);
+	say_ns(&text, unit, breakdown->split.ns[part]);
 	report_say(&text, " %s", title);
 	if (why)
 		report_say(&text, " (%s)", cli_safe(why));
@@ -216,35 +216,35 @@ static void put_part(struct line *line, const struct weft__story *story, const s
 }
 
 /* "40.1 preempted (38.0 by the CPU quota)" */
-static void put_preempted(struct line *line, const struct weft__story *story, const struct unit *unit)
+static void put_preempted(struct line *line, const struct weft__breakdown *breakdown, const struct unit *unit)
 {
 	struct report_text quota = {.n = 0};
 
-	if (story->split.throttled_ns) {
-		say_ns(&quota, unit, story->split.throttled_ns);
+	if (breakdown->split.throttled_ns) {
+		say_ns(&quota, unit, breakdown->split.throttled_ns);
 		report_say(&quota, " throttled: by the CPU quota");
 	}
-	put_part(line, story, unit, WEFT__PREEMPTED, "preempted", quota.n ? quota.at : NULL);
+	put_part(line, breakdown, unit, WEFT__PREEMPTED, "preempted", quota.n ? quota.at : NULL);
 }
 
 static void put_parts(struct line *line, const struct report *report, const struct weft__poll *poll,
 		      const struct unit *unit, uint64_t least_ns)
 {
-	const struct weft__story *story = &poll->story;
+	const struct weft__breakdown *breakdown = &poll->breakdown;
 	struct report_text text = {.n = 0};
-	uint64_t unknown_ns = story->split.ns[WEFT__NOT_MEASURED];
+	uint64_t unknown_ns = breakdown->split.ns[WEFT__NOT_MEASURED];
 
-	if (story->split.ns[WEFT__ON_CPU] > least_ns || (story->split.ns[WEFT__ON_CPU] && least_ns == 0)) {
+	if (breakdown->split.ns[WEFT__ON_CPU] > least_ns || (breakdown->split.ns[WEFT__ON_CPU] && least_ns == 0)) {
 		say_cpu(&text, report, poll, unit);
 		put(line, &text);
 	}
 	put_causes(line, report, poll, unit, WEFT__BLOCKED, least_ns);
 	put_causes(line, report, poll, unit, WEFT__WAITING, least_ns);
-	if (story->split.ns[WEFT__PREEMPTED] > least_ns)
-		put_preempted(line, story, unit);
+	if (breakdown->split.ns[WEFT__PREEMPTED] > least_ns)
+		put_preempted(line, breakdown, unit);
 	if (unknown_ns > least_ns || least_ns == 0)
-		put_part(line, story, unit, WEFT__NOT_MEASURED, "not measured",
-			 unknown_ns ? report_no_switches(report, story) : NULL);
+		put_part(line, breakdown, unit, WEFT__NOT_MEASURED, "not measured",
+			 unknown_ns ? report_no_switches(report, breakdown) : NULL);
 }
 
 /* One sample in a poll that is shorter than what the sample stands for says where it was, not for how long. */
@@ -254,7 +254,7 @@ static bool put_short(const struct report *report, const struct weft__poll *poll
 	double share;
 	char count[CLI_FIGURE];
 
-	if (poll->story.switches == WEFT__SWITCHES_ALL || poll->story.cpu != WEFT__CPU_UNKNOWN ||
+	if (poll->breakdown.switches == WEFT__SWITCHES_ALL || poll->breakdown.cpu != WEFT__CPU_UNKNOWN ||
 	    poll->sampled.n == 0 || poll->rank_ns >= report->result->samples.period_ns)
 		return false;
 	printf("sampled on CPU");
@@ -268,19 +268,19 @@ static bool put_short(const struct report *report, const struct weft__poll *poll
 /* Nothing at all is known but the length: why. */
 static bool put_nothing(const struct report *report, const struct weft__poll *poll)
 {
-	const struct weft__story *story = &poll->story;
+	const struct weft__breakdown *breakdown = &poll->breakdown;
 	const char *why = report_no_poll_samples(report, poll);
 
-	if (story->told && (!why || story->split.ns[WEFT__NOT_MEASURED] < poll->rank_ns))
+	if (breakdown->known && (!why || breakdown->split.ns[WEFT__NOT_MEASURED] < poll->rank_ns))
 		return false;
 	printf("%s%s", why && strncmp(why, "no sample", 9) == 0 ? "" : "not measured: ",
 	       cli_safe(why ? why : "more threads than the analysis keeps"));
-	if (story->switches == WEFT__SWITCHES_SOME)
-		printf("; %s", report_no_switches(report, story));
+	if (breakdown->switches == WEFT__SWITCHES_SOME)
+		printf("; %s", report_no_switches(report, breakdown));
 	return true;
 }
 
-void report_story_headline(const struct report *report, const struct weft__poll *poll, int indent)
+void report_breakdown_headline(const struct report *report, const struct weft__poll *poll, int indent)
 {
 	struct unit unit = {.named = true};
 	struct line line = {(size_t)indent, indent, false};
@@ -290,7 +290,7 @@ void report_story_headline(const struct report *report, const struct weft__poll 
 		put_parts(&line, report, poll, &unit, (uint64_t)small);
 }
 
-void report_story(const struct report *report, const struct weft__poll *poll, int indent)
+void report_breakdown(const struct report *report, const struct weft__poll *poll, int indent)
 {
 	struct unit unit = unit_of(poll->rank_ns);
 	struct line line = {0, indent, false};
@@ -310,7 +310,7 @@ void report_story(const struct report *report, const struct weft__poll *poll, in
 	putchar('\n');
 }
 
-bool report_has_story(const struct report *report)
+bool report_has_breakdown(const struct report *report)
 {
 	const uint64_t *n = report->result->n_kind;
 

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The intervals in a poll, while its time is divided among them. story.c gives each moment to one of them, parts.c
  * says how much of that was on the CPU, ready without one, or neither. Context: CALLER. */
-#ifndef WEFT_ANALYZE_PIECES_H
-#define WEFT_ANALYZE_PIECES_H
+#ifndef WEFT_ANALYZE_SLICES_H
+#define WEFT_ANALYZE_SLICES_H
 
 #include "analyze/state.h"
 
-struct weft__piece {
-	const struct weft__stretch *stretch;
+struct weft__slice {
+	const struct weft__interval *interval;
 	uint64_t begin_ns, end_ns;
 	uint64_t own_ns;                   /* how much of the poll is its own, */
 	uint64_t cpu_ns, ready_ns, off_ns; /* ... which is the sum of these */
 };
 
 /* What time off the CPU in it is; of one that was preempted, there is only time ready. */
-static inline enum weft__part weft__part_of(const struct weft__stretch *stretch)
+static inline enum weft__part weft__part_of(const struct weft__interval *interval)
 {
-	if (stretch->kind == STRETCH_WAIT)
-		return weft__wait_is_call(stretch->what) ? WEFT__BLOCKED : WEFT__WAITING;
-	return stretch->kind == STRETCH_OFF && stretch->what == WEFT_OFFCPU_PREEMPTED ? WEFT__PREEMPTED : WEFT__BLOCKED;
+	if (interval->kind == INTERVAL_WAIT)
+		return weft__wait_is_call(interval->what) ? WEFT__BLOCKED : WEFT__WAITING;
+	return interval->kind == INTERVAL_OFF && interval->what == WEFT_OFFCPU_PREEMPTED ? WEFT__PREEMPTED
+											 : WEFT__BLOCKED;
 }
 
 static inline uint64_t weft__least(uint64_t a, uint64_t b)

@@ -8,8 +8,8 @@
  * off the CPU is what waits, switches and looks say, and the rest was on the CPU if the switches of the thread are
  * known. If they are not, CPU time is what samples say, and the rest is not measured. Nothing but samples says that
  * a poll which has not ended was on the CPU. Context: CALLER. */
-#ifndef WEFT_ANALYZE_STORY_H
-#define WEFT_ANALYZE_STORY_H
+#ifndef WEFT_ANALYZE_BREAKDOWN_H
+#define WEFT_ANALYZE_BREAKDOWN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ struct weft__holder {
 	uint32_t stream; /* 0: it has none: it never emitted anything */
 	uint32_t worker;
 	bool in_poll;
-	uint32_t place; /* of that poll's task */
+	uint32_t location; /* of that poll's task */
 	uint64_t task;
 	uint64_t cpu_ns, off_ns, wait_ns; /* sampled, off the CPU, in waits of its own; of the time of the wait */
 	uint32_t stack, kernel;           /* the most of what is the most of these; 0: none */
@@ -78,8 +78,8 @@ struct weft__cause {
 	struct weft__holder holder; /* of the longest */
 };
 
-struct weft__story {
-	bool told; /* there is one */
+struct weft__breakdown {
+	bool known; /* there is one */
 	enum weft__cpu_known cpu;
 	enum weft__switches switches;
 	struct weft__split split;
@@ -88,14 +88,15 @@ struct weft__story {
 };
 
 /* Context of a thread, as the program or another tracer gave it. All 0: none. */
-struct weft__scope {
+struct weft__context {
 	uint64_t trace_hi, trace_lo, span, root;
 	uint32_t endpoint, labels; /* ids of strings */
 };
 
-static inline bool weft__scope_is_set(const struct weft__scope *scope)
+static inline bool weft__context_is_set(const struct weft__context *context)
 {
-	return scope->trace_hi || scope->trace_lo || scope->span || scope->root || scope->endpoint || scope->labels;
+	return context->trace_hi || context->trace_lo || context->span || context->root || context->endpoint ||
+	       context->labels;
 }
 
 /* Waits of one kind for one thing. */
@@ -104,9 +105,9 @@ struct weft__wait_row {
 	uint64_t object; /* of those that were told one by one; 0: more than one, or not known */
 	bool objects;    /* ... more than one */
 	uint64_t n, ns, longest_ns;
-	uint64_t worker_ns; /* of ns, that of threads that are workers or poll */
-	uint64_t n_told;    /* one by one */
-	uint64_t n_cpu;     /* of those, whose CPU time is known; how long they were, and on the CPU */
+	uint64_t worker_ns;  /* of ns, that of threads that are workers or poll */
+	uint64_t n_reported; /* one by one */
+	uint64_t n_cpu;      /* of those, whose CPU time is known; how long they were, and on the CPU */
 	uint64_t cpu_of_ns, cpu_ns;
 };
 
@@ -137,9 +138,9 @@ struct weft__wait {
 	uint64_t object;
 	uint32_t stack;
 	bool in_poll;
-	uint32_t place;
+	uint32_t location;
 	uint64_t task;
-	struct weft__scope scope;
+	struct weft__context context;
 	struct weft__holder holder;
 };
 
@@ -190,9 +191,9 @@ struct weft__stuck {
 	uint64_t rank_ns; /* its age when it was last told of */
 	uint64_t time_ns;
 	uint64_t task;
-	uint32_t tid, stream, worker, place;
+	uint32_t tid, stream, worker, location;
 	uint32_t stack; /* the last that there was */
-	uint64_t looks;
+	uint64_t n_reports;
 	bool ended; /* later */
 	uint64_t duration_ns;
 };

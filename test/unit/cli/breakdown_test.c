@@ -84,12 +84,12 @@ static void define_caught(struct weft__defs *defs, const struct segfile *of)
 	weft__defs_fact(defs, "poll.mode", "caught");
 }
 
-static const char *told_wait_ns;
+static const char *reported_wait_ns;
 
 static void define_quiet(struct weft__defs *defs, const struct segfile *of)
 {
 	(void)of;
-	weft__defs_fact(defs, "wait.ns", told_wait_ns);
+	weft__defs_fact(defs, "wait.ns", reported_wait_ns);
 	weft__defs_string(defs, S_LOCK, "cache_lock");
 }
 
@@ -310,7 +310,7 @@ TEST(waits_are_known_without_switches)
 	if (!command_there())
 		SKIP("there is no weft command in $WEFT_BUILD");
 	for (i = 0; i < 2; i++) {
-		told_wait_ns = wait_ns[i];
+		reported_wait_ns = wait_ns[i];
 		segfile_more = define_quiet;
 		segfile_dir(dir, sizeof(dir));
 		segfile_write(&quiet, segfile_path(dir, "0.weft"));
@@ -379,13 +379,13 @@ TEST(polls_that_are_only_counted)
 		EV(AT(61), 4, OFFCPU, OFF(101, 25, 5000, BLOCKED, 0)),
 	};
 	static const struct weft_loss beyond = {WEFT_LOSS_POLL_CAP, 1, 5, AT(50), AT(60)};
-	struct segfile told = {5, 0, "4242", slow, sizeof(slow) / sizeof(slow[0]), &beyond, 1, 0};
+	struct segfile reported = {5, 0, "4242", slow, sizeof(slow) / sizeof(slow[0]), &beyond, 1, 0};
 
 	if (!command_there())
 		SKIP("there is no weft command in $WEFT_BUILD");
 	segfile_more = define_slow;
 	segfile_dir(dir, sizeof(dir));
-	segfile_write(&told, segfile_path(dir, "0.weft"));
+	segfile_write(&reported, segfile_path(dir, "0.weft"));
 	segfile_more = NULL;
 	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says(

@@ -53,11 +53,11 @@ TEST(without_a_filter_all_contexts_count)
 	feed_polls(&feed);
 	r = feed_end(&feed, 0);
 	REQUIRE(r->n_longest == 4);
-	CHECK_EQ(r->longest[0].scope.span, 0);
-	CHECK_EQ(r->longest[1].scope.span, 56);
-	CHECK_EQ(r->longest[2].scope.span, 55);
+	CHECK_EQ(r->longest[0].context.span, 0);
+	CHECK_EQ(r->longest[1].context.span, 56);
+	CHECK_EQ(r->longest[2].context.span, 55);
 	CHECK_EQ(r->longest[2].task, 2);
-	CHECK_EQ(r->longest[3].scope.trace_lo, 8);
+	CHECK_EQ(r->longest[3].context.trace_lo, 8);
 	CHECK_EQ(r->samples.all.n, 3);
 	feed_close(&feed);
 }

@@ -78,7 +78,7 @@ static void one_holder(struct weft__json *json, const struct report *report, con
 	weft__json_bool(json, "in_poll", h->in_poll);
 	if (h->in_poll) {
 		weft__json_u64(json, "task", h->task);
-		report_json_place(json, report, h->place);
+		report_json_location(json, report, h->location);
 	}
 	weft__json_u64(json, "sampled_ns", h->cpu_ns);
 	weft__json_u64(json, "off_cpu_ns", h->off_ns);
@@ -116,29 +116,29 @@ static void call(struct weft__json *json, const struct report *report, uint32_t 
 	weft__json_text(json, "call", number ? text.at : NULL);
 }
 
-void report_json_story(struct weft__json *json, const struct report *report, const struct weft__poll *poll)
+void report_json_breakdown(struct weft__json *json, const struct report *report, const struct weft__poll *poll)
 {
 	static const char *const switches[] = {"none", "some", "all"};
 	static const char *const by[] = {"switches and samples", "it never left the CPU", "CPU clock"};
 	static const char *const part_names[WEFT__N_PARTS] = {
 		[WEFT__ON_CPU] = "on_cpu", [WEFT__BLOCKED] = "blocked", [WEFT__WAITING] = "waiting"};
-	const struct weft__story *story = &poll->story;
-	const char *why = report_no_switches(report, story);
+	const struct weft__breakdown *breakdown = &poll->breakdown;
+	const char *why = report_no_switches(report, breakdown);
 	size_t i;
 
-	if (!story->told) {
+	if (!breakdown->known) {
 		weft__json_absent(json, "story", "more threads than the analysis keeps");
 		return;
 	}
 	weft__json_begin(json, "story", '{');
-	parts(json, report, &story->split,
-	      story->switches == WEFT__SWITCHES_ALL || story->cpu != WEFT__CPU_UNKNOWN ? NULL : why);
-	weft__json_text(json, "cpu_by", by[story->cpu]);
-	weft__json_text(json, "switches", switches[story->switches]);
-	weft__json_text(json, "not_measured_why", story->split.ns[WEFT__NOT_MEASURED] ? why : NULL);
+	parts(json, report, &breakdown->split,
+	      breakdown->switches == WEFT__SWITCHES_ALL || breakdown->cpu != WEFT__CPU_UNKNOWN ? NULL : why);
+	weft__json_text(json, "cpu_by", by[breakdown->cpu]);
+	weft__json_text(json, "switches", switches[breakdown->switches]);
+	weft__json_text(json, "not_measured_why", breakdown->split.ns[WEFT__NOT_MEASURED] ? why : NULL);
 	weft__json_begin(json, "causes", '[');
-	for (i = 0; i < story->n_causes; i++) {
-		const struct weft__cause *cause = &story->causes[i];
+	for (i = 0; i < breakdown->n_causes; i++) {
+		const struct weft__cause *cause = &breakdown->causes[i];
 
 		weft__json_begin(json, NULL, '{');
 		weft__json_text(json, "part", part_names[cause->part]);
@@ -168,23 +168,23 @@ void report_json_split(struct weft__json *json, const struct report *report, con
 	weft__json_end(json, '}');
 }
 
-void report_json_scope(struct weft__json *json, const struct report *report, const struct weft__scope *scope)
+void report_json_context(struct weft__json *json, const struct report *report, const struct weft__context *context)
 {
 	char hex[40];
 
-	if (!weft__scope_is_set(scope)) {
+	if (!weft__context_is_set(context)) {
 		weft__json_absent(json, "context", "none");
 		return;
 	}
 	weft__json_begin(json, "context", '{');
-	snprintf(hex, sizeof(hex), "%016" PRIx64 "%016" PRIx64, scope->trace_hi, scope->trace_lo);
-	weft__json_text(json, "trace", scope->trace_hi || scope->trace_lo ? hex : NULL);
-	snprintf(hex, sizeof(hex), "%016" PRIx64, scope->span);
-	weft__json_text(json, "span", scope->span ? hex : NULL);
-	snprintf(hex, sizeof(hex), "%016" PRIx64, scope->root);
-	weft__json_text(json, "root", scope->root ? hex : NULL);
-	weft__json_text(json, "endpoint", weft__names_string(&report->rec->names, scope->endpoint));
-	weft__json_text(json, "labels", weft__names_string(&report->rec->names, scope->labels));
+	snprintf(hex, sizeof(hex), "%016" PRIx64 "%016" PRIx64, context->trace_hi, context->trace_lo);
+	weft__json_text(json, "trace", context->trace_hi || context->trace_lo ? hex : NULL);
+	snprintf(hex, sizeof(hex), "%016" PRIx64, context->span);
+	weft__json_text(json, "span", context->span ? hex : NULL);
+	snprintf(hex, sizeof(hex), "%016" PRIx64, context->root);
+	weft__json_text(json, "root", context->root ? hex : NULL);
+	weft__json_text(json, "endpoint", weft__names_string(&report->rec->names, context->endpoint));
+	weft__json_text(json, "labels", weft__names_string(&report->rec->names, context->labels));
 	weft__json_end(json, '}');
 }
 
@@ -207,9 +207,9 @@ static void long_waits(struct weft__json *json, const struct report *report)
 		weft__json_bool(json, "in_poll", wait->in_poll);
 		if (wait->in_poll) {
 			weft__json_u64(json, "task", wait->task);
-			report_json_place(json, report, wait->place);
+			report_json_location(json, report, wait->location);
 		}
-		report_json_scope(json, report, &wait->scope);
+		report_json_context(json, report, &wait->context);
 		report_json_frames(json, report, wait->stack, 0);
 		report_json_holder(json, report, &wait->holder);
 		weft__json_end(json, '}');
@@ -309,13 +309,13 @@ static void throttling(struct weft__json *json, const struct report *report)
 	weft__json_end(json, '}');
 }
 
-void report_json_away(struct weft__json *json, const struct report *report)
+void report_json_offcpu(struct weft__json *json, const struct report *report)
 {
 	report_json_split(json, report, "time_in_polls", &report->result->split);
 	waits(json, report);
 	off_cpu(json, report);
 	times(json, report);
-	if (report->result->n_look_rows)
+	if (report->result->n_wall_rows)
 		report_json_table(json, report, "wall", WEFT__TABLE_WALL_SUMMARY);
 	else
 		weft__json_absent(json, "wall", "no looks at waiting threads here");

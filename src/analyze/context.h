@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: what a thread works for, and which of them are asked for. Context: CALLER. */
+#ifndef WEFT_ANALYZE_CONTEXT_H
+#define WEFT_ANALYZE_CONTEXT_H
+
+#include "analyze/analysis.h"
+
+struct weft__analysis;
+struct weft__event;
+struct weft__stream;
+
+int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+/* Those in force during a poll that has ended, into the poll. */
+void weft__context_poll(const struct weft__stream *s, struct weft__poll *poll);
+/* Whether the context of a stream is asked for. */
+bool weft__context_asked(const struct weft__analysis *a, const struct weft__stream *s);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine while it runs: threads that came and went, the net, the signal that another handler took, modules that
+ * are to be looked at again. COLLECTOR. */
+#include <pthread.h>
+
+#include "base/atomic.h"
+#include "base/error.h"
+#include "record/sample/guard.h"
+#include "record/sample/life.h"
+#include "record/sample/precise.h"
+#include "weft/event.h"
+
+#define SCAN_NS UINT64_C(100000000)      /* between two looks at the threads while they come and go */
+#define SCAN_CALM_NS UINT64_C(250000000) /* and while they do not */
+#define DRAW_NS UINT64_C(1000000000)     /* between two drawings of an interval */
+#define NET_CALM_NS UINT64_C(3000000000) /* after the last thread came or went, the net is taken in */
+#define LOOK_NS UINT64_C(20000000)       /* between two looks at the modules */
+#define ASTRAY_MOST 4
+#define ASTRAY_NS UINT64_C(10000000000)
+#define NET_BACK_NS UINT64_C(60000000000)
+
+/* The net is out while threads come and go, with wide meshes when that may be those of other programs, and for as
+ * long as there are threads that have no timer. When its signals wake threads that sleep it is taken in, for longer
+ * each time. */
+static void net_tend(uint64_t now_ns, int news)
+{
+	uint32_t churn = load_relaxed(&weft__engine.churn), astray = load_relaxed(&weft__engine.net_astray);
+	uint32_t interval = 0;
+
+	if (churn != weft__engine_life.churn_seen || news & THREADS_CHANGED || !weft__engine_life.changed_ns)
+		weft__engine_life.changed_ns = now_ns;
+	if (news)
+		weft__engine_life.maybe_ns = now_ns;
+	if (now_ns - weft__engine_life.astray_ns >= ASTRAY_NS) {
+		weft__engine_life.astray_ns = now_ns;
+		weft__engine_life.astray_seen = astray;
+	} else if (astray - weft__engine_life.astray_seen >= ASTRAY_MOST) {
+		weft__engine_life.astray_seen = astray;
+		weft__engine_life.net_back_ns =
+			weft__engine_life.net_back_ns ? 2 * weft__engine_life.net_back_ns : NET_BACK_NS;
+		weft__engine_life.net_off_ns = now_ns + weft__engine_life.net_back_ns;
+	}
+	weft__engine_life.churn_seen = churn;
+	if (now_ns < weft__engine_life.net_off_ns)
+		interval = 0;
+	else if (weft__engine_life.uncovered || now_ns - weft__engine_life.changed_ns < NET_CALM_NS)
+		interval = weft__engine.period_ns;
+	else if (now_ns - weft__engine_life.maybe_ns < NET_CALM_NS)
+		interval = weft__engine.period_ns < UINT32_MAX / 4 ? 4 * weft__engine.period_ns : UINT32_MAX;
+	weft__net_set(interval);
+}
+
+/* The collector lets the signal through while there is a net: for what the net catches in the collector itself the
+ * kernel would look for another thread, which may sleep. */
+static void unblock_here(void)
+{
+	sigset_t set;
+
+	if (weft__engine_life.unblocked || weft__engine.net < 0)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, weft__engine.net_signal);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	weft__engine_life.unblocked = 1;
+}
+
+/* Somebody took the signal after us: it is theirs, and we look for another one. */
+static void move_on(void)
+{
+	int lost = weft__engine.signal;
+	sigset_t let;
+
+	sigemptyset(&let);
+	if (weft__engine.net_signal)
+		sigaddset(&let, weft__engine.net_signal);
+	pthread_sigmask(SIG_BLOCK, &let, NULL); /* the handler may be the program's, which has no business here */
+	weft__engine_undo();
+	weft__engine_life.want_signal = 0;
+	if (weft__engine.ops == &weft__perf_ops)
+		weft__choice_fall_back("another handler was installed over the one for perf events",
+				       "perf events: their signal was taken by another handler");
+	if (weft__engine_begin() < 0) {
+		weft__log(WEFT_LOG_WARN, "no CPU samples any more: signal %d was taken, and no other is free", lost);
+		weft__choice_degrade("no CPU samples any more: the signal was taken, and no other is free");
+	} else {
+		weft__log(WEFT_LOG_WARN, "signal %d was taken by another handler; samples come by signal %d", lost,
+			  weft__engine.signal);
+	}
+}
+
+static void guard_signals(void)
+{
+	if (weft__engine_signals_are_ours()) {
+		weft__guard_good();
+		return;
+	}
+	weft__guard_lost();
+	move_on();
+}
+
+static void tend_slowly(uint64_t now_ns)
+{
+	if (!weft__engine_life.running)
+		return;
+	weft__engine_life.uncovered = weft__threads_tend();
+	if (weft__engine_life.uncovered > weft__engine_life.uncovered_told) {
+		weft__engine_life.uncovered_told = weft__engine_life.uncovered;
+		weft__log(WEFT_LOG_WARN, "%u threads have no %s of their own: %s", weft__engine_life.uncovered,
+			  weft__engine.ops->name, weft_strerror(load_relaxed(&weft__engine.uncovered_why)));
+	}
+	weft__engine_life.drawn_ns = now_ns;
+}
+
+/* Code without a file never gets into the set: then this comes again with every sample, but not more often than
+ * that. */
+static int engine_pressing(uint64_t now_ns)
+{
+	return load_relaxed(&weft__unwinding.stale) && now_ns >= weft__engine_life.looked_ns + LOOK_NS;
+}
+
+/* Threads that came and went, intervals drawn anew, modules looked at again. Answers when it wants to be called
+ * next. */
+static uint64_t engine_tend(uint64_t now_ns)
+{
+	uint64_t next = now_ns + SCAN_CALM_NS;
+
+	pthread_mutex_lock(&weft__engine_mutex);
+	if (weft__engine_life.running) {
+		int news = weft__threads_scan(0), slow = now_ns >= weft__engine_life.drawn_ns + DRAW_NS;
+		uint64_t look;
+
+		unblock_here();
+		net_tend(now_ns, news);
+		if (slow || load_relaxed(&weft__unwinding.stale)) {
+			store_relaxed(&weft__unwinding.stale, 0u);
+			weft__engine_life.looked_ns = now_ns;
+			weft__tables_look();
+		}
+		guard_signals();
+		if (slow) {
+			weft__tables_forget();
+			tend_slowly(now_ns);
+		}
+		next = now_ns + (news & THREADS_CHANGED ? SCAN_NS : SCAN_CALM_NS);
+		look = weft__precise_look(now_ns);
+		next = look < next ? look : next;
+	} else if (load_relaxed(&weft__unwinding.wanted) &&
+		   (now_ns >= weft__engine_life.looked_ns + DRAW_NS || load_relaxed(&weft__unwinding.stale))) {
+		store_relaxed(&weft__unwinding.stale, 0u);
+		weft__engine_life.looked_ns = now_ns;
+		weft__tables_look();
+	}
+	pthread_mutex_unlock(&weft__engine_mutex);
+	return next;
+}
+
+/* Sooner when a sample was in code that the unwinder does not know. */
+static uint64_t tend_due(const struct weft__turn *turn)
+{
+	if (!turn->awake)
+		return weft_gate_on() ? weft__engine_life.due_ns : UINT64_MAX;
+	return engine_pressing(turn->now_ns)
+		       ? 0
+		       : weft__turn_due(turn, weft__engine_life.due_ns, weft__engine_life.pace_ns);
+}
+
+uint64_t weft__engine_due(const struct weft__turn *turn)
+{
+	uint64_t due = tend_due(turn), rate = weft_gate_on() ? weft__rate_due(turn->awake) : UINT64_MAX;
+
+	return due < rate ? due : rate;
+}
+
+int weft__engine_tend(const struct weft__turn *turn)
+{
+	if (weft_gate_on() && turn->now_ns >= weft__rate_due(1))
+		weft__rate_turn(turn->now_ns);
+	if (turn->now_ns < tend_due(turn))
+		return SOURCE_NOTHING;
+	weft__engine_life.due_ns = engine_tend(turn->now_ns);
+	weft__engine_life.pace_ns =
+		weft__engine_life.due_ns > turn->now_ns ? weft__engine_life.due_ns - turn->now_ns : 0;
+	return SOURCE_MODULES;
+}
