@@ -30,6 +30,8 @@ export function makeApp(trace: Trace): App {
   const { info } = trace;
   const base = defaults(info.fromNs, Math.max(info.toNs, info.fromNs + 1000));
   const view = new Store<View>({ ...base, ...decode(location.hash) });
+  const dark = isDark(view.get().theme);
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
   const loaded = new Store<Loaded>({
     info,
     place: null,
@@ -38,7 +40,7 @@ export function makeApp(trace: Trace): App {
     searching: false,
     overlay: null,
     said: '',
-    dark: isDark(view.get().theme),
+    dark,
   });
   return { trace, view, base, loaded };
 }

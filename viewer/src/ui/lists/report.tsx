@@ -99,6 +99,7 @@ export const KINDS: Record<string, Kind> = {
     columns: [
       { id: 'name', title: 'lock', unit: 'text', value: (r) => String(r.name ?? r.object_name ?? '') },
       text('kind', 'kind'),
+      { id: 'object', title: 'at', unit: 'text', value: (r) => (typeof r.object === 'number' ? `0x${r.object.toString(16)}` : '') },
       n('times', 'waits'),
       ns('total_ns', 'together'),
       ns('longest_ns', 'longest'),

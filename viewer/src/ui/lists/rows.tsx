@@ -8,7 +8,7 @@ import { duration, moment } from '../format';
 import { PartsBar } from '../panels/common';
 import type { Piece } from '../panels/common';
 import type { Selection } from '../../api';
-import { columnsOf, filtersOf, inLanes, many } from '../table';
+import { columnsOf, filtersOf, inLanes, isTick, many } from '../table';
 import type { Row } from '../table';
 import { PARTS } from '../theme';
 import { Grid } from './grid';
@@ -48,7 +48,7 @@ const POLLS: GridColumn<Row>[] = [
   ns('waiting_ns', 'waiting'),
   ns('preempted_ns', 'preempted'),
   ns('wake_delay_ns', 'delay'),
-  { id: 'task', title: 'task', value: (r) => r.num('task') },
+  { id: 'task', title: 'task', value: (r) => (isTick(r) ? NaN : r.num('task')) },
   text('endpoint'),
 ];
 const DELAYS: GridColumn<Row>[] = [
@@ -60,7 +60,7 @@ const DELAYS: GridColumn<Row>[] = [
   text('waker_worker', 'from'),
   ns('behind_ns', 'behind another poll'),
   { id: 'queue_depth', title: 'queue', value: (r) => r.num('queue_depth') },
-  { id: 'task', title: 'task', value: (r) => r.num('task') },
+  { id: 'task', title: 'task', value: (r) => (isTick(r) ? NaN : r.num('task')) },
 ];
 const NEEDED = [
   ...new Set([...POLLS, ...DELAYS].map((c) => c.id).filter((id) => id !== 'parts')),

@@ -33,7 +33,7 @@ async function jump(app: App, f: Finding): Promise<void> {
   // The moment in the report is rounded as text is, so the longest that begins near it is the one.
   const at = f.longest_at_ns;
   const near = (filters: { column: string; op: '>=' | '<='; value: number }[]) =>
-    many(app.trace, table, ['rowid', 'begin_ns', 'duration_ns', 'wake_delay_ns', 'location'], filters, 20, {
+    many(app.trace, table, ['rowid', 'location'], filters, 20, {
       column: f.kind === 'delay' ? 'wake_delay_ns' : 'duration_ns',
       descending: true,
     });
@@ -106,11 +106,13 @@ export function Findings() {
   const info = useLoaded((l) => l.info);
   const findings = info.findings as Finding[];
   const workers = info.lanes.filter((lane) => lane.workerId >= 0).length;
+  const ticks = workers > 0 && info.lanes.every((lane) => lane.workerId < 0 || /^loop\//.test(lane.name));
   return (
     <article data-testid="findings">
       <h2>What matters most</h2>
       <p class="lead">
-        {duration(info.toNs - info.fromNs)}, {count(info.events)} events, {count(workers)} workers,{' '}
+        {duration(info.toNs - info.fromNs)}, {count(info.events)} events, {count(workers)}{' '}
+        {ticks ? 'event loops' : 'workers'},{' '}
         {count(info.lanes.length - workers)} other threads
         {info.startUnixNs > 0 && (
           <>

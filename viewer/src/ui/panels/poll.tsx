@@ -8,7 +8,7 @@ import { topFunction, topStacks } from '../flame/summary';
 import { count, duration, share } from '../format';
 import { loadPoll } from '../place';
 import type { Holder, PollInfo } from '../place';
-import { one } from '../table';
+import { isTick, one } from '../table';
 import type { Row } from '../table';
 import { PARTS } from '../theme';
 import { Dot, Empty, Fact, Moment, PartsBar, PollLink, RowLink, Section, TaskLink } from './common';
@@ -220,7 +220,7 @@ function ContextFacts({ row }: { row: Row }) {
 
 function Inside({ flame }: { flame: Flame }) {
   const stacks = topStacks(flame, 3);
-  if (!stacks.length) return <Empty>No CPU sample fell into this poll.</Empty>;
+  if (!stacks.length) return <Empty>No CPU sample fell into it.</Empty>;
   return (
     <>
       {stacks.map((stack, i) => (
@@ -260,18 +260,21 @@ export function PollPanel({ rowid }: { rowid: number }) {
   const { poll } = info;
   const [from, long] = [poll.num('begin_ns'), poll.num('duration_ns')];
   const running = !poll.has('end_ns');
+  const tick = isTick(poll);
   return (
     <article data-testid="poll-panel" aria-busy={loading}>
-      <h2>{poll.str('location')}</h2>
+      <h2>{tick ? `Tick of the ${poll.str('location')}` : poll.str('location')}</h2>
       <p class="lead">
         <b>{duration(long)}</b> on {poll.str('worker') || poll.str('thread')} at <Moment ns={from} toNs={from + long} />
         {running && <em> still running as the recording ended</em>}
       </p>
       <Breakdown info={info} flame={flame} />
       <Chain chain={info.chain} />
-      <Section title="Woken">
-        <Woken info={info} />
-      </Section>
+      {!(tick && !poll.has('wake_ns')) && (
+        <Section title="Woken">
+          <Woken info={info} />
+        </Section>
+      )}
       <Delayed info={info} />
       {flame && (
         <Section title="Stacks inside" note={flame.count[0] ? `${flame.count[0]} CPU samples` : ''}>
@@ -281,13 +284,15 @@ export function PollPanel({ rowid }: { rowid: number }) {
       <Context row={poll} />
       <Section title="More">
         <dl>
-          <Fact name="task">
-            <TaskLink recording={poll.num('recording')} task={poll.num('task')} />
-          </Fact>
+          {!tick && (
+            <Fact name="task">
+              <TaskLink recording={poll.num('recording')} task={poll.num('task')} />
+            </Fact>
+          )}
           {poll.has('queue_depth') && <Fact name="queue at begin">{count(poll.num('queue_depth'))}</Fact>}
           {poll.has('wakes_issued') && <Fact name="wakes issued">{count(poll.num('wakes_issued'))}</Fact>}
           {poll.num('throttled_ns') > 0 && <Fact name="by CPU quota">{duration(poll.num('throttled_ns'))}</Fact>}
-          <Fact name="poll">{poll.num('id')}</Fact>
+          <Fact name={tick ? 'tick' : 'poll'}>{poll.num('id')}</Fact>
         </dl>
         <p class="buttons">
           <button
@@ -305,7 +310,7 @@ export function PollPanel({ rowid }: { rowid: number }) {
                 panel(app, 'polls');
               }}
             >
-              Polls of {poll.str('location')}
+              {tick ? 'Ticks' : 'Polls'} of {poll.str('location')}
             </button>
           )}
         </p>

@@ -3,7 +3,7 @@
 import { useApp, useAsync } from '../context';
 import { byUnit, duration } from '../format';
 import { endOf, holders } from '../place';
-import { one, timesOf } from '../table';
+import { isTick, one, timesOf } from '../table';
 import type { Row } from '../table';
 import { Empty, Fact, Moment, PollLink, Section, Stack, TaskLink } from './common';
 import { Chain, Context } from './poll';
@@ -122,10 +122,10 @@ export function RowPanel({ table, rowid }: { table: string; rowid: number }) {
       </p>
       {table === 'wait' && <WaitParts row={row} />}
       {row.has('poll_id') && (
-        <Section title="In the poll">
+        <Section title={isTick(row) ? 'In the tick' : 'In the poll'}>
           <p>
             <PollLink id={row.num('poll_id')}>{row.str('location') || `poll ${row.str('poll_id')}`}</PollLink>
-            {row.has('task') && (
+            {row.has('task') && !isTick(row) && (
               <>
                 {' '}
                 of <TaskLink recording={row.num('recording')} task={row.num('task')} />

@@ -6,7 +6,7 @@ import { readTheme } from '../theme';
 import type { Theme } from '../theme';
 import { beginFrame, drawLane, find } from './draw';
 import type { Counted, Frame, Hit } from './draw';
-import { HEAD_H, drawHead, paintMap, rulerStep } from './head';
+import { HEAD_H, drawHead, isQuiet, paintMap, rulerStep } from './head';
 import type { Loss } from './head';
 import { layout, sharedFrames, visible } from './layout';
 import type { Box, Layers, Layout } from './layout';
@@ -39,6 +39,7 @@ export class TimelineCanvas {
   private mapFor = '';
   private frame: Frame;
   private lastBoxes = '';
+  private charted = CHARTS;
 
   constructor(
     readonly app: App,
@@ -60,7 +61,8 @@ export class TimelineCanvas {
       byLocation: false,
       hits: this.hits,
       skipped: new Map(),
-      common: new Set(),
+      quiet: new Set(),
+      noSwitches: [],
       counted: new Map(),
     };
     this.readLayers();
@@ -84,6 +86,9 @@ export class TimelineCanvas {
       }
       this.layers.set(lane.id, found);
     }
+    const any = (name: string): boolean =>
+      this.app.trace.series(name, null, info.fromNs, info.toNs, 200).max.some((v) => !Number.isNaN(v));
+    this.charted = CHARTS.filter(({ name }) => any(name));
     this.mapFor = '';
     this.relayout();
   }
@@ -91,10 +96,10 @@ export class TimelineCanvas {
   relayout(): void {
     const view = this.app.view.get();
     const { info } = this.app.loaded.get();
-    const key = JSON.stringify([view.pinned, view.collapsed, view.laneFilter, info.lanes.length, [...this.layers.values()]]);
+    const key = JSON.stringify([view.pinned, view.collapsed, view.laneFilter, info.lanes.length, this.charted, [...this.layers.values()]]);
     if (key === this.lastBoxes) return;
     this.lastBoxes = key;
-    this.boxes = layout(info.lanes, (id) => this.layers.get(id) ?? {}, CHARTS, view);
+    this.boxes = layout(info.lanes, (id) => this.layers.get(id) ?? {}, this.charted, view);
     this.onLayout(this.boxes);
   }
 
@@ -196,9 +201,11 @@ export class TimelineCanvas {
     return fromNs + (x / this.width) * (toNs - fromNs);
   }
 
+  /** All losses; those of one thread are drawn on its lane, the others on the ruler, too. */
   setLosses(losses: Loss[]): void {
-    this.losses = losses;
-    this.frame.common = new Set(losses.map((l) => l.rowid));
+    this.losses = losses.filter((l) => l.threadId < 0);
+    this.frame.quiet = new Set(losses.filter((l) => isQuiet(l.reason)).map((l) => l.rowid));
+    this.frame.noSwitches = losses.filter((l) => l.reason === 'context switches');
     this.request();
   }
 
@@ -229,6 +236,6 @@ export class TimelineCanvas {
   }
 
   at(x: number, y: number): [Hit, number] | null {
-    return find(this.hits, x, y, rectAt, this.frame.common);
+    return find(this.hits, x, y, rectAt, this.frame.quiet);
   }
 }

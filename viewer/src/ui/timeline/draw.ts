@@ -2,8 +2,10 @@
 // Draws lanes. Everything on the canvas comes from Trace.slices: no event is an object here.
 import { NONE } from '../../api';
 import type { LaneLayer, Slices, Trace } from '../../api';
+import { count } from '../format';
 import { hash, pattern, slotOf } from '../theme';
 import type { Theme } from '../theme';
+import type { Loss } from './head';
 import { FRAME_H, POLL_H } from './layout';
 import type { LaneBox, Strip } from './layout';
 import { aligned, newRects, pack } from './lod';
@@ -33,8 +35,9 @@ export interface Frame {
   hits: Hit[];
   /** Rows of the flame chart that are left out at the top, by lane. */
   skipped: Map<number, number>;
-  /** Losses of no one thread: the ruler has them, so lanes need not. */
-  common: Set<number>;
+  /** Losses that hide no polls, and those of context switches, which the row of time off the CPU shows. */
+  quiet: Set<number>;
+  noSwitches: Loss[];
   /** Where polls were only counted, by thread. */
   counted: Map<number, Counted[]>;
 }
@@ -43,6 +46,7 @@ export interface Counted {
   fromNs: number;
   toNs: number;
   polls: number;
+  parkedNs: number; // NaN: not known
 }
 
 const pool: Rects[] = [];
@@ -142,7 +146,7 @@ function polls(f: Frame, box: LaneBox, strip: Strip, top: number): void {
     const h = Math.max(2, Math.round(rowH * 0.28 * (park.rects.wide[i] ? 1 : park.rects.cover[i])));
     ctx.fillRect(park.rects.x0[i], top + rowH - 1 - h, park.rects.x1[i] - park.rects.x0[i], h);
   }
-  counted(f, box, top);
+  counted(f, box, top, rowH);
   const hit = ask(f, box, 'poll', top, strip.h, rowH);
   const { slices: s } = hit;
   const location = (i: number): number => {
@@ -173,24 +177,26 @@ function breakdown(f: Frame, box: LaneBox, top: number, rowH: number): void {
 }
 
 
-/** A dotted line where polls happened that were counted, not recorded one by one. */
-function counted(f: Frame, box: LaneBox, top: number): void {
+/** A pale band where polls were counted, not recorded one by one: as high as the worker was busy, by its parks. */
+function counted(f: Frame, box: LaneBox, top: number, rowH: number): void {
   const list = f.counted.get(box.lane.threadId);
-  if (!list) return;
-  const { ctx } = f;
+  if (!list || box.collapsed) return;
+  const { ctx, theme } = f;
   const x = (ns: number): number => ((ns - f.fromNs) / (f.toNs - f.fromNs)) * f.width;
-  ctx.strokeStyle = f.theme.part[4];
-  ctx.setLineDash([2, 3]);
-  ctx.lineWidth = 1.5;
-  ctx.beginPath();
-  for (const { fromNs, toNs } of list) {
-    if (toNs < f.fromNs || fromNs > f.toNs) continue;
-    ctx.moveTo(Math.max(0, x(fromNs)), top + 1);
-    ctx.lineTo(Math.min(f.width, x(toNs)), top + 1);
+  const full = rowH - 1;
+  for (const { fromNs, toNs, polls: n, parkedNs } of list) {
+    if (toNs < f.fromNs || fromNs > f.toNs || !n) continue;
+    const [a, b] = [Math.max(0, x(fromNs)), Math.min(f.width, x(toNs))];
+    const busy = Number.isNaN(parkedNs) ? 0.15 : Math.max(0.08, Math.min(1, 1 - parkedNs / (toNs - fromNs)));
+    const h = Math.max(3, busy * full);
+    ctx.globalAlpha = 0.22;
+    ctx.fillStyle = theme.part[4];
+    ctx.fillRect(a, top + full - h, b - a - 1, h);
+    ctx.globalAlpha = 1;
+    if (b - a < 150) continue;
+    ctx.fillStyle = theme.muted;
+    ctx.fillText(fitted(`${count(n)} short polls, counted`, b - a), a + 5, top + 9);
   }
-  ctx.stroke();
-  ctx.setLineDash([]);
-  ctx.lineWidth = 1;
 }
 
 function stuckAndLost(f: Frame, box: LaneBox, strip: Strip, top: number): void {
@@ -208,7 +214,7 @@ function stuckAndLost(f: Frame, box: LaneBox, strip: Strip, top: number): void {
   const lost = ask(f, box, 'loss', top, strip.h, strip.h);
   const style = pattern(ctx, 4, theme.loss);
   for (let i = 0; i < lost.rects.n; i++) {
-    if (f.common.has(lost.slices.row[lost.rects.src[i]])) continue;
+    if (f.quiet.has(lost.slices.row[lost.rects.src[i]])) continue;
     const w = lost.rects.x1[i] - lost.rects.x0[i];
     ctx.fillStyle = style ?? theme.loss;
     ctx.globalAlpha = 0.35;
@@ -219,13 +225,27 @@ function stuckAndLost(f: Frame, box: LaneBox, strip: Strip, top: number): void {
   }
 }
 
+/** Where context switches were not recorded, an empty row does not mean that the thread ran. */
+function noSwitches(f: Frame, top: number, h: number): void {
+  const x = (ns: number): number => ((ns - f.fromNs) / (f.toNs - f.fromNs)) * f.width;
+  const style = pattern(f.ctx, 4, f.theme.line);
+  if (style) f.ctx.fillStyle = style;
+  for (const { fromNs, toNs } of f.noSwitches) {
+    const [a, b] = [Math.max(0, x(fromNs)), Math.min(f.width, x(toNs))];
+    if (style && b > a) f.ctx.fillRect(a, top + 1, b - a, h - 3);
+  }
+}
+
 function thin(f: Frame, box: LaneBox, strip: Strip, top: number): void {
   const { theme } = f;
   const hit = ask(f, box, strip.layer, top, strip.h, strip.h);
   const { slices: s, rects: r } = hit;
   if (strip.layer === 'wait' || strip.layer === 'offcpu') {
     const kind = (i: number): number => s.kind[r.src[i]];
-    if (strip.layer === 'offcpu') f.ctx.globalAlpha = 0.45;
+    if (strip.layer === 'offcpu') {
+      noSwitches(f, top, strip.h);
+      f.ctx.globalAlpha = 0.45;
+    }
     fill(f, hit, 1, theme.part, kind);
     fill(f, hit, 0, theme.part, kind);
     f.ctx.globalAlpha = 1;
@@ -286,7 +306,7 @@ export function find(
   x: number,
   y: number,
   rectAt: (r: Rects, x: number) => number,
-  common: Set<number>,
+  quiet: Set<number>,
 ): [Hit, number] | null {
   for (let k = hits.length - 1; k >= 0; k--) {
     const hit = hits[k];
@@ -300,7 +320,7 @@ export function find(
       for (let i = 0; i < r.n; i++)
         if (s.depth[r.src[i]] === row && x >= r.x0[i] - 1 && x <= r.x1[i] + 1)
           if (best < 0 || r.x1[i] - r.x0[i] < r.x1[best] - r.x0[best]) best = i;
-    if (best >= 0 && hit.layer !== 'slice' && !(hit.layer === 'loss' && common.has(s.row[r.src[best]]))) return [hit, best];
+    if (best >= 0 && hit.layer !== 'slice' && !(hit.layer === 'loss' && quiet.has(s.row[r.src[best]]))) return [hit, best];
   }
   return null;
 }

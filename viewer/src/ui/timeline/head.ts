@@ -55,9 +55,15 @@ export function paintMap(canvas: HTMLCanvasElement, trace: Trace, theme: Theme, 
 
 export interface Loss {
   rowid: number;
+  threadId: number; // -1: of no one thread
   fromNs: number;
   toNs: number;
   reason: string;
+}
+
+/** Losses that say nothing of polls: records of context switches and samples that are missing. */
+export function isQuiet(reason: string): boolean {
+  return ['context switches', 'no memory for stacks', 'thread not sampled', 'signal taken', 'polls beyond the cap'].includes(reason);
 }
 
 export interface Head {
@@ -95,6 +101,7 @@ function drawMap(h: Head): void {
   ctx.strokeRect(Math.max(0.75, a), 0.75, Math.max(3, Math.min(width, b) - Math.max(0, a)) - 1.5, MAP_H - 1.5);
   ctx.lineWidth = 1;
   for (const loss of h.losses) {
+    if (isQuiet(loss.reason)) continue;
     ctx.fillStyle = theme.loss;
     ctx.fillRect(x(loss.fromNs), MAP_H - 3, Math.max(2, x(loss.toNs) - x(loss.fromNs)), 2);
   }
@@ -109,8 +116,9 @@ function drawRuler(h: Head): void {
   for (const loss of h.losses) {
     const [a, b] = [Math.max(0, x(loss.fromNs)), Math.min(width, x(loss.toNs))];
     if (b <= a && (b < 0 || a > width)) continue;
-    ctx.fillStyle = pattern(ctx, 4, theme.loss) ?? theme.loss;
-    ctx.globalAlpha = 0.5;
+    const ink = isQuiet(loss.reason) ? theme.line : theme.loss;
+    ctx.fillStyle = pattern(ctx, 4, ink) ?? ink;
+    ctx.globalAlpha = isQuiet(loss.reason) ? 1 : 0.5;
     ctx.fillRect(a, MAP_H + RULER_H - 6, Math.max(3, b - a), 5);
     ctx.globalAlpha = 1;
   }

@@ -2,10 +2,8 @@
 // The timeline's place on the page: labels of lanes as text beside the canvas, tooltip, and what makes it draw again.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useApp, useLoaded, useView } from '../context';
-import { many } from '../table';
-import type { Row } from '../table';
 import { TimelineCanvas } from './canvas';
-import type { Counted } from './draw';
+import { readCounted, readLosses } from './gaps';
 import { listen } from './input';
 import type { Box, LaneBox, Layout } from './layout';
 import { Tooltip, describe, describeHead } from './tooltip';
@@ -109,21 +107,6 @@ function HeadGutter() {
   );
 }
 
-/** Counts by thread and time: each is of the time since the one before. */
-export function countedBy(rows: Row[], startNs: number): Map<number, Counted[]> {
-  const out = new Map<number, Counted[]>();
-  for (const row of rows) {
-    const thread = row.num('thread_id');
-    const at = row.num('time_ns');
-    let list = out.get(thread);
-    if (!list) out.set(thread, (list = []));
-    const last = list[list.length - 1];
-    if (last?.toNs === at) last.polls += row.num('count');
-    else list.push({ fromNs: last ? last.toNs : startNs, toNs: at, polls: row.num('count') });
-  }
-  return out;
-}
-
 export function Timeline() {
   const app = useApp();
   const head = useRef<HTMLCanvasElement>(null);
@@ -170,19 +153,8 @@ export function Timeline() {
     const t = drawn.current;
     if (!t) return;
     t.readLayers();
-    const columns = ['rowid', 'thread_id', 'from_ns', 'to_ns', 'reason'];
-    void many(app.trace, 'loss', columns, [], 500).then((rows) => {
-      const common = rows.filter((r) => !r.has('thread_id') || r.num('thread_id') === 0);
-      t.setLosses(
-        common.map((r) => ({
-          rowid: r.num('rowid'),
-          fromNs: r.num('from_ns'),
-          toNs: r.num('to_ns'),
-          reason: r.str('reason'),
-        })),
-      );
-    });
-    void many(app.trace, 'poll_count', ['thread_id', 'time_ns', 'count'], [], 1_000_000).then((rows) => t.setCounted(countedBy(rows, info.fromNs)));
+    void readLosses(app.trace).then((losses) => t.setLosses(losses));
+    void readCounted(app.trace).then((counted) => t.setCounted(counted));
     t.request();
   }, [info]);
 

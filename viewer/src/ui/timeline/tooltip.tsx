@@ -2,7 +2,7 @@
 // What is under the pointer, in words.
 import { NONE } from '../../api';
 import type { App } from '../context';
-import { clock, count, duration, moment } from '../format';
+import { clock, count, duration, moment, share } from '../format';
 import { PARTS } from '../theme';
 import type { TimelineCanvas } from './canvas';
 import { MAP_H } from './head';
@@ -58,11 +58,20 @@ export function describe(app: App, t: TimelineCanvas, x: number, y: number): Tip
     if (counted && y + t.body.scrollTop < box!.y + 26)
       return {
         ...at,
-        title: `${count(counted.polls)} polls were only counted`,
-        lines: [`from ${time(counted.fromNs)} to ${time(counted.toNs)}, to keep weft within its budget`],
+        title: `${count(counted.polls)} short polls, counted`,
+        lines: [
+          `from ${time(counted.fromNs)} to ${time(counted.toNs)}, not recorded one by one`,
+          ...(Number.isNaN(counted.parkedNs)
+            ? []
+            : [`parked for ${share(counted.parkedNs, counted.toNs - counted.fromNs)} of it`]),
+        ],
         kind: 4,
       };
   }
+  const off = box?.kind === 'lane' ? box.strips.find((b) => b.layer === 'offcpu') : undefined;
+  const inOff = off && y + t.body.scrollTop - box!.y >= off.y && y + t.body.scrollTop - box!.y < off.y + off.h;
+  if (!found && inOff && t.lossesAt(t.ns(x)).some((l) => l.reason === 'context switches'))
+    return { ...at, title: 'off CPU: not known here', lines: ['context switches were not recorded, to save CPU time'], kind: 4 };
   if (!found) return null;
   const [hit, i] = found;
   const s = hit.slices;
