@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees of calls for a selection, and samples along time: by the trees and names of the analysis. */
+/* Trees of calls for a selection, by the stacks and names of the analysis. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -141,30 +141,6 @@ static uint32_t stack_of(const struct view_store *s, size_t column, uint32_t row
 	return id == VIEW_NULL ? 0 : (uint32_t)(id & ((INT64_C(1) << 44) - 1));
 }
 
-static int add_table(struct weft__tree *trees, enum weft__table_id table)
-{
-	const struct view_store *s = &view_trace.stores[table];
-	struct columns c = columns_of(table);
-	uint32_t i;
-	int rc = 0;
-
-	for (i = 0; i < s->n && rc == 0; i++) {
-		int64_t recording;
-		struct weft__weight weight = {.n = 1};
-
-		if (!who_holds(s, &c, i) || !context_holds(s, &c, i))
-			continue;
-		weight.ns = weight_in(s, &c, i);
-		if (weight.ns == 0)
-			continue;
-		recording = view_store_get(s, c.who, i);
-		rc = (table == WEFT__TABLE_WAIT ? weft__tree_add_wait : weft__tree_add)(
-			&trees[recording], &view_trace.list.all[recording].frames, stack_of(s, c.stack, i),
-			stack_of(s, c.kernel, i), weight);
-	}
-	return rc;
-}
-
 /* The merged tree, as the page gets it. Frames are known by name and module. */
 struct out_node {
 	int32_t parent;
@@ -182,22 +158,21 @@ static struct {
 	struct weft__map by_call, by_frame;
 } out;
 
-static uint32_t frame_get(const struct weft__frames *frames, uint32_t function)
+/* Lines of one function are frames of their own: the page puts them together where it wants to. */
+static uint32_t frame_get(uint32_t name, uint32_t module, uint32_t file, uint32_t line)
 {
-	const struct weft__function *f = function < frames->n_functions ? &frames->functions[function] : NULL;
-	uint32_t name = f ? view_text_kept(f->name) : view_text(function == WEFT__NODE_CUT ? "(cut)" : "(lost)");
-	uint32_t module = f ? view_text_kept(f->module) : view_text("");
-	uint64_t key = (uint64_t)name << 32 | module;
-	uint32_t at = weft__map_get(&out.by_frame, key);
-	struct out_frame *grown;
+	uint64_t key = ((uint64_t)name << 32 | module) * UINT64_C(0x9e3779b97f4a7c15) ^ ((uint64_t)file << 32 | line);
+	struct out_frame wanted = {name, module, file, line}, *grown;
+	uint32_t at;
 
-	if (at != WEFT__MAP_NONE)
-		return at;
+	for (; (at = weft__map_get(&out.by_frame, key)) != WEFT__MAP_NONE; key++)
+		if (memcmp(&out.frames[at], &wanted, sizeof(wanted)) == 0)
+			return at;
 	grown = weft__grow(out.frames, &out.cap_frames, out.n_frames, sizeof(*grown));
 	if (!grown || weft__map_put(&out.by_frame, key, (uint32_t)out.n_frames) < 0)
 		return VIEW_NONE;
 	out.frames = grown;
-	grown[out.n_frames] = (struct out_frame){name, module, view_text(""), 0};
+	grown[out.n_frames] = wanted;
 	return (uint32_t)out.n_frames++;
 }
 
@@ -223,52 +198,93 @@ static void weigh(uint32_t node, struct weft__weight weight)
 	out.nodes[node].count += (uint32_t)weight.n;
 }
 
-/* Nodes come behind their parents. */
-static int merge_tree(const struct weft__tree *tree, const struct weft__frames *frames)
+struct adding {
+	const struct weft__frames *frames;
+	struct weft__line_list lines;
+	bool wait, invert;
+};
+
+static int step(uint32_t *at, uint32_t frame, struct weft__weight weight)
 {
-	uint32_t *to = weft__alloc((tree->n + 1) * sizeof(*to));
-	size_t i;
-	int rc = to ? 0 : -ENOMEM;
+	uint32_t next = frame == VIEW_NONE ? VIEW_NONE : node_get(*at, frame);
 
-	for (i = 0; i < tree->n && rc == 0; i++) {
-		const struct weft__node *node = &tree->nodes[i];
-		uint32_t frame = i ? frame_get(frames, node->function) : 0;
+	if (next == VIEW_NONE)
+		return -ENOMEM;
+	*at = next;
+	weigh(next, weight);
+	return 0;
+}
 
-		to[i] = i ? node_get(to[node->parent], frame) : 0;
-		if (to[i] == VIEW_NONE || frame == VIEW_NONE) {
-			rc = -ENOMEM;
-			break;
-		}
-		weigh(to[i], node->total);
-		out.nodes[to[i]].self += (double)node->self.ns;
+static int step_line(const struct adding *adding, uint32_t *at, size_t i, struct weft__weight weight)
+{
+	const struct weft__line *line = &adding->lines.at[i];
+	const struct weft__function *function = &adding->frames->functions[line->function];
+
+	return step(at,
+		    frame_get(view_text_kept(function->name), view_text_kept(function->module),
+			      view_text_kept(line->file ? line->file : ""), line->line),
+		    weight);
+}
+
+/* What is above a stack that does not reach the thread's first function, as in weft__tree_add. */
+static const char *missing_above(const struct weft__frames *frames, uint32_t stack)
+{
+	const struct weft__code_stack *code = weft__frames_stack(frames, stack);
+
+	if (!code || code->n == 0 || code->flags & WEFT_STACK_COMPLETE)
+		return NULL;
+	return code->flags & WEFT_STACK_CUT ? "(cut)" : "(lost)";
+}
+
+static int add_stack(struct adding *adding, uint32_t stack, uint32_t kernel, struct weft__weight weight)
+{
+	const char *above = missing_above(adding->frames, stack);
+	uint32_t at = 0, leaf = 0, nothing = view_text(""), frame = 0;
+	size_t i, first;
+	int rc = weft__frames_lines(adding->frames, stack, kernel, &adding->lines);
+
+	if (rc < 0)
+		return rc;
+	first = adding->wait ? weft__frames_outside(adding->frames, &adding->lines) : 0;
+	if (above)
+		frame = frame_get(view_text(above), nothing, nothing, 0);
+	weigh(0, weight);
+	if (above && !adding->invert)
+		rc = step(&at, frame, weight);
+	for (i = first; i < adding->lines.n && rc == 0; i++) {
+		size_t line = adding->invert ? i : adding->lines.n - 1 - (i - first);
+
+		rc = step_line(adding, &at, line, weight);
+		leaf = adding->invert && i > first ? leaf : at;
 	}
-	weft__free(to);
+	if (above && adding->invert && rc == 0)
+		rc = step(&at, frame, weight);
+	if (rc == 0)
+		out.nodes[adding->invert ? leaf : at].self += (double)weight.ns;
 	return rc;
 }
 
-/* The other way round: the leaf first, its callers below it. */
-static int merge_inverted(const struct weft__tree *tree, const struct weft__frames *frames)
+static int add_table(enum weft__table_id table, bool invert)
 {
-	uint32_t i, at, node;
+	const struct view_store *s = &view_trace.stores[table];
+	struct adding adding = {.wait = table == WEFT__TABLE_WAIT, .invert = invert};
+	struct columns c = columns_of(table);
+	uint32_t i;
+	int rc = 0;
 
-	for (i = 0; i < tree->n; i++) {
-		struct weft__weight self = tree->nodes[i].self;
+	for (i = 0; i < s->n && rc == 0; i++) {
+		struct weft__weight weight = {.n = 1};
 
-		if (self.n == 0)
+		if (!who_holds(s, &c, i) || !context_holds(s, &c, i))
 			continue;
-		weigh(0, self);
-		if (i == 0)
-			out.nodes[0].self += (double)self.ns;
-		for (at = i, node = 0; at; at = tree->nodes[at].parent) {
-			node = node_get(node, frame_get(frames, tree->nodes[at].function));
-			if (node == VIEW_NONE)
-				return -ENOMEM;
-			weigh(node, self);
-			if (at == i)
-				out.nodes[node].self += (double)self.ns;
-		}
+		weight.ns = weight_in(s, &c, i);
+		if (weight.ns == 0)
+			continue;
+		adding.frames = &view_trace.list.all[view_store_get(s, c.who, i)].frames;
+		rc = add_stack(&adding, stack_of(s, c.stack, i), stack_of(s, c.kernel, i), weight);
 	}
-	return 0;
+	weft__free(adding.lines.at);
+	return rc;
 }
 
 static void out_clear(void)
@@ -283,27 +299,19 @@ enum { WEIGHT_CPU, WEIGHT_OFFCPU, WEIGHT_WAIT, WEIGHT_WALL };
 /* The tree of the selection: number of nodes, or a negative error. */
 VIEW_EXPORT int view_flame(uint32_t weight, int invert)
 {
-	size_t n = view_trace.list.n, i;
-	struct weft__tree *trees = weft__calloc(n + 1, sizeof(*trees));
-	int rc = trees ? 0 : -ENOMEM;
+	int rc = 0;
 
 	out_clear();
-	if (rc == 0 && node_get(VIEW_NONE, 0) == VIEW_NONE)
+	if (node_get(VIEW_NONE, 0) == VIEW_NONE)
 		rc = -ENOMEM;
 	if (rc == 0 && (weight == WEIGHT_CPU || weight == WEIGHT_WALL))
-		rc = add_table(trees, WEFT__TABLE_SAMPLE);
+		rc = add_table(WEFT__TABLE_SAMPLE, invert);
 	if (rc == 0 && weight == WEIGHT_WALL)
-		rc = add_table(trees, WEFT__TABLE_WALL);
+		rc = add_table(WEFT__TABLE_WALL, invert);
 	if (rc == 0 && weight == WEIGHT_OFFCPU)
-		rc = add_table(trees, WEFT__TABLE_OFFCPU);
+		rc = add_table(WEFT__TABLE_OFFCPU, invert);
 	if (rc == 0 && weight == WEIGHT_WAIT)
-		rc = add_table(trees, WEFT__TABLE_WAIT);
-	for (i = 0; i < n && trees; i++) {
-		if (rc == 0)
-			rc = (invert ? merge_inverted : merge_tree)(&trees[i], &view_trace.list.all[i].frames);
-		weft__tree_fini(&trees[i]);
-	}
-	weft__free(trees);
+		rc = add_table(WEFT__TABLE_WAIT, invert);
 	return rc < 0 ? rc : (int)out.n;
 }
 

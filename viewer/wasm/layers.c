@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is drawn in a lane, layer by layer, in order of its begin. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -166,6 +168,20 @@ static int plain_layer(uint32_t lane, enum view_layer layer)
 	return rc;
 }
 
+/* Each is a text of its own: of many contexts they would be more than all else. */
+#define SPAN_LABELS 100000u
+
+static uint32_t span_label(const struct view_store *s, uint32_t row)
+{
+	int64_t span = view_store_get(s, WEFT__COL_CONTEXT_SPAN, row);
+	char text[32];
+
+	if (span == VIEW_NULL)
+		return VIEW_NONE;
+	snprintf(text, sizeof(text), "span %016" PRIx64, (uint64_t)span);
+	return view_text(text);
+}
+
 /* A context lasts until the next of its thread, or the end. */
 static int context_layer(uint32_t lane)
 {
@@ -189,6 +205,8 @@ static int context_layer(uint32_t lane)
 			.begin_ns = NAN, .row = row, .label = label(s, WEFT__COL_CONTEXT_ENDPOINT, row)};
 		if (mark.label == VIEW_NONE)
 			mark.label = label(s, WEFT__COL_CONTEXT_LABELS, row);
+		if (mark.label == VIEW_NONE && s->n <= SPAN_LABELS)
+			mark.label = span_label(s, row);
 		if (mark.label != VIEW_NONE || view_store_get(s, WEFT__COL_CONTEXT_SPAN, row) != VIEW_NULL)
 			mark.begin_ns = number(s, WEFT__COL_CONTEXT_TIME_NS, row);
 	}
@@ -231,6 +249,25 @@ static int by_begin(const void *left, const void *right)
 	return a->end_ns > b->end_ns ? -1 : a->end_ns < b->end_ns;
 }
 
+/* Of slices that share one interval the largest is shown. */
+static void drop_covered_slices(void)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_SLICE];
+	size_t i, kept = 0;
+
+	for (i = 0; i < marks.n; i++) {
+		struct view_mark *last = kept ? &marks.at[kept - 1] : NULL;
+
+		if (!last || last->begin_ns != marks.at[i].begin_ns || last->end_ns != marks.at[i].end_ns ||
+		    last->depth != marks.at[i].depth)
+			marks.at[kept++] = marks.at[i];
+		else if (view_store_get(s, WEFT__COL_SLICE_DURATION_NS, marks.at[i].row) >
+			 view_store_get(s, WEFT__COL_SLICE_DURATION_NS, last->row))
+			*last = marks.at[i];
+	}
+	marks.n = kept;
+}
+
 /* As columns, one behind the other: begin and end (double), row and label (32 bits), kind and depth (8 bits). */
 static void *as_columns(void)
 {
@@ -270,6 +307,8 @@ VIEW_EXPORT int view_layer(uint32_t lane, uint32_t layer)
 		rc = plain_layer(lane, (enum view_layer)layer);
 	if (rc == 0 && marks.unsorted)
 		weft__sort(marks.at, marks.n, sizeof(*marks.at), by_begin);
+	if (rc == 0 && layer == VIEW_LAYER_SLICE)
+		drop_covered_slices();
 	return rc < 0 ? rc : (int)marks.n;
 }
 

@@ -50,6 +50,10 @@ static void forget(void)
 	weft__set_fini(&view_trace.set);
 	weft__recordings_fini(&view_trace.list);
 	weft__free(view_trace.shift_ns);
+	for (i = 0; i < view_trace.n_paths; i++)
+		weft__free(view_trace.paths[i]);
+	weft__free(view_trace.paths);
+	weft__free(view_trace.names);
 	view_texts_moved();
 	memset(&view_trace, 0, sizeof(view_trace));
 }
@@ -90,8 +94,16 @@ static int find_shifts(void)
 /* One path at a time; files that are no segments are problems. 0 or a negative error. */
 VIEW_EXPORT int view_add(const char *path)
 {
+	char **grown = weft__grow(view_trace.paths, &view_trace.cap_paths, view_trace.n_paths, sizeof(*grown));
 	struct weft_error err = {0};
 
+	if (!grown)
+		return -ENOMEM;
+	view_trace.paths = grown;
+	grown[view_trace.n_paths] = weft__strdup(path);
+	if (!grown[view_trace.n_paths])
+		return -ENOMEM;
+	view_trace.n_paths++;
 	return weft__recordings_add(&view_trace.list, path, &err);
 }
 
@@ -433,8 +445,30 @@ VIEW_EXPORT double view_recording(uint32_t number, uint32_t what)
 			   : (double)(rec->last_ns > rec->start_ns ? rec->last_ns - rec->start_ns : 0);
 }
 
-/* Names beside the segments (names.c), between view_open and view_load. */
-VIEW_EXPORT int view_names(char *text)
+static int read_names(struct weft__recordings *list)
 {
-	return view_names_read(&view_trace.list, text);
+	char *text = view_trace.names ? weft__strdup(view_trace.names) : NULL;
+	int rc = text ? view_names_read(list, text) : view_trace.names ? -ENOMEM : 0;
+
+	weft__free(text);
+	return rc;
+}
+
+/* Names beside the segments (names.c), between view_open and view_load. */
+VIEW_EXPORT int view_names(const char *text)
+{
+	view_trace.names = weft__strdup(text);
+	return view_trace.names ? read_names(&view_trace.list) : -ENOMEM;
+}
+
+int view_reopen(struct weft__recordings *list)
+{
+	struct weft_error err = {0};
+	size_t i;
+
+	for (i = 0; i < view_trace.n_paths; i++)
+		if (weft__recordings_add(list, view_trace.paths[i], &err) == -ENOMEM)
+			return -ENOMEM;
+	weft__recordings_settle(list);
+	return read_names(list);
 }

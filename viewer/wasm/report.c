@@ -86,14 +86,18 @@ VIEW_EXPORT int view_report(uint32_t number, uint32_t top)
 {
 	static const struct report_short shorts;
 	struct report_opts opts = {.to_ns = UINT64_MAX, .shorts = &shorts, .json = true, .no_symbols = true};
-	struct weft__recordings one = {.n = 1, .cap = 1};
-	int code;
+	struct weft__recordings list = {0}, one = {.n = 1, .cap = 1};
+	int code = CLI_FAILED;
 
 	if (number >= view_trace.list.n || !choose(&opts, number))
 		return 0;
-	one.all = &view_trace.list.all[number];
-	opts.analysis.top = top;
-	code = report_each_json(&one, &opts, CLI_OK);
-	fflush(stdout);
+	/* Opened anew: what it says of names and damage is about what it looked at. */
+	if (view_reopen(&list) == 0 && number < list.n) {
+		one.all = &list.all[number];
+		opts.analysis.top = top;
+		code = report_each_json(&one, &opts, CLI_OK);
+		fflush(stdout);
+	}
+	weft__recordings_fini(&list);
 	return code == CLI_FAILED ? -1 : 1;
 }

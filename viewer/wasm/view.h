@@ -18,6 +18,9 @@ struct view_trace {
 	uint64_t n_slices_left;
 	uint64_t n_events;
 	bool open;
+	char **paths;
+	size_t n_paths, cap_paths;
+	char *names; /* beside the segments; NULL: none */
 	char problem[1400];
 };
 extern struct view_trace view_trace;
@@ -27,6 +30,8 @@ extern struct view_trace view_trace;
 struct view_store *view_table(enum weft__table_id table, uint64_t columns);
 /* The same; where the table has to be read, rows for which the filters do not hold may be left out. */
 struct view_store *view_table_where(enum weft__table_id table, uint64_t columns, const struct weft__scan_opts *where);
+/* The same files once more, settled and with names. 0 or -ENOMEM; the list is the caller's in each case. */
+int view_reopen(struct weft__recordings *list);
 /* Row of a poll by its id, or VIEW_NONE. */
 uint32_t view_poll_row(int64_t id);
 

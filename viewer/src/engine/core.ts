@@ -271,7 +271,7 @@ export class Core {
   }
 
   /** As `weft report --json`; `not_applied` has what of the selection the report does not know. */
-  report(selection: Selection, top = 100): unknown {
+  report(selection: Selection, top = 200): unknown {
     const all = { version: 1, recordings: [] as unknown[], not_applied: [] as string[] };
     this.select(selection);
     for (let i = 0; i < this.figure(3); i++) {
