@@ -116,9 +116,14 @@ export class EngineTrace implements Trace {
   constructor(private source: Source, private options: OpenOptions) {
     this.link = new Link(
       this.strings,
-      (done, total) => options.onProgress?.('Reading events', total ? done / total : 0),
+      (done, total) => this.progress('Reading events', total ? done / total : 0),
       (info) => this.update(info),
     );
+  }
+
+  /** Only until there is something to show: a recording that grows is loaded quietly. */
+  private progress(what: string, share: number): void {
+    if (!this.loaded) this.options.onProgress?.(what, share);
   }
 
   private update(info: TraceInfo): void {
@@ -127,7 +132,7 @@ export class EngineTrace implements Trace {
   }
 
   async open(): Promise<void> {
-    this.options.onProgress?.('Starting', 0);
+    this.progress('Starting', 0);
     const [module, manifest] = await Promise.all([this.source.wasm(), this.source.manifest()]);
     await this.link.ask('start', [module]);
     await this.load(manifest);
@@ -139,7 +144,7 @@ export class EngineTrace implements Trace {
     for (const index of indices) {
       const info = manifest.files[index];
       const known = this.known.get(info.name);
-      this.options.onProgress?.(`Fetching ${info.name}`, files.length / indices.length);
+      this.progress(`Fetching ${info.name}`, files.length / indices.length);
       const same = known && known.info.version === info.version;
       const file = same ? known.file : await this.source.file(info, info.live ? known?.file.bytes : undefined);
       if (manifest.live) this.known.set(info.name, { info, file });
