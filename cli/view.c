@@ -116,7 +116,7 @@ int cli_view(int argc, char **argv)
 	if (code != CLI_OK)
 		return code < 0 ? CLI_OK : code;
 	if (view_bundle_missing[0])
-		return cli_fail("this weft was built without the page of weft view: %s; run tools/bootstrap build and "
+		return cli_fail("this weft was built without the page of weft view: %s; run tools/bootstrap viewer and "
 				"make again",
 				view_bundle_missing);
 	files.paths = argv + optind;

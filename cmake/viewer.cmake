@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The viewer's page: src/segment, src/trace and src/analyze for WebAssembly, the scripts of viewer/, and both as bytes
-# in the command. Needs node, npm and clang with wasi-libc (tools/bootstrap build); without them the command is built all
-# the same, and `weft view` says what is missing. Only in the preset `release`: the page is the same in all of them.
+# in the command. Needs node, npm and clang with wasi-libc (tools/bootstrap viewer); without them the command is built
+# all the same, and `weft view` says what is missing. Only in the preset `release`: the page is the same in all of them.
 set(viewer_default OFF)
 if(WEFT_PRESET STREQUAL "release" AND NOT WEFT_SANITIZE AND NOT WEFT_ONE)
 	set(viewer_default ON)
@@ -19,17 +19,39 @@ else()
 	find_program(WASM_CLANG NAMES clang-14 clang-16 clang-15 clang)
 	find_program(WASM_LD NAMES wasm-ld-14 wasm-ld-16 wasm-ld-15 wasm-ld)
 	find_path(WASI_INCLUDE_DIR wasi/libc.h PATHS /usr/include/wasm32-wasi NO_DEFAULT_PATH)
-	find_program(GZIP gzip)
-	foreach(need NODE NPM WASM_CLANG WASM_LD WASI_INCLUDE_DIR GZIP)
+	foreach(need NODE NPM WASM_CLANG WASM_LD WASI_INCLUDE_DIR)
 		if(NOT ${need})
 			string(TOLOWER ${need} need)
 			list(APPEND viewer_missing ${need})
 		endif()
 	endforeach()
+	if(NOT viewer_missing)
+		file(WRITE ${viewer_out}/try.c "int main(void) { return 0; }\n")
+		execute_process(COMMAND ${WASM_CLANG} --target=wasm32-wasi -fuse-ld=${WASM_LD} ${viewer_out}/try.c
+			-o ${viewer_out}/try.wasm RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+		if(failed)
+			list(APPEND viewer_missing "a compiler that links for wasm32-wasi")
+		endif()
+	endif()
 	if(viewer_missing)
 		list(JOIN viewer_missing ", " viewer_missing)
 		string(PREPEND viewer_missing "not found when weft was built: ")
-		message(STATUS "weft view will have no page: ${viewer_missing}; run tools/bootstrap build")
+	else() # as the lock file has them; scripts of packages are not run
+		set(viewer_modules ${viewer_dir}/node_modules/.weft-installed)
+		if(${viewer_dir}/package-lock.json IS_NEWER_THAN ${viewer_modules})
+			message(STATUS "Packages of the viewer")
+			execute_process(COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund --loglevel=error
+				WORKING_DIRECTORY ${viewer_dir} RESULT_VARIABLE failed TIMEOUT 600)
+			if(failed)
+				set(viewer_missing "npm ci failed when weft was built")
+			else()
+				file(TOUCH ${viewer_modules})
+			endif()
+		endif()
+		set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${viewer_dir}/package-lock.json)
+	endif()
+	if(viewer_missing)
+		message(STATUS "weft view will have no page: ${viewer_missing}; run tools/bootstrap viewer")
 	endif()
 endif()
 
@@ -44,14 +66,6 @@ const char view_bundle_missing[] = \"@viewer_missing@\";
 	set(viewer_bundle ${viewer_out}/bundle.c)
 	return()
 endif()
-
-# What is installed from the registry, as the lock file has it. Scripts of packages are not run.
-set(viewer_modules ${viewer_dir}/node_modules/.weft-installed)
-add_custom_command(OUTPUT ${viewer_modules}
-	COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	COMMAND ${CMAKE_COMMAND} -E touch ${viewer_modules}
-	DEPENDS ${viewer_dir}/package.json ${viewer_dir}/package-lock.json
-	WORKING_DIRECTORY ${viewer_dir} COMMENT "Packages of the viewer" VERBATIM)
 
 # Calls of the system have the numbers that the command has.
 file(MAKE_DIRECTORY ${viewer_out}/include ${viewer_out}/o)

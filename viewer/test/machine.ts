@@ -13,7 +13,8 @@ export const weftPath = path.join(build, 'weft');
 /** Output of the command, in a directory. It may say that something could not be read in full. */
 export function weft(cwd: string, ...args: string[]): string {
   try {
-    return execFileSync(weftPath, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe'] });
+    const stdio = ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'];
+    return execFileSync(weftPath, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28, stdio });
   } catch (error) {
     const failed = error as { status: number; stdout: string; stderr: string };
     if (failed.status === 3) return failed.stdout;
@@ -22,7 +23,8 @@ export function weft(cwd: string, ...args: string[]): string {
 }
 
 export function query(cwd: string, paths: string[], sql: string): Record<string, number | string | null>[] {
-  return JSON.parse(weft(cwd, 'query', '--json', '--no-symbols', ...paths, sql)) as Record<string, number | string | null>[];
+  const text = weft(cwd, 'query', '--json', '--no-symbols', ...paths, sql);
+  return JSON.parse(text) as Record<string, number | string | null>[];
 }
 
 let module: WebAssembly.Module | null = null;

@@ -132,6 +132,7 @@ export class EngineTrace implements Trace {
   }
 
   async open(): Promise<void> {
+    performance.mark('weft-open'); // for bench/viewer.mjs
     this.progress('Starting', 0);
     const [module, manifest] = await Promise.all([this.source.wasm(), this.source.manifest()]);
     await this.link.ask('start', [module]);
@@ -162,6 +163,7 @@ export class EngineTrace implements Trace {
     const loaded = await this.link.ask<Loaded>('load', [options], transfer);
     this.loaded = loaded;
     this.version = manifest.version;
+    performance.mark('weft-loaded');
     this.update(loaded.info);
   }
 
