@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU time of decoding all events of segments in WebAssembly: node bench/viewer_parse.mjs BUILD DIR... One line of JSON for
-// each DIR.
+// CPU time of decoding all events of segments in WebAssembly: node bench/viewer_parse.mjs BUILD DIR... One line of JSON
+// for each DIR.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';

@@ -182,24 +182,44 @@ static enum MHD_Result give_segment(struct server *server, struct MHD_Connection
 		      "application/octet-stream");
 }
 
-/* Looked up once for what is there; again when that has changed. */
+/* Looked up once for what is there; again when that has changed. With the lock held. */
+static void find_names(struct server *server)
+{
+	uint64_t turn;
+	FILE *out;
+
+	pthread_mutex_lock(&server->files->lock);
+	turn = server->files->turns;
+	pthread_mutex_unlock(&server->files->lock);
+	if (server->names && server->names_turn == turn)
+		return;
+	free(server->names);
+	server->names = NULL;
+	server->names_turn = turn;
+	out = open_memstream(&server->names, &server->names_bytes);
+	if (!out)
+		return;
+	(void)view_names_write(server->files, out);
+	fclose(out);
+}
+
+/* While the browser starts. */
+static void *find_names_early(void *data)
+{
+	struct server *server = data;
+
+	pthread_mutex_lock(&server->naming);
+	find_names(server);
+	pthread_mutex_unlock(&server->naming);
+	return NULL;
+}
+
 static enum MHD_Result give_names(struct server *server, struct MHD_Connection *connection)
 {
 	enum MHD_Result rc;
 
 	pthread_mutex_lock(&server->naming);
-	if (!server->names || server->names_turn != server->files->turns) {
-		FILE *out;
-
-		free(server->names);
-		server->names = NULL;
-		server->names_turn = server->files->turns;
-		out = open_memstream(&server->names, &server->names_bytes);
-		if (out) {
-			(void)view_names_write(server->files, out);
-			fclose(out);
-		}
-	}
+	find_names(server);
 	rc = server->names ? answer(connection, MHD_HTTP_OK,
 				    http.MHD_create_response_from_buffer(server->names_bytes, server->names,
 									 MHD_RESPMEM_MUST_COPY),
@@ -318,6 +338,8 @@ int view_serve(const struct view_server_opts *opts)
 {
 	struct server server = {.files = opts->files, .naming = PTHREAD_MUTEX_INITIALIZER};
 	struct MHD_Daemon *daemon;
+	pthread_t early;
+	bool is_early;
 	char url[128];
 	sigset_t ends;
 
@@ -340,10 +362,13 @@ int view_serve(const struct view_server_opts *opts)
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/%s/", server.port, server.token);
 	printf("%s\nOpen this in a browser; Ctrl-C ends it.\n", url);
 	fflush(stdout);
+	is_early = pthread_create(&early, NULL, find_names_early, &server) == 0;
 	if (opts->open)
 		open_browser(url);
 	(void)wait_for_end();
 	http.MHD_stop_daemon(daemon);
+	if (is_early)
+		pthread_join(early, NULL);
 	free(server.names);
 	return CLI_OK;
 }

@@ -14,7 +14,7 @@ struct together {
 	struct weft__row_sink sink;
 	struct weft__analysis *analysis;
 	struct weft__merge *merge;
-	uint64_t n_events;
+	uint64_t n_events, drained;
 	uint64_t wants[WEFT_KIND_BUILTIN_END + 1]; /* a bit for each scan that a kind of event says something to */
 };
 
@@ -158,9 +158,11 @@ static int push(struct together *t, const struct weft__record *first, const stru
 
 	if (rc == 0)
 		rc = push_plain(t, first, end);
-	if (rc == 0)
-		rc = drain(t);
 	t->n_events += (size_t)(end - first);
+	if (rc == 0 && t->n_events - t->drained >= RUN_EVENTS) { /* runs may be short */
+		t->drained = t->n_events;
+		rc = drain(t);
+	}
 	if (t->n_events / PROGRESS_EVENTS > before / PROGRESS_EVENTS && t->of->progress)
 		t->of->progress(t->of->data, t->n_events);
 	return rc;

@@ -124,7 +124,8 @@ test('what is under a pixel covers as much as its polls take', async () => {
 async function compareFlame(selection: Selection, where: string): Promise<void> {
   const { session } = await load(GOLDEN[0]);
   const sql =
-    'select coalesce(sum(s.weight_ns), 0) as ns, count(*) as n from sample s left join poll p on p.id = s.poll_id ' + where;
+    'select coalesce(sum(s.weight_ns), 0) as ns, count(*) as n ' +
+    `from sample s left join poll p on p.id = s.poll_id ${where}`;
   const [wanted] = query(GOLDEN[0], ['0.weft'], sql);
   for (const invert of [false, true]) {
     const flame = session.flame(selection, 'cpu', invert);

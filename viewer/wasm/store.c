@@ -116,6 +116,16 @@ static bool is_moment(enum weft__table_id table, const struct weft__column *colu
 	return false;
 }
 
+static size_t stride_of(const struct view_store *store)
+{
+	return sizeof(struct weft__row) + store->n_columns * sizeof(union weft__value);
+}
+
+static const struct weft__row *staged(const struct view_store *store, size_t i)
+{
+	return (const struct weft__row *)(const void *)(store->stage + i * stride_of(store));
+}
+
 int view_store_init(struct view_store *store, enum weft__table_id table, uint64_t columns)
 {
 	size_t i;
@@ -125,14 +135,11 @@ int view_store_init(struct view_store *store, enum weft__table_id table, uint64_
 	store->n_columns = (uint32_t)weft__tables[table].n_columns;
 	store->columns = columns;
 	for (i = 0; i < store->n_columns; i++) {
-		if (!(columns >> i & 1))
-			continue;
 		store->at[i].moment = is_moment(table, &weft__tables[table].columns[i]);
-		store->at[i].stage = weft__alloc(VIEW_CHUNK * sizeof(int64_t));
-		if (!store->at[i].stage)
-			return -ENOMEM;
 	}
-	return 0;
+	store->stage = weft__alloc(VIEW_CHUNK * stride_of(store));
+	store->shift_ns = weft__alloc(VIEW_CHUNK * sizeof(*store->shift_ns));
+	return store->stage && store->shift_ns ? 0 : -ENOMEM;
 }
 
 static uint32_t width_of(uint64_t range)
@@ -163,106 +170,134 @@ static void pack_into(const struct view_chunk *chunk, const int64_t *from, size_
 		memcpy(chunk->data, from, n * sizeof(*from));
 }
 
-static int pack(struct view_store *store, struct view_column *column, size_t n)
+static int64_t text_cell(const struct weft__row *row, enum weft__column_type type, size_t column)
 {
+	uint32_t text;
+	char id[40];
+
+	if (type == WEFT__TEXT) {
+		text = view_text_kept(row->at[column].text);
+	} else {
+		snprintf(id, sizeof(id), "%016" PRIx64 "%016" PRIx64, row->trace[0], row->trace[1]);
+		text = view_text(id);
+	}
+	return text == VIEW_NONE ? VIEW_NULL : (int64_t)text;
+}
+
+/* Reals are kept as their bits. A number that stands for NULL here is one off. */
+static int64_t cell(const struct weft__row *row, enum weft__column_type type, size_t column)
+{
+	int64_t value;
+
+	if (!weft__row_has(row, column))
+		return VIEW_NULL;
+	if (type == WEFT__TEXT || type == WEFT__TRACE)
+		return text_cell(row, type, column);
+	value = row->at[column].i;
+	return value == VIEW_NULL ? VIEW_NULL + 1 : value;
+}
+
+struct gathered {
+	int64_t at[VIEW_CHUNK];
+	int64_t least, most;
+	size_t n_set;
+};
+
+/* The column of the rows that are staged. */
+static void gather(const struct view_store *store, size_t column, size_t n, struct gathered *to)
+{
+	enum weft__column_type type = weft__tables[store->table].columns[column].type;
+	bool moment = store->at[column].moment;
+	int64_t least = INT64_MAX, most = INT64_MIN;
+	size_t i, n_set = 0;
+
+	for (i = 0; i < n; i++) {
+		int64_t value = cell(staged(store, i), type, column);
+
+		if (value != VIEW_NULL) {
+			value += moment ? store->shift_ns[i] : 0;
+			least = value < least ? value : least;
+			most = value > most ? value : most;
+			n_set++;
+		}
+		to->at[i] = value;
+	}
+	to->least = least;
+	to->most = most;
+	to->n_set = n_set;
+}
+
+static int pack(struct view_store *store, size_t at, size_t n)
+{
+	struct view_column *column = &store->at[at];
 	struct view_chunk *grown = weft__grow(column->chunks, &column->cap_chunks, column->n_chunks, sizeof(*grown));
 	struct view_chunk chunk = {.base = VIEW_NULL};
+	static struct gathered values;
 
 	if (!grown)
 		return -ENOMEM;
 	column->chunks = grown;
-	if (column->n_set)
-		chunk.base = column->least;
-	if (column->n_set && (column->n_set < n || column->least != column->most)) {
-		chunk.width = width_of((uint64_t)column->most - (uint64_t)column->least);
+	gather(store, at, n, &values);
+	if (values.n_set)
+		chunk.base = values.least;
+	if (values.n_set && (values.n_set < n || values.least != values.most)) {
+		chunk.width = width_of((uint64_t)values.most - (uint64_t)values.least);
 		chunk.data = weft__alloc(n * chunk.width);
 		if (!chunk.data)
 			return -ENOMEM;
-		pack_into(&chunk, column->stage, n);
+		pack_into(&chunk, values.at, n);
 		store->bytes += n * chunk.width;
 	}
-	column->n_set = 0;
 	grown[column->n_chunks++] = chunk;
 	return 0;
 }
 
 static int pack_all(struct view_store *store, size_t n)
 {
-	size_t i;
+	uint64_t columns = store->columns;
 	int rc = 0;
 
-	for (i = 0; i < store->n_columns && rc == 0; i++)
-		if (store->at[i].stage)
-			rc = pack(store, &store->at[i], n);
+	for (; columns && rc == 0; columns &= columns - 1)
+		rc = pack(store, (size_t)__builtin_ctzll(columns), n);
 	return rc;
 }
 
-static int64_t cell(const struct weft__row *row, enum weft__column_type type, size_t column)
-{
-	const union weft__value *value = &row->at[column];
-	uint32_t text = VIEW_NONE;
-	char id[40];
-
-	switch (type) {
-	case WEFT__INT:
-	case WEFT__HEX:
-		return value->i == VIEW_NULL ? VIEW_NULL + 1 : value->i;
-	case WEFT__REAL:
-		return value->i == VIEW_NULL ? VIEW_NULL + 1 : value->i; /* the bits of the double */
-	case WEFT__TEXT:
-		text = row->own && value->text == row->own ? view_text(value->text) : view_text_kept(value->text);
-		break;
-	case WEFT__TRACE:
-		snprintf(id, sizeof(id), "%016" PRIx64 "%016" PRIx64, row->trace[0], row->trace[1]);
-		text = view_text(id);
-		break;
-	}
-	return text == VIEW_NONE ? VIEW_NULL : (int64_t)text;
-}
-
-static void clear(int64_t *stage)
+/* A text of the row alone does not live as long as the chunk. */
+static int keep_own(const struct view_store *store, const struct weft__row *from, struct weft__row *row)
 {
 	size_t i;
 
-	for (i = 0; i < VIEW_CHUNK; i++)
-		stage[i] = VIEW_NULL;
+	for (i = 0; i < store->n_columns; i++)
+		if (weft__row_has(row, i) && weft__tables[store->table].columns[i].type == WEFT__TEXT &&
+		    row->at[i].text == from->own) {
+			row->at[i].text = view_text_at(view_text(from->own));
+			if (!row->at[i].text)
+				return -ENOMEM;
+		}
+	return 0;
 }
 
 int view_store_add(struct view_store *store, const struct weft__row *row, int64_t shift_ns)
 {
-	const struct weft__column *columns = weft__tables[store->table].columns;
-	uint64_t set = row->set & store->columns;
-	size_t at = store->n % VIEW_CHUNK;
+	size_t at = store->n % VIEW_CHUNK, stride = stride_of(store);
+	void *to = store->stage + at * stride;
 
-	for (; set; set &= set - 1) {
-		size_t i = (size_t)__builtin_ctzll(set);
-		struct view_column *column = &store->at[i];
-		int64_t value = columns[i].type == WEFT__INT ? row->at[i].i : cell(row, columns[i].type, i);
-
-		if (value == VIEW_NULL)
-			continue;
-		if (column->n_set++ == 0) {
-			clear(column->stage);
-			column->least = column->most = value + (column->moment ? shift_ns : 0);
-		}
-		value += column->moment ? shift_ns : 0;
-		column->stage[at] = value;
-		column->least = value < column->least ? value : column->least;
-		column->most = value > column->most ? value : column->most;
-	}
+	memcpy(to, row, stride);
+	store->shift_ns[at] = shift_ns;
+	if (row->own && keep_own(store, row, to) < 0)
+		return -ENOMEM;
 	store->n++;
 	return at + 1 == VIEW_CHUNK ? pack_all(store, VIEW_CHUNK) : 0;
 }
 
 int view_store_end(struct view_store *store)
 {
-	size_t i;
 	int rc = store->n % VIEW_CHUNK ? pack_all(store, store->n % VIEW_CHUNK) : 0;
 
-	for (i = 0; i < store->n_columns; i++) {
-		weft__free(store->at[i].stage);
-		store->at[i].stage = NULL;
-	}
+	weft__free(store->stage);
+	weft__free(store->shift_ns);
+	store->stage = NULL;
+	store->shift_ns = NULL;
 	return rc;
 }
 
@@ -274,8 +309,9 @@ void view_store_fini(struct view_store *store)
 		for (j = 0; j < store->at[i].n_chunks; j++)
 			weft__free(store->at[i].chunks[j].data);
 		weft__free(store->at[i].chunks);
-		weft__free(store->at[i].stage);
 	}
+	weft__free(store->stage);
+	weft__free(store->shift_ns);
 	memset(store, 0, sizeof(*store));
 }
 

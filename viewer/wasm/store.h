@@ -20,9 +20,6 @@ struct view_chunk {
 struct view_column {
 	struct view_chunk *chunks;
 	size_t n_chunks, cap_chunks;
-	int64_t *stage; /* of the chunk that is being filled; NULL: the column is not kept */
-	size_t n_set;   /* in that chunk, that are not NULL */
-	int64_t least, most;
 	bool moment; /* counted from the start of the first recording */
 };
 
@@ -33,6 +30,8 @@ struct view_store {
 	size_t who;            /* where the columns of those begin */
 	uint32_t n, n_columns; /* rows, columns of the table */
 	struct view_column at[WEFT__COLUMNS_MAX];
+	char *stage;       /* rows of the chunk that is being filled, as they came */
+	int64_t *shift_ns; /* of their moments */
 	uint64_t bytes;
 };
 
