@@ -63,7 +63,7 @@ def main():
             demo.figure("viewer_growth_heap", per[20][1] / 1e6, "B/event", note, baseline=per[5][1] / 1e6,
                         ratio=per[20][1] / per[5][1])
     with open(demo.program("viewer", "bundle.json")) as file:
-        demo.figure("bundle_bytes", json.load(file)["bytes"], "B", "all files of the page, gzipped, WebAssembly included")
+        demo.figure("bundle_bytes", json.load(file)["bytes"], "B", "all files of the page, gzipped, with WebAssembly")
 
 
 main()

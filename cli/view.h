@@ -69,6 +69,16 @@ struct view_server_opts {
 };
 int view_serve(const struct view_server_opts *opts);
 
+/* view_browser.c. Opens the address in the browser, where there is a display. The address has the token, and what a
+ * program is started with can be read by all users: so the browser is given a file of this user's that leads there. */
+struct view_browser {
+	int fd; /* of the directory of the file; -1: there is none */
+	char file[64];
+	char made[256]; /* a directory that is to be removed; "": none */
+};
+void view_browser_open(struct view_browser *browser, const char *url);
+void view_browser_close(struct view_browser *browser);
+
 /* view_html.c. Answers an exit status. */
 int view_write_html(struct view_files *files, const char *path);
 

@@ -7,17 +7,13 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "view.h"
-
-extern char **environ;
 
 #define LIBRARY "libmicrohttpd.so.12"
 #define THREADS 4
@@ -291,19 +287,6 @@ static bool make_token(char token[VIEW_TOKEN + 1])
 	return true;
 }
 
-/* The browser is nobody's child that would have to be waited for, and says nothing here. */
-static void open_browser(const char *url)
-{
-	char *argv[] = {"sh", "-c", "xdg-open \"$0\" >/dev/null 2>&1 &", (char *)(uintptr_t)url, NULL};
-	pid_t pid;
-	int status;
-
-	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
-		return;
-	if (posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) == 0)
-		(void)waitpid(pid, &status, 0);
-}
-
 static struct MHD_Daemon *start(struct server *server, unsigned port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -337,6 +320,7 @@ static int wait_for_end(void)
 int view_serve(const struct view_server_opts *opts)
 {
 	struct server server = {.files = opts->files, .naming = PTHREAD_MUTEX_INITIALIZER};
+	struct view_browser browser = {.fd = -1};
 	struct MHD_Daemon *daemon;
 	pthread_t early;
 	bool is_early;
@@ -364,8 +348,9 @@ int view_serve(const struct view_server_opts *opts)
 	fflush(stdout);
 	is_early = pthread_create(&early, NULL, find_names_early, &server) == 0;
 	if (opts->open)
-		open_browser(url);
+		view_browser_open(&browser, url);
 	(void)wait_for_end();
+	view_browser_close(&browser);
 	http.MHD_stop_daemon(daemon);
 	if (is_early)
 		pthread_join(early, NULL);

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 weft = os.path.join(os.environ["WEFT_BUILD"], "weft")
 golden = os.path.join(os.environ["WEFT_SOURCE"], "test/golden/server/0.weft")
@@ -30,8 +31,8 @@ def check(what, is_so):
 class View:
     """A running weft view."""
 
-    def __init__(self, *args):
-        self.child = subprocess.Popen([weft, "view", "--no-open", *args], stdout=subprocess.PIPE, text=True)
+    def __init__(self, *paths, args=("--no-open",), env=None):
+        self.child = subprocess.Popen([weft, "view", *args, *paths], stdout=subprocess.PIPE, text=True, env=env)
         line = self.child.stdout.readline()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/\n", line)
         if not found:
@@ -142,6 +143,32 @@ def wrong_uses(scratch):
     busy.close()
 
 
+def opens_the_browser(scratch):
+    """xdg-open gets a file that leads to the address, not the address: who runs ps does not learn the token."""
+    tools, session = os.path.join(scratch, "tools"), os.path.join(scratch, "session")
+    os.mkdir(tools)
+    os.mkdir(session, 0o700)
+    said = os.path.join(scratch, "opened.txt")
+    with open(os.path.join(tools, "xdg-open"), "w") as file:
+        file.write('#!/bin/sh\nstat -c %%a "$1" >"%s.new"; echo "$*" >>"%s.new"; cat "$1" >>"%s.new"\nmv "%s.new" "%s"\n'
+                   % (said, said, said, said, said))
+    os.chmod(os.path.join(tools, "xdg-open"), 0o755)
+    for runtime in session, os.path.join(scratch, "none"):
+        view = View(golden, env={"PATH": tools + ":" + os.environ["PATH"], "DISPLAY": ":99", "XDG_RUNTIME_DIR": runtime,
+                                 "TMPDIR": scratch}, args=[])
+        until = time.monotonic() + 10
+        while not os.path.exists(said) and time.monotonic() < until:
+            time.sleep(0.02)
+        mode, argument, page = open(said).read().split("\n", 2)
+        check("the token is not in " + argument, view.token not in argument and argument.startswith(scratch))
+        check("only for this user: " + mode, mode == "600")
+        check("leads to the address", "http://127.0.0.1:%d/%s/" % (view.port, view.token) in page)
+        check("ends", view.end() == 0)
+        check("the file is gone", not os.path.exists(argument) and os.listdir(session) == [])
+        check("its directory is gone", not [name for name in os.listdir(scratch) if name.startswith("weft-view-")])
+        os.unlink(said)
+
+
 def one_file(scratch):
     path = os.path.join(scratch, "one.html")
     done = subprocess.run([weft, "view", "--html", path, golden], capture_output=True, text=True, timeout=30)
@@ -160,4 +187,5 @@ with tempfile.TemporaryDirectory() as scratch:
     only_what_was_named(scratch)
     wrong_uses(os.path.join(scratch, "several", ".."))
     one_file(scratch)
+    opens_the_browser(scratch)
 sys.exit(1 if failed else 0)
