@@ -150,12 +150,12 @@ def opens_the_browser(scratch):
     os.mkdir(session, 0o700)
     said = os.path.join(scratch, "opened.txt")
     with open(os.path.join(tools, "xdg-open"), "w") as file:
-        file.write('#!/bin/sh\nstat -c %%a "$1" >"%s.new"; echo "$*" >>"%s.new"; cat "$1" >>"%s.new"\nmv "%s.new" "%s"\n'
-                   % (said, said, said, said, said))
+        file.write('#!/bin/sh\n{ stat -c %%a "$1"; echo "$*"; cat "$1"; } >"%s.new"\nmv "%s.new" "%s"\n'
+                   % (said, said, said))
     os.chmod(os.path.join(tools, "xdg-open"), 0o755)
     for runtime in session, os.path.join(scratch, "none"):
-        view = View(golden, env={"PATH": tools + ":" + os.environ["PATH"], "DISPLAY": ":99", "XDG_RUNTIME_DIR": runtime,
-                                 "TMPDIR": scratch}, args=[])
+        env = {"PATH": tools + ":" + os.environ["PATH"], "DISPLAY": ":99", "XDG_RUNTIME_DIR": runtime, "TMPDIR": scratch}
+        view = View(golden, env=env, args=[])
         until = time.monotonic() + 10
         while not os.path.exists(said) and time.monotonic() < until:
             time.sleep(0.02)
