@@ -154,7 +154,8 @@ def opens_the_browser(scratch):
                    % (said, said, said))
     os.chmod(os.path.join(tools, "xdg-open"), 0o755)
     for runtime in session, os.path.join(scratch, "none"):
-        env = {"PATH": tools + ":" + os.environ["PATH"], "DISPLAY": ":99", "XDG_RUNTIME_DIR": runtime, "TMPDIR": scratch}
+        path = tools + ":" + os.environ["PATH"]
+        env = {"PATH": path, "DISPLAY": ":99", "XDG_RUNTIME_DIR": runtime, "TMPDIR": scratch}
         view = View(golden, env=env, args=[])
         until = time.monotonic() + 10
         while not os.path.exists(said) and time.monotonic() < until:
