@@ -66,6 +66,7 @@ export function focus(app: App): void {
   const span = toNs - fromNs;
   if (Math.abs(mid - now) < span * 0.005) return fit(app, range[0], range[1]);
   show(app, mid - span / 2, mid + span / 2);
+  if (app.view.get().fromNs === fromNs) fit(app, range[0], range[1]); // at the trace's end: it cannot be centred
 }
 
 /** A range with room on both sides. */

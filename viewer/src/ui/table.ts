@@ -44,8 +44,12 @@ export function all(trace: Trace, rows: Rows): Row[] {
   return Array.from({ length: rows.n }, (_, i) => new Row(trace, rows, i));
 }
 
+function withRowid(trace: Trace, table: string): string[] {
+  return ['rowid', ...columnsOf(trace, table)];
+}
+
 export async function one(trace: Trace, table: string, filters: Filter[], columns?: string[]): Promise<Row | null> {
-  const rows = await trace.rows(table, columns, filters, 1);
+  const rows = await trace.rows(table, columns ?? withRowid(trace, table), filters, 1);
   return rows.n ? new Row(trace, rows, 0) : null;
 }
 
@@ -57,7 +61,7 @@ export async function many(
   limit: number,
   order?: { column: string; descending: boolean },
 ): Promise<Row[]> {
-  return all(trace, await trace.rows(table, columns, filters, limit, order));
+  return all(trace, await trace.rows(table, columns ?? withRowid(trace, table), filters, limit, order));
 }
 
 /** Turns of an event loop that weft run sees from outside: there are no tasks, so a poll is a tick. As the report has it. */
