@@ -22,6 +22,7 @@ help:
 # What a user gets, without the tests, whose fixtures need more than the build group of tools/bootstrap installs.
 build:
 	@tools/bootstrap build
+	@tools/bootstrap viewer || echo "make: going on without the page of weft view"
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target product
 

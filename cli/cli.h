@@ -30,8 +30,9 @@ int cli_report(int argc, char **argv);
 int cli_recover(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_symbolize(int argc, char **argv);
+int cli_view(int argc, char **argv);
 extern const char cli_inspect_help[], cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[],
-	cli_symbolize_help[];
+	cli_symbolize_help[], cli_view_help[];
 
 /* What the command found SIGPIPE set to, for programs that it runs. */
 extern void (*cli_sigpipe)(int);

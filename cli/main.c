@@ -14,6 +14,7 @@ static const struct cli_command commands[] = {
 	{"run", "record a program that knows nothing of weft, and report", cli_run, cli_run_help},
 	{"report", "what the recording says: worst polls, delays, how busy workers are", cli_report, cli_report_help},
 	{"query", "ask the recording in SQL: every poll, wait, sample and wake is a row", cli_query, cli_query_help},
+	{"view", "look at the recording in a browser: timeline, causes, flame graphs", cli_view, cli_view_help},
 	{"inspect", "what segments hold", cli_inspect, cli_inspect_help},
 	{"symbolize", "put names of functions, files and lines into segments", cli_symbolize, cli_symbolize_help},
 	{"recover", "make segments of what killed processes left behind", cli_recover, cli_recover_help},
@@ -41,13 +42,14 @@ static void long_help(void)
 	       "  weft report --from 12s --to 15s --top 5 DIR   three seconds of it\n"
 	       "  weft report --json DIR | jq '.recordings[0].longest_polls[0]'\n"
 	       "  weft query DIR 'select location, max(duration_ns) from poll group by 1'\n"
+	       "  weft view ~/weft                              look at it in a browser\n"
 	       "  weft inspect FILE.weft                        header, threads, kinds, bytes per event\n"
 	       "  weft inspect --events FILE.weft | less        every event, by name\n"
 	       "  weft symbolize ~/weft                         names of functions into the segments, to read them "
 	       "elsewhere\n"
 	       "  weft recover ~/weft                           after kill -9 or a crash\n"
 	       "\nexit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n"
-	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-query(1), weft-inspect(1), "
+	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-query(1), weft-view(1), weft-inspect(1), "
 	       "weft-symbolize(1),\n"
 	       "weft-recover(1), weft-segment(5)\n");
 }

@@ -415,4 +415,5 @@ void page_print_more(const char *query)
 	printf("More: weft report --full%s\n", paths.at);
 	if (query)
 		printf("      weft query --run %s%s\n", query, paths.at);
+	printf("      weft view%s\n", paths.at);
 }

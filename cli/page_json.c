@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The findings of the first page as JSON. */
+/* The findings of the first page as JSON, and what limits the recording. */
 #include "analyze/label.h"
 #include "base/alloc.h"
 #include "page.h"
@@ -62,7 +62,10 @@ static void one(struct weft__json *json, const struct report *report, const stru
 void page_json(struct weft__json *json, const struct report *report)
 {
 	struct page_findings *list = page_findings(report);
+	struct report_text limits = {.n = 0};
 	size_t i;
+
+	weft__json_text(json, "limits", page_say_limits(&limits, report) ? limits.at : NULL);
 
 	if (!list) {
 		weft__json_absent(json, "findings", "out of memory");

@@ -348,7 +348,8 @@ int cli_run(int argc, char **argv)
 			"recover %s and weft report %s have the rest\n",
 			pids, dir.path, dir.path);
 	else if (opts.dir || opts.keep)
-		fprintf(stderr, "\nweft: the recording is in %s\n", dir.path);
+		fprintf(stderr, "\nweft: the recording is in %s; look at it in a browser: weft view %s\n", dir.path,
+			dir.path);
 	else
 		run_dir_remove(&dir);
 	return code;

@@ -27,9 +27,16 @@ int weft__map_put(struct weft__map *map, uint64_t key, uint32_t value);
 /* Both halves of a product with what nobody outside knows. */
 static inline size_t weft__map_home(const struct weft__map *map, uint64_t key)
 {
+#ifdef __wasm__ /* has no such product; two of 64 bits do */
+	uint64_t half = (key ^ map->seed) * (map->seed << 1 | 1);
+
+	half = (half ^ half >> 32) * (map->seed << 1 | 1);
+	return (size_t)(half ^ half >> 32) & map->mask;
+#else
 	unsigned __int128 x = (unsigned __int128)(key ^ map->seed) * (map->seed << 1 | 1);
 
 	return (size_t)((uint64_t)(x >> 64) ^ (uint64_t)x) & map->mask;
+#endif
 }
 
 /* The value of `key`, or WEFT__MAP_NONE. */

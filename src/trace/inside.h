@@ -94,6 +94,16 @@ static inline void weft__set_text(struct weft__row *row, size_t column, const ch
 	row->set |= UINT64_C(1) << column;
 }
 
+static inline struct weft__row *weft__row_at(struct weft__scan *t, size_t i)
+{
+	return (struct weft__row *)(void *)(t->rows + i * t->stride);
+}
+
+/* trace.c, for together.c. What is known of a recording before its events are read; 0 or -ENOMEM. */
+int weft__scan_recording(struct weft__scan *t, size_t number);
+/* Forgets the first row. */
+void weft__scan_pop(struct weft__scan *t);
+
 /* trace.c. A new row, all NULL, or NULL when out of memory; it is given when it passes the filters. */
 struct weft__row *weft__row_new(struct weft__scan *t);
 void weft__row_give(struct weft__scan *t, struct weft__row *row);
@@ -119,6 +129,8 @@ void weft__resolved_init(struct weft__scan *t);
 
 /* plain.c */
 bool weft__is_plain(enum weft__table_id table);
+/* Whether events of the kind say anything to the table; WEFT_KIND_BUILTIN_END stands for all beyond the built-in. */
+bool weft__plain_wants(enum weft__table_id table, uint32_t kind);
 int weft__plain_begin(struct weft__scan *t);
 int weft__plain_event(struct weft__scan *t, const struct weft__event *ev);
 int weft__plain_end(struct weft__scan *t); /* of the recording */

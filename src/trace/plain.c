@@ -27,6 +27,36 @@ bool weft__is_plain(enum weft__table_id table)
 	       table == WEFT__TABLE_WALL;
 }
 
+bool weft__plain_wants(enum weft__table_id table, uint32_t kind)
+{
+	if (kind == WEFT_KIND_WORKER)
+		return true;
+	switch (table) {
+	case WEFT__TABLE_PARK:
+		return kind == WEFT_KIND_PARK || kind == WEFT_KIND_UNPARK || kind == WEFT_KIND_PARKED;
+	case WEFT__TABLE_TASK:
+		return kind == WEFT_KIND_POLL_BEGIN || kind == WEFT_KIND_POLL_NEXT || kind == WEFT_KIND_POLL ||
+		       kind == WEFT_KIND_SPAWN || kind == WEFT_KIND_TASK_END || kind == WEFT_KIND_WAKE ||
+		       kind == WEFT_KIND_MODE;
+	case WEFT__TABLE_QUEUE:
+		return kind == WEFT_KIND_QUEUE;
+	case WEFT__TABLE_CONTEXT:
+		return kind == WEFT_KIND_CONTEXT;
+	case WEFT__TABLE_WALL:
+		return kind == WEFT_KIND_WALL;
+	case WEFT__TABLE_STUCK:
+		return kind == WEFT_KIND_STUCK;
+	case WEFT__TABLE_POLL_COUNT:
+		return kind == WEFT_KIND_POLL_COUNT;
+	case WEFT__TABLE_PARK_COUNT:
+		return kind == WEFT_KIND_PARK_COUNT;
+	case WEFT__TABLE_COST:
+		return kind == WEFT_KIND_COST;
+	default:
+		return kind == WEFT_KIND_BUILTIN_END;
+	}
+}
+
 static int thread_get(struct weft__scan *t, uint32_t stream, struct weft__plain_thread **ret)
 {
 	struct weft__plain *p = &t->plain;

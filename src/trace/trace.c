@@ -28,11 +28,6 @@ void weft__set_fini(struct weft__set *set)
 	memset(set, 0, sizeof(*set));
 }
 
-static struct weft__row *row_at(struct weft__scan *t, size_t i)
-{
-	return (struct weft__row *)(void *)(t->rows + i * t->stride);
-}
-
 struct weft__row *weft__row_new(struct weft__scan *t)
 {
 	struct weft__row *row;
@@ -44,7 +39,7 @@ struct weft__row *weft__row_new(struct weft__scan *t)
 			return NULL;
 		t->rows = grown;
 	}
-	row = row_at(t, t->first + t->n);
+	row = weft__row_at(t, t->first + t->n);
 	memset(row, 0, sizeof(*row));
 	return row;
 }
@@ -147,23 +142,28 @@ static int name_functions(struct weft__scan *t)
 	return rc;
 }
 
-static int begin(struct weft__scan *t)
+int weft__scan_recording(struct weft__scan *t, size_t number)
 {
-	bool summary = weft__is_summary(t->opts.table);
-	struct weft__analysis_opts aopts = {
-		.rows = summary ? NULL : &t->sink, .rows_only = !summary, .top = summary ? 1000 : 1};
 	const char *engine;
-	int rc;
 
-	t->number = t->next++;
-	t->rec = &t->set->list->all[t->number];
+	t->number = number;
+	t->rec = &t->set->list->all[number];
 	memset(t->whos, 0, sizeof(t->whos));
 	memset(t->locations, 0, sizeof(t->locations));
 	engine = weft__names_fact(&t->rec->names, "sample.engine");
 	t->sampling = engine && engine[0] && strcmp(engine, "off") != 0 && strcmp(engine, "none") != 0;
 	t->polls_reported = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
 	t->waits_off = is_fact(t->rec, "wait.ns", "off");
-	rc = name_functions(t);
+	return name_functions(t);
+}
+
+static int begin(struct weft__scan *t)
+{
+	bool summary = weft__is_summary(t->opts.table);
+	struct weft__analysis_opts aopts = {
+		.rows = summary ? NULL : &t->sink, .rows_only = !summary, .top = summary ? 1000 : 1};
+	int rc = weft__scan_recording(t, t->next++);
+
 	if (rc < 0)
 		return rc;
 	if (!weft__is_resolved(t->opts.table) && !weft__is_plain(t->opts.table) && !summary)
@@ -219,9 +219,9 @@ static int step(struct weft__scan *t)
 	return rc;
 }
 
-static void pop(struct weft__scan *t)
+void weft__scan_pop(struct weft__scan *t)
 {
-	char *own = row_at(t, t->first)->own;
+	char *own = weft__row_at(t, t->first)->own;
 
 	if (own)
 		free(own);
@@ -248,12 +248,12 @@ int weft__scan_next(struct weft__scan *t, const struct weft__row **ret)
 	int rc;
 
 	if (t->given)
-		pop(t);
+		weft__scan_pop(t);
 	t->given = false;
 	rc = t->n ? 1 : find_rows(t);
 	if (rc <= 0)
 		return rc;
-	*ret = row_at(t, t->first);
+	*ret = weft__row_at(t, t->first);
 	t->given = true;
 	return 1;
 }
@@ -263,7 +263,7 @@ void weft__scan_close(struct weft__scan *t)
 	if (!t)
 		return;
 	while (t->n > 0)
-		pop(t);
+		weft__scan_pop(t);
 	(void)weft__merge_close(t->merge);
 	weft__analysis_close(t->analysis);
 	weft__plain_fini(t);

@@ -72,6 +72,18 @@ int weft__scan_open(struct weft__scan **ret, struct weft__set *set, const struct
  * (recording.h). */
 int weft__scan_next(struct weft__scan *trace, const struct weft__row **ret);
 
+/* Rows of several tables of what happened (not of definitions, nor summaries), for one reading of the events: each
+ * is given to `row` with its place among the scans, which were just opened and can only be closed after it. Returns
+ * 0, -ENOMEM, -EINVAL for another table, or what `row` returned when it was negative. */
+struct weft__together {
+	struct weft__scan **scans;
+	size_t n;
+	int (*row)(void *data, size_t scan, const struct weft__row *row);
+	void (*progress)(void *data, uint64_t n_events);
+	void *data;
+};
+int weft__scan_together(const struct weft__together *together);
+
 /* NULL is allowed. */
 void weft__scan_close(struct weft__scan *trace);
 

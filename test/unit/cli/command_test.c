@@ -81,6 +81,12 @@ TEST(wrong_usage_is_reported_with_the_way_out)
 	CHECK_EQ(run("inspect --dump --json one.weft"), 2);
 	CHECK_EQ(run("inspect --order up --dump one.weft"), 2);
 	CHECK_EQ(run("recover"), 2);
+	CHECK_EQ(run("view"), 2);
+	CHECK(says("no PATH given"));
+	CHECK_EQ(run("view --port 70000 one.weft"), 2);
+	CHECK(says("up to 65535"));
+	CHECK_EQ(run("view --frob one.weft"), 2);
+	CHECK(says("Try 'weft view --help'"));
 	segfile_remove(dir, names);
 }
 

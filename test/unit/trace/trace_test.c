@@ -2,6 +2,8 @@
 /* Rows of small recordings whose every figure is known. */
 #include "trace/trace.h"
 
+#include <errno.h>
+
 #include "analyze/analysis.h"
 #include "unit/analyze/segfile.h"
 #include "weft/recorder.h"
@@ -349,6 +351,70 @@ TEST(a_filter_leaves_rows_out_and_a_null_never_passes)
 	CHECK_EQ(weft__scan_open(&trace, &set, &opts), 0);
 	CHECK(next(trace) == NULL);
 	weft__scan_close(trace);
+	close_events();
+}
+
+/* Tables of what happened: those before the first of what is defined, but for losses. */
+#define HAPPENED WEFT__TABLE_LOSS
+
+struct alone {
+	struct weft__scan *scans[64]; /* of which each row has to be the next */
+	enum weft__table_id tables[64];
+	size_t n, n_rows;
+};
+
+static int same_row(void *data, size_t scan, const struct weft__row *row)
+{
+	struct alone *alone = data;
+	const struct weft__table *table = &weft__tables[alone->tables[scan]];
+	const struct weft__row *other = next(alone->scans[scan]);
+	size_t i;
+
+	if (!CHECK(other != NULL))
+		return -1;
+	CHECK_EQ(row->set, other->set);
+	for (i = 0; i < table->n_columns; i++)
+		if (weft__row_has(row, i) && table->columns[i].type == WEFT__TEXT)
+			CHECK_STR(row->at[i].text, other->at[i].text);
+		else if (weft__row_has(row, i) && table->columns[i].type != WEFT__TRACE)
+			CHECK_EQ(row->at[i].i, other->at[i].i);
+	alone->n_rows++;
+	return 0;
+}
+
+TEST(tables_that_are_read_together_have_the_rows_that_each_has_alone)
+{
+	struct weft__scan *scans[64];
+	struct alone alone = {.n = 0};
+	struct weft__together together = {.scans = scans, .row = same_row, .data = &alone};
+	size_t i;
+
+	open_events(events, N(events), facts);
+	for (i = 0; i < WEFT__N_TABLES; i++)
+		if (i < HAPPENED || i == WEFT__TABLE_COST || i == WEFT__TABLE_TASK) {
+			alone.tables[alone.n] = (enum weft__table_id)i;
+			alone.scans[alone.n++] = open_table((enum weft__table_id)i);
+			scans[together.n++] = open_table((enum weft__table_id)i);
+		}
+	CHECK_EQ(weft__scan_together(&together), 0);
+	CHECK(alone.n_rows >= 15);
+	for (i = 0; i < together.n; i++) {
+		CHECK(!next(alone.scans[i]));
+		weft__scan_close(alone.scans[i]);
+		weft__scan_close(scans[i]);
+	}
+	close_events();
+}
+
+TEST(tables_of_definitions_are_not_read_together)
+{
+	struct weft__scan *scan;
+	struct weft__together together = {.scans = &scan, .n = 1};
+
+	open_events(events, N(events), facts);
+	scan = open_table(WEFT__TABLE_THREAD);
+	CHECK_EQ(weft__scan_together(&together), -EINVAL);
+	weft__scan_close(scan);
 	close_events();
 }
 

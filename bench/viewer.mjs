@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads traces in Chromium, for bench/viewer.py: node bench/viewer.mjs BUILD DIR... One line of JSON for each DIR: how
+// long until the trace could be drawn, and how much memory the page's process took for it.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+const require = createRequire(new URL('../viewer/package.json', import.meta.url));
+const { chromium } = require('playwright-core');
+const [build, ...directories] = process.argv.slice(2);
+const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((one) => fs.existsSync(one));
+const args = process.getuid() === 0 ? ['--no-sandbox'] : [];
+
+function serve(directory) {
+  const stdio = ['ignore', 'pipe', 'inherit'];
+  const child = spawn(path.join(build, 'weft'), ['view', '--no-open', directory], { stdio });
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`weft view ended with ${code}`)));
+    child.stdout.once('data', (text) => resolve({ child, url: text.toString().split('\n')[0] }));
+  });
+}
+
+/** Memory of the renderers that is theirs alone, in bytes. */
+async function memory(session) {
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  let bytes = 0;
+  for (const { type, id } of processInfo) {
+    if (type !== 'renderer') continue;
+    const text = fs.readFileSync(`/proc/${id}/status`, 'utf8');
+    bytes += 1024 * Number(/^RssAnon:\s+(\d+)/m.exec(text)[1]);
+  }
+  return bytes;
+}
+
+async function measure(directory) {
+  const { child, url } = await serve(directory);
+  const browser = await chromium.launch({ executablePath: browserPath, args });
+  try {
+    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+    const browserSession = await browser.newBrowserCDPSession();
+    await page.goto('about:blank');
+    const before = await memory(browserSession);
+    await page.goto(url);
+    await page.waitForFunction(() => performance.getEntriesByName('weft-loaded').length > 0, null, { timeout: 300000 });
+    const times = await page.evaluate(async () => {
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      const at = (name) => performance.getEntriesByName(name)[0].startTime;
+      return { picture: performance.now(), loaded: at('weft-loaded'), opened: at('weft-open') };
+    });
+    await page.waitForTimeout(1500);
+    const session = await page.context().newCDPSession(page);
+    await session.send('HeapProfiler.collectGarbage');
+    await page.waitForTimeout(500);
+    return { ...times, bytes: (await memory(browserSession)) - before };
+  } finally {
+    await browser.close();
+    child.kill('SIGINT');
+  }
+}
+
+for (const directory of directories) console.log(JSON.stringify({ directory, ...(await measure(directory)) }));
+process.exit(0);

@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""How fast and how small the page of weft view is: bench/viewer.py DIR [--quick]. Takes the segment that bench/trace.py
+left as DIR/demo.weft and repeats it until there are 1, 2, 5, 10 and 20 M events.
+
+viewer_load: from opening the page in Chromium to the first picture of 10 M events. viewer_parse: CPU time of decoding
+an event in order of time in WebAssembly, in node; the baseline is the same code as it runs in the command. viewer_heap:
+memory of the page's process beyond that of an empty page, for each of 10 M events. viewer_growth: time for each event
+of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory. bundle_bytes: all files of the page, gzipped."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import demo
+
+COUNTS = (1, 2, 5, 10, 20)
+
+
+def inside(*args):
+    program = demo.program("bench", "bench_rows_inside")
+    done = subprocess.run([program, *map(str, args)], stdout=subprocess.PIPE, check=True, text=True)
+    return list(map(int, done.stdout.split()))
+
+
+def node(script, *args):
+    here = os.path.dirname(os.path.abspath(__file__))
+    command = ["node", os.path.join(here, script), *args]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def main():
+    quick = "--quick" in sys.argv
+    counts = (1, 10) if quick else COUNTS
+    runs = 1 if quick else 3
+    with tempfile.TemporaryDirectory(dir=sys.argv[1]) as scratch:
+        where = {}
+        for millions in counts:
+            where[millions] = os.path.join(scratch, str(millions))
+            os.mkdir(where[millions])
+            inside("repeat", os.path.join(sys.argv[1], "demo.weft"), where[millions], millions * 1000000)
+        n_events, native_ns = min((inside("decode", where[10]) for _ in range(runs)), key=lambda made: made[1])
+        parsed = min(one["ns_per_event"] for one in node("viewer_parse.mjs", demo.BUILD, *[where[10]] * runs))
+        baseline = native_ns / n_events
+        demo.figure("viewer_parse", parsed, "ns/event", "CPU time of decoding %d events in WebAssembly in node; the "
+                    "baseline is the command" % n_events, baseline=baseline, ratio=parsed / baseline)
+        best = {}
+        for millions in counts:
+            made = node("viewer.mjs", demo.BUILD, *[where[millions]] * runs)
+            best[millions] = (min(one["picture"] for one in made), min(one["bytes"] for one in made))
+        demo.figure("viewer_load", best[10][0] / 1e3, "s", "from opening the page in Chromium to the first picture of "
+                    "10 M events, best of %d" % runs)
+        demo.figure("viewer_heap", best[10][1] / n_events, "B/event",
+                    "memory of the page's process beyond an empty page")
+        if not quick:
+            per = {millions: (took / millions, used / millions) for millions, (took, used) in best.items()}
+            note = ", ".join("%d M: %.2f s, %.0f MB" % (millions, took / 1e3, used / 1e6)
+                             for millions, (took, used) in best.items())
+            demo.figure("viewer_growth", per[20][0], "us/kevent", note, baseline=per[5][0],
+                        ratio=per[20][0] / per[5][0])
+            demo.figure("viewer_growth_heap", per[20][1] / 1e6, "B/event", note, baseline=per[5][1] / 1e6,
+                        ratio=per[20][1] / per[5][1])
+    with open(demo.program("viewer", "bundle.json")) as file:
+        demo.figure("bundle_bytes", json.load(file)["bytes"], "B", "all files of the page, gzipped, with WebAssembly")
+
+
+main()

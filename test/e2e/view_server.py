@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The server of weft view: who gets what."""
+# presets: release
+# timeout: 60
+import gzip
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+weft = os.path.join(os.environ["WEFT_BUILD"], "weft")
+golden = os.path.join(os.environ["WEFT_SOURCE"], "test/golden/server/0.weft")
+failed = 0
+
+
+def check(what, is_so):
+    global failed
+    if not is_so:
+        print("FAILED: " + what)
+        failed += 1
+
+
+class View:
+    """A running weft view."""
+
+    def __init__(self, *paths, args=("--no-open",), env=None):
+        self.child = subprocess.Popen([weft, "view", *args, *paths], stdout=subprocess.PIPE, text=True, env=env)
+        line = self.child.stdout.readline()
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/\n", line)
+        if not found:
+            raise SystemExit("weft view said: " + line)
+        self.port, self.token = int(found[1]), found[2]
+
+    def get(self, path, method="GET", **headers):
+        """Status, headers and body, of exactly that path."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in {"Host": "127.0.0.1:%d" % self.port, **headers}.items():
+                if value is not None:
+                    connection.putheader(name.replace("_", "-"), value)
+            connection.endheaders()
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def mine(self, path, **headers):
+        return self.get("/%s/%s" % (self.token, path), **headers)
+
+    def end(self):
+        self.child.send_signal(signal.SIGINT)
+        return self.child.wait(10)
+
+
+def refused(view):
+    other = "0" * 32
+    for path in ("/", "/index.html", "/favicon.ico", "/api/files", "/%s/" % other, "/%s/api/file/0" % other,
+                 "/" + view.token):
+        status, headers, body = view.get(path)
+        check("%s without the token is %d" % (path, status), status == 403 and b"token" in body)
+        check("%s shows nothing of the trace" % path, b"weft" not in body.replace(b"weft view", b""))
+    for host in "evil.example", "evil.example:%d" % view.port, "127.0.0.1", "127.0.0.1:1", None:
+        check("Host %s" % host, view.mine("api/files", Host=host)[0] in (400, 403))
+    for origin in "http://evil.example", "null", "https://127.0.0.1:%d" % view.port:
+        check("Origin %s" % origin, view.mine("api/files", Origin=origin)[0] == 403)
+    check("own Origin", view.mine("api/files", Origin="http://127.0.0.1:%d" % view.port)[0] == 200)
+    check("localhost", view.mine("api/files", Host="localhost:%d" % view.port)[0] == 200)
+    for path in ("../../etc/passwd", "api/file/../../../etc/passwd", "api/file/1", "api/file/-1", "api/file/0x0",
+                 "api/file/%2e%2e/", "api/", "api/file/", "..%2f..%2fetc%2fpasswd", "nothing", "app.js/"):
+        check(path, view.mine(path)[0] == 404)
+    for method in "POST", "PUT", "DELETE", "OPTIONS":
+        check(method, view.get("/%s/" % view.token, method=method)[0] == 405)
+
+
+def served(view):
+    status, headers, body = view.mine("")
+    check("the page", status == 200 and b"<!doctype html>" in body)
+    policy = headers["Content-Security-Policy"]
+    check("policy " + policy, "default-src 'none'" in policy and "unsafe-inline" not in policy)
+    check("no eval", "'unsafe-eval'" not in policy)
+    check("nosniff", headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer")
+    check("no-store", headers["Cache-Control"] == "no-store")
+    status, headers, packed = view.mine("weft.wasm", Accept_Encoding="gzip, br")
+    check("packed", status == 200 and headers["Content-Encoding"] == "gzip")
+    check("type", headers["Content-Type"] == "application/wasm")
+    status, headers, plain = view.mine("weft.wasm")
+    check("not packed", headers["Content-Encoding"] is None and plain == gzip.decompress(packed))
+    check("a module", plain[:4] == b"\0asm")
+    check("HEAD", view.get("/%s/weft.wasm" % view.token, method="HEAD")[0] == 200)
+    check("licences", b"Apache License" in view.mine("licences.txt")[2])
+
+
+def ranges(view):
+    whole = open(golden, "rb").read()
+    files = json.loads(view.mine("api/files")[2])
+    check("one file", len(files["files"]) == 1 and files["files"][0]["bytes"] == len(whole) and not files["live"])
+    check("its events", files["files"][0]["events"] > 1000 and files["files"][0]["name"] == "0.weft")
+    status, headers, body = view.mine("api/file/0")
+    check("all of it", status == 200 and body == whole and headers["Accept-Ranges"] == "bytes")
+    for text, want in (("bytes=0-7", whole[:8]), ("bytes=100-", whole[100:]), ("bytes=-10", whole[-10:])):
+        status, headers, body = view.mine("api/file/0", Range=text)
+        check(text, status == 206 and body == want and headers["Content-Range"].endswith("/%d" % len(whole)))
+    check("behind the end", view.mine("api/file/0", Range="bytes=%d-" % len(whole))[0] == 416)
+    check("names", view.mine("api/names")[2].startswith(b"R\t"))
+
+
+def only_what_was_named(scratch):
+    """A link in a directory leads nowhere, and a file beside the named one is not served."""
+    directory = os.path.join(scratch, "several")
+    os.mkdir(directory)
+    shutil.copy(golden, os.path.join(directory, "a.weft"))
+    shutil.copy(golden, os.path.join(directory, "other.txt"))
+    os.symlink("/etc/passwd", os.path.join(directory, "link.weft"))
+    view = View(directory)
+    files = json.loads(view.mine("api/files")[2])["files"]
+    check("files of a directory", [one["name"] for one in files] == ["a.weft"])
+    os.unlink(os.path.join(directory, "a.weft"))
+    os.symlink("/etc/passwd", os.path.join(directory, "a.weft"))
+    check("a link that took its place", view.mine("api/file/0")[0] == 404)
+    shutil.copy(golden, os.path.join(directory, "b.weft"))
+    files = json.loads(view.mine("api/files")[2])["files"]
+    check("one that came", [one["name"] for one in files] == ["b.weft"])
+    check("ends at once", view.end() == 0)
+
+
+def wrong_uses(scratch):
+    busy = socket.socket()
+    busy.bind(("127.0.0.1", 0))
+    busy.listen()
+    for args, said in ((["--port", str(busy.getsockname()[1]), golden], "--port 0"), ([scratch], "no segments"),
+                       (["--html", scratch + "/no/x.html", golden], "cannot write")):
+        done = subprocess.run([weft, "view", "--no-open", *args], capture_output=True, text=True, timeout=20)
+        check("%s: %s" % (args, done.stderr), done.returncode == 1 and said in done.stderr)
+    busy.close()
+
+
+def opens_the_browser(scratch):
+    """xdg-open gets a file that leads to the address, not the address: who runs ps does not learn the token."""
+    tools, session = os.path.join(scratch, "tools"), os.path.join(scratch, "session")
+    os.mkdir(tools)
+    os.mkdir(session, 0o700)
+    said = os.path.join(scratch, "opened.txt")
+    with open(os.path.join(tools, "xdg-open"), "w") as file:
+        file.write('#!/bin/sh\n{ stat -c %%a "$1"; echo "$*"; cat "$1"; } >"%s.new"\nmv "%s.new" "%s"\n'
+                   % (said, said, said))
+    os.chmod(os.path.join(tools, "xdg-open"), 0o755)
+    for runtime in session, os.path.join(scratch, "none"):
+        path = tools + ":" + os.environ["PATH"]
+        env = {"PATH": path, "DISPLAY": ":99", "XDG_RUNTIME_DIR": runtime, "TMPDIR": scratch}
+        view = View(golden, env=env, args=[])
+        until = time.monotonic() + 10
+        while not os.path.exists(said) and time.monotonic() < until:
+            time.sleep(0.02)
+        mode, argument, page = open(said).read().split("\n", 2)
+        check("the token is not in " + argument, view.token not in argument and argument.startswith(scratch))
+        check("only for this user: " + mode, mode == "600")
+        check("leads to the address", "http://127.0.0.1:%d/%s/" % (view.port, view.token) in page)
+        check("ends", view.end() == 0)
+        check("the file is gone", not os.path.exists(argument) and os.listdir(session) == [])
+        check("its directory is gone", not [name for name in os.listdir(scratch) if name.startswith("weft-view-")])
+        os.unlink(said)
+
+
+def one_file(scratch):
+    path = os.path.join(scratch, "one.html")
+    done = subprocess.run([weft, "view", "--html", path, golden], capture_output=True, text=True, timeout=30)
+    text = open(path).read()
+    check("one file: " + done.stderr, done.returncode == 0 and path in done.stdout)
+    check("its policy", "'sha256-" in text and "unsafe-inline" not in text and "connect-src" not in text)
+    check("nothing is fetched", not re.search(r'(src|href)="(?!data:)', text.split("<script>")[0]))
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    view = View(golden)
+    refused(view)
+    served(view)
+    ranges(view)
+    check("ends with 0", view.end() == 0)
+    only_what_was_named(scratch)
+    wrong_uses(os.path.join(scratch, "several", ".."))
+    one_file(scratch)
+    opens_the_browser(scratch)
+sys.exit(1 if failed else 0)

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's end of the engine: a Trace (api.ts) whose arrays are here, and whose questions go to the worker.
+import type {
+  Filter, Flame, LaneLayer, Order, Rows, Selection, Series, Slices, Trace, TraceInfo, Weight,
+} from '../api.ts';
+import type { LodData } from './lod.ts';
+import { slicesOf } from './lod.ts';
+import type { Answer, Ask } from './protocol.ts';
+import { sampleSeries, sampleUtilisation } from './series.ts';
+import type { Loaded, LoadOptions } from './session.ts';
+import { pageSource, type FileInfo, type Manifest, type Source } from './source.ts';
+import type { MemoryFile } from './wasi.ts';
+import workerCode from 'worker:./worker.ts';
+
+/** More events than this are not loaded at once: a browser gives a page about 4 GB, and an event takes up to 40 B. */
+export const MAX_EVENTS = 30_000_000;
+const LIVE_MS = 2000;
+
+export interface OpenOptions {
+  /** What is going on, for people, and how far it is, 0 to 1. */
+  onProgress?(what: string, share: number): void;
+  /** Only the segments with something between these moments, ns from the start. */
+  fromNs?: number;
+  toNs?: number;
+  maxEvents?: number;
+}
+
+class Link {
+  private worker: Worker;
+  private waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>();
+  private next = 1;
+
+  constructor(
+    private strings: string[],
+    private onProgress: (done: number, total: number) => void,
+    private onInfo: (info: TraceInfo) => void,
+  ) {
+    const url = URL.createObjectURL(new Blob([workerCode], { type: 'text/javascript' }));
+    this.worker = new Worker(url);
+    this.worker.onmessage = (event: MessageEvent<Answer>) => this.take(event.data);
+    this.worker.onerror = (event) => this.fail(new Error(event.message || 'the worker failed'));
+    this.worker.onmessageerror = () => this.fail(new Error('the worker sent what could not be read'));
+  }
+
+  private fail(error: Error): void {
+    for (const waiting of this.waiting.values()) waiting.reject(error);
+    this.waiting.clear();
+  }
+
+  private take(answer: Answer): void {
+    if ('done' in answer) {
+      this.onProgress(answer.done, answer.total);
+      return;
+    }
+    if ('strings' in answer) for (const text of answer.strings) this.strings.push(text);
+    if ('info' in answer) {
+      this.onInfo(answer.info);
+      return;
+    }
+    const waiting = this.waiting.get(answer.id);
+    this.waiting.delete(answer.id);
+    if ('error' in answer) waiting?.reject(new Error(answer.error));
+    else waiting?.resolve(answer.result as never);
+  }
+
+  ask<T>(method: Ask['method'], args: unknown[], transfer: Transferable[] = []): Promise<T> {
+    const id = this.next++;
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.set(id, { resolve: resolve as (value: never) => void, reject });
+      this.worker.postMessage({ id, method, args }, transfer);
+    });
+  }
+}
+
+/** Segments up to the limit: those that were asked for, else the newest. */
+export function chooseFiles(manifest: Manifest, options: OpenOptions): { indices: number[]; left: string[] } {
+  const most = options.maxEvents ?? MAX_EVENTS;
+  const { fromNs = -Infinity, toNs = Infinity } = options;
+  const wanted = manifest.files
+    .map((file, index) => ({ file, index }))
+    .filter(({ file }) => file.events === 0 || (file.toNs >= fromNs && file.fromNs <= toNs))
+    .sort((a, b) => b.file.toNs - a.file.toNs);
+  const taken: typeof wanted = [];
+  let events = 0;
+  for (const one of wanted) {
+    if (taken.length > 0 && events + one.file.events > most) break;
+    taken.push(one);
+    events += one.file.events;
+  }
+  const left: string[] = [];
+  if (taken.length < manifest.files.length) {
+    const all = manifest.files.reduce((sum, file) => sum + file.events, 0);
+    const at = (ns: number): string => `${(ns / 1e9).toFixed(1)} s`;
+    const from = Math.min(...taken.map(({ file }) => file.fromNs));
+    const to = Math.max(...taken.map(({ file }) => file.toNs));
+    const full = taken.length < wanted.length;
+    const why = full ? `more than a browser can hold (${most / 1e6} M)` : 'a part was asked for';
+    const millions = (n: number): string => (n / 1e6).toFixed(1);
+    left.push(
+      `Only a part is loaded: ${millions(events)} M of ${millions(all)} M events, ` +
+        `from ${at(from)} to ${at(to)}: ${why}.`,
+    );
+  }
+  return { indices: taken.map(({ index }) => index).sort((a, b) => a - b), left };
+}
+
+export class EngineTrace implements Trace {
+  info!: TraceInfo;
+  strings: string[] = [];
+  private link: Link;
+  private loaded!: Loaded;
+  private grown: ((info: TraceInfo) => void)[] = [];
+  private known = new Map<string, { info: FileInfo; file: MemoryFile }>();
+  private version = '';
+
+  constructor(private source: Source, private options: OpenOptions) {
+    this.link = new Link(
+      this.strings,
+      (done, total) => this.progress('Reading events', total ? done / total : 0),
+      (info) => this.update(info),
+    );
+  }
+
+  /** Only until there is something to show: a recording that grows is loaded quietly. */
+  private progress(what: string, share: number): void {
+    if (!this.loaded) this.options.onProgress?.(what, share);
+  }
+
+  private update(info: TraceInfo): void {
+    this.info = info;
+    for (const callback of this.grown) callback(info);
+  }
+
+  async open(): Promise<void> {
+    performance.mark('weft-open'); // for bench/viewer.mjs
+    this.progress('Starting', 0);
+    const [module, manifest] = await Promise.all([this.source.wasm(), this.source.manifest()]);
+    await this.link.ask('start', [module]);
+    await this.load(manifest);
+    if (this.source.live && manifest.live) void this.follow();
+  }
+
+  private async fetchFiles(manifest: Manifest, indices: number[]): Promise<MemoryFile[]> {
+    const files: MemoryFile[] = [];
+    for (const index of indices) {
+      const info = manifest.files[index];
+      const known = this.known.get(info.name);
+      this.progress(`Fetching ${info.name}`, files.length / indices.length);
+      const same = known && known.info.version === info.version;
+      const file = same ? known.file : await this.source.file(info, info.live ? known?.file.bytes : undefined);
+      if (manifest.live) this.known.set(info.name, { info, file });
+      files.push(file);
+    }
+    return files;
+  }
+
+  private async load(manifest: Manifest): Promise<void> {
+    const { indices, left } = chooseFiles(manifest, this.options);
+    const [files, names] = await Promise.all([this.fetchFiles(manifest, indices), this.source.names()]);
+    const options: LoadOptions = { files, names, live: manifest.live, left };
+    // Bytes that will not be needed here again are given away, not copied.
+    const transfer = manifest.live ? [] : files.map((file) => file.bytes.buffer as ArrayBuffer);
+    const loaded = await this.link.ask<Loaded>('load', [options], transfer);
+    this.loaded = loaded;
+    this.version = manifest.version;
+    performance.mark('weft-loaded');
+    this.update(loaded.info);
+  }
+
+  /** A recording that goes on: looks for more, and rests several times as long as loading took. */
+  private async follow(): Promise<void> {
+    let restMs = LIVE_MS;
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, restMs));
+      try {
+        const manifest = await this.source.manifest();
+        if (manifest.version !== this.version) {
+          const begin = performance.now();
+          await this.load(manifest);
+          restMs = Math.max(LIVE_MS, 4 * (performance.now() - begin));
+        }
+        if (!manifest.live) return;
+      } catch (error) {
+        this.info.live = false;
+        this.info.problems.push(`Following the recording ended: ${(error as Error).message}`);
+        this.update(this.info);
+        return;
+      }
+    }
+  }
+
+  rows(table: string, columns?: string[], filters?: Filter[], limit?: number, order?: Order): Promise<Rows> {
+    return this.link.ask('rows', [table, columns, filters, limit, order]);
+  }
+
+  flame(selection: Selection, weight: Weight, invert?: boolean): Promise<Flame> {
+    return this.link.ask('flame', [selection, weight, invert]);
+  }
+
+  report(selection: Selection): Promise<unknown> {
+    return this.link.ask('report', [selection]);
+  }
+
+  slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices {
+    return slicesOf(this.loaded.layers[lane]?.[layer] ?? [], fromNs, toNs, pixels);
+  }
+
+  private pollLods(lane: number | null): LodData[] {
+    const lanes = lane === null ? this.info.lanes.filter((one) => one.workerId >= 0) : [this.info.lanes[lane]];
+    const chosen = lanes.length > 0 ? lanes : this.info.lanes;
+    return chosen.flatMap((one) => this.loaded.layers[one.id].poll.filter((lod) => lod.depth === 0));
+  }
+
+  series(name: string, lane: number | null, fromNs: number, toNs: number, pixels: number): Series {
+    const { queue, cost, localQueue, wakeDelay } = this.loaded.series;
+    switch (name) {
+      case 'utilisation':
+        return sampleUtilisation(this.pollLods(lane), fromNs, toNs, pixels);
+      case 'wake_delay':
+        return sampleSeries(name, 'ns', lane === null ? wakeDelay : [wakeDelay[lane]], fromNs, toNs, pixels);
+      case 'cost':
+        return sampleSeries(name, 'share', [cost], fromNs, toNs, pixels);
+      case 'queue':
+        return sampleSeries(name, 'tasks', lane === null ? [queue] : [localQueue[lane]], fromNs, toNs, pixels);
+      case 'local_queue':
+        return sampleSeries(name, 'tasks', lane === null ? localQueue : [localQueue[lane]], fromNs, toNs, pixels);
+      default:
+        throw new Error(`there is no series ${name}`);
+    }
+  }
+
+  onGrow(callback: (info: TraceInfo) => void): void {
+    this.grown.push(callback);
+  }
+}
+
+/** The trace that the page was opened for. */
+export async function openTrace(options: OpenOptions = {}, source: Source = pageSource()): Promise<Trace> {
+  const trace = new EngineTrace(source, options);
+  await trace.open();
+  return trace;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace in the worker: from files to what the page draws, and answers to what it asks.
+import type { Filter, Flame, Lane, LaneLayer, Order, Rows, Selection, TraceInfo, Weight } from '../api.ts';
+import { Core, LAYERS } from './core.ts';
+import { buildLods, type LodData } from './lod.ts';
+import { buildSeries, type SeriesData } from './series.ts';
+import type { MemoryFile } from './wasi.ts';
+
+/** Of a larger trace findings come after the first picture. */
+const FINDINGS_AT_ONCE = 1_000_000;
+
+export interface Loaded {
+  info: TraceInfo;
+  layers: Record<LaneLayer, LodData[]>[]; // by lane
+  series: { queue: SeriesData; cost: SeriesData; localQueue: SeriesData[]; wakeDelay: SeriesData[] };
+  complete: boolean; // findings are in
+}
+export interface LoadOptions {
+  files: MemoryFile[];
+  names: Uint8Array;
+  live: boolean;
+  left: string[]; // sentences about what was not loaded
+}
+
+interface ReportJson {
+  recordings: { findings?: unknown[]; limits?: string | null }[];
+}
+
+export class Session {
+  private core: Core;
+  private sent = 0;
+
+  private constructor(core: Core) {
+    this.core = core;
+  }
+
+  static async make(module: WebAssembly.Module, progress: (done: number, total: number) => void): Promise<Session> {
+    return new Session(await Core.make(module, progress));
+  }
+
+  get engine(): Core {
+    return this.core;
+  }
+
+  /** Texts that the page has not been sent yet. */
+  newStrings(): string[] {
+    this.core.newStrings();
+    const from = this.sent;
+    this.sent = this.core.strings.length;
+    return this.core.strings.slice(from);
+  }
+
+  load(options: LoadOptions): Loaded {
+    this.core.open(options.files, options.names);
+    this.core.load();
+    const lanes = this.lanes();
+    const recordings = this.core.recordings();
+    const first = recordings.find((recording) => recording.shiftNs === 0);
+    const info: TraceInfo = {
+      fromNs: 0,
+      toNs: Math.max(1, ...recordings.map((recording) => recording.shiftNs + recording.spanNs)),
+      startUnixNs: first?.startUnixNs ?? 0,
+      events: this.core.figure(0),
+      live: options.live,
+      lanes,
+      tables: this.core.tables,
+      problems: [...options.left, ...this.core.problems()],
+      limits: [],
+      findings: [],
+    };
+    if (recordings.length === 0) info.problems.unshift('No segment could be read.');
+    const loaded: Loaded = { info, layers: [], series: this.series(lanes), complete: false };
+    for (const lane of lanes) {
+      const of = {} as Record<LaneLayer, LodData[]>;
+      for (const layer of LAYERS) of[layer] = buildLods(this.core.layer(lane.id, layer));
+      loaded.layers.push(of);
+    }
+    this.core.layersDone();
+    if (info.events <= FINDINGS_AT_ONCE) this.find(loaded);
+    return loaded;
+  }
+
+  /** Findings and limits, as the first page of the report has them. */
+  find(loaded: Loaded): void {
+    const report = this.core.report({}, 48) as ReportJson;
+    loaded.info.findings = report.recordings.flatMap((recording, i) =>
+      (recording.findings ?? []).map((finding) => ({ recording: i, ...(finding as object) })),
+    );
+    loaded.info.limits = report.recordings.flatMap((recording) => (recording.limits ? [recording.limits] : []));
+    loaded.complete = true;
+  }
+
+  private texts(rows: Rows, column: string): string[] {
+    this.core.newStrings();
+    return Array.from(rows.columns[column].values, (at) => this.core.strings[at] ?? '');
+  }
+
+  /** Lanes, grouped by process where there are several, and by runtime. */
+  private lanes(): Lane[] {
+    const lanes = this.core.lanes();
+    const workers = this.core.rows('worker', ['id', 'runtime']);
+    const runtimes = this.texts(workers, 'runtime');
+    const runtimeOf = new Map(Array.from(workers.columns.id.values, (id, i) => [id, runtimes[i]]));
+    const recordings = this.core.rows('recording', ['pid', 'command', 'service', 'dump']);
+    const services = this.texts(recordings, 'service');
+    const commands = this.texts(recordings, 'command');
+    for (const lane of lanes) {
+      const i = lane.recording;
+      const program = services[i] || (commands[i] ?? '').split(' ')[0].split('/').at(-1) || 'process';
+      const dump = recordings.columns.dump.values[i];
+      const process = `${program} (${recordings.columns.pid.values[i]})${dump > 0 ? ` dump ${dump}` : ''}`;
+      const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : 'other threads';
+      lane.group = recordings.n > 1 ? `${process} · ${group}` : group;
+    }
+    return lanes;
+  }
+
+  private series(lanes: Lane[]): Loaded['series'] {
+    const one = (name: string, lane: number): SeriesData => {
+      const points = this.core.points(name, lane);
+      return buildSeries(points.timeNs, points.value);
+    };
+    return {
+      queue: one('queue', 0),
+      cost: one('cost', 0),
+      localQueue: lanes.map((lane) => one('local_queue', lane.id)),
+      wakeDelay: lanes.map((lane) => one('wake_delay', lane.id)),
+    };
+  }
+
+  rows(table: string, columns?: string[], filters?: Filter[], limit?: number, order?: Order): Rows {
+    return this.core.rows(table, columns, filters, limit, order);
+  }
+
+  flame(selection: Selection, weight: Weight, invert?: boolean): Flame {
+    return this.core.flame(selection, weight, invert);
+  }
+
+  report(selection: Selection): unknown {
+    return this.core.report(selection);
+  }
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is drawn in a lane, layer by layer, in order of its begin. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/sort.h"
+#include "lanes.h"
+
+enum { KIND_ON_CPU, KIND_BLOCKED, KIND_WAITING, KIND_PREEMPTED, KIND_NOT_MEASURED };
+
+static struct {
+	struct view_mark *at;
+	size_t n, cap;
+	bool unsorted;
+} marks;
+
+static int mark_add(void *data, const struct view_mark *mark)
+{
+	struct view_mark *grown = weft__grow(marks.at, &marks.cap, marks.n, sizeof(*grown));
+
+	(void)data;
+	if (!grown)
+		return -ENOMEM;
+	marks.at = grown;
+	marks.unsorted |= marks.n > 0 && grown[marks.n - 1].begin_ns > mark->begin_ns;
+	grown[marks.n++] = *mark;
+	return 0;
+}
+
+static double number(const struct view_store *store, size_t column, uint32_t row)
+{
+	int64_t value = view_store_get(store, column, row);
+
+	return value == VIEW_NULL ? NAN : (double)value;
+}
+
+static uint32_t label(const struct view_store *store, size_t column, uint32_t row)
+{
+	int64_t value = view_store_get(store, column, row);
+
+	return value == VIEW_NULL ? VIEW_NONE : (uint32_t)value;
+}
+
+static int poll_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+{
+	static const uint8_t parts[] = {WEFT__COL_POLL_ON_CPU_NS, WEFT__COL_POLL_BLOCKED_NS, WEFT__COL_POLL_WAITING_NS,
+					WEFT__COL_POLL_PREEMPTED_NS, WEFT__COL_POLL_NOT_MEASURED_NS};
+	double most = 0, end_ns = number(s, WEFT__COL_POLL_END_NS, row), depth;
+	size_t i;
+
+	m->begin_ns = number(s, WEFT__COL_POLL_BEGIN_NS, row);
+	m->end_ns = isnan(end_ns) ? m->begin_ns + number(s, WEFT__COL_POLL_DURATION_NS, row) : end_ns;
+	m->kind = KIND_NOT_MEASURED;
+	for (i = 0; i < sizeof(parts); i++) {
+		double ns = number(s, parts[i], row);
+
+		if (ns > most) {
+			most = ns;
+			m->kind = (uint8_t)i;
+		}
+	}
+	depth = number(s, WEFT__COL_POLL_NESTED_IN, row);
+	m->depth = depth > 255 ? 255 : (uint8_t)depth;
+	m->label = label(s, WEFT__COL_POLL_LOCATION, row);
+	return 1;
+}
+
+static uint8_t kind_of(const char *part)
+{
+	static const char *const names[] = {"on_cpu", "blocked", "waiting", "preempted", "not_measured"};
+	uint8_t i;
+
+	for (i = 0; part && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(part, names[i]) == 0)
+			return i;
+	return KIND_NOT_MEASURED;
+}
+
+static int slice_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+{
+	uint32_t poll = view_poll_row(view_store_get(s, WEFT__COL_SLICE_POLL_ID, row));
+	double depth =
+		poll == VIEW_NONE ? 0 : number(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_NESTED_IN, poll);
+
+	m->begin_ns = number(s, WEFT__COL_SLICE_BEGIN_NS, row);
+	m->end_ns = number(s, WEFT__COL_SLICE_END_NS, row);
+	m->kind = kind_of(view_text_at(label(s, WEFT__COL_SLICE_PART, row)));
+	m->label = label(s, WEFT__COL_SLICE_NAME, row);
+	if (m->label == VIEW_NONE)
+		m->label = label(s, WEFT__COL_SLICE_FUNCTION, row);
+	m->depth = depth > 255 ? 255 : (uint8_t)depth;
+	return !isnan(m->begin_ns) && !isnan(m->end_ns);
+}
+
+static int park_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+{
+	m->begin_ns = number(s, WEFT__COL_PARK_BEGIN_NS, row);
+	m->end_ns = number(s, WEFT__COL_PARK_END_NS, row);
+	return !isnan(m->begin_ns);
+}
+
+static int offcpu_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+{
+	const char *state = view_text_at(label(s, WEFT__COL_OFFCPU_STATE, row));
+
+	m->begin_ns = number(s, WEFT__COL_OFFCPU_BEGIN_NS, row);
+	m->end_ns = number(s, WEFT__COL_OFFCPU_END_NS, row);
+	m->kind = state && strcmp(state, "preempted") == 0 ? KIND_PREEMPTED : KIND_BLOCKED;
+	m->label = label(s, WEFT__COL_OFFCPU_FUNCTION, row);
+	return 1;
+}
+
+static int wait_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+{
+	const char *kind = view_text_at(label(s, WEFT__COL_WAIT_KIND, row));
+
+	m->begin_ns = number(s, WEFT__COL_WAIT_BEGIN_NS, row);
+	m->end_ns = number(s, WEFT__COL_WAIT_END_NS, row);
+	m->kind = kind && strcmp(kind, "call") == 0 ? KIND_BLOCKED : KIND_WAITING;
+	m->label = label(s, WEFT__COL_WAIT_NAME, row);
+	if (m->label == VIEW_NONE)
+		m->label = label(s, WEFT__COL_WAIT_KIND, row);
+	return 1;
+}
+
+static int event_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+{
+	m->begin_ns = m->end_ns = number(s, WEFT__COL_EVENT_TIME_NS, row);
+	m->label = label(s, WEFT__COL_EVENT_KIND, row);
+	return 1;
+}
+
+static int stuck_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+{
+	m->end_ns = number(s, WEFT__COL_STUCK_TIME_NS, row);
+	m->begin_ns = m->end_ns - number(s, WEFT__COL_STUCK_AGE_NS, row);
+	m->label = label(s, WEFT__COL_STUCK_FUNCTION, row);
+	return 1;
+}
+
+static const struct {
+	enum weft__table_id table;
+	int (*mark)(const struct view_store *store, uint32_t row, struct view_mark *mark);
+} layers[VIEW_LAYERS] = {
+	[VIEW_LAYER_POLL] = {WEFT__TABLE_POLL, poll_mark},    [VIEW_LAYER_SLICE] = {WEFT__TABLE_SLICE, slice_mark},
+	[VIEW_LAYER_PARK] = {WEFT__TABLE_PARK, park_mark},    [VIEW_LAYER_OFFCPU] = {WEFT__TABLE_OFFCPU, offcpu_mark},
+	[VIEW_LAYER_WAIT] = {WEFT__TABLE_WAIT, wait_mark},    [VIEW_LAYER_EVENT] = {WEFT__TABLE_EVENT, event_mark},
+	[VIEW_LAYER_STUCK] = {WEFT__TABLE_STUCK, stuck_mark},
+};
+
+static int plain_layer(uint32_t lane, enum view_layer layer)
+{
+	const struct view_store *store = &view_trace.stores[layers[layer].table];
+	const struct view_by_lane *by = view_by_lane(layers[layer].table);
+	uint32_t i;
+	int rc = by ? 0 : -ENOMEM;
+
+	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < by->first[lane + 1]; i++) {
+		struct view_mark mark = {.row = by->rows[i], .label = VIEW_NONE};
+
+		if (layers[layer].mark(store, by->rows[i], &mark))
+			rc = mark_add(NULL, &mark);
+	}
+	return rc;
+}
+
+/* Each is a text of its own: of many contexts they would be more than all else. */
+#define SPAN_LABELS 100000u
+
+static uint32_t span_label(const struct view_store *s, uint32_t row)
+{
+	int64_t span = view_store_get(s, WEFT__COL_CONTEXT_SPAN, row);
+	char text[32];
+
+	if (span == VIEW_NULL)
+		return VIEW_NONE;
+	snprintf(text, sizeof(text), "span %016" PRIx64, (uint64_t)span);
+	return view_text(text);
+}
+
+/* A context lasts until the next of its thread, or the end. */
+static int context_layer(uint32_t lane)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_CONTEXT];
+	const struct view_by_lane *by = view_by_lane(WEFT__TABLE_CONTEXT);
+	const struct view_lane *of = view_lane_at(lane);
+	struct view_mark mark = {.begin_ns = NAN};
+	double end_ns =
+		(double)view_trace.shift_ns[of->recording] +
+		(double)(view_trace.list.all[of->recording].last_ns - view_trace.list.all[of->recording].start_ns);
+	uint32_t i;
+	int rc = by ? 0 : -ENOMEM;
+
+	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < by->first[lane + 1]; i++) {
+		uint32_t row = by->rows[i];
+
+		mark.end_ns = number(s, WEFT__COL_CONTEXT_TIME_NS, row);
+		if (!isnan(mark.begin_ns) && mark.end_ns > mark.begin_ns)
+			rc = mark_add(NULL, &mark);
+		mark = (struct view_mark){
+			.begin_ns = NAN, .row = row, .label = label(s, WEFT__COL_CONTEXT_ENDPOINT, row)};
+		if (mark.label == VIEW_NONE)
+			mark.label = label(s, WEFT__COL_CONTEXT_LABELS, row);
+		if (mark.label == VIEW_NONE && s->n <= SPAN_LABELS)
+			mark.label = span_label(s, row);
+		if (mark.label != VIEW_NONE || view_store_get(s, WEFT__COL_CONTEXT_SPAN, row) != VIEW_NULL)
+			mark.begin_ns = number(s, WEFT__COL_CONTEXT_TIME_NS, row);
+	}
+	mark.end_ns = end_ns;
+	if (rc == 0 && !isnan(mark.begin_ns) && mark.end_ns > mark.begin_ns)
+		rc = mark_add(NULL, &mark);
+	return rc;
+}
+
+/* What is missing of no one thread may be missing of each. */
+static int loss_layer(uint32_t lane)
+{
+	const struct view_store *s = view_table(WEFT__TABLE_LOSS, UINT64_MAX);
+	const struct view_lane *of = view_lane_at(lane);
+	uint32_t i;
+	int rc = s ? 0 : -ENOMEM;
+
+	for (i = 0; rc == 0 && i < s->n; i++) {
+		int64_t thread = view_store_get(s, WEFT__COL_LOSS_THREAD_ID, i);
+		struct view_mark mark = {.row = i, .label = label(s, WEFT__COL_LOSS_REASON, i)};
+
+		if (view_store_get(s, WEFT__COL_LOSS_RECORDING, i) != of->recording ||
+		    (thread != VIEW_NULL && thread != of->thread))
+			continue;
+		mark.begin_ns = number(s, WEFT__COL_LOSS_FROM_NS, i);
+		mark.end_ns = number(s, WEFT__COL_LOSS_TO_NS, i);
+		rc = mark_add(NULL, &mark);
+	}
+	return rc;
+}
+
+static int by_begin(const void *left, const void *right)
+{
+	const struct view_mark *a = left, *b = right;
+
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns ? -1 : 1;
+	if (a->depth != b->depth)
+		return a->depth < b->depth ? -1 : 1;
+	return a->end_ns > b->end_ns ? -1 : a->end_ns < b->end_ns;
+}
+
+/* Of slices that share one interval the largest is shown. */
+static void drop_covered_slices(void)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_SLICE];
+	size_t i, kept = 0;
+
+	for (i = 0; i < marks.n; i++) {
+		struct view_mark *last = kept ? &marks.at[kept - 1] : NULL;
+
+		if (!last || last->begin_ns != marks.at[i].begin_ns || last->end_ns != marks.at[i].end_ns ||
+		    last->depth != marks.at[i].depth)
+			marks.at[kept++] = marks.at[i];
+		else if (view_store_get(s, WEFT__COL_SLICE_DURATION_NS, marks.at[i].row) >
+			 view_store_get(s, WEFT__COL_SLICE_DURATION_NS, last->row))
+			*last = marks.at[i];
+	}
+	marks.n = kept;
+}
+
+/* As columns, one behind the other: begin and end (double), row and label (32 bits), kind and depth (8 bits). */
+static void *as_columns(void)
+{
+	size_t n = marks.n, i;
+	char *room = view_room(VIEW_ROOM_LAYER, n * 26 + 8);
+	double *begin = (double *)(void *)room, *end = begin + n;
+	uint32_t *row = (uint32_t *)(end + n), *text = row + n;
+	uint8_t *kind = (uint8_t *)(text + n), *depth = kind + n;
+
+	for (i = 0; room && i < n; i++) {
+		begin[i] = marks.at[i].begin_ns;
+		end[i] = marks.at[i].end_ns;
+		row[i] = marks.at[i].row;
+		text[i] = marks.at[i].label;
+		kind[i] = marks.at[i].kind;
+		depth[i] = marks.at[i].depth;
+	}
+	return room;
+}
+
+/* Makes a layer of a lane; the number of things in it, or a negative error. */
+VIEW_EXPORT int view_layer(uint32_t lane, uint32_t layer)
+{
+	int rc;
+
+	marks.n = 0;
+	marks.unsorted = false;
+	if (!view_lane_at(lane) || layer >= VIEW_LAYERS)
+		return -EINVAL;
+	if (layer == VIEW_LAYER_FLAME)
+		rc = view_flame_chart(lane, mark_add, NULL);
+	else if (layer == VIEW_LAYER_CONTEXT)
+		rc = context_layer(lane);
+	else if (layer == VIEW_LAYER_LOSS)
+		rc = loss_layer(lane);
+	else
+		rc = plain_layer(lane, (enum view_layer)layer);
+	if (rc == 0 && marks.unsorted)
+		weft__sort(marks.at, marks.n, sizeof(*marks.at), by_begin);
+	if (rc == 0 && layer == VIEW_LAYER_SLICE)
+		drop_covered_slices();
+	return rc < 0 ? rc : (int)marks.n;
+}
+
+VIEW_EXPORT const void *view_layer_columns(void)
+{
+	return as_columns();
+}
+
+VIEW_EXPORT void view_layer_forget(void)
+{
+	weft__free(marks.at);
+	memset(&marks, 0, sizeof(marks));
+}
+
+enum { POINTS_QUEUE, POINTS_LOCAL_QUEUE, POINTS_WAKE_DELAY, POINTS_COST };
+
+static int point(double time_ns, double value)
+{
+	struct view_mark mark = {.begin_ns = time_ns, .end_ns = value};
+
+	return isnan(time_ns) || isnan(value) ? 0 : mark_add(NULL, &mark);
+}
+
+static int poll_points(uint32_t lane, uint32_t what)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_POLL];
+	const struct view_by_lane *by = view_by_lane(WEFT__TABLE_POLL);
+	uint32_t i;
+	int rc = by ? 0 : -ENOMEM;
+
+	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < by->first[lane + 1]; i++)
+		rc = point(number(s, WEFT__COL_POLL_BEGIN_NS, by->rows[i]),
+			   number(s,
+				  what == POINTS_LOCAL_QUEUE ? WEFT__COL_POLL_QUEUE_DEPTH
+							     : WEFT__COL_POLL_WAKE_DELAY_NS,
+				  by->rows[i]));
+	return rc;
+}
+
+/* Each turn of the collector says what each source cost: their sum, as a share of one CPU. */
+static int cost_points(void)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_COST];
+	double time_ns = NAN, sum = 0;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < s->n && rc == 0; i++) {
+		double at_ns = number(s, WEFT__COL_COST_TIME_NS, i), span_ns = number(s, WEFT__COL_COST_SPAN_NS, i);
+
+		if (at_ns != time_ns) {
+			rc = point(time_ns, sum);
+			sum = 0;
+		}
+		time_ns = at_ns;
+		if (span_ns > 0)
+			sum += number(s, WEFT__COL_COST_CPU_NS, i) / span_ns;
+	}
+	return rc < 0 ? rc : point(time_ns, sum);
+}
+
+static int queue_points(void)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_QUEUE];
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < s->n && rc == 0; i++)
+		rc = point(number(s, WEFT__COL_QUEUE_TIME_NS, i), number(s, WEFT__COL_QUEUE_DEPTH, i));
+	return rc;
+}
+
+/* A line over time: 0 global queue, 1 local queue of a lane, 2 wake delay of a lane, 3 weft's cost. The number of its
+ * points, of which view_layer_columns has times and values as begin and end. */
+VIEW_EXPORT int view_points(uint32_t what, uint32_t lane)
+{
+	int rc;
+
+	marks.n = 0;
+	marks.unsorted = false;
+	if (what == POINTS_QUEUE)
+		rc = queue_points();
+	else if (what == POINTS_COST)
+		rc = cost_points();
+	else
+		rc = view_lane_at(lane) ? poll_points(lane, what) : -EINVAL;
+	if (rc == 0 && marks.unsorted)
+		weft__sort(marks.at, marks.n, sizeof(*marks.at), by_begin);
+	return rc < 0 ? rc : (int)marks.n;
+}
