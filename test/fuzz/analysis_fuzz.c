@@ -3,6 +3,7 @@
  * one for each field of their kind. */
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/analysis.h"
 
@@ -180,10 +181,111 @@ static void choose(struct weft__names *names, struct weft__analysis_opts *opts, 
 		abort();
 }
 
+/* The next event of the input, its fields in `fields`; false at the end. */
+static bool next_event(const uint8_t *data, size_t size, size_t *at, struct weft__event *ev, uint64_t *fields)
+{
+	size_t i;
+
+	if (*at + 4 > size)
+		return false;
+	ev->kind = (uint16_t)(1 + data[*at] % (WEFT_KIND_BUILTIN_END + 1));
+	ev->thread = data[*at + 1] & 7;
+	ev->time_ns += (uint64_t)((data[*at + 2] | data[*at + 3] << 8) << 4);
+	if (data[*at + 1] >= 0xf8)
+		ev->time_ns -= 3000000;
+	ev->n_fields = ev->kind < WEFT_KIND_BUILTIN_END ? fields_of[ev->kind] : 2;
+	*at += 4;
+	for (i = 0; i < ev->n_fields; i++)
+		fields[i] = *at < size ? value_of(data[(*at)++], ev->time_ns) : 0;
+	ev->fields = fields;
+	return true;
+}
+
+/* Events of one thread that follow each other, as a recording gives them. */
+struct run {
+	struct weft__record records[32];
+	uint64_t fields[32][WEFT_FIELDS_MAX];
+	size_t n;
+};
+
+static void push_run(struct weft__analysis *analysis, struct run *run)
+{
+	if (run->n && weft__analysis_push_run(analysis, run->records, run->records + run->n) < 0)
+		abort();
+	run->n = 0;
+}
+
+static void add_to_run(struct weft__analysis *analysis, struct run *run, const struct weft__event *ev)
+{
+	const struct weft__record *last = run->n ? &run->records[run->n - 1] : NULL;
+	struct weft__record record = {ev->time_ns, ev->thread, ev->kind, ev->n_fields, {0}};
+	uint64_t *fields;
+
+	if (last && (last->thread != ev->thread || last->time_ns > ev->time_ns || run->n == 32))
+		push_run(analysis, run);
+	fields = run->fields[run->n];
+	memcpy(fields, ev->fields, ev->n_fields * sizeof(*fields));
+	if (ev->n_fields > RECORD_FIELDS)
+		record.fields[0] = (uint64_t)(uintptr_t)fields;
+	else
+		memcpy(record.fields, fields, ev->n_fields * sizeof(*fields));
+	run->records[run->n++] = record;
+}
+
+static void same(uint64_t a, uint64_t b)
+{
+	if (a != b)
+		abort();
+}
+
+/* The same events by runs make the same result. */
+static void check_runs(const struct weft__analysis_opts *opts, const uint8_t *data, size_t size,
+		       const struct weft__result *by_one)
+{
+	uint64_t fields[WEFT_FIELDS_MAX] = {0};
+	struct weft__event ev = {.time_ns = 10000000};
+	struct weft__analysis_opts silent = *opts;
+	const struct weft__result *r;
+	struct weft__analysis *analysis;
+	struct run run = {.n = 0};
+	size_t at = 1, i;
+
+	silent.rows = NULL;
+	if (weft__analysis_open(&analysis, &silent) < 0)
+		abort();
+	while (next_event(data, size, &at, &ev, fields))
+		add_to_run(analysis, &run, &ev);
+	push_run(analysis, &run);
+	if (weft__analysis_finish(analysis, 0, &r) < 0)
+		abort();
+	same(r->n_events, by_one->n_events);
+	same(r->first_ns, by_one->first_ns);
+	same(r->last_ns, by_one->last_ns);
+	for (i = 0; i < WEFT_KIND_BUILTIN_END; i++)
+		same(r->n_kind[i], by_one->n_kind[i]);
+	same(r->polls.n, by_one->polls.n);
+	same(r->polls.sum, by_one->polls.sum);
+	same(r->delays.n, by_one->delays.n);
+	same(r->delays.sum, by_one->delays.sum);
+	same(r->polls_cut, by_one->polls_cut);
+	same(r->wakes_again, by_one->wakes_again);
+	same(r->late_causes, by_one->late_causes);
+	same(r->samples.all.ns, by_one->samples.all.ns);
+	same(r->n_lanes, by_one->n_lanes);
+	for (i = 0; i < r->n_lanes; i++) {
+		same(r->lanes[i].busy_ns, by_one->lanes[i].busy_ns);
+		same(r->lanes[i].parked_ns, by_one->lanes[i].parked_ns);
+		same(r->lanes[i].observed_ns, by_one->lanes[i].observed_ns);
+	}
+	for (i = 0; i < WEFT__N_PARTS; i++)
+		same(r->split.ns[i], by_one->split.ns[i]);
+	weft__analysis_close(analysis);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t fields[WEFT_FIELDS_MAX] = {0};
-	struct weft__event ev = {.time_ns = 10000000, .fields = fields};
+	struct weft__event ev = {.time_ns = 10000000};
 	const struct weft__result *r;
 	struct weft__names names = {0};
 	struct weft__analysis_opts opts = {.names = &names};
@@ -196,7 +298,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					    .data = &rows,
 					    .behind = true};
 	struct weft__analysis *analysis;
-	size_t at = 1, i;
+	size_t at = 1;
 
 	if (size < 1)
 		return 0;
@@ -207,19 +309,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	weft__names_settle(&names);
 	if (weft__analysis_open(&analysis, &opts) < 0)
 		abort();
-	while (at + 4 <= size) {
-		ev.kind = (uint16_t)(1 + data[at] % (WEFT_KIND_BUILTIN_END + 1));
-		ev.thread = data[at + 1] & 7;
-		ev.time_ns += (uint64_t)((data[at + 2] | data[at + 3] << 8) << 4);
-		if (data[at + 1] >= 0xf8)
-			ev.time_ns -= 3000000;
-		ev.n_fields = ev.kind < WEFT_KIND_BUILTIN_END ? fields_of[ev.kind] : 2;
-		at += 4;
-		for (i = 0; i < ev.n_fields; i++)
-			fields[i] = at < size ? value_of(data[at++], ev.time_ns) : 0;
+	while (next_event(data, size, &at, &ev, fields))
 		if (weft__analysis_push(analysis, &ev) < 0)
 			abort();
-	}
 	if (weft__analysis_finish(analysis, 0, &r) < 0)
 		abort();
 	check_polls(r->longest, r->n_longest);
@@ -227,6 +319,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_samples(&r->samples);
 	if (opts.rows && !opts.rows_only)
 		check_rows(&rows, r, data[0] & 128);
+	if (!opts.rows_only)
+		check_runs(&opts, data, size, r);
 	weft__analysis_close(analysis);
 	weft__names_fini(&names);
 	return 0;
