@@ -33,20 +33,14 @@ static struct weft__row *row_at(struct weft__scan *t, size_t i)
 	return (struct weft__row *)(void *)(t->rows + i * t->stride);
 }
 
-struct weft__row *weft__row_new(struct weft__scan *t)
+int weft__rows_grow(struct weft__scan *t)
 {
-	struct weft__row *row;
-	char *grown;
+	char *grown = weft__grow(t->rows, &t->cap, t->cap, t->stride);
 
-	if (t->first + t->n == t->cap) {
-		grown = weft__grow(t->rows, &t->cap, t->cap, t->stride);
-		if (!grown)
-			return NULL;
-		t->rows = grown;
-	}
-	row = row_at(t, t->first + t->n);
-	memset(row, 0, sizeof(*row));
-	return row;
+	if (!grown)
+		return -ENOMEM;
+	t->rows = grown;
+	return 0;
 }
 
 bool weft__holds(const struct weft__filter *filter, enum weft__column_type type, union weft__value value)
