@@ -90,7 +90,6 @@ struct weft__behind {
 	uint32_t location;
 };
 
-/* What each poll has comes first, what few have last: polls that wait for their breakdown are copied in part. */
 struct weft__poll {
 	uint64_t rank_ns; /* what a list is ordered by: duration, age or delay */
 	uint64_t task;

@@ -419,7 +419,7 @@ static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *
 	breakdown.split.throttled_ns = 0;
 	breakdown.causes = NULL;
 	breakdown.n_causes = 0;
-	return weft__rows_poll(a, timeline, &breakdown);
+	return weft__rows_poll(a, timeline, closed, &breakdown);
 }
 
 static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *timeline,
@@ -451,7 +451,7 @@ static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *ti
 		add_split(&a->result.lanes[closed->lane].split, &breakdown.split);
 		add_split(&location->split, &breakdown.split);
 	}
-	rc = closed->kept ? weft__rows_poll(a, timeline, &breakdown) : 0;
+	rc = closed->kept ? weft__rows_poll(a, timeline, closed, &breakdown) : 0;
 	if (rc < 0 || !poll)
 		return rc;
 	if (find_causes(a, &breakdown) < 0)

@@ -12,6 +12,7 @@
 
 struct weft__poll;
 struct weft__analysis;
+struct weft__closed;
 struct weft__thread_timeline;
 struct weft__stream;
 struct weft__interval;
@@ -62,8 +63,8 @@ struct weft__row_sink {
 	/* Whether a poll that has ended, or has not as the recording ends, is wanted, before its time is divided.
 	 * NULL: each is. */
 	bool (*wants)(void *data, const struct weft__poll *poll);
-	/* Of one that has not ended, rank_ns is its age. Of `poll` only what comes before the list of its stacks is
-	 * there. */
+	/* Of one that has not ended, rank_ns is its age. What only lists of polls have is not there; its context is
+	 * if has_context is set. */
 	int (*poll)(void *data, const struct weft__poll *poll, const struct weft__breakdown *breakdown);
 	int (*slice)(void *data, const struct weft__slice_view *slice);
 	int (*wait)(void *data, const struct weft__wait_view *wait);
@@ -78,8 +79,8 @@ struct weft__row_sink {
  * divided. */
 int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__poll *poll,
 		    bool *kept);
-/* The first one that is kept has its time divided. */
-int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+/* The first one that is kept, which is `closed`, has its time divided. */
+int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__closed *closed,
 		    const struct weft__breakdown *breakdown);
 int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__interval *interval,
 		    const struct weft__poll *poll);

@@ -254,6 +254,7 @@ void weft__thread_timeline_fini(struct weft__thread_timeline *timeline)
 	weft__free(timeline->closed);
 	weft__free(timeline->extras);
 	weft__free(timeline->kept);
+	weft__free(timeline->kept_contexts);
 	memset(timeline, 0, sizeof(*timeline));
 }
 

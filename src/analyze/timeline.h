@@ -9,6 +9,7 @@
 #ifndef WEFT_ANALYZE_TIMELINE_H
 #define WEFT_ANALYZE_TIMELINE_H
 
+#include "analyze/analysis.h"
 #include "analyze/breakdown.h"
 #include "analyze/delta.h"
 #include "analyze/map.h"
@@ -63,6 +64,15 @@ struct weft__closed_extra {
 };
 _Static_assert(sizeof(struct weft__closed) == 64, "many of them wait: each is one line of the cache");
 
+/* What somebody is to hear of a poll besides (rows.c); its context, if it has one, is in kept_contexts. */
+struct weft__kept {
+	struct weft__wake wake;
+	uint64_t behind_ns, behind_serial;
+	uint64_t n_samples;
+	uint32_t depth, level, n_wakes;
+	bool reported, has_context;
+};
+
 /* Where the samples of a thread's time have come to (times.c). */
 struct weft__times {
 	struct weft__offcpu sampler;
@@ -104,9 +114,12 @@ struct weft__thread_timeline {
 	struct weft__closed_extra *extras;
 	uint64_t first_extra, n_extras;
 	size_t cap_extras;
-	struct weft__poll *kept;
+	struct weft__kept *kept;
 	uint64_t first_kept, n_kept;
 	size_t cap_kept;
+	struct weft__context *kept_contexts;
+	uint64_t first_kept_context, n_kept_contexts;
+	size_t cap_kept_contexts;
 	uint64_t n_off;
 	bool off_sampled; /* not each switch is reported */
 	uint64_t offs_ns; /* where the last interval off the CPU ended */
@@ -133,9 +146,10 @@ struct weft__breakdowns {
 	size_t n_slices, cap_slices;
 	struct weft__thread_timeline *settling; /* whose poll that is */
 	struct weft__closed_extra extra;
-	uint64_t grace_ns; /* for which polls that ended wait for what is known of them late */
-	size_t max_closed; /* polls of a thread that do so */
-	bool detects;      /* polls of which their thread says nothing never left the CPU */
+	struct weft__poll heard; /* as somebody hears of it */
+	uint64_t grace_ns;       /* for which polls that ended wait for what is known of them late */
+	size_t max_closed;       /* polls of a thread that do so */
+	bool detects;            /* polls of which their thread says nothing never left the CPU */
 };
 
 /* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
