@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the stack of a thread ends. An unwinder reads from the stack pointer up to `high`; `low` is how far the stack
- * may grow, and tells whether a stack pointer is on it.
+ * may grow, and says whether a stack pointer is on it.
  *
  * `sure` means that all of it stays readable for as long as the thread lives, so it can be kept. Otherwise it is the
  * mapping that the stack pointer was in (a coroutine's stack, a thread made by a bare clone): true at that moment,

@@ -103,8 +103,8 @@ static void tend_slowly(uint64_t now_ns)
 	if (!weft__engine_life.running)
 		return;
 	weft__engine_life.uncovered = weft__threads_tend();
-	if (weft__engine_life.uncovered > weft__engine_life.uncovered_told) {
-		weft__engine_life.uncovered_told = weft__engine_life.uncovered;
+	if (weft__engine_life.uncovered > weft__engine_life.uncovered_reported) {
+		weft__engine_life.uncovered_reported = weft__engine_life.uncovered;
 		weft__log(WEFT_LOG_WARN, "%u threads have no %s of their own: %s", weft__engine_life.uncovered,
 			  weft__engine.ops->name, weft_strerror(load_relaxed(&weft__engine.uncovered_why)));
 	}

@@ -424,24 +424,24 @@ static void under(uint32_t engine, uint64_t hz)
 	CHECK(result.samples > 0 || hz == WEFT_OFF);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_the_watchdog)
+TEST(no_call_is_interrupted_by_wall_samples_and_the_watchdog)
 {
 	under(WEFT_ENGINE_AUTO, WEFT_OFF);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_samples_of_the_timer)
+TEST(no_call_is_interrupted_by_wall_samples_and_the_timer)
 {
 	SKIP_UNDER_TSAN();
 	under(WEFT_ENGINE_TIMER, 240);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_samples_of_perf_events)
+TEST(no_call_is_interrupted_by_wall_samples_and_perf_events)
 {
 	SKIP_UNDER_TSAN();
 	under(WEFT_ENGINE_PERF, 999);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_samples_of_both)
+TEST(no_call_is_interrupted_by_wall_samples_timer_and_perf_events)
 {
 	SKIP_UNDER_TSAN();
 	under(WEFT_ENGINE_AUTO, 999);
