@@ -14,6 +14,7 @@
 #include "base/heap.c"
 #include "base/intern.c"
 #include "base/late.c"
+#include "base/map.c"
 #include "base/ours.c"
 #include "base/sort.c"
 #include "base/thread.c"

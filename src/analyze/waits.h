@@ -4,7 +4,7 @@
 #define WEFT_ANALYZE_WAITS_H
 
 #include "analyze/analysis.h"
-#include "analyze/map.h"
+#include "base/map.h"
 #include "weft/wait.h"
 
 struct weft__analysis;
