@@ -118,13 +118,6 @@ uint64_t page_cpu_ns(const struct report *report)
 	return ns > report->result->cpu_clock.process_ns ? ns : report->result->cpu_clock.process_ns;
 }
 
-static uint64_t span_of(const struct report *report)
-{
-	uint64_t from_ns = report->rec->start_ns + report->from_ns;
-
-	return report->end_ns > from_ns ? report->end_ns - from_ns : 0;
-}
-
 /* Threads of the program that were recorded. One may have several streams, as after recovery. */
 static size_t threads_of(const struct report *report)
 {
@@ -223,7 +216,7 @@ static void print_head(const struct report *report)
 	line = line ? command_of(line) : "";
 	if (line[0] && strcmp(line, name) != 0)
 		report_say(&text, ": %.*s%s", COMMAND, cli_safe(line), strlen(line) > COMMAND ? "..." : "");
-	report_say(&text, ") for %s", cli_ns(span_of(report), figure));
+	report_say(&text, ") for %s", cli_ns(report_span_ns(report), figure));
 	report_say(&text, ": ");
 	say_threads(&text, report);
 	if (cpu_ns)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "analyze/label.h"
-#include "analyze/map.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "page.h"
 
 #define FINDINGS 4 /* functions that are findings of their own */

@@ -15,7 +15,7 @@ static void text(struct weft__json *json, const char *key, const struct report_t
 	weft__json_text(json, key, value->n ? value->at : NULL);
 }
 
-static bool has_place(enum page_kind kind)
+static bool has_location(enum page_kind kind)
 {
 	return kind == PAGE_POLL || kind == PAGE_TICK || kind == PAGE_RUNNING || kind == PAGE_DELAY;
 }
@@ -36,7 +36,7 @@ static void one(struct weft__json *json, const struct report *report, const stru
 	weft__json_text(json, "kind", kinds[f->kind]);
 	weft__json_text(json, "cause", f->cause);
 	weft__json_text(json, "title", f->title.at);
-	if (has_place(f->kind))
+	if (has_location(f->kind))
 		report_json_location(json, report, f->location);
 	weft__json_u64(json, "count", f->count);
 	weft__json_bool(json, "count_is_at_least", f->more);

@@ -260,7 +260,7 @@ static void say_lanes(struct report_text *text, const struct report *report, con
 		report_say(text, " and others");
 }
 
-static void say_places(struct report_text *text, const struct report *report, const struct tally *tally)
+static void say_locations(struct report_text *text, const struct report *report, const struct tally *tally)
 {
 	char count[CLI_FIGURE];
 	size_t i;
@@ -273,7 +273,7 @@ static void say_places(struct report_text *text, const struct report *report, co
 }
 
 /* handle_upload (job.c:167) */
-static void say_place(struct report_text *text, const struct report *report, uint32_t location)
+static void say_location(struct report_text *text, const struct report *report, uint32_t location)
 {
 	char file[WEFT__LABEL_BYTES];
 
@@ -413,12 +413,12 @@ static void add_group(struct page_findings *list, const struct report *report, s
 	if (g->tick)
 		report_say(&f->title, "the %.40s", cli_safe(weft__label_location(&report->rec->names, g->location)));
 	else
-		say_place(&f->title, report, g->location);
+		say_location(&f->title, report, g->location);
 	report_say(&f->title, ": ");
 	say_why(&f->title, report, g);
 	say_worst(&f->worst, report, g);
 	say_lanes(&f->who, report, &g->lanes);
-	say_places(&f->behind, report, &g->delayed);
+	say_locations(&f->behind, report, &g->delayed);
 }
 
 static void add_delays(struct page_findings *list, const struct report *report, const struct delays *delays)
@@ -436,10 +436,10 @@ static void add_delays(struct page_findings *list, const struct report *report, 
 		f->location = delays->at[i].location;
 		f->query = "wake-chains";
 		report_say(&f->title, "late polls of ");
-		say_place(&f->title, report, f->location);
+		say_location(&f->title, report, f->location);
 		if (delays->at[i].behind) {
 			report_say(&f->title, ": behind long polls of ");
-			say_place(&f->title, report, delays->at[i].behind_location);
+			say_location(&f->title, report, delays->at[i].behind_location);
 		} else {
 			report_say(&f->title, ": woken, but no single long poll was in the way");
 		}

@@ -271,9 +271,8 @@ static void check_window(const struct weft__recordings *list, const struct repor
 	for (i = 0; i < list->n; i++) {
 		const struct weft__recording *rec = &list->all[i];
 
-		if (report_chosen(rec, opts) && rec->last_ns > rec->start_ns &&
-		    rec->last_ns - rec->start_ns > longest_ns)
-			longest_ns = rec->last_ns - rec->start_ns;
+		if (report_chosen(rec, opts) && weft__recording_since(rec, rec->last_ns) > longest_ns)
+			longest_ns = weft__recording_since(rec, rec->last_ns);
 	}
 	if (opts->from_ns > longest_ns)
 		cli_warn("--from lies behind the end: %s were recorded", cli_ns(longest_ns, figure));

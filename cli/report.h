@@ -238,7 +238,15 @@ static inline const char *report_no_samples(const struct report *report) /* in t
 /* Time in the trace relative to the start of the recording. */
 static inline uint64_t report_since_start(const struct report *report, uint64_t ns)
 {
-	return ns > report->rec->start_ns ? ns - report->rec->start_ns : 0;
+	return weft__recording_since(report->rec, ns);
+}
+
+/* How much time the report is about. */
+static inline uint64_t report_span_ns(const struct report *report)
+{
+	uint64_t from_ns = weft__recording_time(report->rec, report->from_ns);
+
+	return report->end_ns > from_ns ? report->end_ns - from_ns : 0;
 }
 
 #endif

@@ -36,11 +36,6 @@ static void feed_progress(void *data, uint64_t n_events)
 	cli_progress(n_events, feed->total);
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 static int find_names(struct weft__recording *rec, struct report *report)
 {
 	struct weft__naming naming;
@@ -129,8 +124,8 @@ static int study(struct study *s, const struct report_opts *opts)
 		aopts.top = PAGE_LISTS;
 	aopts.names = &rec->names;
 	aopts.start_ns = rec->start_ns;
-	aopts.from_ns = opts->from_ns ? add_saturated(rec->start_ns, opts->from_ns) : 0;
-	aopts.to_ns = add_saturated(rec->start_ns, opts->to_ns);
+	aopts.from_ns = opts->from_ns ? weft__recording_time(rec, opts->from_ns) : 0;
+	aopts.to_ns = weft__recording_time(rec, opts->to_ns);
 	s->report.end_ns = rec->last_ns < aopts.to_ns ? rec->last_ns : aopts.to_ns;
 	rc = weft__analysis_open(&feed.analysis, &aopts);
 	s->analysis = rc == 0 ? feed.analysis : NULL;
@@ -229,7 +224,7 @@ static void weigh(struct study *s)
 	const struct weft__result *r = s->report.result;
 
 	s->cpu_ns = s->rank_ns = cpu_of(&r->samples);
-	s->wall_ns = s->rec->last_ns > s->rec->start_ns ? s->rec->last_ns - s->rec->start_ns : 0;
+	s->wall_ns = weft__recording_since(s->rec, s->rec->last_ns);
 	s->little = s->cpu_ns < LITTLE_NS && r->n_stucks == 0 && s->rec->dump == 0 &&
 		    r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_NEXT] + r->n_kind[WEFT_KIND_POLL] +
 				    r->n_kind[WEFT_KIND_POLL_COUNT] + r->n_customs ==

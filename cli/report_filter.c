@@ -14,7 +14,7 @@ struct search {
 };
 
 /* Whether it is the one; otherwise among those that might have been meant. */
-static bool look(const struct search *search, const char *name)
+static bool is_asked(const struct search *search, const char *name)
 {
 	struct report_names *others = search->others;
 	size_t i;
@@ -35,7 +35,7 @@ static bool any_location(const struct weft__names *names, const struct search *s
 	size_t i;
 
 	for (i = 0; i < names->locations.n; i++)
-		if (look(search, weft__label_location(names, at[i].id)))
+		if (is_asked(search, weft__label_location(names, at[i].id)))
 			return true;
 	return false;
 }
@@ -50,7 +50,7 @@ static bool any_thread(const struct weft__names *names, const struct search *sea
 		snprintf(tid, sizeof(tid), "%u", at[i].tid);
 		weft__label_thread(names, at[i].id, label, sizeof(label));
 		if (fnmatch(search->pattern, label, 0) == 0 || strcmp(search->pattern, tid) == 0 ||
-		    look(search, at[i].name))
+		    is_asked(search, at[i].name))
 			return true;
 	}
 	return false;
@@ -64,12 +64,12 @@ static bool any_worker(const struct weft__names *names, const struct search *sea
 	size_t i;
 
 	for (i = 0; i < names->workers.n; i++)
-		if (look(search, weft__label_lane(names, at[i].id, 0, label, sizeof(label))))
+		if (is_asked(search, weft__label_lane(names, at[i].id, 0, label, sizeof(label))))
 			return true;
 	/* Threads that are no worker have rows beside them. */
 	for (i = 0; i < names->threads.n; i++) {
 		weft__label_thread(names, thread[i].id, label, sizeof(label));
-		if (names->workers.n ? fnmatch(search->pattern, label, 0) == 0 : look(search, label))
+		if (names->workers.n ? fnmatch(search->pattern, label, 0) == 0 : is_asked(search, label))
 			return true;
 	}
 	return false;

@@ -246,7 +246,7 @@ static void head(struct weft__json *json, const struct report *report)
 	files(json, rec);
 	weft__json_u64(json, "start_mono_ns", rec->start_ns);
 	weft__json_u64(json, "start_real_ns", rec->start_real_ns);
-	weft__json_u64(json, "span_ns", rec->last_ns > rec->start_ns ? rec->last_ns - rec->start_ns : 0);
+	weft__json_u64(json, "span_ns", weft__recording_since(rec, rec->last_ns));
 	weft__json_begin(json, "window", '{');
 	weft__json_u64(json, "from_ns", report->from_ns);
 	weft__json_u64(json, "to_ns", report_since_start(report, report->end_ns));

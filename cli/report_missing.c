@@ -19,13 +19,6 @@ double report_quota(const struct report *report)
 	return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-static uint64_t recorded_ns(const struct report *report)
-{
-	uint64_t from_ns = report->rec->start_ns + report->from_ns, to_ns = report->end_ns;
-
-	return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 void report_say_throttling(struct report_text *text, const struct report *report)
 {
 	const struct weft__throttling *t = &report->result->throttling;
@@ -38,7 +31,7 @@ void report_say_throttling(struct report_text *text, const struct report *report
 	report_say(text, "the cgroup's CPU quota");
 	if (quota > 0)
 		report_say(text, " of %s CPU%s", cli_number(quota, figure), quota == 1 ? "" : "s");
-	report_say(text, " stopped the process for %s of %s", cli_ns(t->ns, ns), cli_ns(recorded_ns(report), span));
+	report_say(text, " stopped the process for %s of %s", cli_ns(t->ns, ns), cli_ns(report_span_ns(report), span));
 	if (cpus && strcmp(cpus, "1") != 0)
 		report_say(text, " (added up over CPUs)");
 	report_say(text, ", %s time%s: threads that were ready did not run, whatever their code does; ",

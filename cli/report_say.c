@@ -209,7 +209,7 @@ bool report_say_stack(struct report_text *text, const struct report *report, uin
 }
 
 /* "in handle_upload > deflate", as much of it as there is. */
-static bool say_place(struct report_text *text, const struct report *report, const struct weft__holder *holder)
+static bool say_location(struct report_text *text, const struct report *report, const struct weft__holder *holder)
 {
 	struct report_text function = {.n = 0};
 	bool known = report_say_stack(&function, report, holder->stack, holder->kernel);
@@ -240,7 +240,7 @@ void report_say_doing(struct report_text *text, const struct report *report, con
 	}
 	if (holder->off_ns > holder->cpu_ns)
 		report_say(text, "off the CPU%s", holder->in_poll || holder->stack || holder->kernel ? ", " : "");
-	any = say_place(text, report, holder);
+	any = say_location(text, report, holder);
 	if (!any && holder->off_ns <= holder->cpu_ns)
 		report_say(text, "doing what: not measured");
 }

@@ -38,8 +38,8 @@ static void print_head(const struct report *report)
 	for (i = 0; i < 4; i++)
 		printf("%02x", rec->id[i]);
 	printf("\n%s events over %s in %zu segment%s (%s", cli_count(rec->n_events, count),
-	       cli_ns(rec->last_ns > rec->start_ns ? rec->last_ns - rec->start_ns : 0, span), rec->n_files,
-	       rec->n_files == 1 ? "" : "s", cli_bytes(rec->n_bytes, from));
+	       cli_ns(weft__recording_since(rec, rec->last_ns), span), rec->n_files, rec->n_files == 1 ? "" : "s",
+	       cli_bytes(rec->n_bytes, from));
 	if (rec->n_events)
 		printf(", %.2f B an event", (double)rec->n_event_bytes / (double)rec->n_events);
 	puts(")");

@@ -13,6 +13,7 @@
 #include "base/heap.c"
 #include "base/intern.c"
 #include "base/late.c"
+#include "base/map.c"
 #include "base/ours.c"
 #include "base/private_fds_hot.c"
 #include "base/sort.c"

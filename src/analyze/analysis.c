@@ -33,7 +33,7 @@ static uint64_t period_of(const struct weft__names *names)
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
 {
 	struct weft__analysis *a = weft__calloc(1, sizeof(*a));
-	const char *mode, *detector, *looks;
+	const char *mode, *detector, *wall_hz;
 	int rc = -ENOMEM;
 
 	if (!a)
@@ -64,8 +64,8 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	mode = weft__names_fact(opts->names, "poll.mode");
 	detector = weft__names_fact(opts->names, "detector");
 	a->breakdowns.detects = detector && strcmp(detector, "rseq") == 0;
-	looks = weft__names_fact(opts->names, "wall.hz");
-	a->thread_state.wall_ns = looks && strtod(looks, NULL) >= 1 ? (uint64_t)(1e9 / strtod(looks, NULL)) : 0;
+	wall_hz = weft__names_fact(opts->names, "wall.hz");
+	a->thread_state.wall_ns = wall_hz && strtod(wall_hz, NULL) >= 1 ? (uint64_t)(1e9 / strtod(wall_hz, NULL)) : 0;
 	a->polls_reported = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
 	weft__throttled_init(a);
 	a->by_context = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/annotate_addresses.h"
 #include "analyze/annotate_file.h"
 #include "analyze/annotate_names.h"
-#include "analyze/annotate_places.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/intern.h"
@@ -33,7 +33,7 @@ struct weft__annotator {
 struct run {
 	struct weft__annotator *annotator;
 	struct weft_segment *seg;
-	struct weft__places places;
+	struct weft__addresses places;
 	struct weft__symbol_place *asked;
 	uint32_t *module_of;  /* by place: index into `modules` of the annotator */
 	uint32_t *symbol_ids; /* by module: id of the symbolizer */
@@ -212,7 +212,7 @@ static int ask(struct run *run)
 	if (!run->asked || !run->module_of)
 		return -ENOMEM;
 	for (i = 0; i < run->places.n; i++) {
-		const struct weft__location *place = &run->places.at[i];
+		const struct weft__code_address *place = &run->places.at[i];
 		uint32_t index = module_index(run, modules, place->module);
 
 		run->module_of[i] = index;
@@ -255,7 +255,7 @@ static void count_named(struct run *run, size_t index, uint32_t n_frames, bool l
 static void answered(size_t index, const struct weft__symbol_frames *frames, void *data)
 {
 	struct run *run = data;
-	const struct weft__location *place = &run->places.at[index];
+	const struct weft__code_address *place = &run->places.at[index];
 	const struct weft_symbol_def *had = weft_segment_symbol(run->seg, place->module, place->offset);
 	const struct weft__annotate_opts *opts = &run->annotator->opts;
 	int added = 0;
@@ -281,7 +281,7 @@ static size_t leave_out_named(struct run *run)
 	size_t i, n = 0;
 
 	for (i = 0; i < run->places.n; i++) {
-		const struct weft__location *place = &run->places.at[i];
+		const struct weft__code_address *place = &run->places.at[i];
 		const struct weft_symbol_def *had = NULL;
 
 		if (!run->annotator->opts.again)
@@ -360,7 +360,7 @@ static int annotate(struct run *run, const char *path, struct weft_error *err)
 {
 	struct weft__annotated *result = run->result;
 	size_t n_stacks;
-	int r = weft__places_collect(&run->places, run->seg);
+	int r = weft__addresses_collect(&run->places, run->seg);
 
 	weft_segment_stacks(run->seg, &n_stacks);
 	result->stacks = n_stacks;
@@ -381,7 +381,7 @@ static void finish(struct run *run)
 	weft__free(run->asked);
 	weft__free(run->module_of);
 	weft__free(run->symbol_ids);
-	weft__places_fini(&run->places);
+	weft__addresses_fini(&run->places);
 	weft__naming_fini(&run->out);
 	weft_segment_close(run->seg);
 }

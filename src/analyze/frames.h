@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/map.h"
+#include "base/map.h"
 #include "symbol/symbol.h"
 #include "symbol/texts.h"
 #include "weft/segment.h"

@@ -4,7 +4,7 @@
 #define WEFT_ANALYZE_LANE_H
 
 #include "analyze/analysis.h"
-#include "analyze/map.h"
+#include "base/map.h"
 
 struct weft__analysis;
 

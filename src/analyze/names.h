@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/map.h"
+#include "base/map.h"
 #include "weft/runtime.h"
 #include "weft/segment.h"
 

@@ -38,6 +38,18 @@ struct weft__recording {
 	uint64_t missing_segments; /* numbers between the first and the last that no file has */
 };
 
+/* Times that people see are relative to the recording's start. Here, and nowhere else, they are made of those of
+ * events, and back. Both stop at their ends. */
+static inline uint64_t weft__recording_since(const struct weft__recording *rec, uint64_t time_ns)
+{
+	return time_ns > rec->start_ns ? time_ns - rec->start_ns : 0;
+}
+
+static inline uint64_t weft__recording_time(const struct weft__recording *rec, uint64_t since_ns)
+{
+	return since_ns > UINT64_MAX - rec->start_ns ? UINT64_MAX : rec->start_ns + since_ns;
+}
+
 /* A file that could not be used, and why. */
 struct weft__refusal {
 	char *path;

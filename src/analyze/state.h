@@ -73,8 +73,10 @@ static inline int weft__stream_lane(struct weft__analysis *a, struct weft__strea
 {
 	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
 
-	*ret = rc == 0 ? &a->result.lanes[s->lane] : NULL;
-	return rc;
+	if (rc < 0)
+		return rc;
+	*ret = &a->result.lanes[s->lane];
+	return 0;
 }
 
 /* The timeline of the thread that the stream is of. 0 or -ENOMEM; `*ret` is NULL where there are too many. A tid may

@@ -6,8 +6,8 @@
 
 #include "analyze/analysis.h"
 #include "analyze/gap.h"
-#include "analyze/map.h"
 #include "analyze/timeline.h"
+#include "base/map.h"
 
 struct weft__holds;
 struct weft__past_context;

@@ -5,7 +5,7 @@
 #define WEFT_ANALYZE_THREAD_STATE_H
 
 #include "analyze/analysis.h"
-#include "analyze/map.h"
+#include "base/map.h"
 
 struct weft__analysis;
 struct weft__event;

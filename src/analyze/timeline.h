@@ -12,8 +12,8 @@
 #include "analyze/analysis.h"
 #include "analyze/breakdown.h"
 #include "analyze/delta.h"
-#include "analyze/map.h"
 #include "analyze/offcpu.h"
+#include "base/map.h"
 
 #define NO_TIMELINE UINT32_MAX
 

@@ -350,7 +350,7 @@ void weft__waits_fini(struct weft__waits *waits, struct weft__result *result)
 	weft__free(result->wait_objects);
 	weft__free(result->wait_threads);
 	weft__free(result->pendings);
-	weft__free(waits->apart);
+	weft__free(waits->others);
 	weft__map_fini(&waits->by_key);
 	weft__map_fini(&waits->object_by_key);
 	weft__map_fini(&waits->thread_by_key);

@@ -4,7 +4,7 @@
 #define WEFT_ANALYZE_WAITS_H
 
 #include "analyze/analysis.h"
-#include "analyze/map.h"
+#include "base/map.h"
 #include "weft/wait.h"
 
 struct weft__analysis;
@@ -15,8 +15,8 @@ struct weft__interval;
 struct weft__waits {
 	size_t cap, cap_objects, cap_threads, cap_pendings;
 	struct weft__map by_key, object_by_key, thread_by_key;
-	struct weft__wait *apart; /* as long_waits, of threads that are no workers */
-	size_t n_apart;
+	struct weft__wait *others; /* as long_waits, of threads that are no workers */
+	size_t n_others;
 };
 
 int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);

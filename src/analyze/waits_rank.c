@@ -29,7 +29,7 @@ static void sink(struct weft__wait *list, size_t n, size_t at)
 }
 
 /* Whether there is a place for it in a list, which is made when there is none. */
-static int has_place(const struct weft__analysis *a, struct weft__wait **list, size_t n, const struct weft__wait *wait)
+static int has_room(const struct weft__analysis *a, struct weft__wait **list, size_t n, const struct weft__wait *wait)
 {
 	if (!*list)
 		*list = weft__calloc(a->opts.top, sizeof(**list));
@@ -55,7 +55,7 @@ static void put(const struct weft__analysis *a, struct weft__wait *list, size_t 
 static int keep_long(struct weft__analysis *a, struct weft__wait **list, size_t *n, struct weft__wait *wait,
 		     const struct weft__interval *interval)
 {
-	int rc = has_place(a, list, *n, wait);
+	int rc = has_room(a, list, *n, wait);
 
 	if (rc <= 0)
 		return rc;
@@ -72,7 +72,7 @@ int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, stru
 	if (weft__wait_matters(wait->what) || weft__stream_works(s))
 		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, interval);
 	/* Once somebody polls, nobody asks for these. */
-	return r->works ? 0 : keep_long(a, &a->waits.apart, &a->waits.n_apart, wait, interval);
+	return r->works ? 0 : keep_long(a, &a->waits.others, &a->waits.n_others, wait, interval);
 }
 
 /* Different waits may share a key, which makes more rows of one, never one of two. */
@@ -145,9 +145,9 @@ void weft__wait_ranks_settle(struct weft__analysis *a)
 	struct weft__result *r = &a->result;
 	size_t i;
 
-	for (i = 0; i < a->waits.n_apart && !r->works; i++)
-		if (has_place(a, &r->long_waits, r->n_long_waits, &a->waits.apart[i]) > 0)
-			put(a, r->long_waits, &r->n_long_waits, &a->waits.apart[i]);
+	for (i = 0; i < a->waits.n_others && !r->works; i++)
+		if (has_room(a, &r->long_waits, r->n_long_waits, &a->waits.others[i]) > 0)
+			put(a, r->long_waits, &r->n_long_waits, &a->waits.others[i]);
 	if (r->n_long_waits)
 		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
 	if (r->n_wait_threads)

@@ -36,9 +36,4 @@ static inline struct weft__event weft__event_of_record(const struct weft__record
 								     : record->fields};
 }
 
-static inline struct weft__event weft__event_of_view(const struct weft_event_view *view)
-{
-	return (struct weft__event){view->time_ns, view->thread, view->kind, view->n_fields, view->fields};
-}
-
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/map.h"
 
 #define MAGIC 0x4A695444
 #define HEADER_BYTES 40
@@ -63,57 +64,20 @@ struct pending {
 struct parse {
 	struct weft__jitcode *code;
 	struct pending pending;
-	/* Where the newest piece of each start address is, so that moves are not a search: a table of order + 1. */
-	uint32_t *live;
-	size_t mask;
-	size_t n_live;
+	struct weft__map live; /* the newest piece of each start address, so that moves are not a search */
 };
-
-static uint32_t *live_slot(struct parse *parse, uint64_t address)
-{
-	size_t at = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & parse->mask;
-
-	while (parse->live[at] && parse->code->pieces[parse->live[at] - 1].lo != address)
-		at = (at + 1) & parse->mask;
-	return &parse->live[at];
-}
-
-static int live_grow(struct parse *parse)
-{
-	uint32_t *old = parse->live;
-	size_t i, cap = old ? parse->mask + 1 : 0;
-
-	parse->live = weft__calloc(cap ? cap * 2 : 256, sizeof(*parse->live));
-	if (!parse->live) {
-		parse->live = old;
-		return -ENOMEM;
-	}
-	parse->mask = (cap ? cap * 2 : 256) - 1;
-	for (i = 0; i < cap; i++)
-		if (old[i])
-			*live_slot(parse, parse->code->pieces[old[i] - 1].lo) = old[i];
-	weft__free(old);
-	return 0;
-}
 
 /* Adds a piece; one that began at the same address ends here. */
 static int add(struct parse *parse, const struct weft__jitcode_piece *piece)
 {
-	uint32_t *slot;
-	int failed;
+	uint32_t old = weft__map_get(&parse->live, piece->lo);
+	int failed = weft__jitcode_add(parse->code, piece);
 
-	if ((!parse->live || parse->n_live * 2 > parse->mask) && live_grow(parse) < 0)
-		return -ENOMEM;
-	failed = weft__jitcode_add(parse->code, piece);
 	if (failed)
 		return failed;
-	slot = live_slot(parse, piece->lo);
-	if (*slot && parse->code->pieces[*slot - 1].to > piece->from)
-		parse->code->pieces[*slot - 1].to = piece->from;
-	if (!*slot)
-		parse->n_live++;
-	*slot = (uint32_t)parse->code->n;
-	return 0;
+	if (old != WEFT__MAP_NONE && parse->code->pieces[old].to > piece->from)
+		parse->code->pieces[old].to = piece->from;
+	return weft__map_put(&parse->live, piece->lo, (uint32_t)parse->code->n - 1);
 }
 
 static int load(struct parse *parse, struct weft__in *in, uint64_t time)
@@ -150,13 +114,13 @@ static int move(struct parse *parse, struct weft__in *in, uint64_t time)
 	to = next_u64(in);
 	bytes = next_u64(in);
 	index = next_u64(in);
-	if (in->bad || !bytes || to + bytes < to || !parse->live || from == to)
+	if (in->bad || !bytes || to + bytes < to || from == to)
 		return 0;
-	old = *live_slot(parse, from);
-	if (!old || parse->code->pieces[old - 1].index != index)
+	old = weft__map_get(&parse->live, from);
+	if (old == WEFT__MAP_NONE || parse->code->pieces[old].index != index)
 		return 0;
-	piece = parse->code->pieces[old - 1];
-	parse->code->pieces[old - 1].to = time;
+	piece = parse->code->pieces[old];
+	parse->code->pieces[old].to = time;
 	piece.line_shift += piece.lo - to;
 	piece.lo = to;
 	piece.hi = to + bytes;
@@ -235,6 +199,6 @@ int weft__jitdump_parse(struct weft__jitcode *code, const void *bytes, size_t n)
 		in.p += size;
 		failed = record(&parse, id, time, &body);
 	}
-	weft__free(parse.live);
+	weft__map_fini(&parse.live);
 	return failed == -E2BIG ? 0 : failed;
 }

@@ -77,7 +77,7 @@ static int give_thread(struct weft__scan *t, const struct weft_thread *thread)
 	weft__set_text(row, WEFT__COL_THREAD_NAME, thread->name[0] ? thread->name : "thread");
 	if (thread->worker != WEFT_WORKER_NONE)
 		weft__set_int(row, WEFT__COL_THREAD_WORKER_ID, weft__id(t, thread->worker));
-	if (thread->first_ns > t->rec->start_ns)
+	if (weft__recording_since(t->rec, thread->first_ns))
 		weft__set_int(row, WEFT__COL_THREAD_FIRST_NS, weft__time(t, thread->first_ns));
 	weft__row_give(t, row);
 	return 0;

@@ -76,7 +76,7 @@ static inline int64_t weft__id(const struct weft__scan *t, uint64_t id)
 
 static inline int64_t weft__time(const struct weft__scan *t, uint64_t ns)
 {
-	return ns > t->rec->start_ns ? (int64_t)(ns - t->rec->start_ns) : 0;
+	return (int64_t)weft__recording_since(t->rec, ns);
 }
 
 static inline void weft__set_int(struct weft__row *row, size_t column, int64_t value)

@@ -220,11 +220,6 @@ static void fill_queues(struct weft__filling *f)
 	}
 }
 
-static uint64_t since_start(const struct weft__filling *f, uint64_t ns)
-{
-	return ns > f->of->rec->start_ns ? ns - f->of->rec->start_ns : 0;
-}
-
 static void fill_losses(struct weft__filling *f)
 {
 	const struct weft__result *r = f->of->result;
@@ -249,8 +244,8 @@ static void fill_losses(struct weft__filling *f)
 		if (threads)
 			weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_THREADS, NULL, lost->count);
 		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_RECORDS, NULL, lost->records);
-		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_FROM, NULL, since_start(f, lost->from_ns));
-		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_TO, NULL, since_start(f, lost->to_ns));
+		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_FROM, NULL, weft__recording_since(f->of->rec, lost->from_ns));
+		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_TO, NULL, weft__recording_since(f->of->rec, lost->to_ns));
 		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_TOGETHER, NULL, lost->span_ns);
 	}
 }

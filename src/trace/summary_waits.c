@@ -93,7 +93,6 @@ void weft__fill_wait_threads(struct weft__filling *f)
 void weft__fill_stuck(struct weft__filling *f)
 {
 	const struct weft__result *r = f->of->result;
-	uint64_t start_ns = f->of->rec->start_ns;
 	size_t i;
 
 	for (i = 0; i < r->n_stucks && weft__fill_row(f); i++) {
@@ -101,7 +100,7 @@ void weft__fill_stuck(struct weft__filling *f)
 
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_AGE, NULL, stuck->rank_ns);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_SEEN, NULL,
-			       stuck->time_ns > start_ns ? stuck->time_ns - start_ns : 0);
+			       weft__recording_since(f->of->rec, stuck->time_ns));
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_LOOKS, NULL, stuck->n_reports);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TASK, NULL, stuck->task);
 		weft__fill_location(f, WEFT__COL_STUCK_SUMMARY_LOCATION, stuck->location);

@@ -106,8 +106,8 @@ static uint64_t last_ns(const struct weft__scan *t)
 		if (!(t->table->columns[filter->column].flags & WEFT__COLUMN_END) || filter->op == WEFT__GT ||
 		    filter->op == WEFT__GE)
 			continue;
-		ns = t->rec->start_ns + (filter->value.i > 0 ? (uint64_t)filter->value.i : 0) + 1 + SLACK_NS;
-		if (ns >= t->rec->start_ns && ns < to_ns)
+		ns = weft__recording_time(t->rec, (filter->value.i > 0 ? (uint64_t)filter->value.i : 0) + 1 + SLACK_NS);
+		if (ns < to_ns)
 			to_ns = ns;
 	}
 	return to_ns;

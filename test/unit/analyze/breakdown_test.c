@@ -305,12 +305,12 @@ TEST(wall_samples_recorded_in_a_later_poll_count_for_the_poll_that_they_are_of)
 /* A wait that another thread ended is reported by the collector, in a stream of its own with the thread's tid. */
 TEST(a_wait_recorded_by_the_collector_counts_for_its_thread)
 {
-	static const struct weft_thread apart = {8, 101, WEFT_WORKER_NONE, "w0", 0};
+	static const struct weft_thread other = {8, 101, WEFT_WORKER_NONE, "w0", 0};
 	struct feed feed;
 	const struct weft__result *r;
 
 	start(&feed);
-	CHECK_EQ(weft__names_add_thread(&feed.names, &apart), 0);
+	CHECK_EQ(weft__names_add_thread(&feed.names, &other), 0);
 	feed_begin(&feed);
 	FEED(&feed, 10 * MS, 1, POLL_BEGIN, 1, 0);
 	FEED(&feed, 20 * MS, 8, THREAD_BEGIN, 101);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/annotate_places.h"
+#include "analyze/annotate_addresses.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,52 +7,23 @@
 
 #include "base/alloc.h"
 
-static uint32_t *slot_of(const struct weft__places *places, uint32_t module, uint64_t offset)
+static int add(struct weft__addresses *addresses, const struct weft_frame *frame, uint32_t stack)
 {
-	uint64_t hash = (offset ^ (uint64_t)module << 40) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t at = (size_t)(hash >> 32) & (places->n_slots - 1);
+	uint64_t key = frame->offset ^ (uint64_t)frame->module << 40; /* which several may share */
+	uint32_t first = weft__map_get(&addresses->by_key, key), i;
+	struct weft__code_address *at;
 
-	for (;; at = (at + 1) & (places->n_slots - 1)) {
-		uint32_t *slot = &places->slots[at];
-
-		if (!*slot || (places->at[*slot - 1].offset == offset && places->at[*slot - 1].module == module))
-			return slot;
-	}
-}
-
-static int grow(struct weft__places *places)
-{
-	uint32_t *old = places->slots;
-	size_t i, n = places->n_slots ? places->n_slots * 2 : 4096;
-
-	places->slots = weft__calloc(n, sizeof(*old));
-	if (!places->slots) {
-		places->slots = old;
-		return -ENOMEM;
-	}
-	places->n_slots = n;
-	for (i = 0; i < places->n; i++)
-		*slot_of(places, places->at[i].module, places->at[i].offset) = (uint32_t)i + 1;
-	weft__free(old);
-	return 0;
-}
-
-static int add(struct weft__places *places, const struct weft_frame *frame, uint32_t stack)
-{
-	struct weft__location *at;
-	uint32_t *slot;
-
-	if (places->n * 2 >= places->n_slots && grow(places) < 0)
-		return -ENOMEM;
-	slot = slot_of(places, frame->module, frame->offset);
-	if (*slot)
-		return 0;
-	at = weft__grow(places->at, &places->cap, places->n, sizeof(*at));
+	for (i = first; i != WEFT__MAP_NONE; i = addresses->at[i].next)
+		if (addresses->at[i].offset == frame->offset && addresses->at[i].module == frame->module)
+			return 0;
+	at = weft__grow(addresses->at, &addresses->cap, addresses->n, sizeof(*at));
 	if (!at)
 		return -ENOMEM;
-	places->at = at;
-	at[places->n] = (struct weft__location){frame->module, stack, frame->offset, 0};
-	*slot = (uint32_t)++places->n;
+	addresses->at = at;
+	at[addresses->n] = (struct weft__code_address){frame->module, stack, frame->offset, 0, first};
+	if (weft__map_put(&addresses->by_key, key, (uint32_t)addresses->n) < 0)
+		return -ENOMEM;
+	addresses->n++;
 	return 0;
 }
 
@@ -96,30 +67,30 @@ static int find_times(struct weft_segment *seg, const struct weft_stack *stacks,
 }
 
 /* What was at an address that a JIT uses depends on the time. Only then are events looked at. */
-static int add_times(struct weft__places *places, struct weft_segment *seg)
+static int add_times(struct weft__addresses *addresses, struct weft_segment *seg)
 {
 	uint64_t *times = NULL;
 	size_t n, i;
 	const struct weft_stack *stacks = weft_segment_stacks(seg, &n);
 	int r = 0;
 
-	for (i = 0; i < places->n && r >= 0; i++) {
-		struct weft__location *place = &places->at[i];
+	for (i = 0; i < addresses->n && r >= 0; i++) {
+		struct weft__code_address *address = &addresses->at[i];
 
-		if (!without_file(seg, place->module))
+		if (!without_file(seg, address->module))
 			continue;
 		if (!times) {
 			times = weft__calloc(n, sizeof(*times));
 			r = times ? find_times(seg, stacks, times) : -ENOMEM;
 		}
 		if (r >= 0)
-			place->time_ns = times[weft_segment_stack(seg, place->stack) - stacks];
+			address->time_ns = times[weft_segment_stack(seg, address->stack) - stacks];
 	}
 	weft__free(times);
 	return r;
 }
 
-int weft__places_collect(struct weft__places *places, struct weft_segment *seg)
+int weft__addresses_collect(struct weft__addresses *addresses, struct weft_segment *seg)
 {
 	size_t n, i;
 	const struct weft_stack *stacks = weft_segment_stacks(seg, &n);
@@ -127,14 +98,14 @@ int weft__places_collect(struct weft__places *places, struct weft_segment *seg)
 
 	for (i = 0; i < n; i++)
 		for (j = 0; j < stacks[i].n_frames; j++)
-			if (add(places, &stacks[i].frames[j], stacks[i].id) < 0)
+			if (add(addresses, &stacks[i].frames[j], stacks[i].id) < 0)
 				return -ENOMEM;
-	return add_times(places, seg);
+	return add_times(addresses, seg);
 }
 
-void weft__places_fini(struct weft__places *places)
+void weft__addresses_fini(struct weft__addresses *addresses)
 {
-	weft__free(places->at);
-	weft__free(places->slots);
-	memset(places, 0, sizeof(*places));
+	weft__free(addresses->at);
+	weft__map_fini(&addresses->by_key);
+	memset(addresses, 0, sizeof(*addresses));
 }

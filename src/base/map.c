@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/map.h"
+#include "base/map.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-static size_t find(const struct weft__map *map, uint64_t key)
+static size_t map_find(const struct weft__map *map, uint64_t key)
 {
 	size_t at = weft__map_home(map, key);
 
@@ -16,7 +16,7 @@ static size_t find(const struct weft__map *map, uint64_t key)
 	return at;
 }
 
-static int grow(struct weft__map *map)
+static int map_grow(struct weft__map *map)
 {
 	size_t slots = map->slots ? (map->mask + 1) * 2 : 64, i;
 	struct weft__map bigger = {.mask = slots - 1, .n = map->n, .seed = map->seed};
@@ -32,7 +32,7 @@ static int grow(struct weft__map *map)
 		bigger.slots[i].value = WEFT__MAP_NONE;
 	for (i = 0; map->slots && i <= map->mask; i++)
 		if (map->slots[i].value != WEFT__MAP_NONE)
-			bigger.slots[find(&bigger, map->slots[i].key)] = map->slots[i];
+			bigger.slots[map_find(&bigger, map->slots[i].key)] = map->slots[i];
 	weft__free(map->slots);
 	*map = bigger;
 	return 0;
@@ -43,12 +43,12 @@ int weft__map_put(struct weft__map *map, uint64_t key, uint32_t value)
 	size_t at;
 
 	if (!map->slots || map->n + map->n / 2 >= map->mask) {
-		int rc = grow(map);
+		int rc = map_grow(map);
 
 		if (rc < 0)
 			return rc;
 	}
-	at = find(map, key);
+	at = map_find(map, key);
 	if (map->slots[at].value == WEFT__MAP_NONE)
 		map->n++;
 	map->slots[at].key = key;
@@ -63,7 +63,7 @@ void weft__map_del(struct weft__map *map, uint64_t key)
 
 	if (!map->slots)
 		return;
-	hole = find(map, key);
+	hole = map_find(map, key);
 	if (map->slots[hole].value == WEFT__MAP_NONE)
 		return;
 	for (at = (hole + 1) & map->mask; map->slots[at].value != WEFT__MAP_NONE; at = (at + 1) & map->mask) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When code that a JIT made was seen: in any event that has a stack, not only in samples. */
-#include "analyze/annotate_places.h"
+#include "analyze/annotate_addresses.h"
 
 #include "segfile.h"
 #include "weft/recorder.h"
@@ -32,7 +32,7 @@ TEST(a_stack_has_the_time_of_the_event_that_it_was_first_in)
 	static const uint64_t expected[] = {10, 20, 40, 40, 50, 60};
 	static const char *const names[] = {"0.weft", NULL};
 	struct segfile file = {5, 0, "4242", events, sizeof(events) / sizeof(events[0]), NULL, 0, 0};
-	struct weft__places places = {0};
+	struct weft__addresses places = {0};
 	struct weft_segment *seg = NULL;
 	char dir[256];
 	size_t i;
@@ -42,13 +42,13 @@ TEST(a_stack_has_the_time_of_the_event_that_it_was_first_in)
 	segfile_write(&file, segfile_path(dir, "0.weft"));
 	segfile_more = NULL;
 	CHECK_EQ(weft_segment_open(&seg, segfile_path(dir, "0.weft"), NULL), 0);
-	CHECK(weft__places_collect(&places, seg) >= 0);
+	CHECK(weft__addresses_collect(&places, seg) >= 0);
 	REQUIRE(places.n == 6);
 	for (i = 0; i < 6; i++) {
 		CHECK_EQ(places.at[i].offset, 0x1000 * (i + 1));
 		CHECK_EQ(places.at[i].time_ns - SEGFILE_MONO, expected[i]);
 	}
-	weft__places_fini(&places);
+	weft__addresses_fini(&places);
 	weft_segment_close(seg);
 	segfile_remove(dir, names);
 }

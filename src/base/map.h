@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A map from 64-bit numbers to 32-bit ones, usually indices of an array. Open addressing with a seed of its own,
  * because keys come from files that anyone may have made. Context: CALLER. */
-#ifndef WEFT_ANALYZE_MAP_H
-#define WEFT_ANALYZE_MAP_H
+#ifndef WEFT_BASE_MAP_H
+#define WEFT_BASE_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>
