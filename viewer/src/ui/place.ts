@@ -3,7 +3,7 @@
 import type { App, Arrow, Place } from './context';
 import type { Item } from './state';
 import { duration } from './format';
-import { columnsOf, many, one, timesOf } from './table';
+import { many, one, timesOf } from './table';
 import type { Row } from './table';
 
 export interface Holder {
@@ -103,9 +103,7 @@ export function loadPoll(app: App, rowid: number): Promise<PollInfo | null> {
 
 async function readPoll(app: App, rowid: number): Promise<PollInfo | null> {
   const { trace } = app;
-  // The trace's id is not kept by the engine: reading it takes a pass over the trace, so the panel asks for it later.
-  const columns = ['rowid', ...columnsOf(trace, 'poll')].filter((c) => c !== 'trace');
-  const poll = await one(trace, 'poll', [{ column: 'rowid', op: '=', value: rowid }], columns);
+  const poll = await one(trace, 'poll', [{ column: 'rowid', op: '=', value: rowid }]);
   if (!poll) return null;
   const id = poll.num('id');
   const [from, to] = [poll.num('begin_ns'), endOf(app, poll, 'poll')];

@@ -147,11 +147,6 @@ export function SpanPanel({ span }: { span: string }) {
       </p>
       {some && (
         <dl>
-          {some.has('trace') && (
-            <Fact name="trace">
-              <span class="mono">{some.str('trace')}</span>
-            </Fact>
-          )}
           {some.has('root_span') && (
             <Fact name="local root">
               <span class="mono">{some.str('root_span')}</span>

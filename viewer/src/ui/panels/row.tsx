@@ -37,7 +37,14 @@ function titleOf(table: string, row: Row): string {
   return TITLES[table] ?? table;
 }
 
-function Fields({ text }: { text: string }) {
+function Fields({ rowid }: { rowid: number }) {
+  const app = useApp();
+  const { value: row } = useAsync(
+    () => one(app.trace, 'event', [{ column: 'rowid', op: '=', value: rowid }], ['fields']),
+    [rowid],
+  );
+  const text = row?.str('fields');
+  if (!text) return null;
   let fields: [string, unknown][] = [];
   try {
     fields = Object.entries(JSON.parse(text) as Record<string, unknown>);
@@ -91,7 +98,7 @@ function Others({ row, table }: { row: Row; table: string }) {
           <span title={c.info.meaning}>{value(c)}</span>
         </Fact>
       ))}
-      {table === 'event' && <Fields text={row.str('fields')} />}
+      {table === 'event' && <Fields rowid={row.num('rowid')} />}
     </dl>
   );
 }
