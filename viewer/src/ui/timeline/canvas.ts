@@ -13,6 +13,7 @@ import type { Box, Layers, Layout } from './layout';
 import { hit as rectAt } from './lod';
 import { drawArrows, drawChart, drawGrid, drawMarks, drawMatches, drawPlace, drawSelection } from './overlay';
 import type { Chart } from './overlay';
+import { Tiles } from './tiles';
 
 const LAYERS: LaneLayer[] = ['poll', 'park', 'stuck', 'wait', 'offcpu', 'context', 'event', 'flame'];
 const CHARTS = [
@@ -40,6 +41,7 @@ export class TimelineCanvas {
   private frame: Frame;
   private lastBoxes = '';
   private charted = CHARTS;
+  private tiles: Tiles;
 
   constructor(
     readonly app: App,
@@ -49,6 +51,7 @@ export class TimelineCanvas {
     readonly onLayout: (layout: Layout) => void,
   ) {
     this.theme = readTheme();
+    this.tiles = new Tiles(app.trace);
     this.frame = {
       ctx: lanes.getContext('2d', { alpha: false }) as CanvasRenderingContext2D,
       trace: app.trace,
@@ -186,7 +189,7 @@ export class TimelineCanvas {
     if (box.kind === 'group') {
       f.ctx.fillStyle = this.theme.panel;
       f.ctx.fillRect(0, y, f.width, box.h);
-    } else if (box.kind === 'chart') this.charts.set(box.name, drawChart(f, box));
+    } else if (box.kind === 'chart') this.charts.set(box.name, drawChart(f, box, this.tiles));
     else drawLane(f, box);
     f.ctx.fillStyle = this.theme.line;
     f.ctx.fillRect(0, y + box.h - 1, f.width, 1);
