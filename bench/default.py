@@ -112,7 +112,7 @@ def added(on, off):
     return 100 * (on.cpu_s / on.work - off.cpu_s / off.work) / base
 
 
-def tell_cost(directory, what, quick):
+def report_cost(directory, what, quick):
     pairs, seconds = (2, 3) if quick else (8, 12)
     measure = COSTS[what]
     values, own, offs = [], [], []
@@ -134,7 +134,7 @@ def tell_cost(directory, what, quick):
                 **({"own": statistics.median(own)} if own else {}))
 
 
-def tell_p99(directory, quick):
+def report_p99(directory, quick):
     pairs, seconds = (2, 3) if quick else (20, 4)
     kinds = {"without": None, "events": EVENTS_ALONE, "default": {}}
     found = {kind: [] for kind in kinds}
@@ -152,7 +152,7 @@ def tell_p99(directory, quick):
                             medians["without"] / 1e3), baseline=1)
 
 
-def tell_share(directory, quick):
+def report_share(directory, quick):
     """As tools/demo does it, with faults."""
     shares = []
     for _ in range(1 if quick else 5):
@@ -176,11 +176,11 @@ def main():
     directory, what, quick = tempfile.mkdtemp(dir=sys.argv[1]), sys.argv[2], "--quick" in sys.argv
     try:
         if what == "p99":
-            tell_p99(directory, quick)
+            report_p99(directory, quick)
         elif what == "share":
-            tell_share(directory, quick)
+            report_share(directory, quick)
         else:
-            tell_cost(directory, what, quick)
+            report_cost(directory, what, quick)
     finally:
         shutil.rmtree(directory)
 

@@ -58,13 +58,13 @@ def tell(name, found, unit, scale, what, relative):
     demo.figure(name, median, "%" if relative else unit, "%s; %s" % (what, beside(found, unit, scale)), interval=[low, high])
 
 
-def tell_true(directory, quick):
+def report_true(directory, quick):
     kinds = tools(directory)
     found = in_turn(kinds, 10 if quick else 60, lambda kind: wall_of([*kinds[kind], "/bin/true"])[0])
     tell("run_true_cost", found, "ms", 1e3, "what `weft run -- true` takes longer than `true`, with its report", False)
 
 
-def tell_fork(directory, quick):
+def report_fork(directory, quick):
     kinds = tools(directory)
     program = os.path.abspath(demo.program("bench", "bench_forks_plain"))
     for what, name, relative, text in (
@@ -74,7 +74,7 @@ def tell_fork(directory, quick):
         tell(name, found, "ms" if what == "exec" else "s", 1e3 / 500 if what == "exec" else 1, text, relative)
 
 
-def tell_make(directory, quick):
+def report_make(directory, quick):
     kinds = tools(directory)
     with open(os.path.join(directory, "Makefile"), "w") as file:
         file.write("all: %s\n%%.o: %%.c\n\tcc -O1 -c -o $@ $<\n" % " ".join("f%d.o" % i for i in range(SOURCES)))
@@ -93,7 +93,7 @@ def tell_make(directory, quick):
          "what `make -j4` of %d small C files takes longer under `weft run`" % SOURCES, True)
 
 
-def tell_space(directory, quick):
+def report_space(directory, quick):
     del quick
     weft = tools(directory)["weft"]
     program = os.path.abspath(demo.program("bench", "bench_space_plain"))
@@ -108,7 +108,7 @@ def tell_space(directory, quick):
 def main():
     directory = tempfile.mkdtemp(dir=sys.argv[1])
     try:
-        {"true": tell_true, "fork": tell_fork, "make": tell_make, "space": tell_space}[sys.argv[2]](directory, "--quick" in sys.argv)
+        {"true": report_true, "fork": report_fork, "make": report_make, "space": report_space}[sys.argv[2]](directory, "--quick" in sys.argv)
     finally:
         shutil.rmtree(directory)
 

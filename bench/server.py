@@ -132,14 +132,14 @@ def percent(ratio, sign=1):
     return sign * (ratio - 1) * 100
 
 
-def tell_nothing(name, pairs):
+def report_nothing(name, pairs):
     demo.figure(name, None, "%", "not measured: only %d pairs of slices in which the server had its CPU and requests "
                 "for it; other programs had the rest" % len(pairs))
 
 
-def tell_paired(name, pairs, chance, key, unit, sign, what, slice_ms):
+def report_paired(name, pairs, chance, key, unit, sign, what, slice_ms):
     if len(pairs) < PAIRS_LEAST or not chance:
-        return tell_nothing(name, pairs)
+        return report_nothing(name, pairs)
     ratios = [on[key] / off[key] for on, off in pairs]
     value, *interval = stats.median_interval([percent(ratio, sign) for ratio in ratios])
     by_chance = stats.median_interval([percent(a[key] / b[key], sign) for a, b in chance])
@@ -154,11 +154,11 @@ def tell_paired(name, pairs, chance, key, unit, sign, what, slice_ms):
                 baseline=statistics.median(off), ratio=statistics.median(ratios), interval=interval)
 
 
-def tell_p99(name, pairs, seed):
+def report_p99(name, pairs, seed):
     """All slices of a kind together: one has too few slow requests. The interval: pairs drawn again and again, some
     twice, some not at all. The noise: the slices that were off, cut into halves at random."""
     if len(pairs) < PAIRS_LEAST:
-        return tell_nothing(name, pairs)
+        return report_nothing(name, pairs)
     draw = random.Random(seed)
     on, off = ([pair[i] for pair in pairs] for i in (0, 1))
     ratio = p99_of(on) / p99_of(off)
@@ -198,15 +198,15 @@ def main():
     layout = "one worker on one CPU; %d pairs of slices in which it had less than %.0f %% of it do not count" % (
         len(pairs) - len(counted), 100 * FULL) if one_cpu else "all threads on any of %d CPUs, the load's too" % (
         len(os.sched_getaffinity(0)))
-    tell_paired(prefix + "_throughput", counted, off_counted, "rate", "requests/s", -1,
+    report_paired(prefix + "_throughput", counted, off_counted, "rate", "requests/s", -1,
                 "requests/s lost to recording%s, %d connections with %d requests under way each; %s; about %.1f events "
                 "a request, %d events lost" %
                 (" with everything on" if all_on else " with samples" if sampled else "", LOAD[1], LOAD[3], layout,
                  2 * server.events / result["requests"], server.lost), slice_ms)
-    tell_p99(prefix + "_p99", counted, result["requests"])
-    tell_paired(prefix + "_p50", counted, off_counted, "p50", "us", 1, "what recording adds to the p50 latency",
+    report_p99(prefix + "_p99", counted, result["requests"])
+    report_paired(prefix + "_p50", counted, off_counted, "p50", "us", 1, "what recording adds to the p50 latency",
                 slice_ms)
-    tell_paired(prefix + "_cpu", pairs, both_off, "cpu", "us a request", 1,
+    report_paired(prefix + "_cpu", pairs, both_off, "cpu", "us a request", 1,
                 "what recording adds to the server's CPU time, in all slices; " + collector_note(slices, server), slice_ms)
 
 

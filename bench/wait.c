@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 		"weft_wait_begin and weft_wait_end of a short wait, seen by others meanwhile, against two readings of "
 		"the counter");
 	bench_print("wait_pair_after", bench_median(&waited), "ns", "floor", floor, bench_median(&waited) / floor,
-		    "the same told afterwards (weft_now_ticks, weft_waited)");
+		    "the same reported afterwards (weft_now_ticks, weft_waited)");
 	bench_print(
 		"rseq_pair", bench_median(&detector) - floor, "ns", "floor", floor, bench_median(&detector) / floor,
 		"the detector of context switches, asked at the begin and the end of a poll, beside two readings of "

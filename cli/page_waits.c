@@ -11,7 +11,7 @@
 #include "weft/wait.h"
 
 #define NAMES 3
-#define SEEN 4096 /* threads that are told apart */
+#define SEEN 4096 /* threads that are shown one by one */
 
 static bool is_lock(uint32_t what)
 {
@@ -23,7 +23,7 @@ static bool is_pause(uint32_t what)
 	return what == WEFT_WAIT_GC || what == WEFT_WAIT_PAUSE;
 }
 
-/* Polls that waited for the same lock, or in the same call, tell of it already. */
+/* Polls that waited for the same lock, or in the same call, report it already. */
 static bool in_polls(const struct page_findings *list, uint32_t what, uint32_t name, uint64_t object, uint64_t ns)
 {
 	uint64_t reported_ns = 0;

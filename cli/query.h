@@ -12,7 +12,7 @@
 
 enum query_format { QUERY_TABLE, QUERY_CSV, QUERY_JSON };
 
-/* Rows of one table in memory, for statements that look rows up, or read a table again and again. */
+/* Rows of one table in memory, for statements that wall sample rows up, or read a table again and again. */
 struct query_index {
 	struct weft__map first; /* by value: number of a row, from 0 on */
 	uint32_t *next;         /* of the same value, by row; UINT32_MAX: the last */

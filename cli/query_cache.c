@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a table in memory, for joins that look them up and for tables that are scanned again and again. */
+/* Rows of a table in memory, for joins that wall sample them up and for tables that are scanned again and again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -165,7 +165,7 @@ void report_json_missing(struct weft__json *json, const struct report *report);
 double report_quota(const struct report *report); /* CPUs; 0: there was none */
 void report_say_throttling(struct report_text *text, const struct report *report);
 
-/* report_story.c: what the time of a poll was spent on; in lists with all of it, in headlines with what matters. */
+/* report_breakdown.c: what the time of a poll was spent on; in lists with all of it, in headlines with what matters. */
 void report_breakdown(const struct report *report, const struct weft__poll *poll, int indent);
 void report_breakdown_headline(const struct report *report, const struct weft__poll *poll, int indent);
 bool report_has_breakdown(const struct report *report);
@@ -196,12 +196,13 @@ void report_poll_stacks(const struct report *report, const struct weft__poll *po
 void report_json_samples(struct weft__json *json, const struct report *report);
 void report_json_poll(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
 
-/* report_story_json.c */
+/* report_breakdown_json.c */
 void report_json_breakdown(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
 void report_json_split(struct weft__json *json, const struct report *report, const char *key,
 		       const struct weft__split *split);
 void report_json_context(struct weft__json *json, const struct report *report, const struct weft__context *context);
-void report_json_offcpu(struct weft__json *json, const struct report *report); /* waits, switches, looks, stuck, cost */
+void report_json_offcpu(struct weft__json *json,
+			const struct report *report); /* waits, switches, wall samples, stuck, cost */
 
 /* report_cpu_json.c: the frames of a stack, leaf first, as an array */
 void report_json_frames(struct weft__json *json, const struct report *report, uint32_t stack, uint32_t kernel);

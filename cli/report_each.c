@@ -154,7 +154,7 @@ static void forget(struct study *s)
 	s->shown = NULL;
 }
 
-/* Damage is told where the recording is. */
+/* Damage is reported where the recording is. */
 static int show(struct study *s, const struct report_opts *opts, struct weft__json *json, int *code)
 {
 	int rc = s->analysis ? 0 : study(s, opts);

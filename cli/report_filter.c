@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options that choose by name have to choose from: a name that nothing has is told with those that there
+/* What the options that choose by name have to choose from: a name that nothing has is reported with those that there
  * are. */
 #include <fnmatch.h>
 #include <stdio.h>

@@ -152,7 +152,7 @@ static void say_cell(struct report_text *text, const struct report *report, enum
 		else
 			report_say(text, "(%u)", cell->thread.tid);
 		break;
-	case WEFT__FORM_PLACE:
+	case WEFT__FORM_LOCATION:
 		weft__label_file(names, cell->location, label, sizeof(label));
 		report_say(text, "%.60s%s%.40s", weft__label_location(names, cell->location), label[0] ? "  " : "",
 			   cli_base(label));

@@ -38,7 +38,7 @@ static void put_cell(const struct row *row, const char *key, enum weft__form for
 		thread = weft__names_thread(names, cell->thread.stream);
 		weft__json_text(row->json, key, thread ? thread->name : NULL);
 		break;
-	case WEFT__FORM_PLACE:
+	case WEFT__FORM_LOCATION:
 		weft__json_text(row->json, key, weft__label_location(names, cell->location));
 		break;
 	case WEFT__FORM_FUNCTION:

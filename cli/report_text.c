@@ -66,7 +66,7 @@ static void print_dump(const struct report *report)
 	puts("");
 }
 
-/* Where not all polls are told one by one. */
+/* Where not all polls are reported one by one. */
 static void print_poll_mode(const struct report *report)
 {
 	const struct weft__result *r = report->result;

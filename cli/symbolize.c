@@ -189,7 +189,7 @@ static int by_missing(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* The modules that lack names, or lines for a reason that can be told, worst first; the caller's. */
+/* The modules that lack names, or lines for a reason that is known, worst first; the caller's. */
 static const struct weft__annotated_module **lacking(const struct weft__annotated *done, size_t *ret_n)
 {
 	const struct weft__annotated_module **list =

@@ -2,7 +2,7 @@
 /* Alternate stacks for signals. The kernel takes 2,048 bytes, and needs more than 3,000 for one signal where the CPU
  * has wide registers. A program whose handlers rarely run, or run one at a time, may have measured its stack for
  * them alone; samples come at any time, and in its handlers, too. So a small one is answered by a larger one of
- * ours, with room for what the program gave and a sample: the program is told what it set, and its handlers run on
+ * ours, with room for what the program gave and a sample: the program reads back what it set, and its handlers run on
  * ours. A large one stays the program's: some make contexts on theirs. */
 #include <pthread.h>
 #include <signal.h>

@@ -11,7 +11,7 @@
 
 #define CONDITIONS 1024  /* with threads that wait; a power of two */
 #define COUNT_MOST 255   /* of threads that wait for one */
-#define RELOCK_SHARE 16u /* part of a long wait from which on one for the lock is told apart */
+#define RELOCK_SHARE 16u /* part of a long wait from which on one for the lock is distinguished */
 
 /* `state` is the condition's address << 16 | threads that wait << 8 | those of them that were signalled, 0: free. */
 struct condition {

@@ -3,7 +3,7 @@
  * whatever is open; a number that was closed behind the recorder's back would soon be a file of the program that the
  * recorder writes to. So the recorder's files are moved to high numbers (its calls come here by the linker's
  * --wrap), and the program cannot close them: to it they are not open. Most are not even in the program's table: the
- * collector has one of its own (base/apart.h). */
+ * collector has one of its own (base/private_fds.h). */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/apart.h"
+#include "base/private_fds.h"
 #include "preload.h"
 
 #define FDS 65536    /* numbers from here on are not moved to, nor guarded */
@@ -40,7 +40,7 @@ static int adopt(int fd)
 	struct rlimit limit;
 	int saved = errno, lowest = 0, high;
 
-	if (fd < 0 || weft__apart)
+	if (fd < 0 || weft__private_fds)
 		return fd;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		lowest = limit.rlim_cur / 4 * 3 < HIGHEST ? (int)(limit.rlim_cur / 4 * 3) : HIGHEST;
@@ -57,7 +57,7 @@ static int adopt(int fd)
 
 static void let_go(int fd)
 {
-	if (fd >= 0 && fd < FDS && !weft__apart)
+	if (fd >= 0 && fd < FDS && !weft__private_fds)
 		__atomic_fetch_and(&own[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
 }
 

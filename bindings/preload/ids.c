@@ -2,7 +2,7 @@
 /* Users and groups. The C library gives all threads the same, and ends the process when one of them may not have
  * what another may. A program that made no thread may well have capabilities that weft's threads have not (prctl and
  * capset are about one thread), as setpriv does. So it changes its own only, as the C library does where there is
- * one thread; weft's threads come after (base/apart.h). */
+ * one thread; weft's threads come after (base/private_fds.h). */
 #include <grp.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/apart.h"
+#include "base/private_fds.h"
 #include "preload.h"
 
 #define GATHER_MS 1000
@@ -28,7 +28,7 @@ static void gather(void)
 	struct timespec nap = {0, 1000000};
 	int i;
 
-	for (i = 0; __atomic_load_n(&weft__apart_strayed, __ATOMIC_SEQ_CST) && i < GATHER_MS; i++)
+	for (i = 0; __atomic_load_n(&weft__ids_strayed, __ATOMIC_SEQ_CST) && i < GATHER_MS; i++)
 		preload_bare(SYS_nanosleep, (long)(uintptr_t)&nap, 0, 0, 0, 0, 0);
 }
 
@@ -37,7 +37,7 @@ static int change(long number, long a, long b, long c)
 	int r = (int)preload_bare(number, a, b, c, 0, 0, 0);
 
 	if (r == 0)
-		__atomic_store_n(&weft__apart_strayed, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&weft__ids_strayed, 1, __ATOMIC_SEQ_CST);
 	return r;
 }
 

@@ -17,10 +17,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/late.h"
 #include "base/ours.h"
 #include "base/place.h"
+#include "base/private_fds.h"
 #include "base/thread.h"
 #include "preload.h"
 #include "unwind/stack.h"
@@ -140,13 +140,13 @@ static void *start_main(void *data)
 	}
 	timer_stop();
 	/* The program lists, closes and inherits its descriptors at any time, also now. Errors go where its own do. */
-	if (weft__preload_files_apart())
-		weft__apart_begin(STDERR_FILENO);
+	if (weft__preload_private_fds())
+		weft__private_fds_begin(STDERR_FILENO);
 	weft__late_start_ns = clock_ns(CLOCK_MONOTONIC) - late.born_ns;
 	weft__late_start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (weft__preload_open() != 0)
 		late.children = false; /* nor are its children */
-	weft__apart_end();
+	weft__private_fds_end();
 	if (!late.children) /* else it is theirs, too */
 		signal_give();
 	finish();

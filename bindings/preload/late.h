@@ -63,6 +63,6 @@ void weft__preload_late_give_signal(int signal);
 /* start.c: opens the recorder and starts it, or starts it again in the child of a fork. On a quiet thread. 0 or not. */
 int weft__preload_open(void);
 /* Whether none of the recorder's files has to be in the program's table: src/record/setup.c decides by the same. */
-bool weft__preload_files_apart(void);
+bool weft__preload_private_fds(void);
 
 #endif

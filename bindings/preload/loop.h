@@ -38,7 +38,7 @@ struct preload_wait {
 	uint32_t family; /* enum preload_family */
 	bool parks;      /* with a time-out that is not 0; else it only looks at what is ready */
 	int fd;          /* of epoll and io_uring; -1: not known */
-	uint64_t id;     /* of epoll and io_uring: what tells one from another */
+	uint64_t id;     /* of epoll and io_uring: what distinguishes one from another */
 	uintptr_t site;  /* the caller */
 	uintptr_t frame;
 	const void *at; /* of poll: its array; of select: the first set that there is */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The signal of the samples, and what the program wants of it. The recorder chose one that was free before the
  * program began; the program may want it later, and many a daemon sets all signals to their default first, which for
- * most is death. So what it wants is kept and followed for signals that are not samples, it is told so when it asks,
- * and the recorder's handler stays. The recorder's own calls come here by the linker's --wrap. */
+ * most is death. So what it wants is kept and followed for signals that are not samples, it reads that back when it
+ * asks, and the recorder's handler stays. The recorder's own calls come here by the linker's --wrap. */
 #include <signal.h>
 #include <unistd.h>
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/late.h"
+#include "base/private_fds.h"
 #include "base/short.h"
 #include "late.h"
 #include "preload.h"
@@ -108,7 +108,7 @@ static void leave_environment(void)
 		*to = NULL;
 }
 
-/* From where on a wait is told by itself; WEFT_WAIT_MS, which the recorder reads, overrides it. */
+/* From where on a wait is reported by itself; WEFT_WAIT_MS, which the recorder reads, overrides it. */
 static uint64_t threshold_ns(void)
 {
 	const char *text = getenv("WEFT_BLOCK_MS");
@@ -147,7 +147,7 @@ static int open_recorder(struct weft_error *err)
 	int r;
 
 	weft__preload_describe_init();
-	weft__apart_wanted = 1; /* nothing of the program runs on weft's threads */
+	weft__private_fds_wanted = 1; /* nothing of the program runs on weft's threads */
 	r = weft_recorder_open(&rec, &options, err);
 	if (r == 0)
 		r = weft_recorder_start(rec, err);
@@ -156,7 +156,7 @@ static int open_recorder(struct weft_error *err)
 	return r;
 }
 
-bool weft__preload_files_apart(void)
+bool weft__preload_private_fds(void)
 {
 	return !options.sample_kernel && !options.symbolize;
 }

@@ -73,7 +73,7 @@ static struct begin begin_give(struct begin *at)
 	return copy;
 }
 
-/* On the new thread. Threads that live for less than the collector's looks are far apart have samples, too. */
+/* On the new thread. Threads that live for less than the collector scans for them have samples, too. */
 static struct begin begin_here(void *data)
 {
 	struct begin begin = begin_give(data);

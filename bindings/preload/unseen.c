@@ -66,7 +66,7 @@ static void look_at(int dir, const char *name, struct unseen *ret)
 }
 
 /* The table of the program's first thread; the collector's own is another. No stream and no allocation:
- * base/apart.h. */
+ * base/private_fds.h. */
 static struct unseen look(void)
 {
 	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), left = LINKS_MAX;

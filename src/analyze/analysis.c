@@ -228,7 +228,7 @@ int weft__analysis_push(struct weft__analysis *a, const struct weft__event *ev)
 	if (rc < 0 || !s)
 		return rc;
 	rc = weft__stream_advance(a, s, ev);
-	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be told for the thread */
+	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be reported for the thread */
 		s->seen_ns = ev->time_ns;
 	if (ev->kind >= WEFT_KIND_BUILTIN_END || !(silence[ev->kind] & NOT_RAN))
 		s->ran_ns = ev->time_ns;

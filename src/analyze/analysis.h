@@ -23,10 +23,10 @@
 #include "segment/event.h"
 #include "weft/segment.h"
 
-/* Places of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
+/* Locations of a task besides the ids of locations (1 to 65535) and 0, a spawn that gave none. */
 #define WEFT__LOCATION_UNSEEN 0xffffffffu    /* spawned before the recording, or its spawn was lost */
 #define WEFT__LOCATION_UNTRACKED 0xfffffffeu /* more tasks at a time than max_tasks */
-#define WEFT__LOCATION_OTHER 0xfffffffdu     /* more places than max_rows */
+#define WEFT__LOCATION_OTHER 0xfffffffdu     /* more locations than max_rows */
 
 #define WEFT__LANE_OTHER 0xffffffffu /* as worker of a lane: more lanes than max_rows */
 
@@ -52,10 +52,10 @@ struct weft__analysis_opts {
 	size_t top;             /* length of the lists of worst things; 10 */
 	size_t max_tasks;       /* that live at one time; 1 Mi */
 	size_t max_streams;     /* threads that live at one time; 1 Mi */
-	size_t max_rows;        /* lanes, places, and sampled threads; 4096 of each */
+	size_t max_rows;        /* lanes, locations, and sampled threads; 4096 of each */
 	size_t max_samples;     /* in polls that are open at one time; 4 Mi */
 	size_t max_sample_rows; /* 1 Mi */
-	size_t max_intervals;   /* waits, switches, looks and samples that are kept for polls; 1 Mi */
+	size_t max_intervals;   /* waits, switches, wall samples and samples that are kept for polls; 1 Mi */
 	/* Hears of each sample that is in the window and asked for. A negative value ends the push that it came in. */
 	int (*sample)(void *data, const struct weft__sample_view *sample);
 	void *sample_data;
@@ -71,9 +71,9 @@ struct weft__analysis_opts {
 struct weft__wake {
 	bool known;      /* there was a wake */
 	bool measured;   /* ... and no gap between it and the poll */
-	bool in_poll;    /* the waker was in a poll: `task` and `place` are that one's */
+	bool in_poll;    /* the waker was in a poll: `task` and `location` are that one's */
 	bool unlisted;   /* it was in none that is here, but polls were counted then */
-	bool again;      /* of a poll that was told: there may have been an earlier wake, too */
+	bool again;      /* of a poll that was reported: there may have been an earlier wake, too */
 	uint32_t stream; /* of the waker */
 	uint32_t worker; /* of the waker, or WEFT_WORKER_NONE */
 	uint32_t location;
@@ -90,7 +90,6 @@ struct weft__behind {
 	uint32_t location;
 };
 
-/* What each poll has comes first, what few have last: polls that wait for their breakdown are copied in part. */
 struct weft__poll {
 	uint64_t rank_ns; /* what a list is ordered by: duration, age or delay */
 	uint64_t task;
@@ -107,10 +106,10 @@ struct weft__poll {
 	struct weft__weight sampled; /* in it and in those nested in it */
 	uint32_t lane;               /* inside: index */
 	bool reported;               /* as a whole, at its end: others of its kind were not */
-	bool has_context;            /* it had a context; `scope` is the last one */
+	bool has_context;            /* it had a context; `context` is the last one */
 	bool in_context;             /* one of those was asked for */
 	struct weft__behind behind;  /* in the list of delays only */
-	uint32_t why;                /* it was told: enum weft_poll_why */
+	uint32_t why;                /* it was reported: enum weft_poll_why */
 	struct weft__context context;
 	size_t first_sample;               /* inside */
 	struct weft__weight stacks_beyond; /* in `sampled` but not in `stacks`: there were too many */
@@ -136,8 +135,8 @@ struct weft__lane {
 	uint64_t sched_ns; /* time between the readings that the next two come from; 0: not measured */
 	uint64_t cpu_ns;
 	uint64_t runqueue_ns;
-	struct weft__split split;   /* of its polls; of told ones where not all are */
-	struct weft__hist reported; /* durations of those that were told as a whole */
+	struct weft__split split;   /* of its polls; of reported ones where not all are */
+	struct weft__hist reported; /* durations of those that were reported as a whole */
 	bool counted;               /* `polls` is from counts by duration: percentiles are rough, the total is, too */
 };
 
@@ -149,7 +148,7 @@ struct weft__location {
 	struct weft__hist delays;
 	uint64_t spawned, ended, alive;
 	struct weft__weight sampled; /* in polls of its tasks, the innermost that was asked for */
-	/* Polls that were shorter than the sampling period, too short for samples to tell of one alone. */
+	/* Polls that were shorter than the sampling period, too short for samples to say anything of one alone. */
 	uint64_t n_short, short_ns;
 	struct weft__weight short_sampled;
 	struct weft__split split;
@@ -224,17 +223,18 @@ struct weft__result {
 	uint64_t missed_samples; /* about so many, while another handler had their signal */
 	uint64_t uncovered;      /* threads that could not be sampled */
 	uint64_t lost_switches;
-	uint64_t lost_polls; /* that were counted, but not told one by one: more than the cap */
+	uint64_t lost_polls; /* that were counted, but not reported one by one: more than the cap */
 
 	struct weft__samples samples;
 	struct weft__time_sum times[WEFT__TIME_STATES]; /* of all threads */
 
 	struct weft__split split;     /* of all polls */
-	struct weft__hist reported;   /* durations of polls that were told as a whole */
+	struct weft__hist reported;   /* durations of polls that were reported as a whole */
 	bool counted;                 /* `polls` is from counts by duration */
 	struct weft__wait_row *waits; /* the most time first */
 	size_t n_waits;
-	uint64_t n_waits_mixed, waits_mixed_ns; /* left out: told in sums that are of other requests and polls, too */
+	uint64_t n_waits_mixed,
+		waits_mixed_ns; /* left out: reported in sums that are of other requests and polls, too */
 	struct weft__wait_object *wait_objects; /* the most time that matters first; calls of the system are not here */
 	size_t n_wait_objects;
 	uint64_t wait_objects_beyond;           /* waits for more objects than max_rows */
@@ -276,8 +276,8 @@ struct weft__result {
 	uint64_t ids_reused;         /* spawned again without an end: the earlier task counts as ended */
 	uint64_t tasks_untracked;    /* events of tasks beyond max_tasks */
 	uint64_t streams_untracked;  /* events of threads beyond max_streams */
-	uint64_t threads_untracked;  /* switches, waits and looks of threads beyond max_streams */
-	uint64_t intervals_cut;      /* waits, switches and looks that were dropped: more than max_stretches */
+	uint64_t threads_untracked;  /* switches, waits and wall samples of threads beyond max_streams */
+	uint64_t intervals_cut;      /* waits, switches and wall samples that were dropped: more than max_intervals */
 	uint64_t intervals_late;     /* that came too late to be of a poll */
 	uint64_t malformed;          /* events with fewer fields than their kind has: left out */
 };

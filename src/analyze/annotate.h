@@ -7,7 +7,7 @@
  *
  * A segment is never changed: a complete new file is written beside it and takes its name, so that whoever looks,
  * even after a crash in the middle, finds the old one or the new one. Bytes that are damaged stay as they are, and
- * stay told. */
+ * stay reported. */
 #ifndef WEFT_ANALYZE_ANNOTATE_H
 #define WEFT_ANALYZE_ANNOTATE_H
 

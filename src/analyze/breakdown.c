@@ -9,14 +9,14 @@
 #include "analyze/slices.h"
 #include "base/alloc.h"
 
-#define CLOSED_KEPT 256u /* with their story told: what the thread did when another waited for it */
-#define PAST 16u         /* stretches behind a poll among which one may be that reaches back into it */
+#define CLOSED_KEPT 256u /* whose breakdown is made: what the thread did when another waited for it */
+#define PAST 16u         /* intervals behind a poll among which one may be that reaches back into it */
 #define WALL_MAX 64u     /* in one poll that are asked what they saw */
-#define OVER_MAX 64u     /* stretches at one moment */
+#define OVER_MAX 64u     /* intervals at one moment */
 #define CAUSES_MAX 256u
 
-/* A look is told when the thread has been seen to run, or after a second, and some of its time may have been in
- * waits before. */
+/* A wall sample is reported when the thread has been seen to run, or after a second, and some of its time may have
+ * been in waits before. */
 #define WALL_BEGIN(wall) ((wall)->object + (wall)->object / 4)
 #define WALL_END(wall) (2 * WALL_BEGIN(wall))
 
@@ -34,7 +34,7 @@ static int gather_one(struct weft__analysis *a, const struct weft__interval *int
 	return 0;
 }
 
-/* The first stretch that ends behind `ns`. Polls are settled in order, and there are many between two stretches. */
+/* The first interval that ends behind `ns`. Polls are settled in order, and there are many between two intervals. */
 static size_t first_after(struct weft__thread_timeline *timeline, uint64_t ns)
 {
 	size_t at = timeline->settled, n = timeline->n_log, i;
@@ -52,8 +52,8 @@ static size_t first_after(struct weft__thread_timeline *timeline, uint64_t ns)
 	return at;
 }
 
-/* Samples are moments; the one at the begin of a poll still belongs to it. Of looks, the part is taken that they are
- * sure of; where switches are known (`whole`), all of it, to see which stretch they belong to. */
+/* Samples are moments; the one at the begin of a poll still belongs to it. Of wall samples, the part is taken that
+ * they are sure of; where switches are known (`whole`), all of it, to see which interval they belong to. */
 static int gather(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__closed *poll,
 		  bool whole)
 {
@@ -90,7 +90,7 @@ static int slice_order(const void *left, const void *right)
 	return a->interval < b->interval ? -1 : a->interval > b->interval;
 }
 
-/* Waits before switches before looks; of two waits the one that began last: it is inside of the other. */
+/* Waits before switches before wall samples; of two waits the one that began last: it is inside of the other. */
 static struct weft__slice *owner(struct weft__slice **over, size_t n)
 {
 	struct weft__slice *best = NULL;
@@ -122,8 +122,8 @@ static uint64_t next_end(struct weft__slice **over, size_t n, uint64_t at_most_n
 	return at_most_ns;
 }
 
-/* Gives each moment of the poll to one stretch at most, looks among them unless the whole of switches is known.
- * Answers how much was given. Samples that fall into what was given are taken out: their `end_ns` becomes 0. */
+/* Gives each moment of the poll to one interval at most, wall samples among them unless the whole of switches is
+ * known. Answers how much was given. Samples that fall into what was given are taken out: their `end_ns` becomes 0. */
 static uint64_t give_out(struct weft__analysis *a, bool whole)
 {
 	struct weft__slice *over[OVER_MAX], *mine;
@@ -167,9 +167,9 @@ static enum weft__switches switches_in(const struct weft__analysis *a, const str
 	return WEFT__SWITCHES_ALL;
 }
 
-/* A thread tells of a switch when it runs again. So of one whose poll has not ended it is not known what it does
- * since it was last known to run: how long that is. When a look has found it waiting meanwhile, it still does:
- * `*ret` is that look, or NULL. */
+/* A thread reports a switch when it runs again. So of one whose poll has not ended it is not known what it does
+ * since it was last known to run: how long that is. When a wall sample has found it waiting meanwhile, it still does:
+ * `*ret` is that wall sample, or NULL. */
 static uint64_t unknown_end(const struct weft__analysis *a, const struct weft__thread_timeline *timeline,
 			    const struct weft__closed *poll, const struct weft__interval **ret)
 {
@@ -193,7 +193,7 @@ static uint64_t unknown_end(const struct weft__analysis *a, const struct weft__t
 	return weft__since(poll->end_ns, ran_ns);
 }
 
-/* The same as a stretch of its own. */
+/* The same as an interval of its own. */
 static int add_unknown_end(struct weft__analysis *a, const struct weft__closed *poll, const struct weft__interval *wall,
 			   uint64_t ns, struct weft__split *split)
 {
@@ -254,7 +254,7 @@ static void add_cause(struct weft__analysis *a, struct weft__breakdown *breakdow
 		weft__holder_find(a, interval, &cause->holder);
 }
 
-/* The longest stretch off the CPU that a look must have been in, as most of its time is there. */
+/* The longest interval off the CPU that a wall sample must have been in, as most of its time is there. */
 static const struct weft__slice *seen_in(const struct weft__analysis *a, const struct weft__interval *wall)
 {
 	const struct weft__slice *best = NULL;
@@ -273,7 +273,7 @@ static const struct weft__slice *seen_in(const struct weft__analysis *a, const s
 	return best;
 }
 
-/* Where switches have no stack, a look at the thread says in what it was blocked. */
+/* Where switches have no stack, a wall sample of the thread says in what it was blocked. */
 static void name_by_wall(const struct weft__analysis *a, struct weft__breakdown *breakdown)
 {
 	const struct weft__interval *wall = NULL;
@@ -361,7 +361,7 @@ static void add_split(struct weft__split *to, const struct weft__split *split)
 	to->throttled_ns += weft__least(split->throttled_ns, UINT64_MAX - to->throttled_ns);
 }
 
-/* A poll that was told of while it was stuck has come to its end. */
+/* A poll that was reported while it was stuck has come to its end. */
 static void end_stuck(struct weft__analysis *a, const struct weft__closed *closed)
 {
 	struct weft__result *r = &a->result;
@@ -419,7 +419,7 @@ static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *
 	breakdown.split.throttled_ns = 0;
 	breakdown.causes = NULL;
 	breakdown.n_causes = 0;
-	return weft__rows_poll(a, timeline, &breakdown);
+	return weft__rows_poll(a, timeline, closed, &breakdown);
 }
 
 static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *timeline,
@@ -451,7 +451,7 @@ static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *ti
 		add_split(&a->result.lanes[closed->lane].split, &breakdown.split);
 		add_split(&location->split, &breakdown.split);
 	}
-	rc = closed->kept ? weft__rows_poll(a, timeline, &breakdown) : 0;
+	rc = closed->kept ? weft__rows_poll(a, timeline, closed, &breakdown) : 0;
 	if (rc < 0 || !poll)
 		return rc;
 	if (find_causes(a, &breakdown) < 0)

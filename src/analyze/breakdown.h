@@ -3,11 +3,11 @@
  * (analysis.h).
  *
  * A poll's time is cut into parts that do not overlap and add up to its length. How long it was on the CPU its own
- * thread says at its end (poll_cpu), exactly; waits, records of switches and looks at the thread say what the rest
- * was, and are made to fit. Of a wait, what was on the CPU is time on the CPU. Where the thread did not say: time
- * off the CPU is what waits, switches and looks say, and the rest was on the CPU if the switches of the thread are
- * known. If they are not, CPU time is what samples say, and the rest is not measured. Nothing but samples says that
- * a poll which has not ended was on the CPU. Context: CALLER. */
+ * thread says at its end (poll_cpu), exactly; waits, records of switches and wall samples say what the rest was, and
+ * are made to fit. Of a wait, what was on the CPU is time on the CPU. Where the thread did not say: time off the CPU
+ * is what waits, switches and wall samples say, and the rest was on the CPU if the switches of the thread are known.
+ * If they are not, CPU time is what samples say, and the rest is not measured. Nothing but samples says that a poll
+ * which has not ended was on the CPU. Context: CALLER. */
 #ifndef WEFT_ANALYZE_BREAKDOWN_H
 #define WEFT_ANALYZE_BREAKDOWN_H
 
@@ -69,10 +69,10 @@ struct weft__cause {
 	enum weft__part part;
 	uint64_t n; /* times */
 	uint64_t ns;
-	uint32_t what; /* enum weft_wait; 0: no event told it */
+	uint32_t what; /* enum weft_wait; 0: no event says it */
 	uint32_t name; /* id of a string */
 	uint64_t object;
-	uint32_t call;          /* of the system, plus 1, as a look at the thread showed it; 0: not known */
+	uint32_t call;          /* of the system, plus 1, as a wall sample of the thread showed it; 0: not known */
 	uint32_t stack, kernel; /* of the longest; 0: none */
 	uint64_t longest_ns;
 	struct weft__holder holder; /* of the longest */
@@ -102,7 +102,7 @@ static inline bool weft__context_is_set(const struct weft__context *context)
 /* Waits of one kind for one thing. */
 struct weft__wait_row {
 	uint32_t what, name;
-	uint64_t object; /* of those that were told one by one; 0: more than one, or not known */
+	uint64_t object; /* of those that were reported one by one; 0: more than one, or not known */
 	bool objects;    /* ... more than one */
 	uint64_t n, ns, longest_ns;
 	uint64_t worker_ns;  /* of ns, that of threads that are workers or poll */
@@ -119,7 +119,7 @@ struct weft__wait_thread {
 	uint32_t stack; /* in the longest; 0: not known */
 };
 
-/* Of waits that were told one by one, those for one object: which lock it was, where many have one name. */
+/* Of waits that were reported one by one, those for one object: which lock it was, where many have one name. */
 struct weft__wait_object {
 	uint32_t what, name;
 	uint64_t object;
@@ -176,19 +176,19 @@ struct weft__cpu_clock {
 	uint64_t threads_ns; /* and their CPU time, as far as it is known */
 };
 
-/* Time off the CPU, or at which a look found the thread waiting, by stack. */
+/* Time off the CPU, or at which a wall sample found the thread waiting, by stack. */
 struct weft__off_row {
 	uint32_t tid, stream;
-	uint32_t what; /* enum weft_offcpu; for looks the call of the system plus 1 */
+	uint32_t what; /* enum weft_offcpu; for wall samples the call of the system plus 1 */
 	uint32_t stack, kernel;
-	uint64_t n; /* times, or looks */
+	uint64_t n; /* times, or wall samples */
 	uint64_t ns;
 	uint64_t samples;
 };
 
-/* A poll that was told of while it ran. */
+/* A poll that was reported while it ran. */
 struct weft__stuck {
-	uint64_t rank_ns; /* its age when it was last told of */
+	uint64_t rank_ns; /* its age when it was last reported */
 	uint64_t time_ns;
 	uint64_t task;
 	uint32_t tid, stream, worker, location;
@@ -218,7 +218,7 @@ struct weft__pending {
 struct weft__cost {
 	uint64_t n;
 	uint64_t cpu_ns, span_ns;
-	uint64_t rate; /* that was last in force: of samples and looks Hz, of switches thousandths of the time */
+	uint64_t rate; /* that was last in force: of samples and wall samples Hz, of switches thousandths of the time */
 };
 
 #endif

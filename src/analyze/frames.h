@@ -97,7 +97,7 @@ struct weft__line_list {
 
 struct weft__naming {
 	bool no_symbols; /* only what segments say */
-	bool elsewhere;  /* not in this boot of this machine: what is here tells of other kernels and processes */
+	bool elsewhere;  /* not in this boot of this machine: what is here is about other kernels and processes */
 	uint32_t pid;    /* of the recorded process, for JIT maps; 0: not known */
 	const struct weft__symbolizer_opts *symbolizer; /* NULL: defaults */
 };

@@ -101,7 +101,7 @@ static bool is_open(const struct weft__site *site)
 	return site->wanted && site->n == 0;
 }
 
-/* Who makes code at run time may tell of it, by the process. A module that nothing defines has nobody to ask. */
+/* Who makes code at run time may report it, by the process. A module that nothing defines has nobody to ask. */
 static bool can_ask(const struct weft__frames *f, const struct weft__site *site, const struct weft__naming *naming)
 {
 	uint8_t kind = f->modules[site->module].def.kind;

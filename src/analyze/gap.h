@@ -41,8 +41,8 @@ uint64_t weft__gaps_switches_ns(const struct weft__gaps *gaps, uint64_t from_ns,
 /* Where one stream stands among its gaps and those of all streams. */
 struct weft__gap_cursor {
 	size_t own, own_end, all, all_end;
-	uint64_t done_ns;  /* gaps were told up to here */
-	uint64_t quiet_ns; /* before this there is none to tell */
+	uint64_t done_ns;  /* gaps were given up to here */
+	uint64_t quiet_ns; /* before this there is none to give */
 };
 void weft__gap_cursor_init(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint32_t stream);
 

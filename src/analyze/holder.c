@@ -5,7 +5,7 @@
 
 #define CHAIN_LINKS 3    /* holders of what a holder waits for */
 #define LINKS_MAX 65536u /* of all chains */
-#define SEARCH_MAX 4096u /* stretches and polls that are looked at for what a holder did */
+#define SEARCH_MAX 4096u /* intervals and polls that are looked at for what a holder did */
 
 static uint64_t overlap(uint64_t begin_ns, uint64_t end_ns, uint64_t from_ns, uint64_t to_ns)
 {

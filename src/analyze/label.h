@@ -15,7 +15,7 @@ const char *weft__label_lane(const struct weft__names *names, uint32_t worker, u
 /* "name(tid)". */
 const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes);
 
-/* The name of a place: of the location, or in brackets what is known instead. Needs no buffer. */
+/* The name of a location, or in brackets what is known instead. Needs no buffer. */
 const char *weft__label_location(const struct weft__names *names, uint32_t location);
 
 /* "server.c:120", or "" where there is no file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of the report: lanes (workers and threads) and places (where tasks are spawned). */
+/* The rows of the report: lanes (workers and threads) and locations (where tasks are spawned). */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>

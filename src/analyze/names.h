@@ -35,7 +35,7 @@ struct weft__names {
 };
 
 /* {0} is ready for use. Each returns 0 or -ENOMEM. A definition that repeats an id replaces the earlier one, but a
- * thread keeps the first worker that it is said to have: events tell of later ones. */
+ * thread keeps the first worker that it is said to have: events report later ones. */
 int weft__names_add_segment(struct weft__names *names, const struct weft_segment *seg);
 int weft__names_add_thread(struct weft__names *names, const struct weft_thread *thread);
 int weft__names_add_worker(struct weft__names *names, const struct weft_worker *worker);

@@ -13,7 +13,7 @@ static bool wanted(struct weft__analysis *a, const struct weft__stream *s, const
 	       (!a->by_context || poll->in_context);
 }
 
-/* Lane and place of a poll that may have begun on another worker than the thread is now. */
+/* Lane and location of a poll that may have begun on another worker than the thread is now. */
 static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, struct weft__lane **lane,
 		   struct weft__location **location)
 {
@@ -38,7 +38,7 @@ static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
 	for (i = 1; i <= n; i++) {
 		const struct weft__recent *recent = &s->recent[(s->n_recent - i) % RECENT_POLLS];
 		uint64_t from_ns = recent->begin_ns > poll->wake.time_ns ? recent->begin_ns : poll->wake.time_ns;
-		/* With a scope this is asked when the poll has ended, and it is among them itself. */
+		/* With a context this is asked when the poll has ended, and it is among them itself. */
 		uint64_t to_ns = recent->end_ns < poll->begin_ns ? recent->end_ns : poll->begin_ns;
 		uint64_t held_ns = weft__since(to_ns, from_ns);
 
@@ -167,7 +167,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 	rc = weft__task_poll(a, poll);
 	if (rc < 0)
 		return rc;
-	/* Its context may be set in a moment: then the delay is told at its end. */
+	/* Its context may be set in a moment: then the delay is reported at its end. */
 	rc = a->by_context ? 0 : add_delay(a, s, poll);
 	if (rc < 0)
 		return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls: those told by their begin and end, those told as a whole at their end, and what is only counted. Context:
- * CALLER. */
+/* Polls: those reported by their begin and end, those reported as a whole at their end, and what is only counted.
+ * Context: CALLER. */
 #ifndef WEFT_ANALYZE_POLL_H
 #define WEFT_ANALYZE_POLL_H
 
@@ -16,7 +16,8 @@ struct weft__polls {
 	uint64_t n; /* serial numbers */
 };
 
-/* Room for one more open poll, all but its task, times, numbers and context filled in; s->n_open stays. 0 or -ENOMEM. */
+/* Room for one more open poll: all but its task, times, numbers and context is filled in. s->n_open stays as it is.
+ * 0 or -ENOMEM. */
 int weft__poll_add(struct weft__stream *s, struct weft__poll **ret);
 int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
@@ -33,7 +34,7 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 int weft__polls_init(struct weft__polls *polls, size_t top);
 void weft__polls_fini(struct weft__polls *polls);
 
-/* told.c: polls that are told as a whole, at their end, and counts of all of them */
+/* reported.c: polls that are reported as a whole, at their end, and counts of all of them */
 int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev);
 int weft__park_count(struct weft__analysis *a, const struct weft__event *ev);

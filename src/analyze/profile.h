@@ -18,7 +18,7 @@ struct weft__function_weight {
 struct weft__quality {
 	struct weft__weight complete;
 	struct weft__weight cut;       /* deeper than was asked for: the outer frames are missing */
-	struct weft__weight lost;      /* ends where nothing told how to go on */
+	struct weft__weight lost;      /* ends where nothing says how to go on */
 	struct weft__weight none;      /* of the program; there may be frames of the kernel */
 	struct weft__weight undefined; /* its definition is in no segment that could be read */
 	struct weft__weight fp;        /* some frames are from frame pointers */

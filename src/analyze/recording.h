@@ -31,7 +31,7 @@ struct weft__recording {
 	size_t n_files, cap_files;
 	struct weft__names names;
 	struct weft__frames frames;
-	uint64_t start_ns; /* its first moment in these files: the time that others are told relative to */
+	uint64_t start_ns; /* its first moment in these files: the time that others are relative to */
 	uint64_t start_real_ns;
 	uint64_t first_ns, last_ns; /* first and last event; 0 and 0 when there are none */
 	uint64_t n_events, n_bytes, n_event_bytes;
@@ -65,8 +65,8 @@ void weft__recordings_fini(struct weft__recordings *list);
  * the process. */
 void weft__recording_naming(const struct weft__recording *rec, bool no_symbols, struct weft__naming *ret);
 
-/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `event` may stop the reading with a
- * negative value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or
+/* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `event` may stop the reading with
+ * a negative value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or
  * what `fn` returned. A file that cannot be read any more has its `status` set. */
 struct weft__events_ops {
 	int (*event)(void *data, const struct weft__event *ev);
@@ -78,8 +78,8 @@ struct weft__events_ops {
 int weft__recording_events(struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns,
 			   const struct weft__events_ops *ops);
 
-/* The same, some events after the others: at least one, all of one thread. They are good until the next call. Returns 1,
- * 0 at the end, or -ENOMEM. */
+/* The same, some events after the others: at least one, all of one thread. They are good until the next call. Returns
+ * 1, 0 at the end, or -ENOMEM. */
 struct weft__merge;
 int weft__merge_open(struct weft__merge **ret, struct weft__recording *rec, uint64_t from_ns, uint64_t to_ns);
 int weft__merge_next(struct weft__merge *merge, const struct weft__record **ret, const struct weft__record **end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls in the modes in which not all are told one by one: those that are come as a whole, at their end, and all of
+/* Polls in the modes in which not all are reported one by one: those that are come as a whole, at their end, and all of
  * them are counted by duration. The samples in such a poll came before it, when it was not known that there was one,
  * so they are moved. */
 #include <errno.h>
@@ -120,7 +120,7 @@ int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 	return 0;
 }
 
-/* Told polls are among those that were counted; where nothing was counted, they are all there is. */
+/* Reported polls are among those that were counted; where nothing was counted, they are all there is. */
 static int merge(struct weft__hist *polls, const struct weft__hist *reported, bool counted)
 {
 	if (!counted)

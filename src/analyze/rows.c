@@ -3,35 +3,80 @@
 #include "analyze/rows.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analyze/slices.h"
 #include "base/alloc.h"
 
-/* Only what each poll has. What few have is zero in the ring, but for a context. */
-static void copy_poll(struct weft__poll *to, const struct weft__poll *poll)
+static int keep_context(struct weft__thread_timeline *timeline, const struct weft__context *context)
 {
-	if (to->has_context || poll->has_context)
-		to->context = poll->context;
-	memcpy(to, poll, offsetof(struct weft__poll, why));
+	struct weft__context *ring =
+		weft__ring_room(timeline->kept_contexts, &timeline->cap_kept_contexts, timeline->first_kept_context,
+				timeline->n_kept_contexts, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	timeline->kept_contexts = ring;
+	ring[timeline->n_kept_contexts++ & (timeline->cap_kept_contexts - 1)] = *context;
+	return 0;
 }
 
 int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__poll *poll,
 		    bool *kept)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
-	struct weft__poll *ring;
+	struct weft__kept *one;
 
 	*kept = (rows->poll || rows->slice) && (!rows->wants || rows->wants(rows->data, poll));
 	if (!*kept)
 		return 0;
-	ring = weft__ring_room(timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
-			       sizeof(*ring));
-	if (!ring)
+	one = weft__ring_room(timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
+			      sizeof(*one));
+	if (!one || (poll->has_context && keep_context(timeline, &poll->context) < 0))
 		return -ENOMEM;
-	timeline->kept = ring;
-	copy_poll(&ring[timeline->n_kept++ & (timeline->cap_kept - 1)], poll);
+	timeline->kept = one;
+	one += timeline->n_kept++ & (timeline->cap_kept - 1);
+	one->wake = poll->wake;
+	one->behind_ns = poll->behind.held_ns;
+	one->behind_serial = poll->behind.serial;
+	one->n_samples = poll->sampled.n;
+	one->depth = poll->depth;
+	one->level = poll->level;
+	one->n_wakes = poll->n_wakes;
+	one->reported = poll->reported;
+	one->has_context = poll->has_context;
 	return 0;
+}
+
+/* A poll as it was, from what was kept of it. */
+static const struct weft__poll *hear(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+				     const struct weft__closed *closed)
+{
+	const struct weft__kept *kept = &timeline->kept[timeline->first_kept++ & (timeline->cap_kept - 1)];
+	struct weft__poll *poll = &a->breakdowns.heard;
+
+	poll->rank_ns = weft__since(closed->end_ns, closed->begin_ns);
+	poll->task = closed->task;
+	poll->begin_ns = closed->begin_ns;
+	poll->end_ns = closed->running ? 0 : closed->end_ns;
+	poll->serial = closed->serial;
+	poll->stream = closed->stream;
+	poll->worker = closed->worker;
+	poll->location = closed->location;
+	poll->depth = kept->depth;
+	poll->level = kept->level;
+	poll->n_wakes = kept->n_wakes;
+	poll->wake = kept->wake;
+	poll->sampled.n = kept->n_samples;
+	poll->sampled.ns = closed->sampled_ns;
+	poll->behind.held_ns = kept->behind_ns;
+	poll->behind.serial = kept->behind_serial;
+	poll->lane = closed->lane;
+	poll->reported = kept->reported;
+	poll->has_context = kept->has_context;
+	if (kept->has_context)
+		poll->context =
+			timeline->kept_contexts[timeline->first_kept_context++ & (timeline->cap_kept_contexts - 1)];
+	return poll;
 }
 
 /* No more than is left of the part: intervals are made to fit in sum, not one by one. */
@@ -84,11 +129,11 @@ static int give_slices(struct weft__analysis *a, const struct weft__poll *poll, 
 	return rc;
 }
 
-int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__closed *closed,
 		    const struct weft__breakdown *breakdown)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
-	const struct weft__poll *poll = &timeline->kept[timeline->first_kept++ & (timeline->cap_kept - 1)];
+	const struct weft__poll *poll = hear(a, timeline, closed);
 	int rc = rows->poll ? rows->poll(rows->data, poll, breakdown) : 0;
 
 	return rc == 0 && rows->slice ? give_slices(a, poll, &breakdown->split) : rc;

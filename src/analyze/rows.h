@@ -2,8 +2,8 @@
 /* Who hears of each poll, slice, wait, sample and time off the CPU, as it is resolved: src/trace makes rows of them.
  * What is given here is exactly what the sums of the result are made of. Pointers are good during the call. Each
  * function may be NULL; a negative value ends the push that it came in. Polls and their slices come in order of time
- * for each thread, when no more is expected of them; a sample whose poll is recorded at its end comes after that poll.
- * Everything else comes in order of time. Context: CALLER. */
+ * for each thread, when no more is expected of them; a sample whose poll is recorded at its end comes after that
+ * poll. Everything else comes in order of time. Context: CALLER. */
 #ifndef WEFT_ANALYZE_ROWS_H
 #define WEFT_ANALYZE_ROWS_H
 
@@ -12,6 +12,7 @@
 
 struct weft__poll;
 struct weft__analysis;
+struct weft__closed;
 struct weft__thread_timeline;
 struct weft__stream;
 struct weft__interval;
@@ -47,7 +48,7 @@ struct weft__sample_one {
 	uint64_t poll;     /* serial; 0: in none */
 	uint32_t location; /* of that poll */
 	uint32_t stack, kernel, stream, worker, cpu, engine;
-	enum weft__where where; /* a thread that never polls is not told apart from one that does */
+	enum weft__where where; /* a thread that never polls is not distinguished from one that does */
 };
 
 struct weft__off_view {
@@ -62,7 +63,8 @@ struct weft__row_sink {
 	/* Whether a poll that has ended, or has not as the recording ends, is wanted, before its time is divided.
 	 * NULL: each is. */
 	bool (*wants)(void *data, const struct weft__poll *poll);
-	/* Of one that has not ended, rank_ns is its age. Of `poll` only what comes before the list of its stacks is there. */
+	/* Of one that has not ended, rank_ns is its age. What only lists of polls have is not there; its context is
+	 * if has_context is set. */
 	int (*poll)(void *data, const struct weft__poll *poll, const struct weft__breakdown *breakdown);
 	int (*slice)(void *data, const struct weft__slice_view *slice);
 	int (*wait)(void *data, const struct weft__wait_view *wait);
@@ -77,8 +79,8 @@ struct weft__row_sink {
  * divided. */
 int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__poll *poll,
 		    bool *kept);
-/* The first one that is kept has its time divided. */
-int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+/* The first one that is kept, which is `closed`, has its time divided. */
+int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__closed *closed,
 		    const struct weft__breakdown *breakdown);
 int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__interval *interval,
 		    const struct weft__poll *poll);
@@ -86,7 +88,7 @@ int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, 
 			uint64_t time_ns);
 int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
 		   const struct weft__interval *interval);
-/* Samples wait in the log of their track where their poll may be recorded at its end. The first `n` of the log go. */
+/* Samples wait in the log of their timeline where their poll may be recorded at its end. The first `n` of it go. */
 int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mark);
 int weft__rows_samples(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t n);
 int weft__rows_settle(struct weft__analysis *a);

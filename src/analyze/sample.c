@@ -76,7 +76,7 @@ static enum weft__where where_is(const struct weft__analysis *a, const struct we
 	return s->state == STREAM_PARKED ? WEFT__PARKED : WEFT__BETWEEN_POLLS;
 }
 
-/* The innermost open poll that was asked for; NULL when the sample was not. `*place` is that poll's. */
+/* The innermost open poll that was asked for; NULL when the sample was not. `*location` is that poll's. */
 static int poll_of(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll **ret,
 		   struct weft__location **location)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The intervals in a poll, while its time is divided among them. story.c gives each moment to one of them, parts.c
+/* The intervals in a poll, while its time is divided among them. breakdown.c gives each moment to one of them, parts.c
  * says how much of that was on the CPU, ready without one, or neither. Context: CALLER. */
 #ifndef WEFT_ANALYZE_SLICES_H
 #define WEFT_ANALYZE_SLICES_H
@@ -27,7 +27,7 @@ static inline uint64_t weft__least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Divides the poll's time into `split`, which adds up to its length, from a->stories.pieces, of which `given_ns` is
+/* Divides the poll's time into `split`, which adds up to its length, from a->breakdowns.slices, of which `given_ns` is
  * their own. */
 void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
 			uint64_t given_ns, struct weft__split *split);

@@ -23,7 +23,7 @@ struct weft__analysis {
 	struct weft__gaps gaps;
 	uint64_t now_ns;     /* latest time seen, window or not */
 	uint64_t tick_ns;    /* of the kernel; 0: not known */
-	bool polls_reported; /* not all polls are told one by one */
+	bool polls_reported; /* not all polls are reported one by one */
 	bool by_context;     /* only some contexts are asked for */
 
 	struct weft__streams streams;
@@ -77,8 +77,8 @@ static inline int weft__stream_lane(struct weft__analysis *a, struct weft__strea
 	return rc;
 }
 
-/* The track of the thread that the stream is of. 0 or -ENOMEM; `*ret` is NULL where there are too many. A tid may have
- * become another stream's since; and what others tell for a thread is in streams besides its own. */
+/* The timeline of the thread that the stream is of. 0 or -ENOMEM; `*ret` is NULL where there are too many. A tid may
+ * have become another stream's since; and what others report for a thread is in streams besides its own. */
 static inline int weft__thread_timeline_of(struct weft__analysis *a, struct weft__stream *s,
 					   struct weft__thread_timeline **ret)
 {

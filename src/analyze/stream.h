@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread as its own events tell it: what it does, which polls are open, what it worked for of late. Context:
+/* A thread as its own events report it: what it does, which polls are open, what it worked for of late. Context:
  * CALLER. */
 #ifndef WEFT_ANALYZE_STREAM_H
 #define WEFT_ANALYZE_STREAM_H
@@ -18,7 +18,7 @@ struct weft__past_context;
 #define RECENT_POLLS 16
 
 /* What a thread is doing, apart from polls. At the beginning and behind a gap it is not known, but the next event
- * tells what it must have been: who stops waiting was waiting. */
+ * says what it must have been: who stops waiting was waiting. */
 enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
 
 struct weft__recent {
@@ -46,7 +46,7 @@ struct weft__stream {
 	struct weft__cpu cpu; /* of the poll that ends next, */
 	uint64_t cpu_time_ns; /* ... if it ends then */
 	struct weft__remembered {
-		uint64_t time_ns; /* at which the poll that it is of is told; 0: none */
+		uint64_t time_ns; /* at which the poll that it is of is reported; 0: none */
 		uint64_t tid, by, ago_ns, alone_ns;
 	} woken; /* of a time in which wakes are not events */
 	bool in_gap;
@@ -73,7 +73,7 @@ struct weft__stream {
 	bool in_context;                /* ... which was asked for, */
 	uint64_t in_context_ns;         /* since then */
 	uint64_t location_ns;           /* up to then a poll was open of the location that was asked for */
-	uint64_t sums_ns, sums_from_ns; /* when it told sums of waits last, and since when those were summed */
+	uint64_t sums_ns, sums_from_ns; /* when it reported sums of waits last, and since when those were summed */
 	struct weft__past_context *past_contexts; /* a ring of the last ones */
 	uint64_t n_past_contexts;
 	struct weft__holds *held; /* of the wait that comes next; NULL: none */
@@ -123,7 +123,7 @@ static inline int weft__stream_advance(struct weft__analysis *a, struct weft__st
 void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
 int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
-/* Somebody else tells of what it did until now: it is there, and known. */
+/* Somebody else reports what it did until now: it is there, and known. */
 void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);

@@ -17,17 +17,12 @@
 #define LATE_NS 1000
 #define LATE_OPEN_NS 100000
 
-/* The task, made when it is new; NULL when there are too many. */
-static int task_get(struct weft__analysis *a, uint64_t id, struct weft__task **ret)
+static __attribute__((noinline)) int task_new(struct weft__analysis *a, uint64_t id, struct weft__task **ret)
 {
-	uint32_t at = weft__map_get(&a->tasks.by_id, id);
 	struct weft__task *grown;
+	uint32_t at;
 
 	*ret = NULL;
-	if (at != WEFT__MAP_NONE) {
-		*ret = &a->tasks.at[at];
-		return 0;
-	}
 	if (a->tasks.by_id.n >= a->opts.max_tasks) {
 		a->result.tasks_untracked++;
 		return 0;
@@ -50,6 +45,17 @@ static int task_get(struct weft__analysis *a, uint64_t id, struct weft__task **r
 	if (at == a->tasks.free)
 		a->tasks.free = a->tasks.at[at].next_free;
 	a->tasks.at[at] = (struct weft__task){.id = id, .location = WEFT__LOCATION_UNSEEN, .live = true};
+	*ret = &a->tasks.at[at];
+	return 0;
+}
+
+/* The task, made when it is new; NULL when there are too many. */
+static inline int task_get(struct weft__analysis *a, uint64_t id, struct weft__task **ret)
+{
+	uint32_t at = weft__map_get(&a->tasks.by_id, id);
+
+	if (at == WEFT__MAP_NONE)
+		return task_new(a, id, ret);
 	*ret = &a->tasks.at[at];
 	return 0;
 }
@@ -228,8 +234,8 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	return 0;
 }
 
-/* Polls in between may not have been told. Of several wakes since the last poll that is here the last one is the one
- * that the poll must have had, and it is not known which one began the wait; a single one did. */
+/* Polls in between may not have been reported. Of several wakes since the last poll that is here the last one is the
+ * one that the poll must have had, and it is not known which one began the wait; a single one did. */
 static void reported_wake(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *last, bool single)
 {
 	if (last->time_ns > poll->begin_ns || !weft__detail_has_wake(&a->result.detail, last, poll->begin_ns))

@@ -27,7 +27,7 @@ struct weft__task {
 	uint32_t next_free;
 };
 
-/* A task that has ended: the poll in which it did may be told later. */
+/* A task that has ended: the poll in which it did may be reported later. */
 struct weft__ended {
 	uint64_t id;
 	uint32_t location;
@@ -42,7 +42,7 @@ struct weft__tasks {
 	size_t n, cap;
 	uint32_t free;
 	struct weft__map by_id;
-	struct weft__ended *ended; /* a ring of the last ones, where polls are told at their end */
+	struct weft__ended *ended; /* a ring of the last ones, where polls are reported at their end */
 	uint64_t n_ended;
 	struct weft__map ended_by_id;
 };
@@ -50,9 +50,9 @@ struct weft__tasks {
 int weft__task_spawn(struct weft__analysis *a, const struct weft__event *ev);
 int weft__task_end(struct weft__analysis *a, const struct weft__event *ev);
 int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
-/* A poll of the task begins: its place and its wake, which is used up, are filled in. */
+/* A poll of the task begins: its location and its wake, which is used up, are filled in. */
 int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
-/* The same for a poll that is told at its end, while others of the task were not. */
+/* The same for a poll that is reported at its end, while others of the task were not. */
 int weft__task_reported(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll);
 uint32_t weft__task_location(const struct weft__analysis *a, uint64_t task);
 void weft__tasks_fini(struct weft__tasks *tasks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the collector tells of threads: when they were off the CPU, what they waited in when it looked, polls that
- * are stuck, and what weft itself costs. */
+/* What the collector reports of threads: when they were off the CPU, what they waited in when a wall sample was
+ * taken, polls that are stuck, and what weft itself costs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-#define LATE_NS 500000000u /* story.c: its poll may be settled */
+#define LATE_NS 500000000u /* breakdown.c: its poll may be settled */
 
 static struct weft__stream *stream_at(struct weft__analysis *a, uint32_t id)
 {
@@ -231,7 +231,7 @@ int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 	return rc < 0 || !counts || ev->time_ns < a->opts.from_ns ? rc : add_row(a, &rows, &row);
 }
 
-/* A poll is told of again and again while it is stuck: it is the same while it would have begun at the same time. */
+/* A poll is reported again and again while it is stuck: it is the same while it would have begun at the same time. */
 static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft__event *ev)
 {
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, STUCK, AGE)), other_ns;

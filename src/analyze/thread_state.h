@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the collector tells of threads: time off the CPU, looks, polls that are stuck, readings of clocks and costs.
- * Context: CALLER. */
+/* What the collector reports of threads: time off the CPU, wall samples, polls that are stuck, readings of clocks and
+ * costs. Context: CALLER. */
 #ifndef WEFT_ANALYZE_THREAD_STATE_H
 #define WEFT_ANALYZE_THREAD_STATE_H
 
@@ -17,7 +17,7 @@ struct weft__thread_timeline;
 struct weft__thread_state {
 	size_t cap_threads, cap_rows, cap_wall_rows;
 	struct weft__map row_by_key, wall_by_key;
-	uint64_t wall_ns; /* between two looks at a thread, as the recording says */
+	uint64_t wall_ns; /* between two wall samples of a thread, as the recording says */
 };
 
 int weft__off_add(struct weft__analysis *a, const struct weft__event *ev);

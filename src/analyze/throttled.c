@@ -28,7 +28,7 @@ static bool preempted(const struct weft__interval *interval)
 	return interval->kind == INTERVAL_OFF && interval->what == WEFT_OFFCPU_PREEMPTED;
 }
 
-/* In a stretch off the CPU, `ns` is how much of it was the quota's, by the span whose number is `object`. */
+/* In an interval off the CPU, `ns` is how much of it was the quota's, by the span whose number is `object`. */
 static void set_throttled(struct weft__analysis *a, struct weft__thread_timeline *timeline,
 			  struct weft__interval *interval, uint64_t ns, uint64_t span)
 {

@@ -28,7 +28,7 @@ void weft__throttled_init(struct weft__analysis *a);
 void weft__throttled_add(struct weft__analysis *a, const struct weft__event *ev);
 /* Of a time that a poll's thread was ready without a CPU, of which no switch says when: what the quota took. */
 uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__closed *poll, uint64_t ns);
-/* A time off the CPU that ended then has come to the track, perhaps behind the reading of its span. */
+/* A time off the CPU that ended then has come to the timeline, perhaps behind the reading of its span. */
 void weft__throttled_late(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t end_ns);
 
 #endif

@@ -7,11 +7,11 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-#define KEEP_NS 1000000000u /* longer than any poll waits for its story */
-#define LOG_MAX 65536u      /* stretches of one thread */
+#define KEEP_NS 1000000000u /* longer than any poll waits for its breakdown */
+#define LOG_MAX 65536u      /* intervals of one thread */
 #define SWEEP_TIMELINES 1024u
 #define TIMELINES_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
-#define LATE_MAX 4096u       /* places that a stretch may come too late */
+#define LATE_MAX 4096u       /* places that an interval may come too late */
 
 void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
 {
@@ -37,7 +37,7 @@ const struct weft__stream *weft__thread_timeline_stream(const struct weft__analy
 	return at == WEFT__MAP_NONE ? NULL : &a->streams.at[at];
 }
 
-/* Gives back the tracks of threads that ended long ago. */
+/* Gives back the timelines of threads that ended long ago. */
 static int sweep(struct weft__analysis *a)
 {
 	size_t i;
@@ -125,7 +125,7 @@ struct weft__thread_timeline *weft__thread_timeline_find(struct weft__analysis *
 	return at == WEFT__MAP_NONE ? NULL : &a->timelines.at[at];
 }
 
-/* A stream whose thread nothing names has a track of its own, which no switch can find: tids have 22 bits. */
+/* A stream whose thread nothing names has a timeline of its own, which no switch can find: tids have 22 bits. */
 uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__stream *s)
 {
 	const struct weft_thread *thread = weft__names_thread(a->opts.names, s->id);
@@ -254,6 +254,7 @@ void weft__thread_timeline_fini(struct weft__thread_timeline *timeline)
 	weft__free(timeline->closed);
 	weft__free(timeline->extras);
 	weft__free(timeline->kept);
+	weft__free(timeline->kept_contexts);
 	memset(timeline, 0, sizeof(*timeline));
 }
 

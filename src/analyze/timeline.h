@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a thread by its tid: stretches of time in which it waited, was off the CPU, or was looked at, and
- * its polls of late.
+/* What is known of a thread by its tid: intervals of time in which it waited, was off the CPU, or had a wall sample
+ * taken, and its polls of late.
  *
- * Switches and looks are told by the collector, up to some drains after they were, and not always in order. So a
- * poll that has ended waits for a while (grace_ns) before its time is cut into parts. What comes later than that
- * finds its poll gone and is counted. Memory is bounded: of a thread with more stretches than fit, the oldest are
- * dropped, and polls that began before that have time that is not measured. Context: CALLER. */
+ * Switches and wall samples are reported by the collector, up to some drains after they were, and not always in
+ * order. So a poll that has ended waits for a while (grace_ns) before its time is cut into parts. What comes later
+ * than that finds its poll gone and is counted. Memory is bounded: of a thread with more intervals than fit, the
+ * oldest are dropped, and polls that began before that have time that is not measured. Context: CALLER. */
 #ifndef WEFT_ANALYZE_TIMELINE_H
 #define WEFT_ANALYZE_TIMELINE_H
 
+#include "analyze/analysis.h"
 #include "analyze/breakdown.h"
 #include "analyze/delta.h"
 #include "analyze/map.h"
@@ -26,14 +27,16 @@ struct weft__event;
 enum weft__interval_kind { INTERVAL_SAMPLE, INTERVAL_WALL, INTERVAL_OFF, INTERVAL_WAIT };
 
 struct weft__interval {
-	uint64_t begin_ns, end_ns; /* of a sample both are when it was; of a look, roughly when the thread waited */
-	uint64_t ns;               /* that a sample or a look stands for; off: of its time, that a CPU quota took */
-	uint64_t object;           /* wait: fd or address; look: time between two; off: span of the quota (throttled.c);
+	uint64_t begin_ns,
+		end_ns;  /* of a sample both are when it was; of a wall sample, roughly when the thread waited */
+	uint64_t ns;     /* that a sample or a wall sample stands for; off: of its time, that a CPU quota took */
+	uint64_t object; /* wait: fd or address; wall sample: time between two; off: span of the quota (throttled.c);
 			  * sample: serial of its poll, 0: none */
 	uint64_t cpu_ns, ready_ns; /* wait: on the CPU, and ready without one; WEFT_NOT_MEASURED: not known;
-				    * sample: number of the CPU, and place of its poll */
+				    * sample: number of the CPU, and location of its poll */
 	uint32_t stack, kernel;
-	uint32_t what;   /* wait: enum weft_wait; off: enum weft_offcpu; look: call + 1; sample: enum weft__where */
+	uint32_t
+		what; /* wait: enum weft_wait; off: enum weft_offcpu; wall sample: call + 1; sample: enum weft__where */
 	uint32_t name;   /* wait: string; sample: row of the thread */
 	uint32_t holder; /* wait: tid; sample: engine */
 	enum weft__interval_kind kind;
@@ -52,7 +55,7 @@ struct weft__closed {
 	bool listed; /* is, or was, in a list */
 	bool running;
 	bool kept;                /* somebody is to hear of it (rows.c) */
-	enum weft__cpu_known cpu; /* WEFT__CPU_SPLIT: how it was split is in track->extras */
+	enum weft__cpu_known cpu; /* WEFT__CPU_SPLIT: how it was split is in timeline->extras */
 };
 /* What few of them have besides. */
 struct weft__closed_extra {
@@ -61,11 +64,20 @@ struct weft__closed_extra {
 };
 _Static_assert(sizeof(struct weft__closed) == 64, "many of them wait: each is one line of the cache");
 
+/* What somebody is to hear of a poll besides (rows.c); its context, if it has one, is in kept_contexts. */
+struct weft__kept {
+	struct weft__wake wake;
+	uint64_t behind_ns, behind_serial;
+	uint64_t n_samples;
+	uint32_t depth, level, n_wakes;
+	bool reported, has_context;
+};
+
 /* Where the samples of a thread's time have come to (times.c). */
 struct weft__times {
 	struct weft__offcpu sampler;
 	struct weft__delta delta;
-	uint64_t done_ns;   /* stretches that end up to here are done with */
+	uint64_t done_ns;   /* intervals that end up to here are done with */
 	uint64_t wait_ns;   /* begin of the last wait before which CPU time was set apart */
 	uint64_t before_ns; /* ... that */
 	uint64_t off_ns;    /* end of the last time off the CPU that was in a wait */
@@ -77,7 +89,7 @@ struct weft__excess {
 	uint64_t read_ns, cpu_ns; /* the last reading; 0: there was none */
 	uint64_t from_ns;         /* the first since switches were missing */
 	uint64_t off_ns, n;       /* off the CPU since the last */
-	bool weighted;            /* not each switch is told */
+	bool weighted;            /* not each switch is reported */
 };
 
 struct weft__thread_timeline {
@@ -93,8 +105,8 @@ struct weft__thread_timeline {
 	size_t settled;
 	uint64_t settled_changes, nearest_ns;
 	uint64_t cut_ns; /* up to here there were more */
-	/* Polls that have ended, in a ring: the one with number i is at i & (cap_closed - 1). From number first_closed
-	 * on they wait for their breakdown. A few before that are still there. */
+	/* Polls that have ended, in a ring: the one with number i is at i & (cap_closed - 1). From number
+	 * first_closed on they wait for their breakdown. A few before that are still there. */
 	struct weft__closed *closed;
 	uint64_t first_closed, n_closed;
 	size_t cap_closed;
@@ -102,12 +114,15 @@ struct weft__thread_timeline {
 	struct weft__closed_extra *extras;
 	uint64_t first_extra, n_extras;
 	size_t cap_extras;
-	struct weft__poll *kept;
+	struct weft__kept *kept;
 	uint64_t first_kept, n_kept;
 	size_t cap_kept;
+	struct weft__context *kept_contexts;
+	uint64_t first_kept_context, n_kept_contexts;
+	size_t cap_kept_contexts;
 	uint64_t n_off;
-	bool off_sampled; /* not each switch is told */
-	uint64_t offs_ns; /* where the last stretch off the CPU ended */
+	bool off_sampled; /* not each switch is reported */
+	uint64_t offs_ns; /* where the last interval off the CPU ended */
 	struct weft__offcpu sampler;
 	struct weft__times times;
 	struct weft__excess excess;
@@ -125,15 +140,16 @@ struct weft__thread_timelines {
 	size_t n_intervals; /* in all of them */
 };
 
-/* What story.c keeps. */
+/* What breakdown.c keeps. */
 struct weft__breakdowns {
 	struct weft__slice *slices; /* of the poll that is being settled */
 	size_t n_slices, cap_slices;
 	struct weft__thread_timeline *settling; /* whose poll that is */
 	struct weft__closed_extra extra;
-	uint64_t grace_ns; /* for which polls that ended wait for what is known of them late */
-	size_t max_closed; /* polls of a thread that do so */
-	bool detects;      /* polls of which their thread says nothing never left the CPU */
+	struct weft__poll heard; /* as somebody hears of it */
+	uint64_t grace_ns;       /* for which polls that ended wait for what is known of them late */
+	size_t max_closed;       /* polls of a thread that do so */
+	bool detects;            /* polls of which their thread says nothing never left the CPU */
 };
 
 /* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
@@ -157,7 +173,7 @@ struct weft__thread_timeline *weft__thread_timeline_find(struct weft__analysis *
 							 uint32_t tid); /* NULL: there is none */
 int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_timeline *timeline,
 			      const struct weft__interval *interval);
-/* The first stretch that ends behind `ns`, as index. */
+/* The first interval that ends behind `ns`, as index. */
 size_t weft__thread_timeline_after(const struct weft__thread_timeline *timeline, uint64_t ns);
 void weft__thread_timeline_fini(struct weft__thread_timeline *timeline);
 void weft__thread_timelines_fini(struct weft__thread_timelines *timelines);
@@ -165,7 +181,7 @@ void weft__thread_timelines_fini(struct weft__thread_timelines *timelines);
 const struct weft__stream *weft__thread_timeline_stream(const struct weft__analysis *a,
 							const struct weft__thread_timeline *timeline);
 
-/* story.c. A poll has ended: its time is cut into parts when all is there. */
+/* breakdown.c. A poll has ended: its time is cut into parts when all is there. */
 int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll,
 			  uint32_t lane, bool asked, bool listed);
 /* Does so now with those that waited long enough; with all of them if `now_ns` is UINT64_MAX. */

@@ -3,7 +3,7 @@
 
 #include "analyze/state.h"
 
-#define AHEAD 64u /* stretches behind one among which may be the wait that it is in */
+#define AHEAD 64u /* intervals behind one among which may be the wait that it is in */
 
 static int give(struct weft__analysis *a, const struct weft__thread_timeline *timeline,
 		struct weft__time_sample *sample)

@@ -4,7 +4,7 @@
  * their own weight and not these.
  *
  *     a CPU sample            stands for the time since the sample before, with the CPU time in it
- *     a wait told by itself   is two: the time before it, with all CPU time since the sample before, and the wait, with none
+ *     a wait reported by itself   is two: the time before it, with all CPU time since the sample before, and the wait, with none
  *     time off the CPU        is summed, and each multiple of the sampling interval is a sample (offcpu.h): a group of them
  *
  * CPU time is the time between switches, so it is known where these are; else a CPU sample has its weight, and the

@@ -14,7 +14,7 @@ struct weft__top {
 /* Returns 0 or -ENOMEM. */
 int weft__top_init(struct weft__top *top, size_t max);
 bool weft__top_takes(const struct weft__top *top, const struct weft__poll *poll); /* whether add would keep it */
-/* Owns the stacks and the story of a poll that it keeps; one that it would not keep must have none. */
+/* Owns the stacks and the breakdown of a poll that it keeps; one that it would not keep must have none. */
 void weft__top_add(struct weft__top *top, const struct weft__poll *poll);
 void weft__top_sort(struct weft__top *top); /* the highest first; add nothing afterwards */
 void weft__top_fini(struct weft__top *top);

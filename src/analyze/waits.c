@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits: those that were told one by one, and the sums of the others. waits_rank.c has the longest, and those of
+/* Waits: those that were reported one by one, and the sums of the others. waits_rank.c has the longest, and those of
  * threads that are no workers. */
 #include <errno.h>
 #include <stdlib.h>
@@ -185,7 +185,7 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	bool counts;
 	int rc = asked(a, s, &poll, &counts);
 
-	/* A poll that is told as a whole, at its end, is not open yet. */
+	/* A poll that is reported as a whole, at its end, is not open yet. */
 	if (rc == 0 && !counts && a->opts.location && a->polls_reported && of_threads(a, s) &&
 	    weft__context_asked(a, s))
 		leave_out(a, 1, wait.rank_ns);
@@ -205,7 +205,7 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	return rc == 0 && a->opts.rows ? weft__rows_wait(a, &wait, interval, poll) : rc;
 }
 
-/* Where somebody else tells it for the thread, polls and context are in the thread's own stream. */
+/* Where somebody else reports it for the thread, polls and context are in the thread's own stream. */
 static struct weft__stream *own_stream(struct weft__analysis *a, struct weft__stream *s,
 				       const struct weft__thread_timeline *timeline)
 {

@@ -61,7 +61,7 @@ static inline int weft__timeline_due(const struct weft__timeline *line, uint64_t
 
 #define TICK_BITS 56     /* of a tick in a slot */
 #define SCALE_BITS 48    /* behind the point: a day of ticks is converted to within a nanosecond */
-#define SCALE_MAX_NS 100 /* per tick: the span that a slot's bits can tell then fits an int64_t */
+#define SCALE_MAX_NS 100 /* per tick: the span that a slot's bits can hold then fits an int64_t */
 #define SPAN_MAX_NS 9e18 /* fits an int64_t */
 
 /* The distance of a tick from the last reading, sign-extended from the bits that a slot keeps. */

@@ -11,12 +11,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "base/apart.h"
+#include "base/private_fds.h"
 
 #define STATUS_BYTES 16384
 #define GROUPS_MAX 1024
 
-uint32_t weft__apart_strayed;
+uint32_t weft__ids_strayed;
 
 /* The numbers behind `key`, which begins a line; -1: there is no such line, or it is not whole. */
 static int status_ids(const char *status, const char *key, uint32_t *ids, int most)
@@ -56,15 +56,14 @@ static ssize_t read_status(char *to, size_t n)
 	return r < 0 ? -1 : (ssize_t)got;
 }
 
-void weft__apart_follow(void)
+void weft__ids_follow(void)
 {
 	uint32_t ids[4], groups[GROUPS_MAX];
 	char status[STATUS_BYTES];
 	ssize_t bytes;
 	int n;
 
-	__atomic_store_n(&weft__apart_strayed, 0,
-			 __ATOMIC_SEQ_CST); /* what changes from here on is seen the next time */
+	__atomic_store_n(&weft__ids_strayed, 0, __ATOMIC_SEQ_CST); /* what changes from here on is seen the next time */
 	bytes = read_status(status, sizeof(status) - 1);
 	if (bytes < 0)
 		return;

@@ -46,7 +46,7 @@ static inline void weft__own_close(const struct weft__own *own, int fd)
 		close(fd);
 }
 
-/* Files of /proc are told from others only. */
+/* Files of /proc are distinguished from others only. */
 static inline void weft__own_close_proc(int fd)
 {
 	struct statfs fs;
@@ -55,7 +55,7 @@ static inline void weft__own_close_proc(int fd)
 		syscall(SYS_close, fd);
 }
 
-/* Perf events have no files to tell them apart by. But few programs have any. */
+/* Perf events have no files to distinguish them by. But few programs have any. */
 static inline int weft__own_perf(int fd)
 {
 	uint64_t id;

@@ -4,7 +4,7 @@
  *
  * A source is something that costs. Some can be lowered: to a level between their least and GOVERNOR_FULL, either by
  * doing it less often or, when that is not possible (`gated`), by doing it only a part of the time. Once in a while
- * it is told what each has cost so far and what the whole process used. From that it knows how much each would cost
+ * it learns what each has cost so far and what the whole process used. From that it knows how much each would cost
  * at its full level, takes what cannot be lowered off the budget, and divides the rest, first among rates, then what
  * they leave among gated sources: each gets what it needs if that is no more than an equal share, and those that
  * need more share what is left. So a cheap source does not suffer from an expensive one. Levels fall fast and rise

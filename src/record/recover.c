@@ -2,7 +2,7 @@
 /* What a dead process left: its unsealed segment, the staging area and its rings, put together into one segment.
  * CALLER.
  *
- * The file has whole blocks up to a point; behind it may be a torn one. Blocks tell for each ring how far it had
+ * The file has whole blocks up to a point; behind it may be a torn one. Blocks say for each ring how far it had
  * come. What is in staging beyond that comes next, then what is in the ring beyond staging. All of it is appended to
  * the file, which is then sealed; then the rings are removed, then the file gets its final name. Killed anywhere in
  * that, the next recovery goes on from there; the shared memory itself is never written.
@@ -134,8 +134,8 @@ static int nothing_left(const struct weft__salvage *s, const struct walk *walk, 
 		uint32_t sum[POLLS_COUNTS];
 
 		weft__polls_sum(&ring->polls, sum);
-		if (ring->hot.head != ring->tail || memcmp(sum, ring->polls_told, sizeof(sum)) ||
-		    ring->hot.parks != ring->parks_told ||
+		if (ring->hot.head != ring->tail || memcmp(sum, ring->polls_reported, sizeof(sum)) ||
+		    ring->hot.parks != ring->parks_reported ||
 		    memcmp(ring->hot.counted, ring->counted_seen, sizeof(ring->counted_seen)))
 			return 0;
 	}

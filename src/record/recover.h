@@ -63,8 +63,8 @@ int weft__salvage_memory(struct weft__salvage *s);
 int weft__salvage_modules(struct weft__salvage *s);
 void weft__salvage_pass_stacks(struct weft__salvage *s);
 uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref);
-/* salvage_counts.c. What the owner of ring `i`, of which `page` is a copy, counted, and nobody told. 0 or a negative
- * error. */
+/* salvage_counts.c. What the owner of ring `i`, of which `page` is a copy, counted, and nobody reported. 0 or a
+ * negative error. */
 int weft__salvage_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page);
 /* Writes what has been gathered as blocks. */
 int weft__salvage_flush(struct weft__salvage *s);

@@ -249,7 +249,7 @@ static int add_piece(struct weft__salvage *s, const struct piece *p, int *broken
 	return err;
 }
 
-static int loss_told(const struct weft_segment *seg, const struct weft_loss *loss)
+static int loss_reported(const struct weft_segment *seg, const struct weft_loss *loss)
 {
 	const struct weft_loss *losses;
 	size_t n, i;
@@ -287,7 +287,7 @@ static void take_staged_defs(struct weft__salvage *s, const uint8_t *bytes, size
 			loss.count = in_varint(&fields);
 			loss.from_ns = in_varint(&fields);
 			loss.to_ns = in_varint(&fields);
-			if (loss_told(s->active, &loss))
+			if (loss_reported(s->active, &loss))
 				continue;
 		}
 		/* One that does not parse would take its whole block with it. */
@@ -355,7 +355,7 @@ static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint6
 		uint32_t kind = (uint32_t)(copy[0].w0 & 0xff);
 
 		if (!n || at + n > head)
-			return head; /* add_piece finds and tells */
+			return head; /* add_piece finds and reports */
 		if (kind == WEFT_KIND_THREAD_BEGIN) {
 			if (at > from)
 				break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads counted and the collector had not told of when the process ended: polls, parks, wakes and queue
+/* What threads counted and the collector had not reported when the process ended: polls, parks, wakes and queue
  * depths. */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static int add_poll_counts(struct weft__salvage *s, const struct ring_page *page
 	for (uint32_t bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
 		uint64_t fields[WEFT_FIELDS_OF_POLL_COUNT] = {page->thread.stream, weft__polls_from(bucket),
 							      weft__polls_below(bucket),
-							      sum[bucket] - page->polls_told[bucket]};
+							      sum[bucket] - page->polls_reported[bucket]};
 
 		if (fields[WEFT_FIELD_POLL_COUNT_COUNT])
 			err = weft__batch_add(&s->batch, s->timeline.last.mono_ns, WEFT_KIND_POLL_COUNT, fields,
@@ -35,8 +35,9 @@ static int add_park_counts(struct weft__salvage *s, const struct ring_page *page
 				? s->timeline.last.tick - page->parks_from
 				: 0;
 	uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT] = {
-		page->thread.stream, page->hot.parks - page->parks_told,
-		salvage_ns(s, parked > page->parked_told ? parked - page->parked_told : 0), salvage_ns(s, span)};
+		page->thread.stream, page->hot.parks - page->parks_reported,
+		salvage_ns(s, parked > page->parked_reported ? parked - page->parked_reported : 0),
+		salvage_ns(s, span)};
 
 	if (fields[WEFT_FIELD_PARK_COUNT_SPAN] < fields[WEFT_FIELD_PARK_COUNT_TIME])
 		fields[WEFT_FIELD_PARK_COUNT_SPAN] = fields[WEFT_FIELD_PARK_COUNT_TIME];
@@ -64,18 +65,18 @@ static int add_counted(struct weft__salvage *s, const struct ring_page *page)
 
 int weft__salvage_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page)
 {
-	const struct poll_telling *telling = &page->telling;
+	const struct poll_reporting *reporting = &page->reporting;
 	uint64_t parked = weft__parked_sum(page, (uint32_t)page->hot.park_on, s->timeline.last.tick);
 	uint32_t sum[POLLS_COUNTS];
 	int err = 0;
 
-	if (telling->count && telling->count <= POLLS_COUNTS && telling->ring < s->region.head->n_rings &&
-	    ring_page_at(s->region.map, telling->ring)->hot.head <= telling->slot)
-		page->polls_told[telling->count - 1] = telling->before; /* it came no further */
+	if (reporting->count && reporting->count <= POLLS_COUNTS && reporting->ring < s->region.head->n_rings &&
+	    ring_page_at(s->region.map, reporting->ring)->hot.head <= reporting->slot)
+		page->polls_reported[reporting->count - 1] = reporting->before; /* it came no further */
 	weft__polls_sum(&page->polls, sum);
 	if (!page->thread.stream || s->progress[i].counted ||
-	    (!memcmp(sum, page->polls_told, sizeof(sum)) && parked <= page->parked_told &&
-	     page->hot.parks == page->parks_told &&
+	    (!memcmp(sum, page->polls_reported, sizeof(sum)) && parked <= page->parked_reported &&
+	     page->hot.parks == page->parks_reported &&
 	     !memcmp(page->hot.counted, page->counted_seen, sizeof(page->counted_seen))))
 		return 0;
 	err = weft__batch_begin(&s->batch, page->thread.stream, i, page->hot.head,

@@ -7,10 +7,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/late.h"
+#include "base/private_fds.h"
 #include "record/event/account.h"
 #include "record/event/registry.h"
 #include "record/event/wakes.h"
@@ -202,7 +202,7 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 	}
 	/* Segments in memory are saved by callers, and the names of functions are found by libraries that may do
 	 * anything. */
-	c->apart = weft__apart_wanted && o->dir && !c->segments.symbolize && !weft__sources_share_files();
+	c->private_fds = weft__private_fds_wanted && o->dir && !c->segments.symbolize && !weft__sources_share_files();
 	add_facts(rec, why_clock);
 	setup_detector(rec, &c->facts);
 	if (weft__defs_oom(&c->facts))

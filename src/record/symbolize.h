@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names for sealed segments, inside the process: a thread of its own that opens libweft-symbolize.so and puts names
- * into the segments that it is told of, one after the other, in place. Nobody waits for it but who asks to. */
+ * into the segments that it hears of, one after the other, in place. Nobody waits for it but who asks to. */
 #ifndef WEFT_RECORD_SYMBOLIZE_H
 #define WEFT_RECORD_SYMBOLIZE_H
 
@@ -17,14 +17,14 @@ struct weft__symbolize_counts {
 };
 
 /* CALLER. Starts the thread, "weft-symbolize", and waits a moment for it to open the plugin: the one at `plugin`, or
- * NULL for that beside libweft.so or in the loader's path. 0 or -ENOMEM; that there are no names and why is told by
+ * NULL for that beside libweft.so or in the loader's path. 0 or -ENOMEM; that there are no names and why is reported by
  * the facts. */
 int weft__symbolize_open(struct weft__symbolize **ret, const char *plugin);
 /* CALLER and COLLECTOR. "degraded.symbolize", when there is a reason. NULL is allowed, here and below. */
 void weft__symbolize_facts(struct weft__symbolize *s, struct weft__defs *defs);
 /* COLLECTOR. A segment was sealed and has its final name. Does not wait, and is soon done. */
 void weft__symbolize_submit(struct weft__symbolize *s, const char *path);
-/* CALLER. Waits until every segment it was told of is done. */
+/* CALLER. Waits until every segment it has heard of is done. */
 void weft__symbolize_drain(struct weft__symbolize *s);
 /* CALLER. Between them it is not freed: a close in another thread waits. For who drains without the recorder's
  * mutex. */

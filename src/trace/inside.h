@@ -105,7 +105,18 @@ int weft__scan_recording(struct weft__scan *t, size_t number);
 void weft__scan_pop(struct weft__scan *t);
 
 /* trace.c. A new row, all NULL, or NULL when out of memory; it is given when it passes the filters. */
-struct weft__row *weft__row_new(struct weft__scan *t);
+int weft__rows_grow(struct weft__scan *t);
+static inline struct weft__row *weft__row_new(struct weft__scan *t)
+{
+	struct weft__row *row;
+
+	if (t->first + t->n == t->cap && weft__rows_grow(t) < 0)
+		return NULL;
+	row = weft__row_at(t, t->first + t->n);
+	row->set = 0;
+	row->own = NULL;
+	return row;
+}
 void weft__row_give(struct weft__scan *t, struct weft__row *row);
 /* Whether a cell that is not NULL passes. */
 bool weft__holds(const struct weft__filter *filter, enum weft__column_type type, union weft__value value);

@@ -81,7 +81,7 @@ const char *weft__no_measured(const struct weft__sampled_thread *thread)
 	return thread->measured_span_ns == 0 ? "fewer than two readings of the thread's CPU time" : NULL;
 }
 
-/* Waits are told by those who wait, whatever is known of switches: none is none. */
+/* Waits are reported by those who wait, whatever is known of switches: none is none. */
 const char *weft__no_part(const struct weft__names *names, const struct weft__split *split, enum weft__part part,
 			  const char *no_switches)
 {

@@ -16,7 +16,8 @@ static const char *const where_names[WEFT__N_WHERE] = {
 	[WEFT__NEVER_POLLS] = "never_polls", [WEFT__WHERE_UNKNOWN] = "unknown",
 };
 
-static const struct weft__who *who_find(struct weft__scan *t, struct weft__who *who, uint32_t worker, uint32_t stream)
+static __attribute__((noinline)) const struct weft__who *who_find(struct weft__scan *t, struct weft__who *who,
+								  uint32_t worker, uint32_t stream)
 {
 	char label[WEFT__LABEL_BYTES];
 
@@ -29,7 +30,8 @@ static const struct weft__who *who_find(struct weft__scan *t, struct weft__who *
 }
 
 /* Who a thread is, or NULL when out of memory. */
-static inline const struct weft__who *who_get(struct weft__scan *t, uint32_t worker, uint32_t stream)
+static inline __attribute__((always_inline)) const struct weft__who *who_get(struct weft__scan *t, uint32_t worker,
+									     uint32_t stream)
 {
 	struct weft__who *who = &t->whos[(worker ^ stream) % (sizeof(t->whos) / sizeof(t->whos[0]))];
 
@@ -184,7 +186,8 @@ static inline void put_time(struct filling *f, const struct weft__scan *t, const
 	put(f, WEFT__COL_POLL_SAMPLED_NS, (int64_t)poll->sampled.ns, sampled);
 }
 
-static inline int put_wake(struct filling *f, struct weft__scan *t, const struct weft__poll *poll)
+static inline __attribute__((always_inline)) int put_wake(struct filling *f, struct weft__scan *t,
+							  const struct weft__poll *poll)
 {
 	const struct weft__wake *wake = &poll->wake;
 	bool behind = wake->measured && poll->behind.held_ns;

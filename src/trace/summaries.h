@@ -23,7 +23,7 @@
 	F(WORKER, TEXT, "")     /* the same; "-" in text where it is none */ \
 	F(THREAD_ID, INT, "")   /* as in table thread */ \
 	F(THREAD, TEXT, "")     /* its name; name(tid) in text */ \
-	F(PLACE, TEXT, "")      /* a spawn location; with its file in text */ \
+	F(LOCATION, TEXT, "")      /* a spawn location; with its file in text */ \
 	F(FUNCTION, TEXT, "")   /* shortened in text */ \
 	F(MODULE, TEXT, "")     /* a path; its last part in text */ \
 	F(STACK, TEXT, "")      /* its innermost function; all frames in --json */ \
@@ -68,8 +68,8 @@
 	C(P##_THREAD, thread, THREAD, "thread", "thread", "Name of that thread.", "nothing names it") \
 	C(P##_TID, tid, PLAIN, "tid", "", "Number of that thread in the operating system.", "nothing names it")
 
-#define WEFT__SUM_PLACE(C, P) \
-	C(P##_LOCATION, location, PLACE, "location", "spawn location", \
+#define WEFT__SUM_LOCATION(C, P) \
+	C(P##_LOCATION, location, LOCATION, "location", "spawn location", \
 	  "Name of the location; in brackets why there is none.", "") \
 	C(P##_FILE, file, NAME, "file", "", "Source file.", "not recorded") \
 	C(P##_LINE, line, PLAIN, "line", "", "Line in it.", "not recorded")
@@ -135,7 +135,7 @@
 
 #define WEFT__COLUMNS_LOCATION_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, LOCATION_SUMMARY) \
-	WEFT__SUM_PLACE(C, LOCATION_SUMMARY) \
+	WEFT__SUM_LOCATION(C, LOCATION_SUMMARY) \
 	WEFT__SUM_HIST(C, LOCATION_SUMMARY_POLLS, polls, "polls", "Polls of its tasks", "there were none") \
 	WEFT__SUM_HIST(C, LOCATION_SUMMARY_DELAYS, wake_to_poll, "polls woken", \
 		       "Times from the wake of one of its tasks to the poll", "none was measured") \
@@ -300,7 +300,7 @@
 	C(STUCK_SUMMARY_SEEN, seen_ns, MOMENT, "seen_ns", "seen at", "When that was.", "") \
 	C(STUCK_SUMMARY_LOOKS, looks, COUNT, "looks", "looks", "How often it was found.", "") \
 	C(STUCK_SUMMARY_TASK, task, PLAIN, "task", "task", "Number of its task, as the program gave it.", "") \
-	WEFT__SUM_PLACE(C, STUCK_SUMMARY) \
+	WEFT__SUM_LOCATION(C, STUCK_SUMMARY) \
 	WEFT__SUM_THREAD(C, STUCK_SUMMARY) \
 	C(STUCK_SUMMARY_DURATION, duration_ns, NS, "duration_ns", "ended after", "How long it took.", \
 	  "its end was not seen") \

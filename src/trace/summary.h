@@ -16,7 +16,7 @@ struct weft__cell {
 		uint64_t u;
 		double f;
 		const char *text;
-		uint32_t location;                     /* PLACE: id */
+		uint32_t location;                     /* LOCATION: id */
 		const struct weft__function *function; /* FUNCTION */
 		const struct weft__holder *holder;     /* HOLDER */
 		struct {
@@ -82,7 +82,7 @@ void weft__fill_real(struct weft__filling *f, size_t column, const char *why, do
 void weft__fill_share(struct weft__filling *f, size_t column, const char *why, uint64_t part, uint64_t whole);
 void weft__fill_text(struct weft__filling *f, size_t column, const char *text); /* NULL: none */
 void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t stream);
-/* The columns of WEFT__SUM_LANE, _PLACE, _HIST, _DEPTH and _SPLIT, of which `first` is the first. */
+/* The columns of WEFT__SUM_LANE, _LOCATION, _HIST, _DEPTH and _SPLIT, of which `first` is the first. */
 void weft__fill_lane(struct weft__filling *f, size_t first, uint32_t worker, uint32_t stream);
 void weft__fill_location(struct weft__filling *f, size_t first, uint32_t location);
 void weft__fill_hist(struct weft__filling *f, size_t first, const char *why, const struct weft__hist *hist);

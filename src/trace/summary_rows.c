@@ -47,7 +47,7 @@ static const char *text_of(struct weft__scan *t, enum weft__form form, const str
 	case WEFT__FORM_THREAD:
 		thread = weft__names_thread(names, cell->thread.stream);
 		return thread ? thread->name : NULL;
-	case WEFT__FORM_PLACE:
+	case WEFT__FORM_LOCATION:
 		return weft__label_location(names, cell->location);
 	case WEFT__FORM_FUNCTION:
 		return cell->function->name;

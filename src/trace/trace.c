@@ -28,20 +28,14 @@ void weft__set_fini(struct weft__set *set)
 	memset(set, 0, sizeof(*set));
 }
 
-struct weft__row *weft__row_new(struct weft__scan *t)
+int weft__rows_grow(struct weft__scan *t)
 {
-	struct weft__row *row;
-	char *grown;
+	char *grown = weft__grow(t->rows, &t->cap, t->cap, t->stride);
 
-	if (t->first + t->n == t->cap) {
-		grown = weft__grow(t->rows, &t->cap, t->cap, t->stride);
-		if (!grown)
-			return NULL;
-		t->rows = grown;
-	}
-	row = weft__row_at(t, t->first + t->n);
-	memset(row, 0, sizeof(*row));
-	return row;
+	if (!grown)
+		return -ENOMEM;
+	t->rows = grown;
+	return 0;
 }
 
 bool weft__holds(const struct weft__filter *filter, enum weft__column_type type, union weft__value value)

@@ -101,7 +101,7 @@ int weft__cfi_run(struct weft__cfi *cfi, const struct cfi_fde *fde,
 		  void (*row)(void *arg, uint64_t pc, const struct cfi_row *row), void *arg);
 
 /* Where the entry is that begins last before a place, or at it, going by .eh_frame_hdr; whether it reaches so far,
- * `fde` tells. 0 or negative. */
+ * `fde` says. 0 or negative. */
 int weft__cfi_search(const struct weft__cfi *cfi, uint64_t vaddr, uint64_t *at);
 /* Runs the program of an entry as far as a place: then cfi->row is the row that holds there. 0 or negative. */
 int weft__cfi_row_at(struct weft__cfi *cfi, const struct cfi_fde *fde, uint64_t vaddr);

@@ -83,7 +83,7 @@ static void augmentation(struct cfi_cie *cie, const struct weft__cfi_input *sec,
 		case 'B':
 			break;
 		default:
-			/* What follows an unknown letter cannot be told apart, but its length is known. */
+			/* What follows an unknown letter cannot be distinguished, but its length is known. */
 			return;
 		}
 	}

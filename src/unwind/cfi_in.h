@@ -44,7 +44,7 @@ static inline uint64_t in_number(struct weft__in *in, uint8_t enc, unsigned addr
 }
 
 /* A pointer: `vaddr` is where `start` is. Those that have to be followed, or that start from a base which nothing
- * tells, fail. */
+ * says, fail. */
 static inline uint64_t in_pointer(struct weft__in *in, uint8_t enc, const uint8_t *start, uint64_t vaddr,
 				  uint64_t data_vaddr, unsigned addr_size)
 {

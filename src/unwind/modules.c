@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/place.h"
-#include "unwind/early.h"
+#include "base/private_fds.h"
 #include "unwind/image.h"
 #include "unwind/modules_state.h"
 #include "unwind/needed.h"
+#include "unwind/on_demand.h"
 
 /* Sets that wait for handlers to leave them. Each refresh frees what it can, so there are more only when handlers run
  * without a pause; then a refresh waits. */
@@ -132,7 +132,7 @@ static int gather_add(struct gather *g, struct dl_phdr_info *info)
 	return 0;
 }
 
-/* In the first call of a walk. Whether modules have come or gone; *counted: the loader tells. */
+/* In the first call of a walk. Whether modules have come or gone; *counted: the loader says. */
 static int loader_moved(const struct dl_phdr_info *info, size_t size, int *counted)
 {
 	*counted = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs);
@@ -191,7 +191,7 @@ static int module_file_open(struct weft__module *module)
 	fd = open(module->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		fd = -errno;
-	else if (!weft__apart)
+	else if (!weft__private_fds)
 		module->fd = fd;
 	pthread_mutex_unlock(&modules_lock);
 	return fd;
@@ -456,7 +456,7 @@ void weft__modules_forked(void)
 	pthread_mutex_init(&modules_lock, NULL);
 	store_seq_cst(&weft__modules_now.readers[0], 0u);
 	store_seq_cst(&weft__modules_now.readers[1], 0u);
-	weft__early_forked();
+	weft__on_demand_forked();
 	for (uint32_t i = 0; set && i < set->n; i++) {
 		struct weft__module *module = set->module[i];
 

@@ -12,7 +12,7 @@ struct outside {
 	unsigned reads; /* of code, while a frame pointer is looked for */
 };
 
-/* Where a frame is, and what tells of it. */
+/* Where a frame is, and what describes it. */
 struct outside_place {
 	const struct weft__module *module;
 	const struct weft__unwind_table *table;

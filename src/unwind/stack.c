@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
+#include "base/atomic.h"
 #include "unwind/stack.h"
+
+#define LOOK_WORDS 384              /* of a descriptor: glibc's has 288 */
+#define MAIN_MOST UINT64_C(8388608) /* when there is no limit */
 
 int weft__stack_bounds_self(struct weft__stack_bounds *ret)
 {
@@ -21,4 +26,50 @@ int weft__stack_bounds_self(struct weft__stack_bounds *ret)
 	ret->high = ret->low + bytes;
 	ret->sure = 1;
 	return 0;
+}
+
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static uint64_t word_at(const uint64_t *words,
+										       uint32_t i)
+{
+	return ((const volatile uint64_t *)words)[i];
+}
+
+/* In every thread library that is known, a pthread_t is the address of the descriptor, and this is the thread
+ * pointer. Of two words in a row the sum is the end of the stack. */
+static uint32_t block_find(pthread_t other)
+{
+	const uint64_t *words = (const uint64_t *)(uintptr_t)other;
+	uint64_t high, guard;
+	pthread_attr_t attr;
+	size_t bytes = 0, guard_bytes = 0;
+	void *low = NULL;
+	uint32_t i;
+
+	if (pthread_getattr_np(other, &attr) != 0)
+		return 0;
+	if (pthread_attr_getstack(&attr, &low, &bytes) != 0 || pthread_attr_getguardsize(&attr, &guard_bytes) != 0)
+		bytes = 0;
+	pthread_attr_destroy(&attr);
+	high = (uint64_t)(uintptr_t)low + bytes;
+	guard = guard_bytes;
+	/* The descriptor is within the stack, and ends with it. */
+	for (i = 2; bytes && i + 2 < LOOK_WORDS && (uint64_t)(uintptr_t)(words + i + 3) <= high; i++)
+		if (word_at(words, i) + word_at(words, i + 1) == high && word_at(words, i + 1) >= bytes &&
+		    word_at(words, i + 1) <= bytes + guard && word_at(words, i + 2) <= guard)
+			return i * (uint32_t)sizeof(*words);
+	return 0;
+}
+
+void weft__stack_learn(pthread_t other)
+{
+	struct weft__stack_bounds bounds;
+	struct rlimit limit;
+
+	if (!load_relaxed(&weft__stack_learned.block_at))
+		store_relaxed(&weft__stack_learned.block_at, block_find(other));
+	if (load_relaxed(&weft__stack_learned.main_high) || weft__stack_bounds_main(&bounds) < 0)
+		return;
+	store_relaxed(&weft__stack_learned.main_most,
+		      getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < MAIN_MOST ? limit.rlim_cur : MAIN_MOST);
+	store_release(&weft__stack_learned.main_high, bounds.high);
 }

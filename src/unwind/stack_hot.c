@@ -6,7 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "unwind/stack.h"
+
+struct weft__stack_learned weft__stack_learned;
 
 /* What Linux 6.11 and later answer of the mapping that an address is in: as include/uapi/linux/fs.h has it. */
 struct map_query {
@@ -90,6 +93,36 @@ static uint64_t descriptor(void)
 	return syscall(SYS_gettid) == syscall(SYS_getpid) ? 0 : (uint64_t)(uintptr_t)__builtin_thread_pointer();
 }
 
+/* Of a thread of the thread library: what is on its stack is below its descriptor. */
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static int block_has(uint64_t thread, uint64_t sp,
+										    struct weft__stack_bounds *ret)
+{
+	uint32_t at = load_relaxed(&weft__stack_learned.block_at);
+	const volatile uint64_t *block = (const volatile uint64_t *)(uintptr_t)(thread + at);
+	uint64_t begin, length, guard;
+
+	if (!at)
+		return 0;
+	begin = block[0];
+	length = block[1];
+	guard = block[2];
+	if (thread - begin >= length || guard >= length || sp < begin + guard || sp >= thread)
+		return 0;
+	*ret = (struct weft__stack_bounds){begin + guard, thread & ~(uint64_t)7, 1};
+	return 1;
+}
+
+/* The first thread's grows: what is below the stack pointer may not be there yet. */
+static int main_has(uint64_t sp, struct weft__stack_bounds *ret)
+{
+	uint64_t high = load_acquire(&weft__stack_learned.main_high);
+
+	if (sp >= high || high - sp >= load_relaxed(&weft__stack_learned.main_most))
+		return 0;
+	*ret = (struct weft__stack_bounds){sp & ~UINT64_C(4095), high, 1};
+	return 1;
+}
+
 /* `stack_pointer` 0: the first thread's, by its name. */
 static int maps_find(uint64_t stack_pointer, uint64_t thread, struct weft__stack_bounds *ret)
 {
@@ -127,12 +160,23 @@ static int maps_find(uint64_t stack_pointer, uint64_t thread, struct weft__stack
 
 int weft__stack_bounds_find(uint64_t stack_pointer, struct weft__stack_bounds *ret)
 {
-	return maps_find(stack_pointer, descriptor(), ret);
+	uint64_t thread = descriptor();
+
+	if (thread ? block_has(thread, stack_pointer, ret) : main_has(stack_pointer, ret))
+		return 0;
+	return maps_find(stack_pointer, thread, ret);
 }
 
 int weft__stack_bounds_own(struct weft__stack_bounds *ret)
 {
 	uint64_t thread = descriptor();
 
+	if (thread && block_has(thread, thread - 8, ret))
+		return 0;
 	return maps_find(thread ? thread - 8 : 0, thread, ret);
+}
+
+int weft__stack_bounds_main(struct weft__stack_bounds *ret)
+{
+	return maps_find(0, 0, ret);
 }

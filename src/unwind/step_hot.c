@@ -185,7 +185,7 @@ static enum walk_step signal_step(struct weft__walk *w)
 	return arrive(w, pc, w->r[ARCH_SP], 1);
 }
 
-/* Whether a word could be where a call returns to: in code that we know, or in code that nobody told us of. */
+/* Whether a word could be where a call returns to: in code that we know, or in code that is in no module. */
 static int may_return_to(const struct weft__walk *w, uint64_t ra, int known_only)
 {
 	const struct weft__module *module = weft__modules_find(w->set, ra - 1);

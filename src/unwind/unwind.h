@@ -25,7 +25,7 @@
 enum weft__unwind_flag {
 	WEFT__UNWIND_COMPLETE = 1, /* reached the thread's first function */
 	WEFT__UNWIND_CUT = 2,      /* more frames than `max`: these are the innermost */
-	WEFT__UNWIND_LOST = 4,     /* stopped where nothing told how to go on */
+	WEFT__UNWIND_LOST = 4,     /* stopped where nothing said how to go on */
 	WEFT__UNWIND_FP = 8,       /* some frames are from frame pointers, where there were no rules */
 	WEFT__UNWIND_SIGNAL = 16,  /* went through a signal handler's frame */
 	WEFT__UNWIND_NO_CODE = 32, /* the leaf is in no known module */

@@ -5,7 +5,7 @@
  * need a register besides these two, go through step_hot.c; the latter begin again at the leaf and carry all
  * registers. */
 #include "base/atomic.h"
-#include "unwind/early.h"
+#include "unwind/on_demand.h"
 #include "unwind/walk.h"
 
 /* A rule in one word. */
@@ -14,8 +14,8 @@ enum {
 	PACK_FAST = 1,
 	PACK_RULE = 2, /* module << 8, rule << 32 */
 	PACK_END = 3,
-	PACK_NONE = 4,  /* (module + 1) << 8, or 0 */
-	PACK_EARLY = 5, /* module << 8: has no table yet */
+	PACK_NONE = 4,      /* (module + 1) << 8, or 0 */
+	PACK_ON_DEMAND = 5, /* module << 8: has no table yet */
 	PACK_CFA_FP = 1 << 3,
 	PACK_FP_SAVED = 1 << 4,
 	PACK_RA_SIGNED = 1 << 5,
@@ -54,22 +54,22 @@ static uint64_t pack_plain(const struct weft__rule *rule)
 }
 
 /* Of a module whose table is not made yet; kept in the cache when the word is all there is to know. */
-static uint64_t pack_early(struct weft__unwind_slot *slot, struct weft__module *module, uint64_t i, uint64_t addr)
+static uint64_t pack_on_demand(struct weft__unwind_slot *slot, struct weft__module *module, uint64_t i, uint64_t addr)
 {
-	struct weft__early *early = weft__early_take(module, addr);
+	struct weft__on_demand *demand = weft__on_demand_take(module, addr);
 	uint64_t pack = 0;
 
-	if (early) {
-		if (early->rule.kind == RULE_END)
+	if (demand) {
+		if (demand->rule.kind == RULE_END)
 			pack = PACK_END;
-		else if (early->rule.kind == RULE_PLAIN)
-			pack = pack_plain(&early->rule);
-		weft__early_give(early);
+		else if (demand->rule.kind == RULE_PLAIN)
+			pack = pack_plain(&demand->rule);
+		weft__on_demand_give(demand);
 	} else if (!module->mapped.hdr && !load_relaxed(&module->wanted)) {
 		store_relaxed(&module->wanted, 1u);
 	}
 	if (!pack)
-		return (early ? PACK_EARLY | i << 8 : PACK_NONE | (i + 1) << 8);
+		return (demand ? PACK_ON_DEMAND | i << 8 : PACK_NONE | (i + 1) << 8);
 	store_relaxed(&slot->rule, pack);
 	store_relaxed(&slot->check, addr ^ pack);
 	return pack;
@@ -88,7 +88,7 @@ static uint64_t pack_miss(const struct weft__modules *set, struct weft__unwind_s
 		while (set->module[i] != module)
 			i++;
 		if (pending)
-			return pack_early(slot, set->module[i], i, addr);
+			return pack_on_demand(slot, set->module[i], i, addr);
 		if (!number)
 			pack = PACK_NONE | (i + 1) << 8;
 		else if (table->rules[number].kind == RULE_END)
@@ -113,15 +113,15 @@ static inline uint64_t pack_of(const struct weft__modules *set, uint64_t addr)
 	return pack_miss(set, slot, addr);
 }
 
-static enum walk_step step_early(struct weft__walk *w, const struct weft__module *module, uint64_t addr)
+static enum walk_step step_on_demand(struct weft__walk *w, const struct weft__module *module, uint64_t addr)
 {
-	struct weft__early *early = weft__early_take(module, addr);
+	struct weft__on_demand *demand = weft__on_demand_take(module, addr);
 	enum walk_step step;
 
-	if (!early)
+	if (!demand)
 		return weft__walk_blind(w, module);
-	step = weft__walk_rule(w, &early->table, &early->rule);
-	weft__early_give(early);
+	step = weft__walk_rule(w, &demand->table, &demand->rule);
+	weft__on_demand_give(demand);
 	return step;
 }
 
@@ -134,8 +134,8 @@ static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t ad
 	uint32_t number;
 
 	switch (pack & PACK_KIND) {
-	case PACK_EARLY:
-		return step_early(w, w->set->module[PACK_MODULE(pack)], addr);
+	case PACK_ON_DEMAND:
+		return step_on_demand(w, w->set->module[PACK_MODULE(pack)], addr);
 	case PACK_END:
 		w->flags |= WEFT__UNWIND_COMPLETE;
 		return WALK_STOP;
@@ -154,7 +154,7 @@ static enum walk_step step_slow(struct weft__walk *w, uint64_t pack, uint64_t ad
 	}
 	table = module ? weft__module_table(module) : NULL;
 	if (!table)
-		return module ? step_early(w, module, addr) : weft__walk_blind(w, NULL);
+		return module ? step_on_demand(w, module, addr) : weft__walk_blind(w, NULL);
 	if (number == UINT32_MAX)
 		number = weft__unwind_table_find(table, addr - module->bias);
 	return weft__walk_rule(w, table, &table->rules[number]);
@@ -278,8 +278,9 @@ static int in_throw(const struct weft__modules *set, uint64_t pc)
 }
 
 /* A walk that was lost, or seemed to end, from an unwinder's own frames on, perhaps because these are being
- * overwritten: on from the landing pad. Before the stack pointer moves there, a context tells; afterwards the rules do,
- * but for the place, which is no call's. The context is in the frame of whoever jumps: the leaf, or who called it. */
+ * overwritten: on from the landing pad. Before the stack pointer moves there, a context says where; afterwards the
+ * rules do, but for the place, which is no call's. The context is in the frame of whoever jumps: the leaf, or who
+ * called it. */
 static size_t walk_throw(struct weft__walk *w, const struct weft__unwind_regs *regs, size_t n, uint64_t *out,
 			 size_t max)
 {

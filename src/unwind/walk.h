@@ -62,7 +62,7 @@ int weft__walk_expr(const struct weft__walk *w, const uint8_t *expr, uint32_t n,
 		    int *missing);
 
 /* From libgcc's frames, while it lets go of them, to the frame where an exception lands. Answers where the context is
- * that tells; 0: there is none to be seen. */
+ * that says so; 0: there is none to be seen. */
 uint64_t weft__walk_landing(struct weft__walk *w);
 
 /* Whether a stack ends with what returns to `ra`: because makecontext made it so, or because the caller is on

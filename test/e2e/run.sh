@@ -193,8 +193,8 @@ rm -rf "$kept"
 mkdir "$dir/files"
 run 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
-"$WEFT_BUILD/test/run_apart" plain >/dev/null || fail "run_apart by itself"
-run 0 --start-after 0 -- "$WEFT_BUILD/test/run_apart" recorded
+"$WEFT_BUILD/test/run_private" plain >/dev/null || fail "run_private by itself"
+run 0 --start-after 0 -- "$WEFT_BUILD/test/run_private" recorded
 [ "$(cat "$dir/out")" = good ] || fail "$(cat "$dir/out")"
 is '.recordings[0].cpu.samples > 0'
 WEFT_SAMPLE_ENGINE=perf run 0 --start-after 0 -- "$WEFT_BUILD/test/run_files" "$dir/files"

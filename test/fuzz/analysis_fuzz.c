@@ -3,8 +3,10 @@
  * one for each field of their kind. */
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/analysis.h"
+#include "segment/event.h"
 
 static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
 #define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
@@ -180,23 +182,111 @@ static void choose(struct weft__names *names, struct weft__analysis_opts *opts, 
 		abort();
 }
 
+#define EVENTS_MOST 4096
+
+/* What the input says, in its order. */
+static struct weft__record events[EVENTS_MOST];
+static uint64_t wide[EVENTS_MOST][WEFT_FIELDS_MAX];
+
+static size_t read_events(const uint8_t *data, size_t size)
+{
+	uint64_t time_ns = 10000000;
+	size_t at = 1, n = 0, i;
+
+	for (; at + 4 <= size && n < EVENTS_MOST; n++) {
+		struct weft__record *ev = &events[n];
+
+		ev->kind = (uint16_t)(1 + data[at] % (WEFT_KIND_BUILTIN_END + 1));
+		ev->thread = data[at + 1] & 7;
+		time_ns += (uint64_t)((data[at + 2] | data[at + 3] << 8) << 4);
+		if (data[at + 1] >= 0xf8)
+			time_ns -= 3000000;
+		ev->time_ns = time_ns;
+		ev->n_fields = ev->kind < WEFT_KIND_BUILTIN_END ? fields_of[ev->kind] : 2;
+		at += 4;
+		for (i = 0; i < ev->n_fields; i++)
+			wide[n][i] = at < size ? value_of(data[at++], time_ns) : 0;
+		for (i = 0; i < RECORD_FIELDS; i++)
+			ev->fields[i] = i < ev->n_fields ? wide[n][i] : 0;
+		if (ev->n_fields > RECORD_FIELDS)
+			ev->fields[0] = (uint64_t)(uintptr_t)wide[n];
+	}
+	return n;
+}
+
+/* As a recording gives them: of one thread, in order of time. */
+static size_t run_end(size_t at, size_t n)
+{
+	size_t end = at + 1;
+
+	while (end < n && events[end].thread == events[at].thread && events[end].time_ns >= events[end - 1].time_ns)
+		end++;
+	return end;
+}
+
+/* One by one, or run by run: that must not matter. */
+static struct weft__analysis *analyze(const struct weft__analysis_opts *opts, size_t n, bool runs,
+				      const struct weft__result **r)
+{
+	struct weft__analysis *analysis;
+	size_t at = 0, end;
+	int rc = 0;
+
+	if (weft__analysis_open(&analysis, opts) < 0)
+		abort();
+	for (; at < n && rc == 0; at = end) {
+		struct weft__event ev = weft__event_of_record(&events[at]);
+
+		end = runs ? run_end(at, n) : at + 1;
+		rc = runs ? weft__analysis_push_run(analysis, &events[at], &events[end])
+			  : weft__analysis_push(analysis, &ev);
+	}
+	if (rc < 0 || weft__analysis_finish(analysis, 0, r) < 0)
+		abort();
+	return analysis;
+}
+
+static void check_same_polls(const struct weft__poll *a, const struct weft__poll *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (a[i].rank_ns != b[i].rank_ns || a[i].stream != b[i].stream ||
+		    memcmp(&a[i].breakdown.split, &b[i].breakdown.split, sizeof(a->breakdown.split)) != 0)
+			abort();
+}
+
+static void check_same(const struct weft__result *a, const struct weft__result *b)
+{
+	size_t i;
+
+	if (a->n_events != b->n_events || a->malformed != b->malformed || a->first_ns != b->first_ns ||
+	    a->last_ns != b->last_ns || a->n_lanes != b->n_lanes || a->n_longest != b->n_longest ||
+	    a->n_running != b->n_running || a->n_waits != b->n_waits || a->samples.all.ns != b->samples.all.ns ||
+	    memcmp(a->n_kind, b->n_kind, sizeof(a->n_kind)) != 0 || memcmp(&a->split, &b->split, sizeof(a->split)) != 0)
+		abort();
+	for (i = 0; i < a->n_lanes; i++)
+		if (memcmp(&a->lanes[i].split, &b->lanes[i].split, sizeof(a->split)) != 0)
+			abort();
+	check_same_polls(a->longest, b->longest, a->n_longest);
+	check_same_polls(a->running, b->running, a->n_running);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint64_t fields[WEFT_FIELDS_MAX] = {0};
-	struct weft__event ev = {.time_ns = 10000000, .fields = fields};
-	const struct weft__result *r;
+	const struct weft__result *r, *by_runs;
 	struct weft__names names = {0};
 	struct weft__analysis_opts opts = {.names = &names};
-	struct rows rows = {0};
-	const struct weft__row_sink sink = {.poll = add_poll,
-					    .slice = add_slice,
-					    .wait = add_wait,
-					    .wait_sum = add_wait_sum,
-					    .sample = add_sample,
-					    .data = &rows,
-					    .behind = true};
-	struct weft__analysis *analysis;
-	size_t at = 1, i;
+	struct rows rows = {0}, rows_by_runs = {0};
+	struct weft__row_sink sink = {.poll = add_poll,
+				      .slice = add_slice,
+				      .wait = add_wait,
+				      .wait_sum = add_wait_sum,
+				      .sample = add_sample,
+				      .data = &rows,
+				      .behind = true};
+	struct weft__analysis *analysis, *other;
+	size_t n;
 
 	if (size < 1)
 		return 0;
@@ -205,22 +295,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	opts.rows = size & 1 ? &sink : NULL;
 	opts.rows_only = opts.rows && size & 2 && !(data[0] & 0x78); /* without filters and window */
 	weft__names_settle(&names);
-	if (weft__analysis_open(&analysis, &opts) < 0)
-		abort();
-	while (at + 4 <= size) {
-		ev.kind = (uint16_t)(1 + data[at] % (WEFT_KIND_BUILTIN_END + 1));
-		ev.thread = data[at + 1] & 7;
-		ev.time_ns += (uint64_t)((data[at + 2] | data[at + 3] << 8) << 4);
-		if (data[at + 1] >= 0xf8)
-			ev.time_ns -= 3000000;
-		ev.n_fields = ev.kind < WEFT_KIND_BUILTIN_END ? fields_of[ev.kind] : 2;
-		at += 4;
-		for (i = 0; i < ev.n_fields; i++)
-			fields[i] = at < size ? value_of(data[at++], ev.time_ns) : 0;
-		if (weft__analysis_push(analysis, &ev) < 0)
-			abort();
-	}
-	if (weft__analysis_finish(analysis, 0, &r) < 0)
+	n = read_events(data, size);
+	analysis = analyze(&opts, n, false, &r);
+	sink.data = &rows_by_runs;
+	other = analyze(&opts, n, true, &by_runs);
+	check_same(r, by_runs);
+	if (memcmp(&rows, &rows_by_runs, sizeof(rows)) != 0)
 		abort();
 	check_polls(r->longest, r->n_longest);
 	check_polls(r->running, r->n_running);
@@ -228,6 +308,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (opts.rows && !opts.rows_only)
 		check_rows(&rows, r, data[0] & 128);
 	weft__analysis_close(analysis);
+	weft__analysis_close(other);
 	weft__names_fini(&names);
 	return 0;
 }

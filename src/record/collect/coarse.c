@@ -124,7 +124,7 @@ static void apply(struct weft__collector *c, uint64_t now_ns, double allowed)
 }
 
 /* There is nothing coarser, or it is not wanted. */
-static void tell_over(struct weft__collector *c, double allowed)
+static void report_over(struct weft__collector *c, double allowed)
 {
 	struct weft__coarse *coarse = &c->coarse;
 	char text[240];
@@ -148,7 +148,7 @@ int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns
 		return 1;
 	}
 	if (c->coarse.over)
-		tell_over(c, allowed);
+		report_over(c, allowed);
 	return 0;
 }
 

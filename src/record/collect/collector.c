@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/private_fds.h"
 #include "record/collect/poll_counts.h"
 #include "record/last.h"
 #include "record/ring/ring.h"
@@ -138,7 +138,7 @@ static void add_pause(struct weft__collector *c, uint32_t reason, uint64_t from)
 		c->pauses[most - 1].to_ns = pause.to_ns;
 }
 
-static int tell_pauses(struct weft__collector *c)
+static int report_pauses(struct weft__collector *c)
 {
 	uint32_t i;
 
@@ -215,7 +215,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = weft__throttled_tend(c, now);
 	weft__cputime_tend(c, now);
 	if (!err)
-		err = tell_pauses(c);
+		err = report_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {
 		weft__drain_tend(c);
 		c->tended_ns = now;
@@ -231,11 +231,11 @@ static int tend(struct weft__collector *c, uint64_t now)
 	if (!err && c->staged_ns && now >= c->staged_ns + c->flush_ns)
 		err = weft__flush_soon(c);
 	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c))) {
-		weft__throttled_tell(c);
-		weft__cputime_tell(c);
-		err = weft__costs_tell(c);
+		weft__throttled_report(c);
+		weft__cputime_report(c);
+		err = weft__costs_report(c);
 		if (!err)
-			err = load_relaxed(&c->counts_polls) ? weft__poll_counts_tell(c) : weft__drain(c);
+			err = load_relaxed(&c->counts_polls) ? weft__poll_counts_report(c) : weft__drain(c);
 		if (!err)
 			err = weft__flush_seal(c);
 		if (err && c->segments.pinned && !weft__segments_due(&c->segments, now) && !weft__stack_ids_full(c)) {
@@ -289,12 +289,12 @@ int weft__round_finish(struct weft__collector *c, int last)
 {
 	int err = weft__round_finish_sources(c, 0, weft__clock_mono(), 0, last);
 
-	weft__throttled_tell(c);
-	weft__cputime_tell(c);
+	weft__throttled_report(c);
+	weft__cputime_report(c);
 	if (!err)
-		err = weft__costs_tell(c);
+		err = weft__costs_report(c);
 	if (!err)
-		err = load_relaxed(&c->counts_polls) ? weft__poll_counts_tell(c) : weft__drain(c);
+		err = load_relaxed(&c->counts_polls) ? weft__poll_counts_report(c) : weft__drain(c);
 	if (!err) {
 		pthread_mutex_lock(&c->mutex);
 		if (c->paused_ns) {
@@ -302,7 +302,7 @@ int weft__round_finish(struct weft__collector *c, int last)
 			c->paused_ns = weft__clock_mono();
 		}
 		pthread_mutex_unlock(&c->mutex);
-		err = tell_pauses(c);
+		err = report_pauses(c);
 	}
 	if (!err)
 		err = weft__round_news(c, weft__clock_mono());
@@ -383,8 +383,8 @@ void weft__collector_run(struct weft__collector *c)
 			end_alone(c, now);
 			return;
 		}
-		if (load_relaxed(&weft__apart_strayed))
-			weft__apart_follow();
+		if (load_relaxed(&weft__ids_strayed))
+			weft__ids_follow();
 		if (ask == ASK_ATTACH || ask == ASK_DETACH) {
 			weft__collector_attach_here(c, ask);
 			answer(c, 0);

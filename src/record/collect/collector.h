@@ -55,9 +55,9 @@ struct weft__collector {
 	struct weft__region *region;
 	uint64_t drain_ns;
 	uint64_t flush_ns;
-	uint64_t slack_ns;       /* that a timed wake may be late */
-	int counts_polls;        /* poll modes slow and caught; collector: or a time of such a mode */
-	int apart;               /* has a table of files of its own (base/apart.h); until start returned: shall have */
+	uint64_t slack_ns; /* that a timed wake may be late */
+	int counts_polls;  /* poll modes slow and caught; collector: or a time of such a mode */
+	int private_fds;   /* has a table of files of its own (base/private_fds.h); until start returned: shall have */
 	struct weft__defs facts; /* host, options, labels: in front of every segment */
 	uint32_t facts_open;     /* the version of those of sources among them */
 
@@ -76,7 +76,7 @@ struct weft__collector {
 	size_t n_runs, runs_cap;
 	uint64_t gathers;
 	uint64_t n_bad;        /* events of the block that is being made that made no sense */
-	uint64_t refused_seen; /* definitions that were refused, as told */
+	uint64_t refused_seen; /* definitions that were refused, as reported */
 	struct weft_loss bad;  /* the last of them, not yet written; count 0: none */
 	struct weft__ring_note *notes;
 	struct weft__segments segments;
@@ -165,7 +165,7 @@ int weft__drain_worthwhile(const struct weft__collector *c);
  * it. */
 int weft__drain_define(struct weft__collector *c, uint32_t i);
 /* Defines every thread again, for a segment that takes the place of one that had the definitions of what is staged. */
-void weft__drain_retell(struct weft__collector *c);
+void weft__drain_define_again(struct weft__collector *c);
 /* Rings whose threads died without a word; names that became known. */
 void weft__drain_tend(struct weft__collector *c);
 
@@ -174,8 +174,8 @@ void weft__drain_tend(struct weft__collector *c);
 int weft__throttled_tend(struct weft__collector *c, uint64_t now_ns);
 /* cputime.c. The process' CPU time and what samples stand for, in the same way. */
 void weft__cputime_tend(struct weft__collector *c, uint64_t now_ns);
-void weft__cputime_tell(struct weft__collector *c);
-void weft__throttled_tell(struct weft__collector *c);
+void weft__cputime_report(struct weft__collector *c);
+void weft__throttled_report(struct weft__collector *c);
 
 /* grow.c. `slots` are filled: gives the ring more of them if at this rate it is soon full. */
 void weft__grow_ring(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t slots);

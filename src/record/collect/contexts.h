@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each segment stands alone: what a thread's context is when a segment begins is told before its first event in
+/* Each segment stands alone: what a thread's context is when a segment begins is reported before its first event in
  * there. COLLECTOR. */
 #ifndef WEFT_COLLECT_CONTEXTS_H
 #define WEFT_COLLECT_CONTEXTS_H
@@ -8,7 +8,7 @@
 
 struct weft__collector;
 
-/* The chunk that was just begun: tells the context that its thread has, if the segment does not have it yet, as of
+/* The chunk that was just begun: reports the context that its thread has, if the segment does not have it yet, as of
  * the event in `slots`. 0 or the error of the batch. */
 int weft__contexts_begin(struct weft__collector *c, const struct weft_slot *slots);
 /* An event of the open chunk, with these fields. */

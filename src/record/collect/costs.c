@@ -18,7 +18,7 @@
 #include "weft/runtime.h"
 
 #define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
-#define TELL_NS UINT64_C(1000000000)
+#define REPORT_NS UINT64_C(1000000000)
 #define SPREAD_NS UINT64_C(30000000000)  /* over which what is done once is counted */
 #define SCARCE 0.5                       /* of what is allowed goes for what cannot be lowered: fewer wakes then, */
 #define AMPLE 0.25                       /* until it is this little */
@@ -205,8 +205,8 @@ static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 	costs->pace_ns = FIRST_NS;
 	costs->step_ns = now_ns + FIRST_NS;
 	costs->gate_ns = gates_any(costs) ? costs->step_ns : UINT64_MAX;
-	if (!costs->told_at_ns)
-		costs->told_at_ns = now_ns;
+	if (!costs->reported_at_ns)
+		costs->reported_at_ns = now_ns;
 	costs->running = 1;
 	costs_apply(costs);
 }
@@ -220,7 +220,7 @@ static uint64_t sum_of(const uint64_t *spent)
 	return sum;
 }
 
-static int tell_limited(struct weft__collector *c)
+static int report_limited(struct weft__collector *c)
 {
 	if (!c->costs.governor.limited || c->costs.limited_segment == c->segments.sequence + 1)
 		return 0;
@@ -291,7 +291,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	look_for_hopeless(costs, now_ns, fixed_ns);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
 	costs->step_ns = now_ns + costs->pace_ns;
-	return tell_limited(c);
+	return report_limited(c);
 }
 
 static void costs_gate(struct weft__costs *costs, uint64_t now_ns)
@@ -346,8 +346,8 @@ void weft__costs_event(struct weft__costs *costs, const struct weft__cost *event
 		}
 }
 
-/* When there are too many, one that is told already grows. */
-static void tell_cost(struct weft__costs *costs, const struct weft__cost *cost)
+/* When there are too many, one that is reported already grows. */
+static void report_cost(struct weft__costs *costs, const struct weft__cost *cost)
 {
 	uint32_t i = costs->n_pending;
 
@@ -366,19 +366,19 @@ static void tell_cost(struct weft__costs *costs, const struct weft__cost *cost)
 		}
 }
 
-static void tell_costs(struct weft__costs *costs, uint64_t now_ns)
+static void report_costs(struct weft__costs *costs, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < COSTS; i++) {
 		struct weft__cost cost = {now_ns,
 					  WEFT_KIND_COST,
-					  {i + 1, costs->spent_ns[i] - costs->told_ns[i], now_ns - costs->told_at_ns,
-					   costs->rate[i]}};
+					  {i + 1, costs->spent_ns[i] - costs->reported_ns[i],
+					   now_ns - costs->reported_at_ns, costs->rate[i]}};
 
 		if (WEFT_FIELD(&cost, COST, TIME) || WEFT_FIELD(&cost, COST, RATE))
-			tell_cost(costs, &cost);
-		costs->told_ns[i] = costs->spent_ns[i];
+			report_cost(costs, &cost);
+		costs->reported_ns[i] = costs->spent_ns[i];
 	}
-	costs->told_at_ns = now_ns;
+	costs->reported_at_ns = now_ns;
 }
 
 int weft__costs_gather(struct weft__collector *c)
@@ -443,8 +443,8 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 	if (now_ns >= costs->step_ns)
 		err = costs_step(c, now_ns);
 	costs_gate(costs, now_ns);
-	if (now_ns >= costs->told_at_ns + TELL_NS)
-		tell_costs(costs, now_ns);
+	if (now_ns >= costs->reported_at_ns + REPORT_NS)
+		report_costs(costs, now_ns);
 	return err;
 }
 
@@ -453,24 +453,24 @@ uint64_t weft__costs_due(const struct weft__costs *costs)
 	return costs->running ? costs->gate_ns : costs->trying ? 0 : UINT64_MAX;
 }
 
-int weft__costs_tell(struct weft__collector *c)
+int weft__costs_report(struct weft__collector *c)
 {
 	uint64_t now_ns = weft__clock_mono();
 	/* What costs next to nothing is not worth an event in a recording of a moment. */
-	int worth = now_ns >= c->costs.told_at_ns + TELL_NS, err = 0;
+	int worth = now_ns >= c->costs.reported_at_ns + REPORT_NS, err = 0;
 	const struct weft__source *s;
 	uint32_t i = 0, at;
 
 	while (!worth && (s = next_that_costs(&i, &at)))
 		worth = s->works && s->works();
 
-	if (!c->costs.told_at_ns || !worth)
+	if (!c->costs.reported_at_ns || !worth)
 		return 0;
 	if (c->costs.running && weft_gate_on())
 		err = costs_step(c, now_ns);
 	else
 		costs_measure(c);
-	tell_costs(&c->costs, now_ns);
+	report_costs(&c->costs, now_ns);
 	return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What weft itself costs: measured for each source, kept within the budget by the governor, and told in the segment.
- * COLLECTOR. */
+/* What weft itself costs: measured for each source, kept within the budget by the governor, and reported in the
+ * segment. COLLECTOR. */
 #ifndef WEFT_COLLECT_COSTS_H
 #define WEFT_COLLECT_COSTS_H
 
@@ -27,10 +27,10 @@ struct weft_recorder_stats;
 struct weft__costs {
 	struct weft__governor governor;
 	uint64_t spent_ns[COSTS];    /* since open */
-	uint64_t told_ns[COSTS];     /* of that, what is in events */
+	uint64_t reported_ns[COSTS]; /* of that, what is in events */
 	uint32_t rate[COSTS];        /* in force: Hz; of switches thousandths of the time; 0: it has none */
 	uint64_t program_ns;         /* CPU time of the process besides, while recording */
-	uint64_t told_at_ns;         /* 0: nothing has been told, and nothing recorded */
+	uint64_t reported_at_ns;     /* 0: nothing has been reported, and nothing recorded */
 	uint64_t step_ns;            /* when the governor is asked next */
 	uint64_t pace_ns;            /* and how long after that */
 	uint64_t caused_ns[COSTS];   /* of the collector's, what was for a source */
@@ -86,16 +86,16 @@ void weft__costs_accounts(const struct weft__costs *costs, uint64_t passed_ns);
 void weft__costs_init(struct weft__costs *costs, uint32_t budget_ppm, struct weft__defs *facts);
 /* A new collector thread, whose CPU time begins at 0. */
 void weft__costs_thread(struct weft__costs *costs);
-/* Once in a round: measures, sets rates and tells, when that is due. 0 or the error of a drain or flush. */
+/* Once in a round: measures, sets rates and reports, when that is due. 0 or the error of a drain or flush. */
 int weft__costs_tend(struct weft__collector *c, uint64_t now_ns);
 /* When it has to be asked again; UINT64_MAX: whenever. */
 uint64_t weft__costs_due(const struct weft__costs *costs);
-/* At a rotation and at the end: tells what is left to tell. 0 or an error as above. */
-int weft__costs_tell(struct weft__collector *c);
+/* At a rotation and at the end: reports what is left to report. 0 or an error as above. */
+int weft__costs_report(struct weft__collector *c);
 /* An event of another kind, of COSTS_FIELDS fields, that the next flush takes along. When there are too many, the
  * last of the kind grows. */
 void weft__costs_event(struct weft__costs *costs, const struct weft__cost *event);
-/* In a flush: puts what is to be told into the batch; and the block was written, or it was not. */
+/* In a flush: puts what is to be reported into the batch; and the block was written, or it was not. */
 int weft__costs_gather(struct weft__collector *c);
 void weft__costs_settle(struct weft__collector *c, int written);
 /* Tables are made when a program starts, and names when a segment is sealed. Lower rates would not bring that back,

@@ -12,7 +12,7 @@ static uint64_t more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static void cputime_tell(struct weft__collector *c, uint64_t now_ns)
+static void cputime_report(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__cputime *last = &c->cputime;
 	struct weft__engine_cpu now = weft__engine_cpu();
@@ -33,11 +33,11 @@ static void cputime_tell(struct weft__collector *c, uint64_t now_ns)
 void weft__cputime_tend(struct weft__collector *c, uint64_t now_ns)
 {
 	if (weft_gate_on() && weft__engine_hz() && (!c->cputime.at_ns || now_ns >= c->cputime.at_ns + READ_NS))
-		cputime_tell(c, now_ns);
+		cputime_report(c, now_ns);
 }
 
-void weft__cputime_tell(struct weft__collector *c)
+void weft__cputime_report(struct weft__collector *c)
 {
 	if (c->cputime.at_ns && weft__engine_hz())
-		cputime_tell(c, weft__clock_mono());
+		cputime_report(c, weft__clock_mono());
 }

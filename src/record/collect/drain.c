@@ -108,7 +108,7 @@ static void define_thread(struct weft__collector *c, uint32_t i, const struct ri
 }
 
 /* The definition of a ring's thread, once per segment and when it changes. */
-static void tell_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, int look)
+static void stage_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, int look)
 {
 	if (look && load_relaxed(&ring->owner) == ring->thread.tid)
 		read_comm(ring);
@@ -116,7 +116,7 @@ static void tell_thread(struct weft__collector *c, uint32_t i, struct ring_page 
 }
 
 /* Whether the active segment has the definition of the ring's thread. */
-static int is_told(const struct weft__collector *c, uint32_t i, const struct ring_page *ring)
+static int is_defined(const struct weft__collector *c, uint32_t i, const struct ring_page *ring)
 {
 	return c->notes[i].stream == ring->thread.stream && c->notes[i].segment == c->segments.sequence + 1;
 }
@@ -125,12 +125,12 @@ int weft__drain_define(struct weft__collector *c, uint32_t i)
 {
 	struct ring_page *ring = ring_page_at(c->region->map, i);
 
-	if (!is_told(c, i, ring))
-		tell_thread(c, i, ring, 1);
+	if (!is_defined(c, i, ring))
+		stage_thread(c, i, ring, 1);
 	return weft__stage_news(c);
 }
 
-void weft__drain_retell(struct weft__collector *c)
+void weft__drain_define_again(struct weft__collector *c)
 {
 	struct rings_head *head = c->region->head;
 	uint32_t n = load_acquire(&head->n_rings);
@@ -149,18 +149,18 @@ static void begin_thread(struct weft__collector *c, uint32_t i, struct ring_page
 {
 	weft__thread_begin(&ring->thread, c->region->head->next_stream++, &c->timeline, slot, name);
 	c->notes[i].looks = 0;
-	tell_thread(c, i, ring, 0);
+	stage_thread(c, i, ring, 0);
 }
 
 static void set_worker(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t value)
 {
 	ring->thread.worker = value == WORKER_LEFT ? WEFT_WORKER_NONE
 						   : weft__registry_worker((uint32_t)(value >> 32), (uint32_t)value);
-	tell_thread(c, i, ring, 1);
+	stage_thread(c, i, ring, 1);
 }
 
-static void tell_loss(struct weft__collector *c, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from,
-		      uint64_t to)
+static void report_loss(struct weft__collector *c, uint32_t reason, uint32_t stream, uint64_t count, uint64_t from,
+			uint64_t to)
 {
 	struct weft_loss loss = {
 		.reason = reason,
@@ -278,10 +278,10 @@ static int drain_capped(struct weft__collector *c, uint32_t i, struct ring_page 
 
 	if (capped == ring->capped_seen)
 		return 0;
-	if (!is_told(c, i, ring))
-		tell_thread(c, i, ring, 1);
-	tell_loss(c, WEFT_LOSS_POLL_CAP, ring->thread.stream, capped - ring->capped_seen,
-		  load_relaxed(&ring->capped_from), load_relaxed(&ring->capped_to));
+	if (!is_defined(c, i, ring))
+		stage_thread(c, i, ring, 1);
+	report_loss(c, WEFT_LOSS_POLL_CAP, ring->thread.stream, capped - ring->capped_seen,
+		    load_relaxed(&ring->capped_from), load_relaxed(&ring->capped_to));
 	err = weft__stage_news(c);
 	if (!err)
 		store_relaxed(&ring->capped_seen, capped);
@@ -297,8 +297,8 @@ static int drain_losses(struct weft__collector *c, struct ring_page *ring)
 
 	if (lost == ring->lost_seen)
 		return 0;
-	tell_loss(c, WEFT_LOSS_RING_FULL, ring->thread.stream, lost - ring->lost_seen, load_relaxed(&ring->lost_from),
-		  load_relaxed(&ring->lost_to));
+	report_loss(c, WEFT_LOSS_RING_FULL, ring->thread.stream, lost - ring->lost_seen, load_relaxed(&ring->lost_from),
+		    load_relaxed(&ring->lost_to));
 	err = weft__stage_news(c);
 	if (!err)
 		store_relaxed(&ring->lost_seen, lost);
@@ -316,7 +316,7 @@ static void look_at_name(struct weft__collector *c, uint32_t i, struct ring_page
 	memcpy(before, ring->thread.name, sizeof(before));
 	read_comm(ring);
 	if (strcmp(before, ring->thread.name) != 0)
-		tell_thread(c, i, ring, 0);
+		stage_thread(c, i, ring, 0);
 }
 
 /* The first look comes soon: a sample may have fallen into the first moments of a thread, before it named itself. */
@@ -345,9 +345,9 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 			if (err)
 				break;
 		}
-		/* The first event of a stream is its thread_begin, which tells by itself. */
-		if (ring->thread.stream && !is_told(c, i, ring))
-			tell_thread(c, i, ring, 1);
+		/* The first event of a stream is its thread_begin, which says so by itself. */
+		if (ring->thread.stream && !is_defined(c, i, ring))
+			stage_thread(c, i, ring, 1);
 		s = measure(c, i, ring, tail, head, staging_room(c) - sizeof(struct staged_run));
 		if (s.upto > s.from)
 			stage(c, i, ring, &s);
@@ -355,8 +355,8 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 		if (s.broken) {
 			weft__log(WEFT_LOG_ERROR, "ring %u: slot %llu is no event; %llu slots dropped", i,
 				  (unsigned long long)tail, (unsigned long long)(head - tail));
-			tell_loss(c, WEFT_LOSS_BAD_EVENT, ring->thread.stream, 1, c->timeline.last.tick,
-				  c->timeline.last.tick);
+			report_loss(c, WEFT_LOSS_BAD_EVENT, ring->thread.stream, 1, c->timeline.last.tick,
+				    c->timeline.last.tick);
 			tail = head;
 		}
 		c->drained += tail - ring->tail;
@@ -418,13 +418,13 @@ static int drain_common_losses(struct weft__collector *c)
 	uint64_t no_stack = load_acquire(&head->no_stack);
 
 	if (no_ring != head->no_ring_seen) {
-		tell_loss(c, WEFT_LOSS_NO_RING, 0, no_ring - head->no_ring_seen, load_relaxed(&head->no_ring_from),
-			  load_relaxed(&head->no_ring_to));
+		report_loss(c, WEFT_LOSS_NO_RING, 0, no_ring - head->no_ring_seen, load_relaxed(&head->no_ring_from),
+			    load_relaxed(&head->no_ring_to));
 		store_relaxed(&head->no_ring_seen, no_ring);
 	}
 	if (no_stack != head->no_stack_seen) {
-		tell_loss(c, WEFT_LOSS_SAMPLE, 0, no_stack - head->no_stack_seen, load_relaxed(&head->no_stack_from),
-			  load_relaxed(&head->no_stack_to));
+		report_loss(c, WEFT_LOSS_SAMPLE, 0, no_stack - head->no_stack_seen, load_relaxed(&head->no_stack_from),
+			    load_relaxed(&head->no_stack_to));
 		c->stats.samples_lost += no_stack - head->no_stack_seen;
 		store_relaxed(&head->no_stack_seen, no_stack);
 	}

@@ -73,7 +73,7 @@ static int read_block_head(const struct weft__kept *piece, uint64_t at, struct b
 	return ret->type == BLOCK_INDEX;
 }
 
-/* Whether a piece has events of that time: 1, 0 or -errno. What is newer belongs to it, too: the collector tells of the
+/* Whether a piece has events of that time: 1, 0 or -errno. What is newer belongs to it, too: the collector reports the
  * window when it is over. */
 static int piece_wanted(const struct weft__kept *piece, const struct weft__dump *dump)
 {

@@ -174,7 +174,7 @@ static void write_triggered(struct weft__collector *c, uint64_t now_ns, int err,
 	store_relaxed(&f->retry_ns, 0);
 }
 
-static void tell_asker(struct weft__collector *c, struct weft__dump *dump)
+static void report_asker(struct weft__collector *c, struct weft__dump *dump)
 {
 	struct weft__dump **at;
 
@@ -201,7 +201,7 @@ static void flight_write(struct weft__collector *c, uint64_t now_ns, int err, in
 	while ((dump = asked_and_due(c, last ? UINT64_MAX : now_ns))) {
 		write_dump(c, dump, err, last);
 		end_draft(c, dump);
-		tell_asker(c, dump);
+		report_asker(c, dump);
 	}
 	c->stats.dumps = f->n_dumps;
 	dump = last ? NULL : draft_due(c, now_ns);

@@ -60,7 +60,7 @@ static int write_blocks(struct weft__collector *c, const struct weft__encoded *b
 		err = weft__writer_block(w, BLOCK_EVENTS, 0, (uint32_t)c->batch->n, block->first_ns, block->last_ns,
 					 block->payload);
 	if (err &&
-	    w->offset != mark) { /* definitions without their events: the losses among them would be told twice */
+	    w->offset != mark) { /* definitions without their events: the losses among them would be reported twice */
 		(void)!ftruncate(w->fd, (off_t)mark);
 		w->offset = mark;
 		w->index.n = mark_index;
@@ -126,7 +126,7 @@ static int flush_begin(struct weft__collector *c, uint32_t half)
 		err = begin_segment(c);
 		registry_mark = 0;
 		if (!err && gone)
-			weft__drain_retell(c);
+			weft__drain_define_again(c);
 	} else {
 		weft__defs_clear(&c->defs);
 	}

@@ -30,7 +30,7 @@ static void write_bad(struct weft__collector *c)
 
 /* One record for all that come one after the other in a thread: a program may emit many of a kind that it could not
  * define. */
-static void tell_bad(struct weft__collector *c, uint64_t tick)
+static void report_bad(struct weft__collector *c, uint64_t tick)
 {
 	uint64_t when = weft__timeline_mono(&c->timeline, tick);
 	uint32_t stream = c->batch->chunks[c->batch->n_chunks - 1].stream;
@@ -80,7 +80,7 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 	if (!err)
 		err = weft__batch_add(c->batch, weft__slot_ns(&c->timeline, slots), ev.kind, ev.fields, ev.n_fields);
 	if (err == 1 || err == -EOVERFLOW) {
-		tell_bad(c, slots->w0 >> 8);
+		report_bad(c, slots->w0 >> 8);
 		err = 0;
 	}
 	return err;
@@ -88,7 +88,7 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 
 /* The kinds of which a trace is full have one slot and at most two fields, which are bits of its second word. Where
  * events of such a kind go, laid out so that it takes no branch to put one there: which kind comes next cannot be
- * foretold. */
+ * foreseen. */
 struct lane {
 	struct weft__kind_rows *rows; /* NULL: this kind takes the detour */
 	uint64_t *field[2];           /* of `rows`, or one word for what is no field */

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/ours.h"
+#include "base/private_fds.h"
 #include "base/thread.h"
 #include "record/tables/tables.h"
 #include "record/thread/thread.h"
@@ -31,7 +31,7 @@ struct weft__idle {
 	struct weft__buf payload;
 	uint64_t first_ns, last_ns;
 	int err;
-	int apart;
+	int private_fds;
 	uint64_t cpu_ns;
 };
 
@@ -95,7 +95,7 @@ static void *idle_main(void *data)
 	int over = 0;
 
 	weft__ours_begin();
-	weft__apart = idle->apart;
+	weft__private_fds = idle->private_fds;
 	pthread_setname_np(pthread_self(), "weft-encoder");
 	sched_setscheduler(0, SCHED_IDLE, &param);
 	while (!over) {
@@ -125,7 +125,7 @@ int weft__idle_open(struct weft__idle **ret, int level)
 	if (!idle)
 		return -ENOMEM;
 	idle->level = level;
-	idle->apart = weft__apart;
+	idle->private_fds = weft__private_fds;
 	err = weft__thread_make(&thread, 1, idle_main, idle); /* with the collector's files */
 	if (err) {
 		weft__free(idle);

@@ -22,32 +22,33 @@ static struct ring_page *own_ring(struct weft__collector *c, uint64_t tick, int 
 	return *ret_err ? NULL : ring;
 }
 
-static void tell_count(struct weft__collector *c, struct ring_page *own, struct ring_page *ring, uint32_t bucket,
-		       uint32_t sum, uint64_t tick)
+static void report_count(struct weft__collector *c, struct ring_page *own, struct ring_page *ring, uint32_t bucket,
+			 uint32_t sum, uint64_t tick)
 {
 	uint64_t fields[WEFT_FIELDS_OF_POLL_COUNT] = {ring->thread.stream, weft__polls_from(bucket),
 						      weft__polls_below(bucket), 0};
 
-	ring->telling.before = load_relaxed(&ring->polls_told[bucket]);
-	ring->telling.ring = weft__chunk_ring(c->region->map, own);
-	ring->telling.slot = load_relaxed(&own->hot.head);
-	store_release(&ring->telling.count, bucket + 1);
+	ring->reporting.before = load_relaxed(&ring->polls_reported[bucket]);
+	ring->reporting.ring = weft__chunk_ring(c->region->map, own);
+	ring->reporting.slot = load_relaxed(&own->hot.head);
+	store_release(&ring->reporting.count, bucket + 1);
 	fields[WEFT_FIELD_POLL_COUNT_COUNT] = weft__poll_count_take(ring, bucket, sum);
 	c->coarse.passed[COARSE_ALL] += 2 * fields[WEFT_FIELD_POLL_COUNT_COUNT]; /* events */
 	if (fields[WEFT_FIELD_POLL_COUNT_COUNT])
 		weft__wide_emit_in(&own->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
-	store_release(&ring->telling.count, 0u);
+	store_release(&ring->reporting.count, 0u);
 }
 
 /* Until `until`, when the gate had the value `on`. */
-static int tell_parks(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint32_t on, uint64_t until,
-		      uint64_t tick)
+static int report_parks(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint32_t on, uint64_t until,
+			uint64_t tick)
 {
 	uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT];
 	struct ring_page *own;
 	int err;
 
-	if (load_relaxed(&ring->hot.parks) == load_relaxed(&ring->parks_told) && !load_relaxed(&ring->hot.park_on)) {
+	if (load_relaxed(&ring->hot.parks) == load_relaxed(&ring->parks_reported) &&
+	    !load_relaxed(&ring->hot.park_on)) {
 		store_relaxed(&ring->parks_from, until);
 		return 0;
 	}
@@ -61,7 +62,7 @@ static int tell_parks(struct weft__collector *c, uint32_t i, struct ring_page *r
 }
 
 /* Wakes and queue depths, of all threads. */
-static int tell_counted(struct weft__collector *c, uint32_t which, uint64_t tick)
+static int report_counted(struct weft__collector *c, uint32_t which, uint64_t tick)
 {
 	struct rings_head *head = c->region->head;
 	uint64_t fields[WEFT_FIELDS_OF_COUNTED] = {which == WEFT_COUNTED_WAKES ? WEFT_KIND_WAKE : WEFT_KIND_QUEUE, 0,
@@ -87,7 +88,7 @@ static int tell_counted(struct weft__collector *c, uint32_t which, uint64_t tick
 	return 0;
 }
 
-static int tell_thread_counts(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t tick)
+static int report_thread_counts(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t tick)
 {
 	uint32_t sum[POLLS_COUNTS];
 	uint32_t bucket;
@@ -97,17 +98,17 @@ static int tell_thread_counts(struct weft__collector *c, uint32_t i, struct ring
 	for (bucket = 0; bucket < POLLS_COUNTS && !err; bucket++) {
 		struct ring_page *own;
 
-		if (sum[bucket] == load_relaxed(&ring->polls_told[bucket]))
+		if (sum[bucket] == load_relaxed(&ring->polls_reported[bucket]))
 			continue;
 		err = weft__drain_define(c, i);
 		own = err ? NULL : own_ring(c, tick, &err);
 		if (own)
-			tell_count(c, own, ring, bucket, sum[bucket], tick);
+			report_count(c, own, ring, bucket, sum[bucket], tick);
 	}
 	return err;
 }
 
-int weft__poll_counts_tell(struct weft__collector *c)
+int weft__poll_counts_report(struct weft__collector *c)
 {
 	struct rings_head *head = c->region->head;
 	uint64_t tick = weft__clock_tick(c->timeline.source);
@@ -117,9 +118,9 @@ int weft__poll_counts_tell(struct weft__collector *c)
 	int err = weft__drain(c);
 
 	if (!err)
-		err = tell_counted(c, WEFT_COUNTED_WAKES, tick);
+		err = report_counted(c, WEFT_COUNTED_WAKES, tick);
 	if (!err)
-		err = tell_counted(c, WEFT_COUNTED_QUEUES, tick);
+		err = report_counted(c, WEFT_COUNTED_QUEUES, tick);
 	c->coarse.counted_tick = tick;
 	for (i = 0; i < n && !err; i++) {
 		struct ring_page *ring = ring_page_at(c->region->map, i);
@@ -127,10 +128,10 @@ int weft__poll_counts_tell(struct weft__collector *c)
 
 		/* One that was handed on since the drain counts for a thread that is not known yet. */
 		if (ring->thread.stream && (!owner || owner == ring->thread.tid))
-			err = tell_thread_counts(c, i, ring, tick);
-		/* One that ended told of its own. */
+			err = report_thread_counts(c, i, ring, tick);
+		/* One that ended reported its own. */
 		if (!err && ring->thread.stream && owner && owner == ring->thread.tid)
-			err = tell_parks(c, i, ring, on, until, tick);
+			err = report_parks(c, i, ring, on, until, tick);
 	}
 	return err ? err : weft__drain(c);
 }
@@ -140,5 +141,5 @@ int weft__poll_counts_tend(struct weft__collector *c, uint64_t now_ns)
 	if (!load_relaxed(&c->counts_polls) || now_ns < c->counted_ns + c->flush_ns)
 		return 0;
 	c->counted_ns = now_ns;
-	return weft__poll_counts_tell(c);
+	return weft__poll_counts_report(c);
 }

@@ -246,7 +246,7 @@ int weft__segments_room(const struct weft__segments *s)
 	struct statvfs vfs;
 
 	if (!s->dir || statvfs(s->dir, &vfs) < 0)
-		return 1; /* a try will tell */
+		return 1; /* a try will show */
 	return (uint64_t)vfs.f_bavail * vfs.f_frsize >= ROOM_BYTES;
 }
 

@@ -50,7 +50,7 @@ struct weft__segments {
 	uint64_t n_sealed;
 	uint64_t n_deleted;
 	struct weft_loss
-		gone; /* events of a segment that was lost before it was sealed, yet to be told; count 0: none */
+		gone; /* events of a segment that was lost before it was sealed, yet to be reported; count 0: none */
 	uint64_t total_bytes; /* written to segments that are sealed */
 };
 

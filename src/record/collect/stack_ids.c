@@ -17,7 +17,7 @@ void weft__stack_ids_fini(struct weft__stack_ids *ids)
 {
 	weft__code_fini(&ids->code);
 	weft__intern_fini(&ids->ids);
-	weft__free(ids->told);
+	weft__free(ids->defined);
 	weft__free(ids->fresh);
 	memset(ids, 0, sizeof(*ids));
 }
@@ -97,16 +97,16 @@ static size_t resolve(struct weft__stack_ids *ids, const uint64_t *words, struct
 	return (1 + 2 * (size_t)n) * sizeof(ids->key[0]);
 }
 
-/* Room in `told` for an id. */
-static int told_room(struct weft__stack_ids *ids, uint32_t id)
+/* Room in `defined` for an id. */
+static int defined_room(struct weft__stack_ids *ids, uint32_t id)
 {
-	while (ids->n_told <= id - ids->first_id) {
-		uint64_t *grown = weft__grow(ids->told, &ids->told_cap, ids->n_told, sizeof(*grown));
+	while (ids->n_defined <= id - ids->first_id) {
+		uint64_t *grown = weft__grow(ids->defined, &ids->defined_cap, ids->n_defined, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
-		ids->told = grown;
-		grown[ids->n_told++] = 0;
+		ids->defined = grown;
+		grown[ids->n_defined++] = 0;
 	}
 	return 0;
 }
@@ -129,7 +129,7 @@ static int identify(struct weft__collector *c, size_t key_bytes, uint32_t *ret)
 	return 0;
 }
 
-static int tell(struct weft__collector *c, const struct weft_stack *stack)
+static int define(struct weft__collector *c, const struct weft_stack *stack)
 {
 	struct weft__stack_ids *ids = &c->stacks;
 	uint32_t *fresh = weft__grow(ids->fresh, &ids->fresh_cap, ids->n_fresh, sizeof(*fresh));
@@ -138,7 +138,7 @@ static int tell(struct weft__collector *c, const struct weft_stack *stack)
 		return -ENOMEM;
 	ids->fresh = fresh;
 	ids->fresh[ids->n_fresh++] = stack->id;
-	ids->told[stack->id - ids->first_id] = c->segments.sequence + 1;
+	ids->defined[stack->id - ids->first_id] = c->segments.sequence + 1;
 	ids->n_frames += stack->n_frames;
 	weft__defs_stack(&c->defs, stack);
 	return 0;
@@ -160,17 +160,17 @@ int weft__stack_ids_get(struct weft__collector *c, uint32_t ref, uint64_t *ret_i
 	if (!ids->first_id)
 		ids->first_id = c->region->head->next_stack;
 	stack.id = (uint32_t)words[STACK_ID];
-	if (stack.id >= ids->first_id && stack.id - ids->first_id < ids->n_told &&
-	    ids->told[stack.id - ids->first_id] == c->segments.sequence + 1) {
+	if (stack.id >= ids->first_id && stack.id - ids->first_id < ids->n_defined &&
+	    ids->defined[stack.id - ids->first_id] == c->segments.sequence + 1) {
 		*ret_id = stack.id;
 		return 0;
 	}
 	key_bytes = resolve(ids, words, &stack);
 	err = identify(c, key_bytes, &stack.id);
 	if (!err)
-		err = told_room(ids, stack.id);
-	if (!err && ids->told[stack.id - ids->first_id] != c->segments.sequence + 1)
-		err = tell(c, &stack);
+		err = defined_room(ids, stack.id);
+	if (!err && ids->defined[stack.id - ids->first_id] != c->segments.sequence + 1)
+		err = define(c, &stack);
 	if (err)
 		return err;
 	stacks = stacks_at(c->region->base, c->region->head, STACK_GENERATION(ref));
@@ -185,7 +185,7 @@ void weft__stack_ids_settle(struct weft__collector *c, int written)
 	size_t i;
 
 	for (i = 0; i < ids->n_fresh && !written; i++)
-		ids->told[ids->fresh[i] - ids->first_id] = 0;
+		ids->defined[ids->fresh[i] - ids->first_id] = 0;
 	ids->n_fresh = 0;
 }
 
@@ -199,7 +199,7 @@ void weft__stack_ids_begin_segment(struct weft__collector *c)
 	weft__intern_fini(&ids->ids);
 	memset(&ids->ids, 0, sizeof(ids->ids));
 	ids->interned_bytes = 0;
-	ids->n_told = 0;
+	ids->n_defined = 0;
 	ids->first_id = c->region->head->next_stack;
 }
 

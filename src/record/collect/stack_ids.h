@@ -18,8 +18,8 @@ struct weft__stack_ids {
 	uint32_t n_modules;      /* of its set: one less says that one went */
 	struct weft__intern ids; /* frames to id */
 	size_t interned_bytes;
-	uint64_t *told; /* by id - first_id: in which segment it is defined last, plus 1 */
-	size_t n_told, told_cap;
+	uint64_t *defined; /* by id - first_id: in which segment it is defined last, plus 1 */
+	size_t n_defined, defined_cap;
 	uint32_t first_id;
 	uint64_t n_frames; /* of the stacks defined in the active segment */
 	uint32_t *fresh;   /* ids defined in the block that is being made */

@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/ours.h"
+#include "base/private_fds.h"
 #include "base/thread.h"
 #include "record/collect/collector.h"
 #include "record/ring/ring.h"
@@ -65,14 +65,14 @@ static void ask_for_slack(const struct weft__collector *c)
 /* Who starts it waits until the files of the program are the program's alone. */
 static void collector_settle(struct weft__collector *c)
 {
-	int apart = c->apart && weft__apart_begin(c->region->file.fd) == 0;
+	int is_private = c->private_fds && weft__private_fds_begin(c->region->file.fd) == 0;
 
-	if (apart) {
+	if (is_private) {
 		weft__region_reopen(c->region); /* after a stop the program's table does not have it any more */
 		weft__segments_early(&c->segments);
 	}
 	pthread_mutex_lock(&c->mutex);
-	c->apart = apart;
+	c->private_fds = is_private;
 	c->settled = 1;
 	pthread_cond_broadcast(&c->done);
 	pthread_mutex_unlock(&c->mutex);
@@ -83,13 +83,13 @@ static void *collector_main(void *data)
 	struct weft__collector *c = data;
 
 	weft__ours_begin();
-	if (c->apart)
+	if (c->private_fds)
 		collector_settle(c);
 	pthread_setname_np(pthread_self(), "weft-collector");
 	collector_be_modest(c);
 	ask_for_slack(c);
 	weft__collector_run(c);
-	weft__apart_end();
+	weft__private_fds_end();
 	return NULL;
 }
 
@@ -98,7 +98,7 @@ int weft__collector_start(struct weft__collector *c)
 	int err;
 
 	c->ask = ASK_NOTHING;
-	c->settled = !c->apart;
+	c->settled = !c->private_fds;
 	if (!weft__ours_is_self()) { /* else there are some already */
 		weft__thread_spares();
 		weft__thread_spares_end();
@@ -112,7 +112,7 @@ int weft__collector_start(struct weft__collector *c)
 		pthread_cond_wait(&c->done, &c->mutex);
 	pthread_mutex_unlock(&c->mutex);
 	c->running = 1;
-	if (c->apart) /* the collector has the rings' file: nobody who lists or closes descriptors comes upon it */
+	if (c->private_fds) /* it has the rings' file: nobody who lists or closes descriptors comes upon it */
 		weft__own_close(&c->region->file.own, c->region->file.fd);
 	return 0;
 }
@@ -161,9 +161,9 @@ static void attach_soon(struct weft__collector *c)
 
 void weft__collector_attach(struct weft__collector *c, int on)
 {
-	if (c->apart && c->running && on)
+	if (c->private_fds && c->running && on)
 		attach_soon(c);
-	else if (c->apart && c->running)
+	else if (c->private_fds && c->running)
 		weft__collector_ask(c, ASK_DETACH, NULL, 0);
 	else if (on)
 		weft__sources_attach(c->thread);

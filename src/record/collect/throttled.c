@@ -16,7 +16,7 @@ static int find_quota(struct weft__collector *c, uint64_t now_ns)
 	return weft__stage_news(c);
 }
 
-static bool tell_throttled(struct weft__collector *c, uint64_t now_ns)
+static bool report_throttled(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__throttled got;
 
@@ -40,15 +40,15 @@ int weft__throttled_tend(struct weft__collector *c, uint64_t now_ns)
 		return 0;
 	}
 	c->throttle_due_ns = now_ns + READ_NS;
-	if (c->throttle.n_levels && tell_throttled(c, now_ns))
+	if (c->throttle.n_levels && report_throttled(c, now_ns))
 		c->throttle_due_ns = now_ns + AGAIN_NS;
 	if (!c->throttle.found_ns || now_ns >= c->throttle.found_ns + FIND_NS)
 		err = find_quota(c, now_ns);
 	return err;
 }
 
-void weft__throttled_tell(struct weft__collector *c)
+void weft__throttled_report(struct weft__collector *c)
 {
 	if (c->throttle.n_levels)
-		tell_throttled(c, weft__clock_mono());
+		report_throttled(c, weft__clock_mono());
 }

@@ -48,7 +48,7 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 enum weft__sched_use { WEFT__SCHED_OPEN, WEFT__SCHED_POLLS, WEFT__SCHED_ONCE };
 int weft__sched_ready(struct ring_page *ring, enum weft__sched_use use, uint64_t *ret);
 
-/* rseq.c. CALLER. Whether the kernel tells when a thread leaves the CPU, and where; NULL, or why not. */
+/* rseq.c. CALLER. Whether the kernel says when a thread leaves the CPU, and where; NULL, or why not. */
 const char *weft__rseq_find(uint64_t *at, uint64_t *armed);
 
 #endif

@@ -365,7 +365,7 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 		if (begin.cpu_ns != WEFT_NOT_MEASURED)
 			ret->unsure_ns = unsure_at_begin(&begin, account_cpu(account, tick), span_ns, ret->cpu_ns);
 		ret->ready_ns = ready_of(account, tick, span_ns - ret->cpu_ns, &begin, &unsure_ns);
-		/* What is not known is not told as a part. */
+		/* What is not known is not reported as a part. */
 		if (unsure_ns)
 			ret->ready_ns = WEFT_NOT_MEASURED;
 		if (ret->unsure_ns > ACCOUNT_SURE_NS + span_ns / 50)
@@ -629,20 +629,20 @@ int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, u
 	struct account *account = &ring->account;
 	struct account_begin *poll = &account->polls[level < ACCOUNT_NEST ? level : 0];
 	uint64_t span_ns;
-	int away;
+	int left_cpu;
 
 	*ret = WEFT__SPLIT_UNKNOWN;
 	if (weft_stayed())
 		return 0;
 	if (level >= ACCOUNT_NEST || !account_enter(account))
 		return 1;
-	away = !weft_stayed_since();
+	left_cpu = !weft_stayed_since();
 	account_keep_begin(account, ring, tick);
 	begin = begin ? begin : poll->tick;
 	span_ns = weft_tick_ns(begin && (int64_t)(tick - begin) > 0 ? tick - begin : 0);
-	if (span_ns >= ACCOUNT_COUNT_NS || (away && span_ns >= ACCOUNT_SHORT_NS))
+	if (span_ns >= ACCOUNT_COUNT_NS || (left_cpu && span_ns >= ACCOUNT_SHORT_NS))
 		account_clock(account);
-	else if (away)
+	else if (left_cpu)
 		account_unforeseen(account, ring, tick, begin);
 	if (begin && poll->tick == begin)
 		split_of(span_ns, poll->cpu_ns, account_cpu(account, tick), ret);

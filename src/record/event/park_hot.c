@@ -76,8 +76,8 @@ void weft__park_counts_end(struct ring_page *ring, uint64_t tick)
 {
 	uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT];
 
-	if (load_relaxed(&ring->hot.parked) == load_relaxed(&ring->parked_told) &&
-	    load_relaxed(&ring->hot.parks) == load_relaxed(&ring->parks_told) && !load_relaxed(&ring->hot.park_on))
+	if (load_relaxed(&ring->hot.parked) == load_relaxed(&ring->parked_reported) &&
+	    load_relaxed(&ring->hot.parks) == load_relaxed(&ring->parks_reported) && !load_relaxed(&ring->hot.park_on))
 		return;
 	if (weft__ring_has_room(ring, weft__kind_slots(WEFT_KIND_PARK_COUNT)) &&
 	    weft__parks_fields(ring, 0, (uint32_t)load_relaxed(&ring->hot.park_on), tick, fields))

@@ -5,7 +5,7 @@
 
 #include "record/ring/hooks.h"
 
-/* HOT. The owner of a ring recorded something that makes its innermost open poll one to tell of in mode caught. */
+/* HOT. The owner of a ring recorded something that makes its innermost open poll one to report in mode caught. */
 static inline void weft__poll_sampled(struct weft_ring *ring, uint64_t tick)
 {
 	struct polls *polls = &((struct ring_page *)(void *)ring)->polls;
@@ -32,15 +32,15 @@ static inline void weft__poll_seen(struct ring_page *ring, uint64_t tick, int ou
 		cas_relaxed(&polls->open[level].sampled, &before, tick);
 }
 
-/* HOT and COLLECTOR. What has come to a count that stands at `sum` and is to be told: it has been told then. 0:
+/* HOT and COLLECTOR. Claims the unreported part of a count that stands at `sum`. 0:
  * nothing. */
 static inline uint32_t weft__poll_count_take(struct ring_page *ring, uint32_t bucket, uint32_t sum)
 {
-	uint32_t told = load_relaxed(&ring->polls_told[bucket]);
+	uint32_t reported = load_relaxed(&ring->polls_reported[bucket]);
 
-	if ((int32_t)(sum - told) <= 0) /* somebody else has told of more */
+	if ((int32_t)(sum - reported) <= 0) /* somebody else has reported more */
 		return 0;
-	return cas_acq_rel(&ring->polls_told[bucket], &told, sum) ? sum - told : 0;
+	return cas_acq_rel(&ring->polls_reported[bucket], &reported, sum) ? sum - reported : 0;
 }
 
 /* HOT. The calling thread's ring when it has had polls with the gate at `on`, as a thread in one of WEFT_GATE_MODES

@@ -80,10 +80,10 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 
 	if (tick - polls->second >= load_relaxed(&weft_gate.second_ticks)) {
 		polls->second = tick;
-		polls->told = 0;
+		polls->reported = 0;
 	}
-	if (polls->told < load_relaxed(&weft_gate.poll_cap)) {
-		polls->told++;
+	if (polls->reported < load_relaxed(&weft_gate.poll_cap)) {
+		polls->reported++;
 		return 1;
 	}
 	if (ring->capped == load_relaxed(&ring->capped_seen))
@@ -94,7 +94,7 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 }
 
 /* While wakes are only counted: the one that the poll was for. */
-static void tell_woken(const struct poll_open *poll, uint64_t tick)
+static void report_woken(const struct poll_open *poll, uint64_t tick)
 {
 	struct weft__woken woken;
 	uint64_t fields[WEFT_FIELDS_OF_WOKEN];
@@ -108,15 +108,15 @@ static void tell_woken(const struct poll_open *poll, uint64_t tick)
 	weft__wide_emit(WEFT_KIND_WOKEN, tick, fields);
 }
 
-static void poll_tell(struct ring_page *ring, const struct poll_open *poll, uint64_t tick, uint64_t ns, uint32_t level,
-		      uint32_t why, const struct weft__cpu_split *split)
+static void poll_report(struct ring_page *ring, const struct poll_open *poll, uint64_t tick, uint64_t ns,
+			uint32_t level, uint32_t why, const struct weft__cpu_split *split)
 {
 	uint64_t fields[WEFT_FIELDS_OF_POLL] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns,
 						level + open_as_events(ring), why};
 
 	if (!under_cap(ring, tick))
 		return;
-	tell_woken(poll, tick);
+	report_woken(poll, tick);
 	if (split)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(*split));
 	weft__wide_emit(WEFT_KIND_POLL, tick, fields);
@@ -166,13 +166,13 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 	uint64_t took = (int64_t)(tick - poll->tick) > 0 ? tick - poll->tick : 0;
 	uint64_t ns = weft_tick_ns(took);
 	uint32_t why = ns >= load_relaxed(&weft_gate.poll_slow_ns) ? WEFT_POLL_SLOW : 0;
-	uint32_t tells = on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : WEFT_POLL_SLOW;
+	uint32_t reports = on & WEFT_GATE_CAUGHT ? WEFT_POLL_CAUGHT : WEFT_POLL_SLOW;
 	struct weft__cpu_split split;
 	const struct weft__cpu_split *known;
 
 	if (load_relaxed(&poll->sampled) - poll->tick - 1 < took)
 		why |= WEFT_POLL_CAUGHT;
-	if (!poll->timed && !(why & tells) && ns < BLOCKED_NS && ns < load_relaxed(&weft_gate.poll_trigger_ns)) {
+	if (!poll->timed && !(why & reports) && ns < BLOCKED_NS && ns < load_relaxed(&weft_gate.poll_trigger_ns)) {
 		poll_count(ring, poll, tick, ns, level, on);
 		return;
 	}
@@ -183,8 +183,8 @@ static void poll_judge(struct ring_page *ring, struct poll_open *poll, uint64_t 
 		why |= WEFT_POLL_CAUGHT;
 	if (!poll->timed)
 		poll_over(&ring->polls, poll, bucket_of(ns));
-	if (!poll->timed && why & tells)
-		poll_tell(ring, poll, tick, ns, level, why, known);
+	if (!poll->timed && why & reports)
+		poll_report(ring, poll, tick, ns, level, why, known);
 	if (ns >= load_relaxed(&weft_gate.poll_trigger_ns))
 		weft__trigger_poll(poll->arg & WEFT_TASK_MASK, ns, ring->owner);
 }
@@ -390,7 +390,7 @@ void weft__poll_counts_end(struct ring_page *ring, uint64_t tick)
 							      0};
 
 		if (!weft__ring_has_room(ring, slots))
-			return; /* what is left is told of with the next thread's */
+			return; /* what is left is reported with the next thread's */
 		fields[WEFT_FIELD_POLL_COUNT_COUNT] =
 			weft__poll_count_take(ring, bucket, load_relaxed(&ring->polls.count[1 + bucket]));
 		if (fields[WEFT_FIELD_POLL_COUNT_COUNT])

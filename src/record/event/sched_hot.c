@@ -56,7 +56,7 @@ static int read_wait(int fd, uint64_t *ret)
 	return 1;
 }
 
-/* A thread that died without a word left its file, and the collector could not close it (base/apart.h). */
+/* A thread that died without a word left its file, and the collector could not close it (base/private_fds.h). */
 static int sched_read(struct ring_page *ring, uint64_t *ret)
 {
 	int fd = load_relaxed(&ring->sched_fd) - 1; /* close may take it away: nobody sees what is read then */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wakes that are only counted (WEFT_GATE_COUNTED): each thread remembers which tasks it woke last, so that a poll
- * that is told still says who woke its task and when, in an event of kind woken. The memory is per waking thread: a
+ * that is reported still says who woke its task and when, in an event of kind woken. The memory is per waking thread: a
  * wake touches nothing that another thread writes.
  *
  * A thread's memory is a table of sets, by task; a set has room for WAKES_WAYS tasks, and forgets the one that was

@@ -80,7 +80,7 @@ static struct wake_table *wake_table_begin(uint64_t tick, uint32_t on)
 	if (load_relaxed(&table->period) != period) {
 		store_relaxed(&table->from, period);
 		store_relaxed(&table->forgot, 0);
-	} else if (!had) { /* what the thread before it woke is not told as this one's */
+	} else if (!had) { /* what the thread before it woke is not reported as this one's */
 		store_relaxed(&table->from, tick);
 		store_relaxed(&table->forgot, tick);
 	}

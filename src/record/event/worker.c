@@ -5,9 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/private_fds.h"
 #include "record/event/registry.h"
 #include "record/last.h"
 #include "record/ring/hooks.h"
@@ -37,7 +37,7 @@ static void thread_end(void *unused)
 		weft__ring_detach(ring, tid, on ? weft_tick(on) : 0);
 	else if (last != &weft__ring_none.hot)
 		store_release(&((struct ring_page *)(void *)last)->owner, 0u); /* of an earlier session */
-	if (!weft__apart_wanted) /* else the preload library does so, for threads without a ring, too */
+	if (!weft__private_fds_wanted) /* else the preload library does so, for threads without a ring, too */
 		weft__last_thread_ends(&rounds, weft__hot.key, &weft__hot);
 }
 

@@ -16,7 +16,7 @@ void weft__context_attached(void);
 /* wait/context_hot.c. Whether the calling thread has a context that its ring does not have; and emits it, in a ring
  * of the thread with room for it. */
 int weft__context_unsaid(void);
-void weft__context_tell(struct weft_ring *ring, uint64_t tick);
+void weft__context_report(struct weft_ring *ring, uint64_t tick);
 
 /* The calling thread ends. wait/wait_hot.c: its waits. */
 void weft__wait_leave(void);
@@ -27,14 +27,14 @@ void weft__park_counts_end(struct ring_page *ring, uint64_t tick);
 /* event/wakes_hot.c. By the owner of a ring or for a dead one: another thread may have its table. */
 void weft__wakes_leave(struct ring_page *ring);
 
-/* HOT, its owner, or who is about to be. The park that is open, if there is one, is no more than was told of it. */
+/* HOT, its owner, or who is about to be. The park that is open, if there is one, is no more than was reported of it. */
 static inline void weft__park_drop(struct ring_page *ring)
 {
-	uint64_t told = load_relaxed(&ring->parked_told);
+	uint64_t reported = load_relaxed(&ring->parked_reported);
 
 	store_relaxed(&ring->hot.park_on, 0);
-	if ((int64_t)(told - load_relaxed(&ring->hot.parked)) > 0)
-		store_release(&ring->hot.parked, told);
+	if ((int64_t)(reported - load_relaxed(&ring->hot.parked)) > 0)
+		store_release(&ring->hot.parked, reported);
 }
 
 #endif

@@ -9,7 +9,7 @@
  *     rings      one after the other: a page with struct ring_page, then its slots, then room for more of them; in memory: chunks.h
  *
  * An event moves from its ring to staging to the file, and each step frees the place behind it only after the place ahead
- * holds it. Killed between the two, an event is in both; ring number and slot number, which never repeat, tell. */
+ * holds it. Killed between the two, an event is in both; ring number and slot number, which never repeat, say so. */
 #ifndef WEFT_RING_LAYOUT_H
 #define WEFT_RING_LAYOUT_H
 
@@ -104,7 +104,7 @@ struct ring_page {
 	/* owner thread, slow path */
 	_Alignas(64) uint64_t lost;      /* events dropped */
 	uint64_t lost_from, lost_to;     /* ticks of the first not yet seen and of the last */
-	uint64_t capped;                 /* polls not told because of poll_cap */
+	uint64_t capped;                 /* polls not reported because of poll_cap */
 	uint64_t capped_from, capped_to; /* in the same way */
 	uint32_t owner;                  /* tid, or 0: free, or OWNER_LEAVING */
 	uint32_t worker;                 /* id, or WEFT_WORKER_NONE */
@@ -124,17 +124,17 @@ struct ring_page {
 	struct ring_thread thread;
 	struct ring_context context;
 
-	/* Who raises one of these to the owner's count tells of the difference: the collector, or the owner when it ends. */
-	_Alignas(64) uint32_t polls_told[POLLS_COUNTS];
-	struct poll_telling {
-		uint32_t count;  /* that the collector is telling of, plus 1; 0: none */
-		uint32_t before; /* what it had been told at */
+	/* Who raises one of these to the owner's count reports the difference: the collector, or the owner when it ends. */
+	_Alignas(64) uint32_t polls_reported[POLLS_COUNTS];
+	struct poll_reporting {
+		uint32_t count;  /* that the collector is reporting, plus 1; 0: none */
+		uint32_t before; /* what it had been reported at */
 		uint32_t ring;   /* the collector's own */
 		uint64_t slot;   /* in which the event begins */
-	} telling;               /* so that, killed between the two, it is known whether it is told */
+	} reporting;             /* so that, killed between the two, it is known whether it is reported */
 	uint64_t
-		parks_told; /* of hot.parks and, with the park that is open, of hot.parked; in the same way as polls_told */
-	uint64_t parked_told;
+		parks_reported; /* of hot.parks and, with the park that is open, of hot.parked; in the same way as polls_reported */
+	uint64_t parked_reported;
 };
 
 _Static_assert(sizeof(struct weft_ring) == 128, "what an event needs is one cache line, and a park the next");

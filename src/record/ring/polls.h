@@ -3,9 +3,9 @@
  * when it ends.
  *
  * A thread keeps the polls that are open in a small stack behind its ring, and counts those that are over by their
- * length. Which of them are told one by one is decided when they end: those that took long, or those in which a sample
- * was taken. Who takes a sample leaves its tick with the innermost open poll; whether that lies in the poll is seen at
- * the end, so that nothing has to be cleared.
+ * length. Which of them are reported one by one is decided when they end: those that took long, or those in which a
+ * sample was taken. Who takes a sample leaves its tick with the innermost open poll; whether that lies in the poll is
+ * seen at the end, so that nothing has to be cleared.
  *
  * Handlers may have polls, too: one that is begun takes its level before it fills it, and a count goes up in one
  * instruction.
@@ -37,10 +37,10 @@ struct poll_open {
 /* The owner's, like the ring that it lies behind; others read it. */
 struct polls {
 	uint32_t on; /* the value of the gate that `level` belongs to; each time that recording begins it is another */
-	uint32_t level;  /* polls that are open */
-	uint32_t told;   /* one by one, in this second */
-	uint32_t wakes;  /* number of its memory of wakes, plus 1; 0: it has none (record/event/wakes.h) */
-	uint64_t second; /* tick at which it began */
+	uint32_t level;    /* polls that are open */
+	uint32_t reported; /* one by one, in this second */
+	uint32_t wakes;    /* number of its memory of wakes, plus 1; 0: it has none (record/event/wakes.h) */
+	uint64_t second;   /* tick at which it began */
 	uint64_t reserved;
 	struct poll_open open[POLLS_NEST];
 	uint32_t count[1 + POLLS_COUNTS]; /* polls that are over, by length, from 1 on; goes round */

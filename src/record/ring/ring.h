@@ -51,7 +51,7 @@ struct weft_ring *weft__ring_attach(uint64_t tick, int always);
 int weft__ring_has_room(struct ring_page *ring, uint32_t n_slots);
 /* HOT. For a thread that shares the thread-local memory of another, as a bare clone makes them: a ring with room, or
  * NULL: counted. `kept` is where the caller keeps it for the thread; NULL in it at first. */
-struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick);
+struct weft_ring *weft__ring_foreign(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick);
 /* HOT. Whether the thread still has such a ring, also when the gate is shut. */
 int weft__ring_kept(const struct weft_ring *kept, uint32_t tid);
 /* HOT. Ends the ownership of a ring by `tid`, if it has it. By the owner, or by the collector for a dead owner. */

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
+#include "base/private_fds.h"
 #include "record/ring/hooks.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
@@ -363,7 +363,7 @@ void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick)
 		weft__park_counts_end(ring, tick);
 		/* A full ring has no room for the mark; the next thread_begin says as much. */
 		weft__ring_emit(ring, WEFT_KIND_THREAD_END, 0, tick, NULL);
-		if (!weft__apart || load_relaxed(&ring->sched_fd) < 0) /* else the next owner closes it */
+		if (!weft__private_fds || load_relaxed(&ring->sched_fd) < 0) /* else the next owner closes it */
 			weft__own_close_proc(__atomic_exchange_n(&ring->sched_fd, 0, __ATOMIC_RELAXED) - 1);
 		ring_release(ring);
 	}
@@ -414,7 +414,7 @@ static struct weft_ring *ring_room(struct ring_page *ring, uint32_t n_slots, uin
 	return NULL;
 }
 
-struct weft_ring *weft__ring_apart(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick)
+struct weft_ring *weft__ring_foreign(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick)
 {
 	struct ring_page *ring = in_session(*kept) ? (struct ring_page *)(void *)*kept : NULL;
 
@@ -457,6 +457,6 @@ struct weft_ring *weft_slow_ring(uint32_t n_slots, uint64_t tick)
 		weft__worker_resolve(ring, tick);
 	room = ring_room(ring, n_slots, tick);
 	if (room && weft__context_unsaid() && weft__ring_has_room(ring, n_slots + weft__kind_slots(WEFT_KIND_CONTEXT)))
-		weft__context_tell(room, tick);
+		weft__context_report(room, tick);
 	return room;
 }

@@ -2,7 +2,8 @@
 /* Which engine samples, and why. CALLER, and COLLECTOR under the engine's lock.
  *
  * The choice is made at open, where the machine is asked what it allows, so that the segment's facts are right from
- * the first one on; when that does not work any more later, there is another choice, and the facts are told again. */
+ * the first one on; when that does not work any more later, there is another choice, and the facts are reported
+ * again. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

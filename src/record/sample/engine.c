@@ -26,6 +26,7 @@
 #include "record/sample/precise.h"
 #include "record/sample/state.h"
 #include "unwind/modules.h"
+#include "unwind/stack.h"
 #include "weft/event.h"
 
 #define INSIDE_TURNS 20000
@@ -176,7 +177,21 @@ int weft__engine_begin(void)
 	weft__guard_good();
 	weft__engine_life.drawn_ns = weft__engine_life.maybe_ns = weft__engine_life.changed_ns = 0;
 	weft__engine_life.unblocked = 0;
+	store_relaxed(&weft__engine_life.begun, 1u);
 	return err;
+}
+
+/* The thread that starts weft below weft run is one of weft's own. What the net catches in it stays there: for a
+ * thread that blocks the signal the kernel would wake another one, whose call would end with EINTR. */
+static void let_net_here(void)
+{
+	sigset_t set;
+
+	if (weft__engine.net < 0 || !weft__thread_ours((uint32_t)syscall(SYS_gettid)))
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, weft__engine.net_signal);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* Whether not even the thread that started it could be covered, or got no `timer` beside its event: what worked at
@@ -236,6 +251,7 @@ static int engine_start(pthread_t collector)
 		return 0;
 	pthread_mutex_lock(&weft__engine_mutex);
 	weft__tables_start();
+	weft__stack_learn(collector);
 	if (weft__engine.ops) {
 		store_relaxed(&weft__own_threads.collector, weft__tls_tid(collector));
 		store_relaxed(&weft__engine.tid_at, weft__tls_find(collector));
@@ -244,8 +260,10 @@ static int engine_start(pthread_t collector)
 		pthread_sigmask(SIG_SETMASK, NULL, &weft__engine_life.blocked);
 		if (blocks_all(&weft__engine_life.blocked))
 			sigemptyset(&weft__engine_life.blocked);
-		if (weft__engine.ops != &weft__perf_ops)
+		if (weft__engine.ops != &weft__perf_ops) {
 			err = engine_run();
+			let_net_here();
+		}
 	}
 	pthread_mutex_unlock(&weft__engine_mutex);
 	return err;

@@ -12,7 +12,7 @@ void weft__guard_good(void);
 void weft__guard_run(int on);
 /* It is not: about how many samples there would have been since it was. */
 void weft__guard_lost(void);
-/* Without the lock. Whether there is something to tell. */
+/* Without the lock. Whether there is something to report. */
 int weft__guard_any(void);
 /* 1: there is, once. */
 int weft__guard_loss(struct weft_loss *ret);

@@ -144,8 +144,8 @@ static void hit_emit(const struct weft__hit *hit, const struct weft__sample *sam
 	add_relaxed(&weft__engine.samples, 1);
 	add_relaxed(&weft__engine.weight_ns, sample->weight_ns);
 	if (shares_tls(hit->slot, hit->tid)) {
-		weft__sample_emit_in(weft__ring_apart(hit->slot ? &hit->slot->apart : &none, hit->tid, 2, sample->tick),
-				     sample);
+		weft__sample_emit_in(
+			weft__ring_foreign(hit->slot ? &hit->slot->foreign : &none, hit->tid, 2, sample->tick), sample);
 		return;
 	}
 	borrowed = weft__context_borrow(sample->tick);
@@ -208,8 +208,8 @@ static void chain_default(int signal, siginfo_t *info)
 }
 
 /* The kernel took a thread of ours, which lets the signal of the net through. The program's handler has no business
- * there: its threads may block the signal, and ours may have other files (base/apart.h). So it goes to the process
- * again, and never to this thread. */
+ * there: its threads may block the signal, and ours may have other files (base/private_fds.h). So it goes to the
+ * process again, and never to this thread. */
 static void chain_elsewhere(int signal, siginfo_t *info, ucontext_t *context)
 {
 	uint64_t mask;

@@ -16,9 +16,10 @@ struct weft__engine_life {
 	uint64_t astray_ns;            /* since when its signals that went astray are counted */
 	uint64_t net_off_ns;           /* the net stays in until then */
 	uint64_t net_back_ns;          /* and for how long the next time */
-	uint32_t churn_seen, astray_seen, uncovered, uncovered_told;
+	uint32_t churn_seen, astray_seen, uncovered, uncovered_reported;
+	uint32_t begun;           /* and has not been tended since */
 	uint64_t due_ns, pace_ns; /* of the next turn, and how long after the last one that is */
-	uint64_t uncovered_lost;  /* threads, as told */
+	uint64_t uncovered_lost;  /* threads, as reported */
 	int unblocked;            /* the collector has let it through */
 	int running;
 };

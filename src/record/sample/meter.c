@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/private_fds.h"
 #include "base/sort.h"
 #include "record/sample/perf_state.h"
 #include "record/sample/precise.h"
@@ -90,7 +90,7 @@ static double more_than(uint64_t before, uint64_t now)
 void weft__meter_add(struct weft__meter *m, const struct weft__meter_seen *now)
 {
 	double signals = more_than(m->seen.signals, now->signals);
-	/* Of threads that went with a collector of before, the kernel tells all at once. */
+	/* Of threads that went with a collector of before, the kernel counts all at once. */
 	double switches = m->seen.step_ns ? more_than(m->seen.switches, now->switches) : 0;
 	double weight = more_than(m->seen.weight_ns, now->weight_ns);
 	double duty = (double)now->duty / METER_FULL, interrupts = 0, switching = 0, off = 0;
@@ -225,17 +225,18 @@ int weft__meter_try(void)
 {
 	uint32_t tried, tid = (uint32_t)syscall(SYS_gettid), nobody = 0;
 
-	if (weft__engine.ops != &weft__perf_ops || load_acquire(&trying.done) || (weft__apart_wanted && !weft__apart))
+	if (weft__engine.ops != &weft__perf_ops || load_acquire(&trying.done) ||
+	    (weft__private_fds_wanted && !weft__private_fds))
 		return 0;
 	if (load_relaxed(&trying.tid) != tid && !cas_acq_rel(&trying.tid, &nobody, tid))
 		return 0;
 	if (!trying.until_ns)
 		trying.until_ns = weft__clock_mono() + TRY_MOST_NS;
 	/* Else nobody forks meanwhile: a child would have the event's file. */
-	if (!weft__apart)
+	if (!weft__private_fds)
 		pthread_mutex_lock(&weft__engine_mutex);
 	try_part(&trying.prices);
-	if (!weft__apart)
+	if (!weft__private_fds)
 		pthread_mutex_unlock(&weft__engine_mutex);
 	if (trying.part < TRY_PARTS)
 		return 1;

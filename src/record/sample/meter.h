@@ -56,7 +56,7 @@ void weft__meter_add(struct weft__meter *meter, const struct weft__meter_seen *n
 void weft__meter_open(void);
 /* Where perf events sample, finds out what they take, once, in the thread that calls it first. 1: that was a part of
  * it, of about a millisecond; 0: there is nothing left to do for this thread. In a program whose files must keep their
- * numbers only a thread with a private table of files does it (base/apart.h). */
+ * numbers only a thread with a private table of files does it (base/private_fds.h). */
 int weft__meter_try(void);
 /* Any context. 0: not known. */
 uint32_t weft__meter_interrupt_ns(void);

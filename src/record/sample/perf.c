@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/private_fds.h"
 #include "record/sample/perf_state.h"
 
 static const struct perf_name {
@@ -155,7 +155,7 @@ static int perf_probe(char *why, size_t bytes)
 static void perf_start(void)
 {
 	weft__perf_duty_start();
-	store_relaxed(&weft__perf.private_fds, weft__apart);
+	store_relaxed(&weft__perf.private_fds, weft__private_fds);
 	store_relaxed(&weft__perf.starting, 1);
 	weft__perf.timer_why = 0;
 }
@@ -210,7 +210,7 @@ static void perf_uncover(struct weft__slot *slot)
 		slot_close(slot);
 }
 
-/* What was refused is told, and may be had now. A timer that expires at every tick needs no new interval. */
+/* What was refused is reported, and may be had now. A timer that expires at every tick needs no new interval. */
 static void timer_look(struct weft__slot *slot, uint32_t tid)
 {
 	int why = swap_seq_cst(&weft__perf.timer_why, 0);

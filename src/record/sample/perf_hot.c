@@ -24,8 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
+#include "base/private_fds.h"
 #include "unwind/arch.h"
 #include "weft/ring.h"
 
@@ -116,7 +116,7 @@ int weft__perf_open(uint32_t tid, uint32_t number)
 
 int weft__perf_later(void)
 {
-	return load_relaxed(&weft__perf.starting) && load_relaxed(&weft__perf.private_fds) && !weft__apart;
+	return load_relaxed(&weft__perf.starting) && load_relaxed(&weft__perf.private_fds) && !weft__private_fds;
 }
 
 int weft__perf_cover(struct weft__slot *slot, uint32_t number, uint32_t tid)

@@ -16,16 +16,16 @@ struct weft__perf {
 	struct perf_event_attr attr; /* but for the period and sig_data */
 	int counts_time;             /* the weight is CPU time that passed, and known exactly */
 	int starting;                /* threads that are found now have not inherited an event */
-	int private_fds;             /* events are in the private table of files of weft's threads (base/apart.h) */
-	int timer_why;               /* HOT: the last error of a timer that could not be had */
-	uint32_t timerless;          /* HOT: some thread got no timer beside its event */
-	uint32_t inherited;          /* HOT: some thread has its creator's event */
-	uint32_t duty;               /* COLLECTOR: how much of the time events are to be on, of METER_FULL */
-	uint32_t held;               /* they are off now */
-	uint64_t held_ns;            /* since when they are, or are not */
-	uint64_t turn_ns;            /* when that is to change; UINT64_MAX: it is not */
-	uint64_t hits;               /* HOT: signals of events */
-	uint32_t cap; /* COLLECTOR: the most that `duty` may be, because they mostly interrupt the kernel */
+	int private_fds;    /* events are in the private table of files of weft's threads (base/private_fds.h) */
+	int timer_why;      /* HOT: the last error of a timer that could not be had */
+	uint32_t timerless; /* HOT: some thread got no timer beside its event */
+	uint32_t inherited; /* HOT: some thread has its creator's event */
+	uint32_t duty;      /* COLLECTOR: how much of the time events are to be on, of METER_FULL */
+	uint32_t held;      /* they are off now */
+	uint64_t held_ns;   /* since when they are, or are not */
+	uint64_t turn_ns;   /* when that is to change; UINT64_MAX: it is not */
+	uint64_t hits;      /* HOT: signals of events */
+	uint32_t cap;       /* COLLECTOR: the most that `duty` may be, because they mostly interrupt the kernel */
 };
 extern struct weft__perf weft__perf;
 

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/private_fds.h"
 #include "record/sample/perf_state.h"
 #include "weft/ring.h"
 
@@ -39,7 +39,7 @@ static struct {
 	int possible;
 	double budget; /* share of the program's CPU time */
 	int running;
-	int private_fds; /* their files are in a private table (base/apart.h) */
+	int private_fds; /* their files are in a private table (base/private_fds.h) */
 	uint32_t n;      /* events */
 	uint64_t next_ns, pace_ns, looked_ns, traced_ns;
 	double taxes_ns; /* of all of them, in a second, at the last look */
@@ -213,7 +213,7 @@ static void promote(struct weft__slot *slot, uint32_t number, uint32_t tid, uint
 	store_relaxed(&slot->sampled_ns, cpu_ns > half ? cpu_ns - half : 0);
 	slot->epoch = load_relaxed(&weft_gate.generation);
 	slot->events_seen = load_relaxed(&slot->events);
-	precise.private_fds = weft__apart;
+	precise.private_fds = weft__private_fds;
 	store_release(&slot->fd, fd + 1);
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 	precise.n++;

@@ -48,14 +48,14 @@ struct weft__slot {
 	int32_t timer;               /* the kernel's number of it; -1: none */
 	int32_t fd;                  /* a perf event of its own: plus 1; 0: none */
 	uint32_t interval_ns;        /* in force */
-	uint32_t first_ns;       /* timer: what the next expiry stands for, when that is not the interval; 0: it is */
-	uint32_t hits;           /* handler */
-	uint32_t tls;            /* handler: enum weft__slot_tls */
-	uint64_t stack_low;      /* handler: of the thread's own stack */
-	uint64_t stack_high;     /* 0: not known yet */
-	uint64_t cpu_ns;         /* its CPU time: timer, when looked at last; perf, as far as samples stand for it */
-	struct weft_ring *apart; /* handler: ring of a thread without thread-local memory of its own */
-	void *ring;              /* perf, with kernel frames: the mapped ring */
+	uint32_t first_ns;         /* timer: what the next expiry stands for, when that is not the interval; 0: it is */
+	uint32_t hits;             /* handler */
+	uint32_t tls;              /* handler: enum weft__slot_tls */
+	uint64_t stack_low;        /* handler: of the thread's own stack */
+	uint64_t stack_high;       /* 0: not known yet */
+	uint64_t cpu_ns;           /* its CPU time: timer, when looked at last; perf, as far as samples stand for it */
+	struct weft_ring *foreign; /* handler: ring of a thread without thread-local memory of its own */
+	void *ring;                /* perf, with kernel frames: the mapped ring */
 
 	uint32_t born;  /* the thread: it was covered when it began, */
 	uint32_t ended; /* and ended: it said so */
@@ -75,7 +75,7 @@ struct weft__slot {
 	uint32_t seen;      /* scan that saw it last */
 	uint32_t hits_seen; /* hits at the last look */
 	uint32_t redraw;    /* the handler is to draw a new interval for the timer */
-	uint32_t mute;      /* looks in a row without a hit although it used the CPU; told when it is MUTE_TOLD */
+	uint32_t mute; /* looks in a row without a hit although it used the CPU; reported when it is MUTE_REPORTED */
 
 	/* perf, handler */
 	uint32_t epoch;    /* recording of the last sample */
@@ -87,7 +87,7 @@ struct weft__slot {
 	uint32_t step_ns;  /* CPU time from one sample to the next; 0: not known */
 	uint32_t steps;    /* samples since `known` */
 };
-#define MUTE_TOLD 3
+#define MUTE_REPORTED 3
 
 #define SLOT_GONE UINT32_MAX /* a key that was deleted: probing goes on behind it */
 #define SLOT_NET 0xffffffu   /* number of the timer of the process, among the numbers of slots */
@@ -248,15 +248,15 @@ void weft__choice_facts(struct weft__defs *defs);
  * alternate stack has room for two signals at a time. */
 int weft__choice_net(void);
 
-/* timer_hot.c, any context. The timer of the process: its interval, 0 for off; HOT: keeps its signal away until the
- * handler, which needs the stack for itself, has returned. */
+/* timer_hot.c, any context. The timer of the process, which open does not arm; its interval, 0 for off; HOT: keeps its
+ * signal away until the handler, which needs the stack for itself, has returned. */
 void weft__net_open(void);
 void weft__net_close(int forked);
 void weft__net_set(uint32_t interval_ns);
 void weft__net_hold(void);
 
 /* machine.c, CALLER. How often the kernel looks at CPU timers; whether it is of this version or a newer one; whether
- * an instruction tells the CPU's number. */
+ * an instruction says the CPU's number. */
 uint32_t weft__machine_tick_hz(void);
 int weft__machine_kernel(unsigned major, unsigned minor);
 int weft__machine_rdtscp(void);

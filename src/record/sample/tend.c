@@ -103,8 +103,8 @@ static void tend_slowly(uint64_t now_ns)
 	if (!weft__engine_life.running)
 		return;
 	weft__engine_life.uncovered = weft__threads_tend();
-	if (weft__engine_life.uncovered > weft__engine_life.uncovered_told) {
-		weft__engine_life.uncovered_told = weft__engine_life.uncovered;
+	if (weft__engine_life.uncovered > weft__engine_life.uncovered_reported) {
+		weft__engine_life.uncovered_reported = weft__engine_life.uncovered;
 		weft__log(WEFT_LOG_WARN, "%u threads have no %s of their own: %s", weft__engine_life.uncovered,
 			  weft__engine.ops->name, weft_strerror(load_relaxed(&weft__engine.uncovered_why)));
 	}
@@ -123,10 +123,13 @@ static int engine_pressing(uint64_t now_ns)
 static uint64_t engine_tend(uint64_t now_ns)
 {
 	uint64_t next = now_ns + SCAN_CALM_NS;
+	int begun;
 
 	pthread_mutex_lock(&weft__engine_mutex);
+	begun = (int)load_relaxed(&weft__engine_life.begun);
+	store_relaxed(&weft__engine_life.begun, 0u);
 	if (weft__engine_life.running) {
-		int news = weft__threads_scan(0), slow = now_ns >= weft__engine_life.drawn_ns + DRAW_NS;
+		int news = weft__threads_scan(0), slow = !begun && now_ns >= weft__engine_life.drawn_ns + DRAW_NS;
 		uint64_t look;
 
 		unblock_here();
@@ -157,6 +160,8 @@ static uint64_t engine_tend(uint64_t now_ns)
 /* Sooner when a sample was in code that the unwinder does not know. */
 static uint64_t tend_due(const struct weft__turn *turn)
 {
+	if (load_relaxed(&weft__engine_life.begun) && weft_gate_on())
+		return 0; /* the net is out only when the collector lets its signal through */
 	if (!turn->awake)
 		return weft_gate_on() ? weft__engine_life.due_ns : UINT64_MAX;
 	return engine_pressing(turn->now_ns)

@@ -164,15 +164,15 @@ static void look_for_mute(struct weft__slot *slot, uint32_t tid)
 	uint32_t hits = load_relaxed(&slot->hits), hits_before = slot->hits_seen;
 
 	slot->hits_seen = hits;
-	if (hits != hits_before || slot->mute == MUTE_TOLD) {
-		slot->mute = slot->mute == MUTE_TOLD ? MUTE_TOLD : 0;
+	if (hits != hits_before || slot->mute == MUTE_REPORTED) {
+		slot->mute = slot->mute == MUTE_REPORTED ? MUTE_REPORTED : 0;
 		return;
 	}
 	if (clock_gettime((clockid_t)(~tid << 3 | 6), &ts) < 0)
 		return;
 	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	slot->cpu_ns = now;
-	if (!before || now - before < 4 * (uint64_t)weft__engine.period_ns || ++slot->mute < MUTE_TOLD)
+	if (!before || now - before < 4 * (uint64_t)weft__engine.period_ns || ++slot->mute < MUTE_REPORTED)
 		return;
 	if (blocks_signal(tid)) {
 		weft__log(WEFT_LOG_WARN, "thread %u is not sampled: it blocks signal %d", tid, weft__engine.signal);

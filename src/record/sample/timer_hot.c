@@ -156,7 +156,6 @@ void weft__net_open(void)
 	    timer_make(weft__engine.net_signal, CLOCK_PROCESS_CPUTIME_ID, SLOT_NET, 0, &id) < 0)
 		return;
 	store_relaxed(&weft__engine.net, id);
-	weft__net_set(weft__engine.period_ns);
 }
 
 void weft__net_close(int forked)

@@ -34,7 +34,7 @@
 static uint64_t sample_room[SWITCH_RECORD_WORDS] LARGE_TABLE;
 static uint64_t switch_turn_ns; /* when the last turn was */
 
-/* A ring for the events, which is kept, so that there is one when the gate is shut already: what they tell of was
+/* A ring for the events, which is kept, so that there is one when the gate is shut already: what they report was
  * before that. It begins before the first of them. */
 static void out_get(const struct weft__timeline *line)
 {
@@ -45,7 +45,7 @@ static void out_get(const struct weft__timeline *line)
 		uint64_t tick = weft__timeline_tick(line, first->start_ns);
 
 		weft__switch.out = NULL;
-		weft__ring_apart(&weft__switch.out, tid, weft__kind_slots(WEFT_KIND_OFFCPU), tick);
+		weft__ring_foreign(&weft__switch.out, tid, weft__kind_slots(WEFT_KIND_OFFCPU), tick);
 	}
 }
 
@@ -63,7 +63,8 @@ static void emit_interval(const struct weft__switch_interval *one, const struct 
 	struct weft__wide_stack stacks[2];
 	uint32_t n = 0;
 
-	/* One that comes behind its time cannot be told by that. In order, most of what it would take is saved. */
+	/* One that comes behind its time cannot be recognized by that. In order, most of what it would take is saved.
+	 * */
 	if (tick < weft__switch.out_tick)
 		fields[WEFT_FIELD_OFFCPU_BEGIN] = one->begin_ns;
 	else
@@ -336,8 +337,9 @@ static int thin_out(struct weft__switch_set *set, uint64_t now_ns)
 	return 1;
 }
 
-/* CPU times of threads that switch so often that what a switch itself takes shows. All that was before has been told. */
-static void tell_cpu(struct weft__switch_set *set, const struct weft__timeline *line)
+/* CPU times of threads that switch so often that what a switch itself takes shows. All that was before has been
+ * reported. */
+static void report_cpu(struct weft__switch_set *set, const struct weft__timeline *line)
 {
 	int due = set->read_due;
 
@@ -372,7 +374,7 @@ int weft__switch_drain(const struct weft__timeline *line)
 	if (room && set)
 		room = drain_set(set, line, now);
 	if (room && set) {
-		tell_cpu(set, line);
+		report_cpu(set, line);
 		weft__switch_set_sweep(set);
 		if (weft__switch_set_tend(set, now) | thin_out(set, now)) {
 			weft__switch_retire(now);

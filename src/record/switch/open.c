@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events for context switches, and their rings. CALLER and COLLECTOR, under the switch engine's lock.
+/* Events for context switches, and their rings. CALLER and COLLECTOR, under the switch source's lock.
  *
  * As a rule there is one ring for each CPU, and each thread that is there at the start has an event on each CPU
  * that writes to it. Threads that come later inherit these, at no cost in files, and are covered from their first
@@ -55,7 +55,7 @@ static void switch_attr(struct perf_event_attr *attr, int stacks)
 	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 	attr->sample_id_all = 1;
 	attr->context_switch = 1;
-	attr->task = 1; /* tells when threads end */
+	attr->task = 1; /* says when threads end */
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
 	attr->exclude_kernel = 1;

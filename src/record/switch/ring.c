@@ -58,7 +58,7 @@ int weft__switch_peek(struct weft__switch_ring *ring)
 	next->preempted = next->type == SWITCH_OUT && header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 	if (next->type == SWITCH_LOST)
 		next->lost = word_at(ring, ring->at + (header.type == PERF_RECORD_LOST ? 2 : 1));
-	if (next->type == SWITCH_EXIT) { /* of whom, and not who told it */
+	if (next->type == SWITCH_EXIT) { /* of whom, and not who said it */
 		next->pid = (uint32_t)word_at(ring, ring->at + 1);
 		next->tid = (uint32_t)word_at(ring, ring->at + 2);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sample of a context switch to frames. COLLECTOR.
  *
- * The kernel tells its own frames, the registers that user code had, and a copy of what is on top of its stack,
+ * The kernel gives its own frames, the registers that user code had, and a copy of what is on top of its stack,
  * which the unwinder walks as it would the stack itself. Where the copy ends before the stack does, the stack is
  * marked as cut. */
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 static uint64_t switch_walked[WEFT__UNWIND_DEPTH_MAX];
 
-/* perf's numbers of registers, in order of DWARF's; perf tells those that were asked for in order of its own
+/* perf's numbers of registers, in order of DWARF's; perf gives those that were asked for in order of its own
  * numbers. */
 #if defined(__x86_64__)
 #define PERF_REGS 0xff01ffu /* ax bx cx dx si di bp sp ip, r8 to r15 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the switch engine share.
+/* What the files of the switch source share.
  *
  *     switch.c        whether it runs, and its life
  *     open.c   events and rings: of all CPUs, or of each thread
@@ -80,7 +80,7 @@ struct weft__switch_thread {
 	/* Unknown: its records are complete from here on, 0: it is new. On and off: when it came or left. */
 	uint64_t since_ns;
 	uint64_t cpu_ns; /* its CPU time, when it was covered */
-	uint32_t left;   /* how often, since its CPU time was told */
+	uint32_t left;   /* how often, since its CPU time was reported */
 	struct weft__switch_stack stack;
 };
 
@@ -139,7 +139,7 @@ struct weft__switch_set {
 	uint64_t last_ns;           /* the newest record that was read */
 	uint64_t scanned_ns;        /* when threads were looked for last, in a set by thread */
 	uint64_t due_ns;            /* between the last turn and the next */
-	int read_due;               /* the CPU time of some thread is to be told */
+	int read_due;               /* the CPU time of some thread is to be reported */
 	uint64_t rated_ns, rated;   /* when the rate of samples was looked at last, and their number then */
 	struct weft__switch_pairs pairs;
 	struct {
@@ -174,17 +174,18 @@ struct weft__switch {
 	size_t pages_most; /* of a ring, for tests; 0: as many as are useful */
 	uint32_t collector_tid;
 	uint32_t pid;
-	int busy;  /* somebody is at the sets */
-	int apart; /* their files are in another table than the program's (base/apart.h) */
+	int busy;        /* somebody is at the sets */
+	int private_fds; /* their files are in another table than the program's (base/private_fds.h) */
 	struct weft__switch_set *running;
 	struct weft__switch_set *stopped; /* oldest first */
 	uint64_t due_ns;                  /* when the collector should look; UINT64_MAX: not at all */
 	uint64_t held_ns;                 /* since when it is held; 0: it is not */
 	int let_go;                       /* and shall not be any longer, as soon as it is worth it */
 	uint64_t opening_ns;              /* what the last opening took */
-	uint64_t gap_from_ns, gap_to_ns;  /* in which it was held at times, and that is not told yet; 0: it was not */
-	int wanted;                       /* between start and stop */
-	int by_itself;                    /* nobody asked for records: no records when there are too many switches */
+	/* In which it was held at times, and that is not reported yet; 0: it was not. */
+	uint64_t gap_from_ns, gap_to_ns;
+	int wanted;    /* between start and stop */
+	int by_itself; /* nobody asked for records: no records when there are too many switches */
 	struct weft__switch_watch watch;
 	struct weft_ring *out; /* of the collector, for these events alone: they are older than what else it emits */
 	uint64_t out_tick;     /* of the last of them */
@@ -213,7 +214,7 @@ int weft__switch_probe(int stacks);
 /* Whether a thread is one of ours. */
 int weft__switch_ours(uint32_t tid);
 
-/* switch.c, under the lock. Remembers a loss for the collector to tell. */
+/* switch.c, under the lock. Remembers a loss for the collector to report. */
 void weft__switch_lose(uint64_t count, uint64_t from_ns, uint64_t to_ns);
 void weft__switch_degrade(const char *text);
 /* What is held and shall not be any longer goes on, if it is time. */

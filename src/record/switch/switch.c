@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the switch engine. CALLER, but for what says otherwise.
+/* The life of the switch source. CALLER, but for what says otherwise.
  *
  * Stopping leaves what the kernel wrote where it is: the collector reads it at its next turn, up to the moment of
  * the stop. So there may be a few sets of events, of which the last one runs. The lock is for the collector and a
@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "base/place.h"
+#include "base/private_fds.h"
 #include "record/event/wide.h"
 #include "record/ring/ring.h"
 #include "record/switch/state.h"
@@ -172,7 +172,7 @@ int weft__switch_begin(void)
 	uint64_t begin = weft__clock_mono();
 	int err = weft__switch_set_open(&weft__switch.running);
 
-	weft__switch.apart = weft__apart;
+	weft__switch.private_fds = weft__private_fds;
 	weft__switch.opening_ns = weft__clock_mono() - begin;
 	if (err) {
 		switch_refuse("no record of context switches any more", err);
@@ -187,7 +187,7 @@ int weft__switch_begin(void)
 	return 0;
 }
 
-/* A ring for what will be told, while the gate is open: in a recording of a moment, or on a machine that stops, the
+/* A ring for what will be reported, while the gate is open: in a recording of a moment, or on a machine that stops, the
  * collector comes to it when it is shut again. */
 static void out_begin(void)
 {
@@ -196,7 +196,7 @@ static void out_begin(void)
 	if (!on || weft__ring_kept(weft__switch.out, tid))
 		return;
 	weft__switch.out = NULL;
-	weft__ring_apart(&weft__switch.out, tid, weft__kind_slots(WEFT_KIND_OFFCPU), weft_tick(on));
+	weft__ring_foreign(&weft__switch.out, tid, weft__kind_slots(WEFT_KIND_OFFCPU), weft_tick(on));
 }
 
 /* The collector and the other threads of ours are left out. */
@@ -216,7 +216,7 @@ static void switch_attach(pthread_t collector)
 }
 
 /* Times in which it was held, several in a row as one. */
-static void tell_gap(uint64_t now_ns, int last)
+static void report_gap(uint64_t now_ns, int last)
 {
 	if (weft__switch.held_ns) {
 		if (!weft__switch.gap_from_ns)
@@ -233,7 +233,7 @@ static void switch_detach(void)
 {
 	sets_enter();
 	weft__switch.wanted = 0;
-	tell_gap(weft__clock_mono(), 1);
+	report_gap(weft__clock_mono(), 1);
 	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch_retire(weft__clock_mono());
 	sets_leave();
@@ -280,7 +280,7 @@ void weft__switch_resume(uint64_t now_ns)
 		store_relaxed(&weft__switch.due_ns, due);
 		return;
 	}
-	tell_gap(now_ns, 0);
+	report_gap(now_ns, 0);
 	weft__switch_begin();
 	store_relaxed(&weft__switch.held_ns, 0);
 }
@@ -303,9 +303,9 @@ void weft__switch_hold(int hold)
  * somebody was at the sets their memory is left alone. */
 static void set_forget(struct weft__switch_set *set)
 {
-	for (size_t i = 0; i < set->n_fds && !weft__switch.apart; i++)
+	for (size_t i = 0; i < set->n_fds && !weft__switch.private_fds; i++)
 		weft__own_perf_leave(set->fds[i].fd);
-	for (size_t i = 0; i < set->n_rings && !weft__switch.apart; i++)
+	for (size_t i = 0; i < set->n_rings && !weft__switch.private_fds; i++)
 		if (set->rings[i].tid)
 			weft__own_perf_leave(set->rings[i].fd);
 	set->n_fds = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch engine: when each thread was off the CPU, and whether it was blocked or preempted, from the kernel's
+/* the switch source: when each thread was off the CPU, and whether it was blocked or preempted, from the kernel's
  * records of context switches. No privilege is needed but for stacks. The collector makes an event of each
  * interval.
  *
@@ -38,7 +38,7 @@ int weft__switch_drain(const struct weft__timeline *line);
 /* The last time in this thread: its ring is given back. After drain has answered 0. */
 void weft__switch_leave(const struct weft__timeline *line);
 /* The governor's: no records for a while, and then again, but not so soon that opening the events would cost much.
- * Told as a loss that was not counted, once a second at the most. */
+ * Reported as a loss that was not counted, once a second at the most. */
 void weft__switch_hold(int hold);
 
 #endif

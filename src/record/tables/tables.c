@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/apart.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/late.h"
 #include "base/ours.h"
 #include "base/place.h"
+#include "base/private_fds.h"
 #include "base/thread.h"
 #include "record/source.h"
 #include "record/tables/tables.h"
@@ -177,15 +177,15 @@ uint64_t weft__tables_cost(void)
 static void *tables_main(void *data)
 {
 	weft__ours_begin();
-	weft__apart = data != NULL;
-	if (weft__apart_wanted)
-		weft__apart_begin(-1);
+	weft__private_fds = data != NULL;
+	if (weft__private_fds_wanted)
+		weft__private_fds_begin(-1);
 	pthread_setname_np(pthread_self(), "weft-tables");
 	store_relaxed(&weft__own_threads.tables, (uint32_t)syscall(SYS_gettid));
 	tables_thread.counted_ns = 0;
 	tables_thread.let_now = 0;
 	tables_thread.modest = 0;
-	while (weft__apart && weft__unwinding.first && weft__unwinding.first())
+	while (weft__private_fds && weft__unwinding.first && weft__unwinding.first())
 		;
 	do {
 		compile_all();
@@ -206,7 +206,7 @@ static int thread_make(void)
 	tables_thread.asked = 0;
 	store_relaxed(&tables_thread.stop, 0u);
 	store_relaxed(&tables_thread.running, 1u);
-	err = weft__thread_make(&tables_thread.thread, 0, tables_main, weft__apart ? &tables_thread : NULL);
+	err = weft__thread_make(&tables_thread.thread, 0, tables_main, weft__private_fds ? &tables_thread : NULL);
 	if (err) {
 		store_relaxed(&tables_thread.running, 0u);
 		return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that a bare clone made may share the thread-local memory of its maker, and with it the pointer to the
- * maker's ring, which only the maker may write to. Such a thread is told by the id that the thread library keeps in
- * that memory: it is the maker's. Where it keeps it is found by looking, in the memory of two threads whose ids are
- * known. CALLER. */
+ * maker's ring, which only the maker may write to. Such a thread is recognized by the id that the thread library
+ * keeps in that memory: it is the maker's. Where it keeps it is found by looking, in the memory of two threads whose
+ * ids are known. CALLER. */
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context of a thread (weft/span.h): told in its ring, published to other profilers, and read from other tracers.
+/* The context of a thread (weft/span.h): reported in its ring, published to other profilers, and read from other
+ * tracers.
  *
- *     context_hot.c   setting it, telling it, the record of OTEP 4947
+ *     context_hot.c   setting it, reporting it, the record of OTEP 4947
  *     labels.c        endpoints and labels: their ids, and how they look in such a record
  *     otel_find.c     tracers that keep their records apart from ours
  *     otel.c          the process context of OTEP 4719, which says what the keys in records mean */
@@ -36,7 +37,7 @@ extern WEFT_API __thread struct weft__otel_record *otel_thread_ctx_v1 __attribut
 enum { OTEL_KEY_ROOT = 0, OTEL_KEY_ENDPOINT = 1, OTEL_KEY_LABELS = 2, OTEL_KEYS_MAX = 256 };
 #define OTEL_ROOT_DIGITS 16
 
-/* HOT. What a tracer says of the calling thread, told as its context until weft__context_return; 0: nothing, and
+/* HOT. What a tracer says of the calling thread, reported as its context until weft__context_return; 0: nothing, and
  * then there is no return. Between the two comes what happened at that moment, as it is not known for how long it
  * holds. */
 int weft__context_borrow(uint64_t tick);
@@ -56,9 +57,9 @@ extern uint32_t weft__otel_root_key, weft__otel_root_wanted;
 
 /* otel_find.c. Such variables of tracers that are not the same as ours, by their distance from the thread pointer.
  * HOT reads. */
-#define OTEL_APART_MAX 4
-extern int64_t weft__otel_apart[OTEL_APART_MAX];
-extern uint32_t weft__otel_n_apart;
+#define OTEL_OTHERS_MAX 4
+extern int64_t weft__otel_others[OTEL_OTHERS_MAX];
+extern uint32_t weft__otel_n_others;
 /* The thread that compiles unwind tables, under the lock of the modules: a fork finds the loader as it should be.
  * Looks for them, if libraries came since the last time. */
 void weft__otel_find(void);
@@ -69,7 +70,7 @@ uint32_t weft__otel_keys(const char **names, uint32_t max);
 void weft__otel_lock(void);
 void weft__otel_unlock(void);
 
-/* CALLER. Tells of new keys. */
+/* CALLER. Reports new keys. */
 void weft__otel_update(void);
 
 #endif

@@ -24,8 +24,8 @@ static __thread struct {
 
 uint32_t weft__otel_keys_ours, weft__otel_root_key, weft__otel_root_wanted;
 struct weft__otel_attrs **weft__otel_pages[256];
-int64_t weft__otel_apart[OTEL_APART_MAX];
-uint32_t weft__otel_n_apart;
+int64_t weft__otel_others[OTEL_OTHERS_MAX];
+uint32_t weft__otel_n_others;
 
 const struct weft__otel_attrs *weft__otel_attrs(uint32_t string)
 {
@@ -120,7 +120,7 @@ static int context_any(const struct weft_context *context)
 		context->labels) != 0;
 }
 
-/* The next event goes the slow way, which tells the context. The ring of no thread is everybody's, and goes that way as it is. */
+/* The next event goes the slow way, which reports the context. The ring of no thread is everybody's, and goes that way as it is. */
 static void say_next(void)
 {
 	if (weft_ring_self != &weft__ring_none.hot)
@@ -144,8 +144,8 @@ void weft_slow_context(const struct weft_context *next)
 	ring = on ? weft_ring_room(weft__kind_slots(WEFT_KIND_CONTEXT), tick) : NULL;
 	if (!ring)
 		say_next();
-	else if (load_relaxed(&context_state.unsaid)) /* else the slow path has told it */
-		weft__context_tell(ring, tick);
+	else if (load_relaxed(&context_state.unsaid)) /* else the slow path has reported it */
+		weft__context_report(ring, tick);
 }
 
 int weft__context_unsaid(void)
@@ -153,7 +153,7 @@ int weft__context_unsaid(void)
 	return load_relaxed(&context_state.unsaid) && !load_relaxed(&context_state.busy);
 }
 
-void weft__context_tell(struct weft_ring *ring, uint64_t tick)
+void weft__context_report(struct weft_ring *ring, uint64_t tick)
 {
 	uint64_t fields[WEFT_FIELDS_OF_CONTEXT];
 
@@ -190,11 +190,11 @@ static uint64_t root_of(const struct weft__otel_record *record)
 static const struct weft__otel_record *record_of_others(void)
 {
 	const struct weft__otel_record *record = load_relaxed(&otel_thread_ctx_v1);
-	uint32_t i, n = load_acquire(&weft__otel_n_apart);
+	uint32_t i, n = load_acquire(&weft__otel_n_others);
 
 	for (i = 0; (!record || record == &context_record || record->valid != 1) && i < n; i++)
 		record = load_relaxed((const struct weft__otel_record **)(void *)((char *)__builtin_thread_pointer() +
-										  weft__otel_apart[i]));
+										  weft__otel_others[i]));
 	return record && record != &context_record && record->valid == 1 ? record : NULL;
 }
 

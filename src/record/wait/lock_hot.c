@@ -303,7 +303,7 @@ uint32_t weft__lock_holder(const struct weft__waited *waited)
 	return n ? (uint32_t)last_holder(holds, n) : (uint32_t)waited->holder;
 }
 
-uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *waited)
+uint64_t weft__lock_report(struct weft_ring *ring, const struct weft__waited *waited)
 {
 	struct weft__hold holds[WAIT_HOLDS_MAX];
 	uint32_t i, n = weft__lock_holds(waited, holds);

@@ -340,7 +340,7 @@ static int learn_line(const char *line, int id)
 	return sscanf(line, "%" SCNx64, &at) == 1 && at != (uint64_t)(uintptr_t)otel.header && learn_at(at, id);
 }
 
-/* Whether somebody else has published one. Without a stream: see base/apart.h. */
+/* Whether somebody else has published one. Without a stream: see base/private_fds.h. */
 static int find_other(int id)
 {
 	static char text[16384]; /* more than a line may have */

@@ -108,8 +108,8 @@ static int same_in_all_threads(void *handle, int64_t distance)
 
 static int is_known(int64_t distance)
 {
-	for (uint32_t i = 0; i < weft__otel_n_apart; i++)
-		if (weft__otel_apart[i] == distance)
+	for (uint32_t i = 0; i < weft__otel_n_others; i++)
+		if (weft__otel_others[i] == distance)
 			return 1;
 	return distance == (char *)&otel_thread_ctx_v1 - (char *)__builtin_thread_pointer();
 }
@@ -128,11 +128,11 @@ void weft__otel_find(void)
 	for (uint32_t i = 0; i < objects.n; i++) {
 		void *handle = dlopen(*objects.names[i] ? objects.names[i] : NULL, RTLD_LAZY | RTLD_NOLOAD);
 		int64_t distance = handle ? distance_of(handle) : 0;
-		uint32_t n = weft__otel_n_apart;
+		uint32_t n = weft__otel_n_others;
 
-		if (distance && !is_known(distance) && n < OTEL_APART_MAX && same_in_all_threads(handle, distance)) {
-			weft__otel_apart[n] = distance;
-			store_release(&weft__otel_n_apart, n + 1);
+		if (distance && !is_known(distance) && n < OTEL_OTHERS_MAX && same_in_all_threads(handle, distance)) {
+			weft__otel_others[n] = distance;
+			store_release(&weft__otel_n_others, n + 1);
 		} else if (handle) {
 			dlclose(handle);
 		}

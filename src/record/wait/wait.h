@@ -5,8 +5,8 @@
  * depend on the recorder: its address stays, so that callbacks on other threads and samplers may look at any time,
  * whatever is opened or closed meanwhile.
  *
- *     wait_hot.c     the thread's place; a wait that is over becomes an event or part of a sum; sums are told
- *     away_hot.c     waits that other threads begin and end
+ *     wait_hot.c     the thread's place; a wait that is over becomes an event or part of a sum; sums are reported
+ *     remote_hot.c     waits that other threads begin and end
  *     lock_hot.c     who held a lock meanwhile
  *     stack_hot.c    the stack of the calling thread
  *     waits.c        what the collector, start, stop and fork do about it */
@@ -19,24 +19,24 @@
 
 #define WAIT_THREADS 4096 /* places; a power of two */
 #define WAIT_PROBES 64    /* a thread is within so many places of where it belongs */
-#define WAIT_AWAY_SUMS 8
+#define WAIT_REMOTE_SUMS 8
 
 struct weft_ring;
 
 extern const struct weft__source weft__wait_source;
 
-/* A wait that another thread began. `since` is also its lock: AWAY_BUSY while somebody fills or takes it. */
-#define AWAY_FREE 0
-#define AWAY_BUSY 1
-struct weft__wait_away {
+/* A wait that another thread began. `since` is also its lock: REMOTE_BUSY while somebody fills or takes it. */
+#define REMOTE_FREE 0
+#define REMOTE_BUSY 1
+struct weft__wait_remote {
 	struct weft_wait_slot slot;
 	uint64_t until; /* tick of its end; 0: it lasts */
 };
 
 struct weft__wait_thread {
 	struct weft_waits mine; /* the thread itself; `due` is set to 0 by those who left something for it */
-	struct weft__wait_away away[WEFT_WAITS_MAX]; /* any thread */
-	struct weft_wait_sum away_sums[WAIT_AWAY_SUMS + 1];
+	struct weft__wait_remote remote[WEFT_WAITS_MAX]; /* any thread */
+	struct weft_wait_sum remote_sums[WAIT_REMOTE_SUMS + 1];
 };
 
 extern struct weft__wait_thread weft__wait_threads[WAIT_THREADS];
@@ -77,7 +77,7 @@ struct weft__hold {
 /* HOT. Who held the lock of a wait, the longest holds, in no order; answers how many. */
 uint32_t weft__lock_holds(const struct weft__waited *waited, struct weft__hold out[WAIT_HOLDS_MAX]);
 /* HOT. The same as events `held`, on a ring as above. Answers the last holder, 0: not known. */
-uint64_t weft__lock_tell(struct weft_ring *ring, const struct weft__waited *waited);
+uint64_t weft__lock_report(struct weft_ring *ring, const struct weft__waited *waited);
 /* A wait of that kind is recorded while it lasts, from this age on (wall/pending.c). */
 #define WAIT_PENDING_NS UINT64_C(1000000000)
 static inline int weft__wait_is_watched(uint32_t what)
@@ -89,15 +89,15 @@ static inline int weft__wait_is_watched(uint32_t what)
 uint32_t weft__lock_holder(const struct weft__waited *waited);
 /* CALLER, in the child of a fork. */
 void weft__locks_forked(void);
-/* HOT. The same as a wait of the calling thread's, told or summed by its length. */
+/* HOT. The same as a wait of the calling thread's, reported or summed by its length. */
 void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited);
 /* HOT. Adds to a sum of `n` places, and one more for what has none. `own`: nobody but this thread adds there. */
 void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, uint64_t ticks, int own);
-/* HOT. The next sum that has something to tell, from *at on, as the fields of a wait_sum, and marks it as told; 0:
- * there is none. */
+/* HOT. The next sum that has something to report, from *at on, as the fields of a wait_sum, and marks it as reported;
+ * 0: there is none. */
 int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t *fields);
-/* HOT. The thread tells what is untold of it, its sums and the waits that others ended. */
-void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick);
+/* HOT. The thread reports what is unreported of it, its sums and the waits that others ended. */
+void weft__wait_report(struct weft__wait_thread *thread, uint64_t tick);
 /* HOT. Takes a wait of the thread that somebody else ended before `before`; 0: there is none. */
 int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct weft__waited *ret);
 
@@ -105,10 +105,10 @@ int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct w
  * frames; *ret points into memory that weft__wait_stack_give gives back. */
 uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_t **ret, uint32_t *flags, int *buffer);
 void weft__wait_stack_give(int buffer);
-/* Any context. CPU time that waits which were told one by one have cost so far, in ns. */
+/* Any context. CPU time that waits which were reported one by one have cost so far, in ns. */
 uint64_t weft__waits_cost(void);
 
-/* COLLECTOR. How many of a thread's long waits are told one by one, of 1024; but for the first few of a worker,
+/* COLLECTOR. How many of a thread's long waits are reported one by one, of 1024; but for the first few of a worker,
  * which always are, and twice as many of those that are twice as long as they must be, and so on. */
 #define WAIT_LEVEL_FULL SOURCE_FULL
 void weft__waits_limit(uint32_t level);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The slow side of wait.h. HOT.
  *
- * A sum is only ever added to, by its thread; what has been told of it is kept beside it, and whoever tells moves
- * that forward with one compare-and-swap. So the collector can tell for a thread that sleeps, and nothing is told
+ * A sum is only ever added to, by its thread; what has been reported of it is kept beside it, and whoever reports moves
+ * that forward with one compare-and-swap. So the collector can report for a thread that sleeps, and nothing is reported
  * twice or lost when the thread wakes up in the middle of it. */
 #include "record/wait/wait.h"
 
@@ -22,9 +22,10 @@
 
 #define WAIT_COST_MOST_NS 100000
 #define DESCRIBE_LEAST_NS 100000
-#define RECORDED_ALWAYS 10 /* of the long waits of a worker between two tellings of its sums */
-#define WEIGHT_MOST 16     /* times that a wait which is so much longer is likelier to be told */
-#define TELL_SCHEDS 10 /* sums are told after this many times the time between two readings of the CPU time: 100 ms */
+#define RECORDED_ALWAYS 10 /* of the long waits of a worker between two reports of its sums */
+#define WEIGHT_MOST 16     /* times that a wait which is so much longer is likelier to be reported */
+#define REPORT_SCHEDS                                                                                                  \
+	10 /* sums are reported after this many times the time between two readings of the CPU time: 100 ms */
 
 uint32_t (*weft__late_describe)(uint32_t name, int fd);
 struct weft__wait_thread weft__wait_threads[WAIT_THREADS] LARGE_TABLE;
@@ -92,7 +93,7 @@ static struct weft_waits *attach_waits(void)
 	if (load_relaxed(&thread->mine.tid) != tid) {
 		waits_forget(&thread->mine);
 		store_relaxed(&thread->mine.due,
-			      on ? weft_tick(on) + TELL_SCHEDS * load_relaxed(&weft_gate.sched_ticks) : 0);
+			      on ? weft_tick(on) + REPORT_SCHEDS * load_relaxed(&weft_gate.sched_ticks) : 0);
 		thread->mine.stack_low = thread->mine.stack_high = 0;
 		thread->mine.most = WEFT_WAITS_MAX;
 		add_relaxed(&thread->mine.generation, 1u);
@@ -168,7 +169,7 @@ void weft__wait_emit(struct weft_waits *waits, struct weft_ring *ring, const str
 		stack.n = weft__wait_stack(waits, waited->from, &stack.frames, &stack.flags, &buffer);
 	if (!ring)
 		wait_sched(waited->tick);
-	fields[WEFT_FIELD_WAIT_HOLDER] = weft__lock_tell(ring, waited);
+	fields[WEFT_FIELD_WAIT_HOLDER] = weft__lock_report(ring, waited);
 	if (ring) {
 		weft__wide_emit_in(ring, WEFT_KIND_WAIT, waited->tick, fields, NULL, 0);
 	} else {
@@ -212,14 +213,14 @@ void weft__wait_sum_add(struct weft_wait_sum *sums, uint32_t n, uint64_t key, ui
 static int wait_sum_take(struct weft_wait_sum *sum, uint64_t *fields)
 {
 	uint64_t count = load_relaxed(&sum->count), ticks = load_relaxed(&sum->ticks);
-	uint64_t told = load_relaxed(&sum->reported_count), key = load_relaxed(&sum->key), before;
+	uint64_t reported = load_relaxed(&sum->reported_count), key = load_relaxed(&sum->key), before;
 
-	if (count == told || !cas_acq_rel(&sum->reported_count, &told, count))
+	if (count == reported || !cas_acq_rel(&sum->reported_count, &reported, count))
 		return 0;
 	before = swap_seq_cst(&sum->reported_ticks, ticks);
 	fields[WEFT_FIELD_WAIT_SUM_WHAT] = key >> 32;
 	fields[WEFT_FIELD_WAIT_SUM_NAME] = (uint32_t)key;
-	fields[WEFT_FIELD_WAIT_SUM_COUNT] = count - told;
+	fields[WEFT_FIELD_WAIT_SUM_COUNT] = count - reported;
 	fields[WEFT_FIELD_WAIT_SUM_TOTAL] = weft_tick_ns(ticks - before);
 	fields[WEFT_FIELD_WAIT_SUM_LONGEST] = weft_tick_ns(load_relaxed(&sum->longest));
 	store_relaxed(&sum->longest, 0);
@@ -228,9 +229,9 @@ static int wait_sum_take(struct weft_wait_sum *sum, uint64_t *fields)
 
 int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t *fields)
 {
-	for (; *at < WEFT_WAIT_SUMS + 1 + WAIT_AWAY_SUMS + 1; ++*at) {
-		struct weft_wait_sum *sum =
-			*at <= WEFT_WAIT_SUMS ? &thread->mine.sums[*at] : &thread->away_sums[*at - WEFT_WAIT_SUMS - 1];
+	for (; *at < WEFT_WAIT_SUMS + 1 + WAIT_REMOTE_SUMS + 1; ++*at) {
+		struct weft_wait_sum *sum = *at <= WEFT_WAIT_SUMS ? &thread->mine.sums[*at]
+								  : &thread->remote_sums[*at - WEFT_WAIT_SUMS - 1];
 
 		if (wait_sum_take(sum, fields)) {
 			++*at;
@@ -241,7 +242,7 @@ int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t
 }
 
 /* Names that were not waited for since the last time give up their place. A handler that comes in between and adds to
- * one is found out, and its sum told under whatever name has the place by then. */
+ * one is found out, and its sum reported under whatever name has the place by then. */
 static void sums_retire(struct weft_wait_sum *sums, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -263,7 +264,7 @@ static int sum_fits(void)
 	return !ring || weft__ring_has_room(ring, weft__kind_slots(WEFT_KIND_WAIT_SUM));
 }
 
-void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick)
+void weft__wait_report(struct weft__wait_thread *thread, uint64_t tick)
 {
 	struct weft__waited waited;
 	uint64_t fields[WEFT_FIELDS_OF_WAIT_SUM];
@@ -271,11 +272,11 @@ void weft__wait_tell(struct weft__wait_thread *thread, uint64_t tick)
 
 	/* First, so that what others leave from now on is not overlooked. */
 	thread->mine.recorded = 0;
-	store_relaxed(&thread->mine.due, tick + TELL_SCHEDS * load_relaxed(&weft_gate.sched_ticks));
+	store_relaxed(&thread->mine.due, tick + REPORT_SCHEDS * load_relaxed(&weft_gate.sched_ticks));
 	while (weft__wait_ended(thread, UINT64_MAX, &waited))
 		weft__wait_emit(&thread->mine, NULL, &waited);
 	sums_retire(thread->mine.sums, WEFT_WAIT_SUMS);
-	/* What has no room now is told later. */
+	/* What has no room now is reported later. */
 	while (sum_fits() && weft__wait_sum_next(thread, &at, fields))
 		weft__wide_emit(WEFT_KIND_WAIT_SUM, tick, fields);
 }
@@ -294,9 +295,9 @@ static int is_worker(void)
 	return ring && ring->worker != WEFT_WORKER_NONE;
 }
 
-/* Whether the budget allows a long wait to be told by itself. Workers are few, and their waits are what polls are slow
- * for; of others there may be hundreds that wait for work. */
-static int may_tell(struct weft_waits *waits, uint64_t ticks, uint64_t threshold)
+/* Whether the budget allows a long wait to be reported by itself. Workers are few, and their waits are what polls are
+ * slow for; of others there may be hundreds that wait for work. */
+static int may_report(struct weft_waits *waits, uint64_t ticks, uint64_t threshold)
 {
 	uint32_t level = load_relaxed(&wait_level);
 	uint64_t weight = threshold ? ticks / threshold : 1;
@@ -345,7 +346,7 @@ void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 	waited->cpu_ns = waited->ready_ns = WEFT_NOT_MEASURED;
 	if ((int64_t)ticks < 0) /* another CPU's counter is a little behind */
 		ticks = 0;
-	if (ticks >= threshold && may_tell(waits, ticks, threshold)) {
+	if (ticks >= threshold && may_report(waits, ticks, threshold)) {
 		if (detects)
 			wait_split(waited, stayed);
 		weft__wait_emit(waits, NULL, waited);
@@ -361,7 +362,7 @@ void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 	if (ticks >= threshold)
 		weft__poll_sampled(weft_ring_self, waited->tick); /* also of one that the budget does not allow */
 	if (waited->tick >= load_relaxed(&waits->due))
-		weft__wait_tell((struct weft__wait_thread *)(void *)waits, waited->tick);
+		weft__wait_report((struct weft__wait_thread *)(void *)waits, waited->tick);
 }
 
 uint64_t weft_slow_waited(uint64_t since, uint64_t tick, uint64_t key)
@@ -445,13 +446,13 @@ void weft__wait_leave(void)
 	if (waits == &weft__waits_none)
 		return;
 	if (on)
-		weft__wait_tell(thread, weft_tick(on));
+		weft__wait_report(thread, weft_tick(on));
 	waits_forget(waits);
 	weft_waits_self = &weft__waits_none;
 	sums_clear(waits->sums, WEFT_WAIT_SUMS + 1);
-	sums_clear(thread->away_sums, WAIT_AWAY_SUMS + 1);
+	sums_clear(thread->remote_sums, WAIT_REMOTE_SUMS + 1);
 	for (i = 0; i < WEFT_WAITS_MAX; i++)
-		store_release(&thread->away[i].slot.since, AWAY_FREE);
+		store_release(&thread->remote[i].slot.since, REMOTE_FREE);
 	store_release(&waits->tid, 0u);
 	store_release(&weft__wait_tids[thread - weft__wait_threads], 0u);
 }
@@ -466,7 +467,7 @@ static int wait_look(const struct weft_wait_slot *slot, struct weft__wait_now *o
 	out->name = (uint32_t)key;
 	out->object = load_acquire(&slot->object);
 	out->holder = (uint32_t)load_acquire(&slot->holder);
-	return out->since > AWAY_BUSY && load_relaxed(&slot->since) == out->since;
+	return out->since > REMOTE_BUSY && load_relaxed(&slot->since) == out->since;
 }
 
 uint32_t weft__wait_pending(uint32_t tid, struct weft__wait_now *out, uint32_t max)
@@ -477,6 +478,6 @@ uint32_t weft__wait_pending(uint32_t tid, struct weft__wait_now *out, uint32_t m
 	for (i = 0; thread && i < WEFT_WAITS_MAX && n < max; i++)
 		n += wait_look(&thread->mine.own[i], &out[n]) != 0;
 	for (i = 0; thread && i < WEFT_WAITS_MAX && n < max; i++)
-		n += !load_relaxed(&thread->away[i].until) && wait_look(&thread->away[i].slot, &out[n]);
+		n += !load_relaxed(&thread->remote[i].until) && wait_look(&thread->remote[i].slot, &out[n]);
 	return n;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits, seen from outside of the threads that wait. What is told for a thread that does not come by goes to a ring
+/* Waits, seen from outside of the threads that wait. What is reported for a thread that does not come by goes to a ring
  * that begins and ends there and then with that thread's id: to readers it is one more stream of the same thread.
  * CALLER and COLLECTOR. */
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include "segment/defs.h"
 #include "weft/recorder.h"
 
-#define WAITS_TELL_NS UINT64_C(1000000000)
-#define AWAY_SCHEDS 100 /* how long a wait that another thread ended waits for its own: a second, see TELL_SCHEDS */
+#define WAITS_REPORT_NS UINT64_C(1000000000)
+#define REMOTE_SCHEDS 100 /* how long a wait that another thread ended waits for its own: a second, see REPORT_SCHEDS */
 
-static uint64_t waits_told_ns; /* COLLECTOR: when threads that have not come by were told for */
-static uint64_t waits_long_ns; /* CALLER, at open: waits from here on are told one by one */
+static uint64_t waits_reported_ns; /* COLLECTOR: when threads that have not come by were reported for */
+static uint64_t waits_long_ns;     /* CALLER, at open: waits from here on are reported one by one */
 
 static void waits_setup(struct weft__collector *c, const struct weft__timeline *line,
 			const struct weft_recorder_opts *opts)
@@ -52,7 +52,7 @@ uint64_t weft_wait_self(void)
 	return waits ? (uint64_t)waits->generation << 32 | (uint64_t)(thread - weft__wait_threads + 1) : 0;
 }
 
-/* A thread that does not come by, and the ring in which it is told for. */
+/* A thread that does not come by, and the ring in which it is reported. */
 struct absent {
 	struct weft__wait_thread *thread;
 	uint32_t tid;
@@ -60,17 +60,17 @@ struct absent {
 	struct weft_ring *ring;
 };
 
-static void waits_tell_one(struct absent *who, const struct weft__waited *waited)
+static void waits_report_one(struct absent *who, const struct weft__waited *waited)
 {
 	uint32_t slots = weft__kind_slots(WEFT_KIND_WAIT) + WAIT_HOLDS_MAX * weft__kind_slots(WEFT_KIND_HELD);
-	struct weft_ring *room = weft__ring_apart(&who->ring, who->tid, slots, who->tick);
+	struct weft_ring *room = weft__ring_foreign(&who->ring, who->tid, slots, who->tick);
 
 	if (room)
 		weft__wait_emit(&who->thread->mine, room, waited);
 }
 
 /* Behind the wait, so that readers know that it had not ended. */
-static void waits_tell_lasting(struct absent *who, const struct weft__waited *waited)
+static void waits_report_lasting(struct absent *who, const struct weft__waited *waited)
 {
 	uint64_t fields[WEFT_FIELDS_OF_PENDING] = {who->tid,
 						   waited->key >> 32,
@@ -81,12 +81,12 @@ static void waits_tell_lasting(struct absent *who, const struct weft__waited *wa
 						   0,
 						   0};
 
-	weft__wide_emit_in(weft__ring_apart(&who->ring, who->tid, weft__kind_slots(WEFT_KIND_PENDING), who->tick),
+	weft__wide_emit_in(weft__ring_foreign(&who->ring, who->tid, weft__kind_slots(WEFT_KIND_PENDING), who->tick),
 			   WEFT_KIND_PENDING, who->tick, fields, NULL, 0);
 }
 
 /* Waits that last, as long as they have lasted. */
-static void waits_tell_pending(struct absent *who)
+static void waits_report_pending(struct absent *who)
 {
 	struct weft__wait_now now[WAIT_NOW_MAX];
 	uint32_t i, n = weft__wait_pending(who->tid, now, WAIT_NOW_MAX);
@@ -103,15 +103,15 @@ static void waits_tell_pending(struct absent *who)
 					      WEFT_NOT_MEASURED};
 
 		if (waited.tick > waited.since && waited.tick - waited.since >= load_relaxed(&weft_gate.wait_ticks))
-			waits_tell_one(who, &waited);
+			waits_report_one(who, &waited);
 		if (weft__wait_is_watched(now[i].what) && waited.tick > waited.since &&
 		    weft_tick_ns(waited.tick - waited.since) >= WAIT_PENDING_NS)
-			waits_tell_lasting(who, &waited);
+			waits_report_lasting(who, &waited);
 	}
 }
 
-/* What a thread has not told: waits that others ended before `before`, and with `all` everything. */
-static void waits_tell_for(struct weft__wait_thread *thread, uint32_t tid, uint64_t before, int all, uint64_t tick)
+/* What a thread has not reported: waits that others ended before `before`, and with `all` everything. */
+static void waits_report_for(struct weft__wait_thread *thread, uint32_t tid, uint64_t before, int all, uint64_t tick)
 {
 	struct absent who = {thread, tid, tick, NULL};
 	struct weft__waited waited;
@@ -119,11 +119,11 @@ static void waits_tell_for(struct weft__wait_thread *thread, uint32_t tid, uint6
 	uint32_t at = 0;
 
 	while (weft__wait_ended(thread, before, &waited))
-		waits_tell_one(&who, &waited);
+		waits_report_one(&who, &waited);
 	if (all)
-		waits_tell_pending(&who);
+		waits_report_pending(&who);
 	while (all && weft__wait_sum_next(thread, &at, fields))
-		weft__wide_emit_in(weft__ring_apart(&who.ring, tid, weft__kind_slots(WEFT_KIND_WAIT_SUM), tick),
+		weft__wide_emit_in(weft__ring_foreign(&who.ring, tid, weft__kind_slots(WEFT_KIND_WAIT_SUM), tick),
 				   WEFT_KIND_WAIT_SUM, tick, fields, NULL, 0);
 	if (who.ring)
 		weft__ring_detach((struct ring_page *)(void *)who.ring, tid, tick);
@@ -142,27 +142,27 @@ static void wait_place_free(uint32_t at)
 	store_release(&weft__wait_tids[at], 0u);
 }
 
-/* Tells for threads that have not come by. With `all` every sum and wait, long ones that still last with their
+/* Reports for threads that have not come by. With `all` every sum and wait, long ones that still last with their
  * length so far; else only waits that another thread ended a second ago or longer, and what dead threads left. */
 static void waits_tend(int all)
 {
 	uint32_t on = weft_gate_on(), at, tid;
 	uint64_t tick = on ? weft_tick(on) : 0;
-	uint64_t before = all ? UINT64_MAX : tick - AWAY_SCHEDS * load_relaxed(&weft_gate.sched_ticks);
+	uint64_t before = all ? UINT64_MAX : tick - REMOTE_SCHEDS * load_relaxed(&weft_gate.sched_ticks);
 
 	for (at = 0; on && at < WAIT_THREADS; at++) {
 		tid = load_acquire(&weft__wait_tids[at]);
 		if (!tid)
 			continue;
 		if (all && &weft__wait_threads[at].mine == weft_waits_self) {
-			weft__wait_tell(&weft__wait_threads[at], tick);
+			weft__wait_report(&weft__wait_threads[at], tick);
 			continue;
 		}
 		if (syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH) {
-			waits_tell_for(&weft__wait_threads[at], tid, UINT64_MAX, 1, tick);
+			waits_report_for(&weft__wait_threads[at], tid, UINT64_MAX, 1, tick);
 			wait_place_free(at);
 		} else {
-			waits_tell_for(&weft__wait_threads[at], tid, before, all, tick);
+			waits_report_for(&weft__wait_threads[at], tid, before, all, tick);
 		}
 	}
 	if (weft__late_tend)
@@ -177,13 +177,13 @@ static void waits_leave(void)
 /* Not worth a wakeup; done if the collector is awake. */
 static uint64_t waits_due(const struct weft__turn *turn)
 {
-	return turn->awake ? waits_told_ns + WAITS_TELL_NS : UINT64_MAX;
+	return turn->awake ? waits_reported_ns + WAITS_REPORT_NS : UINT64_MAX;
 }
 
 static int waits_turn(const struct weft__turn *turn)
 {
 	waits_tend(0);
-	waits_told_ns = turn->now_ns;
+	waits_reported_ns = turn->now_ns;
 	return SOURCE_NOTHING;
 }
 

@@ -15,7 +15,7 @@
 
 #define THREADS_MOST 65536
 
-static int wall_full_told; /* that there are more threads */
+static int wall_full_reported; /* that there are more threads */
 
 static int by_id(const void *a, const void *b)
 {
@@ -50,7 +50,7 @@ long weft__wall_ids(uint32_t **ids, size_t *cap)
 		}
 	}
 	close(fd);
-	if (n == THREADS_MOST && !wall_full_told++)
+	if (n == THREADS_MOST && !wall_full_reported++)
 		weft__log(WEFT_LOG_WARN, "more than %d threads: the others are not looked at while they wait",
 			  THREADS_MOST);
 	weft__sort(*ids, n, sizeof(**ids), by_id);

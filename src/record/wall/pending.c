@@ -16,14 +16,14 @@
 #include "unwind/unwind.h"
 
 #define PENDING_TURN_NS UINT64_C(250000000)
-#define PENDING_SLOWER 4     /* part of its age after which a wait is recorded again */
-#define PENDING_TOLD_MOST 32 /* in one turn: each is two looks at threads */
+#define PENDING_SLOWER 4         /* part of its age after which a wait is recorded again */
+#define PENDING_REPORTED_MOST 32 /* in one turn: each reads where two threads are */
 
 /* What was recorded of the wait of a thread, by its place. */
 static struct {
 	uint64_t since; /* tick at which it began */
 	uint64_t next_ns;
-} pending_told[WAIT_THREADS] LARGE_TABLE;
+} pending_reported[WAIT_THREADS] LARGE_TABLE;
 static uint64_t pending_due_ns;
 static uint32_t pending_first; /* place with which the next turn begins */
 
@@ -47,7 +47,7 @@ static void pending_emit(uint32_t tid, uint64_t tick, uint64_t *fields, const st
 {
 	struct weft_ring *ring = NULL, *room;
 
-	room = weft__ring_apart(&ring, tid, weft__kind_slots(WEFT_KIND_PENDING), tick);
+	room = weft__ring_foreign(&ring, tid, weft__kind_slots(WEFT_KIND_PENDING), tick);
 	if (room)
 		weft__wide_emit_in(room, WEFT_KIND_PENDING, tick, fields, stacks, 2);
 	if (ring)
@@ -58,12 +58,12 @@ static void pending_name(uint32_t tid, uint64_t tick)
 {
 	struct weft_ring *ring = NULL;
 
-	weft__ring_apart(&ring, tid, 1, tick);
+	weft__ring_foreign(&ring, tid, 1, tick);
 	if (ring)
 		weft__ring_detach((struct ring_page *)(void *)ring, tid, tick);
 }
 
-static void pending_tell(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
+static void pending_report(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
 {
 	static uint64_t frames[2][WEFT__UNWIND_DEPTH_MAX];
 	struct weft__waited waited = {.key = (uint64_t)now->what << 32 | now->name,
@@ -96,14 +96,14 @@ static uint32_t pending_look(uint32_t at, uint64_t tick)
 	if (!n || !weft__wait_is_watched(now[n - 1].what) || tick <= now[n - 1].since)
 		return 0;
 	age_ns = weft_tick_ns(tick - now[n - 1].since);
-	if (pending_told[at].since != now[n - 1].since) {
-		pending_told[at].since = now[n - 1].since;
-		pending_told[at].next_ns = WAIT_PENDING_NS;
+	if (pending_reported[at].since != now[n - 1].since) {
+		pending_reported[at].since = now[n - 1].since;
+		pending_reported[at].next_ns = WAIT_PENDING_NS;
 	}
-	if (age_ns < pending_told[at].next_ns)
+	if (age_ns < pending_reported[at].next_ns)
 		return 0;
-	pending_tell(tid, &now[n - 1], tick);
-	pending_told[at].next_ns =
+	pending_report(tid, &now[n - 1], tick);
+	pending_reported[at].next_ns =
 		age_ns + (age_ns / PENDING_SLOWER > WAIT_PENDING_NS ? age_ns / PENDING_SLOWER : WAIT_PENDING_NS);
 	return 1;
 }
@@ -124,7 +124,7 @@ static int pending_turn(const struct weft__turn *turn)
 	if (!on)
 		return SOURCE_NOTHING;
 	tick = weft_tick(on);
-	for (i = 0; i < WAIT_THREADS && n < PENDING_TOLD_MOST; i++)
+	for (i = 0; i < WAIT_THREADS && n < PENDING_REPORTED_MOST; i++)
 		n += pending_look((pending_first + i) % WAIT_THREADS, tick);
 	pending_first = (pending_first + i) % WAIT_THREADS;
 	pending_due_ns = turn->now_ns + PENDING_TURN_NS;

@@ -92,7 +92,7 @@ static int remote_code_at(uint64_t addr, void *to, size_t n)
 	return memory_read(addr, to, n) == n;
 }
 
-/* Where a thread waits. 1; 0: it runs; negative: it cannot be told. */
+/* Where a thread waits. 1; 0: it runs; negative: it is not known. */
 static int place_read(uint32_t tid, uint32_t *call, uint64_t *sp, uint64_t *pc)
 {
 	char text[256], *at;

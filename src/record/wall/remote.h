@@ -26,7 +26,7 @@ struct weft__remote {
 	int pending;      /* when tables that are being made are there, there may be more of them */
 };
 
-/* CALLER. Whether the kernel tells where a thread waits: 0 or a negative error. */
+/* CALLER. Whether the kernel says where a thread waits: 0 or a negative error. */
 int weft__remote_probe(void);
 /* The time that a thread that could run has waited for a CPU; 0 when that is not known. */
 uint64_t weft__remote_queue(uint32_t tid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was chosen for looks at threads that wait. CALLER writes it, at open. */
+/* What was chosen for wall samples. CALLER writes it, at open. */
 #ifndef WEFT_WALL_STATE_H
 #define WEFT_WALL_STATE_H
 
@@ -8,7 +8,7 @@
 
 struct weft__wall_choice {
 	uint32_t hz; /* 0: none */
-	int brief;   /* only that a thread waits can be told, not where */
+	int brief;   /* only that a thread waits is known, not where */
 	char why[96];
 	char degraded[160]; /* "": nothing is */
 };

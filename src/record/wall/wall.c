@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time for which a sample stands is the time since the look before it, less what the thread ran and what it stood in line for a CPU. So
- * the sum over a thread is the time that it waited, however often it was looked at, and looks may come late or be left out.
+ * the sum over a thread is the time that it waited, however often it was sampled, and wall samples may come late or be left out.
  *
  * A round is one look at every thread. It is made in turns of a millisecond at most, since the collector drains no ring meanwhile, and
  * rounds are as far apart as to use a small share of a CPU. */
@@ -24,10 +24,10 @@
 #include "weft/event.h"
 
 #define TURN_NS UINT64_C(1000000)  /* longest turn */
-#define TURN_LOOKS 512             /* in a turn at most: what they tell fits the ring */
+#define TURN_SAMPLES 512           /* in a turn at most: what they report fits the ring */
 #define PAUSE_NS UINT64_C(4000000) /* between two turns of a round */
 #define SHARE 50                   /* of a CPU, at most one part in so many */
-#define TELL_NS UINT64_C(1000000000)
+#define REPORT_NS UINT64_C(1000000000)
 #define LIST_NS UINT64_C(200000) /* for each thread that is listed, until the next time that it may be in vain */
 
 /* LEFT: has begun to run, and may stand in line for a CPU still, of which nothing is known before it has one. */
@@ -36,7 +36,7 @@ enum { WALL_NEW, WALL_RUNS, WALL_WAITS, WALL_LEFT, WALL_OURS };
 struct wall_thread {
 	uint32_t tid;
 	uint8_t state;
-	uint8_t first;     /* was there when the looks began */
+	uint8_t first;     /* was there when wall samples began */
 	uint8_t pending;   /* look again, even if it has not run */
 	uint8_t fresh;     /* its times begin before it did */
 	uint32_t call;     /* WAITS: as in struct weft__remote */
@@ -44,18 +44,18 @@ struct wall_thread {
 	uint32_t ring;     /* its own, plus 1, when last looked for; 0: it had none */
 	uint64_t *frames;
 	uint64_t looked_ns; /* up to here its time is accounted for */
-	uint64_t told_ns;
+	uint64_t reported_ns;
 	uint64_t cpu_ns, queue_ns;
-	uint64_t waited_ns; /* not told yet */
+	uint64_t waited_ns; /* not reported yet */
 	uint64_t left_ns;   /* LEFT: from the last look at which it waited to the first at which it ran */
-	uint64_t owed_ns;   /* of what was told, to be taken off what comes */
-	uint64_t count;     /* looks that this stands for */
+	uint64_t owed_ns;   /* of what was reported, to be taken off what comes */
+	uint64_t count;     /* wall samples that this stands for */
 };
 
 static struct {
 	struct wall_thread *threads; /* by id */
 	size_t n, at;                /* `at`: next in this round */
-	size_t telling;              /* next to be told of at a rotation */
+	size_t reporting;            /* next to be reported at a rotation */
 	uint32_t *ids;               /* of a listing */
 	size_t ids_cap;
 	struct weft__threads_mark mark;
@@ -91,7 +91,7 @@ static struct weft_ring *wall_ring(uint64_t tick)
 	return &mine->hot;
 }
 
-static void wall_tell(struct wall_thread *t)
+static void wall_report(struct wall_thread *t)
 {
 	uint64_t fields[WEFT_FIELDS_OF_WALL] = {t->tid, t->waited_ns, t->count, t->call, 0};
 	struct weft__wide_stack stack = {t->frames, t->n, t->flags, WEFT_FIELD_WALL_STACK};
@@ -100,7 +100,7 @@ static void wall_tell(struct wall_thread *t)
 	if (t->waited_ns)
 		weft__wide_emit_in(wall_ring(tick), WEFT_KIND_WALL, tick, fields, &stack, 1);
 	t->waited_ns = t->count = 0;
-	t->told_ns = t->looked_ns;
+	t->reported_ns = t->looked_ns;
 }
 
 /* It waited at `tick`: a poll that is open is one with a sample in it. */
@@ -125,7 +125,7 @@ static int wall_ours(uint32_t tid)
 	return tid == (uint32_t)syscall(SYS_gettid) || weft__thread_ours(tid) || weft__remote_named(tid, "weft-");
 }
 
-/* Where it waits now. Memory that runs out leaves the stack away. */
+/* Where it waits now. Out of memory: the wall sample has no stack. */
 static void keep(struct wall_thread *t, const struct weft__remote *seen)
 {
 	uint64_t *frames = seen->n ? weft__realloc(t->frames, seen->n * sizeof(*frames)) : NULL;
@@ -160,7 +160,7 @@ static void take_up(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uin
 	uint64_t since = now_ns - wall.last_round_ns;
 
 	t->state = WALL_RUNS;
-	t->told_ns = now_ns;
+	t->reported_ns = now_ns;
 	if (t->looked_ns)
 		return;
 	t->looked_ns = now_ns;
@@ -186,7 +186,7 @@ static uint64_t settle(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, 
 		more -= before;
 	}
 	if (t->state == WALL_LEFT || (t->state == WALL_WAITS && cpu_ns != t->cpu_ns))
-		wall_tell(t);
+		wall_report(t);
 	t->looked_ns = now_ns;
 	t->cpu_ns = cpu_ns;
 	t->queue_ns = queue_ns;
@@ -229,8 +229,8 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 		keep(t, &seen);
 		catch_poll(t, weft_tick(wall.source), 1);
 		t->state = WALL_WAITS;
-		if (now_ns - t->told_ns >= TELL_NS)
-			wall_tell(t);
+		if (now_ns - t->reported_ns >= REPORT_NS)
+			wall_report(t);
 	} else if (t->state == WALL_WAITS) {
 		t->left_ns = now_ns - t->looked_ns;
 		t->state = WALL_LEFT;
@@ -245,13 +245,13 @@ static int look_closely(struct wall_thread *t, uint64_t now_ns)
 /* It has ended, or another thread has its number by now. */
 static void drop(struct wall_thread *t)
 {
-	wall_tell(t);
+	wall_report(t);
 	forget(t);
 	*t = (struct wall_thread){.tid = t->tid};
 	wall.mark = (struct weft__threads_mark){0};
 }
 
-static void wall_look_at(struct wall_thread *t, uint64_t now_ns)
+static void wall_sample_take(struct wall_thread *t, uint64_t now_ns)
 {
 	uint64_t tick = weft_tick(wall.source), cpu_ns = 0;
 
@@ -272,8 +272,8 @@ static void wall_look_at(struct wall_thread *t, uint64_t now_ns)
 	t->count++;
 	catch_poll(t, tick, 0);
 	t->looked_ns = now_ns;
-	if (now_ns - t->told_ns >= TELL_NS)
-		wall_tell(t);
+	if (now_ns - t->reported_ns >= REPORT_NS)
+		wall_report(t);
 }
 
 /* What a thread that was there from the beginning had used by then; until it is looked at some time may pass. */
@@ -296,18 +296,18 @@ static void list_again(void)
 		return; /* goes on with those that are known */
 	for (long i = 0; i < n; i++) {
 		while (old < wall.n && wall.threads[old].tid < wall.ids[i]) {
-			wall_tell(&wall.threads[old]);
+			wall_report(&wall.threads[old]);
 			forget(&wall.threads[old++]);
 		}
 		if (old < wall.n && wall.threads[old].tid == wall.ids[i])
 			next[i] = wall.threads[old++];
 		else
 			next[i] = (struct wall_thread){.tid = wall.ids[i], .first = !wall.began};
-		if (next[i].first && !next[i].looked_ns && n <= TURN_LOOKS)
+		if (next[i].first && !next[i].looked_ns && n <= TURN_SAMPLES)
 			mark_first(&next[i]);
 	}
 	for (; old < wall.n; old++) {
-		wall_tell(&wall.threads[old]);
+		wall_report(&wall.threads[old]);
 		forget(&wall.threads[old]);
 	}
 	weft__free(wall.threads);
@@ -322,7 +322,7 @@ static void forget_all(void)
 		forget(&wall.threads[i]);
 	weft__free(wall.threads);
 	wall.threads = NULL;
-	wall.n = wall.at = wall.telling = 0;
+	wall.n = wall.at = wall.reporting = 0;
 	wall.began = 0;
 	wall.mark = (struct weft__threads_mark){0};
 }
@@ -365,25 +365,25 @@ static void round_end(uint64_t now_ns)
 	wall.at = 0;
 }
 
-/* Tells what has been seen and not told yet, also when nothing records any more. 1: there is more to tell, when the ring has been drained. */
-static int wall_tell_all(void)
+/* Reports what has been seen and not reported yet, also when nothing records any more. 1: there is more to report, when the ring has been drained. */
+static int wall_report_all(void)
 {
 	uint64_t now_ns = weft_gate_on() ? weft__clock_mono() : weft__watch_shut_ns();
-	uint32_t looks = 0;
+	uint32_t n = 0;
 
-	for (; wall.telling < wall.n && looks < TURN_LOOKS; wall.telling++, looks++) {
-		struct wall_thread *t = &wall.threads[wall.telling];
+	for (; wall.reporting < wall.n && n < TURN_SAMPLES; wall.reporting++, n++) {
+		struct wall_thread *t = &wall.threads[wall.reporting];
 
 		/* Up to now; where there are many, only if that is soon said. */
-		if (wall.n <= TURN_LOOKS || t->state == WALL_WAITS)
-			wall_look_at(t, now_ns);
+		if (wall.n <= TURN_SAMPLES || t->state == WALL_WAITS)
+			wall_sample_take(t, now_ns);
 		if (t->state == WALL_LEFT || t->state == WALL_RUNS)
 			settle_running(t, now_ns);
-		wall_tell(t);
+		wall_report(t);
 	}
-	if (wall.telling < wall.n)
+	if (wall.reporting < wall.n)
 		return 1;
-	wall.telling = 0;
+	wall.reporting = 0;
 	return 0;
 }
 
@@ -391,7 +391,7 @@ static int wall_tell_all(void)
 static void wall_round(uint64_t now_ns, uint32_t on)
 {
 	uint64_t cpu_ns, turn_ns = now_ns;
-	uint32_t looks = 0;
+	uint32_t n = 0;
 
 	/* What comes now does not go on from what was. */
 	if (wall.opened != weft__watch_opened())
@@ -403,10 +403,10 @@ static void wall_round(uint64_t now_ns, uint32_t on)
 	cpu_ns = wall_cpu();
 	if (!wall.at)
 		round_begin(now_ns);
-	while (wall.at < wall.n && now_ns - turn_ns < TURN_NS && looks++ < TURN_LOOKS) {
+	while (wall.at < wall.n && now_ns - turn_ns < TURN_NS && n++ < TURN_SAMPLES) {
 		struct wall_thread *t = &wall.threads[wall.at++];
 
-		wall_look_at(t, now_ns);
+		wall_sample_take(t, now_ns);
 		now_ns = weft__clock_mono();
 	}
 	cpu_ns = wall_cpu() - cpu_ns;
@@ -429,7 +429,7 @@ static int wall_turn(const struct weft__turn *turn)
 {
 	uint32_t on = weft_gate_on();
 
-	if (!on && !wall_tell_all())
+	if (!on && !wall_report_all())
 		forget_all();
 	if (weft__wall_choice.hz && on && turn->now_ns >= wall.due_ns)
 		wall_round(turn->now_ns, on);
@@ -439,7 +439,7 @@ static int wall_turn(const struct weft__turn *turn)
 static int wall_finish(const struct weft__turn *turn)
 {
 	(void)turn;
-	return wall_tell_all() ? SOURCE_MORE : SOURCE_NOTHING;
+	return wall_report_all() ? SOURCE_MORE : SOURCE_NOTHING;
 }
 
 uint64_t weft__wall_cost(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that wait, looked at from outside (remote.h) some times a second, and polls that do not end. COLLECTOR,
+/* Threads that wait, sampled from outside (remote.h) some times a second, and polls that do not end. COLLECTOR,
  * but for what says otherwise.
  *
- * A thread that has used no CPU time since the last look still waits where it waited then: that costs one reading of
- * a clock, and one more look that its sample stands for. Threads that run are not looked at any closer: CPU samples
+ * A thread that has used no CPU time since the last wall sample still waits where it waited then: that costs one
+ * reading of a clock, and its sample stands for one more. Threads that run are not looked at any closer: CPU samples
  * see them. */
 #ifndef WEFT_WALL_WALL_H
 #define WEFT_WALL_WALL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of polls within polls it is the outermost that is told: the loop gets nothing else done until that one ends. A poll is told when it is as
+/* Of polls within polls it is the outermost that is reported: the loop gets nothing else done until that one ends. A poll is reported when it is as
  * old as the threshold, and again each time that it is twice as old as the time before. */
 #include "record/wall/watch.h"
 
@@ -21,7 +21,7 @@
 #define TURN_MOST_NS UINT64_C(250000000)
 #define TICK_LOW ((UINT64_C(1) << TICK_BITS) - 1)
 
-/* What was told of the poll that is open in a ring. */
+/* What was reported of the poll that is open in a ring. */
 struct watched {
 	uint64_t tick; /* at which it began, as far as a mark keeps it */
 	uint64_t next_ns;
@@ -117,7 +117,7 @@ static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t
 	return known;
 }
 
-static void watch_tell(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
+static void watch_report(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
 {
 	uint64_t fields[WEFT_FIELDS_OF_STUCK] = {tid, task, age_ns, 0};
 	struct weft__remote seen;
@@ -129,7 +129,7 @@ static void watch_tell(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t ti
 	weft__wide_emit_stacks(WEFT_KIND_STUCK, tick, fields, &stack, 1);
 }
 
-/* 1: it was told. */
+/* 1: it was reported. */
 static int watch_look(struct ring_page *ring, struct watched *watched, uint32_t on, uint64_t now)
 {
 	uint32_t tid = load_acquire(&ring->owner);
@@ -144,7 +144,7 @@ static int watch_look(struct ring_page *ring, struct watched *watched, uint32_t 
 		*watched = (struct watched){tick, watch.stuck_ns};
 	if (age_ns < watched->next_ns)
 		return 0;
-	watch_tell(tid, task, age_ns, now);
+	watch_report(tid, task, age_ns, now);
 	weft__poll_seen(ring, now, 1);
 	watched->next_ns = 2 * age_ns;
 	/* Without tables there was not much of a stack; soon there will be. */
@@ -171,16 +171,16 @@ static uint64_t watch_due(const struct weft__turn *turn)
 /* Looks at all rings. */
 static int watch_turn(const struct weft__turn *turn)
 {
-	uint32_t on = weft_gate_on(), n = load_acquire(&weft__hot.head->n_rings), told = 0;
+	uint32_t on = weft_gate_on(), n = load_acquire(&weft__hot.head->n_rings), reported = 0;
 	uint64_t now;
 
 	if (!on)
 		return SOURCE_NOTHING;
 	now = weft_tick(on);
 	for (uint32_t i = 0; i < n && i < watch.n; i++)
-		told += (uint32_t)watch_look(ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now);
+		reported += (uint32_t)watch_look(ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now);
 	watch.due_ns = turn->now_ns + watch_pace();
-	return told ? SOURCE_SOON : SOURCE_NOTHING;
+	return reported ? SOURCE_SOON : SOURCE_NOTHING;
 }
 
 const struct weft__source weft__stuck_source = {

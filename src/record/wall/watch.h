@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls that do not end, told while they last. COLLECTOR, but for what says otherwise. */
+/* Polls that do not end, reported while they last. COLLECTOR, but for what says otherwise. */
 #ifndef WEFT_WALL_WATCH_H
 #define WEFT_WALL_WATCH_H
 

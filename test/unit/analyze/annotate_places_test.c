@@ -27,7 +27,7 @@ static void define(struct weft__defs *defs, const struct segfile *file)
 	}
 }
 
-TEST(when_a_stack_was_first_seen)
+TEST(a_stack_has_the_time_of_the_event_that_it_was_first_in)
 {
 	static const uint64_t expected[] = {10, 20, 40, 40, 50, 60};
 	static const char *const names[] = {"0.weft", NULL};

@@ -398,7 +398,7 @@ static int files_in(const char *path)
 	return n;
 }
 
-TEST(no_room_leaves_the_old_one)
+TEST(a_full_disk_leaves_the_old_segment)
 {
 	struct rlimit old, small;
 	struct weft__annotated done;
@@ -447,7 +447,7 @@ static void annotate_in_child(uint64_t kill_ns)
 }
 
 /* Killed at any moment, there is the old one or the new one. */
-TEST(a_kill_leaves_the_old_one_or_the_new_one)
+TEST(a_kill_leaves_the_old_segment_or_the_new_one)
 {
 	uint32_t seed = 1, n_old = 0, n_new = 0;
 	uint64_t all_ns;
@@ -539,7 +539,7 @@ TEST(code_without_a_file_has_its_names_from_a_perf_map)
 	finish();
 }
 
-TEST(kernel_names_only_of_the_boot_that_was_recorded)
+TEST(kernel_names_are_used_only_in_the_boot_that_was_recorded)
 {
 	struct weft__annotate_opts opts = {.symbols = {.no_debuginfod = true}};
 	struct weft__annotator *annotator = NULL;
@@ -604,7 +604,7 @@ static void release(void *ptr, void *data)
 }
 
 /* Memory that runs out at each allocation in turn: an error, and the old file. */
-TEST(memory_that_runs_out_leaves_the_old_one)
+TEST(memory_that_runs_out_leaves_the_old_segment)
 {
 	struct weft_allocator allocator = {resize, release, NULL};
 	struct weft__annotate_opts opts = {.symbols = {.debug_dirs = "/nonexistent", .no_debuginfod = true}};
@@ -632,7 +632,7 @@ TEST(memory_that_runs_out_leaves_the_old_one)
 }
 
 /* What fuzzing found worth keeping, as segments: whatever is in them, nothing that reads is lost. */
-TEST(strange_segments_keep_what_reads)
+TEST(symbolize_keeps_what_can_be_read_of_strange_segments)
 {
 	struct weft__annotate_opts opts = {.symbols = {.debug_dirs = "/nonexistent", .no_debuginfod = true}};
 	const char *source = getenv("WEFT_SOURCE");

@@ -201,7 +201,7 @@ TEST(the_breakdown_of_a_poll_adds_up_to_its_length)
 	feed_close(&feed);
 }
 
-TEST(waits_inside_of_waits_and_across_the_borders_of_a_poll)
+TEST(waits_inside_of_waits_and_across_borders_of_a_poll_are_counted_once)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -252,10 +252,9 @@ TEST(a_nested_poll_has_its_own_breakdown_and_is_part_of_the_other)
 	feed_close(&feed);
 }
 
-/* Without switches, looks at waiting threads say what they can. The thread waits from 60 ms on; four looks in
- * intervals of 100 ms, told at
- * 460. Sure is what lies between 60 + 125 and 460 - 250. */
-TEST(looks_where_there_are_no_switches)
+/* Without switches, wall samples of waiting threads say what they can. The thread waits from 60 ms on; four wall
+ * samples in intervals of 100 ms, reported at 460. Sure is what lies between 60 + 125 and 460 - 250. */
+TEST(wall_samples_say_what_was_blocked_where_there_are_no_switches)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -279,7 +278,7 @@ TEST(looks_where_there_are_no_switches)
 	feed_close(&feed);
 }
 
-/* What a look tells of is over when it is told: the poll that runs by then did not wait. */
+/* What a wall sample reports is over when it is reported: the poll that runs by then did not wait. */
 TEST(wall_samples_recorded_in_a_later_poll_count_for_the_poll_that_they_are_of)
 {
 	static const struct weft_fact hz = {"wall.hz", "50"};
@@ -303,7 +302,7 @@ TEST(wall_samples_recorded_in_a_later_poll_count_for_the_poll_that_they_are_of)
 	feed_close(&feed);
 }
 
-/* A wait that another thread ended is told by the collector, in a stream of its own with the thread's tid. */
+/* A wait that another thread ended is reported by the collector, in a stream of its own with the thread's tid. */
 TEST(a_wait_recorded_by_the_collector_counts_for_its_thread)
 {
 	static const struct weft_thread apart = {8, 101, WEFT_WORKER_NONE, "w0", 0};
@@ -329,8 +328,8 @@ TEST(a_wait_recorded_by_the_collector_counts_for_its_thread)
 	feed_close(&feed);
 }
 
-/* With switches, a look names the stretch that it fell into, and no other. */
-TEST(looks_where_there_are_switches)
+/* With switches, a wall sample names the interval that it fell into, and no other. */
+TEST(wall_samples_name_the_switches_that_they_fell_into)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -412,8 +411,8 @@ TEST(switches_that_are_missing_or_sampled_leave_time_that_is_not_measured)
 	feed_close(&feed);
 }
 
-/* That a thread is off the CPU is told when it is back: what it does at the end of a recording is not known. */
-TEST(a_poll_that_still_runs_and_was_not_seen_since)
+/* That a thread is off the CPU is reported when it is back: what it does at the end of a recording is not known. */
+TEST(what_a_running_poll_did_since_its_thread_was_last_seen_is_not_measured)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -492,7 +491,7 @@ TEST(switches_that_are_recorded_late_still_count_for_their_poll)
 }
 
 /* More than fits: nothing is taken for CPU time that may have been none. */
-TEST(more_stretches_than_are_kept)
+TEST(a_poll_with_more_intervals_than_are_kept_is_partly_not_measured)
 {
 	struct feed feed;
 	const struct weft__result *r;

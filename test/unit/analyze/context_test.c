@@ -87,7 +87,7 @@ TEST(a_span_filters_polls_samples_and_waits)
 	feed_close(&feed);
 }
 
-TEST(by_root_trace_label_and_endpoint)
+TEST(polls_are_filtered_by_root_trace_label_and_endpoint)
 {
 	static const struct {
 		uint64_t span, trace_hi, trace_lo;
@@ -117,7 +117,7 @@ TEST(by_root_trace_label_and_endpoint)
 	}
 }
 
-/* A poll that is told at its end had the contexts of its time, and that which was there when it began. */
+/* A poll that is reported at its end had the contexts of its time, and that which was there when it began. */
 TEST(a_span_filters_polls_recorded_at_their_end)
 {
 	static const struct weft_fact mode = {"poll.mode", "slow"};
@@ -145,7 +145,7 @@ TEST(a_span_filters_polls_recorded_at_their_end)
 }
 
 /* Another tracer's context is known for its sample only. */
-TEST(a_context_around_one_sample)
+TEST(a_sample_has_the_context_around_it)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -166,8 +166,8 @@ TEST(a_context_around_one_sample)
 	feed_close(&feed);
 }
 
-/* Short waits are told together, at most every 100 ms: in the context of one request, but of all that the thread was
- * with meanwhile. */
+/* Short waits are reported together, at most every 100 ms: in the context of one request, but of all that the thread
+ * was with meanwhile. */
 TEST(sums_of_waits_of_several_requests_are_of_none)
 {
 	struct feed feed;

@@ -14,7 +14,7 @@ TEST(wall_time_runs_from_sample_to_sample)
 	CHECK_EQ(weft__delta_sample(&thread, 1600), 100);
 }
 
-TEST(the_first_counts_from_where_the_thread_began)
+TEST(the_first_delta_counts_from_where_the_thread_began)
 {
 	struct weft__delta thread = {0};
 

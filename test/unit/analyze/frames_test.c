@@ -50,7 +50,7 @@ TEST(places_and_stacks_are_kept_once)
 	weft__frames_fini(&frames);
 }
 
-TEST(names_of_segments_with_inlined_calls)
+TEST(names_of_inlined_calls_come_from_segments)
 {
 	struct weft__frames frames = {0};
 	struct weft__line_list lines = {0};

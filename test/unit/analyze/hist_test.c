@@ -5,7 +5,7 @@
 
 #include "weft_test.h"
 
-TEST(small_values_are_exact)
+TEST(small_values_of_a_histogram_are_exact)
 {
 	struct weft__hist hist = {0};
 	uint64_t v;
@@ -24,7 +24,7 @@ TEST(small_values_are_exact)
 	weft__hist_fini(&hist);
 }
 
-TEST(an_empty_one_answers_zero)
+TEST(an_empty_histogram_answers_zero)
 {
 	struct weft__hist hist = {0};
 
@@ -34,7 +34,7 @@ TEST(an_empty_one_answers_zero)
 }
 
 /* Every power of two and its neighbours, and pseudo-random values over the whole range. */
-TEST(error_is_below_one_percent)
+TEST(the_error_of_a_histogram_is_below_one_percent)
 {
 	uint64_t x = 88172645463325252u, worst = 0, tested = 0;
 	int i;
@@ -64,7 +64,7 @@ TEST(error_is_below_one_percent)
 	CHECK(worst <= 8); /* thousandths */
 }
 
-TEST(the_sum_does_not_overflow)
+TEST(the_sum_of_a_histogram_does_not_overflow)
 {
 	struct weft__hist hist = {0};
 

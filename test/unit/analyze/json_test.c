@@ -78,7 +78,7 @@ TEST(json_members_and_nesting_have_their_commas)
 
 /* A sum that does not fit and a value that is not known are UINT64_MAX inside: no reader should take that for a
  * number. */
-TEST(the_largest_number_is_null)
+TEST(the_largest_number_is_null_in_json)
 {
 	char *out = NULL;
 	size_t bytes = 0;

@@ -198,7 +198,7 @@ static uint64_t bits(double value)
 	return word;
 }
 
-TEST(fields_of_the_programs_events)
+TEST(fields_of_the_programs_events_are_summed)
 {
 	static const struct weft_kind_def def = {64,
 						 4,

@@ -26,7 +26,7 @@ TEST(putting_a_key_again_replaces_its_value)
 }
 
 /* Against a plain array, through many puts and deletions of few keys, so that probes run into each other. */
-TEST(behaves_as_an_array_does)
+TEST(a_map_behaves_as_an_array_does)
 {
 	enum { KEYS = 600 };
 	static uint32_t truth[KEYS];

@@ -56,7 +56,7 @@ TEST(the_first_event_of_a_thread_yields_nothing)
 	is_group(weft__offcpu_in(&out, 1010, &group), &group, 1010, 1010, 1, 0);
 }
 
-TEST(leaving_twice_counts_from_the_first)
+TEST(a_thread_that_leaves_the_cpu_twice_is_off_it_since_the_first_time)
 {
 	struct weft__offcpu thread = {.interval_ns = 10};
 	struct weft__offcpu_group group;
@@ -79,7 +79,7 @@ TEST(a_sample_says_that_the_thread_is_back)
 	CHECK_EQ(cpu, 0); /* the group has it */
 }
 
-TEST(time_that_falls_counts_as_none)
+TEST(a_clock_that_goes_back_adds_no_time)
 {
 	struct weft__offcpu thread = {.interval_ns = 10};
 	struct weft__offcpu_group group;
@@ -93,7 +93,7 @@ TEST(time_that_falls_counts_as_none)
 }
 
 /* Whatever comes: all time is in samples, or less than an interval of it is left, and samples lie in order. */
-TEST(nothing_is_lost_and_nothing_counted_twice)
+TEST(all_time_off_the_cpu_is_sampled_once)
 {
 	struct weft__offcpu thread = {.interval_ns = 1000};
 	struct weft__offcpu_group group;

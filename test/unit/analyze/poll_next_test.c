@@ -6,7 +6,7 @@
 #define GAP_BEGIN 40000
 #define GAP_END 41000
 
-/* What one stream does, told in one of the two ways. */
+/* What one stream does, reported in one of the two ways. */
 struct teller {
 	struct feed feed;
 	bool one_event;
@@ -186,14 +186,14 @@ TEST(one_event_or_two_make_the_same_result)
 	same_whichever_way(&opts);
 }
 
-TEST(and_so_they_do_in_a_window)
+TEST(one_event_or_two_make_the_same_result_in_a_window)
 {
 	struct weft__analysis_opts opts = {.top = 40, .period_ns = 60, .from_ns = 20000, .to_ns = 62000};
 
 	same_whichever_way(&opts);
 }
 
-TEST(with_no_poll_open_it_is_a_begin)
+TEST(poll_next_without_an_open_poll_is_a_begin)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -213,7 +213,7 @@ TEST(with_no_poll_open_it_is_a_begin)
 	feed_close(&feed);
 }
 
-TEST(in_a_nested_poll_it_replaces_the_inner_one)
+TEST(poll_next_in_a_nested_poll_replaces_the_inner_one)
 {
 	struct feed feed;
 	const struct weft__result *r;

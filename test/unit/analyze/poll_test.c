@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "feed.h"
 
-TEST(polls_are_counted_by_worker_and_place)
+TEST(polls_are_counted_by_worker_and_location)
 {
 	struct feed feed;
 	const struct weft__result *r;

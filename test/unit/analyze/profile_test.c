@@ -30,7 +30,7 @@ static struct weft__function_weight find(const struct weft__profile *profile, co
 	return none;
 }
 
-TEST(self_and_total_with_recursion_and_inlined_calls)
+TEST(recursion_and_inlined_calls_count_once_in_the_total)
 {
 	struct weft__sample_row rows[] = {
 		{1, 0, 0, 0, WEFT__IN_POLL, {1, 10}},  {2, 0, 0, 0, WEFT__IN_POLL, {2, 20}},

@@ -195,7 +195,7 @@ TEST(recordings_are_kept_apart_and_copies_count_once)
 	segfile_remove(dir, names);
 }
 
-TEST(damage_is_reported)
+TEST(damage_of_a_segment_is_kept_with_its_file)
 {
 	struct weft__recordings list = {0};
 	struct weft__analysis *a = NULL;

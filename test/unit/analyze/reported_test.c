@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls in the modes slow and caught: told at their end, and counted by duration. */
+/* Polls in the modes slow and caught: reported at their end, and counted by duration. */
 #include "feed.h"
 #include "weft/recorder.h"
 #include "weft/wait.h"
@@ -57,7 +57,7 @@ TEST(a_poll_recorded_at_its_end_has_its_samples_and_its_breakdown)
 	feed_close(&feed);
 }
 
-/* The end of a task is told before the poll in which it ended. */
+/* The end of a task is reported before the poll in which it ended. */
 TEST(a_poll_recorded_at_its_end_keeps_the_location_of_its_ended_task)
 {
 	struct feed feed;
@@ -214,7 +214,7 @@ TEST(a_poll_recorded_at_its_end_has_the_wake_that_was_remembered)
 	     WEFT_POLL_SLOW); /* another 20 ms before, in or after the last poll */
 	FEED(&feed, 150 * MS, 1, WOKEN, 3, 0, 5 * MS, 900 * MS);
 	FEED(&feed, 151 * MS, 1, POLL, 1, 0, 20 * MS, 0,
-	     WEFT_POLL_SLOW); /* it was of another poll, which was not told */
+	     WEFT_POLL_SLOW); /* it was of another poll, which was not reported */
 	FEED(&feed, 160 * MS, 3, WAKE, 1, 0);
 	FEED(&feed, 180 * MS, 1, WOKEN, 3, 2, 9 * MS, 900 * MS);
 	FEED(&feed, 180 * MS, 1, POLL, 1, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* an event that is younger */

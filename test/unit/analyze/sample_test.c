@@ -77,7 +77,7 @@ TEST(a_sample_belongs_to_the_polls_that_are_open)
 }
 
 /* Equal times: the order in the thread's stream decides. */
-TEST(a_sample_at_the_moment_of_a_begin_or_an_end)
+TEST(a_sample_at_the_moment_of_a_begin_or_an_end_is_placed_by_order)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -103,7 +103,7 @@ TEST(a_sample_at_the_moment_of_a_begin_or_an_end)
 	feed_close(&feed);
 }
 
-TEST(samples_outside_polls_by_what_the_thread_did)
+TEST(samples_outside_polls_are_summed_by_what_the_thread_did)
 {
 	struct feed feed;
 	const struct weft__result *r;
@@ -312,7 +312,7 @@ TEST(a_poll_that_ends_in_the_window_has_its_earlier_samples)
 	feed_close(&feed);
 }
 
-TEST(short_polls_are_summed_by_place)
+TEST(short_polls_are_summed_by_location)
 {
 	struct feed feed;
 
@@ -562,7 +562,7 @@ static void check_polls(const struct weft__poll *polls, size_t n)
 }
 
 /* Events in an order that makes no sense, with limits that are soon reached: whatever comes, the parts add up. */
-TEST(the_parts_add_up)
+TEST(the_sums_of_samples_add_up)
 {
 	static const struct weft_loss losses[] = {{WEFT_LOSS_RING_FULL, 2, 1, 40000, 41000},
 						  {WEFT_LOSS_PAUSED, 0, 0, 60000, 60500}};

@@ -86,7 +86,7 @@ TEST(preempted_for_no_time_is_not_the_quotas_however_often_it_was_used_up)
 }
 
 /* The kernel counts a time when it is over: all of it is in the second span, though it began in the first. */
-TEST(a_time_that_spans_two_readings_is_the_seconds)
+TEST(throttled_time_that_spans_two_readings_belongs_to_the_second)
 {
 	const struct weft__result *r;
 	struct feed feed;

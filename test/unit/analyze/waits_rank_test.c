@@ -23,7 +23,7 @@ static const struct weft__result *waits_of_others(struct feed *feed, bool polls)
 	return feed_end(feed, 0);
 }
 
-TEST(waits_of_threads_that_do_not_poll)
+TEST(waits_of_threads_that_do_not_poll_are_listed_by_thread)
 {
 	struct feed feed;
 	const struct weft__result *r = waits_of_others(&feed, true);

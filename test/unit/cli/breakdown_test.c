@@ -192,7 +192,7 @@ static void define_callers(struct weft__defs *defs, const struct segfile *of)
 
 /* The nearest function of the program that is not its language's; where that only began it, the library that works
  * for it. */
-TEST(who_called_what_blocks)
+TEST(the_report_says_who_called_what_blocks)
 {
 	static const struct segfile_event calls[] = {
 		EV(AT(11), 1, WAIT, WEFT_WAIT_CALL, S_READ, 7, 10 * MS, 0, 1),
@@ -218,7 +218,7 @@ TEST(who_called_what_blocks)
 	segfile_remove(dir, names);
 }
 
-TEST(a_context_that_is_none)
+TEST(inspect_shows_contexts_and_leaves_out_those_that_are_none)
 {
 	BEGIN;
 	CHECK_EQ(run("inspect --events ."), 0);
@@ -227,7 +227,7 @@ TEST(a_context_that_is_none)
 	segfile_remove(dir, names);
 }
 
-TEST(where_the_time_of_polls_went)
+TEST(the_report_says_where_the_time_of_polls_went)
 {
 	BEGIN;
 	CHECK_EQ(run("report --full ."), 0);
@@ -364,7 +364,7 @@ TEST(a_span_filters_the_report_to_one_request)
 }
 
 /* Mode slow: two polls one by one, the others as counts. */
-TEST(polls_that_are_only_counted)
+TEST(the_report_says_which_polls_are_only_counted)
 {
 	static const struct segfile_event slow[] = {
 		EV(AT(1), 1, SPAWN, 1, 1),
@@ -401,7 +401,7 @@ TEST(polls_that_are_only_counted)
 	segfile_remove(dir, names);
 }
 
-TEST(stacks_of_all_kinds_of_events)
+TEST(inspect_lists_stacks_of_all_kinds_of_events)
 {
 	BEGIN;
 	CHECK_EQ(run("inspect --stacks 0.weft"), 0);

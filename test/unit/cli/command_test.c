@@ -197,7 +197,7 @@ TEST(inspect_lists_and_dumps)
 	segfile_remove(dir, names);
 }
 
-TEST(damage_has_its_own_status)
+TEST(damage_has_its_own_exit_status)
 {
 	struct stat st;
 
@@ -232,7 +232,7 @@ TEST(the_hole_of_a_sparse_file_is_passed_over)
 	segfile_remove(dir, names);
 }
 
-TEST(a_closed_pipe_ends_it_quietly)
+TEST(inspect_ends_quietly_when_its_pipe_is_closed)
 {
 	BEGIN;
 	CHECK_EQ(run("inspect --events one.weft | head -1 >/dev/null"), 0);

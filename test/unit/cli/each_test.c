@@ -107,7 +107,7 @@ TEST(a_process_that_did_little_has_a_section_when_it_is_asked_for)
 	segfile_remove(dir, names);
 }
 
-TEST(json_has_all_of_them_in_order)
+TEST(the_json_of_the_report_has_all_recordings_in_order_of_time)
 {
 	BEGIN;
 	write_files(0, 3);
@@ -118,7 +118,7 @@ TEST(json_has_all_of_them_in_order)
 }
 
 /* A build has hundreds of them. The one that did the most has its section all the same. */
-TEST(of_many_that_did_little_the_table_has_some)
+TEST(of_many_processes_that_did_little_the_report_lists_some)
 {
 	static const char *const all[LITTLE + 1] = {"00.weft", "01.weft", "02.weft", "03.weft", "04.weft",
 						    "05.weft", "06.weft", "07.weft", "08.weft", "09.weft",

@@ -231,7 +231,7 @@ TEST(the_json_of_inspect_is_json)
 	finish();
 }
 
-TEST(one_way_to_show_at_a_time)
+TEST(inspect_refuses_two_ways_to_show_at_a_time)
 {
 	BEGIN(true);
 	CHECK_EQ(run("inspect --stacks --json one.weft"), 2);

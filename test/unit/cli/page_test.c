@@ -247,7 +247,7 @@ TEST(a_recovered_recording_says_so)
 	segfile_remove(dir, names);
 }
 
-TEST(what_was_asked_for_is_in_the_head)
+TEST(the_filters_of_a_report_are_in_its_head)
 {
 	BEGIN;
 	write_file(&loop, names[0]);

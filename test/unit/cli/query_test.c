@@ -40,7 +40,7 @@ static void write_text(const char *name, const char *text)
 	fclose(to);
 }
 
-TEST(rows_as_a_table_as_csv_and_as_json)
+TEST(rows_are_printed_as_a_table_as_csv_or_as_json)
 {
 	REQUIRE(command_there());
 	write_files();

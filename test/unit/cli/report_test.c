@@ -77,7 +77,7 @@ static bool begin(void)
 	if (!begin())                                                                                                  \
 	SKIP("there is no weft command in $WEFT_BUILD")
 
-TEST(the_worst_poll_with_what_the_cpu_did_in_it)
+TEST(the_worst_poll_is_shown_with_what_the_cpu_did_in_it)
 {
 	BEGIN;
 	CHECK_EQ(run("report --full ."), 0);
@@ -142,7 +142,7 @@ TEST(the_report_says_where_cpu_time_went)
 	segfile_remove(dir, names);
 }
 
-TEST(a_part_of_the_cpu_time)
+TEST(a_filter_by_thread_leaves_its_part_of_the_cpu_time)
 {
 	BEGIN;
 	CHECK_EQ(run("report --full --thread w0 ."), 0);

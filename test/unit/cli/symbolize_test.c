@@ -81,7 +81,7 @@ static bool named(const char *name)
 	return is;
 }
 
-TEST(in_place_with_a_summary)
+TEST(symbolize_in_place_prints_a_summary)
 {
 	BEGIN;
 	CHECK_EQ(run("symbolize one.weft"), 0);
@@ -143,7 +143,7 @@ TEST(another_build_gives_no_names_and_says_so)
 	finish();
 }
 
-TEST(files_of_the_other_machine_below_a_root)
+TEST(symbolize_finds_files_of_another_machine_below_a_root)
 {
 	char command[2 * PATH_MAX];
 

@@ -105,13 +105,13 @@ static void read_back(struct weft_recorder *rec, struct seen *seen)
 }
 
 /* Whether what was recorded lies in the bracket; what is said to be unsure may be missing or too much. */
-static void check_ready(uint64_t told_ns, uint64_t unsure_ns, uint64_t length_ns, const struct bracket *true_ns)
+static void check_ready(uint64_t reported_ns, uint64_t unsure_ns, uint64_t length_ns, const struct bracket *true_ns)
 {
 	uint64_t slack = SLACK_NS + length_ns / 50 + unsure_ns;
 
-	if (told_ns + slack >= true_ns->least && told_ns <= true_ns->most + slack)
+	if (reported_ns + slack >= true_ns->least && reported_ns <= true_ns->most + slack)
 		return;
-	printf("\t%llu us ready of %llu (%llu unsure), in truth %llu to %llu\n", (unsigned long long)told_ns / 1000,
+	printf("\t%llu us ready of %llu (%llu unsure), in truth %llu to %llu\n", (unsigned long long)reported_ns / 1000,
 	       (unsigned long long)length_ns / 1000, (unsigned long long)unsure_ns / 1000,
 	       (unsigned long long)true_ns->least / 1000, (unsigned long long)true_ns->most / 1000);
 	CHECK(!"how long it was ready");

@@ -149,7 +149,7 @@ static void check_polls(int parks, void (*body)(void), int leaves)
 	struct truth truth[POLLS];
 	struct seen seen;
 	uint64_t before, wall, cpu;
-	uint32_t i, right = 0, told = 0;
+	uint32_t i, right = 0, reported = 0;
 
 	REQUIRE(rec);
 	NEEDS_DETECTOR(rec);
@@ -172,11 +172,11 @@ static void check_polls(int parks, void (*body)(void), int leaves)
 	CHECK_EQ(seen.n, POLLS);
 	for (i = 0; i < POLLS; i++) {
 		right += is_true(&seen, i, &truth[i]) != 0;
-		told += seen.cpu[i].kind != 0;
+		reported += seen.cpu[i].kind != 0;
 	}
 	CHECK_EQ(right, POLLS);
 	if (leaves)
-		CHECK_EQ(told, POLLS);
+		CHECK_EQ(reported, POLLS);
 }
 
 TEST(a_poll_that_sleeps_has_its_cpu_time)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* serial: CPU time is measured by samples */
-/* Rates that change: what samples stand for stays right, and what weft costs is told. */
+/* Rates that change: what samples stand for stays right, and what weft costs is reported. */
 #include "samples.h"
 
 #include "record/collect/costs.h"

@@ -9,7 +9,8 @@
 #include "samples.h"
 #include "stall.h"
 
-/* What the stream of one thread says, told in letters: C3 a context of span 3, C0 none, b and e a poll, s a sample. */
+/* What the stream of one thread says, reported in letters: C3 a context of span 3, C0 none, b and e a poll, s a
+ * sample. */
 struct story {
 	uint32_t tid;
 	char text[4096];
@@ -20,7 +21,7 @@ struct story {
 	uint64_t sequence;
 };
 
-static void tell(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
+static void report(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
 {
 	const struct weft_thread *thread = weft_segment_thread(seg, ev->thread);
 	struct story *story = data;
@@ -60,7 +61,7 @@ static void read_story(struct story *story, uint32_t tid)
 	memset(story, 0, sizeof(*story));
 	story->tid = tid;
 	tally_init(&t, 0);
-	t.each = tell;
+	t.each = report;
 	t.data = story;
 	tally_dir(&t, session_dir);
 	CHECK_EQ(t.damaged, 0);

@@ -178,7 +178,7 @@ TEST(recording_pauses_on_a_full_disk_and_goes_on_when_there_is_room)
 	tally_init(&t, 3);
 	tally_dir(&t, session_dir);
 	CHECK_EQ(t.damaged + t.undefined + t.disorder + t.backwards, 0);
-	CHECK_EQ(t.lost, lost); /* told once each, though writing was tried many times */
+	CHECK_EQ(t.lost, lost); /* reported once each, though writing was tried many times */
 	CHECK(sure + 1 >= n);
 	CHECK(t.sources[0].count + t.lost >= sure); /* noise may have been lost, and is counted with it */
 	CHECK(t.sources[0].count > 0);

@@ -424,25 +424,70 @@ static void under(uint32_t engine, uint64_t hz)
 	CHECK(result.samples > 0 || hz == WEFT_OFF);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_the_watchdog)
+TEST(no_call_is_interrupted_by_wall_samples_and_the_watchdog)
 {
 	under(WEFT_ENGINE_AUTO, WEFT_OFF);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_samples_of_the_timer)
+TEST(no_call_is_interrupted_by_wall_samples_and_the_timer)
 {
 	SKIP_UNDER_TSAN();
 	under(WEFT_ENGINE_TIMER, 240);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_samples_of_perf_events)
+TEST(no_call_is_interrupted_by_wall_samples_and_perf_events)
 {
 	SKIP_UNDER_TSAN();
 	under(WEFT_ENGINE_PERF, 999);
 }
 
-TEST(no_call_is_interrupted_by_looks_and_samples_of_both)
+TEST(no_call_is_interrupted_by_wall_samples_timer_and_perf_events)
 {
 	SKIP_UNDER_TSAN();
 	under(WEFT_ENGINE_AUTO, 999);
+}
+
+/* Whether the thread has the signal blocked now. */
+static int blocks(uint32_t tid, int signal)
+{
+	char path[64], line[256];
+	unsigned long long mask = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return (int)(mask >> (signal - 1) & 1);
+}
+
+/* A signal of the process that comes while a thread of weft's runs which blocks it is given to a thread of the program,
+ * whose call ends with EINTR. */
+TEST(the_timer_of_the_process_is_armed_only_while_the_collector_takes_its_signal)
+{
+	struct weft_recorder *rec =
+		session_start(&(struct weft_recorder_opts){.sample_engine = WEFT_ENGINE_TIMER, .sample_hz = 99});
+	int taken = 1;
+
+	REQUIRE(rec);
+	if (!weft__engine.net_signal) {
+		weft_recorder_close(rec);
+		session_remove_dir();
+		SKIP("no timer of the process here: Linux 6.4 and room on alternate stacks are needed");
+	}
+	for (int i = 0; i < 20 && taken; i++) {
+		uint64_t until = session_now_ns() + 10000 * MS;
+
+		while (!__atomic_load_n(&weft__engine.net_ns, __ATOMIC_RELAXED) && session_now_ns() < until)
+			sched_yield();
+		CHECK(__atomic_load_n(&weft__engine.net_ns, __ATOMIC_RELAXED));
+		taken = CHECK(!blocks(weft__own_threads.collector, weft__engine.net_signal));
+		CHECK_EQ(weft_recorder_pause(rec), 0);
+		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
+	}
+	CHECK_EQ(weft_recorder_close(rec), 0);
+	session_remove_dir();
 }

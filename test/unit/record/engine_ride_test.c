@@ -118,7 +118,8 @@ TEST(both_have_a_share_and_together_all_of_the_cpu_time)
 	CHECK(samples_timers() <= 0);
 }
 
-/* Events leave the kernel's time out; timers tell it when the call returns. So there are many samples, and then few. */
+/* Events leave the kernel's time out; timers report it when the call returns. So there are many samples, and then
+ * few. */
 TEST(time_in_the_kernel_is_not_missing)
 {
 	struct weft_recorder *rec;
@@ -250,7 +251,7 @@ static void few_main(const void *data)
 	samples_burn(100 * MS);
 	for (int i = 0; i < 3; i++)
 		pthread_join(burners[i].thread, NULL);
-	CHECK(WAIT_FOR(!__atomic_load_n(&weft__perf.timer_why, __ATOMIC_RELAXED))); /* it is told */
+	CHECK(WAIT_FOR(!__atomic_load_n(&weft__perf.timer_why, __ATOMIC_RELAXED))); /* it is reported */
 	if (!end(rec, NULL, 0))
 		return;
 	CHECK(strstr(result.degraded, "CPU-time timer") != NULL);

@@ -291,7 +291,7 @@ TEST(without_the_option_there_is_nothing_to_dump)
 	session_remove_dir();
 }
 
-/* Each piece tells of everything that its events need, and a reader takes only so many definitions. */
+/* Each piece reports everything that its events need, and a reader takes only so many definitions. */
 TEST(a_dump_of_very_many_pieces_reads_clean)
 {
 	struct weft_recorder_opts opts = {.flight_ns = 1000 * SECOND, .switches = WEFT_SWITCH_OFF};

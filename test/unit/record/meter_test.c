@@ -284,7 +284,7 @@ TEST(what_an_interrupt_takes_is_found_out_and_recorded)
 {
 	struct weft_recorder *rec;
 	struct dirent **entries;
-	unsigned long told = 0;
+	unsigned long reported = 0;
 	struct weft_segment *seg;
 	char path[4096];
 	int files;
@@ -301,7 +301,7 @@ TEST(what_an_interrupt_takes_is_found_out_and_recorded)
 		if (weft_segment_open(&seg, path, NULL) == 0) {
 			const char *fact = weft_segment_fact(seg, "sample.interrupt_ns");
 
-			told = fact ? strtoul(fact, NULL, 10) : told;
+			reported = fact ? strtoul(fact, NULL, 10) : reported;
 			weft_segment_close(seg);
 		}
 		free(entries[i]);
@@ -312,7 +312,7 @@ TEST(what_an_interrupt_takes_is_found_out_and_recorded)
 	session_remove_dir();
 	if (strcmp(result.engine, "perf"))
 		SKIP("no perf events here");
-	printf("\t%lu ns\n", told);
-	CHECK_EQ(told, weft__meter_interrupt_ns());
-	CHECK(told >= 300 && told <= 100000);
+	printf("\t%lu ns\n", reported);
+	CHECK_EQ(reported, weft__meter_interrupt_ns());
+	CHECK(reported >= 300 && reported <= 100000);
 }

@@ -198,12 +198,12 @@ static inline uint64_t offcpu_since(const struct offcpu_truth *begin)
 	return offcpu_until(begin, &end_ns);
 }
 
-/* Whether what was told is within 2 % of what a thread measured; of what a hypervisor took meanwhile, any part may
+/* Whether what was reported is within 2 % of what a thread measured; of what a hypervisor took meanwhile, any part may
  * be in that. */
-static inline int offcpu_near(uint64_t told, uint64_t off_ns, uint64_t stolen_ns)
+static inline int offcpu_near(uint64_t reported, uint64_t off_ns, uint64_t stolen_ns)
 {
-	return (told <= off_ns && told + stolen_ns >= off_ns) || samples_near(told, off_ns, 2) ||
-	       (told < off_ns && samples_near(told + stolen_ns, off_ns, 2));
+	return (reported <= off_ns && reported + stolen_ns >= off_ns) || samples_near(reported, off_ns, 2) ||
+	       (reported < off_ns && samples_near(reported + stolen_ns, off_ns, 2));
 }
 
 #endif

@@ -214,7 +214,7 @@ TEST(a_tracer_that_keeps_its_variable_to_itself_is_found)
 	}
 	attach(&theirs);
 	CHECK(otel_thread_ctx_v1 != &theirs);
-	CHECK(WAIT_FOR((samples_burn(5 * MS), __atomic_load_n(&weft__otel_n_apart, __ATOMIC_ACQUIRE) > 0)));
+	CHECK(WAIT_FOR((samples_burn(5 * MS), __atomic_load_n(&weft__otel_n_others, __ATOMIC_ACQUIRE) > 0)));
 	CHECK(samples_burn_for(10));
 	attach(NULL);
 	CHECK(samples_burn_for(3));

@@ -194,7 +194,7 @@ TEST(the_time_of_a_park_that_is_open_is_counted)
 	CHECK(seen.ns <= done - from + 1000);
 }
 
-/* The park that is open when recording pauses ends unseen: no more than what was told of it is there, and all that
+/* The park that is open when recording pauses ends unseen: no more than what was reported it is there, and all that
  * came after it is. */
 TEST(parks_are_counted_on_after_a_pause)
 {

@@ -129,7 +129,7 @@ static void *poll_fast(void *data)
 	return (void *)(uintptr_t)n;
 }
 
-TEST(no_poll_is_lost_or_doubled_while_the_collector_tells)
+TEST(no_poll_is_lost_or_doubled_while_the_collector_reports_counts)
 {
 	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_SLOW, .flush_ns = MS, .drain_ns = MS};
 	struct weft_recorder *rec = session_start(&opts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The poll modes slow and caught: which polls are told one by one, and that every one is counted. */
+/* The poll modes slow and caught: which polls are reported one by one, and that every one is counted. */
 #include "polls.h"
 
 #include "record/event/wide.h"
@@ -53,7 +53,7 @@ TEST(all_writes_events_and_no_counts)
 	tally_fini(&t);
 }
 
-TEST(slow_tells_of_slow_polls_and_counts_all)
+TEST(slow_mode_records_slow_polls_and_counts_all)
 {
 	struct weft_recorder *rec = start(WEFT_POLLS_SLOW);
 	struct polls_seen *seen;
@@ -100,7 +100,7 @@ TEST(the_threshold_is_exact)
 	free(seen);
 }
 
-TEST(caught_tells_of_the_innermost_poll_of_each_sample)
+TEST(caught_mode_records_the_innermost_poll_of_each_sample)
 {
 	struct weft_recorder *rec = start(WEFT_POLLS_CAUGHT);
 	uint64_t t0, us;
@@ -113,7 +113,7 @@ TEST(caught_tells_of_the_innermost_poll_of_each_sample)
 	weft_poll_begin_at(100, 1, t0);
 	weft_poll_begin_at(200, 2, t0 + 10 * us);
 	sample_at(t0 + 20 * us);
-	sample_at(t0 + 21 * us); /* in the same poll: it is told once */
+	sample_at(t0 + 21 * us); /* in the same poll: it is reported once */
 	weft_poll_end_at(t0 + 30 * us);
 	weft_poll_end_at(t0 + 40 * us); /* the outer one had none of its own */
 	weft_poll_begin_at(101, 1, t0 + 50 * us);

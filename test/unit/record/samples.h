@@ -270,7 +270,7 @@ static inline struct weft_recorder *samples_start(uint32_t engine, uint32_t hz)
 			SKIP("ThreadSanitizer holds signals back");                                                    \
 	} while (0)
 
-/* Timers that the process has; -1: the kernel does not tell. */
+/* Timers that the process has; -1: the kernel does not report. */
 static inline int samples_timers(void)
 {
 	FILE *file = fopen("/proc/self/timers", "re");

@@ -17,7 +17,7 @@ static inline struct weft_recorder *life_start(void)
 	return session_start(&(struct weft_recorder_opts){.switches = WEFT_SWITCH_INTERVALS, .budget_ppm = WEFT_OFF});
 }
 
-/* Sleeps again and again for a time, or once, until it is told to end. */
+/* Sleeps again and again for a time, or once, until it is reported to end. */
 struct thread {
 	pthread_t thread;
 	uint32_t tid;

@@ -313,7 +313,7 @@ static const struct weft__source source_fixed = {.name = "fixed",
 						 .give_up = fixed_give_up,
 						 .spare = fixed_spare};
 
-static uint64_t dear_told_ns, dear_rate;
+static uint64_t dear_reported_ns, dear_rate;
 
 static void keep_cost(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
 {
@@ -321,7 +321,7 @@ static void keep_cost(const struct weft_segment *seg, const struct weft_event_vi
 	(void)data;
 	if (ev->kind != WEFT_KIND_COST || ev->fields[WEFT_FIELD_COST_WHAT] != WEFT_COST_WALL)
 		return;
-	dear_told_ns += ev->fields[WEFT_FIELD_COST_TIME];
+	dear_reported_ns += ev->fields[WEFT_FIELD_COST_TIME];
 	dear_rate = ev->fields[WEFT_FIELD_COST_RATE];
 }
 
@@ -342,9 +342,9 @@ TEST(a_source_that_costs_too_much_is_lowered_held_or_gives_up_and_its_cost_is_re
 	CHECK(WAIT_FOR(__atomic_load_n(&was_held, __ATOMIC_RELAXED)));
 	CHECK(WAIT_FOR(__atomic_load_n(&was_spared, __ATOMIC_RELAXED)));
 	CHECK(WAIT_FOR(strstr(journal, "fixed.give_up")));
-	dear_told_ns = dear_rate = 0;
+	dear_reported_ns = dear_rate = 0;
 	session_read_back(rec, keep_cost, NULL);
-	CHECK(dear_told_ns >= 100 * MS && dear_told_ns <= dear_ns);
+	CHECK(dear_reported_ns >= 100 * MS && dear_reported_ns <= dear_ns);
 	CHECK_EQ(dear_rate, 1 + SOURCE_FULL / 4);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch engine through starts, pauses, forks, and threads that come and go. */
+/* the switch source through starts, pauses, forks, and threads that come and go. */
 #include "sleepers.h"
 
 TEST(a_thread_that_was_there_before_is_recorded)
@@ -132,7 +132,7 @@ static int lasting_fds(void)
 TEST(threads_that_come_and_go_are_all_there)
 {
 	struct weft_recorder *rec = life_start();
-	uint64_t truth = 0, told = 0, seen = 0, stolen = session_stolen_ns();
+	uint64_t truth = 0, reported = 0, seen = 0, stolen = session_stolen_ns();
 	int fds, perf;
 
 	REQUIRE(rec);
@@ -157,12 +157,13 @@ TEST(threads_that_come_and_go_are_all_there)
 	for (uint32_t i = 0; i < result.n_threads; i++) {
 		if (result.threads[i].tid == samples_tid())
 			continue;
-		told += result.threads[i].ns;
+		reported += result.threads[i].ns;
 		seen++;
 	}
-	printf("\t%llu threads, %.1f ms of %.1f\n", (unsigned long long)seen, (double)told / 1e6, (double)truth / 1e6);
+	printf("\t%llu threads, %.1f ms of %.1f\n", (unsigned long long)seen, (double)reported / 1e6,
+	       (double)truth / 1e6);
 	CHECK(seen >= 200 || result.lost);
-	CHECK(told + stolen >= truth * 9 / 10);
+	CHECK(reported + stolen >= truth * 9 / 10);
 }
 
 TEST(a_child_has_none_of_it_and_the_parent_goes_on)
@@ -223,7 +224,7 @@ TEST(rotation_loses_no_interval_off_the_cpu)
 {
 	struct offcpu_truth begin;
 	struct weft_recorder *rec = life_start();
-	uint64_t off, told, stolen;
+	uint64_t off, reported, stolen;
 
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
@@ -237,17 +238,17 @@ TEST(rotation_loses_no_interval_off_the_cpu)
 	off = offcpu_since(&begin);
 	stolen = session_stolen_ns() - stolen;
 	offcpu_end(&result, rec, NULL, 0);
-	told = offcpu_thread(&result, samples_tid())->ns;
-	CHECK(told >= 29 * MS && told + stolen >= off * 8 / 10);
+	reported = offcpu_thread(&result, samples_tid())->ns;
+	CHECK(reported >= 29 * MS && reported + stolen >= off * 8 / 10);
 	CHECK_EQ(result.lost, 0);
 }
 
-/* Rings that nobody empties run over: what is lost is told, and what is told is true. */
+/* Rings that nobody empties run over: what is lost is reported, and what is reported is true. */
 TEST(switches_that_the_kernel_had_no_room_for_are_counted_as_lost)
 {
 	struct weft_recorder *rec;
 	struct offcpu_truth begin;
-	uint64_t off, told, end_ns;
+	uint64_t off, reported, end_ns;
 
 	weft__switch.pages_most = 4;
 	rec = life_start();
@@ -264,11 +265,11 @@ TEST(switches_that_the_kernel_had_no_room_for_are_counted_as_lost)
 	off = offcpu_until(&begin, &end_ns);
 	offcpu_window(samples_tid(), begin.wall_ns, end_ns);
 	offcpu_end(&result, rec, NULL, 0);
-	told = offcpu_thread(&result, samples_tid())->ns;
-	printf("\t%llu records lost, %.1f ms of %.1f told\n", (unsigned long long)result.lost, (double)told / 1e6,
-	       (double)off / 1e6);
+	reported = offcpu_thread(&result, samples_tid())->ns;
+	printf("\t%llu records lost, %.1f ms of %.1f reported\n", (unsigned long long)result.lost,
+	       (double)reported / 1e6, (double)off / 1e6);
 	CHECK(result.lost > 0);
-	CHECK(told <= off + off / 20 + 5 * MS);
+	CHECK(reported <= off + off / 20 + 5 * MS);
 	CHECK_EQ(offcpu_thread(&result, samples_tid())->overlaps, 0);
 }
 
@@ -290,7 +291,7 @@ TEST(the_governor_can_hold_it)
 {
 	struct weft_recorder *rec = life_start();
 	struct offcpu_thread *thread;
-	uint64_t held, went_on, told = 0;
+	uint64_t held, went_on, reported = 0;
 
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
@@ -313,7 +314,7 @@ TEST(the_governor_can_hold_it)
 	for (uint32_t i = 0; i < result.tally.n_losses; i++)
 		if (result.tally.losses[i].reason == WEFT_LOSS_SWITCH) {
 			CHECK(result.tally.losses[i].from_ns >= held && result.tally.losses[i].to_ns <= went_on);
-			told += result.tally.losses[i].to_ns - result.tally.losses[i].from_ns;
+			reported += result.tally.losses[i].to_ns - result.tally.losses[i].from_ns;
 		}
-	CHECK(told >= 20 * MS);
+	CHECK(reported >= 20 * MS);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch engine where less is allowed: filters, other users, few files. */
+/* the switch source where less is allowed: filters, other users, few files. */
 #include "child.h"
 #include "sleepers.h"
 

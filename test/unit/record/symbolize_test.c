@@ -80,7 +80,7 @@ static void finish(int n)
 	CHECK_EQ(rmdir(dir), 0);
 }
 
-/* The value of a fact that is told, or NULL. */
+/* The value of a fact that is reported, or NULL. */
 static const char *fact_of(struct weft__symbolize *s, char *text, size_t bytes)
 {
 	struct weft__defs defs = {0};

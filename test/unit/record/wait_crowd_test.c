@@ -86,15 +86,15 @@ TEST(eight_spinners_under_one_lock_are_one_core_of_work_and_eight_of_time)
 	stolen = session_stolen_ns() - stolen;
 	CHECK_EQ(weft_recorder_close(rec), 0);
 	for (i = 0; i < CROWD; i++) {
-		uint64_t told;
+		uint64_t reported;
 
 		waits_read(&w, "the_only_lock", members[i].tid);
-		told = w.sum.long_ns + w.sum.short_ns;
-		/* Each wait as its thread measured it, whichever were told one by one and whichever summed. */
-		CHECK(told >= members[i].least_ns || waits_near(told, members[i].least_ns, 5));
-		CHECK(told <= members[i].most_ns || waits_near(told, members[i].most_ns, 5));
+		reported = w.sum.long_ns + w.sum.short_ns;
+		/* Each wait as its thread measured it, whichever were reported one by one and whichever summed. */
+		CHECK(reported >= members[i].least_ns || waits_near(reported, members[i].least_ns, 5));
+		CHECK(reported <= members[i].most_ns || waits_near(reported, members[i].most_ns, 5));
 		work += members[i].worked_ns;
-		waits += told;
+		waits += reported;
 		lives += members[i].life_ns;
 		queued += members[i].queued_ns;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits, as other threads see it, and what they tell for it. */
+/* A thread that waits, as other threads see it, and what they report for it. */
 #include "waits.h"
 
 #include <semaphore.h>
@@ -17,7 +17,7 @@ static struct weft_recorder *start(uint64_t wait_ns)
 	return rec;
 }
 
-/* A thread that waits until it is told to go on, twice. */
+/* A thread that waits until it is reported to go on, twice. */
 struct sleeper {
 	uint64_t number;
 	uint32_t tid;
@@ -83,8 +83,8 @@ TEST(others_see_what_a_thread_waits_for)
 	session_remove_dir();
 }
 
-/* Begun and ended by this thread for one that sleeps: told by that one when it wakes up. */
-TEST(a_wait_that_another_thread_tells_of)
+/* Begun and ended by this thread for one that sleeps: reported by that one when it wakes up. */
+TEST(a_wait_that_another_thread_reports)
 {
 	struct weft_recorder *rec = start(5 * MS);
 	struct sleeper s;
@@ -107,13 +107,13 @@ TEST(a_wait_that_another_thread_tells_of)
 	waits_read(&w, "gvl", s.tid);
 	CHECK_EQ(w.sum.n_long + w.sum.n_short, 1001);
 	if (CHECK(w.sum.n_long >= 1)) {
-		CHECK_EQ(w.told[0].what, WEFT_WAIT_RUNTIME);
-		CHECK(w.told[0].duration_ns >= 6 * MS);
+		CHECK_EQ(w.reported[0].what, WEFT_WAIT_RUNTIME);
+		CHECK(w.reported[0].duration_ns >= 6 * MS);
 	}
 	session_remove_dir();
 }
 
-/* The same for one that sleeps on: its waits are told for it when recording stops. */
+/* The same for one that sleeps on: its waits are reported for it when recording stops. */
 TEST(a_wait_that_another_thread_ended_is_recorded_by_the_collector)
 {
 	struct weft_recorder *rec = start(5 * MS);
@@ -155,10 +155,10 @@ TEST(a_wait_that_lasts_is_recorded_when_recording_stops)
 	session_sleep_ns(8 * MS);
 	CHECK_EQ(weft_recorder_stop(rec), 0);
 	waits_read(&w, "the_lock", s.tid);
-	if (CHECK_EQ(w.n_told, 1)) {
-		CHECK(w.told[0].duration_ns >= 8 * MS);
-		CHECK_EQ(w.told[0].object, 77);
-		CHECK_EQ(w.told[0].holder, 4711);
+	if (CHECK_EQ(w.n_defined, 1)) {
+		CHECK(w.reported[0].duration_ns >= 8 * MS);
+		CHECK_EQ(w.reported[0].object, 77);
+		CHECK_EQ(w.reported[0].holder, 4711);
 	}
 	sem_post(&s.go);
 	sem_post(&s.go);

@@ -91,18 +91,18 @@ TEST(a_long_wait_is_an_event_with_length_holder_and_stack)
 	w.start = __start_code_wait_for_the_lock;
 	w.stop = __stop_code_wait_for_the_lock;
 	waits_read(&w, "the_lock", waits_tid());
-	if (CHECK_EQ(w.n_told, 3))
+	if (CHECK_EQ(w.n_defined, 3))
 		for (i = 0; i < 3; i++) {
 			CHECK(truth[i].least >= lengths[i]);
-			CHECK(w.told[i].duration_ns > truth[i].least - truth[i].least / 50);
-			CHECK(w.told[i].duration_ns < truth[i].most + truth[i].most / 50);
-			CHECK_EQ(w.told[i].what, WEFT_WAIT_LOCK);
-			CHECK_EQ(w.told[i].object, LOCK);
-			CHECK(w.told[i].holder != 0 && w.told[i].holder != waits_tid());
-			CHECK(w.told[i].n_frames >= 3); /* this one, main and what calls it, at least */
-			CHECK(w.told[i].through);
+			CHECK(w.reported[i].duration_ns > truth[i].least - truth[i].least / 50);
+			CHECK(w.reported[i].duration_ns < truth[i].most + truth[i].most / 50);
+			CHECK_EQ(w.reported[i].what, WEFT_WAIT_LOCK);
+			CHECK_EQ(w.reported[i].object, LOCK);
+			CHECK(w.reported[i].holder != 0 && w.reported[i].holder != waits_tid());
+			CHECK(w.reported[i].n_frames >= 3); /* this one, main and what calls it, at least */
+			CHECK(w.reported[i].through);
 		}
-	CHECK_EQ(w.told[2].holder, holder_tid);
+	CHECK_EQ(w.reported[2].holder, holder_tid);
 	CHECK_EQ(w.sum.n_short, 0);
 	CHECK(w.n_sched >= 2); /* that of the park, and the CPU time of what was before the waits */
 	session_remove_dir();
@@ -137,10 +137,10 @@ TEST(waits_have_stacks_without_cpu_samples)
 	w.start = __start_code_wait_for_the_lock;
 	w.stop = __stop_code_wait_for_the_lock;
 	waits_read(&w, "the_lock", waits_tid());
-	if (CHECK_EQ(w.n_told, 2)) {
-		CHECK(w.told[0].n_frames >= 1);
-		CHECK(w.told[1].n_frames >= 3);
-		CHECK(w.told[1].through);
+	if (CHECK_EQ(w.n_defined, 2)) {
+		CHECK(w.reported[0].n_frames >= 1);
+		CHECK(w.reported[1].n_frames >= 3);
+		CHECK(w.reported[1].through);
 	}
 	session_remove_dir();
 }
@@ -244,21 +244,21 @@ TEST(a_wait_inside_a_wait_is_recorded_with_its_own_length)
 	CHECK_EQ(weft_waits_self->depth, 0);
 	CHECK_EQ(weft_recorder_close(rec), 0);
 	waits_read(&w, NULL, 0);
-	if (CHECK(w.n_told >= 2)) {
-		CHECK_STR(w.told[0].name, "inner");
-		CHECK_STR(w.told[1].name, "outer");
-		CHECK(w.told[1].duration_ns >= w.told[0].duration_ns + 2 * MS);
+	if (CHECK(w.n_defined >= 2)) {
+		CHECK_STR(w.reported[0].name, "inner");
+		CHECK_STR(w.reported[1].name, "outer");
+		CHECK(w.reported[1].duration_ns >= w.reported[0].duration_ns + 2 * MS);
 	}
-	for (i = 2; i < (int)w.n_told; i++)
-		CHECK_EQ(w.told[i].object, 4); /* the machine stopped for a moment */
+	for (i = 2; i < (int)w.n_defined; i++)
+		CHECK_EQ(w.reported[i].object, 4); /* the machine stopped for a moment */
 	n = w.sum.n_short + w.sum.n_long - 2;
 	CHECK(n >= 1 && n <= WEFT_WAITS_MAX);
 	session_remove_dir();
 }
 
-/* More long waits than the budget has room for: the first of a worker are told, and of the others some, and the sums
- * have the rest. Answers how many were told. */
-static uint64_t told_of(int worker, uint64_t length, int times)
+/* More long waits than the budget has room for: the first of a worker are reported, and of the others some, and the
+ * sums have the rest. Answers how many were reported. */
+static uint64_t reported_of(int worker, uint64_t length, int times)
 {
 	struct weft_recorder *rec =
 		session_start(&(struct weft_recorder_opts){.wait_ns = 1000, .budget_ppm = WEFT_OFF});
@@ -271,7 +271,7 @@ static uint64_t told_of(int worker, uint64_t length, int times)
 	if (worker)
 		CHECK(weft_worker_enter(weft_runtime_add(&of, NULL), 0, NULL) > 0);
 	name = weft_string("often");
-	weft__wait_tell((struct weft__wait_thread *)(void *)weft_slow_waits(), weft_now_ticks());
+	weft__wait_report((struct weft__wait_thread *)(void *)weft_slow_waits(), weft_now_ticks());
 	for (i = 0; i < times; i++) {
 		weft__waits_limit(WAIT_LEVEL_FULL / 20); /* again and again: the collector sets it, too */
 		weft_waited(WEFT_WAIT_OTHER, name, 0, 0, weft_now_ticks() - weft_gate.wait_ticks * length - 1);
@@ -288,11 +288,11 @@ static uint64_t told_of(int worker, uint64_t length, int times)
 
 TEST(a_budget_that_is_used_up_leaves_the_sums_whole)
 {
-	uint64_t told = told_of(0, 1, 200);
+	uint64_t reported = reported_of(0, 1, 200);
 
-	CHECK(told >= 9 && told < 100); /* one in twenty, and more when the machine stood still in between */
-	CHECK(told_of(1, 1, 200) >= 10 + 9);
-	CHECK(told_of(0, 10, 200) >= 90); /* ten times as long, ten times as likely */
+	CHECK(reported >= 9 && reported < 100); /* one in twenty, and more when the machine stood still in between */
+	CHECK(reported_of(1, 1, 200) >= 10 + 9);
+	CHECK(reported_of(0, 10, 200) >= 90); /* ten times as long, ten times as likely */
 }
 
 static volatile sig_atomic_t in_handler;

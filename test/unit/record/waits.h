@@ -23,8 +23,8 @@ struct waits_sum {
 };
 
 struct waits {
-	struct waits_long told[WAITS_LONG];
-	uint32_t n_told;
+	struct waits_long reported[WAITS_LONG];
+	uint32_t n_defined;
 	uint64_t n_sched;
 	uint32_t only_tid; /* 0: of all threads */
 	const char *only_name;
@@ -72,8 +72,8 @@ static inline void waits_event(const struct weft_segment *seg, const struct weft
 	}
 	w->sum.n_long++;
 	w->sum.long_ns += ev->fields[3];
-	if (w->n_told < WAITS_LONG) {
-		struct waits_long *to = &w->told[w->n_told++];
+	if (w->n_defined < WAITS_LONG) {
+		struct waits_long *to = &w->reported[w->n_defined++];
 
 		*to = (struct waits_long){.tid = tid,
 					  .what = (uint32_t)ev->fields[0],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wakes that are only counted: a poll that is told still says who woke its task, and when; where that is forgotten,
+/* Wakes that are only counted: a poll that is reported still says who woke its task, and when; where that is forgotten,
  * it says nothing. */
 #include "polls.h"
 
@@ -11,7 +11,7 @@
 
 struct woken_seen {
 	struct {
-		uint64_t task; /* of the poll that is told next */
+		uint64_t task; /* of the poll that is reported next */
 		uint64_t tid, by, ago_ns, alone_ns;
 	} woken[WOKEN_MOST];
 	uint32_t n, polls, open;
@@ -66,7 +66,7 @@ static struct weft_recorder *start_counted(void)
 
 	if (rec)
 		weft__collector_coarse(&rec->collector, COARSE_COUNTED);
-	session_sleep_ns(110 * MS); /* of which the tests tell */
+	session_sleep_ns(110 * MS); /* of which the tests report */
 	return rec;
 }
 

@@ -24,7 +24,7 @@ static uint32_t facts_end(struct weft_recorder *rec, char *why, size_t bytes)
 	return value;
 }
 
-TEST(threads_are_looked_at_where_switches_cannot_be_recorded)
+TEST(threads_have_wall_samples_where_switches_cannot_be_recorded)
 {
 	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.wall_hz = 33});
 	char why[128];
@@ -60,7 +60,7 @@ static void *nap_main(void *data)
 	return data;
 }
 
-TEST(children_look_at_their_own_threads)
+TEST(children_take_wall_samples_of_their_own_threads)
 {
 	struct weft_recorder *rec;
 	pthread_t threads[4];

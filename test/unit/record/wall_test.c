@@ -341,7 +341,7 @@ static int run_nappers(struct napper *nappers, int n, void *(*body)(void *), uin
 	}
 	for (int i = 0; i < n; i++) {
 		nappers[i].most_ns = time_waited(&nappers[i], &in_line) - nappers[i].most_ns;
-		/* Who stood in line at the end is told to have waited, which is taken off what comes after that. */
+		/* Who stood in line at the end is reported to have waited, which is taken off what comes after that. */
 		nappers[i].most_ns += in_line;
 		nappers[i].lived_ns = session_now_ns() - nappers[i].lived_ns;
 	}
@@ -385,7 +385,7 @@ TEST(eight_threads_at_one_lock_are_one_that_runs_and_eight_in_all)
 	CHECK(result.samples_ns + seen <= lived + lived / 10);
 }
 
-/* A thread that waits for long is in every segment, and what is told of it adds up. */
+/* A thread that waits for long is in every segment, and what is reported it adds up. */
 TEST(a_thread_that_does_not_move_is_recorded_in_every_segment)
 {
 	struct samples_function functions[] = {RANGE(lean_outer), RANGE(lean_inner), RANGE(lean_waits)};
@@ -477,7 +477,7 @@ TEST(threads_that_come_and_go_are_no_trouble)
 	CHECK(result.n > 0);
 }
 
-/* Where the kernel does not tell where a thread waits, that it does is told all the same. */
+/* Where the kernel does not report where a thread waits, that it does is reported all the same. */
 TEST(without_places_there_is_still_the_time)
 {
 	struct waiter waiter = {.what = WAIT_READ};

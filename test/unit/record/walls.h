@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording tells of threads that waited, and of polls that did not end: by thread, with the functions that
+/* What a recording reports threads that waited, and of polls that did not end: by thread, with the functions that
  * were on their stacks. */
 #ifndef WEFT_TEST_WALLS_H
 #define WEFT_TEST_WALLS_H

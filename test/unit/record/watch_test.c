@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls that do not end are told while they last. */
+/* Polls that do not end are reported while they last. */
 /* serial: waits for polls to grow old */
 #include "base/atomic.h"
 #include "walls.h"

@@ -7,7 +7,7 @@
 #define WINDOW_NS (25 * MS)
 #define SLACK_NS 50000 /* between the tick's clock, converted, and CLOCK_MONOTONIC */
 
-/* A section of its own tells which addresses are the function's. */
+/* A section of its own reports which addresses are the function's. */
 extern const char __start_window_code[], __stop_window_code[];
 
 static uint64_t window[WINDOWS][2];

@@ -82,7 +82,7 @@ TEST(summaries_are_the_figures_of_the_report)
 	segfile_remove(dir, names);
 }
 
-TEST(filters_leave_rows_out)
+TEST(filters_of_the_reader_leave_rows_out)
 {
 	struct weft_trace_filter filters[] = {{"duration_ns", WEFT_TRACE_LT, 40 * MS, NULL},
 					      {"worker", WEFT_TRACE_EQ, 0, "demo/0"}};
@@ -126,7 +126,7 @@ TEST(tables_and_columns_describe_themselves_to_old_programs_too)
 	CHECK_EQ(weft_trace_table(0, &table), -EINVAL);
 }
 
-TEST(what_is_wrong_is_said)
+TEST(a_reader_that_cannot_be_opened_says_what_is_wrong)
 {
 	struct {
 		struct weft_trace_opts known;

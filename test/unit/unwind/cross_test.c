@@ -17,7 +17,7 @@ TEST(aarch64_unwinds_under_an_emulator)
 				    "-fomit-frame-pointer -D_GNU_SOURCE=1 -Wall -Wextra "
 				    "-Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -Isrc -Iinclude -Itest "
 				    "test/unit/unwind/fixture/cross.c src/unwind/*.c src/base/alloc.c src/base/heap.c "
-				    "src/base/apart_hot.c "
+				    "src/base/private_fds_hot.c "
 				    "src/base/intern.c src/base/sort.c -o %s/cross -pthread";
 	char dir[] = "/tmp/weft-cross-XXXXXX", command[1024];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks before tables are made: rules from the mapped call frame information, for modules that nobody unloads. */
 #include "oracle.h"
-#include "unwind/early.h"
+#include "unwind/on_demand.h"
 #include "weft_test.h"
 
 /* A rule and all that it refers to. */
@@ -12,7 +12,7 @@ struct whole {
 
 static int early_rule(const struct weft__module *module, uint64_t addr, struct whole *ret)
 {
-	struct weft__early *early = weft__early_take(module, addr);
+	struct weft__on_demand *early = weft__on_demand_take(module, addr);
 
 	memset(ret, 0, sizeof(*ret));
 	if (!early)
@@ -20,7 +20,7 @@ static int early_rule(const struct weft__module *module, uint64_t addr, struct w
 	ret->rule = early->rule;
 	if (early->rule.kind == RULE_SPECIAL)
 		memcpy(ret->special, early->room.bytes, early->room.special.bytes);
-	weft__early_give(early);
+	weft__on_demand_give(early);
 	return 1;
 }
 

@@ -200,7 +200,7 @@ TEST(tables_are_made_one_by_one_those_that_stay_first)
 #endif
 
 static int stop;
-static int told; /* the library is in the set, and not on its way out */
+static int reported; /* the library is in the set, and not on its way out */
 
 static void on_timer(int signal, siginfo_t *info, void *context)
 {
@@ -212,7 +212,7 @@ static void on_timer(int signal, siginfo_t *info, void *context)
 	sample(context);
 	/* What runs in a library before the set knows it, such as the loader and its constructors, must do no harm;
 	 * it may be lost. */
-	if (!load_relaxed(&told))
+	if (!load_relaxed(&reported))
 		seen = before;
 	errno = saved;
 }
@@ -229,7 +229,7 @@ static int refresh(void)
 	return r;
 }
 
-/* Opens, tells, runs and closes a library, again and again. */
+/* Opens, reports, runs and closes a library, again and again. */
 static void *churn(void *arg)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
@@ -252,10 +252,10 @@ static void *churn(void *arg)
 		if (!CHECK(lib != NULL) || !CHECK(refresh() >= 0) || time(NULL) - begun > 60)
 			break;
 		*(void **)&run = dlsym(lib, "fixture_shallow");
-		store_relaxed(&told, 1);
+		store_relaxed(&reported, 1);
 		for (int k = 0; k < 200; k++)
 			run();
-		store_relaxed(&told, 0);
+		store_relaxed(&reported, 0);
 		dlclose(lib);
 	}
 	timer_delete(timer);

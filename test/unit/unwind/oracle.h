@@ -95,7 +95,7 @@ static struct seen seen;
 static __thread struct weft__unwind_stack my_stack;
 static __thread uint64_t ours[DEPTH], theirs[DEPTH];
 static int compare_only_complete;
-static int (*proof)(size_t n); /* whether `ours` is right, where libunwind cannot tell; NULL: nobody knows */
+static int (*proof)(size_t n); /* whether `ours` is right, where libunwind cannot report; NULL: nobody knows */
 
 static inline void stack_learn(void)
 {

@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/syscall.h>
 
-#include "base/apart.h"
+#include "base/private_fds.h"
 
 #define FILES 64
 #define HIGH 300 /* above what the collector has */
@@ -22,9 +22,9 @@
 			SKIP("ThreadSanitizer takes the same number for the same file");                               \
 	} while (0)
 
-static struct weft_recorder *start_apart(const struct weft_recorder_opts *opts)
+static struct weft_recorder *start_private(const struct weft_recorder_opts *opts)
 {
-	weft__apart_wanted = 1;
+	weft__private_fds_wanted = 1;
 	return session_start(opts);
 }
 
@@ -102,7 +102,7 @@ TEST(neither_sees_the_files_of_the_other)
 	struct weft_recorder *rec;
 
 	UNLESS_TSAN();
-	rec = start_apart(&(struct weft_recorder_opts){.flush_ns = 10 * MS});
+	rec = start_private(&(struct weft_recorder_opts){.flush_ns = 10 * MS});
 	REQUIRE(rec && mine >= HIGH);
 	emit(100);
 	CHECK(WAIT_FOR(session_stats(rec).events >= 100));
@@ -111,7 +111,7 @@ TEST(neither_sees_the_files_of_the_other)
 		CHECK(!strcmp(file_of_collector(fd), "/"));
 	CHECK_EQ(session_fds_of(".weft"), 0);
 	end_with(rec, 100);
-	weft__apart_wanted = 0;
+	weft__private_fds_wanted = 0;
 	rec = session_start(NULL);
 	REQUIRE(rec);
 	CHECK(!strcmp(file_of_collector(mine), "/dev/null"));
@@ -130,7 +130,7 @@ TEST(who_waits_for_the_program_to_close_a_file_does_not_wait_for_us)
 	to = high(fds[1]);
 	fflush(stdout);
 	dup2(to, 1);
-	rec = start_apart(&(struct weft_recorder_opts){.sample_hz = 99, .flush_ns = 10 * MS});
+	rec = start_private(&(struct weft_recorder_opts){.sample_hz = 99, .flush_ns = 10 * MS});
 	dup2(out, 1);
 	close(out);
 	close(to);
@@ -174,7 +174,7 @@ TEST(the_same_numbers_are_other_files)
 	int files[FILES];
 
 	UNLESS_TSAN();
-	rec = start_apart(&opts);
+	rec = start_private(&opts);
 	REQUIRE(rec);
 	weft_park(0);
 	weft_unpark(0); /* opens the thread's schedstat */
@@ -219,7 +219,7 @@ static void fork_often(int on_fork)
 					  .flush_ns = SCALED(1, 100) * MS,
 					  .on_fork = (uint32_t)on_fork};
 	int restarts = on_fork == WEFT_FORK_RESTART, files[FILES], i;
-	struct weft_recorder *rec = start_apart(&opts);
+	struct weft_recorder *rec = start_private(&opts);
 
 	REQUIRE(rec);
 	CHECK_EQ(open_files(files), FILES);
@@ -252,7 +252,7 @@ TEST(a_child_that_records_by_itself_has_a_table_of_its_own_too)
 
 TEST(context_switches_are_recorded)
 {
-	struct weft_recorder *rec = start_apart(&(struct weft_recorder_opts){.switches = WEFT_SWITCH_INTERVALS});
+	struct weft_recorder *rec = start_private(&(struct weft_recorder_opts){.switches = WEFT_SWITCH_INTERVALS});
 	static struct offcpu off;
 
 	REQUIRE(rec);
@@ -276,7 +276,7 @@ TEST(perf_events_are_not_among_the_files_of_the_program)
 	int files[FILES];
 
 	UNLESS_TSAN();
-	rec = start_apart(&opts);
+	rec = start_private(&opts);
 	REQUIRE(rec);
 	if (weft__engine.ops != &weft__perf_ops)
 		SKIP("no perf events here");
@@ -325,7 +325,7 @@ TEST(a_child_keeps_perf_events_of_its_own_by_the_same_numbers)
 	UNLESS_TSAN();
 	for (int i = 0; i < 2; i++) {
 		struct weft_recorder_opts opts = {.sample_engine = engines[i], .sample_hz = 99};
-		struct weft_recorder *rec = start_apart(&opts);
+		struct weft_recorder *rec = start_private(&opts);
 
 		REQUIRE(rec);
 		if (i == 0 && weft__engine.ops != &weft__perf_ops)
@@ -338,7 +338,7 @@ TEST(a_child_keeps_perf_events_of_its_own_by_the_same_numbers)
 
 TEST(a_dump_is_written)
 {
-	struct weft_recorder *rec = start_apart(&(struct weft_recorder_opts){.flight_ns = 10000 * MS});
+	struct weft_recorder *rec = start_private(&(struct weft_recorder_opts){.flight_ns = 10000 * MS});
 	char path[512];
 
 	REQUIRE(rec);
@@ -363,7 +363,7 @@ TEST(the_next_thread_closes_what_one_that_died_left_open)
 
 	if (SCALED(0, 1))
 		SKIP("sanitizers must see the end of a thread");
-	rec = start_apart(NULL);
+	rec = start_private(NULL);
 	REQUIRE(rec);
 	REQUIRE(pthread_create(&thread, NULL, die_without_a_word, NULL) == 0);
 	pthread_join(thread, NULL);
@@ -386,7 +386,7 @@ static void record_without_close_range(const void *data)
 	struct weft_recorder *rec;
 
 	REQUIRE(child_refuse(SYS_close_range, ENOSYS) == 0);
-	rec = start_apart(&(struct weft_recorder_opts){.dir = session_dir, .switches = WEFT_SWITCH_INTERVALS});
+	rec = start_private(&(struct weft_recorder_opts){.dir = session_dir, .switches = WEFT_SWITCH_INTERVALS});
 	REQUIRE(rec);
 	CHECK(!strcmp(file_of_collector(*mine), "/dev/null"));
 	emit(100);
@@ -410,7 +410,7 @@ static void record_as_nobody(const void *data)
 
 	(void)data;
 	REQUIRE(child_become(65534) == 0);
-	rec = start_apart(&(struct weft_recorder_opts){
+	rec = start_private(&(struct weft_recorder_opts){
 		.dir = session_dir, .sample_hz = 99, .switches = WEFT_SWITCH_INTERVALS, .flush_ns = MS});
 	REQUIRE(rec);
 	CHECK_EQ(open_files(files), FILES);

@@ -8,26 +8,26 @@
  * the same are looked at first (own.h). No streams of stdio: a child of fork that exits puts back what it has of
  * them unread, by the number. And nothing of the program may run there: this is for who knows that it does not,
  * which is the preload library. */
-#ifndef WEFT_BASE_APART_H
-#define WEFT_BASE_APART_H
+#ifndef WEFT_BASE_PRIVATE_FDS_H
+#define WEFT_BASE_PRIVATE_FDS_H
 
 #include <stdint.h>
 
-extern int weft__apart_wanted; /* set before the recorder is opened */
+extern int weft__private_fds_wanted; /* set before the recorder is opened */
 
 /* Whether the calling thread has a table that is not the program's. */
-extern __thread int weft__apart __attribute__((tls_model("initial-exec")));
+extern __thread int weft__private_fds __attribute__((tls_model("initial-exec")));
 
 /* A table of its own for the calling thread, with `keep` in it (-1: nothing) by the same number. The standard three
  * lead nowhere, so that who waits for the program to close them waits for nobody else. Root and working directory
  * stay what they are now, wherever the program goes. 0 or -errno: all is as before. */
-int weft__apart_begin(int keep);
+int weft__private_fds_begin(int keep);
 /* Closes all of it, right before the thread ends: who joins it does not wait for the kernel to do so. Nothing if it
  * has none. */
-void weft__apart_end(void);
+void weft__private_fds_end(void);
 
-extern uint32_t weft__apart_strayed; /* the program's only thread has changed its user or its groups */
+extern uint32_t weft__ids_strayed; /* the program's only thread has changed its user or its groups */
 /* follow.c. The calling thread takes those of the program's first thread, as far as it may. */
-void weft__apart_follow(void);
+void weft__ids_follow(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HOT because of the variables. */
-#include "base/apart.h"
+#include "base/private_fds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,19 +19,19 @@
 #endif
 
 uint32_t weft__late_tid;
-int weft__apart_wanted;
-__thread int weft__apart __attribute__((tls_model("initial-exec")));
+int weft__private_fds_wanted;
+__thread int weft__private_fds __attribute__((tls_model("initial-exec")));
 
 /* The kernel copies what is below the range only, so that no file of the program stays open because of it. Those
  * below `keep` are copied and closed again: the starter waits for that. */
-int weft__apart_begin(int keep)
+int weft__private_fds_begin(int keep)
 {
 	unsigned first = keep > STDERR_FILENO ? (unsigned)keep + 1 : STDERR_FILENO + 1;
 	long nowhere;
 
 	if (syscall(SYS_close_range, first, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
 		return -errno;
-	weft__apart = 1;
+	weft__private_fds = 1;
 	syscall(SYS_unshare, CLONE_FS); /* a program that goes to live in another root leaves us where our files are */
 	if (first > STDERR_FILENO + 2)
 		syscall(SYS_close_range, STDERR_FILENO + 1, first - 2, 0);
@@ -44,8 +44,8 @@ int weft__apart_begin(int keep)
 	return 0;
 }
 
-void weft__apart_end(void)
+void weft__private_fds_end(void)
 {
-	if (weft__apart)
+	if (weft__private_fds)
 		syscall(SYS_close_range, 0, UINT_MAX, 0);
 }

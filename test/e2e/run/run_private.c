@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program of one thread whose files must be its alone: weft's threads have others, hold none of them open, and run
- * none of its handlers. Usage: run_apart recorded|plain */
+ * none of its handlers. Usage: run_private recorded|plain */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>

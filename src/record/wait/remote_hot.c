@@ -8,7 +8,7 @@
 
 #include "record/wait/wait.h"
 
-static struct weft__wait_thread *away_thread(uint64_t number)
+static struct weft__wait_thread *remote_thread(uint64_t number)
 {
 	uint32_t at = (uint32_t)number - 1;
 
@@ -21,49 +21,49 @@ static struct weft__wait_thread *away_thread(uint64_t number)
 void weft_wait_begin_of(uint64_t number, uint32_t what, uint32_t name, uint64_t object)
 {
 	uint32_t on = weft_gate_on();
-	struct weft__wait_thread *thread = on ? away_thread(number) : NULL;
+	struct weft__wait_thread *thread = on ? remote_thread(number) : NULL;
 
 	for (uint32_t i = 0; thread && i < WEFT_WAITS_MAX; i++) {
-		struct weft__wait_away *away = &thread->away[i];
-		uint64_t is_free = AWAY_FREE;
+		struct weft__wait_remote *wait = &thread->remote[i];
+		uint64_t is_free = REMOTE_FREE;
 
-		if (!cas_acq_rel(&away->slot.since, &is_free, (uint64_t)AWAY_BUSY))
+		if (!cas_acq_rel(&wait->slot.since, &is_free, (uint64_t)REMOTE_BUSY))
 			continue;
-		store_relaxed(&away->until, 0);
-		store_relaxed(&away->slot.key, weft_wait_key(what, name));
-		store_relaxed(&away->slot.object, object);
-		store_relaxed(&away->slot.holder, (uint64_t)weft_lock_look(object));
+		store_relaxed(&wait->until, 0);
+		store_relaxed(&wait->slot.key, weft_wait_key(what, name));
+		store_relaxed(&wait->slot.object, object);
+		store_relaxed(&wait->slot.holder, (uint64_t)weft_lock_look(object));
 		/* The thread may have ended meanwhile, and its place be another's. */
-		store_release(&away->slot.since, away_thread(number) ? weft_tick(on) : AWAY_FREE);
+		store_release(&wait->slot.since, remote_thread(number) ? weft_tick(on) : REMOTE_FREE);
 		return;
 	}
 }
 
 /* Takes the slot when it is a wait that lasts, for this object. Answers when it began, or 0. */
-static uint64_t away_take(struct weft__wait_away *away, uint32_t what, uint64_t object)
+static uint64_t remote_take(struct weft__wait_remote *wait, uint32_t what, uint64_t object)
 {
-	uint64_t since = load_acquire(&away->slot.since);
+	uint64_t since = load_acquire(&wait->slot.since);
 
-	if (since <= AWAY_BUSY || load_relaxed(&away->until) || load_relaxed(&away->slot.key) >> 32 != what ||
-	    load_relaxed(&away->slot.object) != object)
+	if (since <= REMOTE_BUSY || load_relaxed(&wait->until) || load_relaxed(&wait->slot.key) >> 32 != what ||
+	    load_relaxed(&wait->slot.object) != object)
 		return 0;
-	return cas_acq_rel(&away->slot.since, &since, (uint64_t)AWAY_BUSY) ? since : 0;
+	return cas_acq_rel(&wait->slot.since, &since, (uint64_t)REMOTE_BUSY) ? since : 0;
 }
 
 __attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, uint64_t object)
 {
 	uint64_t from = (uint64_t)(uintptr_t)__builtin_return_address(0);
 	uint32_t on = weft_gate_on();
-	struct weft__wait_thread *thread = away_thread(number);
+	struct weft__wait_thread *thread = remote_thread(number);
 	uint64_t tick = on ? weft_tick(on) : 0;
 
 	what = (uint32_t)(weft_wait_key(what, 0) >> 32);
 	for (uint32_t i = 0; thread && i < WEFT_WAITS_MAX; i++) {
-		struct weft__wait_away *away = &thread->away[i];
-		uint64_t since = away_take(away, what, object);
-		struct weft__waited waited = {load_relaxed(&away->slot.key),
+		struct weft__wait_remote *wait = &thread->remote[i];
+		uint64_t since = remote_take(wait, what, object);
+		struct weft__waited waited = {load_relaxed(&wait->slot.key),
 					      object,
-					      load_relaxed(&away->slot.holder),
+					      load_relaxed(&wait->slot.holder),
 					      since,
 					      tick,
 					      from,
@@ -75,19 +75,19 @@ __attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, 
 			continue;
 		if (on && tick > since && tick - since >= load_relaxed(&weft_gate.wait_ticks) &&
 		    weft_waits_self != &thread->mine) {
-			store_relaxed(&away->until, tick);
-			store_release(&away->slot.since, since);
+			store_relaxed(&wait->until, tick);
+			store_release(&wait->slot.since, since);
 			store_relaxed(&thread->mine.due, 0); /* it finds this when it next ends a wait */
 			return;
 		}
-		store_release(&away->slot.since, AWAY_FREE);
+		store_release(&wait->slot.since, REMOTE_FREE);
 		if (on && weft_waits_self == &thread->mine) {
 			int saved = errno;
 
 			weft__wait_over(&thread->mine, &waited);
 			errno = saved;
 		} else if (on) {
-			weft__wait_sum_add(thread->away_sums, WAIT_AWAY_SUMS, waited.key,
+			weft__wait_sum_add(thread->remote_sums, WAIT_REMOTE_SUMS, waited.key,
 					   tick > since ? tick - since : 0, 0);
 		}
 		return;
@@ -97,22 +97,22 @@ __attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, 
 int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct weft__waited *ret)
 {
 	for (uint32_t i = 0; i < WEFT_WAITS_MAX; i++) {
-		struct weft__wait_away *away = &thread->away[i];
-		uint64_t since = load_acquire(&away->slot.since), until = load_relaxed(&away->until);
+		struct weft__wait_remote *wait = &thread->remote[i];
+		uint64_t since = load_acquire(&wait->slot.since), until = load_relaxed(&wait->until);
 
-		if (since <= AWAY_BUSY || !until || until >= before ||
-		    !cas_acq_rel(&away->slot.since, &since, (uint64_t)AWAY_BUSY))
+		if (since <= REMOTE_BUSY || !until || until >= before ||
+		    !cas_acq_rel(&wait->slot.since, &since, (uint64_t)REMOTE_BUSY))
 			continue;
-		*ret = (struct weft__waited){load_relaxed(&away->slot.key),
-					     load_relaxed(&away->slot.object),
-					     load_relaxed(&away->slot.holder),
+		*ret = (struct weft__waited){load_relaxed(&wait->slot.key),
+					     load_relaxed(&wait->slot.object),
+					     load_relaxed(&wait->slot.holder),
 					     since,
 					     until,
 					     0,
 					     0,
 					     WEFT_NOT_MEASURED,
 					     WEFT_NOT_MEASURED};
-		store_release(&away->slot.since, AWAY_FREE);
+		store_release(&wait->slot.since, REMOTE_FREE);
 		return 1;
 	}
 	return 0;
