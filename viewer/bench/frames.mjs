@@ -12,7 +12,9 @@ const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((
 const args = ['--disable-gpu', ...(process.getuid() === 0 ? ['--no-sandbox'] : [])];
 
 function serve() {
-  const child = spawn(path.join(build, 'weft'), ['view', '--no-open', directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(path.join(build, 'weft'), ['view', '--no-open', directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`weft view ended with ${code}`)));
     child.stdout.once('data', (text) => resolve({ child, url: text.toString().split('\n')[0] }));

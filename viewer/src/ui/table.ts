@@ -65,7 +65,7 @@ export async function many(
   return all(trace, await trace.rows(table, columns ?? withRowid(trace, table), filters, limit, order));
 }
 
-/** Turns of an event loop that weft run sees from outside: there are no tasks, so a poll is a tick. As the report has it. */
+/** Turns of an event loop that weft run sees from outside: there are no tasks, so a poll is a tick. */
 export function isTick(row: Row): boolean {
   return /^loop\//.test(row.str('worker')) && row.str('location').endsWith('loop');
 }

@@ -99,7 +99,14 @@ export class TimelineCanvas {
   relayout(): void {
     const view = this.app.view.get();
     const { info } = this.app.loaded.get();
-    const key = JSON.stringify([view.pinned, view.collapsed, view.laneFilter, info.lanes.length, this.charted, [...this.layers.values()]]);
+    const key = JSON.stringify([
+      view.pinned,
+      view.collapsed,
+      view.laneFilter,
+      info.lanes.length,
+      this.charted,
+      [...this.layers.values()],
+    ]);
     if (key === this.lastBoxes) return;
     this.lastBoxes = key;
     this.boxes = layout(info.lanes, (id) => this.layers.get(id) ?? {}, this.charted, view);
@@ -149,7 +156,17 @@ export class TimelineCanvas {
     const ctx = this.head.getContext('2d', { alpha: false }) as CanvasRenderingContext2D;
     ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
     const { trace } = app;
-    drawHead({ ctx, map: this.map, theme, width, trace, view: app.view.get(), losses: this.losses, matches, hoverNs: this.hoverNs });
+    drawHead({
+      ctx,
+      map: this.map,
+      theme,
+      width,
+      trace,
+      view: app.view.get(),
+      losses: this.losses,
+      matches,
+      hoverNs: this.hoverNs,
+    });
   }
 
   draw(): void {

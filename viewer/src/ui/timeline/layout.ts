@@ -73,7 +73,9 @@ export function stripsOf(layers: Layers, collapsed: boolean): { strips: Strip[];
   let y = 3;
   const main = layers.poll !== undefined || layers.park !== undefined || layers.stuck !== undefined;
   if (collapsed) {
-    const layer = main ? 'poll' : (['flame', 'wait', 'offcpu', 'event'] as const).find((l) => layers[l] !== undefined);
+    const layer = main
+      ? 'poll'
+      : (['flame', 'wait', 'offcpu', 'event'] as const).find((l) => layers[l] !== undefined);
     if (layer) strips.push({ layer, y: 2, h: COLLAPSED_H - 4, rows: 1 });
     return { strips, h: COLLAPSED_H };
   }

@@ -143,7 +143,8 @@ export function drawArrows(f: Frame, boxes: Box[], arrows: Arrow[]): void {
 export function chartText(series: Series, value: number): string {
   if (Number.isNaN(value)) return 'not measured';
   if (series.unit === 'ns') return duration(value);
-  if (series.unit === 'share' || series.unit === '1') return value > 0 && value < 0.0005 ? '< 0.1 %' : share(value, 1);
+  if (series.unit === 'share' || series.unit === '1')
+    return value > 0 && value < 0.0005 ? '< 0.1 %' : share(value, 1);
   return byUnit(value, series.unit);
 }
 
@@ -209,7 +210,9 @@ export function drawChart(f: Frame, box: ChartBox, kept: Tiles): Chart {
       ctx.fillRect(x(f, series.timeNs[i]) - w / 2, top + h - high, w, high);
     });
     ctx.globalAlpha = 1;
-    each((series, i) => ctx.fillRect(x(f, series.timeNs[i]) - w / 2, top + h - series.mean[i] * scale - 0.75, w, 1.5));
+    each((series, i) =>
+      ctx.fillRect(x(f, series.timeNs[i]) - w / 2, top + h - series.mean[i] * scale - 0.75, w, 1.5),
+    );
   }
   ctx.fillStyle = theme.line;
   ctx.fillRect(0, top + h, f.width, 1);

@@ -69,7 +69,12 @@ export function describe(app: App, t: TimelineCanvas, x: number, y: number): Tip
   const off = box?.kind === 'lane' ? box.strips.find((b) => b.layer === 'offcpu') : undefined;
   const inOff = off && y + t.body.scrollTop - box!.y >= off.y && y + t.body.scrollTop - box!.y < off.y + off.h;
   if (!found && inOff && t.lossesAt(t.ns(x)).some((l) => l.reason === 'context switches'))
-    return { ...at, title: 'off CPU: not known here', lines: ['context switches were not recorded, to save CPU time'], kind: 4 };
+    return {
+      ...at,
+      title: 'off CPU: not known here',
+      lines: ['context switches were not recorded, to save CPU time'],
+      kind: 4,
+    };
   if (!found) return null;
   const [hit, i] = found;
   const s = hit.slices;
@@ -92,7 +97,9 @@ export function describeHead(app: App, t: TimelineCanvas, x: number, y: number):
   const box = t.head.getBoundingClientRect();
   const { info } = app.loaded.get();
   const ns = t.ns(x);
-  const lines = t.lossesAt(ns).map((l) => `not recorded in full from ${moment(l.fromNs)} to ${moment(l.toNs)}: ${l.reason}`);
+  const lines = t
+    .lossesAt(ns)
+    .map((l) => `not recorded in full from ${moment(l.fromNs)} to ${moment(l.toNs)}: ${l.reason}`);
   if (info.startUnixNs) lines.unshift(`${clock(ns, info.startUnixNs, 1e3)} UTC`);
   return { x: box.left + x, y: box.top + y, title: moment(ns, t.ns(1) - t.ns(0)), lines, kind: -1 };
 }
