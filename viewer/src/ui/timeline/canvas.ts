@@ -16,6 +16,7 @@ import type { Chart } from './overlay';
 import { Tiles } from './tiles';
 
 const LAYERS: LaneLayer[] = ['poll', 'park', 'stuck', 'wait', 'offcpu', 'context', 'event', 'flame'];
+const GUTTER = 190; // labels of lanes, as in page.css
 const CHARTS = [
   { name: 'utilisation', title: 'Workers in polls' },
   { name: 'queue', title: 'Queue depth' },
@@ -115,7 +116,8 @@ export class TimelineCanvas {
 
   resize(): void {
     const dpr = Math.min(2, window.devicePixelRatio || 1);
-    this.width = Math.max(50, this.head.clientWidth);
+    // Both canvases are as wide as what the scroll bar leaves, or moments of the ruler were not above their bars.
+    this.width = Math.max(50, this.body.clientWidth - GUTTER);
     this.height = Math.max(50, this.body.clientHeight);
     for (const [canvas, h] of [
       [this.head, HEAD_H],
@@ -123,6 +125,7 @@ export class TimelineCanvas {
     ] as const) {
       canvas.width = Math.round(this.width * dpr);
       canvas.height = Math.round(h * dpr);
+      canvas.style.width = `${this.width}px`;
       canvas.style.height = `${h}px`;
     }
     this.mapFor = '';
@@ -239,14 +242,19 @@ export class TimelineCanvas {
     return this.frame.counted.get(threadId)?.find((c) => ns >= c.fromNs && ns <= c.toNs);
   }
 
-  /** Scrolls as little as makes a lane visible. */
-  revealLane(threadId: number): void {
-    const box = this.boxes.boxes.find((b) => b.kind === 'lane' && b.lane.threadId === threadId);
-    if (!box) return;
+  /** Scrolls as little as makes a lane visible, with the others that arrows lead to if there is room. */
+  revealLanes(threadId: number, others: number[]): void {
+    const boxOf = (id: number): Box | undefined =>
+      this.boxes.boxes.find((b) => b.kind === 'lane' && b.lane.threadId === id);
+    const main = boxOf(threadId);
+    if (!main) return;
     const { scrollTop, clientHeight } = this.body;
-    if (box.y < scrollTop) this.body.scrollTop = box.y - 4;
-    else if (box.y + Math.min(box.h, 60) > scrollTop + clientHeight)
-      this.body.scrollTop = Math.min(box.y, box.y + box.h - clientHeight + 4);
+    const bottomOf = (b: Box): number => b.y + Math.min(b.h, 44);
+    const all = [main, ...others.map(boxOf).filter((b) => b !== undefined)];
+    let [top, bottom] = [Math.min(...all.map((b) => b.y)), Math.max(...all.map(bottomOf))];
+    if (bottom - top > clientHeight) [top, bottom] = [main.y, bottomOf(main)];
+    if (top < scrollTop) this.body.scrollTop = top - 20;
+    else if (bottom > scrollTop + clientHeight) this.body.scrollTop = Math.min(top - 20, bottom - clientHeight + 4);
   }
 
   /** What is missing at a moment, for the ruler's tooltip. */

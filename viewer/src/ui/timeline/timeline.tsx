@@ -150,7 +150,9 @@ export function Timeline() {
   }, []);
   const place = useLoaded((l) => l.place);
   useEffect(() => {
-    if (place && place.threadId >= 0) drawn.current?.revealLane(place.threadId);
+    if (!place || place.threadId < 0) return;
+    const others = place.arrows.flatMap((a) => (a.kind === 'delayed' ? [] : [a.fromThread, a.toThread]));
+    drawn.current?.revealLanes(place.threadId, others);
   }, [place]);
   useEffect(() => drawn.current?.themeChanged(), [dark]);
   useEffect(() => {
