@@ -14,6 +14,7 @@ import type { MemoryFile } from './wasi.ts';
 import workerCode from 'worker:./worker.ts';
 
 const LIVE_MS = 2000;
+const FETCHES = 6; // at a time, as browsers do
 
 export interface OpenOptions extends Part {
   /** What is going on, for people, and how far it is, 0 to 1. */
@@ -77,7 +78,7 @@ export class EngineTrace implements Trace {
   private link: Link;
   private loaded!: Loaded;
   private grown: ((info: TraceInfo) => void)[] = [];
-  private known = new Map<string, { info: FileInfo; file: MemoryFile }>();
+  private known = new Map<number, { info: FileInfo; file: MemoryFile }>();
   private version = '';
 
   constructor(private source: Source, private options: OpenOptions) {
@@ -129,17 +130,32 @@ export class EngineTrace implements Trace {
     }
   }
 
+  private async fetchOne(info: FileInfo, live: boolean): Promise<MemoryFile> {
+    const known = this.known.get(info.id);
+    const same = known && known.info.version === info.version;
+    const file = same ? known.file : await this.source.file(info, info.live ? known?.file.bytes : undefined);
+    if (live) this.known.set(info.id, { info, file });
+    return file;
+  }
+
+  /** Some at a time; files of several directories may have one name. */
   private async fetchFiles(manifest: Manifest, indices: number[]): Promise<MemoryFile[]> {
     const files: MemoryFile[] = [];
-    for (const index of indices) {
-      const info = manifest.files[index];
-      const known = this.known.get(info.name);
-      this.progress(`Fetching ${info.name}`, files.length / indices.length);
-      const same = known && known.info.version === info.version;
-      const file = same ? known.file : await this.source.file(info, info.live ? known?.file.bytes : undefined);
-      if (manifest.live) this.known.set(info.name, { info, file });
-      files.push(file);
-    }
+    const names = manifest.files.map((file) => file.name);
+    let next = 0;
+    let done = 0;
+    const fetcher = async (): Promise<void> => {
+      while (next < indices.length) {
+        const at = next++;
+        const info = manifest.files[indices[at]];
+        this.progress(`Fetching ${info.name}`, done / indices.length);
+        const file = await this.fetchOne(info, manifest.live);
+        const alone = names.indexOf(info.name) === names.lastIndexOf(info.name);
+        files[at] = { ...file, name: alone ? info.name : `${info.id}/${info.name}` };
+        done++;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(FETCHES, indices.length) }, fetcher));
     return files;
   }
 
