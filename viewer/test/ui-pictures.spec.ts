@@ -19,7 +19,7 @@ test.after(() => {
 /** How many different bytes the picture's rows have: an empty page has few. */
 function variety(png: Buffer): number {
   const parts: Buffer[] = [];
-  for (let at = 8; at < png.length; ) {
+  for (let at = 8; at < png.length;) {
     const size = png.readUInt32BE(at);
     if (png.toString('latin1', at + 4, at + 8) === 'IDAT') parts.push(png.subarray(at + 8, at + 8 + size));
     at += size + 12;

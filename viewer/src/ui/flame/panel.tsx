@@ -8,7 +8,19 @@ import { Empty } from '../panels/common';
 import { isEmpty } from '../state';
 import type { Transform } from '../state';
 import { Graph } from './graph';
-import { PATH, applied, callers, difference, focus, fromFlame, lines, nodeAt, pathText, sums } from './transform';
+import {
+  PATH,
+  applied,
+  callers,
+  difference,
+  focus,
+  fromFlame,
+  invert as inverted,
+  lines,
+  nodeAt,
+  pathText,
+  sums,
+} from './transform';
 import type { FnSum, Tree } from './transform';
 
 const WEIGHTS: { id: Weight; name: string; what: string; none: string }[] = [
@@ -213,15 +225,17 @@ function Graphs({ tree, picked, onPick }: { tree: Tree; picked: string; onPick: 
   const app = useApp();
   const transforms = useView((v) => v.transforms);
   const search = useView((v) => v.search);
+  const invert = useView((v) => v.invert);
   const [node, setNode] = useState(-1);
   useEffect(() => setNode(-1), [tree]);
   const zoomPath = transforms.find((t) => t.kind === 'zoom')?.name;
   const zoomed = zoomPath ? nodeAt(tree, zoomPath) : 0;
   const sandwich = transforms.find((t) => t.kind === 'sandwich')?.name;
-  const [above, below] = useMemo(
-    () => (sandwich ? [callers(tree, sandwich), focus(tree, sandwich)] : [null, null]),
-    [tree, sandwich],
-  );
+  const [above, below] = useMemo(() => {
+    if (!sandwich) return [null, null];
+    const outermostFirst = invert ? inverted(tree) : tree;
+    return [callers(outermostFirst, sandwich), focus(outermostFirst, sandwich)];
+  }, [tree, sandwich, invert]);
   const pickIn = (of: Tree) => (at: number) => {
     onPick(at > 0 ? of.functions[of.nodes[at].frame].name : '');
     if (of === tree) setNode(at);
@@ -317,10 +331,10 @@ export function FlamePanel() {
           {tree && tree.nodes.length === 1 && !now.loading && <Empty>{kind.none}</Empty>}
         </div>
         <div class="flame-table">
+          {picked && now.value && <Lines flame={now.value} name={picked} />}
           {tree && tree.nodes.length > 1 && (
             <FunctionTable list={list} whole={total} onPick={setPicked} picked={picked} />
           )}
-          {picked && now.value && <Lines flame={now.value} name={picked} />}
         </div>
       </div>
     </div>
