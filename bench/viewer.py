@@ -52,6 +52,11 @@ def main():
             best[millions] = (min(one["picture"] for one in made), min(one["bytes"] for one in made))
         demo.figure("viewer_load", best[10][0] / 1e3, "s", "from opening the page in Chromium to the first picture of "
                     "10 M events, best of %d" % runs)
+        frames = node("../viewer/bench/frames.mjs", demo.BUILD, where[10])[0]
+        demo.figure("viewer_frame_p95", frames["p95_ms"], "ms", "between frames while panning and zooming 10 M events "
+                    "in headless Chromium, %.1f ms of it in scripts; the baseline is an empty canvas of that size"
+                    % frames["script_p95_ms"], baseline=frames["empty_p95_ms"],
+                    ratio=frames["p95_ms"] / frames["empty_p95_ms"])
         demo.figure("viewer_heap", best[10][1] / n_events, "B/event",
                     "memory of the page's process beyond an empty page")
         if not quick:

@@ -292,12 +292,27 @@ static void fill_object(const struct weft__scan *t, struct weft__row *row, size_
 	}
 }
 
+/* Before the row is filled: most slices are short. */
+static bool slice_holds(const struct weft__scan *t, const struct weft__slice_view *slice)
+{
+	size_t i;
+
+	for (i = 0; i < t->opts.n_filters; i++)
+		if (t->opts.filters[i].column == WEFT__COL_SLICE_DURATION_NS &&
+		    !weft__holds(&t->opts.filters[i], WEFT__INT, (union weft__value){.i = (int64_t)slice->ns}))
+			return false;
+	return true;
+}
+
 static int give_slice(void *data, const struct weft__slice_view *slice)
 {
 	const struct weft__poll *poll = slice->poll;
 	struct weft__scan *t = data;
-	struct weft__row *row = weft__row_new(t);
+	struct weft__row *row;
 
+	if (!slice_holds(t, slice))
+		return 0;
+	row = weft__row_new(t);
 	if (!row || weft__fill_who(t, row, WEFT__COL_SLICE_RECORDING, poll->stream, 0, poll->worker) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_SLICE_POLL_ID, weft__id(t, poll->serial));

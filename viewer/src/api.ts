@@ -121,6 +121,7 @@ export interface TraceInfo {
   /** Sentences for the reader: what could not be read, what limits the trace, as the first page of weft report. */
   problems: string[];
   limits: string[];
+  complete?: boolean; // false: limits and findings are still being computed, onGrow brings them
   findings: unknown[]; // `findings` of weft report --json
 }
 

@@ -163,6 +163,9 @@ test('rows are filtered, put in order and cut', async () => {
   const first = rows.columns.rowid.values[0];
   const again = session.rows('poll', ['id'], [{ column: 'rowid', op: '=', value: first }]);
   assert.deepEqual([...again.columns.id.values], [rows.columns.id.values[0]]);
+  const [id] = rows.columns.id.values;
+  const read = session.rows('poll', ['rowid', 'trace'], [{ column: 'id', op: '=', value: id }]);
+  assert.equal(read.columns.rowid.values[0], first, 'also where a column has to be read');
   assert.throws(() => session.rows('nothing'), /there is no table nothing/);
   assert.throws(() => session.rows('poll', ['nothing']), /no column nothing/);
 });

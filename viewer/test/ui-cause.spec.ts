@@ -30,7 +30,10 @@ test('the first page leads to the lock, its name and its holder', async (t) => {
   await ready(page);
   await page.getByTestId('finding').filter({ hasText: 'cache_lock' }).first().click();
   const panel = page.getByTestId('poll-panel');
-  await panel.getByText(/waiting for cache_lock, held by janitor/).first().waitFor();
+  await panel
+    .getByText(/waiting for cache_lock, held by janitor/)
+    .first()
+    .waitFor();
   const holder = panel.getByTestId('holder').first();
   assert.match(await holder.innerText(), /cache_lock was held by janitor\(\d+\) for (19|2\d)\.\d ms/);
   const arrows = (await place(page)).arrows.filter((a) => a.kind === 'holder');
@@ -62,12 +65,15 @@ test('an arrow leads to the waker, and so does its link', async (t) => {
   assert.ok(arrows.some((a) => a.kind === 'behind'));
   await panel.getByTestId('behind').getByRole('button').click();
   await page.waitForFunction(
-    (id) => new RegExp(`poll\\s*${id}(?!\\d)`).test(document.querySelector('[data-testid=poll-panel]')?.textContent ?? ''),
+    (id) =>
+      new RegExp(`poll\\s*${id}(?!\\d)`).test(document.querySelector('[data-testid=poll-panel]')?.textContent ?? ''),
     poll.behind_poll_id,
   );
   const behind = query(TRACE, `select thread_id, begin_ns from poll where id = ${poll.behind_poll_id}`)[0];
   await page.waitForFunction(
-    (begin) => (window as never as { __weft: { loaded: { get(): { place: { fromNs: number } } } } }).__weft.loaded.get().place?.fromNs === begin,
+    (begin) =>
+      (window as never as { __weft: { loaded: { get(): { place: { fromNs: number } } } } }).__weft.loaded.get().place
+        ?.fromNs === begin,
     behind.begin_ns,
   );
 });
@@ -88,7 +94,10 @@ test('the flame graph of an area has the sum of weft report and weft query', asy
   const seconds = (ns: number): string => (ns / 1e9).toFixed(9);
   const part = report(TRACE, '--from', seconds(fromNs), '--to', seconds(toNs));
   await flameSum(page, part.cpu.cpu_ns);
-  const [sum] = query(TRACE, `select sum(weight_ns) as ns from sample where time_ns >= ${fromNs} and time_ns < ${toNs}`);
+  const [sum] = query(
+    TRACE,
+    `select sum(weight_ns) as ns from sample where time_ns >= ${fromNs} and time_ns < ${toNs}`,
+  );
   assert.equal(sum.ns, part.cpu.cpu_ns);
 });
 

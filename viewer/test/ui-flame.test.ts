@@ -117,6 +117,14 @@ test('a difference shows what is gone', () => {
   assert.deepEqual([old.total, old.baseTotal], [0, 90]);
 });
 
+test('in a difference children never need more room than their parent, however unlike the totals are', () => {
+  const d = t.difference(T, t.fromFlame(flame({ 'main;run;hash': 1, 'main;old': 9 })));
+  const { rects } = flameRects(d, 0, 0);
+  for (const r of rects) assert.ok(r.x1 <= 1 + 1e-9 && r.x0 < r.x1);
+  const old = rects.find((r) => d.functions[d.nodes[r.node].frame].name === 'old');
+  assert.ok(old && old.x1 - old.x0 > 0.4, 'what is gone is seen');
+});
+
 test('a path is found again, and one that is gone leads to the root', () => {
   const at = t.nodeAt(T, `main${t.PATH}run${t.PATH}hash`);
   assert.equal(t.pathText(T, at), `main${t.PATH}run${t.PATH}hash`);

@@ -26,7 +26,10 @@ test('a view opens again from its URL as it was', async (t) => {
   await page.mouse.up();
   const before = await state(page);
   assert.deepEqual(before.selection.threadIds, [thread.id]);
-  await page.waitForFunction((to) => location.hash.includes(to) && /pin=/.test(location.hash), String(before.selection.toNs));
+  await page.waitForFunction(
+    (to) => location.hash.includes(to) && /pin=/.test(location.hash),
+    String(before.selection.toNs),
+  );
   const link = page.url();
   assert.ok(link.startsWith(url));
   const again = await page.context().newPage();
@@ -47,9 +50,15 @@ test('everything is reached by keys alone', async (t) => {
   await panel.waitFor();
   const first = (await state(page)).item;
   await page.keyboard.press('n');
-  await page.waitForFunction((was) => JSON.stringify((window as never as W).__weft.view.get().item) !== was, JSON.stringify(first));
+  await page.waitForFunction(
+    (was) => JSON.stringify((window as never as W).__weft.view.get().item) !== was,
+    JSON.stringify(first),
+  );
   await page.keyboard.press('p');
-  await page.waitForFunction((was) => JSON.stringify((window as never as W).__weft.view.get().item) === was, JSON.stringify(first));
+  await page.waitForFunction(
+    (was) => JSON.stringify((window as never as W).__weft.view.get().item) === was,
+    JSON.stringify(first),
+  );
   await page.waitForFunction(() => (window as never as W).__weft.loaded.get().place);
   await page.keyboard.press('0');
   await page.keyboard.press('f');
@@ -71,7 +80,10 @@ test('everything is reached by keys alone', async (t) => {
   await page.getByTestId('row-panel').getByRole('heading', { name: 'cache_lock' }).waitFor();
   const one = (await state(page)).item;
   await page.keyboard.press('Shift+Enter');
-  await page.waitForFunction((was) => JSON.stringify((window as never as W).__weft.view.get().item) !== was, JSON.stringify(one));
+  await page.waitForFunction(
+    (was) => JSON.stringify((window as never as W).__weft.view.get().item) !== was,
+    JSON.stringify(one),
+  );
   await page.keyboard.press('Escape'); // out of the box and of the search
   await page.keyboard.press('Escape'); // the item
   await page.getByTestId('findings').waitFor();
@@ -130,7 +142,8 @@ test('names in a trace are text, whatever they say', async (t) => {
     title: document.title,
     images: document.querySelectorAll('#root img, #root script, #root iframe, #root i:not(.dot)').length,
     bold: [...document.querySelectorAll('#root b')].filter((b) => b.textContent === 'job').length,
-    handlers: [...document.querySelectorAll('*')].filter((e) => [...e.attributes].some((a) => /^on/.test(a.name))).length,
+    handlers: [...document.querySelectorAll('*')].filter((e) => [...e.attributes].some((a) => /^on/.test(a.name)))
+      .length,
   }));
   assert.deepEqual(found, { title: 'weft', images: 0, bold: 0, handlers: 0 });
   assert.deepEqual(dialogs, []);
@@ -141,7 +154,10 @@ test('a trace without workers shows its threads and says what is missing', async
   await ready(page);
   await page.getByText('No thread was a worker of a runtime').waitFor();
   await page.getByTestId('finding').first().click();
-  await page.getByTestId('row-panel').getByText(/held by\s+rebuilder/).waitFor();
+  await page
+    .getByTestId('row-panel')
+    .getByText(/held by\s+rebuilder/)
+    .waitFor();
   await page.getByRole('tab', { name: 'Polls' }).click();
   await page.getByText('No poll in the selection was recorded one by one.').waitFor();
 });

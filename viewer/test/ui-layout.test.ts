@@ -89,24 +89,60 @@ function slices(list: [number, number, number?][]): Slices {
 }
 
 test('nothing is narrower than three pixels', () => {
-  const r = pack(slices([[0, 1], [500, 501], [900, 1000]]), 0, 10, 100, newRects());
+  const r = pack(
+    slices([
+      [0, 1],
+      [500, 501],
+      [900, 1000],
+    ]),
+    0,
+    10,
+    100,
+    newRects(),
+  );
   assert.equal(r.n, 3);
   for (let i = 0; i < r.n; i++) assert.ok(r.x1[i] - r.x0[i] >= LEAST_PX, `${i}`);
 });
 
 test('of many in three pixels the longest is the one', () => {
-  const r = pack(slices([[0, 1], [2, 9], [10, 11]]), 0, 10, 100, newRects());
+  const r = pack(
+    slices([
+      [0, 1],
+      [2, 9],
+      [10, 11],
+    ]),
+    0,
+    10,
+    100,
+    newRects(),
+  );
   assert.equal(r.n, 1);
   assert.equal(r.src[0], 1);
   assert.equal(r.count[0], 3);
 });
 
 test('depths do not melt into each other', () => {
-  assert.equal(pack(slices([[0, 1, 0], [0, 1, 1]]), 0, 10, 100, newRects()).n, 2);
+  assert.equal(
+    pack(
+      slices([
+        [0, 1, 0],
+        [0, 1, 1],
+      ]),
+      0,
+      10,
+      100,
+      newRects(),
+    ).n,
+    2,
+  );
 });
 
 test('cells stay in their place in time when the view moves by a part of a pixel', () => {
-  const s = slices([[1000, 1001], [1031, 1032], [1075, 1076]]);
+  const s = slices([
+    [1000, 1001],
+    [1031, 1032],
+    [1075, 1076],
+  ]);
   const there = pack(s, 0, 10, 200, newRects());
   const moved = pack(s, 4, 10, 200, newRects());
   assert.equal(there.n, moved.n);
@@ -122,7 +158,16 @@ test('the asked range is on the grid of cells and covers the view', () => {
 });
 
 test('a click finds a narrow one over a wide one', () => {
-  const r = pack(slices([[0, 1000, 0], [480, 481, 1]]), 0, 10, 100, newRects());
+  const r = pack(
+    slices([
+      [0, 1000, 0],
+      [480, 481, 1],
+    ]),
+    0,
+    10,
+    100,
+    newRects(),
+  );
   assert.equal(r.src[hit(r, 48)], 1);
   assert.equal(r.src[hit(r, 80)], 0);
   assert.equal(hit(pack(slices([]), 0, 1, 10, newRects()), 5), -1);

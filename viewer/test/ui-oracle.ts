@@ -43,7 +43,14 @@ interface Hooks {
     trace: { slices(lane: number, layer: string, from: number, to: number, pixels: number): { n: number } };
   };
   __weftTimeline: {
-    boxes: { boxes: { kind: string; y: number; lane: { threadId: number }; strips: { layer: string; y: number; h: number }[] }[] };
+    boxes: {
+      boxes: {
+        kind: string;
+        y: number;
+        lane: { threadId: number };
+        strips: { layer: string; y: number; h: number }[];
+      }[];
+    };
     lanes: HTMLCanvasElement;
     body: HTMLElement;
     x(ns: number): number;
@@ -72,7 +79,12 @@ export async function place(page: Page): Promise<{ arrows: Arrow[]; fromNs: numb
 }
 
 /** Where on the screen a moment of a thread's strip is. */
-export async function pointOf(page: Page, thread: number, layer: string, ns: number): Promise<{ x: number; y: number }> {
+export async function pointOf(
+  page: Page,
+  thread: number,
+  layer: string,
+  ns: number,
+): Promise<{ x: number; y: number }> {
   const handle = await page.waitForFunction(
     ([threadId, name, at]) => {
       const t = (window as unknown as Hooks).__weftTimeline;

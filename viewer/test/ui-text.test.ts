@@ -10,10 +10,17 @@ import { at } from '../src/ui/lists/report.tsx';
 import { slotOf } from '../src/ui/theme.ts';
 
 test('lengths have three digits that count', () => {
-  assert.deepEqual(
-    [0, 5, 999, 1000, 30_800, 50_041_296, 999_960_000, 4.04e9, 123e9].map(duration),
-    ['0 ns', '5 ns', '999 ns', '1.00 us', '30.8 us', '50.0 ms', '1.00 s', '4.04 s', '123 s'],
-  );
+  assert.deepEqual([0, 5, 999, 1000, 30_800, 50_041_296, 999_960_000, 4.04e9, 123e9].map(duration), [
+    '0 ns',
+    '5 ns',
+    '999 ns',
+    '1.00 us',
+    '30.8 us',
+    '50.0 ms',
+    '1.00 s',
+    '4.04 s',
+    '123 s',
+  ]);
   assert.equal(duration(NaN), 'not measured');
 });
 test('moments have the digits of their step', () => {
@@ -46,8 +53,14 @@ test('keys that move are by place, the others by what they write', () => {
 });
 
 test('what was not measured is last in both orders', () => {
-  assert.deepEqual(sorted([2, NaN, 1], (x) => x, true), [2, 1, NaN]);
-  assert.deepEqual(sorted([2, NaN, 1], (x) => x, false), [1, 2, NaN]);
+  assert.deepEqual(
+    sorted([2, NaN, 1], (x) => x, true),
+    [2, 1, NaN],
+  );
+  assert.deepEqual(
+    sorted([2, NaN, 1], (x) => x, false),
+    [1, 2, NaN],
+  );
 });
 test('a null on the way through the report is no error', () => {
   assert.equal(at({ a: { b: null } }, 'a.b.c'), undefined);

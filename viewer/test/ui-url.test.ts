@@ -65,8 +65,11 @@ test('items of tasks and spans are read, others refused', () => {
 });
 
 test('what is broken is ignored and harms nothing else', () => {
-  assert.deepEqual(decode('#t=5,1&panel=nowhere&weight=cpu&sel=range:x,7;task:y;span:%E0%A4%A&table=A%20b&do=eat:x'), {
-    weight: 'cpu',
-    selection: { toNs: 7 },
-  });
+  assert.deepEqual(
+    decode('#t=5,1&panel=nowhere&weight=cpu&sel=range:x,7;task:y;span:%E0%A4%A&table=A%20b&do=eat:x'),
+    {
+      weight: 'cpu',
+      selection: { toNs: 7 },
+    },
+  );
 });

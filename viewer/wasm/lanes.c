@@ -36,15 +36,15 @@ size_t view_who_at(enum weft__table_id table)
 
 static int64_t key_of(const struct view_store *store, size_t who, uint32_t row)
 {
-	int64_t worker = view_store_get(store, who + WHO_WORKER_ID, row);
-	int64_t thread = view_store_get(store, who + WHO_THREAD_ID, row);
-	int64_t tid = view_store_get(store, who + WHO_TID, row);
+	int64_t id = view_store_get(store, who + WHO_WORKER_ID, row);
 
-	if (worker != VIEW_NULL)
-		return worker | INT64_C(1) << 61;
-	if (thread != VIEW_NULL)
-		return thread;
-	return tid == VIEW_NULL ? -1 : view_store_get(store, who + WHO_RECORDING, row) << 44 | tid | INT64_C(1) << 62;
+	if (id != VIEW_NULL)
+		return id | INT64_C(1) << 61;
+	id = view_store_get(store, who + WHO_THREAD_ID, row);
+	if (id != VIEW_NULL)
+		return id;
+	id = view_store_get(store, who + WHO_TID, row);
+	return id == VIEW_NULL ? -1 : view_store_get(store, who + WHO_RECORDING, row) << 44 | id | INT64_C(1) << 62;
 }
 
 static int lane_add(const struct view_store *store, size_t who, uint32_t row, int64_t key)

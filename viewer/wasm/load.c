@@ -186,15 +186,6 @@ static int add_row(void *data, size_t scan, const struct weft__row *row)
 	int64_t shift_ns = 0;
 
 	(void)data;
-	if (kept[scan] == WEFT__TABLE_SLICE && view_trace.min_slice_ns) {
-		int64_t ns =
-			weft__row_has(row, WEFT__COL_SLICE_DURATION_NS) ? row->at[WEFT__COL_SLICE_DURATION_NS].i : 0;
-
-		if ((uint64_t)ns < view_trace.min_slice_ns) {
-			view_trace.n_slices_left++;
-			return 0;
-		}
-	}
 	if (view_trace.list.n > 1) {
 		if (!recording_at[scan])
 			recording_at[scan] = view_column_find(kept[scan], "recording") + 1;
@@ -221,6 +212,9 @@ static int load_kept(struct load *load)
 		struct weft__scan_opts opts = {.table = kept[i], .columns = kept_columns(kept[i]) & ~derived};
 		struct view_store *store = &view_trace.stores[kept[i]];
 
+		if (kept[i] == WEFT__TABLE_SLICE && view_trace.min_slice_ns)
+			opts.filters[opts.n_filters++] = (struct weft__filter){
+				WEFT__COL_SLICE_DURATION_NS, WEFT__GE, {.i = (int64_t)view_trace.min_slice_ns}};
 		rc = view_store_init(store, kept[i], opts.columns);
 		store->derived = derived;
 		store->who = view_column_find(kept[i], "recording");
@@ -278,7 +272,7 @@ static uint64_t rows_bytes(void)
 	return bytes;
 }
 
-/* Figures of the trace, by number: events, bytes of the stores, slices that are not kept. */
+/* Figures of the trace, by number: events, bytes of the stores, length of slices that are kept, recordings. */
 VIEW_EXPORT double view_figure(uint32_t what)
 {
 	switch (what) {
@@ -287,7 +281,7 @@ VIEW_EXPORT double view_figure(uint32_t what)
 	case 1:
 		return (double)rows_bytes();
 	case 2:
-		return (double)view_trace.n_slices_left;
+		return (double)view_trace.min_slice_ns;
 	case 3:
 		return (double)view_trace.list.n;
 	default:
@@ -327,7 +321,7 @@ struct view_store *view_table(enum weft__table_id table, uint64_t columns)
 static bool is_there(const struct view_store *store, uint64_t columns, size_t n_filters)
 {
 	return store->n_columns && ((store->columns | store->derived) & columns) == columns &&
-	       (store->table != WEFT__TABLE_SLICE || !view_trace.n_slices_left || n_filters == 0);
+	       (store->table != WEFT__TABLE_SLICE || !view_trace.min_slice_ns || n_filters == 0);
 }
 
 struct view_store *view_table_where(enum weft__table_id table, uint64_t columns, const struct weft__scan_opts *where)

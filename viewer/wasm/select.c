@@ -30,6 +30,7 @@ static struct {
 		bool nothing;  /* no row can have it */
 	} filters[WEFT__FILTERS_MAX];
 	size_t n_filters;
+	bool by_index; /* indices of rows are asked for: they are those of the whole table */
 	struct view_store *store;
 	uint32_t *rows;
 	uint32_t n, total; /* that were chosen; that there are without the limit */
@@ -53,6 +54,7 @@ VIEW_EXPORT int view_select(uint32_t table, uint32_t columns_low, uint32_t colum
 	chosen.table = (enum weft__table_id)table;
 	chosen.columns = (uint64_t)columns_high << 32 | columns_low;
 	chosen.n_filters = 0;
+	chosen.by_index = false;
 	chosen.store = NULL;
 	chosen.n = 0;
 	return 0;
@@ -85,8 +87,15 @@ VIEW_EXPORT int view_filter(uint32_t column, uint32_t op, double number, const c
 	}
 	if (column != ROWID)
 		chosen.columns |= UINT64_C(1) << column;
+	chosen.by_index |= column == ROWID;
 	chosen.n_filters++;
 	return 0;
+}
+
+/* The index of rows will be gathered. */
+VIEW_EXPORT void view_select_index(void)
+{
+	chosen.by_index = true;
 }
 
 static bool holds(enum weft__op op, double left, double right)
@@ -204,7 +213,8 @@ VIEW_EXPORT int view_select_run(uint32_t limit, int order, int descending)
 		return -ENOENT;
 	if (order >= 0)
 		chosen.columns |= UINT64_C(1) << order;
-	reading_filters(&where);
+	if (!chosen.by_index)
+		reading_filters(&where);
 	chosen.store = view_table_where(chosen.table, chosen.columns, &where);
 	chosen.rows =
 		chosen.store ? view_room(VIEW_ROOM_SELECT, ((size_t)chosen.store->n + 1) * sizeof(uint32_t)) : NULL;

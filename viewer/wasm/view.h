@@ -15,7 +15,6 @@ struct view_trace {
 	struct view_store stores[WEFT__N_TABLES]; /* n_columns 0: not there */
 	int64_t *shift_ns;                        /* for each recording: from the start of the first */
 	uint64_t min_slice_ns;                    /* slices of shorter polls are not kept, because there are too many */
-	uint64_t n_slices_left;
 	uint64_t n_events;
 	bool open;
 	char **paths;

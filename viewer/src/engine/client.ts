@@ -3,6 +3,7 @@
 import type {
   Filter, Flame, LaneLayer, Order, Rows, Selection, Series, Slices, Trace, TraceInfo, Weight,
 } from '../api.ts';
+import { chooseFiles, type Part } from './choose.ts';
 import type { LodData } from './lod.ts';
 import { slicesOf } from './lod.ts';
 import type { Answer, Ask } from './protocol.ts';
@@ -12,17 +13,12 @@ import { pageSource, type FileInfo, type Manifest, type Source } from './source.
 import type { MemoryFile } from './wasi.ts';
 import workerCode from 'worker:./worker.ts';
 
-/** More events than this are not loaded at once: a browser gives a page about 4 GB, and an event takes up to 40 B. */
-export const MAX_EVENTS = 30_000_000;
 const LIVE_MS = 2000;
+const FETCHES = 6; // at a time, as browsers do
 
-export interface OpenOptions {
+export interface OpenOptions extends Part {
   /** What is going on, for people, and how far it is, 0 to 1. */
   onProgress?(what: string, share: number): void;
-  /** Only the segments with something between these moments, ns from the start. */
-  fromNs?: number;
-  toNs?: number;
-  maxEvents?: number;
 }
 
 class Link {
@@ -63,6 +59,10 @@ class Link {
     else waiting?.resolve(answer.result as never);
   }
 
+  end(): void {
+    this.worker.terminate();
+  }
+
   ask<T>(method: Ask['method'], args: unknown[], transfer: Transferable[] = []): Promise<T> {
     const id = this.next++;
     return new Promise<T>((resolve, reject) => {
@@ -72,49 +72,22 @@ class Link {
   }
 }
 
-/** Segments up to the limit: those that were asked for, else the newest. */
-export function chooseFiles(manifest: Manifest, options: OpenOptions): { indices: number[]; left: string[] } {
-  const most = options.maxEvents ?? MAX_EVENTS;
-  const { fromNs = -Infinity, toNs = Infinity } = options;
-  const wanted = manifest.files
-    .map((file, index) => ({ file, index }))
-    .filter(({ file }) => file.events === 0 || (file.toNs >= fromNs && file.fromNs <= toNs))
-    .sort((a, b) => b.file.toNs - a.file.toNs);
-  const taken: typeof wanted = [];
-  let events = 0;
-  for (const one of wanted) {
-    if (taken.length > 0 && events + one.file.events > most) break;
-    taken.push(one);
-    events += one.file.events;
-  }
-  const left: string[] = [];
-  if (taken.length < manifest.files.length) {
-    const all = manifest.files.reduce((sum, file) => sum + file.events, 0);
-    const at = (ns: number): string => `${(ns / 1e9).toFixed(1)} s`;
-    const from = Math.min(...taken.map(({ file }) => file.fromNs));
-    const to = Math.max(...taken.map(({ file }) => file.toNs));
-    const full = taken.length < wanted.length;
-    const why = full ? `more than a browser can hold (${most / 1e6} M)` : 'a part was asked for';
-    const millions = (n: number): string => (n / 1e6).toFixed(1);
-    left.push(
-      `Only a part is loaded: ${millions(events)} M of ${millions(all)} M events, ` +
-        `from ${at(from)} to ${at(to)}: ${why}.`,
-    );
-  }
-  return { indices: taken.map(({ index }) => index).sort((a, b) => a - b), left };
-}
-
 export class EngineTrace implements Trace {
   info!: TraceInfo;
   strings: string[] = [];
   private link: Link;
   private loaded!: Loaded;
   private grown: ((info: TraceInfo) => void)[] = [];
-  private known = new Map<string, { info: FileInfo; file: MemoryFile }>();
+  private known = new Map<number, { info: FileInfo; file: MemoryFile }>();
   private version = '';
 
   constructor(private source: Source, private options: OpenOptions) {
-    this.link = new Link(
+    this.link = this.newLink();
+  }
+
+  private newLink(): Link {
+    this.strings.length = 0;
+    return new Link(
       this.strings,
       (done, total) => this.progress('Reading events', total ? done / total : 0),
       (info) => this.update(info),
@@ -136,21 +109,53 @@ export class EngineTrace implements Trace {
     this.progress('Starting', 0);
     const [module, manifest] = await Promise.all([this.source.wasm(), this.source.manifest()]);
     await this.link.ask('start', [module]);
-    await this.load(manifest);
+    await this.loadWhatFits(module, manifest);
     if (this.source.live && manifest.live) void this.follow();
   }
 
+  /** Less and less, until it fits into the memory that the browser gives. */
+  private async loadWhatFits(module: WebAssembly.Module, manifest: Manifest): Promise<void> {
+    for (;;) {
+      const { indices, events } = chooseFiles(manifest, this.options);
+      try {
+        await this.load(manifest);
+        return;
+      } catch (error) {
+        if (!/memory/i.test((error as Error).message) || indices.length < 2) throw error;
+        this.options = { ...this.options, maxEvents: Math.floor(events / 2) };
+        this.link.end();
+        this.link = this.newLink();
+        await this.link.ask('start', [module]);
+      }
+    }
+  }
+
+  private async fetchOne(info: FileInfo, live: boolean): Promise<MemoryFile> {
+    const known = this.known.get(info.id);
+    const same = known && known.info.version === info.version;
+    const file = same ? known.file : await this.source.file(info, info.live ? known?.file.bytes : undefined);
+    if (live) this.known.set(info.id, { info, file });
+    return file;
+  }
+
+  /** Some at a time; files of several directories may have one name. */
   private async fetchFiles(manifest: Manifest, indices: number[]): Promise<MemoryFile[]> {
     const files: MemoryFile[] = [];
-    for (const index of indices) {
-      const info = manifest.files[index];
-      const known = this.known.get(info.name);
-      this.progress(`Fetching ${info.name}`, files.length / indices.length);
-      const same = known && known.info.version === info.version;
-      const file = same ? known.file : await this.source.file(info, info.live ? known?.file.bytes : undefined);
-      if (manifest.live) this.known.set(info.name, { info, file });
-      files.push(file);
-    }
+    const names = manifest.files.map((file) => file.name);
+    let next = 0;
+    let done = 0;
+    const fetcher = async (): Promise<void> => {
+      while (next < indices.length) {
+        const at = next++;
+        const info = manifest.files[indices[at]];
+        this.progress(`Fetching ${info.name}`, done / indices.length);
+        const file = await this.fetchOne(info, manifest.live);
+        const alone = names.indexOf(info.name) === names.lastIndexOf(info.name);
+        files[at] = { ...file, name: alone ? info.name : `${info.id}/${info.name}` };
+        done++;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(FETCHES, indices.length) }, fetcher));
     return files;
   }
 

@@ -163,6 +163,7 @@ export class Core {
       else high |= 1 << (column - 32);
     }
     this.check(this.wasm.view_select(id, low >>> 0, high >>> 0), table);
+    if (at.includes(ROWID)) this.wasm.view_select_index();
     for (const filter of filters) {
       const number = typeof filter.value === 'number' ? filter.value : NaN;
       const text = this.give(String(filter.value));

@@ -67,6 +67,7 @@ export class Session {
       problems: [...options.left, ...this.core.problems()],
       limits: [],
       findings: [],
+      complete: false,
     };
     if (recordings.length === 0) info.problems.unshift('No segment could be read.');
     const loaded: Loaded = { info, layers: [], series: this.series(lanes), complete: false };
@@ -87,6 +88,7 @@ export class Session {
       (recording.findings ?? []).map((finding) => ({ recording: i, ...(finding as object) })),
     );
     loaded.info.limits = report.recordings.flatMap((recording) => (recording.limits ? [recording.limits] : []));
+    loaded.info.complete = true;
     loaded.complete = true;
   }
 

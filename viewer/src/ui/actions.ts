@@ -169,11 +169,12 @@ export async function step(app: App, direction: 1 | -1): Promise<void> {
   ];
   const order = { column: begin, descending: direction < 0 };
   const rows = await app.trace.rows(item.table, columns, filters, 1, order);
-  if (!rows.n) return say(app, direction > 0 ? 'That was the last one of this lane.' : 'That was the first one of this lane.');
+  if (!rows.n)
+    return say(app, direction > 0 ? 'That was the last one of this lane.' : 'That was the first one of this lane.');
   await go(app, item.table, rows.columns.rowid.values[0]);
 }
 
-/** The polls that n and p walk through: of 1 ms and longer, the 1000 longest of them; of fast programs the 50 longest. */
+/** The polls that n and p walk through: the 1000 longest of 1 ms and longer; of fast programs the 50 longest. */
 export async function longPolls(app: App): Promise<Match[]> {
   const columns = ['rowid', 'thread_id', 'begin_ns', 'duration_ns', 'location'];
   const order = { column: 'duration_ns', descending: true };
@@ -194,10 +195,13 @@ export async function longPolls(app: App): Promise<Match[]> {
 export async function stepLong(app: App, direction: 1 | -1): Promise<void> {
   const list = await longPolls(app);
   if (!list.length) return say(app, 'No polls are recorded one by one in this trace.');
-  const { place } = app.loaded.get();
   const { item, fromNs } = app.view.get();
-  const at = place && item?.kind === 'row' && item.table === 'poll' ? place.fromNs : direction > 0 ? fromNs - 1 : Infinity;
-  const next = direction > 0 ? list.find((m) => m.fromNs > at) : [...list].reverse().find((m) => m.fromNs < at);
+  const now = item?.kind === 'row' && item.table === 'poll' ? list.findIndex((m) => m.rowid === item.rowid) : -1;
+  const { place } = app.loaded.get();
+  const at = place && item ? place.fromNs : direction > 0 ? fromNs - 1 : Infinity;
+  const later = list.findIndex((m) => m.fromNs > at);
+  const after = later < 0 ? list.length : later;
+  const next: Match | undefined = now >= 0 ? list[now + direction] : list[direction > 0 ? after : after - 1];
   const to = next ?? (direction > 0 ? list[0] : list[list.length - 1]);
   if (!next) say(app, 'From the start again.');
   await go(app, 'poll', to.rowid);

@@ -21,7 +21,10 @@ export function Chips() {
   const s = useView((v) => v.selection);
   const lanes = useLoaded((l) => l.info.lanes);
   const { value: location } = useAsync(
-    async () => (s.locationId === undefined ? null : one(app.trace, 'location', [{ column: 'id', op: '=', value: s.locationId }])),
+    async () =>
+      s.locationId === undefined
+        ? null
+        : one(app.trace, 'location', [{ column: 'id', op: '=', value: s.locationId }]),
     [s.locationId],
   );
   const threads = s.threadIds?.map((id) => lanes.find((l) => l.threadId === id)?.name ?? `thread ${id}`);
@@ -39,9 +42,14 @@ export function Chips() {
           clear={() => select(app, { threadIds: undefined })}
         />
       )}
-      {s.task !== undefined && <Chip text={`task ${s.task}`} clear={() => select(app, { task: undefined, recording: undefined })} />}
+      {s.task !== undefined && (
+        <Chip text={`task ${s.task}`} clear={() => select(app, { task: undefined, recording: undefined })} />
+      )}
       {s.locationId !== undefined && (
-        <Chip text={location?.str('name') ?? `location ${s.locationId}`} clear={() => select(app, { locationId: undefined })} />
+        <Chip
+          text={location?.str('name') ?? `location ${s.locationId}`}
+          clear={() => select(app, { locationId: undefined })}
+        />
       )}
       {s.pollId !== undefined && <Chip text={`poll ${s.pollId}`} clear={() => select(app, { pollId: undefined })} />}
       {s.spanId !== undefined && <Chip text={`span ${s.spanId}`} clear={() => select(app, { spanId: undefined })} />}

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that can be done by a key or from the palette, once: help, palette and keys are made from this list.
-import {
-  escape,
-  focus,
-  mark,
-  pan,
-  panel,
-  showAll,
-  step,
-  stepLong,
-  zoom,
-} from './actions';
+import { escape, focus, mark, pan, panel, showAll, step, stepLong, zoom } from './actions';
 import type { App } from './context';
 import { PANELS, defaults } from './state';
 import type { Panel } from './state';
@@ -81,9 +71,19 @@ export const COMMANDS: Command[] = [
     run: (app) => app.view.set({ time: app.view.get().time === 'relative' ? 'wall' : 'relative' }),
   },
   { keys: [], name: 'Dark or light', group: 'Show', run: nextTheme },
-  { keys: [], name: 'Colours as the system has them', group: 'Show', run: (app) => app.view.set({ theme: 'auto' }) },
+  {
+    keys: [],
+    name: 'Colours as the system has them',
+    group: 'Show',
+    run: (app) => app.view.set({ theme: 'auto' }),
+  },
   { keys: [], name: 'Remove all marks', group: 'Show', run: (app) => app.view.set({ marks: [] }) },
-  { keys: [], name: 'Deselect everything', group: 'Select', run: (app) => app.view.set({ selection: {}, item: null }) },
+  {
+    keys: [],
+    name: 'Deselect everything',
+    group: 'Select',
+    run: (app) => app.view.set({ selection: {}, item: null }),
+  },
   {
     keys: [],
     name: 'Unfold all lanes and groups',
@@ -107,6 +107,12 @@ export const COMMANDS: Command[] = [
 
 /** How a key is written for people. */
 export function keyName(key: string): string {
-  const arrows: Record<string, string> = { ArrowUp: '↑', ArrowDown: '↓', ArrowLeft: '←', ArrowRight: '→', Escape: 'Esc' };
+  const arrows: Record<string, string> = {
+    ArrowUp: '↑',
+    ArrowDown: '↓',
+    ArrowLeft: '←',
+    ArrowRight: '→',
+    Escape: 'Esc',
+  };
   return arrows[key] ?? key;
 }

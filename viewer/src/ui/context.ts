@@ -82,7 +82,8 @@ export function useAsync<T>(make: () => Promise<T>, keys: unknown[]): Async<T> {
     set((old) => ({ value: old.value, loading: true, error: '' }));
     make().then(
       (value) => current && set({ value, loading: false, error: '' }),
-      (error: unknown) => current && set({ value: null, loading: false, error: String((error as Error)?.message ?? error) }),
+      (error: unknown) =>
+        current && set({ value: null, loading: false, error: String((error as Error)?.message ?? error) }),
     );
     return () => void (current = false);
   }, keys);

@@ -48,7 +48,11 @@ function Search() {
       />
       {text && (
         <span class="matches" aria-live="polite" data-testid="matches">
-          {searching ? '…' : matches.length ? `${match >= 0 ? `${match + 1} of ` : ''}${count(matches.length)}` : 'none'}
+          {searching
+            ? '…'
+            : matches.length
+              ? `${match >= 0 ? `${match + 1} of ` : ''}${count(matches.length)}`
+              : 'none'}
         </span>
       )}
     </div>
@@ -77,7 +81,10 @@ export function Header() {
       <button disabled={whole} onClick={() => showAll(app)} title="Whole trace (0)">
         Whole trace
       </button>
-      <button onClick={() => app.view.set({ theme: dark ? 'light' : 'dark' })} aria-label={dark ? 'Light colours' : 'Dark colours'}>
+      <button
+        onClick={() => app.view.set({ theme: dark ? 'light' : 'dark' })}
+        aria-label={dark ? 'Light colours' : 'Dark colours'}
+      >
         {dark ? '☀' : '☾'}
       </button>
       <button onClick={() => app.loaded.set({ overlay: 'help' })} aria-label="Keys" title="Keys (?)">

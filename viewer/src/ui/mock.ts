@@ -120,9 +120,20 @@ export class MockTrace implements Trace {
         .filter(({ r }) => r.begin_ns !== null)
         .map(({ r, row }) => iv(r, row, NAMES.indexOf(String(r.part)), label(r.name, r.function))),
     );
-    put('park', mine('park').filter(({ r }) => r.begin_ns !== null).map(({ r, row }) => iv(r, row, 0, NONE)));
-    put('offcpu', mine('offcpu').map(({ r, row }) => iv(r, row, r.state === 'blocked' ? 1 : 3, label(r.function))));
-    put('wait', mine('wait').map(({ r, row }) => iv(r, row, r.kind === 'call' ? 1 : 2, label(r.name, r.kind))));
+    put(
+      'park',
+      mine('park')
+        .filter(({ r }) => r.begin_ns !== null)
+        .map(({ r, row }) => iv(r, row, 0, NONE)),
+    );
+    put(
+      'offcpu',
+      mine('offcpu').map(({ r, row }) => iv(r, row, r.state === 'blocked' ? 1 : 3, label(r.function))),
+    );
+    put(
+      'wait',
+      mine('wait').map(({ r, row }) => iv(r, row, r.kind === 'call' ? 1 : 2, label(r.name, r.kind))),
+    );
     const contexts = mine('context');
     put(
       'context',
@@ -139,8 +150,14 @@ export class MockTrace implements Trace {
     );
     const point = (r: Record_, row: number, lab: number) =>
       iv({ begin_ns: r.time_ns, end_ns: r.time_ns }, row, 0, lab);
-    put('event', mine('event').map(({ r, row }) => point(r, row, label(r.kind))));
-    put('stuck', mine('stuck').map(({ r, row }) => point(r, row, label(r.function))));
+    put(
+      'event',
+      mine('event').map(({ r, row }) => point(r, row, label(r.kind))),
+    );
+    put(
+      'stuck',
+      mine('stuck').map(({ r, row }) => point(r, row, label(r.function))),
+    );
     put(
       'loss',
       mine('loss').map(({ r, row }) => iv({ begin_ns: r.from_ns, end_ns: r.to_ns }, row, 0, label(r.reason))),
@@ -178,7 +195,10 @@ export class MockTrace implements Trace {
         .filter((r) => of(r) && r.wake_delay_ns !== null)
         .map((r) => ({ t: r.begin_ns as number, v: r.wake_delay_ns as number }));
     if (name === 'cost')
-      return this.dump.cost.map((r) => ({ t: r.time_ns as number, v: (r.cpu_ns as number) / (r.span_ns as number) }));
+      return this.dump.cost.map((r) => ({
+        t: r.time_ns as number,
+        v: (r.cpu_ns as number) / (r.span_ns as number),
+      }));
     return [];
   }
 
@@ -212,7 +232,14 @@ export class MockTrace implements Trace {
       for (let p = 0; p < pixels; p++) sum[p] = n[p] ? sum[p] / n[p] : NaN;
     }
     const unit = name === 'wake_delay' ? 'ns' : name === 'queue' ? 'tasks' : 'share';
-    return { name, unit, timeNs: Float64Array.from(min, (_, p) => fromNs + (p + 0.5) * step), min, max, mean: sum };
+    return {
+      name,
+      unit,
+      timeNs: Float64Array.from(min, (_, p) => fromNs + (p + 0.5) * step),
+      min,
+      max,
+      mean: sum,
+    };
   }
 
   private passes(r: Record_, row: number, f: Filter): boolean {
@@ -224,9 +251,17 @@ export class MockTrace implements Trace {
     return f.op === '>' ? cell > f.value : cell >= f.value;
   }
 
-  async rows(table: string, columns?: string[], filters: Filter[] = [], limit = Infinity, order?: Order): Promise<Rows> {
+  async rows(
+    table: string,
+    columns?: string[],
+    filters: Filter[] = [],
+    limit = Infinity,
+    order?: Order,
+  ): Promise<Rows> {
     const source = this.dump[table] ?? [];
-    let found = source.map((r, row) => ({ r, row })).filter(({ r, row }) => filters.every((f) => this.passes(r, row, f)));
+    let found = source
+      .map((r, row) => ({ r, row }))
+      .filter(({ r, row }) => filters.every((f) => this.passes(r, row, f)));
     if (order) {
       const key = (x: { r: Record_ }) => (x.r[order.column] ?? -Infinity) as number;
       found = found.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0) * (order.descending ? -1 : 1));
@@ -235,7 +270,10 @@ export class MockTrace implements Trace {
     const out: Rows = { table, n: found.length, columns: {} };
     for (const name of columns ?? ['rowid', ...Object.keys(source[0] ?? {})]) {
       if (name !== 'rowid' && source[0] && !(name in source[0])) continue;
-      const info = name === 'rowid' ? { name, type: 'number' as const, unit: '', meaning: '', absent: '' } : this.columnInfo(source, name);
+      const info =
+        name === 'rowid'
+          ? { name, type: 'number' as const, unit: '', meaning: '', absent: '' }
+          : this.columnInfo(source, name);
       const cells = found.map(({ r, row }) => (name === 'rowid' ? row : r[name]));
       const values: Column['values'] =
         info.type === 'text'

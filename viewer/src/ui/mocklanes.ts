@@ -85,7 +85,9 @@ export class Tree {
   }
 }
 
-export function fromList(list: { b: number; e: number; row: number; kind: number; depth: number; label: number }[]): Tree {
+export function fromList(
+  list: { b: number; e: number; row: number; kind: number; depth: number; label: number }[],
+): Tree {
   list.sort((x, y) => x.b - y.b || y.e - x.e);
   return new Tree({
     begin: Float64Array.from(list, (x) => x.b),

@@ -101,14 +101,23 @@ function Palette({ close }: { close: () => void }) {
       group: 'Select',
       run: () => app.view.set({ selection: { ...app.view.get().selection, threadIds: [lane.threadId] } }),
     }));
-    return [...COMMANDS.filter((c) => c.name !== 'All commands'), ...lanes].filter((c) => c.name.toLowerCase().includes(wanted));
+    return [...COMMANDS.filter((c) => c.name !== 'All commands'), ...lanes].filter((c) =>
+      c.name.toLowerCase().includes(wanted),
+    );
   }, [text]);
   const run = (c: Command | undefined): void => {
     close();
     c?.run(app);
   };
   return (
-    <div class="overlay palette" role="dialog" aria-modal="true" aria-label="All commands" ref={box} onKeyDown={onKeyDown}>
+    <div
+      class="overlay palette"
+      role="dialog"
+      aria-modal="true"
+      aria-label="All commands"
+      ref={box}
+      onKeyDown={onKeyDown}
+    >
       <input
         placeholder="What to do"
         aria-label="What to do"

@@ -3,7 +3,7 @@
 import type { App, Arrow, Place } from './context';
 import type { Item } from './state';
 import { duration } from './format';
-import { columnsOf, many, one, timesOf } from './table';
+import { many, one, timesOf } from './table';
 import type { Row } from './table';
 
 export interface Holder {
@@ -103,9 +103,7 @@ export function loadPoll(app: App, rowid: number): Promise<PollInfo | null> {
 
 async function readPoll(app: App, rowid: number): Promise<PollInfo | null> {
   const { trace } = app;
-  // The trace's id is not kept by the engine: reading it takes a pass over the trace, so the panel asks for it later.
-  const columns = ['rowid', ...columnsOf(trace, 'poll')].filter((c) => c !== 'trace');
-  const poll = await one(trace, 'poll', [{ column: 'rowid', op: '=', value: rowid }], columns);
+  const poll = await one(trace, 'poll', [{ column: 'rowid', op: '=', value: rowid }]);
   if (!poll) return null;
   const id = poll.num('id');
   const [from, to] = [poll.num('begin_ns'), endOf(app, poll, 'poll')];
@@ -119,10 +117,17 @@ async function readPoll(app: App, rowid: number): Promise<PollInfo | null> {
   const [slices, waits, delayed, behind, waker] = await Promise.all([
     many(trace, 'slice', undefined, [{ column: 'poll_id', op: '=', value: id }], 1000, byLength),
     many(trace, 'wait', undefined, during, 50, byLength),
-    many(trace, 'poll', [...BRIEF, 'wake_delay_ns', 'behind_ns'], [{ column: 'behind_poll_id', op: '=', value: id }], 200, {
-      column: 'behind_ns',
-      descending: true,
-    }),
+    many(
+      trace,
+      'poll',
+      [...BRIEF, 'wake_delay_ns', 'behind_ns'],
+      [{ column: 'behind_poll_id', op: '=', value: id }],
+      200,
+      {
+        column: 'behind_ns',
+        descending: true,
+      },
+    ),
     Number.isNaN(behindId) ? null : one(trace, 'poll', [{ column: 'id', op: '=', value: behindId }], BRIEF),
     wakerOf(app, poll),
   ]);
@@ -184,16 +189,29 @@ export function holderArrows(chain: Holder[]): Arrow[] {
 const LAYERS: Record<string, string> = { sample: 'flame', slice: 'poll', stuck: 'poll', loss: 'poll', park: 'poll' };
 
 async function taskPlace(app: App, item: Item & { kind: 'task' }): Promise<Place | null> {
-  const polls = await many(app.trace, 'poll', [...BRIEF, 'wake_ns', 'waker_thread_id'], [
-    { column: 'task', op: '=', value: item.task },
-    { column: 'recording', op: '=', value: item.recording },
-  ], 2000);
+  const polls = await many(
+    app.trace,
+    'poll',
+    [...BRIEF, 'wake_ns', 'waker_thread_id'],
+    [
+      { column: 'task', op: '=', value: item.task },
+      { column: 'recording', op: '=', value: item.recording },
+    ],
+    2000,
+  );
   if (!polls.length) return null;
   const arrows = polls.slice(0, 60).flatMap((p): Arrow[] => {
     if (Number.isNaN(p.num('wake_ns')) || Number.isNaN(p.num('waker_thread_id'))) return [];
     const toNs = p.num('begin_ns');
     return [
-      { kind: 'delayed', fromThread: p.num('waker_thread_id'), fromNs: p.num('wake_ns'), toThread: p.num('thread_id'), toNs, label: '' },
+      {
+        kind: 'delayed',
+        fromThread: p.num('waker_thread_id'),
+        fromNs: p.num('wake_ns'),
+        toThread: p.num('thread_id'),
+        toNs,
+        label: '',
+      },
     ];
   });
   return {
@@ -208,8 +226,20 @@ async function taskPlace(app: App, item: Item & { kind: 'task' }): Promise<Place
 
 async function spanPlace(app: App, item: Item & { kind: 'span' }): Promise<Place | null> {
   const polls = await many(app.trace, 'poll', BRIEF, [{ column: 'span', op: '=', value: item.span }], 2000);
-  const waits = await many(app.trace, 'wait', ['begin_ns', 'end_ns'], [{ column: 'span', op: '=', value: item.span }], 2000);
-  const contexts = await many(app.trace, 'context', ['time_ns'], [{ column: 'span', op: '=', value: item.span }], 2000);
+  const waits = await many(
+    app.trace,
+    'wait',
+    ['begin_ns', 'end_ns'],
+    [{ column: 'span', op: '=', value: item.span }],
+    2000,
+  );
+  const contexts = await many(
+    app.trace,
+    'context',
+    ['time_ns'],
+    [{ column: 'span', op: '=', value: item.span }],
+    2000,
+  );
   const times = [
     ...polls.flatMap((p) => [p.num('begin_ns'), endOf(app, p, 'poll')]),
     ...waits.flatMap((w) => [w.num('begin_ns'), w.num('end_ns')]),

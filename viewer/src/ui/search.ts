@@ -34,9 +34,18 @@ function match(table: string, label: string, row: Row): Match {
   };
 }
 
-async function rowsWith(app: App, table: string, column: string, value: string | number, order: string): Promise<Match[]> {
+async function rowsWith(
+  app: App,
+  table: string,
+  column: string,
+  value: string | number,
+  order: string,
+): Promise<Match[]> {
   const columns = ['rowid', 'thread_id', ...new Set(timesOf(table)), ...(table === 'sample' ? ['weight_ns'] : [])];
-  const rows = await many(app.trace, table, columns, [{ column, op: '=', value }], EACH, { column: order, descending: true });
+  const rows = await many(app.trace, table, columns, [{ column, op: '=', value }], EACH, {
+    column: order,
+    descending: true,
+  });
   return rows.map((row) => match(table, String(value), row));
 }
 
@@ -44,7 +53,13 @@ export async function search(app: App, text: string): Promise<Match[]> {
   const wanted = text.trim().toLowerCase();
   if (!wanted) return [];
   const found: Promise<Match[]>[] = [];
-  const inColumn = async (list: string, name: string, table: string, column: string, order: string): Promise<Match[]> => {
+  const inColumn = async (
+    list: string,
+    name: string,
+    table: string,
+    column: string,
+    order: string,
+  ): Promise<Match[]> => {
     const values = await names(app, list, name, wanted);
     return (await Promise.all(values.map((v) => rowsWith(app, table, column, v, order)))).flat();
   };
@@ -77,7 +92,10 @@ export async function walk(app: App, direction: 1 | -1): Promise<void> {
   let next = match + direction;
   if (match < 0) {
     const { fromNs } = app.view.get();
-    next = Math.max(0, matches.findIndex((m) => m.fromNs >= fromNs));
+    next = Math.max(
+      0,
+      matches.findIndex((m) => m.fromNs >= fromNs),
+    );
   }
   next = (next + matches.length) % matches.length;
   app.loaded.set({ match: next });
@@ -90,4 +108,3 @@ export function lanes(app: App, text: string): { id: number; name: string }[] {
   if (!wanted) return [];
   return app.loaded.get().info.lanes.filter((l) => l.name.toLowerCase().includes(wanted));
 }
-

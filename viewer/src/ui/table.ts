@@ -44,8 +44,9 @@ export function all(trace: Trace, rows: Rows): Row[] {
   return Array.from({ length: rows.n }, (_, i) => new Row(trace, rows, i));
 }
 
+/** All columns that the engine keeps: the ids of traces and fields of events take a pass over the segments. */
 function withRowid(trace: Trace, table: string): string[] {
-  return ['rowid', ...columnsOf(trace, table)];
+  return ['rowid', ...columnsOf(trace, table)].filter((c) => c !== 'trace' && c !== 'fields');
 }
 
 export async function one(trace: Trace, table: string, filters: Filter[], columns?: string[]): Promise<Row | null> {
@@ -64,7 +65,7 @@ export async function many(
   return all(trace, await trace.rows(table, columns ?? withRowid(trace, table), filters, limit, order));
 }
 
-/** Turns of an event loop that weft run sees from outside: there are no tasks, so a poll is a tick. As the report has it. */
+/** Turns of an event loop that weft run sees from outside: there are no tasks, so a poll is a tick. */
 export function isTick(row: Row): boolean {
   return /^loop\//.test(row.str('worker')) && row.str('location').endsWith('loop');
 }

@@ -38,7 +38,14 @@ function colourOf(tree: Tree, node: number, theme: Theme): [string, number] {
   return [theme.frames[hash(tree.functions[tree.nodes[node].frame].name) % 5], 1];
 }
 
-function paint(canvas: HTMLCanvasElement, p: Props, rects: FlameRect[], rows: number, width: number, hovered: number): void {
+function paint(
+  canvas: HTMLCanvasElement,
+  p: Props,
+  rects: FlameRect[],
+  rows: number,
+  width: number,
+  hovered: number,
+): void {
   const theme = readTheme();
   const dpr = Math.min(2, window.devicePixelRatio || 1);
   canvas.width = Math.round(width * dpr);

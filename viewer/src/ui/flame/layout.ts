@@ -11,8 +11,11 @@ export interface FlameRect {
 
 export const ROW_H = 18;
 
+/** Of a difference the larger share of both counts, so that neither side hides what the other has. */
 export function weightOf(tree: Tree, at: number): number {
-  return Math.max(tree.nodes[at].total, tree.nodes[at].baseTotal);
+  const whole = tree.nodes[0].total;
+  const scale = tree.baseTotal > 0 && whole > 0 ? whole / tree.baseTotal : 1;
+  return Math.max(tree.nodes[at].total, tree.nodes[at].baseTotal * scale);
 }
 
 /** Ancestors of `zoomed` are as wide as it is; what is narrower than `least` of the width is left out. */
@@ -25,7 +28,9 @@ export function flameRects(tree: Tree, zoomed: number, least: number): { rects: 
   const place = (node: number, x0: number, x1: number, row: number): void => {
     rects.push({ node, x0, x1, row });
     rows = Math.max(rows, row + 1);
-    const whole = weightOf(tree, node);
+    // Of a difference children may have more together than their parent: removed ones stand beside new ones.
+    const together = tree.nodes[node].children.reduce((sum, child) => sum + weightOf(tree, child), 0);
+    const whole = Math.max(weightOf(tree, node), together);
     let left = x0;
     for (const child of tree.nodes[node].children) {
       const w = whole > 0 ? ((x1 - x0) * weightOf(tree, child)) / whole : 0;

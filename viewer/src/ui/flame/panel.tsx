@@ -8,14 +8,36 @@ import { Empty } from '../panels/common';
 import { isEmpty } from '../state';
 import type { Transform } from '../state';
 import { Graph } from './graph';
-import { PATH, applied, callers, difference, focus, fromFlame, lines, nodeAt, pathText, sums } from './transform';
+import {
+  PATH,
+  applied,
+  callers,
+  difference,
+  focus,
+  fromFlame,
+  invert as inverted,
+  lines,
+  nodeAt,
+  pathText,
+  sums,
+} from './transform';
 import type { FnSum, Tree } from './transform';
 
 const WEIGHTS: { id: Weight; name: string; what: string; none: string }[] = [
   { id: 'cpu', name: 'CPU', what: 'CPU time, by samples', none: 'No CPU sample is in the selection.' },
-  { id: 'offcpu', name: 'off CPU', what: 'time off the CPU, by context switches', none: 'No context switch is in the selection.' },
+  {
+    id: 'offcpu',
+    name: 'off CPU',
+    what: 'time off the CPU, by context switches',
+    none: 'No context switch is in the selection.',
+  },
   { id: 'wait', name: 'waits', what: 'time in waits for locks and calls', none: 'No wait is in the selection.' },
-  { id: 'wall', name: 'wall', what: 'all time, on and off the CPU', none: 'Nothing with a stack is in the selection.' },
+  {
+    id: 'wall',
+    name: 'wall',
+    what: 'all time, on and off the CPU',
+    none: 'Nothing with a stack is in the selection.',
+  },
 ];
 
 function Toolbar({ picked }: { picked: string }) {
@@ -25,17 +47,28 @@ function Toolbar({ picked }: { picked: string }) {
   const baseline = useView((v) => v.baseline);
   const search = useView((v) => v.search);
   const add = (kind: Transform['kind']) => () =>
-    app.view.set({ transforms: [...app.view.get().transforms.filter((t) => t.kind !== 'zoom'), { kind, name: picked }] });
+    app.view.set({
+      transforms: [...app.view.get().transforms.filter((t) => t.kind !== 'zoom'), { kind, name: picked }],
+    });
   return (
     <div class="toolbar" role="toolbar" aria-label="Flame graph">
       <span class="segmented" role="group" aria-label="Weight">
         {WEIGHTS.map((w) => (
-          <button key={w.id} aria-pressed={weight === w.id} title={w.what} onClick={() => app.view.set({ weight: w.id })}>
+          <button
+            key={w.id}
+            aria-pressed={weight === w.id}
+            title={w.what}
+            onClick={() => app.view.set({ weight: w.id })}
+          >
             {w.name}
           </button>
         ))}
       </span>
-      <button aria-pressed={invert} title="Innermost functions first" onClick={() => app.view.set({ invert: !invert, transforms: [] })}>
+      <button
+        aria-pressed={invert}
+        title="Innermost functions first"
+        onClick={() => app.view.set({ invert: !invert, transforms: [] })}
+      >
         Invert
       </button>
       <input
@@ -131,7 +164,17 @@ function Lines({ flame, name }: { flame: Flame; name: string }) {
   );
 }
 
-function FunctionTable({ list, whole, onPick, picked }: { list: FnSum[]; whole: number; onPick: (name: string) => void; picked: string }) {
+function FunctionTable({
+  list,
+  whole,
+  onPick,
+  picked,
+}: {
+  list: FnSum[];
+  whole: number;
+  onPick: (name: string) => void;
+  picked: string;
+}) {
   const [by, setBy] = useState<'self' | 'total'>('self');
   const search = useView((v) => v.search).toLowerCase();
   const rows = useMemo(
@@ -182,15 +225,17 @@ function Graphs({ tree, picked, onPick }: { tree: Tree; picked: string; onPick: 
   const app = useApp();
   const transforms = useView((v) => v.transforms);
   const search = useView((v) => v.search);
+  const invert = useView((v) => v.invert);
   const [node, setNode] = useState(-1);
   useEffect(() => setNode(-1), [tree]);
   const zoomPath = transforms.find((t) => t.kind === 'zoom')?.name;
   const zoomed = zoomPath ? nodeAt(tree, zoomPath) : 0;
   const sandwich = transforms.find((t) => t.kind === 'sandwich')?.name;
-  const [above, below] = useMemo(
-    () => (sandwich ? [callers(tree, sandwich), focus(tree, sandwich)] : [null, null]),
-    [tree, sandwich],
-  );
+  const [above, below] = useMemo(() => {
+    if (!sandwich) return [null, null];
+    const outermostFirst = invert ? inverted(tree) : tree;
+    return [callers(outermostFirst, sandwich), focus(outermostFirst, sandwich)];
+  }, [tree, sandwich, invert]);
   const pickIn = (of: Tree) => (at: number) => {
     onPick(at > 0 ? of.functions[of.nodes[at].frame].name : '');
     if (of === tree) setNode(at);
@@ -199,17 +244,45 @@ function Graphs({ tree, picked, onPick }: { tree: Tree; picked: string; onPick: 
     return (
       <>
         <p class="muted">Callers</p>
-        <Graph tree={above} zoomed={nodeAt(above, sandwich)} search={search} label={`Callers of ${sandwich}`} onZoom={() => {}} onPick={pickIn(above)} picked={-1} upwards />
+        <Graph
+          tree={above}
+          zoomed={nodeAt(above, sandwich)}
+          search={search}
+          label={`Callers of ${sandwich}`}
+          onZoom={() => {}}
+          onPick={pickIn(above)}
+          picked={-1}
+          upwards
+        />
         <p class="muted">Callees</p>
-        <Graph tree={below} zoomed={nodeAt(below, sandwich)} search={search} label={`Callees of ${sandwich}`} onZoom={() => {}} onPick={pickIn(below)} picked={-1} />
+        <Graph
+          tree={below}
+          zoomed={nodeAt(below, sandwich)}
+          search={search}
+          label={`Callees of ${sandwich}`}
+          onZoom={() => {}}
+          onPick={pickIn(below)}
+          picked={-1}
+        />
       </>
     );
   const zoom = (at: number): void => {
     const rest = transforms.filter((t) => t.kind !== 'zoom');
     app.view.set({ transforms: at > 0 ? [...rest, { kind: 'zoom', name: pathText(tree, at) }] : rest });
   };
-  const shown = node >= 0 && node < tree.nodes.length && tree.functions[tree.nodes[node].frame].name === picked ? node : -1;
-  return <Graph tree={tree} zoomed={zoomed} search={search} label="Flame graph" onZoom={zoom} onPick={pickIn(tree)} picked={shown} />;
+  const shown =
+    node >= 0 && node < tree.nodes.length && tree.functions[tree.nodes[node].frame].name === picked ? node : -1;
+  return (
+    <Graph
+      tree={tree}
+      zoomed={zoomed}
+      search={search}
+      label="Flame graph"
+      onZoom={zoom}
+      onPick={pickIn(tree)}
+      picked={shown}
+    />
+  );
 }
 
 export function FlamePanel() {
@@ -221,7 +294,10 @@ export function FlamePanel() {
   const transforms = useView((v) => v.transforms);
   const [picked, setPicked] = useState('');
   const now = useAsync(() => app.trace.flame(selection, weight, invert), [selection, weight, invert]);
-  const base = useAsync(async () => (baseline ? app.trace.flame(baseline, weight, invert) : null), [baseline, weight, invert]);
+  const base = useAsync(
+    async () => (baseline ? app.trace.flame(baseline, weight, invert) : null),
+    [baseline, weight, invert],
+  );
   const tree = useMemo(() => {
     if (!now.value) return null;
     const mine = applied(fromFlame(now.value), transforms);
@@ -242,7 +318,8 @@ export function FlamePanel() {
             {isEmpty(selection) ? ', whole trace' : ', selection'}
             {tree.baseTotal > 0 && (
               <>
-                ; compared with {duration(tree.baseTotal)}: <i class="dot part-1" /> more, <i class="dot part-0" /> less, by share
+                ; compared with {duration(tree.baseTotal)}: <i class="dot part-1" /> more, <i class="dot part-0" />{' '}
+                less, by share
               </>
             )}
           </>
@@ -254,8 +331,10 @@ export function FlamePanel() {
           {tree && tree.nodes.length === 1 && !now.loading && <Empty>{kind.none}</Empty>}
         </div>
         <div class="flame-table">
-          {tree && tree.nodes.length > 1 && <FunctionTable list={list} whole={total} onPick={setPicked} picked={picked} />}
           {picked && now.value && <Lines flame={now.value} name={picked} />}
+          {tree && tree.nodes.length > 1 && (
+            <FunctionTable list={list} whole={total} onPick={setPicked} picked={picked} />
+          )}
         </div>
       </div>
     </div>

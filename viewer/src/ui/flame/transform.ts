@@ -214,7 +214,14 @@ export interface FnSum {
 
 /** Each function once: its own time, and the time of all stacks that have it, however often. */
 export function sums(tree: Tree): FnSum[] {
-  const out = tree.functions.map(({ name, module }): FnSum => ({ name, module, self: 0, total: 0, count: 0, baseTotal: 0 }));
+  const out = tree.functions.map(({ name, module }): FnSum => ({
+    name,
+    module,
+    self: 0,
+    total: 0,
+    count: 0,
+    baseTotal: 0,
+  }));
   const onPath = new Uint32Array(out.length);
   const visit = (at: number): void => {
     const node = tree.nodes[at];

@@ -15,6 +15,7 @@ export interface Histogram {
   buckets: number; // how many there are
   first: number; // the first with anything in it
   counts: Map<string, Uint32Array>; // by name of the location
+  polls: number; // all together
   most: number; // of one bucket, all locations together
 }
 
@@ -44,5 +45,5 @@ export function histogram(lengths: ArrayLike<number>, nameOf: (i: number) => str
     for (const list of counts.values()) sum += list[b];
     most = Math.max(most, sum);
   }
-  return { buckets: last + 1, first: Number.isFinite(first) ? first : 0, counts, most };
+  return { buckets: last + 1, first: Number.isFinite(first) ? first : 0, counts, polls: lengths.length, most };
 }

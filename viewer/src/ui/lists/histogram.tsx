@@ -30,7 +30,11 @@ export function HistogramPanel() {
   const whole = useMemo(() => ({ ...selection, minPollNs: undefined }), [selection]);
   const { value: data, loading } = useAsync(async () => {
     const has = columnsOf(app.trace, 'poll');
-    const rows = await app.trace.rows('poll', ['duration_ns', 'location'], filtersOf(whole, 'poll', (c) => has.has(c)));
+    const rows = await app.trace.rows(
+      'poll',
+      ['duration_ns', 'location'],
+      filtersOf(whole, 'poll', (c) => has.has(c)),
+    );
     const names = rows.columns.location.values;
     const nameOf = (i: number): string => (names[i] === NONE ? 'no location' : (app.trace.strings[names[i]] ?? ''));
     return rows.n ? histogram(rows.columns.duration_ns.values, nameOf, 8) : null;
@@ -39,13 +43,21 @@ export function HistogramPanel() {
   const high = range ? lowerEdge(Math.max(...range) + 1) : Infinity;
   const { value: rows } = useAsync(
     () =>
-      selected(app, 'poll', ['rowid', 'duration_ns', 'location', 'begin_ns', 'thread_id'], whole, { column: 'duration_ns', descending: true }, [
-        { column: 'duration_ns', op: '>=', value: low },
-        ...(Number.isFinite(high) ? [{ column: 'duration_ns', op: '<=' as const, value: high }] : []),
-      ]),
+      selected(
+        app,
+        'poll',
+        ['rowid', 'duration_ns', 'location', 'begin_ns', 'thread_id'],
+        whole,
+        { column: 'duration_ns', descending: true },
+        [
+          { column: 'duration_ns', op: '>=', value: low },
+          ...(Number.isFinite(high) ? [{ column: 'duration_ns', op: '<=' as const, value: high }] : []),
+        ],
+      ),
     [whole, low, high],
   );
-  if (!data) return loading ? <p class="muted">…</p> : <Empty>No poll in the selection was recorded one by one.</Empty>;
+  if (!data)
+    return loading ? <p class="muted">…</p> : <Empty>No poll in the selection was recorded one by one.</Empty>;
   const n = data.buckets - data.first;
   const bucketAt = (e: MouseEvent): number => {
     const r = box.current?.getBoundingClientRect();
@@ -61,7 +73,9 @@ export function HistogramPanel() {
           {range ? (
             <>
               Chosen: {duration(low)} to {duration(high)}{' '}
-              <button onClick={() => select(app, { minPollNs: Math.floor(low) })}>Only polls from {duration(low)}</button>{' '}
+              <button onClick={() => select(app, { minPollNs: Math.floor(low) })}>
+                Only polls from {duration(low)}
+              </button>{' '}
               <button onClick={() => setRange(null)}>Clear</button>
             </>
           ) : (
@@ -73,7 +87,7 @@ export function HistogramPanel() {
           viewBox={`0 0 ${n} ${H}`}
           preserveAspectRatio="none"
           role="img"
-          aria-label={`Histogram of ${count([...data.counts.values()].reduce((s, l) => s + l.reduce((a, b) => a + b, 0), 0))} polls`}
+          aria-label={`Histogram of ${count(data.polls)} polls`}
           onMouseDown={(e) => {
             const b = bucketAt(e);
             setFrom(b);
@@ -90,7 +104,10 @@ export function HistogramPanel() {
             let y = H - 2;
             return (
               <g key={b} opacity={range && !chosen(b) ? 0.3 : 1}>
-                <title>{`${duration(lowerEdge(b))} to ${duration(lowerEdge(b + 1))}: ${parts.map(([p, c]) => `${p} ${count(c)}`).join(', ')}`}</title>
+                <title>
+                  {`${duration(lowerEdge(b))} to ${duration(lowerEdge(b + 1))}: `}
+                  {parts.map(([p, c]) => `${p} ${count(c)}`).join(', ')}
+                </title>
                 <rect x={k} y={0} width={1} height={H} fill="transparent" />
                 {parts.map(([name, c]) => {
                   const h = (whole_ * c) / sum;

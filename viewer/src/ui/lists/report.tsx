@@ -29,8 +29,18 @@ function string(path: string): (row: Json) => string {
     return value === null || value === undefined ? '' : String(value);
   };
 }
-const text = (id: string, title: string, path = id): GridColumn<Json> => ({ id, title, unit: 'text', value: string(path) });
-const ns = (id: string, title: string, path = id): GridColumn<Json> => ({ id, title, unit: 'ns', value: number(path) });
+const text = (id: string, title: string, path = id): GridColumn<Json> => ({
+  id,
+  title,
+  unit: 'text',
+  value: string(path),
+});
+const ns = (id: string, title: string, path = id): GridColumn<Json> => ({
+  id,
+  title,
+  unit: 'ns',
+  value: number(path),
+});
 const n = (id: string, title: string, path = id): GridColumn<Json> => ({ id, title, unit: '1', value: number(path) });
 
 /** Rows of all recordings, as an answer that follows the selection. */
@@ -99,7 +109,12 @@ export const KINDS: Record<string, Kind> = {
     columns: [
       { id: 'name', title: 'lock', unit: 'text', value: (r) => String(r.name ?? r.object_name ?? '') },
       text('kind', 'kind'),
-      { id: 'object', title: 'at', unit: 'text', value: (r) => (typeof r.object === 'number' ? `0x${r.object.toString(16)}` : '') },
+      {
+        id: 'object',
+        title: 'at',
+        unit: 'text',
+        value: (r) => (typeof r.object === 'number' ? `0x${r.object.toString(16)}` : ''),
+      },
       n('times', 'waits'),
       ns('total_ns', 'together'),
       ns('longest_ns', 'longest'),
@@ -113,7 +128,12 @@ export const KINDS: Record<string, Kind> = {
   waits: {
     path: 'waits',
     columns: [
-      { id: 'waited_for', title: 'waited for', unit: 'text', value: (r) => String(r.waited_for ?? r.name ?? r.kind ?? '') },
+      {
+        id: 'waited_for',
+        title: 'waited for',
+        unit: 'text',
+        value: (r) => String(r.waited_for ?? r.name ?? r.kind ?? ''),
+      },
       text('kind', 'kind'),
       n('times', 'waits'),
       ns('total_ns', 'together'),
@@ -193,7 +213,13 @@ interface Descriptor {
 const DESCRIPTORS: GridColumn<Descriptor>[] = [
   { id: 'call', title: 'call', unit: 'text', value: (d) => d.call },
   { id: 'fd', title: 'fd', value: (d) => d.fd, render: (d) => String(d.fd) },
-  { id: 'about', title: 'what it was', unit: 'text', value: (d) => d.about, render: (d) => d.about || <span class="muted">not known</span> },
+  {
+    id: 'about',
+    title: 'what it was',
+    unit: 'text',
+    value: (d) => d.about,
+    render: (d) => d.about || <span class="muted">not known</span>,
+  },
   { id: 'times', title: 'waits', unit: '1', value: (d) => d.times },
   { id: 'total', title: 'together', unit: 'ns', value: (d) => d.total },
   { id: 'longest', title: 'longest', unit: 'ns', value: (d) => d.longest, render: (d) => duration(d.longest) },
@@ -224,7 +250,15 @@ export function Descriptors() {
       const key = `${r.str('name')}/${r.num('fd')}/${r.str('about')}`;
       let d = sums.get(key);
       if (!d) {
-        d = { call: r.str('name'), fd: r.num('fd'), about: r.str('about'), times: 0, total: 0, longest: 0, rowid: 0 };
+        d = {
+          call: r.str('name'),
+          fd: r.num('fd'),
+          about: r.str('about'),
+          times: 0,
+          total: 0,
+          longest: 0,
+          rowid: 0,
+        };
         sums.set(key, d);
       }
       d.times++;

@@ -24,13 +24,24 @@ function ns(id: string, title: string): GridColumn<Row> {
   return { id, title, unit: 'ns', value: (r) => r.num(id), render: (r) => (r.has(id) ? duration(r.num(id)) : '') };
 }
 function at(id: string): GridColumn<Row> {
-  return { id, title: 'at', unit: 'ns', value: (r) => r.num(id), render: (r) => (r.has(id) ? moment(r.num(id)) : '') };
+  return {
+    id,
+    title: 'at',
+    unit: 'ns',
+    value: (r) => r.num(id),
+    render: (r) => (r.has(id) ? moment(r.num(id)) : ''),
+  };
 }
 function pieces(r: Row): Piece[] {
   return PART_COLUMNS.map((c, part) => ({ part, ns: r.num(c) || 0, title: PARTS[part] }));
 }
 
-const WORKER: GridColumn<Row> = { id: 'worker', title: 'on', unit: 'text', value: (r) => r.str('worker') || r.str('thread') };
+const WORKER: GridColumn<Row> = {
+  id: 'worker',
+  title: 'on',
+  unit: 'text',
+  value: (r) => r.str('worker') || r.str('thread'),
+};
 const POLLS: GridColumn<Row>[] = [
   ns('duration_ns', 'length'),
   text('location'),
@@ -71,7 +82,7 @@ const NEEDED = [
   'end_ns',
 ];
 
-/** Rows of a table in the selection. Lanes of a selection of several are sorted out here, from more rows than are shown. */
+/** Rows of a table in the selection. Of several lanes they are sorted out here, from more rows than are shown. */
 export async function selected(
   app: App,
   table: string,
@@ -83,7 +94,14 @@ export async function selected(
   const has = columnsOf(app.trace, table);
   const filters = [...filtersOf(selection, table, (c) => has.has(c)), ...extra];
   const several = (selection.threadIds?.length ?? 0) > 1;
-  const rows = await many(app.trace, table, columns?.filter((c) => has.has(c) || c === 'rowid'), filters, several ? 8 * MOST : MOST, order);
+  const rows = await many(
+    app.trace,
+    table,
+    columns?.filter((c) => has.has(c) || c === 'rowid'),
+    filters,
+    several ? 8 * MOST : MOST,
+    order,
+  );
   return several ? rows.filter((r) => inLanes(r, selection)).slice(0, MOST) : rows;
 }
 
@@ -190,4 +208,3 @@ export function Tables() {
     </div>
   );
 }
-

@@ -64,8 +64,8 @@ function FindingItem({ finding: f, index }: { finding: Finding; index: number })
           </span>
           {f.behind && (
             <span class="finding-line">
-              behind {f.count === 1 ? 'it' : 'them'} waited {count(f.behind.polls)} polls, {duration(f.behind.total_ns)} in
-              all, up to {duration(f.behind.longest_ns)} each
+              behind {f.count === 1 ? 'it' : 'them'} waited {count(f.behind.polls)} polls,{' '}
+              {duration(f.behind.total_ns)} in all, up to {duration(f.behind.longest_ns)} each
             </span>
           )}
         </span>
@@ -112,8 +112,7 @@ export function Findings() {
       <h2>What matters most</h2>
       <p class="lead">
         {duration(info.toNs - info.fromNs)}, {count(info.events)} events, {count(workers)}{' '}
-        {ticks ? 'event loops' : 'workers'},{' '}
-        {count(info.lanes.length - workers)} other threads
+        {ticks ? 'event loops' : 'workers'}, {count(info.lanes.length - workers)} other threads
         {info.startUnixNs > 0 && (
           <>
             {' '}
@@ -124,7 +123,8 @@ export function Findings() {
       </p>
       <Sentences title="Could not be read" list={info.problems} kind="problem" />
       <Sentences title="" list={[...info.limits, ...missing(app)]} kind="limit" />
-      {findings.length === 0 && (
+      {info.complete === false && <p class="muted">Looking for what matters in {count(info.events)} events…</p>}
+      {findings.length === 0 && info.complete !== false && (
         <Empty>weft report finds nothing that stands out: no long polls, no long waits, no late wakes.</Empty>
       )}
       <ol class="findings">

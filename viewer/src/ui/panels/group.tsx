@@ -8,7 +8,17 @@ import { many } from '../table';
 import type { Row } from '../table';
 import { Empty, Fact, Moment, RowLink, Section } from './common';
 
-const POLL = ['rowid', 'begin_ns', 'duration_ns', 'location', 'worker', 'thread', 'wake_delay_ns', 'waker_location', 'task'];
+const POLL = [
+  'rowid',
+  'begin_ns',
+  'duration_ns',
+  'location',
+  'worker',
+  'thread',
+  'wake_delay_ns',
+  'waker_location',
+  'task',
+];
 const MOST = 200;
 
 function PollTable({ rows }: { rows: Row[] }) {
@@ -69,7 +79,8 @@ function whereNow(task: Row | undefined, polls: Row[]): string {
   if (task.has('end_ns')) return 'It has ended.';
   const last = polls[polls.length - 1];
   if (!last) return 'It had not ended as the recording did.';
-  return `It had not ended as the recording did: since its last poll, of ${last.str('location')}, it waits to be woken.`;
+  const where = last.str('location');
+  return `It had not ended as the recording did: since its last poll, of ${where}, it waits to be woken.`;
 }
 
 export function TaskPanel({ recording, task }: { recording: number; task: number }) {
@@ -147,18 +158,15 @@ export function SpanPanel({ span }: { span: string }) {
       </p>
       {some && (
         <dl>
-          {some.has('trace') && (
-            <Fact name="trace">
-              <span class="mono">{some.str('trace')}</span>
-            </Fact>
-          )}
           {some.has('root_span') && (
             <Fact name="local root">
               <span class="mono">{some.str('root_span')}</span>
             </Fact>
           )}
           {some.has('labels') && <Fact name="labels">{some.str('labels')}</Fact>}
-          <Fact name="on threads">{[...new Set(contexts.map((c) => c.str('worker') || c.str('thread')))].join(', ')}</Fact>
+          <Fact name="on threads">
+            {[...new Set(contexts.map((c) => c.str('worker') || c.str('thread')))].join(', ')}
+          </Fact>
         </dl>
       )}
       <Section title="Polls" note={count(polls.length)}>

@@ -137,10 +137,7 @@ function Woken({ info }: { info: PollInfo }) {
             {from || 'a poll'} on {poll.str('waker_worker')}
           </RowLink>
         ) : (
-          <button
-            class="link"
-            onClick={() => void goMoment(app, poll.num('waker_thread_id'), poll.num('wake_ns'))}
-          >
+          <button class="link" onClick={() => void goMoment(app, poll.num('waker_thread_id'), poll.num('wake_ns'))}>
             {poll.str('waker_worker') || 'a thread without a name'}
           </button>
         )}{' '}
@@ -253,7 +250,8 @@ export function PollPanel({ rowid }: { rowid: number }) {
   const { value: info, loading } = useAsync(() => loadPoll(app, rowid), [rowid]);
   const id = info?.poll.num('id');
   const { value: flame } = useAsync(
-    async () => (id === undefined || info?.poll.num('rowid') !== rowid ? null : app.trace.flame({ pollId: id }, 'cpu')),
+    async () =>
+      id === undefined || info?.poll.num('rowid') !== rowid ? null : app.trace.flame({ pollId: id }, 'cpu'),
     [id, info],
   );
   if (!info) return loading ? <p class="muted">…</p> : <Empty>This poll is not in the trace.</Empty>;
@@ -265,7 +263,8 @@ export function PollPanel({ rowid }: { rowid: number }) {
     <article data-testid="poll-panel" aria-busy={loading}>
       <h2>{tick ? `Tick of the ${poll.str('location')}` : poll.str('location')}</h2>
       <p class="lead">
-        <b>{duration(long)}</b> on {poll.str('worker') || poll.str('thread')} at <Moment ns={from} toNs={from + long} />
+        <b>{duration(long)}</b> on {poll.str('worker') || poll.str('thread')} at{' '}
+        <Moment ns={from} toNs={from + long} />
         {running && <em> still running as the recording ended</em>}
       </p>
       <Breakdown info={info} flame={flame} />

@@ -22,9 +22,11 @@ const TITLES: Record<string, string> = {
 
 /** Columns that the panel shows in its own way, or that say nothing to people. */
 const SHOWN = new Set(
-  ('rowid recording thread_id tid thread worker_id worker begin_ns end_ns time_ns from_ns to_ns duration_ns stack_id ' +
-    'kernel_stack_id poll_id task location span root_span trace endpoint labels holder holder_tid holder_thread_id ' +
-    'holder_task holder_location holder_stack_id holder_function held_ns fields').split(' '),
+  (
+    'rowid recording thread_id tid thread worker_id worker begin_ns end_ns time_ns from_ns to_ns duration_ns ' +
+    'stack_id kernel_stack_id poll_id task location span root_span trace endpoint labels holder holder_tid ' +
+    'holder_thread_id holder_task holder_location holder_stack_id holder_function held_ns fields'
+  ).split(' '),
 );
 
 function titleOf(table: string, row: Row): string {
@@ -37,7 +39,14 @@ function titleOf(table: string, row: Row): string {
   return TITLES[table] ?? table;
 }
 
-function Fields({ text }: { text: string }) {
+function Fields({ rowid }: { rowid: number }) {
+  const app = useApp();
+  const { value: row } = useAsync(
+    () => one(app.trace, 'event', [{ column: 'rowid', op: '=', value: rowid }], ['fields']),
+    [rowid],
+  );
+  const text = row?.str('fields');
+  if (!text) return null;
   let fields: [string, unknown][] = [];
   try {
     fields = Object.entries(JSON.parse(text) as Record<string, unknown>);
@@ -91,7 +100,7 @@ function Others({ row, table }: { row: Row; table: string }) {
           <span title={c.info.meaning}>{value(c)}</span>
         </Fact>
       ))}
-      {table === 'event' && <Fields text={row.str('fields')} />}
+      {table === 'event' && <Fields rowid={row.num('rowid')} />}
     </dl>
   );
 }
@@ -102,7 +111,8 @@ export function RowPanel({ table, rowid }: { table: string; rowid: number }) {
     () => one(app.trace, table, [{ column: 'rowid', op: '=', value: rowid }]),
     [table, rowid],
   );
-  if (!row || row.rows.table !== table) return loading ? <p class="muted">…</p> : <Empty>This row is not in the trace.</Empty>;
+  if (!row || row.rows.table !== table)
+    return loading ? <p class="muted">…</p> : <Empty>This row is not in the trace.</Empty>;
   const from = row.num(timesOf(table)[0]);
   const to = endOf(app, row, table);
   const long = row.num('duration_ns');

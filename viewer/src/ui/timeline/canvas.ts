@@ -13,8 +13,10 @@ import type { Box, Layers, Layout } from './layout';
 import { hit as rectAt } from './lod';
 import { drawArrows, drawChart, drawGrid, drawMarks, drawMatches, drawPlace, drawSelection } from './overlay';
 import type { Chart } from './overlay';
+import { Tiles } from './tiles';
 
 const LAYERS: LaneLayer[] = ['poll', 'park', 'stuck', 'wait', 'offcpu', 'context', 'event', 'flame'];
+const GUTTER = 190; // labels of lanes, as in page.css
 const CHARTS = [
   { name: 'utilisation', title: 'Workers in polls' },
   { name: 'queue', title: 'Queue depth' },
@@ -40,6 +42,7 @@ export class TimelineCanvas {
   private frame: Frame;
   private lastBoxes = '';
   private charted = CHARTS;
+  private tiles: Tiles;
 
   constructor(
     readonly app: App,
@@ -49,6 +52,7 @@ export class TimelineCanvas {
     readonly onLayout: (layout: Layout) => void,
   ) {
     this.theme = readTheme();
+    this.tiles = new Tiles(app.trace);
     this.frame = {
       ctx: lanes.getContext('2d', { alpha: false }) as CanvasRenderingContext2D,
       trace: app.trace,
@@ -96,7 +100,14 @@ export class TimelineCanvas {
   relayout(): void {
     const view = this.app.view.get();
     const { info } = this.app.loaded.get();
-    const key = JSON.stringify([view.pinned, view.collapsed, view.laneFilter, info.lanes.length, this.charted, [...this.layers.values()]]);
+    const key = JSON.stringify([
+      view.pinned,
+      view.collapsed,
+      view.laneFilter,
+      info.lanes.length,
+      this.charted,
+      [...this.layers.values()],
+    ]);
     if (key === this.lastBoxes) return;
     this.lastBoxes = key;
     this.boxes = layout(info.lanes, (id) => this.layers.get(id) ?? {}, this.charted, view);
@@ -105,7 +116,8 @@ export class TimelineCanvas {
 
   resize(): void {
     const dpr = Math.min(2, window.devicePixelRatio || 1);
-    this.width = Math.max(50, this.head.clientWidth);
+    // Both canvases are as wide as what the scroll bar leaves, or moments of the ruler were not above their bars.
+    this.width = Math.max(50, this.body.clientWidth - GUTTER);
     this.height = Math.max(50, this.body.clientHeight);
     for (const [canvas, h] of [
       [this.head, HEAD_H],
@@ -113,6 +125,7 @@ export class TimelineCanvas {
     ] as const) {
       canvas.width = Math.round(this.width * dpr);
       canvas.height = Math.round(h * dpr);
+      canvas.style.width = `${this.width}px`;
       canvas.style.height = `${h}px`;
     }
     this.mapFor = '';
@@ -146,7 +159,17 @@ export class TimelineCanvas {
     const ctx = this.head.getContext('2d', { alpha: false }) as CanvasRenderingContext2D;
     ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
     const { trace } = app;
-    drawHead({ ctx, map: this.map, theme, width, trace, view: app.view.get(), losses: this.losses, matches, hoverNs: this.hoverNs });
+    drawHead({
+      ctx,
+      map: this.map,
+      theme,
+      width,
+      trace,
+      view: app.view.get(),
+      losses: this.losses,
+      matches,
+      hoverNs: this.hoverNs,
+    });
   }
 
   draw(): void {
@@ -186,7 +209,7 @@ export class TimelineCanvas {
     if (box.kind === 'group') {
       f.ctx.fillStyle = this.theme.panel;
       f.ctx.fillRect(0, y, f.width, box.h);
-    } else if (box.kind === 'chart') this.charts.set(box.name, drawChart(f, box));
+    } else if (box.kind === 'chart') this.charts.set(box.name, drawChart(f, box, this.tiles));
     else drawLane(f, box);
     f.ctx.fillStyle = this.theme.line;
     f.ctx.fillRect(0, y + box.h - 1, f.width, 1);
@@ -219,14 +242,19 @@ export class TimelineCanvas {
     return this.frame.counted.get(threadId)?.find((c) => ns >= c.fromNs && ns <= c.toNs);
   }
 
-  /** Scrolls as little as makes a lane visible. */
-  revealLane(threadId: number): void {
-    const box = this.boxes.boxes.find((b) => b.kind === 'lane' && b.lane.threadId === threadId);
-    if (!box) return;
+  /** Scrolls as little as makes a lane visible, with the others that arrows lead to if there is room. */
+  revealLanes(threadId: number, others: number[]): void {
+    const boxOf = (id: number): Box | undefined =>
+      this.boxes.boxes.find((b) => b.kind === 'lane' && b.lane.threadId === id);
+    const main = boxOf(threadId);
+    if (!main) return;
     const { scrollTop, clientHeight } = this.body;
-    if (box.y < scrollTop) this.body.scrollTop = box.y - 4;
-    else if (box.y + Math.min(box.h, 60) > scrollTop + clientHeight)
-      this.body.scrollTop = Math.min(box.y, box.y + box.h - clientHeight + 4);
+    const bottomOf = (b: Box): number => b.y + Math.min(b.h, 44);
+    const all = [main, ...others.map(boxOf).filter((b) => b !== undefined)];
+    let [top, bottom] = [Math.min(...all.map((b) => b.y)), Math.max(...all.map(bottomOf))];
+    if (bottom - top > clientHeight) [top, bottom] = [main.y, bottomOf(main)];
+    if (top < scrollTop) this.body.scrollTop = top - 20;
+    else if (bottom > scrollTop + clientHeight) this.body.scrollTop = Math.min(top - 20, bottom - clientHeight + 4);
   }
 
   /** What is missing at a moment, for the ruler's tooltip. */

@@ -176,7 +176,6 @@ function breakdown(f: Frame, box: LaneBox, top: number, rowH: number): void {
   hatch(f, hit, kind, 0, f.theme.onBar);
 }
 
-
 /** A pale band where polls were counted, not recorded one by one: as high as the worker was busy, by its parks. */
 function counted(f: Frame, box: LaneBox, top: number, rowH: number): void {
   const list = f.counted.get(box.lane.threadId);
@@ -320,7 +319,8 @@ export function find(
       for (let i = 0; i < r.n; i++)
         if (s.depth[r.src[i]] === row && x >= r.x0[i] - 1 && x <= r.x1[i] + 1)
           if (best < 0 || r.x1[i] - r.x0[i] < r.x1[best] - r.x0[best]) best = i;
-    if (best >= 0 && hit.layer !== 'slice' && !(hit.layer === 'loss' && quiet.has(s.row[r.src[best]]))) return [hit, best];
+    if (best >= 0 && hit.layer !== 'slice' && !(hit.layer === 'loss' && quiet.has(s.row[r.src[best]])))
+      return [hit, best];
   }
   return null;
 }

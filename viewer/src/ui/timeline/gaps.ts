@@ -57,6 +57,11 @@ export async function readCounted(trace: Trace): Promise<Map<number, Counted[]>>
   ]);
   return countedBy(
     counts.map((r) => ({ thread: r.num('thread_id'), at: r.num('time_ns'), n: r.num('count') })),
-    parks.map((r) => ({ thread: r.num('thread_id'), at: r.num('time_ns'), spanNs: r.num('span_ns'), parkedNs: r.num('parked_ns') })),
+    parks.map((r) => ({
+      thread: r.num('thread_id'),
+      at: r.num('time_ns'),
+      spanNs: r.num('span_ns'),
+      parkedNs: r.num('parked_ns'),
+    })),
   );
 }

@@ -63,7 +63,13 @@ export interface Loss {
 
 /** Losses that say nothing of polls: records of context switches and samples that are missing. */
 export function isQuiet(reason: string): boolean {
-  return ['context switches', 'no memory for stacks', 'thread not sampled', 'signal taken', 'polls beyond the cap'].includes(reason);
+  return [
+    'context switches',
+    'no memory for stacks',
+    'thread not sampled',
+    'signal taken',
+    'polls beyond the cap',
+  ].includes(reason);
 }
 
 export interface Head {

@@ -71,19 +71,21 @@ export function listen(app: App, t: TimelineCanvas, hover: Hover, hoverHead: Hov
   const aborter = new AbortController();
   const options = { signal: aborter.signal };
 
-  const down = (canvas: HTMLCanvasElement) => (event: PointerEvent): void => {
-    const box = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const { fromNs, toNs } = app.view.get();
-    pointers.set(event.pointerId, x);
-    canvas.setPointerCapture(event.pointerId);
-    let kind: Drag['kind'] = event.shiftKey || event.button === 1 ? 'pan' : 'select';
-    if (canvas === t.head && y < MAP_H) kind = 'map';
-    if (pointers.size === 2) kind = 'pinch';
-    if (event.button > 1) return;
-    drag = { kind, x, y: canvas === t.head ? 0 : y, fromNs, toNs, moved: false };
-    left();
-  };
+  const down =
+    (canvas: HTMLCanvasElement) =>
+    (event: PointerEvent): void => {
+      const box = canvas.getBoundingClientRect();
+      const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+      const { fromNs, toNs } = app.view.get();
+      pointers.set(event.pointerId, x);
+      canvas.setPointerCapture(event.pointerId);
+      let kind: Drag['kind'] = event.shiftKey || event.button === 1 ? 'pan' : 'select';
+      if (canvas === t.head && y < MAP_H) kind = 'map';
+      if (pointers.size === 2) kind = 'pinch';
+      if (event.button > 1) return;
+      drag = { kind, x, y: canvas === t.head ? 0 : y, fromNs, toNs, moved: false };
+      left();
+    };
   const pinch = (event: PointerEvent, x: number): void => {
     const others = [...pointers].filter(([id]) => id !== event.pointerId).map(([, px]) => px);
     const before = Math.abs((pointers.get(event.pointerId) ?? x) - others[0]);
@@ -91,35 +93,44 @@ export function listen(app: App, t: TimelineCanvas, hover: Hover, hoverHead: Hov
     if (before > 4 && after > 4) zoomAt(app, t.ns((x + others[0]) / 2), before / after);
     pointers.set(event.pointerId, x);
   };
-  const move = (canvas: HTMLCanvasElement) => (event: PointerEvent): void => {
-    const box = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    if (!drag) {
-      t.hoverNs = t.ns(x);
-      t.request();
-      if (canvas === t.lanes) hover(x, y);
-      else hoverHead(x, y);
-      return;
-    }
-    if (Math.abs(x - drag.x) > 3 || Math.abs(y - drag.y) > 6) drag.moved = true;
-    if (drag.kind === 'pinch') return pinch(event, x);
-    if (!drag.moved && drag.kind !== 'map') return;
-    if (drag.kind === 'map') moveMap(app, t, drag, x);
-    else if (drag.kind === 'pan') {
-      const by = ((drag.x - x) / t.width) * (drag.toNs - drag.fromNs);
-      show(app, drag.fromNs + by, drag.toNs + by);
-    } else if (Math.abs(x - drag.x) > 3) {
-      if (canvas === t.head) select(app, { fromNs: Math.round(t.ns(Math.min(drag.x, x))), toNs: Math.round(t.ns(Math.max(drag.x, x))), threadIds: undefined });
-      else selectArea(app, t, drag, x, y);
-    }
-  };
-  const up = (canvas: HTMLCanvasElement) => (event: PointerEvent): void => {
-    const box = canvas.getBoundingClientRect();
-    pointers.delete(event.pointerId);
-    if (drag && !drag.moved && drag.kind === 'select' && canvas === t.lanes)
-      click(app, t, event.clientX - box.left, event.clientY - box.top);
-    drag = null;
-  };
+  const move =
+    (canvas: HTMLCanvasElement) =>
+    (event: PointerEvent): void => {
+      const box = canvas.getBoundingClientRect();
+      const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+      if (!drag) {
+        t.hoverNs = t.ns(x);
+        t.request();
+        if (canvas === t.lanes) hover(x, y);
+        else hoverHead(x, y);
+        return;
+      }
+      if (Math.abs(x - drag.x) > 3 || Math.abs(y - drag.y) > 6) drag.moved = true;
+      if (drag.kind === 'pinch') return pinch(event, x);
+      if (!drag.moved && drag.kind !== 'map') return;
+      if (drag.kind === 'map') moveMap(app, t, drag, x);
+      else if (drag.kind === 'pan') {
+        const by = ((drag.x - x) / t.width) * (drag.toNs - drag.fromNs);
+        show(app, drag.fromNs + by, drag.toNs + by);
+      } else if (Math.abs(x - drag.x) > 3) {
+        if (canvas === t.head)
+          select(app, {
+            fromNs: Math.round(t.ns(Math.min(drag.x, x))),
+            toNs: Math.round(t.ns(Math.max(drag.x, x))),
+            threadIds: undefined,
+          });
+        else selectArea(app, t, drag, x, y);
+      }
+    };
+  const up =
+    (canvas: HTMLCanvasElement) =>
+    (event: PointerEvent): void => {
+      const box = canvas.getBoundingClientRect();
+      pointers.delete(event.pointerId);
+      if (drag && !drag.moved && drag.kind === 'select' && canvas === t.lanes)
+        click(app, t, event.clientX - box.left, event.clientY - box.top);
+      drag = null;
+    };
   for (const canvas of [t.head, t.lanes]) {
     canvas.addEventListener('pointerdown', down(canvas), options);
     canvas.addEventListener('pointermove', move(canvas), options);

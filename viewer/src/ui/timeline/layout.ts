@@ -58,13 +58,13 @@ export function sharedFrames(depth: ArrayLike<number>, label: ArrayLike<number>)
 }
 
 export const GROUP_H = 24;
-export const CHART_H = 28;
+export const CHART_H = 26;
 export const POLL_H = 22;
 export const THIN_H = 12;
 export const FRAME_H = 12;
 export const GAP = 6;
 export const COLLAPSED_H = 16;
-export const MOST_FRAMES = 8;
+export const MOST_FRAMES = 6;
 
 const THIN: LaneLayer[] = ['wait', 'offcpu', 'context', 'event'];
 
@@ -73,7 +73,9 @@ export function stripsOf(layers: Layers, collapsed: boolean): { strips: Strip[];
   let y = 3;
   const main = layers.poll !== undefined || layers.park !== undefined || layers.stuck !== undefined;
   if (collapsed) {
-    const layer = main ? 'poll' : (['flame', 'wait', 'offcpu', 'event'] as const).find((l) => layers[l] !== undefined);
+    const layer = main
+      ? 'poll'
+      : (['flame', 'wait', 'offcpu', 'event'] as const).find((l) => layers[l] !== undefined);
     if (layer) strips.push({ layer, y: 2, h: COLLAPSED_H - 4, rows: 1 });
     return { strips, h: COLLAPSED_H };
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From slices to rectangles. What is narrower than LEAST_PX goes into a cell of that width on a grid that is fixed in
-// time, so that panning does not make bars flicker; the longest of a cell gives it its colour and is what a click finds.
+// time, so that panning does not make bars flicker; the longest of a cell gives it its colour and takes the click.
 import type { Slices } from '../../api';
 
 export const LEAST_PX = 3;

@@ -7,6 +7,8 @@ import { byUnit, duration, share } from '../format';
 import { pattern } from '../theme';
 import type { Frame } from './draw';
 import type { Box, ChartBox, LaneBox } from './layout';
+import { stepOf } from './tiles';
+import type { Tiles } from './tiles';
 
 function x(f: Frame, ns: number): number {
   return ((ns - f.fromNs) / (f.toNs - f.fromNs)) * f.width;
@@ -141,54 +143,78 @@ export function drawArrows(f: Frame, boxes: Box[], arrows: Arrow[]): void {
 export function chartText(series: Series, value: number): string {
   if (Number.isNaN(value)) return 'not measured';
   if (series.unit === 'ns') return duration(value);
-  if (series.unit === 'share' || series.unit === '1') return value > 0 && value < 0.0005 ? '< 0.1 %' : share(value, 1);
+  if (series.unit === 'share' || series.unit === '1')
+    return value > 0 && value < 0.0005 ? '< 0.1 %' : share(value, 1);
   return byUnit(value, series.unit);
 }
 
 export interface Chart {
+  tiles: Series[];
+  stepNs: number;
+}
+
+export interface Reading {
   series: Series;
-  top: number;
-  most: number;
+  min: number;
+  max: number;
+  mean: number;
+}
+
+/** What a chart has at a moment. */
+export function readingAt(chart: Chart, ns: number): Reading | null {
+  for (const series of chart.tiles) {
+    const i = Math.floor((ns - series.timeNs[0]) / chart.stepNs + 0.5);
+    if (i >= 0 && i < series.timeNs.length)
+      return { series, min: series.min[i], max: series.max[i], mean: series.mean[i] };
+  }
+  return null;
+}
+
+function nothing(f: Frame, top: number, h: number): void {
+  const style = pattern(f.ctx, 4, f.theme.grid);
+  if (style) {
+    f.ctx.fillStyle = style;
+    f.ctx.fillRect(0, top, f.width, h);
+  }
+  f.ctx.fillStyle = f.theme.muted;
+  f.ctx.font = f.theme.font;
+  f.ctx.fillText('not measured in this range', 8, top + h / 2 + 4);
 }
 
 /** An area of the maximum with the mean over it; where nothing was read there is a hatch, not a zero. */
-export function drawChart(f: Frame, box: ChartBox): Chart {
+export function drawChart(f: Frame, box: ChartBox, kept: Tiles): Chart {
   const { ctx, theme } = f;
-  const pixels = Math.max(1, Math.floor(f.width / 2));
-  const series = f.trace.series(box.name, null, f.fromNs, f.toNs, pixels);
+  const stepNs = stepOf((f.toNs - f.fromNs) / f.width);
+  const tiles = kept.over(box.name, f.fromNs, f.toNs, stepNs);
   const top = box.y - f.scroll + 4;
   const h = box.h - 8;
-  let most = 0;
-  for (const v of series.max) if (v > most) most = v;
-  if (series.unit === 'share' && box.name === 'utilisation') most = 1;
-  const scale = most > 0 ? h / most : 0;
-  const n = series.timeNs.length;
-  const at = (i: number): number => x(f, series.timeNs[i]);
-  ctx.fillStyle = theme.accent;
-  ctx.globalAlpha = 0.28;
-  for (let i = 0; i < n; i++) {
-    const v = series.max[i];
-    if (!(v >= 0)) continue;
-    const left = i ? (at(i - 1) + at(i)) / 2 : at(i) - 1;
-    const right = i + 1 < n ? (at(i) + at(i + 1)) / 2 : at(i) + 1;
-    ctx.fillRect(left, top + h - v * scale, Math.max(1, Math.min(right - left, 3)), Math.max(1, v * scale));
-  }
-  ctx.globalAlpha = 1;
-  for (let i = 0; i < n; i++) {
-    const v = series.mean[i];
-    if (v >= 0) ctx.fillRect(at(i) - 1, top + h - v * scale - 0.75, 2, 1.5);
-  }
-  if (n === 0 || !(most >= 0) || series.max.every((v) => Number.isNaN(v))) {
-    const style = pattern(ctx, 4, theme.grid);
-    if (style) {
-      ctx.fillStyle = style;
-      ctx.fillRect(0, top, f.width, h);
-    }
-    ctx.fillStyle = theme.muted;
-    ctx.font = theme.font;
-    ctx.fillText('not measured in this range', 8, top + h / 2 + 4);
+  let most = -1;
+  const each = (visit: (series: Series, i: number) => void): void => {
+    for (const series of tiles)
+      for (let i = 0; i < series.timeNs.length; i++)
+        if (series.max[i] >= 0 && series.timeNs[i] > f.fromNs - stepNs && series.timeNs[i] < f.toNs + stepNs)
+          visit(series, i);
+  };
+  each((series, i) => {
+    if (series.max[i] > most) most = series.max[i];
+  });
+  if (most < 0) nothing(f, top, h);
+  else {
+    if (box.name === 'utilisation') most = 1;
+    const scale = most > 0 ? h / most : 0;
+    const w = (stepNs / (f.toNs - f.fromNs)) * f.width;
+    ctx.fillStyle = theme.accent;
+    ctx.globalAlpha = 0.28;
+    each((series, i) => {
+      const high = Math.max(1, series.max[i] * scale);
+      ctx.fillRect(x(f, series.timeNs[i]) - w / 2, top + h - high, w, high);
+    });
+    ctx.globalAlpha = 1;
+    each((series, i) =>
+      ctx.fillRect(x(f, series.timeNs[i]) - w / 2, top + h - series.mean[i] * scale - 0.75, w, 1.5),
+    );
   }
   ctx.fillStyle = theme.line;
   ctx.fillRect(0, top + h, f.width, 1);
-  return { series, top, most };
+  return { tiles, stepNs };
 }

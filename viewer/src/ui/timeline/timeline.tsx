@@ -46,7 +46,11 @@ function LaneLabel({ box }: { box: LaneBox }) {
       </button>
       {!box.collapsed &&
         box.strips.map((strip, i) => (
-          <span key={strip.layer} class={i ? 'strip-name' : 'strip-name first'} style={{ top: `${strip.y}px`, height: `${strip.h}px` }}>
+          <span
+            key={strip.layer}
+            class={i ? 'strip-name' : 'strip-name first'}
+            style={{ top: `${strip.y}px`, height: `${strip.h}px` }}
+          >
             {i ? STRIPS[strip.layer] : ''}
           </span>
         ))}
@@ -146,7 +150,9 @@ export function Timeline() {
   }, []);
   const place = useLoaded((l) => l.place);
   useEffect(() => {
-    if (place && place.threadId >= 0) drawn.current?.revealLane(place.threadId);
+    if (!place || place.threadId < 0) return;
+    const others = place.arrows.flatMap((a) => (a.kind === 'delayed' ? [] : [a.fromThread, a.toThread]));
+    drawn.current?.revealLanes(place.threadId, others);
   }, [place]);
   useEffect(() => drawn.current?.themeChanged(), [dark]);
   useEffect(() => {
@@ -166,14 +172,22 @@ export function Timeline() {
       </div>
       <div class="tl-body" ref={body}>
         <div class="tl-spacer" style={{ height: `${layout.height}px` }}>
-          <canvas ref={lanes} class="tl-lanes" role="img" aria-label="Lanes of workers and threads over time" tabIndex={0} />
+          <canvas
+            ref={lanes}
+            class="tl-lanes"
+            role="img"
+            aria-label="Lanes of workers and threads over time"
+            tabIndex={0}
+          />
           {layout.boxes.map((box) => (
             <BoxLabel key={box.key} box={box} />
           ))}
         </div>
         {layout.boxes.every((box) => box.kind !== 'lane') && (
           <p class="empty">
-            {info.lanes.length ? 'No lane has this in its name.' : 'This trace has no threads: nothing recorded events.'}
+            {info.lanes.length
+              ? 'No lane has this in its name.'
+              : 'This trace has no threads: nothing recorded events.'}
           </p>
         )}
       </div>

@@ -8,7 +8,7 @@ import type { TimelineCanvas } from './canvas';
 import { MAP_H } from './head';
 import { boxAt } from './layout';
 import { lengthOf } from './lod';
-import { chartText } from './overlay';
+import { chartText, readingAt } from './overlay';
 
 export interface Tip {
   x: number;
@@ -32,13 +32,11 @@ const WORDS: Record<string, string> = {
 
 function chartTip(t: TimelineCanvas, name: string, title: string, x: number): string[] {
   const chart = t.charts.get(name);
-  if (!chart || !chart.series.timeNs.length) return [];
-  const { series } = chart;
-  const i = Math.min(series.timeNs.length - 1, Math.max(0, Math.round((x / t.width) * series.timeNs.length - 0.5)));
-  if (Number.isNaN(series.max[i])) return [`${title}: no reading here`];
-  const range =
-    series.min[i] === series.max[i] ? '' : ` (${chartText(series, series.min[i])} to ${chartText(series, series.max[i])})`;
-  return [`${chartText(series, series.mean[i])}${range}`];
+  const at = chart && readingAt(chart, t.ns(x));
+  if (!at || Number.isNaN(at.max)) return [`${title}: no reading here`];
+  const { series, min, max, mean } = at;
+  const range = min === max ? '' : ` (${chartText(series, min)} to ${chartText(series, max)})`;
+  return [`${chartText(series, mean)}${range}`];
 }
 
 export function describe(app: App, t: TimelineCanvas, x: number, y: number): Tip | null {
@@ -71,7 +69,12 @@ export function describe(app: App, t: TimelineCanvas, x: number, y: number): Tip
   const off = box?.kind === 'lane' ? box.strips.find((b) => b.layer === 'offcpu') : undefined;
   const inOff = off && y + t.body.scrollTop - box!.y >= off.y && y + t.body.scrollTop - box!.y < off.y + off.h;
   if (!found && inOff && t.lossesAt(t.ns(x)).some((l) => l.reason === 'context switches'))
-    return { ...at, title: 'off CPU: not known here', lines: ['context switches were not recorded, to save CPU time'], kind: 4 };
+    return {
+      ...at,
+      title: 'off CPU: not known here',
+      lines: ['context switches were not recorded, to save CPU time'],
+      kind: 4,
+    };
   if (!found) return null;
   const [hit, i] = found;
   const s = hit.slices;
@@ -94,7 +97,9 @@ export function describeHead(app: App, t: TimelineCanvas, x: number, y: number):
   const box = t.head.getBoundingClientRect();
   const { info } = app.loaded.get();
   const ns = t.ns(x);
-  const lines = t.lossesAt(ns).map((l) => `not recorded in full from ${moment(l.fromNs)} to ${moment(l.toNs)}: ${l.reason}`);
+  const lines = t
+    .lossesAt(ns)
+    .map((l) => `not recorded in full from ${moment(l.fromNs)} to ${moment(l.toNs)}: ${l.reason}`);
   if (info.startUnixNs) lines.unshift(`${clock(ns, info.startUnixNs, 1e3)} UTC`);
   return { x: box.left + x, y: box.top + y, title: moment(ns, t.ns(1) - t.ns(0)), lines, kind: -1 };
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which segments of a trace are loaded, when it is more than a browser can hold, or a part was asked for.
+import type { Manifest } from './source.ts';
+
+/** More events than this are not loaded at once: a browser gives a page about 4 GB, and an event takes up to 40 B. */
+export const MAX_EVENTS = 30_000_000;
+
+export interface Part {
+  /** Only the segments with something between these moments, ns from the start. */
+  fromNs?: number;
+  toNs?: number;
+  maxEvents?: number;
+}
+export interface Choice {
+  indices: number[]; // of manifest.files
+  events: number;
+  left: string[]; // sentences about what is not loaded
+}
+
+/** Segments up to the limit: those that were asked for, else the newest. */
+export function chooseFiles(manifest: Manifest, options: Part): Choice {
+  const most = options.maxEvents ?? MAX_EVENTS;
+  const { fromNs = -Infinity, toNs = Infinity } = options;
+  const wanted = manifest.files
+    .map((file, index) => ({ file, index }))
+    .filter(({ file }) => file.events === 0 || (file.toNs >= fromNs && file.fromNs <= toNs))
+    .sort((a, b) => b.file.toNs - a.file.toNs);
+  const taken: typeof wanted = [];
+  let events = 0;
+  for (const one of wanted) {
+    if (taken.length > 0 && events + one.file.events > most) break;
+    taken.push(one);
+    events += one.file.events;
+  }
+  const left: string[] = [];
+  if (taken.length < manifest.files.length) {
+    const all = manifest.files.reduce((sum, file) => sum + file.events, 0);
+    const at = (ns: number): string => `${(ns / 1e9).toFixed(1)} s`;
+    const from = Math.min(...taken.map(({ file }) => file.fromNs));
+    const to = Math.max(...taken.map(({ file }) => file.toNs));
+    const full = taken.length < wanted.length;
+    const why = full ? `more than a browser can hold (${most / 1e6} M)` : 'a part was asked for';
+    const millions = (n: number): string => (n / 1e6).toFixed(1);
+    left.push(
+      `Only a part is loaded: ${millions(events)} M of ${millions(all)} M events, ` +
+        `from ${at(from)} to ${at(to)}: ${why}.`,
+    );
+  }
+  return { events, left, indices: taken.map(({ index }) => index).sort((a, b) => a - b) };
+}
