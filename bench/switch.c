@@ -2,10 +2,10 @@
 /* What is added to a context switch: two threads on one CPU wake each other through a futex, so that each wake is a
  * switch. With sampling, or with records of switches, and without, in slices of a fixed number of switches that take
  * turns in one process; the figure is the median difference, in CPU time of the two threads, which what others do on
- * the machine is not part of. The samples' own time is in it; the collector's is not, and is measured by itself. The same
- * with nothing switched on is what chance does. While threads come and go the timer engine has a timer on the whole
- * process, too; that is measured apart. Records of switches are beside what a profiler from outside does: a sample
- * of each switch with its call chain. */
+ * the machine is not part of. The samples' own time is in it; the collector's is not, and is measured by itself. The
+ * same with nothing switched on is what chance does. While threads come and go the timer engine has a timer on the
+ * whole process, too; that is measured apart. Records of switches are beside what a profiler from outside does: a
+ * sample of each switch with its call chain. */
 #include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
