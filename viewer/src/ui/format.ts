@@ -25,6 +25,11 @@ export function count(n: number): string {
   return Math.round(n).toLocaleString('en-US');
 }
 
+/** "1 poll", "2 polls". */
+export function plural(n: number, one: string): string {
+  return `${count(n)} ${one}${n === 1 ? '' : 's'}`;
+}
+
 export function share(part: number, whole: number): string {
   if (!(whole > 0) || !Number.isFinite(part)) return '';
   const percent = (100 * part) / whole;

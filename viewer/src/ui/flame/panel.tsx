@@ -221,21 +221,26 @@ function FunctionTable({
   );
 }
 
-function Graphs({ tree, picked, onPick }: { tree: Tree; picked: string; onPick: (name: string) => void }) {
+interface GraphsProps {
+  tree: Tree; // as drawn
+  straight: Tree; // outermost first
+  picked: string;
+  onPick: (name: string) => void;
+}
+
+function Graphs({ tree, straight, picked, onPick }: GraphsProps) {
   const app = useApp();
   const transforms = useView((v) => v.transforms);
   const search = useView((v) => v.search);
-  const invert = useView((v) => v.invert);
   const [node, setNode] = useState(-1);
   useEffect(() => setNode(-1), [tree]);
   const zoomPath = transforms.find((t) => t.kind === 'zoom')?.name;
   const zoomed = zoomPath ? nodeAt(tree, zoomPath) : 0;
   const sandwich = transforms.find((t) => t.kind === 'sandwich')?.name;
-  const [above, below] = useMemo(() => {
-    if (!sandwich) return [null, null];
-    const outermostFirst = invert ? inverted(tree) : tree;
-    return [callers(outermostFirst, sandwich), focus(outermostFirst, sandwich)];
-  }, [tree, sandwich, invert]);
+  const [above, below] = useMemo(
+    () => (sandwich ? [callers(straight, sandwich), focus(straight, sandwich)] : [null, null]),
+    [straight, sandwich],
+  );
   const pickIn = (of: Tree) => (at: number) => {
     onPick(at > 0 ? of.functions[of.nodes[at].frame].name : '');
     if (of === tree) setNode(at);
@@ -293,17 +298,17 @@ export function FlamePanel() {
   const baseline = useView((v) => v.baseline);
   const transforms = useView((v) => v.transforms);
   const [picked, setPicked] = useState('');
-  const now = useAsync(() => app.trace.flame(selection, weight, invert), [selection, weight, invert]);
-  const base = useAsync(
-    async () => (baseline ? app.trace.flame(baseline, weight, invert) : null),
-    [baseline, weight, invert],
-  );
-  const tree = useMemo(() => {
-    if (!now.value) return null;
+  const now = useAsync(() => app.trace.flame(selection, weight), [selection, weight]);
+  const base = useAsync(async () => (baseline ? app.trace.flame(baseline, weight) : null), [baseline, weight]);
+  // Inverted here, after the transforms: those are about callers and callees, whichever is drawn on top.
+  const [straight, tree] = useMemo(() => {
+    if (!now.value) return [null, null];
     const mine = applied(fromFlame(now.value), transforms);
-    return base.value ? difference(mine, applied(fromFlame(base.value), transforms)) : mine;
-  }, [now.value, base.value, transforms]);
-  const list = useMemo(() => (tree ? sums(tree) : []), [tree]);
+    const other = base.value ? applied(fromFlame(base.value), transforms) : null;
+    const turned = (one: Tree): Tree => (invert ? inverted(one) : one);
+    return [mine, other ? difference(turned(mine), turned(other)) : turned(mine)];
+  }, [now.value, base.value, transforms, invert]);
+  const list = useMemo(() => (straight ? sums(straight) : []), [straight]);
   const kind = WEIGHTS.find((w) => w.id === weight) ?? WEIGHTS[0];
   const total = tree?.nodes[0].total ?? 0;
   return (
@@ -327,7 +332,9 @@ export function FlamePanel() {
       </p>
       <div class="flame-split">
         <div class="flame-scroll">
-          {tree && tree.nodes.length > 1 && <Graphs tree={tree} picked={picked} onPick={setPicked} />}
+          {tree && straight && tree.nodes.length > 1 && (
+            <Graphs tree={tree} straight={straight} picked={picked} onPick={setPicked} />
+          )}
           {tree && tree.nodes.length === 1 && !now.loading && <Empty>{kind.none}</Empty>}
         </div>
         <div class="flame-table">

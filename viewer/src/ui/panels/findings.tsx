@@ -3,7 +3,7 @@
 import { go, panel, reveal } from '../actions';
 import type { App } from '../context';
 import { useApp, useLoaded } from '../context';
-import { count, day, duration, clock } from '../format';
+import { clock, count, day, duration, plural } from '../format';
 import { many } from '../table';
 import { Empty } from './common';
 
@@ -27,7 +27,8 @@ export interface Finding {
 const CAUSES: Record<string, number> = { on_cpu: 0, blocked: 1, waiting: 2, preempted: 3, not_measured: 4 };
 
 async function jump(app: App, f: Finding): Promise<void> {
-  if (f.longest_at_ns === null) return panel(app, f.kind === 'lock' ? 'locks' : 'waits');
+  if (f.longest_at_ns === null)
+    return panel(app, f.cause === 'on_cpu' || f.cause === null ? 'flame' : f.kind === 'lock' ? 'locks' : 'waits');
   const polls = ['poll', 'tick', 'running', 'delay'].includes(f.kind);
   const table = polls ? 'poll' : 'wait';
   // The moment in the report is rounded as text is, so the longest that begins near it is the one.
@@ -64,7 +65,7 @@ function FindingItem({ finding: f, index }: { finding: Finding; index: number })
           </span>
           {f.behind && (
             <span class="finding-line">
-              behind {f.count === 1 ? 'it' : 'them'} waited {count(f.behind.polls)} polls,{' '}
+              behind {f.count === 1 ? 'it' : 'them'} waited {plural(f.behind.polls, 'poll')},{' '}
               {duration(f.behind.total_ns)} in all, up to {duration(f.behind.longest_ns)} each
             </span>
           )}
@@ -111,8 +112,9 @@ export function Findings() {
     <article data-testid="findings">
       <h2>What matters most</h2>
       <p class="lead">
-        {duration(info.toNs - info.fromNs)}, {count(info.events)} events, {count(workers)}{' '}
-        {ticks ? 'event loops' : 'workers'}, {count(info.lanes.length - workers)} other threads
+        {duration(info.toNs - info.fromNs)}, {count(info.events)} events
+        {workers > 0 && `, ${plural(workers, ticks ? 'event loop' : 'worker')}`},{' '}
+        {plural(info.lanes.length - workers, workers ? 'other thread' : 'thread')}
         {info.startUnixNs > 0 && (
           <>
             {' '}
