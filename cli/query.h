@@ -38,6 +38,7 @@ struct query {
 	struct weft__set set;
 	sqlite3 *db;
 	enum query_format format;
+	bool quiet; /* no word of progress */
 	struct query_of tables[WEFT__N_TABLES];
 };
 

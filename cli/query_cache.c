@@ -57,8 +57,9 @@ int query_cache_load(struct query_of *of, uint64_t columns)
 {
 	const struct weft__table *table = &weft__tables[of->table];
 	struct query_cache *cache = &of->cache;
-	struct weft__scan_opts opts = {
-		.table = of->table, .columns = columns | of->planned, .progress = query_progress};
+	struct weft__scan_opts opts = {.table = of->table,
+				       .columns = columns | of->planned,
+				       .progress = of->query->quiet ? NULL : query_progress};
 	const struct weft__row *row;
 	struct weft__scan *scan;
 	int rc;

@@ -289,7 +289,7 @@ static int filter_rows(sqlite3_vtab_cursor *base, int lookup, const char *plan, 
 	struct cursor *cursor = (struct cursor *)base;
 	struct query_of *of = ((struct table *)base->pVtab)->of;
 	const struct weft__table *table = &weft__tables[of->table];
-	struct weft__scan_opts opts = {.table = of->table, .progress = query_progress};
+	struct weft__scan_opts opts = {.table = of->table, .progress = of->query->quiet ? NULL : query_progress};
 	char *rest;
 	int i, rc;
 

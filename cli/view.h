@@ -61,6 +61,18 @@ int view_request_range(const char *range, uint64_t size, uint64_t *from, uint64_
 /* "file/12" as 12; false: it is none. */
 bool view_request_file(const char *rest, uint64_t *index);
 
+/* view_query.c: SQL over the segments. */
+#define VIEW_SQL_BYTES 65536 /* of a statement */
+struct view_query;
+struct view_query *view_query_new(struct view_files *files); /* NULL: out of memory */
+/* Writes {columns, rows, truncated}, or {error, offset} when the statement is wrong or refused, or takes too long. 0,
+ * -EBUSY while another statement runs, or -ENOMEM. Any thread may call it. */
+int view_query_run(struct view_query *query, const char *sql, FILE *out);
+void view_query_end(struct view_query *query); /* what runs stops soon; any thread */
+void view_query_free(struct view_query *query);
+/* The saved questions of weft query: [{name, what, sql}]. */
+void view_query_saved(FILE *out);
+
 /* view_server.c. Serves until a signal asks for the end. Answers an exit status. */
 struct view_server_opts {
 	struct view_files *files;

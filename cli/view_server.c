@@ -38,6 +38,7 @@ static struct {
 
 struct server {
 	struct view_files *files;
+	struct view_query *query;
 	unsigned port;
 	char token[VIEW_TOKEN + 1];
 	pthread_mutex_t naming;
@@ -225,6 +226,52 @@ static enum MHD_Result give_names(struct server *server, struct MHD_Connection *
 	return rc;
 }
 
+/* A statement that is on its way here. */
+struct statement {
+	size_t n; /* more than fits: it is refused */
+	char sql[VIEW_SQL_BYTES + 1];
+};
+
+static enum MHD_Result give_json(struct MHD_Connection *connection, FILE *out, char **text, size_t *bytes, int rc)
+{
+	if (out && fclose(out) == 0 && rc == 0)
+		return answer(connection, MHD_HTTP_OK,
+			      http.MHD_create_response_from_buffer(*bytes, *text, MHD_RESPMEM_MUST_FREE),
+			      "application/json");
+	free(*text);
+	if (rc == -EBUSY)
+		return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "another statement is still running\n");
+	return say(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
+}
+
+static enum MHD_Result give_rows(struct server *server, struct MHD_Connection *connection, struct statement *statement)
+{
+	size_t bytes = 0;
+	char *text = NULL;
+	FILE *out;
+	int rc;
+
+	if (statement->n > VIEW_SQL_BYTES)
+		return say(connection, MHD_HTTP_CONTENT_TOO_LARGE, "a statement has up to 65536 bytes\n");
+	if (memchr(statement->sql, 0, statement->n))
+		return say(connection, MHD_HTTP_BAD_REQUEST, "a statement has no zero bytes\n");
+	statement->sql[statement->n] = 0;
+	out = open_memstream(&text, &bytes);
+	rc = out ? view_query_run(server->query, statement->sql, out) : -ENOMEM;
+	return give_json(connection, out, &text, &bytes, rc);
+}
+
+static enum MHD_Result give_saved(struct MHD_Connection *connection)
+{
+	size_t bytes = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (out)
+		view_query_saved(out);
+	return give_json(connection, out, &text, &bytes, out ? 0 : -ENOMEM);
+}
+
 static enum MHD_Result give(struct server *server, struct MHD_Connection *connection, const char *rest)
 {
 	static const char api[] = "api/";
@@ -237,12 +284,44 @@ static enum MHD_Result give(struct server *server, struct MHD_Connection *connec
 			return give_list(server, connection);
 		if (strcmp(rest, "names") == 0)
 			return give_names(server, connection);
+		if (strcmp(rest, "questions") == 0)
+			return give_saved(connection);
+		if (strcmp(rest, "query") == 0)
+			return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "send the statement by POST\n");
 		if (view_request_file(rest, &index))
 			return give_segment(server, connection, index);
 		return say(connection, MHD_HTTP_NOT_FOUND, "there is no such thing\n");
 	}
 	file = view_bundle_find(rest[0] ? rest : "index.html");
 	return file ? give_bundle(connection, file) : say(connection, MHD_HTTP_NOT_FOUND, "there is no such file\n");
+}
+
+/* The first call is with the headers, then one for each piece of the body, and one without at the end. */
+static enum MHD_Result on_statement(struct server *server, struct MHD_Connection *connection, const char *body,
+				    size_t *body_bytes, void **state)
+{
+	struct statement *statement = *state;
+
+	if (!statement) {
+		*state = calloc(1, sizeof(*statement));
+		return *state ? MHD_YES : MHD_NO;
+	}
+	if (*body_bytes == 0)
+		return give_rows(server, connection, statement);
+	if (statement->n + *body_bytes <= VIEW_SQL_BYTES)
+		memcpy(statement->sql + statement->n, body, *body_bytes);
+	statement->n = statement->n + *body_bytes <= VIEW_SQL_BYTES ? statement->n + *body_bytes : VIEW_SQL_BYTES + 1;
+	*body_bytes = 0;
+	return MHD_YES;
+}
+
+static void on_end(void *data, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode code)
+{
+	(void)data;
+	(void)connection;
+	(void)code;
+	free(*state);
+	*state = NULL;
 }
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
@@ -253,12 +332,10 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	const char *rest = "";
 
 	(void)version;
-	(void)body;
-	if (*body_bytes) {
+	if (*body_bytes && !*state) {
 		*body_bytes = 0; /* is read and forgotten */
 		return MHD_YES;
 	}
-	(void)state;
 	switch (view_request_judge(&request, server->token, server->port, &rest)) {
 	case VIEW_BAD_HOST:
 		return say(connection, MHD_HTTP_FORBIDDEN, "weft view answers to 127.0.0.1 and localhost only\n");
@@ -270,6 +347,8 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	case VIEW_ALLOWED:
 		break;
 	}
+	if (strcmp(method, "POST") == 0 && strcmp(rest, "api/query") == 0)
+		return on_statement(server, connection, body, body_bytes, state);
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "weft view only shows\n");
 	return give(server, connection, rest);
@@ -297,7 +376,7 @@ static struct MHD_Daemon *start(struct server *server, unsigned port)
 	daemon = http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)port, NULL, NULL, on_request, server,
 				       MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
 				       MHD_OPTION_CONNECTION_TIMEOUT, 120u, MHD_OPTION_CONNECTION_LIMIT, 64u,
-				       MHD_OPTION_END);
+				       MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
 	info = daemon ? http.MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	server->port = info ? info->port : 0;
 	return daemon;
@@ -333,6 +412,9 @@ int view_serve(const struct view_server_opts *opts)
 				"weft view --html OUT.html PATH");
 	if (!make_token(server.token))
 		return cli_fail("no random numbers for the token: %s", strerror(errno));
+	server.query = view_query_new(opts->files);
+	if (!server.query)
+		return cli_fail("out of memory");
 	/* Before there are threads, so that none of them gets the signals. */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
@@ -340,9 +422,11 @@ int view_serve(const struct view_server_opts *opts)
 	sigaddset(&ends, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
 	daemon = start(&server, opts->port);
-	if (!daemon)
+	if (!daemon) {
+		view_query_free(server.query);
 		return cli_fail("cannot listen on 127.0.0.1:%u: %s; --port 0 takes any that is free", opts->port,
 				strerror(errno));
+	}
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/%s/", server.port, server.token);
 	printf("%s\nOpen this in a browser; Ctrl-C ends it.\n", url);
 	fflush(stdout);
@@ -351,9 +435,11 @@ int view_serve(const struct view_server_opts *opts)
 		view_browser_open(&browser, url);
 	(void)wait_for_end();
 	view_browser_close(&browser);
+	view_query_end(server.query);
 	http.MHD_stop_daemon(daemon);
 	if (is_early)
 		pthread_join(early, NULL);
 	free(server.names);
+	view_query_free(server.query);
 	return CLI_OK;
 }

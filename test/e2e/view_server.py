@@ -3,6 +3,7 @@
 """The server of weft view: who gets what."""
 # presets: release
 # timeout: 60
+import atexit
 import gzip
 import http.client
 import json
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 weft = os.path.join(os.environ["WEFT_BUILD"], "weft")
@@ -33,13 +35,14 @@ class View:
 
     def __init__(self, *paths, args=("--no-open",), env=None):
         self.child = subprocess.Popen([weft, "view", *args, *paths], stdout=subprocess.PIPE, text=True, env=env)
+        atexit.register(self.child.kill) # also when a check fails with an exception
         line = self.child.stdout.readline()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/\n", line)
         if not found:
             raise SystemExit("weft view said: " + line)
         self.port, self.token = int(found[1]), found[2]
 
-    def get(self, path, method="GET", **headers):
+    def get(self, path, method="GET", body=None, **headers):
         """Status, headers and body, of exactly that path."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
@@ -47,7 +50,9 @@ class View:
             for name, value in {"Host": "127.0.0.1:%d" % self.port, **headers}.items():
                 if value is not None:
                     connection.putheader(name.replace("_", "-"), value)
-            connection.endheaders()
+            if body is not None:
+                connection.putheader("Content-Length", str(len(body)))
+            connection.endheaders(body)
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
         finally:
@@ -55,6 +60,12 @@ class View:
 
     def mine(self, path, **headers):
         return self.get("/%s/%s" % (self.token, path), **headers)
+
+    def query(self, sql, **headers):
+        """Status, and the answer when there is one."""
+        path = "/%s/api/query" % self.token
+        status, _, body = self.get(path, method="POST", body=sql.encode(), **headers)
+        return status, json.loads(body) if status == 200 else body
 
     def end(self):
         self.child.send_signal(signal.SIGINT)
@@ -111,6 +122,94 @@ def ranges(view):
         check(text, status == 206 and body == want and headers["Content-Range"].endswith("/%d" % len(whole)))
     check("behind the end", view.mine("api/file/0", Range="bytes=%d-" % len(whole))[0] == 416)
     check("names", view.mine("api/names")[2].startswith(b"R\t"))
+
+
+def rows_of(sql):
+    """As weft query says it."""
+    done = subprocess.run([weft, "query", "--json", golden, sql], capture_output=True, check=True, text=True)
+    return [list(row.values()) for row in json.loads(done.stdout)]
+
+
+def sql(view):
+    worst = "select id, location, duration_ns, wake_delay_ns from poll order by duration_ns desc limit 5"
+    answer = view.query(worst + "; -- the end")[1]
+    check("columns %s" % answer, answer.get("columns") == ["id", "location", "duration_ns", "wake_delay_ns"])
+    check("the rows of weft query", answer["rows"] == rows_of(worst) and len(answer["rows"]) == 5)
+    check("all of them", answer["truncated"] is False)
+    many = view.query("select id from poll")[1]
+    check("2000 rows", len(many["rows"]) == 2000 and many["truncated"])
+    check("of more", rows_of("select count(*) from poll")[0][0] > 2000)
+    check("what JavaScript cannot hold", view.query("select 9007199254740993, 1.5, null")[1]["rows"]
+          == [["9007199254740993", 1.5, None]])
+    saved = json.loads(view.mine("api/questions")[2])
+    listed = subprocess.run([weft, "query", "--list"], capture_output=True, check=True, text=True).stdout
+    check("saved questions", len(saved) > 10)
+    check("those of --list", all("%s: %s\n" % (one["name"], one["what"]) in listed for one in saved))
+    for one in saved:
+        check(one["name"], "columns" in view.query(one["sql"])[1])
+
+
+def sql_refused(view, scratch):
+    wrong = view.query("select absent from poll")[1]
+    check("SQLite's own words: %s" % wrong, wrong == {"error": "no such column: absent", "offset": 7})
+    check("no statement", "error" in view.query("-- nothing")[1])
+    file = os.path.join(scratch, "made.db")
+    for text in ("attach '%s' as x" % file, "vacuum into '%s'" % file, "pragma user_version", "pragma user_version = 3",
+                 "select * from pragma_database_list", "create table t (x)", "create temp table t (x)",
+                 "delete from poll",
+                 "insert into poll (id) values (1)", "update poll set id = 1", "drop table poll", "begin", "reindex",
+                 "select load_extension('x')", "create virtual table t using poll", "detach main", "analyze"):
+        status, answer = view.query(text)
+        check("%s is refused: %s" % (text, answer), status == 200 and list(answer)[0] == "error")
+    check("nothing was written", not os.path.exists(file))
+    check("attach: why", "only select" in view.query("attach '%s' as x" % file)[1]["error"])
+    for text in "select 1; select 2", "select 1; attach 'x' as y", "select 1; nonsense":
+        check("two: " + text, "more than one" in view.query(text)[1]["error"])
+    late = view.query("select abs(-9223372036854775807 - (id > 0) * (rowid > 20)) from poll")[1]
+    check("an error behind rows: %s" % list(late), late == {"error": "integer overflow"})
+    check("too long", view.query("select '%s'" % ("x" * 65536))[0] == 413)
+    check("as long as it may be", view.query("select 1 --".ljust(65536, "x"))[0] == 200)
+    check("a zero byte", view.query("select 1\0")[0] == 400)
+    check("GET", view.mine("api/query")[0] == 405)
+    path, body = "/%s/api/query", b"select 1"
+    check("no token", view.get(path % ("0" * 32), method="POST", body=body)[0] == 403)
+    check("other Host", view.query("select 1", Host="evil.example")[0] == 403)
+    check("other Origin", view.query("select 1", Origin="http://evil.example")[0] == 403)
+    for text in ("select zeroblob(1000000000)", "select group_concat(p.location) from poll p, poll q"):
+        check("too much: " + text, "error" in view.query(text)[1])
+    check("and goes on", view.query("select 1")[1]["rows"] == [[1]])
+
+
+FOREVER = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+
+
+def ended_query(view):
+    try:
+        view.query(FOREVER)
+    except OSError: # the server ended first
+        pass
+
+
+def slow_sql():
+    """One that takes forever is stopped; others are told meanwhile; the end of the server does not wait for it."""
+    view = View(golden)
+    answers = []
+    one = threading.Thread(target=lambda: answers.append(view.query(FOREVER)))
+    begin = time.monotonic()
+    one.start()
+    time.sleep(0.5)
+    check("one at a time", view.query("select 1")[0] == 503)
+    check("the page is served meanwhile", view.mine("api/files")[0] == 200)
+    one.join()
+    took = time.monotonic() - begin
+    check("stopped after %.1f s: %s" % (took, answers), 9 < took < 18 and "longer than 10 s" in answers[0][1]["error"])
+    two = threading.Thread(target=ended_query, args=(view,))
+    two.start()
+    time.sleep(0.3)
+    begin = time.monotonic()
+    check("ends", view.end() == 0)
+    check("at once", time.monotonic() - begin < 5)
+    two.join()
 
 
 def only_what_was_named(scratch):
@@ -184,7 +283,10 @@ with tempfile.TemporaryDirectory() as scratch:
     refused(view)
     served(view)
     ranges(view)
+    sql(view)
+    sql_refused(view, scratch)
     check("ends with 0", view.end() == 0)
+    slow_sql()
     only_what_was_named(scratch)
     wrong_uses(os.path.join(scratch, "several", ".."))
     one_file(scratch)

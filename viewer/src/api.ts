@@ -117,12 +117,25 @@ export interface TraceInfo {
   events: number;
   live: boolean;
   lanes: Lane[];
+  recordings: { name: string; shiftNs: number }[]; // shiftNs: when it began
   tables: TableInfo[];
   /** Sentences for the reader: what could not be read, what limits the trace, as the first page of weft report. */
   problems: string[];
   limits: string[];
   complete?: boolean; // false: limits and findings are still being computed, onGrow brings them
   findings: unknown[]; // `findings` of weft report --json
+}
+
+/** Of SQL. An integer that a double cannot hold is a text. */
+export interface Answer {
+  columns: string[];
+  rows: (string | number | null)[][];
+  truncated: boolean;
+}
+export interface Question {
+  name: string;
+  what: string;
+  sql: string;
 }
 
 export interface Trace {
@@ -135,9 +148,8 @@ export interface Trace {
   flame(selection: Selection, weight: Weight, invert?: boolean): Promise<Flame>;
   /** The same JSON as `weft report --json` with the selection as its filters. */
   report(selection: Selection): Promise<unknown>;
-  query?(
-    sql: string,
-    limit: number,
-  ): Promise<{ columns: string[]; rows: (string | number | null)[][]; truncated: boolean }>;
+  /** One statement that reads, run by weft view as weft query does; not there in a page that is one file. */
+  query?(sql: string, limit: number): Promise<Answer>;
+  questions?(): Promise<Question[]>; // saved ones
   onGrow(callback: (info: TraceInfo) => void): void; // a live recording
 }

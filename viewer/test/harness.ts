@@ -85,15 +85,15 @@ export interface Viewed {
 }
 
 /** The page of a trace, not yet loaded to the end. */
-export async function view(t: TestContext, trace: string, options: ViewOptions = {}): Promise<Viewed> {
+export async function view(t: TestContext, trace: string | string[], options: ViewOptions = {}): Promise<Viewed> {
   let url: string;
   if (options.html) {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'weft-view-'));
     t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
-    weft('.', 'view', '--html', path.join(directory, 'trace.html'), trace);
+    weft('.', 'view', '--html', path.join(directory, 'trace.html'), ...[trace].flat());
     url = pathToFileURL(path.join(directory, 'trace.html')).href;
   } else {
-    url = (await serve(t, trace)).url;
+    url = (await serve(t, ...[trace].flat())).url;
   }
   const context = await (await theBrowser()).newContext({
     viewport: { width: options.width ?? 1400, height: options.height ?? 900 },

@@ -48,6 +48,7 @@ test('a view with everything set survives the round trip', () => {
     search: '<img src=x onerror=alert(1)>',
     marks: [10, 20],
     table: 'wait',
+    sql: "select 'a&b' from poll; -- %",
   };
   assert.deepEqual({ ...base, ...decode(`#${encode(view, base)}`) }, view);
 });

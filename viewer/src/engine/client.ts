@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page's end of the engine: a Trace (api.ts) whose arrays are here, and whose questions go to the worker.
 import type {
-  Filter, Flame, LaneLayer, Order, Rows, Selection, Series, Slices, Trace, TraceInfo, Weight,
+  Answer as SqlAnswer, Filter, Flame, LaneLayer, Order, Question,
+  Rows, Selection, Series, Slices, Trace, TraceInfo, Weight,
 } from '../api.ts';
 import { chooseFiles, type Part } from './choose.ts';
 import type { LodData } from './lod.ts';
@@ -75,6 +76,8 @@ class Link {
 export class EngineTrace implements Trace {
   info!: TraceInfo;
   strings: string[] = [];
+  query?: (sql: string, limit: number) => Promise<SqlAnswer>;
+  questions?: () => Promise<Question[]>;
   private link: Link;
   private loaded!: Loaded;
   private grown: ((info: TraceInfo) => void)[] = [];
@@ -83,6 +86,13 @@ export class EngineTrace implements Trace {
 
   constructor(private source: Source, private options: OpenOptions) {
     this.link = this.newLink();
+    if (!source.query || !source.questions) return;
+    this.query = async (sql, limit) => {
+      const answer = await source.query!(sql);
+      const cut = answer.rows.length > limit;
+      return { ...answer, rows: answer.rows.slice(0, limit), truncated: answer.truncated || cut };
+    };
+    this.questions = () => source.questions!();
   }
 
   private newLink(): Link {

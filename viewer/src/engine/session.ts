@@ -53,7 +53,8 @@ export class Session {
   load(options: LoadOptions): Loaded {
     this.core.open(options.files, options.names);
     this.core.load();
-    const lanes = this.lanes();
+    const names = this.recordingNames();
+    const lanes = this.lanes(names);
     const recordings = this.core.recordings();
     const first = recordings.find((recording) => recording.shiftNs === 0);
     const info: TraceInfo = {
@@ -63,6 +64,7 @@ export class Session {
       events: this.core.figure(0),
       live: options.live,
       lanes,
+      recordings: recordings.map(({ shiftNs }, i) => ({ name: names[i] ?? `${i}`, shiftNs })),
       tables: this.core.tables,
       problems: [...options.left, ...this.core.problems()],
       limits: [],
@@ -97,22 +99,28 @@ export class Session {
     return Array.from(rows.columns[column].values, (at) => this.core.strings[at] ?? '');
   }
 
+  /** What the recordings are called: program, process, and which dump. */
+  private recordingNames(): string[] {
+    const recordings = this.core.rows('recording', ['pid', 'command', 'service', 'dump']);
+    const services = this.texts(recordings, 'service');
+    const commands = this.texts(recordings, 'command');
+    return Array.from({ length: recordings.n }, (_, i) => {
+      const program = services[i] || (commands[i] ?? '').split(' ')[0].split('/').at(-1) || 'process';
+      const dump = recordings.columns.dump.values[i];
+      return `${program} (${recordings.columns.pid.values[i]})${dump > 0 ? ` dump ${dump}` : ''}`;
+    });
+  }
+
   /** Lanes, grouped by process where there are several, and by runtime. */
-  private lanes(): Lane[] {
+  private lanes(names: string[]): Lane[] {
     const lanes = this.core.lanes();
     const workers = this.core.rows('worker', ['id', 'runtime']);
     const runtimes = this.texts(workers, 'runtime');
     const runtimeOf = new Map(Array.from(workers.columns.id.values, (id, i) => [id, runtimes[i]]));
-    const recordings = this.core.rows('recording', ['pid', 'command', 'service', 'dump']);
-    const services = this.texts(recordings, 'service');
-    const commands = this.texts(recordings, 'command');
     for (const lane of lanes) {
-      const i = lane.recording;
-      const program = services[i] || (commands[i] ?? '').split(' ')[0].split('/').at(-1) || 'process';
-      const dump = recordings.columns.dump.values[i];
-      const process = `${program} (${recordings.columns.pid.values[i]})${dump > 0 ? ` dump ${dump}` : ''}`;
+      const process = names[lane.recording];
       const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : 'other threads';
-      lane.group = recordings.n > 1 ? `${process} · ${group}` : group;
+      lane.group = names.length > 1 ? `${process} · ${group}` : group;
     }
     return lanes;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the files of a trace come from: `weft view`, which answers HTTP, or the page itself (weft view --html).
+import type { Answer, Question } from '../api.ts';
 import type { MemoryFile } from './wasi.ts';
 
 export interface FileInfo {
@@ -25,6 +26,9 @@ export interface Source {
   /** The file, of which the first `have` bytes are known where it only grew. */
   file(info: FileInfo, have?: Uint8Array): Promise<MemoryFile>;
   names(): Promise<Uint8Array>;
+  /** What only a command that runs can answer. */
+  query?(sql: string): Promise<Answer>;
+  questions?(): Promise<Question[]>;
 }
 
 async function get(path: string, headers: Record<string, string> = {}): Promise<Response> {
@@ -67,6 +71,18 @@ class HttpSource implements Source {
 
   async names(): Promise<Uint8Array> {
     return new Uint8Array(await (await get('api/names')).arrayBuffer());
+  }
+
+  async query(sql: string): Promise<Answer> {
+    const reply = await fetch('api/query', { method: 'POST', body: sql, cache: 'no-store' });
+    if (!reply.ok) throw new Error((await reply.text()).trim());
+    const answer = (await reply.json()) as Answer | { error: string };
+    if ('error' in answer) throw new Error(answer.error);
+    return answer;
+  }
+
+  async questions(): Promise<Question[]> {
+    return (await get('api/questions')).json() as Promise<Question[]>;
   }
 }
 

@@ -2,7 +2,7 @@
 // The page: timeline, the column beside it, and the panels below; and what keeps URL, theme and item up to date.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Trace } from '../api';
-import { Chips } from './chips';
+import { Chips, RecordingChoice } from './chips';
 import { PANEL_NAMES } from './commands';
 import { AppContext, useApp, useLoaded, useView } from './context';
 import type { App, Loaded } from './context';
@@ -11,6 +11,7 @@ import { Header } from './header';
 import { listenKeys } from './keys';
 import { HistogramPanel } from './lists/histogram';
 import { Descriptors, ReportList } from './lists/report';
+import { Sql } from './lists/sql';
 import { Delays, Polls, Tables } from './lists/rows';
 import { Overlays } from './overlays';
 import { Side } from './panels/side';
@@ -115,6 +116,7 @@ function PanelBody({ panel }: { panel: Panel }) {
   if (panel === 'histogram') return <HistogramPanel />;
   if (panel === 'descriptors') return <Descriptors />;
   if (panel === 'tables') return <Tables />;
+  if (panel === 'sql') return <Sql />;
   return <ReportList kind={panel} />;
 }
 
@@ -150,6 +152,7 @@ function Bottom() {
           ))}
         </div>
         <span class="spring" />
+        <RecordingChoice />
         {empty ? <span class="muted">whole trace: drag over the lanes to select</span> : <Chips />}
       </div>
       <div class="panel-body" role="tabpanel" aria-label={PANEL_NAMES[panel]}>

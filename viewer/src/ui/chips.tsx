@@ -20,6 +20,7 @@ export function Chips() {
   const app = useApp();
   const s = useView((v) => v.selection);
   const lanes = useLoaded((l) => l.info.lanes);
+  const recordings = useLoaded((l) => l.info.recordings);
   const { value: location } = useAsync(
     async () =>
       s.locationId === undefined
@@ -42,6 +43,12 @@ export function Chips() {
           clear={() => select(app, { threadIds: undefined })}
         />
       )}
+      {s.recording !== undefined && s.task === undefined && (
+        <Chip
+          text={recordings[s.recording]?.name ?? `recording ${s.recording}`}
+          clear={() => select(app, { recording: undefined })}
+        />
+      )}
       {s.task !== undefined && (
         <Chip text={`task ${s.task}`} clear={() => select(app, { task: undefined, recording: undefined })} />
       )}
@@ -58,5 +65,30 @@ export function Chips() {
         <Chip text={`polls from ${duration(s.minPollNs)}`} clear={() => select(app, { minPollNs: undefined })} />
       )}
     </span>
+  );
+}
+
+/** Of several recordings one can be chosen, for all panels below. */
+export function RecordingChoice() {
+  const app = useApp();
+  const recordings = useLoaded((l) => l.info.recordings);
+  const chosen = useView((v) => v.selection.recording);
+  if (recordings.length < 2) return null;
+  return (
+    <select
+      aria-label="Recording"
+      value={chosen ?? ''}
+      onChange={(e) => {
+        const value = e.currentTarget.value;
+        select(app, { recording: value === '' ? undefined : Number(value), task: undefined });
+      }}
+    >
+      <option value="">all recordings</option>
+      {recordings.map((one, i) => (
+        <option key={i} value={i}>
+          {one.name}
+        </option>
+      ))}
+    </select>
   );
 }

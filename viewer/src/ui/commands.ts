@@ -24,6 +24,7 @@ export const PANEL_NAMES: Record<Panel, string> = {
   functions: 'Functions',
   threads: 'Threads',
   tables: 'Tables',
+  sql: 'SQL',
 };
 
 function focusSearch(): void {

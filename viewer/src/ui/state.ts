@@ -20,7 +20,8 @@ export type Panel =
   | 'threads'
   | 'descriptors'
   | 'histogram'
-  | 'tables';
+  | 'tables'
+  | 'sql';
 export const PANELS: Panel[] = [
   'flame',
   'polls',
@@ -33,6 +34,7 @@ export const PANELS: Panel[] = [
   'functions',
   'threads',
   'tables',
+  'sql',
 ];
 
 /** What was done to a flame graph, in order. */
@@ -62,6 +64,7 @@ export interface View {
   search: string;
   marks: number[];
   table: string;
+  sql: string;
 }
 
 export function defaults(fromNs: number, toNs: number): View {
@@ -84,6 +87,7 @@ export function defaults(fromNs: number, toNs: number): View {
     search: '',
     marks: [],
     table: 'poll',
+    sql: '',
   };
 }
 

@@ -103,6 +103,7 @@ export function encode(view: View, base: View): string {
   if (view.pinned.length) out.set('pin', view.pinned.join(','));
   for (const key of view.collapsed) out.append('fold', key);
   if (view.laneFilter) out.set('lanes', view.laneFilter);
+  if (view.sql) out.set('sql', view.sql);
   if (view.search) out.set('find', view.search);
   if (view.marks.length) out.set('marks', view.marks.map(ns).join(','));
   return out.toString();
@@ -139,6 +140,7 @@ export function decode(hash: string): Partial<View> {
   if (from.has('pin')) view.pinned = numbers(from.get('pin'));
   if (from.has('fold')) view.collapsed = from.getAll('fold');
   put('laneFilter', from.get('lanes'));
+  put('sql', from.get('sql'));
   put('search', from.get('find'));
   if (from.has('marks')) view.marks = numbers(from.get('marks'));
   return view;
