@@ -40,7 +40,7 @@ struct weft__stack_learned {
 	uint64_t main_high, main_most;
 };
 extern struct weft__stack_learned weft__stack_learned;
-/* CALLER. The first thread's stack, by its name in /proc/self/maps. */
-int weft__stack_bounds_main(struct weft__stack_bounds *ret);
+/* CALLER. The mapping of an address; 0: the first thread's stack, by its name in /proc/self/maps. */
+int weft__stack_map(uint64_t address, struct weft__stack_bounds *ret);
 
 #endif

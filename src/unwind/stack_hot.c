@@ -176,7 +176,7 @@ int weft__stack_bounds_own(struct weft__stack_bounds *ret)
 	return maps_find(thread ? thread - 8 : 0, thread, ret);
 }
 
-int weft__stack_bounds_main(struct weft__stack_bounds *ret)
+int weft__stack_map(uint64_t address, struct weft__stack_bounds *ret)
 {
-	return maps_find(0, 0, ret);
+	return maps_find(address, 0, ret);
 }
