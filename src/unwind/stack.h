@@ -36,7 +36,7 @@ int weft__stack_bounds_own(struct weft__stack_bounds *ret);
 
 /* What was learned; 0: it was not. */
 struct weft__stack_learned {
-	uint32_t block_at; /* in a thread's descriptor: begin, length and guard of its stack, a word each */
+	int32_t block_at; /* from the thread pointer: begin, length and guard of the thread's stack, a word each */
 	uint64_t main_high, main_most;
 };
 extern struct weft__stack_learned weft__stack_learned;
