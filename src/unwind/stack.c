@@ -35,10 +35,10 @@ __attribute__((no_sanitize("address"), no_sanitize("thread"))) static uint64_t w
 	return ((const volatile uint64_t *)words)[i];
 }
 
-/* In every thread library that is known, a pthread_t is the address of the descriptor, and the thread pointer is as far
- * from it in all threads. Three words in a row are begin, length and guard of the stack when the mapping that the descriptor is in
- * begins behind the guard, and the stack ends behind the descriptor. Not by pthread_getattr_np(), which allocates: on
- * a thread of weft's that would make a heap of 128 MiB of address space. */
+/* In every thread library that is known, a pthread_t is the address of the descriptor, and the thread pointer is as
+ * far from it in all threads. Three words in a row are begin, length and guard of the stack when the mapping that the
+ * descriptor is in begins behind the guard, and the stack ends behind the descriptor. Not by pthread_getattr_np(),
+ * which allocates: on a thread of weft's that would make a heap of 128 MiB of address space. */
 static int32_t block_find(pthread_t other)
 {
 	const uint64_t *words = (const uint64_t *)(uintptr_t)other;
