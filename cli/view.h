@@ -17,10 +17,10 @@ struct view_segment {
 	const char *name; /* of the file */
 	uint64_t bytes, device, inode, changed_ns;
 	uint64_t events, first_ns, last_ns;
-	bool there;
-	bool named;    /* by the command line, perhaps by a link; else it lies in a directory */
-	bool readable; /* as a segment */
-	bool live;     /* a living process writes it */
+	bool there, was_there; /* now, and when it was looked before */
+	bool named;            /* by the command line, perhaps by a link; else it lies in a directory */
+	bool readable;         /* as a segment */
+	bool live;             /* a living process writes it */
 };
 
 struct view_files {

@@ -82,7 +82,7 @@ static int look_at(struct view_files *files, const char *path, int flags)
 		bool changed = segment->bytes != (uint64_t)st.st_size || segment->inode != (uint64_t)st.st_ino ||
 			       segment->device != (uint64_t)st.st_dev || segment->changed_ns != changed_ns;
 
-		if (!segment->there || segment->live || changed) {
+		if (!segment->was_there || segment->live || changed) {
 			bool was_live = segment->live;
 
 			files->turns += changed;
@@ -120,12 +120,11 @@ static int look_in(struct view_files *files, const char *path, DIR *dir)
 
 int view_files_look(struct view_files *files)
 {
-	bool *was = weft__calloc(files->n + 1, sizeof(*was));
 	size_t i, n = files->n;
-	int k, rc = was ? 0 : -ENOMEM;
+	int k, rc = 0;
 
-	for (i = 0; i < n && rc == 0; i++) {
-		was[i] = files->at[i].there;
+	for (i = 0; i < n; i++) {
+		files->at[i].was_there = files->at[i].there;
 		files->at[i].there = false;
 	}
 	for (k = 0; k < files->n_paths && rc == 0; k++) {
@@ -136,8 +135,7 @@ int view_files_look(struct view_files *files)
 			closedir(dir);
 	}
 	for (i = 0; i < n && rc == 0; i++)
-		files->turns += was[i] && !files->at[i].there;
-	weft__free(was);
+		files->turns += files->at[i].was_there && !files->at[i].there;
 	return rc;
 }
 

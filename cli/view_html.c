@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/dir.h"
@@ -207,10 +208,12 @@ static int target_open(struct target *to, const char *path)
 
 static FILE *target_create(struct target *to)
 {
+	uint64_t random = 0;
 	FILE *out;
 	int fd;
 
-	snprintf(to->partial, sizeof(to->partial), ".weft-view-%d.html", (int)getpid());
+	(void)!getrandom(&random, sizeof(random), 0); /* so that nobody can take the name before */
+	snprintf(to->partial, sizeof(to->partial), ".weft-view-%016llx.html", (unsigned long long)random);
 	fd = weft__dir_create(to->dir, to->partial, FILE_MODE);
 	if (fd < 0) {
 		errno = -fd;
