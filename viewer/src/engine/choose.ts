@@ -4,7 +4,7 @@ import type { Manifest } from './source.ts';
 
 /** More events than this are not loaded at once: a browser gives a page about 4 GB, and an event takes up to 40 B. */
 export const MAX_EVENTS = 30_000_000;
-/** Nor more bytes: what is fetched is held until it is read. A segment that is larger alone is damaged, or no use here. */
+/** Nor more bytes: what is fetched is held until it is read. */
 export const MAX_BYTES = 2 ** 30;
 
 export interface Part {
