@@ -186,7 +186,8 @@ TEST(code_without_a_name_is_said_once)
 	CHECK_EQ(run("report ."), 0);
 	CHECK(says(
 		" 1  on CPU in code without a name\n    60.0 ms, 100.0 % of the CPU time sampled, in 3 samples of "));
-	CHECK(says("\n100 % of the CPU time was in code without a name: it was made at run time. It has names where the\n"
+	CHECK(says("\n100 % of the CPU time was in code without a name: it was made at run time. "
+		   "It has names where the\n"
 		   "    program writes /tmp/perf-PID.map or a jitdump.\n"));
 	more_fact = "process.exe";
 	more_value = "/usr/bin/node";
