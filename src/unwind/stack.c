@@ -29,8 +29,8 @@ int weft__stack_bounds_self(struct weft__stack_bounds *ret)
 	return 0;
 }
 
-__attribute__((no_sanitize("address"), no_sanitize("thread"))) static uint64_t word_at(const uint64_t *words,
-										       uint32_t i)
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static uint64_t descriptor_word(const uint64_t *words,
+											       uint32_t i)
 {
 	return ((const volatile uint64_t *)words)[i];
 }
@@ -48,7 +48,8 @@ static int32_t block_find(pthread_t other)
 	if (weft__stack_map((uint64_t)(uintptr_t)words, &map) < 0)
 		return 0;
 	for (i = 2; i + 2 < LOOK_WORDS && (uint64_t)(uintptr_t)(words + i + 3) <= map.high; i++) {
-		uint64_t begin = word_at(words, i), bytes = word_at(words, i + 1), guard = word_at(words, i + 2);
+		uint64_t begin = descriptor_word(words, i), bytes = descriptor_word(words, i + 1),
+			 guard = descriptor_word(words, i + 2);
 		uint64_t end = begin + bytes;
 
 		if (guard && begin + guard == map.low && bytes > guard && end > (uint64_t)(uintptr_t)(words + i + 2) &&
