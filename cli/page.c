@@ -357,6 +357,16 @@ static void print_functions(const struct report *report)
 	page_wrap(strlen("CPU time: "), INDENT, text.at);
 }
 
+static void print_nameless(const struct report *report)
+{
+	struct report_text text = {.n = 0};
+
+	if (!page_say_nameless(&text, report))
+		return;
+	putchar('\n');
+	page_wrap(0, INDENT, text.at);
+}
+
 void page_print(const struct report *report)
 {
 	struct page_findings *list = page_findings(report);
@@ -379,6 +389,7 @@ void page_print(const struct report *report)
 	else if (list->n > i)
 		printf("%*sand %zu lesser one%s\n", INDENT, "", list->n - i, list->n - i == 1 ? "" : "s");
 	print_functions(report);
+	print_nameless(report);
 	weft__free(list);
 }
 

@@ -68,6 +68,8 @@ void page_add_cpu(struct page_findings *list, const struct report *report);
 const char *page_function(const struct weft__function *function, char *buf);
 /* "52 % send, called from flush; 20 % hash_bytes"; false: there is no sample. */
 bool page_say_functions(struct report_text *text, const struct report *report, size_t most);
+/* How code that was made at run time gets names; false: little CPU time is in such code. */
+bool page_say_nameless(struct report_text *text, const struct report *report);
 
 bool page_has_loop(const struct report *report);
 /* A tick of an event loop that weft run found, not a task's poll. */

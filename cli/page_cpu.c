@@ -196,6 +196,29 @@ bool page_say_functions(struct report_text *text, const struct report *report, s
 	return text->n > 0;
 }
 
+bool page_say_nameless(struct report_text *text, const struct report *report)
+{
+	const char *exe = weft__names_fact(&report->rec->names, "process.exe");
+	uint64_t all_ns = report->result->samples.all.ns, ns = 0;
+	struct users users = {0};
+	size_t i;
+
+	find_users(&users, report);
+	for (i = 0; i < users.n; i++)
+		if (has_no_name(&report->rec->frames.functions[users.at[i].function]))
+			ns += users.at[i].weight.ns;
+	users_fini(&users);
+	if (ns == 0 || (double)ns < SMALL * (double)all_ns)
+		return false;
+	report_say(text, "%.0f %% of the CPU time was in code without a name: it was made at run time. ",
+		   100 * (double)ns / (double)all_ns);
+	if (exe && strcmp(cli_base(exe), "node") == 0)
+		report_say(text, "node --perf-basic-prof gives it names.");
+	else
+		report_say(text, "It has names where the program writes /tmp/perf-PID.map or a jitdump.");
+	return true;
+}
+
 static void say_thread(struct page_finding *f, const struct report *report, const struct user *user)
 {
 	const struct weft__sampled_thread *thread = &report->result->samples.threads[user->thread];

@@ -22,6 +22,8 @@ static int say_error(struct query *query, const char *sql)
 		fprintf(stderr, "      %.*s\n      %*s^\n", (int)strcspn(sql + begin, "\n"), cli_safe(sql + begin),
 			(int)((size_t)offset - begin), "");
 	}
+	if (strncmp(sqlite3_errmsg(query->db), "no such ", 8) == 0)
+		fputs("Try 'weft query --schema': all tables and columns.\n", stderr);
 	return code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL ? CLI_FAILED : CLI_USAGE;
 }
 

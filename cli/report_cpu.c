@@ -102,7 +102,7 @@ void report_sampling(const struct report *report)
 	if (r->cpu_clock.threads && r->cpu_clock.threads_ns)
 		printf("%s thread%s ended without a sample, with %s of CPU%s\n", cli_count(r->cpu_clock.threads, count),
 		       r->cpu_clock.threads == 1 ? "" : "s", cli_ns(r->cpu_clock.threads_ns, ns),
-		       report_cpu_off(report) ? "" : ", for which samples of others like them stand");
+		       why || report_cpu_off(report) ? "" : ", for which samples of others like them stand");
 	else if (r->cpu_clock.threads)
 		printf("%s thread%s ended without a sample\n", cli_count(r->cpu_clock.threads, count),
 		       r->cpu_clock.threads == 1 ? "" : "s");

@@ -344,9 +344,10 @@ int cli_run(int argc, char **argv)
 	if (run_dir_still(&dir, pids, sizeof(pids)))
 		fprintf(stderr,
 			"\nweft: processes that it has started still run and are recorded: %s; when they have ended, "
-			"weft "
-			"recover %s and weft report %s have the rest\n",
+			"weft recover %s and weft report %s have the rest\n",
 			pids, dir.path, dir.path);
+	else if ((opts.dir || opts.keep) && !run_dir_has(&dir, ".weft"))
+		fprintf(stderr, "\nweft: no recording is in %s; the reason is above\n", dir.path);
 	else if (opts.dir || opts.keep)
 		fprintf(stderr, "\nweft: the recording is in %s; look at it in a browser: weft view %s\n", dir.path,
 			dir.path);

@@ -15,10 +15,12 @@
 struct view_segment {
 	char *path;
 	const char *name; /* of the file */
-	uint64_t bytes, inode, changed_ns;
+	uint64_t bytes, device, inode, changed_ns;
 	uint64_t events, first_ns, last_ns;
-	bool there;
-	bool live; /* a living process writes it */
+	bool there, was_there; /* now, and when it was looked before */
+	bool named;            /* by the command line, perhaps by a link; else it lies in a directory */
+	bool readable;         /* as a segment */
+	bool live;             /* a living process writes it */
 };
 
 struct view_files {
@@ -34,7 +36,8 @@ struct view_files {
 int view_files_look(struct view_files *files);
 /* The list as JSON, as viewer/src/engine/source.ts has it (Manifest). */
 int view_files_json(struct view_files *files, FILE *out);
-/* A descriptor of a segment of the list and its size, or a negative error. */
+/* A descriptor of a segment of the list and how much of it is given, or a negative error. Of a file that is no segment
+ * that is its beginning, from which the page says what is wrong with it. */
 int view_files_open(struct view_files *files, size_t index, uint64_t *bytes);
 void view_files_fini(struct view_files *files);
 

@@ -15,6 +15,8 @@
 #include "view.h"
 #include "weft/segment.h"
 
+#define UNREADABLE_BYTES ((uint64_t)65536)
+
 static bool ends_in(const char *name, const char *end)
 {
 	size_t n = strlen(name), m = strlen(end);
@@ -52,7 +54,8 @@ static void learn(struct view_segment *segment, int fd)
 
 	segment->live = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 	segment->events = segment->first_ns = segment->last_ns = 0;
-	if (weft_segment_open(&seg, segment->path, NULL) < 0)
+	segment->readable = weft__segment_open_fd(&seg, fd, segment->path, NULL) == 0;
+	if (!segment->readable)
 		return;
 	info = weft_segment_info(seg);
 	segment->events = info->n_events;
@@ -76,14 +79,16 @@ static int look_at(struct view_files *files, const char *path, int flags)
 	segment = segment_get(files, path);
 	if (segment) {
 		changed_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-		if (!segment->there || segment->live || segment->bytes != (uint64_t)st.st_size ||
-		    segment->inode != (uint64_t)st.st_ino || segment->changed_ns != changed_ns) {
+		bool changed = segment->bytes != (uint64_t)st.st_size || segment->inode != (uint64_t)st.st_ino ||
+			       segment->device != (uint64_t)st.st_dev || segment->changed_ns != changed_ns;
+
+		if (!segment->was_there || segment->live || changed) {
 			bool was_live = segment->live;
 
-			if (segment->bytes != (uint64_t)st.st_size || segment->inode != (uint64_t)st.st_ino ||
-			    segment->changed_ns != changed_ns)
-				files->turns++;
+			files->turns += changed;
+			segment->named = !(flags & O_NOFOLLOW);
 			segment->bytes = (uint64_t)st.st_size;
+			segment->device = (uint64_t)st.st_dev;
 			segment->inode = (uint64_t)st.st_ino;
 			segment->changed_ns = changed_ns;
 			learn(segment, fd);
@@ -115,12 +120,11 @@ static int look_in(struct view_files *files, const char *path, DIR *dir)
 
 int view_files_look(struct view_files *files)
 {
-	bool *was = weft__calloc(files->n + 1, sizeof(*was));
 	size_t i, n = files->n;
-	int k, rc = was ? 0 : -ENOMEM;
+	int k, rc = 0;
 
-	for (i = 0; i < n && rc == 0; i++) {
-		was[i] = files->at[i].there;
+	for (i = 0; i < n; i++) {
+		files->at[i].was_there = files->at[i].there;
 		files->at[i].there = false;
 	}
 	for (k = 0; k < files->n_paths && rc == 0; k++) {
@@ -131,9 +135,14 @@ int view_files_look(struct view_files *files)
 			closedir(dir);
 	}
 	for (i = 0; i < n && rc == 0; i++)
-		files->turns += was[i] && !files->at[i].there;
-	weft__free(was);
+		files->turns += files->at[i].was_there && !files->at[i].there;
 	return rc;
+}
+
+/* Of a file that is no segment, however large, the beginning is enough. */
+static uint64_t given_bytes(const struct view_segment *segment, uint64_t bytes)
+{
+	return segment->readable || bytes < UNREADABLE_BYTES ? bytes : UNREADABLE_BYTES;
 }
 
 static void segment_json(struct weft__json *json, const struct view_segment *segment, size_t id, uint64_t start_ns)
@@ -145,7 +154,7 @@ static void segment_json(struct weft__json *json, const struct view_segment *seg
 	weft__json_begin(json, NULL, '{');
 	weft__json_u64(json, "id", id);
 	weft__json_text(json, "name", segment->name);
-	weft__json_u64(json, "bytes", segment->bytes);
+	weft__json_u64(json, "bytes", given_bytes(segment, segment->bytes));
 	weft__json_text(json, "version", version);
 	weft__json_u64(json, "events", segment->events);
 	weft__json_u64(json, "fromNs", segment->first_ns > start_ns ? segment->first_ns - start_ns : 0);
@@ -182,19 +191,21 @@ int view_files_json(struct view_files *files, FILE *out)
 
 int view_files_open(struct view_files *files, size_t index, uint64_t *bytes)
 {
+	const struct view_segment *segment;
 	struct stat st;
 	int fd;
 
 	if (index >= files->n || !files->at[index].there)
 		return -ENOENT;
-	fd = open(files->at[index].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	segment = &files->at[index];
+	fd = open(segment->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (segment->named ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_ino != files->at[index].inode) {
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_dev != segment->device || (uint64_t)st.st_ino != segment->inode) {
 		close(fd);
 		return -ENOENT; /* another file took its name */
 	}
-	*bytes = (uint64_t)st.st_size;
+	*bytes = given_bytes(segment, (uint64_t)st.st_size);
 	return fd;
 }
 

@@ -2,11 +2,15 @@
 /* The page and its segments as one file. inline.html of the bundle has lines that say where the parts go; scripts and
  * styles have their hashes in its policy, and data lies in elements that no browser runs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "cli.h"
+#include "segment/format.h"
 #include "view.h"
 
 struct base64 {
@@ -74,8 +78,13 @@ static int write_segment(FILE *out, struct view_files *files, size_t index)
 		return fd;
 	snprintf(id, sizeof(id), "weft-file-%zu", index);
 	element(out, id, "");
-	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+	/* One that is being written grows meanwhile. */
+	for (n = 1; n > 0 && size > 0 && !ferror(out); size -= (uint64_t)n) {
+		n = read(fd, bytes, size < sizeof(bytes) ? (size_t)size : sizeof(bytes));
+		if (n < 0)
+			break;
 		encode(&to, bytes, (size_t)n);
+	}
 	encode_end(&to);
 	fputs("</script>\n", out);
 	close(fd);
@@ -160,20 +169,93 @@ static int write_page(FILE *out, struct view_files *files)
 	return rc;
 }
 
+/* Where the page is written: beside its name until it is whole. What is in it is as private as the segments. */
+struct target {
+	const char *path, *name;
+	int dir;
+	bool replaces; /* a file of this user's */
+	char partial[64];
+};
+
+static int refuse(const struct target *to, const char *why)
+{
+	return cli_fail("cannot write %s: %s; give another FILE", to->path, why);
+}
+
+static int target_open(struct target *to, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	struct weft_error err = {0};
+	struct stat st;
+	int rc, fd;
+
+	*to = (struct target){.path = path, .name = slash ? slash + 1 : path};
+	to->dir = dir ? weft__dir_open(dir, 0, &err) : -ENOMEM;
+	free(dir);
+	if (to->dir < 0)
+		return cli_fail("cannot write %s: %s", path, err.msg[0] ? err.msg : strerror(-to->dir));
+	rc = to->name[0] ? weft__dir_mine(to->dir, to->name, &st) : -EISDIR;
+	if (rc < 0 && rc != -ENOENT)
+		return refuse(to, "it is there already, and no file of yours with that one name");
+	to->replaces = rc == 0;
+	fd = to->replaces ? weft__dir_file(to->dir, to->name, O_RDONLY) : -1;
+	rc = fd >= 0 && weft__file_marked(fd, SEG_MAGIC);
+	if (fd >= 0)
+		close(fd);
+	return rc ? refuse(to, "it is a segment") : CLI_OK;
+}
+
+static FILE *target_create(struct target *to)
+{
+	uint64_t random = 0;
+	FILE *out;
+	int fd;
+
+	(void)!getrandom(&random, sizeof(random), 0); /* so that nobody can take the name before */
+	snprintf(to->partial, sizeof(to->partial), ".weft-view-%016llx.html", (unsigned long long)random);
+	fd = weft__dir_create(to->dir, to->partial, FILE_MODE);
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	out = fdopen(fd, "w");
+	if (!out)
+		close(fd);
+	return out;
+}
+
+/* A file that came meanwhile is not replaced. */
+static int target_rename(const struct target *to)
+{
+	if (!to->replaces)
+		return weft__dir_rename(to->dir, to->partial, to->name);
+	return renameat(to->dir, to->partial, to->dir, to->name) < 0 ? -errno : 0;
+}
+
 int view_write_html(struct view_files *files, const char *path)
 {
-	FILE *out = fopen(path, "we");
-	int rc;
+	struct target to;
+	int rc = target_open(&to, path);
+	FILE *out;
 
+	if (rc != CLI_OK)
+		return rc;
+	out = target_create(&to);
 	if (!out)
 		return cli_fail("cannot write %s: %s", path, strerror(errno));
 	rc = write_page(out, files);
-	if (fclose(out) != 0 && rc == 0)
+	if (rc == 0 && ferror(out))
+		rc = -EIO;
+	if (fclose(out) != 0)
 		rc = -errno;
-	if (rc < 0) {
-		(void)unlink(path);
+	if (rc == 0)
+		rc = target_rename(&to);
+	if (rc < 0)
+		(void)unlinkat(to.dir, to.partial, 0);
+	close(to.dir);
+	if (rc < 0)
 		return cli_fail("cannot write %s: %s", path, strerror(-rc));
-	}
 	printf("%s has the page and the trace: open it in a browser, or mail it.\n", path);
 	return CLI_OK;
 }

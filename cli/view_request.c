@@ -6,6 +6,8 @@
 
 #include "view.h"
 
+#define HTTP_PORT 80
+
 /* Takes as long for a token that is nearly right as for any other. */
 static bool same_token(const char *path, const char *token)
 {
@@ -17,6 +19,7 @@ static bool same_token(const char *path, const char *token)
 	return differs == 0;
 }
 
+/* A browser leaves out the port that HTTP has anyway. */
 static bool is_one_of(const char *value, const char *before, unsigned port)
 {
 	static const char *const names[] = {"127.0.0.1", "localhost"};
@@ -27,6 +30,11 @@ static bool is_one_of(const char *value, const char *before, unsigned port)
 		snprintf(wanted, sizeof(wanted), "%s%s:%u", before, names[i], port);
 		if (strcmp(value, wanted) == 0)
 			return true;
+		if (port == HTTP_PORT) {
+			*strrchr(wanted, ':') = 0;
+			if (strcmp(value, wanted) == 0)
+				return true;
+		}
 	}
 	return false;
 }

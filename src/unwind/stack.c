@@ -8,6 +8,7 @@
 
 #define LOOK_WORDS 384              /* of a descriptor: glibc's has 288 */
 #define MAIN_MOST UINT64_C(8388608) /* when there is no limit */
+#define PAGE 4096u
 
 int weft__stack_bounds_self(struct weft__stack_bounds *ret)
 {
@@ -28,35 +29,34 @@ int weft__stack_bounds_self(struct weft__stack_bounds *ret)
 	return 0;
 }
 
-__attribute__((no_sanitize("address"), no_sanitize("thread"))) static uint64_t word_at(const uint64_t *words,
-										       uint32_t i)
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static uint64_t descriptor_word(const uint64_t *words,
+											       uint32_t i)
 {
 	return ((const volatile uint64_t *)words)[i];
 }
 
-/* In every thread library that is known, a pthread_t is the address of the descriptor, and this is the thread
- * pointer. Of two words in a row the sum is the end of the stack. */
-static uint32_t block_find(pthread_t other)
+/* In every thread library that is known, a pthread_t is the address of the descriptor, and the thread pointer is as
+ * far from it in all threads. Three words in a row are begin, length and guard of the stack when the mapping that the
+ * descriptor is in begins behind the guard, and the stack ends behind the descriptor. Not by pthread_getattr_np(),
+ * which allocates: on a thread of weft's that would make a heap of 128 MiB of address space. */
+static int32_t block_find(pthread_t other)
 {
 	const uint64_t *words = (const uint64_t *)(uintptr_t)other;
-	uint64_t high, guard;
-	pthread_attr_t attr;
-	size_t bytes = 0, guard_bytes = 0;
-	void *low = NULL;
+	struct weft__stack_bounds map;
 	uint32_t i;
 
-	if (pthread_getattr_np(other, &attr) != 0)
+	if (weft__stack_map((uint64_t)(uintptr_t)words, &map) < 0)
 		return 0;
-	if (pthread_attr_getstack(&attr, &low, &bytes) != 0 || pthread_attr_getguardsize(&attr, &guard_bytes) != 0)
-		bytes = 0;
-	pthread_attr_destroy(&attr);
-	high = (uint64_t)(uintptr_t)low + bytes;
-	guard = guard_bytes;
-	/* The descriptor is within the stack, and ends with it. */
-	for (i = 2; bytes && i + 2 < LOOK_WORDS && (uint64_t)(uintptr_t)(words + i + 3) <= high; i++)
-		if (word_at(words, i) + word_at(words, i + 1) == high && word_at(words, i + 1) >= bytes &&
-		    word_at(words, i + 1) <= bytes + guard && word_at(words, i + 2) <= guard)
-			return i * (uint32_t)sizeof(*words);
+	for (i = 2; i + 2 < LOOK_WORDS && (uint64_t)(uintptr_t)(words + i + 3) <= map.high; i++) {
+		uint64_t begin = descriptor_word(words, i), bytes = descriptor_word(words, i + 1),
+			 guard = descriptor_word(words, i + 2);
+		uint64_t end = begin + bytes;
+
+		if (guard && begin + guard == map.low && bytes > guard && end > (uint64_t)(uintptr_t)(words + i + 2) &&
+		    end <= map.high && end % PAGE == 0)
+			return (int32_t)(i * sizeof(*words)) -
+			       (int32_t)((char *)__builtin_thread_pointer() - (char *)(uintptr_t)pthread_self());
+	}
 	return 0;
 }
 
@@ -67,7 +67,7 @@ void weft__stack_learn(pthread_t other)
 
 	if (!load_relaxed(&weft__stack_learned.block_at))
 		store_relaxed(&weft__stack_learned.block_at, block_find(other));
-	if (load_relaxed(&weft__stack_learned.main_high) || weft__stack_bounds_main(&bounds) < 0)
+	if (load_relaxed(&weft__stack_learned.main_high) || weft__stack_map(0, &bounds) < 0)
 		return;
 	store_relaxed(&weft__stack_learned.main_most,
 		      getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < MAIN_MOST ? limit.rlim_cur : MAIN_MOST);

@@ -36,11 +36,11 @@ int weft__stack_bounds_own(struct weft__stack_bounds *ret);
 
 /* What was learned; 0: it was not. */
 struct weft__stack_learned {
-	uint32_t block_at; /* in a thread's descriptor: begin, length and guard of its stack, a word each */
+	int32_t block_at; /* from the thread pointer: begin, length and guard of the thread's stack, a word each */
 	uint64_t main_high, main_most;
 };
 extern struct weft__stack_learned weft__stack_learned;
-/* CALLER. The first thread's stack, by its name in /proc/self/maps. */
-int weft__stack_bounds_main(struct weft__stack_bounds *ret);
+/* CALLER. The mapping of an address; 0: the first thread's stack, by its name in /proc/self/maps. */
+int weft__stack_map(uint64_t address, struct weft__stack_bounds *ret);
 
 #endif

@@ -97,8 +97,8 @@ static uint64_t descriptor(void)
 __attribute__((no_sanitize("address"), no_sanitize("thread"))) static int block_has(uint64_t thread, uint64_t sp,
 										    struct weft__stack_bounds *ret)
 {
-	uint32_t at = load_relaxed(&weft__stack_learned.block_at);
-	const volatile uint64_t *block = (const volatile uint64_t *)(uintptr_t)(thread + at);
+	int32_t at = load_relaxed(&weft__stack_learned.block_at);
+	const volatile uint64_t *block = (const volatile uint64_t *)(uintptr_t)(thread + (uint64_t)(int64_t)at);
 	uint64_t begin, length, guard;
 
 	if (!at)
@@ -176,7 +176,7 @@ int weft__stack_bounds_own(struct weft__stack_bounds *ret)
 	return maps_find(thread ? thread - 8 : 0, thread, ret);
 }
 
-int weft__stack_bounds_main(struct weft__stack_bounds *ret)
+int weft__stack_map(uint64_t address, struct weft__stack_bounds *ret)
 {
-	return maps_find(0, 0, ret);
+	return maps_find(address, 0, ret);
 }

@@ -32,6 +32,8 @@ is '.recordings == [] and .short_processes.count == 1 and .short_processes.progr
 [ "$(ls "$dir/rec")" = short-processes.txt ] || fail "files: $(ls "$dir/rec")"
 grep -q '^1 process ended before weft started in it, with .* of CPU (true 1)$' "$dir/err" || { cat "$dir/err"; fail "it is not in the text"; }
 grep -q '^weft run --start-after 0 records such' "$dir/err" || fail "the text does not say how it would be recorded"
+grep -q '^weft: no recording is in .*; the reason is above$' "$dir/err" ||
+	fail "the text names a recording that is not there"
 # Whatever becomes of the report, the exit status is the program's.
 code=0
 "$weft" run -- sh -c 'exit 3' 2> >(:) || code=$?

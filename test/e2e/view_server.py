@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -225,6 +226,13 @@ def only_what_was_named(scratch):
     os.unlink(os.path.join(directory, "a.weft"))
     os.symlink("/etc/passwd", os.path.join(directory, "a.weft"))
     check("a link that took its place", view.mine("api/file/0")[0] == 404)
+    os.unlink(os.path.join(directory, "a.weft"))
+    shutil.copy(golden, os.path.join(directory, "c.weft"))
+    at = [one["id"] for one in json.loads(view.mine("api/files")[2])["files"]]
+    os.rename(os.path.join(directory, "c.weft"), os.path.join(directory, "moved.txt"))
+    os.symlink("moved.txt", os.path.join(directory, "c.weft"))
+    check("a link to the same file", view.mine("api/file/%d" % at[0])[0] == 404)
+    os.unlink(os.path.join(directory, "c.weft"))
     shutil.copy(golden, os.path.join(directory, "b.weft"))
     files = json.loads(view.mine("api/files")[2])["files"]
     check("one that came", [one["name"] for one in files] == ["b.weft"])
@@ -278,6 +286,76 @@ def one_file(scratch):
     check("nothing is fetched", not re.search(r'(src|href)="(?!data:)', text.split("<script>")[0]))
 
 
+def html(path, *traces, **options):
+    args = [weft, "view", "--html", path, *traces]
+    return subprocess.run(args, capture_output=True, text=True, timeout=30, **options)
+
+
+def one_file_is_private(scratch):
+    """The file can be read by who can read segments. It replaces no link, no segment and nothing of somebody else, and
+    when it cannot be written what was there stays."""
+    directory = os.path.join(scratch, "private")
+    os.mkdir(directory, 0o755)
+    path = os.path.join(directory, "trace.html")
+    for mode in 0o600, 0o666:
+        check("written", html(path, golden).returncode == 0)
+        check("mode %o" % os.stat(path).st_mode, os.stat(path).st_mode & 0o777 == 0o600)
+        os.chmod(path, mode)
+    os.unlink(path)
+
+    def stays(what, name, content):
+        done = html(os.path.join(directory, name), golden)
+        check("%s: %s" % (what, done.stderr), done.returncode == 1 and "cannot write" in done.stderr)
+        check(what + " stays", content())
+
+    def read(name):
+        return open(os.path.join(directory, name), "rb").read()
+
+    with open(os.path.join(directory, "other.txt"), "w") as file:
+        file.write("precious")
+    os.symlink("other.txt", os.path.join(directory, "link.html"))
+    stays("a link", "link.html", lambda: read("other.txt") == b"precious")
+    os.link(os.path.join(directory, "other.txt"), os.path.join(directory, "hard.html"))
+    stays("a second name", "hard.html", lambda: read("other.txt") == b"precious")
+    shutil.copy(golden, os.path.join(directory, "a.weft"))
+    stays("a segment", "a.weft", lambda: read("a.weft") == open(golden, "rb").read())
+    os.mkfifo(os.path.join(directory, "pipe.html"))
+    stays("a pipe", "pipe.html", lambda: os.path.exists(os.path.join(directory, "pipe.html")))
+    stays("a directory", "../private", lambda: os.path.isdir(directory))
+    if os.geteuid() == 0:
+        with open(os.path.join(directory, "nobody.html"), "w") as file:
+            os.fchown(file.fileno(), 65534, 65534)
+        stays("somebody else's", "nobody.html", lambda: read("nobody.html") == b"")
+    os.rename(os.path.join(directory, "hard.html"), path)
+    os.unlink(os.path.join(directory, "other.txt"))
+
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    done = html(path, golden, preexec_fn=small)
+    check("no space: " + done.stderr, done.returncode == 1 and read("trace.html") == b"precious")
+    check("nothing is left", not [name for name in os.listdir(directory) if name.startswith(".")])
+
+
+def no_segment(scratch):
+    """However large a file is that is no segment: the page gets its beginning, and says why it cannot be read."""
+    directory = os.path.join(scratch, "large")
+    os.mkdir(directory)
+    shutil.copy(golden, os.path.join(directory, "a.weft"))
+    with open(os.path.join(directory, "b.weft"), "wb") as file:
+        file.truncate(1 << 32)
+    view = View(directory)
+    large = [one for one in json.loads(view.mine("api/files")[2])["files"] if one["name"] == "b.weft"][0]
+    check("%d bytes of what is no segment" % large["bytes"], large["bytes"] == 65536)
+    length = view.get("/%s/api/file/%d" % (view.token, large["id"]), method="HEAD")[1]["Content-Length"]
+    check("the same when it is asked for: " + length, length == "65536")
+    view.end()
+    path = os.path.join(scratch, "large.html")
+    done = html(path, directory)
+    check("as one file: " + done.stderr, done.returncode == 0 and os.stat(path).st_size < 4 << 20)
+
+
 with tempfile.TemporaryDirectory() as scratch:
     view = View(golden)
     refused(view)
@@ -290,5 +368,7 @@ with tempfile.TemporaryDirectory() as scratch:
     only_what_was_named(scratch)
     wrong_uses(os.path.join(scratch, "several", ".."))
     one_file(scratch)
+    one_file_is_private(scratch)
+    no_segment(scratch)
     opens_the_browser(scratch)
 sys.exit(1 if failed else 0)

@@ -36,3 +36,18 @@ test('a part that is asked for is loaded', () => {
 test('one segment is loaded however large it is', () => {
   assert.deepEqual(chooseFiles(manifest, { maxEvents: 1 }).indices, [9]);
 });
+
+test('a file of more bytes than a browser takes is left out, and the others are loaded', () => {
+  const files = manifest.files.slice(0, 3).map((file, i) => ({ ...file, bytes: i === 1 ? 3 * 2 ** 30 : 1000 }));
+  const choice = chooseFiles({ ...manifest, files }, {});
+  assert.deepEqual(choice.indices, [0, 2]);
+  assert.deepEqual(choice.left, ['1.weft is not loaded: 3.0 GB are more than a browser can hold.']);
+  assert.deepEqual(chooseFiles({ ...manifest, files: [files[1]] }, {}).indices, []);
+});
+
+test('segments are loaded up to a limit of bytes, too', () => {
+  const files = manifest.files.slice(0, 3).map((file) => ({ ...file, bytes: 2 ** 29 }));
+  const choice = chooseFiles({ ...manifest, files }, {});
+  assert.deepEqual(choice.indices, [1, 2]);
+  assert.match(choice.left[0], /more than a browser can hold \(1 GB\)/);
+});

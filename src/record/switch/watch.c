@@ -3,17 +3,17 @@
  *
  * A thread that ever had a perf event pays 0.1 to 0.2 us at each context switch for as long as there is a perf event
  * anywhere on the machine, also when its own is closed. Records that are on for a few percent of the time keep it so.
- * So above MANY there are none at all, and the kernel's tax ends a second later. They come back when there have been
- * FEW for a while; a return that was too early makes the next one later. */
+ * So above a limit there are none at all, and the kernel's tax ends a second later. They come back when there have
+ * been few for a while; a return that was too early makes the next one later. */
 #include <sys/resource.h>
 
 #include "record/switch/state.h"
 
-#define LOOK_NS UINT64_C(100000000) /* a rate is taken over that at least */
-#define MANY 10000                  /* a second, of all threads */
-#define FEW 5000
-#define PATIENCE_NS UINT64_C(4000000000)
-#define PATIENCE_MOST_NS UINT64_C(120000000000)
+#define WATCH_LOOK_NS UINT64_C(100000000) /* a rate is taken over that at least */
+#define WATCH_MANY 10000                  /* a second, of all threads */
+#define WATCH_FEW 5000
+#define WATCH_PATIENCE_NS UINT64_C(4000000000)
+#define WATCH_PATIENCE_MOST_NS UINT64_C(120000000000)
 
 static uint64_t switches_now(void)
 {
@@ -24,8 +24,8 @@ static uint64_t switches_now(void)
 
 void weft__switch_watch_begin(uint64_t now_ns)
 {
-	weft__switch.watch =
-		(struct weft__switch_watch){.at_ns = now_ns, .switches = switches_now(), .patience_ns = PATIENCE_NS};
+	weft__switch.watch = (struct weft__switch_watch){
+		.at_ns = now_ns, .switches = switches_now(), .patience_ns = WATCH_PATIENCE_NS};
 }
 
 void weft__switch_watch_see(struct weft__switch_watch *watch, uint64_t now_ns, uint64_t switches)
@@ -35,16 +35,16 @@ void weft__switch_watch_see(struct weft__switch_watch *watch, uint64_t now_ns, u
 
 	watch->at_ns = now_ns;
 	watch->switches = switches;
-	if (rate > MANY && !watch->many) {
+	if (rate > WATCH_MANY && !watch->many) {
 		/* The one before came back too early. */
 		if (watch->back_ns && now_ns < watch->back_ns + 2 * watch->patience_ns)
-			watch->patience_ns =
-				2 * watch->patience_ns < PATIENCE_MOST_NS ? 2 * watch->patience_ns : PATIENCE_MOST_NS;
+			watch->patience_ns = 2 * watch->patience_ns < WATCH_PATIENCE_MOST_NS ? 2 * watch->patience_ns
+											     : WATCH_PATIENCE_MOST_NS;
 		else
-			watch->patience_ns = PATIENCE_NS;
+			watch->patience_ns = WATCH_PATIENCE_NS;
 		watch->many = 1;
 	}
-	if (rate > FEW)
+	if (rate > WATCH_FEW)
 		watch->few_ns = 0;
 	else if (!watch->few_ns)
 		watch->few_ns = now_ns;
@@ -56,7 +56,7 @@ void weft__switch_watch_see(struct weft__switch_watch *watch, uint64_t now_ns, u
 
 int weft__switch_watch_many(uint64_t now_ns)
 {
-	if (now_ns >= weft__switch.watch.at_ns + LOOK_NS)
+	if (now_ns >= weft__switch.watch.at_ns + WATCH_LOOK_NS)
 		weft__switch_watch_see(&weft__switch.watch, now_ns, switches_now());
 	return weft__switch.watch.many;
 }

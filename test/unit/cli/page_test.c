@@ -54,6 +54,10 @@ static const struct segfile_event many_events[] = {
 	EV(AT(500), 3, CPU, 500 * MS, 860 * MS, 60 * MS, 400, 800 * MS),
 	EV(AT(500), 3, COST, WEFT_COST_COLLECTOR, 43 * MS, 500 * MS, 0),
 };
+/* A thread that ended without a sample, where there is no sample at all. */
+static const struct segfile_event none_events[] = {
+	EV(AT(500), 3, CPU, 500 * MS, 12 * MS, 0, 1, 2 * MS),
+};
 /* Code that was made at run time, at two places. */
 static const struct segfile_event made_events[] = {
 	EV(AT(20), 3, SAMPLE, SAMPLE_OF(3, 20)),
@@ -88,7 +92,7 @@ static const struct segfile many = FILE_OF(3, "300", many_events), call = FILE_O
 			    made = FILE_OF(5, "500", made_events),
 			    step = {6,           0, "600", step_events, sizeof(step_events) / sizeof(step_events[0]),
 				    step_losses, 1, 0};
-static const struct segfile beside = FILE_OF(7, "700", beside_events);
+static const struct segfile beside = FILE_OF(7, "700", beside_events), none = FILE_OF(8, "800", none_events);
 static const char *const names[] = {"0.weft", "1.weft", NULL};
 static const char *more_fact, *more_value;
 
@@ -169,6 +173,9 @@ TEST(threads_that_ended_without_a_sample_are_counted)
 		   "    43.0 ms, 5.0 % of the program's\n"));
 	CHECK_EQ(run("report --full ."), 0);
 	CHECK(says("weft itself used 43.0 ms of CPU in 500 ms: 8.6 % of one CPU, 5.0 % of the program's 860 ms"));
+	write_file(&none, names[0]);
+	CHECK_EQ(run("report --full ."), 0);
+	CHECK(says("1 thread ended without a sample, with 2.00 ms of CPU\n"));
 	segfile_remove(dir, names);
 }
 
@@ -179,6 +186,18 @@ TEST(code_without_a_name_is_said_once)
 	CHECK_EQ(run("report ."), 0);
 	CHECK(says(
 		" 1  on CPU in code without a name\n    60.0 ms, 100.0 % of the CPU time sampled, in 3 samples of "));
+	CHECK(says("\n100 % of the CPU time was in code without a name: it was made at run time. "
+		   "It has names where the\n"
+		   "    program writes /tmp/perf-PID.map or a jitdump.\n"));
+	more_fact = "process.exe";
+	more_value = "/usr/bin/node";
+	write_file(&made, names[0]);
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("it was made at run time. node --perf-basic-prof\n    gives it names.\n"));
+	more_fact = NULL;
+	write_file(&plain, names[0]);
+	CHECK_EQ(run("report ."), 0);
+	CHECK(!says("without a name"));
 	segfile_remove(dir, names);
 }
 

@@ -85,9 +85,12 @@ TEST(bad_sql_gets_the_message_of_sqlite_and_exit_2)
 	write_files();
 	CHECK_EQ(run("query a.weft 'select dooration_ns from poll'"), 2);
 	CHECK(says("no such column: dooration_ns"));
-	CHECK(says("\n             ^\n"));
+	CHECK(says("\n             ^\nTry 'weft query --schema': all tables and columns.\n"));
+	CHECK_EQ(run("query a.weft 'select * from polls'"), 2);
+	CHECK(says("no such table: polls\nTry 'weft query --schema'"));
 	CHECK_EQ(run("query a.weft 'selec 1'"), 2);
 	CHECK(says("syntax error"));
+	CHECK(!says("--schema"));
 	CHECK_EQ(run("query a.weft 'delete from poll'"), 2);
 	CHECK(says("may not be modified"));
 	CHECK_EQ(run("query a.weft \"attach 'x.db' as x\""), 2);

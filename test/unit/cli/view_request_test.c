@@ -25,6 +25,17 @@ TEST(the_right_token_host_and_origin_are_allowed)
 	CHECK_EQ(judge("/" TOKEN "/x", "127.0.0.1:7000", "http://127.0.0.1:7000"), VIEW_ALLOWED);
 }
 
+TEST(the_port_of_http_need_not_be_said)
+{
+	struct view_request request = {"/" TOKEN "/", "127.0.0.1", "http://localhost"};
+
+	CHECK_EQ(view_request_judge(&request, TOKEN, 80, &rest), VIEW_ALLOWED);
+	request.host = "localhost:80";
+	CHECK_EQ(view_request_judge(&request, TOKEN, 80, &rest), VIEW_ALLOWED);
+	request.host = "evil.example";
+	CHECK_EQ(view_request_judge(&request, TOKEN, 80, &rest), VIEW_BAD_HOST);
+}
+
 TEST(another_token_is_refused)
 {
 	CHECK_EQ(judge("/", "127.0.0.1:7000", NULL), VIEW_BAD_TOKEN);

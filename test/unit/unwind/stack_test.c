@@ -10,7 +10,7 @@
 #include "unwind/stack.h"
 #include "weft_test.h"
 
-#define STACK_BYTES (256u * 1024)
+#define STACK_BYTES (4096u * 1024) /* as much as sanitizers need */
 
 struct seen {
 	struct weft__stack_bounds by_maps, learned, own;
