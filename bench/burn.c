@@ -194,10 +194,10 @@ int main(int argc, char **argv)
 			bench_check(weft_recorder_start(rec, &err), &err);
 		} else if (strcmp(line, "stop") == 0) {
 			answer = bench_stats(rec).samples;
-			weft_recorder_stop(rec);
+			weft_recorder_stop(rec, NULL);
 		} else if (strcmp(line, "close") == 0) {
 			answer = bench_stats(rec).samples;
-			bench_check(weft_recorder_close(rec), &err);
+			bench_check(weft_recorder_close(rec, NULL), &err);
 			rec = NULL;
 		} else {
 			fprintf(stderr, "bench: what is %s?\n", line);

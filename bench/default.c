@@ -154,11 +154,11 @@ int main(int argc, char **argv)
 	if (rec) {
 		struct weft_recorder_stats stats;
 
-		weft_recorder_stop(rec);
+		weft_recorder_stop(rec, NULL);
 		stats = bench_stats(rec);
 		printf("{\"cost_ns\": %llu, \"lost\": %llu, \"events\": %llu}\n", (unsigned long long)stats.cost_ns,
 		       (unsigned long long)stats.lost, (unsigned long long)stats.events);
 	}
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	return 0;
 }

@@ -165,7 +165,7 @@ def report_share(directory, quick):
         polls = [poll for recording in json.loads(done.stdout)["recordings"] for poll in recording["longest_polls"]
                  if poll["duration_ns"] >= LONG_NS]
         total = sum(poll["duration_ns"] for poll in polls)
-        unknown = sum((poll["story"] or {}).get("not_measured_ns", poll["duration_ns"]) for poll in polls)
+        unknown = sum((poll["breakdown"] or {}).get("not_measured_ns", poll["duration_ns"]) for poll in polls)
         shares.append(100 * (1 - unknown / total))
     demo.figure("measured_share", statistics.median(shares), "%",
                 "of the time of polls of 1 ms and longer, in the demo with default options, that is accounted for; %d runs, %.1f to %.1f" % (

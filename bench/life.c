@@ -23,7 +23,7 @@ static void measure_open(const char *dir, int quick)
 		for (uint64_t k = 0; k < 1000; k++)
 			weft_wake(k, 1);
 		begin = bench_now_ns();
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		bench_add(&close, ms_since(begin));
 	}
 	bench_print("open_cost", bench_median(&open), "ms", NULL, 0, 0,
@@ -68,7 +68,7 @@ static void measure_idle(const char *dir, int quick)
 	weft_runtime_add(&runtime, NULL);
 	bench_print("idle_cost_queue", idle_share(rec, us), "% of a core", NULL, 0, 0,
 		    "the same with one global queue that is asked every 10 ms");
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 }
 
 /* Records at a high rate until it is killed. */

@@ -85,5 +85,5 @@ int main(int argc, char **argv)
 	syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 2, NULL, NULL, 0);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	return weft_recorder_close(rec) < 0;
+	return weft_recorder_close(rec, NULL) < 0;
 }

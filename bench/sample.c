@@ -167,7 +167,7 @@ static void run_engine(enum mode mode, uint32_t engine)
 
 	bench_sleep_us(CALM_US);
 	burn_for(mode, samples_weft);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 }
 
 static const char *gperf_open(void)

@@ -94,9 +94,9 @@ static struct outcome run(const char *dir, uint64_t seconds)
 			out.late_ms = (double)producers[i].worst_late_ns / 1e6;
 	}
 	ns = bench_now_ns() - begin;
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	stats = bench_stats(rec);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	out.share = (double)stats.collector_ns / (double)ns * 100;
 	out.rate = (double)(stats.events + stats.lost) / (double)ns * 1e3;
 	out.bytes = (double)stats.bytes / (double)stats.events;

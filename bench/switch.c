@@ -176,7 +176,7 @@ static void take_turn(const struct way *way, struct weft_recorder *rec, struct r
 			continue;
 		result->samples = bench_stats(rec).samples;
 		result->lost = bench_stats(rec).lost;
-		weft_recorder_stop(rec);
+		weft_recorder_stop(rec, NULL);
 		chains_stop();
 		result->collector_ns += bench_stats(rec).collector_ns; /* of this start's */
 		result->switches += 2 * SLICE_WAKES * (TURN + 1);
@@ -204,7 +204,7 @@ static void run(const struct way *way, int turns)
 	opts.budget_ppm = WEFT_OFF;
 	if (way->how == RECORDER)
 		rec = bench_record_apart(&opts);
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	for (int i = 0; i < turns && !result.refused; i++)
 		take_turn(way, rec, &result);
 	if (result.refused) {
@@ -223,7 +223,7 @@ static void run(const struct way *way, int turns)
 	bench_print(way->name, value, "ns/switch", "baseline", off, (off + value) / off,
 		    "%s; %zu slices of %d switches, %llu samples%s; baseline: without", way->what, result.diff.n,
 		    2 * SLICE_WAKES, (unsigned long long)result.samples, collector);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	free(result.off.at);
 	free(result.diff.at);
 	free(result.turns.at);

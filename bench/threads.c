@@ -80,7 +80,7 @@ static void measure_memory(const char *dir)
 		    "%.0f; one ring is %llu; lost %llu",
 		    MANY - FEW, with.shared / (MANY - FEW), (unsigned long long)bench_stats(rec).ring_bytes,
 		    (unsigned long long)bench_stats(rec).lost);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 }
 
 static void *emit_one(void *data)
@@ -123,7 +123,7 @@ static void measure_start(const char *dir, int quick)
 		bench_add(&without, off);
 		bench_add(&added, on - off);
 	}
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	stats = bench_stats(rec);
 	bench_print("thread_start_cost", bench_median(&added), "us", "baseline", bench_median(&without),
 		    bench_median(&with) / bench_median(&without),
@@ -132,7 +132,7 @@ static void measure_start(const char *dir, int quick)
 		    "one CPU, the collector on another; p10 %.1f p90 %.1f; %llu threads, %llu rings; lost %llu",
 		    bench_quantile(&added, 0.1), bench_quantile(&added, 0.9), (unsigned long long)stats.events / 3,
 		    (unsigned long long)stats.rings, (unsigned long long)stats.lost);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 }
 
 int main(int argc, char **argv)

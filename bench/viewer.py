@@ -6,9 +6,12 @@ left as DIR/demo.weft and repeats it until there are 1, 2, 5, 10 and 20 M events
 viewer_load: from opening the page in Chromium to the first picture of 10 M events. viewer_parse: CPU time of decoding
 an event in order of time in WebAssembly, in node; the baseline is the same code as it runs in the command. viewer_heap:
 memory of the page's process beyond that of an empty page, for each of 10 M events. viewer_growth: time for each event
-of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory. bundle_bytes: all files of the page, gzipped."""
+of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory. bundle_bytes: all files of the page, gzipped.
+viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each of as many events, the same ones in dial9's
+format; not measured where there is no cargo."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +34,31 @@ def node(script, *args):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def dial9(scratch, segment, wanted):
+    """Events, ns an event and bytes of dial9's decoder; or why it was not measured."""
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dial9")
+    if not shutil.which("cargo"):
+        return None, "there is no cargo"
+    target = os.path.abspath(demo.program("bench", "dial9"))
+    build = subprocess.run(["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", target], cwd=here)
+    if build.returncode:
+        return None, "cargo could not build bench/dial9"
+    facts = subprocess.run(["cargo", "metadata", "--format-version", "1", "--locked"], cwd=here, check=True,
+                           stdout=subprocess.PIPE, text=True)
+    crate, = [one for one in json.loads(facts.stdout)["packages"] if one["name"] == "dial9-trace-format"]
+    out = os.path.join(scratch, "dial9.bin")
+    dump = subprocess.Popen([demo.program("weft"), "inspect", "--dump", "--order", "time", segment],
+                            stdout=subprocess.PIPE)
+    subprocess.run([os.path.join(target, "release", "weft-bench-dial9"), out, str(wanted)], stdin=dump.stdout,
+                   stdout=subprocess.DEVNULL, check=True)
+    if dump.wait():
+        raise RuntimeError("weft inspect failed")
+    made, = node("viewer_dial9.mjs", os.path.join(os.path.dirname(crate["manifest_path"]), "js", "decode.js"), out)
+    os.unlink(out)
+    return made, "CPU time of the decoder of dial9's viewer (dial9-trace-format %s, js/decode.js, in node) for %d " \
+        "events, the same ones, %.1f B each" % (crate["version"], made["events"], made["bytes"] / made["events"])
+
+
 def main():
     quick = "--quick" in sys.argv
     counts = (1, 10) if quick else COUNTS
@@ -46,6 +74,12 @@ def main():
         baseline = native_ns / n_events
         demo.figure("viewer_parse", parsed, "ns/event", "CPU time of decoding %d events in WebAssembly in node; the "
                     "baseline is the command" % n_events, baseline=baseline, ratio=parsed / baseline)
+        made, note = dial9(scratch, os.path.join(sys.argv[1], "demo.weft"), n_events)
+        if made:
+            demo.figure("viewer_parse_dial9", made["ns_per_event"], "ns/event", note + "; the baseline is viewer_parse",
+                        baseline=parsed, ratio=made["ns_per_event"] / parsed)
+        else:
+            demo.figure("viewer_parse_dial9", None, "ns/event", "not measured: " + note)
         best = {}
         for millions in counts:
             made = node("viewer.mjs", demo.BUILD, *[where[millions]] * runs)

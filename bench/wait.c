@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 		bench_add(&pair, timed(burst_wait));
 		bench_add(&waited, timed(burst_waited));
 	}
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	for (i = 0; i < rounds; i++)
 		bench_add(&off, timed(burst_wait));
 	floor = bench_median(&clock);

@@ -79,11 +79,29 @@ int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(p
 /* After getopt has said what is wrong. Answers CLI_USAGE. */
 int cli_usage_hint(const char *command);
 
+/* The options of a command. */
+#define CLI_DONE (-1) /* --help was printed; what is left is nothing */
+#define CLI_NO_PATH "no PATH given: name a .weft file or the directory that was recorded to"
+struct option;
+struct cli_options {
+	const char *letters; /* as of getopt; NULL: "h" */
+	const struct option *longs;
+	const char *help;
+	const char *missing; /* what to say when no argument is left; NULL: that is allowed */
+};
+/* The next one that the command has to look at itself, or -1 at the end, or when `*code` is not CLI_OK any more: --help
+ * is printed (CLI_DONE), and what is wrong is said (CLI_USAGE). */
+int cli_option(const struct cli_options *of, int argc, char **argv, int *code);
+
 /* "12.5", "12.5s", "300ms", "2m" as ns; seconds without a unit. False when it is none of these. */
 bool cli_parse_time(const char *text, uint64_t *ns);
 
 /* A decimal number with nothing behind it, at most `most`. */
 bool cli_parse_number(const char *text, uint64_t most, uint64_t *number);
+
+/* Whether nobody else can replace what is in a directory for temporary files, by its descriptor. `why` not, up to the
+ * comma or semicolon and a space before what else to do. */
+bool cli_temporary_safe(int dir, const char *path, char *why, size_t bytes);
 
 /* All segments that the arguments name, in order. Says on stderr what cannot be used and why. Returns CLI_OK,
  * CLI_DAMAGED when some could not be used, or CLI_FAILED when there is none; the list is the caller's in each case. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -187,4 +188,19 @@ void cli_progress_end(void)
 	if (progress_shown)
 		fputs("\r\x1b[K", stderr);
 	progress_shown = false;
+}
+
+int cli_option(const struct cli_options *of, int argc, char **argv, int *code)
+{
+	int c = *code == CLI_OK ? getopt_long(argc, argv, of->letters ? of->letters : "h", of->longs, NULL) : -1;
+
+	if (c == 'h') {
+		fputs(of->help, stdout);
+		*code = CLI_DONE;
+	} else if (c == '?') {
+		*code = cli_usage_hint(argv[0]);
+	} else if (c == -1 && *code == CLI_OK && optind == argc && of->missing) {
+		*code = cli_usage(argv[0], "%s", of->missing);
+	}
+	return *code == CLI_OK ? c : -1;
 }

@@ -228,14 +228,12 @@ static int parse(int argc, char **argv, struct options *opts)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	enum mode mode;
-	int c;
+	const struct cli_options of = {NULL, longs, cli_inspect_help, CLI_NO_PATH};
+	enum mode mode = MODE_TEXT;
+	int code = CLI_OK, c;
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+	while ((c = cli_option(&of, argc, argv, &code)) != -1) {
 		switch (c) {
-		case 'h':
-			fputs(cli_inspect_help, stdout);
-			return -1;
 		case CLI_OPT_ORDER:
 			opts->has_order = true;
 			opts->order = strcmp(optarg, "stored") == 0 ? WEFT_ORDER_STORED : WEFT_ORDER_TIME;
@@ -260,16 +258,14 @@ static int parse(int argc, char **argv, struct options *opts)
 		case CLI_OPT_JSON:
 			mode = MODE_JSON;
 			break;
-		default:
-			return cli_usage_hint(argv[0]);
 		}
 		if (opts->mode != MODE_TEXT && opts->mode != mode)
 			return cli_usage(argv[0],
 					 "choose one of --full, --events, --dump, --stacks, --blocks and --json");
 		opts->mode = mode;
 	}
-	if (optind == argc)
-		return cli_usage(argv[0], "no PATH given: name a .weft file or the directory that was recorded to");
+	if (code != CLI_OK)
+		return code;
 	if (opts->has_order && opts->mode != MODE_DUMP && opts->mode != MODE_EVENTS)
 		return cli_usage(argv[0], "--order goes with --events or --dump");
 	return CLI_OK;

@@ -238,7 +238,7 @@ static void print_one(const struct inspect *inspect, const struct weft_event_vie
 	if (thread)
 		printf("%s(%u)  ", cli_safe(thread->name), thread->tid);
 	else
-		printf("stream-%u  ", ev->thread);
+		printf("thread-%u  ", ev->thread);
 	if (kind)
 		fputs(cli_safe(kind), stdout);
 	else

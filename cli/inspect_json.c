@@ -82,7 +82,7 @@ static void threads(struct weft__json *json, const struct weft_segment *seg)
 	weft__json_begin(json, "threads", '[');
 	for (i = 0; i < n; i++) {
 		weft__json_begin(json, NULL, '{');
-		weft__json_u64(json, "stream", all[i].id);
+		weft__json_u64(json, "thread_id", all[i].id);
 		weft__json_u64(json, "tid", all[i].tid);
 		weft__json_text(json, "name", all[i].name);
 		if (all[i].worker == WEFT_WORKER_NONE)
@@ -181,7 +181,7 @@ static void losses(struct weft__json *json, const struct weft_segment *seg)
 	for (i = 0; i < n; i++) {
 		weft__json_begin(json, NULL, '{');
 		weft__json_text(json, "reason", weft__label_reason(all[i].reason));
-		weft__json_u64(json, "stream", all[i].thread);
+		weft__json_u64(json, "thread_id", all[i].thread);
 		if (all[i].reason == WEFT_LOSS_UNCOVERED)
 			weft__json_u64(json, "threads", all[i].count);
 		else if (!weft__loss_counted(all[i].reason))

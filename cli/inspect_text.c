@@ -124,7 +124,7 @@ static const char *worker_label(const struct weft_segment *seg, uint32_t id, cha
 
 static void print_threads(const struct inspect *inspect)
 {
-	TABLE(table, "stream", "tid", "<name", "<worker", "first event");
+	TABLE(table, "thread", "tid", "<name", "<worker", "first event");
 	size_t n, i;
 	const struct weft_thread *threads = weft_segment_threads(inspect->seg, &n);
 	char figure[CLI_FIGURE], label[WEFT__LABEL_BYTES];
@@ -205,7 +205,7 @@ static void print_clocks(const struct inspect *inspect)
 
 static void print_losses(const struct inspect *inspect)
 {
-	TABLE(table, "<reason", "stream", "lost", "from", "to");
+	TABLE(table, "<reason", "thread", "lost", "from", "to");
 	size_t n, i;
 	const struct weft_loss *losses = weft_segment_losses(inspect->seg, &n);
 	char figure[CLI_FIGURE];

@@ -90,7 +90,7 @@ static const struct cli_command *find(const char *name)
 
 static int unknown(const char *name)
 {
-	size_t best = 63, i;
+	size_t best = 63, most = (strlen(name) + 1) / 2, i; /* half of the word is another word */
 	const char *nearest = NULL;
 
 	for (i = 0; i < N_COMMANDS; i++) {
@@ -104,7 +104,7 @@ static int unknown(const char *name)
 			nearest = commands[i].name;
 		}
 	}
-	if (best <= 3)
+	if (best <= (most < 2 ? most : 2))
 		return cli_usage("weft", "there is no command '%s'; did you mean '%s'?", name, nearest);
 	return cli_usage("weft", "there is no command '%s'", name);
 }

@@ -12,6 +12,7 @@
 
 #include "analyze/label.h"
 #include "base/alloc.h"
+#include "cli.h"
 
 #define WIDTH 100 /* where there is no terminal */
 #define WIDTH_MOST 120
@@ -175,14 +176,35 @@ static void say_samples(struct report_text *text, const struct report *report)
 		report_say(text, ")");
 }
 
-static void say_cost(struct report_text *text, const struct report *report)
+uint64_t page_cost_ns(const struct report *report, uint64_t *span_ns)
 {
-	uint64_t cost_ns = 0, cpu_ns = page_cpu_ns(report);
-	char figure[CLI_FIGURE], share[CLI_FIGURE];
+	const struct weft__cost *costs = report->result->costs;
+	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < WEFT__COSTS; i++)
-		cost_ns += report->result->costs[i].cpu_ns;
+	for (i = 0, *span_ns = 0; i < WEFT__COSTS; i++) {
+		ns += costs[i].cpu_ns;
+		*span_ns = costs[i].span_ns > *span_ns ? costs[i].span_ns : *span_ns;
+	}
+	return ns;
+}
+
+bool page_over_budget(const struct report *report)
+{
+	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
+	uint64_t span_ns, cost_ns = page_cost_ns(report, &span_ns), of_ns = page_cpu_ns(report), ppm;
+
+	if (!budget || !cli_parse_number(budget, UINT32_MAX, &ppm))
+		return false;
+	of_ns = of_ns > span_ns / 2 ? of_ns : span_ns / 2; /* as the governor has it */
+	return (double)cost_ns > (double)of_ns * (double)ppm / 1e6;
+}
+
+static void say_cost(struct report_text *text, const struct report *report)
+{
+	uint64_t span_ns, cost_ns = page_cost_ns(report, &span_ns), cpu_ns = page_cpu_ns(report);
+	char figure[CLI_FIGURE], share[CLI_FIGURE];
+
 	if (!cost_ns)
 		return;
 	report_say(text, "; weft itself used %s", cli_ns(cost_ns, figure));
@@ -240,7 +262,8 @@ static void print_loop(const struct report *report)
 	for (i = 0; i < r->n_lanes; i++)
 		workers += r->lanes[i].polls.n > 0;
 	report_say(&text, "%zu %s%s, %s %s: half took up to %s, 99 %% up to %s, the longest %s", workers,
-		   ticks ? "event loop" : "worker", workers == 1 ? "" : "s", cli_count(r->polls.n, count),
+		   ticks ? "event loop" : "worker", workers == 1 ? "" : "s",
+		   cli_count(r->polls.n + r->detail.polls_untimed, count),
 		   r->polls.n == 1 ? (ticks ? "tick" : "poll") : (ticks ? "ticks" : "polls"),
 		   cli_ns(weft__hist_at(&r->polls, 5000), figure[0]), cli_ns(weft__hist_at(&r->polls, 9900), figure[1]),
 		   cli_ns(r->polls.max, figure[2]));

@@ -80,6 +80,10 @@ bool page_has_wakes(const struct report *report);
 bool page_has_queues(const struct report *report);
 /* CPU time of the process as far as it was recorded: by its clock, or by samples. */
 uint64_t page_cpu_ns(const struct report *report);
+/* CPU time that weft itself used, of all threads, and over how long it was looked at. */
+uint64_t page_cost_ns(const struct report *report, uint64_t *span_ns);
+/* Whether that is beyond the budget, which a short program may not live long enough for. */
+bool page_over_budget(const struct report *report);
 
 /* What limits the recording, as one sentence; false: nothing. */
 bool page_say_limits(struct report_text *text, const struct report *report);

@@ -159,15 +159,7 @@ static void users_fini(struct users *users)
 
 const char *page_function(const struct weft__function *function, char *buf)
 {
-	const char *name = function->name;
-
-	if (has_no_name(function))
-		return "code without a name";
-	if (strncmp(cli_base(function->module), "libc.so", 7) == 0) { /* __GI___libc_write is write */
-		name += strncmp(name, "__GI_", 5) == 0 ? 5 : 0;
-		name += strncmp(name, "__libc_", 7) == 0 && strncmp(name, "__libc_start", 12) != 0 ? 7 : 0;
-	}
-	return cli_function(name, PAGE_NAME_COLUMNS, buf);
+	return has_no_name(function) ? "[unknown]" : cli_function(function->name, PAGE_NAME_COLUMNS, buf);
 }
 
 static void say_user(struct report_text *text, const struct report *report, const struct user *user)
@@ -210,7 +202,7 @@ bool page_say_nameless(struct report_text *text, const struct report *report)
 	users_fini(&users);
 	if (ns == 0 || (double)ns < SMALL * (double)all_ns)
 		return false;
-	report_say(text, "%.0f %% of the CPU time was in code without a name: it was made at run time. ",
+	report_say(text, "%.0f %% of the CPU time was in [unknown]: code made at run time, without a name. ",
 		   100 * (double)ns / (double)all_ns);
 	if (exe && strcmp(cli_base(exe), "node") == 0)
 		report_say(text, "node --perf-basic-prof gives it names.");

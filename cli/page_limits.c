@@ -9,7 +9,8 @@
 
 #include "page.h"
 
-#define CLAUSES 4   /* more are counted */
+#define CLAUSES 4 /* more are counted */
+#define TICKS_MANY 20
 #define LONGEST 160 /* bytes of one */
 
 static const char *fact(const struct report *report, const char *key)
@@ -69,6 +70,13 @@ static void say_detail(struct report_text *text, const struct report *report)
 	if (d->coarser.ns)
 		report_say(text, " from +%.3f s on%s", (double)report_since_start(report, d->coarser.ns) / 1e9,
 			   d->finer_ns ? ", for a time" : "");
+	if (d->untimed.ns && d->polls_untimed)
+		report_say(text,
+			   "; %s of the polls were counted without a clock, and those below 10 ms among them are not "
+			   "listed",
+			   cli_percent((double)d->polls_untimed /
+					       ((double)report->result->polls.n + (double)d->polls_untimed),
+				       figure));
 }
 
 /* A clause for a key of report_missing; false: the long text has to do. */
@@ -97,6 +105,8 @@ static bool say_short(struct report_text *text, const struct report *report, con
 			   "%s of the CPU time was sampled in step with the kernel's tick, so that shares of "
 			   "functions may be wrong",
 			   cli_percent(report_in_step_share(report), figure));
+	else if (strcmp(key, "first_ticks") == 0)
+		report_say(text, "the first tick of a plain loop is not here");
 	else if (strcmp(key, "budget") == 0)
 		report_say(text, "less was recorded at times");
 	else if (strcmp(key, "events_lost") == 0)
@@ -122,8 +132,10 @@ static void say_first(struct report_text *text, const char *sentence)
 }
 
 /* Those are said with another, or are findings. */
-static bool is_said(const char *key)
+static bool is_said(const struct report *report, const char *key)
 {
+	if (strcmp(key, "first_ticks") == 0) /* of many ticks one is nothing */
+		return report->result->polls.n >= TICKS_MANY;
 	return strcmp(key, "parks_not_listed") == 0 || strcmp(key, "wakes_not_listed") == 0 ||
 	       strcmp(key, "cpu_quota") == 0;
 }
@@ -146,7 +158,7 @@ bool page_say_limits(struct report_text *text, const struct report *report)
 	for (i = 0; i < list.n; i++) {
 		struct report_text clause = {.n = 0};
 
-		if (is_said(list.keys[i]))
+		if (is_said(report, list.keys[i]))
 			continue;
 		if (n == CLAUSES) {
 			left++;
@@ -163,7 +175,10 @@ bool page_say_limits(struct report_text *text, const struct report *report)
 	if (end && budget && fact(report, "degraded.budget")) {
 		after = *text;
 		text->n = end;
-		report_say(text, " (to keep weft within its budget of %.3g %% of the CPU)%s",
+		report_say(text,
+			   page_over_budget(report) ? " (for weft's budget of %.3g %% of the CPU, which it holds over "
+						      "10 s and exceeded here)%s"
+						    : " (to keep weft within its budget of %.3g %% of the CPU)%s",
 			   (double)strtoull(budget, NULL, 10) / 1e4, after.at + end);
 	}
 	return n > 0;

@@ -42,23 +42,21 @@ struct options {
 	int n_paths;
 };
 
-/* What prints something and needs no recording: its exit code, or -1. */
-static int without_recording(int c)
+/* Whether it prints something and needs no recording. */
+static bool without_recording(int c)
 {
-	if (c == 'h')
-		fputs(cli_query_help, stdout);
-	else if (c == CLI_OPT_SCHEMA)
+	if (c == CLI_OPT_SCHEMA)
 		query_schema();
 	else if (c == CLI_OPT_LIST)
 		query_saved_list();
 	else if (c == CLI_OPT_TABLES)
 		query_tables_md();
 	else
-		return -1;
-	return CLI_OK;
+		return false;
+	return true;
 }
 
-static int parse(int argc, char **argv, struct options *opts, bool *done)
+static int parse(int argc, char **argv, struct options *opts)
 {
 	static const struct option longs[] = {
 		{"run", required_argument, NULL, CLI_OPT_RUN},
@@ -71,14 +69,13 @@ static int parse(int argc, char **argv, struct options *opts, bool *done)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct cli_options of = {NULL, longs, cli_query_help, NULL};
 	const struct query_saved *saved;
-	int c;
+	int code = CLI_OK, c;
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		*done = true;
-		if (without_recording(c) == CLI_OK)
-			return CLI_OK;
-		*done = false;
+	while ((c = cli_option(&of, argc, argv, &code)) != -1) {
+		if (without_recording(c))
+			return CLI_DONE;
 		switch (c) {
 		case CLI_OPT_RUN:
 			saved = query_saved_find(optarg);
@@ -97,13 +94,11 @@ static int parse(int argc, char **argv, struct options *opts, bool *done)
 		case CLI_OPT_NO_SYMBOLS:
 			opts->no_symbols = true;
 			break;
-		default:
-			return cli_usage_hint(argv[0]);
 		}
 	}
 	opts->paths = argv + optind;
 	opts->n_paths = argc - optind;
-	return CLI_OK;
+	return code;
 }
 
 /* The last argument is SQL unless it is a file. */
@@ -119,7 +114,7 @@ static int find_sql(const char *command, struct options *opts)
 		opts->n_paths--;
 	}
 	if (opts->n_paths == 0)
-		return cli_usage(command, "no PATH given: name a .weft file or the directory that was recorded to");
+		return cli_usage(command, CLI_NO_PATH);
 	return CLI_OK;
 }
 
@@ -145,13 +140,12 @@ int cli_query(int argc, char **argv)
 {
 	struct options opts = {.format = QUERY_TABLE};
 	struct weft__recordings list = {0};
-	bool done = false;
-	int code = parse(argc, argv, &opts, &done);
+	int code = parse(argc, argv, &opts);
 
-	if (code == CLI_OK && !done)
+	if (code == CLI_OK)
 		code = find_sql(argv[0], &opts);
-	if (code != CLI_OK || done)
-		return code;
+	if (code != CLI_OK)
+		return code == CLI_DONE ? CLI_OK : code;
 	code = cli_load(&list, opts.n_paths, opts.paths);
 	if (code != CLI_FAILED)
 		code = run(&opts, &list, code);

@@ -42,6 +42,9 @@ struct query {
 	struct query_of tables[WEFT__N_TABLES];
 };
 
+/* query_percentile.c: percentile(value, p). 0 or a SQLite error. */
+int query_percentile_add(sqlite3 *db);
+
 /* query_table.c. 0 or a SQLite error. */
 int query_open(struct query *query);
 void query_close(struct query *query);

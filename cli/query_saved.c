@@ -17,12 +17,14 @@ const struct query_saved query_saved[] = {
 	 "from poll w join poll p on p.id = w.behind_poll_id\n"
 	 "group by p.id order by waited_ms desc limit 20"},
 	{"locks", "locks by time waited",
-	 "select kind, coalesce(name, '') as name, object, count(*) as waits, sum(duration_ns) / 1e6 as waited_ms,\n"
+	 "select kind, coalesce(object_name, name, '') as lock, object, count(*) as waits, sum(duration_ns) / 1e6 as "
+	 "waited_ms,\n"
 	 "  max(duration_ns) / 1e6 as longest_ms, sum(poll_id is not null) as in_polls\n"
 	 "from wait where kind not in ('call', 'condition', 'end of a thread')\n"
-	 "group by kind, name, object order by waited_ms desc limit 20"},
+	 "group by 1, 2, 3 order by waited_ms desc limit 20"},
 	{"lock-holders", "who held the locks that others waited for, and what they did meanwhile",
-	 "select kind, coalesce(name, object) as lock, coalesce(holder_location, holder, holder_tid) as holder,\n"
+	 "select kind, coalesce(object_name, name, object) as lock,\n"
+	 "  coalesce(holder_location, holder, holder_tid) as holder,\n"
 	 "  holder_function, count(*) as waits, sum(duration_ns) / 1e6 as waited_ms\n"
 	 "from wait where holder_tid is not null\n"
 	 "group by 1, 2, 3, 4 order by waited_ms desc limit 20"},
@@ -31,10 +33,9 @@ const struct query_saved query_saved[] = {
 	 "from slice where part = 'blocked'\n"
 	 "group by 1, 2, 3, 4, 5 order by blocked_ms desc limit 20"},
 	{"waits", "what threads waited for, in polls and outside of them, by time",
-	 "select kind, coalesce(name, '') as name, fd, about, thread, count(*) as waits, sum(duration_ns) / 1e6 as "
-	 "waited_ms,\n"
-	 "  max(duration_ns) / 1e6 as longest_ms\n"
-	 "from wait group by kind, name, fd, about, thread order by waited_ms desc limit 20"},
+	 "select kind, coalesce(object_name, name, '') as name, fd, about, thread, count(*) as waits,\n"
+	 "  sum(duration_ns) / 1e6 as waited_ms, max(duration_ns) / 1e6 as longest_ms\n"
+	 "from wait group by 1, 2, 3, 4, 5 order by waited_ms desc limit 20"},
 	{"functions-in-slow-polls", "functions that were on the CPU in polls over 10 ms",
 	 "select s.function, count(*) as samples, sum(s.weight_ns) / 1e6 as cpu_ms, count(distinct s.poll_id) as "
 	 "polls\n"

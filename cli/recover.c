@@ -116,21 +116,16 @@ int cli_recover(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct cli_options of = {NULL, longs, cli_recover_help,
+				       "no DIR given: name the directory that was recorded to"};
 	struct weft__json json = {.out = stdout};
 	struct recovery recovery = {0};
-	int code = CLI_OK, c, i;
+	int code = CLI_OK, i;
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(cli_recover_help, stdout);
-			return CLI_OK;
-		}
-		if (c != CLI_OPT_JSON)
-			return cli_usage_hint(argv[0]);
+	while (cli_option(&of, argc, argv, &code) == CLI_OPT_JSON)
 		recovery.json = &json;
-	}
-	if (optind == argc)
-		return cli_usage(argv[0], "no DIR given: name the directory that was recorded to");
+	if (code != CLI_OK)
+		return code == CLI_DONE ? CLI_OK : code;
 	if (recovery.json) {
 		weft__json_begin(&json, NULL, '{');
 		weft__json_u64(&json, "version", 1);

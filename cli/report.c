@@ -59,7 +59,7 @@ const char cli_report_help[] =
 	"waits\n"
 	"  weft report --span 00f067aa0ba902b7 DIR                            one request, by the id that tracing "
 	"knows\n"
-	"  weft report --json DIR | jq '.recordings[].longest_polls[0].story'  the parts of the worst poll\n"
+	"  weft report --json DIR | jq '.recordings[].longest_polls[0].breakdown'  the parts of the worst poll\n"
 	"\n"
 	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
 
@@ -113,26 +113,24 @@ uint64_t report_unsampled(const struct weft__poll *poll)
 	return poll->rank_ns > poll->sampled.ns ? poll->rank_ns - poll->sampled.ns : 0;
 }
 
-static bool parse_filter(int c, struct report_opts *opts)
+static void parse_filter(int c, struct report_opts *opts)
 {
 	switch (c) {
 	case CLI_OPT_WORKER:
 		opts->analysis.worker = optarg;
-		return true;
+		break;
 	case CLI_OPT_LOCATION:
 		opts->analysis.location = optarg;
-		return true;
+		break;
 	case CLI_OPT_THREAD:
 		opts->analysis.thread = optarg;
-		return true;
+		break;
 	case CLI_OPT_LABEL:
 		opts->analysis.label = optarg;
-		return true;
+		break;
 	case CLI_OPT_ENDPOINT:
 		opts->analysis.endpoint = optarg;
-		return true;
-	default:
-		return false;
+		break;
 	}
 }
 
@@ -184,14 +182,12 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct cli_options of = {NULL, longs, cli_report_help, CLI_NO_PATH};
 	uint64_t number;
-	int c;
+	int code = CLI_OK, c;
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+	while ((c = cli_option(&of, argc, argv, &code)) != -1) {
 		switch (c) {
-		case 'h':
-			fputs(cli_report_help, stdout);
-			return -1;
 		case CLI_OPT_TOP:
 			if (!cli_parse_number(optarg, 100000, &number) || number == 0)
 				return cli_usage(argv[0], "--top takes a number from 1 to 100000, not '%s'", optarg);
@@ -230,14 +226,13 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 			opts->no_pager = true;
 			break;
 		default:
-			if (!parse_filter(c, opts))
-				return cli_usage_hint(argv[0]);
+			parse_filter(c, opts);
 		}
 	}
+	if (code != CLI_OK)
+		return code;
 	if (opts->analysis.label && !strchr(opts->analysis.label, '='))
 		return cli_usage(argv[0], "--label takes KEY=VALUE, not '%s'", opts->analysis.label);
-	if (optind == argc)
-		return cli_usage(argv[0], "no PATH given: name a .weft file or the directory that was recorded to");
 	if (opts->to_ns <= opts->from_ns)
 		return cli_usage(argv[0], "--to must lie behind --from");
 	return CLI_OK;

@@ -127,10 +127,10 @@ void report_json_breakdown(struct weft__json *json, const struct report *report,
 	size_t i;
 
 	if (!breakdown->known) {
-		weft__json_absent(json, "story", "more threads than the analysis keeps");
+		weft__json_absent(json, "breakdown", "more threads than the analysis keeps");
 		return;
 	}
-	weft__json_begin(json, "story", '{');
+	weft__json_begin(json, "breakdown", '{');
 	parts(json, report, &breakdown->split,
 	      breakdown->switches == WEFT__SWITCHES_ALL || breakdown->cpu != WEFT__CPU_UNKNOWN ? NULL : why);
 	weft__json_text(json, "cpu_by", by[breakdown->cpu]);

@@ -205,25 +205,11 @@ int report_each_json(struct weft__recordings *list, const struct report_opts *op
 	return code;
 }
 
-/* By the clock where it was read, else by samples. */
-static uint64_t cpu_of(const struct weft__samples *samples)
-{
-	uint64_t ns = 0, sampled = samples->all.ns + samples->left_out.ns;
-	size_t i;
-
-	for (i = 0; i < samples->n_threads; i++) {
-		const struct weft__sampled_thread *thread = &samples->threads[i];
-
-		ns += thread->measured_ns > thread->all.ns ? thread->measured_ns : thread->all.ns;
-	}
-	return ns > sampled ? ns : sampled;
-}
-
 static void weigh(struct study *s)
 {
 	const struct weft__result *r = s->report.result;
 
-	s->cpu_ns = s->rank_ns = cpu_of(&r->samples);
+	s->cpu_ns = s->rank_ns = page_cpu_ns(&s->report);
 	s->wall_ns = weft__recording_since(s->rec, s->rec->last_ns);
 	s->little = s->cpu_ns < LITTLE_NS && r->n_stucks == 0 && s->rec->dump == 0 &&
 		    r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_NEXT] + r->n_kind[WEFT_KIND_POLL] +

@@ -42,7 +42,7 @@ void report_json_lane(struct weft__json *json, const struct report *report, uint
 		weft__json_u64(json, "index", def->index);
 	else
 		weft__json_null(json, "index");
-	weft__json_u64(json, "stream", stream);
+	weft__json_u64(json, "thread_id", stream);
 	weft__json_text(json, "thread", thread ? thread->name : NULL);
 	if (thread)
 		weft__json_u64(json, "tid", thread->tid);

@@ -7,6 +7,7 @@
 
 #include "analyze/loss.h"
 #include "cli.h"
+#include "page.h"
 #include "print.h"
 #include "report.h"
 
@@ -185,11 +186,34 @@ static void say_when(struct report_text *text, const struct report *report, uint
 		report_say(text, "from %s on", cli_moment(report_since_start(report, from_ns), from));
 }
 
+/* Polls without their duration. */
+static void add_untimed(struct report_missing *list, const struct report *report)
+{
+	const struct weft__detail *d = &report->result->detail;
+	uint64_t polls = report->result->polls.n + d->polls_untimed;
+	char figure[CLI_FIGURE], other[CLI_FIGURE];
+	struct report_text *text;
+
+	if (!d->untimed.ns || !d->polls_untimed)
+		return;
+	text = add(list, "polls_not_timed");
+	report_say(text, "of %s of %s polls only the number is known, ", cli_count(d->polls_untimed, figure),
+		   cli_count(polls, other));
+	say_when(text, report, d->untimed.ns, d->level == WEFT_DETAIL_UNTIMED ? 0 : d->timed_ns);
+	report_say(
+		text,
+		": to time them all costs %s of one CPU. Durations are those of the others, which were timed in short "
+		"windows at random times. Of polls outside of these, those of 10 ms and longer are listed, up to 5 ms "
+		"too short, others are not (WEFT_POLLS=slow times all)",
+		cli_percent((double)d->untimed.cost_ppm / 1e6, figure));
+}
+
 /* Parks and wakes, too. */
 static void add_counted(struct report_missing *list, const struct report *report)
 {
 	const struct weft__detail *d = &report->result->detail;
-	bool parks = d->level == WEFT_DETAIL_PARKS || d->level == WEFT_DETAIL_COUNTED;
+	bool wakes = d->level == WEFT_DETAIL_COUNTED || d->level == WEFT_DETAIL_UNTIMED;
+	bool parks = d->level == WEFT_DETAIL_PARKS || wakes;
 	char figure[CLI_FIGURE], other[CLI_FIGURE];
 	struct report_text *text;
 
@@ -204,7 +228,7 @@ static void add_counted(struct report_missing *list, const struct report *report
 		return;
 	text = add(list, "wakes_not_listed");
 	report_say(text, "wakes%s were only counted, too, ", d->parked.ns ? "" : " and queue depths");
-	say_when(text, report, d->counted.ns, d->level == WEFT_DETAIL_COUNTED ? 0 : d->wakes_ns);
+	say_when(text, report, d->counted.ns, wakes ? 0 : d->wakes_ns);
 	report_say(text, " (%s", cli_count(d->wakes, figure));
 	if (!d->parked.ns)
 		report_say(text, " and %s", cli_count(d->queues, other));
@@ -240,6 +264,7 @@ static void add_detail(struct report_missing *list, const struct report *report)
 		   "lists them)",
 		   cli_count(d->coarser.rate, figure), cli_percent((double)d->coarser.cost_ppm / 1e6, other),
 		   cli_percent((double)d->coarser.allowed_ppm / 1e6, more));
+	add_untimed(list, report);
 	add_counted(list, report);
 }
 
@@ -295,6 +320,16 @@ static void add_files(struct report_missing *list, const struct report *report)
 			   cli_count(rec->missing_segments, count));
 }
 
+/* Of loops that weft run finds. */
+static void add_first_ticks(struct report_missing *list, const struct report *report)
+{
+	if (page_only_ticks(report))
+		report_say(
+			add(list, "first_ticks"),
+			"the first tick of an event loop is not here where only its second wait shows that it is one: "
+			"plain loops around epoll_wait, poll or select");
+}
+
 /* Rates were lowered, and nothing above says of what. */
 static void add_budget(struct report_missing *list, const struct report *report)
 {
@@ -316,6 +351,7 @@ void report_missing(const struct report *report, struct report_missing *list)
 	add_late_start(list, report);
 	add_files(list, report);
 	add_detail(list, report);
+	add_first_ticks(list, report);
 	add_losses(list, report);
 	add_switches(list, report);
 	add_rate(list, report);

@@ -33,18 +33,6 @@ const char *report_wait_kind(uint32_t what)
 	return weft__label_wait(what);
 }
 
-/* Whether people would take the name for that of the thing itself, and not of the call that waits for one. */
-static bool names_a_call(const char *name)
-{
-	static const char *const of[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "futex"};
-	size_t i;
-
-	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++)
-		if (strncmp(name, of[i], strlen(of[i])) == 0)
-			return true;
-	return false;
-}
-
 static const char *article(uint32_t what)
 {
 	if (what == WEFT_WAIT_GC || what == WEFT_WAIT_OTHER)
@@ -68,7 +56,7 @@ void report_say_wait(struct report_text *text, const struct report *report, uint
 			report_say(text, " (%s)", cli_safe(about));
 		return;
 	}
-	if (given && given[0] && !names_a_call(given)) {
+	if (given && given[0] && !weft__label_is_call(given)) {
 		report_say(text, "%s", cli_safe(given));
 		return;
 	}

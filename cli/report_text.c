@@ -265,7 +265,7 @@ static void print_losses(const struct report *report)
 
 	if (report->result->n_lost == 0)
 		return;
-	cli_heading("Loss");
+	cli_heading("Loss: what is missing, and why");
 	report_print(report, WEFT__TABLE_LOSS_SUMMARY, &view);
 }
 

@@ -238,15 +238,11 @@ void report_cost(const struct report *report)
 {
 	const struct weft__cost *costs = report->result->costs;
 	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
-	uint64_t span_ns = 0, cpu_ns = 0, program_ns = page_cpu_ns(report), ppm;
+	uint64_t span_ns, cpu_ns = page_cost_ns(report, &span_ns), program_ns = page_cpu_ns(report), ppm;
 	char share[CLI_FIGURE], figure[CLI_FIGURE], span[CLI_FIGURE];
 	bool any = false;
 	size_t i;
 
-	for (i = 0; i < WEFT__COSTS; i++) {
-		cpu_ns += costs[i].cpu_ns;
-		span_ns = costs[i].span_ns > span_ns ? costs[i].span_ns : span_ns;
-	}
 	if (span_ns == 0)
 		return;
 	printf("weft itself used %s of CPU in %s: %s of one CPU", cli_ns(cpu_ns, figure), cli_ns(span_ns, span),
@@ -259,6 +255,8 @@ void report_cost(const struct report *report)
 		       (double)ppm / 1e4, (double)ppm / 2e4);
 	else if (budget && strcmp(budget, "none") == 0)
 		printf("; no budget was set");
+	if (page_over_budget(report))
+		printf(", held over 10 s and exceeded here");
 	for (i = 0; i < WEFT__COSTS; i++)
 		if (costs[i].cpu_ns) {
 			printf("%s%s %s%s", any ? ", " : "\n      ", weft__label_cost(i),

@@ -74,15 +74,13 @@ static int parse(int argc, char **argv, struct options *opts)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct cli_options of = {"+ho:", longs, cli_run_help, "no COMMAND given: name the program to run"};
 	uint64_t number;
-	int c;
+	int code = CLI_OK, c;
 
 	/* What follows the command's name is the command's. */
-	while ((c = getopt_long(argc, argv, "+ho:", longs, NULL)) != -1) {
+	while ((c = cli_option(&of, argc, argv, &code)) != -1) {
 		switch (c) {
-		case 'h':
-			fputs(cli_run_help, stdout);
-			return -1;
 		case 'o':
 			opts->dir = optarg;
 			break;
@@ -110,12 +108,10 @@ static int parse(int argc, char **argv, struct options *opts)
 		case CLI_OPT_FULL:
 			opts->full = true;
 			break;
-		default:
-			return cli_usage_hint(argv[0]);
 		}
 	}
-	if (optind == argc)
-		return cli_usage(argv[0], "no COMMAND given: name the program to run");
+	if (code != CLI_OK)
+		return code;
 	if (opts->dir && !opts->dir[0])
 		return cli_usage(argv[0], "-o takes the name of a directory");
 	return CLI_OK;

@@ -20,50 +20,19 @@
 #define DEPTH_MAX 16  /* of directories that the program put there */
 #define PASSES_MAX 64 /* some file systems skip entries while others are removed */
 
-/* Whether it is a user of this namespace: one who is not is shown as nobody, as is the root outside of it. */
-static bool is_mapped(uid_t uid)
-{
-	FILE *map = fopen("/proc/self/uid_map", "re");
-	unsigned long long first, outside, n;
-	bool mapped = !map;
-
-	while (map && fscanf(map, "%llu %llu %llu", &first, &outside, &n) == 3)
-		mapped |= uid >= first && uid - first < n;
-	if (map)
-		fclose(map);
-	return mapped;
-}
-
-/* Whoever can rename what is in TMPDIR can put something else in the place of the directory there. */
-static int check_parent(int parent, const char *path)
-{
-	struct stat st;
-
-	if (fstat(parent, &st) < 0)
-		return cli_fail("cannot make a directory in %s: %s", path, strerror(errno));
-	if (st.st_uid != 0 && st.st_uid != geteuid() && is_mapped(st.st_uid))
-		return cli_fail(
-			"cannot make a directory in %s: it belongs to user %u, who could replace it; set TMPDIR "
-			"to another one, or give -o DIR",
-			path, (unsigned)st.st_uid);
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
-		return cli_fail("cannot make a directory in %s: others may write to it (mode %04o) and could replace "
-				"it; run: chmod +t '%s', set TMPDIR to another one, or give -o DIR",
-				path, (unsigned)st.st_mode & 07777, path);
-	return CLI_OK;
-}
-
 static int make_temporary(struct run_dir *dir, const char *parent)
 {
 	struct weft_error err = {0};
+	char why[PATH_MAX + 128];
 	uint64_t number;
 	int i;
 
 	dir->parent = weft__dir_open(parent, 0, &err);
 	if (dir->parent < 0)
 		return cli_fail("cannot make a directory in %s", err.msg);
-	if (check_parent(dir->parent, parent) != CLI_OK)
-		return CLI_FAILED;
+	if (!cli_temporary_safe(dir->parent, parent, why, sizeof(why)))
+		return cli_fail("cannot make a directory in %s: %sset TMPDIR to another one, or give -o DIR", parent,
+				why);
 	for (i = 0; i < TRIES; i++) {
 		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
 			number = ((uint64_t)getpid() << 32) + (uint64_t)i; /* it is made exclusively all the same */

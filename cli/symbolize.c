@@ -381,9 +381,11 @@ static int check_dir(const char *option, const char *dir)
 static int parse(struct job *job, int argc, char **argv, char **debug_dirs, char **jit_dir)
 {
 	struct weft__symbolizer_opts *symbols = &job->opts.symbols;
+	const struct cli_options of = {"ho:", longs, cli_symbolize_help,
+				       "no PATH given: name a segment or the directory that was recorded to"};
 	int code = CLI_OK, c;
 
-	while (code == CLI_OK && (c = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
+	while ((c = cli_option(&of, argc, argv, &code)) != -1) {
 		switch (c) {
 		case 'o':
 			job->out = optarg;
@@ -415,11 +417,6 @@ static int parse(struct job *job, int argc, char **argv, char **debug_dirs, char
 		case CLI_OPT_JSON:
 			job->as_json = true;
 			break;
-		case 'h':
-			fputs(cli_symbolize_help, stdout);
-			return -1;
-		default:
-			return cli_usage_hint(argv[0]);
 		}
 	}
 	return code;
@@ -430,8 +427,6 @@ static int list_paths(struct job *job, int argc, char **argv)
 {
 	int i;
 
-	if (optind == argc)
-		return cli_usage(argv[0], "no PATH given: name a segment or the directory that was recorded to");
 	for (i = optind; i < argc; i++) {
 		if (!is_dir(argv[i]))
 			add_path(&job->paths, NULL, argv[i]);

@@ -50,14 +50,12 @@ static int parse(int argc, char **argv, struct view_opts *opts)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct cli_options of = {NULL, longs, cli_view_help, CLI_NO_PATH};
 	uint64_t number;
-	int c;
+	int code = CLI_OK, c;
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+	while ((c = cli_option(&of, argc, argv, &code)) != -1) {
 		switch (c) {
-		case 'h':
-			fputs(cli_view_help, stdout);
-			return -1;
 		case OPT_HTML:
 			opts->html = optarg;
 			break;
@@ -69,13 +67,9 @@ static int parse(int argc, char **argv, struct view_opts *opts)
 		case OPT_NO_OPEN:
 			opts->no_open = true;
 			break;
-		default:
-			return cli_usage_hint(argv[0]);
 		}
 	}
-	if (optind == argc)
-		return cli_usage(argv[0], "no PATH given: name a .weft file or the directory that was recorded to");
-	return CLI_OK;
+	return code;
 }
 
 const struct view_file *view_bundle_find(const char *name)

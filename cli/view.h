@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/intern.h"
 #include "view_bundle.h"
 
 /* A segment that the command line names, or that lies in a directory that it names. Its place in the list stays. */
@@ -28,7 +29,8 @@ struct view_files {
 	int n_paths;
 	struct view_segment *at;
 	size_t n, cap;
-	uint64_t turns; /* changes when anything does */
+	struct weft__intern by_path; /* numbers from 1 */
+	uint64_t turns;              /* changes when anything does */
 	pthread_mutex_t lock;
 };
 
@@ -89,7 +91,8 @@ int view_serve(const struct view_server_opts *opts);
 struct view_browser {
 	int fd; /* of the directory of the file; -1: there is none */
 	char file[64];
-	char made[256]; /* a directory that is to be removed; "": none */
+	int parent;    /* of a directory that was made for the file; -1: none was */
+	char made[32]; /* its name there, which is to be removed; "": none */
 };
 void view_browser_open(struct view_browser *browser, const char *url);
 void view_browser_close(struct view_browser *browser);

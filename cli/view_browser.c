@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,29 @@
 #include "view.h"
 
 extern char **environ;
+
+static int make_dir(struct view_browser *browser, const char *parent, char *path, size_t bytes)
+{
+	uint64_t random = 0;
+	char why[512];
+
+	browser->parent = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (browser->parent < 0)
+		return -1;
+	if (!cli_temporary_safe(browser->parent, parent, why, sizeof(why))) {
+		cli_warn("no file for the browser in %s: %sor set TMPDIR to another one", parent, why);
+		return -1;
+	}
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -1;
+	snprintf(browser->made, sizeof(browser->made), "weft-view-%016llx", (unsigned long long)random);
+	if ((size_t)snprintf(path, bytes, "%s/%s", parent, browser->made) >= bytes ||
+	    mkdirat(browser->parent, browser->made, 0700) < 0) {
+		browser->made[0] = 0;
+		return -1;
+	}
+	return openat(browser->parent, browser->made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
 /* A directory that nobody else can look into: that of the session, or a new one. */
 static int open_dir(struct view_browser *browser, char *path, size_t bytes)
@@ -25,11 +49,7 @@ static int open_dir(struct view_browser *browser, char *path, size_t bytes)
 	}
 	if (fd >= 0)
 		close(fd);
-	snprintf(path, bytes, "%.200s/weft-view-XXXXXX", temporary && temporary[0] == '/' ? temporary : "/tmp");
-	if (!mkdtemp(path))
-		return -1;
-	snprintf(browser->made, sizeof(browser->made), "%s", path);
-	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return make_dir(browser, temporary && temporary[0] == '/' ? temporary : "/tmp", path, bytes);
 }
 
 static bool write_file(const struct view_browser *browser, const char *url)
@@ -69,7 +89,7 @@ static void start(const char *path)
 
 void view_browser_open(struct view_browser *browser, const char *url)
 {
-	char directory[256], path[336];
+	char directory[4096], path[4096 + sizeof(browser->file) + 1];
 
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
 		return;
@@ -90,7 +110,9 @@ void view_browser_close(struct view_browser *browser)
 		close(browser->fd);
 	}
 	if (browser->made[0])
-		(void)rmdir(browser->made);
-	browser->fd = -1;
+		(void)unlinkat(browser->parent, browser->made, AT_REMOVEDIR);
+	if (browser->parent >= 0)
+		close(browser->parent);
+	browser->fd = browser->parent = -1;
 	browser->made[0] = 0;
 }

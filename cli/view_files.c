@@ -26,13 +26,12 @@ static bool ends_in(const char *name, const char *end)
 
 static struct view_segment *segment_get(struct view_files *files, const char *path)
 {
+	uint32_t number = weft__intern_get(&files->by_path, path, strlen(path));
 	struct view_segment *grown;
 	const char *slash;
-	size_t i;
 
-	for (i = 0; i < files->n; i++)
-		if (strcmp(files->at[i].path, path) == 0)
-			return &files->at[i];
+	if (number)
+		return &files->at[number - 1];
 	grown = weft__grow(files->at, &files->cap, files->n, sizeof(*grown));
 	if (!grown)
 		return NULL;
@@ -40,6 +39,10 @@ static struct view_segment *segment_get(struct view_files *files, const char *pa
 	grown[files->n] = (struct view_segment){.path = weft__strdup(path)};
 	if (!grown[files->n].path)
 		return NULL;
+	if (weft__intern_add(&files->by_path, path, strlen(path), (uint32_t)files->n + 1) < 0) {
+		weft__free(grown[files->n].path);
+		return NULL;
+	}
 	slash = strrchr(grown[files->n].path, '/');
 	grown[files->n].name = slash ? slash + 1 : grown[files->n].path;
 	return &grown[files->n++];
@@ -216,6 +219,7 @@ void view_files_fini(struct view_files *files)
 	for (i = 0; i < files->n; i++)
 		weft__free(files->at[i].path);
 	weft__free(files->at);
+	weft__intern_fini(&files->by_path);
 	files->at = NULL;
 	files->n = 0;
 }

@@ -3,6 +3,7 @@
  * styles have their hashes in its policy, and data lies in elements that no browser runs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -206,14 +207,19 @@ static int target_open(struct target *to, const char *path)
 	return rc ? refuse(to, "it is a segment") : CLI_OK;
 }
 
-static FILE *target_create(struct target *to)
+static void target_name(struct target *to)
 {
 	uint64_t random = 0;
-	FILE *out;
-	int fd;
 
 	(void)!getrandom(&random, sizeof(random), 0); /* so that nobody can take the name before */
 	snprintf(to->partial, sizeof(to->partial), ".weft-view-%016llx.html", (unsigned long long)random);
+}
+
+static FILE *target_create(struct target *to)
+{
+	FILE *out;
+	int fd;
+
 	fd = weft__dir_create(to->dir, to->partial, FILE_MODE);
 	if (fd < 0) {
 		errno = -fd;
@@ -233,6 +239,28 @@ static int target_rename(const struct target *to)
 	return renameat(to->dir, to->partial, to->dir, to->name) < 0 ? -errno : 0;
 }
 
+static struct target *unfinished; /* of the handler; nobody sees a file that is not whole */
+
+static void on_end(int number)
+{
+	(void)unlinkat(unfinished->dir, unfinished->partial, 0);
+	(void)signal(number, SIG_DFL);
+	(void)raise(number); /* comes when the handler has returned */
+}
+
+/* Those that are ignored stay so, as under nohup. */
+static void catch_ends(struct target *to)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction end = {.sa_handler = on_end}, was;
+	size_t i;
+
+	unfinished = to ? to : unfinished; /* a signal may still come */
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigaction(numbers[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+			(void)sigaction(numbers[i], to ? &end : &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
 int view_write_html(struct view_files *files, const char *path)
 {
 	struct target to;
@@ -241,18 +269,19 @@ int view_write_html(struct view_files *files, const char *path)
 
 	if (rc != CLI_OK)
 		return rc;
+	target_name(&to);
+	catch_ends(&to);
 	out = target_create(&to);
-	if (!out)
-		return cli_fail("cannot write %s: %s", path, strerror(errno));
-	rc = write_page(out, files);
+	rc = out ? write_page(out, files) : -errno;
 	if (rc == 0 && ferror(out))
 		rc = -EIO;
-	if (fclose(out) != 0)
+	if (out && fclose(out) != 0)
 		rc = -errno;
 	if (rc == 0)
 		rc = target_rename(&to);
 	if (rc < 0)
 		(void)unlinkat(to.dir, to.partial, 0);
+	catch_ends(NULL);
 	close(to.dir);
 	if (rc < 0)
 		return cli_fail("cannot write %s: %s", path, strerror(-rc));

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "symbol/data.h"
 #include "view.h"
-#include "weft/wait.h"
 
 static void text(FILE *out, const char *from)
 {
@@ -19,17 +18,6 @@ static void text(FILE *out, const char *from)
 			fprintf(out, "\\%c", *from == '\t' ? 't' : *from == '\n' ? 'n' : '\\');
 		else
 			fputc(*from, out);
-}
-
-static int want_event(void *data, const struct weft__event *ev)
-{
-	struct weft__frames *frames = data;
-
-	if (ev->kind == WEFT_KIND_WAIT && ev->n_fields > 2 && WEFT_FIELD(ev, WAIT, WHAT) != WEFT_WAIT_CALL)
-		weft__frames_want_data(frames, WEFT_FIELD(ev, WAIT, OBJECT));
-	if (ev->kind == WEFT_KIND_PENDING && ev->n_fields > 3 && WEFT_FIELD(ev, PENDING, WHAT) != WEFT_WAIT_CALL)
-		weft__frames_want_data(frames, WEFT_FIELD(ev, PENDING, OBJECT));
-	return 0;
 }
 
 static void write_site(FILE *out, const struct weft__frames *f, const struct weft__site *site)
@@ -54,7 +42,6 @@ static void write_site(FILE *out, const struct weft__frames *f, const struct wef
 static int write_recording(struct weft__recording *rec, FILE *out)
 {
 	struct weft__frames *f = &rec->frames;
-	struct weft__events_ops ops = {.event = want_event, .data = f};
 	struct weft__naming naming;
 	bool *had = weft__calloc(f->n_sites + 1, sizeof(*had));
 	size_t i;
@@ -66,7 +53,7 @@ static int write_recording(struct weft__recording *rec, FILE *out)
 		weft__frames_want(f, f->stacks[i].id);
 	weft__recording_naming(rec, false, &naming);
 	if (rc == 0)
-		rc = weft__recording_events(rec, 0, UINT64_MAX, &ops);
+		rc = weft__recording_want_objects(rec);
 	if (rc == 0)
 		rc = weft__frames_name(f, &naming);
 	if (rc == 0)

@@ -17,6 +17,10 @@
 
 #define LIBRARY "libmicrohttpd.so.12"
 #define THREADS 4
+#define CONNECTIONS 256
+/* Of silence until a connection is closed: before a request that has the token, and after. */
+#define STRANGER_S 5u
+#define IDLE_S 120u
 
 /* Each is called as in microhttpd.h. */
 #define CALLS(X)                                                                                                       \
@@ -28,6 +32,7 @@
 	X(MHD_create_response_from_fd_at_offset64)                                                                     \
 	X(MHD_add_response_header)                                                                                     \
 	X(MHD_queue_response)                                                                                          \
+	X(MHD_set_connection_option)                                                                                   \
 	X(MHD_destroy_response)
 
 static struct {
@@ -296,6 +301,10 @@ static enum MHD_Result give(struct server *server, struct MHD_Connection *connec
 	return file ? give_bundle(connection, file) : say(connection, MHD_HTTP_NOT_FOUND, "there is no such file\n");
 }
 
+/* The state of a request without a body. The library closes the connection of one that is answered at its first call,
+ * with the headers, because it did not read all of it. Strangers are answered then. */
+static char to_answer;
+
 /* The first call is with the headers, then one for each piece of the body, and one without at the end. */
 static enum MHD_Result on_statement(struct server *server, struct MHD_Connection *connection, const char *body,
 				    size_t *body_bytes, void **state)
@@ -320,7 +329,8 @@ static void on_end(void *data, struct MHD_Connection *connection, void **state, 
 	(void)data;
 	(void)connection;
 	(void)code;
-	free(*state);
+	if (*state != &to_answer)
+		free(*state);
 	*state = NULL;
 }
 
@@ -332,7 +342,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	const char *rest = "";
 
 	(void)version;
-	if (*body_bytes && !*state) {
+	if (*body_bytes && (!*state || *state == &to_answer)) {
 		*body_bytes = 0; /* is read and forgotten */
 		return MHD_YES;
 	}
@@ -345,12 +355,17 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 		return say(connection, MHD_HTTP_FORBIDDEN,
 			   "the address lacks its token: use the whole line that weft view printed\n");
 	case VIEW_ALLOWED:
+		http.MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, IDLE_S);
 		break;
 	}
 	if (strcmp(method, "POST") == 0 && strcmp(rest, "api/query") == 0)
 		return on_statement(server, connection, body, body_bytes, state);
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "weft view only shows\n");
+	if (!*state) {
+		*state = &to_answer;
+		return MHD_YES;
+	}
 	return give(server, connection, rest);
 }
 
@@ -373,10 +388,11 @@ static struct MHD_Daemon *start(struct server *server, unsigned port)
 	struct MHD_Daemon *daemon;
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	daemon = http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)port, NULL, NULL, on_request, server,
-				       MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
-				       MHD_OPTION_CONNECTION_TIMEOUT, 120u, MHD_OPTION_CONNECTION_LIMIT, 64u,
-				       MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
+	daemon =
+		http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)port, NULL, NULL, on_request, server,
+				      MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
+				      MHD_OPTION_CONNECTION_TIMEOUT, STRANGER_S, MHD_OPTION_CONNECTION_LIMIT,
+				      (unsigned)CONNECTIONS, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
 	info = daemon ? http.MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	server->port = info ? info->port : 0;
 	return daemon;
@@ -399,7 +415,7 @@ static int wait_for_end(void)
 int view_serve(const struct view_server_opts *opts)
 {
 	struct server server = {.files = opts->files, .naming = PTHREAD_MUTEX_INITIALIZER};
-	struct view_browser browser = {.fd = -1};
+	struct view_browser browser = {.fd = -1, .parent = -1};
 	struct MHD_Daemon *daemon;
 	pthread_t early;
 	bool is_early;
@@ -436,6 +452,11 @@ int view_serve(const struct view_server_opts *opts)
 	(void)wait_for_end();
 	view_browser_close(&browser);
 	view_query_end(server.query);
+	if (pthread_mutex_trylock(&server.naming) != 0) {
+		fflush(stdout);
+		_exit(CLI_OK); /* names are being looked up, perhaps over a network: nobody wants them any more */
+	}
+	pthread_mutex_unlock(&server.naming);
 	http.MHD_stop_daemon(daemon);
 	if (is_early)
 		pthread_join(early, NULL);

@@ -91,7 +91,7 @@ static void measure_on(int quick)
 	bench_print("event_cost_tick", bench_median(&v[1].ns), "ns", "floor", bench_median(&v[3].ns),
 		    bench_median(&v[1].ns) / bench_median(&v[3].ns),
 		    "as event_cost, against reading the counter alone");
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	free(ring.slots);
 }
 
@@ -119,7 +119,7 @@ static void measure_pair(const char *name, uint32_t mode, const char *note, int 
 		    "%.2f against %.2f for one reading",
 		    note, 2 * bench_quantile(&v[1].ns, 0.1), 2 * bench_quantile(&v[1].ns, 0.9),
 		    2 * bench_median(&v[3].ns), bench_median(&v[2].ns), floor / 2);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	free(ring.slots);
 }
 
@@ -135,7 +135,7 @@ static void measure_big(int quick)
 	run(v, 2, &ring, rec, quick ? 20 : 60);
 	print_one("event_cost_big_ring", &v[1], &v[0], "as event_cost, ring of 64 MiB, bursts of 100000",
 		  bench_stats(rec).lost);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	free(ring.slots);
 }
 

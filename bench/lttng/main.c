@@ -71,6 +71,6 @@ int main(int argc, char **argv)
 		    "weft; p10 %.1f p90 %.1f, weft p10 %.2f p90 %.2f; weft lost %llu",
 		    bench_quantile(&theirs, 0.1), bench_quantile(&theirs, 0.9), bench_quantile(&ours, 0.1),
 		    bench_quantile(&ours, 0.9), (unsigned long long)bench_stats(rec).lost);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	return 0;
 }

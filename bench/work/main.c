@@ -126,6 +126,6 @@ int main(int argc, char **argv)
 		bench_check(weft_recorder_start(rec, &err), &err);
 	}
 	print_all(bench_stats(rec).lost);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	return 0;
 }

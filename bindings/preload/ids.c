@@ -75,7 +75,7 @@ static bool without_ours(int (*call)(int, int), int a, int b, int *ret)
 	if (errno != EINVAL || !alone() || !rec)
 		return false;
 	weft__preload_thread.quiet++;
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	/* A thread that was joined is not yet out of the kernel's count. */
 	for (i = 0; (*ret = call(a, b)) < 0 && errno == EINVAL && i < GATHER_MS / 10; i++)
 		preload_bare(SYS_nanosleep, (long)(uintptr_t)&nap, 0, 0, 0, 0, 0);

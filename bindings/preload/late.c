@@ -228,10 +228,17 @@ void weft__preload_late_polls(void)
 		weft__preload_late_call();
 }
 
+/* CPU time in fork is the kernel's, and more when weft's memory and thread are there: it makes nothing worth it. */
+static bool has_worked(uint64_t cpu_ns)
+{
+	uint64_t forks_ns = weft__preload_thread.forks_ns;
+
+	return cpu_ns >= forks_ns && cpu_ns - forks_ns >= late.after_ns / WORTH_PART;
+}
+
 static bool is_worth_it(uint64_t lived_ns)
 {
-	return lived_ns >= late.after_ns * WORTH_TIMES ||
-	       clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= late.after_ns / WORTH_PART;
+	return lived_ns >= late.after_ns * WORTH_TIMES || has_worked(clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 static void look(uint64_t now)
@@ -282,7 +289,8 @@ static void due(int number, siginfo_t *info, void *context)
 		__wrap_sigaction(number, &action, NULL);
 		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 	} else if (state_now() == LATE_WAITS && weft__preload_is_own() && !late.own_malloc &&
-		   !weft__preload_is_closed(pc) && weft__preload_is_calm(sp)) {
+		   has_worked(clock_ns(CLOCK_THREAD_CPUTIME_ID)) && !weft__preload_is_closed(pc) &&
+		   weft__preload_is_calm(sp)) {
 		launch();
 	}
 	errno = saved;
@@ -343,6 +351,17 @@ static void fork_prepare(void)
 		await();
 	if (late.children)
 		weft__preload_counts_open();
+	if (state_now() == LATE_WAITS)
+		weft__preload_thread.fork_at_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void fork_parent(void)
+{
+	struct preload_thread *t = &weft__preload_thread;
+
+	if (t->fork_at_ns)
+		t->forks_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->fork_at_ns;
+	t->fork_at_ns = 0;
 }
 
 /* Children are not recorded: nothing of the parent's state is theirs. */
@@ -424,7 +443,7 @@ void weft__preload_late_init(const char *dir, bool children, uint64_t after_ns)
 	late.own_malloc = !weft__preload_in_libc((void *)(uintptr_t)&malloc) ||
 			  !weft__preload_in_libc((void *)(uintptr_t)&calloc);
 	weft__recorder_prepare();
-	pthread_atfork(fork_prepare, NULL, fork_child);
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atexit(at_exit);
 	late.born_ns = clock_ns(CLOCK_MONOTONIC);
 	late.look_ns = late.born_ns + late.after_ns;

@@ -42,7 +42,8 @@ struct preload_thread {
 	uintptr_t ring_frame; /* of the call in which it waits for an io_uring; 0: none */
 	uint32_t ring_skips;
 	uint32_t to_bytes;
-	const void *to; /* where the last connect went, while it lasts */
+	const void *to;                /* where the last connect went, while it lasts */
+	uint64_t fork_at_ns, forks_ns; /* before the start: CPU time when its fork began, and that its forks took */
 	struct preload_child child;
 	struct preload_loops loops;
 };

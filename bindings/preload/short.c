@@ -65,6 +65,7 @@ FORK_CODE void weft__preload_child_begin(int signal, uint64_t after_ns)
 	struct preload_thread *t = &weft__preload_thread;
 
 	t->ticking = 0;
+	t->fork_at_ns = t->forks_ns = 0;
 	t->child.pid = weft__preload_small_pid();
 	t->child.born_ns = small_clock(CLOCK_MONOTONIC);
 	t->child.timer = signal ? weft__preload_timer_new(signal, t->child.pid, after_ns) : -1;

@@ -12,6 +12,8 @@
 #include "late.h"
 #include "preload.h"
 
+extern int weft__threads_announced; /* record/thread/thread.h */
+
 #define START_AFTER_MS 50
 
 static struct weft_recorder_opts options;
@@ -148,6 +150,7 @@ static int open_recorder(struct weft_error *err)
 
 	weft__preload_describe_init();
 	weft__private_fds_wanted = 1; /* nothing of the program runs on weft's threads */
+	weft__threads_announced = 1;  /* in threads.c */
 	r = weft_recorder_open(&rec, &options, err);
 	if (r == 0)
 		r = weft_recorder_start(rec, err);

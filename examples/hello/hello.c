@@ -23,5 +23,9 @@ int main(int argc, char **argv)
 		weft_poll_end();
 		weft_task_end(task);
 	}
-	return weft_recorder_close(rec) < 0;
+	if (weft_recorder_close(rec, &err) < 0) {
+		fprintf(stderr, "hello: %s\n", err.msg);
+		return 1;
+	}
+	return 0;
 }

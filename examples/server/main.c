@@ -229,7 +229,7 @@ static int print_summary(const struct server *server, struct weft_recorder *rec)
 {
 	struct weft_recorder_stats stats = {.size = sizeof(stats)};
 	struct rusage used;
-	int err = weft_recorder_stop(rec);
+	int err = weft_recorder_stop(rec, NULL);
 
 	weft_recorder_stats(rec, &stats);
 	getrusage(RUSAGE_SELF, &used);
@@ -272,12 +272,12 @@ int main(int argc, char **argv)
 	}
 	if (err < 0) {
 		fprintf(stderr, "server: cannot serve on port %u: %s\n", opts.port, strerror(-err));
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		return 1;
 	}
 	err = print_summary(&server, rec);
 	if (err < 0)
 		fprintf(stderr, "server: the trace is not whole: %s\n", weft_strerror(err));
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	return err < 0;
 }

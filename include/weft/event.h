@@ -250,19 +250,23 @@ WEFT_EMIT(void weft_wake_at(uint64_t task, uint32_t worker, uint64_t tick), {
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
-		weft_slow_wake(task, tick, on);
-	else
+	if (weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES)) {
+		if (!(on & WEFT_GATE_UNTIMED))
+			weft_slow_wake(task, tick, on);
+	} else {
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, tick);
+	}
 })
 WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
 	uint32_t on = weft_gate_on();
 	if (!on)
 		return;
-	if (weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES))
-		weft_slow_wake(task, weft_tick(on), on);
-	else
+	if (weft_counted(on, WEFT_GATE_COUNTED, WEFT_COUNTED_WAKES)) {
+		if (!(on & WEFT_GATE_UNTIMED))
+			weft_slow_wake(task, weft_tick(on), on);
+	} else {
 		weft_emit(WEFT_KIND_WAKE, (task & WEFT_TASK_MASK) | (uint64_t)(uint16_t)worker << 48, weft_tick(on));
+	}
 })
 
 /* The length of a runtime's global queue now, for runtimes without a queue callback. */

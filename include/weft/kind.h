@@ -216,7 +216,7 @@ enum weft_cost {
 };
 
 /* How detailed events are, when the recorder chooses: the field `level` of kind mode. From all it goes to slow,
- * parks and counted. */
+ * parks and counted, and from any of these to untimed. */
 enum weft_detail {
 	WEFT_DETAIL_ALL = 0,
 	WEFT_DETAIL_SLOW = 1, /* of polls only those of `slow` and longer; all are counted */
@@ -226,6 +226,10 @@ enum weft_detail {
 		/* and wakes are counted only, in events of kind counted; polls that are recorded have theirs in
 		 * woken */
 	2,
+	WEFT_DETAIL_UNTIMED =
+		/* and of most polls only the number is known, of durations from 0 on without an upper bound: the
+		 * others are those of short times, spread at random, in which the level is WEFT_DETAIL_COUNTED */
+	4,
 };
 
 #define WEFT_NOT_MEASURED UINT64_MAX /* a field `cpu`, `ready` or `unsure` of which nothing is known */

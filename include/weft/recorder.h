@@ -8,7 +8,7 @@
  *     if (weft_recorder_open(&rec, &opts, &err) < 0 || weft_recorder_start(rec, &err) < 0)
  *             fprintf(stderr, "weft: %s\n", err.msg);
  *     ...
- *     weft_recorder_close(rec);
+ *     weft_recorder_close(rec, NULL);
  *
  * One recorder can be open in a process at a time. All calls here may come from any thread and take the recorder's one
  * mutex; none is async-signal-safe unless it says so. Nothing here is needed for emitting (event.h). */
@@ -245,16 +245,17 @@ WEFT_API int weft_recorder_start(struct weft_recorder *rec, struct weft_error *e
 WEFT_API int weft_recorder_pause(struct weft_recorder *rec);
 
 /* Stops recording, drains all rings, seals the segment and ends the collector. Start may follow. NULL `rec`: 0.
- * Returns 0, or the error that kept the last segment from being sealed (it stays recoverable). */
-WEFT_API int weft_recorder_stop(struct weft_recorder *rec);
+ * Returns 0, or the error that kept the last segment from being sealed (it stays recoverable, and `err` says how). */
+WEFT_API int weft_recorder_stop(struct weft_recorder *rec, struct weft_error *err);
 
 /* Stops, frees everything, removes the ring file. Threads may emit while it runs and after it; they record nothing.
  * `rec` is dead afterwards. NULL is allowed. Returns what weft_recorder_stop returned. */
-WEFT_API int weft_recorder_close(struct weft_recorder *rec);
+WEFT_API int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err);
 
 /* Drains, writes and seals what there is now, and begins a new segment. Blocks until the collector has done so.
- * `path`, when not NULL, takes the path of the sealed segment ("" in memory-only mode). */
-WEFT_API int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_bytes);
+ * `path`, when not NULL, takes the path of the sealed segment ("" in memory-only mode). NULL `rec`: 0. Returns 0;
+ * -WEFT_E_STATE when the collector does not run; or the error of the file. */
+WEFT_API int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_bytes, struct weft_error *err);
 
 /* Memory-only mode: writes every sealed segment that is kept, oldest first, as files into `dir`.
  * Returns how many, or a negative error. -WEFT_E_STATE when the recorder has a directory. */

@@ -76,21 +76,23 @@ struct weft_gate {
 	uint64_t poll_slow_ns;    /* a poll is slow from here on */
 	uint64_t poll_trigger_ns; /* and asks for a dump from here on */
 	uint64_t wait_ticks;      /* a wait this long is recorded by itself (wait.h) */
-	char wiped[4096 - 104];
+	uint64_t step;            /* with WEFT_GATE_UNTIMED: goes up every few ms */
+	char wiped[4096 - 112];
 };
 
 /* Bits of `on`. When all polls are recorded, none of WEFT_GATE_MODES is among them. */
-#define WEFT_GATE_TSC 1u      /* ticks are the CPU's counter; 2: CLOCK_MONOTONIC */
-#define WEFT_GATE_TICKS 3u    /* these two */
-#define WEFT_GATE_SLOW 4u     /* of polls only the slow ones are recorded */
-#define WEFT_GATE_CAUGHT 8u   /* only those with a sample in them */
-#define WEFT_GATE_TIMED 16u   /* all, and the time that they take is looked at, too */
-#define WEFT_GATE_MODES 28u   /* these three */
-#define WEFT_GATE_RSEQ 32u    /* the kernel says when a thread was off the CPU (weft_stayed) */
-#define WEFT_GATE_COUNTED 64u /* wakes are counted, and remembered for polls that are recorded */
-#define WEFT_GATE_PARKS 128u  /* parks are counted, with their time, and queue depths are */
-#define WEFT_GATE_PLAIN 33u   /* the usual case: ticks are the CPU's, all polls, with the detector */
-#define WEFT_GATE_EPOCH 256u  /* with one of these three it goes up by this each time that recording begins */
+#define WEFT_GATE_TSC 1u       /* ticks are the CPU's counter; 2: CLOCK_MONOTONIC */
+#define WEFT_GATE_TICKS 3u     /* these two */
+#define WEFT_GATE_SLOW 4u      /* of polls only the slow ones are recorded */
+#define WEFT_GATE_CAUGHT 8u    /* only those with a sample in them */
+#define WEFT_GATE_TIMED 16u    /* all, and the time that they take is looked at, too */
+#define WEFT_GATE_MODES 28u    /* these three */
+#define WEFT_GATE_RSEQ 32u     /* the kernel says when a thread was off the CPU (weft_stayed) */
+#define WEFT_GATE_COUNTED 64u  /* wakes are counted, and remembered for polls that are recorded */
+#define WEFT_GATE_PARKS 128u   /* parks are counted, with their time, and queue depths are */
+#define WEFT_GATE_PLAIN 33u    /* the usual case: ticks are the CPU's, all polls, with the detector */
+#define WEFT_GATE_UNTIMED 256u /* with WEFT_GATE_SLOW: polls and wakes are counted, and no clock is read for them */
+#define WEFT_GATE_EPOCH 512u   /* with one of these three it goes up by this each time that recording begins */
 
 extern WEFT_API struct weft_gate weft_gate WEFT_LAYOUT_OF(weft_gate);
 extern WEFT_API __thread struct weft_ring *weft_ring_self WEFT_LAYOUT_OF(weft_ring_self)

@@ -19,7 +19,7 @@
  * the library. So a program that was compiled with other layouts than its library has does not link, or does not
  * start: the loader names weft_gate_v1. It goes up with every change of them; test/unit/record/layout_test.c knows
  * the present ones. */
-#define WEFT_LAYOUT 1
+#define WEFT_LAYOUT 2
 #define WEFT_LAYOUT_LABEL(name, version) __asm__(#name "_v" #version)
 #define WEFT_LAYOUT_PASTE(name, version) WEFT_LAYOUT_LABEL(name, version)
 #define WEFT_LAYOUT_OF(name) WEFT_LAYOUT_PASTE(name, WEFT_LAYOUT)

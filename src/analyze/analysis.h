@@ -194,12 +194,15 @@ struct weft__detail {
 	struct weft__detail_change {
 		uint64_t ns; /* when; 0: never */
 		uint64_t slow_ns, rate, cost_ppm, allowed_ppm;
-	} coarser, parked, counted; /* the first change to less than all, to counts of parks, and to counts of wakes */
-	uint64_t finer_ns;          /* the first time after that that all was recorded again; 0: never */
-	uint32_t times;             /* that less was */
+	} coarser, parked, counted, untimed; /* the first change to less than all, to counts of parks, of wakes, and of
+					  * polls without their duration */
+	uint64_t finer_ns;                   /* the first time after that that all was recorded again; 0: never */
+	uint32_t times;                      /* that less was */
 	uint64_t wakes, queues, parks;
-	uint64_t parks_ns; /* the last change to a level that has all parks */
-	uint64_t wakes_ns; /* wakes before say nothing of polls after */
+	uint64_t polls_untimed; /* polls of which only the number is known: they are in no other figure */
+	uint64_t timed_ns;      /* the last change to a level at which all polls are timed */
+	uint64_t parks_ns;      /* the last change to a level that has all parks */
+	uint64_t wakes_ns;      /* wakes before say nothing of polls after */
 };
 
 struct weft__result {

@@ -121,9 +121,9 @@ static int tell_blocks(struct weft__copy *copy)
 
 		if (!weft__segment_block_head(seg, seg->blocks[i].offset, &block) || !weft__segment_whole(seg, &block))
 			continue;
-		err = weft__writer_told(&copy->writer, block.type, block.offset,
-					BLOCK_HEADER_BYTES + (uint64_t)block.bytes, block.count, block.first_ns,
-					block.last_ns < block.first_ns ? block.first_ns : block.last_ns);
+		err = weft__writer_adopted(&copy->writer, block.type, block.offset,
+					   BLOCK_HEADER_BYTES + (uint64_t)block.bytes, block.count, block.first_ns,
+					   block.last_ns < block.first_ns ? block.first_ns : block.last_ns);
 		if (err)
 			return err;
 	}

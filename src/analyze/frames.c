@@ -169,11 +169,24 @@ static int function_get(struct weft__frames *f, const char *name, const struct w
 	return 0;
 }
 
+/* Inside of itself libc has other names for its calls: __GI___libc_send is send. */
+static const char *plain_name(const char *name, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+	if (strncmp(base, "libc.so", 7) != 0 && strncmp(base, "libc-2.", 7) != 0)
+		return name;
+	name += strncmp(name, "__GI_", 5) == 0 && name[5] ? 5 : 0;
+	name += strncmp(name, "__libc_", 7) == 0 && name[7] && strncmp(name, "__libc_start", 12) != 0 ? 7 : 0;
+	return name;
+}
+
 int weft__frames_set_line(struct weft__frames *f, uint32_t site, const char *function, bool known, const char *file,
 			  uint32_t line, bool inlined)
 {
 	struct weft__line *grown = weft__grow(f->lines, &f->cap_lines, f->n_lines, sizeof(*grown)), *to;
 	struct weft__site *s = &f->sites[site];
+	const struct weft_module *module = &f->modules[s->module].def;
 
 	if (!grown)
 		return -ENOMEM;
@@ -182,7 +195,8 @@ int weft__frames_set_line(struct weft__frames *f, uint32_t site, const char *fun
 	to->line = line;
 	to->inlined = inlined;
 	to->file = weft__texts_add(&f->texts, file ? file : "");
-	if (!to->file || function_get(f, function, &f->modules[s->module].def, known, &to->function) < 0)
+	if (!to->file ||
+	    function_get(f, known ? plain_name(function, module->path) : function, module, known, &to->function) < 0)
 		return -ENOMEM;
 	if (s->n == 0)
 		s->first = (uint32_t)f->n_lines;

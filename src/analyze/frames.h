@@ -42,8 +42,9 @@ struct weft__site {
 };
 
 struct weft__function {
-	const char
-		*name; /* whole and demangled; of unknown ones the place: "libz.so.1+0x4f20" or "[unknown] 0x7f..." */
+	/* Whole and demangled, as all who show it say it; of unknown ones the place: "libz.so.1+0x4f20" or "[unknown]
+	 * 0x7f..." */
+	const char *name;
 	const char *module; /* path; "" when not known */
 	bool kernel;
 	bool known;
@@ -119,8 +120,10 @@ void weft__frames_want(struct weft__frames *frames, uint32_t stack);
 /* Names every place that is wanted and has no name. Returns 0 or -ENOMEM. */
 int weft__frames_name(struct weft__frames *frames, const struct weft__naming *naming);
 
-/* The same for variables (frames_data.c). Their names are only in the files, never in segments. */
+/* The same for variables (frames_data.c). Their names are only in the files, never in segments. An object is wanted
+ * when waits of that kind (enum weft_wait) have the address of a variable. */
 void weft__frames_want_data(struct weft__frames *frames, uint64_t address);
+void weft__frames_want_object(struct weft__frames *frames, uint32_t what, uint64_t object);
 int weft__frames_name_data(struct weft__frames *frames, const struct weft__naming *naming);
 const char *weft__frames_data(const struct weft__frames *frames, uint64_t address); /* NULL: not known */
 

@@ -9,6 +9,7 @@
 #include "analyze/frames.h"
 #include "base/alloc.h"
 #include "symbol/data.h"
+#include "weft/wait.h"
 
 #define DATA_MAX 65536u
 #define FIRST_ADDRESS 4096u /* below it there is nothing: a descriptor, or a number that a program gave */
@@ -27,6 +28,13 @@ void weft__frames_want_data(struct weft__frames *f, uint64_t address)
 	if (weft__map_put(&f->data_by_address, address, (uint32_t)f->n_data) < 0)
 		return;
 	grown[f->n_data++] = (struct weft__data_place){.address = address};
+}
+
+void weft__frames_want_object(struct weft__frames *f, uint32_t what, uint64_t object)
+{
+	if (what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_CONDITION ||
+	    what == WEFT_WAIT_SEMAPHORE)
+		weft__frames_want_data(f, object);
 }
 
 static int by_address(const void *left, const void *right)
@@ -80,6 +88,7 @@ static int text_of(struct weft__frames *f, struct weft__data_place *place)
 		return -ENOMEM;
 	snprintf(text, sizeof(text), place->offset ? "%.400s+0x%" PRIx64 : "%.400s", name, place->offset);
 	place->name = weft__texts_add(&f->texts, text);
+	place->offset = 0; /* it is in the text: names may be asked for again, of others */
 	return place->name ? 0 : -ENOMEM;
 }
 

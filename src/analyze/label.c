@@ -106,3 +106,14 @@ const char *weft__label_cost(size_t what)
 
 	return what < sizeof(names) / sizeof(names[0]) && names[what] ? names[what] : "other";
 }
+
+bool weft__label_is_call(const char *name)
+{
+	static const char *const of[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "futex"};
+	size_t i;
+
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (strncmp(name, of[i], strlen(of[i])) == 0)
+			return true;
+	return false;
+}

@@ -26,4 +26,7 @@ const char *weft__label_reason(uint32_t reason);
 const char *weft__label_wait(uint32_t what); /* enum weft_wait */
 const char *weft__label_cost(size_t what);   /* enum weft_cost */
 
+/* Whether the name of a wait is that of a call that waits for a lock, and not of the lock itself. */
+bool weft__label_is_call(const char *name);
+
 #endif

@@ -220,6 +220,41 @@ int weft__merge_close(struct weft__merge *merge)
 	return rc;
 }
 
+static int want_objects(struct weft__frames *frames, struct weft_segment *seg)
+{
+	struct weft_cursor *cursor = NULL;
+	struct weft_event_view ev;
+	int rc = weft_cursor_open(&cursor, seg, WEFT_ORDER_STORED, 0, UINT64_MAX, NULL);
+
+	while (rc >= 0 && (rc = weft_cursor_next(cursor, &ev)) > 0) {
+		if (ev.kind == WEFT_KIND_WAIT && ev.n_fields > WEFT_FIELD_WAIT_OBJECT)
+			weft__frames_want_object(frames, (uint32_t)ev.fields[WEFT_FIELD_WAIT_WHAT],
+						 ev.fields[WEFT_FIELD_WAIT_OBJECT]);
+		else if (ev.kind == WEFT_KIND_PENDING && ev.n_fields > WEFT_FIELD_PENDING_OBJECT)
+			weft__frames_want_object(frames, (uint32_t)ev.fields[WEFT_FIELD_PENDING_WHAT],
+						 ev.fields[WEFT_FIELD_PENDING_OBJECT]);
+	}
+	weft_cursor_close(cursor);
+	return rc;
+}
+
+int weft__recording_want_objects(struct weft__recording *rec)
+{
+	struct weft_segment *seg;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < rec->n_files; i++) {
+		if (reopen(&rec->files[i], &seg) < 0)
+			continue; /* who reads its events says why */
+		rc = want_objects(&rec->frames, seg);
+		weft_segment_close(seg);
+		if (rc == -ENOMEM)
+			return rc;
+	}
+	return 0;
+}
+
 static int each(const struct weft__events_ops *ops, const struct weft__record *at, const struct weft__record *end)
 {
 	int rc = 0;

@@ -6,14 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "weft/wait.h"
-
-static void want_object(struct weft__frames *frames, uint32_t what, uint64_t object)
-{
-	if (what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_CONDITION ||
-	    what == WEFT_WAIT_SEMAPHORE)
-		weft__frames_want_data(frames, object);
-}
 
 /* Chains are short. */
 static void want_holder(struct weft__frames *frames, const struct weft__holder *holder)
@@ -21,7 +13,7 @@ static void want_holder(struct weft__frames *frames, const struct weft__holder *
 	for (; holder; holder = holder->also) {
 		weft__frames_want(frames, holder->stack);
 		weft__frames_want(frames, holder->kernel);
-		want_object(frames, holder->what, holder->object);
+		weft__frames_want_object(frames, holder->what, holder->object);
 		want_holder(frames, holder->next);
 	}
 }
@@ -33,7 +25,7 @@ static void want_breakdown(const struct weft__breakdown *breakdown, struct weft_
 	for (i = 0; i < breakdown->n_causes; i++) {
 		weft__frames_want(frames, breakdown->causes[i].stack);
 		weft__frames_want(frames, breakdown->causes[i].kernel);
-		want_object(frames, breakdown->causes[i].what, breakdown->causes[i].object);
+		weft__frames_want_object(frames, breakdown->causes[i].what, breakdown->causes[i].object);
 		want_holder(frames, &breakdown->causes[i].holder);
 	}
 }
@@ -77,17 +69,17 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 		weft__frames_want(frames, r->wait_threads[i].stack);
 	for (i = 0; i < r->n_long_waits; i++) {
 		weft__frames_want(frames, r->long_waits[i].stack);
-		want_object(frames, r->long_waits[i].what, r->long_waits[i].object);
+		weft__frames_want_object(frames, r->long_waits[i].what, r->long_waits[i].object);
 		want_holder(frames, &r->long_waits[i].holder);
 	}
 	for (i = 0; i < r->n_wait_objects; i++) {
-		want_object(frames, r->wait_objects[i].what, r->wait_objects[i].object);
+		weft__frames_want_object(frames, r->wait_objects[i].what, r->wait_objects[i].object);
 		want_holder(frames, &r->wait_objects[i].holder);
 	}
 	for (i = 0; i < r->n_pendings; i++) {
 		weft__frames_want(frames, r->pendings[i].stack);
 		weft__frames_want(frames, r->pendings[i].holder_stack);
-		want_object(frames, r->pendings[i].what, r->pendings[i].object);
+		weft__frames_want_object(frames, r->pendings[i].what, r->pendings[i].object);
 	}
 	for (i = 0; i < r->n_stucks; i++)
 		weft__frames_want(frames, r->stucks[i].stack);

@@ -77,6 +77,9 @@ void weft__recordings_fini(struct weft__recordings *list);
  * the process. */
 void weft__recording_naming(const struct weft__recording *rec, bool no_symbols, struct weft__naming *ret);
 
+/* Wants the names of all objects that waits were recorded for (frames.h). Reads every event. Returns 0 or -ENOMEM. */
+int weft__recording_want_objects(struct weft__recording *rec);
+
 /* Each event with from_ns <= time < to_ns, in order of time whatever file it is in. `event` may stop the reading with
  * a negative value, which is then returned. `progress`, when not NULL, is called now and then. Returns 0, -ENOMEM, or
  * what `fn` returned. A file that cannot be read any more has its `status` set. */

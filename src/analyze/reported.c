@@ -82,6 +82,11 @@ int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 	if (!lane->match || a->opts.location || a->by_context)
 		return 0;
 	a->result.counted = lane->counted = true;
+	if (below_ns == UINT64_MAX && from_ns == 0) {
+		a->result.detail.polls_untimed =
+			weft__sum(a->result.detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
+		return 0;
+	}
 	return weft__hist_add_n(&lane->polls, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The intervals in a poll, while its time is divided among them. breakdown.c gives each moment to one of them, parts.c
- * says how much of that was on the CPU, ready without one, or neither. Context: CALLER. */
+ * says how much of that was on the CPU, ready without one, or neither, causes.c what it was spent on. CALLER. */
 #ifndef WEFT_ANALYZE_SLICES_H
 #define WEFT_ANALYZE_SLICES_H
 
@@ -31,5 +31,8 @@ static inline uint64_t weft__least(uint64_t a, uint64_t b)
  * their own. */
 void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
 			uint64_t given_ns, struct weft__split *split);
+
+/* The causes of the parts, the longest first, of the divided slices. 0 or -ENOMEM. */
+int weft__causes_find(struct weft__analysis *a, struct weft__breakdown *breakdown);
 
 #endif

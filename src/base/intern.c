@@ -15,66 +15,54 @@ static uint64_t hash_of(const uint8_t *key, size_t n)
 	return h;
 }
 
-static struct weft__intern_entry *slot_of(const struct weft__intern *set, uint64_t hash, const void *key, size_t n)
+/* Keys with the same hash have numbers one behind the other: `*hash` becomes the one of this key, or the free one. */
+static const struct weft__intern_entry *entry_of(const struct weft__intern *set, uint64_t *hash, const void *key,
+						 size_t n)
 {
-	uint32_t at = (uint32_t)(hash >> 32) & (set->cap - 1);
+	for (;; ++*hash) {
+		uint32_t at = weft__map_get(&set->by_hash, *hash);
+		const struct weft__intern_entry *entry = at == WEFT__MAP_NONE ? NULL : &set->entries[at];
 
-	for (;; at = (at + 1) & (set->cap - 1)) {
-		struct weft__intern_entry *entry = &set->entries[at];
-
-		if (!entry->id || (entry->hash == hash && entry->n == n && !memcmp(entry->key, key, n)))
+		if (!entry || (entry->n == n && !memcmp(entry->key, key, n)))
 			return entry;
 	}
 }
 
 uint32_t weft__intern_get(const struct weft__intern *set, const void *key, size_t n)
 {
-	return set->cap ? slot_of(set, hash_of(key, n), key, n)->id : 0;
-}
+	uint64_t hash = hash_of(key, n);
+	const struct weft__intern_entry *entry = entry_of(set, &hash, key, n);
 
-static int set_grow(struct weft__intern *set)
-{
-	struct weft__intern bigger = {.cap = set->cap ? set->cap * 2 : 64, .n = set->n};
-	uint32_t i;
-
-	bigger.entries = weft__calloc(bigger.cap, sizeof(*bigger.entries));
-	if (!bigger.entries)
-		return -ENOMEM;
-	for (i = 0; i < set->cap; i++) {
-		const struct weft__intern_entry *entry = &set->entries[i];
-
-		if (entry->id)
-			*slot_of(&bigger, entry->hash, entry->key, entry->n) = *entry;
-	}
-	weft__free(set->entries);
-	*set = bigger;
-	return 0;
+	return entry ? entry->id : 0;
 }
 
 int weft__intern_add(struct weft__intern *set, const void *key, size_t n, uint32_t id)
 {
-	struct weft__intern_entry *entry;
+	struct weft__intern_entry *grown = weft__grow(set->entries, &set->cap, set->n, sizeof(*grown));
 	uint64_t hash = hash_of(key, n);
 	uint8_t *copy;
 
-	if (set->n * 2 >= set->cap && set_grow(set) < 0)
+	if (!grown)
 		return -ENOMEM;
+	set->entries = grown;
 	copy = weft__alloc(n);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, key, n);
-	entry = slot_of(set, hash, key, n);
-	*entry = (struct weft__intern_entry){hash, copy, (uint32_t)n, id};
-	set->n++;
+	entry_of(set, &hash, key, n);
+	if (weft__map_put(&set->by_hash, hash, (uint32_t)set->n) < 0) {
+		weft__free(copy);
+		return -ENOMEM;
+	}
+	grown[set->n++] = (struct weft__intern_entry){copy, (uint32_t)n, id};
 	return 0;
 }
 
 void weft__intern_fini(struct weft__intern *set)
 {
-	uint32_t i;
-
-	for (i = 0; i < set->cap; i++)
+	for (size_t i = 0; i < set->n; i++)
 		weft__free(set->entries[i].key);
 	weft__free(set->entries);
+	weft__map_fini(&set->by_hash);
 	memset(set, 0, sizeof(*set));
 }

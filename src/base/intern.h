@@ -6,17 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct weft__intern_entry {
-	uint64_t hash;
 	uint8_t *key;
 	uint32_t n;
-	uint32_t id; /* 0: free */
+	uint32_t id;
 };
 
 struct weft__intern {
 	struct weft__intern_entry *entries;
-	uint32_t cap; /* a power of two */
-	uint32_t n;
+	size_t n, cap;
+	struct weft__map by_hash; /* a hash, or the next free number behind it, to an entry */
 };
 
 /* The number of the key, or 0. */

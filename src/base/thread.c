@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/atomic.h"
+
+uint32_t weft__thread_let;
+
 static int make_sized(pthread_t *ret, int detached, size_t stack, void *(*start)(void *), void *data)
 {
 	pthread_attr_t attr;
@@ -22,10 +26,12 @@ static int make_sized(pthread_t *ret, int detached, size_t stack, void *(*start)
 
 int weft__thread_make(pthread_t *ret, int detached, void *(*start)(void *), void *data)
 {
+	int err, let = (int)load_relaxed(&weft__thread_let);
 	sigset_t all, before;
-	int err;
 
 	sigfillset(&all);
+	if (let)
+		sigdelset(&all, let);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = make_sized(ret, detached, THREAD_STACK, start, data);
 	if (err == EINVAL) /* the program's thread-local memory is larger than that */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft's own threads: small stacks, all signals blocked. CALLER and COLLECTOR. */
+/* weft's own threads: small stacks, all signals blocked but one. CALLER and COLLECTOR. */
 #ifndef WEFT_BASE_THREAD_H
 #define WEFT_BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 /* Of address space. The most that was seen in use is 28 KiB; the thread-local memory of the program comes out of it,
  * too. */
@@ -12,6 +13,10 @@
 #else
 #define THREAD_STACK (1u << 20)
 #endif
+
+/* A signal that threads made from now on do not block; 0: none. The kernel gives a signal of the process to the thread
+ * that runs, and when that one blocks it to another, which may be one of the program's that waits. */
+extern uint32_t weft__thread_let;
 
 /* 0 or a negative error. A detached one is not to be joined. */
 int weft__thread_make(pthread_t *ret, int detached, void *(*start)(void *), void *data);

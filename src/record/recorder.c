@@ -335,34 +335,49 @@ int weft_recorder_pause(struct weft_recorder *rec)
 	return 0;
 }
 
-int weft_recorder_stop(struct weft_recorder *rec)
+/* What kept the last segment from being sealed. */
+static int not_sealed(const struct weft_recorder *rec, int r, struct weft_error *err)
 {
-	int err;
+	const char *dir = rec->options.o.dir;
 
-	if (!rec)
+	if (!r)
 		return 0;
-	lock();
-	err = stop_locked(rec);
-	await_names(rec);
-	unlock();
-	return err;
+	if (!dir)
+		return weft__fail(err, r, "cannot seal the last segment: %s", weft_strerror(r));
+	return weft__fail(err, r,
+			  "%s: cannot seal the last segment: %s; when that is mended, weft recover %s brings it back",
+			  dir, weft_strerror(r), dir);
 }
 
-int weft_recorder_close(struct weft_recorder *rec)
+int weft_recorder_stop(struct weft_recorder *rec, struct weft_error *err)
 {
-	int err;
+	int r;
 
 	if (!rec)
 		return 0;
 	lock();
-	err = stop_locked(rec);
+	r = not_sealed(rec, stop_locked(rec), err);
+	await_names(rec);
+	unlock();
+	return r;
+}
+
+int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err)
+{
+	int r;
+
+	if (!rec)
+		return 0;
+	lock();
+	r = stop_locked(rec);
 	await_names(rec);
 	if (rec->state != WEFT_STATE_IDLE) /* somebody started it meanwhile */
-		err = stop_locked(rec);
+		r = stop_locked(rec);
+	not_sealed(rec, r, err);
 	if (!rec->orphan) {
 		weft__region_leave(&rec->region);
 		/* What could not be written stays where recovery finds it. */
-		if (!err)
+		if (!r)
 			weft__region_remove(&rec->region);
 	}
 	weft__recorder_teardown(rec);
@@ -371,12 +386,12 @@ int weft_recorder_close(struct weft_recorder *rec)
 		the_recorder = NULL;
 	weft__free(rec);
 	unlock();
-	return err;
+	return r;
 }
 
-int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_bytes)
+int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_bytes, struct weft_error *err)
 {
-	int err = -WEFT_E_STATE;
+	int r = -WEFT_E_STATE;
 
 	if (path && path_bytes)
 		path[0] = 0;
@@ -384,9 +399,13 @@ int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_byte
 		return 0;
 	lock();
 	if (rec->collector.running)
-		err = weft__collector_ask(&rec->collector, ASK_ROTATE, path, path_bytes);
+		r = weft__collector_ask(&rec->collector, ASK_ROTATE, path, path_bytes);
 	unlock();
-	return err;
+	if (r == -WEFT_E_STATE)
+		return weft__fail(err, r, "nothing is being recorded: start the recorder first");
+	if (r)
+		return weft__fail(err, r, "cannot seal the segment: %s", weft_strerror(r));
+	return 0;
 }
 
 int weft_recorder_save(struct weft_recorder *rec, const char *dir, struct weft_error *err)

@@ -35,7 +35,7 @@ struct weft__salvage {
 	struct weft__timeline timeline;
 	struct weft_segment *known;      /* tables of the definitions in shared memory */
 	uint32_t n_workers;              /* ids given so far */
-	struct weft__progress *progress; /* per ring */
+	struct weft__progress *progress; /* per ring, then per lane of what the collector found out */
 	uint32_t next_stream;
 	uint32_t next_stack;
 	struct weft__code code;
@@ -68,6 +68,8 @@ uint64_t weft__salvage_stack(struct weft__salvage *s, uint32_t ref);
 int weft__salvage_counts(struct weft__salvage *s, uint32_t i, struct ring_page *page);
 /* Writes what has been gathered as blocks. */
 int weft__salvage_flush(struct weft__salvage *s);
+/* How far a ring is, or what stands for one; NULL: there is no such ring. */
+struct weft__progress *weft__salvage_progress(const struct weft__salvage *s, uint32_t ring);
 /* Slots of a ring below `upto` are in the file. */
 void weft__salvage_passed(struct weft__salvage *s, uint32_t ring, uint64_t upto, uint32_t stream, uint64_t last_ns);
 

@@ -156,29 +156,35 @@ static int left_kind(void *who, uint32_t kind, uint32_t *n_fields)
 
 static const struct weft__resolver left_resolver = {left_stack, left_worker, left_kind};
 
-static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots)
+static int salvage_event(struct weft__salvage *s, const struct weft_slot *slots, uint64_t ns)
 {
 	struct weft__unpacked ev;
 	int err = weft__resolve(&left_resolver, s, s->batch.chunks[s->batch.n_chunks - 1].stream, slots, &ev);
 
 	if (err > 0)
-		salvage_loss(s, WEFT_LOSS_BAD_EVENT, 0, 1, slots->w0 >> 8, slots->w0 >> 8);
+		weft__defs_loss(&s->defs, &(struct weft_loss){WEFT_LOSS_BAD_EVENT, 0, 1, ns, ns});
 	if (err)
 		return err < 0 ? err : 0;
-	return weft__batch_add(&s->batch, weft__slot_ns(&s->timeline, slots), ev.kind, ev.fields, ev.n_fields);
+	return weft__batch_add(&s->batch, ns, ev.kind, ev.fields, ev.n_fields);
 }
 
-/* One piece of a ring: whole events of one stream, in order, from `first` on. */
-struct piece {
+/* One slice of a ring: whole events of one stream, in order, from `first` on. */
+struct slice {
 	uint32_t ring;
 	uint32_t stream;
 	uint64_t first;
 	uint64_t n;
 	const struct weft_slot *slots;
 	uint64_t mask; /* of the slots; UINT64_MAX in staging */
+	int found;     /* by the collector: slots have ns */
 };
 
-static const struct weft_slot *piece_event(const struct piece *p, uint64_t i, struct weft_slot *copy)
+static uint64_t slice_ns(const struct weft__salvage *s, const struct slice *p, const struct weft_slot *slots)
+{
+	return p->found ? weft__found_ns(&s->timeline, slots) : weft__slot_ns(&s->timeline, slots);
+}
+
+static const struct weft_slot *slice_event(const struct slice *p, uint64_t i, struct weft_slot *copy)
 {
 	uint64_t k, at = p->mask == UINT64_MAX ? i : p->first + i;
 
@@ -188,22 +194,23 @@ static const struct weft_slot *piece_event(const struct piece *p, uint64_t i, st
 }
 
 /* The context that the thread had before, unless the file has events of it, which say so. */
-static int add_context(struct weft__salvage *s, const struct piece *p, const struct weft_slot *first)
+static int add_context(struct weft__salvage *s, const struct slice *p, const struct weft_slot *first)
 {
-	const struct ring_context *context = &ring_page_at(s->region.map, p->ring)->context;
+	const struct ring_context *context = p->found ? NULL : &ring_page_at(s->region.map, p->ring)->context;
 	int err;
 
-	if (s->progress[p->ring].stream == p->stream || context->stream != p->stream || !ring_context_any(context))
+	if (!context || s->progress[p->ring].stream == p->stream || context->stream != p->stream ||
+	    !ring_context_any(context))
 		return 0;
 	err = weft__batch_add(&s->batch, weft__slot_ns(&s->timeline, first), WEFT_KIND_CONTEXT, context->fields,
 			      CONTEXT_FIELDS);
 	return err == -EOVERFLOW ? 0 : err;
 }
 
-/* Adds events of a piece from *at on, as many as a block takes, and writes the block when it is full. */
-static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at, int *broken)
+/* Adds events of a slice from *at on, as many as a block takes, and writes the block when it is full. */
+static int add_part(struct weft__salvage *s, const struct slice *p, uint64_t *at, int *broken)
 {
-	struct weft__progress *progress = &s->progress[p->ring];
+	const struct weft__progress *progress = weft__salvage_progress(s, p->ring);
 	uint64_t begun = *at;
 	int err = weft__batch_begin(&s->batch, p->stream, p->ring, p->first + begun,
 				    progress->stream == p->stream ? progress->last_ns : 0);
@@ -212,21 +219,22 @@ static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at
 
 	if (err)
 		return err;
-	err = add_context(s, p, piece_event(p, *at, copy));
+	err = add_context(s, p, slice_event(p, *at, copy));
 	while (*at < p->n && !err && !full) {
-		uint32_t n = event_slots(piece_event(p, *at, copy));
+		uint32_t n = event_slots(slice_event(p, *at, copy));
 
 		if (!n || *at + n > p->n) {
 			*broken = 1;
 			break;
 		}
-		err = salvage_event(s, copy);
+		err = salvage_event(s, copy, slice_ns(s, p, copy));
 		if (err == -EOVERFLOW) {
 			err = 0;
 			full = 1;
 			if (s->batch.n)
 				break;
-			salvage_loss(s, WEFT_LOSS_BAD_EVENT, p->stream, 1, copy[0].w0 >> 8, copy[0].w0 >> 8);
+			weft__defs_loss(&s->defs, &(struct weft_loss){WEFT_LOSS_BAD_EVENT, p->stream, 1,
+								      slice_ns(s, p, copy), slice_ns(s, p, copy)});
 		}
 		*at += n;
 		full |= s->batch.n >= SALVAGE_BLOCK;
@@ -236,10 +244,10 @@ static int add_part(struct weft__salvage *s, const struct piece *p, uint64_t *at
 	return err || !full ? err : weft__salvage_flush(s);
 }
 
-/* Adds the events of a piece that are not in the file yet. *broken when something in it is no event. */
-static int add_piece(struct weft__salvage *s, const struct piece *p, int *broken)
+/* Adds the events of a slice that are not in the file yet. *broken when something in it is no event. */
+static int add_slice(struct weft__salvage *s, const struct slice *p, int *broken)
 {
-	uint64_t next = s->progress[p->ring].next;
+	uint64_t next = weft__salvage_progress(s, p->ring)->next;
 	uint64_t at = p->first < next ? next - p->first : 0;
 	int err = 0;
 
@@ -310,16 +318,19 @@ static int take_half(struct weft__salvage *s, uint32_t half)
 
 		memcpy(&run, base + at, sizeof(run));
 		at += sizeof(run);
-		bytes = run.type == RUN_EVENTS ? (uint64_t)run.n * sizeof(struct weft_slot) : run.n;
+		if (run.type == RUN_FOUND && run.n > (used - at) / sizeof(struct weft_slot))
+			run.n = (uint32_t)((used - at) / sizeof(struct weft_slot)); /* it was just growing */
+		bytes = run.type == RUN_DEFS ? run.n : (uint64_t)run.n * sizeof(struct weft_slot);
 		if (bytes > used - at)
 			break;
 		if (run.type == RUN_DEFS)
 			take_staged_defs(s, (const uint8_t *)base + at, run.n);
-		else if (run.type == RUN_EVENTS && run.ring < head->n_rings)
-			err = add_piece(s,
-					&(struct piece){run.ring, run.stream, run.first_slot, run.n,
-							(const struct weft_slot *)(const void *)(base + at),
-							UINT64_MAX},
+		else if (run.type == (run.ring < head->n_rings ? RUN_EVENTS : RUN_FOUND) &&
+			 weft__salvage_progress(s, run.ring))
+			err = add_slice(s,
+					&(struct slice){run.ring, run.stream, run.first_slot, run.n,
+							(const struct weft_slot *)(const void *)(base + at), UINT64_MAX,
+							run.type == RUN_FOUND},
 					&broken);
 		at += (bytes + 7) / 8 * 8;
 	}
@@ -343,19 +354,19 @@ static void salvage_begin(struct weft__salvage *s, struct ring_thread *thread, c
 }
 
 /* From `at`, the end of the events of one thread; a thread_begin there starts one. */
-static uint64_t piece_end(struct weft__salvage *s, struct ring_page *ring, uint64_t at, uint64_t head, uint64_t mask,
+static uint64_t slice_end(struct weft__salvage *s, struct ring_page *ring, uint64_t at, uint64_t head, uint64_t mask,
 			  const struct weft_slot *slots)
 {
 	uint64_t from = at;
 
 	while (at < head) {
-		struct piece rest = {.first = at, .n = head - at, .slots = slots, .mask = mask};
+		struct slice rest = {.first = at, .n = head - at, .slots = slots, .mask = mask};
 		struct weft_slot copy[EVENT_SLOTS_MAX] = {{0, 0}};
-		uint32_t n = event_slots(piece_event(&rest, 0, copy));
+		uint32_t n = event_slots(slice_event(&rest, 0, copy));
 		uint32_t kind = (uint32_t)(copy[0].w0 & 0xff);
 
 		if (!n || at + n > head)
-			return head; /* add_piece finds and reports */
+			return head; /* add_slice finds and reports */
 		if (kind == WEFT_KIND_THREAD_BEGIN) {
 			if (at > from)
 				break;
@@ -402,9 +413,9 @@ static int take_ring(struct weft__salvage *s, uint32_t i)
 		page.thread.stream = s->progress[i].stream;
 	}
 	while (at < end && !err && !broken) {
-		uint64_t upto = piece_end(s, &page, at, end, mask, slots);
+		uint64_t upto = slice_end(s, &page, at, end, mask, slots);
 
-		err = add_piece(s, &(struct piece){i, page.thread.stream, at, upto - at, slots, mask}, &broken);
+		err = add_slice(s, &(struct slice){i, page.thread.stream, at, upto - at, slots, mask, 0}, &broken);
 		at = upto;
 	}
 	if (broken)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "record/event/park.h"
+#include "record/found.h"
 #include "record/recover.h"
 
 static int add_poll_counts(struct weft__salvage *s, const struct ring_page *page, const uint32_t sum[POLLS_COUNTS])
@@ -70,8 +71,8 @@ int weft__salvage_counts(struct weft__salvage *s, uint32_t i, struct ring_page *
 	uint32_t sum[POLLS_COUNTS];
 	int err = 0;
 
-	if (reporting->count && reporting->count <= POLLS_COUNTS && reporting->ring < s->region.head->n_rings &&
-	    ring_page_at(s->region.map, reporting->ring)->hot.head <= reporting->slot)
+	if (reporting->count && reporting->count <= POLLS_COUNTS &&
+	    weft__salvage_progress(s, FOUND_RING(s->region.head, FOUND_NOW))->next <= reporting->slot)
 		page->polls_reported[reporting->count - 1] = reporting->before; /* it came no further */
 	weft__polls_sum(&page->polls, sum);
 	if (!page->thread.stream || s->progress[i].counted ||

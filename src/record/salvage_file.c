@@ -13,6 +13,7 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "record/collect/unpack.h"
+#include "record/found.h"
 #include "record/recover.h"
 #include "segment/format.h"
 
@@ -20,7 +21,7 @@ static int salvage_open(struct weft__salvage *s, struct weft_error *err)
 {
 	int r;
 
-	s->progress = weft__calloc(s->region.head ? s->region.head->n_rings + 1 : 1, sizeof(*s->progress));
+	s->progress = weft__calloc((s->region.head ? s->region.head->n_rings : 0) + FOUND_LANES, sizeof(*s->progress));
 	s->known = weft__calloc(1, sizeof(*s->known));
 	r = s->progress && s->known ? weft__encoder_open(&s->encoder, 1) : -ENOMEM;
 	if (r)
@@ -90,14 +91,24 @@ static int learn_progress(struct weft__salvage *s)
 	return err;
 }
 
+struct weft__progress *weft__salvage_progress(const struct weft__salvage *s, uint32_t ring)
+{
+	const struct rings_head *head = s->region.head;
+
+	if (!head)
+		return NULL;
+	if (ring < head->n_rings)
+		return &s->progress[ring];
+	if (ring >= FOUND_RING(head, 0) && ring < FOUND_RING(head, FOUND_LANES))
+		return &s->progress[head->n_rings + (ring - FOUND_RING(head, 0))];
+	return NULL;
+}
+
 void weft__salvage_passed(struct weft__salvage *s, uint32_t ring, uint64_t upto, uint32_t stream, uint64_t last_ns)
 {
-	struct weft__progress *p;
+	struct weft__progress *p = weft__salvage_progress(s, ring);
 
-	if (!s->region.head || ring >= s->region.head->n_rings)
-		return;
-	p = &s->progress[ring];
-	if (upto <= p->next)
+	if (!p || upto <= p->next)
 		return;
 	if (p->stream != stream)
 		p->last_ns = 0;
@@ -119,8 +130,9 @@ static int adopt_file(struct weft__salvage *s)
 		const struct weft__block *b = &seg->blocks[i];
 
 		if (!b->bad)
-			err = weft__writer_told(&s->writer, b->type, b->offset, BLOCK_HEADER_BYTES + (uint64_t)b->bytes,
-						b->count, b->first_ns, b->last_ns);
+			err = weft__writer_adopted(&s->writer, b->type, b->offset,
+						   BLOCK_HEADER_BYTES + (uint64_t)b->bytes, b->count, b->first_ns,
+						   b->last_ns);
 	}
 	s->cut_bytes = seg->info.sealed ? 0 : seg->n_bytes - seg->good_end;
 	if (err)

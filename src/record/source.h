@@ -27,14 +27,14 @@ struct weft_loss;
 /* When in the collector's round it has its turn. */
 enum weft__source_stage {
 	SOURCE_USUAL = 0, /* after the rings were drained */
-	SOURCE_EARLY = 1, /* before: what it emits is drained in the same round */
+	SOURCE_EARLY = 1, /* before */
 	SOURCE_LATE = 2,  /* at the end, also when the round failed, and while a full disk holds everything else */
 };
 
 /* What a turn answers: a negative error, or bits of what the collector is to do about it. */
 enum weft__source_want {
 	SOURCE_NOTHING = 0,
-	SOURCE_MORE = 1,    /* its ring is full: another turn when that was drained */
+	SOURCE_MORE = 1,    /* there is no room in staging: another turn when there is */
 	SOURCE_SOON = 2,    /* what it emitted should be in the file soon */
 	SOURCE_MODULES = 4, /* the modules of the process may have changed */
 };
@@ -54,9 +54,16 @@ struct weft__source_cost {
 	uint64_t spent_ns; /* CPU time, on whichever thread */
 	uint64_t own_ns;   /* of that, on the collector */
 	uint64_t fixed_ns; /* of that, what no lower level would have saved */
-	/* Events that the collector emitted for it, and slots of a ring that they took. The same part of the
+	/* Events that the collector found out for it, and slots that they took. The same part of the
 	 * collector's other work is for this source, too. */
 	uint64_t events, slots;
+};
+
+/* What the process used of the CPU while it was sampled, and what the samples stand for; only differences count. */
+struct weft__source_cpu {
+	uint64_t program_ns, sampled_ns;
+	uint64_t unhit, unhit_ns; /* threads that ended without a sample, and their CPU time, as far as it is known */
+	uint64_t run;             /* how often sampling has begun: differences are of one run */
 };
 
 struct weft__turn {
@@ -124,6 +131,8 @@ struct weft__source {
 	enum weft_cost costs;
 	uint32_t least;
 	void (*cost)(struct weft__source_cost *ret);
+	/* COLLECTOR. 1, or 0 when it takes no samples. Reports hold one against the other (collect/cputime.c). */
+	int (*cpu)(struct weft__source_cpu *ret);
 	/* Before the first turn of a recording: finds out what it costs. 1: there is more to find out. */
 	int (*try_out)(void);
 	/* May cost `level` of SOURCE_FULL of what it would. Answers the rate in force, for readers; 0: it has none. */

@@ -74,8 +74,8 @@ void weft__writer_adopt(struct weft__writer *w, int fd, uint64_t offset)
 	w->index.oom = 0;
 }
 
-int weft__writer_told(struct weft__writer *w, uint32_t type, uint64_t offset, uint64_t bytes, uint64_t count,
-		      uint64_t first_ns, uint64_t last_ns)
+int weft__writer_adopted(struct weft__writer *w, uint32_t type, uint64_t offset, uint64_t bytes, uint64_t count,
+			 uint64_t first_ns, uint64_t last_ns)
 {
 	size_t mark = w->index.n;
 
@@ -110,7 +110,7 @@ int weft__writer_block(struct weft__writer *w, uint32_t type, uint32_t flags, ui
 	put_u64(head + BLOCK_FIRST_AT, first_ns);
 	put_u64(head + BLOCK_LAST_AT, last_ns);
 	put_u64(head + BLOCK_HASH_AT, weft__hash2(head, BLOCK_HASH_AT, payload->bytes, payload->n));
-	err = weft__writer_told(w, type, w->offset, BLOCK_HEADER_BYTES + payload->n, count, first_ns, last_ns);
+	err = weft__writer_adopted(w, type, w->offset, BLOCK_HEADER_BYTES + payload->n, count, first_ns, last_ns);
 	if (err)
 		return err;
 	err = write_at(w->fd, w->offset, head, sizeof(head), payload->bytes, payload->n);

@@ -33,10 +33,10 @@ struct weft__segment_head {
 
 /* Writes the file header at the beginning of `fd`. 0 or a negative errno. */
 int weft__writer_begin(struct weft__writer *w, int fd, const struct weft__segment_head *head);
-/* Goes on in a file that has `offset` good bytes; blocks that stand there are told one by one. */
+/* Goes on in a file that has `offset` good bytes; blocks that are there are added one by one. */
 void weft__writer_adopt(struct weft__writer *w, int fd, uint64_t offset);
-int weft__writer_told(struct weft__writer *w, uint32_t type, uint64_t offset, uint64_t bytes, uint64_t count,
-		      uint64_t first_ns, uint64_t last_ns);
+int weft__writer_adopted(struct weft__writer *w, uint32_t type, uint64_t offset, uint64_t bytes, uint64_t count,
+			 uint64_t first_ns, uint64_t last_ns);
 int weft__writer_block(struct weft__writer *w, uint32_t type, uint32_t flags, uint32_t count, uint64_t first_ns,
 		       uint64_t last_ns, const struct weft__buf *payload);
 /* A definitions block, compressed when that helps. Nothing is written when there are no records. */

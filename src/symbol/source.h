@@ -3,6 +3,7 @@
 #ifndef WEFT_SYMBOL_SOURCE_H
 #define WEFT_SYMBOL_SOURCE_H
 
+#include "base/map.h"
 #include "symbol/symbol.h"
 #include "symbol/texts.h"
 
@@ -11,6 +12,7 @@
 /* What the symbolizer knows of a module: its copy of the description. */
 struct weft__symbol_entry {
 	struct weft__symbol_module at;
+	struct weft__map answers; /* addresses that were asked for, to numbers of answers (symbolizer.c) */
 	uint32_t id;
 	const char *why; /* NULL or a text of `texts` */
 };

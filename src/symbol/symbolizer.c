@@ -11,8 +11,6 @@
 #define FRAMES_MAX ((size_t)1 << 21) /* kept; with more, all are forgotten and it begins anew */
 
 struct answer {
-	uint64_t ip;
-	uint32_t module; /* + 1; 0: free */
 	uint32_t n;
 	size_t first; /* in `frames` */
 	const char *source;
@@ -26,7 +24,7 @@ struct weft__symbolizer {
 	size_t cap_modules;
 	struct answer *answers;
 	size_t n_answers;
-	size_t cap_answers; /* a power of two */
+	size_t cap_answers;
 	struct weft__symbol *frames;
 	size_t n_frames;
 	size_t cap_frames;
@@ -61,6 +59,13 @@ int weft__symbolizer_open(struct weft__symbolizer **ret, const struct weft__symb
 	return 0;
 }
 
+static void forget_answers(struct weft__symbolizer *sym)
+{
+	for (size_t i = 0; i < sym->n_modules; i++)
+		weft__map_fini(&sym->modules[i]->answers);
+	sym->n_answers = sym->n_frames = 0;
+}
+
 void weft__symbolizer_close(struct weft__symbolizer *sym)
 {
 	size_t i;
@@ -69,6 +74,7 @@ void weft__symbolizer_close(struct weft__symbolizer *sym)
 		return;
 	if (sym->chain)
 		weft__source_chain.close(sym->chain);
+	forget_answers(sym);
 	for (i = 0; i < sym->n_modules; i++)
 		weft__free(sym->modules[i]);
 	weft__free(sym->modules);
@@ -120,49 +126,27 @@ const char *weft__symbolizer_why(const struct weft__symbolizer *sym, uint32_t mo
 	return module < sym->n_modules && sym->modules[module]->why ? sym->modules[module]->why : "";
 }
 
-static struct answer *slot_of(const struct weft__symbolizer *sym, uint32_t module, uint64_t ip)
+/* NULL: it was not asked for yet. */
+static const struct answer *answer_of(const struct weft__symbolizer *sym, uint32_t module, uint64_t ip)
 {
-	uint64_t hash = (ip ^ (uint64_t)module << 48) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t at = (size_t)(hash >> 32) & (sym->cap_answers - 1);
+	uint32_t at = weft__map_get(&sym->modules[module]->answers, ip);
 
-	for (;; at = (at + 1) & (sym->cap_answers - 1)) {
-		struct answer *answer = &sym->answers[at];
-
-		if (!answer->module || (answer->ip == ip && answer->module == module + 1))
-			return answer;
-	}
-}
-
-static int grow_answers(struct weft__symbolizer *sym)
-{
-	struct answer *old = sym->answers;
-	size_t i, cap = sym->cap_answers;
-
-	sym->answers = weft__calloc(cap ? cap * 2 : 4096, sizeof(*old));
-	if (!sym->answers) {
-		sym->answers = old;
-		return -ENOMEM;
-	}
-	sym->cap_answers = cap ? cap * 2 : 4096;
-	for (i = 0; i < cap; i++)
-		if (old[i].module)
-			*slot_of(sym, old[i].module - 1, old[i].ip) = old[i];
-	weft__free(old);
-	return 0;
+	return at == WEFT__MAP_NONE ? NULL : &sym->answers[at];
 }
 
 static int keep(struct weft__symbolizer *sym, uint32_t module, uint64_t ip)
 {
 	const struct weft__frame_list *list = &sym->list;
 	struct weft__symbol *frames;
+	struct answer *answers;
 	uint32_t i;
 
-	if (sym->n_frames + list->n > FRAMES_MAX) {
-		memset(sym->answers, 0, sym->cap_answers * sizeof(*sym->answers));
-		sym->n_answers = sym->n_frames = 0;
-	}
-	if (sym->n_answers * 2 >= sym->cap_answers && grow_answers(sym) < 0)
+	if (sym->n_frames + list->n > FRAMES_MAX)
+		forget_answers(sym);
+	answers = weft__grow(sym->answers, &sym->cap_answers, sym->n_answers, sizeof(*answers));
+	if (!answers)
 		return -ENOMEM;
+	sym->answers = answers;
 	for (i = 0; i < list->n; i++) {
 		frames = weft__grow(sym->frames, &sym->cap_frames, sym->n_frames + i, sizeof(*frames));
 		if (!frames)
@@ -170,9 +154,9 @@ static int keep(struct weft__symbolizer *sym, uint32_t module, uint64_t ip)
 		sym->frames = frames;
 		frames[sym->n_frames + i] = list->at[i];
 	}
-	*slot_of(sym, module, ip) =
-		(struct answer){ip, module + 1, list->n, sym->n_frames, weft__chain_answered(sym->chain)};
-	sym->n_answers++;
+	if (weft__map_put(&sym->modules[module]->answers, ip, (uint32_t)sym->n_answers) < 0)
+		return -ENOMEM;
+	answers[sym->n_answers++] = (struct answer){list->n, sym->n_frames, weft__chain_answered(sym->chain)};
 	sym->n_frames += list->n;
 	return 0;
 }
@@ -185,8 +169,8 @@ int weft__symbolizer_resolve(struct weft__symbolizer *sym, const struct weft__sy
 
 	if (place->module >= sym->n_modules)
 		return -EINVAL;
-	answer = sym->cap_answers ? slot_of(sym, place->module, place->ip) : NULL;
-	if (answer && answer->module) {
+	answer = answer_of(sym, place->module, place->ip);
+	if (answer) {
 		*ret = (struct weft__symbol_frames){sym->frames + answer->first, answer->n, answer->source};
 		return (int)answer->n;
 	}

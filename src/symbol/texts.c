@@ -10,7 +10,6 @@
 
 struct weft__texts_entry {
 	const char *demangled; /* NULL: not asked for yet */
-	uint32_t hash;
 	uint32_t n;
 	char text[];
 };
@@ -22,45 +21,25 @@ struct weft__texts_chunk {
 	max_align_t bytes[];
 };
 
-static uint32_t hash_of(const char *text, size_t n)
+static uint64_t hash_of(const char *text, size_t n)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
 	while (n--)
 		h = (h ^ (uint8_t)*text++) * UINT64_C(0x100000001b3);
-	return (uint32_t)(h >> 32);
+	return h;
 }
 
-static struct weft__texts_entry **slot_of(const struct weft__texts *texts, uint32_t hash, const char *text, size_t n)
+/* Texts with the same hash have numbers one behind the other: `*hash` becomes the one of this text, or the free one. */
+static struct weft__texts_entry *entry_of(const struct weft__texts *texts, uint64_t *hash, const char *text, size_t n)
 {
-	uint32_t at = hash & (texts->cap - 1);
+	for (;; ++*hash) {
+		uint32_t at = weft__map_get(&texts->by_hash, *hash);
+		struct weft__texts_entry *entry = at == WEFT__MAP_NONE ? NULL : texts->entries[at];
 
-	for (;; at = (at + 1) & (texts->cap - 1)) {
-		struct weft__texts_entry *entry = texts->slots[at];
-
-		if (!entry || (entry->hash == hash && entry->n == n && !memcmp(entry->text, text, n)))
-			return &texts->slots[at];
+		if (!entry || (entry->n == n && !memcmp(entry->text, text, n)))
+			return entry;
 	}
-}
-
-static int grow(struct weft__texts *texts)
-{
-	struct weft__texts bigger = {.cap = texts->cap ? texts->cap * 2 : 1024};
-	uint32_t i;
-
-	bigger.slots = weft__calloc(bigger.cap, sizeof(struct weft__texts_entry *));
-	if (!bigger.slots)
-		return -1;
-	for (i = 0; i < texts->cap; i++) {
-		struct weft__texts_entry *entry = texts->slots[i];
-
-		if (entry)
-			*slot_of(&bigger, entry->hash, entry->text, entry->n) = entry;
-	}
-	weft__free(texts->slots);
-	texts->slots = bigger.slots;
-	texts->cap = bigger.cap;
-	return 0;
 }
 
 static void *room(struct weft__texts *texts, size_t bytes)
@@ -84,27 +63,27 @@ static void *room(struct weft__texts *texts, size_t bytes)
 
 const char *weft__texts_add_n(struct weft__texts *texts, const char *text, size_t n)
 {
-	struct weft__texts_entry **slot, *entry;
-	uint32_t hash;
+	struct weft__texts_entry *entry, **grown;
+	uint64_t hash;
 
 	if (n > WEFT__TEXT_MAX)
 		n = WEFT__TEXT_MAX;
-	if (texts->n * 2 >= texts->cap && grow(texts) < 0)
-		return NULL;
 	hash = hash_of(text, n);
-	slot = slot_of(texts, hash, text, n);
-	if (*slot)
-		return (*slot)->text;
+	entry = entry_of(texts, &hash, text, n);
+	if (entry)
+		return entry->text;
+	grown = weft__grow(texts->entries, &texts->cap, texts->n, sizeof(struct weft__texts_entry *));
+	if (!grown)
+		return NULL;
+	texts->entries = grown;
 	entry = room(texts, sizeof(*entry) + n + 1);
-	if (!entry)
+	if (!entry || weft__map_put(&texts->by_hash, hash, (uint32_t)texts->n) < 0)
 		return NULL;
 	entry->demangled = NULL;
-	entry->hash = hash;
 	entry->n = (uint32_t)n;
 	memcpy(entry->text, text, n);
 	entry->text[n] = 0;
-	texts->n++;
-	*slot = entry;
+	grown[texts->n++] = entry;
 	return entry->text;
 }
 
@@ -134,6 +113,7 @@ void weft__texts_fini(struct weft__texts *texts)
 		next = chunk->next;
 		weft__free(chunk);
 	}
-	weft__free(texts->slots);
+	weft__free(texts->entries);
+	weft__map_fini(&texts->by_hash);
 	memset(texts, 0, sizeof(*texts));
 }

@@ -6,15 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 #define WEFT__TEXT_MAX 65535 /* longer ones are cut */
 
 struct weft__texts_entry;
 struct weft__texts_chunk;
 
 struct weft__texts {
-	struct weft__texts_entry **slots;
-	uint32_t cap; /* a power of two */
-	uint32_t n;
+	struct weft__texts_entry **entries;
+	size_t n, cap;
+	struct weft__map by_hash; /* a hash, or the next free number behind it, to an entry */
 	struct weft__texts_chunk *chunks;
 };
 

@@ -12,7 +12,7 @@
 #include "trace/inside.h"
 #include "trace/summary.h"
 
-bool weft__needs_names(const struct weft__scan *t)
+bool weft__needs_functions(const struct weft__scan *t)
 {
 	size_t i;
 
@@ -24,6 +24,12 @@ bool weft__needs_names(const struct weft__scan *t)
 		if (weft__wanted(t, i) && strstr(t->table->columns[i].name, "function"))
 			return true;
 	return false;
+}
+
+bool weft__needs_objects(const struct weft__scan *t)
+{
+	return (t->opts.table == WEFT__TABLE_WAIT && weft__wanted(t, WEFT__COL_WAIT_OBJECT_NAME)) ||
+	       (t->opts.table == WEFT__TABLE_SLICE && weft__wanted(t, WEFT__COL_SLICE_OBJECT_NAME));
 }
 
 static void set_hex(struct weft__scan *t, struct weft__row *row, size_t column, const uint8_t *bytes, size_t n)

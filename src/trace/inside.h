@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a trace: trace.c reads events and keeps rows until they are asked for, resolved.c fills rows of what
- * the analysis resolves, plain.c those that events say by themselves, definitions.c those of names and code,
- * summary_rows.c those of summaries. Context: CALLER. */
+/* The inside of a trace: trace.c reads events and keeps rows until they are asked for, resolved.c and resolved_waits.c
+ * fill rows of what the analysis resolves, plain.c those that events say by themselves, definitions.c those of names
+ * and code, summary_rows.c those of summaries. Context: CALLER. */
 #ifndef WEFT_TRACE_INSIDE_H
 #define WEFT_TRACE_INSIDE_H
 
@@ -138,6 +138,13 @@ void weft__fill_context(const struct weft__scan *t, struct weft__row *row, size_
 bool weft__is_resolved(enum weft__table_id table);
 void weft__resolved_init(struct weft__scan *t);
 
+/* resolved_waits.c: functions of the sink, whose data is the scan. Each returns 0 or -ENOMEM. */
+int weft__give_slice(void *data, const struct weft__slice_view *slice);
+int weft__give_wait(void *data, const struct weft__wait_view *view);
+int weft__give_wait_sum(void *data, const struct weft__wait_sum_view *sum);
+int weft__give_sample(void *data, const struct weft__sample_one *sample);
+int weft__give_off(void *data, const struct weft__off_view *off);
+
 /* plain.c */
 bool weft__is_plain(enum weft__table_id table);
 /* Whether events of the kind say anything to the table; WEFT_KIND_BUILTIN_END stands for all beyond the built-in. */
@@ -152,7 +159,8 @@ int weft__summary_rows(struct weft__scan *t, const struct weft__result *result);
 
 /* definitions.c: all rows of one recording */
 int weft__definitions(struct weft__scan *t);
-/* Whether the table or the wanted columns need the names of functions. */
-bool weft__needs_names(const struct weft__scan *t);
+/* Whether the table or the wanted columns need the names of functions, or of variables. */
+bool weft__needs_functions(const struct weft__scan *t);
+bool weft__needs_objects(const struct weft__scan *t);
 
 #endif

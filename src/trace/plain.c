@@ -392,7 +392,8 @@ static int task_event(struct weft__scan *t, const struct weft__event *ev)
 	uint64_t begin_ns = ev->time_ns;
 	struct weft__plain_task *task;
 
-	if (ev->kind == WEFT_KIND_MODE && WEFT_FIELD(ev, MODE, LEVEL) == WEFT_DETAIL_COUNTED)
+	if (ev->kind == WEFT_KIND_MODE &&
+	    (WEFT_FIELD(ev, MODE, LEVEL) == WEFT_DETAIL_COUNTED || WEFT_FIELD(ev, MODE, LEVEL) == WEFT_DETAIL_UNTIMED))
 		t->plain.wakes_counted = true;
 	if (!poll && ev->kind != WEFT_KIND_SPAWN && ev->kind != WEFT_KIND_TASK_END && ev->kind != WEFT_KIND_WAKE)
 		return 0;

@@ -63,7 +63,7 @@
 	C(P##_RUNTIME, runtime, NAME, "runtime", "", \
 	  "Name of the worker's runtime.", "it is no worker, or nothing names it") \
 	C(P##_INDEX, number, PLAIN, "index", "", "Number of the worker in its runtime.", "it is no worker") \
-	C(P##_STREAM, thread_id, THREAD_ID, "stream", "", \
+	C(P##_STREAM, thread_id, THREAD_ID, "thread_id", "", \
 	  "The thread, as in table thread; of a worker, the last that it ran on.", "") \
 	C(P##_THREAD, thread, THREAD, "thread", "thread", "Name of that thread.", "nothing names it") \
 	C(P##_TID, tid, PLAIN, "tid", "", "Number of that thread in the operating system.", "nothing names it")
@@ -316,20 +316,21 @@
 #define WEFT__COLUMNS_LOSS_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, LOSS_SUMMARY) \
 	C(LOSS_SUMMARY_REASON, reason, NAME, "reason", "reason", "As in table loss.", "") \
-	C(LOSS_SUMMARY_STREAM, thread_id, THREAD_ID, "stream", "", \
+	C(LOSS_SUMMARY_STREAM, thread_id, THREAD_ID, "thread_id", "", \
 	  "The thread, as in table thread; 0: of no one thread.", \
 	  "") \
 	C(LOSS_SUMMARY_THREAD, thread, THREAD, "thread", "thread", \
 	  "Name of that thread.", "of no one thread, or not known") \
 	C(LOSS_SUMMARY_EVENTS, events, COUNT, "events", "count", \
 	  "Events, samples, switches or polls that are missing.", \
-	  "not counted while recording is paused, and of threads that are not sampled") \
+	  "not counted while recording is paused, of threads that are not sampled, and of switches that were held " \
+	  "back") \
 	C(LOSS_SUMMARY_THREADS, threads, COUNT, "threads", "threads", \
 	  "Threads that are not sampled.", "of other reasons") \
 	C(LOSS_SUMMARY_RECORDS, records, COUNT, "records", "times", "How often that was recorded.", "") \
 	C(LOSS_SUMMARY_FROM, from_ns, MOMENT, "from_ns", "from", "Since when.", "") \
 	C(LOSS_SUMMARY_TO, to_ns, MOMENT, "to_ns", "to", "Until when.", "") \
-	C(LOSS_SUMMARY_TOGETHER, together_ns, NS, "together_ns", "together", "The time of all of them.", "")
+	C(LOSS_SUMMARY_TOGETHER, together_ns, NS, "together_ns", "time missing", "The time of all of them.", "")
 
 #define WEFT__COLUMNS_COST_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, COST_SUMMARY) \

@@ -229,17 +229,20 @@ static void fill_losses(struct weft__filling *f)
 		const struct weft__lost *lost = &r->lost[i];
 		bool paused = !weft__loss_counted(lost->reason);
 		bool threads = lost->reason == WEFT_LOSS_UNCOVERED;
+		bool held_back = lost->reason == WEFT_LOSS_SWITCH && lost->count == 0;
 
 		weft__fill_text(f, WEFT__COL_LOSS_SUMMARY_REASON, weft__label_reason(lost->reason));
 		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_STREAM, NULL, lost->stream);
 		if (lost->stream)
 			weft__fill_thread(f, WEFT__COL_LOSS_SUMMARY_THREAD, 0, lost->stream);
 		else if (!paused)
-			f->row[WEFT__COL_LOSS_SUMMARY_THREAD].why = "not known";
+			f->row[WEFT__COL_LOSS_SUMMARY_THREAD].why =
+				held_back ? "held back for all threads" : "which thread is not known";
 		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_EVENTS,
-			       paused    ? "not counted while recording is paused"
-			       : threads ? "not counted: the thread was not sampled at all"
-					 : NULL,
+			       paused      ? "not counted while recording is paused"
+			       : threads   ? "not counted: the thread was not sampled at all"
+			       : held_back ? "not counted: held back to save CPU time"
+					   : NULL,
 			       lost->count);
 		if (threads)
 			weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_THREADS, NULL, lost->count);

@@ -136,7 +136,10 @@
 	C(SLICE_STACK_ID, stack_id, INT, 0, "", "Where it was, as in table stack.", "no stack was recorded") \
 	C(SLICE_KERNEL_STACK_ID, kernel_stack_id, INT, 0, "", "Where it was in the kernel.", \
 	  "no stack was recorded") \
-	C(SLICE_FUNCTION, function, TEXT, 0, "", "Innermost function of these stacks.", "no stack was recorded")
+	C(SLICE_FUNCTION, function, TEXT, 0, "", "Innermost function of these stacks.", "no stack was recorded") \
+	C(SLICE_OBJECT_NAME, object_name, TEXT, 0, "", \
+	  "What the lock is called: as the program named it, or the variable that it is.", \
+	  "no event said so, of a call, or the lock has no name and is no variable of a file that is here")
 
 #define WEFT__COLUMNS_WAIT(C) \
 	WEFT__WHO(C, WAIT) \
@@ -172,7 +175,10 @@
 	  "not known") \
 	C(WAIT_HOLDER_FUNCTION, holder_function, TEXT, 0, "", "Innermost function of that.", "not known") \
 	C(WAIT_HELD_NS, held_ns, INT, 0, "ns", "For how long of the wait it held it.", "not known") \
-	WEFT__CONTEXT(C, WAIT)
+	WEFT__CONTEXT(C, WAIT) \
+	C(WAIT_OBJECT_NAME, object_name, TEXT, 0, "", \
+	  "What the lock is called: as the program named it, or the variable that it is.", \
+	  "of a call, or the lock has no name and is no variable of a file that is here")
 
 #define WEFT__COLUMNS_WAIT_SUM(C) \
 	WEFT__WHO(C, WAIT_SUM) \

@@ -100,6 +100,8 @@ static uint64_t last_ns(const struct weft__scan *t)
 	uint64_t to_ns = UINT64_MAX, ns;
 	size_t i;
 
+	if (t->opts.until_ns)
+		to_ns = weft__recording_time(t->rec, t->opts.until_ns + 1 + SLACK_NS);
 	for (i = 0; i < t->opts.n_filters; i++) {
 		const struct weft__filter *filter = &t->opts.filters[i];
 
@@ -120,19 +122,38 @@ static bool is_fact(const struct weft__recording *rec, const char *key, const ch
 	return fact && strcmp(fact, value) == 0;
 }
 
-static int name_functions(struct weft__scan *t)
+static int name_functions(struct weft__scan *t, const struct weft__naming *naming)
 {
-	struct weft__naming naming;
 	size_t i;
-	int rc;
 
-	if (t->set->named[t->number] || !weft__needs_names(t))
-		return 0;
-	weft__recording_naming(t->rec, t->set->no_symbols, &naming);
 	for (i = 0; i < t->rec->frames.n_stacks; i++)
 		weft__frames_want(&t->rec->frames, t->rec->frames.stacks[i].id);
-	rc = weft__frames_name(&t->rec->frames, &naming);
-	t->set->named[t->number] = rc == 0;
+	return weft__frames_name(&t->rec->frames, naming);
+}
+
+/* Which ones there are is known only after all events were read. */
+static int name_objects(struct weft__scan *t, const struct weft__naming *naming)
+{
+	int rc = naming->no_symbols ? 0 : weft__recording_want_objects(t->rec);
+
+	return rc < 0 ? rc : weft__frames_name_data(&t->rec->frames, naming);
+}
+
+static int name(struct weft__scan *t)
+{
+	struct weft__named *named = &t->set->named[t->number];
+	struct weft__naming naming;
+	int rc = 0;
+
+	weft__recording_naming(t->rec, t->set->no_symbols, &naming);
+	if (!named->functions && weft__needs_functions(t)) {
+		rc = name_functions(t, &naming);
+		named->functions = rc == 0;
+	}
+	if (rc == 0 && !named->objects && weft__needs_objects(t)) {
+		rc = name_objects(t, &naming);
+		named->objects = rc == 0;
+	}
 	return rc;
 }
 
@@ -148,7 +169,7 @@ int weft__scan_recording(struct weft__scan *t, size_t number)
 	t->sampling = engine && engine[0] && strcmp(engine, "off") != 0 && strcmp(engine, "none") != 0;
 	t->polls_reported = is_fact(t->rec, "poll.mode", "slow") || is_fact(t->rec, "poll.mode", "caught");
 	t->waits_off = is_fact(t->rec, "wait.ns", "off");
-	return name_functions(t);
+	return name(t);
 }
 
 static int begin(struct weft__scan *t)

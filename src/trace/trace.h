@@ -49,6 +49,7 @@ struct weft__scan_opts {
 	uint64_t columns;                               /* a bit for each that is wanted; 0: all */
 	struct weft__filter filters[WEFT__FILTERS_MAX]; /* texts must outlive the trace */
 	size_t n_filters;
+	uint64_t until_ns; /* rows of later events are not wanted; from the start of the recording, 0: no bound */
 	void (*progress)(void *data, uint64_t n_events, uint64_t total);
 	void *progress_data;
 };
@@ -57,7 +58,9 @@ struct weft__scan_opts {
 struct weft__set {
 	struct weft__recordings *list;
 	bool no_symbols;
-	bool *named;              /* for each recording: its functions have their names */
+	struct weft__named {
+		bool functions, objects;
+	} * named;                /* for each recording: what has its names */
 	struct weft__texts texts; /* labels of workers and threads, and ids as text */
 };
 int weft__set_init(struct weft__set *set, struct weft__recordings *list, bool no_symbols);

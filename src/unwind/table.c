@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/sort.h"
 #include "unwind/row.h"
 #include "unwind/table.h"
@@ -38,8 +39,7 @@ struct builder {
 	size_t n_rows, row_at_cap, row_rule_cap;
 	struct weft__rule *rules;
 	size_t n_rules, rules_cap;
-	uint16_t *slots; /* hash of rules: number of the rule, 0 free */
-	size_t n_slots;
+	struct weft__map rule_ids; /* hash of a rule, or the next free number behind it, to its number */
 	uint8_t *specials;
 	size_t specials_n, specials_cap;
 	struct weft__intern special_ids;
@@ -139,50 +139,26 @@ static uint64_t rule_hash(const struct weft__rule *rule)
 
 _Static_assert(sizeof(struct weft__rule) % 4 == 0, "rules are hashed in words, and have no holes");
 
-static int slots_grow(struct builder *b)
-{
-	size_t n = b->n_slots ? b->n_slots * 2 : 1024;
-	uint16_t *slots = weft__calloc(n, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 1; i < b->n_rules; i++) {
-		size_t at = rule_hash(&b->rules[i]) & (n - 1);
-
-		while (slots[at])
-			at = (at + 1) & (n - 1);
-		slots[at] = (uint16_t)i;
-	}
-	weft__free(b->slots);
-	b->slots = slots;
-	b->n_slots = n;
-	return 0;
-}
-
 /* The number of a rule, which is new perhaps; 0 when it is new and there are `max` already. */
 static uint32_t rule_number(struct builder *b, const struct weft__rule *rule, size_t max)
 {
-	size_t at;
+	uint64_t hash = rule_hash(rule);
+	uint32_t at;
 	void *room;
 
-	if (b->n_rules * 2 >= b->n_slots && slots_grow(b) < 0) {
-		b->oom = 1;
-		return 0;
-	}
-	at = rule_hash(rule) & (b->n_slots - 1);
-	for (; b->slots[at]; at = (at + 1) & (b->n_slots - 1))
-		if (memcmp(&b->rules[b->slots[at]], rule, sizeof(*rule)) == 0)
-			return b->slots[at];
+	for (; (at = weft__map_get(&b->rule_ids, hash)) != WEFT__MAP_NONE; hash++) /* the same hash: one behind */
+		if (memcmp(&b->rules[at], rule, sizeof(*rule)) == 0)
+			return at;
 	if (b->n_rules >= max)
 		return 0;
 	room = weft__grow(b->rules, &b->rules_cap, b->n_rules, sizeof(*b->rules));
-	if (!room) {
+	if (room)
+		b->rules = room;
+	if (!room || weft__map_put(&b->rule_ids, hash, (uint32_t)b->n_rules) < 0) {
 		b->oom = 1;
 		return 0;
 	}
-	b->rules = room;
 	b->rules[b->n_rules] = *rule;
-	b->slots[at] = (uint16_t)b->n_rules;
 	return (uint32_t)b->n_rules++;
 }
 
@@ -395,7 +371,7 @@ int weft__unwind_table_make(struct weft__unwind_table **ret, const struct weft__
 	weft__free(b->row_at);
 	weft__free(b->row_rule);
 	weft__free(b->rules);
-	weft__free(b->slots);
+	weft__map_fini(&b->rule_ids);
 	weft__free(b->specials);
 	result = table ? 0 : b->oom ? -ENOMEM : b->halted ? -ECANCELED : -ENOENT;
 	weft__free(b);

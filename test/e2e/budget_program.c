@@ -71,5 +71,5 @@ int main(int argc, char **argv)
 	       1e6 * (double)early.cost_ns / (double)early.program_ns, late.limited, late.sample_hz,
 	       (unsigned long long)n_turns, (unsigned long long)(late.program_ns / 1000000),
 	       (unsigned long long)(late.cost_ns / 1000000));
-	return weft_recorder_close(rec) < 0;
+	return weft_recorder_close(rec, NULL) < 0;
 }

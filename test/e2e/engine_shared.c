@@ -39,7 +39,7 @@ static int record(const char *dir)
 		pthread_create(&threads[i], NULL, burn, NULL);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	return weft_recorder_close(rec) < 0;
+	return weft_recorder_close(rec, NULL) < 0;
 }
 
 int main(int argc, char **argv)

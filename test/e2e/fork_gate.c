@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	tally_emit(kind, 0, 1);
 	bad = child_of((pid_t)syscall(SYS_fork), kind) || child_of(_Fork(), kind) || child_of(fork(), kind);
 	tally_emit(kind, 0, 2);
-	if (weft_recorder_close(rec) < 0)
+	if (weft_recorder_close(rec, NULL) < 0)
 		bad = 1;
 	tally_init(&t, 2);
 	tally_dir(&t, argv[1]);

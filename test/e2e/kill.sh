@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 180
 # 200 kills at random moments, then some with the rings gone and the file cut. WEFT_SEED repeats a run, WEFT_KILLS makes
 # it longer.
 set -eu

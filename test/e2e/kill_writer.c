@@ -141,7 +141,7 @@ static void recover_by_next_start(void)
 	struct weft_recorder *rec;
 
 	if (weft_recorder_open(&rec, &opts, NULL) < 0 || weft_recorder_start(rec, NULL) < 0 ||
-	    weft_recorder_close(rec) < 0)
+	    weft_recorder_close(rec, NULL) < 0)
 		_exit(1);
 }
 

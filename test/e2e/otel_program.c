@@ -66,12 +66,12 @@ int main(void)
 		else if (!strcmp(line, "clear"))
 			weft_context_clear();
 		else if (!strcmp(line, "close"))
-			weft_recorder_close(rec), rec = NULL;
+			weft_recorder_close(rec, NULL), rec = NULL;
 		else if (!strcmp(line, "fork") && !in_child())
 			continue;
 		else if (!strcmp(line, "quit"))
 			break;
 	}
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	return 0;
 }

@@ -58,6 +58,17 @@ told=$(sed -n -e 's/.* wait  .*name="pthread_mutex_lock".* duration=\([0-9]*\) n
 	-e 's/.* wait_sum  .*name="pthread_mutex_lock".* total=\([0-9]*\) ns.*/\1/p' "$dir/events" |
 	awk '{ n += $1 } END { printf "%.0f", n }')
 echo "work $work, waits $waited, told $told, lives $lives"
+
+# The lock is named by its variable in tables and saved questions, as in the report.
+ask() { # ARGUMENT...: the rows of weft query
+	"$weft" query --csv "$dir/rec" "$@" | tr -d '\r' | tail -n +2
+}
+[ "$(ask "select distinct object_name from wait where kind = 'lock'")" = lock ] || fail "table wait does not name it"
+for question in locks lock-holders; do
+	ask --run $question | grep -q '^lock,lock,' || fail "$question does not name the variable"
+done
+[ "$(ask --no-symbols "select count(object_name) from wait")" = 0 ] ||
+	fail "--no-symbols names the variable"
 off=$((told > waited ? told - waited : waited - told))
 [ $((off * 20)) -le "$waited" ] || fail "waits of $waited ns, told $told"
 [ $((work * 6)) -le "$lives" ] || fail "$work ns of work in $lives: more than one at a time"

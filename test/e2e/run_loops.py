@@ -41,10 +41,10 @@ def check_block(block, polls, loop):
     poll = min(inside, key=lambda p: p["duration_ns"])
     if poll["location"] != loop:
         yield "a tick of `%s`, not `%s`" % (poll["location"], loop)
-    causes = [(cause["name"], cause["total_ns"]) for cause in poll["story"]["causes"]]
+    causes = [(cause["name"], cause["total_ns"]) for cause in poll["breakdown"]["causes"]]
     # On a busy machine the program waits for a CPU before the call, after it, and when it was woken in it: the tick
     # says how long.
-    least = 0.8 * (took - (poll["story"]["preempted_ns"] or 0)) - SLACK_NS
+    least = 0.8 * (took - (poll["breakdown"]["preempted_ns"] or 0)) - SLACK_NS
     if not least <= sum(ns for name, ns in causes if (name or "").startswith(call)) <= took + SLACK_NS:
         yield "%.1f ms in %s are %s in the report, of a tick of %.1f ms" % (took / 1e6, call, causes, poll["duration_ns"] / 1e6)
 
@@ -84,7 +84,7 @@ def check(truth, recordings):
     # Nothing but the blocks blocks: the loop's own waits are no part of its ticks.
     longest = max((end - begin for _, begin, end in truth["blocks"]), default=0)
     for poll in polls:
-        blocked = poll["story"]["blocked_ns"] or 0
+        blocked = poll["breakdown"]["blocked_ns"] or 0
         if not truth.get("slow") and blocked > longest + 5 * SLACK_NS:
             yield "a tick of %.1f ms was blocked for %.1f" % (poll["duration_ns"] / 1e6, blocked / 1e6)
         if truth["over"] and poll["begin_mono_ns"] + poll["duration_ns"] > truth["over"] + OVER_NS:

@@ -52,6 +52,20 @@ run -- "$small" forks 60
 good
 is '.short_processes.count + (.recordings | length) == 61 and .short_processes.cpu_ns > 0'
 
+# CPU time in fork is not the program's own: one that does nothing else is recorded when it has lived for ten times as
+# long. A run that other work kept from ending before that says nothing.
+for try in 1 2 3 4 5; do
+	begin=$(date +%s%N)
+	run --start-after 200 -- "$small" forks 2500
+	good
+	[ $(($(date +%s%N) - begin)) -ge 2000000000 ] || break
+	[ "$try" -lt 5 ] || fail "2500 forks took two seconds, five times"
+done
+is '.recordings == [] and .short_processes.count == 2501'
+run -- "$small" forks 8000
+good
+is '(.recordings | length) >= 1 and .short_processes.count + (.recordings | length) == 8001'
+
 # A program that makes no call is recorded when it has used 50 ms of CPU time, and the report says what is not in it.
 run -- "$small" spin 400
 good

@@ -3,7 +3,6 @@
 # The C reader and the one that was written from docs/FORMAT.md alone find the same in every segment: samples made by
 # hand, real ones, recovered ones, and damaged copies of all these.
 # presets: release
-# timeout: 180
 set -euo pipefail
 
 dir=$(mktemp -d)

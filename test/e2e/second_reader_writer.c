@@ -205,14 +205,14 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < 40; i++)
 		one_round(i, &seed, 0);
-	weft_recorder_rotate(rec, NULL, 0); /* a small one */
+	weft_recorder_rotate(rec, NULL, 0, NULL); /* a small one */
 	run_threads();
-	weft_recorder_rotate(rec, NULL, 0);
+	weft_recorder_rotate(rec, NULL, 0, NULL);
 	weft_recorder_pause(rec);
 	weft_recorder_start(rec, &err);
 	run_threads();
 	if (argc < 3)
-		return weft_recorder_close(rec) < 0;
+		return weft_recorder_close(rec, NULL) < 0;
 	for (i = 0; i < 300; i++)
 		one_round(i, &seed, 0);
 	nap(300000000);

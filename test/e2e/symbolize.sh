@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Names for real samples: by the command, here and where the program is another build, and by the process itself.
 # presets: release asan
-# timeout: 180
 set -euo pipefail
 
 dir=$(mktemp -d)

@@ -78,8 +78,8 @@ int main(int argc, char **argv)
 		weft_poll_begin((uint64_t)i + 1, WEFT_DEPTH_UNKNOWN);
 		burn_in_this_function(0.25);
 		weft_poll_end();
-		if (i + 1 < n && weft_recorder_rotate(rec, NULL, 0) < 0)
+		if (i + 1 < n && weft_recorder_rotate(rec, NULL, 0, NULL) < 0)
 			return 1;
 	}
-	return weft_recorder_close(rec) < 0;
+	return weft_recorder_close(rec, NULL) < 0;
 }

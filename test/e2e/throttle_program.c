@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 		wall_ns += read_ns(CLOCK_MONOTONIC) - wall;
 		cpu_ns += read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	}
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	printf("{\"polls\": %u, \"wall_ns\": %llu, \"cpu_ns\": %llu}\n", polls, wall_ns, cpu_ns);
 	return 0;
 }

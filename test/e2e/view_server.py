@@ -34,8 +34,9 @@ def check(what, is_so):
 class View:
     """A running weft view."""
 
-    def __init__(self, *paths, args=("--no-open",), env=None):
-        self.child = subprocess.Popen([weft, "view", *args, *paths], stdout=subprocess.PIPE, text=True, env=env)
+    def __init__(self, *paths, args=("--no-open",), env=None, stderr=None):
+        self.child = subprocess.Popen([weft, "view", *args, *paths], stdout=subprocess.PIPE, stderr=stderr, text=True,
+                                      env=env)
         atexit.register(self.child.kill) # also when a check fails with an exception
         line = self.child.stdout.readline()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/\n", line)
@@ -338,6 +339,107 @@ def one_file_is_private(scratch):
     check("nothing is left", not [name for name in os.listdir(directory) if name.startswith(".")])
 
 
+class Silent:
+    """A server of debug information that answers nobody: names that are looked up there take forever."""
+
+    def __init__(self, scratch):
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.listen()
+        self.socket.settimeout(10)
+        url = "http://127.0.0.1:%d" % self.socket.getsockname()[1]
+        self.env = {**os.environ, "DEBUGINFOD_URLS": url, "DEBUGINFOD_TIMEOUT": "60",
+                    "DEBUGINFOD_CACHE_PATH": os.path.join(scratch, "debuginfod")}
+        self.trace = os.path.join(scratch, "nameless")
+        if not os.path.exists(self.trace): # a shell has samples, and no debug information
+            subprocess.run([weft, "run", "-o", self.trace, "--start-after", "0", "--", "sh", "-c",
+                            "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"], capture_output=True, check=True)
+
+    def asked(self):
+        return self.socket.accept()[0]
+
+
+def ends_while_names_are_looked_up(scratch):
+    silent = Silent(scratch)
+    view = View(silent.trace, env=silent.env)
+    held = silent.asked()
+    begin = time.monotonic()
+    check("ends while names are looked up", view.end() == 0)
+    check("after %.1f s" % (time.monotonic() - begin), time.monotonic() - begin < 2)
+    held.close()
+
+
+def one_file_that_is_ended(scratch):
+    """Ctrl-C while the file is written leaves nothing behind, and the signal is what ends it."""
+    silent = Silent(scratch)
+    for number in signal.SIGINT, signal.SIGTERM:
+        directory = os.path.join(scratch, "ended-%d" % number)
+        os.mkdir(directory)
+        child = subprocess.Popen([weft, "view", "--html", os.path.join(directory, "x.html"), silent.trace],
+                                 env=silent.env)
+        held = silent.asked()
+        check("it is being written", [name for name in os.listdir(directory) if name.startswith(".weft-view-")])
+        child.send_signal(number)
+        check("ended by %d" % number, child.wait(10) == -number)
+        check("left: %s" % os.listdir(directory), os.listdir(directory) == [])
+        held.close()
+
+
+def several_requests_of_one_connection():
+    """The page fetches dozens of files: a connection stays. That of a stranger is closed."""
+    view = View(golden)
+    connection = http.client.HTTPConnection("127.0.0.1", view.port, timeout=20)
+    ports = set()
+    for path, body in (("api/files", None), ("api/query", b"select count(*) from poll"), ("api/files", None)):
+        connection.request("POST" if body else "GET", "/%s/%s" % (view.token, path), body)
+        answer = connection.getresponse()
+        answer.read()
+        ports.add(connection.sock.getsockname()[1] if connection.sock else 0)
+        check("%s is answered" % path, answer.status == 200)
+    check("by one connection", len(ports) == 1 and 0 not in ports)
+    connection.request("GET", "/")
+    answer = connection.getresponse()
+    answer.read()
+    check("and closed without the token", answer.status == 403 and not connection.sock)
+    connection.close()
+    check("ends", view.end() == 0)
+
+
+def held_connections():
+    """Connections that say nothing are closed soon, so that they keep nobody out."""
+    view = View(golden)
+    held = [socket.create_connection(("127.0.0.1", view.port)) for _ in range(300)]
+    begin = time.monotonic()
+    while True:
+        try:
+            status = view.mine("api/files")[0]
+            break
+        except OSError:
+            if time.monotonic() - begin > 15:
+                raise
+            time.sleep(0.1)
+    took = time.monotonic() - begin
+    check("300 held connections: %d after %.1f s" % (status, took), status == 200 and took < 12)
+    for one in held:
+        one.close()
+    check("ends", view.end() == 0)
+
+
+def temporary_directory_of_others(scratch):
+    """Where others could replace the file for the browser there is none."""
+    directory = os.path.join(scratch, "unsafe")
+    os.mkdir(directory)
+    os.chmod(directory, 0o777)
+    env = {"PATH": os.environ["PATH"], "DISPLAY": ":99", "TMPDIR": directory}
+    with open(os.path.join(scratch, "unsafe.txt"), "w") as said:
+        view = View(golden, env=env, args=[], stderr=said)
+        view.mine("api/names")
+        check("ends", view.end() == 0)
+    text = open(os.path.join(scratch, "unsafe.txt")).read()
+    check("it says why: " + text, "others may write to it" in text and "not opened" in text)
+    check("nothing is there", os.listdir(directory) == [])
+
+
 def no_segment(scratch):
     """However large a file is that is no segment: the page gets its beginning, and says why it cannot be read."""
     directory = os.path.join(scratch, "large")
@@ -371,4 +473,9 @@ with tempfile.TemporaryDirectory() as scratch:
     one_file_is_private(scratch)
     no_segment(scratch)
     opens_the_browser(scratch)
+    ends_while_names_are_looked_up(scratch)
+    one_file_that_is_ended(scratch)
+    several_requests_of_one_connection()
+    held_connections()
+    temporary_directory_of_others(scratch)
 sys.exit(1 if failed else 0)

@@ -60,5 +60,5 @@ int main(int argc, char **argv)
 		weft_task_end(task);
 		nanosleep(&rest, NULL);
 	}
-	return weft_recorder_close(recorder) < 0;
+	return weft_recorder_close(recorder, NULL) < 0;
 }

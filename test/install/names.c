@@ -25,5 +25,5 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	burn_until(clock() + CLOCKS_PER_SEC / 4);
-	return weft_recorder_close(rec) < 0;
+	return weft_recorder_close(rec, NULL) < 0;
 }

@@ -24,12 +24,12 @@ int main(void)
 		weft_poll_begin(task, WEFT_DEPTH_UNKNOWN);
 		weft_poll_end();
 	}
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	if (weft_recorder_stats(rec, &stats) < 0 || stats.events < 2000) {
 		fprintf(stderr, "%llu events of 2000\n", (unsigned long long)stats.events);
 		return 1;
 	}
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	printf("weft %s, %llu events\n", weft_version(), (unsigned long long)stats.events);
 	return 0;
 }

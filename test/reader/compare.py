@@ -83,7 +83,8 @@ def compare_definitions(c, segment):
     same('locations', {s['id']: (s['line'], s['name'], s['file']) for s in c['locations']}, segment.locations)
     same('runtimes', {s['id']: s['name'] for s in c['runtimes']}, segment.runtimes)
     same('workers', {s['id']: (s['runtime'], s['index']) for s in c['workers']}, segment.workers)
-    threads = {s['stream']: (s['tid'], s['worker'], s['first_ns'] if isinstance(s['first_ns'], int) else 0, s['name'])
+    threads = {s['thread_id']:
+               (s['tid'], s['worker'], s['first_ns'] if isinstance(s['first_ns'], int) else 0, s['name'])
                for s in c['threads']}
     same('threads', threads, segment.threads)
     kinds = {s['kind']: (s['name'], tuple((f['name'], f['type'], f['unit']) for f in s['fields'])) for s in c['kinds']}
@@ -92,7 +93,7 @@ def compare_definitions(c, segment):
     counts = {s['kind']: s['events'] for s in c['kinds'] if s['events']}
     same('events of each kind', counts, dict(segment.kind_counts))
     same('clocks', [tuple(s.values()) for s in c['clocks']], segment.clocks)
-    losses = [(s['stream'], s['from_ns'], s['to_ns']) for s in c['losses']]
+    losses = [(s['thread_id'], s['from_ns'], s['to_ns']) for s in c['losses']]
     same('losses', losses, [(loss.stream, loss.from_ns, loss.to_ns) for loss in segment.losses])
     counted = [s.get('events', s.get('threads')) for s in c['losses']]
     counted = [count for count in counted if count is not None]

@@ -57,5 +57,5 @@ int main(void)
 	}
 	truth_note("\"polls_counted\": %lld", polls);
 	truth_print();
-	return weft_recorder_close(rec) < 0;
+	return weft_recorder_close(rec, NULL) < 0;
 }

@@ -77,5 +77,5 @@ int main(int argc, char **argv)
 	if (is("workers"))
 		pthread_join(thread, NULL);
 	truth_print();
-	return weft_recorder_close(rec) < 0;
+	return weft_recorder_close(rec, NULL) < 0;
 }

@@ -55,24 +55,25 @@ def find(true, recordings):
     return best
 
 
-def part(story, name):
-    return story.get(name + "_ns") or 0
+def part(breakdown, name):
+    return breakdown.get(name + "_ns") or 0
 
 
 def judge_poll(true, poll, index):
     """(words or None, error, of) for each part."""
-    story = poll["story"]
+    breakdown = poll["breakdown"]
     wall = true["end"] - true["begin"]
     where = "%s #%d" % (true["name"], index)
     outside = max(0, poll["duration_ns"] - wall) if not true["open"] else 0
-    missing = part(story, "not_measured")
+    missing = part(breakdown, "not_measured")
     unsure = true.get("unsure", 0)
     if true.get("either"):  # the program does not know what it was off the CPU for: an interpreter has waits of its own
-        story = {**story, "blocked_ns": part(story, "blocked") + part(story, "waiting"), "waiting_ns": 0}
-    if true["waiting"] < SHORT_NS and not part(story, "waiting"):
+        blocked = part(breakdown, "blocked") + part(breakdown, "waiting")
+        breakdown = {**breakdown, "blocked_ns": blocked, "waiting_ns": 0}
+    if true["waiting"] < SHORT_NS and not part(breakdown, "waiting"):
         true = {**true, "blocked": true["blocked"] + true["waiting"], "waiting": 0}
     for name in PARTS:
-        told, exact = part(story, name), true[name]
+        told, exact = part(breakdown, name), true[name]
         # Of a poll that is still open the program knows its CPU time and not how long the report sees it.
         high = told - exact - outside
         low = exact - told - missing
@@ -87,9 +88,9 @@ def judge_poll(true, poll, index):
                 where, name.replace("_", " "), ms(told), ms(exact), ms(poll["duration_ns"]), ms(missing))
         yield words, 100 * off / max(poll["duration_ns"], LEAST_NS / SHARE), "%s, %s" % (where, name.replace("_", " "))
     if missing > tolerance(wall) and not true["unmeasured"] and not true["open"]:
-        yield "%s: %s of %s not measured (%s)" % (where, ms(missing), ms(poll["duration_ns"]), story.get("not_measured_why")), \
+        yield "%s: %s of %s not measured (%s)" % (where, ms(missing), ms(poll["duration_ns"]), breakdown.get("not_measured_why")), \
             100 * missing / poll["duration_ns"], where + ", not measured"
-    total = sum(part(story, name) for name in PARTS) + missing
+    total = sum(part(breakdown, name) for name in PARTS) + missing
     if abs(total - poll["duration_ns"]) > tolerance(poll["duration_ns"]):
         yield "%s: the parts are %s and the poll %s" % (where, ms(total), ms(poll["duration_ns"])), None, ""
 
@@ -213,7 +214,7 @@ def judge_holders(truth, recordings):
     """Who held the lock for most of the wait, and for how long."""
     for true in truth.get("holders", []):
         causes = [cause for poll, _ in all_polls(recordings) if poll["tid"] == truth["polls"][0]["tid"]
-                  for cause in poll["story"]["causes"] if cause["kind"] in ("lock", "read-write lock")]
+                  for cause in poll["breakdown"]["causes"] if cause["kind"] in ("lock", "read-write lock")]
         held = [cause["holder"] for cause in causes if cause["holder"]]
         if not causes:
             yield "no poll waits for a lock"
@@ -236,7 +237,7 @@ def judge_unseen(_, recordings):
 def judge_descriptors(truth, recordings):
     """What it was that a long call waited for."""
     for name, words in truth.get("descriptors", {}).items():
-        told = {cause.get("descriptor") for poll, _ in all_polls(recordings) for cause in poll["story"]["causes"]
+        told = {cause.get("descriptor") for poll, _ in all_polls(recordings) for cause in poll["breakdown"]["causes"]
                 if cause["name"] == name and cause["total_ns"] > 2_000_000}
         if any(words not in (one or "") for one in told):
             yield "%s waited for %s, in truth for a %s" % (name, told, words)
@@ -247,7 +248,7 @@ def judge_throttled(truth, recordings):
     if "throttled" in truth:
         told = sum((recording.get("cpu_quota") or {}).get("throttled_ns") or 0 for recording in recordings)
         begin = truth["polls"][0]["begin"]
-        polls = sum(poll["story"].get("throttled_ns") or 0 for poll, _ in all_polls(recordings)
+        polls = sum(poll["breakdown"].get("throttled_ns") or 0 for poll, _ in all_polls(recordings)
                     if poll["begin_mono_ns"] + poll["duration_ns"] > begin)
         # The recording may have begun before the first poll. The group's count is a sum over CPUs: where weft's own
         # threads are kept from the other CPU, it has more than the polls were kept from theirs.

@@ -153,6 +153,40 @@ test('flame graphs have the sums of weft query', async () => {
   assert.equal(session.flame({}, 'offcpu').total[0], off.ns);
 });
 
+/** Time of threads by SQL: on the CPU, off it, and what of a wait is neither. No wait here is inside another. */
+const WALL = `with alone as (
+  select min(w.duration_ns, w.end_ns - w.begin_ns - coalesce(w.on_cpu_ns, 0) - coalesce((
+    select sum(min(o.end_ns, w.end_ns) - max(o.begin_ns, w.begin_ns)) from offcpu o
+    where o.thread_id = w.thread_id and o.begin_ns < w.end_ns and o.end_ns > w.begin_ns), 0)) as ns from wait w)
+  select (select coalesce(sum(weight_ns), 0) from sample) as cpu, (select sum(duration_ns) from offcpu) as off,
+  (select sum(ns) from alone where ns > 0) as alone, (select sum(duration_ns) from wait) as waits`;
+
+for (const trace of GOLDEN) {
+  test(`the flame graph of wall time counts nothing twice: ${path.basename(trace)}`, async () => {
+    const { session } = await load(trace);
+    const [wanted] = query(trace, ['0.weft'], WALL) as Record<string, number>[];
+    assert.ok(wanted.alone < wanted.waits, 'some waits are off the CPU');
+    for (const invert of [false, true]) {
+      const flame = session.flame({}, 'wall', invert);
+      assert.equal(flame.total[0], wanted.cpu + wanted.off + wanted.alone);
+      assert.equal(sum(flame.self), flame.total[0]);
+    }
+    const { toNs } = (await load(trace)).loaded.info;
+    const parts = [0, 1, 2].map((i) => session.flame({ fromNs: (i * toNs) / 3, toNs: ((i + 1) * toNs) / 3 }, 'wall'));
+    const near = sum(parts.map((part) => part.total[0])) / (wanted.cpu + wanted.off + wanted.alone);
+    assert.ok(Math.abs(near - 1) < 0.01, `parts of the time add up to the whole: ${near}`);
+  });
+}
+
+test('the thread of a worker has no second lane', async () => {
+  for (const trace of GOLDEN) {
+    const { loaded } = await load(trace);
+    const workers = new Set(loaded.info.lanes.filter((lane) => lane.workerId >= 0).map((lane) => lane.threadId));
+    const again = loaded.info.lanes.filter((lane) => lane.workerId < 0 && workers.has(lane.threadId));
+    assert.deepEqual(again, [], trace);
+  }
+});
+
 test('rows are filtered, put in order and cut', async () => {
   const { session } = await load(GOLDEN[0]);
   const order = { column: 'duration_ns', descending: true };
@@ -168,6 +202,26 @@ test('rows are filtered, put in order and cut', async () => {
   assert.equal(read.columns.rowid.values[0], first, 'also where a column has to be read');
   assert.throws(() => session.rows('nothing'), /there is no table nothing/);
   assert.throws(() => session.rows('poll', ['nothing']), /no column nothing/);
+});
+
+test('slices of short polls that are not kept are read for the poll that is asked about', async () => {
+  const files = [segments(GOLDEN[0])[0], { ...segments(GOLDEN[1])[0], name: 'other.weft' }];
+  const sessions = [await newSession(), await newSession()];
+  sessions[1].engine.slicesUpTo(0);
+  for (const one of sessions) one.load({ files, names: new Uint8Array(), live: false, left: [] });
+  const [all, few] = sessions;
+  assert.ok(few.rows('slice', ['poll_id']).n < all.rows('slice', ['poll_id']).n, 'some are not kept');
+  const columns = ['poll_id', 'begin_ns', 'end_ns', 'duration_ns'];
+  const polls = all.rows('poll', ['id', 'recording'], [{ column: 'duration_ns', op: '<', value: 100000 }]);
+  for (const recording of new Set(polls.columns.recording.values)) {
+    const ids = polls.columns.id.values.filter((_, i) => polls.columns.recording.values[i] === recording);
+    for (const id of [ids[0], ids[ids.length >> 1], ids[ids.length - 1]]) {
+      const filter = [{ column: 'poll_id', op: '=' as const, value: id }];
+      const [wanted, got] = [all, few].map((one) => one.rows('slice', columns, filter));
+      assert.ok(wanted.n > 0, `poll ${id}`);
+      for (const name of columns) assert.deepEqual(got.columns[name].values, wanted.columns[name].values, name);
+    }
+  }
 });
 
 test('damaged and foreign files give what can be read, and a message', async () => {
@@ -198,4 +252,19 @@ test('a trace can be loaded again, as one that grows is', async () => {
   assert.ok(second.info.events > first.info.events);
   const groups = new Set(second.info.lanes.map((lane) => lane.recording));
   assert.equal(groups.size, 2);
+});
+
+test('a lock has the name of its variable, as the command found it', async () => {
+  const directory = GOLDEN[1];
+  const sql = "select r.uuid, w.object, count(*) as n from wait w, recording r where w.kind = 'lock' group by 1, 2";
+  const [lock] = query(directory, ['0.weft'], sql);
+  const names = new TextEncoder().encode(`R\t${lock.uuid}\t0\nD\t${lock.object}\ttable_lock\n`);
+  const session = await newSession();
+  session.load({ files: segments(directory), names, live: false, left: [] });
+  const { values } = session.rows('wait', ['object_name']).columns.object_name;
+  const named = [...values].filter((value) => value !== 0xffffffff);
+  assert.equal(named.length, lock.n);
+  assert.equal(new Set(named).size, 1);
+  const findings = JSON.stringify(session.report({}));
+  assert.match(findings, /waits for table_lock/);
 });

@@ -7,9 +7,8 @@
 
 #include "analyze/profile.h"
 #include "base/alloc.h"
+#include "cover.h"
 #include "lanes.h"
-
-struct view_selection view_selection = {.recording = -1};
 
 static int64_t get(const struct view_store *s, size_t column, uint32_t row)
 {
@@ -226,11 +225,13 @@ static int step_line(const struct adding *adding, uint32_t *at, size_t i, struct
 		    weight);
 }
 
-/* What is above a stack that does not reach the thread's first function, as in weft__tree_add. */
-static const char *missing_above(const struct weft__frames *frames, uint32_t stack)
+/* What is above a stack that does not reach the thread's first function, as in weft__tree_add; or instead of it. */
+static const char *missing_above(const struct weft__frames *frames, uint32_t stack, size_t n_lines)
 {
 	const struct weft__code_stack *code = weft__frames_stack(frames, stack);
 
+	if (n_lines == 0)
+		return "(no stack)";
 	if (!code || code->n == 0 || code->flags & WEFT_STACK_COMPLETE)
 		return NULL;
 	return code->flags & WEFT_STACK_CUT ? "(cut)" : "(lost)";
@@ -238,7 +239,7 @@ static const char *missing_above(const struct weft__frames *frames, uint32_t sta
 
 static int add_stack(struct adding *adding, uint32_t stack, uint32_t kernel, struct weft__weight weight)
 {
-	const char *above = missing_above(adding->frames, stack);
+	const char *above;
 	uint32_t at = 0, leaf = 0, nothing = view_text(""), frame = 0;
 	size_t i, first;
 	int rc = weft__frames_lines(adding->frames, stack, kernel, &adding->lines);
@@ -246,6 +247,7 @@ static int add_stack(struct adding *adding, uint32_t stack, uint32_t kernel, str
 	if (rc < 0)
 		return rc;
 	first = adding->wait ? weft__frames_outside(adding->frames, &adding->lines) : 0;
+	above = missing_above(adding->frames, stack, adding->lines.n > first ? adding->lines.n - first : 0);
 	if (above)
 		frame = frame_get(view_text(above), nothing, nothing, 0);
 	weigh(0, weight);
@@ -260,8 +262,16 @@ static int add_stack(struct adding *adding, uint32_t stack, uint32_t kernel, str
 	if (above && adding->invert && rc == 0)
 		rc = step(&at, frame, weight);
 	if (rc == 0)
-		out.nodes[adding->invert ? leaf : at].self += (double)weight.ns;
+		out.nodes[adding->invert && leaf ? leaf : at].self += (double)weight.ns;
 	return rc;
+}
+
+static int add_row(struct adding *adding, const struct view_store *s, const struct columns *c, uint32_t row,
+		   uint64_t ns)
+{
+	adding->frames = &view_trace.list.all[view_store_get(s, c->who, row)].frames;
+	return add_stack(adding, stack_of(s, c->stack, row), stack_of(s, c->kernel, row),
+			 (struct weft__weight){.n = 1, .ns = ns});
 }
 
 static int add_table(enum weft__table_id table, bool invert)
@@ -273,17 +283,103 @@ static int add_table(enum weft__table_id table, bool invert)
 	int rc = 0;
 
 	for (i = 0; i < s->n && rc == 0; i++) {
-		struct weft__weight weight = {.n = 1};
+		uint64_t ns = who_holds(s, &c, i) && context_holds(s, &c, i) ? weight_in(s, &c, i) : 0;
 
-		if (!who_holds(s, &c, i) || !context_holds(s, &c, i))
-			continue;
-		weight.ns = weight_in(s, &c, i);
-		if (weight.ns == 0)
-			continue;
-		adding.frames = &view_trace.list.all[view_store_get(s, c.who, i)].frames;
-		rc = add_stack(&adding, stack_of(s, c.stack, i), stack_of(s, c.kernel, i), weight);
+		rc = ns ? add_row(&adding, s, &c, i, ns) : 0;
 	}
 	weft__free(adding.lines.at);
+	return rc;
+}
+
+/* What of a wait, from `begin_ns` on, no sample and no time off the CPU stands for; of it what is selected. */
+static double wait_alone(const struct view_store *s, uint32_t row, const struct view_span *span, double begin_ns,
+			 const struct view_cover *off)
+{
+	const struct view_selection *sel = &view_selection;
+	double whole_ns = span->end_ns - span->begin_ns, on_cpu_ns = (double)get(s, WEFT__COL_WAIT_ON_CPU_NS, row);
+	double most_ns = (double)get(s, WEFT__COL_WAIT_DURATION_NS, row), from_ns, to_ns, share, alone_ns;
+
+	from_ns = sel->from_ns > begin_ns ? sel->from_ns : begin_ns;
+	to_ns = sel->to_ns < span->end_ns ? sel->to_ns : span->end_ns;
+	if (to_ns <= from_ns)
+		return 0;
+	share = (to_ns - from_ns) / whole_ns;
+	alone_ns = to_ns - from_ns - view_cover_ns(off, span->thread, from_ns, to_ns);
+	alone_ns -= on_cpu_ns > 0 ? on_cpu_ns * share : 0;
+	return alone_ns < most_ns * share ? alone_ns : most_ns * share;
+}
+
+static int add_waits_alone(const struct view_cover *off, bool invert)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_WAIT];
+	struct adding adding = {.wait = true, .invert = invert};
+	struct columns c = columns_of(WEFT__TABLE_WAIT);
+	struct view_cover waits = {0};
+	double until_ns = 0;
+	size_t i;
+	int rc = view_cover_add(&waits, WEFT__TABLE_WAIT);
+
+	view_cover_sort(&waits);
+	for (i = 0; i < waits.n && rc == 0; i++) {
+		const struct view_span *span = &waits.at[i];
+		double begin_ns, ns;
+
+		if (i == 0 || span->thread != span[-1].thread)
+			until_ns = span->begin_ns;
+		begin_ns = until_ns > span->begin_ns ? until_ns : span->begin_ns; /* one inside another */
+		until_ns = until_ns > span->end_ns ? until_ns : span->end_ns;
+		if (!who_holds(s, &c, span->row) || !context_holds(s, &c, span->row))
+			continue;
+		ns = wait_alone(s, span->row, span, begin_ns, off);
+		if (ns >= 0.5)
+			rc = add_row(&adding, s, &c, span->row, (uint64_t)(ns + 0.5));
+	}
+	view_cover_fini(&waits);
+	weft__free(adding.lines.at);
+	return rc;
+}
+
+/* A wall sample stands for the time before it. */
+static int add_walls_alone(const struct view_cover *known, bool invert)
+{
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_WALL];
+	struct adding adding = {.invert = invert};
+	struct columns c = columns_of(WEFT__TABLE_WALL);
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < s->n && rc == 0; i++) {
+		double ns = who_holds(s, &c, i) && context_holds(s, &c, i) ? (double)weight_in(s, &c, i) : 0;
+		double end_ns = (double)view_store_get(s, c.time, i);
+
+		if (ns > 0)
+			ns -= view_cover_ns(known, view_thread_of(s, c.who, i), end_ns - ns, end_ns);
+		if (ns >= 0.5)
+			rc = add_row(&adding, s, &c, i, (uint64_t)(ns + 0.5));
+	}
+	weft__free(adding.lines.at);
+	return rc;
+}
+
+/* On the CPU, off it, and of waits and wall samples what neither of these covers. */
+static int add_wall(bool invert)
+{
+	struct view_cover cover = {0};
+	int rc = add_table(WEFT__TABLE_SAMPLE, invert);
+
+	if (rc == 0)
+		rc = add_table(WEFT__TABLE_OFFCPU, invert);
+	if (rc == 0)
+		rc = view_cover_add(&cover, WEFT__TABLE_OFFCPU);
+	view_cover_merge(&cover);
+	if (rc == 0)
+		rc = add_waits_alone(&cover, invert);
+	if (rc == 0)
+		rc = view_cover_add(&cover, WEFT__TABLE_WAIT);
+	view_cover_merge(&cover);
+	if (rc == 0)
+		rc = add_walls_alone(&cover, invert);
+	view_cover_fini(&cover);
 	return rc;
 }
 
@@ -304,10 +400,10 @@ VIEW_EXPORT int view_flame(uint32_t weight, int invert)
 	out_clear();
 	if (node_get(VIEW_NONE, 0) == VIEW_NONE)
 		rc = -ENOMEM;
-	if (rc == 0 && (weight == WEIGHT_CPU || weight == WEIGHT_WALL))
+	if (rc == 0 && weight == WEIGHT_CPU)
 		rc = add_table(WEFT__TABLE_SAMPLE, invert);
 	if (rc == 0 && weight == WEIGHT_WALL)
-		rc = add_table(WEFT__TABLE_WALL, invert);
+		rc = add_wall(invert);
 	if (rc == 0 && weight == WEIGHT_OFFCPU)
 		rc = add_table(WEFT__TABLE_OFFCPU, invert);
 	if (rc == 0 && weight == WEIGHT_WAIT)
@@ -342,64 +438,4 @@ VIEW_EXPORT uint32_t view_flame_frames(void)
 VIEW_EXPORT const void *view_flame_frame_columns(void)
 {
 	return out.frames;
-}
-
-VIEW_EXPORT void view_selection_clear(void)
-{
-	view_selection = (struct view_selection){.from_ns = NAN,
-						 .to_ns = NAN,
-						 .recording = -1,
-						 .task = VIEW_NULL,
-						 .location = VIEW_NULL,
-						 .poll = VIEW_NULL};
-}
-
-/* By number: 0 from, 1 to, 2 recording, 3 task, 4 location, 5 poll, 6 shortest poll, 7 one more thread, then 8 one more
- * worker. */
-VIEW_EXPORT int view_selection_set(uint32_t what, double value)
-{
-	struct view_selection *sel = &view_selection;
-	size_t most = sizeof(sel->ids) / sizeof(sel->ids[0]);
-
-	switch (what) {
-	case 0:
-		sel->from_ns = value;
-		break;
-	case 1:
-		sel->to_ns = value;
-		break;
-	case 2:
-		sel->recording = (int64_t)value;
-		break;
-	case 3:
-		sel->task = (int64_t)value;
-		break;
-	case 4:
-		sel->location = (int64_t)value;
-		break;
-	case 5:
-		sel->poll = (int64_t)value;
-		break;
-	case 6:
-		sel->min_poll_ns = (int64_t)value;
-		break;
-	default:
-		if (sel->n_threads + sel->n_workers == most || (what == 7 && sel->n_workers))
-			return -EINVAL;
-		sel->ids[sel->n_threads + sel->n_workers] = (int64_t)value;
-		sel->n_threads += what == 7;
-		sel->n_workers += what == 8;
-	}
-	return 0;
-}
-
-/* 0: a span, as hex digits; 1: a label, "key=value". */
-VIEW_EXPORT void view_selection_text(uint32_t what, const char *text)
-{
-	if (what == 0) {
-		view_selection.span = strtoull(text, NULL, 16);
-		return;
-	}
-	strncpy(view_selection.label, text, sizeof(view_selection.label) - 1);
-	view_selection.label[sizeof(view_selection.label) - 1] = 0;
 }

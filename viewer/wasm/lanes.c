@@ -162,6 +162,62 @@ static int order_lanes(void)
 	return 0;
 }
 
+/* The lane of the one worker that a thread is, or NULL: what is known of the thread alone is shown there. */
+static const struct view_lane *lane_of_worker(int64_t thread)
+{
+	const struct view_lane *found = NULL;
+	size_t i;
+
+	for (i = 0; i < lanes.n; i++) {
+		if (lanes.at[i].worker == VIEW_NULL || lanes.at[i].thread != thread)
+			continue;
+		if (found)
+			return NULL;
+		found = &lanes.at[i];
+	}
+	return found;
+}
+
+static bool kept_lane(int64_t (*joined)[2], size_t n, int64_t key)
+{
+	size_t i;
+
+	for (i = 0; i < n && joined[i][0] != key;)
+		i++;
+	return i == n;
+}
+
+/* Rows of the thread of a worker that name no worker have no lane of their own. */
+static int join_threads(void)
+{
+	int64_t(*joined)[2] = weft__alloc((lanes.n + 1) * sizeof(*joined)); /* key of the thread, and of the worker */
+	size_t i, kept = 0, n = 0;
+	int rc = joined ? 0 : -ENOMEM;
+
+	for (i = 0; rc == 0 && i < lanes.n; i++) {
+		const struct view_lane *lane = &lanes.at[i], *worker = NULL;
+
+		if (lane->worker == VIEW_NULL && lane->thread != VIEW_NULL)
+			worker = lane_of_worker(lane->thread);
+		if (worker) {
+			joined[n][0] = lane->key;
+			joined[n++][1] = worker->key;
+		}
+	}
+	for (i = 0; rc == 0 && i < lanes.n; i++)
+		if (kept_lane(joined, n, lanes.at[i].key))
+			lanes.at[kept++] = lanes.at[i];
+	if (rc == 0) {
+		lanes.n = kept;
+		rc = order_lanes();
+	}
+	for (i = 0; rc == 0 && i < n; i++)
+		rc = weft__map_put(&lanes.by_key, (uint64_t)joined[i][0],
+				   weft__map_get(&lanes.by_key, (uint64_t)joined[i][1]));
+	weft__free(joined);
+	return rc;
+}
+
 /* Finds the lanes of the trace that is loaded. Their number, or -ENOMEM. */
 VIEW_EXPORT int view_lanes(void)
 {
@@ -172,7 +228,7 @@ VIEW_EXPORT int view_lanes(void)
 	for (i = 0; i < N_SHOWN && rc == 0; i++)
 		rc = find_in(&view_trace.stores[shown[i]]);
 	if (rc == 0)
-		rc = order_lanes();
+		rc = join_threads();
 	return rc < 0 ? rc : (int)lanes.n;
 }
 

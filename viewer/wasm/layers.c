@@ -8,28 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/sort.h"
-#include "lanes.h"
+#include "marks.h"
 
 enum { KIND_ON_CPU, KIND_BLOCKED, KIND_WAITING, KIND_PREEMPTED, KIND_NOT_MEASURED };
-
-static struct {
-	struct view_mark *at;
-	size_t n, cap;
-	bool unsorted;
-} marks;
-
-static int mark_add(void *data, const struct view_mark *mark)
-{
-	struct view_mark *grown = weft__grow(marks.at, &marks.cap, marks.n, sizeof(*grown));
-
-	(void)data;
-	if (!grown)
-		return -ENOMEM;
-	marks.at = grown;
-	marks.unsorted |= marks.n > 0 && grown[marks.n - 1].begin_ns > mark->begin_ns;
-	grown[marks.n++] = *mark;
-	return 0;
-}
 
 static double number(const struct view_store *store, size_t column, uint32_t row)
 {
@@ -157,13 +138,13 @@ static int plain_layer(uint32_t lane, enum view_layer layer)
 	const struct view_store *store = &view_trace.stores[layers[layer].table];
 	const struct view_by_lane *by = view_by_lane(layers[layer].table);
 	uint32_t i;
-	int rc = by ? 0 : -ENOMEM;
+	int rc = by ? view_marks_reserve(by->first[lane + 1] - by->first[lane], false) : -ENOMEM;
 
 	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < by->first[lane + 1]; i++) {
 		struct view_mark mark = {.row = by->rows[i], .label = VIEW_NONE};
 
 		if (layers[layer].mark(store, by->rows[i], &mark))
-			rc = mark_add(NULL, &mark);
+			rc = view_mark_add(NULL, &mark);
 	}
 	return rc;
 }
@@ -200,7 +181,7 @@ static int context_layer(uint32_t lane)
 
 		mark.end_ns = number(s, WEFT__COL_CONTEXT_TIME_NS, row);
 		if (!isnan(mark.begin_ns) && mark.end_ns > mark.begin_ns)
-			rc = mark_add(NULL, &mark);
+			rc = view_mark_add(NULL, &mark);
 		mark = (struct view_mark){
 			.begin_ns = NAN, .row = row, .label = label(s, WEFT__COL_CONTEXT_ENDPOINT, row)};
 		if (mark.label == VIEW_NONE)
@@ -212,7 +193,7 @@ static int context_layer(uint32_t lane)
 	}
 	mark.end_ns = end_ns;
 	if (rc == 0 && !isnan(mark.begin_ns) && mark.end_ns > mark.begin_ns)
-		rc = mark_add(NULL, &mark);
+		rc = view_mark_add(NULL, &mark);
 	return rc;
 }
 
@@ -233,20 +214,9 @@ static int loss_layer(uint32_t lane)
 			continue;
 		mark.begin_ns = number(s, WEFT__COL_LOSS_FROM_NS, i);
 		mark.end_ns = number(s, WEFT__COL_LOSS_TO_NS, i);
-		rc = mark_add(NULL, &mark);
+		rc = view_mark_add(NULL, &mark);
 	}
 	return rc;
-}
-
-static int by_begin(const void *left, const void *right)
-{
-	const struct view_mark *a = left, *b = right;
-
-	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns < b->begin_ns ? -1 : 1;
-	if (a->depth != b->depth)
-		return a->depth < b->depth ? -1 : 1;
-	return a->end_ns > b->end_ns ? -1 : a->end_ns < b->end_ns;
 }
 
 /* Of slices that share one interval the largest is shown. */
@@ -255,37 +225,17 @@ static void drop_covered_slices(void)
 	const struct view_store *s = &view_trace.stores[WEFT__TABLE_SLICE];
 	size_t i, kept = 0;
 
-	for (i = 0; i < marks.n; i++) {
-		struct view_mark *last = kept ? &marks.at[kept - 1] : NULL;
+	for (i = 0; i < view_marks.n; i++) {
+		size_t last = kept - 1;
 
-		if (!last || last->begin_ns != marks.at[i].begin_ns || last->end_ns != marks.at[i].end_ns ||
-		    last->depth != marks.at[i].depth)
-			marks.at[kept++] = marks.at[i];
-		else if (view_store_get(s, WEFT__COL_SLICE_DURATION_NS, marks.at[i].row) >
-			 view_store_get(s, WEFT__COL_SLICE_DURATION_NS, last->row))
-			*last = marks.at[i];
+		if (!kept || view_marks.begin[last] != view_marks.begin[i] ||
+		    view_marks.end[last] != view_marks.end[i] || view_marks.depth[last] != view_marks.depth[i])
+			view_mark_move(kept++, i);
+		else if (view_store_get(s, WEFT__COL_SLICE_DURATION_NS, view_marks.row[i]) >
+			 view_store_get(s, WEFT__COL_SLICE_DURATION_NS, view_marks.row[last]))
+			view_mark_move(last, i);
 	}
-	marks.n = kept;
-}
-
-/* As columns, one behind the other: begin and end (double), row and label (32 bits), kind and depth (8 bits). */
-static void *as_columns(void)
-{
-	size_t n = marks.n, i;
-	char *room = view_room(VIEW_ROOM_LAYER, n * 26 + 8);
-	double *begin = (double *)(void *)room, *end = begin + n;
-	uint32_t *row = (uint32_t *)(end + n), *text = row + n;
-	uint8_t *kind = (uint8_t *)(text + n), *depth = kind + n;
-
-	for (i = 0; room && i < n; i++) {
-		begin[i] = marks.at[i].begin_ns;
-		end[i] = marks.at[i].end_ns;
-		row[i] = marks.at[i].row;
-		text[i] = marks.at[i].label;
-		kind[i] = marks.at[i].kind;
-		depth[i] = marks.at[i].depth;
-	}
-	return room;
+	view_marks.n = kept;
 }
 
 /* Makes a layer of a lane; the number of things in it, or a negative error. */
@@ -293,58 +243,58 @@ VIEW_EXPORT int view_layer(uint32_t lane, uint32_t layer)
 {
 	int rc;
 
-	marks.n = 0;
-	marks.unsorted = false;
+	view_marks.n = 0;
+	view_marks.unsorted = false;
 	if (!view_lane_at(lane) || layer >= VIEW_LAYERS)
 		return -EINVAL;
+	if (view_marks_reserve(0, false) < 0)
+		return -ENOMEM;
 	if (layer == VIEW_LAYER_FLAME)
-		rc = view_flame_chart(lane, mark_add, NULL);
+		rc = view_flame_chart(lane, view_mark_add, NULL);
 	else if (layer == VIEW_LAYER_CONTEXT)
 		rc = context_layer(lane);
 	else if (layer == VIEW_LAYER_LOSS)
 		rc = loss_layer(lane);
 	else
 		rc = plain_layer(lane, (enum view_layer)layer);
-	if (rc == 0 && marks.unsorted)
-		weft__sort(marks.at, marks.n, sizeof(*marks.at), by_begin);
+	if (rc == 0 && view_marks.unsorted)
+		rc = view_marks_sort();
 	if (rc == 0 && layer == VIEW_LAYER_SLICE)
 		drop_covered_slices();
-	return rc < 0 ? rc : (int)marks.n;
-}
-
-VIEW_EXPORT const void *view_layer_columns(void)
-{
-	return as_columns();
+	return rc < 0 ? rc : (int)view_marks.n;
 }
 
 VIEW_EXPORT void view_layer_forget(void)
 {
-	weft__free(marks.at);
-	memset(&marks, 0, sizeof(marks));
+	view_marks_free();
 }
 
 enum { POINTS_QUEUE, POINTS_LOCAL_QUEUE, POINTS_WAKE_DELAY, POINTS_COST };
 
-static int point(double time_ns, double value)
-{
-	struct view_mark mark = {.begin_ns = time_ns, .end_ns = value};
-
-	return isnan(time_ns) || isnan(value) ? 0 : mark_add(NULL, &mark);
-}
-
+/* Where most polls have a value, each has a point, of no number where there is none: its times are those of the polls,
+ * which the page has. */
 static int poll_points(uint32_t lane, uint32_t what)
 {
 	const struct view_store *s = &view_trace.stores[WEFT__TABLE_POLL];
 	const struct view_by_lane *by = view_by_lane(WEFT__TABLE_POLL);
-	uint32_t i;
-	int rc = by ? 0 : -ENOMEM;
+	size_t column = what == POINTS_LOCAL_QUEUE ? WEFT__COL_POLL_QUEUE_DEPTH : WEFT__COL_POLL_WAKE_DELAY_NS;
+	uint32_t i, from, to, n_set = 0;
+	int rc = 0;
 
-	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < by->first[lane + 1]; i++)
-		rc = point(number(s, WEFT__COL_POLL_BEGIN_NS, by->rows[i]),
-			   number(s,
-				  what == POINTS_LOCAL_QUEUE ? WEFT__COL_POLL_QUEUE_DEPTH
-							     : WEFT__COL_POLL_WAKE_DELAY_NS,
-				  by->rows[i]));
+	if (!by)
+		return -ENOMEM;
+	from = by->first[lane];
+	to = by->first[lane + 1];
+	for (i = from; i < to; i++)
+		n_set += view_store_get(s, column, by->rows[i]) != VIEW_NULL;
+	if (n_set && view_marks_reserve(n_set > (to - from) / 2 ? to - from : n_set, true) < 0)
+		return -ENOMEM;
+	for (i = from; n_set && i < to && rc == 0; i++) {
+		double time_ns = number(s, WEFT__COL_POLL_BEGIN_NS, by->rows[i]);
+		double value = number(s, column, by->rows[i]);
+
+		rc = n_set > (to - from) / 2 ? view_point_add(time_ns, value) : view_point(time_ns, value);
+	}
 	return rc;
 }
 
@@ -360,14 +310,14 @@ static int cost_points(void)
 		double at_ns = number(s, WEFT__COL_COST_TIME_NS, i), span_ns = number(s, WEFT__COL_COST_SPAN_NS, i);
 
 		if (at_ns != time_ns) {
-			rc = point(time_ns, sum);
+			rc = view_point(time_ns, sum);
 			sum = 0;
 		}
 		time_ns = at_ns;
 		if (span_ns > 0)
 			sum += number(s, WEFT__COL_COST_CPU_NS, i) / span_ns;
 	}
-	return rc < 0 ? rc : point(time_ns, sum);
+	return rc < 0 ? rc : view_point(time_ns, sum);
 }
 
 static int queue_points(void)
@@ -377,25 +327,27 @@ static int queue_points(void)
 	int rc = 0;
 
 	for (i = 0; i < s->n && rc == 0; i++)
-		rc = point(number(s, WEFT__COL_QUEUE_TIME_NS, i), number(s, WEFT__COL_QUEUE_DEPTH, i));
+		rc = view_point(number(s, WEFT__COL_QUEUE_TIME_NS, i), number(s, WEFT__COL_QUEUE_DEPTH, i));
 	return rc;
 }
 
 /* A line over time: 0 global queue, 1 local queue of a lane, 2 wake delay of a lane, 3 weft's cost. The number of its
- * points, of which view_layer_columns has times and values as begin and end. */
+ * points. */
 VIEW_EXPORT int view_points(uint32_t what, uint32_t lane)
 {
 	int rc;
 
-	marks.n = 0;
-	marks.unsorted = false;
+	view_marks.n = 0;
+	view_marks.unsorted = false;
+	if (view_marks_reserve(0, true) < 0)
+		return -ENOMEM;
 	if (what == POINTS_QUEUE)
 		rc = queue_points();
 	else if (what == POINTS_COST)
 		rc = cost_points();
 	else
 		rc = view_lane_at(lane) ? poll_points(lane, what) : -EINVAL;
-	if (rc == 0 && marks.unsorted)
-		weft__sort(marks.at, marks.n, sizeof(*marks.at), by_begin);
-	return rc < 0 ? rc : (int)marks.n;
+	if (rc == 0 && view_marks.unsorted)
+		rc = view_marks_sort();
+	return rc < 0 ? rc : (int)view_marks.n;
 }

@@ -10,10 +10,16 @@
 #include "trace/summary.h"
 #include "view.h"
 
-#define SLICES_EVENTS UINT64_C(2000000) /* of a trace of more, slices of short polls are not kept */
 #define SLICES_MIN_NS UINT64_C(100000)
 
 struct view_trace view_trace;
+
+/* Of a trace of more events, slices of short polls are not kept: they are read when they are asked for. */
+static double slices_events = 2000000;
+VIEW_EXPORT void view_slices_up_to(double n_events)
+{
+	slices_events = n_events;
+}
 
 /* Kept in memory from the start. Others are read when they are asked for. */
 static const enum weft__table_id kept[] = {
@@ -240,7 +246,7 @@ VIEW_EXPORT int view_load(void)
 	for (i = 0; i < view_trace.list.n; i++)
 		load.total += view_trace.list.all[i].n_events;
 	view_trace.n_events = load.total;
-	view_trace.min_slice_ns = load.total > SLICES_EVENTS ? SLICES_MIN_NS : 0;
+	view_trace.min_slice_ns = (double)load.total > slices_events ? SLICES_MIN_NS : 0;
 	return view_trace.list.n ? load_kept(&load) : 0;
 }
 

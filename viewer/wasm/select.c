@@ -185,6 +185,19 @@ static int put_in_order(uint32_t column)
 	return 0;
 }
 
+/* Reading stops behind the poll whose slices are wanted. */
+static void stop_behind_poll(struct weft__scan_opts *to, int64_t id)
+{
+	const struct view_store *polls = &view_trace.stores[WEFT__TABLE_POLL];
+	uint32_t row = view_poll_row(id);
+	int64_t end_ns = row == VIEW_NONE ? VIEW_NULL : view_store_get(polls, WEFT__COL_POLL_END_NS, row);
+
+	if (end_ns == VIEW_NULL) /* it is not known, or goes on */
+		return;
+	if (end_ns > view_trace.shift_ns[id >> 44])
+		to->until_ns = (uint64_t)(end_ns - view_trace.shift_ns[id >> 44]);
+}
+
 /* The filters that reading can do, so that a large table is not held to find one row of it. Moments of several
  * recordings are not counted from where the segments count them. */
 static void reading_filters(struct weft__scan_opts *to)
@@ -196,10 +209,14 @@ static void reading_filters(struct weft__scan_opts *to)
 		double number = chosen.filters[i].number;
 
 		if (column == ROWID || weft__tables[chosen.table].columns[column].type != WEFT__INT ||
-		    view_trace.list.n != 1 || !(fabs(number) < 9e15) || number != floor(number))
+		    !(fabs(number) < 9e15) || number != floor(number) ||
+		    (view_trace.list.n != 1 && view_is_moment(chosen.table, column)))
 			continue;
 		to->filters[to->n_filters++] =
 			(struct weft__filter){column, chosen.filters[i].op, {.i = (int64_t)number}};
+		if (chosen.table == WEFT__TABLE_SLICE && column == WEFT__COL_SLICE_POLL_ID &&
+		    chosen.filters[i].op == WEFT__EQ)
+			stop_behind_poll(to, (int64_t)number);
 	}
 }
 

@@ -100,8 +100,9 @@ void view_texts_fini(void)
 }
 
 /* Durations and moments both are ns; what is a moment is known by its name. */
-static bool is_moment(enum weft__table_id table, const struct weft__column *column)
+bool view_is_moment(enum weft__table_id table, size_t at)
 {
+	const struct weft__column *column = &weft__tables[table].columns[at];
 	static const char *const names[] = {"begin_ns", "end_ns",   "time_ns",      "wake_ns",
 					    "first_ns", "spawn_ns", "first_poll_ns"};
 	size_t i;
@@ -135,7 +136,7 @@ int view_store_init(struct view_store *store, enum weft__table_id table, uint64_
 	store->n_columns = (uint32_t)weft__tables[table].n_columns;
 	store->columns = columns;
 	for (i = 0; i < store->n_columns; i++) {
-		store->at[i].moment = is_moment(table, &weft__tables[table].columns[i]);
+		store->at[i].moment = view_is_moment(table, i);
 	}
 	store->stage = weft__alloc(VIEW_CHUNK * stride_of(store));
 	store->shift_ns = weft__alloc(VIEW_CHUNK * sizeof(*store->shift_ns));
@@ -227,8 +228,48 @@ static void gather(const struct view_store *store, size_t column, size_t n, stru
 	to->n_set = n_set;
 }
 
+/* Columns that nearly always follow from a begin and a length. */
+static const struct follows {
+	enum weft__table_id table;
+	uint8_t column, begin, length;
+	int8_t sign;
+} follows[] = {
+	{WEFT__TABLE_POLL, WEFT__COL_POLL_END_NS, WEFT__COL_POLL_BEGIN_NS, WEFT__COL_POLL_DURATION_NS, 1},
+	{WEFT__TABLE_POLL, WEFT__COL_POLL_WAKE_NS, WEFT__COL_POLL_BEGIN_NS, WEFT__COL_POLL_WAKE_DELAY_NS, -1},
+	{WEFT__TABLE_PARK, WEFT__COL_PARK_END_NS, WEFT__COL_PARK_BEGIN_NS, WEFT__COL_PARK_DURATION_NS, 1},
+};
+
+static const struct follows *follows_of(const struct view_store *store, size_t column)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(follows) / sizeof(follows[0]); i++)
+		if (follows[i].table == store->table && follows[i].column == column &&
+		    store->columns >> follows[i].begin & 1 && store->columns >> follows[i].length & 1)
+			return &follows[i];
+	return NULL;
+}
+
+/* Whether it does so in the rows that are staged. */
+static bool all_follow(const struct view_store *store, const struct follows *of, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct weft__row *row = staged(store, i);
+		bool there = weft__row_has(row, of->column);
+
+		if (!weft__row_has(row, of->begin) || weft__row_has(row, of->length) != there)
+			return false;
+		if (there && row->at[of->column].i != row->at[of->begin].i + of->sign * row->at[of->length].i)
+			return false;
+	}
+	return true;
+}
+
 static int pack(struct view_store *store, size_t at, size_t n)
 {
+	const struct follows *of = follows_of(store, at);
 	struct view_column *column = &store->at[at];
 	struct view_chunk *grown = weft__grow(column->chunks, &column->cap_chunks, column->n_chunks, sizeof(*grown));
 	struct view_chunk chunk = {.base = VIEW_NULL};
@@ -237,6 +278,10 @@ static int pack(struct view_store *store, size_t at, size_t n)
 	if (!grown)
 		return -ENOMEM;
 	column->chunks = grown;
+	if (of && all_follow(store, of, n)) {
+		grown[column->n_chunks++] = (struct view_chunk){.width = VIEW_FOLLOWS};
+		return 0;
+	}
 	gather(store, at, n, &values);
 	if (values.n_set)
 		chunk.base = values.least;
@@ -323,36 +368,18 @@ static int64_t derive(const struct view_store *store, size_t column, uint32_t ro
 			   view_store_get(store, store->who + VIEW_WHO_WORKER_ID, row));
 }
 
-int64_t view_store_get(const struct view_store *store, size_t column, uint32_t row)
+int64_t view_store_other(const struct view_store *store, size_t column, uint32_t row)
 {
-	const struct view_chunk *chunk;
-	uint32_t at = row % VIEW_CHUNK;
-	uint64_t code, null;
+	const struct follows *of = follows_of(store, column);
+	int64_t length;
 
 	if (!view_store_has(store, column) || row >= store->n)
 		return VIEW_NULL;
-	if (!(store->columns >> column & 1))
-		return derive(store, column, row);
-	chunk = &store->at[column].chunks[row / VIEW_CHUNK];
-	if (!chunk->data)
-		return chunk->base;
-	switch (chunk->width) {
-	case 1:
-		code = ((const uint8_t *)chunk->data)[at];
-		null = UINT8_MAX;
-		break;
-	case 2:
-		code = ((const uint16_t *)chunk->data)[at];
-		null = UINT16_MAX;
-		break;
-	case 4:
-		code = ((const uint32_t *)chunk->data)[at];
-		null = UINT32_MAX;
-		break;
-	default:
-		return ((const int64_t *)chunk->data)[at];
+	if (of && store->columns >> column & 1) {
+		length = view_store_get(store, of->length, row);
+		return length == VIEW_NULL ? VIEW_NULL : view_store_get(store, of->begin, row) + of->sign * length;
 	}
-	return code == null ? VIEW_NULL : (int64_t)(code + (uint64_t)chunk->base);
+	return derive(store, column, row);
 }
 
 size_t view_column_find(enum weft__table_id table, const char *name)

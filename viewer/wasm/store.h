@@ -8,13 +8,14 @@
 #include "trace/trace.h"
 
 #define VIEW_CHUNK 1024u
+#define VIEW_FOLLOWS 3u
 #define VIEW_NULL INT64_MIN
 #define VIEW_NONE UINT32_MAX
 
 struct view_chunk {
-	void *data; /* NULL: all are `base` */
+	void *data;
 	int64_t base;
-	uint32_t width;
+	uint32_t width; /* 0: all are `base`; VIEW_FOLLOWS: they follow from two other columns */
 };
 
 struct view_column {
@@ -51,17 +52,47 @@ int view_store_add(struct view_store *store, const struct weft__row *row, int64_
 int view_store_end(struct view_store *store);
 void view_store_fini(struct view_store *store);
 
-/* The value, VIEW_NULL where it is none or the column is not kept; of text its index, of a trace the index of its
- * text. */
-int64_t view_store_get(const struct view_store *store, size_t column, uint32_t row);
 static inline bool view_store_has(const struct view_store *store, size_t column)
 {
 	return (store->columns | store->derived) >> column & 1;
+}
+/* Inside: a column that is not kept, or a chunk that follows from others. */
+int64_t view_store_other(const struct view_store *store, size_t column, uint32_t row);
+
+/* The value, VIEW_NULL where it is none or the column is not kept; of text its index, of a trace the index of its
+ * text. Layers ask for all rows of a trace. */
+static inline int64_t view_store_get(const struct view_store *store, size_t column, uint32_t row)
+{
+	const struct view_chunk *chunk;
+	uint32_t at = row % VIEW_CHUNK, code;
+
+	if (!(store->columns >> column & 1) || row >= store->n)
+		return view_store_other(store, column, row);
+	chunk = &store->at[column].chunks[row / VIEW_CHUNK];
+	switch (chunk->width) {
+	case 0:
+		return chunk->base;
+	case 1:
+		code = ((const uint8_t *)chunk->data)[at];
+		return code == UINT8_MAX ? VIEW_NULL : (int64_t)(code + (uint64_t)chunk->base);
+	case 2:
+		code = ((const uint16_t *)chunk->data)[at];
+		return code == UINT16_MAX ? VIEW_NULL : (int64_t)(code + (uint64_t)chunk->base);
+	case 4:
+		code = ((const uint32_t *)chunk->data)[at];
+		return code == UINT32_MAX ? VIEW_NULL : (int64_t)(code + (uint64_t)chunk->base);
+	case 8:
+		return ((const int64_t *)chunk->data)[at];
+	default:
+		return view_store_other(store, column, row);
+	}
 }
 /* load.c: a column that is derived: 0 tid, 1 name of the thread, 2 label of the worker. */
 int64_t view_derive(int what, int64_t thread, int64_t worker);
 /* The columns of who did it: recording, thread_id, tid, thread, worker_id, worker. */
 enum { VIEW_WHO_RECORDING, VIEW_WHO_THREAD_ID, VIEW_WHO_TID, VIEW_WHO_THREAD, VIEW_WHO_WORKER_ID, VIEW_WHO_WORKER };
+/* Whether a column is counted from the start of the first recording. */
+bool view_is_moment(enum weft__table_id table, size_t column);
 /* Index of the column, or the number of columns. */
 size_t view_column_find(enum weft__table_id table, const char *name);
 

@@ -49,6 +49,6 @@ struct view_selection {
 	uint64_t span;                /* 0: any */
 	char label[512];              /* "key=value"; "": any */
 };
-extern struct view_selection view_selection;
+extern struct view_selection view_selection; /* selection.c */
 
 #endif

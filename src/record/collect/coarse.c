@@ -18,6 +18,15 @@
 #define ROOM_LOOK_NS UINT64_C(1000000000)
 #define PATIENCE_NS UINT64_C(10000000000)
 #define PATIENCE_MOST_NS UINT64_C(160000000000)
+#define UNTIMED_FROM 2.0  /* of what is allowed: timing polls costs more, */
+#define UNTIMED_BELOW 1.0 /* or would cost less */
+#define WINDOWS_SHARE 0.2 /* of what is allowed, for windows in which they are timed, */
+#define WINDOWS_LEAST 0.01
+#define WINDOWS_MOST 0.5 /* of the time */
+#define WINDOW_NS 20000000.0
+#define TIMED_LEAST_NS 20.0
+#define TIMED_MOST_NS 5000.0
+#define TIMED_POLLS 1000 /* so many say what one costs */
 #define EVENT_LEAST_NS 20.0
 #define EVENT_MOST_NS 200.0
 #define EVENT_SLOTS 10000 /* so many say what one costs */
@@ -54,6 +63,8 @@ static int change(struct weft__coarse *coarse, uint64_t now_ns, uint32_t level)
 	coarse->credit_ns = 0;
 	coarse->room_ns = 0;
 	coarse->looked_ns = now_ns;
+	coarse->in_window = 0;
+	coarse->window_ns = level == COARSE_UNTIMED ? now_ns : 0;
 	memcpy(coarse->seen, coarse->passed, sizeof(coarse->seen));
 	return 1;
 }
@@ -63,7 +74,7 @@ static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed
 {
 	double seconds = (double)(now_ns - coarse->looked_ns) / 1e9, more;
 
-	if (coarse->level == COARSE_ALL || now_ns < coarse->looked_ns + ROOM_LOOK_NS)
+	if (coarse->level == COARSE_ALL || coarse->level == COARSE_UNTIMED || now_ns < coarse->looked_ns + ROOM_LOOK_NS)
 		return 0;
 	more = (double)(coarse->passed[coarse->level - 1] - coarse->seen[coarse->level - 1]) / seconds;
 	memcpy(coarse->seen, coarse->passed, sizeof(coarse->seen));
@@ -105,9 +116,41 @@ int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cos
 	return has_room(coarse, now_ns, allowed) ? change(coarse, now_ns, coarse->level - 1) : 0;
 }
 
+int weft__coarse_timing(struct weft__coarse *coarse, uint64_t now_ns, uint64_t span_ns, double cost_ns, uint64_t polls,
+			uint64_t untimed, double allowed)
+{
+	double share, f;
+
+	if (coarse->level == COARSE_ALL || !coarse->automatic || allowed <= 0 || span_ns == 0)
+		return 0;
+	if (coarse->level != COARSE_UNTIMED && polls >= TIMED_POLLS) {
+		coarse->timed_ns = cost_ns / (double)polls;
+		coarse->timed_ns = coarse->timed_ns < TIMED_LEAST_NS ? TIMED_LEAST_NS : coarse->timed_ns;
+		coarse->timed_ns = coarse->timed_ns > TIMED_MOST_NS ? TIMED_MOST_NS : coarse->timed_ns;
+	}
+	share = (double)(polls + untimed) * coarse->timed_ns / (double)span_ns;
+	f = share > 0 ? WINDOWS_SHARE * allowed / share : WINDOWS_MOST;
+	coarse->windows = f < WINDOWS_LEAST ? WINDOWS_LEAST : f > WINDOWS_MOST ? WINDOWS_MOST : f;
+	if (coarse->level != COARSE_UNTIMED) {
+		if (share <= UNTIMED_FROM * allowed || polls < TIMED_POLLS)
+			return 0;
+		coarse->share = share;
+		coarse->rate = 1e9 * 2 * (double)polls / (double)span_ns;
+		return change(coarse, now_ns, COARSE_UNTIMED);
+	}
+	if (share > UNTIMED_BELOW * allowed) {
+		coarse->room_ns = 0;
+		return 0;
+	}
+	if (!coarse->room_ns)
+		coarse->room_ns = now_ns;
+	return now_ns >= coarse->room_ns + coarse->patience_ns ? change(coarse, now_ns, COARSE_COUNTED) : 0;
+}
+
 static void apply(struct weft__collector *c, uint64_t now_ns, double allowed)
 {
-	static const uint32_t detail[] = {WEFT_DETAIL_ALL, WEFT_DETAIL_SLOW, WEFT_DETAIL_PARKS, WEFT_DETAIL_COUNTED};
+	static const uint32_t detail[] = {WEFT_DETAIL_ALL, WEFT_DETAIL_SLOW, WEFT_DETAIL_PARKS, WEFT_DETAIL_COUNTED,
+					  WEFT_DETAIL_UNTIMED};
 	struct weft__coarse *coarse = &c->coarse;
 	struct weft__cost event = {now_ns,
 				   WEFT_KIND_MODE,
@@ -150,6 +193,44 @@ int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns
 	if (c->coarse.over)
 		report_over(c, allowed);
 	return 0;
+}
+
+void weft__coarse_counted(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__coarse *coarse = &c->coarse;
+	uint64_t span_ns = coarse->timing_ns ? now_ns - coarse->timing_ns : 0, more[COARSE_UNTIMED];
+	double cost_ns;
+
+	for (uint32_t i = 0; i < COARSE_UNTIMED; i++)
+		more[i] = weft__costs_since(&coarse->timing_seen[i], coarse->passed[i]);
+	coarse->timing_ns = now_ns;
+	cost_ns = weft__costs_of_counts(&c->costs, more) + c->costs.accounts_share * (double)span_ns;
+	if (weft__coarse_timing(coarse, now_ns, span_ns, cost_ns, more[COARSE_ALL] / 2, more[COARSE_COUNTED],
+				c->costs.governor.allowed))
+		apply(c, now_ns, c->costs.governor.allowed);
+}
+
+uint64_t weft__coarse_due(const struct weft__coarse *coarse)
+{
+	return coarse->window_ns ? coarse->window_ns : UINT64_MAX;
+}
+
+/* From one window to the next it is a random time, so that no rhythm of the program is in step with it. */
+void weft__coarse_window(struct weft__collector *c, uint64_t now_ns)
+{
+	struct weft__coarse *coarse = &c->coarse;
+	double next_ns = WINDOW_NS, spread;
+
+	if (now_ns < weft__coarse_due(coarse))
+		return;
+	if (coarse->in_window) {
+		coarse->random = (coarse->random ^ now_ns) * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		spread = (double)(coarse->random >> 40) / (double)(1u << 24) + 0.5;
+		next_ns = spread * WINDOW_NS * (1 / coarse->windows - 1);
+	}
+	coarse->in_window = !coarse->in_window;
+	coarse->window_ns = now_ns + (uint64_t)next_ns;
+	weft__collector_coarse(c, coarse->in_window ? COARSE_COUNTED : COARSE_UNTIMED);
 }
 
 void weft__coarse_facts(const struct weft__coarse *coarse, struct weft__defs *defs)

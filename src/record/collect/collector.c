@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's life: what is due when, and a full disk. */
 #include "record/collect/collector.h"
+#include "record/collect/staging.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "base/private_fds.h"
 #include "record/collect/poll_counts.h"
+#include "record/event/poll.h"
 #include "record/last.h"
 #include "record/ring/ring.h"
 #include "record/source.h"
@@ -39,7 +41,7 @@ int weft__collector_init(struct weft__collector *c)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->done, &attr);
 	pthread_condattr_destroy(&attr);
-	c->notes = weft__calloc(c->region->head->max_rings, sizeof(*c->notes));
+	c->notes = weft__calloc(FOUND_RING(c->region->head, FOUND_LANES), sizeof(*c->notes));
 	/* News are made after the events that need them have left their ring: there must be no want of memory then. */
 	return c->notes && weft__flush_init(c) && weft__buf_room(&c->news.out, NEWS_BYTES) &&
 			       weft__buf_room(&c->news.one, NEWS_BYTES)
@@ -106,7 +108,8 @@ uint32_t weft__collector_gate_last(struct weft__collector *c, uint64_t *tick)
 void weft__collector_coarse(struct weft__collector *c, uint32_t level)
 {
 	static const uint32_t bits[] = {WEFT_GATE_TIMED, WEFT_GATE_SLOW, WEFT_GATE_SLOW | WEFT_GATE_PARKS,
-					WEFT_GATE_SLOW | WEFT_GATE_PARKS | WEFT_GATE_COUNTED};
+					WEFT_GATE_SLOW | WEFT_GATE_PARKS | WEFT_GATE_COUNTED,
+					WEFT_GATE_SLOW | WEFT_GATE_PARKS | WEFT_GATE_COUNTED | WEFT_GATE_UNTIMED};
 	uint32_t now, on;
 
 	pthread_mutex_lock(&c->mutex);
@@ -119,7 +122,10 @@ void weft__collector_coarse(struct weft__collector *c, uint32_t level)
 			store_seq_cst(&weft_gate.poll_mixed, 1u);
 			gate_epoch++;
 		}
-		if (on & ~now & WEFT_GATE_COUNTED)
+		if (on & ~now & WEFT_GATE_UNTIMED)
+			weft__polls_step(weft__clock_tick(c->timeline.source));
+		/* Wakes without a clock are not remembered. */
+		if (on & ~now & WEFT_GATE_COUNTED || now & ~on & WEFT_GATE_UNTIMED)
 			store_relaxed(&weft_gate.wakes_from, weft__clock_tick(c->timeline.source));
 		store_seq_cst(&weft_gate.on, on + gate_epoch * WEFT_GATE_EPOCH);
 	}
@@ -254,6 +260,19 @@ static uint64_t sooner(uint64_t now, uint64_t at, uint64_t due)
 	return left < due ? left : due;
 }
 
+/* Sleeps for so long, or until somebody wakes it. While polls are counted without a clock it wakes up in between, and
+ * answers 1: nothing is due but the next step. */
+static int sleeps_on(const struct weft__collector *c, uint64_t *due)
+{
+	int steps = c->coarse.level == COARSE_UNTIMED && *due > COARSE_STEP_NS;
+	uint64_t ns = steps ? COARSE_STEP_NS : *due;
+	struct timespec timeout = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	*due -= ns;
+	return syscall(SYS_futex, &weft__hot.asleep, FUTEX_WAIT_PRIVATE, 1, &timeout, NULL, 0) < 0 && steps &&
+	       errno == ETIMEDOUT;
+}
+
 /* Sleeps until something is due or a ring is half full. */
 static void nap(struct weft__collector *c, uint64_t now)
 {
@@ -261,7 +280,6 @@ static void nap(struct weft__collector *c, uint64_t now)
 	uint64_t due = idle ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
 	int soon = c->fast_ns && now < c->fast_ns + FAST_FOR_NS;
 	struct weft__turn turn = {.collector = c, .timeline = &c->timeline, .now_ns = now};
-	struct timespec timeout;
 
 	if (soon != c->is_soon)
 		weft__collector_soon(c, soon);
@@ -271,17 +289,16 @@ static void nap(struct weft__collector *c, uint64_t now)
 	else if (!idle && c->staged_ns)
 		due = sooner(now, c->staged_ns + c->flush_ns, due);
 	if (!idle)
-		due = sooner(now, weft__costs_due(&c->costs), due);
+		due = sooner(now, weft__costs_due(&c->costs), sooner(now, weft__coarse_due(&c->coarse), due));
 	if (!idle && weft__stack_ids_crowded(c))
 		due = due < CROWDED_NS ? due : CROWDED_NS;
 	due = sooner(now, weft__sources_due(&turn, idle), sooner(now, weft__last_due(), due));
-	timeout.tv_sec = (time_t)(due / 1000000000);
-	timeout.tv_nsec = (long)(due % 1000000000);
 	store_seq_cst(&weft__hot.asleep, 1u);
 	/* What became half full while the collector worked did not wake it. */
 	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING &&
 	    weft__sources_due(&turn, 1) > now)
-		syscall(SYS_futex, &weft__hot.asleep, FUTEX_WAIT_PRIVATE, 1, &timeout, NULL, 0);
+		while (sleeps_on(c, &due))
+			weft__polls_step(weft__clock_tick(c->timeline.source));
 	store_seq_cst(&weft__hot.asleep, 0u);
 }
 
@@ -373,6 +390,7 @@ static void end_alone(struct weft__collector *c, uint64_t now)
 void weft__collector_run(struct weft__collector *c)
 {
 	weft__costs_thread(&c->costs);
+	weft__found_begin(c);
 	for (;;) {
 		uint64_t now = weft__clock_mono();
 		enum weft__ask ask = load_acquire(&c->ask);

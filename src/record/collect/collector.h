@@ -19,9 +19,9 @@
 #include "record/collect/idle.h"
 #include "record/collect/segments.h"
 #include "record/collect/stack_ids.h"
+#include "record/found.h"
 #include "record/host/throttle.h"
 #include "record/ring/region.h"
-#include "record/sample/engine.h"
 #include "record/source.h"
 #include "segment/batch.h"
 #include "segment/defs.h"
@@ -46,6 +46,14 @@ struct weft__run {
 	const struct staged_run *staged;
 	uint32_t next; /* UINT32_MAX: none */
 	uint32_t taken;
+};
+
+/* A lane of what the collector itself finds out. */
+struct weft__found_stream {
+	uint32_t stream; /* 0: none yet */
+	uint64_t next;   /* slot; they never repeat */
+	uint64_t first_ns;
+	struct weft_loss lost; /* not reported yet; count 0: nothing is */
 };
 
 enum weft__ask { ASK_NOTHING = 0, ASK_ROTATE, ASK_STOP, ASK_ATTACH, ASK_DETACH };
@@ -75,10 +83,17 @@ struct weft__collector {
 	struct weft__run *runs; /* of that block */
 	size_t n_runs, runs_cap;
 	uint64_t gathers;
-	uint64_t n_bad;        /* events of the block that is being made that made no sense */
-	uint64_t refused_seen; /* definitions that were refused, as reported */
-	struct weft_loss bad;  /* the last of them, not yet written; count 0: none */
-	struct weft__ring_note *notes;
+	uint64_t n_bad;                /* events of the block that is being made that made no sense */
+	uint64_t refused_seen;         /* definitions that were refused, as reported */
+	struct weft_loss bad;          /* the last of them, not yet written; count 0: none */
+	struct weft__ring_note *notes; /* of rings, and of what stands for one: FOUND_RING */
+	struct {
+		uint32_t tid;
+		uint32_t half; /* of staging, in which the last run of found events is */
+		uint64_t run;  /* where that run begins, */
+		uint64_t end;  /* and ends; 0: it is gone */
+		struct weft__found_stream lanes[FOUND_LANES];
+	} found; /* staging.c */
 	struct weft__segments segments;
 	struct weft__flight flight;
 	struct weft__stack_ids stacks;
@@ -87,7 +102,7 @@ struct weft__collector {
 	struct weft__throttle throttle;
 	struct weft__cputime {
 		uint64_t at_ns; /* of the last reading; 0: there is none */
-		struct weft__engine_cpu seen;
+		struct weft__source_cpu seen;
 	} cputime;
 	uint64_t throttle_due_ns; /* when it is read next; 0: nobody has begun to */
 	uint64_t n_flushes;       /* tried so far */
@@ -200,7 +215,7 @@ int weft__flush_init(struct weft__collector *c);
 void weft__flush_fini(struct weft__collector *c);
 /* Flushes and seals; no new segment is begun. */
 int weft__flush_seal(struct weft__collector *c);
-/* Puts the records of `news` into staging, flushing for room if need be. */
+/* staging.c. Puts the records of `news` into staging, flushing for room if need be. */
 int weft__stage_news(struct weft__collector *c);
 
 #endif

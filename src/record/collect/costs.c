@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "record/collect/collector.h"
 #include "record/event/account.h"
+#include "record/event/poll.h"
 #include "record/source.h"
 #include "record/symbolize.h"
 #include "record/tables/tables.h"
@@ -397,7 +398,7 @@ int weft__costs_gather(struct weft__collector *c)
 	thread.id = costs->stream;
 	if (costs->segment != c->segments.sequence + 1)
 		weft__defs_thread(&c->defs, &thread);
-	err = weft__batch_begin(c->batch, costs->stream, c->region->head->max_rings, 0, costs->last_ns);
+	err = weft__batch_begin(c->batch, costs->stream, COSTS_RING(c->region->head), 0, costs->last_ns);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < costs->n_pending && !err; i++) {
@@ -443,6 +444,9 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 	if (now_ns >= costs->step_ns)
 		err = costs_step(c, now_ns);
 	costs_gate(costs, now_ns);
+	if (c->coarse.level == COARSE_UNTIMED)
+		weft__polls_step(weft__clock_tick(c->timeline.source));
+	weft__coarse_window(c, now_ns);
 	if (now_ns >= costs->reported_at_ns + REPORT_NS)
 		report_costs(costs, now_ns);
 	return err;

@@ -37,15 +37,20 @@ static double emit_cost(uint32_t gate)
 }
 
 /* A poll or a park that is only counted is two readings of the clock, a wake is one instruction. */
+double weft__costs_of_counts(const struct weft__costs *costs, const uint64_t *counts)
+{
+	return (double)counts[COARSE_ALL] * (costs->emit_ns + POLL_REST_NS / 2) +
+	       (double)counts[COARSE_SLOW] * costs->emit_ns + (double)counts[COARSE_PARKS] * COUNT_NS +
+	       (double)counts[COARSE_COUNTED] * 2 * COUNT_NS;
+}
+
 static uint64_t counting_cost(struct weft__collector *c)
 {
-	const uint64_t *passed = c->coarse.passed;
-	uint64_t polls = weft__costs_since(&c->costs.passed[COARSE_ALL], passed[COARSE_ALL]);
-	uint64_t parks = weft__costs_since(&c->costs.passed[COARSE_SLOW], passed[COARSE_SLOW]);
-	uint64_t wakes = weft__costs_since(&c->costs.passed[COARSE_PARKS], passed[COARSE_PARKS]);
+	uint64_t more[COARSE_UNTIMED];
 
-	return (uint64_t)((double)polls * (c->costs.emit_ns + POLL_REST_NS / 2) + (double)parks * c->costs.emit_ns +
-			  (double)wakes * COUNT_NS);
+	for (uint32_t i = 0; i < COARSE_UNTIMED; i++)
+		more[i] = weft__costs_since(&c->costs.passed[i], c->coarse.passed[i]);
+	return (uint64_t)weft__costs_of_counts(&c->costs, more);
 }
 
 /* As many readings as the budget allows: 1,500 threads that wake up now and then would spend more on these than on
@@ -70,15 +75,17 @@ void weft__costs_accounts(const struct weft__costs *costs, uint64_t passed_ns)
 static uint64_t accounts_cost(struct weft__collector *c)
 {
 	const struct rings_head *head = c->region->head;
-	uint64_t now_ns = weft__clock_mono(), sum = 0;
+	uint64_t now_ns = weft__clock_mono(), sum = 0, span_ns, ns;
 	uint32_t n = load_acquire(&head->n_rings);
 
 	if (now_ns < c->costs.accounts_ns + ACCOUNTS_NS)
 		return 0;
-	c->costs.accounts_ns = now_ns;
+	span_ns = weft__costs_since(&c->costs.accounts_ns, now_ns);
 	for (uint32_t i = 0; i < n; i++)
 		sum += load_relaxed(&ring_page_at(c->region->map, i)->account.spent);
-	return weft_tick_ns(weft__costs_since(&c->costs.accounts, sum));
+	ns = weft_tick_ns(weft__costs_since(&c->costs.accounts, sum));
+	c->costs.accounts_share = span_ns ? (double)ns / (double)span_ns : 0;
+	return ns;
 }
 
 uint64_t weft__costs_events(struct weft__collector *c, uint64_t own, uint64_t collector_ns)

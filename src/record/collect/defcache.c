@@ -8,36 +8,6 @@
 #include "segment/format.h"
 #include "segment/hash.h"
 
-#define FIRST_CAP 1024
-
-static struct weft__defcache_entry *defcache_at(const struct weft__defcache *r, uint64_t what)
-{
-	size_t at = what >> 1 & (r->cap - 1);
-
-	while (r->defs[at].what && r->defs[at].what != what)
-		at = (at + 1) & (r->cap - 1);
-	return &r->defs[at];
-}
-
-static int defcache_room(struct weft__defcache *r)
-{
-	struct weft__defcache more = {.cap = r->cap ? 2 * r->cap : FIRST_CAP};
-	size_t i;
-
-	if (r->n * 2 < r->cap)
-		return 0;
-	more.defs = weft__calloc(more.cap, sizeof(*more.defs));
-	if (!more.defs)
-		return -ENOMEM;
-	for (i = 0; i < r->cap; i++)
-		if (r->defs[i].what)
-			*defcache_at(&more, r->defs[i].what) = r->defs[i];
-	weft__free(r->defs);
-	r->defs = more.defs;
-	r->cap = more.cap;
-	return 0;
-}
-
 /* What a record is about: facts have a key, the others an id. 0: it stands for itself, like a loss. */
 static uint64_t about(uint64_t tag, const uint8_t *body, size_t n)
 {
@@ -56,18 +26,24 @@ static uint64_t about(uint64_t tag, const uint8_t *body, size_t n)
 /* 1, 0 or -errno. */
 static int is_news(struct weft__defcache *r, uint64_t tag, const uint8_t *body, size_t n)
 {
-	uint64_t what = about(tag, body, n), said = weft__hash(body, n);
-	struct weft__defcache_entry *def;
+	uint64_t what = about(tag, body, n), last = weft__hash(body, n), *grown;
+	uint32_t at = what ? weft__map_get(&r->about, what) : WEFT__MAP_NONE;
 
 	if (!what)
 		return 1;
-	if (defcache_room(r))
+	if (at != WEFT__MAP_NONE) {
+		if (r->last[at] == last)
+			return 0;
+		r->last[at] = last;
+		return 1;
+	}
+	grown = weft__grow(r->last, &r->cap, r->n, sizeof(*grown));
+	if (!grown)
 		return -ENOMEM;
-	def = defcache_at(r, what);
-	if (def->what && def->said == said)
-		return 0;
-	r->n += !def->what;
-	*def = (struct weft__defcache_entry){what, said};
+	r->last = grown;
+	if (weft__map_put(&r->about, what, (uint32_t)r->n))
+		return -ENOMEM;
+	r->last[r->n++] = last;
 	return 1;
 }
 
@@ -109,8 +85,9 @@ int weft__defcache_news(struct weft__defcache *r, const uint8_t *payload, size_t
 
 void weft__defcache_forget(struct weft__defcache *r)
 {
-	weft__free(r->defs);
-	r->defs = NULL;
+	weft__map_fini(&r->about);
+	weft__free(r->last);
+	r->last = NULL;
 	r->n = r->cap = 0;
 }
 

@@ -4,17 +4,14 @@
 #ifndef WEFT_COLLECT_DEFCACHE_H
 #define WEFT_COLLECT_DEFCACHE_H
 
+#include "base/map.h"
 #include "segment/decode.h"
 #include "segment/defs.h"
 
-struct weft__defcache_entry {
-	uint64_t what; /* tag and id, or key, as a hash; 0: free */
-	uint64_t said; /* about it last, as a hash */
-};
-
-struct weft__defcache { /* all 0: nothing was written */
-	struct weft__defcache_entry *defs;
-	size_t n, cap; /* a power of two */
+struct weft__defcache {         /* all 0: nothing was written */
+	struct weft__map about; /* tag and id, or key, as a hash, to a number of `last` */
+	uint64_t *last;         /* what a definition had last, as a hash */
+	size_t n, cap;
 	struct weft__decoder *decoder;
 	struct weft__buf expanded;
 	struct weft__defs news;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rings to staging. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,85 +10,13 @@
 #include "base/error.h"
 #include "base/late.h"
 #include "record/collect/collector.h"
+#include "record/collect/staging.h"
 #include "record/collect/unpack.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
 
 #define NAME_LOOKS 3           /* a thread is often named just after it began: look again this often, a second apart, */
 #define NAME_SOON_NS 20000000u /* but the first time at the first drain after this */
-
-static size_t run_bytes(size_t payload)
-{
-	return sizeof(struct staged_run) + (payload + 7) / 8 * 8;
-}
-
-static size_t staging_room(const struct weft__collector *c)
-{
-	return STAGING_BYTES - c->region->head->staging_used[c->region->head->staging_now];
-}
-
-static char *staging_end(const struct weft__collector *c)
-{
-	const struct rings_head *head = c->region->head;
-
-	return staging_half(c->region->base, head, head->staging_now) + head->staging_used[head->staging_now];
-}
-
-static void staging_publish(struct weft__collector *c, size_t bytes)
-{
-	struct rings_head *head = c->region->head;
-	uint64_t *used = &head->staging_used[head->staging_now];
-
-	store_release(used, *used + bytes);
-	if (!c->staged_ns)
-		c->staged_ns = weft__clock_mono();
-}
-
-int weft__stage_news(struct weft__collector *c)
-{
-	struct staged_run run = {.type = RUN_DEFS};
-	int err;
-
-	if (!c->news.n)
-		return 0;
-	if (weft__defs_oom(&c->news)) {
-		weft__defs_clear(&c->news);
-		return -ENOMEM;
-	}
-	if (staging_room(c) < run_bytes(c->news.out.n)) {
-		err = weft__flush_room(c);
-		if (err)
-			return err;
-	}
-	run.n = (uint32_t)c->news.out.n;
-	run.stream = c->news.n;
-	if (staging_room(c) < run_bytes(run.n))
-		return -ENOSPC;
-	memcpy(staging_end(c), &run, sizeof(run));
-	memcpy(staging_end(c) + sizeof(run), c->news.out.bytes, run.n);
-	staging_publish(c, run_bytes(run.n));
-	weft__defs_clear(&c->news);
-	return 0;
-}
-
-static void read_comm(struct ring_page *ring)
-{
-	char path[64], text[32];
-	int fd;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", ring->thread.tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return;
-	text[n] = 0;
-	text[strcspn(text, "\n")] = 0;
-	snprintf(ring->thread.name, sizeof(ring->thread.name), "%.15s", text);
-}
 
 static void define_thread(struct weft__collector *c, uint32_t i, const struct ring_page *ring, struct weft__defs *to)
 {
@@ -111,7 +37,7 @@ static void define_thread(struct weft__collector *c, uint32_t i, const struct ri
 static void stage_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, int look)
 {
 	if (look && load_relaxed(&ring->owner) == ring->thread.tid)
-		read_comm(ring);
+		weft__staging_comm(ring->thread.tid, ring->thread.name);
 	define_thread(c, i, ring, &c->news);
 }
 
@@ -142,6 +68,7 @@ void weft__drain_define_again(struct weft__collector *c)
 		if (ring->thread.stream)
 			define_thread(c, i, ring, &c->defs);
 	}
+	weft__found_define_again(c);
 }
 
 static void begin_thread(struct weft__collector *c, uint32_t i, struct ring_page *ring, const struct weft_slot *slot,
@@ -174,8 +101,8 @@ static void report_loss(struct weft__collector *c, uint32_t reason, uint32_t str
 	c->stats.lost += count;
 }
 
-/* What a stretch of a ring is: whole events of one thread that fit into `room`. */
-struct stretch {
+/* What a run of a ring is: whole events of one thread that fit into `room`. */
+struct ring_run {
 	uint64_t from;
 	uint64_t upto;
 	int broken; /* the slot at `upto` is no event */
@@ -208,13 +135,13 @@ static uint64_t plain_slots(const struct weft_slot *slots, uint64_t n)
 	return i;
 }
 
-static struct stretch measure(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t from,
-			      uint64_t head, size_t room)
+static struct ring_run measure(struct weft__collector *c, uint32_t i, struct ring_page *ring, uint64_t from,
+			       uint64_t head, size_t room)
 {
 	const struct weft_slot *slots = ring->hot.slots;
 	uint64_t mask = load_relaxed(&ring->hot.mask);
 	uint64_t at = from, most = from + room / sizeof(struct weft_slot);
-	struct stretch s = {.from = from};
+	struct ring_run s = {.from = from};
 
 	while (at < head) {
 		const struct weft_slot *slot = &slots[at & mask];
@@ -248,7 +175,7 @@ static struct stretch measure(struct weft__collector *c, uint32_t i, struct ring
 	return s;
 }
 
-static void stage(struct weft__collector *c, uint32_t i, const struct ring_page *ring, const struct stretch *s)
+static void stage(struct weft__collector *c, uint32_t i, const struct ring_page *ring, const struct ring_run *s)
 {
 	struct staged_run run = {
 		.type = RUN_EVENTS,
@@ -257,7 +184,7 @@ static void stage(struct weft__collector *c, uint32_t i, const struct ring_page 
 		.stream = ring->thread.stream,
 		.first_slot = s->from,
 	};
-	char *to = staging_end(c);
+	char *to = weft__staging_end(c);
 	uint64_t mask = load_relaxed(&ring->hot.mask);
 	uint64_t until_wrap = mask + 1 - (s->from & mask);
 	uint64_t first = run.n < until_wrap ? run.n : until_wrap;
@@ -266,7 +193,7 @@ static void stage(struct weft__collector *c, uint32_t i, const struct ring_page 
 	to += sizeof(run);
 	memcpy(to, &ring->hot.slots[s->from & mask], first * sizeof(struct weft_slot));
 	memcpy(to + first * sizeof(struct weft_slot), ring->hot.slots, (run.n - first) * sizeof(struct weft_slot));
-	staging_publish(c, run_bytes(run.n * sizeof(struct weft_slot)));
+	weft__staging_publish(c, weft__run_bytes(run.n * sizeof(struct weft_slot)));
 	c->staged_runs++;
 }
 
@@ -314,7 +241,7 @@ static void look_at_name(struct weft__collector *c, uint32_t i, struct ring_page
 
 	c->notes[i].looks++;
 	memcpy(before, ring->thread.name, sizeof(before));
-	read_comm(ring);
+	weft__staging_comm(ring->thread.tid, ring->thread.name);
 	if (strcmp(before, ring->thread.name) != 0)
 		stage_thread(c, i, ring, 0);
 }
@@ -338,9 +265,9 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 		err = weft__stage_news(c);
 	}
 	while (tail < head && !err) {
-		struct stretch s;
+		struct ring_run s;
 
-		if (staging_room(c) < run_bytes(EVENT_SLOTS_MAX * sizeof(struct weft_slot))) {
+		if (weft__staging_room(c) < weft__run_bytes(EVENT_SLOTS_MAX * sizeof(struct weft_slot))) {
 			err = weft__flush_room(c);
 			if (err)
 				break;
@@ -348,7 +275,7 @@ static int drain_ring(struct weft__collector *c, uint32_t i, struct ring_page *r
 		/* The first event of a stream is its thread_begin, which says so by itself. */
 		if (ring->thread.stream && !is_defined(c, i, ring))
 			stage_thread(c, i, ring, 1);
-		s = measure(c, i, ring, tail, head, staging_room(c) - sizeof(struct staged_run));
+		s = measure(c, i, ring, tail, head, weft__staging_room(c) - sizeof(struct staged_run));
 		if (s.upto > s.from)
 			stage(c, i, ring, &s);
 		tail = s.upto;
@@ -428,7 +355,7 @@ static int drain_common_losses(struct weft__collector *c)
 		c->stats.samples_lost += no_stack - head->no_stack_seen;
 		store_relaxed(&head->no_stack_seen, no_stack);
 	}
-	return weft__stage_news(c);
+	return weft__found_losses(c);
 }
 
 int weft__drain(struct weft__collector *c)

@@ -16,7 +16,7 @@
 
 #define COPY_BYTES 65536
 
-/* A block of a piece, as its header says. */
+/* A block of a slice, as its header says. */
 struct block_head {
 	uint16_t type, flags;
 	uint32_t bytes; /* with the header */
@@ -57,10 +57,10 @@ static int write_whole(int fd, uint64_t at, const void *from, size_t n)
 }
 
 /* The block at `at`; 0: there is one, 1: the index comes, which is no part of what is copied, or -errno. */
-static int read_block_head(const struct weft__kept *piece, uint64_t at, struct block_head *ret)
+static int read_block_head(const struct weft__kept *slice, uint64_t at, struct block_head *ret)
 {
 	uint8_t head[BLOCK_HEADER_BYTES];
-	int err = at + sizeof(head) > piece->bytes ? -EIO : read_whole(piece->fd, at, head, sizeof(head));
+	int err = at + sizeof(head) > slice->bytes ? -EIO : read_whole(slice->fd, at, head, sizeof(head));
 
 	if (err)
 		return err;
@@ -73,15 +73,15 @@ static int read_block_head(const struct weft__kept *piece, uint64_t at, struct b
 	return ret->type == BLOCK_INDEX;
 }
 
-/* Whether a piece has events of that time: 1, 0 or -errno. What is newer belongs to it, too: the collector reports the
+/* Whether a slice has events of that time: 1, 0 or -errno. What is newer belongs to it, too: the collector reports the
  * window when it is over. */
-static int piece_wanted(const struct weft__kept *piece, const struct weft__dump *dump)
+static int slice_wanted(const struct weft__kept *slice, const struct weft__dump *dump)
 {
 	uint64_t at = SEG_HEADER_BYTES;
 	struct block_head block;
 	int r = 0;
 
-	while (at < piece->bytes && !(r = read_block_head(piece, at, &block))) {
+	while (at < slice->bytes && !(r = read_block_head(slice, at, &block))) {
 		if (block.type == BLOCK_EVENTS && block.last_ns >= dump->from_ns)
 			return 1;
 		at += block.bytes;
@@ -90,21 +90,21 @@ static int piece_wanted(const struct weft__kept *piece, const struct weft__dump 
 }
 
 /* Whole or not at all, like those that are made here. */
-static int copy_block(struct weft__writer *w, const struct weft__kept *piece, uint64_t at,
+static int copy_block(struct weft__writer *w, const struct weft__kept *slice, uint64_t at,
 		      const struct block_head *block)
 {
 	size_t mark = w->index.n;
 	char bytes[COPY_BYTES];
 	uint32_t done = 0;
-	int err = weft__writer_told(w, block->type, w->offset, block->bytes, block->count, block->first_ns,
-				    block->last_ns);
+	int err = weft__writer_adopted(w, block->type, w->offset, block->bytes, block->count, block->first_ns,
+				       block->last_ns);
 
 	if (err)
 		return err;
 	while (!err && done < block->bytes) {
 		size_t n = block->bytes - done < sizeof(bytes) ? block->bytes - done : sizeof(bytes);
 
-		err = read_whole(piece->fd, at + done, bytes, n);
+		err = read_whole(slice->fd, at + done, bytes, n);
 		if (!err)
 			err = write_whole(w->fd, w->offset + done, bytes, n);
 		done += (uint32_t)n;
@@ -121,7 +121,7 @@ static int copy_block(struct weft__writer *w, const struct weft__kept *piece, ui
 }
 
 /* What of it is new. */
-static int copy_defs(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *piece, uint64_t at,
+static int copy_defs(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *slice, uint64_t at,
 		     const struct block_head *block)
 {
 	size_t n = block->bytes - BLOCK_HEADER_BYTES;
@@ -130,7 +130,7 @@ static int copy_defs(struct weft__collector *c, struct weft__draft *d, const str
 	weft__buf_clear(&d->defs);
 	if (!weft__buf_room(&d->defs, n + 1))
 		return -ENOMEM;
-	err = read_whole(piece->fd, at + BLOCK_HEADER_BYTES, d->defs.bytes, n);
+	err = read_whole(slice->fd, at + BLOCK_HEADER_BYTES, d->defs.bytes, n);
 	if (!err)
 		err = weft__defcache_news(&d->defcache, d->defs.bytes, n, block->flags);
 	if (!err)
@@ -140,7 +140,7 @@ static int copy_defs(struct weft__collector *c, struct weft__draft *d, const str
 	return err;
 }
 
-/* A dump begins when its first piece did. */
+/* A dump begins when its first slice did. */
 static int begin_writing_dump(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *first)
 {
 	struct weft__segment_head head = {.sequence = d->number};
@@ -155,36 +155,36 @@ static int begin_writing_dump(struct weft__collector *c, struct weft__draft *d, 
 	return weft__writer_begin(&d->writer, d->fd, &head);
 }
 
-/* What of a piece is not in the dump yet: all of it, although the window may begin in the middle, since later blocks
+/* What of a slice is not in the dump yet: all of it, although the window may begin in the middle, since later blocks
  * go on where earlier ones have left off, with a thread's context for example, or a poll that is open. */
-static int copy_piece(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *piece)
+static int copy_slice(struct weft__collector *c, struct weft__draft *d, const struct weft__kept *slice)
 {
 	struct block_head block;
 	int r;
 
-	if (piece->sequence < d->sequence)
+	if (slice->sequence < d->sequence)
 		return 0;
-	if (!weft__own_is(&piece->own, piece->fd))
+	if (!weft__own_is(&slice->own, slice->fd))
 		return -EBADF; /* the program closed it */
-	if (piece->sequence > d->sequence || !d->at) {
-		r = piece_wanted(piece, d->of);
+	if (slice->sequence > d->sequence || !d->at) {
+		r = slice_wanted(slice, d->of);
 		if (r <= 0)
 			return r;
-		d->sequence = piece->sequence;
+		d->sequence = slice->sequence;
 		d->at = SEG_HEADER_BYTES;
 	}
-	r = d->writer.offset ? 0 : begin_writing_dump(c, d, piece);
-	while (!r && d->at < piece->bytes && !(r = read_block_head(piece, d->at, &block))) {
-		r = block.type == BLOCK_DEFS ? copy_defs(c, d, piece, d->at, &block)
-					     : copy_block(&d->writer, piece, d->at, &block);
+	r = d->writer.offset ? 0 : begin_writing_dump(c, d, slice);
+	while (!r && d->at < slice->bytes && !(r = read_block_head(slice, d->at, &block))) {
+		r = block.type == BLOCK_DEFS ? copy_defs(c, d, slice, d->at, &block)
+					     : copy_block(&d->writer, slice, d->at, &block);
 		if (!r)
 			d->at += block.bytes;
 	}
 	return r < 0 ? r : 0;
 }
 
-/* The pieces, and the one that is being written. */
-static int copy_pieces(struct weft__collector *c, struct weft__draft *d)
+/* The slices, and the one that is being written. */
+static int copy_slices(struct weft__collector *c, struct weft__draft *d)
 {
 	const struct weft__segments *s = &c->segments;
 	struct weft__kept active = {.fd = s->fd, .own = s->own, .bytes = s->writer.offset, .sequence = s->sequence};
@@ -192,9 +192,9 @@ static int copy_pieces(struct weft__collector *c, struct weft__draft *d)
 	size_t i;
 
 	for (i = 0; i < s->n_kept && !err; i++)
-		err = copy_piece(c, d, &s->kept[i]);
+		err = copy_slice(c, d, &s->kept[i]);
 	if (!err && s->fd >= 0)
-		err = copy_piece(c, d, &active);
+		err = copy_slice(c, d, &active);
 	if (!err && s->sync && d->writer.offset && fdatasync(d->fd) < 0)
 		err = -errno;
 	return err;
@@ -293,7 +293,7 @@ static int open_draft(struct weft__collector *c, struct weft__draft *d, struct w
 	if (!err)
 		err = create_dump(c, d);
 	if (!err)
-		err = copy_pieces(c, d);
+		err = copy_slices(c, d);
 	if (!err)
 		err = d->writer.offset ? add_dump_facts(c, d) : -ENODATA;
 	return err;
@@ -338,7 +338,7 @@ int weft__draft_more(struct weft__collector *c)
 		weft__draft_discard(c);
 		return 0;
 	}
-	return copy_pieces(c, d);
+	return copy_slices(c, d);
 }
 
 void weft__draft_discard(struct weft__collector *c)
@@ -385,7 +385,7 @@ static int seal_dump(struct weft__collector *c, struct weft__draft *d)
 static int write_from_draft(struct weft__collector *c, struct weft__dump *dump)
 {
 	struct weft__draft *d = &c->flight.draft;
-	int err = copy_pieces(c, d);
+	int err = copy_slices(c, d);
 
 	if (!err)
 		err = add_dump_facts(c, d); /* the last word */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces in memory to one segment file. COLLECTOR, or CALLER while there is none.
+/* Slices in memory to one segment file. COLLECTOR, or CALLER while there is none.
  *
  * A dump that is not over yet has a draft: what there is of it is in the directory, as the active segment of a
  * recording is, and each flush adds to it. So a process that is killed meanwhile leaves it to recovery, which puts
@@ -21,7 +21,7 @@ void weft__draft_discard(struct weft__collector *c);
 /* In a child of fork: the file is the parent's. */
 void weft__draft_forked(struct weft__draft *draft);
 
-/* Writes the blocks of all pieces that have something to say about the time of the dump; `path` is set then. 0 or
+/* Writes the blocks of all slices that have something to say about the time of the dump; `path` is set then. 0 or
  * -errno, and then there is no file, or still a draft. -ENODATA: there is nothing of that time. */
 int weft__dump_write(struct weft__collector *c, struct weft__dump *dump);
 

@@ -12,18 +12,18 @@
 #include "record/ring/ring.h"
 #include "record/trigger.h"
 
-#define PIECES 8
-#define PIECE_MIN_NS UINT64_C(1000000000)
-#define PIECE_MAX_NS UINT64_C(10000000000)
-#define PIECE_MIN_BYTES 4096
+#define SLICES 8
+#define SLICE_MIN_NS UINT64_C(1000000000)
+#define SLICE_MAX_NS UINT64_C(10000000000)
+#define SLICE_MIN_BYTES 4096
 #define DUMP_RETRY_NS UINT64_C(1000000000)
 
-/* Makes `c->segments` keep pieces in memory. */
+/* Makes `c->segments` keep slices in memory. */
 static void flight_setup(struct weft__collector *c, const struct weft__timeline *line,
 			 const struct weft_recorder_opts *o)
 {
 	struct weft__flight *f = &c->flight;
-	uint64_t piece = o->flight_ns / PIECES;
+	uint64_t slice = o->flight_ns / SLICES;
 
 	(void)line;
 	f->draft.fd = -1;
@@ -36,15 +36,15 @@ static void flight_setup(struct weft__collector *c, const struct weft__timeline 
 	f->keep_bytes = o->keep_bytes;
 	f->keep_ns = o->keep_ns;
 	c->segments.dir = NULL;
-	c->segments.segment_ns = piece < PIECE_MIN_NS ? PIECE_MIN_NS : piece > PIECE_MAX_NS ? PIECE_MAX_NS : piece;
+	c->segments.segment_ns = slice < SLICE_MIN_NS ? SLICE_MIN_NS : slice > SLICE_MAX_NS ? SLICE_MAX_NS : slice;
 	c->segments.segment_bytes =
-		o->segment_bytes / PIECES > PIECE_MIN_BYTES ? o->segment_bytes / PIECES : PIECE_MIN_BYTES;
+		o->segment_bytes / SLICES > SLICE_MIN_BYTES ? o->segment_bytes / SLICES : SLICE_MIN_BYTES;
 	c->segments.keep_bytes = o->segment_bytes;
 	c->segments.keep_ns = f->span_ns;
 }
 
-/* Pieces that somebody has asked for stay until it is written. */
-static void keep_pieces(struct weft__collector *c, uint64_t now_ns)
+/* Slices that somebody has asked for stay until it is written. */
+static void keep_slices(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__flight *f = &c->flight;
 	uint64_t oldest = now_ns - f->span_ns;
@@ -124,7 +124,7 @@ static int dump_due(struct weft__collector *c, uint64_t now_ns)
 	struct weft__flight *f = &c->flight;
 
 	hear(c, now_ns);
-	keep_pieces(c, now_ns);
+	keep_slices(c, now_ns);
 	return trigger_due(f, now_ns) || asked_and_due(c, now_ns) || draft_due(c, now_ns);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flight recorder: the last so many seconds are kept in memory, as segments of a second or a few (pieces), and a
+/* The flight recorder: the last so many seconds are kept in memory, as segments of a second or a few (slices), and a
  * dump makes one segment in the directory of those that it needs. COLLECTOR; the functions that CALLER may use say so.
  *
- * Since ids are the same in all segments of a recording, a dump is the blocks of its pieces, one after the other; of
+ * Since ids are the same in all segments of a recording, a dump is the blocks of its slices, one after the other; of
  * definitions that say the same the first is enough. Its own facts stand at the end, where they are the last word. */
 #ifndef WEFT_COLLECT_FLIGHT_H
 #define WEFT_COLLECT_FLIGHT_H
@@ -37,9 +37,9 @@ struct weft__draft {
 	struct weft__own own;
 	struct weft__writer writer; /* offset 0: nothing is in it */
 	struct weft__defcache defcache;
-	struct weft__buf defs;      /* of a piece */
+	struct weft__buf defs;      /* of a slice */
 	uint64_t number;            /* of the dump */
-	uint64_t sequence, at;      /* the piece that was copied last, and how far; at 0: none */
+	uint64_t sequence, at;      /* the slice that was copied last, and how far; at 0: none */
 	char path[DUMP_PATH_BYTES]; /* its name by now */
 };
 

@@ -8,9 +8,9 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/collector.h"
+#include "record/collect/staging.h"
 #include "record/event/registry.h"
 #include "record/ring/ring.h"
-#include "record/sample/engine.h"
 #include "segment/format.h"
 
 #define IDLE_BYTES 32768 /* staged; blocks of less are encoded within 50 us */
@@ -162,6 +162,7 @@ static int flush_end(struct weft__collector *c, uint32_t half, const struct weft
 	c->stats.lost += c->n_bad + c->segments.gone.count;
 	c->segments.gone.count = 0;
 	store_release(&c->region->head->staging_used[half], 0);
+	weft__staging_emptied(c, half);
 	if (half == c->region->head->staging_now)
 		c->staged_ns = 0;
 	c->flushed_ns = weft__clock_mono();

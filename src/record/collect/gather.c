@@ -16,7 +16,7 @@ static struct staged_run *run_at(const struct weft__half *half, uint64_t at)
 
 static uint64_t run_end(const struct staged_run *run, uint64_t at)
 {
-	size_t payload = run->type == RUN_EVENTS ? run->n * sizeof(struct weft_slot) : run->n;
+	size_t payload = run->type == RUN_DEFS ? run->n : run->n * sizeof(struct weft_slot);
 
 	return at + sizeof(*run) + (payload + 7) / 8 * 8;
 }
@@ -30,9 +30,8 @@ static void write_bad(struct weft__collector *c)
 
 /* One record for all that come one after the other in a thread: a program may emit many of a kind that it could not
  * define. */
-static void report_bad(struct weft__collector *c, uint64_t tick)
+static void report_bad(struct weft__collector *c, uint64_t when)
 {
-	uint64_t when = weft__timeline_mono(&c->timeline, tick);
 	uint32_t stream = c->batch->chunks[c->batch->n_chunks - 1].stream;
 
 	if (c->bad.thread != stream)
@@ -68,7 +67,7 @@ static int live_kind(void *who, uint32_t kind, uint32_t *n_fields)
 static const struct weft__resolver by_process = {live_stack, live_worker, live_kind};
 
 /* One event into the batch. What makes no sense is counted, not kept. */
-static int add_event(struct weft__collector *c, const struct weft_slot *slots)
+static int add_event(struct weft__collector *c, const struct weft_slot *slots, uint64_t ns)
 {
 	struct weft__unpacked ev;
 	int err = weft__resolve(&by_process, c, c->batch->chunks[c->batch->n_chunks - 1].stream, slots, &ev);
@@ -78,9 +77,9 @@ static int add_event(struct weft__collector *c, const struct weft_slot *slots)
 	if (!err && ev.kind == WEFT_KIND_CONTEXT)
 		weft__contexts_saw(c, ev.fields);
 	if (!err)
-		err = weft__batch_add(c->batch, weft__slot_ns(&c->timeline, slots), ev.kind, ev.fields, ev.n_fields);
+		err = weft__batch_add(c->batch, ns, ev.kind, ev.fields, ev.n_fields);
 	if (err == 1 || err == -EOVERFLOW) {
-		report_bad(c, slots->w0 >> 8);
+		report_bad(c, ns);
 		err = 0;
 	}
 	return err;
@@ -204,9 +203,19 @@ static int add_run(struct weft__collector *c, const struct staged_run *run)
 			if (i == run->n)
 				break;
 		}
-		err = add_event(c, &slots[i]);
+		err = add_event(c, &slots[i], weft__slot_ns(&c->timeline, &slots[i]));
 		i += event_slots(&slots[i]);
 	}
+	return err;
+}
+
+static int add_found(struct weft__collector *c, const struct staged_run *run)
+{
+	const struct weft_slot *slots = (const struct weft_slot *)(const void *)(run + 1);
+	int err = 0;
+
+	for (uint32_t i = 0; i < run->n && !err; i += event_slots(&slots[i]))
+		err = add_event(c, &slots[i], weft__found_ns(&c->timeline, &slots[i]));
 	return err;
 }
 
@@ -224,7 +233,7 @@ static int link_runs(struct weft__collector *c, const struct weft__half *half)
 		struct weft__ring_note *note;
 
 		at = run_end(run, at);
-		if (run->type != RUN_EVENTS)
+		if (run->type == RUN_DEFS)
 			continue;
 		grown = weft__grow(c->runs, &c->runs_cap, c->n_runs, sizeof(*grown));
 		if (!grown)
@@ -253,12 +262,13 @@ static int add_chunk(struct weft__collector *c, uint32_t i)
 
 	if (err)
 		return err;
-	err = weft__contexts_begin(c, (const struct weft_slot *)(const void *)(run + 1));
+	if (run->type == RUN_EVENTS)
+		err = weft__contexts_begin(c, (const struct weft_slot *)(const void *)(run + 1));
 	for (; i != UINT32_MAX && !err; i = c->runs[i].next) {
 		run = c->runs[i].staged;
 		if (run->stream != stream || run->first_slot != next)
 			break; /* the ring was handed on: a chunk of its own */
-		err = add_run(c, run);
+		err = run->type == RUN_FOUND ? add_found(c, run) : add_run(c, run);
 		next += run->n;
 		slots += run->n;
 		c->runs[i].taken = 1;

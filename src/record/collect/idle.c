@@ -95,6 +95,7 @@ static void *idle_main(void *data)
 	int over = 0;
 
 	weft__ours_begin();
+	store_relaxed(&weft__own_threads.encoder, (uint32_t)syscall(SYS_gettid));
 	weft__private_fds = idle->private_fds;
 	pthread_setname_np(pthread_self(), "weft-encoder");
 	sched_setscheduler(0, SCHED_IDLE, &param);

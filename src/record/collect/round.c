@@ -8,13 +8,13 @@
 #include "record/event/registry.h"
 #include "record/source.h"
 
-/* What one of them did, and did again for as long as it had more than its ring holds. */
+/* What one of them did, and did again for as long as it had more than staging holds. */
 static int round_one(struct weft__collector *c, int (*op)(const struct weft__turn *), const struct weft__turn *turn)
 {
 	int want = op(turn);
 
 	while (want > 0 && want & SOURCE_MORE) {
-		int err = weft__drain(c);
+		int err = weft__flush_room(c);
 
 		want = err ? err : op(turn);
 	}

@@ -28,15 +28,44 @@ static inline uint64_t weft__slot_ns(const struct weft__timeline *line, const st
 	return tick ? weft__timeline_mono(line, tick) : line->last.mono_ns;
 }
 
-/* `slots` holds the whole event: event_slots() of them. Fields are as they are in the slots: references stay
- * references. */
-static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpacked *ev)
+/* The same of an event that the collector found out, which has ns. Of these as many bits as of ticks are there. */
+static inline uint64_t weft__found_ns(const struct weft__timeline *line, const struct weft_slot *slot)
+{
+	uint64_t last = line->last.mono_ns;
+
+	return last + (uint64_t)((int64_t)(((slot->w0 >> 8) - last) << 8) >> 8);
+}
+
+static inline uint8_t weft__kind_packing(uint32_t kind)
 {
 	static const uint8_t packing[WEFT_KIND_BUILTIN_END] = {
 #define X(NAME, number, name, pack, ...) [number] = PACK_##pack,
 		WEFT_KINDS(X, WEFT_KIND_NONE, WEFT_KIND_NONE)
 #undef X
 	};
+
+	return packing[kind];
+}
+
+/* An event of a kind whose packing is WORDS or PAIR. */
+static inline void weft__pack(struct weft_slot *slots, uint32_t kind, uint64_t time, const uint64_t *fields)
+{
+	uint32_t i, n = weft__kind_fields(kind);
+
+	slots[0].w0 = time << 8 | kind;
+	if (weft__kind_packing(kind) == PACK_PAIR) {
+		slots[0].w1 = (fields[0] & WEFT_TASK_MASK) | fields[1] << WEFT_TASK_BITS;
+		return;
+	}
+	slots[0].w1 = n ? fields[0] : 0;
+	for (i = 1; i < n; i += 2)
+		slots[1 + i / 2] = (struct weft_slot){fields[i], i + 1 < n ? fields[i + 1] : 0};
+}
+
+/* `slots` holds the whole event: event_slots() of them. Fields are as they are in the slots: references stay
+ * references. */
+static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpacked *ev)
+{
 	uint64_t w1 = slots[0].w1;
 	uint32_t i, n;
 
@@ -51,7 +80,7 @@ static inline void weft__unpack(const struct weft_slot *slots, struct weft__unpa
 		return;
 	}
 	ev->n_fields = n = weft__kind_fields(ev->kind);
-	switch (packing[ev->kind]) {
+	switch (weft__kind_packing(ev->kind)) {
 	case PACK_PAIR:
 		ev->fields[0] = w1 & WEFT_TASK_MASK;
 		ev->fields[1] = w1 >> WEFT_TASK_BITS;

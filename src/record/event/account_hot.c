@@ -374,7 +374,9 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 	account_leave(account, ring, tick);
 }
 
-void weft__account_begin(struct ring_page *ring)
+/* With the thread's first event, of that tick. To get its ring takes a while, in which it may be preempted: a poll that
+ * begins with that event has been off the CPU before anything watched. */
+void weft__account_begin(struct ring_page *ring, uint64_t since)
 {
 	struct account *account = &ring->account;
 	uint64_t tick = weft_tick(load_relaxed(&weft_gate.on));
@@ -385,6 +387,11 @@ void weft__account_begin(struct ring_page *ring)
 		account_counts(account, ring, WEFT__SCHED_ONCE);
 		account_charge(tick);
 		tick = account->tick;
+	}
+	if (weft_tick_ns(tick - since) > ACCOUNT_LATE_NS && (int64_t)(tick - since) > 0) {
+		account->polls[0] = account_at(account, since);
+		account->polls[0].cpu_ns = account->polls[0].ready_ns = WEFT_NOT_MEASURED;
+		account->polls[0].voluntary = WEFT_NOT_MEASURED;
 	}
 	account_leave_as(account, ring, tick, WEFT__SCHED_ONCE);
 }

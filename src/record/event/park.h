@@ -9,7 +9,7 @@
 #include "record/ring/hooks.h"
 
 /* Bits of the gate that change while it is open: what is open goes on. The others say what time of recording it is. */
-#define GATE_CHANGES (WEFT_GATE_MODES | WEFT_GATE_COUNTED | WEFT_GATE_PARKS)
+#define GATE_CHANGES (WEFT_GATE_MODES | WEFT_GATE_COUNTED | WEFT_GATE_PARKS | WEFT_GATE_UNTIMED)
 
 /* HOT and COLLECTOR. Ticks in parks until `tick`, when the gate had the value `on`. The owner ends a park before it adds the park's time, so
  * that none is there twice; one that ends meanwhile may be missing, and is there the next time. */

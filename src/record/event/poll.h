@@ -52,6 +52,14 @@ static inline struct ring_page *weft__polls_mine(uint32_t on)
 	return WEFT_LIKELY(ring->polls.on == on) ? ring : NULL;
 }
 
+/* COLLECTOR. Moves the gate's step on, by which polls without a clock are found that are long. */
+void weft__polls_step(uint64_t tick);
+/* HOT and COLLECTOR. The tick by which such a poll was under way that began at a step. */
+uint64_t weft__polls_step_after(uint64_t step);
+/* HOT. At the end of one, in which the step moved on twice: records it. By the owner. */
+void weft__untimed_report(const struct polls *polls, uint64_t tick);
+/* HOT. Whether one more poll may be recorded in this second, and then it counts; else it is counted as left out. */
+int weft__poll_under_cap(struct ring_page *ring, uint64_t tick);
 /* HOT. The calling thread's ring, with polls of this time of recording; NULL when there is none or nothing records. */
 struct ring_page *weft__polls_ready(uint32_t on, uint64_t tick);
 

@@ -49,6 +49,7 @@ struct ring_page *weft__polls_ready(uint32_t on, uint64_t tick)
 	polls = &ring->polls;
 	if ((polls->on ^ on) & ~GATE_CHANGES) {
 		store_relaxed(&polls->level, 0u);
+		weft__polls_untimed_add(polls, load_relaxed(&polls->untimed) & 1);
 		fence_signal();
 	}
 	polls->on = on;
@@ -61,20 +62,17 @@ static uint32_t open_as_events(const struct ring_page *ring)
 	return load_relaxed(&weft_gate.poll_mixed) ? (uint32_t)(load_relaxed(&ring->hot.poll) & 0xff) : 0;
 }
 
-static void poll_open(struct ring_page *ring, uint64_t arg, uint64_t tick, uint32_t on)
+/* For a poll that begins or ends with WEFT_GATE_UNTIMED: whether one with a clock is open here. Then it is as if that
+ * bit were not there, and the next operation asks again. */
+static int timed_is_open(struct ring_page *ring)
 {
-	struct polls *polls = &ring->polls;
-	uint32_t level = load_relaxed(&polls->level);
-
-	store_relaxed(&polls->level, level + 1);
-	fence_signal();
-	if (level < POLLS_NEST)
-		poll_set(&polls->open[level], arg, tick, on);
-	if (level + open_as_events(ring) > 0)
-		weft__account_nested(ring, level + open_as_events(ring), tick);
+	if (!load_relaxed(&ring->polls.level) && !open_as_events(ring))
+		return 0;
+	ring->polls.on &= ~WEFT_GATE_UNTIMED;
+	return 1;
 }
 
-static int under_cap(struct ring_page *ring, uint64_t tick)
+int weft__poll_under_cap(struct ring_page *ring, uint64_t tick)
 {
 	struct polls *polls = &ring->polls;
 
@@ -91,6 +89,37 @@ static int under_cap(struct ring_page *ring, uint64_t tick)
 	store_relaxed(&ring->capped_to, tick);
 	store_release(&ring->capped, ring->capped + 1);
 	return 0;
+}
+
+/* A poll without a clock ends, if one is open; 0: none was. `tick` 0: not read yet. */
+static inline int untimed_end(struct polls *polls, uint64_t tick, uint32_t on)
+{
+	if (!(load_relaxed(&polls->untimed) & 1))
+		return 0;
+	if (WEFT_UNLIKELY(load_relaxed(&weft_gate.step) - load_relaxed(&polls->untimed_step) >= 2))
+		weft__untimed_report(polls, tick ? tick : weft_tick(on));
+	weft__polls_untimed_add(polls, 1);
+	return 1;
+}
+
+/* One ends and the next begins. */
+static inline void untimed_next(struct polls *polls, uint64_t arg, uint64_t tick, uint32_t on)
+{
+	untimed_end(polls, tick, on);
+	weft__polls_untimed_begin(polls, arg, load_relaxed(&weft_gate.step));
+}
+
+static void poll_open(struct ring_page *ring, uint64_t arg, uint64_t tick, uint32_t on)
+{
+	struct polls *polls = &ring->polls;
+	uint32_t level = load_relaxed(&polls->level);
+
+	store_relaxed(&polls->level, level + 1);
+	fence_signal();
+	if (level < POLLS_NEST)
+		poll_set(&polls->open[level], arg, tick, on);
+	if (level + open_as_events(ring) > 0)
+		weft__account_nested(ring, level + open_as_events(ring), tick);
 }
 
 /* While wakes are only counted: the one that the poll was for. */
@@ -114,7 +143,7 @@ static void poll_report(struct ring_page *ring, const struct poll_open *poll, ui
 	uint64_t fields[WEFT_FIELDS_OF_POLL] = {poll->arg & WEFT_TASK_MASK, poll->arg >> WEFT_TASK_BITS, ns,
 						level + open_as_events(ring), why};
 
-	if (!under_cap(ring, tick))
+	if (!weft__poll_under_cap(ring, tick))
 		return;
 	report_woken(poll, tick);
 	if (split)
@@ -198,8 +227,10 @@ static int poll_close(struct ring_page *ring, uint64_t tick, uint32_t on)
 	int timed = (on & WEFT_GATE_TIMED) != 0;
 
 	if (level == UINT32_MAX) {
-		if (!open_as_events(ring))
+		if (!open_as_events(ring)) {
+			untimed_end(polls, tick, on); /* it began before the level was another */
 			return timed;
+		}
 		if (on & WEFT_GATE_RSEQ && !weft_stayed())
 			weft_slow_poll_off(tick);
 		weft_poll_mark_end();
@@ -207,7 +238,7 @@ static int poll_close(struct ring_page *ring, uint64_t tick, uint32_t on)
 	}
 	if (level >= POLLS_NEST) {
 		if (!timed)
-			weft__polls_count(polls, 1 + POLLS_DEEPER);
+			weft__polls_count(polls, 1 + POLLS_UNTIMED);
 	} else {
 		timed = polls->open[level].timed != 0;
 		if (polls->open[level].tick)
@@ -230,7 +261,9 @@ static __attribute__((noinline)) void begin_slowly(uint64_t arg, uint64_t tick)
 	uint32_t on = weft_gate_on();
 	struct ring_page *ring = on & WEFT_GATE_MODES ? weft__polls_ready(on, tick) : NULL;
 
-	if (ring)
+	if (ring && on & WEFT_GATE_UNTIMED && !timed_is_open(ring))
+		weft__polls_untimed_begin(&ring->polls, arg, load_relaxed(&weft_gate.step));
+	else if (ring)
 		poll_open(ring, arg, tick, on);
 	if (ring && on & WEFT_GATE_TIMED)
 		weft_emit(WEFT_KIND_POLL_BEGIN, arg, tick);
@@ -243,7 +276,9 @@ static __attribute__((noinline)) void end_slowly(uint64_t tick)
 	uint32_t on = weft_gate_on();
 	struct ring_page *ring = on & WEFT_GATE_MODES ? weft__polls_ready(on, tick) : NULL;
 
-	if (ring && poll_close(ring, tick, on))
+	if (ring && on & WEFT_GATE_UNTIMED && !timed_is_open(ring))
+		untimed_end(&ring->polls, tick, on);
+	else if (ring && poll_close(ring, tick, on))
 		weft_emit(WEFT_KIND_POLL_END, 0, tick);
 	else if (only_events(on))
 		weft_emit_poll(WEFT_KIND_POLL_END, 0, tick);
@@ -254,7 +289,9 @@ static __attribute__((noinline)) void next_slowly(uint64_t arg, uint64_t tick)
 	uint32_t on = weft_gate_on();
 	struct ring_page *ring = on & WEFT_GATE_MODES ? weft__polls_ready(on, tick) : NULL;
 
-	if (ring) {
+	if (ring && on & WEFT_GATE_UNTIMED && !timed_is_open(ring)) {
+		untimed_next(&ring->polls, arg, tick, on);
+	} else if (ring) {
 		int ends = poll_close(ring, tick, on), begins = (on & WEFT_GATE_TIMED) != 0;
 
 		if (ends || begins)
@@ -298,11 +335,23 @@ static __attribute__((noinline)) void begin_nested(uint32_t level, uint64_t tick
 		weft__account_nested(ring, level + open_as_events(ring), tick);
 }
 
+/* The polls of the calling thread when this one is only counted, without a clock; else NULL. */
+static inline struct polls *counts_untimed(uint32_t on)
+{
+	struct polls *polls = own_polls();
+
+	return on & WEFT_GATE_UNTIMED && WEFT_LIKELY(polls->on == on && !load_relaxed(&polls->level)) ? polls : NULL;
+}
+
 void weft_slow_poll_begin_at(uint64_t arg, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = own_polls();
 	uint32_t level = load_relaxed(&polls->level);
 
+	if (counts_untimed(on)) {
+		weft__polls_untimed_begin(polls, arg, load_relaxed(&weft_gate.step));
+		return;
+	}
 	if (on & WEFT_GATE_RSEQ && !weft_stayed())
 		weft_slow_off(tick);
 	if (WEFT_UNLIKELY(polls->on != on || level >= POLLS_NEST)) {
@@ -322,8 +371,13 @@ void weft_slow_poll_end_at(uint64_t tick, uint32_t on)
 {
 	struct polls *polls = own_polls();
 	uint32_t level = load_relaxed(&polls->level) - 1;
-	struct poll_open *open = ends_quietly(polls, level, tick, on);
+	struct poll_open *open;
 
+	if (counts_untimed(on)) {
+		untimed_end(polls, tick, on);
+		return;
+	}
+	open = ends_quietly(polls, level, tick, on);
 	if (WEFT_UNLIKELY(!open)) {
 		end_slowly(tick);
 		return;
@@ -339,8 +393,13 @@ void weft_slow_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
 {
 	struct polls *polls = own_polls();
 	uint32_t level = load_relaxed(&polls->level) - 1;
-	struct poll_open *open = ends_quietly(polls, level, tick, on);
+	struct poll_open *open;
 
+	if (counts_untimed(on)) {
+		untimed_next(polls, arg, tick, on);
+		return;
+	}
+	open = ends_quietly(polls, level, tick, on);
 	if (WEFT_UNLIKELY(!open)) {
 		next_slowly(arg, tick);
 		return;
@@ -354,17 +413,32 @@ void weft_slow_poll_next_at(uint64_t arg, uint64_t tick, uint32_t on)
 
 void weft_slow_poll_begin(uint64_t arg, uint32_t on)
 {
-	weft_slow_poll_begin_at(arg, weft_tick(on), on);
+	struct polls *polls = counts_untimed(on);
+
+	if (polls)
+		weft__polls_untimed_begin(polls, arg, load_relaxed(&weft_gate.step));
+	else
+		weft_slow_poll_begin_at(arg, weft_tick(on), on);
 }
 
 void weft_slow_poll_end(uint32_t on)
 {
-	weft_slow_poll_end_at(weft_tick(on), on);
+	struct polls *polls = counts_untimed(on);
+
+	if (polls)
+		untimed_end(polls, 0, on);
+	else
+		weft_slow_poll_end_at(weft_tick(on), on);
 }
 
 void weft_slow_poll_next(uint64_t arg, uint32_t on)
 {
-	weft_slow_poll_next_at(arg, weft_tick(on), on);
+	struct polls *polls = counts_untimed(on);
+
+	if (polls)
+		untimed_next(polls, arg, 0, on);
+	else
+		weft_slow_poll_next_at(arg, weft_tick(on), on);
 }
 
 void weft_slow_count(uint32_t which)
@@ -392,7 +466,7 @@ void weft__poll_counts_end(struct ring_page *ring, uint64_t tick)
 		if (!weft__ring_has_room(ring, slots))
 			return; /* what is left is reported with the next thread's */
 		fields[WEFT_FIELD_POLL_COUNT_COUNT] =
-			weft__poll_count_take(ring, bucket, load_relaxed(&ring->polls.count[1 + bucket]));
+			weft__poll_count_take(ring, bucket, weft__polls_of(&ring->polls, bucket));
 		if (fields[WEFT_FIELD_POLL_COUNT_COUNT])
 			weft__wide_emit_in(&ring->hot, WEFT_KIND_POLL_COUNT, tick, fields, NULL, 0);
 	}

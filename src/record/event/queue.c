@@ -2,7 +2,9 @@
 #include "record/event/queue.h"
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "record/event/registry.h"
+#include "record/found.h"
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
@@ -40,25 +42,44 @@ static uint64_t queue_due(const struct weft__turn *turn)
 	return load_relaxed(&queue_asks.any) ? queue_asks.asked_ns + queue_asks.pace_ns : UINT64_MAX;
 }
 
+/* Where depths are only counted, as those that threads report are. */
+static int queue_report(const struct weft__turn *turn, uint32_t runtime, uint64_t depth)
+{
+	uint64_t fields[WEFT_FIELDS_OF_QUEUE] = {depth, runtime};
+	uint32_t on = weft_gate_on();
+
+	if (on & WEFT_GATE_PARKS)
+		weft_queue_depth(runtime, depth);
+	else if (on)
+		return weft__found_add(turn->collector, FOUND_NOW,
+				       &(struct weft__found){weft__clock_mono(), WEFT_KIND_QUEUE, fields, NULL, 0});
+	return 0;
+}
+
 static int queue_turn(const struct weft__turn *turn)
 {
 	uint32_t n = load_acquire(&weft__hot.n_runtimes), asked = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && !err; i++) {
+		uint64_t depth = 0;
+
 		struct weft__runtime *runtime = &weft__runtimes[i];
 		weft_queue_fn *fn;
 
 		__atomic_fetch_add(&runtime->asking, 1, __ATOMIC_SEQ_CST);
 		fn = load_seq_cst(&runtime->queue);
 		if (fn) {
-			weft_queue_depth(i, fn(load_relaxed(&runtime->data)));
+			depth = fn(load_relaxed(&runtime->data));
 			asked = 1;
 		}
 		__atomic_fetch_sub(&runtime->asking, 1, __ATOMIC_SEQ_CST);
+		if (fn)
+			err = queue_report(turn, i, depth);
 	}
 	queue_asks.asked_ns = turn->now_ns;
 	store_relaxed(&queue_asks.any, asked);
-	return SOURCE_NOTHING;
+	return err;
 }
 
 static void queue_spare(int dear)

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+struct stacks;
 struct weft_ring;
 
 /* Addresses as the unwinder gives them, leaf first; flags as in enum weft_stack_flag. */
@@ -25,5 +26,11 @@ int weft__wide_emit_stacks(uint32_t kind, uint64_t tick, uint64_t *fields, const
 /* The same into a ring of the caller's with room for weft__kind_slots(kind) slots; NULL: 0. */
 int weft__wide_emit_in(struct weft_ring *ring, uint32_t kind, uint64_t tick, uint64_t *fields,
 		       const struct weft__wide_stack *stacks, uint32_t n_stacks);
+
+/* Puts stacks into the table and references to them into their fields. What refers to them is published before
+ * weft__wide_referred, which takes the answer. */
+struct stacks *weft__wide_refer(uint64_t tick, uint64_t *fields, const struct weft__wide_stack *stacks,
+				uint32_t n_stacks);
+void weft__wide_referred(struct stacks *table);
 
 #endif

@@ -24,15 +24,12 @@ static void emit_wide(struct weft_ring *ring, uint32_t kind, uint64_t tick, cons
 		weft__poll_sampled(ring, tick); /* by the thread that waited */
 }
 
-int weft__wide_emit_in(struct weft_ring *ring, uint32_t kind, uint64_t tick, uint64_t *fields,
-		       const struct weft__wide_stack *stacks, uint32_t n_stacks)
+struct stacks *weft__wide_refer(uint64_t tick, uint64_t *fields, const struct weft__wide_stack *stacks,
+				uint32_t n_stacks)
 {
-	struct stacks *table;
 	uint32_t generation, i;
+	struct stacks *table = n_stacks ? weft__stacks_enter(&generation) : NULL;
 
-	if (!ring)
-		return 0;
-	table = n_stacks ? weft__stacks_enter(&generation) : NULL;
 	for (i = 0; i < n_stacks; i++) {
 		const struct weft__wide_stack *stack = &stacks[i];
 		uint64_t *field = &fields[stack->field];
@@ -42,11 +39,27 @@ int weft__wide_emit_in(struct weft_ring *ring, uint32_t kind, uint64_t tick, uin
 		if (table && stack->n && !*field)
 			weft__stacks_lost(tick);
 	}
+	return table;
+}
+
+void weft__wide_referred(struct stacks *table)
+{
+	if (table)
+		weft__stacks_leave(table);
+}
+
+int weft__wide_emit_in(struct weft_ring *ring, uint32_t kind, uint64_t tick, uint64_t *fields,
+		       const struct weft__wide_stack *stacks, uint32_t n_stacks)
+{
+	struct stacks *table;
+
+	if (!ring)
+		return 0;
+	table = weft__wide_refer(tick, fields, stacks, n_stacks);
 	/* Published before leave: the collector must find the reference when it looks for what still refers to this
 	 * generation. */
 	emit_wide(ring, kind, tick, fields);
-	if (table)
-		weft__stacks_leave(table);
+	weft__wide_referred(table);
 	return 1;
 }
 

@@ -10,7 +10,7 @@
 /* The calling thread got a ring. sample/slots_hot.c: it is sampled from now on; event/account_hot.c: the first
  * reading of its CPU time; wait/context_hot.c: its ring does not have its context. */
 void weft__engine_thread_here(uint32_t tid);
-void weft__account_begin(struct ring_page *ring);
+void weft__account_begin(struct ring_page *ring, uint64_t since);
 void weft__context_attached(void);
 
 /* wait/context_hot.c. Whether the calling thread has a context that its ring does not have; and emits it, in a ring

@@ -21,7 +21,7 @@
 #include "weft/segment.h"
 
 #define RINGS_MAGIC "WEFTRNG1"
-#define RINGS_VERSION 10
+#define RINGS_VERSION 11
 #define RING_PAGE 4096
 #define RING_SLACK 128 /* slots kept free for handlers that arrive between check and take */
 #define EVENT_SLOTS_MAX (1 + (WEFT_FIELDS_MAX + 1) / 2)
@@ -129,8 +129,7 @@ struct ring_page {
 	struct poll_reporting {
 		uint32_t count;  /* that the collector is reporting, plus 1; 0: none */
 		uint32_t before; /* what it had been reported at */
-		uint32_t ring;   /* the collector's own */
-		uint64_t slot;   /* in which the event begins */
+		uint64_t slot;   /* of FOUND_NOW, in which the event begins */
 	} reporting;             /* so that, killed between the two, it is known whether it is reported */
 	uint64_t
 		parks_reported; /* of hot.parks and, with the park that is open, of hot.parked; in the same way as polls_reported */
@@ -178,15 +177,20 @@ static inline int staging_any(const struct rings_head *head)
 	return head->staging_used[0] || head->staging_used[1];
 }
 
-/* A run in staging: the header, then n_slots slots or n_bytes of definition records, padded to 8 bytes. */
-enum { RUN_EVENTS = 1, RUN_DEFS = 2 };
+/* A run in staging: the header, then n_slots slots or n_bytes of definition records, padded to 8 bytes. RUN_FOUND has
+ * events of no ring, which the collector found out (record/found.h): where slots of rings have ticks, these have ns. */
+enum { RUN_EVENTS = 1, RUN_DEFS = 2, RUN_FOUND = 3 };
 struct staged_run {
 	uint32_t type;
 	uint32_t n;      /* slots, or bytes */
-	uint32_t ring;   /* RUN_EVENTS */
-	uint32_t stream; /* RUN_EVENTS; RUN_DEFS: number of records */
+	uint32_t ring;   /* of slots; RUN_FOUND: FOUND_RING of its lane */
+	uint32_t stream; /* of slots; RUN_DEFS: number of records */
 	uint64_t first_slot;
 };
+
+/* What stands for the number of a ring in events of no ring: costs, then the lanes of record/found.h. */
+#define COSTS_RING(head) ((head)->max_rings)
+#define FOUND_RING(head, lane) ((head)->max_rings + 1 + (uint32_t)(lane))
 
 /* Slots that a ring begins with may become this many: 256 KiB, unless they were more from the beginning. */
 #define RING_GROWS 4

@@ -44,16 +44,13 @@ int weft__ring_back(const struct weft__own_file *file, void *memory, uint64_t at
 void weft__ring_missed(uint64_t tick);
 /* HOT. Wakes the collector if it sleeps. */
 void weft__collector_wake(void);
-/* HOT. Gives the calling thread a ring, or NULL. `always` even though nothing records: for the collector, without
- * which there is no closing. */
-struct weft_ring *weft__ring_attach(uint64_t tick, int always);
+/* HOT. Gives the calling thread a ring, or NULL. */
+struct weft_ring *weft__ring_attach(uint64_t tick);
 /* HOT. By the owner. */
 int weft__ring_has_room(struct ring_page *ring, uint32_t n_slots);
 /* HOT. For a thread that shares the thread-local memory of another, as a bare clone makes them: a ring with room, or
  * NULL: counted. `kept` is where the caller keeps it for the thread; NULL in it at first. */
 struct weft_ring *weft__ring_foreign(struct weft_ring **kept, uint32_t tid, uint32_t n_slots, uint64_t tick);
-/* HOT. Whether the thread still has such a ring, also when the gate is shut. */
-int weft__ring_kept(const struct weft_ring *kept, uint32_t tid);
 /* HOT. Ends the ownership of a ring by `tid`, if it has it. By the owner, or by the collector for a dead owner. */
 void weft__ring_detach(struct ring_page *ring, uint32_t tid, uint64_t tick);
 /* HOT. The ring of the calling thread in the present session, or NULL. */

@@ -283,12 +283,12 @@ static void name_of(uint32_t tid, char *name, size_t bytes)
 }
 
 /* A ring that belongs to the thread, with its beginning in it. */
-static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
+static struct ring_page *ring_begin(uint32_t tid, uint64_t tick)
 {
 	struct weft_slot name = {0, 0};
 	struct ring_page *ring;
 
-	if (!load_seq_cst(&weft_gate.on) && !always)
+	if (!load_seq_cst(&weft_gate.on))
 		return NULL;
 	ring = ring_take_free();
 	if (!ring)
@@ -306,6 +306,7 @@ static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
 	ring->polls.on = 0;
 	store_relaxed(&ring->polls.wakes, 0u);
 	store_relaxed(&ring->polls.level, 0u);
+	store_relaxed(&ring->polls.untimed, (ring->polls.untimed + 1) & ~UINT64_C(1)); /* one that was open is over */
 	store_release(&ring->owner, tid);
 	if (!weft__ring_emit(ring, WEFT_KIND_THREAD_BEGIN, tid, tick, &name)) {
 		ring_release(ring);
@@ -314,11 +315,11 @@ static struct ring_page *ring_begin(uint32_t tid, uint64_t tick, int always)
 	return ring;
 }
 
-static struct weft_ring *attach_counted(uint64_t tick, int always)
+static struct weft_ring *attach_counted(uint64_t tick)
 {
 	struct weft_ring *before = weft_ring_self;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	struct ring_page *ring = ring_begin(tid, tick, always);
+	struct ring_page *ring = ring_begin(tid, tick);
 
 	if (!ring)
 		return NULL;
@@ -337,17 +338,17 @@ static struct weft_ring *attach_counted(uint64_t tick, int always)
 	if (weft__hot.key_made)
 		pthread_setspecific(weft__hot.key, &weft__hot);
 	weft__engine_thread_here(tid);
-	weft__account_begin(ring);
+	weft__account_begin(ring, tick);
 	return &ring->hot;
 }
 
-struct weft_ring *weft__ring_attach(uint64_t tick, int always)
+struct weft_ring *weft__ring_attach(uint64_t tick)
 {
 	struct weft_ring *ring;
 	int saved = errno;
 
 	__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
-	ring = attach_counted(tick, always);
+	ring = attach_counted(tick);
 	__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
 	errno = saved;
 	return ring;
@@ -420,7 +421,7 @@ struct weft_ring *weft__ring_foreign(struct weft_ring **kept, uint32_t tid, uint
 
 	if (!ring || load_relaxed(&ring->owner) != tid) {
 		__atomic_fetch_add(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
-		ring = ring_begin(tid, tick, 0);
+		ring = ring_begin(tid, tick);
 		__atomic_fetch_sub(&weft__hot.attaching, 1, __ATOMIC_SEQ_CST);
 		if (!ring) {
 			if (load_relaxed(&weft_gate.on))
@@ -433,18 +434,13 @@ struct weft_ring *weft__ring_foreign(struct weft_ring **kept, uint32_t tid, uint
 	return ring_room(ring, n_slots, tick);
 }
 
-int weft__ring_kept(const struct weft_ring *kept, uint32_t tid)
-{
-	return in_session(kept) && load_relaxed(&((const struct ring_page *)(const void *)kept)->owner) == tid;
-}
-
 struct weft_ring *weft_slow_ring(uint32_t n_slots, uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct weft_ring *room;
 
 	if (!ring) {
-		struct weft_ring *attached = weft__ring_attach(tick, 0);
+		struct weft_ring *attached = weft__ring_attach(tick);
 
 		if (!attached) {
 			if (load_relaxed(&weft_gate.on))

@@ -148,6 +148,19 @@ void weft__engine_undo(void)
 	weft__engine_life.running = 0;
 }
 
+/* The thread that starts weft below weft run is one of weft's own. What the net catches in it stays there: for a
+ * thread that blocks the signal the kernel would wake another one, whose call would end with EINTR. */
+static void let_net_here(void)
+{
+	sigset_t set;
+
+	if (weft__engine.net < 0 || !weft__thread_ours((uint32_t)syscall(SYS_gettid)))
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, weft__engine.net_signal);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* Signal, table, threads. */
 int weft__engine_begin(void)
 {
@@ -168,6 +181,7 @@ int weft__engine_begin(void)
 	weft__net_open();
 	if (weft__engine.net >= 0)
 		weft__tables_let(weft__engine.net_signal);
+	let_net_here();
 	weft__threads_scan(1);
 	weft__threads_scan(1); /* those that came meanwhile */
 	if (weft__engine.ops->started)
@@ -179,19 +193,6 @@ int weft__engine_begin(void)
 	weft__engine_life.unblocked = 0;
 	store_relaxed(&weft__engine_life.begun, 1u);
 	return err;
-}
-
-/* The thread that starts weft below weft run is one of weft's own. What the net catches in it stays there: for a
- * thread that blocks the signal the kernel would wake another one, whose call would end with EINTR. */
-static void let_net_here(void)
-{
-	sigset_t set;
-
-	if (weft__engine.net < 0 || !weft__thread_ours((uint32_t)syscall(SYS_gettid)))
-		return;
-	sigemptyset(&set);
-	sigaddset(&set, weft__engine.net_signal);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* Whether not even the thread that started it could be covered, or got no `timer` beside its event: what worked at
@@ -260,10 +261,8 @@ static int engine_start(pthread_t collector)
 		pthread_sigmask(SIG_SETMASK, NULL, &weft__engine_life.blocked);
 		if (blocks_all(&weft__engine_life.blocked))
 			sigemptyset(&weft__engine_life.blocked);
-		if (weft__engine.ops != &weft__perf_ops) {
+		if (weft__engine.ops != &weft__perf_ops)
 			err = engine_run();
-			let_net_here();
-		}
 	}
 	pthread_mutex_unlock(&weft__engine_mutex);
 	return err;
@@ -375,6 +374,15 @@ static void engine_cost(struct weft__source_cost *ret)
 	ret->spent_ns = weft__engine_counts().spent_ns + weft__meter_ns(&ret->fixed_ns);
 }
 
+static int engine_cpu(struct weft__source_cpu *ret)
+{
+	int on = weft__engine_hz() != 0;
+
+	if (on)
+		*ret = weft__engine_cpu();
+	return on;
+}
+
 static int engine_works(void)
 {
 	return weft__engine_hz() != 0;
@@ -440,6 +448,7 @@ const struct weft__source weft__sample_source = {
 	.costs = WEFT_COST_SAMPLES,
 	.least = SOURCE_FULL / 10,
 	.cost = engine_cost,
+	.cpu = engine_cpu,
 	.try_out = weft__meter_try,
 	.limit = weft__rate_limit,
 	.give_up = engine_give_up,

@@ -23,12 +23,6 @@ struct weft__engine_counts {
 
 /* What the program used of the CPU since it began, without weft's own threads, and what samples stand for. While
  * nothing is sampled, as it was when sampling ended. */
-struct weft__engine_cpu {
-	uint64_t program_ns, sampled_ns;
-	uint64_t unhit, unhit_ns; /* threads that ended without a sample, and their CPU time, as far as it is known */
-	uint64_t run;             /* how often sampling has begun */
-};
-
 extern const struct weft__source weft__sample_source;
 
 /* Whether one thread closes files that another one has opened, so that all must have the same table. Known at open. */
@@ -36,7 +30,7 @@ int weft__engine_shares_files(void);
 
 /* COLLECTOR. */
 struct weft__engine_counts weft__engine_counts(void);
-struct weft__engine_cpu weft__engine_cpu(void);
+struct weft__source_cpu weft__engine_cpu(void);
 /* Samples a second of CPU time that were asked for; 0: none. */
 uint32_t weft__engine_hz(void);
 /* COLLECTOR. Takes `level` of `full` of them from now on, each thread as soon as it has its next one; what each

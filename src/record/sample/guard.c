@@ -49,7 +49,7 @@ void weft__guard_good(void)
 	guard_last.cpu_ns = program_cpu();
 }
 
-static struct weft__engine_cpu run_now; /* as it was when sampling ended, and whether it has */
+static struct weft__source_cpu run_now; /* as it was when sampling ended, and whether it has */
 static int run_on;
 
 static void run_read(void)
@@ -69,9 +69,9 @@ void weft__guard_run(int on)
 	run_on = on;
 }
 
-struct weft__engine_cpu weft__engine_cpu(void)
+struct weft__source_cpu weft__engine_cpu(void)
 {
-	struct weft__engine_cpu now;
+	struct weft__source_cpu now;
 
 	pthread_mutex_lock(&weft__engine_mutex);
 	if (run_on)

@@ -19,9 +19,9 @@
 #define ASTRAY_NS UINT64_C(10000000000)
 #define NET_BACK_NS UINT64_C(60000000000)
 
-/* The net is out while threads come and go, with wide meshes when that may be those of other programs, and for as
- * long as there are threads that have no timer. When its signals wake threads that sleep it is taken in, for longer
- * each time. */
+/* The net is out for as long as there are threads that have no timer, and while threads come and go, with wide meshes
+ * when that may be those of other programs. When its signals wake threads that sleep it is taken in, for longer each
+ * time. Where threads are announced, each gets its timer when it begins, and no signal may wake another. */
 static void net_tend(uint64_t now_ns, int news)
 {
 	uint32_t churn = load_relaxed(&weft__engine.churn), astray = load_relaxed(&weft__engine.net_astray);
@@ -41,7 +41,7 @@ static void net_tend(uint64_t now_ns, int news)
 		weft__engine_life.net_off_ns = now_ns + weft__engine_life.net_back_ns;
 	}
 	weft__engine_life.churn_seen = churn;
-	if (now_ns < weft__engine_life.net_off_ns)
+	if (now_ns < weft__engine_life.net_off_ns || (weft__threads_announced && !weft__engine_life.uncovered))
 		interval = 0;
 	else if (weft__engine_life.uncovered || now_ns - weft__engine_life.changed_ns < NET_CALM_NS)
 		interval = weft__engine.period_ns;

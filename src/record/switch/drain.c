@@ -2,8 +2,8 @@
 /* The collector's turn: what the kernel wrote into the rings, in order of time, to events. COLLECTOR.
  *
  * A turn reads up to the moment at which it began, so that what one CPU wrote is not taken before what another one
- * wrote earlier. The kernel gets its space back only when the events are in our own ring; that one is as large as
- * all rings, so a turn may take several goes with a drain between them. */
+ * wrote earlier. The kernel gets its space back only when the events are in staging; that may be full, so a turn may
+ * take several goes with a flush between them. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "base/atomic.h"
 #include "base/place.h"
 #include "record/event/wide.h"
-#include "record/ring/ring.h"
+#include "record/found.h"
 #include "record/switch/state.h"
 #include "record/thread/thread.h"
 #include "weft/event.h"
@@ -34,41 +34,25 @@
 static uint64_t sample_room[SWITCH_RECORD_WORDS] LARGE_TABLE;
 static uint64_t switch_turn_ns; /* when the last turn was */
 
-/* A ring for the events, which is kept, so that there is one when the gate is shut already: what they report was
- * before that. It begins before the first of them. */
-static void out_get(const struct weft__timeline *line)
-{
-	struct weft__switch_set *first = weft__switch.stopped ? weft__switch.stopped : weft__switch.running;
-	uint32_t tid = weft__switch.collector_tid;
-
-	if (first && !weft__ring_kept(weft__switch.out, tid)) {
-		uint64_t tick = weft__timeline_tick(line, first->start_ns);
-
-		weft__switch.out = NULL;
-		weft__ring_foreign(&weft__switch.out, tid, weft__kind_slots(WEFT_KIND_OFFCPU), tick);
-	}
-}
-
-/* Without a ring there is room for all, and all is lost. */
+/* Flushing for room would be done under the lock. */
 static int out_room(void)
 {
-	return !weft__switch.out ||
-	       weft__ring_has_room((struct ring_page *)(void *)weft__switch.out, weft__kind_slots(WEFT_KIND_OFFCPU));
+	return weft__found_room(weft__switch.collector);
 }
 
-static void emit_interval(const struct weft__switch_interval *one, const struct weft__timeline *line)
+static void emit_interval(const struct weft__switch_interval *one)
 {
-	uint64_t tick = weft__timeline_tick(line, one->end_ns);
 	uint64_t fields[WEFT_FIELDS_OF_OFFCPU] = {one->tid, 0, one->end_ns - one->begin_ns, one->reason, 1, 0, 0};
 	struct weft__wide_stack stacks[2];
+	struct weft__found found = {one->end_ns, WEFT_KIND_OFFCPU, fields, stacks, 0};
 	uint32_t n = 0;
 
-	/* One that comes behind its time cannot be recognized by that. In order, most of what it would take is saved.
-	 * */
-	if (tick < weft__switch.out_tick)
+	/* One that comes behind its time cannot be recognized by that. In order, most of what it would take is
+	 * saved. */
+	if (one->end_ns < weft__switch.out_ns)
 		fields[WEFT_FIELD_OFFCPU_BEGIN] = one->begin_ns;
 	else
-		weft__switch.out_tick = tick;
+		weft__switch.out_ns = one->end_ns;
 	if (one->stack && one->stack->n_user)
 		stacks[n++] = (struct weft__wide_stack){one->stack->frames, one->stack->n_user, one->stack->flags,
 							WEFT_FIELD_OFFCPU_STACK};
@@ -76,8 +60,8 @@ static void emit_interval(const struct weft__switch_interval *one, const struct 
 		stacks[n++] =
 			(struct weft__wide_stack){one->stack->frames + one->stack->n_user, one->stack->n_kernel,
 						  WEFT_STACK_KERNEL | WEFT_STACK_COMPLETE, WEFT_FIELD_OFFCPU_KERNEL};
-	if (!weft__wide_emit_in(weft__switch.out, WEFT_KIND_OFFCPU, tick, fields, stacks, n))
-		weft__switch_lose(1, one->begin_ns, one->end_ns);
+	found.n_stacks = n;
+	weft__found_add(weft__switch.collector, FOUND_SWITCH, &found);
 	if (one->stack)
 		one->stack->n_user = one->stack->n_kernel = 0;
 }
@@ -158,7 +142,7 @@ static void cut_begin(struct weft__switch_set *set, uint64_t from_ns, uint64_t t
 }
 
 /* 0: there was no room for all of it. */
-static int cut_go_on(struct weft__switch_set *set, const struct weft__timeline *line)
+static int cut_go_on(struct weft__switch_set *set)
 {
 	struct weft__switch_interval one = {0};
 
@@ -166,7 +150,7 @@ static int cut_go_on(struct weft__switch_set *set, const struct weft__timeline *
 		if (!out_room())
 			return 0;
 		if (weft__pairs_cut(&set->pairs, &set->cut.cursor, set->cut.from_ns, set->cut.to_ns, &one))
-			emit_interval(&one, line);
+			emit_interval(&one);
 		else
 			set->cut.on = 0;
 	}
@@ -174,7 +158,7 @@ static int cut_go_on(struct weft__switch_set *set, const struct weft__timeline *
 }
 
 /* 0: there was no room. */
-static int take_record(struct weft__switch_set *set, struct weft__switch_ring *ring, const struct weft__timeline *line)
+static int take_record(struct weft__switch_set *set, struct weft__switch_ring *ring)
 {
 	struct weft__switch_interval one = {0};
 
@@ -188,17 +172,17 @@ static int take_record(struct weft__switch_set *set, struct weft__switch_ring *r
 			cut_begin(set, from, ring->next.time_ns);
 		ring->owed_ns = ring->full_at = 0;
 		weft__switch_skip(ring);
-		return cut_go_on(set, line);
+		return cut_go_on(set);
 	}
 	set->last_ns = ring->next.time_ns;
 	if (record_take(set, ring, &one))
-		emit_interval(&one, line);
+		emit_interval(&one);
 	weft__switch_skip(ring);
 	return 1;
 }
 
 /* A ring that was full up to its end has lost what came then, and the kernel says so only with the next record. */
-static int reckon_loss(struct weft__switch_set *set, const struct weft__timeline *line)
+static int reckon_loss(struct weft__switch_set *set)
 {
 	uint64_t now = set->stop_ns ? set->stop_ns : weft__clock_mono();
 	uint64_t from = UINT64_MAX;
@@ -215,7 +199,7 @@ static int reckon_loss(struct weft__switch_set *set, const struct weft__timeline
 	}
 	if (from != UINT64_MAX)
 		cut_begin(set, from, now);
-	return cut_go_on(set, line);
+	return cut_go_on(set);
 }
 
 static void ring_look(struct weft__switch_ring *ring)
@@ -227,11 +211,11 @@ static void ring_look(struct weft__switch_ring *ring)
 }
 
 /* 0: there was no room for all of it. */
-static int drain_set(struct weft__switch_set *set, const struct weft__timeline *line, uint64_t until_ns)
+static int drain_set(struct weft__switch_set *set, uint64_t until_ns)
 {
 	struct weft__switch_ring *small[64], **heap = small;
 	size_t n = 0, most = sizeof(small) / sizeof(small[0]);
-	int room = cut_go_on(set, line);
+	int room = cut_go_on(set);
 
 	if (set->n_rings > most) {
 		heap = weft__alloc(set->n_rings * sizeof(*heap));
@@ -250,7 +234,7 @@ static int drain_set(struct weft__switch_set *set, const struct weft__timeline *
 	while (n && room && heap[0]->next.time_ns <= until_ns) {
 		struct weft__switch_ring *ring = heap[0];
 
-		room = take_record(set, ring, line);
+		room = take_record(set, ring);
 		if (!ring->has_next)
 			ring_peek(ring);
 		if (!ring->has_next)
@@ -261,16 +245,16 @@ static int drain_set(struct weft__switch_set *set, const struct weft__timeline *
 		store_release(&set->rings[i].page->data_tail, set->rings[i].at * 8);
 	if (heap != small)
 		weft__free(heap);
-	return room && reckon_loss(set, line);
+	return room && reckon_loss(set);
 }
 
 /* What was stopped: all of it, and what was open then ends there. 0: there was no room for all of it. */
-static int drain_stopped(const struct weft__timeline *line)
+static int drain_stopped(void)
 {
 	while (weft__switch.stopped) {
 		struct weft__switch_set *set = weft__switch.stopped;
 
-		if (!drain_set(set, line, UINT64_MAX))
+		if (!drain_set(set, UINT64_MAX))
 			return 0;
 		for (size_t i = 0; i < set->n_rings; i++) {
 			if (set->rings[i].owed_ns) /* at least */
@@ -278,7 +262,7 @@ static int drain_stopped(const struct weft__timeline *line)
 			set->rings[i].owed_ns = 0;
 		}
 		cut_begin(set, set->stop_ns, set->stop_ns);
-		if (!cut_go_on(set, line))
+		if (!cut_go_on(set))
 			return 0;
 		weft__switch.stopped = set->next;
 		weft__switch_set_free(set, 0);
@@ -339,28 +323,29 @@ static int thin_out(struct weft__switch_set *set, uint64_t now_ns)
 
 /* CPU times of threads that switch so often that what a switch itself takes shows. All that was before has been
  * reported. */
-static void report_cpu(struct weft__switch_set *set, const struct weft__timeline *line)
+static void report_cpu(struct weft__switch_set *set)
 {
 	int due = set->read_due;
 
 	set->read_due = 0;
 	for (size_t i = 0; due && i < set->pairs.cap; i++) {
 		struct weft__switch_thread *thread = &set->pairs.threads[i];
-		uint64_t fields[WEFT_FIELDS_OF_THREAD_CPU] = {thread->tid, 0}, tick;
+		uint64_t fields[WEFT_FIELDS_OF_THREAD_CPU] = {thread->tid, 0};
+		struct weft__found found = {0, WEFT_KIND_THREAD_CPU, fields, NULL, 0};
 
-		if (!thread->tid || thread->left < READ_LEFT || !weft__switch.out || !out_room())
+		if (!thread->tid || thread->left < READ_LEFT || !out_room())
 			continue;
-		tick = weft__timeline_tick(line, weft__clock_mono());
+		found.ns = weft__clock_mono();
 		if (weft__thread_cpu(thread->tid, &fields[WEFT_FIELD_THREAD_CPU_CPU]) < 0)
 			continue;
 		thread->left = 0;
-		tick = tick > weft__switch.out_tick ? tick : weft__switch.out_tick;
-		weft__switch.out_tick = tick;
-		weft__wide_emit_in(weft__switch.out, WEFT_KIND_THREAD_CPU, tick, fields, NULL, 0);
+		found.ns = found.ns > weft__switch.out_ns ? found.ns : weft__switch.out_ns;
+		weft__switch.out_ns = found.ns;
+		weft__found_add(weft__switch.collector, FOUND_SWITCH, &found);
 	}
 }
 
-int weft__switch_drain(const struct weft__timeline *line)
+int weft__switch_drain(struct weft__collector *c)
 {
 	struct weft__switch_set *set;
 	uint64_t now = weft__clock_mono();
@@ -368,13 +353,13 @@ int weft__switch_drain(const struct weft__timeline *line)
 
 	pthread_mutex_lock(&weft__switch.lock);
 	weft__switch.busy = 1;
-	out_get(line);
-	room = drain_stopped(line);
+	weft__switch.collector = c;
+	room = drain_stopped();
 	set = weft__switch.running;
 	if (room && set)
-		room = drain_set(set, line, now);
+		room = drain_set(set, now);
 	if (room && set) {
-		report_cpu(set, line);
+		report_cpu(set);
 		weft__switch_set_sweep(set);
 		if (weft__switch_set_tend(set, now) | thin_out(set, now)) {
 			weft__switch_retire(now);
@@ -387,14 +372,4 @@ int weft__switch_drain(const struct weft__timeline *line)
 	weft__switch.busy = 0;
 	pthread_mutex_unlock(&weft__switch.lock);
 	return !room;
-}
-
-void weft__switch_leave(const struct weft__timeline *line)
-{
-	pthread_mutex_lock(&weft__switch.lock);
-	if (weft__switch.out)
-		weft__ring_detach((struct ring_page *)(void *)weft__switch.out, weft__switch.collector_tid,
-				  line->last.tick);
-	weft__switch.out = NULL;
-	pthread_mutex_unlock(&weft__switch.lock);
 }

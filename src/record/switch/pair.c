@@ -13,80 +13,50 @@
 
 #define PAIRS_LEAST 64
 
-static size_t home_of(const struct weft__switch_pairs *pairs, uint32_t tid)
-{
-	return (tid * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (pairs->cap - 1);
-}
-
-/* Where the thread is, or would be. */
-static struct weft__switch_thread *pairs_place(const struct weft__switch_pairs *pairs, uint32_t tid)
-{
-	size_t i = home_of(pairs, tid);
-
-	while (pairs->threads[i].tid && pairs->threads[i].tid != tid)
-		i = (i + 1) & (pairs->cap - 1);
-	return &pairs->threads[i];
-}
-
 static int pairs_grow(struct weft__switch_pairs *pairs)
 {
-	struct weft__switch_pairs grown = {.n = pairs->n, .cap = pairs->cap ? 2 * pairs->cap : PAIRS_LEAST};
+	size_t cap = pairs->cap ? 2 * pairs->cap : PAIRS_LEAST;
+	struct weft__switch_thread *threads = weft__realloc(pairs->threads, cap * sizeof(*threads));
 
-	grown.threads = weft__calloc(grown.cap, sizeof(*grown.threads));
-	if (!grown.threads)
+	if (!threads)
 		return -ENOMEM;
-	for (size_t i = 0; i < pairs->cap; i++)
-		if (pairs->threads[i].tid)
-			*pairs_place(&grown, pairs->threads[i].tid) = pairs->threads[i];
-	weft__free(pairs->threads);
-	*pairs = grown;
+	memset(threads + pairs->cap, 0, (cap - pairs->cap) * sizeof(*threads));
+	pairs->threads = threads;
+	for (size_t i = cap; i-- > pairs->cap;) {
+		threads[i].since_ns = pairs->free;
+		pairs->free = (uint32_t)i + 1;
+	}
+	pairs->cap = cap;
 	return 0;
 }
 
 struct weft__switch_thread *weft__pairs_get(struct weft__switch_pairs *pairs, uint32_t tid, int make)
 {
-	struct weft__switch_thread *thread = pairs->cap ? pairs_place(pairs, tid) : NULL;
+	uint32_t at = weft__map_get(&pairs->map, tid);
+	struct weft__switch_thread *thread;
 
-	if (thread && thread->tid)
-		return thread;
-	if (!make || !tid)
+	if (at != WEFT__MAP_NONE)
+		return &pairs->threads[at];
+	if (!make || !tid || (!pairs->free && pairs_grow(pairs) < 0) ||
+	    weft__map_put(&pairs->map, tid, pairs->free - 1) < 0)
 		return NULL;
-	if (2 * (pairs->n + 1) > pairs->cap) {
-		if (pairs_grow(pairs) < 0)
-			return NULL;
-		thread = pairs_place(pairs, tid);
-	}
-	if (!thread)
-		return NULL;
-	memset(thread, 0, sizeof(*thread));
-	thread->tid = tid;
+	thread = &pairs->threads[pairs->free - 1];
+	pairs->free = (uint32_t)thread->since_ns;
+	*thread = (struct weft__switch_thread){.tid = tid};
 	pairs->n++;
 	return thread;
 }
 
-/* Those behind it move up, so that each is found from its home on without a hole. */
 void weft__pairs_del(struct weft__switch_pairs *pairs, uint32_t tid)
 {
 	struct weft__switch_thread *thread = weft__pairs_get(pairs, tid, 0);
-	size_t hole, i;
 
 	if (!thread)
 		return;
 	weft__free(thread->stack.frames);
-	hole = i = (size_t)(thread - pairs->threads);
-	for (;;) {
-		size_t home;
-
-		i = (i + 1) & (pairs->cap - 1);
-		if (!pairs->threads[i].tid)
-			break;
-		home = home_of(pairs, pairs->threads[i].tid);
-		if (((i - home) & (pairs->cap - 1)) < ((i - hole) & (pairs->cap - 1)))
-			continue;
-		pairs->threads[hole] = pairs->threads[i];
-		hole = i;
-	}
-	memset(&pairs->threads[hole], 0, sizeof(*pairs->threads));
+	weft__map_del(&pairs->map, tid);
+	*thread = (struct weft__switch_thread){.since_ns = pairs->free};
+	pairs->free = (uint32_t)(thread - pairs->threads) + 1;
 	pairs->n--;
 }
 
@@ -95,6 +65,7 @@ void weft__pairs_fini(struct weft__switch_pairs *pairs)
 	for (size_t i = 0; i < pairs->cap; i++)
 		weft__free(pairs->threads[i].stack.frames);
 	weft__free(pairs->threads);
+	weft__map_fini(&pairs->map);
 	memset(pairs, 0, sizeof(*pairs));
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "record/switch/switch.h"
 
 struct weft_ring;
@@ -87,7 +88,9 @@ struct weft__switch_thread {
 /* The threads, by id. */
 struct weft__switch_pairs {
 	struct weft__switch_thread *threads;
-	size_t n, cap; /* the latter is a power of two, or 0 */
+	struct weft__map map; /* tid to index */
+	size_t n, cap;
+	uint32_t free; /* index plus 1 of one that is free (tid 0), whose since_ns is that of the next; 0: none is */
 };
 
 struct weft__switch_interval {
@@ -187,8 +190,8 @@ struct weft__switch {
 	int wanted;    /* between start and stop */
 	int by_itself; /* nobody asked for records: no records when there are too many switches */
 	struct weft__switch_watch watch;
-	struct weft_ring *out; /* of the collector, for these events alone: they are older than what else it emits */
-	uint64_t out_tick;     /* of the last of them */
+	struct weft__collector *collector; /* whose turn it is */
+	uint64_t out_ns;                   /* of the last event */
 	struct weft__switch_counts counts;
 	struct weft__switch_spent spent;
 	struct weft_loss losses[8];

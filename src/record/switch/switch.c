@@ -187,18 +187,6 @@ int weft__switch_begin(void)
 	return 0;
 }
 
-/* A ring for what will be reported, while the gate is open: in a recording of a moment, or on a machine that stops, the
- * collector comes to it when it is shut again. */
-static void out_begin(void)
-{
-	uint32_t on = weft_gate_on(), tid = weft__switch.collector_tid;
-
-	if (!on || weft__ring_kept(weft__switch.out, tid))
-		return;
-	weft__switch.out = NULL;
-	weft__ring_foreign(&weft__switch.out, tid, weft__kind_slots(WEFT_KIND_OFFCPU), weft_tick(on));
-}
-
 /* The collector and the other threads of ours are left out. */
 static void switch_attach(pthread_t collector)
 {
@@ -208,7 +196,6 @@ static void switch_attach(pthread_t collector)
 	weft__switch.collector_tid = weft__tls_tid(collector);
 	weft__switch_watch_begin(weft__clock_mono());
 	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running) {
-		out_begin();
 		weft__switch_begin();
 	}
 	sets_leave();
@@ -261,7 +248,6 @@ static void switch_close(struct weft__collector *c)
 		weft__switch_set_free(set, 0);
 	}
 	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
-	weft__switch.out = NULL;
 	weft__switch.wanted = 0;
 	store_relaxed(&weft__switch.n_losses, 0u);
 	store_relaxed(&weft__switch.due_ns, UINT64_MAX);
@@ -326,7 +312,6 @@ static void switch_forked(void)
 	if (weft__switch.running)
 		set_forget(weft__switch.running);
 	weft__switch.running = weft__switch.stopped = NULL;
-	weft__switch.out = NULL;
 	weft__switch.busy = weft__switch.wanted = 0;
 	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch.gap_from_ns = 0;
@@ -419,16 +404,7 @@ static uint64_t switch_due(const struct weft__turn *turn)
 
 static int switch_turn(const struct weft__turn *turn)
 {
-	return weft__switch_drain(turn->timeline) ? SOURCE_MORE : SOURCE_NOTHING;
-}
-
-static int switch_finish(const struct weft__turn *turn)
-{
-	int more = switch_turn(turn);
-
-	if (!more && turn->last)
-		weft__switch_leave(turn->timeline);
-	return more;
+	return weft__switch_drain(turn->collector) ? SOURCE_MORE : SOURCE_NOTHING;
 }
 
 const struct weft__source weft__switch_source = {
@@ -446,7 +422,7 @@ const struct weft__source weft__switch_source = {
 	.facts = switch_facts,
 	.due = switch_due,
 	.turn = switch_turn,
-	.finish = switch_finish,
+	.finish = switch_turn,
 	.loss = switch_loss,
 	.works = weft__switch_works,
 	.costs = WEFT_COST_SWITCH,

@@ -32,11 +32,8 @@ int weft__switch_works(void);
 /* What the records of a switch cost the thread that makes it, about; 0 when there are none now. */
 uint32_t weft__switch_cost_ns(void);
 
-/* COLLECTOR. Makes events of what there is: 0; 1: the ring of events is full, and after a drain of that there is
- * more to do. */
-int weft__switch_drain(const struct weft__timeline *line);
-/* The last time in this thread: its ring is given back. After drain has answered 0. */
-void weft__switch_leave(const struct weft__timeline *line);
+/* COLLECTOR. Makes events of what there is: 0; 1: staging is full, and after a flush there is more to do. */
+int weft__switch_drain(struct weft__collector *c);
 /* The governor's: no records for a while, and then again, but not so soon that opening the events would cost much.
  * Reported as a loss that was not counted, once a second at the most. */
 void weft__switch_hold(int hold);

@@ -42,7 +42,6 @@ static struct {
 	uint32_t running; /* futex */
 	uint32_t stop;
 	uint32_t waiting; /* somebody waits: no time to be modest */
-	uint32_t let;     /* a signal that is let through; 0: none */
 	uint64_t cost_ns; /* CPU time of all threads so far */
 	int refused;      /* why there was no thread, the last time that there was none; negative */
 
@@ -66,12 +65,12 @@ int weft__tables_refused(void)
 /* What the net catches in this thread is to stay here: else the kernel would wake another thread for it. */
 void weft__tables_let(int signal)
 {
-	store_relaxed(&tables_thread.let, (uint32_t)signal);
+	store_relaxed(&weft__thread_let, (uint32_t)signal);
 }
 
 int weft__tables_lets(void)
 {
-	return (int)load_relaxed(&tables_thread.let);
+	return (int)load_relaxed(&weft__thread_let);
 }
 
 static void mask_set(uint32_t let)
@@ -111,7 +110,7 @@ static void count_cpu(void)
 /* Asked now and then while a table is made. */
 static int tables_halt(void)
 {
-	uint32_t let = load_relaxed(&tables_thread.let);
+	uint32_t let = load_relaxed(&weft__thread_let);
 
 	count_cpu();
 	if (let != tables_thread.let_now)
@@ -183,7 +182,7 @@ static void *tables_main(void *data)
 	pthread_setname_np(pthread_self(), "weft-tables");
 	store_relaxed(&weft__own_threads.tables, (uint32_t)syscall(SYS_gettid));
 	tables_thread.counted_ns = 0;
-	tables_thread.let_now = 0;
+	mask_set(load_relaxed(&weft__thread_let));
 	tables_thread.modest = 0;
 	while (weft__private_fds && weft__unwinding.first && weft__unwinding.first())
 		;
@@ -312,7 +311,7 @@ void weft__tables_forked(void)
 	tables_thread.joinable = tables_thread.asked = 0;
 	store_relaxed(&tables_thread.running, 0u);
 	store_relaxed(&tables_thread.waiting, 0u);
-	store_relaxed(&tables_thread.let, 0u);
+	store_relaxed(&weft__thread_let, 0u);
 	store_relaxed(&weft__own_threads.tables, 0u);
 	weft__modules_forked();
 }

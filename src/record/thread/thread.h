@@ -21,6 +21,10 @@ struct weft__own_threads {
 };
 extern struct weft__own_threads weft__own_threads;
 
+/* Every thread that the program makes says so when it begins (weft__engine_thread_begin). Set before the recorder is
+ * opened, by bindings/preload. */
+extern int weft__threads_announced;
+
 /* HOT. Whether a thread is one of ours, which are not sampled. */
 static inline int weft__thread_ours(uint32_t tid)
 {

@@ -3,6 +3,7 @@
 #include "weft/event.h"
 
 struct weft__own_threads weft__own_threads;
+int weft__threads_announced;
 
 uint32_t weft__random(uint32_t below)
 {

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/place.h"
 #include "record/event/wide.h"
-#include "record/ring/ring.h"
+#include "record/found.h"
 #include "record/wait/wait.h"
 #include "record/wall/remote.h"
 #include "record/wall/state.h"
@@ -42,28 +42,8 @@ static struct weft__wide_stack pending_stack_of(uint32_t tid, uint64_t *frames, 
 	return stack;
 }
 
-/* In a stream that begins and ends there and then: so the thread has a name, even if it never emitted anything. */
-static void pending_emit(uint32_t tid, uint64_t tick, uint64_t *fields, const struct weft__wide_stack *stacks)
-{
-	struct weft_ring *ring = NULL, *room;
-
-	room = weft__ring_foreign(&ring, tid, weft__kind_slots(WEFT_KIND_PENDING), tick);
-	if (room)
-		weft__wide_emit_in(room, WEFT_KIND_PENDING, tick, fields, stacks, 2);
-	if (ring)
-		weft__ring_detach((struct ring_page *)(void *)ring, tid, tick);
-}
-
-static void pending_name(uint32_t tid, uint64_t tick)
-{
-	struct weft_ring *ring = NULL;
-
-	weft__ring_foreign(&ring, tid, 1, tick);
-	if (ring)
-		weft__ring_detach((struct ring_page *)(void *)ring, tid, tick);
-}
-
-static void pending_report(uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
+/* In a stream of the thread, so that it has a name, even if it never emitted anything. */
+static void pending_report(const struct weft__turn *turn, uint32_t tid, const struct weft__wait_now *now, uint64_t tick)
 {
 	static uint64_t frames[2][WEFT__UNWIND_DEPTH_MAX];
 	struct weft__waited waited = {.key = (uint64_t)now->what << 32 | now->name,
@@ -77,16 +57,17 @@ static void pending_report(uint32_t tid, const struct weft__wait_now *now, uint6
 		tid, now->what, now->name, now->object, holder, weft_tick_ns(tick - now->since), 0, 0};
 	struct weft__wide_stack stacks[2] = {pending_stack_of(tid, frames[0], WEFT_FIELD_PENDING_STACK),
 					     {.frames = frames[1], .field = WEFT_FIELD_PENDING_HOLDER_STACK}};
+	struct weft__found found = {weft__timeline_mono(turn->timeline, tick), WEFT_KIND_PENDING, fields, stacks, 2};
 
 	if (holder && holder != tid)
-		stacks[1] = pending_stack_of(holder, frames[1], 7);
-	pending_emit(tid, tick, fields, stacks);
+		stacks[1] = pending_stack_of(holder, frames[1], WEFT_FIELD_PENDING_HOLDER_STACK);
+	weft__found_of(turn->collector, tid, found.ns, &found);
 	if (holder && holder != tid)
-		pending_name(holder, tick);
+		weft__found_of(turn->collector, holder, found.ns, NULL);
 }
 
 /* 1: the wait of the thread in that place was recorded. */
-static uint32_t pending_look(uint32_t at, uint64_t tick)
+static uint32_t pending_look(const struct weft__turn *turn, uint32_t at, uint64_t tick)
 {
 	uint32_t tid = load_acquire(&weft__wait_tids[at]), n;
 	struct weft__wait_now now[WAIT_NOW_MAX];
@@ -102,7 +83,7 @@ static uint32_t pending_look(uint32_t at, uint64_t tick)
 	}
 	if (age_ns < pending_reported[at].next_ns)
 		return 0;
-	pending_report(tid, &now[n - 1], tick);
+	pending_report(turn, tid, &now[n - 1], tick);
 	pending_reported[at].next_ns =
 		age_ns + (age_ns / PENDING_SLOWER > WAIT_PENDING_NS ? age_ns / PENDING_SLOWER : WAIT_PENDING_NS);
 	return 1;
@@ -125,7 +106,7 @@ static int pending_turn(const struct weft__turn *turn)
 		return SOURCE_NOTHING;
 	tick = weft_tick(on);
 	for (i = 0; i < WAIT_THREADS && n < PENDING_REPORTED_MOST; i++)
-		n += pending_look((pending_first + i) % WAIT_THREADS, tick);
+		n += pending_look(turn, (pending_first + i) % WAIT_THREADS, tick);
 	pending_first = (pending_first + i) % WAIT_THREADS;
 	pending_due_ns = turn->now_ns + PENDING_TURN_NS;
 	return n ? SOURCE_SOON : SOURCE_NOTHING;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
+#include "record/found.h"
 #include "record/ring/ring.h"
 #include "record/thread/thread.h"
 #include "record/wall/remote.h"
@@ -24,7 +25,7 @@
 #include "weft/event.h"
 
 #define TURN_NS UINT64_C(1000000)  /* longest turn */
-#define TURN_SAMPLES 512           /* in a turn at most: what they report fits the ring */
+#define TURN_SAMPLES 512           /* in a turn at most */
 #define PAUSE_NS UINT64_C(4000000) /* between two turns of a round */
 #define SHARE 50                   /* of a CPU, at most one part in so many */
 #define REPORT_NS UINT64_C(1000000000)
@@ -67,6 +68,7 @@ static struct {
 	uint64_t cost_ns; /* anybody reads it */
 	uint32_t limit_hz;
 	int began;
+	struct weft__collector *collector; /* whose turn it is */
 } wall;
 
 static uint64_t wall_cpu(void)
@@ -77,28 +79,14 @@ static uint64_t wall_cpu(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The collector's own ring, also after the gate was shut. */
-static struct weft_ring *wall_ring(uint64_t tick)
-{
-	uint32_t slots = weft__kind_slots(WEFT_KIND_WALL);
-	struct ring_page *mine = weft__ring_mine();
-
-	if (weft_gate_on())
-		return weft_ring_room(slots, tick);
-	if (!mine ||
-	    load_relaxed(&mine->hot.resv) + slots + RING_SLACK > load_relaxed(&mine->tail) + mine->hot.mask + 1)
-		return NULL;
-	return &mine->hot;
-}
-
 static void wall_report(struct wall_thread *t)
 {
 	uint64_t fields[WEFT_FIELDS_OF_WALL] = {t->tid, t->waited_ns, t->count, t->call, 0};
 	struct weft__wide_stack stack = {t->frames, t->n, t->flags, WEFT_FIELD_WALL_STACK};
-	uint64_t tick = weft_tick(wall.source);
+	struct weft__found found = {weft__clock_mono(), WEFT_KIND_WALL, fields, &stack, 1};
 
 	if (t->waited_ns)
-		weft__wide_emit_in(wall_ring(tick), WEFT_KIND_WALL, tick, fields, &stack, 1);
+		weft__found_add(wall.collector, FOUND_NOW, &found);
 	t->waited_ns = t->count = 0;
 	t->reported_ns = t->looked_ns;
 }
@@ -365,7 +353,8 @@ static void round_end(uint64_t now_ns)
 	wall.at = 0;
 }
 
-/* Reports what has been seen and not reported yet, also when nothing records any more. 1: there is more to report, when the ring has been drained. */
+/* Reports what has been seen and not reported yet, also when nothing records any more. 1: there is more to
+ * report. */
 static int wall_report_all(void)
 {
 	uint64_t now_ns = weft_gate_on() ? weft__clock_mono() : weft__watch_shut_ns();
@@ -398,8 +387,6 @@ static void wall_round(uint64_t now_ns, uint32_t on)
 		forget_all();
 	wall.opened = weft__watch_opened();
 	wall.source = on;
-	if (!weft__ring_mine())
-		weft_slow_ring(1, weft_tick(on)); /* so that there is one when the gate is shut */
 	cpu_ns = wall_cpu();
 	if (!wall.at)
 		round_begin(now_ns);
@@ -429,6 +416,7 @@ static int wall_turn(const struct weft__turn *turn)
 {
 	uint32_t on = weft_gate_on();
 
+	wall.collector = turn->collector;
 	if (!on && !wall_report_all())
 		forget_all();
 	if (weft__wall_choice.hz && on && turn->now_ns >= wall.due_ns)
@@ -438,7 +426,7 @@ static int wall_turn(const struct weft__turn *turn)
 
 static int wall_finish(const struct weft__turn *turn)
 {
-	(void)turn;
+	wall.collector = turn->collector;
 	return wall_report_all() ? SOURCE_MORE : SOURCE_NOTHING;
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "record/event/poll.h"
 #include "record/event/wide.h"
+#include "record/found.h"
 #include "record/ring/ring.h"
 #include "record/tables/tables.h"
 #include "record/wall/remote.h"
@@ -85,6 +86,19 @@ static int64_t ticks_between(uint64_t from, uint64_t to)
 	return (int64_t)((to - from) << (64 - TICK_BITS)) >> (64 - TICK_BITS);
 }
 
+/* One that began without a clock: the time by which it had. */
+static int untimed_of(const struct polls *polls, uint64_t *tick, uint64_t *task)
+{
+	uint64_t mark = load_acquire(&polls->untimed), step = load_acquire(&polls->untimed_step);
+	uint64_t arg = load_acquire(&polls->open[0].arg);
+
+	if (!(mark & 1) || load_relaxed(&polls->untimed) != mark)
+		return 0;
+	*tick = weft__polls_step_after(step) & TICK_LOW;
+	*task = arg & WEFT_TASK_MASK;
+	return ticks_between(load_relaxed(&watch.since), *tick) >= 0;
+}
+
 /* The outermost open poll: 1, and when it began and its task. */
 static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t *task)
 {
@@ -94,7 +108,7 @@ static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t
 
 	if (on & WEFT_GATE_MODES && !(load_relaxed(&weft_gate.poll_mixed) && load_relaxed(&ring->hot.poll) & 0xff)) {
 		if (!load_relaxed(&ring->polls.level))
-			return 0;
+			return untimed_of(&ring->polls, tick, task);
 		mark = load_acquire(&open->tick);
 		arg = load_acquire(&open->arg);
 		if (!mark || load_relaxed(&open->tick) != mark)
@@ -117,7 +131,7 @@ static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t
 	return known;
 }
 
-static void watch_report(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t tick)
+static void watch_report(const struct weft__turn *turn, uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t ns)
 {
 	uint64_t fields[WEFT_FIELDS_OF_STUCK] = {tid, task, age_ns, 0};
 	struct weft__remote seen;
@@ -126,11 +140,12 @@ static void watch_report(uint32_t tid, uint64_t task, uint64_t age_ns, uint64_t 
 	weft__remote_look(tid, load_relaxed(&weft__wall_choice.brief), &seen);
 	stack = (struct weft__wide_stack){seen.frames, seen.state == REMOTE_WAITS ? seen.n : 0, seen.flags,
 					  WEFT_FIELD_STUCK_STACK};
-	weft__wide_emit_stacks(WEFT_KIND_STUCK, tick, fields, &stack, 1);
+	weft__found_add(turn->collector, FOUND_NOW, &(struct weft__found){ns, WEFT_KIND_STUCK, fields, &stack, 1});
 }
 
 /* 1: it was reported. */
-static int watch_look(struct ring_page *ring, struct watched *watched, uint32_t on, uint64_t now)
+static int watch_look(const struct weft__turn *turn, struct ring_page *ring, struct watched *watched, uint32_t on,
+		      uint64_t now)
 {
 	uint32_t tid = load_acquire(&ring->owner);
 	uint64_t tick, task, age_ns;
@@ -144,7 +159,7 @@ static int watch_look(struct ring_page *ring, struct watched *watched, uint32_t 
 		*watched = (struct watched){tick, watch.stuck_ns};
 	if (age_ns < watched->next_ns)
 		return 0;
-	watch_report(tid, task, age_ns, now);
+	watch_report(turn, tid, task, age_ns, weft__timeline_mono(turn->timeline, now));
 	weft__poll_seen(ring, now, 1);
 	watched->next_ns = 2 * age_ns;
 	/* Without tables there was not much of a stack; soon there will be. */
@@ -178,7 +193,7 @@ static int watch_turn(const struct weft__turn *turn)
 		return SOURCE_NOTHING;
 	now = weft_tick(on);
 	for (uint32_t i = 0; i < n && i < watch.n; i++)
-		reported += (uint32_t)watch_look(ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now);
+		reported += (uint32_t)watch_look(turn, ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now);
 	watch.due_ns = turn->now_ns + watch_pace();
 	return reported ? SOURCE_SOON : SOURCE_NOTHING;
 }

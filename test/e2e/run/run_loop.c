@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An epoll loop that knows nothing of weft, with a sleep of 20 ms and a computation of 30 ms of CPU time in it.
- * Usage: run_loop [exit STATUS | kill SIGNAL | threads N | fork | block | cancel | wait] */
+ * Usage: run_loop [exit STATUS | kill SIGNAL | threads N | fork | block | cancel | wait | masked] */
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -145,6 +145,33 @@ static int cancel(void)
 	return result == PTHREAD_CANCELED ? 0 : 93;
 }
 
+static uint32_t masked_done;
+
+static void *burn_masked(void *data)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	burn_in_the_loop(400);
+	__atomic_store_n(&masked_done, 1, __ATOMIC_RELEASE);
+	return data;
+}
+
+/* A thread that blocks all signals uses the CPU while another one waits: a signal of the process would go to that. */
+static int masked(void)
+{
+	pthread_t burner;
+	int err = 0;
+
+	pthread_create(&burner, NULL, burn_masked, NULL);
+	while (!__atomic_load_n(&masked_done, __ATOMIC_ACQUIRE))
+		if (poll(NULL, 0, 20) < 0)
+			err = 92;
+	pthread_join(burner, NULL);
+	return err;
+}
+
 static void on_term(int number)
 {
 	(void)number;
@@ -179,6 +206,9 @@ int main(int argc, char **argv)
 	} else if (strcmp(mode, "cancel") == 0) {
 		if (cancel() != 0)
 			return 93;
+	} else if (strcmp(mode, "masked") == 0) {
+		if (masked() != 0)
+			return 92;
 	} else if (strcmp(mode, "wait") == 0) {
 		signal(SIGTERM, on_term);
 		loop(NULL);

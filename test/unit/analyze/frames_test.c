@@ -100,6 +100,31 @@ TEST(what_has_no_name_is_shown_as_a_place)
 }
 
 /* Two libraries may have a function of the same name: these are two functions. */
+TEST(calls_of_libc_have_the_names_that_programs_use)
+{
+	static const char *const names[][2] = {{"__libc_send", "send"},
+					       {"__GI___libc_write", "write"},
+					       {"__GI___clock_nanosleep", "__clock_nanosleep"},
+					       {"__libc_start_main", "__libc_start_main"}};
+	struct weft__frames frames = {0};
+	size_t i;
+
+	for (i = 0; i < 2 * 4; i++) {
+		struct weft_module module = {.id = 40 + (uint32_t)i % 2,
+					     .kind = WEFT_MODULE_FILE,
+					     .path = i % 2 ? "/opt/demo/bin/app" : "/usr/lib/libc.so.6"};
+		struct weft_symbol_frame frame = {.function = names[i / 2][0], .file = ""};
+		struct weft_symbol_def def = {
+			.module = module.id, .offset = 16 * (i + 1), .frames = &frame, .n_frames = 1};
+
+		CHECK_EQ(weft__frames_add_module(&frames, &module), 0);
+		CODE_STACK(&frames, (uint32_t)i + 1, 0, {module.id, 16 * (i + 1)});
+		CHECK_EQ(weft__frames_add_symbol(&frames, &def), 0);
+		CHECK_STR(name_at(&frames, (uint32_t)i + 1, 0, 0), names[i / 2][i % 2 ? 0 : 1]);
+	}
+	weft__frames_fini(&frames);
+}
+
 TEST(functions_of_one_name_are_separate_in_each_module)
 {
 	static const struct weft_symbol_frame init = {"init", "", 0, 0};

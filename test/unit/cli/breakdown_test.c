@@ -283,7 +283,7 @@ TEST(a_chain_of_holders_is_reported_to_its_end)
 	CHECK(says("34.0 ms waiting for cache_lock held by thread 101 \"w0\" (itself waiting for db_lock, held by "
 		   "thread 103 \"io\" (blocked in read fd 7))"));
 	CHECK_EQ(run("report --json . | python3 -c \"import json, sys; h = json.load(sys.stdin)['recordings'][0]"
-		     "['longest_polls'][0]['story']['causes'][0]['holder']; print(h['tid'], h['holder']['tid'])\""),
+		     "['longest_polls'][0]['breakdown']['causes'][0]['holder']; print(h['tid'], h['holder']['tid'])\""),
 		 0);
 	CHECK(says("101 103\n"));
 	one.events = ring;
@@ -417,7 +417,7 @@ TEST(the_breakdown_of_a_poll_is_in_the_json)
 		"import json, sys\n"
 		"r = json.load(sys.stdin)['recordings'][0]\n"
 		"p = r['longest_polls'][0]\n"
-		"s = p['story']\n"
+		"s = p['breakdown']\n"
 		"assert s['on_cpu_ns'] == 41000000 and s['blocked_ns'] == 8000000, s\n"
 		"assert s['waiting_ns'] == 2600000 and s['preempted_ns'] == 400000 and s['not_measured_ns'] == 0, s\n"
 		"assert s['switches'] == 'all' and s['not_measured_why'] is None\n"

@@ -184,20 +184,19 @@ TEST(code_without_a_name_is_said_once)
 	BEGIN;
 	write_file(&made, names[0]);
 	CHECK_EQ(run("report ."), 0);
-	CHECK(says(
-		" 1  on CPU in code without a name\n    60.0 ms, 100.0 % of the CPU time sampled, in 3 samples of "));
-	CHECK(says("\n100 % of the CPU time was in code without a name: it was made at run time. "
-		   "It has names where the\n"
-		   "    program writes /tmp/perf-PID.map or a jitdump.\n"));
+	CHECK(says(" 1  on CPU in [unknown]\n    60.0 ms, 100.0 % of the CPU time sampled, in 3 samples of "));
+	CHECK(says("\n100 % of the CPU time was in [unknown]: code made at run time, without a name. "
+		   "It has names where\n"
+		   "    the program writes /tmp/perf-PID.map or a jitdump.\n"));
 	more_fact = "process.exe";
 	more_value = "/usr/bin/node";
 	write_file(&made, names[0]);
 	CHECK_EQ(run("report ."), 0);
-	CHECK(says("it was made at run time. node --perf-basic-prof\n    gives it names.\n"));
+	CHECK(says("without a name. node\n    --perf-basic-prof gives it names.\n"));
 	more_fact = NULL;
 	write_file(&plain, names[0]);
 	CHECK_EQ(run("report ."), 0);
-	CHECK(!says("without a name"));
+	CHECK(!says("[unknown]"));
 	segfile_remove(dir, names);
 }
 

@@ -63,7 +63,7 @@ static void short_poll(uint64_t nap_ns)
 	rec = session_start(&slow);                                                                                    \
 	REQUIRE(rec);                                                                                                  \
 	if (!(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ)) {                                                         \
-		CHECK_EQ(weft_recorder_close(rec), 0);                                                                 \
+		CHECK_EQ(weft_recorder_close(rec, NULL), 0);                                                           \
 		session_remove_dir();                                                                                  \
 		SKIP("no restartable sequences here");                                                                 \
 	}                                                                                                              \
@@ -149,6 +149,6 @@ TEST(a_counted_poll_that_slept_for_a_moment_reads_no_clock)
 	}
 	CHECK(looked > 0);
 	CHECK_EQ(unread, looked);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }

@@ -140,7 +140,7 @@ static void check_polls(const struct seen *seen, const struct bracket *truth, ui
 	rec = session_start(opts);                                                                                     \
 	REQUIRE(rec);                                                                                                  \
 	if (!(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ)) {                                                         \
-		CHECK_EQ(weft_recorder_close(rec), 0);                                                                 \
+		CHECK_EQ(weft_recorder_close(rec, NULL), 0);                                                           \
 		session_remove_dir();                                                                                  \
 		SKIP("no restartable sequences here");                                                                 \
 	}                                                                                                              \
@@ -285,7 +285,7 @@ TEST(a_poll_in_a_poll_has_an_account_of_its_own)
 	check_nested(&plain);
 }
 
-TEST(a_poll_in_a_poll_has_it_in_mode_slow_too)
+TEST(a_poll_in_a_poll_has_an_account_of_its_own_in_mode_slow)
 {
 	struct weft_recorder_opts slow = plain;
 

@@ -126,7 +126,7 @@ static int has_detector(void)
 
 #define NEEDS_DETECTOR(rec)                                                                                            \
 	if (!has_detector()) {                                                                                         \
-		CHECK_EQ(weft_recorder_close(rec), 0);                                                                 \
+		CHECK_EQ(weft_recorder_close(rec, NULL), 0);                                                           \
 		session_remove_dir();                                                                                  \
 		SKIP("no restartable sequences here");                                                                 \
 	}
@@ -141,6 +141,34 @@ static void compute_and_sleep(void)
 	compute(MS);
 	nap(2 * MS);
 	compute(MS / 2);
+}
+
+static void *first_poll(void *data)
+{
+	uint64_t began = weft_now_ticks();
+
+	(void)data;
+	nap(30 * MS);
+	weft_poll_begin_at(1, 0, began);
+	weft_poll_end();
+	return NULL;
+}
+
+/* As when a thread is preempted while it gets its ring, with its first event. */
+TEST(a_poll_that_is_the_first_event_of_its_thread_was_not_on_the_cpu_before_it_was_watched)
+{
+	struct weft_recorder *rec = session_start(&plain);
+	struct seen seen;
+	pthread_t thread;
+
+	REQUIRE(rec);
+	NEEDS_DETECTOR(rec);
+	REQUIRE(pthread_create(&thread, NULL, first_poll, NULL) == 0);
+	pthread_join(thread, NULL);
+	read_back(rec, &seen);
+	REQUIRE(seen.n == 1);
+	REQUIRE(seen.cpu[0].kind);
+	CHECK(seen.cpu[0].fields[0] == WEFT_NOT_MEASURED || seen.cpu[0].fields[0] < 10 * MS);
 }
 
 static void check_polls(int parks, void (*body)(void), int leaves)
@@ -189,7 +217,7 @@ TEST(a_poll_that_computes_is_on_the_cpu_but_for_preemption)
 	check_polls(1, only_compute, 0);
 }
 
-TEST(threads_that_never_say_that_they_park_have_it_too)
+TEST(polls_of_threads_that_never_park_have_their_cpu_time)
 {
 	check_polls(0, compute_and_sleep, 1);
 }

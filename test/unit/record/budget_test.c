@@ -38,7 +38,7 @@ static void end(struct weft_recorder *rec, struct costs *costs, struct samples *
 	memset(costs, 0, sizeof(*costs));
 	memset(samples, 0, sizeof(*samples));
 	costs->samples = samples;
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&samples->tally, 0);
 	samples->tally.each = see;
 	samples->tally.data = costs;
@@ -166,7 +166,7 @@ TEST(each_segment_has_the_cost_of_its_time)
 	rec = samples_start(WEFT_ENGINE_TIMER, 250);
 	REQUIRE(rec);
 	samples_burn(50 * MS);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	samples_burn(50 * MS);
 	end(rec, &costs, &samples);
 	CHECK_EQ(samples.tally.segments, 2);

@@ -94,10 +94,10 @@ TEST(files_of_the_program_are_neither_written_to_nor_closed)
 	events = session_stats(rec).events;
 	emit(NULL);
 	CHECK(WAIT_FOR(session_stats(rec).events >= events + 100));
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	weft_string("defined later");
 	emit_in_a_thread();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	check_mine();
 	CHECK_EQ(wakes(), 400);
 	session_remove_dir();
@@ -117,10 +117,10 @@ TEST(what_was_in_memory_is_lost_and_what_comes_is_not)
 	open_mine();
 	emit(NULL);
 	CHECK(WAIT_FOR(session_stats(rec).events >= 200));
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	check_mine();
 	CHECK_EQ(weft_recorder_save(rec, session_dir, &err), 1);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(wakes(), 100);
 	session_remove_dir();
 }
@@ -139,7 +139,7 @@ TEST(nobody_takes_the_recording_of_such_a_program_for_that_of_a_dead_one)
 	CHECK(WAIT_FOR(session_stats(rec).events >= 200));
 	CHECK_EQ(weft_recover(session_dir, NULL, NULL, &err), 0);
 	emit(NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(wakes(), 300);
 	session_remove_dir();
 }

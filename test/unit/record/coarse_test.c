@@ -28,7 +28,7 @@ static uint32_t run_for(struct weft__coarse *coarse, uint64_t *now, uint64_t spa
 
 	for (uint64_t end = *now + span; *now < end;) {
 		*now += STEP;
-		for (uint32_t i = 0; i < COARSE_COUNTED; i++)
+		for (uint32_t i = 0; i < COARSE_UNTIMED; i++)
 			coarse->passed[i] += counted / 4;
 		changes += (uint32_t)weft__coarse_decide(coarse, *now, share * (double)STEP,
 							 (uint64_t)(share * (double)STEP / 40), ALLOWED);
@@ -129,6 +129,58 @@ TEST(a_mode_that_was_asked_for_stays_and_the_excess_is_known)
 	CHECK_EQ(free.over, 0);
 }
 
+/* A second of polls of which each costs its thread so much; at COARSE_UNTIMED all but a few are without a clock. */
+static int second_of(struct weft__coarse *coarse, uint64_t *now, uint64_t polls, double poll_ns)
+{
+	uint64_t untimed = coarse->level == COARSE_UNTIMED ? polls - polls / 20 : 0;
+
+	*now += S;
+	return weft__coarse_timing(coarse, *now, S, (double)(polls - untimed) * poll_ns, polls - untimed, untimed,
+				   ALLOWED);
+}
+
+TEST(polls_are_not_timed_when_that_costs_twice_what_is_allowed_and_are_again_when_it_costs_less)
+{
+	struct weft__coarse coarse = fresh(WEFT_POLLS_AUTO, 10000);
+	uint64_t now = S, left = 0;
+
+	CHECK_EQ(second_of(&coarse, &now, 1000000, 60), 0); /* all are recorded: others decide */
+	coarse.level = COARSE_SLOW;
+	CHECK_EQ(second_of(&coarse, &now, 150000, 60), 0); /* 0.9 % of a CPU where 0.5 are allowed */
+	CHECK_EQ(coarse.window_ns, 0);
+	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 1); /* 2.4 % */
+	CHECK_EQ(coarse.level, COARSE_UNTIMED);
+	CHECK(coarse.window_ns > 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(second_of(&coarse, &now, 100000, 60), 0); /* 0.6 % would be too much */
+	while (left < 100 && !second_of(&coarse, &now, 50000, 60))
+		left++;
+	CHECK(left >= 9 && left < 100);
+	CHECK_EQ(coarse.level, COARSE_COUNTED);
+	CHECK_EQ(coarse.window_ns, 0);
+}
+
+TEST(windows_in_which_polls_are_timed_cost_a_part_of_what_is_allowed)
+{
+	struct weft__coarse coarse = fresh(WEFT_POLLS_AUTO, 10000);
+	uint64_t now = S;
+
+	coarse.level = COARSE_COUNTED;
+	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 1);
+	second_of(&coarse, &now, 400000, 60);
+	CHECK(coarse.windows * 400000 * 60e-9 < 0.25 * ALLOWED);
+	CHECK(coarse.windows * 400000 * 60e-9 > 0.15 * ALLOWED);
+}
+
+TEST(a_mode_that_was_asked_for_times_all_polls)
+{
+	struct weft__coarse coarse = fresh(WEFT_POLLS_SLOW, 10000);
+	uint64_t now = S;
+
+	coarse.level = COARSE_SLOW;
+	CHECK_EQ(second_of(&coarse, &now, 4000000, 60), 0);
+}
+
 static struct weft_recorder *start_auto(void)
 {
 	/* By itself it would change nothing: samples and switches are off, and events few. No poll is slow, however
@@ -196,6 +248,113 @@ TEST(the_next_poll_is_of_the_new_level)
 	free(seen);
 }
 
+/* Polls of the level in which no clock is read, nested ones among them, and what is open when levels change. */
+TEST(polls_without_a_clock_are_counted_exactly_whatever_is_open)
+{
+	struct weft_recorder *rec = start_auto();
+	struct polls_seen *seen;
+
+	REQUIRE(rec);
+	weft_poll_begin(1, 0); /* an event */
+	weft__collector_coarse(&rec->collector, COARSE_UNTIMED);
+	weft_poll_begin(2, 0); /* inside of one with a clock: timed, counted: 1 */
+	weft_poll_end();
+	weft_poll_end(); /* the event's */
+	for (int i = 0; i < 100; i++) {
+		weft_poll_begin(3, 0); /* 100 */
+		weft_poll_begin(4, 0); /* 100 */
+		weft_poll_next(5, 0);  /* 100 */
+		weft_poll_end();
+		weft_poll_end();
+		weft_poll_end(); /* of none */
+	}
+	weft_poll_begin(6, 0); /* 1 */
+	weft__collector_coarse(&rec->collector, COARSE_COUNTED);
+	weft_poll_begin(7, 0); /* timed: 1 */
+	weft_poll_end();
+	weft_poll_end();       /* of the one without */
+	weft_poll_begin(8, 0); /* timed: 1 */
+	weft__collector_coarse(&rec->collector, COARSE_UNTIMED);
+	weft_poll_end();
+	weft_poll_next(9, 0); /* 1 */
+	weft_poll_end();
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->tally.by_kind[WEFT_KIND_POLL_BEGIN], 1);
+	CHECK_EQ(seen->tally.by_kind[WEFT_KIND_POLL_END], 1);
+	CHECK_EQ(seen->counted, 305);
+	CHECK_EQ(seen->unknown, 302);
+	CHECK_EQ(seen->n, 0);
+	free(seen);
+}
+
+static void *untimed_polls(void *data)
+{
+	for (int i = 0; i < 1000; i++) {
+		weft_poll_begin(1, 0);
+		if (i < 999 || !data)
+			weft_poll_end();
+	}
+	return NULL;
+}
+
+TEST(polls_without_a_clock_of_threads_that_end_are_counted_also_with_one_open)
+{
+	struct weft_recorder *rec = start_auto();
+	struct polls_seen *seen;
+	pthread_t thread;
+
+	REQUIRE(rec);
+	weft__collector_coarse(&rec->collector, COARSE_UNTIMED);
+	for (int i = 0; i < 8; i++) {
+		REQUIRE(pthread_create(&thread, NULL, untimed_polls, i % 2 ? "open" : NULL) == 0);
+		pthread_join(thread, NULL);
+	}
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK(seen->counted <= 8000); /* what was open is counted when its ring has the next owner, or not at all */
+	CHECK(seen->counted >= 8000 - 4);
+	CHECK_EQ(seen->unknown, seen->counted);
+	free(seen);
+}
+
+/* As it is found: by the collector's steps. */
+TEST(a_long_poll_without_a_clock_is_listed_and_never_longer_than_it_was)
+{
+	struct weft_recorder_opts opts = {
+		.poll_mode = WEFT_POLLS_AUTO, .sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF, .poll_slow_ns = MS};
+	struct weft_recorder *rec = session_start(&opts);
+	uint64_t begin, took;
+	struct polls_seen *seen;
+	uint32_t found = 0;
+
+	REQUIRE(rec);
+	rec->collector.coarse.level = COARSE_UNTIMED;
+	weft__collector_coarse(&rec->collector, COARSE_UNTIMED);
+	for (int i = 0; i < 100; i++) {
+		weft_poll_begin(5, 0);
+		weft_poll_end();
+	}
+	begin = session_now_ns();
+	weft_poll_begin(77, 3);
+	session_sleep_ns(200 * MS);
+	weft_poll_end();
+	took = session_now_ns() - begin;
+	seen = polls_close(rec);
+	REQUIRE(seen);
+	CHECK_EQ(seen->counted, 101);
+	for (uint32_t i = 0; i < seen->n; i++)
+		if (seen->polls[i].task == 77) {
+			found++;
+			CHECK_EQ(seen->polls[i].depth, 3);
+			CHECK_EQ(seen->polls[i].why, WEFT_POLL_SLOW);
+			CHECK(seen->polls[i].ns <= took);
+			CHECK(seen->polls[i].ns >= 100 * MS); /* a step is 5 ms, on a machine that has time for it */
+		}
+	CHECK_EQ(found, 1);
+	free(seen);
+}
+
 struct counts {
 	uint64_t of[256], polls;
 	uint64_t modes, level, slow_ns, rate, cost_ppm, allowed_ppm;
@@ -222,7 +381,7 @@ static void count_event(const struct weft_segment *seg, const struct weft_event_
 
 static void close_counted(struct weft_recorder *rec, struct tally *t, struct counts *counts)
 {
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	memset(counts, 0, sizeof(*counts));
 	tally_init(t, 1);
 	t->each = count_event;
@@ -305,7 +464,7 @@ TEST(a_program_that_emits_too_much_is_counted_and_its_long_poll_recorded)
 		weft_poll_begin(i, 0);
 		weft_poll_end();
 	}
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	seen = polls_read();
 	close_counted(rec, &t, &counts);
 	REQUIRE(seen);

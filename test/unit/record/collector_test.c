@@ -175,7 +175,7 @@ TEST(segments_rotate_by_time)
 		tally_emit(kind, 0, (uint64_t)i);
 		session_sleep_ns(10 * MS);
 	}
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	took = session_now_ns() - began;
 	session_end(rec, &t, 1);
 	CHECK(t.segments >= 4 && t.segments <= took / (50 * MS) + 1);
@@ -192,14 +192,14 @@ TEST(a_rotation_says_where_the_segment_is)
 	REQUIRE(rec);
 	kind = tally_kind();
 	emit_n(0, 10);
-	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path)), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0);
 	tally_init(&t, 1);
 	tally_file(&t, path);
 	CHECK_EQ(t.sources[0].count, 10);
 	CHECK_EQ(t.damaged, 0);
 	tally_fini(&t);
 	emit_n(1, 10);
-	CHECK_EQ(weft_recorder_rotate(rec, again, sizeof(again)), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, again, sizeof(again), NULL), 0);
 	CHECK(strcmp(path, again) != 0);
 	session_end(rec, &t, 2);
 	CHECK_EQ(t.sources[0].count + t.sources[1].count, 20);
@@ -235,14 +235,14 @@ TEST(a_segment_is_begun_before_its_first_event)
 	kind = tally_kind();
 	emit_n(0, 10);
 	session_sleep_ns(20 * MS);
-	CHECK_EQ(weft_recorder_rotate(rec, first, sizeof(first)), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, first, sizeof(first), NULL), 0);
 	emit_n(1, 10);
 	session_sleep_ns(20 * MS);
-	CHECK_EQ(weft_recorder_rotate(rec, second, sizeof(second)), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, second, sizeof(second), NULL), 0);
 	start_ns = begun_before_its_events(first);
 	next_ns = begun_before_its_events(second);
 	CHECK(before <= start_ns && start_ns <= next_ns);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -258,11 +258,11 @@ TEST(the_oldest_segments_go_when_there_are_too_many_bytes)
 	define_mixed();
 	kind = tally_kind();
 	emit_n(0, 10);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	emit_mixed(&noise, 8000);
 	CHECK(WAIT_FOR(__atomic_load_n(&session_ring()->tail, __ATOMIC_ACQUIRE) == session_ring()->hot.resv));
 	emit_n(1, 10);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	CHECK(dir_bytes() <= 50000 && dir_bytes() > 20000);
 	CHECK(session_stats(rec).segments > 2);
 	session_end(rec, &t, 2);
@@ -280,7 +280,7 @@ TEST(old_segments_go_by_age)
 	REQUIRE(rec);
 	kind = tally_kind();
 	emit_n(0, 10);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ".weft"), 1);
 	session_sleep_ns(150 * MS);
 	emit_n(1, 10);
@@ -341,7 +341,7 @@ TEST(a_segment_that_somebody_moved_away_is_let_go)
 	CHECK(WAIT_FOR(tally_files(session_dir, ".active") == 1));
 	snprintf(command, sizeof(command), "mv '%s'/*.active '%s/away'", session_dir, session_dir);
 	CHECK_EQ(system(command), 0);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	emit_n(1, 10);
 	session_end(rec, &t, 2);
 	CHECK_EQ(t.sources[1].count, 10);
@@ -360,7 +360,7 @@ TEST(memory_only_mode_saves_on_demand)
 	CHECK_EQ(weft_recorder_open(&rec, &opts, &err), 0);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	emit_n(0, 100);
-	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path)), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0);
 	CHECK_STR(path, "");
 	emit_n(1, 100);
 	session_fresh_dir();
@@ -368,7 +368,7 @@ TEST(memory_only_mode_saves_on_demand)
 	CHECK_EQ(weft_recorder_save(rec, sub, &err), 2);
 	CHECK_EQ(weft_recorder_save(rec, "/dev/null/x", &err), -ENOTDIR);
 	CHECK(strstr(err.msg, "/dev/null"));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 2);
 	CHECK_EQ(tally_dir(&t, sub), 2);
 	CHECK_EQ(t.sources[0].count, 100);
@@ -395,7 +395,7 @@ TEST(memory_only_mode_keeps_within_its_limit)
 	n = weft_recorder_save(rec, session_dir, NULL);
 	CHECK(n >= 2 && WAIT_FOR(session_fds() <= fds + n + 2)); /* others are open for a moment, to read tables */
 	CHECK(dir_bytes() <= 50000);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK(WAIT_FOR(session_fds() <= fds));
 	session_remove_dir();
 }
@@ -425,9 +425,9 @@ TEST(labels_and_facts_are_in_every_segment)
 
 	REQUIRE(rec);
 	weft_poll_end();
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	weft_poll_end();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = check_facts;
 	tally_dir(&t, session_dir);

@@ -72,7 +72,7 @@ static void read_story(struct story *story, uint32_t tid)
 
 static void end_story(struct story *story, struct weft_recorder *rec)
 {
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	read_story(story, samples_tid());
 	session_remove_dir();
 }
@@ -228,7 +228,7 @@ TEST(a_context_for_which_the_ring_had_no_room_is_recorded_when_there_is)
 	stall_end();
 	CHECK(WAIT_FOR(load_acquire(&session_ring()->tail) == session_ring()->hot.resv));
 	poll_once();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	read_story(&story, samples_tid());
 	session_remove_dir();
 	weft_context_clear();
@@ -244,15 +244,15 @@ TEST(each_segment_begins_with_the_context_that_the_thread_has)
 	REQUIRE(rec);
 	poll_once();
 	set(3);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	poll_once();
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	poll_once();
 	weft_context_clear();
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	poll_once();
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	set(4);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	poll_once();
@@ -284,10 +284,10 @@ TEST(a_thread_that_takes_over_a_ring_does_not_have_its_context)
 	REQUIRE(rec);
 	CHECK_EQ(pthread_create(&thread, NULL, first_thread, &first), 0);
 	pthread_join(thread, NULL);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	CHECK_EQ(pthread_create(&thread, NULL, next_thread, &next), 0);
 	pthread_join(thread, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	read_story(&story, first);
 	CHECK_STR(story.text, "C3 b e ");
 	read_story(&story, next);
@@ -311,7 +311,7 @@ TEST(what_is_recovered_begins_with_the_context)
 			_exit(1);
 		set(3);
 		poll_once();
-		if (weft_recorder_rotate(rec, NULL, 0) < 0)
+		if (weft_recorder_rotate(rec, NULL, 0, NULL) < 0)
 			_exit(1);
 		poll_once();
 		kill(getpid(), SIGKILL);
@@ -429,7 +429,7 @@ TEST(a_handler_never_sees_half_a_record)
 	sigaction(SIGALRM, &before, NULL);
 	CHECK_EQ(torn, 0);
 	CHECK(whole > 0);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	session_remove_dir();
 }
 
@@ -461,6 +461,6 @@ TEST(what_does_not_fit_into_a_record_is_left_out_whole)
 	CHECK_EQ(record->attrs[record->attrs_bytes - 1], '1');
 	weft_context_clear();
 	CHECK_EQ(record->valid, 0);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	session_remove_dir();
 }

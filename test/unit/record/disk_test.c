@@ -170,9 +170,9 @@ TEST(recording_pauses_on_a_full_disk_and_goes_on_when_there_is_room)
 	CHECK(weft_recording());
 	for (i = 1; i <= 100; i++)
 		tally_emit(kind, 2, i);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	lost = session_stats(rec).lost;
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	check_inspect();
 
 	tally_init(&t, 3);
@@ -195,7 +195,7 @@ TEST(recording_pauses_on_a_full_disk_and_goes_on_when_there_is_room)
 	remove_disk();
 }
 
-TEST(it_pauses_and_goes_on_again_and_again)
+TEST(recording_pauses_on_a_full_disk_and_goes_on_again_and_again)
 {
 	struct weft_recorder_opts opts = {.drain_ns = 2 * MS, .flush_ns = 5 * MS, .segment_bytes = 64 << 10};
 	const char *why = small_disk("4m");
@@ -221,7 +221,7 @@ TEST(it_pauses_and_goes_on_again_and_again)
 		CHECK(WAIT_FOR(state_of(rec) == WEFT_STATE_RECORDING));
 	}
 	CHECK_EQ(session_stats(rec).pauses, 3);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 1);
 	tally_dir(&t, session_dir);
 	CHECK_EQ(t.damaged + t.undefined + t.disorder + t.backwards, 0);
@@ -243,6 +243,7 @@ TEST(a_disk_that_is_full_at_the_end_loses_nothing_either)
 	int kind = tally_kind();
 	struct weft_recorder *rec;
 	uint64_t events = 0, i;
+	struct weft_error err = {0};
 	struct tally t;
 
 	if (why)
@@ -253,7 +254,9 @@ TEST(a_disk_that_is_full_at_the_end_loses_nothing_either)
 	ballast_add(8 << 20);
 	for (i = 1; i <= 1000; i++)
 		tally_emit(kind, 0, i);
-	CHECK_EQ(weft_recorder_close(rec), -ENOSPC);
+	CHECK_EQ(weft_recorder_close(rec, &err), -ENOSPC);
+	CHECK_EQ(err.code, -ENOSPC);
+	CHECK(strstr(err.msg, "weft recover") && strstr(err.msg, session_dir)); /* the fix is in it */
 	CHECK_EQ(tally_files(session_dir, ".weft"), 0);
 	CHECK(weft_recover(session_dir, NULL, NULL, NULL) <= 0); /* still no room, and nothing is lost by trying */
 	ballast_remove();
@@ -283,10 +286,10 @@ static void stop_then_close(bool room)
 	ballast_add(8 << 20);
 	for (i = 1; i <= 1000; i++)
 		tally_emit(kind, 0, i);
-	CHECK_EQ(weft_recorder_stop(rec), -ENOSPC);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), -ENOSPC);
 	if (room)
 		ballast_remove();
-	CHECK_EQ(weft_recorder_close(rec), room ? 0 : -ENOSPC);
+	CHECK_EQ(weft_recorder_close(rec, NULL), room ? 0 : -ENOSPC);
 	if (!room) {
 		ballast_remove();
 		CHECK_EQ(weft_recover(session_dir, NULL, NULL, NULL), 1);
@@ -318,6 +321,7 @@ TEST(rotation_on_a_full_disk_is_an_error_and_can_be_tried_again)
 	struct weft_recorder_opts opts = {0};
 	int kind = tally_kind();
 	struct weft_recorder *rec;
+	struct weft_error err = {0};
 	struct tally t;
 
 	if (why)
@@ -327,12 +331,13 @@ TEST(rotation_on_a_full_disk_is_an_error_and_can_be_tried_again)
 	REQUIRE(rec);
 	ballast_add(8 << 20);
 	tally_emit(kind, 0, 1);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), -ENOSPC);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, &err), -ENOSPC);
+	CHECK(strstr(err.msg, "cannot seal the segment"));
 	CHECK_EQ(state_of(rec), WEFT_STATE_DISK_FULL);
 	ballast_remove();
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	CHECK(WAIT_FOR(state_of(rec) == WEFT_STATE_RECORDING));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 1);
 	tally_dir(&t, session_dir);
 	CHECK_EQ(t.damaged + t.undefined, 0);

@@ -474,7 +474,7 @@ TEST(the_timer_of_the_process_is_armed_only_while_the_collector_takes_its_signal
 
 	REQUIRE(rec);
 	if (!weft__engine.net_signal) {
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		session_remove_dir();
 		SKIP("no timer of the process here: Linux 6.4 and room on alternate stacks are needed");
 	}
@@ -488,6 +488,6 @@ TEST(the_timer_of_the_process_is_armed_only_while_the_collector_takes_its_signal
 		CHECK_EQ(weft_recorder_pause(rec), 0);
 		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }

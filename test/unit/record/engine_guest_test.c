@@ -62,7 +62,7 @@ TEST(dispositions_are_as_they_were_after_stop)
 	for (int i = 1; i < 65; i++)
 		during[i] = handler_of(i);
 	CHECK(during[SIGPROF] != before[SIGPROF]);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	for (int i = 1; i < 65; i++) {
 		taken += during[i] != before[i];
 		CHECK(handler_of(i) == before[i]);

@@ -15,7 +15,7 @@ static int opens(const struct weft_recorder_opts *given, const char *says)
 
 	opts.size = sizeof(opts);
 	r = weft_recorder_open(&rec, &opts, &err);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	if (r < 0 && !strstr(err.msg, says))
 		printf("\t\"%s\" does not say \"%s\"\n", err.msg, says);
 	return r < 0 && !strstr(err.msg, says) ? 1 : r;
@@ -55,7 +55,7 @@ static const char *fact_with(const char *variable, const char *value, const char
 	unsetenv(variable);
 	if (rec && weft_recorder_start(rec, &err) == 0)
 		weft_park(0);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	n = scandir(session_dir, &entries, tally_is_segment, alphasort);
 	for (int i = 0; i < n; i++) {
 		char path[4096];

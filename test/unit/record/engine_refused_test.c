@@ -18,7 +18,7 @@ static void record(struct weft_recorder_opts opts, uint64_t n)
 	rec = session_start(&opts);
 	REQUIRE(rec);
 	CHECK(samples_burn_for(n));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	samples_read(&result, session_dir, NULL, 0);
 	CHECK_EQ(result.tally.damaged, 0);
 }
@@ -63,9 +63,9 @@ static void refused_later_main(const void *data)
 		CHECK(WAIT_FOR(session_stats(rec).drains > 1));
 		_exit(weft_test_failures ? 1 : 0);
 	}
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	samples_burn(20 * MS);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 }
 
 TEST(perf_events_that_are_refused_at_start_are_recorded)
@@ -160,7 +160,7 @@ static void nobody_main(const void *data)
 	burn_in_turn();
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	samples_read(&result, session_dir, NULL, 0);
 	printf("\t%s, %llu samples%s%s\n", result.engine, (unsigned long long)result.n, result.degraded[0] ? ": " : "",
 	       result.degraded);
@@ -198,7 +198,7 @@ TEST(a_user_without_privilege_is_sampled)
 	check_nobody();
 }
 
-TEST(and_so_it_is_at_every_level_of_perf_event_paranoid)
+TEST(a_user_without_privilege_is_sampled_at_every_level_of_perf_event_paranoid)
 {
 	const char *path = "/proc/sys/kernel/perf_event_paranoid";
 	FILE *file = fopen(path, "r+e");
@@ -258,7 +258,7 @@ static void short_main(const void *data)
 	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	samples_read(&result, session_dir, NULL, 0);
 	for (int i = 0; i < 8; i++)
 		sampled += samples_of(&result, tids[i]) > 0;

@@ -32,7 +32,7 @@ static int end(struct weft_recorder *rec, struct samples_function *functions, ui
 	char path[4096];
 	int files;
 
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	files = scandir(session_dir, &entries, tally_is_segment, alphasort);
 	for (int i = 0; i < files; i++) {
 		snprintf(path, sizeof(path), "%s/%s", session_dir, entries[i]->d_name);

@@ -36,22 +36,22 @@ static void check_cycles(int e, int n, int reopen)
 	for (int i = 0; i < n; i++) {
 		if (i == 5) { /* stopped, since a collector that runs has files open for a moment now and then */
 			CHECK(WAIT_FOR(samples_tables()));
-			CHECK_EQ(weft_recorder_stop(rec), 0);
+			CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 			fds = session_fds();
 			mappings = session_mappings();
 		}
 		if (reopen) {
-			CHECK_EQ(weft_recorder_close(rec), 0);
+			CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 			session_remove_dir();
 			rec = session_start(&opts);
 			REQUIRE(rec);
 		} else {
-			CHECK_EQ(weft_recorder_stop(rec), 0);
+			CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 			CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 		}
 	}
 	CHECK(WAIT_FOR(samples_tables()));
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	CHECK(session_fds() <= fds);
 	CHECK(UNDER_TSAN || session_mappings() <= mappings + 8);
 	CHECK(samples_timers() <= 0);
@@ -100,7 +100,7 @@ TEST(threads_may_end_during_samples)
 	}
 }
 
-TEST(children_of_fork_are_free_of_it)
+TEST(children_of_fork_have_no_timers_files_or_handlers_of_sampling)
 {
 	for (int e = 0; e < N_ENGINES; e++) {
 		struct weft_recorder *rec;

@@ -196,7 +196,7 @@ static void check_raw_clone(uint32_t engine, uint32_t hz)
 	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&child_gone, __ATOMIC_ACQUIRE))
 		session_sleep_ns(MS);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	samples_read(&result, session_dir, NULL, 0);
 	tally_init(&t, 1);
 	tally_dir(&t, session_dir);

@@ -35,7 +35,7 @@ static void emit_noise(struct weft_recorder *rec, uint64_t n)
 		}
 		weft_event(noise_kind, fields, 8);
 		if (i % 500 == 499)
-			CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0); /* no event is lost */
+			CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0); /* no event is lost */
 	}
 }
 
@@ -78,7 +78,7 @@ TEST(a_dump_that_does_not_fit_leaves_nothing_and_recording_goes_on)
 	CHECK_EQ(session_stats(rec).dumps, 0);
 	CHECK_EQ(mount("weft-test", session_dir, "tmpfs", MS_REMOUNT, "size=16m"), 0);
 	CHECK(WAIT_FOR(session_stats(rec).dumps == 1));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 1);
 	tally_dir(&t, session_dir);
 	CHECK_EQ(t.segments, 1);

@@ -137,12 +137,12 @@ TEST(what_came_before_a_trigger_stays_however_much_comes_after_it)
 	while (session_stats(rec).bytes < 4 * opts.segment_bytes && n < 10000000) {
 		wakes(2, 0, 1000);
 		n += 1000;
-		if (weft_recorder_rotate(rec, NULL, 0)) /* no event is lost */
+		if (weft_recorder_rotate(rec, NULL, 0, NULL)) /* no event is lost */
 			break;
 	}
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	CHECK(rec->collector.segments.n_deleted > 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ""), 1);
 	CHECK_EQ(look_at_last().tasks[1], 7);
 	CHECK_EQ(look_at_last().tasks[2], n);
@@ -171,7 +171,7 @@ TEST(a_draft_that_was_deleted_is_made_again)
 	CHECK_EQ(drafted(1), 7);
 	wakes(3, 0, 2);
 	CHECK_EQ(system(command), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ""), 1);
 	CHECK_EQ(look_at_last().tasks[1], 7);
 	CHECK_EQ(look_at_last().tasks[2], 3);
@@ -197,7 +197,7 @@ TEST(a_dump_beside_a_draft_has_a_file_of_its_own)
 	CHECK_STR(look_at(path).why, "call");
 	CHECK_EQ(look_at(path).tasks[1], 7);
 	CHECK_EQ(look_at(path).tasks[2], 3);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ".weft"), 2);
 	CHECK_EQ(tally_files(session_dir, ""), 2);
 	session_remove_dir();

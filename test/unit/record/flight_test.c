@@ -12,7 +12,7 @@ TEST(nothing_is_written_until_asked)
 
 	REQUIRE(rec);
 	wakes(1, 0, 100);
-	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path)), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0);
 	CHECK_STR(path, "");
 	wakes(2, 0, 50);
 	CHECK_EQ(tally_files(session_dir, ".weft") + tally_files(session_dir, ".active"), 0);
@@ -25,7 +25,7 @@ TEST(nothing_is_written_until_asked)
 	CHECK_STR(w.why, "call");
 	CHECK_EQ(w.to_ns - w.from_ns, 10 * SECOND);
 	CHECK(w.first_ns >= w.from_ns && w.last_ns <= w.to_ns);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ""), 1);
 	session_remove_dir();
 }
@@ -39,11 +39,11 @@ TEST(a_dump_has_the_time_that_was_asked_for)
 
 	REQUIRE(rec);
 	wakes(0, 9 * SECOND, 1); /* the thread begins now: its first event is not older than its second */
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	wakes(1, 6 * SECOND, 10);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	wakes(2, 3 * SECOND, 20);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	wakes(3, 0, 30);
 	CHECK_EQ(weft_recorder_dump(rec, 4 * SECOND, 0, path, sizeof(path), NULL), 0);
 	w = look_at(path);
@@ -59,7 +59,7 @@ TEST(a_dump_has_the_time_that_was_asked_for)
 	w = look_at(path);
 	CHECK_EQ(w.tasks[1], 10);
 	CHECK_EQ(session_stats(rec).dumps, 3);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -86,7 +86,7 @@ static void dump_apart(struct dumper *d, struct weft_recorder *rec, uint64_t for
 	CHECK_EQ(pthread_create(&d->thread, NULL, dump_main, d), 0);
 }
 
-TEST(what_comes_after_the_call_is_in_it_too)
+TEST(a_dump_has_what_comes_after_the_call)
 {
 	struct weft_recorder_opts opts = {0};
 	struct weft_recorder *rec = fly(&opts);
@@ -119,7 +119,7 @@ TEST(what_comes_after_the_call_is_in_it_too)
 	w = look_at(other.path);
 	CHECK_EQ(w.to_ns - w.from_ns, 10 * SECOND + 100 * MS);
 	CHECK(strcmp(d.path, other.path) != 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -141,7 +141,7 @@ TEST(stopping_ends_a_dump_that_waits)
 		pthread_mutex_unlock(&((struct weft_recorder *)rec)->collector.mutex);
 		n == 3;
 	})));
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	for (i = 0; i < 3; i++) {
 		pthread_join(d[i].thread, NULL);
 		CHECK_EQ(d[i].result, 0);
@@ -160,7 +160,7 @@ TEST(stopping_ends_a_dump_that_waits)
 		pthread_mutex_unlock(&rec->collector.mutex);
 		n == 1;
 	})));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	pthread_join(d[0].thread, NULL);
 	CHECK_EQ(d[0].result, 0);
 	CHECK_EQ(look_at(d[0].path).tasks[2], 5);
@@ -175,15 +175,15 @@ TEST(memory_holds_no_more_than_it_should)
 
 	REQUIRE(rec);
 	wakes(1, 0, 10);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	CHECK((files = session_fds_of("weft-segment")) > 0);
 	for (i = 0; i < 10; i++) {
 		session_sleep_ns(60 * MS);
 		wakes(2, 0, 10);
-		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	}
 	CHECK(session_fds_of("weft-segment") <= files + 2);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -199,7 +199,7 @@ TEST(a_directory_that_is_gone_is_made_again)
 	CHECK_EQ(system(command), 0);
 	CHECK_EQ(weft_recorder_dump(rec, 0, 0, path, sizeof(path), NULL), 0);
 	CHECK_EQ(look_at(path).tasks[1], 3);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -212,7 +212,7 @@ TEST(a_dump_that_cannot_be_written_is_an_error_and_a_trigger_tries_again)
 
 	REQUIRE(rec);
 	wakes(1, 0, 3);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0),
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL),
 		 0); /* a flush in the middle of it would make the directory again */
 	snprintf(command, sizeof(command), "rm -rf '%s' && touch '%s'", session_dir, session_dir);
 	CHECK_EQ(system(command), 0);
@@ -225,7 +225,7 @@ TEST(a_dump_that_cannot_be_written_is_an_error_and_a_trigger_tries_again)
 	CHECK_EQ(unlink(session_dir), 0);
 	CHECK(WAIT_FOR(session_stats(rec).dumps == 1));
 	CHECK_EQ(look_at_last().tasks[1], 3);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -242,7 +242,7 @@ TEST(a_kill_loses_what_was_in_memory_but_not_the_rings)
 
 		alarm(20);
 		wakes(1, 0, 10);
-		if (!rec || weft_recorder_rotate(rec, NULL, 0) || weft_recorder_dump(rec, 0, 0, NULL, 0, NULL))
+		if (!rec || weft_recorder_rotate(rec, NULL, 0, NULL) || weft_recorder_dump(rec, 0, 0, NULL, 0, NULL))
 			_exit(1);
 		wakes(2, 0, 20);
 		kill(getpid(), SIGKILL);
@@ -265,7 +265,7 @@ TEST(counts_of_polls_are_in_dumps)
 
 	REQUIRE(rec);
 	polls_make(1, MS, 100);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	polls_make(1, 2 * MS, 10);
 	CHECK_EQ(weft_recorder_dump(rec, 0, 0, NULL, 0, NULL), 0);
 	seen = polls_close(rec);
@@ -286,7 +286,7 @@ TEST(without_the_option_there_is_nothing_to_dump)
 	CHECK_EQ(weft_recorder_dump(rec, 0, 0, NULL, 0, &err), -WEFT_E_STATE);
 	CHECK(strstr(err.msg, "flight_ns") != NULL);
 	CHECK_EQ(weft_recorder_dump(NULL, 0, 0, NULL, 0, NULL), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(weft_recorder_open(&none, &opts, &err), -WEFT_E_OPTION); /* nowhere to write to */
 	session_remove_dir();
 }
@@ -303,12 +303,12 @@ TEST(a_dump_of_very_many_pieces_reads_clean)
 	REQUIRE(rec);
 	for (i = 0; i < 400; i++) {
 		wakes(1, 0, 2);
-		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	}
 	CHECK_EQ(weft_recorder_dump(rec, 0, 0, path, sizeof(path), NULL), 0);
 	w = look_at(path);
 	CHECK_EQ(w.tasks[1], 800);
 	CHECK_STR(w.why, "call");
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }

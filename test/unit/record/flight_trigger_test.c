@@ -25,7 +25,7 @@ static void check_poll_trigger(uint32_t mode, uint64_t slow_ns)
 	w = look_at(path);
 	CHECK_EQ(w.unheard, 3);
 	CHECK_EQ(session_stats(rec).dumps, 2);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ".weft"), 2);
 	session_remove_dir();
 }
@@ -51,7 +51,7 @@ TEST(after_the_quiet_time_triggers_are_heard_again)
 		CHECK(WAIT_FOR(session_stats(rec).dumps == i));
 	}
 	CHECK(strstr(look_at_last().why, "task 3 ") != NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -84,7 +84,7 @@ TEST(a_trigger_may_ask_for_what_comes_after_it)
 	CHECK(w.tasks[2] >= 2 && w.tasks[2] >= sure);
 	CHECK_EQ(w.to_ns - w.from_ns, 10 * SECOND + 300 * MS);
 	CHECK_EQ(w.unheard, 2);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ".weft"), 1);
 	session_remove_dir();
 }
@@ -99,7 +99,7 @@ TEST(closing_does_not_wait_for_what_comes_after_a_trigger)
 	wakes(1, 0, 7);
 	raise(SIGUSR2);
 	wakes(2, 0, 3);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK(session_now_ns() - begin < 500 * SECOND);
 	CHECK_EQ(tally_files(session_dir, ".weft"), 1);
 	CHECK_EQ(look_at_last().tasks[1], 7);
@@ -133,7 +133,7 @@ TEST(a_signal_asks_for_a_dump_and_is_passed_on)
 	CHECK(!strncmp(look_at_last().why, "signal ", 7));
 	raise(SIGUSR2); /* within the quiet time: the program hears it all the same */
 	CHECK_EQ(heard_by_program, 2);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	sigaction(SIGUSR2, NULL, &now);
 	CHECK(now.sa_handler == on_signal);
 	CHECK_EQ(tally_files(session_dir, ".weft"), 1);
@@ -161,7 +161,7 @@ TEST(the_environment_names_the_signal_and_what_comes_after_it)
 			printf("\t%s\n", err.msg);
 		CHECK(rec && rec->options.o.trigger_signal == (uint32_t)names[i].signal);
 		CHECK(rec && rec->options.o.trigger_forward_ns == 2 * SECOND);
-		CHECK_EQ(weft_recorder_close(rec), 0);
+		CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	}
 	setenv("WEFT_TRIGGER_SIGNAL", "KILL", 1);
 	CHECK_EQ(weft_recorder_open_env(&rec, NULL, &err), -WEFT_E_OPTION);
@@ -191,10 +191,10 @@ TEST(a_trigger_signal_that_nobody_had_does_no_harm)
 		weft_wake(3, 0xffff);
 		raise(SIGRTMAX);
 		if (!UNDER_TSAN)
-			_exit(weft_recorder_close(rec) ? 1 : 0); /* which writes what was asked for */
+			_exit(weft_recorder_close(rec, NULL) ? 1 : 0); /* which writes what was asked for */
 	}
 	CHECK(UNDER_TSAN || session_wait(pid) == 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ".weft"), 1);
 	CHECK_EQ(look_at_last().tasks[3], 1);
 	alarm(0);

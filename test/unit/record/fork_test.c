@@ -30,7 +30,7 @@ static void be_a_child(struct weft_recorder *rec, int kind)
 	if (weft_recorder_stats(rec, &stats) < 0 || stats.state != WEFT_STATE_CLOSED)
 		_exit(12);
 	weft_string("a string of the child");
-	if (weft_recorder_pause(rec) < 0 || weft_recorder_stop(rec) < 0 || weft_recorder_close(rec) < 0)
+	if (weft_recorder_pause(rec) < 0 || weft_recorder_stop(rec, NULL) < 0 || weft_recorder_close(rec, NULL) < 0)
 		_exit(13);
 	emit_range(kind, 1, 1, 100);
 	_exit(0);
@@ -110,7 +110,7 @@ TEST(a_child_that_exits_leaves_the_parent_s_files)
 		CHECK_EQ(session_wait(pid), 0);
 		CHECK_EQ(tally_files(session_dir, ".rings"), 1);
 	}
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	check_parent(rec, 200);
 }
 
@@ -136,10 +136,10 @@ TEST(a_child_begins_anew_by_option)
 		grandchild = fork();
 		if (!grandchild) {
 			emit_range(kind, 2, 1, 100);
-			_exit(weft_recorder_close(rec) != 0);
+			_exit(weft_recorder_close(rec, NULL) != 0);
 		}
 		emit_range(kind, 1, 101, 200);
-		_exit(session_wait(grandchild) != 0 || weft_recorder_close(rec) != 0);
+		_exit(session_wait(grandchild) != 0 || weft_recorder_close(rec, NULL) != 0);
 	}
 	emit_range(kind, 0, 101, 200);
 	CHECK_EQ(session_wait(pid), 0);
@@ -162,7 +162,7 @@ TEST(a_child_of_a_fork_with_all_signals_blocked_is_sampled)
 
 	REQUIRE(rec);
 	if (UNDER_TSAN) {
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		session_remove_dir();
 		SKIP("ThreadSanitizer allows no threads in a child");
 	}
@@ -179,10 +179,10 @@ TEST(a_child_of_a_fork_with_all_signals_blocked_is_sampled)
 		alarm(60);
 		while (!(sampled = session_stats(rec).samples > 0) && session_now_ns() < until)
 			;
-		_exit(weft_recorder_close(rec) || !sampled);
+		_exit(weft_recorder_close(rec, NULL) || !sampled);
 	}
 	CHECK_EQ(session_wait(pid), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -206,7 +206,7 @@ TEST(a_child_of_a_paused_recorder_begins_anew_and_paused)
 		if (weft_recorder_start(rec, NULL) < 0)
 			_exit(1);
 		emit_range(kind, 1, 101, 200);
-		_exit(weft_recorder_close(rec) != 0);
+		_exit(weft_recorder_close(rec, NULL) != 0);
 	}
 	CHECK_EQ(session_wait(pid), 0);
 	session_end(rec, &t, 2);
@@ -271,7 +271,7 @@ static int fork_and_emit(struct weft_recorder *rec, int kind)
 
 	if (!pid) {
 		emit_range(kind, 4, 1, 10);
-		_exit(weft_recorder_close(rec));
+		_exit(weft_recorder_close(rec, NULL));
 	}
 	return session_wait(pid);
 }

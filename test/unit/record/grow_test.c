@@ -247,7 +247,7 @@ static int limited_child(int resource, uint64_t bytes, uint64_t *ret_most)
 			_exit(1);
 		most = weft__hot.head->ring_most;
 		tally_emit(tally_kind(), 0, 1);
-		_exit(weft_recorder_close(rec) < 0 || write(pipes[1], &most, sizeof(most)) != sizeof(most));
+		_exit(weft_recorder_close(rec, NULL) < 0 || write(pipes[1], &most, sizeof(most)) != sizeof(most));
 	}
 	close(pipes[1]);
 	if (read(pipes[0], ret_most, sizeof(*ret_most)) < 0)

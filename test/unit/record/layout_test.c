@@ -6,7 +6,7 @@
 #include "weft_test.h"
 #include <weft/weft.h>
 
-#if WEFT_LAYOUT != 1
+#if WEFT_LAYOUT != 2
 #error "write down the layouts of this version"
 #endif
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "struct " #type ": see the top of this file")
@@ -46,7 +46,8 @@ AT(weft_gate, sched_ticks, 72);
 AT(weft_gate, poll_slow_ns, 80);
 AT(weft_gate, poll_trigger_ns, 88);
 AT(weft_gate, wait_ticks, 96);
-AT(weft_gate, wiped, 104);
+AT(weft_gate, step, 104);
+AT(weft_gate, wiped, 112);
 SIZE(weft_wait_slot, 32);
 AT(weft_wait_slot, since, 0);
 AT(weft_wait_slot, key, 8);
@@ -86,11 +87,11 @@ _Static_assert(sizeof(weft_locks) == 32768 && sizeof(weft_lock_marks) == 32768, 
 _Static_assert(WEFT_GATE_TSC == 1 && WEFT_GATE_TICKS == 3 && WEFT_GATE_SLOW == 4 && WEFT_GATE_CAUGHT == 8 &&
 		       WEFT_GATE_TIMED == 16 && WEFT_GATE_MODES == 28 && WEFT_GATE_RSEQ == 32 &&
 		       WEFT_GATE_COUNTED == 64 && WEFT_GATE_PARKS == 128 && WEFT_GATE_PLAIN == 33 &&
-		       WEFT_GATE_EPOCH == 256,
+		       WEFT_GATE_UNTIMED == 256 && WEFT_GATE_EPOCH == 512,
 	       "bits of the gate");
 
-extern struct weft_gate gate_by_name __asm__("weft_gate_v1");
-extern uint64_t locks_by_name[WEFT_LOCKS] __asm__("weft_locks_v1");
+extern struct weft_gate gate_by_name __asm__("weft_gate_v2");
+extern uint64_t locks_by_name[WEFT_LOCKS] __asm__("weft_locks_v2");
 
 TEST(the_layout_is_part_of_the_names_of_what_inline_functions_read)
 {

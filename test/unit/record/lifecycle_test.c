@@ -71,8 +71,8 @@ TEST(hundreds_of_sessions_with_threads_emitting_throughout)
 		if (i % 3 == 0)
 			CHECK_EQ(weft_recorder_pause(rec), 0);
 		if (i % 5 == 0)
-			CHECK_EQ(weft_recorder_stop(rec), 0);
-		CHECK_EQ(weft_recorder_close(rec), 0);
+			CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
+		CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 		if (i == 20) {
 			fds = session_fds();
 			maps = session_mappings();
@@ -149,11 +149,11 @@ TEST(start_may_follow_stop)
 	REQUIRE(rec);
 	kind = tally_kind();
 	emit_n(0, 10);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	CHECK_EQ(session_stats(rec).state, WEFT_STATE_IDLE);
 	CHECK_EQ(session_stats(rec).segments, 1);
 	emit_n(1, 10);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	emit_n(2, 10);
@@ -187,9 +187,9 @@ TEST(every_call_takes_a_null_recorder)
 
 	CHECK_EQ(weft_recorder_start(NULL, NULL), 0);
 	CHECK_EQ(weft_recorder_pause(NULL), 0);
-	CHECK_EQ(weft_recorder_stop(NULL), 0);
-	CHECK_EQ(weft_recorder_close(NULL), 0);
-	CHECK_EQ(weft_recorder_rotate(NULL, path, sizeof(path)), 0);
+	CHECK_EQ(weft_recorder_stop(NULL, NULL), 0);
+	CHECK_EQ(weft_recorder_close(NULL, NULL), 0);
+	CHECK_EQ(weft_recorder_rotate(NULL, path, sizeof(path), NULL), 0);
 	CHECK_STR(path, "");
 	CHECK_EQ(weft_recorder_save(NULL, "/", NULL), 0);
 	CHECK_EQ(weft_recorder_stats(NULL, &stats), 0);
@@ -290,7 +290,7 @@ TEST(a_relative_directory_survives_chdir)
 	CHECK_EQ(chdir("/tmp"), 0);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	emit_n(0, 10);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(chdir(before), 0);
 	snprintf(path, sizeof(path), "%s/here", session_dir);
 	tally_init(&t, 1);

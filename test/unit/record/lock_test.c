@@ -149,7 +149,7 @@ TEST(after_a_hand_off_each_holder_has_its_own_time)
 	give();
 	pthread_join(threads[1], NULL);
 	CHECK(!marked());
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	helds_read();
 	CHECK_EQ(helds.last_holder, b.tid);
 	for (uint32_t i = 0; i < helds.n; i++) {
@@ -182,7 +182,7 @@ TEST(one_that_takes_it_again_and_again_is_one_holder)
 	}
 	weft_wait_end(WEFT_WAIT_LOCK, LOCK);
 	CHECK(!marked());
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	helds_read();
 	CHECK_EQ(helds.n_wait, 1);
 	CHECK(helds.n >= 1 && helds.n <= WAIT_HOLDS_MAX);
@@ -202,7 +202,7 @@ TEST(without_a_word_of_the_holders_it_is_who_had_it_at_first)
 	session_sleep_ns(2 * MS);
 	weft_wait_end(WEFT_WAIT_LOCK, LOCK);
 	CHECK(!marked());
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	helds_read();
 	CHECK_EQ(helds.n, 0);
 	CHECK_EQ(helds.last_holder, 4711);
@@ -218,7 +218,7 @@ TEST(a_lock_that_is_given_up_names_its_holder)
 	session_sleep_ns(2 * MS);
 	weft_slow_lock_seen(LOCK, 4712);
 	weft_wait_end(WEFT_WAIT_LOCK, LOCK);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	helds_read();
 	CHECK_EQ(helds.last_holder, 4712);
 	CHECK(held_ns(4712) >= 19 * MS / 10);
@@ -237,7 +237,7 @@ TEST(marks_go_with_waits_that_are_left_and_with_recording)
 	CHECK(!marked());
 	weft_wait_begin_held(WEFT_WAIT_LOCK, 0, LOCK, 4711);
 	CHECK(marked());
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	weft_wait_end(WEFT_WAIT_LOCK, LOCK);
 	CHECK(!marked());
 	session_remove_dir();
@@ -260,6 +260,6 @@ TEST(a_lock_whose_place_is_taken_leaves_the_other_alone)
 	CHECK(marked());
 	weft_wait_end(WEFT_WAIT_LOCK, LOCK);
 	CHECK(!marked());
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }

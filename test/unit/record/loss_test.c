@@ -35,7 +35,7 @@ TEST(a_recording_that_ends_while_it_is_paused_says_so)
 	CHECK_EQ(weft_recorder_pause(rec), 0);
 	tally_emit(tally_kind(), 0, 2);
 	session_sleep_ns(2 * MS);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	loss = find_loss(WEFT_LOSS_PAUSED, &t);
 	CHECK_EQ(loss.count, 0);
 	CHECK(loss.from_ns >= before && loss.to_ns >= loss.from_ns + 2 * MS);
@@ -131,7 +131,7 @@ TEST(events_of_kinds_that_were_refused_are_counted)
 		weft_event(kind, NULL, 0);
 	weft_event(7, NULL, 0); /* which is no kind of the program's */
 	tally_emit(tally_kind(), 0, 1);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 1);
 	t.each = read_fact;
 	tally_dir(&t, session_dir);
@@ -177,7 +177,7 @@ TEST(stacks_that_are_lost_without_proc_have_a_reason)
 		if (!rec)
 			_exit(1);
 		tally_emit(tally_kind(), 0, 1);
-		_exit(weft_recorder_close(rec) != 0);
+		_exit(weft_recorder_close(rec, NULL) != 0);
 	}
 	r = session_wait(pid);
 	if (r == 77) {

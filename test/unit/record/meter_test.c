@@ -121,7 +121,7 @@ static double signals_at(uint32_t level, pthread_t thread)
 	weft__engine_turn(session_now_ns());
 	signals = __atomic_load_n(&weft__engine.signals, __ATOMIC_RELAXED);
 	from = samples_cpu_ns(clock);
-	while ((used = samples_cpu_ns(clock) - from) < 400 * MS) {
+	while ((used = samples_cpu_ns(clock) - from) < 120 * MS) {
 		session_sleep_ns(2 * MS);
 		weft__engine_turn(session_now_ns());
 	}
@@ -129,29 +129,46 @@ static double signals_at(uint32_t level, pthread_t thread)
 	return (double)signals * 1e9 / (double)used;
 }
 
+#define TURNS 5 /* in a pause of the virtual machine CPU time passes and no interrupt comes: that is one of them */
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double middle(double *numbers)
+{
+	qsort(numbers, TURNS, sizeof(*numbers), by_number);
+	return numbers[TURNS / 2];
+}
+
 TEST(at_a_lower_rate_inherited_events_interrupt_less_often)
 {
+	double fulls[TURNS], lowers[TURNS], full, lower;
 	struct burner burner = {0};
 	struct weft_recorder *rec;
-	double full, lower, again;
 
 	SKIP_UNDER_TSAN();
 	rec = samples_start(WEFT_ENGINE_AUTO, HZ_HIGH);
 	REQUIRE(rec);
 	CHECK_EQ(pthread_create(&burner.thread, NULL, burn_main, &burner), 0);
-	full = signals_at(1024, burner.thread);
-	lower = signals_at(400, burner.thread);
-	again = signals_at(1024, burner.thread);
+	for (int i = 0; i < TURNS; i++) {
+		fulls[i] = signals_at(1024, burner.thread);
+		lowers[i] = signals_at(400, burner.thread);
+	}
+	full = middle(fulls);
+	lower = middle(lowers);
 	__atomic_store_n(&burner.over, 1, __ATOMIC_RELAXED);
 	pthread_join(burner.thread, NULL);
 	samples_end(&result, rec, NULL, 0);
 	if (strcmp(result.engine, "perf"))
 		SKIP("no perf events here");
-	printf("\t%.0f, then %.0f, then %.0f a second\n", full, lower, again);
-	/* 999, 390 and 999 with a tick of 250 Hz. */
+	printf("\t%.0f and %.0f a second\n", full, lower);
+	/* 999 and 390 with a tick of 250 Hz. */
 	CHECK(full > 600);
 	CHECK(lower < full / 3 * 2);
-	CHECK(again > full / 3 * 2);
 	CHECK(samples_near(samples_thread(&result, burner.tid)->ns, burner.used_ns, 5));
 }
 
@@ -294,7 +311,7 @@ TEST(what_an_interrupt_takes_is_found_out_and_recorded)
 	REQUIRE(rec);
 	CHECK(WAIT_FOR((samples_burn(5 * MS), weft__engine.ops != &weft__perf_ops || weft__meter_interrupt_ns())));
 	samples_burn(20 * MS);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	files = scandir(session_dir, &entries, tally_is_segment, alphasort);
 	for (int i = 0; i < files; i++) {
 		snprintf(path, sizeof(path), "%s/%s", session_dir, entries[i]->d_name);

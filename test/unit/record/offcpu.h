@@ -11,7 +11,7 @@
 #define OFFCPU_OR_SKIP(rec)                                                                                            \
 	do {                                                                                                           \
 		if (!weft__switch_works()) {                                                                           \
-			weft_recorder_close(rec);                                                                      \
+			weft_recorder_close(rec, NULL);                                                                \
 			session_remove_dir();                                                                          \
 			SKIP("the kernel gives no records of context switches here");                                  \
 		}                                                                                                      \
@@ -163,7 +163,7 @@ static inline void offcpu_read(struct offcpu *o, const char *dir, struct samples
 static inline void offcpu_end(struct offcpu *o, struct weft_recorder *rec, struct samples_function *functions,
 			      uint32_t n)
 {
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	offcpu_read(o, session_dir, functions, n);
 	CHECK_EQ(o->tally.damaged, 0);
 	CHECK_EQ(o->tally.undefined, 0);

@@ -75,10 +75,10 @@ static int whole_life(void)
 		tally_emit(kind, 0, i);
 	if (pthread_create(&thread, NULL, emit_in_thread, NULL) == 0)
 		pthread_join(thread, NULL);
-	ok &= weft_recorder_rotate(rec, NULL, 0) == 0;
+	ok &= weft_recorder_rotate(rec, NULL, 0, NULL) == 0;
 	for (i = 51; i <= 100; i++)
 		tally_emit(kind, 0, i);
-	ok &= weft_recorder_close(rec) == 0;
+	ok &= weft_recorder_close(rec, NULL) == 0;
 	return ok;
 }
 

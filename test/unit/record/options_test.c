@@ -85,7 +85,7 @@ TEST(off_is_one_constant_for_rates_limits_and_times)
 	CHECK_EQ(opts.size, sizeof(opts));
 	opts.sample_hz = opts.wall_hz = opts.budget_ppm = opts.wait_ns = opts.stuck_ns = opts.poll_slow_ns = WEFT_OFF;
 	CHECK_EQ(weft_recorder_open(&rec, &opts, NULL), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	refused((struct weft_recorder_opts){.drain_ns = WEFT_OFF}, -WEFT_E_OPTION, "drain_ns");
 	refused((struct weft_recorder_opts){.wall_hz = 1001}, -WEFT_E_OPTION,
 		"wall_hz is 1001; give at most 1000, or WEFT_OFF");
@@ -98,7 +98,7 @@ TEST(a_caller_built_with_older_headers_gets_defaults_for_the_rest)
 	struct weft_recorder *rec = NULL;
 
 	CHECK_EQ(weft_recorder_open(&rec, &opts, NULL), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 }
 
 TEST(a_caller_built_with_newer_headers_may_not_use_what_is_new)
@@ -111,7 +111,7 @@ TEST(a_caller_built_with_newer_headers_may_not_use_what_is_new)
 	struct weft_error err = {0};
 
 	CHECK_EQ(weft_recorder_open(&rec, &newer.opts, NULL), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	newer.more = 1;
 	rec = NULL;
 	CHECK_EQ(weft_recorder_open(&rec, &newer.opts, &err), -E2BIG);
@@ -130,7 +130,7 @@ TEST(newer_options_are_taken_with_the_environment_too)
 	session_fresh_dir();
 	newer.opts.dir = session_dir;
 	CHECK_EQ(weft_recorder_open_env(&rec, &newer.opts, NULL), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	newer.more = 1;
 	CHECK_EQ(weft_recorder_open_env(&rec, &newer.opts, NULL), -E2BIG);
 	session_remove_dir();
@@ -212,7 +212,7 @@ TEST(the_environment_sets_options_over_those_of_the_program)
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ".rings"), 0);
 	weft_poll_end();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = note_facts;
 	CHECK_EQ(tally_dir(&t, session_dir), 1);

@@ -80,7 +80,7 @@ static struct seen end(struct weft_recorder *rec)
 	struct seen seen = {0};
 	struct tally t;
 
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = see;
 	t.data = &seen;

@@ -57,7 +57,7 @@ static struct parks_seen parks_close(struct weft_recorder *rec)
 {
 	struct parks_seen seen;
 
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	seen = parks_read();
 	session_remove_dir();
 	return seen;
@@ -182,10 +182,10 @@ TEST(the_time_of_a_park_that_is_open_is_counted)
 	weft_park(0);
 	begun = session_now_ns();
 	session_sleep_ns(3 * MS);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0); /* counts what is over */
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0); /* counts what is over */
 	session_sleep_ns(3 * MS);
 	to = session_now_ns();
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	done = session_now_ns();
 	session_sleep_ns(3 * MS); /* nothing records */
 	weft_unpark(0);

@@ -212,7 +212,7 @@ TEST(a_recorder_that_opens_touches_nothing_of_another_user)
 	rec = session_start(&opts);
 	REQUIRE(rec);
 	tally_emit(tally_kind(), 0, 1);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	check_untouched();
 	CHECK_EQ(tally_files(session_dir, ".weft"), 1);
 	end_outside();
@@ -296,7 +296,7 @@ TEST(a_link_of_another_user_on_the_way_is_not_followed)
 	CHECK_EQ(unlink(link_path), 0);
 	plant_dir_link();
 	CHECK_EQ(weft_recorder_open(&rec, &opts, &err), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	end_outside();
 }
 
@@ -327,7 +327,7 @@ static void check_modes(uint32_t option, int segment)
 	CHECK(WAIT_FOR(tally_files(session_dir, ".active") == 1));
 	CHECK_EQ(mode_of(".active"), segment);
 	CHECK_EQ(mode_of(".rings"), 0600); /* of the file that it leads to */
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(mode_of(".weft"), segment);
 	session_remove_dir();
 }
@@ -364,7 +364,7 @@ TEST(retention_deletes_segments_of_the_same_program_only)
 	rec = session_start(&opts);
 	REQUIRE(rec);
 	tally_emit(tally_kind(), 0, 1);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!CHECK(is_there(others[i])))
 			printf("\t%s\n", others[i]);

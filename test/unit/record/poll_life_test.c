@@ -57,7 +57,7 @@ TEST(a_child_counts_its_own)
 
 	REQUIRE(rec);
 	if (UNDER_TSAN) {
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		session_remove_dir();
 		SKIP("ThreadSanitizer allows no threads in a child");
 	}
@@ -68,7 +68,7 @@ TEST(a_child_counts_its_own)
 		alarm(20);
 		weft_poll_end(); /* of the parent's */
 		polls_make(3, 20 * MS, 4);
-		_exit(weft_recorder_close(rec) ? 1 : 0);
+		_exit(weft_recorder_close(rec, NULL) ? 1 : 0);
 	}
 	CHECK_EQ(session_wait(pid), 0);
 	weft_poll_end();
@@ -92,7 +92,7 @@ TEST(what_was_counted_survives_a_kill)
 
 		alarm(20);
 		polls_make(1, MS, 100);
-		if (!rec || weft_recorder_rotate(rec, NULL, 0))
+		if (!rec || weft_recorder_rotate(rec, NULL, 0, NULL))
 			_exit(1);
 		polls_make(1, MS, 10);
 		polls_make(2, 20 * MS, 5);
@@ -143,7 +143,7 @@ TEST(no_poll_is_lost_or_doubled_while_the_collector_reports_counts)
 	for (i = 0; i < 3; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, poll_fast, NULL), 0);
 	for (i = 0; i < SCALED(30, 8); i++)
-		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	__atomic_store_n(&stop_polling, 1, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++) {
 		void *n = NULL;

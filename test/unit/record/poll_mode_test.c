@@ -286,10 +286,10 @@ TEST(each_segment_has_its_own_counts_and_a_poll_across_two_is_kept)
 	begin = weft_now_ticks();
 	polls_make(1, MS, 100);
 	weft_poll_begin_at(2, 0, begin - polls_ticks(30 * MS));
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	weft_poll_end();
 	polls_make(1, MS, 10);
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	polls_make(1, MS, 1);
 	seen = polls_close(rec);
 	REQUIRE(seen);
@@ -335,11 +335,11 @@ TEST(counts_go_on_after_stop_and_start)
 
 	REQUIRE(rec);
 	polls_make(1, MS, 3);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	polls_make(1, MS, 50);
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	polls_make(1, MS, 4);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	seen = polls_close(rec);
 	REQUIRE(seen);
 	CHECK_EQ(seen->sums[0], 3);

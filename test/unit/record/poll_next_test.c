@@ -22,7 +22,7 @@ static void keep_polls(const struct weft_segment *seg, const struct weft_event_v
 			seen->polls[seen->n++] = *ev;
 }
 
-TEST(it_has_the_fields_of_a_begin_and_the_time_it_was_given)
+TEST(a_poll_next_has_the_fields_of_a_begin_and_the_time_it_was_given)
 {
 	struct weft_recorder *rec = session_start(&small);
 	struct seen seen = {0};
@@ -35,7 +35,7 @@ TEST(it_has_the_fields_of_a_begin_and_the_time_it_was_given)
 	weft_poll_next_at(WEFT_TASK_MASK, 70000, now);
 	weft_poll_next_at(UINT64_MAX, WEFT_DEPTH_UNKNOWN, now);
 	weft_poll_end_at(now);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = keep_polls;
 	t.data = &seen;

@@ -61,7 +61,7 @@ static inline void polls_event(const struct weft_segment *seg, const struct weft
 			       !weft_segment_thread(seg, (uint32_t)ev->fields[0]) || ev->fields[0] >= POLLS_THREADS;
 		if (bucket < POLLS_COUNTS)
 			seen->by_bucket[bucket] += ev->fields[3];
-		if (bucket == POLLS_DEEPER)
+		if (bucket == POLLS_UNTIMED)
 			seen->unknown += ev->fields[3];
 		if (ev->fields[0] < POLLS_THREADS)
 			seen->by_thread[ev->fields[0]] += ev->fields[3];
@@ -92,7 +92,7 @@ static inline struct polls_seen *polls_close(struct weft_recorder *rec)
 {
 	struct polls_seen *seen;
 
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	seen = polls_read();
 	session_remove_dir();
 	return seen;

@@ -119,7 +119,7 @@ TEST(a_thread_that_does_nothing_for_a_while_has_no_event_any_more)
 		.sample_hz = 99, .budget_ppm = 10000, .switches = WEFT_SWITCH_OFF, .wall_hz = WEFT_OFF});
 	REQUIRE(rec);
 	if (!weft__precise_on()) {
-		CHECK_EQ(weft_recorder_close(rec), 0);
+		CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 		session_remove_dir();
 		SKIP("no perf events here");
 	}
@@ -133,7 +133,7 @@ TEST(a_thread_that_does_nothing_for_a_while_has_no_event_any_more)
 		had = events_open();
 	}
 	CHECK_EQ(had, 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 

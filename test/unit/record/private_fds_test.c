@@ -96,7 +96,7 @@ static int ends(int fd)
 	return poll(&wait, 1, 5000) == 1 && read(fd, &byte, 1) == 0;
 }
 
-TEST(neither_sees_the_files_of_the_other)
+TEST(program_and_collector_do_not_see_files_of_each_other)
 {
 	int mine = high(open("/dev/null", O_RDWR | O_CLOEXEC));
 	struct weft_recorder *rec;
@@ -167,7 +167,7 @@ static int files_are_whole(const int *files)
 	return n == FILES;
 }
 
-TEST(the_same_numbers_are_other_files)
+TEST(numbers_of_files_in_the_private_table_are_other_files_of_the_program)
 {
 	struct weft_recorder_opts opts = {.sample_hz = 99, .switches = WEFT_SWITCH_INTERVALS, .flush_ns = 10 * MS};
 	struct weft_recorder *rec;
@@ -185,8 +185,8 @@ TEST(the_same_numbers_are_other_files)
 	emit(100);
 	CHECK(WAIT_FOR(session_stats(rec).events >= 200));
 	CHECK_EQ(weft_recover(session_dir, NULL, NULL, NULL), 0); /* its locks say that it lives */
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	CHECK(files_are_whole(files));
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	emit(100);
@@ -206,7 +206,7 @@ static void child_of(struct weft_recorder *rec, const int *files, int restarts)
 	for (int i = 0; restarts && i < FILES; i++)
 		if (strstr(file_of_collector(files[i]), "mine"))
 			_exit(11);
-	if (weft_recorder_close(rec) < 0 || !files_are_whole(files))
+	if (weft_recorder_close(rec, NULL) < 0 || !files_are_whole(files))
 		_exit(12);
 	_exit(0);
 }
@@ -237,13 +237,13 @@ static void fork_often(int on_fork)
 		close(files[i]);
 }
 
-TEST(a_child_has_none_of_them_and_loses_none_of_its_own)
+TEST(a_child_has_none_of_the_private_files_and_loses_none_of_its_own)
 {
 	UNLESS_TSAN();
 	fork_often(WEFT_FORK_OFF);
 }
 
-TEST(a_child_that_records_by_itself_has_a_table_of_its_own_too)
+TEST(a_child_that_records_by_itself_has_a_private_fd_table)
 {
 	if (SCALED(0, 1))
 		SKIP("a sanitizer's allocator may be locked in a child");
@@ -286,7 +286,7 @@ TEST(perf_events_are_not_among_the_files_of_the_program)
 		closefrom(3);
 		CHECK_EQ(open_files(files), FILES);
 		CHECK(samples_burn_for(5));
-		CHECK_EQ(i < 2 ? weft_recorder_pause(rec) : weft_recorder_stop(rec), 0);
+		CHECK_EQ(i < 2 ? weft_recorder_pause(rec) : weft_recorder_stop(rec, NULL), 0);
 		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 		CHECK(files_are_whole(files));
 	}
@@ -307,7 +307,7 @@ static void fork_with_an_event(struct weft_recorder *rec)
 	REQUIRE(n == 16);
 	pid = fork();
 	if (pid == 0) {
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		for (int i = 0; i < n; i++)
 			if (fcntl(fds[i], F_GETFD) < 0)
 				_exit(10 + i);
@@ -390,10 +390,10 @@ static void record_without_close_range(const void *data)
 	REQUIRE(rec);
 	CHECK(!strcmp(file_of_collector(*mine), "/dev/null"));
 	emit(100);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 }
 
-TEST(where_it_cannot_be_had_all_is_as_it_was)
+TEST(without_a_private_fd_table_recording_works_as_before)
 {
 	int mine = high(open("/dev/null", O_RDWR | O_CLOEXEC));
 
@@ -417,7 +417,7 @@ static void record_as_nobody(const void *data)
 	emit(100);
 	CHECK(WAIT_FOR(session_stats(rec).events >= 100));
 	CHECK(!strstr(file_of_collector(files[FILES - 1]), "mine"));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK(files_are_whole(files));
 }
 

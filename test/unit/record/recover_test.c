@@ -187,7 +187,7 @@ TEST(the_next_start_recovers)
 	rec = session_start(&opts);
 	REQUIRE(rec);
 	CHECK_EQ(session_stats(rec).recovered, 1);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	check_dir(100);
 	CHECK_EQ(left_over(), 0);
 	session_remove_dir();
@@ -203,7 +203,7 @@ TEST(no_recover_leaves_it_alone)
 	opts.dir = session_dir;
 	rec = session_start(&opts);
 	REQUIRE(rec);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(tally_files(session_dir, ".rings"), 1);
 	CHECK_EQ(recover().n, 1);
 	check_dir(100);

@@ -97,7 +97,7 @@ TEST(events_of_many_slots_cross_the_wrap_whole)
 		if (ring->hot.resv - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) > 200)
 			CHECK(WAIT_FOR(ring->hot.resv == __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)));
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = check_wide;
 	t.data = &seen;
@@ -186,7 +186,7 @@ TEST(events_of_one_slot_come_back_as_they_were)
 		if (ring->hot.resv - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) > 200)
 			CHECK(WAIT_FOR(ring->hot.resv == __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)));
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = check_short;
 	t.data = &seen;
@@ -217,7 +217,7 @@ TEST(a_full_ring_drops_and_the_loss_has_thread_count_and_time)
 	to = session_now_ns();
 	CHECK(session_ring()->hot.resv - session_ring()->tail <= 512 - RING_SLACK);
 	stall_end();
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	stats = session_stats(rec);
 	CHECK(stats.lost > 0);
 	session_end(rec, &t, 1);
@@ -333,7 +333,7 @@ TEST(a_ring_is_handed_on_with_events_in_it)
 		run_source(kind, (uint64_t)i, 10);
 	CHECK_EQ(session_stats(rec).rings, rings);
 	stall_end();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 20);
 	t.each = note_thread;
 	t.data = threads;
@@ -426,7 +426,7 @@ TEST(an_emit_that_close_overtook_is_harmless)
 	/* What the inline functions do, with the close between the look at the limit and the taking. */
 	ring = weft_ring_room(1, weft_now_ticks());
 	REQUIRE(ring);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	first = weft_ring_take(ring, 1);
 	slot = &ring->slots[first & ring->mask];
 	slot->w0 = 1;

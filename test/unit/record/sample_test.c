@@ -94,7 +94,7 @@ TEST(a_sample_comes_back_with_its_stack)
 	REQUIRE(rec);
 	for (i = 0; i < 100; i++)
 		CHECK_EQ(emit((uint64_t)(i % 2), 40), 1);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	seen = read_all(&t);
 	CHECK_EQ(seen.n, 100);
 	CHECK_EQ(seen.wrong, 0);
@@ -135,11 +135,11 @@ TEST(a_stack_is_defined_once_in_each_segment_and_keeps_its_id)
 			if (i % 10 == 0)
 				session_sleep_ns(2 * MS); /* over several blocks */
 		}
-		CHECK_EQ(weft_recorder_rotate(rec, path[k], sizeof(path[k])), 0);
+		CHECK_EQ(weft_recorder_rotate(rec, path[k], sizeof(path[k]), NULL), 0);
 		CHECK_EQ(stacks_in(path[k], &id[k]), 1);
 	}
 	CHECK(id[0] && id[0] == id[1]);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -192,9 +192,9 @@ TEST(no_stack_is_taken_for_another_when_generations_change)
 		pthread_create(&threads[i], NULL, storm_main, (void *)i);
 	for (i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	stats = session_stats(rec);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	seen = read_all(&t);
 	CHECK_EQ(seen.wrong, 0);
 	CHECK_EQ(seen.n, storm.kept);
@@ -224,7 +224,7 @@ TEST(a_sample_without_room_for_its_stack_is_counted)
 	for (i = 0; i < n; i++)
 		kept += (uint64_t)emit(i, 900);
 	stall_end();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	CHECK(kept < n); /* the collector made no room meanwhile */
 	seen = read_all(&t);
@@ -249,8 +249,8 @@ TEST(frames_name_their_module)
 	REQUIRE(rec);
 	CHECK(weft__modules_refresh() >= 0);
 	CHECK_EQ(weft__sample_emit(&sample), 1);
-	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path)), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	REQUIRE(weft_segment_open(&seg, path, NULL) == 0);
 	stacks = weft_segment_stacks(seg, &n);
 	for (i = 0; i < n; i++) {
@@ -355,7 +355,7 @@ TEST(nothing_is_emitted_when_sampling_is_off)
 
 	REQUIRE(rec);
 	CHECK_EQ(emit(1, 3), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(emit(1, 3), 0);
 	session_remove_dir();
 }

@@ -172,7 +172,7 @@ static inline void samples_read(struct samples *s, const char *dir, struct sampl
 static inline void samples_end(struct samples *s, struct weft_recorder *rec, struct samples_function *functions,
 			       uint32_t n)
 {
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	samples_read(s, session_dir, functions, n);
 	CHECK_EQ(s->tally.damaged, 0);
 	CHECK_EQ(s->tally.undefined, 0);

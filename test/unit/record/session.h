@@ -143,7 +143,7 @@ static inline struct weft_recorder *session_start(const struct weft_recorder_opt
 	}
 	if (!CHECK_EQ(weft_recorder_open(&rec, &opts, &err), 0) || !CHECK_EQ(weft_recorder_start(rec, &err), 0)) {
 		printf("\t%s\n", err.msg);
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		return NULL;
 	}
 	return rec;
@@ -152,7 +152,7 @@ static inline struct weft_recorder *session_start(const struct weft_recorder_opt
 /* Closes it and counts what it wrote. */
 static inline void session_end(struct weft_recorder *rec, struct tally *t, uint64_t n_sources)
 {
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(t, n_sources);
 	tally_dir(t, session_dir);
 	CHECK_EQ(t->damaged, 0);
@@ -171,7 +171,7 @@ static inline void session_read_back(struct weft_recorder *rec,
 {
 	struct tally t;
 
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = each;
 	t.data = seen;

@@ -217,7 +217,7 @@ TEST(a_handler_has_the_first_event_of_a_thread)
 		pthread_join(threads[0], NULL);
 		pthread_join(threads[1], NULL);
 		if (i % 100 == 98) /* a ring's worth: more rings are made when the collector has no time */
-			CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+			CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	}
 	CHECK(session_stats(rec).rings <= 8);
 	check_lanes(rec, lanes, N, 1);

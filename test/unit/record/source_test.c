@@ -195,10 +195,10 @@ TEST(sources_begin_in_the_order_of_the_list_and_end_in_the_reverse)
 	CHECK_STR(journal, "late.detach b.detach a.detach late.pause b.pause a.pause ");
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	journal_clear();
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	CHECK_STR(journal, "a.rotate b.rotate "); /* the late one writes at the end alone */
 	journal_clear();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_STR(journal, "late.detach b.detach a.detach late.stop b.stop a.stop a.finish b.finish late.finish "
 			   "late.close b.close a.close ");
 	session_remove_dir();
@@ -213,7 +213,7 @@ TEST(a_source_that_is_not_due_has_no_turn)
 	rec = session_start(NULL);
 	REQUIRE(rec);
 	CHECK(WAIT_FOR(__atomic_load_n(&turns_of_a, __ATOMIC_RELAXED) > 1));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(turns_never, 0);
 	session_remove_dir();
 }
@@ -229,7 +229,7 @@ TEST(a_source_with_more_than_its_ring_holds_has_another_turn_after_a_drain)
 	REQUIRE(rec);
 	CHECK(WAIT_FOR(__atomic_load_n(&turns_of_a, __ATOMIC_RELAXED) > 5));
 	CHECK_EQ(__atomic_load_n(&more_left, __ATOMIC_RELAXED), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -360,7 +360,7 @@ TEST(a_late_source_has_its_turn_in_a_round_that_failed)
 	__atomic_store_n(&late_err, -ENOMEM, __ATOMIC_RELAXED);
 	CHECK(WAIT_FOR(!__atomic_load_n(&late_err, __ATOMIC_RELAXED)));
 	CHECK(WAIT_FOR(__atomic_load_n(&turns_of_late, __ATOMIC_RELAXED) > before));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -375,9 +375,9 @@ TEST(losses_of_a_source_are_recorded_and_lost_events_are_counted)
 	weft_park(0);
 	__atomic_store_n(&losses_left, 3u, __ATOMIC_RELAXED); /* of 3, 2 and 1; the last is of no event */
 	CHECK(WAIT_FOR(!__atomic_load_n(&losses_left, __ATOMIC_RELAXED)));
-	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	CHECK_EQ(session_stats(rec).lost, 5);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	tally_dir(&t, session_dir);
 	CHECK_EQ(t.lost, 6);
@@ -438,6 +438,6 @@ TEST(a_fork_locks_in_order_unlocks_in_reverse_and_the_child_is_recorded)
 	REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
 	CHECK_EQ(status, 0);
 	CHECK(!strncmp(journal, "a.lock b.lock late.lock late.unlock b.unlock a.unlock ", 54));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }

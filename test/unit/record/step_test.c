@@ -63,11 +63,11 @@ TEST(handlers_between_any_two_instructions_of_an_emit)
 	CHECK_EQ(step.back, 0);
 	CHECK(step.emitted > n);
 	CHECK_EQ(step.ring->head, step.ring->resv);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	stats = session_stats(rec);
 	CHECK_EQ(stats.lost, 0);
 	CHECK(stats.events >= step.emitted + 5 * n + 1);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 

@@ -31,7 +31,7 @@ TEST(one_that_slept_all_the_time_was_off_all_the_time)
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
 	session_sleep_ns(50 * MS);
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	end = session_now_ns();
 	offcpu_end(&result, rec, NULL, 0);
 	sleeper_end(&sleeper);
@@ -78,14 +78,14 @@ TEST(many_starts_and_pauses_leave_nothing_open)
 
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
-	weft_recorder_stop(rec);
+	weft_recorder_stop(rec, NULL);
 	fds = session_fds();
 	mappings = session_mappings();
 	for (int i = 0; i < SCALED(400, 100); i++) {
 		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
-		CHECK_EQ(i % 2 ? weft_recorder_stop(rec) : weft_recorder_pause(rec), 0);
+		CHECK_EQ(i % 2 ? weft_recorder_stop(rec, NULL) : weft_recorder_pause(rec), 0);
 	}
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	CHECK_EQ(session_fds(), fds);
 	CHECK(UNDER_TSAN || session_mappings() <= mappings + 8);
 	CHECK(session_stats(rec).rings < 16);
@@ -103,7 +103,7 @@ TEST(a_recording_of_a_moment_loses_nothing)
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
 	for (int i = 1; i < 50; i++) {
-		CHECK_EQ(i % 2 ? weft_recorder_stop(rec) : weft_recorder_pause(rec), 0);
+		CHECK_EQ(i % 2 ? weft_recorder_stop(rec, NULL) : weft_recorder_pause(rec), 0);
 		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	}
 	offcpu_end(&result, rec, NULL, 0);
@@ -209,7 +209,7 @@ TEST(a_child_that_records_by_itself_records_switches)
 		(void)!write(link[1], &child, sizeof(child));
 		WAIT_FOR(session_asleep((uint32_t)getppid())); /* it waits for this one */
 		session_sleep_ns(20 * MS);
-		_exit(weft_recorder_close(rec) ? 1 : 0);
+		_exit(weft_recorder_close(rec, NULL) ? 1 : 0);
 	}
 	CHECK_EQ(session_wait(pid), 0);
 	CHECK_EQ(read(link[0], &child, sizeof(child)), sizeof(child));
@@ -232,7 +232,7 @@ TEST(rotation_loses_no_interval_off_the_cpu)
 	begin = offcpu_truth();
 	for (int i = 0; i < 5; i++) {
 		session_sleep_ns(5 * MS);
-		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0), 0);
+		CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, NULL), 0);
 	}
 	session_sleep_ns(5 * MS);
 	off = offcpu_since(&begin);
@@ -287,7 +287,7 @@ TEST(without_being_asked_for_or_samples_there_are_none)
 	CHECK_EQ(result.n, 0);
 }
 
-TEST(the_governor_can_hold_it)
+TEST(the_governor_can_hold_records_of_context_switches)
 {
 	struct weft_recorder *rec = life_start();
 	struct offcpu_thread *thread;

@@ -15,7 +15,7 @@ static void record_some(uint32_t switches, uint64_t hz)
 	weft_task_end(1); /* something to write a segment for */
 	for (int i = 0; i < 10; i++)
 		session_sleep_ns(2 * MS);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	offcpu_read(&result, session_dir, NULL, 0);
 	CHECK_EQ(result.tally.damaged, 0);
 }
@@ -107,7 +107,7 @@ static void few_files_main(const void *unused)
 	for (int i = 0; i < 20; i++)
 		sleeper_end(&sleepers[i]);
 	CHECK(WAIT_FOR(session_fds() <= fds - 15)); /* those of threads that ended are closed */
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	offcpu_read(&result, session_dir, NULL, 0);
 	for (int i = 0; i < 20; i++)
 		CHECK(offcpu_thread(&result, sleepers[i].tid)->ns >= 20 * MS);
@@ -124,7 +124,7 @@ TEST(with_few_files_each_thread_has_its_ring)
 	rec = life_start();
 	REQUIRE(rec);
 	OFFCPU_OR_SKIP(rec);
-	weft_recorder_close(rec);
+	weft_recorder_close(rec, NULL);
 	session_remove_dir();
 	CHECK_EQ(child_run(few_files_main, NULL), 0);
 }

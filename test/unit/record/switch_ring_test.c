@@ -101,7 +101,7 @@ TEST(records_are_read_wherever_they_lie)
 	}
 }
 
-TEST(a_size_that_cannot_be_ends_it)
+TEST(a_record_of_an_impossible_size_ends_the_reading_of_its_ring)
 {
 	static const uint16_t sizes[] = {0, 1, 7, 8, 16, 23, 25, 32, 65535};
 

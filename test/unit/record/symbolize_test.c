@@ -328,7 +328,7 @@ static void *stop_main(void *data)
 {
 	struct stopper *stopper = data;
 
-	CHECK_EQ(weft_recorder_stop(stopper->rec), 0);
+	CHECK_EQ(weft_recorder_stop(stopper->rec, NULL), 0);
 	__atomic_store_n(&stopper->done, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -368,7 +368,7 @@ TEST(a_fork_does_not_wait_for_names_that_a_stop_waits_for)
 	snprintf(path, sizeof(path), "%s/go", dir);
 	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	/* Closed while the other is still in there, perhaps. */
-	CHECK_EQ(weft_recorder_close(stopper.rec), 0);
+	CHECK_EQ(weft_recorder_close(stopper.rec, NULL), 0);
 	pthread_join(thread, NULL);
 	CHECK(stopper.done);
 	CHECK_EQ(system(command), 0);

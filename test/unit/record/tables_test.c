@@ -230,7 +230,7 @@ TEST(the_starter_of_weft_run_waits_for_tables_when_the_program_goes_on)
 	store_relaxed(&weft__late_tid, 0u);
 	store_relaxed(&hold, 0u);
 	CHECK(WAIT_FOR(samples_tables()));
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	dlclose(lib);
 	session_remove_dir();
 }
@@ -285,7 +285,7 @@ TEST(stopped_paused_and_closed_while_it_compiles)
 		CHECK(WAIT_FOR(load_relaxed(&held)));
 		CHECK_EQ(pthread_create(&thread, NULL, release_later, NULL), 0);
 		if (i == 0) {
-			CHECK_EQ(weft_recorder_stop(rec), 0);
+			CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 			pthread_join(thread, NULL);
 			CHECK(WAIT_FOR(threads() == 0));
 			CHECK_EQ(weft_recorder_start(rec, NULL), 0);
@@ -294,7 +294,7 @@ TEST(stopped_paused_and_closed_while_it_compiles)
 			CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 			pthread_join(thread, NULL);
 		} else {
-			CHECK_EQ(weft_recorder_close(rec), 0);
+			CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 			pthread_join(thread, NULL);
 			CHECK(WAIT_FOR(threads() == 0));
 			session_remove_dir();
@@ -365,7 +365,7 @@ static int child_of_a_compiling_parent(void (*through)(void (*)(void)), struct w
 	store_relaxed(&hold, 0u);
 	CHECK(WAIT_FOR(samples_tables()));
 	late_caller(through);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	functions_clear();
 	samples_read(&result, session_dir, functions, 4);
 	check_late();
@@ -398,7 +398,7 @@ TEST(a_fork_while_it_compiles)
 				_exit(child_of_a_compiling_parent(through, rec));
 			/* The loader is not locked. */
 			again = dlopen(large_path, RTLD_NOW | RTLD_LOCAL);
-			_exit(again && weft_recorder_close(rec) == 0 ? 0 : 1);
+			_exit(again && weft_recorder_close(rec, NULL) == 0 ? 0 : 1);
 		}
 		CHECK_EQ(session_wait(pid), 0);
 		store_relaxed(&hold, 0u);
@@ -484,7 +484,7 @@ static int refused_main(void (*through)(void (*)(void)))
 	CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	CHECK(samples_tables());
 	late_caller(through);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	functions_clear();
 	samples_read(&result, session_dir, functions, 4);
 	check_late();

@@ -192,7 +192,7 @@ static void check_name(void *(*fn)(void *), const char *want)
 	kind = tally_kind();
 	CHECK_EQ(pthread_create(&thread, NULL, fn, NULL), 0);
 	pthread_join(thread, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 1);
 	t.each = name_is;
 	t.data = name;
@@ -263,11 +263,11 @@ TEST(recording_starts_and_stops_while_threads_come)
 	starting_is_over = 0;
 	REQUIRE(pthread_create(&maker, NULL, keep_coming, NULL) == 0);
 	for (i = 0; i < 20; i++) {
-		CHECK_EQ(weft_recorder_stop(rec), 0);
+		CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 		CHECK_EQ(weft_recorder_start(rec, NULL), 0);
 	}
 	__atomic_store_n(&starting_is_over, 1, __ATOMIC_RELAXED);
 	pthread_join(maker, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }

@@ -84,7 +84,7 @@ TEST(eight_spinners_under_one_lock_are_one_core_of_work_and_eight_of_time)
 		pthread_join(threads[i], NULL);
 	wall = session_now_ns() - begin;
 	stolen = session_stolen_ns() - stolen;
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	for (i = 0; i < CROWD; i++) {
 		uint64_t reported;
 

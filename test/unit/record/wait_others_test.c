@@ -79,7 +79,7 @@ TEST(others_see_what_a_thread_waits_for)
 	CHECK_EQ(weft__wait_pending(s.tid, now, WAIT_NOW_MAX), 0);
 	weft_wait_begin_of(s.number, WEFT_WAIT_RUNTIME, lock_name, 99); /* it has ended: nothing */
 	CHECK_EQ(weft__wait_pending(s.tid, now, WAIT_NOW_MAX), 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -103,7 +103,7 @@ TEST(a_wait_that_another_thread_reports)
 	sem_post(&s.go);
 	sem_post(&s.go);
 	pthread_join(thread, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, "gvl", s.tid);
 	CHECK_EQ(w.sum.n_long + w.sum.n_short, 1001);
 	if (CHECK(w.sum.n_long >= 1)) {
@@ -130,7 +130,7 @@ TEST(a_wait_that_another_thread_ended_is_recorded_by_the_collector)
 		weft_wait_begin_of(s.number, WEFT_WAIT_GC, weft_string("gc"), 2);
 		weft_wait_end_of(s.number, WEFT_WAIT_GC, 2);
 	}
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	waits_read(&w, "gc", s.tid);
 	CHECK_EQ(w.sum.n_long + w.sum.n_short, 101);
 	CHECK(w.sum.n_long >= 1 && w.sum.n_short >= 1);
@@ -138,7 +138,7 @@ TEST(a_wait_that_another_thread_ended_is_recorded_by_the_collector)
 	sem_post(&s.go);
 	sem_post(&s.go);
 	pthread_join(thread, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, "gc", s.tid);
 	CHECK_EQ(w.sum.n_long + w.sum.n_short, 101);
 	session_remove_dir();
@@ -153,7 +153,7 @@ TEST(a_wait_that_lasts_is_recorded_when_recording_stops)
 	REQUIRE(rec);
 	sleeper_start(&s, &thread);
 	session_sleep_ns(8 * MS);
-	CHECK_EQ(weft_recorder_stop(rec), 0);
+	CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	waits_read(&w, "the_lock", s.tid);
 	if (CHECK_EQ(w.n_defined, 1)) {
 		CHECK(w.reported[0].duration_ns >= 8 * MS);
@@ -163,7 +163,7 @@ TEST(a_wait_that_lasts_is_recorded_when_recording_stops)
 	sem_post(&s.go);
 	sem_post(&s.go);
 	pthread_join(thread, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
 
@@ -192,7 +192,7 @@ TEST(waits_of_threads_for_which_there_is_no_place_are_counted)
 	for (i = 0; i < WAIT_THREADS; i++)
 		if (taken[i])
 			__atomic_store_n(&weft__wait_tids[i], 0, __ATOMIC_RELAXED);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&w.tally, 0);
 	tally_dir(&w.tally, session_dir);
 	CHECK_EQ(w.tally.by_kind[WEFT_KIND_WAIT] + w.tally.by_kind[WEFT_KIND_WAIT_SUM], 0);

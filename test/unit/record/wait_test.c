@@ -87,7 +87,7 @@ TEST(a_long_wait_is_an_event_with_length_holder_and_stack)
 		pthread_join(thread, NULL);
 		CHECK_EQ(weft_lock_holder(LOCK), 0);
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	w.start = __start_code_wait_for_the_lock;
 	w.stop = __stop_code_wait_for_the_lock;
 	waits_read(&w, "the_lock", waits_tid());
@@ -133,7 +133,7 @@ TEST(waits_have_stacks_without_cpu_samples)
 		pthread_join(thread, NULL);
 		CHECK(WAIT_FOR(tables_are_made()));
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	w.start = __start_code_wait_for_the_lock;
 	w.stop = __stop_code_wait_for_the_lock;
 	waits_read(&w, "the_lock", waits_tid());
@@ -167,7 +167,7 @@ TEST(short_waits_are_summed_and_none_is_missing)
 	session_sleep_ns(3 * MS);
 	weft_wait_end(WEFT_WAIT_LOCK, LOCK);
 	wall = session_now_ns() - begin;
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	for (i = 0; i < NAMES; i++) {
 		waits_read(&w, names[i], 0);
 		CHECK_EQ(w.sum.n_long, 0);
@@ -208,7 +208,7 @@ TEST(names_that_have_no_place_are_counted_together)
 	REQUIRE(rec);
 	REQUIRE(pthread_create(&thread, NULL, wait_by_many_names, NULL) == 0);
 	pthread_join(thread, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, NULL, 0);
 	CHECK_EQ(w.sum.n_short, 20 * WEFT_WAIT_SUMS + 3);
 	CHECK(w.others >= 9 * WEFT_WAIT_SUMS && w.others <= 10 * WEFT_WAIT_SUMS);
@@ -242,7 +242,7 @@ TEST(a_wait_inside_a_wait_is_recorded_with_its_own_length)
 	for (i = 0; i < 10 * WEFT_WAITS_MAX; i++)
 		weft_wait_end(WEFT_WAIT_LOCK, 4);
 	CHECK_EQ(weft_waits_self->depth, 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, NULL, 0);
 	if (CHECK(w.n_defined >= 2)) {
 		CHECK_STR(w.reported[0].name, "inner");
@@ -279,7 +279,7 @@ static uint64_t reported_of(int worker, uint64_t length, int times)
 	weft__waits_limit(WAIT_LEVEL_FULL);
 	if (worker)
 		weft_worker_leave();
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, "often", 0);
 	CHECK_EQ(w.sum.n_long + w.sum.n_short, times);
 	session_remove_dir();
@@ -324,7 +324,7 @@ TEST(handlers_that_wait_disturb_nobody)
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 	sigaction(SIGALRM, &old, NULL);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, "the_lock", 0);
 	CHECK_EQ(w.sum.n_short + w.sum.n_long, n);
 	waits_read(&w, "in the handler", 0);
@@ -356,7 +356,7 @@ TEST(threads_that_end_leave_their_sums_and_no_place)
 	for (i = 0; i < WAIT_THREADS; i++)
 		taken += weft__wait_tids[i] != 0;
 	CHECK(taken <= 1); /* this one's */
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, "the_lock", 0);
 	CHECK_EQ(w.sum.n_short, ROUNDS * AT_ONCE);
 	session_remove_dir();
@@ -376,7 +376,7 @@ TEST(what_began_while_nothing_recorded_is_not_recorded)
 	CHECK_EQ(weft_recorder_pause(rec), 0);
 	weft_wait_end(WEFT_WAIT_LOCK, LOCK);
 	CHECK_EQ(weft_waits_self->depth, 0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&w.tally, 0);
 	tally_dir(&w.tally, session_dir);
 	CHECK_EQ(w.tally.by_kind[WEFT_KIND_WAIT] + w.tally.by_kind[WEFT_KIND_WAIT_SUM], 0);
@@ -405,13 +405,13 @@ TEST(a_child_of_fork_waits_for_itself)
 		weft_wait_begin(WEFT_WAIT_LOCK, lock_name, 7);
 		ok &= weft__wait_pending(waits_tid(), now, WAIT_NOW_MAX) == 1 && now[0].object == 7;
 		weft_wait_end(WEFT_WAIT_LOCK, 7);
-		weft_recorder_close(rec);
+		weft_recorder_close(rec, NULL);
 		_exit(ok ? 0 : 1);
 	}
 	CHECK_EQ(session_wait(pid), 0);
 	CHECK_EQ(weft__wait_pending(waits_tid(), now, WAIT_NOW_MAX), 1);
 	weft_wait_end(WEFT_WAIT_LOCK, 5);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	waits_read(&w, NULL, (uint32_t)parent);
 	CHECK_EQ(w.sum.n_short + w.sum.n_long, 1);
 	waits_read(&w, NULL, (uint32_t)pid);

@@ -45,7 +45,7 @@ static struct woken_seen woken_close(struct weft_recorder *rec)
 {
 	struct woken_seen seen = {0};
 
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&seen.tally, 1);
 	seen.tally.each = woken_event;
 	seen.tally.data = &seen;

@@ -11,7 +11,7 @@ static uint32_t facts_end(struct weft_recorder *rec, char *why, size_t bytes)
 	const char *hz;
 	uint32_t value = UINT32_MAX;
 
-	if (CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path)), 0) &&
+	if (CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0) &&
 	    CHECK_EQ(weft_segment_open(&seg, path, NULL), 0)) {
 		hz = weft_segment_fact(seg, "wall.hz");
 		snprintf(why, bytes, "%s",
@@ -19,7 +19,7 @@ static uint32_t facts_end(struct weft_recorder *rec, char *why, size_t bytes)
 		value = hz ? (uint32_t)strtoul(hz, NULL, 10) : UINT32_MAX;
 		weft_segment_close(seg);
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 	return value;
 }
@@ -81,7 +81,7 @@ TEST(children_take_wall_samples_of_their_own_threads)
 			if (pthread_create(&thread, NULL, nap_main, NULL))
 				_exit(1);
 			session_sleep_ns(30 * MS);
-			_exit(weft_recorder_close(rec) == 0 ? 0 : 2);
+			_exit(weft_recorder_close(rec, NULL) == 0 ? 0 : 2);
 		}
 		CHECK_EQ(session_wait(child), 0);
 	}

@@ -337,7 +337,7 @@ static int run_nappers(struct napper *nappers, int n, void *(*body)(void *), uin
 	}
 	if (rec) {
 		walls_watch(0, 6);
-		CHECK_EQ(weft_recorder_stop(rec), 0);
+		CHECK_EQ(weft_recorder_stop(rec, NULL), 0);
 	}
 	for (int i = 0; i < n; i++) {
 		nappers[i].most_ns = time_waited(&nappers[i], &in_line) - nappers[i].most_ns;
@@ -405,7 +405,7 @@ TEST(a_thread_that_does_not_move_is_recorded_in_every_segment)
 	least = session_now_ns();
 	for (int i = 0; i < 3; i++) {
 		session_sleep_ns(100 * MS);
-		CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path)), 0);
+		CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0);
 	}
 	walls_read(&result, session_dir, functions, 3);
 	t = walls_thread(&result, load_acquire(&waiter.tid));

@@ -169,7 +169,7 @@ static inline int walls_tables(void)
 /* Closes the recorder and reads what it wrote. */
 static inline void walls_end(struct walls *s, struct weft_recorder *rec, struct samples_function *functions, uint32_t n)
 {
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	walls_read(s, session_dir, functions, n);
 	CHECK_EQ(s->tally.damaged, 0);
 	CHECK_EQ(s->tally.undefined, 0);

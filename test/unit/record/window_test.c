@@ -86,7 +86,7 @@ TEST(samples_lie_in_the_windows_in_which_their_function_ran)
 		burn(burn_in_window, WINDOW_NS, window[i]);
 		burn(burn_outside, WINDOW_NS, other);
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 1);
 	t.each = look;
 	t.data = &found;

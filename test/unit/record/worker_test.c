@@ -35,7 +35,7 @@ TEST(global_queues_are_asked_every_10_ms)
 	asked = __atomic_load_n(&queue_asked, __ATOMIC_RELAXED);
 	session_sleep_ns(50 * MS);
 	CHECK(__atomic_load_n(&queue_asked, __ATOMIC_RELAXED) <= asked + 1); /* not while nothing records */
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(weft_runtime_del(runtime), 0);
 	tally_init(&t, 0);
 	t.each = sum_depth;
@@ -86,7 +86,7 @@ TEST(cpu_time_comes_with_parks_once_in_10_ms)
 		session_sleep_ns(MS / 10);
 	}
 	took = session_now_ns() - began;
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = see_sched;
 	t.data = &seen;
@@ -156,7 +156,7 @@ TEST(a_thread_is_asked_once_who_it_is_whatever_the_answer)
 		pthread_join(threads[i], NULL);
 		CHECK_EQ(asked[i].times, 1);
 	}
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(weft_runtime_del(runtime), 0);
 	tally_init(&t, 0);
 	t.each = count_workers;
@@ -182,7 +182,7 @@ TEST(a_worker_that_entered_before_open_is_remembered)
 	rec = session_start(NULL);
 	REQUIRE(rec);
 	weft_park(0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	weft_worker_leave();
 	tally_init(&t, 0);
 	t.each = count_workers;
@@ -218,7 +218,7 @@ TEST(entering_and_leaving_are_events)
 	weft_park(0);
 	weft_worker_leave();
 	weft_park(0);
-	CHECK_EQ(weft_recorder_close(rec), 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	tally_init(&t, 0);
 	t.each = last_worker;
 	t.data = workers;

@@ -354,9 +354,9 @@ TEST(damage_before_sealing_is_still_reported)
 	weft__writer_adopt(&file.writer, file.fd, n);
 	for (i = 0; i < seg->n_blocks; i++)
 		if (i != 3)
-			CHECK_EQ(weft__writer_told(&file.writer, seg->blocks[i].type, seg->blocks[i].offset,
-						   BLOCK_HEADER_BYTES + seg->blocks[i].bytes, seg->blocks[i].count,
-						   seg->blocks[i].first_ns, seg->blocks[i].last_ns),
+			CHECK_EQ(weft__writer_adopted(&file.writer, seg->blocks[i].type, seg->blocks[i].offset,
+						      BLOCK_HEADER_BYTES + seg->blocks[i].bytes, seg->blocks[i].count,
+						      seg->blocks[i].first_ns, seg->blocks[i].last_ns),
 				 0);
 	CHECK_EQ(pwrite(file.fd, "damage", 6, (off_t)bad.offset + 50), 6);
 	CHECK_EQ(weft__writer_seal(&file.writer, BLOCK_FLAG_RECOVERED), 0);

@@ -105,7 +105,7 @@ static int under_limits(void)
 	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	weft__writer_adopt(&w, fd, SEG_HEADER_BYTES + BLOCK_HEADER_BYTES + 500);
 	CHECK_EQ(ftruncate(fd, (off_t)w.offset), 0);
-	CHECK_EQ(weft__writer_told(&w, 9, SEG_HEADER_BYTES, BLOCK_HEADER_BYTES + 500, 3, 0, 0), 0);
+	CHECK_EQ(weft__writer_adopted(&w, 9, SEG_HEADER_BYTES, BLOCK_HEADER_BYTES + 500, 3, 0, 0), 0);
 	CHECK_EQ(weft__writer_block(&w, 9, 0, 3, 0, 0, &payload), 0);
 	check_file(fd, &w, 2);
 	CHECK_EQ(weft__writer_seal(&w, 0), 0);

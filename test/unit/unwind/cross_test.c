@@ -18,7 +18,7 @@ TEST(aarch64_unwinds_under_an_emulator)
 				    "-Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -Isrc -Iinclude -Itest "
 				    "test/unit/unwind/fixture/cross.c src/unwind/*.c src/base/alloc.c src/base/heap.c "
 				    "src/base/private_fds_hot.c "
-				    "src/base/intern.c src/base/sort.c -o %s/cross -pthread";
+				    "src/base/intern.c src/base/map.c src/base/sort.c -o %s/cross -pthread";
 	char dir[] = "/tmp/weft-cross-XXXXXX", command[1024];
 
 	if (shell("command -v aarch64-linux-gnu-gcc >/dev/null") != 0)

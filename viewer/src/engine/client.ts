@@ -22,6 +22,8 @@ export interface OpenOptions extends Part {
   onProgress?(what: string, share: number): void;
 }
 
+type Fetched = Pick<LoadOptions, 'files' | 'names' | 'left'>;
+
 class Link {
   private worker: Worker;
   private waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>();
@@ -117,18 +119,25 @@ export class EngineTrace implements Trace {
   async open(): Promise<void> {
     performance.mark('weft-open'); // for bench/viewer.mjs
     this.progress('Starting', 0);
-    const [module, manifest] = await Promise.all([this.source.wasm(), this.source.manifest()]);
-    await this.link.ask('start', [module]);
-    await this.loadWhatFits(module, manifest);
+    const started = this.source.wasm().then(async (module) => {
+      await this.link.ask('start', [module]);
+      return module;
+    });
+    started.catch(() => {}); // reported below
+    const manifest = await this.source.manifest();
+    const fetched = this.fetchAll(manifest); // while the worker starts
+    fetched.catch(() => {});
+    const module = await started;
+    await this.loadWhatFits(module, manifest, fetched);
     if (this.source.live && manifest.live) void this.follow();
   }
 
   /** Less and less, until it fits into the memory that the browser gives. */
-  private async loadWhatFits(module: WebAssembly.Module, manifest: Manifest): Promise<void> {
-    for (;;) {
+  private async loadWhatFits(module: WebAssembly.Module, manifest: Manifest, first: Promise<Fetched>): Promise<void> {
+    for (let fetched = first; ; fetched = this.fetchAll(manifest)) {
       const { indices, events } = chooseFiles(manifest, this.options);
       try {
-        await this.load(manifest);
+        await this.load(manifest, await fetched);
         return;
       } catch (error) {
         if (!/memory/i.test((error as Error).message) || indices.length < 2) throw error;
@@ -169,9 +178,13 @@ export class EngineTrace implements Trace {
     return files;
   }
 
-  private async load(manifest: Manifest): Promise<void> {
+  private async fetchAll(manifest: Manifest): Promise<Fetched> {
     const { indices, left } = chooseFiles(manifest, this.options);
     const [files, names] = await Promise.all([this.fetchFiles(manifest, indices), this.source.names()]);
+    return { files, names, left };
+  }
+
+  private async load(manifest: Manifest, { files, names, left }: Fetched): Promise<void> {
     const options: LoadOptions = { files, names, live: manifest.live, left };
     // Bytes that will not be needed here again are given away, not copied.
     const transfer = manifest.live ? [] : files.map((file) => file.bytes.buffer as ArrayBuffer);
@@ -191,7 +204,7 @@ export class EngineTrace implements Trace {
         const manifest = await this.source.manifest();
         if (manifest.version !== this.version) {
           const begin = performance.now();
-          await this.load(manifest);
+          await this.load(manifest, await this.fetchAll(manifest));
           restMs = Math.max(LIVE_MS, 4 * (performance.now() - begin));
         }
         if (!manifest.live) return;

@@ -26,7 +26,7 @@ export interface LayerData {
 }
 export interface Points {
   timeNs: Float64Array;
-  value: Float64Array;
+  value: Float32Array; // NaN: none
 }
 export const POINTS = ['queue', 'local_queue', 'wake_delay', 'cost'];
 
@@ -100,6 +100,11 @@ export class Core {
     for (const file of files) this.wasm.view_add(this.give(file.name));
     this.check(this.wasm.view_open(), 'opening the trace');
     if (names && names.length) this.check(this.wasm.view_names(this.give(names)), 'names');
+  }
+
+  /** Of how many events all slices are kept; of more, those of short polls are read when they are asked for. */
+  slicesUpTo(events: number): void {
+    this.wasm.view_slices_up_to(events);
   }
 
   /** Reads all events into the tables. */
@@ -197,26 +202,26 @@ export class Core {
 
   layer(lane: number, layer: LaneLayer): LayerData {
     const n = this.check(this.wasm.view_layer(lane, LAYERS.indexOf(layer)), `layer ${layer}`);
-    const at = this.wasm.view_layer_columns();
+    const at = (which: number): number => this.wasm.view_layer_column(which);
     const memory = this.wasi.memory!.buffer;
     return {
       n,
-      beginNs: new Float64Array(memory, at, n).slice(),
-      endNs: new Float64Array(memory, at + 8 * n, n).slice(),
-      row: new Uint32Array(memory, at + 16 * n, n).slice(),
-      label: new Uint32Array(memory, at + 20 * n, n).slice(),
-      kind: new Uint8Array(memory, at + 24 * n, n).slice(),
-      depth: new Uint8Array(memory, at + 25 * n, n).slice(),
+      beginNs: new Float64Array(memory, at(0), n).slice(),
+      endNs: new Float64Array(memory, at(1), n).slice(),
+      row: new Uint32Array(memory, at(2), n).slice(),
+      label: new Uint32Array(memory, at(3), n).slice(),
+      kind: new Uint8Array(memory, at(4), n).slice(),
+      depth: new Uint8Array(memory, at(5), n).slice(),
     };
   }
 
-  points(name: string, lane: number): Points {
+  /** `times`: those of the lane's polls. They are used, not copied, where each poll has a point. */
+  points(name: string, lane: number, times?: Float64Array): Points {
     const n = this.check(this.wasm.view_points(POINTS.indexOf(name), lane), `series ${name}`);
-    const at = this.wasm.view_layer_columns();
     const memory = this.wasi.memory!.buffer;
     return {
-      timeNs: new Float64Array(memory, at, n).slice(),
-      value: new Float64Array(memory, at + 8 * n, n).slice(),
+      timeNs: times?.length === n ? times : new Float64Array(memory, this.wasm.view_layer_column(0), n).slice(),
+      value: new Float32Array(memory, this.wasm.view_layer_column(6), n).slice(),
     };
   }
 

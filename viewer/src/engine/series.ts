@@ -11,28 +11,44 @@ export interface SeriesData {
   min: Float32Array; // of blocks
   max: Float32Array;
   sum: Float64Array;
+  count: Uint8Array; // points with a number
 }
 
-export function buildSeries(timeNs: Float64Array, values: Float64Array): SeriesData {
-  const blocks = Math.ceil(timeNs.length / BLOCK);
+export function buildSeries(timeNs: Float64Array, value: Float32Array): SeriesData {
+  const blocks = Math.ceil(value.length / BLOCK);
   const data: SeriesData = {
     timeNs,
-    value: Float32Array.from(values),
-    min: new Float32Array(blocks).fill(Infinity),
-    max: new Float32Array(blocks).fill(-Infinity),
+    value,
+    min: new Float32Array(blocks),
+    max: new Float32Array(blocks),
     sum: new Float64Array(blocks),
+    count: new Uint8Array(blocks),
   };
-  for (let i = 0; i < timeNs.length; i++) {
-    const block = Math.floor(i / BLOCK);
-    data.min[block] = Math.min(data.min[block], data.value[i]);
-    data.max[block] = Math.max(data.max[block], data.value[i]);
-    data.sum[block] += data.value[i];
+  for (let block = 0; block < blocks; block++) {
+    const end = Math.min(value.length, (block + 1) * BLOCK);
+    let min = Infinity;
+    let max = -Infinity;
+    let sum = 0;
+    let count = 0;
+    for (let i = block * BLOCK; i < end; i++) {
+      const one = value[i];
+      if (one < min) min = one;
+      if (one > max) max = one;
+      if (one !== one) continue; // no number
+      sum += one;
+      count++;
+    }
+    data.min[block] = min;
+    data.max[block] = max;
+    data.sum[block] = sum;
+    data.count[block] = count;
   }
   return data;
 }
 
 export function seriesBuffers(data: SeriesData): ArrayBuffer[] {
-  return [data.timeNs, data.value, data.min, data.max, data.sum].map((array) => array.buffer as ArrayBuffer);
+  const arrays = [data.timeNs, data.value, data.min, data.max, data.sum, data.count];
+  return arrays.map((array) => array.buffer as ArrayBuffer);
 }
 
 interface Pixel {
@@ -44,19 +60,21 @@ interface Pixel {
 
 function addRange(data: SeriesData, from: number, to: number, pixel: Pixel): void {
   let i = from;
-  pixel.n += to - from;
   while (i < to) {
     if (i % BLOCK === 0 && i + BLOCK <= to) {
       const block = i / BLOCK;
       pixel.min = Math.min(pixel.min, data.min[block]);
       pixel.max = Math.max(pixel.max, data.max[block]);
       pixel.sum += data.sum[block];
+      pixel.n += data.count[block];
       i += BLOCK;
     } else {
-      pixel.min = Math.min(pixel.min, data.value[i]);
-      pixel.max = Math.max(pixel.max, data.value[i]);
-      pixel.sum += data.value[i];
-      i++;
+      const value = data.value[i++];
+      if (Number.isNaN(value)) continue;
+      pixel.min = Math.min(pixel.min, value);
+      pixel.max = Math.max(pixel.max, value);
+      pixel.sum += value;
+      pixel.n++;
     }
   }
 }

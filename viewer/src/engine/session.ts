@@ -72,12 +72,12 @@ export class Session {
       complete: false,
     };
     if (recordings.length === 0) info.problems.unshift('No segment could be read.');
-    const loaded: Loaded = { info, layers: [], series: this.series(lanes), complete: false };
-    for (const lane of lanes) {
+    const layers = lanes.map((lane) => {
       const of = {} as Record<LaneLayer, LodData[]>;
       for (const layer of LAYERS) of[layer] = buildLods(this.core.layer(lane.id, layer));
-      loaded.layers.push(of);
-    }
+      return of;
+    });
+    const loaded: Loaded = { info, layers, series: this.series(layers), complete: false };
     this.core.layersDone();
     if (info.events <= FINDINGS_AT_ONCE) this.find(loaded);
     return loaded;
@@ -125,16 +125,18 @@ export class Session {
     return lanes;
   }
 
-  private series(lanes: Lane[]): Loaded['series'] {
-    const one = (name: string, lane: number): SeriesData => {
-      const points = this.core.points(name, lane);
+  private series(layers: Loaded['layers']): Loaded['series'] {
+    const one = (name: string, lane: number, times?: Float64Array): SeriesData => {
+      const points = this.core.points(name, lane, times);
       return buildSeries(points.timeNs, points.value);
     };
+    const ofPolls = (name: string): SeriesData[] =>
+      layers.map(({ poll }, lane) => one(name, lane, poll.length === 1 ? poll[0].beginNs : undefined));
     return {
       queue: one('queue', 0),
       cost: one('cost', 0),
-      localQueue: lanes.map((lane) => one('local_queue', lane.id)),
-      wakeDelay: lanes.map((lane) => one('wake_delay', lane.id)),
+      localQueue: ofPolls('local_queue'),
+      wakeDelay: ofPolls('wake_delay'),
     };
   }
 

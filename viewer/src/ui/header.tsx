@@ -65,10 +65,15 @@ export function Header() {
   const dark = useLoaded((l) => l.dark);
   const from = useView((v) => v.fromNs);
   const to = useView((v) => v.toNs);
+  const names = info.recordings.map((recording) => recording.name);
   const whole = from <= info.fromNs && to >= info.toNs;
   return (
     <header class="top">
       <h1>weft</h1>
+      <span class="program" title={names.join('\n')} data-testid="program">
+        {names[0]}
+        {names.length > 1 && ` and ${names.length - 1} more`}
+      </span>
       <span class="muted about">
         {duration(info.toNs - info.fromNs)} · {count(info.events)} events
         {info.live && <span class="live"> ● live</span>}

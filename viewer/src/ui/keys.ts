@@ -44,6 +44,7 @@ export function listenKeys(app: App): () => void {
     const command = commandFor(event);
     if (!command || event.defaultPrevented) return;
     if (typing(event.target, event.key) && !event.ctrlKey) return;
+    if (app.loaded.get().overlay && event.key !== 'Escape' && !event.ctrlKey) return; // what is below it does not move
     if (event.key === 'Escape' && event.target instanceof HTMLInputElement) event.target.blur();
     command.run(app);
     event.preventDefault();

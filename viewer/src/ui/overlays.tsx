@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Help and the palette of all commands, above the page.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { COMMANDS, keyName } from './commands';
 import type { Command } from './commands';
 import { useApp, useLoaded } from './context';
 
 function useDialog(close: () => void) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the next key: people type on at once.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     (box.current?.querySelector('input, button') as HTMLElement | null)?.focus();
     return () => before?.focus();

@@ -33,6 +33,11 @@ export function endOf(app: App, row: Row, table: string): number {
   return Number.isNaN(long) ? app.loaded.get().info.toNs : row.num(begin) + long;
 }
 
+/** A lock by what it is called where that is known, else by the call that waits for it. */
+export function waitedFor(row: Row): string {
+  return row.str('object_name') || row.str('name');
+}
+
 /** Who held what a wait waited for, whom that one waited for in turn, and so on; a ring of waits ends it. */
 export async function holders(app: App, wait: Row): Promise<Holder[]> {
   const chain: Holder[] = [];
@@ -42,7 +47,7 @@ export async function holders(app: App, wait: Row): Promise<Holder[]> {
     const threadId = at.num('holder_thread_id');
     chain.push({
       wait: at,
-      name: at.str('name') || at.str('object') || at.str('kind'),
+      name: waitedFor(at) || at.str('object') || at.str('kind'),
       holder: at.str('holder'),
       threadId,
       heldNs: at.num('held_ns'),
@@ -63,7 +68,7 @@ export async function holders(app: App, wait: Row): Promise<Holder[]> {
       { column: 'duration_ns', descending: true },
     );
     const next: Row | undefined = during[0];
-    if (next && !chain[chain.length - 1].doing) chain[chain.length - 1].doing = next.str('name');
+    if (next && !chain[chain.length - 1].doing) chain[chain.length - 1].doing = waitedFor(next);
     at = next;
   }
   return chain;

@@ -65,6 +65,7 @@ export async function search(app: App, text: string): Promise<Match[]> {
   };
   found.push(inColumn('location', 'name', 'poll', 'location', 'duration_ns'));
   found.push(inColumn('wait', 'name', 'wait', 'name', 'duration_ns'));
+  found.push(inColumn('wait', 'object_name', 'wait', 'object_name', 'duration_ns'));
   found.push(inColumn('sample', 'function', 'sample', 'function', 'weight_ns'));
   found.push(inColumn('context', 'endpoint', 'poll', 'endpoint', 'duration_ns'));
   found.push(inColumn('event', 'kind', 'event', 'kind', 'time_ns'));

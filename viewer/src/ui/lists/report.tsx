@@ -58,8 +58,7 @@ function useReport(path: string): { rows: Json[]; note: string | undefined; load
 }
 
 const PLAIN: Record<string, string> = {
-  threadIds: 'several lanes at once',
-  workerIds: 'several lanes at once',
+  lanes: 'several lanes at once',
   task: 'task',
   pollId: 'poll',
   minPollNs: 'length of polls',
@@ -107,7 +106,7 @@ export const KINDS: Record<string, Kind> = {
   locks: {
     path: 'wait_objects',
     columns: [
-      { id: 'name', title: 'lock', unit: 'text', value: (r) => String(r.name ?? r.object_name ?? '') },
+      { id: 'name', title: 'lock', unit: 'text', value: (r) => String(r.object_name ?? r.name ?? '') },
       text('kind', 'kind'),
       {
         id: 'object',
@@ -123,7 +122,10 @@ export const KINDS: Record<string, Kind> = {
       text('doing', 'which was', 'holder.doing'),
     ],
     none: 'No wait for a lock in the selection was recorded one by one.',
-    open: (app, row) => void longest(app, 'wait', 'name', String(row.name ?? '')),
+    open: (app, row) =>
+      void (row.object_name
+        ? longest(app, 'wait', 'object_name', String(row.object_name))
+        : longest(app, 'wait', 'name', String(row.name ?? ''))),
   },
   waits: {
     path: 'waits',

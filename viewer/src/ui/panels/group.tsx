@@ -4,6 +4,7 @@ import { panel, select } from '../actions';
 import type { App } from '../context';
 import { useApp, useAsync } from '../context';
 import { count, duration } from '../format';
+import { waitedFor } from '../place';
 import { many } from '../table';
 import type { Row } from '../table';
 import { Empty, Fact, Moment, RowLink, Section } from './common';
@@ -177,7 +178,7 @@ export function SpanPanel({ span }: { span: string }) {
         {waits.map((w) => (
           <p key={w.num('rowid')}>
             <RowLink table="wait" rowid={w.num('rowid')}>
-              {w.str('name') || w.str('kind')}
+              {waitedFor(w) || w.str('kind')}
             </RowLink>{' '}
             {duration(w.num('duration_ns'))}
             {w.has('holder') && <>, held by {w.str('holder')}</>}

@@ -6,7 +6,7 @@ import type { App } from '../context';
 import { laneOf, useApp, useAsync } from '../context';
 import { topFunction, topStacks } from '../flame/summary';
 import { count, duration, share } from '../format';
-import { loadPoll } from '../place';
+import { loadPoll, waitedFor } from '../place';
 import type { Holder, PollInfo } from '../place';
 import { isTick, one } from '../table';
 import type { Row } from '../table';
@@ -23,7 +23,7 @@ export interface Cause {
 }
 
 function whatOf(slice: Row): string {
-  const name = slice.str('name');
+  const name = waitedFor(slice);
   const fd = slice.str('fd');
   const about = slice.str('about');
   if (name && fd) return `${name} fd ${fd}${about ? ` (${about})` : ''}`;

@@ -2,7 +2,7 @@
 // Panels of rows that are no polls: waits with their holders, samples with their stacks, and the rest by their columns.
 import { useApp, useAsync } from '../context';
 import { byUnit, duration } from '../format';
-import { endOf, holders } from '../place';
+import { endOf, holders, waitedFor } from '../place';
 import { isTick, one, timesOf } from '../table';
 import type { Row } from '../table';
 import { Empty, Fact, Moment, PollLink, Section, Stack, TaskLink } from './common';
@@ -30,7 +30,7 @@ const SHOWN = new Set(
 );
 
 function titleOf(table: string, row: Row): string {
-  if (table === 'wait') return row.str('name') || row.str('kind') || 'Wait';
+  if (table === 'wait') return waitedFor(row) || row.str('kind') || 'Wait';
   if (table === 'sample') return row.str('function') || 'CPU sample';
   if (table === 'event') return row.str('kind') || `Event of kind ${row.str('kind_id')}`;
   if (table === 'loss') return row.str('reason');

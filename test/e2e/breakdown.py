@@ -48,14 +48,14 @@ def text(trace):
                           check=True).stdout
 
 
-def parts(story):
-    return [story[part] or 0 for part in PARTS]
+def parts(breakdown):
+    return [breakdown[part] or 0 for part in PARTS]
 
 
 def check_sums(recording):
     check(recording["longest_polls"], "no polls")
     for poll in recording["longest_polls"]:
-        check(abs(sum(parts(poll["story"])) / poll["duration_ns"] - 1) < 0.01, "the parts are not the poll", poll)
+        check(abs(sum(parts(poll["breakdown"])) / poll["duration_ns"] - 1) < 0.01, "the parts are not the poll", poll)
     for row in recording["workers"] + recording["locations"]:
         if row["time"] and row["polls"]:
             check(abs(sum(parts(row["time"])) / row["polls"]["total_ns"] - 1) < 0.01, "the parts are not the polls", row)
@@ -69,7 +69,7 @@ def faults(recording, location, least_ns):
 
 
 def cause_of(poll, name):
-    return next((cause for cause in poll["story"]["causes"] if cause["name"] == name), None)
+    return next((cause for cause in poll["breakdown"]["causes"] if cause["name"] == name), None)
 
 
 def functions(cause):
@@ -78,10 +78,11 @@ def functions(cause):
 
 def check_computing(recording, switches):
     for poll in faults(recording, "handle_upload", 50 * MS):
-        story = poll["story"]
-        check(sum(cause["total_ns"] for cause in story["causes"]) < poll["duration_ns"] / 10, "it does not wait", poll)
+        breakdown = poll["breakdown"]
+        waited = sum(cause["total_ns"] for cause in breakdown["causes"])
+        check(waited < poll["duration_ns"] / 10, "it does not wait", poll)
         if switches:
-            check((story["on_cpu_ns"] + story["preempted_ns"]) / poll["duration_ns"] > 0.9, "it computes", poll)
+            check((breakdown["on_cpu_ns"] + breakdown["preempted_ns"]) / poll["duration_ns"] > 0.9, "it computes", poll)
         check(poll["context"]["endpoint"] == "COMPUTE", "its endpoint", poll)
 
 
@@ -92,7 +93,7 @@ def check_blocking(recording, switches):
     blocked = [(poll, cause_of(poll, "read")) for poll in found if cause_of(poll, "read")]
     check(any(cause["total_ns"] >= 10 * MS for _, cause in blocked), "no poll blocks in read", found)
     for poll, cause in blocked:
-        late = switches and poll["story"]["on_cpu_ns"] + poll["story"]["preempted_ns"] >= 20 * MS
+        late = switches and poll["breakdown"]["on_cpu_ns"] + poll["breakdown"]["preempted_ns"] >= 20 * MS
         check(cause["part"] == "blocked" and cause["kind"] == "call", "in what call", poll)
         check(cause["total_ns"] >= 10 * MS or late, "for how long", poll)
         check("handle_report" in functions(cause), "from where", poll)
