@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setting a thread's context. HOT.
  *
- * What a thread's context is stands in its ring, in order among its other events. Where that cannot be done, because nothing
- * records or the ring is full, the context is "unsaid", and the ring's limit is put to 0: then the next event, whichever it is, takes
- * the slow path and says the context first. So does the first event in a new ring.
+ * What a thread's context is stands in its ring, in order among its other events. Where that cannot be done, because
+ * nothing records or the ring is full, the context is "unsaid", and the ring's limit is put to 0: then the next event,
+ * whichever it is, takes the slow path and says the context first. So does the first event in a new ring.
  *
- * While wakes are only counted (WEFT_GATE_COUNTED), most polls leave no event, and their contexts need none. So a context is
- * unsaid there, too: the next event says it. One that is over before anything was recorded is kept, for the poll that it was
- * part of: if that one is recorded after all, the context is said first (weft__context_passed). That a context which was said
- * is over is always said at once: it is not what later polls have. */
+ * While wakes are only counted (WEFT_GATE_COUNTED), most polls leave no event, and their contexts need none. So a
+ * context is unsaid there, too: the next event says it. One that is over before anything was recorded is kept, for the
+ * poll that it was part of: if that one is recorded after all, the context is said first (weft__context_passed). That a
+ * context which was said is over is always said at once: it is not what later polls have. */
 #include "record/wait/context.h"
 
 #include <string.h>
@@ -128,7 +128,8 @@ static int context_any(const struct weft_context *context)
 		context->labels) != 0;
 }
 
-/* The next event goes the slow way, which reports the context. The ring of no thread is everybody's, and goes that way as it is. */
+/* The next event goes the slow way, which reports the context. The ring of no thread is everybody's, and goes that way
+ * as it is. */
 static void say_next(void)
 {
 	if (weft_ring_self != &weft__ring_none.hot)
