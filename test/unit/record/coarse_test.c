@@ -329,7 +329,7 @@ TEST(a_long_poll_without_a_clock_is_listed_and_never_longer_than_it_was)
 	uint32_t found = 0;
 
 	REQUIRE(rec);
-	rec->collector.coarse.level = COARSE_UNTIMED;
+	store_relaxed(&rec->collector.coarse.level, COARSE_UNTIMED);
 	weft__collector_coarse(&rec->collector, COARSE_UNTIMED);
 	for (int i = 0; i < 100; i++) {
 		weft_poll_begin(5, 0);
