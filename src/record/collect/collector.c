@@ -264,7 +264,7 @@ static uint64_t sooner(uint64_t now, uint64_t at, uint64_t due)
  * answers 1: nothing is due but the next step. */
 static int sleeps_on(const struct weft__collector *c, uint64_t *due)
 {
-	int steps = load_relaxed(&c->coarse.level) == COARSE_UNTIMED && *due > COARSE_STEP_NS; /* tests set it */
+	int steps = c->coarse.level == COARSE_UNTIMED && *due > COARSE_STEP_NS;
 	uint64_t ns = steps ? COARSE_STEP_NS : *due;
 	struct timespec timeout = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
