@@ -375,6 +375,7 @@ int main(int argc, char **argv)
 		return short_threads(atoi(argv[2]));
 	if (argc > 1 && strcmp(argv[1], "light") == 0)
 		return light();
-	return bad("usage: run_small spin MS | forks N | killed N | child MS | dlopen LIBRARY | import LIBRARY | hurry | polls | "
+	return bad("usage: run_small spin MS | forks N | killed N | child MS | dlopen LIBRARY | import LIBRARY | hurry "
+		   "| polls | "
 		   "handler | defaults | threads N | light");
 }
