@@ -33,6 +33,8 @@ struct report_short_name {
 };
 struct report_short {
 	uint64_t n, cpu_ns;
+	uint64_t unheard; /* of these nothing is known but that they began */
+	bool asked;       /* unheard is known */
 	size_t n_names;
 	struct report_short_name names[REPORT_SHORT_NAMES];
 };

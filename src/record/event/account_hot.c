@@ -500,7 +500,7 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 	return off_ns;
 }
 
-/* A poll begins. */
+/* A poll or a park begins. */
 void weft_slow_off(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
