@@ -67,18 +67,6 @@ static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint
 	tally->at[tally->n++].n = 1;
 }
 
-bool page_is_tick(const struct report *report, uint32_t worker, uint32_t location)
-{
-	const struct weft__names *names = &report->rec->names;
-	const struct weft_worker *def = weft__names_worker(names, worker);
-	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
-	const struct weft_location_def *at = weft__names_location(names, location);
-	size_t n = at ? strlen(at->name) : 0;
-
-	return runtime && strcmp(runtime->name, "loop") == 0 && n >= 4 && !at->file[0] &&
-	       strcmp(at->name + n - 4, "loop") == 0;
-}
-
 /* What most of its time was spent on. */
 static enum weft__part leading(const struct weft__poll *poll)
 {

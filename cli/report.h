@@ -209,6 +209,8 @@ void report_json_frames(struct weft__json *json, const struct report *report, ui
 
 /* report_json.c */
 void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream);
+void report_json_task(struct weft__json *json, const struct report *report, uint32_t worker, uint64_t task,
+		      uint32_t location); /* with its location */
 void report_json_location(struct weft__json *json, const struct report *report, uint32_t location);
 
 /* Of the poll's time, what no sample accounts for. */

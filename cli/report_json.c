@@ -62,6 +62,17 @@ void report_json_location(struct weft__json *json, const struct report *report, 
 		weft__json_null(json, "line");
 }
 
+/* Which task was polled, and where it was spawned. */
+void report_json_task(struct weft__json *json, const struct report *report, uint32_t worker, uint64_t task,
+		      uint32_t location)
+{
+	if (weft__label_is_tick(&report->rec->names, worker, location))
+		weft__json_absent(json, "task", "a tick of an event loop: there are no tasks");
+	else
+		weft__json_u64(json, "task", task);
+	report_json_location(json, report, location);
+}
+
 static void duration(struct weft__json *json, const char *key, const char *why, uint64_t ns)
 {
 	if (why)
@@ -89,8 +100,7 @@ static void wake(struct weft__json *json, const struct report *report, const str
 		 poll->begin_ns - w->time_ns);
 	weft__json_bool(json, "in_poll", w->in_poll);
 	if (w->in_poll) {
-		weft__json_u64(json, "task", w->task);
-		report_json_location(json, report, w->location);
+		report_json_task(json, report, w->worker, w->task, w->location);
 	} else {
 		weft__json_absent(json, "task",
 				  w->unlisted ? "outside any poll, or in one that was only counted"
@@ -105,8 +115,7 @@ static void behind(struct weft__json *json, const struct report *report, const s
 	weft__json_begin(json, "behind", '{');
 	weft__json_u64(json, "held_ns", b->held_ns);
 	weft__json_u64(json, "duration_ns", b->duration_ns);
-	weft__json_u64(json, "task", b->task);
-	report_json_location(json, report, b->location);
+	report_json_task(json, report, WEFT_WORKER_NONE, b->task, b->location);
 	weft__json_end(json, '}');
 }
 
@@ -124,8 +133,7 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 		weft__json_u64(json, "begin_ns", report_since_start(report, poll->begin_ns));
 		weft__json_u64(json, "begin_mono_ns", poll->begin_ns);
 		weft__json_u64(json, "begin_real_ns", weft__names_real_ns(&report->rec->names, poll->begin_ns));
-		weft__json_u64(json, "task", poll->task);
-		report_json_location(json, report, poll->location);
+		report_json_task(json, report, poll->worker, poll->task, poll->location);
 		report_json_lane(json, report, poll->worker, poll->stream);
 		duration(json, "queue_depth", poll->depth == WEFT_DEPTH_UNKNOWN ? "the runtime does not tell it" : NULL,
 			 poll->depth);

@@ -2,6 +2,7 @@
 #include "analyze/label.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/analysis.h"
 #include "analyze/loss.h"
@@ -59,6 +60,27 @@ const char *weft__label_location(const struct weft__names *names, uint32_t locat
 	}
 }
 
+bool weft__label_is_loop(const struct weft__names *names, uint32_t location)
+{
+	const struct weft_location_def *at = weft__names_location(names, location);
+	size_t n = at ? strlen(at->name) : 0;
+
+	return n >= 4 && !at->file[0] && strcmp(at->name + n - 4, "loop") == 0;
+}
+
+bool weft__label_loops(const struct weft__names *names, uint32_t worker)
+{
+	const struct weft_worker *def = weft__names_worker(names, worker);
+	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
+
+	return runtime && strcmp(runtime->name, "loop") == 0;
+}
+
+bool weft__label_is_tick(const struct weft__names *names, uint32_t worker, uint32_t location)
+{
+	return weft__label_loops(names, worker) && weft__label_is_loop(names, location);
+}
+
 const char *weft__label_file(const struct weft__names *names, uint32_t location, char *buf, size_t bytes)
 {
 	const struct weft_location_def *def = weft__names_location(names, location);
@@ -99,7 +121,7 @@ const char *weft__label_cost(size_t what)
 {
 	static const char *const names[] = {
 		[WEFT_COST_COLLECTOR] = "collector", [WEFT_COST_SAMPLES] = "samples",
-		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "looks",
+		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "wall samples",
 		[WEFT_COST_WAITS] = "waits",         [WEFT_COST_TABLES] = "unwind tables",
 		[WEFT_COST_SYMBOLS] = "symbols",     [WEFT_COST_EVENTS] = "events",
 	};

@@ -53,10 +53,12 @@ struct weft__scan {
 		uint32_t stream, worker;
 		const char *label;                /* NULL: nothing is here */
 		const struct weft_thread *thread; /* NULL: not defined */
+		bool loops;                       /* its polls may be ticks of an event loop */
 	} whos[64];
 	struct weft__where_slot {
 		uint32_t location;
 		const char *label; /* NULL: nothing is here */
+		bool is_loop;      /* polls of it may be ticks */
 	} locations[64];
 
 	char *rows; /* of `stride` bytes each */
@@ -125,6 +127,8 @@ bool weft__holds(const struct weft__filter *filter, enum weft__column_type type,
 int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
 		   uint32_t worker);
 int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream);
+/* Whether a poll is a tick of an event loop, which has no task. */
+bool weft__is_tick(struct weft__scan *t, uint32_t worker, uint32_t stream, uint32_t location);
 /* id_column SIZE_MAX: there is none */
 void weft__fill_row_location(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
 			     uint32_t location);

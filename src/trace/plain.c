@@ -150,12 +150,15 @@ static int queue_event(struct weft__scan *t, const struct weft__event *ev)
 static int stuck_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, STUCK, TID), stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
+	uint32_t id = weft__names_stream(&t->rec->names, tid);
+	const struct weft_thread *thread = weft__names_thread(&t->rec->names, id);
 	struct weft__row *row;
 
-	if (row_of(t, WEFT__COL_STUCK_RECORDING, weft__names_stream(&t->rec->names, tid), tid, &row) < 0)
+	if (row_of(t, WEFT__COL_STUCK_RECORDING, id, tid, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_STUCK_TIME_NS, weft__time(t, ev->time_ns));
-	weft__set_int(row, WEFT__COL_STUCK_TASK, (int64_t)WEFT_FIELD(ev, STUCK, TASK));
+	if (!thread || !weft__label_loops(&t->rec->names, thread->worker))
+		weft__set_int(row, WEFT__COL_STUCK_TASK, (int64_t)WEFT_FIELD(ev, STUCK, TASK));
 	weft__set_int(row, WEFT__COL_STUCK_AGE_NS, (int64_t)WEFT_FIELD(ev, STUCK, AGE));
 	weft__fill_stack(t, row, WEFT__COL_STUCK_STACK_ID, stack);
 	if (weft__fill_function(t, row, WEFT__COL_STUCK_FUNCTION, stack, 0, false) < 0)

@@ -13,6 +13,7 @@ static __attribute__((noinline)) const struct weft__who *who_find(struct weft__s
 	weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label));
 	who->label = weft__texts_add(&t->set->texts, label);
 	who->thread = weft__names_thread(&t->rec->names, stream);
+	who->loops = weft__label_loops(&t->rec->names, worker);
 	who->stream = stream;
 	who->worker = worker;
 	return who->label ? who : NULL;
@@ -67,15 +68,28 @@ int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, u
 	return 0;
 }
 
-static inline const char *location_label(struct weft__scan *t, uint32_t location)
+static inline const struct weft__where_slot *location_get(struct weft__scan *t, uint32_t location)
 {
 	struct weft__where_slot *slot = &t->locations[location % (sizeof(t->locations) / sizeof(t->locations[0]))];
 
 	if (!slot->label || slot->location != location) {
 		slot->label = weft__label_location(&t->rec->names, location);
+		slot->is_loop = weft__label_is_loop(&t->rec->names, location);
 		slot->location = location;
 	}
-	return slot->label;
+	return slot;
+}
+
+static inline const char *location_label(struct weft__scan *t, uint32_t location)
+{
+	return location_get(t, location)->label;
+}
+
+bool weft__is_tick(struct weft__scan *t, uint32_t worker, uint32_t stream, uint32_t location)
+{
+	const struct weft__who *who = location_get(t, location)->is_loop ? who_get(t, worker, stream) : NULL;
+
+	return who && who->loops;
 }
 
 void weft__fill_row_location(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
@@ -206,6 +220,7 @@ static int give_poll(void *data, const struct weft__poll *poll, const struct wef
 	struct weft__scan *t = data;
 	struct filling f = {weft__row_new(t), 0};
 	const struct weft__who *who = who_get(t, poll->worker, poll->stream);
+	const struct weft__where_slot *where = location_get(t, poll->location);
 	bool worker = poll->worker != WEFT_WORKER_NONE && poll->worker != WEFT__LANE_OTHER;
 
 	if (!f.row || !who || put_wake(&f, t, poll) < 0)
@@ -221,10 +236,10 @@ static int give_poll(void *data, const struct weft__poll *poll, const struct wef
 		put(&f, WEFT__COL_POLL_WORKER_ID, weft__id(t, poll->worker), true);
 		put_text(&f, WEFT__COL_POLL_WORKER, who->label);
 	}
-	put(&f, WEFT__COL_POLL_TASK, (int64_t)poll->task, true);
+	put(&f, WEFT__COL_POLL_TASK, (int64_t)poll->task, !(who->loops && where->is_loop));
 	put(&f, WEFT__COL_POLL_LOCATION_ID, weft__id(t, poll->location),
 	    poll->location > 0 && poll->location < WEFT__LOCATION_OTHER);
-	put_text(&f, WEFT__COL_POLL_LOCATION, location_label(t, poll->location));
+	put_text(&f, WEFT__COL_POLL_LOCATION, where->label);
 	put_time(&f, t, poll, breakdown);
 	put(&f, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth, poll->depth != WEFT_DEPTH_UNKNOWN);
 	put(&f, WEFT__COL_POLL_NESTED_IN, poll->level, true);
@@ -273,7 +288,8 @@ static bool poll_holds(struct weft__scan *t, const struct weft__poll *poll, cons
 	case WEFT__COL_POLL_DURATION_NS:
 		return weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->rank_ns});
 	case WEFT__COL_POLL_TASK:
-		return weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->task});
+		return !weft__is_tick(t, poll->worker, poll->stream, poll->location) &&
+		       weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->task});
 	case WEFT__COL_POLL_THREAD_ID:
 		return weft__holds(filter, type, (union weft__value){.i = weft__id(t, poll->stream)});
 	case WEFT__COL_POLL_BEGIN_NS:

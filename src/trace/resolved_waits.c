@@ -97,7 +97,8 @@ static int fill_holder(struct weft__scan *t, struct weft__row *row, const struct
 			return -ENOMEM;
 	}
 	if (holder->in_poll) {
-		weft__set_int(row, WEFT__COL_WAIT_HOLDER_TASK, (int64_t)holder->task);
+		if (!weft__is_tick(t, holder->worker, holder->stream, holder->location))
+			weft__set_int(row, WEFT__COL_WAIT_HOLDER_TASK, (int64_t)holder->task);
 		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAIT_HOLDER_LOCATION, holder->location);
 	}
 	if (holder->held_ns)
@@ -126,7 +127,8 @@ int weft__give_wait(void *data, const struct weft__wait_view *view)
 	weft__fill_stack(t, row, WEFT__COL_WAIT_STACK_ID, wait->stack);
 	if (wait->in_poll) {
 		weft__set_int(row, WEFT__COL_WAIT_POLL_ID, weft__id(t, view->poll));
-		weft__set_int(row, WEFT__COL_WAIT_TASK, (int64_t)wait->task);
+		if (!weft__is_tick(t, wait->worker, wait->stream, wait->location))
+			weft__set_int(row, WEFT__COL_WAIT_TASK, (int64_t)wait->task);
 		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAIT_LOCATION, wait->location);
 	}
 	weft__fill_context(t, row, WEFT__COL_WAIT_SPAN, &wait->context);

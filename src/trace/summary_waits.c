@@ -101,8 +101,10 @@ void weft__fill_stuck(struct weft__filling *f)
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_AGE, NULL, stuck->rank_ns);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_SEEN, NULL,
 			       weft__recording_since(f->of->rec, stuck->time_ns));
-		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_LOOKS, NULL, stuck->n_reports);
-		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TASK, NULL, stuck->task);
+		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TIMES, NULL, stuck->n_reports);
+		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TASK,
+			       weft__label_is_loop(&f->of->rec->names, stuck->location) ? WEFT__NONE_HERE : NULL,
+			       stuck->task);
 		weft__fill_location(f, WEFT__COL_STUCK_SUMMARY_LOCATION, stuck->location);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TID, NULL, stuck->tid);
 		weft__fill_thread(f, WEFT__COL_STUCK_SUMMARY_THREAD, stuck->tid, stuck->stream);
