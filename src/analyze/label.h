@@ -18,8 +18,8 @@ const char *weft__label_thread(const struct weft__names *names, uint32_t stream,
 /* The name of a location, or in brackets what is known instead. Needs no buffer. */
 const char *weft__label_location(const struct weft__names *names, uint32_t location);
 
-/* A poll of that worker is a tick of an event loop that weft run found: it has no task. The same of a location alone, and
- * of a worker alone; a tick is both. */
+/* A poll of that worker is a tick of an event loop that weft run found: it has no task. Then location and worker are
+ * both of a loop. */
 bool weft__label_is_tick(const struct weft__names *names, uint32_t worker, uint32_t location);
 bool weft__label_is_loop(const struct weft__names *names, uint32_t location);
 bool weft__label_loops(const struct weft__names *names, uint32_t worker);

@@ -37,7 +37,7 @@
 	  "A poll that the watchdog found while it was still running. One row for each time it looked.") \
 	T(EVENT, event, "One event of the program's own kinds, or of kinds that this version does not know.") \
 	T(CONTEXT, context, "One change of a thread's context: what it works for from then on.") \
-	T(WALL, wall, "What a thread was found waiting in, by wall samples: looking at threads that do not run, from outside.") \
+	T(WALL, wall, "What a thread was found waiting in, by wall samples.") \
 	T(POLL_COUNT, poll_count, \
 	  "Polls counted by duration, of threads whose polls are not all recorded one by one.") \
 	T(LOSS, loss, "Something that is missing, and why.") \
