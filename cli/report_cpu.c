@@ -120,9 +120,8 @@ static void print_threads(const struct report *report)
 
 	REPORT_VIEW(plain, WEFT__COL_THREAD_CPU_SUMMARY_THREAD, WEFT__COL_THREAD_CPU_SUMMARY_CPU,
 		    WEFT__COL_THREAD_CPU_SUMMARY_SHARE, WEFT__COL_THREAD_CPU_SUMMARY_SAMPLES,
-		    WEFT__COL_THREAD_CPU_SUMMARY_MEASURED,
-		    WEFT__COL_THREAD_CPU_SUMMARY_OF_IT) = {REPORT_OF(plain), .rest = WEFT__COL_THREAD_CPU_SUMMARY_CPU,
-							   .more = " threads"};
+		    WEFT__COL_THREAD_CPU_SUMMARY_MEASURED, WEFT__COL_THREAD_CPU_SUMMARY_OF_IT) = {
+		REPORT_OF(plain), .rest = WEFT__COL_THREAD_CPU_SUMMARY_CPU, .more = " threads"};
 
 	cli_heading("CPU time by thread");
 	report_print(report, WEFT__TABLE_THREAD_CPU_SUMMARY, page_has_loop(report) ? &view : &plain);

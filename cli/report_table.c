@@ -247,8 +247,7 @@ static void print_rows(struct printing *p, const uint8_t *columns, size_t n_colu
 	for (k = 0; k < n_columns; k++) {
 		const struct weft__column *column = &p->summary->table->columns[columns[k]];
 
-		snprintf(left[k], sizeof(left[k]), "%s%s", is_left(column) ? "<" : "",
-			 title_of(p, columns[k], title));
+		snprintf(left[k], sizeof(left[k]), "%s%s", is_left(column) ? "<" : "", title_of(p, columns[k], title));
 		titles[k] = left[k];
 	}
 	for (i = 0; i < p->n; i++)
