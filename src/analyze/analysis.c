@@ -314,26 +314,20 @@ int weft__analysis_finish(struct weft__analysis *a, uint64_t end_ns, const struc
 
 void weft__analysis_close(struct weft__analysis *a)
 {
-	struct weft__result *r;
-
 	if (!a)
 		return;
-	r = &a->result;
 	weft__streams_fini(&a->streams);
 	weft__tasks_fini(&a->tasks);
 	weft__thread_timelines_fini(&a->timelines);
 	weft__holders_fini(&a->holders);
-	weft__lanes_fini(&a->lanes, r);
-	weft__customs_fini(&a->customs, r);
-	weft__waits_fini(&a->waits, r);
-	weft__thread_state_fini(&a->thread_state, r);
-	weft__samples_fini(&a->samples, r);
+	weft__lanes_fini(&a->lanes);
+	weft__customs_fini(&a->customs);
+	weft__waits_fini(&a->waits);
+	weft__thread_state_fini(&a->thread_state);
+	weft__samples_fini(&a->samples);
 	weft__polls_fini(&a->polls);
 	weft__gaps_fini(&a->gaps);
-	weft__hist_fini(&r->polls);
-	weft__hist_fini(&r->reported);
-	weft__hist_fini(&r->delays);
-	weft__free(r->lost);
-	weft__free(a->breakdowns.slices);
+	weft__arena_fini(&a->breakdowns.arena);
+	weft__arena_fini(&a->arena);
 	weft__free(a);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static bool has_label(const char *labels, const char *wanted)
 {
@@ -68,7 +67,7 @@ int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const st
 	for (i = 0; i < s->n_open; i++)
 		give(&s->open[i], &context, s->in_context);
 	if (!s->past_contexts)
-		s->past_contexts = weft__calloc(PAST_CONTEXTS, sizeof(*s->past_contexts));
+		s->past_contexts = weft__arena_new(&a->streams.arena, PAST_CONTEXTS, sizeof(*s->past_contexts));
 	if (!s->past_contexts)
 		return -ENOMEM;
 	s->past_contexts[s->n_past_contexts++ % PAST_CONTEXTS] =

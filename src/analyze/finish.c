@@ -6,7 +6,6 @@
 
 #include "analyze/loss.h"
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static int lost_order(const void *left, const void *right)
 {
@@ -30,7 +29,7 @@ static int add_up_losses(struct weft__analysis *a)
 
 	if (names->n_losses == 0)
 		return 0;
-	lost = weft__calloc(names->n_losses, sizeof(*lost));
+	lost = weft__arena_new(&a->arena, names->n_losses, sizeof(*lost));
 	if (!lost)
 		return -ENOMEM;
 	for (i = 0; i < names->n_losses; i++) {
@@ -139,28 +138,18 @@ static bool is_empty(const struct weft__location *location)
 	       0;
 }
 
-/* Rows that the user did not ask for, and rows of which nothing falls into the window, go to the end, out of sight. */
+/* Rows that the user did not ask for, and rows of which nothing falls into the window, go. */
 static void hide_rows(struct weft__result *r)
 {
 	size_t i, kept = 0;
 
 	for (i = 0; i < r->n_lanes; i++)
-		if (!r->lanes[i].match) {
-			weft__hist_fini(&r->lanes[i].polls);
-			weft__hist_fini(&r->lanes[i].delays);
-			weft__hist_fini(&r->lanes[i].depths);
-			weft__hist_fini(&r->lanes[i].reported);
-		} else {
+		if (r->lanes[i].match)
 			r->lanes[kept++] = r->lanes[i];
-		}
 	r->n_lanes = kept;
 	for (i = 0, kept = 0; i < r->n_locations; i++)
-		if (!r->locations[i].match || is_empty(&r->locations[i])) {
-			weft__hist_fini(&r->locations[i].polls);
-			weft__hist_fini(&r->locations[i].delays);
-		} else {
+		if (r->locations[i].match && !is_empty(&r->locations[i]))
 			r->locations[kept++] = r->locations[i];
-		}
 	r->n_locations = kept;
 }
 

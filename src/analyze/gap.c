@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/loss.h"
-#include "base/alloc.h"
 
 /* A stream's gaps in order of time: those are the order of cursors. */
 static int gap_order(const void *left, const void *right)
@@ -38,9 +37,9 @@ int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, siz
 	memset(gaps, 0, sizeof(*gaps));
 	if (n == 0)
 		return 0;
-	gaps->by_stream = weft__calloc(n, sizeof(*gaps->by_stream));
-	gaps->merged = weft__calloc(n, sizeof(*gaps->merged));
-	gaps->switches = weft__calloc(n, sizeof(*gaps->switches));
+	gaps->by_stream = weft__arena_new(&gaps->arena, n, sizeof(*gaps->by_stream));
+	gaps->merged = weft__arena_new(&gaps->arena, n, sizeof(*gaps->merged));
+	gaps->switches = weft__arena_new(&gaps->arena, n, sizeof(*gaps->switches));
 	if (!gaps->by_stream || !gaps->merged || !gaps->switches) {
 		weft__gaps_fini(gaps);
 		return -ENOMEM;
@@ -66,9 +65,7 @@ int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, siz
 
 void weft__gaps_fini(struct weft__gaps *gaps)
 {
-	weft__free(gaps->by_stream);
-	weft__free(gaps->merged);
-	weft__free(gaps->switches);
+	weft__arena_fini(&gaps->arena);
 	memset(gaps, 0, sizeof(*gaps));
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "weft/segment.h"
 
 struct weft__gap {
@@ -17,6 +18,7 @@ struct weft__gap {
 };
 
 struct weft__gaps {
+	struct weft__arena arena;
 	struct weft__gap *by_stream; /* in order of stream, then time */
 	size_t n_by_stream;
 	struct weft__gap *merged; /* whatever the stream; in order of time, without overlap */

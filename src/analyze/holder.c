@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the thread that held a lock did while another waited for it. */
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define CHAIN_LINKS 3    /* holders of what a holder waits for */
 #define LINKS_MAX 65536u /* of all chains */
@@ -89,14 +88,14 @@ static const struct weft__interval *holder_did(const struct weft__thread_timelin
 
 static struct weft__holder *new_link(struct weft__analysis *a)
 {
-	struct weft__link *link = a->holders.n_links < LINKS_MAX ? weft__calloc(1, sizeof(*link)) : NULL;
+	struct weft__holder *link =
+		a->holders.n_links < LINKS_MAX ? weft__arena_take(&a->holders.arena, sizeof(*link)) : NULL;
 
 	if (!link)
 		return NULL; /* the chain is shorter, then */
-	link->before = a->holders.links;
-	a->holders.links = link;
+	memset(link, 0, sizeof(*link));
 	a->holders.n_links++;
-	return &link->holder;
+	return link;
 }
 
 static void find_holders(struct weft__analysis *a, const struct weft__interval *wait, uint64_t from_ns, uint64_t to_ns,
@@ -206,11 +205,10 @@ void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const stru
 	if (s->held && (s->held_ns != ev->time_ns || s->held_object != object))
 		s->held = NULL;
 	if (!s->held) {
-		s->held = a->holders.n_holds < LINKS_MAX ? weft__calloc(1, sizeof(*s->held)) : NULL;
+		s->held = a->holders.n_holds < LINKS_MAX ? weft__arena_take(&a->holders.arena, sizeof(*s->held)) : NULL;
 		if (!s->held)
 			return; /* then the last holder is known, as the wait says */
-		s->held->before = a->holders.holds;
-		a->holders.holds = s->held;
+		memset(s->held, 0, sizeof(*s->held));
 		a->holders.n_holds++;
 		s->held_ns = ev->time_ns;
 		s->held_object = object;
@@ -231,15 +229,5 @@ const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_
 
 void weft__holders_fini(struct weft__holders *holders)
 {
-	struct weft__holds *holds;
-	struct weft__link *before;
-
-	for (; holders->links; holders->links = before) {
-		before = holders->links->before;
-		weft__free(holders->links);
-	}
-	for (; holders->holds; holders->holds = holds) {
-		holds = holders->holds->before;
-		weft__free(holders->holds);
-	}
+	weft__arena_fini(&holders->arena);
 }

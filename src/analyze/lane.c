@@ -7,7 +7,6 @@
 
 #include "analyze/label.h"
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static bool matches(const char *pattern, const char *text)
 {
@@ -46,7 +45,7 @@ int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, u
 	if (at == WEFT__MAP_NONE && r->n_lanes >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
 		return weft__lane_get(a, WEFT__LANE_OTHER, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		lanes = weft__grow(r->lanes, &a->lanes.cap, r->n_lanes, sizeof(*lanes));
+		lanes = weft__arena_grow(&a->lanes.arena, r->lanes, &a->lanes.cap, r->n_lanes, sizeof(*lanes));
 		if (!lanes)
 			return -ENOMEM;
 		r->lanes = lanes;
@@ -82,7 +81,8 @@ int weft__location_get(struct weft__analysis *a, uint32_t id, struct weft__locat
 	if (at == WEFT__MAP_NONE && r->n_locations >= a->opts.max_rows && id < WEFT__LOCATION_OTHER)
 		return weft__location_get(a, WEFT__LOCATION_OTHER, ret);
 	if (at == WEFT__MAP_NONE) {
-		locations = weft__grow(r->locations, &a->lanes.cap_locations, r->n_locations, sizeof(*locations));
+		locations = weft__arena_grow(&a->lanes.arena, r->locations, &a->lanes.cap_locations, r->n_locations,
+					     sizeof(*locations));
 		if (!locations)
 			return -ENOMEM;
 		r->locations = locations;
@@ -99,20 +99,9 @@ int weft__location_get(struct weft__analysis *a, uint32_t id, struct weft__locat
 	return 0;
 }
 
-void weft__lanes_fini(struct weft__lanes *lanes, struct weft__result *result)
+void weft__lanes_fini(struct weft__lanes *lanes)
 {
-	for (size_t i = 0; i < result->n_lanes; i++) {
-		weft__hist_fini(&result->lanes[i].polls);
-		weft__hist_fini(&result->lanes[i].delays);
-		weft__hist_fini(&result->lanes[i].depths);
-		weft__hist_fini(&result->lanes[i].reported);
-	}
-	for (size_t i = 0; i < result->n_locations; i++) {
-		weft__hist_fini(&result->locations[i].polls);
-		weft__hist_fini(&result->locations[i].delays);
-	}
-	weft__free(result->lanes);
-	weft__free(result->locations);
 	weft__map_fini(&lanes->by_key);
 	weft__map_fini(&lanes->location_by_id);
+	weft__arena_fini(&lanes->arena);
 }

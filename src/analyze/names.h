@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "weft/runtime.h"
 #include "weft/segment.h"
@@ -20,9 +21,8 @@ struct weft__name_table {
 	size_t row_bytes;
 };
 
-struct weft__text_chunk;
-
 struct weft__names {
+	struct weft__arena arena; /* of rows and texts */
 	struct weft__name_table threads, workers, runtimes, locations, kinds, strings;
 	struct weft__map stream_by_tid;
 	struct weft_clock *clocks;
@@ -31,7 +31,6 @@ struct weft__names {
 	size_t n_losses, cap_losses;
 	struct weft_fact *facts;
 	size_t n_facts, cap_facts;
-	struct weft__text_chunk *texts;
 };
 
 /* {0} is ready for use. Each returns 0 or -ENOMEM. A definition that repeats an id replaces the earlier one, but a

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define PENDINGS_MAX 4096u
 #define SAME_NS 1000000u /* between two reckonings of when a wait began */
@@ -36,7 +35,8 @@ int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev)
 	if (!p) {
 		if (r->n_pendings == PENDINGS_MAX)
 			return 0;
-		grown = weft__grow(r->pendings, &a->waits.cap_pendings, r->n_pendings, sizeof(*grown));
+		grown = weft__arena_grow(&a->waits.arena, r->pendings, &a->waits.cap_pendings, r->n_pendings,
+					 sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->pendings = grown;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static bool wanted(struct weft__analysis *a, const struct weft__stream *s, const struct weft__lane *lane,
 		   const struct weft__location *location, const struct weft__poll *poll)
@@ -85,14 +84,14 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 		weft__top_add(&a->polls.delayed, poll);
 	if (!a->opts.rows)
 		poll->behind.held_ns = 0;
-	rc = weft__hist_add(&lane->delays, poll->rank_ns);
-	return rc < 0 ? rc : weft__hist_add(&location->delays, poll->rank_ns);
+	rc = weft__hist_add(&lane->delays, &a->lanes.arena, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&location->delays, &a->lanes.arena, poll->rank_ns);
 }
 
-static int make_room(struct weft__stream *s)
+static int make_room(struct weft__analysis *a, struct weft__stream *s)
 {
 	size_t before = s->cap_open;
-	struct weft__poll *grown = weft__grow(s->open, &s->cap_open, before, sizeof(*grown));
+	struct weft__poll *grown = weft__arena_grow(&a->streams.arena, s->open, &s->cap_open, before, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -101,11 +100,11 @@ static int make_room(struct weft__stream *s)
 	return 0;
 }
 
-int weft__poll_add(struct weft__stream *s, struct weft__poll **ret)
+int weft__poll_add(struct weft__analysis *a, struct weft__stream *s, struct weft__poll **ret)
 {
 	struct weft__poll *poll;
 
-	if (s->n_open == s->cap_open && make_room(s) < 0)
+	if (s->n_open == s->cap_open && make_room(a, s) < 0)
 		return -ENOMEM;
 	poll = &s->open[s->n_open];
 	poll->rank_ns = poll->end_ns = 0;
@@ -147,7 +146,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 		return -ENOMEM;
 	if (ev->time_ns >= a->opts.from_ns && !a->opts.rows_only) {
 		lane->n_poll_events++;
-		if (depth < WEFT_DEPTH_UNKNOWN && weft__hist_add(&lane->depths, depth) < 0)
+		if (depth < WEFT_DEPTH_UNKNOWN && weft__hist_add(&lane->depths, &a->lanes.arena, depth) < 0)
 			return -ENOMEM;
 	}
 	if (s->n_open >= POLL_LEVELS_MAX) {
@@ -155,7 +154,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 		a->result.polls_too_deep++;
 		return 0;
 	}
-	if (weft__poll_add(s, &poll) < 0)
+	if (weft__poll_add(a, s, &poll) < 0)
 		return -ENOMEM;
 	poll->task = WEFT_FIELD(ev, POLL_BEGIN, TASK);
 	poll->begin_ns = ev->time_ns;
@@ -254,8 +253,8 @@ static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct wef
 		add_short(location, poll);
 	rc = add_to_list(a, s, &a->polls.longest, poll);
 	if (rc == 0)
-		rc = weft__hist_add(poll->reported ? &lane->reported : &lane->polls, poll->rank_ns);
-	return rc < 0 ? rc : weft__hist_add(&location->polls, poll->rank_ns);
+		rc = weft__hist_add(poll->reported ? &lane->reported : &lane->polls, &a->lanes.arena, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&location->polls, &a->lanes.arena, poll->rank_ns);
 }
 
 /* What was sampled in a nested poll was sampled in the one around it, too. */
@@ -392,16 +391,14 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 
 int weft__polls_init(struct weft__polls *polls, size_t top)
 {
-	int rc = weft__top_init(&polls->longest, top);
+	int rc = weft__top_init(&polls->longest, &polls->arena, top);
 
 	if (rc == 0)
-		rc = weft__top_init(&polls->running, top);
-	return rc < 0 ? rc : weft__top_init(&polls->delayed, top);
+		rc = weft__top_init(&polls->running, &polls->arena, top);
+	return rc < 0 ? rc : weft__top_init(&polls->delayed, &polls->arena, top);
 }
 
 void weft__polls_fini(struct weft__polls *polls)
 {
-	weft__top_fini(&polls->longest);
-	weft__top_fini(&polls->running);
-	weft__top_fini(&polls->delayed);
+	weft__arena_fini(&polls->arena);
 }

@@ -6,19 +6,21 @@
 
 #include "analyze/analysis.h"
 #include "analyze/top.h"
+#include "base/arena.h"
 
 struct weft__analysis;
 struct weft__event;
 struct weft__stream;
 
 struct weft__polls {
+	struct weft__arena arena; /* of the lists, and of stacks and causes of those in them */
 	struct weft__top longest, running, delayed;
 	uint64_t n; /* serial numbers */
 };
 
 /* Room for one more open poll: all but its task, times, numbers and context is filled in. s->n_open stays as it is.
  * 0 or -ENOMEM. */
-int weft__poll_add(struct weft__stream *s, struct weft__poll **ret);
+int weft__poll_add(struct weft__analysis *a, struct weft__stream *s, struct weft__poll **ret);
 int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
 int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
 int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);

@@ -25,7 +25,7 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const 
 	struct weft__poll *poll;
 	struct weft__lane *lane;
 
-	if (weft__stream_lane(a, s, &lane) < 0 || weft__poll_add(s, &poll) < 0)
+	if (weft__stream_lane(a, s, &lane) < 0 || weft__poll_add(a, s, &poll) < 0)
 		return -ENOMEM;
 	poll->task = WEFT_FIELD(ev, POLL, TASK);
 	poll->begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION));
@@ -87,7 +87,7 @@ int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 			weft__sum(a->result.detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 		return 0;
 	}
-	return weft__hist_add_n(&lane->polls, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
+	return weft__hist_add_n(&lane->polls, &a->lanes.arena, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 }
 
 /* What of a time that is spread over the span before `to_ns` lies in the window. */
@@ -126,27 +126,28 @@ int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 }
 
 /* Reported polls are among those that were counted; where nothing was counted, they are all there is. */
-static int merge(struct weft__hist *polls, const struct weft__hist *reported, bool counted)
+static int merge(struct weft__analysis *a, struct weft__hist *polls, const struct weft__hist *reported, bool counted)
 {
 	if (!counted)
-		return weft__hist_merge(polls, reported);
+		return weft__hist_merge(polls, &a->lanes.arena, reported);
 	if (reported->n && reported->max > polls->max)
 		polls->max = reported->max;
 	return 0;
 }
 
 /* Each poll is counted with its lane; all of them together are the sum. */
-static int add_lanes(struct weft__result *r)
+static int add_lanes(struct weft__analysis *a)
 {
+	struct weft__result *r = &a->result;
 	int rc = 0;
 	size_t i;
 
 	for (i = 0; i < r->n_lanes && rc == 0; i++) {
-		rc = weft__hist_merge(&r->polls, &r->lanes[i].polls);
+		rc = weft__hist_merge(&r->polls, &a->lanes.arena, &r->lanes[i].polls);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->reported, &r->lanes[i].reported);
+			rc = weft__hist_merge(&r->reported, &a->lanes.arena, &r->lanes[i].reported);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->delays, &r->lanes[i].delays);
+			rc = weft__hist_merge(&r->delays, &a->lanes.arena, &r->lanes[i].delays);
 	}
 	return rc;
 }
@@ -154,15 +155,15 @@ static int add_lanes(struct weft__result *r)
 int weft__reported_settle(struct weft__analysis *a)
 {
 	struct weft__result *r = &a->result;
-	int rc = add_lanes(r);
+	int rc = add_lanes(a);
 	size_t i;
 
 	if (rc == 0)
-		rc = merge(&r->polls, &r->reported, r->counted);
+		rc = merge(a, &r->polls, &r->reported, r->counted);
 	for (i = 0; i < r->n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
 		if (r->lanes[i].parked_ns > r->lanes[i].observed_ns)
 			r->lanes[i].parked_ns = r->lanes[i].observed_ns;
 	for (i = 0; i < r->n_lanes && rc == 0; i++)
-		rc = merge(&r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
+		rc = merge(a, &r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
 	return rc;
 }

@@ -5,12 +5,12 @@
 #include <errno.h>
 
 #include "analyze/slices.h"
-#include "base/alloc.h"
 
-static int keep_context(struct weft__thread_timeline *timeline, const struct weft__context *context)
+static int keep_context(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+			const struct weft__context *context)
 {
 	struct weft__context *ring =
-		weft__ring_room(timeline->kept_contexts, &timeline->cap_kept_contexts, timeline->first_kept_context,
+		weft__ring_room(a, timeline->kept_contexts, &timeline->cap_kept_contexts, timeline->first_kept_context,
 				timeline->n_kept_contexts, sizeof(*ring));
 
 	if (!ring)
@@ -29,11 +29,13 @@ int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *time
 	*kept = (rows->poll || rows->slice) && (!rows->wants || rows->wants(rows->data, poll));
 	if (!*kept)
 		return 0;
-	one = weft__ring_room(timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
+	one = weft__ring_room(a, timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
 			      sizeof(*one));
-	if (!one || (poll->has_context && keep_context(timeline, &poll->context) < 0))
+	if (!one)
 		return -ENOMEM;
 	timeline->kept = one;
+	if (poll->has_context && keep_context(a, timeline, &poll->context) < 0)
+		return -ENOMEM;
 	one += timeline->n_kept++ & (timeline->cap_kept - 1);
 	one->wake = poll->wake;
 	one->behind_ns = poll->behind.held_ns;

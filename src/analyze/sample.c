@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define TRACES_MAX ((size_t)1 << 22) /* different stacks */
 
@@ -19,7 +18,8 @@ static int trace_get(struct weft__analysis *a, uint32_t stack, uint32_t kernel, 
 	*ret = weft__map_get(&a->samples.trace_by_ids, key);
 	if (*ret != WEFT__MAP_NONE || a->samples.n_traces >= TRACES_MAX)
 		return 0;
-	grown = weft__grow(a->samples.traces, &a->samples.cap_traces, a->samples.n_traces, sizeof(*grown));
+	grown = weft__arena_grow(&a->samples.arena, a->samples.traces, &a->samples.cap_traces, a->samples.n_traces,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	a->samples.traces = grown;
@@ -41,7 +41,7 @@ static int sampled_get(struct weft__analysis *a, uint32_t worker, uint32_t strea
 		return 0;
 	if (r->n_threads >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
 		return sampled_get(a, WEFT__LANE_OTHER, 0, ret);
-	grown = weft__grow(r->threads, &a->samples.cap_threads, r->n_threads, sizeof(*grown));
+	grown = weft__arena_grow(&a->samples.arena, r->threads, &a->samples.cap_threads, r->n_threads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->threads = grown;
@@ -125,7 +125,7 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 		weft__weight_add(&r->beyond_rows, 1, sample->weight.ns);
 		return 0;
 	}
-	grown = weft__grow(r->rows, &a->samples.cap_rows, r->n_rows, sizeof(*grown));
+	grown = weft__arena_grow(&a->samples.arena, r->rows, &a->samples.cap_rows, r->n_rows, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->rows = grown;

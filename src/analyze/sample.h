@@ -4,6 +4,7 @@
 #define WEFT_ANALYZE_SAMPLE_H
 
 #include "analyze/analysis.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__analysis;
@@ -16,6 +17,7 @@ struct weft__trace {
 };
 
 struct weft__sampling {
+	struct weft__arena arena;
 	struct weft__trace *traces;
 	size_t n_traces, cap_traces;
 	size_t cap_rows, cap_threads, n_contexts;
@@ -34,6 +36,6 @@ void weft__log_clear(struct weft__analysis *a, struct weft__stream *s);
 /* The samples of a poll that ends or is about to be put into a list, by stack, into the poll. */
 int weft__log_take(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll);
 int weft__samples_settle(struct weft__analysis *a);
-void weft__samples_fini(struct weft__sampling *sampling, struct weft__result *result);
+void weft__samples_fini(struct weft__sampling *sampling);
 
 #endif

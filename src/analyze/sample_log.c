@@ -74,7 +74,7 @@ int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t tra
 		weft__weight_add(&s->open[s->n_open - 1].stacks_beyond, 1, weight_ns);
 		return 0;
 	}
-	grown = weft__grow(s->log, &s->cap_log, s->n_log, sizeof(*grown));
+	grown = weft__arena_grow(&a->streams.arena, s->log, &s->cap_log, s->n_log, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	s->log = grown;
@@ -101,10 +101,9 @@ static int heaviest_first(const void *left, const void *right)
 	return a->kernel < b->kernel ? -1 : a->kernel > b->kernel;
 }
 
-static int take_stacks(const struct weft__analysis *a, struct weft__poll *poll, const struct weft__logged *log,
-		       size_t n)
+static int take_stacks(struct weft__analysis *a, struct weft__poll *poll, const struct weft__logged *log, size_t n)
 {
-	struct weft__poll_stack *stacks = weft__calloc(n, sizeof(*stacks));
+	struct weft__poll_stack *stacks = weft__arena_new(&a->polls.arena, n, sizeof(*stacks));
 	size_t i;
 
 	if (!stacks)

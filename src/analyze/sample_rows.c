@@ -145,11 +145,9 @@ int weft__samples_settle(struct weft__analysis *a)
 	return rc;
 }
 
-void weft__samples_fini(struct weft__sampling *sampling, struct weft__result *result)
+void weft__samples_fini(struct weft__sampling *sampling)
 {
-	weft__free(result->samples.rows);
-	weft__free(result->samples.threads);
-	weft__free(sampling->traces);
+	weft__arena_fini(&sampling->arena);
 	weft__map_fini(&sampling->trace_by_ids);
 	weft__map_fini(&sampling->context_by_key);
 	weft__map_fini(&sampling->row_by_key);

@@ -20,6 +20,7 @@
 struct weft__analysis {
 	struct weft__analysis_opts opts;
 	struct weft__result result;
+	struct weft__arena arena; /* of the list of losses in the result; each part below has one of its own */
 	struct weft__gaps gaps;
 	uint64_t now_ns;     /* latest time seen, window or not */
 	uint64_t tick_ns;    /* of the kernel; 0: not known */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static int new_slot(struct weft__analysis *a, uint32_t *ret)
 {
@@ -15,7 +14,7 @@ static int new_slot(struct weft__analysis *a, uint32_t *ret)
 		a->streams.free = a->streams.at[*ret].next_free;
 		return 0;
 	}
-	grown = weft__grow(a->streams.at, &a->streams.cap, a->streams.n, sizeof(*grown));
+	grown = weft__arena_grow(&a->streams.arena, a->streams.at, &a->streams.cap, a->streams.n, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	a->streams.at = grown;
@@ -187,7 +186,7 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 		return 0;
 	lane->n_park_events++;
 	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN
-		       ? weft__hist_add(&lane->depths, WEFT_FIELD(ev, PARK, DEPTH))
+		       ? weft__hist_add(&lane->depths, &a->lanes.arena, WEFT_FIELD(ev, PARK, DEPTH))
 		       : 0;
 }
 
@@ -239,9 +238,9 @@ int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 	if (timeline && thread_ended && timeline->stream == s->id)
 		timeline->ended_ns = now_ns ? now_ns : 1;
 	weft__log_clear(a, s);
-	weft__free(s->log);
-	weft__free(s->open);
-	weft__free(s->past_contexts);
+	weft__arena_del(&a->streams.arena, s->log);
+	weft__arena_del(&a->streams.arena, s->open);
+	weft__arena_del(&a->streams.arena, s->past_contexts);
 	weft__map_del(&a->streams.by_id, s->id);
 	weft__near_del(&a->streams.near, s->id);
 	memset(s, 0, sizeof(*s));
@@ -252,11 +251,6 @@ int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 
 void weft__streams_fini(struct weft__streams *streams)
 {
-	for (size_t i = 0; i < streams->n; i++) {
-		weft__free(streams->at[i].open);
-		weft__free(streams->at[i].log);
-		weft__free(streams->at[i].past_contexts);
-	}
-	weft__free(streams->at);
 	weft__map_fini(&streams->by_id);
+	weft__arena_fini(&streams->arena);
 }

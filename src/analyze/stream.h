@@ -7,6 +7,7 @@
 #include "analyze/analysis.h"
 #include "analyze/gap.h"
 #include "analyze/timeline.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__holds;
@@ -95,6 +96,7 @@ struct weft__past_context {
 
 /* All of them. A slot that is free names the next that is. */
 struct weft__streams {
+	struct weft__arena arena; /* of the list, and of what each has of its own */
 	struct weft__stream *at;
 	size_t n, cap;
 	uint32_t free;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define LATE_NS 1000
 #define LATE_OPEN_NS 100000
@@ -29,7 +28,7 @@ static __attribute__((noinline)) int task_new(struct weft__analysis *a, uint64_t
 	}
 	at = a->tasks.free;
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__grow(a->tasks.at, &a->tasks.cap, a->tasks.n, sizeof(*grown));
+		grown = weft__arena_grow(&a->tasks.arena, a->tasks.at, &a->tasks.cap, a->tasks.n, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		a->tasks.at = grown;
@@ -125,7 +124,7 @@ static int remember(struct weft__analysis *a, const struct weft__task *task)
 	struct weft__ended *slot;
 
 	if (!a->tasks.ended)
-		a->tasks.ended = weft__calloc(ENDED_TASKS, sizeof(*a->tasks.ended));
+		a->tasks.ended = weft__arena_new(&a->tasks.arena, ENDED_TASKS, sizeof(*a->tasks.ended));
 	if (!a->tasks.ended)
 		return -ENOMEM;
 	slot = &a->tasks.ended[a->tasks.n_ended % ENDED_TASKS];
@@ -310,8 +309,7 @@ uint32_t weft__task_location(const struct weft__analysis *a, uint64_t task)
 
 void weft__tasks_fini(struct weft__tasks *tasks)
 {
-	weft__free(tasks->at);
-	weft__free(tasks->ended);
 	weft__map_fini(&tasks->by_id);
 	weft__map_fini(&tasks->ended_by_id);
+	weft__arena_fini(&tasks->arena);
 }

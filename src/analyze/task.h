@@ -4,6 +4,7 @@
 #define WEFT_ANALYZE_TASK_H
 
 #include "analyze/analysis.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__analysis;
@@ -38,6 +39,7 @@ struct weft__ended {
 #define ENDED_TASKS 4096u
 
 struct weft__tasks {
+	struct weft__arena arena;
 	struct weft__task *at;
 	size_t n, cap;
 	uint32_t free;

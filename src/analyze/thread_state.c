@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define LATE_NS 500000000u /* breakdown.c: its poll may be settled */
 
@@ -70,7 +69,8 @@ static int thread_row(struct weft__analysis *a, struct weft__thread_timeline *ti
 	if (timeline->off_row == NO_ROW && r->n_off_threads >= a->opts.max_rows)
 		return 0;
 	if (timeline->off_row == NO_ROW) {
-		grown = weft__grow(r->off_threads, &a->thread_state.cap_threads, r->n_off_threads, sizeof(*grown));
+		grown = weft__arena_grow(&a->thread_state.arena, r->off_threads, &a->thread_state.cap_threads,
+					 r->n_off_threads, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->off_threads = grown;
@@ -105,7 +105,7 @@ static int add_row(struct weft__analysis *a, const struct rows *rows, const stru
 			*rows->beyond_ns = sum(*rows->beyond_ns, add->ns);
 			return 0;
 		}
-		grown = weft__grow(*rows->at, rows->cap, *rows->n, sizeof(*grown));
+		grown = weft__arena_grow(&a->thread_state.arena, *rows->at, rows->cap, *rows->n, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		*rows->at = grown;
@@ -254,7 +254,7 @@ static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stu
 
 	*ret = NULL;
 	if (!r->stucks)
-		r->stucks = weft__calloc(a->opts.top, sizeof(*r->stucks));
+		r->stucks = weft__arena_new(&a->thread_state.arena, a->opts.top, sizeof(*r->stucks));
 	if (!r->stucks)
 		return -ENOMEM;
 	if (r->n_stucks < a->opts.top) {
@@ -369,12 +369,9 @@ void weft__thread_state_settle(struct weft__analysis *a, uint64_t end_ns)
 		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
 }
 
-void weft__thread_state_fini(struct weft__thread_state *thread_state, struct weft__result *result)
+void weft__thread_state_fini(struct weft__thread_state *thread_state)
 {
-	weft__free(result->off_threads);
-	weft__free(result->off_rows);
-	weft__free(result->wall_rows);
-	weft__free(result->stucks);
+	weft__arena_fini(&thread_state->arena);
 	weft__map_fini(&thread_state->row_by_key);
 	weft__map_fini(&thread_state->wall_by_key);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define KEEP_NS 1000000000u /* longer than any poll waits for its breakdown */
 #define LOG_MAX 65536u      /* intervals of one thread */
@@ -13,18 +12,18 @@
 #define TIMELINES_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
 #define LATE_MAX 4096u       /* places that an interval may come too late */
 
-void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+void *weft__ring_grow(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
 {
 	size_t more = *cap ? 2 * *cap : 64;
 	char *grown;
 
-	grown = weft__calloc(more, item_bytes);
+	grown = weft__arena_new(&a->timelines.arena, more, item_bytes);
 	if (!grown)
 		return NULL;
 	for (; first < n; first++)
 		memcpy(grown + (first & (more - 1)) * item_bytes, (char *)ring + (first & (*cap - 1)) * item_bytes,
 		       item_bytes);
-	weft__free(ring);
+	weft__arena_del(&a->timelines.arena, ring);
 	*cap = more;
 	return grown;
 }
@@ -57,7 +56,7 @@ static int sweep(struct weft__analysis *a)
 			return rc;
 		weft__map_del(&a->timelines.by_tid, timeline->tid);
 		a->timelines.n_intervals -= timeline->n_log;
-		weft__thread_timeline_fini(timeline);
+		weft__thread_timeline_fini(a, timeline);
 		timeline->next_free = a->timelines.free;
 		a->timelines.free = (uint32_t)i;
 	}
@@ -80,7 +79,8 @@ static int new_timeline(struct weft__analysis *a, uint32_t *ret)
 		a->timelines.free = a->timelines.at[*ret].next_free;
 		return 0;
 	}
-	grown = weft__grow(a->timelines.at, &a->timelines.cap, a->timelines.n, sizeof(*grown));
+	grown = weft__arena_grow(&a->timelines.arena, a->timelines.at, &a->timelines.cap, a->timelines.n,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	a->timelines.at = grown;
@@ -219,7 +219,8 @@ static int make_room(struct weft__analysis *a, struct weft__thread_timeline *tim
 	}
 	if (timeline->n_log < timeline->cap_log - timeline->cap_log / 4)
 		return 0;
-	grown = weft__grow(timeline->log, &timeline->cap_log, timeline->cap_log, sizeof(*grown));
+	grown = weft__arena_grow(&a->timelines.arena, timeline->log, &timeline->cap_log, timeline->cap_log,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	timeline->log = grown;
@@ -248,20 +249,18 @@ int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_time
 	return 0;
 }
 
-void weft__thread_timeline_fini(struct weft__thread_timeline *timeline)
+void weft__thread_timeline_fini(struct weft__analysis *a, struct weft__thread_timeline *timeline)
 {
-	weft__free(timeline->log);
-	weft__free(timeline->closed);
-	weft__free(timeline->extras);
-	weft__free(timeline->kept);
-	weft__free(timeline->kept_contexts);
+	weft__arena_del(&a->timelines.arena, timeline->log);
+	weft__arena_del(&a->timelines.arena, timeline->closed);
+	weft__arena_del(&a->timelines.arena, timeline->extras);
+	weft__arena_del(&a->timelines.arena, timeline->kept);
+	weft__arena_del(&a->timelines.arena, timeline->kept_contexts);
 	memset(timeline, 0, sizeof(*timeline));
 }
 
 void weft__thread_timelines_fini(struct weft__thread_timelines *timelines)
 {
-	for (size_t i = 0; i < timelines->n; i++)
-		weft__thread_timeline_fini(&timelines->at[i]);
-	weft__free(timelines->at);
 	weft__map_fini(&timelines->by_tid);
+	weft__arena_fini(&timelines->arena);
 }

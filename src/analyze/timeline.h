@@ -13,6 +13,7 @@
 #include "analyze/breakdown.h"
 #include "analyze/delta.h"
 #include "analyze/offcpu.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 #define NO_TIMELINE UINT32_MAX
@@ -133,6 +134,7 @@ struct weft__thread_timeline {
 };
 
 struct weft__thread_timelines {
+	struct weft__arena arena; /* of the list, and of logs and rings of each */
 	struct weft__thread_timeline *at;
 	size_t n, cap;
 	uint32_t free;
@@ -142,6 +144,7 @@ struct weft__thread_timelines {
 
 /* What breakdown.c keeps. */
 struct weft__breakdowns {
+	struct weft__arena arena;
 	struct weft__slice *slices; /* of the poll that is being settled */
 	size_t n_slices, cap_slices;
 	struct weft__thread_timeline *settling; /* whose poll that is */
@@ -154,10 +157,11 @@ struct weft__breakdowns {
 
 /* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
  * is zero. Returns the ring, or NULL when out of memory. */
-void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
-static inline void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+void *weft__ring_grow(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
+static inline void *weft__ring_room(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n,
+				    size_t item_bytes)
 {
-	return n - first < *cap ? ring : weft__ring_grow(ring, cap, first, n, item_bytes);
+	return n - first < *cap ? ring : weft__ring_grow(a, ring, cap, first, n, item_bytes);
 }
 
 static inline struct weft__closed *weft__closed_at(const struct weft__thread_timeline *timeline, uint64_t number)
@@ -175,7 +179,7 @@ int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_time
 			      const struct weft__interval *interval);
 /* The first interval that ends behind `ns`, as index. */
 size_t weft__thread_timeline_after(const struct weft__thread_timeline *timeline, uint64_t ns);
-void weft__thread_timeline_fini(struct weft__thread_timeline *timeline);
+void weft__thread_timeline_fini(struct weft__analysis *a, struct weft__thread_timeline *timeline);
 void weft__thread_timelines_fini(struct weft__thread_timelines *timelines);
 /* The stream that it had last, or NULL. */
 const struct weft__stream *weft__thread_timeline_stream(const struct weft__analysis *a,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struct weft__wait_row **ret)
 {
@@ -18,7 +17,7 @@ static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struc
 	if (at == WEFT__MAP_NONE && r->n_waits >= a->opts.max_rows && (what || name))
 		return row_get(a, 0, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__grow(r->waits, &a->waits.cap, r->n_waits, sizeof(*grown));
+		grown = weft__arena_grow(&a->waits.arena, r->waits, &a->waits.cap, r->n_waits, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->waits = grown;
@@ -102,7 +101,8 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 		r->wait_objects_beyond++;
 		return 0;
 	}
-	grown = weft__grow(r->wait_objects, &a->waits.cap_objects, r->n_wait_objects, sizeof(*grown));
+	grown = weft__arena_grow(&a->waits.arena, r->wait_objects, &a->waits.cap_objects, r->n_wait_objects,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_objects = grown;
@@ -343,14 +343,9 @@ void weft__waits_settle(struct weft__analysis *a)
 	weft__wait_ranks_settle(a);
 }
 
-void weft__waits_fini(struct weft__waits *waits, struct weft__result *result)
+void weft__waits_fini(struct weft__waits *waits)
 {
-	weft__free(result->waits);
-	weft__free(result->long_waits);
-	weft__free(result->wait_objects);
-	weft__free(result->wait_threads);
-	weft__free(result->pendings);
-	weft__free(waits->others);
+	weft__arena_fini(&waits->arena);
 	weft__map_fini(&waits->by_key);
 	weft__map_fini(&waits->object_by_key);
 	weft__map_fini(&waits->thread_by_key);

@@ -4,6 +4,7 @@
 #define WEFT_ANALYZE_WAITS_H
 
 #include "analyze/analysis.h"
+#include "base/arena.h"
 #include "base/map.h"
 #include "weft/wait.h"
 
@@ -13,6 +14,7 @@ struct weft__stream;
 struct weft__interval;
 
 struct weft__waits {
+	struct weft__arena arena;
 	size_t cap, cap_objects, cap_threads, cap_pendings;
 	struct weft__map by_key, object_by_key, thread_by_key;
 	struct weft__wait *others; /* as long_waits, of threads that are no workers */
@@ -47,6 +49,6 @@ static inline bool weft__wait_is_call(uint32_t what)
 {
 	return what == WEFT_WAIT_CALL;
 }
-void weft__waits_fini(struct weft__waits *waits, struct weft__result *result);
+void weft__waits_fini(struct weft__waits *waits);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 /* In a list of the longest, whose first is the shortest of them. */
 static void sink(struct weft__wait *list, size_t n, size_t at)
@@ -29,10 +28,10 @@ static void sink(struct weft__wait *list, size_t n, size_t at)
 }
 
 /* Whether there is a place for it in a list, which is made when there is none. */
-static int has_room(const struct weft__analysis *a, struct weft__wait **list, size_t n, const struct weft__wait *wait)
+static int has_room(struct weft__analysis *a, struct weft__wait **list, size_t n, const struct weft__wait *wait)
 {
 	if (!*list)
-		*list = weft__calloc(a->opts.top, sizeof(**list));
+		*list = weft__arena_new(&a->waits.arena, a->opts.top, sizeof(**list));
 	if (!*list)
 		return -ENOMEM;
 	return n < a->opts.top || (*list)[0].rank_ns < wait->rank_ns;
@@ -92,7 +91,8 @@ static int of_thread_get(struct weft__analysis *a, uint32_t stream, const struct
 		r->wait_threads_beyond++;
 		return 0;
 	}
-	grown = weft__grow(r->wait_threads, &a->waits.cap_threads, r->n_wait_threads, sizeof(*grown));
+	grown = weft__arena_grow(&a->waits.arena, r->wait_threads, &a->waits.cap_threads, r->n_wait_threads,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_threads = grown;
