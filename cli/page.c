@@ -103,7 +103,7 @@ uint64_t page_cpu_ns(const struct report *report)
 	return ns > report->result->cpu_clock.process_ns ? ns : report->result->cpu_clock.process_ns;
 }
 
-/* Threads of the program that were recorded. One may have several streams, as after recovery. */
+/* Threads of the program that were recorded. One may have several ids, as after recovery. */
 static size_t threads_of(const struct report *report)
 {
 	const struct weft__names *names = &report->rec->names;

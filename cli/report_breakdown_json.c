@@ -68,9 +68,9 @@ static void one_holder(struct weft__json *json, const struct report *report, con
 		weft__json_absent(json, "held_ns", "not known: who had it as the wait began");
 	report_say_doing(&doing, report, h);
 	weft__json_text(json, "doing", doing.at);
-	if (h->stream) {
+	if (h->thread_id) {
 		weft__json_begin(json, "where", '{');
-		report_json_lane(json, report, h->worker, h->stream);
+		report_json_lane(json, report, h->worker, h->thread_id);
 		weft__json_end(json, '}');
 	} else {
 		weft__json_absent(json, "where", "the thread emits nothing");
@@ -202,7 +202,7 @@ static void long_waits(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "begin_ns", report_since_start(report, begin_ns));
 		weft__json_u64(json, "begin_mono_ns", begin_ns);
 		text_of_wait(json, report, wait->what, wait->name, wait->object);
-		report_json_lane(json, report, wait->worker, wait->stream);
+		report_json_lane(json, report, wait->worker, wait->thread_id);
 		weft__json_bool(json, "in_poll", wait->in_poll);
 		if (wait->in_poll) {
 			report_json_task(json, report, wait->worker, wait->task, wait->location);

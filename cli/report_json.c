@@ -27,22 +27,22 @@ static void hist_ns(struct weft__json *json, const char *key, const struct weft_
 	weft__json_end(json, '}');
 }
 
-void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream)
+void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t thread_id)
 {
 	const struct weft__names *names = &report->rec->names;
 	const struct weft_worker *def = weft__names_worker(names, worker);
 	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
-	const struct weft_thread *thread = weft__names_thread(names, stream);
+	const struct weft_thread *thread = weft__names_thread(names, thread_id);
 	char label[WEFT__LABEL_BYTES];
 
-	weft__json_text(json, "worker", weft__label_lane(names, worker, stream, label, sizeof(label)));
+	weft__json_text(json, "worker", weft__label_lane(names, worker, thread_id, label, sizeof(label)));
 	weft__json_bool(json, "is_worker", worker < WEFT_WORKER_NONE);
 	weft__json_text(json, "runtime", runtime ? runtime->name : NULL);
 	if (def)
 		weft__json_u64(json, "index", def->index);
 	else
 		weft__json_null(json, "index");
-	weft__json_u64(json, "thread_id", stream);
+	weft__json_u64(json, "thread_id", thread_id);
 	weft__json_text(json, "thread", thread ? thread->name : NULL);
 	if (thread)
 		weft__json_u64(json, "tid", thread->tid);
@@ -106,7 +106,7 @@ static void wake(struct weft__json *json, const struct report *report, const str
 				  w->unlisted ? "outside any poll, or in one that was only counted"
 					      : "outside any poll");
 	}
-	report_json_lane(json, report, w->worker, w->stream);
+	report_json_lane(json, report, w->worker, w->thread_id);
 	weft__json_end(json, '}');
 }
 
@@ -134,7 +134,7 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 		weft__json_u64(json, "begin_mono_ns", poll->begin_ns);
 		weft__json_u64(json, "begin_real_ns", weft__names_real_ns(&report->rec->names, poll->begin_ns));
 		report_json_task(json, report, poll->worker, poll->task, poll->location);
-		report_json_lane(json, report, poll->worker, poll->stream);
+		report_json_lane(json, report, poll->worker, poll->thread_id);
 		duration(json, "queue_depth", poll->depth == WEFT_DEPTH_UNKNOWN ? "the runtime does not tell it" : NULL,
 			 poll->depth);
 		weft__json_u64(json, "nested_in", poll->level);

@@ -18,7 +18,7 @@
 	  "wakes have a gap between them and the poll: not in the figures") \
 	N(r->tasks_untracked, "task_events_beyond_limit", true, \
 	  "events were of tasks beyond the limit of tasks that are kept: their location is not known") \
-	N(r->streams_untracked, "thread_events_beyond_limit", true, \
+	N(r->thread_events_untracked, "thread_events_beyond_limit", true, \
 	  "events were of threads beyond the limit of threads that are kept: not in the figures") \
 	N(r->intervals_cut, "waits_and_switches_beyond_limit", true, \
 	  "waits, switches and wall samples were dropped: more than the analysis holds; polls of that time have parts that " \

@@ -145,11 +145,12 @@ static void say_cell(struct report_text *text, const struct report *report, enum
 		/* fallthrough */
 	case WEFT__FORM_LANE:
 		report_say(text, "%.60s",
-			   weft__label_lane(names, cell->lane.worker, cell->lane.stream, label, sizeof(label)));
+			   weft__label_lane(names, cell->lane.worker, cell->lane.thread_id, label, sizeof(label)));
 		break;
 	case WEFT__FORM_THREAD:
-		if (cell->thread.stream)
-			report_say(text, "%.40s", weft__label_thread(names, cell->thread.stream, label, sizeof(label)));
+		if (cell->thread.thread_id)
+			report_say(text, "%.40s",
+				   weft__label_thread(names, cell->thread.thread_id, label, sizeof(label)));
 		else
 			report_say(text, "(%u)", cell->thread.tid);
 		break;

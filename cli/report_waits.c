@@ -81,7 +81,7 @@ static void print_long_wait(const struct report *report, const struct weft__wait
 	if (wait->what != WEFT_WAIT_CALL && wait->object && !strstr(text.at, " at 0x"))
 		report_say(&text, " (0x%" PRIx64 ")", wait->object);
 	report_say(&text, " on %s",
-		   cli_safe(weft__label_lane(names, wait->worker, wait->stream, label, sizeof(label))));
+		   cli_safe(weft__label_lane(names, wait->worker, wait->thread_id, label, sizeof(label))));
 	if (wait->in_poll && page_is_tick(report, wait->worker, wait->location))
 		report_say(&text, ", tick of the %s", cli_safe(weft__label_location(names, wait->location)));
 	else if (wait->in_poll)

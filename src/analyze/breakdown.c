@@ -234,7 +234,7 @@ static void end_stuck(struct weft__analysis *a, const struct weft__closed *close
 	size_t i;
 
 	for (i = 0; i < r->n_stucks && !closed->running; i++)
-		if (r->stucks[i].stream == closed->stream && r->stucks[i].task == closed->task &&
+		if (r->stucks[i].thread_id == closed->thread_id && r->stucks[i].task == closed->task &&
 		    r->stucks[i].time_ns >= closed->begin_ns && r->stucks[i].time_ns <= closed->end_ns) {
 			r->stucks[i].ended = true;
 			r->stucks[i].duration_ns = closed->end_ns - closed->begin_ns;
@@ -362,7 +362,7 @@ int weft__breakdown_settle_all(struct weft__analysis *a)
 }
 
 /* What the thread said of it. */
-static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct weft__stream *s,
+static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct weft__thread *s,
 				   const struct weft__poll *poll)
 {
 	if (poll->end_ns == 0)
@@ -372,7 +372,7 @@ static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct 
 	return a->breakdowns.detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN;
 }
 
-static int add_extra(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__stream *s)
+static int add_extra(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__thread *s)
 {
 	struct weft__closed_extra *ring = weft__ring_room(a, timeline->extras, &timeline->cap_extras,
 							  timeline->first_extra, timeline->n_extras, sizeof(*ring));
@@ -384,7 +384,7 @@ static int add_extra(struct weft__analysis *a, struct weft__thread_timeline *tim
 	return 0;
 }
 
-int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll,
+int weft__breakdown_close(struct weft__analysis *a, struct weft__thread *s, const struct weft__poll *poll,
 			  uint32_t lane, bool asked, bool listed)
 {
 	struct weft__closed *closed;
@@ -411,7 +411,7 @@ int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, cons
 	closed->sampled_ns = poll->sampled.ns;
 	closed->location = poll->location;
 	closed->lane = lane;
-	closed->stream = poll->stream;
+	closed->thread_id = poll->thread_id;
 	closed->worker = poll->worker;
 	closed->asked = asked;
 	closed->listed = listed;

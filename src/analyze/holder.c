@@ -23,7 +23,7 @@ static void holder_in(struct weft__holder *ret, uint32_t location, uint64_t task
 static void holder_poll(const struct weft__analysis *a, const struct weft__thread_timeline *timeline, uint64_t from_ns,
 			uint64_t to_ns, struct weft__holder *ret)
 {
-	const struct weft__stream *s = weft__thread_timeline_stream(a, timeline);
+	const struct weft__thread *s = weft__thread_timeline_owner(a, timeline);
 	uint64_t most_ns = 0, ns;
 	uint64_t most = timeline->cap_closed < SEARCH_MAX ? timeline->cap_closed : SEARCH_MAX;
 	uint64_t i, least = timeline->n_closed > most ? timeline->n_closed - most : 0;
@@ -112,7 +112,7 @@ static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns
 	*ret = (struct weft__holder){.tid = tid, .worker = WEFT_WORKER_NONE};
 	if (!tid || !timeline || to_ns <= from_ns)
 		return;
-	ret->stream = timeline->stream;
+	ret->thread_id = timeline->thread_id;
 	holder_poll(a, timeline, from_ns, to_ns, ret);
 	wait = holder_did(timeline, from_ns, to_ns, ret);
 	if (!wait || links == 0 || (!wait->holds && (!wait->holder || wait->holder == tid)))
@@ -198,7 +198,7 @@ void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wa
 	ret->held_ns = holds[0].ns;
 }
 
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+void weft__held_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	uint64_t object = WEFT_FIELD(ev, HELD, OBJECT), end_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, HELD, AGO));
 
@@ -219,7 +219,7 @@ void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const stru
 								WEFT_FIELD(ev, HELD, TIME)};
 }
 
-const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object)
+const struct weft__holds *weft__held_take(struct weft__thread *s, uint64_t time_ns, uint64_t object)
 {
 	const struct weft__holds *held = s->held_ns == time_ns && s->held_object == object ? s->held : NULL;
 

@@ -8,7 +8,7 @@
 
 struct weft__analysis;
 struct weft__event;
-struct weft__stream;
+struct weft__thread;
 struct weft__interval;
 
 /* Who held the lock of one wait, and when. */
@@ -33,8 +33,8 @@ void weft__holder_find(struct weft__analysis *a, const struct weft__interval *wa
 /* The one that held it for the longest time, and nothing of others. */
 void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret);
 /* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
-const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object);
+void weft__held_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
+const struct weft__holds *weft__held_take(struct weft__thread *s, uint64_t time_ns, uint64_t object);
 void weft__holders_fini(struct weft__holders *holders);
 
 #endif

@@ -8,18 +8,19 @@
 #include "analyze/loss.h"
 #include "weft/wait.h"
 
-const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes)
+const char *weft__label_thread(const struct weft__names *names, uint32_t thread_id, char *buf, size_t bytes)
 {
-	const struct weft_thread *thread = weft__names_thread(names, stream);
+	const struct weft_thread *thread = weft__names_thread(names, thread_id);
 
 	if (!thread)
-		snprintf(buf, bytes, "stream %u", stream);
+		snprintf(buf, bytes, "thread %u", thread_id);
 	else
 		snprintf(buf, bytes, "%s(%u)", thread->name[0] ? thread->name : "thread", thread->tid);
 	return buf;
 }
 
-const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t stream, char *buf, size_t bytes)
+const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t thread_id, char *buf,
+			     size_t bytes)
 {
 	const struct weft_worker *def;
 	const struct weft_runtime_def *runtime;
@@ -29,7 +30,7 @@ const char *weft__label_lane(const struct weft__names *names, uint32_t worker, u
 		return buf;
 	}
 	if (worker == WEFT_WORKER_NONE)
-		return weft__label_thread(names, stream, buf, bytes);
+		return weft__label_thread(names, thread_id, buf, bytes);
 	def = weft__names_worker(names, worker);
 	runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
 	if (runtime)

@@ -9,11 +9,11 @@
 #define WEFT__LABEL_BYTES 256
 
 /* "demo/1", or for a thread that is no worker "name(tid)". */
-const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t stream, char *buf,
+const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t thread_id, char *buf,
 			     size_t bytes);
 
 /* "name(tid)". */
-const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes);
+const char *weft__label_thread(const struct weft__names *names, uint32_t thread_id, char *buf, size_t bytes);
 
 /* The name of a location, or in brackets what is known instead. Needs no buffer. */
 const char *weft__label_location(const struct weft__names *names, uint32_t location);

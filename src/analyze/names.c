@@ -65,7 +65,7 @@ int weft__names_add_thread(struct weft__names *names, const struct weft_thread *
 		return -ENOMEM;
 	row->id = thread->id;
 	row->tid = thread->tid;
-	if (thread->id != WEFT__MAP_NONE && weft__map_put(&names->stream_by_tid, thread->tid, thread->id) < 0)
+	if (thread->id != WEFT__MAP_NONE && weft__map_put(&names->thread_by_tid, thread->tid, thread->id) < 0)
 		return -ENOMEM;
 	if (fresh || row->worker == WEFT_WORKER_NONE)
 		row->worker = thread->worker;
@@ -260,7 +260,7 @@ void weft__names_fini(struct weft__names *names)
 	weft__map_fini(&names->locations.by_id);
 	weft__map_fini(&names->kinds.by_id);
 	weft__map_fini(&names->strings.by_id);
-	weft__map_fini(&names->stream_by_tid);
+	weft__map_fini(&names->thread_by_tid);
 	weft__arena_fini(&names->arena);
 	memset(names, 0, sizeof(*names));
 }
@@ -290,11 +290,11 @@ const struct weft_kind_def *weft__names_kind(const struct weft__names *names, ui
 	return table_get(&names->kinds, id);
 }
 
-uint32_t weft__names_stream(const struct weft__names *names, uint32_t tid)
+uint32_t weft__names_thread_of(const struct weft__names *names, uint32_t tid)
 {
-	uint32_t stream = tid ? weft__map_get(&names->stream_by_tid, tid) : WEFT__MAP_NONE;
+	uint32_t thread_id = tid ? weft__map_get(&names->thread_by_tid, tid) : WEFT__MAP_NONE;
 
-	return stream == WEFT__MAP_NONE ? 0 : stream;
+	return thread_id == WEFT__MAP_NONE ? 0 : thread_id;
 }
 
 const char *weft__names_string(const struct weft__names *names, uint32_t id)

@@ -7,7 +7,7 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct weft__thread_timeline *timeline,
+static int take_samples(struct weft__analysis *a, struct weft__thread *s, struct weft__thread_timeline *timeline,
 			const struct weft__poll *poll)
 {
 	size_t i = weft__thread_timeline_after(timeline, poll->begin_ns ? poll->begin_ns - 1 : 0);
@@ -19,13 +19,13 @@ static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct
 	return rc;
 }
 
-int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__poll_reported(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__thread_timeline *timeline;
 	struct weft__poll *poll;
 	struct weft__lane *lane;
 
-	if (weft__stream_lane(a, s, &lane) < 0 || weft__poll_add(a, s, &poll) < 0)
+	if (weft__thread_lane(a, s, &lane) < 0 || weft__poll_add(a, s, &poll) < 0)
 		return -ENOMEM;
 	poll->task = WEFT_FIELD(ev, POLL, TASK);
 	poll->begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION));
@@ -38,7 +38,7 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const 
 	poll->why = (uint32_t)WEFT_FIELD(ev, POLL, WHY);
 	if (weft__task_reported(a, s, poll) < 0)
 		return -ENOMEM;
-	weft__stream_polls(a, s);
+	weft__thread_polls(a, s);
 	if (ev->time_ns >= a->opts.from_ns)
 		lane->n_poll_events++;
 	if (s->n_open >= POLL_LEVELS_MAX) {
@@ -53,19 +53,19 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const 
 }
 
 /* Counts may come when the thread has left its worker. */
-static uint32_t worker_of(const struct weft__analysis *a, uint32_t stream)
+static uint32_t worker_of(const struct weft__analysis *a, uint32_t thread_id)
 {
-	uint32_t at = weft__map_get(&a->streams.by_id, stream);
-	const struct weft_thread *thread = weft__names_thread(a->opts.names, stream);
+	uint32_t at = weft__map_get(&a->threads.by_id, thread_id);
+	const struct weft_thread *thread = weft__names_thread(a->opts.names, thread_id);
 
 	if (at != WEFT__MAP_NONE)
-		return a->streams.at[at].last_worker;
+		return a->threads.at[at].last_worker;
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
 int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 {
-	uint32_t stream = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
+	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
 	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
 		 middle_ns = from_ns;
 	struct weft__lane *lane;
@@ -75,7 +75,7 @@ int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 		return 0;
 	if (below_ns > from_ns && below_ns != UINT64_MAX)
 		middle_ns = from_ns + (below_ns - from_ns) / 2;
-	rc = weft__lane_get(a, worker_of(a, stream), stream, &at);
+	rc = weft__lane_get(a, worker_of(a, thread_id), thread_id, &at);
 	if (rc < 0)
 		return rc;
 	lane = &a->result.lanes[at];
@@ -103,18 +103,18 @@ static uint64_t share_ns(const struct weft__analysis *a, uint64_t ns, uint64_t s
 /* While parks are counted their thread is active for all that its own events say. */
 int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 {
-	uint32_t stream = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
-	struct weft__stream *s;
+	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
+	struct weft__thread *s;
 	struct weft__lane *lane;
-	int rc = weft__stream_get(a, stream, weft__since(ev->time_ns, WEFT_FIELD(ev, PARK_COUNT, SPAN)), &s);
+	int rc = weft__thread_get(a, thread_id, weft__since(ev->time_ns, WEFT_FIELD(ev, PARK_COUNT, SPAN)), &s);
 
 	if (rc < 0 || !s)
 		return rc;
 	if (s->worker == s->last_worker)
-		rc = weft__stream_lane(a, s, &lane);
-	weft__stream_known(a, s, ev->time_ns);
+		rc = weft__thread_lane(a, s, &lane);
+	weft__thread_known(a, s, ev->time_ns);
 	if (rc == 0)
-		rc = weft__lane_get(a, worker_of(a, stream), stream, &at);
+		rc = weft__lane_get(a, worker_of(a, thread_id), thread_id, &at);
 	if (rc != 0 || ev->time_ns < a->opts.from_ns)
 		return rc;
 	lane = &a->result.lanes[at];

@@ -61,7 +61,7 @@ static const struct weft__poll *hear(struct weft__analysis *a, struct weft__thre
 	poll->begin_ns = closed->begin_ns;
 	poll->end_ns = closed->running ? 0 : closed->end_ns;
 	poll->serial = closed->serial;
-	poll->stream = closed->stream;
+	poll->thread_id = closed->thread_id;
 	poll->worker = closed->worker;
 	poll->location = closed->location;
 	poll->depth = kept->depth;
@@ -155,7 +155,7 @@ int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const str
 	return rows->wait(rows->data, &view);
 }
 
-int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *sum,
+int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *sum,
 			uint64_t time_ns)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
@@ -164,7 +164,7 @@ int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, 
 		.n = sum->n,
 		.ns = sum->ns,
 		.longest_ns = sum->longest_ns,
-		.stream = s->id,
+		.thread_id = s->id,
 		.worker = s->worker,
 		.what = sum->what,
 		.name = sum->name,
@@ -182,7 +182,7 @@ int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, ui
 		.end_ns = interval->end_ns,
 		.count = row->n,
 		.tid = row->tid,
-		.stream = row->stream,
+		.thread_id = row->thread_id,
 		.worker = worker,
 		.what = row->what,
 		.stack = row->stack,
@@ -208,7 +208,7 @@ int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mar
 		.location = (uint32_t)mark->ready_ns,
 		.stack = mark->stack,
 		.kernel = mark->kernel,
-		.stream = thread->stream,
+		.thread_id = thread->thread_id,
 		.worker = thread->worker,
 		.cpu = mark->cpu_ns < UINT32_MAX ? (uint32_t)mark->cpu_ns : UINT32_MAX,
 		.engine = mark->holder,

@@ -58,7 +58,7 @@ static int thread_order(const void *left, const void *right)
 		return a->measured_ns > b->measured_ns ? -1 : 1;
 	if (a->worker != b->worker)
 		return a->worker < b->worker ? -1 : 1;
-	return a->stream < b->stream ? -1 : a->stream > b->stream;
+	return a->thread_id < b->thread_id ? -1 : a->thread_id > b->thread_id;
 }
 
 /* Heaviest first, without those that were not asked for. */

@@ -11,7 +11,7 @@
 struct weft__analysis;
 struct weft__event;
 struct weft__names;
-struct weft__stream;
+struct weft__thread;
 struct weft__interval;
 struct weft__thread_timeline;
 
@@ -29,8 +29,8 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev);
  * sample of it. */
 void weft__cpu_add(struct weft__analysis *a, const struct weft__event *ev);
 uint64_t weft__tick_of(const struct weft__names *names);
-void weft__beat_wake(struct weft__analysis *a, struct weft__stream *s, uint64_t time_ns);
-void weft__beat_sample(struct weft__analysis *a, struct weft__stream *s, uint64_t ns, uint64_t engine);
+void weft__beat_wake(struct weft__analysis *a, struct weft__thread *s, uint64_t time_ns);
+void weft__beat_sample(struct weft__analysis *a, struct weft__thread *s, uint64_t ns, uint64_t engine);
 void weft__cost_add(struct weft__analysis *a, const struct weft__event *ev);
 void weft__thread_state_settle(struct weft__analysis *a, uint64_t end_ns);
 void weft__thread_state_fini(struct weft__thread_state *thread_state);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is freed together: everything that one part of a program keeps. Its arrays may grow, and single blocks may
- * be given back before; whatever is left goes with the arena. A zeroed arena is an empty one. All answer NULL when out
- * of memory. COLLECTOR and CALLER. */
+/* Memory that is freed together: everything that one part of a program keeps. Arrays may grow, and blocks may be given
+ * back earlier. A zeroed arena is an empty one. All answer NULL when out of memory. COLLECTOR and CALLER. */
 #ifndef WEFT_BASE_ARENA_H
 #define WEFT_BASE_ARENA_H
 

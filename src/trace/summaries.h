@@ -63,7 +63,7 @@
 	C(P##_RUNTIME, runtime, NAME, "runtime", "", \
 	  "Name of the worker's runtime.", "it is no worker, or nothing names it") \
 	C(P##_INDEX, number, PLAIN, "index", "", "Number of the worker in its runtime.", "it is no worker") \
-	C(P##_STREAM, thread_id, THREAD_ID, "thread_id", "", \
+	C(P##_THREAD_ID, thread_id, THREAD_ID, "thread_id", "", \
 	  "The thread, as in table thread; of a worker, the last that it ran on.", "") \
 	C(P##_THREAD, thread, THREAD, "thread", "thread", "Name of that thread.", "nothing names it") \
 	C(P##_TID, tid, PLAIN, "tid", "", "Number of that thread in the operating system.", "nothing names it")
@@ -317,7 +317,7 @@
 #define WEFT__COLUMNS_LOSS_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, LOSS_SUMMARY) \
 	C(LOSS_SUMMARY_REASON, reason, NAME, "reason", "reason", "As in table loss.", "") \
-	C(LOSS_SUMMARY_STREAM, thread_id, THREAD_ID, "thread_id", "", \
+	C(LOSS_SUMMARY_THREAD_ID, thread_id, THREAD_ID, "thread_id", "", \
 	  "The thread, as in table thread; 0: of no one thread.", \
 	  "") \
 	C(LOSS_SUMMARY_THREAD, thread, THREAD, "thread", "thread", \

@@ -77,7 +77,7 @@ void weft__fill_cpu_threads(struct weft__filling *f)
 	for (i = 0; i < samples->n_threads && weft__fill_row(f); i++) {
 		const struct weft__sampled_thread *thread = &samples->threads[i];
 
-		weft__fill_lane(f, WEFT__COL_THREAD_CPU_SUMMARY_WORKER, thread->worker, thread->stream);
+		weft__fill_lane(f, WEFT__COL_THREAD_CPU_SUMMARY_WORKER, thread->worker, thread->thread_id);
 		weft__fill_u64(f, WEFT__COL_THREAD_CPU_SUMMARY_SAMPLES, NULL, thread->all.n);
 		weft__fill_u64(f, WEFT__COL_THREAD_CPU_SUMMARY_CPU, NULL, thread->all.ns);
 		weft__fill_share(f, WEFT__COL_THREAD_CPU_SUMMARY_SHARE, NULL, thread->all.ns, samples->all.ns);
@@ -102,7 +102,7 @@ void weft__fill_off_threads(struct weft__filling *f)
 		const struct weft__off_thread *thread = &r->off_threads[i];
 
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_TID, NULL, thread->tid);
-		weft__fill_thread(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, thread->tid, thread->stream);
+		weft__fill_thread(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, thread->tid, thread->thread_id);
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_BLOCKED, NULL, thread->blocked_ns);
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_N_BLOCKED, NULL, thread->n_blocked);
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_PREEMPTED, NULL, thread->preempted_ns);
@@ -127,7 +127,7 @@ void weft__fill_off_stacks(struct weft__filling *f)
 		if (!weft__fill_row(f))
 			return;
 		weft__fill_u64(f, WEFT__COL_OFFCPU_SUMMARY_TID, NULL, row->tid);
-		weft__fill_thread(f, WEFT__COL_OFFCPU_SUMMARY_THREAD, row->tid, row->stream);
+		weft__fill_thread(f, WEFT__COL_OFFCPU_SUMMARY_THREAD, row->tid, row->thread_id);
 		weft__fill_text(f, WEFT__COL_OFFCPU_SUMMARY_REASON,
 				row->what == WEFT_OFFCPU_PREEMPTED ? "preempted" : "blocked");
 		weft__fill_u64(f, WEFT__COL_OFFCPU_SUMMARY_TIMES, NULL, row->n);
@@ -149,7 +149,7 @@ void weft__fill_wall(struct weft__filling *f)
 		const struct weft__off_row *row = &r->wall_rows[i];
 
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_TID, NULL, row->tid);
-		weft__fill_thread(f, WEFT__COL_WALL_SUMMARY_THREAD, row->tid, row->stream);
+		weft__fill_thread(f, WEFT__COL_WALL_SUMMARY_THREAD, row->tid, row->thread_id);
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_SAMPLES, NULL, row->n);
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_TOTAL, NULL, row->ns);
 		weft__fill_share(f, WEFT__COL_WALL_SUMMARY_SHARE, NULL, row->ns, all_ns);

@@ -20,7 +20,7 @@
 enum { S_READ = 11, S_LOCK, S_UPLOAD, S_LABELS, S_DB };
 
 /* Worker demo/1 polls `echo` from 10 to 62 ms: 41 ms on the CPU, 8 blocked in read, 2.6 waiting for cache_lock,
- * which demo/0 holds in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Stream 4 is the
+ * which demo/0 holds in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Thread 4 is the
  * collector. */
 static const struct segfile_event events[] = {
 	EV(AT(1), 1, SPAWN, 1, 1),
