@@ -210,7 +210,9 @@ void report_json_offcpu(struct weft__json *json,
 void report_json_frames(struct weft__json *json, const struct report *report, uint32_t stack, uint32_t kernel);
 
 /* report_json.c */
-void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream);
+void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t thread_id);
+void report_json_task(struct weft__json *json, const struct report *report, uint32_t worker, uint64_t task,
+		      uint32_t location); /* with its location */
 void report_json_location(struct weft__json *json, const struct report *report, uint32_t location);
 
 /* Of the poll's time, what no sample accounts for. */
