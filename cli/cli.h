@@ -25,14 +25,16 @@ struct cli_command {
 };
 
 int cli_inspect(int argc, char **argv);
+int cli_ls(int argc, char **argv);
+int cli_push(int argc, char **argv);
 int cli_query(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_recover(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_symbolize(int argc, char **argv);
 int cli_view(int argc, char **argv);
-extern const char cli_inspect_help[], cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[],
-	cli_symbolize_help[], cli_view_help[];
+extern const char cli_inspect_help[], cli_ls_help[], cli_push_help[], cli_query_help[], cli_report_help[],
+	cli_recover_help[], cli_run_help[], cli_symbolize_help[], cli_view_help[];
 
 /* What the command found SIGPIPE set to, for programs that it runs. */
 extern void (*cli_sigpipe)(int);

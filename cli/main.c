@@ -18,6 +18,8 @@ static const struct cli_command commands[] = {
 	{"inspect", "what segments hold", cli_inspect, cli_inspect_help},
 	{"symbolize", "put names of functions, files and lines into segments", cli_symbolize, cli_symbolize_help},
 	{"recover", "make segments of what killed processes left behind", cli_recover, cli_recover_help},
+	{"push", "send segments to S3, by HTTP, or to another directory", cli_push, cli_push_help},
+	{"ls", "what is in a bucket of S3", cli_ls, cli_ls_help},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -48,10 +50,11 @@ static void long_help(void)
 	       "  weft symbolize ~/weft                         names of functions into the segments, to read them "
 	       "elsewhere\n"
 	       "  weft recover ~/weft                           after kill -9 or a crash\n"
+	       "  weft push --to s3://bucket/web ~/weft         what is not there yet\n"
 	       "\nexit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n"
 	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-query(1), weft-view(1), weft-inspect(1), "
 	       "weft-symbolize(1),\n"
-	       "weft-recover(1), weft-segment(5)\n");
+	       "weft-recover(1), weft-push(1), weft-ls(1), weft-segment(5)\n");
 }
 
 /* Edits that make one word of the other; words here are short. */
