@@ -3,12 +3,12 @@
 # libweft.so opens when a recorder has a target. libcurl and libcrypto are opened at run time, by both.
 find_path(CURL_INCLUDE_DIR curl/curl.h)
 find_path(JANSSON_INCLUDE_DIR jansson.h)
-find_library(JANSSON_STATIC NAMES libjansson.a)
-if(NOT CURL_INCLUDE_DIR OR NOT JANSSON_INCLUDE_DIR OR NOT JANSSON_STATIC)
-	message(FATAL_ERROR "curl/curl.h, jansson.h or libjansson.a not found: run tools/bootstrap build")
+find_library(JANSSON NAMES jansson)
+if(NOT CURL_INCLUDE_DIR OR NOT JANSSON_INCLUDE_DIR OR NOT JANSSON)
+	message(FATAL_ERROR "curl/curl.h, jansson.h or libjansson not found: run tools/bootstrap build")
 endif()
 
 file(GLOB ship CONFIGURE_DEPENDS src/ship/*.c)
 add_library(weft_ship_static STATIC ${ship})
 target_include_directories(weft_ship_static PRIVATE include src ${CURL_INCLUDE_DIR} ${JANSSON_INCLUDE_DIR})
-target_link_libraries(weft_ship_static PUBLIC weft_static ${JANSSON_STATIC} ${CMAKE_DL_LIBS})
+target_link_libraries(weft_ship_static PUBLIC weft_static ${JANSSON} ${CMAKE_DL_LIBS})

@@ -66,6 +66,8 @@ static void set_defaults(struct weft_recorder_opts *o)
 		o->keep_bytes = o->dir ? 1024 * MIB : 64 * MIB;
 	if (!o->segment_bytes)
 		o->segment_bytes = o->keep_bytes / 4 < 64 * MIB ? o->keep_bytes / 4 : 64 * MIB;
+	if (!o->segment_ns)
+		o->segment_ns = (o->ship_to ? 30 : 60) * 1000 * MS;
 	if (!o->poll_slow_ns)
 		o->poll_slow_ns = o->poll_mode == WEFT_POLLS_AUTO ? MS : 10 * MS;
 	for (i = 0; i < N_OPTIONS; i++)
@@ -152,6 +154,21 @@ static int check_triggers(const struct weft_recorder_opts *o, struct weft_error 
 	return 0;
 }
 
+static int check_off(const struct weft_recorder_opts *o, struct weft_error *err)
+{
+	uint32_t signal = o->off_signal;
+
+	if (!signal)
+		return 0;
+	if (signal_is_ill((int32_t)signal))
+		return weft__fail(err, -WEFT_E_OPTION,
+				  "off_signal is %u, which cannot be used; SIGUSR1, SIGUSR2 and SIGRTMIN to SIGRTMAX can",
+				  signal);
+	if (signal == (uint32_t)o->sample_signal || signal == o->trigger_signal)
+		return weft__fail(err, -WEFT_E_OPTION, "off_signal is %u, which is another option's, too", signal);
+	return 0;
+}
+
 static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 {
 	size_t i;
@@ -170,6 +187,8 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 	if (o->dir && (!*o->dir || strlen(o->dir) > 300))
 		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
 	if (check_sampling(o, err) < 0)
+		return -WEFT_E_OPTION;
+	if (check_off(o, err) < 0)
 		return -WEFT_E_OPTION;
 	return check_triggers(o, err);
 }
@@ -210,26 +229,62 @@ static int copy_labels(struct weft__options *options, const char *const *labels,
 	return 0;
 }
 
+/* Copies of the texts, which are the caller's. 0 or -ENOMEM. */
+static int copy_texts(struct weft__options *options)
+{
+	struct {
+		const char **from;
+		char **to;
+	} texts[] = {{&options->o.dir, &options->dir},
+		     {&options->o.name, &options->name},
+		     {&options->o.sample_event, &options->event},
+		     {&options->o.ship_to, &options->ship_to},
+		     {&options->o.off_file, &options->off_file}};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (!*texts[i].from)
+			continue;
+		*texts[i].to = weft__strdup(*texts[i].from);
+		if (!*texts[i].to)
+			return -ENOMEM;
+		*texts[i].from = *texts[i].to;
+	}
+	return 0;
+}
+
+/* What is sent has to wait somewhere: in a directory of this user's, which nobody else could have made. */
+static void spool_dir(struct weft_recorder_opts *o, char *to, size_t bytes)
+{
+	if (o->dir || !o->ship_to)
+		return;
+	snprintf(to, bytes, "/var/tmp/weft-%u", (unsigned)geteuid());
+	o->dir = to;
+	o->ship_delete = 1;
+}
+
 int weft__options_init(struct weft__options *options, const struct weft_recorder_opts *given, struct weft_error *err)
 {
-	char program[64];
+	char program[64], spool[64];
 	int r;
 
 	memset(options, 0, sizeof(*options));
 	r = weft__options_take(&options->o, given, err);
 	if (r)
 		return r;
+	if (options->o.ship_to && !*options->o.ship_to)
+		options->o.ship_to = NULL;
+	if (options->o.off_file && !*options->o.off_file)
+		options->o.off_file = NULL;
+	spool_dir(&options->o, spool, sizeof(spool));
 	set_defaults(&options->o);
 	r = check(&options->o, err);
 	if (r)
 		return r;
 	weft__facts_program(program, sizeof(program));
-	options->name = weft__strdup(options->o.name && *options->o.name ? options->o.name : program);
-	if (options->o.dir)
-		options->dir = weft__strdup(options->o.dir);
-	if (options->o.sample_event)
-		options->event = weft__strdup(options->o.sample_event);
-	if (!options->name || (options->o.dir && !options->dir) || (options->o.sample_event && !options->event)) {
+	if (!options->o.name || !*options->o.name)
+		options->o.name = program;
+	if (copy_texts(options) < 0) {
 		weft__options_fini(options);
 		return weft__fail(err, -ENOMEM, "out of memory");
 	}
@@ -238,9 +293,6 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 		weft__options_fini(options);
 		return r;
 	}
-	options->o.dir = options->dir;
-	options->o.name = options->name;
-	options->o.sample_event = options->event;
 	options->o.labels = (const char *const *)options->labels;
 	return 0;
 }
@@ -278,6 +330,8 @@ void weft__options_fini(struct weft__options *options)
 	weft__free(options->dir);
 	weft__free(options->name);
 	weft__free(options->event);
+	weft__free(options->ship_to);
+	weft__free(options->off_file);
 	for (i = 0; i < LABELS_MAX; i++)
 		weft__free(options->labels[i]);
 	memset(options, 0, sizeof(*options));

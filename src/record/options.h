@@ -44,6 +44,8 @@ struct weft__options {
 	char *dir;
 	char *name;
 	char *event;
+	char *ship_to;
+	char *off_file;
 	char *labels[LABELS_MAX + 1];
 };
 

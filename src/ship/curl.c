@@ -54,6 +54,13 @@ static void at_exit(void)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* Nobody is in them in the child. */
+static void in_child(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	inside = 0;
+}
+
 /* With the mutex. */
 static int load_crypto(struct weft_error *err)
 {
@@ -113,6 +120,7 @@ static int load_curl(struct weft_error *err)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&out, &attr);
 	pthread_condattr_destroy(&attr);
+	pthread_atfork(NULL, NULL, in_child);
 	atexit(at_exit); /* behind what the libraries themselves registered, so that it runs before that */
 	has_curl = 1;
 	return 1;
