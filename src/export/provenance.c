@@ -88,6 +88,16 @@ static bool of_source(const char *file, struct found *to)
 	return true;
 }
 
+/* The same behind the last `before`: packages may be in packages. */
+static const char *part_behind_last(const char *path, const char *before, size_t *n)
+{
+	const char *at = strstr(path, before), *next;
+
+	while (at && (next = strstr(at + 1, before)))
+		at = next;
+	return at ? part_behind(at, before, n) : NULL;
+}
+
 /* Files that package managers of languages put where their path names the package. */
 static bool of_path(const char *path, struct found *to)
 {
@@ -98,13 +108,13 @@ static bool of_path(const char *path, struct found *to)
 	size_t n, i;
 
 	to->origin = WEFT__ORIGIN_LIBRARY;
-	at = part_behind(path, "/gems/", &n);
+	at = part_behind_last(path, "/gems/", &n);
 	if (at && split_version(at, n, to)) {
 		to->manager = "gem";
 		return true;
 	}
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		at = part_behind(path, places[i].before, &n);
+		at = part_behind_last(path, places[i].before, &n);
 		if (!at)
 			continue;
 		to->manager = places[i].manager;
