@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # libweft-symbolize.so: src/symbol and what it needs, for recorders that are to put names into their segments
 # themselves. libweft.so opens it when asked to, and so does not depend on elfutils. It has its own copy of what both
-# need.
-add_library(weft_symbolize MODULE src/plugin/symbolize.c)
+# need. Encoders of profiles (src/export) are in it, too, for reporters.
+add_library(weft_symbolize MODULE src/plugin/symbolize.c src/plugin/export.c)
 set_target_properties(weft_symbolize PROPERTIES OUTPUT_NAME weft-symbolize
 	LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/plugin/symbolize.map)
 target_include_directories(weft_symbolize PRIVATE include src)

@@ -150,6 +150,7 @@ void weft__samples_fini(struct weft__sampling *sampling, struct weft__result *re
 	weft__free(result->samples.rows);
 	weft__free(result->samples.threads);
 	weft__free(sampling->traces);
+	weft__free(sampling->contexts);
 	weft__map_fini(&sampling->trace_by_ids);
 	weft__map_fini(&sampling->context_by_key);
 	weft__map_fini(&sampling->row_by_key);
