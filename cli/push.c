@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli.h"
 #include "print.h"
+#include "ship/profiles.h"
 #include "ship/worker.h"
 #include "weft/recorder.h"
 
@@ -24,8 +25,9 @@ const char cli_push_help[] =
 	"oldest\n"
 	"first; what killed processes left there is recovered before. The files SEGMENT.ship-* say what a target has.\n"
 	"\n"
-	"  --to URL       s3://BUCKET/PREFIX, http://HOST/PATH (PUT), or a directory; may be given more than once.\n"
-	"                 Without it: WEFT_SHIP_TO. weft-push(1) has all kinds of targets\n"
+	"  --to URL       s3://BUCKET/PREFIX, http://HOST/PATH (PUT), a directory; as profiles: pyroscope+http://HOST:4040,\n"
+	"                 parca+http://HOST:7070, datadog+http://HOST:8126, otlp+http://HOST:4318; https works, too. May be\n"
+	"                 given more than once; without it: WEFT_SHIP_TO. weft-agent(7) has more about targets\n"
 	"  --again        also what the target has refused for good\n"
 	"  --delete       remove segments that all targets have\n"
 	"  --wait TIME    how long to try again when a target fails (1m)\n"
@@ -40,6 +42,17 @@ const char cli_push_help[] =
 	"exit status: 0 all were sent, 1 some were not, 2 wrong usage\n";
 
 enum { OPT_TO = 1000, OPT_AGAIN, OPT_DELETE, OPT_WAIT, OPT_TIMEOUT, OPT_NO_RECOVER };
+
+/* The encoders that are linked in. */
+static const struct weft_export_plugin encoders = {
+	.abi = WEFT_EXPORT_ABI,
+	.opts_bytes = sizeof(struct weft__export_opts),
+	.pprof = weft__export_pprof,
+	.otlp = weft__export_otlp,
+	.folded = weft__export_folded,
+	.provenance = weft__export_provenance,
+	.free = weft__export_free,
+};
 
 struct push {
 	const char *urls[WORKER_TARGETS + 1];
@@ -202,6 +215,7 @@ int cli_push(int argc, char **argv)
 		urls_of_environment(&push);
 	if (!push.n_urls)
 		return cli_usage(argv[0], "no target: give --to URL, or set WEFT_SHIP_TO");
+	weft__profiles_encoders = &encoders;
 	push.opts.all_urls = push.urls;
 	push.opts.sent = tell_one;
 	push.opts.data = &push;

@@ -59,6 +59,8 @@ struct weft_ship_plugin {
 	uint64_t (*turn)(void *state, uint64_t now_ns);
 	void (*state)(void *state, struct weft_ship_state *ret);
 	void (*close)(void *state);
+	/* What the machine is, by the services beside it; `stop` as above. May take some seconds. */
+	void (*host)(const uint32_t *stop, void (*fn)(const char *key, const char *value, void *data), void *data);
 };
 
 typedef const struct weft_ship_plugin *weft_ship_plugin_fn(void);

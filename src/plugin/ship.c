@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/plugin.h"
+#include "ship/host.h"
 #include "ship/worker.h"
 
 __attribute__((visibility("default"))) weft_ship_plugin_fn weft_ship_plugin;
@@ -61,10 +62,20 @@ static void plugin_close(void *state)
 	weft__free(state);
 }
 
+static void plugin_host(const uint32_t *stop, weft__host_fn *fn, void *data)
+{
+	struct weft__http *http;
+
+	if (weft__http_open(&http, stop, NULL) < 0)
+		return;
+	weft__host_facts(http, fn, data);
+	weft__http_close(http);
+}
+
 const struct weft_ship_plugin *weft_ship_plugin(void)
 {
-	static const struct weft_ship_plugin plugin = {WEFT_SHIP_ABI, plugin_open, plugin_turn, plugin_state,
-						       plugin_close};
+	static const struct weft_ship_plugin plugin = {WEFT_SHIP_ABI, plugin_open,  plugin_turn,
+						       plugin_state,  plugin_close, plugin_host};
 
 	return &plugin;
 }

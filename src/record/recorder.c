@@ -22,6 +22,7 @@
 #include "base/place.h"
 #include "record/event/registry.h"
 #include "record/last.h"
+#include "record/off.h"
 #include "record/ring/ring.h"
 #include "record/setup.h"
 #include "record/source.h"
@@ -30,6 +31,14 @@
 
 static pthread_mutex_t mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_recorder *the_recorder;
+
+static void pause_locked(struct weft_recorder *rec)
+{
+	weft__collector_attach(&rec->collector, 0);
+	weft__collector_gate(&rec->collector, 0, 1);
+	weft__sources_stop(SOURCE_PAUSE); /* no signals either */
+	rec->state = WEFT_STATE_PAUSED;
+}
 
 static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 {
@@ -53,6 +62,8 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 	weft__collector_gate(&rec->collector, rec->gate, 0);
 	weft__collector_attach(&rec->collector, 1);
 	rec->state = WEFT_STATE_RECORDING;
+	if (weft__off_start(rec, &rec->options.o))
+		pause_locked(rec);
 	return 0;
 }
 
@@ -137,6 +148,7 @@ static void make_orphan(struct weft_recorder *rec)
 	weft__segments_drop(&rec->collector.segments);
 	weft__symbolize_forked(rec->collector.segments.symbolize);
 	weft__ship_forked(rec->collector.segments.ship);
+	weft__off_forked();
 	weft__region_forsake(&rec->region);
 	/* The collector may have been in the middle of anything: its memory is left alone for good. */
 	memset(&rec->collector, 0, sizeof(rec->collector));
@@ -343,12 +355,8 @@ int weft_recorder_pause(struct weft_recorder *rec)
 	if (!rec)
 		return 0;
 	lock();
-	if (rec->state == WEFT_STATE_RECORDING) {
-		weft__collector_attach(&rec->collector, 0);
-		weft__collector_gate(&rec->collector, 0, 1);
-		weft__sources_stop(SOURCE_PAUSE); /* no signals either */
-		rec->state = WEFT_STATE_PAUSED;
-	}
+	if (rec->state == WEFT_STATE_RECORDING)
+		pause_locked(rec);
 	unlock();
 	return 0;
 }
@@ -387,6 +395,7 @@ int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err)
 
 	if (!rec)
 		return 0;
+	weft__off_stop();
 	lock();
 	r = stop_locked(rec);
 	await_names(rec);

@@ -50,6 +50,9 @@ struct weft__target_opts {
 
 struct weft__target;
 
+/* How URLs of a kind begin: "s3://", "parca+http://" or "parca+https://", or either. */
+enum weft__target_over { TARGET_PLAIN, TARGET_OVER_HTTP, TARGET_EITHER };
+
 /* A kind of target. */
 struct weft__target_kind {
 	const char *scheme; /* of its URLs, up to "://" or "+"; "" is a path */
@@ -59,6 +62,7 @@ struct weft__target_kind {
 	int (*open)(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err);
 	void (*send)(struct weft__target *t, const struct weft__parcel *parcel, struct weft__verdict *ret);
 	void (*close)(struct weft__target *t);
+	enum weft__target_over over;
 };
 
 struct weft__target {
@@ -69,7 +73,7 @@ struct weft__target {
 };
 
 extern const struct weft__target_kind weft__target_file, weft__target_s3, weft__target_put, weft__target_puts,
-	weft__target_call;
+	weft__target_pyroscope, weft__target_parca, weft__target_datadog, weft__target_otlp, weft__target_call;
 
 /* Opens the target that a URL names, or the user's own. 0 or a negative error. */
 int weft__target_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err);

@@ -14,25 +14,37 @@ static const struct weft__target_kind *const kinds[] = {
 	&weft__target_put,
 	&weft__target_puts,
 	&weft__target_file,
+	&weft__target_pyroscope,
+	&weft__target_parca,
+	&weft__target_datadog,
+	&weft__target_otlp,
 };
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* What is behind the scheme in a URL of that kind. */
+static int is_whole(const struct weft__target_kind *kind, const char *rest)
+{
+	if (!strncmp(rest, "://", 3))
+		return kind->over != TARGET_OVER_HTTP;
+	return kind->over != TARGET_PLAIN && (!strncmp(rest, "+http://", 8) || !strncmp(rest, "+https://", 9));
+}
 
 static const struct weft__target_kind *find_kind(const char *url)
 {
 	const char *colon = strstr(url, "://");
-	size_t n = colon ? (size_t)(colon - url) : 0, i;
+	size_t n = strcspn(url, "+:"), i;
 
 	if (!colon && (*url == '/' || *url == '.'))
 		return &weft__target_file;
 	for (i = 0; colon && i < N_KINDS; i++)
 		if (strlen(kinds[i]->scheme) == n && !strncmp(url, kinds[i]->scheme, n))
-			return kinds[i];
+			return is_whole(kinds[i], url + n) ? kinds[i] : NULL;
 	return NULL;
 }
 
 int weft__target_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err)
 {
-	char schemes[160] = "";
+	char schemes[200] = "";
 	size_t i, at = 0;
 
 	memset(t, 0, sizeof(*t));
@@ -42,7 +54,8 @@ int weft__target_open(struct weft__target *t, const struct weft__target_opts *op
 	if (t->kind)
 		return t->kind->open(t, opts, err);
 	for (i = 0; i < N_KINDS; i++)
-		at += (size_t)snprintf(schemes + at, sizeof(schemes) - at, "%s%s", i ? ", " : "", kinds[i]->scheme);
+		at += (size_t)snprintf(schemes + at, sizeof(schemes) - at, "%s%s%s", i ? ", " : "", kinds[i]->scheme,
+				       kinds[i]->over == TARGET_OVER_HTTP ? "+http" : "");
 	return weft__fail(err, -WEFT_E_OPTION, "%s: there is no such target; give a path, or a URL with one of %s",
 			  t->shown, schemes);
 }

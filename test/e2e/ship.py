@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # presets: dev asan
 """Segments are sent, all of them, under one name each, whatever the store does and however the process ends."""
+import base64
+import email
+import gzip
+import json
 import os
 import signal
 import subprocess
@@ -294,6 +298,49 @@ def planted_links_are_not_followed():
     store.close()
 
 
+def profiles_go_to_those_who_take_them():
+    """Names of the requests, and that what is in them is the profile that weft export makes."""
+    store, directory = Store(), new_dir()
+    run(WEFT, "run", "-o", directory, "--start-after", "0", "--", sys.executable, "-c",
+        "import time\nend = time.time() + 0.5\nwhile time.time() < end: pass",
+        env=environment(WEFT_SAMPLE_HZ="99", WEFT_LABELS="env=test,team=a b"))
+    (name,) = sealed(directory)
+    run(WEFT, "export", os.path.join(directory, name), "-o", TOP + "/x.pb.gz")
+    run(WEFT, "export", os.path.join(directory, name), "--otlp", "-o", TOP + "/x.otlp")
+    profile, otlp = (open(TOP + "/" + file, "rb").read() for file in ("x.pb.gz", "x.otlp"))
+    at = store.url.split("://")[1]
+    env = environment(WEFT_SHIP_HEADERS="X-Scope-OrgID=me%20too,Authorization=Bearer%20" + SECRET[3:], DD_API_KEY="k")
+    for kind in ("pyroscope", "parca", "datadog", "otlp"):
+        run(WEFT, "push", "-q", "--wait", "0s", "--to", kind + "+http://" + at, directory, env=env)
+    check(store.requests[0][3]["X-Scope-OrgID"] == "me too", store.requests[0][3])
+    body = json.loads(store.objects["/push.v1.PusherService/Push"])
+    check(same_profile(base64.b64decode(body["series"][0]["samples"][0]["rawProfile"]), profile))
+    labels = {label["name"]: label["value"] for label in body["series"][0]["labels"]}
+    check(labels["__name__"] == "process_cpu" and labels["env"] == "test" and labels["team"] == "a b"
+          and labels["service_name"].startswith("python"), labels)
+    body = json.loads(store.objects["/api/profiles/writeraw"])
+    check(same_profile(base64.b64decode(body["series"][0]["samples"][0]["raw_profile"]), profile))
+    check(len(store.objects["/v1development/profiles"]) == len(otlp), "another OTLP than that of weft export")
+    message = email.message_from_bytes(
+        b"Content-Type: %s\r\n\r\n" % store.requests[2][3]["Content-Type"].encode()
+        + store.objects["/profiling/v1/input"])
+    parts = {part.get_filename(): part.get_payload(decode=True) for part in message.get_payload()}
+    event = json.loads(parts["event.json"])
+    check(event["version"] == "4" and event["family"] == "native"
+          and event["attachments"] == ["profile.pprof", "code-provenance.json"], event)
+    check("env:test" in event["tags_profiler"].split(",") and event["start"] < event["end"], event)
+    check(same_profile(parts["profile.pprof"], profile) and json.loads(parts["code-provenance.json"])["v1"] is not None)
+    copies = new_dir()
+    record(new_dir(), 1, WEFT_SHIP_TO="pyroscope+http://%s %s" % (at, copies))
+    check(len(sealed(copies)) == 2, os.listdir(copies))
+    store.close()
+
+
+def same_profile(a, b):
+    a, b = gzip.decompress(a), gzip.decompress(b)
+    return len(a) == len(b) and len(a) > 500
+
+
 def a_function_of_the_program_takes_segments():
     directory = new_dir()
     out = record(directory, 2, "call", WEFT_SHIP_WAIT_MS="9000")
@@ -316,6 +363,65 @@ def a_child_of_fork_sends_nothing():
     store.close()
 
 
+def segments_say_what_machine_it_was():
+    """ECS goes before EC2; what Kubernetes says comes from the environment. Neither holds anything up."""
+    store, directory = Store(), new_dir()
+    store.replies = {
+        ("GET", "/v4/task"): (200, [], b'{"Cluster": "c", "TaskARN": "arn:aws:ecs:eu-west-3:123456789012:task/c/1", '
+                              b'"Family": "web", "Limits": {"CPU": 0.5, "Memory": 512}}'),
+        ("PUT", "/latest/api/token"): (200, [], b"t"),
+        ("GET", "/latest/dynamic/instance-identity/document"):
+            (200, [], b'{"instanceId": "i-1", "region": "eu-west-1", "accountId": "1", "instanceType": "m7"}'),
+    }
+    metadata = {"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": store.url}
+    ecs = {"ECS_CONTAINER_METADATA_URI_V4": store.url + "/v4", "POD_NAME": "pod-1", "POD_NAMESPACE": "prod"}
+    for more, wanted in ((dict(metadata, **ecs), {"aws.ecs.task.arn": "arn:aws:ecs:eu-west-3:123456789012:task/c/1",
+                                                  "cloud.region": "eu-west-3", "aws.ecs.task.cpus": "0.5",
+                                                  "k8s.pod.name": "pod-1", "k8s.namespace.name": "prod"}),
+                         (metadata, {"host.id": "i-1", "cloud.region": "eu-west-1", "host.type": "m7"})):
+        directory = new_dir()
+        env = environment(WEFT_DIR=directory, WEFT_SHIP_TO=store.url + "/up", WEFT_SEGMENT_SECONDS="1", **more)
+        store.requests.clear()
+        child = subprocess.Popen([PROGRAM, "1", "wait"], env=env, stdout=subprocess.DEVNULL)
+        wait_for(lambda: any("/task" in r[2] or "document" in r[2] for r in store.requests))
+        wait_for(lambda: len(sealed(directory)) >= 3)
+        child.kill()
+        child.wait()
+        facts = json.loads(run(WEFT, "inspect", "--json", os.path.join(directory, sealed(directory)[-1])))
+        text = json.dumps(facts)
+        for key, value in wanted.items():
+            check('"%s"' % key in text and '"%s"' % value in text, key, value, text[:3000])
+    store.close()
+
+
+def recording_can_be_switched_off():
+    """By the environment, by a file, and by a signal."""
+    directory, switch = new_dir(), TOP + "/off"
+    check("off" in record(directory, 1, WEFT_OFF="1") and not sealed(directory))
+    env = environment(WEFT_DIR=directory, WEFT_OFF_FILE=switch, WEFT_OFF_SIGNAL="USR1")
+    open(switch, "w").close()
+    child = subprocess.Popen([PROGRAM, "0", "wait"], env=env, stdout=subprocess.PIPE, text=True)
+
+    def until(word):
+        for line in child.stdout:
+            if word in line:
+                return
+        check(False, "it never said", word)
+    until("ok=0")
+    os.unlink(switch)
+    until("ok=1")
+    child.send_signal(signal.SIGUSR1)
+    until("ok=0")
+    child.send_signal(signal.SIGUSR1)
+    until("ok=1")
+    open(switch, "w").close()
+    until("ok=0")
+    os.unlink(switch)
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
 def a_wrong_target_does_not_keep_it_from_recording():
     directory = new_dir()
     out = record(directory, 1, WEFT_SHIP_TO="gopher://x")
@@ -329,8 +435,8 @@ def main():
              several_targets_do_not_hold_each_other, segments_are_removed_when_all_have_them,
              an_outage_delays_neither_stop_nor_exit, killed_while_it_sends, killed_before_it_is_noted,
              processes_beside_each_other_send_each_segment_once, planted_links_are_not_followed,
-             a_function_of_the_program_takes_segments, it_starts_and_stops_many_times,
-             a_child_of_fork_sends_nothing, a_wrong_target_does_not_keep_it_from_recording]
+             profiles_go_to_those_who_take_them, a_function_of_the_program_takes_segments, it_starts_and_stops_many_times,
+             segments_say_what_machine_it_was, recording_can_be_switched_off, a_child_of_fork_sends_nothing, a_wrong_target_does_not_keep_it_from_recording]
     wanted, bad = sys.argv[1:], 0
     for test in tests:
         if wanted and not any(word in test.__name__ for word in wanted):
