@@ -24,6 +24,7 @@ struct cli_command {
 	const char *help;
 };
 
+int cli_config(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
 int cli_ls(int argc, char **argv);
@@ -34,8 +35,8 @@ int cli_recover(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_symbolize(int argc, char **argv);
 int cli_view(int argc, char **argv);
-extern const char cli_export_help[], cli_inspect_help[], cli_ls_help[], cli_push_help[], cli_query_help[],
-	cli_report_help[], cli_recover_help[], cli_run_help[], cli_symbolize_help[], cli_view_help[];
+extern const char cli_config_help[], cli_export_help[], cli_inspect_help[], cli_ls_help[], cli_push_help[],
+	cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[], cli_symbolize_help[], cli_view_help[];
 
 /* What the command found SIGPIPE set to, for programs that it runs. */
 extern void (*cli_sigpipe)(int);

@@ -9,19 +9,19 @@
 #include "print.h"
 #include "ship/s3.h"
 
-const char cli_ls_help[] =
-	"usage: weft ls [--json] s3://BUCKET/PREFIX...\n"
-	"\n"
-	"Lists what is in a bucket below a prefix: time, bytes and URL of each object. Credentials are found as weft push\n"
-	"finds them. Behind '?' may be region=, endpoint=, style=path|host and owner=, as there.\n"
-	"\n"
-	"  --json       one JSON document\n"
-	"  -h, --help\n"
-	"\n"
-	"example:\n"
-	"  weft ls 's3://profiles/web/2026-11-18?region=eu-central-1'\n"
-	"\n"
-	"exit status: 0 done, 1 failed, 2 wrong usage\n";
+const char cli_ls_help[] = "usage: weft ls [--json] s3://BUCKET/PREFIX...\n"
+			   "\n"
+			   "Lists what is in a bucket below a prefix: time, bytes and URL of each object. Credentials "
+			   "are found as weft push\n"
+			   "finds them. Behind '?' may be region=, endpoint=, style=path|host and owner=, as there.\n"
+			   "\n"
+			   "  --json       one JSON document\n"
+			   "  -h, --help\n"
+			   "\n"
+			   "example:\n"
+			   "  weft ls 's3://profiles/web/2026-11-18?region=eu-central-1'\n"
+			   "\n"
+			   "exit status: 0 done, 1 failed, 2 wrong usage\n";
 
 struct listing {
 	struct weft__json *json; /* or NULL */

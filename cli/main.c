@@ -21,6 +21,7 @@ static const struct cli_command commands[] = {
 	{"recover", "make segments of what killed processes left behind", cli_recover, cli_recover_help},
 	{"push", "send segments to S3, by HTTP, or to another directory", cli_push, cli_push_help},
 	{"ls", "what is in a bucket of S3", cli_ls, cli_ls_help},
+	{"config", "the options of a recorder here, and where each comes from", cli_config, cli_config_help},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -56,7 +57,7 @@ static void long_help(void)
 	       "\nexit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n"
 	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-query(1), weft-view(1), weft-export(1), "
 	       "weft-inspect(1),\n"
-	       "weft-symbolize(1), weft-recover(1), weft-push(1), weft-ls(1), weft-agent(7), weft-segment(5)\n");
+	       "weft-symbolize(1), weft-recover(1), weft-push(1), weft-ls(1), weft-config(1), weft-agent(7), weft-segment(5)\n");
 }
 
 /* Edits that make one word of the other; words here are short. */

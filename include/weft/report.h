@@ -44,15 +44,15 @@ WEFT_API int weft_recorder_report_to(struct weft_recorder *rec, const char *name
 /* How the recorder and its targets are. `size` is set by the caller; the rest is filled up to it. */
 struct weft_health {
 	size_t size;
-	uint32_t ok;      /* 1: it does what was asked for; 0: `why` says what it does not do */
-	uint32_t state;   /* enum weft_recorder_state */
-	uint32_t targets; /* where segments are to go */
-	uint32_t failing; /* of these, whose last try failed */
-	uint64_t sent;    /* segments that a target took, since open; one for each target */
-	uint64_t bytes;   /* of these */
-	uint64_t retries; /* tries that failed and will be made again */
-	uint64_t refused; /* segments that a target will not take */
-	uint64_t waiting; /* segments that a target does not have yet, as of the last look; one for each target */
+	uint32_t ok;           /* 1: it does what was asked for; 0: `why` says what it does not do */
+	uint32_t state;        /* enum weft_recorder_state */
+	uint32_t targets;      /* where segments are to go */
+	uint32_t failing;      /* of these, whose last try failed */
+	uint64_t sent;         /* segments that a target took, since open; one for each target */
+	uint64_t bytes;        /* of these */
+	uint64_t retries;      /* tries that failed and will be made again */
+	uint64_t refused;      /* segments that a target will not take */
+	uint64_t waiting;      /* segments that a target does not have yet, as of the last look; one for each target */
 	uint64_t sent_real_ns; /* when a target last took one, CLOCK_REALTIME; 0: never */
 	char why[200];         /* the first thing that is not as it should be; "" when all is well */
 };

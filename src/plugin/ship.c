@@ -50,9 +50,14 @@ static void plugin_state(void *state, struct weft_ship_state *ret)
 {
 	const struct weft__worker_state *s = &((const struct weft__worker *)state)->state;
 
-	*ret = (struct weft_ship_state){.sent = s->sent, .bytes = s->bytes, .retries = s->retries,
-					.refused = s->refused, .waiting = s->waiting,
-					.sent_real_ns = s->sent_real_ns, .failing = s->failing, .busy = s->busy};
+	*ret = (struct weft_ship_state){.sent = s->sent,
+					.bytes = s->bytes,
+					.retries = s->retries,
+					.refused = s->refused,
+					.waiting = s->waiting,
+					.sent_real_ns = s->sent_real_ns,
+					.failing = s->failing,
+					.busy = s->busy};
 	snprintf(ret->why, sizeof(ret->why), "%s", s->why);
 }
 

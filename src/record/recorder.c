@@ -491,8 +491,8 @@ int weft_recorder_report_to(struct weft_recorder *rec, const char *name, weft_re
 		return 0;
 	lock();
 	ship = rec->orphan ? NULL : rec->collector.segments.ship;
-	r = ship ? weft__ship_add(ship, name, fn, data, err) :
-		   weft__fail(err, -WEFT_E_STATE, "segments in memory are not sent: give the recorder a directory");
+	r = ship ? weft__ship_add(ship, name, fn, data, err)
+		 : weft__fail(err, -WEFT_E_STATE, "segments in memory are not sent: give the recorder a directory");
 	unlock();
 	return r;
 }

@@ -250,8 +250,8 @@ static struct target *new_target(struct weft__ship *s, const struct weft_recorde
 	memcpy(t->url, url, n);
 	t->url[n] = 0;
 	t->ship = s;
-	t->given = (struct weft_ship_target){.dir = s->dir, .url = t->url, .all_urls = s->urls, .stop = &s->stop,
-					     .log = log_line};
+	t->given = (struct weft_ship_target){
+		.dir = s->dir, .url = t->url, .all_urls = s->urls, .stop = &s->stop, .log = log_line};
 	if (opts) {
 		t->given.age_ns = opts->ship_age_ns;
 		t->given.timeout_ns = opts->ship_timeout_ns;

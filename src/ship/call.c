@@ -60,5 +60,5 @@ static void call_close(struct weft__target *t)
 	weft__free(t->state);
 }
 
-const struct weft__target_kind weft__target_call = {"call", "a function of the program", call_open, call_send,
-						    call_close, TARGET_PLAIN};
+const struct weft__target_kind weft__target_call = {
+	"call", "a function of the program", call_open, call_send, call_close, TARGET_PLAIN};

@@ -66,8 +66,8 @@ static int from_environment(struct weft__http *http, struct weft__credentials *c
 	if (!variable("AWS_ACCESS_KEY_ID"))
 		return 1;
 	c->from = "environment";
-	return fill(c, variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),
-		    variable("AWS_SESSION_TOKEN"), NULL);
+	return fill(c, variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"), variable("AWS_SESSION_TOKEN"),
+		    NULL);
 }
 
 static const char *home_file(const char *from, const char *name, char *path)
@@ -193,8 +193,8 @@ static int from_web_identity(struct weft__http *http, struct weft__credentials *
 /* Hosts that a token may be sent to without TLS: this machine, and the services of ECS and EKS. */
 static int is_local(const char *url)
 {
-	static const char *const hosts[] = {"http://localhost", "http://127.0.0.1", "http://[::1]", "http://169.254.170.2",
-					    "http://169.254.170.23", "http://[fd00:ec2::23]"};
+	static const char *const hosts[] = {"http://localhost",     "http://127.0.0.1",      "http://[::1]",
+					    "http://169.254.170.2", "http://169.254.170.23", "http://[fd00:ec2::23]"};
 	size_t i;
 
 	for (i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)

@@ -58,8 +58,8 @@ static int digest(const struct digest_input *in, char hex[SHA256_HEX], struct we
 	if (weft__curl_enter() < 0)
 		return weft__fail(err, -ECANCELED, "stopped");
 	md = lib->md_new();
-	r = md && lib->md_init(md, lib->sha256(), NULL) ? feed(lib, md, in, err) :
-							  weft__fail(err, -ENOMEM, "out of memory");
+	r = md && lib->md_init(md, lib->sha256(), NULL) ? feed(lib, md, in, err)
+							: weft__fail(err, -ENOMEM, "out of memory");
 	if (!r && lib->md_final(md, bytes, NULL))
 		weft__hex(bytes, sizeof(bytes), hex);
 	lib->md_free(md);

@@ -85,7 +85,8 @@ static int load_crypto(struct weft_error *err)
 
 static int find_curl(void *handle)
 {
-	return find(handle, "curl_easy_init", &curl.easy_init) && find(handle, "curl_easy_cleanup", &curl.easy_cleanup) &&
+	return find(handle, "curl_easy_init", &curl.easy_init) &&
+	       find(handle, "curl_easy_cleanup", &curl.easy_cleanup) &&
 	       find(handle, "curl_easy_reset", &curl.easy_reset) && find(handle, "curl_easy_setopt", &curl.setopt) &&
 	       find(handle, "curl_easy_getinfo", &curl.getinfo) && find(handle, "curl_easy_strerror", &curl.strerror) &&
 	       find(handle, "curl_slist_append", &curl.slist_append) &&

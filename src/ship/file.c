@@ -117,5 +117,5 @@ static void file_close(struct weft__target *t)
 	weft__free(t->state);
 }
 
-const struct weft__target_kind weft__target_file = {"file", "a directory", file_open, file_send, file_close,
-						    TARGET_PLAIN};
+const struct weft__target_kind weft__target_file = {"file",    "a directory", file_open,
+						    file_send, file_close,    TARGET_PLAIN};

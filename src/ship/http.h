@@ -20,10 +20,10 @@ struct weft__http_request {
 	uint32_t n_headers;
 	const void *body; /* NULL: from fd, or none */
 	uint64_t body_bytes;
-	int fd;         /* when body_bytes, and body is NULL */
-	int to_fd;      /* not 0: what a reply of 2xx says is written there */
-	int direct;     /* never by a proxy */
-	int hint;       /* 1: this is for a service that may not exist: short time-outs */
+	int fd;              /* when body_bytes, and body is NULL */
+	int to_fd;           /* not 0: what a reply of 2xx says is written there */
+	int direct;          /* never by a proxy */
+	int hint;            /* 1: this is for a service that may not exist: short time-outs */
 	uint64_t timeout_ns; /* 0: 30 s */
 };
 

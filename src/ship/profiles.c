@@ -45,8 +45,9 @@ const struct weft_export_plugin *weft__profiles_open(struct weft_error *err)
 	found = entry ? entry() : NULL;
 	if (found && found->abi == WEFT_EXPORT_ABI && found->opts_bytes == sizeof(struct weft__export_opts))
 		return found;
-	weft__fail(err, -ENOENT, handle ? "%s is not of this version of weft" :
-					  "%s cannot be opened; install it beside libweft.so, or run weft push",
+	weft__fail(err, -ENOENT,
+		   handle ? "%s is not of this version of weft"
+			  : "%s cannot be opened; install it beside libweft.so, or run weft push",
 		   WEFT_EXPORT_FILE);
 	return NULL;
 }
@@ -71,8 +72,8 @@ void weft__profile_tags(const struct weft__parcel *parcel, struct weft__profile_
 	take_fact(parcel, "label.env", "DD_ENV", ret->env, sizeof(ret->env));
 	take_fact(parcel, "label.version", "DD_VERSION", ret->version, sizeof(ret->version));
 	weft__hex(info->recording, 16, hex);
-	snprintf(ret->runtime_id, sizeof(ret->runtime_id), "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
-		 hex + 20);
+	snprintf(ret->runtime_id, sizeof(ret->runtime_id), "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12,
+		 hex + 16, hex + 20);
 	snprintf(ret->sequence, sizeof(ret->sequence), "%" PRIu64, info->sequence);
 }
 

@@ -16,7 +16,8 @@ static void put_label(const char *key, const char *value, void *data)
 	if (!*value)
 		return;
 	for (i = 0; key[i] && i + 1 < sizeof(name); i++)
-		name[i] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", key[i]) ? key[i] : '_';
+		name[i] =
+			strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", key[i]) ? key[i] : '_';
 	name[i] = 0;
 	weft__put_text(to, ",{\"name\":");
 	weft__put_json(to, name);

@@ -55,8 +55,8 @@ static int make_url(struct profiles *p, const char *given, const char *shown, st
 		n = snprintf(p->url, sizeof(p->url), "%s%s", rest,
 			     !slash || !slash[1] ? paths[p->backend] + (slash != NULL) : "");
 	}
-	return n < 0 || (size_t)n >= sizeof(p->url) ? weft__fail(err, -WEFT_E_OPTION, "%s: the URL is too long", shown) :
-						      0;
+	return n < 0 || (size_t)n >= sizeof(p->url) ? weft__fail(err, -WEFT_E_OPTION, "%s: the URL is too long", shown)
+						    : 0;
 }
 
 static int open_backend(struct weft__target *t, const struct weft__target_opts *opts, enum backend backend,

@@ -78,7 +78,6 @@ static void put_close(struct weft__target *t)
 	weft__free(put);
 }
 
-const struct weft__target_kind weft__target_put = {"http", "PUT by HTTP", put_open, put_send, put_close,
-						   TARGET_PLAIN};
-const struct weft__target_kind weft__target_puts = {"https", "PUT by HTTPS", put_open, put_send, put_close,
-						   TARGET_PLAIN};
+const struct weft__target_kind weft__target_put = {"http", "PUT by HTTP", put_open, put_send, put_close, TARGET_PLAIN};
+const struct weft__target_kind weft__target_puts = {"https",  "PUT by HTTPS", put_open,
+						    put_send, put_close,      TARGET_PLAIN};

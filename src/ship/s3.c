@@ -127,9 +127,15 @@ static int sign_request(struct weft__s3 *s3, const struct weft__s3_request *q, c
 			struct signed_headers *h, struct weft_error *err)
 {
 	time_t now = time(NULL) + s3->skew_s;
-	struct weft__sigv4 sign = {.method = q->method, .path = path, .query = q->query, .payload = h->sha256,
-				   .date = h->date, .region = s3->region, .service = "s3",
-				   .key_id = s3->credentials.key_id, .secret = s3->credentials.secret};
+	struct weft__sigv4 sign = {.method = q->method,
+				   .path = path,
+				   .query = q->query,
+				   .payload = h->sha256,
+				   .date = h->date,
+				   .region = s3->region,
+				   .service = "s3",
+				   .key_id = s3->credentials.key_id,
+				   .secret = s3->credentials.secret};
 	char authorization[SIGV4_BYTES];
 	struct tm tm;
 	int r = 0;
@@ -165,8 +171,11 @@ static void split_lines(struct weft__http_request *request, const struct weft__b
 int weft__s3_do(struct weft__s3 *s3, const struct weft__s3_request *q, struct weft__http_reply *reply,
 		struct weft_error *err)
 {
-	struct weft__http_request request = {.method = q->method, .fd = q->fd, .body_bytes = q->bytes,
-					     .to_fd = q->to_fd, .timeout_ns = s3->timeout_ns};
+	struct weft__http_request request = {.method = q->method,
+					     .fd = q->fd,
+					     .body_bytes = q->bytes,
+					     .to_fd = q->to_fd,
+					     .timeout_ns = s3->timeout_ns};
 	struct signed_headers h = {0};
 	struct weft__buf path = {0}, url = {0};
 	int r = weft__credentials_get(s3->http, &s3->credentials, err);
@@ -183,8 +192,8 @@ int weft__s3_do(struct weft__s3 *s3, const struct weft__s3_request *q, struct we
 	if (*q->query)
 		weft__buf_u8(&url, '?');
 	weft__buf_put(&url, q->query, strlen(q->query) + 1);
-	r = path.oom || url.oom ? weft__fail(err, -ENOMEM, "out of memory") :
-				  sign_request(s3, q, (const char *)path.bytes, &h, err);
+	r = path.oom || url.oom ? weft__fail(err, -ENOMEM, "out of memory")
+				: sign_request(s3, q, (const char *)path.bytes, &h, err);
 	if (!r) {
 		split_lines(&request, &h.lines);
 		request.url = (const char *)url.bytes;
@@ -208,9 +217,9 @@ static void correct_clock(struct weft__s3 *s3, const char *date)
 
 int weft__s3_code(struct weft__s3 *s3, const struct weft__http_reply *reply, char code[64])
 {
-	static const char *const passing[] = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestTimeout",
-					      "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch",
-					      "RequestTimeTooSkewed"};
+	static const char *const passing[] = {
+		"ExpiredToken",   "InvalidToken", "TokenRefreshRequired",      "RequestTimeout",
+		"IncompleteBody", "BadDigest",    "XAmzContentSHA256Mismatch", "RequestTimeTooSkewed"};
 	size_t i;
 
 	code[0] = 0;

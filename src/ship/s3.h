@@ -11,10 +11,10 @@ struct weft__s3 {
 	struct weft__http *http;
 	struct weft__credentials credentials;
 	char bucket[64];
-	char prefix[1024];   /* without '/' at both ends */
-	char endpoint[300];  /* scheme and host */
-	char host[300];      /* as in the header */
-	char base[80];       /* of paths: "" or "/BUCKET" */
+	char prefix[1024];  /* without '/' at both ends */
+	char endpoint[300]; /* scheme and host */
+	char host[300];     /* as in the header */
+	char base[80];      /* of paths: "" or "/BUCKET" */
 	char region[64];
 	char owner[32]; /* expected; "" */
 	int64_t skew_s; /* of this machine's clock */
@@ -48,10 +48,10 @@ struct weft__s3_object {
 };
 /* Calls `fn` for each object below `prefix`, by name, until it answers another than 0. 0, what it answered, or a
  * negative error. */
-int weft__s3_list(struct weft__s3 *s3, const char *prefix, int (*fn)(const struct weft__s3_object *, void *), void *data,
-		  struct weft_error *err);
+int weft__s3_list(struct weft__s3 *s3, const char *prefix, int (*fn)(const struct weft__s3_object *, void *),
+		  void *data, struct weft_error *err);
 /* Reads one page of a list: 1 when there is another, whose token is in `next`. */
-int weft__s3_page(const char *body, char *next, size_t next_bytes,
-		  int (*fn)(const struct weft__s3_object *, void *), void *data, int *stop);
+int weft__s3_page(const char *body, char *next, size_t next_bytes, int (*fn)(const struct weft__s3_object *, void *),
+		  void *data, int *stop);
 
 #endif

@@ -8,8 +8,8 @@
 #include "ship/s3.h"
 #include "ship/xml.h"
 
-int weft__s3_page(const char *body, char *next, size_t next_bytes,
-		  int (*fn)(const struct weft__s3_object *, void *), void *data, int *stop)
+int weft__s3_page(const char *body, char *next, size_t next_bytes, int (*fn)(const struct weft__s3_object *, void *),
+		  void *data, int *stop)
 {
 	const char *at = body, *end;
 	char more[8];
@@ -44,8 +44,8 @@ static void put_query(struct weft__buf *query, const char *token, const char *pr
 	weft__buf_u8(query, 0);
 }
 
-int weft__s3_list(struct weft__s3 *s3, const char *prefix, int (*fn)(const struct weft__s3_object *, void *), void *data,
-		  struct weft_error *err)
+int weft__s3_list(struct weft__s3 *s3, const char *prefix, int (*fn)(const struct weft__s3_object *, void *),
+		  void *data, struct weft_error *err)
 {
 	struct weft__buf query = {0};
 	char token[2048] = "", code[64];

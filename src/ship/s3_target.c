@@ -62,5 +62,4 @@ static void s3_close(struct weft__target *t)
 	weft__free(t->state);
 }
 
-const struct weft__target_kind weft__target_s3 = {"s3", "a bucket of S3", s3_open, s3_send, s3_close,
-						  TARGET_PLAIN};
+const struct weft__target_kind weft__target_s3 = {"s3", "a bucket of S3", s3_open, s3_send, s3_close, TARGET_PLAIN};

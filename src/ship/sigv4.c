@@ -94,15 +94,14 @@ int weft__sigv4(const struct weft__sigv4 *what, char to[SIGV4_BYTES], struct wef
 	put_request(&request, what, order);
 	put_names(&names, what, order);
 	weft__buf_u8(&names, 0);
-	r = request.oom || names.oom ? weft__fail(err, -ENOMEM, "out of memory") :
-				       weft__sha256(request.bytes, request.n, hash, err);
+	r = request.oom || names.oom ? weft__fail(err, -ENOMEM, "out of memory")
+				     : weft__sha256(request.bytes, request.n, hash, err);
 	snprintf(scope, sizeof(scope), "%.8s/%s/%s/aws4_request", what->date, what->region, what->service);
 	snprintf(text, sizeof(text), "AWS4-HMAC-SHA256\n%s\n%s\n%s", what->date, scope, r ? "" : hash);
 	if (!r)
 		r = sign(what, text, signature, err);
-	if (!r && (size_t)snprintf(to, SIGV4_BYTES,
-				   "AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=%s,Signature=%s", what->key_id,
-				   scope, (char *)names.bytes, signature) >= SIGV4_BYTES)
+	if (!r && (size_t)snprintf(to, SIGV4_BYTES, "AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=%s,Signature=%s",
+				   what->key_id, scope, (char *)names.bytes, signature) >= SIGV4_BYTES)
 		r = weft__fail(err, -WEFT_E_OPTION, "the access key is too long");
 	weft__buf_free(&request);
 	weft__buf_free(&names);

@@ -19,7 +19,7 @@
 #define MARK ".ship-"
 #define MARK_BYTES (SPOOL_NAME + 16)
 #define LINE_BYTES 400
-#define MOST 65536u                           /* segments of a directory that are looked at */
+#define MOST 65536u                          /* segments of a directory that are looked at */
 #define FIRST_NS (60 * UINT64_C(1000000000)) /* until the second try after a refusal; then twice as long, ... */
 
 void weft__spool_init(struct weft__spool *spool, const char *path, const char *tag)

@@ -10,14 +10,8 @@
 
 /* A new kind of target is a line here. */
 static const struct weft__target_kind *const kinds[] = {
-	&weft__target_s3,
-	&weft__target_put,
-	&weft__target_puts,
-	&weft__target_file,
-	&weft__target_pyroscope,
-	&weft__target_parca,
-	&weft__target_datadog,
-	&weft__target_otlp,
+	&weft__target_s3,        &weft__target_put,   &weft__target_puts,    &weft__target_file,
+	&weft__target_pyroscope, &weft__target_parca, &weft__target_datadog, &weft__target_otlp,
 };
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

@@ -74,8 +74,7 @@ int weft__url_parse(struct weft__url *url, const char *text, struct weft_error *
 	memcpy(url->authority, at, host);
 	at += host;
 	query = at + strcspn(at, "?");
-	if (decode(at, (size_t)(query - at), url->path, sizeof(url->path)) ||
-	    (*query && parse_query(url, query + 1)))
+	if (decode(at, (size_t)(query - at), url->path, sizeof(url->path)) || (*query && parse_query(url, query + 1)))
 		return weft__fail(err, -WEFT_E_OPTION,
 				  "%s: the path or what is behind '?' is too long or not well formed", shown);
 	return 0;

@@ -36,7 +36,7 @@ int weft__worker_open(struct weft__worker *w, const struct weft__worker_opts *op
 	w->spool.age_ns = opts->age_ns;
 	w->spool.again = opts->again;
 	w->backoff.random = weft__clock_mono() ^ (uint64_t)getpid() << 32;
-	for (; opts->delete && opts->all_urls[w->n_tags] && w->n_tags < WORKER_TARGETS; w->n_tags++)
+	for (; opts->delete &&opts->all_urls[w->n_tags] && w->n_tags < WORKER_TARGETS; w->n_tags++)
 		weft__url_tag(opts->all_urls[w->n_tags], w->tags[w->n_tags]);
 	return 0;
 }

@@ -152,7 +152,7 @@ static void costs_measure(struct weft__collector *c)
 	spent[COLLECTOR] += collector;
 	spent[TABLES] += weft__costs_since(&costs->tables_ns, weft__tables_cost());
 	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize) +
-									 weft__ship_cost(c->segments.ship));
+									weft__ship_cost(c->segments.ship));
 	for (uint32_t i = 0; i < COSTS; i++) {
 		uint64_t part = part_of(more[i].events, events, collector - caused);
 

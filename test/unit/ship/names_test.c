@@ -77,7 +77,8 @@ TEST(a_part_of_a_key_cannot_leave_its_place)
 
 TEST(a_profile_has_values_by_section)
 {
-	static const char text[] = "# x\n[default]\r\nkey = one \r\n[ team ]\nkey=two\nlong = 0123456789\nkey_id = x\n[empty]\n";
+	static const char text[] =
+		"# x\n[default]\r\nkey = one \r\n[ team ]\nkey=two\nlong = 0123456789\nkey_id = x\n[empty]\n";
 	char value[8];
 
 	CHECK(weft__profile_text(text, "default", "key", value, sizeof(value)));
@@ -101,7 +102,8 @@ static int count_object(const struct weft__s3_object *object, void *data)
 TEST(a_page_of_a_list_is_read)
 {
 	static const char page[] =
-		"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b</NextContinuationToken>"
+		"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b</"
+		"NextContinuationToken>"
 		"<Contents><Key>x&lt;y&#39;</Key><LastModified>2026</LastModified><Size>12</Size></Contents>"
 		"<Contents><Size>9</Size></Contents></ListBucketResult>";
 	struct weft__s3_object last = {0};
@@ -124,7 +126,8 @@ TEST(s3_urls_name_host_and_path)
 	CHECK_STR(s3.base, "/bucket");
 	CHECK_STR(s3.prefix, "p");
 	weft__s3_close(&s3);
-	CHECK_EQ(weft__s3_open(&s3, "s3://bucket?region=eu-west-3&style=host&endpoint=https://store.example", NULL, NULL),
+	CHECK_EQ(weft__s3_open(&s3, "s3://bucket?region=eu-west-3&style=host&endpoint=https://store.example", NULL,
+			       NULL),
 		 0);
 	CHECK_STR(s3.endpoint, "https://bucket.store.example");
 	CHECK_STR(s3.base, "");

@@ -186,7 +186,8 @@ static void make_segments(int n)
 {
 	struct weft_recorder *rec;
 
-	REQUIRE(weft_recorder_open(&rec, WEFT_OPTIONS(weft_recorder_opts, .dir = dir, .sample_hz = WEFT_OFF), NULL) == 0);
+	REQUIRE(weft_recorder_open(&rec, WEFT_OPTIONS(weft_recorder_opts, .dir = dir, .sample_hz = WEFT_OFF), NULL) ==
+		0);
 	for (int i = 0; i < n; i++) {
 		weft_recorder_start(rec, NULL);
 		weft_poll_begin(1, 0);
