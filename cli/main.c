@@ -57,7 +57,8 @@ static void long_help(void)
 	       "\nexit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n"
 	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-query(1), weft-view(1), weft-export(1), "
 	       "weft-inspect(1),\n"
-	       "weft-symbolize(1), weft-recover(1), weft-push(1), weft-ls(1), weft-config(1), weft-agent(7), weft-segment(5)\n");
+	       "weft-symbolize(1), weft-recover(1), weft-push(1), weft-ls(1), weft-config(1), weft-agent(7),\n"
+	       "weft-segment(5)\n");
 }
 
 /* Edits that make one word of the other; words here are short. */

@@ -21,8 +21,10 @@ int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorde
 	r = weft__options_take(&opts, given, err);
 	if (!r)
 		r = weft__options_env(&opts, &labels, err);
+	if (!r && !(opts.dir && *opts.dir) && !(opts.ship_to && *opts.ship_to))
+		r = 1;
 	if (!r)
-		r = (opts.dir && *opts.dir) || (opts.ship_to && *opts.ship_to) ? weft_recorder_open(ret, &opts, err) : 1;
+		r = weft_recorder_open(ret, &opts, err);
 	weft__options_fini(&labels);
 	return r;
 }

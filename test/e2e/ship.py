@@ -435,8 +435,9 @@ def main():
              several_targets_do_not_hold_each_other, segments_are_removed_when_all_have_them,
              an_outage_delays_neither_stop_nor_exit, killed_while_it_sends, killed_before_it_is_noted,
              processes_beside_each_other_send_each_segment_once, planted_links_are_not_followed,
-             profiles_go_to_those_who_take_them, a_function_of_the_program_takes_segments, it_starts_and_stops_many_times,
-             segments_say_what_machine_it_was, recording_can_be_switched_off, a_child_of_fork_sends_nothing, a_wrong_target_does_not_keep_it_from_recording]
+             profiles_go_to_those_who_take_them, a_function_of_the_program_takes_segments,
+             it_starts_and_stops_many_times, segments_say_what_machine_it_was, recording_can_be_switched_off,
+             a_child_of_fork_sends_nothing, a_wrong_target_does_not_keep_it_from_recording]
     wanted, bad = sys.argv[1:], 0
     for test in tests:
         if wanted and not any(word in test.__name__ for word in wanted):

@@ -19,8 +19,8 @@
 #include "record/event/poll.h"
 #include "record/last.h"
 #include "record/ring/ring.h"
-#include "record/source.h"
 #include "record/ship.h"
+#include "record/source.h"
 #include "record/symbolize.h"
 #include "weft/event.h"
 
