@@ -53,7 +53,11 @@ struct report_opts {
 	bool json;
 	bool full; /* all tables, not the first page */
 	bool no_pager;
+	bool by_package; /* CPU time by package instead of all else */
 };
+
+/* package.c: CPU time by package, as text or into an array. 0 or -ENOMEM. */
+int report_packages(const struct report *report, struct weft__json *json);
 
 /* report_each.c: the recordings, one after the other. Answers `code`, or what became of it. As text the process that
  * did the most comes first, and those that did little are rows of one table. */
