@@ -196,7 +196,7 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 			opts->json = true;
 			break;
 		case CLI_OPT_BY_PACKAGE:
-			opts->by_package = true;
+			opts->by_package = report_packages;
 			break;
 		case CLI_OPT_FULL:
 			opts->full = true;

@@ -53,7 +53,8 @@ struct report_opts {
 	bool json;
 	bool full; /* all tables, not the first page */
 	bool no_pager;
-	bool by_package; /* CPU time by package instead of all else */
+	/* CPU time by package instead of all else (report_packages); NULL: not. The page of weft view has none. */
+	int (*by_package)(const struct report *report, struct weft__json *json);
 };
 
 /* package.c: CPU time by package, as text or into an array. 0 or -ENOMEM. */

@@ -157,7 +157,7 @@ static int show(struct study *s, const struct report_opts *opts, struct weft__js
 	if (rc == 0)
 		rc = find_names(s->rec, &s->report);
 	if (rc == 0 && opts->by_package)
-		rc = report_packages(&s->report, json);
+		rc = opts->by_package(&s->report, json);
 	else if (rc == 0 && json)
 		report_json(json, &s->report);
 	else if (rc == 0 && opts->full)
