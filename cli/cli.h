@@ -29,14 +29,16 @@ int cli_export(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
 int cli_ls(int argc, char **argv);
 int cli_push(int argc, char **argv);
+int cli_polls(int argc, char **argv);
 int cli_query(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_recover(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_symbolize(int argc, char **argv);
 int cli_view(int argc, char **argv);
-extern const char cli_config_help[], cli_export_help[], cli_inspect_help[], cli_ls_help[], cli_push_help[],
-	cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[], cli_symbolize_help[], cli_view_help[];
+extern const char cli_config_help[], cli_export_help[], cli_inspect_help[], cli_ls_help[], cli_polls_help[],
+	cli_push_help[], cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[], cli_symbolize_help[],
+	cli_view_help[];
 
 /* What the command found SIGPIPE set to, for programs that it runs. */
 extern void (*cli_sigpipe)(int);
@@ -79,6 +81,7 @@ enum cli_option {
 	CLI_OPT_SORT,
 	CLI_OPT_GROUP,
 	CLI_OPT_BY_PACKAGE,
+	CLI_OPT_DEPTH,
 };
 
 /* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */

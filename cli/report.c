@@ -27,6 +27,8 @@ const char cli_report_help[] =
 	"\n"
 	"  --full            all tables; on a terminal through $PAGER (less -R -F -X)\n"
 	"  --no-pager        not through a pager\n"
+	"  --by-package      CPU time by whose code it was: the program, its libraries, the system, the kernel, with "
+	"versions\n"
 	"  --top N           length of lists: findings (5); with --full worst polls, delays, functions and threads "
 	"(10)\n"
 	"  --from TIME       only what happened from TIME on, relative to the recording's start: 12.5, 12.5s, 300ms\n"
@@ -151,6 +153,7 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 		{"json", no_argument, NULL, CLI_OPT_JSON},
 		{"full", no_argument, NULL, CLI_OPT_FULL},
 		{"no-pager", no_argument, NULL, CLI_OPT_NO_PAGER},
+		{"by-package", no_argument, NULL, CLI_OPT_BY_PACKAGE},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -191,6 +194,9 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 			break;
 		case CLI_OPT_JSON:
 			opts->json = true;
+			break;
+		case CLI_OPT_BY_PACKAGE:
+			opts->by_package = report_packages;
 			break;
 		case CLI_OPT_FULL:
 			opts->full = true;

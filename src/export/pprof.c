@@ -40,11 +40,35 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS = 3, LOCATION_
 enum { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
 
+/* Names of labels: looked up once, since each sample has several. */
+#define KEYS(X)                                                                                                        \
+	X(THREAD_ID, "thread id")                                                                                      \
+	X(THREAD_NAME, "thread name")                                                                                  \
+	X(WORKER, "worker")                                                                                            \
+	X(STATE, "state")                                                                                              \
+	X(WHERE, "where")                                                                                              \
+	X(LOCATION, "location")                                                                                        \
+	X(WAIT, "wait")                                                                                                \
+	X(WAIT_FOR, "wait for")                                                                                        \
+	X(SPAN, "span id")                                                                                             \
+	X(ROOT, "local root span id")                                                                                  \
+	X(SPAN_HEX, "span_id")                                                                                         \
+	X(TRACE, "trace id")                                                                                           \
+	X(ENDPOINT, "trace endpoint")                                                                                  \
+	X(PROCESS, "process_id")
+enum key {
+#define X(NAME, text) KEY_##NAME,
+	KEYS(X)
+#undef X
+		N_KEYS
+};
+
 struct pprof {
 	const struct weft__aggregate *agg;
 	struct weft__buf *out;
 	struct weft__keys more; /* texts that the aggregate does not have, numbered behind its own */
 	uint32_t values;
+	uint64_t keys[N_KEYS]; /* texts */
 	bool oom;
 };
 
@@ -81,26 +105,26 @@ static void value_type(struct pprof *p, uint32_t field, const char *type, const 
 	proto_end(p->out, begin);
 }
 
-static void label_text(struct pprof *p, const char *key, uint64_t value)
+static void label_text(struct pprof *p, enum key key, uint64_t value)
 {
 	size_t begin;
 
 	if (!value)
 		return;
 	begin = proto_begin(p->out, SAMPLE_LABEL);
-	proto_u64(p->out, LABEL_KEY, name(p, key));
+	proto_u64(p->out, LABEL_KEY, p->keys[key]);
 	proto_u64(p->out, LABEL_STR, value);
 	proto_end(p->out, begin);
 }
 
-static void label_number(struct pprof *p, const char *key, uint64_t value)
+static void label_number(struct pprof *p, enum key key, uint64_t value)
 {
 	size_t begin;
 
 	if (!value)
 		return;
 	begin = proto_begin(p->out, SAMPLE_LABEL);
-	proto_u64(p->out, LABEL_KEY, name(p, key));
+	proto_u64(p->out, LABEL_KEY, p->keys[key]);
 	proto_u64(p->out, LABEL_NUM, value);
 	proto_end(p->out, begin);
 }
@@ -110,16 +134,16 @@ static void label_ids(struct pprof *p, const struct weft__row_labels *labels)
 {
 	char hex[40];
 
-	label_number(p, "span id", labels->span);
-	label_number(p, "local root span id", labels->root);
+	label_number(p, KEY_SPAN, labels->span);
+	label_number(p, KEY_ROOT, labels->root);
 	if (labels->span) {
 		snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)labels->span);
-		label_text(p, "span_id", name(p, hex));
+		label_text(p, KEY_SPAN_HEX, name(p, hex));
 	}
 	if (labels->trace_hi || labels->trace_lo) {
 		snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)labels->trace_hi,
 			 (unsigned long long)labels->trace_lo);
-		label_text(p, "trace id", name(p, hex));
+		label_text(p, KEY_TRACE, name(p, hex));
 	}
 }
 
@@ -146,19 +170,19 @@ static void sample_labels(struct pprof *p, uint32_t set)
 	struct weft__row_labels labels;
 
 	weft__aggregate_labels(p->agg, set, &labels);
-	label_number(p, "thread id", labels.tid);
-	label_text(p, "thread name", labels.thread);
-	label_text(p, "worker", labels.worker);
-	label_text(p, "state", labels.state);
-	label_text(p, "where", labels.where);
-	label_text(p, "location", labels.location);
-	label_text(p, "wait", labels.wait);
-	label_text(p, "wait for", labels.wait_for);
+	label_number(p, KEY_THREAD_ID, labels.tid);
+	label_text(p, KEY_THREAD_NAME, labels.thread);
+	label_text(p, KEY_WORKER, labels.worker);
+	label_text(p, KEY_STATE, labels.state);
+	label_text(p, KEY_WHERE, labels.where);
+	label_text(p, KEY_LOCATION, labels.location);
+	label_text(p, KEY_WAIT, labels.wait);
+	label_text(p, KEY_WAIT_FOR, labels.wait_for);
 	label_ids(p, &labels);
-	label_text(p, "trace endpoint", labels.endpoint);
+	label_text(p, KEY_ENDPOINT, labels.endpoint);
 	label_own(p, labels.labels);
 	if (p->agg->n_recordings > 1)
-		label_number(p, "process_id", labels.pid);
+		label_number(p, KEY_PROCESS, labels.pid);
 }
 
 static void sample_values(struct pprof *p, const int64_t *values)
@@ -308,8 +332,15 @@ static void head(struct pprof *p)
 void weft__pprof_encode(const struct weft__aggregate *agg, struct weft__buf *out)
 {
 	struct pprof p = {.agg = agg, .out = out, .values = weft__aggregate_values(agg)};
+	static const char *const names[N_KEYS] = {
+#define X(NAME, text) text,
+		KEYS(X)
+#undef X
+	};
 	size_t i;
 
+	for (i = 0; i < N_KEYS; i++)
+		p.keys[i] = name(&p, names[i]);
 	head(&p);
 	for (i = 0; i < agg->sums.n_rows; i++)
 		sample(&p, i);

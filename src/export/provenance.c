@@ -124,12 +124,25 @@ static bool of_path(const char *path, struct found *to)
 	return false;
 }
 
+/* Of the system wherever they are: C library, loader, the compiler's runtime. */
+static bool is_base(const char *name)
+{
+	static const char *const names[] = {"libc.so",  "ld-linux", "libm.so",     "libpthread.so",
+					    "libdl.so", "librt.so", "libgcc_s.so", "libstdc++.so"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 /* "libfoo.so.1.2": the file itself, with the version in its name. */
 static void of_file(const char *path, struct found *to)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *so = strstr(base, ".so.");
 
-	to->origin = WEFT__ORIGIN_LIBRARY;
+	to->origin = is_base(base) ? WEFT__ORIGIN_SYSTEM : WEFT__ORIGIN_LIBRARY;
 	to->manager = "file";
 	set_name(to, base, so ? (size_t)(so + 3 - base) : strlen(base));
 	if (so && so[4] >= '0' && so[4] <= '9')

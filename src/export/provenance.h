@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where code comes from: each mapped file, and each source file of a crate, is classified and gets the name and version
  * of its package. It is found out when a recording is read, on the machine that recorded it: dpkg's files are there,
- * and the program need not pay for them (docs/decisions/054-provenance.md). Elsewhere only what paths say is known.
+ * and the program need not pay for them (docs/decisions/065-provenance.md). Elsewhere only what paths say is known.
  * Context: CALLER. */
 #ifndef WEFT_EXPORT_PROVENANCE_H
 #define WEFT_EXPORT_PROVENANCE_H
