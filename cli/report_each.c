@@ -156,7 +156,9 @@ static int show(struct study *s, const struct report_opts *opts, struct weft__js
 
 	if (rc == 0)
 		rc = find_names(s->rec, &s->report);
-	if (rc == 0 && json)
+	if (rc == 0 && opts->by_package)
+		rc = opts->by_package(&s->report, json);
+	else if (rc == 0 && json)
 		report_json(json, &s->report);
 	else if (rc == 0 && opts->full)
 		report_text(&s->report);
@@ -339,7 +341,7 @@ static void print_others(const struct study *all, size_t n, bool full)
 /* Of several processes the first page has one, the one that did the most, and the others as rows. */
 static bool has_section(const struct study *s, size_t i, const struct report_opts *opts)
 {
-	return i == 0 || opts->has_pid || (opts->full && !s->little);
+	return i == 0 || opts->has_pid || ((opts->full || opts->by_package) && !s->little);
 }
 
 static int print_all(struct study *all, size_t n, const struct report_opts *opts, int code)
@@ -367,7 +369,7 @@ static int print_all(struct study *all, size_t n, const struct report_opts *opts
 		putchar('\n');
 		report_short_text(opts->shorts);
 	}
-	if (!opts->full)
+	if (!opts->full && !opts->by_package)
 		page_print_more(query);
 	return code;
 }
