@@ -21,9 +21,9 @@ struct weft__uv_entry *weft__uv_wrap(uv_loop_t *loop, uint64_t key, void (*cb)(v
 
 void weft__uv_spawn(struct weft__uv_loop *in, struct weft__uv_entry *entry)
 {
-	uint32_t recording = in->recording + 1; /* so that 0 is none */
+	uint32_t recording = weft__uv_recording(in);
 
-	if (entry->recording == recording || !weft_recording())
+	if (!recording || entry->recording == recording)
 		return;
 	weft_task_spawn(entry->task, entry->location);
 	entry->recording = recording;

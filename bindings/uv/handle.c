@@ -26,7 +26,7 @@ static void note_late(uv_timer_t *timer)
 		return;
 	due_ns = entry->due_ms * 1000000;
 	now_ns = weft_recording() ? uv_hrtime() : 0;
-	if (now_ns >= due_ns + LATE_NS)
+	if (in->attached && now_ns >= due_ns + LATE_NS)
 		weft__uv_say_late(entry->task, entry->location, now_ns - due_ns);
 	entry->due_ms = uv_now(timer->loop) + uv_timer_get_repeat(timer);
 }

@@ -117,19 +117,28 @@ void weft__uv_wait_end(int timeout)
 	open_turn(current, tick);
 }
 
-static void note_recording(struct weft__uv_loop *in)
+uint32_t weft__uv_recording(struct weft__uv_loop *in)
 {
 	bool on = weft_recording();
 
-	if (on && !in->recorded) {
+	if (on && !in->recorded)
 		in->recording++;
-		in->said_ms = 0;
-		weft_task_spawn(in->task, weft_location("callbacks not wrapped", "", 0));
-	}
 	in->recorded = on;
-	if (on && (!in->said_ms || uv_now(in->loop) - in->said_ms >= SAY_EVERY_MS)) {
+	return on ? in->recording : 0;
+}
+
+static void note_recording(struct weft__uv_loop *in)
+{
+	uint32_t recording = weft__uv_recording(in);
+
+	if (!recording)
+		return;
+	if (in->said != recording)
+		weft_task_spawn(in->task, weft_location("callbacks not wrapped", "", 0));
+	if (in->said != recording || uv_now(in->loop) - in->said_ms >= SAY_EVERY_MS) {
 		weft__uv_say_loop(in);
-		in->said_ms = uv_now(in->loop) | 1;
+		in->said = recording;
+		in->said_ms = uv_now(in->loop);
 	}
 }
 

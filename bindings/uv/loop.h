@@ -26,9 +26,10 @@ struct weft__uv_loop {
 	bool in_poll;     /* one is open on the loop's thread */
 	bool in_callback; /* and it is that of a wrapped callback */
 	bool parked;      /* with bracket */
-	bool recorded;    /* as of the last turn */
+	bool recorded;    /* when it was last looked at */
 	uint32_t flags, runtime, index;
-	uint32_t recording; /* times that recording began, for spawns */
+	uint32_t recording; /* times that recording began, as far as it was looked at */
+	uint32_t said;      /* the last of these in which the loop's event was recorded */
 	int fd;             /* that it waits on */
 	int open_handles;
 	uint64_t task, turns, said_ms;
@@ -55,6 +56,9 @@ bool weft__uv_take(struct weft__uv_loop *in);
 /* A callback begins, and ends. */
 void weft__uv_enter(struct weft__uv_loop *in, uint64_t task);
 void weft__uv_leave(struct weft__uv_loop *in);
+
+/* Which recording this is, by number; 0: nothing records. Spawns are recorded again in each. */
+uint32_t weft__uv_recording(struct weft__uv_loop *in);
 
 /* Between turns: nothing of it is open any more. */
 void weft__uv_close_turn(struct weft__uv_loop *in, uint64_t tick);

@@ -32,6 +32,7 @@ static void *tick(void *arg)
 {
 	struct timespec time = {.tv_nsec = 10000000};
 
+	pthread_setname_np(pthread_self(), "ticker");
 	while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {
 		uv_async_send(&async);
 		nanosleep(&time, NULL);
@@ -57,7 +58,6 @@ static void start(uv_loop_t *loop)
 		return;
 	uv_async_init(loop, &async, flush_log);
 	pthread_create(&ticker, NULL, tick, NULL);
-	pthread_setname_np(ticker, "ticker");
 }
 
 static int serve(uv_loop_t *loop, int port)
