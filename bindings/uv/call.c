@@ -32,20 +32,18 @@ void weft__uv_spawn(struct weft__uv_loop *in, struct weft__uv_entry *entry)
 void weft__uv_forget(uv_loop_t *loop, uint64_t key)
 {
 	struct weft__uv_loop *in = weft__uv_find(loop);
-	const struct weft__uv_entry *entry = in ? weft__uv_map_get(&in->callbacks, key) : NULL;
+	struct weft__uv_entry *entry = in ? weft__uv_map_get(&in->callbacks, key) : NULL;
 
 	if (!entry)
 		return;
 	if (!(entry->task & WEFT__UV_PLACE))
 		weft_task_end(entry->task);
-	weft__uv_map_del(&in->callbacks, key);
+	weft__uv_map_del(&in->callbacks, entry);
 	weft__uv_recycle(in);
 }
 
-struct weft__uv_call weft__uv_begin(uv_loop_t *loop, uint64_t key)
+static struct weft__uv_call begin(struct weft__uv_loop *in, struct weft__uv_entry *entry)
 {
-	struct weft__uv_loop *in = weft__uv_find(loop);
-	struct weft__uv_entry *entry = in ? weft__uv_map_get(&in->callbacks, key) : NULL;
 	struct weft__uv_call call = {.cb = entry ? entry->cb : NULL};
 
 	if (!entry || !weft__uv_take(in))
@@ -57,13 +55,21 @@ struct weft__uv_call weft__uv_begin(uv_loop_t *loop, uint64_t key)
 	return call;
 }
 
-struct weft__uv_call weft__uv_begin_once(uv_loop_t *loop, uint64_t key)
+struct weft__uv_call weft__uv_begin(uv_loop_t *loop, uint64_t key)
 {
-	struct weft__uv_call call = weft__uv_begin(loop, key);
 	struct weft__uv_loop *in = weft__uv_find(loop);
 
-	if (in) {
-		weft__uv_map_del(&in->callbacks, key);
+	return begin(in, in ? weft__uv_map_get(&in->callbacks, key) : NULL);
+}
+
+struct weft__uv_call weft__uv_begin_once(uv_loop_t *loop, uint64_t key)
+{
+	struct weft__uv_loop *in = weft__uv_find(loop);
+	struct weft__uv_entry *entry = in ? weft__uv_map_get(&in->callbacks, key) : NULL;
+	struct weft__uv_call call = begin(in, entry);
+
+	if (entry) {
+		weft__uv_map_del(&in->callbacks, entry);
 		weft__uv_recycle(in);
 	}
 	return call;

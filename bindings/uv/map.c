@@ -58,14 +58,10 @@ struct weft__uv_entry *weft__uv_map_add(struct weft__uv_map *map, uint64_t key)
 }
 
 /* Entries behind the one that goes move up, where their home allows it: so none is ever marked as deleted. */
-void weft__uv_map_del(struct weft__uv_map *map, uint64_t key)
+void weft__uv_map_del(struct weft__uv_map *map, const struct weft__uv_entry *entry)
 {
-	struct weft__uv_entry *entry = weft__uv_map_get(map, key);
-	size_t hole, i, mask = map->room - 1;
+	size_t hole = (size_t)(entry - map->at), i, mask = map->room - 1;
 
-	if (!entry)
-		return;
-	hole = (size_t)(entry - map->at);
 	for (i = (hole + 1) & mask; map->at[i].key; i = (i + 1) & mask)
 		if (((i - home(map, map->at[i].key)) & mask) >= ((i - hole) & mask)) {
 			map->at[hole] = map->at[i];

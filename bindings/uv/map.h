@@ -28,7 +28,8 @@ struct weft__uv_entry *weft__uv_map_get(const struct weft__uv_map *map, uint64_t
 /* The same, made when there is none: all zero but for the key. NULL: out of memory. */
 struct weft__uv_entry *weft__uv_map_add(struct weft__uv_map *map, uint64_t key);
 
-void weft__uv_map_del(struct weft__uv_map *map, uint64_t key);
+/* `entry` is of this map. */
+void weft__uv_map_del(struct weft__uv_map *map, const struct weft__uv_entry *entry);
 void weft__uv_map_fini(struct weft__uv_map *map);
 
 #endif

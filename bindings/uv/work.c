@@ -59,8 +59,8 @@ static struct work *queued_get(const uv_work_t *req, bool remove)
 	pthread_mutex_lock(&lock);
 	entry = weft__uv_map_get(&queued, weft__uv_key(req, WEFT__UV_MAIN));
 	work = entry ? entry->work : NULL;
-	if (remove)
-		weft__uv_map_del(&queued, weft__uv_key(req, WEFT__UV_MAIN));
+	if (remove && entry)
+		weft__uv_map_del(&queued, entry);
 	pthread_mutex_unlock(&lock);
 	return work;
 }

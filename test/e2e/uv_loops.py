@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# presets: dev asan tsan
+# presets: dev asan
 """Loops of libuv that are attached in all ways (test/e2e/uv/loops.c): several, detached, without a wrapped callback, one inside another."""
 import json
 import os
