@@ -120,8 +120,7 @@ int weft_uv_getaddrinfo(uv_loop_t *loop, uv_getaddrinfo_t *req, uv_getaddrinfo_c
 {
 	bool wrapped = WRAP(loop, req, cb, location);
 
-	return settle(loop, req, wrapped,
-		      uv_getaddrinfo(loop, req, wrapped ? on_addresses : cb, node, service, hints));
+	return settle(loop, req, wrapped, uv_getaddrinfo(loop, req, wrapped ? on_addresses : cb, node, service, hints));
 }
 
 static void on_file(uv_fs_t *req)

@@ -23,7 +23,7 @@ class scheduler;
 /* A coroutine that nobody waits for. It is given to a scheduler, which resumes it until its end. */
 class task
 {
-    public:
+      public:
 	struct promise_type {
 		scheduler *home = nullptr;
 		std::uint64_t id = 0;
@@ -55,7 +55,7 @@ class task
 		return std::exchange(handle_, nullptr);
 	}
 
-    private:
+      private:
 	explicit task(handle from) : handle_(from)
 	{
 	}
@@ -64,7 +64,7 @@ class task
 
 class scheduler
 {
-    public:
+      public:
 	scheduler()
 	{
 		struct weft_runtime_opts opts = WEFT_OPTIONS_INIT(weft_runtime_opts);
@@ -108,7 +108,7 @@ class scheduler
 			thread.join();
 	}
 
-    private:
+      private:
 	task::handle take(std::size_t &length)
 	{
 		std::unique_lock<std::mutex> held(mutex_);
@@ -174,7 +174,7 @@ class scheduler
 /* One waits, the others send. */
 class channel
 {
-    public:
+      public:
 	void send(int value)
 	{
 		std::unique_lock<std::mutex> held(mutex_);
@@ -218,7 +218,7 @@ class channel
 		return {*this};
 	}
 
-    private:
+      private:
 	std::mutex mutex_;
 	std::deque<int> values_;
 	task::handle waiter_;

@@ -29,11 +29,11 @@ namespace weft
 /* Guards cannot be copied. */
 class guard
 {
-    protected:
+      protected:
 	guard() = default;
 	~guard() = default;
 
-    public:
+      public:
 	guard(const guard &) = delete;
 	guard &operator=(const guard &) = delete;
 };
@@ -41,7 +41,7 @@ class guard
 /* A poll of `task`: weft_poll_begin, weft_poll_end. */
 class poll : guard
 {
-    public:
+      public:
 	explicit poll(std::uint64_t task, std::uint32_t depth = WEFT_DEPTH_UNKNOWN) noexcept
 	{
 		weft_poll_begin(task, depth);
@@ -55,9 +55,9 @@ class poll : guard
 /* The thread waits for `object`: weft_wait_begin, weft_wait_end. */
 class wait : guard
 {
-    public:
+      public:
 	wait(enum weft_wait what, std::uint32_t name, const void *object) noexcept
-		: what_(what), object_(reinterpret_cast<std::uintptr_t>(object))
+	    : what_(what), object_(reinterpret_cast<std::uintptr_t>(object))
 	{
 		weft_wait_begin(what_, name, object_);
 	}
@@ -66,7 +66,7 @@ class wait : guard
 		weft_wait_end(what_, object_);
 	}
 
-    private:
+      private:
 	enum weft_wait what_;
 	std::uint64_t object_;
 };
@@ -74,7 +74,7 @@ class wait : guard
 /* What the thread works for, until the one before is back: weft_context_swap. */
 class context : guard
 {
-    public:
+      public:
 	explicit context(const struct weft_context &next) noexcept
 	{
 		weft_context_swap(&next, &before_);
@@ -84,14 +84,14 @@ class context : guard
 		weft_context_set(&before_);
 	}
 
-    private:
+      private:
 	struct weft_context before_;
 };
 
 /* The thread is worker `index` of `runtime`: weft_worker_enter, weft_worker_leave. */
 class worker : guard
 {
-    public:
+      public:
 	worker(std::uint32_t runtime, std::uint32_t index) noexcept : id_(weft_worker_enter(runtime, index, nullptr))
 	{
 	}
@@ -106,7 +106,7 @@ class worker : guard
 		return id_;
 	}
 
-    private:
+      private:
 	std::uint32_t id_;
 };
 
@@ -114,7 +114,7 @@ class worker : guard
  * an id of weft_string. */
 template <typename Mutex> class lock : guard
 {
-    public:
+      public:
 	lock(Mutex &mutex, std::uint32_t name) : mutex_(mutex)
 	{
 		if (!mutex_.try_lock()) {
@@ -129,7 +129,7 @@ template <typename Mutex> class lock : guard
 		mutex_.unlock();
 	}
 
-    private:
+      private:
 	Mutex &mutex_;
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Node under `weft run`: the findings say which kind of callback was slow, where node's file has names of libuv's functions."""
+"""Node under `weft run`: the findings say which kind of callback was slow, where node's file has names of libuv's
+functions."""
 import os
 import shutil
 import subprocess
@@ -20,8 +21,10 @@ def main():
         skip("no node here")
     with tempfile.TemporaryDirectory() as scratch:
         trace = os.path.join(scratch, "trace")
-        env = {**{k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}, "WEFT_START_AFTER_MS": "0", "WEFT_BUDGET_PPM": "off"}
-        done = subprocess.run([WEFT, "run", "--no-children", "-o", trace, "--", node, PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env = {**{k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}, "WEFT_START_AFTER_MS": "0",
+               "WEFT_BUDGET_PPM": "off"}
+        done = subprocess.run([WEFT, "run", "--no-children", "-o", trace, "--", node, PROGRAM],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=120, env=env)
         check(done.returncode == 0, "node ends as it should", done.returncode)
         if not rows(trace, "select 1 as one from frame where function = 'uv__run_timers' limit 1"):

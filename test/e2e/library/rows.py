@@ -28,14 +28,16 @@ def finish():
 
 
 def rows(trace, sql):
-    done = subprocess.run([WEFT, "query", "--json", trace, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([WEFT, "query", "--json", trace, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
     if done.returncode not in (0, 3):
         raise SystemExit("weft query: " + done.stderr)
     return json.loads(done.stdout)
 
 
 def report(trace):
-    done = subprocess.run([WEFT, "report", "--json", "--top", "1000", trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([WEFT, "report", "--json", "--top", "1000", trace], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
     if done.returncode not in (0, 3):
         raise SystemExit("weft report: " + done.stderr)
     return json.loads(done.stdout)["recordings"][0]
@@ -43,4 +45,5 @@ def report(trace):
 
 def stack(trace, stack_id):
     """Functions, innermost first."""
-    return [row["function"] for row in rows(trace, "select function from frame where stack_id = %d order by depth" % stack_id)]
+    frames = rows(trace, "select function from frame where stack_id = %d order by depth" % stack_id)
+    return [row["function"] for row in frames]

@@ -13,7 +13,11 @@ function burn(ms) {
 }
 
 function afterRead(next) {
-	const server = net.createServer(socket => socket.on('data', () => { burn(60); socket.end(); server.close(next); }));
+	const server = net.createServer(socket => socket.on('data', () => {
+		burn(60);
+		socket.end();
+		server.close(next);
+	}));
 	server.listen(0, '127.0.0.1', () => net.connect(server.address().port, '127.0.0.1').end('x'));
 }
 
