@@ -99,16 +99,15 @@ static void run_after(uv_work_t *req, int status, struct work *work)
 	struct weft__uv_loop *in = weft__uv_find(req->loop);
 	struct weft_context outer;
 	bool taken = in && weft__uv_take(in);
-	uint64_t task = task_of(req, 1); /* the callback may free the request */
 
 	if (taken)
-		weft__uv_enter(in, task);
+		weft__uv_enter(in, task_of(req, 1));
+	weft_task_end(task_of(req, 1)); /* the callback may free the request, or queue it again */
 	weft_context_swap(&work->context, &outer);
 	work->after(req, status);
 	weft_context_swap(&outer, &work->context);
 	if (taken)
 		weft__uv_leave(in);
-	weft_task_end(task);
 }
 
 static void on_after(uv_work_t *req, int status)

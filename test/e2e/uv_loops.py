@@ -94,6 +94,14 @@ def cancelled(trace, _):
     check(not queue or queue[-1]["depth"] <= 1, "nothing is left in the queue", queue)
 
 
+def queued_again(trace, _):
+    found = polls(trace)
+    work, done = of(found, "nap_20ms"), of(found, "on_done")
+    check(len(work) == 3 and len(done) == 3, "each time is a poll of the work and one of the callback", found)
+    check([poll["waker_location"] for poll in work] == [None, "on_done", "on_done"],
+          "the callback queued it again", work)
+
+
 def unattached(trace, _):
     check(polls(trace) == [], "a loop that is not attached has no polls")
 
@@ -115,7 +123,7 @@ def main():
     if not os.path.exists(PROGRAM):
         skip("no libuv here")
     with tempfile.TemporaryDirectory() as scratch:
-        for test in (several, detached, unwrapped, bracket, nested, cancelled, unattached, starved):
+        for test in (several, detached, unwrapped, bracket, nested, cancelled, queued_again, unattached, starved):
             test(*record(scratch, test.__name__))
     finish()
 

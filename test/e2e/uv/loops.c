@@ -217,9 +217,27 @@ static void nap_20ms(uv_work_t *work)
 	nap(20);
 }
 
+static int again;
+
 static void on_done(uv_work_t *work, int status)
 {
 	*(int *)work->data = status;
+	if (again-- > 0)
+		uv_queue_work(work->loop, work, nap_20ms, on_done);
+}
+
+/* A request that is queued again by the callback after it. */
+static void queued_again(void)
+{
+	uv_loop_t loop;
+	uv_work_t work = {.data = &statuses[0]};
+
+	uv_loop_init(&loop);
+	attach(&loop, "uv", 0);
+	again = 2;
+	CHECK(uv_queue_work(&loop, &work, nap_20ms, on_done) == 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	finish(&loop);
 }
 
 /* One thread: the second waits for the first, the third is cancelled. */
@@ -324,6 +342,8 @@ static int run(const char *mode)
 		nested();
 	else if (strcmp(mode, "cancelled") == 0)
 		cancelled();
+	else if (strcmp(mode, "queued_again") == 0)
+		queued_again();
 	else if (strcmp(mode, "unattached") == 0)
 		unattached();
 	else if (strcmp(mode, "starved") == 0)
