@@ -65,28 +65,26 @@ bool weft__uv_take(struct weft__uv_loop *in)
 	return true;
 }
 
+/* Without a tick: where polls are only counted, the recorder does without the clock, too. */
 void weft__uv_enter(struct weft__uv_loop *in, uint64_t task)
 {
-	uint64_t tick = weft_now_ticks();
-
-	unpark(in, tick);
+	if (in->parked)
+		unpark(in, weft_now_ticks());
 	if (in->in_poll)
-		weft_poll_next_at(task, WEFT_DEPTH_UNKNOWN, tick);
+		weft_poll_next(task, WEFT_DEPTH_UNKNOWN);
 	else
-		weft_poll_begin_at(task, WEFT_DEPTH_UNKNOWN, tick);
+		weft_poll_begin(task, WEFT_DEPTH_UNKNOWN);
 	in->in_poll = in->in_callback = true;
 }
 
 void weft__uv_leave(struct weft__uv_loop *in)
 {
-	uint64_t tick = weft_now_ticks();
-
 	in->in_callback = false;
 	if (in->attached && !(in->flags & WEFT_UV_ONLY_WRAPPED)) {
-		weft_poll_next_at(in->task, WEFT_DEPTH_UNKNOWN, tick);
+		weft_poll_next(in->task, WEFT_DEPTH_UNKNOWN);
 		return;
 	}
-	weft_poll_end_at(tick);
+	weft_poll_end();
 	in->in_poll = false;
 	if (!in->attached) { /* it was detached in the callback */
 		weft_worker_leave();
