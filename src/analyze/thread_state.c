@@ -375,6 +375,7 @@ void weft__thread_state_fini(struct weft__thread_state *thread_state, struct wef
 	weft__free(result->off_rows);
 	weft__free(result->wall_rows);
 	weft__free(result->stucks);
+	weft__free(result->waiting);
 	weft__map_fini(&thread_state->row_by_key);
 	weft__map_fini(&thread_state->wall_by_key);
 }

@@ -267,6 +267,33 @@ TEST(a_runtime_is_deleted_when_its_callback_has_returned)
 	tally_fini(&t);
 }
 
+TEST(what_a_runtime_does_not_measure_is_a_fact_of_each_segment)
+{
+	struct weft_recorder *rec = session_start(NULL);
+	uint32_t runtime = weft_runtime_add(WEFT_OPTIONS(weft_runtime_opts, .name = "partly"), NULL);
+	struct weft_segment *seg;
+	char key[64], path[256];
+	struct tally t;
+
+	REQUIRE(rec && runtime > 0);
+	CHECK_EQ(weft_runtime_not_measured(runtime, NULL), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(0, "polls"), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(99, "polls"), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(runtime, "polls of plain tasks"), 0);
+	snprintf(key, sizeof(key), "degraded.runtime.%u", runtime);
+	for (int i = 0; i < 2; i++) {
+		weft_park(0);
+		weft_unpark(0);
+		CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0);
+		REQUIRE(weft_segment_open(&seg, path, NULL) == 0);
+		CHECK_STR(weft_segment_fact(seg, key), "polls of plain tasks");
+		weft_segment_close(seg);
+	}
+	session_end(rec, &t, 0);
+	CHECK_EQ(weft_runtime_del(runtime), 0);
+	tally_fini(&t);
+}
+
 TEST(runtimes_end_at_their_limit)
 {
 	struct weft_error err = {0};
