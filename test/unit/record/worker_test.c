@@ -10,6 +10,11 @@ static uint64_t queue(void *data)
 	return *(uint64_t *)data;
 }
 
+static uint64_t not_known(void *data)
+{
+	return *(uint64_t *)data;
+}
+
 static void sum_depth(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
 {
 	(void)seg;
@@ -19,13 +24,15 @@ static void sum_depth(const struct weft_segment *seg, const struct weft_event_vi
 
 TEST(global_queues_are_asked_every_10_ms)
 {
-	uint64_t depth = 7, sum = 0, began;
+	uint64_t depth = 7, unknown = WEFT_NOT_MEASURED, sum = 0, began;
 	struct weft_runtime_opts opts = {sizeof(opts), "queued", NULL, queue, &depth};
+	struct weft_runtime_opts other = {sizeof(other), "not known", NULL, not_known, &unknown};
 	struct weft_recorder *rec = session_start(NULL);
 	int runtime = weft_runtime_add(&opts, NULL), asked;
+	uint32_t silent = weft_runtime_add(&other, NULL);
 	struct tally t;
 
-	REQUIRE(rec && runtime > 0);
+	REQUIRE(rec && runtime > 0 && silent > 0);
 	began = session_now_ns();
 	__atomic_store_n(&queue_asked, 0, __ATOMIC_RELAXED);
 	session_sleep_ns(500 * MS);
@@ -37,6 +44,7 @@ TEST(global_queues_are_asked_every_10_ms)
 	CHECK(__atomic_load_n(&queue_asked, __ATOMIC_RELAXED) <= asked + 1); /* not while nothing records */
 	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(weft_runtime_del(runtime), 0);
+	CHECK_EQ(weft_runtime_del(silent), 0);
 	tally_init(&t, 0);
 	t.each = sum_depth;
 	t.data = &sum;

@@ -151,8 +151,9 @@ async fn all() {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::args().nth(1).ok_or("usage: faults DIR")?;
-    // All polls, whatever they cost: self-waking tasks are many events in little time.
-    let recorder = weft::Recorder::options().dir(dir).name("faults").poll_mode(weft::PollMode::All).start()?;
+    // In a run of a second: all polls whatever they cost, and looks at threads that wait, for the stack of those.
+    let options = weft::Recorder::options().dir(dir).name("faults").poll_mode(weft::PollMode::All).wall_hz(50);
+    let recorder = options.budget_ppm(weft::sys::WEFT_OFF).start()?;
     let own_hook = Arc::new(AtomicU32::new(0));
 
     let mut builder = tokio::runtime::Builder::new_multi_thread();

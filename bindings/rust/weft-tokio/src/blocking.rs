@@ -30,6 +30,7 @@ where
         task
     }));
     tokio::task::spawn_blocking(move || {
+        let queued = queued; // all of it: its end is the end of the work
         let Some(task) = queued.0 else { return work() };
         local::with_home(|home| {
             if let Some(shared) = home.shared.clone() {

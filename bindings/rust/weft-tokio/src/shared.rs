@@ -34,8 +34,7 @@ impl Shared {
         });
         let weak = Arc::downgrade(&shared);
         let runtime = weft::Runtime::add_with_queue(name, move || {
-            let shared = weak.upgrade();
-            shared.and_then(|shared| shared.ask(|metrics| metrics.global_queue_depth())).unwrap_or(0)
+            weak.upgrade().and_then(|shared| shared.ask(|metrics| metrics.global_queue_depth()))
         })?;
         let _ = shared.runtime.set(runtime);
         Ok(shared)
@@ -113,7 +112,7 @@ impl Shared {
     pub fn enter_blocking(self: &Arc<Self>, blocking: &mut Option<u32>) {
         let runtime = self.blocking.get_or_init(|| {
             let weak = Arc::downgrade(self);
-            let depth = move || weak.upgrade().and_then(|shared| shared.ask(blocking_depth)).unwrap_or(0);
+            let depth = move || weak.upgrade().and_then(|shared| shared.ask(blocking_depth));
             let name = format!("{}-blocking", self.name);
             if cfg!(tokio_unstable) {
                 weft::Runtime::add_with_queue(&name, depth).ok()

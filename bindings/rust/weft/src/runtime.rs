@@ -10,7 +10,7 @@ use crate::error::{checked, checked_id};
 use crate::text::c_text;
 use crate::Error;
 
-type Queue = Box<dyn Fn() -> u64 + Send + Sync>;
+type Queue = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
 /// A runtime of the process: it has a name and workers. At most 64 in the life of a process.
 pub struct Runtime {
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Runtime {
 unsafe extern "C" fn ask(data: *mut c_void) -> u64 {
     // SAFETY: the box that `add` made, which is freed after weft_runtime_del.
     let queue = unsafe { &*data.cast::<Queue>() };
-    catch_unwind(AssertUnwindSafe(queue)).unwrap_or(0)
+    catch_unwind(AssertUnwindSafe(queue)).ok().flatten().unwrap_or(u64::MAX)
 }
 
 impl Runtime {
@@ -41,9 +41,9 @@ impl Runtime {
         Self::add_raw(name, None)
     }
 
-    /// Adds one. `queue` says how many tasks wait in its global queue; weft's collector thread asks every 10 ms while
-    /// it records, so it must not block.
-    pub fn add_with_queue(name: &str, queue: impl Fn() -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
+    /// Adds one. `queue` says how many tasks wait in its global queue, if that is known now; weft's collector thread
+    /// asks every 10 ms while it records, so it must not block.
+    pub fn add_with_queue(name: &str, queue: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Result<Self, Error> {
         Self::add_raw(name, Some(Box::new(queue)))
     }
 
