@@ -50,6 +50,9 @@ fn compile(source: &Path) {
         .debug(false)
         .warnings(false)
         .flag("-pthread")
+        .flag("-fvisibility=hidden")
+        .flag("-ftls-model=initial-exec")
+        .define("_GNU_SOURCE", "1")
         .compile("weft");
     link_codecs();
 }
