@@ -162,7 +162,7 @@ static void sample_lost(uint64_t tick)
 }
 
 /* Whether the handler is near the end of the thread's signal stack. Rust's threads have one of 8 KiB, of which the
- * kernel takes 3 KiB for each handler, and a perf event's signal may interrupt the timer's handler. */
+ * kernel takes 3 KiB for each handler, ours and those of the program that it interrupts. */
 static int is_cramped(const ucontext_t *uc)
 {
 	uint64_t below = (uint64_t)(uintptr_t)__builtin_frame_address(0) - (uint64_t)(uintptr_t)uc->uc_stack.ss_sp;

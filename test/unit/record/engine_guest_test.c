@@ -499,7 +499,7 @@ static void trap_handler(int signal)
 /* A signal stack with little room below what the kernel puts there, and then a page that nobody may touch. */
 static void *burn_on_a_small_signal_stack(void *data)
 {
-	size_t room = (size_t)sysconf(_SC_MINSIGSTKSZ) + 1200, bytes = (room + 8191) / 4096 * 4096;
+	size_t room = (size_t)sysconf(_SC_MINSIGSTKSZ) + 2000, bytes = (room + 8191) / 4096 * 4096;
 	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t small = {.ss_sp = at + 4096, .ss_size = room}, off = {.ss_flags = SS_DISABLE};
 
