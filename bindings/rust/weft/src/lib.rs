@@ -47,8 +47,8 @@ pub use context::{Context, Entered};
 pub use define::{Endpoint, EventKind, Field, FieldType, Labels, Location, Text};
 pub use error::Error;
 pub use event::{
-    now_ticks, park, poll, poll_begin, poll_end, queue_depth, recording, task_end, task_spawn, task_spawn_at, task_wait,
-    unpark, wake, Polling,
+    now_ticks, park, poll, poll_begin, poll_end, queue_depth, recording, task_end, task_spawn, task_spawn_at,
+    task_wait, unpark, wake, Polling,
 };
 pub use options::{OnFork, Options, PollMode, RingPlace, SampleEngine, Switches};
 pub use recorder::{Recorder, State, Stats};

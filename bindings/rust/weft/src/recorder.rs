@@ -219,9 +219,7 @@ impl Drop for Recorder {
     }
 }
 
-fn with_path(
-    call: impl FnOnce(*mut c_char, usize, *mut sys::weft_error) -> i32,
-) -> Result<Option<PathBuf>, Error> {
+fn with_path(call: impl FnOnce(*mut c_char, usize, *mut sys::weft_error) -> i32) -> Result<Option<PathBuf>, Error> {
     let mut path = vec![0u8; PATH_BYTES];
     checked(|err| call(path.as_mut_ptr().cast(), PATH_BYTES, err))?;
     path.truncate(path.iter().position(|byte| *byte == 0).unwrap_or(0));
