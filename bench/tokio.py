@@ -79,7 +79,8 @@ def main():
     show("tokio_overhead_p99", against("weft", "p99_ns"), against("dial9", "p99_ns"), "x none",
          "p99 of latencies, the same; baseline: dial9; " + load)
     show("tokio_overhead_rss", [one["rss_kib"] / 1024 for one in made["weft"]],
-         [one["rss_kib"] / 1024 for one in made["dial9"]], "MiB", "resident memory at the end; baseline: dial9; " + load)
+         [one["rss_kib"] / 1024 for one in made["dial9"]], "MiB",
+         "resident memory at the end; baseline: dial9; " + load)
     show("tokio_overhead_bytes", [one["bytes"] for one in made["weft"]], [one["bytes"] for one in made["dial9"]],
          "B/request", "on disk after the end; baseline: dial9; " + load)
     plain = "of %.1f ns that a poll of a task that yields takes without weft; least of 5" % pair["plain_ns"]

@@ -23,8 +23,8 @@ extern "C" {
  * from signal handlers. */
 typedef int weft_worker_fn(void *data);
 
-/* Answers how many tasks wait in the runtime's global queue, or UINT64_MAX when that is not known now. Asked by the collector thread every 10 ms while
- * recording; must not block. */
+/* Answers how many tasks wait in the runtime's global queue, or UINT64_MAX when that is not known now. Asked by the
+ * collector thread every 10 ms while recording; must not block. */
 typedef uint64_t weft_queue_fn(void *data);
 
 struct weft_runtime_opts {

@@ -49,7 +49,7 @@ impl TaskWaker {
     }
 }
 
-// SAFETY, of all below: `data` is of an Arc<Woken> that is alive, and a waker that is dropped or used up owns one count.
+// SAFETY, of all below: `data` is of an Arc<Woken> that is alive; a waker that is dropped or used up owns one count.
 unsafe fn clone(data: *const ()) -> RawWaker {
     unsafe { Arc::increment_strong_count(data.cast::<Woken>()) };
     RawWaker::new(data, &PLAIN)
