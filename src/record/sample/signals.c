@@ -83,8 +83,9 @@ int weft__signal_take(int signal, int mask, int also)
 	signals_hold(&saved);
 	if (sigaction(signal, NULL, &before) < 0) {
 		r = -errno;
-	} else if (!is_ours(&before)) { /* otherwise somebody kept it and put it back */
-		before_set(signal, &before);
+	} else {
+		if (!is_ours(&before)) /* otherwise somebody kept it and put it back, perhaps with other masks */
+			before_set(signal, &before);
 		r = sigaction(signal, &ours, NULL) < 0 ? -errno : 0;
 	}
 	signals_release(&saved);
