@@ -270,10 +270,10 @@ struct weft__result {
 	uint64_t off_beyond_ns, wall_beyond_ns; /* in no row: more rows than max_rows */
 	struct weft__stuck *stucks;             /* the oldest first, at most `top` */
 	size_t n_stucks;
-	struct weft__waiting *waiting;  /* tasks that are not polled at the end, at most `top` */
+	struct weft__waiting *waiting; /* tasks that are not polled at the end, at most `top` */
 	size_t n_waiting;
-	uint64_t n_waiting_all; /* all of them */
-	bool waiting_known;     /* every poll is recorded */
+	uint64_t n_waiting_all;         /* all of them */
+	bool waiting_known;             /* every poll is recorded */
 	struct weft__pending *pendings; /* the oldest first */
 	size_t n_pendings, n_deadlocks;
 	struct weft__cost costs[WEFT__COSTS];
