@@ -186,6 +186,7 @@ double report_switch_share(const struct report *report);
 void report_off_cpu(const struct report *report);
 void report_wall(const struct report *report);
 void report_stuck(const struct report *report);
+void report_waiting(const struct report *report);
 void report_pending_headline(const struct report *report); /* waits for locks that have not ended; deadlocks */
 void report_pending(const struct report *report);
 void report_json_pending(struct weft__json *json, const struct report *report);

@@ -318,6 +318,10 @@ void report_json_offcpu(struct weft__json *json, const struct report *report)
 	else
 		weft__json_absent(json, "wall", "no wall samples here");
 	report_json_table(json, report, "stuck_polls", WEFT__TABLE_STUCK_SUMMARY);
+	if (report->result->waiting_known)
+		report_json_table(json, report, "waiting_tasks", WEFT__TABLE_WAITING_SUMMARY);
+	else
+		weft__json_absent(json, "waiting_tasks", "not every poll is recorded");
 	report_json_pending(json, report);
 	throttling(json, report);
 	costs(json, report);

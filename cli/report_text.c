@@ -294,6 +294,7 @@ void report_text(const struct report *report)
 	report_longest(report);
 	report_running(report);
 	report_stuck(report);
+	report_waiting(report);
 	report_pending(report);
 	report_waits(report);
 	report_off_cpu(report);

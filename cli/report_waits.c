@@ -11,6 +11,8 @@
 #include "report.h"
 #include "weft/wait.h"
 
+#define WAITING_LONG_NS UINT64_C(1000000000) /* a task that was not polled for so long is worth a line */
+
 /* gc: 95.0 ms of 100 ms, of those one by one, were on the CPU: the thread's own work */
 static void print_cpu(const struct report *report, const struct weft__wait_row *row)
 {
@@ -230,6 +232,23 @@ void report_stuck(const struct report *report)
 		return;
 	cli_heading("Stuck polls, as seen while they ran");
 	report_print(report, WEFT__TABLE_STUCK_SUMMARY, &view);
+}
+
+/* In the text only tasks that were silent for long: all others wait, as tasks do. */
+void report_waiting(const struct report *report)
+{
+	REPORT_VIEW(view, WEFT__COL_WAITING_SUMMARY_SILENT, WEFT__COL_WAITING_SUMMARY_WOKEN,
+		    WEFT__COL_WAITING_SUMMARY_WAKE, WEFT__COL_WAITING_SUMMARY_WAKER_LOCATION,
+		    WEFT__COL_WAITING_SUMMARY_TASK, WEFT__COL_WAITING_SUMMARY_LOCATION,
+		    WEFT__COL_WAITING_SUMMARY_STACK) = {REPORT_OF(view)};
+	const struct weft__result *r = report->result;
+	char count[CLI_FIGURE];
+
+	if (r->n_waiting == 0 || r->waiting[0].silent_ns < WAITING_LONG_NS)
+		return;
+	cli_heading("Tasks not polled as the recording ended: %s; woken ones first, then the longest silent",
+		    cli_count(r->n_waiting_all, count));
+	report_print(report, WEFT__TABLE_WAITING_SUMMARY, &view);
 }
 
 /* weft itself used 25.3 ms of CPU in 4.13 s: 0.6 % of one CPU, 2.1 % of the program's 1.20 s; budget 1 %

@@ -122,6 +122,7 @@
 #include "record/wait/otel_find.c"
 #include "record/wait/remote_hot.c"
 #include "record/wait/stack_hot.c"
+#include "record/wait/task_hot.c"
 #include "record/wait/wait_hot.c"
 #include "record/wait/waits.c"
 #include "record/wall/choice.c"

@@ -276,6 +276,12 @@ WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
 	}
 })
 
+/* `task`, whose poll is open on this thread, begins to wait: the stack of this call is where. Call it where the task
+ * registers to be woken; the last call before the poll ends counts. The report has the stack with tasks that wait as
+ * the recording ends. It costs an unwound stack, about a microsecond, and is not held by the budget: for a runtime's
+ * option, not for each day. A real function: it is not inline. */
+WEFT_API void weft_task_wait(uint64_t task);
+
 /* The length of a runtime's global queue now, for runtimes without a queue callback. */
 WEFT_EMIT(void weft_queue_depth(uint32_t runtime, uint64_t depth), {
 	uint32_t on = weft_gate_on();

@@ -175,7 +175,10 @@
 		F(WOKEN, TID, "tid", U64, "", VALUE) \
 		F(WOKEN, BY, "by", TASK, "", VALUE) \
 		F(WOKEN, AGO, "ago", U64, "ns", VALUE) \
-		F(WOKEN, ALONE, "alone", U64, "ns", VALUE) E(WOKEN)
+		F(WOKEN, ALONE, "alone", U64, "ns", VALUE) E(WOKEN) \
+	K(TASK_WAIT, 35, "task_wait", WORDS, RARE, "a task begins to wait, and where") \
+		F(TASK_WAIT, TASK, "task", TASK, "", VALUE) \
+		F(TASK_WAIT, STACK, "stack", STACK, "", STACK) E(TASK_WAIT)
 
 #define WEFT_KIND_NONE(...) /* for what is not needed */
 

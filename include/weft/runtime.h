@@ -23,8 +23,8 @@ extern "C" {
  * from signal handlers. */
 typedef int weft_worker_fn(void *data);
 
-/* Answers how many tasks wait in the runtime's global queue. Asked by the collector thread every 10 ms while
- * recording; must not block. */
+/* Answers how many tasks wait in the runtime's global queue, or UINT64_MAX when that is not known now. Asked by the
+ * collector thread every 10 ms while recording; must not block. */
 typedef uint64_t weft_queue_fn(void *data);
 
 struct weft_runtime_opts {
@@ -43,6 +43,13 @@ WEFT_API uint32_t weft_runtime_add(const struct weft_runtime_opts *opts, struct 
 /* Forgets the callbacks of a runtime; its id and name stay. Returns after a callback that runs has returned.
  * 0, or -EINVAL. */
 WEFT_API int weft_runtime_del(uint32_t runtime);
+
+/* Says what is not measured of a runtime, why, and what would change that, as one line for people: "polls of tasks
+ * that weft_tokio::spawn did not spawn: build with --cfg tokio_unstable". Each segment has it from here on as the fact
+ * degraded.runtime.ID, and the report shows it among what is missing. In the report a second text replaces the first,
+ * and "" takes it back. For bindings. Returns 0; -EINVAL (no such runtime, NULL); -WEFT_E_LIMIT (no room for
+ * definitions); -ENOMEM. */
+WEFT_API int weft_runtime_not_measured(uint32_t runtime, const char *what);
 
 /* Makes the calling thread worker `index` of `runtime`. Returns the worker's process-wide id (1..65534), or 0 and
  * why in `err`, which may be NULL: -EINVAL (no such runtime), -WEFT_E_LIMIT, -ENOMEM. Calling it again with the same

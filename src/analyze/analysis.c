@@ -107,6 +107,8 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 		return weft__task_end(a, ev);
 	case WEFT_KIND_WAKE:
 		return weft__task_wake(a, s, ev);
+	case WEFT_KIND_TASK_WAIT:
+		return weft__task_waits(a, ev);
 	case WEFT_KIND_QUEUE:
 		return weft__queue_add(a, ev);
 	case WEFT_KIND_SCHED:

@@ -81,6 +81,18 @@ struct weft__wake {
 	uint64_t time_ns;
 };
 
+/* A task that is not polled as the recording ends. */
+struct weft__waiting {
+	uint64_t task;
+	uint32_t location;
+	uint32_t stack;         /* where it last began to wait; 0: not recorded */
+	uint64_t silent_ns;     /* since its last poll began, or its spawn */
+	uint64_t since_wake_ns; /* if there was a wake */
+	bool polled;            /* that was a poll */
+	bool woken;             /* it was woken since */
+	struct weft__wake wake; /* its last */
+};
+
 /* The poll that held the worker longest while a woken task waited for it. */
 struct weft__behind {
 	uint64_t held_ns; /* of the wait; 0: there was none */
@@ -258,6 +270,10 @@ struct weft__result {
 	uint64_t off_beyond_ns, wall_beyond_ns; /* in no row: more rows than max_rows */
 	struct weft__stuck *stucks;             /* the oldest first, at most `top` */
 	size_t n_stucks;
+	struct weft__waiting *waiting; /* tasks that are not polled at the end, at most `top` */
+	size_t n_waiting;
+	uint64_t n_waiting_all;         /* all of them */
+	bool waiting_known;             /* every poll is recorded */
 	struct weft__pending *pendings; /* the oldest first */
 	size_t n_pendings, n_deadlocks;
 	struct weft__cost costs[WEFT__COSTS];

@@ -188,6 +188,9 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	if (rc < 0)
 		return rc;
 	weft__deadlocks_find(a);
+	rc = weft__waiting_find(a, end_ns);
+	if (rc < 0)
+		return rc;
 	for (i = 0; i < a->threads.n; i++) {
 		struct weft__thread *s = &a->threads.at[i];
 

@@ -83,6 +83,8 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 	}
 	for (i = 0; i < r->n_stucks; i++)
 		weft__frames_want(frames, r->stucks[i].stack);
+	for (i = 0; i < r->n_waiting; i++)
+		weft__frames_want(frames, r->waiting[i].stack);
 }
 
 static void add_if(struct weft__weight *to, bool is, struct weft__weight weight)

@@ -25,6 +25,7 @@ struct weft__task {
 	struct weft__wake last; /* the last of all */
 	uint64_t base_ns;       /* when it was spawned, or its last poll that is here began; 0: neither was seen */
 	uint32_t n_wakes;       /* since then */
+	uint32_t wait_stack;    /* where it last began to wait; 0: not recorded */
 	uint32_t next_free;
 };
 
@@ -56,6 +57,9 @@ int weft__task_wake(struct weft__analysis *a, struct weft__thread *s, const stru
 int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
 /* The same for a poll that is reported at its end, while others of the task were not. */
 int weft__task_reported(struct weft__analysis *a, struct weft__thread *s, struct weft__poll *poll);
+/* The task begins to wait, with a stack. And, as the recording ends: those that wait, into the result. */
+int weft__task_waits(struct weft__analysis *a, const struct weft__event *ev);
+int weft__waiting_find(struct weft__analysis *a, uint64_t end_ns);
 uint32_t weft__task_location(const struct weft__analysis *a, uint64_t task);
 void weft__tasks_fini(struct weft__tasks *tasks);
 

@@ -49,6 +49,8 @@
 	T(OFFCPU_SUMMARY, offcpu_summary, "Time of one thread off the CPU, with one stack.") \
 	T(WALL_SUMMARY, wall_summary, "What one thread was found waiting in, by wall samples.") \
 	T(STUCK_SUMMARY, stuck_summary, "A poll that the watchdog found while it was still running.") \
+	T(WAITING_SUMMARY, waiting_summary, \
+	  "One task that is not polled as the recording ends: those that were woken first, then the longest silent.") \
 	T(QUEUE_SUMMARY, queue_summary, "Depths of one runtime's global queue.") \
 	T(LOSS_SUMMARY, loss_summary, "What is missing, by reason and thread.") \
 	T(COST_SUMMARY, cost_summary, "What weft itself cost, by what it was for.")
@@ -307,6 +309,25 @@
 	  "its end was not seen") \
 	WEFT__SUM_STACK(C, STUCK_SUMMARY, "in", "the stack when it was last found")
 
+#define WEFT__COLUMNS_WAITING_SUMMARY(C) \
+	WEFT__SUM_RECORDING(C, WAITING_SUMMARY) \
+	C(WAITING_SUMMARY_SILENT, silent_ns, NS, "silent_ns", "silent for", \
+	  "Time from the begin of its last poll, or from its spawn, to the end of the recording.", \
+	  "neither was recorded") \
+	C(WAITING_SUMMARY_POLLED, polled, BOOL, "polled", "", "1: it was polled at least once.", "") \
+	C(WAITING_SUMMARY_WOKEN, woken, BOOL, "woken", "woken", "1: it was woken since, and waits for its poll.", "") \
+	C(WAITING_SUMMARY_TASK, task, PLAIN, "task", "task", "Number of the task, as the program gave it.", "") \
+	WEFT__SUM_LOCATION(C, WAITING_SUMMARY) \
+	C(WAITING_SUMMARY_WAKE, since_wake_ns, NS, "waker.since_ns", "last woken", \
+	  "Time from its last wake to the end of the recording.", "no wake of it was recorded") \
+	C(WAITING_SUMMARY_WAKER, waker_task, PLAIN, "waker.task", "", "The task that woke it then.", \
+	  "no wake, or outside of any poll") \
+	C(WAITING_SUMMARY_WAKER_LOCATION, waker_location, LOCATION, "waker.location", "by", \
+	  "Where that task was spawned.", "as waker_task") \
+	C(WAITING_SUMMARY_WAKER_FILE, waker_file, NAME, "waker.file", "", "Source file of that.", "as waker_task") \
+	C(WAITING_SUMMARY_WAKER_LINE, waker_line, PLAIN, "waker.line", "", "Line in it.", "as waker_task") \
+	WEFT__SUM_STACK(C, WAITING_SUMMARY, "waits in", "the stack as it last began to wait")
+
 #define WEFT__COLUMNS_QUEUE_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, QUEUE_SUMMARY) \
 	C(QUEUE_SUMMARY_RUNTIME, runtime, NAME, "runtime", "global queue of", \
@@ -346,7 +367,7 @@
 #define WEFT__EACH_SUMMARY(E) \
 	E(WORKER_SUMMARY) E(LOCATION_SUMMARY) E(FUNCTION_SUMMARY) E(CPU_SUMMARY) E(THREAD_CPU_SUMMARY) E(WAIT_SUMMARY) \
 	E(LOCK_SUMMARY) E(THREAD_WAIT_SUMMARY) E(THREAD_OFFCPU_SUMMARY) E(OFFCPU_SUMMARY) E(WALL_SUMMARY) \
-	E(STUCK_SUMMARY) E(QUEUE_SUMMARY) E(LOSS_SUMMARY) E(COST_SUMMARY)
+	E(STUCK_SUMMARY) E(WAITING_SUMMARY) E(QUEUE_SUMMARY) E(LOSS_SUMMARY) E(COST_SUMMARY)
 /* clang-format on */
 
 #endif

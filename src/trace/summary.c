@@ -288,6 +288,7 @@ int weft__summary_init(struct weft__summary *ret, enum weft__table_id table, con
 		[WEFT__TABLE_OFFCPU_SUMMARY] = weft__fill_off_stacks,
 		[WEFT__TABLE_WALL_SUMMARY] = weft__fill_wall,
 		[WEFT__TABLE_STUCK_SUMMARY] = weft__fill_stuck,
+		[WEFT__TABLE_WAITING_SUMMARY] = weft__fill_waiting,
 		[WEFT__TABLE_QUEUE_SUMMARY] = fill_queues,
 		[WEFT__TABLE_LOSS_SUMMARY] = fill_losses,
 		[WEFT__TABLE_COST_SUMMARY] = fill_costs,

@@ -105,5 +105,6 @@ void weft__fill_waits(struct weft__filling *f);
 void weft__fill_locks(struct weft__filling *f);
 void weft__fill_wait_threads(struct weft__filling *f);
 void weft__fill_stuck(struct weft__filling *f);
+void weft__fill_waiting(struct weft__filling *f);
 
 #endif

@@ -113,3 +113,34 @@ void weft__fill_stuck(struct weft__filling *f)
 		weft__fill_stack_of(f, WEFT__COL_STUCK_SUMMARY_STACK, stuck->stack, 0);
 	}
 }
+
+static void fill_waker(struct weft__filling *f, const struct weft__waiting *one)
+{
+	const struct weft__wake *wake = &one->wake;
+
+	if (!wake->known)
+		return;
+	weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_WAKE, NULL, one->since_wake_ns);
+	if (!wake->in_poll)
+		return;
+	weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_WAKER, NULL, wake->task);
+	weft__fill_location(f, WEFT__COL_WAITING_SUMMARY_WAKER_LOCATION, wake->location);
+}
+
+void weft__fill_waiting(struct weft__filling *f)
+{
+	const struct weft__result *r = f->of->result;
+	size_t i;
+
+	for (i = 0; i < r->n_waiting && weft__fill_row(f); i++) {
+		const struct weft__waiting *one = &r->waiting[i];
+
+		weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_SILENT, NULL, one->silent_ns);
+		weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_POLLED, NULL, one->polled);
+		weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_WOKEN, NULL, one->woken);
+		weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_TASK, NULL, one->task);
+		weft__fill_location(f, WEFT__COL_WAITING_SUMMARY_LOCATION, one->location);
+		fill_waker(f, one);
+		weft__fill_stack_of(f, WEFT__COL_WAITING_SUMMARY_STACK, one->stack, 0);
+	}
+}

@@ -74,7 +74,7 @@ static int queue_turn(const struct weft__turn *turn)
 			asked = 1;
 		}
 		__atomic_fetch_sub(&runtime->asking, 1, __ATOMIC_SEQ_CST);
-		if (fn)
+		if (fn && depth != WEFT_NOT_MEASURED)
 			err = queue_report(turn, i, depth);
 	}
 	queue_asks.asked_ns = turn->now_ns;

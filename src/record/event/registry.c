@@ -489,3 +489,20 @@ uint32_t weft__registry_module(const struct weft_module *module)
 	weft__defs_fini(&key);
 	return id;
 }
+
+int weft__registry_fact(const char *key, const char *value)
+{
+	size_t mark;
+	uint32_t mark_n;
+	int err = -WEFT_E_LIMIT;
+
+	weft__registry_lock();
+	if (!log_full()) {
+		mark = registry.log.out.n;
+		mark_n = registry.log.n;
+		weft__defs_fact(&registry.log, key, value);
+		err = log_commit(mark, mark_n);
+	}
+	weft__registry_unlock();
+	return err;
+}

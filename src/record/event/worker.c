@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that say themselves which worker they are, and the end of threads. CALLER. */
+/* Threads that say themselves which worker they are, the end of threads, what runtimes do not measure. CALLER. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -122,4 +123,14 @@ void weft_worker_leave(void)
 		ring->worker = WEFT_WORKER_NONE;
 		weft_emit(WEFT_KIND_WORKER, WORKER_LEFT, weft_tick(on));
 	}
+}
+
+int weft_runtime_not_measured(uint32_t runtime, const char *what)
+{
+	char key[64];
+
+	if (!what || !runtime || runtime >= load_acquire(&weft__hot.n_runtimes))
+		return -EINVAL;
+	snprintf(key, sizeof(key), "degraded.runtime.%u", runtime);
+	return weft__registry_fact(key, what);
 }

@@ -97,22 +97,22 @@ static int signal_take(void)
 {
 	int want = weft__engine.ops == &weft__perf_ops ? SIGTRAP : weft__engine_life.want_signal;
 	int signal = want ? want : weft__signal_choose(SIGPROF, &weft__engine_life.blocked);
-	int err;
+	sigset_t not_these = weft__engine_life.blocked;
+	int trap, net = 0, err;
 
 	if (!signal)
 		return -EBUSY;
+	sigaddset(&not_these, signal);
+	if (weft__choice_net())
+		net = weft__signal_choose(0, &not_these);
 	weft__engine.signal = signal;
 	weft__engine.net_signal = 0;
-	err = weft__signal_take(signal, 0);
-	if (!err && weft__choice_net()) {
-		sigset_t not_these = weft__engine_life.blocked;
-		int net;
-
-		sigaddset(&not_these, signal);
-		net = weft__signal_choose(0, &not_these);
-		if (net && weft__signal_take(net, signal) == 0)
-			weft__engine.net_signal = net;
-	}
+	/* One handler at a time, also on a signal stack of 8 KiB. Before 5.18 a perf event whose signal is held back
+	 * ends the process. */
+	trap = signal != SIGTRAP && weft__machine_kernel(5, 18) ? SIGTRAP : 0;
+	err = weft__signal_take(signal, net, trap);
+	if (!err && net && weft__signal_take(net, signal, trap) == 0)
+		weft__engine.net_signal = net;
 	return err;
 }
 

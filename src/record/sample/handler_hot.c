@@ -2,8 +2,8 @@
 /* The one signal handler. HOT.
  *
  * The frames go to memory that is not on the thread's stack, which may be small: a few buffers that all threads
- * share, of which each CPU has a favourite. They are in use for microseconds; when all are taken the sample is lost
- * and counted. */
+ * share, of which each CPU has a favourite. They are in use for microseconds; when all are taken, or the stack is too
+ * small, the sample is lost and counted. */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -27,6 +27,7 @@
 #define SCRATCHES 64
 #define KERNEL_DEPTH_MAX 256
 #define HANDLER_MOST_NS 100000
+#define UNWIND_ROOM 2560 /* bytes of stack: unwinding takes up to 1500 below the handler */
 
 struct sigaction weft__engine_before[65][2];
 uint32_t weft__engine_before_turn[65];
@@ -154,6 +155,21 @@ static void hit_emit(const struct weft__hit *hit, const struct weft__sample *sam
 		weft__context_return(sample->tick);
 }
 
+static void sample_lost(uint64_t tick)
+{
+	add_relaxed(&weft__engine.samples, 1);
+	weft__stacks_lost(tick);
+}
+
+/* Whether the handler is near the end of the thread's signal stack. Rust's threads have one of 8 KiB, of which the
+ * kernel takes 3 KiB for each handler, ours and those of the program that it interrupts. */
+static int is_cramped(const ucontext_t *uc)
+{
+	uint64_t below = (uint64_t)(uintptr_t)__builtin_frame_address(0) - (uint64_t)(uintptr_t)uc->uc_stack.ss_sp;
+
+	return !(uc->uc_stack.ss_flags & SS_DISABLE) && below < uc->uc_stack.ss_size && below < UNWIND_ROOM;
+}
+
 static void hit_sample(const struct weft__hit *hit)
 {
 	struct weft__sample sample = {.tick = hit->tick, .engine = hit->engine, .weight_ns = hit->weight_ns};
@@ -166,8 +182,7 @@ static void hit_sample(const struct weft__hit *hit)
 	sample.cpu = cpu_now();
 	buffer = scratch_take(sample.cpu);
 	if (buffer < 0) {
-		add_relaxed(&weft__engine.samples, 1);
-		weft__stacks_lost(hit->tick);
+		sample_lost(hit->tick);
 		return;
 	}
 	weft__unwind_regs_set(&regs, hit->context);
@@ -285,7 +300,9 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 			weft__precise_match(info, &hit);
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
-		if (hit.weight_ns)
+		if (hit.weight_ns && is_cramped(context))
+			sample_lost(hit.tick);
+		else if (hit.weight_ns)
 			hit_sample(&hit);
 		count_cost(gate, hit.tick);
 		weft__engine_leave();

@@ -67,7 +67,7 @@ int weft__signal_choose(int want, const sigset_t *blocked)
 	return 0;
 }
 
-int weft__signal_take(int signal, int mask)
+int weft__signal_take(int signal, int mask, int also)
 {
 	struct sigaction ours = {.sa_sigaction = weft__engine_handler,
 				 .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK},
@@ -78,11 +78,14 @@ int weft__signal_take(int signal, int mask)
 	sigemptyset(&ours.sa_mask);
 	if (mask)
 		sigaddset(&ours.sa_mask, mask);
+	if (also)
+		sigaddset(&ours.sa_mask, also);
 	signals_hold(&saved);
 	if (sigaction(signal, NULL, &before) < 0) {
 		r = -errno;
-	} else if (!is_ours(&before)) { /* otherwise somebody kept it and put it back */
-		before_set(signal, &before);
+	} else {
+		if (!is_ours(&before)) /* otherwise somebody kept it and put it back, perhaps with other masks */
+			before_set(signal, &before);
 		r = sigaction(signal, &ours, NULL) < 0 ? -errno : 0;
 	}
 	signals_release(&saved);

@@ -202,8 +202,8 @@ static inline struct sigaction *weft__signal_before(int signal)
 /* signals.c, CALLER and COLLECTOR. Chooses a signal that is free and not in `blocked`, beginning with `want`; 0:
  * none is. */
 int weft__signal_choose(int want, const sigset_t *blocked);
-/* `mask`: another signal that is held back while the handler runs; 0: none. 0 or a negative error. */
-int weft__signal_take(int signal, int mask);
+/* `mask` and `also`: other signals that are held back while the handler runs; 0: none. 0 or a negative error. */
+int weft__signal_take(int signal, int mask, int also);
 /* Whether our handler is still there. */
 int weft__signal_ours(int signal);
 /* Gives it back, unless somebody else has it by now. */

@@ -26,6 +26,77 @@ TEST(tasks_are_spawned_end_and_stay_alive)
 	feed_close(&feed);
 }
 
+TEST(tasks_that_wait_at_the_end_are_listed_woken_ones_first)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 1, SPAWN, 1, 1); /* ends */
+	FEED(&feed, 1000, 1, SPAWN, 2, 1); /* never polled */
+	FEED(&feed, 1000, 1, SPAWN, 3, 2); /* waits, in stack 9 */
+	FEED(&feed, 1000, 1, SPAWN, 4, 2); /* woken by 3, and not polled */
+	FEED(&feed, 1000, 1, SPAWN, 5, 2); /* in its poll */
+	FEED(&feed, 2000, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 2010, 1, TASK_END, 1);
+	FEED(&feed, 2020, 1, POLL_END);
+	FEED(&feed, 3000, 1, POLL_BEGIN, 3, 0);
+	FEED(&feed, 3005, 1, TASK_WAIT, 3, 8);
+	FEED(&feed, 3010, 1, TASK_WAIT, 3, 9);
+	FEED(&feed, 3020, 1, WAKE, 4, 0);
+	FEED(&feed, 3030, 1, POLL_END);
+	FEED(&feed, 4000, 2, POLL_BEGIN, 5, 0);
+	r = feed_end(&feed, 5000);
+	CHECK(r->waiting_known);
+	CHECK_EQ(r->n_waiting_all, 3);
+	REQUIRE(r->n_waiting == 3);
+	CHECK_EQ(r->waiting[0].task, 4);
+	CHECK(r->waiting[0].woken && r->waiting[0].wake.in_poll);
+	CHECK_EQ(r->waiting[0].wake.task, 3);
+	CHECK_EQ(r->waiting[0].since_wake_ns, 1980);
+	CHECK_EQ(r->waiting[1].task, 2);
+	CHECK_EQ(r->waiting[1].silent_ns, 4000);
+	CHECK(!r->waiting[1].polled && !r->waiting[1].woken && !r->waiting[1].wake.known);
+	CHECK_EQ(r->waiting[2].task, 3);
+	CHECK_EQ(r->waiting[2].silent_ns, 2000);
+	CHECK_EQ(r->waiting[2].stack, 9);
+	CHECK(r->waiting[2].polled);
+	feed_close(&feed);
+}
+
+TEST(of_tasks_that_wait_the_longest_silent_are_kept)
+{
+	struct feed feed;
+	const struct weft__result *r;
+	uint64_t i;
+
+	feed_init(&feed);
+	feed.opts.top = 3;
+	feed_begin(&feed);
+	for (i = 0; i < 10; i++)
+		FEED(&feed, 1000 + i, 1, SPAWN, 100 - i, 1);
+	r = feed_end(&feed, 5000);
+	CHECK_EQ(r->n_waiting_all, 10);
+	REQUIRE(r->n_waiting == 3);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(r->waiting[i].task, 100 - i);
+	feed_close(&feed);
+}
+
+TEST(where_polls_are_only_counted_no_task_is_said_to_wait)
+{
+	struct feed feed;
+	const struct weft__result *r;
+
+	feed_start(&feed);
+	FEED(&feed, 1000, 1, SPAWN, 1, 1);
+	FEED(&feed, 2000, 1, POLL_COUNT, 1, 0, 1000, 5);
+	r = feed_end(&feed, 5000);
+	CHECK(!r->waiting_known);
+	CHECK_EQ(r->n_waiting, 0);
+	feed_close(&feed);
+}
+
 TEST(an_id_may_be_used_again_after_its_end)
 {
 	struct feed feed;

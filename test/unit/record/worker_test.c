@@ -10,6 +10,11 @@ static uint64_t queue(void *data)
 	return *(uint64_t *)data;
 }
 
+static uint64_t not_known(void *data)
+{
+	return *(uint64_t *)data;
+}
+
 static void sum_depth(const struct weft_segment *seg, const struct weft_event_view *ev, void *data)
 {
 	(void)seg;
@@ -19,13 +24,15 @@ static void sum_depth(const struct weft_segment *seg, const struct weft_event_vi
 
 TEST(global_queues_are_asked_every_10_ms)
 {
-	uint64_t depth = 7, sum = 0, began;
+	uint64_t depth = 7, unknown = WEFT_NOT_MEASURED, sum = 0, began;
 	struct weft_runtime_opts opts = {sizeof(opts), "queued", NULL, queue, &depth};
+	struct weft_runtime_opts other = {sizeof(other), "not known", NULL, not_known, &unknown};
 	struct weft_recorder *rec = session_start(NULL);
 	int runtime = weft_runtime_add(&opts, NULL), asked;
+	uint32_t silent = weft_runtime_add(&other, NULL);
 	struct tally t;
 
-	REQUIRE(rec && runtime > 0);
+	REQUIRE(rec && runtime > 0 && silent > 0);
 	began = session_now_ns();
 	__atomic_store_n(&queue_asked, 0, __ATOMIC_RELAXED);
 	session_sleep_ns(500 * MS);
@@ -37,6 +44,7 @@ TEST(global_queues_are_asked_every_10_ms)
 	CHECK(__atomic_load_n(&queue_asked, __ATOMIC_RELAXED) <= asked + 1); /* not while nothing records */
 	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	CHECK_EQ(weft_runtime_del(runtime), 0);
+	CHECK_EQ(weft_runtime_del(silent), 0);
 	tally_init(&t, 0);
 	t.each = sum_depth;
 	t.data = &sum;
@@ -264,6 +272,33 @@ TEST(a_runtime_is_deleted_when_its_callback_has_returned)
 	pthread_join(thread, NULL);
 	CHECK_EQ(weft_runtime_del(99), -EINVAL);
 	session_end(rec, &t, 0);
+	tally_fini(&t);
+}
+
+TEST(what_a_runtime_does_not_measure_is_a_fact_of_each_segment)
+{
+	struct weft_recorder *rec = session_start(NULL);
+	uint32_t runtime = weft_runtime_add(WEFT_OPTIONS(weft_runtime_opts, .name = "partly"), NULL);
+	struct weft_segment *seg;
+	char key[64], path[256];
+	struct tally t;
+
+	REQUIRE(rec && runtime > 0);
+	CHECK_EQ(weft_runtime_not_measured(runtime, NULL), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(0, "polls"), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(99, "polls"), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(runtime, "polls of plain tasks"), 0);
+	snprintf(key, sizeof(key), "degraded.runtime.%u", runtime);
+	for (int i = 0; i < 2; i++) {
+		weft_park(0);
+		weft_unpark(0);
+		CHECK_EQ(weft_recorder_rotate(rec, path, sizeof(path), NULL), 0);
+		REQUIRE(weft_segment_open(&seg, path, NULL) == 0);
+		CHECK_STR(weft_segment_fact(seg, key), "polls of plain tasks");
+		weft_segment_close(seg);
+	}
+	session_end(rec, &t, 0);
+	CHECK_EQ(weft_runtime_del(runtime), 0);
 	tally_fini(&t);
 }
 
