@@ -123,7 +123,7 @@ export class Session {
     for (const lane of lanes) {
       const process = names[lane.recording];
       const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : 'other threads';
-      lane.group = names.length > 1 ? `${process} · ${group}` : group;
+      lane.group = names.length > 1 ? `${group} · ${process}` : group;
     }
     return lanes;
   }

@@ -176,7 +176,7 @@ export function Timeline() {
             ref={lanes}
             class="tl-lanes"
             role="img"
-            aria-label="Lanes of workers and threads over time"
+            aria-label="Lanes of workers and threads over time. n and p go to long polls, which Details has in words."
             tabIndex={0}
           />
           {layout.boxes.map((box) => (
