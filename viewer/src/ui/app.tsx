@@ -124,6 +124,7 @@ function Bottom() {
   const app = useApp();
   const panel = useView((v) => v.panel);
   const empty = useView((v) => isEmpty(v.selection));
+  const several = useLoaded((l) => l.info.recordings.length > 1);
   const tabs = useRef<HTMLDivElement>(null);
   const onKeyDown = (e: KeyboardEvent): void => {
     const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0;
@@ -153,12 +154,11 @@ function Bottom() {
         </div>
         <span class="spring" />
         <RecordingChoice />
-        {empty ? (
+        {!empty && <Chips />}
+        {empty && !several && (
           <span class="muted" title="Drag over the lanes: all panels follow">
             of the whole trace
           </span>
-        ) : (
-          <Chips />
         )}
       </div>
       <div class="panel-body" role="tabpanel" aria-label={PANEL_NAMES[panel]}>

@@ -203,10 +203,13 @@ function counted(f: Frame, box: LaneBox, top: number, rowH: number, polls: Rects
     ctx.fillStyle = theme.part[4];
     ctx.fillRect(a, top + full - h, b - a - 1, h);
     ctx.globalAlpha = 1;
-    const text = `${count(n)} short polls, counted`;
-    const left = roomBetween(polls, a + 5, b - 5, text.length * CHAR_PX);
     ctx.fillStyle = theme.muted;
-    if (left !== null) ctx.fillText(text, left, top + 9);
+    for (const text of [`${count(n)} short polls, counted`, `${count(n)} counted`]) {
+      const left = roomBetween(polls, a + 5, b - 5, text.length * CHAR_PX);
+      if (left === null) continue;
+      ctx.fillText(text, left, top + 9);
+      break;
+    }
   }
 }
 

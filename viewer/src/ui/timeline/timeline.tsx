@@ -70,7 +70,7 @@ function BoxLabel({ box }: { box: Box }) {
   const fold = () => app.view.set({ collapsed: toggled(app.view.get().collapsed, box.key) });
   return (
     <div class="group-label" style={{ top: `${box.y}px`, height: `${box.h}px` }}>
-      <button class="fold" aria-expanded={!box.collapsed} onClick={fold}>
+      <button class="fold" aria-expanded={!box.collapsed} onClick={fold} title={box.name}>
         {box.collapsed ? '▸' : '▾'} <span>{box.name}</span>
         <small>{box.lanes}</small>
       </button>
