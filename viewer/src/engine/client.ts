@@ -84,6 +84,7 @@ export class EngineTrace implements Trace {
   strings: string[] = [];
   query?: (sql: string, limit: number) => Promise<SqlAnswer>;
   questions?: () => Promise<Question[]>;
+  private listed: Promise<Manifest>;
   private link: Link;
   private loaded!: Loaded;
   private grown: ((info: TraceInfo) => void)[] = [];
@@ -91,6 +92,8 @@ export class EngineTrace implements Trace {
   private version = '';
 
   constructor(private source: Source, private options: OpenOptions) {
+    this.listed = source.manifest(); // is on its way while the worker is made
+    this.listed.catch(() => {}); // reported by who waits for it
     this.link = this.newLink();
     if (!source.query || !source.questions) return;
     this.query = async (sql, limit) => {
@@ -128,7 +131,7 @@ export class EngineTrace implements Trace {
       return module;
     });
     started.catch(() => {}); // reported below
-    const manifest = await this.source.manifest();
+    const manifest = await this.listed;
     const coming = this.fetchAll(manifest); // while the worker starts
     const parts = previewParts(coming.indices.map((index) => manifest.files[index]), navigator.hardwareConcurrency);
     const whole = async (): Promise<void> => {
