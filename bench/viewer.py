@@ -4,12 +4,12 @@
 left as DIR/demo.weft and repeats it until there are 1, 2, 5, 10 and 20 M events.
 
 viewer_load: from opening the page in Chromium to the first picture of 10 M events. viewer_whole: until all of them are
-loaded, so that everything in the picture can be clicked and every panel answers. viewer_parse: CPU time of decoding
-an event in order of time in WebAssembly, in node; the baseline is the same code as it runs in the command. viewer_heap:
-memory of the page's process beyond that of an empty page, for each of 10 M events. viewer_growth: viewer_whole for each
-event of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory. bundle_bytes: all files of the page, gzipped.
-viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each of as many events, the same ones in dial9's
-format; not measured where there is no cargo."""
+loaded, so that everything in the picture can be clicked and every panel answers. viewer_parse: CPU time of decoding an
+event in order of time in WebAssembly, in node; the baseline is the same code as it runs in the command. viewer_heap:
+memory of the page's process beyond that of an empty page, for each of 10 M events. viewer_growth: viewer_whole for
+each event of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory. bundle_bytes: all files of the page,
+gzipped. viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each of as many events, the same ones in
+dial9's format; not measured where there is no cargo."""
 import json
 import os
 import shutil
@@ -87,7 +87,8 @@ def main():
             best[millions] = [min(one[what] for one in made) for what in ("whole", "bytes", "picture")]
         demo.figure("viewer_load", best[10][2] / 1e3, "s", "from opening the page in Chromium to the first picture of "
                     "10 M events, best of %d" % runs)
-        demo.figure("viewer_whole", best[10][0] / 1e3, "s", "until all of the 10 M events are loaded, best of %d" % runs)
+        demo.figure("viewer_whole", best[10][0] / 1e3, "s", "until all of the 10 M events are loaded, best of %d"
+                    % runs)
         frames = node("../viewer/bench/frames.mjs", demo.BUILD, where[10])[0]
         demo.figure("viewer_frame_p95", frames["p95_ms"], "ms", "between frames while panning and zooming 10 M events "
                     "in headless Chromium, %.1f ms of it in scripts; the baseline is an empty canvas of that size"

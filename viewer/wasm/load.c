@@ -458,7 +458,7 @@ VIEW_EXPORT const char *view_problem(uint32_t i)
 	return NULL;
 }
 
-/* Facts of a recording: 0 shift, 1 wall clock of its start, 2 its length, 3 its start on the recording's clock, in ns. */
+/* Facts of a recording, in ns: 0 shift, 1 wall clock of its start, 2 its length, 3 its start on its own clock. */
 VIEW_EXPORT double view_recording(uint32_t number, uint32_t what)
 {
 	const struct weft__recording *rec = &view_trace.list.all[number];

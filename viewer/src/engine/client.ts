@@ -151,7 +151,7 @@ export class EngineTrace implements Trace {
     this.update(this.info);
   }
 
-  /** A picture of a large trace by several workers, before one of them has all of it: the one that did the first part. */
+  /** A picture of a large trace by several workers, before the one that did the first part loads all of it. */
   private async preview(started: Promise<WebAssembly.Module>, parts: number[][], coming: Coming): Promise<boolean> {
     if (parts.length < 2) return false;
     const others = parts.slice(1).map(() => new Link([], () => {}, () => {}));

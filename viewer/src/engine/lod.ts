@@ -270,7 +270,9 @@ export class Gathering {
 
 /** What there is between two moments: things of a pixel and longer by themselves, shorter ones of one pixel as one, in
  * the name of the longest. */
-function gather(lod: LodData, which: number, viewFromNs: number, viewToNs: number, pixels: number, into: Gathering): void {
+function gather(
+  lod: LodData, which: number, viewFromNs: number, viewToNs: number, pixels: number, into: Gathering,
+): void {
   const { shiftNs } = lod;
   const [fromNs, toNs] = [viewFromNs - shiftNs, viewToNs - shiftNs];
   const first = lowerBound(lod.beginNs, fromNs);
