@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads traces in Chromium, for bench/viewer.py: node bench/viewer.mjs BUILD DIR... One line of JSON for each DIR: how
-// long until the trace could be drawn, and how much memory the page's process took for it.
+// long until the first picture, how long until all of the trace is loaded, and how much memory the page's process took.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -48,11 +48,13 @@ async function measure(directory) {
       const at = (name) => performance.getEntriesByName(name)[0].startTime;
       return { picture: performance.now(), loaded: at('weft-loaded'), opened: at('weft-open') };
     });
-    await page.waitForTimeout(1500);
+    await page.waitForFunction(() => performance.getEntriesByName('weft-whole').length > 0, null, { timeout: 300000 });
+    const whole = await page.evaluate(() => performance.getEntriesByName('weft-whole')[0].startTime);
+    await page.waitForFunction(() => window.__weft.loaded.get().info.complete, null, { timeout: 300000 });
     const session = await page.context().newCDPSession(page);
     await session.send('HeapProfiler.collectGarbage');
     await page.waitForTimeout(500);
-    return { ...times, bytes: (await memory(browserSession)) - before };
+    return { ...times, whole, bytes: (await memory(browserSession)) - before };
   } finally {
     await browser.close();
     child.kill('SIGINT');

@@ -150,6 +150,12 @@ test('a zoomed node and what is above it fill the width', () => {
     ],
   );
 });
+test('bare, a graph begins with the node that fills the width', () => {
+  const run = t.nodeAt(T, `main${t.PATH}run`);
+  const { rects } = flameRects(T, run, 0, true);
+  assert.deepEqual([rects[0].node, rects[0].row], [run, 0]);
+  assert.ok(rects.every((r) => r.node !== 0));
+});
 test('arrow keys walk the tree and stop at its ends', () => {
   const main = neighbour(T, 0, 'ArrowDown');
   const run = neighbour(T, main, 'ArrowDown');

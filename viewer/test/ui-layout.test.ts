@@ -6,6 +6,7 @@ import type { Lane, Slices } from '../src/api.ts';
 import { clamp } from '../src/ui/actions.ts';
 import { boxAt, layout, sharedFrames, stripsOf, visible } from '../src/ui/timeline/layout.ts';
 import type { LaneBox } from '../src/ui/timeline/layout.ts';
+import { roomBetween } from '../src/ui/timeline/draw.ts';
 import { LEAST_PX, aligned, hit, newRects, pack } from '../src/ui/timeline/lod.ts';
 
 function lane(id: number, name: string, group: string): Lane {
@@ -179,4 +180,14 @@ test('a view stays inside the trace and is never shorter than 20 ns', () => {
   assert.equal(to - from, 20);
   const late = clamp(2e9, 2.1e9, 0, 1e9);
   assert.equal(late[1], 1.02e9);
+});
+
+test('text is written where no bar is, or nowhere', () => {
+  const bars = { ...newRects(4), n: 2 };
+  bars.x0.set([50, 200]);
+  bars.x1.set([60, 210]);
+  assert.equal(roomBetween(bars, 0, 300, 40), 0);
+  assert.equal(roomBetween(bars, 0, 300, 100), 64);
+  assert.equal(roomBetween(bars, 190, 300, 80), 214);
+  assert.equal(roomBetween(bars, 0, 300, 150), null);
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { commandFor } from '../src/ui/keys.ts';
-import { byUnit, clock, count, duration, moment, niceStep, share } from '../src/ui/format.ts';
+import { byUnit, clock, count, duration, lockName, moment, niceStep, share } from '../src/ui/format.ts';
 import { bucketOf, histogram, lowerEdge } from '../src/ui/lists/buckets.ts';
 import { sorted } from '../src/ui/lists/grid.tsx';
 import { at } from '../src/ui/lists/report.tsx';
@@ -85,4 +85,11 @@ test('the first nine names have nine colours, and keep them', () => {
   const slots = names.map(slotOf);
   assert.equal(new Set(slots).size, 9);
   assert.deepEqual(names.map(slotOf), slots);
+});
+
+test('a lock is called by its symbol, or by its name where the symbol is an offset', () => {
+  assert.equal(lockName('cache.lock', 'pthread_mutex_lock'), 'cache.lock');
+  assert.equal(lockName('server.2+0x30c0', 'cache_lock'), 'cache_lock');
+  assert.equal(lockName('server.2+0x30c0', ''), 'server.2+0x30c0');
+  assert.equal(lockName('', 'lock'), 'lock');
 });

@@ -22,6 +22,10 @@ static struct {
 	struct view_lane *at;
 	size_t n, cap;
 	struct weft__map by_key;
+	struct {
+		int64_t key;
+		uint32_t lane;
+	} near[8]; /* those that were asked for last */
 	struct view_by_lane rows[WEFT__N_TABLES];
 } lanes;
 
@@ -229,6 +233,8 @@ VIEW_EXPORT int view_lanes(void)
 		rc = find_in(&view_trace.stores[shown[i]]);
 	if (rc == 0)
 		rc = join_threads();
+	for (i = 0; i < sizeof(lanes.near) / sizeof(lanes.near[0]); i++)
+		lanes.near[i].key = -1;
 	return rc < 0 ? rc : (int)lanes.n;
 }
 
@@ -262,7 +268,13 @@ uint32_t view_lane_of(const struct view_store *store, size_t who, uint32_t row)
 {
 	int64_t key = key_of(store, who, row);
 
-	return key == -1 ? VIEW_NONE : weft__map_get(&lanes.by_key, (uint64_t)key);
+	if (key == -1)
+		return VIEW_NONE;
+	if (key != lanes.near[key & 7].key) {
+		lanes.near[key & 7].key = key;
+		lanes.near[key & 7].lane = weft__map_get(&lanes.by_key, (uint64_t)key);
+	}
+	return lanes.near[key & 7].lane;
 }
 
 const struct view_by_lane *view_by_lane(enum weft__table_id table)

@@ -26,28 +26,38 @@ static uint32_t label(const struct view_store *store, size_t column, uint32_t ro
 	return value == VIEW_NULL ? VIEW_NONE : (uint32_t)value;
 }
 
-static int poll_mark(const struct view_store *s, uint32_t row, struct view_mark *m)
+/* The columns of a poll that its mark is made from. */
+enum {
+	POLL_ON_CPU,
+	POLL_NOT_MEASURED = 4,
+	POLL_BEGIN,
+	POLL_END,
+	POLL_DURATION,
+	POLL_NESTED_IN,
+	POLL_LOCATION,
+	POLL_COLUMNS
+};
+static const uint8_t poll_columns[POLL_COLUMNS] = {WEFT__COL_POLL_ON_CPU_NS,       WEFT__COL_POLL_BLOCKED_NS,
+						   WEFT__COL_POLL_WAITING_NS,      WEFT__COL_POLL_PREEMPTED_NS,
+						   WEFT__COL_POLL_NOT_MEASURED_NS, WEFT__COL_POLL_BEGIN_NS,
+						   WEFT__COL_POLL_END_NS,          WEFT__COL_POLL_DURATION_NS,
+						   WEFT__COL_POLL_NESTED_IN,       WEFT__COL_POLL_LOCATION};
+
+static void poll_mark(const int64_t at[POLL_COLUMNS], struct view_mark *m)
 {
-	static const uint8_t parts[] = {WEFT__COL_POLL_ON_CPU_NS, WEFT__COL_POLL_BLOCKED_NS, WEFT__COL_POLL_WAITING_NS,
-					WEFT__COL_POLL_PREEMPTED_NS, WEFT__COL_POLL_NOT_MEASURED_NS};
-	double most = 0, end_ns = number(s, WEFT__COL_POLL_END_NS, row), depth;
-	size_t i;
+	int64_t most = 0;
+	uint8_t i;
 
-	m->begin_ns = number(s, WEFT__COL_POLL_BEGIN_NS, row);
-	m->end_ns = isnan(end_ns) ? m->begin_ns + number(s, WEFT__COL_POLL_DURATION_NS, row) : end_ns;
+	m->begin_ns = (double)at[POLL_BEGIN];
+	m->end_ns = (double)(at[POLL_END] == VIEW_NULL ? at[POLL_BEGIN] + at[POLL_DURATION] : at[POLL_END]);
 	m->kind = KIND_NOT_MEASURED;
-	for (i = 0; i < sizeof(parts); i++) {
-		double ns = number(s, parts[i], row);
-
-		if (ns > most) {
-			most = ns;
-			m->kind = (uint8_t)i;
+	for (i = POLL_ON_CPU; i <= POLL_NOT_MEASURED; i++)
+		if (at[i] > most) { /* VIEW_NULL is less than all */
+			most = at[i];
+			m->kind = i;
 		}
-	}
-	depth = number(s, WEFT__COL_POLL_NESTED_IN, row);
-	m->depth = depth > 255 ? 255 : (uint8_t)depth;
-	m->label = label(s, WEFT__COL_POLL_LOCATION, row);
-	return 1;
+	m->depth = at[POLL_NESTED_IN] <= 0 ? 0 : at[POLL_NESTED_IN] > 255 ? 255 : (uint8_t)at[POLL_NESTED_IN];
+	m->label = at[POLL_LOCATION] == VIEW_NULL ? VIEW_NONE : (uint32_t)at[POLL_LOCATION];
 }
 
 static uint8_t kind_of(const char *part)
@@ -127,10 +137,9 @@ static const struct {
 	enum weft__table_id table;
 	int (*mark)(const struct view_store *store, uint32_t row, struct view_mark *mark);
 } layers[VIEW_LAYERS] = {
-	[VIEW_LAYER_POLL] = {WEFT__TABLE_POLL, poll_mark},    [VIEW_LAYER_SLICE] = {WEFT__TABLE_SLICE, slice_mark},
-	[VIEW_LAYER_PARK] = {WEFT__TABLE_PARK, park_mark},    [VIEW_LAYER_OFFCPU] = {WEFT__TABLE_OFFCPU, offcpu_mark},
-	[VIEW_LAYER_WAIT] = {WEFT__TABLE_WAIT, wait_mark},    [VIEW_LAYER_EVENT] = {WEFT__TABLE_EVENT, event_mark},
-	[VIEW_LAYER_STUCK] = {WEFT__TABLE_STUCK, stuck_mark},
+	[VIEW_LAYER_SLICE] = {WEFT__TABLE_SLICE, slice_mark}, [VIEW_LAYER_PARK] = {WEFT__TABLE_PARK, park_mark},
+	[VIEW_LAYER_WAIT] = {WEFT__TABLE_WAIT, wait_mark},    [VIEW_LAYER_OFFCPU] = {WEFT__TABLE_OFFCPU, offcpu_mark},
+	[VIEW_LAYER_EVENT] = {WEFT__TABLE_EVENT, event_mark}, [VIEW_LAYER_STUCK] = {WEFT__TABLE_STUCK, stuck_mark},
 };
 
 static int plain_layer(uint32_t lane, enum view_layer layer)
@@ -145,6 +154,38 @@ static int plain_layer(uint32_t lane, enum view_layer layer)
 
 		if (layers[layer].mark(store, by->rows[i], &mark))
 			rc = view_mark_add(NULL, &mark);
+	}
+	return rc;
+}
+
+/* From so many polls of a lane in one chunk on it is cheaper to unpack all of the chunk. */
+#define DENSE 128u
+
+/* As plain_layer, of the table that has most rows: columns are unpacked by chunks. */
+static int poll_layer(uint32_t lane)
+{
+	static int64_t unpacked[POLL_COLUMNS][VIEW_CHUNK];
+	const struct view_store *s = &view_trace.stores[WEFT__TABLE_POLL];
+	const struct view_by_lane *by = view_by_lane(WEFT__TABLE_POLL);
+	uint32_t i, k, end = by ? by->first[lane + 1] : 0, chunk = UINT32_MAX;
+	int rc = by ? view_marks_reserve(end - by->first[lane], false) : -ENOMEM;
+	bool dense = false;
+
+	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < end; i++) {
+		uint32_t row = by->rows[i];
+		struct view_mark mark = {.row = row};
+		int64_t at[POLL_COLUMNS];
+
+		if (row / VIEW_CHUNK != chunk) {
+			chunk = row / VIEW_CHUNK;
+			dense = i + DENSE < end && by->rows[i + DENSE] / VIEW_CHUNK == chunk;
+			for (k = 0; dense && k < POLL_COLUMNS; k++)
+				view_store_read(s, poll_columns[k], chunk, unpacked[k]);
+		}
+		for (k = 0; k < POLL_COLUMNS; k++)
+			at[k] = dense ? unpacked[k][row % VIEW_CHUNK] : view_store_get(s, poll_columns[k], row);
+		poll_mark(at, &mark);
+		rc = view_mark_add(NULL, &mark);
 	}
 	return rc;
 }
@@ -251,6 +292,8 @@ VIEW_EXPORT int view_layer(uint32_t lane, uint32_t layer)
 		return -ENOMEM;
 	if (layer == VIEW_LAYER_FLAME)
 		rc = view_flame_chart(lane, view_mark_add, NULL);
+	else if (layer == VIEW_LAYER_POLL)
+		rc = poll_layer(lane);
 	else if (layer == VIEW_LAYER_CONTEXT)
 		rc = context_layer(lane);
 	else if (layer == VIEW_LAYER_LOSS)

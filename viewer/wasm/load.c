@@ -21,6 +21,13 @@ VIEW_EXPORT void view_slices_up_to(double n_events)
 	slices_events = n_events;
 }
 
+/* Of polls only what their lanes show: for a picture that does not have to wait for all else. */
+static bool layers_only;
+VIEW_EXPORT void view_layers_only(uint32_t only)
+{
+	layers_only = only != 0;
+}
+
 /* Kept in memory from the start. Others are read when they are asked for. */
 static const enum weft__table_id kept[] = {
 	WEFT__TABLE_POLL, WEFT__TABLE_SLICE, WEFT__TABLE_WAIT,     WEFT__TABLE_SAMPLE,     WEFT__TABLE_OFFCPU,
@@ -126,12 +133,30 @@ VIEW_EXPORT int view_open(void)
 	return rc;
 }
 
+static uint64_t drawn_columns(void)
+{
+	static const uint8_t drawn[] = {
+		WEFT__COL_POLL_ID,          WEFT__COL_POLL_BEGIN_NS,     WEFT__COL_POLL_END_NS,
+		WEFT__COL_POLL_DURATION_NS, WEFT__COL_POLL_ON_CPU_NS,    WEFT__COL_POLL_BLOCKED_NS,
+		WEFT__COL_POLL_WAITING_NS,  WEFT__COL_POLL_PREEMPTED_NS, WEFT__COL_POLL_NOT_MEASURED_NS,
+		WEFT__COL_POLL_NESTED_IN,   WEFT__COL_POLL_QUEUE_DEPTH,  WEFT__COL_POLL_WAKE_DELAY_NS,
+		WEFT__COL_POLL_RECORDING,   WEFT__COL_POLL_THREAD_ID,    WEFT__COL_POLL_WORKER_ID};
+	uint64_t columns = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(drawn); i++)
+		columns |= UINT64_C(1) << drawn[i];
+	return columns;
+}
+
 static uint64_t kept_columns(enum weft__table_id id)
 {
 	const struct weft__table *table = &weft__tables[id];
 	uint64_t columns = 0;
 	size_t i;
 
+	if (layers_only && id == WEFT__TABLE_POLL)
+		return drawn_columns();
 	for (i = 0; i < table->n_columns; i++) /* ids of traces and fields of events are texts of one row each */
 		if (table->columns[i].type != WEFT__TRACE && !(id == WEFT__TABLE_EVENT && i == WEFT__COL_EVENT_FIELDS))
 			columns |= UINT64_C(1) << i;
@@ -433,7 +458,7 @@ VIEW_EXPORT const char *view_problem(uint32_t i)
 	return NULL;
 }
 
-/* Facts of a recording: 0 shift, 1 wall clock of its start, 2 its length, all in ns. */
+/* Facts of a recording, in ns: 0 shift, 1 wall clock of its start, 2 its length, 3 its start on its own clock. */
 VIEW_EXPORT double view_recording(uint32_t number, uint32_t what)
 {
 	const struct weft__recording *rec = &view_trace.list.all[number];
@@ -442,6 +467,7 @@ VIEW_EXPORT double view_recording(uint32_t number, uint32_t what)
 		return 0;
 	return what == 0   ? (double)view_trace.shift_ns[number]
 	       : what == 1 ? (double)rec->start_real_ns
+	       : what == 3 ? (double)rec->start_ns
 			   : (double)(rec->last_ns > rec->start_ns ? rec->last_ns - rec->start_ns : 0);
 }
 

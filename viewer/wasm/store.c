@@ -360,6 +360,57 @@ void view_store_fini(struct view_store *store)
 	memset(store, 0, sizeof(*store));
 }
 
+/* Inverse of PACK. */
+#define UNPACK(type)                                                                                                   \
+	for (i = 0; i < n; i++)                                                                                        \
+	to[i] = ((const type *)chunk->data)[i] == (type)-1                                                             \
+			? VIEW_NULL                                                                                    \
+			: (int64_t)(((const type *)chunk->data)[i] + (uint64_t)chunk->base)
+
+static void read_following(const struct view_store *store, const struct follows *of, uint32_t number, int64_t *to)
+{
+	static int64_t length[VIEW_CHUNK];
+	size_t i;
+
+	view_store_read(store, of->begin, number, to);
+	view_store_read(store, of->length, number, length);
+	for (i = 0; i < VIEW_CHUNK; i++)
+		to[i] = length[i] == VIEW_NULL ? VIEW_NULL
+					       : (int64_t)((uint64_t)to[i] + (uint64_t)(of->sign * length[i]));
+}
+
+void view_store_read(const struct view_store *store, size_t column, uint32_t number, int64_t to[VIEW_CHUNK])
+{
+	const struct view_chunk *chunk = &store->at[column].chunks[number];
+	uint32_t n = store->n - number * VIEW_CHUNK, i;
+
+	n = n < VIEW_CHUNK ? n : VIEW_CHUNK;
+	switch (store->columns >> column & 1 ? chunk->width : UINT32_MAX) {
+	case 0:
+		for (i = 0; i < n; i++)
+			to[i] = chunk->base;
+		break;
+	case 1:
+		UNPACK(uint8_t);
+		break;
+	case 2:
+		UNPACK(uint16_t);
+		break;
+	case 4:
+		UNPACK(uint32_t);
+		break;
+	case 8:
+		memcpy(to, chunk->data, n * sizeof(*to));
+		break;
+	case VIEW_FOLLOWS:
+		read_following(store, follows_of(store, column), number, to);
+		break;
+	default:
+		for (i = 0; i < n; i++)
+			to[i] = view_store_other(store, column, number * VIEW_CHUNK + i);
+	}
+}
+
 static int64_t derive(const struct view_store *store, size_t column, uint32_t row)
 {
 	int what = column == store->who + VIEW_WHO_TID ? 0 : column == store->who + VIEW_WHO_THREAD ? 1 : 2;

@@ -87,6 +87,8 @@ static inline int64_t view_store_get(const struct view_store *store, size_t colu
 		return view_store_other(store, column, row);
 	}
 }
+/* All values of a chunk at once, for those who need most of them. */
+void view_store_read(const struct view_store *store, size_t column, uint32_t chunk, int64_t to[VIEW_CHUNK]);
 /* load.c: a column that is derived: 0 tid, 1 name of the thread, 2 label of the worker. */
 int64_t view_derive(int what, int64_t thread, int64_t worker);
 /* The columns of who did it: recording, thread_id, tid, thread, worker_id, worker. */

@@ -4,9 +4,10 @@ import type {
   Answer as SqlAnswer, Filter, Flame, LaneLayer, Order, Question,
   Rows, Selection, Series, Slices, Trace, TraceInfo, Weight,
 } from '../api.ts';
-import { chooseFiles, type Part } from './choose.ts';
+import { chooseFiles, type Choice, type Part } from './choose.ts';
 import type { LodData } from './lod.ts';
 import { slicesOf } from './lod.ts';
+import { joinPreview, previewParts } from './preview.ts';
 import type { Answer, Ask } from './protocol.ts';
 import { sampleSeries, sampleUtilisation } from './series.ts';
 import type { Loaded, LoadOptions } from './session.ts';
@@ -15,14 +16,17 @@ import type { MemoryFile } from './wasi.ts';
 import workerCode from 'worker:./worker.ts';
 
 const LIVE_MS = 2000;
-const FETCHES = 6; // at a time, as browsers do
+const FETCHES = 32; // at a time; browsers make a queue of them
 
 export interface OpenOptions extends Part {
   /** What is going on, for people, and how far it is, 0 to 1. */
   onProgress?(what: string, share: number): void;
 }
 
-type Fetched = Pick<LoadOptions, 'files' | 'names' | 'left'>;
+interface Coming extends Choice {
+  files: Promise<MemoryFile>[]; // of `indices`
+  names: Promise<Uint8Array>;
+}
 
 class Link {
   private worker: Worker;
@@ -80,6 +84,7 @@ export class EngineTrace implements Trace {
   strings: string[] = [];
   query?: (sql: string, limit: number) => Promise<SqlAnswer>;
   questions?: () => Promise<Question[]>;
+  private listed: Promise<Manifest>;
   private link: Link;
   private loaded!: Loaded;
   private grown: ((info: TraceInfo) => void)[] = [];
@@ -87,6 +92,8 @@ export class EngineTrace implements Trace {
   private version = '';
 
   constructor(private source: Source, private options: OpenOptions) {
+    this.listed = source.manifest(); // is on its way while the worker is made
+    this.listed.catch(() => {}); // reported by who waits for it
     this.link = this.newLink();
     if (!source.query || !source.questions) return;
     this.query = async (sql, limit) => {
@@ -124,20 +131,60 @@ export class EngineTrace implements Trace {
       return module;
     });
     started.catch(() => {}); // reported below
-    const manifest = await this.source.manifest();
-    const fetched = this.fetchAll(manifest); // while the worker starts
-    fetched.catch(() => {});
-    const module = await started;
-    await this.loadWhatFits(module, manifest, fetched);
-    if (this.source.live && manifest.live) void this.follow();
+    const manifest = await this.listed;
+    const coming = this.fetchAll(manifest); // while the worker starts
+    const parts = previewParts(coming.indices.map((index) => manifest.files[index]), navigator.hardwareConcurrency);
+    const whole = async (): Promise<void> => {
+      await this.loadWhatFits(await started, manifest, coming);
+      performance.mark('weft-whole');
+      if (this.source.live && manifest.live) void this.follow();
+    };
+    if (!(await this.preview(started, parts, coming))) return whole();
+    // The picture first: the worker would take the CPU from it.
+    requestAnimationFrame(() => setTimeout(() => whole().catch((error: Error) => this.ended(error))));
+  }
+
+  /** What is there is shown, with a word about what is not. */
+  private ended(error: Error): void {
+    this.info.problems.push(`The trace could not be loaded in full: ${error.message}`);
+    this.info.complete = true;
+    this.update(this.info);
+  }
+
+  /** A picture of a large trace by several workers, before the one that did the first part loads all of it. */
+  private async preview(started: Promise<WebAssembly.Module>, parts: number[][], coming: Coming): Promise<boolean> {
+    if (parts.length < 2) return false;
+    const others = parts.slice(1).map(() => new Link([], () => {}, () => {}));
+    try {
+      const loading = [this.link, ...others].map(async (link, i) => {
+        const module = await started;
+        if (link !== this.link) await link.ask('start', [module]);
+        const files = await Promise.all(parts[i].map((at) => coming.files[at]));
+        const options: LoadOptions = { files, names: new Uint8Array(), live: false, left: coming.left, preview: true };
+        return link.ask<Loaded>('load', [options]);
+      });
+      const joined = joinPreview(await Promise.all(loading));
+      if (joined) this.show(joined);
+      return joined !== null;
+    } catch {
+      return false; // loading all of it says what is wrong
+    } finally {
+      for (const link of others) link.end();
+    }
+  }
+
+  private show(loaded: Loaded): void {
+    this.loaded = loaded;
+    performance.mark('weft-loaded'); // the first of these is the first picture
+    this.update(loaded.info);
   }
 
   /** Less and less, until it fits into the memory that the browser gives. */
-  private async loadWhatFits(module: WebAssembly.Module, manifest: Manifest, first: Promise<Fetched>): Promise<void> {
-    for (let fetched = first; ; fetched = this.fetchAll(manifest)) {
-      const { indices, events } = chooseFiles(manifest, this.options);
+  private async loadWhatFits(module: WebAssembly.Module, manifest: Manifest, first: Coming): Promise<void> {
+    for (let coming = first; ; coming = this.fetchAll(manifest)) {
+      const { indices, events } = coming;
       try {
-        await this.load(manifest, await fetched);
+        await this.load(manifest, coming);
         return;
       } catch (error) {
         if (!/memory/i.test((error as Error).message) || indices.length < 2) throw error;
@@ -158,41 +205,39 @@ export class EngineTrace implements Trace {
   }
 
   /** Some at a time; files of several directories may have one name. */
-  private async fetchFiles(manifest: Manifest, indices: number[]): Promise<MemoryFile[]> {
-    const files: MemoryFile[] = [];
+  private fetchFiles(manifest: Manifest, indices: number[]): Promise<MemoryFile>[] {
     const names = manifest.files.map((file) => file.name);
-    let next = 0;
+    const last: Promise<unknown>[] = []; // of each line in which files wait
     let done = 0;
-    const fetcher = async (): Promise<void> => {
-      while (next < indices.length) {
-        const at = next++;
-        const info = manifest.files[indices[at]];
-        this.progress(`Fetching ${info.name}`, done / indices.length);
+    return indices.map((index, at) => {
+      const info = manifest.files[index];
+      const fetched = (last[at % FETCHES] ?? Promise.resolve()).then(async () => {
+        this.progress(`Fetching ${info.name}`, done++ / indices.length);
         const file = await this.fetchOne(info, manifest.live);
         const alone = names.indexOf(info.name) === names.lastIndexOf(info.name);
-        files[at] = { ...file, name: alone ? info.name : `${info.id}/${info.name}` };
-        done++;
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(FETCHES, indices.length) }, fetcher));
-    return files;
+        return { ...file, name: alone ? info.name : `${info.id}/${info.name}` };
+      });
+      fetched.catch(() => {}); // reported by who waits for it
+      last[at % FETCHES] = fetched;
+      return fetched;
+    });
   }
 
-  private async fetchAll(manifest: Manifest): Promise<Fetched> {
-    const { indices, left } = chooseFiles(manifest, this.options);
-    const [files, names] = await Promise.all([this.fetchFiles(manifest, indices), this.source.names()]);
-    return { files, names, left };
+  private fetchAll(manifest: Manifest): Coming {
+    const choice = chooseFiles(manifest, this.options);
+    const names = this.source.names();
+    names.catch(() => {}); // reported by who waits for it
+    return { ...choice, files: this.fetchFiles(manifest, choice.indices), names };
   }
 
-  private async load(manifest: Manifest, { files, names, left }: Fetched): Promise<void> {
-    const options: LoadOptions = { files, names, live: manifest.live, left };
+  private async load(manifest: Manifest, coming: Coming): Promise<void> {
+    const [names, ...files] = await Promise.all([coming.names, ...coming.files]);
+    const options: LoadOptions = { files, names, live: manifest.live, left: coming.left };
     // Bytes that will not be needed here again are given away, not copied.
     const transfer = manifest.live ? [] : files.map((file) => file.bytes.buffer as ArrayBuffer);
     const loaded = await this.link.ask<Loaded>('load', [options], transfer);
-    this.loaded = loaded;
     this.version = manifest.version;
-    performance.mark('weft-loaded');
-    this.update(loaded.info);
+    this.show(loaded);
   }
 
   /** A recording that goes on: looks for more, and rests several times as long as loading took. */
@@ -204,7 +249,7 @@ export class EngineTrace implements Trace {
         const manifest = await this.source.manifest();
         if (manifest.version !== this.version) {
           const begin = performance.now();
-          await this.load(manifest, await this.fetchAll(manifest));
+          await this.load(manifest, this.fetchAll(manifest));
           restMs = Math.max(LIVE_MS, 4 * (performance.now() - begin));
         }
         if (!manifest.live) return;
@@ -245,13 +290,13 @@ export class EngineTrace implements Trace {
       case 'utilisation':
         return sampleUtilisation(this.pollLods(lane), fromNs, toNs, pixels);
       case 'wake_delay':
-        return sampleSeries(name, 'ns', lane === null ? wakeDelay : [wakeDelay[lane]], fromNs, toNs, pixels);
+        return sampleSeries(name, 'ns', lane === null ? wakeDelay.flat() : wakeDelay[lane], fromNs, toNs, pixels);
       case 'cost':
-        return sampleSeries(name, 'share', [cost], fromNs, toNs, pixels);
+        return sampleSeries(name, 'share', cost, fromNs, toNs, pixels);
       case 'queue':
-        return sampleSeries(name, 'tasks', lane === null ? [queue] : [localQueue[lane]], fromNs, toNs, pixels);
+        return sampleSeries(name, 'tasks', lane === null ? queue : localQueue[lane], fromNs, toNs, pixels);
       case 'local_queue':
-        return sampleSeries(name, 'tasks', lane === null ? localQueue : [localQueue[lane]], fromNs, toNs, pixels);
+        return sampleSeries(name, 'tasks', lane === null ? localQueue.flat() : localQueue[lane], fromNs, toNs, pixels);
       default:
         throw new Error(`there is no series ${name}`);
     }

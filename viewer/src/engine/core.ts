@@ -35,6 +35,7 @@ type Exports = Record<string, (...args: number[]) => number> & { memory: WebAsse
 export class Core {
   tables: TableInfo[] = [];
   strings: string[] = [];
+  private pictureOnly = false;
   private wasi = new Wasi();
   private wasm!: Exports;
   private decoder = new TextDecoder();
@@ -107,6 +108,12 @@ export class Core {
     this.wasm.view_slices_up_to(events);
   }
 
+  /** Before the load: whether only what lanes show is kept, without rows and labels. */
+  layersOnly(only: boolean): void {
+    this.pictureOnly = only;
+    this.wasm.view_layers_only(only ? 1 : 0);
+  }
+
   /** Reads all events into the tables. */
   load(): void {
     this.check(this.wasm.view_load(), 'loading the trace');
@@ -135,11 +142,12 @@ export class Core {
     return all;
   }
 
-  recordings(): { shiftNs: number; startUnixNs: number; spanNs: number }[] {
+  recordings(): { shiftNs: number; startUnixNs: number; spanNs: number; clockNs: number }[] {
     return Array.from({ length: this.figure(3) }, (_, i) => ({
       shiftNs: this.wasm.view_recording(i, 0),
       startUnixNs: this.wasm.view_recording(i, 1),
       spanNs: this.wasm.view_recording(i, 2),
+      clockNs: this.wasm.view_recording(i, 3),
     }));
   }
 
@@ -204,12 +212,13 @@ export class Core {
     const n = this.check(this.wasm.view_layer(lane, LAYERS.indexOf(layer)), `layer ${layer}`);
     const at = (which: number): number => this.wasm.view_layer_column(which);
     const memory = this.wasi.memory!.buffer;
+    const named = this.pictureOnly ? 0 : n;
     return {
       n,
       beginNs: new Float64Array(memory, at(0), n).slice(),
       endNs: new Float64Array(memory, at(1), n).slice(),
-      row: new Uint32Array(memory, at(2), n).slice(),
-      label: new Uint32Array(memory, at(3), n).slice(),
+      row: new Uint32Array(memory, at(2), named).slice(),
+      label: new Uint32Array(memory, at(3), named).slice(),
       kind: new Uint8Array(memory, at(4), n).slice(),
       depth: new Uint8Array(memory, at(5), n).slice(),
     };

@@ -12,7 +12,7 @@ interface Level {
   sum: Float64Array;
 }
 
-/** Things of one depth of a layer of a lane. */
+/** Things of one depth of a layer of a lane. In a preview they have neither row nor label. */
 export interface LodData {
   depth: number;
   beginNs: Float64Array;
@@ -21,11 +21,12 @@ export interface LodData {
   label: Uint32Array;
   kind: Uint8Array;
   levels: Level[];
+  shiftNs: number; // to be added to all times
 }
 
 export function buildLod(layer: LayerData, depth: number, which: Uint32Array | null): LodData {
   const take = <T extends Float64Array | Uint32Array | Uint8Array>(from: T): T => {
-    if (!which) return from;
+    if (!which || from.length === 0) return from;
     const to = new (from.constructor as new (n: number) => T)(which.length);
     for (let i = 0; i < which.length; i++) to[i] = from[which[i]];
     return to;
@@ -38,6 +39,7 @@ export function buildLod(layer: LayerData, depth: number, which: Uint32Array | n
     label: take(layer.label),
     kind: take(layer.kind),
     levels: [],
+    shiftNs: 0,
   };
   buildLevels(lod);
   return lod;
@@ -254,11 +256,11 @@ export class Gathering {
       const index = this.index[at];
       slices.beginNs[i] = this.begin[at];
       slices.endNs[i] = this.end[at];
-      slices.row[i] = lod.row[index];
+      slices.row[i] = lod.row[index] ?? NONE;
       slices.count[i] = this.count[at];
       slices.kind[i] = lod.kind[index];
       slices.depth[i] = lod.depth;
-      slices.label[i] = lod.label[index];
+      slices.label[i] = lod.label[index] ?? NONE;
       slices.coverNs![i] = this.cover[at];
       slices.longestNs![i] = lod.endNs[index] - lod.beginNs[index];
     }
@@ -268,11 +270,15 @@ export class Gathering {
 
 /** What there is between two moments: things of a pixel and longer by themselves, shorter ones of one pixel as one, in
  * the name of the longest. */
-function gather(lod: LodData, which: number, fromNs: number, toNs: number, pixels: number, into: Gathering): void {
+function gather(
+  lod: LodData, which: number, viewFromNs: number, viewToNs: number, pixels: number, into: Gathering,
+): void {
+  const { shiftNs } = lod;
+  const [fromNs, toNs] = [viewFromNs - shiftNs, viewToNs - shiftNs];
   const first = lowerBound(lod.beginNs, fromNs);
   const last = lowerBound(lod.beginNs, toNs, first);
   const single = (i: number): void => {
-    into.add(which, i, lod.beginNs[i], lod.endNs[i], 1, lod.endNs[i] - lod.beginNs[i]);
+    into.add(which, i, lod.beginNs[i] + shiftNs, lod.endNs[i] + shiftNs, 1, lod.endNs[i] - lod.beginNs[i]);
   };
   for (const i of reaching(lod, first, fromNs)) single(i);
   const pixelNs = (toNs - fromNs) / Math.max(1, pixels);
@@ -289,13 +295,14 @@ function gather(lod: LodData, which: number, fromNs: number, toNs: number, pixel
       next = range.best;
       range = overRange(lod, i, next);
     }
-    into.add(which, range.best, lod.beginNs[i], range.maxEnd, next - i, range.sum);
+    into.add(which, range.best, lod.beginNs[i] + shiftNs, range.maxEnd + shiftNs, next - i, range.sum);
     i = next;
   }
 }
 
 /** How much of [fromNs, toNs) things cover that do not overlap. */
-export function covered(lod: LodData, fromNs: number, toNs: number): number {
+export function covered(lod: LodData, viewFromNs: number, viewToNs: number): number {
+  const [fromNs, toNs] = [viewFromNs - lod.shiftNs, viewToNs - lod.shiftNs];
   const first = lowerBound(lod.beginNs, fromNs);
   const last = lowerBound(lod.beginNs, toNs, first);
   let sum = 0;

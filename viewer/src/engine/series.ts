@@ -12,6 +12,7 @@ export interface SeriesData {
   max: Float32Array;
   sum: Float64Array;
   count: Uint8Array; // points with a number
+  shiftNs: number; // to be added to all times
 }
 
 export function buildSeries(timeNs: Float64Array, value: Float32Array): SeriesData {
@@ -23,6 +24,7 @@ export function buildSeries(timeNs: Float64Array, value: Float32Array): SeriesDa
     max: new Float32Array(blocks),
     sum: new Float64Array(blocks),
     count: new Uint8Array(blocks),
+    shiftNs: 0,
   };
   for (let block = 0; block < blocks; block++) {
     const end = Math.min(value.length, (block + 1) * BLOCK);
@@ -93,12 +95,12 @@ export function sampleSeries(
 ): Series {
   const series = empty(name, unit, fromNs, toNs, pixels);
   const n = series.timeNs.length;
-  const at = all.map((data) => lowerBound(data.timeNs, fromNs));
+  const at = all.map((data) => lowerBound(data.timeNs, fromNs - data.shiftNs));
   for (let i = 0; i < n; i++) {
     const pixel = { n: 0, min: Infinity, max: -Infinity, sum: 0 };
     const endNs = fromNs + ((i + 1) * (toNs - fromNs)) / n;
     all.forEach((data, k) => {
-      const next = lowerBound(data.timeNs, endNs, at[k]);
+      const next = lowerBound(data.timeNs, endNs - data.shiftNs, at[k]);
       addRange(data, at[k], next, pixel);
       at[k] = next;
     });

@@ -12,14 +12,16 @@ const FINDINGS_AT_ONCE = 1_000_000;
 export interface Loaded {
   info: TraceInfo;
   layers: Record<LaneLayer, LodData[]>[]; // by lane
-  series: { queue: SeriesData; cost: SeriesData; localQueue: SeriesData[]; wakeDelay: SeriesData[] };
+  series: { queue: SeriesData[]; cost: SeriesData[]; localQueue: SeriesData[][]; wakeDelay: SeriesData[][] }; // by lane
   complete: boolean; // findings are in
+  clockNs: number; // moment 0, on the clock of the recording
 }
 export interface LoadOptions {
   files: MemoryFile[];
   names: Uint8Array;
   live: boolean;
   left: string[]; // sentences about what was not loaded
+  preview?: boolean; // only what lanes show (preview.ts)
 }
 
 interface ReportJson {
@@ -51,6 +53,7 @@ export class Session {
   }
 
   load(options: LoadOptions): Loaded {
+    this.core.layersOnly(options.preview === true);
     this.core.open(options.files, options.names);
     this.core.load();
     const names = this.recordingNames();
@@ -77,9 +80,9 @@ export class Session {
       for (const layer of LAYERS) of[layer] = buildLods(this.core.layer(lane.id, layer));
       return of;
     });
-    const loaded: Loaded = { info, layers, series: this.series(layers), complete: false };
+    const loaded: Loaded = { info, layers, series: this.series(layers), complete: false, clockNs: first?.clockNs ?? 0 };
     this.core.layersDone();
-    if (info.events <= FINDINGS_AT_ONCE) this.find(loaded);
+    if (!options.preview && info.events <= FINDINGS_AT_ONCE) this.find(loaded);
     return loaded;
   }
 
@@ -120,17 +123,17 @@ export class Session {
     for (const lane of lanes) {
       const process = names[lane.recording];
       const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : 'other threads';
-      lane.group = names.length > 1 ? `${process} · ${group}` : group;
+      lane.group = names.length > 1 ? `${group} · ${process}` : group;
     }
     return lanes;
   }
 
   private series(layers: Loaded['layers']): Loaded['series'] {
-    const one = (name: string, lane: number, times?: Float64Array): SeriesData => {
+    const one = (name: string, lane: number, times?: Float64Array): SeriesData[] => {
       const points = this.core.points(name, lane, times);
-      return buildSeries(points.timeNs, points.value);
+      return [buildSeries(points.timeNs, points.value)];
     };
-    const ofPolls = (name: string): SeriesData[] =>
+    const ofPolls = (name: string): SeriesData[][] =>
       layers.map(({ poll }, lane) => one(name, lane, poll.length === 1 ? poll[0].beginNs : undefined));
     return {
       queue: one('queue', 0),

@@ -14,13 +14,13 @@ let session: Session | null = null;
 function buffersOf(loaded: Loaded): ArrayBuffer[] {
   const { queue, cost, localQueue, wakeDelay } = loaded.series;
   const layers = loaded.layers.flatMap((lane) => Object.values(lane).flatMap((lods) => lods.flatMap(lodBuffers)));
-  return [...layers, ...[queue, cost, ...localQueue, ...wakeDelay].flatMap(seriesBuffers)];
+  return [...layers, ...[queue, cost, ...localQueue, ...wakeDelay].flat().flatMap(seriesBuffers)];
 }
 
 function load(id: number, options: LoadOptions): void {
   const loaded = session!.load(options);
   port.postMessage({ id, result: loaded, strings: session!.newStrings() }, [...new Set(buffersOf(loaded))]);
-  if (loaded.complete) return;
+  if (loaded.complete || options.preview) return;
   session!.find(loaded);
   port.postMessage({ info: loaded.info, strings: session!.newStrings() });
 }

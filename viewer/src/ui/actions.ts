@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What keys, buttons and the pointer do to the view.
-import type { Selection } from '../api';
+import { NONE, type Selection } from '../api';
 import type { App, Match } from './context';
 import { isEmpty, sameItem } from './state';
 import type { Item, Panel } from './state';
@@ -116,7 +116,7 @@ export async function goMoment(app: App, threadId: number, ns: number): Promise<
   if (!lane) return false;
   const found = app.trace.slices(lane.id, 'poll', ns - 1, ns + 1, 1);
   for (let i = 0; i < found.n; i++) {
-    if (found.beginNs[i] > ns || found.endNs[i] < ns) continue;
+    if (found.beginNs[i] > ns || found.endNs[i] < ns || found.row[i] === NONE) continue;
     await go(app, 'poll', found.row[i]);
     return true;
   }

@@ -124,6 +124,7 @@ function Bottom() {
   const app = useApp();
   const panel = useView((v) => v.panel);
   const empty = useView((v) => isEmpty(v.selection));
+  const several = useLoaded((l) => l.info.recordings.length > 1);
   const tabs = useRef<HTMLDivElement>(null);
   const onKeyDown = (e: KeyboardEvent): void => {
     const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0;
@@ -153,7 +154,12 @@ function Bottom() {
         </div>
         <span class="spring" />
         <RecordingChoice />
-        {empty ? <span class="muted">whole trace: drag over the lanes to select</span> : <Chips />}
+        {!empty && <Chips />}
+        {empty && !several && (
+          <span class="muted" title="Drag over the lanes: all panels follow">
+            of the whole trace
+          </span>
+        )}
       </div>
       <div class="panel-body" role="tabpanel" aria-label={PANEL_NAMES[panel]}>
         <PanelBody panel={panel} />
@@ -189,13 +195,21 @@ function Splitter({ at, set }: { at: number; set: (share: number) => void }) {
   );
 }
 
+const SAID_MS = 6000;
+
 function Said() {
+  const app = useApp();
   const said = useLoaded((l) => l.said);
   const place = useLoaded((l) => l.place);
+  useEffect(() => {
+    if (!said) return;
+    const timer = setTimeout(() => app.loaded.set({ said: '' }), SAID_MS);
+    return () => clearTimeout(timer);
+  }, [said]);
   return (
     <div class="said" role="status" aria-live="polite">
-      {said}
-      <span hidden>{place ? place.arrows.map((a) => a.label).join('; ') : ''}</span>
+      {said && <span>{said}</span>}
+      <span class="heard">{place ? place.arrows.map((a) => a.label).join('; ') : ''}</span>
     </div>
   );
 }

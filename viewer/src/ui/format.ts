@@ -75,6 +75,11 @@ export function byUnit(value: number, unit: string): string {
 }
 
 /** The last part of a path, for places where the whole one is in the tooltip. */
+/** The symbol of a lock, or its name in the program where the symbol is only an offset. */
+export function lockName(symbol: string, name: string): string {
+  return symbol && !(name && /\+0x[\da-f]+$/.test(symbol)) ? symbol : name;
+}
+
 export function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

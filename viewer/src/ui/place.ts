@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where an item is on the timeline, and the arrows that lead from and to it.
+import { lockName } from './format';
 import type { App, Arrow, Place } from './context';
 import type { Item } from './state';
 import { duration } from './format';
@@ -35,7 +36,7 @@ export function endOf(app: App, row: Row, table: string): number {
 
 /** A lock by what it is called where that is known, else by the call that waits for it. */
 export function waitedFor(row: Row): string {
-  return row.str('object_name') || row.str('name');
+  return lockName(row.str('object_name'), row.str('name'));
 }
 
 /** Who held what a wait waited for, whom that one waited for in turn, and so on; a ring of waits ends it. */

@@ -19,6 +19,7 @@ interface Props {
   onPick: (node: number) => void;
   picked: number;
   upwards?: boolean;
+  bare?: boolean; // without what is above the node that is zoomed to
 }
 
 /** Change of share against the base: -1 only there, 1 only here. */
@@ -89,7 +90,7 @@ export function Graph(p: Props) {
   const [width, setWidth] = useState(600);
   const [hovered, setHovered] = useState<{ node: number; x: number; y: number } | null>(null);
   const dark = useLoaded((l) => l.dark);
-  const { rects, rows } = useMemo(() => flameRects(p.tree, p.zoomed, 0.7 / width), [p.tree, p.zoomed, width]);
+  const { rects, rows } = useMemo(() => flameRects(p.tree, p.zoomed, 0.7 / width, p.bare), [p.tree, p.zoomed, width]);
   useEffect(() => {
     const parent = canvas.current?.parentElement;
     if (!parent) return;

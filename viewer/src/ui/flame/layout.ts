@@ -18,11 +18,14 @@ export function weightOf(tree: Tree, at: number): number {
   return Math.max(tree.nodes[at].total, tree.nodes[at].baseTotal * scale);
 }
 
-/** Ancestors of `zoomed` are as wide as it is; what is narrower than `least` of the width is left out. */
-export function flameRects(tree: Tree, zoomed: number, least: number): { rects: FlameRect[]; rows: number } {
+/** Ancestors of `zoomed` are as wide as it is; what is narrower than `least` of the width is left out.
+ * `bare`: without them. */
+export function flameRects(
+  tree: Tree, zoomed: number, least: number, bare = false,
+): { rects: FlameRect[]; rows: number } {
   const rects: FlameRect[] = [];
   const above: number[] = [];
-  for (let at = tree.nodes[zoomed].parent; at >= 0; at = tree.nodes[at].parent) above.push(at);
+  for (let at = tree.nodes[zoomed].parent; at >= 0 && !bare; at = tree.nodes[at].parent) above.push(at);
   above.reverse().forEach((node, row) => rects.push({ node, x0: 0, x1: 1, row }));
   let rows = above.length;
   const place = (node: number, x0: number, x1: number, row: number): void => {

@@ -258,6 +258,7 @@ function Graphs({ tree, straight, picked, onPick }: GraphsProps) {
           onPick={pickIn(above)}
           picked={-1}
           upwards
+          bare
         />
         <p class="muted">Callees</p>
         <Graph
@@ -268,6 +269,7 @@ function Graphs({ tree, straight, picked, onPick }: GraphsProps) {
           onZoom={() => {}}
           onPick={pickIn(below)}
           picked={-1}
+          bare
         />
       </>
     );

@@ -81,7 +81,7 @@ export function Grid<T>(p: Props<T>) {
           onInput={(e) => setFilter(e.currentTarget.value)}
         />
         <span class="muted" aria-live="polite">
-          {count(shown.length)} {p.name}
+          {count(shown.length)} {shown.length === 1 ? p.name.replace(/s$/, '') : p.name}
           {p.note ? `, ${p.note}` : ''}
         </span>
       </div>

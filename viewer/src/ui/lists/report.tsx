@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { go, panel, select } from '../actions';
 import type { App } from '../context';
 import { useApp, useAsync, useView } from '../context';
-import { baseName, duration } from '../format';
+import { baseName, duration, lockName } from '../format';
 import { many } from '../table';
 import { Grid } from './grid';
 import type { GridColumn } from './grid';
@@ -106,7 +106,7 @@ export const KINDS: Record<string, Kind> = {
   locks: {
     path: 'wait_objects',
     columns: [
-      { id: 'name', title: 'lock', unit: 'text', value: (r) => String(r.object_name ?? r.name ?? '') },
+      { id: 'name', title: 'lock', unit: 'text', value: (r) => lockName(string('object_name')(r), string('name')(r)) },
       text('kind', 'kind'),
       {
         id: 'object',

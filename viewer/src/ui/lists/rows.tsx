@@ -134,7 +134,7 @@ function PollGrid({ kind }: { kind: 'polls' | 'delays' }) {
           ? 'No poll in the selection was recorded one by one.'
           : 'No poll in the selection has a wake that was recorded.'
       }
-      note={rows.length === MOST ? `the first ${MOST} in this order` : undefined}
+      note={rows.length === MOST ? 'the first in this order; there are more' : undefined}
       keyOf={(r) => r.num('rowid')}
       onOpen={(r) => void go(app, 'poll', r.num('rowid'))}
       sort={sort}

@@ -151,3 +151,17 @@ export function Stack({ id, open }: { id: number; open?: boolean }) {
     </ol>
   );
 }
+
+/** What the colours of polls mean. */
+export function Legend() {
+  return (
+    <p class="muted legend">
+      {PARTS.map((name, i) => (
+        <span key={name}>
+          <Dot part={i} />
+          {name}
+        </span>
+      ))}
+    </p>
+  );
+}

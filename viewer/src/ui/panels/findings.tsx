@@ -5,7 +5,7 @@ import type { App } from '../context';
 import { useApp, useLoaded } from '../context';
 import { clock, count, day, duration, plural } from '../format';
 import { many } from '../table';
-import { Empty } from './common';
+import { Empty, Legend } from './common';
 
 /** As findings of weft report --json; what is not measured is null. */
 export interface Finding {
@@ -123,6 +123,7 @@ export function Findings() {
         )}
         {info.live && <em> and still recording</em>}
       </p>
+      {workers > 0 && <Legend />}
       <Sentences title="Could not be read" list={info.problems} kind="problem" />
       <Sentences title="" list={[...info.limits, ...missing(app)]} kind="limit" />
       {info.complete === false && <p class="muted">Looking for what matters in {count(info.events)} events…</p>}

@@ -8,6 +8,7 @@ import { waitedFor } from '../place';
 import { many } from '../table';
 import type { Row } from '../table';
 import { Empty, Fact, Moment, RowLink, Section } from './common';
+import { Inside } from './poll';
 
 const POLL = [
   'rowid',
@@ -72,7 +73,13 @@ async function loadTask(app: App, recording: number, task: number) {
       MOST,
     ),
   ]);
-  return { tasks, polls, wakes };
+  return { tasks: withFacts(tasks), polls, wakes };
+}
+
+/** Without those of which nothing is known but that they were polled: where polls are only counted, that is little. */
+function withFacts(tasks: Row[]): Row[] {
+  const known = tasks.filter((t) => ['spawn_ns', 'end_ns', 'polls', 'wakes'].some((column) => t.has(column)));
+  return known.length ? known : tasks;
 }
 
 function whereNow(task: Row | undefined, polls: Row[]): string {
@@ -142,14 +149,15 @@ async function loadSpan(app: App, span: string) {
     many(app.trace, 'poll', POLL, filters, MOST, { column: 'begin_ns', descending: false }),
     many(app.trace, 'wait', undefined, filters, MOST, { column: 'begin_ns', descending: false }),
   ]);
-  return { polls, waits, contexts: await many(app.trace, 'context', undefined, filters, MOST) };
+  const contexts = await many(app.trace, 'context', undefined, filters, MOST);
+  return { polls, waits, contexts, flame: await app.trace.flame({ spanId: span }, 'cpu') };
 }
 
 export function SpanPanel({ span }: { span: string }) {
   const app = useApp();
   const { value, loading } = useAsync(() => loadSpan(app, span), [span]);
   if (!value) return loading ? <p class="muted">…</p> : <Empty>This span is not in the trace.</Empty>;
-  const { polls, waits, contexts } = value;
+  const { polls, waits, contexts, flame } = value;
   const some = contexts[0] ?? waits[0];
   return (
     <article data-testid="span-panel">
@@ -165,6 +173,11 @@ export function SpanPanel({ span }: { span: string }) {
             </Fact>
           )}
           {some.has('labels') && <Fact name="labels">{some.str('labels')}</Fact>}
+          {contexts[0] && (
+            <Fact name="from">
+              <Moment ns={contexts[0].num('time_ns')} />
+            </Fact>
+          )}
           <Fact name="on threads">
             {[...new Set(contexts.map((c) => c.str('worker') || c.str('thread')))].join(', ')}
           </Fact>
@@ -184,6 +197,9 @@ export function SpanPanel({ span }: { span: string }) {
             {w.has('holder') && <>, held by {w.str('holder')}</>}
           </p>
         ))}
+      </Section>
+      <Section title="On the CPU" note={flame.count[0] ? `${count(flame.count[0])} samples` : ''}>
+        <Inside flame={flame} />
       </Section>
       <p class="buttons">
         <button

@@ -10,8 +10,7 @@ import { loadPoll, waitedFor } from '../place';
 import type { Holder, PollInfo } from '../place';
 import { isTick, one } from '../table';
 import type { Row } from '../table';
-import { PARTS } from '../theme';
-import { Dot, Empty, Fact, Moment, PartsBar, PollLink, RowLink, Section, TaskLink } from './common';
+import { Dot, Empty, Fact, Legend, Moment, PartsBar, PollLink, RowLink, Section, TaskLink } from './common';
 import type { Piece } from './common';
 
 const PART_NAMES = ['on_cpu', 'blocked', 'waiting', 'preempted', 'not_measured'];
@@ -215,7 +214,7 @@ function ContextFacts({ row }: { row: Row }) {
   );
 }
 
-function Inside({ flame }: { flame: Flame }) {
+export function Inside({ flame }: { flame: Flame }) {
   const stacks = topStacks(flame, 3);
   if (!stacks.length) return <Empty>No CPU sample fell into it.</Empty>;
   return (
@@ -314,14 +313,7 @@ export function PollPanel({ rowid }: { rowid: number }) {
           )}
         </p>
       </Section>
-      <p class="muted legend">
-        {PARTS.map((name, i) => (
-          <span key={name}>
-            <Dot part={i} />
-            {name}
-          </span>
-        ))}
-      </p>
+      <Legend />
     </article>
   );
 }

@@ -69,10 +69,9 @@ export class TimelineCanvas {
       noSwitches: [],
       counted: new Map(),
     };
-    this.readLayers();
   }
 
-  /** Which layers each lane has: what is not there gets no room. */
+  /** Which layers each lane has: what is not there gets no room. Called before the first picture. */
   readLayers(): void {
     const { info } = this.app.loaded.get();
     for (const lane of info.lanes) {

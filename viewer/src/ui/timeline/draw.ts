@@ -146,8 +146,8 @@ function polls(f: Frame, box: LaneBox, strip: Strip, top: number): void {
     const h = Math.max(2, Math.round(rowH * 0.28 * (park.rects.wide[i] ? 1 : park.rects.cover[i])));
     ctx.fillRect(park.rects.x0[i], top + rowH - 1 - h, park.rects.x1[i] - park.rects.x0[i], h);
   }
-  counted(f, box, top, rowH);
   const hit = ask(f, box, 'poll', top, strip.h, rowH);
+  counted(f, box, top, rowH, hit.rects);
   const { slices: s } = hit;
   const location = (i: number): number => {
     const label = s.label[hit.rects.src[i]];
@@ -176,8 +176,19 @@ function breakdown(f: Frame, box: LaneBox, top: number, rowH: number): void {
   hatch(f, hit, kind, 0, f.theme.onBar);
 }
 
+/** Where, from `a` to `b`, so many pixels are free of bars. */
+export function roomBetween(bars: Rects, a: number, b: number, px: number): number | null {
+  let left = a;
+  for (let i = 0; i < bars.n && left + px <= b; i++) {
+    if (bars.x1[i] <= left) continue;
+    if (bars.x0[i] >= left + px) return left;
+    left = bars.x1[i] + 4;
+  }
+  return left + px <= b ? left : null;
+}
+
 /** A pale band where polls were counted, not recorded one by one: as high as the worker was busy, by its parks. */
-function counted(f: Frame, box: LaneBox, top: number, rowH: number): void {
+function counted(f: Frame, box: LaneBox, top: number, rowH: number, polls: Rects): void {
   const list = f.counted.get(box.lane.threadId);
   if (!list || box.collapsed) return;
   const { ctx, theme } = f;
@@ -192,9 +203,13 @@ function counted(f: Frame, box: LaneBox, top: number, rowH: number): void {
     ctx.fillStyle = theme.part[4];
     ctx.fillRect(a, top + full - h, b - a - 1, h);
     ctx.globalAlpha = 1;
-    if (b - a < 150) continue;
     ctx.fillStyle = theme.muted;
-    ctx.fillText(fitted(`${count(n)} short polls, counted`, b - a), a + 5, top + 9);
+    for (const text of [`${count(n)} short polls, counted`, `${count(n)} counted`]) {
+      const left = roomBetween(polls, a + 5, b - 5, text.length * CHAR_PX);
+      if (left === null) continue;
+      ctx.fillText(text, left, top + 9);
+      break;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointer and wheel on the timeline: drag selects, wheel and pinch zoom at the cursor, a click opens what is there.
+import { NONE } from '../../api';
 import { openItem, pan, select, show, zoomAt } from '../actions';
 import type { App } from '../context';
 import { MAP_H } from './head';
@@ -47,7 +48,9 @@ function click(app: App, t: TimelineCanvas, x: number, y: number): void {
   const found = t.at(x, y);
   if (!found) return openItem(app, null);
   const [hit, i] = found;
-  openItem(app, { kind: 'row', table: TABLES[hit.layer] ?? hit.layer, rowid: hit.slices.row[hit.rects.src[i]] });
+  const rowid = hit.slices.row[hit.rects.src[i]];
+  if (rowid === NONE) return app.loaded.set({ said: 'The trace is still being read: what this is can be asked soon.' });
+  openItem(app, { kind: 'row', table: TABLES[hit.layer] ?? hit.layer, rowid });
 }
 
 function moveMap(app: App, t: TimelineCanvas, drag: Drag, x: number): void {

@@ -181,6 +181,19 @@ function nothing(f: Frame, top: number, h: number): void {
   f.ctx.fillText('not measured in this range', 8, top + h / 2 + 4);
 }
 
+/** What the top of a chart stands for. */
+function scaleText(f: Frame, text: string, top: number): void {
+  const { ctx, theme } = f;
+  ctx.font = theme.font;
+  const w = ctx.measureText(text).width + 8;
+  ctx.fillStyle = theme.background;
+  ctx.globalAlpha = 0.8;
+  ctx.fillRect(f.width - w, top, w, 12);
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = theme.muted;
+  ctx.fillText(text, f.width - w + 4, top + 10);
+}
+
 /** An area of the maximum with the mean over it; where nothing was read there is a hatch, not a zero. */
 export function drawChart(f: Frame, box: ChartBox, kept: Tiles): Chart {
   const { ctx, theme } = f;
@@ -213,6 +226,7 @@ export function drawChart(f: Frame, box: ChartBox, kept: Tiles): Chart {
     each((series, i) =>
       ctx.fillRect(x(f, series.timeNs[i]) - w / 2, top + h - series.mean[i] * scale - 0.75, w, 1.5),
     );
+    scaleText(f, chartText(tiles[0], most), top);
   }
   ctx.fillStyle = theme.line;
   ctx.fillRect(0, top + h, f.width, 1);

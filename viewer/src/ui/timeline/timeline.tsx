@@ -70,7 +70,7 @@ function BoxLabel({ box }: { box: Box }) {
   const fold = () => app.view.set({ collapsed: toggled(app.view.get().collapsed, box.key) });
   return (
     <div class="group-label" style={{ top: `${box.y}px`, height: `${box.h}px` }}>
-      <button class="fold" aria-expanded={!box.collapsed} onClick={fold}>
+      <button class="fold" aria-expanded={!box.collapsed} onClick={fold} title={box.name}>
         {box.collapsed ? '▸' : '▾'} <span>{box.name}</span>
         <small>{box.lanes}</small>
       </button>
@@ -176,7 +176,7 @@ export function Timeline() {
             ref={lanes}
             class="tl-lanes"
             role="img"
-            aria-label="Lanes of workers and threads over time"
+            aria-label="Lanes of workers and threads over time. n and p go to long polls, which Details has in words."
             tabIndex={0}
           />
           {layout.boxes.map((box) => (
