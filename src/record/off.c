@@ -24,7 +24,7 @@ static struct {
 	int signal;       /* 0: none */
 	struct sigaction before;
 	struct weft_recorder *rec;
-	int paused; /* by us */
+	uint32_t paused; /* by us */
 } off;
 
 static void off_handler(int signal, siginfo_t *info, void *context)
@@ -61,11 +61,12 @@ static void obey(void)
 	enum weft_recorder_state state = state_of(off.rec);
 
 	if (wanted && state == WEFT_STATE_RECORDING) {
-		off.paused = 1;
+		store_relaxed(&off.paused, 1u);
 		weft_recorder_pause(off.rec);
-		weft__log(WEFT_LOG_WARN, "recording is paused by %s", off.toggled ? "the signal" : off.file);
-	} else if (!wanted && off.paused && state == WEFT_STATE_PAUSED) {
-		off.paused = 0;
+		weft__log(WEFT_LOG_WARN, "recording is paused by %s",
+			  load_relaxed(&off.toggled) ? "the signal" : off.file);
+	} else if (!wanted && load_relaxed(&off.paused) && state == WEFT_STATE_PAUSED) {
+		store_relaxed(&off.paused, 0u);
 		weft_recorder_start(off.rec, NULL);
 		weft__log(WEFT_LOG_WARN, "recording goes on");
 	}
@@ -123,8 +124,8 @@ int weft__off_start(struct weft_recorder *rec, const struct weft_recorder_opts *
 		if (!off.has_thread)
 			weft__log(WEFT_LOG_WARN, "off_file and off_signal do nothing: no thread can be started");
 	}
-	off.paused = is_off();
-	return off.paused;
+	store_relaxed(&off.paused, (uint32_t)is_off());
+	return (int)load_relaxed(&off.paused);
 }
 
 void weft__off_stop(void)
