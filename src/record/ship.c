@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ours.h"
-#include "base/plugin.h"
 #include "base/private_fds.h"
+#include "base/ship_plugin.h"
 #include "record/host/cloud.h"
 
 #define TARGETS_MAX 8
