@@ -121,11 +121,12 @@ static int push_dir(struct push *push, const char *dir, const char *only, const 
 		code = cli_fail("%s: another process sends what is there to %s", dir, push->shown);
 	else if (w.state.waiting || w.state.refused)
 		code = cli_fail("%s: %llu of the segments are not at %s%s%s", dir,
-				(unsigned long long)(w.state.waiting + w.state.refused), push->shown,
+				(unsigned long long)w.state.waiting + (unsigned long long)w.state.refused, push->shown,
 				w.state.why[0] ? ": " : "", w.state.why);
 	else if (w.state.why[0])
 		code = cli_fail("%s: %s", dir, w.state.why);
 	weft__worker_close(&w);
+	push->shown = NULL;
 	return code;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/plugin.h"
+#include "base/ship_plugin.h"
 #include "ship/host.h"
 #include "ship/worker.h"
 

@@ -26,7 +26,7 @@ const char *weft__config_path(void)
 	return path && *path ? path : CONFIG_PATH;
 }
 
-static int may_use(int fd, struct weft_error *err)
+static int config_allowed(int fd, struct weft_error *err)
 {
 	struct stat st;
 
@@ -49,7 +49,7 @@ char *weft__config_read(struct weft_error *err)
 			weft__fail(err, -errno, "%s: %s", weft__config_path(), weft_strerror(-errno));
 		return NULL;
 	}
-	text = may_use(fd, err) ? weft__alloc(CONFIG_MOST) : NULL;
+	text = config_allowed(fd, err) ? weft__alloc(CONFIG_MOST) : NULL;
 	if (text)
 		n = read(fd, text, CONFIG_MOST - 2);
 	close(fd);
@@ -66,7 +66,7 @@ char *weft__config_read(struct weft_error *err)
 }
 
 /* The value, if the line is of that variable: "name = value", by either of its names. */
-static char *value_of(char *line, const char *variable)
+static char *config_value(char *line, const char *variable)
 {
 	const char *name = variable + 5; /* behind WEFT_ */
 	size_t i = 0;
@@ -94,7 +94,7 @@ const char *weft__config_get(const char *config, const char *variable)
 	const char *value;
 
 	for (; at && *at != END_MARK; at += strlen(at) + 1)
-		if ((value = value_of(at, variable)))
+		if ((value = config_value(at, variable)))
 			return value;
 	return NULL;
 }

@@ -24,16 +24,16 @@ static struct {
 	int signal;       /* 0: none */
 	struct sigaction before;
 	struct weft_recorder *rec;
-	int paused; /* by us */
-} off;
+	uint32_t paused; /* by us */
+} the_switch;
 
 static void off_handler(int signal, siginfo_t *info, void *context)
 {
-	const struct sigaction *before = &off.before;
+	const struct sigaction *before = &the_switch.before;
 	int saved = errno;
 
-	__atomic_fetch_xor(&off.toggled, 1, __ATOMIC_RELAXED);
-	sem_post(&off.news);
+	__atomic_fetch_xor(&the_switch.toggled, 1, __ATOMIC_RELAXED);
+	sem_post(&the_switch.news);
 	errno = saved;
 	if (before->sa_flags & SA_SIGINFO)
 		before->sa_sigaction(signal, info, context);
@@ -41,12 +41,12 @@ static void off_handler(int signal, siginfo_t *info, void *context)
 		before->sa_handler(signal);
 }
 
-static int is_off(void)
+static int off_wanted(void)
 {
-	return load_relaxed(&off.toggled) || (off.file && access(off.file, F_OK) == 0);
+	return load_relaxed(&the_switch.toggled) || (the_switch.file && access(the_switch.file, F_OK) == 0);
 }
 
-static enum weft_recorder_state state_of(struct weft_recorder *rec)
+static enum weft_recorder_state off_state_of(struct weft_recorder *rec)
 {
 	struct weft_recorder_stats stats = {.size = sizeof(stats)};
 
@@ -55,18 +55,19 @@ static enum weft_recorder_state state_of(struct weft_recorder *rec)
 }
 
 /* Who paused it himself goes on himself. */
-static void obey(void)
+static void off_obey(void)
 {
-	int wanted = is_off();
-	enum weft_recorder_state state = state_of(off.rec);
+	int wanted = off_wanted();
+	enum weft_recorder_state state = off_state_of(the_switch.rec);
 
 	if (wanted && state == WEFT_STATE_RECORDING) {
-		off.paused = 1;
-		weft_recorder_pause(off.rec);
-		weft__log(WEFT_LOG_WARN, "recording is paused by %s", off.toggled ? "the signal" : off.file);
-	} else if (!wanted && off.paused && state == WEFT_STATE_PAUSED) {
-		off.paused = 0;
-		weft_recorder_start(off.rec, NULL);
+		store_relaxed(&the_switch.paused, 1u);
+		weft_recorder_pause(the_switch.rec);
+		weft__log(WEFT_LOG_WARN, "recording is paused by %s",
+			  load_relaxed(&the_switch.toggled) ? "the signal" : the_switch.file);
+	} else if (!wanted && load_relaxed(&the_switch.paused) && state == WEFT_STATE_PAUSED) {
+		store_relaxed(&the_switch.paused, 0u);
+		weft_recorder_start(the_switch.rec, NULL);
 		weft__log(WEFT_LOG_WARN, "recording goes on");
 	}
 }
@@ -76,70 +77,70 @@ static void *off_main(void *data)
 	(void)data;
 	weft__ours_begin();
 	pthread_setname_np(pthread_self(), "weft-off");
-	while (!load_relaxed(&off.stop)) {
+	while (!load_relaxed(&the_switch.stop)) {
 		struct timespec until;
 
-		obey();
+		off_obey();
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec++;
-		while (sem_timedwait(&off.news, &until) < 0 && errno == EINTR)
+		while (sem_timedwait(&the_switch.news, &until) < 0 && errno == EINTR)
 			;
 	}
 	return NULL;
 }
 
-static void take_signal(int signal)
+static void off_take_signal(int signal)
 {
 	struct sigaction ours = {.sa_sigaction = off_handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
 	sigemptyset(&ours.sa_mask);
-	if (sigaction(signal, NULL, &off.before) < 0 || sigaction(signal, &ours, NULL) < 0)
+	if (sigaction(signal, NULL, &the_switch.before) < 0 || sigaction(signal, &ours, NULL) < 0)
 		weft__log(WEFT_LOG_WARN, "off_signal %d: %s", signal, weft_strerror(-errno));
 	else
-		off.signal = signal;
+		the_switch.signal = signal;
 }
 
 static void give_signal_back(void)
 {
 	struct sigaction now;
 
-	if (off.signal && sigaction(off.signal, NULL, &now) == 0 && now.sa_sigaction == off_handler)
-		sigaction(off.signal, &off.before, NULL);
-	off.signal = 0;
+	if (the_switch.signal && sigaction(the_switch.signal, NULL, &now) == 0 && now.sa_sigaction == off_handler)
+		sigaction(the_switch.signal, &the_switch.before, NULL);
+	the_switch.signal = 0;
 }
 
 int weft__off_start(struct weft_recorder *rec, const struct weft_recorder_opts *opts)
 {
 	if (!opts->off_file && !opts->off_signal)
 		return 0;
-	if (!off.has_thread) {
-		memset(&off, 0, sizeof(off));
-		sem_init(&off.news, 0, 0);
-		off.rec = rec;
-		off.file = opts->off_file;
+	if (!the_switch.has_thread) {
+		memset(&the_switch, 0, sizeof(the_switch));
+		sem_init(&the_switch.news, 0, 0);
+		the_switch.rec = rec;
+		the_switch.file = opts->off_file;
 		if (opts->off_signal)
-			take_signal((int)opts->off_signal);
-		off.has_thread = weft__thread_make(&off.thread, 0, off_main, NULL) == 0;
-		if (!off.has_thread)
+			off_take_signal((int)opts->off_signal);
+		the_switch.has_thread = weft__thread_make(&the_switch.thread, 0, off_main, NULL) == 0;
+		if (!the_switch.has_thread)
 			weft__log(WEFT_LOG_WARN, "off_file and off_signal do nothing: no thread can be started");
 	}
-	off.paused = is_off();
-	return off.paused;
+	store_relaxed(&the_switch.paused, (uint32_t)off_wanted());
+	return (int)load_relaxed(&the_switch.paused);
 }
 
 void weft__off_stop(void)
 {
-	if (!off.has_thread)
+	if (!the_switch.has_thread)
 		return;
-	store_relaxed(&off.stop, 1u);
-	sem_post(&off.news);
-	pthread_join(off.thread, NULL);
-	off.has_thread = 0;
+	store_relaxed(&the_switch.stop, 1u);
+	sem_post(&the_switch.news);
+	pthread_join(the_switch.thread, NULL);
+	the_switch.has_thread = 0;
 	give_signal_back();
 }
 
 void weft__off_forked(void)
 {
-	off.has_thread = 0;
+	the_switch.has_thread = 0;
 	give_signal_back();
 }

@@ -17,13 +17,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ours.h"
-#include "base/plugin.h"
 #include "base/private_fds.h"
+#include "base/ship_plugin.h"
 #include "record/host/cloud.h"
 
 #define TARGETS_MAX 8
-#define STACK_BYTES ((size_t)8 << 20) /* profiles are made there, and demanglers recurse */
-#define NICENESS 19
+#define SHIP_STACK ((size_t)8 << 20) /* profiles are made there, and demanglers recurse */
+#define SHIP_NICENESS 19
 #define JOIN_S 2 /* that a thread gets to end: one in a function of the program may not */
 
 struct target {
@@ -57,13 +57,13 @@ struct weft__ship {
 static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* The plugin is beside the library that this function is in. */
-static void find_plugin(char *path, size_t bytes)
+static void ship_find(char *path, size_t bytes)
 {
 	const char *slash;
 	Dl_info info;
 
 	snprintf(path, bytes, "%s", WEFT_SHIP_FILE);
-	if (!dladdr((void *)(uintptr_t)find_plugin, &info) || !info.dli_fname)
+	if (!dladdr((void *)(uintptr_t)ship_find, &info) || !info.dli_fname)
 		return;
 	slash = strrchr(info.dli_fname, '/');
 	if (!slash)
@@ -73,14 +73,14 @@ static void find_plugin(char *path, size_t bytes)
 		snprintf(path, bytes, "%s", WEFT_SHIP_FILE);
 }
 
-static const struct weft_ship_plugin *load_plugin(char *why, size_t why_bytes)
+static const struct weft_ship_plugin *ship_load(char *why, size_t why_bytes)
 {
 	const struct weft_ship_plugin *plugin = NULL;
 	weft_ship_plugin_fn *entry = NULL;
 	char path[4096];
 	void *handle, *symbol;
 
-	find_plugin(path, sizeof(path));
+	ship_find(path, sizeof(path));
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle) {
 		const char *text = dlerror();
@@ -98,19 +98,19 @@ static const struct weft_ship_plugin *load_plugin(char *why, size_t why_bytes)
 	return NULL;
 }
 
-static const struct weft_ship_plugin *get_plugin(struct weft__ship *s, char *why, size_t why_bytes)
+static const struct weft_ship_plugin *ship_plugin(struct weft__ship *s, char *why, size_t why_bytes)
 {
 	const struct weft_ship_plugin *plugin;
 
 	pthread_mutex_lock(&load_mutex);
 	if (!s->plugin)
-		s->plugin = load_plugin(why, why_bytes);
+		s->plugin = ship_load(why, why_bytes);
 	plugin = s->plugin;
 	pthread_mutex_unlock(&load_mutex);
 	return plugin;
 }
 
-static void log_line(enum weft_log_level level, const char *line, void *data)
+static void ship_log(enum weft_log_level level, const char *line, void *data)
 {
 	(void)data;
 	weft__log(level, "%s", line);
@@ -131,7 +131,7 @@ static int await_turn(struct target *t, uint64_t due_ns)
 	return go;
 }
 
-static void add_fact(const char *key, const char *value, void *data)
+static void ship_fact(const char *key, const char *value, void *data)
 {
 	(void)data;
 	weft__cloud_add(key, value);
@@ -146,7 +146,7 @@ static void find_host(struct target *t, const struct weft_ship_plugin *plugin)
 	if (t->given.fn || !strstr(t->url, "://") || !strncmp(t->url, "file:", 5) || weft__cloud_known() ||
 	    !cas_acq_rel(&asked, &no, 1u))
 		return;
-	plugin->host(&t->ship->stop, add_fact, NULL);
+	plugin->host(&t->ship->stop, ship_fact, NULL);
 	if (weft__cloud_known())
 		weft__source_changed();
 }
@@ -175,7 +175,7 @@ static void take_turns(struct target *t, const struct weft_ship_plugin *plugin, 
 	}
 }
 
-static void set_opened(struct target *t, int failed, const char *why)
+static void ship_opened(struct target *t, int failed, const char *why)
 {
 	struct weft__ship *s = t->ship;
 
@@ -205,13 +205,13 @@ static void *ship_main(void *data)
 	weft__ours_begin();
 	pthread_setname_np(pthread_self(), "weft-ship");
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
-	(void)!setpriority(PRIO_PROCESS, 0, NICENESS);
-	plugin = get_plugin(t->ship, why, sizeof(why));
+	(void)!setpriority(PRIO_PROCESS, 0, SHIP_NICENESS);
+	plugin = ship_plugin(t->ship, why, sizeof(why));
 	if (!t->given.fn)
 		weft__private_fds_begin(-1);
 	if (plugin && plugin->open(&state, &t->given, why, sizeof(why)) < 0)
 		plugin = NULL;
-	set_opened(t, !plugin, why);
+	ship_opened(t, !plugin, why);
 	if (plugin) {
 		take_turns(t, plugin, state);
 		plugin->close(state);
@@ -220,7 +220,7 @@ static void *ship_main(void *data)
 	return NULL;
 }
 
-static int start_thread(struct target *t)
+static int ship_thread(struct target *t)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -228,7 +228,7 @@ static int start_thread(struct target *t)
 
 	if (r)
 		return -r;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setstacksize(&attr, SHIP_STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	r = pthread_create(&t->thread, &attr, ship_main, t);
@@ -236,7 +236,7 @@ static int start_thread(struct target *t)
 	pthread_attr_destroy(&attr);
 	t->has_thread = !r;
 	if (r)
-		set_opened(t, 1, "a thread cannot be started");
+		ship_opened(t, 1, "a thread cannot be started");
 	return -r;
 }
 
@@ -251,7 +251,7 @@ static struct target *new_target(struct weft__ship *s, const struct weft_recorde
 	t->url[n] = 0;
 	t->ship = s;
 	t->given = (struct weft_ship_target){
-		.dir = s->dir, .url = t->url, .all_urls = s->urls, .stop = &s->stop, .log = log_line};
+		.dir = s->dir, .url = t->url, .all_urls = s->urls, .stop = &s->stop, .log = ship_log};
 	if (opts) {
 		t->given.age_ns = opts->ship_age_ns;
 		t->given.timeout_ns = opts->ship_timeout_ns;
@@ -261,7 +261,7 @@ static struct target *new_target(struct weft__ship *s, const struct weft_recorde
 	return t;
 }
 
-static void free_all(struct weft__ship *s)
+static void ship_free(struct weft__ship *s)
 {
 	uint32_t i;
 
@@ -302,7 +302,7 @@ int weft__ship_open(struct weft__ship **ret, const struct weft_recorder_opts *op
 		at += n;
 	}
 	if (!s->dir || *at) {
-		free_all(s);
+		ship_free(s);
 		return -ENOMEM;
 	}
 	*ret = s;
@@ -339,7 +339,7 @@ void weft__ship_start(struct weft__ship *s)
 		return;
 	s->started = 1;
 	for (i = 0; i < s->n; i++)
-		start_thread(&s->targets[i]);
+		ship_thread(&s->targets[i]);
 }
 
 void weft__ship_poke(struct weft__ship *s)
@@ -481,5 +481,5 @@ void weft__ship_close(struct weft__ship *s)
 		pthread_cond_wait(&s->news, &s->mutex);
 	pthread_mutex_unlock(&s->mutex);
 	if (!left)
-		free_all(s);
+		ship_free(s);
 }

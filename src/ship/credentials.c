@@ -161,7 +161,7 @@ static int from_web_identity(struct weft__http *http, struct weft__credentials *
 		.headers = {"Content-Type: application/x-www-form-urlencoded"},
 		.n_headers = 1,
 	};
-	struct weft__http_reply reply;
+	struct weft__http_reply reply = {0};
 	struct weft__buf body = {0};
 	char token[8192], url[300], region[64];
 	int r;

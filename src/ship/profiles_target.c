@@ -30,10 +30,11 @@ static const char *const paths[] = {
 	[OTLP] = "/v1development/profiles",
 };
 
+#define MULTIPART "Content-Type: multipart/form-data; boundary=" DATADOG_BOUNDARY
 static const char *const types[] = {
 	[PYROSCOPE] = "Content-Type: application/json",
 	[PARCA] = "Content-Type: application/json",
-	[DATADOG] = "Content-Type: multipart/form-data; boundary=" DATADOG_BOUNDARY,
+	[DATADOG] = MULTIPART,
 	[OTLP] = "Content-Type: application/x-protobuf",
 };
 
