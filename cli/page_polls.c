@@ -25,7 +25,7 @@ struct tally {
 	size_t n;
 	uint64_t more; /* that had no room */
 	struct {
-		uint32_t worker, stream, location;
+		uint32_t worker, thread_id, location;
 		uint64_t n;
 	} at[NAMES];
 };
@@ -47,12 +47,12 @@ struct groups {
 	struct group at[GROUPS];
 };
 
-static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint32_t location)
+static void count_in(struct tally *tally, uint32_t worker, uint32_t thread_id, uint32_t location)
 {
 	size_t i;
 
 	for (i = 0; i < tally->n; i++)
-		if (tally->at[i].worker == worker && tally->at[i].stream == stream &&
+		if (tally->at[i].worker == worker && tally->at[i].thread_id == thread_id &&
 		    tally->at[i].location == location) {
 			tally->at[i].n++;
 			return;
@@ -62,21 +62,9 @@ static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint
 		return;
 	}
 	tally->at[tally->n].worker = worker;
-	tally->at[tally->n].stream = stream;
+	tally->at[tally->n].thread_id = thread_id;
 	tally->at[tally->n].location = location;
 	tally->at[tally->n++].n = 1;
-}
-
-bool page_is_tick(const struct report *report, uint32_t worker, uint32_t location)
-{
-	const struct weft__names *names = &report->rec->names;
-	const struct weft_worker *def = weft__names_worker(names, worker);
-	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
-	const struct weft_location_def *at = weft__names_location(names, location);
-	size_t n = at ? strlen(at->name) : 0;
-
-	return runtime && strcmp(runtime->name, "loop") == 0 && n >= 4 && !at->file[0] &&
-	       strcmp(at->name + n - 4, "loop") == 0;
 }
 
 /* What most of its time was spent on. */
@@ -160,7 +148,7 @@ static void group_polls(struct groups *groups, const struct report *report, cons
 			continue;
 		g->n++;
 		g->total_ns += poll->rank_ns;
-		count_in(&g->lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->stream : 0, 0);
+		count_in(&g->lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->thread_id : 0, 0);
 		weft__tree_add_poll(&g->tree, &report->rec->frames, poll);
 	}
 }
@@ -219,7 +207,7 @@ static void take_delay(struct delays *delays, const struct weft__poll *poll)
 	}
 	delays->at[i].n++;
 	delays->at[i].total_ns += poll->rank_ns;
-	count_in(&delays->at[i].lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->stream : 0, 0);
+	count_in(&delays->at[i].lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->thread_id : 0, 0);
 }
 
 static void group_delays(struct groups *groups, struct delays *delays, const struct report *report)
@@ -254,7 +242,7 @@ static void say_lanes(struct report_text *text, const struct report *report, con
 
 	for (i = 0; i < tally->n; i++)
 		report_say(text, "%s%.60s", i ? ", " : "",
-			   cli_safe(weft__label_lane(&report->rec->names, tally->at[i].worker, tally->at[i].stream,
+			   cli_safe(weft__label_lane(&report->rec->names, tally->at[i].worker, tally->at[i].thread_id,
 						     label, sizeof(label))));
 	if (tally->more)
 		report_say(text, " and others");

@@ -118,7 +118,7 @@ static int add_poll(struct reading *r, const struct weft__row *row)
 		.duration_ns = row->at[WEFT__COL_POLL_DURATION_NS].i,
 		.start_real_ns = (int64_t)rec->start_real_ns,
 		.tid = number(row, WEFT__COL_POLL_TID, 0),
-		.task = row->at[WEFT__COL_POLL_TASK].i,
+		.task = number(row, WEFT__COL_POLL_TASK, 0),
 		.span = (uint64_t)number(row, WEFT__COL_POLL_SPAN, 0),
 		.running = !weft__row_has(row, WEFT__COL_POLL_END_NS),
 		.thread = text(row, WEFT__COL_POLL_THREAD),

@@ -200,7 +200,7 @@ int report_each_json(struct weft__recordings *list, const struct report_opts *op
 			return fail(&s, rc);
 	}
 	weft__json_end(&json, ']');
-	if (opts->shorts->n)
+	if (opts->shorts->n || opts->shorts->unheard)
 		report_short_json(&json, opts->shorts);
 	weft__json_end(&json, '}');
 	check_context(opts);
@@ -365,7 +365,7 @@ static int print_all(struct study *all, size_t n, const struct report_opts *opts
 	for (; i < n; i++)
 		if (cli_tell_damage(all[i].rec))
 			code = CLI_DAMAGED;
-	if (opts->shorts->n && !opts->has_pid) {
+	if ((opts->shorts->n || opts->shorts->unheard) && !opts->has_pid) {
 		putchar('\n');
 		report_short_text(opts->shorts);
 	}

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE 1
 #include "record/event/emit_hot.c"
 #include "base/alloc.c"
+#include "base/arena.c"
 #include "base/buf.c"
 #include "base/clock.c"
 #include "base/dir.c"
@@ -123,7 +124,6 @@
 #include "record/wall/remote.c"
 #include "record/wall/wall.c"
 #include "record/wall/watch.c"
-#include "segment/arena.c"
 #include "segment/batch.c"
 #include "segment/code_tables.c"
 #include "segment/column_decode.c"

@@ -46,10 +46,10 @@ static int text(struct weft__aggregate *agg, const char *of, uint32_t *ret)
 	return of && of[0] ? weft__keys_text(&agg->texts, of, ret) : 0;
 }
 
-static int label_thread(struct weft__aggregate *agg, uint32_t stream, uint32_t tid, uint32_t worker,
+static int label_thread(struct weft__aggregate *agg, uint32_t thread_id, uint32_t tid, uint32_t worker,
 			struct weft__row_labels *to)
 {
-	const struct weft_thread *thread = stream ? weft__names_thread(&agg->rec->names, stream) : NULL;
+	const struct weft_thread *thread = thread_id ? weft__names_thread(&agg->rec->names, thread_id) : NULL;
 	char label[WEFT__LABEL_BYTES];
 
 	to->pid = agg->pid;
@@ -58,7 +58,7 @@ static int label_thread(struct weft__aggregate *agg, uint32_t stream, uint32_t t
 		return -ENOMEM;
 	if (worker == WEFT_WORKER_NONE || worker == WEFT__LANE_OTHER)
 		return 0;
-	return text(agg, weft__label_lane(&agg->rec->names, worker, stream, label, sizeof(label)), &to->worker);
+	return text(agg, weft__label_lane(&agg->rec->names, worker, thread_id, label, sizeof(label)), &to->worker);
 }
 
 static int label_context(struct weft__aggregate *agg, const struct weft__context *context, struct weft__row_labels *to)
@@ -118,7 +118,7 @@ static int add_sample(void *data, const struct weft__sample_one *sample)
 
 	if (!is_long(agg, sample->poll))
 		return 0;
-	if (label_thread(agg, sample->stream, 0, sample->worker, &row.labels) < 0 ||
+	if (label_thread(agg, sample->thread_id, 0, sample->worker, &row.labels) < 0 ||
 	    label_context(agg, sample->context, &row.labels) < 0 ||
 	    text(agg, part_names[WEFT__ON_CPU], &row.labels.state) < 0 ||
 	    text(agg, where_names[sample->where], &row.labels.where) < 0 ||
@@ -132,14 +132,15 @@ static int add_sample(void *data, const struct weft__sample_one *sample)
 static int add_time(void *data, const struct weft__time_sample *sample)
 {
 	struct weft__aggregate *agg = data;
-	const struct weft_thread *thread = sample->stream ? weft__names_thread(&agg->rec->names, sample->stream) : NULL;
+	const struct weft_thread *thread =
+		sample->thread_id ? weft__names_thread(&agg->rec->names, sample->thread_id) : NULL;
 	uint32_t worker = thread ? thread->worker : WEFT_WORKER_NONE;
 	struct adding row = {.stack = {.stack = sample->stack, .kernel = sample->kernel, .outside = sample->what != 0}};
 
-	if (sample->wall_ns == 0 || !weft__worker_asked(agg->analysis, worker, sample->stream) ||
-	    !weft__thread_asked(agg->analysis, sample->stream))
+	if (sample->wall_ns == 0 || !weft__worker_asked(agg->analysis, worker, sample->thread_id) ||
+	    !weft__thread_asked(agg->analysis, sample->thread_id))
 		return 0;
-	if (label_thread(agg, sample->stream, sample->tid, worker, &row.labels) < 0 ||
+	if (label_thread(agg, sample->thread_id, sample->tid, worker, &row.labels) < 0 ||
 	    label_wait(agg, sample->what, sample->name, &row.labels) < 0 ||
 	    text(agg, time_names[sample->state], &row.labels.state) < 0)
 		return -ENOMEM;
@@ -154,7 +155,7 @@ static int add_off(void *data, const struct weft__off_view *off)
 	const char *state = part_names[off->what == WEFT_OFFCPU_PREEMPTED ? WEFT__PREEMPTED : WEFT__BLOCKED];
 	unsigned __int128 ns = (unsigned __int128)(off->end_ns - off->begin_ns) * (off->count ? off->count : 1);
 
-	if (label_thread(agg, off->stream, off->tid, off->worker, &row.labels) < 0 ||
+	if (label_thread(agg, off->thread_id, off->tid, off->worker, &row.labels) < 0 ||
 	    text(agg, state, &row.labels.state) < 0)
 		return -ENOMEM;
 	row.values[WEFT__VALUE_OFFCPU_COUNT] = amount(off->count);
@@ -170,7 +171,7 @@ static int add_wait(void *data, const struct weft__wait_view *view)
 
 	if (!is_long(agg, view->poll))
 		return 0;
-	if (label_thread(agg, wait->stream, 0, wait->worker, &row.labels) < 0 ||
+	if (label_thread(agg, wait->thread_id, 0, wait->worker, &row.labels) < 0 ||
 	    label_context(agg, &wait->context, &row.labels) < 0 ||
 	    label_wait(agg, wait->what, wait->name, &row.labels) < 0 ||
 	    text(agg, part_names[WEFT__WAITING], &row.labels.state) < 0 ||
@@ -189,7 +190,7 @@ static int add_wait_sum(void *data, const struct weft__wait_sum_view *sum)
 
 	if (agg->opts->min_poll_ns)
 		return 0;
-	if (label_thread(agg, sum->stream, 0, sum->worker, &row.labels) < 0 ||
+	if (label_thread(agg, sum->thread_id, 0, sum->worker, &row.labels) < 0 ||
 	    label_wait(agg, sum->what, sum->name, &row.labels) < 0 ||
 	    text(agg, part_names[WEFT__WAITING], &row.labels.state) < 0 ||
 	    weft__aggregate_mark(agg, "[waits too short for a stack]", NULL, 0, &mark) < 0)
@@ -207,7 +208,7 @@ static int label_poll(struct weft__aggregate *agg, const struct weft__poll *poll
 	const char *name = weft__label_location(&agg->rec->names, poll->location);
 	uint32_t mark;
 
-	if (label_thread(agg, poll->stream, 0, poll->worker, &row->labels) < 0 ||
+	if (label_thread(agg, poll->thread_id, 0, poll->worker, &row->labels) < 0 ||
 	    label_location(agg, poll->location, &row->labels) < 0 ||
 	    (poll->has_context && label_context(agg, &poll->context, &row->labels) < 0) ||
 	    weft__aggregate_mark(agg, name, def ? def->file : NULL, def ? def->line : 0, &mark) < 0)
