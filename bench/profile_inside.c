@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stack recorder and the pprof encoder over a made-up profile: bench_profile_inside OUT.pb.gz [SAMPLES]. Prints
- * numbers for bench/profile.py, in CPU time of the one thread that runs. The profile is that of a server: stacks of 8 to
- * 40 frames that share their outer ones, threads, and spans. */
+ * numbers for bench/profile.py, in CPU time of the one thread that runs. The profile is that of a server: stacks of 8
+ * to 40 frames that share their outer ones, threads, and spans. */
 #include "bench.h"
 
 #include <libdeflate.h>

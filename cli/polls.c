@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "cli.h"
@@ -117,7 +118,7 @@ static int add_poll(struct reading *r, const struct weft__row *row)
 		.duration_ns = row->at[WEFT__COL_POLL_DURATION_NS].i,
 		.start_real_ns = (int64_t)rec->start_real_ns,
 		.tid = number(row, WEFT__COL_POLL_TID, 0),
-		.task = row->at[WEFT__COL_POLL_TASK].i,
+		.task = number(row, WEFT__COL_POLL_TASK, 0),
 		.span = (uint64_t)number(row, WEFT__COL_POLL_SPAN, 0),
 		.running = !weft__row_has(row, WEFT__COL_POLL_END_NS),
 		.thread = text(row, WEFT__COL_POLL_THREAD),
@@ -343,14 +344,41 @@ static int parse(int argc, char **argv, struct polls_opts *opts)
 	return CLI_OK;
 }
 
+/* Files of others that people may try, and what to do with them. True: it is one. */
+static bool is_foreign(const char *path)
+{
+	char magic[4] = "";
+	FILE *f = fopen(path, "re");
+	bool read_it = f && fread(magic, 1, sizeof(magic), f) == sizeof(magic);
+
+	if (f)
+		fclose(f);
+	if (!read_it)
+		return false;
+	if (memcmp(magic, "FLR\0", 4) == 0)
+		cli_fail(
+			"%s is a JFR file, which weft does not read: `pollcatch-decoder longpolls %s` lists its polls, "
+			"and `jfrconv --wall %s x.pb.gz` makes a profile of it",
+			path, path, path);
+	else if (memcmp(magic, "PK\3\4", 4) == 0)
+		cli_fail("%s is a zip file: segments in it have to be unpacked first", path);
+	else
+		return false;
+	return true;
+}
+
 int cli_polls(int argc, char **argv)
 {
 	struct polls_opts opts = {.min_ns = MIN_NS, .top = 20, .depth = 5};
 	struct weft__recordings list = {0};
-	int code = parse(argc, argv, &opts);
+	int code = parse(argc, argv, &opts), i;
+	struct stat st;
 
 	if (code != CLI_OK)
 		return code < 0 ? CLI_OK : code;
+	for (i = optind; i < argc; i++)
+		if (stat(argv[i], &st) == 0 && S_ISREG(st.st_mode) && is_foreign(argv[i]))
+			return CLI_FAILED;
 	code = cli_load(&list, argc - optind, argv + optind);
 	if (code != CLI_FAILED)
 		code = read_all(&list, &opts, code);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft polls: long polls, each with its true length and the samples in it. polls.c reads them from segments and
- * polls_jfr.c from files of async-profiler; polls_print.c prints both. */
+/* weft polls: long polls, each with its true length and the samples in it. polls.c reads them from
+ * segments, and polls_print.c prints them. */
 #ifndef WEFT_CLI_POLLS_H
 #define WEFT_CLI_POLLS_H
 

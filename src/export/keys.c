@@ -14,7 +14,7 @@ static uint32_t find(const struct weft__keys *keys, uint64_t *hash, const void *
 		uint32_t at = weft__map_get(&keys->by_hash, *hash);
 
 		if (at == WEFT__MAP_NONE ||
-		    (keys->at[at].n == n && !memcmp(keys->bytes + keys->at[at].first, bytes, n)))
+		    (keys->at[at].n == n && (n == 0 || !memcmp(keys->bytes + keys->at[at].first, bytes, n))))
 			return at;
 	}
 }

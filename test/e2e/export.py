@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # presets: dev release asan
-"""Profiles of recorded segments, read by decoders that know only the .proto files: their sums are the figures of weft report
-and weft query with the same filter, in every format, and go tool pprof opens them."""
+"""Profiles of recorded segments, read by decoders that know only the .proto files: their sums are the figures of weft
+report and weft query with the same filter, in every format, and go tool pprof opens them."""
+
 import json
 import os
 import shutil
@@ -46,7 +47,9 @@ def export(trace, name, *args):
 
 
 def sums(profile):
-    return {kind: sum(sample["values"][i] for sample in profile["samples"]) for i, (kind, _) in enumerate(profile["types"])}
+    return {
+        kind: sum(sample["values"][i] for sample in profile["samples"]) for i, (kind, _) in enumerate(profile["types"])
+    }
 
 
 def report(trace, *args):
@@ -57,8 +60,10 @@ def of_report(found):
     """What the report says in the same units, without what depends on how polls were counted."""
     off = found["off_cpu"]["threads"]
     return {
-        "cpu_samples": found["cpu"]["samples"], "cpu": found["cpu"]["cpu_ns"],
-        "waits": sum(row["times"] for row in found["waits"]), "wait": sum(row["total_ns"] for row in found["waits"]),
+        "cpu_samples": found["cpu"]["samples"],
+        "cpu": found["cpu"]["cpu_ns"],
+        "waits": sum(row["times"] for row in found["waits"]),
+        "wait": sum(row["total_ns"] for row in found["waits"]),
         "offcpu_intervals": sum(row["blocked_times"] + row["preempted_times"] for row in off),
         "offcpu": sum(row["blocked_ns"] + row["preempted_ns"] for row in off),
     }
@@ -82,8 +87,13 @@ def check_whole(trace):
 def check_filters(trace):
     whole = sums(profiles.pprof(export(trace, "x.pb.gz")))
     some = 0
-    for args in (["--worker", "demo/0"], ["--thread", "worker-1"], ["--location", "handle_upload"], ["--from", "0.5s", "--to", "2s"],
-                 ["--location", "handle_*", "--worker", "demo/1"]):
+    for args in (
+        ["--worker", "demo/0"],
+        ["--thread", "worker-1"],
+        ["--location", "handle_upload"],
+        ["--from", "0.5s", "--to", "2s"],
+        ["--location", "handle_*", "--worker", "demo/1"],
+    ):
         some += check_sums(trace, *args)["cpu"] < whole["cpu"]
     check(some == 5, "filters leave something out")
     found = query(trace, SPAN)[0]
@@ -92,9 +102,12 @@ def check_filters(trace):
     check_sums(trace, "--endpoint", found["endpoint"])
     # Samples of long polls are those that the rows have.
     mine = sums(profiles.pprof(export(trace, "x.pb.gz", "--min", "5ms", "--what", "cpu,wait,poll")))
-    rows = query(trace, "select (select count(*) from poll where duration_ns >= 5000000) polls, (select sum(duration_ns) from poll "
-                 "where duration_ns >= 5000000) poll, (select sum(weight_ns) from sample where poll_id in (select id from poll "
-                 "where duration_ns >= 5000000)) cpu")[0]
+    rows = query(
+        trace,
+        "select (select count(*) from poll where duration_ns >= 5000000) polls, (select sum(duration_ns) from poll "
+        "where duration_ns >= 5000000) poll, (select sum(weight_ns) from sample where poll_id in (select id from poll "
+        "where duration_ns >= 5000000)) cpu",
+    )[0]
     same("long polls", {key: mine[key] for key in rows}, rows)
 
 
@@ -105,14 +118,25 @@ def check_labels(trace, profile):
     for sample in profile["samples"]:
         label = sample["labels"]
         if sample["values"][index]:
-            key = (label["thread id"], label["thread name"], label.get("worker"), label["where"], label.get("location"),
-                   label.get("span_id"), label.get("trace id"), label.get("trace endpoint"))
+            key = (
+                label["thread id"],
+                label["thread name"],
+                label.get("worker"),
+                label["where"],
+                label.get("location"),
+                label.get("span_id"),
+                label.get("trace id"),
+                label.get("trace endpoint"),
+            )
             mine[key] = mine.get(key, 0) + sample["values"][index]
             check(label["state"] == "on cpu", "state", label)
             check(label.get("span id", 0) == int(label.get("span_id", "0"), 16), "both spans", label)
     theirs = {}
-    for row in query(trace, "select tid, thread, worker, state, location, span, trace, endpoint, sum(weight_ns) ns from sample "
-                     "group by 1, 2, 3, 4, 5, 6, 7, 8"):
+    for row in query(
+        trace,
+        "select tid, thread, worker, state, location, span, trace, endpoint, sum(weight_ns) ns from sample "
+        "group by 1, 2, 3, 4, 5, 6, 7, 8",
+    ):
         theirs[tuple(row.values())[:8]] = row["ns"]
     same("labels", sorted(map(repr, mine.items())), sorted(map(repr, theirs.items())))
 
@@ -124,11 +148,17 @@ def check_stacks(trace, profile):
         if sample["values"][index]:
             leaf = sample["stack"][0][0]
             mine[leaf] = mine.get(leaf, 0) + sample["values"][index]
-    theirs = {row["function"] or "[no stack]": row["ns"] for row in query(
-        trace, "select function, sum(weight_ns) ns from sample group by 1")}
+    theirs = {
+        row["function"] or "[no stack]": row["ns"]
+        for row in query(trace, "select function, sum(weight_ns) ns from sample group by 1")
+    }
     same("functions", mine, theirs)
-    check(profile["mappings"][0]["path"].endswith("/server"), "the first mapping is the program", profile["mappings"][:1])
-    check(all(m["build_id"] for m in profile["mappings"] if m["path"].startswith("/")), "build-ids", profile["mappings"])
+    check(
+        profile["mappings"][0]["path"].endswith("/server"), "the first mapping is the program", profile["mappings"][:1]
+    )
+    check(
+        all(m["build_id"] for m in profile["mappings"] if m["path"].startswith("/")), "build-ids", profile["mappings"]
+    )
     for mapping, address in profile["addresses"].values():
         if mapping:
             found = profile["mappings"][mapping - 1]
@@ -144,16 +174,29 @@ def check_otlp(trace, profile):
     for i, (kind, unit) in enumerate(profile["types"]):
         found = other["profiles"].pop(kind)
         same("unit", found["unit"], unit)
-        mine = sorted((repr(s["stack"]), s["value"], s["labels"]["weft.state"] if "weft.state" in s["labels"] else "",
-                       s["link"][1].hex() if any(s["link"][1]) else "") for s in found["samples"])
-        theirs = sorted((repr(s["stack"]), s["values"][i], s["labels"].get("state", ""), s["labels"].get("span_id", ""))
-                        for s in profile["samples"] if s["values"][i])
+        mine = sorted(
+            (
+                repr(s["stack"]),
+                s["value"],
+                s["labels"]["weft.state"] if "weft.state" in s["labels"] else "",
+                s["link"][1].hex() if any(s["link"][1]) else "",
+            )
+            for s in found["samples"]
+        )
+        theirs = sorted(
+            (repr(s["stack"]), s["values"][i], s["labels"].get("state", ""), s["labels"].get("span_id", ""))
+            for s in profile["samples"]
+            if s["values"][i]
+        )
         same(kind, mine, theirs)
         same("time", [found["time_ns"], found["duration_ns"]], [profile["time_ns"], profile["duration_ns"]])
     check(not other["profiles"], "a type that pprof does not have", list(other["profiles"]))
     same("build-ids", set(other["build_ids"]), {m["build_id"] for m in profile["mappings"] if m["build_id"]})
-    same("gzip", profiles.otlp(export(trace, "x.otlp.gz"))["profiles"].keys(),
-         profiles.otlp(export(trace, "x.bin", "--otlp"))["profiles"].keys())
+    same(
+        "gzip",
+        profiles.otlp(export(trace, "x.otlp.gz"))["profiles"].keys(),
+        profiles.otlp(export(trace, "x.bin", "--otlp"))["profiles"].keys(),
+    )
 
 
 def check_folded(trace, profile):
@@ -172,20 +215,46 @@ def check_folded(trace, profile):
 
 def check_comments(trace):
     profile = profiles.pprof(export(trace, "x.pb.gz", "--tag", "env=test"))
-    check("tag env: test" in profile["comments"] and "tag service: demo-server" in profile["comments"], "tags", profile["comments"])
-    check(any(line.startswith("offcpu: context switches were recorded in ") for line in profile["comments"]),
-          "what is not measured", profile["comments"])
-    check(all(line.startswith("poll: not measured") or not line.startswith("poll:") for line in profiles.pprof(
-        export(os.path.join(GOLDEN, "locks"), "x.pb.gz"))["comments"]), "a recording without polls")
+    check(
+        "tag env: test" in profile["comments"] and "tag service: demo-server" in profile["comments"],
+        "tags",
+        profile["comments"],
+    )
+    check(
+        any(line.startswith("offcpu: context switches were recorded in ") for line in profile["comments"]),
+        "what is not measured",
+        profile["comments"],
+    )
+    check(
+        all(
+            line.startswith("poll: not measured") or not line.startswith("poll:")
+            for line in profiles.pprof(export(os.path.join(GOLDEN, "locks"), "x.pb.gz"))["comments"]
+        ),
+        "a recording without polls",
+    )
 
 
 def check_errors(trace):
-    check("does not say which format" in weft("export", trace, "-o", os.path.join(scratch, "x.txt"), status=2), "unknown format")
+    check(
+        "does not say which format" in weft("export", trace, "-o", os.path.join(scratch, "x.txt"), status=2),
+        "unknown format",
+    )
     check("no -o FILE" in weft("export", trace, status=2), "no output")
-    check("cannot write" in weft("export", trace, "-o", os.path.join(scratch, "none", "x.pb.gz"), status=1), "no directory")
-    check("nothing to export" in weft("export", trace, "--thread", "nobody", "-o", os.path.join(scratch, "n.pb.gz"), status=1), "nothing")
+    check(
+        "cannot write" in weft("export", trace, "-o", os.path.join(scratch, "none", "x.pb.gz"), status=1),
+        "no directory",
+    )
+    check(
+        "nothing to export"
+        in weft("export", trace, "--thread", "nobody", "-o", os.path.join(scratch, "n.pb.gz"), status=1),
+        "nothing",
+    )
     check(not os.path.exists(os.path.join(scratch, "n.pb.gz")), "a file without anything in it")
-    check("one value only" in weft("export", trace, "--what", "cpu,wait", "-o", os.path.join(scratch, "x.folded"), status=2), "two")
+    check(
+        "one value only"
+        in weft("export", trace, "--what", "cpu,wait", "-o", os.path.join(scratch, "x.folded"), status=2),
+        "two",
+    )
 
 
 def check_together():
@@ -209,9 +278,13 @@ def check_go(trace):
         return
     export(trace, "x.pb.gz")
     for kind in "cpu", "offcpu", "wait", "poll", "wall":
-        done = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=" + kind, os.path.join(scratch, "x.pb.gz")],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=dict(os.environ, PPROF_TMPDIR=scratch))
+        done = subprocess.run(
+            ["go", "tool", "pprof", "-top", "-sample_index=" + kind, os.path.join(scratch, "x.pb.gz")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ, PPROF_TMPDIR=scratch),
+        )
         check(done.returncode == 0, "go tool pprof: " + done.stderr)
         if kind == "cpu":
             row = next(line for line in done.stdout.splitlines() if line.endswith(" hash_bytes"))

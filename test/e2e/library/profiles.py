@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders of pprof and OTLP profiles, written from the field numbers of their .proto files alone, for tests of the encoders.
+"""Decoders of pprof and OTLP profiles, written from the field numbers of their .proto files alone, for tests.
 Each answers plain dicts and lists; what a file must not have (an id twice, a number outside a table) ends the test."""
+
 import gzip
 import struct
 
@@ -20,7 +21,7 @@ def varint(data, at):
         need(at < len(data) and shift < 70, "a varint is cut")
         byte = data[at]
         at += 1
-        value |= (byte & 0x7f) << shift
+        value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             return value, at
@@ -41,7 +42,7 @@ def fields(data):
         else:
             n, at = varint(data, at)
             need(at + n <= len(data), "a message is cut")
-            value, at = data[at:at + n], at + n
+            value, at = data[at : at + n], at + n
         yield tag >> 3, wire, value
 
 
@@ -89,7 +90,7 @@ def by_id(messages, what):
 
 
 def pprof(data):
-    """types: [(type, unit)], samples: [{stack: [(function, file, line)] leaf first, values, labels}], and what else there is."""
+    """types: [(type, unit)], samples: [{stack: [(function, file, line)] leaf first, values, labels}], and the rest."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     top = message(data)
@@ -105,8 +106,10 @@ def pprof(data):
         lines = many(found, 4)
         for line in lines:
             need(one(line, 1) in functions, "function of location %d" % number)
-        places[number] = [(strings[one(functions[one(line, 1)], 2)], strings[one(functions[one(line, 1)], 4)], one(line, 2))
-                          for line in lines]
+        places[number] = [
+            (strings[one(functions[one(line, 1)], 2)], strings[one(functions[one(line, 1)], 4)], one(line, 2))
+            for line in lines
+        ]
     samples = []
     for found in many(top, 2):
         ids, values = numbers(found, 1), [signed(v) for v in numbers(found, 2)]
@@ -116,12 +119,22 @@ def pprof(data):
             key = strings[one(label, 1)]
             need(key and key not in labels, "label %r twice" % key)
             labels[key] = strings[one(label, 2)] if 2 in label else one(label, 3)
-        samples.append({"stack": [line for i in ids for line in places[i]], "places": ids, "values": values, "labels": labels})
+        samples.append(
+            {"stack": [line for i in ids for line in places[i]], "places": ids, "values": values, "labels": labels}
+        )
     return {
         "types": types,
         "samples": samples,
-        "mappings": [{"path": strings[one(m, 5)], "build_id": strings[one(m, 6)], "start": one(m, 2), "limit": one(m, 3),
-                      "functions": bool(one(m, 7))} for m in mappings.values()],
+        "mappings": [
+            {
+                "path": strings[one(m, 5)],
+                "build_id": strings[one(m, 6)],
+                "start": one(m, 2),
+                "limit": one(m, 3),
+                "functions": bool(one(m, 7)),
+            }
+            for m in mappings.values()
+        ],
         "addresses": {number: (one(found, 2), one(found, 3)) for number, found in locations.items()},
         "time_ns": one(top, 9),
         "duration_ns": one(top, 10),
@@ -142,7 +155,7 @@ def any_value(found):
 
 
 def otlp(data):
-    """profiles: {type: {unit, samples, ...}}, resource: {key: value}. Samples as of pprof(), with one value and a link."""
+    """profiles: {type: {unit, samples, ...}}, resource: {key: value}. Samples as of pprof(), with value and link."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     top = message(data)
@@ -164,7 +177,9 @@ def otlp(data):
     stacks = [[line for i in numbers(found, 1) for line in places[i]] for found in many(words, 7)]
     profiles, resource = {}, {}
     for of_resource in many(top, 1):
-        resource.update({one(a, 1).decode(): any_value(message(one(a, 2))) for a in many(message(one(of_resource, 1)), 1)})
+        resource.update(
+            {one(a, 1).decode(): any_value(message(one(a, 2))) for a in many(message(one(of_resource, 1)), 1)}
+        )
         for of_scope in many(of_resource, 2):
             for found in many(of_scope, 2):
                 kind = message(one(found, 1))
@@ -176,13 +191,27 @@ def otlp(data):
                         labels[attributes[i][0]] = attributes[i][1]
                     values = [signed(v) for v in numbers(sample, 4)]
                     need(len(values) == 1, "one value for a sample without times")
-                    samples.append({"stack": stacks[one(sample, 1)], "labels": labels, "value": values[0],
-                                    "link": links[one(sample, 3)]})
+                    samples.append(
+                        {
+                            "stack": stacks[one(sample, 1)],
+                            "labels": labels,
+                            "value": values[0],
+                            "link": links[one(sample, 3)],
+                        }
+                    )
                 name = strings[one(kind, 1)]
                 need(name not in profiles, "%s twice" % name)
                 need(len(one(found, 7)) == 16 and any(one(found, 7)), "id of %s" % name)
-                profiles[name] = {"unit": strings[one(kind, 2)], "samples": samples, "time_ns": one(found, 3),
-                                  "duration_ns": one(found, 4), "period": one(found, 6),
-                                  "notes": [attributes[i] for i in numbers(found, 11)]}
-    return {"profiles": profiles, "resource": resource,
-            "build_ids": [value for key, value in attributes if key == "process.executable.build_id.gnu"]}
+                profiles[name] = {
+                    "unit": strings[one(kind, 2)],
+                    "samples": samples,
+                    "time_ns": one(found, 3),
+                    "duration_ns": one(found, 4),
+                    "period": one(found, 6),
+                    "notes": [attributes[i] for i in numbers(found, 11)],
+                }
+    return {
+        "profiles": profiles,
+        "resource": resource,
+        "build_ids": [value for key, value in attributes if key == "process.executable.build_id.gnu"],
+    }

@@ -77,6 +77,17 @@ TEST(wrong_usage_is_reported_with_the_way_out)
 	CHECK_EQ(run("report --from 2s --to 1s one.weft"), 2);
 	CHECK_EQ(run("report --from soon one.weft"), 2);
 	CHECK(says("12.5s or 300ms"));
+	CHECK_EQ(run("export one.weft"), 2);
+	CHECK(says("no -o FILE given"));
+	CHECK_EQ(run("export -o x.pb.gz"), 2);
+	CHECK(says("no PATH given"));
+	CHECK_EQ(run("export --what heap -o x.pb.gz one.weft"), 2);
+	CHECK(says("cpu,wall,offcpu,wait,poll"));
+	CHECK_EQ(run("polls"), 2);
+	CHECK(says("no PATH given"));
+	CHECK_EQ(run("polls --group task one.weft"), 2);
+	CHECK_EQ(run("polls --min soon one.weft"), 2);
+	CHECK(says("5ms"));
 	CHECK_EQ(run("report --top 0 one.weft"), 2);
 	CHECK_EQ(run("inspect --dump --json one.weft"), 2);
 	CHECK_EQ(run("inspect --order up --dump one.weft"), 2);

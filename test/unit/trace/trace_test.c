@@ -52,6 +52,12 @@ static void facts(struct weft__defs *defs, const struct segfile *file)
 	weft__defs_fact(defs, "sample.hz", "100");
 }
 
+static void reported_facts(struct weft__defs *defs, const struct segfile *file)
+{
+	facts(defs, file);
+	weft__defs_fact(defs, "poll.mode", "slow");
+}
+
 static void open_events(const struct segfile_event *at, size_t n,
 			void (*more)(struct weft__defs *, const struct segfile *))
 {
@@ -105,6 +111,47 @@ static const struct weft__row *next(struct weft__scan *trace)
 			CHECK_STR((row)->at[WEFT__COL_##column].text, value);                                          \
 	} while (0)
 #define CHECK_NULL(row, column) CHECK(!weft__row_has(row, WEFT__COL_##column))
+
+/* Both where a sample is given at once and where it waits for a poll that is reported at its end. */
+TEST(a_sample_row_has_the_context_in_force_when_it_was_taken)
+{
+	static const struct segfile_event at[] = {
+		EV(AT(10), 1, CONTEXT, 0x12, 0x34, 0xabc, 0xdef, 1, 0),
+		EV(AT(12), 1, SAMPLE, SAMPLE_OF(11, 4)),
+		EV(AT(13), 1, CONTEXT, 0, 0, 0xabd, 0xdef, 0, 0),
+		EV(AT(14), 1, SAMPLE, SAMPLE_OF(11, 5)),
+		EV(AT(15), 1, CONTEXT, 0, 0, 0, 0, 0, 0),
+		EV(AT(16), 1, SAMPLE, SAMPLE_OF(11, 6)),
+		EV(AT(17), 1, POLL, 7, 0, 6 * MS, 0, WEFT_POLL_SLOW),
+	};
+	static void (*const modes[])(struct weft__defs *, const struct segfile *) = {facts, reported_facts};
+	struct weft__scan *trace;
+	const struct weft__row *row;
+	size_t i;
+
+	for (i = 0; i < N(modes); i++) {
+		open_events(at, N(at), modes[i]);
+		trace = open_table(WEFT__TABLE_SAMPLE);
+		row = next(trace);
+		REQUIRE(row);
+		CHECK_INT(row, SAMPLE_SPAN, 0xabc);
+		CHECK_INT(row, SAMPLE_ROOT_SPAN, 0xdef);
+		CHECK_EQ(row->trace[1], 0x34);
+		CHECK(weft__row_has(row, WEFT__COL_SAMPLE_ENDPOINT));
+		row = next(trace);
+		REQUIRE(row);
+		CHECK_INT(row, SAMPLE_SPAN, 0xabd);
+		CHECK_NULL(row, SAMPLE_TRACE);
+		CHECK_NULL(row, SAMPLE_ENDPOINT);
+		row = next(trace);
+		REQUIRE(row);
+		CHECK_INT(row, SAMPLE_WEIGHT_NS, 6 * MS);
+		CHECK_NULL(row, SAMPLE_SPAN);
+		CHECK(!next(trace));
+		weft__scan_close(trace);
+		close_events();
+	}
+}
 
 TEST(a_poll_row_has_its_breakdown_its_wake_and_its_context)
 {
