@@ -60,7 +60,7 @@ static void define(struct weft__defs *defs, const struct weft_segment *seg)
 			weft__defs_kind(defs, kinds[i].id, kinds[i].name, kinds[i].fields, kinds[i].n_fields);
 }
 
-static int by_stream(const void *left, const void *right)
+static int by_thread(const void *left, const void *right)
 {
 	const struct weft_event_view *a = left, *b = right;
 
@@ -77,7 +77,7 @@ static void write_block(struct weft__writer *w, struct weft__encoder *enc, struc
 	uint64_t first_ns, last_ns;
 	size_t i;
 
-	qsort(at, n, sizeof(*at), by_stream);
+	qsort(at, n, sizeof(*at), by_thread);
 	weft__batch_init(&batch, 8);
 	for (i = 0; i < n; i++) {
 		if ((i == 0 || at[i].thread != at[i - 1].thread) &&

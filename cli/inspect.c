@@ -19,7 +19,7 @@ const char cli_inspect_help[] =
 	"\n"
 	"  --full            everything of each segment, also when there are many\n"
 	"  --events          every event, with names, one line each, in order of time\n"
-	"  --dump            every event as numbers: TIME_NS STREAM KIND FIELD..., in the order of the file\n"
+	"  --dump            every event as numbers: TIME_NS THREAD KIND FIELD..., in the order of the file\n"
 	"  --order ORDER     time or stored: the order for --events and --dump\n"
 	"  --stacks          every stack, with its samples and the names of its frames\n"
 	"  --blocks          the blocks of the file\n"

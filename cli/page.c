@@ -72,22 +72,6 @@ bool page_has_loop(const struct report *report)
 		       0;
 }
 
-bool page_only_ticks(const struct report *report)
-{
-	const struct weft__result *r = report->result;
-	size_t i, ticks = 0, others = 0;
-
-	for (i = 0; i < r->n_lanes && r->n_locations > 0; i++) {
-		if (r->lanes[i].polls.n == 0)
-			continue;
-		if (page_is_tick(report, r->lanes[i].worker, r->locations[0].id))
-			ticks++;
-		else
-			others++;
-	}
-	return ticks > 0 && others == 0;
-}
-
 bool page_has_wakes(const struct report *report)
 {
 	const struct weft__result *r = report->result;
@@ -119,7 +103,7 @@ uint64_t page_cpu_ns(const struct report *report)
 	return ns > report->result->cpu_clock.process_ns ? ns : report->result->cpu_clock.process_ns;
 }
 
-/* Threads of the program that were recorded. One may have several streams, as after recovery. */
+/* Threads of the program that were recorded. One may have several ids, as after recovery. */
 static size_t threads_of(const struct report *report)
 {
 	const struct weft__names *names = &report->rec->names;

@@ -4,6 +4,7 @@
 #ifndef WEFT_CLI_PAGE_H
 #define WEFT_CLI_PAGE_H
 
+#include "analyze/label.h"
 #include "print.h"
 #include "report.h"
 
@@ -35,6 +36,7 @@ enum page_kind {
 struct page_finding {
 	enum page_kind kind;
 	const char *cause; /* "on_cpu", "blocked", "waiting", "preempted", "not_measured", or NULL: the kind says it */
+	const char *callback;      /* kind of a loop's callbacks that it is about; NULL: not known, or not about them */
 	struct report_text title;  /* where and why */
 	struct report_text worst;  /* what the worst one was spent on; empty: the title says it */
 	struct report_text who;    /* whom it happened to: workers or threads */
@@ -73,8 +75,14 @@ bool page_say_nameless(struct report_text *text, const struct report *report);
 
 bool page_has_loop(const struct report *report);
 /* A tick of an event loop that weft run found, not a task's poll. */
-bool page_is_tick(const struct report *report, uint32_t worker, uint32_t location);
-bool page_only_ticks(const struct report *report); /* and no task's polls */
+static inline bool page_is_tick(const struct report *report, uint32_t worker, uint32_t location)
+{
+	return weft__label_is_tick(&report->rec->names, worker, location);
+}
+static inline bool page_only_ticks(const struct report *report) /* and no task's polls */
+{
+	return weft__only_ticks(report->result, &report->rec->names);
+}
 /* What can be measured at all in this way of recording. */
 bool page_has_wakes(const struct report *report);
 bool page_has_queues(const struct report *report);

@@ -216,10 +216,10 @@ static void say_thread(struct page_finding *f, const struct report *report, cons
 	const struct weft__sampled_thread *thread = &report->result->samples.threads[user->thread];
 	char label[WEFT__LABEL_BYTES];
 
-	report_say(
-		&f->who, "%.60s%s",
-		cli_safe(weft__label_lane(&report->rec->names, thread->worker, thread->stream, label, sizeof(label))),
-		user->threads ? " and others" : "");
+	report_say(&f->who, "%.60s%s",
+		   cli_safe(weft__label_lane(&report->rec->names, thread->worker, thread->thread_id, label,
+					     sizeof(label))),
+		   user->threads ? " and others" : "");
 }
 
 /* Only where there is no loop: in a loop CPU time does harm in the polls that it makes long. */

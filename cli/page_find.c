@@ -41,7 +41,7 @@ static int worst_first(const void *a, const void *b)
 static void say_thread(struct report_text *text, const struct report *report, uint32_t tid)
 {
 	const struct weft__names *names = &report->rec->names;
-	const struct weft_thread *thread = weft__names_thread(names, weft__names_stream(names, tid));
+	const struct weft_thread *thread = weft__names_thread(names, weft__names_thread_of(names, tid));
 
 	if (thread && thread->name[0])
 		report_say(text, "%.40s(%u)", cli_safe(thread->name), tid);

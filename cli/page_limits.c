@@ -39,8 +39,13 @@ static bool say_end(struct report_text *text, const struct report *report)
 	size_t i;
 
 	for (i = 0; i < rec->n_files; i++) {
-		recovered |= rec->files[i].info.recovered;
-		open |= !rec->files[i].info.sealed && !rec->files[i].info.recovered;
+		const struct weft__file *file = &rec->files[i];
+		size_t n = strlen(file->path), suffix = strlen(".active");
+		bool active = n > suffix && strcmp(file->path + n - suffix, ".active") == 0;
+
+		recovered |= file->info.recovered;
+		/* A file with its final name was closed: one without its end was cut since. */
+		open |= !file->info.sealed && !file->info.recovered && (active || !file->damaged_places);
 	}
 	if (number)
 		report_say(text, "the process was killed by signal %d (SIG%s)", number,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/callback.h"
 #include "analyze/label.h"
 #include "base/alloc.h"
 #include "page.h"
@@ -25,7 +26,7 @@ struct tally {
 	size_t n;
 	uint64_t more; /* that had no room */
 	struct {
-		uint32_t worker, stream, location;
+		uint32_t worker, thread_id, location;
 		uint64_t n;
 	} at[NAMES];
 };
@@ -34,7 +35,8 @@ struct group {
 	uint32_t location, worker; /* the worker of ticks only */
 	bool tick, running;
 	enum weft__part part;
-	const struct weft__cause *cause; /* of the worst one; NULL: not known, or on the CPU */
+	const struct weft__cause *cause;       /* of the worst one; NULL: not known, or on the CPU */
+	const struct weft__callback *callback; /* of ticks: NULL: not known */
 	const struct weft__poll *worst;
 	uint64_t n, total_ns;
 	uint64_t n_behind, behind_ns, behind_worst_ns;
@@ -47,12 +49,12 @@ struct groups {
 	struct group at[GROUPS];
 };
 
-static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint32_t location)
+static void count_in(struct tally *tally, uint32_t worker, uint32_t thread_id, uint32_t location)
 {
 	size_t i;
 
 	for (i = 0; i < tally->n; i++)
-		if (tally->at[i].worker == worker && tally->at[i].stream == stream &&
+		if (tally->at[i].worker == worker && tally->at[i].thread_id == thread_id &&
 		    tally->at[i].location == location) {
 			tally->at[i].n++;
 			return;
@@ -62,21 +64,9 @@ static void count_in(struct tally *tally, uint32_t worker, uint32_t stream, uint
 		return;
 	}
 	tally->at[tally->n].worker = worker;
-	tally->at[tally->n].stream = stream;
+	tally->at[tally->n].thread_id = thread_id;
 	tally->at[tally->n].location = location;
 	tally->at[tally->n++].n = 1;
-}
-
-bool page_is_tick(const struct report *report, uint32_t worker, uint32_t location)
-{
-	const struct weft__names *names = &report->rec->names;
-	const struct weft_worker *def = weft__names_worker(names, worker);
-	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
-	const struct weft_location_def *at = weft__names_location(names, location);
-	size_t n = at ? strlen(at->name) : 0;
-
-	return runtime && strcmp(runtime->name, "loop") == 0 && n >= 4 && !at->file[0] &&
-	       strcmp(at->name + n - 4, "loop") == 0;
 }
 
 /* What most of its time was spent on. */
@@ -116,19 +106,29 @@ static bool same_cause(const struct weft__cause *a, const struct weft__cause *b)
 	return a->name == b->name && (a->what == WEFT_WAIT_CALL || a->object == b->object);
 }
 
+/* Polls of weft/uv.h that are all the callbacks that nobody wrapped. */
+static bool is_unwrapped(const struct report *report, uint32_t location)
+{
+	const struct weft_location_def *at = weft__names_location(&report->rec->names, location);
+
+	return at && !at->file[0] && strcmp(at->name, "callbacks not wrapped") == 0;
+}
+
 static struct group *group_of(struct groups *groups, const struct report *report, const struct weft__poll *poll,
 			      bool running)
 {
 	enum weft__part part = leading(poll);
 	const struct weft__cause *cause = cause_of(poll, part);
 	bool tick = page_is_tick(report, poll->worker, poll->location);
+	const struct weft__callback *callback =
+		tick || is_unwrapped(report, poll->location) ? weft__callback_of(&report->rec->frames, poll) : NULL;
 	struct group *g;
 	size_t i;
 
 	for (i = 0; i < groups->n; i++) {
 		g = &groups->at[i];
 		if (g->location == poll->location && g->part == part && g->running == running &&
-		    same_cause(g->cause, cause) && (!tick || g->worker == poll->worker))
+		    same_cause(g->cause, cause) && g->callback == callback && (!tick || g->worker == poll->worker))
 			return g;
 	}
 	if (groups->n == GROUPS)
@@ -140,6 +140,7 @@ static struct group *group_of(struct groups *groups, const struct report *report
 	g->running = running;
 	g->part = part;
 	g->cause = cause;
+	g->callback = callback;
 	g->worst = poll; /* lists have the longest first */
 	return g;
 }
@@ -160,7 +161,7 @@ static void group_polls(struct groups *groups, const struct report *report, cons
 			continue;
 		g->n++;
 		g->total_ns += poll->rank_ns;
-		count_in(&g->lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->stream : 0, 0);
+		count_in(&g->lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->thread_id : 0, 0);
 		weft__tree_add_poll(&g->tree, &report->rec->frames, poll);
 	}
 }
@@ -219,7 +220,7 @@ static void take_delay(struct delays *delays, const struct weft__poll *poll)
 	}
 	delays->at[i].n++;
 	delays->at[i].total_ns += poll->rank_ns;
-	count_in(&delays->at[i].lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->stream : 0, 0);
+	count_in(&delays->at[i].lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->thread_id : 0, 0);
 }
 
 static void group_delays(struct groups *groups, struct delays *delays, const struct report *report)
@@ -254,7 +255,7 @@ static void say_lanes(struct report_text *text, const struct report *report, con
 
 	for (i = 0; i < tally->n; i++)
 		report_say(text, "%s%.60s", i ? ", " : "",
-			   cli_safe(weft__label_lane(&report->rec->names, tally->at[i].worker, tally->at[i].stream,
+			   cli_safe(weft__label_lane(&report->rec->names, tally->at[i].worker, tally->at[i].thread_id,
 						     label, sizeof(label))));
 	if (tally->more)
 		report_say(text, " and others");
@@ -394,6 +395,7 @@ static void add_group(struct page_findings *list, const struct report *report, s
 	struct page_finding *f = page_add(list, kind, g->total_ns + g->behind_ns);
 
 	f->cause = part_names[g->part];
+	f->callback = g->callback ? g->callback->name : NULL;
 	f->count = g->n;
 	f->total_ns = g->total_ns;
 	f->worst_ns = g->worst->rank_ns;
@@ -414,6 +416,8 @@ static void add_group(struct page_findings *list, const struct report *report, s
 		report_say(&f->title, "the %.40s", cli_safe(weft__label_location(&report->rec->names, g->location)));
 	else
 		say_location(&f->title, report, g->location);
+	if (g->callback)
+		report_say(&f->title, ", in the callback of %s", g->callback->words);
 	report_say(&f->title, ": ");
 	say_why(&f->title, report, g);
 	say_worst(&f->worst, report, g);

@@ -48,32 +48,32 @@ struct names {
 		uint32_t threads;
 	} at[NAMES];
 	size_t n_seen;
-	uint32_t seen[SEEN]; /* streams */
+	uint32_t seen[SEEN]; /* threads */
 };
 
-static bool is_new(struct names *names, uint32_t stream)
+static bool is_new(struct names *names, uint32_t thread_id)
 {
 	size_t i;
 
 	for (i = 0; i < names->n_seen; i++)
-		if (names->seen[i] == stream)
+		if (names->seen[i] == thread_id)
 			return false;
 	if (names->n_seen < SEEN)
-		names->seen[names->n_seen++] = stream;
+		names->seen[names->n_seen++] = thread_id;
 	return true;
 }
 
-static void count_thread(struct names *names, const struct report *report, uint32_t stream, uint32_t worker)
+static void count_thread(struct names *names, const struct report *report, uint32_t thread_id, uint32_t worker)
 {
-	const struct weft_thread *thread = weft__names_thread(&report->rec->names, stream);
+	const struct weft_thread *thread = weft__names_thread(&report->rec->names, thread_id);
 	char label[WEFT__LABEL_BYTES], name[48];
 	size_t i;
 
-	if (!is_new(names, stream))
+	if (!is_new(names, thread_id))
 		return;
 	if (worker != WEFT_WORKER_NONE)
 		snprintf(name, sizeof(name), "%.47s",
-			 weft__label_lane(&report->rec->names, worker, stream, label, sizeof(label)));
+			 weft__label_lane(&report->rec->names, worker, thread_id, label, sizeof(label)));
 	else
 		snprintf(name, sizeof(name), "%.47s", thread && thread->name[0] ? thread->name : "a thread");
 	for (i = 0; i < names->n; i++)
@@ -104,7 +104,7 @@ static void say_names(struct report_text *text, const struct names *names)
 		report_say(text, " and others");
 }
 
-/* Streams differ from row to row: rows are of one thread, one kind and one name. */
+/* Threads, each once: rows are of one thread, one kind and one name. */
 static void find_threads(struct names *names, const struct report *report, uint32_t what, uint32_t name)
 {
 	const struct weft__result *r = report->result;
@@ -112,7 +112,7 @@ static void find_threads(struct names *names, const struct report *report, uint3
 
 	for (i = 0; i < r->n_wait_threads; i++)
 		if (r->wait_threads[i].what == what && r->wait_threads[i].name == name)
-			count_thread(names, report, r->wait_threads[i].stream, WEFT_WORKER_NONE);
+			count_thread(names, report, r->wait_threads[i].thread_id, WEFT_WORKER_NONE);
 }
 
 /* The longest wait of these that is there by itself. */
@@ -140,7 +140,7 @@ static void find_workers(struct names *names, const struct report *report, uint3
 		const struct weft__wait *wait = &r->long_waits[i];
 
 		if (wait->what == what && wait->name == name && (!object || wait->object == object))
-			count_thread(names, report, wait->stream, wait->worker);
+			count_thread(names, report, wait->thread_id, wait->worker);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables as SQLite sees them: virtual, read-only, nothing is imported.
  *
- *  * A plain scan streams rows from the segments. Comparisons with constants go down to it, so that rows are left out
+ *  * A plain scan threads rows from the segments. Comparisons with constants go down to it, so that rows are left out
  * before SQLite sees them, and reading stops behind an upper bound of time. SQLite checks them again, so they may let
  * too much through, never too little.
  *

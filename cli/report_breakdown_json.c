@@ -68,17 +68,16 @@ static void one_holder(struct weft__json *json, const struct report *report, con
 		weft__json_absent(json, "held_ns", "not known: who had it as the wait began");
 	report_say_doing(&doing, report, h);
 	weft__json_text(json, "doing", doing.at);
-	if (h->stream) {
+	if (h->thread_id) {
 		weft__json_begin(json, "where", '{');
-		report_json_lane(json, report, h->worker, h->stream);
+		report_json_lane(json, report, h->worker, h->thread_id);
 		weft__json_end(json, '}');
 	} else {
 		weft__json_absent(json, "where", "the thread emits nothing");
 	}
 	weft__json_bool(json, "in_poll", h->in_poll);
 	if (h->in_poll) {
-		weft__json_u64(json, "task", h->task);
-		report_json_location(json, report, h->location);
+		report_json_task(json, report, h->worker, h->task, h->location);
 	}
 	weft__json_u64(json, "sampled_ns", h->cpu_ns);
 	weft__json_u64(json, "off_cpu_ns", h->off_ns);
@@ -203,11 +202,10 @@ static void long_waits(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "begin_ns", report_since_start(report, begin_ns));
 		weft__json_u64(json, "begin_mono_ns", begin_ns);
 		text_of_wait(json, report, wait->what, wait->name, wait->object);
-		report_json_lane(json, report, wait->worker, wait->stream);
+		report_json_lane(json, report, wait->worker, wait->thread_id);
 		weft__json_bool(json, "in_poll", wait->in_poll);
 		if (wait->in_poll) {
-			weft__json_u64(json, "task", wait->task);
-			report_json_location(json, report, wait->location);
+			report_json_task(json, report, wait->worker, wait->task, wait->location);
 		}
 		report_json_context(json, report, &wait->context);
 		report_json_frames(json, report, wait->stack, 0);
@@ -318,7 +316,7 @@ void report_json_offcpu(struct weft__json *json, const struct report *report)
 	if (report->result->n_wall_rows)
 		report_json_table(json, report, "wall", WEFT__TABLE_WALL_SUMMARY);
 	else
-		weft__json_absent(json, "wall", "no looks at waiting threads here");
+		weft__json_absent(json, "wall", "no wall samples here");
 	report_json_table(json, report, "stuck_polls", WEFT__TABLE_STUCK_SUMMARY);
 	if (report->result->waiting_known)
 		report_json_table(json, report, "waiting_tasks", WEFT__TABLE_WAITING_SUMMARY);

@@ -7,6 +7,7 @@
 
 #include "analyze/label.h"
 #include "base/alloc.h"
+#include "page.h"
 #include "print.h"
 #include "report.h"
 
@@ -117,8 +118,13 @@ static void print_threads(const struct report *report)
 		    WEFT__COL_THREAD_CPU_SUMMARY_OF_IT) = {REPORT_OF(view), .rest = WEFT__COL_THREAD_CPU_SUMMARY_CPU,
 							   .more = " threads"};
 
+	REPORT_VIEW(plain, WEFT__COL_THREAD_CPU_SUMMARY_THREAD, WEFT__COL_THREAD_CPU_SUMMARY_CPU,
+		    WEFT__COL_THREAD_CPU_SUMMARY_SHARE, WEFT__COL_THREAD_CPU_SUMMARY_SAMPLES,
+		    WEFT__COL_THREAD_CPU_SUMMARY_MEASURED, WEFT__COL_THREAD_CPU_SUMMARY_OF_IT) = {
+		REPORT_OF(plain), .rest = WEFT__COL_THREAD_CPU_SUMMARY_CPU, .more = " threads"};
+
 	cli_heading("CPU time by thread");
-	report_print(report, WEFT__TABLE_THREAD_CPU_SUMMARY, &view);
+	report_print(report, WEFT__TABLE_THREAD_CPU_SUMMARY, page_has_loop(report) ? &view : &plain);
 }
 
 #define FUNCTION_COLUMNS                                                                                               \
@@ -200,7 +206,8 @@ void report_cpu(const struct report *report)
 	if (report_no_samples(report))
 		return;
 	cli_heading("CPU time: %s in %s samples", cli_ns(samples->all.ns, ns), cli_count(samples->all.n, count));
-	report_print(report, WEFT__TABLE_CPU_SUMMARY, &where);
+	if (page_has_loop(report))
+		report_print(report, WEFT__TABLE_CPU_SUMMARY, &where);
 	if (samples->left_out.n)
 		printf("%s more was not asked for\n", cli_ns(samples->left_out.ns, ns));
 	if (samples->beyond_rows.n)

@@ -27,22 +27,22 @@ static void hist_ns(struct weft__json *json, const char *key, const struct weft_
 	weft__json_end(json, '}');
 }
 
-void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t stream)
+void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t thread_id)
 {
 	const struct weft__names *names = &report->rec->names;
 	const struct weft_worker *def = weft__names_worker(names, worker);
 	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
-	const struct weft_thread *thread = weft__names_thread(names, stream);
+	const struct weft_thread *thread = weft__names_thread(names, thread_id);
 	char label[WEFT__LABEL_BYTES];
 
-	weft__json_text(json, "worker", weft__label_lane(names, worker, stream, label, sizeof(label)));
+	weft__json_text(json, "worker", weft__label_lane(names, worker, thread_id, label, sizeof(label)));
 	weft__json_bool(json, "is_worker", worker < WEFT_WORKER_NONE);
 	weft__json_text(json, "runtime", runtime ? runtime->name : NULL);
 	if (def)
 		weft__json_u64(json, "index", def->index);
 	else
 		weft__json_null(json, "index");
-	weft__json_u64(json, "thread_id", stream);
+	weft__json_u64(json, "thread_id", thread_id);
 	weft__json_text(json, "thread", thread ? thread->name : NULL);
 	if (thread)
 		weft__json_u64(json, "tid", thread->tid);
@@ -60,6 +60,17 @@ void report_json_location(struct weft__json *json, const struct report *report, 
 		weft__json_u64(json, "line", def->line);
 	else
 		weft__json_null(json, "line");
+}
+
+/* Which task was polled, and where it was spawned. */
+void report_json_task(struct weft__json *json, const struct report *report, uint32_t worker, uint64_t task,
+		      uint32_t location)
+{
+	if (weft__label_is_tick(&report->rec->names, worker, location))
+		weft__json_absent(json, "task", "a tick of an event loop: there are no tasks");
+	else
+		weft__json_u64(json, "task", task);
+	report_json_location(json, report, location);
 }
 
 static void duration(struct weft__json *json, const char *key, const char *why, uint64_t ns)
@@ -89,14 +100,13 @@ static void wake(struct weft__json *json, const struct report *report, const str
 		 poll->begin_ns - w->time_ns);
 	weft__json_bool(json, "in_poll", w->in_poll);
 	if (w->in_poll) {
-		weft__json_u64(json, "task", w->task);
-		report_json_location(json, report, w->location);
+		report_json_task(json, report, w->worker, w->task, w->location);
 	} else {
 		weft__json_absent(json, "task",
 				  w->unlisted ? "outside any poll, or in one that was only counted"
 					      : "outside any poll");
 	}
-	report_json_lane(json, report, w->worker, w->stream);
+	report_json_lane(json, report, w->worker, w->thread_id);
 	weft__json_end(json, '}');
 }
 
@@ -105,8 +115,7 @@ static void behind(struct weft__json *json, const struct report *report, const s
 	weft__json_begin(json, "behind", '{');
 	weft__json_u64(json, "held_ns", b->held_ns);
 	weft__json_u64(json, "duration_ns", b->duration_ns);
-	weft__json_u64(json, "task", b->task);
-	report_json_location(json, report, b->location);
+	report_json_task(json, report, WEFT_WORKER_NONE, b->task, b->location);
 	weft__json_end(json, '}');
 }
 
@@ -124,9 +133,8 @@ static void polls(struct weft__json *json, const struct report *report, const ch
 		weft__json_u64(json, "begin_ns", report_since_start(report, poll->begin_ns));
 		weft__json_u64(json, "begin_mono_ns", poll->begin_ns);
 		weft__json_u64(json, "begin_real_ns", weft__names_real_ns(&report->rec->names, poll->begin_ns));
-		weft__json_u64(json, "task", poll->task);
-		report_json_location(json, report, poll->location);
-		report_json_lane(json, report, poll->worker, poll->stream);
+		report_json_task(json, report, poll->worker, poll->task, poll->location);
+		report_json_lane(json, report, poll->worker, poll->thread_id);
 		duration(json, "queue_depth", poll->depth == WEFT_DEPTH_UNKNOWN ? "the runtime does not tell it" : NULL,
 			 poll->depth);
 		weft__json_u64(json, "nested_in", poll->level);

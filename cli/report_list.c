@@ -36,18 +36,18 @@ static void print_poll_of(const struct report *report, const struct weft__poll *
 		print_task(names, poll->task, poll->location);
 }
 
-static void print_lane(const struct weft__names *names, uint32_t worker, uint32_t stream)
+static void print_lane(const struct weft__names *names, uint32_t worker, uint32_t thread_id)
 {
 	char label[WEFT__LABEL_BYTES];
 
-	fputs(cli_safe(weft__label_lane(names, worker, stream, label, sizeof(label))), stdout);
+	fputs(cli_safe(weft__label_lane(names, worker, thread_id, label, sizeof(label))), stdout);
 }
 
 /* "worker demo/1" or "thread io(103)" */
-static void print_lane_as(const struct weft__names *names, uint32_t worker, uint32_t stream)
+static void print_lane_as(const struct weft__names *names, uint32_t worker, uint32_t thread_id)
 {
 	fputs(worker == WEFT_WORKER_NONE ? "thread " : "worker ", stdout);
-	print_lane(names, worker, stream);
+	print_lane(names, worker, thread_id);
 }
 
 /* woken 0.4 ms before by task 3 `accept` (server.c:80) on demo/0 */
@@ -70,9 +70,9 @@ static void print_wake(const struct report *report, const struct weft__poll *pol
 	if (poll->wake.in_poll) {
 		print_task(names, poll->wake.task, poll->wake.location);
 		fputs(" on ", stdout);
-		print_lane(names, poll->wake.worker, poll->wake.stream);
+		print_lane(names, poll->wake.worker, poll->wake.thread_id);
 	} else {
-		print_lane(names, poll->wake.worker, poll->wake.stream);
+		print_lane(names, poll->wake.worker, poll->wake.thread_id);
 		if (!poll->wake.unlisted)
 			fputs(" outside any poll", stdout);
 	}
@@ -119,13 +119,13 @@ static void print_poll(const struct report *report, const struct weft__poll *pol
 	struct report_text context = {.n = 0};
 	char thread[WEFT__LABEL_BYTES];
 
-	print_lane(names, poll->worker, poll->stream);
+	print_lane(names, poll->worker, poll->thread_id);
 	printf("  ");
 	print_poll_of(report, poll);
 	printf("\n%16sat ", "");
 	print_when(report, poll->begin_ns);
 	if (poll->worker != WEFT_WORKER_NONE)
-		printf(", thread %s", cli_safe(weft__label_thread(names, poll->stream, thread, sizeof(thread))));
+		printf(", thread %s", cli_safe(weft__label_thread(names, poll->thread_id, thread, sizeof(thread))));
 	if (poll->level > 0)
 		printf(", nested in %u", poll->level);
 	putchar('\n');
@@ -156,7 +156,7 @@ static void headline(const struct report *report, enum cli_style style, const ch
 	char figure[CLI_FIGURE], moment[CLI_FIGURE];
 
 	printf("%s%s:%s %s%s on ", cli_style(style), title, cli_style(CLI_PLAIN), cli_ns(poll->rank_ns, figure), what);
-	print_lane_as(names, poll->worker, poll->stream);
+	print_lane_as(names, poll->worker, poll->thread_id);
 	printf(" at %s, ", cli_moment(report_since_start(report, poll->begin_ns), moment));
 	print_poll_of(report, poll);
 	if (cpu &&
@@ -226,7 +226,7 @@ void report_delayed(const struct report *report)
 		const struct weft__poll *poll = &r->delayed[i];
 
 		printf("%3zu  %9s  ", i + 1, cli_ns(poll->rank_ns, rank));
-		print_lane(&report->rec->names, poll->worker, poll->stream);
+		print_lane(&report->rec->names, poll->worker, poll->thread_id);
 		printf("  ");
 		print_task(&report->rec->names, poll->task, poll->location);
 		printf(" polled at %s,\n%16s", cli_moment(report_since_start(report, poll->begin_ns), moment), "");

@@ -18,14 +18,14 @@
 	  "wakes have a gap between them and the poll: not in the figures") \
 	N(r->tasks_untracked, "task_events_beyond_limit", true, \
 	  "events were of tasks beyond the limit of tasks that are kept: their location is not known") \
-	N(r->streams_untracked, "thread_events_beyond_limit", true, \
+	N(r->thread_events_untracked, "thread_events_beyond_limit", true, \
 	  "events were of threads beyond the limit of threads that are kept: not in the figures") \
 	N(r->intervals_cut, "waits_and_switches_beyond_limit", true, \
-	  "waits, switches and looks were dropped: more than the analysis holds; polls of that time have parts that " \
+	  "waits, switches and wall samples were dropped: more than the analysis holds; polls of that time have parts that " \
 	  "are not measured") \
 	N(r->intervals_late, "switches_too_late", true, "switches came too late to be of a poll") \
 	N(r->threads_untracked, "threads_off_cpu_beyond_limit", true, \
-	  "switches, waits and looks were of threads beyond the limit of threads that are kept") \
+	  "switches, waits and wall samples were of threads beyond the limit of threads that are kept") \
 	N(r->malformed, "malformed_events", true, "events had fewer fields than their kind has: not in the figures") \
 	N(r->n_kind[WEFT_KIND_WAKE], "wakes", false, "") \
 	N(r->wakes_again, "wakes_again", false, "wakes were of a task that had been woken and not polled yet") \

@@ -9,14 +9,14 @@
 
 #define INDENT 6
 
-static uint32_t stream_of(const struct report *report, uint32_t tid)
+static uint32_t thread_of(const struct report *report, uint32_t tid)
 {
-	return weft__names_stream(&report->rec->names, tid);
+	return weft__names_thread_of(&report->rec->names, tid);
 }
 
 static void say_thread(struct report_text *text, const struct report *report, uint32_t tid)
 {
-	const struct weft_thread *thread = weft__names_thread(&report->rec->names, stream_of(report, tid));
+	const struct weft_thread *thread = weft__names_thread(&report->rec->names, thread_of(report, tid));
 
 	report_say(text, "thread %u", tid);
 	if (thread && thread->name[0])
@@ -121,7 +121,7 @@ void report_pending(const struct report *report)
 
 static void thread(struct weft__json *json, const struct report *report, const char *key, uint32_t tid)
 {
-	const struct weft_thread *def = weft__names_thread(&report->rec->names, stream_of(report, tid));
+	const struct weft_thread *def = weft__names_thread(&report->rec->names, thread_of(report, tid));
 
 	if (!tid) {
 		weft__json_absent(json, key, "not known");

@@ -235,7 +235,7 @@ void report_say_doing(struct report_text *text, const struct report *report, con
 
 void report_say_holder(struct report_text *text, const struct report *report, const struct weft__holder *holder)
 {
-	const struct weft_thread *thread = weft__names_thread(&report->rec->names, holder->stream);
+	const struct weft_thread *thread = weft__names_thread(&report->rec->names, holder->thread_id);
 	char figure[CLI_FIGURE];
 
 	report_say(text, "thread %u", holder->tid);

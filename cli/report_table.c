@@ -15,6 +15,7 @@
 
 #define FUNCTION_COLUMNS 58
 #define MODULE_COLUMNS 24
+#define TITLE_BYTES 40
 #define REASONS_MAX 16 /* of one table */
 
 /* A table that is being printed. */
@@ -144,11 +145,12 @@ static void say_cell(struct report_text *text, const struct report *report, enum
 		/* fallthrough */
 	case WEFT__FORM_LANE:
 		report_say(text, "%.60s",
-			   weft__label_lane(names, cell->lane.worker, cell->lane.stream, label, sizeof(label)));
+			   weft__label_lane(names, cell->lane.worker, cell->lane.thread_id, label, sizeof(label)));
 		break;
 	case WEFT__FORM_THREAD:
-		if (cell->thread.stream)
-			report_say(text, "%.40s", weft__label_thread(names, cell->thread.stream, label, sizeof(label)));
+		if (cell->thread.thread_id)
+			report_say(text, "%.40s",
+				   weft__label_thread(names, cell->thread.thread_id, label, sizeof(label)));
 		else
 			report_say(text, "(%u)", cell->thread.tid);
 		break;
@@ -225,17 +227,28 @@ static bool choose_rows(struct printing *p)
 	return true;
 }
 
+/* The heading of a column. Where all polls are ticks it calls them so. */
+static const char *title_of(const struct printing *p, size_t column, char buf[TITLE_BYTES])
+{
+	const char *title = p->summary->table->columns[column].title, *polls = strstr(title, "polls");
+
+	if (!polls || !weft__only_ticks(p->report->result, &p->report->rec->names))
+		return title;
+	snprintf(buf, TITLE_BYTES, "%.*sticks%s", (int)(polls - title), title, polls + strlen("polls"));
+	return buf;
+}
+
 static void print_rows(struct printing *p, const uint8_t *columns, size_t n_columns)
 {
 	const char *titles[WEFT__COLUMNS_MAX];
-	char left[WEFT__COLUMNS_MAX][40];
+	char left[WEFT__COLUMNS_MAX][TITLE_BYTES + 1], title[TITLE_BYTES];
 	struct cli_table table = {.titles = titles, .n_columns = n_columns};
 	size_t i, k;
 
 	for (k = 0; k < n_columns; k++) {
 		const struct weft__column *column = &p->summary->table->columns[columns[k]];
 
-		snprintf(left[k], sizeof(left[k]), "%s%s", is_left(column) ? "<" : "", column->title);
+		snprintf(left[k], sizeof(left[k]), "%s%s", is_left(column) ? "<" : "", title_of(p, columns[k], title));
 		titles[k] = left[k];
 	}
 	for (i = 0; i < p->n; i++)
@@ -273,6 +286,7 @@ void report_view(const struct report *report, const struct weft__summary *summar
 {
 	struct printing p = {.report = report, .summary = summary, .view = view};
 	uint8_t shown[WEFT__COLUMNS_MAX];
+	char title[TITLE_BYTES];
 	const char *why;
 	size_t i, k, n = 0;
 
@@ -297,10 +311,10 @@ void report_view(const struct report *report, const struct weft__summary *summar
 				why = NULL;
 		if (!why)
 			continue;
-		printf("%s", summary->table->columns[view->columns[k]].title);
+		printf("%s", title_of(&p, view->columns[k], title));
 		for (i = k + 1; i < view->n_columns; i++)
 			if (no_column(&p, view->columns[i]) && strcmp(no_column(&p, view->columns[i]), why) == 0)
-				printf(", %s", summary->table->columns[view->columns[i]].title);
+				printf(", %s", title_of(&p, view->columns[i], title));
 		printf(": not measured: %s\n", cli_safe(why));
 	}
 	weft__free(p.order);

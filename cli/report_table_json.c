@@ -32,10 +32,10 @@ static void put_cell(const struct row *row, const char *key, enum weft__form for
 	case WEFT__FORM_LANE:
 	case WEFT__FORM_WORKER:
 		weft__json_text(row->json, key,
-				weft__label_lane(names, cell->lane.worker, cell->lane.stream, label, sizeof(label)));
+				weft__label_lane(names, cell->lane.worker, cell->lane.thread_id, label, sizeof(label)));
 		break;
 	case WEFT__FORM_THREAD:
-		thread = weft__names_thread(names, cell->thread.stream);
+		thread = weft__names_thread(names, cell->thread.thread_id);
 		weft__json_text(row->json, key, thread ? thread->name : NULL);
 		break;
 	case WEFT__FORM_LOCATION:

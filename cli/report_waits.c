@@ -83,7 +83,7 @@ static void print_long_wait(const struct report *report, const struct weft__wait
 	if (wait->what != WEFT_WAIT_CALL && wait->object && !strstr(text.at, " at 0x"))
 		report_say(&text, " (0x%" PRIx64 ")", wait->object);
 	report_say(&text, " on %s",
-		   cli_safe(weft__label_lane(names, wait->worker, wait->stream, label, sizeof(label))));
+		   cli_safe(weft__label_lane(names, wait->worker, wait->thread_id, label, sizeof(label))));
 	if (wait->in_poll && page_is_tick(report, wait->worker, wait->location))
 		report_say(&text, ", tick of the %s", cli_safe(weft__label_location(names, wait->location)));
 	else if (wait->in_poll)
@@ -205,7 +205,7 @@ static void print_states(const struct report *report, uint64_t walls_ns)
 
 void report_wall(const struct report *report)
 {
-	REPORT_VIEW(view, WEFT__COL_WALL_SUMMARY_TOTAL, WEFT__COL_WALL_SUMMARY_SHARE, WEFT__COL_WALL_SUMMARY_LOOKS,
+	REPORT_VIEW(view, WEFT__COL_WALL_SUMMARY_TOTAL, WEFT__COL_WALL_SUMMARY_SHARE, WEFT__COL_WALL_SUMMARY_SAMPLES,
 		    WEFT__COL_WALL_SUMMARY_CALL, WEFT__COL_WALL_SUMMARY_THREAD,
 		    WEFT__COL_WALL_SUMMARY_STACK) = {REPORT_OF(view)};
 	const struct weft__result *r = report->result;
@@ -217,14 +217,14 @@ void report_wall(const struct report *report)
 		return;
 	for (i = 0; i < r->n_wall_rows; i++)
 		all_ns += r->wall_rows[i].ns;
-	cli_heading("Threads that waited, by looks at them: %s", cli_ns(all_ns, figure));
+	cli_heading("Threads that waited, by wall samples: %s", cli_ns(all_ns, figure));
 	print_states(report, all_ns);
 	report_print(report, WEFT__TABLE_WALL_SUMMARY, &view);
 }
 
 void report_stuck(const struct report *report)
 {
-	REPORT_VIEW(view, WEFT__COL_STUCK_SUMMARY_AGE, WEFT__COL_STUCK_SUMMARY_SEEN, WEFT__COL_STUCK_SUMMARY_LOOKS,
+	REPORT_VIEW(view, WEFT__COL_STUCK_SUMMARY_AGE, WEFT__COL_STUCK_SUMMARY_SEEN, WEFT__COL_STUCK_SUMMARY_TIMES,
 		    WEFT__COL_STUCK_SUMMARY_THREAD, WEFT__COL_STUCK_SUMMARY_TASK, WEFT__COL_STUCK_SUMMARY_LOCATION,
 		    WEFT__COL_STUCK_SUMMARY_DURATION, WEFT__COL_STUCK_SUMMARY_STACK) = {REPORT_OF(view)};
 

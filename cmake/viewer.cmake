@@ -78,10 +78,10 @@ configure_file(${XXHASH_INCLUDE_DIR}/xxhash.h ${viewer_out}/include/xxhash.h COP
 file(GLOB wasm_sources CONFIGURE_DEPENDS src/analyze/*.c src/trace/*.c cli/page*.c cli/report*.c cli/print*.c
 	viewer/wasm/*.c)
 list(FILTER wasm_sources EXCLUDE REGEX "/analyze/annotate|/trace/reader\\.c$|/cli/pager\\.c$")
-foreach(name alloc buf clock error intern map sort)
+foreach(name alloc arena buf clock error intern map sort)
 	list(APPEND wasm_sources ${PROJECT_SOURCE_DIR}/src/base/${name}.c)
 endforeach()
-foreach(name arena batch code_tables column_decode cursor decode defs hash index reader records table tables zstd_mem)
+foreach(name batch code_tables column_decode cursor decode defs hash index reader records table tables zstd_mem)
 	list(APPEND wasm_sources ${PROJECT_SOURCE_DIR}/src/segment/${name}.c)
 endforeach()
 list(APPEND wasm_sources ${PROJECT_SOURCE_DIR}/src/symbol/texts.c ${PROJECT_SOURCE_DIR}/cli/common.c)

@@ -45,8 +45,8 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.top = 10;
 	if (!a->opts.max_tasks)
 		a->opts.max_tasks = 1 << 20;
-	if (!a->opts.max_streams)
-		a->opts.max_streams = 1 << 20;
+	if (!a->opts.max_threads)
+		a->opts.max_threads = 1 << 20;
 	if (!a->opts.max_rows)
 		a->opts.max_rows = 4096;
 	if (!a->opts.max_samples)
@@ -59,7 +59,7 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.period_ns = period_of(opts->names);
 	a->tick_ns = weft__tick_of(opts->names);
 	a->result.samples.period_ns = a->result.samples.longest_period_ns = a->opts.period_ns;
-	a->streams.free = a->tasks.free = WEFT__MAP_NONE;
+	a->threads.free = a->tasks.free = WEFT__MAP_NONE;
 	a->timelines.free = NO_TIMELINE;
 	mode = weft__names_fact(opts->names, "poll.mode");
 	detector = weft__names_fact(opts->names, "detector");
@@ -80,11 +80,11 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	return 0;
 }
 
-static int dispatch(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+static int dispatch(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	switch (ev->kind) {
 	case WEFT_KIND_THREAD_END:
-		return weft__stream_end(a, s, ev->time_ns, true);
+		return weft__thread_end(a, s, ev->time_ns, true);
 	case WEFT_KIND_POLL_BEGIN:
 		return weft__poll_begin(a, s, ev);
 	case WEFT_KIND_POLL_END:
@@ -95,7 +95,7 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_UNPARK:
 		if (ev->kind == WEFT_KIND_UNPARK)
 			weft__beat_wake(a, s, ev->time_ns);
-		return weft__stream_park(a, s, ev);
+		return weft__thread_park(a, s, ev);
 	case WEFT_KIND_PARKED:
 		weft__beat_wake(a, s, ev->time_ns);
 		return 0;
@@ -112,11 +112,11 @@ static int dispatch(struct weft__analysis *a, struct weft__stream *s, const stru
 	case WEFT_KIND_QUEUE:
 		return weft__queue_add(a, ev);
 	case WEFT_KIND_SCHED:
-		return weft__stream_sched(a, s, ev);
+		return weft__thread_sched(a, s, ev);
 	case WEFT_KIND_SAMPLE:
 		return weft__sample_add(a, s, ev);
 	case WEFT_KIND_WORKER:
-		return weft__stream_worker(a, s, (uint32_t)WEFT_FIELD(ev, WORKER, WORKER), ev->time_ns);
+		return weft__thread_worker(a, s, (uint32_t)WEFT_FIELD(ev, WORKER, WORKER), ev->time_ns);
 	case WEFT_KIND_OFFCPU:
 		return weft__off_add(a, ev);
 	case WEFT_KIND_WAIT:
@@ -213,7 +213,7 @@ static bool is_malformed(const struct weft__event *ev)
 
 int weft__analysis_push(struct weft__analysis *a, const struct weft__event *ev)
 {
-	struct weft__stream *s;
+	struct weft__thread *s;
 	int rc;
 
 	if (ev->time_ns >= a->opts.to_ns)
@@ -226,10 +226,10 @@ int weft__analysis_push(struct weft__analysis *a, const struct weft__event *ev)
 		a->now_ns = ev->time_ns;
 	if (ev->time_ns >= a->opts.from_ns)
 		count(&a->result, ev);
-	rc = weft__stream_get(a, ev->thread, ev->time_ns, &s);
+	rc = weft__thread_get(a, ev->thread, ev->time_ns, &s);
 	if (rc < 0 || !s)
 		return rc;
-	rc = weft__stream_advance(a, s, ev);
+	rc = weft__thread_advance(a, s, ev);
 	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be reported for the thread */
 		s->seen_ns = ev->time_ns;
 	if (ev->kind >= WEFT_KIND_BUILTIN_END || !(silence[ev->kind] & NOT_RAN))
@@ -238,8 +238,8 @@ int weft__analysis_push(struct weft__analysis *a, const struct weft__event *ev)
 }
 
 /* The most frequent kinds, while nothing but the event itself says anything of the thread. None of them moves the
- * stream, or ends it. */
-static int push_common(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+ * thread, or ends it. */
+static int push_common(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	s->in_gap = false;
 	s->seen_ns = s->ran_ns = a->now_ns = a->result.last_ns = ev->time_ns;
@@ -261,9 +261,9 @@ static int push_common(struct weft__analysis *a, struct weft__stream *s, const s
 	case WEFT_KIND_UNPARK:
 		if (!a->opts.rows_only)
 			weft__beat_wake(a, s, ev->time_ns);
-		return weft__stream_park(a, s, ev);
+		return weft__thread_park(a, s, ev);
 	default:
-		return weft__stream_park(a, s, ev);
+		return weft__thread_park(a, s, ev);
 	}
 }
 
@@ -275,15 +275,15 @@ static bool is_common(uint32_t kind)
 }
 #undef BIT
 
-/* The stream of a run, if all the checks of weft__analysis_push would pass for each of its events. */
-static struct weft__stream *common_stream(struct weft__analysis *a, const struct weft__record *at,
+/* The thread of a run, if all the checks of weft__analysis_push would pass for each of its events. */
+static struct weft__thread *common_thread(struct weft__analysis *a, const struct weft__record *at,
 					  const struct weft__record *end)
 {
-	uint32_t near = weft__near_get(&a->streams.near, at->thread);
-	struct weft__stream *s = near == WEFT__MAP_NONE ? NULL : &a->streams.at[near];
+	uint32_t near = weft__near_get(&a->threads.near, at->thread);
+	struct weft__thread *s = near == WEFT__MAP_NONE ? NULL : &a->threads.at[near];
 	uint64_t last_ns = end[-1].time_ns;
 
-	if (!s || s->state == STREAM_GUESS || last_ns >= s->gaps.quiet_ns || last_ns >= a->opts.to_ns ||
+	if (!s || s->state == THREAD_GUESS || last_ns >= s->gaps.quiet_ns || last_ns >= a->opts.to_ns ||
 	    at->time_ns < a->opts.from_ns || at->time_ns < a->now_ns || !a->result.n_events)
 		return NULL;
 	return s;
@@ -291,14 +291,14 @@ static struct weft__stream *common_stream(struct weft__analysis *a, const struct
 
 int weft__analysis_push_run(struct weft__analysis *a, const struct weft__record *at, const struct weft__record *end)
 {
-	struct weft__stream *s = NULL;
+	struct weft__thread *s = NULL;
 	int rc = 0;
 
 	for (; at < end && rc == 0; at++) {
 		bool common = is_common(at->kind) && at->n_fields >= least_fields[at->kind];
 		struct weft__event ev;
 
-		s = !common ? NULL : s ? s : common_stream(a, at, end);
+		s = !common ? NULL : s ? s : common_thread(a, at, end);
 		ev = weft__event_of_record(at);
 		rc = s ? push_common(a, s, &ev) : weft__analysis_push(a, &ev);
 	}
@@ -316,26 +316,20 @@ int weft__analysis_finish(struct weft__analysis *a, uint64_t end_ns, const struc
 
 void weft__analysis_close(struct weft__analysis *a)
 {
-	struct weft__result *r;
-
 	if (!a)
 		return;
-	r = &a->result;
-	weft__streams_fini(&a->streams);
+	weft__threads_fini(&a->threads);
 	weft__tasks_fini(&a->tasks);
 	weft__thread_timelines_fini(&a->timelines);
 	weft__holders_fini(&a->holders);
-	weft__lanes_fini(&a->lanes, r);
-	weft__customs_fini(&a->customs, r);
-	weft__waits_fini(&a->waits, r);
-	weft__thread_state_fini(&a->thread_state, r);
-	weft__samples_fini(&a->samples, r);
+	weft__lanes_fini(&a->lanes);
+	weft__customs_fini(&a->customs);
+	weft__waits_fini(&a->waits);
+	weft__thread_state_fini(&a->thread_state);
+	weft__samples_fini(&a->samples);
 	weft__polls_fini(&a->polls);
 	weft__gaps_fini(&a->gaps);
-	weft__hist_fini(&r->polls);
-	weft__hist_fini(&r->reported);
-	weft__hist_fini(&r->delays);
-	weft__free(r->lost);
-	weft__free(a->breakdowns.slices);
+	weft__arena_fini(&a->breakdowns.arena);
+	weft__arena_fini(&a->arena);
 	weft__free(a);
 }

@@ -51,7 +51,7 @@ struct weft__analysis_opts {
 		period_ns;
 	size_t top;             /* length of the lists of worst things; 10 */
 	size_t max_tasks;       /* that live at one time; 1 Mi */
-	size_t max_streams;     /* threads that live at one time; 1 Mi */
+	size_t max_threads;     /* threads that live at one time; 1 Mi */
 	size_t max_rows;        /* lanes, locations, and sampled threads; 4096 of each */
 	size_t max_samples;     /* in polls that are open at one time; 4 Mi */
 	size_t max_sample_rows; /* 1 Mi */
@@ -69,13 +69,13 @@ struct weft__analysis_opts {
 };
 
 struct weft__wake {
-	bool known;      /* there was a wake */
-	bool measured;   /* ... and no gap between it and the poll */
-	bool in_poll;    /* the waker was in a poll: `task` and `location` are that one's */
-	bool unlisted;   /* it was in none that is here, but polls were counted then */
-	bool again;      /* of a poll that was reported: there may have been an earlier wake, too */
-	uint32_t stream; /* of the waker */
-	uint32_t worker; /* of the waker, or WEFT_WORKER_NONE */
+	bool known;         /* there was a wake */
+	bool measured;      /* ... and no gap between it and the poll */
+	bool in_poll;       /* the waker was in a poll: `task` and `location` are that one's */
+	bool unlisted;      /* it was in none that is here, but polls were counted then */
+	bool again;         /* of a poll that was reported: there may have been an earlier wake, too */
+	uint32_t thread_id; /* of the waker */
+	uint32_t worker;    /* of the waker, or WEFT_WORKER_NONE */
 	uint32_t location;
 	uint64_t task;
 	uint64_t time_ns;
@@ -108,7 +108,7 @@ struct weft__poll {
 	uint64_t begin_ns;
 	uint64_t end_ns; /* 0: was still running */
 	uint64_t serial; /* inside */
-	uint32_t stream;
+	uint32_t thread_id;
 	uint32_t worker;   /* WEFT_WORKER_NONE: the thread was none */
 	uint32_t location; /* location id or WEFT__PLACE_... */
 	uint32_t depth;    /* of the local queue at its begin, or WEFT_DEPTH_UNKNOWN */
@@ -133,8 +133,8 @@ struct weft__poll {
 
 /* A worker, or a thread that is none but polls or parks. */
 struct weft__lane {
-	uint32_t worker; /* id, WEFT_WORKER_NONE, or WEFT__LANE_OTHER */
-	uint32_t stream; /* the last that it ran on */
+	uint32_t worker;    /* id, WEFT_WORKER_NONE, or WEFT__LANE_OTHER */
+	uint32_t thread_id; /* the last that it ran on */
 	bool match;
 	uint64_t rank;            /* the order of rows */
 	struct weft__hist polls;  /* durations */
@@ -192,7 +192,7 @@ struct weft__custom {
 
 struct weft__lost {
 	uint32_t reason;
-	uint32_t stream;
+	uint32_t thread_id;
 	uint64_t records;
 	uint64_t count;
 	uint64_t span_ns; /* of the records together */
@@ -294,11 +294,11 @@ struct weft__result {
 	uint64_t late_causes;        /* wakes and spawns with a time just behind the poll that they caused (task.c) */
 	uint64_t ids_reused;         /* spawned again without an end: the earlier task counts as ended */
 	uint64_t tasks_untracked;    /* events of tasks beyond max_tasks */
-	uint64_t streams_untracked;  /* events of threads beyond max_streams */
-	uint64_t threads_untracked;  /* switches, waits and wall samples of threads beyond max_streams */
-	uint64_t intervals_cut;      /* waits, switches and wall samples that were dropped: more than max_intervals */
-	uint64_t intervals_late;     /* that came too late to be of a poll */
-	uint64_t malformed;          /* events with fewer fields than their kind has: left out */
+	uint64_t thread_events_untracked; /* events of threads beyond max_threads */
+	uint64_t threads_untracked;       /* switches, waits and wall samples of threads beyond max_threads */
+	uint64_t intervals_cut;  /* waits, switches and wall samples that were dropped: more than max_intervals */
+	uint64_t intervals_late; /* that came too late to be of a poll */
+	uint64_t malformed;      /* events with fewer fields than their kind has: left out */
 };
 
 struct weft__analysis;

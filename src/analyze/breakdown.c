@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyze/slices.h"
-#include "base/alloc.h"
 
 #define CLOSED_KEPT 256u /* whose breakdown is made: what the thread did when another waited for it */
 #define PAST 16u         /* intervals behind a poll among which one may be that reaches back into it */
@@ -21,8 +20,8 @@
 static int gather_one(struct weft__analysis *a, const struct weft__interval *interval, uint64_t begin_ns,
 		      uint64_t end_ns)
 {
-	struct weft__slice *grown =
-		weft__grow(a->breakdowns.slices, &a->breakdowns.cap_slices, a->breakdowns.n_slices, sizeof(*grown));
+	struct weft__slice *grown = weft__arena_grow(&a->breakdowns.arena, a->breakdowns.slices,
+						     &a->breakdowns.cap_slices, a->breakdowns.n_slices, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -235,7 +234,7 @@ static void end_stuck(struct weft__analysis *a, const struct weft__closed *close
 	size_t i;
 
 	for (i = 0; i < r->n_stucks && !closed->running; i++)
-		if (r->stucks[i].stream == closed->stream && r->stucks[i].task == closed->task &&
+		if (r->stucks[i].thread_id == closed->thread_id && r->stucks[i].task == closed->task &&
 		    r->stucks[i].time_ns >= closed->begin_ns && r->stucks[i].time_ns <= closed->end_ns) {
 			r->stucks[i].ended = true;
 			r->stucks[i].duration_ns = closed->end_ns - closed->begin_ns;
@@ -323,7 +322,7 @@ static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *ti
 		return rc;
 	if (weft__causes_find(a, &breakdown) < 0)
 		return -ENOMEM;
-	weft__free(poll->breakdown.causes);
+	weft__arena_del(&a->polls.arena, poll->breakdown.causes);
 	poll->breakdown = breakdown;
 	return 0;
 }
@@ -363,7 +362,7 @@ int weft__breakdown_settle_all(struct weft__analysis *a)
 }
 
 /* What the thread said of it. */
-static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct weft__stream *s,
+static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct weft__thread *s,
 				   const struct weft__poll *poll)
 {
 	if (poll->end_ns == 0)
@@ -373,9 +372,9 @@ static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct 
 	return a->breakdowns.detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN;
 }
 
-static int add_extra(struct weft__thread_timeline *timeline, const struct weft__stream *s)
+static int add_extra(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__thread *s)
 {
-	struct weft__closed_extra *ring = weft__ring_room(timeline->extras, &timeline->cap_extras,
+	struct weft__closed_extra *ring = weft__ring_room(a, timeline->extras, &timeline->cap_extras,
 							  timeline->first_extra, timeline->n_extras, sizeof(*ring));
 
 	if (!ring)
@@ -385,7 +384,7 @@ static int add_extra(struct weft__thread_timeline *timeline, const struct weft__
 	return 0;
 }
 
-int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll,
+int weft__breakdown_close(struct weft__analysis *a, struct weft__thread *s, const struct weft__poll *poll,
 			  uint32_t lane, bool asked, bool listed)
 {
 	struct weft__closed *closed;
@@ -399,7 +398,7 @@ int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, cons
 	if (rc < 0)
 		return rc;
 	kept_from = timeline->first_closed > CLOSED_KEPT ? timeline->first_closed - CLOSED_KEPT : 0;
-	closed = weft__ring_room(timeline->closed, &timeline->cap_closed, kept_from, timeline->n_closed,
+	closed = weft__ring_room(a, timeline->closed, &timeline->cap_closed, kept_from, timeline->n_closed,
 				 sizeof(*closed));
 	if (!closed)
 		return -ENOMEM;
@@ -412,14 +411,14 @@ int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, cons
 	closed->sampled_ns = poll->sampled.ns;
 	closed->location = poll->location;
 	closed->lane = lane;
-	closed->stream = poll->stream;
+	closed->thread_id = poll->thread_id;
 	closed->worker = poll->worker;
 	closed->asked = asked;
 	closed->listed = listed;
 	closed->running = poll->end_ns == 0;
 	closed->kept = false;
 	closed->cpu = cpu_of(a, s, poll);
-	if ((closed->cpu == WEFT__CPU_SPLIT || closed->running) && add_extra(timeline, s) < 0)
+	if ((closed->cpu == WEFT__CPU_SPLIT || closed->running) && add_extra(a, timeline, s) < 0)
 		return -ENOMEM;
 	if (a->opts.rows && asked && weft__rows_keep(a, timeline, poll, &closed->kept) < 0)
 		return -ENOMEM;

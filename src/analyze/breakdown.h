@@ -49,8 +49,8 @@ enum weft__switches { WEFT__SWITCHES_NONE, WEFT__SWITCHES_SOME, WEFT__SWITCHES_A
 
 /* The thread that held what another waited for, in that time. */
 struct weft__holder {
-	uint32_t tid;    /* 0: not known */
-	uint32_t stream; /* 0: it has none: it never emitted anything */
+	uint32_t tid;       /* 0: not known */
+	uint32_t thread_id; /* 0: it has none: it never emitted anything */
 	uint32_t worker;
 	bool in_poll;
 	uint32_t location; /* of that poll's task */
@@ -113,7 +113,7 @@ struct weft__wait_row {
 
 /* Of those of one thread that is no worker. */
 struct weft__wait_thread {
-	uint32_t stream;
+	uint32_t thread_id;
 	uint32_t what, name;
 	uint64_t n, ns, longest_ns;
 	uint32_t stack; /* in the longest; 0: not known */
@@ -133,7 +133,7 @@ struct weft__wait_object {
 struct weft__wait {
 	uint64_t rank_ns; /* its duration */
 	uint64_t end_ns;
-	uint32_t stream, worker;
+	uint32_t thread_id, worker;
 	uint32_t what, name;
 	uint64_t object;
 	uint32_t stack;
@@ -146,7 +146,7 @@ struct weft__wait {
 
 /* A thread that was off the CPU, as far as switches say. */
 struct weft__off_thread {
-	uint32_t tid, stream, worker;
+	uint32_t tid, thread_id, worker;
 	uint64_t n_blocked, blocked_ns, n_preempted, preempted_ns; /* by weight, where not every switch is recorded */
 	uint64_t throttled_ns;                                     /* of preempted_ns: by a CPU quota */
 	uint64_t longest_ns;
@@ -178,7 +178,7 @@ struct weft__cpu_clock {
 
 /* Time off the CPU, or at which a wall sample found the thread waiting, by stack. */
 struct weft__off_row {
-	uint32_t tid, stream;
+	uint32_t tid, thread_id;
 	uint32_t what; /* enum weft_offcpu; for wall samples the call of the system plus 1 */
 	uint32_t stack, kernel;
 	uint64_t n; /* times, or wall samples */
@@ -191,7 +191,7 @@ struct weft__stuck {
 	uint64_t rank_ns; /* its age when it was last reported */
 	uint64_t time_ns;
 	uint64_t task;
-	uint32_t tid, stream, worker, location;
+	uint32_t tid, thread_id, worker, location;
 	uint32_t stack; /* the last that there was */
 	uint64_t n_reports;
 	bool ended; /* later */
@@ -201,7 +201,7 @@ struct weft__stuck {
 /* A wait that lasts as the recording ends, as the collector saw it. */
 #define WEFT__NO_PENDING UINT32_MAX
 struct weft__pending {
-	uint32_t tid, stream, worker;
+	uint32_t tid, thread_id, worker;
 	uint32_t what, name;
 	uint64_t object;
 	uint32_t holder; /* tid; 0: not known */

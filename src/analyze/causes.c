@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "analyze/slices.h"
-#include "base/alloc.h"
 
 #define WALL_MAX 64u /* in one poll that are asked what they saw */
 #define CAUSES_MAX 256u
@@ -115,10 +114,9 @@ static int longest_first(const void *left, const void *right)
 
 int weft__causes_find(struct weft__analysis *a, struct weft__breakdown *breakdown)
 {
-	struct weft__cause *fitting;
 	size_t i;
 
-	breakdown->causes = weft__calloc(CAUSES_MAX, sizeof(*breakdown->causes));
+	breakdown->causes = weft__arena_new(&a->polls.arena, CAUSES_MAX, sizeof(*breakdown->causes));
 	if (!breakdown->causes)
 		return -ENOMEM;
 	for (i = 0; i < a->breakdowns.n_slices; i++) {
@@ -135,7 +133,7 @@ int weft__causes_find(struct weft__analysis *a, struct weft__breakdown *breakdow
 		name_by_wall(a, breakdown);
 	if (breakdown->n_causes)
 		qsort(breakdown->causes, breakdown->n_causes, sizeof(*breakdown->causes), longest_first);
-	fitting = weft__realloc(breakdown->causes, (breakdown->n_causes + 1) * sizeof(*fitting));
-	breakdown->causes = fitting ? fitting : breakdown->causes;
+	breakdown->causes = weft__arena_cut(&a->polls.arena, breakdown->causes,
+					    (breakdown->n_causes + 1) * sizeof(*breakdown->causes));
 	return 0;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static bool has_label(const char *labels, const char *wanted)
 {
@@ -46,7 +45,7 @@ static void give(struct weft__poll *poll, const struct weft__context *context, b
 	poll->in_context |= match;
 }
 
-int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__context context = {
 		.trace_hi = WEFT_FIELD(ev, CONTEXT, TRACE_HI),
@@ -61,6 +60,7 @@ int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const st
 
 	s->context = context;
 	s->has_context = weft__context_is_set(&context);
+	s->sample_context = 0;
 	if (match != s->in_context)
 		s->in_context_ns = ev->time_ns;
 	s->in_context = match;
@@ -68,7 +68,7 @@ int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const st
 	for (i = 0; i < s->n_open; i++)
 		give(&s->open[i], &context, s->in_context);
 	if (!s->past_contexts)
-		s->past_contexts = weft__calloc(PAST_CONTEXTS, sizeof(*s->past_contexts));
+		s->past_contexts = weft__arena_new(&a->threads.arena, PAST_CONTEXTS, sizeof(*s->past_contexts));
 	if (!s->past_contexts)
 		return -ENOMEM;
 	s->past_contexts[s->n_past_contexts++ % PAST_CONTEXTS] =
@@ -76,7 +76,7 @@ int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const st
 	return 0;
 }
 
-void weft__context_poll(const struct weft__stream *s, struct weft__poll *poll)
+void weft__context_poll(const struct weft__thread *s, struct weft__poll *poll)
 {
 	uint64_t n = s->n_past_contexts < PAST_CONTEXTS ? s->n_past_contexts : PAST_CONTEXTS, i;
 
@@ -96,7 +96,7 @@ void weft__context_poll(const struct weft__stream *s, struct weft__poll *poll)
 	}
 }
 
-bool weft__context_asked(const struct weft__analysis *a, const struct weft__stream *s)
+bool weft__context_asked(const struct weft__analysis *a, const struct weft__thread *s)
 {
 	return !a->by_context || (s && s->in_context);
 }

@@ -7,12 +7,12 @@
 
 struct weft__analysis;
 struct weft__event;
-struct weft__stream;
+struct weft__thread;
 
-int weft__context_set(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
 /* Those in force during a poll that has ended, into the poll. */
-void weft__context_poll(const struct weft__stream *s, struct weft__poll *poll);
-/* Whether the context of a stream is asked for. */
-bool weft__context_asked(const struct weft__analysis *a, const struct weft__stream *s);
+void weft__context_poll(const struct weft__thread *s, struct weft__poll *poll);
+/* Whether the context of a thread is asked for. */
+bool weft__context_asked(const struct weft__analysis *a, const struct weft__thread *s);
 
 #endif

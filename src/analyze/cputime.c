@@ -34,7 +34,7 @@ uint64_t weft__tick_of(const struct weft__names *names)
 	return v && v <= 100000 ? 1000000000 / v : 0;
 }
 
-void weft__beat_wake(struct weft__analysis *a, struct weft__stream *s, uint64_t time_ns)
+void weft__beat_wake(struct weft__analysis *a, struct weft__thread *s, uint64_t time_ns)
 {
 	/* A circle of so many parts: cosines, and sines a quarter further. */
 	static const double circle[PHASES] = {1,  0.9239,  0.7071,  0.3827,  0, -0.3827, -0.7071, -0.9239,
@@ -57,7 +57,7 @@ static bool in_step(const struct weft__analysis *a, const struct weft__beat *bea
 	       (double)beat->ns < (double)beat->wakes * BURST_TICKS * (double)a->tick_ns;
 }
 
-void weft__beat_sample(struct weft__analysis *a, struct weft__stream *s, uint64_t ns, uint64_t engine)
+void weft__beat_sample(struct weft__analysis *a, struct weft__thread *s, uint64_t ns, uint64_t engine)
 {
 	s->beat.ns = weft__sum(s->beat.ns, ns);
 	if (engine == WEFT_ENGINE_TIMER && a->tick_ns && in_step(a, &s->beat))

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static void add_number(struct weft__field_stat *stat, uint32_t type, uint64_t word)
 {
@@ -54,7 +53,8 @@ int weft__custom_add(struct weft__analysis *a, const struct weft__event *ev)
 	if (ev->time_ns < a->opts.from_ns)
 		return 0;
 	if (at == WEFT__MAP_NONE) {
-		customs = weft__grow(r->customs, &a->customs.cap, r->n_customs, sizeof(*customs));
+		customs = weft__arena_grow(&a->customs.arena, r->customs, &a->customs.cap, r->n_customs,
+					   sizeof(*customs));
 		if (!customs)
 			return -ENOMEM;
 		r->customs = customs;
@@ -84,7 +84,8 @@ int weft__queue_add(struct weft__analysis *a, const struct weft__event *ev)
 	if (at == WEFT__MAP_NONE && r->n_queues >= a->opts.max_rows)
 		return 0;
 	if (at == WEFT__MAP_NONE) {
-		queues = weft__grow(r->queues, &a->customs.cap_queues, r->n_queues, sizeof(*queues));
+		queues = weft__arena_grow(&a->customs.arena, r->queues, &a->customs.cap_queues, r->n_queues,
+					  sizeof(*queues));
 		if (!queues)
 			return -ENOMEM;
 		r->queues = queues;
@@ -95,15 +96,12 @@ int weft__queue_add(struct weft__analysis *a, const struct weft__event *ev)
 		memset(&queues[at], 0, sizeof(queues[at]));
 		queues[at].runtime = runtime;
 	}
-	return weft__hist_add(&r->queues[at].depths, WEFT_FIELD(ev, QUEUE, DEPTH));
+	return weft__hist_add(&r->queues[at].depths, &a->customs.arena, WEFT_FIELD(ev, QUEUE, DEPTH));
 }
 
-void weft__customs_fini(struct weft__customs *customs, struct weft__result *result)
+void weft__customs_fini(struct weft__customs *customs)
 {
-	for (size_t i = 0; i < result->n_queues; i++)
-		weft__hist_fini(&result->queues[i].depths);
-	weft__free(result->queues);
-	weft__free(result->customs);
 	weft__map_fini(&customs->by_kind);
 	weft__map_fini(&customs->queue_by_runtime);
+	weft__arena_fini(&customs->arena);
 }

@@ -4,18 +4,20 @@
 #define WEFT_ANALYZE_CUSTOM_H
 
 #include "analyze/analysis.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__analysis;
 struct weft__event;
 
 struct weft__customs {
+	struct weft__arena arena;
 	size_t cap, cap_queues;
 	struct weft__map by_kind, queue_by_runtime;
 };
 
 int weft__custom_add(struct weft__analysis *a, const struct weft__event *ev);
 int weft__queue_add(struct weft__analysis *a, const struct weft__event *ev);
-void weft__customs_fini(struct weft__customs *customs, struct weft__result *result);
+void weft__customs_fini(struct weft__customs *customs);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "analyze/loss.h"
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static int lost_order(const void *left, const void *right)
 {
@@ -14,8 +13,8 @@ static int lost_order(const void *left, const void *right)
 
 	if (a->reason != b->reason)
 		return a->reason < b->reason ? -1 : 1;
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
+	if (a->thread_id != b->thread_id)
+		return a->thread_id < b->thread_id ? -1 : 1;
 	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
 }
 
@@ -30,7 +29,7 @@ static int add_up_losses(struct weft__analysis *a)
 
 	if (names->n_losses == 0)
 		return 0;
-	lost = weft__calloc(names->n_losses, sizeof(*lost));
+	lost = weft__arena_new(&a->arena, names->n_losses, sizeof(*lost));
 	if (!lost)
 		return -ENOMEM;
 	for (i = 0; i < names->n_losses; i++) {
@@ -40,7 +39,7 @@ static int add_up_losses(struct weft__analysis *a)
 		if (to_ns < a->opts.from_ns || loss->from_ns >= a->opts.to_ns)
 			continue;
 		lost[n++] = (struct weft__lost){.reason = loss->reason,
-						.stream = loss->thread,
+						.thread_id = loss->thread,
 						.records = 1,
 						.count = loss->count,
 						.span_ns = to_ns - loss->from_ns,
@@ -59,7 +58,7 @@ static int add_up_losses(struct weft__analysis *a)
 	for (i = 0; i < n; i++) {
 		struct weft__lost *row = rows ? &lost[rows - 1] : NULL;
 
-		if (!row || row->reason != lost[i].reason || row->stream != lost[i].stream) {
+		if (!row || row->reason != lost[i].reason || row->thread_id != lost[i].thread_id) {
 			lost[rows++] = lost[i];
 			continue;
 		}
@@ -96,7 +95,7 @@ static uint64_t lane_rank(const struct weft__names *names, const struct weft__la
 	if (lane->worker == WEFT__LANE_OTHER)
 		return UINT64_MAX;
 	if (lane->worker == WEFT_WORKER_NONE)
-		return UINT64_C(2) << 60 | lane->stream;
+		return UINT64_C(2) << 60 | lane->thread_id;
 	return worker ? (uint64_t)(worker->runtime & 0xffffff) << 32 | worker->index : UINT64_C(1) << 60 | lane->worker;
 }
 
@@ -139,28 +138,18 @@ static bool is_empty(const struct weft__location *location)
 	       0;
 }
 
-/* Rows that the user did not ask for, and rows of which nothing falls into the window, go to the end, out of sight. */
+/* Rows that the user did not ask for, and rows of which nothing falls into the window, go. */
 static void hide_rows(struct weft__result *r)
 {
 	size_t i, kept = 0;
 
 	for (i = 0; i < r->n_lanes; i++)
-		if (!r->lanes[i].match) {
-			weft__hist_fini(&r->lanes[i].polls);
-			weft__hist_fini(&r->lanes[i].delays);
-			weft__hist_fini(&r->lanes[i].depths);
-			weft__hist_fini(&r->lanes[i].reported);
-		} else {
+		if (r->lanes[i].match)
 			r->lanes[kept++] = r->lanes[i];
-		}
 	r->n_lanes = kept;
 	for (i = 0, kept = 0; i < r->n_locations; i++)
-		if (!r->locations[i].match || is_empty(&r->locations[i])) {
-			weft__hist_fini(&r->locations[i].polls);
-			weft__hist_fini(&r->locations[i].delays);
-		} else {
+		if (r->locations[i].match && !is_empty(&r->locations[i]))
 			r->locations[kept++] = r->locations[i];
-		}
 	r->n_locations = kept;
 }
 
@@ -202,12 +191,12 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	rc = weft__waiting_find(a, end_ns);
 	if (rc < 0)
 		return rc;
-	for (i = 0; i < a->streams.n; i++) {
-		struct weft__stream *s = &a->streams.at[i];
+	for (i = 0; i < a->threads.n; i++) {
+		struct weft__thread *s = &a->threads.at[i];
 
-		if (weft__map_get(&a->streams.by_id, s->id) != i)
+		if (weft__map_get(&a->threads.by_id, s->id) != i)
 			continue;
-		rc = weft__stream_end(a, s, end_ns, false);
+		rc = weft__thread_end(a, s, end_ns, false);
 		if (rc < 0)
 			return rc;
 	}

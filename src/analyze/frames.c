@@ -10,7 +10,8 @@
 
 static int module_row(struct weft__frames *f, const struct weft_module *def, uint32_t *ret)
 {
-	struct weft__code_module *grown = weft__grow(f->modules, &f->cap_modules, f->n_modules, sizeof(*grown));
+	struct weft__code_module *grown =
+		weft__arena_grow(&f->arena, f->modules, &f->cap_modules, f->n_modules, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -60,7 +61,7 @@ static int site_get(struct weft__frames *f, uint32_t module_id, uint64_t offset,
 	*ret = weft__map_get(&f->modules[module].sites, offset);
 	if (*ret != WEFT__MAP_NONE)
 		return 0;
-	grown = weft__grow(f->sites, &f->cap_sites, f->n_sites, sizeof(*grown));
+	grown = weft__arena_grow(&f->arena, f->sites, &f->cap_sites, f->n_sites, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	f->sites = grown;
@@ -96,7 +97,7 @@ static struct weft__code_stack *stack_row(struct weft__frames *f, uint32_t id)
 
 	if (at != WEFT__MAP_NONE)
 		return &f->stacks[at];
-	grown = weft__grow(f->stacks, &f->cap_stacks, f->n_stacks, sizeof(*grown));
+	grown = weft__arena_grow(&f->arena, f->stacks, &f->cap_stacks, f->n_stacks, sizeof(*grown));
 	if (!grown)
 		return NULL;
 	f->stacks = grown;
@@ -120,7 +121,7 @@ int weft__frames_add_stack(struct weft__frames *f, const struct weft_stack *stac
 		return 0;
 	}
 	for (i = 0; i < stack->n_frames; i++) {
-		grown = weft__grow(f->refs, &f->cap_refs, f->n_refs, sizeof(*grown));
+		grown = weft__arena_grow(&f->arena, f->refs, &f->cap_refs, f->n_refs, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		f->refs = grown;
@@ -152,7 +153,7 @@ static int function_get(struct weft__frames *f, const char *name, const struct w
 			*ret = at;
 			return 0;
 		}
-	grown = weft__grow(f->functions, &f->cap_functions, f->n_functions, sizeof(*grown));
+	grown = weft__arena_grow(&f->arena, f->functions, &f->cap_functions, f->n_functions, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	f->functions = grown;
@@ -184,7 +185,8 @@ static const char *plain_name(const char *name, const char *path)
 int weft__frames_set_line(struct weft__frames *f, uint32_t site, const char *function, bool known, const char *file,
 			  uint32_t line, bool inlined)
 {
-	struct weft__line *grown = weft__grow(f->lines, &f->cap_lines, f->n_lines, sizeof(*grown)), *to;
+	struct weft__line *grown = weft__arena_grow(&f->arena, f->lines, &f->cap_lines, f->n_lines, sizeof(*grown)),
+			  *to;
 	struct weft__site *s = &f->sites[site];
 	const struct weft_module *module = &f->modules[s->module].def;
 
@@ -299,13 +301,7 @@ void weft__frames_fini(struct weft__frames *f)
 
 	for (i = 0; i < f->n_modules; i++)
 		weft__map_fini(&f->modules[i].sites);
-	weft__free(f->modules);
-	weft__free(f->sites);
-	weft__free(f->refs);
-	weft__free(f->stacks);
-	weft__free(f->lines);
-	weft__free(f->functions);
-	weft__free(f->data);
+	weft__arena_fini(&f->arena);
 	weft__map_fini(&f->data_by_address);
 	weft__map_fini(&f->module_by_id);
 	weft__map_fini(&f->stack_by_id);
@@ -314,11 +310,17 @@ void weft__frames_fini(struct weft__frames *f)
 	memset(f, 0, sizeof(*f));
 }
 
+/* A function of the library, or a guard of weft.hpp. */
+static bool is_weft(const char *name)
+{
+	return strncmp(name, "weft_", 5) == 0 || strncmp(name, "weft::", 6) == 0;
+}
+
 size_t weft__frames_outside(const struct weft__frames *frames, const struct weft__line_list *list)
 {
 	size_t i = 0;
 
-	while (i < list->n && strncmp(frames->functions[list->at[i].function].name, "weft_", 5) == 0)
+	while (i < list->n && is_weft(frames->functions[list->at[i].function].name))
 		i++;
 	return i < list->n ? i : 0;
 }

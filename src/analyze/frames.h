@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "symbol/symbol.h"
 #include "symbol/texts.h"
@@ -67,6 +68,7 @@ struct weft__code_stack {
 };
 
 struct weft__frames {
+	struct weft__arena arena;
 	struct weft__code_module *modules; /* [0] is the unknown one */
 	size_t n_modules, cap_modules;
 	struct weft__map module_by_id;

@@ -21,7 +21,7 @@ void weft__frames_want_data(struct weft__frames *f, uint64_t address)
 	if (address < FIRST_ADDRESS || f->n_data >= DATA_MAX ||
 	    weft__map_get(&f->data_by_address, address) != WEFT__MAP_NONE)
 		return;
-	grown = weft__grow(f->data, &f->cap_data, f->n_data, sizeof(*grown));
+	grown = weft__arena_grow(&f->arena, f->data, &f->cap_data, f->n_data, sizeof(*grown));
 	if (!grown)
 		return; /* it stays a number */
 	f->data = grown;

@@ -6,15 +6,14 @@
 #include <string.h>
 
 #include "analyze/loss.h"
-#include "base/alloc.h"
 
-/* A stream's gaps in order of time: those are the order of cursors. */
+/* A thread's gaps in order of time: those are the order of cursors. */
 static int gap_order(const void *left, const void *right)
 {
 	const struct weft__gap *a = left, *b = right;
 
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
+	if (a->thread_id != b->thread_id)
+		return a->thread_id < b->thread_id ? -1 : 1;
 	if (a->from_ns != b->from_ns)
 		return a->from_ns < b->from_ns ? -1 : 1;
 	return a->to_ns < b->to_ns ? -1 : a->to_ns > b->to_ns;
@@ -38,10 +37,10 @@ int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, siz
 	memset(gaps, 0, sizeof(*gaps));
 	if (n == 0)
 		return 0;
-	gaps->by_stream = weft__calloc(n, sizeof(*gaps->by_stream));
-	gaps->merged = weft__calloc(n, sizeof(*gaps->merged));
-	gaps->switches = weft__calloc(n, sizeof(*gaps->switches));
-	if (!gaps->by_stream || !gaps->merged || !gaps->switches) {
+	gaps->by_thread = weft__arena_new(&gaps->arena, n, sizeof(*gaps->by_thread));
+	gaps->merged = weft__arena_new(&gaps->arena, n, sizeof(*gaps->merged));
+	gaps->switches = weft__arena_new(&gaps->arena, n, sizeof(*gaps->switches));
+	if (!gaps->by_thread || !gaps->merged || !gaps->switches) {
 		weft__gaps_fini(gaps);
 		return -ENOMEM;
 	}
@@ -56,19 +55,17 @@ int weft__gaps_init(struct weft__gaps *gaps, const struct weft_loss *losses, siz
 		if (whose == WEFT__GAP_NONE)
 			continue;
 		if (losses[i].thread ||
-		    whose == WEFT__GAP_ALL) /* a thread without a ring has no stream: it is nobody's gap */
-			gaps->by_stream[gaps->n_by_stream++] = gap;
+		    whose == WEFT__GAP_ALL) /* a thread without a ring has no id: it is nobody's gap */
+			gaps->by_thread[gaps->n_by_thread++] = gap;
 		merge_gap(gaps->merged, &gaps->n_merged, &gap);
 	}
-	qsort(gaps->by_stream, gaps->n_by_stream, sizeof(*gaps->by_stream), gap_order);
+	qsort(gaps->by_thread, gaps->n_by_thread, sizeof(*gaps->by_thread), gap_order);
 	return 0;
 }
 
 void weft__gaps_fini(struct weft__gaps *gaps)
 {
-	weft__free(gaps->by_stream);
-	weft__free(gaps->merged);
-	weft__free(gaps->switches);
+	weft__arena_fini(&gaps->arena);
 	memset(gaps, 0, sizeof(*gaps));
 }
 
@@ -118,14 +115,14 @@ uint64_t weft__gaps_switches_ns(const struct weft__gaps *gaps, uint64_t from_ns,
 	return sum_ns;
 }
 
-static size_t first_of(const struct weft__gaps *gaps, uint64_t stream)
+static size_t first_of(const struct weft__gaps *gaps, uint64_t thread_id)
 {
-	size_t low = 0, high = gaps->n_by_stream;
+	size_t low = 0, high = gaps->n_by_thread;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (gaps->by_stream[mid].stream < stream)
+		if (gaps->by_thread[mid].thread_id < thread_id)
 			low = mid + 1;
 		else
 			high = mid;
@@ -133,13 +130,13 @@ static size_t first_of(const struct weft__gaps *gaps, uint64_t stream)
 	return low;
 }
 
-void weft__gap_cursor_init(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint32_t stream)
+void weft__gap_cursor_init(struct weft__gap_cursor *cursor, const struct weft__gaps *gaps, uint32_t thread_id)
 {
 	cursor->all = 0;
 	cursor->all_end = first_of(gaps, 1);
-	cursor->own = first_of(gaps, stream);
-	cursor->own_end = first_of(gaps, (uint64_t)stream + 1);
-	if (stream == 0)
+	cursor->own = first_of(gaps, thread_id);
+	cursor->own_end = first_of(gaps, (uint64_t)thread_id + 1);
+	if (thread_id == 0)
 		cursor->own = cursor->own_end;
 	cursor->done_ns = cursor->quiet_ns = 0;
 }
@@ -149,8 +146,8 @@ bool weft__gap_next(struct weft__gap_cursor *cursor, const struct weft__gaps *ga
 {
 	*inside = false;
 	for (;;) {
-		const struct weft__gap *own = cursor->own < cursor->own_end ? &gaps->by_stream[cursor->own] : NULL;
-		const struct weft__gap *all = cursor->all < cursor->all_end ? &gaps->by_stream[cursor->all] : NULL;
+		const struct weft__gap *own = cursor->own < cursor->own_end ? &gaps->by_thread[cursor->own] : NULL;
+		const struct weft__gap *all = cursor->all < cursor->all_end ? &gaps->by_thread[cursor->all] : NULL;
 		const struct weft__gap *next = !own || (all && all->from_ns < own->from_ns) ? all : own;
 
 		if (!next || next->from_ns > now_ns) {

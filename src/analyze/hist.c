@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/alloc.h"
-
 #define SUBS (1u << WEFT__HIST_BITS)
 
 static void locate(uint64_t value, unsigned *octave, unsigned *sub)
@@ -32,11 +30,11 @@ static uint64_t middle(unsigned octave, unsigned sub)
 	return ((uint64_t)(SUBS + sub) << shift) + ((UINT64_C(1) << shift) >> 1);
 }
 
-static int octave_get(struct weft__hist *hist, unsigned octave)
+static int octave_get(struct weft__hist *hist, struct weft__arena *arena, unsigned octave)
 {
 	if (hist->octave[octave])
 		return 0;
-	hist->octave[octave] = weft__alloc(SUBS * sizeof(uint64_t));
+	hist->octave[octave] = weft__arena_take(arena, SUBS * sizeof(uint64_t));
 	if (!hist->octave[octave])
 		return -ENOMEM;
 	memset(hist->octave[octave], 0, SUBS * sizeof(uint64_t));
@@ -51,14 +49,14 @@ static void add_sum(struct weft__hist *hist, uint64_t value, uint64_t n)
 		hist->sum = UINT64_MAX;
 }
 
-int weft__hist_add_n(struct weft__hist *hist, uint64_t value, uint64_t n)
+int weft__hist_add_n(struct weft__hist *hist, struct weft__arena *arena, uint64_t value, uint64_t n)
 {
 	unsigned octave, sub;
 
 	locate(value, &octave, &sub);
 	if (n == 0 || n > UINT64_MAX - hist->n)
 		return 0;
-	if (octave_get(hist, octave) < 0)
+	if (octave_get(hist, arena, octave) < 0)
 		return -ENOMEM;
 	hist->octave[octave][sub] += n;
 	if (hist->n == 0 || value < hist->min)
@@ -70,7 +68,7 @@ int weft__hist_add_n(struct weft__hist *hist, uint64_t value, uint64_t n)
 	return 0;
 }
 
-int weft__hist_merge(struct weft__hist *to, const struct weft__hist *from)
+int weft__hist_merge(struct weft__hist *to, struct weft__arena *arena, const struct weft__hist *from)
 {
 	unsigned octave, sub;
 
@@ -79,7 +77,7 @@ int weft__hist_merge(struct weft__hist *to, const struct weft__hist *from)
 	for (octave = 0; octave < WEFT__HIST_OCTAVES; octave++) {
 		if (!from->octave[octave])
 			continue;
-		if (octave_get(to, octave) < 0)
+		if (octave_get(to, arena, octave) < 0)
 			return -ENOMEM;
 		for (sub = 0; sub < SUBS; sub++)
 			to->octave[octave][sub] += from->octave[octave][sub];
@@ -122,13 +120,4 @@ uint64_t weft__hist_at(const struct weft__hist *hist, uint32_t per_10000)
 double weft__hist_mean(const struct weft__hist *hist)
 {
 	return hist->n ? (double)hist->sum / (double)hist->n : 0.0;
-}
-
-void weft__hist_fini(struct weft__hist *hist)
-{
-	unsigned octave;
-
-	for (octave = 0; octave < WEFT__HIST_OCTAVES; octave++)
-		weft__free(hist->octave[octave]);
-	memset(hist, 0, sizeof(*hist));
 }

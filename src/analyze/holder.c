@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the thread that held a lock did while another waited for it. */
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define CHAIN_LINKS 3    /* holders of what a holder waits for */
 #define LINKS_MAX 65536u /* of all chains */
@@ -24,7 +23,7 @@ static void holder_in(struct weft__holder *ret, uint32_t location, uint64_t task
 static void holder_poll(const struct weft__analysis *a, const struct weft__thread_timeline *timeline, uint64_t from_ns,
 			uint64_t to_ns, struct weft__holder *ret)
 {
-	const struct weft__stream *s = weft__thread_timeline_stream(a, timeline);
+	const struct weft__thread *s = weft__thread_timeline_owner(a, timeline);
 	uint64_t most_ns = 0, ns;
 	uint64_t most = timeline->cap_closed < SEARCH_MAX ? timeline->cap_closed : SEARCH_MAX;
 	uint64_t i, least = timeline->n_closed > most ? timeline->n_closed - most : 0;
@@ -89,14 +88,14 @@ static const struct weft__interval *holder_did(const struct weft__thread_timelin
 
 static struct weft__holder *new_link(struct weft__analysis *a)
 {
-	struct weft__link *link = a->holders.n_links < LINKS_MAX ? weft__calloc(1, sizeof(*link)) : NULL;
+	struct weft__holder *link =
+		a->holders.n_links < LINKS_MAX ? weft__arena_take(&a->holders.arena, sizeof(*link)) : NULL;
 
 	if (!link)
 		return NULL; /* the chain is shorter, then */
-	link->before = a->holders.links;
-	a->holders.links = link;
+	memset(link, 0, sizeof(*link));
 	a->holders.n_links++;
-	return &link->holder;
+	return link;
 }
 
 static void find_holders(struct weft__analysis *a, const struct weft__interval *wait, uint64_t from_ns, uint64_t to_ns,
@@ -113,7 +112,7 @@ static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns
 	*ret = (struct weft__holder){.tid = tid, .worker = WEFT_WORKER_NONE};
 	if (!tid || !timeline || to_ns <= from_ns)
 		return;
-	ret->stream = timeline->stream;
+	ret->thread_id = timeline->thread_id;
 	holder_poll(a, timeline, from_ns, to_ns, ret);
 	wait = holder_did(timeline, from_ns, to_ns, ret);
 	if (!wait || links == 0 || (!wait->holds && (!wait->holder || wait->holder == tid)))
@@ -199,18 +198,17 @@ void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wa
 	ret->held_ns = holds[0].ns;
 }
 
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+void weft__held_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	uint64_t object = WEFT_FIELD(ev, HELD, OBJECT), end_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, HELD, AGO));
 
 	if (s->held && (s->held_ns != ev->time_ns || s->held_object != object))
 		s->held = NULL;
 	if (!s->held) {
-		s->held = a->holders.n_holds < LINKS_MAX ? weft__calloc(1, sizeof(*s->held)) : NULL;
+		s->held = a->holders.n_holds < LINKS_MAX ? weft__arena_take(&a->holders.arena, sizeof(*s->held)) : NULL;
 		if (!s->held)
 			return; /* then the last holder is known, as the wait says */
-		s->held->before = a->holders.holds;
-		a->holders.holds = s->held;
+		memset(s->held, 0, sizeof(*s->held));
 		a->holders.n_holds++;
 		s->held_ns = ev->time_ns;
 		s->held_object = object;
@@ -221,7 +219,7 @@ void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const stru
 								WEFT_FIELD(ev, HELD, TIME)};
 }
 
-const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object)
+const struct weft__holds *weft__held_take(struct weft__thread *s, uint64_t time_ns, uint64_t object)
 {
 	const struct weft__holds *held = s->held_ns == time_ns && s->held_object == object ? s->held : NULL;
 
@@ -231,15 +229,5 @@ const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_
 
 void weft__holders_fini(struct weft__holders *holders)
 {
-	struct weft__holds *holds;
-	struct weft__link *before;
-
-	for (; holders->links; holders->links = before) {
-		before = holders->links->before;
-		weft__free(holders->links);
-	}
-	for (; holders->holds; holders->holds = holds) {
-		holds = holders->holds->before;
-		weft__free(holders->holds);
-	}
+	weft__arena_fini(&holders->arena);
 }

@@ -4,22 +4,16 @@
 #define WEFT_ANALYZE_HOLDER_H
 
 #include "analyze/breakdown.h"
+#include "base/arena.h"
 
 struct weft__analysis;
 struct weft__event;
-struct weft__stream;
+struct weft__thread;
 struct weft__interval;
-
-/* One more holder in a chain of those who wait for one another; the result refers to it. */
-struct weft__link {
-	struct weft__holder holder;
-	struct weft__link *before;
-};
 
 /* Who held the lock of one wait, and when. */
 #define HOLDS_MAX 8
 struct weft__holds {
-	struct weft__holds *before;
 	uint32_t n;
 	struct weft__hold {
 		uint32_t tid;
@@ -29,10 +23,8 @@ struct weft__holds {
 };
 
 struct weft__holders {
-	struct weft__link *links; /* all */
-	size_t n_links;
-	struct weft__holds *holds; /* all */
-	size_t n_holds;
+	struct weft__arena arena; /* of holders in chains of those who wait for one another, and of who held what */
+	size_t n_links, n_holds;
 };
 
 /* Who held what a thread waited for, and what they did: the one that held it for the longest time, and by its `also`
@@ -41,8 +33,8 @@ void weft__holder_find(struct weft__analysis *a, const struct weft__interval *wa
 /* The one that held it for the longest time, and nothing of others. */
 void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret);
 /* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
-void weft__held_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
-const struct weft__holds *weft__held_take(struct weft__stream *s, uint64_t time_ns, uint64_t object);
+void weft__held_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
+const struct weft__holds *weft__held_take(struct weft__thread *s, uint64_t time_ns, uint64_t object);
 void weft__holders_fini(struct weft__holders *holders);
 
 #endif

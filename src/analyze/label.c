@@ -2,23 +2,25 @@
 #include "analyze/label.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/analysis.h"
 #include "analyze/loss.h"
 #include "weft/wait.h"
 
-const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes)
+const char *weft__label_thread(const struct weft__names *names, uint32_t thread_id, char *buf, size_t bytes)
 {
-	const struct weft_thread *thread = weft__names_thread(names, stream);
+	const struct weft_thread *thread = weft__names_thread(names, thread_id);
 
 	if (!thread)
-		snprintf(buf, bytes, "stream %u", stream);
+		snprintf(buf, bytes, "thread %u", thread_id);
 	else
 		snprintf(buf, bytes, "%s(%u)", thread->name[0] ? thread->name : "thread", thread->tid);
 	return buf;
 }
 
-const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t stream, char *buf, size_t bytes)
+const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t thread_id, char *buf,
+			     size_t bytes)
 {
 	const struct weft_worker *def;
 	const struct weft_runtime_def *runtime;
@@ -28,7 +30,7 @@ const char *weft__label_lane(const struct weft__names *names, uint32_t worker, u
 		return buf;
 	}
 	if (worker == WEFT_WORKER_NONE)
-		return weft__label_thread(names, stream, buf, bytes);
+		return weft__label_thread(names, thread_id, buf, bytes);
 	def = weft__names_worker(names, worker);
 	runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
 	if (runtime)
@@ -57,6 +59,27 @@ const char *weft__label_location(const struct weft__names *names, uint32_t locat
 		def = weft__names_location(names, location);
 		return def ? def->name : "(undefined location)";
 	}
+}
+
+bool weft__label_is_loop(const struct weft__names *names, uint32_t location)
+{
+	const struct weft_location_def *at = weft__names_location(names, location);
+	size_t n = at ? strlen(at->name) : 0;
+
+	return n >= 4 && !at->file[0] && strcmp(at->name + n - 4, "loop") == 0;
+}
+
+bool weft__label_loops(const struct weft__names *names, uint32_t worker)
+{
+	const struct weft_worker *def = weft__names_worker(names, worker);
+	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
+
+	return runtime && strcmp(runtime->name, "loop") == 0;
+}
+
+bool weft__label_is_tick(const struct weft__names *names, uint32_t worker, uint32_t location)
+{
+	return weft__label_loops(names, worker) && weft__label_is_loop(names, location);
 }
 
 const char *weft__label_file(const struct weft__names *names, uint32_t location, char *buf, size_t bytes)
@@ -99,7 +122,7 @@ const char *weft__label_cost(size_t what)
 {
 	static const char *const names[] = {
 		[WEFT_COST_COLLECTOR] = "collector", [WEFT_COST_SAMPLES] = "samples",
-		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "looks",
+		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "wall samples",
 		[WEFT_COST_WAITS] = "waits",         [WEFT_COST_TABLES] = "unwind tables",
 		[WEFT_COST_SYMBOLS] = "symbols",     [WEFT_COST_EVENTS] = "events",
 	};

@@ -9,14 +9,20 @@
 #define WEFT__LABEL_BYTES 256
 
 /* "demo/1", or for a thread that is no worker "name(tid)". */
-const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t stream, char *buf,
+const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t thread_id, char *buf,
 			     size_t bytes);
 
 /* "name(tid)". */
-const char *weft__label_thread(const struct weft__names *names, uint32_t stream, char *buf, size_t bytes);
+const char *weft__label_thread(const struct weft__names *names, uint32_t thread_id, char *buf, size_t bytes);
 
 /* The name of a location, or in brackets what is known instead. Needs no buffer. */
 const char *weft__label_location(const struct weft__names *names, uint32_t location);
+
+/* A poll of that worker is a tick of an event loop that weft run found: it has no task. Then location and worker are
+ * both of a loop. */
+bool weft__label_is_tick(const struct weft__names *names, uint32_t worker, uint32_t location);
+bool weft__label_is_loop(const struct weft__names *names, uint32_t location);
+bool weft__label_loops(const struct weft__names *names, uint32_t worker);
 
 /* "server.c:120", or "" where there is no file. */
 const char *weft__label_file(const struct weft__names *names, uint32_t location, char *buf, size_t bytes);

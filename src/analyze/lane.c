@@ -7,46 +7,45 @@
 
 #include "analyze/label.h"
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static bool matches(const char *pattern, const char *text)
 {
 	return !pattern || fnmatch(pattern, text, 0) == 0;
 }
 
-bool weft__thread_asked(const struct weft__analysis *a, uint32_t stream)
+bool weft__thread_asked(const struct weft__analysis *a, uint32_t thread_id)
 {
-	const struct weft_thread *thread = weft__names_thread(a->opts.names, stream);
+	const struct weft_thread *thread = weft__names_thread(a->opts.names, thread_id);
 	char label[WEFT__LABEL_BYTES];
 
 	if (!a->opts.thread)
 		return true;
-	weft__label_thread(a->opts.names, stream, label, sizeof(label));
+	weft__label_thread(a->opts.names, thread_id, label, sizeof(label));
 	if (matches(a->opts.thread, label) || (thread && matches(a->opts.thread, thread->name)))
 		return true;
 	snprintf(label, sizeof(label), "%u", thread ? thread->tid : 0);
 	return thread && strcmp(a->opts.thread, label) == 0;
 }
 
-bool weft__worker_asked(const struct weft__analysis *a, uint32_t worker, uint32_t stream)
+bool weft__worker_asked(const struct weft__analysis *a, uint32_t worker, uint32_t thread_id)
 {
 	char label[WEFT__LABEL_BYTES];
 
 	return !a->opts.worker ||
-	       matches(a->opts.worker, weft__label_lane(a->opts.names, worker, stream, label, sizeof(label)));
+	       matches(a->opts.worker, weft__label_lane(a->opts.names, worker, thread_id, label, sizeof(label)));
 }
 
-int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret)
+int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t thread_id, uint32_t *ret)
 {
 	struct weft__result *r = &a->result;
-	uint64_t key = worker == WEFT_WORKER_NONE ? stream : UINT64_C(1) << 32 | worker;
+	uint64_t key = worker == WEFT_WORKER_NONE ? thread_id : UINT64_C(1) << 32 | worker;
 	uint32_t at = weft__map_get(&a->lanes.by_key, key);
 	struct weft__lane *lanes, *lane;
 
 	if (at == WEFT__MAP_NONE && r->n_lanes >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
 		return weft__lane_get(a, WEFT__LANE_OTHER, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		lanes = weft__grow(r->lanes, &a->lanes.cap, r->n_lanes, sizeof(*lanes));
+		lanes = weft__arena_grow(&a->lanes.arena, r->lanes, &a->lanes.cap, r->n_lanes, sizeof(*lanes));
 		if (!lanes)
 			return -ENOMEM;
 		r->lanes = lanes;
@@ -56,13 +55,13 @@ int weft__lane_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, u
 		r->n_lanes++;
 		memset(&lanes[at], 0, sizeof(lanes[at]));
 		lanes[at].worker = worker;
-		lanes[at].stream = ~stream;
+		lanes[at].thread_id = ~thread_id;
 	}
 	lane = &r->lanes[at];
-	if (lane->stream != stream) {
-		lane->stream = stream;
-		lane->match = lane->match || (weft__worker_asked(a, worker, stream) &&
-					      (worker == WEFT__LANE_OTHER || weft__thread_asked(a, stream)));
+	if (lane->thread_id != thread_id) {
+		lane->thread_id = thread_id;
+		lane->match = lane->match || (weft__worker_asked(a, worker, thread_id) &&
+					      (worker == WEFT__LANE_OTHER || weft__thread_asked(a, thread_id)));
 	}
 	*ret = at;
 	return 0;
@@ -82,7 +81,8 @@ int weft__location_get(struct weft__analysis *a, uint32_t id, struct weft__locat
 	if (at == WEFT__MAP_NONE && r->n_locations >= a->opts.max_rows && id < WEFT__LOCATION_OTHER)
 		return weft__location_get(a, WEFT__LOCATION_OTHER, ret);
 	if (at == WEFT__MAP_NONE) {
-		locations = weft__grow(r->locations, &a->lanes.cap_locations, r->n_locations, sizeof(*locations));
+		locations = weft__arena_grow(&a->lanes.arena, r->locations, &a->lanes.cap_locations, r->n_locations,
+					     sizeof(*locations));
 		if (!locations)
 			return -ENOMEM;
 		r->locations = locations;
@@ -99,20 +99,9 @@ int weft__location_get(struct weft__analysis *a, uint32_t id, struct weft__locat
 	return 0;
 }
 
-void weft__lanes_fini(struct weft__lanes *lanes, struct weft__result *result)
+void weft__lanes_fini(struct weft__lanes *lanes)
 {
-	for (size_t i = 0; i < result->n_lanes; i++) {
-		weft__hist_fini(&result->lanes[i].polls);
-		weft__hist_fini(&result->lanes[i].delays);
-		weft__hist_fini(&result->lanes[i].depths);
-		weft__hist_fini(&result->lanes[i].reported);
-	}
-	for (size_t i = 0; i < result->n_locations; i++) {
-		weft__hist_fini(&result->locations[i].polls);
-		weft__hist_fini(&result->locations[i].delays);
-	}
-	weft__free(result->lanes);
-	weft__free(result->locations);
 	weft__map_fini(&lanes->by_key);
 	weft__map_fini(&lanes->location_by_id);
+	weft__arena_fini(&lanes->arena);
 }

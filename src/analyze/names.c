@@ -5,39 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-
-#define CHUNK_BYTES 65536
 #define FACTS_MAX 4096
-
-struct weft__text_chunk {
-	struct weft__text_chunk *next;
-	size_t used, size;
-	char bytes[];
-};
 
 static const char *text_copy(struct weft__names *names, const char *text)
 {
 	size_t bytes = strlen(text) + 1;
-	struct weft__text_chunk *chunk = names->texts;
-	char *copy;
+	char *copy = bytes == 1 ? "" : weft__arena_take(&names->arena, bytes);
 
-	if (bytes == 1)
-		return "";
-	if (!chunk || chunk->size - chunk->used < bytes) {
-		size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-
-		chunk = weft__alloc(sizeof(*chunk) + size);
-		if (!chunk)
-			return NULL;
-		chunk->next = names->texts;
-		chunk->used = 0;
-		chunk->size = size;
-		names->texts = chunk;
-	}
-	copy = memcpy(chunk->bytes + chunk->used, text, bytes);
-	chunk->used += bytes;
-	return copy;
+	return copy && bytes > 1 ? memcpy(copy, text, bytes) : copy;
 }
 
 /* Definitions are repeated in every segment: text that is there already is not copied again. */
@@ -64,14 +39,14 @@ static void *table_get(const struct weft__name_table *table, uint32_t id)
 }
 
 /* The row of `id`, all zero when it is new. */
-static void *table_row(struct weft__name_table *table, uint32_t id, size_t row_bytes)
+static void *table_row(struct weft__names *names, struct weft__name_table *table, uint32_t id, size_t row_bytes)
 {
 	void *row = table_get(table, id), *rows;
 
 	if (row)
 		return row;
 	table->row_bytes = row_bytes;
-	rows = weft__grow(table->rows, &table->cap, table->n, row_bytes);
+	rows = weft__arena_grow(&names->arena, table->rows, &table->cap, table->n, row_bytes);
 	if (!rows)
 		return NULL;
 	table->rows = rows;
@@ -84,13 +59,13 @@ static void *table_row(struct weft__name_table *table, uint32_t id, size_t row_b
 int weft__names_add_thread(struct weft__names *names, const struct weft_thread *thread)
 {
 	bool fresh = !table_get(&names->threads, thread->id);
-	struct weft_thread *row = table_row(&names->threads, thread->id, sizeof(*row));
+	struct weft_thread *row = table_row(names, &names->threads, thread->id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
 	row->id = thread->id;
 	row->tid = thread->tid;
-	if (thread->id != WEFT__MAP_NONE && weft__map_put(&names->stream_by_tid, thread->tid, thread->id) < 0)
+	if (thread->id != WEFT__MAP_NONE && weft__map_put(&names->thread_by_tid, thread->tid, thread->id) < 0)
 		return -ENOMEM;
 	if (fresh || row->worker == WEFT_WORKER_NONE)
 		row->worker = thread->worker;
@@ -103,7 +78,7 @@ int weft__names_add_thread(struct weft__names *names, const struct weft_thread *
 
 int weft__names_add_worker(struct weft__names *names, const struct weft_worker *worker)
 {
-	struct weft_worker *row = table_row(&names->workers, worker->id, sizeof(*row));
+	struct weft_worker *row = table_row(names, &names->workers, worker->id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
@@ -113,7 +88,7 @@ int weft__names_add_worker(struct weft__names *names, const struct weft_worker *
 
 int weft__names_add_runtime(struct weft__names *names, const struct weft_runtime_def *runtime)
 {
-	struct weft_runtime_def *row = table_row(&names->runtimes, runtime->id, sizeof(*row));
+	struct weft_runtime_def *row = table_row(names, &names->runtimes, runtime->id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
@@ -123,7 +98,7 @@ int weft__names_add_runtime(struct weft__names *names, const struct weft_runtime
 
 int weft__names_add_location(struct weft__names *names, const struct weft_location_def *location)
 {
-	struct weft_location_def *row = table_row(&names->locations, location->id, sizeof(*row));
+	struct weft_location_def *row = table_row(names, &names->locations, location->id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
@@ -136,7 +111,7 @@ int weft__names_add_location(struct weft__names *names, const struct weft_locati
 
 int weft__names_add_kind(struct weft__names *names, const struct weft_kind_def *kind)
 {
-	struct weft_kind_def *row = table_row(&names->kinds, kind->id, sizeof(*row));
+	struct weft_kind_def *row = table_row(names, &names->kinds, kind->id, sizeof(*row));
 	uint32_t i;
 
 	if (!row)
@@ -154,7 +129,7 @@ int weft__names_add_kind(struct weft__names *names, const struct weft_kind_def *
 
 int weft__names_add_string(struct weft__names *names, const struct weft_string_def *string)
 {
-	struct weft_string_def *row = table_row(&names->strings, string->id, sizeof(*row));
+	struct weft_string_def *row = table_row(names, &names->strings, string->id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
@@ -164,7 +139,8 @@ int weft__names_add_string(struct weft__names *names, const struct weft_string_d
 
 int weft__names_add_clock(struct weft__names *names, const struct weft_clock *clock)
 {
-	void *grown = weft__grow(names->clocks, &names->cap_clocks, names->n_clocks, sizeof(*clock));
+	void *grown =
+		weft__arena_grow(&names->arena, names->clocks, &names->cap_clocks, names->n_clocks, sizeof(*clock));
 
 	if (!grown)
 		return -ENOMEM;
@@ -175,7 +151,8 @@ int weft__names_add_clock(struct weft__names *names, const struct weft_clock *cl
 
 int weft__names_add_loss(struct weft__names *names, const struct weft_loss *loss)
 {
-	void *grown = weft__grow(names->losses, &names->cap_losses, names->n_losses, sizeof(*loss));
+	void *grown =
+		weft__arena_grow(&names->arena, names->losses, &names->cap_losses, names->n_losses, sizeof(*loss));
 
 	if (!grown)
 		return -ENOMEM;
@@ -230,7 +207,7 @@ int weft__names_add_fact(struct weft__names *names, const struct weft_fact *fact
 			return text_set(names, &names->facts[i].value, fact->value);
 	if (names->n_facts == FACTS_MAX)
 		return 0;
-	grown = weft__grow(names->facts, &names->cap_facts, names->n_facts, sizeof(*fact));
+	grown = weft__arena_grow(&names->arena, names->facts, &names->cap_facts, names->n_facts, sizeof(*fact));
 	if (!grown)
 		return -ENOMEM;
 	names->facts = grown;
@@ -275,30 +252,16 @@ int weft__names_add_segment(struct weft__names *names, const struct weft_segment
 	return weft__names_add_clock(names, &start);
 }
 
-static void table_fini(struct weft__name_table *table)
-{
-	weft__map_fini(&table->by_id);
-	weft__free(table->rows);
-}
-
 void weft__names_fini(struct weft__names *names)
 {
-	table_fini(&names->threads);
-	table_fini(&names->workers);
-	table_fini(&names->runtimes);
-	table_fini(&names->locations);
-	table_fini(&names->kinds);
-	table_fini(&names->strings);
-	weft__map_fini(&names->stream_by_tid);
-	weft__free(names->clocks);
-	weft__free(names->losses);
-	weft__free(names->facts);
-	while (names->texts) {
-		struct weft__text_chunk *next = names->texts->next;
-
-		weft__free(names->texts);
-		names->texts = next;
-	}
+	weft__map_fini(&names->threads.by_id);
+	weft__map_fini(&names->workers.by_id);
+	weft__map_fini(&names->runtimes.by_id);
+	weft__map_fini(&names->locations.by_id);
+	weft__map_fini(&names->kinds.by_id);
+	weft__map_fini(&names->strings.by_id);
+	weft__map_fini(&names->thread_by_tid);
+	weft__arena_fini(&names->arena);
 	memset(names, 0, sizeof(*names));
 }
 
@@ -327,11 +290,11 @@ const struct weft_kind_def *weft__names_kind(const struct weft__names *names, ui
 	return table_get(&names->kinds, id);
 }
 
-uint32_t weft__names_stream(const struct weft__names *names, uint32_t tid)
+uint32_t weft__names_thread_of(const struct weft__names *names, uint32_t tid)
 {
-	uint32_t stream = tid ? weft__map_get(&names->stream_by_tid, tid) : WEFT__MAP_NONE;
+	uint32_t thread_id = tid ? weft__map_get(&names->thread_by_tid, tid) : WEFT__MAP_NONE;
 
-	return stream == WEFT__MAP_NONE ? 0 : stream;
+	return thread_id == WEFT__MAP_NONE ? 0 : thread_id;
 }
 
 const char *weft__names_string(const struct weft__names *names, uint32_t id)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "weft/runtime.h"
 #include "weft/segment.h"
@@ -20,18 +21,16 @@ struct weft__name_table {
 	size_t row_bytes;
 };
 
-struct weft__text_chunk;
-
 struct weft__names {
+	struct weft__arena arena; /* of rows and texts */
 	struct weft__name_table threads, workers, runtimes, locations, kinds, strings;
-	struct weft__map stream_by_tid;
+	struct weft__map thread_by_tid;
 	struct weft_clock *clocks;
 	size_t n_clocks, cap_clocks;
 	struct weft_loss *losses;
 	size_t n_losses, cap_losses;
 	struct weft_fact *facts;
 	size_t n_facts, cap_facts;
-	struct weft__text_chunk *texts;
 };
 
 /* {0} is ready for use. Each returns 0 or -ENOMEM. A definition that repeats an id replaces the earlier one, but a
@@ -57,8 +56,8 @@ const struct weft_worker *weft__names_worker(const struct weft__names *names, ui
 const struct weft_runtime_def *weft__names_runtime(const struct weft__names *names, uint32_t id);
 const struct weft_location_def *weft__names_location(const struct weft__names *names, uint32_t id);
 const struct weft_kind_def *weft__names_kind(const struct weft__names *names, uint32_t id);
-/* The stream of a thread, the last one where a tid was used again; 0: none. */
-uint32_t weft__names_stream(const struct weft__names *names, uint32_t tid);
+/* The id of the thread with that tid, the last one where a tid was used again; 0: none. */
+uint32_t weft__names_thread_of(const struct weft__names *names, uint32_t tid);
 const char *weft__names_string(const struct weft__names *names, uint32_t id);
 const char *weft__names_fact(const struct weft__names *names, const char *key);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define PENDINGS_MAX 4096u
 #define SAME_NS 1000000u /* between two reckonings of when a wait began */
@@ -36,7 +35,8 @@ int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev)
 	if (!p) {
 		if (r->n_pendings == PENDINGS_MAX)
 			return 0;
-		grown = weft__grow(r->pendings, &a->waits.cap_pendings, r->n_pendings, sizeof(*grown));
+		grown = weft__arena_grow(&a->waits.arena, r->pendings, &a->waits.cap_pendings, r->n_pendings,
+					 sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->pendings = grown;
@@ -70,17 +70,17 @@ void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft
 static bool has_run(struct weft__analysis *a, struct weft__pending *p)
 {
 	const struct weft__thread_timeline *timeline = weft__thread_timeline_find(a, p->tid);
-	const struct weft__stream *s = timeline ? weft__thread_timeline_stream(a, timeline) : NULL;
+	const struct weft__thread *s = timeline ? weft__thread_timeline_owner(a, timeline) : NULL;
 	size_t i;
 
-	p->stream = timeline ? timeline->stream : 0;
+	p->thread_id = timeline ? timeline->thread_id : 0;
 	p->worker = s ? s->worker : WEFT_WORKER_NONE;
 	if (timeline && timeline->ended_ns > p->seen_ns)
 		return true;
-	for (i = 0; i < a->streams.n; i++)
-		if (a->streams.at[i].ran_ns > p->seen_ns &&
-		    weft__map_get(&a->streams.by_id, a->streams.at[i].id) == i &&
-		    weft__thread_timeline_key(a, &a->streams.at[i]) == p->tid)
+	for (i = 0; i < a->threads.n; i++)
+		if (a->threads.at[i].ran_ns > p->seen_ns &&
+		    weft__map_get(&a->threads.by_id, a->threads.at[i].id) == i &&
+		    weft__thread_timeline_key(a, &a->threads.at[i]) == p->tid)
 			return true;
 	return false;
 }

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
-static bool wanted(struct weft__analysis *a, const struct weft__stream *s, const struct weft__lane *lane,
+static bool wanted(struct weft__analysis *a, const struct weft__thread *s, const struct weft__lane *lane,
 		   const struct weft__location *location, const struct weft__poll *poll)
 {
 	return s->asked && (!a->opts.worker || lane->match) && (!a->opts.location || location->match) &&
@@ -29,7 +28,7 @@ static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, stru
 
 /* What the worker did instead of polling the task that waited for it. A long wait is mostly one poll, and that one
  * is among the last. */
-static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
+static void find_behind(const struct weft__thread *s, struct weft__poll *poll)
 {
 	const struct weft__recent *best = NULL;
 	uint64_t most_ns = poll->behind.held_ns;
@@ -54,7 +53,7 @@ static void find_behind(const struct weft__stream *s, struct weft__poll *poll)
 						     weft__since(best->end_ns, best->begin_ns), best->location};
 }
 
-static int add_delay(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll)
+static int add_delay(struct weft__analysis *a, const struct weft__thread *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
 	struct weft__location *location;
@@ -85,14 +84,14 @@ static int add_delay(struct weft__analysis *a, const struct weft__stream *s, str
 		weft__top_add(&a->polls.delayed, poll);
 	if (!a->opts.rows)
 		poll->behind.held_ns = 0;
-	rc = weft__hist_add(&lane->delays, poll->rank_ns);
-	return rc < 0 ? rc : weft__hist_add(&location->delays, poll->rank_ns);
+	rc = weft__hist_add(&lane->delays, &a->lanes.arena, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&location->delays, &a->lanes.arena, poll->rank_ns);
 }
 
-static int make_room(struct weft__stream *s)
+static int make_room(struct weft__analysis *a, struct weft__thread *s)
 {
 	size_t before = s->cap_open;
-	struct weft__poll *grown = weft__grow(s->open, &s->cap_open, before, sizeof(*grown));
+	struct weft__poll *grown = weft__arena_grow(&a->threads.arena, s->open, &s->cap_open, before, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -101,15 +100,15 @@ static int make_room(struct weft__stream *s)
 	return 0;
 }
 
-int weft__poll_add(struct weft__stream *s, struct weft__poll **ret)
+int weft__poll_add(struct weft__analysis *a, struct weft__thread *s, struct weft__poll **ret)
 {
 	struct weft__poll *poll;
 
-	if (s->n_open == s->cap_open && make_room(s) < 0)
+	if (s->n_open == s->cap_open && make_room(a, s) < 0)
 		return -ENOMEM;
 	poll = &s->open[s->n_open];
 	poll->rank_ns = poll->end_ns = 0;
-	poll->stream = s->id;
+	poll->thread_id = s->id;
 	poll->worker = s->worker;
 	poll->lane = s->lane;
 	poll->n_wakes = 0;
@@ -124,7 +123,7 @@ int weft__poll_add(struct weft__stream *s, struct weft__poll **ret)
 }
 
 /* Its context is none, where the last one in its place had none either. */
-static void set_context(const struct weft__stream *s, struct weft__poll *poll)
+static void set_context(const struct weft__thread *s, struct weft__poll *poll)
 {
 	if (poll->has_context || s->has_context)
 		poll->context = s->context;
@@ -132,22 +131,22 @@ static void set_context(const struct weft__stream *s, struct weft__poll *poll)
 	poll->in_context = s->in_context;
 }
 
-int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	uint64_t depth = WEFT_FIELD(ev, POLL_BEGIN, DEPTH);
 	struct weft__lane *lane;
 	struct weft__poll *poll;
 	struct weft__thread_timeline *timeline;
-	int rc = weft__stream_lane(a, s, &lane);
+	int rc = weft__thread_lane(a, s, &lane);
 
 	if (rc < 0)
 		return rc;
-	weft__stream_polls(a, s);
+	weft__thread_polls(a, s);
 	if (s->timeline == NO_TIMELINE && weft__thread_timeline_of(a, s, &timeline) < 0)
 		return -ENOMEM;
 	if (ev->time_ns >= a->opts.from_ns && !a->opts.rows_only) {
 		lane->n_poll_events++;
-		if (depth < WEFT_DEPTH_UNKNOWN && weft__hist_add(&lane->depths, depth) < 0)
+		if (depth < WEFT_DEPTH_UNKNOWN && weft__hist_add(&lane->depths, &a->lanes.arena, depth) < 0)
 			return -ENOMEM;
 	}
 	if (s->n_open >= POLL_LEVELS_MAX) {
@@ -155,7 +154,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 		a->result.polls_too_deep++;
 		return 0;
 	}
-	if (weft__poll_add(s, &poll) < 0)
+	if (weft__poll_add(a, s, &poll) < 0)
 		return -ENOMEM;
 	poll->task = WEFT_FIELD(ev, POLL_BEGIN, TASK);
 	poll->begin_ns = ev->time_ns;
@@ -178,10 +177,10 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__stream *s, const str
 	return 0;
 }
 
-struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, uint64_t task, uint64_t begin_ns)
+struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t thread_id, uint64_t task, uint64_t begin_ns)
 {
-	uint32_t at = weft__map_get(&a->streams.by_id, stream);
-	struct weft__stream *s = at == WEFT__MAP_NONE ? NULL : &a->streams.at[at];
+	uint32_t at = weft__map_get(&a->threads.by_id, thread_id);
+	struct weft__thread *s = at == WEFT__MAP_NONE ? NULL : &a->threads.at[at];
 	size_t i;
 
 	for (i = s ? s->n_open : 0; i-- > 0;)
@@ -193,11 +192,11 @@ struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t stream, ui
 /* A wake that comes late: the delay is none. */
 int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const struct weft__wake *wake)
 {
-	uint32_t at = weft__map_get(&a->streams.by_id, poll->stream);
+	uint32_t at = weft__map_get(&a->threads.by_id, poll->thread_id);
 
 	poll->wake = *wake;
 	poll->wake.time_ns = poll->begin_ns;
-	return a->by_context ? 0 : add_delay(a, &a->streams.at[at], poll);
+	return a->by_context ? 0 : add_delay(a, &a->threads.at[at], poll);
 }
 
 /* The outermost poll gives the time in which the lane was busy. */
@@ -207,7 +206,7 @@ static void book_busy(struct weft__analysis *a, const struct weft__poll *poll, u
 		a->result.lanes[poll->lane].busy_ns += weft__window_ns(a, poll->begin_ns, now_ns);
 }
 
-static int add_to_list(struct weft__analysis *a, const struct weft__stream *s, struct weft__top *top,
+static int add_to_list(struct weft__analysis *a, const struct weft__thread *s, struct weft__top *top,
 		       struct weft__poll *poll)
 {
 	int rc;
@@ -229,7 +228,7 @@ static void add_short(struct weft__location *location, const struct weft__poll *
 	weft__weight_add(&location->short_sampled, poll->sampled.n, poll->sampled.ns);
 }
 
-static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
+static int add_poll(struct weft__analysis *a, struct weft__thread *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
 	struct weft__location *location;
@@ -254,12 +253,12 @@ static int add_poll(struct weft__analysis *a, struct weft__stream *s, struct wef
 		add_short(location, poll);
 	rc = add_to_list(a, s, &a->polls.longest, poll);
 	if (rc == 0)
-		rc = weft__hist_add(poll->reported ? &lane->reported : &lane->polls, poll->rank_ns);
-	return rc < 0 ? rc : weft__hist_add(&location->polls, poll->rank_ns);
+		rc = weft__hist_add(poll->reported ? &lane->reported : &lane->polls, &a->lanes.arena, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&location->polls, &a->lanes.arena, poll->rank_ns);
 }
 
 /* What was sampled in a nested poll was sampled in the one around it, too. */
-static void add_to_outer(struct weft__stream *s, size_t level)
+static void add_to_outer(struct weft__thread *s, size_t level)
 {
 	const struct weft__poll *poll = &s->open[level];
 	struct weft__poll *outer = level > 0 ? &s->open[level - 1] : NULL;
@@ -270,7 +269,7 @@ static void add_to_outer(struct weft__stream *s, size_t level)
 	weft__weight_add(&outer->stacks_beyond, poll->stacks_beyond.n, poll->stacks_beyond.ns);
 }
 
-static int note_location(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll,
+static int note_location(struct weft__analysis *a, struct weft__thread *s, const struct weft__poll *poll,
 			 uint64_t now_ns)
 {
 	struct weft__location *location;
@@ -282,7 +281,7 @@ static int note_location(struct weft__analysis *a, struct weft__stream *s, const
 	return 0;
 }
 
-int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+int weft__poll_finish(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
 {
 	struct weft__poll *poll = &s->open[--s->n_open];
 	int rc = 0;
@@ -304,7 +303,7 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__stream *s, uint64_t
 	return rc;
 }
 
-void weft__poll_cpu(struct weft__stream *s, const struct weft__event *ev)
+void weft__poll_cpu(struct weft__thread *s, const struct weft__event *ev)
 {
 	s->cpu_time_ns = ev->time_ns;
 	s->cpu = (struct weft__cpu){
@@ -313,9 +312,9 @@ void weft__poll_cpu(struct weft__stream *s, const struct weft__event *ev)
 		ev->n_fields > WEFT_FIELD_POLL_CPU_WAITING ? WEFT_FIELD(ev, POLL_CPU, WAITING) : 0};
 }
 
-int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+int weft__poll_end(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
 {
-	weft__stream_polls(a, s);
+	weft__thread_polls(a, s);
 	if (s->in_gap)
 		return 0;
 	if (s->too_deep > 0) {
@@ -332,7 +331,7 @@ int weft__poll_end(struct weft__analysis *a, struct weft__stream *s, uint64_t no
 }
 
 /* Whether a poll was open before what is known of the thread begins, this event does not say. */
-int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__poll_next(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	int rc = 0;
 
@@ -343,7 +342,7 @@ int weft__poll_next(struct weft__analysis *a, struct weft__stream *s, const stru
 	return rc < 0 ? rc : weft__poll_begin(a, s, ev);
 }
 
-void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+void weft__poll_cut(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
 {
 	if (s->n_open > 0)
 		book_busy(a, &s->open[0], now_ns);
@@ -355,7 +354,7 @@ void weft__poll_cut(struct weft__analysis *a, struct weft__stream *s, uint64_t n
 	weft__log_clear(a, s);
 }
 
-int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
+int weft__poll_leave(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns, bool thread_ended)
 {
 	struct weft__lane *lane;
 	struct weft__location *location;
@@ -392,16 +391,14 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__stream *s, uint64_t 
 
 int weft__polls_init(struct weft__polls *polls, size_t top)
 {
-	int rc = weft__top_init(&polls->longest, top);
+	int rc = weft__top_init(&polls->longest, &polls->arena, top);
 
 	if (rc == 0)
-		rc = weft__top_init(&polls->running, top);
-	return rc < 0 ? rc : weft__top_init(&polls->delayed, top);
+		rc = weft__top_init(&polls->running, &polls->arena, top);
+	return rc < 0 ? rc : weft__top_init(&polls->delayed, &polls->arena, top);
 }
 
 void weft__polls_fini(struct weft__polls *polls)
 {
-	weft__top_fini(&polls->longest);
-	weft__top_fini(&polls->running);
-	weft__top_fini(&polls->delayed);
+	weft__arena_fini(&polls->arena);
 }

@@ -7,7 +7,7 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct weft__thread_timeline *timeline,
+static int take_samples(struct weft__analysis *a, struct weft__thread *s, struct weft__thread_timeline *timeline,
 			const struct weft__poll *poll)
 {
 	size_t i = weft__thread_timeline_after(timeline, poll->begin_ns ? poll->begin_ns - 1 : 0);
@@ -19,13 +19,13 @@ static int take_samples(struct weft__analysis *a, struct weft__stream *s, struct
 	return rc;
 }
 
-int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__poll_reported(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__thread_timeline *timeline;
 	struct weft__poll *poll;
 	struct weft__lane *lane;
 
-	if (weft__stream_lane(a, s, &lane) < 0 || weft__poll_add(s, &poll) < 0)
+	if (weft__thread_lane(a, s, &lane) < 0 || weft__poll_add(a, s, &poll) < 0)
 		return -ENOMEM;
 	poll->task = WEFT_FIELD(ev, POLL, TASK);
 	poll->begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION));
@@ -38,7 +38,7 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const 
 	poll->why = (uint32_t)WEFT_FIELD(ev, POLL, WHY);
 	if (weft__task_reported(a, s, poll) < 0)
 		return -ENOMEM;
-	weft__stream_polls(a, s);
+	weft__thread_polls(a, s);
 	if (ev->time_ns >= a->opts.from_ns)
 		lane->n_poll_events++;
 	if (s->n_open >= POLL_LEVELS_MAX) {
@@ -53,19 +53,19 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__stream *s, const 
 }
 
 /* Counts may come when the thread has left its worker. */
-static uint32_t worker_of(const struct weft__analysis *a, uint32_t stream)
+static uint32_t worker_of(const struct weft__analysis *a, uint32_t thread_id)
 {
-	uint32_t at = weft__map_get(&a->streams.by_id, stream);
-	const struct weft_thread *thread = weft__names_thread(a->opts.names, stream);
+	uint32_t at = weft__map_get(&a->threads.by_id, thread_id);
+	const struct weft_thread *thread = weft__names_thread(a->opts.names, thread_id);
 
 	if (at != WEFT__MAP_NONE)
-		return a->streams.at[at].last_worker;
+		return a->threads.at[at].last_worker;
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
 int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 {
-	uint32_t stream = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
+	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
 	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
 		 middle_ns = from_ns;
 	struct weft__lane *lane;
@@ -75,7 +75,7 @@ int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 		return 0;
 	if (below_ns > from_ns && below_ns != UINT64_MAX)
 		middle_ns = from_ns + (below_ns - from_ns) / 2;
-	rc = weft__lane_get(a, worker_of(a, stream), stream, &at);
+	rc = weft__lane_get(a, worker_of(a, thread_id), thread_id, &at);
 	if (rc < 0)
 		return rc;
 	lane = &a->result.lanes[at];
@@ -87,7 +87,7 @@ int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 			weft__sum(a->result.detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 		return 0;
 	}
-	return weft__hist_add_n(&lane->polls, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
+	return weft__hist_add_n(&lane->polls, &a->lanes.arena, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 }
 
 /* What of a time that is spread over the span before `to_ns` lies in the window. */
@@ -103,18 +103,18 @@ static uint64_t share_ns(const struct weft__analysis *a, uint64_t ns, uint64_t s
 /* While parks are counted their thread is active for all that its own events say. */
 int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 {
-	uint32_t stream = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
-	struct weft__stream *s;
+	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
+	struct weft__thread *s;
 	struct weft__lane *lane;
-	int rc = weft__stream_get(a, stream, weft__since(ev->time_ns, WEFT_FIELD(ev, PARK_COUNT, SPAN)), &s);
+	int rc = weft__thread_get(a, thread_id, weft__since(ev->time_ns, WEFT_FIELD(ev, PARK_COUNT, SPAN)), &s);
 
 	if (rc < 0 || !s)
 		return rc;
 	if (s->worker == s->last_worker)
-		rc = weft__stream_lane(a, s, &lane);
-	weft__stream_known(a, s, ev->time_ns);
+		rc = weft__thread_lane(a, s, &lane);
+	weft__thread_known(a, s, ev->time_ns);
 	if (rc == 0)
-		rc = weft__lane_get(a, worker_of(a, stream), stream, &at);
+		rc = weft__lane_get(a, worker_of(a, thread_id), thread_id, &at);
 	if (rc != 0 || ev->time_ns < a->opts.from_ns)
 		return rc;
 	lane = &a->result.lanes[at];
@@ -126,27 +126,28 @@ int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 }
 
 /* Reported polls are among those that were counted; where nothing was counted, they are all there is. */
-static int merge(struct weft__hist *polls, const struct weft__hist *reported, bool counted)
+static int merge(struct weft__analysis *a, struct weft__hist *polls, const struct weft__hist *reported, bool counted)
 {
 	if (!counted)
-		return weft__hist_merge(polls, reported);
+		return weft__hist_merge(polls, &a->lanes.arena, reported);
 	if (reported->n && reported->max > polls->max)
 		polls->max = reported->max;
 	return 0;
 }
 
 /* Each poll is counted with its lane; all of them together are the sum. */
-static int add_lanes(struct weft__result *r)
+static int add_lanes(struct weft__analysis *a)
 {
+	struct weft__result *r = &a->result;
 	int rc = 0;
 	size_t i;
 
 	for (i = 0; i < r->n_lanes && rc == 0; i++) {
-		rc = weft__hist_merge(&r->polls, &r->lanes[i].polls);
+		rc = weft__hist_merge(&r->polls, &a->lanes.arena, &r->lanes[i].polls);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->reported, &r->lanes[i].reported);
+			rc = weft__hist_merge(&r->reported, &a->lanes.arena, &r->lanes[i].reported);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->delays, &r->lanes[i].delays);
+			rc = weft__hist_merge(&r->delays, &a->lanes.arena, &r->lanes[i].delays);
 	}
 	return rc;
 }
@@ -154,15 +155,15 @@ static int add_lanes(struct weft__result *r)
 int weft__reported_settle(struct weft__analysis *a)
 {
 	struct weft__result *r = &a->result;
-	int rc = add_lanes(r);
+	int rc = add_lanes(a);
 	size_t i;
 
 	if (rc == 0)
-		rc = merge(&r->polls, &r->reported, r->counted);
+		rc = merge(a, &r->polls, &r->reported, r->counted);
 	for (i = 0; i < r->n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
 		if (r->lanes[i].parked_ns > r->lanes[i].observed_ns)
 			r->lanes[i].parked_ns = r->lanes[i].observed_ns;
 	for (i = 0; i < r->n_lanes && rc == 0; i++)
-		rc = merge(&r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
+		rc = merge(a, &r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
 	return rc;
 }

@@ -5,12 +5,12 @@
 #include <errno.h>
 
 #include "analyze/slices.h"
-#include "base/alloc.h"
 
-static int keep_context(struct weft__thread_timeline *timeline, const struct weft__context *context)
+static int keep_context(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+			const struct weft__context *context)
 {
 	struct weft__context *ring =
-		weft__ring_room(timeline->kept_contexts, &timeline->cap_kept_contexts, timeline->first_kept_context,
+		weft__ring_room(a, timeline->kept_contexts, &timeline->cap_kept_contexts, timeline->first_kept_context,
 				timeline->n_kept_contexts, sizeof(*ring));
 
 	if (!ring)
@@ -29,11 +29,13 @@ int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *time
 	*kept = (rows->poll || rows->slice) && (!rows->wants || rows->wants(rows->data, poll));
 	if (!*kept)
 		return 0;
-	one = weft__ring_room(timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
+	one = weft__ring_room(a, timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
 			      sizeof(*one));
-	if (!one || (poll->has_context && keep_context(timeline, &poll->context) < 0))
+	if (!one)
 		return -ENOMEM;
 	timeline->kept = one;
+	if (poll->has_context && keep_context(a, timeline, &poll->context) < 0)
+		return -ENOMEM;
 	one += timeline->n_kept++ & (timeline->cap_kept - 1);
 	one->wake = poll->wake;
 	one->behind_ns = poll->behind.held_ns;
@@ -59,7 +61,7 @@ static const struct weft__poll *hear(struct weft__analysis *a, struct weft__thre
 	poll->begin_ns = closed->begin_ns;
 	poll->end_ns = closed->running ? 0 : closed->end_ns;
 	poll->serial = closed->serial;
-	poll->stream = closed->stream;
+	poll->thread_id = closed->thread_id;
 	poll->worker = closed->worker;
 	poll->location = closed->location;
 	poll->depth = kept->depth;
@@ -153,7 +155,7 @@ int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const str
 	return rows->wait(rows->data, &view);
 }
 
-int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *sum,
+int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *sum,
 			uint64_t time_ns)
 {
 	const struct weft__row_sink *rows = a->opts.rows;
@@ -162,7 +164,7 @@ int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, 
 		.n = sum->n,
 		.ns = sum->ns,
 		.longest_ns = sum->longest_ns,
-		.stream = s->id,
+		.thread_id = s->id,
 		.worker = s->worker,
 		.what = sum->what,
 		.name = sum->name,
@@ -180,7 +182,7 @@ int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, ui
 		.end_ns = interval->end_ns,
 		.count = row->n,
 		.tid = row->tid,
-		.stream = row->stream,
+		.thread_id = row->thread_id,
 		.worker = worker,
 		.what = row->what,
 		.stack = row->stack,
@@ -206,11 +208,12 @@ int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mar
 		.location = (uint32_t)mark->ready_ns,
 		.stack = mark->stack,
 		.kernel = mark->kernel,
-		.stream = thread->stream,
+		.thread_id = thread->thread_id,
 		.worker = thread->worker,
 		.cpu = mark->cpu_ns < UINT32_MAX ? (uint32_t)mark->cpu_ns : UINT32_MAX,
 		.engine = mark->holder,
 		.where = (enum weft__where)mark->what,
+		.context = weft__sample_context(a, mark),
 	};
 	return rows->sample(rows->data, &one);
 }

@@ -14,7 +14,7 @@ struct weft__poll;
 struct weft__analysis;
 struct weft__closed;
 struct weft__thread_timeline;
-struct weft__stream;
+struct weft__thread;
 struct weft__interval;
 
 /* Some of a poll's time. Those of one poll and part add up to that part. */
@@ -40,21 +40,22 @@ struct weft__wait_view {
 
 struct weft__wait_sum_view {
 	uint64_t time_ns, n, ns, longest_ns;
-	uint32_t stream, worker, what, name;
+	uint32_t thread_id, worker, what, name;
 };
 
 struct weft__sample_one {
 	uint64_t time_ns, ns;
 	uint64_t poll;     /* serial; 0: in none */
 	uint32_t location; /* of that poll */
-	uint32_t stack, kernel, stream, worker, cpu, engine;
-	enum weft__where where; /* a thread that never polls is not distinguished from one that does */
+	uint32_t stack, kernel, thread_id, worker, cpu, engine;
+	enum weft__where where;              /* a thread that never polls is not distinguished from one that does */
+	const struct weft__context *context; /* NULL: none */
 };
 
 struct weft__off_view {
 	uint64_t begin_ns, end_ns;
 	uint64_t count; /* switches that it stands for */
-	uint32_t tid, stream, worker;
+	uint32_t tid, thread_id, worker;
 	uint32_t what; /* enum weft_offcpu */
 	uint32_t stack, kernel;
 };
@@ -84,7 +85,7 @@ int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *time
 		    const struct weft__breakdown *breakdown);
 int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__interval *interval,
 		    const struct weft__poll *poll);
-int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *sum,
+int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *sum,
 			uint64_t time_ns);
 int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
 		   const struct weft__interval *interval);

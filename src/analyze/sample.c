@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples. One stands in its thread's stream among the polls, so it belongs to the polls that are open there at that
- * moment. */
+/* Samples. One stands among the events of its thread, so it belongs to the polls that are open there at that moment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define TRACES_MAX ((size_t)1 << 22) /* different stacks */
 
@@ -19,7 +17,8 @@ static int trace_get(struct weft__analysis *a, uint32_t stack, uint32_t kernel, 
 	*ret = weft__map_get(&a->samples.trace_by_ids, key);
 	if (*ret != WEFT__MAP_NONE || a->samples.n_traces >= TRACES_MAX)
 		return 0;
-	grown = weft__grow(a->samples.traces, &a->samples.cap_traces, a->samples.n_traces, sizeof(*grown));
+	grown = weft__arena_grow(&a->samples.arena, a->samples.traces, &a->samples.cap_traces, a->samples.n_traces,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	a->samples.traces = grown;
@@ -30,10 +29,10 @@ static int trace_get(struct weft__analysis *a, uint32_t stack, uint32_t kernel, 
 	return 0;
 }
 
-static int sampled_get(struct weft__analysis *a, uint32_t worker, uint32_t stream, uint32_t *ret)
+static int sampled_get(struct weft__analysis *a, uint32_t worker, uint32_t thread_id, uint32_t *ret)
 {
 	struct weft__samples *r = &a->result.samples;
-	uint64_t key = (uint64_t)worker << 32 | stream;
+	uint64_t key = (uint64_t)worker << 32 | thread_id;
 	struct weft__sampled_thread *grown;
 
 	*ret = weft__map_get(&a->samples.thread_by_key, key);
@@ -41,7 +40,7 @@ static int sampled_get(struct weft__analysis *a, uint32_t worker, uint32_t strea
 		return 0;
 	if (r->n_threads >= a->opts.max_rows && worker != WEFT__LANE_OTHER)
 		return sampled_get(a, WEFT__LANE_OTHER, 0, ret);
-	grown = weft__grow(r->threads, &a->samples.cap_threads, r->n_threads, sizeof(*grown));
+	grown = weft__arena_grow(&a->samples.arena, r->threads, &a->samples.cap_threads, r->n_threads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->threads = grown;
@@ -49,14 +48,14 @@ static int sampled_get(struct weft__analysis *a, uint32_t worker, uint32_t strea
 		return -ENOMEM;
 	memset(&grown[r->n_threads], 0, sizeof(*grown));
 	grown[r->n_threads].worker = worker;
-	grown[r->n_threads].stream = stream;
-	grown[r->n_threads].match =
-		weft__worker_asked(a, worker, stream) && (worker == WEFT__LANE_OTHER || weft__thread_asked(a, stream));
+	grown[r->n_threads].thread_id = thread_id;
+	grown[r->n_threads].match = weft__worker_asked(a, worker, thread_id) &&
+				    (worker == WEFT__LANE_OTHER || weft__thread_asked(a, thread_id));
 	*ret = (uint32_t)r->n_threads++;
 	return 0;
 }
 
-static int thread_of(struct weft__analysis *a, struct weft__stream *s, struct weft__sampled_thread **ret)
+static int thread_of(struct weft__analysis *a, struct weft__thread *s, struct weft__sampled_thread **ret)
 {
 	int rc = s->row == NO_ROW ? sampled_get(a, s->worker, s->id, &s->row) : 0;
 
@@ -67,17 +66,17 @@ static int thread_of(struct weft__analysis *a, struct weft__stream *s, struct we
 	return 0;
 }
 
-static enum weft__where where_is(const struct weft__analysis *a, const struct weft__stream *s)
+static enum weft__where where_is(const struct weft__analysis *a, const struct weft__thread *s)
 {
 	if (s->n_open > 0)
 		return WEFT__IN_POLL;
-	if (s->in_gap || s->state == STREAM_GUESS || (a->polls_reported && s->state != STREAM_PARKED))
+	if (s->in_gap || s->state == THREAD_GUESS || (a->polls_reported && s->state != THREAD_PARKED))
 		return WEFT__WHERE_UNKNOWN;
-	return s->state == STREAM_PARKED ? WEFT__PARKED : WEFT__BETWEEN_POLLS;
+	return s->state == THREAD_PARKED ? WEFT__PARKED : WEFT__BETWEEN_POLLS;
 }
 
 /* The innermost open poll that was asked for; NULL when the sample was not. `*location` is that poll's. */
-static int poll_of(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll **ret,
+static int poll_of(struct weft__analysis *a, struct weft__thread *s, const struct weft__poll **ret,
 		   struct weft__location **location)
 {
 	size_t i;
@@ -125,7 +124,7 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 		weft__weight_add(&r->beyond_rows, 1, sample->weight.ns);
 		return 0;
 	}
-	grown = weft__grow(r->rows, &a->samples.cap_rows, r->n_rows, sizeof(*grown));
+	grown = weft__arena_grow(&a->samples.arena, r->rows, &a->samples.cap_rows, r->n_rows, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->rows = grown;
@@ -135,7 +134,7 @@ static int add_to_row(struct weft__analysis *a, uint32_t trace, const struct wef
 	return 0;
 }
 
-static int tell(struct weft__analysis *a, const struct weft__stream *s, const struct weft__event *ev,
+static int tell(struct weft__analysis *a, const struct weft__thread *s, const struct weft__event *ev,
 		enum weft__where where)
 {
 	struct weft__sample_view view = {
@@ -143,7 +142,7 @@ static int tell(struct weft__analysis *a, const struct weft__stream *s, const st
 		.weight_ns = WEFT_FIELD(ev, SAMPLE, WEIGHT),
 		.stack = (uint32_t)WEFT_FIELD(ev, SAMPLE, STACK),
 		.kernel = (uint32_t)WEFT_FIELD(ev, SAMPLE, KERNEL),
-		.stream = s->id,
+		.thread_id = s->id,
 		.worker = s->worker,
 		.cpu = WEFT_FIELD(ev, SAMPLE, CPU) < UINT32_MAX ? (uint32_t)WEFT_FIELD(ev, SAMPLE, CPU) : UINT32_MAX,
 		.engine = (uint32_t)WEFT_FIELD(ev, SAMPLE, ENGINE),
@@ -156,7 +155,7 @@ static int tell(struct weft__analysis *a, const struct weft__stream *s, const st
 }
 
 /* Into the sums of the window. `mark` remembers where. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev, uint32_t trace,
+static int book(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev, uint32_t trace,
 		struct weft__interval *mark)
 {
 	struct weft__samples *r = &a->result.samples;
@@ -252,7 +251,7 @@ static int move_into(struct weft__analysis *a, uint32_t place_id, uint64_t seria
 	return add_to_row(a, trace, &row);
 }
 
-int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__interval *mark)
+int weft__sample_found(struct weft__analysis *a, struct weft__thread *s, struct weft__interval *mark)
 {
 	struct weft__poll *poll = &s->open[s->n_open - 1];
 	uint32_t trace;
@@ -267,7 +266,38 @@ int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct 
 	return move_into(a, poll->location, poll->serial, trace, mark);
 }
 
-int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+/* The samples of one context share its number. */
+static int keep_context(struct weft__analysis *a, struct weft__thread *s, struct weft__interval *mark)
+{
+	struct weft__sampling *sampling = &a->samples;
+	uint32_t number;
+
+	if (!s->has_context || !a->opts.rows || !a->opts.rows->sample)
+		return 0;
+	if (!sampling->contexts)
+		sampling->contexts =
+			weft__arena_new(&sampling->arena, WEFT__SAMPLE_CONTEXTS, sizeof(*sampling->contexts));
+	if (!sampling->contexts)
+		return -ENOMEM;
+	if (!s->sample_context) {
+		number = ++sampling->n_sample_contexts;
+		s->sample_context = number;
+		sampling->contexts[number % WEFT__SAMPLE_CONTEXTS] = (struct weft__sample_context){number, s->context};
+	}
+	mark->context = s->sample_context;
+	return 0;
+}
+
+const struct weft__context *weft__sample_context(const struct weft__analysis *a, const struct weft__interval *mark)
+{
+	const struct weft__sample_context *kept = a->samples.contexts;
+
+	if (!mark->context || !kept || kept[mark->context % WEFT__SAMPLE_CONTEXTS].number != mark->context)
+		return NULL;
+	return &kept[mark->context % WEFT__SAMPLE_CONTEXTS].context;
+}
+
+int weft__sample_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	uint64_t ns = WEFT_FIELD(ev, SAMPLE, WEIGHT);
 	struct weft__interval mark = {
@@ -286,6 +316,8 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 	int rc = 0;
 
 	if (trace_get(a, (uint32_t)WEFT_FIELD(ev, SAMPLE, STACK), (uint32_t)WEFT_FIELD(ev, SAMPLE, KERNEL), &trace) < 0)
+		return -ENOMEM;
+	if (keep_context(a, s, &mark) < 0)
 		return -ENOMEM;
 	s->unmeasured_ns += ns;
 	if (s->n_open > 0) {
@@ -306,7 +338,7 @@ int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const str
 	return rc < 0 || !timeline ? rc : weft__thread_timeline_add(a, timeline, &mark);
 }
 
-int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns)
+int weft__sample_measured(struct weft__analysis *a, struct weft__thread *s, uint64_t cpu_ns, uint64_t span_ns)
 {
 	uint64_t sampled_ns = s->unmeasured_ns;
 	struct weft__sampled_thread *thread;

@@ -4,11 +4,12 @@
 #define WEFT_ANALYZE_SAMPLE_H
 
 #include "analyze/analysis.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__analysis;
 struct weft__event;
-struct weft__stream;
+struct weft__thread;
 struct weft__interval;
 
 struct weft__trace {
@@ -16,24 +17,36 @@ struct weft__trace {
 };
 
 struct weft__sampling {
+	struct weft__arena arena;
 	struct weft__trace *traces;
 	size_t n_traces, cap_traces;
 	size_t cap_rows, cap_threads, n_contexts;
 	struct weft__map trace_by_ids, context_by_key, row_by_key, thread_by_key;
 	size_t n_logged; /* in all logs */
+	/* Contexts of samples that somebody is to hear of: the last WEFT__SAMPLE_CONTEXTS of them, by number. */
+	struct weft__sample_context *contexts;
+	uint32_t n_sample_contexts;
 };
 
-int weft__sample_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+#define WEFT__SAMPLE_CONTEXTS (1u << 16)
+struct weft__sample_context {
+	uint32_t number; /* from 1 on */
+	struct weft__context context;
+};
+/* NULL: it had none, or there were too many since. */
+const struct weft__context *weft__sample_context(const struct weft__analysis *a, const struct weft__interval *mark);
+
+int weft__sample_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
 /* A sample that came before turns out to be in the innermost open poll. */
-int weft__sample_found(struct weft__analysis *a, struct weft__stream *s, struct weft__interval *mark);
+int weft__sample_found(struct weft__analysis *a, struct weft__thread *s, struct weft__interval *mark);
 /* A reading of the thread's CPU time came, which is `cpu_ns` more than the last, `span_ns` before; 0 and 0: the
  * first. */
-int weft__sample_measured(struct weft__analysis *a, struct weft__stream *s, uint64_t cpu_ns, uint64_t span_ns);
-int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t trace, uint64_t weight_ns);
-void weft__log_clear(struct weft__analysis *a, struct weft__stream *s);
+int weft__sample_measured(struct weft__analysis *a, struct weft__thread *s, uint64_t cpu_ns, uint64_t span_ns);
+int weft__log_add(struct weft__analysis *a, struct weft__thread *s, uint32_t trace, uint64_t weight_ns);
+void weft__log_clear(struct weft__analysis *a, struct weft__thread *s);
 /* The samples of a poll that ends or is about to be put into a list, by stack, into the poll. */
-int weft__log_take(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll);
+int weft__log_take(struct weft__analysis *a, const struct weft__thread *s, struct weft__poll *poll);
 int weft__samples_settle(struct weft__analysis *a);
-void weft__samples_fini(struct weft__sampling *sampling, struct weft__result *result);
+void weft__samples_fini(struct weft__sampling *sampling);
 
 #endif

@@ -40,7 +40,7 @@ static size_t put_together(struct weft__logged *log, size_t n)
 }
 
 /* Each open poll keeps its own part of the log. */
-static void tighten(struct weft__analysis *a, struct weft__stream *s)
+static void tighten(struct weft__analysis *a, struct weft__thread *s)
 {
 	size_t before = s->n_log, i, to = 0;
 
@@ -60,7 +60,7 @@ static void tighten(struct weft__analysis *a, struct weft__stream *s)
 	a->samples.n_logged -= before - to;
 }
 
-int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t trace, uint64_t weight_ns)
+int weft__log_add(struct weft__analysis *a, struct weft__thread *s, uint32_t trace, uint64_t weight_ns)
 {
 	bool full = s->n_log >= LOG_MAX || a->samples.n_logged >= a->opts.max_samples;
 	struct weft__logged *grown;
@@ -74,7 +74,7 @@ int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t tra
 		weft__weight_add(&s->open[s->n_open - 1].stacks_beyond, 1, weight_ns);
 		return 0;
 	}
-	grown = weft__grow(s->log, &s->cap_log, s->n_log, sizeof(*grown));
+	grown = weft__arena_grow(&a->threads.arena, s->log, &s->cap_log, s->n_log, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	s->log = grown;
@@ -83,7 +83,7 @@ int weft__log_add(struct weft__analysis *a, struct weft__stream *s, uint32_t tra
 	return 0;
 }
 
-void weft__log_clear(struct weft__analysis *a, struct weft__stream *s)
+void weft__log_clear(struct weft__analysis *a, struct weft__thread *s)
 {
 	a->samples.n_logged -= s->n_log;
 	s->n_log = 0;
@@ -101,10 +101,9 @@ static int heaviest_first(const void *left, const void *right)
 	return a->kernel < b->kernel ? -1 : a->kernel > b->kernel;
 }
 
-static int take_stacks(const struct weft__analysis *a, struct weft__poll *poll, const struct weft__logged *log,
-		       size_t n)
+static int take_stacks(struct weft__analysis *a, struct weft__poll *poll, const struct weft__logged *log, size_t n)
 {
-	struct weft__poll_stack *stacks = weft__calloc(n, sizeof(*stacks));
+	struct weft__poll_stack *stacks = weft__arena_new(&a->polls.arena, n, sizeof(*stacks));
 	size_t i;
 
 	if (!stacks)
@@ -122,7 +121,7 @@ static int take_stacks(const struct weft__analysis *a, struct weft__poll *poll, 
 	return 0;
 }
 
-int weft__log_take(struct weft__analysis *a, const struct weft__stream *s, struct weft__poll *poll)
+int weft__log_take(struct weft__analysis *a, const struct weft__thread *s, struct weft__poll *poll)
 {
 	size_t n = s->n_log - poll->first_sample;
 	struct weft__logged *copy;

@@ -58,7 +58,7 @@ static int thread_order(const void *left, const void *right)
 		return a->measured_ns > b->measured_ns ? -1 : 1;
 	if (a->worker != b->worker)
 		return a->worker < b->worker ? -1 : 1;
-	return a->stream < b->stream ? -1 : a->stream > b->stream;
+	return a->thread_id < b->thread_id ? -1 : a->thread_id > b->thread_id;
 }
 
 /* Heaviest first, without those that were not asked for. */
@@ -145,11 +145,9 @@ int weft__samples_settle(struct weft__analysis *a)
 	return rc;
 }
 
-void weft__samples_fini(struct weft__sampling *sampling, struct weft__result *result)
+void weft__samples_fini(struct weft__sampling *sampling)
 {
-	weft__free(result->samples.rows);
-	weft__free(result->samples.threads);
-	weft__free(sampling->traces);
+	weft__arena_fini(&sampling->arena);
 	weft__map_fini(&sampling->trace_by_ids);
 	weft__map_fini(&sampling->context_by_key);
 	weft__map_fini(&sampling->row_by_key);

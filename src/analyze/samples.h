@@ -44,7 +44,7 @@ struct weft__sample_row {
 
 /* A thread, as one worker or as none. */
 struct weft__sampled_thread {
-	uint32_t stream;
+	uint32_t thread_id;
 	uint32_t worker; /* WEFT_WORKER_NONE, or WEFT__LANE_OTHER for all beyond a limit */
 	bool polls;      /* a poll of it is in the recording */
 	bool match;
@@ -87,7 +87,7 @@ struct weft__sample_view {
 	uint64_t time_ns;
 	uint64_t weight_ns;
 	uint32_t stack, kernel;
-	uint32_t stream, worker;
+	uint32_t thread_id, worker;
 	uint32_t cpu; /* UINT32_MAX: not known */
 	uint32_t engine;
 	enum weft__where where;         /* as far as it is known now: whether the thread ever polls is not */

@@ -10,8 +10,8 @@
 #include "analyze/lane.h"
 #include "analyze/poll.h"
 #include "analyze/sample.h"
-#include "analyze/stream.h"
 #include "analyze/task.h"
+#include "analyze/thread.h"
 #include "analyze/thread_state.h"
 #include "analyze/throttled.h"
 #include "analyze/timeline.h"
@@ -20,13 +20,14 @@
 struct weft__analysis {
 	struct weft__analysis_opts opts;
 	struct weft__result result;
+	struct weft__arena arena; /* of the list of losses in the result; each part below has one of its own */
 	struct weft__gaps gaps;
 	uint64_t now_ns;     /* latest time seen, window or not */
 	uint64_t tick_ns;    /* of the kernel; 0: not known */
 	bool polls_reported; /* not all polls are reported one by one */
 	bool by_context;     /* only some contexts are asked for */
 
-	struct weft__streams streams;
+	struct weft__threads threads;
 	struct weft__tasks tasks;
 	struct weft__lanes lanes;
 	struct weft__polls polls;
@@ -53,8 +54,8 @@ static inline uint64_t weft__sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The stream has polls, and so has what its samples are summed in. */
-static inline void weft__stream_polls(struct weft__analysis *a, struct weft__stream *s)
+/* The thread has polls, and so has what its samples are summed in. */
+static inline void weft__thread_polls(struct weft__analysis *a, struct weft__thread *s)
 {
 	if (s->polls)
 		return;
@@ -69,7 +70,7 @@ static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-static inline int weft__stream_lane(struct weft__analysis *a, struct weft__stream *s, struct weft__lane **ret)
+static inline int weft__thread_lane(struct weft__analysis *a, struct weft__thread *s, struct weft__lane **ret)
 {
 	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
 
@@ -79,14 +80,14 @@ static inline int weft__stream_lane(struct weft__analysis *a, struct weft__strea
 	return 0;
 }
 
-/* The timeline of the thread that the stream is of. 0 or -ENOMEM; `*ret` is NULL where there are too many. A tid may
- * have become another stream's since; and what others report for a thread is in streams besides its own. */
-static inline int weft__thread_timeline_of(struct weft__analysis *a, struct weft__stream *s,
+/* The timeline of the thread. 0 or -ENOMEM; `*ret` is NULL where there are too many. A tid may have become another
+ * thread's since. What others report for a thread has another id than its own. */
+static inline int weft__thread_timeline_of(struct weft__analysis *a, struct weft__thread *s,
 					   struct weft__thread_timeline **ret)
 {
 	struct weft__thread_timeline *timeline = s->timeline == NO_TIMELINE ? NULL : &a->timelines.at[s->timeline];
 
-	if (!timeline || !timeline->used || timeline->stream != s->id)
+	if (!timeline || !timeline->used || timeline->thread_id != s->id)
 		return weft__thread_timeline_find_of(a, s, ret);
 	*ret = timeline;
 	return 0;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define LATE_NS 1000
 #define LATE_OPEN_NS 100000
@@ -29,7 +28,7 @@ static __attribute__((noinline)) int task_new(struct weft__analysis *a, uint64_t
 	}
 	at = a->tasks.free;
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__grow(a->tasks.at, &a->tasks.cap, a->tasks.n, sizeof(*grown));
+		grown = weft__arena_grow(&a->tasks.arena, a->tasks.at, &a->tasks.cap, a->tasks.n, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		a->tasks.at = grown;
@@ -71,7 +70,7 @@ static void task_del(struct weft__analysis *a, uint32_t at)
 /* Whether the spawn is that of a task whose first poll has just begun on another thread. */
 static bool is_late_spawn(const struct weft__task *task, const struct weft__event *ev)
 {
-	return task->seen && !task->spawned && task->first && task->poll_stream != ev->thread &&
+	return task->seen && !task->spawned && task->first && task->poll_thread != ev->thread &&
 	       weft__since(ev->time_ns, task->poll_ns) <= LATE_OPEN_NS;
 }
 
@@ -82,7 +81,7 @@ static void set_spawned(struct weft__analysis *a, struct weft__task *task, const
 
 	if (is_late_spawn(task, ev)) {
 		a->result.late_causes++;
-		poll = weft__poll_open(a, task->poll_stream, task->id, task->poll_ns);
+		poll = weft__poll_open(a, task->poll_thread, task->id, task->poll_ns);
 		if (poll)
 			poll->location = location;
 	} else if (task->seen) {
@@ -125,7 +124,7 @@ static int remember(struct weft__analysis *a, const struct weft__task *task)
 	struct weft__ended *slot;
 
 	if (!a->tasks.ended)
-		a->tasks.ended = weft__calloc(ENDED_TASKS, sizeof(*a->tasks.ended));
+		a->tasks.ended = weft__arena_new(&a->tasks.arena, ENDED_TASKS, sizeof(*a->tasks.ended));
 	if (!a->tasks.ended)
 		return -ENOMEM;
 	slot = &a->tasks.ended[a->tasks.n_ended % ENDED_TASKS];
@@ -163,14 +162,14 @@ static bool is_late_wake(struct weft__analysis *a, const struct weft__task *task
 {
 	uint64_t late_ns = weft__since(ev->time_ns, task->poll_ns);
 
-	if (!task->unwoken || task->poll_stream == ev->thread || late_ns > LATE_OPEN_NS)
+	if (!task->unwoken || task->poll_thread == ev->thread || late_ns > LATE_OPEN_NS)
 		return false;
-	*poll = weft__poll_open(a, task->poll_stream, task->id, task->poll_ns);
+	*poll = weft__poll_open(a, task->poll_thread, task->id, task->poll_ns);
 	return late_ns <= LATE_NS || (*poll && !(task->first && task->spawned));
 }
 
 /* Field by field, where it is to be: a copy of what was written just now is slow. */
-static inline void set_wake(struct weft__wake *to, const struct weft__analysis *a, const struct weft__stream *s,
+static inline void set_wake(struct weft__wake *to, const struct weft__analysis *a, const struct weft__thread *s,
 			    const struct weft__poll *from, uint64_t time_ns)
 {
 	const struct weft__detail *detail = &a->result.detail;
@@ -179,14 +178,14 @@ static inline void set_wake(struct weft__wake *to, const struct weft__analysis *
 	to->measured = to->again = false;
 	to->in_poll = from != NULL;
 	to->unlisted = !from && a->polls_reported && (!detail->n || detail->level != WEFT_DETAIL_ALL);
-	to->stream = s->id;
+	to->thread_id = s->id;
 	to->worker = s->worker;
 	to->location = from ? from->location : WEFT__LOCATION_UNSEEN;
 	to->task = from ? from->task : 0;
 	to->time_ns = time_ns;
 }
 
-int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__task_wake(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__poll *from = s->n_open ? &s->open[s->n_open - 1] : NULL, *poll = NULL;
 	struct weft__task *task;
@@ -226,7 +225,7 @@ int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll)
 	task->unwoken = !poll->wake.known;
 	task->first = task->poll_ns == 0;
 	task->poll_ns = poll->begin_ns;
-	task->poll_stream = poll->stream;
+	task->poll_thread = poll->thread_id;
 	task->seen = true;
 	task->n_wakes = 0;
 	task->base_ns = poll->begin_ns ? poll->begin_ns : 1;
@@ -247,25 +246,25 @@ static void reported_wake(struct weft__analysis *a, struct weft__poll *poll, con
 
 /* The wake that the recorder remembered for the poll, from a time in which wakes were counted. One that is here as
  * an event may be younger. `base_ns`: the task was not polled since, that is known; 0: nothing is. */
-static void remembered_wake(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll, uint64_t base_ns)
+static void remembered_wake(struct weft__analysis *a, struct weft__thread *s, struct weft__poll *poll, uint64_t base_ns)
 {
 	const struct weft__remembered *woken = &s->woken;
 	uint64_t time_ns = weft__since(poll->begin_ns, woken->ago_ns);
-	uint32_t stream = weft__names_stream(a->opts.names, (uint32_t)woken->tid), at;
-	const struct weft_thread *thread = stream ? weft__names_thread(a->opts.names, stream) : NULL;
+	uint32_t thread_id = weft__names_thread_of(a->opts.names, (uint32_t)woken->tid), at;
+	const struct weft_thread *thread = thread_id ? weft__names_thread(a->opts.names, thread_id) : NULL;
 	bool here = woken->time_ns == poll->end_ns && woken->time_ns && time_ns;
 
 	s->woken.time_ns = 0;
 	if (!here || (poll->wake.known && poll->wake.time_ns >= time_ns))
 		return;
-	at = stream ? weft__map_get(&a->streams.by_id, stream) : WEFT__MAP_NONE;
+	at = thread_id ? weft__map_get(&a->threads.by_id, thread_id) : WEFT__MAP_NONE;
 	poll->wake = (struct weft__wake){
 		.known = true,
 		.in_poll = woken->by != 0,
 		.again = !base_ns || base_ns < a->result.detail.wakes_ns || poll->wake.known ||
 			 weft__since(poll->begin_ns, woken->alone_ns) > base_ns,
-		.stream = stream,
-		.worker = at != WEFT__MAP_NONE ? a->streams.at[at].last_worker
+		.thread_id = thread_id,
+		.worker = at != WEFT__MAP_NONE ? a->threads.at[at].last_worker
 			  : thread             ? thread->worker
 					       : WEFT_WORKER_NONE,
 		.location = woken->by ? weft__task_location(a, woken->by) : WEFT__LOCATION_UNSEEN,
@@ -275,7 +274,7 @@ static void remembered_wake(struct weft__analysis *a, struct weft__stream *s, st
 	poll->wake.measured = !poll->wake.again && !weft__gaps_between(&a->gaps, time_ns, poll->begin_ns);
 }
 
-int weft__task_reported(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll)
+int weft__task_reported(struct weft__analysis *a, struct weft__thread *s, struct weft__poll *poll)
 {
 	uint32_t ended = weft__map_get(&a->tasks.ended_by_id, poll->task);
 	struct weft__task *task;
@@ -310,8 +309,7 @@ uint32_t weft__task_location(const struct weft__analysis *a, uint64_t task)
 
 void weft__tasks_fini(struct weft__tasks *tasks)
 {
-	weft__free(tasks->at);
-	weft__free(tasks->ended);
 	weft__map_fini(&tasks->by_id);
 	weft__map_fini(&tasks->ended_by_id);
+	weft__arena_fini(&tasks->arena);
 }

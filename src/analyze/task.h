@@ -4,11 +4,12 @@
 #define WEFT_ANALYZE_TASK_H
 
 #include "analyze/analysis.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__analysis;
 struct weft__event;
-struct weft__stream;
+struct weft__thread;
 
 struct weft__task {
 	uint64_t id;
@@ -18,7 +19,7 @@ struct weft__task {
 	bool live;              /* the slot is in use */
 	bool unwoken;           /* no wake came before its last poll */
 	bool first;             /* ... which was its first */
-	uint32_t poll_stream;   /* where its last poll began, */
+	uint32_t poll_thread;   /* where its last poll began, */
 	uint64_t poll_ns;       /* and when; 0: not polled yet */
 	struct weft__wake wake; /* the first since its last poll began */
 	struct weft__wake last; /* the last of all */
@@ -39,6 +40,7 @@ struct weft__ended {
 #define ENDED_TASKS 4096u
 
 struct weft__tasks {
+	struct weft__arena arena;
 	struct weft__task *at;
 	size_t n, cap;
 	uint32_t free;
@@ -50,11 +52,11 @@ struct weft__tasks {
 
 int weft__task_spawn(struct weft__analysis *a, const struct weft__event *ev);
 int weft__task_end(struct weft__analysis *a, const struct weft__event *ev);
-int weft__task_wake(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+int weft__task_wake(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
 /* A poll of the task begins: its location and its wake, which is used up, are filled in. */
 int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
 /* The same for a poll that is reported at its end, while others of the task were not. */
-int weft__task_reported(struct weft__analysis *a, struct weft__stream *s, struct weft__poll *poll);
+int weft__task_reported(struct weft__analysis *a, struct weft__thread *s, struct weft__poll *poll);
 /* The task begins to wait, with a stack. And, as the recording ends: those that wait, into the result. */
 int weft__task_waits(struct weft__analysis *a, const struct weft__event *ev);
 int weft__waiting_find(struct weft__analysis *a, uint64_t end_ns);

@@ -7,15 +7,14 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define LATE_NS 500000000u /* breakdown.c: its poll may be settled */
 
-static struct weft__stream *stream_at(struct weft__analysis *a, uint32_t id)
+static struct weft__thread *thread_at(struct weft__analysis *a, uint32_t id)
 {
-	uint32_t at = id ? weft__map_get(&a->streams.by_id, id) : WEFT__MAP_NONE;
+	uint32_t at = id ? weft__map_get(&a->threads.by_id, id) : WEFT__MAP_NONE;
 
-	return at == WEFT__MAP_NONE ? NULL : &a->streams.at[at];
+	return at == WEFT__MAP_NONE ? NULL : &a->threads.at[at];
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -40,16 +39,16 @@ static bool tid_asked(const struct weft__analysis *a, uint32_t tid)
 }
 
 /* Whether the thread was asked for. Where only some polls are, by location or context, it must be in one. */
-static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__thread_timeline *timeline,
+static int asked(struct weft__analysis *a, const struct weft__thread *s, const struct weft__thread_timeline *timeline,
 		 bool *ret)
 {
-	uint32_t stream = timeline->stream;
+	uint32_t thread_id = timeline->thread_id;
 	struct weft__location *location;
 	bool in = false;
 	size_t i;
 
-	*ret = (stream ? weft__thread_asked(a, stream) : tid_asked(a, timeline->tid)) &&
-	       weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, stream) && weft__context_asked(a, s);
+	*ret = (thread_id ? weft__thread_asked(a, thread_id) : tid_asked(a, timeline->tid)) &&
+	       weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, thread_id) && weft__context_asked(a, s);
 	for (i = 0; a->opts.location && s && i < s->n_open && !in; i++) {
 		if (weft__location_get(a, s->open[i].location, &location) < 0)
 			return -ENOMEM;
@@ -60,7 +59,7 @@ static int asked(struct weft__analysis *a, const struct weft__stream *s, const s
 	return 0;
 }
 
-static int thread_row(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__stream *s,
+static int thread_row(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__thread *s,
 		      struct weft__off_thread **ret)
 {
 	struct weft__result *r = &a->result;
@@ -70,7 +69,8 @@ static int thread_row(struct weft__analysis *a, struct weft__thread_timeline *ti
 	if (timeline->off_row == NO_ROW && r->n_off_threads >= a->opts.max_rows)
 		return 0;
 	if (timeline->off_row == NO_ROW) {
-		grown = weft__grow(r->off_threads, &a->thread_state.cap_threads, r->n_off_threads, sizeof(*grown));
+		grown = weft__arena_grow(&a->thread_state.arena, r->off_threads, &a->thread_state.cap_threads,
+					 r->n_off_threads, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->off_threads = grown;
@@ -78,7 +78,7 @@ static int thread_row(struct weft__analysis *a, struct weft__thread_timeline *ti
 		grown[timeline->off_row] = (struct weft__off_thread){.tid = timeline->tid, .worker = WEFT_WORKER_NONE};
 	}
 	*ret = &r->off_threads[timeline->off_row];
-	(*ret)->stream = timeline->stream;
+	(*ret)->thread_id = timeline->thread_id;
 	if (s)
 		(*ret)->worker = s->worker;
 	return 0;
@@ -105,7 +105,7 @@ static int add_row(struct weft__analysis *a, const struct rows *rows, const stru
 			*rows->beyond_ns = sum(*rows->beyond_ns, add->ns);
 			return 0;
 		}
-		grown = weft__grow(*rows->at, rows->cap, *rows->n, sizeof(*grown));
+		grown = weft__arena_grow(&a->thread_state.arena, *rows->at, rows->cap, *rows->n, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		*rows->at = grown;
@@ -123,12 +123,12 @@ static int add_row(struct weft__analysis *a, const struct rows *rows, const stru
 static int book_off(struct weft__analysis *a, struct weft__thread_timeline *timeline,
 		    const struct weft__interval *interval, uint64_t count, uint64_t samples)
 {
-	const struct weft__stream *s = stream_at(a, timeline->stream);
+	const struct weft__thread *s = thread_at(a, timeline->thread_id);
 	struct rows rows = {&a->result.off_rows, &a->result.n_off_rows, &a->thread_state.cap_rows,
 			    &a->thread_state.row_by_key, &a->result.off_beyond_ns};
 	uint64_t ns = times(interval->end_ns - interval->begin_ns, count);
 	struct weft__off_row row = {.tid = timeline->tid,
-				    .stream = timeline->stream,
+				    .thread_id = timeline->thread_id,
 				    .what = interval->what,
 				    .stack = interval->stack,
 				    .kernel = interval->kernel,
@@ -225,9 +225,9 @@ int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 	interval.object = interval.object > a->thread_state.wall_ns ? interval.object : a->thread_state.wall_ns;
 	interval.object = interval.object < UINT64_MAX / 8 ? interval.object : UINT64_MAX / 8;
 	rc = weft__thread_timeline_add(a, timeline, &interval);
-	row.stream = timeline->stream;
+	row.thread_id = timeline->thread_id;
 	if (rc == 0)
-		rc = asked(a, stream_at(a, timeline->stream), timeline, &counts);
+		rc = asked(a, thread_at(a, timeline->thread_id), timeline, &counts);
 	return rc < 0 || !counts || ev->time_ns < a->opts.from_ns ? rc : add_row(a, &rows, &row);
 }
 
@@ -254,7 +254,7 @@ static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stu
 
 	*ret = NULL;
 	if (!r->stucks)
-		r->stucks = weft__calloc(a->opts.top, sizeof(*r->stucks));
+		r->stucks = weft__arena_new(&a->thread_state.arena, a->opts.top, sizeof(*r->stucks));
 	if (!r->stucks)
 		return -ENOMEM;
 	if (r->n_stucks < a->opts.top) {
@@ -275,7 +275,7 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 				      .end_ns = ev->time_ns,
 				      .stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK)};
 	struct weft__stuck *stuck = same_stuck(&a->result, ev);
-	const struct weft__stream *s;
+	const struct weft__thread *s;
 	struct weft__thread_timeline *timeline;
 	bool counts;
 	int rc = weft__thread_timeline_get(a, (uint32_t)WEFT_FIELD(ev, STUCK, TID), &timeline);
@@ -284,7 +284,7 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 		rc = weft__thread_timeline_add(a, timeline, &wall);
 	if (rc < 0 || !timeline || ev->time_ns < a->opts.from_ns)
 		return rc;
-	s = stream_at(a, timeline->stream);
+	s = thread_at(a, timeline->thread_id);
 	rc = asked(a, s, timeline, &counts);
 	if (rc == 0 && counts && !stuck) {
 		rc = new_stuck(a, WEFT_FIELD(ev, STUCK, AGE), &stuck);
@@ -295,7 +295,7 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 		return rc;
 	stuck->rank_ns = WEFT_FIELD(ev, STUCK, AGE) > stuck->rank_ns ? WEFT_FIELD(ev, STUCK, AGE) : stuck->rank_ns;
 	stuck->time_ns = ev->time_ns;
-	stuck->stream = timeline->stream;
+	stuck->thread_id = timeline->thread_id;
 	stuck->worker = s ? s->worker : WEFT_WORKER_NONE;
 	stuck->location = weft__task_location(a, stuck->task);
 	if (WEFT_FIELD(ev, STUCK, STACK))
@@ -369,13 +369,9 @@ void weft__thread_state_settle(struct weft__analysis *a, uint64_t end_ns)
 		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
 }
 
-void weft__thread_state_fini(struct weft__thread_state *thread_state, struct weft__result *result)
+void weft__thread_state_fini(struct weft__thread_state *thread_state)
 {
-	weft__free(result->off_threads);
-	weft__free(result->off_rows);
-	weft__free(result->wall_rows);
-	weft__free(result->stucks);
-	weft__free(result->waiting);
+	weft__arena_fini(&thread_state->arena);
 	weft__map_fini(&thread_state->row_by_key);
 	weft__map_fini(&thread_state->wall_by_key);
 }

@@ -5,16 +5,18 @@
 #define WEFT_ANALYZE_THREAD_STATE_H
 
 #include "analyze/analysis.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__analysis;
 struct weft__event;
 struct weft__names;
-struct weft__stream;
+struct weft__thread;
 struct weft__interval;
 struct weft__thread_timeline;
 
 struct weft__thread_state {
+	struct weft__arena arena;
 	size_t cap_threads, cap_rows, cap_wall_rows;
 	struct weft__map row_by_key, wall_by_key;
 	uint64_t wall_ns; /* between two wall samples of a thread, as the recording says */
@@ -27,11 +29,11 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev);
  * sample of it. */
 void weft__cpu_add(struct weft__analysis *a, const struct weft__event *ev);
 uint64_t weft__tick_of(const struct weft__names *names);
-void weft__beat_wake(struct weft__analysis *a, struct weft__stream *s, uint64_t time_ns);
-void weft__beat_sample(struct weft__analysis *a, struct weft__stream *s, uint64_t ns, uint64_t engine);
+void weft__beat_wake(struct weft__analysis *a, struct weft__thread *s, uint64_t time_ns);
+void weft__beat_sample(struct weft__analysis *a, struct weft__thread *s, uint64_t ns, uint64_t engine);
 void weft__cost_add(struct weft__analysis *a, const struct weft__event *ev);
 void weft__thread_state_settle(struct weft__analysis *a, uint64_t end_ns);
-void weft__thread_state_fini(struct weft__thread_state *thread_state, struct weft__result *result);
+void weft__thread_state_fini(struct weft__thread_state *thread_state);
 
 /* excess.c */
 void weft__excess_off(struct weft__analysis *a, struct weft__thread_timeline *timeline,

@@ -5,36 +5,35 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 #define KEEP_NS 1000000000u /* longer than any poll waits for its breakdown */
 #define LOG_MAX 65536u      /* intervals of one thread */
 #define SWEEP_TIMELINES 1024u
-#define TIMELINES_MORE 4096u /* than streams: threads that emit nothing, or have ended lately */
+#define TIMELINES_MORE 4096u /* than threads that emit: those that emit nothing, or have ended lately */
 #define LATE_MAX 4096u       /* places that an interval may come too late */
 
-void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+void *weft__ring_grow(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
 {
 	size_t more = *cap ? 2 * *cap : 64;
 	char *grown;
 
-	grown = weft__calloc(more, item_bytes);
+	grown = weft__arena_new(&a->timelines.arena, more, item_bytes);
 	if (!grown)
 		return NULL;
 	for (; first < n; first++)
 		memcpy(grown + (first & (more - 1)) * item_bytes, (char *)ring + (first & (*cap - 1)) * item_bytes,
 		       item_bytes);
-	weft__free(ring);
+	weft__arena_del(&a->timelines.arena, ring);
 	*cap = more;
 	return grown;
 }
 
-const struct weft__stream *weft__thread_timeline_stream(const struct weft__analysis *a,
-							const struct weft__thread_timeline *timeline)
+const struct weft__thread *weft__thread_timeline_owner(const struct weft__analysis *a,
+						       const struct weft__thread_timeline *timeline)
 {
-	uint32_t at = timeline->stream ? weft__map_get(&a->streams.by_id, timeline->stream) : WEFT__MAP_NONE;
+	uint32_t at = timeline->thread_id ? weft__map_get(&a->threads.by_id, timeline->thread_id) : WEFT__MAP_NONE;
 
-	return at == WEFT__MAP_NONE ? NULL : &a->streams.at[at];
+	return at == WEFT__MAP_NONE ? NULL : &a->threads.at[at];
 }
 
 /* Gives back the timelines of threads that ended long ago. */
@@ -57,7 +56,7 @@ static int sweep(struct weft__analysis *a)
 			return rc;
 		weft__map_del(&a->timelines.by_tid, timeline->tid);
 		a->timelines.n_intervals -= timeline->n_log;
-		weft__thread_timeline_fini(timeline);
+		weft__thread_timeline_fini(a, timeline);
 		timeline->next_free = a->timelines.free;
 		a->timelines.free = (uint32_t)i;
 	}
@@ -80,7 +79,8 @@ static int new_timeline(struct weft__analysis *a, uint32_t *ret)
 		a->timelines.free = a->timelines.at[*ret].next_free;
 		return 0;
 	}
-	grown = weft__grow(a->timelines.at, &a->timelines.cap, a->timelines.n, sizeof(*grown));
+	grown = weft__arena_grow(&a->timelines.arena, a->timelines.at, &a->timelines.cap, a->timelines.n,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	a->timelines.at = grown;
@@ -99,7 +99,7 @@ int weft__thread_timeline_get(struct weft__analysis *a, uint32_t tid, struct wef
 		*ret = &a->timelines.at[at];
 		return 0;
 	}
-	if (a->timelines.by_tid.n >= a->opts.max_streams + TIMELINES_MORE) {
+	if (a->timelines.by_tid.n >= a->opts.max_threads + TIMELINES_MORE) {
 		a->result.threads_untracked++;
 		return 0;
 	}
@@ -111,7 +111,7 @@ int weft__thread_timeline_get(struct weft__analysis *a, uint32_t tid, struct wef
 	a->timelines.at[at].used = true;
 	a->timelines.at[at].off_row = NO_ROW;
 	a->timelines.at[at].n_changes = 1;
-	a->timelines.at[at].stream = weft__names_stream(a->opts.names, tid);
+	a->timelines.at[at].thread_id = weft__names_thread_of(a->opts.names, tid);
 	rc = weft__map_put(&a->timelines.by_tid, tid, at);
 	if (rc == 0)
 		*ret = &a->timelines.at[at];
@@ -125,25 +125,25 @@ struct weft__thread_timeline *weft__thread_timeline_find(struct weft__analysis *
 	return at == WEFT__MAP_NONE ? NULL : &a->timelines.at[at];
 }
 
-/* A stream whose thread nothing names has a timeline of its own, which no switch can find: tids have 22 bits. */
-uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__stream *s)
+/* A thread that nothing names has a timeline of its own, which no switch can find: tids have 22 bits. */
+uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__thread *s)
 {
 	const struct weft_thread *thread = weft__names_thread(a->opts.names, s->id);
 
 	return thread && thread->tid ? thread->tid : UINT32_C(1) << 31 | s->id;
 }
 
-int weft__thread_timeline_find_of(struct weft__analysis *a, struct weft__stream *s, struct weft__thread_timeline **ret)
+int weft__thread_timeline_find_of(struct weft__analysis *a, struct weft__thread *s, struct weft__thread_timeline **ret)
 {
-	const struct weft__stream *main;
+	const struct weft__thread *main;
 	int rc = weft__thread_timeline_get(a, weft__thread_timeline_key(a, s), ret);
 
 	if (rc < 0 || !*ret)
 		return rc;
 	s->timeline = (uint32_t)(*ret - a->timelines.at);
-	main = weft__thread_timeline_stream(a, *ret);
+	main = weft__thread_timeline_owner(a, *ret);
 	if (!main || (s->polls && !main->polls)) {
-		(*ret)->stream = s->id;
+		(*ret)->thread_id = s->id;
 		(*ret)->ended_ns = 0;
 	}
 	return rc;
@@ -180,7 +180,7 @@ static int drop(struct weft__analysis *a, struct weft__thread_timeline *timeline
 /* What no poll needs any more goes. */
 static int prune(struct weft__analysis *a, struct weft__thread_timeline *timeline)
 {
-	const struct weft__stream *s = weft__thread_timeline_stream(a, timeline);
+	const struct weft__thread *s = weft__thread_timeline_owner(a, timeline);
 	uint64_t keep_ns = a->now_ns > KEEP_NS ? a->now_ns - KEEP_NS : 0;
 	int rc, dropped;
 
@@ -219,7 +219,8 @@ static int make_room(struct weft__analysis *a, struct weft__thread_timeline *tim
 	}
 	if (timeline->n_log < timeline->cap_log - timeline->cap_log / 4)
 		return 0;
-	grown = weft__grow(timeline->log, &timeline->cap_log, timeline->cap_log, sizeof(*grown));
+	grown = weft__arena_grow(&a->timelines.arena, timeline->log, &timeline->cap_log, timeline->cap_log,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	timeline->log = grown;
@@ -248,20 +249,18 @@ int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_time
 	return 0;
 }
 
-void weft__thread_timeline_fini(struct weft__thread_timeline *timeline)
+void weft__thread_timeline_fini(struct weft__analysis *a, struct weft__thread_timeline *timeline)
 {
-	weft__free(timeline->log);
-	weft__free(timeline->closed);
-	weft__free(timeline->extras);
-	weft__free(timeline->kept);
-	weft__free(timeline->kept_contexts);
+	weft__arena_del(&a->timelines.arena, timeline->log);
+	weft__arena_del(&a->timelines.arena, timeline->closed);
+	weft__arena_del(&a->timelines.arena, timeline->extras);
+	weft__arena_del(&a->timelines.arena, timeline->kept);
+	weft__arena_del(&a->timelines.arena, timeline->kept_contexts);
 	memset(timeline, 0, sizeof(*timeline));
 }
 
 void weft__thread_timelines_fini(struct weft__thread_timelines *timelines)
 {
-	for (size_t i = 0; i < timelines->n; i++)
-		weft__thread_timeline_fini(&timelines->at[i]);
-	weft__free(timelines->at);
 	weft__map_fini(&timelines->by_tid);
+	weft__arena_fini(&timelines->arena);
 }

@@ -13,12 +13,13 @@
 #include "analyze/breakdown.h"
 #include "analyze/delta.h"
 #include "analyze/offcpu.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 #define NO_TIMELINE UINT32_MAX
 
 struct weft__analysis;
-struct weft__stream;
+struct weft__thread;
 struct weft__poll;
 struct weft__holds;
 struct weft__event;
@@ -44,13 +45,14 @@ struct weft__interval {
 	bool booked;                     /* sample: is in the sums, */
 	bool asked;                      /* ... or would be, if it were in the right poll, */
 	bool given;                      /* ... and somebody has heard of it */
+	uint32_t context;                /* sample: number of its context (sample.h); 0: it had none */
 };
 
 /* A poll that has ended, or the recording has. */
 struct weft__closed {
 	uint64_t serial;
 	uint64_t begin_ns, end_ns, task, sampled_ns;
-	uint32_t location, lane, stream, worker;
+	uint32_t location, lane, thread_id, worker;
 	bool asked;  /* counts in sums */
 	bool listed; /* is, or was, in a list */
 	bool running;
@@ -94,7 +96,7 @@ struct weft__excess {
 
 struct weft__thread_timeline {
 	uint32_t tid;
-	uint32_t stream; /* the last that it had; 0: none */
+	uint32_t thread_id; /* of the last thread with this tid that emitted; 0: none */
 	bool used;
 	uint64_t ended_ns;          /* 0: the thread lives */
 	struct weft__interval *log; /* by end */
@@ -133,6 +135,7 @@ struct weft__thread_timeline {
 };
 
 struct weft__thread_timelines {
+	struct weft__arena arena; /* of the list, and of logs and rings of each */
 	struct weft__thread_timeline *at;
 	size_t n, cap;
 	uint32_t free;
@@ -142,6 +145,7 @@ struct weft__thread_timelines {
 
 /* What breakdown.c keeps. */
 struct weft__breakdowns {
+	struct weft__arena arena;
 	struct weft__slice *slices; /* of the poll that is being settled */
 	size_t n_slices, cap_slices;
 	struct weft__thread_timeline *settling; /* whose poll that is */
@@ -154,10 +158,11 @@ struct weft__breakdowns {
 
 /* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
  * is zero. Returns the ring, or NULL when out of memory. */
-void *weft__ring_grow(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
-static inline void *weft__ring_room(void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+void *weft__ring_grow(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
+static inline void *weft__ring_room(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n,
+				    size_t item_bytes)
 {
-	return n - first < *cap ? ring : weft__ring_grow(ring, cap, first, n, item_bytes);
+	return n - first < *cap ? ring : weft__ring_grow(a, ring, cap, first, n, item_bytes);
 }
 
 static inline struct weft__closed *weft__closed_at(const struct weft__thread_timeline *timeline, uint64_t number)
@@ -167,22 +172,22 @@ static inline struct weft__closed *weft__closed_at(const struct weft__thread_tim
 
 /* All return 0 or -ENOMEM; `*ret` is NULL where there are too many threads. A pointer is good until the next get. */
 int weft__thread_timeline_get(struct weft__analysis *a, uint32_t tid, struct weft__thread_timeline **ret);
-uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__stream *s);
-int weft__thread_timeline_find_of(struct weft__analysis *a, struct weft__stream *s, struct weft__thread_timeline **ret);
+uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__thread *s);
+int weft__thread_timeline_find_of(struct weft__analysis *a, struct weft__thread *s, struct weft__thread_timeline **ret);
 struct weft__thread_timeline *weft__thread_timeline_find(struct weft__analysis *a,
 							 uint32_t tid); /* NULL: there is none */
 int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_timeline *timeline,
 			      const struct weft__interval *interval);
 /* The first interval that ends behind `ns`, as index. */
 size_t weft__thread_timeline_after(const struct weft__thread_timeline *timeline, uint64_t ns);
-void weft__thread_timeline_fini(struct weft__thread_timeline *timeline);
+void weft__thread_timeline_fini(struct weft__analysis *a, struct weft__thread_timeline *timeline);
 void weft__thread_timelines_fini(struct weft__thread_timelines *timelines);
-/* The stream that it had last, or NULL. */
-const struct weft__stream *weft__thread_timeline_stream(const struct weft__analysis *a,
-							const struct weft__thread_timeline *timeline);
+/* The last thread that it was of, or NULL. */
+const struct weft__thread *weft__thread_timeline_owner(const struct weft__analysis *a,
+						       const struct weft__thread_timeline *timeline);
 
 /* breakdown.c. A poll has ended: its time is cut into parts when all is there. */
-int weft__breakdown_close(struct weft__analysis *a, struct weft__stream *s, const struct weft__poll *poll,
+int weft__breakdown_close(struct weft__analysis *a, struct weft__thread *s, const struct weft__poll *poll,
 			  uint32_t lane, bool asked, bool listed);
 /* Does so now with those that waited long enough; with all of them if `now_ns` is UINT64_MAX. */
 int weft__breakdown_settle(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t now_ns);

@@ -16,7 +16,7 @@ static int give(struct weft__analysis *a, const struct weft__thread_timeline *ti
 	if (sample->state == WEFT__TIME_CPU && sample->wall_ns && sample->cpu_ns > sample->wall_ns)
 		sample->cpu_ns = sample->wall_ns;
 	sample->tid = timeline->tid;
-	sample->stream = timeline->stream;
+	sample->thread_id = timeline->thread_id;
 	sum->n = weft__sum(sum->n, sample->count);
 	sum->wall_ns = weft__sum(sum->wall_ns, sample->wall_ns);
 	sum->cpu_ns = weft__sum(sum->cpu_ns, sample->cpu_ns);

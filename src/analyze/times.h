@@ -31,10 +31,10 @@ struct weft__time_sample {
 	uint64_t wall_ns;          /* that all of it stands for; 0: not known, of the first of a thread */
 	uint64_t cpu_ns;
 	bool cpu_known;
-	uint32_t tid, stream;   /* stream 0: the thread emits nothing */
-	uint32_t what, name;    /* waiting: for what, as in the event */
-	uint64_t object;        /* waiting */
-	uint32_t stack, kernel; /* 0: not known */
+	uint32_t tid, thread_id; /* id 0: the thread emits nothing */
+	uint32_t what, name;     /* waiting: for what, as in the event */
+	uint64_t object;         /* waiting */
+	uint32_t stack, kernel;  /* 0: not known */
 };
 
 /* Those of one state, added up. */

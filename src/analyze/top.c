@@ -5,15 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-
-int weft__top_init(struct weft__top *top, size_t max)
+int weft__top_init(struct weft__top *top, struct weft__arena *arena, size_t max)
 {
 	memset(top, 0, sizeof(*top));
-	top->polls = weft__calloc(max ? max : 1, sizeof(*top->polls));
+	top->polls = weft__arena_new(arena, max ? max : 1, sizeof(*top->polls));
 	if (!top->polls)
 		return -ENOMEM;
 	top->max = max;
+	top->arena = arena;
 	return 0;
 }
 
@@ -55,8 +54,8 @@ void weft__top_add(struct weft__top *top, const struct weft__poll *poll)
 	if (!weft__top_takes(top, poll))
 		return;
 	if (top->n == top->max) {
-		weft__free(top->polls[0].stacks);
-		weft__free(top->polls[0].breakdown.causes);
+		weft__arena_del(top->arena, top->polls[0].stacks);
+		weft__arena_del(top->arena, top->polls[0].breakdown.causes);
 		sink(top, poll);
 		return;
 	}
@@ -74,16 +73,4 @@ void weft__top_sort(struct weft__top *top)
 {
 	if (top->n)
 		qsort(top->polls, top->n, sizeof(*top->polls), worst_first);
-}
-
-void weft__top_fini(struct weft__top *top)
-{
-	size_t i;
-
-	for (i = 0; i < top->n; i++) {
-		weft__free(top->polls[i].stacks);
-		weft__free(top->polls[i].breakdown.causes);
-	}
-	weft__free(top->polls);
-	memset(top, 0, sizeof(*top));
 }

@@ -2,10 +2,8 @@
 /* Tasks that are not polled as the recording ends: those that were woken and wait for their poll first, then by the
  * time since their last poll. One whose waker was lost is among the latter. Known only where every poll is recorded. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 int weft__task_waits(struct weft__analysis *a, const struct weft__event *ev)
 {
@@ -29,7 +27,7 @@ static int longest_first(const void *left, const void *right)
 
 static bool is_polled(struct weft__analysis *a, const struct weft__task *task)
 {
-	return task->poll_ns && weft__poll_open(a, task->poll_stream, task->id, task->poll_ns);
+	return task->poll_ns && weft__poll_open(a, task->poll_thread, task->id, task->poll_ns);
 }
 
 /* Into the list, which is in order, if it is longer than the last one there. */
@@ -57,7 +55,7 @@ int weft__waiting_find(struct weft__analysis *a, uint64_t end_ns)
 	r->waiting_known = !a->polls_reported && r->n_kind[WEFT_KIND_POLL_COUNT] == 0;
 	if (!r->waiting_known || a->opts.top == 0)
 		return 0;
-	r->waiting = weft__calloc(a->opts.top, sizeof(*r->waiting));
+	r->waiting = weft__arena_new(&a->tasks.arena, a->opts.top, sizeof(*r->waiting));
 	if (!r->waiting)
 		return -ENOMEM;
 	for (i = 0; i < a->tasks.n; i++) {

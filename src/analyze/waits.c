@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struct weft__wait_row **ret)
 {
@@ -18,7 +17,7 @@ static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struc
 	if (at == WEFT__MAP_NONE && r->n_waits >= a->opts.max_rows && (what || name))
 		return row_get(a, 0, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__grow(r->waits, &a->waits.cap, r->n_waits, sizeof(*grown));
+		grown = weft__arena_grow(&a->waits.arena, r->waits, &a->waits.cap, r->n_waits, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->waits = grown;
@@ -31,7 +30,7 @@ static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struc
 	return 0;
 }
 
-static int add_to_row(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
+static int add_to_row(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *more,
 		      uint32_t stack, struct weft__wait_row **ret)
 {
 	int rc = row_get(a, more->what, more->name, ret);
@@ -42,7 +41,7 @@ static int add_to_row(struct weft__analysis *a, const struct weft__stream *s, co
 	(*ret)->ns = weft__sum((*ret)->ns, more->ns);
 	if (more->longest_ns > (*ret)->longest_ns)
 		(*ret)->longest_ns = more->longest_ns;
-	if (!weft__stream_works(s))
+	if (!weft__thread_works(s))
 		return weft__wait_of_thread(a, s, more, stack);
 	(*ret)->worker_ns = weft__sum((*ret)->worker_ns, more->ns);
 	return 0;
@@ -55,13 +54,13 @@ static void leave_out(struct weft__analysis *a, uint64_t n, uint64_t ns)
 	a->result.waits_mixed_ns = weft__sum(a->result.waits_mixed_ns, ns);
 }
 
-static bool of_threads(const struct weft__analysis *a, const struct weft__stream *s)
+static bool of_threads(const struct weft__analysis *a, const struct weft__thread *s)
 {
 	return s->asked && weft__worker_asked(a, s->worker, s->id);
 }
 
 /* Whether what a thread does now counts, and the innermost poll that it does it in. */
-static int asked(struct weft__analysis *a, const struct weft__stream *s, const struct weft__poll **poll, bool *ret)
+static int asked(struct weft__analysis *a, const struct weft__thread *s, const struct weft__poll **poll, bool *ret)
 {
 	struct weft__location *location;
 	size_t i;
@@ -102,7 +101,8 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 		r->wait_objects_beyond++;
 		return 0;
 	}
-	grown = weft__grow(r->wait_objects, &a->waits.cap_objects, r->n_wait_objects, sizeof(*grown));
+	grown = weft__arena_grow(&a->waits.arena, r->wait_objects, &a->waits.cap_objects, r->n_wait_objects,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_objects = grown;
@@ -113,7 +113,7 @@ static int object_get(struct weft__analysis *a, const struct weft__wait *wait, s
 	return 0;
 }
 
-static int add_to_object(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait *wait,
+static int add_to_object(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait *wait,
 			 const struct weft__interval *interval)
 {
 	struct weft__wait_object *row;
@@ -126,7 +126,7 @@ static int add_to_object(struct weft__analysis *a, const struct weft__stream *s,
 		return rc;
 	row->n++;
 	row->ns = weft__sum(row->ns, wait->rank_ns);
-	if (weft__stream_works(s))
+	if (weft__thread_works(s))
 		row->worker_ns = weft__sum(row->worker_ns, wait->rank_ns);
 	if (wait->rank_ns > row->longest_ns)
 		row->longest_ns = wait->rank_ns;
@@ -164,13 +164,13 @@ static uint64_t waited_ns(const struct weft__event *ev)
 }
 
 /* Into the figures of the window. */
-static int book(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev,
+static int book(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev,
 		const struct weft__interval *interval)
 {
 	struct weft__wait wait = {
 		.rank_ns = waited_ns(ev),
 		.end_ns = ev->time_ns,
-		.stream = s->id,
+		.thread_id = s->id,
 		.worker = s->worker,
 		.what = (uint32_t)WEFT_FIELD(ev, WAIT, WHAT),
 		.name = (uint32_t)WEFT_FIELD(ev, WAIT, NAME),
@@ -205,17 +205,17 @@ static int book(struct weft__analysis *a, struct weft__stream *s, const struct w
 	return rc == 0 && a->opts.rows ? weft__rows_wait(a, &wait, interval, poll) : rc;
 }
 
-/* Where somebody else reports it for the thread, polls and context are in the thread's own stream. */
-static struct weft__stream *own_stream(struct weft__analysis *a, struct weft__stream *s,
+/* Where somebody else reports it for the thread, polls and context are those of the thread's own events. */
+static struct weft__thread *own_thread(struct weft__analysis *a, struct weft__thread *s,
 				       const struct weft__thread_timeline *timeline)
 {
-	uint32_t at = timeline && timeline->stream != s->id ? weft__map_get(&a->streams.by_id, timeline->stream)
-							    : WEFT__MAP_NONE;
+	uint32_t at = timeline && timeline->thread_id != s->id ? weft__map_get(&a->threads.by_id, timeline->thread_id)
+							       : WEFT__MAP_NONE;
 
-	return at != WEFT__MAP_NONE ? &a->streams.at[at] : s;
+	return at != WEFT__MAP_NONE ? &a->threads.at[at] : s;
 }
 
-int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__wait_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__interval interval = {
 		.kind = INTERVAL_WAIT,
@@ -236,13 +236,13 @@ int weft__wait_add(struct weft__analysis *a, struct weft__stream *s, const struc
 	weft__pending_end(a, weft__thread_timeline_key(a, s), &interval);
 	if (rc == 0 && timeline)
 		rc = weft__thread_timeline_add(a, timeline, &interval);
-	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_stream(a, s, timeline), ev, &interval);
+	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_thread(a, s, timeline), ev, &interval);
 }
 
 /* How much of the time over which waits were summed was spent on what was asked for. */
 enum share { SHARE_NONE, SHARE_SOME, SHARE_ALL };
 
-static enum share context_share(const struct weft__analysis *a, const struct weft__stream *s)
+static enum share context_share(const struct weft__analysis *a, const struct weft__thread *s)
 {
 	if (!a->by_context)
 		return SHARE_ALL;
@@ -251,7 +251,7 @@ static enum share context_share(const struct weft__analysis *a, const struct wef
 	return s->in_context ? SHARE_ALL : SHARE_NONE;
 }
 
-static int place_share(struct weft__analysis *a, const struct weft__stream *s, enum share *ret)
+static int place_share(struct weft__analysis *a, const struct weft__thread *s, enum share *ret)
 {
 	struct weft__location *location;
 	size_t i;
@@ -271,7 +271,7 @@ static int place_share(struct weft__analysis *a, const struct weft__stream *s, e
 
 /* A sum may be of several requests and polls of the thread: it counts for one only when the thread was with that one
  * all the time. */
-int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__wait_sum(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__wait_row more = {.what = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, WHAT),
 				      .name = (uint32_t)WEFT_FIELD(ev, WAIT_SUM, NAME),
@@ -285,7 +285,7 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__stream *s, const struc
 
 	if (rc < 0)
 		return rc;
-	s = own_stream(a, s, timeline);
+	s = own_thread(a, s, timeline);
 	if (ev->time_ns != s->sums_ns) {
 		s->sums_from_ns = s->sums_ns;
 		s->sums_ns = ev->time_ns;
@@ -343,14 +343,9 @@ void weft__waits_settle(struct weft__analysis *a)
 	weft__wait_ranks_settle(a);
 }
 
-void weft__waits_fini(struct weft__waits *waits, struct weft__result *result)
+void weft__waits_fini(struct weft__waits *waits)
 {
-	weft__free(result->waits);
-	weft__free(result->long_waits);
-	weft__free(result->wait_objects);
-	weft__free(result->wait_threads);
-	weft__free(result->pendings);
-	weft__free(waits->others);
+	weft__arena_fini(&waits->arena);
 	weft__map_fini(&waits->by_key);
 	weft__map_fini(&waits->object_by_key);
 	weft__map_fini(&waits->thread_by_key);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 /* In a list of the longest, whose first is the shortest of them. */
 static void sink(struct weft__wait *list, size_t n, size_t at)
@@ -29,10 +28,10 @@ static void sink(struct weft__wait *list, size_t n, size_t at)
 }
 
 /* Whether there is a place for it in a list, which is made when there is none. */
-static int has_room(const struct weft__analysis *a, struct weft__wait **list, size_t n, const struct weft__wait *wait)
+static int has_room(struct weft__analysis *a, struct weft__wait **list, size_t n, const struct weft__wait *wait)
 {
 	if (!*list)
-		*list = weft__calloc(a->opts.top, sizeof(**list));
+		*list = weft__arena_new(&a->waits.arena, a->opts.top, sizeof(**list));
 	if (!*list)
 		return -ENOMEM;
 	return n < a->opts.top || (*list)[0].rank_ns < wait->rank_ns;
@@ -64,46 +63,47 @@ static int keep_long(struct weft__analysis *a, struct weft__wait **list, size_t 
 	return 0;
 }
 
-int weft__wait_rank(struct weft__analysis *a, const struct weft__stream *s, struct weft__wait *wait,
+int weft__wait_rank(struct weft__analysis *a, const struct weft__thread *s, struct weft__wait *wait,
 		    const struct weft__interval *interval)
 {
 	struct weft__result *r = &a->result;
 
-	if (weft__wait_matters(wait->what) || weft__stream_works(s))
+	if (weft__wait_matters(wait->what) || weft__thread_works(s))
 		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, interval);
 	/* Once somebody polls, nobody asks for these. */
 	return r->works ? 0 : keep_long(a, &a->waits.others, &a->waits.n_others, wait, interval);
 }
 
 /* Different waits may share a key, which makes more rows of one, never one of two. */
-static int of_thread_get(struct weft__analysis *a, uint32_t stream, const struct weft__wait_row *wait,
+static int of_thread_get(struct weft__analysis *a, uint32_t thread_id, const struct weft__wait_row *wait,
 			 struct weft__wait_thread *ret[static 1])
 {
 	struct weft__result *r = &a->result;
-	uint64_t key = ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15) ^ stream;
+	uint64_t key = ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15) ^ thread_id;
 	uint32_t at = weft__map_get(&a->waits.thread_by_key, key);
 	struct weft__wait_thread *row = at == WEFT__MAP_NONE ? NULL : &r->wait_threads[at], *grown;
 
 	*ret = row;
-	if (row && row->stream == stream && row->what == wait->what && row->name == wait->name)
+	if (row && row->thread_id == thread_id && row->what == wait->what && row->name == wait->name)
 		return 0;
 	*ret = NULL;
 	if (r->n_wait_threads >= a->opts.max_rows) {
 		r->wait_threads_beyond++;
 		return 0;
 	}
-	grown = weft__grow(r->wait_threads, &a->waits.cap_threads, r->n_wait_threads, sizeof(*grown));
+	grown = weft__arena_grow(&a->waits.arena, r->wait_threads, &a->waits.cap_threads, r->n_wait_threads,
+				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_threads = grown;
 	if (weft__map_put(&a->waits.thread_by_key, key, (uint32_t)r->n_wait_threads) < 0)
 		return -ENOMEM;
 	*ret = &grown[r->n_wait_threads++];
-	**ret = (struct weft__wait_thread){.stream = stream, .what = wait->what, .name = wait->name};
+	**ret = (struct weft__wait_thread){.thread_id = thread_id, .what = wait->what, .name = wait->name};
 	return 0;
 }
 
-int weft__wait_of_thread(struct weft__analysis *a, const struct weft__stream *s, const struct weft__wait_row *more,
+int weft__wait_of_thread(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *more,
 			 uint32_t stack)
 {
 	struct weft__wait_thread *row;
@@ -135,8 +135,8 @@ static int thread_order(const void *left, const void *right)
 
 	if (a->ns != b->ns)
 		return a->ns > b->ns ? -1 : 1;
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
+	if (a->thread_id != b->thread_id)
+		return a->thread_id < b->thread_id ? -1 : 1;
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 

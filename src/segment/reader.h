@@ -3,8 +3,8 @@
 #ifndef WEFT_SEGMENT_READER_H
 #define WEFT_SEGMENT_READER_H
 
+#include "base/arena.h"
 #include "base/buf.h"
-#include "segment/arena.h"
 #include "segment/decode.h"
 #include "segment/table.h"
 #include "weft/segment.h"

@@ -50,13 +50,15 @@ struct weft__scan {
 	struct weft__line_list lines;
 	/* What was looked up last, of rec: threads as workers, and locations. */
 	struct weft__who {
-		uint32_t stream, worker;
+		uint32_t thread_id, worker;
 		const char *label;                /* NULL: nothing is here */
 		const struct weft_thread *thread; /* NULL: not defined */
+		bool loops;                       /* its polls may be ticks of an event loop */
 	} whos[64];
 	struct weft__where_slot {
 		uint32_t location;
 		const char *label; /* NULL: nothing is here */
+		bool is_loop;      /* polls of it may be ticks */
 	} locations[64];
 
 	char *rows; /* of `stride` bytes each */
@@ -122,9 +124,11 @@ void weft__row_give(struct weft__scan *t, struct weft__row *row);
 bool weft__holds(const struct weft__filter *filter, enum weft__column_type type, union weft__value value);
 
 /* resolved.c. The six columns of a thread, from `column` on. A tid of 0 is looked up. Returns 0 or -ENOMEM. */
-int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
+int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t thread_id, uint32_t tid,
 		   uint32_t worker);
-int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream);
+int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t thread_id);
+/* Whether a poll is a tick of an event loop, which has no task. */
+bool weft__is_tick(struct weft__scan *t, uint32_t worker, uint32_t thread_id, uint32_t location);
 /* id_column SIZE_MAX: there is none */
 void weft__fill_row_location(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
 			     uint32_t location);

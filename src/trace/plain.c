@@ -57,10 +57,10 @@ bool weft__plain_wants(enum weft__table_id table, uint32_t kind)
 	}
 }
 
-static int thread_get(struct weft__scan *t, uint32_t stream, struct weft__plain_thread **ret)
+static int thread_get(struct weft__scan *t, uint32_t thread_id, struct weft__plain_thread **ret)
 {
 	struct weft__plain *p = &t->plain;
-	uint32_t at = weft__map_get(&p->thread_by_id, stream);
+	uint32_t at = weft__map_get(&p->thread_by_id, thread_id);
 	const struct weft_thread *def;
 	struct weft__plain_thread *grown;
 
@@ -72,30 +72,30 @@ static int thread_get(struct weft__scan *t, uint32_t stream, struct weft__plain_
 	if (!grown)
 		return -ENOMEM;
 	p->threads = grown;
-	if (weft__map_put(&p->thread_by_id, stream, (uint32_t)p->n_threads) < 0)
+	if (weft__map_put(&p->thread_by_id, thread_id, (uint32_t)p->n_threads) < 0)
 		return -ENOMEM;
-	def = weft__names_thread(&t->rec->names, stream);
+	def = weft__names_thread(&t->rec->names, thread_id);
 	grown[p->n_threads] = (struct weft__plain_thread){.worker = def ? def->worker : WEFT_WORKER_NONE};
 	*ret = &grown[p->n_threads++];
 	return 0;
 }
 
 /* A row with the columns of a thread. */
-static int row_of(struct weft__scan *t, size_t column, uint32_t stream, uint32_t tid, struct weft__row **ret)
+static int row_of(struct weft__scan *t, size_t column, uint32_t thread_id, uint32_t tid, struct weft__row **ret)
 {
 	struct weft__plain_thread none = {.worker = WEFT_WORKER_NONE}, *thread = &none;
 
 	*ret = weft__row_new(t);
-	if (!*ret || (stream && thread_get(t, stream, &thread) < 0))
+	if (!*ret || (thread_id && thread_get(t, thread_id, &thread) < 0))
 		return -ENOMEM;
-	return weft__fill_who(t, *ret, column, stream, tid, thread->worker);
+	return weft__fill_who(t, *ret, column, thread_id, tid, thread->worker);
 }
 
-static int give_park(struct weft__scan *t, uint32_t stream, uint64_t begin_ns, uint64_t end_ns, uint64_t depth)
+static int give_park(struct weft__scan *t, uint32_t thread_id, uint64_t begin_ns, uint64_t end_ns, uint64_t depth)
 {
 	struct weft__row *row;
 
-	if (row_of(t, WEFT__COL_PARK_RECORDING, stream, 0, &row) < 0)
+	if (row_of(t, WEFT__COL_PARK_RECORDING, thread_id, 0, &row) < 0)
 		return -ENOMEM;
 	if (begin_ns && begin_ns <= end_ns && !weft__gaps_between(&t->plain.gaps, begin_ns, end_ns)) {
 		weft__set_int(row, WEFT__COL_PARK_BEGIN_NS, weft__time(t, begin_ns));
@@ -150,12 +150,15 @@ static int queue_event(struct weft__scan *t, const struct weft__event *ev)
 static int stuck_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, STUCK, TID), stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
+	uint32_t id = weft__names_thread_of(&t->rec->names, tid);
+	const struct weft_thread *thread = weft__names_thread(&t->rec->names, id);
 	struct weft__row *row;
 
-	if (row_of(t, WEFT__COL_STUCK_RECORDING, weft__names_stream(&t->rec->names, tid), tid, &row) < 0)
+	if (row_of(t, WEFT__COL_STUCK_RECORDING, id, tid, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_STUCK_TIME_NS, weft__time(t, ev->time_ns));
-	weft__set_int(row, WEFT__COL_STUCK_TASK, (int64_t)WEFT_FIELD(ev, STUCK, TASK));
+	if (!thread || !weft__label_loops(&t->rec->names, thread->worker))
+		weft__set_int(row, WEFT__COL_STUCK_TASK, (int64_t)WEFT_FIELD(ev, STUCK, TASK));
 	weft__set_int(row, WEFT__COL_STUCK_AGE_NS, (int64_t)WEFT_FIELD(ev, STUCK, AGE));
 	weft__fill_stack(t, row, WEFT__COL_STUCK_STACK_ID, stack);
 	if (weft__fill_function(t, row, WEFT__COL_STUCK_FUNCTION, stack, 0, false) < 0)
@@ -187,7 +190,7 @@ static int wall_event(struct weft__scan *t, const struct weft__event *ev)
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, WALL, TID), stack = (uint32_t)WEFT_FIELD(ev, WALL, STACK);
 	struct weft__row *row;
 
-	if (row_of(t, WEFT__COL_WALL_RECORDING, weft__names_stream(&t->rec->names, tid), tid, &row) < 0)
+	if (row_of(t, WEFT__COL_WALL_RECORDING, weft__names_thread_of(&t->rec->names, tid), tid, &row) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_WALL_TIME_NS, weft__time(t, ev->time_ns));
 	weft__set_int(row, WEFT__COL_WALL_WEIGHT_NS, (int64_t)WEFT_FIELD(ev, WALL, WEIGHT));

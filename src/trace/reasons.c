@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyze/label.h"
+
 const char *weft__no_polls(const struct weft__result *r)
 {
 	if (r->polls.n > 0)
@@ -73,7 +75,7 @@ const char *weft__no_samples(const struct weft__result *r, const struct weft__na
 		return why;
 	if (!engine || !engine[0] || strcmp(engine, "off") == 0 || strcmp(engine, "none") == 0)
 		return "sampling was off";
-	return "no thread used enough CPU for a sample";
+	return r->n_events ? "no thread used enough CPU for a sample" : "no events here";
 }
 
 const char *weft__no_measured(const struct weft__sampled_thread *thread)
@@ -92,6 +94,20 @@ const char *weft__no_part(const struct weft__names *names, const struct weft__sp
 	if (part != WEFT__WAITING)
 		return no_switches;
 	return wait_ns && strcmp(wait_ns, "off") == 0 ? "waits were not recorded" : NULL;
+}
+
+bool weft__only_ticks(const struct weft__result *r, const struct weft__names *names)
+{
+	size_t i, ticks = 0;
+
+	if (r->n_locations == 0 || !weft__label_is_loop(names, r->locations[0].id))
+		return false;
+	for (i = 0; i < r->n_lanes; i++) {
+		if (r->lanes[i].polls.n && !weft__label_loops(names, r->lanes[i].worker))
+			return false;
+		ticks += r->lanes[i].polls.n > 0;
+	}
+	return ticks > 0;
 }
 
 bool weft__detects(const struct weft__names *names)

@@ -6,56 +6,58 @@
 #include "trace/inside.h"
 
 static __attribute__((noinline)) const struct weft__who *who_find(struct weft__scan *t, struct weft__who *who,
-								  uint32_t worker, uint32_t stream)
+								  uint32_t worker, uint32_t thread_id)
 {
 	char label[WEFT__LABEL_BYTES];
 
-	weft__label_lane(&t->rec->names, worker, stream, label, sizeof(label));
+	weft__label_lane(&t->rec->names, worker, thread_id, label, sizeof(label));
 	who->label = weft__texts_add(&t->set->texts, label);
-	who->thread = weft__names_thread(&t->rec->names, stream);
-	who->stream = stream;
+	who->thread = weft__names_thread(&t->rec->names, thread_id);
+	who->loops = weft__label_loops(&t->rec->names, worker);
+	who->thread_id = thread_id;
 	who->worker = worker;
 	return who->label ? who : NULL;
 }
 
 /* Who a thread is, or NULL when out of memory. */
 static inline __attribute__((always_inline)) const struct weft__who *who_get(struct weft__scan *t, uint32_t worker,
-									     uint32_t stream)
+									     uint32_t thread_id)
 {
-	struct weft__who *who = &t->whos[(worker ^ stream) % (sizeof(t->whos) / sizeof(t->whos[0]))];
+	struct weft__who *who = &t->whos[(worker ^ thread_id) % (sizeof(t->whos) / sizeof(t->whos[0]))];
 
-	return who->label && who->stream == stream && who->worker == worker ? who : who_find(t, who, worker, stream);
+	return who->label && who->thread_id == thread_id && who->worker == worker ? who
+										  : who_find(t, who, worker, thread_id);
 }
 
-int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t stream)
+int weft__fill_label(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t worker, uint32_t thread_id)
 {
 	const struct weft__who *who;
 
 	if (!weft__wanted(t, column))
 		return 0;
-	who = who_get(t, worker, stream);
+	who = who_get(t, worker, thread_id);
 	weft__set_text(row, column, who ? who->label : NULL);
 	return who ? 0 : -ENOMEM;
 }
 
 enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO_WORKER };
 
-int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t stream, uint32_t tid,
+int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, uint32_t thread_id, uint32_t tid,
 		   uint32_t worker)
 {
 	const struct weft__who *who = NULL;
 
 	weft__set_int(row, column + WHO_RECORDING, (int64_t)t->number);
-	if (stream)
-		weft__set_int(row, column + WHO_THREAD_ID, weft__id(t, stream));
+	if (thread_id)
+		weft__set_int(row, column + WHO_THREAD_ID, weft__id(t, thread_id));
 	if (tid)
 		weft__set_int(row, column + WHO_TID, tid);
 	if (t->opts.columns >> (column + WHO_TID) & (1 | 1 << 1 | 1 << (WHO_WORKER - WHO_TID))) {
-		who = who_get(t, worker, stream);
+		who = who_get(t, worker, thread_id);
 		if (!who)
 			return -ENOMEM;
 	}
-	if (who && stream && who->thread) {
+	if (who && thread_id && who->thread) {
 		if (who->thread->tid)
 			weft__set_int(row, column + WHO_TID, who->thread->tid);
 		weft__set_text(row, column + WHO_THREAD, who->thread->name);
@@ -67,15 +69,28 @@ int weft__fill_who(struct weft__scan *t, struct weft__row *row, size_t column, u
 	return 0;
 }
 
-static inline const char *location_label(struct weft__scan *t, uint32_t location)
+static inline const struct weft__where_slot *location_get(struct weft__scan *t, uint32_t location)
 {
 	struct weft__where_slot *slot = &t->locations[location % (sizeof(t->locations) / sizeof(t->locations[0]))];
 
 	if (!slot->label || slot->location != location) {
 		slot->label = weft__label_location(&t->rec->names, location);
+		slot->is_loop = weft__label_is_loop(&t->rec->names, location);
 		slot->location = location;
 	}
-	return slot->label;
+	return slot;
+}
+
+static inline const char *location_label(struct weft__scan *t, uint32_t location)
+{
+	return location_get(t, location)->label;
+}
+
+bool weft__is_tick(struct weft__scan *t, uint32_t worker, uint32_t thread_id, uint32_t location)
+{
+	const struct weft__who *who = location_get(t, location)->is_loop ? who_get(t, worker, thread_id) : NULL;
+
+	return who && who->loops;
 }
 
 void weft__fill_row_location(struct weft__scan *t, struct weft__row *row, size_t id_column, size_t column,
@@ -186,7 +201,7 @@ static inline __attribute__((always_inline)) int put_wake(struct filling *f, str
 		return 0;
 	put(f, WEFT__COL_POLL_WAKE_NS, weft__time(t, wake->time_ns), true);
 	put(f, WEFT__COL_POLL_WAKE_DELAY_NS, delay_of(poll), wake->measured);
-	put(f, WEFT__COL_POLL_WAKER_THREAD_ID, weft__id(t, wake->stream), true);
+	put(f, WEFT__COL_POLL_WAKER_THREAD_ID, weft__id(t, wake->thread_id), true);
 	put(f, WEFT__COL_POLL_WAKER_TASK, (int64_t)wake->task, wake->in_poll);
 	if (wake->in_poll)
 		put_text(f, WEFT__COL_POLL_WAKER_LOCATION, location_label(t, wake->location));
@@ -194,7 +209,7 @@ static inline __attribute__((always_inline)) int put_wake(struct filling *f, str
 	put(f, WEFT__COL_POLL_BEHIND_NS, (int64_t)poll->behind.held_ns, behind);
 	if (!weft__wanted(t, WEFT__COL_POLL_WAKER_WORKER))
 		return 0;
-	who = who_get(t, wake->worker, wake->stream);
+	who = who_get(t, wake->worker, wake->thread_id);
 	if (!who)
 		return -ENOMEM;
 	put_text(f, WEFT__COL_POLL_WAKER_WORKER, who->label);
@@ -205,15 +220,21 @@ static int give_poll(void *data, const struct weft__poll *poll, const struct wef
 {
 	struct weft__scan *t = data;
 	struct filling f = {weft__row_new(t), 0};
-	const struct weft__who *who = who_get(t, poll->worker, poll->stream);
 	bool worker = poll->worker != WEFT_WORKER_NONE && poll->worker != WEFT__LANE_OTHER;
+	const struct weft__where_slot *where;
+	const struct weft__who *who;
 
-	if (!f.row || !who || put_wake(&f, t, poll) < 0)
+	if (!f.row || put_wake(&f, t, poll) < 0)
+		return -ENOMEM;
+	/* Until the next call: the waker may have the same places. */
+	who = who_get(t, poll->worker, poll->thread_id);
+	where = location_get(t, poll->location);
+	if (!who)
 		return -ENOMEM;
 	put(&f, WEFT__COL_POLL_ID, weft__id(t, poll->serial), true);
 	put(&f, WEFT__COL_POLL_RECORDING, (int64_t)t->number, true);
-	put(&f, WEFT__COL_POLL_THREAD_ID, weft__id(t, poll->stream), poll->stream != 0);
-	if (who->thread && poll->stream) {
+	put(&f, WEFT__COL_POLL_THREAD_ID, weft__id(t, poll->thread_id), poll->thread_id != 0);
+	if (who->thread && poll->thread_id) {
 		put(&f, WEFT__COL_POLL_TID, who->thread->tid, who->thread->tid != 0);
 		put_text(&f, WEFT__COL_POLL_THREAD, who->thread->name);
 	}
@@ -221,10 +242,10 @@ static int give_poll(void *data, const struct weft__poll *poll, const struct wef
 		put(&f, WEFT__COL_POLL_WORKER_ID, weft__id(t, poll->worker), true);
 		put_text(&f, WEFT__COL_POLL_WORKER, who->label);
 	}
-	put(&f, WEFT__COL_POLL_TASK, (int64_t)poll->task, true);
+	put(&f, WEFT__COL_POLL_TASK, (int64_t)poll->task, !(who->loops && where->is_loop));
 	put(&f, WEFT__COL_POLL_LOCATION_ID, weft__id(t, poll->location),
 	    poll->location > 0 && poll->location < WEFT__LOCATION_OTHER);
-	put_text(&f, WEFT__COL_POLL_LOCATION, location_label(t, poll->location));
+	put_text(&f, WEFT__COL_POLL_LOCATION, where->label);
 	put_time(&f, t, poll, breakdown);
 	put(&f, WEFT__COL_POLL_QUEUE_DEPTH, poll->depth, poll->depth != WEFT_DEPTH_UNKNOWN);
 	put(&f, WEFT__COL_POLL_NESTED_IN, poll->level, true);
@@ -247,8 +268,8 @@ static int give_wake(void *data, const struct weft__poll *poll, const struct wef
 	if (!wake->known)
 		return 0;
 	row = weft__row_new(t);
-	if (!row || weft__fill_who(t, row, WEFT__COL_WAKE_RECORDING, wake->stream, 0, wake->worker) < 0 ||
-	    weft__fill_label(t, row, WEFT__COL_WAKE_TO_WORKER, poll->worker, poll->stream) < 0)
+	if (!row || weft__fill_who(t, row, WEFT__COL_WAKE_RECORDING, wake->thread_id, 0, wake->worker) < 0 ||
+	    weft__fill_label(t, row, WEFT__COL_WAKE_TO_WORKER, poll->worker, poll->thread_id) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_WAKE_TIME_NS, weft__time(t, wake->time_ns));
 	if (wake->in_poll) {
@@ -273,9 +294,10 @@ static bool poll_holds(struct weft__scan *t, const struct weft__poll *poll, cons
 	case WEFT__COL_POLL_DURATION_NS:
 		return weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->rank_ns});
 	case WEFT__COL_POLL_TASK:
-		return weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->task});
+		return !weft__is_tick(t, poll->worker, poll->thread_id, poll->location) &&
+		       weft__holds(filter, type, (union weft__value){.i = (int64_t)poll->task});
 	case WEFT__COL_POLL_THREAD_ID:
-		return weft__holds(filter, type, (union weft__value){.i = weft__id(t, poll->stream)});
+		return weft__holds(filter, type, (union weft__value){.i = weft__id(t, poll->thread_id)});
 	case WEFT__COL_POLL_BEGIN_NS:
 		return weft__holds(filter, type, (union weft__value){.i = weft__time(t, poll->begin_ns)});
 	case WEFT__COL_POLL_END_NS:

@@ -63,7 +63,7 @@ int weft__give_slice(void *data, const struct weft__slice_view *slice)
 	if (!slice_holds(t, slice))
 		return 0;
 	row = weft__row_new(t);
-	if (!row || weft__fill_who(t, row, WEFT__COL_SLICE_RECORDING, poll->stream, 0, poll->worker) < 0)
+	if (!row || weft__fill_who(t, row, WEFT__COL_SLICE_RECORDING, poll->thread_id, 0, poll->worker) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_SLICE_POLL_ID, weft__id(t, poll->serial));
 	weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_SLICE_LOCATION, poll->location);
@@ -91,13 +91,14 @@ static int fill_holder(struct weft__scan *t, struct weft__row *row, const struct
 	if (!holder->tid)
 		return 0;
 	weft__set_int(row, WEFT__COL_WAIT_HOLDER_TID, holder->tid);
-	if (holder->stream) {
-		weft__set_int(row, WEFT__COL_WAIT_HOLDER_THREAD_ID, weft__id(t, holder->stream));
-		if (weft__fill_label(t, row, WEFT__COL_WAIT_HOLDER, holder->worker, holder->stream) < 0)
+	if (holder->thread_id) {
+		weft__set_int(row, WEFT__COL_WAIT_HOLDER_THREAD_ID, weft__id(t, holder->thread_id));
+		if (weft__fill_label(t, row, WEFT__COL_WAIT_HOLDER, holder->worker, holder->thread_id) < 0)
 			return -ENOMEM;
 	}
 	if (holder->in_poll) {
-		weft__set_int(row, WEFT__COL_WAIT_HOLDER_TASK, (int64_t)holder->task);
+		if (!weft__is_tick(t, holder->worker, holder->thread_id, holder->location))
+			weft__set_int(row, WEFT__COL_WAIT_HOLDER_TASK, (int64_t)holder->task);
 		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAIT_HOLDER_LOCATION, holder->location);
 	}
 	if (holder->held_ns)
@@ -114,7 +115,7 @@ int weft__give_wait(void *data, const struct weft__wait_view *view)
 	struct weft__row *row = weft__row_new(t);
 	uint64_t whole_ns = wait->end_ns - view->begin_ns;
 
-	if (!row || weft__fill_who(t, row, WEFT__COL_WAIT_RECORDING, wait->stream, 0, wait->worker) < 0)
+	if (!row || weft__fill_who(t, row, WEFT__COL_WAIT_RECORDING, wait->thread_id, 0, wait->worker) < 0)
 		return -ENOMEM;
 	fill_object(t, row, WEFT__COL_WAIT_KIND, WEFT__COL_WAIT_OBJECT_NAME, wait->what, wait->name, wait->object);
 	weft__set_int(row, WEFT__COL_WAIT_BEGIN_NS, weft__time(t, view->begin_ns));
@@ -126,7 +127,8 @@ int weft__give_wait(void *data, const struct weft__wait_view *view)
 	weft__fill_stack(t, row, WEFT__COL_WAIT_STACK_ID, wait->stack);
 	if (wait->in_poll) {
 		weft__set_int(row, WEFT__COL_WAIT_POLL_ID, weft__id(t, view->poll));
-		weft__set_int(row, WEFT__COL_WAIT_TASK, (int64_t)wait->task);
+		if (!weft__is_tick(t, wait->worker, wait->thread_id, wait->location))
+			weft__set_int(row, WEFT__COL_WAIT_TASK, (int64_t)wait->task);
 		weft__fill_row_location(t, row, SIZE_MAX, WEFT__COL_WAIT_LOCATION, wait->location);
 	}
 	weft__fill_context(t, row, WEFT__COL_WAIT_SPAN, &wait->context);
@@ -142,7 +144,7 @@ int weft__give_wait_sum(void *data, const struct weft__wait_sum_view *sum)
 	struct weft__scan *t = data;
 	struct weft__row *row = weft__row_new(t);
 
-	if (!row || weft__fill_who(t, row, WEFT__COL_WAIT_SUM_RECORDING, sum->stream, 0, sum->worker) < 0)
+	if (!row || weft__fill_who(t, row, WEFT__COL_WAIT_SUM_RECORDING, sum->thread_id, 0, sum->worker) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_WAIT_SUM_TIME_NS, weft__time(t, sum->time_ns));
 	weft__set_text(row, WEFT__COL_WAIT_SUM_KIND, weft__label_wait(sum->what));
@@ -159,7 +161,7 @@ int weft__give_sample(void *data, const struct weft__sample_one *sample)
 	struct weft__scan *t = data;
 	struct weft__row *row = weft__row_new(t);
 
-	if (!row || weft__fill_who(t, row, WEFT__COL_SAMPLE_RECORDING, sample->stream, 0, sample->worker) < 0)
+	if (!row || weft__fill_who(t, row, WEFT__COL_SAMPLE_RECORDING, sample->thread_id, 0, sample->worker) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_SAMPLE_TIME_NS, weft__time(t, sample->time_ns));
 	weft__set_int(row, WEFT__COL_SAMPLE_WEIGHT_NS, (int64_t)sample->ns);
@@ -173,6 +175,8 @@ int weft__give_sample(void *data, const struct weft__sample_one *sample)
 	if (sample->cpu != UINT32_MAX)
 		weft__set_int(row, WEFT__COL_SAMPLE_CPU, sample->cpu);
 	weft__set_int(row, WEFT__COL_SAMPLE_ENGINE, sample->engine);
+	if (sample->context)
+		weft__fill_context(t, row, WEFT__COL_SAMPLE_SPAN, sample->context);
 	if (weft__fill_function(t, row, WEFT__COL_SAMPLE_FUNCTION, sample->stack, sample->kernel, false) < 0)
 		return -ENOMEM;
 	weft__row_give(t, row);
@@ -184,7 +188,7 @@ int weft__give_off(void *data, const struct weft__off_view *off)
 	struct weft__scan *t = data;
 	struct weft__row *row = weft__row_new(t);
 
-	if (!row || weft__fill_who(t, row, WEFT__COL_OFFCPU_RECORDING, off->stream, off->tid, off->worker) < 0)
+	if (!row || weft__fill_who(t, row, WEFT__COL_OFFCPU_RECORDING, off->thread_id, off->tid, off->worker) < 0)
 		return -ENOMEM;
 	weft__set_int(row, WEFT__COL_OFFCPU_BEGIN_NS, weft__time(t, off->begin_ns));
 	weft__set_int(row, WEFT__COL_OFFCPU_END_NS, weft__time(t, off->end_ns));

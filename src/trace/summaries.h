@@ -47,7 +47,7 @@
 	T(THREAD_OFFCPU_SUMMARY, thread_offcpu_summary, \
 	  "Time of one thread off the CPU, by the kernel's context switches.") \
 	T(OFFCPU_SUMMARY, offcpu_summary, "Time of one thread off the CPU, with one stack.") \
-	T(WALL_SUMMARY, wall_summary, "What one thread was found waiting in, by looks at threads that do not run.") \
+	T(WALL_SUMMARY, wall_summary, "What one thread was found waiting in, by wall samples.") \
 	T(STUCK_SUMMARY, stuck_summary, "A poll that the watchdog found while it was still running.") \
 	T(WAITING_SUMMARY, waiting_summary, \
 	  "One task that is not polled as the recording ends: those that were woken first, then the longest silent.") \
@@ -65,7 +65,7 @@
 	C(P##_RUNTIME, runtime, NAME, "runtime", "", \
 	  "Name of the worker's runtime.", "it is no worker, or nothing names it") \
 	C(P##_INDEX, number, PLAIN, "index", "", "Number of the worker in its runtime.", "it is no worker") \
-	C(P##_STREAM, thread_id, THREAD_ID, "thread_id", "", \
+	C(P##_THREAD_ID, thread_id, THREAD_ID, "thread_id", "", \
 	  "The thread, as in table thread; of a worker, the last that it ran on.", "") \
 	C(P##_THREAD, thread, THREAD, "thread", "thread", "Name of that thread.", "nothing names it") \
 	C(P##_TID, tid, PLAIN, "tid", "", "Number of that thread in the operating system.", "nothing names it")
@@ -289,7 +289,7 @@
 #define WEFT__COLUMNS_WALL_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, WALL_SUMMARY) \
 	WEFT__SUM_THREAD(C, WALL_SUMMARY) \
-	C(WALL_SUMMARY_LOOKS, looks, COUNT, "looks", "looks", "Looks that found it so.", "") \
+	C(WALL_SUMMARY_SAMPLES, samples, COUNT, "samples", "wall samples", "Wall samples that found it so.", "") \
 	C(WALL_SUMMARY_TOTAL, total_ns, NS, "total_ns", "time", "Time that they stand for.", "") \
 	C(WALL_SUMMARY_SHARE, share, SHARE, "share", "share", "The same as a share of all.", "") \
 	C(WALL_SUMMARY_CALL, syscall, CALL, "call", "call", "Number of the call of the system that it was in.", \
@@ -300,8 +300,9 @@
 	WEFT__SUM_RECORDING(C, STUCK_SUMMARY) \
 	C(STUCK_SUMMARY_AGE, age_ns, NS, "age_ns", "age", "How long it had run when it was last found.", "") \
 	C(STUCK_SUMMARY_SEEN, seen_ns, MOMENT, "seen_ns", "seen at", "When that was.", "") \
-	C(STUCK_SUMMARY_LOOKS, looks, COUNT, "looks", "looks", "How often it was found.", "") \
-	C(STUCK_SUMMARY_TASK, task, PLAIN, "task", "task", "Number of its task, as the program gave it.", "") \
+	C(STUCK_SUMMARY_TIMES, times, COUNT, "times", "times", "How often it was found.", "") \
+	C(STUCK_SUMMARY_TASK, task, PLAIN, "task", "task", "Number of its task, as the program gave it.", \
+	  "it is a tick of an event loop") \
 	WEFT__SUM_LOCATION(C, STUCK_SUMMARY) \
 	WEFT__SUM_THREAD(C, STUCK_SUMMARY) \
 	C(STUCK_SUMMARY_DURATION, duration_ns, NS, "duration_ns", "ended after", "How long it took.", \
@@ -337,7 +338,7 @@
 #define WEFT__COLUMNS_LOSS_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, LOSS_SUMMARY) \
 	C(LOSS_SUMMARY_REASON, reason, NAME, "reason", "reason", "As in table loss.", "") \
-	C(LOSS_SUMMARY_STREAM, thread_id, THREAD_ID, "thread_id", "", \
+	C(LOSS_SUMMARY_THREAD_ID, thread_id, THREAD_ID, "thread_id", "", \
 	  "The thread, as in table thread; 0: of no one thread.", \
 	  "") \
 	C(LOSS_SUMMARY_THREAD, thread, THREAD, "thread", "thread", \
@@ -358,7 +359,7 @@
 	C(COST_SUMMARY_WHAT, what, NAME, "what", "", "As in table cost.", "") \
 	C(COST_SUMMARY_CPU, cpu_ns, NS, "cpu_ns", "", "CPU time that it took.", "") \
 	C(COST_SUMMARY_SPAN, span_ns, NS, "span_ns", "", "In how much time.", "") \
-	C(COST_SUMMARY_HZ, last_hz, COUNT, "last_hz", "", "Samples or looks a second at the end.", \
+	C(COST_SUMMARY_HZ, last_hz, COUNT, "last_hz", "", "Samples of the CPU or wall samples a second at the end.", \
 	  "of what has no such rate") \
 	C(COST_SUMMARY_RECORDED, last_share_recorded, SHARE, "last_share_recorded", "", \
 	  "Share of the time in which switches were recorded, at the end.", "of what is no switches")

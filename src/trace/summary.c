@@ -52,31 +52,31 @@ void weft__fill_text(struct weft__filling *f, size_t column, const char *text)
 	f->row[column].set = text != NULL;
 }
 
-void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t stream)
+void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t thread_id)
 {
 	struct weft__cell *cell = put(f, column, NULL);
 
-	cell->thread.stream = stream;
+	cell->thread.thread_id = thread_id;
 	cell->thread.tid = tid;
 }
 
-void weft__fill_lane(struct weft__filling *f, size_t first, uint32_t worker, uint32_t stream)
+void weft__fill_lane(struct weft__filling *f, size_t first, uint32_t worker, uint32_t thread_id)
 {
 	const struct weft__names *names = &f->of->rec->names;
 	const struct weft_worker *def = weft__names_worker(names, worker);
 	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
-	const struct weft_thread *thread = weft__names_thread(names, stream);
+	const struct weft_thread *thread = weft__names_thread(names, thread_id);
 	struct weft__cell *cell = put(f, first, NULL);
 
 	cell->lane.worker = worker;
-	cell->lane.stream = stream;
+	cell->lane.thread_id = thread_id;
 	weft__fill_u64(f, first + 1, NULL, worker < WEFT_WORKER_NONE);
 	weft__fill_text(f, first + 2, runtime ? runtime->name : NULL);
 	if (def)
 		weft__fill_u64(f, first + 3, NULL, def->index);
-	weft__fill_u64(f, first + 4, NULL, stream);
+	weft__fill_u64(f, first + 4, NULL, thread_id);
 	if (thread || worker == WEFT_WORKER_NONE)
-		weft__fill_thread(f, first + 5, thread ? thread->tid : 0, stream);
+		weft__fill_thread(f, first + 5, thread ? thread->tid : 0, thread_id);
 	if (thread)
 		weft__fill_u64(f, first + 6, NULL, thread->tid);
 }
@@ -158,7 +158,7 @@ static void fill_workers(struct weft__filling *f)
 		const char *no_busy = weft__no_busy(r, lane), *no_parked = weft__no_parked(lane);
 		const char *no_cpu = weft__no_cpu(lane);
 
-		weft__fill_lane(f, WEFT__COL_WORKER_SUMMARY_WORKER, lane->worker, lane->stream);
+		weft__fill_lane(f, WEFT__COL_WORKER_SUMMARY_WORKER, lane->worker, lane->thread_id);
 		weft__fill_hist(f, WEFT__COL_WORKER_SUMMARY_POLLS_COUNT, weft__no_polls(r), &lane->polls);
 		weft__fill_hist(f, WEFT__COL_WORKER_SUMMARY_DELAYS_COUNT, weft__no_delays(r), &lane->delays);
 		weft__fill_u64(f, WEFT__COL_WORKER_SUMMARY_OBSERVED, NULL, lane->observed_ns);
@@ -232,9 +232,9 @@ static void fill_losses(struct weft__filling *f)
 		bool held_back = lost->reason == WEFT_LOSS_SWITCH && lost->count == 0;
 
 		weft__fill_text(f, WEFT__COL_LOSS_SUMMARY_REASON, weft__label_reason(lost->reason));
-		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_STREAM, NULL, lost->stream);
-		if (lost->stream)
-			weft__fill_thread(f, WEFT__COL_LOSS_SUMMARY_THREAD, 0, lost->stream);
+		weft__fill_u64(f, WEFT__COL_LOSS_SUMMARY_THREAD_ID, NULL, lost->thread_id);
+		if (lost->thread_id)
+			weft__fill_thread(f, WEFT__COL_LOSS_SUMMARY_THREAD, 0, lost->thread_id);
 		else if (!paused)
 			f->row[WEFT__COL_LOSS_SUMMARY_THREAD].why =
 				held_back ? "held back for all threads" : "which thread is not known";

@@ -20,10 +20,10 @@ struct weft__cell {
 		const struct weft__function *function; /* FUNCTION */
 		const struct weft__holder *holder;     /* HOLDER */
 		struct {
-			uint32_t worker, stream;
+			uint32_t worker, thread_id;
 		} lane; /* LANE, WORKER */
 		struct {
-			uint32_t stream, tid; /* THREAD; a stream of 0: only its tid is known */
+			uint32_t thread_id, tid; /* THREAD; an id of 0: only its tid is known */
 		} thread;
 		struct {
 			uint32_t stack, kernel; /* STACK */
@@ -81,9 +81,9 @@ void weft__fill_u64(struct weft__filling *f, size_t column, const char *why, uin
 void weft__fill_real(struct weft__filling *f, size_t column, const char *why, double value);
 void weft__fill_share(struct weft__filling *f, size_t column, const char *why, uint64_t part, uint64_t whole);
 void weft__fill_text(struct weft__filling *f, size_t column, const char *text); /* NULL: none */
-void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t stream);
+void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t thread_id);
 /* The columns of WEFT__SUM_LANE, _LOCATION, _HIST, _DEPTH and _SPLIT, of which `first` is the first. */
-void weft__fill_lane(struct weft__filling *f, size_t first, uint32_t worker, uint32_t stream);
+void weft__fill_lane(struct weft__filling *f, size_t first, uint32_t worker, uint32_t thread_id);
 void weft__fill_location(struct weft__filling *f, size_t first, uint32_t location);
 void weft__fill_hist(struct weft__filling *f, size_t first, const char *why, const struct weft__hist *hist);
 void weft__fill_depth(struct weft__filling *f, size_t first, const char *why, const struct weft__hist *hist);

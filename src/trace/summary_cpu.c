@@ -28,19 +28,24 @@ void weft__fill_functions(struct weft__filling *f)
 }
 
 static const struct {
-	const char *name, *meaning;
+	const char *name, *meaning, *of_ticks; /* where polls are ticks of an event loop */
 } states[WEFT__N_WHERE] = {
-	[WEFT__IN_POLL] = {"in_polls", "in polls"},
-	[WEFT__BETWEEN_POLLS] = {"between_polls", "outside polls: in the runtime, between them"},
-	[WEFT__PARKED] = {"parked", "outside polls: while parked"},
-	[WEFT__NEVER_POLLS] = {"never_polls", "outside polls: on threads that never poll"},
-	[WEFT__WHERE_UNKNOWN] = {"unknown", "not known: in a poll that began before the recording or in a gap, or was "
-					    "not recorded"},
+	[WEFT__IN_POLL] = {"in_polls", "in polls", "in ticks"},
+	[WEFT__BETWEEN_POLLS] = {"between_polls", "outside polls: in the runtime, between them", "between ticks"},
+	[WEFT__PARKED] = {"parked", "outside polls: while parked", "outside ticks: while the loop waited"},
+	[WEFT__NEVER_POLLS] = {"never_polls", "outside polls: on threads that never poll",
+			       "on threads without an event loop"},
+	[WEFT__WHERE_UNKNOWN] = {"unknown",
+				 "not known: in a poll that began before the recording or in a gap, or was "
+				 "not recorded",
+				 "not known: in a tick that began before the recording or in a gap, or was not "
+				 "recorded"},
 };
 
 void weft__fill_cpu(struct weft__filling *f)
 {
 	const struct weft__samples *samples = &f->of->result->samples;
+	bool ticks = weft__only_ticks(f->of->result, &f->of->rec->names);
 	size_t i;
 
 	for (i = 0; i < WEFT__N_WHERE && weft__fill_row(f); i++) {
@@ -48,7 +53,7 @@ void weft__fill_cpu(struct weft__filling *f)
 		weft__fill_u64(f, WEFT__COL_CPU_SUMMARY_SAMPLES, NULL, samples->where[i].n);
 		weft__fill_u64(f, WEFT__COL_CPU_SUMMARY_CPU, NULL, samples->where[i].ns);
 		weft__fill_share(f, WEFT__COL_CPU_SUMMARY_SHARE, NULL, samples->where[i].ns, samples->all.ns);
-		weft__fill_text(f, WEFT__COL_CPU_SUMMARY_MEANING, states[i].meaning);
+		weft__fill_text(f, WEFT__COL_CPU_SUMMARY_MEANING, ticks ? states[i].of_ticks : states[i].meaning);
 	}
 }
 
@@ -72,7 +77,7 @@ void weft__fill_cpu_threads(struct weft__filling *f)
 	for (i = 0; i < samples->n_threads && weft__fill_row(f); i++) {
 		const struct weft__sampled_thread *thread = &samples->threads[i];
 
-		weft__fill_lane(f, WEFT__COL_THREAD_CPU_SUMMARY_WORKER, thread->worker, thread->stream);
+		weft__fill_lane(f, WEFT__COL_THREAD_CPU_SUMMARY_WORKER, thread->worker, thread->thread_id);
 		weft__fill_u64(f, WEFT__COL_THREAD_CPU_SUMMARY_SAMPLES, NULL, thread->all.n);
 		weft__fill_u64(f, WEFT__COL_THREAD_CPU_SUMMARY_CPU, NULL, thread->all.ns);
 		weft__fill_share(f, WEFT__COL_THREAD_CPU_SUMMARY_SHARE, NULL, thread->all.ns, samples->all.ns);
@@ -97,7 +102,7 @@ void weft__fill_off_threads(struct weft__filling *f)
 		const struct weft__off_thread *thread = &r->off_threads[i];
 
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_TID, NULL, thread->tid);
-		weft__fill_thread(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, thread->tid, thread->stream);
+		weft__fill_thread(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, thread->tid, thread->thread_id);
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_BLOCKED, NULL, thread->blocked_ns);
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_N_BLOCKED, NULL, thread->n_blocked);
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_PREEMPTED, NULL, thread->preempted_ns);
@@ -122,7 +127,7 @@ void weft__fill_off_stacks(struct weft__filling *f)
 		if (!weft__fill_row(f))
 			return;
 		weft__fill_u64(f, WEFT__COL_OFFCPU_SUMMARY_TID, NULL, row->tid);
-		weft__fill_thread(f, WEFT__COL_OFFCPU_SUMMARY_THREAD, row->tid, row->stream);
+		weft__fill_thread(f, WEFT__COL_OFFCPU_SUMMARY_THREAD, row->tid, row->thread_id);
 		weft__fill_text(f, WEFT__COL_OFFCPU_SUMMARY_REASON,
 				row->what == WEFT_OFFCPU_PREEMPTED ? "preempted" : "blocked");
 		weft__fill_u64(f, WEFT__COL_OFFCPU_SUMMARY_TIMES, NULL, row->n);
@@ -144,8 +149,8 @@ void weft__fill_wall(struct weft__filling *f)
 		const struct weft__off_row *row = &r->wall_rows[i];
 
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_TID, NULL, row->tid);
-		weft__fill_thread(f, WEFT__COL_WALL_SUMMARY_THREAD, row->tid, row->stream);
-		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_LOOKS, NULL, row->n);
+		weft__fill_thread(f, WEFT__COL_WALL_SUMMARY_THREAD, row->tid, row->thread_id);
+		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_SAMPLES, NULL, row->n);
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_TOTAL, NULL, row->ns);
 		weft__fill_share(f, WEFT__COL_WALL_SUMMARY_SHARE, NULL, row->ns, all_ns);
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_CALL, row->what ? NULL : "not known", row->what - 1);

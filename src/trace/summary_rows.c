@@ -42,10 +42,10 @@ static const char *text_of(struct weft__scan *t, enum weft__form form, const str
 	switch (form) {
 	case WEFT__FORM_LANE:
 	case WEFT__FORM_WORKER:
-		return weft__texts_add(&t->set->texts, weft__label_lane(names, cell->lane.worker, cell->lane.stream,
+		return weft__texts_add(&t->set->texts, weft__label_lane(names, cell->lane.worker, cell->lane.thread_id,
 									label, sizeof(label)));
 	case WEFT__FORM_THREAD:
-		thread = weft__names_thread(names, cell->thread.stream);
+		thread = weft__names_thread(names, cell->thread.thread_id);
 		return thread ? thread->name : NULL;
 	case WEFT__FORM_LOCATION:
 		return weft__label_location(names, cell->location);
@@ -54,8 +54,8 @@ static const char *text_of(struct weft__scan *t, enum weft__form form, const str
 	case WEFT__FORM_STACK:
 		return innermost(t, cell);
 	case WEFT__FORM_HOLDER:
-		if (cell->holder->stream)
-			weft__label_lane(names, cell->holder->worker, cell->holder->stream, label, sizeof(label));
+		if (cell->holder->thread_id)
+			weft__label_lane(names, cell->holder->worker, cell->holder->thread_id, label, sizeof(label));
 		else
 			snprintf(label, sizeof(label), "(%u)", cell->holder->tid);
 		return weft__texts_add(&t->set->texts, label);

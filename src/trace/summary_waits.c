@@ -78,10 +78,10 @@ void weft__fill_wait_threads(struct weft__filling *f)
 
 	for (i = 0; i < r->n_wait_threads && weft__fill_row(f); i++) {
 		const struct weft__wait_thread *row = &r->wait_threads[i];
-		const struct weft_thread *def = weft__names_thread(&f->of->rec->names, row->stream);
+		const struct weft_thread *def = weft__names_thread(&f->of->rec->names, row->thread_id);
 
 		weft__fill_u64(f, WEFT__COL_THREAD_WAIT_SUMMARY_TID, NULL, def ? def->tid : 0);
-		weft__fill_thread(f, WEFT__COL_THREAD_WAIT_SUMMARY_THREAD, 0, row->stream);
+		weft__fill_thread(f, WEFT__COL_THREAD_WAIT_SUMMARY_THREAD, 0, row->thread_id);
 		weft__fill_text(f, WEFT__COL_THREAD_WAIT_SUMMARY_KIND, row->what ? weft__label_wait(row->what) : NULL);
 		weft__fill_text(f, WEFT__COL_THREAD_WAIT_SUMMARY_NAME,
 				weft__names_string(&f->of->rec->names, row->name));
@@ -101,11 +101,13 @@ void weft__fill_stuck(struct weft__filling *f)
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_AGE, NULL, stuck->rank_ns);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_SEEN, NULL,
 			       weft__recording_since(f->of->rec, stuck->time_ns));
-		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_LOOKS, NULL, stuck->n_reports);
-		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TASK, NULL, stuck->task);
+		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TIMES, NULL, stuck->n_reports);
+		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TASK,
+			       weft__label_is_loop(&f->of->rec->names, stuck->location) ? WEFT__NONE_HERE : NULL,
+			       stuck->task);
 		weft__fill_location(f, WEFT__COL_STUCK_SUMMARY_LOCATION, stuck->location);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_TID, NULL, stuck->tid);
-		weft__fill_thread(f, WEFT__COL_STUCK_SUMMARY_THREAD, stuck->tid, stuck->stream);
+		weft__fill_thread(f, WEFT__COL_STUCK_SUMMARY_THREAD, stuck->tid, stuck->thread_id);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_DURATION, stuck->ended ? NULL : "its end was not seen",
 			       stuck->duration_ns);
 		weft__fill_stack_of(f, WEFT__COL_STUCK_SUMMARY_STACK, stuck->stack, 0);

@@ -37,7 +37,7 @@
 	  "A poll that the watchdog found while it was still running. One row for each time it looked.") \
 	T(EVENT, event, "One event of the program's own kinds, or of kinds that this version does not know.") \
 	T(CONTEXT, context, "One change of a thread's context: what it works for from then on.") \
-	T(WALL, wall, "What a thread was found waiting in, by looks at threads that do not run.") \
+	T(WALL, wall, "What a thread was found waiting in, by wall samples.") \
 	T(POLL_COUNT, poll_count, \
 	  "Polls counted by duration, of threads whose polls are not all recorded one by one.") \
 	T(LOSS, loss, "Something that is missing, and why.") \
@@ -71,7 +71,8 @@
 #define WEFT__COLUMNS_POLL(C) \
 	C(POLL_ID, id, INT, KEY, "", "Number of the poll. Other tables name it as poll_id.", "") \
 	WEFT__WHO(C, POLL) \
-	C(POLL_TASK, task, INT, 0, "", "Number of the task, as the program gave it.", "") \
+	C(POLL_TASK, task, INT, 0, "", "Number of the task, as the program gave it.", \
+	  "it is a tick of an event loop that weft run found") \
 	C(POLL_LOCATION_ID, location_id, INT, 0, "", "Where the task was spawned, as in table location.", \
 	  "its spawn was not recorded, or gave no location") \
 	C(POLL_LOCATION, location, TEXT, 0, "", "Name of that location; in brackets why there is none.", "") \
@@ -161,14 +162,14 @@
 	  "no stack was recorded") \
 	C(WAIT_POLL_ID, poll_id, INT, 0, "", "The poll that it was in.", \
 	  "it was in none, or in one that was recorded at its end") \
-	C(WAIT_TASK, task, INT, 0, "", "Task of that poll.", "as poll_id") \
+	C(WAIT_TASK, task, INT, 0, "", "Task of that poll.", "as poll_id, or that poll is a tick") \
 	C(WAIT_LOCATION, location, TEXT, 0, "", "Where that task was spawned.", "as poll_id") \
 	C(WAIT_HOLDER_TID, holder_tid, INT, 0, "", "The thread that held it for the longest time of the wait.", \
 	  "not known") \
 	C(WAIT_HOLDER_THREAD_ID, holder_thread_id, INT, 0, "", "The same, as in table thread.", "not known") \
 	C(WAIT_HOLDER, holder, TEXT, 0, "", "Worker or name(tid) of that thread.", "not known") \
 	C(WAIT_HOLDER_TASK, holder_task, INT, 0, "", "The task that it polled then.", \
-	  "not known, or it was in no poll") \
+	  "not known, or it was in no poll, or in a tick") \
 	C(WAIT_HOLDER_LOCATION, holder_location, TEXT, 0, "", "Where that task was spawned.", \
 	  "not known, or it was in no poll") \
 	C(WAIT_HOLDER_STACK_ID, holder_stack_id, INT, 0, "", "What it did most then, as in table stack.", \
@@ -202,7 +203,8 @@
 	  "not in the kernel, or not allowed to see it") \
 	C(SAMPLE_FUNCTION, function, TEXT, 0, "", "Innermost function of both.", "there is no stack") \
 	C(SAMPLE_CPU, cpu, INT, 0, "", "Number of the CPU.", "not recorded") \
-	C(SAMPLE_ENGINE, engine, INT, 0, "", "What took the sample, as in weft-segment(5).", "")
+	C(SAMPLE_ENGINE, engine, INT, 0, "", "What took the sample, as in weft-segment(5).", "") \
+	WEFT__CONTEXT(C, SAMPLE)
 
 #define WEFT__COLUMNS_OFFCPU(C) \
 	WEFT__WHO(C, OFFCPU) \
@@ -254,7 +256,7 @@
 #define WEFT__COLUMNS_STUCK(C) \
 	WEFT__WHO(C, STUCK) \
 	C(STUCK_TIME_NS, time_ns, INT, END, "ns", "When the watchdog looked.", "") \
-	C(STUCK_TASK, task, INT, 0, "", "Task of the poll.", "") \
+	C(STUCK_TASK, task, INT, 0, "", "Task of the poll.", "it is a tick of an event loop") \
 	C(STUCK_AGE_NS, age_ns, INT, 0, "ns", "How long the poll had run by then.", "") \
 	C(STUCK_STACK_ID, stack_id, INT, 0, "", "Where it was, as in table stack.", "no stack was recorded") \
 	C(STUCK_FUNCTION, function, TEXT, 0, "", "Innermost function of that.", "no stack was recorded")
@@ -275,7 +277,7 @@
 	WEFT__WHO(C, WALL) \
 	C(WALL_TIME_NS, time_ns, INT, END, "ns", "When it was recorded: the wait was in the time before.", "") \
 	C(WALL_WEIGHT_NS, weight_ns, INT, 0, "ns", "Time that it stands for.", "") \
-	C(WALL_COUNT, count, INT, 0, "1", "Looks that found the same.", "") \
+	C(WALL_COUNT, count, INT, 0, "1", "Wall samples that found the same.", "") \
 	C(WALL_SYSCALL, syscall, INT, 0, "", "Number of the call of the system that it was in.", "not known") \
 	C(WALL_STACK_ID, stack_id, INT, 0, "", "Where it was, as in table stack.", "no stack was recorded") \
 	C(WALL_FUNCTION, function, TEXT, 0, "", "Innermost function of that.", "no stack was recorded")
@@ -303,11 +305,11 @@
 	C(COST_RECORDING, recording, INT, 0, "", "Number of the recording.", "") \
 	C(COST_TIME_NS, time_ns, INT, END, "ns", "End of the while.", "") \
 	C(COST_WHAT, what, TEXT, 0, "", \
-	  "collector, samples, switches, looks, waits, unwind tables, symbols, events.", "") \
+	  "collector, samples, switches, wall samples, waits, unwind tables, symbols, events.", "") \
 	C(COST_CPU_NS, cpu_ns, INT, 0, "ns", "CPU time that it took.", "") \
 	C(COST_SPAN_NS, span_ns, INT, 0, "ns", "Length of the while.", "") \
 	C(COST_RATE, rate, INT, 0, "", \
-	  "Rate in force: of samples and looks in Hz, of switches in thousandths of the time.", "")
+	  "Rate in force: of CPU and wall samples in Hz, of switches in thousandths of the time.", "")
 
 #define WEFT__COLUMNS_RECORDING(C) \
 	C(RECORDING_ID, id, INT, KEY, "", \

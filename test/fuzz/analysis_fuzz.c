@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An analysis of any events in any order: a byte of options, then events of 4 bytes (kind, stream, step of time) and
+/* An analysis of any events in any order: a byte of options, then events of 4 bytes (kind, thread, step of time) and
  * one for each field of their kind. */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -251,7 +251,7 @@ static void check_same_polls(const struct weft__poll *a, const struct weft__poll
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (a[i].rank_ns != b[i].rank_ns || a[i].stream != b[i].stream ||
+		if (a[i].rank_ns != b[i].rank_ns || a[i].thread_id != b[i].thread_id ||
 		    memcmp(&a[i].breakdown.split, &b[i].breakdown.split, sizeof(a->breakdown.split)) != 0)
 			abort();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime with libweft: polls that compute and sleep, parks between them; polls in polls; two workers; and polls
- * that only block, which looks at the thread catch. */
+ * that only block, which wall samples catch. */
 /* run: api_polls plain */
 /* run: api_nested nested */
 /* run: api_two_workers workers */

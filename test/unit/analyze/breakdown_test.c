@@ -185,7 +185,7 @@ TEST(the_breakdown_of_a_poll_adds_up_to_its_length)
 	CHECK_EQ(breakdown->causes[1].ns, 2 * MS);
 	CHECK_EQ(breakdown->causes[1].object, 0xabc0);
 	CHECK_EQ(breakdown->causes[1].holder.tid, 102);
-	CHECK_EQ(breakdown->causes[1].holder.stream, 2);
+	CHECK_EQ(breakdown->causes[1].holder.thread_id, 2);
 	CHECK_EQ(breakdown->causes[1].holder.worker, 1);
 	CHECK(breakdown->causes[1].holder.in_poll);
 	CHECK_EQ(breakdown->causes[1].holder.location, 2);
@@ -302,7 +302,7 @@ TEST(wall_samples_recorded_in_a_later_poll_count_for_the_poll_that_they_are_of)
 	feed_close(&feed);
 }
 
-/* A wait that another thread ended is reported by the collector, in a stream of its own with the thread's tid. */
+/* A wait that another thread ended is reported by the collector, in a thread of its own with the thread's tid. */
 TEST(a_wait_recorded_by_the_collector_counts_for_its_thread)
 {
 	static const struct weft_thread other = {8, 101, WEFT_WORKER_NONE, "w0", 0};
@@ -577,7 +577,7 @@ static int push_all(struct weft__analysis *a)
 {
 	static const struct {
 		uint64_t time_ns;
-		uint32_t stream;
+		uint32_t thread_id;
 		uint16_t kind;
 		uint64_t fields[8];
 	} events[] = {
@@ -604,7 +604,7 @@ static int push_all(struct weft__analysis *a)
 	int rc = 0;
 
 	for (i = 0; i < sizeof(events) / sizeof(events[0]) && rc == 0; i++) {
-		ev = feed_one(events[i].time_ns, events[i].stream, events[i].kind, 8, events[i].fields);
+		ev = feed_one(events[i].time_ns, events[i].thread_id, events[i].kind, 8, events[i].fields);
 		rc = weft__analysis_push(a, &ev);
 	}
 	return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds an analysis with events written out in a test. Times are in ns; stream 1 and 2 are the workers demo/0 and
- * demo/1, stream 3 is a thread that is no worker; locations 1 and 2 are `accept` and `echo`. */
+/* Feeds an analysis with events written out in a test. Times are in ns; thread 1 and 2 are the workers demo/0 and
+ * demo/1, thread 3 is a thread that is no worker; locations 1 and 2 are `accept` and `echo`. */
 #ifndef WEFT_TEST_FEED_H
 #define WEFT_TEST_FEED_H
 
@@ -60,22 +60,22 @@ static inline void feed_start(struct feed *feed)
 	feed_begin(feed);
 }
 
-static inline struct weft__event feed_one(uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
+static inline struct weft__event feed_one(uint64_t time_ns, uint32_t thread_id, uint16_t kind, uint16_t n_fields,
 					  const uint64_t *fields)
 {
-	return (struct weft__event){time_ns, stream, kind, n_fields, fields};
+	return (struct weft__event){time_ns, thread_id, kind, n_fields, fields};
 }
 
-static inline void feed_event(struct feed *feed, uint64_t time_ns, uint32_t stream, uint16_t kind, uint16_t n_fields,
+static inline void feed_event(struct feed *feed, uint64_t time_ns, uint32_t thread_id, uint16_t kind, uint16_t n_fields,
 			      const uint64_t *fields)
 {
-	struct weft__event ev = feed_one(time_ns, stream, kind, n_fields, fields);
+	struct weft__event ev = feed_one(time_ns, thread_id, kind, n_fields, fields);
 
 	CHECK_EQ(weft__analysis_push(feed->analysis, &ev), 0);
 }
 
-#define FEED(feed, time, stream, kind, ...)                                                                            \
-	feed_event(feed, time, stream, WEFT_KIND_##kind,                                                               \
+#define FEED(feed, time, thread_id, kind, ...)                                                                         \
+	feed_event(feed, time, thread_id, WEFT_KIND_##kind,                                                            \
 		   sizeof((uint64_t[]){0, ##__VA_ARGS__}) / sizeof(uint64_t) - 1,                                      \
 		   &((uint64_t[]){0, ##__VA_ARGS__})[1])
 
@@ -92,14 +92,14 @@ static inline void feed_close(struct feed *feed)
 	weft__names_fini(&feed->names);
 }
 
-static inline const struct weft__lane *feed_lane(const struct feed *feed, uint32_t worker, uint32_t stream)
+static inline const struct weft__lane *feed_lane(const struct feed *feed, uint32_t worker, uint32_t thread_id)
 {
 	static const struct weft__lane none;
 	size_t i;
 
 	for (i = 0; i < feed->result->n_lanes; i++)
 		if (feed->result->lanes[i].worker == worker &&
-		    (worker != WEFT_WORKER_NONE || feed->result->lanes[i].stream == stream))
+		    (worker != WEFT_WORKER_NONE || feed->result->lanes[i].thread_id == thread_id))
 			return &feed->result->lanes[i];
 	CHECK(!"the lane is there");
 	return &none;

@@ -80,7 +80,7 @@ TEST(a_worker_may_move_to_another_thread)
 	CHECK_EQ(lane->polls.n, 2);
 	CHECK_EQ(lane->busy_ns, 150);
 	CHECK_EQ(lane->observed_ns, 500);
-	CHECK_EQ(lane->stream, 3);
+	CHECK_EQ(lane->thread_id, 3);
 	feed_close(&feed);
 }
 
@@ -160,7 +160,7 @@ TEST(losses_are_added_up_by_reason_and_thread)
 	r = feed_end(&feed, 1000);
 	CHECK_EQ(r->n_lost, 3);
 	CHECK_EQ(r->lost_events, 14);
-	CHECK_EQ(r->lost[1].stream, 2);
+	CHECK_EQ(r->lost[1].thread_id, 2);
 	CHECK_EQ(r->lost[1].count, 12);
 	CHECK_EQ(r->lost[1].records, 2);
 	CHECK_EQ(r->lost[1].span_ns, 250);

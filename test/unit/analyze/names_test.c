@@ -60,7 +60,7 @@ TEST(labels_name_workers_tasks_and_locations)
 	CHECK_STR(weft__label_lane(&names, 1, 2, buf, sizeof(buf)), "demo/1");
 	CHECK_STR(weft__label_lane(&names, WEFT_WORKER_NONE, 3, buf, sizeof(buf)), "io(103)");
 	CHECK_STR(weft__label_lane(&names, 9, 3, buf, sizeof(buf)), "worker-9");
-	CHECK_STR(weft__label_thread(&names, 77, buf, sizeof(buf)), "stream 77");
+	CHECK_STR(weft__label_thread(&names, 77, buf, sizeof(buf)), "thread 77");
 	CHECK_STR(weft__label_location(&names, 2), "echo");
 	CHECK_STR(weft__label_location(&names, WEFT__LOCATION_UNSEEN), "(spawned before recording)");
 	CHECK_STR(weft__label_location(&names, 0), "(unknown)");

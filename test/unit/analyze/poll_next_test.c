@@ -6,7 +6,7 @@
 #define GAP_BEGIN 40000
 #define GAP_END 41000
 
-/* What one stream does, reported in one of the two ways. */
+/* What one thread does, reported in one of the two ways. */
 struct teller {
 	struct feed feed;
 	bool one_event;
@@ -24,15 +24,15 @@ static void teller_start(struct teller *teller, bool one_event, const struct wef
 	feed_begin(&teller->feed);
 }
 
-static void next_poll(struct teller *teller, uint64_t now, uint32_t stream, bool open, uint64_t task, uint64_t depth)
+static void next_poll(struct teller *teller, uint64_t now, uint32_t thread_id, bool open, uint64_t task, uint64_t depth)
 {
 	if (teller->one_event) {
-		FEED(&teller->feed, now, stream, POLL_NEXT, task, depth);
+		FEED(&teller->feed, now, thread_id, POLL_NEXT, task, depth);
 		return;
 	}
 	if (open)
-		FEED(&teller->feed, now, stream, POLL_END);
-	FEED(&teller->feed, now, stream, POLL_BEGIN, task, depth);
+		FEED(&teller->feed, now, thread_id, POLL_END);
+	FEED(&teller->feed, now, thread_id, POLL_BEGIN, task, depth);
 }
 
 /* 3,000 steps of three threads, from a fixed seed: polls in polls, wakes, parks, samples, and a gap in the first
@@ -45,43 +45,44 @@ static void tell(struct teller *teller)
 
 	for (i = 0; i < 3000; i++) {
 		uint64_t random = seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-		uint32_t stream = (uint32_t)(random >> 20) % STREAMS + 1;
+		uint32_t thread_id = (uint32_t)(random >> 20) % STREAMS + 1;
 		uint64_t task = (random >> 24) % 20 + 1;
 
 		now += (random >> 40) % 50;
 		switch ((random >> 32) % 12) {
 		case 0:
 		case 1:
-			if (open[stream] >= 4 || (stream == 1 && now < GAP_END && open[stream]))
+			if (open[thread_id] >= 4 || (thread_id == 1 && now < GAP_END && open[thread_id]))
 				break;
-			FEED(&teller->feed, now, stream, POLL_BEGIN, task, i % 5);
-			open[stream]++;
+			FEED(&teller->feed, now, thread_id, POLL_BEGIN, task, i % 5);
+			open[thread_id]++;
 			break;
 		case 2:
 		case 3:
-			if (!open[stream])
+			if (!open[thread_id])
 				break;
-			FEED(&teller->feed, now, stream, POLL_END);
-			open[stream]--;
+			FEED(&teller->feed, now, thread_id, POLL_END);
+			open[thread_id]--;
 			break;
 		case 4:
-			if (open[stream])
+			if (open[thread_id])
 				break;
-			FEED(&teller->feed, now, stream, PARK, 0);
-			FEED(&teller->feed, now += 10, stream, UNPARK, 0);
+			FEED(&teller->feed, now, thread_id, PARK, 0);
+			FEED(&teller->feed, now += 10, thread_id, UNPARK, 0);
 			break;
 		case 5:
-			FEED(&teller->feed, now, stream, WAKE, task, 0);
+			FEED(&teller->feed, now, thread_id, WAKE, task, 0);
 			break;
 		case 6:
-			FEED(&teller->feed, now, stream, SAMPLE, task, 0, 1000, 0, 1);
+			FEED(&teller->feed, now, thread_id, SAMPLE, task, 0, 1000, 0, 1);
 			break;
 		case 7:
-			FEED(&teller->feed, now, stream, SPAWN, task, task % 3);
+			FEED(&teller->feed, now, thread_id, SPAWN, task, task % 3);
 			break;
 		default:
-			next_poll(teller, now, stream, open[stream] > 0, task, task % 4 ? (uint64_t)i % 5 : NO_DEPTH);
-			open[stream] += !open[stream];
+			next_poll(teller, now, thread_id, open[thread_id] > 0, task,
+				  task % 4 ? (uint64_t)i % 5 : NO_DEPTH);
+			open[thread_id] += !open[thread_id];
 			break;
 		}
 	}
@@ -108,7 +109,7 @@ static void same_polls(const struct weft__poll *a, size_t n_a, const struct weft
 		CHECK_EQ(a[i].task, b[i].task);
 		CHECK_EQ(a[i].begin_ns, b[i].begin_ns);
 		CHECK_EQ(a[i].end_ns, b[i].end_ns);
-		CHECK_EQ(a[i].stream, b[i].stream);
+		CHECK_EQ(a[i].thread_id, b[i].thread_id);
 		CHECK_EQ(a[i].worker, b[i].worker);
 		CHECK_EQ(a[i].location, b[i].location);
 		CHECK_EQ(a[i].depth, b[i].depth);

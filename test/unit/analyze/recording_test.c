@@ -10,8 +10,8 @@
 #include "stingy.h"
 #include "weft/hooks.h"
 
-/* Stream 1 was drained before stream 2 when the segment was sealed: its events from 3000 on are in the next one, though
- * stream 2 has one of 3500 in this. The poll of task 1 is open across the border. */
+/* Thread 1 was drained before thread 2 when the segment was sealed: its events from 3000 on are in the next one, though
+ * thread 2 has one of 3500 in this. The poll of task 1 is open across the border. */
 static const struct segfile_event before[] = {
 	EV(1001000, 1, SPAWN, 1, 1), EV(1002000, 1, POLL_BEGIN, 1, 0), EV(1001500, 2, POLL_BEGIN, 2, 0),
 	EV(1001600, 2, POLL_END),    EV(1003500, 2, WAKE, 3, 0),

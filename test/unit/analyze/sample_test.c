@@ -14,13 +14,13 @@ static void feed_start_sampled(struct feed *feed)
 	CHECK_EQ(weft__names_add_fact(&feed->names, &hz), 0);
 }
 
-static const struct weft__sampled_thread *thread(const struct feed *feed, uint32_t stream)
+static const struct weft__sampled_thread *thread(const struct feed *feed, uint32_t thread_id)
 {
 	static const struct weft__sampled_thread none;
 	size_t i;
 
 	for (i = 0; i < feed->result->samples.n_threads; i++)
-		if (feed->result->samples.threads[i].stream == stream)
+		if (feed->result->samples.threads[i].thread_id == thread_id)
 			return &feed->result->samples.threads[i];
 	CHECK(!"the thread is there");
 	return &none;
@@ -76,7 +76,7 @@ TEST(a_sample_belongs_to_the_polls_that_are_open)
 	feed_close(&feed);
 }
 
-/* Equal times: the order in the thread's stream decides. */
+/* Equal times: the order in the thread's thread decides. */
 TEST(a_sample_at_the_moment_of_a_begin_or_an_end_is_placed_by_order)
 {
 	struct feed feed;
@@ -126,16 +126,16 @@ TEST(samples_outside_polls_are_summed_by_what_the_thread_did)
 	CHECK_WEIGHT(r->samples.where[WEFT__PARKED], 1, 2);
 	CHECK_WEIGHT(r->samples.where[WEFT__NEVER_POLLS], 2, 24);
 	CHECK_EQ(r->samples.n_threads, 2);
-	CHECK_EQ(r->samples.threads[0].stream, 3); /* the heaviest */
+	CHECK_EQ(r->samples.threads[0].thread_id, 3); /* the heaviest */
 	CHECK_EQ(r->samples.threads[0].worker, WEFT_WORKER_NONE);
 	CHECK(!r->samples.threads[0].polls);
 	CHECK_WEIGHT(r->samples.threads[0].where[WEFT__NEVER_POLLS], 2, 24);
 	CHECK(thread(&feed, 1)->polls);
 	CHECK_WEIGHT(thread(&feed, 1)->all, 3, 7);
-	/* one row for what is alike: of stream 3, of stream 1 between, of stream 1 parked */
+	/* one row for what is alike: of thread 3, of thread 1 between, of thread 1 parked */
 	CHECK_EQ(r->samples.n_rows, 3);
 	CHECK_WEIGHT(r->samples.rows[0].weight, 2, 24);
-	CHECK_EQ(r->samples.threads[r->samples.rows[0].thread].stream, 3);
+	CHECK_EQ(r->samples.threads[r->samples.rows[0].thread].thread_id, 3);
 	CHECK_EQ(r->n_lanes, 1); /* a thread that never polls is no row among those that do */
 	feed_close(&feed);
 }
@@ -287,7 +287,7 @@ TEST(the_filter_by_thread_is_for_polls_too)
 	REQUIRE(r->n_lanes == 1);
 	CHECK_EQ(r->lanes[0].worker, 0);
 	REQUIRE(r->samples.n_threads == 1);
-	CHECK_EQ(r->samples.threads[0].stream, 1);
+	CHECK_EQ(r->samples.threads[0].thread_id, 1);
 	feed_close(&feed);
 }
 
@@ -383,7 +383,7 @@ TEST(a_thread_that_becomes_another_worker_has_two_rows)
 	REQUIRE(r->samples.n_threads == 2);
 	CHECK_EQ(r->samples.threads[0].worker, 1);
 	CHECK_EQ(r->samples.threads[1].worker, 0);
-	CHECK_EQ(r->samples.threads[1].stream, 1);
+	CHECK_EQ(r->samples.threads[1].thread_id, 1);
 	feed_close(&feed);
 }
 
@@ -404,7 +404,7 @@ static int hear(void *data, const struct weft__sample_view *sample)
 		heard->inner_task = sample->polls[sample->n_polls - 1].task;
 		CHECK_EQ(sample->stack, 2);
 		CHECK_EQ(sample->weight_ns, 2 * MS);
-		CHECK_EQ(sample->stream, 1);
+		CHECK_EQ(sample->thread_id, 1);
 		CHECK_EQ(sample->worker, 0);
 		CHECK_EQ(sample->time_ns, 22 * MS);
 	}
@@ -589,15 +589,15 @@ TEST(the_sums_of_samples_add_up)
 		now = 1000;
 		for (i = 0; i < 5000; i++) {
 			uint16_t kind = kinds[next_random(&state) % n_kinds];
-			uint32_t stream = 1 + (uint32_t)(next_random(&state) % 6);
+			uint32_t thread_id = 1 + (uint32_t)(next_random(&state) % 6);
 			uint64_t fields[5] = {next_random(&state) % 20, next_random(&state) % 3,
 					      next_random(&state) % 100, 0, next_random(&state) % 12};
 
 			now += next_random(&state) % 40;
 			if (next_random(&state) % 500 == 0)
-				FEED(&feed, now, stream, THREAD_END);
+				FEED(&feed, now, thread_id, THREAD_END);
 			else
-				feed_event(&feed, now, stream, kind, 5, fields);
+				feed_event(&feed, now, thread_id, kind, 5, fields);
 		}
 		feed_end(&feed, 0);
 		check_sums(&feed.result->samples);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes small segments for tests: the definitions of feed.h and the events that a test lists, stream by stream. */
+/* Writes small segments for tests: the definitions of feed.h and the events that a test lists, thread by thread. */
 #ifndef WEFT_TEST_SEGFILE_H
 #define WEFT_TEST_SEGFILE_H
 
@@ -21,7 +21,7 @@
 
 struct segfile_event {
 	uint64_t time_ns;
-	uint32_t stream;
+	uint32_t thread_id;
 	uint32_t kind;
 	uint64_t fields[8];
 	uint32_t n_fields;
@@ -31,7 +31,7 @@ struct segfile {
 	uint8_t recording; /* every byte of the id */
 	uint64_t sequence;
 	const char *pid;
-	const struct segfile_event *events; /* in order of stream, then time */
+	const struct segfile_event *events; /* in order of thread, then time */
 	size_t n_events;
 	const struct weft_loss *losses;
 	size_t n_losses;
@@ -90,10 +90,10 @@ static inline void segfile_write(const struct segfile *file, const char *path)
 	for (i = 0; i < file->n_events; i++) {
 		const struct segfile_event *ev = &file->events[i];
 
-		if (i == 0 || ev->stream != ev[-1].stream)
-			CHECK_EQ(weft__batch_begin(&batch, ev->stream, 0, 0, 0), 0);
+		if (i == 0 || ev->thread_id != ev[-1].thread_id)
+			CHECK_EQ(weft__batch_begin(&batch, ev->thread_id, 0, 0, 0), 0);
 		CHECK_EQ(weft__batch_add(&batch, ev->time_ns, ev->kind, ev->fields, ev->n_fields), 0);
-		if (i + 1 == file->n_events || ev->stream != ev[1].stream)
+		if (i + 1 == file->n_events || ev->thread_id != ev[1].thread_id)
 			weft__batch_end(&batch, 0);
 	}
 	if (file->n_events) {
@@ -136,9 +136,9 @@ static inline void segfile_remove(const char *dir, const char *const *names)
 	CHECK_EQ(rmdir(dir), 0);
 }
 
-#define EV(time, stream, kind, ...)                                                                                    \
+#define EV(time, thread_id, kind, ...)                                                                                 \
 	{                                                                                                              \
-		time, stream, WEFT_KIND_##kind, {__VA_ARGS__},                                                         \
+		time, thread_id, WEFT_KIND_##kind, {__VA_ARGS__},                                                      \
 			sizeof((uint64_t[]){0, ##__VA_ARGS__}) / sizeof(uint64_t) - 1                                  \
 	}
 

@@ -175,9 +175,9 @@ TEST(delay_is_from_the_first_wake_since_the_last_poll_began)
 	CHECK_EQ(r->delayed[0].wake.location, 1);
 	CHECK_EQ(r->delayed[0].wake.worker, 0);
 	CHECK_EQ(r->delayed[1].wake.task, 2);
-	CHECK_EQ(r->delayed[1].wake.stream, 2);
+	CHECK_EQ(r->delayed[1].wake.thread_id, 2);
 	CHECK_EQ(r->delayed[2].wake.in_poll, 0);
-	CHECK_EQ(r->delayed[2].wake.stream, 3);
+	CHECK_EQ(r->delayed[2].wake.thread_id, 3);
 	CHECK_EQ(r->delayed[2].wake.worker, WEFT_WORKER_NONE);
 	feed_close(&feed);
 }
@@ -300,7 +300,7 @@ TEST(threads_are_limited_and_those_that_end_make_room)
 	uint32_t i;
 
 	feed_init(&feed);
-	feed.opts.max_streams = 5;
+	feed.opts.max_threads = 5;
 	feed.opts.max_rows = 1000;
 	feed_begin(&feed);
 	for (i = 0; i < 100; i++) { /* short-lived ones, one after the other */
@@ -312,6 +312,6 @@ TEST(threads_are_limited_and_those_that_end_make_room)
 		FEED(&feed, 5000, 300 + i, SPAWN, i, 1);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 100);
-	CHECK_EQ(r->streams_untracked, 2);
+	CHECK_EQ(r->thread_events_untracked, 2);
 	feed_close(&feed);
 }

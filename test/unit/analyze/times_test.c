@@ -71,7 +71,7 @@ TEST(a_long_wait_is_two_samples_and_the_first_has_all_cpu_time_since_the_last)
 	CHECK_EQ(heard.at[2].name, 5);
 	CHECK_EQ(heard.at[2].object, 7);
 	CHECK_EQ(heard.at[2].stack, 12);
-	CHECK_EQ(heard.at[2].stream, 1);
+	CHECK_EQ(heard.at[2].thread_id, 1);
 	CHECK_EQ(heard.at[2].tid, 101);
 	CHECK_TIME(heard.at[3], CPU, 59, 63, 4, 4); /* and 2 more inside of the wait: its begin and its end */
 	CHECK_EQ(feed.result->times[WEFT__TIME_WAITING].n, 1);

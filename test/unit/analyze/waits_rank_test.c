@@ -37,7 +37,7 @@ TEST(waits_of_threads_that_do_not_poll_are_listed_by_thread)
 	CHECK_EQ(r->waits[0].worker_ns, 4 * MS);
 	CHECK_EQ(r->waits[1].worker_ns, 0);
 	REQUIRE(r->n_wait_threads == 2);
-	CHECK_EQ(r->wait_threads[0].stream, 3);
+	CHECK_EQ(r->wait_threads[0].thread_id, 3);
 	CHECK_EQ(r->wait_threads[0].name, NAME_READ);
 	CHECK_EQ(r->wait_threads[0].n, 7);
 	CHECK_EQ(r->wait_threads[0].ns, 52 * MS);

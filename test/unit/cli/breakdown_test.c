@@ -20,7 +20,7 @@
 enum { S_READ = 11, S_LOCK, S_UPLOAD, S_LABELS, S_DB };
 
 /* Worker demo/1 polls `echo` from 10 to 62 ms: 41 ms on the CPU, 8 blocked in read, 2.6 waiting for cache_lock,
- * which demo/0 holds in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Stream 4 is the
+ * which demo/0 holds in a poll of `accept`, 0.4 preempted. Thread io waits, and is looked at. Thread 4 is the
  * collector. */
 static const struct segfile_event events[] = {
 	EV(AT(1), 1, SPAWN, 1, 1),
@@ -246,7 +246,7 @@ TEST(the_report_says_where_the_time_of_polls_went)
 		   "w1(102)  7.99 ms      1     400 us      1  7.99 ms                0\n"
 		   "w0(101)     0 ns      0     100 us      1   100 us                0\n"
 		   "in what: not measured where no wait says so"));
-	CHECK(says("100 ms  100.0 %      2  read  io(103)  inner\n"));
+	CHECK(says("100 ms  100.0 %             2  read  io(103)  inner\n"));
 	CHECK(says("1.50 s  +0.065000 s      1  io(103)     5  (spawned before recording)  longest_match\n"
 		   "ended after: not measured: its end was not seen\n"));
 	CHECK(says("weft itself used 500 us of CPU in 100 ms: 0.5 % of one CPU, 0.8 % of the program's 60.0 ms; "
@@ -439,7 +439,7 @@ TEST(the_breakdown_of_a_poll_is_in_the_json)
 		"assert len(o) == 1 and o[0]['object'] == 0xbeef0 and o[0]['holder']['tid'] == 101, o\n"
 		"assert r['longest_waits'][1]['holder']['doing'] == 'in accept > deflate'\n"
 		"assert r['off_cpu']['threads'][0]['blocked_ns'] == 7990000\n"
-		"assert r['wall'][0]['call'] == 'read' and r['wall'][0]['looks'] == 2\n"
+		"assert r['wall'][0]['call'] == 'read' and r['wall'][0]['samples'] == 2\n"
 		"assert r['stuck_polls'][0]['age_ns'] == 1500000000 and r['stuck_polls'][0]['duration_ns'] is None\n"
 		"assert r['cost_of_weft']['collector']['cpu_ns'] == 400000\n"
 		"assert r['lost_switches'] == 17 and r['lost_events'] == 0\n"

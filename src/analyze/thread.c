@@ -4,52 +4,51 @@
 #include <string.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 static int new_slot(struct weft__analysis *a, uint32_t *ret)
 {
-	struct weft__stream *grown;
+	struct weft__thread *grown;
 
-	if (a->streams.free != WEFT__MAP_NONE) {
-		*ret = a->streams.free;
-		a->streams.free = a->streams.at[*ret].next_free;
+	if (a->threads.free != WEFT__MAP_NONE) {
+		*ret = a->threads.free;
+		a->threads.free = a->threads.at[*ret].next_free;
 		return 0;
 	}
-	grown = weft__grow(a->streams.at, &a->streams.cap, a->streams.n, sizeof(*grown));
+	grown = weft__arena_grow(&a->threads.arena, a->threads.at, &a->threads.cap, a->threads.n, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	a->streams.at = grown;
-	*ret = (uint32_t)a->streams.n++;
+	a->threads.at = grown;
+	*ret = (uint32_t)a->threads.n++;
 	memset(&grown[*ret], 0, sizeof(grown[*ret]));
 	return 0;
 }
 
-int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret)
+int weft__thread_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__thread **ret)
 {
-	uint32_t at = weft__near_get(&a->streams.near, id);
+	uint32_t at = weft__near_get(&a->threads.near, id);
 	const struct weft_thread *thread;
 	struct weft__lane *lane;
-	struct weft__stream *s;
+	struct weft__thread *s;
 	int rc;
 
 	*ret = NULL;
 	if (at == WEFT__MAP_NONE) {
-		at = weft__map_get(&a->streams.by_id, id);
+		at = weft__map_get(&a->threads.by_id, id);
 		if (at != WEFT__MAP_NONE)
-			weft__near_put(&a->streams.near, id, at);
+			weft__near_put(&a->threads.near, id, at);
 	}
 	if (at != WEFT__MAP_NONE) {
-		*ret = &a->streams.at[at];
+		*ret = &a->threads.at[at];
 		return 0;
 	}
-	if (a->streams.by_id.n >= a->opts.max_streams) {
-		a->result.streams_untracked++;
+	if (a->threads.by_id.n >= a->opts.max_threads) {
+		a->result.thread_events_untracked++;
 		return 0;
 	}
 	rc = new_slot(a, &at);
 	if (rc < 0)
 		return rc;
-	s = &a->streams.at[at];
+	s = &a->threads.at[at];
 	memset(s, 0, sizeof(*s));
 	s->id = id;
 	s->lane = NO_LANE;
@@ -58,7 +57,7 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 	s->timeline = NO_TIMELINE;
 	s->asked = weft__thread_asked(a, id);
 	s->since_ns = now_ns;
-	rc = weft__map_put(&a->streams.by_id, id, at);
+	rc = weft__map_put(&a->threads.by_id, id, at);
 	if (rc < 0)
 		return rc;
 	weft__gap_cursor_init(&s->gaps, &a->gaps, id);
@@ -71,11 +70,11 @@ int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, str
 		s->since_ns = a->opts.start_ns;
 	s->gaps.done_ns = s->since_ns;
 	*ret = s;
-	return s->worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
+	return s->worker == WEFT_WORKER_NONE ? 0 : weft__thread_lane(a, s, &lane);
 }
 
 /* Books the time since the last booking. A thread without a lane keeps its time until it has one. */
-void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+void weft__thread_settle(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
 {
 	uint64_t span_ns = weft__window_ns(a, s->since_ns, now_ns);
 	struct weft__lane *lane;
@@ -84,14 +83,14 @@ void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint6
 		return;
 	lane = &a->result.lanes[s->lane];
 	s->since_ns = now_ns;
-	if (s->state == STREAM_GUESS)
+	if (s->state == THREAD_GUESS)
 		return;
 	lane->observed_ns += span_ns;
-	if (s->state == STREAM_PARKED)
+	if (s->state == THREAD_PARKED)
 		lane->parked_ns += span_ns;
 }
 
-static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+static void cross_gaps(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
 {
 	struct weft__gap gap;
 	bool inside;
@@ -100,9 +99,9 @@ static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_
 	if (now_ns < s->gaps.quiet_ns)
 		return;
 	while (weft__gap_next(&s->gaps, &a->gaps, now_ns, &gap, &inside)) {
-		weft__stream_settle(a, s, gap.from_ns);
+		weft__thread_settle(a, s, gap.from_ns);
 		weft__poll_cut(a, s, gap.from_ns);
-		s->state = STREAM_GUESS;
+		s->state = THREAD_GUESS;
 		if (gap.to_ns > s->since_ns)
 			s->since_ns = gap.to_ns;
 		s->in_gap = inside;
@@ -114,7 +113,7 @@ static void cross_gaps(struct weft__analysis *a, struct weft__stream *s, uint64_
 }
 
 /* What the thread must have been doing until this event, where that was not known. */
-static int guess(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+static int guess(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__lane *lane;
 	int rc;
@@ -123,10 +122,10 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 		return 0;
 	switch (ev->kind) {
 	case WEFT_KIND_UNPARK:
-		s->state = STREAM_PARKED;
+		s->state = THREAD_PARKED;
 		return 0;
 	case WEFT_KIND_POLL_END:
-		rc = weft__stream_lane(a, s, &lane);
+		rc = weft__thread_lane(a, s, &lane);
 		if (rc < 0)
 			return rc;
 		lane->busy_ns += weft__window_ns(a, s->since_ns, ev->time_ns);
@@ -134,23 +133,23 @@ static int guess(struct weft__analysis *a, struct weft__stream *s, const struct 
 	default:
 		break;
 	}
-	s->state = STREAM_ACTIVE;
+	s->state = THREAD_ACTIVE;
 	return 0;
 }
 
-int weft__stream_catch_up(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__thread_catch_up(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	cross_gaps(a, s, ev->time_ns);
-	return s->state == STREAM_GUESS && !s->in_gap ? guess(a, s, ev) : 0;
+	return s->state == THREAD_GUESS && !s->in_gap ? guess(a, s, ev) : 0;
 }
 
-int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns)
+int weft__thread_worker(struct weft__analysis *a, struct weft__thread *s, uint32_t worker, uint64_t now_ns)
 {
 	struct weft__lane *lane;
 
 	if (worker == s->worker)
 		return 0;
-	weft__stream_settle(a, s, now_ns);
+	weft__thread_settle(a, s, now_ns);
 	s->since_ns = now_ns > s->since_ns ? now_ns : s->since_ns;
 	s->last_worker = worker == WEFT_WORKER_NONE ? s->worker : worker;
 	s->worker = worker;
@@ -158,19 +157,19 @@ int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32
 	s->lane = NO_LANE;
 	s->row = NO_ROW;
 	s->has_sched = false;
-	return worker == WEFT_WORKER_NONE ? 0 : weft__stream_lane(a, s, &lane);
+	return worker == WEFT_WORKER_NONE ? 0 : weft__thread_lane(a, s, &lane);
 }
 
-static void set_parked(struct weft__stream *s, bool park)
+static void set_parked(struct weft__thread *s, bool park)
 {
 	if (s->in_gap)
 		return;
-	s->state = park ? STREAM_PARKED : STREAM_ACTIVE;
+	s->state = park ? THREAD_PARKED : THREAD_ACTIVE;
 	if (park)
 		s->after_gap = false;
 }
 
-int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__thread_park(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	bool park = ev->kind == WEFT_KIND_PARK;
 	struct weft__lane *lane;
@@ -179,27 +178,27 @@ int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const st
 		set_parked(s, park);
 		return 0;
 	}
-	if (weft__stream_lane(a, s, &lane) < 0)
+	if (weft__thread_lane(a, s, &lane) < 0)
 		return -ENOMEM;
-	weft__stream_settle(a, s, ev->time_ns);
+	weft__thread_settle(a, s, ev->time_ns);
 	set_parked(s, park);
 	if (s->in_gap || ev->time_ns < a->opts.from_ns)
 		return 0;
 	lane->n_park_events++;
 	return park && WEFT_FIELD(ev, PARK, DEPTH) < WEFT_DEPTH_UNKNOWN
-		       ? weft__hist_add(&lane->depths, WEFT_FIELD(ev, PARK, DEPTH))
+		       ? weft__hist_add(&lane->depths, &a->lanes.arena, WEFT_FIELD(ev, PARK, DEPTH))
 		       : 0;
 }
 
-void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns)
+void weft__thread_known(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
 {
 	cross_gaps(a, s, now_ns);
-	if (s->state == STREAM_GUESS && !s->in_gap)
-		s->state = STREAM_ACTIVE;
-	weft__stream_settle(a, s, now_ns);
+	if (s->state == THREAD_GUESS && !s->in_gap)
+		s->state = THREAD_ACTIVE;
+	weft__thread_settle(a, s, now_ns);
 }
 
-int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__thread_sched(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	bool follows = s->has_sched && ev->time_ns > s->sched_ns && WEFT_FIELD(ev, SCHED, CPU) >= s->cpu_ns &&
 		       WEFT_FIELD(ev, SCHED, RUNQUEUE) >= s->runqueue_ns;
@@ -226,37 +225,32 @@ int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const s
 }
 
 /* Closes the books of a thread and gives its slot back. */
-int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended)
+int weft__thread_end(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns, bool thread_ended)
 {
-	uint32_t at = (uint32_t)(s - a->streams.at);
+	uint32_t at = (uint32_t)(s - a->threads.at);
 	struct weft__thread_timeline *timeline;
 	int rc;
 
 	cross_gaps(a, s, now_ns);
-	weft__stream_settle(a, s, now_ns);
+	weft__thread_settle(a, s, now_ns);
 	rc = weft__poll_leave(a, s, now_ns, thread_ended);
 	timeline = weft__thread_timeline_find(a, weft__thread_timeline_key(a, s));
-	if (timeline && thread_ended && timeline->stream == s->id)
+	if (timeline && thread_ended && timeline->thread_id == s->id)
 		timeline->ended_ns = now_ns ? now_ns : 1;
 	weft__log_clear(a, s);
-	weft__free(s->log);
-	weft__free(s->open);
-	weft__free(s->past_contexts);
-	weft__map_del(&a->streams.by_id, s->id);
-	weft__near_del(&a->streams.near, s->id);
+	weft__arena_del(&a->threads.arena, s->log);
+	weft__arena_del(&a->threads.arena, s->open);
+	weft__arena_del(&a->threads.arena, s->past_contexts);
+	weft__map_del(&a->threads.by_id, s->id);
+	weft__near_del(&a->threads.near, s->id);
 	memset(s, 0, sizeof(*s));
-	s->next_free = a->streams.free;
-	a->streams.free = at;
+	s->next_free = a->threads.free;
+	a->threads.free = at;
 	return rc;
 }
 
-void weft__streams_fini(struct weft__streams *streams)
+void weft__threads_fini(struct weft__threads *threads)
 {
-	for (size_t i = 0; i < streams->n; i++) {
-		weft__free(streams->at[i].open);
-		weft__free(streams->at[i].log);
-		weft__free(streams->at[i].past_contexts);
-	}
-	weft__free(streams->at);
-	weft__map_fini(&streams->by_id);
+	weft__map_fini(&threads->by_id);
+	weft__arena_fini(&threads->arena);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread as its own events report it: what it does, which polls are open, what it worked for of late. Context:
- * CALLER. */
-#ifndef WEFT_ANALYZE_STREAM_H
-#define WEFT_ANALYZE_STREAM_H
+/* A thread as its own events report it: what it does, which polls are open, what it worked for of late. Its id is that
+ * of the stream of events (docs/FORMAT.md): what others report for a thread has another id. Context: CALLER. */
+#ifndef WEFT_ANALYZE_THREAD_H
+#define WEFT_ANALYZE_THREAD_H
 
 #include "analyze/analysis.h"
 #include "analyze/gap.h"
 #include "analyze/timeline.h"
+#include "base/arena.h"
 #include "base/map.h"
 
 struct weft__holds;
@@ -19,7 +20,7 @@ struct weft__past_context;
 
 /* What a thread is doing, apart from polls. At the beginning and behind a gap it is not known, but the next event
  * says what it must have been: who stops waiting was waiting. */
-enum weft__stream_state { STREAM_GUESS, STREAM_ACTIVE, STREAM_PARKED };
+enum weft__thread_doing { THREAD_GUESS, THREAD_ACTIVE, THREAD_PARKED };
 
 struct weft__recent {
 	uint64_t begin_ns, end_ns, task, serial;
@@ -33,12 +34,12 @@ struct weft__logged {
 	uint64_t ns;
 };
 
-struct weft__stream {
+struct weft__thread {
 	uint32_t id;
 	uint32_t worker;
 	uint32_t last_worker; /* that it was, if it is none now */
 	uint32_t lane;
-	enum weft__stream_state state;
+	enum weft__thread_doing state;
 	uint64_t since_ns; /* time up to here is in the lane's books */
 	uint64_t seen_ns;  /* its last event: it ran */
 	uint64_t ran_ns;   /* its last event that nobody else records for it */
@@ -71,6 +72,7 @@ struct weft__stream {
 	struct weft__context context;   /* that its events have now */
 	bool has_context;               /* ... which is one, */
 	bool in_context;                /* ... which was asked for, */
+	uint32_t sample_context;        /* its number as that of a sample; 0: it has none yet */
 	uint64_t in_context_ns;         /* since then */
 	uint64_t location_ns;           /* up to then a poll was open of the location that was asked for */
 	uint64_t sums_ns, sums_from_ns; /* when it reported sums of waits last, and since when those were summed */
@@ -94,8 +96,9 @@ struct weft__past_context {
 };
 
 /* All of them. A slot that is free names the next that is. */
-struct weft__streams {
-	struct weft__stream *at;
+struct weft__threads {
+	struct weft__arena arena; /* of the list, and of what each has of its own */
+	struct weft__thread *at;
 	size_t n, cap;
 	uint32_t free;
 	struct weft__map by_id;
@@ -103,30 +106,30 @@ struct weft__streams {
 };
 
 /* It is a worker's, or polls without being one. */
-static inline bool weft__stream_works(const struct weft__stream *s)
+static inline bool weft__thread_works(const struct weft__thread *s)
 {
 	return s->polls || s->worker != WEFT_WORKER_NONE;
 }
 
 /* Those that can fail return 0 or -ENOMEM; get leaves NULL in `*ret` where a limit is reached. A pointer is good
  * until the next get. */
-int weft__stream_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__stream **ret);
+int weft__thread_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__thread **ret);
 /* What gaps up to the event, and the event itself, say of the time before it. */
-int weft__stream_catch_up(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
-static inline int weft__stream_advance(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev)
+int weft__thread_catch_up(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
+static inline int weft__thread_advance(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
-	if (ev->time_ns >= s->gaps.quiet_ns || s->state == STREAM_GUESS)
-		return weft__stream_catch_up(a, s, ev);
+	if (ev->time_ns >= s->gaps.quiet_ns || s->state == THREAD_GUESS)
+		return weft__thread_catch_up(a, s, ev);
 	s->in_gap = false;
 	return 0;
 }
-void weft__stream_settle(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
-int weft__stream_worker(struct weft__analysis *a, struct weft__stream *s, uint32_t worker, uint64_t now_ns);
-int weft__stream_park(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
+void weft__thread_settle(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns);
+int weft__thread_worker(struct weft__analysis *a, struct weft__thread *s, uint32_t worker, uint64_t now_ns);
+int weft__thread_park(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
 /* Somebody else reports what it did until now: it is there, and known. */
-void weft__stream_known(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns);
-int weft__stream_sched(struct weft__analysis *a, struct weft__stream *s, const struct weft__event *ev);
-int weft__stream_end(struct weft__analysis *a, struct weft__stream *s, uint64_t now_ns, bool thread_ended);
-void weft__streams_fini(struct weft__streams *streams);
+void weft__thread_known(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns);
+int weft__thread_sched(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
+int weft__thread_end(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns, bool thread_ended);
+void weft__threads_fini(struct weft__threads *threads);
 
 #endif
