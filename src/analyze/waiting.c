@@ -2,10 +2,8 @@
 /* Tasks that are not polled as the recording ends: those that were woken and wait for their poll first, then by the
  * time since their last poll. One whose waker was lost is among the latter. Known only where every poll is recorded. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analyze/state.h"
-#include "base/alloc.h"
 
 int weft__task_waits(struct weft__analysis *a, const struct weft__event *ev)
 {

@@ -15,7 +15,7 @@ pub struct weft_recorder_opts {
     /// Begin a new segment at this size. 64 MiB, or a quarter of keep_bytes if that is less. Flight recorder: memory
     /// for what is kept.
     pub segment_bytes: u64,
-    /// Begin a new segment at this age.
+    /// Begin a new segment at this age. 60 s, or 30 s when segments are sent (ship_to).
     pub segment_ns: u64,
     /// Sealed segments of this name together; the oldest are deleted first. 1 GiB; 64 MiB in memory. At least
     /// segment_bytes.
@@ -94,4 +94,21 @@ pub struct weft_recorder_opts {
     /// Flight recorder: a dump that a trigger asks for is written this long after it, with what came meanwhile. 0: at
     /// once.
     pub trigger_forward_ns: u64,
+    /// Where sealed segments are sent: URLs (s3://BUCKET/PREFIX, http://HOST/PATH and more: weft-agent(7)) or
+    /// directories, with spaces between; 8 at most. Without dir, segments wait in /var/tmp/weft-UID, and are removed
+    /// when all targets have them.
+    pub ship_to: *const c_char,
+    /// Stopping waits so long until the targets have the last segment.
+    pub ship_wait_ns: u64,
+    /// Segments that are older are not sent any more.
+    pub ship_age_ns: u64,
+    /// Sending makes no progress for so long: it has failed, and is tried again later.
+    pub ship_timeout_ns: u64,
+    /// 1: segments are removed from dir when all targets have them. 0: keep_bytes and keep_ns say how long they stay.
+    pub ship_delete: u32,
+    /// A signal that pauses recording, and lets it go on when it comes again. In the variable a number, or a name
+    /// such as USR1.
+    pub off_signal: u32,
+    /// While a file of that name is there, nothing is recorded.
+    pub off_file: *const c_char,
 }

@@ -77,10 +77,36 @@ pub struct Options {
     pub(crate) dir: Option<CString>,
     pub(crate) name: Option<CString>,
     pub(crate) sample_event: Option<CString>,
+    pub(crate) ship_to: Option<CString>,
+    pub(crate) off_file: Option<CString>,
     pub(crate) labels: Vec<CString>,
 }
 
 impl Options {
+    /// With pointers to its texts, which live as long as it does.
+    pub(crate) fn pointing(&self) -> sys::weft_recorder_opts {
+        let mut raw = self.raw;
+        raw.dir = self.dir.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        raw.name = self.name.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        raw.sample_event = self.sample_event.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        raw.ship_to = self.ship_to.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        raw.off_file = self.off_file.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        raw
+    }
+
+    #[rustfmt::skip]
+    pub(crate) fn empty(raw: sys::weft_recorder_opts) -> Self {
+        Self {
+            raw,
+            dir: None,
+            name: None,
+            sample_event: None,
+            ship_to: None,
+            off_file: None,
+            labels: Vec::new(),
+        }
+    }
+
     /// Where segments go. None: memory only (weft_recorder_save writes them out).
     pub fn dir(mut self, value: impl AsRef<OsStr>) -> Self {
         self.dir = Some(c_text(value.as_ref()));
@@ -100,7 +126,7 @@ impl Options {
         self
     }
 
-    /// Begin a new segment at this age. Default 60 s.
+    /// Begin a new segment at this age. 60 s, or 30 s when segments are sent (ship_to).
     pub fn segment(mut self, value: Duration) -> Self {
         self.raw.segment_ns = whole_ns(value);
         self
@@ -319,6 +345,53 @@ impl Options {
     /// once. At most 86400 s.
     pub fn trigger_forward(mut self, value: Duration) -> Self {
         self.raw.trigger_forward_ns = whole_ns(value);
+        self
+    }
+
+    /// Where sealed segments are sent: URLs (s3://BUCKET/PREFIX, http://HOST/PATH and more: weft-agent(7)) or
+    /// directories, with spaces between; 8 at most. Without dir, segments wait in /var/tmp/weft-UID, and are removed
+    /// when all targets have them.
+    pub fn ship_to(mut self, value: impl AsRef<OsStr>) -> Self {
+        self.ship_to = Some(c_text(value.as_ref()));
+        self
+    }
+
+    /// Stopping waits so long until the targets have the last segment. Default 2 s. `WEFT_OFF`: none.
+    /// `Duration::MAX`: none.
+    pub fn ship_wait(mut self, value: Duration) -> Self {
+        self.raw.ship_wait_ns = whole_ns(value);
+        self
+    }
+
+    /// Segments that are older are not sent any more. Default 604800 s.
+    pub fn ship_age(mut self, value: Duration) -> Self {
+        self.raw.ship_age_ns = whole_ns(value);
+        self
+    }
+
+    /// Sending makes no progress for so long: it has failed, and is tried again later. Default 30 s. From 100 ms to
+    /// 600 s.
+    pub fn ship_timeout(mut self, value: Duration) -> Self {
+        self.raw.ship_timeout_ns = whole_ns(value);
+        self
+    }
+
+    /// 1: segments are removed from dir when all targets have them. 0: keep_bytes and keep_ns say how long they stay.
+    pub fn ship_delete(mut self, value: bool) -> Self {
+        self.raw.ship_delete = value.into();
+        self
+    }
+
+    /// A signal that pauses recording, and lets it go on when it comes again. In the variable a number, or a name
+    /// such as USR1.
+    pub fn off_signal(mut self, value: u32) -> Self {
+        self.raw.off_signal = value;
+        self
+    }
+
+    /// While a file of that name is there, nothing is recorded.
+    pub fn off_file(mut self, value: impl AsRef<OsStr>) -> Self {
+        self.off_file = Some(c_text(value.as_ref()));
         self
     }
 }

@@ -18,7 +18,7 @@ impl Default for Options {
         // SAFETY: numbers and pointers, of which all may be 0.
         let mut raw: sys::weft_recorder_opts = unsafe { std::mem::zeroed() };
         raw.size = size_of::<sys::weft_recorder_opts>();
-        Self { raw, dir: None, name: None, sample_event: None, labels: Vec::new() }
+        Self::empty(raw)
     }
 }
 
@@ -96,12 +96,9 @@ impl Options {
             *mut sys::weft_error,
         ) -> i32,
     ) -> Result<Recorder, Error> {
-        let mut raw = self.raw;
+        let mut raw = self.pointing();
         let mut labels: Vec<*const c_char> = self.labels.iter().map(|label| label.as_ptr()).collect();
         labels.push(ptr::null());
-        raw.dir = self.dir.as_ref().map_or(ptr::null(), |text| text.as_ptr());
-        raw.name = self.name.as_ref().map_or(ptr::null(), |text| text.as_ptr());
-        raw.sample_event = self.sample_event.as_ref().map_or(ptr::null(), |text| text.as_ptr());
         raw.labels = labels.as_ptr();
         let mut recorder = ptr::null_mut();
         // SAFETY: all that the options point to lives for the call, and the library copies what it keeps.
