@@ -24,15 +24,21 @@ struct cli_command {
 	const char *help;
 };
 
+int cli_config(int argc, char **argv);
+int cli_export(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
+int cli_ls(int argc, char **argv);
+int cli_push(int argc, char **argv);
+int cli_polls(int argc, char **argv);
 int cli_query(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_recover(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_symbolize(int argc, char **argv);
 int cli_view(int argc, char **argv);
-extern const char cli_inspect_help[], cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[],
-	cli_symbolize_help[], cli_view_help[];
+extern const char cli_config_help[], cli_export_help[], cli_inspect_help[], cli_ls_help[], cli_polls_help[],
+	cli_push_help[], cli_query_help[], cli_report_help[], cli_recover_help[], cli_run_help[], cli_symbolize_help[],
+	cli_view_help[];
 
 /* What the command found SIGPIPE set to, for programs that it runs. */
 extern void (*cli_sigpipe)(int);
@@ -67,6 +73,15 @@ enum cli_option {
 	CLI_OPT_RUN,
 	CLI_OPT_TABLES,
 	CLI_OPT_NO_PAGER,
+	CLI_OPT_OTLP,
+	CLI_OPT_WHAT,
+	CLI_OPT_TAG,
+	CLI_OPT_MIN,
+	CLI_OPT_NO_CONTEXTS,
+	CLI_OPT_SORT,
+	CLI_OPT_GROUP,
+	CLI_OPT_BY_PACKAGE,
+	CLI_OPT_DEPTH,
 };
 
 /* A line on stderr that begins with "weft: ". Answers CLI_FAILED. */
@@ -98,6 +113,9 @@ bool cli_parse_time(const char *text, uint64_t *ns);
 
 /* A decimal number with nothing behind it, at most `most`. */
 bool cli_parse_number(const char *text, uint64_t most, uint64_t *number);
+
+/* A span of up to 16 hex digits, or a trace of 17 to 32. */
+bool cli_parse_span(const char *text, uint64_t *span, uint64_t *trace_hi, uint64_t *trace_lo);
 
 /* Whether nobody else can replace what is in a directory for temporary files, by its descriptor. `why` not, up to the
  * comma or semicolon and a space before what else to do. */

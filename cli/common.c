@@ -99,6 +99,33 @@ bool cli_parse_number(const char *text, uint64_t most, uint64_t *number)
 	return true;
 }
 
+static bool parse_hex(const char *text, size_t n, uint64_t *ret)
+{
+	size_t i;
+
+	for (i = 0, *ret = 0; i < n; i++) {
+		int digit = text[i] >= '0' && text[i] <= '9'   ? text[i] - '0'
+			    : text[i] >= 'a' && text[i] <= 'f' ? text[i] - 'a' + 10
+			    : text[i] >= 'A' && text[i] <= 'F' ? text[i] - 'A' + 10
+							       : -1;
+
+		if (digit < 0)
+			return false;
+		*ret = *ret << 4 | (uint64_t)digit;
+	}
+	return n > 0;
+}
+
+bool cli_parse_span(const char *text, uint64_t *span, uint64_t *trace_hi, uint64_t *trace_lo)
+{
+	size_t n = strlen(text);
+
+	if (n <= 16)
+		return parse_hex(text, n, span) && *span;
+	return n <= 32 && parse_hex(text, n - 16, trace_hi) && parse_hex(text + n - 16, 16, trace_lo) &&
+	       (*trace_hi || *trace_lo);
+}
+
 static bool is_dir(const char *path)
 {
 	struct stat st;

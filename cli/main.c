@@ -15,9 +15,14 @@ static const struct cli_command commands[] = {
 	{"report", "what the recording says: worst polls, delays, how busy workers are", cli_report, cli_report_help},
 	{"query", "ask the recording in SQL: every poll, wait, sample and wake is a row", cli_query, cli_query_help},
 	{"view", "look at the recording in a browser: timeline, causes, flame graphs", cli_view, cli_view_help},
+	{"polls", "long polls, each with its length and its samples", cli_polls, cli_polls_help},
+	{"export", "a profile for other tools: pprof, OTLP, collapsed stacks", cli_export, cli_export_help},
 	{"inspect", "what segments hold", cli_inspect, cli_inspect_help},
 	{"symbolize", "put names of functions, files and lines into segments", cli_symbolize, cli_symbolize_help},
 	{"recover", "make segments of what killed processes left behind", cli_recover, cli_recover_help},
+	{"push", "send segments to S3, by HTTP, or to another directory", cli_push, cli_push_help},
+	{"ls", "what is in a bucket of S3", cli_ls, cli_ls_help},
+	{"config", "the options of a recorder here, and where each comes from", cli_config, cli_config_help},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -43,15 +48,19 @@ static void long_help(void)
 	       "  weft report --json DIR | jq '.recordings[0].longest_polls[0]'\n"
 	       "  weft query DIR 'select location, max(duration_ns) from poll group by 1'\n"
 	       "  weft view ~/weft                              look at it in a browser\n"
+	       "  weft polls ~/weft --min 10ms                  each long poll, with the samples in it\n"
+	       "  weft export ~/weft -o x.pb.gz                 a profile for go tool pprof and others\n"
 	       "  weft inspect FILE.weft                        header, threads, kinds, bytes per event\n"
 	       "  weft inspect --events FILE.weft | less        every event, by name\n"
 	       "  weft symbolize ~/weft                         names of functions into the segments, to read them "
 	       "elsewhere\n"
 	       "  weft recover ~/weft                           after kill -9 or a crash\n"
+	       "  weft push --to s3://bucket/web ~/weft         what is not there yet\n"
 	       "\nexit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n"
-	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-query(1), weft-view(1), weft-inspect(1), "
-	       "weft-symbolize(1),\n"
-	       "weft-recover(1), weft-segment(5)\n");
+	       "\nMan pages: weft(1), weft-run(1), weft-report(1), weft-query(1), weft-view(1), weft-polls(1), "
+	       "weft-export(1),\n"
+	       "weft-inspect(1), weft-symbolize(1), weft-recover(1), weft-push(1), weft-ls(1), weft-config(1),\n"
+	       "weft-agent(7), weft-segment(5)\n");
 }
 
 /* Edits that make one word of the other; words here are short. */

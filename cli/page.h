@@ -36,6 +36,7 @@ enum page_kind {
 struct page_finding {
 	enum page_kind kind;
 	const char *cause; /* "on_cpu", "blocked", "waiting", "preempted", "not_measured", or NULL: the kind says it */
+	const char *callback;      /* kind of a loop's callbacks that it is about; NULL: not known, or not about them */
 	struct report_text title;  /* where and why */
 	struct report_text worst;  /* what the worst one was spent on; empty: the title says it */
 	struct report_text who;    /* whom it happened to: workers or threads */

@@ -38,6 +38,8 @@ static void one(struct weft__json *json, const struct report *report, const stru
 	weft__json_text(json, "title", f->title.at);
 	if (has_location(f->kind))
 		report_json_location(json, report, f->location);
+	if (f->callback)
+		weft__json_text(json, "callback", f->callback);
 	weft__json_u64(json, "count", f->count);
 	weft__json_bool(json, "count_is_at_least", f->more);
 	weft__json_u64(json, "total_ns", f->total_ns);

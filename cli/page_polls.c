@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/callback.h"
 #include "analyze/label.h"
 #include "base/alloc.h"
 #include "page.h"
@@ -34,7 +35,8 @@ struct group {
 	uint32_t location, worker; /* the worker of ticks only */
 	bool tick, running;
 	enum weft__part part;
-	const struct weft__cause *cause; /* of the worst one; NULL: not known, or on the CPU */
+	const struct weft__cause *cause;       /* of the worst one; NULL: not known, or on the CPU */
+	const struct weft__callback *callback; /* of ticks: NULL: not known */
 	const struct weft__poll *worst;
 	uint64_t n, total_ns;
 	uint64_t n_behind, behind_ns, behind_worst_ns;
@@ -104,19 +106,29 @@ static bool same_cause(const struct weft__cause *a, const struct weft__cause *b)
 	return a->name == b->name && (a->what == WEFT_WAIT_CALL || a->object == b->object);
 }
 
+/* Polls of weft/uv.h that are all the callbacks that nobody wrapped. */
+static bool is_unwrapped(const struct report *report, uint32_t location)
+{
+	const struct weft_location_def *at = weft__names_location(&report->rec->names, location);
+
+	return at && !at->file[0] && strcmp(at->name, "callbacks not wrapped") == 0;
+}
+
 static struct group *group_of(struct groups *groups, const struct report *report, const struct weft__poll *poll,
 			      bool running)
 {
 	enum weft__part part = leading(poll);
 	const struct weft__cause *cause = cause_of(poll, part);
 	bool tick = page_is_tick(report, poll->worker, poll->location);
+	const struct weft__callback *callback =
+		tick || is_unwrapped(report, poll->location) ? weft__callback_of(&report->rec->frames, poll) : NULL;
 	struct group *g;
 	size_t i;
 
 	for (i = 0; i < groups->n; i++) {
 		g = &groups->at[i];
 		if (g->location == poll->location && g->part == part && g->running == running &&
-		    same_cause(g->cause, cause) && (!tick || g->worker == poll->worker))
+		    same_cause(g->cause, cause) && g->callback == callback && (!tick || g->worker == poll->worker))
 			return g;
 	}
 	if (groups->n == GROUPS)
@@ -128,6 +140,7 @@ static struct group *group_of(struct groups *groups, const struct report *report
 	g->running = running;
 	g->part = part;
 	g->cause = cause;
+	g->callback = callback;
 	g->worst = poll; /* lists have the longest first */
 	return g;
 }
@@ -382,6 +395,7 @@ static void add_group(struct page_findings *list, const struct report *report, s
 	struct page_finding *f = page_add(list, kind, g->total_ns + g->behind_ns);
 
 	f->cause = part_names[g->part];
+	f->callback = g->callback ? g->callback->name : NULL;
 	f->count = g->n;
 	f->total_ns = g->total_ns;
 	f->worst_ns = g->worst->rank_ns;
@@ -402,6 +416,8 @@ static void add_group(struct page_findings *list, const struct report *report, s
 		report_say(&f->title, "the %.40s", cli_safe(weft__label_location(&report->rec->names, g->location)));
 	else
 		say_location(&f->title, report, g->location);
+	if (g->callback)
+		report_say(&f->title, ", in the callback of %s", g->callback->words);
 	report_say(&f->title, ": ");
 	say_why(&f->title, report, g);
 	say_worst(&f->worst, report, g);

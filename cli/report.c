@@ -27,6 +27,8 @@ const char cli_report_help[] =
 	"\n"
 	"  --full            all tables; on a terminal through $PAGER (less -R -F -X)\n"
 	"  --no-pager        not through a pager\n"
+	"  --by-package      CPU time by whose code it was: the program, its libraries, the system, the kernel, with "
+	"versions\n"
 	"  --top N           length of lists: findings (5); with --full worst polls, delays, functions and threads "
 	"(10)\n"
 	"  --from TIME       only what happened from TIME on, relative to the recording's start: 12.5, 12.5s, 300ms\n"
@@ -134,34 +136,6 @@ static void parse_filter(int c, struct report_opts *opts)
 	}
 }
 
-static bool parse_hex(const char *text, size_t n, uint64_t *ret)
-{
-	size_t i;
-
-	for (i = 0, *ret = 0; i < n; i++) {
-		int digit = text[i] >= '0' && text[i] <= '9'   ? text[i] - '0'
-			    : text[i] >= 'a' && text[i] <= 'f' ? text[i] - 'a' + 10
-			    : text[i] >= 'A' && text[i] <= 'F' ? text[i] - 'A' + 10
-							       : -1;
-
-		if (digit < 0)
-			return false;
-		*ret = *ret << 4 | (uint64_t)digit;
-	}
-	return n > 0;
-}
-
-/* A span of up to 16 digits, or a trace of 17 to 32. */
-static bool parse_span(const char *text, struct weft__analysis_opts *opts)
-{
-	size_t n = strlen(text);
-
-	if (n <= 16)
-		return parse_hex(text, n, &opts->span) && opts->span;
-	return n <= 32 && parse_hex(text, n - 16, &opts->trace_hi) && parse_hex(text + n - 16, 16, &opts->trace_lo) &&
-	       (opts->trace_hi || opts->trace_lo);
-}
-
 static int parse(int argc, char **argv, struct report_opts *opts)
 {
 	static const struct option longs[] = {
@@ -179,6 +153,7 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 		{"json", no_argument, NULL, CLI_OPT_JSON},
 		{"full", no_argument, NULL, CLI_OPT_FULL},
 		{"no-pager", no_argument, NULL, CLI_OPT_NO_PAGER},
+		{"by-package", no_argument, NULL, CLI_OPT_BY_PACKAGE},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -202,7 +177,8 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 				return cli_usage(argv[0], "--to takes a time like 12.5s or 300ms, not '%s'", optarg);
 			break;
 		case CLI_OPT_SPAN:
-			if (!parse_span(optarg, &opts->analysis))
+			if (!cli_parse_span(optarg, &opts->analysis.span, &opts->analysis.trace_hi,
+					    &opts->analysis.trace_lo))
 				return cli_usage(argv[0],
 						 "--span takes the hex digits of a span (up to 16) or a trace (up to "
 						 "32), not '%s'",
@@ -218,6 +194,9 @@ static int parse(int argc, char **argv, struct report_opts *opts)
 			break;
 		case CLI_OPT_JSON:
 			opts->json = true;
+			break;
+		case CLI_OPT_BY_PACKAGE:
+			opts->by_package = report_packages;
 			break;
 		case CLI_OPT_FULL:
 			opts->full = true;

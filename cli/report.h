@@ -33,6 +33,8 @@ struct report_short_name {
 };
 struct report_short {
 	uint64_t n, cpu_ns;
+	uint64_t unheard; /* of these nothing is known but that they began */
+	bool asked;       /* unheard is known */
 	size_t n_names;
 	struct report_short_name names[REPORT_SHORT_NAMES];
 };
@@ -53,7 +55,12 @@ struct report_opts {
 	bool json;
 	bool full; /* all tables, not the first page */
 	bool no_pager;
+	/* CPU time by package instead of all else (report_packages); NULL: not. The page of weft view has none. */
+	int (*by_package)(const struct report *report, struct weft__json *json);
 };
+
+/* package.c: CPU time by package, as text or into an array. 0 or -ENOMEM. */
+int report_packages(const struct report *report, struct weft__json *json);
 
 /* report_each.c: the recordings, one after the other. Answers `code`, or what became of it. As text the process that
  * did the most comes first, and those that did little are rows of one table. */

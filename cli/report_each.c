@@ -156,7 +156,9 @@ static int show(struct study *s, const struct report_opts *opts, struct weft__js
 
 	if (rc == 0)
 		rc = find_names(s->rec, &s->report);
-	if (rc == 0 && json)
+	if (rc == 0 && opts->by_package)
+		rc = opts->by_package(&s->report, json);
+	else if (rc == 0 && json)
 		report_json(json, &s->report);
 	else if (rc == 0 && opts->full)
 		report_text(&s->report);
@@ -198,7 +200,7 @@ int report_each_json(struct weft__recordings *list, const struct report_opts *op
 			return fail(&s, rc);
 	}
 	weft__json_end(&json, ']');
-	if (opts->shorts->n)
+	if (opts->shorts->n || opts->shorts->unheard)
 		report_short_json(&json, opts->shorts);
 	weft__json_end(&json, '}');
 	check_context(opts);
@@ -339,7 +341,7 @@ static void print_others(const struct study *all, size_t n, bool full)
 /* Of several processes the first page has one, the one that did the most, and the others as rows. */
 static bool has_section(const struct study *s, size_t i, const struct report_opts *opts)
 {
-	return i == 0 || opts->has_pid || (opts->full && !s->little);
+	return i == 0 || opts->has_pid || ((opts->full || opts->by_package) && !s->little);
 }
 
 static int print_all(struct study *all, size_t n, const struct report_opts *opts, int code)
@@ -363,11 +365,11 @@ static int print_all(struct study *all, size_t n, const struct report_opts *opts
 	for (; i < n; i++)
 		if (cli_tell_damage(all[i].rec))
 			code = CLI_DAMAGED;
-	if (opts->shorts->n && !opts->has_pid) {
+	if ((opts->shorts->n || opts->shorts->unheard) && !opts->has_pid) {
 		putchar('\n');
 		report_short_text(opts->shorts);
 	}
-	if (!opts->full)
+	if (!opts->full && !opts->by_package)
 		page_print_more(query);
 	return code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that ended before weft started in them. Each left a line in short-processes.txt of the directory: "PID
- * CPU_NS LIVED_NS NAME", or is one of N in a line "*N CPU_NS LIVED_NS NAME". What is not such a line is passed over. */
+ * CPU_NS LIVED_NS NAME", or is one of N in a line "*N CPU_NS LIVED_NS NAME". A line "?N" has the number of those that
+ * began and left no line. What is not such a line is passed over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -48,6 +49,11 @@ static void read_file(struct report_short *all, FILE *file)
 	while (ftell(file) < SHORT_BYTES_MAX && fgets(line, sizeof(line), file)) {
 		bool many = line[0] == '*';
 
+		if (sscanf(line, "?%llu%c", &number, &end) == 2 && end == '\n') {
+			all->unheard += number;
+			all->asked = true;
+			continue;
+		}
 		if (sscanf(line + many, "%llu %llu %llu %63[!-~]%c", &number, &cpu_ns, &lived_ns, name, &end) == 5 &&
 		    end == '\n')
 			count_in(all, name, many ? number : 1, cpu_ns);
@@ -95,7 +101,7 @@ bool report_short_only(const struct report_short *all, int n_paths, char **paths
 	int i;
 	size_t k;
 
-	for (i = 0; i < n_paths && all->n; i++) {
+	for (i = 0; i < n_paths && (all->n || all->unheard); i++) {
 		other |= stat(paths[i], &st) < 0 || !S_ISDIR(st.st_mode);
 		for (k = 0; k < 2 && !other; k++) {
 			snprintf(pattern, sizeof(pattern), patterns[k], paths[i]);
@@ -104,23 +110,38 @@ bool report_short_only(const struct report_short *all, int n_paths, char **paths
 				globfree(&found);
 		}
 	}
-	return all->n && !other;
+	return (all->n || all->unheard) && !other;
 }
 
-void report_short_text(const struct report_short *all)
+static void say_names(const struct report_short *all)
 {
 	char figure[CLI_FIGURE], count[CLI_FIGURE];
 	size_t i;
 
-	if (!all->n)
-		return;
 	printf("%s process%s ended before weft started in %s, with %s of CPU%s (", cli_count(all->n, count),
 	       all->n == 1 ? "" : "es", all->n == 1 ? "it" : "them", cli_ns(all->cpu_ns, figure),
 	       all->n == 1 ? "" : " together");
 	for (i = 0; i < all->n_names && i < SHORT_SHOWN; i++)
 		printf("%s%s %s", i ? ", " : "", cli_safe(all->names[i].name), cli_count(all->names[i].n, count));
 	puts(i < all->n_names ? ", ...)" : ")");
-	puts("not counted: " NOT_COUNTED "\nweft run --start-after 0 records such processes, too");
+}
+
+void report_short_text(const struct report_short *all)
+{
+	char count[CLI_FIGURE];
+
+	if (all->n)
+		say_names(all);
+	if (all->unheard)
+		printf("%s process%s began without weft starting in %s or an exit: a signal ended %s, or %s still "
+		       "run%s\n",
+		       cli_count(all->unheard, count), all->unheard == 1 ? "" : "es", all->unheard == 1 ? "it" : "them",
+		       all->unheard == 1 ? "it" : "them", all->unheard == 1 ? "it" : "they",
+		       all->unheard == 1 ? "s" : "");
+	if (all->n && !all->asked)
+		puts("not counted: " NOT_COUNTED);
+	if (all->n || all->unheard)
+		puts("weft run --start-after 0 records such processes, too");
 }
 
 void report_short_json(struct weft__json *json, const struct report_short *all)
@@ -139,7 +160,12 @@ void report_short_json(struct weft__json *json, const struct report_short *all)
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
-	weft__json_text(json, "not_counted", NOT_COUNTED);
+	if (all->asked) {
+		weft__json_u64(json, "no_end_seen", all->unheard);
+	} else {
+		weft__json_absent(json, "no_end_seen", "the directory has no such count");
+		weft__json_text(json, "not_counted", NOT_COUNTED);
+	}
 	weft__json_end(json, '}');
 }
 

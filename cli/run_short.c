@@ -55,6 +55,7 @@ void run_short_environment(pid_t self)
 /* Processes may still be there, which find it closed and write lines. */
 void run_short_close(const struct run_dir *dir)
 {
+	uint64_t born, left;
 	FILE *file;
 	size_t i;
 	int fd;
@@ -77,6 +78,10 @@ void run_short_close(const struct run_dir *dir)
 			fprintf(file, "*%" PRIu64 " %" PRIu64 " %" PRIu64 " %.*s\n", n, at->cpu_ns, at->lived_ns,
 				SHORT_NAME_BYTES, at->name);
 	}
+	born = __atomic_load_n(&page->born, __ATOMIC_ACQUIRE);
+	left = __atomic_load_n(&page->left, __ATOMIC_ACQUIRE);
+	if (born > left || ftello(file) > 0)
+		fprintf(file, "?%" PRIu64 "\n", born > left ? born - left : 0);
 	fclose(file);
 }
 

@@ -2,7 +2,10 @@
 # One set of flags for every object. initial-exec makes the thread's ring one load away, with no call that could
 # allocate in a signal handler.
 add_compile_options(-pthread -fvisibility=hidden -ftls-model=initial-exec
-	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+	-Wall -Wextra)
+foreach(warning -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+	add_compile_options($<$<COMPILE_LANGUAGE:C>:${warning}>)
+endforeach()
 add_link_options(-pthread)
 add_compile_definitions(_GNU_SOURCE=1) # a file that says it itself says 1 too
 if(WEFT_WERROR)

@@ -32,8 +32,9 @@ bool weft__preload_exec_begin(void)
 		static void *real PRELOAD_NEAR;                                                                        \
 		int(*call) parameters = PRELOAD_REAL(real, #name);                                                     \
 		bool had = weft__preload_exec_begin();                                                                 \
-		int r = call arguments;                                                                                \
+		int was = weft__preload_late_exec(), r = call arguments;                                               \
                                                                                                                        \
+		weft__preload_late_exec_failed(was);                                                                   \
 		weft__preload_exec_failed(had);                                                                        \
 		return r;                                                                                              \
 	}

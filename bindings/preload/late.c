@@ -146,6 +146,7 @@ static void *start_main(void *data)
 	weft__late_start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (weft__preload_open() != 0)
 		late.children = false; /* nor are its children */
+	weft__preload_counts_leave();
 	weft__private_fds_end();
 	if (!late.children) /* else it is theirs, too */
 		signal_give();
@@ -339,6 +340,7 @@ void weft__preload_settle(void)
 	weft__preload_pid = child->pid;
 	weft__preload_epoch++;
 	child->pid = 0;
+	weft__preload_counts_settle();
 	__atomic_store_n(&weft__preload_on, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&late.state, LATE_WAITS, __ATOMIC_RELEASE);
 	__atomic_store_n(&weft__preload_late, 1, __ATOMIC_RELEASE);
@@ -397,8 +399,33 @@ static void process_ends(void)
 		timer_stop();
 		__atomic_store_n(&weft__preload_late, 0, __ATOMIC_RELEASE);
 		weft__preload_short_line(late.dir, late.born_ns);
+		weft__preload_counts_leave();
 	}
 	errno = saved;
+}
+
+enum { EXEC_OTHER, EXEC_PROCESS, EXEC_CHILD };
+
+int weft__preload_late_exec(void)
+{
+	int child = weft__preload_thread.child.pid, saved = errno, was = EXEC_OTHER;
+
+	if (child > 0 && child == weft__preload_small_pid()) {
+		weft__preload_counts_left(1);
+		was = EXEC_CHILD;
+	} else if (child == 0 && weft__preload_is_own() && weft__preload_counts_leave()) {
+		was = EXEC_PROCESS;
+	}
+	errno = saved;
+	return was;
+}
+
+void weft__preload_late_exec_failed(int was)
+{
+	if (was != EXEC_OTHER)
+		weft__preload_counts_left(-1);
+	if (was == EXEC_PROCESS)
+		weft__preload_counts_settle();
 }
 
 FORK_CODE static void ends(void)
@@ -409,6 +436,7 @@ FORK_CODE static void ends(void)
 		process_ends();
 	else if (child->pid == weft__preload_small_pid() && !weft__preload_child_ends()) {
 		weft__preload_short_line(late.dir, child->born_ns);
+		weft__preload_counts_left(1);
 		child->pid = -1;
 	}
 }
@@ -456,6 +484,8 @@ void weft__preload_late_init(const char *dir, bool children, uint64_t after_ns)
 	}
 	__atomic_store_n(&late.state, LATE_WAITS, __ATOMIC_RELEASE);
 	__atomic_store_n(&weft__preload_late, 1, __ATOMIC_RELEASE);
+	weft__preload_counts_open();
+	weft__preload_counts_born();
 	if (late.signal)
 		late.timer = weft__preload_timer_new(late.signal, (int)syscall(SYS_gettid), after_ns);
 }

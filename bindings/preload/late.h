@@ -30,8 +30,14 @@ bool weft__preload_is_closed(uintptr_t pc);
  * too deep to be looked at counts as one. */
 bool weft__preload_is_calm(uintptr_t sp);
 
-/* short.c. Before a fork: the page in which children are counted. */
+/* short.c. The page in which processes are counted. Then: this one begins. */
 void weft__preload_counts_open(void);
+void weft__preload_counts_born(void);
+/* This process is accounted for, or a child that is not settled is (N is 1; -1: it is not, after all). A settled child
+ * is a process of its own. Leave answers false when it was before. */
+bool weft__preload_counts_leave(void);
+void weft__preload_counts_left(int n);
+void weft__preload_counts_settle(void);
 /* HOT. In the child of a fork: now it begins, with a timer if there is a SIGNAL for it; it ends, and is counted, or
  * there is no page for that. */
 void weft__preload_child_begin(int signal, uint64_t after_ns);
@@ -57,6 +63,9 @@ void weft__preload_late_polls(void);
 bool weft__preload_is_own(void);
 /* HOT. The child of a fork becomes a process like others. */
 void weft__preload_settle(void);
+/* HOT. Around exec, also in the child of a vfork, where both do nothing: what the process is becomes another one's. */
+int weft__preload_late_exec(void);
+void weft__preload_late_exec_failed(int was);
 /* The program wants SIGNAL for itself. */
 void weft__preload_late_give_signal(int signal);
 

@@ -29,6 +29,7 @@
 static struct weft__short_page *page; /* NULL: lines are written */
 static struct weft__short_name *own_name;
 static bool page_tried;
+static uint32_t has_left = 1; /* this process is accounted for, or never was in the count */
 
 FORK_CODE static uint64_t small_clock(clockid_t clock)
 {
@@ -69,6 +70,34 @@ FORK_CODE void weft__preload_child_begin(int signal, uint64_t after_ns)
 	t->child.pid = weft__preload_small_pid();
 	t->child.born_ns = small_clock(CLOCK_MONOTONIC);
 	t->child.timer = signal ? weft__preload_timer_new(signal, t->child.pid, after_ns) : -1;
+	if (page)
+		__atomic_fetch_add(&page->born, 1, __ATOMIC_RELAXED);
+}
+
+FORK_CODE void weft__preload_counts_left(int n)
+{
+	if (page)
+		__atomic_fetch_add(&page->left, (uint64_t)(int64_t)n, __ATOMIC_RELAXED);
+}
+
+void weft__preload_counts_born(void)
+{
+	if (page)
+		__atomic_fetch_add(&page->born, 1, __ATOMIC_RELAXED);
+	weft__preload_counts_settle();
+}
+
+void weft__preload_counts_settle(void)
+{
+	__atomic_store_n(&has_left, 0, __ATOMIC_RELAXED);
+}
+
+bool weft__preload_counts_leave(void)
+{
+	if (__atomic_exchange_n(&has_left, 1, __ATOMIC_RELAXED))
+		return false;
+	weft__preload_counts_left(1);
+	return true;
 }
 
 FORK_CODE bool weft__preload_child_ends(void)
@@ -84,6 +113,7 @@ FORK_CODE bool weft__preload_child_ends(void)
 	__atomic_fetch_add(&at->cpu_ns, cpu_ns, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&at->lived_ns, lived_ns, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&at->n, 1, __ATOMIC_RELEASE);
+	weft__preload_counts_left(1);
 	return true;
 }
 
@@ -143,8 +173,8 @@ void weft__preload_counts_open(void)
 	fd = SMALL_CALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd >= 0 && is_page((int)fd, inode)) {
 		at = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
-		page = at == MAP_FAILED ? NULL : at;
-		if (page && page->mark == SHORT_MARK)
+		page = at != MAP_FAILED && ((struct weft__short_page *)at)->mark == SHORT_MARK ? at : NULL;
+		if (page)
 			own_name = take_name(page);
 	}
 	if (fd >= 0)

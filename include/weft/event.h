@@ -175,6 +175,14 @@ WEFT_EMIT(void weft_poll_next(uint64_t task, uint32_t depth), {
 	}
 })
 
+/* A park begins: the thread's CPU time is due, or it was off the CPU before, which is no part of the park. */
+static inline void weft_check_park(uint32_t on, uint64_t tick)
+{
+	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
+		weft_slow_sched(tick);
+	else if ((on & WEFT_GATE_RSEQ) && WEFT_UNLIKELY(!weft_stayed_since()))
+		weft_slow_off(tick);
+}
 static inline void weft_emit_park(uint32_t depth, uint32_t on, uint64_t tick)
 {
 	uint64_t arg = depth <= 0xffffu ? depth : 0xfffeu;
@@ -185,8 +193,7 @@ static inline void weft_emit_park(uint32_t depth, uint32_t on, uint64_t tick)
 	}
 	weft_emit(WEFT_KIND_PARK, arg, tick);
 	__atomic_store_n(&weft_ring_self->park, tick, __ATOMIC_RELAXED);
-	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
-		weft_slow_sched(tick);
+	weft_check_park(on, tick);
 }
 static inline void weft_emit_unpark(uint32_t depth, uint32_t on, uint64_t tick)
 {

@@ -100,7 +100,7 @@ struct weft_recorder_opts {
 	/* Begin a new segment at this size. 64 MiB, or a quarter of keep_bytes if that is less. Flight recorder:
 	 * memory for what is kept. At least 4 KiB. WEFT_SEGMENT_BYTES. */
 	uint64_t segment_bytes;
-	/* Begin a new segment at this age. Default 60 s. WEFT_SEGMENT_SECONDS. */
+	/* Begin a new segment at this age. 60 s, or 30 s when segments are sent (ship_to). WEFT_SEGMENT_SECONDS. */
 	uint64_t segment_ns;
 	/* Sealed segments of this name together; the oldest are deleted first. 1 GiB; 64 MiB in memory. At least
 	 * segment_bytes. WEFT_KEEP_BYTES. */
@@ -190,6 +190,26 @@ struct weft_recorder_opts {
 	/* Flight recorder: a dump that a trigger asks for is written this long after it, with what came meanwhile.
 	 * 0: at once. At most 86400 s. WEFT_TRIGGER_FORWARD_SECONDS. */
 	uint64_t trigger_forward_ns;
+	/* Where sealed segments are sent: URLs (s3://BUCKET/PREFIX, http://HOST/PATH and more: weft-agent(7)) or
+	 * directories, with spaces between; 8 at most. Without dir, segments wait in /var/tmp/weft-UID, and are
+	 * removed when all targets have them. WEFT_SHIP_TO. */
+	const char *ship_to;
+	/* Stopping waits so long until the targets have the last segment. Default 2 s. WEFT_OFF: none.
+	 * WEFT_SHIP_WAIT_MS. */
+	uint64_t ship_wait_ns;
+	/* Segments that are older are not sent any more. Default 604800 s. WEFT_SHIP_AGE_SECONDS. */
+	uint64_t ship_age_ns;
+	/* Sending makes no progress for so long: it has failed, and is tried again later. Default 30 s. From 100 ms
+	 * to 600 s. WEFT_SHIP_TIMEOUT_MS. */
+	uint64_t ship_timeout_ns;
+	/* 1: segments are removed from dir when all targets have them. 0: keep_bytes and keep_ns say how long they
+	 * stay. WEFT_SHIP_DELETE. */
+	uint32_t ship_delete;
+	/* A signal that pauses recording, and lets it go on when it comes again. In the variable a number, or a name
+	 * such as USR1. WEFT_OFF_SIGNAL. */
+	uint32_t off_signal;
+	/* While a file of that name is there, nothing is recorded. WEFT_OFF_FILE. */
+	const char *off_file;
 };
 
 /* Flight recorder. With flight_ns nothing is written to `dir` until somebody asks: the last flight_ns are kept in

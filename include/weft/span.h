@@ -21,7 +21,8 @@
  *
  * A context is the thread's own; it stays while nothing records and is there when recording begins. Setting one that
  * is equal to the present one costs a comparison. Otherwise it is one event, some tens of ns: no lock, no memory, no
- * system call. Any thread, for itself; not from signal handlers.
+ * system call. While the recorder only counts wakes, to stay within its budget, there is an event only if something is
+ * recorded in the context. Any thread, for itself; not from signal handlers.
  *
  * The context is also published as an OpenTelemetry thread context (OTEP 4947), so that other profilers see it: the
  * thread-local variable otel_thread_ctx_v1 points to a record of trace id, span id, flags and attributes. They are:

@@ -10,6 +10,7 @@
 #include "kind.h"
 #include "options.h"
 #include "recorder.h"
+#include "report.h"
 #include "runtime.h"
 #include "segment.h"
 #include "span.h"

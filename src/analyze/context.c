@@ -60,6 +60,7 @@ int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const st
 
 	s->context = context;
 	s->has_context = weft__context_is_set(&context);
+	s->sample_context = 0;
 	if (match != s->in_context)
 		s->in_context_ns = ev->time_ns;
 	s->in_context = match;

@@ -310,11 +310,17 @@ void weft__frames_fini(struct weft__frames *f)
 	memset(f, 0, sizeof(*f));
 }
 
+/* A function of the library, or a guard of weft.hpp. */
+static bool is_weft(const char *name)
+{
+	return strncmp(name, "weft_", 5) == 0 || strncmp(name, "weft::", 6) == 0;
+}
+
 size_t weft__frames_outside(const struct weft__frames *frames, const struct weft__line_list *list)
 {
 	size_t i = 0;
 
-	while (i < list->n && strncmp(frames->functions[list->at[i].function].name, "weft_", 5) == 0)
+	while (i < list->n && is_weft(frames->functions[list->at[i].function].name))
 		i++;
 	return i < list->n ? i : 0;
 }

@@ -213,6 +213,7 @@ int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mar
 		.cpu = mark->cpu_ns < UINT32_MAX ? (uint32_t)mark->cpu_ns : UINT32_MAX,
 		.engine = mark->holder,
 		.where = (enum weft__where)mark->what,
+		.context = weft__sample_context(a, mark),
 	};
 	return rows->sample(rows->data, &one);
 }

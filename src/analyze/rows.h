@@ -48,7 +48,8 @@ struct weft__sample_one {
 	uint64_t poll;     /* serial; 0: in none */
 	uint32_t location; /* of that poll */
 	uint32_t stack, kernel, thread_id, worker, cpu, engine;
-	enum weft__where where; /* a thread that never polls is not distinguished from one that does */
+	enum weft__where where;              /* a thread that never polls is not distinguished from one that does */
+	const struct weft__context *context; /* NULL: none */
 };
 
 struct weft__off_view {

@@ -2,7 +2,8 @@
 /* Forked children that end before weft starts in them: counted in a page that `weft run` shares with all of them,
  * since a line in a file would cost such a child a tenth of its life. WEFT_PRELOAD_COUNTS says where the page is:
  * "PATH INODE", a sealed memfd of weft run's. What is in it becomes lines of short-processes.txt when the program
- * has ended: "*N CPU_NS LIVED_NS NAME" for N processes. Any context. */
+ * has ended: "*N CPU_NS LIVED_NS NAME" for N processes. Every process is counted there when it begins and when it is
+ * accounted for: the difference, "?N", are those that a signal ended, and those that still run. Any context. */
 #ifndef WEFT_BASE_SHORT_H
 #define WEFT_BASE_SHORT_H
 
@@ -23,7 +24,10 @@ struct weft__short_name {
 struct weft__short_page {
 	uint64_t mark;
 	uint32_t closed; /* nobody reads it any more */
-	uint32_t pad[13];
+	uint32_t unused;
+	uint64_t born; /* processes in which weft is still to start */
+	uint64_t left; /* of these: it started, they ended and were counted, or became another program */
+	uint32_t pad[8];
 	struct weft__short_name names[SHORT_NAMES];
 };
 

@@ -21,8 +21,10 @@ int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorde
 	r = weft__options_take(&opts, given, err);
 	if (!r)
 		r = weft__options_env(&opts, &labels, err);
+	if (!r && !(opts.dir && *opts.dir) && !(opts.ship_to && *opts.ship_to))
+		r = 1;
 	if (!r)
-		r = opts.dir && *opts.dir ? weft_recorder_open(ret, &opts, err) : 1;
+		r = weft_recorder_open(ret, &opts, err);
 	weft__options_fini(&labels);
 	return r;
 }
@@ -45,7 +47,8 @@ int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *e
 	opts->dir = dir;
 	if (r)
 		return r;
-	if ((opts->name && !keep_text(&opts->name)) || (opts->sample_event && !keep_text(&opts->sample_event)))
+	if ((opts->name && !keep_text(&opts->name)) || (opts->sample_event && !keep_text(&opts->sample_event)) ||
+	    (opts->ship_to && !keep_text(&opts->ship_to)) || (opts->off_file && !keep_text(&opts->off_file)))
 		return weft__fail(err, -ENOMEM, "out of memory");
 	return 0;
 }

@@ -26,12 +26,17 @@
 
 #define N_OPTIONS (sizeof(option_table) / sizeof(option_table[0]))
 
-static int option_is_number(const struct weft__option *option)
+const struct weft__option *weft__option_at(size_t i)
+{
+	return i < N_OPTIONS ? &option_table[i] : NULL;
+}
+
+int weft__option_is_number(const struct weft__option *option)
 {
 	return option->type == OPTION_TYPE_U64 || option->type == OPTION_TYPE_U32;
 }
 
-static uint64_t option_get(const struct weft_recorder_opts *o, const struct weft__option *option)
+uint64_t weft__option_get(const struct weft_recorder_opts *o, const struct weft__option *option)
 {
 	const char *field = (const char *)o + option->at;
 	uint64_t wide;
@@ -45,7 +50,7 @@ static uint64_t option_get(const struct weft_recorder_opts *o, const struct weft
 	return narrow;
 }
 
-static void option_set(struct weft_recorder_opts *o, const struct weft__option *option, uint64_t value)
+void weft__option_set(struct weft_recorder_opts *o, const struct weft__option *option, uint64_t value)
 {
 	char *field = (char *)o + option->at;
 	uint32_t narrow = (uint32_t)value;
@@ -66,11 +71,14 @@ static void set_defaults(struct weft_recorder_opts *o)
 		o->keep_bytes = o->dir ? 1024 * MIB : 64 * MIB;
 	if (!o->segment_bytes)
 		o->segment_bytes = o->keep_bytes / 4 < 64 * MIB ? o->keep_bytes / 4 : 64 * MIB;
+	if (!o->segment_ns)
+		o->segment_ns = (o->ship_to ? 30 : 60) * 1000 * MS;
 	if (!o->poll_slow_ns)
 		o->poll_slow_ns = o->poll_mode == WEFT_POLLS_AUTO ? MS : 10 * MS;
 	for (i = 0; i < N_OPTIONS; i++)
-		if (option_is_number(&option_table[i]) && option_table[i].fallback && !option_get(o, &option_table[i]))
-			option_set(o, &option_table[i], option_table[i].fallback);
+		if (weft__option_is_number(&option_table[i]) && option_table[i].fallback &&
+		    !weft__option_get(o, &option_table[i]))
+			weft__option_set(o, &option_table[i], option_table[i].fallback);
 	if (o->dir && getrlimit(RLIMIT_FSIZE, &limit) == 0 && o->segment_bytes > limit.rlim_cur / 2)
 		o->segment_bytes = limit.rlim_cur / 2 > SEGMENT_MIN ? limit.rlim_cur / 2 : SEGMENT_MIN;
 }
@@ -94,9 +102,9 @@ static void option_range(const struct weft__option *option, char *to, size_t byt
 		snprintf(to, bytes, "give %sat least %llu%s", kind, (unsigned long long)option->least, off);
 }
 
-static int option_check(const struct weft_recorder_opts *o, const struct weft__option *option, struct weft_error *err)
+int weft__option_check(const struct weft_recorder_opts *o, const struct weft__option *option, struct weft_error *err)
 {
-	uint64_t value = option_get(o, option);
+	uint64_t value = weft__option_get(o, option);
 	char range[100];
 
 	if (!value || (value == WEFT_OFF && option->rules & OPTION_RULE_OFF))
@@ -152,12 +160,28 @@ static int check_triggers(const struct weft_recorder_opts *o, struct weft_error 
 	return 0;
 }
 
+static int check_off(const struct weft_recorder_opts *o, struct weft_error *err)
+{
+	uint32_t signal = o->off_signal;
+
+	if (!signal)
+		return 0;
+	if (signal_is_ill((int32_t)signal))
+		return weft__fail(
+			err, -WEFT_E_OPTION,
+			"off_signal is %u, which cannot be used; SIGUSR1, SIGUSR2 and SIGRTMIN to SIGRTMAX can",
+			signal);
+	if (signal == (uint32_t)o->sample_signal || signal == o->trigger_signal)
+		return weft__fail(err, -WEFT_E_OPTION, "off_signal is %u, which is another option's, too", signal);
+	return 0;
+}
+
 static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 {
 	size_t i;
 
 	for (i = 0; i < N_OPTIONS; i++)
-		if (option_is_number(&option_table[i]) && option_check(o, &option_table[i], err) < 0)
+		if (weft__option_is_number(&option_table[i]) && weft__option_check(o, &option_table[i], err) < 0)
 			return -WEFT_E_OPTION;
 	if (o->keep_bytes < o->segment_bytes)
 		return weft__fail(err, -WEFT_E_OPTION,
@@ -170,6 +194,8 @@ static int check(const struct weft_recorder_opts *o, struct weft_error *err)
 	if (o->dir && (!*o->dir || strlen(o->dir) > 300))
 		return weft__fail(err, -WEFT_E_OPTION, "dir is empty or longer than 300 bytes");
 	if (check_sampling(o, err) < 0)
+		return -WEFT_E_OPTION;
+	if (check_off(o, err) < 0)
 		return -WEFT_E_OPTION;
 	return check_triggers(o, err);
 }
@@ -210,26 +236,62 @@ static int copy_labels(struct weft__options *options, const char *const *labels,
 	return 0;
 }
 
+/* Copies of the texts, which are the caller's. 0 or -ENOMEM. */
+static int copy_texts(struct weft__options *options)
+{
+	struct {
+		const char **from;
+		char **to;
+	} texts[] = {{&options->o.dir, &options->dir},
+		     {&options->o.name, &options->name},
+		     {&options->o.sample_event, &options->event},
+		     {&options->o.ship_to, &options->ship_to},
+		     {&options->o.off_file, &options->off_file}};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (!*texts[i].from)
+			continue;
+		*texts[i].to = weft__strdup(*texts[i].from);
+		if (!*texts[i].to)
+			return -ENOMEM;
+		*texts[i].from = *texts[i].to;
+	}
+	return 0;
+}
+
+/* What is sent has to wait somewhere: in a directory of this user's, which nobody else could have made. */
+static void spool_dir(struct weft_recorder_opts *o, char *to, size_t bytes)
+{
+	if (o->dir || !o->ship_to)
+		return;
+	snprintf(to, bytes, "/var/tmp/weft-%u", (unsigned)geteuid());
+	o->dir = to;
+	o->ship_delete = 1;
+}
+
 int weft__options_init(struct weft__options *options, const struct weft_recorder_opts *given, struct weft_error *err)
 {
-	char program[64];
+	char program[64], spool[64];
 	int r;
 
 	memset(options, 0, sizeof(*options));
 	r = weft__options_take(&options->o, given, err);
 	if (r)
 		return r;
+	if (options->o.ship_to && !*options->o.ship_to)
+		options->o.ship_to = NULL;
+	if (options->o.off_file && !*options->o.off_file)
+		options->o.off_file = NULL;
+	spool_dir(&options->o, spool, sizeof(spool));
 	set_defaults(&options->o);
 	r = check(&options->o, err);
 	if (r)
 		return r;
 	weft__facts_program(program, sizeof(program));
-	options->name = weft__strdup(options->o.name && *options->o.name ? options->o.name : program);
-	if (options->o.dir)
-		options->dir = weft__strdup(options->o.dir);
-	if (options->o.sample_event)
-		options->event = weft__strdup(options->o.sample_event);
-	if (!options->name || (options->o.dir && !options->dir) || (options->o.sample_event && !options->event)) {
+	if (!options->o.name || !*options->o.name)
+		options->o.name = program;
+	if (copy_texts(options) < 0) {
 		weft__options_fini(options);
 		return weft__fail(err, -ENOMEM, "out of memory");
 	}
@@ -238,9 +300,6 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 		weft__options_fini(options);
 		return r;
 	}
-	options->o.dir = options->dir;
-	options->o.name = options->name;
-	options->o.sample_event = options->event;
 	options->o.labels = (const char *const *)options->labels;
 	return 0;
 }
@@ -278,152 +337,10 @@ void weft__options_fini(struct weft__options *options)
 	weft__free(options->dir);
 	weft__free(options->name);
 	weft__free(options->event);
+	weft__free(options->ship_to);
+	weft__free(options->off_file);
+	weft__free(options->config);
 	for (i = 0; i < LABELS_MAX; i++)
 		weft__free(options->labels[i]);
 	memset(options, 0, sizeof(*options));
-}
-
-/* A number with an optional K, M or G; times `unit`. */
-static int env_number(const char *name, const char *text, uint64_t unit, uint64_t max, uint64_t *ret,
-		      struct weft_error *err)
-{
-	unsigned long long v;
-	uint64_t scale = 1;
-	char *end;
-
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (*end == 'K' || *end == 'k')
-		scale = 1024;
-	else if (*end == 'M' || *end == 'm')
-		scale = MIB;
-	else if (*end == 'G' || *end == 'g')
-		scale = 1024 * MIB;
-	if (scale > 1)
-		end++;
-	if (errno || end == text || *end || *text == '-' || v > max / scale / unit)
-		return weft__fail(err, -WEFT_E_OPTION,
-				  "%s=%s: give a whole number, with K, M or G behind it if you like", name, text);
-	*ret = (uint64_t)v * scale * unit;
-	return 0;
-}
-
-/* One of the words of an option: its value is which. */
-static int env_word(const struct weft__option *option, const char *text, uint64_t *ret, struct weft_error *err)
-{
-	const char *word = option->words;
-	char all[64] = ""; /* which the few short words fit */
-	size_t n = 0;
-	uint64_t i;
-
-	for (i = 0; i <= option->most; i++, word += strlen(word) + 1) {
-		if (!strcmp(text, word)) {
-			*ret = i;
-			return 0;
-		}
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", word);
-	}
-	return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give one of %s", option->variable, text, all);
-}
-
-static int env_mode(const char *name, const char *text, uint64_t *ret, struct weft_error *err)
-{
-	char *end;
-	unsigned long v = strtoul(text, &end, 8);
-
-	if (*end || *text == '-' || v > 07777)
-		return weft__fail(err, -WEFT_E_OPTION, "%s=%s: give 0600, or 0640", name, text);
-	*ret = v;
-	return 0;
-}
-
-/* A number, or a name with or without its SIG. */
-static int env_signal(const char *name, const char *text, uint64_t *ret, struct weft_error *err)
-{
-	struct weft_error number;
-	const char *known;
-	int i, r;
-
-	for (i = 1; i <= SIGSYS; i++) {
-		known = sigabbrev_np(i);
-		if (known && !strcmp(strncmp(text, "SIG", 3) ? text : text + 3, known)) {
-			*ret = (uint64_t)i;
-			return 0;
-		}
-	}
-	r = env_number(name, text, 1, UINT32_MAX, ret, &number);
-	return r ? weft__fail(err, r, "%s=%s: give the number of a signal, or its name, such as USR2", name, text) : 0;
-}
-
-static int env_labels(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
-{
-	const char *text = getenv("WEFT_LABELS");
-	size_t n = 0;
-
-	while (text && *text) {
-		size_t length = strcspn(text, ",");
-		char *label;
-
-		if (n == LABELS_MAX)
-			return weft__fail(err, -WEFT_E_OPTION, "WEFT_LABELS: at most %d labels", LABELS_MAX);
-		label = weft__alloc(length + 1);
-		if (!label)
-			return weft__fail(err, -ENOMEM, "out of memory");
-		memcpy(label, text, length);
-		label[length] = 0;
-		store->labels[n++] = label;
-		text += length + (text[length] == ',');
-	}
-	if (n)
-		opts->labels = (const char *const *)store->labels;
-	return 0;
-}
-
-/* One variable that is set, and is neither a text nor labels. A rate of 0 is none, since 0 in its field is the
- * default. */
-static int env_value(const struct weft__option *option, const char *text, uint64_t *ret, struct weft_error *err)
-{
-	uint64_t unit = option->form == OPTION_FORM_MS ? MS : option->form == OPTION_FORM_SECONDS ? 1000 * MS : 1;
-	uint64_t most = option->type == OPTION_TYPE_U64 ? UINT64_MAX : UINT32_MAX;
-
-	if (option->rules & OPTION_RULE_OFF &&
-	    (!strcmp(text, "off") ||
-	     (option->at == offsetof(struct weft_recorder_opts, sample_hz) && !strcmp(text, "0")))) {
-		*ret = WEFT_OFF;
-		return 0;
-	}
-	switch (option->form) {
-	case OPTION_FORM_WORDS:
-		return env_word(option, text, ret, err);
-	case OPTION_FORM_OCTAL:
-		return env_mode(option->variable, text, ret, err);
-	case OPTION_FORM_SIGNAL:
-		return env_signal(option->variable, text, ret, err);
-	default:
-		return env_number(option->variable, text, unit, most, ret, err);
-	}
-}
-
-int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err)
-{
-	uint64_t value = 0;
-	size_t i;
-	int r;
-
-	for (i = 0; i < N_OPTIONS; i++) {
-		const struct weft__option *option = &option_table[i];
-		const char *text = option->variable ? getenv(option->variable) : NULL;
-
-		if (!text || !*text || option->form == OPTION_FORM_LABELS)
-			continue;
-		if (option->form == OPTION_FORM_TEXT) {
-			memcpy((char *)opts + option->at, &text, sizeof(text));
-			continue;
-		}
-		r = env_value(option, text, &value, err);
-		if (r)
-			return r;
-		option_set(opts, option, value);
-	}
-	return env_labels(opts, store, err);
 }

@@ -44,6 +44,9 @@ struct weft__options {
 	char *dir;
 	char *name;
 	char *event;
+	char *ship_to;
+	char *off_file;
+	char *config; /* the text of the configuration file; NULL: there is none */
 	char *labels[LABELS_MAX + 1];
 };
 
@@ -56,8 +59,29 @@ int weft__options_init(struct weft__options *options, const struct weft_recorder
 int weft__options_dir(struct weft__options *options, struct weft_error *err);
 void weft__options_fini(struct weft__options *options);
 
-/* Variables over `opts`. Strings that it sets live until the environment changes; labels in `labels`. 0 or
- * -WEFT_E_OPTION. */
-int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *labels, struct weft_error *err);
+/* Lines of the list, by number; NULL behind the last. What a field of a number holds, and whether it is allowed. */
+const struct weft__option *weft__option_at(size_t i);
+int weft__option_is_number(const struct weft__option *option);
+uint64_t weft__option_get(const struct weft_recorder_opts *o, const struct weft__option *option);
+void weft__option_set(struct weft_recorder_opts *o, const struct weft__option *option, uint64_t value);
+int weft__option_check(const struct weft_recorder_opts *o, const struct weft__option *option, struct weft_error *err);
+
+/* options_env.c. Variables over `opts`, and lines of the configuration file (config.c) where neither says anything. A
+ * value that is not allowed is logged and passed over. Strings that it sets live until the environment changes; those
+ * of the file, and labels, in `store`. 0 or -ENOMEM. */
+int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err);
+/* What environment or file say of an option; NULL: nothing. `*from` is then where that is. */
+const char *weft__option_text(const struct weft__option *option, const struct weft__options *store, const char **from);
+/* Takes it. 0, or -WEFT_E_OPTION with what is wrong. */
+int weft__option_take(struct weft_recorder_opts *opts, const struct weft__option *option, const char *text,
+		      struct weft_error *err);
+
+/* config.c. The path of the configuration file: WEFT_CONFIG, else /etc/weft.conf. */
+const char *weft__config_path(void);
+/* Reads it, for weft__config_get. NULL with a reason when it may not be
+ * used, without one when there is none. The caller's. */
+char *weft__config_read(struct weft_error *err);
+/* The value of a variable in that; NULL: it has none. */
+const char *weft__config_get(const char *config, const char *variable);
 
 #endif

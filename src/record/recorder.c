@@ -22,6 +22,7 @@
 #include "base/place.h"
 #include "record/event/registry.h"
 #include "record/last.h"
+#include "record/off.h"
 #include "record/ring/ring.h"
 #include "record/setup.h"
 #include "record/source.h"
@@ -30,6 +31,14 @@
 
 static pthread_mutex_t mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_recorder *the_recorder;
+
+static void pause_locked(struct weft_recorder *rec)
+{
+	weft__collector_attach(&rec->collector, 0);
+	weft__collector_gate(&rec->collector, 0, 1);
+	weft__sources_stop(SOURCE_PAUSE); /* no signals either */
+	rec->state = WEFT_STATE_PAUSED;
+}
 
 static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 {
@@ -47,11 +56,14 @@ static int start_locked(struct weft_recorder *rec, struct weft_error *err)
 		if (r)
 			return weft__fail(err, r, "cannot start the collector thread: %s", weft_strerror(r));
 	}
+	weft__ship_start(rec->collector.segments.ship);
 	weft__sources_start(rec->collector.thread);
 	add_relaxed(&weft_gate.generation, 1u);
 	weft__collector_gate(&rec->collector, rec->gate, 0);
 	weft__collector_attach(&rec->collector, 1);
 	rec->state = WEFT_STATE_RECORDING;
+	if (weft__off_start(rec, &rec->options.o))
+		pause_locked(rec);
 	return 0;
 }
 
@@ -135,6 +147,8 @@ static void make_orphan(struct weft_recorder *rec)
 	weft__registry_share(NULL, NULL, NULL);
 	weft__segments_drop(&rec->collector.segments);
 	weft__symbolize_forked(rec->collector.segments.symbolize);
+	weft__ship_forked(rec->collector.segments.ship);
+	weft__off_forked();
 	weft__region_forsake(&rec->region);
 	/* The collector may have been in the middle of anything: its memory is left alone for good. */
 	memset(&rec->collector, 0, sizeof(rec->collector));
@@ -217,7 +231,21 @@ static void await_names(struct weft_recorder *rec)
 	lock();
 }
 
-/* A program that just returns from main loses nothing. */
+/* The same for targets to have what was sealed, as long as the options allow. */
+static void await_targets(struct weft_recorder *rec)
+{
+	struct weft__ship *ship = rec->collector.segments.ship;
+
+	if (!ship)
+		return;
+	weft__ship_hold(ship);
+	unlock();
+	weft__ship_drain(ship);
+	weft__ship_let(ship);
+	lock();
+}
+
+/* A program that just returns from main loses nothing. What targets do not have yet they get from the next process. */
 static void at_exit(void)
 {
 	struct weft_recorder *rec;
@@ -232,6 +260,8 @@ static void at_exit(void)
 		await_names(rec);
 		if (!err && the_recorder == rec && rec->state == WEFT_STATE_IDLE)
 			weft__region_remove(&rec->region);
+		if (the_recorder == rec)
+			weft__ship_quit(rec->collector.segments.ship);
 	}
 	unlock();
 }
@@ -325,12 +355,8 @@ int weft_recorder_pause(struct weft_recorder *rec)
 	if (!rec)
 		return 0;
 	lock();
-	if (rec->state == WEFT_STATE_RECORDING) {
-		weft__collector_attach(&rec->collector, 0);
-		weft__collector_gate(&rec->collector, 0, 1);
-		weft__sources_stop(SOURCE_PAUSE); /* no signals either */
-		rec->state = WEFT_STATE_PAUSED;
-	}
+	if (rec->state == WEFT_STATE_RECORDING)
+		pause_locked(rec);
 	unlock();
 	return 0;
 }
@@ -358,6 +384,7 @@ int weft_recorder_stop(struct weft_recorder *rec, struct weft_error *err)
 	lock();
 	r = not_sealed(rec, stop_locked(rec), err);
 	await_names(rec);
+	await_targets(rec);
 	unlock();
 	return r;
 }
@@ -368,9 +395,11 @@ int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err)
 
 	if (!rec)
 		return 0;
+	weft__off_stop();
 	lock();
 	r = stop_locked(rec);
 	await_names(rec);
+	await_targets(rec);
 	if (rec->state != WEFT_STATE_IDLE) /* somebody started it meanwhile */
 		r = stop_locked(rec);
 	not_sealed(rec, r, err);
@@ -449,6 +478,68 @@ int weft_recorder_dump(struct weft_recorder *rec, uint64_t back_ns, uint64_t for
 		return weft__fail(err, r, "cannot write the dump: %s", weft_strerror(r));
 	if (path && path_bytes)
 		snprintf(path, path_bytes, "%s", dump.path);
+	return 0;
+}
+
+int weft_recorder_report_to(struct weft_recorder *rec, const char *name, weft_report_fn *fn, void *data,
+			    struct weft_error *err)
+{
+	struct weft__ship *ship;
+	int r;
+
+	if (!rec)
+		return 0;
+	lock();
+	ship = rec->orphan ? NULL : rec->collector.segments.ship;
+	r = ship ? weft__ship_add(ship, name, fn, data, err)
+		 : weft__fail(err, -WEFT_E_STATE, "segments in memory are not sent: give the recorder a directory");
+	unlock();
+	return r;
+}
+
+/* What keeps it from being all right, the worst first. */
+static void judge(struct weft_recorder *rec, struct weft_health *health)
+{
+	const char *why = "";
+
+	if (!rec)
+		why = "there is no recorder";
+	else if (rec->orphan)
+		why = "this is a child of the recorded process";
+	else if (rec->stop_err)
+		why = "the last segment could not be sealed";
+	else if (health->state == WEFT_STATE_DISK_FULL)
+		why = "the disk is full";
+	if (*why)
+		snprintf(health->why, sizeof(health->why), "%s", why);
+	health->ok = !*why && !health->failing && !health->refused && health->state == WEFT_STATE_RECORDING;
+	if (health->ok)
+		health->why[0] = 0;
+	else if (!health->why[0])
+		snprintf(health->why, sizeof(health->why), "it does not record now");
+}
+
+int weft_recorder_health(struct weft_recorder *rec, struct weft_health *health)
+{
+	struct weft_health full = {0};
+	size_t size = health ? health->size : 0;
+
+	if (size < sizeof(size_t) + sizeof(uint32_t))
+		return -EINVAL;
+	lock();
+	if (rec && !rec->orphan) {
+		struct weft__collector *c = &rec->collector;
+
+		pthread_mutex_lock(&c->mutex);
+		full.state = c->stuck_ns ? WEFT_STATE_DISK_FULL : rec->state;
+		pthread_mutex_unlock(&c->mutex);
+		weft__ship_health(c->segments.ship, &full);
+	}
+	judge(rec, &full);
+	unlock();
+	memset(health, 0, size);
+	memcpy(health, &full, size < sizeof(full) ? size : sizeof(full));
+	health->size = size;
 	return 0;
 }
 

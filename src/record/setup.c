@@ -200,6 +200,9 @@ static int setup_collector(struct weft_recorder *rec, const uint8_t *id, const c
 		if (err)
 			return err;
 	}
+	err = weft__ship_open(&c->segments.ship, o);
+	if (err)
+		return err;
 	/* Segments in memory are saved by callers, and the names of functions are found by libraries that may do
 	 * anything. */
 	c->private_fds = weft__private_fds_wanted && o->dir && !c->segments.symbolize && !weft__sources_share_files();
@@ -220,6 +223,7 @@ void weft__recorder_teardown(struct weft_recorder *rec)
 	weft__registry_share(NULL, NULL, NULL);
 	weft__sources_close(&rec->collector);
 	weft__symbolize_close(rec->collector.segments.symbolize);
+	weft__ship_close(rec->collector.segments.ship);
 	weft__collector_fini(&rec->collector);
 	weft__region_close(&rec->region);
 }

@@ -8,6 +8,7 @@
 #include "record/collect/collector.h"
 #include "record/options.h"
 #include "record/ring/region.h"
+#include "record/ship.h"
 #include "record/symbolize.h"
 
 struct weft_recorder {

@@ -2,6 +2,7 @@
 /* The list of sources. A new one is a line here. */
 #include "record/collect/flight.h"
 #include "record/event/queue.h"
+#include "record/host/cloud.h"
 #include "record/sample/engine.h"
 #include "record/source.h"
 #include "record/switch/switch.h"
@@ -19,7 +20,7 @@
  *     flight at the end        it writes what the others made of the round */
 static const struct weft__source *const sources_all[] = {
 	&weft__context_source, &weft__queue_source, &weft__sample_source,  &weft__switch_source, &weft__wall_source,
-	&weft__stuck_source,   &weft__wait_source,  &weft__pending_source, &weft__flight_source,
+	&weft__stuck_source,   &weft__wait_source,  &weft__pending_source, &weft__cloud_source,  &weft__flight_source,
 };
 
 struct weft__source_list weft__sources = {.all = sources_all, .n = sizeof(sources_all) / sizeof(sources_all[0])};

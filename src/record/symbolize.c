@@ -222,6 +222,8 @@ void weft__symbolize_facts(struct weft__symbolize *s, struct weft__defs *defs)
 	pthread_mutex_lock(&s->mutex);
 	if (s->state == NOT_LOADED)
 		weft__defs_fact(defs, "degraded.symbolize", s->why.msg);
+	else /* who sends segments waits for the names */
+		weft__defs_fact(defs, "symbolize", "wanted");
 	pthread_mutex_unlock(&s->mutex);
 }
 

@@ -220,11 +220,16 @@ static int give_poll(void *data, const struct weft__poll *poll, const struct wef
 {
 	struct weft__scan *t = data;
 	struct filling f = {weft__row_new(t), 0};
-	const struct weft__who *who = who_get(t, poll->worker, poll->thread_id);
-	const struct weft__where_slot *where = location_get(t, poll->location);
 	bool worker = poll->worker != WEFT_WORKER_NONE && poll->worker != WEFT__LANE_OTHER;
+	const struct weft__where_slot *where;
+	const struct weft__who *who;
 
-	if (!f.row || !who || put_wake(&f, t, poll) < 0)
+	if (!f.row || put_wake(&f, t, poll) < 0)
+		return -ENOMEM;
+	/* Until the next call: the waker may have the same places. */
+	who = who_get(t, poll->worker, poll->thread_id);
+	where = location_get(t, poll->location);
+	if (!who)
 		return -ENOMEM;
 	put(&f, WEFT__COL_POLL_ID, weft__id(t, poll->serial), true);
 	put(&f, WEFT__COL_POLL_RECORDING, (int64_t)t->number, true);

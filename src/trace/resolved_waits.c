@@ -175,6 +175,8 @@ int weft__give_sample(void *data, const struct weft__sample_one *sample)
 	if (sample->cpu != UINT32_MAX)
 		weft__set_int(row, WEFT__COL_SAMPLE_CPU, sample->cpu);
 	weft__set_int(row, WEFT__COL_SAMPLE_ENGINE, sample->engine);
+	if (sample->context)
+		weft__fill_context(t, row, WEFT__COL_SAMPLE_SPAN, sample->context);
 	if (weft__fill_function(t, row, WEFT__COL_SAMPLE_FUNCTION, sample->stack, sample->kernel, false) < 0)
 		return -ENOMEM;
 	weft__row_give(t, row);

@@ -203,7 +203,8 @@
 	  "not in the kernel, or not allowed to see it") \
 	C(SAMPLE_FUNCTION, function, TEXT, 0, "", "Innermost function of both.", "there is no stack") \
 	C(SAMPLE_CPU, cpu, INT, 0, "", "Number of the CPU.", "not recorded") \
-	C(SAMPLE_ENGINE, engine, INT, 0, "", "What took the sample, as in weft-segment(5).", "")
+	C(SAMPLE_ENGINE, engine, INT, 0, "", "What took the sample, as in weft-segment(5).", "") \
+	WEFT__CONTEXT(C, SAMPLE)
 
 #define WEFT__COLUMNS_OFFCPU(C) \
 	WEFT__WHO(C, OFFCPU) \

@@ -38,10 +38,16 @@ grep -q '^weft: no recording is in .*; the reason is above$' "$dir/err" ||
 code=0
 "$weft" run -- sh -c 'exit 3' 2> >(:) || code=$?
 [ "$code" = 3 ] || fail "with a closed pipe for its report the status is $code"
-# One that is killed before cannot be counted, which the report says.
-run -- sh -c '/bin/true; sh -c "kill -9 \$\$"; exit 0'
-is '(.short_processes.count >= 1) and (.short_processes.not_counted | test("signal"))'
-grep -q '^not counted: processes that a signal ended before' "$dir/err" || fail "the text does not say what is not counted"
+# Those that are killed before, by exec and by fork, are counted, without their CPU time; what ends or becomes another
+# program is not among them.
+run --start-after 60000 -- \
+	sh -c '/bin/true; sh -c "kill -9 \$\$"; sh -c "exec sh -c \"kill -9 \\\$\\\$\""; exec sh -c "exit 0"'
+is '.short_processes.count == 2 and .short_processes.no_end_seen == 2'
+grep -q '^2 processes began without weft starting in them or an exit: a signal ended them, or they still' "$dir/err" ||
+	{ cat "$dir/err"; fail "the text does not say how many were killed"; }
+run --start-after 60000 -- "$small" killed 3
+good
+is '.short_processes.count == 2 and .short_processes.no_end_seen == 3'
 run --start-after 0 -- true
 is '(.recordings | length) == 1 and .short_processes == null'
 

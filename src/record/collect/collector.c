@@ -19,6 +19,7 @@
 #include "record/event/poll.h"
 #include "record/last.h"
 #include "record/ring/ring.h"
+#include "record/ship.h"
 #include "record/source.h"
 #include "record/symbolize.h"
 #include "weft/event.h"
@@ -377,6 +378,7 @@ static void end_alone(struct weft__collector *c, uint64_t now)
 		weft__symbolize_close(c->segments.symbolize);
 		c->segments.symbolize = NULL;
 	}
+	weft__ship_quit(c->segments.ship);
 	weft__flush_fini(c);
 	if (!err)
 		weft__region_remove(c->region);

@@ -13,6 +13,7 @@
 #include "record/collect/collector.h"
 #include "record/event/account.h"
 #include "record/event/poll.h"
+#include "record/ship.h"
 #include "record/source.h"
 #include "record/symbolize.h"
 #include "record/tables/tables.h"
@@ -150,7 +151,8 @@ static void costs_measure(struct weft__collector *c)
 	collector = collector > own ? collector - own : 0;
 	spent[COLLECTOR] += collector;
 	spent[TABLES] += weft__costs_since(&costs->tables_ns, weft__tables_cost());
-	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
+	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize) +
+									weft__ship_cost(c->segments.ship));
 	for (uint32_t i = 0; i < COSTS; i++) {
 		uint64_t part = part_of(more[i].events, events, collector - caused);
 

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/dir.h"
 #include "record/collect/collector.h"
+#include "record/ship.h"
 #include "record/symbolize.h"
 #include "segment/format.h"
 
@@ -360,6 +361,7 @@ static void after_dump(struct weft__collector *c, const char *path)
 	memcpy(dumps.stem, c->segments.stem, sizeof(dumps.stem));
 	if (c->segments.symbolize)
 		weft__symbolize_submit(c->segments.symbolize, path);
+	weft__ship_poke(c->segments.ship);
 	weft__segments_retain(&dumps);
 }
 

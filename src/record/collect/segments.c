@@ -15,6 +15,7 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "record/ring/region.h"
+#include "record/ship.h"
 #include "record/symbolize.h"
 #include "segment/format.h"
 
@@ -155,6 +156,7 @@ static void submit(struct weft__segments *s)
 
 	if (s->symbolize && s->dir && !path_of(s, s->sealed, path, sizeof(path)))
 		weft__symbolize_submit(s->symbolize, path);
+	weft__ship_poke(s->ship);
 }
 
 int weft__segments_seal(struct weft__segments *s)

@@ -31,6 +31,7 @@ struct weft__segments {
 	int sync;
 	unsigned mode;                     /* of files; 0: FILE_MODE */
 	struct weft__symbolize *symbolize; /* who puts names into sealed ones; NULL: nobody */
+	struct weft__ship *ship;           /* who sends sealed ones; NULL: nobody */
 
 	/* collector */
 	int fd;     /* of the active one; -1: none */

@@ -46,6 +46,7 @@
 #define ACCOUNT_READ_NS 1000  /* from a tick to the clock's reading, else */
 #define ACCOUNT_READ_TRIES 3
 #define ACCOUNT_CROWD_PACE_NS 10000000 /* between two readings of the scheduler's counts */
+#define ACCOUNT_KEEP_NS 50             /* what keeping the account takes, besides readings */
 #define CROWDED 64 /* part of the time in which threads wait for a CPU, from which on that is followed more closely */
 
 struct weft__account_credit weft__account_credit = {WEFT__ACCOUNT_FREE};
@@ -70,6 +71,14 @@ static void account_charge(uint64_t began)
 		return;
 	ns = weft_tick_ns(weft_tick(load_relaxed(&weft_gate.on)) - began);
 	__atomic_fetch_sub(&weft__account_credit.ns, (int64_t)at_most(ns, ACCOUNT_LATE_NS), __ATOMIC_RELAXED);
+}
+
+/* What weft itself took here. Ticks of operations come from the program, which may have worked since. */
+static void account_spend(struct account *account, uint64_t ticks)
+{
+	uint64_t most = load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS);
+
+	store_relaxed(&account->spent, account->spent + at_most(ticks, most));
 }
 
 /* As it has to be, with the poll that is open. */
@@ -190,7 +199,7 @@ static void account_learn(uint32_t *average, uint64_t total, uint32_t n)
 /* The CPU clock. */
 static int account_clock(struct account *account)
 {
-	uint64_t now = 0, cpu_ns = 0, known;
+	uint64_t began = weft_tick(load_relaxed(&weft_gate.on)), now = 0, cpu_ns = 0, known;
 	struct timespec cpu;
 	int i;
 
@@ -207,6 +216,7 @@ static int account_clock(struct account *account)
 		known = account_cpu(account, now) - (uint64_t)account->offs * account->off_cpu_ns;
 		account_learn(&account->off_cpu_ns, cpu_ns > known ? cpu_ns - known : 0, account->offs);
 	}
+	account_spend(account, now - began);
 	account->tick = now;
 	account->cpu_ns = cpu_ns;
 	account->off_ticks = account->unsure_ticks = 0;
@@ -224,6 +234,7 @@ static uint64_t voluntary_switches(void)
 /* What the scheduler counts. */
 static void account_counts(struct account *account, struct ring_page *ring, enum weft__sched_use use)
 {
+	uint64_t began = weft_tick(load_relaxed(&weft_gate.on));
 	uint64_t ready_ns = WEFT_NOT_MEASURED, voluntary = voluntary_switches(), switches;
 	/* Before the reading: a thread is preempted where a call returns, and what comes then is not in what was
 	 * read. */
@@ -231,6 +242,7 @@ static void account_counts(struct account *account, struct ring_page *ring, enum
 
 	if (!weft__sched_ready(ring, use, &ready_ns))
 		ready_ns = WEFT_NOT_MEASURED;
+	account_spend(account, weft_tick(load_relaxed(&weft_gate.on)) - began);
 	switches = voluntary - account->voluntary;
 	if (ready_ns != WEFT_NOT_MEASURED && account->ready_ns != WEFT_NOT_MEASURED &&
 	    account->voluntary != WEFT_NOT_MEASURED && switches > 0 && switches == account->offs_counted)
@@ -258,9 +270,9 @@ static void account_leave_as(struct account *account, struct ring_page *ring, ui
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
-	if (WEFT_LIKELY(now - tick <= load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS))) {
-		store_relaxed(&account->spent, account->spent + (now - tick));
-	} else if (account->tick) {
+	account_spend(account, load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_KEEP_NS));
+	if (WEFT_UNLIKELY(now - tick > load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS)) &&
+	    account->tick) {
 		if (!account->polls[0].tick)
 			account->polls[0] = account_at(account, tick);
 		account_clock(account);
@@ -488,7 +500,7 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 	return off_ns;
 }
 
-/* A poll begins. */
+/* A poll or a park begins. */
 void weft_slow_off(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();

@@ -34,8 +34,7 @@ void weft_slow_park_mode(uint64_t arg, uint64_t tick, uint32_t on)
 	store_relaxed(&weft_ring_self->park, tick);
 	if (ring)
 		store_release(&ring->hot.park_on, (uint64_t)on);
-	if (WEFT_UNLIKELY(tick >= weft_ring_self->sched_due))
-		weft_slow_sched(tick);
+	weft_check_park(on, tick);
 }
 
 /* Whether the park that ends was counted. */

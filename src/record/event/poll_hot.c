@@ -145,6 +145,7 @@ static void poll_report(struct ring_page *ring, const struct poll_open *poll, ui
 
 	if (!weft__poll_under_cap(ring, tick))
 		return;
+	weft__context_passed(poll->tick, tick);
 	report_woken(poll, tick);
 	if (split)
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(*split));

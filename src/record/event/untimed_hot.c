@@ -42,6 +42,7 @@ void weft__untimed_report(const struct polls *polls, uint64_t tick)
 	if (!ring || &ring->polls != polls)
 		return;
 	if (ns >= load_relaxed(&weft_gate.poll_slow_ns) && weft__poll_under_cap(ring, tick)) {
+		weft__context_passed(begin, tick);
 		weft__wide_emit(WEFT_KIND_POLL_CPU, tick, WEFT__SPLIT_FIELDS(WEFT__SPLIT_UNKNOWN));
 		weft__wide_emit(WEFT_KIND_POLL, tick, fields);
 	}

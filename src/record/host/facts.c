@@ -106,4 +106,5 @@ void weft__facts_host(struct weft__defs *defs)
 		weft__defs_fact(defs, "process.exe", path);
 	fact_cmdline(defs);
 	fact_line(defs, "process.cgroup", "/proc/self/cgroup");
+	weft__facts_container(defs);
 }

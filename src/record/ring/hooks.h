@@ -17,6 +17,8 @@ void weft__context_attached(void);
  * of the thread with room for it. */
 int weft__context_unsaid(void);
 void weft__context_report(struct weft_ring *ring, uint64_t tick);
+/* A poll that began at `since` is about to be recorded: emits the context that it had and that nothing has said. */
+void weft__context_passed(uint64_t since, uint64_t tick);
 
 /* The calling thread ends. wait/wait_hot.c: its waits. */
 void weft__wait_leave(void);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setting a thread's context. HOT.
  *
- * What a thread's context is stands in its ring, in order among its other events. Where that cannot be done, because nothing
- * records or the ring is full, the context is "unsaid", and the ring's limit is put to 0: then the next event, whichever it is, takes
- * the slow path and says the context first. So does the first event in a new ring. */
+ * What a thread's context is stands in its ring, in order among its other events. Where that cannot be done, because
+ * nothing records or the ring is full, the context is "unsaid", and the ring's limit is put to 0: then the next event,
+ * whichever it is, takes the slow path and says the context first. So does the first event in a new ring.
+ *
+ * While wakes are only counted (WEFT_GATE_COUNTED), most polls leave no event, and their contexts need none. So a
+ * context is unsaid there, too: the next event says it. One that is over before anything was recorded is kept, for the
+ * poll that it was part of: if that one is recorded after all, the context is said first (weft__context_passed). That a
+ * context which was said is over is always said at once: it is not what later polls have. */
 #include "record/wait/context.h"
 
 #include <string.h>
@@ -18,8 +23,11 @@ __thread struct weft__otel_record *otel_thread_ctx_v1 __attribute__((tls_model("
 
 static __thread struct weft__otel_record context_record __attribute__((aligned(8)));
 static __thread struct {
-	uint32_t busy;   /* the context is being changed, and is neither the one nor the other */
-	uint32_t unsaid; /* the ring has another one */
+	uint32_t busy;              /* the context is being changed, and is neither the one nor the other */
+	uint32_t unsaid;            /* the ring has another one */
+	struct weft_context said;   /* that one */
+	struct weft_context passed; /* the last one that was over before it was said, */
+	uint64_t passed_tick;       /* and when; 0: there is none */
 } context_state;
 
 uint32_t weft__otel_keys_ours, weft__otel_root_key, weft__otel_root_wanted;
@@ -120,7 +128,8 @@ static int context_any(const struct weft_context *context)
 		context->labels) != 0;
 }
 
-/* The next event goes the slow way, which reports the context. The ring of no thread is everybody's, and goes that way as it is. */
+/* The next event goes the slow way, which reports the context. The ring of no thread is everybody's, and goes that way
+ * as it is. */
 static void say_next(void)
 {
 	if (weft_ring_self != &weft__ring_none.hot)
@@ -131,16 +140,26 @@ void weft_slow_context(const struct weft_context *next)
 {
 	uint32_t on = weft_gate_on();
 	uint64_t tick = on ? weft_tick(on) : 0;
+	int later = (on & WEFT_GATE_COUNTED) != 0 && !context_any(&context_state.said);
 	struct weft_ring *ring;
 
 	store_relaxed(&context_state.busy, 1u);
 	fence_signal();
 	publish(next);
+	if (later && load_relaxed(&context_state.unsaid) && context_any(&weft_context_self)) {
+		context_state.passed = weft_context_self;
+		context_state.passed_tick = tick;
+	}
 	weft_context_self = *next;
 	fence_signal();
-	store_relaxed(&context_state.unsaid, 1u);
+	store_relaxed(&context_state.unsaid, (uint32_t)(!later || !weft_context_equal(next, &context_state.said)));
 	store_relaxed(&context_state.busy, 0u);
 	fence_signal();
+	if (later) {
+		if (load_relaxed(&context_state.unsaid))
+			say_next();
+		return;
+	}
 	ring = on ? weft_ring_room(weft__kind_slots(WEFT_KIND_CONTEXT), tick) : NULL;
 	if (!ring)
 		say_next();
@@ -159,12 +178,34 @@ void weft__context_report(struct weft_ring *ring, uint64_t tick)
 
 	store_relaxed(&context_state.unsaid, 0u);
 	fence_signal();
+	context_state.said = weft_context_self;
 	fill_fields(&weft_context_self, fields);
 	weft__wide_emit_in(ring, WEFT_KIND_CONTEXT, tick, fields, NULL, 0);
 }
 
+void weft__context_passed(uint64_t since, uint64_t tick)
+{
+	uint64_t passed = context_state.passed_tick, fields[WEFT_FIELDS_OF_CONTEXT];
+
+	if (WEFT_LIKELY(!passed) || load_relaxed(&context_state.busy))
+		return;
+	context_state.passed_tick = 0;
+	if ((int64_t)(passed - since) < 0)
+		return;                           /* it was another poll's */
+	store_relaxed(&context_state.unsaid, 0u); /* what the thread has now comes behind it */
+	fence_signal();
+	fill_fields(&context_state.passed, fields);
+	context_state.said = context_state.passed;
+	weft__wide_emit(WEFT_KIND_CONTEXT, tick, fields);
+	fence_signal();
+	store_relaxed(&context_state.unsaid, 1u);
+	say_next();
+}
+
 void weft__context_attached(void)
 {
+	memset(&context_state.said, 0, sizeof(context_state.said));
+	context_state.passed_tick = 0;
 	store_relaxed(&context_state.unsaid, (uint32_t)context_any(&weft_context_self));
 }
 

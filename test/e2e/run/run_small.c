@@ -2,6 +2,7 @@
 /* Small processes, in a program that knows nothing of weft. Usage:
  *   run_small spin MS         uses so much CPU time and makes no call meanwhile
  *   run_small forks N         children that end at once, one after the other
+ *   run_small killed N        children that a signal ends; one more fails to become another program, and ends
  *   run_small child MS        a child that uses so much CPU time, as this one does after it
  *   run_small dlopen LIBRARY  forks while another thread is in dlopen; the child makes calls that were never made before
  *   run_small import LIBRARY  children that load a library which makes a thread as it begins: none waits for itself
@@ -14,6 +15,7 @@
  * It says "good", or what is not. */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -60,6 +62,27 @@ static int spin(long ms)
 {
 	burn_without_calls(ms);
 	_exit(write(1, "good\n", 5) == 5 ? 0 : 1);
+}
+
+static int killed(int n)
+{
+	for (int i = 0; i <= n; i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0 && i == n) {
+			execl("/nowhere", "nowhere", NULL);
+			_exit(errno == ENOENT ? 0 : 1);
+		}
+		if (pid == 0)
+			raise(SIGKILL);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			return bad("no child");
+		if (i < n ? !WIFSIGNALED(status) : status != 0)
+			return bad("it ended otherwise");
+	}
+	printf("good\n");
+	return 0;
 }
 
 static int forks(int n)
@@ -332,6 +355,8 @@ int main(int argc, char **argv)
 		return spin(atol(argv[2]));
 	if (argc > 2 && strcmp(argv[1], "forks") == 0)
 		return forks(atoi(argv[2]));
+	if (argc > 2 && strcmp(argv[1], "killed") == 0)
+		return killed(atoi(argv[2]));
 	if (argc > 2 && strcmp(argv[1], "child") == 0)
 		return child(atol(argv[2]));
 	if (argc > 2 && strcmp(argv[1], "dlopen") == 0)
@@ -350,6 +375,7 @@ int main(int argc, char **argv)
 		return short_threads(atoi(argv[2]));
 	if (argc > 1 && strcmp(argv[1], "light") == 0)
 		return light();
-	return bad("usage: run_small spin MS | forks N | child MS | dlopen LIBRARY | import LIBRARY | hurry | polls | "
+	return bad("usage: run_small spin MS | forks N | killed N | child MS | dlopen LIBRARY | import LIBRARY | hurry "
+		   "| polls | "
 		   "handler | defaults | threads N | light");
 }

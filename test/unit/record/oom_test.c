@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Out of memory at any allocation: an error or carrying on without, no crash, no leak, and the next try works. */
-/* presets: dev asan: what fails is the same in all */
+/* presets: asan: what fails is the same in all */
 #include "session.h"
 
 #include <signal.h>

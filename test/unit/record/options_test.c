@@ -3,8 +3,10 @@
 #include "session.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "record/host/facts.h"
+#include "record/options.h"
 
 /* Opens with `opts` and expects `code` and a message with `word` in it. */
 static void refused(struct weft_recorder_opts opts, int code, const char *word)
@@ -221,28 +223,82 @@ TEST(the_environment_sets_options_over_those_of_the_program)
 	session_remove_dir();
 }
 
-static void env_refused(const char *name, const char *value)
+static int n_warnings;
+static char warning[500];
+
+static void keep_warning(enum weft_log_level level, const char *msg, void *data)
+{
+	(void)level;
+	(void)data;
+	n_warnings++;
+	snprintf(warning, sizeof(warning), "%s", msg);
+}
+
+static void env_warned(const char *name, const char *value)
 {
 	struct weft_recorder *rec = NULL;
 	struct weft_error err = {0};
 
 	clear_env();
-	setenv("WEFT_DIR", "/nonexistent/nowhere", 1);
+	setenv("WEFT_DIR", session_dir, 1);
 	setenv(name, value, 1);
-	CHECK_EQ(weft_recorder_open_env(&rec, NULL, &err), -WEFT_E_OPTION);
-	if (!CHECK(strstr(err.msg, name) || strstr(err.msg, "label")))
-		printf("\t%s\n", err.msg);
-	CHECK(!rec);
+	n_warnings = 0;
+	weft_set_log(keep_warning, WEFT_LOG_WARN, NULL);
+	CHECK_EQ(weft_recorder_open_env(&rec, NULL, &err), 0);
+	weft_set_log(NULL, WEFT_LOG_WARN, NULL);
+	CHECK_EQ(n_warnings, 1);
+	if (!CHECK(strstr(warning, name)))
+		printf("\t%s\n", warning);
+	weft_recorder_close(rec, NULL);
 	clear_env();
+	unsetenv(name);
 }
 
-TEST(a_variable_that_makes_no_sense_is_named)
+TEST(a_variable_that_makes_no_sense_is_warned_of_and_its_default_holds)
 {
-	env_refused("WEFT_RING_BYTES", "many");
-	env_refused("WEFT_RING_BYTES", "5G");
-	env_refused("WEFT_KEEP_BYTES", "-1");
-	env_refused("WEFT_SEGMENT_SECONDS", "99999999999999999999");
-	env_refused("WEFT_RING", "disk");
-	env_refused("WEFT_FORK", "maybe");
-	env_refused("WEFT_LABELS", "novalue");
+	session_fresh_dir();
+	env_warned("WEFT_RING_BYTES", "many");
+	env_warned("WEFT_RING_BYTES", "5G");
+	env_warned("WEFT_RING_BYTES", "65537");
+	env_warned("WEFT_KEEP_BYTES", "-1");
+	env_warned("WEFT_SEGMENT_SECONDS", "99999999999999999999");
+	env_warned("WEFT_RING", "disk");
+	env_warned("WEFT_FORK", "maybe");
+	env_warned("WEFT_LABELS", "novalue");
+	session_remove_dir();
+}
+
+TEST(the_configuration_file_is_below_environment_and_program)
+{
+	struct weft_recorder_opts opts = {.size = sizeof(opts), .level = 4};
+	struct weft__options store = {0};
+	char path[600];
+	FILE *file;
+
+	session_fresh_dir();
+	clear_env();
+	snprintf(path, sizeof(path), "%s/weft.conf", session_dir);
+	file = fopen(path, "w");
+	REQUIRE(file != NULL);
+	fprintf(file,
+		"# a comment\n\n level = 9\nWEFT_KEEP_BYTES=1M \nship_to = s3://a s3://b\nfork=off\nname=n\nring=x");
+	fclose(file);
+	chmod(path, 0600);
+	setenv("WEFT_CONFIG", path, 1);
+	setenv("WEFT_NAME", "by-env", 1);
+	CHECK_EQ(weft__options_env(&opts, &store, NULL), 0);
+	CHECK_EQ(opts.level, 4);
+	CHECK_EQ(opts.keep_bytes, 1 << 20);
+	CHECK_STR(opts.ship_to, "s3://a s3://b");
+	CHECK_STR(opts.name, "by-env");
+	CHECK_EQ(opts.ring_place, 0);
+	weft__options_fini(&store);
+	chmod(path, 0666);
+	opts = (struct weft_recorder_opts){.size = sizeof(opts)};
+	CHECK_EQ(weft__options_env(&opts, &store, NULL), 0);
+	CHECK(!opts.ship_to);
+	weft__options_fini(&store);
+	unsetenv("WEFT_CONFIG");
+	clear_env();
+	session_remove_dir();
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests: a callback that is called once. Those of one location are one task, so that a request costs no more events
+ * than its poll. */
+#include "call.h"
+
+/* The task of a location, as an entry of its own. */
+static struct weft__uv_entry *place(struct weft__uv_loop *in, uint32_t location)
+{
+	struct weft__uv_entry *entry = weft__uv_map_add(&in->places, (uint64_t)location + 1);
+
+	if (!entry)
+		return NULL;
+	if (!entry->task)
+		entry->task = ((in->task ^ (uint64_t)location << 32) & WEFT_TASK_MASK) | WEFT__UV_PLACE;
+	entry->location = location;
+	weft__uv_spawn(in, entry);
+	return entry;
+}
+
+/* Whether the callback is wrapped, as by weft__uv_wrap. */
+static bool wrap_once(uv_loop_t *loop, const void *req, void (*cb)(void), uint32_t location)
+{
+	struct weft__uv_loop *in = weft__uv_find(loop);
+	struct weft__uv_entry *task = in && in->attached && cb ? place(in, location) : NULL;
+	struct weft__uv_entry *entry;
+
+	if (!task)
+		return false;
+	entry = weft__uv_map_add(&in->callbacks, weft__uv_key(req, WEFT__UV_MAIN));
+	if (!entry)
+		return false;
+	entry->cb = cb;
+	entry->task = task->task;
+	entry->location = location;
+	entry->recording = task->recording;
+	return true;
+}
+
+#define WRAP(loop, req, cb, location) wrap_once(loop, req, (void (*)(void))(cb), location)
+
+/* What the function of libuv returned: when it failed, the callback is not called. */
+static int settle(uv_loop_t *loop, const void *req, bool wrapped, int rc)
+{
+	if (wrapped && rc < 0)
+		weft__uv_forget(loop, weft__uv_key(req, WEFT__UV_MAIN));
+	return rc;
+}
+
+#define CALL_ONCE(loop, req, type, ...)                                                                                \
+	do {                                                                                                           \
+		struct weft__uv_call call_ = weft__uv_begin_once(loop, weft__uv_key(req, WEFT__UV_MAIN));              \
+		if (call_.cb)                                                                                          \
+			((type)call_.cb)(__VA_ARGS__);                                                                 \
+		weft__uv_end(&call_);                                                                                  \
+	} while (0)
+
+static void on_written(uv_write_t *req, int status)
+{
+	CALL_ONCE(req->handle->loop, req, uv_write_cb, req, status);
+}
+
+int weft_uv_write(uv_write_t *req, uv_stream_t *stream, const uv_buf_t bufs[], unsigned int n, uv_write_cb cb,
+		  uint32_t location)
+{
+	bool wrapped = WRAP(stream->loop, req, cb, location);
+
+	return settle(stream->loop, req, wrapped, uv_write(req, stream, bufs, n, wrapped ? on_written : cb));
+}
+
+static void on_shutdown(uv_shutdown_t *req, int status)
+{
+	CALL_ONCE(req->handle->loop, req, uv_shutdown_cb, req, status);
+}
+
+int weft_uv_shutdown(uv_shutdown_t *req, uv_stream_t *stream, uv_shutdown_cb cb, uint32_t location)
+{
+	bool wrapped = WRAP(stream->loop, req, cb, location);
+
+	return settle(stream->loop, req, wrapped, uv_shutdown(req, stream, wrapped ? on_shutdown : cb));
+}
+
+static void on_connected(uv_connect_t *req, int status)
+{
+	CALL_ONCE(req->handle->loop, req, uv_connect_cb, req, status);
+}
+
+int weft_uv_tcp_connect(uv_connect_t *req, uv_tcp_t *tcp, const struct sockaddr *address, uv_connect_cb cb,
+			uint32_t location)
+{
+	bool wrapped = WRAP(tcp->loop, req, cb, location);
+
+	return settle(tcp->loop, req, wrapped, uv_tcp_connect(req, tcp, address, wrapped ? on_connected : cb));
+}
+
+void weft_uv_pipe_connect(uv_connect_t *req, uv_pipe_t *pipe, const char *name, uv_connect_cb cb, uint32_t location)
+{
+	uv_pipe_connect(req, pipe, name, WRAP(pipe->loop, req, cb, location) ? on_connected : cb);
+}
+
+static void on_sent(uv_udp_send_t *req, int status)
+{
+	CALL_ONCE(req->handle->loop, req, uv_udp_send_cb, req, status);
+}
+
+int weft_uv_udp_send(uv_udp_send_t *req, uv_udp_t *udp, const uv_buf_t bufs[], unsigned int n,
+		     const struct sockaddr *address, uv_udp_send_cb cb, uint32_t location)
+{
+	bool wrapped = WRAP(udp->loop, req, cb, location);
+
+	return settle(udp->loop, req, wrapped, uv_udp_send(req, udp, bufs, n, address, wrapped ? on_sent : cb));
+}
+
+static void on_addresses(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+{
+	CALL_ONCE(req->loop, req, uv_getaddrinfo_cb, req, status, found);
+}
+
+int weft_uv_getaddrinfo(uv_loop_t *loop, uv_getaddrinfo_t *req, uv_getaddrinfo_cb cb, const char *node,
+			const char *service, const struct addrinfo *hints, uint32_t location)
+{
+	bool wrapped = WRAP(loop, req, cb, location);
+
+	return settle(loop, req, wrapped, uv_getaddrinfo(loop, req, wrapped ? on_addresses : cb, node, service, hints));
+}
+
+static void on_file(uv_fs_t *req)
+{
+	CALL_ONCE(req->loop, req, uv_fs_cb, req);
+}
+
+uv_fs_cb weft_uv_fs(uv_loop_t *loop, uv_fs_t *req, uv_fs_cb cb, uint32_t location)
+{
+	return WRAP(loop, req, cb, location) ? on_file : cb;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/provenance.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* A package as it is found, before its texts are kept. */
+struct found {
+	enum weft__origin origin;
+	const char *manager;
+	const char *name, *version;
+	size_t name_bytes, version_bytes;
+	char build_id[2 * WEFT_BUILD_ID_MAX + 1];
+};
+
+const char *weft__origin_name(enum weft__origin origin)
+{
+	static const char *const names[WEFT__ORIGINS] = {
+		[WEFT__ORIGIN_UNKNOWN] = "unknown", [WEFT__ORIGIN_PROGRAM] = "program",
+		[WEFT__ORIGIN_LIBRARY] = "library", [WEFT__ORIGIN_SYSTEM] = "system",
+		[WEFT__ORIGIN_KERNEL] = "kernel",   [WEFT__ORIGIN_GENERATED] = "generated",
+	};
+
+	return origin < WEFT__ORIGINS ? names[origin] : "unknown";
+}
+
+static void set_name(struct found *to, const char *text, size_t n)
+{
+	to->name = text;
+	to->name_bytes = n;
+}
+
+static void set_version(struct found *to, const char *text, size_t n)
+{
+	to->version = text;
+	to->version_bytes = n;
+}
+
+/* "serde_json-1.0.107": where the version begins is the first '-' with a digit behind it. */
+static bool split_version(const char *text, size_t n, struct found *to)
+{
+	size_t i;
+
+	for (i = 1; i + 1 < n; i++)
+		if (text[i] == '-' && text[i + 1] >= '0' && text[i + 1] <= '9') {
+			set_name(to, text, i);
+			set_version(to, text + i + 1, n - i - 1);
+			return true;
+		}
+	return false;
+}
+
+/* The part of a path behind `before`, up to the next '/'; NULL: there is none. */
+static const char *part_behind(const char *path, const char *before, size_t *n)
+{
+	const char *at = strstr(path, before);
+
+	if (!at)
+		return NULL;
+	at += strlen(before);
+	*n = strcspn(at, "/");
+	return at[*n] == '/' && *n > 0 ? at : NULL;
+}
+
+/* Source files of crates say so in their paths, wherever they were built. */
+static bool of_source(const char *file, struct found *to)
+{
+	size_t n, index;
+	const char *at = part_behind(file, "/registry/src/", &index);
+
+	if (at) {
+		at += index + 1;
+		n = strcspn(at, "/");
+		to->origin = WEFT__ORIGIN_LIBRARY;
+		to->manager = "cargo";
+		return at[n] == '/' && split_version(at, n, to);
+	}
+	at = strncmp(file, "/rustc/", 7) == 0 ? part_behind(file, "/library/", &n) : NULL;
+	if (!at)
+		return false;
+	to->origin = WEFT__ORIGIN_SYSTEM;
+	to->manager = "rust";
+	set_name(to, at, n);
+	set_version(to, file + 7, strcspn(file + 7, "/"));
+	return true;
+}
+
+/* The same behind the last `before`: packages may be in packages. */
+static const char *part_behind_last(const char *path, const char *before, size_t *n)
+{
+	const char *at = strstr(path, before), *next;
+
+	while (at && (next = strstr(at + 1, before)))
+		at = next;
+	return at ? part_behind(at, before, n) : NULL;
+}
+
+/* Files that package managers of languages put where their path names the package. */
+static bool of_path(const char *path, struct found *to)
+{
+	static const struct {
+		const char *before, *manager;
+	} places[] = {{"/node_modules/", "npm"}, {"/site-packages/", "python"}, {"/dist-packages/", "python"}};
+	const char *at;
+	size_t n, i;
+
+	to->origin = WEFT__ORIGIN_LIBRARY;
+	at = part_behind_last(path, "/gems/", &n);
+	if (at && split_version(at, n, to)) {
+		to->manager = "gem";
+		return true;
+	}
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		at = part_behind_last(path, places[i].before, &n);
+		if (!at)
+			continue;
+		to->manager = places[i].manager;
+		set_name(to, at, n);
+		return true;
+	}
+	return false;
+}
+
+/* Of the system wherever they are: C library, loader, the compiler's runtime. */
+static bool is_base(const char *name)
+{
+	static const char *const names[] = {"libc.so",  "ld-linux", "libm.so",     "libpthread.so",
+					    "libdl.so", "librt.so", "libgcc_s.so", "libstdc++.so"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* "libfoo.so.1.2": the file itself, with the version in its name. */
+static void of_file(const char *path, struct found *to)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *so = strstr(base, ".so.");
+
+	to->origin = is_base(base) ? WEFT__ORIGIN_SYSTEM : WEFT__ORIGIN_LIBRARY;
+	to->manager = "file";
+	set_name(to, base, so ? (size_t)(so + 3 - base) : strlen(base));
+	if (so && so[4] >= '0' && so[4] <= '9')
+		set_version(to, so + 4, strlen(so + 4));
+}
+
+static bool of_debian(const struct weft__provenance *p, const char *path, struct found *to)
+{
+	const struct weft__dpkg_package *package = weft__dpkg_get(&p->dpkg, path);
+	const char *name, *version, *source;
+
+	if (!package)
+		return false;
+	name = weft__keys_at(&p->dpkg.texts, package->name, NULL);
+	version = weft__keys_at(&p->dpkg.texts, package->version, NULL);
+	source = weft__keys_at(&p->dpkg.texts, package->source, NULL);
+	to->manager = "debian";
+	set_name(to, name, strlen(name));
+	set_version(to, version, strlen(version));
+	to->origin = package->base || strcmp(source, "glibc") == 0 || strncmp(source, "gcc-", 4) == 0
+			     ? WEFT__ORIGIN_SYSTEM
+			     : WEFT__ORIGIN_LIBRARY;
+	return true;
+}
+
+static const struct weft_module *module_of(const struct weft__recording *rec, const char *path)
+{
+	size_t i;
+
+	for (i = 1; i < rec->frames.n_modules; i++)
+		if (strcmp(rec->frames.modules[i].def.path, path) == 0)
+			return &rec->frames.modules[i].def;
+	return NULL;
+}
+
+static void of_module(const struct weft__provenance *p, const char *path, bool kernel, struct found *to)
+{
+	const struct weft_module *def = module_of(p->rec, path);
+	const char *exe = weft__names_fact(&p->rec->names, "process.exe");
+	const char *release = weft__names_fact(&p->rec->names, "host.kernel");
+	size_t i;
+
+	if (kernel || (def && (def->kind == WEFT_MODULE_KERNEL || def->kind == WEFT_MODULE_VDSO))) {
+		*to = (struct found){.origin = WEFT__ORIGIN_KERNEL, .manager = ""};
+		set_name(to, "linux", 5);
+		set_version(to, release ? release : "", release ? strlen(release) : 0);
+		return;
+	}
+	if (!path[0] || (def && def->kind == WEFT_MODULE_CODE)) {
+		*to = (struct found){.origin = def ? WEFT__ORIGIN_GENERATED : WEFT__ORIGIN_UNKNOWN, .manager = ""};
+		set_name(to, def ? "generated code" : "unknown", def ? 14 : 7);
+		return;
+	}
+	if (!of_debian(p, path, to) && !of_path(path, to))
+		of_file(path, to);
+	if (exe && strcmp(path, exe) == 0)
+		to->origin = WEFT__ORIGIN_PROGRAM;
+	for (i = 0; def && i < def->build_id_n && i < WEFT_BUILD_ID_MAX; i++)
+		snprintf(to->build_id + 2 * i, 3, "%02x", def->build_id[i]);
+}
+
+static int text_n(struct weft__provenance *p, const char *text, size_t n, uint32_t *ret)
+{
+	char copy[256];
+
+	if (n >= sizeof(copy))
+		n = sizeof(copy) - 1;
+	if (n)
+		memcpy(copy, text, n);
+	copy[n] = 0;
+	return weft__keys_text(&p->texts, copy, ret);
+}
+
+static int package_get(struct weft__provenance *p, const struct found *of, uint32_t *ret)
+{
+	struct key {
+		uint32_t origin, manager, name, version;
+	} key = {.origin = (uint32_t)of->origin};
+	struct weft__package *grown;
+	uint32_t build_id;
+
+	if (weft__keys_text(&p->texts, of->manager, &key.manager) < 0 ||
+	    text_n(p, of->name, of->name_bytes, &key.name) < 0 ||
+	    text_n(p, of->version, of->version_bytes, &key.version) < 0 ||
+	    weft__keys_text(&p->texts, of->build_id, &build_id) < 0 ||
+	    weft__keys_add(&p->packages_by_key, &key, sizeof(key), ret) < 0)
+		return -ENOMEM;
+	if (*ret < p->n_packages) {
+		if (build_id && p->packages[*ret].build_id != build_id)
+			p->packages[*ret].build_id = 0;
+		return 0;
+	}
+	grown = weft__grow(p->packages, &p->cap_packages, p->n_packages, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	p->packages = grown;
+	grown[p->n_packages++] = (struct weft__package){of->origin, of->manager, key.name, key.version, build_id};
+	return 0;
+}
+
+/* Answers are kept by path. */
+static int by_path(struct weft__provenance *p, const char *path, const struct found *of, uint32_t *ret)
+{
+	size_t before = p->paths.n;
+	uint32_t at, *grown;
+
+	if (weft__keys_text(&p->paths, path, &at) < 0 || package_get(p, of, ret) < 0)
+		return -ENOMEM;
+	if (at < before)
+		return 0;
+	grown = weft__grow(p->package_of_path, &p->cap_package_of_path, at, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	p->package_of_path = grown;
+	grown[at] = *ret;
+	return 0;
+}
+
+int weft__provenance_place(struct weft__provenance *p, const char *module, bool kernel, const char *file, uint32_t *ret)
+{
+	struct found found = {.manager = ""};
+	const char *path = kernel ? "[kernel]" : module;
+	uint32_t at;
+
+	if (!kernel && file && file[0] && of_source(file, &found))
+		return package_get(p, &found, ret);
+	at = weft__keys_find(&p->paths, path, strlen(path) + 1);
+	if (at != WEFT__MAP_NONE) {
+		*ret = p->package_of_path[at];
+		return 0;
+	}
+	found = (struct found){.manager = ""};
+	of_module(p, path, kernel, &found);
+	return by_path(p, path, &found, ret);
+}
+
+int weft__provenance_modules(struct weft__provenance *p)
+{
+	const struct weft__frames *frames = &p->rec->frames;
+	uint32_t package;
+	size_t i;
+
+	for (i = 1; i < frames->n_modules; i++)
+		if (weft__provenance_place(p, frames->modules[i].def.path,
+					   frames->modules[i].def.kind == WEFT_MODULE_KERNEL, NULL, &package) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Packages are those of the machine that recorded, if this is it. */
+static bool is_elsewhere(const struct weft__recording *rec)
+{
+	const char *host = weft__names_fact(&rec->names, "host.name");
+	char here[256] = "";
+	FILE *f = fopen("/proc/sys/kernel/hostname", "re");
+
+	if (f) {
+		if (!fgets(here, sizeof(here), f))
+			here[0] = 0;
+		fclose(f);
+		here[strcspn(here, "\n")] = 0;
+	}
+	return !host || strcmp(host, here) != 0;
+}
+
+int weft__provenance_init(struct weft__provenance *p, const struct weft__recording *rec, const char *dpkg_dir)
+{
+	const struct weft__frames *frames = &rec->frames;
+	uint32_t empty;
+	size_t i;
+
+	*p = (struct weft__provenance){.rec = rec, .elsewhere = !dpkg_dir && is_elsewhere(rec)};
+	if (weft__keys_text(&p->texts, "", &empty) < 0)
+		return -ENOMEM;
+	for (i = 1; i < frames->n_modules && !p->elsewhere; i++)
+		if (frames->modules[i].def.kind == WEFT_MODULE_FILE &&
+		    weft__dpkg_want(&p->dpkg, frames->modules[i].def.path) < 0)
+			return -ENOMEM;
+	return p->elsewhere ? 0 : weft__dpkg_read(&p->dpkg, dpkg_dir ? dpkg_dir : WEFT__DPKG_DIR);
+}
+
+void weft__provenance_fini(struct weft__provenance *p)
+{
+	weft__dpkg_fini(&p->dpkg);
+	weft__keys_fini(&p->texts);
+	weft__keys_fini(&p->packages_by_key);
+	weft__keys_fini(&p->paths);
+	weft__free(p->packages);
+	weft__free(p->package_of_path);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/ship.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ours.h"
+#include "base/plugin.h"
+#include "base/private_fds.h"
+#include "record/host/cloud.h"
+
+#define TARGETS_MAX 8
+#define STACK_BYTES ((size_t)8 << 20) /* profiles are made there, and demanglers recurse */
+#define NICENESS 19
+#define JOIN_S 2 /* that a thread gets to end: one in a function of the program may not */
+
+struct target {
+	struct weft__ship *ship;
+	struct weft_ship_target given;
+	char *url;
+	int has_thread;
+	pthread_t thread;
+	int opened;           /* or it could not be */
+	int failed;           /* it could not be: no thread any more */
+	uint64_t asked, done; /* turns: asked for, and done since */
+	uint64_t due_ns;      /* the next one */
+	struct weft_ship_state state;
+};
+
+struct weft__ship {
+	pthread_mutex_t mutex;
+	pthread_cond_t work; /* for the threads */
+	pthread_cond_t news; /* from them */
+	char *dir;
+	uint64_t wait_ns;
+	uint32_t stop;
+	uint32_t users;
+	uint32_t n;
+	int started;
+	struct target targets[TARGETS_MAX];
+	const char *urls[TARGETS_MAX + 1];
+	const struct weft_ship_plugin *plugin; /* under load_mutex */
+};
+
+static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* The plugin is beside the library that this function is in. */
+static void find_plugin(char *path, size_t bytes)
+{
+	const char *slash;
+	Dl_info info;
+
+	snprintf(path, bytes, "%s", WEFT_SHIP_FILE);
+	if (!dladdr((void *)(uintptr_t)find_plugin, &info) || !info.dli_fname)
+		return;
+	slash = strrchr(info.dli_fname, '/');
+	if (!slash)
+		return;
+	snprintf(path, bytes, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, WEFT_SHIP_FILE);
+	if (access(path, R_OK) != 0)
+		snprintf(path, bytes, "%s", WEFT_SHIP_FILE);
+}
+
+static const struct weft_ship_plugin *load_plugin(char *why, size_t why_bytes)
+{
+	const struct weft_ship_plugin *plugin = NULL;
+	weft_ship_plugin_fn *entry = NULL;
+	char path[4096];
+	void *handle, *symbol;
+
+	find_plugin(path, sizeof(path));
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		const char *text = dlerror();
+
+		snprintf(why, why_bytes, "%.300s; install " WEFT_SHIP_FILE " beside libweft.so, or run weft push",
+			 text ? text : path);
+		return NULL;
+	}
+	symbol = dlsym(handle, WEFT_SHIP_ENTRY);
+	memcpy(&entry, &symbol, sizeof(symbol));
+	plugin = entry ? entry() : NULL;
+	if (plugin && plugin->abi == WEFT_SHIP_ABI)
+		return plugin;
+	snprintf(why, why_bytes, "%.300s is not of this version of weft; install both of the same one", path);
+	return NULL;
+}
+
+static const struct weft_ship_plugin *get_plugin(struct weft__ship *s, char *why, size_t why_bytes)
+{
+	const struct weft_ship_plugin *plugin;
+
+	pthread_mutex_lock(&load_mutex);
+	if (!s->plugin)
+		s->plugin = load_plugin(why, why_bytes);
+	plugin = s->plugin;
+	pthread_mutex_unlock(&load_mutex);
+	return plugin;
+}
+
+static void log_line(enum weft_log_level level, const char *line, void *data)
+{
+	(void)data;
+	weft__log(level, "%s", line);
+}
+
+/* Waits until it is due, something was sealed, or it is over. Answers whether there is a turn to be had. */
+static int await_turn(struct target *t, uint64_t due_ns)
+{
+	struct timespec until = {(time_t)(due_ns / 1000000000u), (long)(due_ns % 1000000000u)};
+	struct weft__ship *s = t->ship;
+	int r = 0, go;
+
+	pthread_mutex_lock(&s->mutex);
+	while (!s->stop && t->done == t->asked && r != ETIMEDOUT)
+		r = pthread_cond_timedwait(&s->work, &s->mutex, &until);
+	go = !s->stop;
+	pthread_mutex_unlock(&s->mutex);
+	return go;
+}
+
+static void add_fact(const char *key, const char *value, void *data)
+{
+	(void)data;
+	weft__cloud_add(key, value);
+}
+
+/* The first target on the network asks what machine this is, once in a process. */
+static void find_host(struct target *t, const struct weft_ship_plugin *plugin)
+{
+	static uint32_t asked;
+	uint32_t no = 0;
+
+	if (t->given.fn || !strstr(t->url, "://") || !strncmp(t->url, "file:", 5) || weft__cloud_known() ||
+	    !cas_acq_rel(&asked, &no, 1u))
+		return;
+	plugin->host(&t->ship->stop, add_fact, NULL);
+	if (weft__cloud_known())
+		weft__source_changed();
+}
+
+static void take_turns(struct target *t, const struct weft_ship_plugin *plugin, void *state)
+{
+	struct weft__ship *s = t->ship;
+	uint64_t due = 0;
+
+	while (await_turn(t, due)) {
+		struct weft_ship_state now;
+		uint64_t asked;
+
+		pthread_mutex_lock(&s->mutex);
+		asked = t->asked;
+		pthread_mutex_unlock(&s->mutex);
+		due = plugin->turn(state, weft__clock_mono());
+		plugin->state(state, &now);
+		pthread_mutex_lock(&s->mutex);
+		t->done = asked;
+		t->due_ns = due;
+		t->state = now;
+		pthread_cond_broadcast(&s->news);
+		pthread_mutex_unlock(&s->mutex);
+		find_host(t, plugin);
+	}
+}
+
+static void set_opened(struct target *t, int failed, const char *why)
+{
+	struct weft__ship *s = t->ship;
+
+	pthread_mutex_lock(&s->mutex);
+	t->opened = 1;
+	t->failed = failed;
+	if (failed) {
+		t->state.failing = 1;
+		snprintf(t->state.why, sizeof(t->state.why), "%.230s", why);
+	}
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->mutex);
+	if (failed)
+		weft__log(WEFT_LOG_WARN, "ship: nothing is sent: %s", why);
+}
+
+/* Files of its own: a program that closes all files does not close its sockets, and its children do not have them. Not
+ * where a function of the program runs. */
+static void *ship_main(void *data)
+{
+	struct sched_param none = {0};
+	struct target *t = data;
+	const struct weft_ship_plugin *plugin;
+	char why[500] = "";
+	void *state = NULL;
+
+	weft__ours_begin();
+	pthread_setname_np(pthread_self(), "weft-ship");
+	pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+	(void)!setpriority(PRIO_PROCESS, 0, NICENESS);
+	plugin = get_plugin(t->ship, why, sizeof(why));
+	if (!t->given.fn)
+		weft__private_fds_begin(-1);
+	if (plugin && plugin->open(&state, &t->given, why, sizeof(why)) < 0)
+		plugin = NULL;
+	set_opened(t, !plugin, why);
+	if (plugin) {
+		take_turns(t, plugin, state);
+		plugin->close(state);
+	}
+	weft__private_fds_end();
+	return NULL;
+}
+
+static int start_thread(struct target *t)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int r = pthread_attr_init(&attr);
+
+	if (r)
+		return -r;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&t->thread, &attr, ship_main, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	t->has_thread = !r;
+	if (r)
+		set_opened(t, 1, "a thread cannot be started");
+	return -r;
+}
+
+static struct target *new_target(struct weft__ship *s, const struct weft_recorder_opts *opts, const char *url, size_t n)
+{
+	struct target *t = &s->targets[s->n];
+
+	t->url = weft__alloc(n + 1);
+	if (!t->url)
+		return NULL;
+	memcpy(t->url, url, n);
+	t->url[n] = 0;
+	t->ship = s;
+	t->given = (struct weft_ship_target){
+		.dir = s->dir, .url = t->url, .all_urls = s->urls, .stop = &s->stop, .log = log_line};
+	if (opts) {
+		t->given.age_ns = opts->ship_age_ns;
+		t->given.timeout_ns = opts->ship_timeout_ns;
+		t->given.delete = (int)opts->ship_delete;
+	}
+	s->urls[s->n++] = t->url;
+	return t;
+}
+
+static void free_all(struct weft__ship *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		weft__free(s->targets[i].url);
+	weft__free(s->dir);
+	pthread_cond_destroy(&s->work);
+	pthread_cond_destroy(&s->news);
+	pthread_mutex_destroy(&s->mutex);
+	weft__free(s);
+}
+
+int weft__ship_open(struct weft__ship **ret, const struct weft_recorder_opts *opts)
+{
+	const char *at = opts->ship_to ? opts->ship_to : "";
+	struct weft__ship *s;
+	pthread_condattr_t attr;
+
+	*ret = NULL;
+	if (!opts->dir)
+		return 0;
+	s = weft__calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->work, &attr);
+	pthread_cond_init(&s->news, &attr);
+	pthread_condattr_destroy(&attr);
+	s->dir = weft__strdup(opts->dir);
+	s->wait_ns = opts->ship_wait_ns == WEFT_OFF ? 0 : opts->ship_wait_ns;
+	while (s->dir && *(at += strspn(at, " \t\n")) && s->n < TARGETS_MAX) {
+		size_t n = strcspn(at, " \t\n");
+
+		if (!new_target(s, opts, at, n))
+			break;
+		at += n;
+	}
+	if (!s->dir || *at) {
+		free_all(s);
+		return -ENOMEM;
+	}
+	*ret = s;
+	return 0;
+}
+
+int weft__ship_add(struct weft__ship *s, const char *name, weft_report_fn *fn, void *data, struct weft_error *err)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	size_t n = name ? strlen(name) : 0;
+	struct target *t;
+
+	if (!fn || !n || n > 100 || strspn(name, allowed) != n)
+		return weft__fail(err, -EINVAL, "a target has a function, and a name of letters, digits, '-' and '_'");
+	if (s->started)
+		return weft__fail(err, -WEFT_E_STATE, "targets are added before the recorder is started");
+	if (s->n == TARGETS_MAX)
+		return weft__fail(err, -WEFT_E_LIMIT, "there are %d targets already", TARGETS_MAX);
+	t = new_target(s, NULL, name, n);
+	if (!t)
+		return weft__fail(err, -ENOMEM, "out of memory");
+	if (s->n > 1)
+		t->given.delete = s->targets[0].given.delete;
+	t->given.fn = fn;
+	t->given.data = data;
+	return 0;
+}
+
+void weft__ship_start(struct weft__ship *s)
+{
+	uint32_t i;
+
+	if (!s || s->started)
+		return;
+	s->started = 1;
+	for (i = 0; i < s->n; i++)
+		start_thread(&s->targets[i]);
+}
+
+void weft__ship_poke(struct weft__ship *s)
+{
+	uint32_t i;
+
+	if (!s || !s->n)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	for (i = 0; i < s->n; i++)
+		s->targets[i].asked++;
+	pthread_cond_broadcast(&s->work);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+/* With the mutex. Whether there is nothing to wait for until then. */
+static int is_done(const struct target *t, uint64_t end_ns)
+{
+	if (!t->has_thread || t->failed)
+		return 1;
+	return t->opened && t->done == t->asked && (!t->state.waiting || t->state.busy || t->due_ns > end_ns);
+}
+
+void weft__ship_drain(struct weft__ship *s)
+{
+	struct timespec until;
+	uint64_t end = weft__clock_mono();
+	uint32_t i;
+	int r = 0;
+
+	if (!s || !s->n || !s->wait_ns)
+		return;
+	end += s->wait_ns;
+	until = (struct timespec){(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
+	weft__ship_poke(s);
+	pthread_mutex_lock(&s->mutex);
+	for (i = 0; i < s->n && r != ETIMEDOUT; i++)
+		while (!is_done(&s->targets[i], end) && r != ETIMEDOUT)
+			r = pthread_cond_timedwait(&s->news, &s->mutex, &until);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void weft__ship_hold(struct weft__ship *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	s->users++;
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void weft__ship_let(struct weft__ship *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	s->users--;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+uint64_t weft__ship_cost(struct weft__ship *s)
+{
+	uint64_t ns = 0;
+	uint32_t i;
+
+	for (i = 0; s && i < s->n; i++) {
+		struct timespec ts = {0, 0};
+		clockid_t clock;
+
+		if (s->targets[i].has_thread && pthread_getcpuclockid(s->targets[i].thread, &clock) == 0)
+			clock_gettime(clock, &ts);
+		ns += (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	}
+	return ns;
+}
+
+void weft__ship_health(struct weft__ship *s, struct weft_health *health)
+{
+	uint32_t i;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	health->targets = s->n;
+	for (i = 0; i < s->n; i++) {
+		const struct weft_ship_state *t = &s->targets[i].state;
+
+		health->failing += t->failing != 0;
+		health->sent += t->sent;
+		health->bytes += t->bytes;
+		health->retries += t->retries;
+		health->refused += t->refused;
+		health->waiting += t->waiting;
+		if (t->sent_real_ns > health->sent_real_ns)
+			health->sent_real_ns = t->sent_real_ns;
+		if (t->why[0] && !health->why[0])
+			snprintf(health->why, sizeof(health->why), "ship: %.190s", t->why);
+	}
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void weft__ship_forked(struct weft__ship *s)
+{
+	(void)s;
+	pthread_mutex_init(&load_mutex, NULL); /* one of them may have had it */
+}
+
+void weft__ship_quit(struct weft__ship *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	store_relaxed(&s->stop, 1u);
+	pthread_cond_broadcast(&s->work);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+/* One that is in a function of the program, and does not come out of it, is left alone, and so is all that it uses. */
+void weft__ship_close(struct weft__ship *s)
+{
+	struct timespec until;
+	uint32_t i;
+	int left = 0;
+
+	if (!s)
+		return;
+	weft__ship_quit(s);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += JOIN_S;
+	for (i = 0; i < s->n; i++) {
+		if (!s->targets[i].has_thread || pthread_timedjoin_np(s->targets[i].thread, NULL, &until) == 0)
+			continue;
+		pthread_detach(s->targets[i].thread);
+		left = 1;
+	}
+	pthread_mutex_lock(&s->mutex);
+	while (s->users)
+		pthread_cond_wait(&s->news, &s->mutex);
+	pthread_mutex_unlock(&s->mutex);
+	if (!left)
+		free_all(s);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records some segments and ends in one of several ways; for ship.py.
+ * usage: ship_program SEGMENTS stop|exit|wait|cycles|fork|call, with WEFT_* in the environment. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "weft/weft.h"
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static int die(const char *what, const struct weft_error *err)
+{
+	fprintf(stderr, "%s: %s\n", what, err->msg);
+	return 1;
+}
+
+static void log_line(enum weft_log_level level, const char *line, void *data)
+{
+	(void)data;
+	fprintf(stderr, "log %d %s\n", (int)level, line);
+}
+
+static void emit_polls(void)
+{
+	for (uint64_t i = 0; i < 200; i++) {
+		weft_poll_begin(i, 0);
+		weft_poll_end();
+	}
+}
+
+static int make_segments(struct weft_recorder *rec, int n, struct weft_error *err)
+{
+	for (int i = 0; i < n; i++) {
+		emit_polls();
+		if (weft_recorder_rotate(rec, NULL, 0, err) < 0)
+			return -1;
+	}
+	emit_polls();
+	return 0;
+}
+
+static void show_health(struct weft_recorder *rec)
+{
+	struct weft_health h = {.size = sizeof(h)};
+
+	weft_recorder_health(rec, &h);
+	printf("health ok=%u targets=%u failing=%u sent=%llu waiting=%llu refused=%llu why=%s\n", h.ok, h.targets,
+	       h.failing, (unsigned long long)h.sent, (unsigned long long)h.waiting, (unsigned long long)h.refused,
+	       h.why);
+	fflush(stdout);
+}
+
+/* Fails with each segment once. */
+static int take(struct weft_report *report, void *data)
+{
+	char mark[8] = "";
+
+	(void)data;
+	if (!report->tries) {
+		report->retry_after_ns = 1000000;
+		return -EAGAIN;
+	}
+	if (read(report->fd, mark, sizeof(mark)) != sizeof(mark))
+		return -EIO;
+	printf("took %s %llu\n", report->name, (unsigned long long)report->bytes);
+	fflush(stdout);
+	return 0;
+}
+
+static int cycles(struct weft_recorder *rec, int n, struct weft_error *err)
+{
+	for (int i = 0; i < n; i++) {
+		if (weft_recorder_start(rec, err) < 0)
+			return die("start", err);
+		emit_polls();
+		if (weft_recorder_stop(rec, err) < 0)
+			return die("stop", err);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *end = argc > 2 ? argv[2] : "stop";
+	int n = argc > 1 ? atoi(argv[1]) : 3, r;
+	struct weft_recorder *rec = NULL;
+	struct weft_error err = {0};
+	double begun;
+
+	weft_set_log(log_line, WEFT_LOG_WARN, NULL);
+	if (weft_recorder_open_env(&rec, NULL, &err) < 0)
+		return die("open", &err);
+	if (!rec) {
+		puts("off");
+		return 0;
+	}
+	if (!strcmp(end, "call") && weft_recorder_report_to(rec, "taker", take, NULL, &err) < 0)
+		return die("report_to", &err);
+	if (!strcmp(end, "cycles")) {
+		r = cycles(rec, n, &err);
+		weft_recorder_close(rec, NULL);
+		return r;
+	}
+	if (weft_recorder_start(rec, &err) < 0)
+		return die("start", &err);
+	if (make_segments(rec, n, &err) < 0)
+		return die("rotate", &err);
+	if (!strcmp(end, "wait")) {
+		puts("ready");
+		fflush(stdout);
+		for (;;) {
+			struct timespec nap = {0, 20000000};
+
+			emit_polls();
+			nanosleep(&nap, NULL);
+			show_health(rec);
+		}
+	}
+	if (!strcmp(end, "fork")) {
+		pid_t child = fork();
+
+		if (!child) {
+			emit_polls();
+			exit(0); /* with the exit handlers */
+		}
+		waitpid(child, &r, 0);
+		if (r)
+			return 1;
+	}
+	if (!strcmp(end, "exit")) {
+		printf("exiting %.3f\n", now_s());
+		fflush(stdout);
+		return 0;
+	}
+	begun = now_s();
+	r = weft_recorder_stop(rec, &err);
+	printf("stop took %.3f\n", now_s() - begun);
+	show_health(rec);
+	begun = now_s();
+	weft_recorder_close(rec, NULL);
+	printf("close took %.3f\n", now_s() - begun);
+	return r < 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which package code is of: from dpkg's files in a directory of the test, and from what paths say. */
+#include "export/provenance.h"
+
+#include <sys/stat.h>
+
+#include "unit/analyze/segfile.h"
+
+static char dir[256];
+
+static void put_file(const char *name, const char *text)
+{
+	FILE *f = fopen(segfile_path(dir, name), "we");
+
+	REQUIRE(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void begin(void)
+{
+	segfile_dir(dir, sizeof(dir));
+	CHECK_EQ(mkdir(segfile_path(dir, "info"), 0700), 0);
+	put_file("info/libc6:amd64.list", "/.\n/lib\n/lib/x86_64-linux-gnu/libc.so.6\n");
+	put_file("info/zlib1g:amd64.list", "/.\n/usr/lib/x86_64-linux-gnu/libz.so.1.2.13\n");
+	put_file("info/shop.list", "/.\n/opt/shop/bin/shop"); /* cut */
+	put_file("info/shop.md5sums", "/opt/shop/other\n");
+	put_file("status", "Package: zlib1g\nStatus: install ok installed\nPriority: optional\nArchitecture: i386\n"
+			   "Version: 1:0-wrong\n\n"
+			   "Package: zlib1g\nPriority: optional\nArchitecture: amd64\nSource: zlib (1:1.2.13)\n"
+			   "Version: 1:1.2.13.dfsg-1\nDescription: a\n Version: not this\n\n"
+			   "Package: libc6\nArchitecture: amd64\nSource: glibc\nVersion: 2.36-9\n\n"
+			   "Package: shop\nArchitecture: all\nVersion: 7");
+}
+
+static void end(void)
+{
+	static const char *const names[] = {"info/libc6:amd64.list",
+					    "info/zlib1g:amd64.list",
+					    "info/shop.list",
+					    "info/shop.md5sums",
+					    "status",
+					    NULL};
+	size_t i;
+
+	for (i = 0; names[i]; i++)
+		unlink(segfile_path(dir, names[i]));
+	rmdir(segfile_path(dir, "info"));
+	CHECK_EQ(rmdir(dir), 0);
+}
+
+static void add_module(struct weft__recording *rec, uint32_t kind, const char *path)
+{
+	struct weft_module module = {.id = (uint32_t)rec->frames.n_modules + 1, .kind = kind, .path = path};
+
+	CHECK_EQ(weft__frames_add_module(&rec->frames, &module), 0);
+}
+
+static void add_fact(struct weft__recording *rec, const char *key, const char *value)
+{
+	struct weft_fact fact = {key, value};
+
+	CHECK_EQ(weft__names_add_fact(&rec->names, &fact), 0);
+}
+
+static void check_place(struct weft__provenance *p, const char *module, const char *file, const char *expected)
+{
+	const struct weft__package *package;
+	char text[300];
+	uint32_t at;
+
+	CHECK_EQ(weft__provenance_place(p, module, false, file, &at), 0);
+	package = &p->packages[at];
+	snprintf(text, sizeof(text), "%s %s %s %s", weft__origin_name(package->origin), package->manager,
+		 weft__provenance_text(p, package->name), weft__provenance_text(p, package->version));
+	CHECK_STR(text, expected);
+}
+
+TEST(code_is_of_the_program_its_libraries_the_system_the_kernel_or_generated)
+{
+	struct weft__recording rec = {0};
+	struct weft__provenance p;
+	uint32_t at;
+
+	begin();
+	add_module(&rec, WEFT_MODULE_FILE, "/opt/shop/bin/shop");
+	add_module(&rec, WEFT_MODULE_FILE, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+	add_module(&rec, WEFT_MODULE_FILE, "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13");
+	add_module(&rec, WEFT_MODULE_FILE, "/opt/shop/lib/libcart.so.3");
+	add_module(&rec, WEFT_MODULE_FILE, "/var/lib/gems/3.1.0/gems/nio4r-2.5.8/lib/nio4r_ext.so");
+	add_module(&rec, WEFT_MODULE_KERNEL, "[kernel]");
+	add_module(&rec, WEFT_MODULE_CODE, "");
+	add_fact(&rec, "process.exe", "/opt/shop/bin/shop");
+	add_fact(&rec, "host.kernel", "6.1.0");
+	CHECK_EQ(weft__provenance_init(&p, &rec, dir), 0);
+	CHECK_EQ(weft__provenance_modules(&p), 0);
+	check_place(&p, "/opt/shop/bin/shop", "", "program debian shop 7");
+	check_place(&p, "/usr/lib/x86_64-linux-gnu/libc.so.6", "", "system debian libc6 2.36-9");
+	check_place(&p, "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", "deflate.c",
+		    "library debian zlib1g 1:1.2.13.dfsg-1");
+	check_place(&p, "/opt/shop/lib/libcart.so.3", NULL, "library file libcart.so 3");
+	check_place(&p, "/var/lib/gems/3.1.0/gems/nio4r-2.5.8/lib/nio4r_ext.so", NULL, "library gem nio4r 2.5.8");
+	check_place(&p, "", "", "generated  generated code ");
+	CHECK_EQ(weft__provenance_place(&p, "x", true, "", &at), 0);
+	CHECK_EQ(p.packages[at].origin, WEFT__ORIGIN_KERNEL);
+	CHECK_STR(weft__provenance_text(&p, p.packages[at].version), "6.1.0");
+	weft__provenance_fini(&p);
+	weft__frames_fini(&rec.frames);
+	weft__names_fini(&rec.names);
+	end();
+}
+
+TEST(a_source_file_of_a_crate_names_its_package_whatever_file_it_was_linked_into)
+{
+	struct weft__recording rec = {0};
+	struct weft__provenance p;
+
+	begin();
+	add_module(&rec, WEFT_MODULE_FILE, "/opt/shop/bin/shop");
+	CHECK_EQ(weft__provenance_init(&p, &rec, dir), 0);
+	check_place(&p, "/opt/shop/bin/shop",
+		    "/root/.cargo/registry/src/index.crates.io-6f17/serde_json-1.0.107/src/de.rs",
+		    "library cargo serde_json 1.0.107");
+	check_place(&p, "/opt/shop/bin/shop", "/c/registry/src/x/wasi-0.11.0+wasi-snapshot/src/lib.rs",
+		    "library cargo wasi 0.11.0+wasi-snapshot");
+	check_place(&p, "/opt/shop/bin/shop", "/rustc/90b35a6/library/core/src/slice.rs", "system rust core 90b35a6");
+	check_place(&p, "/opt/shop/bin/shop", "/src/registry/src/", "library debian shop 7");
+	check_place(&p, "/opt/shop/bin/shop", "src/main.rs", "library debian shop 7");
+	weft__provenance_fini(&p);
+	weft__frames_fini(&rec.frames);
+	weft__names_fini(&rec.names);
+	end();
+}
+
+TEST(a_machine_without_dpkg_has_the_names_of_files)
+{
+	struct weft__recording rec = {0};
+	struct weft__provenance p;
+
+	add_module(&rec, WEFT_MODULE_FILE, "/usr/lib/libz.so.1.2.13");
+	CHECK_EQ(weft__provenance_init(&p, &rec, "/nowhere/at/all"), 0);
+	check_place(&p, "/usr/lib/libz.so.1.2.13", "", "library file libz.so 1.2.13");
+	weft__provenance_fini(&p);
+	weft__frames_fini(&rec.frames);
+	weft__names_fini(&rec.names);
+}
