@@ -160,7 +160,7 @@ static void print_nameless(const struct report *report, const struct weft__code_
 
 	if (report->no_symbols && !why[0])
 		why = "--no-symbols";
-	printf("no name for %s place%s in %s", cli_count(module->unnamed, count), module->unnamed == 1 ? "" : "s",
+	printf("no name for %s address%s in %s", cli_count(module->unnamed, count), module->unnamed == 1 ? "" : "es",
 	       path[0] ? cli_safe(path) : "unknown code");
 	if (path[0] && strncmp(why, path, strlen(path)) == 0)
 		fputs(cli_safe(why + strlen(path)), stdout);
@@ -169,7 +169,7 @@ static void print_nameless(const struct report *report, const struct weft__code_
 	putchar('\n');
 }
 
-/* Modules without names, and why: the ones with most places first. */
+/* Modules without names, and why: the ones with most addresses first. */
 static void print_nameless_modules(const struct report *report)
 {
 	const struct weft__frames *frames = &report->rec->frames;

@@ -165,7 +165,7 @@ static void modules(struct weft__json *json, const struct report *report)
 			continue;
 		weft__json_begin(json, NULL, '{');
 		weft__json_text(json, "module", module->def.path[0] ? module->def.path : NULL);
-		weft__json_u64(json, "places", module->unnamed);
+		weft__json_u64(json, "addresses", module->unnamed);
 		weft__json_text(json, "why", module->why);
 		weft__json_end(json, '}');
 	}

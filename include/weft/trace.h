@@ -37,7 +37,7 @@ enum weft_trace_type {
 	WEFT_TRACE_REAL = 5, /* a share or a mean, in summaries */
 };
 
-/* Set `size` before the call; what a newer library knows beyond it is left away. Texts are static. */
+/* Set `size` before the call; what a newer library knows beyond it is left out. Texts are static. */
 struct weft_trace_table {
 	size_t size;
 	const char *name;

@@ -110,7 +110,7 @@ struct weft__poll {
 	uint64_t serial; /* inside */
 	uint32_t thread_id;
 	uint32_t worker;   /* WEFT_WORKER_NONE: the thread was none */
-	uint32_t location; /* location id or WEFT__PLACE_... */
+	uint32_t location; /* location id or WEFT__LOCATION_... */
 	uint32_t depth;    /* of the local queue at its begin, or WEFT_DEPTH_UNKNOWN */
 	uint32_t level;    /* 0: outermost; more: nested in that many others */
 	uint32_t n_wakes;  /* issued by this poll itself */

@@ -90,7 +90,7 @@ struct weft__frames {
 	struct weft__map data_by_address;
 
 	uint64_t stacks_beyond; /* more frames than are kept: their stacks are as if not defined */
-	uint64_t unnamed;       /* places that were asked for and that nothing names */
+	uint64_t unnamed;       /* addresses that were asked for and that nothing names */
 };
 
 struct weft__line_list {

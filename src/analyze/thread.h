@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread as its own events report it: what it does, which polls are open, what it worked for of late. Its id is that
- * of the stream of events (docs/FORMAT.md): what others report for a thread has another id. Context: CALLER. */
+ * of its events in the segment: what others report for a thread has another id (docs/FORMAT.md). Context: CALLER. */
 #ifndef WEFT_ANALYZE_THREAD_H
 #define WEFT_ANALYZE_THREAD_H
 
@@ -68,7 +68,7 @@ struct weft__thread {
 	struct weft__logged *log; /* samples since the outermost open poll began; each poll has its first one */
 	size_t n_log, cap_log;
 	bool log_tight;                 /* what can be put together has been */
-	uint32_t timeline;              /* index, or NO_TRACK: not known yet */
+	uint32_t timeline;              /* index, or NO_TIMELINE: not known yet */
 	struct weft__context context;   /* that its events have now */
 	bool has_context;               /* ... which is one, */
 	bool in_context;                /* ... which was asked for, */

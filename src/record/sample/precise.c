@@ -22,7 +22,7 @@
 #define EVENTS_MOST 64                   /* each is a file */
 #define LOOK_FIRST_NS UINT64_C(10000000) /* after the start; then twice that, and so on, up to: */
 #define PRECISE_LOOK_NS UINT64_C(250000000)
-#define LOOK_SHARE 2000      /* a look takes one part in so many of the time, at most */
+#define LOOK_SHARE 2000      /* a reading takes one part in so many of the time, at most */
 #define CPU_LEAST_NS 1000000 /* that a thread must have used before it is looked at closely */
 #define LITTLE 200 /* one part in so many of a CPU: a thread that uses less hardly has samples, and needs no event */
 #define LITTLE_LOOKS 8       /* so many looks in a row: then the event goes */

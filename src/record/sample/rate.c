@@ -62,7 +62,7 @@ uint64_t weft__engine_turn(uint64_t now_ns)
 	return next;
 }
 
-/* A look is not worth a wakeup. */
+/* Looking at rates is not worth a wakeup. */
 uint64_t weft__rate_due(int awake)
 {
 	uint64_t look_ns = awake && weft__engine.ops == &weft__perf_ops ? sample_rate.look_ns : UINT64_MAX;

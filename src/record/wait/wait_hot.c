@@ -141,7 +141,7 @@ static void wait_sched(uint64_t tick)
 		weft_slow_sched(tick);
 }
 
-/* The object of a call with what its descriptor is. Of a short one that is not worth it: a look takes up to 3 us. */
+/* The object of a call with what its descriptor is. Of a short one that is not worth it: asking takes up to 3 us. */
 static uint64_t wait_object(const struct weft__waited *waited)
 {
 	uint64_t about = 0;

@@ -134,10 +134,10 @@ TEST(the_report_says_where_cpu_time_went)
 	CHECK(says("\n19.0 ms  19.0 %        2  70.0 ms  70.0 %        6  run_loop             app\n"
 		   "   0 ns   0.0 %        0  60.0 ms  60.0 %        5  _start               app\n"
 		   "   0 ns   0.0 %        0  60.0 ms  60.0 %        5  main                 app\n"));
-	CHECK(says("no name for 1 place in /opt/demo/lib/libnone.so.1: No such file or directory\n"));
+	CHECK(says("no name for 1 address in /opt/demo/lib/libnone.so.1: No such file or directory\n"));
 	CHECK(says("accept  server.c:80            2   6.00 ms      10.0 ms  166.7 %        1\n"));
 	CHECK_EQ(run("report --full --no-symbols ."), 0);
-	CHECK(says("no name for 1 place in /opt/demo/lib/libnone.so.1: --no-symbols\n"));
+	CHECK(says("no name for 1 address in /opt/demo/lib/libnone.so.1: --no-symbols\n"));
 	CHECK(says("longest_match")); /* the segment itself names it */
 	segfile_remove(dir, names);
 }
