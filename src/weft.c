@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library as one object, for programs that take it in as a source: cc -c -Iinclude -Isrc src/weft.c, linked with
- * -lzstd -ldeflate. Written by tools/gen-one; run that when a source comes or goes. */
+/* The library as one object, for programs that take it in as a source: cc -c -Iinclude -Isrc src/weft.c, linked
+ * with -lzstd -ldeflate. Written by tools/gen-one; run that when a source comes or goes. */
 // clang-format off
 #define _GNU_SOURCE 1
 #include "record/event/emit_hot.c"

@@ -12,7 +12,7 @@ static const struct weft__callback callbacks[] = {
 	{"uv__run_prepare", "prepare", "a prepare handle"},
 	{"uv__run_closing_handles", "close", "a handle that was closed"},
 	{"uv__server_io", "connection", "a new connection"},
-	{"uv__stream_io", "stream", "a stream"},
+	{"uv__stream_io", "socket", "a TCP socket, pipe or terminal"},
 	{"uv__udp_io", "datagram", "a UDP socket"},
 	{"uv__poll_io", "poll", "a poll handle"},
 	{"uv__signal_event", "signal", "a signal"},

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.environ["WEFT_SOURCE"], "test", "e2e", "libra
 from rows import WEFT, check, finish, report, rows, skip
 
 PROGRAM = os.path.join(os.environ["WEFT_SOURCE"], "test", "e2e", "loops", "kinds.js")
-KINDS = {"stream", "timer", "check", "work"}
+KINDS = {"socket", "timer", "check", "work"}
 
 
 def main():

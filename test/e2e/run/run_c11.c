@@ -51,7 +51,7 @@ static void told(const char *name, uint64_t begin, uint64_t least)
 	fprintf(stderr, "wait %s %llu %llu\n", name, (unsigned long long)least, (unsigned long long)(now_ns() - begin));
 }
 
-/* Signals when the first thread has waited for the condition for 15 ms, has the lock until that thread has waited for it
+/* Signals when the first thread has waited for the condition for 15 ms, holds the lock until that thread waited for it
  * for 15 ms, and ends when it was waited for. */
 static int other(void *data)
 {
