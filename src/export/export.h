@@ -22,7 +22,7 @@
 /* What is summed. Each is one or two sample types of a profile. */
 enum weft__export_what {
 	WEFT__EXPORT_CPU = 1,    /* "cpu_samples" (count) and "cpu" (ns): CPU samples */
-	WEFT__EXPORT_WALL = 2,   /* "wall" (ns): all time of threads that samples, waits and switches tell of */
+	WEFT__EXPORT_WALL = 2,   /* "wall" (ns): all time of threads that samples, waits and switches record */
 	WEFT__EXPORT_OFFCPU = 4, /* "offcpu_intervals" (count) and "offcpu" (ns): context switches */
 	WEFT__EXPORT_WAIT = 8,   /* "waits" (count) and "wait" (ns): locks, calls, runtimes */
 	WEFT__EXPORT_POLL = 16,  /* "polls" (count) and "poll" (ns): polls, by what their time was spent on */

@@ -36,7 +36,7 @@ void weft__ship_health(struct weft__ship *s, struct weft_health *health);
 void weft__ship_close(struct weft__ship *s);
 /* CALLER, in the child of a fork, which has no such threads: `s` is dead, and its memory is left alone. */
 void weft__ship_forked(struct weft__ship *s);
-/* CALLER, at exit, and COLLECTOR, when the program has no thread any more: the threads are told to end and
+/* CALLER, at exit, and COLLECTOR, when the program has no thread any more: the threads are asked to end and
  * not waited for. */
 void weft__ship_quit(struct weft__ship *s);
 
