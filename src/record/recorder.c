@@ -201,7 +201,7 @@ FORK_CODE static void fork_child(void)
 }
 
 /* A child that was made behind the fork handlers' back finds out here. */
-static void lock(void)
+void weft__recorder_lock(void)
 {
 	weft__recorder_settle();
 	pthread_mutex_lock(&mutex);
@@ -211,7 +211,7 @@ static void lock(void)
 	}
 }
 
-static void unlock(void)
+void weft__recorder_unlock(void)
 {
 	pthread_mutex_unlock(&mutex);
 }
@@ -225,10 +225,10 @@ static void await_names(struct weft_recorder *rec)
 	if (!symbolize)
 		return;
 	weft__symbolize_hold(symbolize);
-	unlock();
+	weft__recorder_unlock();
 	weft__symbolize_drain(symbolize);
 	weft__symbolize_let(symbolize);
-	lock();
+	weft__recorder_lock();
 }
 
 /* The same for targets to have what was sealed, as long as the options allow. */
@@ -239,10 +239,10 @@ static void await_targets(struct weft_recorder *rec)
 	if (!ship)
 		return;
 	weft__ship_hold(ship);
-	unlock();
+	weft__recorder_unlock();
 	weft__ship_drain(ship);
 	weft__ship_let(ship);
-	lock();
+	weft__recorder_lock();
 }
 
 /* A program that just returns from main loses nothing. What targets do not have yet they get from the next process. */
@@ -252,7 +252,7 @@ static void at_exit(void)
 
 	if (weft__recorder_unsettled())
 		return;
-	lock();
+	weft__recorder_lock();
 	rec = the_recorder;
 	if (rec && rec->state != WEFT_STATE_CLOSED) {
 		int err = stop_locked(rec);
@@ -263,7 +263,7 @@ static void at_exit(void)
 		if (the_recorder == rec)
 			weft__ship_quit(rec->collector.segments.ship);
 	}
-	unlock();
+	weft__recorder_unlock();
 }
 
 static void once_per_process(void)
@@ -320,9 +320,9 @@ int weft_recorder_open(struct weft_recorder **ret, const struct weft_recorder_op
 {
 	int r;
 
-	lock();
+	weft__recorder_lock();
 	r = open_locked(ret, opts, err);
-	unlock();
+	weft__recorder_unlock();
 	return r;
 }
 
@@ -332,9 +332,9 @@ int weft_recorder_start(struct weft_recorder *rec, struct weft_error *err)
 
 	if (!rec)
 		return 0;
-	lock();
+	weft__recorder_lock();
 	r = start_locked(rec, err);
-	unlock();
+	weft__recorder_unlock();
 	return r;
 }
 
@@ -342,11 +342,11 @@ int weft__recorder_restart(struct weft_recorder *rec)
 {
 	int err;
 
-	lock();
+	weft__recorder_lock();
 	if (rec->orphan)
 		begin_anew(rec, 1);
 	err = rec->orphan ? -WEFT_E_STATE : 0;
-	unlock();
+	weft__recorder_unlock();
 	return err;
 }
 
@@ -354,10 +354,10 @@ int weft_recorder_pause(struct weft_recorder *rec)
 {
 	if (!rec)
 		return 0;
-	lock();
+	weft__recorder_lock();
 	if (rec->state == WEFT_STATE_RECORDING)
 		pause_locked(rec);
-	unlock();
+	weft__recorder_unlock();
 	return 0;
 }
 
@@ -381,11 +381,11 @@ int weft_recorder_stop(struct weft_recorder *rec, struct weft_error *err)
 
 	if (!rec)
 		return 0;
-	lock();
+	weft__recorder_lock();
 	r = not_sealed(rec, stop_locked(rec), err);
 	await_names(rec);
 	await_targets(rec);
-	unlock();
+	weft__recorder_unlock();
 	return r;
 }
 
@@ -396,7 +396,7 @@ int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err)
 	if (!rec)
 		return 0;
 	weft__off_stop();
-	lock();
+	weft__recorder_lock();
 	r = stop_locked(rec);
 	await_names(rec);
 	await_targets(rec);
@@ -414,7 +414,7 @@ int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err)
 	if (the_recorder == rec)
 		the_recorder = NULL;
 	weft__free(rec);
-	unlock();
+	weft__recorder_unlock();
 	return r;
 }
 
@@ -426,10 +426,10 @@ int weft_recorder_rotate(struct weft_recorder *rec, char *path, size_t path_byte
 		path[0] = 0;
 	if (!rec)
 		return 0;
-	lock();
+	weft__recorder_lock();
 	if (rec->collector.running)
 		r = weft__collector_ask(&rec->collector, ASK_ROTATE, path, path_bytes);
-	unlock();
+	weft__recorder_unlock();
 	if (r == -WEFT_E_STATE)
 		return weft__fail(err, r, "nothing is being recorded: start the recorder first");
 	if (r)
@@ -443,14 +443,14 @@ int weft_recorder_save(struct weft_recorder *rec, const char *dir, struct weft_e
 
 	if (!rec)
 		return 0;
-	lock();
+	weft__recorder_lock();
 	if (rec->options.o.dir)
 		r = weft__fail(err, -WEFT_E_STATE, "the recorder writes to %s already", rec->options.o.dir);
 	if (!r && rec->collector.running)
 		r = weft__collector_ask(&rec->collector, ASK_ROTATE, NULL, 0);
 	if (r >= 0)
 		r = weft__segments_save(&rec->collector.segments, dir, err);
-	unlock();
+	weft__recorder_unlock();
 	return r;
 }
 
@@ -464,12 +464,12 @@ int weft_recorder_dump(struct weft_recorder *rec, uint64_t back_ns, uint64_t for
 		path[0] = 0;
 	if (!rec)
 		return 0;
-	lock();
+	weft__recorder_lock();
 	if (rec->orphan || !rec->collector.flight.dir)
 		r = -WEFT_E_STATE;
 	else
 		r = weft__flight_ask(&rec->collector, &dump, back_ns, forward_ns);
-	unlock();
+	weft__recorder_unlock();
 	if (r > 0) /* a dump may take its time: others must not wait for it */
 		r = weft__flight_wait(&rec->collector, &dump);
 	if (r == -WEFT_E_STATE)
@@ -478,95 +478,5 @@ int weft_recorder_dump(struct weft_recorder *rec, uint64_t back_ns, uint64_t for
 		return weft__fail(err, r, "cannot write the dump: %s", weft_strerror(r));
 	if (path && path_bytes)
 		snprintf(path, path_bytes, "%s", dump.path);
-	return 0;
-}
-
-int weft_recorder_report_to(struct weft_recorder *rec, const char *name, weft_report_fn *fn, void *data,
-			    struct weft_error *err)
-{
-	struct weft__ship *ship;
-	int r;
-
-	if (!rec)
-		return 0;
-	lock();
-	ship = rec->orphan ? NULL : rec->collector.segments.ship;
-	r = ship ? weft__ship_add(ship, name, fn, data, err)
-		 : weft__fail(err, -WEFT_E_STATE, "segments in memory are not sent: give the recorder a directory");
-	unlock();
-	return r;
-}
-
-/* What keeps it from being all right, the worst first. */
-static void judge(struct weft_recorder *rec, struct weft_health *health)
-{
-	const char *why = "";
-
-	if (!rec)
-		why = "there is no recorder";
-	else if (rec->orphan)
-		why = "this is a child of the recorded process";
-	else if (rec->stop_err)
-		why = "the last segment could not be sealed";
-	else if (health->state == WEFT_STATE_DISK_FULL)
-		why = "the disk is full";
-	if (*why)
-		snprintf(health->why, sizeof(health->why), "%s", why);
-	health->ok = !*why && !health->failing && !health->refused && health->state == WEFT_STATE_RECORDING;
-	if (health->ok)
-		health->why[0] = 0;
-	else if (!health->why[0])
-		snprintf(health->why, sizeof(health->why), "it does not record now");
-}
-
-int weft_recorder_health(struct weft_recorder *rec, struct weft_health *health)
-{
-	struct weft_health full = {0};
-	size_t size = health ? health->size : 0;
-
-	if (size < sizeof(size_t) + sizeof(uint32_t))
-		return -EINVAL;
-	lock();
-	if (rec && !rec->orphan) {
-		struct weft__collector *c = &rec->collector;
-
-		pthread_mutex_lock(&c->mutex);
-		full.state = c->stuck_ns ? WEFT_STATE_DISK_FULL : rec->state;
-		pthread_mutex_unlock(&c->mutex);
-		weft__ship_health(c->segments.ship, &full);
-	}
-	judge(rec, &full);
-	unlock();
-	memset(health, 0, size);
-	memcpy(health, &full, size < sizeof(full) ? size : sizeof(full));
-	health->size = size;
-	return 0;
-}
-
-int weft_recorder_stats(struct weft_recorder *rec, struct weft_recorder_stats *stats)
-{
-	struct weft_recorder_stats full;
-	size_t size = stats ? stats->size : 0;
-
-	if (size < sizeof(size_t) + sizeof(uint32_t))
-		return -EINVAL;
-	memset(&full, 0, sizeof(full));
-	lock();
-	if (rec && !rec->orphan) {
-		struct weft__collector *c = &rec->collector;
-
-		pthread_mutex_lock(&c->mutex);
-		full = c->shown;
-		full.state = c->stuck_ns ? WEFT_STATE_DISK_FULL : rec->state;
-		pthread_mutex_unlock(&c->mutex);
-		full.threads = load_relaxed(&weft__hot.threads_now);
-		full.rings = load_relaxed(&rec->region.head->n_rings);
-		full.ring_bytes = RING_PAGE + rec->region.head->ring_slots * sizeof(struct weft_slot);
-		full.recovered = rec->recovered;
-	}
-	unlock();
-	memset(stats, 0, size);
-	memcpy(stats, &full, size < sizeof(full) ? size : sizeof(full));
-	stats->size = size;
 	return 0;
 }

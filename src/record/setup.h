@@ -29,6 +29,10 @@ struct weft_recorder {
 int weft__recorder_setup(struct weft_recorder *rec, struct weft_error *err);
 void weft__recorder_teardown(struct weft_recorder *rec);
 
+/* recorder.c. The recorder's mutex. A child that was made behind the fork handlers' back finds out there. */
+void weft__recorder_lock(void);
+void weft__recorder_unlock(void);
+
 /* recorder.c, for the preload library, which opens the recorder late. What is done once in a process: handlers of
  * fork and exit, in their place among those of the program. */
 void weft__recorder_prepare(void);
