@@ -216,30 +216,24 @@ void weft__recorder_unlock(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* With the mutex, which is let go meanwhile: names may take long, and whoever forks in another thread waits for the
- * mutex. The recorder may be another's afterwards. */
-static void await_names(struct weft_recorder *rec)
+/* With the mutex, which is let go meanwhile: names and targets may take long, and whoever forks in another thread waits
+ * for the mutex. The recorder may be another's afterwards. `targets`: waits for these, too, as long as the options
+ * allow. */
+static void await_others(struct weft_recorder *rec, int targets)
 {
 	struct weft__symbolize *symbolize = rec->collector.segments.symbolize;
+	struct weft__ship *ship = targets ? rec->collector.segments.ship : NULL;
 
-	if (!symbolize)
+	if (!symbolize && !ship)
 		return;
-	weft__symbolize_hold(symbolize);
-	weft__recorder_unlock();
-	weft__symbolize_drain(symbolize);
-	weft__symbolize_let(symbolize);
-	weft__recorder_lock();
-}
-
-/* The same for targets to have what was sealed, as long as the options allow. */
-static void await_targets(struct weft_recorder *rec)
-{
-	struct weft__ship *ship = rec->collector.segments.ship;
-
-	if (!ship)
-		return;
+	if (symbolize)
+		weft__symbolize_hold(symbolize);
 	weft__ship_hold(ship);
 	weft__recorder_unlock();
+	if (symbolize) {
+		weft__symbolize_drain(symbolize);
+		weft__symbolize_let(symbolize);
+	}
 	weft__ship_drain(ship);
 	weft__ship_let(ship);
 	weft__recorder_lock();
@@ -257,7 +251,7 @@ static void at_exit(void)
 	if (rec && rec->state != WEFT_STATE_CLOSED) {
 		int err = stop_locked(rec);
 
-		await_names(rec);
+		await_others(rec, 0);
 		if (!err && the_recorder == rec && rec->state == WEFT_STATE_IDLE)
 			weft__region_remove(&rec->region);
 		if (the_recorder == rec)
@@ -383,8 +377,7 @@ int weft_recorder_stop(struct weft_recorder *rec, struct weft_error *err)
 		return 0;
 	weft__recorder_lock();
 	r = not_sealed(rec, stop_locked(rec), err);
-	await_names(rec);
-	await_targets(rec);
+	await_others(rec, 1);
 	weft__recorder_unlock();
 	return r;
 }
@@ -398,8 +391,7 @@ int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err)
 	weft__off_stop();
 	weft__recorder_lock();
 	r = stop_locked(rec);
-	await_names(rec);
-	await_targets(rec);
+	await_others(rec, 1);
 	if (rec->state != WEFT_STATE_IDLE) /* somebody started it meanwhile */
 		r = stop_locked(rec);
 	not_sealed(rec, r, err);

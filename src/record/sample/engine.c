@@ -108,9 +108,10 @@ static int signal_take(void)
 	weft__engine.signal = signal;
 	weft__engine.net_signal = 0;
 	/* One handler at a time, also on a signal stack of 8 KiB. Before 5.18 a perf event whose signal is held back
-	 * ends the process. */
+	 * ends the process. The net's signal is not held back here: the kernel would give it to another thread, whose
+	 * wait would end with EINTR. The handler holds it back on small stacks. */
 	trap = signal != SIGTRAP && weft__machine_kernel(5, 18) ? SIGTRAP : 0;
-	err = weft__signal_take(signal, net, trap);
+	err = weft__signal_take(signal, 0, trap);
 	if (!err && net && weft__signal_take(net, signal, trap) == 0)
 		weft__engine.net_signal = net;
 	return err;

@@ -27,7 +27,8 @@
 #define SCRATCHES 64
 #define KERNEL_DEPTH_MAX 256
 #define HANDLER_MOST_NS 100000
-#define UNWIND_ROOM 2560 /* bytes of stack: unwinding takes up to 1500 below the handler */
+#define SMALL_STACK 16384 /* a signal stack up to this has room for one handler only */
+#define UNWIND_ROOM 2560  /* bytes of stack: unwinding takes up to 1500 below the handler */
 
 struct sigaction weft__engine_before[65][2];
 uint32_t weft__engine_before_turn[65];
@@ -170,6 +171,17 @@ static int is_cramped(const ucontext_t *uc)
 	return !(uc->uc_stack.ss_flags & SS_DISABLE) && below < uc->uc_stack.ss_size && below < UNWIND_ROOM;
 }
 
+/* Holds the net's signal back while a sample is taken on a small signal stack, which has no room for a second handler
+ * in the middle of unwinding. Until here there is. 0: there was no need to. */
+static int net_hold(const ucontext_t *uc, uint64_t *before)
+{
+	uint64_t net = weft__engine.net_signal ? UINT64_C(1) << (weft__engine.net_signal - 1) : 0;
+
+	if (!net || uc->uc_stack.ss_flags & SS_DISABLE || uc->uc_stack.ss_size > SMALL_STACK)
+		return 0;
+	return syscall(SYS_rt_sigprocmask, SIG_BLOCK, &net, before, sizeof(net)) == 0;
+}
+
 static void hit_sample(const struct weft__hit *hit)
 {
 	struct weft__sample sample = {.tick = hit->tick, .engine = hit->engine, .weight_ns = hit->weight_ns};
@@ -300,10 +312,16 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 			weft__precise_match(info, &hit);
 		if (hit.slot)
 			store_relaxed(&hit.slot->hits, hit.slot->hits + 1);
-		if (hit.weight_ns && is_cramped(context))
+		if (hit.weight_ns && is_cramped(context)) {
 			sample_lost(hit.tick);
-		else if (hit.weight_ns)
+		} else if (hit.weight_ns) {
+			uint64_t before;
+			int held = net_hold(context, &before);
+
 			hit_sample(&hit);
+			if (held)
+				syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+		}
 		count_cost(gate, hit.tick);
 		weft__engine_leave();
 	}

@@ -141,7 +141,7 @@ void weft__precise_start(void)
 
 	if (!precise.possible || weft__engine.ops != &weft__timer_ops)
 		return;
-	precise.running = weft__signal_take(SIGTRAP, weft__engine.signal, weft__engine.net_signal) == 0;
+	precise.running = weft__signal_take(SIGTRAP, weft__engine.signal, 0) == 0;
 	precise.n = 0;
 	precise.taxes_ns = 0;
 	precise.pace_ns = LOOK_FIRST_NS;

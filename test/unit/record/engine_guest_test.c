@@ -496,33 +496,38 @@ static void trap_handler(int signal)
 	app_hits = app_hits + (signal == SIGTRAP);
 }
 
-/* A signal stack with little room below what the kernel puts there, and then a page that nobody may touch. */
+/* A signal stack as Rust's threads have, and then a page that nobody may touch. */
 static void *burn_on_a_small_signal_stack(void *data)
 {
-	size_t room = (size_t)sysconf(_SC_MINSIGSTKSZ) + 2000, bytes = (room + 8191) / 4096 * 4096;
-	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	stack_t small = {.ss_sp = at + 4096, .ss_size = room}, off = {.ss_flags = SS_DISABLE};
+	char *at = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t small = {.ss_sp = at + 4096, .ss_size = 8192}, off = {.ss_flags = SS_DISABLE};
 
 	if (!CHECK(at != MAP_FAILED) || !CHECK_EQ(mprotect(at, 4096, PROT_NONE), 0) ||
 	    !CHECK_EQ(sigaltstack(&small, NULL), 0))
 		return data;
-	samples_burn(200 * MS);
+	samples_burn(300 * MS);
 	CHECK_EQ(sigaltstack(&off, NULL), 0);
-	munmap(at, bytes);
+	munmap(at, 3 * 4096);
 	return data;
 }
 
-TEST(a_signal_stack_that_is_too_small_to_unwind_on_loses_samples_and_harms_nobody)
+TEST(a_signal_stack_of_8_kib_is_enough_for_samples)
 {
 	struct weft_recorder_stats stats = WEFT_OPTIONS_INIT(weft_recorder_stats);
-	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){.sample_hz = 99});
+	struct weft_recorder *rec;
 	pthread_t thread;
 
+#ifdef __SANITIZE_ADDRESS__
+	SKIP("frames of AddressSanitizer need more than such a stack has");
+#endif
+	if (2 * sysconf(_SC_MINSIGSTKSZ) > 7600)
+		SKIP("two handlers need more than 8 KiB with the registers of this CPU");
+	rec = session_start(&(struct weft_recorder_opts){.sample_hz = 99});
 	REQUIRE(rec);
 	REQUIRE(pthread_create(&thread, NULL, burn_on_a_small_signal_stack, NULL) == 0);
 	pthread_join(thread, NULL);
 	CHECK_EQ(weft_recorder_stats(rec, &stats), 0);
-	CHECK(stats.samples_lost > 0);
+	CHECK(stats.samples > 0);
 	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
 	session_remove_dir();
 }
