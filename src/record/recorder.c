@@ -219,7 +219,7 @@ void weft__recorder_unlock(void)
 /* With the mutex, which is let go meanwhile: names and targets may take long, and whoever forks in another thread waits
  * for the mutex. The recorder may be another's afterwards. `targets`: waits for these, too, as long as the options
  * allow. */
-static void await_others(struct weft_recorder *rec, int targets)
+static void await_the_rest(struct weft_recorder *rec, int targets)
 {
 	struct weft__symbolize *symbolize = rec->collector.segments.symbolize;
 	struct weft__ship *ship = targets ? rec->collector.segments.ship : NULL;
@@ -251,7 +251,7 @@ static void at_exit(void)
 	if (rec && rec->state != WEFT_STATE_CLOSED) {
 		int err = stop_locked(rec);
 
-		await_others(rec, 0);
+		await_the_rest(rec, 0);
 		if (!err && the_recorder == rec && rec->state == WEFT_STATE_IDLE)
 			weft__region_remove(&rec->region);
 		if (the_recorder == rec)
@@ -377,7 +377,7 @@ int weft_recorder_stop(struct weft_recorder *rec, struct weft_error *err)
 		return 0;
 	weft__recorder_lock();
 	r = not_sealed(rec, stop_locked(rec), err);
-	await_others(rec, 1);
+	await_the_rest(rec, 1);
 	weft__recorder_unlock();
 	return r;
 }
@@ -391,7 +391,7 @@ int weft_recorder_close(struct weft_recorder *rec, struct weft_error *err)
 	weft__off_stop();
 	weft__recorder_lock();
 	r = stop_locked(rec);
-	await_others(rec, 1);
+	await_the_rest(rec, 1);
 	if (rec->state != WEFT_STATE_IDLE) /* somebody started it meanwhile */
 		r = stop_locked(rec);
 	not_sealed(rec, r, err);
