@@ -2,7 +2,7 @@
 /* A thread's CPU time and its wait for a CPU, read by the thread itself beside a park or unpark. HOT.
  *
  * Both are system calls: 0.6 and 1 us in a loop, 2.3 and 6.3 us in a server whose caches are full of other things.
- * Hence at most one reading in 10 ms, and in 50 ms while parks are only counted, since then weft is at its budget. The
+ * Hence at most one reading in 10 ms, and in 20 ms while parks are only counted, since then weft is at its budget. The
  * file is opened once per thread and stays open until the thread ends. */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "record/event/account.h"
 #include "record/ring/ring.h"
 
-#define SCHED_COUNTED 5 /* times as rare while parks are only counted */
+#define SCHED_COUNTED 2 /* times as rare while parks are only counted */
 
 static char *put_decimal(char *to, uint32_t v)
 {
