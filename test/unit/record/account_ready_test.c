@@ -238,8 +238,9 @@ TEST(what_a_thread_was_ready_for_before_a_wait_is_no_part_of_the_wait)
 		known++;
 		check_ready(f[7], 0, f[3], &truth[i]);
 	}
-	if (!UNDER_TSAN) /* which makes readings so slow that most are unsure: 0 to 10 of 12 are known there */
-		CHECK(known > ROUNDS / 2);
+	if (UNDER_TSAN) /* 0 to 10 of 12 are known there; what is known was right */
+		SKIP("ThreadSanitizer makes readings so slow that most are unsure");
+	CHECK(known > ROUNDS / 2);
 }
 
 /* Of two polls the outer sleeps before the inner begins, and is preempted there. */
