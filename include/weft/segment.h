@@ -217,6 +217,7 @@ WEFT_API const struct weft_runtime_def *weft_segment_runtime(const struct weft_s
 WEFT_API const struct weft_location_def *weft_segment_location(const struct weft_segment *seg, uint32_t id);
 WEFT_API const struct weft_kind_def *weft_segment_kind(const struct weft_segment *seg, uint32_t id);
 WEFT_API const char *weft_segment_string(const struct weft_segment *seg, uint32_t id);
+/* The last one of that key, which is the one that counts; NULL: there is none. */
 WEFT_API const char *weft_segment_fact(const struct weft_segment *seg, const char *key);
 
 /* One event. `fields` are those of its kind, in order; for kinds that the segment does not describe they are there all
