@@ -468,18 +468,11 @@ static void loop_facts(struct weft__defs *defs, const struct segfile *file)
 
 TEST(a_loop_that_weft_run_found_is_no_task)
 {
-	static const struct segfile_event
-		at
-			[] =
-				{
-					EV(AT(1), 1, SPAWN, 77, 9),
-					EV(AT(1), 1, SPAWN, 8, 9), /* a task of the program, spawned at a place of that name */
-					EV(AT(2), 1, POLL_BEGIN, 8, 0),
-					EV(AT(3), 1, POLL_END),
-					EV(AT(4), 1, WORKER, 9),
-					EV(AT(5), 1, POLL_BEGIN, 77, 0),
-					EV(AT(9), 1, POLL_END),
-				};
+	static const struct segfile_event at[] = {
+		EV(AT(1), 1, SPAWN, 77, 9),      EV(AT(1), 1, SPAWN, 8, 9), /* the program's own */
+		EV(AT(2), 1, POLL_BEGIN, 8, 0),  EV(AT(3), 1, POLL_END),    EV(AT(4), 1, WORKER, 9),
+		EV(AT(5), 1, POLL_BEGIN, 77, 0), EV(AT(9), 1, POLL_END),
+	};
 	struct weft__scan *trace;
 	const struct weft__row *row;
 
