@@ -226,9 +226,8 @@ static void add_split(struct weft__split *to, const struct weft__split *split)
 }
 
 /* A poll that was reported while it was stuck has come to its end. */
-static void end_stuck(struct weft__result *result, const struct weft__closed *closed)
+static void end_stuck(struct weft__result *r, const struct weft__closed *closed)
 {
-	struct weft__result *r = result;
 	size_t i;
 
 	for (i = 0; i < r->n_stucks && !closed->running; i++)
@@ -255,27 +254,27 @@ static bool is_plain(const struct weft__result *result, struct weft__thread_time
 	return closed->end_ns < timeline->nearest_ns;
 }
 
-static int settle_plain(struct weft__breakdowns *breakdowns, struct weft__lanes *lanes, struct weft__gaps *gaps,
-			struct weft__thread_timeline *timeline, const struct weft__closed *closed)
+static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+			const struct weft__closed *closed)
 {
 	uint64_t ns = weft__since(closed->end_ns, closed->begin_ns);
 	struct weft__location *location;
 	struct weft__breakdown breakdown;
 	size_t i;
 
-	if (!breakdowns->opts->rows_only) {
-		if (weft__location_get(lanes, closed->location, &location) < 0)
+	if (!a->opts.rows_only) {
+		if (weft__location_get(&a->lanes, closed->location, &location) < 0)
 			return -ENOMEM;
-		add_on_cpu(&breakdowns->result->split, ns);
-		add_on_cpu(&breakdowns->result->lanes[closed->lane].split, ns);
+		add_on_cpu(&a->result.split, ns);
+		add_on_cpu(&a->result.lanes[closed->lane].split, ns);
 		add_on_cpu(&location->split, ns);
 	}
 	if (!closed->kept)
 		return 0;
-	breakdowns->n_slices = 0;
+	a->breakdowns.n_slices = 0;
 	breakdown.known = true;
 	breakdown.cpu = WEFT__CPU_ALL;
-	breakdown.switches = switches_in(gaps, timeline, closed);
+	breakdown.switches = switches_in(&a->gaps, timeline, closed);
 	breakdown.split.n = 1;
 	for (i = 0; i < WEFT__N_PARTS; i++)
 		breakdown.split.ns[i] = 0;
@@ -283,7 +282,7 @@ static int settle_plain(struct weft__breakdowns *breakdowns, struct weft__lanes 
 	breakdown.split.throttled_ns = 0;
 	breakdown.causes = NULL;
 	breakdown.n_causes = 0;
-	return weft__rows_poll(breakdowns, timeline, closed, &breakdown);
+	return weft__rows_poll(&a->breakdowns, timeline, closed, &breakdown);
 }
 
 static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *timeline,
@@ -341,7 +340,7 @@ int weft__breakdown_settle(struct weft__analysis *a, struct weft__thread_timelin
 		if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
 			rc = 0;
 		else if (is_plain(&a->result, timeline, closed))
-			rc = settle_plain(&a->breakdowns, &a->lanes, &a->gaps, timeline, closed);
+			rc = settle_plain(a, timeline, closed);
 		else
 			rc = settle_one(a, timeline, closed);
 		timeline->first_closed++;

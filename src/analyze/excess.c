@@ -57,9 +57,8 @@ static uint64_t less(uint64_t ns, uint64_t n, double each_ns)
 	return off < (double)ns ? ns - (uint64_t)off : 0;
 }
 
-void weft__excess_settle(struct weft__result *result)
+void weft__excess_settle(struct weft__result *r)
 {
-	struct weft__result *r = result;
 	size_t i, j;
 
 	for (i = 0; i < r->n_off_threads; i++) {

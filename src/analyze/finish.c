@@ -19,10 +19,9 @@ static int lost_order(const void *left, const void *right)
 }
 
 /* Sums the loss records that touch the window by reason and thread. */
-static int add_up_losses(struct weft__arena *arena, const struct weft__analysis_opts *opts, struct weft__result *result)
+static int add_up_losses(struct weft__arena *arena, const struct weft__analysis_opts *opts, struct weft__result *r)
 {
 	const struct weft__names *names = opts->names;
-	struct weft__result *r = result;
 	struct weft__lost *lost;
 	uint64_t sums[WEFT__LOST_COUNTS] = {0};
 	size_t i, n = 0, rows = 0;

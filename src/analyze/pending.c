@@ -135,9 +135,8 @@ static uint32_t waiter(const struct weft__result *r, uint32_t tid)
 }
 
 /* From each one along the holders: who comes back to where it began is in a ring. */
-void weft__deadlocks_find(struct weft__result *result)
+void weft__deadlocks_find(struct weft__result *r)
 {
-	struct weft__result *r = result;
 	uint32_t at, steps;
 	size_t i;
 

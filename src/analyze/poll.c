@@ -53,40 +53,39 @@ static void find_behind(const struct weft__thread *s, struct weft__poll *poll)
 						     weft__since(best->end_ns, best->begin_ns), best->location};
 }
 
-static int add_delay(struct weft__polls *polls, struct weft__lanes *lanes, struct weft__gaps *gaps,
-		     const struct weft__thread *s, struct weft__poll *poll)
+static int add_delay(struct weft__analysis *a, const struct weft__thread *s, struct weft__poll *poll)
 {
 	struct weft__lane *lane;
 	struct weft__location *location;
 	bool takes;
 	int rc;
 
-	if (!poll->wake.known || poll->begin_ns < polls->opts->from_ns || poll->reported)
+	if (!poll->wake.known || poll->begin_ns < a->opts.from_ns || poll->reported)
 		return 0;
-	if (polls->opts->rows_only) {
-		poll->wake.measured = !weft__gaps_between(gaps, poll->wake.time_ns, poll->begin_ns);
-		if (poll->wake.measured && polls->opts->rows->behind)
+	if (a->opts.rows_only) {
+		poll->wake.measured = !weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns);
+		if (poll->wake.measured && a->opts.rows->behind)
 			find_behind(s, poll);
 		return 0;
 	}
-	rc = rows_of(lanes, poll, &lane, &location);
-	if (rc < 0 || !wanted(polls->opts, s, lane, location, poll))
+	rc = rows_of(&a->lanes, poll, &lane, &location);
+	if (rc < 0 || !wanted(&a->opts, s, lane, location, poll))
 		return rc;
-	if (weft__gaps_between(gaps, poll->wake.time_ns, poll->begin_ns)) {
-		polls->result->delays_cut++;
+	if (weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns)) {
+		a->result.delays_cut++;
 		return 0;
 	}
 	poll->wake.measured = true;
 	poll->rank_ns = weft__since(poll->begin_ns, poll->wake.time_ns);
-	takes = weft__top_takes(&polls->delayed, poll);
-	if (takes || (polls->opts->rows && polls->opts->rows->behind))
+	takes = weft__top_takes(&a->polls.delayed, poll);
+	if (takes || (a->opts.rows && a->opts.rows->behind))
 		find_behind(s, poll);
 	if (takes)
-		weft__top_add(&polls->delayed, poll);
-	if (!polls->opts->rows)
+		weft__top_add(&a->polls.delayed, poll);
+	if (!a->opts.rows)
 		poll->behind.held_ns = 0;
-	rc = weft__hist_add(&lane->delays, &lanes->arena, poll->rank_ns);
-	return rc < 0 ? rc : weft__hist_add(&location->delays, &lanes->arena, poll->rank_ns);
+	rc = weft__hist_add(&lane->delays, &a->lanes.arena, poll->rank_ns);
+	return rc < 0 ? rc : weft__hist_add(&location->delays, &a->lanes.arena, poll->rank_ns);
 }
 
 static int make_room(struct weft__threads *threads, struct weft__thread *s)
@@ -168,7 +167,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const str
 	if (rc < 0)
 		return rc;
 	/* Its context may be set in a moment: then the delay is reported at its end. */
-	rc = a->opts.by_context ? 0 : add_delay(&a->polls, &a->lanes, &a->gaps, s, poll);
+	rc = a->opts.by_context ? 0 : add_delay(a, s, poll);
 	if (rc < 0)
 		return rc;
 	if (s->in_gap)
@@ -197,7 +196,7 @@ int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const st
 
 	poll->wake = *wake;
 	poll->wake.time_ns = poll->begin_ns;
-	return a->opts.by_context ? 0 : add_delay(&a->polls, &a->lanes, &a->gaps, &a->threads.at[at], poll);
+	return a->opts.by_context ? 0 : add_delay(a, &a->threads.at[at], poll);
 }
 
 /* The outermost poll gives the time in which the lane was busy. */
@@ -244,7 +243,7 @@ static int add_poll(struct weft__analysis *a, struct weft__thread *s, struct wef
 	if (rc < 0)
 		return rc;
 	asked = wanted(&a->opts, s, lane, location, poll);
-	rc = asked && a->opts.by_context ? add_delay(&a->polls, &a->lanes, &a->gaps, s, poll) : 0;
+	rc = asked && a->opts.by_context ? add_delay(a, s, poll) : 0;
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
 	listed = asked && weft__top_takes(&a->polls.longest, poll);
 	if (rc == 0)

@@ -356,13 +356,12 @@ static int stuck_order(const void *left, const void *right)
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
-void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts,
-			       struct weft__result *result, uint64_t end_ns)
+void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *r,
+			       uint64_t end_ns)
 {
 	uint64_t from_ns = opts->from_ns > opts->start_ns ? opts->from_ns : opts->start_ns;
-	struct weft__result *r = result;
 
-	weft__excess_settle(result);
+	weft__excess_settle(r);
 	r->switch_span_ns = weft__since(end_ns, from_ns);
 	r->switch_missing_ns = weft__gaps_switches_ns(gaps, from_ns, end_ns);
 	if (r->n_off_threads)
