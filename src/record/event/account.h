@@ -12,8 +12,8 @@ struct weft__cpu_split {
 	uint64_t cpu_ns;
 	uint64_t ready_ns;  /* could have run, but had no CPU */
 	uint64_t unsure_ns; /* in which it is not known how long it was on the CPU */
-	uint64_t
-		waiting_ns; /* poll_cpu: off the CPU in waits for locks and the like that are not reported one by one */
+	/* poll_cpu: off the CPU in waits for locks and the like that are not reported by themselves */
+	uint64_t waiting_ns;
 };
 
 /* CPU time that threads may take for readings between polls; they take from it, the collector adds to it
