@@ -284,6 +284,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	own = sum_of(costs->spent_ns) - before;
 	all = weft__costs_since(&costs->cpu_ns, cpu_ns);
 	costs->program_ns += all > own ? all - own : 0;
+	weft__calm_see(&c->calm, now_ns, now_ns - costs->looked_ns, all > own ? all - own : 0, c->drained);
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
 	if (weft__coarse_step(c, now_ns, costs->events_cost_ns, costs->events_slots, costs->governor.allowed))
@@ -433,7 +434,8 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 	int err = 0;
 
 	if (!weft_gate_on()) {
-		costs->running = costs->trying = 0;
+		costs->running = costs->trying = c->calm.on = 0;
+		c->calm.since_ns = 0;
 		costs->gate_ns = UINT64_MAX;
 		return 0;
 	}
@@ -449,7 +451,7 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 	if (c->coarse.level == COARSE_UNTIMED)
 		weft__polls_step(weft__clock_tick(c->timeline.source));
 	weft__coarse_window(c, now_ns);
-	if (now_ns >= costs->reported_at_ns + REPORT_NS)
+	if (now_ns >= costs->reported_at_ns + (c->calm.on ? CALM_REPORT_NS : REPORT_NS))
 		report_costs(costs, now_ns);
 	return err;
 }

@@ -370,7 +370,7 @@ int weft__drain(struct weft__collector *c)
 		err = drain_ring(c, i, ring_page_at(c->region->map, i));
 	if (!err)
 		err = drain_common_losses(c);
-	c->drain_due_ns = weft__clock_mono() + c->drain_ns;
+	c->drain_due_ns = weft__grid_next(weft__clock_mono(), c->drain_ns);
 	c->stats.drains += !err;
 	return err;
 }

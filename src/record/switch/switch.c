@@ -398,8 +398,10 @@ static int switch_hold(enum weft__source_hold what)
 
 static uint64_t switch_due(const struct weft__turn *turn)
 {
-	(void)turn;
-	return load_relaxed(&weft__switch.due_ns);
+	uint64_t due = load_relaxed(&weft__switch.due_ns);
+
+	/* While the program is calm its rings do not fill. */
+	return turn->calm && !turn->awake ? UINT64_MAX : due;
 }
 
 static int switch_turn(const struct weft__turn *turn)
