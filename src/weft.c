@@ -116,6 +116,7 @@
 #include "record/tables/tables.c"
 #include "record/tables/tables_hot.c"
 #include "record/thread/news.c"
+#include "record/thread/process.c"
 #include "record/thread/thread_hot.c"
 #include "record/thread/tls.c"
 #include "record/trigger.c"

@@ -266,12 +266,21 @@ static uint64_t sooner(uint64_t now, uint64_t at, uint64_t due)
 	return left < due ? left : due;
 }
 
+/* While polls are counted without a clock: how long until the next step of the gate, or until a window begins or
+ * ends. */
+static uint64_t step_due(const struct weft__collector *c)
+{
+	return sooner(weft__clock_mono(), weft__coarse_due(&c->coarse),
+		      c->coarse.in_window ? UINT64_MAX : c->coarse.pace_ns);
+}
+
 /* Sleeps for so long, or until somebody wakes it. While polls are counted without a clock it wakes up in between, and
  * answers 1: nothing is due but the next step. */
 static int sleeps_on(const struct weft__collector *c, uint64_t *due)
 {
-	int steps = c->coarse.level == COARSE_UNTIMED && *due > COARSE_STEP_NS;
-	uint64_t ns = steps ? COARSE_STEP_NS : *due;
+	uint64_t step = c->coarse.level == COARSE_UNTIMED ? step_due(c) : UINT64_MAX;
+	int steps = *due > step;
+	uint64_t ns = steps ? step : *due;
 	struct timespec timeout = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
 	*due -= ns;
@@ -293,7 +302,7 @@ static uint64_t own_due(const struct weft__collector *c, uint64_t now)
 		due = sooner(now, weft__costs_due(&c->costs), due);
 	if (weft__stack_ids_crowded(c))
 		due = due < CROWDED_NS ? due : CROWDED_NS;
-	return sooner(now, weft__coarse_due(&c->coarse), due);
+	return due;
 }
 
 /* Sleeps until something is due or a ring is half full. */
@@ -314,8 +323,10 @@ static void nap(struct weft__collector *c, uint64_t now)
 	/* What became half full while the collector worked did not wake it. */
 	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING &&
 	    weft__sources_due(&turn, 1) > now)
-		while (sleeps_on(c, &due))
+		while (sleeps_on(c, &due)) {
 			weft__polls_step(weft__clock_tick(c->timeline.source));
+			weft__coarse_window(c, weft__clock_mono());
+		}
 	store_seq_cst(&weft__hot.asleep, 0u);
 }
 

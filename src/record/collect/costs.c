@@ -17,6 +17,7 @@
 #include "record/source.h"
 #include "record/symbolize.h"
 #include "record/tables/tables.h"
+#include "record/thread/thread.h"
 #include "weft/runtime.h"
 
 #define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
@@ -198,7 +199,7 @@ static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 	costs_measure(c);
 	costs->spread_at_ns = costs->spread_at_ns ? costs->spread_at_ns : now_ns;
 	later = weft__costs_spread(costs, now_ns);
-	costs->cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID);
+	costs->cpu_ns = weft__process_cpu();
 	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns - later, as_caused(costs, ns));
 	costs->looked_ns = now_ns;
 	memset(costs->hopeless_ns, 0, sizeof(costs->hopeless_ns));
@@ -274,7 +275,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
 	uint64_t fixed_ns[COSTS];
-	uint64_t before = sum_of(costs->spent_ns), cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID), own, all, later,
+	uint64_t before = sum_of(costs->spent_ns), cpu_ns = weft__process_cpu(), own, all, later,
 		 ns[COSTS];
 
 	memcpy(fixed_ns, costs->fixed_ns, sizeof(fixed_ns));
@@ -294,7 +295,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	spare_wakeups(&costs->governor);
 	look_for_hopeless(costs, now_ns, fixed_ns);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
-	costs->step_ns = now_ns + costs->pace_ns;
+	costs->step_ns = now_ns + (costs->pace_ns > weft__process_cpu_rest() ? costs->pace_ns : weft__process_cpu_rest());
 	return report_limited(c);
 }
 
@@ -480,16 +481,6 @@ int weft__costs_report(struct weft__collector *c)
 		costs_measure(c);
 	report_costs(&c->costs, now_ns);
 	return err;
-}
-
-void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs)
-{
-	weft__coarse_facts(&c->coarse, defs);
-	if (!c->costs.governor.limited)
-		return;
-	c->costs.limited_segment = c->segments.sequence + 1;
-	weft__defs_fact(defs, "degraded.budget",
-			"rates were lowered to stay within the budget; events of kind cost have those in force");
 }
 
 void weft__costs_stats(const struct weft__costs *costs, struct weft_recorder_stats *stats)

@@ -27,14 +27,23 @@ static uint64_t cpu_of(clockid_t clock)
 	return clock_gettime(clock, &ts) == 0 ? (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec : 0;
 }
 
-uint64_t weft__guard_program(void)
+static uint64_t without_ours(uint64_t all)
 {
 	uint32_t encoder = load_relaxed(&weft__own_threads.encoder);
 	uint64_t own = cpu_of((clockid_t)(~load_relaxed(&weft__own_threads.collector) << 3 | 6)) + weft__tables_cost() +
 		       (encoder ? cpu_of((clockid_t)(~encoder << 3 | 6)) : 0);
-	uint64_t all = cpu_of(CLOCK_PROCESS_CPUTIME_ID);
 
 	return all > own ? all - own : 0;
+}
+
+uint64_t weft__guard_program(void)
+{
+	return without_ours(weft__process_cpu());
+}
+
+uint64_t weft__guard_program_about(uint64_t now_ns)
+{
+	return without_ours(weft__process_cpu_about(now_ns));
 }
 
 void weft__guard_open(void)

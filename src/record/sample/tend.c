@@ -130,7 +130,7 @@ static int has_run(uint64_t now_ns, uint64_t program_ns)
 {
 	struct weft__engine_life *life = &weft__engine_life;
 
-	return program_ns - life->ran_ns >= RAN_LEAST_NS || now_ns >= life->scanned_ns + SCAN_REST_NS ||
+	return program_ns >= life->ran_ns + RAN_LEAST_NS || now_ns >= life->scanned_ns + SCAN_REST_NS ||
 	       life->uncovered || load_relaxed(&weft__unwinding.stale) ||
 	       load_relaxed(&weft__engine.churn) != life->churn_seen;
 }
@@ -171,7 +171,7 @@ static uint64_t engine_tend(uint64_t now_ns, int calm)
 	begun = (int)load_relaxed(&weft__engine_life.begun);
 	store_relaxed(&weft__engine_life.begun, 0u);
 	if (weft__engine_life.running) {
-		uint64_t program_ns = weft__guard_program();
+		uint64_t program_ns = weft__guard_program_about(now_ns);
 
 		if (begun || has_run(now_ns, program_ns))
 			next = look_at_threads(now_ns, program_ns, begun, calm);
