@@ -8,7 +8,8 @@ used, or of half a CPU where that is more: that is what the budget of 1 % is of.
 are for each request. The value is the median of the pairs.
 
 WHAT: demo_idle, demo_30k, demo_saturated, events_2m, switches_200k, threads_1500, short_processes; p99, latencies of the demo at
-30,000 requests a second, open loop; share, how much of the time of long polls the default demo accounts for."""
+30,000 requests a second, open loop; share, how much of the time of long polls the default demo accounts for; collector, CPU time and
+wakeups of weft's own threads in the demo, idle and at 30,000 requests a second."""
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import demo
@@ -172,6 +174,47 @@ def report_share(directory, quick):
                     len(shares), min(shares), max(shares)))
 
 
+def own_threads(pid):
+    """CPU time in ns of weft's threads, and how often they were given a CPU."""
+    cpu_ns = runs = 0
+    for tid in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/comm" % (pid, tid)) as file:
+                if not file.read().startswith("weft-"):
+                    continue
+            with open("/proc/%d/task/%s/schedstat" % (pid, tid)) as file:
+                fields = file.read().split()
+        except OSError:
+            continue # it ended
+        cpu_ns, runs = cpu_ns + int(fields[0]), runs + int(fields[2])
+    return cpu_ns, runs
+
+
+def report_collector(directory, quick):
+    runs, warm_s, seconds = (1, 2, 3) if quick else (5, 3, 10)
+    for name, load in (("idle", None), ("30k", RATE)):
+        found = []
+        for _ in range(runs):
+            trace = os.path.join(directory, "trace")
+            with demo.Server(record=trace, args=("--events", "--spans")) as server:
+                thread = threading.Thread(target=demo.load, args=(server.port, "--seconds", warm_s + seconds + 1, *(load or ())))
+                if load:
+                    thread.start()
+                time.sleep(warm_s)
+                begin, before = time.monotonic(), own_threads(server.process.pid)
+                time.sleep(seconds)
+                passed, after = time.monotonic() - begin, own_threads(server.process.pid)
+                if load:
+                    thread.join()
+            shutil.rmtree(trace)
+            found.append(((after[0] - before[0]) / 1e6 / passed, (after[1] - before[1]) / passed))
+        times = [one[0] for one in found]
+        demo.figure("collector_" + name, statistics.median(times), "ms/s",
+                    "CPU time of weft's own threads in the demo, %s, from %d s after the start on; %d runs of %d s, %.2f to %.2f; "
+                    "%.1f wakeups a second" % ("at 30,000 requests/s" if load else "idle", warm_s, runs, seconds, min(times),
+                                                max(times), statistics.median(one[1] for one in found)))
+
+
 def main():
     directory, what, quick = tempfile.mkdtemp(dir=sys.argv[1]), sys.argv[2], "--quick" in sys.argv
     try:
@@ -179,6 +222,8 @@ def main():
             report_p99(directory, quick)
         elif what == "share":
             report_share(directory, quick)
+        elif what == "collector":
+            report_collector(directory, quick)
         else:
             report_cost(directory, what, quick)
     finally:

@@ -26,7 +26,7 @@
 #define WINDOW_NS 20000000.0
 #define TIMED_LEAST_NS 20.0
 #define TIMED_MOST_NS 5000.0
-#define TIMED_POLLS 1000 /* so many say what one costs */
+#define TIMED_POLLS 1000     /* so many say what one costs */
 #define STEP_COST_NS 15000.0 /* of a wakeup that does nothing else: 15 to 20 us in a virtual machine */
 #define STEPS_SHARE 0.2      /* of what is allowed, for these */
 #define EVENT_LEAST_NS 20.0
@@ -122,7 +122,7 @@ static uint64_t gate_pace(double allowed)
 {
 	double ns = STEP_COST_NS / (STEPS_SHARE * allowed);
 
-	return ns < (double)COARSE_STEP_NS	    ? COARSE_STEP_NS
+	return ns < (double)COARSE_STEP_NS        ? COARSE_STEP_NS
 	       : ns > (double)COARSE_STEP_MOST_NS ? COARSE_STEP_MOST_NS
 						  : (uint64_t)ns;
 }

@@ -275,8 +275,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
 	uint64_t fixed_ns[COSTS];
-	uint64_t before = sum_of(costs->spent_ns), cpu_ns = weft__process_cpu(), own, all, later,
-		 ns[COSTS];
+	uint64_t before = sum_of(costs->spent_ns), cpu_ns = weft__process_cpu(), own, all, later, ns[COSTS];
 
 	memcpy(fixed_ns, costs->fixed_ns, sizeof(fixed_ns));
 	costs_measure(c);
@@ -295,7 +294,8 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	spare_wakeups(&costs->governor);
 	look_for_hopeless(costs, now_ns, fixed_ns);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
-	costs->step_ns = now_ns + (costs->pace_ns > weft__process_cpu_rest() ? costs->pace_ns : weft__process_cpu_rest());
+	costs->step_ns =
+		now_ns + (costs->pace_ns > weft__process_cpu_rest() ? costs->pace_ns : weft__process_cpu_rest());
 	return report_limited(c);
 }
 

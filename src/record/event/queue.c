@@ -44,7 +44,8 @@ static uint64_t queue_due(const struct weft__turn *turn)
 		return turn->awake ? queue_asks.asked_ns + EMPTY_NS : UINT64_MAX;
 	if (turn->awake)
 		return queue_asks.asked_ns + queue_asks.pace_ns / 2;
-	return load_relaxed(&queue_asks.any) && !queue_asks.dear ? queue_asks.asked_ns + queue_asks.pace_ns : UINT64_MAX;
+	return load_relaxed(&queue_asks.any) && !queue_asks.dear ? queue_asks.asked_ns + queue_asks.pace_ns
+								 : UINT64_MAX;
 }
 
 /* Where depths are only counted, as those that threads report are. */

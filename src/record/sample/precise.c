@@ -25,15 +25,15 @@
 #define LOOK_SHARE 2000      /* a reading takes one part in so many of the time, at most */
 #define CPU_LEAST_NS 1000000 /* that a thread must have used before it is looked at closely */
 #define LITTLE 200 /* one part in so many of a CPU: a thread that uses less hardly has samples, and needs no event */
-#define LITTLE_LOOKS 8       /* so many looks in a row: then the event goes */
-#define BURST_NS 500000      /* from one switch to the next, on average, with which an event is cheap */
-#define BURST_LESS_NS 250000 /* and with which it is so still */
-#define ALLOWED 0.3          /* of the budget may go for the switches of other threads that have events */
-#define IDLE_SHARE 0.5       /* of a CPU: what a program that idles counts for (governor.c) */
-#define NO_LIMIT_PPM 20000   /* the budget, when there is none */
+#define LITTLE_LOOKS 8                     /* so many looks in a row: then the event goes */
+#define BURST_NS 500000                    /* from one switch to the next, on average, with which an event is cheap */
+#define BURST_LESS_NS 250000               /* and with which it is so still */
+#define ALLOWED 0.3                        /* of the budget may go for the switches of other threads that have events */
+#define IDLE_SHARE 0.5                     /* of a CPU: what a program that idles counts for (governor.c) */
+#define NO_LIMIT_PPM 20000                 /* the budget, when there is none */
 #define TRACED_NS UINT64_C(1000000000)     /* between two looks for a debugger while there are events, */
 #define TRACED_LEAST_NS UINT64_C(10000000) /* and before there is one more */
-#define REDRAW_LEAST 4 /* samples with the same period */
+#define REDRAW_LEAST 4                     /* samples with the same period */
 
 static struct {
 	struct perf_event_attr attr;
@@ -332,8 +332,8 @@ uint64_t weft__precise_look(uint64_t now_ns)
 	if (now_ns < precise.next_ns)
 		return precise.next_ns;
 	precise.pace_ns = 2 * precise.pace_ns < PRECISE_LOOK_NS ? 2 * precise.pace_ns : PRECISE_LOOK_NS;
-	precise.next_ns = precise.pace_ns < PRECISE_LOOK_NS ? now_ns + precise.pace_ns
-							    : weft__grid_next(now_ns, PRECISE_LOOK_NS);
+	precise.next_ns =
+		precise.pace_ns < PRECISE_LOOK_NS ? now_ns + precise.pace_ns : weft__grid_next(now_ns, PRECISE_LOOK_NS);
 	if (must_not(now_ns))
 		return precise.next_ns;
 	allowed_ns = ALLOWED * precise.budget * IDLE_SHARE * 1e9;

@@ -18,7 +18,7 @@
 #define ASTRAY_MOST 4
 #define ASTRAY_NS UINT64_C(10000000000)
 #define NET_BACK_NS UINT64_C(60000000000)
-#define RAN_LEAST_NS 1000000             /* that the program used: less is no reason to look at its threads, */
+#define RAN_LEAST_NS 1000000              /* that the program used: less is no reason to look at its threads, */
 #define SCAN_REST_NS UINT64_C(5000000000) /* for so long */
 
 /* The net is out for as long as there are threads that have no timer, and while threads come and go, with wide meshes
@@ -215,6 +215,7 @@ int weft__engine_tend(const struct weft__turn *turn)
 	weft__engine_life.due_ns = engine_tend(turn->now_ns, turn->calm);
 	weft__engine_life.pace_ns =
 		weft__engine_life.due_ns > turn->now_ns ? weft__engine_life.due_ns - turn->now_ns : 0;
-	return weft__engine_life.scanned_ns == turn->now_ns || weft__engine_life.looked_ns == turn->now_ns ? SOURCE_MODULES
-													   : SOURCE_NOTHING;
+	return weft__engine_life.scanned_ns == turn->now_ns || weft__engine_life.looked_ns == turn->now_ns
+		       ? SOURCE_MODULES
+		       : SOURCE_NOTHING;
 }

@@ -33,5 +33,5 @@ uint64_t weft__process_cpu_about(uint64_t now_ns)
 	uint64_t at_ns = load_acquire(&process_read.at_ns);
 
 	return at_ns && now_ns < at_ns + weft__process_cpu_rest() ? load_relaxed(&process_read.ns)
-								    : weft__process_cpu();
+								  : weft__process_cpu();
 }

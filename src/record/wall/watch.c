@@ -196,8 +196,8 @@ static int watch_turn(const struct weft__turn *turn)
 		return SOURCE_NOTHING;
 	now = weft_tick(on);
 	for (uint32_t i = 0; i < n && i < watch.n; i++)
-		reported += (uint32_t)watch_look(turn, ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now,
-						 &next_ns);
+		reported +=
+			(uint32_t)watch_look(turn, ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now, &next_ns);
 	watch.due_ns = weft__grid_from(turn->now_ns + next_ns, watch_pace());
 	return reported ? SOURCE_SOON : SOURCE_NOTHING;
 }
