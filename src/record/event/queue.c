@@ -14,7 +14,7 @@ static struct {
 	uint64_t pace_ns; /* CALLER, at open: between two looks */
 	uint64_t asked_ns;
 	uint32_t any; /* some runtime has a global queue to ask, as far as is known */
-	int dear;     /* a look is not worth a wakeup */
+	int dear;     /* asking is not worth a wakeup */
 	int empty;    /* all were, the last time */
 } queue_asks;
 
