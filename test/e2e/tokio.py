@@ -13,34 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-BUILD, SOURCE = os.environ["WEFT_BUILD"], os.environ["WEFT_SOURCE"]
-RUST = os.path.join(SOURCE, "bindings", "rust")
-LEAST = (1, 85)
+sys.path.insert(0, os.path.join(os.environ["WEFT_SOURCE"], "test", "e2e", "library"))
+from crates import BUILD, UNSTABLE, cargo, example, need_cargo
+
 MS = 1_000_000
-
-
-def skip(why):
-    print("reason: " + why)
-    sys.exit(77)
-
-
-def need_cargo():
-    if not shutil.which("cargo"):
-        skip("no cargo here; tools/bootstrap check installs cargo-web")
-    said = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True, cwd=RUST).stdout
-    found = re.match(r"cargo (\d+)\.(\d+)", said)
-    if not found or tuple(map(int, found.groups())) < LEAST:
-        skip("the Rust crates need cargo %d.%d, and this is %s" % (*LEAST, said.strip() or "none"))
-
-
-def cargo(flags, *args):
-    env = dict(os.environ, CARGO_TARGET_DIR=os.path.join(BUILD, "rust"), WEFT_LIB_DIR=BUILD, RUSTFLAGS=flags)
-    done = subprocess.run(["cargo", *args, "--locked"], cwd=RUST, env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
-    if done.returncode and re.search(r"(failed to download|Could not resolve|could not connect|network)", done.stdout):
-        skip("cargo cannot fetch crates here: " + done.stdout.strip().splitlines()[-1])
-    if done.returncode:
-        sys.exit("cargo %s ended with %d:\n%s" % (" ".join(args), done.returncode, done.stdout[-4000:]))
 
 
 class Wrong(Exception):
@@ -162,7 +138,7 @@ def run(scratch, flags, extra):
     for attempt in range(3):
         trace = os.path.join(scratch, "rec")
         shutil.rmtree(trace, ignore_errors=True)
-        done = subprocess.run([os.path.join(BUILD, "rust", "debug", "examples", "faults"), trace], timeout=120,
+        done = subprocess.run([example("faults"), trace], timeout=120,
                               stdout=subprocess.PIPE, text=True, check=True)
         try:
             check(int(done.stdout) > 0, "the program's own hook is called")
@@ -179,7 +155,7 @@ def main():
     need_cargo()
     scratch = tempfile.mkdtemp(prefix="weft-tokio-")
     try:
-        run(scratch, "--cfg tokio_unstable", unstable)
+        run(scratch, UNSTABLE, unstable)
         run(scratch, "", stable)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
