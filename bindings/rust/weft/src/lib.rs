@@ -51,7 +51,7 @@ pub use define::{Endpoint, EventKind, Field, FieldType, Labels, Location, Text};
 pub use error::Error;
 pub use event::{
     now_ticks, park, poll, poll_begin, poll_end, queue_depth, recording, task_end, task_spawn, task_spawn_at,
-    task_wait, unpark, wake, Polling,
+    task_wait, unpark, wake, wake_at, Polling,
 };
 pub use options::{OnFork, Options, PollMode, RingPlace, SampleEngine, Switches};
 pub use recorder::{Health, Recorder, State, Stats};
