@@ -27,13 +27,14 @@ static bool place_known(struct weft__uv_loop *in, uint32_t location)
 	return true;
 }
 
-/* Whether the callback is wrapped, as by weft__uv_wrap. */
+/* Whether the callback is wrapped, as by weft__uv_wrap. It is called once, and soon: where nothing records there is
+ * nothing to be seen of it. */
 static bool wrap_once(uv_loop_t *loop, const void *req, void (*cb)(void), uint32_t location)
 {
 	struct weft__uv_loop *in = weft__uv_find(loop);
 	struct weft__uv_entry *entry;
 
-	if (!in || !in->attached || !cb || !place_known(in, location))
+	if (!weft_recording() || !in || !in->attached || !cb || !place_known(in, location))
 		return false;
 	entry = weft__uv_map_add(&in->callbacks, weft__uv_key(req, WEFT__UV_MAIN));
 	if (!entry)
