@@ -326,7 +326,8 @@ WEFT_API uint64_t weft_wait_self(void);
 /* Begins and ends a wait of the thread with that number, from any thread. They touch that thread's place and nothing
  * else. When the thread itself ends it, that is when its event is made, with the stack; when another does, the thread
  * makes it when it next ends a wait, or the collector does, a second later, without a stack. `what` and `object` tell
- * waits apart that are pending at one time. */
+ * waits apart that are pending at one time. Who held a lock (WEFT_WAIT_LOCK, RWLOCK or RUNTIME) meanwhile is known as
+ * far as its holders say weft_lock_held and weft_lock_released. */
 WEFT_API void weft_wait_begin_of(uint64_t thread, uint32_t what, uint32_t name, uint64_t object);
 WEFT_API void weft_wait_end_of(uint64_t thread, uint32_t what, uint64_t object);
 

@@ -273,8 +273,10 @@ void weft__wait_report(struct weft__wait_thread *thread, uint64_t tick)
 	/* First, so that what others leave from now on is not overlooked. */
 	thread->mine.recorded = 0;
 	store_relaxed(&thread->mine.due, tick + REPORT_SCHEDS * load_relaxed(&weft_gate.sched_ticks));
-	while (weft__wait_ended(thread, UINT64_MAX, &waited))
+	while (weft__wait_ended(thread, UINT64_MAX, &waited)) {
 		weft__wait_emit(&thread->mine, NULL, &waited);
+		weft__wait_unmark(waited.holder, waited.object);
+	}
 	sums_retire(thread->mine.sums, WEFT_WAIT_SUMS);
 	/* What has no room now is reported later. */
 	while (sum_fits() && weft__wait_sum_next(thread, &at, fields))
@@ -452,7 +454,7 @@ void weft__wait_leave(void)
 	sums_clear(waits->sums, WEFT_WAIT_SUMS + 1);
 	sums_clear(thread->remote_sums, WAIT_REMOTE_SUMS + 1);
 	for (i = 0; i < WEFT_WAITS_MAX; i++)
-		store_release(&thread->remote[i].slot.since, REMOTE_FREE);
+		weft__wait_drop(&thread->remote[i]);
 	store_release(&waits->tid, 0u);
 	store_release(&weft__wait_tids[thread - weft__wait_threads], 0u);
 }
