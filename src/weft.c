@@ -19,6 +19,7 @@
 #include "base/private_fds_hot.c"
 #include "base/sort.c"
 #include "base/thread.c"
+#include "record/calls.c"
 #include "record/collect/coarse.c"
 #include "record/collect/code.c"
 #include "record/collect/collector.c"

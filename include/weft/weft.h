@@ -3,6 +3,7 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include "calls.h"
 #include "define.h"
 #include "error.h"
 #include "event.h"
