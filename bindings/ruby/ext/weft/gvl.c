@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits for the GVL. Ruby says when a thread would run if it had the GVL (READY), when it has got it (RESUMED) and when
+ * it gives it back (SUSPENDED). RESUMED and SUSPENDED come on the thread that they are about, READY also on another: on
+ * the one that wakes a sleeping thread. What is in the callbacks is bounded and takes no lock: libweft's functions for
+ * waits may be called from signal handlers.
+ *
+ * Each Ractor has a GVL of its own, which Ruby's events do not name. So there is one here: lengths of waits are right for
+ * all threads, and holders are those of one Ractor as long as there is one. */
+#include "binding.h"
+
+#ifdef HAVE_RB_INTERNAL_THREAD_SPECIFIC_GET
+
+static rb_internal_thread_specific_key_t key;
+static uint32_t name;   /* string id */
+static uint64_t object; /* of which the address stands for the GVL */
+
+#define GVL ((uint64_t)(uintptr_t)&object)
+
+static struct weft__rb_slot *slot_of(VALUE thread)
+{
+	struct weft__rb_slot *slot = rb_internal_thread_specific_get(thread, key);
+
+	if (!slot) {
+		slot = weft__rb_slot_take();
+		if (slot)
+			rb_internal_thread_specific_set(thread, key, slot);
+	}
+	return slot;
+}
+
+/* A new thread says so itself the first time, before it has the GVL. (Ruby's timer thread is no thread of Ruby's.) Should
+ * another say it, the wait is reported when it is over. */
+static void on_ready(struct weft__rb_slot *slot)
+{
+	if (!slot->number && !weft__rb_self && ruby_native_thread_p()) {
+		weft__rb_self = slot;
+		slot->number = weft__rb->wait_self();
+	}
+	if (slot->number) {
+		slot->pending = 1;
+		weft__rb->wait_begin_of(slot->number, WEFT_WAIT_RUNTIME, name, GVL);
+	} else {
+		slot->ready = weft__rb->wait_since();
+	}
+}
+
+static void on_resumed(struct weft__rb_slot *slot)
+{
+	uint64_t number = weft__rb_self == slot && slot->number ? slot->number : weft__rb->wait_self();
+
+	weft__rb_self = slot;
+	slot->running = 1;
+	if (slot->pending)
+		weft__rb->wait_end_of(slot->number, WEFT_WAIT_RUNTIME, GVL);
+	else if (slot->ready)
+		weft__rb->waited(WEFT_WAIT_RUNTIME, name, GVL, 0, slot->ready);
+	slot->pending = 0;
+	slot->ready = 0;
+	slot->number = number;
+	weft__rb->lock_held(GVL);
+}
+
+static void on_suspended(struct weft__rb_slot *slot)
+{
+	slot->running = 0;
+	weft__rb->lock_released(GVL);
+}
+
+static void on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
+{
+	struct weft__rb_slot *slot = slot_of(data->thread);
+
+	if (!slot)
+		return;
+	switch (event) {
+	case RUBY_INTERNAL_THREAD_EVENT_READY:
+		on_ready(slot);
+		break;
+	case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
+		on_resumed(slot);
+		break;
+	case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
+		on_suspended(slot);
+		break;
+	case RUBY_INTERNAL_THREAD_EVENT_EXITED:
+		rb_internal_thread_specific_set(data->thread, key, NULL);
+		weft__rb_slot_give(slot);
+		break;
+	default:
+		break;
+	}
+}
+
+/* With M:N threads a thread of the system runs one Ruby thread after another, and weft's threads are the system's. */
+static bool is_mn(void)
+{
+	const char *mn = getenv("RUBY_MN_THREADS");
+
+	return mn && atoi(mn) > 0;
+}
+
+static VALUE make_key(VALUE unused)
+{
+	key = rb_internal_thread_specific_key_create();
+	return Qtrue;
+}
+
+void weft__rb_gvl_started(void)
+{
+	if (!name)
+		return;
+	if (!weft__rb_self)
+		weft__rb_self = slot_of(rb_thread_current());
+	if (!weft__rb_self)
+		return;
+	weft__rb_self->number = weft__rb->wait_self();
+	weft__rb_self->running = 1;
+	weft__rb->lock_held(GVL);
+}
+
+void weft__rb_gvl_init(void)
+{
+	int failed = 0;
+
+	if (is_mn()) {
+		weft__rb_not_measured("waits for the GVL", "RUBY_MN_THREADS is set, and threads change their native thread");
+		return;
+	}
+	rb_protect(make_key, Qnil, &failed);
+	if (failed) {
+		rb_set_errinfo(Qnil);
+		weft__rb_not_measured("waits for the GVL", "Ruby has no storage left for its threads, or has Ractors already");
+		return;
+	}
+	name = weft__rb->string("GVL");
+	if (!rb_internal_thread_add_event_hook(on_event,
+					       RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED |
+						       RUBY_INTERNAL_THREAD_EVENT_SUSPENDED |
+						       RUBY_INTERNAL_THREAD_EVENT_EXITED,
+					       NULL)) {
+		name = 0;
+		weft__rb_not_measured("waits for the GVL", "Ruby refused the hook");
+	}
+	weft__rb_gvl_started();
+}
+
+void weft__rb_gvl_forked(void)
+{
+	weft__rb_slots_forked();
+}
+
+#else
+
+void weft__rb_gvl_init(void)
+{
+	weft__rb_not_measured("waits for the GVL", "this Ruby does not report them by thread: 3.3 does");
+}
+
+void weft__rb_gvl_started(void)
+{
+}
+
+void weft__rb_gvl_forked(void)
+{
+}
+
+#endif
