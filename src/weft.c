@@ -113,6 +113,7 @@
 #include "record/switch/switch.c"
 #include "record/switch/watch.c"
 #include "record/symbolize.c"
+#include "record/tables/frames_hot.c"
 #include "record/tables/tables.c"
 #include "record/tables/tables_hot.c"
 #include "record/thread/news.c"

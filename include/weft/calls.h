@@ -18,6 +18,7 @@
 
 #include "define.h"
 #include "event.h"
+#include "frame.h"
 #include "runtime.h"
 #include "span.h"
 #include "wait.h"
@@ -59,6 +60,8 @@ struct weft_calls {
 	uint32_t (*labels)(const char *const *labels, struct weft_error *err);
 	void (*context_set)(const struct weft_context *next);
 	void (*context_get)(struct weft_context *ret);
+	int (*frames_set)(const char *runtime, weft_frames_fn *fn, void *data);
+	void (*frame_name)(uint32_t number, uint32_t location);
 };
 
 /* The table of this library. Never NULL, static storage. Any thread; async-signal-safe. */

@@ -7,6 +7,7 @@
 #include "define.h"
 #include "error.h"
 #include "event.h"
+#include "frame.h"
 #include "hooks.h"
 #include "kind.h"
 #include "options.h"

@@ -356,6 +356,13 @@ static void mappings(struct otlp *o)
 	}
 }
 
+static const char *frame_type(const struct otlp *o, const struct weft__mapping *mapping)
+{
+	if (mapping->kind == WEFT_MODULE_NAMED && !strcmp(text_of(o, mapping->path), "[ruby]"))
+		return "ruby";
+	return mapping->kind == WEFT_MODULE_KERNEL ? "kernel" : "native";
+}
+
 static void location(struct otlp *o, const struct weft__place *place)
 {
 	size_t begin = proto_begin(o->out, DICTIONARY_LOCATION), line;
@@ -370,9 +377,7 @@ static void location(struct otlp *o, const struct weft__place *place)
 		proto_end(o->out, line);
 	}
 	if (place->mapping)
-		add_text(o, "profile.frame.type",
-			 name(o,
-			      o->agg->mappings[place->mapping - 1].kind == WEFT_MODULE_KERNEL ? "kernel" : "native"));
+		add_text(o, "profile.frame.type", name(o, frame_type(o, &o->agg->mappings[place->mapping - 1])));
 	put_indices(o, LOCATION_ATTRIBUTE_INDICES);
 	proto_end(o->out, begin);
 }

@@ -35,6 +35,8 @@ static const struct weft_calls the_calls = {
 	.labels = weft_labels,
 	.context_set = weft_context_set,
 	.context_get = weft_context_get,
+	.frames_set = weft_frames_set,
+	.frame_name = weft_frame_name,
 };
 
 const struct weft_calls *weft_calls(void)

@@ -16,6 +16,15 @@ module Weft
     @status = "the extension cannot be loaded: #{e.message}"
   end
 
+  # Two ways into Ruby code, by which the extension finds out which native frames are the interpreter.
+  if defined?(Native)
+    class << Native
+      def look_by_method = look
+
+      def find_interpreter = calibrate { look }
+    end
+  end
+
   class << self
     # What keeps it from recording, "recording" or "not started".
     attr_reader :status

@@ -4,6 +4,8 @@
  *     init.c      the module Weft: which parts this Ruby allows, and why not the others; start, stop
  *     slot.c      one struct for each Ruby thread, from a pool: nothing is allocated in Ruby's callbacks
  *     gvl.c       waits for the GVL and who held it, from Ruby's thread events
+ *     gc.c        garbage collection
+ *     frames.c    which methods run, in stacks among native frames; interpreter.c: which of these are the interpreter
  *
  * Contexts. RUBY: with the GVL, where Ruby code may run. EVENT: in a callback of Ruby's scheduler, with its lock and
  * perhaps without the GVL: no Ruby function but rb_internal_thread_specific_*, no memory, no lock. */
@@ -19,6 +21,7 @@
 
 #include <weft/calls.h>
 #include <weft/recorder.h>
+#include <weft/segment.h>
 
 /* The recorder's functions: those of `weft run`, or of the library that this is linked to. */
 extern const struct weft_calls *weft__rb;
@@ -33,6 +36,7 @@ struct weft__rb_slot {
 	uint64_t ready;   /* tick since which it waits for the GVL, while nobody else sees that; 0: it does not */
 	uint32_t pending; /* 1: it waits for the GVL, and everybody sees it */
 	uint32_t running; /* 1: it has the GVL */
+	uint32_t begun;   /* 1: it runs Ruby code, and has frames */
 };
 
 /* The slot of the calling thread, NULL when it has none: for signal handlers. */
@@ -51,5 +55,21 @@ void weft__rb_gvl_init(void);
 /* RUBY. The calling thread has the GVL, and recording has begun. */
 void weft__rb_gvl_started(void);
 void weft__rb_gvl_forked(void);
+
+/* RUBY. The same for garbage collection; and, anywhere: whether it is under way. */
+void weft__rb_gc_init(void);
+void weft__rb_gc_forked(void);
+int weft__rb_in_gc(void);
+
+/* RUBY. Frames of Ruby in stacks. Then: names those that have none yet. */
+void weft__rb_frames_init(VALUE native);
+void weft__rb_frames_name(void);
+
+/* What the function at an address is: any, the one that runs Ruby code, the loop over instructions inside it. */
+enum weft__rb_interprets { WEFT__RB_NATIVE, WEFT__RB_EXEC, WEFT__RB_CORE };
+enum weft__rb_interprets weft__rb_interprets(uint64_t address);
+/* RUBY. Finds these out, with the module that has look_by_method. */
+VALUE weft__rb_calibrate(VALUE native);
+void weft__rb_interpreter_init(VALUE native);
 
 #endif

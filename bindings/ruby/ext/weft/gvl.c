@@ -91,6 +91,35 @@ static void on_event(rb_event_flag_t event, const rb_internal_thread_event_data_
 	}
 }
 
+/* Before its first frame, and behind its last, a thread has none that could be asked for. */
+static void on_life(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE class)
+{
+	struct weft__rb_slot *slot = slot_of(rb_thread_current());
+
+	if (slot)
+		slot->begun = event == RUBY_EVENT_THREAD_BEGIN;
+}
+
+static void on_end(VALUE unused)
+{
+	if (weft__rb_self)
+		weft__rb_self->begun = 0;
+}
+
+/* Threads that were there before. */
+static void find_threads(void)
+{
+	VALUE threads = rb_funcall(rb_cThread, rb_intern("list"), 0);
+
+	for (long i = 0; i < RARRAY_LEN(threads); i++) {
+		VALUE thread = RARRAY_AREF(threads, i), trace = rb_funcall(thread, rb_intern("backtrace"), 0);
+		struct weft__rb_slot *slot = RB_TYPE_P(trace, T_ARRAY) && RARRAY_LEN(trace) ? slot_of(thread) : NULL;
+
+		if (slot)
+			slot->begun = 1;
+	}
+}
+
 /* With M:N threads a thread of the system runs one Ruby thread after another, and weft's threads are the system's. */
 static bool is_mn(void)
 {
@@ -141,6 +170,9 @@ void weft__rb_gvl_init(void)
 		name = 0;
 		weft__rb_not_measured("waits for the GVL", "Ruby refused the hook");
 	}
+	rb_add_event_hook(on_life, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
+	rb_set_end_proc(on_end, Qnil);
+	find_threads();
 	weft__rb_gvl_started();
 }
 

@@ -11,6 +11,7 @@ const struct weft_calls *weft__rb;
 static struct weft_recorder *recorder;
 static uint32_t runtime;
 static bool of_run, hooked;
+static VALUE native_module;
 static char missing[1024];
 
 void weft__rb_not_measured(const char *part, const char *why)
@@ -38,6 +39,7 @@ static const struct weft_calls *find_calls(void)
 static void on_forked(void)
 {
 	weft__rb_gvl_forked();
+	weft__rb_gc_forked();
 }
 
 /* Hooks in, once. */
@@ -51,6 +53,8 @@ static void hook(void)
 	runtime = weft__rb->runtime_add(WEFT_OPTIONS(weft_runtime_opts, .name = "ruby"), &err);
 	pthread_atfork(NULL, NULL, on_forked);
 	weft__rb_gvl_init();
+	weft__rb_gc_init();
+	weft__rb_frames_init(native_module);
 }
 
 /* Weft::Native.start(dir or nil, name or nil): true when something records, "why not" otherwise. */
@@ -90,6 +94,7 @@ static VALUE native_stop(VALUE self)
 	struct weft_error err = {0};
 
 	recorder = NULL;
+	weft__rb_frames_name();
 	return weft_recorder_close(rec, &err) < 0 ? rb_str_new_cstr(err.msg) : Qtrue;
 }
 
@@ -111,9 +116,10 @@ static VALUE native_of_run(VALUE self)
 
 __attribute__((visibility("default"))) void Init_weft(void)
 {
-	VALUE native = rb_define_module_under(rb_define_module("Weft"), "Native");
+	VALUE native = native_module = rb_define_module_under(rb_define_module("Weft"), "Native");
 
 	weft__rb = find_calls();
+	weft__rb_interpreter_init(native);
 	rb_define_singleton_method(native, "start", native_start, 2);
 	rb_define_singleton_method(native, "stop", native_stop, 0);
 	rb_define_singleton_method(native, "recording?", native_recording, 0);

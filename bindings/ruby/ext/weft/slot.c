@@ -22,7 +22,7 @@ struct weft__rb_slot *weft__rb_slot_take(void)
 			continue;
 		__atomic_store_n(&next, (from + i + 1) % SLOTS, __ATOMIC_RELAXED);
 		slot->number = slot->ready = 0;
-		slot->pending = slot->running = 0;
+		slot->pending = slot->running = slot->begun = 0;
 		return slot;
 	}
 	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
