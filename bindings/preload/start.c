@@ -217,7 +217,7 @@ static bool find_all(void)
 
 static bool records; /* this library, not the program itself */
 
-const struct weft_calls *weft_run_calls(void);
+WEFT_API const struct weft_calls *weft_run_calls(void);
 const struct weft_calls *weft_run_calls(void)
 {
 	return records ? weft_calls() : NULL;

@@ -163,6 +163,7 @@ static int function_get(struct weft__frames *f, const char *name, const struct w
 		.name = kept,
 		.module = module->path,
 		.kernel = module->kind == WEFT_MODULE_KERNEL,
+		.interpreted = module->kind == WEFT_MODULE_NAMED,
 		.known = known,
 		.next = first,
 	};

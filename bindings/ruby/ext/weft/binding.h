@@ -65,8 +65,9 @@ int weft__rb_in_gc(void);
 void weft__rb_frames_init(VALUE native);
 void weft__rb_frames_name(void);
 
-/* What the function at an address is: any, the one that runs Ruby code, the loop over instructions inside it. */
-enum weft__rb_interprets { WEFT__RB_NATIVE, WEFT__RB_EXEC, WEFT__RB_CORE };
+/* What the function at an address is: any, the one that runs Ruby code, the loop over instructions inside it, one of
+ * this library. */
+enum weft__rb_interprets { WEFT__RB_NATIVE, WEFT__RB_EXEC, WEFT__RB_CORE, WEFT__RB_OWN };
 enum weft__rb_interprets weft__rb_interprets(uint64_t address);
 /* RUBY. Finds these out, with the module that has look_by_method. */
 VALUE weft__rb_calibrate(VALUE native);

@@ -134,6 +134,18 @@ static void merge(struct out *out, uint32_t n_native, int n_ruby)
 	put_native(out, from, n_native);
 }
 
+/* Objects may be moving: which methods run is not asked. */
+static void put_gc(struct out *out, uint32_t n_native)
+{
+	uint32_t first = 0;
+
+	while (first < n_native && weft__rb_interprets(native[first]) != WEFT__RB_EXEC)
+		first++;
+	put_native(out, 0, first);
+	put(out, weft_frame_of(in_gc));
+	put_native(out, first, n_native);
+}
+
 static uint32_t mix(uint64_t *stack, uint32_t n, uint32_t max, uint32_t *flags, void *unused)
 {
 	struct out out = {.to = stack, .max = max, .flags = flags};
@@ -144,9 +156,8 @@ static uint32_t mix(uint64_t *stack, uint32_t n, uint32_t max, uint32_t *flags, 
 	    __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return n;
 	memcpy(native, stack, n * sizeof(*native));
-	if (weft__rb_in_gc()) { /* objects may be moving */
-		put_native(&out, 0, n);
-		put(&out, weft_frame_of(in_gc));
+	if (weft__rb_in_gc()) {
+		put_gc(&out, n);
 	} else {
 		n_ruby = rb_profile_frames(0, DEPTH, frames, lines);
 		if (n_ruby == DEPTH)

@@ -70,8 +70,9 @@ void weft__rb_gc_init(void)
 
 	id_gc_by = rb_intern("gc_by");
 	id_major_by = rb_intern("major_by");
-	(void)RB_ID2SYM(id_gc_by);
-	(void)RB_ID2SYM(id_major_by);
+	/* The first time Ruby makes its symbols, for which it allocates. */
+	rb_gc_latest_gc_info(RB_ID2SYM(id_gc_by));
+	rb_gc_latest_gc_info(RB_ID2SYM(id_major_by));
 	point = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, on_step, NULL);
 	rb_gc_register_mark_object(point);
 	rb_tracepoint_enable(point);

@@ -27,7 +27,7 @@ struct table {
 	uint64_t base;
 };
 
-static struct range exec, core;
+static struct range exec, core, own; /* own: all of this library */
 static void *seen[2][DEPTH];
 static int n_seen[2], at;
 
@@ -138,13 +138,33 @@ VALUE weft__rb_calibrate(VALUE native)
 
 enum weft__rb_interprets weft__rb_interprets(uint64_t address)
 {
+	if (address - own.start < own.end - own.start)
+		return WEFT__RB_OWN;
 	if (address - exec.start < exec.end - exec.start)
 		return WEFT__RB_EXEC;
 	return address - core.start < core.end - core.start ? WEFT__RB_CORE : WEFT__RB_NATIVE;
 }
 
+/* The code of the object that has the address. */
+static int find_code(struct dl_phdr_info *info, size_t size, void *data)
+{
+	uint64_t address = (uint64_t)(uintptr_t)data;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uint64_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && address - start < p->p_memsz) {
+			own = (struct range){start, start + p->p_memsz};
+			return 1;
+		}
+	}
+	return 0;
+}
+
 void weft__rb_interpreter_init(VALUE native)
 {
+	dl_iterate_phdr(find_code, (void *)(uintptr_t)find_code);
 	rb_define_singleton_method(native, "look", look, 0);
 	rb_define_singleton_method(native, "calibrate", calibrate, 0);
 }
