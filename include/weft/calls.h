@@ -45,6 +45,8 @@ struct weft_calls {
 	void (*waited)(uint32_t what, uint32_t name, uint64_t object, uint32_t holder, uint64_t since);
 	void (*lock_held)(uint64_t object);
 	void (*lock_released)(uint64_t object);
+	void (*lock_watch)(uint64_t object);
+	void (*lock_unwatch)(uint64_t object);
 	uint32_t (*runtime_add)(const struct weft_runtime_opts *opts, struct weft_error *err);
 	int (*runtime_not_measured)(uint32_t runtime, const char *what);
 	uint32_t (*worker_enter)(uint32_t runtime, uint32_t index, struct weft_error *err);

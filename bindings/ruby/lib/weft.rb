@@ -37,6 +37,7 @@ module Weft
       @status = began == true ? "recording" : began
       at_exit { Weft.stop } if began == true && !@at_exit
       @at_exit = true if began == true
+      hook_in if began == true
       began == true
     end
 
@@ -56,5 +57,16 @@ module Weft
     def not_measured
       defined?(Native) ? Native.missing : "everything: #{@status}"
     end
+
+    private
+
+    def hook_in
+      Moves.hook if Native.respond_to?(:objects_move)
+      Spans.hook
+    end
   end
 end
+
+require_relative "weft/moves"
+require_relative "weft/request"
+require_relative "weft/spans"

@@ -5,6 +5,7 @@
  *     slot.c      one struct for each Ruby thread, from a pool: nothing is allocated in Ruby's callbacks
  *     gvl.c       waits for the GVL and who held it, from Ruby's thread events
  *     gc.c        garbage collection
+ *     request.c   requests and jobs as polls, spans
  *     frames.c    which methods run, in stacks among native frames; interpreter.c: which of these are the interpreter
  *
  * Contexts. RUBY: with the GVL, where Ruby code may run. EVENT: in a callback of Ruby's scheduler, with its lock and
@@ -25,6 +26,9 @@
 
 /* The recorder's functions: those of `weft run`, or of the library that this is linked to. */
 extern const struct weft_calls *weft__rb;
+
+extern uint32_t weft__rb_runtime; /* "ruby" */
+extern uint32_t weft__rb_forks;   /* how many forks this process is away from the one that loaded the extension */
 
 /* A part that Ruby, its version or its settings do not allow: noted, and shown by the report. RUBY. */
 void weft__rb_not_measured(const char *part, const char *why);
@@ -60,6 +64,9 @@ void weft__rb_gvl_forked(void);
 void weft__rb_gc_init(void);
 void weft__rb_gc_forked(void);
 int weft__rb_in_gc(void);
+
+/* RUBY. Methods for requests, jobs and spans. */
+void weft__rb_request_init(VALUE native);
 
 /* RUBY. Frames of Ruby in stacks. Then: names those that have none yet. */
 void weft__rb_frames_init(VALUE native);

@@ -4,7 +4,10 @@
  * job. Until then the objects are kept alive, and after it, too: they stand for their names from then on. Both lists are
  * bounded.
  *
- * One thread at a time is here, also with several Ractors: others, and handlers that interrupt it, go without. */
+ * A thread that gave the GVL back, and blocks in a call or computes in C, has the same frames until it has the GVL again:
+ * they can be read then, too, as long as Ruby moves no objects. It does so only where it is asked to (GC.compact).
+ *
+ * One thread at a time is here: others, and handlers that interrupt it, go without. */
 #include "binding.h"
 
 #include <stdio.h>
@@ -25,6 +28,7 @@ static uint32_t n_places, n_named;
 static uint32_t by_hash[PLACES]; /* number + 1 */
 static uint32_t busy;
 static bool on;
+static uint32_t moves; /* 1: Ruby moves objects, or may */
 static VALUE frames[DEPTH];
 static int lines[DEPTH];
 static uint64_t native[1024];
@@ -152,11 +156,11 @@ static uint32_t mix(uint64_t *stack, uint32_t n, uint32_t max, uint32_t *flags, 
 	struct weft__rb_slot *slot = weft__rb_self;
 	int n_ruby;
 
-	if (!slot || !slot->running || !slot->begun || n > sizeof(native) / sizeof(native[0]) ||
+	if (!slot || !slot->begun || (!slot->running && __atomic_load_n(&moves, __ATOMIC_RELAXED)) || n > sizeof(native) / sizeof(native[0]) ||
 	    __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return n;
 	memcpy(native, stack, n * sizeof(*native));
-	if (weft__rb_in_gc()) {
+	if (slot->running && weft__rb_in_gc()) {
 		put_gc(&out, n);
 	} else {
 		n_ruby = rb_profile_frames(0, DEPTH, frames, lines);
@@ -236,6 +240,13 @@ static const rb_data_type_t pending_type = {
 static const rb_data_type_t named_type = {
 	.wrap_struct_name = "Weft::Named", .function = {.dmark = mark_named}, .flags = RUBY_TYPED_WB_PROTECTED};
 
+/* Weft::Native.objects_move: from here on. */
+static VALUE native_objects_move(VALUE self)
+{
+	__atomic_store_n(&moves, 1, __ATOMIC_RELAXED);
+	return Qnil;
+}
+
 void weft__rb_frames_init(VALUE native_module)
 {
 	int failed = 0;
@@ -244,6 +255,7 @@ void weft__rb_frames_init(VALUE native_module)
 	named_keeper = TypedData_Wrap_Struct(rb_cObject, &named_type, places);
 	rb_gc_register_mark_object(pending_keeper);
 	rb_gc_register_mark_object(named_keeper);
+	rb_define_singleton_method(native_module, "objects_move", native_objects_move, 0);
 	full = weft__rb->location("(more Ruby frames than weft keeps)", "", 0);
 	in_gc = weft__rb->location("(garbage collection)", "", 0);
 	name_job = rb_postponed_job_preregister(0, on_job, NULL);

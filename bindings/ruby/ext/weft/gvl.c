@@ -28,20 +28,25 @@ static struct weft__rb_slot *slot_of(VALUE thread)
 	return slot;
 }
 
-/* A new thread says so itself the first time, before it has the GVL. (Ruby's timer thread is no thread of Ruby's.) Should
- * another say it, the wait is reported when it is over. */
+/* Of a new thread its creator says it, before there is a thread of the system: the wait is reported when it is over. */
 static void on_ready(struct weft__rb_slot *slot)
 {
-	if (!slot->number && !weft__rb_self && ruby_native_thread_p()) {
-		weft__rb_self = slot;
-		slot->number = weft__rb->wait_self();
-	}
 	if (slot->number) {
 		slot->pending = 1;
 		weft__rb->wait_begin_of(slot->number, WEFT_WAIT_RUNTIME, name, GVL);
-	} else {
-		slot->ready = weft__rb->wait_since();
+		return;
 	}
+	slot->ready = weft__rb->wait_since();
+	if (slot->ready)
+		weft__rb->lock_watch(GVL);
+}
+
+/* A wait that only this thread knows of. */
+static void end_first(struct weft__rb_slot *slot)
+{
+	weft__rb->waited(WEFT_WAIT_RUNTIME, name, GVL, 0, slot->ready);
+	weft__rb->lock_unwatch(GVL);
+	slot->ready = 0;
 }
 
 static void on_resumed(struct weft__rb_slot *slot)
@@ -52,10 +57,9 @@ static void on_resumed(struct weft__rb_slot *slot)
 	slot->running = 1;
 	if (slot->pending)
 		weft__rb->wait_end_of(slot->number, WEFT_WAIT_RUNTIME, GVL);
-	else if (slot->ready)
-		weft__rb->waited(WEFT_WAIT_RUNTIME, name, GVL, 0, slot->ready);
+	if (slot->ready)
+		end_first(slot);
 	slot->pending = 0;
-	slot->ready = 0;
 	slot->number = number;
 	weft__rb->lock_held(GVL);
 }

@@ -8,8 +8,9 @@
 
 const struct weft_calls *weft__rb;
 
+uint32_t weft__rb_runtime, weft__rb_forks;
+
 static struct weft_recorder *recorder;
-static uint32_t runtime;
 static bool of_run, hooked;
 static VALUE native_module;
 static char missing[1024];
@@ -19,7 +20,7 @@ void weft__rb_not_measured(const char *part, const char *why)
 	size_t n = strlen(missing);
 
 	snprintf(missing + n, sizeof(missing) - n, "%s%s: %s", n ? "; " : "", part, why);
-	weft__rb->runtime_not_measured(runtime, missing);
+	weft__rb->runtime_not_measured(weft__rb_runtime, missing);
 }
 
 /* Under weft run, the recorder of the library that it preloads. One that is older than this has not all that is
@@ -38,6 +39,7 @@ static const struct weft_calls *find_calls(void)
 
 static void on_forked(void)
 {
+	weft__rb_forks++;
 	weft__rb_gvl_forked();
 	weft__rb_gc_forked();
 }
@@ -50,7 +52,7 @@ static void hook(void)
 	if (hooked)
 		return;
 	hooked = true;
-	runtime = weft__rb->runtime_add(WEFT_OPTIONS(weft_runtime_opts, .name = "ruby"), &err);
+	weft__rb_runtime = weft__rb->runtime_add(WEFT_OPTIONS(weft_runtime_opts, .name = "ruby"), &err);
 	pthread_atfork(NULL, NULL, on_forked);
 	weft__rb_gvl_init();
 	weft__rb_gc_init();
@@ -120,6 +122,7 @@ __attribute__((visibility("default"))) void Init_weft(void)
 
 	weft__rb = find_calls();
 	weft__rb_interpreter_init(native);
+	weft__rb_request_init(native);
 	rb_define_singleton_method(native, "start", native_start, 2);
 	rb_define_singleton_method(native, "stop", native_stop, 0);
 	rb_define_singleton_method(native, "recording?", native_recording, 0);
