@@ -117,6 +117,116 @@ def waits_for_a_contended_gvl_are_within_5_percent_of_what_threads_saw(directory
     check(known >= 0.9 * total, "the other held it", holders)
 
 
+def functions(directory, where="1"):
+    """CPU time by function and by each function of their stacks."""
+    rows = query(directory, "select stack_id, sum(weight_ns) as ns from sample where %s group by stack_id" % where)
+    frames = query(directory, "select stack_id, depth, function, file, line from frame")
+    by_stack = {}
+    for frame in frames:
+        by_stack.setdefault(frame["stack_id"], []).append(frame)
+    return [(row["ns"], sorted(by_stack.get(row["stack_id"], []), key=lambda frame: frame["depth"])) for row in rows]
+
+
+@test
+def ruby_frames_lie_among_native_ones(directory):
+    truth = ruby("frames.rb", directory=directory)
+    check(truth["not_measured"] == "", "everything is measured", truth)
+    total = {}
+    for ns, frames in functions(directory):
+        names = [frame["function"] for frame in frames]
+        for name in set(names):
+            total[name] = total.get(name, 0) + ns
+        if "Object#burn_in_block" in names and "Object#burn_in_ruby" in names:
+            order = [name for name in names if name in ("Object#burn_in_ruby", "rb_ary_each", "Array#each", "<main>")]
+            check(order == ["Object#burn_in_ruby", "rb_ary_each", "Array#each", "<main>"],
+                  "from the leaf to the root, native frames between Ruby's", names)
+            check("_start" in names, "down to the first function of the process", names)
+    near(total.get("Object#burn_in_block", 0), truth["cpu_ns"], 15, "CPU time in a block")
+    near(total.get("Object#burn_in_c", 0), truth["cpu_ns"], 15, "CPU time in a C function")
+    near(total.get("Object#burn_in_ruby", 0), 2 * truth["cpu_ns"], 15, "CPU time in Ruby code")
+    lines = query(directory, "select distinct file, line from frame where function = 'Object#add_up'")
+    check(lines and all(row["file"].endswith("frames.rb") and 11 <= row["line"] <= 19 for row in lines),
+          "with file and line", lines)
+
+
+@test
+def garbage_collection_is_waits_by_reason_with_its_cpu_time(directory):
+    truth = ruby("collect.rb", directory=directory)
+    waits = {row["name"]: row for row in report(directory)[0]["waits"] if row["kind"] == "garbage collection"}
+    forced = waits.get("GC by method, major (force)")
+    check(forced, "GC.start is the reason", list(waits))
+    near(forced["longest_ns"], truth["longest_ns"], 5, "the longest collection")
+    near(forced["total_ns"] - truth["forced_ns"], forced["total_ns"] / 6, 75, "six of them, of which five were measured")
+    others = [row for name, row in waits.items() if "newobj" in name]
+    check(sum(row["times"] for row in others) >= truth["collections"], "each collection for lack of room is counted", others)
+    check(sum(row["total_ns"] for row in others) >= 0.9 * truth["garbage_ms"] * MS,
+          "they took the CPU time that Ruby measured, or longer", others)
+    check(forced["on_cpu_ns"] and forced["on_cpu_ns"] <= forced["on_cpu_of_ns"], "with its CPU time", forced)
+    rows = query(directory, "select distinct frame.function from wait join frame on frame.stack_id = wait.stack_id "
+                 "where wait.name like 'GC by method%'")
+    check({"GC.start", "<main>"} <= {row["function"] for row in rows}, "from where it was asked for", rows)
+
+
+@test
+def slow_requests_are_found_with_their_cause(directory):
+    truth = ruby("requests.rb", directory=directory)
+    polls = {row["location"]: row for row in query(directory, "select location, worker, thread, duration_ns, on_cpu_ns, "
+             "waiting_ns, blocked_ns from poll order by duration_ns")}
+    for path in ("/computes", "/sleeps", "/waits"):
+        near(polls["GET " + path]["duration_ns"], truth["took"][path], 5, path)
+    near(polls["GET /computes"]["on_cpu_ns"], 150 * MS, 10, "CPU time of the one that computes")
+    near(polls["GET /sleeps"]["blocked_ns"], 120 * MS, 10, "time blocked of the one that sleeps")
+    check(polls["GET /waits"]["waiting_ns"] >= 0.8 * truth["took"]["/waits"], "it waited", polls)
+    found = [finding["text"] if "text" in finding else json.dumps(finding) for finding in report(directory)[0]["findings"]]
+    check(any("GET /waits" in text and "GVL" in text and "hog" in text for text in found), "for the GVL, and who had it",
+          found)
+    check(any("GET /computes" in text for text in found), "the one that computes", found)
+
+
+@test
+def parent_and_child_of_a_fork_are_recorded(directory):
+    truth = ruby("forks.rb", directory=directory)
+    check(truth["ended"] == 0, "the child ended well", truth)
+    rows = query(directory, "select recording, thread, holder, sum(duration_ns) as ns from wait where name = 'GVL' "
+                 "group by recording, thread, holder")
+    for who in ("parent", "child"):
+        mine = [row for row in rows if row["thread"].startswith(who + "-")]
+        check(sum(row["ns"] for row in mine) >= 300 * MS, who + " waited for its GVL", rows)
+        check(all((row["holder"] or "").startswith((who, "ruby", "forks")) for row in mine), "its own thread had it", mine)
+        check(len({row["recording"] for row in mine}) == 1, "in a recording of its own", mine)
+
+
+@test
+def weft_run_needs_no_change_of_the_program(directory):
+    out = inside(BUILD + "/weft", "run", "-o", directory, "--", "ruby", os.path.join(HERE, "plain.rb"),
+                 env={"RUBYLIB": GEM + "/lib", "LD_LIBRARY_PATH": BUILD})
+    check('"required":true' in out, "the gem was loaded", out)
+    rows = query(directory, "select thread, sum(duration_ns) as ns from wait where name = 'GVL' group by thread")
+    check(sum(row["ns"] for row in rows if row["thread"].startswith("burner")) >= 300 * MS, "waits for the GVL", rows)
+    others = query(directory, "select thread, count(*) as n from wait where kind = 'condition' and thread like 'burner%' "
+                   "and duration_ns > 10000000 group by thread")
+    check(all(row["n"] == 1 for row in others), "not for its condition variable, too, but for a thread's first", others)
+    reads = query(directory, "select distinct frame.function from wait join frame on frame.stack_id = wait.stack_id "
+                  "where wait.kind = 'call' and wait.name = 'read'")
+    check("Object#read_a_pipe" in {row["function"] for row in reads}, "a call that blocks has Ruby frames", reads)
+
+
+@test
+def without_the_gem_weft_run_leaves_ruby_alone(directory):
+    out = inside(BUILD + "/weft", "run", "-o", directory, "--", "ruby", os.path.join(HERE, "plain.rb"))
+    check('"required":false' in out, "there is no gem", out)
+    check(report(directory)[0]["cpu"], "it is recorded all the same")
+
+
+@test
+def with_mn_threads_the_report_says_what_is_not_measured(directory):
+    truth = ruby("contended.rb", "0.5", directory=directory, env={"RUBY_MN_THREADS": "1"})
+    check(truth["status"] == "recording", "it records", truth)
+    check("RUBY_MN_THREADS" in truth["not_measured"], "and knows what is not measured", truth)
+    text = weft("report", "--full", directory)
+    check("waits for the GVL" in text and "RUBY_MN_THREADS" in " ".join(text.split()), "and the report shows it", text)
+
+
 def main():
     need_tree()
     build_gem()

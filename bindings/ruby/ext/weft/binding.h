@@ -59,6 +59,7 @@ void weft__rb_gvl_init(void);
 /* RUBY. The calling thread has the GVL, and recording has begun. */
 void weft__rb_gvl_started(void);
 void weft__rb_gvl_forked(void);
+bool weft__rb_gvl_on(void);
 
 /* RUBY. The same for garbage collection; and, anywhere: whether it is under way. */
 void weft__rb_gc_init(void);

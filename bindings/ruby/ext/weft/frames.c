@@ -11,7 +11,10 @@
 #include "binding.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#if defined(HAVE_RB_POSTPONED_JOB_PREREGISTER) && defined(HAVE_RB_INTERNAL_THREAD_SPECIFIC_GET)
 
 #define DEPTH 512
 #define PLACES 131072 /* of the hash table; a power of two */
@@ -247,9 +250,32 @@ static VALUE native_objects_move(VALUE self)
 	return Qnil;
 }
 
+/* rb_profile_frames in a signal handler reads what Ruby is just changing. It is known to bear that in these versions. */
+static bool is_known(void)
+{
+	const char *wanted = getenv("WEFT_RUBY_FRAMES");
+	VALUE version = rb_const_get(rb_cObject, rb_intern("RUBY_VERSION"));
+	int major = 0, minor = 0, teeny = 0;
+
+	if (wanted && wanted[0])
+		return wanted[0] != '0';
+	sscanf(StringValueCStr(version), "%d.%d.%d", &major, &minor, &teeny);
+	return major == 3 && ((minor == 3 && teeny >= 4) || minor == 4);
+}
+
 void weft__rb_frames_init(VALUE native_module)
 {
 	int failed = 0;
+
+	if (!weft__rb_gvl_on()) {
+		weft__rb_not_measured("Ruby frames", "they take the thread events");
+		return;
+	}
+	if (!is_known()) {
+		weft__rb_not_measured("Ruby frames", "weft does not know this Ruby (3.3.4 to 3.4); WEFT_RUBY_FRAMES=1 takes "
+				      "the risk");
+		return;
+	}
 
 	pending_keeper = TypedData_Wrap_Struct(rb_cObject, &pending_type, places);
 	named_keeper = TypedData_Wrap_Struct(rb_cObject, &named_type, places);
@@ -272,3 +298,16 @@ void weft__rb_frames_init(VALUE native_module)
 		weft__rb_not_measured("Ruby frames", "another interpreter has set its own");
 	}
 }
+
+#else
+
+void weft__rb_frames_name(void)
+{
+}
+
+void weft__rb_frames_init(VALUE native_module)
+{
+	weft__rb_not_measured("Ruby frames", "this Ruby has not what it takes: 3.3 has");
+}
+
+#endif

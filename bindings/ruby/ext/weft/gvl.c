@@ -173,6 +173,7 @@ void weft__rb_gvl_init(void)
 					       NULL)) {
 		name = 0;
 		weft__rb_not_measured("waits for the GVL", "Ruby refused the hook");
+		return;
 	}
 	rb_add_event_hook(on_life, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
 	rb_set_end_proc(on_end, Qnil);
@@ -183,6 +184,11 @@ void weft__rb_gvl_init(void)
 void weft__rb_gvl_forked(void)
 {
 	weft__rb_slots_forked();
+}
+
+bool weft__rb_gvl_on(void)
+{
+	return name != 0;
 }
 
 #else
@@ -198,6 +204,11 @@ void weft__rb_gvl_started(void)
 
 void weft__rb_gvl_forked(void)
 {
+}
+
+bool weft__rb_gvl_on(void)
+{
+	return false;
 }
 
 #endif
