@@ -121,6 +121,7 @@
 #include "record/thread/tls.c"
 #include "record/trigger.c"
 #include "record/trigger_hot.c"
+#include "record/wait/alloc_hot.c"
 #include "record/wait/context_hot.c"
 #include "record/wait/labels.c"
 #include "record/wait/lock_hot.c"

@@ -62,6 +62,7 @@ struct weft_calls {
 	uint32_t (*labels)(const char *const *labels, struct weft_error *err);
 	void (*context_set)(const struct weft_context *next);
 	void (*context_get)(struct weft_context *ret);
+	void (*alloc)(uint32_t name, uint64_t count, uint64_t bytes);
 	int (*frames_set)(const char *runtime, weft_frames_fn *fn, void *data);
 	void (*frame_name)(uint32_t number, uint32_t location);
 };

@@ -109,6 +109,8 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 		return weft__task_wake(a, s, ev);
 	case WEFT_KIND_TASK_WAIT:
 		return weft__task_waits(a, ev);
+	case WEFT_KIND_ALLOC:
+		return 0; /* a row of its own */
 	case WEFT_KIND_QUEUE:
 		return weft__queue_add(a, ev);
 	case WEFT_KIND_SCHED:
@@ -189,6 +191,7 @@ static const uint8_t silence[WEFT_KIND_BUILTIN_END] = {
 	[WEFT_KIND_PENDING] = NOT_RAN,
 	[WEFT_KIND_POLL_CPU] = NOT_ACTIVE,
 	[WEFT_KIND_WOKEN] = NOT_ACTIVE,
+	[WEFT_KIND_ALLOC] = NOT_ACTIVE,
 };
 
 bool weft__kind_active(uint32_t kind)

@@ -37,6 +37,7 @@ static const struct weft_calls the_calls = {
 	.labels = weft_labels,
 	.context_set = weft_context_set,
 	.context_get = weft_context_get,
+	.alloc = weft_alloc,
 	.frames_set = weft_frames_set,
 	.frame_name = weft_frame_name,
 };

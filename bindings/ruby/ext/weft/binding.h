@@ -5,6 +5,7 @@
  *     slot.c      one struct for each Ruby thread, from a pool: nothing is allocated in Ruby's callbacks
  *     gvl.c       waits for the GVL and who held it, from Ruby's thread events
  *     gc.c        garbage collection
+ *     alloc.c     one of many objects that are made
  *     request.c   requests and jobs as polls, spans
  *     frames.c    which methods run, in stacks among native frames; interpreter.c: which of these are the interpreter
  *
@@ -65,6 +66,9 @@ bool weft__rb_gvl_on(void);
 void weft__rb_gc_init(void);
 void weft__rb_gc_forked(void);
 int weft__rb_in_gc(void);
+
+/* RUBY. One of many objects, if that is asked for. */
+void weft__rb_alloc_init(void);
 
 /* RUBY. Methods for requests, jobs and spans. */
 void weft__rb_request_init(VALUE native);

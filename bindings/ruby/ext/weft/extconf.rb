@@ -12,6 +12,7 @@ abort "weft: libweft is not there: install it (make install), or say where it is
       "--with-weft-include=DIR --with-weft-lib=DIR" unless
   have_header("weft/calls.h") && have_library("weft", "weft_calls", "weft/calls.h")
 
+have_library("m", "log1p", "math.h")
 ruby = %w[ruby/ruby.h ruby/thread.h ruby/debug.h]
 have_func("rb_internal_thread_add_event_hook", ruby)
 have_func("rb_internal_thread_specific_get", ruby)

@@ -153,6 +153,17 @@ static void put_gc(struct out *out, uint32_t n_native)
 	put_native(out, first, n_native);
 }
 
+/* The functions of this library that a wait ends in are not what waited. */
+static uint32_t without_own(uint64_t *stack, uint32_t n)
+{
+	uint32_t own = 0;
+
+	while (own < n && weft__rb_interprets(stack[own]) == WEFT__RB_OWN)
+		own++;
+	memmove(stack, stack + own, (n - own) * sizeof(*stack));
+	return n - own;
+}
+
 static uint32_t mix(uint64_t *stack, uint32_t n, uint32_t max, uint32_t *flags, void *unused)
 {
 	struct out out = {.to = stack, .max = max, .flags = flags};
@@ -161,7 +172,7 @@ static uint32_t mix(uint64_t *stack, uint32_t n, uint32_t max, uint32_t *flags, 
 
 	if (!slot || !slot->begun || (!slot->running && __atomic_load_n(&moves, __ATOMIC_RELAXED)) || n > sizeof(native) / sizeof(native[0]) ||
 	    __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
-		return n;
+		return without_own(stack, n);
 	memcpy(native, stack, n * sizeof(*native));
 	if (slot->running && weft__rb_in_gc()) {
 		put_gc(&out, n);

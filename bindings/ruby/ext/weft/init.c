@@ -57,6 +57,7 @@ static void hook(void)
 	weft__rb_gvl_init();
 	weft__rb_gc_init();
 	weft__rb_frames_init(native_module);
+	weft__rb_alloc_init();
 }
 
 /* Weft::Native.start(dir or nil, name or nil): true when something records, "why not" otherwise. */

@@ -100,8 +100,20 @@ static VALUE native_for_endpoint(VALUE self, VALUE endpoint)
 	return UINT2NUM(before);
 }
 
+/* Weft::Native.heap(class, objects, bytes): what lives of a class now. */
+static VALUE native_heap(VALUE self, VALUE name, VALUE objects, VALUE bytes)
+{
+	static const struct weft_field fields[] = {
+		{"class", WEFT_TYPE_STRING, NULL}, {"objects", WEFT_TYPE_U64, "1"}, {"bytes", WEFT_TYPE_U64, "By"}};
+	uint64_t values[] = {weft__rb->string(StringValueCStr(name)), NUM2ULL(objects), NUM2ULL(bytes)};
+
+	weft__rb->event(weft__rb->event_define("ruby_heap", fields, 3, NULL), values, 3);
+	return Qnil;
+}
+
 void weft__rb_request_init(VALUE native)
 {
+	rb_define_singleton_method(native, "heap", native_heap, 3);
 	rb_define_singleton_method(native, "location", native_location, 3);
 	rb_define_singleton_method(native, "endpoint", native_endpoint, 1);
 	rb_define_singleton_method(native, "enter", native_enter, 1);
