@@ -7,6 +7,7 @@
 #include "analyze/label.h"
 #include "base/alloc.h"
 #include "names.h"
+#include "picture.h"
 #include "trace/summary.h"
 #include "view.h"
 
@@ -54,6 +55,7 @@ static void forget(void)
 {
 	size_t i;
 
+	view_picture_end();
 	for (i = 0; i < WEFT__N_TABLES; i++)
 		view_store_fini(&view_trace.stores[i]);
 	weft__free(poll_rows.row_of);
@@ -222,6 +224,8 @@ static int add_row(void *data, size_t scan, const struct weft__row *row)
 			recording_at[scan] = view_column_find(kept[scan], "recording") + 1;
 		shift_ns = view_trace.shift_ns[row->at[recording_at[scan] - 1].i];
 	}
+	if (view_picture_on() && view_picture_takes(kept[scan]))
+		return view_picture_add(kept[scan], row, shift_ns);
 	return view_store_add(store, row, shift_ns);
 }
 
@@ -271,6 +275,8 @@ VIEW_EXPORT int view_load(void)
 	for (i = 0; i < view_trace.list.n; i++)
 		load.total += view_trace.list.all[i].n_events;
 	view_trace.n_events = load.total;
+	if (layers_only)
+		view_picture_begin();
 	view_trace.min_slice_ns = (double)load.total > slices_events ? SLICES_MIN_NS : 0;
 	return view_trace.list.n ? load_kept(&load) : 0;
 }
