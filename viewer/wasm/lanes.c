@@ -75,13 +75,14 @@ static int lane_add(const struct view_store *store, size_t who, uint32_t row, in
 {
 	int64_t tid = view_store_get(store, who + WHO_TID, row);
 	bool worker = view_store_get(store, who + WHO_WORKER_ID, row) != VIEW_NULL;
+	int64_t name = view_store_get(store, who + (worker ? WHO_WORKER : WHO_THREAD), row);
 	struct view_lane lane = {
 		.key = key,
 		.recording = (uint32_t)view_store_get(store, who + WHO_RECORDING, row),
 		.tid = tid == VIEW_NULL ? 0 : (uint32_t)tid,
 		.thread = view_store_get(store, who + WHO_THREAD_ID, row),
 		.worker = view_store_get(store, who + WHO_WORKER_ID, row),
-		.name = (uint32_t)view_store_get(store, who + (worker ? WHO_WORKER : WHO_THREAD), row),
+		.name = name == VIEW_NULL ? VIEW_NONE : (uint32_t)name,
 	};
 
 	return lane_put(&lane);

@@ -282,13 +282,14 @@ int view_picture_lanes(int (*add)(const struct view_lane *lane))
 	for (i = 0; i < picture.n && rc == 0; i++) {
 		const struct pen *pen = &picture.pens[i];
 		int64_t tid = view_derive(0, pen->thread, pen->worker);
+		int64_t name = view_derive(pen->worker == VIEW_NULL ? 1 : 2, pen->thread, pen->worker);
 		struct view_lane lane = {
 			.key = pen->key,
 			.recording = pen->recording,
 			.tid = tid == VIEW_NULL ? 0 : (uint32_t)tid,
 			.thread = pen->thread,
 			.worker = pen->worker,
-			.name = (uint32_t)view_derive(pen->worker == VIEW_NULL ? 1 : 2, pen->thread, pen->worker),
+			.name = name == VIEW_NULL ? VIEW_NONE : (uint32_t)name,
 		};
 
 		if (pen->key != -1)

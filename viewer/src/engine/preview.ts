@@ -105,7 +105,7 @@ function joinLanes(parts: Loaded[], recordings: Loaded['info']['recordings']): M
       const process = info.recordings[lane.recording].name;
       const recording = recordings.findIndex((one) => one.name === process);
       const alone = info.recordings.length === 1 && recordings.length > 1;
-      const group = alone ? `${lane.group} · ${process}` : lane.group;
+      const group = alone ? `${process} · ${lane.group}` : lane.group;
       lanes.set(nameOf(lane, process), { ...lane, recording, group });
     }
   const joined = joinThreads(lanes);

@@ -93,7 +93,10 @@ export class Session {
     loaded.info.findings = report.recordings.flatMap((recording, i) =>
       (recording.findings ?? []).map((finding) => ({ recording: i, ...(finding as object) })),
     );
-    loaded.info.limits = report.recordings.flatMap((recording) => (recording.limits ? [recording.limits] : []));
+    const { recordings } = loaded.info;
+    loaded.info.limits = report.recordings.flatMap(({ limits }, i) =>
+      limits ? [recordings.length > 1 && recordings[i] ? `${recordings[i].name}: ${limits}` : limits] : [],
+    );
     loaded.info.complete = true;
     loaded.complete = true;
   }
@@ -124,7 +127,7 @@ export class Session {
     for (const lane of lanes) {
       const process = names[lane.recording];
       const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : 'other threads';
-      lane.group = names.length > 1 ? `${group} · ${process}` : group;
+      lane.group = names.length > 1 ? `${process} · ${group}` : group;
     }
     return lanes;
   }

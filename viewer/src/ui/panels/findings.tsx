@@ -123,7 +123,7 @@ export function Findings() {
         )}
         {info.live && <em> and still recording</em>}
       </p>
-      {workers > 0 && <Legend />}
+      {info.lanes.length > 0 && <Legend />}
       <Sentences title="Could not be read" list={info.problems} kind="problem" />
       <Sentences title="" list={[...info.limits, ...missing(app)]} kind="limit" />
       {info.complete === false && <p class="muted">Looking for what matters in {count(info.events)} events…</p>}
@@ -136,7 +136,12 @@ export function Findings() {
         ))}
       </ol>
       <p class="muted hint">
-        Press <kbd>n</kbd> for the next long poll, <kbd>?</kbd> for all keys.
+        Press {workers > 0 && (
+          <>
+            <kbd>n</kbd> for the next long poll,{' '}
+          </>
+        )}
+        <kbd>?</kbd> for all keys.
       </p>
     </article>
   );

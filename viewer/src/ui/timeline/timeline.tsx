@@ -51,7 +51,7 @@ function LaneLabel({ box }: { box: LaneBox }) {
             class={i ? 'strip-name' : 'strip-name first'}
             style={{ top: `${strip.y}px`, height: `${strip.h}px` }}
           >
-            {i ? STRIPS[strip.layer] : ''}
+            {i || strip.layer !== 'poll' ? STRIPS[strip.layer] : ''}
           </span>
         ))}
     </div>
