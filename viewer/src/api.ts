@@ -124,6 +124,15 @@ export interface TraceInfo {
   limits: string[];
   complete?: boolean; // false: limits and findings are still being computed, onGrow brings them
   findings: unknown[]; // `findings` of weft report --json
+  /** Of a trace of which a part is loaded: what to ask for to have the one before it, and after it. */
+  before?: TimeRange;
+  after?: TimeRange;
+}
+
+/** In ns from the first event of the whole trace. */
+export interface TimeRange {
+  fromNs?: number;
+  toNs?: number;
 }
 
 /** Of SQL. An integer that a double cannot hold is a text. */

@@ -92,6 +92,7 @@ export class EngineTrace implements Trace {
   private known = new Map<number, { info: FileInfo; file: MemoryFile }>();
   private version = '';
   private saidMs = -PROGRESS_MS;
+  private around: Pick<Choice, 'before' | 'after'> = {};
 
   constructor(private source: Source, private options: OpenOptions) {
     this.listed = source.manifest(); // is on its way while the worker is made
@@ -124,7 +125,7 @@ export class EngineTrace implements Trace {
   }
 
   private update(info: TraceInfo): void {
-    this.info = info;
+    this.info = Object.assign(info, this.around);
     for (const callback of this.grown) callback(info);
   }
 
@@ -244,6 +245,7 @@ export class EngineTrace implements Trace {
     const transfer = manifest.live ? [] : files.map((file) => file.bytes.buffer as ArrayBuffer);
     const loaded = await this.link.ask<Loaded>('load', [options], transfer);
     this.version = manifest.version;
+    this.around = { before: coming.before, after: coming.after };
     this.show(loaded);
   }
 

@@ -21,7 +21,7 @@ import type { Panel, View } from './state';
 import { many } from './table';
 import { slotOf } from './theme';
 import { Timeline } from './timeline/timeline';
-import { decode, encode } from './url';
+import { decode, decodePart, encode, encodePart } from './url';
 
 function isDark(theme: View['theme']): boolean {
   return theme === 'auto' ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark';
@@ -67,9 +67,10 @@ function followTheme(app: App): void {
 function followUrl(app: App): void {
   let written = location.hash;
   let timer = 0;
+  const part = decodePart(location.hash);
   const write = (): void => {
     timer = 0;
-    const hash = encode(app.view.get(), app.base);
+    const hash = encode(app.view.get(), app.base, part);
     written = hash ? `#${hash}` : '';
     if (written !== location.hash) history.replaceState(null, '', written || location.pathname + location.search);
   };
@@ -78,6 +79,7 @@ function followUrl(app: App): void {
   });
   window.addEventListener('hashchange', () => {
     if (location.hash === written) return;
+    if (encodePart(decodePart(location.hash)) !== encodePart(part)) return location.reload();
     app.view.set({ ...app.base, ...decode(location.hash) });
   });
 }

@@ -152,6 +152,25 @@ export function Stack({ id, open }: { id: number; open?: boolean }) {
   );
 }
 
+/** Each label of a context, "key=value,key=value", selects all that carries it. */
+export function Labels({ text }: { text: string }) {
+  const app = useApp();
+  const choose = (label: string): void => {
+    const at = label.indexOf('=');
+    const chosen = { key: at < 0 ? label : label.slice(0, at), value: at < 0 ? '' : label.slice(at + 1) };
+    app.view.set({ selection: { label: chosen }, panel: 'flame' });
+  };
+  return (
+    <>
+      {text.split(',').map((label) => (
+        <button key={label} class="link label" title={`Flame graph of all with ${label}`} onClick={() => choose(label)}>
+          {label}
+        </button>
+      ))}
+    </>
+  );
+}
+
 /** What the colours of polls mean. */
 export function Legend() {
   return (

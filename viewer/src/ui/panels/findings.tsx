@@ -6,6 +6,8 @@ import { useApp, useLoaded } from '../context';
 import { clock, count, day, duration, plural } from '../format';
 import { many } from '../table';
 import { Empty, Legend } from './common';
+import type { TimeRange } from '../../api';
+import { encodePart } from '../url';
 
 /** As findings of weft report --json; what is not measured is null. */
 export interface Finding {
@@ -102,6 +104,21 @@ export function missing(app: App): string[] {
   return out;
 }
 
+/** Of a trace that is too large for a browser: the way to the parts that are not loaded. */
+function OtherParts() {
+  const { before, after } = useLoaded((l) => l.info);
+  if (!before && !after) return null;
+  const load = (part: TimeRange): void => {
+    location.hash = encodePart(part); // the page follows it
+  };
+  return (
+    <p class="parts">
+      {before && <button onClick={() => load(before)}>← Load what is before it</button>}
+      {after && <button onClick={() => load(after)}>Load what is after it →</button>}
+    </p>
+  );
+}
+
 export function Findings() {
   const app = useApp();
   const info = useLoaded((l) => l.info);
@@ -124,7 +141,8 @@ export function Findings() {
         {info.live && <em> and still recording</em>}
       </p>
       {info.lanes.length > 0 && <Legend />}
-      <Sentences title="Could not be read" list={info.problems} kind="problem" />
+      <Sentences title="What is not here" list={info.problems} kind="problem" />
+      <OtherParts />
       <Sentences title="" list={[...info.limits, ...missing(app)]} kind="limit" />
       {info.complete === false && <p class="muted">Looking for what matters in {count(info.events)} events…</p>}
       {findings.length === 0 && info.complete !== false && (
