@@ -117,7 +117,7 @@ export interface TraceInfo {
   events: number;
   live: boolean;
   lanes: Lane[];
-  recordings: { name: string; shiftNs: number }[]; // shiftNs: when it began
+  recordings: { name: string; shiftNs: number; spanNs: number }[]; // when it began, and how long it is
   tables: TableInfo[];
   /** Sentences for the reader: what could not be read, what limits the trace, as the first page of weft report. */
   problems: string[];
@@ -153,6 +153,8 @@ export interface Trace {
   rows(table: string, columns?: string[], filters?: Filter[], limit?: number, order?: Order): Promise<Rows>;
   /** At once, from mip-maps. */
   slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices;
+  /** How many outer rows of a lane's flame chart are the same all the time and can be left out. */
+  sharedFrames(lane: number): number;
   series(name: string, lane: number | null, fromNs: number, toNs: number, pixels: number): Series;
   flame(selection: Selection, weight: Weight, invert?: boolean): Promise<Flame>;
   /** The same JSON as `weft report --json` with the selection as its filters. */

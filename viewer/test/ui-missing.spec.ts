@@ -74,7 +74,7 @@ test('processes that only compute: threads, samples, and no word about polls', a
   assert.equal(await findings.getByText('next long poll').count(), 0);
   // A group says whose it is in the first letters, and a thread whose name nobody knows has its number.
   const lanes = await page.evaluate(() => (window as unknown as Shown).__weft.trace.info.lanes);
-  const program = /^(\S+) \(\d+\) · other threads$/;
+  const program = /^(\S+) \(\d+\) · threads$/;
   assert.ok(lanes.length >= 2 && lanes.every((lane) => program.test(lane.group)), JSON.stringify(lanes));
   for (const { tid, name } of lanes) {
     const sql = `select max(thread) as name from (select tid, thread from offcpu union all select tid, thread from sample

@@ -6,7 +6,7 @@ import type {
 } from '../api.ts';
 import { chooseFiles, type Choice, type Part } from './choose.ts';
 import type { LodData } from './lod.ts';
-import { slicesOf } from './lod.ts';
+import { sharedFrames, slicesOf } from './lod.ts';
 import { joinPreview, previewParts, type PreviewPart } from './preview.ts';
 import type { Answer, Ask } from './protocol.ts';
 import { sampleSeries, sampleUtilisation } from './series.ts';
@@ -285,6 +285,10 @@ export class EngineTrace implements Trace {
 
   slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices {
     return slicesOf(this.loaded.layers[lane]?.[layer] ?? [], fromNs, toNs, pixels);
+  }
+
+  sharedFrames(lane: number): number {
+    return sharedFrames(this.loaded.layers[lane]?.flame ?? []);
   }
 
   private pollLods(lane: number | null): LodData[] {

@@ -6,7 +6,7 @@
 import type { Lane, LaneLayer } from '../api.ts';
 import { LAYERS, type TimePart } from './core.ts';
 import type { LodData } from './lod.ts';
-import type { Loaded } from './session.ts';
+import { processGroup, type Loaded } from './session.ts';
 import type { FileInfo } from './source.ts';
 
 /** Smaller traces are loaded before two pictures could be told apart. */
@@ -72,11 +72,16 @@ function shifted<T extends { shiftNs: number }>(all: T[], shiftNs: number): T[] 
 
 /** All recordings of the parts, that which began first before the others. */
 function joinRecordings(parts: Loaded[], clockNs: number): Loaded['info']['recordings'] {
-  const shifts = new Map<string, number>();
+  const joined = new Map<string, { name: string; shiftNs: number; spanNs: number }>();
   for (const part of parts)
-    for (const { name, shiftNs } of part.info.recordings)
-      shifts.set(name, Math.min(shifts.get(name) ?? Infinity, shiftNs + part.clockNs - clockNs));
-  return [...shifts].map(([name, shiftNs]) => ({ name, shiftNs })).sort((a, b) => a.shiftNs - b.shiftNs);
+    for (const { name, shiftNs: at, spanNs } of part.info.recordings) {
+      const shiftNs = at + part.clockNs - clockNs;
+      const known = joined.get(name) ?? { shiftNs, spanNs };
+      const fromNs = Math.min(known.shiftNs, shiftNs);
+      const toNs = Math.max(known.shiftNs + known.spanNs, shiftNs + spanNs);
+      joined.set(name, { name, shiftNs: fromNs, spanNs: toNs - fromNs });
+    }
+  return [...joined.values()].sort((a, b) => a.shiftNs - b.shiftNs);
 }
 
 /** As viewer/wasm/lanes.c orders them. */
@@ -104,8 +109,7 @@ function joinLanes(parts: Loaded[], recordings: Loaded['info']['recordings']): M
     for (const lane of info.lanes) {
       const process = info.recordings[lane.recording].name;
       const recording = recordings.findIndex((one) => one.name === process);
-      const alone = info.recordings.length === 1 && recordings.length > 1;
-      const group = alone ? `${process} · ${lane.group}` : lane.group;
+      const group = info.recordings.length > 1 ? lane.group : processGroup(lane.group, process, recordings.length);
       lanes.set(nameOf(lane, process), { ...lane, recording, group });
     }
   const joined = joinThreads(lanes);

@@ -29,6 +29,13 @@ interface ReportJson {
   recordings: { findings?: unknown[]; limits?: string | null }[];
 }
 
+const OTHERS = 'other threads';
+
+/** What a group of lanes is called: of several processes, whose it is comes first. */
+export function processGroup(group: string, process: string, processes: number): string {
+  return processes < 2 ? group : `${process} · ${group === OTHERS ? 'threads' : group}`;
+}
+
 export class Session {
   private core: Core;
   private sent = 0;
@@ -68,7 +75,7 @@ export class Session {
       events: this.core.figure(0),
       live: options.live,
       lanes,
-      recordings: recordings.map(({ shiftNs }, i) => ({ name: names[i] ?? `${i}`, shiftNs })),
+      recordings: recordings.map(({ shiftNs, spanNs }, i) => ({ name: names[i] ?? `${i}`, shiftNs, spanNs })),
       tables: this.core.tables,
       problems: [...options.left, ...this.core.problems()],
       limits: [],
@@ -126,8 +133,8 @@ export class Session {
     const runtimeOf = new Map(Array.from(workers.columns.id.values, (id, i) => [id, runtimes[i]]));
     for (const lane of lanes) {
       const process = names[lane.recording];
-      const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : 'other threads';
-      lane.group = names.length > 1 ? `${process} · ${group}` : group;
+      const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : OTHERS;
+      lane.group = processGroup(group, process, names.length);
     }
     return lanes;
   }

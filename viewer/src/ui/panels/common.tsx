@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small pieces that all panels use. Text from a trace only ever becomes a text node.
 import type { ComponentChildren } from 'preact';
-import { useApp, useAsync, useView } from '../context';
+import { useApp, useAsync, useLoaded, useView } from '../context';
 import { baseName, clock, duration, moment, share } from '../format';
 import { go, goPoll, openItem, reveal } from '../actions';
-import { PARTS } from '../theme';
+import { PARTS, slotOf } from '../theme';
 import type { App } from '../context';
-import { all } from '../table';
+import { all, many } from '../table';
 import type { Row } from '../table';
 
 export function Section({ title, note, children }: { title: string; note?: string; children: ComponentChildren }) {
@@ -171,16 +171,35 @@ export function Labels({ text }: { text: string }) {
   );
 }
 
-/** What the colours of polls mean. */
+/** So many locations have a colour of their own (theme.ts). */
+const NAMED = 9;
+
+/** What the colours of polls mean: parts of their time, or locations. */
 export function Legend() {
+  const app = useApp();
+  const byLocation = useView((v) => v.colour === 'location');
+  const whole = useLoaded((l) => l.info.complete !== false);
+  const { value: names } = useAsync(
+    async () => (byLocation && whole ? (await many(app.trace, 'location', ['name'], [], NAMED + 1)) : []),
+    [byLocation, whole],
+  );
+  const shown = (names ?? []).slice(0, NAMED).map((row) => row.str('name'));
   return (
-    <p class="muted legend">
-      {PARTS.map((name, i) => (
+    <p class="muted legend" data-testid="legend">
+      {(byLocation ? [] : PARTS).map((name, i) => (
         <span key={name}>
           <Dot part={i} />
           {name}
         </span>
       ))}
+      {byLocation &&
+        shown.map((name) => (
+          <span key={name}>
+            <i class={`dot cat-${slotOf(name)}`} />
+            {name}
+          </span>
+        ))}
+      {byLocation && (names?.length ?? 0) > NAMED && <span>and others</span>}
     </p>
   );
 }

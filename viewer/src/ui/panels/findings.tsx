@@ -7,6 +7,7 @@ import { clock, count, day, duration, plural } from '../format';
 import { many } from '../table';
 import { Empty, Legend } from './common';
 import type { TimeRange } from '../../api';
+import { areApart } from '../apart';
 import { encodePart } from '../url';
 
 /** As findings of weft report --json; what is not measured is null. */
@@ -97,6 +98,7 @@ export function missing(app: App): string[] {
   const has = (layer: 'poll' | 'flame'): boolean =>
     info.lanes.some((lane) => app.trace.slices(lane.id, layer, info.fromNs, info.toNs, 4).n > 0);
   if (!info.lanes.length) return ['No thread recorded anything.'];
+  if (areApart(info)) out.push('The recordings are far apart: choose one above the lists to look at its time.');
   if (!info.lanes.some((lane) => lane.workerId >= 0))
     out.push('No thread was a worker of a runtime: there are no polls, only what threads did.');
   else if (!has('poll')) out.push('No poll was recorded one by one.');
