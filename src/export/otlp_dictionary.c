@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/otlp.h"
 
+#include <string.h>
+
 /* Attributes and links are compared by their bytes, so there is no padding. */
 struct attribute {
 	uint32_t key, kind;
