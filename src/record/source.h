@@ -5,7 +5,8 @@
  *
  *     recorder     open -> start -> [gate opens] -> attach ... detach -> leave -> [gate shuts] -> stop -> close
  *     fork         fork(LOCK), and UNLOCK in both processes, then CHILD in the child
- *     collector    due -> turn, again and again; finish at a rotation and at the end; facts, loss and stats in each round
+ *     collector    due -> turn, again and again; finish at a rotation and at the end; facts, loss and stats in each
+ *                  round
  *     budget       try_out -> cost -> limit or hold, several times a second (collect/costs.c)
  *
  * What a source does not need is NULL. Calls that begin something go through the list from the front, those that end

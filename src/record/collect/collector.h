@@ -3,8 +3,9 @@
  * functions that CALLER may use say so.
  *
  *     drain    rings -> staging     copies slots; short, so that rings are free again soon
- *     flush    staging -> file      encodes and compresses what was staged, as one block; what is long of it is left to a thread
- *                                   that runs when no other wants the CPU (idle.h), while staging goes on in its other half
+ *     flush    staging -> file      encodes and compresses what was staged, as one block; what is long of it is left to
+ *                                   a thread that runs when no other wants the CPU (idle.h), while staging goes on in
+ *                                   its other half
  *     tend     everything that is due: drains, flushes, rotation, queue depths, dead threads, full disks */
 #ifndef WEFT_COLLECT_COLLECTOR_H
 #define WEFT_COLLECT_COLLECTOR_H

@@ -45,7 +45,12 @@ static void net_tend(uint64_t now_ns, int news, int calm)
 		weft__engine_life.net_off_ns = now_ns + weft__engine_life.net_back_ns;
 	}
 	weft__engine_life.churn_seen = churn;
-	if (now_ns < weft__engine_life.net_off_ns || (weft__threads_announced && !weft__engine_life.uncovered))
+	if (load_relaxed(&weft__engine.cramped))
+		weft__choice_degrade(
+			"a thread that lives for milliseconds may have no samples: a signal stack of the program "
+			"has no room for two handlers");
+	if (load_relaxed(&weft__engine.cramped) || now_ns < weft__engine_life.net_off_ns ||
+	    (weft__threads_announced && !weft__engine_life.uncovered))
 		interval = 0;
 	else if (weft__engine_life.uncovered || now_ns - weft__engine_life.changed_ns < NET_CALM_NS)
 		interval = weft__engine.period_ns;
@@ -53,7 +58,11 @@ static void net_tend(uint64_t now_ns, int news, int calm)
 		interval = weft__engine.period_ns < UINT32_MAX / 4 ? 4 * weft__engine.period_ns : UINT32_MAX;
 	else if (calm)
 		interval = weft__engine.period_ns < UINT32_MAX / 2 ? 2 * weft__engine.period_ns : UINT32_MAX;
+	if (interval && weft__engine.net >= 0 && !load_relaxed(&weft__engine.net_ns))
+		weft__threads_await();
 	weft__net_set(interval);
+	if (!interval)
+		weft__threads_meet();
 }
 
 /* The collector lets the signal through while there is a net: for what the net catches in the collector itself the

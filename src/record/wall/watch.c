@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of polls within polls it is the outermost that is reported: the loop gets nothing else done until that one ends. A poll is reported when it is as
- * old as the threshold, and again each time that it is twice as old as the time before. */
+/* Of polls within polls it is the outermost that is reported: the loop gets nothing else done until that one ends. A
+ * poll is reported when it is as old as the threshold, and again each time that it is twice as old as the time before.
+ * */
 #include "record/wall/watch.h"
 
 #include <errno.h>
@@ -124,8 +125,8 @@ static int poll_of(struct ring_page *ring, uint32_t on, uint64_t *tick, uint64_t
 	*tick = mark >> 8;
 	*task = arg & WEFT_TASK_MASK;
 	known = ticks_between(load_relaxed(&watch.since), *tick) >= 0;
-	/* One whose end fell into a time when nothing was recorded has left its mark. The thread may write at the same time, and bring
-	 * it back: then it goes the next time. */
+	/* One whose end fell into a time when nothing was recorded has left its mark. The thread may write at the same
+	 * time, and bring it back: then it goes the next time. */
 	if (!known)
 		cas_relaxed(&ring->hot.poll, &mark, 0);
 	return known;
