@@ -19,6 +19,7 @@
 #include "record/sample/precise.h"
 #include "record/sample/sample.h"
 #include "record/sample/state.h"
+#include "record/tables/frames.h"
 #include "record/wait/context.h"
 #include "unwind/stack.h"
 #include "unwind/unwind.h"
@@ -217,6 +218,9 @@ static void hit_sample(const struct weft__hit *hit)
 	    !swap_seq_cst(&weft__unwinding.stale, 1u))
 		weft__collector_wake();
 	weft__modules_leave(visit);
+	if (!shares_tls(hit->slot, hit->tid))
+		sample.n_user = weft__frames_mix(scratch_user[buffer], sample.n_user, WEFT__UNWIND_DEPTH_MAX,
+						 &sample.user_flags);
 	sample.user = scratch_user[buffer];
 	if (weft__engine.kernel && weft__engine.ops->kernel) {
 		sample.kernel = scratch_kernel[buffer];

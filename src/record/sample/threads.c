@@ -18,8 +18,9 @@
 #include "base/error.h"
 #include "record/sample/precise.h"
 
-#define MUTE_LOOKS 128 /* readings of CPU clocks in a turn */
-#define SCAN_REST 1000 /* times what a scan took */
+#define MUTE_LOOKS 128                          /* readings of CPU clocks in a turn */
+#define SCAN_REST 1000                          /* times what a scan took, */
+#define SCAN_REST_LEAST_NS UINT64_C(1000000000) /* and at least that where a net catches threads meanwhile */
 
 static uint32_t scan_number;
 static struct weft__threads_mark scan_mark;
@@ -102,6 +103,13 @@ static int drop_unseen(void)
 	return went;
 }
 
+static uint64_t scan_rest(uint64_t took_ns)
+{
+	uint64_t least_ns = weft__engine.net >= 0 ? SCAN_REST_LEAST_NS : 0;
+
+	return SCAN_REST * took_ns > least_ns ? SCAN_REST * took_ns : least_ns;
+}
+
 int weft__threads_scan(int force)
 {
 	uint64_t full = 0;
@@ -124,7 +132,7 @@ int weft__threads_scan(int force)
 		add_relaxed(&weft__engine.uncovered, full - scan_full);
 		scan_full = full;
 	}
-	scan_rest_ns = begin + SCAN_REST * (weft__clock_mono() - begin);
+	scan_rest_ns = begin + scan_rest(weft__clock_mono() - begin);
 	return news | (came > 0 || went > 0 ? THREADS_CHANGED : 0);
 }
 
