@@ -22,6 +22,9 @@ const struct query_saved query_saved[] = {
 	 "  max(duration_ns) / 1e6 as longest_ms, sum(poll_id is not null) as in_polls\n"
 	 "from wait where kind not in ('call', 'condition', 'end of a thread')\n"
 	 "group by 1, 2, 3 order by waited_ms desc limit 20"},
+	{"allocations", "what was allocated most, and where; only where a binding records it (Ruby: WEFT_RUBY_ALLOC)",
+	 "select name, function, sum(count) as objects, sum(bytes) as bytes, count(*) as recorded\n"
+	 "from alloc group by name, function order by objects desc limit 20"},
 	{"lock-holders", "who held the locks that others waited for, and what they did meanwhile",
 	 "select kind, coalesce(object_name, name, object) as lock,\n"
 	 "  coalesce(holder_location, holder, holder_tid) as holder,\n"

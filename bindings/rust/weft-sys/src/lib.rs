@@ -245,7 +245,7 @@ extern "C" {
 
     pub fn weft_runtime_add(opts: *const weft_runtime_opts, err: *mut weft_error) -> u32;
     pub fn weft_runtime_del(runtime: u32) -> c_int;
-    pub fn weft_runtime_not_measured(runtime: u32, what: *const c_char) -> c_int;
+    pub fn weft_runtime_not_measured(runtime: u32, what: *const c_char, err: *mut weft_error) -> c_int;
     pub fn weft_worker_enter(runtime: u32, index: u32, err: *mut weft_error) -> u32;
     pub fn weft_worker_leave();
     pub fn weft_worker_id(runtime: u32, index: u32, err: *mut weft_error) -> u32;
