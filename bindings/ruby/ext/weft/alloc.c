@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One of about N objects that Ruby makes, at random. Which one is next is drawn anew each time, so that nothing in the
  * program can be in step with it; the one that is recorded stands for all since the last. Off unless it is asked for
- * (WEFT_RUBY_ALLOC=N): Ruby calls the hook for each object. An object has its class here, and nothing that it will hold;
- * so bytes are not known. In the hook nothing may be allocated: rb_mod_name does not, and names that a class gets later
- * are those of later objects. */
+ * (WEFT_RUBY_ALLOC=N): Ruby calls the hook for each object. An object has its class here, and nothing that it will
+ * hold; so bytes are not known. In the hook nothing may be allocated: rb_mod_name does not, and names that a class
+ * gets later are those of later objects. */
 #include "binding.h"
 
 #include <math.h>
