@@ -23,9 +23,18 @@ static uint64_t draw(void)
 	return every > 1 ? 1 + (uint64_t)(log1p(-at_random) / log1p(-1.0 / (double)every)) : 1;
 }
 
+/* What is of the virtual machine itself has other things where objects have their class. */
+static bool has_class(VALUE object)
+{
+	int type = RB_BUILTIN_TYPE(object);
+
+	return type != T_IMEMO && type != T_NODE && type != T_ICLASS && type != T_MOVED && type != T_NONE &&
+	       type != T_ZOMBIE;
+}
+
 static uint32_t name_of(VALUE object)
 {
-	VALUE class = RBASIC_CLASS(object), name;
+	VALUE class = has_class(object) ? RBASIC_CLASS(object) : 0, name;
 
 	if (!class || RB_SPECIAL_CONST_P(class))
 		return internal;
