@@ -46,7 +46,8 @@
 	T(THREAD, thread, "One thread that recorded events.") \
 	T(WORKER, worker, "One worker of a runtime.") \
 	T(LOCATION, location, "One location in the code where tasks are spawned.") \
-	T(TASK, task, "One task that was spawned or polled. At most 1 Mi of those that live at one time.") \
+	T(TASK, task, \
+	  "One task that was spawned or polled; no event loop that weft run found. At most 1 Mi at one time.") \
 	T(MODULE, module, "One file that was mapped as code.") \
 	T(STACK, stack, "One stack of calls.") \
 	T(FRAME, frame, "One frame of a stack; more than one for a place where calls were inlined.") \

@@ -172,6 +172,14 @@ static int is_cramped(const ucontext_t *uc)
 	return !(uc->uc_stack.ss_flags & SS_DISABLE) && below < uc->uc_stack.ss_size && below < UNWIND_ROOM;
 }
 
+/* A signal stack that is too small for the handlers of two signals at once. */
+static int is_small(const ucontext_t *uc)
+{
+	/* Of a program's first thread that has none, the flags do not say so. */
+	return !(uc->uc_stack.ss_flags & SS_DISABLE) && uc->uc_stack.ss_size &&
+	       uc->uc_stack.ss_size < weft__engine.stack_least;
+}
+
 /* Holds the net's signal back while a sample is taken on a small signal stack, which has no room for a second handler
  * in the middle of unwinding. Until here there is. 0: there was no need to. */
 static int net_hold(const ucontext_t *uc, uint64_t *before)
@@ -308,6 +316,8 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 	}
 	if (gate && weft__engine_enter()) {
 		hit.tick = weft_tick(gate);
+		if (is_small(context))
+			weft__net_cramped();
 		if (mine == weft__engine.ops->id)
 			weft__engine.ops->match(info, &hit);
 		else if (mine == WEFT_ENGINE_TIMER) /* the net, or a timer beside perf events */
