@@ -42,6 +42,7 @@ static void on_forked(void)
 	weft__rb_forks++;
 	weft__rb_gvl_forked();
 	weft__rb_gc_forked();
+	weft__rb_frames_forked();
 }
 
 /* Hooks in, once. */
