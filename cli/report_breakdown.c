@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the time of a poll was spent on, in words:
  *
- *     52.1 ms = 41.0 on CPU (deflate 93 %, 4 samples), 8.2 blocked (read fd 7), 2.5 waiting for cache_lock held by thread 123 "w3"
- *               (in handle_upload > deflate), 0.4 preempted, 0.0 not measured */
+ *     52.1 ms = 41.0 on CPU (deflate 93 %, 4 samples), 8.2 blocked (read fd 7), 2.5 waiting for cache_lock held by
+ *               thread 123 "w3" (in handle_upload > deflate), 0.4 preempted, 0.0 not measured */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -21,8 +21,8 @@
 	N(r->thread_events_untracked, "thread_events_beyond_limit", true, \
 	  "events were of threads beyond the limit of threads that are kept: not in the figures") \
 	N(r->intervals_cut, "waits_and_switches_beyond_limit", true, \
-	  "waits, switches and wall samples were dropped: more than the analysis holds; polls of that time have parts that " \
-	  "are not measured") \
+	  "waits, switches and wall samples were dropped: more than the analysis holds; polls of that time have " \
+	  "parts that are not measured") \
 	N(r->intervals_late, "switches_too_late", true, "switches came too late to be of a poll") \
 	N(r->threads_untracked, "threads_off_cpu_beyond_limit", true, \
 	  "switches, waits and wall samples were of threads beyond the limit of threads that are kept") \

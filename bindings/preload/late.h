@@ -5,8 +5,9 @@
  *  - A process that waits in an event loop, makes a thread or changes its user starts at once, and waits for that.
  *  - Else it starts beside itself when it has used WEFT_START_AFTER_MS of CPU time (a signal says so), or at one of the
  *    interposed calls when it has lived that long and is worth it. CPU time in fork does not count.
- *  - A child of fork is a process of its own. Its fork handler takes no lock and allocates nothing; it writes to the thread's own memory only. The
- *    rest is done when it is worth it (settle). One that ends before is counted in a page that all share (base/short.h).
+ *  - A child of fork is a process of its own. Its fork handler takes no lock and allocates nothing; it writes to the
+ *    thread's own memory only. The rest is done when it is worth it (settle). One that ends before is counted in a page
+ *    that all share (base/short.h).
  *  - Another process that ends before is a line in the directory's short-processes.txt.
  *
  * The recorder is opened by a thread of ours. To make that thread takes memory and locks of the C library, so it is

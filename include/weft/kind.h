@@ -29,7 +29,8 @@
 	K(THREAD_BEGIN, 1, "thread_begin", NAME, RARE, "a thread records from here on") \
 		F(THREAD_BEGIN, TID, "tid", U64, "", VALUE) E(THREAD_BEGIN) \
 	K(THREAD_END, 2, "thread_end", WORDS, RARE, "the thread ended") E(THREAD_END) \
-	K(POLL_BEGIN, 3, "poll_begin", PAIR, OFTEN, "a poll begins; depth of the worker's queue (65535: not measured)") \
+	K(POLL_BEGIN, 3, "poll_begin", PAIR, OFTEN, \
+	  "a poll begins; depth of the worker's queue (65535: not measured)") \
 		F(POLL_BEGIN, TASK, "task", TASK, "", VALUE) \
 		F(POLL_BEGIN, DEPTH, "depth", U64, "1", VALUE) E(POLL_BEGIN) \
 	K(POLL_END, 4, "poll_end", WORDS, OFTEN, "the innermost open poll ends") E(POLL_END) \
@@ -178,7 +179,12 @@
 		F(WOKEN, ALONE, "alone", U64, "ns", VALUE) E(WOKEN) \
 	K(TASK_WAIT, 35, "task_wait", WORDS, RARE, "a task begins to wait, and where") \
 		F(TASK_WAIT, TASK, "task", TASK, "", VALUE) \
-		F(TASK_WAIT, STACK, "stack", STACK, "", STACK) E(TASK_WAIT)
+		F(TASK_WAIT, STACK, "stack", STACK, "", STACK) E(TASK_WAIT) \
+	K(ALLOC, 36, "alloc", WORDS, RARE, "the thread allocated; it stands for others that were not recorded") \
+		F(ALLOC, NAME, "name", STRING, "", VALUE) \
+		F(ALLOC, COUNT, "count", U64, "1", VALUE) \
+		F(ALLOC, BYTES, "bytes", U64, "By", VALUE) \
+		F(ALLOC, STACK, "stack", STACK, "", STACK) E(ALLOC)
 
 #define WEFT_KIND_NONE(...) /* for what is not needed */
 

@@ -48,8 +48,8 @@ WEFT_API int weft_runtime_del(uint32_t runtime);
  * that weft_tokio::spawn did not spawn: build with --cfg tokio_unstable". Each segment has it from here on as the fact
  * degraded.runtime.ID, and the report shows it among what is missing. In the report a second text replaces the first,
  * and "" takes it back. For bindings. Returns 0; -EINVAL (no such runtime, NULL); -WEFT_E_LIMIT (no room for
- * definitions); -ENOMEM. */
-WEFT_API int weft_runtime_not_measured(uint32_t runtime, const char *what);
+ * definitions); -ENOMEM; and why in `err`, which may be NULL. */
+WEFT_API int weft_runtime_not_measured(uint32_t runtime, const char *what, struct weft_error *err);
 
 /* Makes the calling thread worker `index` of `runtime`. Returns the worker's process-wide id (1..65534), or 0 and
  * why in `err`, which may be NULL: -EINVAL (no such runtime), -WEFT_E_LIMIT, -ENOMEM. Calling it again with the same

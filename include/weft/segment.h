@@ -109,14 +109,18 @@ struct weft_clock {
 #define WEFT_LOSSES(X) \
 	X(RING_FULL, 1, "ring full", EVENTS, THREAD, "the thread's ring was full") \
 	X(NO_RING, 2, "no ring", EVENTS, THREAD, "there were more threads than max_threads, or no memory for a ring") \
-	X(BAD_EVENT, 3, "bad event", EVENTS, NONE, "an event made no sense: one of the program's that was never defined") \
+	X(BAD_EVENT, 3, "bad event", EVENTS, NONE, \
+	  "an event made no sense: one of the program's that was never defined") \
 	X(PAUSED, 4, "paused", TIME, ALL, "the program paused the recording (weft_recorder_pause)") \
 	X(DISK_FULL, 5, "disk full", TIME, ALL, "the recording was paused because the disk was full") \
 	X(SAMPLE, 6, "no memory for stacks", SAMPLES, NONE, "there were more stacks than there is memory for") \
 	X(UNCOVERED, 7, "thread not sampled", THREADS, NONE, "threads could not be sampled") \
-	X(POLL_CAP, 8, "polls beyond the cap", POLLS, NONE, "they were counted by their length, not recorded one by one") \
-	X(SWITCH, 9, "context switches", SWITCHES, NONE, "the kernel dropped records, or (0) they were held back to save CPU time") \
-	X(DELETED, 10, "segment deleted", EVENTS, ALL, "the segment was deleted, or closed by the program, before it was sealed") \
+	X(POLL_CAP, 8, "polls beyond the cap", POLLS, NONE, \
+	  "they were counted by their length, not recorded one by one") \
+	X(SWITCH, 9, "context switches", SWITCHES, NONE, \
+	  "the kernel dropped records, or (0) they were held back to save CPU time") \
+	X(DELETED, 10, "segment deleted", EVENTS, ALL, \
+	  "the segment was deleted, or closed by the program, before it was sealed") \
 	X(SIGNAL, 11, "signal taken", MISSED, NONE, "another handler had taken the signal of the samples")
 
 enum weft_loss_reason {
@@ -145,6 +149,7 @@ enum weft_module_kind {
 	WEFT_MODULE_VDSO = 2,
 	WEFT_MODULE_KERNEL = 3, /* start is 0: offsets are addresses */
 	WEFT_MODULE_CODE = 4,   /* made while the program ran: names are in perf maps and jitdumps */
+	WEFT_MODULE_NAMED = 5,  /* interpreted: an offset is the id of the location that names the frame; 0: no name */
 };
 #define WEFT_BUILD_ID_MAX 32
 struct weft_module {
@@ -217,6 +222,7 @@ WEFT_API const struct weft_runtime_def *weft_segment_runtime(const struct weft_s
 WEFT_API const struct weft_location_def *weft_segment_location(const struct weft_segment *seg, uint32_t id);
 WEFT_API const struct weft_kind_def *weft_segment_kind(const struct weft_segment *seg, uint32_t id);
 WEFT_API const char *weft_segment_string(const struct weft_segment *seg, uint32_t id);
+/* The last one of that key, which is the one that counts; NULL: there is none. */
 WEFT_API const char *weft_segment_fact(const struct weft_segment *seg, const char *key);
 
 /* One event. `fields` are those of its kind, in order; for kinds that the segment does not describe they are there all

@@ -90,7 +90,7 @@ enum weft_trace_op {
 };
 
 /* Leaves rows out for which it does not hold; NULL never does. Text columns take WEFT_TRACE_EQ only. An upper
- * bound of the time at which rows end ends the reading, too. */
+ * bound of the time at which rows end ends the reading, too. It may grow: the options say which size it has. */
 struct weft_trace_filter {
 	const char *column;
 	uint32_t op; /* enum weft_trace_op */
@@ -102,9 +102,14 @@ struct weft_trace_rows_opts {
 	size_t size;
 	const char *const *columns; /* that are wanted, in this order; NULL: all, in the order of the table */
 	size_t n_columns;
-	const struct weft_trace_filter *filters; /* at most 16 */
+	const struct weft_trace_filter *filters; /* at most 16; see WEFT_TRACE_FILTERS */
 	size_t n_filters;
+	size_t filter_size; /* of one of them: sizeof(struct weft_trace_filter) */
 };
+
+/* An array of filters, with its length and the size of one: {.size = sizeof(opts), WEFT_TRACE_FILTERS(array)}. */
+#define WEFT_TRACE_FILTERS(array)                                                                                      \
+	.filters = (array), .n_filters = sizeof(array) / sizeof((array)[0]), .filter_size = sizeof((array)[0])
 
 /* Begins to read rows of a table. `*ret` is the caller's; `opts` may be NULL and need not live longer than the
  * call. Returns 0, -ENOMEM, -ENOENT when there is no such table or column, or -EINVAL. */

@@ -30,6 +30,33 @@ static uint64_t period_of(const struct weft__names *names)
 	return period >= 1 && period <= 1e15 ? (uint64_t)(period + 0.5) : 0;
 }
 
+/* What parts are asked for, and where they put what they find. */
+static void connect(struct weft__analysis *a)
+{
+	a->threads.opts = &a->opts;
+	a->threads.result = &a->result;
+	a->tasks.opts = &a->opts;
+	a->tasks.result = &a->result;
+	a->lanes.opts = &a->opts;
+	a->lanes.result = &a->result;
+	a->polls.opts = &a->opts;
+	a->polls.result = &a->result;
+	a->samples.opts = &a->opts;
+	a->samples.result = &a->result;
+	a->timelines.opts = &a->opts;
+	a->timelines.result = &a->result;
+	a->breakdowns.opts = &a->opts;
+	a->breakdowns.result = &a->result;
+	a->throttled.opts = &a->opts;
+	a->throttled.result = &a->result;
+	a->waits.opts = &a->opts;
+	a->waits.result = &a->result;
+	a->thread_state.opts = &a->opts;
+	a->thread_state.result = &a->result;
+	a->customs.opts = &a->opts;
+	a->customs.result = &a->result;
+}
+
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
 {
 	struct weft__analysis *a = weft__calloc(1, sizeof(*a));
@@ -39,6 +66,7 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	if (!a)
 		return rc;
 	a->opts = *opts;
+	connect(a);
 	if (!a->opts.to_ns)
 		a->opts.to_ns = UINT64_MAX;
 	if (!a->opts.top)
@@ -57,7 +85,7 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 		a->opts.max_intervals = 1 << 20;
 	if (!a->opts.period_ns)
 		a->opts.period_ns = period_of(opts->names);
-	a->tick_ns = weft__tick_of(opts->names);
+	a->opts.tick_ns = weft__tick_of(opts->names);
 	a->result.samples.period_ns = a->result.samples.longest_period_ns = a->opts.period_ns;
 	a->threads.free = a->tasks.free = WEFT__MAP_NONE;
 	a->timelines.free = NO_TIMELINE;
@@ -66,9 +94,9 @@ int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis
 	a->breakdowns.detects = detector && strcmp(detector, "rseq") == 0;
 	wall_hz = weft__names_fact(opts->names, "wall.hz");
 	a->thread_state.wall_ns = wall_hz && strtod(wall_hz, NULL) >= 1 ? (uint64_t)(1e9 / strtod(wall_hz, NULL)) : 0;
-	a->polls_reported = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
-	weft__throttled_init(a);
-	a->by_context = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
+	a->opts.polls_reported = mode && (strcmp(mode, "slow") == 0 || strcmp(mode, "caught") == 0);
+	weft__throttled_init(&a->throttled, &a->breakdowns);
+	a->opts.by_context = opts->endpoint || opts->label || opts->span || opts->trace_hi || opts->trace_lo;
 	rc = weft__gaps_init(&a->gaps, opts->names->losses, opts->names->n_losses);
 	if (rc == 0)
 		rc = weft__polls_init(&a->polls, a->opts.top);
@@ -94,41 +122,43 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 	case WEFT_KIND_PARK:
 	case WEFT_KIND_UNPARK:
 		if (ev->kind == WEFT_KIND_UNPARK)
-			weft__beat_wake(a, s, ev->time_ns);
-		return weft__thread_park(a, s, ev);
+			weft__beat_wake(&a->opts, s, ev->time_ns);
+		return weft__thread_park(&a->lanes, s, ev);
 	case WEFT_KIND_PARKED:
-		weft__beat_wake(a, s, ev->time_ns);
+		weft__beat_wake(&a->opts, s, ev->time_ns);
 		return 0;
 	case WEFT_KIND_PARK_COUNT:
 		return weft__park_count(a, ev);
 	case WEFT_KIND_SPAWN:
-		return weft__task_spawn(a, ev);
+		return weft__task_spawn(&a->tasks, &a->threads, &a->lanes, ev);
 	case WEFT_KIND_TASK_END:
-		return weft__task_end(a, ev);
+		return weft__task_end(&a->tasks, &a->lanes, ev);
 	case WEFT_KIND_WAKE:
 		return weft__task_wake(a, s, ev);
 	case WEFT_KIND_TASK_WAIT:
-		return weft__task_waits(a, ev);
+		return weft__task_waits(&a->tasks, ev);
+	case WEFT_KIND_ALLOC:
+		return 0; /* a row of its own */
 	case WEFT_KIND_QUEUE:
-		return weft__queue_add(a, ev);
+		return weft__queue_add(&a->customs, ev);
 	case WEFT_KIND_SCHED:
-		return weft__thread_sched(a, s, ev);
+		return weft__thread_sched(&a->samples, s, ev);
 	case WEFT_KIND_SAMPLE:
 		return weft__sample_add(a, s, ev);
 	case WEFT_KIND_WORKER:
-		return weft__thread_worker(a, s, (uint32_t)WEFT_FIELD(ev, WORKER, WORKER), ev->time_ns);
+		return weft__thread_worker(&a->lanes, s, (uint32_t)WEFT_FIELD(ev, WORKER, WORKER), ev->time_ns);
 	case WEFT_KIND_OFFCPU:
 		return weft__off_add(a, ev);
 	case WEFT_KIND_WAIT:
-		weft__beat_wake(a, s, ev->time_ns);
+		weft__beat_wake(&a->opts, s, ev->time_ns);
 		return weft__wait_add(a, s, ev);
 	case WEFT_KIND_HELD:
-		weft__held_add(a, s, ev);
+		weft__held_add(&a->holders, s, ev);
 		return 0;
 	case WEFT_KIND_WAIT_SUM:
 		return weft__wait_sum(a, s, ev);
 	case WEFT_KIND_CONTEXT:
-		return weft__context_set(a, s, ev);
+		return weft__context_set(&a->threads, s, ev);
 	case WEFT_KIND_POLL:
 		return weft__poll_reported(a, s, ev);
 	case WEFT_KIND_POLL_CPU:
@@ -139,11 +169,11 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 						     WEFT_FIELD(ev, WOKEN, AGO), WEFT_FIELD(ev, WOKEN, ALONE)};
 		return 0;
 	case WEFT_KIND_POLL_COUNT:
-		return weft__poll_count(a, ev);
+		return weft__poll_count(&a->threads, &a->lanes, ev);
 	case WEFT_KIND_WALL:
 		return weft__wall_add(a, ev);
 	case WEFT_KIND_PENDING:
-		return weft__pending_add(a, ev);
+		return weft__pending_add(&a->waits, ev);
 	case WEFT_KIND_STUCK:
 		return weft__stuck_add(a, ev);
 	case WEFT_KIND_MODE:
@@ -154,23 +184,23 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 			weft__detail_count(&a->result.detail, ev);
 		return 0;
 	case WEFT_KIND_COST:
-		weft__cost_add(a, ev);
+		weft__cost_add(&a->opts, &a->result, ev);
 		return 0;
 	case WEFT_KIND_CPU:
-		weft__cpu_add(a, ev);
+		weft__cpu_add(&a->opts, &a->result, ev);
 		return 0;
 	case WEFT_KIND_THROTTLED:
-		weft__throttled_add(a, ev);
+		weft__throttled_add(&a->throttled, &a->timelines, ev);
 		return 0;
 	case WEFT_KIND_THREAD_CPU:
-		weft__excess_read(a, ev);
+		weft__excess_read(&a->timelines, &a->gaps, ev);
 		return 0;
 	case WEFT_KIND_THREAD_BEGIN:
 		s->context = (struct weft__context){0};
 		s->has_context = s->in_context = false;
 		return 0;
 	default:
-		return weft__custom_add(a, ev);
+		return weft__custom_add(&a->customs, ev);
 	}
 }
 
@@ -189,6 +219,7 @@ static const uint8_t silence[WEFT_KIND_BUILTIN_END] = {
 	[WEFT_KIND_PENDING] = NOT_RAN,
 	[WEFT_KIND_POLL_CPU] = NOT_ACTIVE,
 	[WEFT_KIND_WOKEN] = NOT_ACTIVE,
+	[WEFT_KIND_ALLOC] = NOT_ACTIVE,
 };
 
 bool weft__kind_active(uint32_t kind)
@@ -226,10 +257,10 @@ int weft__analysis_push(struct weft__analysis *a, const struct weft__event *ev)
 		a->now_ns = ev->time_ns;
 	if (ev->time_ns >= a->opts.from_ns)
 		count(&a->result, ev);
-	rc = weft__thread_get(a, ev->thread, ev->time_ns, &s);
+	rc = weft__thread_get(&a->threads, &a->lanes, &a->gaps, ev->thread, ev->time_ns, &s);
 	if (rc < 0 || !s)
 		return rc;
-	rc = weft__thread_advance(a, s, ev);
+	rc = weft__thread_advance(&a->lanes, &a->samples, &a->gaps, s, ev);
 	if (ev->kind != WEFT_KIND_WAIT_SUM) /* which may be reported for the thread */
 		s->seen_ns = ev->time_ns;
 	if (ev->kind >= WEFT_KIND_BUILTIN_END || !(silence[ev->kind] & NOT_RAN))
@@ -255,15 +286,15 @@ static int push_common(struct weft__analysis *a, struct weft__thread *s, const s
 	case WEFT_KIND_WAKE:
 		return weft__task_wake(a, s, ev);
 	case WEFT_KIND_SPAWN:
-		return weft__task_spawn(a, ev);
+		return weft__task_spawn(&a->tasks, &a->threads, &a->lanes, ev);
 	case WEFT_KIND_TASK_END:
-		return weft__task_end(a, ev);
+		return weft__task_end(&a->tasks, &a->lanes, ev);
 	case WEFT_KIND_UNPARK:
 		if (!a->opts.rows_only)
-			weft__beat_wake(a, s, ev->time_ns);
-		return weft__thread_park(a, s, ev);
+			weft__beat_wake(&a->opts, s, ev->time_ns);
+		return weft__thread_park(&a->lanes, s, ev);
 	default:
-		return weft__thread_park(a, s, ev);
+		return weft__thread_park(&a->lanes, s, ev);
 	}
 }
 
@@ -276,15 +307,15 @@ static bool is_common(uint32_t kind)
 #undef BIT
 
 /* The thread of a run, if all the checks of weft__analysis_push would pass for each of its events. */
-static struct weft__thread *common_thread(struct weft__analysis *a, const struct weft__record *at,
+static struct weft__thread *common_thread(struct weft__threads *threads, uint64_t now_ns, const struct weft__record *at,
 					  const struct weft__record *end)
 {
-	uint32_t near = weft__near_get(&a->threads.near, at->thread);
-	struct weft__thread *s = near == WEFT__MAP_NONE ? NULL : &a->threads.at[near];
+	uint32_t near = weft__near_get(&threads->near, at->thread);
+	struct weft__thread *s = near == WEFT__MAP_NONE ? NULL : &threads->at[near];
 	uint64_t last_ns = end[-1].time_ns;
 
-	if (!s || s->state == THREAD_GUESS || last_ns >= s->gaps.quiet_ns || last_ns >= a->opts.to_ns ||
-	    at->time_ns < a->opts.from_ns || at->time_ns < a->now_ns || !a->result.n_events)
+	if (!s || s->state == THREAD_GUESS || last_ns >= s->gaps.quiet_ns || last_ns >= threads->opts->to_ns ||
+	    at->time_ns < threads->opts->from_ns || at->time_ns < now_ns || !threads->result->n_events)
 		return NULL;
 	return s;
 }
@@ -298,7 +329,7 @@ int weft__analysis_push_run(struct weft__analysis *a, const struct weft__record 
 		bool common = is_common(at->kind) && at->n_fields >= least_fields[at->kind];
 		struct weft__event ev;
 
-		s = !common ? NULL : s ? s : common_thread(a, at, end);
+		s = !common ? NULL : s ? s : common_thread(&a->threads, a->now_ns, at, end);
 		ev = weft__event_of_record(at);
 		rc = s ? push_common(a, s, &ev) : weft__analysis_push(a, &ev);
 	}

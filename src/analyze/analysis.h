@@ -66,6 +66,11 @@ struct weft__analysis_opts {
 	const struct weft__row_sink *rows; /* hears of single ones (rows.h); NULL: nobody */
 	/* and nothing else is asked for: sums and lists of polls are not made; without filters and window */
 	bool rows_only;
+
+	/* Inside: found by weft__analysis_open. */
+	bool by_context;     /* only some contexts are asked for */
+	bool polls_reported; /* not all polls are reported one by one */
+	uint64_t tick_ns;    /* of the kernel; 0: not known */
 };
 
 struct weft__wake {

@@ -17,16 +17,16 @@
 #define WALL_BEGIN(wall) ((wall)->object + (wall)->object / 4)
 #define WALL_END(wall) (2 * WALL_BEGIN(wall))
 
-static int gather_one(struct weft__analysis *a, const struct weft__interval *interval, uint64_t begin_ns,
+static int gather_one(struct weft__breakdowns *breakdowns, const struct weft__interval *interval, uint64_t begin_ns,
 		      uint64_t end_ns)
 {
-	struct weft__slice *grown = weft__arena_grow(&a->breakdowns.arena, a->breakdowns.slices,
-						     &a->breakdowns.cap_slices, a->breakdowns.n_slices, sizeof(*grown));
+	struct weft__slice *grown = weft__arena_grow(&breakdowns->arena, breakdowns->slices, &breakdowns->cap_slices,
+						     breakdowns->n_slices, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	a->breakdowns.slices = grown;
-	grown[a->breakdowns.n_slices++] =
+	breakdowns->slices = grown;
+	grown[breakdowns->n_slices++] =
 		(struct weft__slice){.interval = interval, .begin_ns = begin_ns, .end_ns = end_ns};
 	return 0;
 }
@@ -51,12 +51,12 @@ static size_t first_after(struct weft__thread_timeline *timeline, uint64_t ns)
 
 /* Samples are moments; the one at the begin of a poll still belongs to it. Of wall samples, the part is taken that
  * they are sure of; where switches are known (`whole`), all of it, to see which interval they belong to. */
-static int gather(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__closed *poll,
-		  bool whole)
+static int gather(struct weft__breakdowns *breakdowns, struct weft__thread_timeline *timeline,
+		  const struct weft__closed *poll, bool whole)
 {
 	size_t i = first_after(timeline, poll->begin_ns ? poll->begin_ns - 1 : 0), past = 0;
 
-	a->breakdowns.n_slices = 0;
+	breakdowns->n_slices = 0;
 	if (poll->end_ns < timeline->nearest_ns)
 		return 0;
 	for (; i < timeline->n_log && past < PAST; i++) {
@@ -70,7 +70,7 @@ static int gather(struct weft__analysis *a, struct weft__thread_timeline *timeli
 		end_ns = end_ns < poll->end_ns ? end_ns : poll->end_ns;
 		if (interval->kind == INTERVAL_SAMPLE ? interval->end_ns > poll->end_ns : begin_ns >= end_ns)
 			continue;
-		if (gather_one(a, interval, begin_ns, end_ns) < 0)
+		if (gather_one(breakdowns, interval, begin_ns, end_ns) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -121,20 +121,20 @@ static uint64_t next_end(struct weft__slice **over, size_t n, uint64_t at_most_n
 
 /* Gives each moment of the poll to one interval at most, wall samples among them unless the whole of switches is
  * known. Answers how much was given. Samples that fall into what was given are taken out: their `end_ns` becomes 0. */
-static uint64_t give_out(struct weft__analysis *a, bool whole)
+static uint64_t give_out(struct weft__breakdowns *breakdowns, bool whole)
 {
 	struct weft__slice *over[OVER_MAX], *mine;
 	uint64_t now_ns = 0, until_ns, given_ns = 0;
 	size_t i = 0, n = 0;
 
-	if (a->breakdowns.n_slices)
-		qsort(a->breakdowns.slices, a->breakdowns.n_slices, sizeof(*a->breakdowns.slices), slice_order);
-	while (i < a->breakdowns.n_slices || n > 0) {
+	if (breakdowns->n_slices)
+		qsort(breakdowns->slices, breakdowns->n_slices, sizeof(*breakdowns->slices), slice_order);
+	while (i < breakdowns->n_slices || n > 0) {
 		if (n == 0)
-			now_ns = a->breakdowns.slices[i].begin_ns;
+			now_ns = breakdowns->slices[i].begin_ns;
 		n = forget_ended(over, n, now_ns);
-		for (; i < a->breakdowns.n_slices && a->breakdowns.slices[i].begin_ns <= now_ns; i++) {
-			struct weft__slice *slice = &a->breakdowns.slices[i];
+		for (; i < breakdowns->n_slices && breakdowns->slices[i].begin_ns <= now_ns; i++) {
+			struct weft__slice *slice = &breakdowns->slices[i];
 
 			if (slice->interval->kind == INTERVAL_SAMPLE)
 				slice->end_ns = n > 0 && slice->begin_ns > over[0]->begin_ns ? 0 : slice->end_ns;
@@ -144,8 +144,7 @@ static uint64_t give_out(struct weft__analysis *a, bool whole)
 		mine = owner(over, n);
 		if (!mine)
 			continue;
-		until_ns =
-			next_end(over, n, i < a->breakdowns.n_slices ? a->breakdowns.slices[i].begin_ns : UINT64_MAX);
+		until_ns = next_end(over, n, i < breakdowns->n_slices ? breakdowns->slices[i].begin_ns : UINT64_MAX);
 		mine->own_ns += until_ns - now_ns;
 		given_ns += until_ns - now_ns;
 		now_ns = until_ns;
@@ -153,13 +152,13 @@ static uint64_t give_out(struct weft__analysis *a, bool whole)
 	return given_ns;
 }
 
-static enum weft__switches switches_in(const struct weft__analysis *a, const struct weft__thread_timeline *timeline,
+static enum weft__switches switches_in(const struct weft__gaps *gaps, const struct weft__thread_timeline *timeline,
 				       const struct weft__closed *poll)
 {
 	if (timeline->n_off == 0)
 		return WEFT__SWITCHES_NONE;
 	if (timeline->off_sampled || (timeline->cut_ns && poll->begin_ns < timeline->cut_ns) ||
-	    weft__gaps_switches(&a->gaps, poll->begin_ns, poll->end_ns))
+	    weft__gaps_switches(gaps, poll->begin_ns, poll->end_ns))
 		return WEFT__SWITCHES_SOME;
 	return WEFT__SWITCHES_ALL;
 }
@@ -167,10 +166,10 @@ static enum weft__switches switches_in(const struct weft__analysis *a, const str
 /* A thread reports a switch when it runs again. So of one whose poll has not ended it is not known what it does
  * since it was last known to run: how long that is. When a wall sample has found it waiting meanwhile, it still does:
  * `*ret` is that wall sample, or NULL. */
-static uint64_t unknown_end(const struct weft__analysis *a, const struct weft__thread_timeline *timeline,
+static uint64_t unknown_end(const struct weft__breakdowns *breakdowns, const struct weft__thread_timeline *timeline,
 			    const struct weft__closed *poll, const struct weft__interval **ret)
 {
-	uint64_t seen_ns = a->breakdowns.extra.seen_ns, ran_ns;
+	uint64_t seen_ns = breakdowns->extra.seen_ns, ran_ns;
 	size_t i;
 
 	*ret = NULL;
@@ -191,18 +190,17 @@ static uint64_t unknown_end(const struct weft__analysis *a, const struct weft__t
 }
 
 /* The same as an interval of its own. */
-static int add_unknown_end(struct weft__analysis *a, const struct weft__closed *poll, const struct weft__interval *wall,
-			   uint64_t ns, struct weft__split *split)
+static int add_unknown_end(struct weft__breakdowns *breakdowns, const struct weft__closed *poll,
+			   const struct weft__interval *wall, uint64_t ns, struct weft__split *split)
 {
 	ns = weft__least(ns, split->ns[WEFT__NOT_MEASURED]);
 	if (!wall || ns == 0)
 		return 0;
 	split->ns[WEFT__NOT_MEASURED] -= ns;
 	split->ns[WEFT__BLOCKED] += ns;
-	if (gather_one(a, wall, poll->end_ns - ns, poll->end_ns) < 0)
+	if (gather_one(breakdowns, wall, poll->end_ns - ns, poll->end_ns) < 0)
 		return -ENOMEM;
-	a->breakdowns.slices[a->breakdowns.n_slices - 1].own_ns =
-		a->breakdowns.slices[a->breakdowns.n_slices - 1].off_ns = ns;
+	breakdowns->slices[breakdowns->n_slices - 1].own_ns = breakdowns->slices[breakdowns->n_slices - 1].off_ns = ns;
 	return 0;
 }
 
@@ -228,9 +226,8 @@ static void add_split(struct weft__split *to, const struct weft__split *split)
 }
 
 /* A poll that was reported while it was stuck has come to its end. */
-static void end_stuck(struct weft__analysis *a, const struct weft__closed *closed)
+static void end_stuck(struct weft__result *r, const struct weft__closed *closed)
 {
-	struct weft__result *r = &a->result;
 	size_t i;
 
 	for (i = 0; i < r->n_stucks && !closed->running; i++)
@@ -248,10 +245,10 @@ static void add_on_cpu(struct weft__split *to, uint64_t ns)
 }
 
 /* Most polls: it ended, was on the CPU all the time, nothing else is known of that time, and no list has it. */
-static bool is_plain(const struct weft__analysis *a, struct weft__thread_timeline *timeline,
+static bool is_plain(const struct weft__result *result, struct weft__thread_timeline *timeline,
 		     const struct weft__closed *closed)
 {
-	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || a->result.n_stucks)
+	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || result->n_stucks)
 		return false;
 	(void)first_after(timeline, closed->begin_ns ? closed->begin_ns - 1 : 0);
 	return closed->end_ns < timeline->nearest_ns;
@@ -266,7 +263,7 @@ static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *
 	size_t i;
 
 	if (!a->opts.rows_only) {
-		if (weft__location_get(a, closed->location, &location) < 0)
+		if (weft__location_get(&a->lanes, closed->location, &location) < 0)
 			return -ENOMEM;
 		add_on_cpu(&a->result.split, ns);
 		add_on_cpu(&a->result.lanes[closed->lane].split, ns);
@@ -277,7 +274,7 @@ static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *
 	a->breakdowns.n_slices = 0;
 	breakdown.known = true;
 	breakdown.cpu = WEFT__CPU_ALL;
-	breakdown.switches = switches_in(a, timeline, closed);
+	breakdown.switches = switches_in(&a->gaps, timeline, closed);
 	breakdown.split.n = 1;
 	for (i = 0; i < WEFT__N_PARTS; i++)
 		breakdown.split.ns[i] = 0;
@@ -285,7 +282,7 @@ static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *
 	breakdown.split.throttled_ns = 0;
 	breakdown.causes = NULL;
 	breakdown.n_causes = 0;
-	return weft__rows_poll(a, timeline, closed, &breakdown);
+	return weft__rows_poll(&a->breakdowns, timeline, closed, &breakdown);
 }
 
 static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *timeline,
@@ -295,29 +292,30 @@ static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *ti
 	struct weft__breakdown breakdown = {.known = true};
 	const struct weft__interval *wall;
 	struct weft__location *location = NULL;
-	uint64_t unknown_ns = unknown_end(a, timeline, closed, &wall);
+	uint64_t unknown_ns = unknown_end(&a->breakdowns, timeline, closed, &wall);
 	bool whole;
 	int rc;
 
-	end_stuck(a, closed);
+	end_stuck(&a->result, closed);
 	if (closed->listed && !poll)
 		poll = in_list(&a->polls.running, closed->serial);
-	breakdown.switches = switches_in(a, timeline, closed);
+	breakdown.switches = switches_in(&a->gaps, timeline, closed);
 	breakdown.cpu = closed->cpu;
 	whole = breakdown.switches == WEFT__SWITCHES_ALL && !closed->running;
-	if (gather(a, timeline, closed, whole) < 0 ||
-	    (!a->opts.rows_only && weft__location_get(a, closed->location, &location) < 0))
+	if (gather(&a->breakdowns, timeline, closed, whole) < 0 ||
+	    (!a->opts.rows_only && weft__location_get(&a->lanes, closed->location, &location) < 0))
 		return -ENOMEM;
 	a->breakdowns.settling = timeline;
-	weft__parts_divide(a, closed, breakdown.switches, give_out(a, whole), &breakdown.split);
-	if (add_unknown_end(a, closed, wall, unknown_ns, &breakdown.split) < 0)
+	weft__parts_divide(&a->breakdowns, &a->throttled, closed, breakdown.switches, give_out(&a->breakdowns, whole),
+			   &breakdown.split);
+	if (add_unknown_end(&a->breakdowns, closed, wall, unknown_ns, &breakdown.split) < 0)
 		return -ENOMEM;
 	if (!closed->running && !a->opts.rows_only) {
 		add_split(&a->result.split, &breakdown.split);
 		add_split(&a->result.lanes[closed->lane].split, &breakdown.split);
 		add_split(&location->split, &breakdown.split);
 	}
-	rc = closed->kept ? weft__rows_poll(a, timeline, closed, &breakdown) : 0;
+	rc = closed->kept ? weft__rows_poll(&a->breakdowns, timeline, closed, &breakdown) : 0;
 	if (rc < 0 || !poll)
 		return rc;
 	if (weft__causes_find(a, &breakdown) < 0)
@@ -341,7 +339,7 @@ int weft__breakdown_settle(struct weft__analysis *a, struct weft__thread_timelin
 			a->breakdowns.extra = timeline->extras[timeline->first_extra++ & (timeline->cap_extras - 1)];
 		if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
 			rc = 0;
-		else if (is_plain(a, timeline, closed))
+		else if (is_plain(&a->result, timeline, closed))
 			rc = settle_plain(a, timeline, closed);
 		else
 			rc = settle_one(a, timeline, closed);
@@ -362,19 +360,20 @@ int weft__breakdown_settle_all(struct weft__analysis *a)
 }
 
 /* What the thread said of it. */
-static enum weft__cpu_known cpu_of(const struct weft__analysis *a, const struct weft__thread *s,
+static enum weft__cpu_known cpu_of(const struct weft__breakdowns *breakdowns, const struct weft__thread *s,
 				   const struct weft__poll *poll)
 {
 	if (poll->end_ns == 0)
 		return WEFT__CPU_UNKNOWN;
 	if (s->cpu_time_ns == poll->end_ns)
 		return s->cpu.known;
-	return a->breakdowns.detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN;
+	return breakdowns->detects ? WEFT__CPU_ALL : WEFT__CPU_UNKNOWN;
 }
 
-static int add_extra(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__thread *s)
+static int add_extra(struct weft__thread_timelines *timelines, struct weft__thread_timeline *timeline,
+		     const struct weft__thread *s)
 {
-	struct weft__closed_extra *ring = weft__ring_room(a, timeline->extras, &timeline->cap_extras,
+	struct weft__closed_extra *ring = weft__ring_room(timelines, timeline->extras, &timeline->cap_extras,
 							  timeline->first_extra, timeline->n_extras, sizeof(*ring));
 
 	if (!ring)
@@ -398,7 +397,7 @@ int weft__breakdown_close(struct weft__analysis *a, struct weft__thread *s, cons
 	if (rc < 0)
 		return rc;
 	kept_from = timeline->first_closed > CLOSED_KEPT ? timeline->first_closed - CLOSED_KEPT : 0;
-	closed = weft__ring_room(a, timeline->closed, &timeline->cap_closed, kept_from, timeline->n_closed,
+	closed = weft__ring_room(&a->timelines, timeline->closed, &timeline->cap_closed, kept_from, timeline->n_closed,
 				 sizeof(*closed));
 	if (!closed)
 		return -ENOMEM;
@@ -417,10 +416,10 @@ int weft__breakdown_close(struct weft__analysis *a, struct weft__thread *s, cons
 	closed->listed = listed;
 	closed->running = poll->end_ns == 0;
 	closed->kept = false;
-	closed->cpu = cpu_of(a, s, poll);
-	if ((closed->cpu == WEFT__CPU_SPLIT || closed->running) && add_extra(a, timeline, s) < 0)
+	closed->cpu = cpu_of(&a->breakdowns, s, poll);
+	if ((closed->cpu == WEFT__CPU_SPLIT || closed->running) && add_extra(&a->timelines, timeline, s) < 0)
 		return -ENOMEM;
-	if (a->opts.rows && asked && weft__rows_keep(a, timeline, poll, &closed->kept) < 0)
+	if (a->opts.rows && asked && weft__rows_keep(&a->timelines, timeline, poll, &closed->kept) < 0)
 		return -ENOMEM;
 	timeline->n_closed++;
 	return 0;

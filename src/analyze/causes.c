@@ -19,7 +19,8 @@ static bool same_cause(const struct weft__cause *cause, const struct weft__inter
 	       cause->stack == interval->stack && cause->kernel == interval->kernel;
 }
 
-static void add_cause(struct weft__analysis *a, struct weft__breakdown *breakdown, const struct weft__slice *slice,
+static void add_cause(struct weft__threads *threads, struct weft__thread_timelines *timelines,
+		      struct weft__holders *holders, struct weft__breakdown *breakdown, const struct weft__slice *slice,
 		      enum weft__part part, uint64_t ns)
 {
 	const struct weft__interval *interval = slice->interval;
@@ -50,17 +51,17 @@ static void add_cause(struct weft__analysis *a, struct weft__breakdown *breakdow
 	if (interval->kind == INTERVAL_WAIT && interval->stack)
 		cause->stack = interval->stack;
 	if (interval->kind == INTERVAL_WAIT && (interval->holder || interval->holds))
-		weft__holder_find(a, interval, &cause->holder);
+		weft__holder_find(holders, threads, timelines, interval, &cause->holder);
 }
 
 /* The longest interval off the CPU that a wall sample must have been in, as most of its time is there. */
-static const struct weft__slice *seen_in(const struct weft__analysis *a, const struct weft__interval *wall)
+static const struct weft__slice *seen_in(const struct weft__breakdowns *breakdowns, const struct weft__interval *wall)
 {
 	const struct weft__slice *best = NULL;
 	size_t i;
 
-	for (i = 0; i < a->breakdowns.n_slices; i++) {
-		const struct weft__slice *slice = &a->breakdowns.slices[i];
+	for (i = 0; i < breakdowns->n_slices; i++) {
+		const struct weft__slice *slice = &breakdowns->slices[i];
 		const struct weft__interval *off = slice->interval;
 		uint64_t from_ns = off->begin_ns > wall->begin_ns ? off->begin_ns : wall->begin_ns;
 
@@ -73,23 +74,23 @@ static const struct weft__slice *seen_in(const struct weft__analysis *a, const s
 }
 
 /* Where switches have no stack, a wall sample of the thread says in what it was blocked. */
-static void name_by_wall(const struct weft__analysis *a, struct weft__breakdown *breakdown)
+static void name_by_wall(const struct weft__breakdowns *breakdowns, struct weft__breakdown *breakdown)
 {
 	const struct weft__interval *wall = NULL;
 	uint64_t most_ns = 0;
 	size_t i, walls = 0;
 
-	for (i = 0; i < a->breakdowns.n_slices && walls < WALL_MAX; i++) {
+	for (i = 0; i < breakdowns->n_slices && walls < WALL_MAX; i++) {
 		const struct weft__slice *in;
 
-		if (a->breakdowns.slices[i].interval->kind != INTERVAL_WALL)
+		if (breakdowns->slices[i].interval->kind != INTERVAL_WALL)
 			continue;
 		walls++;
-		in = seen_in(a, a->breakdowns.slices[i].interval);
+		in = seen_in(breakdowns, breakdowns->slices[i].interval);
 		if (!in || in->own_ns < most_ns)
 			continue;
 		most_ns = in->own_ns;
-		wall = a->breakdowns.slices[i].interval;
+		wall = breakdowns->slices[i].interval;
 	}
 	for (i = 0; i < breakdown->n_causes && wall; i++) {
 		struct weft__cause *cause = &breakdown->causes[i];
@@ -125,12 +126,14 @@ int weft__causes_find(struct weft__analysis *a, struct weft__breakdown *breakdow
 		if (slice->interval->kind == INTERVAL_SAMPLE)
 			continue;
 		if (slice->off_ns)
-			add_cause(a, breakdown, slice, weft__part_of(slice->interval), slice->off_ns);
+			add_cause(&a->threads, &a->timelines, &a->holders, breakdown, slice,
+				  weft__part_of(slice->interval), slice->off_ns);
 		if (slice->cpu_ns && slice->interval->kind == INTERVAL_WAIT)
-			add_cause(a, breakdown, slice, WEFT__ON_CPU, slice->cpu_ns);
+			add_cause(&a->threads, &a->timelines, &a->holders, breakdown, slice, WEFT__ON_CPU,
+				  slice->cpu_ns);
 	}
 	if (breakdown->switches == WEFT__SWITCHES_ALL)
-		name_by_wall(a, breakdown);
+		name_by_wall(&a->breakdowns, breakdown);
 	if (breakdown->n_causes)
 		qsort(breakdown->causes, breakdown->n_causes, sizeof(*breakdown->causes), longest_first);
 	breakdown->causes = weft__arena_cut(&a->polls.arena, breakdown->causes,

@@ -21,9 +21,9 @@ static bool has_label(const char *labels, const char *wanted)
 	return false;
 }
 
-static bool matches(const struct weft__analysis *a, const struct weft__context *context)
+static bool matches(const struct weft__analysis_opts *asked, const struct weft__context *context)
 {
-	const struct weft__analysis_opts *opts = &a->opts;
+	const struct weft__analysis_opts *opts = asked;
 	const char *endpoint = weft__names_string(opts->names, context->endpoint);
 
 	if (opts->span && context->span != opts->span && context->root != opts->span)
@@ -45,7 +45,7 @@ static void give(struct weft__poll *poll, const struct weft__context *context, b
 	poll->in_context |= match;
 }
 
-int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
+int weft__context_set(struct weft__threads *threads, struct weft__thread *s, const struct weft__event *ev)
 {
 	struct weft__context context = {
 		.trace_hi = WEFT_FIELD(ev, CONTEXT, TRACE_HI),
@@ -55,7 +55,7 @@ int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const st
 		.endpoint = (uint32_t)WEFT_FIELD(ev, CONTEXT, ENDPOINT),
 		.labels = (uint32_t)WEFT_FIELD(ev, CONTEXT, LABELS),
 	};
-	bool match = a->by_context && weft__context_is_set(&context) && matches(a, &context);
+	bool match = threads->opts->by_context && weft__context_is_set(&context) && matches(threads->opts, &context);
 	size_t i;
 
 	s->context = context;
@@ -64,11 +64,11 @@ int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const st
 	if (match != s->in_context)
 		s->in_context_ns = ev->time_ns;
 	s->in_context = match;
-	a->result.context_met |= match;
+	threads->result->context_met |= match;
 	for (i = 0; i < s->n_open; i++)
 		give(&s->open[i], &context, s->in_context);
 	if (!s->past_contexts)
-		s->past_contexts = weft__arena_new(&a->threads.arena, PAST_CONTEXTS, sizeof(*s->past_contexts));
+		s->past_contexts = weft__arena_new(&threads->arena, PAST_CONTEXTS, sizeof(*s->past_contexts));
 	if (!s->past_contexts)
 		return -ENOMEM;
 	s->past_contexts[s->n_past_contexts++ % PAST_CONTEXTS] =
@@ -96,7 +96,7 @@ void weft__context_poll(const struct weft__thread *s, struct weft__poll *poll)
 	}
 }
 
-bool weft__context_asked(const struct weft__analysis *a, const struct weft__thread *s)
+bool weft__context_asked(const struct weft__analysis_opts *opts, const struct weft__thread *s)
 {
-	return !a->by_context || (s && s->in_context);
+	return !opts->by_context || (s && s->in_context);
 }

@@ -7,13 +7,11 @@
  * them cannot be more than the rest; what they are more is taken off them, the same of each. */
 #include "analyze/state.h"
 
-void weft__excess_off(struct weft__analysis *a, struct weft__thread_timeline *timeline,
-		      const struct weft__interval *off, uint64_t count)
+void weft__excess_off(struct weft__thread_timeline *timeline, const struct weft__interval *off, uint64_t count)
 {
 	struct weft__excess *excess = &timeline->excess;
 	uint64_t begin_ns = off->begin_ns > excess->from_ns ? off->begin_ns : excess->from_ns, ns;
 
-	(void)a;
 	if (!excess->read_ns || off->end_ns <= begin_ns || count == 0)
 		return;
 	ns = off->end_ns - begin_ns;
@@ -29,10 +27,10 @@ static void add_up(struct weft__off_thread *thread, const struct weft__excess *e
 	thread->rest_ns = weft__sum(thread->rest_ns, rest_ns);
 }
 
-void weft__excess_read(struct weft__analysis *a, const struct weft__event *ev)
+void weft__excess_read(struct weft__thread_timelines *timelines, struct weft__gaps *gaps, const struct weft__event *ev)
 {
 	struct weft__thread_timeline *timeline =
-		weft__thread_timeline_find(a, (uint32_t)WEFT_FIELD(ev, THREAD_CPU, TID));
+		weft__thread_timeline_find(timelines, (uint32_t)WEFT_FIELD(ev, THREAD_CPU, TID));
 	struct weft__excess *excess;
 	uint64_t wall_ns, cpu_ns;
 
@@ -41,10 +39,10 @@ void weft__excess_read(struct weft__analysis *a, const struct weft__event *ev)
 	excess = &timeline->excess;
 	wall_ns = weft__since(ev->time_ns, excess->read_ns);
 	cpu_ns = weft__since(WEFT_FIELD(ev, THREAD_CPU, CPU), excess->cpu_ns);
-	if (!excess->read_ns || excess->weighted || weft__gaps_switches(&a->gaps, excess->read_ns, ev->time_ns)) {
+	if (!excess->read_ns || excess->weighted || weft__gaps_switches(gaps, excess->read_ns, ev->time_ns)) {
 		excess->from_ns = ev->time_ns;
 	} else if (timeline->off_row != NO_ROW) {
-		add_up(&a->result.off_threads[timeline->off_row], excess, weft__since(wall_ns, cpu_ns));
+		add_up(&timelines->result->off_threads[timeline->off_row], excess, weft__since(wall_ns, cpu_ns));
 	}
 	excess->read_ns = ev->time_ns;
 	excess->cpu_ns = WEFT_FIELD(ev, THREAD_CPU, CPU);
@@ -59,9 +57,8 @@ static uint64_t less(uint64_t ns, uint64_t n, double each_ns)
 	return off < (double)ns ? ns - (uint64_t)off : 0;
 }
 
-void weft__excess_settle(struct weft__analysis *a)
+void weft__excess_settle(struct weft__result *r)
 {
-	struct weft__result *r = &a->result;
 	size_t i, j;
 
 	for (i = 0; i < r->n_off_threads; i++) {

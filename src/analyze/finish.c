@@ -19,24 +19,23 @@ static int lost_order(const void *left, const void *right)
 }
 
 /* Sums the loss records that touch the window by reason and thread. */
-static int add_up_losses(struct weft__analysis *a)
+static int add_up_losses(struct weft__arena *arena, const struct weft__analysis_opts *opts, struct weft__result *r)
 {
-	const struct weft__names *names = a->opts.names;
-	struct weft__result *r = &a->result;
+	const struct weft__names *names = opts->names;
 	struct weft__lost *lost;
 	uint64_t sums[WEFT__LOST_COUNTS] = {0};
 	size_t i, n = 0, rows = 0;
 
 	if (names->n_losses == 0)
 		return 0;
-	lost = weft__arena_new(&a->arena, names->n_losses, sizeof(*lost));
+	lost = weft__arena_new(arena, names->n_losses, sizeof(*lost));
 	if (!lost)
 		return -ENOMEM;
 	for (i = 0; i < names->n_losses; i++) {
 		const struct weft_loss *loss = &names->losses[i];
 		uint64_t to_ns = loss->to_ns < loss->from_ns ? loss->from_ns : loss->to_ns;
 
-		if (to_ns < a->opts.from_ns || loss->from_ns >= a->opts.to_ns)
+		if (to_ns < opts->from_ns || loss->from_ns >= opts->to_ns)
 			continue;
 		lost[n++] = (struct weft__lost){.reason = loss->reason,
 						.thread_id = loss->thread,
@@ -72,15 +71,15 @@ static int add_up_losses(struct weft__analysis *a)
 	return 0;
 }
 
-static int count_alive(struct weft__analysis *a)
+static int count_alive(struct weft__tasks *tasks, struct weft__lanes *lanes)
 {
 	struct weft__location *location;
 	size_t i;
 
-	for (i = 0; i < a->tasks.n; i++) {
-		if (!a->tasks.at[i].live || !a->tasks.at[i].seen)
+	for (i = 0; i < tasks->n; i++) {
+		if (!tasks->at[i].live || !tasks->at[i].seen)
 			continue;
-		if (weft__location_get(a, a->tasks.at[i].location, &location) < 0)
+		if (weft__location_get(lanes, tasks->at[i].location, &location) < 0)
 			return -ENOMEM;
 		location->alive++;
 	}
@@ -153,14 +152,14 @@ static void hide_rows(struct weft__result *r)
 	r->n_locations = kept;
 }
 
-static void order_rows(struct weft__analysis *a)
+static void order_rows(struct weft__polls *polls)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = polls->result;
 	size_t i;
 
 	hide_rows(r);
 	for (i = 0; i < r->n_lanes; i++)
-		r->lanes[i].rank = lane_rank(a->opts.names, &r->lanes[i]);
+		r->lanes[i].rank = lane_rank(polls->opts->names, &r->lanes[i]);
 	if (r->n_lanes)
 		qsort(r->lanes, r->n_lanes, sizeof(*r->lanes), lane_order);
 	if (r->n_locations)
@@ -169,15 +168,15 @@ static void order_rows(struct weft__analysis *a)
 		qsort(r->queues, r->n_queues, sizeof(*r->queues), queue_order);
 	if (r->n_customs)
 		qsort(r->customs, r->n_customs, sizeof(*r->customs), custom_order);
-	weft__top_sort(&a->polls.longest);
-	weft__top_sort(&a->polls.running);
-	weft__top_sort(&a->polls.delayed);
-	r->longest = a->polls.longest.polls;
-	r->n_longest = a->polls.longest.n;
-	r->running = a->polls.running.polls;
-	r->n_running = a->polls.running.n;
-	r->delayed = a->polls.delayed.polls;
-	r->n_delayed = a->polls.delayed.n;
+	weft__top_sort(&polls->longest);
+	weft__top_sort(&polls->running);
+	weft__top_sort(&polls->delayed);
+	r->longest = polls->longest.polls;
+	r->n_longest = polls->longest.n;
+	r->running = polls->running.polls;
+	r->n_running = polls->running.n;
+	r->delayed = polls->delayed.polls;
+	r->n_delayed = polls->delayed.n;
 }
 
 int weft__finish(struct weft__analysis *a, uint64_t end_ns)
@@ -187,8 +186,8 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 
 	if (rc < 0)
 		return rc;
-	weft__deadlocks_find(a);
-	rc = weft__waiting_find(a, end_ns);
+	weft__deadlocks_find(&a->result);
+	rc = weft__waiting_find(&a->tasks, &a->threads, end_ns);
 	if (rc < 0)
 		return rc;
 	for (i = 0; i < a->threads.n; i++) {
@@ -202,20 +201,20 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	}
 	rc = weft__breakdown_settle_all(a);
 	if (rc == 0 && a->opts.rows)
-		rc = weft__rows_settle(a);
+		rc = weft__rows_settle(&a->samples, &a->timelines);
 	if (rc == 0)
-		rc = weft__times_settle(a);
+		rc = weft__times_settle(&a->timelines, &a->gaps);
 	if (rc == 0)
-		rc = weft__reported_settle(a);
+		rc = weft__reported_settle(&a->lanes);
 	if (rc == 0)
-		rc = count_alive(a);
+		rc = count_alive(&a->tasks, &a->lanes);
 	if (rc == 0)
-		rc = weft__samples_settle(a);
-	weft__waits_settle(a);
-	weft__thread_state_settle(a, end_ns);
+		rc = weft__samples_settle(&a->result);
+	weft__waits_settle(&a->waits);
+	weft__thread_state_settle(&a->gaps, &a->opts, &a->result, end_ns);
 	if (rc == 0)
-		rc = add_up_losses(a);
+		rc = add_up_losses(&a->arena, &a->opts, &a->result);
 	if (rc == 0)
-		order_rows(a);
+		order_rows(&a->polls);
 	return rc;
 }

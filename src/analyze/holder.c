@@ -20,10 +20,10 @@ static void holder_in(struct weft__holder *ret, uint32_t location, uint64_t task
 }
 
 /* The poll that most of the time was in. */
-static void holder_poll(const struct weft__analysis *a, const struct weft__thread_timeline *timeline, uint64_t from_ns,
-			uint64_t to_ns, struct weft__holder *ret)
+static void holder_poll(const struct weft__threads *threads, const struct weft__thread_timeline *timeline,
+			uint64_t from_ns, uint64_t to_ns, struct weft__holder *ret)
 {
-	const struct weft__thread *s = weft__thread_timeline_owner(a, timeline);
+	const struct weft__thread *s = weft__thread_timeline_owner(threads, timeline);
 	uint64_t most_ns = 0, ns;
 	uint64_t most = timeline->cap_closed < SEARCH_MAX ? timeline->cap_closed : SEARCH_MAX;
 	uint64_t i, least = timeline->n_closed > most ? timeline->n_closed - most : 0;
@@ -86,26 +86,28 @@ static const struct weft__interval *holder_did(const struct weft__thread_timelin
 	return ret->what ? wait : NULL;
 }
 
-static struct weft__holder *new_link(struct weft__analysis *a)
+static struct weft__holder *new_link(struct weft__holders *holders)
 {
 	struct weft__holder *link =
-		a->holders.n_links < LINKS_MAX ? weft__arena_take(&a->holders.arena, sizeof(*link)) : NULL;
+		holders->n_links < LINKS_MAX ? weft__arena_take(&holders->arena, sizeof(*link)) : NULL;
 
 	if (!link)
 		return NULL; /* the chain is shorter, then */
 	memset(link, 0, sizeof(*link));
-	a->holders.n_links++;
+	holders->n_links++;
 	return link;
 }
 
-static void find_holders(struct weft__analysis *a, const struct weft__interval *wait, uint64_t from_ns, uint64_t to_ns,
-			 struct weft__holder *ret, int links);
+static void find_holders(struct weft__holders *holders, struct weft__threads *threads,
+			 struct weft__thread_timelines *timelines, const struct weft__interval *wait, uint64_t from_ns,
+			 uint64_t to_ns, struct weft__holder *ret, int links);
 
 /* What one did. A chain may be a ring, and then nobody would ever have come out of it: it is cut. */
-static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
+static void find_holder(struct weft__holders *holders, struct weft__threads *threads,
+			struct weft__thread_timelines *timelines, uint32_t tid, uint64_t from_ns, uint64_t to_ns,
 			struct weft__holder *ret, int links)
 {
-	const struct weft__thread_timeline *timeline = weft__thread_timeline_find(a, tid);
+	const struct weft__thread_timeline *timeline = weft__thread_timeline_find(timelines, tid);
 	const struct weft__interval *wait;
 	struct weft__holder *next;
 
@@ -113,14 +115,14 @@ static void find_holder(struct weft__analysis *a, uint32_t tid, uint64_t from_ns
 	if (!tid || !timeline || to_ns <= from_ns)
 		return;
 	ret->thread_id = timeline->thread_id;
-	holder_poll(a, timeline, from_ns, to_ns, ret);
+	holder_poll(threads, timeline, from_ns, to_ns, ret);
 	wait = holder_did(timeline, from_ns, to_ns, ret);
 	if (!wait || links == 0 || (!wait->holds && (!wait->holder || wait->holder == tid)))
 		return;
-	next = new_link(a);
+	next = new_link(holders);
 	if (!next)
 		return;
-	find_holders(a, wait, wait->begin_ns > from_ns ? wait->begin_ns : from_ns,
+	find_holders(holders, threads, timelines, wait, wait->begin_ns > from_ns ? wait->begin_ns : from_ns,
 		     wait->end_ns < to_ns ? wait->end_ns : to_ns, next, links - 1);
 	ret->next = next;
 }
@@ -157,20 +159,22 @@ static uint32_t by_thread(const struct weft__holds *holds, uint64_t from_ns, uin
 	return n;
 }
 
-static void find_holders(struct weft__analysis *a, const struct weft__interval *wait, uint64_t from_ns, uint64_t to_ns,
-			 struct weft__holder *ret, int links)
+static void find_holders(struct weft__holders *holders, struct weft__threads *threads,
+			 struct weft__thread_timelines *timelines, const struct weft__interval *wait, uint64_t from_ns,
+			 uint64_t to_ns, struct weft__holder *ret, int links)
 {
 	struct weft__hold holds[HOLDS_MAX];
 	uint32_t i, n = wait->holds ? by_thread(wait->holds, from_ns, to_ns, holds) : 0;
 
 	if (n == 0) {
-		find_holder(a, wait->holder, from_ns, to_ns, ret, links);
+		find_holder(holders, threads, timelines, wait->holder, from_ns, to_ns, ret, links);
 		return;
 	}
 	for (i = 0; i < n && ret; i++) {
-		struct weft__holder *also = i + 1 < n ? new_link(a) : NULL;
+		struct weft__holder *also = i + 1 < n ? new_link(holders) : NULL;
 
-		find_holder(a, holds[i].tid, holds[i].begin_ns > from_ns ? holds[i].begin_ns : from_ns,
+		find_holder(holders, threads, timelines, holds[i].tid,
+			    holds[i].begin_ns > from_ns ? holds[i].begin_ns : from_ns,
 			    holds[i].end_ns < to_ns ? holds[i].end_ns : to_ns, ret, i == 0 ? links : 0);
 		ret->held_ns = holds[i].ns;
 		ret->also = also;
@@ -178,38 +182,43 @@ static void find_holders(struct weft__analysis *a, const struct weft__interval *
 	}
 }
 
-void weft__holder_find(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret)
+void weft__holder_find(struct weft__holders *holders, struct weft__threads *threads,
+		       struct weft__thread_timelines *timelines, const struct weft__interval *wait,
+		       struct weft__holder *ret)
 {
-	find_holders(a, wait, wait->begin_ns, wait->end_ns, ret, CHAIN_LINKS);
+	find_holders(holders, threads, timelines, wait, wait->begin_ns, wait->end_ns, ret, CHAIN_LINKS);
 }
 
-void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret)
+void weft__holder_main(struct weft__holders *holders, struct weft__threads *threads,
+		       struct weft__thread_timelines *timelines, const struct weft__interval *wait,
+		       struct weft__holder *ret)
 {
 	struct weft__hold holds[HOLDS_MAX];
 	uint64_t from_ns = wait->begin_ns, to_ns = wait->end_ns;
 	uint32_t n = wait->holds ? by_thread(wait->holds, from_ns, to_ns, holds) : 0;
 
 	if (n == 0) {
-		find_holder(a, wait->holder, from_ns, to_ns, ret, 0);
+		find_holder(holders, threads, timelines, wait->holder, from_ns, to_ns, ret, 0);
 		return;
 	}
-	find_holder(a, holds[0].tid, holds[0].begin_ns > from_ns ? holds[0].begin_ns : from_ns,
+	find_holder(holders, threads, timelines, holds[0].tid,
+		    holds[0].begin_ns > from_ns ? holds[0].begin_ns : from_ns,
 		    holds[0].end_ns < to_ns ? holds[0].end_ns : to_ns, ret, 0);
 	ret->held_ns = holds[0].ns;
 }
 
-void weft__held_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
+void weft__held_add(struct weft__holders *holders, struct weft__thread *s, const struct weft__event *ev)
 {
 	uint64_t object = WEFT_FIELD(ev, HELD, OBJECT), end_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, HELD, AGO));
 
 	if (s->held && (s->held_ns != ev->time_ns || s->held_object != object))
 		s->held = NULL;
 	if (!s->held) {
-		s->held = a->holders.n_holds < LINKS_MAX ? weft__arena_take(&a->holders.arena, sizeof(*s->held)) : NULL;
+		s->held = holders->n_holds < LINKS_MAX ? weft__arena_take(&holders->arena, sizeof(*s->held)) : NULL;
 		if (!s->held)
 			return; /* then the last holder is known, as the wait says */
 		memset(s->held, 0, sizeof(*s->held));
-		a->holders.n_holds++;
+		holders->n_holds++;
 		s->held_ns = ev->time_ns;
 		s->held_object = object;
 	}

@@ -6,7 +6,8 @@
 #include "analyze/breakdown.h"
 #include "base/arena.h"
 
-struct weft__analysis;
+struct weft__threads;
+struct weft__thread_timelines;
 struct weft__event;
 struct weft__thread;
 struct weft__interval;
@@ -29,11 +30,15 @@ struct weft__holders {
 
 /* Who held what a thread waited for, and what they did: the one that held it for the longest time, and by its `also`
  * the others. */
-void weft__holder_find(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret);
+void weft__holder_find(struct weft__holders *holders, struct weft__threads *threads,
+		       struct weft__thread_timelines *timelines, const struct weft__interval *wait,
+		       struct weft__holder *ret);
 /* The one that held it for the longest time, and nothing of others. */
-void weft__holder_main(struct weft__analysis *a, const struct weft__interval *wait, struct weft__holder *ret);
+void weft__holder_main(struct weft__holders *holders, struct weft__threads *threads,
+		       struct weft__thread_timelines *timelines, const struct weft__interval *wait,
+		       struct weft__holder *ret);
 /* An event `held`, which comes before its wait; and what came for a wait of that time and object, or NULL. */
-void weft__held_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
+void weft__held_add(struct weft__holders *holders, struct weft__thread *s, const struct weft__event *ev);
 const struct weft__holds *weft__held_take(struct weft__thread *s, uint64_t time_ns, uint64_t object);
 void weft__holders_fini(struct weft__holders *holders);
 

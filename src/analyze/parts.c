@@ -33,13 +33,13 @@ struct sums {
 	uint64_t cpu_ns, ready_ns, off_ns, wall_ns;
 };
 
-static struct sums sum_up(const struct weft__analysis *a)
+static struct sums sum_up(const struct weft__breakdowns *breakdowns)
 {
 	struct sums sums = {0};
 	size_t i;
 
-	for (i = 0; i < a->breakdowns.n_slices; i++) {
-		const struct weft__slice *slice = &a->breakdowns.slices[i];
+	for (i = 0; i < breakdowns->n_slices; i++) {
+		const struct weft__slice *slice = &breakdowns->slices[i];
 
 		if (slice->interval->kind == INTERVAL_SAMPLE)
 			continue;
@@ -53,14 +53,14 @@ static struct sums sum_up(const struct weft__analysis *a)
 
 /* No more than `ready_ns` and `off_ns` in all. What is off and in no interval was where the thread was found
  * waiting. */
-static void make_fit(struct weft__analysis *a, uint64_t ready_ns, uint64_t off_ns)
+static void make_fit(struct weft__breakdowns *breakdowns, uint64_t ready_ns, uint64_t off_ns)
 {
-	struct sums sums = sum_up(a);
+	struct sums sums = sum_up(breakdowns);
 	uint64_t walls_ns = sums.wall_ns + weft__since(off_ns, sums.off_ns);
 	size_t i;
 
-	for (i = 0; i < a->breakdowns.n_slices; i++) {
-		struct weft__slice *slice = &a->breakdowns.slices[i];
+	for (i = 0; i < breakdowns->n_slices; i++) {
+		struct weft__slice *slice = &breakdowns->slices[i];
 
 		if (slice->interval->kind == INTERVAL_SAMPLE)
 			continue;
@@ -75,13 +75,13 @@ static void make_fit(struct weft__analysis *a, uint64_t ready_ns, uint64_t off_n
 }
 
 /* Answers how long the thread was ready without a CPU by the switches. */
-static uint64_t add_slices(const struct weft__analysis *a, struct weft__split *split)
+static uint64_t add_slices(const struct weft__breakdowns *breakdowns, struct weft__split *split)
 {
 	uint64_t recorded_ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->breakdowns.n_slices; i++) {
-		const struct weft__slice *slice = &a->breakdowns.slices[i];
+	for (i = 0; i < breakdowns->n_slices; i++) {
+		const struct weft__slice *slice = &breakdowns->slices[i];
 		const struct weft__interval *off = slice->interval;
 
 		if (off->kind == INTERVAL_SAMPLE)
@@ -105,23 +105,23 @@ static bool is_unsure(const struct weft__cpu *cpu, uint64_t whole_ns)
 }
 
 /* Off the CPU in calls that were reported. */
-static uint64_t calls_ns(const struct weft__analysis *a)
+static uint64_t calls_ns(const struct weft__breakdowns *breakdowns)
 {
 	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->breakdowns.n_slices; i++)
-		if (a->breakdowns.slices[i].interval->kind == INTERVAL_WAIT &&
-		    weft__part_of(a->breakdowns.slices[i].interval) == WEFT__BLOCKED)
-			ns += a->breakdowns.slices[i].off_ns;
+	for (i = 0; i < breakdowns->n_slices; i++)
+		if (breakdowns->slices[i].interval->kind == INTERVAL_WAIT &&
+		    weft__part_of(breakdowns->slices[i].interval) == WEFT__BLOCKED)
+			ns += breakdowns->slices[i].off_ns;
 	return ns;
 }
 
 /* By what the thread said. */
-static void divide_known(struct weft__analysis *a, const struct weft__closed *poll, uint64_t whole_ns,
-			 struct weft__split *split)
+static void divide_known(struct weft__breakdowns *breakdowns, struct weft__throttled *throttled,
+			 const struct weft__closed *poll, uint64_t whole_ns, struct weft__split *split)
 {
-	const struct weft__cpu *cpu = &a->breakdowns.extra.cpu;
+	const struct weft__cpu *cpu = &breakdowns->extra.cpu;
 	uint64_t unsure_ns = 0, cpu_ns = whole_ns, off_ns, ready_ns, waited_ns, recorded_ns;
 
 	if (poll->cpu == WEFT__CPU_SPLIT) {
@@ -131,18 +131,18 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 	}
 	off_ns = whole_ns - unsure_ns - cpu_ns;
 	ready_ns = poll->cpu == WEFT__CPU_ALL           ? 0
-		   : cpu->ready_ns == WEFT_NOT_MEASURED ? weft__least(sum_up(a).ready_ns, off_ns)
+		   : cpu->ready_ns == WEFT_NOT_MEASURED ? weft__least(sum_up(breakdowns).ready_ns, off_ns)
 							: weft__least(cpu->ready_ns, off_ns);
 	off_ns -= ready_ns;
-	make_fit(a, ready_ns, off_ns);
-	recorded_ns = add_slices(a, split);
+	make_fit(breakdowns, ready_ns, off_ns);
+	recorded_ns = add_slices(breakdowns, split);
 	split->ns[WEFT__ON_CPU] = cpu_ns;
 	split->ns[WEFT__PREEMPTED] = ready_ns;
-	split->throttled_ns += weft__throttled_rest(a, poll, weft__since(ready_ns, recorded_ns));
+	split->throttled_ns += weft__throttled_rest(throttled, breakdowns, poll, weft__since(ready_ns, recorded_ns));
 	split->ns[WEFT__BLOCKED] += weft__since(off_ns, split->ns[WEFT__BLOCKED] + split->ns[WEFT__WAITING]);
 	/* Of what no reported wait has, some was in waits that were too short to be reported one by one. */
 	waited_ns = poll->cpu == WEFT__CPU_SPLIT
-			    ? weft__least(weft__since(split->ns[WEFT__BLOCKED], calls_ns(a)), cpu->waiting_ns)
+			    ? weft__least(weft__since(split->ns[WEFT__BLOCKED], calls_ns(breakdowns)), cpu->waiting_ns)
 			    : 0;
 	split->ns[WEFT__BLOCKED] -= waited_ns;
 	split->ns[WEFT__WAITING] += waited_ns;
@@ -154,16 +154,17 @@ static void divide_known(struct weft__analysis *a, const struct weft__closed *po
 /* CPU time that samples from `from_ns` on say, but for those that an interval has. A sample stands for more time
  * than a short poll has, most of it before. So may the first in a poll, which counts only where the sum of many
  * polls is what matters. */
-static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t from_ns)
+static uint64_t sampled_from(const struct weft__breakdowns *breakdowns, const struct weft__closed *poll,
+			     uint64_t from_ns)
 {
 	uint64_t cpu_ns = 0;
 	bool first = true;
 	size_t i;
 
-	if (weft__since(poll->end_ns, poll->begin_ns) < a->opts.period_ns)
+	if (weft__since(poll->end_ns, poll->begin_ns) < breakdowns->opts->period_ns)
 		return 0;
-	for (i = 0; i < a->breakdowns.n_slices; i++) {
-		const struct weft__slice *slice = &a->breakdowns.slices[i];
+	for (i = 0; i < breakdowns->n_slices; i++) {
+		const struct weft__slice *slice = &breakdowns->slices[i];
 
 		if (slice->interval->kind != INTERVAL_SAMPLE)
 			continue;
@@ -178,52 +179,54 @@ static uint64_t sampled_from(const struct weft__analysis *a, const struct weft__
 
 /* Records of switches say that the thread ran where there are none, up to the last of them. Of a poll that has not
  * ended, more may be missing behind it, without a word. */
-static uint64_t ran_until(const struct weft__analysis *a, const struct weft__closed *poll, uint64_t *until_ns)
+static uint64_t ran_until(const struct weft__breakdowns *breakdowns, const struct weft__closed *poll,
+			  uint64_t *until_ns)
 {
 	uint64_t given_ns = 0;
 	size_t i;
 
 	*until_ns = poll->begin_ns;
-	for (i = 0; i < a->breakdowns.n_slices; i++)
-		if (a->breakdowns.slices[i].interval->kind == INTERVAL_OFF &&
-		    a->breakdowns.slices[i].end_ns > *until_ns)
-			*until_ns = a->breakdowns.slices[i].end_ns;
-	for (i = 0; i < a->breakdowns.n_slices; i++)
-		if (a->breakdowns.slices[i].interval->kind != INTERVAL_SAMPLE &&
-		    a->breakdowns.slices[i].begin_ns < *until_ns)
-			given_ns += a->breakdowns.slices[i].own_ns;
+	for (i = 0; i < breakdowns->n_slices; i++)
+		if (breakdowns->slices[i].interval->kind == INTERVAL_OFF && breakdowns->slices[i].end_ns > *until_ns)
+			*until_ns = breakdowns->slices[i].end_ns;
+	for (i = 0; i < breakdowns->n_slices; i++)
+		if (breakdowns->slices[i].interval->kind != INTERVAL_SAMPLE &&
+		    breakdowns->slices[i].begin_ns < *until_ns)
+			given_ns += breakdowns->slices[i].own_ns;
 	return weft__since(*until_ns - poll->begin_ns, given_ns);
 }
 
 /* By intervals and samples. */
-static void divide_unknown(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
-			   uint64_t whole_ns, uint64_t given_ns, struct weft__split *split)
+static void divide_unknown(struct weft__breakdowns *breakdowns, const struct weft__closed *poll,
+			   enum weft__switches switches, uint64_t whole_ns, uint64_t given_ns,
+			   struct weft__split *split)
 {
 	uint64_t rest_ns = weft__since(whole_ns, given_ns), cpu_ns = 0, until_ns = poll->begin_ns;
 
-	add_slices(a, split);
+	add_slices(breakdowns, split);
 	if (switches == WEFT__SWITCHES_ALL && !poll->running)
 		cpu_ns = rest_ns;
 	else if (switches == WEFT__SWITCHES_ALL)
-		cpu_ns = ran_until(a, poll, &until_ns);
-	cpu_ns = weft__least(rest_ns, cpu_ns + sampled_from(a, poll, until_ns));
+		cpu_ns = ran_until(breakdowns, poll, &until_ns);
+	cpu_ns = weft__least(rest_ns, cpu_ns + sampled_from(breakdowns, poll, until_ns));
 	split->ns[WEFT__ON_CPU] += cpu_ns;
 	split->ns[WEFT__NOT_MEASURED] = rest_ns - cpu_ns;
 }
 
-void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
-			uint64_t given_ns, struct weft__split *split)
+void weft__parts_divide(struct weft__breakdowns *breakdowns, struct weft__throttled *throttled,
+			const struct weft__closed *poll, enum weft__switches switches, uint64_t given_ns,
+			struct weft__split *split)
 {
 	uint64_t whole_ns = weft__since(poll->end_ns, poll->begin_ns);
 	size_t i;
 
-	for (i = 0; i < a->breakdowns.n_slices; i++)
-		if (a->breakdowns.slices[i].interval->kind != INTERVAL_SAMPLE)
-			share_one(&a->breakdowns.slices[i]);
+	for (i = 0; i < breakdowns->n_slices; i++)
+		if (breakdowns->slices[i].interval->kind != INTERVAL_SAMPLE)
+			share_one(&breakdowns->slices[i]);
 	split->n = 1;
 	if (poll->cpu == WEFT__CPU_UNKNOWN || (switches == WEFT__SWITCHES_ALL && poll->cpu == WEFT__CPU_SPLIT &&
-					       is_unsure(&a->breakdowns.extra.cpu, whole_ns)))
-		divide_unknown(a, poll, switches, whole_ns, given_ns, split);
+					       is_unsure(&breakdowns->extra.cpu, whole_ns)))
+		divide_unknown(breakdowns, poll, switches, whole_ns, given_ns, split);
 	else
-		divide_known(a, poll, whole_ns, split);
+		divide_known(breakdowns, throttled, poll, whole_ns, split);
 }

@@ -25,9 +25,9 @@ static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t
 	return NULL;
 }
 
-int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev)
+int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *ev)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = all_waits->result;
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, PENDING, TID);
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, PENDING, AGE));
 	struct weft__pending *p = find(r, tid, WEFT_FIELD(ev, PENDING, OBJECT), begin_ns), *grown;
@@ -35,7 +35,7 @@ int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev)
 	if (!p) {
 		if (r->n_pendings == PENDINGS_MAX)
 			return 0;
-		grown = weft__arena_grow(&a->waits.arena, r->pendings, &a->waits.cap_pendings, r->n_pendings,
+		grown = weft__arena_grow(&all_waits->arena, r->pendings, &all_waits->cap_pendings, r->n_pendings,
 					 sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
@@ -58,29 +58,28 @@ int weft__pending_add(struct weft__analysis *a, const struct weft__event *ev)
 	return 0;
 }
 
-void weft__pending_end(struct weft__analysis *a, uint32_t tid, const struct weft__interval *wait)
+void weft__pending_end(struct weft__result *result, uint32_t tid, const struct weft__interval *wait)
 {
-	struct weft__pending *p = a->result.n_pendings ? find(&a->result, tid, wait->object, wait->begin_ns) : NULL;
+	struct weft__pending *p = result->n_pendings ? find(result, tid, wait->object, wait->begin_ns) : NULL;
 
 	if (p)
 		p->ended = p->counted = true;
 }
 
 /* A thread that did something since has got what it waited for, even if nothing says so. */
-static bool has_run(struct weft__analysis *a, struct weft__pending *p)
+static bool has_run(struct weft__threads *threads, struct weft__thread_timelines *timelines, struct weft__pending *p)
 {
-	const struct weft__thread_timeline *timeline = weft__thread_timeline_find(a, p->tid);
-	const struct weft__thread *s = timeline ? weft__thread_timeline_owner(a, timeline) : NULL;
+	const struct weft__thread_timeline *timeline = weft__thread_timeline_find(timelines, p->tid);
+	const struct weft__thread *s = timeline ? weft__thread_timeline_owner(threads, timeline) : NULL;
 	size_t i;
 
 	p->thread_id = timeline ? timeline->thread_id : 0;
 	p->worker = s ? s->worker : WEFT_WORKER_NONE;
 	if (timeline && timeline->ended_ns > p->seen_ns)
 		return true;
-	for (i = 0; i < a->threads.n; i++)
-		if (a->threads.at[i].ran_ns > p->seen_ns &&
-		    weft__map_get(&a->threads.by_id, a->threads.at[i].id) == i &&
-		    weft__thread_timeline_key(a, &a->threads.at[i]) == p->tid)
+	for (i = 0; i < threads->n; i++)
+		if (threads->at[i].ran_ns > p->seen_ns && weft__map_get(&threads->by_id, threads->at[i].id) == i &&
+		    weft__thread_timeline_key(threads->opts, &threads->at[i]) == p->tid)
 			return true;
 	return false;
 }
@@ -104,7 +103,7 @@ int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
 						  .holder = p->holder,
 						  .stack = p->stack};
 
-		if (p->ended || has_run(a, p))
+		if (p->ended || has_run(&a->threads, &a->timelines, p))
 			continue;
 		p->age_ns = weft__since(interval.end_ns, p->begin_ns);
 		rc = weft__thread_timeline_get(a, p->tid, &timeline);
@@ -136,9 +135,8 @@ static uint32_t waiter(const struct weft__result *r, uint32_t tid)
 }
 
 /* From each one along the holders: who comes back to where it began is in a ring. */
-void weft__deadlocks_find(struct weft__analysis *a)
+void weft__deadlocks_find(struct weft__result *r)
 {
-	struct weft__result *r = &a->result;
 	uint32_t at, steps;
 	size_t i;
 

@@ -5,23 +5,23 @@
 
 #include "analyze/state.h"
 
-static bool wanted(struct weft__analysis *a, const struct weft__thread *s, const struct weft__lane *lane,
+static bool wanted(const struct weft__analysis_opts *opts, const struct weft__thread *s, const struct weft__lane *lane,
 		   const struct weft__location *location, const struct weft__poll *poll)
 {
-	return s->asked && (!a->opts.worker || lane->match) && (!a->opts.location || location->match) &&
-	       (!a->by_context || poll->in_context);
+	return s->asked && (!opts->worker || lane->match) && (!opts->location || location->match) &&
+	       (!opts->by_context || poll->in_context);
 }
 
 /* Lane and location of a poll that may have begun on another worker than the thread is now. */
-static int rows_of(struct weft__analysis *a, const struct weft__poll *poll, struct weft__lane **lane,
+static int rows_of(struct weft__lanes *lanes, const struct weft__poll *poll, struct weft__lane **lane,
 		   struct weft__location **location)
 {
 	struct weft__location *found;
-	int rc = weft__location_get(a, poll->location, &found);
+	int rc = weft__location_get(lanes, poll->location, &found);
 
 	if (rc < 0)
 		return rc;
-	*lane = &a->result.lanes[poll->lane];
+	*lane = &lanes->result->lanes[poll->lane];
 	*location = found;
 	return 0;
 }
@@ -68,8 +68,8 @@ static int add_delay(struct weft__analysis *a, const struct weft__thread *s, str
 			find_behind(s, poll);
 		return 0;
 	}
-	rc = rows_of(a, poll, &lane, &location);
-	if (rc < 0 || !wanted(a, s, lane, location, poll))
+	rc = rows_of(&a->lanes, poll, &lane, &location);
+	if (rc < 0 || !wanted(&a->opts, s, lane, location, poll))
 		return rc;
 	if (weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns)) {
 		a->result.delays_cut++;
@@ -88,10 +88,10 @@ static int add_delay(struct weft__analysis *a, const struct weft__thread *s, str
 	return rc < 0 ? rc : weft__hist_add(&location->delays, &a->lanes.arena, poll->rank_ns);
 }
 
-static int make_room(struct weft__analysis *a, struct weft__thread *s)
+static int make_room(struct weft__threads *threads, struct weft__thread *s)
 {
 	size_t before = s->cap_open;
-	struct weft__poll *grown = weft__arena_grow(&a->threads.arena, s->open, &s->cap_open, before, sizeof(*grown));
+	struct weft__poll *grown = weft__arena_grow(&threads->arena, s->open, &s->cap_open, before, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -100,11 +100,11 @@ static int make_room(struct weft__analysis *a, struct weft__thread *s)
 	return 0;
 }
 
-int weft__poll_add(struct weft__analysis *a, struct weft__thread *s, struct weft__poll **ret)
+int weft__poll_add(struct weft__threads *threads, struct weft__thread *s, struct weft__poll **ret)
 {
 	struct weft__poll *poll;
 
-	if (s->n_open == s->cap_open && make_room(a, s) < 0)
+	if (s->n_open == s->cap_open && make_room(threads, s) < 0)
 		return -ENOMEM;
 	poll = &s->open[s->n_open];
 	poll->rank_ns = poll->end_ns = 0;
@@ -137,11 +137,11 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const str
 	struct weft__lane *lane;
 	struct weft__poll *poll;
 	struct weft__thread_timeline *timeline;
-	int rc = weft__thread_lane(a, s, &lane);
+	int rc = weft__thread_lane(&a->lanes, s, &lane);
 
 	if (rc < 0)
 		return rc;
-	weft__thread_polls(a, s);
+	weft__thread_polls(&a->result, s);
 	if (s->timeline == NO_TIMELINE && weft__thread_timeline_of(a, s, &timeline) < 0)
 		return -ENOMEM;
 	if (ev->time_ns >= a->opts.from_ns && !a->opts.rows_only) {
@@ -154,7 +154,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const str
 		a->result.polls_too_deep++;
 		return 0;
 	}
-	if (weft__poll_add(a, s, &poll) < 0)
+	if (weft__poll_add(&a->threads, s, &poll) < 0)
 		return -ENOMEM;
 	poll->task = WEFT_FIELD(ev, POLL_BEGIN, TASK);
 	poll->begin_ns = ev->time_ns;
@@ -163,11 +163,11 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const str
 	poll->level = (uint32_t)s->n_open;
 	poll->why = 0;
 	set_context(s, poll);
-	rc = weft__task_poll(a, poll);
+	rc = weft__task_poll(&a->tasks, poll);
 	if (rc < 0)
 		return rc;
 	/* Its context may be set in a moment: then the delay is reported at its end. */
-	rc = a->by_context ? 0 : add_delay(a, s, poll);
+	rc = a->opts.by_context ? 0 : add_delay(a, s, poll);
 	if (rc < 0)
 		return rc;
 	if (s->in_gap)
@@ -177,10 +177,10 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const str
 	return 0;
 }
 
-struct weft__poll *weft__poll_open(struct weft__analysis *a, uint32_t thread_id, uint64_t task, uint64_t begin_ns)
+struct weft__poll *weft__poll_open(struct weft__threads *threads, uint32_t thread_id, uint64_t task, uint64_t begin_ns)
 {
-	uint32_t at = weft__map_get(&a->threads.by_id, thread_id);
-	struct weft__thread *s = at == WEFT__MAP_NONE ? NULL : &a->threads.at[at];
+	uint32_t at = weft__map_get(&threads->by_id, thread_id);
+	struct weft__thread *s = at == WEFT__MAP_NONE ? NULL : &threads->at[at];
 	size_t i;
 
 	for (i = s ? s->n_open : 0; i-- > 0;)
@@ -196,24 +196,25 @@ int weft__poll_woken(struct weft__analysis *a, struct weft__poll *poll, const st
 
 	poll->wake = *wake;
 	poll->wake.time_ns = poll->begin_ns;
-	return a->by_context ? 0 : add_delay(a, &a->threads.at[at], poll);
+	return a->opts.by_context ? 0 : add_delay(a, &a->threads.at[at], poll);
 }
 
 /* The outermost poll gives the time in which the lane was busy. */
-static void book_busy(struct weft__analysis *a, const struct weft__poll *poll, uint64_t now_ns)
+static void book_busy(const struct weft__analysis_opts *opts, struct weft__result *result,
+		      const struct weft__poll *poll, uint64_t now_ns)
 {
 	if (poll->level == 0)
-		a->result.lanes[poll->lane].busy_ns += weft__window_ns(a, poll->begin_ns, now_ns);
+		result->lanes[poll->lane].busy_ns += weft__window_ns(opts, poll->begin_ns, now_ns);
 }
 
-static int add_to_list(struct weft__analysis *a, const struct weft__thread *s, struct weft__top *top,
-		       struct weft__poll *poll)
+static int add_to_list(struct weft__polls *polls, struct weft__sampling *samples, const struct weft__thread *s,
+		       struct weft__top *top, struct weft__poll *poll)
 {
 	int rc;
 
 	if (!weft__top_takes(top, poll))
 		return 0;
-	rc = weft__log_take(a, s, poll);
+	rc = weft__log_take(samples, polls, s, poll);
 	if (rc == 0)
 		weft__top_add(top, poll);
 	poll->stacks = NULL; /* they are the list's */
@@ -238,11 +239,11 @@ static int add_poll(struct weft__analysis *a, struct weft__thread *s, struct wef
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
 	if (a->opts.rows_only)
 		return weft__breakdown_close(a, s, poll, 0, true, false);
-	rc = rows_of(a, poll, &lane, &location);
+	rc = rows_of(&a->lanes, poll, &lane, &location);
 	if (rc < 0)
 		return rc;
-	asked = wanted(a, s, lane, location, poll);
-	rc = asked && a->by_context ? add_delay(a, s, poll) : 0;
+	asked = wanted(&a->opts, s, lane, location, poll);
+	rc = asked && a->opts.by_context ? add_delay(a, s, poll) : 0;
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
 	listed = asked && weft__top_takes(&a->polls.longest, poll);
 	if (rc == 0)
@@ -251,7 +252,7 @@ static int add_poll(struct weft__analysis *a, struct weft__thread *s, struct wef
 		return rc;
 	if (poll->rank_ns < a->opts.period_ns)
 		add_short(location, poll);
-	rc = add_to_list(a, s, &a->polls.longest, poll);
+	rc = add_to_list(&a->polls, &a->samples, s, &a->polls.longest, poll);
 	if (rc == 0)
 		rc = weft__hist_add(poll->reported ? &lane->reported : &lane->polls, &a->lanes.arena, poll->rank_ns);
 	return rc < 0 ? rc : weft__hist_add(&location->polls, &a->lanes.arena, poll->rank_ns);
@@ -269,12 +270,12 @@ static void add_to_outer(struct weft__thread *s, size_t level)
 	weft__weight_add(&outer->stacks_beyond, poll->stacks_beyond.n, poll->stacks_beyond.ns);
 }
 
-static int note_location(struct weft__analysis *a, struct weft__thread *s, const struct weft__poll *poll,
+static int note_location(struct weft__lanes *lanes, struct weft__thread *s, const struct weft__poll *poll,
 			 uint64_t now_ns)
 {
 	struct weft__location *location;
 
-	if (weft__location_get(a, poll->location, &location) < 0)
+	if (weft__location_get(lanes, poll->location, &location) < 0)
 		return -ENOMEM;
 	if (location->match)
 		s->location_ns = now_ns;
@@ -292,13 +293,13 @@ int weft__poll_finish(struct weft__analysis *a, struct weft__thread *s, uint64_t
 		s->recent[s->n_recent++ % RECENT_POLLS] =
 			(struct weft__recent){poll->begin_ns, now_ns, poll->task, poll->serial, poll->location};
 	if (!a->opts.rows_only)
-		book_busy(a, poll, now_ns);
+		book_busy(&a->opts, &a->result, poll, now_ns);
 	if (a->opts.location)
-		rc = note_location(a, s, poll, now_ns);
+		rc = note_location(&a->lanes, s, poll, now_ns);
 	if (rc == 0 && now_ns >= a->opts.from_ns)
 		rc = add_poll(a, s, poll);
 	if (s->n_open == 0)
-		weft__log_clear(a, s);
+		weft__log_clear(&a->samples, s);
 	s->cpu_time_ns = 0; /* it was about this one */
 	return rc;
 }
@@ -314,7 +315,7 @@ void weft__poll_cpu(struct weft__thread *s, const struct weft__event *ev)
 
 int weft__poll_end(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
 {
-	weft__thread_polls(a, s);
+	weft__thread_polls(&a->result, s);
 	if (s->in_gap)
 		return 0;
 	if (s->too_deep > 0) {
@@ -342,16 +343,16 @@ int weft__poll_next(struct weft__analysis *a, struct weft__thread *s, const stru
 	return rc < 0 ? rc : weft__poll_begin(a, s, ev);
 }
 
-void weft__poll_cut(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns)
+void weft__poll_cut(struct weft__sampling *samples, struct weft__thread *s, uint64_t now_ns)
 {
 	if (s->n_open > 0)
-		book_busy(a, &s->open[0], now_ns);
-	a->result.polls_cut += s->n_open;
+		book_busy(samples->opts, samples->result, &s->open[0], now_ns);
+	samples->result->polls_cut += s->n_open;
 	if (s->n_open > 0) /* of the location that was asked for, perhaps */
 		s->location_ns = now_ns;
 	s->n_open = 0;
 	s->too_deep = 0;
-	weft__log_clear(a, s);
+	weft__log_clear(samples, s);
 }
 
 int weft__poll_leave(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns, bool thread_ended)
@@ -366,11 +367,11 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__thread *s, uint64_t 
 	for (i = 0; i < s->n_open; i++) {
 		struct weft__poll *poll = &s->open[i];
 
-		book_busy(a, poll, now_ns);
-		rc = rows_of(a, poll, &lane, &location);
+		book_busy(&a->opts, &a->result, poll, now_ns);
+		rc = rows_of(&a->lanes, poll, &lane, &location);
 		if (rc < 0)
 			return rc;
-		if (!wanted(a, s, lane, location, poll))
+		if (!wanted(&a->opts, s, lane, location, poll))
 			continue;
 		if (thread_ended) {
 			a->result.polls_never_ended++;
@@ -381,7 +382,7 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__thread *s, uint64_t 
 		rc = weft__breakdown_close(a, s, poll, (uint32_t)(lane - a->result.lanes), true,
 					   weft__top_takes(&a->polls.running, poll));
 		if (rc == 0)
-			rc = add_to_list(a, s, &a->polls.running, poll);
+			rc = add_to_list(&a->polls, &a->samples, s, &a->polls.running, poll);
 		if (rc < 0)
 			return rc;
 	}

@@ -7,15 +7,15 @@
 #include "analyze/state.h"
 #include "base/alloc.h"
 
-static int take_samples(struct weft__analysis *a, struct weft__thread *s, struct weft__thread_timeline *timeline,
-			const struct weft__poll *poll)
+static int take_samples(struct weft__threads *threads, struct weft__lanes *lanes, struct weft__sampling *samples,
+			struct weft__thread *s, struct weft__thread_timeline *timeline, const struct weft__poll *poll)
 {
 	size_t i = weft__thread_timeline_after(timeline, poll->begin_ns ? poll->begin_ns - 1 : 0);
 	int rc = 0;
 
 	for (; i < timeline->n_log && timeline->log[i].end_ns <= poll->end_ns && rc == 0; i++)
 		if (timeline->log[i].kind == INTERVAL_SAMPLE)
-			rc = weft__sample_found(a, s, &timeline->log[i]);
+			rc = weft__sample_found(samples, threads, lanes, s, &timeline->log[i]);
 	return rc;
 }
 
@@ -25,7 +25,7 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__thread *s, const 
 	struct weft__poll *poll;
 	struct weft__lane *lane;
 
-	if (weft__thread_lane(a, s, &lane) < 0 || weft__poll_add(a, s, &poll) < 0)
+	if (weft__thread_lane(&a->lanes, s, &lane) < 0 || weft__poll_add(&a->threads, s, &poll) < 0)
 		return -ENOMEM;
 	poll->task = WEFT_FIELD(ev, POLL, TASK);
 	poll->begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, POLL, DURATION));
@@ -36,9 +36,9 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__thread *s, const 
 	poll->serial = ++a->polls.n;
 	poll->reported = true;
 	poll->why = (uint32_t)WEFT_FIELD(ev, POLL, WHY);
-	if (weft__task_reported(a, s, poll) < 0)
+	if (weft__task_reported(&a->tasks, &a->threads, &a->gaps, s, poll) < 0)
 		return -ENOMEM;
-	weft__thread_polls(a, s);
+	weft__thread_polls(&a->result, s);
 	if (ev->time_ns >= a->opts.from_ns)
 		lane->n_poll_events++;
 	if (s->n_open >= POLL_LEVELS_MAX) {
@@ -47,23 +47,24 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__thread *s, const 
 	}
 	weft__context_poll(s, poll);
 	s->n_open++;
-	if (weft__thread_timeline_of(a, s, &timeline) < 0 || (timeline && take_samples(a, s, timeline, poll) < 0))
+	if (weft__thread_timeline_of(a, s, &timeline) < 0 ||
+	    (timeline && take_samples(&a->threads, &a->lanes, &a->samples, s, timeline, poll) < 0))
 		return -ENOMEM;
 	return weft__poll_finish(a, s, ev->time_ns);
 }
 
 /* Counts may come when the thread has left its worker. */
-static uint32_t worker_of(const struct weft__analysis *a, uint32_t thread_id)
+static uint32_t worker_of(const struct weft__threads *threads, uint32_t thread_id)
 {
-	uint32_t at = weft__map_get(&a->threads.by_id, thread_id);
-	const struct weft_thread *thread = weft__names_thread(a->opts.names, thread_id);
+	uint32_t at = weft__map_get(&threads->by_id, thread_id);
+	const struct weft_thread *thread = weft__names_thread(threads->opts->names, thread_id);
 
 	if (at != WEFT__MAP_NONE)
-		return a->threads.at[at].last_worker;
+		return threads->at[at].last_worker;
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
-int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
+int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, const struct weft__event *ev)
 {
 	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
 	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
@@ -71,29 +72,29 @@ int weft__poll_count(struct weft__analysis *a, const struct weft__event *ev)
 	struct weft__lane *lane;
 	int rc;
 
-	if (ev->time_ns < a->opts.from_ns || WEFT_FIELD(ev, POLL_COUNT, COUNT) == 0)
+	if (ev->time_ns < lanes->opts->from_ns || WEFT_FIELD(ev, POLL_COUNT, COUNT) == 0)
 		return 0;
 	if (below_ns > from_ns && below_ns != UINT64_MAX)
 		middle_ns = from_ns + (below_ns - from_ns) / 2;
-	rc = weft__lane_get(a, worker_of(a, thread_id), thread_id, &at);
+	rc = weft__lane_get(lanes, worker_of(threads, thread_id), thread_id, &at);
 	if (rc < 0)
 		return rc;
-	lane = &a->result.lanes[at];
-	if (!lane->match || a->opts.location || a->by_context)
+	lane = &lanes->result->lanes[at];
+	if (!lane->match || lanes->opts->location || lanes->opts->by_context)
 		return 0;
-	a->result.counted = lane->counted = true;
+	lanes->result->counted = lane->counted = true;
 	if (below_ns == UINT64_MAX && from_ns == 0) {
-		a->result.detail.polls_untimed =
-			weft__sum(a->result.detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
+		lanes->result->detail.polls_untimed =
+			weft__sum(lanes->result->detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 		return 0;
 	}
-	return weft__hist_add_n(&lane->polls, &a->lanes.arena, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
+	return weft__hist_add_n(&lane->polls, &lanes->arena, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 }
 
 /* What of a time that is spread over the span before `to_ns` lies in the window. */
-static uint64_t share_ns(const struct weft__analysis *a, uint64_t ns, uint64_t span_ns, uint64_t to_ns)
+static uint64_t share_ns(const struct weft__analysis_opts *opts, uint64_t ns, uint64_t span_ns, uint64_t to_ns)
 {
-	uint64_t inside = weft__window_ns(a, weft__since(to_ns, span_ns), to_ns);
+	uint64_t inside = weft__window_ns(opts, weft__since(to_ns, span_ns), to_ns);
 
 	if (span_ns == 0 || inside >= span_ns)
 		return ns;
@@ -106,19 +107,20 @@ int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, PARK_COUNT, THREAD), at;
 	struct weft__thread *s;
 	struct weft__lane *lane;
-	int rc = weft__thread_get(a, thread_id, weft__since(ev->time_ns, WEFT_FIELD(ev, PARK_COUNT, SPAN)), &s);
+	int rc = weft__thread_get(&a->threads, &a->lanes, &a->gaps, thread_id,
+				  weft__since(ev->time_ns, WEFT_FIELD(ev, PARK_COUNT, SPAN)), &s);
 
 	if (rc < 0 || !s)
 		return rc;
 	if (s->worker == s->last_worker)
-		rc = weft__thread_lane(a, s, &lane);
-	weft__thread_known(a, s, ev->time_ns);
+		rc = weft__thread_lane(&a->lanes, s, &lane);
+	weft__thread_known(&a->samples, &a->gaps, s, ev->time_ns);
 	if (rc == 0)
-		rc = weft__lane_get(a, worker_of(a, thread_id), thread_id, &at);
+		rc = weft__lane_get(&a->lanes, worker_of(&a->threads, thread_id), thread_id, &at);
 	if (rc != 0 || ev->time_ns < a->opts.from_ns)
 		return rc;
 	lane = &a->result.lanes[at];
-	lane->parked_ns = weft__sum(lane->parked_ns, share_ns(a, WEFT_FIELD(ev, PARK_COUNT, TIME),
+	lane->parked_ns = weft__sum(lane->parked_ns, share_ns(&a->opts, WEFT_FIELD(ev, PARK_COUNT, TIME),
 							      WEFT_FIELD(ev, PARK_COUNT, SPAN), ev->time_ns));
 	lane->n_park_events = weft__sum(lane->n_park_events, WEFT_FIELD(ev, PARK_COUNT, COUNT));
 	a->result.detail.parks = weft__sum(a->result.detail.parks, WEFT_FIELD(ev, PARK_COUNT, COUNT));
@@ -126,44 +128,44 @@ int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 }
 
 /* Reported polls are among those that were counted; where nothing was counted, they are all there is. */
-static int merge(struct weft__analysis *a, struct weft__hist *polls, const struct weft__hist *reported, bool counted)
+static int merge(struct weft__lanes *lanes, struct weft__hist *polls, const struct weft__hist *reported, bool counted)
 {
 	if (!counted)
-		return weft__hist_merge(polls, &a->lanes.arena, reported);
+		return weft__hist_merge(polls, &lanes->arena, reported);
 	if (reported->n && reported->max > polls->max)
 		polls->max = reported->max;
 	return 0;
 }
 
 /* Each poll is counted with its lane; all of them together are the sum. */
-static int add_lanes(struct weft__analysis *a)
+static int add_lanes(struct weft__lanes *lanes)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = lanes->result;
 	int rc = 0;
 	size_t i;
 
 	for (i = 0; i < r->n_lanes && rc == 0; i++) {
-		rc = weft__hist_merge(&r->polls, &a->lanes.arena, &r->lanes[i].polls);
+		rc = weft__hist_merge(&r->polls, &lanes->arena, &r->lanes[i].polls);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->reported, &a->lanes.arena, &r->lanes[i].reported);
+			rc = weft__hist_merge(&r->reported, &lanes->arena, &r->lanes[i].reported);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->delays, &a->lanes.arena, &r->lanes[i].delays);
+			rc = weft__hist_merge(&r->delays, &lanes->arena, &r->lanes[i].delays);
 	}
 	return rc;
 }
 
-int weft__reported_settle(struct weft__analysis *a)
+int weft__reported_settle(struct weft__lanes *lanes)
 {
-	struct weft__result *r = &a->result;
-	int rc = add_lanes(a);
+	struct weft__result *r = lanes->result;
+	int rc = add_lanes(lanes);
 	size_t i;
 
 	if (rc == 0)
-		rc = merge(a, &r->polls, &r->reported, r->counted);
+		rc = merge(lanes, &r->polls, &r->reported, r->counted);
 	for (i = 0; i < r->n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
 		if (r->lanes[i].parked_ns > r->lanes[i].observed_ns)
 			r->lanes[i].parked_ns = r->lanes[i].observed_ns;
 	for (i = 0; i < r->n_lanes && rc == 0; i++)
-		rc = merge(a, &r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
+		rc = merge(lanes, &r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
 	return rc;
 }

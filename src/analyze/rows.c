@@ -6,12 +6,12 @@
 
 #include "analyze/slices.h"
 
-static int keep_context(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+static int keep_context(struct weft__thread_timelines *timelines, struct weft__thread_timeline *timeline,
 			const struct weft__context *context)
 {
 	struct weft__context *ring =
-		weft__ring_room(a, timeline->kept_contexts, &timeline->cap_kept_contexts, timeline->first_kept_context,
-				timeline->n_kept_contexts, sizeof(*ring));
+		weft__ring_room(timelines, timeline->kept_contexts, &timeline->cap_kept_contexts,
+				timeline->first_kept_context, timeline->n_kept_contexts, sizeof(*ring));
 
 	if (!ring)
 		return -ENOMEM;
@@ -20,21 +20,21 @@ static int keep_context(struct weft__analysis *a, struct weft__thread_timeline *
 	return 0;
 }
 
-int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__poll *poll,
-		    bool *kept)
+int weft__rows_keep(struct weft__thread_timelines *timelines, struct weft__thread_timeline *timeline,
+		    const struct weft__poll *poll, bool *kept)
 {
-	const struct weft__row_sink *rows = a->opts.rows;
+	const struct weft__row_sink *rows = timelines->opts->rows;
 	struct weft__kept *one;
 
 	*kept = (rows->poll || rows->slice) && (!rows->wants || rows->wants(rows->data, poll));
 	if (!*kept)
 		return 0;
-	one = weft__ring_room(a, timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
+	one = weft__ring_room(timelines, timeline->kept, &timeline->cap_kept, timeline->first_kept, timeline->n_kept,
 			      sizeof(*one));
 	if (!one)
 		return -ENOMEM;
 	timeline->kept = one;
-	if (poll->has_context && keep_context(a, timeline, &poll->context) < 0)
+	if (poll->has_context && keep_context(timelines, timeline, &poll->context) < 0)
 		return -ENOMEM;
 	one += timeline->n_kept++ & (timeline->cap_kept - 1);
 	one->wake = poll->wake;
@@ -50,11 +50,11 @@ int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *time
 }
 
 /* A poll as it was, from what was kept of it. */
-static const struct weft__poll *hear(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+static const struct weft__poll *hear(struct weft__breakdowns *breakdowns, struct weft__thread_timeline *timeline,
 				     const struct weft__closed *closed)
 {
 	const struct weft__kept *kept = &timeline->kept[timeline->first_kept++ & (timeline->cap_kept - 1)];
-	struct weft__poll *poll = &a->breakdowns.heard;
+	struct weft__poll *poll = &breakdowns->heard;
 
 	poll->rank_ns = weft__since(closed->end_ns, closed->begin_ns);
 	poll->task = closed->task;
@@ -82,17 +82,17 @@ static const struct weft__poll *hear(struct weft__analysis *a, struct weft__thre
 }
 
 /* No more than is left of the part: intervals are made to fit in sum, not one by one. */
-static int give_view(struct weft__analysis *a, struct weft__slice_view *view, enum weft__part part, uint64_t ns,
-		     uint64_t *left)
+static int give_view(const struct weft__analysis_opts *opts, struct weft__slice_view *view, enum weft__part part,
+		     uint64_t ns, uint64_t *left)
 {
 	view->part = part;
 	view->ns = weft__least(ns, left[part]);
 	left[part] -= view->ns;
-	return view->ns ? a->opts.rows->slice(a->opts.rows->data, view) : 0;
+	return view->ns ? opts->rows->slice(opts->rows->data, view) : 0;
 }
 
-static int give_slice(struct weft__analysis *a, const struct weft__poll *poll, const struct weft__slice *slice,
-		      uint64_t *left)
+static int give_slice(const struct weft__analysis_opts *opts, const struct weft__poll *poll,
+		      const struct weft__slice *slice, uint64_t *left)
 {
 	const struct weft__interval *interval = slice->interval;
 	bool wait = interval->kind == INTERVAL_WAIT;
@@ -107,14 +107,15 @@ static int give_slice(struct weft__analysis *a, const struct weft__poll *poll, c
 		.stack = interval->stack,
 		.kernel = interval->kernel,
 	};
-	int rc = give_view(a, &view, weft__part_of(interval), slice->off_ns, left);
+	int rc = give_view(opts, &view, weft__part_of(interval), slice->off_ns, left);
 
 	if (rc == 0)
-		rc = give_view(a, &view, WEFT__PREEMPTED, slice->ready_ns, left);
-	return rc == 0 ? give_view(a, &view, WEFT__ON_CPU, slice->cpu_ns, left) : rc;
+		rc = give_view(opts, &view, WEFT__PREEMPTED, slice->ready_ns, left);
+	return rc == 0 ? give_view(opts, &view, WEFT__ON_CPU, slice->cpu_ns, left) : rc;
 }
 
-static int give_slices(struct weft__analysis *a, const struct weft__poll *poll, const struct weft__split *split)
+static int give_slices(struct weft__breakdowns *breakdowns, const struct weft__poll *poll,
+		       const struct weft__split *split)
 {
 	struct weft__slice_view rest = {.poll = poll};
 	uint64_t left[WEFT__N_PARTS];
@@ -123,42 +124,43 @@ static int give_slices(struct weft__analysis *a, const struct weft__poll *poll, 
 
 	for (i = 0; i < WEFT__N_PARTS; i++)
 		left[i] = split->ns[i];
-	for (i = 0; i < a->breakdowns.n_slices && rc == 0; i++)
-		if (a->breakdowns.slices[i].interval->kind != INTERVAL_SAMPLE)
-			rc = give_slice(a, poll, &a->breakdowns.slices[i], left);
+	for (i = 0; i < breakdowns->n_slices && rc == 0; i++)
+		if (breakdowns->slices[i].interval->kind != INTERVAL_SAMPLE)
+			rc = give_slice(breakdowns->opts, poll, &breakdowns->slices[i], left);
 	for (i = 0; i < WEFT__N_PARTS && rc == 0; i++)
-		rc = give_view(a, &rest, (enum weft__part)i, left[i], left);
+		rc = give_view(breakdowns->opts, &rest, (enum weft__part)i, left[i], left);
 	return rc;
 }
 
-int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__closed *closed,
-		    const struct weft__breakdown *breakdown)
+int weft__rows_poll(struct weft__breakdowns *breakdowns, struct weft__thread_timeline *timeline,
+		    const struct weft__closed *closed, const struct weft__breakdown *breakdown)
 {
-	const struct weft__row_sink *rows = a->opts.rows;
-	const struct weft__poll *poll = hear(a, timeline, closed);
+	const struct weft__row_sink *rows = breakdowns->opts->rows;
+	const struct weft__poll *poll = hear(breakdowns, timeline, closed);
 	int rc = rows->poll ? rows->poll(rows->data, poll, breakdown) : 0;
 
-	return rc == 0 && rows->slice ? give_slices(a, poll, &breakdown->split) : rc;
+	return rc == 0 && rows->slice ? give_slices(breakdowns, poll, &breakdown->split) : rc;
 }
 
-int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__interval *interval,
+int weft__rows_wait(struct weft__threads *threads, struct weft__thread_timelines *timelines,
+		    struct weft__holders *holders, struct weft__wait *wait, const struct weft__interval *interval,
 		    const struct weft__poll *poll)
 {
-	const struct weft__row_sink *rows = a->opts.rows;
+	const struct weft__row_sink *rows = threads->opts->rows;
 	struct weft__wait_view view = {wait, interval->begin_ns, interval->cpu_ns, poll ? poll->serial : 0};
 
 	if (!rows->wait)
 		return 0;
 	wait->holder = (struct weft__holder){.worker = WEFT_WORKER_NONE};
 	if (interval->holder || interval->holds)
-		weft__holder_main(a, interval, &wait->holder);
+		weft__holder_main(holders, threads, timelines, interval, &wait->holder);
 	return rows->wait(rows->data, &view);
 }
 
-int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *sum,
-			uint64_t time_ns)
+int weft__rows_wait_sum(const struct weft__analysis_opts *opts, const struct weft__thread *s,
+			const struct weft__wait_row *sum, uint64_t time_ns)
 {
-	const struct weft__row_sink *rows = a->opts.rows;
+	const struct weft__row_sink *rows = opts->rows;
 	struct weft__wait_sum_view view = {
 		.time_ns = time_ns,
 		.n = sum->n,
@@ -173,10 +175,10 @@ int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__thread *s, 
 	return rows->wait_sum ? rows->wait_sum(rows->data, &view) : 0;
 }
 
-int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
+int weft__rows_off(const struct weft__analysis_opts *opts, const struct weft__off_row *row, uint32_t worker,
 		   const struct weft__interval *interval)
 {
-	const struct weft__row_sink *rows = a->opts.rows;
+	const struct weft__row_sink *rows = opts->rows;
 	struct weft__off_view view = {
 		.begin_ns = interval->begin_ns,
 		.end_ns = interval->end_ns,
@@ -192,15 +194,15 @@ int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, ui
 	return rows->off ? rows->off(rows->data, &view) : 0;
 }
 
-int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mark)
+int weft__rows_sample(struct weft__sampling *samples, const struct weft__interval *mark)
 {
-	const struct weft__row_sink *rows = a->opts.rows;
+	const struct weft__row_sink *rows = samples->opts->rows;
 	const struct weft__sampled_thread *thread;
 	struct weft__sample_one one;
 
 	if (mark->kind != INTERVAL_SAMPLE || !mark->booked || mark->given || !rows->sample)
 		return 0;
-	thread = &a->result.samples.threads[mark->name];
+	thread = &samples->result->samples.threads[mark->name];
 	one = (struct weft__sample_one){
 		.time_ns = mark->begin_ns,
 		.ns = mark->ns,
@@ -213,30 +215,30 @@ int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mar
 		.cpu = mark->cpu_ns < UINT32_MAX ? (uint32_t)mark->cpu_ns : UINT32_MAX,
 		.engine = mark->holder,
 		.where = (enum weft__where)mark->what,
-		.context = weft__sample_context(a, mark),
+		.context = weft__sample_context(samples, mark),
 	};
 	return rows->sample(rows->data, &one);
 }
 
-int weft__rows_samples(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t n)
+int weft__rows_samples(struct weft__sampling *samples, struct weft__thread_timeline *timeline, size_t n)
 {
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < n && rc == 0; i++) {
-		rc = weft__rows_sample(a, &timeline->log[i]);
+		rc = weft__rows_sample(samples, &timeline->log[i]);
 		timeline->log[i].given = true;
 	}
 	return rc;
 }
 
-int weft__rows_settle(struct weft__analysis *a)
+int weft__rows_settle(struct weft__sampling *samples, struct weft__thread_timelines *timelines)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->timelines.n && rc == 0; i++)
-		if (a->timelines.at[i].used)
-			rc = weft__rows_samples(a, &a->timelines.at[i], a->timelines.at[i].n_log);
+	for (i = 0; i < timelines->n && rc == 0; i++)
+		if (timelines->at[i].used)
+			rc = weft__rows_samples(samples, &timelines->at[i], timelines->at[i].n_log);
 	return rc;
 }

@@ -11,7 +11,12 @@
 #include "analyze/samples.h"
 
 struct weft__poll;
-struct weft__analysis;
+struct weft__threads;
+struct weft__thread_timelines;
+struct weft__sampling;
+struct weft__holders;
+struct weft__breakdowns;
+struct weft__analysis_opts;
 struct weft__closed;
 struct weft__thread_timeline;
 struct weft__thread;
@@ -78,20 +83,21 @@ struct weft__row_sink {
 
 /* The analysis gives them to opts.rows, which is not NULL, by these. A poll that has ended is kept until its time is
  * divided. */
-int weft__rows_keep(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__poll *poll,
-		    bool *kept);
+int weft__rows_keep(struct weft__thread_timelines *timelines, struct weft__thread_timeline *timeline,
+		    const struct weft__poll *poll, bool *kept);
 /* The first one that is kept, which is `closed`, has its time divided. */
-int weft__rows_poll(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__closed *closed,
-		    const struct weft__breakdown *breakdown);
-int weft__rows_wait(struct weft__analysis *a, struct weft__wait *wait, const struct weft__interval *interval,
+int weft__rows_poll(struct weft__breakdowns *breakdowns, struct weft__thread_timeline *timeline,
+		    const struct weft__closed *closed, const struct weft__breakdown *breakdown);
+int weft__rows_wait(struct weft__threads *threads, struct weft__thread_timelines *timelines,
+		    struct weft__holders *holders, struct weft__wait *wait, const struct weft__interval *interval,
 		    const struct weft__poll *poll);
-int weft__rows_wait_sum(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *sum,
-			uint64_t time_ns);
-int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, uint32_t worker,
+int weft__rows_wait_sum(const struct weft__analysis_opts *opts, const struct weft__thread *s,
+			const struct weft__wait_row *sum, uint64_t time_ns);
+int weft__rows_off(const struct weft__analysis_opts *opts, const struct weft__off_row *row, uint32_t worker,
 		   const struct weft__interval *interval);
 /* Samples wait in the log of their timeline where their poll may be recorded at its end. The first `n` of it go. */
-int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mark);
-int weft__rows_samples(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t n);
-int weft__rows_settle(struct weft__analysis *a);
+int weft__rows_sample(struct weft__sampling *samples, const struct weft__interval *mark);
+int weft__rows_samples(struct weft__sampling *samples, struct weft__thread_timeline *timeline, size_t n);
+int weft__rows_settle(struct weft__sampling *samples, struct weft__thread_timelines *timelines);
 
 #endif

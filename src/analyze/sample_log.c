@@ -40,7 +40,7 @@ static size_t put_together(struct weft__logged *log, size_t n)
 }
 
 /* Each open poll keeps its own part of the log. */
-static void tighten(struct weft__analysis *a, struct weft__thread *s)
+static void tighten(struct weft__sampling *samples, struct weft__thread *s)
 {
 	size_t before = s->n_log, i, to = 0;
 
@@ -57,35 +57,36 @@ static void tighten(struct weft__analysis *a, struct weft__thread *s)
 	}
 	s->n_log = to;
 	s->log_tight = to > before / 2;
-	a->samples.n_logged -= before - to;
+	samples->n_logged -= before - to;
 }
 
-int weft__log_add(struct weft__analysis *a, struct weft__thread *s, uint32_t trace, uint64_t weight_ns)
+int weft__log_add(struct weft__sampling *samples, struct weft__threads *threads, struct weft__thread *s, uint32_t trace,
+		  uint64_t weight_ns)
 {
-	bool full = s->n_log >= LOG_MAX || a->samples.n_logged >= a->opts.max_samples;
+	bool full = s->n_log >= LOG_MAX || samples->n_logged >= samples->opts->max_samples;
 	struct weft__logged *grown;
 
 	if (full && !s->log_tight) {
-		tighten(a, s);
-		full = s->n_log >= LOG_MAX || a->samples.n_logged >= a->opts.max_samples;
+		tighten(samples, s);
+		full = s->n_log >= LOG_MAX || samples->n_logged >= samples->opts->max_samples;
 	}
 	if (full || trace == NO_ROW) {
-		a->result.samples.beyond_polls++;
+		samples->result->samples.beyond_polls++;
 		weft__weight_add(&s->open[s->n_open - 1].stacks_beyond, 1, weight_ns);
 		return 0;
 	}
-	grown = weft__arena_grow(&a->threads.arena, s->log, &s->cap_log, s->n_log, sizeof(*grown));
+	grown = weft__arena_grow(&threads->arena, s->log, &s->cap_log, s->n_log, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	s->log = grown;
 	grown[s->n_log++] = (struct weft__logged){trace, 1, weight_ns};
-	a->samples.n_logged++;
+	samples->n_logged++;
 	return 0;
 }
 
-void weft__log_clear(struct weft__analysis *a, struct weft__thread *s)
+void weft__log_clear(struct weft__sampling *samples, struct weft__thread *s)
 {
-	a->samples.n_logged -= s->n_log;
+	samples->n_logged -= s->n_log;
 	s->n_log = 0;
 	s->log_tight = false;
 }
@@ -101,15 +102,16 @@ static int heaviest_first(const void *left, const void *right)
 	return a->kernel < b->kernel ? -1 : a->kernel > b->kernel;
 }
 
-static int take_stacks(struct weft__analysis *a, struct weft__poll *poll, const struct weft__logged *log, size_t n)
+static int take_stacks(struct weft__sampling *samples, struct weft__polls *polls, struct weft__poll *poll,
+		       const struct weft__logged *log, size_t n)
 {
-	struct weft__poll_stack *stacks = weft__arena_new(&a->polls.arena, n, sizeof(*stacks));
+	struct weft__poll_stack *stacks = weft__arena_new(&polls->arena, n, sizeof(*stacks));
 	size_t i;
 
 	if (!stacks)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct weft__trace *trace = &a->samples.traces[log[i].trace];
+		const struct weft__trace *trace = &samples->traces[log[i].trace];
 
 		stacks[i] = (struct weft__poll_stack){trace->stack, trace->kernel, {log[i].n, log[i].ns}};
 	}
@@ -121,7 +123,8 @@ static int take_stacks(struct weft__analysis *a, struct weft__poll *poll, const 
 	return 0;
 }
 
-int weft__log_take(struct weft__analysis *a, const struct weft__thread *s, struct weft__poll *poll)
+int weft__log_take(struct weft__sampling *samples, struct weft__polls *polls, const struct weft__thread *s,
+		   struct weft__poll *poll)
 {
 	size_t n = s->n_log - poll->first_sample;
 	struct weft__logged *copy;
@@ -134,7 +137,7 @@ int weft__log_take(struct weft__analysis *a, const struct weft__thread *s, struc
 		return -ENOMEM;
 	memcpy(copy, s->log + poll->first_sample, n * sizeof(*copy));
 	n = put_together(copy, n);
-	rc = take_stacks(a, poll, copy, n);
+	rc = take_stacks(samples, polls, poll, copy, n);
 	weft__free(copy);
 	return rc;
 }

@@ -29,8 +29,9 @@ static inline uint64_t weft__least(uint64_t a, uint64_t b)
 
 /* Divides the poll's time into `split`, which adds up to its length, from a->breakdowns.slices, of which `given_ns` is
  * their own. */
-void weft__parts_divide(struct weft__analysis *a, const struct weft__closed *poll, enum weft__switches switches,
-			uint64_t given_ns, struct weft__split *split);
+void weft__parts_divide(struct weft__breakdowns *breakdowns, struct weft__throttled *throttled,
+			const struct weft__closed *poll, enum weft__switches switches, uint64_t given_ns,
+			struct weft__split *split);
 
 /* The causes of the parts, the longest first, of the divided slices. 0 or -ENOMEM. */
 int weft__causes_find(struct weft__analysis *a, struct weft__breakdown *breakdown);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of an analysis. Each part has its state and its functions in a header of its own; what all of them need
- * is here. analysis.c hands each event on, and finish.c closes the books. Context: CALLER. */
+/* The inside of an analysis. Each part has its state, its arena and its functions in a header of its own, and knows
+ * what is asked for (opts) and where its figures go (result). Functions take the parts that they use. Those that take
+ * all of the analysis lead from part to part: a poll that ends goes to its lane, its task, its samples and its
+ * breakdown. analysis.c hands each event on, and finish.c closes the books. Context: CALLER. */
 #ifndef WEFT_ANALYZE_STATE_H
 #define WEFT_ANALYZE_STATE_H
 
@@ -22,10 +24,7 @@ struct weft__analysis {
 	struct weft__result result;
 	struct weft__arena arena; /* of the list of losses in the result; each part below has one of its own */
 	struct weft__gaps gaps;
-	uint64_t now_ns;     /* latest time seen, window or not */
-	uint64_t tick_ns;    /* of the kernel; 0: not known */
-	bool polls_reported; /* not all polls are reported one by one */
-	bool by_context;     /* only some contexts are asked for */
+	uint64_t now_ns; /* latest time seen, window or not */
 
 	struct weft__threads threads;
 	struct weft__tasks tasks;
@@ -42,10 +41,10 @@ struct weft__analysis {
 };
 
 /* How much of [from, to) lies in the window. */
-static inline uint64_t weft__window_ns(const struct weft__analysis *a, uint64_t from_ns, uint64_t to_ns)
+static inline uint64_t weft__window_ns(const struct weft__analysis_opts *opts, uint64_t from_ns, uint64_t to_ns)
 {
-	if (from_ns < a->opts.from_ns)
-		from_ns = a->opts.from_ns;
+	if (from_ns < opts->from_ns)
+		from_ns = opts->from_ns;
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
@@ -55,14 +54,14 @@ static inline uint64_t weft__sum(uint64_t a, uint64_t b)
 }
 
 /* The thread has polls, and so has what its samples are summed in. */
-static inline void weft__thread_polls(struct weft__analysis *a, struct weft__thread *s)
+static inline void weft__thread_polls(struct weft__result *result, struct weft__thread *s)
 {
 	if (s->polls)
 		return;
 	s->polls = true;
-	a->result.works = true;
+	result->works = true;
 	if (s->row != NO_ROW)
-		a->result.samples.threads[s->row].polls = true;
+		result->samples.threads[s->row].polls = true;
 }
 
 static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
@@ -70,13 +69,13 @@ static inline uint64_t weft__since(uint64_t now_ns, uint64_t then_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-static inline int weft__thread_lane(struct weft__analysis *a, struct weft__thread *s, struct weft__lane **ret)
+static inline int weft__thread_lane(struct weft__lanes *lanes, struct weft__thread *s, struct weft__lane **ret)
 {
-	int rc = s->lane == NO_LANE ? weft__lane_get(a, s->worker, s->id, &s->lane) : 0;
+	int rc = s->lane == NO_LANE ? weft__lane_get(lanes, s->worker, s->id, &s->lane) : 0;
 
 	if (rc < 0)
 		return rc;
-	*ret = &a->result.lanes[s->lane];
+	*ret = &lanes->result->lanes[s->lane];
 	return 0;
 }
 

@@ -8,6 +8,9 @@
 #include "base/map.h"
 
 struct weft__analysis;
+struct weft__threads;
+struct weft__lanes;
+struct weft__gaps;
 struct weft__event;
 struct weft__thread;
 
@@ -40,6 +43,8 @@ struct weft__ended {
 #define ENDED_TASKS 4096u
 
 struct weft__tasks {
+	const struct weft__analysis_opts *opts;
+	struct weft__result *result;
 	struct weft__arena arena;
 	struct weft__task *at;
 	size_t n, cap;
@@ -50,17 +55,19 @@ struct weft__tasks {
 	struct weft__map ended_by_id;
 };
 
-int weft__task_spawn(struct weft__analysis *a, const struct weft__event *ev);
-int weft__task_end(struct weft__analysis *a, const struct weft__event *ev);
+int weft__task_spawn(struct weft__tasks *tasks, struct weft__threads *threads, struct weft__lanes *lanes,
+		     const struct weft__event *ev);
+int weft__task_end(struct weft__tasks *tasks, struct weft__lanes *lanes, const struct weft__event *ev);
 int weft__task_wake(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
 /* A poll of the task begins: its location and its wake, which is used up, are filled in. */
-int weft__task_poll(struct weft__analysis *a, struct weft__poll *poll);
+int weft__task_poll(struct weft__tasks *tasks, struct weft__poll *poll);
 /* The same for a poll that is reported at its end, while others of the task were not. */
-int weft__task_reported(struct weft__analysis *a, struct weft__thread *s, struct weft__poll *poll);
+int weft__task_reported(struct weft__tasks *tasks, struct weft__threads *threads, struct weft__gaps *gaps,
+			struct weft__thread *s, struct weft__poll *poll);
 /* The task begins to wait, with a stack. And, as the recording ends: those that wait, into the result. */
-int weft__task_waits(struct weft__analysis *a, const struct weft__event *ev);
-int weft__waiting_find(struct weft__analysis *a, uint64_t end_ns);
-uint32_t weft__task_location(const struct weft__analysis *a, uint64_t task);
+int weft__task_waits(struct weft__tasks *tasks, const struct weft__event *ev);
+int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, uint64_t end_ns);
+uint32_t weft__task_location(const struct weft__tasks *tasks, uint64_t task);
 void weft__tasks_fini(struct weft__tasks *tasks);
 
 #endif

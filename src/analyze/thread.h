@@ -10,7 +10,9 @@
 #include "base/arena.h"
 #include "base/map.h"
 
+struct weft__analysis;
 struct weft__holds;
+struct weft__lanes;
 struct weft__past_context;
 
 #define NO_LANE UINT32_MAX
@@ -97,6 +99,8 @@ struct weft__past_context {
 
 /* All of them. A slot that is free names the next that is. */
 struct weft__threads {
+	const struct weft__analysis_opts *opts;
+	struct weft__result *result;
 	struct weft__arena arena; /* of the list, and of what each has of its own */
 	struct weft__thread *at;
 	size_t n, cap;
@@ -113,22 +117,27 @@ static inline bool weft__thread_works(const struct weft__thread *s)
 
 /* Those that can fail return 0 or -ENOMEM; get leaves NULL in `*ret` where a limit is reached. A pointer is good
  * until the next get. */
-int weft__thread_get(struct weft__analysis *a, uint32_t id, uint64_t now_ns, struct weft__thread **ret);
+int weft__thread_get(struct weft__threads *threads, struct weft__lanes *lanes, struct weft__gaps *gaps, uint32_t id,
+		     uint64_t now_ns, struct weft__thread **ret);
 /* What gaps up to the event, and the event itself, say of the time before it. */
-int weft__thread_catch_up(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
-static inline int weft__thread_advance(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
+int weft__thread_catch_up(struct weft__lanes *lanes, struct weft__sampling *samples, struct weft__gaps *gaps,
+			  struct weft__thread *s, const struct weft__event *ev);
+static inline int weft__thread_advance(struct weft__lanes *lanes, struct weft__sampling *samples,
+				       struct weft__gaps *gaps, struct weft__thread *s, const struct weft__event *ev)
 {
 	if (ev->time_ns >= s->gaps.quiet_ns || s->state == THREAD_GUESS)
-		return weft__thread_catch_up(a, s, ev);
+		return weft__thread_catch_up(lanes, samples, gaps, s, ev);
 	s->in_gap = false;
 	return 0;
 }
-void weft__thread_settle(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns);
-int weft__thread_worker(struct weft__analysis *a, struct weft__thread *s, uint32_t worker, uint64_t now_ns);
-int weft__thread_park(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
+void weft__thread_settle(const struct weft__analysis_opts *opts, struct weft__result *result, struct weft__thread *s,
+			 uint64_t now_ns);
+int weft__thread_worker(struct weft__lanes *lanes, struct weft__thread *s, uint32_t worker, uint64_t now_ns);
+int weft__thread_park(struct weft__lanes *lanes, struct weft__thread *s, const struct weft__event *ev);
 /* Somebody else reports what it did until now: it is there, and known. */
-void weft__thread_known(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns);
-int weft__thread_sched(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
+void weft__thread_known(struct weft__sampling *samples, struct weft__gaps *gaps, struct weft__thread *s,
+			uint64_t now_ns);
+int weft__thread_sched(struct weft__sampling *samples, struct weft__thread *s, const struct weft__event *ev);
 int weft__thread_end(struct weft__analysis *a, struct weft__thread *s, uint64_t now_ns, bool thread_ended);
 void weft__threads_fini(struct weft__threads *threads);
 

@@ -10,11 +10,11 @@
 
 #define LATE_NS 500000000u /* breakdown.c: its poll may be settled */
 
-static struct weft__thread *thread_at(struct weft__analysis *a, uint32_t id)
+static struct weft__thread *thread_at(struct weft__threads *threads, uint32_t id)
 {
-	uint32_t at = id ? weft__map_get(&a->threads.by_id, id) : WEFT__MAP_NONE;
+	uint32_t at = id ? weft__map_get(&threads->by_id, id) : WEFT__MAP_NONE;
 
-	return at == WEFT__MAP_NONE ? NULL : &a->threads.at[at];
+	return at == WEFT__MAP_NONE ? NULL : &threads->at[at];
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -30,16 +30,16 @@ static uint64_t times(uint64_t a, uint64_t b)
 }
 
 /* A thread that emits nothing has no name here. */
-static bool tid_asked(const struct weft__analysis *a, uint32_t tid)
+static bool tid_asked(const struct weft__analysis_opts *opts, uint32_t tid)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", tid);
-	return !a->opts.thread || strcmp(a->opts.thread, text) == 0;
+	return !opts->thread || strcmp(opts->thread, text) == 0;
 }
 
 /* Whether the thread was asked for. Where only some polls are, by location or context, it must be in one. */
-static int asked(struct weft__analysis *a, const struct weft__thread *s, const struct weft__thread_timeline *timeline,
+static int asked(struct weft__lanes *lanes, const struct weft__thread *s, const struct weft__thread_timeline *timeline,
 		 bool *ret)
 {
 	uint32_t thread_id = timeline->thread_id;
@@ -47,30 +47,31 @@ static int asked(struct weft__analysis *a, const struct weft__thread *s, const s
 	bool in = false;
 	size_t i;
 
-	*ret = (thread_id ? weft__thread_asked(a, thread_id) : tid_asked(a, timeline->tid)) &&
-	       weft__worker_asked(a, s ? s->worker : WEFT_WORKER_NONE, thread_id) && weft__context_asked(a, s);
-	for (i = 0; a->opts.location && s && i < s->n_open && !in; i++) {
-		if (weft__location_get(a, s->open[i].location, &location) < 0)
+	*ret = (thread_id ? weft__thread_asked(lanes->opts, thread_id) : tid_asked(lanes->opts, timeline->tid)) &&
+	       weft__worker_asked(lanes->opts, s ? s->worker : WEFT_WORKER_NONE, thread_id) &&
+	       weft__context_asked(lanes->opts, s);
+	for (i = 0; lanes->opts->location && s && i < s->n_open && !in; i++) {
+		if (weft__location_get(lanes, s->open[i].location, &location) < 0)
 			return -ENOMEM;
 		in = location->match;
 	}
-	if (a->opts.location && !in)
+	if (lanes->opts->location && !in)
 		*ret = false;
 	return 0;
 }
 
-static int thread_row(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__thread *s,
-		      struct weft__off_thread **ret)
+static int thread_row(struct weft__thread_state *state, struct weft__thread_timeline *timeline,
+		      const struct weft__thread *s, struct weft__off_thread **ret)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = state->result;
 	struct weft__off_thread *grown;
 
 	*ret = NULL;
-	if (timeline->off_row == NO_ROW && r->n_off_threads >= a->opts.max_rows)
+	if (timeline->off_row == NO_ROW && r->n_off_threads >= state->opts->max_rows)
 		return 0;
 	if (timeline->off_row == NO_ROW) {
-		grown = weft__arena_grow(&a->thread_state.arena, r->off_threads, &a->thread_state.cap_threads,
-					 r->n_off_threads, sizeof(*grown));
+		grown = weft__arena_grow(&state->arena, r->off_threads, &state->cap_threads, r->n_off_threads,
+					 sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->off_threads = grown;
@@ -92,7 +93,7 @@ struct rows {
 };
 
 /* By thread, what and stacks. Different ones may share a key, which makes more rows of one kind, never one of two. */
-static int add_row(struct weft__analysis *a, const struct rows *rows, const struct weft__off_row *add)
+static int add_row(struct weft__thread_state *state, const struct rows *rows, const struct weft__off_row *add)
 {
 	uint64_t key = ((uint64_t)add->stack << 32 | add->kernel) ^
 		       (((uint64_t)add->tid << 8) + add->what) * UINT64_C(0x9e3779b97f4a7c15);
@@ -101,11 +102,11 @@ static int add_row(struct weft__analysis *a, const struct rows *rows, const stru
 
 	if (!row || row->tid != add->tid || row->what != add->what || row->stack != add->stack ||
 	    row->kernel != add->kernel) {
-		if (*rows->n >= a->opts.max_sample_rows) {
+		if (*rows->n >= state->opts->max_sample_rows) {
 			*rows->beyond_ns = sum(*rows->beyond_ns, add->ns);
 			return 0;
 		}
-		grown = weft__arena_grow(&a->thread_state.arena, *rows->at, rows->cap, *rows->n, sizeof(*grown));
+		grown = weft__arena_grow(&state->arena, *rows->at, rows->cap, *rows->n, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		*rows->at = grown;
@@ -120,12 +121,13 @@ static int add_row(struct weft__analysis *a, const struct rows *rows, const stru
 	return 0;
 }
 
-static int book_off(struct weft__analysis *a, struct weft__thread_timeline *timeline,
-		    const struct weft__interval *interval, uint64_t count, uint64_t samples)
+static int book_off(struct weft__thread_state *state, struct weft__threads *threads, struct weft__lanes *lanes,
+		    struct weft__thread_timeline *timeline, const struct weft__interval *interval, uint64_t count,
+		    uint64_t samples)
 {
-	const struct weft__thread *s = thread_at(a, timeline->thread_id);
-	struct rows rows = {&a->result.off_rows, &a->result.n_off_rows, &a->thread_state.cap_rows,
-			    &a->thread_state.row_by_key, &a->result.off_beyond_ns};
+	const struct weft__thread *s = thread_at(threads, timeline->thread_id);
+	struct rows rows = {&state->result->off_rows, &state->result->n_off_rows, &state->cap_rows, &state->row_by_key,
+			    &state->result->off_beyond_ns};
 	uint64_t ns = times(interval->end_ns - interval->begin_ns, count);
 	struct weft__off_row row = {.tid = timeline->tid,
 				    .thread_id = timeline->thread_id,
@@ -137,11 +139,11 @@ static int book_off(struct weft__analysis *a, struct weft__thread_timeline *time
 				    .samples = samples};
 	struct weft__off_thread *thread;
 	bool counts;
-	int rc = asked(a, s, timeline, &counts);
+	int rc = asked(lanes, s, timeline, &counts);
 
 	if (rc < 0 || !counts)
 		return rc;
-	rc = thread_row(a, timeline, s, &thread);
+	rc = thread_row(state, timeline, s, &thread);
 	if (rc == 0 && thread && interval->what == WEFT_OFFCPU_PREEMPTED) {
 		thread->n_preempted = sum(thread->n_preempted, count);
 		thread->preempted_ns = sum(thread->preempted_ns, ns);
@@ -155,8 +157,10 @@ static int book_off(struct weft__analysis *a, struct weft__thread_timeline *time
 			thread->longest_ns = interval->end_ns - interval->begin_ns;
 	}
 	if (rc == 0)
-		rc = add_row(a, &rows, &row);
-	return rc == 0 && a->opts.rows ? weft__rows_off(a, &row, s ? s->worker : WEFT_WORKER_NONE, interval) : rc;
+		rc = add_row(state, &rows, &row);
+	return rc == 0 && state->opts->rows
+		       ? weft__rows_off(state->opts, &row, s ? s->worker : WEFT_WORKER_NONE, interval)
+		       : rc;
 }
 
 int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
@@ -189,11 +193,12 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 	weft__offcpu_out(&timeline->sampler, interval.begin_ns);
 	if (!weft__offcpu_in(&timeline->sampler, interval.end_ns, &group))
 		group.count = 0;
-	weft__excess_off(a, timeline, &interval, count);
+	weft__excess_off(timeline, &interval, count);
 	if (interval.end_ns >= a->opts.from_ns)
-		rc = book_off(a, timeline, &interval, count, times(group.count, count));
+		rc = book_off(&a->thread_state, &a->threads, &a->lanes, timeline, &interval, count,
+			      times(group.count, count));
 	if (rc == 0 && interval.what == WEFT_OFFCPU_PREEMPTED && a->throttled.n)
-		weft__throttled_late(a, timeline, interval.end_ns);
+		weft__throttled_late(&a->throttled, timeline, interval.end_ns);
 	return rc;
 }
 
@@ -227,8 +232,8 @@ int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 	rc = weft__thread_timeline_add(a, timeline, &interval);
 	row.thread_id = timeline->thread_id;
 	if (rc == 0)
-		rc = asked(a, thread_at(a, timeline->thread_id), timeline, &counts);
-	return rc < 0 || !counts || ev->time_ns < a->opts.from_ns ? rc : add_row(a, &rows, &row);
+		rc = asked(&a->lanes, thread_at(&a->threads, timeline->thread_id), timeline, &counts);
+	return rc < 0 || !counts || ev->time_ns < a->opts.from_ns ? rc : add_row(&a->thread_state, &rows, &row);
 }
 
 /* A poll is reported again and again while it is stuck: it is the same while it would have begun at the same time. */
@@ -247,17 +252,17 @@ static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft_
 	return NULL;
 }
 
-static int new_stuck(struct weft__analysis *a, uint64_t age_ns, struct weft__stuck **ret)
+static int new_stuck(struct weft__thread_state *state, uint64_t age_ns, struct weft__stuck **ret)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = state->result;
 	size_t i;
 
 	*ret = NULL;
 	if (!r->stucks)
-		r->stucks = weft__arena_new(&a->thread_state.arena, a->opts.top, sizeof(*r->stucks));
+		r->stucks = weft__arena_new(&state->arena, state->opts->top, sizeof(*r->stucks));
 	if (!r->stucks)
 		return -ENOMEM;
-	if (r->n_stucks < a->opts.top) {
+	if (r->n_stucks < state->opts->top) {
 		*ret = &r->stucks[r->n_stucks++];
 		return 0;
 	}
@@ -284,10 +289,10 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 		rc = weft__thread_timeline_add(a, timeline, &wall);
 	if (rc < 0 || !timeline || ev->time_ns < a->opts.from_ns)
 		return rc;
-	s = thread_at(a, timeline->thread_id);
-	rc = asked(a, s, timeline, &counts);
+	s = thread_at(&a->threads, timeline->thread_id);
+	rc = asked(&a->lanes, s, timeline, &counts);
 	if (rc == 0 && counts && !stuck) {
-		rc = new_stuck(a, WEFT_FIELD(ev, STUCK, AGE), &stuck);
+		rc = new_stuck(&a->thread_state, WEFT_FIELD(ev, STUCK, AGE), &stuck);
 		if (rc == 0 && stuck)
 			*stuck = (struct weft__stuck){.tid = timeline->tid, .task = WEFT_FIELD(ev, STUCK, TASK)};
 	}
@@ -297,19 +302,19 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 	stuck->time_ns = ev->time_ns;
 	stuck->thread_id = timeline->thread_id;
 	stuck->worker = s ? s->worker : WEFT_WORKER_NONE;
-	stuck->location = weft__task_location(a, stuck->task);
+	stuck->location = weft__task_location(&a->tasks, stuck->task);
 	if (WEFT_FIELD(ev, STUCK, STACK))
 		stuck->stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK);
 	stuck->n_reports++;
 	return 0;
 }
 
-void weft__cost_add(struct weft__analysis *a, const struct weft__event *ev)
+void weft__cost_add(const struct weft__analysis_opts *opts, struct weft__result *result, const struct weft__event *ev)
 {
-	struct weft__cost *cost = &a->result.costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT)
-											    : WEFT__COSTS - 1];
+	struct weft__cost *cost =
+		&result->costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT) : WEFT__COSTS - 1];
 
-	if (ev->time_ns < a->opts.from_ns)
+	if (ev->time_ns < opts->from_ns)
 		return;
 	cost->n++;
 	cost->cpu_ns = sum(cost->cpu_ns, WEFT_FIELD(ev, COST, TIME));
@@ -317,8 +322,8 @@ void weft__cost_add(struct weft__analysis *a, const struct weft__event *ev)
 	cost->rate = WEFT_FIELD(ev, COST, RATE);
 	if (WEFT_FIELD(ev, COST, WHAT) == WEFT_COST_SAMPLES && WEFT_FIELD(ev, COST, RATE) &&
 	    WEFT_FIELD(ev, COST, RATE) < 1000000000 &&
-	    1000000000 / WEFT_FIELD(ev, COST, RATE) > a->result.samples.longest_period_ns)
-		a->result.samples.longest_period_ns = 1000000000 / WEFT_FIELD(ev, COST, RATE);
+	    1000000000 / WEFT_FIELD(ev, COST, RATE) > result->samples.longest_period_ns)
+		result->samples.longest_period_ns = 1000000000 / WEFT_FIELD(ev, COST, RATE);
 }
 
 static int thread_order(const void *left, const void *right)
@@ -351,14 +356,14 @@ static int stuck_order(const void *left, const void *right)
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
-void weft__thread_state_settle(struct weft__analysis *a, uint64_t end_ns)
+void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *r,
+			       uint64_t end_ns)
 {
-	uint64_t from_ns = a->opts.from_ns > a->opts.start_ns ? a->opts.from_ns : a->opts.start_ns;
-	struct weft__result *r = &a->result;
+	uint64_t from_ns = opts->from_ns > opts->start_ns ? opts->from_ns : opts->start_ns;
 
-	weft__excess_settle(a);
+	weft__excess_settle(r);
 	r->switch_span_ns = weft__since(end_ns, from_ns);
-	r->switch_missing_ns = weft__gaps_switches_ns(&a->gaps, from_ns, end_ns);
+	r->switch_missing_ns = weft__gaps_switches_ns(gaps, from_ns, end_ns);
 	if (r->n_off_threads)
 		qsort(r->off_threads, r->n_off_threads, sizeof(*r->off_threads), thread_order);
 	if (r->n_off_rows)

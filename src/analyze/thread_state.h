@@ -9,6 +9,8 @@
 #include "base/map.h"
 
 struct weft__analysis;
+struct weft__thread_timelines;
+struct weft__gaps;
 struct weft__event;
 struct weft__names;
 struct weft__thread;
@@ -16,6 +18,8 @@ struct weft__interval;
 struct weft__thread_timeline;
 
 struct weft__thread_state {
+	const struct weft__analysis_opts *opts;
+	struct weft__result *result;
 	struct weft__arena arena;
 	size_t cap_threads, cap_rows, cap_wall_rows;
 	struct weft__map row_by_key, wall_by_key;
@@ -27,18 +31,19 @@ int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev);
 int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev);
 /* cputime.c. A reading of the CPU clock; how long the kernel's tick is, 0: not known; a thread begins to work; a
  * sample of it. */
-void weft__cpu_add(struct weft__analysis *a, const struct weft__event *ev);
+void weft__cpu_add(const struct weft__analysis_opts *opts, struct weft__result *result, const struct weft__event *ev);
 uint64_t weft__tick_of(const struct weft__names *names);
-void weft__beat_wake(struct weft__analysis *a, struct weft__thread *s, uint64_t time_ns);
-void weft__beat_sample(struct weft__analysis *a, struct weft__thread *s, uint64_t ns, uint64_t engine);
-void weft__cost_add(struct weft__analysis *a, const struct weft__event *ev);
-void weft__thread_state_settle(struct weft__analysis *a, uint64_t end_ns);
+void weft__beat_wake(const struct weft__analysis_opts *opts, struct weft__thread *s, uint64_t time_ns);
+void weft__beat_sample(const struct weft__analysis_opts *opts, struct weft__result *result, struct weft__thread *s,
+		       uint64_t ns, uint64_t engine);
+void weft__cost_add(const struct weft__analysis_opts *opts, struct weft__result *result, const struct weft__event *ev);
+void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts,
+			       struct weft__result *result, uint64_t end_ns);
 void weft__thread_state_fini(struct weft__thread_state *thread_state);
 
 /* excess.c */
-void weft__excess_off(struct weft__analysis *a, struct weft__thread_timeline *timeline,
-		      const struct weft__interval *off, uint64_t count);
-void weft__excess_read(struct weft__analysis *a, const struct weft__event *ev);
-void weft__excess_settle(struct weft__analysis *a);
+void weft__excess_off(struct weft__thread_timeline *timeline, const struct weft__interval *off, uint64_t count);
+void weft__excess_read(struct weft__thread_timelines *timelines, struct weft__gaps *gaps, const struct weft__event *ev);
+void weft__excess_settle(struct weft__result *result);
 
 #endif

@@ -16,11 +16,11 @@
 #define READING_NS 1200000000u    /* between two readings, at most, and some more */
 #define CLOSED_READING_MAX 65536u /* polls of one thread in that time */
 
-void weft__throttled_init(struct weft__analysis *a)
+void weft__throttled_init(struct weft__throttled *throttled, struct weft__breakdowns *breakdowns)
 {
-	a->throttled.quota = weft__names_fact(a->opts.names, "cgroup.cpu.max") != NULL;
-	a->breakdowns.grace_ns = a->throttled.quota ? READING_NS : GRACE_NS;
-	a->breakdowns.max_closed = a->throttled.quota ? CLOSED_READING_MAX : CLOSED_MAX;
+	throttled->quota = weft__names_fact(throttled->opts->names, "cgroup.cpu.max") != NULL;
+	breakdowns->grace_ns = throttled->quota ? READING_NS : GRACE_NS;
+	breakdowns->max_closed = throttled->quota ? CLOSED_READING_MAX : CLOSED_MAX;
 }
 
 static bool preempted(const struct weft__interval *interval)
@@ -29,11 +29,11 @@ static bool preempted(const struct weft__interval *interval)
 }
 
 /* In an interval off the CPU, `ns` is how much of it was the quota's, by the span whose number is `object`. */
-static void set_throttled(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+static void set_throttled(struct weft__result *result, struct weft__thread_timeline *timeline,
 			  struct weft__interval *interval, uint64_t ns, uint64_t span)
 {
 	if (timeline->off_row != NO_ROW) {
-		struct weft__off_thread *thread = &a->result.off_threads[timeline->off_row];
+		struct weft__off_thread *thread = &result->off_threads[timeline->off_row];
 
 		thread->throttled_ns = weft__sum(weft__since(thread->throttled_ns, interval->ns), ns);
 	}
@@ -57,7 +57,7 @@ static struct weft__interval *longest(const struct weft__thread_timeline *timeli
 }
 
 /* What ends soon after a reading may be of either span: it is of the first that has room for it. */
-static void mark(struct weft__analysis *a, struct weft__thread_timeline *timeline,
+static void mark(struct weft__result *result, struct weft__thread_timeline *timeline,
 		 const struct weft__throttled_span *span)
 {
 	size_t first = weft__thread_timeline_after(timeline, span->from_ns), i;
@@ -65,7 +65,7 @@ static void mark(struct weft__analysis *a, struct weft__thread_timeline *timelin
 
 	for (i = first; i < timeline->n_log && timeline->log[i].end_ns <= to_ns; i++)
 		if (preempted(&timeline->log[i]) && timeline->log[i].object == span->number)
-			set_throttled(a, timeline, &timeline->log[i], 0, 0);
+			set_throttled(result, timeline, &timeline->log[i], 0, 0);
 	for (times = span->times ? span->times : 1; times > 0 && left_ns; times--) {
 		struct weft__interval *interval = longest(timeline, first, to_ns);
 		uint64_t ns;
@@ -74,30 +74,31 @@ static void mark(struct weft__analysis *a, struct weft__thread_timeline *timelin
 			break;
 		ns = interval->end_ns - interval->begin_ns;
 		ns = ns < left_ns ? ns : left_ns;
-		set_throttled(a, timeline, interval, ns, span->number);
+		set_throttled(result, timeline, interval, ns, span->number);
 		left_ns -= ns;
 	}
 }
 
-void weft__throttled_add(struct weft__analysis *a, const struct weft__event *ev)
+void weft__throttled_add(struct weft__throttled *throttled, struct weft__thread_timelines *timelines,
+			 const struct weft__event *ev)
 {
-	struct weft__throttled_span *span = &a->throttled.spans[a->throttled.n++ % THROTTLED_SPANS];
-	struct weft__throttling *sum = &a->result.throttling;
+	struct weft__throttled_span *span = &throttled->spans[throttled->n++ % THROTTLED_SPANS];
+	struct weft__throttling *sum = &throttled->result->throttling;
 	size_t i;
 
 	*span = (struct weft__throttled_span){weft__since(ev->time_ns, WEFT_FIELD(ev, THROTTLED, SPAN)), ev->time_ns,
 					      WEFT_FIELD(ev, THROTTLED, TIME), WEFT_FIELD(ev, THROTTLED, TIMES),
-					      a->throttled.n};
-	if (ev->time_ns >= a->opts.from_ns) {
+					      throttled->n};
+	if (ev->time_ns >= throttled->opts->from_ns) {
 		sum->n++;
 		sum->span_ns = weft__sum(sum->span_ns, WEFT_FIELD(ev, THROTTLED, SPAN));
 		sum->ns = weft__sum(sum->ns, WEFT_FIELD(ev, THROTTLED, TIME));
 		sum->times = weft__sum(sum->times, WEFT_FIELD(ev, THROTTLED, TIMES));
 		sum->pressure_ns = weft__sum(sum->pressure_ns, WEFT_FIELD(ev, THROTTLED, PRESSURE));
 	}
-	for (i = 0; i < a->timelines.n; i++)
-		if (a->timelines.at[i].used)
-			mark(a, &a->timelines.at[i], span);
+	for (i = 0; i < timelines->n; i++)
+		if (timelines->at[i].used)
+			mark(throttled->result, &timelines->at[i], span);
 }
 
 /* Of what the quota withheld in a span, what times off the CPU have of it. */
@@ -114,15 +115,16 @@ static uint64_t marked_in(const struct weft__thread_timeline *timeline, const st
 
 /* Where no switch says so, a thread that was kept from the CPU for longer than another's slice, in a time in which
  * the quota was used up, was kept by the quota; no longer than that withheld CPUs. */
-uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__closed *poll, uint64_t ns)
+uint64_t weft__throttled_rest(struct weft__throttled *throttled, struct weft__breakdowns *breakdowns,
+			      const struct weft__closed *poll, uint64_t ns)
 {
-	uint64_t i, first = a->throttled.n > THROTTLED_SPANS ? a->throttled.n - THROTTLED_SPANS : 0, taken_ns = 0;
-	struct weft__thread_timeline *timeline = a->breakdowns.settling;
+	uint64_t i, first = throttled->n > THROTTLED_SPANS ? throttled->n - THROTTLED_SPANS : 0, taken_ns = 0;
+	struct weft__thread_timeline *timeline = breakdowns->settling;
 
 	if (ns < SLICES_NS)
 		return 0;
-	for (i = first; i < a->throttled.n && taken_ns < ns; i++) {
-		const struct weft__throttled_span *span = &a->throttled.spans[i % THROTTLED_SPANS];
+	for (i = first; i < throttled->n && taken_ns < ns; i++) {
+		const struct weft__throttled_span *span = &throttled->spans[i % THROTTLED_SPANS];
 		uint64_t begin_ns = span->from_ns > poll->begin_ns ? span->from_ns : poll->begin_ns;
 		uint64_t end_ns = span->to_ns < poll->end_ns ? span->to_ns : poll->end_ns;
 		uint64_t in_ns = weft__since(end_ns, begin_ns), left_ns;
@@ -140,15 +142,15 @@ uint64_t weft__throttled_rest(struct weft__analysis *a, const struct weft__close
 	return taken_ns;
 }
 
-void weft__throttled_late(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t end_ns)
+void weft__throttled_late(struct weft__throttled *throttled, struct weft__thread_timeline *timeline, uint64_t end_ns)
 {
-	uint64_t i, first = a->throttled.n > THROTTLED_SPANS ? a->throttled.n - THROTTLED_SPANS : 0;
+	uint64_t i, first = throttled->n > THROTTLED_SPANS ? throttled->n - THROTTLED_SPANS : 0;
 
-	for (i = first; i < a->throttled.n; i++) {
-		const struct weft__throttled_span *span = &a->throttled.spans[i % THROTTLED_SPANS];
+	for (i = first; i < throttled->n; i++) {
+		const struct weft__throttled_span *span = &throttled->spans[i % THROTTLED_SPANS];
 
 		if (end_ns > span->from_ns && end_ns <= span->to_ns + SLACK_NS) {
-			mark(a, timeline, span);
+			mark(throttled->result, timeline, span);
 			return;
 		}
 	}

@@ -12,28 +12,29 @@
 #define TIMELINES_MORE 4096u /* than threads that emit: those that emit nothing, or have ended lately */
 #define LATE_MAX 4096u       /* places that an interval may come too late */
 
-void *weft__ring_grow(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes)
+void *weft__ring_grow(struct weft__thread_timelines *timelines, void *ring, size_t *cap, uint64_t first, uint64_t n,
+		      size_t item_bytes)
 {
 	size_t more = *cap ? 2 * *cap : 64;
 	char *grown;
 
-	grown = weft__arena_new(&a->timelines.arena, more, item_bytes);
+	grown = weft__arena_new(&timelines->arena, more, item_bytes);
 	if (!grown)
 		return NULL;
 	for (; first < n; first++)
 		memcpy(grown + (first & (more - 1)) * item_bytes, (char *)ring + (first & (*cap - 1)) * item_bytes,
 		       item_bytes);
-	weft__arena_del(&a->timelines.arena, ring);
+	weft__arena_del(&timelines->arena, ring);
 	*cap = more;
 	return grown;
 }
 
-const struct weft__thread *weft__thread_timeline_owner(const struct weft__analysis *a,
+const struct weft__thread *weft__thread_timeline_owner(const struct weft__threads *threads,
 						       const struct weft__thread_timeline *timeline)
 {
-	uint32_t at = timeline->thread_id ? weft__map_get(&a->threads.by_id, timeline->thread_id) : WEFT__MAP_NONE;
+	uint32_t at = timeline->thread_id ? weft__map_get(&threads->by_id, timeline->thread_id) : WEFT__MAP_NONE;
 
-	return at == WEFT__MAP_NONE ? NULL : &a->threads.at[at];
+	return at == WEFT__MAP_NONE ? NULL : &threads->at[at];
 }
 
 /* Gives back the timelines of threads that ended long ago. */
@@ -49,14 +50,14 @@ static int sweep(struct weft__analysis *a)
 			continue;
 		rc = weft__breakdown_settle(a, timeline, UINT64_MAX);
 		if (rc == 0)
-			rc = weft__times_run(a, timeline, UINT64_MAX);
+			rc = weft__times_run(&a->gaps, &a->opts, &a->result, timeline, UINT64_MAX);
 		if (rc == 0 && a->opts.rows)
-			rc = weft__rows_samples(a, timeline, timeline->n_log);
+			rc = weft__rows_samples(&a->samples, timeline, timeline->n_log);
 		if (rc < 0)
 			return rc;
 		weft__map_del(&a->timelines.by_tid, timeline->tid);
 		a->timelines.n_intervals -= timeline->n_log;
-		weft__thread_timeline_fini(a, timeline);
+		weft__thread_timeline_fini(&a->timelines, timeline);
 		timeline->next_free = a->timelines.free;
 		a->timelines.free = (uint32_t)i;
 	}
@@ -118,17 +119,17 @@ int weft__thread_timeline_get(struct weft__analysis *a, uint32_t tid, struct wef
 	return rc;
 }
 
-struct weft__thread_timeline *weft__thread_timeline_find(struct weft__analysis *a, uint32_t tid)
+struct weft__thread_timeline *weft__thread_timeline_find(struct weft__thread_timelines *timelines, uint32_t tid)
 {
-	uint32_t at = weft__map_get(&a->timelines.by_tid, tid);
+	uint32_t at = weft__map_get(&timelines->by_tid, tid);
 
-	return at == WEFT__MAP_NONE ? NULL : &a->timelines.at[at];
+	return at == WEFT__MAP_NONE ? NULL : &timelines->at[at];
 }
 
 /* A thread that nothing names has a timeline of its own, which no switch can find: tids have 22 bits. */
-uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__thread *s)
+uint32_t weft__thread_timeline_key(const struct weft__analysis_opts *opts, const struct weft__thread *s)
 {
-	const struct weft_thread *thread = weft__names_thread(a->opts.names, s->id);
+	const struct weft_thread *thread = weft__names_thread(opts->names, s->id);
 
 	return thread && thread->tid ? thread->tid : UINT32_C(1) << 31 | s->id;
 }
@@ -136,12 +137,12 @@ uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct 
 int weft__thread_timeline_find_of(struct weft__analysis *a, struct weft__thread *s, struct weft__thread_timeline **ret)
 {
 	const struct weft__thread *main;
-	int rc = weft__thread_timeline_get(a, weft__thread_timeline_key(a, s), ret);
+	int rc = weft__thread_timeline_get(a, weft__thread_timeline_key(&a->opts, s), ret);
 
 	if (rc < 0 || !*ret)
 		return rc;
 	s->timeline = (uint32_t)(*ret - a->timelines.at);
-	main = weft__thread_timeline_owner(a, *ret);
+	main = weft__thread_timeline_owner(&a->threads, *ret);
 	if (!main || (s->polls && !main->polls)) {
 		(*ret)->thread_id = s->id;
 		(*ret)->ended_ns = 0;
@@ -164,23 +165,24 @@ size_t weft__thread_timeline_after(const struct weft__thread_timeline *timeline,
 	return low;
 }
 
-static int drop(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t n)
+static int drop(struct weft__thread_timelines *timelines, struct weft__sampling *samples,
+		struct weft__thread_timeline *timeline, size_t n)
 {
-	int rc = a->opts.rows ? weft__rows_samples(a, timeline, n) : 0;
+	int rc = timelines->opts->rows ? weft__rows_samples(samples, timeline, n) : 0;
 
 	if (n == 0)
 		return rc;
 	timeline->n_changes++;
 	memmove(timeline->log, timeline->log + n, (timeline->n_log - n) * sizeof(*timeline->log));
 	timeline->n_log -= n;
-	a->timelines.n_intervals -= n;
+	timelines->n_intervals -= n;
 	return rc;
 }
 
 /* What no poll needs any more goes. */
 static int prune(struct weft__analysis *a, struct weft__thread_timeline *timeline)
 {
-	const struct weft__thread *s = weft__thread_timeline_owner(a, timeline);
+	const struct weft__thread *s = weft__thread_timeline_owner(&a->threads, timeline);
 	uint64_t keep_ns = a->now_ns > KEEP_NS ? a->now_ns - KEEP_NS : 0;
 	int rc, dropped;
 
@@ -189,8 +191,8 @@ static int prune(struct weft__analysis *a, struct weft__thread_timeline *timelin
 	if (timeline->first_closed < timeline->n_closed &&
 	    weft__closed_at(timeline, timeline->first_closed)->begin_ns < keep_ns)
 		keep_ns = weft__closed_at(timeline, timeline->first_closed)->begin_ns;
-	rc = weft__times_run(a, timeline, keep_ns);
-	dropped = drop(a, timeline, weft__thread_timeline_after(timeline, keep_ns));
+	rc = weft__times_run(&a->gaps, &a->opts, &a->result, timeline, keep_ns);
+	dropped = drop(&a->timelines, &a->samples, timeline, weft__thread_timeline_after(timeline, keep_ns));
 	return rc < 0 ? rc : dropped;
 }
 
@@ -211,9 +213,9 @@ static int make_room(struct weft__analysis *a, struct weft__thread_timeline *tim
 		half = (timeline->n_log + 1) / 2;
 		timeline->cut_ns = timeline->log[half - 1].end_ns;
 		a->result.intervals_cut += half;
-		rc = weft__times_run(a, timeline, timeline->cut_ns);
+		rc = weft__times_run(&a->gaps, &a->opts, &a->result, timeline, timeline->cut_ns);
 		if (rc == 0)
-			rc = drop(a, timeline, half);
+			rc = drop(&a->timelines, &a->samples, timeline, half);
 		if (rc < 0)
 			return rc;
 	}
@@ -238,7 +240,7 @@ int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_time
 	for (at = timeline->n_log; at > 0 && timeline->log[at - 1].end_ns > interval->end_ns; at--)
 		if (timeline->n_log - at >= LATE_MAX) {
 			a->result.intervals_late++;
-			return a->opts.rows ? weft__rows_sample(a, interval) : 0;
+			return a->opts.rows ? weft__rows_sample(&a->samples, interval) : 0;
 		}
 	if (at < timeline->n_log)
 		memmove(timeline->log + at + 1, timeline->log + at, (timeline->n_log - at) * sizeof(*timeline->log));
@@ -249,13 +251,13 @@ int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_time
 	return 0;
 }
 
-void weft__thread_timeline_fini(struct weft__analysis *a, struct weft__thread_timeline *timeline)
+void weft__thread_timeline_fini(struct weft__thread_timelines *timelines, struct weft__thread_timeline *timeline)
 {
-	weft__arena_del(&a->timelines.arena, timeline->log);
-	weft__arena_del(&a->timelines.arena, timeline->closed);
-	weft__arena_del(&a->timelines.arena, timeline->extras);
-	weft__arena_del(&a->timelines.arena, timeline->kept);
-	weft__arena_del(&a->timelines.arena, timeline->kept_contexts);
+	weft__arena_del(&timelines->arena, timeline->log);
+	weft__arena_del(&timelines->arena, timeline->closed);
+	weft__arena_del(&timelines->arena, timeline->extras);
+	weft__arena_del(&timelines->arena, timeline->kept);
+	weft__arena_del(&timelines->arena, timeline->kept_contexts);
 	memset(timeline, 0, sizeof(*timeline));
 }
 

@@ -19,6 +19,7 @@
 #define NO_TIMELINE UINT32_MAX
 
 struct weft__analysis;
+struct weft__threads;
 struct weft__thread;
 struct weft__poll;
 struct weft__holds;
@@ -135,6 +136,8 @@ struct weft__thread_timeline {
 };
 
 struct weft__thread_timelines {
+	const struct weft__analysis_opts *opts;
+	struct weft__result *result;
 	struct weft__arena arena; /* of the list, and of logs and rings of each */
 	struct weft__thread_timeline *at;
 	size_t n, cap;
@@ -145,6 +148,8 @@ struct weft__thread_timelines {
 
 /* What breakdown.c keeps. */
 struct weft__breakdowns {
+	const struct weft__analysis_opts *opts;
+	struct weft__result *result;
 	struct weft__arena arena;
 	struct weft__slice *slices; /* of the poll that is being settled */
 	size_t n_slices, cap_slices;
@@ -158,11 +163,12 @@ struct weft__breakdowns {
 
 /* Room for item number `n` of a ring that has those from number `first` on; `*cap` is 0 or a power of two. New room
  * is zero. Returns the ring, or NULL when out of memory. */
-void *weft__ring_grow(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n, size_t item_bytes);
-static inline void *weft__ring_room(struct weft__analysis *a, void *ring, size_t *cap, uint64_t first, uint64_t n,
-				    size_t item_bytes)
+void *weft__ring_grow(struct weft__thread_timelines *timelines, void *ring, size_t *cap, uint64_t first, uint64_t n,
+		      size_t item_bytes);
+static inline void *weft__ring_room(struct weft__thread_timelines *timelines, void *ring, size_t *cap, uint64_t first,
+				    uint64_t n, size_t item_bytes)
 {
-	return n - first < *cap ? ring : weft__ring_grow(a, ring, cap, first, n, item_bytes);
+	return n - first < *cap ? ring : weft__ring_grow(timelines, ring, cap, first, n, item_bytes);
 }
 
 static inline struct weft__closed *weft__closed_at(const struct weft__thread_timeline *timeline, uint64_t number)
@@ -172,18 +178,18 @@ static inline struct weft__closed *weft__closed_at(const struct weft__thread_tim
 
 /* All return 0 or -ENOMEM; `*ret` is NULL where there are too many threads. A pointer is good until the next get. */
 int weft__thread_timeline_get(struct weft__analysis *a, uint32_t tid, struct weft__thread_timeline **ret);
-uint32_t weft__thread_timeline_key(const struct weft__analysis *a, const struct weft__thread *s);
+uint32_t weft__thread_timeline_key(const struct weft__analysis_opts *opts, const struct weft__thread *s);
 int weft__thread_timeline_find_of(struct weft__analysis *a, struct weft__thread *s, struct weft__thread_timeline **ret);
-struct weft__thread_timeline *weft__thread_timeline_find(struct weft__analysis *a,
+struct weft__thread_timeline *weft__thread_timeline_find(struct weft__thread_timelines *timelines,
 							 uint32_t tid); /* NULL: there is none */
 int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_timeline *timeline,
 			      const struct weft__interval *interval);
 /* The first interval that ends behind `ns`, as index. */
 size_t weft__thread_timeline_after(const struct weft__thread_timeline *timeline, uint64_t ns);
-void weft__thread_timeline_fini(struct weft__analysis *a, struct weft__thread_timeline *timeline);
+void weft__thread_timeline_fini(struct weft__thread_timelines *timelines, struct weft__thread_timeline *timeline);
 void weft__thread_timelines_fini(struct weft__thread_timelines *timelines);
 /* The last thread that it was of, or NULL. */
-const struct weft__thread *weft__thread_timeline_owner(const struct weft__analysis *a,
+const struct weft__thread *weft__thread_timeline_owner(const struct weft__threads *threads,
 						       const struct weft__thread_timeline *timeline);
 
 /* breakdown.c. A poll has ended: its time is cut into parts when all is there. */

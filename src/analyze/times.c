@@ -5,12 +5,12 @@
 
 #define AHEAD 64u /* intervals behind one among which may be the wait that it is in */
 
-static int give(struct weft__analysis *a, const struct weft__thread_timeline *timeline,
-		struct weft__time_sample *sample)
+static int give(const struct weft__analysis_opts *opts, struct weft__result *result,
+		const struct weft__thread_timeline *timeline, struct weft__time_sample *sample)
 {
-	struct weft__time_sum *sum = &a->result.times[sample->state];
+	struct weft__time_sum *sum = &result->times[sample->state];
 
-	if (sample->end_ns < a->opts.from_ns)
+	if (sample->end_ns < opts->from_ns)
 		return 0;
 	/* A switch that is missing must not make more of it than there was. */
 	if (sample->state == WEFT__TIME_CPU && sample->wall_ns && sample->cpu_ns > sample->wall_ns)
@@ -21,7 +21,7 @@ static int give(struct weft__analysis *a, const struct weft__thread_timeline *ti
 	sum->wall_ns = weft__sum(sum->wall_ns, sample->wall_ns);
 	sum->cpu_ns = weft__sum(sum->cpu_ns, sample->cpu_ns);
 	sum->cpu_unknown += !sample->cpu_known;
-	return a->opts.time_sample ? a->opts.time_sample(a->opts.time_data, sample) : 0;
+	return opts->time_sample ? opts->time_sample(opts->time_data, sample) : 0;
 }
 
 /* The wait that a time off the CPU is in, which ends later; NULL: it is in none. */
@@ -37,13 +37,14 @@ static const struct weft__interval *wait_around(const struct weft__thread_timeli
 }
 
 /* What was summed up before switches went missing is not the CPU time of what comes behind. */
-static void look_for_gap(const struct weft__analysis *a, struct weft__times *times, uint64_t begin_ns, uint64_t end_ns)
+static void look_for_gap(const struct weft__gaps *gaps, const struct weft__analysis_opts *opts,
+			 struct weft__times *times, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t from_ns = times->done_ns < begin_ns ? times->done_ns : begin_ns;
 
-	if (!weft__gaps_switches(&a->gaps, from_ns, end_ns))
+	if (!weft__gaps_switches(gaps, from_ns, end_ns))
 		return;
-	times->sampler = (struct weft__offcpu){.interval_ns = a->opts.period_ns};
+	times->sampler = (struct weft__offcpu){.interval_ns = opts->period_ns};
 	times->before_ns = 0;
 	times->cut = true;
 }
@@ -61,7 +62,8 @@ static void begin_wait(struct weft__times *times, uint64_t begin_ns)
 	times->wait_ns = begin_ns;
 }
 
-static int add_off(struct weft__analysis *a, struct weft__thread_timeline *timeline, size_t at)
+static int add_off(const struct weft__analysis_opts *opts, struct weft__result *result,
+		   struct weft__thread_timeline *timeline, size_t at)
 {
 	const struct weft__interval *off = &timeline->log[at];
 	struct weft__times *times = &timeline->times;
@@ -73,7 +75,7 @@ static int add_off(struct weft__analysis *a, struct weft__thread_timeline *timel
 					   .kernel = off->kernel};
 
 	wait = wait_around(timeline, at);
-	times->sampler.interval_ns = a->opts.period_ns;
+	times->sampler.interval_ns = opts->period_ns;
 	if (wait) {
 		begin_wait(times, wait->begin_ns);
 		times->off_ns = off->end_ns;
@@ -87,12 +89,12 @@ static int add_off(struct weft__analysis *a, struct weft__thread_timeline *timel
 	sample.begin_ns = group.begin_ns;
 	sample.end_ns = group.end_ns;
 	sample.count = group.count;
-	sample.wall_ns = group.count * a->opts.period_ns;
+	sample.wall_ns = group.count * opts->period_ns;
 	sample.cpu_ns = weft__sum(group.cpu_ns, times->before_ns);
 	sample.cpu_known = !times->cut;
 	times->before_ns = 0;
 	times->cut = false;
-	return give(a, timeline, &sample);
+	return give(opts, result, timeline, &sample);
 }
 
 static bool knows_cpu(const struct weft__thread_timeline *timeline)
@@ -101,8 +103,8 @@ static bool knows_cpu(const struct weft__thread_timeline *timeline)
 	       !timeline->times.cut;
 }
 
-static int add_sample(struct weft__analysis *a, struct weft__thread_timeline *timeline,
-		      const struct weft__interval *interval)
+static int add_sample(const struct weft__analysis_opts *opts, struct weft__result *result,
+		      struct weft__thread_timeline *timeline, const struct weft__interval *interval)
 {
 	struct weft__times *times = &timeline->times;
 	struct weft__time_sample sample = {.state = WEFT__TIME_CPU,
@@ -121,12 +123,13 @@ static int add_sample(struct weft__analysis *a, struct weft__thread_timeline *ti
 	sample.cpu_known = true;
 	times->before_ns = 0;
 	times->cut = false;
-	return give(a, timeline, &sample);
+	return give(opts, result, timeline, &sample);
 }
 
 /* Two samples. Of waits inside of one another the time before is in the first that ends, and each has the time since
  * the one before ended. */
-static int add_wait(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__interval *wait)
+static int add_wait(const struct weft__analysis_opts *opts, struct weft__result *result,
+		    struct weft__thread_timeline *timeline, const struct weft__interval *wait)
 {
 	struct weft__times *times = &timeline->times;
 	struct weft__time_sample before = {
@@ -155,7 +158,7 @@ static int add_wait(struct weft__analysis *a, struct weft__thread_timeline *time
 		before.cpu_ns = before.cpu_known ? times->before_ns : 0;
 		times->before_ns = 0;
 		times->cut = false;
-		rc = give(a, timeline, &before);
+		rc = give(opts, result, timeline, &before);
 	} else {
 		sample.begin_ns = times->delta.since_ns;
 	}
@@ -165,10 +168,11 @@ static int add_wait(struct weft__analysis *a, struct weft__thread_timeline *time
 	sample.wall_ns = weft__since(wait->end_ns, sample.begin_ns);
 	sample.wall_ns = sample.wall_ns < off_ns ? sample.wall_ns : off_ns;
 	weft__delta_from(&times->delta, wait->end_ns);
-	return rc < 0 ? rc : give(a, timeline, &sample);
+	return rc < 0 ? rc : give(opts, result, timeline, &sample);
 }
 
-int weft__times_run(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t until_ns)
+int weft__times_run(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *result,
+		    struct weft__thread_timeline *timeline, uint64_t until_ns)
 {
 	struct weft__times *times = &timeline->times;
 	size_t i;
@@ -181,10 +185,10 @@ int weft__times_run(struct weft__analysis *a, struct weft__thread_timeline *time
 			break;
 		if (interval->kind == INTERVAL_WALL)
 			continue;
-		look_for_gap(a, times, interval->begin_ns, interval->end_ns);
-		rc = interval->kind == INTERVAL_OFF      ? add_off(a, timeline, i)
-		     : interval->kind == INTERVAL_SAMPLE ? add_sample(a, timeline, interval)
-							 : add_wait(a, timeline, interval);
+		look_for_gap(gaps, opts, times, interval->begin_ns, interval->end_ns);
+		rc = interval->kind == INTERVAL_OFF      ? add_off(opts, result, timeline, i)
+		     : interval->kind == INTERVAL_SAMPLE ? add_sample(opts, result, timeline, interval)
+							 : add_wait(opts, result, timeline, interval);
 		times->done_ns = interval->end_ns;
 	}
 	if (until_ns != UINT64_MAX && until_ns > times->done_ns)
@@ -192,13 +196,13 @@ int weft__times_run(struct weft__analysis *a, struct weft__thread_timeline *time
 	return rc;
 }
 
-int weft__times_settle(struct weft__analysis *a)
+int weft__times_settle(struct weft__thread_timelines *timelines, struct weft__gaps *gaps)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->timelines.n && rc >= 0; i++)
-		if (a->timelines.at[i].used)
-			rc = weft__times_run(a, &a->timelines.at[i], UINT64_MAX);
+	for (i = 0; i < timelines->n && rc >= 0; i++)
+		if (timelines->at[i].used)
+			rc = weft__times_run(gaps, timelines->opts, timelines->result, &timelines->at[i], UINT64_MAX);
 	return rc;
 }

@@ -4,8 +4,10 @@
  * their own weight and not these.
  *
  *     a CPU sample            stands for the time since the sample before, with the CPU time in it
- *     a wait reported by itself   is two: the time before it, with all CPU time since the sample before, and the wait, with none
- *     time off the CPU        is summed, and each multiple of the sampling interval is a sample (offcpu.h): a group of them
+ *     a wait reported by itself   is two: the time before it, with all CPU time since the sample before, and the wait,
+ *                                 with none
+ *     time off the CPU        is summed, and each multiple of the sampling interval is a sample (offcpu.h): a group of
+ *                             them
  *
  * CPU time is the time between switches, so it is known where these are; else a CPU sample has its weight, and the
  * time before a wait none that is known. They come in order of time for each thread, some time after the events that
@@ -43,11 +45,15 @@ struct weft__time_sum {
 	uint64_t cpu_unknown; /* samples whose CPU time is not known */
 };
 
-struct weft__analysis;
+struct weft__thread_timelines;
+struct weft__result;
+struct weft__gaps;
+struct weft__analysis_opts;
 struct weft__thread_timeline;
 
 /* Those of what ended up to then, which nothing comes late for. 0 or -ENOMEM. */
-int weft__times_run(struct weft__analysis *a, struct weft__thread_timeline *timeline, uint64_t until_ns);
-int weft__times_settle(struct weft__analysis *a);
+int weft__times_run(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *result,
+		    struct weft__thread_timeline *timeline, uint64_t until_ns);
+int weft__times_settle(struct weft__thread_timelines *timelines, struct weft__gaps *gaps);
 
 #endif

@@ -5,12 +5,12 @@
 
 #include "analyze/state.h"
 
-int weft__task_waits(struct weft__analysis *a, const struct weft__event *ev)
+int weft__task_waits(struct weft__tasks *tasks, const struct weft__event *ev)
 {
-	uint32_t at = weft__map_get(&a->tasks.by_id, WEFT_FIELD(ev, TASK_WAIT, TASK));
+	uint32_t at = weft__map_get(&tasks->by_id, WEFT_FIELD(ev, TASK_WAIT, TASK));
 
 	if (at != WEFT__MAP_NONE)
-		a->tasks.at[at].wait_stack = (uint32_t)WEFT_FIELD(ev, TASK_WAIT, STACK);
+		tasks->at[at].wait_stack = (uint32_t)WEFT_FIELD(ev, TASK_WAIT, STACK);
 	return 0;
 }
 
@@ -25,9 +25,9 @@ static int longest_first(const void *left, const void *right)
 	return a->task < b->task ? -1 : a->task > b->task;
 }
 
-static bool is_polled(struct weft__analysis *a, const struct weft__task *task)
+static bool is_polled(struct weft__threads *threads, const struct weft__task *task)
 {
-	return task->poll_ns && weft__poll_open(a, task->poll_thread, task->id, task->poll_ns);
+	return task->poll_ns && weft__poll_open(threads, task->poll_thread, task->id, task->poll_ns);
 }
 
 /* Into the list, which is in order, if it is longer than the last one there. */
@@ -47,19 +47,19 @@ static void insert(struct weft__result *r, size_t top, const struct weft__waitin
 	r->waiting[at] = *one;
 }
 
-int weft__waiting_find(struct weft__analysis *a, uint64_t end_ns)
+int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, uint64_t end_ns)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = tasks->result;
 	size_t i;
 
-	r->waiting_known = !a->polls_reported && r->n_kind[WEFT_KIND_POLL_COUNT] == 0;
-	if (!r->waiting_known || a->opts.top == 0)
+	r->waiting_known = !tasks->opts->polls_reported && r->n_kind[WEFT_KIND_POLL_COUNT] == 0;
+	if (!r->waiting_known || tasks->opts->top == 0)
 		return 0;
-	r->waiting = weft__arena_new(&a->tasks.arena, a->opts.top, sizeof(*r->waiting));
+	r->waiting = weft__arena_new(&tasks->arena, tasks->opts->top, sizeof(*r->waiting));
 	if (!r->waiting)
 		return -ENOMEM;
-	for (i = 0; i < a->tasks.n; i++) {
-		const struct weft__task *task = &a->tasks.at[i];
+	for (i = 0; i < tasks->n; i++) {
+		const struct weft__task *task = &tasks->at[i];
 		struct weft__waiting one = {.task = task->id,
 					    .location = task->location,
 					    .silent_ns = weft__since(end_ns, task->base_ns),
@@ -69,10 +69,10 @@ int weft__waiting_find(struct weft__analysis *a, uint64_t end_ns)
 					    .wake = task->last,
 					    .stack = task->wait_stack};
 
-		if (!task->live || !task->seen || is_polled(a, task))
+		if (!task->live || !task->seen || is_polled(threads, task))
 			continue;
 		r->n_waiting_all++;
-		insert(r, a->opts.top, &one);
+		insert(r, tasks->opts->top, &one);
 	}
 	return 0;
 }

@@ -7,22 +7,22 @@
 
 #include "analyze/state.h"
 
-static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struct weft__wait_row **ret)
+static int row_get(struct weft__waits *waits, uint32_t what, uint32_t name, struct weft__wait_row **ret)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = waits->result;
 	uint64_t key = (uint64_t)what << 32 | name;
-	uint32_t at = weft__map_get(&a->waits.by_key, key);
+	uint32_t at = weft__map_get(&waits->by_key, key);
 	struct weft__wait_row *grown;
 
-	if (at == WEFT__MAP_NONE && r->n_waits >= a->opts.max_rows && (what || name))
-		return row_get(a, 0, 0, ret);
+	if (at == WEFT__MAP_NONE && r->n_waits >= waits->opts->max_rows && (what || name))
+		return row_get(waits, 0, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__arena_grow(&a->waits.arena, r->waits, &a->waits.cap, r->n_waits, sizeof(*grown));
+		grown = weft__arena_grow(&waits->arena, r->waits, &waits->cap, r->n_waits, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		r->waits = grown;
 		at = (uint32_t)r->n_waits;
-		if (weft__map_put(&a->waits.by_key, key, at) < 0)
+		if (weft__map_put(&waits->by_key, key, at) < 0)
 			return -ENOMEM;
 		grown[r->n_waits++] = (struct weft__wait_row){.what = what, .name = name};
 	}
@@ -30,10 +30,10 @@ static int row_get(struct weft__analysis *a, uint32_t what, uint32_t name, struc
 	return 0;
 }
 
-static int add_to_row(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *more,
+static int add_to_row(struct weft__waits *waits, const struct weft__thread *s, const struct weft__wait_row *more,
 		      uint32_t stack, struct weft__wait_row **ret)
 {
-	int rc = row_get(a, more->what, more->name, ret);
+	int rc = row_get(waits, more->what, more->name, ret);
 
 	if (rc < 0)
 		return rc;
@@ -42,38 +42,38 @@ static int add_to_row(struct weft__analysis *a, const struct weft__thread *s, co
 	if (more->longest_ns > (*ret)->longest_ns)
 		(*ret)->longest_ns = more->longest_ns;
 	if (!weft__thread_works(s))
-		return weft__wait_of_thread(a, s, more, stack);
+		return weft__wait_of_thread(waits, s, more, stack);
 	(*ret)->worker_ns = weft__sum((*ret)->worker_ns, more->ns);
 	return 0;
 }
 
 /* It may be of what was asked for, or not. */
-static void leave_out(struct weft__analysis *a, uint64_t n, uint64_t ns)
+static void leave_out(struct weft__result *result, uint64_t n, uint64_t ns)
 {
-	a->result.n_waits_mixed = weft__sum(a->result.n_waits_mixed, n);
-	a->result.waits_mixed_ns = weft__sum(a->result.waits_mixed_ns, ns);
+	result->n_waits_mixed = weft__sum(result->n_waits_mixed, n);
+	result->waits_mixed_ns = weft__sum(result->waits_mixed_ns, ns);
 }
 
-static bool of_threads(const struct weft__analysis *a, const struct weft__thread *s)
+static bool of_threads(const struct weft__analysis_opts *opts, const struct weft__thread *s)
 {
-	return s->asked && weft__worker_asked(a, s->worker, s->id);
+	return s->asked && weft__worker_asked(opts, s->worker, s->id);
 }
 
 /* Whether what a thread does now counts, and the innermost poll that it does it in. */
-static int asked(struct weft__analysis *a, const struct weft__thread *s, const struct weft__poll **poll, bool *ret)
+static int asked(struct weft__lanes *lanes, const struct weft__thread *s, const struct weft__poll **poll, bool *ret)
 {
 	struct weft__location *location;
 	size_t i;
 
 	*poll = NULL;
-	*ret = of_threads(a, s) && weft__context_asked(a, s);
+	*ret = of_threads(lanes->opts, s) && weft__context_asked(lanes->opts, s);
 	for (i = s->n_open; i-- > 0 && !*poll;) {
-		if (weft__location_get(a, s->open[i].location, &location) < 0)
+		if (weft__location_get(lanes, s->open[i].location, &location) < 0)
 			return -ENOMEM;
-		if (!a->opts.location || location->match)
+		if (!lanes->opts->location || location->match)
 			*poll = &s->open[i];
 	}
-	if (a->opts.location && !*poll)
+	if (lanes->opts->location && !*poll)
 		*ret = false;
 	return 0;
 }
@@ -86,27 +86,27 @@ static void add_object(struct weft__wait_row *row, uint64_t object)
 }
 
 /* Different objects may share a key, which makes more rows of one, never one of two. */
-static int object_get(struct weft__analysis *a, const struct weft__wait *wait, struct weft__wait_object **ret)
+static int object_get(struct weft__waits *waits, const struct weft__wait *wait, struct weft__wait_object **ret)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = waits->result;
 	uint64_t key = wait->object ^ ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15);
-	uint32_t at = weft__map_get(&a->waits.object_by_key, key);
+	uint32_t at = weft__map_get(&waits->object_by_key, key);
 	struct weft__wait_object *row = at == WEFT__MAP_NONE ? NULL : &r->wait_objects[at], *grown;
 
 	*ret = row;
 	if (row && row->what == wait->what && row->name == wait->name && row->object == wait->object)
 		return 0;
 	*ret = NULL;
-	if (r->n_wait_objects >= a->opts.max_rows) {
+	if (r->n_wait_objects >= waits->opts->max_rows) {
 		r->wait_objects_beyond++;
 		return 0;
 	}
-	grown = weft__arena_grow(&a->waits.arena, r->wait_objects, &a->waits.cap_objects, r->n_wait_objects,
+	grown = weft__arena_grow(&waits->arena, r->wait_objects, &waits->cap_objects, r->n_wait_objects,
 				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_objects = grown;
-	if (weft__map_put(&a->waits.object_by_key, key, (uint32_t)r->n_wait_objects) < 0)
+	if (weft__map_put(&waits->object_by_key, key, (uint32_t)r->n_wait_objects) < 0)
 		return -ENOMEM;
 	*ret = &grown[r->n_wait_objects++];
 	**ret = (struct weft__wait_object){.what = wait->what, .name = wait->name, .object = wait->object};
@@ -121,7 +121,7 @@ static int add_to_object(struct weft__analysis *a, const struct weft__thread *s,
 
 	if (weft__wait_is_call(wait->what) || wait->object == 0)
 		return 0;
-	rc = object_get(a, wait, &row);
+	rc = object_get(&a->waits, wait, &row);
 	if (rc < 0 || !row)
 		return rc;
 	row->n++;
@@ -132,7 +132,7 @@ static int add_to_object(struct weft__analysis *a, const struct weft__thread *s,
 		row->longest_ns = wait->rank_ns;
 	if ((interval->holder || interval->holds) && wait->rank_ns >= row->held_ns) {
 		row->held_ns = wait->rank_ns;
-		weft__holder_find(a, interval, &row->holder);
+		weft__holder_find(&a->holders, &a->threads, &a->timelines, interval, &row->holder);
 	}
 	return 0;
 }
@@ -183,15 +183,15 @@ static int book(struct weft__analysis *a, struct weft__thread *s, const struct w
 	const struct weft__poll *poll;
 	struct weft__wait_row *row;
 	bool counts;
-	int rc = asked(a, s, &poll, &counts);
+	int rc = asked(&a->lanes, s, &poll, &counts);
 
 	/* A poll that is reported as a whole, at its end, is not open yet. */
-	if (rc == 0 && !counts && a->opts.location && a->polls_reported && of_threads(a, s) &&
-	    weft__context_asked(a, s))
-		leave_out(a, 1, wait.rank_ns);
+	if (rc == 0 && !counts && a->opts.location && a->opts.polls_reported && of_threads(&a->opts, s) &&
+	    weft__context_asked(&a->opts, s))
+		leave_out(&a->result, 1, wait.rank_ns);
 	if (rc < 0 || !counts || wait.rank_ns == 0)
 		return rc;
-	rc = add_to_row(a, s, &more, wait.stack, &row);
+	rc = add_to_row(&a->waits, s, &more, wait.stack, &row);
 	if (rc < 0)
 		return rc;
 	add_object(row, wait.object);
@@ -202,17 +202,18 @@ static int book(struct weft__analysis *a, struct weft__thread *s, const struct w
 	rc = add_to_object(a, s, &wait, interval);
 	if (rc == 0)
 		rc = weft__wait_rank(a, s, &wait, interval);
-	return rc == 0 && a->opts.rows ? weft__rows_wait(a, &wait, interval, poll) : rc;
+	return rc == 0 && a->opts.rows ? weft__rows_wait(&a->threads, &a->timelines, &a->holders, &wait, interval, poll)
+				       : rc;
 }
 
 /* Where somebody else reports it for the thread, polls and context are those of the thread's own events. */
-static struct weft__thread *own_thread(struct weft__analysis *a, struct weft__thread *s,
+static struct weft__thread *own_thread(struct weft__threads *threads, struct weft__thread *s,
 				       const struct weft__thread_timeline *timeline)
 {
-	uint32_t at = timeline && timeline->thread_id != s->id ? weft__map_get(&a->threads.by_id, timeline->thread_id)
+	uint32_t at = timeline && timeline->thread_id != s->id ? weft__map_get(&threads->by_id, timeline->thread_id)
 							       : WEFT__MAP_NONE;
 
-	return at != WEFT__MAP_NONE ? &a->threads.at[at] : s;
+	return at != WEFT__MAP_NONE ? &threads->at[at] : s;
 }
 
 int weft__wait_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
@@ -233,35 +234,36 @@ int weft__wait_add(struct weft__analysis *a, struct weft__thread *s, const struc
 	struct weft__thread_timeline *timeline;
 	int rc = weft__thread_timeline_of(a, s, &timeline);
 
-	weft__pending_end(a, weft__thread_timeline_key(a, s), &interval);
+	weft__pending_end(&a->result, weft__thread_timeline_key(&a->opts, s), &interval);
 	if (rc == 0 && timeline)
 		rc = weft__thread_timeline_add(a, timeline, &interval);
-	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc : book(a, own_thread(a, s, timeline), ev, &interval);
+	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc
+						       : book(a, own_thread(&a->threads, s, timeline), ev, &interval);
 }
 
 /* How much of the time over which waits were summed was spent on what was asked for. */
 enum share { SHARE_NONE, SHARE_SOME, SHARE_ALL };
 
-static enum share context_share(const struct weft__analysis *a, const struct weft__thread *s)
+static enum share context_share(const struct weft__analysis_opts *opts, const struct weft__thread *s)
 {
-	if (!a->by_context)
+	if (!opts->by_context)
 		return SHARE_ALL;
 	if (s->in_context_ns > s->sums_from_ns)
 		return SHARE_SOME;
 	return s->in_context ? SHARE_ALL : SHARE_NONE;
 }
 
-static int place_share(struct weft__analysis *a, const struct weft__thread *s, enum share *ret)
+static int place_share(struct weft__lanes *lanes, const struct weft__thread *s, enum share *ret)
 {
 	struct weft__location *location;
 	size_t i;
 
 	*ret = SHARE_ALL;
-	if (!a->opts.location)
+	if (!lanes->opts->location)
 		return 0;
-	*ret = a->polls_reported || s->location_ns > s->sums_from_ns ? SHARE_SOME : SHARE_NONE;
+	*ret = lanes->opts->polls_reported || s->location_ns > s->sums_from_ns ? SHARE_SOME : SHARE_NONE;
 	for (i = s->n_open; i-- > 0;) {
-		if (weft__location_get(a, s->open[i].location, &location) < 0)
+		if (weft__location_get(lanes, s->open[i].location, &location) < 0)
 			return -ENOMEM;
 		if (location->match)
 			*ret = s->open[i].begin_ns <= s->sums_from_ns ? SHARE_ALL : SHARE_SOME;
@@ -285,25 +287,25 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__thread *s, const struc
 
 	if (rc < 0)
 		return rc;
-	s = own_thread(a, s, timeline);
+	s = own_thread(&a->threads, s, timeline);
 	if (ev->time_ns != s->sums_ns) {
 		s->sums_from_ns = s->sums_ns;
 		s->sums_ns = ev->time_ns;
 	}
 	/* Calls that never left the CPU were counted, and took no time that was waited. */
 	if (ev->time_ns < a->opts.from_ns || WEFT_FIELD(ev, WAIT_SUM, COUNT) == 0 ||
-	    WEFT_FIELD(ev, WAIT_SUM, TOTAL) == 0 || !of_threads(a, s))
+	    WEFT_FIELD(ev, WAIT_SUM, TOTAL) == 0 || !of_threads(&a->opts, s))
 		return 0;
-	context = context_share(a, s);
-	rc = place_share(a, s, &location);
+	context = context_share(&a->opts, s);
+	rc = place_share(&a->lanes, s, &location);
 	if (rc < 0 || context == SHARE_NONE || location == SHARE_NONE)
 		return rc;
 	if (context == SHARE_SOME || location == SHARE_SOME) {
-		leave_out(a, WEFT_FIELD(ev, WAIT_SUM, COUNT), WEFT_FIELD(ev, WAIT_SUM, TOTAL));
+		leave_out(&a->result, WEFT_FIELD(ev, WAIT_SUM, COUNT), WEFT_FIELD(ev, WAIT_SUM, TOTAL));
 		return 0;
 	}
-	rc = add_to_row(a, s, &more, 0, &row);
-	return rc == 0 && a->opts.rows ? weft__rows_wait_sum(a, s, &more, ev->time_ns) : rc;
+	rc = add_to_row(&a->waits, s, &more, 0, &row);
+	return rc == 0 && a->opts.rows ? weft__rows_wait_sum(&a->opts, s, &more, ev->time_ns) : rc;
 }
 
 static int most_first(const void *left, const void *right)
@@ -332,15 +334,15 @@ static int most_time_first(const void *left, const void *right)
 	return a->object < b->object ? -1 : a->object > b->object;
 }
 
-void weft__waits_settle(struct weft__analysis *a)
+void weft__waits_settle(struct weft__waits *waits)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = waits->result;
 
 	if (r->n_waits)
 		qsort(r->waits, r->n_waits, sizeof(*r->waits), most_first);
 	if (r->n_wait_objects)
 		qsort(r->wait_objects, r->n_wait_objects, sizeof(*r->wait_objects), most_time_first);
-	weft__wait_ranks_settle(a);
+	weft__wait_ranks_settle(waits);
 }
 
 void weft__waits_fini(struct weft__waits *waits)

@@ -28,20 +28,21 @@ static void sink(struct weft__wait *list, size_t n, size_t at)
 }
 
 /* Whether there is a place for it in a list, which is made when there is none. */
-static int has_room(struct weft__analysis *a, struct weft__wait **list, size_t n, const struct weft__wait *wait)
+static int has_room(struct weft__waits *waits, struct weft__wait **list, size_t n, const struct weft__wait *wait)
 {
 	if (!*list)
-		*list = weft__arena_new(&a->waits.arena, a->opts.top, sizeof(**list));
+		*list = weft__arena_new(&waits->arena, waits->opts->top, sizeof(**list));
 	if (!*list)
 		return -ENOMEM;
-	return n < a->opts.top || (*list)[0].rank_ns < wait->rank_ns;
+	return n < waits->opts->top || (*list)[0].rank_ns < wait->rank_ns;
 }
 
-static void put(const struct weft__analysis *a, struct weft__wait *list, size_t *n, const struct weft__wait *wait)
+static void put(const struct weft__analysis_opts *opts, struct weft__wait *list, size_t *n,
+		const struct weft__wait *wait)
 {
 	size_t at;
 
-	if (*n == a->opts.top) {
+	if (*n == opts->top) {
 		list[0] = *wait;
 		sink(list, *n, 0);
 		return;
@@ -54,12 +55,12 @@ static void put(const struct weft__analysis *a, struct weft__wait *list, size_t 
 static int keep_long(struct weft__analysis *a, struct weft__wait **list, size_t *n, struct weft__wait *wait,
 		     const struct weft__interval *interval)
 {
-	int rc = has_room(a, list, *n, wait);
+	int rc = has_room(&a->waits, list, *n, wait);
 
 	if (rc <= 0)
 		return rc;
-	weft__holder_find(a, interval, &wait->holder);
-	put(a, *list, n, wait);
+	weft__holder_find(&a->holders, &a->threads, &a->timelines, interval, &wait->holder);
+	put(&a->opts, *list, n, wait);
 	return 0;
 }
 
@@ -75,39 +76,39 @@ int weft__wait_rank(struct weft__analysis *a, const struct weft__thread *s, stru
 }
 
 /* Different waits may share a key, which makes more rows of one, never one of two. */
-static int of_thread_get(struct weft__analysis *a, uint32_t thread_id, const struct weft__wait_row *wait,
+static int of_thread_get(struct weft__waits *waits, uint32_t thread_id, const struct weft__wait_row *wait,
 			 struct weft__wait_thread *ret[static 1])
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = waits->result;
 	uint64_t key = ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15) ^ thread_id;
-	uint32_t at = weft__map_get(&a->waits.thread_by_key, key);
+	uint32_t at = weft__map_get(&waits->thread_by_key, key);
 	struct weft__wait_thread *row = at == WEFT__MAP_NONE ? NULL : &r->wait_threads[at], *grown;
 
 	*ret = row;
 	if (row && row->thread_id == thread_id && row->what == wait->what && row->name == wait->name)
 		return 0;
 	*ret = NULL;
-	if (r->n_wait_threads >= a->opts.max_rows) {
+	if (r->n_wait_threads >= waits->opts->max_rows) {
 		r->wait_threads_beyond++;
 		return 0;
 	}
-	grown = weft__arena_grow(&a->waits.arena, r->wait_threads, &a->waits.cap_threads, r->n_wait_threads,
+	grown = weft__arena_grow(&waits->arena, r->wait_threads, &waits->cap_threads, r->n_wait_threads,
 				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->wait_threads = grown;
-	if (weft__map_put(&a->waits.thread_by_key, key, (uint32_t)r->n_wait_threads) < 0)
+	if (weft__map_put(&waits->thread_by_key, key, (uint32_t)r->n_wait_threads) < 0)
 		return -ENOMEM;
 	*ret = &grown[r->n_wait_threads++];
 	**ret = (struct weft__wait_thread){.thread_id = thread_id, .what = wait->what, .name = wait->name};
 	return 0;
 }
 
-int weft__wait_of_thread(struct weft__analysis *a, const struct weft__thread *s, const struct weft__wait_row *more,
+int weft__wait_of_thread(struct weft__waits *waits, const struct weft__thread *s, const struct weft__wait_row *more,
 			 uint32_t stack)
 {
 	struct weft__wait_thread *row;
-	int rc = of_thread_get(a, s->id, more, &row);
+	int rc = of_thread_get(waits, s->id, more, &row);
 
 	if (rc < 0 || !row)
 		return rc;
@@ -140,14 +141,14 @@ static int thread_order(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-void weft__wait_ranks_settle(struct weft__analysis *a)
+void weft__wait_ranks_settle(struct weft__waits *waits)
 {
-	struct weft__result *r = &a->result;
+	struct weft__result *r = waits->result;
 	size_t i;
 
-	for (i = 0; i < a->waits.n_others && !r->works; i++)
-		if (has_room(a, &r->long_waits, r->n_long_waits, &a->waits.others[i]) > 0)
-			put(a, r->long_waits, &r->n_long_waits, &a->waits.others[i]);
+	for (i = 0; i < waits->n_others && !r->works; i++)
+		if (has_room(waits, &r->long_waits, r->n_long_waits, &waits->others[i]) > 0)
+			put(waits->opts, r->long_waits, &r->n_long_waits, &waits->others[i]);
 	if (r->n_long_waits)
 		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
 	if (r->n_wait_threads)

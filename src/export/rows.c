@@ -137,8 +137,8 @@ static int add_time(void *data, const struct weft__time_sample *sample)
 	uint32_t worker = thread ? thread->worker : WEFT_WORKER_NONE;
 	struct adding row = {.stack = {.stack = sample->stack, .kernel = sample->kernel, .outside = sample->what != 0}};
 
-	if (sample->wall_ns == 0 || !weft__worker_asked(agg->analysis, worker, sample->thread_id) ||
-	    !weft__thread_asked(agg->analysis, sample->thread_id))
+	if (sample->wall_ns == 0 || !weft__worker_asked(&agg->analysis->opts, worker, sample->thread_id) ||
+	    !weft__thread_asked(&agg->analysis->opts, sample->thread_id))
 		return 0;
 	if (label_thread(agg, sample->thread_id, sample->tid, worker, &row.labels) < 0 ||
 	    label_wait(agg, sample->what, sample->name, &row.labels) < 0 ||

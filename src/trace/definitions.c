@@ -148,6 +148,7 @@ static int give_module(struct weft__scan *t, const struct weft_module *module)
 		[WEFT_MODULE_VDSO] = "vdso",
 		[WEFT_MODULE_KERNEL] = "kernel",
 		[WEFT_MODULE_CODE] = "code",
+		[WEFT_MODULE_NAMED] = "named",
 	};
 	struct weft__row *row = weft__row_new(t);
 

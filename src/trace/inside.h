@@ -15,20 +15,31 @@ struct weft__plain_thread {
 	uint64_t park_ns; /* 0: it is not */
 };
 
+/* For plain_tasks.c. */
+#define ENDED_TASKS_KEPT 4096u
 struct weft__plain_task {
 	uint64_t id;
-	uint64_t spawn_ns, first_poll_ns, polls, wakes; /* 0: not seen */
+	uint64_t spawn_ns, first_poll_ns, end_ns, polls, wakes; /* 0: not seen */
+	uint64_t ended;                                         /* its number among those that have; 0: it has not */
 	uint32_t location;
+	bool looped; /* spawned or polled by a worker of a loop */
+};
+
+struct weft__plain_tasks {
+	struct weft__map by_id;
+	struct weft__plain_task *at;
+	size_t n, cap;
+	uint32_t free;   /* its spawn_ns is the next one */
+	uint32_t *ended; /* a ring of the last ones */
+	uint64_t n_ended;
+	bool wakes_counted; /* not every wake was recorded */
 };
 
 struct weft__plain {
-	struct weft__map thread_by_id, task_by_id;
+	struct weft__map thread_by_id;
 	struct weft__plain_thread *threads;
 	size_t n_threads, cap_threads;
-	struct weft__plain_task *tasks;
-	size_t n_tasks, cap_tasks;
-	uint32_t free_task; /* its spawn_ns is the next one */
-	bool wakes_counted; /* not every wake was recorded */
+	struct weft__plain_tasks tasks;
 	struct weft__gaps gaps;
 };
 
@@ -157,6 +168,11 @@ int weft__plain_begin(struct weft__scan *t);
 int weft__plain_event(struct weft__scan *t, const struct weft__event *ev);
 int weft__plain_end(struct weft__scan *t); /* of the recording */
 void weft__plain_fini(struct weft__scan *t);
+int weft__plain_thread_get(struct weft__scan *t, uint32_t thread_id, struct weft__plain_thread **ret);
+/* plain_tasks.c */
+int weft__plain_task_event(struct weft__scan *t, const struct weft__event *ev);
+int weft__plain_tasks_end(struct weft__scan *t);
+void weft__plain_tasks_fini(struct weft__plain_tasks *tasks);
 
 /* summary_rows.c: all rows of the recording that was analysed. Returns 0 or -ENOMEM. */
 int weft__summary_rows(struct weft__scan *t, const struct weft__result *result);

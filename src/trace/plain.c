@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that events say by themselves: parks, queues, stuck polls, the program's events, counts, costs, tasks. */
+/* Rows that events say by themselves: parks, queues, stuck polls, the program's events, counts, costs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include "analyze/label.h"
 #include "base/alloc.h"
 #include "trace/inside.h"
-
-#define TASKS_MAX (1u << 20) /* that live at one time; more are left out */
 
 static const uint16_t fields_of[WEFT_KIND_BUILTIN_END] = {
 #define X(NAME, number, ...) [number] = WEFT_FIELDS_OF_##NAME,
@@ -24,7 +22,7 @@ bool weft__is_plain(enum weft__table_id table)
 	return table == WEFT__TABLE_PARK || table == WEFT__TABLE_PARK_COUNT || table == WEFT__TABLE_QUEUE ||
 	       table == WEFT__TABLE_STUCK || table == WEFT__TABLE_EVENT || table == WEFT__TABLE_POLL_COUNT ||
 	       table == WEFT__TABLE_COST || table == WEFT__TABLE_TASK || table == WEFT__TABLE_CONTEXT ||
-	       table == WEFT__TABLE_WALL;
+	       table == WEFT__TABLE_WALL || table == WEFT__TABLE_ALLOC;
 }
 
 bool weft__plain_wants(enum weft__table_id table, uint32_t kind)
@@ -44,6 +42,8 @@ bool weft__plain_wants(enum weft__table_id table, uint32_t kind)
 		return kind == WEFT_KIND_CONTEXT;
 	case WEFT__TABLE_WALL:
 		return kind == WEFT_KIND_WALL;
+	case WEFT__TABLE_ALLOC:
+		return kind == WEFT_KIND_ALLOC;
 	case WEFT__TABLE_STUCK:
 		return kind == WEFT_KIND_STUCK;
 	case WEFT__TABLE_POLL_COUNT:
@@ -57,7 +57,7 @@ bool weft__plain_wants(enum weft__table_id table, uint32_t kind)
 	}
 }
 
-static int thread_get(struct weft__scan *t, uint32_t thread_id, struct weft__plain_thread **ret)
+int weft__plain_thread_get(struct weft__scan *t, uint32_t thread_id, struct weft__plain_thread **ret)
 {
 	struct weft__plain *p = &t->plain;
 	uint32_t at = weft__map_get(&p->thread_by_id, thread_id);
@@ -86,7 +86,7 @@ static int row_of(struct weft__scan *t, size_t column, uint32_t thread_id, uint3
 	struct weft__plain_thread none = {.worker = WEFT_WORKER_NONE}, *thread = &none;
 
 	*ret = weft__row_new(t);
-	if (!*ret || (thread_id && thread_get(t, thread_id, &thread) < 0))
+	if (!*ret || (thread_id && weft__plain_thread_get(t, thread_id, &thread) < 0))
 		return -ENOMEM;
 	return weft__fill_who(t, *ret, column, thread_id, tid, thread->worker);
 }
@@ -121,7 +121,7 @@ static int park_event(struct weft__scan *t, const struct weft__event *ev)
 				 ev->time_ns, WEFT_DEPTH_UNKNOWN);
 	if (ev->kind != WEFT_KIND_PARK && ev->kind != WEFT_KIND_UNPARK)
 		return 0;
-	if (thread_get(t, ev->thread, &thread) < 0)
+	if (weft__plain_thread_get(t, ev->thread, &thread) < 0)
 		return -ENOMEM;
 	begin_ns = thread->park_ns;
 	thread->park_ns = ev->kind == WEFT_KIND_PARK ? ev->time_ns : 0;
@@ -200,6 +200,25 @@ static int wall_event(struct weft__scan *t, const struct weft__event *ev)
 		weft__set_int(row, WEFT__COL_WALL_SYSCALL, (int64_t)WEFT_FIELD(ev, WALL, CALL) - 1);
 	weft__fill_stack(t, row, WEFT__COL_WALL_STACK_ID, stack);
 	if (weft__fill_function(t, row, WEFT__COL_WALL_FUNCTION, stack, 0, false) < 0)
+		return -ENOMEM;
+	weft__row_give(t, row);
+	return 0;
+}
+
+static int alloc_event(struct weft__scan *t, const struct weft__event *ev)
+{
+	uint32_t stack = (uint32_t)WEFT_FIELD(ev, ALLOC, STACK), name = (uint32_t)WEFT_FIELD(ev, ALLOC, NAME);
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_ALLOC_RECORDING, ev->thread, 0, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_ALLOC_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_text(row, WEFT__COL_ALLOC_NAME, name ? weft__names_string(&t->rec->names, name) : NULL);
+	weft__set_int(row, WEFT__COL_ALLOC_COUNT, (int64_t)WEFT_FIELD(ev, ALLOC, COUNT));
+	if (WEFT_FIELD(ev, ALLOC, BYTES))
+		weft__set_int(row, WEFT__COL_ALLOC_BYTES, (int64_t)WEFT_FIELD(ev, ALLOC, BYTES));
+	weft__fill_stack(t, row, WEFT__COL_ALLOC_STACK_ID, stack);
+	if (weft__fill_function(t, row, WEFT__COL_ALLOC_FUNCTION, stack, 0, false) < 0)
 		return -ENOMEM;
 	weft__row_give(t, row);
 	return 0;
@@ -317,119 +336,20 @@ static int cost_event(struct weft__scan *t, const struct weft__event *ev)
 	return 0;
 }
 
-/* NULL when there are too many. */
-static int task_get(struct weft__scan *t, uint64_t id, struct weft__plain_task **ret)
-{
-	struct weft__plain *p = &t->plain;
-	uint32_t at = weft__map_get(&p->task_by_id, id);
-	struct weft__plain_task *grown;
-
-	*ret = NULL;
-	if (at == WEFT__MAP_NONE && p->task_by_id.n >= TASKS_MAX)
-		return 0;
-	if (at == WEFT__MAP_NONE) {
-		at = p->free_task;
-		if (at == WEFT__MAP_NONE) {
-			grown = weft__grow(p->tasks, &p->cap_tasks, p->n_tasks, sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			p->tasks = grown;
-			at = (uint32_t)p->n_tasks++;
-		} else {
-			p->free_task = (uint32_t)p->tasks[at].spawn_ns;
-		}
-		p->tasks[at] = (struct weft__plain_task){.id = id, .location = WEFT__LOCATION_UNSEEN};
-		if (weft__map_put(&p->task_by_id, id, at) < 0)
-			return -ENOMEM;
-	}
-	*ret = &p->tasks[at];
-	return 0;
-}
-
-/* `end_ns` 0: it has not ended. */
-static int give_task(struct weft__scan *t, struct weft__plain_task *task, uint64_t end_ns)
-{
-	struct weft__plain *p = &t->plain;
-	struct weft__row *row = weft__row_new(t);
-
-	if (!row)
-		return -ENOMEM;
-	weft__set_int(row, WEFT__COL_TASK_TASK, (int64_t)task->id);
-	weft__set_int(row, WEFT__COL_TASK_RECORDING, (int64_t)t->number);
-	if (task->location && task->location < WEFT__LOCATION_OTHER)
-		weft__fill_row_location(t, row, WEFT__COL_TASK_LOCATION_ID, WEFT__COL_TASK_LOCATION, task->location);
-	if (task->spawn_ns)
-		weft__set_int(row, WEFT__COL_TASK_SPAWN_NS, weft__time(t, task->spawn_ns));
-	if (end_ns)
-		weft__set_int(row, WEFT__COL_TASK_END_NS, weft__time(t, end_ns));
-	if (!t->polls_reported)
-		weft__set_int(row, WEFT__COL_TASK_POLLS, (int64_t)task->polls);
-	if (task->first_poll_ns)
-		weft__set_int(row, WEFT__COL_TASK_FIRST_POLL_NS, weft__time(t, task->first_poll_ns));
-	if (!p->wakes_counted)
-		weft__set_int(row, WEFT__COL_TASK_WAKES, (int64_t)task->wakes);
-	weft__row_give(t, row);
-	weft__map_del(&p->task_by_id, task->id);
-	task->spawn_ns = p->free_task;
-	p->free_task = (uint32_t)(task - p->tasks);
-	return 0;
-}
-
-static int task_spawn(struct weft__scan *t, struct weft__plain_task *task, const struct weft__event *ev)
-{
-	/* Its number is used again, without an end. */
-	if (task->spawn_ns) {
-		if (give_task(t, task, 0) < 0 || task_get(t, WEFT_FIELD(ev, SPAWN, TASK), &task) < 0)
-			return -ENOMEM;
-		if (!task)
-			return 0;
-	}
-	task->spawn_ns = ev->time_ns ? ev->time_ns : 1;
-	task->location = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
-	return 0;
-}
-
-static int task_event(struct weft__scan *t, const struct weft__event *ev)
-{
-	bool poll = ev->kind == WEFT_KIND_POLL_BEGIN || ev->kind == WEFT_KIND_POLL_NEXT || ev->kind == WEFT_KIND_POLL;
-	uint64_t begin_ns = ev->time_ns;
-	struct weft__plain_task *task;
-
-	if (ev->kind == WEFT_KIND_MODE &&
-	    (WEFT_FIELD(ev, MODE, LEVEL) == WEFT_DETAIL_COUNTED || WEFT_FIELD(ev, MODE, LEVEL) == WEFT_DETAIL_UNTIMED))
-		t->plain.wakes_counted = true;
-	if (!poll && ev->kind != WEFT_KIND_SPAWN && ev->kind != WEFT_KIND_TASK_END && ev->kind != WEFT_KIND_WAKE)
-		return 0;
-	if (task_get(t, WEFT_FIELD(ev, POLL_BEGIN, TASK), &task) < 0)
-		return -ENOMEM;
-	if (!task)
-		return 0;
-	if (ev->kind == WEFT_KIND_SPAWN)
-		return task_spawn(t, task, ev);
-	if (ev->kind == WEFT_KIND_TASK_END)
-		return give_task(t, task, ev->time_ns);
-	if (ev->kind == WEFT_KIND_POLL)
-		begin_ns =
-			ev->time_ns > WEFT_FIELD(ev, POLL, DURATION) ? ev->time_ns - WEFT_FIELD(ev, POLL, DURATION) : 0;
-	if (poll && !task->first_poll_ns)
-		task->first_poll_ns = begin_ns ? begin_ns : 1;
-	task->polls += poll;
-	task->wakes += ev->kind == WEFT_KIND_WAKE;
-	return 0;
-}
-
 static int builtin_event(struct weft__scan *t, const struct weft__event *ev)
 {
 	if (t->opts.table == WEFT__TABLE_PARK)
 		return park_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_TASK)
-		return task_event(t, ev);
+		return weft__plain_task_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_QUEUE && ev->kind == WEFT_KIND_QUEUE)
 		return queue_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_CONTEXT && ev->kind == WEFT_KIND_CONTEXT)
 		return context_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_WALL && ev->kind == WEFT_KIND_WALL)
 		return wall_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_ALLOC && ev->kind == WEFT_KIND_ALLOC)
+		return alloc_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_STUCK && ev->kind == WEFT_KIND_STUCK)
 		return stuck_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_POLL_COUNT && ev->kind == WEFT_KIND_POLL_COUNT)
@@ -442,7 +362,7 @@ static int builtin_event(struct weft__scan *t, const struct weft__event *ev)
 int weft__plain_begin(struct weft__scan *t)
 {
 	weft__plain_fini(t);
-	t->plain.free_task = WEFT__MAP_NONE;
+	t->plain.tasks.free = WEFT__MAP_NONE;
 	return weft__gaps_init(&t->plain.gaps, t->rec->names.losses, t->rec->names.n_losses);
 }
 
@@ -455,7 +375,7 @@ int weft__plain_event(struct weft__scan *t, const struct weft__event *ev)
 	if (ev->n_fields < fields_of[ev->kind])
 		return 0;
 	if (ev->kind == WEFT_KIND_WORKER) {
-		if (thread_get(t, ev->thread, &thread) < 0)
+		if (weft__plain_thread_get(t, ev->thread, &thread) < 0)
 			return -ENOMEM;
 		thread->worker = (uint32_t)WEFT_FIELD(ev, WORKER, WORKER);
 		return 0;
@@ -465,21 +385,14 @@ int weft__plain_event(struct weft__scan *t, const struct weft__event *ev)
 
 int weft__plain_end(struct weft__scan *t)
 {
-	size_t i;
-
-	for (i = 0; i < t->plain.n_tasks; i++)
-		if (weft__map_get(&t->plain.task_by_id, t->plain.tasks[i].id) == i &&
-		    give_task(t, &t->plain.tasks[i], 0) < 0)
-			return -ENOMEM;
-	return 0;
+	return weft__plain_tasks_end(t);
 }
 
 void weft__plain_fini(struct weft__scan *t)
 {
 	weft__map_fini(&t->plain.thread_by_id);
-	weft__map_fini(&t->plain.task_by_id);
 	weft__free(t->plain.threads);
-	weft__free(t->plain.tasks);
+	weft__plain_tasks_fini(&t->plain.tasks);
 	weft__gaps_fini(&t->plain.gaps);
 	memset(&t->plain, 0, sizeof(t->plain));
 }

@@ -227,6 +227,22 @@ static int add_filter(struct weft_trace_rows *rows, struct weft__scan_opts *to, 
 	return 0;
 }
 
+/* One of a program with smaller ones, or with larger ones of which it uses nothing that is not known here. */
+static int take_filter(struct weft_trace_filter *ret, const struct weft_trace_rows_opts *opts, size_t i,
+		       struct weft_error *err)
+{
+	const uint8_t *one = (const uint8_t *)opts->filters + i * opts->filter_size;
+	size_t k;
+
+	if (opts->filter_size < offsetof(struct weft_trace_filter, text) + sizeof(ret->text))
+		return weft__fail(err, -EINVAL, "set filter_size to sizeof(struct weft_trace_filter)");
+	for (k = sizeof(*ret); k < opts->filter_size; k++)
+		if (one[k])
+			return weft__fail(err, -E2BIG, "a filter has something that this version does not know");
+	memcpy(ret, one, sizeof(*ret));
+	return 0;
+}
+
 static int open_scan(struct weft_trace_rows *rows, struct weft_trace *trace, const struct weft_trace_rows_opts *opts,
 		     struct weft_error *err)
 {
@@ -234,8 +250,13 @@ static int open_scan(struct weft_trace_rows *rows, struct weft_trace *trace, con
 	size_t i;
 	int rc = choose_columns(rows, opts, &scan.columns, err);
 
-	for (i = 0; i < opts->n_filters && rc == 0; i++)
-		rc = add_filter(rows, &scan, &opts->filters[i], err);
+	for (i = 0; i < opts->n_filters && rc == 0; i++) {
+		struct weft_trace_filter filter;
+
+		rc = take_filter(&filter, opts, i, err);
+		if (rc == 0)
+			rc = add_filter(rows, &scan, &filter, err);
+	}
 	if (rc == 0 && weft__scan_open(&rows->scan, &trace->set, &scan) < 0)
 		rc = weft__fail(err, -ENOMEM, "out of memory");
 	return rc;

@@ -32,6 +32,19 @@ for after in 0 50; do
 	[ -n "$(find "$dir/$after-limit" -name '*.weft')" ] || fail "with RLIMIT_AS: not recorded"
 done
 
+# Without privilege, and with a limit that the program is below and weft is not.
+chmod 755 "$dir"
+read -r plain plain_more < <("$program" little)
+[ "$plain" != refused ] || fail "not even by itself"
+for after in 0 50; do
+	read -r locked more < <(recorded $after little)
+	echo "started after $after ms: below a limit of 8 MiB mlockall locks $locked KiB ($plain by itself), and $more ($plain_more)"
+	[ "$locked" != refused ] || fail "mlockall was refused below RLIMIT_MEMLOCK"
+	[ $((locked)) -ge $((plain * 9 / 10)) ] && [ $((locked)) -le $((plain + 1024)) ] || fail "$locked KiB, not $plain"
+	[ $((more)) -ge $((plain_more * 9 / 10)) ] && [ $((more)) -le $((plain_more + 1024)) ] || fail "$more KiB, not $plain_more"
+	[ -n "$(find "$dir/$after-little" -name '*.weft*')" ] || fail "with mlockall: not recorded"
+done
+
 read -r plain ms < <("$program" lock) || true
 if [ "$plain" = refused ]; then
 	echo "mlockall is not allowed here, by the limit of locked memory: not tried"

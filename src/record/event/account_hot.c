@@ -49,6 +49,7 @@ int weft__account_clock(struct account *account)
 	int i;
 
 	for (i = 0; i < ACCOUNT_READ_TRIES; i++) {
+		account->watched = i ? now : began;
 		detector_set(account);
 		if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0)
 			return 0;
@@ -57,6 +58,8 @@ int weft__account_clock(struct account *account)
 		if (weft_stayed_since())
 			break;
 	}
+	if (i == ACCOUNT_READ_TRIES)
+		account->watched = now;
 	if (account->tick && account->offs && !account->unsure_ticks) {
 		known = account_cpu(account, now) - (uint64_t)account->offs * account->off_cpu_ns;
 		account_learn(&account->off_cpu_ns, cpu_ns > known ? cpu_ns - known : 0, account->offs);
@@ -84,6 +87,9 @@ void weft__account_counts(struct account *account, struct ring_page *ring, enum 
 	 * read. */
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
+	account->counted_from = !weft_stayed_since()                ? now
+				: account->watched > account->armed ? account->watched
+								    : account->armed;
 	if (!weft__sched_ready(ring, use, &ready_ns))
 		ready_ns = WEFT_NOT_MEASURED;
 	account_spend(account, weft_tick(load_relaxed(&weft_gate.on)) - began);
@@ -183,7 +189,7 @@ void weft__account_begin(struct ring_page *ring, uint64_t since)
 		account->polls[0].cpu_ns = account->polls[0].ready_ns = WEFT_NOT_MEASURED;
 		account->polls[0].voluntary = WEFT_NOT_MEASURED;
 	}
-	account_leave_as(account, ring, tick, WEFT__SCHED_ONCE);
+	account_leave(account, tick);
 }
 
 /* Before a poll, off the CPU for some of the time, and no reading is to be had. */
@@ -240,6 +246,6 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 		*ready_ns = account->ready_ns;
 		known = account->ready_ns != WEFT_NOT_MEASURED;
 	}
-	account_leave(account, ring, tick);
+	account_leave(account, tick);
 	return known;
 }

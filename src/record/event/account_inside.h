@@ -120,9 +120,12 @@ static inline uint64_t account_cpu(const struct account *account, uint64_t tick)
 	uint64_t span, off;
 
 	if ((int64_t)(tick - account->tick) < 0) {
-		span = weft_tick_ns(account->tick - tick);
+		uint64_t watched = (int64_t)(account->watched - tick) > 0 ? account->watched : tick;
+
+		span = weft_tick_ns(watched - tick);
 		if (span > ACCOUNT_LATE_NS) /* it was preempted before the clock was read */
 			span = ACCOUNT_READ_NS;
+		span += weft_tick_ns(account->tick - watched); /* there it was not, however long that took */
 		return account->cpu_ns > span ? account->cpu_ns - span : 0;
 	}
 	span = weft_tick_ns(tick - account->tick);
@@ -138,14 +141,16 @@ static inline int account_knows(const struct account *account, uint64_t since)
 }
 
 /* What the scheduler had counted at the tick of what is under way. When it was read long after that, the thread was
- * preempted in between: it was ready then. */
+ * preempted in between: it was ready then. Where the detector says that it stayed on the CPU, an interrupt or the
+ * hypervisor took that time, and the count has nothing of it. */
 static inline uint64_t account_ready_at(const struct account *account, uint64_t tick)
 {
 	uint64_t ready_ns = account->ready_ns, before_ns = account->ready_before_ns, late_ns;
 
-	if (ready_ns == WEFT_NOT_MEASURED || before_ns == WEFT_NOT_MEASURED || (int64_t)(account->counted - tick) <= 0)
+	if (ready_ns == WEFT_NOT_MEASURED || before_ns == WEFT_NOT_MEASURED ||
+	    (int64_t)(account->counted_from - tick) <= 0)
 		return ready_ns;
-	late_ns = weft_tick_ns(account->counted - tick);
+	late_ns = weft_tick_ns(account->counted_from - tick);
 	if (late_ns <= ACCOUNT_LATE_NS || before_ns >= ready_ns)
 		return ready_ns;
 	return ready_ns - at_most(late_ns, ready_ns - before_ns);
@@ -181,32 +186,34 @@ static inline void account_keep_begin(struct account *account, const struct ring
 		account->polls[0].tick = 0;
 }
 
-/* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one
- * does. */
-static inline void account_leave_as(struct account *account, struct ring_page *ring, uint64_t tick,
-				    enum weft__sched_use use)
+/* `tick` is long ago: the thread was preempted since, or the program read it early. A poll that begins with it may have
+ * been off the CPU. Nothing is read: the end of that poll does it if it is worth it, and its begin is known. */
+static inline void account_late(struct account *account, uint64_t tick, uint64_t now)
+{
+	uint64_t from =
+		(int64_t)(account->tick - tick) > 0 ? account->tick : tick; /* the clock may have been read since */
+
+	if (!account->polls[0].tick)
+		account->polls[0] = account_at(account, tick);
+	if (now - from <= load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS))
+		return;
+	account->unsure_ticks += now - from;
+	account->spared_ticks += now - from;
+}
+
+static inline void account_leave(struct account *account, uint64_t tick)
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
 	account_spend(account, load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_KEEP_NS));
 	if (WEFT_UNLIKELY(now - tick > load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS)) &&
-	    account->tick) {
-		if (!account->polls[0].tick)
-			account->polls[0] = account_at(account, tick);
-		weft__account_clock(account);
-		weft__account_count(account, ring, use);
-		now = account->tick;
-	}
+	    account->tick)
+		account_late(account, tick, now);
 	account->checked = tick;
 	account->armed = now;
 	detector_set(account);
 	fence_signal();
 	store_relaxed(&account->busy, 0u);
-}
-
-static inline void account_leave(struct account *account, struct ring_page *ring, uint64_t tick)
-{
-	account_leave_as(account, ring, tick, WEFT__SCHED_OPEN);
 }
 
 #endif

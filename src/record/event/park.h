@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parks that are only counted (WEFT_GATE_PARKS). Their owner adds up how many ended and how long they took; whoever raises what was reported to
- * these sums reports the difference: the collector once in a while, or the owner when it ends. Of a park that is open the collector reports
- * the part that is over. */
+/* Parks that are only counted (WEFT_GATE_PARKS). Their owner adds up how many ended and how long they took; whoever
+ * raises what was reported to these sums reports the difference: the collector once in a while, or the owner when it
+ * ends. Of a park that is open the collector reports the part that is over. */
 #ifndef WEFT_EVENT_PARK_H
 #define WEFT_EVENT_PARK_H
 
@@ -11,8 +11,9 @@
 /* Bits of the gate that change while it is open: what is open goes on. The others say what time of recording it is. */
 #define GATE_CHANGES (WEFT_GATE_MODES | WEFT_GATE_COUNTED | WEFT_GATE_PARKS | WEFT_GATE_UNTIMED)
 
-/* HOT and COLLECTOR. Ticks in parks until `tick`, when the gate had the value `on`. The owner ends a park before it adds the park's time, so
- * that none is there twice; one that ends meanwhile may be missing, and is there the next time. */
+/* HOT and COLLECTOR. Ticks in parks until `tick`, when the gate had the value `on`. The owner ends a park before it
+ * adds the park's time, so that none is there twice; one that ends meanwhile may be missing, and is there the next
+ * time. */
 static inline uint64_t weft__parked_sum(const struct ring_page *ring, uint32_t on, uint64_t tick)
 {
 	uint64_t sum = load_acquire(&ring->hot.parked), began = load_acquire(&ring->hot.park_on);
@@ -31,7 +32,8 @@ static inline uint64_t weft__parks_take(uint64_t *reported, uint64_t sum)
 	return cas_acq_rel(reported, &before, sum) ? sum - before : 0;
 }
 
-/* HOT and COLLECTOR. The fields of kind park_count; answers whether there is something to report. `thread` 0 means the one whose ring it is in. */
+/* HOT and COLLECTOR. The fields of kind park_count; answers whether there is something to report. `thread` 0 means the
+ * one whose ring it is in. */
 static inline int weft__parks_fields(struct ring_page *ring, uint32_t thread, uint32_t on, uint64_t tick,
 				     uint64_t fields[WEFT_FIELDS_OF_PARK_COUNT])
 {

@@ -125,12 +125,18 @@ void weft_worker_leave(void)
 	}
 }
 
-int weft_runtime_not_measured(uint32_t runtime, const char *what)
+int weft_runtime_not_measured(uint32_t runtime, const char *what, struct weft_error *err)
 {
 	char key[64];
+	int rc;
 
-	if (!what || !runtime || runtime >= load_acquire(&weft__hot.n_runtimes))
-		return -EINVAL;
+	if (!runtime || runtime >= load_acquire(&weft__hot.n_runtimes))
+		return weft__fail(err, -EINVAL, "%u is no runtime; give an id of weft_runtime_add", runtime);
+	if (!what)
+		return weft__fail(err, -EINVAL, "runtime %u: say what is not measured, or \"\" for nothing", runtime);
 	snprintf(key, sizeof(key), "degraded.runtime.%u", runtime);
-	return weft__registry_fact(key, what);
+	rc = weft__registry_fact(key, what);
+	if (rc < 0)
+		return weft__fail(err, rc, "runtime %u: %s (2 MiB of definitions)", runtime, weft_strerror(rc));
+	return 0;
 }

@@ -2,14 +2,18 @@
 /* What is in a ring file: the shared memory that outlives the process. All contexts; each field says who writes it.
  *
  *     page 0     struct rings_head
- *     facts      about process and machine, as records of the segment format; written at open, and again when sampling falls back
- *     defs       every definition registered so far, as records of the segment format; appended under the registry's mutex
+ *     facts      about process and machine, as records of the segment format; written at open, and again when sampling
+ *                falls back
+ *     defs       every definition registered so far, as records of the segment format; appended under the registry's
+ *                mutex
  *     staging    what was drained from rings and is not yet in the segment file, in two halves; the collector's
  *     stacks     of samples, each once; two generations, of which handlers fill one (stacks.h)
- *     rings      one after the other: a page with struct ring_page, then its slots, then room for more of them; in memory: chunks.h
+ *     rings      one after the other: a page with struct ring_page, then its slots, then room for more of them; in
+ *                memory: chunks.h
  *
- * An event moves from its ring to staging to the file, and each step frees the place behind it only after the place ahead
- * holds it. Killed between the two, an event is in both; ring number and slot number, which never repeat, say so. */
+ * An event moves from its ring to staging to the file, and each step frees the place behind it only after the place
+ * ahead holds it. Killed between the two, an event is in both; ring number and slot number, which never repeat, say
+ * so. */
 #ifndef WEFT_RING_LAYOUT_H
 #define WEFT_RING_LAYOUT_H
 
@@ -124,15 +128,16 @@ struct ring_page {
 	struct ring_thread thread;
 	struct ring_context context;
 
-	/* Who raises one of these to the owner's count reports the difference: the collector, or the owner when it ends. */
+	/* Who raises one of these to the owner's count reports the difference: the collector, or the owner when it
+	 * ends. */
 	_Alignas(64) uint32_t polls_reported[POLLS_COUNTS];
 	struct poll_reporting {
 		uint32_t count;  /* that the collector is reporting, plus 1; 0: none */
 		uint32_t before; /* what it had been reported at */
 		uint64_t slot;   /* of FOUND_NOW, in which the event begins */
 	} reporting;             /* so that, killed between the two, it is known whether it is reported */
-	uint64_t
-		parks_reported; /* of hot.parks and, with the park that is open, of hot.parked; in the same way as polls_reported */
+	/* Of hot.parks and, with the park that is open, of hot.parked; in the same way as polls_reported. */
+	uint64_t parks_reported;
 	uint64_t parked_reported;
 };
 

@@ -3,7 +3,8 @@
  *
  *     open     looks at what the machine allows, chooses, and remembers why; takes nothing yet
  *     start    handler installed, threads covered; stop undoes all of it
- *     tend     the collector, now and then: threads that came and went, intervals drawn anew, modules looked at again */
+ *     tend     the collector, now and then: threads that came and went, intervals drawn anew, modules looked at
+ *              again */
 #ifndef WEFT_SAMPLE_ENGINE_H
 #define WEFT_SAMPLE_ENGINE_H
 

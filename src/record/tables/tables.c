@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that compiles unwind tables, "weft-tables". It is there only while there is something to do: at start, and when the
- * collector notices that libraries came or went. Who starts waits for it a moment, so that a small program has whole stacks from its first
- * sample on; a large library is compiled beside the program that runs, and frames in it are found by frame pointers until then. CALLER and
- * COLLECTOR, one at a time under the engine's lock, but for the thread itself. */
+/* The thread that compiles unwind tables, "weft-tables". It is there only while there is something to do: at start, and
+ * when the collector notices that libraries came or went. Who starts waits for it a moment, so that a small program has
+ * whole stacks from its first sample on; a large library is compiled beside the program that runs, and frames in it are
+ * found by frame pointers until then. CALLER and COLLECTOR, one at a time under the engine's lock, but for the thread
+ * itself. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -28,7 +29,8 @@
 #include "unwind/modules.h"
 
 #define TABLES_WAIT_NS UINT64_C(10000000)
-/* A tenth of a CPU beside a program that keeps them all busy; at 19 it would be a hundredth, and the tables minutes late. */
+/* A tenth of a CPU beside a program that keeps them all busy; at 19 it would be a hundredth, and the tables minutes
+ * late. */
 #define NICENESS 10
 
 static pthread_mutex_t tables_lock FORK_DATA = PTHREAD_MUTEX_INITIALIZER;

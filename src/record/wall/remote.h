@@ -2,9 +2,11 @@
 /* A thread of this process, looked at from outside while it waits in the kernel: nothing is sent to it, it is not
  * woken, and no system call of its ends sooner. COLLECTOR.
  *
- *     /proc/self/task/TID/syscall   in which call it waits, its stack pointer and program counter; "running" when it does not wait
+ *     /proc/self/task/TID/syscall   in which call it waits, its stack pointer and program counter; "running" when it
+ *                                   does not wait
  *     process_vm_readv              its stack, as far as it is there
- *     the clock of its CPU time     the same before and after: it did not run meanwhile, so all of this belongs together */
+ *     the clock of its CPU time     the same before and after: it did not run meanwhile, so all of this belongs
+ *                                   together */
 #ifndef WEFT_WALL_REMOTE_H
 #define WEFT_WALL_REMOTE_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time for which a sample stands is the time since the look before it, less what the thread ran and what it stood in line for a CPU. So
- * the sum over a thread is the time that it waited, however often it was sampled, and wall samples may come late or be left out.
+/* The time for which a sample stands is the time since the look before it, less what the thread ran and what it stood
+ * in line for a CPU. So the sum over a thread is the time that it waited, however often it was sampled, and wall
+ * samples may come late or be left out.
  *
- * A round is one look at every thread. It is made in turns of a millisecond at most, since the collector drains no ring meanwhile, and
- * rounds are as far apart as to use a small share of a CPU. */
+ * A round is one look at every thread. It is made in turns of a millisecond at most, since the collector drains no ring
+ * meanwhile, and rounds are as far apart as to use a small share of a CPU. */
 #include "record/wall/wall.h"
 
 #include <string.h>
@@ -130,7 +131,8 @@ static void keep(struct wall_thread *t, const struct weft__remote *seen)
 	t->pending = seen->pending != 0;
 }
 
-/* The time since `looked_ns` that it neither ran nor could have run. Readings that do not quite belong together are made good later. */
+/* The time since `looked_ns` that it neither ran nor could have run. Readings that do not quite belong together are
+ * made good later. */
 static uint64_t waited(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
 {
 	uint64_t past = now_ns > t->looked_ns ? now_ns - t->looked_ns : 0, busy = cpu_ns - t->cpu_ns + t->owed_ns;
@@ -141,8 +143,8 @@ static uint64_t waited(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, 
 	return past > busy ? past - busy : 0;
 }
 
-/* From where on the time of a thread that was never looked at counts. One that came since the last round is taken as if it had been there
- * since then: those that went since then are not counted either. */
+/* From where on the time of a thread that was never looked at counts. One that came since the last round is taken as if
+ * it had been there since then: those that went since then are not counted either. */
 static void take_up(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
 {
 	uint64_t since = now_ns - wall.last_round_ns;
@@ -161,8 +163,8 @@ static void take_up(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uin
 	}
 }
 
-/* What has become of the time since `looked_ns`, now that it waits, or runs for the second time in a row: until it was seen to run it
- * may have waited where it did before. */
+/* What has become of the time since `looked_ns`, now that it waits, or runs for the second time in a row: until it was
+ * seen to run it may have waited where it did before. */
 static uint64_t settle(struct wall_thread *t, uint64_t now_ns, uint64_t cpu_ns, uint64_t queue_ns)
 {
 	uint64_t more = waited(t, now_ns, cpu_ns, queue_ns), before = more < t->left_ns ? more : t->left_ns;

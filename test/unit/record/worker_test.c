@@ -280,14 +280,17 @@ TEST(what_a_runtime_does_not_measure_is_a_fact_of_each_segment)
 	struct weft_recorder *rec = session_start(NULL);
 	uint32_t runtime = weft_runtime_add(WEFT_OPTIONS(weft_runtime_opts, .name = "partly"), NULL);
 	struct weft_segment *seg;
+	struct weft_error err;
 	char key[64], path[256];
 	struct tally t;
 
 	REQUIRE(rec && runtime > 0);
-	CHECK_EQ(weft_runtime_not_measured(runtime, NULL), -EINVAL);
-	CHECK_EQ(weft_runtime_not_measured(0, "polls"), -EINVAL);
-	CHECK_EQ(weft_runtime_not_measured(99, "polls"), -EINVAL);
-	CHECK_EQ(weft_runtime_not_measured(runtime, "polls of plain tasks"), 0);
+	CHECK_EQ(weft_runtime_not_measured(runtime, NULL, NULL), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(0, "polls", NULL), -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(99, "polls", &err), -EINVAL);
+	CHECK_STR(err.msg, "99 is no runtime; give an id of weft_runtime_add");
+	CHECK_EQ(err.code, -EINVAL);
+	CHECK_EQ(weft_runtime_not_measured(runtime, "polls of plain tasks", NULL), 0);
 	snprintf(key, sizeof(key), "degraded.runtime.%u", runtime);
 	for (int i = 0; i < 2; i++) {
 		weft_park(0);

@@ -42,6 +42,23 @@ TEST(a_tag_without_a_length_is_damage)
 	forget(seg, &defs);
 }
 
+TEST(of_two_facts_of_one_key_the_last_counts)
+{
+	struct weft__defs defs = {0};
+	struct weft_segment *seg;
+	size_t n;
+
+	weft__defs_fact(&defs, "key", "first");
+	weft__defs_fact(&defs, "other", "value");
+	weft__defs_fact(&defs, "key", "last");
+	seg = read_records(&defs, 0);
+	CHECK_STR(weft_segment_fact(seg, "key"), "last");
+	CHECK_STR(weft_segment_fact(seg, "other"), "value");
+	weft_segment_facts(seg, &n);
+	CHECK_EQ(n, 2);
+	forget(seg, &defs);
+}
+
 TEST(every_kind_of_definition_is_read_as_it_was_written)
 {
 	static const struct weft_field fields[] = {{"a", WEFT_TYPE_F64, "ms"}, {"b", WEFT_TYPE_STRING, NULL}};

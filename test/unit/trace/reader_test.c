@@ -86,7 +86,7 @@ TEST(filters_of_the_reader_leave_rows_out)
 {
 	struct weft_trace_filter filters[] = {{"duration_ns", WEFT_TRACE_LT, 40 * MS, NULL},
 					      {"worker", WEFT_TRACE_EQ, 0, "demo/0"}};
-	struct weft_trace_rows_opts opts = {.size = sizeof(opts), .filters = filters, .n_filters = 2};
+	struct weft_trace_rows_opts opts = {.size = sizeof(opts), WEFT_TRACE_FILTERS(filters)};
 	struct weft_trace *trace = open_trace();
 	struct weft_trace_rows *rows;
 
@@ -98,6 +98,35 @@ TEST(filters_of_the_reader_leave_rows_out)
 	REQUIRE(weft_trace_rows_open(&rows, trace, "poll", &opts, NULL) == 0);
 	CHECK_EQ(weft_trace_rows_next(rows), 0);
 	weft_trace_rows_close(rows);
+	weft_trace_close(trace);
+	segfile_remove(dir, names);
+}
+
+/* A later version's, which has one field more. */
+struct larger_filter {
+	struct weft_trace_filter known;
+	uint64_t more;
+};
+
+TEST(filters_of_a_newer_program_are_taken_as_long_as_nothing_new_is_set)
+{
+	struct larger_filter filters[] = {{{"duration_ns", WEFT_TRACE_LT, 40 * MS, NULL}, 0},
+					  {{"worker", WEFT_TRACE_EQ, 0, "demo/0"}, 0}};
+	struct weft_trace_rows_opts opts = {
+		.size = sizeof(opts), .filters = &filters[0].known, .n_filters = 2, .filter_size = sizeof(filters[0])};
+	struct weft_trace *trace = open_trace();
+	struct weft_trace_rows *rows;
+	struct weft_error err;
+
+	REQUIRE(trace && weft_trace_rows_open(&rows, trace, "poll", &opts, NULL) == 0);
+	CHECK_EQ(weft_trace_rows_next(rows), 1);
+	CHECK_EQ(weft_trace_rows_next(rows), 0);
+	weft_trace_rows_close(rows);
+	filters[1].more = 1;
+	CHECK_EQ(weft_trace_rows_open(&rows, trace, "poll", &opts, &err), -E2BIG);
+	opts.filter_size = 0;
+	CHECK_EQ(weft_trace_rows_open(&rows, trace, "poll", &opts, &err), -EINVAL);
+	CHECK_STR(err.msg, "set filter_size to sizeof(struct weft_trace_filter)");
 	weft_trace_close(trace);
 	segfile_remove(dir, names);
 }

@@ -380,6 +380,112 @@ TEST(parks_tasks_events_and_losses_are_rows)
 	close_events();
 }
 
+/* The poll in which a task ends is reported behind the end; who wakes it then does not know. */
+TEST(a_task_that_ends_in_a_poll_that_is_reported_later_is_one_row)
+{
+	static const struct segfile_event at[] = {
+		EV(AT(1), 1, SPAWN, 7, 2),
+		EV(AT(14), 1, TASK_END, 7),
+		EV(AT(15), 1, POLL, 7, 0, 6 * MS, 0, WEFT_POLL_SLOW),
+		EV(AT(16), 1, WAKE, 7, 0),
+		EV(AT(20), 1, SPAWN, 7, 1), /* the number again */
+		EV(AT(30), 1, POLL, 7, 0, 6 * MS, 0, WEFT_POLL_SLOW),
+	};
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(at, N(at), reported_facts);
+	trace = open_table(WEFT__TABLE_TASK);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, TASK_END_NS, 14 * MS);
+	CHECK_INT(row, TASK_FIRST_POLL_NS, 9 * MS);
+	CHECK_INT(row, TASK_WAKES, 1);
+	CHECK_NULL(row, TASK_POLLS);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, TASK_SPAWN_NS, 20 * MS);
+	CHECK_INT(row, TASK_FIRST_POLL_NS, 24 * MS);
+	CHECK_NULL(row, TASK_END_NS);
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	close_events();
+}
+
+TEST(a_poll_that_begins_after_the_end_of_its_task_is_of_another_task)
+{
+	static const struct segfile_event at[] = {
+		EV(AT(10), 1, POLL_BEGIN, 7, 0), EV(AT(11), 1, TASK_END, 7), EV(AT(12), 1, POLL_END),
+		EV(AT(20), 1, POLL_BEGIN, 7, 0), EV(AT(22), 1, POLL_END),
+	};
+	struct weft__scan *trace;
+	const struct weft__row *row;
+	size_t n = 0;
+
+	open_events(at, N(at), facts);
+	trace = open_table(WEFT__TABLE_TASK);
+	while ((row = next(trace))) {
+		CHECK_INT(row, TASK_POLLS, 1);
+		n++;
+	}
+	CHECK_EQ(n, 2);
+	weft__scan_close(trace);
+	close_events();
+}
+
+enum { MANY_TASKS = 5000 };
+
+TEST(tasks_that_end_are_rows_however_many_there_are)
+{
+	static struct segfile_event at[MANY_TASKS * 2];
+	struct weft__scan *trace;
+	const struct weft__row *row;
+	size_t i, n = 0;
+
+	for (i = 0; i < MANY_TASKS; i++) {
+		at[2 * i] = (struct segfile_event)EV(AT(i), 1, SPAWN, 100 + i, 2);
+		at[2 * i + 1] = (struct segfile_event)EV(AT(i) + 1000, 1, TASK_END, 100 + i);
+	}
+	open_events(at, N(at), facts);
+	trace = open_table(WEFT__TABLE_TASK);
+	while ((row = next(trace))) {
+		CHECK_INT(row, TASK_TASK, (int64_t)(100 + n));
+		CHECK_INT(row, TASK_END_NS, (int64_t)(n * MS + 1000));
+		n++;
+	}
+	CHECK_EQ(n, MANY_TASKS);
+	weft__scan_close(trace);
+	close_events();
+}
+
+static void loop_facts(struct weft__defs *defs, const struct segfile *file)
+{
+	facts(defs, file);
+	weft__defs_runtime(defs, 9, "loop");
+	weft__defs_worker(defs, 9, 9, 0);
+	weft__defs_location(defs, 9, 0, "epoll loop", "");
+}
+
+TEST(a_loop_that_weft_run_found_is_no_task)
+{
+	static const struct segfile_event at[] = {
+		EV(AT(1), 1, SPAWN, 77, 9),      EV(AT(1), 1, SPAWN, 8, 9), /* the program's own */
+		EV(AT(2), 1, POLL_BEGIN, 8, 0),  EV(AT(3), 1, POLL_END),    EV(AT(4), 1, WORKER, 9),
+		EV(AT(5), 1, POLL_BEGIN, 77, 0), EV(AT(9), 1, POLL_END),
+	};
+	struct weft__scan *trace;
+	const struct weft__row *row;
+
+	open_events(at, N(at), loop_facts);
+	trace = open_table(WEFT__TABLE_TASK);
+	row = next(trace);
+	REQUIRE(row);
+	CHECK_INT(row, TASK_TASK, 8);
+	CHECK(next(trace) == NULL);
+	weft__scan_close(trace);
+	close_events();
+}
+
 TEST(a_filter_leaves_rows_out_and_a_null_never_passes)
 {
 	struct weft__scan_opts opts = {.table = WEFT__TABLE_POLL, .n_filters = 1};

@@ -91,8 +91,8 @@ impl Runtime {
     /// here on; a second text replaces the first.
     pub fn not_measured(&self, why: &str) -> Result<(), Error> {
         let why = c_text(why);
-        // SAFETY: a string that ends with a NUL and lives for the call.
-        checked(|_| unsafe { sys::weft_runtime_not_measured(self.id, why.as_ptr()) }).map(|_| ())
+        // SAFETY: a string that ends with a NUL and lives for the call, and a place for the error.
+        checked(|err| unsafe { sys::weft_runtime_not_measured(self.id, why.as_ptr(), err) }).map(|_| ())
     }
 
     /// The queue is not measured any more. Returns after a call of it that runs has returned. Id and name stay.
