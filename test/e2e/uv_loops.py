@@ -58,9 +58,9 @@ def detached(trace, said):
 def unwrapped(trace, _):
     found = polls(trace)
     longest = max(poll["duration_ns"] for poll in of(found, OTHER))
-    check({poll["location"] for poll in found} == {OTHER} and longest >= 20 * MS,
+    check({poll["location"] for poll in found} == {OTHER} and longest >= 200 * MS,
           "a callback that is not wrapped is seen", found)
-    # The writer sleeps for 50 ms from about when the loop begins to wait.
+    # The writer sleeps for 100 ms from about when the loop begins to wait, which may be late beside other work.
     check(sum(parked(trace)) >= 35 * MS, "the wait is a park", parked(trace))
     kinds = rows(trace, "select fields from event where kind = 'uv_loop'")
     check(kinds and json.loads(kinds[0]["fields"])["parks"] == "the waits of epoll", "how it is measured", kinds)
@@ -68,7 +68,7 @@ def unwrapped(trace, _):
 
 def bracket(trace, _):
     found = polls(trace)
-    check(sum(parked(trace)) >= 60 * MS, "the callback is in the park", parked(trace))
+    check(sum(parked(trace)) >= 200 * MS, "the callback is in the park", parked(trace))
     check(all(poll["location"] == OTHER for poll in found), "and in no poll of its own", found)
     kinds = rows(trace, "select fields from event where kind = 'uv_loop'")
     check(kinds and "not wrapped are in them" in kinds[0]["fields"], "the segment says so", kinds)

@@ -149,18 +149,18 @@ static void on_byte(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
 	(void)n;
 	(void)buf;
-	nap(20);
+	nap(200);
 	(uv_close)((uv_handle_t *)stream, NULL);
 }
 
 static void *write_late(void *arg)
 {
-	nap(50);
+	nap(100);
 	CHECK(write(*(int *)arg, "x", 1) == 1);
 	return NULL;
 }
 
-/* Nothing is wrapped: the loop waits 50 ms for the pipe, and blocks 20 ms in the callback. */
+/* Nothing is wrapped: the loop waits 100 ms for the pipe, and blocks 200 ms in the callback. */
 static void unwrapped(uint32_t flags)
 {
 	uv_loop_t loop;
