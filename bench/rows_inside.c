@@ -116,7 +116,8 @@ static void write_segment(const struct weft_segment *seg, const struct events *a
 {
 	uint64_t later_ns = number * times * span_ns, k;
 	const struct weft_segment_info *info = weft_segment_info(seg);
-	struct weft__segment_head head = {8, {0}, number, info->start_mono_ns + later_ns, info->start_real_ns + later_ns};
+	struct weft__segment_head head = {
+		8, {0}, number, info->start_mono_ns + later_ns, info->start_real_ns + later_ns};
 	struct weft__encoder *enc = NULL;
 	struct weft__writer w = {0};
 	struct weft__defs defs = {0};

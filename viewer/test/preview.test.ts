@@ -109,7 +109,8 @@ test('parts of several processes are joined, each with its lanes', async () => {
     [[a.info.recordings[0].name, 0], ['other (1)', 7]]);
   assert.equal(info.lanes.length, 2 * a.info.lanes.length);
   const groups = (recording: number) => info.lanes.filter((one) => one.recording === recording).map((one) => one.group);
-  assert.deepEqual(groups(1), a.info.lanes.map((one) => `other (1) · ${one.group.replace('other threads', 'threads')}`));
+  const named = a.info.lanes.map((one) => `other (1) · ${one.group.replace('other threads', 'threads')}`);
+  assert.deepEqual(groups(1), named);
   assert.deepEqual(info.lanes.map((one) => one.id), [...info.lanes.keys()]);
 });
 

@@ -199,6 +199,25 @@ static const struct view_lane *lane_of_worker(int64_t thread)
 	return found;
 }
 
+/* The one other lane of a thread of which only its number was known at first, or NULL. */
+static const struct view_lane *lane_of_tid(const struct view_lane *lane)
+{
+	const struct view_lane *found = NULL, *worker;
+	size_t i;
+
+	for (i = 0; i < lanes.n; i++) {
+		const struct view_lane *other = &lanes.at[i];
+
+		if (other->thread == VIEW_NULL || other->tid != lane->tid || other->recording != lane->recording)
+			continue;
+		if (found && found->thread != other->thread)
+			return NULL;
+		found = other;
+	}
+	worker = found ? lane_of_worker(found->thread) : NULL;
+	return worker ? worker : found;
+}
+
 static bool kept_lane(int64_t (*joined)[2], size_t n, int64_t key)
 {
 	size_t i;
@@ -208,7 +227,7 @@ static bool kept_lane(int64_t (*joined)[2], size_t n, int64_t key)
 	return i == n;
 }
 
-/* Rows of the thread of a worker that name no worker have no lane of their own. */
+/* Rows of the thread of a worker that name no worker have no lane of their own, nor those that only have a number. */
 static int join_threads(void)
 {
 	int64_t(*joined)[2] = weft__alloc((lanes.n + 1) * sizeof(*joined)); /* key of the thread, and of the worker */
@@ -220,6 +239,8 @@ static int join_threads(void)
 
 		if (lane->worker == VIEW_NULL && lane->thread != VIEW_NULL)
 			worker = lane_of_worker(lane->thread);
+		else if (lane->worker == VIEW_NULL && lane->tid)
+			worker = lane_of_tid(lane);
 		if (worker) {
 			joined[n][0] = lane->key;
 			joined[n++][1] = worker->key;

@@ -24,7 +24,7 @@ struct view_lane {
 	int64_t key;
 	uint32_t recording, tid;
 	int64_t thread, worker; /* VIEW_NULL: none */
-	uint32_t name; /* VIEW_NONE: it has none */
+	uint32_t name;          /* VIEW_NONE: it has none */
 };
 
 /* One thing to draw. */

@@ -28,10 +28,10 @@ static uint32_t label(const struct view_store *store, size_t column, uint32_t ro
 }
 
 const uint8_t view_poll_columns[VIEW_POLL_COLUMNS] = {WEFT__COL_POLL_ON_CPU_NS,       WEFT__COL_POLL_BLOCKED_NS,
-						   WEFT__COL_POLL_WAITING_NS,      WEFT__COL_POLL_PREEMPTED_NS,
-						   WEFT__COL_POLL_NOT_MEASURED_NS, WEFT__COL_POLL_BEGIN_NS,
-						   WEFT__COL_POLL_END_NS,          WEFT__COL_POLL_DURATION_NS,
-						   WEFT__COL_POLL_NESTED_IN,       WEFT__COL_POLL_LOCATION};
+						      WEFT__COL_POLL_WAITING_NS,      WEFT__COL_POLL_PREEMPTED_NS,
+						      WEFT__COL_POLL_NOT_MEASURED_NS, WEFT__COL_POLL_BEGIN_NS,
+						      WEFT__COL_POLL_END_NS,          WEFT__COL_POLL_DURATION_NS,
+						      WEFT__COL_POLL_NESTED_IN,       WEFT__COL_POLL_LOCATION};
 
 void view_poll_mark(const int64_t at[VIEW_POLL_COLUMNS], struct view_mark *m)
 {
@@ -39,14 +39,17 @@ void view_poll_mark(const int64_t at[VIEW_POLL_COLUMNS], struct view_mark *m)
 	uint8_t i;
 
 	m->begin_ns = (double)at[VIEW_POLL_BEGIN];
-	m->end_ns = (double)(at[VIEW_POLL_END] == VIEW_NULL ? at[VIEW_POLL_BEGIN] + at[VIEW_POLL_DURATION] : at[VIEW_POLL_END]);
+	m->end_ns = (double)(at[VIEW_POLL_END] == VIEW_NULL ? at[VIEW_POLL_BEGIN] + at[VIEW_POLL_DURATION]
+							    : at[VIEW_POLL_END]);
 	m->kind = KIND_NOT_MEASURED;
 	for (i = VIEW_POLL_ON_CPU; i <= VIEW_POLL_NOT_MEASURED; i++)
 		if (at[i] > most) { /* VIEW_NULL is less than all */
 			most = at[i];
 			m->kind = i;
 		}
-	m->depth = at[VIEW_POLL_NESTED_IN] <= 0 ? 0 : at[VIEW_POLL_NESTED_IN] > 255 ? 255 : (uint8_t)at[VIEW_POLL_NESTED_IN];
+	m->depth = at[VIEW_POLL_NESTED_IN] <= 0    ? 0
+		   : at[VIEW_POLL_NESTED_IN] > 255 ? 255
+						   : (uint8_t)at[VIEW_POLL_NESTED_IN];
 	m->label = at[VIEW_POLL_LOCATION] == VIEW_NULL ? VIEW_NONE : (uint32_t)at[VIEW_POLL_LOCATION];
 }
 
