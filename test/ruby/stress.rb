@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What could break in the extension: threads that come and go, fibers, exceptions, code that is made and forgotten, objects
-# that move, forks, and samples as often as they can be had.
+# What could break in the extension: threads that come and go, fibers, exceptions, code that is made and forgotten,
+# objects that move, forks, and samples as often as they can be had.
 require "json"
 require "weft"
 
