@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the Ruby binding costs a program of four threads on Ruby 3.3 (bench/ruby/work.rb), in the tree that test/ruby/tree
-makes.
+"""What the Ruby binding costs a program of four threads on Ruby 3.3 (bench/ruby/work.rb), in the tree that
+test/ruby/tree makes.
 
     bench/ruby.py DIR [--quick]
 
-Each round runs it without a profiler, recorded by weft with default options, and under stackprof (100 samples a second of
-CPU time), one after the other. Each is held against that of the same round without. The profiler of ddtrace (gem datadog)
-is measured beside them where the tree has it: RubyGems has to be reachable for that."""
+Each round runs it without a profiler, recorded by weft with default options, and under stackprof (100 samples a second
+of CPU time), one after the other. Each is held against that of the same round without. The profiler of ddtrace (gem
+datadog) is not among them: Debian does not have it, and tests use no other registry of gems."""
 import json
 import os
 import shutil
@@ -67,7 +67,7 @@ def main():
     if not os.path.exists(TREE + "/weft-made"):
         raise SystemExit("bench: no tree with Ruby 3.3: test/ruby/tree make build/ruby/trixie, as root")
     quick = "--quick" in sys.argv
-    build = os.path.dirname(demo.program("", "weft").rstrip("/"))
+    build = os.path.abspath(demo.program())
     scratch = tempfile.mkdtemp(dir=os.path.dirname(TREE))
     gem, rounds = scratch + "/gem", []
     try:
@@ -78,7 +78,8 @@ def main():
     finally:
         shutil.rmtree(scratch)
     loss, more = (lambda ratio: (1 - ratio) * 100), (lambda ratio: (ratio - 1) * 100)
-    figure("ruby_overhead_throughput", rounds, "rate", "%", loss, "fewer requests a second, recorded with default options")
+    figure("ruby_overhead_throughput", rounds, "rate", "%", loss,
+           "fewer requests a second, recorded with default options")
     figure("ruby_overhead_cpu", rounds, "cpu", "%", more, "more CPU time a request, ns, weft's threads included")
     figure("ruby_overhead_p99", rounds, "p99", "", lambda ratio: ratio, "p99 of a request, ns")
     figure("ruby_overhead_rss", rounds, "rss", "", lambda ratio: ratio, "memory, KiB")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ruby loads the gem by itself, if it is installed: a file of ours looks for it, and does nothing when there is none. */
+/* Ruby loads the gem by itself, if it is installed: a file of ours looks for it, and does nothing without it. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,9 @@ void run_ruby_environment(void)
 	const char *before = getenv("RUBYOPT");
 	char path[PATH_MAX], *options = NULL;
 
-	if (!find_file(path) || asprintf(&options, "-r%s%s%s", path, before && before[0] ? " " : "", before ? before : "") < 0)
+	if (!find_file(path))
+		return;
+	if (asprintf(&options, "-r%s%s%s", path, before && before[0] ? " " : "", before ? before : "") < 0)
 		return;
 	setenv("RUBYOPT", options, 1);
 	free(options);

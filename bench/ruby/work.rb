@@ -47,5 +47,5 @@ wall = now - begun
 StackProf.stop if kind == "stackprof"
 rss = File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i
 took.sort!
-puts JSON.generate(requests: took.size, rate: took.size * 1e9 / wall, cpu: cpu / took.size, p99: took[took.size * 99 / 100],
-                   rss: rss, status: defined?(Weft) ? Weft.status : kind, not_measured: defined?(Weft) ? Weft.not_measured : "")
+puts JSON.generate(requests: took.size, rate: took.size * 1e9 / wall, cpu: cpu / took.size,
+                   p99: took[took.size * 99 / 100], rss: rss, status: defined?(Weft) ? Weft.status : kind)

@@ -293,10 +293,8 @@ static void recycle(struct weft__uv_loop *in)
 	in->loop = NULL;
 }
 
-void weft__uv_recycle(struct weft__uv_loop *in)
+void weft__uv_recycle_now(struct weft__uv_loop *in)
 {
-	if (in->attached)
-		return;
 	pthread_mutex_lock(&lock);
 	recycle(in);
 	pthread_mutex_unlock(&lock);

@@ -105,7 +105,12 @@ bool weft__uv_wait_begin(int fd, int timeout);
 void weft__uv_wait_end(int timeout);
 
 /* A loop that is no longer attached may be forgotten with its last callback. */
-void weft__uv_recycle(struct weft__uv_loop *in);
+void weft__uv_recycle_now(struct weft__uv_loop *in);
+static inline void weft__uv_recycle(struct weft__uv_loop *in)
+{
+	if (!in->attached)
+		weft__uv_recycle_now(in);
+}
 
 /* The event of a timer that was late. */
 void weft__uv_say_late(uint64_t task, uint32_t location, uint64_t late_ns);

@@ -26,13 +26,15 @@ static int grow(struct weft__uv_map *map)
 
 struct weft__uv_entry *weft__uv_map_add(struct weft__uv_map *map, uint64_t key)
 {
-	struct weft__uv_entry *entry = weft__uv_map_get(map, key);
+	struct weft__uv_entry *entry = map->room ? &map->at[weft__uv_map_find(map, key)] : NULL;
 
-	if (entry)
+	if (entry && entry->key)
 		return entry;
-	if (4 * (map->n + 1) > 3 * map->room && grow(map) < 0)
-		return NULL;
-	entry = &map->at[weft__uv_map_find(map, key)];
+	if (4 * (map->n + 1) > 3 * map->room) {
+		if (grow(map) < 0)
+			return NULL;
+		entry = &map->at[weft__uv_map_find(map, key)];
+	}
 	*entry = (struct weft__uv_entry){.key = key};
 	map->n++;
 	return entry;

@@ -48,7 +48,7 @@ struct weft_calls {
 	void (*lock_watch)(uint64_t object);
 	void (*lock_unwatch)(uint64_t object);
 	uint32_t (*runtime_add)(const struct weft_runtime_opts *opts, struct weft_error *err);
-	int (*runtime_not_measured)(uint32_t runtime, const char *what);
+	int (*runtime_not_measured)(uint32_t runtime, const char *what, struct weft_error *err);
 	uint32_t (*worker_enter)(uint32_t runtime, uint32_t index, struct weft_error *err);
 	void (*worker_leave)(void);
 	void (*task_spawn)(uint64_t task, uint32_t location);

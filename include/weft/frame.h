@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of interpreted code. To the machine, code of an interpreter is the interpreter; only the interpreter knows which
- * functions it runs. A binding gives weft a function that puts them into stacks, among the native ones:
+/* Frames of interpreted code. To the machine, code of an interpreter is the interpreter; only the interpreter knows
+ * which functions it runs. A binding gives weft a function that puts them into stacks, among the native ones:
  *
  *     static uint32_t mix(uint64_t *frames, uint32_t n, uint32_t max, uint32_t *flags, void *data)
  *     {
@@ -46,12 +46,12 @@ static inline uint64_t weft_frame_later(uint32_t number)
  * no lock, no memory, and no stack of its own to speak of. */
 typedef uint32_t weft_frames_fn(uint64_t *frames, uint32_t n, uint32_t max, uint32_t *flags, void *data);
 
-/* From here on `fn` sees each stack that a thread takes of itself. `runtime` is what its frames are of: "ruby". It stays
- * for the life of the process. Any thread. Returns 0, or -EEXIST when there is one already. */
+/* From here on `fn` sees each stack that a thread takes of itself. `runtime` is what its frames are of: "ruby". It
+ * stays for the life of the process. Any thread. Returns 0, or -EEXIST when there is one already. */
 WEFT_API int weft_frames_set(const char *runtime, weft_frames_fn *fn, void *data);
 
-/* The frame weft_frame_later(number) is that location. It should be said within flush_ns: stacks that are written before
- * have a frame without a name. Any thread; async-signal-safe. */
+/* The frame weft_frame_later(number) is that location. It should be said within flush_ns: stacks that are written
+ * before have a frame without a name. Any thread; async-signal-safe. */
 WEFT_API void weft_frame_name(uint32_t number, uint32_t location);
 
 #ifdef __cplusplus

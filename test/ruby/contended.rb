@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two threads that compute without a pause, and what each saw of its waits for the GVL: a gap between two readings of the
+# Two threads that compute without a pause, and what each saw of its waits for the GVL: a gap between two readings of
+# the
 # clock in which the other went on was one. (A gap in which nobody went on was the system's.) Prints that as JSON.
 require "json"
 require "weft"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A Rack application under the middleware, called as a server does: one request computes, one sleeps, one waits for the GVL
+# A Rack application under the middleware, called as a server does: one request computes, one sleeps, one waits for
+# the GVL
 # behind a thread that computes. How long each took, as it saw it.
 require "json"
 require "weft/rack"

@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Ruby binding on the real Ruby 3.3, of Debian 13, in a tree that test/ruby/tree makes once (build/ruby/trixie). `make
-check-all` runs it. Programs measure themselves; what the report says is held against that. Without root or debootstrap it
-is skipped, with the reason. usage: test/ruby/run.py [--keep] BUILD_DIR [TEST...]"""
+"""The Ruby binding on the real Ruby 3.3, of Debian 13, in a tree that test/ruby/tree makes once (build/ruby/trixie).
+`make check-all` runs it. Programs measure themselves; what the report says is held against that. Without root or
+debootstrap it is skipped, with the reason. usage: test/ruby/run.py [--keep] BUILD_DIR [TEST...]"""
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import traceback
+import urllib.request
 
 ARGS = [arg for arg in sys.argv[1:] if not arg.startswith("--")]
 KEEP = "--keep" in sys.argv
@@ -156,9 +158,10 @@ def garbage_collection_is_waits_by_reason_with_its_cpu_time(directory):
     forced = waits.get("GC by method, major (force)")
     check(forced, "GC.start is the reason", list(waits))
     near(forced["longest_ns"], truth["longest_ns"], 5, "the longest collection")
-    near(forced["total_ns"] - truth["forced_ns"], forced["total_ns"] / 6, 75, "six of them, of which five were measured")
+    near(forced["total_ns"], truth["forced_ns"], 10, "all that were asked for")
     others = [row for name, row in waits.items() if "newobj" in name]
-    check(sum(row["times"] for row in others) >= truth["collections"], "each collection for lack of room is counted", others)
+    check(sum(row["times"] for row in others) >= truth["collections"], "each collection for lack of room is counted",
+          others)
     check(sum(row["total_ns"] for row in others) >= 0.9 * truth["garbage_ms"] * MS,
           "they took the CPU time that Ruby measured, or longer", others)
     check(forced["on_cpu_ns"] and forced["on_cpu_ns"] <= forced["on_cpu_of_ns"], "with its CPU time", forced)
@@ -170,16 +173,16 @@ def garbage_collection_is_waits_by_reason_with_its_cpu_time(directory):
 @test
 def slow_requests_are_found_with_their_cause(directory):
     truth = ruby("requests.rb", directory=directory)
-    polls = {row["location"]: row for row in query(directory, "select location, worker, thread, duration_ns, on_cpu_ns, "
-             "waiting_ns, blocked_ns from poll order by duration_ns")}
+    polls = {row["location"]: row for row in query(
+        directory, "select location, duration_ns, on_cpu_ns, waiting_ns, blocked_ns from poll order by duration_ns")}
     for path in ("/computes", "/sleeps", "/waits"):
         near(polls["GET " + path]["duration_ns"], truth["took"][path], 5, path)
     near(polls["GET /computes"]["on_cpu_ns"], 150 * MS, 10, "CPU time of the one that computes")
     near(polls["GET /sleeps"]["blocked_ns"], 120 * MS, 10, "time blocked of the one that sleeps")
     check(polls["GET /waits"]["waiting_ns"] >= 0.8 * truth["took"]["/waits"], "it waited", polls)
-    found = [finding["text"] if "text" in finding else json.dumps(finding) for finding in report(directory)[0]["findings"]]
-    check(any("GET /waits" in text and "GVL" in text and "hog" in text for text in found), "for the GVL, and who had it",
-          found)
+    found = [json.dumps(finding) for finding in report(directory)[0]["findings"]]
+    check(any("GET /waits" in text and "GVL" in text and "hog" in text for text in found),
+          "for the GVL, and who had it", found)
     check(any("GET /computes" in text for text in found), "the one that computes", found)
 
 
@@ -192,14 +195,15 @@ def parent_and_child_of_a_fork_are_recorded(directory):
     for who in ("parent", "child"):
         mine = [row for row in rows if row["thread"].startswith(who + "-")]
         check(sum(row["ns"] for row in mine) >= 300 * MS, who + " waited for its GVL", rows)
-        check(all((row["holder"] or "").startswith((who, "ruby", "forks")) for row in mine), "its own thread had it", mine)
+        check(all((row["holder"] or "").startswith((who, "ruby", "forks")) for row in mine), "its own thread had it",
+              mine)
         check(len({row["recording"] for row in mine}) == 1, "in a recording of its own", mine)
 
 
 @test
 def one_of_many_allocations_stands_for_the_others(directory):
     truth = ruby("allocate.rb", directory=directory, env={"WEFT_RUBY_ALLOC": "100"})
-    rows = query(directory, "select alloc.name, sum(alloc.count) as n, count(*) as recorded from alloc group by alloc.name")
+    rows = query(directory, "select name, sum(count) as n, count(*) as recorded from alloc group by name")
     by_class = {row["name"]: row for row in rows}
     near(by_class["Small"]["n"], truth["small"] + truth["kept"], 5, "objects of Small")
     near(by_class["Large"]["n"], truth["large"], 5, "objects of Large")
@@ -210,7 +214,79 @@ def one_of_many_allocations_stands_for_the_others(directory):
     near(places[0]["n"], truth["small"], 10, "where they were made")
     heap = query(directory, "select fields ->> '$.objects' as n from event where kind = 'ruby_heap' and "
                  "fields ->> '$.class' = 'Small'")
-    check(len(heap) == 1 and int(heap[0]["n"]) == truth["live"][0] >= truth["kept"], "what lives, by class", [heap, truth])
+    check(len(heap) == 1 and int(heap[0]["n"]) == truth["live"][0] >= truth["kept"], "what lives, by class",
+          [heap, truth])
+
+
+@test
+def samples_have_the_span_of_their_thread(directory):
+    truth = ruby("spans.rb", directory=directory)
+    check(truth["hooked"] == ["opentelemetry", "datadog"], "both are hooked into", truth)
+    rows = {row["span"]: row for row in query(
+        directory, "select span, root_span, trace, sum(weight_ns) as ns from sample group by span, root_span, trace")}
+    near(rows[truth["outer"]]["ns"], 100 * MS, 25, "CPU time of the outer span")
+    near(rows[truth["inner"]]["ns"], 200 * MS, 25, "CPU time of the inner span")
+    check(rows[truth["inner"]]["root_span"] == truth["outer"], "its root is the outer one", rows)
+    check(rows[truth["inner"]]["trace"] == truth["trace"], "and its trace", rows)
+    check(rows.get("%016x" % 77, {"trace": ""})["trace"] == "1234" + "0" * 24 + "5678", "and a span of datadog", rows)
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return answer.read()
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@test
+def a_rack_application_on_puma_is_recorded(directory):
+    port = free_port()
+    example = os.path.join(SOURCE, "bindings", "ruby", "examples", "config.ru")
+    server = subprocess.Popen([os.path.join(HERE, "tree"), "run", TREE, "env", "HOME=/root", "RUBYLIB=" + GEM + "/lib",
+                               "LD_LIBRARY_PATH=" + BUILD, "WEFT_DIR=" + directory, "puma", "-t", "4:4", "-b",
+                               "tcp://127.0.0.1:%d" % port, example], cwd=SOURCE, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+    try:
+        for line in server.stdout:
+            if "Ctrl-C" in line:
+                break
+        for path in ("cpu", "io", "garbage") * 3:
+            check(get("http://127.0.0.1:%d/%s" % (port, path)) == b"ok\n", "it answers")
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+    polls = query(directory, "select location, count(*) as n, max(duration_ns) as ns, sum(blocked_ns) as blocked_ns "
+                  "from poll group by location")
+    by_name = {row["location"]: row for row in polls}
+    check(all(by_name["GET /" + path]["n"] == 3 for path in ("cpu", "io", "garbage")), "each request is a poll", polls)
+    check(by_name["GET /io"]["ns"] >= 50 * MS, "the one that sleeps is long", polls)
+
+
+@test
+def jobs_are_recorded_by_the_middleware_of_sidekiq(directory):
+    example = os.path.join(SOURCE, "bindings", "ruby", "examples", "jobs.rb")
+    out = inside("ruby", "-I", GEM + "/lib", example, env={"LD_LIBRARY_PATH": BUILD, "WEFT_DIR": directory})
+    check("weft: recording" in out, "it records", out)
+    polls = {row["location"]: row for row in query(
+        directory, "select location, count(*) as n from poll group by location")}
+    counted = query(directory, "select sum(count) as n from poll_count")[0]["n"] or 0
+    total = sum(row["n"] for row in polls.values())
+    check(max(total, counted) == 150 and {"Thumbnail#perform", "SendMail#perform"} <= set(polls), "each job is a poll",
+          [polls, counted])
+
+
+@test
+def nothing_breaks_under_stress(directory):
+    truth = ruby("stress.rb", "5", directory=directory,
+                 env={"WEFT_SAMPLE_HZ": "999", "WEFT_BUDGET_PPM": "off", "WEFT_RUBY_ALLOC": "200"})
+    check(truth["loops"] > 100 and truth["short"] > 100 and truth["forks"] > 0, "it went on", truth)
+    rows = query(directory, "select count(*) as n from sample join frame on frame.stack_id = sample.stack_id where "
+                 "frame.function = 'Object#raise_deeply'")
+    check(rows[0]["n"] > 0, "and was sampled", rows)
 
 
 @test
@@ -220,8 +296,8 @@ def weft_run_needs_no_change_of_the_program(directory):
     check('"required":true' in out, "the gem was loaded", out)
     rows = query(directory, "select thread, sum(duration_ns) as ns from wait where name = 'GVL' group by thread")
     check(sum(row["ns"] for row in rows if row["thread"].startswith("burner")) >= 300 * MS, "waits for the GVL", rows)
-    others = query(directory, "select thread, count(*) as n from wait where kind = 'condition' and thread like 'burner%' "
-                   "and duration_ns > 10000000 group by thread")
+    others = query(directory, "select thread, count(*) as n from wait where kind = 'condition' and "
+                   "thread like 'burner%' and duration_ns > 10000000 group by thread")
     check(all(row["n"] == 1 for row in others), "not for its condition variable, too, but for a thread's first", others)
     reads = query(directory, "select distinct frame.function from wait join frame on frame.stack_id = wait.stack_id "
                   "where wait.kind = 'call' and wait.thread like 'plain.rb%'")

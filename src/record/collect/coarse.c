@@ -41,6 +41,7 @@ void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_o
 	coarse->slow_ns = opts->poll_slow_ns;
 	coarse->patience_ns = PATIENCE_NS;
 	coarse->event_ns = EVENT_LEAST_NS;
+	coarse->pace_ns = COARSE_STEP_NS;
 }
 
 /* Too early a return makes the next one later. */

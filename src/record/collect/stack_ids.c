@@ -77,8 +77,7 @@ static uint32_t kernel_module(void)
 
 static uint32_t named_module(struct weft__stack_ids *ids)
 {
-	struct weft_module module = {
-		.kind = WEFT_MODULE_NAMED, .start = WEFT_FRAME_BASE, .end = WEFT_FRAME_LATER};
+	struct weft_module module = {.kind = WEFT_MODULE_NAMED, .start = WEFT_FRAME_BASE, .end = WEFT_FRAME_LATER};
 	char path[64];
 
 	if (!ids->named) {

@@ -19,7 +19,8 @@ static struct weft__wait_thread *remote_thread(uint64_t number)
 	return &weft__wait_threads[at];
 }
 
-/* A lock that nobody has at this moment may be taken by another before this thread gets it: it is marked all the same. */
+/* A lock that nobody has at this moment may be taken by another before this thread gets it: it is marked all the
+ * same. */
 static uint64_t remote_mark(uint32_t what, uint64_t object)
 {
 	return what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_RUNTIME

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One of about N objects that Ruby makes, at random. Which one is next is drawn anew each time, so that nothing in the
  * program can be in step with it; the one that is recorded stands for all since the last. Off unless it is asked for
- * (WEFT_RUBY_ALLOC=N): Ruby calls the hook for each object. An object has its class here, and nothing that it will hold;
- * so bytes are not known. In the hook nothing may be allocated: rb_mod_name does not, and names that a class gets later
- * are those of later objects. */
+ * (WEFT_RUBY_ALLOC=N): Ruby calls the hook for each object. An object has its class here, and nothing that it will
+ * hold; so bytes are not known. In the hook nothing may be allocated: rb_mod_name does not, and names that a class
+ * gets later are those of later objects. */
 #include "binding.h"
 
 #include <math.h>
@@ -23,9 +23,18 @@ static uint64_t draw(void)
 	return every > 1 ? 1 + (uint64_t)(log1p(-at_random) / log1p(-1.0 / (double)every)) : 1;
 }
 
+/* What is of the virtual machine itself has other things where objects have their class. */
+static bool has_class(VALUE object)
+{
+	int type = RB_BUILTIN_TYPE(object);
+
+	return type != T_IMEMO && type != T_NODE && type != T_ICLASS && type != T_MOVED && type != T_NONE &&
+	       type != T_ZOMBIE;
+}
+
 static uint32_t name_of(VALUE object)
 {
-	VALUE class = RBASIC_CLASS(object), name;
+	VALUE class = has_class(object) ? RBASIC_CLASS(object) : 0, name;
 
 	if (!class || RB_SPECIAL_CONST_P(class))
 		return internal;

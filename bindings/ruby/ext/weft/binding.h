@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <ruby/ruby.h>
 #include <ruby/debug.h>
+#include <ruby/ruby.h>
 #include <ruby/thread.h>
 
 #include <weft/calls.h>
@@ -76,6 +76,7 @@ void weft__rb_request_init(VALUE native);
 /* RUBY. Frames of Ruby in stacks. Then: names those that have none yet. */
 void weft__rb_frames_init(VALUE native);
 void weft__rb_frames_name(void);
+void weft__rb_frames_forked(void);
 
 /* What the function at an address is: any, the one that runs Ruby code, the loop over instructions inside it, one of
  * this library. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ruby frames in stacks. A stack is taken in a signal handler, or where a long wait ends, on a thread that has the GVL:
  * rb_profile_frames gives which methods run, as objects of Ruby's, and lines. Names are looked up later, in a postponed
- * job. Until then the objects are kept alive, and after it, too: they stand for their names from then on. Both lists are
- * bounded.
+ * job. Until then the objects are kept alive, and after it, too: they stand for their names from then on. Both lists
+ * are bounded.
  *
- * A thread that gave the GVL back, and blocks in a call or computes in C, has the same frames until it has the GVL again:
- * they can be read then, too, as long as Ruby moves no objects. It does so only where it is asked to (GC.compact).
+ * A thread that gave the GVL back, and blocks in a call or computes in C, has the same frames until it has the GVL
+ * again: they can be read then, too, as long as Ruby moves no objects. It does so only where it is asked to
+ * (GC.compact).
  *
  * One thread at a time is here: others, and handlers that interrupt it, go without. */
 #include "binding.h"
@@ -17,7 +18,10 @@
 #if defined(HAVE_RB_POSTPONED_JOB_PREREGISTER) && defined(HAVE_RB_INTERNAL_THREAD_SPECIFIC_GET)
 
 #define DEPTH 512
-#define PLACES 131072 /* of the hash table; a power of two */
+#define PLACES 65536 /* of the hash table; a power of two */
+#define PLACES_MOST 16384
+#define LINES_MOST 8192
+#define NO_LINE (-1)
 
 /* A method at a line. */
 struct place {
@@ -26,7 +30,7 @@ struct place {
 	uint32_t location; /* 0: not named yet */
 };
 
-static struct place places[WEFT_FRAMES_LATER];
+static struct place places[PLACES_MOST];
 static uint32_t n_places, n_named;
 static uint32_t by_hash[PLACES]; /* number + 1 */
 static uint32_t busy;
@@ -46,24 +50,34 @@ static uint32_t hash(VALUE frame, int line)
 	return (uint32_t)(word >> 40) % PLACES;
 }
 
+/* Where the place is in the hash table, or belongs. */
+static uint32_t find(VALUE frame, int line)
+{
+	uint32_t i = hash(frame, line);
+
+	while (by_hash[i] && (places[by_hash[i] - 1].frame != frame || places[by_hash[i] - 1].line != line))
+		i = (i + 1) % PLACES;
+	return i;
+}
+
+/* Definitions are few in a recording, and others need some, too: when there are many places, new ones are methods
+ * without lines. */
 static uint64_t address_of(VALUE frame, int line, bool *fresh)
 {
-	uint32_t i, number;
+	uint32_t i = find(frame, line), number;
 
-	for (i = hash(frame, line);; i = (i + 1) % PLACES) {
-		number = by_hash[i];
-		if (!number || (places[number - 1].frame == frame && places[number - 1].line == line))
-			break;
-	}
-	if (!number && n_places == WEFT_FRAMES_LATER)
+	if (!by_hash[i] && line > 0 && n_places >= LINES_MOST)
+		i = find(frame, line = NO_LINE);
+	if (!by_hash[i] && n_places == PLACES_MOST)
 		return weft_frame_of(full);
-	if (!number) {
+	if (!by_hash[i]) {
 		places[n_places] = (struct place){.frame = frame, .line = line};
-		by_hash[i] = number = n_places + 1;
-		__atomic_store_n(&n_places, number, __ATOMIC_RELEASE);
+		by_hash[i] = n_places + 1;
+		__atomic_store_n(&n_places, n_places + 1, __ATOMIC_RELEASE);
 		*fresh = true;
 	}
-	return places[number - 1].location ? weft_frame_of(places[number - 1].location) : weft_frame_later(number - 1);
+	number = by_hash[i] - 1;
+	return places[number].location ? weft_frame_of(places[number].location) : weft_frame_later(number);
 }
 
 /* What is written to a stack, as far as there is room. */
@@ -110,9 +124,9 @@ static uint32_t count_runs(int n)
 	return runs;
 }
 
-/* Each run of the interpreter has one native frame. When there are as many of both, each is put in its place. Some calls
- * back into Ruby have no frame of a C function, as a hash that asks an object for its own: then all Ruby frames are put
- * where the first run is, and native ones in between are left out. */
+/* Each run of the interpreter has one native frame. When there are as many of both, each is put in its place. Some
+ * calls back into Ruby have no frame of a C function, as a hash that asks an object for its own: then all Ruby frames
+ * are put where the first run is, and native ones in between are left out. */
 static void merge(struct out *out, uint32_t n_native, int n_ruby)
 {
 	uint32_t runs = 0, first = n_native, last = 0, i, from = 0;
@@ -170,8 +184,8 @@ static uint32_t mix(uint64_t *stack, uint32_t n, uint32_t max, uint32_t *flags, 
 	struct weft__rb_slot *slot = weft__rb_self;
 	int n_ruby;
 
-	if (!slot || !slot->begun || (!slot->running && __atomic_load_n(&moves, __ATOMIC_RELAXED)) || n > sizeof(native) / sizeof(native[0]) ||
-	    __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	if (!slot || !slot->begun || (!slot->running && __atomic_load_n(&moves, __ATOMIC_RELAXED)) ||
+	    n > sizeof(native) / sizeof(native[0]) || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return without_own(stack, n);
 	memcpy(native, stack, n * sizeof(*native));
 	if (slot->running && weft__rb_in_gc()) {
@@ -203,7 +217,8 @@ static VALUE name_one(VALUE number)
 		path = Qnil; /* a C function: "<cfunc>" */
 	else if (NIL_P(path))
 		path = rb_profile_frame_path(place->frame);
-	place->location = weft__rb->location(text_of(label), text_of(path), (uint32_t)place->line);
+	place->location =
+		weft__rb->location(text_of(label), text_of(path), place->line > 0 ? (uint32_t)place->line : 0);
 	RB_GC_GUARD(label);
 	RB_GC_GUARD(path);
 	return Qnil;
@@ -230,6 +245,11 @@ void weft__rb_frames_name(void)
 	}
 }
 
+void weft__rb_frames_forked(void)
+{
+	busy = 0; /* of a thread that the child does not have */
+}
+
 static void on_job(void *unused)
 {
 	weft__rb_frames_name();
@@ -249,8 +269,7 @@ static void mark_named(void *unused)
 		rb_gc_mark(places[i].frame);
 }
 
-static const rb_data_type_t pending_type = {
-	.wrap_struct_name = "Weft::Pending", .function = {.dmark = mark_pending}};
+static const rb_data_type_t pending_type = {.wrap_struct_name = "Weft::Pending", .function = {.dmark = mark_pending}};
 static const rb_data_type_t named_type = {
 	.wrap_struct_name = "Weft::Named", .function = {.dmark = mark_named}, .flags = RUBY_TYPED_WB_PROTECTED};
 
@@ -261,7 +280,7 @@ static VALUE native_objects_move(VALUE self)
 	return Qnil;
 }
 
-/* rb_profile_frames in a signal handler reads what Ruby is just changing. It is known to bear that in these versions. */
+/* rb_profile_frames in a signal handler reads what Ruby is just changing. These versions bear it. */
 static bool is_known(void)
 {
 	const char *wanted = getenv("WEFT_RUBY_FRAMES");
@@ -283,8 +302,8 @@ void weft__rb_frames_init(VALUE native_module)
 		return;
 	}
 	if (!is_known()) {
-		weft__rb_not_measured("Ruby frames", "weft does not know this Ruby (3.3.4 to 3.4); WEFT_RUBY_FRAMES=1 takes "
-				      "the risk");
+		weft__rb_not_measured("Ruby frames", "weft does not know this Ruby (3.3.4 to 3.4); "
+						     "WEFT_RUBY_FRAMES=1 takes the risk");
 		return;
 	}
 
@@ -313,6 +332,10 @@ void weft__rb_frames_init(VALUE native_module)
 #else
 
 void weft__rb_frames_name(void)
+{
+}
+
+void weft__rb_frames_forked(void)
 {
 }
 

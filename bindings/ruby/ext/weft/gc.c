@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Garbage collection, as waits of the thread that does it: Ruby says when it begins and ends a step (GC_ENTER, GC_EXIT).
- * All other threads stand still meanwhile, and wait for the GVL that this one holds. What made Ruby collect is in the
- * name. Steps may be very many and very short: they are summed as all waits are, and long ones have a stack and their
- * CPU time. In the callbacks nothing may be allocated. */
+/* Garbage collection, as waits of the thread that does it: Ruby says when it begins and ends a step (GC_ENTER,
+ * GC_EXIT). All other threads stand still meanwhile, and wait for the GVL that this one holds. What made Ruby collect
+ * is in the name. Steps may be very many and very short: they are summed as all waits are, and long ones have a stack
+ * and their CPU time. In the callbacks nothing may be allocated. */
 #include "binding.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * the one that wakes a sleeping thread. What is in the callbacks is bounded and takes no lock: libweft's functions for
  * waits may be called from signal handlers.
  *
- * Each Ractor has a GVL of its own, which Ruby's events do not name. So there is one here: lengths of waits are right for
- * all threads, and holders are those of one Ractor as long as there is one. */
+ * Each Ractor has a GVL of its own, which Ruby's events do not name. So there is one here: lengths of waits are right
+ * for all threads, and holders are those of one Ractor as long as there is one. */
 #include "binding.h"
 
 #ifdef HAVE_RB_INTERNAL_THREAD_SPECIFIC_GET
@@ -156,13 +156,15 @@ void weft__rb_gvl_init(void)
 	int failed = 0;
 
 	if (is_mn()) {
-		weft__rb_not_measured("waits for the GVL", "RUBY_MN_THREADS is set, and threads change their native thread");
+		weft__rb_not_measured("waits for the GVL",
+				      "RUBY_MN_THREADS is set, and threads change their native thread");
 		return;
 	}
 	rb_protect(make_key, Qnil, &failed);
 	if (failed) {
 		rb_set_errinfo(Qnil);
-		weft__rb_not_measured("waits for the GVL", "Ruby has no storage left for its threads, or has Ractors already");
+		weft__rb_not_measured("waits for the GVL",
+				      "Ruby has no storage left for its threads, or has Ractors already");
 		return;
 	}
 	name = weft__rb->string("GVL");

@@ -20,7 +20,7 @@ void weft__rb_not_measured(const char *part, const char *why)
 	size_t n = strlen(missing);
 
 	snprintf(missing + n, sizeof(missing) - n, "%s%s: %s", n ? "; " : "", part, why);
-	weft__rb->runtime_not_measured(weft__rb_runtime, missing);
+	weft__rb->runtime_not_measured(weft__rb_runtime, missing, NULL);
 }
 
 /* Under weft run, the recorder of the library that it preloads. One that is older than this has not all that is
@@ -42,6 +42,7 @@ static void on_forked(void)
 	weft__rb_forks++;
 	weft__rb_gvl_forked();
 	weft__rb_gc_forked();
+	weft__rb_frames_forked();
 }
 
 /* Hooks in, once. */

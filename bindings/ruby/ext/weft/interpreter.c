@@ -22,7 +22,7 @@ struct table {
 	uint64_t address; /* asked for */
 	const struct {
 		int32_t start, rule;
-	} *rows; /* sorted; relative to base */
+	} * rows; /* sorted; relative to base */
 	uint32_t n;
 	uint64_t base;
 };

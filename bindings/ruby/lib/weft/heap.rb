@@ -2,8 +2,8 @@
 require_relative "../weft"
 
 module Weft
-  # What lives, by class. It walks all objects, and no Ruby code runs meanwhile: some 0.2 us an object, 200 ms for a million.
-  # So it is a call for the program to make, and nothing that weft does by itself.
+  # What lives, by class. It walks all objects, and no Ruby code runs meanwhile: some 0.2 us an object, 200 ms for a
+  # million. So it is a call for the program to make, and nothing that weft does by itself.
   module Heap
     CLASS_OF = Kernel.instance_method(:class)
     private_constant :CLASS_OF

@@ -76,7 +76,9 @@ module Weft
 
       def datadog_fits?
         trace = ::Datadog::Tracing::TraceOperation
-        %i[activate_span! deactivate_span!].all? { |name| trace.private_method_defined?(name) || trace.method_defined?(name) }
+        %i[activate_span! deactivate_span!].all? do |name|
+          trace.private_method_defined?(name) || trace.method_defined?(name)
+        end
       end
     end
   end

@@ -31,7 +31,7 @@ fn sleep_in_the_poll(time: Duration) {
 }
 
 async fn blocking_poll() {
-    sleep_in_the_poll(Duration::from_millis(120));
+    sleep_in_the_poll(Duration::from_millis(400)); // beside other work, weft's threads come late to see it
 }
 
 async fn slow_cpu_poll() {
