@@ -10,8 +10,8 @@
  * signature that the area was registered with. So the descriptions are in a page of their own, which is never given
  * back: threads point there for as long as they live, whatever becomes of the recorder, or of a library that this is
  * linked into. Nothing jumps to `abort_ip`, since the ranges are empty. Where an empty range begins means nothing, so
- * that word is the signature, too: a switch reads one line of the cache for all of it. Whether all of that works is tried, not
- * concluded from versions. */
+ * that word is the signature, too: a switch reads one line of the cache for all of it. Whether all of that works is
+ * tried, not concluded from versions. */
 #include <linux/rseq.h>
 #include <stddef.h>
 #include <sys/mman.h>

@@ -147,8 +147,8 @@ static void consider(struct weft__woken *best, uint32_t tid, uint64_t tick, uint
 	}
 }
 
-/* What one thread remembers of the task, from the last wake on backwards. Raises `forgot` to the tick up to which a wake
- * of it may be forgotten. */
+/* What one thread remembers of the task, from the last wake on backwards. Raises `forgot` to the tick up to which a
+ * wake of it may be forgotten. */
 static void look_in(const struct wake_log *log, uint64_t task, uint64_t begin, uint64_t *forgot,
 		    struct weft__woken *best)
 {
