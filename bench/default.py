@@ -3,12 +3,13 @@
 """What weft costs with default options, seen from outside: bench/default.py DIR WHAT [--quick].
 
 Processes with and without weft take turns, so that both see the machine in the same states. The figure of a pair is the
-CPU time of the process with weft, its start and its end included, less that of the one without, as a share of what the one without
-used, or of half a CPU where that is more: that is what the budget of 1 % is of. Where the work is not fixed by a clock, CPU times
-are for each request. The value is the median of the pairs.
+CPU time of the process with weft, its start and its end included, less that of the one without, as a share of what the
+one without used, or of half a CPU where that is more: that is what the budget of 1 % is of. Where the work is not fixed
+by a clock, CPU times are for each request. The value is the median of the pairs.
 
-WHAT: demo_idle, demo_30k, demo_saturated, events_2m, switches_200k, threads_1500, short_processes; p99, latencies of the demo at
-30,000 requests a second, open loop; share, how much of the time of long polls the default demo accounts for."""
+WHAT: demo_idle, demo_30k, demo_saturated, events_2m, switches_200k, threads_1500, short_processes; p99, latencies of
+the demo at 30,000 requests a second, open loop; share, how much of the time of long polls the default demo accounts
+for; collector, CPU time and wakeups of weft's own threads in the demo, idle and at 30,000 requests a second."""
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import demo
@@ -36,7 +38,8 @@ def run(command, env=None):
     """CPU seconds of the process and its children, wall seconds, and what it printed."""
     out = tempfile.TemporaryFile("w+")
     begin = time.monotonic()
-    process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=subprocess.DEVNULL, env=clean_env(env))
+    process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=subprocess.DEVNULL,
+                               env=clean_env(env))
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -46,7 +49,8 @@ def run(command, env=None):
 
 
 class Outcome:
-    """Of one run. `work`: requests, or 1 where the pace is fixed. `own_s`: what weft says it used; None: it was not there."""
+    """Of one run. `work`: requests, or 1 where the pace is fixed. `own_s`: what weft says it used; None: it was not
+    there."""
 
     def __init__(self, cpu_s, wall_s, work=1, own_s=None, result=None):
         self.cpu_s, self.wall_s, self.work, self.own_s, self.result = cpu_s, wall_s, work, own_s, result
@@ -83,7 +87,8 @@ def paced(directory, recorded, seconds, what):
 
 
 def short_processes(directory, recorded, _seconds):
-    """300 of them, each of a few ms, below one shell, with what `weft run` puts into their environment, but without its report."""
+    """300 of them, each of a few ms, below one shell, with what `weft run` puts into their environment, but without its
+    report."""
     script = "i=0; while [ $i -lt 300 ]; do /usr/bin/sort /etc/services >/dev/null; i=$((i+1)); done"
     trace = os.path.join(directory, "trace")
     os.makedirs(trace)
@@ -125,8 +130,9 @@ def report_cost(directory, what, quick):
         if on.own_s is not None:
             own.append(100 * on.own_s / on.work / (max(off.cpu_s, LEAST_CPU * off.wall_s) / off.work))
     median, low, high = stats.median_interval(values)
-    note = ("what weft with default options adds to the CPU time of the process, in %% of what the budget of 1 %% is of; %d pairs, "
-            "processes with and without weft in turn; with 95 %% probability from %+.2f to %+.2f; without weft %.1f %% of a CPU" % (
+    note = ("what weft with default options adds to the CPU time of the process, in %% of what the budget of 1 %% is "
+            "of; %d pairs, processes with and without weft in turn; with 95 %% probability from %+.2f to %+.2f; without "
+            "weft %.1f %% of a CPU" % (
                 pairs, low, high, 100 * statistics.median(off.cpu_s / off.wall_s for off in offs)))
     if own:
         note += "; weft says %.2f of itself" % statistics.median(own)
@@ -146,7 +152,8 @@ def report_p99(directory, quick):
         medians = {kind: statistics.median(one[key] for one in found[kind]) for kind in kinds}
         for kind, suffix in (("default", ""), ("events", "_events")):
             demo.figure("default_%s%s" % (name, suffix), medians[kind] / medians["without"], "x",
-                        "%s latency of the demo at 30,000 requests/s, open loop, %s, over that without weft: ratio of the medians of "
+                        "%s latency of the demo at 30,000 requests/s, open loop, %s, over that without weft: ratio of "
+                        "the medians of "
                         "%d runs each of %d s, in turn; %.0f us with and %.0f without" % (
                             name, "events alone" if suffix else "default options", pairs, seconds, medians[kind] / 1e3,
                             medians["without"] / 1e3), baseline=1)
@@ -159,7 +166,8 @@ def report_share(directory, quick):
         trace = os.path.join(directory, "trace")
         with demo.Server(record=trace, args=("--events", "--spans")) as server:
             demo.load(server.port, "--seconds", 4, *RATE, "--faults", 1)
-        done = subprocess.run([demo.program("weft"), "report", "--json", "--top", "100000", trace], stdout=subprocess.PIPE,
+        done = subprocess.run([demo.program("weft"), "report", "--json", "--top", "100000", trace],
+                              stdout=subprocess.PIPE,
                               text=True, check=True)
         shutil.rmtree(trace)
         polls = [poll for recording in json.loads(done.stdout)["recordings"] for poll in recording["longest_polls"]
@@ -168,8 +176,52 @@ def report_share(directory, quick):
         unknown = sum((poll["breakdown"] or {}).get("not_measured_ns", poll["duration_ns"]) for poll in polls)
         shares.append(100 * (1 - unknown / total))
     demo.figure("measured_share", statistics.median(shares), "%",
-                "of the time of polls of 1 ms and longer, in the demo with default options, that is accounted for; %d runs, %.1f to %.1f" % (
+                "of the time of polls of 1 ms and longer, in the demo with default options, that is accounted for; "
+                "%d runs, %.1f to %.1f" % (
                     len(shares), min(shares), max(shares)))
+
+
+def own_threads(pid):
+    """CPU time in ns of weft's threads, and how often they were given a CPU."""
+    cpu_ns = runs = 0
+    for tid in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/comm" % (pid, tid)) as file:
+                if not file.read().startswith("weft-"):
+                    continue
+            with open("/proc/%d/task/%s/schedstat" % (pid, tid)) as file:
+                fields = file.read().split()
+        except OSError:
+            continue # it ended
+        cpu_ns, runs = cpu_ns + int(fields[0]), runs + int(fields[2])
+    return cpu_ns, runs
+
+
+def report_collector(directory, quick):
+    runs, warm_s, seconds = (1, 2, 3) if quick else (5, 3, 10)
+    for name, load in (("idle", None), ("30k", RATE)):
+        found = []
+        for _ in range(runs):
+            trace = os.path.join(directory, "trace")
+            with demo.Server(record=trace, args=("--events", "--spans")) as server:
+                args = (server.port, "--seconds", warm_s + seconds + 1, *(load or ()))
+                thread = threading.Thread(target=demo.load, args=args)
+                if load:
+                    thread.start()
+                time.sleep(warm_s)
+                begin, before = time.monotonic(), own_threads(server.process.pid)
+                time.sleep(seconds)
+                passed, after = time.monotonic() - begin, own_threads(server.process.pid)
+                if load:
+                    thread.join()
+            shutil.rmtree(trace)
+            found.append(((after[0] - before[0]) / 1e6 / passed, (after[1] - before[1]) / passed))
+        times = [one[0] for one in found]
+        demo.figure("collector_" + name, statistics.median(times), "ms/s",
+                    "CPU time of weft's own threads in the demo, %s, from %d s after the start on; %d runs of %d s, %.2f "
+                    "to %.2f; %.1f wakeups a second" % (
+                        "at 30,000 requests/s" if load else "idle", warm_s, runs, seconds, min(times), max(times),
+                        statistics.median(one[1] for one in found)))
 
 
 def main():
@@ -179,6 +231,8 @@ def main():
             report_p99(directory, quick)
         elif what == "share":
             report_share(directory, quick)
+        elif what == "collector":
+            report_collector(directory, quick)
         else:
             report_cost(directory, what, quick)
     finally:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of bench/rows.py that are not commands. `repeat IN.weft DIR N` writes IN's events again and again, until
- * there are N, as segments of one recording. `decode DIR` reads all events in order of time: their number and the
- * CPU time. `rows DIR TABLE` makes all rows of a table: their number, that of events, the CPU time, and memory in
- * KiB. */
+/* The parts of bench/rows.py that are not commands. `repeat IN.weft DIR N [TIMES]` writes IN's events again and again,
+ * until there are N, as segments of one recording, each with all of them TIMES times. `decode DIR` reads all events in
+ * order of time: their number and the CPU time. `rows DIR TABLE` makes all rows of a table: their number, that of
+ * events, the CPU time, and memory in KiB. */
 #include <fcntl.h>
 
 #include "base/alloc.h"
@@ -95,41 +95,53 @@ static void write_block(struct weft__writer *w, struct weft__encoder *enc, struc
 	weft__batch_fini(&batch);
 }
 
-static void write_segment(const struct weft_segment *seg, const struct events *all, const char *dir, uint64_t number,
-			  uint64_t later_ns)
+static void write_events(struct weft__writer *w, struct weft__encoder *enc, const struct events *all, uint64_t later_ns)
 {
-	const struct weft_segment_info *info = weft_segment_info(seg);
-	struct weft__segment_head head = {8, {0}, number, info->start_mono_ns + later_ns, 1700000000000000000u};
 	struct weft_event_view *copy = malloc(BLOCK_OF * sizeof(*copy));
+	size_t i, n;
+
+	if (!copy)
+		abort();
+	for (i = 0; i < all->n; i += n) {
+		n = all->n - i < BLOCK_OF ? all->n - i : BLOCK_OF;
+		memcpy(copy, all->at + i, n * sizeof(*copy));
+		write_block(w, enc, copy, n, later_ns);
+	}
+	free(copy);
+}
+
+/* A segment of the events `times` times, `span_ns` apart. */
+static void write_segment(const struct weft_segment *seg, const struct events *all, const char *dir, uint64_t number,
+			  uint64_t span_ns, uint64_t times)
+{
+	uint64_t later_ns = number * times * span_ns, k;
+	const struct weft_segment_info *info = weft_segment_info(seg);
+	struct weft__segment_head head = {
+		8, {0}, number, info->start_mono_ns + later_ns, info->start_real_ns + later_ns};
 	struct weft__encoder *enc = NULL;
 	struct weft__writer w = {0};
 	struct weft__defs defs = {0};
 	char path[512];
-	size_t i, n;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/repeated-%06u.weft", dir, (unsigned)number);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	memcpy(head.recording, info->recording, sizeof(head.recording));
 	define(&defs, seg);
-	if (!copy || fd < 0 || weft__encoder_open(&enc, 1) < 0 || weft__writer_begin(&w, fd, &head) < 0 ||
+	if (fd < 0 || weft__encoder_open(&enc, 1) < 0 || weft__writer_begin(&w, fd, &head) < 0 ||
 	    weft__writer_defs(&w, enc, &defs) < 0)
 		abort();
-	for (i = 0; i < all->n; i += n) {
-		n = all->n - i < BLOCK_OF ? all->n - i : BLOCK_OF;
-		memcpy(copy, all->at + i, n * sizeof(*copy));
-		write_block(&w, enc, copy, n, later_ns);
-	}
+	for (k = 0; k < times; k++)
+		write_events(&w, enc, all, later_ns + k * span_ns);
 	if (weft__writer_seal(&w, 0) < 0)
 		abort();
 	weft__defs_fini(&defs);
 	weft__writer_fini(&w);
 	weft__encoder_close(enc);
 	close(fd);
-	free(copy);
 }
 
-static void repeat(const char *in, const char *dir, uint64_t wanted)
+static void repeat(const char *in, const char *dir, uint64_t wanted, uint64_t times)
 {
 	struct weft_segment *seg;
 	struct weft_error err;
@@ -142,8 +154,8 @@ static void repeat(const char *in, const char *dir, uint64_t wanted)
 		abort();
 	span_ns = all.at[all.n - 1].time_ns - all.at[0].time_ns + 1000000;
 	span_ns -= span_ns % 8;
-	for (; written < wanted; written += all.n, number++)
-		write_segment(seg, &all, dir, number, number * span_ns);
+	for (; written < wanted; written += times * all.n, number++)
+		write_segment(seg, &all, dir, number, span_ns, times);
 	printf("%llu\n", (unsigned long long)written);
 	free(all.at);
 	weft_segment_close(seg);
@@ -221,8 +233,8 @@ static void scan(const char *dir, const char *table)
 int main(int argc, char **argv)
 {
 	weft__alloc_plain();
-	if (argc == 5 && strcmp(argv[1], "repeat") == 0)
-		repeat(argv[2], argv[3], strtoull(argv[4], NULL, 10));
+	if ((argc == 5 || argc == 6) && strcmp(argv[1], "repeat") == 0)
+		repeat(argv[2], argv[3], strtoull(argv[4], NULL, 10), argc == 6 ? strtoull(argv[5], NULL, 10) : 1);
 	else if (argc == 3 && strcmp(argv[1], "decode") == 0)
 		decode(argv[2]);
 	else if (argc == 4 && strcmp(argv[1], "rows") == 0)

@@ -55,13 +55,13 @@ static size_t leaf_of(const struct weft__frames *frames, const struct weft__line
 static uint32_t caller_of(const struct weft__frames *frames, const struct weft__line_list *lines, size_t leaf,
 			  const char *exe)
 {
-	const char *module = frames->functions[lines->at[leaf].function].module;
+	const struct weft__function *inner = &frames->functions[lines->at[leaf].function];
 	uint32_t best = NOBODY;
 	size_t i;
 	int how = 0;
 
-	for (i = leaf + 1; exe && strcmp(module, exe) != 0 && i < lines->n && how < 2; i++) {
-		how = report_calls(&frames->functions[lines->at[i].function], module, exe);
+	for (i = leaf + 1; exe && !report_is_own(inner, exe) && i < lines->n && how < 2; i++) {
+		how = report_calls(&frames->functions[lines->at[i].function], inner->module, exe);
 		if (how == 2 || (how == 1 && best == NOBODY))
 			best = lines->at[i].function;
 	}

@@ -37,6 +37,7 @@ struct group {
 	enum weft__part part;
 	const struct weft__cause *cause;       /* of the worst one; NULL: not known, or on the CPU */
 	const struct weft__callback *callback; /* of ticks: NULL: not known */
+	bool unnamed;                          /* because libuv has no names */
 	const struct weft__poll *worst;
 	uint64_t n, total_ns;
 	uint64_t n_behind, behind_ns, behind_worst_ns;
@@ -159,6 +160,8 @@ static void group_polls(struct groups *groups, const struct report *report, cons
 		g = group_of(groups, report, poll, running);
 		if (!g)
 			continue;
+		if (!g->callback && !g->unnamed && (g->tick || is_unwrapped(report, g->location)))
+			g->unnamed = weft__callback_unnamed(&report->rec->frames, poll);
 		g->n++;
 		g->total_ns += poll->rank_ns;
 		count_in(&g->lanes, poll->worker, poll->worker == WEFT_WORKER_NONE ? poll->thread_id : 0, 0);
@@ -416,8 +419,10 @@ static void add_group(struct page_findings *list, const struct report *report, s
 		report_say(&f->title, "the %.40s", cli_safe(weft__label_location(&report->rec->names, g->location)));
 	else
 		say_location(&f->title, report, g->location);
-	if (g->callback)
-		report_say(&f->title, ", in the callback of %s", g->callback->words);
+	if (g->callback || g->unnamed)
+		report_say(&f->title, ", in %s", g->callback ? "the callback of " : "a callback of ");
+	if (g->callback || g->unnamed)
+		report_say(&f->title, "%s", g->callback ? g->callback->words : WEFT__CALLBACK_UNNAMED);
 	report_say(&f->title, ": ");
 	say_why(&f->title, report, g);
 	say_worst(&f->worst, report, g);

@@ -22,6 +22,9 @@ const struct query_saved query_saved[] = {
 	 "  max(duration_ns) / 1e6 as longest_ms, sum(poll_id is not null) as in_polls\n"
 	 "from wait where kind not in ('call', 'condition', 'end of a thread')\n"
 	 "group by 1, 2, 3 order by waited_ms desc limit 20"},
+	{"allocations", "what was allocated most, and where; only where a binding records it (Ruby: WEFT_RUBY_ALLOC)",
+	 "select name, function, sum(count) as objects, sum(bytes) as bytes, count(*) as recorded\n"
+	 "from alloc group by name, function order by objects desc limit 20"},
 	{"lock-holders", "who held the locks that others waited for, and what they did meanwhile",
 	 "select kind, coalesce(object_name, name, object) as lock,\n"
 	 "  coalesce(holder_location, holder, holder_tid) as holder,\n"
@@ -51,6 +54,9 @@ const struct query_saved query_saved[] = {
 	 "select coalesce(from_location, '(outside of polls)') as from_location, to_location, count(*) as wakes,\n"
 	 "  avg(delay_ns) / 1e3 as mean_us, percentile(delay_ns, 99) / 1e3 as p99_us\n"
 	 "from wake group by 1, 2 order by wakes desc limit 30"},
+	{"self-wakes", "tasks that wake themselves: polls that they asked for while they were polled",
+	 "select location, count(distinct task) as tasks, count(*) as self_woken, sum(duration_ns) / 1e6 as ms\n"
+	 "from poll where waker_task = task group by location order by self_woken desc limit 20"},
 	{"never-polled", "tasks that were spawned and never polled; known only where every poll is recorded",
 	 "select location, count(*) as tasks, min(spawn_ns) / 1e9 as first_s, sum(end_ns is null) as alive\n"
 	 "from task where spawn_ns is not null and polls = 0\n"

@@ -140,6 +140,8 @@ void report_say_waited(struct report_text *text, const struct report *report, co
 void report_say_call(struct report_text *text, const struct report *report, uint32_t call); /* number + 1 */
 /* Whether to name a function as the caller of a leaf in another module: 2 it is the program's own code, 1 when there
  * is none of that nearer or further out (a library that does the program's work; main), 0 it says nothing. */
+/* Whether it is the program's own code: in its file, or interpreted. */
+bool report_is_own(const struct weft__function *function, const char *exe);
 int report_calls(const struct weft__function *function, const char *leaf_module, const char *exe);
 /* "deflate", or "read, called from load"; false when nothing names it. */
 bool report_say_stack(struct report_text *text, const struct report *report, uint32_t stack, uint32_t kernel);

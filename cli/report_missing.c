@@ -203,8 +203,8 @@ static void add_untimed(struct report_missing *list, const struct report *report
 	report_say(
 		text,
 		": to time them all costs %s of one CPU. Durations are those of the others, which were timed in short "
-		"windows at random times. Of polls outside of these, those of 10 ms and longer are listed, up to 5 ms "
-		"too short, others are not (WEFT_POLLS=slow times all)",
+		"windows at random times. Of polls outside of these, those of 40 ms and longer are listed, and some "
+		"shorter ones, up to 20 ms too short; others are not (WEFT_POLLS=slow times all)",
 		cli_percent((double)d->untimed.cost_ppm / 1e6, figure));
 }
 

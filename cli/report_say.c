@@ -147,10 +147,17 @@ static bool is_of_language(const char *name)
 	return false;
 }
 
+bool report_is_own(const struct weft__function *function, const char *exe)
+{
+	return function->interpreted || strcmp(function->module, exe) == 0;
+}
+
 int report_calls(const struct weft__function *function, const char *leaf_module, const char *exe)
 {
 	if (function->kernel || strcmp(function->name, "_start") == 0)
 		return 0;
+	if (function->interpreted)
+		return 2;
 	if (strcmp(function->module, exe) == 0)
 		return strcmp(function->name, "main") == 0 || is_of_language(function->name) ? 1 : 2;
 	return strcmp(function->module, leaf_module) != 0 && !is_of_all(function->module);
@@ -160,15 +167,15 @@ int report_calls(const struct weft__function *function, const char *leaf_module,
 static const struct weft__function *caller_in(const struct weft__frames *frames, const struct weft__line_list *lines,
 					      size_t leaf, const char *exe)
 {
-	const char *module = frames->functions[lines->at[leaf].function].module;
+	const struct weft__function *inner = &frames->functions[lines->at[leaf].function];
 	const struct weft__function *best = NULL;
 	size_t i;
 	int how = 0;
 
-	for (i = leaf + 1; exe && strcmp(module, exe) != 0 && i < lines->n && how < 2; i++) {
+	for (i = leaf + 1; exe && !report_is_own(inner, exe) && i < lines->n && how < 2; i++) {
 		const struct weft__function *function = &frames->functions[lines->at[i].function];
 
-		how = report_calls(function, module, exe);
+		how = report_calls(function, inner->module, exe);
 		if (how == 2 || (how == 1 && !best))
 			best = function;
 	}

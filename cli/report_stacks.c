@@ -50,7 +50,7 @@ static uint32_t caller_of(const struct report *report, const struct weft__tree *
 	if (!exe || tree->nodes[node].function >= WEFT__NODE_LOST)
 		return 0;
 	module = function_at(report, tree, node)->module;
-	if (strcmp(module, exe) == 0)
+	if (report_is_own(function_at(report, tree, node), exe))
 		return 0;
 	for (node = tree->nodes[node].parent; node != 0 && how < 2; node = tree->nodes[node].parent) {
 		how = tree->nodes[node].function < WEFT__NODE_LOST

@@ -145,6 +145,7 @@ static void set_environment(const struct options *opts, const char *dir, const c
 	free(list);
 	setenv("WEFT_PRELOAD_DIR", dir, 1);
 	run_short_environment(getppid());
+	run_ruby_environment();
 	setenv("WEFT_PRELOAD_CHILDREN", opts->no_children ? "0" : "1", 1);
 	if (opts->hz)
 		setenv("WEFT_SAMPLE_HZ", opts->hz, 1);

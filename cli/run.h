@@ -48,6 +48,8 @@ void run_dir_remove(const struct run_dir *dir);
 void run_short_open(const struct run_dir *dir);
 /* In the child that will be the program: where the page is, of the process SELF. */
 void run_short_environment(pid_t self);
+/* run_ruby.c: has Ruby load the gem, if it is installed. */
+void run_ruby_environment(void);
 /* The program has ended: what is in the page goes to the file. */
 void run_short_close(const struct run_dir *dir);
 /* Whether the file says anything. */

@@ -227,6 +227,12 @@ BLOCK(int, __open64_2, open, (const char *path, int flags), (path, flags), NO_FD
 BLOCK(int, __openat_2, openat, (int dir, const char *path, int flags), (dir, path, flags), NO_FD)
 BLOCK(int, __openat64_2, openat, (int dir, const char *path, int flags), (dir, path, flags), NO_FD)
 
+/* What a program asks to find out what is open: files of the recorder's are not, to it. */
+static bool preload_looks(int what)
+{
+	return what == F_GETFD || what == F_SETFD || what == F_GETFL || what == F_SETFL;
+}
+
 /* Of all that this does, waiting for a lock on a part of a file is what blocks. */
 #define FCNTL(name)                                                                                                    \
 	PRELOAD_API int name(int fd, int what, ...);                                                                   \
@@ -242,6 +248,10 @@ BLOCK(int, __openat64_2, openat, (int dir, const char *path, int flags), (dir, p
 		va_start(more, what);                                                                                  \
 		with = va_arg(more, void *);                                                                           \
 		va_end(more);                                                                                          \
+		if (preload_looks(what) && weft__preload_own(fd)) {                                                    \
+			errno = EBADF;                                                                                 \
+			return -1;                                                                                     \
+		}                                                                                                      \
 		r = call(fd, what, with);                                                                              \
 		preload_after(PRELOAD_NAME_fcntl, (uint64_t)fd, since);                                                \
 		return r;                                                                                              \

@@ -44,7 +44,7 @@ static int adopt(int fd)
 		return fd;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		lowest = limit.rlim_cur / 4 * 3 < HIGHEST ? (int)(limit.rlim_cur / 4 * 3) : HIGHEST;
-	high = fd < lowest ? fcntl(fd, F_DUPFD_CLOEXEC, lowest) : -1;
+	high = fd < lowest ? (int)__real_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest) : -1;
 	if (high >= 0) {
 		__real_syscall(SYS_close, fd);
 		fd = high;
@@ -93,6 +93,11 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 		let_go((int)a);
 	r = __real_syscall(number, a, b, c, d, e, f);
 	return number == SYS_openat || number == SYS_perf_event_open ? adopt((int)r) : r;
+}
+
+bool weft__preload_own(int fd)
+{
+	return is_own((unsigned)fd);
 }
 
 bool weft__preload_closes(int fd)

@@ -100,6 +100,13 @@ void weft__preload_loop_seen(bool recorded);
 
 /* The program is about to close FD. Answers whether it is the recorder's, and must stay. */
 bool weft__preload_closes(int fd);
+/* Whether it is the recorder's, in the program's table. */
+bool weft__preload_own(int fd);
+
+/* memory.c. A thread of weft's begins: the program does not lock its stack. One of the program's begins, perhaps on a
+ * stack that one of weft's had. */
+void weft__preload_stack_begin(void);
+void weft__preload_stack_theirs(void);
 
 /* exec.c. Around a call that makes the calling thread another program, or fails. */
 bool weft__preload_exec_begin(void);

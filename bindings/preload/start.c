@@ -11,6 +11,7 @@
 #include "base/short.h"
 #include "late.h"
 #include "preload.h"
+#include "weft/calls.h"
 
 extern int weft__threads_announced; /* record/thread/thread.h */
 
@@ -214,6 +215,14 @@ static bool find_all(void)
 	return libc;
 }
 
+static bool records; /* this library, not the program itself */
+
+WEFT_API const struct weft_calls *weft_run_calls(void);
+const struct weft_calls *weft_run_calls(void)
+{
+	return records ? weft_calls() : NULL;
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	const char *dir = getenv("WEFT_PRELOAD_DIR"), *children = getenv("WEFT_PRELOAD_CHILDREN");
@@ -230,6 +239,7 @@ __attribute__((constructor)) static void start(void)
 		errno = saved;
 		return;
 	}
+	records = true;
 	weft__preload_thread.quiet = 1;
 	weft__preload_pid = (int)getpid();
 	weft__preload_code_init();

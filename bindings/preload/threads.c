@@ -78,6 +78,7 @@ static struct begin begin_here(void *data)
 {
 	struct begin begin = begin_give(data);
 
+	weft__preload_stack_theirs();
 	weft__engine_thread_begin();
 	if (end_key_made)
 		pthread_setspecific(end_key, &end_key);
@@ -161,6 +162,7 @@ static void *begin_own(void *data)
 
 	weft__free(data);
 	weft__preload_thread.quiet = 1;
+	weft__preload_stack_begin();
 	return own.start(own.data);
 }
 

@@ -9,24 +9,13 @@ struct weft__uv_entry *weft__uv_wrap(uv_loop_t *loop, uint64_t key, void (*cb)(v
 	if (!entry)
 		return NULL;
 	if (entry->cb && entry->location != location)
-		weft_task_end(entry->task);
+		weft_task_end(weft__uv_task(entry));
 	if (!entry->cb || entry->location != location)
 		entry->recording = 0;
 	entry->cb = cb;
-	entry->task = key & WEFT_TASK_MASK;
 	entry->location = location;
 	weft__uv_spawn(in, entry);
 	return entry;
-}
-
-void weft__uv_spawn(struct weft__uv_loop *in, struct weft__uv_entry *entry)
-{
-	uint32_t recording = weft__uv_recording(in);
-
-	if (!recording || entry->recording == recording)
-		return;
-	weft_task_spawn(entry->task, entry->location);
-	entry->recording = recording;
 }
 
 void weft__uv_forget(uv_loop_t *loop, uint64_t key)
@@ -36,13 +25,40 @@ void weft__uv_forget(uv_loop_t *loop, uint64_t key)
 
 	if (!entry)
 		return;
-	if (!(entry->task & WEFT__UV_PLACE))
-		weft_task_end(entry->task);
+	if (!entry->is_request)
+		weft_task_end(weft__uv_task(entry));
 	weft__uv_map_del(&in->callbacks, entry);
 	weft__uv_recycle(in);
 }
 
-static struct weft__uv_call begin(struct weft__uv_loop *in, struct weft__uv_entry *entry)
+/* Without a tick: where polls are only counted, the recorder does without the clock, too. */
+void weft__uv_enter(struct weft__uv_loop *in, uint64_t task)
+{
+	if (in->parked)
+		weft__uv_unpark(in, weft_now_ticks());
+	if (in->in_poll)
+		weft_poll_next(task, WEFT_DEPTH_UNKNOWN);
+	else
+		weft_poll_begin(task, WEFT_DEPTH_UNKNOWN);
+	in->in_poll = in->in_callback = true;
+}
+
+void weft__uv_leave(struct weft__uv_loop *in)
+{
+	in->in_callback = false;
+	if (in->attached && !(in->flags & WEFT_UV_ONLY_WRAPPED)) {
+		weft_poll_next(in->task, WEFT_DEPTH_UNKNOWN);
+		return;
+	}
+	weft_poll_end();
+	in->in_poll = false;
+	if (!in->attached) { /* it was detached in the callback */
+		weft_worker_leave();
+		weft__uv_current = NULL;
+	}
+}
+
+static inline struct weft__uv_call begin(struct weft__uv_loop *in, struct weft__uv_entry *entry)
 {
 	struct weft__uv_call call = {.cb = entry ? entry->cb : NULL};
 
@@ -50,7 +66,7 @@ static struct weft__uv_call begin(struct weft__uv_loop *in, struct weft__uv_entr
 		return call;
 	weft__uv_spawn(in, entry);
 	call.in = in;
-	call.task = entry->task;
+	call.task = weft__uv_task(entry);
 	weft__uv_enter(in, call.task);
 	return call;
 }

@@ -20,8 +20,22 @@ static inline uint64_t weft__uv_key(const void *at, unsigned int which)
  * NULL, the loop is not attached, or there is no memory. */
 struct weft__uv_entry *weft__uv_wrap(uv_loop_t *loop, uint64_t key, void (*cb)(void), uint32_t location);
 
+/* The task of a callback: the address of its handle, or that of all requests of one location. */
+static inline uint64_t weft__uv_task(const struct weft__uv_entry *entry)
+{
+	return entry->is_request ? entry->task : entry->key & WEFT_TASK_MASK;
+}
+
 /* Records the spawn, once in a recording. */
-void weft__uv_spawn(struct weft__uv_loop *in, struct weft__uv_entry *entry);
+static inline void weft__uv_spawn(struct weft__uv_loop *in, struct weft__uv_entry *entry)
+{
+	uint32_t recording = weft__uv_recording(in);
+
+	if (!recording || entry->recording == recording)
+		return;
+	weft_task_spawn(weft__uv_task(entry), entry->location);
+	entry->recording = recording & WEFT__UV_RECORDINGS;
+}
 
 /* The callback is not called any more. */
 void weft__uv_forget(uv_loop_t *loop, uint64_t key);

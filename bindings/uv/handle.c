@@ -27,7 +27,7 @@ static void note_late(uv_timer_t *timer)
 	due_ns = entry->due_ms * 1000000;
 	now_ns = weft_recording() ? uv_hrtime() : 0;
 	if (in->attached && now_ns >= due_ns + LATE_NS)
-		weft__uv_say_late(entry->task, entry->location, now_ns - due_ns);
+		weft__uv_say_late(weft__uv_task(entry), entry->location, now_ns - due_ns);
 	entry->due_ms = uv_now(timer->loop) + uv_timer_get_repeat(timer);
 }
 

@@ -11,14 +11,12 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of who is in use */
 static struct weft__uv_loop *loops;
-static __thread struct weft__uv_loop *current; /* the loop that the thread runs, or has run last */
+__thread struct weft__uv_loop *weft__uv_current;
 
-struct weft__uv_loop *weft__uv_find(uv_loop_t *loop)
+struct weft__uv_loop *weft__uv_find_other(uv_loop_t *loop)
 {
 	struct weft__uv_loop *in, *found = NULL;
 
-	if (current && current->loop == loop && current->attached)
-		return current;
 	pthread_mutex_lock(&lock);
 	for (in = loops; in; in = in->next)
 		if (in->loop == loop && (in->attached || (!found && in->callbacks.n)))
@@ -35,7 +33,7 @@ static void open_turn(struct weft__uv_loop *in, uint64_t tick)
 	in->in_poll = true;
 }
 
-static void unpark(struct weft__uv_loop *in, uint64_t tick)
+void weft__uv_unpark(struct weft__uv_loop *in, uint64_t tick)
 {
 	if (in->parked)
 		weft_unpark_at(WEFT_DEPTH_UNKNOWN, tick);
@@ -44,7 +42,7 @@ static void unpark(struct weft__uv_loop *in, uint64_t tick)
 
 void weft__uv_close_turn(struct weft__uv_loop *in, uint64_t tick)
 {
-	unpark(in, tick);
+	weft__uv_unpark(in, tick);
 	if (in->in_poll)
 		weft_poll_end_at(tick);
 	in->in_poll = false;
@@ -52,49 +50,20 @@ void weft__uv_close_turn(struct weft__uv_loop *in, uint64_t tick)
 
 /* A loop that waits in no wrapped callback of its own and is not run by this thread any more, or the other one would
  * not run: its uv_run has returned, or it is in a callback that is not wrapped. */
-bool weft__uv_take(struct weft__uv_loop *in)
+bool weft__uv_take_other(struct weft__uv_loop *in)
 {
-	if (current == in)
-		return true;
-	if (!in->attached || (current && current->attached && current->in_callback))
+	if (!in->attached || (weft__uv_current && weft__uv_current->attached && weft__uv_current->in_callback))
 		return false;
-	if (current && current->attached)
-		weft__uv_close_turn(current, weft_now_ticks());
-	current = in;
+	if (weft__uv_current && weft__uv_current->attached)
+		weft__uv_close_turn(weft__uv_current, weft_now_ticks());
+	weft__uv_current = in;
 	weft_worker_enter(in->runtime, in->index, NULL);
 	return true;
 }
 
-/* Without a tick: where polls are only counted, the recorder does without the clock, too. */
-void weft__uv_enter(struct weft__uv_loop *in, uint64_t task)
-{
-	if (in->parked)
-		unpark(in, weft_now_ticks());
-	if (in->in_poll)
-		weft_poll_next(task, WEFT_DEPTH_UNKNOWN);
-	else
-		weft_poll_begin(task, WEFT_DEPTH_UNKNOWN);
-	in->in_poll = in->in_callback = true;
-}
-
-void weft__uv_leave(struct weft__uv_loop *in)
-{
-	in->in_callback = false;
-	if (in->attached && !(in->flags & WEFT_UV_ONLY_WRAPPED)) {
-		weft_poll_next(in->task, WEFT_DEPTH_UNKNOWN);
-		return;
-	}
-	weft_poll_end();
-	in->in_poll = false;
-	if (!in->attached) { /* it was detached in the callback */
-		weft_worker_leave();
-		current = NULL;
-	}
-}
-
 bool weft__uv_wait_begin(int fd, int timeout)
 {
-	struct weft__uv_loop *in = current;
+	struct weft__uv_loop *in = weft__uv_current;
 	uint64_t tick;
 
 	if (!in || in->fd != fd || !in->attached || in->bracket || in->in_callback)
@@ -112,17 +81,7 @@ void weft__uv_wait_end(int timeout)
 
 	if (timeout != 0)
 		weft_unpark_at(WEFT_DEPTH_UNKNOWN, tick);
-	open_turn(current, tick);
-}
-
-uint32_t weft__uv_recording(struct weft__uv_loop *in)
-{
-	bool on = weft_recording();
-
-	if (on && !in->recorded)
-		in->recording++;
-	in->recorded = on;
-	return on ? in->recording : 0;
+	open_turn(weft__uv_current, tick);
 }
 
 static void note_recording(struct weft__uv_loop *in)
@@ -163,10 +122,10 @@ static void on_check(uv_check_t *check)
 	struct weft__uv_loop *in = check->data;
 	uint64_t tick;
 
-	if (current != in || !in->bracket)
+	if (weft__uv_current != in || !in->bracket)
 		return;
 	tick = weft_now_ticks();
-	unpark(in, tick);
+	weft__uv_unpark(in, tick);
 	open_turn(in, tick);
 }
 
@@ -180,7 +139,7 @@ int weft_uv_run(uv_loop_t *loop, uv_run_mode mode)
 		open_turn(in, weft_now_ticks());
 	}
 	rc = uv_run(loop, mode);
-	if (in && current == in && !in->in_callback)
+	if (in && weft__uv_current == in && !in->in_callback)
 		weft__uv_close_turn(in, weft_now_ticks());
 	return rc;
 }
@@ -193,7 +152,7 @@ static struct weft__uv_loop *loop_new(uv_loop_t *loop)
 	for (in = loops; in && in->loop; in = in->next)
 		;
 	if (!in) {
-		in = calloc(1, sizeof(*in));
+		in = aligned_alloc(_Alignof(struct weft__uv_loop), sizeof(*in));
 		if (!in)
 			return NULL;
 		in->next = loops;
@@ -334,10 +293,8 @@ static void recycle(struct weft__uv_loop *in)
 	in->loop = NULL;
 }
 
-void weft__uv_recycle(struct weft__uv_loop *in)
+void weft__uv_recycle_now(struct weft__uv_loop *in)
 {
-	if (in->attached)
-		return;
 	pthread_mutex_lock(&lock);
 	recycle(in);
 	pthread_mutex_unlock(&lock);
@@ -365,10 +322,10 @@ int weft_uv_detach(uv_loop_t *loop)
 		return -ENOENT;
 	uv_close((uv_handle_t *)&in->prepare, on_closed);
 	uv_close((uv_handle_t *)&in->check, on_closed);
-	if (current == in && !in->in_callback) {
+	if (weft__uv_current == in && !in->in_callback) {
 		weft__uv_close_turn(in, weft_now_ticks());
 		weft_worker_leave();
-		current = NULL;
+		weft__uv_current = NULL;
 	}
 	return 0;
 }

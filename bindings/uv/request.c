@@ -3,36 +3,47 @@
  * than its poll. */
 #include "call.h"
 
-/* The task of a location, as an entry of its own. */
-static struct weft__uv_entry *place(struct weft__uv_loop *in, uint32_t location)
+static uint64_t place_task(const struct weft__uv_loop *in, uint32_t location)
 {
-	struct weft__uv_entry *entry = weft__uv_map_add(&in->places, (uint64_t)location + 1);
-
-	if (!entry)
-		return NULL;
-	if (!entry->task)
-		entry->task = ((in->task ^ (uint64_t)location << 32) & WEFT_TASK_MASK) | WEFT__UV_PLACE;
-	entry->location = location;
-	weft__uv_spawn(in, entry);
-	return entry;
+	return ((in->task ^ (uint64_t)location << 32) & WEFT_TASK_MASK) | WEFT__UV_PLACE;
 }
 
-/* Whether the callback is wrapped, as by weft__uv_wrap. */
+/* The spawn of a location's task, which is an entry of its own, is recorded. */
+static bool place_known(struct weft__uv_loop *in, uint32_t location)
+{
+	struct weft__uv_entry *entry;
+	uint32_t recording = weft__uv_recording(in);
+
+	if (in->place == location + 1)
+		return true;
+	entry = weft__uv_map_add(&in->places, (uint64_t)location + 1);
+	if (!entry)
+		return false;
+	entry->task = place_task(in, location);
+	entry->is_request = 1;
+	entry->location = location;
+	weft__uv_spawn(in, entry);
+	in->place = recording ? location + 1 : 0;
+	return true;
+}
+
+/* Whether the callback is wrapped, as by weft__uv_wrap. It is called once, and soon: where nothing records there is
+ * nothing to be seen of it. */
 static bool wrap_once(uv_loop_t *loop, const void *req, void (*cb)(void), uint32_t location)
 {
 	struct weft__uv_loop *in = weft__uv_find(loop);
-	struct weft__uv_entry *task = in && in->attached && cb ? place(in, location) : NULL;
 	struct weft__uv_entry *entry;
 
-	if (!task)
+	if (!weft_recording() || !in || !in->attached || !cb || !place_known(in, location))
 		return false;
 	entry = weft__uv_map_add(&in->callbacks, weft__uv_key(req, WEFT__UV_MAIN));
 	if (!entry)
 		return false;
 	entry->cb = cb;
-	entry->task = task->task;
+	entry->task = place_task(in, location);
+	entry->is_request = 1;
 	entry->location = location;
-	entry->recording = task->recording;
+	entry->recording = weft__uv_recording(in) & WEFT__UV_RECORDINGS;
 	return true;
 }
 

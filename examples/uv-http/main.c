@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uv-http [--port N] [--record DIR] [--ticker]: an HTTP server on libuv, which weft records to DIR or WEFT_DIR. With
- * --ticker, a thread wakes the loop every 10 ms. It ends on SIGTERM or SIGINT. */
+ * --ticker, a thread wakes the loop every 7 ms. It ends on SIGTERM or SIGINT. */
 #define _GNU_SOURCE 1
 #include <pthread.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static void expire_sessions(uv_timer_t *handle)
 
 static void *tick(void *arg)
 {
-	struct timespec time = {.tv_nsec = 10000000};
+	struct timespec time = {.tv_nsec = 7000000}; /* no multiple of hog_loop's 5 ms: wakes come at all its moments */
 
 	pthread_setname_np(pthread_self(), "ticker");
 	while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {

@@ -282,6 +282,12 @@ WEFT_EMIT(void weft_wake(uint64_t task, uint32_t worker), {
  * option, not for each day. A real function: it is not inline. */
 WEFT_API void weft_task_wait(uint64_t task);
 
+/* The calling thread allocated an object of the kind that `name` says (of weft_string), which stands for `count`
+ * objects of `bytes` together: those that were not recorded since the last one, and itself. The stack of this call is
+ * where. Who calls it chooses the objects, at random; each call costs an unwound stack. A real function: it is not
+ * inline. */
+WEFT_API void weft_alloc(uint32_t name, uint64_t count, uint64_t bytes);
+
 /* The length of a runtime's global queue now, for runtimes without a queue callback. */
 WEFT_EMIT(void weft_queue_depth(uint32_t runtime, uint64_t depth), {
 	uint32_t on = weft_gate_on();

@@ -179,7 +179,12 @@
 		F(WOKEN, ALONE, "alone", U64, "ns", VALUE) E(WOKEN) \
 	K(TASK_WAIT, 35, "task_wait", WORDS, RARE, "a task begins to wait, and where") \
 		F(TASK_WAIT, TASK, "task", TASK, "", VALUE) \
-		F(TASK_WAIT, STACK, "stack", STACK, "", STACK) E(TASK_WAIT)
+		F(TASK_WAIT, STACK, "stack", STACK, "", STACK) E(TASK_WAIT) \
+	K(ALLOC, 36, "alloc", WORDS, RARE, "the thread allocated; it stands for others that were not recorded") \
+		F(ALLOC, NAME, "name", STRING, "", VALUE) \
+		F(ALLOC, COUNT, "count", U64, "1", VALUE) \
+		F(ALLOC, BYTES, "bytes", U64, "By", VALUE) \
+		F(ALLOC, STACK, "stack", STACK, "", STACK) E(ALLOC)
 
 #define WEFT_KIND_NONE(...) /* for what is not needed */
 

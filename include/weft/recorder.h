@@ -107,11 +107,14 @@ struct weft_recorder_opts {
 	uint64_t keep_bytes;
 	/* Delete sealed segments of this name that are older. 0: no limit. WEFT_KEEP_SECONDS. */
 	uint64_t keep_ns;
-	/* Longest time between two drains. Default 250 ms. From 1 ms to 250 ms. */
+	/* About the longest time between two drains; twice that while the program does next to nothing. Default 250
+	 * ms. From 1 ms to 250 ms. */
 	uint64_t drain_ns;
 	/* Longest time that an event waits in shared memory before it is in the file. Default 1 s. */
 	uint64_t flush_ns;
-	/* How often the callbacks of global queues are called. Default 10 ms. At least 1 ms. */
+	/* How often the callbacks of global queues are called. Where that takes too much of the budget: when the
+	 * collector is awake, four times a second or more; while the program does next to nothing and they were
+	 * empty, every 4 s. Default 10 ms. At least 1 ms. */
 	uint64_t queue_ns;
 	/* Slots of a thread. A busy thread's ring grows to four times that. Default 64 KiB. From 8 KiB to 1 GiB. A
 	 * power of two. WEFT_RING_BYTES. */

@@ -149,6 +149,7 @@ enum weft_module_kind {
 	WEFT_MODULE_VDSO = 2,
 	WEFT_MODULE_KERNEL = 3, /* start is 0: offsets are addresses */
 	WEFT_MODULE_CODE = 4,   /* made while the program ran: names are in perf maps and jitdumps */
+	WEFT_MODULE_NAMED = 5,  /* interpreted: an offset is the id of the location that names the frame; 0: no name */
 };
 #define WEFT_BUILD_ID_MAX 32
 struct weft_module {

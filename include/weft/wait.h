@@ -315,6 +315,11 @@ WEFT_EMIT(void weft_lock_released(uint64_t object), {
 		weft_slow_lock_given(object, 0);
 })
 
+/* Between these two it is recorded who has the lock, as far as they say so: for a wait that is said afterwards
+ * (weft_waited), which is to be said before weft_lock_unwatch. Each of the first has one of the second. */
+WEFT_API void weft_lock_watch(uint64_t object);
+WEFT_API void weft_lock_unwatch(uint64_t object);
+
 /* Who has a lock, as far as weft_lock_held was called for it: a thread id, or 0. */
 WEFT_EMIT(uint32_t weft_lock_holder(uint64_t object), { return weft_lock_look(object); })
 
@@ -326,7 +331,9 @@ WEFT_API uint64_t weft_wait_self(void);
 /* Begins and ends a wait of the thread with that number, from any thread. They touch that thread's place and nothing
  * else. When the thread itself ends it, that is when its event is made, with the stack; when another does, the thread
  * makes it when it next ends a wait, or the collector does, a second later, without a stack. `what` and `object` tell
- * waits apart that are pending at one time. */
+ * waits apart that are pending at one time. Who held a lock (WEFT_WAIT_LOCK, RWLOCK or RUNTIME) meanwhile is known as
+ * far as its holders say weft_lock_held and weft_lock_released. While a wait for a runtime's lock lasts, waits of the
+ * thread for a lock or a condition that begin in it are how the runtime waits: long ones are not recorded. */
 WEFT_API void weft_wait_begin_of(uint64_t thread, uint32_t what, uint32_t name, uint64_t object);
 WEFT_API void weft_wait_end_of(uint64_t thread, uint32_t what, uint64_t object);
 

@@ -3,9 +3,11 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include "calls.h"
 #include "define.h"
 #include "error.h"
 #include "event.h"
+#include "frame.h"
 #include "hooks.h"
 #include "kind.h"
 #include "options.h"

@@ -137,6 +137,8 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 		return weft__task_wake(a, s, ev);
 	case WEFT_KIND_TASK_WAIT:
 		return weft__task_waits(&a->tasks, ev);
+	case WEFT_KIND_ALLOC:
+		return 0; /* a row of its own */
 	case WEFT_KIND_QUEUE:
 		return weft__queue_add(&a->customs, ev);
 	case WEFT_KIND_SCHED:
@@ -217,6 +219,7 @@ static const uint8_t silence[WEFT_KIND_BUILTIN_END] = {
 	[WEFT_KIND_PENDING] = NOT_RAN,
 	[WEFT_KIND_POLL_CPU] = NOT_ACTIVE,
 	[WEFT_KIND_WOKEN] = NOT_ACTIVE,
+	[WEFT_KIND_ALLOC] = NOT_ACTIVE,
 };
 
 bool weft__kind_active(uint32_t kind)

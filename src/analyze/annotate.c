@@ -284,6 +284,10 @@ static size_t leave_out_named(struct run *run)
 		const struct weft__code_address *place = &run->places.at[i];
 		const struct weft_symbol_def *had = NULL;
 
+		if (run->annotator->modules[run->module_of[i]].kind == WEFT_MODULE_NAMED) {
+			count_named(run, i, 1, true); /* by a location, in the segment itself */
+			continue;
+		}
 		if (!run->annotator->opts.again)
 			had = weft_segment_symbol(run->seg, place->module, place->offset);
 		if (had && had->n_frames) {

@@ -37,6 +37,39 @@ static size_t find(const struct weft__frames *frames, uint32_t stack, struct wef
 	return N_CALLBACKS;
 }
 
+/* uv_run, and nothing between it and the program that has a name of libuv's own. */
+static bool only_uv_run(const struct weft__frames *frames, uint32_t stack, struct weft__line_list *lines)
+{
+	bool is = false;
+	size_t i;
+
+	if (weft__frames_lines(frames, stack, 0, lines) < 0)
+		return false;
+	for (i = 0; i < lines->n; i++) {
+		const char *name = frames->functions[lines->at[i].function].name;
+
+		if (strncmp(name, "uv__", 4) == 0)
+			return false;
+		is = is || strcmp(name, "uv_run") == 0;
+	}
+	return is;
+}
+
+bool weft__callback_unnamed(const struct weft__frames *frames, const struct weft__poll *poll)
+{
+	const struct weft__breakdown *breakdown = &poll->breakdown;
+	struct weft__line_list lines = {0};
+	bool is = false;
+	size_t i;
+
+	for (i = 0; !is && i < poll->n_stacks; i++)
+		is = only_uv_run(frames, poll->stacks[i].stack, &lines);
+	for (i = 0; !is && breakdown->known && i < breakdown->n_causes; i++)
+		is = only_uv_run(frames, breakdown->causes[i].stack, &lines);
+	weft__free(lines.at);
+	return is;
+}
+
 const struct weft__callback *weft__callback_of(const struct weft__frames *frames, const struct weft__poll *poll)
 {
 	const struct weft__breakdown *breakdown = &poll->breakdown;

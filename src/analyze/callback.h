@@ -5,6 +5,8 @@
 #ifndef WEFT_ANALYZE_CALLBACK_H
 #define WEFT_ANALYZE_CALLBACK_H
 
+#include <stdbool.h>
+
 #include "analyze/analysis.h"
 #include "analyze/frames.h"
 
@@ -14,7 +16,13 @@ struct weft__callback {
 	const char *words;    /* "a timer" */
 };
 
+/* What a title says when the loop is libuv's and none of its stacks has such a function. */
+#define WEFT__CALLBACK_UNNAMED "libuv (kind not known: its functions have no names here)"
+
 /* That of most of a poll's stacks, by their weight, and of the calls that it was blocked in; NULL: not known. */
 const struct weft__callback *weft__callback_of(const struct weft__frames *frames, const struct weft__poll *poll);
+
+/* Whether libuv ran it, and has no names: uv_run is exported, and has one where other functions have none. */
+bool weft__callback_unnamed(const struct weft__frames *frames, const struct weft__poll *poll);
 
 #endif

@@ -163,6 +163,7 @@ static int function_get(struct weft__frames *f, const char *name, const struct w
 		.name = kept,
 		.module = module->path,
 		.kernel = module->kind == WEFT_MODULE_KERNEL,
+		.interpreted = module->kind == WEFT_MODULE_NAMED,
 		.known = known,
 		.next = first,
 	};
@@ -228,6 +229,26 @@ int weft__frames_add_symbol(struct weft__frames *f, const struct weft_symbol_def
 	return 0;
 }
 
+/* Interpreted code: an offset is the id of a location. */
+static int name_by_locations(struct weft__frames *f, const struct weft_segment *seg, uint32_t module_id)
+{
+	size_t n, i;
+	const struct weft_location_def *locations = weft_segment_locations(seg, &n);
+	uint32_t module;
+
+	if (module_get(f, module_id, &module) < 0)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		uint32_t site = weft__map_get(&f->modules[module].sites, locations[i].id);
+
+		if (site != WEFT__MAP_NONE && f->sites[site].n == 0 &&
+		    weft__frames_set_line(f, site, locations[i].name, true, locations[i].file, locations[i].line,
+					  false) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int weft__frames_add_segment(struct weft__frames *f, const struct weft_segment *seg)
 {
 	const struct weft_symbol_def *symbols;
@@ -246,6 +267,10 @@ int weft__frames_add_segment(struct weft__frames *f, const struct weft_segment *
 	symbols = weft_segment_symbols(seg, &n);
 	for (i = 0; i < n; i++)
 		if (weft__frames_add_symbol(f, &symbols[i]) < 0)
+			return -ENOMEM;
+	modules = weft_segment_modules(seg, &n);
+	for (i = 0; i < n; i++)
+		if (modules[i].kind == WEFT_MODULE_NAMED && name_by_locations(f, seg, modules[i].id) < 0)
 			return -ENOMEM;
 	return 0;
 }

@@ -48,6 +48,7 @@ struct weft__function {
 	const char *name;
 	const char *module; /* path; "" when not known */
 	bool kernel;
+	bool interpreted; /* a binding named it: the program's own code, as what is in its file is */
 	bool known;
 	uint32_t next; /* of the same name, elsewhere */
 };

@@ -108,7 +108,7 @@ static bool can_ask(const struct weft__frames *f, const struct weft__site *site,
 
 	if (site->module == 0 || kind == WEFT_MODULE_CODE)
 		return naming->pid && !naming->elsewhere;
-	return kind != 0 && !(kind == WEFT_MODULE_KERNEL && naming->elsewhere);
+	return kind != 0 && kind != WEFT_MODULE_NAMED && !(kind == WEFT_MODULE_KERNEL && naming->elsewhere);
 }
 
 static int keep_reasons(struct naming *n)

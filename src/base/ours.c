@@ -72,6 +72,16 @@ int weft__others(void)
 	return (int)(task.st_nlink - 2 - n);
 }
 
+/* The thread library tells the kernel where each thread keeps its list of locks, and the kernel forgets it when the
+ * thread ends. */
+int weft__first_lives(void)
+{
+	void *list = NULL;
+	size_t bytes = 0;
+
+	return syscall(SYS_get_robust_list, getpid(), &list, &bytes) == 0 && list;
+}
+
 /* The fields behind the name of the first thread; NULL: not known. */
 static const char *first_stat(char *text, size_t bytes)
 {

@@ -18,6 +18,8 @@ int weft__ours_is_self(void);
 /* Threads of the process that are not ours, a first thread that has ended but still has its place included. -1: not
  * known. */
 int weft__others(void);
+/* Whether the first thread has surely not ended. For next to nothing; 0 may be said of one that lives, too. */
+int weft__first_lives(void);
 /* Whether the first thread has ended while others go on. */
 int weft__first_ended(void);
 /* The code that it ended with. */

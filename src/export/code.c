@@ -34,7 +34,7 @@ static void hex(const uint8_t *bytes, uint32_t n, char *to)
 
 static int mapping_get(struct weft__aggregate *agg, const struct weft_module *def, uint32_t *ret)
 {
-	bool code = def->kind == WEFT_MODULE_CODE || !def->path[0];
+	bool code = def->kind == WEFT_MODULE_CODE || def->kind == WEFT_MODULE_NAMED || !def->path[0];
 	struct mapping_key key = {.kind = def->kind, .recording = code ? agg->number + 1 : 0};
 	char build_id[2 * WEFT_BUILD_ID_MAX + 1];
 	struct weft__mapping *grown;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/otlp.h"
 
+#include <string.h>
+
 /* Attributes and links are compared by their bytes, so there is no padding. */
 struct attribute {
 	uint32_t key, kind;
@@ -81,6 +83,13 @@ static void mappings(struct otlp *o)
 	}
 }
 
+static const char *frame_type(const struct otlp *o, const struct weft__mapping *mapping)
+{
+	if (mapping->kind == WEFT_MODULE_NAMED && !strcmp(weft__string_at(&o->strings, mapping->path), "[ruby]"))
+		return "ruby";
+	return mapping->kind == WEFT_MODULE_KERNEL ? "kernel" : "native";
+}
+
 static void location(struct otlp *o, const struct weft__place *place)
 {
 	size_t begin = proto_begin(o->out, DICTIONARY_LOCATION), line;
@@ -94,11 +103,9 @@ static void location(struct otlp *o, const struct weft__place *place)
 		proto_u64(o->out, LINE_LINE, o->agg->lines[place->first + i].line);
 		proto_end(o->out, line);
 	}
-	if (place->mapping) {
-		bool kernel = o->agg->mappings[place->mapping - 1].kind == WEFT_MODULE_KERNEL;
-
-		weft__otlp_text(o, "profile.frame.type", weft__string_name(&o->strings, kernel ? "kernel" : "native"));
-	}
+	if (place->mapping)
+		weft__otlp_text(o, "profile.frame.type",
+				weft__string_name(&o->strings, frame_type(o, &o->agg->mappings[place->mapping - 1])));
 	weft__otlp_indices(o, LOCATION_ATTRIBUTE_INDICES);
 	proto_end(o->out, begin);
 }

@@ -191,7 +191,7 @@ static void of_module(const struct weft__provenance *p, const char *path, bool k
 		set_version(to, release ? release : "", release ? strlen(release) : 0);
 		return;
 	}
-	if (!path[0] || (def && def->kind == WEFT_MODULE_CODE)) {
+	if (!path[0] || (def && (def->kind == WEFT_MODULE_CODE || def->kind == WEFT_MODULE_NAMED))) {
 		*to = (struct found){.origin = def ? WEFT__ORIGIN_GENERATED : WEFT__ORIGIN_UNKNOWN, .manager = ""};
 		set_name(to, def ? "generated code" : "unknown", def ? 14 : 7);
 		return;

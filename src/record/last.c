@@ -133,7 +133,7 @@ int weft__last_is_gone(uint64_t now_ns)
 	if (now_ns < last_looked_ns + (load_relaxed(&first_ends) ? LOOK_SOON_NS : LAST_LOOK_NS))
 		return 0;
 	last_looked_ns = now_ns;
-	return weft__others() == 1 && weft__first_ended();
+	return !weft__first_lives() && weft__others() == 1 && weft__first_ended();
 }
 
 void weft__last_end(void)

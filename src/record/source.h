@@ -72,6 +72,7 @@ struct weft__turn {
 	const struct weft__timeline *timeline;
 	uint64_t now_ns;
 	int awake; /* due: the collector is awake anyway, so what would be due soon may be done now */
+	int calm;  /* the program does next to nothing (collect/calm.h): what can wait is no reason to wake up */
 	int err;   /* SOURCE_LATE: what the round came to before */
 	int last;  /* finish: the collector ends */
 };
@@ -154,6 +155,19 @@ static inline uint64_t weft__turn_due(const struct weft__turn *turn, uint64_t du
 	uint64_t early_ns = turn->awake ? pace_ns / 4 : 0;
 
 	return due_ns > early_ns ? due_ns - early_ns : 0;
+}
+
+/* The next time for what is done every `pace_ns`, on a grid that all have in common, so that one wakeup is for all of
+ * them. What was done up to a quarter of the pace too early was done for the point that follows. */
+static inline uint64_t weft__grid_next(uint64_t now_ns, uint64_t pace_ns)
+{
+	return ((now_ns + pace_ns / 4) / pace_ns + 1) * pace_ns;
+}
+
+/* The first point of the grid from `at_ns` on. */
+static inline uint64_t weft__grid_from(uint64_t at_ns, uint64_t pace_ns)
+{
+	return (at_ns + pace_ns - 1) / pace_ns * pace_ns;
 }
 
 #define SOURCES_MAX 32

@@ -113,9 +113,14 @@ int weft__object_open_memory(struct weft__object *object, void *bytes, size_t n)
 	return weft__symtab_seal(&object->symtab);
 }
 
+/* From where the module begins on, as in memory: parts of its code behind the first may be nearer in the file. */
 static bool address_of(const struct weft__object *object, const struct weft__symbol_module *module, uint64_t ip,
 		       uint64_t *ret)
 {
+	if (object->file.elf && weft__elf_image_address(&object->file, module->offset, ret)) {
+		*ret += ip - module->start;
+		return true;
+	}
 	if (object->file.elf)
 		return weft__elf_image_address(&object->file, ip - module->start + module->offset, ret);
 	return object->debug.elf && weft__elf_image_address_guess(&object->debug, ip - module->start, ret);

@@ -144,10 +144,8 @@ static int give_loss(struct weft__scan *t, const struct weft_loss *loss)
 static int give_module(struct weft__scan *t, const struct weft_module *module)
 {
 	static const char *const kinds[] = {
-		[WEFT_MODULE_FILE] = "file",
-		[WEFT_MODULE_VDSO] = "vdso",
-		[WEFT_MODULE_KERNEL] = "kernel",
-		[WEFT_MODULE_CODE] = "code",
+		[WEFT_MODULE_FILE] = "file", [WEFT_MODULE_VDSO] = "vdso",   [WEFT_MODULE_KERNEL] = "kernel",
+		[WEFT_MODULE_CODE] = "code", [WEFT_MODULE_NAMED] = "named",
 	};
 	struct weft__row *row = weft__row_new(t);
 

@@ -22,7 +22,7 @@ bool weft__is_plain(enum weft__table_id table)
 	return table == WEFT__TABLE_PARK || table == WEFT__TABLE_PARK_COUNT || table == WEFT__TABLE_QUEUE ||
 	       table == WEFT__TABLE_STUCK || table == WEFT__TABLE_EVENT || table == WEFT__TABLE_POLL_COUNT ||
 	       table == WEFT__TABLE_COST || table == WEFT__TABLE_TASK || table == WEFT__TABLE_CONTEXT ||
-	       table == WEFT__TABLE_WALL;
+	       table == WEFT__TABLE_WALL || table == WEFT__TABLE_ALLOC;
 }
 
 bool weft__plain_wants(enum weft__table_id table, uint32_t kind)
@@ -42,6 +42,8 @@ bool weft__plain_wants(enum weft__table_id table, uint32_t kind)
 		return kind == WEFT_KIND_CONTEXT;
 	case WEFT__TABLE_WALL:
 		return kind == WEFT_KIND_WALL;
+	case WEFT__TABLE_ALLOC:
+		return kind == WEFT_KIND_ALLOC;
 	case WEFT__TABLE_STUCK:
 		return kind == WEFT_KIND_STUCK;
 	case WEFT__TABLE_POLL_COUNT:
@@ -203,6 +205,25 @@ static int wall_event(struct weft__scan *t, const struct weft__event *ev)
 	return 0;
 }
 
+static int alloc_event(struct weft__scan *t, const struct weft__event *ev)
+{
+	uint32_t stack = (uint32_t)WEFT_FIELD(ev, ALLOC, STACK), name = (uint32_t)WEFT_FIELD(ev, ALLOC, NAME);
+	struct weft__row *row;
+
+	if (row_of(t, WEFT__COL_ALLOC_RECORDING, ev->thread, 0, &row) < 0)
+		return -ENOMEM;
+	weft__set_int(row, WEFT__COL_ALLOC_TIME_NS, weft__time(t, ev->time_ns));
+	weft__set_text(row, WEFT__COL_ALLOC_NAME, name ? weft__names_string(&t->rec->names, name) : NULL);
+	weft__set_int(row, WEFT__COL_ALLOC_COUNT, (int64_t)WEFT_FIELD(ev, ALLOC, COUNT));
+	if (WEFT_FIELD(ev, ALLOC, BYTES))
+		weft__set_int(row, WEFT__COL_ALLOC_BYTES, (int64_t)WEFT_FIELD(ev, ALLOC, BYTES));
+	weft__fill_stack(t, row, WEFT__COL_ALLOC_STACK_ID, stack);
+	if (weft__fill_function(t, row, WEFT__COL_ALLOC_FUNCTION, stack, 0, false) < 0)
+		return -ENOMEM;
+	weft__row_give(t, row);
+	return 0;
+}
+
 static void print_field(struct weft__json *json, const struct weft__names *names, const struct weft_field *field,
 			uint64_t value)
 {
@@ -327,6 +348,8 @@ static int builtin_event(struct weft__scan *t, const struct weft__event *ev)
 		return context_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_WALL && ev->kind == WEFT_KIND_WALL)
 		return wall_event(t, ev);
+	if (t->opts.table == WEFT__TABLE_ALLOC && ev->kind == WEFT_KIND_ALLOC)
+		return alloc_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_STUCK && ev->kind == WEFT_KIND_STUCK)
 		return stuck_event(t, ev);
 	if (t->opts.table == WEFT__TABLE_POLL_COUNT && ev->kind == WEFT_KIND_POLL_COUNT)

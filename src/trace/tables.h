@@ -50,7 +50,9 @@
 	  "One task that was spawned or polled; no event loop that weft run found. At most 1 Mi at one time.") \
 	T(MODULE, module, "One file that was mapped as code.") \
 	T(STACK, stack, "One stack of calls.") \
-	T(FRAME, frame, "One frame of a stack; more than one for a place where calls were inlined.")
+	T(FRAME, frame, "One frame of a stack; more than one for a place where calls were inlined.") \
+	T(ALLOC, alloc, "One allocation that was recorded, and stands for others. A runtime's binding records them " \
+	  "where it is asked to.")
 
 #define WEFT__WHO(C, P) \
 	C(P##_RECORDING, recording, INT, 0, "", "Number of the recording, from 0 on, as in table recording.", "") \
@@ -283,6 +285,15 @@
 	C(WALL_STACK_ID, stack_id, INT, 0, "", "Where it was, as in table stack.", "no stack was recorded") \
 	C(WALL_FUNCTION, function, TEXT, 0, "", "Innermost function of that.", "no stack was recorded")
 
+#define WEFT__COLUMNS_ALLOC(C) \
+	WEFT__WHO(C, ALLOC) \
+	C(ALLOC_TIME_NS, time_ns, INT, END, "ns", "When it was.", "") \
+	C(ALLOC_NAME, name, TEXT, 0, "", "What was allocated: a class.", "nothing names it") \
+	C(ALLOC_COUNT, count, INT, 0, "1", "Objects that it stands for.", "") \
+	C(ALLOC_BYTES, bytes, INT, 0, "By", "Their bytes.", "not known") \
+	C(ALLOC_STACK_ID, stack_id, INT, 0, "", "Where it was, as in table stack.", "no stack was recorded") \
+	C(ALLOC_FUNCTION, function, TEXT, 0, "", "Innermost function of that.", "no stack was recorded")
+
 #define WEFT__COLUMNS_POLL_COUNT(C) \
 	WEFT__WHO(C, POLL_COUNT) \
 	C(POLL_COUNT_TIME_NS, time_ns, INT, END, "ns", \
@@ -400,7 +411,7 @@
 #define WEFT__EACH_TABLE(E) \
 	E(POLL) E(SLICE) E(WAIT) E(WAIT_SUM) E(SAMPLE) E(OFFCPU) E(WAKE) E(PARK) E(PARK_COUNT) E(QUEUE) \
 	E(STUCK) E(EVENT) E(CONTEXT) E(WALL) E(POLL_COUNT) E(LOSS) E(COST) E(RECORDING) E(THREAD) E(WORKER) \
-	E(LOCATION) E(TASK) E(MODULE) E(STACK) E(FRAME)
+	E(LOCATION) E(TASK) E(MODULE) E(STACK) E(FRAME) E(ALLOC)
 /* clang-format on */
 
 enum weft__table_id {

@@ -131,7 +131,7 @@ static int begin(struct together *t, size_t number)
 
 		rc = weft__analysis_open(&t->analysis, &opts);
 	}
-	return rc < 0 ? rc : weft__merge_open(&t->merge, rec, 0, UINT64_MAX);
+	return rc < 0 ? rc : weft__merge_open(&t->merge, rec, t->of->from_ns, t->of->to_ns ? t->of->to_ns : UINT64_MAX);
 }
 
 static int push_plain(struct together *t, const struct weft__record *first, const struct weft__record *end)

@@ -84,6 +84,7 @@ struct weft__together {
 	int (*row)(void *data, size_t scan, const struct weft__row *row);
 	void (*progress)(void *data, uint64_t n_events);
 	void *data;
+	uint64_t from_ns, to_ns; /* only events from the one on and before the other, on their clock; to_ns 0: all */
 };
 int weft__scan_together(const struct weft__together *together);
 

@@ -207,6 +207,10 @@ for engine in auto timer perf; do
 	[ "$(cat "$dir/out")" = good ] || fail "$engine: $(cat "$dir/out")"
 	is '.recordings[0].cpu.samples > 0'
 done
+# A thread with a loop has a file in the program's table, which the program does not see.
+run 0 --start-after 0 -- "$WEFT_BUILD/test/run_listed" 600 loop
+[ "$(cat "$dir/out")" = good ] || fail "loop: $(cat "$dir/out")"
+is '[.recordings[0].workers[].worker] | map(select(startswith("loop/"))) | length > 0'
 run 0 --hz 1999 --start-after 0 -- "$WEFT_BUILD/test/run_listed" 600
 [ "$(cat "$dir/out")" = good ] || fail "above the tick: $(cat "$dir/out")"
 is '.recordings[0].cpu.samples > 0'

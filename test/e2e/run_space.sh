@@ -19,6 +19,10 @@ recorded() {
 	"$weft" run -o "$dir/$1-$2" --start-after "$1" -- "$program" "$2" recorded 2>"$dir/err" || { head -20 "$dir/err"; fail "$2: it ended with $?"; }
 }
 
+near() { # KIB EXPECTED: a page of a heap that is touched earlier may be more or less
+	[ "$1" -ge $(($2 * 9 / 10)) ] && [ "$1" -le $(($2 + 1024)) ]
+}
+
 plain=$("$program" size)
 for after in 0 50; do
 	size=$(recorded $after size)
@@ -30,6 +34,19 @@ done
 for after in 0 50; do
 	[ "$(recorded $after limit)" = allocated ] || fail "with RLIMIT_AS: malloc failed"
 	[ -n "$(find "$dir/$after-limit" -name '*.weft')" ] || fail "with RLIMIT_AS: not recorded"
+done
+
+# Without privilege, and with a limit that the program is below and weft is not.
+chmod 755 "$dir"
+read -r plain plain_more < <("$program" little)
+[ "$plain" != refused ] || fail "not even by itself"
+for after in 0 50; do
+	read -r locked more < <(recorded $after little)
+	echo "started after $after ms: mlockall below 8 MiB locks $locked KiB ($plain alone), then $more ($plain_more)"
+	[ "$locked" != refused ] || fail "mlockall was refused below RLIMIT_MEMLOCK"
+	near "$locked" "$plain" || fail "$locked KiB are locked, not $plain"
+	near "$more" "$plain_more" || fail "$more KiB are locked later, not $plain_more"
+	[ -n "$(find "$dir/$after-little" -name '*.weft*')" ] || fail "with mlockall: not recorded"
 done
 
 read -r plain ms < <("$program" lock) || true

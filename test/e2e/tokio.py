@@ -13,34 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-BUILD, SOURCE = os.environ["WEFT_BUILD"], os.environ["WEFT_SOURCE"]
-RUST = os.path.join(SOURCE, "bindings", "rust")
-LEAST = (1, 85)
+sys.path.insert(0, os.path.join(os.environ["WEFT_SOURCE"], "test", "e2e", "library"))
+from crates import BUILD, UNSTABLE, cargo, example, need_cargo
+
 MS = 1_000_000
-
-
-def skip(why):
-    print("reason: " + why)
-    sys.exit(77)
-
-
-def need_cargo():
-    if not shutil.which("cargo"):
-        skip("no cargo here; tools/bootstrap check installs cargo-web")
-    said = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True, cwd=RUST).stdout
-    found = re.match(r"cargo (\d+)\.(\d+)", said)
-    if not found or tuple(map(int, found.groups())) < LEAST:
-        skip("the Rust crates need cargo %d.%d, and this is %s" % (*LEAST, said.strip() or "none"))
-
-
-def cargo(flags, *args):
-    env = dict(os.environ, CARGO_TARGET_DIR=os.path.join(BUILD, "rust"), WEFT_LIB_DIR=BUILD, RUSTFLAGS=flags)
-    done = subprocess.run(["cargo", *args, "--locked"], cwd=RUST, env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
-    if done.returncode and re.search(r"(failed to download|Could not resolve|could not connect|network)", done.stdout):
-        skip("cargo cannot fetch crates here: " + done.stdout.strip().splitlines()[-1])
-    if done.returncode:
-        sys.exit("cargo %s ended with %d:\n%s" % (" ".join(args), done.returncode, done.stdout[-4000:]))
 
 
 class Wrong(Exception):
@@ -82,7 +58,7 @@ def has_function(row, name):
 
 def blocking_poll(report):
     poll = one(report["longest_polls"], "blocking_poll")
-    check(poll["duration_ns"] >= 120 * MS, "it blocks for 120 ms", poll)
+    check(poll["duration_ns"] >= 400 * MS, "it blocks for 400 ms", poll)
     check(poll["file"].endswith("faults.rs") and poll["line"] > 0, "its location is a line", poll)
     check(has_function(poll, "sleep_in_the_poll"), "its stack has the call that blocks", poll)
 
@@ -117,18 +93,34 @@ def lost_waker(report):
 def blocking_work(report):
     delays = [row for row in report["longest_delays"] if row["worker"] == "faulty-blocking/0"]
     check(delays and delays[0]["delay_ns"] >= 80 * MS, "the second waits for the first", delays)
-    check(delays[0]["location"].startswith("faults::waits_for_a_blocking_thread"), "it has a location", delays[0])
+    check(delays[0]["location"].startswith("faults::waits_for_a_blocking_thread") and
+          delays[0]["file"].endswith("faults.rs"), "it has a location", delays[0])
+
+
+def first_polls(trace):
+    rows = weft("query", "--json", trace, "select location, waker_location, waker_worker from poll where location in "
+                "('faults::blocking_poll', 'faults::slow_cpu_poll') order by begin_ns")
+    check([row["location"] for row in rows] == ["faults::blocking_poll", "faults::slow_cpu_poll"] and
+          all(row["waker_worker"] for row in rows), "who spawns a task is its first waker", rows)
 
 
 def self_wakes(trace):
     rows = weft("query", "--json", trace, "select count(*) as n from poll where location = 'faults::self_waking' "
                 "and waker_task = task")
     check(rows[0]["n"] == 500, "a task that wakes itself is seen", rows)
+    saved = weft("query", "--json", "--run", "self-wakes", trace)
+    check(saved and saved[0]["location"] == "faults::self_waking" and saved[0]["self_woken"] == 500,
+          "the saved question has it", saved)
 
 
 def unstable(report, trace):
     plain = [row for row in report["locations"] if re.match(r".*faults\.rs:\d+$", row["location"])]
-    check(plain and plain[0]["polls"]["count"] == 101, "plain tokio::spawn has polls and a line", report["locations"])
+    check([row["polls"]["count"] for row in plain if row["polls"]] == [101], "plain tokio::spawn has polls and a line",
+          report["locations"])
+    blocking = [row for row in plain if not row["polls"]]
+    check(len(blocking) == 1 and blocking[0]["ended"] == 1, "plain spawn_blocking has a line, and its end", plain)
+    check(not any(row["location"] == "(spawned before recording)" for row in report["locations"]),
+          "no end without a beginning", report["locations"])
     check(all(row["alive"] == (row["location"] == "faults::loses_its_waker") for row in report["locations"]),
           "all tasks ended but one", report["locations"])
     check(one(report["longest_polls"], "slow_cpu_poll")["queue_depth"] is not None, "local queues are measured")
@@ -147,6 +139,7 @@ def common(report, trace):
     for fault in (blocking_poll, slow_cpu_poll, starved_worker, late_wake, lost_waker, blocking_work):
         fault(report)
     self_wakes(trace)
+    first_polls(trace)
     workers = {row["worker"]: row for row in report["workers"]}
     check({"faulty/0", "faulty/1", "other/0", "faulty-blocking/0"} <= set(workers), "all workers are known",
           sorted(workers))
@@ -162,7 +155,7 @@ def run(scratch, flags, extra):
     for attempt in range(3):
         trace = os.path.join(scratch, "rec")
         shutil.rmtree(trace, ignore_errors=True)
-        done = subprocess.run([os.path.join(BUILD, "rust", "debug", "examples", "faults"), trace], timeout=120,
+        done = subprocess.run([example("faults"), trace], timeout=120,
                               stdout=subprocess.PIPE, text=True, check=True)
         try:
             check(int(done.stdout) > 0, "the program's own hook is called")
@@ -171,7 +164,7 @@ def run(scratch, flags, extra):
             extra(report, trace)
             return
         except Wrong as why:  # a thread may be kept from its CPU at the wrong moment
-            print("try %d: %s" % (attempt, why))
+            print("flaky: try %d: %s" % (attempt, why))
     sys.exit("faults are not found (%s)" % (flags or "stable"))
 
 
@@ -179,7 +172,7 @@ def main():
     need_cargo()
     scratch = tempfile.mkdtemp(prefix="weft-tokio-")
     try:
-        run(scratch, "--cfg tokio_unstable", unstable)
+        run(scratch, UNSTABLE, unstable)
         run(scratch, "", stable)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -16,6 +16,7 @@ from rows import BUILD, MS, check, finish, report, rows, skip, stack
 SERVER = os.path.join(BUILD, "examples", "uv-http")
 IMAGES = 12
 POOL = 4  # threads, libuv's default
+HOGS = 3  # a ticker that gets no CPU for the 100 ms of one sends nothing meanwhile
 
 
 def get(port, path):
@@ -41,9 +42,10 @@ def record(trace):
         for image in images:
             image.request("GET", "/image")
         check([image.getresponse().read() for image in images] == [b"resized\n"] * IMAGES, "all images are answered")
-        get(port, "/hog")
-        for _ in range(25):  # each takes a turn or more, of which 20 are hogged
-            get(port, "/")
+        for _ in range(HOGS):
+            get(port, "/hog")
+            for _ in range(25):  # each takes a turn or more, of which 20 are hogged
+                get(port, "/")
     finally:
         server.send_signal(signal.SIGTERM)
         check(server.wait(60) == 0, "the server ends as it should")
@@ -57,6 +59,13 @@ def blocked_stacks(trace, location):
     ids = rows(trace, "select distinct stack_id from slice where location = '%s' and part = 'blocked' and "
                "duration_ns > 10000000 and stack_id is not null" % location)
     return [stack(trace, row["stack_id"]) for row in ids]
+
+
+def blocked_ns(trace, location, function):
+    """How long stacks with that function in them blocked it, in all."""
+    sums = rows(trace, "select stack_id, sum(duration_ns) as ns from slice where location = '%s' and part = 'blocked' "
+                "and stack_id is not null group by 1" % location)
+    return sum(row["ns"] for row in sums if function in stack(trace, row["stack_id"]))
 
 
 def check_slow(trace, found):
@@ -76,9 +85,14 @@ def check_slow(trace, found):
     poll = rows(trace, "select * from poll where location = 'on_data' order by blocked_ns desc")[0]
     check(29 * MS < poll["blocked_ns"] < 200 * MS, "30 ms blocked in on_data", poll)
     titles = [f["title"] for f in found["findings"] if f["location"] == "on_data" and f["cause"] == "blocked"]
+    # A finding names what blocked longest in all: beside a load that may be the lock of the pool's queue.
+    named = [title.rsplit(" ", 1)[1] for title in titles if ", called from " in title]
+    longest = blocked_ns(trace, "on_data", "read_slowly")
+    others = [name for name in named if name != "read_slowly"]
     if poll["blocked_ns"] > poll["preempted_ns"]:
-        check(any("nanosleep" in title and "read_slowly" in title for title in titles),
-              "the report says in what on_data blocked", titles)
+        check(named and all(blocked_ns(trace, "on_data", name) >= longest for name in others),
+              "the report says in what on_data blocked", [titles, longest])
+        check(others or any("nanosleep" in title for title in titles), "and that it slept", titles)
 
 
 def check_pool(trace):
@@ -99,14 +113,19 @@ def check_pool(trace):
 
 
 def check_starved(trace, found):
-    """20 turns of 5 ms in an idle handle: what was to run meanwhile is late."""
+    """20 turns of 5 ms in an idle handle, some times: what was to run meanwhile is late."""
     hog = rows(trace, "select count(*) as n, sum(on_cpu_ns) as ns from poll where location = 'hog_loop'")[0]
-    check(hog["n"] == 20 and hog["ns"] > 80 * MS, "20 turns of hog_loop", hog)
+    check(hog["n"] == 20 * HOGS and hog["ns"] > 80 * HOGS * MS, "20 turns of hog_loop each time", hog)
     late = rows(trace,
                 "select p.wake_delay_ns as ns, p.waker_worker as by from poll p join poll q on q.id = p.behind_poll_id "
                 "where p.location = 'flush_log' and q.location = 'hog_loop' and p.wake_delay_ns > 2000000")
-    check(late and all(row["by"].startswith("ticker(") for row in late),
-          "messages of the ticker waited behind hog_loop", late)
+    # Whether it was woken at all while a turn had 2 ms to go, is up to the scheduler.
+    sent = rows(trace, "select count(*) as n from poll p join poll q on p.wake_ns between q.begin_ns and "
+                "q.end_ns - 3000000 where p.location = 'flush_log' and q.location = 'hog_loop'")[0]["n"]
+    check((late or not sent) and all(row["by"].startswith("ticker(") for row in late),
+          "messages of the ticker waited behind hog_loop", [late, sent])
+    if not sent:
+        print("reason: the ticker sent nothing while hog_loop ran")
     timers = rows(trace, "select fields from event where kind = 'uv_timer_late'")
     check(timers, "timers were late")
     check(finding(found, "hog_loop", "on_cpu") or finding(found, "hog_loop", "preempted"), "the report has hog_loop",

@@ -34,6 +34,7 @@ int main(int argc, char **argv)
 	struct timespec rest = {0, 15000000};
 	struct weft_recorder *recorder = NULL;
 	struct weft_error err = {0};
+	const char *const labels[] = {"tenant=<b>acme</b>", "kind=job", NULL};
 	uint64_t end_ns, task = 1;
 	uint32_t location;
 
@@ -45,6 +46,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	context.endpoint = weft_string("\"><svg onload=document.title='owned'>");
+	context.labels = weft_labels(labels, NULL);
 	location = weft_location("<b>job</b>&amp;" SCRIPT, "<i>file</i>.c", 7);
 	weft_worker_enter(weft_runtime_add(&runtime, NULL), 0, NULL);
 	puts("ready");

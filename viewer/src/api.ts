@@ -117,13 +117,22 @@ export interface TraceInfo {
   events: number;
   live: boolean;
   lanes: Lane[];
-  recordings: { name: string; shiftNs: number }[]; // shiftNs: when it began
+  recordings: { name: string; shiftNs: number; spanNs: number }[]; // when it began, and how long it is
   tables: TableInfo[];
   /** Sentences for the reader: what could not be read, what limits the trace, as the first page of weft report. */
   problems: string[];
   limits: string[];
   complete?: boolean; // false: limits and findings are still being computed, onGrow brings them
   findings: unknown[]; // `findings` of weft report --json
+  /** Of a trace of which a part is loaded: what to ask for to have the one before it, and after it. */
+  before?: TimeRange;
+  after?: TimeRange;
+}
+
+/** In ns from the first event of the whole trace. */
+export interface TimeRange {
+  fromNs?: number;
+  toNs?: number;
 }
 
 /** Of SQL. An integer that a double cannot hold is a text. */
@@ -144,6 +153,8 @@ export interface Trace {
   rows(table: string, columns?: string[], filters?: Filter[], limit?: number, order?: Order): Promise<Rows>;
   /** At once, from mip-maps. */
   slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices;
+  /** How many outer rows of a lane's flame chart are the same all the time and can be left out. */
+  sharedFrames(lane: number): number;
   series(name: string, lane: number | null, fromNs: number, toNs: number, pixels: number): Series;
   flame(selection: Selection, weight: Weight, invert?: boolean): Promise<Flame>;
   /** The same JSON as `weft report --json` with the selection as its filters. */

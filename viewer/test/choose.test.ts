@@ -33,6 +33,18 @@ test('a part that is asked for is loaded', () => {
   assert.match(choice.left[0], /from 2\.0 s to 4\.0 s: a part was asked for/);
 });
 
+test('what comes before and after can be asked for, part by part', () => {
+  const last = chooseFiles(manifest, {});
+  assert.deepEqual([last.before, last.after], [{ toNs: 3e9 - 1 }, undefined]);
+  const first = chooseFiles(manifest, last.before!);
+  assert.deepEqual([first.indices, first.before, first.after], [[0, 1, 2], undefined, { fromNs: 3e9 }]);
+  assert.deepEqual(chooseFiles(manifest, first.after!).indices, [3, 4, 5, 6, 7, 8, 9]);
+  const onward = chooseFiles(manifest, { fromNs: 1e9 });
+  assert.deepEqual([onward.indices, onward.after], [[1, 2, 3, 4, 5, 6, 7], { fromNs: 8e9 }], 'the next, not the last');
+  const all = chooseFiles(manifest, { maxEvents: 40e6 });
+  assert.deepEqual([all.before, all.after], [undefined, undefined]);
+});
+
 test('one segment is loaded however large it is', () => {
   assert.deepEqual(chooseFiles(manifest, { maxEvents: 1 }).indices, [9]);
 });

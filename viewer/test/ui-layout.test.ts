@@ -2,9 +2,11 @@
 // Where lanes are, and how slices become rectangles.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Lane, Slices } from '../src/api.ts';
+import type { Lane, Slices, TraceInfo } from '../src/api.ts';
+import { buildLods, sharedFrames } from '../src/engine/lod.ts';
 import { clamp } from '../src/ui/actions.ts';
-import { boxAt, layout, sharedFrames, stripsOf, visible } from '../src/ui/timeline/layout.ts';
+import { areApart } from '../src/ui/apart.ts';
+import { boxAt, layout, stripsOf, visible } from '../src/ui/timeline/layout.ts';
 import type { LaneBox } from '../src/ui/timeline/layout.ts';
 import { roomBetween } from '../src/ui/timeline/draw.ts';
 import { LEAST_PX, aligned, hit, newRects, pack } from '../src/ui/timeline/lod.ts';
@@ -69,10 +71,33 @@ test('a lane without polls shows what it has', () => {
 });
 
 test('outer frames that all share are left out but for the last of them', () => {
+  const frames = (depth: number[], label: number[]): number => {
+    const times = Float64Array.from(depth, (_, i) => i);
+    const [row, kind] = [new Uint32Array(depth.length), new Uint8Array(depth.length)];
+    return sharedFrames(buildLods({
+      n: depth.length, beginNs: times, endNs: times, row, kind, label: Uint32Array.from(label),
+      depth: Uint8Array.from(depth),
+    }));
+  };
   // clone, main, then a or b
-  assert.equal(sharedFrames([0, 1, 2, 0, 1, 2], [1, 2, 3, 1, 2, 4]), 1);
-  assert.equal(sharedFrames([0, 0], [1, 2]), 0);
-  assert.equal(sharedFrames([], []), 0);
+  assert.equal(frames([0, 1, 2, 0, 1, 2], [1, 2, 3, 1, 2, 4]), 1);
+  assert.equal(frames([0, 0], [1, 2]), 0);
+  assert.equal(frames([], []), 0);
+  assert.equal(frames([0, 1, 0, 1], []), 0, 'of a preview nothing is known');
+});
+
+test('recordings are apart when most of the time between them was not recorded', () => {
+  const of = (...recordings: [number, number][]): TraceInfo => ({
+    ...({} as TraceInfo),
+    fromNs: 0,
+    toNs: Math.max(...recordings.map(([at, span]) => at + span)),
+    recordings: recordings.map(([shiftNs, spanNs]) => ({ name: '', shiftNs, spanNs })),
+  });
+  assert.equal(areApart(of([0, 5])), false, 'one alone');
+  assert.equal(areApart(of([0, 5], [3, 5])), false);
+  assert.equal(areApart(of([0, 5], [100, 5])), true);
+  assert.equal(areApart(of([0, 5], [1, 5], [2, 3], [100, 1])), true, 'what overlaps counts once');
+  assert.equal(areApart(of([0, 50], [100, 5])), false);
 });
 
 function slices(list: [number, number, number?][]): Slices {

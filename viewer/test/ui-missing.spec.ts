@@ -57,3 +57,36 @@ test('of a killed process all that weft recover saved is shown, and that it was 
   assert.match(weft('.', 'report', '--json', trace), /recover/);
   await page.getByTestId('program').getByText(`view_writer (${child.pid})`).waitFor();
 });
+
+/** A program without a runtime: one process that computes, and one that sleeps. */
+const BURN = 'sleep 0.6 & i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done; wait';
+
+test('processes that only compute: threads, samples, and no word about polls', async (t) => {
+  const trace = path.join(scratch(t), 'trace');
+  execFileSync(path.join(build, 'weft'), ['run', '--start-after', '0', '-o', trace, '--', 'sh', '-c', BURN], {
+    stdio: 'ignore',
+  });
+  const { page } = await view(t, trace);
+  await ready(page);
+  const findings = page.getByTestId('findings');
+  await findings.getByText('No thread was a worker of a runtime').waitFor();
+  await findings.getByText('preempted').first().waitFor();
+  assert.equal(await findings.getByText('next long poll').count(), 0);
+  // A group says whose it is in the first letters, and a thread whose name nobody knows has its number.
+  const lanes = await page.evaluate(() => (window as unknown as Shown).__weft.trace.info.lanes);
+  const program = /^(\S+) \(\d+\) · threads$/;
+  assert.ok(lanes.length >= 2 && lanes.every((lane) => program.test(lane.group)), JSON.stringify(lanes));
+  for (const { tid, name } of lanes) {
+    const sql = `select distinct thread as name from (select tid, thread from offcpu union all
+      select tid, thread from sample union all select tid, thread from wait) where tid = ${tid} and thread is not null`;
+    const names = query('.', [trace], sql).map((row) => row.name); // several, where it called itself something else
+    assert.ok(names.length ? names.includes(name) : name === `thread ${tid}`, `${name}: ${names.join()}`);
+  }
+  const ns = sum(trace, 'weight_ns', 'sample');
+  assert.ok(ns > 2e7, `${ns} ns of samples`);
+  await page.locator(`[data-testid=flame-sum][data-ns="${ns}"]`).waitFor();
+});
+
+interface Shown {
+  __weft: { trace: { info: { lanes: { tid: number; name: string; group: string }[] } } };
+}

@@ -2,8 +2,13 @@
 // What belongs together: a task with its polls, a request with all that carries its span, polls of one length, callers
 // and callees of one function. Held against weft query over a kept segment.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import test from 'node:test';
 import { view } from './harness.ts';
+import { build } from './machine.ts';
 import { GOLDEN, query, ready, state } from './ui-oracle.ts';
 
 test('from a poll to its task and its request, and to their flame graphs', async (t) => {
@@ -69,4 +74,24 @@ test('callers and callees of a function, its source lines, and the way back', as
   await page.getByRole('img', { name: /^Callees of hash_bytes/ }).waitFor();
   await page.getByRole('button', { name: '← Back' }).click();
   await page.getByRole('img', { name: /^Flame graph/ }).waitFor();
+});
+
+test('a label of a poll selects all that carries it', async (t) => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'weft-label-'));
+  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const trace = path.join(directory, 'trace');
+  execFileSync(path.join(build, 'test/view_writer'), [trace, '0.8'], { stdio: 'ignore' });
+  const { page } = await view(t, trace);
+  await ready(page);
+  await page.keyboard.press('n');
+  const panel = page.getByTestId('poll-panel');
+  await panel.getByRole('button', { name: 'tenant=<b>acme</b>' }).waitFor();
+  await panel.getByRole('button', { name: 'kind=job' }).click();
+  await page.getByTestId('chips').getByText('kind=job').waitFor();
+  const sql = `select coalesce(sum(s.weight_ns), 0) as ns from sample s join poll p on s.poll_id = p.id
+    where ',' || p.labels || ',' like '%,kind=job,%'`;
+  const [{ ns }] = query(trace, sql);
+  assert.ok(Number(ns) > 0);
+  await page.locator(`[data-testid=flame-sum][data-ns="${ns}"]`).waitFor();
+  await page.waitForFunction(() => decodeURIComponent(location.hash).includes('label:kind%3Djob'));
 });

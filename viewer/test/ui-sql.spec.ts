@@ -43,6 +43,13 @@ test('one file says why it has no SQL, and which command has', async (t) => {
   assert.equal(await page.getByRole('button', { name: 'Run', exact: true }).count(), 0);
 });
 
+interface Shown {
+  __weft: {
+    view: { get(): { fromNs: number; toNs: number } };
+    loaded: { get(): { info: { recordings: { shiftNs: number; spanNs: number }[] } } };
+  };
+}
+
 test('two recordings: each alone, and one compared with the other', async (t) => {
   const paths = ['server', 'locks'].map((name) => path.join(SOURCE, 'test/golden', name, '0.weft'));
   const { page } = await view(t, paths);
@@ -60,6 +67,12 @@ test('two recordings: each alone, and one compared with the other', async (t) =>
       sums.map(String),
     );
     of.push(Number(await page.getByTestId('flame-sum').getAttribute('data-ns')));
+    // Its time is shown.
+    const { fromNs, toNs, first } = await page.evaluate(() => {
+      const { view, loaded } = (window as unknown as Shown).__weft;
+      return { ...view.get(), first: loaded.get().info.recordings };
+    });
+    assert.deepEqual([fromNs, toNs - fromNs], [first[i].shiftNs, first[i].spanNs]);
     if (i === 0) await page.getByRole('button', { name: 'Compare from here' }).click();
   }
   await flameSum(page, sums[0] + sums[1] - of[0]);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { defaults } from '../src/ui/state.ts';
 import type { View } from '../src/ui/state.ts';
-import { decode, decodeItem, decodeSelection, encode, encodeSelection } from '../src/ui/url.ts';
+import { decode, decodeItem, decodePart, decodeSelection, encode, encodeSelection } from '../src/ui/url.ts';
 
 const base = defaults(0, 4e9);
 
@@ -73,4 +73,10 @@ test('what is broken is ignored and harms nothing else', () => {
       selection: { toNs: 7 },
     },
   );
+});
+
+test('the part of a trace that was asked for stays in the URL', () => {
+  for (const part of [{ fromNs: 5, toNs: 17 }, { fromNs: 5 }, { toNs: 17 }, {}])
+    assert.deepEqual(decodePart(`#${encode({ ...base, panel: 'locks' }, base, part)}`), part);
+  assert.deepEqual(decodePart('#part=x,<b>&t=1,2'), {});
 });

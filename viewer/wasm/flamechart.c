@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/sort.h"
 #include "lanes.h"
+#include "picture.h"
 
 #define DEPTH_MAX 255u
 
@@ -55,17 +56,26 @@ static uint32_t stack_of(const struct view_store *s, size_t column, uint32_t row
 	return id == VIEW_NULL ? 0 : (uint32_t)(id & ((INT64_C(1) << 44) - 1));
 }
 
+/* NaN: not known. */
+static double poll_begin(int64_t poll)
+{
+	uint32_t at;
+
+	if (view_picture_on())
+		return view_picture_poll_ns(poll);
+	at = poll == VIEW_NULL ? VIEW_NONE : view_poll_row(poll);
+	return at == VIEW_NONE
+		       ? NAN
+		       : (double)view_store_get(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_BEGIN_NS, at);
+}
+
 static double begin_of(const struct chart *c, uint32_t row, double time_ns, int64_t poll)
 {
 	double begin = time_ns - (double)view_store_get(c->samples, WEFT__COL_SAMPLE_WEIGHT_NS, row);
-	uint32_t at = poll == VIEW_NULL ? VIEW_NONE : view_poll_row(poll);
+	double poll_ns = poll_begin(poll);
 
-	if (at != VIEW_NONE) {
-		double poll_ns =
-			(double)view_store_get(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_BEGIN_NS, at);
-
-		begin = begin < poll_ns ? poll_ns : begin;
-	}
+	if (begin < poll_ns) /* not NaN */
+		begin = poll_ns;
 	return begin < c->last_ns ? c->last_ns : begin;
 }
 

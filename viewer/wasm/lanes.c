@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/sort.h"
+#include "picture.h"
 
 enum who { WHO_RECORDING, WHO_THREAD_ID, WHO_TID, WHO_THREAD, WHO_WORKER_ID, WHO_WORKER };
 
@@ -38,37 +39,53 @@ size_t view_who_at(enum weft__table_id table)
 		       : SIZE_MAX;
 }
 
+int64_t view_lane_key(int64_t worker, int64_t thread)
+{
+	return worker != VIEW_NULL ? worker | INT64_C(1) << 61 : thread != VIEW_NULL ? thread : -1;
+}
+
 static int64_t key_of(const struct view_store *store, size_t who, uint32_t row)
 {
-	int64_t id = view_store_get(store, who + WHO_WORKER_ID, row);
+	int64_t id = view_lane_key(view_store_get(store, who + WHO_WORKER_ID, row),
+				   view_store_get(store, who + WHO_THREAD_ID, row));
 
-	if (id != VIEW_NULL)
-		return id | INT64_C(1) << 61;
-	id = view_store_get(store, who + WHO_THREAD_ID, row);
-	if (id != VIEW_NULL)
+	if (id != -1)
 		return id;
 	id = view_store_get(store, who + WHO_TID, row);
 	return id == VIEW_NULL ? -1 : view_store_get(store, who + WHO_RECORDING, row) << 44 | id | INT64_C(1) << 62;
 }
 
-static int lane_add(const struct view_store *store, size_t who, uint32_t row, int64_t key)
+static int lane_put(const struct view_lane *lane)
 {
-	struct view_lane *grown = weft__grow(lanes.at, &lanes.cap, lanes.n, sizeof(*grown));
-	int64_t tid = view_store_get(store, who + WHO_TID, row);
-	bool worker = view_store_get(store, who + WHO_WORKER_ID, row) != VIEW_NULL;
+	struct view_lane *grown;
 
-	if (!grown || weft__map_put(&lanes.by_key, (uint64_t)key, (uint32_t)lanes.n) < 0)
+	if (weft__map_get(&lanes.by_key, (uint64_t)lane->key) != WEFT__MAP_NONE)
+		return 0;
+	grown = weft__grow(lanes.at, &lanes.cap, lanes.n, sizeof(*grown));
+	if (!grown)
 		return -ENOMEM;
 	lanes.at = grown;
-	grown[lanes.n++] = (struct view_lane){
+	if (weft__map_put(&lanes.by_key, (uint64_t)lane->key, (uint32_t)lanes.n) < 0)
+		return -ENOMEM;
+	grown[lanes.n++] = *lane;
+	return 0;
+}
+
+static int lane_add(const struct view_store *store, size_t who, uint32_t row, int64_t key)
+{
+	int64_t tid = view_store_get(store, who + WHO_TID, row);
+	bool worker = view_store_get(store, who + WHO_WORKER_ID, row) != VIEW_NULL;
+	int64_t name = view_store_get(store, who + (worker ? WHO_WORKER : WHO_THREAD), row);
+	struct view_lane lane = {
 		.key = key,
 		.recording = (uint32_t)view_store_get(store, who + WHO_RECORDING, row),
 		.tid = tid == VIEW_NULL ? 0 : (uint32_t)tid,
 		.thread = view_store_get(store, who + WHO_THREAD_ID, row),
 		.worker = view_store_get(store, who + WHO_WORKER_ID, row),
-		.name = (uint32_t)view_store_get(store, who + (worker ? WHO_WORKER : WHO_THREAD), row),
+		.name = name == VIEW_NULL ? VIEW_NONE : (uint32_t)name,
 	};
-	return 0;
+
+	return lane_put(&lane);
 }
 
 static int find_in(const struct view_store *store)
@@ -182,6 +199,25 @@ static const struct view_lane *lane_of_worker(int64_t thread)
 	return found;
 }
 
+/* The one other lane of a thread of which only its number was known at first, or NULL. */
+static const struct view_lane *lane_of_tid(const struct view_lane *lane)
+{
+	const struct view_lane *found = NULL, *worker;
+	size_t i;
+
+	for (i = 0; i < lanes.n; i++) {
+		const struct view_lane *other = &lanes.at[i];
+
+		if (other->thread == VIEW_NULL || other->tid != lane->tid || other->recording != lane->recording)
+			continue;
+		if (found && found->thread != other->thread)
+			return NULL;
+		found = other;
+	}
+	worker = found ? lane_of_worker(found->thread) : NULL;
+	return worker ? worker : found;
+}
+
 static bool kept_lane(int64_t (*joined)[2], size_t n, int64_t key)
 {
 	size_t i;
@@ -191,7 +227,7 @@ static bool kept_lane(int64_t (*joined)[2], size_t n, int64_t key)
 	return i == n;
 }
 
-/* Rows of the thread of a worker that name no worker have no lane of their own. */
+/* Rows of the thread of a worker that name no worker have no lane of their own, nor those that only have a number. */
 static int join_threads(void)
 {
 	int64_t(*joined)[2] = weft__alloc((lanes.n + 1) * sizeof(*joined)); /* key of the thread, and of the worker */
@@ -203,6 +239,8 @@ static int join_threads(void)
 
 		if (lane->worker == VIEW_NULL && lane->thread != VIEW_NULL)
 			worker = lane_of_worker(lane->thread);
+		else if (lane->worker == VIEW_NULL && lane->tid)
+			worker = lane_of_tid(lane);
 		if (worker) {
 			joined[n][0] = lane->key;
 			joined[n++][1] = worker->key;
@@ -226,9 +264,10 @@ static int join_threads(void)
 VIEW_EXPORT int view_lanes(void)
 {
 	size_t i;
-	int rc = 0;
+	int rc;
 
 	forget();
+	rc = view_picture_lanes(lane_put);
 	for (i = 0; i < N_SHOWN && rc == 0; i++)
 		rc = find_in(&view_trace.stores[shown[i]]);
 	if (rc == 0)
@@ -262,6 +301,11 @@ VIEW_EXPORT double view_lane(uint32_t lane, uint32_t what)
 	default:
 		return at->name;
 	}
+}
+
+uint32_t view_lane_by_key(int64_t key)
+{
+	return key == -1 ? VIEW_NONE : weft__map_get(&lanes.by_key, (uint64_t)key);
 }
 
 uint32_t view_lane_of(const struct view_store *store, size_t who, uint32_t row)

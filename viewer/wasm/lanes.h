@@ -24,7 +24,7 @@ struct view_lane {
 	int64_t key;
 	uint32_t recording, tid;
 	int64_t thread, worker; /* VIEW_NULL: none */
-	uint32_t name;
+	uint32_t name;          /* VIEW_NONE: it has none */
 };
 
 /* One thing to draw. */
@@ -39,6 +39,9 @@ size_t view_who_at(enum weft__table_id table);
 /* Index of the lane of a row, or VIEW_NONE. */
 uint32_t view_lane_of(const struct view_store *store, size_t who, uint32_t row);
 const struct view_lane *view_lane_at(uint32_t lane);
+/* What a lane is known by, from the ids of its worker and thread; -1: nothing. Index of that lane, or VIEW_NONE. */
+int64_t view_lane_key(int64_t worker, int64_t thread);
+uint32_t view_lane_by_key(int64_t key);
 
 /* Rows of a table by lane: first[lane] to first[lane + 1] of `rows`. NULL: out of memory. */
 struct view_by_lane {

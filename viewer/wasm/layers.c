@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/sort.h"
 #include "marks.h"
+#include "picture.h"
 
 enum { KIND_ON_CPU, KIND_BLOCKED, KIND_WAITING, KIND_PREEMPTED, KIND_NOT_MEASURED };
 
@@ -26,38 +27,30 @@ static uint32_t label(const struct view_store *store, size_t column, uint32_t ro
 	return value == VIEW_NULL ? VIEW_NONE : (uint32_t)value;
 }
 
-/* The columns of a poll that its mark is made from. */
-enum {
-	POLL_ON_CPU,
-	POLL_NOT_MEASURED = 4,
-	POLL_BEGIN,
-	POLL_END,
-	POLL_DURATION,
-	POLL_NESTED_IN,
-	POLL_LOCATION,
-	POLL_COLUMNS
-};
-static const uint8_t poll_columns[POLL_COLUMNS] = {WEFT__COL_POLL_ON_CPU_NS,       WEFT__COL_POLL_BLOCKED_NS,
-						   WEFT__COL_POLL_WAITING_NS,      WEFT__COL_POLL_PREEMPTED_NS,
-						   WEFT__COL_POLL_NOT_MEASURED_NS, WEFT__COL_POLL_BEGIN_NS,
-						   WEFT__COL_POLL_END_NS,          WEFT__COL_POLL_DURATION_NS,
-						   WEFT__COL_POLL_NESTED_IN,       WEFT__COL_POLL_LOCATION};
+const uint8_t view_poll_columns[VIEW_POLL_COLUMNS] = {WEFT__COL_POLL_ON_CPU_NS,       WEFT__COL_POLL_BLOCKED_NS,
+						      WEFT__COL_POLL_WAITING_NS,      WEFT__COL_POLL_PREEMPTED_NS,
+						      WEFT__COL_POLL_NOT_MEASURED_NS, WEFT__COL_POLL_BEGIN_NS,
+						      WEFT__COL_POLL_END_NS,          WEFT__COL_POLL_DURATION_NS,
+						      WEFT__COL_POLL_NESTED_IN,       WEFT__COL_POLL_LOCATION};
 
-static void poll_mark(const int64_t at[POLL_COLUMNS], struct view_mark *m)
+void view_poll_mark(const int64_t at[VIEW_POLL_COLUMNS], struct view_mark *m)
 {
 	int64_t most = 0;
 	uint8_t i;
 
-	m->begin_ns = (double)at[POLL_BEGIN];
-	m->end_ns = (double)(at[POLL_END] == VIEW_NULL ? at[POLL_BEGIN] + at[POLL_DURATION] : at[POLL_END]);
+	m->begin_ns = (double)at[VIEW_POLL_BEGIN];
+	m->end_ns = (double)(at[VIEW_POLL_END] == VIEW_NULL ? at[VIEW_POLL_BEGIN] + at[VIEW_POLL_DURATION]
+							    : at[VIEW_POLL_END]);
 	m->kind = KIND_NOT_MEASURED;
-	for (i = POLL_ON_CPU; i <= POLL_NOT_MEASURED; i++)
+	for (i = VIEW_POLL_ON_CPU; i <= VIEW_POLL_NOT_MEASURED; i++)
 		if (at[i] > most) { /* VIEW_NULL is less than all */
 			most = at[i];
 			m->kind = i;
 		}
-	m->depth = at[POLL_NESTED_IN] <= 0 ? 0 : at[POLL_NESTED_IN] > 255 ? 255 : (uint8_t)at[POLL_NESTED_IN];
-	m->label = at[POLL_LOCATION] == VIEW_NULL ? VIEW_NONE : (uint32_t)at[POLL_LOCATION];
+	m->depth = at[VIEW_POLL_NESTED_IN] <= 0    ? 0
+		   : at[VIEW_POLL_NESTED_IN] > 255 ? 255
+						   : (uint8_t)at[VIEW_POLL_NESTED_IN];
+	m->label = at[VIEW_POLL_LOCATION] == VIEW_NULL ? VIEW_NONE : (uint32_t)at[VIEW_POLL_LOCATION];
 }
 
 static uint8_t kind_of(const char *part)
@@ -76,6 +69,9 @@ static int slice_mark(const struct view_store *s, uint32_t row, struct view_mark
 	uint32_t poll = view_poll_row(view_store_get(s, WEFT__COL_SLICE_POLL_ID, row));
 	double depth =
 		poll == VIEW_NONE ? 0 : number(&view_trace.stores[WEFT__TABLE_POLL], WEFT__COL_POLL_NESTED_IN, poll);
+
+	if (view_picture_on())
+		depth = view_picture_poll_depth(view_store_get(s, WEFT__COL_SLICE_POLL_ID, row));
 
 	m->begin_ns = number(s, WEFT__COL_SLICE_BEGIN_NS, row);
 	m->end_ns = number(s, WEFT__COL_SLICE_END_NS, row);
@@ -164,7 +160,7 @@ static int plain_layer(uint32_t lane, enum view_layer layer)
 /* As plain_layer, of the table that has most rows: columns are unpacked by chunks. */
 static int poll_layer(uint32_t lane)
 {
-	static int64_t unpacked[POLL_COLUMNS][VIEW_CHUNK];
+	static int64_t unpacked[VIEW_POLL_COLUMNS][VIEW_CHUNK];
 	const struct view_store *s = &view_trace.stores[WEFT__TABLE_POLL];
 	const struct view_by_lane *by = view_by_lane(WEFT__TABLE_POLL);
 	uint32_t i, k, end = by ? by->first[lane + 1] : 0, chunk = UINT32_MAX;
@@ -174,17 +170,17 @@ static int poll_layer(uint32_t lane)
 	for (i = rc == 0 ? by->first[lane] : 0; rc == 0 && i < end; i++) {
 		uint32_t row = by->rows[i];
 		struct view_mark mark = {.row = row};
-		int64_t at[POLL_COLUMNS];
+		int64_t at[VIEW_POLL_COLUMNS];
 
 		if (row / VIEW_CHUNK != chunk) {
 			chunk = row / VIEW_CHUNK;
 			dense = i + DENSE < end && by->rows[i + DENSE] / VIEW_CHUNK == chunk;
-			for (k = 0; dense && k < POLL_COLUMNS; k++)
-				view_store_read(s, poll_columns[k], chunk, unpacked[k]);
+			for (k = 0; dense && k < VIEW_POLL_COLUMNS; k++)
+				view_store_read(s, view_poll_columns[k], chunk, unpacked[k]);
 		}
-		for (k = 0; k < POLL_COLUMNS; k++)
-			at[k] = dense ? unpacked[k][row % VIEW_CHUNK] : view_store_get(s, poll_columns[k], row);
-		poll_mark(at, &mark);
+		for (k = 0; k < VIEW_POLL_COLUMNS; k++)
+			at[k] = dense ? unpacked[k][row % VIEW_CHUNK] : view_store_get(s, view_poll_columns[k], row);
+		view_poll_mark(at, &mark);
 		rc = view_mark_add(NULL, &mark);
 	}
 	return rc;
@@ -292,6 +288,8 @@ VIEW_EXPORT int view_layer(uint32_t lane, uint32_t layer)
 		return -ENOMEM;
 	if (layer == VIEW_LAYER_FLAME)
 		rc = view_flame_chart(lane, view_mark_add, NULL);
+	else if (view_picture_on() && (layer == VIEW_LAYER_POLL || layer == VIEW_LAYER_PARK))
+		rc = view_picture_layer(layer == VIEW_LAYER_POLL ? WEFT__TABLE_POLL : WEFT__TABLE_PARK, lane);
 	else if (layer == VIEW_LAYER_POLL)
 		rc = poll_layer(lane);
 	else if (layer == VIEW_LAYER_CONTEXT)
@@ -388,8 +386,10 @@ VIEW_EXPORT int view_points(uint32_t what, uint32_t lane)
 		rc = queue_points();
 	else if (what == POINTS_COST)
 		rc = cost_points();
+	else if (!view_lane_at(lane))
+		rc = -EINVAL;
 	else
-		rc = view_lane_at(lane) ? poll_points(lane, what) : -EINVAL;
+		rc = view_picture_on() ? view_picture_points(lane, what == POINTS_WAKE_DELAY) : poll_points(lane, what);
 	if (rc == 0 && view_marks.unsorted)
 		rc = view_marks_sort();
 	return rc < 0 ? rc : (int)view_marks.n;

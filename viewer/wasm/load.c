@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a trace and filling the stores, with one reading of the events. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analyze/label.h"
 #include "base/alloc.h"
 #include "names.h"
+#include "picture.h"
 #include "trace/summary.h"
 #include "view.h"
 
@@ -21,11 +21,17 @@ VIEW_EXPORT void view_slices_up_to(double n_events)
 	slices_events = n_events;
 }
 
-/* Of polls only what their lanes show: for a picture that does not have to wait for all else. */
-static bool layers_only;
-VIEW_EXPORT void view_layers_only(uint32_t only)
+/* Of polls only what their lanes show, for a picture that does not have to wait for all else; and only of some of the
+ * time, in ns from the first event of all files. */
+static struct {
+	bool on;
+	double from_ns, to_ns;
+} picture;
+VIEW_EXPORT void view_layers_only(uint32_t only, double from_ns, double to_ns)
 {
-	layers_only = only != 0;
+	picture.on = only != 0;
+	picture.from_ns = from_ns;
+	picture.to_ns = to_ns;
 }
 
 /* Kept in memory from the start. Others are read when they are asked for. */
@@ -54,6 +60,7 @@ static void forget(void)
 {
 	size_t i;
 
+	view_picture_end();
 	for (i = 0; i < WEFT__N_TABLES; i++)
 		view_store_fini(&view_trace.stores[i]);
 	weft__free(poll_rows.row_of);
@@ -155,7 +162,7 @@ static uint64_t kept_columns(enum weft__table_id id)
 	uint64_t columns = 0;
 	size_t i;
 
-	if (layers_only && id == WEFT__TABLE_POLL)
+	if (picture.on && id == WEFT__TABLE_POLL)
 		return drawn_columns();
 	for (i = 0; i < table->n_columns; i++) /* ids of traces and fields of events are texts of one row each */
 		if (table->columns[i].type != WEFT__TRACE && !(id == WEFT__TABLE_EVENT && i == WEFT__COL_EVENT_FIELDS))
@@ -222,6 +229,8 @@ static int add_row(void *data, size_t scan, const struct weft__row *row)
 			recording_at[scan] = view_column_find(kept[scan], "recording") + 1;
 		shift_ns = view_trace.shift_ns[row->at[recording_at[scan] - 1].i];
 	}
+	if (view_picture_on() && view_picture_takes(kept[scan]))
+		return view_picture_add(kept[scan], row, shift_ns);
 	return view_store_add(store, row, shift_ns);
 }
 
@@ -232,12 +241,29 @@ static void progress(void *data, uint64_t n_events)
 	view_progress((double)n_events, (double)load->total);
 }
 
+static void bound(struct weft__together *together)
+{
+	const struct weft__recordings *list = &view_trace.list;
+	uint64_t first_ns = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		if (list->all[i].first_ns && list->all[i].first_ns < first_ns)
+			first_ns = list->all[i].first_ns;
+	if (first_ns == UINT64_MAX)
+		return;
+	together->from_ns = picture.from_ns > 0 ? first_ns + (uint64_t)picture.from_ns : 0;
+	together->to_ns = picture.to_ns > 0 && picture.to_ns < 1e18 ? first_ns + (uint64_t)picture.to_ns : 0;
+}
+
 static int load_kept(struct load *load)
 {
 	struct weft__together together = {.scans = load->scans, .row = add_row, .progress = progress, .data = load};
 	size_t i;
 	int rc = 0;
 
+	if (picture.on)
+		bound(&together);
 	for (i = 0; i < N_KEPT && rc == 0; i++) {
 		uint64_t derived = derived_columns(kept[i]);
 		struct weft__scan_opts opts = {.table = kept[i], .columns = kept_columns(kept[i]) & ~derived};
@@ -271,53 +297,10 @@ VIEW_EXPORT int view_load(void)
 	for (i = 0; i < view_trace.list.n; i++)
 		load.total += view_trace.list.all[i].n_events;
 	view_trace.n_events = load.total;
+	if (picture.on)
+		view_picture_begin();
 	view_trace.min_slice_ns = (double)load.total > slices_events ? SLICES_MIN_NS : 0;
 	return view_trace.list.n ? load_kept(&load) : 0;
-}
-
-/* Decodes all events in order of time and does nothing with them: what parsing alone takes. */
-VIEW_EXPORT double view_decode(void)
-{
-	const struct weft__record *run = NULL, *end = NULL;
-	struct weft__merge *merge = NULL;
-	double n = 0;
-	size_t i;
-
-	for (i = 0; i < view_trace.list.n; i++) {
-		if (weft__merge_open(&merge, &view_trace.list.all[i], 0, UINT64_MAX) < 0)
-			return -1;
-		while (weft__merge_next(merge, &run, &end) > 0)
-			n += (double)(end - run);
-		(void)weft__merge_close(merge);
-	}
-	return n;
-}
-
-static uint64_t rows_bytes(void)
-{
-	uint64_t bytes = 0;
-	size_t i;
-
-	for (i = 0; i < WEFT__N_TABLES; i++)
-		bytes += view_trace.stores[i].bytes;
-	return bytes;
-}
-
-/* Figures of the trace, by number: events, bytes of the stores, length of slices that are kept, recordings. */
-VIEW_EXPORT double view_figure(uint32_t what)
-{
-	switch (what) {
-	case 0:
-		return (double)view_trace.n_events;
-	case 1:
-		return (double)rows_bytes();
-	case 2:
-		return (double)view_trace.min_slice_ns;
-	case 3:
-		return (double)view_trace.list.n;
-	default:
-		return 0;
-	}
 }
 
 static bool is_kept(enum weft__table_id table)
@@ -429,46 +412,6 @@ uint32_t view_poll_row(int64_t id)
 	if (serial_of(id) >= poll_first[(id >> 44) + 1] - poll_first[id >> 44])
 		return VIEW_NONE;
 	return poll_rows.row_of[poll_first[id >> 44] + serial_of(id)];
-}
-
-/* What could not be read, a line each from 0 on, or NULL behind the last. Complete after the load. */
-VIEW_EXPORT const char *view_problem(uint32_t i)
-{
-	const struct weft__recordings *list = &view_trace.list;
-	char *to = view_trace.problem;
-	size_t k, n;
-
-	if (i < list->n_refused) {
-		snprintf(to, sizeof(view_trace.problem), "%s: %s", list->refused[i].path, list->refused[i].why);
-		return to;
-	}
-	i -= (uint32_t)list->n_refused;
-	for (k = 0; k < list->n; k++)
-		for (n = 0; n < list->all[k].n_files; n++) {
-			const struct weft__file *file = &list->all[k].files[n];
-
-			if ((file->status == 0 && file->damaged_places == 0) || i-- > 0)
-				continue;
-			snprintf(to, sizeof(view_trace.problem), "%s: %s", file->path,
-				 file->status < 0 ? weft_strerror(file->status)
-				 : file->damage   ? file->damage
-						  : "damaged");
-			return to;
-		}
-	return NULL;
-}
-
-/* Facts of a recording, in ns: 0 shift, 1 wall clock of its start, 2 its length, 3 its start on its own clock. */
-VIEW_EXPORT double view_recording(uint32_t number, uint32_t what)
-{
-	const struct weft__recording *rec = &view_trace.list.all[number];
-
-	if (number >= view_trace.list.n)
-		return 0;
-	return what == 0   ? (double)view_trace.shift_ns[number]
-	       : what == 1 ? (double)rec->start_real_ns
-	       : what == 3 ? (double)rec->start_ns
-			   : (double)(rec->last_ns > rec->start_ns ? rec->last_ns - rec->start_ns : 0);
 }
 
 static int read_names(struct weft__recordings *list)

@@ -5,6 +5,20 @@
 
 #include "lanes.h"
 
+/* layers.c: the columns of a poll that its mark is made from, and the mark without its row. */
+enum {
+	VIEW_POLL_ON_CPU,
+	VIEW_POLL_NOT_MEASURED = 4,
+	VIEW_POLL_BEGIN,
+	VIEW_POLL_END,
+	VIEW_POLL_DURATION,
+	VIEW_POLL_NESTED_IN,
+	VIEW_POLL_LOCATION,
+	VIEW_POLL_COLUMNS
+};
+extern const uint8_t view_poll_columns[VIEW_POLL_COLUMNS];
+void view_poll_mark(const int64_t at[VIEW_POLL_COLUMNS], struct view_mark *mark);
+
 /* Of the layer or line that was made last. */
 struct view_marks {
 	double *begin, *end;

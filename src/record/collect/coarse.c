@@ -26,7 +26,9 @@
 #define WINDOW_NS 20000000.0
 #define TIMED_LEAST_NS 20.0
 #define TIMED_MOST_NS 5000.0
-#define TIMED_POLLS 1000 /* so many say what one costs */
+#define TIMED_POLLS 1000     /* so many say what one costs */
+#define STEP_COST_NS 15000.0 /* of a wakeup that does nothing else: 15 to 20 us in a virtual machine */
+#define STEPS_SHARE 0.2      /* of what is allowed, for these */
 #define EVENT_LEAST_NS 20.0
 #define EVENT_MOST_NS 200.0
 #define EVENT_SLOTS 10000 /* so many say what one costs */
@@ -39,6 +41,7 @@ void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_o
 	coarse->slow_ns = opts->poll_slow_ns;
 	coarse->patience_ns = PATIENCE_NS;
 	coarse->event_ns = EVENT_LEAST_NS;
+	coarse->pace_ns = COARSE_STEP_NS;
 }
 
 /* Too early a return makes the next one later. */
@@ -116,6 +119,15 @@ int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cos
 	return has_room(coarse, now_ns, allowed) ? change(coarse, now_ns, coarse->level - 1) : 0;
 }
 
+static uint64_t gate_pace(double allowed)
+{
+	double ns = STEP_COST_NS / (STEPS_SHARE * allowed);
+
+	return ns < (double)COARSE_STEP_NS        ? COARSE_STEP_NS
+	       : ns > (double)COARSE_STEP_MOST_NS ? COARSE_STEP_MOST_NS
+						  : (uint64_t)ns;
+}
+
 int weft__coarse_timing(struct weft__coarse *coarse, uint64_t now_ns, uint64_t span_ns, double cost_ns, uint64_t polls,
 			uint64_t untimed, double allowed)
 {
@@ -131,6 +143,7 @@ int weft__coarse_timing(struct weft__coarse *coarse, uint64_t now_ns, uint64_t s
 	share = (double)(polls + untimed) * coarse->timed_ns / (double)span_ns;
 	f = share > 0 ? WINDOWS_SHARE * allowed / share : WINDOWS_MOST;
 	coarse->windows = f < WINDOWS_LEAST ? WINDOWS_LEAST : f > WINDOWS_MOST ? WINDOWS_MOST : f;
+	coarse->pace_ns = gate_pace(allowed);
 	if (coarse->level != COARSE_UNTIMED) {
 		if (share <= UNTIMED_FROM * allowed || polls < TIMED_POLLS)
 			return 0;

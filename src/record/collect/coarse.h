@@ -32,7 +32,9 @@ enum weft__coarse_level {
 	4,
 };
 
-#define COARSE_STEP_NS UINT64_C(5000000) /* at COARSE_UNTIMED, between two steps of the gate */
+/* At COARSE_UNTIMED, between two steps of the gate: each is a wakeup, so it depends on what is allowed. */
+#define COARSE_STEP_NS UINT64_C(5000000)
+#define COARSE_STEP_MOST_NS UINT64_C(20000000)
 
 struct weft__coarse {
 	int automatic; /* the mode is weft's to choose */
@@ -57,6 +59,7 @@ struct weft__coarse {
 	double windows;     /* of the time, in which polls are timed at COARSE_UNTIMED */
 	uint64_t window_ns; /* when the next one begins or ends; 0: there are none */
 	uint64_t random;    /* for their spread */
+	uint64_t pace_ns;   /* of steps of the gate */
 	int in_window;
 	int over;              /* they exceed the budget, and there is nothing coarser */
 	uint64_t over_segment; /* that says so, plus 1 */

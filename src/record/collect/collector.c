@@ -27,9 +27,8 @@
 #define TEND_NS UINT64_C(1000000000)
 #define RETAIN_NS UINT64_C(10000000000) /* for age; size is looked at when a segment is sealed */
 #define RETRY_NS UINT64_C(100000000)
-#define CPU_READ_NS UINT64_C(100000000)
+#define CPU_READ_NS UINT64_C(500000000)
 #define CROWDED_NS UINT64_C(5000000)     /* between two rounds when stacks come faster than they can be written */
-#define PENDING_NS UINT64_C(50000000)    /* until the collector looks whether a block is encoded */
 #define FAST_FOR_NS UINT64_C(1000000000) /* after a ring was seen that fills fast */
 #define NEWS_BYTES 16384
 
@@ -198,6 +197,12 @@ static void unstick(struct weft__collector *c)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+/* What was staged in a drain is due shortly after one: it goes with that. */
+static uint64_t flush_early(const struct weft__collector *c)
+{
+	return c->drain_ns < c->flush_ns ? c->drain_ns : c->flush_ns;
+}
+
 static int tend(struct weft__collector *c, uint64_t now)
 {
 	int crowded = weft__stack_ids_crowded(c);
@@ -235,7 +240,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 		err = weft__poll_counts_tend(c, now);
 	if (!err && c->pending_ns)
 		err = weft__flush_turn(c, now);
-	if (!err && c->staged_ns && now >= c->staged_ns + c->flush_ns)
+	if (!err && c->staged_ns && weft__nearly_due(now, c->staged_ns + c->flush_ns, flush_early(c)))
 		err = weft__flush_soon(c);
 	if (!err && (weft__segments_due(&c->segments, now) || weft__stack_ids_full(c))) {
 		weft__throttled_report(c);
@@ -261,12 +266,21 @@ static uint64_t sooner(uint64_t now, uint64_t at, uint64_t due)
 	return left < due ? left : due;
 }
 
+/* While polls are counted without a clock: how long until the next step of the gate, or until a window begins or
+ * ends. */
+static uint64_t step_due(const struct weft__collector *c)
+{
+	return sooner(weft__clock_mono(), weft__coarse_due(&c->coarse),
+		      c->coarse.in_window ? UINT64_MAX : c->coarse.pace_ns);
+}
+
 /* Sleeps for so long, or until somebody wakes it. While polls are counted without a clock it wakes up in between, and
  * answers 1: nothing is due but the next step. */
 static int sleeps_on(const struct weft__collector *c, uint64_t *due)
 {
-	int steps = c->coarse.level == COARSE_UNTIMED && *due > COARSE_STEP_NS;
-	uint64_t ns = steps ? COARSE_STEP_NS : *due;
+	uint64_t step = c->coarse.level == COARSE_UNTIMED ? step_due(c) : UINT64_MAX;
+	int steps = *due > step;
+	uint64_t ns = steps ? step : *due;
 	struct timespec timeout = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
 	*due -= ns;
@@ -274,32 +288,45 @@ static int sleeps_on(const struct weft__collector *c, uint64_t *due)
 	       errno == ETIMEDOUT;
 }
 
+/* When the collector has something to do of its own. While the program is calm, what is staged and the sources that
+ * are on for a part of the time wait for the next drain. */
+static uint64_t own_due(const struct weft__collector *c, uint64_t now)
+{
+	uint64_t longest = c->calm.on ? CALM_STRETCH * c->drain_ns : c->drain_ns;
+	uint64_t due = sooner(now, c->drain_due_ns + longest - c->drain_ns, 2 * longest);
+
+	/* Whether a block is encoded by now is looked at in each round. */
+	if (!c->pending_ns && c->staged_ns && (!c->calm.on || c->flush_ns < longest))
+		due = sooner(now, c->staged_ns + c->flush_ns, due);
+	if (!c->calm.on)
+		due = sooner(now, weft__costs_due(&c->costs), due);
+	if (weft__stack_ids_crowded(c))
+		due = due < CROWDED_NS ? due : CROWDED_NS;
+	return due;
+}
+
 /* Sleeps until something is due or a ring is half full. */
 static void nap(struct weft__collector *c, uint64_t now)
 {
 	int idle = c->stuck_ns || c->starved;
-	uint64_t due = idle ? RETRY_NS : sooner(now, c->drain_due_ns, c->drain_ns);
+	uint64_t due;
 	int soon = c->fast_ns && now < c->fast_ns + FAST_FOR_NS;
 	struct weft__turn turn = {.collector = c, .timeline = &c->timeline, .now_ns = now};
 
 	if (soon != c->is_soon)
 		weft__collector_soon(c, soon);
-
-	if (!idle && c->pending_ns)
-		due = due < PENDING_NS ? due : PENDING_NS;
-	else if (!idle && c->staged_ns)
-		due = sooner(now, c->staged_ns + c->flush_ns, due);
-	if (!idle)
-		due = sooner(now, weft__costs_due(&c->costs), sooner(now, weft__coarse_due(&c->coarse), due));
-	if (!idle && weft__stack_ids_crowded(c))
-		due = due < CROWDED_NS ? due : CROWDED_NS;
+	weft__calm_check(&c->calm, c->drained);
+	turn.calm = c->calm.on;
+	due = idle ? RETRY_NS : own_due(c, now);
 	due = sooner(now, weft__sources_due(&turn, idle), sooner(now, weft__last_due(), due));
 	store_seq_cst(&weft__hot.asleep, 1u);
 	/* What became half full while the collector worked did not wake it. */
 	if ((idle || !weft__drain_pressing(c)) && load_acquire(&c->ask) == ASK_NOTHING &&
 	    weft__sources_due(&turn, 1) > now)
-		while (sleeps_on(c, &due))
+		while (sleeps_on(c, &due)) {
 			weft__polls_step(weft__clock_tick(c->timeline.source));
+			weft__coarse_window(c, weft__clock_mono());
+		}
 	store_seq_cst(&weft__hot.asleep, 0u);
 }
 

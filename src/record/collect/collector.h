@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "record/collect/calm.h"
 #include "record/collect/coarse.h"
 #include "record/collect/contexts.h"
 #include "record/collect/costs.h"
@@ -100,6 +101,7 @@ struct weft__collector {
 	struct weft__stack_ids stacks;
 	struct weft__costs costs;
 	struct weft__coarse coarse;
+	struct weft__calm calm;
 	struct weft__throttle throttle;
 	struct weft__cputime {
 		uint64_t at_ns; /* of the last reading; 0: there is none */
@@ -109,6 +111,7 @@ struct weft__collector {
 	uint64_t n_flushes;       /* tried so far */
 	uint64_t registry_at;     /* how much of the registry is in the active segment */
 	uint64_t flushed_ns, tended_ns, retained_ns;
+	uint32_t tends;       /* looks at rings whose threads may have died */
 	uint64_t counted_ns;  /* polls */
 	uint64_t cpu_read_ns; /* when its own CPU time was read last */
 	uint32_t facts_seen;  /* of sources: the version that is in the active segment */

@@ -17,6 +17,7 @@
 #include "record/source.h"
 #include "record/symbolize.h"
 #include "record/tables/tables.h"
+#include "record/thread/thread.h"
 #include "weft/runtime.h"
 
 #define FIRST_NS UINT64_C(20000000) /* from the start to the first step; then twice that, and so on */
@@ -198,7 +199,7 @@ static void costs_begin(struct weft__collector *c, uint64_t now_ns)
 	costs_measure(c);
 	costs->spread_at_ns = costs->spread_at_ns ? costs->spread_at_ns : now_ns;
 	later = weft__costs_spread(costs, now_ns);
-	costs->cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID);
+	costs->cpu_ns = weft__process_cpu();
 	weft__governor_begin(&costs->governor, now_ns, costs->cpu_ns - later, as_caused(costs, ns));
 	costs->looked_ns = now_ns;
 	memset(costs->hopeless_ns, 0, sizeof(costs->hopeless_ns));
@@ -274,8 +275,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__costs *costs = &c->costs;
 	uint64_t fixed_ns[COSTS];
-	uint64_t before = sum_of(costs->spent_ns), cpu_ns = cost_clock(CLOCK_PROCESS_CPUTIME_ID), own, all, later,
-		 ns[COSTS];
+	uint64_t before = sum_of(costs->spent_ns), cpu_ns = weft__process_cpu(), own, all, later, ns[COSTS];
 
 	memcpy(fixed_ns, costs->fixed_ns, sizeof(fixed_ns));
 	costs_measure(c);
@@ -284,6 +284,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	own = sum_of(costs->spent_ns) - before;
 	all = weft__costs_since(&costs->cpu_ns, cpu_ns);
 	costs->program_ns += all > own ? all - own : 0;
+	weft__calm_see(&c->calm, now_ns, now_ns - costs->looked_ns, all > own ? all - own : 0, c->drained);
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
 	if (weft__coarse_step(c, now_ns, costs->events_cost_ns, costs->events_slots, costs->governor.allowed))
@@ -293,7 +294,8 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	spare_wakeups(&costs->governor);
 	look_for_hopeless(costs, now_ns, fixed_ns);
 	costs->pace_ns = 2 * costs->pace_ns < GOVERNOR_STEP_NS ? 2 * costs->pace_ns : GOVERNOR_STEP_NS;
-	costs->step_ns = now_ns + costs->pace_ns;
+	costs->step_ns =
+		now_ns + (costs->pace_ns > weft__process_cpu_rest() ? costs->pace_ns : weft__process_cpu_rest());
 	return report_limited(c);
 }
 
@@ -433,7 +435,8 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 	int err = 0;
 
 	if (!weft_gate_on()) {
-		costs->running = costs->trying = 0;
+		costs->running = costs->trying = c->calm.on = 0;
+		c->calm.since_ns = 0;
 		costs->gate_ns = UINT64_MAX;
 		return 0;
 	}
@@ -449,7 +452,7 @@ int weft__costs_tend(struct weft__collector *c, uint64_t now_ns)
 	if (c->coarse.level == COARSE_UNTIMED)
 		weft__polls_step(weft__clock_tick(c->timeline.source));
 	weft__coarse_window(c, now_ns);
-	if (now_ns >= costs->reported_at_ns + REPORT_NS)
+	if (now_ns >= costs->reported_at_ns + (c->calm.on ? CALM_REPORT_NS : REPORT_NS))
 		report_costs(costs, now_ns);
 	return err;
 }
@@ -478,16 +481,6 @@ int weft__costs_report(struct weft__collector *c)
 		costs_measure(c);
 	report_costs(&c->costs, now_ns);
 	return err;
-}
-
-void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs)
-{
-	weft__coarse_facts(&c->coarse, defs);
-	if (!c->costs.governor.limited)
-		return;
-	c->costs.limited_segment = c->segments.sequence + 1;
-	weft__defs_fact(defs, "degraded.budget",
-			"rates were lowered to stay within the budget; events of kind cost have those in force");
 }
 
 void weft__costs_stats(const struct weft__costs *costs, struct weft_recorder_stats *stats)

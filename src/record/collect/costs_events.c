@@ -104,3 +104,13 @@ uint64_t weft__costs_events(struct weft__collector *c, uint64_t own, uint64_t co
 	costs->events_cost_ns += emits + ((double)collector_ns < most ? (double)collector_ns : most);
 	return (uint64_t)emits + counting_cost(c) + accounts_cost(c);
 }
+
+void weft__costs_facts(struct weft__collector *c, struct weft__defs *defs)
+{
+	weft__coarse_facts(&c->coarse, defs);
+	if (!c->costs.governor.limited)
+		return;
+	c->costs.limited_segment = c->segments.sequence + 1;
+	weft__defs_fact(defs, "degraded.budget",
+			"rates were lowered to stay within the budget; events of kind cost have those in force");
+}

@@ -47,7 +47,9 @@ static void cputime_report(struct weft__collector *c, uint64_t now_ns)
 
 void weft__cputime_tend(struct weft__collector *c, uint64_t now_ns)
 {
-	if (weft_gate_on() && (!c->cputime.at_ns || now_ns >= c->cputime.at_ns + READ_NS))
+	uint64_t pace_ns = c->calm.on ? CALM_REPORT_NS : READ_NS;
+
+	if (weft_gate_on() && (!c->cputime.at_ns || now_ns >= c->cputime.at_ns + pace_ns))
 		cputime_report(c, now_ns);
 }
 

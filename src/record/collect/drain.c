@@ -17,6 +17,7 @@
 
 #define NAME_LOOKS 3           /* a thread is often named just after it began: look again this often, a second apart, */
 #define NAME_SOON_NS 20000000u /* but the first time at the first drain after this */
+#define TEND_RINGS 128u        /* looked at in a turn, once a second: of thousands some each time */
 
 static void define_thread(struct weft__collector *c, uint32_t i, const struct ring_page *ring, struct weft__defs *to)
 {
@@ -370,7 +371,7 @@ int weft__drain(struct weft__collector *c)
 		err = drain_ring(c, i, ring_page_at(c->region->map, i));
 	if (!err)
 		err = drain_common_losses(c);
-	c->drain_due_ns = weft__clock_mono() + c->drain_ns;
+	c->drain_due_ns = weft__grid_next(weft__clock_mono(), c->drain_ns);
 	c->stats.drains += !err;
 	return err;
 }
@@ -386,9 +387,9 @@ void weft__drain_tend(struct weft__collector *c)
 {
 	struct rings_head *head = c->region->head;
 	uint32_t n = load_acquire(&head->n_rings);
-	uint32_t i;
+	uint32_t part = n / TEND_RINGS + 1, i;
 
-	for (i = 0; i < n; i++) {
+	for (i = c->tends++ % part; i < n; i += part) {
 		struct ring_page *ring = ring_page_at(c->region->map, i);
 		uint32_t owner = load_acquire(&ring->owner);
 
@@ -396,7 +397,7 @@ void weft__drain_tend(struct weft__collector *c)
 			weft__ring_detach(ring, owner, c->timeline.last.tick);
 			continue;
 		}
-		if (!ring->thread.stream || c->notes[i].looks >= NAME_LOOKS ||
+		if (!ring->thread.stream || c->notes[i].looks >= (part > 1 ? 1 : NAME_LOOKS) ||
 		    load_relaxed(&ring->owner) != ring->thread.tid ||
 		    (!c->notes[i].looks &&
 		     !name_is_young(c, i, ring))) /* too soon: it would be the first, and only, look for a second */

@@ -6,6 +6,8 @@
 #include "record/event/poll.h"
 #include "record/ring/ring.h"
 
+#define COUNTS_RINGS 256u
+
 static int report_count(struct weft__collector *c, struct ring_page *ring, uint32_t bucket, uint32_t sum, uint64_t ns)
 {
 	uint64_t fields[WEFT_FIELDS_OF_POLL_COUNT] = {ring->thread.stream, weft__polls_from(bucket),
@@ -119,11 +121,20 @@ int weft__poll_counts_report(struct weft__collector *c)
 	return err;
 }
 
+/* The counts of a thread are in no cache. Where hundreds of threads have too many polls to time them, what weft does
+ * about that is settled, and the counts can wait. */
+static uint64_t counts_pace(const struct weft__collector *c)
+{
+	uint32_t n = load_acquire(&c->region->head->n_rings);
+
+	return c->flush_ns * (c->coarse.level == COARSE_UNTIMED ? 1 + n / COUNTS_RINGS : 1);
+}
+
 int weft__poll_counts_tend(struct weft__collector *c, uint64_t now_ns)
 {
 	int err;
 
-	if (!load_relaxed(&c->counts_polls) || now_ns < c->counted_ns + c->flush_ns)
+	if (!load_relaxed(&c->counts_polls) || now_ns < c->counted_ns + counts_pace(c))
 		return 0;
 	c->counted_ns = now_ns;
 	err = weft__poll_counts_report(c);

@@ -35,7 +35,8 @@ static int round_wants(struct weft__collector *c, int want)
 
 int weft__round_sources(struct weft__collector *c, enum weft__source_stage stage, uint64_t now_ns, int err)
 {
-	struct weft__turn turn = {.collector = c, .timeline = &c->timeline, .now_ns = now_ns, .awake = 1, .err = err};
+	struct weft__turn turn = {
+		.collector = c, .timeline = &c->timeline, .now_ns = now_ns, .awake = 1, .calm = c->calm.on, .err = err};
 	const struct weft__source *s;
 	uint32_t i = 0;
 	int want = 0;

@@ -2,6 +2,7 @@
 #include "record/collect/stack_ids.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,6 +10,7 @@
 #include "record/collect/collector.h"
 #include "record/event/registry.h"
 #include "record/ring/stacks.h"
+#include "record/tables/frames.h"
 #include "unwind/modules.h"
 
 #define INTERNED_MAX (32u << 20) /* bytes of keys, beyond which all are forgotten with the segment */
@@ -73,6 +75,27 @@ static uint32_t kernel_module(void)
 	return weft__registry_module(&module);
 }
 
+static uint32_t named_module(struct weft__stack_ids *ids)
+{
+	struct weft_module module = {.kind = WEFT_MODULE_NAMED, .start = WEFT_FRAME_BASE, .end = WEFT_FRAME_LATER};
+	char path[64];
+
+	if (!ids->named) {
+		snprintf(path, sizeof(path), "[%s]", weft__frames_runtime());
+		module.path = path;
+		ids->named = weft__registry_module(&module);
+	}
+	return ids->named;
+}
+
+/* Frames that a binding put there, whose names are locations. */
+static void resolve_named(struct weft__stack_ids *ids, const uint64_t *addresses, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (weft__frame_is_named(addresses[i]))
+			ids->frames[i] = (struct weft_frame){named_module(ids), weft__frame_location(addresses[i])};
+}
+
 /* Frames of the stack into ids->frames, and the key that says which stack it is; answers the key's length in bytes. */
 static size_t resolve(struct weft__stack_ids *ids, const uint64_t *words, struct weft_stack *stack)
 {
@@ -89,6 +112,7 @@ static size_t resolve(struct weft__stack_ids *ids, const uint64_t *words, struct
 	if (stack->flags & WEFT_STACK_KERNEL && !ids->code.kernel)
 		ids->code.kernel = kernel_module();
 	weft__code_frames(&ids->code, &words[STACK_ADDRESSES], n, (stack->flags & WEFT_STACK_KERNEL) != 0, ids->frames);
+	resolve_named(ids, &words[STACK_ADDRESSES], n);
 	ids->key[0] = stack->flags;
 	for (i = 0; i < n; i++) {
 		ids->key[1 + 2 * i] = ids->frames[i].module;

@@ -14,6 +14,7 @@ enum weft__retiring { RETIRING_NONE, RETIRING_USED, RETIRING_IN_RINGS, RETIRING_
 
 struct weft__stack_ids {
 	struct weft__code code;
+	uint32_t named;          /* module of frames that a binding names; 0: none yet */
 	uint32_t module_seen;    /* newest module of the unwinder that is in `code` */
 	uint32_t n_modules;      /* of its set: one less says that one went */
 	struct weft__intern ids; /* frames to id */

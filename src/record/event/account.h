@@ -47,6 +47,8 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
  * threads that park, and from now on for one that `polls`; for others it is not read, or `once`. */
 enum weft__sched_use { WEFT__SCHED_OPEN, WEFT__SCHED_POLLS, WEFT__SCHED_ONCE };
 int weft__sched_ready(struct ring_page *ring, enum weft__sched_use use, uint64_t *ret);
+/* The thread's CPU time and its wait for a CPU were read for another reason: recorded if they are due soon. */
+void weft__sched_was_read(struct ring_page *ring, uint64_t tick, uint64_t cpu_ns, uint64_t wait_ns);
 
 /* rseq.c. CALLER. Whether the kernel says when a thread leaves the CPU, and where; NULL, or why not. */
 const char *weft__rseq_find(uint64_t *at, uint64_t *armed);

@@ -49,6 +49,7 @@ int weft__account_clock(struct account *account)
 	int i;
 
 	for (i = 0; i < ACCOUNT_READ_TRIES; i++) {
+		account->watched = i ? now : began;
 		detector_set(account);
 		if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0)
 			return 0;
@@ -57,6 +58,8 @@ int weft__account_clock(struct account *account)
 		if (weft_stayed_since())
 			break;
 	}
+	if (i == ACCOUNT_READ_TRIES)
+		account->watched = now;
 	if (account->tick && account->offs && !account->unsure_ticks) {
 		known = account_cpu(account, now) - (uint64_t)account->offs * account->off_cpu_ns;
 		account_learn(&account->off_cpu_ns, cpu_ns > known ? cpu_ns - known : 0, account->offs);
@@ -84,6 +87,9 @@ void weft__account_counts(struct account *account, struct ring_page *ring, enum 
 	 * read. */
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
+	account->counted_from = !weft_stayed_since()                ? now
+				: account->watched > account->armed ? account->watched
+								    : account->armed;
 	if (!weft__sched_ready(ring, use, &ready_ns))
 		ready_ns = WEFT_NOT_MEASURED;
 	account_spend(account, weft_tick(load_relaxed(&weft_gate.on)) - began);

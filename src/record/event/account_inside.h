@@ -120,9 +120,12 @@ static inline uint64_t account_cpu(const struct account *account, uint64_t tick)
 	uint64_t span, off;
 
 	if ((int64_t)(tick - account->tick) < 0) {
-		span = weft_tick_ns(account->tick - tick);
+		uint64_t watched = (int64_t)(account->watched - tick) > 0 ? account->watched : tick;
+
+		span = weft_tick_ns(watched - tick);
 		if (span > ACCOUNT_LATE_NS) /* it was preempted before the clock was read */
 			span = ACCOUNT_READ_NS;
+		span += weft_tick_ns(account->tick - watched); /* there it was not, however long that took */
 		return account->cpu_ns > span ? account->cpu_ns - span : 0;
 	}
 	span = weft_tick_ns(tick - account->tick);
@@ -138,14 +141,16 @@ static inline int account_knows(const struct account *account, uint64_t since)
 }
 
 /* What the scheduler had counted at the tick of what is under way. When it was read long after that, the thread was
- * preempted in between: it was ready then. */
+ * preempted in between: it was ready then. Where the detector says that it stayed on the CPU, an interrupt or the
+ * hypervisor took that time, and the count has nothing of it. */
 static inline uint64_t account_ready_at(const struct account *account, uint64_t tick)
 {
 	uint64_t ready_ns = account->ready_ns, before_ns = account->ready_before_ns, late_ns;
 
-	if (ready_ns == WEFT_NOT_MEASURED || before_ns == WEFT_NOT_MEASURED || (int64_t)(account->counted - tick) <= 0)
+	if (ready_ns == WEFT_NOT_MEASURED || before_ns == WEFT_NOT_MEASURED ||
+	    (int64_t)(account->counted_from - tick) <= 0)
 		return ready_ns;
-	late_ns = weft_tick_ns(account->counted - tick);
+	late_ns = weft_tick_ns(account->counted_from - tick);
 	if (late_ns <= ACCOUNT_LATE_NS || before_ns >= ready_ns)
 		return ready_ns;
 	return ready_ns - at_most(late_ns, ready_ns - before_ns);

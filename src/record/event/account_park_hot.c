@@ -63,22 +63,37 @@ static int unpark_quickly(struct ring_page *ring, uint64_t tick)
 	return 1;
 }
 
+/* What was read as the park ended. `ready_ns` is WEFT_NOT_MEASURED when the scheduler's counts were not. */
+struct unpark_reading {
+	uint64_t cpu_ns, ready_ns;
+};
+
+static void unpark_read(struct account *account, struct ring_page *ring, uint64_t tick, struct unpark_reading *ret)
+{
+	uint64_t began = weft_tick(load_relaxed(&weft_gate.on));
+
+	weft__account_clock(account);
+	if (account->crowded || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_COUNT_NS) {
+		weft__account_count(account, ring, WEFT__SCHED_OPEN);
+		ret->cpu_ns = account_cpu(account, tick);
+		ret->ready_ns = account->ready_ns;
+	}
+	account_charge(began);
+}
+
 static void unpark_slowly(struct ring_page *ring, uint64_t tick)
 {
 	struct account *account = ring ? &ring->account : NULL;
-	uint64_t began;
+	struct unpark_reading reading = {0, WEFT_NOT_MEASURED};
 
 	if (account && load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ && !weft_stayed() && account_enter(account)) {
 		account_keep_begin(account, ring, tick);
 		account_parked(account, ring, tick);
-		if (tick < ring->hot.sched_due && reading_due(account, ring, tick)) {
-			began = weft_tick(load_relaxed(&weft_gate.on));
-			weft__account_clock(account);
-			if (account->crowded || weft_tick_ns(tick - load_relaxed(&ring->hot.park)) >= ACCOUNT_COUNT_NS)
-				weft__account_count(account, ring, WEFT__SCHED_OPEN);
-			account_charge(began);
-		}
+		if (tick < ring->hot.sched_due && reading_due(account, ring, tick))
+			unpark_read(account, ring, tick, &reading);
 		account_leave(account, tick);
+		if (reading.ready_ns != WEFT_NOT_MEASURED)
+			weft__sched_was_read(ring, tick, reading.cpu_ns, reading.ready_ns);
 	} else if (!account) {
 		detector_set(NULL);
 	}

@@ -8,20 +8,22 @@
 #include "record/ring/ring.h"
 #include "weft/event.h"
 
-#define SPARSE 10 /* times as long between two looks */
+#define EMPTY_NS UINT64_C(4000000000) /* between two looks at empty queues while the program is calm */
 
 static struct {
-	uint64_t chosen_ns; /* CALLER, at open: between two looks */
-	uint64_t pace_ns;   /* the same, or longer to stay within the budget */
+	uint64_t pace_ns; /* CALLER, at open: between two looks */
 	uint64_t asked_ns;
 	uint32_t any; /* some runtime has a global queue to ask, as far as is known */
+	int dear;     /* asking is not worth a wakeup */
+	int empty;    /* all were, the last time */
 } queue_asks;
 
 static int queue_open(const struct weft_recorder_opts *opts, struct weft_error *err)
 {
 	(void)err;
-	queue_asks.chosen_ns = queue_asks.pace_ns = opts->queue_ns;
+	queue_asks.pace_ns = opts->queue_ns;
 	queue_asks.asked_ns = 0;
+	queue_asks.dear = 0;
 	return 0;
 }
 
@@ -32,14 +34,18 @@ static int queue_start(pthread_t collector)
 	return 0;
 }
 
-/* Who is awake asks when half of the time is over. */
+/* Who is awake asks when half of the time is over, which is at each drain at least. Queues that were empty are so as
+ * long as the program is calm. */
 static uint64_t queue_due(const struct weft__turn *turn)
 {
 	if (!weft_gate_on())
 		return UINT64_MAX;
+	if (turn->calm && queue_asks.empty)
+		return turn->awake ? queue_asks.asked_ns + EMPTY_NS : UINT64_MAX;
 	if (turn->awake)
 		return queue_asks.asked_ns + queue_asks.pace_ns / 2;
-	return load_relaxed(&queue_asks.any) ? queue_asks.asked_ns + queue_asks.pace_ns : UINT64_MAX;
+	return load_relaxed(&queue_asks.any) && !queue_asks.dear ? queue_asks.asked_ns + queue_asks.pace_ns
+								 : UINT64_MAX;
 }
 
 /* Where depths are only counted, as those that threads report are. */
@@ -59,6 +65,7 @@ static int queue_report(const struct weft__turn *turn, uint32_t runtime, uint64_
 static int queue_turn(const struct weft__turn *turn)
 {
 	uint32_t n = load_acquire(&weft__hot.n_runtimes), asked = 0;
+	uint64_t all = 0;
 	int err = 0;
 
 	for (uint32_t i = 0; i < n && !err; i++) {
@@ -76,15 +83,17 @@ static int queue_turn(const struct weft__turn *turn)
 		__atomic_fetch_sub(&runtime->asking, 1, __ATOMIC_SEQ_CST);
 		if (fn && depth != WEFT_NOT_MEASURED)
 			err = queue_report(turn, i, depth);
+		all |= depth;
 	}
 	queue_asks.asked_ns = turn->now_ns;
+	queue_asks.empty = all == 0;
 	store_relaxed(&queue_asks.any, asked);
 	return err;
 }
 
 static void queue_spare(int dear)
 {
-	queue_asks.pace_ns = dear ? SPARSE * queue_asks.chosen_ns : queue_asks.chosen_ns;
+	queue_asks.dear = dear;
 }
 
 const struct weft__source weft__queue_source = {

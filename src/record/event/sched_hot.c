@@ -100,20 +100,41 @@ static int sched_times(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 	return 1;
 }
 
+static uint64_t sched_pace(void)
+{
+	return load_relaxed(&weft_gate.sched_ticks) *
+	       (load_relaxed(&weft_gate.on) & WEFT_GATE_PARKS ? SCHED_COUNTED : 1);
+}
+
+static void sched_emit(struct ring_page *ring, uint64_t tick, uint64_t cpu_ns, uint64_t wait_ns)
+{
+	struct weft_slot wait = {wait_ns, 0};
+
+	weft__ring_emit(ring, WEFT_KIND_SCHED, cpu_ns, tick, &wait);
+}
+
+void weft__sched_was_read(struct ring_page *ring, uint64_t tick, uint64_t cpu_ns, uint64_t wait_ns)
+{
+	uint64_t pace = sched_pace();
+
+	if ((int64_t)(tick + pace / 2 - ring->hot.sched_due) < 0)
+		return;
+	ring->hot.sched_due = tick + pace;
+	sched_emit(ring, tick, cpu_ns, wait_ns);
+}
+
 void weft_slow_sched(uint64_t tick)
 {
 	struct ring_page *ring = weft__ring_mine();
-	struct weft_slot wait = {0, 0};
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, wait_ns;
 	int saved = errno;
 
 	if (!ring)
 		return;
-	ring->hot.sched_due = tick + load_relaxed(&weft_gate.sched_ticks) *
-					     (load_relaxed(&weft_gate.on) & WEFT_GATE_PARKS ? SCHED_COUNTED : 1);
+	ring->hot.sched_due = tick + sched_pace();
 	if (!load_relaxed(&ring->sched_fd))
 		sched_open(ring);
-	if (sched_times(ring, tick, &cpu_ns, &wait.w0))
-		weft__ring_emit(ring, WEFT_KIND_SCHED, cpu_ns, tick, &wait);
+	if (sched_times(ring, tick, &cpu_ns, &wait_ns))
+		sched_emit(ring, tick, cpu_ns, wait_ns);
 	errno = saved;
 }

@@ -44,6 +44,8 @@ struct account {
 	uint32_t off_ready_ns;    /* wait for a CPU that a park or wait takes, on average */
 	uint32_t spared;          /* 1: since then it was off the CPU, unforeseen, and nothing was read */
 	uint64_t spared_ticks;    /* since then, in polls that are only counted and left the CPU */
+	uint64_t watched;         /* from here to `tick` it stayed on the CPU */
+	uint64_t counted_from;    /* and from here to `counted` */
 };
 
 #endif

@@ -16,6 +16,8 @@
 #include "record/sample/precise.h"
 #include "record/sample/state.h"
 
+#define NET_ROOM 640 /* bytes of stack that the net's handler takes in a thread that has a timer */
+
 static struct {
 	char why[ENGINE_WHY_BYTES];      /* this engine */
 	char degraded[ENGINE_WHY_BYTES]; /* what could not be had; "": all could */
@@ -214,7 +216,8 @@ int weft__choice_net(void)
 {
 	unsigned long frame = getauxval(AT_MINSIGSTKSZ) - weft__machine_unused_frame();
 
+	weft__engine.stack_least = 2 * frame + NET_ROOM;
 	/* Events that are inherited need none. */
 	return (weft__engine.ops == &weft__timer_ops || weft__engine.kernel) && weft__machine_kernel(6, 4) &&
-	       2 * frame + 640 <= 8192;
+	       weft__engine.stack_least <= 8192;
 }

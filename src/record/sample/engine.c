@@ -189,7 +189,7 @@ int weft__engine_begin(void)
 		weft__engine.ops->started();
 	weft__precise_start();
 	weft__guard_run(1);
-	weft__guard_good();
+	weft__guard_good(weft__guard_program());
 	weft__engine_life.drawn_ns = weft__engine_life.maybe_ns = weft__engine_life.changed_ns = 0;
 	weft__engine_life.unblocked = 0;
 	store_relaxed(&weft__engine_life.begun, 1u);

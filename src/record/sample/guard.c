@@ -27,14 +27,23 @@ static uint64_t cpu_of(clockid_t clock)
 	return clock_gettime(clock, &ts) == 0 ? (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec : 0;
 }
 
-static uint64_t program_cpu(void)
+static uint64_t without_ours(uint64_t all)
 {
 	uint32_t encoder = load_relaxed(&weft__own_threads.encoder);
 	uint64_t own = cpu_of((clockid_t)(~load_relaxed(&weft__own_threads.collector) << 3 | 6)) + weft__tables_cost() +
 		       (encoder ? cpu_of((clockid_t)(~encoder << 3 | 6)) : 0);
-	uint64_t all = cpu_of(CLOCK_PROCESS_CPUTIME_ID);
 
 	return all > own ? all - own : 0;
+}
+
+uint64_t weft__guard_program(void)
+{
+	return without_ours(weft__process_cpu());
+}
+
+uint64_t weft__guard_program_about(uint64_t now_ns)
+{
+	return without_ours(weft__process_cpu_about(now_ns));
 }
 
 void weft__guard_open(void)
@@ -42,11 +51,11 @@ void weft__guard_open(void)
 	store_relaxed(&missed_any, 0u);
 }
 
-void weft__guard_good(void)
+void weft__guard_good(uint64_t program_ns)
 {
 	guard_last.at_ns = weft__clock_mono();
 	guard_last.weight_ns = load_relaxed(&weft__engine.weight_ns);
-	guard_last.cpu_ns = program_cpu();
+	guard_last.cpu_ns = program_ns;
 }
 
 static struct weft__source_cpu run_now; /* as it was when sampling ended, and whether it has */
@@ -54,7 +63,7 @@ static int run_on;
 
 static void run_read(void)
 {
-	run_now.program_ns = program_cpu();
+	run_now.program_ns = weft__guard_program();
 	run_now.sampled_ns = load_relaxed(&weft__engine.weight_ns);
 	run_now.unhit = load_relaxed(&weft__engine.unhit);
 	run_now.unhit_ns = load_relaxed(&weft__engine.unhit_ns);
@@ -83,7 +92,7 @@ struct weft__source_cpu weft__engine_cpu(void)
 
 void weft__guard_lost(void)
 {
-	uint64_t cpu = program_cpu() - guard_last.cpu_ns,
+	uint64_t cpu = weft__guard_program() - guard_last.cpu_ns,
 		 weight = load_relaxed(&weft__engine.weight_ns) - guard_last.weight_ns;
 	uint64_t count = cpu > weight ? (cpu - weight) / weft__engine.period_ns : 0;
 

@@ -19,6 +19,7 @@
 #include "record/sample/precise.h"
 #include "record/sample/sample.h"
 #include "record/sample/state.h"
+#include "record/tables/frames.h"
 #include "record/wait/context.h"
 #include "unwind/stack.h"
 #include "unwind/unwind.h"
@@ -171,6 +172,14 @@ static int is_cramped(const ucontext_t *uc)
 	return !(uc->uc_stack.ss_flags & SS_DISABLE) && below < uc->uc_stack.ss_size && below < UNWIND_ROOM;
 }
 
+/* A signal stack that is too small for the handlers of two signals at once. */
+static int is_small(const ucontext_t *uc)
+{
+	/* Of a program's first thread that has none, the flags do not say so. */
+	return !(uc->uc_stack.ss_flags & SS_DISABLE) && uc->uc_stack.ss_size &&
+	       uc->uc_stack.ss_size < weft__engine.stack_least;
+}
+
 /* Holds the net's signal back while a sample is taken on a small signal stack, which has no room for a second handler
  * in the middle of unwinding. Until here there is. 0: there was no need to. */
 static int net_hold(const ucontext_t *uc, uint64_t *before)
@@ -209,6 +218,9 @@ static void hit_sample(const struct weft__hit *hit)
 	    !swap_seq_cst(&weft__unwinding.stale, 1u))
 		weft__collector_wake();
 	weft__modules_leave(visit);
+	if (!shares_tls(hit->slot, hit->tid))
+		sample.n_user = weft__frames_mix(scratch_user[buffer], sample.n_user, WEFT__UNWIND_DEPTH_MAX,
+						 &sample.user_flags);
 	sample.user = scratch_user[buffer];
 	if (weft__engine.kernel && weft__engine.ops->kernel) {
 		sample.kernel = scratch_kernel[buffer];
@@ -304,6 +316,8 @@ void weft__engine_handler(int signal, siginfo_t *info, void *context)
 	}
 	if (gate && weft__engine_enter()) {
 		hit.tick = weft_tick(gate);
+		if (is_small(context))
+			weft__net_cramped();
 		if (mine == weft__engine.ops->id)
 			weft__engine.ops->match(info, &hit);
 		else if (mine == WEFT_ENGINE_TIMER) /* the net, or a timer beside perf events */

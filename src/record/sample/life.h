@@ -12,6 +12,7 @@ struct weft__engine_life {
 	uint32_t starter; /* that thread */
 	uint64_t drawn_ns;
 	uint64_t looked_ns;            /* at the modules */
+	uint64_t scanned_ns, ran_ns;   /* the last look at the threads, and what the program had used by then */
 	uint64_t maybe_ns, changed_ns; /* when threads may have come and gone, and when they did */
 	uint64_t astray_ns;            /* since when its signals that went astray are counted */
 	uint64_t net_off_ns;           /* the net stays in until then */

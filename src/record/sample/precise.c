@@ -25,14 +25,15 @@
 #define LOOK_SHARE 2000      /* a reading takes one part in so many of the time, at most */
 #define CPU_LEAST_NS 1000000 /* that a thread must have used before it is looked at closely */
 #define LITTLE 200 /* one part in so many of a CPU: a thread that uses less hardly has samples, and needs no event */
-#define LITTLE_LOOKS 8       /* so many looks in a row: then the event goes */
-#define BURST_NS 500000      /* from one switch to the next, on average, with which an event is cheap */
-#define BURST_LESS_NS 250000 /* and with which it is so still */
-#define ALLOWED 0.3          /* of the budget may go for the switches of other threads that have events */
-#define IDLE_SHARE 0.5       /* of a CPU: what a program that idles counts for (governor.c) */
-#define NO_LIMIT_PPM 20000   /* the budget, when there is none */
-#define TRACED_NS UINT64_C(1000000000)
-#define REDRAW_LEAST 4 /* samples with the same period */
+#define LITTLE_LOOKS 8                     /* so many looks in a row: then the event goes */
+#define BURST_NS 500000                    /* from one switch to the next, on average, with which an event is cheap */
+#define BURST_LESS_NS 250000               /* and with which it is so still */
+#define ALLOWED 0.3                        /* of the budget may go for the switches of other threads that have events */
+#define IDLE_SHARE 0.5                     /* of a CPU: what a program that idles counts for (governor.c) */
+#define NO_LIMIT_PPM 20000                 /* the budget, when there is none */
+#define TRACED_NS UINT64_C(1000000000)     /* between two looks for a debugger while there are events, */
+#define TRACED_LEAST_NS UINT64_C(10000000) /* and before there is one more */
+#define REDRAW_LEAST 4                     /* samples with the same period */
 
 static struct {
 	struct perf_event_attr attr;
@@ -245,6 +246,15 @@ static uint32_t switch_ns(void)
 	return (uint32_t)weft__meter_switch_ns(&typical, load_relaxed(&weft__engine.period_ns), weft__engine.jiffy_ns);
 }
 
+/* Whether a debugger would see the signals, as far as was known so much time ago. */
+static int debugger_sees(uint64_t now_ns, uint64_t known_ns)
+{
+	if (now_ns < precise.traced_ns + known_ns)
+		return 0;
+	precise.traced_ns = is_traced() ? 0 : now_ns;
+	return !precise.traced_ns;
+}
+
 static void look_at(struct weft__slot *slot, uint32_t number, uint32_t tid, double allowed_ns)
 {
 	uint64_t cpu = precise_cpu_ns_of(tid), runs, now_ns;
@@ -279,7 +289,7 @@ static void look_at(struct weft__slot *slot, uint32_t number, uint32_t tid, doub
 	}
 	tax = (double)seen.switches * switch_ns() * 1e9 / (double)seen.span_ns;
 	if (weft__precise_fits(&seen, switch_ns(), precise.taxes_ns, allowed_ns)) {
-		if (!seen.has && precise.n < EVENTS_MOST)
+		if (!seen.has && precise.n < EVENTS_MOST && !debugger_sees(now_ns, TRACED_LEAST_NS))
 			promote(slot, number, tid, cpu);
 		else if (seen.has)
 			redraw(slot, 0);
@@ -306,15 +316,10 @@ static int must_not(uint64_t now_ns)
 		weft__choice_degrade("perf events: their signal was taken by another handler");
 		return 1;
 	}
-	if (now_ns >= precise.traced_ns + TRACED_NS || !precise.n) {
-		if (is_traced()) {
-			drop_all();
-			precise.traced_ns = 0;
-			return 1;
-		}
-		precise.traced_ns = now_ns;
-	}
-	return 0;
+	if (!precise.n || !debugger_sees(now_ns, TRACED_NS))
+		return 0;
+	drop_all();
+	return 1;
 }
 
 uint64_t weft__precise_look(uint64_t now_ns)
@@ -327,7 +332,8 @@ uint64_t weft__precise_look(uint64_t now_ns)
 	if (now_ns < precise.next_ns)
 		return precise.next_ns;
 	precise.pace_ns = 2 * precise.pace_ns < PRECISE_LOOK_NS ? 2 * precise.pace_ns : PRECISE_LOOK_NS;
-	precise.next_ns = now_ns + precise.pace_ns;
+	precise.next_ns =
+		precise.pace_ns < PRECISE_LOOK_NS ? now_ns + precise.pace_ns : weft__grid_next(now_ns, PRECISE_LOOK_NS);
 	if (must_not(now_ns))
 		return precise.next_ns;
 	allowed_ns = ALLOWED * precise.budget * IDLE_SHARE * 1e9;

@@ -76,24 +76,43 @@ struct weft__slot *weft__slot_take(uint32_t tid, uint32_t *number, int *added)
 	return NULL;
 }
 
-struct weft__slot *weft__slot_cover(uint32_t tid)
+static void cover(struct weft__slot *slot, uint32_t number, uint32_t tid)
 {
-	struct weft__slot *slot;
-	uint32_t number;
-	int added, err;
+	int err = weft__engine.ops->cover(slot, number, tid);
 
-	if (weft__engine.ops->later && weft__engine.ops->later())
-		return NULL;
-	slot = weft__slot_take(tid, &number, &added);
-	if (!slot || !added)
-		return slot;
-	err = weft__engine.ops->cover(slot, number, tid);
 	/* A thread that is gone stays in the table as covered until the next scan. */
 	if (err && err != -ESRCH) {
 		store_relaxed(&weft__engine.uncovered_why, err);
 		add_relaxed(&weft__engine.uncovered, 1);
 	}
 	store_release(&slot->state, err && err != -ESRCH ? SLOT_UNCOVERED : SLOT_COVERED);
+}
+
+void weft__slot_meet(struct weft__slot *slot, uint32_t number, uint32_t tid)
+{
+	uint32_t awaited = SLOT_AWAITED;
+
+	if (cas_acq_rel(&slot->state, &awaited, SLOT_NEW))
+		cover(slot, number, tid);
+}
+
+struct weft__slot *weft__slot_cover(uint32_t tid)
+{
+	struct weft__slot *slot;
+	uint32_t number;
+	int added;
+
+	if (weft__engine.ops->later && weft__engine.ops->later())
+		return NULL;
+	slot = weft__slot_take(tid, &number, &added);
+	if (!slot || !added)
+		return slot;
+	if (load_seq_cst(&weft__engine.net_first)) {
+		store_relaxed(&slot->timer, -1);
+		store_release(&slot->state, SLOT_AWAITED);
+	} else {
+		cover(slot, number, tid);
+	}
 	return slot;
 }
 
@@ -138,8 +157,7 @@ void weft__engine_thread_end(void)
 		return;
 	slot = weft__slot_find((uint32_t)syscall(SYS_gettid), NULL);
 	/* A thread may say it more than once: each of its hooks does. */
-	if (slot && load_acquire(&slot->state) == SLOT_COVERED && !load_relaxed(&slot->hits) &&
-	    !load_relaxed(&slot->ended)) {
+	if (slot && weft__slot_sampled(slot) && !load_relaxed(&slot->hits) && !load_relaxed(&slot->ended)) {
 		add_relaxed(&weft__engine.unhit, 1);
 		add_relaxed(&weft__engine.unhit_ns, weft__thread_cpu_ns());
 	}

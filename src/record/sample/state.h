@@ -38,6 +38,7 @@ enum weft__slot_state {
 	SLOT_COVERED = 1,   /* it has a timer or an event of its own */
 	SLOT_UNCOVERED = 2, /* it could not be had, which was counted */
 	SLOT_SKIPPED = 3,   /* a thread of ours */
+	SLOT_AWAITED = 4,   /* the net's first signal in it shows whether its signal stack has room for two handlers */
 };
 enum weft__slot_tls { TLS_UNKNOWN = 0, TLS_OWN = 1, TLS_SHARED = 2 };
 
@@ -154,6 +155,9 @@ struct weft__engine {
 	int32_t net;              /* the timer of the process; -1: none */
 	uint32_t net_ns;          /* its interval in force; 0: not armed */
 	uint32_t net_astray;      /* HOT: its signals that came to a thread that slept */
+	uint32_t net_first;       /* COLLECTOR: threads that nobody has met yet get their timer from the net */
+	uint32_t cramped;         /* HOT: a thread has a signal stack for one handler only; it stays set */
+	uint64_t stack_least;     /* bytes of a signal stack that has room for two */
 	uint32_t period_ns;       /* COLLECTOR: the one in force, which the governor makes longer */
 
 	_Alignas(64) uint32_t inside; /* handlers, and threads that are being covered */
@@ -177,8 +181,18 @@ struct weft__slot *weft__slot_find(uint32_t tid, uint32_t *number);
 struct weft__slot *weft__slot_take(uint32_t tid, uint32_t *number, int *added);
 /* HOT. Takes a slot for the thread and covers it, if nobody did so already. */
 struct weft__slot *weft__slot_cover(uint32_t tid);
+/* HOT and COLLECTOR. Covers a thread that was awaited, unless somebody else does. */
+void weft__slot_meet(struct weft__slot *slot, uint32_t number, uint32_t tid);
 /* COLLECTOR and CALLER, one at a time. */
 void weft__slot_drop(uint32_t number);
+
+/* Whether it is sampled, as far as weft can tell. */
+static inline int weft__slot_sampled(struct weft__slot *slot)
+{
+	uint32_t state = load_acquire(&slot->state);
+
+	return state == SLOT_COVERED || state == SLOT_AWAITED;
+}
 
 /* HOT. CPU time of the calling thread. */
 uint64_t weft__thread_cpu_ns(void);
@@ -223,6 +237,9 @@ int weft__threads_scan(int force);
 void weft__threads_drop(void);
 /* Once a second or so. Answers how many threads are not covered. */
 uint32_t weft__threads_tend(void);
+/* COLLECTOR. Before the net is out: a thread without a sample so far loses its timer. After it: it gets one. */
+void weft__threads_await(void);
+void weft__threads_meet(void);
 
 /* rate.c, CALLER. A recorder is opened: nobody has set a rate. */
 void weft__rate_open(void);
@@ -254,6 +271,8 @@ void weft__net_open(void);
 void weft__net_close(int forked);
 void weft__net_set(uint32_t interval_ns);
 void weft__net_hold(void);
+/* HOT. A signal stack has no room for two handlers: the net is taken in, and stays in. */
+void weft__net_cramped(void);
 
 /* machine.c, CALLER. How often the kernel looks at CPU timers; whether it is of this version or a newer one; whether
  * an instruction says the CPU's number. */

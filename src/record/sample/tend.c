@@ -18,11 +18,15 @@
 #define ASTRAY_MOST 4
 #define ASTRAY_NS UINT64_C(10000000000)
 #define NET_BACK_NS UINT64_C(60000000000)
+#define RAN_LEAST_NS 1000000              /* that the program used: less is no reason to look at its threads, */
+#define SCAN_REST_NS UINT64_C(5000000000) /* for so long */
 
 /* The net is out for as long as there are threads that have no timer, and while threads come and go, with wide meshes
  * when that may be those of other programs. When its signals wake threads that sleep it is taken in, for longer each
- * time. Where threads are announced, each gets its timer when it begins, and no signal may wake another. */
-static void net_tend(uint64_t now_ns, int news)
+ * time. While the program is calm the net costs nothing, as it goes by CPU time: so it is out, and a thread that comes
+ * is found by what it uses, not at the next look. Where threads are announced, each gets its timer when it begins, and
+ * no signal may wake another. */
+static void net_tend(uint64_t now_ns, int news, int calm)
 {
 	uint32_t churn = load_relaxed(&weft__engine.churn), astray = load_relaxed(&weft__engine.net_astray);
 	uint32_t interval = 0;
@@ -41,13 +45,24 @@ static void net_tend(uint64_t now_ns, int news)
 		weft__engine_life.net_off_ns = now_ns + weft__engine_life.net_back_ns;
 	}
 	weft__engine_life.churn_seen = churn;
-	if (now_ns < weft__engine_life.net_off_ns || (weft__threads_announced && !weft__engine_life.uncovered))
+	if (load_relaxed(&weft__engine.cramped))
+		weft__choice_degrade(
+			"a thread that lives for milliseconds may have no samples: a signal stack of the program "
+			"has no room for two handlers");
+	if (load_relaxed(&weft__engine.cramped) || now_ns < weft__engine_life.net_off_ns ||
+	    (weft__threads_announced && !weft__engine_life.uncovered))
 		interval = 0;
 	else if (weft__engine_life.uncovered || now_ns - weft__engine_life.changed_ns < NET_CALM_NS)
 		interval = weft__engine.period_ns;
 	else if (now_ns - weft__engine_life.maybe_ns < NET_CALM_NS)
 		interval = weft__engine.period_ns < UINT32_MAX / 4 ? 4 * weft__engine.period_ns : UINT32_MAX;
+	else if (calm)
+		interval = weft__engine.period_ns < UINT32_MAX / 2 ? 2 * weft__engine.period_ns : UINT32_MAX;
+	if (interval && weft__engine.net >= 0 && !load_relaxed(&weft__engine.net_ns))
+		weft__threads_await();
 	weft__net_set(interval);
+	if (!interval)
+		weft__threads_meet();
 }
 
 /* The collector lets the signal through while there is a net: for what the net catches in the collector itself the
@@ -88,10 +103,10 @@ static void move_on(void)
 	}
 }
 
-static void guard_signals(void)
+static void guard_signals(uint64_t program_ns)
 {
 	if (weft__engine_signals_are_ours()) {
-		weft__guard_good();
+		weft__guard_good(program_ns);
 		return;
 	}
 	weft__guard_lost();
@@ -118,35 +133,59 @@ static int engine_pressing(uint64_t now_ns)
 	return load_relaxed(&weft__unwinding.stale) && now_ns >= weft__engine_life.looked_ns + LOOK_NS;
 }
 
+/* Whether the program ran since the last look. Who used next to nothing has made no thread that needs a timer, and
+ * missed no signal that somebody else took. */
+static int has_run(uint64_t now_ns, uint64_t program_ns)
+{
+	struct weft__engine_life *life = &weft__engine_life;
+
+	return program_ns >= life->ran_ns + RAN_LEAST_NS || now_ns >= life->scanned_ns + SCAN_REST_NS ||
+	       life->uncovered || load_relaxed(&weft__unwinding.stale) ||
+	       load_relaxed(&weft__engine.churn) != life->churn_seen;
+}
+
+/* Answers when it wants to be called next. */
+static uint64_t look_at_threads(uint64_t now_ns, uint64_t program_ns, int begun, int calm)
+{
+	int news = weft__threads_scan(0), slow = !begun && now_ns >= weft__engine_life.drawn_ns + DRAW_NS;
+	uint64_t next, look;
+
+	weft__engine_life.ran_ns = program_ns;
+	weft__engine_life.scanned_ns = now_ns;
+	unblock_here();
+	net_tend(now_ns, news, calm);
+	if (slow || load_relaxed(&weft__unwinding.stale)) {
+		store_relaxed(&weft__unwinding.stale, 0u);
+		weft__engine_life.looked_ns = now_ns;
+		weft__tables_look();
+	}
+	guard_signals(program_ns);
+	if (slow) {
+		weft__tables_forget();
+		tend_slowly(now_ns);
+	}
+	next = news & THREADS_CHANGED ? now_ns + SCAN_NS : weft__grid_next(now_ns, SCAN_CALM_NS);
+	look = weft__precise_look(now_ns);
+	return look < next ? look : next;
+}
+
 /* Threads that came and went, intervals drawn anew, modules looked at again. Answers when it wants to be called
  * next. */
-static uint64_t engine_tend(uint64_t now_ns)
+static uint64_t engine_tend(uint64_t now_ns, int calm)
 {
-	uint64_t next = now_ns + SCAN_CALM_NS;
+	uint64_t next = weft__grid_next(now_ns, SCAN_CALM_NS);
 	int begun;
 
 	pthread_mutex_lock(&weft__engine_mutex);
 	begun = (int)load_relaxed(&weft__engine_life.begun);
 	store_relaxed(&weft__engine_life.begun, 0u);
 	if (weft__engine_life.running) {
-		int news = weft__threads_scan(0), slow = !begun && now_ns >= weft__engine_life.drawn_ns + DRAW_NS;
-		uint64_t look;
+		uint64_t program_ns = weft__guard_program_about(now_ns);
 
-		unblock_here();
-		net_tend(now_ns, news);
-		if (slow || load_relaxed(&weft__unwinding.stale)) {
-			store_relaxed(&weft__unwinding.stale, 0u);
-			weft__engine_life.looked_ns = now_ns;
-			weft__tables_look();
-		}
-		guard_signals();
-		if (slow) {
-			weft__tables_forget();
-			tend_slowly(now_ns);
-		}
-		next = now_ns + (news & THREADS_CHANGED ? SCAN_NS : SCAN_CALM_NS);
-		look = weft__precise_look(now_ns);
-		next = look < next ? look : next;
+		if (begun || has_run(now_ns, program_ns))
+			next = look_at_threads(now_ns, program_ns, begun, calm);
+		else
+			net_tend(now_ns, 0, calm);
 	} else if (load_relaxed(&weft__unwinding.wanted) &&
 		   (now_ns >= weft__engine_life.looked_ns + DRAW_NS || load_relaxed(&weft__unwinding.stale))) {
 		store_relaxed(&weft__unwinding.stale, 0u);
@@ -163,7 +202,7 @@ static uint64_t tend_due(const struct weft__turn *turn)
 	if (load_relaxed(&weft__engine_life.begun) && weft_gate_on())
 		return 0; /* the net is out only when the collector lets its signal through */
 	if (!turn->awake)
-		return weft_gate_on() ? weft__engine_life.due_ns : UINT64_MAX;
+		return weft_gate_on() && !turn->calm ? weft__engine_life.due_ns : UINT64_MAX;
 	return engine_pressing(turn->now_ns)
 		       ? 0
 		       : weft__turn_due(turn, weft__engine_life.due_ns, weft__engine_life.pace_ns);
@@ -182,8 +221,10 @@ int weft__engine_tend(const struct weft__turn *turn)
 		weft__rate_turn(turn->now_ns);
 	if (turn->now_ns < tend_due(turn))
 		return SOURCE_NOTHING;
-	weft__engine_life.due_ns = engine_tend(turn->now_ns);
+	weft__engine_life.due_ns = engine_tend(turn->now_ns, turn->calm);
 	weft__engine_life.pace_ns =
 		weft__engine_life.due_ns > turn->now_ns ? weft__engine_life.due_ns - turn->now_ns : 0;
-	return SOURCE_MODULES;
+	return weft__engine_life.scanned_ns == turn->now_ns || weft__engine_life.looked_ns == turn->now_ns
+		       ? SOURCE_MODULES
+		       : SOURCE_NOTHING;
 }

@@ -18,8 +18,9 @@
 #include "base/error.h"
 #include "record/sample/precise.h"
 
-#define MUTE_LOOKS 128 /* readings of CPU clocks in a turn */
-#define SCAN_REST 1000 /* times what a scan took */
+#define MUTE_LOOKS 128                          /* readings of CPU clocks in a turn */
+#define SCAN_REST 1000                          /* times what a scan took, */
+#define SCAN_REST_LEAST_NS UINT64_C(1000000000) /* and at least that where a net catches threads meanwhile */
 
 static uint32_t scan_number;
 static struct weft__threads_mark scan_mark;
@@ -91,8 +92,7 @@ static int drop_unseen(void)
 		if (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
 			continue;
 		(void)load_seq_cst(&weft__engine.inside); /* after all that it did in handlers */
-		if (load_acquire(&slot->state) == SLOT_COVERED && !load_relaxed(&slot->hits) &&
-		    !load_relaxed(&slot->ended))
+		if (weft__slot_sampled(slot) && !load_relaxed(&slot->hits) && !load_relaxed(&slot->ended))
 			add_relaxed(&weft__engine.unhit, 1);
 		if (weft__engine.ops == &weft__timer_ops)
 			weft__precise_drop(slot);
@@ -101,6 +101,13 @@ static int drop_unseen(void)
 		went++;
 	}
 	return went;
+}
+
+static uint64_t scan_rest(uint64_t took_ns)
+{
+	uint64_t least_ns = weft__engine.net >= 0 ? SCAN_REST_LEAST_NS : 0;
+
+	return SCAN_REST * took_ns > least_ns ? SCAN_REST * took_ns : least_ns;
 }
 
 int weft__threads_scan(int force)
@@ -125,7 +132,7 @@ int weft__threads_scan(int force)
 		add_relaxed(&weft__engine.uncovered, full - scan_full);
 		scan_full = full;
 	}
-	scan_rest_ns = begin + SCAN_REST * (weft__clock_mono() - begin);
+	scan_rest_ns = begin + scan_rest(weft__clock_mono() - begin);
 	return news | (came > 0 || went > 0 ? THREADS_CHANGED : 0);
 }
 
@@ -136,7 +143,39 @@ static void cover_again(struct weft__slot *slot, uint32_t number, uint32_t tid)
 		store_release(&slot->state, SLOT_COVERED);
 }
 
-static int blocks_signal(uint32_t tid)
+/* A timer that one thread has lost may be another's by now: so the collector alone takes timers away. */
+void weft__threads_await(void)
+{
+	/* Announced threads have signal stacks that are large enough (bindings/preload), and perf events are none of
+	 * the net's business. */
+	if (weft__threads_announced || weft__engine.ops != &weft__timer_ops)
+		return;
+	store_seq_cst(&weft__engine.net_first, 1u);
+	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
+		uint32_t tid = load_acquire(&weft__engine.keys[i]);
+		struct weft__slot *slot = &weft__engine.slots[i];
+
+		if (!tid || tid == SLOT_GONE || load_acquire(&slot->state) != SLOT_COVERED || load_relaxed(&slot->hits))
+			continue;
+		weft__engine.ops->uncover(slot);
+		store_release(&slot->state, SLOT_AWAITED);
+	}
+}
+
+void weft__threads_meet(void)
+{
+	if (!load_relaxed(&weft__engine.net_first))
+		return;
+	store_seq_cst(&weft__engine.net_first, 0u);
+	for (uint32_t i = 0; i < weft__engine.n_slots; i++) {
+		uint32_t tid = load_acquire(&weft__engine.keys[i]);
+
+		if (tid && tid != SLOT_GONE)
+			weft__slot_meet(&weft__engine.slots[i], i, tid);
+	}
+}
+
+static int blocks_signal(uint32_t tid, int signal)
 {
 	static char text[16384];
 	char path[64], *line;
@@ -152,12 +191,12 @@ static int blocks_signal(uint32_t tid)
 	text[n < 0 ? 0 : n] = 0;
 	line = strstr(text, "\nSigBlk:");
 	mask = line ? strtoull(line + sizeof("\nSigBlk:") - 1, NULL, 16) : 0;
-	return mask >> (weft__engine.signal - 1) & 1;
+	return mask >> (signal - 1) & 1;
 }
 
 /* A thread that uses the CPU and is never hit has the signal blocked. Its samples wait for the day that it lets it
- * through. */
-static void look_for_mute(struct weft__slot *slot, uint32_t tid)
+ * through. One that blocks the net's signal need not be awaited. */
+static void look_for_mute(struct weft__slot *slot, uint32_t number, uint32_t tid)
 {
 	struct timespec ts;
 	uint64_t now, before = slot->cpu_ns;
@@ -174,7 +213,13 @@ static void look_for_mute(struct weft__slot *slot, uint32_t tid)
 	slot->cpu_ns = now;
 	if (!before || now - before < 4 * (uint64_t)weft__engine.period_ns || ++slot->mute < MUTE_REPORTED)
 		return;
-	if (blocks_signal(tid)) {
+	if (load_acquire(&slot->state) == SLOT_AWAITED) {
+		slot->mute = 0;
+		if (blocks_signal(tid, weft__engine.net_signal))
+			weft__slot_meet(slot, number, tid);
+		return;
+	}
+	if (blocks_signal(tid, weft__engine.signal)) {
 		weft__log(WEFT_LOG_WARN, "thread %u is not sampled: it blocks signal %d", tid, weft__engine.signal);
 		store_relaxed(&weft__engine.uncovered_why, -EINTR);
 		add_relaxed(&weft__engine.uncovered, 1);
@@ -196,13 +241,16 @@ uint32_t weft__threads_tend(void)
 			continue;
 		if (load_acquire(&slot->state) == SLOT_UNCOVERED)
 			cover_again(slot, i, tid);
+		if (!load_relaxed(&weft__engine.net_first)) /* it came when the net was just being taken in */
+			weft__slot_meet(slot, i, tid);
 		uncovered += load_acquire(&slot->state) == SLOT_UNCOVERED;
-		if (load_acquire(&slot->state) != SLOT_COVERED)
+		if (!weft__slot_sampled(slot))
 			continue;
-		weft__engine.ops->tend(slot, tid);
+		if (load_acquire(&slot->state) == SLOT_COVERED)
+			weft__engine.ops->tend(slot, tid);
 		covered++;
 		if (weft__engine.ops == &weft__timer_ops && (i + mute_turn) % mute_part == 0)
-			look_for_mute(slot, tid);
+			look_for_mute(slot, i, tid);
 	}
 	mute_turn++;
 	mute_part = covered / MUTE_LOOKS + 1;

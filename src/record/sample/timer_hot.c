@@ -9,6 +9,10 @@
  * gets a timer. In a thread that has one it means nothing. So the CPU time of threads that live a few milliseconds
  * is sampled in proportion, too.
  *
+ * Where nobody announces threads, a thread that no signal has met yet has no timer while the net is out: the net's
+ * signal comes first, and alone, and shows whether the thread's signal stack has room for two handlers. When one has
+ * not, the net is taken in for good.
+ *
  * The net has a signal of its own. Both timers of a thread that has one expire at the same tick as often as not; if
  * the signals were the same, the handler of the first would hold the second back, and the kernel would wake some
  * other thread to take it. As it is the second comes on top of the first, before that has begun, and returns at
@@ -145,6 +149,19 @@ void weft__net_set(uint32_t interval_ns)
 		return;
 	store_relaxed(&weft__engine.net_ns, interval_ns);
 	timer_arm(id, interval_ns ? 1 + weft__random(interval_ns) : 0, interval_ns);
+	if (interval_ns && load_seq_cst(&weft__engine.cramped))
+		timer_arm(id, 0, 0);
+}
+
+void weft__net_cramped(void)
+{
+	int32_t id = load_relaxed(&weft__engine.net);
+
+	if (load_relaxed(&weft__engine.cramped))
+		return;
+	store_seq_cst(&weft__engine.cramped, 1u);
+	if (id >= 0)
+		timer_arm(id, 0, 0);
 }
 
 void weft__net_open(void)
@@ -166,6 +183,7 @@ void weft__net_close(int forked)
 		syscall(SYS_timer_delete, id);
 	store_relaxed(&weft__engine.net, -1);
 	store_relaxed(&weft__engine.net_ns, 0u);
+	store_relaxed(&weft__engine.net_first, 0u);
 }
 
 void weft__net_hold(void)
@@ -207,7 +225,7 @@ static int was_waiting(const ucontext_t *uc)
 
 static void net_match(const siginfo_t *info, struct weft__hit *hit)
 {
-	uint32_t interval = load_relaxed(&weft__engine.net_ns);
+	uint32_t interval = load_relaxed(&weft__engine.net_ns), number = 0, state;
 
 	hit->tid = (uint32_t)syscall(SYS_gettid);
 	if (weft__thread_ours(hit->tid))
@@ -217,13 +235,17 @@ static void net_match(const siginfo_t *info, struct weft__hit *hit)
 		return;
 	}
 	hit->slot = weft__slot_find(hit->tid, NULL);
-	if (hit->slot && load_acquire(&hit->slot->state) != SLOT_UNCOVERED) {
+	state = hit->slot ? load_acquire(&hit->slot->state) : SLOT_UNCOVERED;
+	if (state != SLOT_UNCOVERED && state != SLOT_AWAITED) {
 		hit->slot = NULL;
 		return;
 	}
 	hit->weight_ns = (uint64_t)interval * (1 + (uint64_t)info->si_overrun);
 	if (!hit->slot)
 		hit->slot = weft__slot_cover(hit->tid);
+	/* When its stack is too small the net was taken in before this. */
+	if (hit->slot && weft__slot_find(hit->tid, &number) == hit->slot)
+		weft__slot_meet(hit->slot, number, hit->tid);
 	if (hit->slot && weft__engine.ops != &weft__timer_ops)
 		weft__perf_counted(hit->slot);
 	add_relaxed(&weft__engine.churn, 1);

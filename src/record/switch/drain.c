@@ -17,9 +17,11 @@
 #include "weft/event.h"
 
 /* Between two turns. A CPU that suddenly switches 250,000 times a second fills its ring in 20 ms; a program that
- * does not switch at all should not be woken for it that often. */
+ * does not switch at all should not be woken for it that often. Where nobody asked for records, there are none of so
+ * many switches, and fewer wakeups are worth more. */
 #define DUE_BUSY_NS UINT64_C(20000000)
 #define DUE_IDLE_NS UINT64_C(100000000)
+#define DUE_DEFAULT_NS UINT64_C(250000000)
 #define DUE_LEAST_NS UINT64_C(300000)
 #define BUSY_SHARE 256 /* a ring that fills by the part one by this in a turn */
 #define TWICE_MOST 3
@@ -273,7 +275,8 @@ static int drain_stopped(void)
 /* So that no ring is more than 3/8 full at the next turn, if things go on as they did. */
 static void turn_plan(struct weft__switch_set *set, uint64_t now_ns)
 {
-	uint64_t since = now_ns - switch_turn_ns, next = DUE_IDLE_NS;
+	uint64_t since = now_ns - switch_turn_ns, next = weft__switch.by_itself ? DUE_DEFAULT_NS : DUE_IDLE_NS;
+	uint64_t busy = weft__switch.by_itself ? DUE_IDLE_NS : DUE_BUSY_NS;
 
 	switch_turn_ns = now_ns;
 	if (!set) {
@@ -284,8 +287,8 @@ static void turn_plan(struct weft__switch_set *set, uint64_t now_ns)
 		struct weft__switch_ring *ring = &set->rings[i];
 		uint64_t fits = ring->fill ? since * ((ring->mask + 1) * 3 / 8) / ring->fill : next;
 
-		if (ring->fill > (ring->mask + 1) / BUSY_SHARE && fits > DUE_BUSY_NS)
-			fits = DUE_BUSY_NS;
+		if (ring->fill > (ring->mask + 1) / BUSY_SHARE && fits > busy)
+			fits = busy;
 		next = fits < next ? fits : next;
 		ring->fill = 0;
 	}
@@ -294,7 +297,8 @@ static void turn_plan(struct weft__switch_set *set, uint64_t now_ns)
 	if (next < DUE_LEAST_NS)
 		next = DUE_LEAST_NS;
 	set->due_ns = next;
-	store_relaxed(&weft__switch.due_ns, now_ns + next);
+	store_relaxed(&weft__switch.due_ns,
+		      next < DUE_DEFAULT_NS ? now_ns + next : weft__grid_next(now_ns, DUE_DEFAULT_NS));
 }
 
 /* Samples of switches are thinned out when there are too many for the collector; the intervals stay exact. Answers

@@ -24,7 +24,7 @@
 #define STOPPED_MOST 4 /* sets that the collector has not read yet */
 #define SWITCH_NS 1500 /* about: see switch_open.c */
 #define STACK_NS 3700
-#define OPENING_SHARE 100 /* of the time between two openings, opening may take the part one by this */
+#define OPENING_SHARE 2000 /* of the time between two openings, opening may take the part one by this */
 #define GAP_NS UINT64_C(1000000000)
 #define WATCH_NS UINT64_C(250000000) /* between two looks at how many switches there are, when there are too many */
 
@@ -398,8 +398,10 @@ static int switch_hold(enum weft__source_hold what)
 
 static uint64_t switch_due(const struct weft__turn *turn)
 {
-	(void)turn;
-	return load_relaxed(&weft__switch.due_ns);
+	uint64_t due = load_relaxed(&weft__switch.due_ns);
+
+	/* While the program is calm its rings do not fill. */
+	return turn->calm && !turn->awake ? UINT64_MAX : due;
 }
 
 static int switch_turn(const struct weft__turn *turn)

@@ -44,6 +44,14 @@ static inline int weft__thread_cpu(uint32_t tid, uint64_t *ns)
 	return 0;
 }
 
+/* process.c. The CPU time of the process, which the kernel adds up over all of its threads: of thousands that takes
+ * 0.1 ms and more. So there is the last reading, which is good enough for a time in proportion to what it took. */
+uint64_t weft__process_cpu(void);
+/* COLLECTOR. One that is good enough at `now_ns`, or a new one. */
+uint64_t weft__process_cpu_about(uint64_t now_ns);
+/* For how long the last one is. */
+uint64_t weft__process_cpu_rest(void);
+
 enum weft__threads_news {
 	THREADS_MAYBE = 1,   /* somewhere on this machine a thread or a process began */
 	THREADS_CHANGED = 2, /* threads of ours came or went */

@@ -80,6 +80,16 @@ void weft_slow_lock_unmark(uint64_t object)
 	} while (!cas_acq_rel(mark, &word, (word & COUNT_MAX) == 1 ? 0 : word - 1));
 }
 
+void weft_lock_watch(uint64_t object)
+{
+	weft_slow_lock_mark(object);
+}
+
+void weft_lock_unwatch(uint64_t object)
+{
+	weft_slow_lock_unmark(object);
+}
+
 void weft__locks_forked(void)
 {
 	for (uint32_t at = 0; at < WEFT_LOCKS; at++) {

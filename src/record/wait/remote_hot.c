@@ -3,7 +3,8 @@
  *
  * The number of a thread is generation << 32 | place + 1. A slot is taken by a compare-and-swap of its `since`,
  * filled, and shown by a store of the tick. Nothing here touches what the waiting thread writes without one: short
- * waits go to sums of their own. */
+ * waits go to sums of their own. Who holds the lock meanwhile is known as it is of waits that threads begin themselves:
+ * the lock is marked until the wait has been reported. */
 #include <errno.h>
 
 #include "record/wait/wait.h"
@@ -16,6 +17,28 @@ static struct weft__wait_thread *remote_thread(uint64_t number)
 	    load_relaxed(&weft__wait_threads[at].mine.generation) != (uint32_t)(number >> 32))
 		return NULL;
 	return &weft__wait_threads[at];
+}
+
+/* A lock that nobody has at this moment may be taken by another before this thread gets it: it is marked all the
+ * same. */
+static uint64_t remote_mark(uint32_t what, uint64_t object)
+{
+	return what == WEFT_WAIT_LOCK || what == WEFT_WAIT_RWLOCK || what == WEFT_WAIT_RUNTIME
+		       ? weft_slow_lock_mark(object)
+		       : 0;
+}
+
+void weft__wait_unmark(uint64_t holder, uint64_t object)
+{
+	if (holder >= WEFT_HOLDER_MARKED)
+		weft_slow_lock_unmark(object);
+}
+
+void weft__wait_drop(struct weft__wait_remote *wait)
+{
+	if (load_acquire(&wait->slot.since) > REMOTE_BUSY)
+		weft__wait_unmark(load_relaxed(&wait->slot.holder), load_relaxed(&wait->slot.object));
+	store_release(&wait->slot.since, REMOTE_FREE);
 }
 
 void weft_wait_begin_of(uint64_t number, uint32_t what, uint32_t name, uint64_t object)
@@ -32,8 +55,10 @@ void weft_wait_begin_of(uint64_t number, uint32_t what, uint32_t name, uint64_t 
 		store_relaxed(&wait->until, 0);
 		store_relaxed(&wait->slot.key, weft_wait_key(what, name));
 		store_relaxed(&wait->slot.object, object);
-		store_relaxed(&wait->slot.holder, (uint64_t)weft_lock_look(object));
+		store_relaxed(&wait->slot.holder, weft_lock_look(object) | remote_mark(what, object));
 		/* The thread may have ended meanwhile, and its place be another's. */
+		if (!remote_thread(number))
+			weft__wait_unmark(wait->slot.holder, object);
 		store_release(&wait->slot.since, remote_thread(number) ? weft_tick(on) : REMOTE_FREE);
 		return;
 	}
@@ -90,6 +115,7 @@ __attribute__((noinline)) void weft_wait_end_of(uint64_t number, uint32_t what, 
 			weft__wait_sum_add(thread->remote_sums, WAIT_REMOTE_SUMS, waited.key,
 					   tick > since ? tick - since : 0, 0);
 		}
+		weft__wait_unmark(waited.holder, object);
 		return;
 	}
 }

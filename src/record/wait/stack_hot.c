@@ -3,6 +3,7 @@
  * handler. */
 #include "base/place.h"
 #include "record/ring/ring.h"
+#include "record/tables/frames.h"
 #include "record/tables/tables.h"
 #include "record/wait/wait.h"
 #include "unwind/stack.h"
@@ -88,5 +89,7 @@ uint32_t weft__wait_stack(struct weft_waits *waits, uint64_t from, const uint64_
 	    !swap_seq_cst(&weft__unwinding.stale, 1u))
 		weft__collector_wake();
 	weft__modules_leave(visit);
-	return frames_of_caller(wait_scratch[*buffer], n, from, ret);
+	n = frames_of_caller(wait_scratch[*buffer], n, from, ret);
+	return weft__frames_mix((uint64_t *)(uintptr_t)*ret, n,
+				WEFT__UNWIND_DEPTH_MAX - (uint32_t)(*ret - wait_scratch[*buffer]), flags);
 }

@@ -100,6 +100,10 @@ int weft__wait_sum_next(struct weft__wait_thread *thread, uint32_t *at, uint64_t
 void weft__wait_report(struct weft__wait_thread *thread, uint64_t tick);
 /* HOT. Takes a wait of the thread that somebody else ended before `before`; 0: there is none. */
 int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct weft__waited *ret);
+/* HOT. A wait with that holder has been reported: its lock is marked no longer, if it was. */
+void weft__wait_unmark(uint64_t holder, uint64_t object);
+/* The thread of a wait has ended, and nobody will end the wait. */
+void weft__wait_drop(struct weft__wait_remote *wait);
 
 /* HOT. The calling thread's stack without the frames up to the one that returns to `from`. Answers the number of
  * frames; *ret points into memory that weft__wait_stack_give gives back. */

@@ -118,8 +118,10 @@ static void waits_report_for(struct weft__wait_thread *thread, uint32_t tid, uin
 	uint64_t fields[WEFT_FIELDS_OF_WAIT_SUM];
 	uint32_t at = 0;
 
-	while (weft__wait_ended(thread, before, &waited))
+	while (weft__wait_ended(thread, before, &waited)) {
 		waits_report_one(&who, &waited);
+		weft__wait_unmark(waited.holder, waited.object);
+	}
 	if (all)
 		waits_report_pending(&who);
 	while (all && weft__wait_sum_next(thread, &at, fields))
@@ -138,6 +140,8 @@ static void wait_place_free(uint32_t at)
 	for (i = 0; i < WEFT_WAITS_MAX; i++)
 		if (thread->mine.own[i].since && thread->mine.own[i].holder >= WEFT_HOLDER_MARKED)
 			weft_slow_lock_unmark(thread->mine.own[i].object);
+	for (i = 0; i < WEFT_WAITS_MAX; i++)
+		weft__wait_drop(&thread->remote[i]);
 	*thread = (struct weft__wait_thread){.mine = {.generation = generation}};
 	store_release(&weft__wait_tids[at], 0u);
 }

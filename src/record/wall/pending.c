@@ -66,12 +66,13 @@ static void pending_report(const struct weft__turn *turn, uint32_t tid, const st
 		weft__found_of(turn->collector, holder, found.ns, NULL);
 }
 
-/* 1: the wait of the thread in that place was recorded. */
-static uint32_t pending_look(const struct weft__turn *turn, uint32_t at, uint64_t tick)
+/* 1: the wait of the thread in that place was recorded. *next_ns: in how much time it is to be, if that is sooner. */
+static uint32_t pending_look(const struct weft__turn *turn, uint32_t at, uint64_t tick, uint64_t *next_ns)
 {
 	uint32_t tid = load_acquire(&weft__wait_tids[at]), n;
 	struct weft__wait_now now[WAIT_NOW_MAX];
-	uint64_t age_ns;
+	uint64_t age_ns, left_ns;
+	int is_due;
 
 	n = tid ? weft__wait_pending(tid, now, WAIT_NOW_MAX) : 0;
 	if (!n || !weft__wait_is_watched(now[n - 1].what) || tick <= now[n - 1].since)
@@ -81,12 +82,15 @@ static uint32_t pending_look(const struct weft__turn *turn, uint32_t at, uint64_
 		pending_reported[at].since = now[n - 1].since;
 		pending_reported[at].next_ns = WAIT_PENDING_NS;
 	}
-	if (age_ns < pending_reported[at].next_ns)
-		return 0;
-	pending_report(turn, tid, &now[n - 1], tick);
-	pending_reported[at].next_ns =
-		age_ns + (age_ns / PENDING_SLOWER > WAIT_PENDING_NS ? age_ns / PENDING_SLOWER : WAIT_PENDING_NS);
-	return 1;
+	is_due = age_ns >= pending_reported[at].next_ns;
+	if (is_due) {
+		pending_report(turn, tid, &now[n - 1], tick);
+		left_ns = age_ns / PENDING_SLOWER > WAIT_PENDING_NS ? age_ns / PENDING_SLOWER : WAIT_PENDING_NS;
+		pending_reported[at].next_ns = age_ns + left_ns;
+	}
+	left_ns = pending_reported[at].next_ns - age_ns;
+	*next_ns = left_ns < *next_ns ? left_ns : *next_ns;
+	return (uint32_t)is_due;
 }
 
 static uint64_t pending_due(const struct weft__turn *turn)
@@ -96,19 +100,21 @@ static uint64_t pending_due(const struct weft__turn *turn)
 	return weft__turn_due(turn, pending_due_ns, PENDING_TURN_NS);
 }
 
-/* Looks at all threads that wait. */
+/* Looks at all threads that wait. A wait that begins from now on is recorded when it is a second old. */
 static int pending_turn(const struct weft__turn *turn)
 {
 	uint32_t on = weft_gate_on(), i, n = 0;
-	uint64_t tick;
+	uint64_t tick, next_ns = WAIT_PENDING_NS;
 
 	if (!on)
 		return SOURCE_NOTHING;
 	tick = weft_tick(on);
 	for (i = 0; i < WAIT_THREADS && n < PENDING_REPORTED_MOST; i++)
-		n += pending_look(turn, (pending_first + i) % WAIT_THREADS, tick);
+		n += pending_look(turn, (pending_first + i) % WAIT_THREADS, tick, &next_ns);
+	if (i < WAIT_THREADS)
+		next_ns = PENDING_TURN_NS; /* there are more */
 	pending_first = (pending_first + i) % WAIT_THREADS;
-	pending_due_ns = turn->now_ns + PENDING_TURN_NS;
+	pending_due_ns = weft__grid_from(turn->now_ns + next_ns, PENDING_TURN_NS);
 	return n ? SOURCE_SOON : SOURCE_NOTHING;
 }
 

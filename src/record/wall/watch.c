@@ -144,9 +144,9 @@ static void watch_report(const struct weft__turn *turn, uint32_t tid, uint64_t t
 	weft__found_add(turn->collector, FOUND_NOW, &(struct weft__found){ns, WEFT_KIND_STUCK, fields, &stack, 1});
 }
 
-/* 1: it was reported. */
+/* 1: it was reported. *next_ns: in how much time it is to be reported, if that is sooner. */
 static int watch_look(const struct weft__turn *turn, struct ring_page *ring, struct watched *watched, uint32_t on,
-		      uint64_t now)
+		      uint64_t now, uint64_t *next_ns)
 {
 	uint32_t tid = load_acquire(&ring->owner);
 	uint64_t tick, task, age_ns;
@@ -158,8 +158,10 @@ static int watch_look(const struct weft__turn *turn, struct ring_page *ring, str
 	age_ns = weft_tick_ns((uint64_t)ticks_between(tick, now & TICK_LOW));
 	if (watched->tick != tick)
 		*watched = (struct watched){tick, watch.stuck_ns};
-	if (age_ns < watched->next_ns)
+	if (age_ns < watched->next_ns) {
+		*next_ns = watched->next_ns - age_ns < *next_ns ? watched->next_ns - age_ns : *next_ns;
 		return 0;
+	}
 	watch_report(turn, tid, task, age_ns, weft__timeline_mono(turn->timeline, now));
 	weft__poll_seen(ring, now, 1);
 	watched->next_ns = 2 * age_ns;
@@ -169,6 +171,7 @@ static int watch_look(const struct weft__turn *turn, struct ring_page *ring, str
 		store_relaxed(&weft__unwinding.stale, 1u);
 	}
 	weft__tables_want();
+	*next_ns = watched->next_ns - age_ns < *next_ns ? watched->next_ns - age_ns : *next_ns;
 	return 1;
 }
 
@@ -184,18 +187,19 @@ static uint64_t watch_due(const struct weft__turn *turn)
 	return watch.stuck_ns && weft_gate_on() ? weft__turn_due(turn, watch.due_ns, watch_pace()) : UINT64_MAX;
 }
 
-/* Looks at all rings. */
+/* Looks at all rings. A poll that begins from now on is not to be reported before it is as old as the threshold. */
 static int watch_turn(const struct weft__turn *turn)
 {
 	uint32_t on = weft_gate_on(), n = load_acquire(&weft__hot.head->n_rings), reported = 0;
-	uint64_t now;
+	uint64_t now, next_ns = watch.stuck_ns;
 
 	if (!on)
 		return SOURCE_NOTHING;
 	now = weft_tick(on);
 	for (uint32_t i = 0; i < n && i < watch.n; i++)
-		reported += (uint32_t)watch_look(turn, ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now);
-	watch.due_ns = turn->now_ns + watch_pace();
+		reported +=
+			(uint32_t)watch_look(turn, ring_page_at(&weft__hot.map, i), &watch.rings[i], on, now, &next_ns);
+	watch.due_ns = weft__grid_from(turn->now_ns + next_ns, watch_pace());
 	return reported ? SOURCE_SOON : SOURCE_NOTHING;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_space size|lock|limit [recorded]: address space of a small program. With "recorded" it waits until weft
+/* run_space size|lock|little|limit [recorded]: address space of a small program. With "recorded" it waits until weft
  * records it.
  *
- * size: the most that it had, in KiB. lock: what mlockall() locked, in KiB, and the ms that this took. limit:
- * allocates most of what it is allowed to have. */
+ * size: the most that it had, in KiB. lock: what mlockall() locked, in KiB, and the ms that this took. little: the same
+ * without privilege, where 8 MiB may be locked, and what is locked after another 2 MiB. limit: allocates most of what
+ * it is allowed to have. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -113,6 +114,23 @@ static int lock(void)
 	return n < THREADS;
 }
 
+static int little(void)
+{
+	struct rlimit few = {8 << 20, 8 << 20};
+	unsigned long locked;
+	char *volatile more;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &few) < 0 || (geteuid() == 0 && setuid(65534) < 0))
+		return 2;
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+		return puts("refused 0") < 0;
+	locked = field("VmLck:");
+	burn(0.3); /* weft may map more meanwhile */
+	more = malloc(2 << 20);
+	printf("%lu %lu\n", locked, more ? field("VmLck:") : 0);
+	return 0;
+}
+
 static int limit(void)
 {
 	char *volatile at = malloc(ALLOWED - WEFTS - REST);
@@ -136,6 +154,8 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		await_weft();
 	most = burn(0.3);
+	if (!strcmp(what, "little"))
+		return little();
 	if (!strcmp(what, "lock"))
 		return lock();
 	if (!strcmp(what, "limit"))

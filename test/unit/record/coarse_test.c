@@ -352,7 +352,7 @@ TEST(a_long_poll_without_a_clock_is_listed_and_never_longer_than_it_was)
 			CHECK_EQ(seen->polls[i].depth, 3);
 			CHECK_EQ(seen->polls[i].why, WEFT_POLL_SLOW);
 			CHECK(seen->polls[i].ns <= took);
-			CHECK(seen->polls[i].ns >= 100 * MS); /* a step is 5 ms, on a machine that has time for it */
+			CHECK(seen->polls[i].ns >= 100 * MS); /* steps are 20 ms at most, with time for them */
 		}
 	CHECK_EQ(found, 1);
 	free(seen);
@@ -515,4 +515,20 @@ TEST(all_polls_that_were_asked_for_are_recorded_whatever_they_cost)
 	check_all(t.by_kind[WEFT_KIND_POLL_BEGIN] + t.by_kind[WEFT_KIND_POLL_END], t.lost, 400000);
 	CHECK_EQ(counts.modes, 0);
 	tally_fini(&t);
+}
+
+TEST(steps_of_the_gate_are_rarer_where_less_is_allowed)
+{
+	struct weft_recorder_opts opts = {.poll_mode = WEFT_POLLS_AUTO, .budget_ppm = 10000};
+	struct weft__coarse coarse;
+
+	weft__coarse_init(&coarse, &opts);
+	CHECK_EQ(coarse.pace_ns, COARSE_STEP_NS);
+	coarse.level = COARSE_COUNTED;
+	weft__coarse_timing(&coarse, 1000 * MS, 1000 * MS, 0, 0, 0, 0.05);
+	CHECK_EQ(coarse.pace_ns, COARSE_STEP_NS);
+	weft__coarse_timing(&coarse, 2000 * MS, 1000 * MS, 0, 0, 0, 0.005);
+	CHECK(coarse.pace_ns > COARSE_STEP_NS && coarse.pace_ns < COARSE_STEP_MOST_NS);
+	weft__coarse_timing(&coarse, 3000 * MS, 1000 * MS, 0, 0, 0, 0.0001);
+	CHECK_EQ(coarse.pace_ns, COARSE_STEP_MOST_NS);
 }

@@ -532,6 +532,72 @@ TEST(a_signal_stack_of_8_kib_is_enough_for_samples)
 	session_remove_dir();
 }
 
+struct stack_of {
+	size_t bytes;
+	uint64_t cpu_ns;
+};
+
+static void *burn_on_a_signal_stack_of(void *data)
+{
+	const struct stack_of *of = data;
+	char *at = mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t small = {.ss_sp = at + 2 * 4096, .ss_size = of->bytes}, off = {.ss_flags = SS_DISABLE};
+
+	if (at == MAP_FAILED || mprotect(at, 2 * 4096, PROT_NONE) < 0 || sigaltstack(&small, NULL) < 0)
+		_exit(3);
+	samples_burn(of->cpu_ns);
+	sigaltstack(&off, NULL);
+	munmap(at, 4 * 4096);
+	return data;
+}
+
+/* Threads come and go, so there is a second source of signals, and both expire at the same tick as often as not. */
+static int churn_on_signal_stacks_of(size_t bytes, uint32_t engine)
+{
+	struct stack_of of = {bytes, 15 * MS};
+	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){
+		.dir = session_dir, .ring_place = WEFT_RING_DIR, .sample_engine = engine, .sample_hz = 240});
+	pthread_t threads[2];
+
+	for (int i = 0; rec && i < 20; i++) {
+		for (int j = 0; j < 2; j++)
+			if (pthread_create(&threads[j], NULL, burn_on_a_signal_stack_of, &of))
+				return 4;
+		for (int j = 0; j < 2; j++)
+			pthread_join(threads[j], NULL);
+	}
+	if (!rec || weft__engine_counts().samples < 5)
+		return 5;
+	return weft_recorder_close(rec, NULL) ? 6 : 0;
+}
+
+TEST(a_signal_stack_with_no_room_for_two_handlers_ends_nobody)
+{
+	static const uint32_t engines[] = {WEFT_ENGINE_TIMER, WEFT_ENGINE_AUTO};
+	size_t frame = (size_t)sysconf(_SC_MINSIGSTKSZ), sizes[] = {frame + 900, frame + 1800, 2 * frame};
+
+	SKIP_UNDER_TSAN();
+#ifdef __SANITIZE_ADDRESS__
+	SKIP("frames of AddressSanitizer need more than such a stack has");
+#endif
+	if (sizes[2] > 8192)
+		SKIP("two handlers need more than 8 KiB with the registers of this CPU: there is one source of "
+		     "signals");
+	for (int i = 0; i < 6; i++) {
+		int status = -1;
+		pid_t pid;
+
+		session_fresh_dir();
+		pid = fork();
+		if (pid == 0)
+			_exit(churn_on_signal_stacks_of(sizes[i / 2] & ~(size_t)63, engines[i % 2]));
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		if (!CHECK_EQ(status, 0))
+			printf("\tstacks of %zu bytes, engine %u\n", sizes[i / 2] & ~(size_t)63, engines[i % 2]);
+		session_remove_dir();
+	}
+}
+
 TEST(a_program_s_own_breakpoints_are_its_own)
 {
 	struct weft_recorder *rec;

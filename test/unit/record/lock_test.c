@@ -163,6 +163,30 @@ TEST(after_a_hand_off_each_holder_has_its_own_time)
 	session_remove_dir();
 }
 
+TEST(a_wait_that_is_said_afterwards_knows_the_holders_of_a_lock_that_was_watched)
+{
+	struct weft_recorder *rec =
+		session_start(&(struct weft_recorder_opts){.wait_ns = 10 * MS, .sample_hz = WEFT_OFF});
+	struct hand b = {.hold_ns = 30 * MS, .times = 1};
+	pthread_t thread;
+	uint64_t since;
+
+	REQUIRE(rec);
+	since = weft_wait_since();
+	weft_lock_watch(LOCK);
+	REQUIRE(pthread_create(&thread, NULL, second, &b) == 0);
+	pthread_join(thread, NULL);
+	weft_waited(WEFT_WAIT_LOCK, weft_string("lock"), LOCK, 0, since);
+	CHECK(marked());
+	weft_lock_unwatch(LOCK);
+	CHECK(!marked());
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
+	helds_read();
+	CHECK_EQ(helds.last_holder, b.tid);
+	CHECK(waits_near(held_ns(b.tid), b.end_ns - b.begin_ns, 5));
+	session_remove_dir();
+}
+
 TEST(one_that_takes_it_again_and_again_is_one_holder)
 {
 	struct weft_recorder *rec =

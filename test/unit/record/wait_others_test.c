@@ -113,6 +113,70 @@ TEST(a_wait_that_another_thread_reports)
 	session_remove_dir();
 }
 
+/* This thread gives the lock back and takes it again while the other waits, which others said of it. */
+TEST(a_wait_that_another_thread_begins_knows_who_held_the_lock_meanwhile)
+{
+	struct weft_recorder *rec = start(5 * MS);
+	struct sleeper s;
+	pthread_t thread;
+
+	REQUIRE(rec);
+	sleeper_start(&s, &thread);
+	weft_wait_begin_of(s.number, WEFT_WAIT_RUNTIME, weft_string("gvl"), 1); /* nobody has it yet */
+	CHECK(weft_lock_waited(1));
+	weft_lock_held(1);
+	session_sleep_ns(6 * MS);
+	weft_lock_released(1);
+	weft_wait_end_of(s.number, WEFT_WAIT_RUNTIME, 1);
+	weft_wait_begin_of(s.number, WEFT_WAIT_RUNTIME, weft_string("gvl"), 2);
+	weft_wait_end_of(s.number, WEFT_WAIT_RUNTIME, 2);
+	CHECK(!weft_lock_waited(2));
+	weft_wait_begin_of(s.number, WEFT_WAIT_RUNTIME, weft_string("gvl"), 3);
+	CHECK(weft_lock_waited(3));
+	sem_post(&s.go);
+	sem_post(&s.go);
+	pthread_join(thread, NULL); /* it reports the first, and the last is never ended */
+	CHECK(!weft_lock_waited(1));
+	CHECK(!weft_lock_waited(3));
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
+	waits_read(&w, "gvl", s.tid);
+	if (CHECK_EQ(w.n_defined, 1))
+		CHECK_EQ(w.reported[0].holder, waits_tid());
+	session_remove_dir();
+}
+
+static void *wait_for_runtime(void *data)
+{
+	uint64_t self = weft_wait_self();
+
+	weft_wait_begin_of(self, WEFT_WAIT_RUNTIME, weft_string("gvl"), 1);
+	weft_wait_begin(WEFT_WAIT_CONDITION, weft_string("condition"), 2);
+	session_sleep_ns(6 * MS);
+	weft_wait_end(WEFT_WAIT_CONDITION, 2);
+	weft_wait_end_of(self, WEFT_WAIT_RUNTIME, 1);
+	weft_wait_begin(WEFT_WAIT_CONDITION, weft_string("condition"), 3);
+	session_sleep_ns(6 * MS);
+	weft_wait_end(WEFT_WAIT_CONDITION, 3);
+	return data;
+}
+
+TEST(how_a_runtime_waits_for_its_lock_is_not_recorded_beside_that_wait)
+{
+	struct weft_recorder *rec = start(5 * MS);
+	pthread_t thread;
+
+	REQUIRE(rec);
+	REQUIRE(pthread_create(&thread, NULL, wait_for_runtime, NULL) == 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
+	waits_read(&w, NULL, 0);
+	if (CHECK_EQ(w.n_defined, 2)) {
+		CHECK_EQ(w.reported[0].what, WEFT_WAIT_RUNTIME);
+		CHECK_EQ(w.reported[1].object, 3);
+	}
+	session_remove_dir();
+}
+
 /* The same for one that sleeps on: its waits are reported for it when recording stops. */
 TEST(a_wait_that_another_thread_ended_is_recorded_by_the_collector)
 {

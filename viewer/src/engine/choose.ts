@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which segments of a trace are loaded, when it is more than a browser can hold, or a part was asked for.
-import type { Manifest } from './source.ts';
+import type { FileInfo, Manifest } from './source.ts';
 
 /** More events than this are not loaded at once: a browser gives a page about 4 GB, and an event takes up to 40 B. */
 export const MAX_EVENTS = 30_000_000;
@@ -17,17 +17,31 @@ export interface Choice {
   indices: number[]; // of manifest.files
   events: number;
   left: string[]; // sentences about what is not loaded
+  before?: Part; // how to ask for what comes before it, and after it
+  after?: Part;
 }
 
-/** Segments up to the limit: those that were asked for, else the newest. */
+/** What there is before and after the segments that are loaded. */
+function around(manifest: Manifest, taken: { file: FileInfo }[]): Pick<Choice, 'before' | 'after'> {
+  const files = manifest.files.filter((file) => file.events > 0 && file.bytes <= MAX_BYTES);
+  const from = Math.min(...taken.map(({ file }) => file.fromNs));
+  const to = Math.max(...taken.map(({ file }) => file.toNs));
+  const some: Pick<Choice, 'before' | 'after'> = {};
+  if (files.some((file) => file.toNs < from)) some.before = { toNs: from - 1 };
+  if (files.some((file) => file.fromNs > to)) some.after = { fromNs: to + 1 };
+  return some;
+}
+
+/** Segments up to the limit: those that were asked for, from the first on where no end was named, else the newest. */
 export function chooseFiles(manifest: Manifest, options: Part): Choice {
   const most = options.maxEvents ?? MAX_EVENTS;
   const { fromNs = -Infinity, toNs = Infinity } = options;
+  const onward = options.fromNs !== undefined && options.toNs === undefined;
   const wanted = manifest.files
     .map((file, index) => ({ file, index }))
     .filter(({ file }) => file.bytes <= MAX_BYTES)
     .filter(({ file }) => file.events === 0 || (file.toNs >= fromNs && file.fromNs <= toNs))
-    .sort((a, b) => b.file.toNs - a.file.toNs);
+    .sort((a, b) => (onward ? a.file.fromNs - b.file.fromNs : b.file.toNs - a.file.toNs));
   const taken: typeof wanted = [];
   let events = 0;
   let bytes = 0;
@@ -55,5 +69,5 @@ export function chooseFiles(manifest: Manifest, options: Part): Choice {
         `from ${at(from)} to ${at(to)}: ${why}.`,
     );
   }
-  return { events, left, indices: taken.map(({ index }) => index).sort((a, b) => a - b) };
+  return { events, left, indices: taken.map(({ index }) => index).sort((a, b) => a - b), ...around(manifest, taken) };
 }

@@ -6,8 +6,8 @@ import type {
 } from '../api.ts';
 import { chooseFiles, type Choice, type Part } from './choose.ts';
 import type { LodData } from './lod.ts';
-import { slicesOf } from './lod.ts';
-import { joinPreview, previewParts } from './preview.ts';
+import { sharedFrames, slicesOf } from './lod.ts';
+import { joinPreview, previewParts, type PreviewPart } from './preview.ts';
 import type { Answer, Ask } from './protocol.ts';
 import { sampleSeries, sampleUtilisation } from './series.ts';
 import type { Loaded, LoadOptions } from './session.ts';
@@ -16,6 +16,7 @@ import type { MemoryFile } from './wasi.ts';
 import workerCode from 'worker:./worker.ts';
 
 const LIVE_MS = 2000;
+const PROGRESS_MS = 200;
 const FETCHES = 32; // at a time; browsers make a queue of them
 
 export interface OpenOptions extends Part {
@@ -90,6 +91,8 @@ export class EngineTrace implements Trace {
   private grown: ((info: TraceInfo) => void)[] = [];
   private known = new Map<number, { info: FileInfo; file: MemoryFile }>();
   private version = '';
+  private saidMs = -PROGRESS_MS;
+  private around: Pick<Choice, 'before' | 'after'> = {};
 
   constructor(private source: Source, private options: OpenOptions) {
     this.listed = source.manifest(); // is on its way while the worker is made
@@ -113,13 +116,16 @@ export class EngineTrace implements Trace {
     );
   }
 
-  /** Only until there is something to show: a recording that grows is loaded quietly. */
+  /** Only until there is something to show, and now and then: drawing it takes the CPU from what is going on. */
   private progress(what: string, share: number): void {
-    if (!this.loaded) this.options.onProgress?.(what, share);
+    const now = performance.now();
+    if (this.loaded || now - this.saidMs < PROGRESS_MS) return;
+    this.saidMs = now;
+    this.options.onProgress?.(what, share);
   }
 
   private update(info: TraceInfo): void {
-    this.info = info;
+    this.info = Object.assign(info, this.around);
     for (const callback of this.grown) callback(info);
   }
 
@@ -152,18 +158,20 @@ export class EngineTrace implements Trace {
   }
 
   /** A picture of a large trace by several workers, before the one that did the first part loads all of it. */
-  private async preview(started: Promise<WebAssembly.Module>, parts: number[][], coming: Coming): Promise<boolean> {
+  private async preview(started: Promise<WebAssembly.Module>, parts: PreviewPart[], coming: Coming): Promise<boolean> {
     if (parts.length < 2) return false;
     const others = parts.slice(1).map(() => new Link([], () => {}, () => {}));
     try {
       const loading = [this.link, ...others].map(async (link, i) => {
         const module = await started;
         if (link !== this.link) await link.ask('start', [module]);
-        const files = await Promise.all(parts[i].map((at) => coming.files[at]));
-        const options: LoadOptions = { files, names: new Uint8Array(), live: false, left: coming.left, preview: true };
+        const { fromNs, toNs } = parts[i];
+        const files = await Promise.all(parts[i].files.map((at) => coming.files[at]));
+        const preview = { fromNs, toNs };
+        const options: LoadOptions = { files, names: new Uint8Array(), live: false, left: coming.left, preview };
         return link.ask<Loaded>('load', [options]);
       });
-      const joined = joinPreview(await Promise.all(loading));
+      const joined = joinPreview(await Promise.all(loading), coming.events);
       if (joined) this.show(joined);
       return joined !== null;
     } catch {
@@ -237,6 +245,7 @@ export class EngineTrace implements Trace {
     const transfer = manifest.live ? [] : files.map((file) => file.bytes.buffer as ArrayBuffer);
     const loaded = await this.link.ask<Loaded>('load', [options], transfer);
     this.version = manifest.version;
+    this.around = { before: coming.before, after: coming.after };
     this.show(loaded);
   }
 
@@ -276,6 +285,10 @@ export class EngineTrace implements Trace {
 
   slices(lane: number, layer: LaneLayer, fromNs: number, toNs: number, pixels: number): Slices {
     return slicesOf(this.loaded.layers[lane]?.[layer] ?? [], fromNs, toNs, pixels);
+  }
+
+  sharedFrames(lane: number): number {
+    return sharedFrames(this.loaded.layers[lane]?.flame ?? []);
   }
 
   private pollLods(lane: number | null): LodData[] {

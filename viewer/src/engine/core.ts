@@ -4,6 +4,7 @@
 import type {
   ColumnInfo, Filter, Flame, Lane, LaneLayer, Order, Rows, Selection, TableInfo, Weight,
 } from '../api.ts';
+import { NONE } from '../api.ts';
 import { Wasi, type MemoryFile } from './wasi.ts';
 
 export const LAYERS: LaneLayer[] = [
@@ -23,6 +24,11 @@ export interface LayerData {
   label: Uint32Array;
   kind: Uint8Array;
   depth: Uint8Array;
+}
+/** In ns from the first event of the files; 0: no bound. */
+export interface TimePart {
+  fromNs: number;
+  toNs: number;
 }
 export interface Points {
   timeNs: Float64Array;
@@ -108,10 +114,10 @@ export class Core {
     this.wasm.view_slices_up_to(events);
   }
 
-  /** Before the load: whether only what lanes show is kept, without rows and labels. */
-  layersOnly(only: boolean): void {
-    this.pictureOnly = only;
-    this.wasm.view_layers_only(only ? 1 : 0);
+  /** Before the load: whether only what lanes show is kept, without rows and labels, of this part of the time. */
+  layersOnly(part: TimePart | null): void {
+    this.pictureOnly = part !== null;
+    this.wasm.view_layers_only(part ? 1 : 0, part?.fromNs ?? 0, part?.toNs ?? 0);
   }
 
   /** Reads all events into the tables. */
@@ -213,12 +219,13 @@ export class Core {
     const at = (which: number): number => this.wasm.view_layer_column(which);
     const memory = this.wasi.memory!.buffer;
     const named = this.pictureOnly ? 0 : n;
+    const label = new Uint32Array(memory, at(3), named);
     return {
       n,
       beginNs: new Float64Array(memory, at(0), n).slice(),
       endNs: new Float64Array(memory, at(1), n).slice(),
       row: new Uint32Array(memory, at(2), named).slice(),
-      label: new Uint32Array(memory, at(3), named).slice(),
+      label: label.some((one) => one !== NONE) ? label.slice() : new Uint32Array(),
       kind: new Uint8Array(memory, at(4), n).slice(),
       depth: new Uint8Array(memory, at(5), n).slice(),
     };

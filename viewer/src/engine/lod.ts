@@ -99,6 +99,16 @@ export function buildLods(layer: LayerData): LodData[] {
   return depths.map((depth, i) => buildLod(layer, depth, which[i]));
 }
 
+/** Outer frames that all stacks of a lane share say nothing: how many rows of a flame chart can be left out at the top.
+ * The last of those, and the innermost, stay. */
+export function sharedFrames(lods: LodData[]): number {
+  const same = ({ label }: LodData): boolean => label.length > 0 && label.every((one) => one === label[0]);
+  const rows = [...lods].sort((a, b) => a.depth - b.depth);
+  let shared = 0;
+  while (shared < rows.length - 1 && rows[shared].depth === shared && same(rows[shared])) shared++;
+  return Math.max(0, shared - 1);
+}
+
 /** The buffers that can be given away to another thread. */
 export function lodBuffers(lod: LodData): ArrayBuffer[] {
   const arrays = [lod.beginNs, lod.endNs, lod.row, lod.label, lod.kind];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace in the worker: from files to what the page draws, and answers to what it asks.
 import type { Filter, Flame, Lane, LaneLayer, Order, Rows, Selection, TraceInfo, Weight } from '../api.ts';
-import { Core, LAYERS } from './core.ts';
+import { Core, LAYERS, type TimePart } from './core.ts';
 import { buildLods, type LodData } from './lod.ts';
 import { buildSeries, type SeriesData } from './series.ts';
 import type { MemoryFile } from './wasi.ts';
@@ -15,17 +15,25 @@ export interface Loaded {
   series: { queue: SeriesData[]; cost: SeriesData[]; localQueue: SeriesData[][]; wakeDelay: SeriesData[][] }; // by lane
   complete: boolean; // findings are in
   clockNs: number; // moment 0, on the clock of the recording
+  bootsNs: number[]; // when the clocks of the recordings were 0, in time of day
 }
 export interface LoadOptions {
   files: MemoryFile[];
   names: Uint8Array;
   live: boolean;
   left: string[]; // sentences about what was not loaded
-  preview?: boolean; // only what lanes show (preview.ts)
+  preview?: TimePart; // only what lanes show, of this part (preview.ts)
 }
 
 interface ReportJson {
   recordings: { findings?: unknown[]; limits?: string | null }[];
+}
+
+const OTHERS = 'other threads';
+
+/** What a group of lanes is called: of several processes, whose it is comes first. */
+export function processGroup(group: string, process: string, processes: number): string {
+  return processes < 2 ? group : `${process} · ${group === OTHERS ? 'threads' : group}`;
 }
 
 export class Session {
@@ -53,7 +61,7 @@ export class Session {
   }
 
   load(options: LoadOptions): Loaded {
-    this.core.layersOnly(options.preview === true);
+    this.core.layersOnly(options.preview ?? null);
     this.core.open(options.files, options.names);
     this.core.load();
     const names = this.recordingNames();
@@ -67,7 +75,7 @@ export class Session {
       events: this.core.figure(0),
       live: options.live,
       lanes,
-      recordings: recordings.map(({ shiftNs }, i) => ({ name: names[i] ?? `${i}`, shiftNs })),
+      recordings: recordings.map(({ shiftNs, spanNs }, i) => ({ name: names[i] ?? `${i}`, shiftNs, spanNs })),
       tables: this.core.tables,
       problems: [...options.left, ...this.core.problems()],
       limits: [],
@@ -75,13 +83,13 @@ export class Session {
       complete: false,
     };
     if (recordings.length === 0) info.problems.unshift('No segment could be read.');
-    const layers = lanes.map((lane) => {
-      const of = {} as Record<LaneLayer, LodData[]>;
-      for (const layer of LAYERS) of[layer] = buildLods(this.core.layer(lane.id, layer));
-      return of;
-    });
-    const loaded: Loaded = { info, layers, series: this.series(layers), complete: false, clockNs: first?.clockNs ?? 0 };
-    this.core.layersDone();
+    const loaded: Loaded = {
+      info,
+      ...this.drawn(lanes),
+      complete: false,
+      clockNs: first?.clockNs ?? 0,
+      bootsNs: recordings.map(({ startUnixNs, clockNs }) => startUnixNs - clockNs),
+    };
     if (!options.preview && info.events <= FINDINGS_AT_ONCE) this.find(loaded);
     return loaded;
   }
@@ -92,7 +100,10 @@ export class Session {
     loaded.info.findings = report.recordings.flatMap((recording, i) =>
       (recording.findings ?? []).map((finding) => ({ recording: i, ...(finding as object) })),
     );
-    loaded.info.limits = report.recordings.flatMap((recording) => (recording.limits ? [recording.limits] : []));
+    const { recordings } = loaded.info;
+    loaded.info.limits = report.recordings.flatMap(({ limits }, i) =>
+      limits ? [recordings.length > 1 && recordings[i] ? `${recordings[i].name}: ${limits}` : limits] : [],
+    );
     loaded.info.complete = true;
     loaded.complete = true;
   }
@@ -122,25 +133,32 @@ export class Session {
     const runtimeOf = new Map(Array.from(workers.columns.id.values, (id, i) => [id, runtimes[i]]));
     for (const lane of lanes) {
       const process = names[lane.recording];
-      const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : 'other threads';
-      lane.group = names.length > 1 ? `${group} · ${process}` : group;
+      const group = lane.workerId >= 0 ? runtimeOf.get(lane.workerId) || 'workers' : OTHERS;
+      lane.group = processGroup(group, process, names.length);
     }
     return lanes;
   }
 
-  private series(layers: Loaded['layers']): Loaded['series'] {
-    const one = (name: string, lane: number, times?: Float64Array): SeriesData[] => {
-      const points = this.core.points(name, lane, times);
-      return [buildSeries(points.timeNs, points.value)];
-    };
+  private points(name: string, lane: number, times?: Float64Array): SeriesData[] {
+    const points = this.core.points(name, lane, times);
+    return [buildSeries(points.timeNs, points.value)];
+  }
+
+  /** What lanes show, a layer at a time: what making one of all lanes takes is given back before the next. */
+  private drawn(lanes: Lane[]): Pick<Loaded, 'layers' | 'series'> {
+    const layers = lanes.map(() => ({}) as Record<LaneLayer, LodData[]>);
     const ofPolls = (name: string): SeriesData[][] =>
-      layers.map(({ poll }, lane) => one(name, lane, poll.length === 1 ? poll[0].beginNs : undefined));
-    return {
-      queue: one('queue', 0),
-      cost: one('cost', 0),
-      localQueue: ofPolls('local_queue'),
-      wakeDelay: ofPolls('wake_delay'),
+      layers.map(({ poll }, lane) => this.points(name, lane, poll.length === 1 ? poll[0].beginNs : undefined));
+    const series: Loaded['series'] = {
+      queue: this.points('queue', 0), cost: this.points('cost', 0), localQueue: [], wakeDelay: [],
     };
+    for (const layer of LAYERS) {
+      for (const lane of lanes) layers[lane.id][layer] = buildLods(this.core.layer(lane.id, layer));
+      if (layer === 'poll') series.localQueue = ofPolls('local_queue');
+      if (layer === 'poll') series.wakeDelay = ofPolls('wake_delay');
+      this.core.layersDone();
+    }
+    return { layers, series };
   }
 
   rows(table: string, columns?: string[], filters?: Filter[], limit?: number, order?: Order): Rows {

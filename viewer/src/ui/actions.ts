@@ -48,6 +48,14 @@ export function showAll(app: App): void {
   app.view.set({ fromNs: info.fromNs, toNs: info.toNs });
 }
 
+/** The time of one recording, or of all. */
+export function showRecording(app: App, number: number | null): void {
+  const recording = number === null ? undefined : app.loaded.get().info.recordings[number];
+  if (!recording) return showAll(app);
+  const { shiftNs, spanNs } = recording;
+  app.view.set({ fromNs: shiftNs, toNs: shiftNs + Math.max(spanNs, 1000) });
+}
+
 /** What `f` is about: the item, else the selected area. */
 function focused(app: App): [number, number] | null {
   const { place } = app.loaded.get();

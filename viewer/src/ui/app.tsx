@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: timeline, the column beside it, and the panels below; and what keeps URL, theme and item up to date.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Trace } from '../api';
+import type { Trace, TraceInfo } from '../api';
 import { Chips, RecordingChoice } from './chips';
 import { PANEL_NAMES } from './commands';
 import { AppContext, useApp, useLoaded, useView } from './context';
@@ -21,16 +21,24 @@ import type { Panel, View } from './state';
 import { many } from './table';
 import { slotOf } from './theme';
 import { Timeline } from './timeline/timeline';
-import { decode, encode } from './url';
+import { areApart } from './apart';
+import { decode, decodePart, encode, encodePart } from './url';
 
 function isDark(theme: View['theme']): boolean {
   return theme === 'auto' ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark';
 }
 
+/** Of recordings with long times in between that nobody recorded, the first: of all there would be nothing to see. */
+function firstView(info: TraceInfo): Partial<View> {
+  if (!areApart(info)) return {};
+  const [{ shiftNs, spanNs }] = info.recordings;
+  return { fromNs: shiftNs, toNs: shiftNs + Math.max(spanNs, 1000) };
+}
+
 export function makeApp(trace: Trace): App {
   const { info } = trace;
   const base = defaults(info.fromNs, Math.max(info.toNs, info.fromNs + 1000));
-  const view = new Store<View>({ ...base, ...decode(location.hash) });
+  const view = new Store<View>({ ...base, ...firstView(info), ...decode(location.hash) });
   const dark = isDark(view.get().theme);
   document.documentElement.dataset.theme = dark ? 'dark' : 'light';
   const loaded = new Store<Loaded>({
@@ -67,9 +75,10 @@ function followTheme(app: App): void {
 function followUrl(app: App): void {
   let written = location.hash;
   let timer = 0;
+  const part = decodePart(location.hash);
   const write = (): void => {
     timer = 0;
-    const hash = encode(app.view.get(), app.base);
+    const hash = encode(app.view.get(), app.base, part);
     written = hash ? `#${hash}` : '';
     if (written !== location.hash) history.replaceState(null, '', written || location.pathname + location.search);
   };
@@ -78,6 +87,7 @@ function followUrl(app: App): void {
   });
   window.addEventListener('hashchange', () => {
     if (location.hash === written) return;
+    if (encodePart(decodePart(location.hash)) !== encodePart(part)) return location.reload();
     app.view.set({ ...app.base, ...decode(location.hash) });
   });
 }

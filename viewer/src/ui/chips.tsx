@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the panels below are restricted to, each with a way to remove it.
-import { select } from './actions';
+import { select, showRecording } from './actions';
 import { useApp, useAsync, useLoaded, useView } from './context';
 import { duration, moment } from './format';
 import { one } from './table';
@@ -81,6 +81,7 @@ export function RecordingChoice() {
       onChange={(e) => {
         const value = e.currentTarget.value;
         select(app, { recording: value === '' ? undefined : Number(value), task: undefined });
+        showRecording(app, value === '' ? null : Number(value));
       }}
     >
       <option value="">all recordings</option>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The view in the URL's hash: "#t=0,2500000&item=poll/17&panel=locks". Names of parameters are stable: a link that was
 // sent once works for ever. What is as by default is left out; what cannot be read is ignored, never an error.
-import type { Selection, Weight } from '../api';
+import type { Selection, TimeRange, Weight } from '../api';
 import { PANELS } from './state';
 import type { Item, Panel, Transform, View } from './state';
 
@@ -89,8 +89,21 @@ export function decodeSelection(text: string): Selection {
   return s;
 }
 
-export function encode(view: View, base: View): string {
-  const out = new URLSearchParams();
+/** Which part of a trace that is too large was asked for: "part=FROM,TO" in ns, either of which may be left out. */
+export function decodePart(hash: string): TimeRange {
+  const text = new URLSearchParams(hash.replace(/^#/, '')).get('part') ?? '';
+  const [from, to] = text.split(',').map((one) => (one.trim() === '' ? NaN : Number(one)));
+  return { ...(Number.isFinite(from) && { fromNs: from }), ...(Number.isFinite(to) && { toNs: to }) };
+}
+
+export function encodePart({ fromNs, toNs }: TimeRange): string {
+  if (fromNs === undefined && toNs === undefined) return '';
+  return `part=${[fromNs, toNs].map((one) => (one === undefined ? '' : ns(one))).join(',')}`;
+}
+
+/** `part`: of the trace, which the view does not change. */
+export function encode(view: View, base: View, part: TimeRange = {}): string {
+  const out = new URLSearchParams(encodePart(part));
   const differs = (key: keyof View): boolean => JSON.stringify(view[key]) !== JSON.stringify(base[key]);
   if (differs('fromNs') || differs('toNs')) out.set('t', `${ns(view.fromNs)},${ns(view.toNs)}`);
   if (differs('selection')) out.set('sel', encodeSelection(view.selection));

@@ -151,6 +151,58 @@ pub struct weft_recorder_stats {
     pub limited: u32,
 }
 
+/// `weft/report.h`: a sealed segment.
+#[repr(C)]
+#[derive(Debug)]
+pub struct weft_report {
+    /// Of this struct in the library.
+    pub size: usize,
+    /// Where it is.
+    pub path: *const c_char,
+    /// Of the file, without its directory.
+    pub name: *const c_char,
+    /// Its length.
+    pub bytes: u64,
+    /// Open for reading.
+    pub fd: c_int,
+    /// How often it was given to the function before.
+    pub tries: u32,
+    /// The function may set it, when it fails.
+    pub retry_after_ns: u64,
+}
+
+/// `weft/report.h`: takes a segment.
+pub type weft_report_fn = unsafe extern "C" fn(report: *mut weft_report, data: *mut c_void) -> c_int;
+
+/// `weft/report.h`: how the recorder and its targets are.
+#[repr(C)]
+pub struct weft_health {
+    /// Of this struct.
+    pub size: usize,
+    /// 1: it does what was asked for.
+    pub ok: u32,
+    /// `enum weft_recorder_state`.
+    pub state: u32,
+    /// Where segments are to go.
+    pub targets: u32,
+    /// Of these, whose last try failed.
+    pub failing: u32,
+    /// Segments that a target took.
+    pub sent: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Tries that failed and will be made again.
+    pub retries: u64,
+    /// Segments that a target will not take.
+    pub refused: u64,
+    /// Segments that a target does not have yet.
+    pub waiting: u64,
+    /// When a target last took one.
+    pub sent_real_ns: u64,
+    /// The first thing that is not as it should be.
+    pub why: [c_char; 200],
+}
+
 /// `weft/hooks.h`: where messages go.
 pub type weft_log_fn = unsafe extern "C" fn(level: u32, msg: *const c_char, data: *mut c_void);
 
@@ -239,5 +291,13 @@ extern "C" {
         path_bytes: usize,
         err: *mut weft_error,
     ) -> c_int;
+    pub fn weft_recorder_report_to(
+        rec: *mut weft_recorder,
+        name: *const c_char,
+        func: Option<weft_report_fn>,
+        data: *mut c_void,
+        err: *mut weft_error,
+    ) -> c_int;
+    pub fn weft_recorder_health(rec: *mut weft_recorder, health: *mut weft_health) -> c_int;
     pub fn weft_recorder_stats(rec: *mut weft_recorder, stats: *mut weft_recorder_stats) -> c_int;
 }

@@ -22,11 +22,13 @@ pub struct weft_recorder_opts {
     pub keep_bytes: u64,
     /// Delete sealed segments of this name that are older. 0: no limit.
     pub keep_ns: u64,
-    /// Longest time between two drains.
+    /// About the longest time between two drains; twice that while the program does next to nothing.
     pub drain_ns: u64,
     /// Longest time that an event waits in shared memory before it is in the file.
     pub flush_ns: u64,
-    /// How often the callbacks of global queues are called.
+    /// How often the callbacks of global queues are called. Where that takes too much of the budget: when the
+    /// collector is awake, four times a second or more; while the program does next to nothing and they were empty,
+    /// every 4 s.
     pub queue_ns: u64,
     /// Slots of a thread. A busy thread's ring grows to four times that.
     pub ring_bytes: u32,

@@ -37,6 +37,8 @@ structs! {
         size, state, threads, events, lost, bytes, segments, drains, pauses, collector_ns, rings, ring_bytes,
         recovered, samples, samples_lost, uncovered, dumps, cost_ns, program_ns, sample_hz, limited,
     }
+    weft_report { size, path, name, bytes, fd, tries, retry_after_ns }
+    weft_health { size, ok, state, targets, failing, sent, bytes, retries, refused, waiting, sent_real_ns, why }
     weft_recorder_opts { size, dir, name, labels, sample_hz, sample_signal, budget_ppm, trigger_forward_ns }
 }
 

@@ -31,7 +31,7 @@ fn sleep_in_the_poll(time: Duration) {
 }
 
 async fn blocking_poll() {
-    sleep_in_the_poll(Duration::from_millis(120));
+    sleep_in_the_poll(Duration::from_millis(400)); // beside other work, weft's threads come late to see it
 }
 
 async fn slow_cpu_poll() {
@@ -146,6 +146,7 @@ async fn all() {
     let _ = weft_tokio::spawn(self_waking()).await;
     let _ = weft_tokio::spawn(waits_for_a_blocking_thread()).await;
     let _ = tokio::spawn(plain_task()).await;
+    let _ = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(10))).await;
     drop(lost);
 }
 

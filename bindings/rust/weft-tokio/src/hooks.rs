@@ -67,6 +67,7 @@ pub(crate) mod tasks {
 
     use tokio::runtime::TaskMeta;
 
+    use crate::blocking;
     use crate::local::{self, number};
     use crate::location;
     use crate::shared::Shared;
@@ -91,15 +92,21 @@ pub(crate) mod tasks {
         local::with(|local| local.task.set(0));
     }
 
+    /// Tokio puts the task into a queue right after this, so that this is its first wake.
     pub(crate) fn spawn(meta: &TaskMeta<'_>) {
         let said = local::with(|local| local.spawning.take());
         if weft::recording() {
             let location = said.unwrap_or_else(|| location::plain(meta.spawned_at()));
-            weft::task_spawn(number(meta.id()), location);
+            let (task, tick) = (number(meta.id()), weft::now_ticks());
+            weft::task_spawn_at(task, location, tick);
+            weft::wake_at(task, tick);
         }
     }
 
     pub(crate) fn terminate(meta: &TaskMeta<'_>) {
-        weft::task_end(number(meta.id()));
+        let task = number(meta.id());
+        if !blocking::plain_ended(task, meta.spawned_at()) {
+            weft::task_end(task);
+        }
     }
 }

@@ -31,12 +31,15 @@
 //! |---|---|---|
 //! | polls, task begin and end | every task | tasks of [`spawn`] and its like |
 //! | where a task was spawned | every task | tasks of [`spawn`] and its like |
+//! | who spawned a task, and how long it waited for its first poll | every task | tasks of [`spawn`] and its like |
 //! | who woke a task, and how long it waited for its poll | tasks of [`spawn`] and its like | the same |
+//! | tasks that wake themselves: `weft query --run self-wakes` | tasks of [`spawn`] and its like | the same |
 //! | parks of workers | yes | yes |
 //! | worker index | Tokio's | in the order of their first park |
 //! | global queue | yes | yes |
 //! | local queue of a worker | yes | no |
 //! | queueing delay of blocking work, and its threads | [`spawn_blocking`] | the same |
+//! | plain `spawn_blocking` | where, how many, their end; not how long they waited or took: Tokio has no hook | no |
 //! | queue of blocking work | yes | no |
 //! | CPU samples, waits, switches, stacks | yes | yes |
 //!

@@ -17,11 +17,19 @@ pub(crate) struct Local {
     pub task: Cell<u64>,
     /// Where the task is spawned that this thread is about to spawn; taken by the hook.
     pub spawning: Cell<Option<weft::Location>>,
+    /// This blocking thread has run work of [`spawn_blocking`](crate::spawn_blocking); taken by the hook of its end.
+    pub own_work: Cell<bool>,
 }
 
 thread_local! {
     static LOCAL: Local = const {
-        Local { runtime: Cell::new(0), index: Cell::new(0), task: Cell::new(0), spawning: Cell::new(None) }
+        Local {
+            runtime: Cell::new(0),
+            index: Cell::new(0),
+            task: Cell::new(0),
+            spawning: Cell::new(None),
+            own_work: Cell::new(false),
+        }
     };
     static HOME: RefCell<Home> = const { RefCell::new(Home { shared: None, metrics: None, blocking: None }) };
 }

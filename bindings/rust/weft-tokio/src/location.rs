@@ -46,9 +46,24 @@ fn find(at: &'static Location<'static>, name: Option<&'static str>) -> weft::Loc
     location
 }
 
+/// Futures around others, of which the one inside has the name that people look for.
+const AROUND: [&str; 6] = [
+    "tracing::instrument::Instrumented<",
+    "tracing::instrument::WithDispatch<",
+    "opentelemetry::trace::context::WithContext<",
+    "tokio::time::timeout::Timeout<",
+    "core::pin::Pin<",
+    "alloc::boxed::Box<",
+];
+
+fn unwrap(name: &str) -> &str {
+    let inside = AROUND.iter().find_map(|around| name.strip_prefix(around)?.strip_suffix('>'));
+    inside.filter(|inside| !inside.starts_with("dyn ")).map_or(name, unwrap)
+}
+
 #[cold]
 fn register(at: &Location<'_>, name: Option<&str>) -> weft::Location {
-    let text = name.map(|name| name.trim_end_matches("::{{closure}}"));
+    let text = name.map(|name| unwrap(name).trim_end_matches("::{{closure}}"));
     match text {
         // A block in a function of many: the line tells them apart.
         Some(text) => weft::Location::new(&shorten(text), at.file(), at.line()),
@@ -84,6 +99,17 @@ mod tests {
     fn arguments_of_types_are_left_out() {
         assert_eq!(shorten("a::b<c::D<e>, f>::g"), "a::b<..>::g");
         assert_eq!(shorten("a::b"), "a::b");
+    }
+
+    #[test]
+    fn a_future_inside_of_a_wrapper_has_the_name() {
+        assert_eq!(
+            unwrap("tracing::instrument::Instrumented<shop::checkout::{{closure}}>"),
+            "shop::checkout::{{closure}}"
+        );
+        assert_eq!(unwrap("core::pin::Pin<alloc::boxed::Box<shop::A<b>>>"), "shop::A<b>");
+        let boxed = "alloc::boxed::Box<dyn core::future::future::Future<Output = ()>>";
+        assert_eq!(unwrap(boxed), boxed);
     }
 
     #[test]

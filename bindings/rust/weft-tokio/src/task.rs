@@ -154,6 +154,7 @@ fn announce<T>(
     let handle = spawn();
     if local::with(|local| local.spawning.take()).is_some() {
         weft::task_spawn_at(number(handle.id()), location, tick);
+        weft::wake_at(number(handle.id()), tick);
     }
     handle
 }

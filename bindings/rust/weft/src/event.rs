@@ -100,6 +100,12 @@ pub fn wake(task: u64) {
     unsafe { sys::weft_wake(task, 0) }
 }
 
+/// The same, at a time that [`now_ticks`] gave.
+#[inline]
+pub fn wake_at(task: u64, tick: u64) {
+    unsafe { sys::weft_wake_at(task, 0, tick) }
+}
+
 /// `task` begins to wait: the stack of this call is where. About a microsecond.
 pub fn task_wait(task: u64) {
     unsafe { sys::weft_task_wait(task) }

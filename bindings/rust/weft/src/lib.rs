@@ -33,25 +33,32 @@
 //!
 //! 1.85.
 
+mod agent;
 mod context;
 mod define;
 mod error;
 mod event;
 mod options;
 mod recorder;
+mod reporter;
 mod runtime;
 mod text;
 mod wait;
 
+pub use agent::{Profiler, ProfilerBuilder, RunningProfiler};
 pub use context::{Context, Entered};
 pub use define::{Endpoint, EventKind, Field, FieldType, Labels, Location, Text};
 pub use error::Error;
 pub use event::{
     now_ticks, park, poll, poll_begin, poll_end, queue_depth, recording, task_end, task_spawn, task_spawn_at,
-    task_wait, unpark, wake, Polling,
+    task_wait, unpark, wake, wake_at, Polling,
 };
 pub use options::{OnFork, Options, PollMode, RingPlace, SampleEngine, Switches};
-pub use recorder::{Recorder, State, Stats};
+pub use recorder::{Health, Recorder, State, Stats};
+pub use reporter::{
+    DatadogReporter, HttpReporter, LocalReporter, MultiReporter, OtlpReporter, ParcaReporter, PyroscopeReporter,
+    Reporter, S3Reporter, S3ReporterConfig, SealedSegment, Verdict,
+};
 pub use runtime::Runtime;
 pub use wait::{lock_held, lock_released, wait, WaitKind, Waiting};
 

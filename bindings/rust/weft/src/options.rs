@@ -145,7 +145,8 @@ impl Options {
         self
     }
 
-    /// Longest time between two drains. Default 250 ms. From 1 ms to 250 ms.
+    /// About the longest time between two drains; twice that while the program does next to nothing. Default 250 ms.
+    /// From 1 ms to 250 ms.
     pub fn drain(mut self, value: Duration) -> Self {
         self.raw.drain_ns = whole_ns(value);
         self
@@ -157,7 +158,9 @@ impl Options {
         self
     }
 
-    /// How often the callbacks of global queues are called. Default 10 ms. At least 1 ms.
+    /// How often the callbacks of global queues are called. Where that takes too much of the budget: when the
+    /// collector is awake, four times a second or more; while the program does next to nothing and they were empty,
+    /// every 4 s. Default 10 ms. At least 1 ms.
     pub fn queue(mut self, value: Duration) -> Self {
         self.raw.queue_ns = whole_ns(value);
         self

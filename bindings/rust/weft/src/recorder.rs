@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-use std::ffi::{c_char, OsStr, OsString};
+use std::ffi::{c_char, CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use weft_sys as sys;
 
 use crate::error::checked;
+use crate::reporter::{self, Report};
 use crate::text::{c_text, whole_ns};
 use crate::{Error, Options};
 
@@ -103,7 +104,7 @@ impl Options {
         let mut recorder = ptr::null_mut();
         // SAFETY: all that the options point to lives for the call, and the library copies what it keeps.
         checked(|err| unsafe { open(&mut recorder, &raw, err) })?;
-        Ok(Recorder(recorder))
+        Ok(Recorder { raw: recorder })
     }
 }
 
@@ -136,7 +137,28 @@ pub type Stats = sys::weft_recorder_stats;
 /// The recorder: turns what threads emit, and samples of them, into segments. Dropping it stops recording and seals the
 /// last segment.
 #[derive(Debug)]
-pub struct Recorder(*mut sys::weft_recorder);
+pub struct Recorder {
+    raw: *mut sys::weft_recorder,
+}
+
+/// How a recorder and the targets of its segments are, as in `weft/report.h`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// It does what was asked for.
+    pub ok: bool,
+    /// The first thing that is not as it should be; empty when all is well.
+    pub why: String,
+    /// Where segments are to go.
+    pub targets: u32,
+    /// Of these, whose last try failed.
+    pub failing: u32,
+    /// Segments that a target took, one for each target.
+    pub sent: u64,
+    /// Segments that a target does not have yet.
+    pub waiting: u64,
+    /// Segments that a target will not take.
+    pub refused: u64,
+}
 
 // SAFETY: every call of the C API may come from any thread and takes the recorder's mutex.
 unsafe impl Send for Recorder {}
@@ -152,43 +174,74 @@ impl Recorder {
     /// Starts recording, or goes on after a pause.
     pub fn start(&self) -> Result<(), Error> {
         // SAFETY: the recorder is open, or null, which the calls allow; so below.
-        checked(|err| unsafe { sys::weft_recorder_start(self.0, err) }).map(|_| ())
+        checked(|err| unsafe { sys::weft_recorder_start(self.raw, err) }).map(|_| ())
     }
 
     /// Nothing is recorded until [`start`](Self::start).
     pub fn pause(&self) -> Result<(), Error> {
-        checked(|_| unsafe { sys::weft_recorder_pause(self.0) }).map(|_| ())
+        checked(|_| unsafe { sys::weft_recorder_pause(self.raw) }).map(|_| ())
     }
 
     /// Stops recording and seals the segment.
     pub fn stop(&self) -> Result<(), Error> {
-        checked(|err| unsafe { sys::weft_recorder_stop(self.0, err) }).map(|_| ())
+        checked(|err| unsafe { sys::weft_recorder_stop(self.raw, err) }).map(|_| ())
     }
 
     /// Seals what there is now, and begins a new segment. Answers the path of the sealed one; none in memory.
     pub fn rotate(&self) -> Result<Option<PathBuf>, Error> {
-        with_path(|path, bytes, err| unsafe { sys::weft_recorder_rotate(self.0, path, bytes, err) })
+        with_path(|path, bytes, err| unsafe { sys::weft_recorder_rotate(self.raw, path, bytes, err) })
     }
 
     /// Memory only: writes every sealed segment that is kept into `dir`. Answers how many.
     pub fn save(&self, dir: impl AsRef<OsStr>) -> Result<usize, Error> {
         let dir = c_text(dir);
-        checked(|err| unsafe { sys::weft_recorder_save(self.0, dir.as_ptr(), err) }).map(|n| n as usize)
+        checked(|err| unsafe { sys::weft_recorder_save(self.raw, dir.as_ptr(), err) }).map(|n| n as usize)
     }
 
     /// Flight recorder: writes what is known of the time from `back` before the call to `forward` after it, and returns
     /// when it is written. `back` zero: all that is kept.
     pub fn dump(&self, back: Duration, forward: Duration) -> Result<Option<PathBuf>, Error> {
         with_path(|path, bytes, err| unsafe {
-            sys::weft_recorder_dump(self.0, whole_ns(back), whole_ns(forward), path, bytes, err)
+            sys::weft_recorder_dump(self.raw, whole_ns(back), whole_ns(forward), path, bytes, err)
         })
     }
 
     /// Counters since it was opened.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats { size: size_of::<Stats>(), ..Default::default() };
-        unsafe { sys::weft_recorder_stats(self.0, &mut stats) };
+        unsafe { sys::weft_recorder_stats(self.raw, &mut stats) };
         stats
+    }
+
+    /// Gives each sealed segment to `report`, too. Before [`start`](Self::start); see
+    /// [`Reporter::custom`](crate::Reporter::custom).
+    pub(crate) fn report_to(&self, name: &str, report: Report) -> Result<(), Error> {
+        let name = c_text(name);
+        // It is never freed: closing waits for a call of it for a while only.
+        let report: *mut Report = Box::leak(Box::new(report));
+        // SAFETY: strings for the call, and a function that lives for ever.
+        let done = checked(|err| unsafe {
+            sys::weft_recorder_report_to(self.raw, name.as_ptr(), Some(reporter::call), report.cast(), err)
+        });
+        done.map(|_| ())
+    }
+
+    /// Whether all is as it should be, and what is not.
+    pub fn health(&self) -> Health {
+        // SAFETY: numbers and a text, of which all may be 0.
+        let mut raw: sys::weft_health = unsafe { std::mem::zeroed() };
+        raw.size = size_of::<sys::weft_health>();
+        unsafe { sys::weft_recorder_health(self.raw, &mut raw) };
+        Health {
+            ok: raw.ok != 0,
+            // SAFETY: the library ends it with a NUL.
+            why: unsafe { CStr::from_ptr(raw.why.as_ptr()) }.to_string_lossy().into_owned(),
+            targets: raw.targets,
+            failing: raw.failing,
+            sent: raw.sent,
+            waiting: raw.waiting,
+            refused: raw.refused,
+        }
     }
 
     /// What it does now.
@@ -204,7 +257,7 @@ impl Recorder {
 
     /// Stops, seals and frees everything; the error is the one of the last segment.
     pub fn close(mut self) -> Result<(), Error> {
-        let recorder = std::mem::replace(&mut self.0, ptr::null_mut());
+        let recorder = std::mem::replace(&mut self.raw, ptr::null_mut());
         checked(|err| unsafe { sys::weft_recorder_close(recorder, err) }).map(|_| ())
     }
 }
@@ -212,7 +265,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         // SAFETY: null is allowed, and nobody has it any more.
-        unsafe { sys::weft_recorder_close(self.0, ptr::null_mut()) };
+        unsafe { sys::weft_recorder_close(self.raw, ptr::null_mut()) };
     }
 }
 

@@ -50,7 +50,7 @@
  * not wrapped are in parks. The event uv_loop says which it is.
  *
  * Cost: a wrapped callback is two events and a lookup by address; a turn of the loop is four events. When nothing
- * records it is the lookup and some branches.
+ * records it is the lookup and some branches, and nothing for a request.
  *
  * Threads: as in libuv, everything here is called from the loop's thread, but for weft_uv_async_send. Nothing here is
  * async-signal-safe but that one. On a loop that is not attached, and when memory runs out, weft_uv_X does what uv_X
@@ -112,7 +112,7 @@ WEFT_API int weft_uv_async_send(uv_async_t *async);
 /* uv_close. Handles that were started by the functions above are closed by this one: it forgets their callbacks. */
 WEFT_API void weft_uv_close(uv_handle_t *handle, uv_close_cb cb, uint32_t location);
 
-/* Requests, with a callback that is called once. */
+/* Requests, with a callback that is called once. One that was made while nothing records is not wrapped. */
 WEFT_API int weft_uv_write(uv_write_t *req, uv_stream_t *stream, const uv_buf_t bufs[], unsigned int n, uv_write_cb cb,
 			   uint32_t location);
 WEFT_API int weft_uv_shutdown(uv_shutdown_t *req, uv_stream_t *stream, uv_shutdown_cb cb, uint32_t location);

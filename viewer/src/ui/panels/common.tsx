@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small pieces that all panels use. Text from a trace only ever becomes a text node.
 import type { ComponentChildren } from 'preact';
-import { useApp, useAsync, useView } from '../context';
+import { useApp, useAsync, useLoaded, useView } from '../context';
 import { baseName, clock, duration, moment, share } from '../format';
 import { go, goPoll, openItem, reveal } from '../actions';
-import { PARTS } from '../theme';
+import { PARTS, slotOf } from '../theme';
 import type { App } from '../context';
-import { all } from '../table';
+import { all, many } from '../table';
 import type { Row } from '../table';
 
 export function Section({ title, note, children }: { title: string; note?: string; children: ComponentChildren }) {
@@ -152,16 +152,54 @@ export function Stack({ id, open }: { id: number; open?: boolean }) {
   );
 }
 
-/** What the colours of polls mean. */
-export function Legend() {
+/** Each label of a context, "key=value,key=value", selects all that carries it. */
+export function Labels({ text }: { text: string }) {
+  const app = useApp();
+  const choose = (label: string): void => {
+    const at = label.indexOf('=');
+    const chosen = { key: at < 0 ? label : label.slice(0, at), value: at < 0 ? '' : label.slice(at + 1) };
+    app.view.set({ selection: { label: chosen }, panel: 'flame' });
+  };
   return (
-    <p class="muted legend">
-      {PARTS.map((name, i) => (
+    <>
+      {text.split(',').map((label) => (
+        <button key={label} class="link label" title={`Flame graph of all with ${label}`} onClick={() => choose(label)}>
+          {label}
+        </button>
+      ))}
+    </>
+  );
+}
+
+/** So many locations have a colour of their own (theme.ts). */
+const NAMED = 9;
+
+/** What the colours of polls mean: parts of their time, or locations. */
+export function Legend() {
+  const app = useApp();
+  const byLocation = useView((v) => v.colour === 'location');
+  const whole = useLoaded((l) => l.info.complete !== false);
+  const { value: names } = useAsync(
+    async () => (byLocation && whole ? (await many(app.trace, 'location', ['name'], [], NAMED + 1)) : []),
+    [byLocation, whole],
+  );
+  const shown = (names ?? []).slice(0, NAMED).map((row) => row.str('name'));
+  return (
+    <p class="muted legend" data-testid="legend">
+      {(byLocation ? [] : PARTS).map((name, i) => (
         <span key={name}>
           <Dot part={i} />
           {name}
         </span>
       ))}
+      {byLocation &&
+        shown.map((name) => (
+          <span key={name}>
+            <i class={`dot cat-${slotOf(name)}`} />
+            {name}
+          </span>
+        ))}
+      {byLocation && (names?.length ?? 0) > NAMED && <span>and others</span>}
     </p>
   );
 }

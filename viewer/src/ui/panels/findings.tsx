@@ -6,6 +6,9 @@ import { useApp, useLoaded } from '../context';
 import { clock, count, day, duration, plural } from '../format';
 import { many } from '../table';
 import { Empty, Legend } from './common';
+import type { TimeRange } from '../../api';
+import { areApart } from '../apart';
+import { encodePart } from '../url';
 
 /** As findings of weft report --json; what is not measured is null. */
 export interface Finding {
@@ -95,11 +98,27 @@ export function missing(app: App): string[] {
   const has = (layer: 'poll' | 'flame'): boolean =>
     info.lanes.some((lane) => app.trace.slices(lane.id, layer, info.fromNs, info.toNs, 4).n > 0);
   if (!info.lanes.length) return ['No thread recorded anything.'];
+  if (areApart(info)) out.push('The recordings are far apart: choose one above the lists to look at its time.');
   if (!info.lanes.some((lane) => lane.workerId >= 0))
     out.push('No thread was a worker of a runtime: there are no polls, only what threads did.');
   else if (!has('poll')) out.push('No poll was recorded one by one.');
   if (!has('flame')) out.push('There are no CPU samples: the flame graph is empty.');
   return out;
+}
+
+/** Of a trace that is too large for a browser: the way to the parts that are not loaded. */
+function OtherParts() {
+  const { before, after } = useLoaded((l) => l.info);
+  if (!before && !after) return null;
+  const load = (part: TimeRange): void => {
+    location.hash = encodePart(part); // the page follows it
+  };
+  return (
+    <p class="parts">
+      {before && <button onClick={() => load(before)}>← Load what is before it</button>}
+      {after && <button onClick={() => load(after)}>Load what is after it →</button>}
+    </p>
+  );
 }
 
 export function Findings() {
@@ -123,8 +142,9 @@ export function Findings() {
         )}
         {info.live && <em> and still recording</em>}
       </p>
-      {workers > 0 && <Legend />}
-      <Sentences title="Could not be read" list={info.problems} kind="problem" />
+      {info.lanes.length > 0 && <Legend />}
+      <Sentences title="What is not here" list={info.problems} kind="problem" />
+      <OtherParts />
       <Sentences title="" list={[...info.limits, ...missing(app)]} kind="limit" />
       {info.complete === false && <p class="muted">Looking for what matters in {count(info.events)} events…</p>}
       {findings.length === 0 && info.complete !== false && (
@@ -136,7 +156,12 @@ export function Findings() {
         ))}
       </ol>
       <p class="muted hint">
-        Press <kbd>n</kbd> for the next long poll, <kbd>?</kbd> for all keys.
+        Press {workers > 0 && (
+          <>
+            <kbd>n</kbd> for the next long poll,{' '}
+          </>
+        )}
+        <kbd>?</kbd> for all keys.
       </p>
     </article>
   );

@@ -7,7 +7,7 @@ import { count, duration } from '../format';
 import { waitedFor } from '../place';
 import { many } from '../table';
 import type { Row } from '../table';
-import { Empty, Fact, Moment, RowLink, Section } from './common';
+import { Empty, Fact, Labels, Moment, RowLink, Section } from './common';
 import { Inside } from './poll';
 
 const POLL = [
@@ -172,7 +172,11 @@ export function SpanPanel({ span }: { span: string }) {
               <span class="mono">{some.str('root_span')}</span>
             </Fact>
           )}
-          {some.has('labels') && <Fact name="labels">{some.str('labels')}</Fact>}
+          {some.has('labels') && (
+          <Fact name="labels">
+            <Labels text={some.str('labels')} />
+          </Fact>
+        )}
           {contexts[0] && (
             <Fact name="from">
               <Moment ns={contexts[0].num('time_ns')} />

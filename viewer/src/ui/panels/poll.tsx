@@ -10,7 +10,7 @@ import { loadPoll, waitedFor } from '../place';
 import type { Holder, PollInfo } from '../place';
 import { isTick, one } from '../table';
 import type { Row } from '../table';
-import { Dot, Empty, Fact, Legend, Moment, PartsBar, PollLink, RowLink, Section, TaskLink } from './common';
+import { Dot, Empty, Fact, Labels, Legend, Moment, PartsBar, PollLink, RowLink, Section, TaskLink } from './common';
 import type { Piece } from './common';
 
 const PART_NAMES = ['on_cpu', 'blocked', 'waiting', 'preempted', 'not_measured'];
@@ -208,7 +208,11 @@ function ContextFacts({ row }: { row: Row }) {
             <span class="mono">{of}</span>
           </Fact>
         )}
-        {row.has('labels') && <Fact name="labels">{row.str('labels')}</Fact>}
+        {row.has('labels') && (
+          <Fact name="labels">
+            <Labels text={row.str('labels')} />
+          </Fact>
+        )}
       </dl>
     </Section>
   );

@@ -8,7 +8,7 @@ import { beginFrame, drawLane, find } from './draw';
 import type { Counted, Frame, Hit } from './draw';
 import { HEAD_H, drawHead, isQuiet, paintMap, rulerStep } from './head';
 import type { Loss } from './head';
-import { layout, sharedFrames, visible } from './layout';
+import { layout, visible } from './layout';
 import type { Box, Layers, Layout } from './layout';
 import { hit as rectAt } from './lod';
 import { drawArrows, drawChart, drawGrid, drawMarks, drawMatches, drawPlace, drawSelection } from './overlay';
@@ -83,7 +83,7 @@ export class TimelineCanvas {
         for (let i = 0; i < s.n; i++) deepest = Math.max(deepest, s.depth[i]);
         found[layer] = deepest + 1;
         if (layer !== 'flame') continue;
-        const skipped = sharedFrames(s.depth, s.label);
+        const skipped = this.app.trace.sharedFrames(lane.id);
         this.frame.skipped.set(lane.id, skipped);
         found.flame = deepest + 1 - skipped;
       }
@@ -254,6 +254,13 @@ export class TimelineCanvas {
     if (bottom - top > clientHeight) [top, bottom] = [main.y, bottomOf(main)];
     if (top < scrollTop) this.body.scrollTop = top - 20;
     else if (bottom > scrollTop + clientHeight) this.body.scrollTop = Math.min(top - 20, bottom - clientHeight + 4);
+  }
+
+  /** The first lanes of a recording, and what they are called. */
+  revealRecording(number: number): void {
+    const first = this.boxes.boxes.findIndex((b) => b.kind === 'lane' && !b.pinned && b.lane.recording === number);
+    const box = this.boxes.boxes[first - 1] ?? this.boxes.boxes[first];
+    if (box) this.body.scrollTop = box.y;
   }
 
   /** What is missing at a moment, for the ruler's tooltip. */

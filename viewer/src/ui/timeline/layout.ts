@@ -44,19 +44,6 @@ export interface Layout {
 /** Which layers a lane has anything in, and how deep they are. */
 export type Layers = Partial<Record<LaneLayer, number>>;
 
-/** Outer frames that all stacks of a lane share say nothing: so many rows are left out at the top. */
-export function sharedFrames(depth: ArrayLike<number>, label: ArrayLike<number>): number {
-  const names: (number | null)[] = [];
-  for (let i = 0; i < depth.length; i++) {
-    const known = names[depth[i]];
-    if (known === undefined) names[depth[i]] = label[i];
-    else if (known !== label[i]) names[depth[i]] = null;
-  }
-  let shared = 0;
-  while (shared < names.length - 1 && names[shared] !== null) shared++;
-  return Math.max(0, shared - 1);
-}
-
 export const GROUP_H = 24;
 export const CHART_H = 26;
 export const POLL_H = 22;

@@ -51,7 +51,7 @@ function LaneLabel({ box }: { box: LaneBox }) {
             class={i ? 'strip-name' : 'strip-name first'}
             style={{ top: `${strip.y}px`, height: `${strip.h}px` }}
           >
-            {i ? STRIPS[strip.layer] : ''}
+            {i || strip.layer !== 'poll' ? STRIPS[strip.layer] : ''}
           </span>
         ))}
     </div>
@@ -68,10 +68,12 @@ function BoxLabel({ box }: { box: Box }) {
       </div>
     );
   const fold = () => app.view.set({ collapsed: toggled(app.view.get().collapsed, box.key) });
+  const [, program, rest] = /^(.*?)( \(\d+\).*)$/.exec(box.name) ?? ['', box.name, '']; // a process keeps its number
   return (
     <div class="group-label" style={{ top: `${box.y}px`, height: `${box.h}px` }}>
       <button class="fold" aria-expanded={!box.collapsed} onClick={fold} title={box.name}>
-        {box.collapsed ? '▸' : '▾'} <span>{box.name}</span>
+        {box.collapsed ? '▸' : '▾'} <span class="program">{program}</span>
+        {rest && <span class="rest">{rest}</span>}
         <small>{box.lanes}</small>
       </button>
     </div>
@@ -154,6 +156,10 @@ export function Timeline() {
     const others = place.arrows.flatMap((a) => (a.kind === 'delayed' ? [] : [a.fromThread, a.toThread]));
     drawn.current?.revealLanes(place.threadId, others);
   }, [place]);
+  const recording = useView((v) => v.selection.recording);
+  useEffect(() => {
+    if (recording !== undefined) drawn.current?.revealRecording(recording);
+  }, [recording]);
   useEffect(() => drawn.current?.themeChanged(), [dark]);
   useEffect(() => {
     const t = drawn.current;
