@@ -61,6 +61,7 @@
 #include "record/event/worker.c"
 #include "record/governor.c"
 #include "record/health.c"
+#include "record/helper.c"
 #include "record/host/cloud.c"
 #include "record/host/container.c"
 #include "record/host/facts.c"
