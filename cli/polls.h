@@ -19,7 +19,7 @@ struct polls_hit {
 	uint32_t poll; /* index */
 	uint32_t recording;
 	uint32_t stack, kernel; /* 0 and 0: only `name` says what it was */
-	int64_t n, ns;          /* samples, and what they stand for */
+	int64_t n, ns;          /* samples, and what they stand for; 0: not known */
 	const char *state;      /* "on cpu", "blocked", ... */
 	uint32_t functions;     /* inside: the same for stacks that look alike */
 	const char *name;       /* of what was waited for; NULL: none */

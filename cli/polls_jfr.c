@@ -27,7 +27,6 @@ struct sample {
 	int64_t tid;
 	uint64_t at_ns, span_ns; /* CLOCK_REALTIME */
 	uint64_t n;
-	uint64_t weight_ns; /* of one; 0: not known */
 	uint32_t stack;
 	bool wall, sleeping;
 };
@@ -39,7 +38,6 @@ struct reading {
 	struct weft__jfr jfr;
 	const char *path;
 	uint64_t start_ns; /* of the file */
-	uint64_t interval_ns[WEFT__JFR_N_KINDS];
 	bool other_clock;
 	size_t n_caught; /* polls of the file, short ones too */
 	struct sample *samples;
@@ -114,7 +112,6 @@ static int add_sample(struct reading *r, const struct weft__jfr_event *event)
 			     .at_ns = event->start_ns,
 			     .span_ns = event->span_ns,
 			     .n = event->samples,
-			     .weight_ns = r->interval_ns[event->kind],
 			     .wall = event->kind == WEFT__JFR_WALL_SAMPLE,
 			     .sleeping = event->sleeping};
 
@@ -123,21 +120,6 @@ static int add_sample(struct reading *r, const struct weft__jfr_event *event)
 	r->samples = grown;
 	grown[r->n_samples++] = one;
 	return 0;
-}
-
-/* How often samples are taken, and by which clock. They come before what they are about. */
-static void note_setting(struct reading *r, const struct weft__jfr_event *event)
-{
-	const struct weft__jfr_class *of = weft__jfr_class(&r->jfr, event->of);
-	char value[32];
-
-	if (weft__jfr_same(event->name, "clock"))
-		r->other_clock = !weft__jfr_same(event->data, "tsc");
-	if (!weft__jfr_same(event->name, "interval") || !of || !of->event || event->data.n >= sizeof(value))
-		return;
-	memcpy(value, event->data.at, event->data.n);
-	value[event->data.n] = 0;
-	r->interval_ns[of->event - 1] = strtoull(value, NULL, 10);
 }
 
 static int take(void *data, const struct weft__jfr_event *event)
@@ -149,7 +131,8 @@ static int take(void *data, const struct weft__jfr_event *event)
 	case WEFT__JFR_WALL_SAMPLE:
 		return add_sample(r, event);
 	case WEFT__JFR_SETTING:
-		note_setting(r, event);
+		if (weft__jfr_same(event->name, "clock"))
+			r->other_clock = !weft__jfr_same(event->data, "tsc");
 		return 0;
 	case WEFT__JFR_USER:
 		if (event->data.n == POLLCATCH_BYTES && event->name.n == strlen(POLLCATCH) &&
@@ -216,7 +199,6 @@ static int match(struct reading *r, size_t first_poll)
 			struct polls_hit hit = {.poll = (uint32_t)i,
 						.stack = sample->stack,
 						.n = (int64_t)n,
-						.ns = (int64_t)(n * sample->weight_ns),
 						.state = !sample->wall      ? "on cpu"
 							 : sample->sleeping ? "wall, sleeping"
 									    : "wall, running"};
@@ -265,7 +247,6 @@ static int read_bytes(struct reading *r, const void *bytes, size_t n)
 
 	r->n_samples = r->n_caught = 0;
 	r->other_clock = false;
-	memset(r->interval_ns, 0, sizeof(r->interval_ns));
 	weft__jfr_init(&r->jfr, bytes, n);
 	rc = read_chunks(r, &n_chunks, &err);
 	weft__jfr_fini(&r->jfr);

@@ -36,7 +36,9 @@ static int heaviest_first(const void *left, const void *right)
 {
 	const struct polls_hit *a = left, *b = right;
 
-	return a->ns != b->ns ? (a->ns > b->ns ? -1 : 1) : by_poll(left, right);
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return a->n != b->n ? (a->n > b->n ? -1 : 1) : by_poll(left, right);
 }
 
 static bool together(const struct polls_hit *a, const struct polls_hit *b)
@@ -143,9 +145,12 @@ static int print_hit(const struct polls *p, const struct polls_hit *hit, const s
 
 	if (p->functions(p->data, hit, names) < 0)
 		return -ENOMEM;
-	printf("    %s %s", cli_ns(positive(hit->ns), figure), hit->state);
+	if (hit->ns)
+		printf("    %s %s%s", cli_ns(positive(hit->ns), figure), hit->state, hit->n ? ", " : "");
 	if (hit->n)
-		printf(", %" PRId64 " sample%s", hit->n, hit->n == 1 ? "" : "s");
+		printf("%s%" PRId64 " sample%s", hit->ns ? "" : "    ", hit->n, hit->n == 1 ? "" : "s");
+	if (!hit->ns)
+		printf(": %s", hit->state);
 	if (hit->name)
 		printf(" (%s)", cli_safe(hit->name));
 	putchar('\n');

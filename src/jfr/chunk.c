@@ -97,11 +97,13 @@ bool weft__jfr_read_text(struct weft__in *in, struct weft__jfr_text *ret, uint64
 		ret->at = in_bytes(in, n);
 		ret->n = ret->at ? (size_t)n : 0;
 		return ret->at != NULL;
-	case 4: /* characters: nothing that is read here is written so */
+	case 4: /* characters, each a number: of ASCII that is bytes; other texts end where that ends */
 		n = weft__jfr_varint(in);
+		ret->at = in->p;
 		for (i = 0; i < n && !in->bad; i++)
-			weft__jfr_varint(in);
-		return false;
+			if (weft__jfr_varint(in) < 0x80 && ret->n == i)
+				ret->n++;
+		return !in->bad;
 	default:
 		in_fail(in);
 		return false;

@@ -167,8 +167,6 @@ static void read_field(const struct weft__jfr *jfr, const struct weft__jfr_field
 		to->samples = weft__jfr_varint(in);
 	} else if (weft__jfr_same(name, "timeSpan")) {
 		to->span_ns = weft__jfr_ns(jfr, jfr->start_ticks + weft__jfr_varint(in)) - jfr->start_ns;
-	} else if (weft__jfr_same(name, "id")) {
-		to->of = weft__jfr_varint(in);
 	} else if ((field->pooled && weft__jfr_same(name, "type")) || (text && weft__jfr_same(name, "name"))) {
 		to->name = text_field(jfr, field, in);
 	} else if (text && (weft__jfr_same(name, "data") || weft__jfr_same(name, "value"))) {

@@ -86,7 +86,6 @@ struct weft__jfr_event {
 	bool sleeping;
 	struct weft__jfr_text name;        /* of the user's event, or of a setting */
 	struct weft__jfr_text data;        /* of the user's event, or the setting's value */
-	uint64_t of;                       /* of a setting: number of the class of events */
 	struct weft__jfr_text thread_name; /* empty: not known */
 };
 
