@@ -52,7 +52,7 @@ struct fetch {
 static void remove_kept(void)
 {
 	if (kept.fd >= 0)
-		run_dir_remove(&kept);
+		run_dir_remove(&kept); // NOLINT(bugprone-signal-handler)
 }
 
 /* Removing takes system calls only. */

@@ -79,6 +79,7 @@ uint64_t weft__jfr_varint(struct weft__in *in)
 bool weft__jfr_read_text(struct weft__in *in, struct weft__jfr_text *ret, uint64_t *pooled)
 {
 	uint8_t how = in_u8(in);
+	const uint8_t *bytes;
 	uint64_t n, i;
 
 	*ret = (struct weft__jfr_text){(const uint8_t *)"", 0};
@@ -94,9 +95,11 @@ bool weft__jfr_read_text(struct weft__in *in, struct weft__jfr_text *ret, uint64
 	case 3: /* UTF-8 */
 	case 5: /* Latin-1: names are ASCII, and data is bytes */
 		n = weft__jfr_varint(in);
-		ret->at = in_bytes(in, n);
-		ret->n = ret->at ? (size_t)n : 0;
-		return ret->at != NULL;
+		bytes = in_bytes(in, n);
+		if (in->bad)
+			return false;
+		*ret = (struct weft__jfr_text){bytes, (size_t)n};
+		return true;
 	case 4: /* characters, each a number: of ASCII that is bytes; other texts end where that ends */
 		n = weft__jfr_varint(in);
 		ret->at = in->p;
@@ -261,7 +264,7 @@ static void set_use(struct weft__jfr *jfr, struct weft__jfr_class *class)
 		WEFT__JFR_EVENTS(X)
 #undef X
 	};
-	uint8_t i;
+	unsigned i;
 
 	for (i = 0; i < WEFT__JFR_N_POOLS; i++)
 		if (weft__jfr_same(class->name, pools[i])) {
@@ -359,7 +362,7 @@ int weft__jfr_chunk(struct weft__jfr *jfr, struct weft_error *err)
 	int r;
 
 	forget(jfr);
-	if (jfr->at == jfr->n)
+	if (!jfr->bytes || jfr->at == jfr->n)
 		return 0;
 	r = read_header(jfr, err);
 	if (!r)

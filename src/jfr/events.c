@@ -153,7 +153,9 @@ static void read_field(const struct weft__jfr *jfr, const struct weft__jfr_field
 
 	if (field->array) {
 		weft__jfr_skip_field(jfr, field, in, 0);
-	} else if (weft__jfr_same(name, "startTime")) {
+		return;
+	}
+	if (weft__jfr_same(name, "startTime")) {
 		to->ticks = weft__jfr_varint(in);
 		to->start_ns = weft__jfr_ns(jfr, to->ticks);
 	} else if (field->pooled && (weft__jfr_same(name, "sampledThread") || weft__jfr_same(name, "eventThread"))) {
