@@ -203,7 +203,7 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	if (rc == 0 && a->opts.rows)
 		rc = weft__rows_settle(&a->samples, &a->timelines);
 	if (rc == 0)
-		rc = weft__times_settle(&a->timelines, &a->gaps);
+		rc = weft__times_settle(&a->timelines, &a->gaps, &a->samples);
 	if (rc == 0)
 		rc = weft__reported_settle(&a->lanes);
 	if (rc == 0)

@@ -175,10 +175,10 @@ int weft__rows_wait_sum(const struct weft__analysis_opts *opts, const struct wef
 	return rows->wait_sum ? rows->wait_sum(rows->data, &view) : 0;
 }
 
-int weft__rows_off(const struct weft__analysis_opts *opts, const struct weft__off_row *row, uint32_t worker,
+int weft__rows_off(const struct weft__sampling *samples, const struct weft__off_row *row, uint32_t worker,
 		   const struct weft__interval *interval)
 {
-	const struct weft__row_sink *rows = opts->rows;
+	const struct weft__row_sink *rows = samples->opts->rows;
 	struct weft__off_view view = {
 		.begin_ns = interval->begin_ns,
 		.end_ns = interval->end_ns,
@@ -189,6 +189,7 @@ int weft__rows_off(const struct weft__analysis_opts *opts, const struct weft__of
 		.what = row->what,
 		.stack = row->stack,
 		.kernel = row->kernel,
+		.context = weft__context_kept(samples, interval->context),
 	};
 
 	return rows->off ? rows->off(rows->data, &view) : 0;
@@ -215,7 +216,7 @@ int weft__rows_sample(struct weft__sampling *samples, const struct weft__interva
 		.cpu = mark->cpu_ns < UINT32_MAX ? (uint32_t)mark->cpu_ns : UINT32_MAX,
 		.engine = mark->holder,
 		.where = (enum weft__where)mark->what,
-		.context = weft__sample_context(samples, mark),
+		.context = weft__context_kept(samples, mark->context),
 	};
 	return rows->sample(rows->data, &one);
 }

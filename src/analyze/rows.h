@@ -63,6 +63,7 @@ struct weft__off_view {
 	uint32_t tid, thread_id, worker;
 	uint32_t what; /* enum weft_offcpu */
 	uint32_t stack, kernel;
+	const struct weft__context *context; /* NULL: none */
 };
 
 struct weft__row_sink {
@@ -93,7 +94,7 @@ int weft__rows_wait(struct weft__threads *threads, struct weft__thread_timelines
 		    const struct weft__poll *poll);
 int weft__rows_wait_sum(const struct weft__analysis_opts *opts, const struct weft__thread *s,
 			const struct weft__wait_row *sum, uint64_t time_ns);
-int weft__rows_off(const struct weft__analysis_opts *opts, const struct weft__off_row *row, uint32_t worker,
+int weft__rows_off(const struct weft__sampling *samples, const struct weft__off_row *row, uint32_t worker,
 		   const struct weft__interval *interval);
 /* Samples wait in the log of their timeline where their poll may be recorded at its end. The first `n` of it go. */
 int weft__rows_sample(struct weft__sampling *samples, const struct weft__interval *mark);

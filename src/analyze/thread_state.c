@@ -121,9 +121,9 @@ static int add_row(struct weft__thread_state *state, const struct rows *rows, co
 	return 0;
 }
 
-static int book_off(struct weft__thread_state *state, struct weft__threads *threads, struct weft__lanes *lanes,
-		    struct weft__thread_timeline *timeline, const struct weft__interval *interval, uint64_t count,
-		    uint64_t samples)
+static int book_off(struct weft__thread_state *state, const struct weft__sampling *sampling,
+		    struct weft__threads *threads, struct weft__lanes *lanes, struct weft__thread_timeline *timeline,
+		    const struct weft__interval *interval, uint64_t count, uint64_t samples)
 {
 	const struct weft__thread *s = thread_at(threads, timeline->thread_id);
 	struct rows rows = {&state->result->off_rows, &state->result->n_off_rows, &state->cap_rows, &state->row_by_key,
@@ -158,9 +158,8 @@ static int book_off(struct weft__thread_state *state, struct weft__threads *thre
 	}
 	if (rc == 0)
 		rc = add_row(state, &rows, &row);
-	return rc == 0 && state->opts->rows
-		       ? weft__rows_off(state->opts, &row, s ? s->worker : WEFT_WORKER_NONE, interval)
-		       : rc;
+	return rc == 0 && state->opts->rows ? weft__rows_off(sampling, &row, s ? s->worker : WEFT_WORKER_NONE, interval)
+					    : rc;
 }
 
 int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
@@ -186,7 +185,9 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 	timeline->off_sampled |= count > 1;
 	if (weft__since(a->now_ns, interval.end_ns) > LATE_NS)
 		a->result.intervals_late++;
-	rc = weft__thread_timeline_add(a, timeline, &interval);
+	rc = weft__context_keep(&a->samples, thread_at(&a->threads, timeline->thread_id), begin_ns, &interval.context);
+	if (rc == 0)
+		rc = weft__thread_timeline_add(a, timeline, &interval);
 	if (rc < 0)
 		return rc;
 	timeline->sampler.interval_ns = a->opts.period_ns;
@@ -195,7 +196,7 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 		group.count = 0;
 	weft__excess_off(timeline, &interval, count);
 	if (interval.end_ns >= a->opts.from_ns)
-		rc = book_off(&a->thread_state, &a->threads, &a->lanes, timeline, &interval, count,
+		rc = book_off(&a->thread_state, &a->samples, &a->threads, &a->lanes, timeline, &interval, count,
 			      times(group.count, count));
 	if (rc == 0 && interval.what == WEFT_OFFCPU_PREEMPTED && a->throttled.n)
 		weft__throttled_late(&a->throttled, timeline, interval.end_ns);

@@ -50,7 +50,7 @@ static int sweep(struct weft__analysis *a)
 			continue;
 		rc = weft__breakdown_settle(a, timeline, UINT64_MAX);
 		if (rc == 0)
-			rc = weft__times_run(&a->gaps, &a->opts, &a->result, timeline, UINT64_MAX);
+			rc = weft__times_run(&a->gaps, &a->samples, timeline, UINT64_MAX);
 		if (rc == 0 && a->opts.rows)
 			rc = weft__rows_samples(&a->samples, timeline, timeline->n_log);
 		if (rc < 0)
@@ -191,7 +191,7 @@ static int prune(struct weft__analysis *a, struct weft__thread_timeline *timelin
 	if (timeline->first_closed < timeline->n_closed &&
 	    weft__closed_at(timeline, timeline->first_closed)->begin_ns < keep_ns)
 		keep_ns = weft__closed_at(timeline, timeline->first_closed)->begin_ns;
-	rc = weft__times_run(&a->gaps, &a->opts, &a->result, timeline, keep_ns);
+	rc = weft__times_run(&a->gaps, &a->samples, timeline, keep_ns);
 	dropped = drop(&a->timelines, &a->samples, timeline, weft__thread_timeline_after(timeline, keep_ns));
 	return rc < 0 ? rc : dropped;
 }
@@ -213,7 +213,7 @@ static int make_room(struct weft__analysis *a, struct weft__thread_timeline *tim
 		half = (timeline->n_log + 1) / 2;
 		timeline->cut_ns = timeline->log[half - 1].end_ns;
 		a->result.intervals_cut += half;
-		rc = weft__times_run(&a->gaps, &a->opts, &a->result, timeline, timeline->cut_ns);
+		rc = weft__times_run(&a->gaps, &a->samples, timeline, timeline->cut_ns);
 		if (rc == 0)
 			rc = drop(&a->timelines, &a->samples, timeline, half);
 		if (rc < 0)

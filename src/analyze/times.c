@@ -5,12 +5,12 @@
 
 #define AHEAD 64u /* intervals behind one among which may be the wait that it is in */
 
-static int give(const struct weft__analysis_opts *opts, struct weft__result *result,
-		const struct weft__thread_timeline *timeline, struct weft__time_sample *sample)
+static int give(const struct weft__sampling *samples, const struct weft__thread_timeline *timeline,
+		struct weft__time_sample *sample)
 {
-	struct weft__time_sum *sum = &result->times[sample->state];
+	struct weft__time_sum *sum = &samples->result->times[sample->state];
 
-	if (sample->end_ns < opts->from_ns)
+	if (sample->end_ns < samples->opts->from_ns)
 		return 0;
 	/* A switch that is missing must not make more of it than there was. */
 	if (sample->state == WEFT__TIME_CPU && sample->wall_ns && sample->cpu_ns > sample->wall_ns)
@@ -21,7 +21,7 @@ static int give(const struct weft__analysis_opts *opts, struct weft__result *res
 	sum->wall_ns = weft__sum(sum->wall_ns, sample->wall_ns);
 	sum->cpu_ns = weft__sum(sum->cpu_ns, sample->cpu_ns);
 	sum->cpu_unknown += !sample->cpu_known;
-	return opts->time_sample ? opts->time_sample(opts->time_data, sample) : 0;
+	return samples->opts->time_sample ? samples->opts->time_sample(samples->opts->time_data, sample) : 0;
 }
 
 /* The wait that a time off the CPU is in, which ends later; NULL: it is in none. */
@@ -62,8 +62,7 @@ static void begin_wait(struct weft__times *times, uint64_t begin_ns)
 	times->wait_ns = begin_ns;
 }
 
-static int add_off(const struct weft__analysis_opts *opts, struct weft__result *result,
-		   struct weft__thread_timeline *timeline, size_t at)
+static int add_off(const struct weft__sampling *samples, struct weft__thread_timeline *timeline, size_t at)
 {
 	const struct weft__interval *off = &timeline->log[at];
 	struct weft__times *times = &timeline->times;
@@ -72,10 +71,11 @@ static int add_off(const struct weft__analysis_opts *opts, struct weft__result *
 	struct weft__time_sample sample = {.state = off->what == WEFT_OFFCPU_PREEMPTED ? WEFT__TIME_PREEMPTED
 										       : WEFT__TIME_BLOCKED,
 					   .stack = off->stack,
-					   .kernel = off->kernel};
+					   .kernel = off->kernel,
+					   .context = weft__context_kept(samples, off->context)};
 
 	wait = wait_around(timeline, at);
-	times->sampler.interval_ns = opts->period_ns;
+	times->sampler.interval_ns = samples->opts->period_ns;
 	if (wait) {
 		begin_wait(times, wait->begin_ns);
 		times->off_ns = off->end_ns;
@@ -89,12 +89,12 @@ static int add_off(const struct weft__analysis_opts *opts, struct weft__result *
 	sample.begin_ns = group.begin_ns;
 	sample.end_ns = group.end_ns;
 	sample.count = group.count;
-	sample.wall_ns = group.count * opts->period_ns;
+	sample.wall_ns = group.count * samples->opts->period_ns;
 	sample.cpu_ns = weft__sum(group.cpu_ns, times->before_ns);
 	sample.cpu_known = !times->cut;
 	times->before_ns = 0;
 	times->cut = false;
-	return give(opts, result, timeline, &sample);
+	return give(samples, timeline, &sample);
 }
 
 static bool knows_cpu(const struct weft__thread_timeline *timeline)
@@ -103,15 +103,16 @@ static bool knows_cpu(const struct weft__thread_timeline *timeline)
 	       !timeline->times.cut;
 }
 
-static int add_sample(const struct weft__analysis_opts *opts, struct weft__result *result,
-		      struct weft__thread_timeline *timeline, const struct weft__interval *interval)
+static int add_sample(const struct weft__sampling *samples, struct weft__thread_timeline *timeline,
+		      const struct weft__interval *interval)
 {
 	struct weft__times *times = &timeline->times;
 	struct weft__time_sample sample = {.state = WEFT__TIME_CPU,
 					   .end_ns = interval->end_ns,
 					   .count = 1,
 					   .stack = interval->stack,
-					   .kernel = interval->kernel};
+					   .kernel = interval->kernel,
+					   .context = weft__context_kept(samples, interval->context)};
 
 	bool known = knows_cpu(timeline);
 	struct weft__offcpu_group group;
@@ -123,17 +124,20 @@ static int add_sample(const struct weft__analysis_opts *opts, struct weft__resul
 	sample.cpu_known = true;
 	times->before_ns = 0;
 	times->cut = false;
-	return give(opts, result, timeline, &sample);
+	return give(samples, timeline, &sample);
 }
 
 /* Two samples. Of waits inside of one another the time before is in the first that ends, and each has the time since
  * the one before ended. */
-static int add_wait(const struct weft__analysis_opts *opts, struct weft__result *result,
-		    struct weft__thread_timeline *timeline, const struct weft__interval *wait)
+static int add_wait(const struct weft__sampling *samples, struct weft__thread_timeline *timeline,
+		    const struct weft__interval *wait)
 {
 	struct weft__times *times = &timeline->times;
-	struct weft__time_sample before = {
-		.state = WEFT__TIME_CPU, .end_ns = wait->begin_ns, .count = 1, .stack = wait->stack};
+	struct weft__time_sample before = {.state = WEFT__TIME_CPU,
+					   .end_ns = wait->begin_ns,
+					   .count = 1,
+					   .stack = wait->stack,
+					   .context = weft__context_kept(samples, wait->context)};
 	struct weft__time_sample sample = {.state = WEFT__TIME_WAITING,
 					   .begin_ns = wait->begin_ns,
 					   .end_ns = wait->end_ns,
@@ -142,7 +146,8 @@ static int add_wait(const struct weft__analysis_opts *opts, struct weft__result 
 					   .what = wait->what,
 					   .name = wait->name,
 					   .object = wait->object,
-					   .stack = wait->stack};
+					   .stack = wait->stack,
+					   .context = weft__context_kept(samples, wait->context)};
 	uint64_t off_ns = wait->end_ns - wait->begin_ns;
 	int rc = 0;
 
@@ -158,7 +163,7 @@ static int add_wait(const struct weft__analysis_opts *opts, struct weft__result 
 		before.cpu_ns = before.cpu_known ? times->before_ns : 0;
 		times->before_ns = 0;
 		times->cut = false;
-		rc = give(opts, result, timeline, &before);
+		rc = give(samples, timeline, &before);
 	} else {
 		sample.begin_ns = times->delta.since_ns;
 	}
@@ -168,10 +173,10 @@ static int add_wait(const struct weft__analysis_opts *opts, struct weft__result 
 	sample.wall_ns = weft__since(wait->end_ns, sample.begin_ns);
 	sample.wall_ns = sample.wall_ns < off_ns ? sample.wall_ns : off_ns;
 	weft__delta_from(&times->delta, wait->end_ns);
-	return rc < 0 ? rc : give(opts, result, timeline, &sample);
+	return rc < 0 ? rc : give(samples, timeline, &sample);
 }
 
-int weft__times_run(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *result,
+int weft__times_run(struct weft__gaps *gaps, const struct weft__sampling *samples,
 		    struct weft__thread_timeline *timeline, uint64_t until_ns)
 {
 	struct weft__times *times = &timeline->times;
@@ -185,10 +190,10 @@ int weft__times_run(struct weft__gaps *gaps, const struct weft__analysis_opts *o
 			break;
 		if (interval->kind == INTERVAL_WALL)
 			continue;
-		look_for_gap(gaps, opts, times, interval->begin_ns, interval->end_ns);
-		rc = interval->kind == INTERVAL_OFF      ? add_off(opts, result, timeline, i)
-		     : interval->kind == INTERVAL_SAMPLE ? add_sample(opts, result, timeline, interval)
-							 : add_wait(opts, result, timeline, interval);
+		look_for_gap(gaps, samples->opts, times, interval->begin_ns, interval->end_ns);
+		rc = interval->kind == INTERVAL_OFF      ? add_off(samples, timeline, i)
+		     : interval->kind == INTERVAL_SAMPLE ? add_sample(samples, timeline, interval)
+							 : add_wait(samples, timeline, interval);
 		times->done_ns = interval->end_ns;
 	}
 	if (until_ns != UINT64_MAX && until_ns > times->done_ns)
@@ -196,13 +201,14 @@ int weft__times_run(struct weft__gaps *gaps, const struct weft__analysis_opts *o
 	return rc;
 }
 
-int weft__times_settle(struct weft__thread_timelines *timelines, struct weft__gaps *gaps)
+int weft__times_settle(struct weft__thread_timelines *timelines, struct weft__gaps *gaps,
+		       const struct weft__sampling *samples)
 {
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < timelines->n && rc >= 0; i++)
 		if (timelines->at[i].used)
-			rc = weft__times_run(gaps, timelines->opts, timelines->result, &timelines->at[i], UINT64_MAX);
+			rc = weft__times_run(gaps, samples, &timelines->at[i], UINT64_MAX);
 	return rc;
 }

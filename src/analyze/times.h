@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct weft__context;
+
 enum weft__time_state {
 	WEFT__TIME_CPU,
 	WEFT__TIME_WAITING,
@@ -33,10 +35,11 @@ struct weft__time_sample {
 	uint64_t wall_ns;          /* that all of it stands for; 0: not known, of the first of a thread */
 	uint64_t cpu_ns;
 	bool cpu_known;
-	uint32_t tid, thread_id; /* id 0: the thread emits nothing */
-	uint32_t what, name;     /* waiting: for what, as in the event */
-	uint64_t object;         /* waiting */
-	uint32_t stack, kernel;  /* 0: not known */
+	uint32_t tid, thread_id;             /* id 0: the thread emits nothing */
+	uint32_t what, name;                 /* waiting: for what, as in the event */
+	uint64_t object;                     /* waiting */
+	uint32_t stack, kernel;              /* 0: not known */
+	const struct weft__context *context; /* of its end, or of the wait; NULL: none, or not known */
 };
 
 /* Those of one state, added up. */
@@ -46,14 +49,15 @@ struct weft__time_sum {
 };
 
 struct weft__thread_timelines;
-struct weft__result;
+struct weft__sampling;
 struct weft__gaps;
 struct weft__analysis_opts;
 struct weft__thread_timeline;
 
 /* Those of what ended up to then, which nothing comes late for. 0 or -ENOMEM. */
-int weft__times_run(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *result,
+int weft__times_run(struct weft__gaps *gaps, const struct weft__sampling *samples,
 		    struct weft__thread_timeline *timeline, uint64_t until_ns);
-int weft__times_settle(struct weft__thread_timelines *timelines, struct weft__gaps *gaps);
+int weft__times_settle(struct weft__thread_timelines *timelines, struct weft__gaps *gaps,
+		       const struct weft__sampling *samples);
 
 #endif

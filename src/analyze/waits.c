@@ -234,6 +234,9 @@ int weft__wait_add(struct weft__analysis *a, struct weft__thread *s, const struc
 	struct weft__thread_timeline *timeline;
 	int rc = weft__thread_timeline_of(a, s, &timeline);
 
+	if (rc == 0)
+		rc = weft__context_keep(&a->samples, own_thread(&a->threads, s, timeline), interval.begin_ns,
+					&interval.context);
 	weft__pending_end(&a->result, weft__thread_timeline_key(&a->opts, s), &interval);
 	if (rc == 0 && timeline)
 		rc = weft__thread_timeline_add(a, timeline, &interval);

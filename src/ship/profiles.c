@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/fact.h"
 #include "ship/crypt.h"
 
 const struct weft_export_plugin *weft__profiles_encoders;
@@ -88,6 +89,8 @@ void weft__profile_labels(const struct weft__parcel *parcel, void (*fn)(const ch
 		if (!strncmp(facts[i].key, "label.", 6) && strcmp(facts[i].key + 6, "env") != 0 &&
 		    strcmp(facts[i].key + 6, "version") != 0)
 			fn(facts[i].key + 6, facts[i].value, data);
+		else if (weft__fact_of_cloud(facts[i].key))
+			fn(facts[i].key, facts[i].value, data);
 }
 
 void weft__put_text(struct weft__buf *to, const char *text)
