@@ -50,7 +50,7 @@ static void make_file(const char *name, long age_s)
 	close(fd);
 }
 
-static size_t list(const struct weft__spool *spool, struct weft__spooled *first)
+static size_t list(struct weft__spool *spool, struct weft__spooled *first)
 {
 	struct weft__spooled *all;
 	int at = weft__spool_dir(spool, NULL);
