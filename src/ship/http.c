@@ -203,6 +203,18 @@ static int set_body(struct transfer *t)
 	return curl->setopt(easy, CURLOPT_SEEKDATA, t);
 }
 
+/* A file of certificates that the user trusts, in place of the system's, by the names that other programs use. */
+static const char *trusted_file(void)
+{
+	static const char *const names[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE", "AWS_CA_BUNDLE"};
+	const char *path = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && (!path || !*path); i++)
+		path = getenv(names[i]);
+	return path && *path ? path : NULL;
+}
+
 static int set_up(struct transfer *t)
 {
 	const struct weft__http_request *q = t->request;
@@ -229,6 +241,8 @@ static int set_up(struct transfer *t)
 	curl->setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	curl->setopt(easy, CURLOPT_HEADERDATA, t);
 	curl->setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* not to wait for a resolver */
+	if (trusted_file())
+		curl->setopt(easy, CURLOPT_CAINFO, trusted_file());
 	set_limits(t);
 	if (!*q->method)
 		return curl->setopt(easy, CURLOPT_CONNECT_ONLY, 1L) == CURLE_OK ? 0 : -ENOMEM;
