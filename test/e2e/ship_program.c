@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records some segments and ends in one of several ways; for ship.py.
- * usage: ship_program N stop|exit|wait|idle|cycles|fork|call|exec|soak, with WEFT_* in the environment. N is of segments;
+ * usage: ship_program N stop|exit|wait|idle|cycles|fork|call|exec|soak|signal, with WEFT_* in the environment. N is of segments;
  * of cycles; of seconds, for soak. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,5 +225,8 @@ int main(int argc, char **argv)
 	begun = now_s();
 	weft_recorder_close(rec, NULL);
 	printf("close took %.3f\n", now_s() - begun);
+	fflush(stdout);
+	if (!strcmp(end, "signal"))
+		raise(SIGUSR1);
 	return r < 0;
 }

@@ -34,7 +34,7 @@ def new_dir():
 
 
 def environment(**more):
-    dropped = ("AWS_", "WEFT_", "OTEL_", "DD_", "ECS_")
+    dropped = ("AWS_", "WEFT_", "OTEL_", "DD_", "ECS_", "CURL_", "SSL_")
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(dropped) and not k.lower().endswith("_proxy") or k in ("WEFT_BUILD",)}
     env.update({"AWS_EC2_METADATA_DISABLED": "true", "HOME": TOP, "WEFT_SAMPLE_HZ": "off"})
