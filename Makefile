@@ -12,7 +12,7 @@ help:
 	@echo "make demo       record the example server and print the report"
 	@echo "make check      everything that must hold: tests, sanitizers, fuzzing, lint, installation"
 	@echo "make fuzz       look for inputs that no check has seen: FUZZ_S=60 seconds for each target"
-	@echo "make check-all  the tests of CPython, bash and git, without weft and under weft run: each must have the same result; real S3 and Parca"
+	@echo "make check-all  the tests of CPython, bash and git, without weft and under weft run: each must have the same result; Parca, Pyroscope, OTLP"
 	@echo "make bench      measure, into build/bench.json"
 	@echo "make lint       formatting, shell scripts, static analysis, man pages"
 	@echo "make format     reformat the sources"
