@@ -130,6 +130,8 @@ bool cli_tell_damage(const struct weft__recording *rec);
 
 /* A line on stderr that shows how far a long run is, if that is a terminal. `total` 0: not known. */
 void cli_progress(uint64_t done, uint64_t total);
+/* The same, of something else. */
+void cli_progress_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void cli_progress_end(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "fetch.h"
 #include "print.h"
 
 static void say(const char *before, const char *fmt, va_list args)
@@ -146,10 +147,17 @@ int cli_load(struct weft__recordings *list, int n_paths, char **paths)
 {
 	int code = CLI_OK, i;
 	struct weft_error err = {0};
+	bool some_missing = false;
 	size_t j;
 
 	for (i = 0; i < n_paths; i++) {
-		if (weft__recordings_add(list, paths[i], &err) == 0)
+		const char *path = paths[i];
+
+		if (cli_fetch_wanted(path) && !(path = cli_fetch(path, false, &some_missing))) {
+			some_missing = true;
+			continue;
+		}
+		if (weft__recordings_add(list, path, &err) == 0)
 			continue;
 		cli_fail("%s", err.msg);
 		if (err.code == -ENOMEM)
@@ -165,8 +173,12 @@ int cli_load(struct weft__recordings *list, int n_paths, char **paths)
 			code = CLI_DAMAGED;
 	}
 	weft__recordings_settle(list);
+	if (some_missing)
+		code = CLI_DAMAGED;
 	if (list->n > 0)
 		return code;
+	if (some_missing)
+		return CLI_FAILED; /* why was said */
 	return code == CLI_OK || list->n_refused == 0 ? nothing_found(n_paths, paths) : CLI_FAILED;
 }
 
@@ -189,24 +201,46 @@ bool cli_tell_damage(const struct weft__recording *rec)
 
 static bool progress_shown;
 
-void cli_progress(uint64_t done, uint64_t total)
+/* Not in the first second, and once in a second then. */
+static bool progress_due(void)
 {
 	static struct timespec begin, last;
 	struct timespec now;
-	char text[32];
 
 	if (!isatty(STDERR_FILENO))
-		return;
+		return false;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (begin.tv_sec == 0)
 		begin = last = now;
 	if (now.tv_sec - begin.tv_sec < 1 || (progress_shown && now.tv_sec == last.tv_sec))
-		return;
+		return false;
 	last = now;
 	progress_shown = true;
+	return true;
+}
+
+void cli_progress(uint64_t done, uint64_t total)
+{
+	char text[32];
+
+	if (!progress_due())
+		return;
 	fprintf(stderr, "\r%s events", cli_count(done, text));
 	if (total)
 		fprintf(stderr, ", %.0f %%", 100.0 * (double)done / (double)total);
+	fputs(" \x1b[K", stderr);
+}
+
+void cli_progress_line(const char *fmt, ...)
+{
+	va_list args;
+
+	if (!progress_due())
+		return;
+	fputc('\r', stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
 	fputs(" \x1b[K", stderr);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli.h"
+#include "export.h"
 #include "export/aggregate.h"
 #include "print.h"
 
@@ -23,6 +24,9 @@ const char cli_export_help[] =
 	"  .otlp, .otlp.gz         OTLP profiles (v1development, opentelemetry-proto 1.10 and 1.11)\n"
 	"  .folded, .collapsed     a line for each stack: flamegraph.pl, inferno, speedscope\n"
 	"  .json                   which package each file of code is of (code provenance)\n"
+	"  .zip                    the segments themselves with metadata.json, as the rust-agent of async-profiler "
+	"stores its\n"
+	"                          profiles; whole: no filter works on it\n"
 	"\n"
 	"  -o, --output FILE  where to; - is standard output, as pprof unless another option says otherwise\n"
 	"  --otlp             OTLP, whatever FILE is called\n"
@@ -53,7 +57,7 @@ const char cli_export_help[] =
 	"\n"
 	"exit status: 0 done, 1 failed, 2 wrong usage, 3 done but something could not be read in full\n";
 
-enum format { FORMAT_NONE, FORMAT_PPROF, FORMAT_OTLP, FORMAT_FOLDED, FORMAT_PROVENANCE };
+enum format { FORMAT_NONE, FORMAT_PPROF, FORMAT_OTLP, FORMAT_FOLDED, FORMAT_PROVENANCE, FORMAT_ZIP };
 
 struct options {
 	struct weft__export_opts export;
@@ -73,7 +77,7 @@ static enum format format_of(const char *path, bool *plain)
 		{".pprof", FORMAT_PPROF, false},    {".pb", FORMAT_PPROF, true},
 		{".otlp.gz", FORMAT_OTLP, false},   {".otlp", FORMAT_OTLP, true},
 		{".folded", FORMAT_FOLDED, true},   {".collapsed", FORMAT_FOLDED, true},
-		{".json", FORMAT_PROVENANCE, true},
+		{".json", FORMAT_PROVENANCE, true}, {".zip", FORMAT_ZIP, true},
 	};
 	size_t i;
 
@@ -180,6 +184,14 @@ static int parse_value(int c, const char *command, struct options *opts)
 	return CLI_OK;
 }
 
+static bool filters(const struct options *opts)
+{
+	const struct weft__export_opts *e = &opts->export;
+
+	return e->what || e->from_ns || e->to_ns || e->worker || e->location || e->thread || e->endpoint || e->label ||
+	       e->span || e->trace_hi || e->trace_lo || e->min_poll_ns || e->pid;
+}
+
 static int check(const char *command, struct options *opts, bool otlp)
 {
 	bool plain = false;
@@ -194,8 +206,10 @@ static int check(const char *command, struct options *opts, bool otlp)
 	opts->export.plain = plain;
 	if (opts->format == FORMAT_NONE)
 		return cli_usage(command,
-				 "'%s' does not say which format: it must end in .pb.gz, .otlp, .folded or .json",
+				 "'%s' does not say which format: it must end in .pb.gz, .otlp, .folded, .json or .zip",
 				 opts->output);
+	if (opts->format == FORMAT_ZIP && filters(opts))
+		return cli_usage(command, "a zip archive has whole segments: no filter works on it");
 	if (opts->export.label && !strchr(opts->export.label, '='))
 		return cli_usage(command, "--label takes KEY=VALUE, not '%s'", opts->export.label);
 	if (opts->export.to_ns && opts->export.to_ns <= opts->export.from_ns)
@@ -324,7 +338,9 @@ int cli_export(int argc, char **argv)
 	if (code != CLI_OK)
 		return code < 0 ? CLI_OK : code;
 	code = cli_load(&list, argc - optind, argv + optind);
-	if (code != CLI_FAILED)
+	if (code != CLI_FAILED && opts.format == FORMAT_ZIP)
+		code = export_zip(&list, opts.output, code);
+	else if (code != CLI_FAILED)
 		code = run(&list, &opts, code);
 	weft__recordings_fini(&list);
 	return code;

@@ -7,16 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "cli.h"
+#include "fetch.h"
 #include "trace/trace.h"
 
 const char cli_polls_help[] =
 	"usage: weft polls [OPTION...] PATH...\n"
 	"\n"
 	"Lists long polls, each with its true length, what its time was spent on, and the samples that fell into it.\n"
+	"PATH is a segment, a directory of them, s3://BUCKET/PREFIX or a zip archive, as everywhere. JFR files that the\n"
+	"rust-agent of async-profiler wrote are read, too, in these places or by name: the polls that it caught.\n"
 	"\n"
 	"  --min DURATION    only polls of at least this length (5ms)\n"
 	"  --sort KEY        length (the longest first), time, or cpu\n"
@@ -72,6 +74,17 @@ int polls_hit(struct polls *polls, const struct polls_hit *hit)
 	return 0;
 }
 
+int polls_name(struct polls_names *names, const char *name)
+{
+	const char **grown = weft__grow(names->at, &names->cap, names->n, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	names->at = grown;
+	grown[names->n++] = name;
+	return 0;
+}
+
 void polls_fini(struct polls *polls)
 {
 	weft__free(polls->at);
@@ -98,6 +111,7 @@ struct reading {
 	struct polls polls;
 	const struct polls_opts *opts;
 	struct weft__map by_id;
+	struct weft__line_list lines; /* of one hit */
 };
 
 static int64_t number(const struct weft__row *row, size_t column, int64_t none)
@@ -205,21 +219,19 @@ static int scan(struct reading *r, enum weft__table_id table, int (*add)(struct 
 	return rc;
 }
 
-static int frames_of(void *data, const struct polls_hit *hit, struct weft__line_list *lines,
-		     const struct weft__frames **of)
+static int functions_of(void *data, const struct polls_hit *hit, struct polls_names *ret)
 {
-	const struct reading *r = data;
+	struct reading *r = data;
 	const struct weft__frames *frames = &r->set.list->all[hit->recording].frames;
-	size_t inside;
-	int rc = weft__frames_lines(frames, hit->stack, hit->kernel, lines);
+	int rc = weft__frames_lines(frames, hit->stack, hit->kernel, &r->lines);
+	size_t i = 0;
 
-	*of = frames;
-	if (rc < 0 || strcmp(hit->state, "on cpu") == 0)
-		return rc;
-	inside = weft__frames_outside(frames, lines); /* the stack of a wait is taken in weft */
-	memmove(lines->at, lines->at + inside, (lines->n - inside) * sizeof(*lines->at));
-	lines->n -= inside;
-	return 0;
+	ret->n = 0;
+	if (rc == 0 && strcmp(hit->state, "on cpu") != 0)
+		i = weft__frames_outside(frames, &r->lines); /* the stack of a wait is taken in weft */
+	for (; i < r->lines.n && rc == 0; i++)
+		rc = polls_name(ret, frames->functions[r->lines.at[i].function].name);
+	return rc;
 }
 
 static int read_all(struct weft__recordings *list, const struct polls_opts *opts, int code)
@@ -228,7 +240,7 @@ static int read_all(struct weft__recordings *list, const struct polls_opts *opts
 	size_t i;
 	int rc = weft__set_init(&r.set, list, opts->no_symbols);
 
-	r.polls.frames = frames_of;
+	r.polls.functions = functions_of;
 	r.polls.data = &r;
 	r.polls.source = "CPU samples, and time off the CPU";
 	if (rc == 0)
@@ -244,6 +256,7 @@ static int read_all(struct weft__recordings *list, const struct polls_opts *opts
 		rc = polls_print(&r.polls, opts);
 	polls_fini(&r.polls);
 	weft__map_fini(&r.by_id);
+	weft__free(r.lines.at);
 	weft__set_fini(&r.set);
 	return rc < 0 ? cli_fail("cannot list polls: %s", weft_strerror(rc)) : code;
 }
@@ -344,44 +357,25 @@ static int parse(int argc, char **argv, struct polls_opts *opts)
 	return CLI_OK;
 }
 
-/* Files of others that people may try, and what to do with them. True: it is one. */
-static bool is_foreign(const char *path)
-{
-	char magic[4] = "";
-	FILE *f = fopen(path, "re");
-	bool read_it = f && fread(magic, 1, sizeof(magic), f) == sizeof(magic);
-
-	if (f)
-		fclose(f);
-	if (!read_it)
-		return false;
-	if (memcmp(magic, "FLR\0", 4) == 0)
-		cli_fail(
-			"%s is a JFR file, which weft does not read: `pollcatch-decoder longpolls %s` lists its polls, "
-			"and `jfrconv --wall %s x.pb.gz` makes a profile of it",
-			path, path, path);
-	else if (memcmp(magic, "PK\3\4", 4) == 0)
-		cli_fail("%s is a zip file: segments in it have to be unpacked first", path);
-	else
-		return false;
-	return true;
-}
-
 int cli_polls(int argc, char **argv)
 {
 	struct polls_opts opts = {.min_ns = MIN_NS, .top = 20, .depth = 5};
 	struct weft__recordings list = {0};
-	int code = parse(argc, argv, &opts), i;
-	struct stat st;
+	int code = parse(argc, argv, &opts), found, i;
+	bool some_missing = false;
 
 	if (code != CLI_OK)
 		return code < 0 ? CLI_OK : code;
 	for (i = optind; i < argc; i++)
-		if (stat(argv[i], &st) == 0 && S_ISREG(st.st_mode) && is_foreign(argv[i]))
+		if (cli_fetch_wanted(argv[i]) && !(argv[i] = cli_fetch(argv[i], true, &some_missing)))
 			return CLI_FAILED;
+	found = some_missing ? CLI_DAMAGED : CLI_OK;
+	code = polls_jfr(argc - optind, argv + optind, &opts, found);
+	if (code != POLLS_NO_JFR)
+		return code;
 	code = cli_load(&list, argc - optind, argv + optind);
 	if (code != CLI_FAILED)
-		code = read_all(&list, &opts, code);
+		code = read_all(&list, &opts, code == CLI_OK ? found : code);
 	weft__recordings_fini(&list);
 	return code;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weft polls: long polls, each with its true length and the samples in it. polls.c reads them from
- * segments, and polls_print.c prints them. */
+ * segments, polls_jfr.c from files of the Flight Recorder, and polls_print.c prints them. */
 #ifndef WEFT_CLI_POLLS_H
 #define WEFT_CLI_POLLS_H
 
-#include "analyze/frames.h"
-#include "analyze/json.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/map.h"
 
 #define POLLS_NONE INT64_MIN /* not measured */
@@ -17,7 +19,7 @@ struct polls_hit {
 	uint32_t poll; /* index */
 	uint32_t recording;
 	uint32_t stack, kernel; /* 0 and 0: only `name` says what it was */
-	int64_t n, ns;          /* samples, and what they stand for */
+	int64_t n, ns;          /* samples, and what they stand for; 0: not known */
 	const char *state;      /* "on cpu", "blocked", ... */
 	uint32_t functions;     /* inside: the same for stacks that look alike */
 	const char *name;       /* of what was waited for; NULL: none */
@@ -53,20 +55,25 @@ struct polls_opts {
 	bool json, no_symbols, top_given;
 };
 
+struct polls_names {
+	const char **at;
+	size_t n, cap;
+};
+
 struct polls {
 	struct polls_one *at;
 	size_t n, cap;
 	struct polls_hit *hits;
 	size_t n_hits, cap_hits;
 	uint64_t n_beyond; /* more than are kept */
-	/* The frames of a hit, leaf first. 0 or -ENOMEM. */
-	int (*frames)(void *data, const struct polls_hit *hit, struct weft__line_list *lines,
-		      const struct weft__frames **of);
+	/* The functions of a hit, leaf first. 0 or -ENOMEM. */
+	int (*functions)(void *data, const struct polls_hit *hit, struct polls_names *ret);
 	void *data;
 	const char *source; /* what samples are: for people */
 };
 
-/* Both return 0 or -ENOMEM. */
+/* Each returns 0 or -ENOMEM. */
+int polls_name(struct polls_names *names, const char *name);
 int polls_add(struct polls *polls, const struct polls_one *one);
 int polls_hit(struct polls *polls, const struct polls_hit *hit);
 /* Whether a poll is asked for by its names. */
@@ -74,5 +81,10 @@ bool polls_asked(const struct polls_opts *opts, const struct polls_one *one, int
 /* Puts hits below their polls, sorts and prints. A CLI_ code. */
 int polls_print(struct polls *polls, const struct polls_opts *opts);
 void polls_fini(struct polls *polls);
+
+/* polls_jfr.c: files of the Flight Recorder, or directories that have them and no segments. A CLI_ code, `code` when
+ * all is well; POLLS_NO_JFR: they are something else. */
+#define POLLS_NO_JFR (-1)
+int polls_jfr(int n, char **paths, const struct polls_opts *opts, int code);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/json.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "cli.h"
@@ -35,7 +36,9 @@ static int heaviest_first(const void *left, const void *right)
 {
 	const struct polls_hit *a = left, *b = right;
 
-	return a->ns != b->ns ? (a->ns > b->ns ? -1 : 1) : by_poll(left, right);
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return a->n != b->n ? (a->n > b->n ? -1 : 1) : by_poll(left, right);
 }
 
 static bool together(const struct polls_hit *a, const struct polls_hit *b)
@@ -44,22 +47,18 @@ static bool together(const struct polls_hit *a, const struct polls_hit *b)
 }
 
 /* Stacks that look alike are one: those with the same functions. */
-static int number_functions(struct polls *p, struct weft__line_list *lines)
+static int number_functions(struct polls *p, struct polls_names *names)
 {
 	struct weft__keys seen = {0};
 	struct weft__buf key = {0};
-	const struct weft__frames *frames;
 	size_t i, k;
 	int rc = 0;
 
 	for (i = 0; i < p->n_hits && rc == 0; i++) {
 		weft__buf_clear(&key);
-		rc = p->frames(p->data, &p->hits[i], lines, &frames);
-		for (k = 0; k < lines->n && rc == 0; k++) {
-			const char *name = frames->functions[lines->at[k].function].name;
-
-			weft__buf_put(&key, name, strlen(name) + 1);
-		}
+		rc = p->functions(p->data, &p->hits[i], names);
+		for (k = 0; k < names->n && rc == 0; k++)
+			weft__buf_put(&key, names->at[k], strlen(names->at[k]) + 1);
 		if (rc == 0)
 			rc = key.oom ? -ENOMEM : weft__keys_add(&seen, key.bytes, key.n, &p->hits[i].functions);
 	}
@@ -139,30 +138,32 @@ static void print_parts(const struct polls_one *one)
 }
 
 static int print_hit(const struct polls *p, const struct polls_hit *hit, const struct polls_opts *opts,
-		     struct weft__line_list *lines)
+		     struct polls_names *names)
 {
-	const struct weft__frames *frames;
 	char figure[CLI_FIGURE];
 	size_t i;
 
-	if (p->frames(p->data, hit, lines, &frames) < 0)
+	if (p->functions(p->data, hit, names) < 0)
 		return -ENOMEM;
-	printf("    %s %s", cli_ns(positive(hit->ns), figure), hit->state);
+	if (hit->ns)
+		printf("    %s %s%s", cli_ns(positive(hit->ns), figure), hit->state, hit->n ? ", " : "");
 	if (hit->n)
-		printf(", %" PRId64 " sample%s", hit->n, hit->n == 1 ? "" : "s");
+		printf("%s%" PRId64 " sample%s", hit->ns ? "" : "    ", hit->n, hit->n == 1 ? "" : "s");
+	if (!hit->ns)
+		printf(": %s", hit->state);
 	if (hit->name)
 		printf(" (%s)", cli_safe(hit->name));
 	putchar('\n');
-	for (i = 0; i < lines->n && i < opts->depth; i++)
-		printf("     - %3zu: %s\n", i, cli_safe(frames->functions[lines->at[i].function].name));
-	if (lines->n > opts->depth)
-		printf("     - %3zu more frame(s) (pass --stack-depth=%zu to show)\n", lines->n - opts->depth,
-		       lines->n);
+	for (i = 0; i < names->n && i < opts->depth; i++)
+		printf("     - %3zu: %s\n", i, cli_safe(names->at[i]));
+	if (names->n > opts->depth)
+		printf("     - %3zu more frame(s) (pass --stack-depth=%zu to show)\n", names->n - opts->depth,
+		       names->n);
 	return 0;
 }
 
 static int print_one(const struct polls *p, const struct polls_one *one, const struct polls_opts *opts,
-		     struct weft__line_list *lines)
+		     struct polls_names *names)
 {
 	char when[CLI_FIGURE], moment[CLI_FIGURE], figure[CLI_FIGURE];
 	size_t i;
@@ -183,7 +184,7 @@ static int print_one(const struct polls *p, const struct polls_one *one, const s
 		printf("; for %s", cli_safe(one->endpoint));
 	putchar('\n');
 	for (i = 0; i < one->n_hits; i++)
-		if (print_hit(p, &p->hits[one->first + i], opts, lines) < 0)
+		if (print_hit(p, &p->hits[one->first + i], opts, names) < 0)
 			return -ENOMEM;
 	if (one->n_hits == 0)
 		printf("    no sample fell into it\n");
@@ -197,12 +198,11 @@ static void json_text(struct weft__json *json, const char *key, const char *text
 }
 
 static int json_hit(struct weft__json *json, const struct polls *p, const struct polls_hit *hit,
-		    struct weft__line_list *lines)
+		    struct polls_names *names)
 {
-	const struct weft__frames *frames;
 	size_t i;
 
-	if (p->frames(p->data, hit, lines, &frames) < 0)
+	if (p->functions(p->data, hit, names) < 0)
 		return -ENOMEM;
 	weft__json_begin(json, NULL, '{');
 	weft__json_text(json, "state", hit->state);
@@ -210,15 +210,15 @@ static int json_hit(struct weft__json *json, const struct polls *p, const struct
 	weft__json_i64(json, "ns", hit->ns);
 	json_text(json, "wait_for", hit->name);
 	weft__json_begin(json, "frames", '[');
-	for (i = 0; i < lines->n; i++)
-		weft__json_text(json, NULL, frames->functions[lines->at[i].function].name);
+	for (i = 0; i < names->n; i++)
+		weft__json_text(json, NULL, names->at[i]);
 	weft__json_end(json, ']');
 	weft__json_end(json, '}');
 	return 0;
 }
 
 static int json_one(struct weft__json *json, const struct polls *p, const struct polls_one *one,
-		    struct weft__line_list *lines)
+		    struct polls_names *names)
 {
 	char when[CLI_FIGURE], span[24] = "";
 	size_t i;
@@ -246,7 +246,7 @@ static int json_one(struct weft__json *json, const struct polls *p, const struct
 	}
 	weft__json_begin(json, "samples", '[');
 	for (i = 0; i < one->n_hits && rc == 0; i++)
-		rc = json_hit(json, p, &p->hits[one->first + i], lines);
+		rc = json_hit(json, p, &p->hits[one->first + i], names);
 	weft__json_end(json, ']');
 	weft__json_end(json, '}');
 	return rc;
@@ -254,9 +254,8 @@ static int json_one(struct weft__json *json, const struct polls *p, const struct
 
 /* What a poll is one of. The function is the innermost one of the heaviest stack in it. */
 static int group_of(const struct polls *p, const struct polls_one *one, enum polls_group group,
-		    struct weft__line_list *lines, const char **ret)
+		    struct polls_names *names, const char **ret)
 {
-	const struct weft__frames *frames;
 	const struct polls_hit *hit = one->n_hits ? &p->hits[one->first] : NULL;
 
 	*ret = group == POLLS_OF_LOCATION   ? one->location
@@ -265,9 +264,9 @@ static int group_of(const struct polls *p, const struct polls_one *one, enum pol
 	       : group == POLLS_OF_ENDPOINT ? one->endpoint
 					    : NULL;
 	if (group == POLLS_OF_FUNCTION && hit) {
-		if (p->frames(p->data, hit, lines, &frames) < 0)
+		if (p->functions(p->data, hit, names) < 0)
 			return -ENOMEM;
-		*ret = lines->n ? frames->functions[lines->at[0].function].name : hit->name;
+		*ret = names->n ? names->at[0] : hit->name;
 	}
 	if (!*ret)
 		*ret = "(none)";
@@ -287,7 +286,7 @@ static int most_first(const void *left, const void *right)
 	return a->total_ns != b->total_ns ? (a->total_ns > b->total_ns ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static int find_groups(const struct polls *p, const struct polls_opts *opts, struct weft__line_list *lines,
+static int find_groups(const struct polls *p, const struct polls_opts *opts, struct polls_names *names,
 		       struct group **ret, size_t *n)
 {
 	struct group *groups = NULL, *grown;
@@ -296,7 +295,7 @@ static int find_groups(const struct polls *p, const struct polls_opts *opts, str
 
 	*n = 0;
 	for (i = 0; i < p->n; i++) {
-		if (group_of(p, &p->at[i], opts->group, lines, &name) < 0)
+		if (group_of(p, &p->at[i], opts->group, names, &name) < 0)
 			return -ENOMEM;
 		for (k = 0; k < *n && strcmp(groups[k].name, name) != 0; k++)
 			;
@@ -345,12 +344,12 @@ static void print_groups(const struct group *groups, size_t n)
 		       cli_ns(positive(groups[i].longest_ns), longest), cli_safe(groups[i].name));
 }
 
-static int print_grouped(const struct polls *p, const struct polls_opts *opts, struct weft__line_list *lines,
+static int print_grouped(const struct polls *p, const struct polls_opts *opts, struct polls_names *names,
 			 struct weft__json *json)
 {
 	struct group *groups = NULL;
 	size_t n, shown;
-	int rc = find_groups(p, opts, lines, &groups, &n);
+	int rc = find_groups(p, opts, names, &groups, &n);
 
 	shown = n < opts->top || (opts->json && !opts->top_given) ? n : opts->top;
 	if (rc == 0 && opts->json)
@@ -361,7 +360,7 @@ static int print_grouped(const struct polls *p, const struct polls_opts *opts, s
 	return rc;
 }
 
-static int print_each(const struct polls *p, const struct polls_opts *opts, struct weft__line_list *lines,
+static int print_each(const struct polls *p, const struct polls_opts *opts, struct polls_names *names,
 		      struct weft__json *json)
 {
 	size_t i, shown = p->n < opts->top || (opts->json && !opts->top_given) ? p->n : opts->top;
@@ -370,7 +369,7 @@ static int print_each(const struct polls *p, const struct polls_opts *opts, stru
 	if (opts->json)
 		weft__json_begin(json, "polls", '[');
 	for (i = 0; i < shown && rc == 0; i++)
-		rc = opts->json ? json_one(json, p, &p->at[i], lines) : print_one(p, &p->at[i], opts, lines);
+		rc = opts->json ? json_one(json, p, &p->at[i], names) : print_one(p, &p->at[i], opts, names);
 	if (opts->json)
 		weft__json_end(json, ']');
 	else if (shown < p->n)
@@ -381,13 +380,13 @@ static int print_each(const struct polls *p, const struct polls_opts *opts, stru
 int polls_print(struct polls *p, const struct polls_opts *opts)
 {
 	struct weft__json json = {.out = stdout};
-	struct weft__line_list lines = {0};
+	struct polls_names names = {0};
 	char figure[CLI_FIGURE];
 	int rc;
 
-	rc = number_functions(p, &lines);
+	rc = number_functions(p, &names);
 	if (rc < 0) {
-		weft__free(lines.at);
+		weft__free(names.at);
 		return rc;
 	}
 	sort_hits(p);
@@ -405,11 +404,11 @@ int polls_print(struct polls *p, const struct polls_opts *opts)
 	} else if (p->n == 0) {
 		printf("No poll was as long as %s.\n", cli_ns(opts->min_ns, figure));
 	}
-	rc = opts->group != POLLS_EACH ? print_grouped(p, opts, &lines, &json) : print_each(p, opts, &lines, &json);
+	rc = opts->group != POLLS_EACH ? print_grouped(p, opts, &names, &json) : print_each(p, opts, &names, &json);
 	if (opts->json)
 		weft__json_end(&json, '}');
 	if (p->n_beyond)
 		cli_warn("%" PRIu64 " more polls are not listed: give a larger --min", p->n_beyond);
-	weft__free(lines.at);
+	weft__free(names.at);
 	return rc;
 }

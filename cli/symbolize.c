@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli.h"
+#include "export/packages.h"
 #include "print.h"
 
 const char cli_symbolize_help[] =
@@ -305,11 +306,18 @@ static void run_one(struct job *job, const char *path)
 
 static int run_all(struct job *job)
 {
+	struct weft__package_cache *packages = weft__packages_open();
 	struct weft_error err = {0};
 	size_t i;
 
-	if (weft__annotator_open(&job->annotator, &job->opts, &err) < 0)
+	if (!packages)
+		return cli_fail("out of memory");
+	job->opts.more = weft__packages_add;
+	job->opts.more_data = packages;
+	if (weft__annotator_open(&job->annotator, &job->opts, &err) < 0) {
+		weft__packages_close(packages);
 		return cli_fail("%s", err.msg);
+	}
 	job->json.out = stdout;
 	if (job->as_json) {
 		weft__json_begin(&job->json, NULL, '{');
@@ -326,6 +334,7 @@ static int run_all(struct job *job)
 		       job->skipped, job->skipped == 1 ? " is" : "s are");
 	}
 	weft__annotator_close(job->annotator);
+	weft__packages_close(packages);
 	return job->code;
 }
 

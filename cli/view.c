@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "fetch.h"
 
 const char cli_view_help[] =
 	"usage: weft view [OPTION...] PATH...\n"
@@ -105,7 +106,8 @@ int cli_view(int argc, char **argv)
 	struct view_files files = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct view_opts opts = {0};
 	struct view_server_opts server;
-	int code = parse(argc, argv, &opts);
+	int code = parse(argc, argv, &opts), i;
+	bool some_missing = false;
 
 	if (code != CLI_OK)
 		return code < 0 ? CLI_OK : code;
@@ -113,6 +115,9 @@ int cli_view(int argc, char **argv)
 		return cli_fail("this weft was built without the page of weft view: %s; run tools/bootstrap viewer and "
 				"make again",
 				view_bundle_missing);
+	for (i = optind; i < argc; i++)
+		if (cli_fetch_wanted(argv[i]) && !(argv[i] = cli_fetch(argv[i], false, &some_missing)))
+			return CLI_FAILED;
 	files.paths = argv + optind;
 	files.n_paths = argc - optind;
 	if (view_files_look(&files) < 0)
@@ -123,5 +128,5 @@ int cli_view(int argc, char **argv)
 	server = (struct view_server_opts){&files, opts.port, !opts.no_open};
 	code = opts.html ? view_write_html(&files, opts.html) : view_serve(&server);
 	view_files_fini(&files);
-	return code;
+	return code == CLI_OK && some_missing ? CLI_DAMAGED : code;
 }

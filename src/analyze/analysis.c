@@ -168,6 +168,7 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 	case WEFT_KIND_THREAD_BEGIN:
 		s->context = (struct weft__context){0};
 		s->has_context = s->in_context = false;
+		s->n_past_contexts = 0;
 		return 0;
 	default:
 		return weft__custom_add(a, ev);

@@ -38,6 +38,7 @@ struct run {
 	uint32_t *module_of;  /* by place: index into `modules` of the annotator */
 	uint32_t *symbol_ids; /* by module: id of the symbolizer */
 	struct weft__naming out;
+	struct weft__defs more;
 	struct weft__annotated *result;
 	uint64_t done;
 	int failed;
@@ -349,6 +350,8 @@ static int write_out(struct run *run, const char *path, const char *out, struct 
 
 	for (i = 0; !r && i < run->out.n_blocks; i++)
 		r = weft__copy_defs(&copy, &run->out.blocks[i], err);
+	if (!r && run->more.n)
+		r = weft__copy_defs(&copy, &run->more, err);
 	if (!r)
 		r = weft__copy_end(&copy, !out, err);
 	weft__copy_fini(&copy);
@@ -373,6 +376,8 @@ static int annotate(struct run *run, const char *path, struct weft_error *err)
 		r = weft__naming_init(&run->out, run->seg);
 	if (!r)
 		r = resolve(run);
+	if (!r && run->annotator->opts.more)
+		r = run->annotator->opts.more(run->annotator->opts.more_data, run->seg, &run->more);
 	return r ? weft__fail(err, r, "%s: %s", path, weft_strerror(r)) : 0;
 }
 
@@ -383,6 +388,7 @@ static void finish(struct run *run)
 	weft__free(run->symbol_ids);
 	weft__addresses_fini(&run->places);
 	weft__naming_fini(&run->out);
+	weft__defs_fini(&run->more);
 	weft_segment_close(run->seg);
 }
 
@@ -402,7 +408,7 @@ int weft__annotator_run(struct weft__annotator *annotator, const char *path, con
 		damage = weft_segment_damage(run.seg);
 		result.damaged_places = damage.places;
 		snprintf(result.damage, sizeof(result.damage), "%s", damage.text);
-		if (out || run.out.n_blocks)
+		if (out || run.out.n_blocks || run.more.n)
 			r = write_out(&run, path, out, err);
 	}
 	finish(&run);

@@ -15,12 +15,16 @@
 #include "weft/segment.h"
 
 struct weft__annotator;
+struct weft__defs;
 
 struct weft__annotate_opts {
 	struct weft__symbolizer_opts symbols; /* copied */
 	bool again;                           /* also places that have names */
 	void (*progress)(void *data, uint64_t done, uint64_t total);
 	void *data;
+	/* NULL, or what else is to be in the segment. 0 or -ENOMEM. */
+	int (*more)(void *data, const struct weft_segment *segment, struct weft__defs *defs);
+	void *more_data;
 };
 
 /* How it went with the places of one module, each counted once. */

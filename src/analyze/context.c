@@ -60,7 +60,6 @@ int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const st
 
 	s->context = context;
 	s->has_context = weft__context_is_set(&context);
-	s->sample_context = 0;
 	if (match != s->in_context)
 		s->in_context_ns = ev->time_ns;
 	s->in_context = match;
@@ -72,8 +71,61 @@ int weft__context_set(struct weft__analysis *a, struct weft__thread *s, const st
 	if (!s->past_contexts)
 		return -ENOMEM;
 	s->past_contexts[s->n_past_contexts++ % PAST_CONTEXTS] =
-		(struct weft__past_context){ev->time_ns, context, s->in_context};
+		(struct weft__past_context){ev->time_ns, context, 0, s->in_context};
 	return 0;
+}
+
+/* The last that was set up to then; NULL: it is not known any more, or there was none. */
+static struct weft__past_context *in_force(const struct weft__thread *s, uint64_t time_ns)
+{
+	uint64_t n = s->n_past_contexts < PAST_CONTEXTS ? s->n_past_contexts : PAST_CONTEXTS, i;
+
+	for (i = 1; i <= n; i++) {
+		struct weft__past_context *past = &s->past_contexts[(s->n_past_contexts - i) % PAST_CONTEXTS];
+
+		if (past->time_ns <= time_ns)
+			return past;
+	}
+	return NULL;
+}
+
+static bool are_wanted(const struct weft__analysis *a)
+{
+	return (a->opts.rows && (a->opts.rows->sample || a->opts.rows->off)) || a->opts.time_sample;
+}
+
+int weft__context_keep(struct weft__analysis *a, const struct weft__thread *s, uint64_t time_ns, uint32_t *ret)
+{
+	struct weft__sampling *sampling = &a->samples;
+	struct weft__past_context *past;
+
+	*ret = 0;
+	if (!s || !s->n_past_contexts || !are_wanted(a))
+		return 0;
+	past = in_force(s, time_ns);
+	if (!past || !weft__context_is_set(&past->context))
+		return 0;
+	if (!sampling->contexts)
+		sampling->contexts =
+			weft__arena_new(&sampling->arena, WEFT__KEPT_CONTEXTS, sizeof(*sampling->contexts));
+	if (!sampling->contexts)
+		return -ENOMEM;
+	if (!past->number) {
+		past->number = ++sampling->n_kept_contexts;
+		sampling->contexts[past->number % WEFT__KEPT_CONTEXTS] =
+			(struct weft__kept_context){past->number, past->context};
+	}
+	*ret = past->number;
+	return 0;
+}
+
+const struct weft__context *weft__context_kept(const struct weft__analysis *a, uint32_t number)
+{
+	const struct weft__kept_context *kept = a->samples.contexts;
+
+	if (!number || !kept || kept[number % WEFT__KEPT_CONTEXTS].number != number)
+		return NULL;
+	return &kept[number % WEFT__KEPT_CONTEXTS].context;
 }
 
 void weft__context_poll(const struct weft__thread *s, struct weft__poll *poll)

@@ -187,6 +187,7 @@ int weft__rows_off(struct weft__analysis *a, const struct weft__off_row *row, ui
 		.what = row->what,
 		.stack = row->stack,
 		.kernel = row->kernel,
+		.context = weft__context_kept(a, interval->context),
 	};
 
 	return rows->off ? rows->off(rows->data, &view) : 0;
@@ -213,7 +214,7 @@ int weft__rows_sample(struct weft__analysis *a, const struct weft__interval *mar
 		.cpu = mark->cpu_ns < UINT32_MAX ? (uint32_t)mark->cpu_ns : UINT32_MAX,
 		.engine = mark->holder,
 		.where = (enum weft__where)mark->what,
-		.context = weft__sample_context(a, mark),
+		.context = weft__context_kept(a, mark->context),
 	};
 	return rows->sample(rows->data, &one);
 }

@@ -58,6 +58,7 @@ struct weft__off_view {
 	uint32_t tid, thread_id, worker;
 	uint32_t what; /* enum weft_offcpu */
 	uint32_t stack, kernel;
+	const struct weft__context *context; /* NULL: none */
 };
 
 struct weft__row_sink {

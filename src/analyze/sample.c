@@ -266,37 +266,6 @@ int weft__sample_found(struct weft__analysis *a, struct weft__thread *s, struct 
 	return move_into(a, poll->location, poll->serial, trace, mark);
 }
 
-/* The samples of one context share its number. */
-static int keep_context(struct weft__analysis *a, struct weft__thread *s, struct weft__interval *mark)
-{
-	struct weft__sampling *sampling = &a->samples;
-	uint32_t number;
-
-	if (!s->has_context || !a->opts.rows || !a->opts.rows->sample)
-		return 0;
-	if (!sampling->contexts)
-		sampling->contexts =
-			weft__arena_new(&sampling->arena, WEFT__SAMPLE_CONTEXTS, sizeof(*sampling->contexts));
-	if (!sampling->contexts)
-		return -ENOMEM;
-	if (!s->sample_context) {
-		number = ++sampling->n_sample_contexts;
-		s->sample_context = number;
-		sampling->contexts[number % WEFT__SAMPLE_CONTEXTS] = (struct weft__sample_context){number, s->context};
-	}
-	mark->context = s->sample_context;
-	return 0;
-}
-
-const struct weft__context *weft__sample_context(const struct weft__analysis *a, const struct weft__interval *mark)
-{
-	const struct weft__sample_context *kept = a->samples.contexts;
-
-	if (!mark->context || !kept || kept[mark->context % WEFT__SAMPLE_CONTEXTS].number != mark->context)
-		return NULL;
-	return &kept[mark->context % WEFT__SAMPLE_CONTEXTS].context;
-}
-
 int weft__sample_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev)
 {
 	uint64_t ns = WEFT_FIELD(ev, SAMPLE, WEIGHT);
@@ -317,7 +286,7 @@ int weft__sample_add(struct weft__analysis *a, struct weft__thread *s, const str
 
 	if (trace_get(a, (uint32_t)WEFT_FIELD(ev, SAMPLE, STACK), (uint32_t)WEFT_FIELD(ev, SAMPLE, KERNEL), &trace) < 0)
 		return -ENOMEM;
-	if (keep_context(a, s, &mark) < 0)
+	if (weft__context_keep(a, s, ev->time_ns, &mark.context) < 0)
 		return -ENOMEM;
 	s->unmeasured_ns += ns;
 	if (s->n_open > 0) {

@@ -23,18 +23,9 @@ struct weft__sampling {
 	size_t cap_rows, cap_threads, n_contexts;
 	struct weft__map trace_by_ids, context_by_key, row_by_key, thread_by_key;
 	size_t n_logged; /* in all logs */
-	/* Contexts of samples that somebody is to hear of: the last WEFT__SAMPLE_CONTEXTS of them, by number. */
-	struct weft__sample_context *contexts;
-	uint32_t n_sample_contexts;
+	struct weft__kept_context *contexts; /* context.h */
+	uint32_t n_kept_contexts;
 };
-
-#define WEFT__SAMPLE_CONTEXTS (1u << 16)
-struct weft__sample_context {
-	uint32_t number; /* from 1 on */
-	struct weft__context context;
-};
-/* NULL: it had none, or there were too many since. */
-const struct weft__context *weft__sample_context(const struct weft__analysis *a, const struct weft__interval *mark);
 
 int weft__sample_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
 /* A sample that came before turns out to be in the innermost open poll. */

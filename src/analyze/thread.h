@@ -72,7 +72,6 @@ struct weft__thread {
 	struct weft__context context;   /* that its events have now */
 	bool has_context;               /* ... which is one, */
 	bool in_context;                /* ... which was asked for, */
-	uint32_t sample_context;        /* its number as that of a sample; 0: it has none yet */
 	uint64_t in_context_ns;         /* since then */
 	uint64_t location_ns;           /* up to then a poll was open of the location that was asked for */
 	uint64_t sums_ns, sums_from_ns; /* when it reported sums of waits last, and since when those were summed */
@@ -92,6 +91,7 @@ struct weft__thread {
 struct weft__past_context {
 	uint64_t time_ns;
 	struct weft__context context;
+	uint32_t number; /* of what somebody is to hear of (context.h); 0: it has none yet */
 	bool match;
 };
 

@@ -182,7 +182,9 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 	timeline->off_sampled |= count > 1;
 	if (weft__since(a->now_ns, interval.end_ns) > LATE_NS)
 		a->result.intervals_late++;
-	rc = weft__thread_timeline_add(a, timeline, &interval);
+	rc = weft__context_keep(a, thread_at(a, timeline->thread_id), begin_ns, &interval.context);
+	if (rc == 0)
+		rc = weft__thread_timeline_add(a, timeline, &interval);
 	if (rc < 0)
 		return rc;
 	timeline->sampler.interval_ns = a->opts.period_ns;

@@ -45,7 +45,7 @@ struct weft__interval {
 	bool booked;                     /* sample: is in the sums, */
 	bool asked;                      /* ... or would be, if it were in the right poll, */
 	bool given;                      /* ... and somebody has heard of it */
-	uint32_t context;                /* sample: number of its context (sample.h); 0: it had none */
+	uint32_t context;                /* number of what it was done for (context.h); 0: nothing that is known */
 };
 
 /* A poll that has ended, or the recording has. */

@@ -70,7 +70,8 @@ static int add_off(struct weft__analysis *a, struct weft__thread_timeline *timel
 	struct weft__time_sample sample = {.state = off->what == WEFT_OFFCPU_PREEMPTED ? WEFT__TIME_PREEMPTED
 										       : WEFT__TIME_BLOCKED,
 					   .stack = off->stack,
-					   .kernel = off->kernel};
+					   .kernel = off->kernel,
+					   .context = weft__context_kept(a, off->context)};
 
 	wait = wait_around(timeline, at);
 	times->sampler.interval_ns = a->opts.period_ns;
@@ -109,7 +110,8 @@ static int add_sample(struct weft__analysis *a, struct weft__thread_timeline *ti
 					   .end_ns = interval->end_ns,
 					   .count = 1,
 					   .stack = interval->stack,
-					   .kernel = interval->kernel};
+					   .kernel = interval->kernel,
+					   .context = weft__context_kept(a, interval->context)};
 
 	bool known = knows_cpu(timeline);
 	struct weft__offcpu_group group;
@@ -130,7 +132,11 @@ static int add_wait(struct weft__analysis *a, struct weft__thread_timeline *time
 {
 	struct weft__times *times = &timeline->times;
 	struct weft__time_sample before = {
-		.state = WEFT__TIME_CPU, .end_ns = wait->begin_ns, .count = 1, .stack = wait->stack};
+		.state = WEFT__TIME_CPU,
+		.end_ns = wait->begin_ns,
+		.count = 1,
+		.stack = wait->stack,
+		.context = weft__context_kept(a, wait->context)};
 	struct weft__time_sample sample = {.state = WEFT__TIME_WAITING,
 					   .begin_ns = wait->begin_ns,
 					   .end_ns = wait->end_ns,
@@ -139,7 +145,8 @@ static int add_wait(struct weft__analysis *a, struct weft__thread_timeline *time
 					   .what = wait->what,
 					   .name = wait->name,
 					   .object = wait->object,
-					   .stack = wait->stack};
+					   .stack = wait->stack,
+					   .context = weft__context_kept(a, wait->context)};
 	uint64_t off_ns = wait->end_ns - wait->begin_ns;
 	int rc = 0;
 

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct weft__context;
+
 enum weft__time_state {
 	WEFT__TIME_CPU,
 	WEFT__TIME_WAITING,
@@ -35,6 +37,7 @@ struct weft__time_sample {
 	uint32_t what, name;     /* waiting: for what, as in the event */
 	uint64_t object;         /* waiting */
 	uint32_t stack, kernel;  /* 0: not known */
+	const struct weft__context *context; /* of its end, or of the wait; NULL: none, or not known */
 };
 
 /* Those of one state, added up. */

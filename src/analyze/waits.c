@@ -233,6 +233,8 @@ int weft__wait_add(struct weft__analysis *a, struct weft__thread *s, const struc
 	struct weft__thread_timeline *timeline;
 	int rc = weft__thread_timeline_of(a, s, &timeline);
 
+	if (rc == 0)
+		rc = weft__context_keep(a, own_thread(a, s, timeline), interval.begin_ns, &interval.context);
 	weft__pending_end(a, weft__thread_timeline_key(a, s), &interval);
 	if (rc == 0 && timeline)
 		rc = weft__thread_timeline_add(a, timeline, &interval);

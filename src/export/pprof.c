@@ -5,6 +5,7 @@
 
 #include "export/aggregate.h"
 #include "export/proto.h"
+#include "export/string_table.h"
 
 /* message Profile */
 enum {
@@ -66,42 +67,17 @@ enum key {
 struct pprof {
 	const struct weft__aggregate *agg;
 	struct weft__buf *out;
-	struct weft__keys more; /* texts that the aggregate does not have, numbered behind its own */
+	struct weft__strings strings;
 	uint32_t values;
 	uint64_t keys[N_KEYS]; /* texts */
-	bool oom;
 };
-
-static uint64_t text(struct pprof *p, const char *of, size_t n)
-{
-	char copy[512];
-	uint32_t at;
-
-	if (n >= sizeof(copy))
-		n = sizeof(copy) - 1;
-	memcpy(copy, of, n);
-	copy[n] = 0;
-	at = weft__keys_find(&p->agg->texts, copy, n + 1);
-	if (at != WEFT__MAP_NONE)
-		return at;
-	if (weft__keys_add(&p->more, copy, n + 1, &at) < 0) {
-		p->oom = true;
-		return 0;
-	}
-	return p->agg->texts.n + at;
-}
-
-static uint64_t name(struct pprof *p, const char *of)
-{
-	return text(p, of, strlen(of));
-}
 
 static void value_type(struct pprof *p, uint32_t field, const char *type, const char *unit)
 {
 	size_t begin = proto_begin(p->out, field);
 
-	proto_u64(p->out, VALUE_TYPE_TYPE, name(p, type));
-	proto_u64(p->out, VALUE_TYPE_UNIT, name(p, unit));
+	proto_u64(p->out, VALUE_TYPE_TYPE, weft__string_name(&p->strings, type));
+	proto_u64(p->out, VALUE_TYPE_UNIT, weft__string_name(&p->strings, unit));
 	proto_end(p->out, begin);
 }
 
@@ -138,12 +114,12 @@ static void label_ids(struct pprof *p, const struct weft__row_labels *labels)
 	label_number(p, KEY_ROOT, labels->root);
 	if (labels->span) {
 		snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)labels->span);
-		label_text(p, KEY_SPAN_HEX, name(p, hex));
+		label_text(p, KEY_SPAN_HEX, weft__string_name(&p->strings, hex));
 	}
 	if (labels->trace_hi || labels->trace_lo) {
 		snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)labels->trace_hi,
 			 (unsigned long long)labels->trace_lo);
-		label_text(p, KEY_TRACE, name(p, hex));
+		label_text(p, KEY_TRACE, weft__string_name(&p->strings, hex));
 	}
 }
 
@@ -159,8 +135,8 @@ static void label_own(struct pprof *p, uint32_t labels)
 		if (!key_bytes || !value_bytes)
 			continue;
 		begin = proto_begin(p->out, SAMPLE_LABEL);
-		proto_u64(p->out, LABEL_KEY, text(p, key, key_bytes));
-		proto_u64(p->out, LABEL_STR, text(p, value, value_bytes));
+		proto_u64(p->out, LABEL_KEY, weft__string_add(&p->strings, key, key_bytes));
+		proto_u64(p->out, LABEL_STR, weft__string_add(&p->strings, value, value_bytes));
 		proto_end(p->out, begin);
 	}
 }
@@ -225,8 +201,8 @@ static void dropped(struct pprof *p)
 	proto_end(p->out, begin);
 	begin = proto_begin(p->out, PROFILE_FUNCTION);
 	proto_u64(p->out, FUNCTION_ID, p->agg->functions.n + 1);
-	proto_u64(p->out, FUNCTION_NAME, name(p, "[dropped: too many stacks]"));
-	proto_u64(p->out, FUNCTION_SYSTEM_NAME, name(p, "[dropped: too many stacks]"));
+	proto_u64(p->out, FUNCTION_NAME, weft__string_name(&p->strings, "[dropped: too many stacks]"));
+	proto_u64(p->out, FUNCTION_SYSTEM_NAME, weft__string_name(&p->strings, "[dropped: too many stacks]"));
 	proto_end(p->out, begin);
 }
 
@@ -287,26 +263,16 @@ static void comments(struct pprof *p)
 
 	for (i = 0; i < tags->n; i++) {
 		snprintf(line, sizeof(line), "tag %.100s: %.250s", tags->at[i].key, tags->at[i].value);
-		proto_put_u64(p->out, PROFILE_COMMENT, name(p, line));
+		proto_put_u64(p->out, PROFILE_COMMENT, weft__string_name(&p->strings, line));
 	}
 	for (i = 0; i < p->agg->n_comments; i++)
 		proto_put_u64(p->out, PROFILE_COMMENT, p->agg->comments[i]);
 	if (weft__aggregate_dropped(p->agg))
 		proto_put_u64(p->out, PROFILE_COMMENT,
-			      name(p, "dropped: there were more stacks than fit; the frame [dropped: too many stacks] "
+			      weft__string_name(
+				      &p->strings,
+				      "dropped: there were more stacks than fit; the frame [dropped: too many stacks] "
 				      "has what they weigh"));
-}
-
-static void strings(struct pprof *p, const struct weft__keys *keys)
-{
-	uint32_t i;
-
-	for (i = 0; i < keys->n; i++) {
-		size_t n;
-		const char *of = weft__keys_at(keys, i, &n);
-
-		proto_put_bytes(p->out, PROFILE_STRING_TABLE, of, n - 1);
-	}
 }
 
 static void head(struct pprof *p)
@@ -326,12 +292,14 @@ static void head(struct pprof *p)
 		proto_u64(p->out, PROFILE_PERIOD, p->agg->period_ns);
 	}
 	if (first < WEFT__N_VALUES)
-		proto_u64(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, name(p, weft__value_names[first].type));
+		proto_u64(p->out, PROFILE_DEFAULT_SAMPLE_TYPE,
+			  weft__string_name(&p->strings, weft__value_names[first].type));
 }
 
 void weft__pprof_encode(const struct weft__aggregate *agg, struct weft__buf *out)
 {
-	struct pprof p = {.agg = agg, .out = out, .values = weft__aggregate_values(agg)};
+	struct pprof p = {
+		.agg = agg, .out = out, .strings = {.known = &agg->texts}, .values = weft__aggregate_values(agg)};
 	static const char *const names[N_KEYS] = {
 #define X(NAME, text) text,
 		KEYS(X)
@@ -340,7 +308,7 @@ void weft__pprof_encode(const struct weft__aggregate *agg, struct weft__buf *out
 	size_t i;
 
 	for (i = 0; i < N_KEYS; i++)
-		p.keys[i] = name(&p, names[i]);
+		p.keys[i] = weft__string_name(&p.strings, names[i]);
 	head(&p);
 	for (i = 0; i < agg->sums.n_rows; i++)
 		sample(&p, i);
@@ -353,8 +321,7 @@ void weft__pprof_encode(const struct weft__aggregate *agg, struct weft__buf *out
 	if (weft__aggregate_dropped(agg))
 		dropped(&p);
 	comments(&p);
-	strings(&p, &agg->texts);
-	strings(&p, &p.more);
-	out->oom |= p.oom;
-	weft__keys_fini(&p.more);
+	weft__strings_write(&p.strings, out, PROFILE_STRING_TABLE);
+	out->oom |= p.strings.oom;
+	weft__keys_fini(&p.strings.more);
 }

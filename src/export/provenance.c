@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "export/packages.h"
 
 /* A package as it is found, before its texts are kept. */
 struct found {
@@ -168,6 +169,37 @@ static bool of_debian(const struct weft__provenance *p, const char *path, struct
 	return true;
 }
 
+/* What the segment says: "ORIGIN MANAGER NAME VERSION" (packages.h). Any text may stand there. */
+static bool of_fact(const struct weft__recording *rec, const char *path, struct found *to)
+{
+	static const char *const managers[] = {"debian", "cargo", "rust", "gem", "python", "npm", "file", ""};
+	char key[4200];
+	const char *text, *manager, *name;
+	size_t n, i;
+
+	if (snprintf(key, sizeof(key), PACKAGE_FACT "%s", path) >= (int)sizeof(key))
+		return false;
+	text = weft__names_fact(&rec->names, key);
+	manager = text ? strchr(text, ' ') : NULL;
+	name = manager ? strchr(manager + 1, ' ') : NULL;
+	if (!name || !name[1])
+		return false;
+	to->manager = "";
+	for (i = 0; managers[i][0]; i++)
+		if (strlen(managers[i]) == (size_t)(name - manager - 1) &&
+		    memcmp(managers[i], manager + 1, strlen(managers[i])) == 0)
+			to->manager = managers[i];
+	to->origin = WEFT__ORIGIN_UNKNOWN;
+	for (i = 0; i < WEFT__ORIGINS; i++)
+		if (strlen(weft__origin_name((enum weft__origin)i)) == (size_t)(manager - text) &&
+		    memcmp(weft__origin_name((enum weft__origin)i), text, (size_t)(manager - text)) == 0)
+			to->origin = (enum weft__origin)i;
+	n = strcspn(++name, " ");
+	set_name(to, name, n);
+	set_version(to, name + n + (name[n] == ' '), strlen(name + n + (name[n] == ' ')));
+	return true;
+}
+
 static const struct weft_module *module_of(const struct weft__recording *rec, const char *path)
 {
 	size_t i;
@@ -196,7 +228,7 @@ static void of_module(const struct weft__provenance *p, const char *path, bool k
 		set_name(to, def ? "generated code" : "unknown", def ? 14 : 7);
 		return;
 	}
-	if (!of_debian(p, path, to) && !of_path(path, to))
+	if (!of_fact(p->rec, path, to) && !of_debian(p, path, to) && !of_path(path, to))
 		of_file(path, to);
 	if (exe && strcmp(path, exe) == 0)
 		to->origin = WEFT__ORIGIN_PROGRAM;
@@ -311,17 +343,24 @@ static bool is_elsewhere(const struct weft__recording *rec)
 int weft__provenance_init(struct weft__provenance *p, const struct weft__recording *rec, const char *dpkg_dir)
 {
 	const struct weft__frames *frames = &rec->frames;
+	struct found known;
 	uint32_t empty;
+	bool away = !dpkg_dir && is_elsewhere(rec);
 	size_t i;
 
-	*p = (struct weft__provenance){.rec = rec, .elsewhere = !dpkg_dir && is_elsewhere(rec)};
+	*p = (struct weft__provenance){.rec = rec};
 	if (weft__keys_text(&p->texts, "", &empty) < 0)
 		return -ENOMEM;
-	for (i = 1; i < frames->n_modules && !p->elsewhere; i++)
-		if (frames->modules[i].def.kind == WEFT_MODULE_FILE &&
-		    weft__dpkg_want(&p->dpkg, frames->modules[i].def.path) < 0)
+	for (i = 1; i < frames->n_modules; i++) {
+		const struct weft_module *def = &frames->modules[i].def;
+
+		if (def->kind != WEFT_MODULE_FILE || of_fact(rec, def->path, &known))
+			continue;
+		p->elsewhere |= away;
+		if (!away && weft__dpkg_want(&p->dpkg, def->path) < 0)
 			return -ENOMEM;
-	return p->elsewhere ? 0 : weft__dpkg_read(&p->dpkg, dpkg_dir ? dpkg_dir : WEFT__DPKG_DIR);
+	}
+	return away ? 0 : weft__dpkg_read(&p->dpkg, dpkg_dir ? dpkg_dir : WEFT__DPKG_DIR);
 }
 
 void weft__provenance_fini(struct weft__provenance *p)

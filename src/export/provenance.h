@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where code comes from: each mapped file, and each source file of a crate, is classified and gets the name and version
- * of its package. It is found out when a recording is read, on the machine that recorded it: dpkg's files are there,
- * and the program need not pay for them (docs/decisions/065-provenance.md). Elsewhere only what paths say is known.
+ * of its package. Facts of the segment say it (packages.h). Where it has none, it is found out on the machine that
+ * recorded: dpkg's files are there (docs/decisions/065-provenance.md). Elsewhere only what paths say is known then.
  * Context: CALLER. */
 #ifndef WEFT_EXPORT_PROVENANCE_H
 #define WEFT_EXPORT_PROVENANCE_H
@@ -34,7 +34,7 @@ struct weft__provenance {
 	uint32_t *package_of_path;
 	size_t cap_package_of_path;
 	const struct weft__recording *rec;
-	bool elsewhere; /* not the machine that recorded */
+	bool elsewhere; /* not the machine that recorded, and the segment does not say it of all files */
 };
 
 /* `dpkg_dir` NULL: that of this machine, if it is the one that recorded. Each returns 0 or -ENOMEM. */

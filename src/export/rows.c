@@ -141,6 +141,7 @@ static int add_time(void *data, const struct weft__time_sample *sample)
 	    !weft__thread_asked(agg->analysis, sample->thread_id))
 		return 0;
 	if (label_thread(agg, sample->thread_id, sample->tid, worker, &row.labels) < 0 ||
+	    label_context(agg, sample->context, &row.labels) < 0 ||
 	    label_wait(agg, sample->what, sample->name, &row.labels) < 0 ||
 	    text(agg, time_names[sample->state], &row.labels.state) < 0)
 		return -ENOMEM;
@@ -156,6 +157,7 @@ static int add_off(void *data, const struct weft__off_view *off)
 	unsigned __int128 ns = (unsigned __int128)(off->end_ns - off->begin_ns) * (off->count ? off->count : 1);
 
 	if (label_thread(agg, off->thread_id, off->tid, off->worker, &row.labels) < 0 ||
+	    label_context(agg, off->context, &row.labels) < 0 ||
 	    text(agg, state, &row.labels.state) < 0)
 		return -ENOMEM;
 	row.values[WEFT__VALUE_OFFCPU_COUNT] = amount(off->count);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fact.h"
+
 const char *weft__tags_get(const struct weft__tags *tags, const char *key)
 {
 	size_t i;
@@ -33,6 +35,19 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* The user's labels of the recording, and the cloud's facts. */
+static void add_facts(struct weft__tags *tags, const struct weft__names *names)
+{
+	size_t i;
+
+	for (i = 0; i < names->n_facts; i++)
+		if (strncmp(names->facts[i].key, FACT_LABEL, strlen(FACT_LABEL)) == 0)
+			add(tags, names->facts[i].key + strlen(FACT_LABEL), names->facts[i].value);
+	for (i = 0; i < names->n_facts; i++)
+		if (weft__fact_of_cloud(names->facts[i].key))
+			add(tags, names->facts[i].key, names->facts[i].value);
+}
+
 void weft__tags_init(struct weft__tags *tags, const struct weft__export_opts *opts, const struct weft__recording *rec)
 {
 	const struct weft__names *names = &rec->names;
@@ -45,9 +60,12 @@ void weft__tags_init(struct weft__tags *tags, const struct weft__export_opts *op
 		snprintf(tags->runtime_id + 2 * i, 3, "%02x", rec->id[i]);
 	add(tags, "service", weft__names_fact(names, "service.name"));
 	add(tags, "service", base_of(weft__names_fact(names, "process.exe")));
+	add(tags, "env", weft__names_fact(names, FACT_LABEL "env"));
+	add(tags, "version", weft__names_fact(names, FACT_LABEL "version"));
 	add(tags, "env", weft__names_fact(names, "deployment.environment.name"));
 	add(tags, "version", weft__names_fact(names, "service.version"));
 	add(tags, "host", weft__names_fact(names, "host.name"));
 	add(tags, "runtime-id", weft__names_fact(names, "service.instance.id"));
 	add(tags, "runtime-id", tags->runtime_id);
+	add_facts(tags, names);
 }

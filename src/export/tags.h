@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tags of a profile: those that were given, and what the recording says where they say nothing: service, env, version,
- * host, runtime-id. Context: CALLER. */
+ * host, runtime-id, the labels of the recording's user, and what the cloud said of the machine. Context: CALLER. */
 #ifndef WEFT_EXPORT_TAGS_H
 #define WEFT_EXPORT_TAGS_H
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/ship.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -19,10 +16,10 @@
 #include "base/ours.h"
 #include "base/private_fds.h"
 #include "base/ship_plugin.h"
+#include "record/helper.h"
 #include "record/host/cloud.h"
 
 #define TARGETS_MAX 8
-#define SHIP_STACK ((size_t)8 << 20) /* profiles are made there, and demanglers recurse */
 #define SHIP_NICENESS 19
 #define JOIN_S 2 /* that a thread gets to end: one in a function of the program may not */
 
@@ -40,13 +37,10 @@ struct target {
 };
 
 struct weft__ship {
-	pthread_mutex_t mutex;
-	pthread_cond_t work; /* for the threads */
-	pthread_cond_t news; /* from them */
+	struct weft__helper helper;
 	char *dir;
 	uint64_t wait_ns;
 	uint32_t stop;
-	uint32_t users;
 	uint32_t n;
 	int started;
 	struct target targets[TARGETS_MAX];
@@ -56,55 +50,14 @@ struct weft__ship {
 
 static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The plugin is beside the library that this function is in. */
-static void ship_find(char *path, size_t bytes)
-{
-	const char *slash;
-	Dl_info info;
-
-	snprintf(path, bytes, "%s", WEFT_SHIP_FILE);
-	if (!dladdr((void *)(uintptr_t)ship_find, &info) || !info.dli_fname)
-		return;
-	slash = strrchr(info.dli_fname, '/');
-	if (!slash)
-		return;
-	snprintf(path, bytes, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, WEFT_SHIP_FILE);
-	if (access(path, R_OK) != 0)
-		snprintf(path, bytes, "%s", WEFT_SHIP_FILE);
-}
-
-static const struct weft_ship_plugin *ship_load(char *why, size_t why_bytes)
-{
-	const struct weft_ship_plugin *plugin = NULL;
-	weft_ship_plugin_fn *entry = NULL;
-	char path[4096];
-	void *handle, *symbol;
-
-	ship_find(path, sizeof(path));
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!handle) {
-		const char *text = dlerror();
-
-		snprintf(why, why_bytes, "%.300s; install " WEFT_SHIP_FILE " beside libweft.so, or run weft push",
-			 text ? text : path);
-		return NULL;
-	}
-	symbol = dlsym(handle, WEFT_SHIP_ENTRY);
-	memcpy(&entry, &symbol, sizeof(symbol));
-	plugin = entry ? entry() : NULL;
-	if (plugin && plugin->abi == WEFT_SHIP_ABI)
-		return plugin;
-	snprintf(why, why_bytes, "%.300s is not of this version of weft; install both of the same one", path);
-	return NULL;
-}
-
 static const struct weft_ship_plugin *ship_plugin(struct weft__ship *s, char *why, size_t why_bytes)
 {
+	static const struct weft__helper_plugin file = {WEFT_SHIP_FILE, WEFT_SHIP_ENTRY, WEFT_SHIP_ABI, "weft push"};
 	const struct weft_ship_plugin *plugin;
 
 	pthread_mutex_lock(&load_mutex);
 	if (!s->plugin)
-		s->plugin = ship_load(why, why_bytes);
+		s->plugin = weft__helper_load(NULL, &file, why, why_bytes);
 	plugin = s->plugin;
 	pthread_mutex_unlock(&load_mutex);
 	return plugin;
@@ -123,11 +76,11 @@ static int await_turn(struct target *t, uint64_t due_ns)
 	struct weft__ship *s = t->ship;
 	int r = 0, go;
 
-	pthread_mutex_lock(&s->mutex);
+	pthread_mutex_lock(&s->helper.mutex);
 	while (!s->stop && t->done == t->asked && r != ETIMEDOUT)
-		r = pthread_cond_timedwait(&s->work, &s->mutex, &until);
+		r = pthread_cond_timedwait(&s->helper.work, &s->helper.mutex, &until);
 	go = !s->stop;
-	pthread_mutex_unlock(&s->mutex);
+	pthread_mutex_unlock(&s->helper.mutex);
 	return go;
 }
 
@@ -160,17 +113,17 @@ static void take_turns(struct target *t, const struct weft_ship_plugin *plugin, 
 		struct weft_ship_state now;
 		uint64_t asked;
 
-		pthread_mutex_lock(&s->mutex);
+		pthread_mutex_lock(&s->helper.mutex);
 		asked = t->asked;
-		pthread_mutex_unlock(&s->mutex);
+		pthread_mutex_unlock(&s->helper.mutex);
 		due = plugin->turn(state, weft__clock_mono());
 		plugin->state(state, &now);
-		pthread_mutex_lock(&s->mutex);
+		pthread_mutex_lock(&s->helper.mutex);
 		t->done = asked;
 		t->due_ns = due;
 		t->state = now;
-		pthread_cond_broadcast(&s->news);
-		pthread_mutex_unlock(&s->mutex);
+		pthread_cond_broadcast(&s->helper.news);
+		pthread_mutex_unlock(&s->helper.mutex);
 		find_host(t, plugin);
 	}
 }
@@ -179,15 +132,15 @@ static void ship_opened(struct target *t, int failed, const char *why)
 {
 	struct weft__ship *s = t->ship;
 
-	pthread_mutex_lock(&s->mutex);
+	pthread_mutex_lock(&s->helper.mutex);
 	t->opened = 1;
 	t->failed = failed;
 	if (failed) {
 		t->state.failing = 1;
 		snprintf(t->state.why, sizeof(t->state.why), "%.230s", why);
 	}
-	pthread_cond_broadcast(&s->news);
-	pthread_mutex_unlock(&s->mutex);
+	pthread_cond_broadcast(&s->helper.news);
+	pthread_mutex_unlock(&s->helper.mutex);
 	if (failed)
 		weft__log(WEFT_LOG_WARN, "ship: nothing is sent: %s", why);
 }
@@ -220,24 +173,11 @@ static void *ship_main(void *data)
 	return NULL;
 }
 
-static int ship_thread(struct target *t)
+static void ship_thread(struct target *t)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int r = pthread_attr_init(&attr);
-
-	if (r)
-		return -r;
-	pthread_attr_setstacksize(&attr, SHIP_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&t->thread, &attr, ship_main, t);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	t->has_thread = !r;
-	if (r)
+	t->has_thread = weft__helper_thread(&t->thread, ship_main, t) == 0;
+	if (!t->has_thread)
 		ship_opened(t, 1, "a thread cannot be started");
-	return -r;
 }
 
 static struct target *new_target(struct weft__ship *s, const struct weft_recorder_opts *opts, const char *url, size_t n)
@@ -268,9 +208,7 @@ static void ship_free(struct weft__ship *s)
 	for (i = 0; i < s->n; i++)
 		weft__free(s->targets[i].url);
 	weft__free(s->dir);
-	pthread_cond_destroy(&s->work);
-	pthread_cond_destroy(&s->news);
-	pthread_mutex_destroy(&s->mutex);
+	weft__helper_fini(&s->helper);
 	weft__free(s);
 }
 
@@ -278,7 +216,6 @@ int weft__ship_open(struct weft__ship **ret, const struct weft_recorder_opts *op
 {
 	const char *at = opts->ship_to ? opts->ship_to : "";
 	struct weft__ship *s;
-	pthread_condattr_t attr;
 
 	*ret = NULL;
 	if (!opts->dir)
@@ -286,12 +223,7 @@ int weft__ship_open(struct weft__ship **ret, const struct weft_recorder_opts *op
 	s = weft__calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	pthread_mutex_init(&s->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->work, &attr);
-	pthread_cond_init(&s->news, &attr);
-	pthread_condattr_destroy(&attr);
+	weft__helper_init(&s->helper);
 	s->dir = weft__strdup(opts->dir);
 	s->wait_ns = opts->ship_wait_ns == WEFT_OFF ? 0 : opts->ship_wait_ns;
 	while (s->dir && *(at += strspn(at, " \t\n")) && s->n < TARGETS_MAX) {
@@ -348,11 +280,11 @@ void weft__ship_poke(struct weft__ship *s)
 
 	if (!s || !s->n)
 		return;
-	pthread_mutex_lock(&s->mutex);
+	pthread_mutex_lock(&s->helper.mutex);
 	for (i = 0; i < s->n; i++)
 		s->targets[i].asked++;
-	pthread_cond_broadcast(&s->work);
-	pthread_mutex_unlock(&s->mutex);
+	pthread_cond_broadcast(&s->helper.work);
+	pthread_mutex_unlock(&s->helper.mutex);
 }
 
 /* With the mutex. Whether there is nothing to wait for until then. */
@@ -375,30 +307,23 @@ void weft__ship_drain(struct weft__ship *s)
 	end += s->wait_ns;
 	until = (struct timespec){(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
 	weft__ship_poke(s);
-	pthread_mutex_lock(&s->mutex);
+	pthread_mutex_lock(&s->helper.mutex);
 	for (i = 0; i < s->n && r != ETIMEDOUT; i++)
 		while (!is_done(&s->targets[i], end) && r != ETIMEDOUT)
-			r = pthread_cond_timedwait(&s->news, &s->mutex, &until);
-	pthread_mutex_unlock(&s->mutex);
+			r = pthread_cond_timedwait(&s->helper.news, &s->helper.mutex, &until);
+	pthread_mutex_unlock(&s->helper.mutex);
 }
 
 void weft__ship_hold(struct weft__ship *s)
 {
-	if (!s)
-		return;
-	pthread_mutex_lock(&s->mutex);
-	s->users++;
-	pthread_mutex_unlock(&s->mutex);
+	if (s)
+		weft__helper_hold(&s->helper);
 }
 
 void weft__ship_let(struct weft__ship *s)
 {
-	if (!s)
-		return;
-	pthread_mutex_lock(&s->mutex);
-	s->users--;
-	pthread_cond_broadcast(&s->news);
-	pthread_mutex_unlock(&s->mutex);
+	if (s)
+		weft__helper_let(&s->helper);
 }
 
 uint64_t weft__ship_cost(struct weft__ship *s)
@@ -406,14 +331,8 @@ uint64_t weft__ship_cost(struct weft__ship *s)
 	uint64_t ns = 0;
 	uint32_t i;
 
-	for (i = 0; s && i < s->n; i++) {
-		struct timespec ts = {0, 0};
-		clockid_t clock;
-
-		if (s->targets[i].has_thread && pthread_getcpuclockid(s->targets[i].thread, &clock) == 0)
-			clock_gettime(clock, &ts);
-		ns += (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-	}
+	for (i = 0; s && i < s->n; i++)
+		ns += s->targets[i].has_thread ? weft__helper_cpu_ns(s->targets[i].thread) : 0;
 	return ns;
 }
 
@@ -423,7 +342,7 @@ void weft__ship_health(struct weft__ship *s, struct weft_health *health)
 
 	if (!s)
 		return;
-	pthread_mutex_lock(&s->mutex);
+	pthread_mutex_lock(&s->helper.mutex);
 	health->targets = s->n;
 	for (i = 0; i < s->n; i++) {
 		const struct weft_ship_state *t = &s->targets[i].state;
@@ -444,7 +363,7 @@ void weft__ship_health(struct weft__ship *s, struct weft_health *health)
 		health->passed |= WEFT_CHECK_TARGETS;
 	else if (health->failing)
 		health->failed |= WEFT_CHECK_TARGETS;
-	pthread_mutex_unlock(&s->mutex);
+	pthread_mutex_unlock(&s->helper.mutex);
 }
 
 void weft__ship_forked(struct weft__ship *s)
@@ -457,10 +376,10 @@ void weft__ship_quit(struct weft__ship *s)
 {
 	if (!s)
 		return;
-	pthread_mutex_lock(&s->mutex);
+	pthread_mutex_lock(&s->helper.mutex);
 	store_relaxed(&s->stop, 1u);
-	pthread_cond_broadcast(&s->work);
-	pthread_mutex_unlock(&s->mutex);
+	pthread_cond_broadcast(&s->helper.work);
+	pthread_mutex_unlock(&s->helper.mutex);
 }
 
 /* One that is in a function of the program, and does not come out of it, is left alone, and so is all that it uses. */
@@ -482,10 +401,7 @@ void weft__ship_close(struct weft__ship *s)
 		pthread_detach(s->targets[i].thread);
 		left = 1;
 	}
-	pthread_mutex_lock(&s->mutex);
-	while (s->users)
-		pthread_cond_wait(&s->news, &s->mutex);
-	pthread_mutex_unlock(&s->mutex);
+	weft__helper_unused(&s->helper);
 	if (!left)
 		ship_free(s);
 }

@@ -39,6 +39,10 @@ int weft__key(const struct weft__parcel *parcel, const char *prefix, char *to, s
 		prefix++, n--;
 	while (n && prefix[n - 1] == '/')
 		n--;
+	if (parcel->key) {
+		r = snprintf(to, bytes, "%.*s%s%s", (int)n, prefix, n ? "/" : "", parcel->key);
+		return r < 0 || (size_t)r >= bytes ? -ENAMETOOLONG : 0;
+	}
 	fact_part(parcel, "service.name", service);
 	fact_part(parcel, "host.name", host);
 	fact_part(parcel, "process.pid", pid);

@@ -16,7 +16,7 @@ struct weft__profile_tags {
 	char service[128], host[128], pid[16], env[64], version[64], runtime_id[40], sequence[24];
 };
 void weft__profile_tags(const struct weft__parcel *parcel, struct weft__profile_tags *ret);
-/* Calls `fn` for each label that the user gave the recording. */
+/* Calls `fn` for each label that the user gave the recording, and for what the cloud said of the machine. */
 void weft__profile_labels(const struct weft__parcel *parcel, void (*fn)(const char *key, const char *value, void *data),
 			  void *data);
 

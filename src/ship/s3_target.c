@@ -30,7 +30,7 @@ static void s3_send(struct weft__target *t, const struct weft__parcel *parcel, s
 		.method = "PUT",
 		.key = key,
 		.query = "",
-		.type = "application/vnd.weft.segment",
+		.type = parcel->type ? parcel->type : PARCEL_TYPE,
 		.fd = parcel->fd,
 		.bytes = parcel->bytes,
 	};

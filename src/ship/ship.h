@@ -25,6 +25,8 @@ struct weft__parcel {
 	const char *name; /* of the file, without its directory */
 	const char *path;
 	struct weft_segment *segment; /* its definitions */
+	const char *key;              /* under which it is stored below the target's prefix; NULL: as key.h has it */
+	const char *type;             /* of the content; NULL: a segment */
 };
 
 enum weft__outcome {
@@ -72,8 +74,13 @@ struct weft__target {
 	const struct weft__target_kind *kind;
 	char shown[256]; /* the URL without secrets, for messages */
 	char tag[9];     /* of it, for file names: the same for the same URL */
+	int bundles;     /* sent as bundle.h has it */
+	char group[128]; /* of that; "": the name of the service */
 	void *state;
 };
+
+#define PARCEL_TYPE "application/vnd.weft.segment"
+
 
 extern const struct weft__target_kind weft__target_file, weft__target_s3, weft__target_put, weft__target_puts,
 	weft__target_pyroscope, weft__target_parca, weft__target_datadog, weft__target_otlp, weft__target_call;
@@ -81,6 +88,8 @@ extern const struct weft__target_kind weft__target_file, weft__target_s3, weft__
 /* Opens the target that a URL names, or the user's own. 0 or a negative error. */
 int weft__target_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err);
 void weft__target_close(struct weft__target *t);
+/* Sends one, as the target's kind does it and in the layout that its URL names. */
+void weft__target_send(struct weft__target *t, const struct weft__parcel *parcel, struct weft__verdict *ret);
 
 /* Fills a verdict; answers its outcome. */
 enum weft__outcome weft__verdict(struct weft__verdict *v, enum weft__outcome outcome, const char *fmt, ...)

@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "ship/bundle.h"
 #include "ship/ship.h"
 #include "ship/url.h"
 
@@ -36,6 +38,24 @@ static const struct weft__target_kind *find_kind(const char *url)
 	return NULL;
 }
 
+/* layout=rust-agent and group=NAME, of buckets and directories. */
+static int set_layout(struct weft__target *t, const char *text, struct weft_error *err)
+{
+	const char *layout, *group;
+	struct weft__url url;
+
+	if ((t->kind != &weft__target_s3 && t->kind != &weft__target_file) || !strstr(text, "://") ||
+	    weft__url_parse(&url, text, err) < 0)
+		return 0; /* who opens it says what is wrong with it */
+	layout = weft__url_query(&url, "layout");
+	group = weft__url_query(&url, "group");
+	t->bundles = layout && !strcmp(layout, "rust-agent");
+	if (layout && !t->bundles && strcmp(layout, "weft") != 0)
+		return weft__fail(err, -WEFT_E_OPTION, "layout=%s: give weft or rust-agent", layout);
+	snprintf(t->group, sizeof(t->group), "%s", group ? group : "");
+	return 0;
+}
+
 int weft__target_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err)
 {
 	char schemes[200] = "";
@@ -45,6 +65,8 @@ int weft__target_open(struct weft__target *t, const struct weft__target_opts *op
 	weft__url_show(opts->url, t->shown, sizeof(t->shown));
 	weft__url_tag(opts->url, t->tag);
 	t->kind = opts->fn ? &weft__target_call : find_kind(opts->url);
+	if (t->kind && !opts->fn && set_layout(t, opts->url, err) < 0)
+		return -WEFT_E_OPTION;
 	if (t->kind)
 		return t->kind->open(t, opts, err);
 	for (i = 0; i < N_KINDS; i++)
@@ -59,6 +81,32 @@ void weft__target_close(struct weft__target *t)
 	if (t->kind)
 		t->kind->close(t);
 	t->kind = NULL;
+}
+
+static void send_bundle(struct weft__target *t, const struct weft__parcel *parcel, struct weft__verdict *ret)
+{
+	char name[BUNDLE_NAME];
+	struct weft__parcel bundle = *parcel;
+	int r = weft__bundle_name(parcel->segment, t->group, name);
+
+	bundle.name = bundle.key = name;
+	bundle.type = BUNDLE_TYPE;
+	bundle.fd = r ? r : weft__bundle_make(parcel, &bundle.bytes);
+	if (bundle.fd < 0) {
+		weft__verdict(ret, bundle.fd == -EFBIG || r ? PARCEL_REFUSED : PARCEL_RETRY, "cannot make %s: %s", name,
+			      weft_strerror(bundle.fd));
+		return;
+	}
+	t->kind->send(t, &bundle, ret);
+	close(bundle.fd);
+}
+
+void weft__target_send(struct weft__target *t, const struct weft__parcel *parcel, struct weft__verdict *ret)
+{
+	if (t->bundles)
+		send_bundle(t, parcel, ret);
+	else
+		t->kind->send(t, parcel, ret);
 }
 
 enum weft__outcome weft__verdict(struct weft__verdict *v, enum weft__outcome outcome, const char *fmt, ...)

@@ -87,7 +87,7 @@ static int give(struct weft__worker *w, int dir, const struct weft__spooled *one
 	else if (awaits_names(one, parcel.segment))
 		later = 1;
 	else
-		w->target.kind->send(&w->target, &parcel, v);
+		weft__target_send(&w->target, &parcel, v);
 	if (v->outcome == PARCEL_SENT && !later)
 		w->state.bytes += parcel.bytes;
 	weft_segment_close(parcel.segment);

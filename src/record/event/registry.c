@@ -25,7 +25,9 @@
 static pthread_mutex_t registry_mutex FORK_DATA = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	struct weft__intern strings, locations, kinds, kind_names, workers, modules;
-	struct weft__defs log;          /* every record so far */
+	struct weft__defs log;          /* every record so far, */
+	size_t kept_bytes;              /* and what of it is done: */
+	uint32_t kept_n;                /* beyond it there is a definition that may fail yet */
 	uint64_t names_refused;         /* strings, locations and kinds for which there was no room */
 	uint32_t reserved;              /* ids of strings that are defined later, or never */
 	uint8_t kind_fields[KINDS_MAX]; /* plus 1 */
@@ -63,14 +65,22 @@ static int share_tail(void)
 	return 0;
 }
 
+static void log_keep(void)
+{
+	registry.kept_bytes = registry.log.out.n;
+	registry.kept_n = registry.log.n;
+}
+
 /* All of them or none. */
 static int ensure_builtin(void)
 {
 	if (registry.log.n)
 		return 0;
 	weft__defs_builtin_kinds(&registry.log);
-	if (!weft__defs_oom(&registry.log))
+	if (!weft__defs_oom(&registry.log)) {
+		log_keep();
 		return 0;
+	}
 	weft__defs_fini(&registry.log);
 	return -ENOMEM;
 }
@@ -104,16 +114,18 @@ uint64_t weft__registry_refused(void)
 	return n;
 }
 
-static int log_commit(size_t mark, uint32_t mark_n)
+/* The definition after what was kept: it counts, or it was never there. */
+static int log_commit(void)
 {
 	int err = weft__defs_oom(&registry.log) ? -ENOMEM : share_tail();
 
 	if (err) {
-		registry.log.out.n = mark;
+		registry.log.out.n = registry.kept_bytes;
 		registry.log.out.oom = 0;
 		registry.log.one.oom = 0;
-		registry.log.n = mark_n;
+		registry.log.n = registry.kept_n;
 	}
+	log_keep();
 	return err;
 }
 
@@ -168,17 +180,14 @@ uint32_t weft_string(const char *text)
 {
 	uint8_t key[TEXT_MAX];
 	size_t n = key_text(key, 0, text);
-	size_t mark;
-	uint32_t id, mark_n;
+	uint32_t id;
 
 	weft__registry_lock();
 	id = weft__intern_get(&registry.strings, key, n);
 	if (!id && registry.strings.n + registry.reserved < 65535 && !log_full_of_names()) {
 		id = registry.strings.n + registry.reserved + 1;
-		mark = registry.log.out.n;
-		mark_n = registry.log.n;
 		weft__defs_string(&registry.log, id, (const char *)key);
-		if (log_commit(mark, mark_n) < 0 || weft__intern_add(&registry.strings, key, n, id) < 0)
+		if (log_commit() < 0 || weft__intern_add(&registry.strings, key, n, id) < 0)
 			id = 0;
 	}
 	weft__registry_unlock();
@@ -202,16 +211,12 @@ int weft__late_string(uint32_t id, const char *text)
 {
 	uint8_t key[TEXT_MAX];
 	int err = -ENOSPC;
-	uint32_t mark_n;
-	size_t mark;
 
 	key_text(key, 0, text);
 	weft__registry_lock();
 	if (!log_full_of_names()) {
-		mark = registry.log.out.n;
-		mark_n = registry.log.n;
 		weft__defs_string(&registry.log, id, (const char *)key);
-		err = log_commit(mark, mark_n);
+		err = log_commit();
 	}
 	weft__registry_unlock();
 	return err;
@@ -220,8 +225,8 @@ int weft__late_string(uint32_t id, const char *text)
 uint32_t weft_location(const char *name, const char *file, uint32_t line)
 {
 	uint8_t key[2 * TEXT_MAX + 4];
-	size_t at_file, n, mark;
-	uint32_t id, mark_n;
+	size_t at_file, n;
+	uint32_t id;
 
 	memcpy(key, &line, sizeof(line));
 	at_file = key_text(key, sizeof(line), name);
@@ -230,11 +235,9 @@ uint32_t weft_location(const char *name, const char *file, uint32_t line)
 	id = weft__intern_get(&registry.locations, key, n);
 	if (!id && registry.locations.n < 65535 && !log_full_of_names()) {
 		id = registry.locations.n + 1;
-		mark = registry.log.out.n;
-		mark_n = registry.log.n;
 		weft__defs_location(&registry.log, id, line, (const char *)key + sizeof(line),
 				    (const char *)key + at_file);
-		if (log_commit(mark, mark_n) < 0 || weft__intern_add(&registry.locations, key, n, id) < 0)
+		if (log_commit() < 0 || weft__intern_add(&registry.locations, key, n, id) < 0)
 			id = 0;
 	}
 	weft__registry_unlock();
@@ -268,8 +271,6 @@ static int kind_number(const char *name, const struct weft_field *fields, size_t
 		       const struct weft__buf *whole)
 {
 	uint32_t id = weft__intern_get(&registry.kinds, whole->bytes, whole->n);
-	uint32_t mark_n;
-	size_t mark;
 	int err;
 
 	if (id)
@@ -281,10 +282,8 @@ static int kind_number(const char *name, const struct weft_field *fields, size_t
 		registry.names_refused++;
 		return -WEFT_E_LIMIT;
 	}
-	mark = registry.log.out.n;
-	mark_n = registry.log.n;
 	weft__defs_kind(&registry.log, id, name, fields, (uint32_t)n_fields);
-	err = log_commit(mark, mark_n);
+	err = log_commit();
 	if (!err)
 		err = weft__intern_add(&registry.kinds, whole->bytes, whole->n, id);
 	return err ? err : (int)id;
@@ -355,17 +354,14 @@ static int runtime_add_locked(const struct weft_runtime_opts *opts)
 {
 	struct weft__runtime *runtime;
 	char name[256];
-	size_t mark;
-	uint32_t id = weft__hot.n_runtimes, mark_n;
+	uint32_t id = weft__hot.n_runtimes;
 	int err;
 
 	if (id > RUNTIMES_MAX || log_full())
 		return -WEFT_E_LIMIT;
 	runtime_name(name, sizeof(name), opts->name, id);
-	mark = registry.log.out.n;
-	mark_n = registry.log.n;
 	weft__defs_runtime(&registry.log, id, name);
-	err = log_commit(mark, mark_n);
+	err = log_commit();
 	if (err)
 		return err;
 	runtime = &weft__runtimes[id];
@@ -419,8 +415,7 @@ int weft_runtime_del(uint32_t id)
 static int worker_id_locked(uint32_t runtime, uint32_t index)
 {
 	uint32_t key[2] = {runtime, index};
-	size_t mark;
-	uint32_t id, mark_n;
+	uint32_t id;
 	int err;
 
 	id = weft__intern_get(&registry.workers, key, sizeof(key));
@@ -429,10 +424,8 @@ static int worker_id_locked(uint32_t runtime, uint32_t index)
 	id = registry.workers.n + 1;
 	if (id >= WEFT_WORKER_NONE || log_full())
 		return -WEFT_E_LIMIT;
-	mark = registry.log.out.n;
-	mark_n = registry.log.n;
 	weft__defs_worker(&registry.log, id, runtime, index);
-	err = log_commit(mark, mark_n);
+	err = log_commit();
 	if (!err)
 		err = weft__intern_add(&registry.workers, key, sizeof(key), id);
 	return err ? err : (int)id;
@@ -468,8 +461,7 @@ uint32_t weft__registry_module(const struct weft_module *module)
 {
 	struct weft__defs key = {0};
 	struct weft_module numbered = *module;
-	uint32_t id = 0, mark_n;
-	size_t mark;
+	uint32_t id = 0;
 
 	numbered.id = 0;
 	weft__defs_module(&key, &numbered);
@@ -478,11 +470,8 @@ uint32_t weft__registry_module(const struct weft_module *module)
 		id = weft__intern_get(&registry.modules, key.out.bytes, key.out.n);
 	if (!id && !weft__defs_oom(&key) && !log_full()) {
 		id = numbered.id = registry.modules.n + 1;
-		mark = registry.log.out.n;
-		mark_n = registry.log.n;
 		weft__defs_module(&registry.log, &numbered);
-		if (log_commit(mark, mark_n) < 0 ||
-		    weft__intern_add(&registry.modules, key.out.bytes, key.out.n, id) < 0)
+		if (log_commit() < 0 || weft__intern_add(&registry.modules, key.out.bytes, key.out.n, id) < 0)
 			id = 0;
 	}
 	weft__registry_unlock();
@@ -492,16 +481,12 @@ uint32_t weft__registry_module(const struct weft_module *module)
 
 int weft__registry_fact(const char *key, const char *value)
 {
-	size_t mark;
-	uint32_t mark_n;
 	int err = -WEFT_E_LIMIT;
 
 	weft__registry_lock();
 	if (!log_full()) {
-		mark = registry.log.out.n;
-		mark_n = registry.log.n;
 		weft__defs_fact(&registry.log, key, value);
-		err = log_commit(mark, mark_n);
+		err = log_commit();
 	}
 	weft__registry_unlock();
 	return err;

@@ -29,6 +29,17 @@ static const struct segfile_event events[] = {
 	EV(AT(92), 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 100, 5 * MS, MS),
 };
 
+/* A request sleeps, waits and is preempted; switches are reported by another thread, when the next one is in force. */
+static const struct segfile_event off_events[] = {
+	EV(AT(0), 1, CONTEXT, 1, 2, 0xa1, 0xd1, 0, 0),
+	EV(AT(4), 1, SAMPLE, SAMPLE_OF(11, 4)),
+	EV(AT(40), 1, WAIT, WEFT_WAIT_LOCK, 1, 0xbeef, 10 * MS, 103, 12, 0, 0),
+	EV(AT(45), 1, CONTEXT, 1, 2, 0xa2, 0xd2, 2, 0),
+	EV(AT(60), 1, SAMPLE, SAMPLE_OF(11, 5)),
+	EV(AT(50), 3, OFFCPU, 101, AT(5), 15 * MS, WEFT_OFFCPU_BLOCKED, 1, 12, 0),
+	EV(AT(70), 3, OFFCPU, 101, AT(46), 12 * MS, WEFT_OFFCPU_PREEMPTED, 1, 0, 0),
+};
+
 static char dir[256];
 static struct weft__recordings list;
 
@@ -50,6 +61,10 @@ static void more(struct weft__defs *defs, const struct segfile *file)
 	weft__defs_fact(defs, "sample.engine", "timer");
 	weft__defs_fact(defs, "sample.hz", "100");
 	weft__defs_fact(defs, "process.exe", "/opt/shop");
+	weft__defs_fact(defs, "label.env", "prod");
+	weft__defs_fact(defs, "label.team", "a b");
+	weft__defs_fact(defs, "cloud.region", "eu-west-3");
+	weft__defs_fact(defs, "aws.ecs.task.arn", "arn:aws:ecs:eu-west-3:1:task/c/1");
 	weft__defs_string(defs, 2, "POST /cart");
 	weft__defs_string(defs, 3, "tenant=a,tier=b");
 	weft__defs_module(defs, &module);
@@ -57,9 +72,9 @@ static void more(struct weft__defs *defs, const struct segfile *file)
 	weft__defs_stack(defs, &stacks[1]);
 }
 
-static void begin(void)
+static void begin_with(const struct segfile_event *all, size_t n)
 {
-	struct segfile file = {.recording = 1, .pid = "42", .events = events, .n_events = N(events)};
+	struct segfile file = {.recording = 1, .pid = "42", .events = all, .n_events = n};
 
 	segfile_dir(dir, sizeof(dir));
 	segfile_more = more;
@@ -67,6 +82,11 @@ static void begin(void)
 	memset(&list, 0, sizeof(list));
 	CHECK_EQ(weft__recordings_add(&list, dir, NULL), 0);
 	weft__recordings_settle(&list);
+}
+
+static void begin(void)
+{
+	begin_with(events, N(events));
 }
 
 static void end(void)
@@ -122,6 +142,60 @@ TEST(an_endpoint_that_is_named_late_is_that_of_all_samples_of_its_request)
 	REQUIRE(row_of(&agg, 6 * MS, &none, &row));
 	CHECK_EQ(none.span, 0);
 	CHECK_EQ(none.endpoint, 0);
+	weft__aggregate_fini(&agg);
+	end();
+}
+
+/* The span of all rows that have some of a value, which must be one; 0: there is none, or several. */
+static uint64_t span_of(const struct weft__aggregate *agg, enum weft__value_type value, const char *state)
+{
+	uint64_t span = 0;
+	size_t i;
+
+	for (i = 0; i < agg->sums.n_rows; i++) {
+		struct weft__row_labels labels;
+
+		weft__aggregate_labels(agg, agg->sums.rows[i].labels, &labels);
+		if (!agg->sums.values[i * WEFT__N_VALUES + value] ||
+		    strcmp(weft__aggregate_text(agg, labels.state), state) != 0)
+			continue;
+		if (span && span != labels.span)
+			return 0;
+		span = labels.span;
+	}
+	return span;
+}
+
+TEST(time_off_the_cpu_and_wall_time_have_the_span_that_was_in_force_then)
+{
+	struct weft__export_opts opts = {.no_symbols = true};
+	struct weft__aggregate agg;
+
+	begin_with(off_events, N(off_events));
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	CHECK_EQ(span_of(&agg, WEFT__VALUE_OFFCPU_NS, "blocked"), 0xa1);
+	CHECK_EQ(span_of(&agg, WEFT__VALUE_OFFCPU_NS, "preempted"), 0xa2);
+	CHECK_EQ(span_of(&agg, WEFT__VALUE_WALL_NS, "blocked"), 0xa1);
+	CHECK_EQ(span_of(&agg, WEFT__VALUE_WALL_NS, "waiting"), 0xa1);
+	CHECK_EQ(span_of(&agg, WEFT__VALUE_WALL_NS, "preempted"), 0xa2);
+	CHECK_EQ(span_of(&agg, WEFT__VALUE_WAIT_NS, "waiting"), 0xa1);
+	weft__aggregate_fini(&agg);
+	end();
+}
+
+TEST(tags_are_those_given_then_the_users_labels_then_the_clouds_facts)
+{
+	const struct weft__export_tag given = {"team", "mine"};
+	struct weft__export_opts opts = {.no_symbols = true, .tags = &given, .n_tags = 1};
+	struct weft__aggregate agg;
+
+	begin();
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	CHECK_STR(weft__tags_get(&agg.tags, "team"), "mine");
+	CHECK_STR(weft__tags_get(&agg.tags, "env"), "prod");
+	CHECK_STR(weft__tags_get(&agg.tags, "cloud.region"), "eu-west-3");
+	CHECK_STR(weft__tags_get(&agg.tags, "aws.ecs.task.arn"), "arn:aws:ecs:eu-west-3:1:task/c/1");
+	CHECK(!weft__tags_get(&agg.tags, "process.exe"));
 	weft__aggregate_fini(&agg);
 	end();
 }
