@@ -102,7 +102,7 @@ static int otlp_open(struct weft__target *t, const struct weft__target_opts *opt
 static int make_body(struct profiles *p, const struct weft__parcel *parcel, struct weft__buf *body,
 		     struct weft_error *err)
 {
-	struct weft__export_opts opts = {.plain = p->backend == OTLP};
+	struct weft__export_opts opts = {.plain = p->backend == OTLP, .series = p->backend == PYROSCOPE};
 	struct weft__bytes profile = {0}, provenance = {0};
 	const char *paths_of[] = {parcel->path};
 	int r = (p->backend == OTLP ? p->encoders->otlp : p->encoders->pprof)(&profile, paths_of, 1, &opts, err);

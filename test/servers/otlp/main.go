@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The OTLP receiver of the OpenTelemetry Collector, for profiles: prints a line of JSON for each profile that it gets,
-// with its service, its type, the sum of its values, and the sum for each function that a stack ends in.
+// Takes OTLP profiles as the OpenTelemetry Collector does, with the Collector's own messages and decoder (its receiver
+// cannot be had here): prints a line of JSON for each profile that it gets, with its service, its type, the sum of its
+// values, and the sum for each function that a stack ends in. What cannot be decoded is answered with 400.
 // usage: otlp ADDRESS
 package main
 
 import (
-	"context"
 	"encoding/json"
+	"io"
 	"log"
+	"net/http"
 	"os"
 
-	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/pdata/pprofile"
-	"go.opentelemetry.io/collector/receiver/otlpreceiver"
-	"go.opentelemetry.io/collector/receiver/receivertest"
-	"go.opentelemetry.io/collector/receiver/xreceiver"
+	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 )
 
 type summary struct {
@@ -59,7 +56,7 @@ func summarize(d pprofile.ProfilesDictionary, p pprofile.Profile, service string
 	return s
 }
 
-func take(_ context.Context, got pprofile.Profiles) error {
+func show(got pprofile.Profiles) error {
 	out := json.NewEncoder(os.Stdout)
 	for i := 0; i < got.ResourceProfiles().Len(); i++ {
 		resource := got.ResourceProfiles().At(i)
@@ -79,26 +76,32 @@ func take(_ context.Context, got pprofile.Profiles) error {
 	return nil
 }
 
+func take(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.Error(w, "POST of application/x-protobuf", http.StatusUnsupportedMediaType)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	request := pprofileotlp.NewExportRequest()
+	if err == nil {
+		err = request.UnmarshalProto(body)
+	}
+	if err == nil {
+		err = show(request.Profiles())
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	answer, err := pprofileotlp.NewExportResponse().MarshalProto()
+	if err != nil {
+		log.Fatal(err)
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	w.Write(answer)
+}
+
 func main() {
-	ctx := context.Background()
-	factory := otlpreceiver.NewFactory()
-	config := factory.CreateDefaultConfig()
-	given := confmap.NewFromStringMap(map[string]any{
-		"protocols": map[string]any{"http": map[string]any{"endpoint": os.Args[1]}}})
-	if err := given.Unmarshal(config); err != nil {
-		log.Fatal(err)
-	}
-	consumer, err := xconsumer.NewProfiles(take)
-	if err != nil {
-		log.Fatal(err)
-	}
-	receiver, err := factory.(xreceiver.Factory).CreateProfiles(ctx, receivertest.NewNopSettings(factory.Type()),
-		config, consumer)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := receiver.Start(ctx, componenttest.NewNopHost()); err != nil {
-		log.Fatal(err)
-	}
-	select {}
+	http.HandleFunc("/v1development/profiles", take)
+	log.Fatal(http.ListenAndServe(os.Args[1], nil))
 }
