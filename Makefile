@@ -48,7 +48,7 @@ check-all:
 bench:
 	@tools/bootstrap bench
 	@$(MAKE) --no-print-directory build
-	@cmake --build --preset release --target bench/all truth_programs
+	@cmake --build --preset release --target bench/all truth_programs e2e_ship_program
 	@tools/bench
 
 lint:

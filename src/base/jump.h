@@ -10,12 +10,12 @@
 #define JUMP_LEAST_NS (60 * UINT64_C(1000000000)) /* less is adjustment */
 
 struct weft__jump {
-	uint64_t real_ns, boot_ns; /* of the last look; 0: there was none */
+	uint64_t real_ns, boot_ns; /* when they were read last; 0: never */
 	uint64_t before_ns;        /* files of before this time of CLOCK_REALTIME */
 	uint64_t by_ns;            /* are younger than they look by this much */
 };
 
-/* Takes a look at both clocks. */
+/* Takes a reading of both clocks. */
 static inline void weft__jump_note(struct weft__jump *j, uint64_t real_ns, uint64_t boot_ns)
 {
 	uint64_t expected = j->real_ns + (boot_ns - j->boot_ns);

@@ -47,7 +47,7 @@ struct weft__options {
 	char *ship_to;
 	char *off_file;
 	char *service; /* of OTEL_RESOURCE_ATTRIBUTES; NULL: none */
-	char *config; /* the text of the configuration file; NULL: there is none */
+	char *config;  /* the text of the configuration file; NULL: there is none */
 	char *labels[LABELS_MAX + 1];
 };
 
@@ -77,8 +77,8 @@ const char *weft__option_text(const struct weft__option *option, const struct we
 int weft__option_take(struct weft_recorder_opts *opts, const struct weft__option *option, const char *text,
 		      struct weft_error *err);
 
-/* options_others.c. What the variables of OpenTelemetry and Datadog say, where weft's own say nothing: attributes become
- * labels behind those that are there, and the service is in the store. 0 or -ENOMEM. */
+/* options_others.c. What the variables of OpenTelemetry and Datadog say, where weft's own say nothing: attributes
+ * become labels behind those that are there. 0 or -ENOMEM. */
 /* The value of service.name there; the caller's, NULL: none. */
 char *weft__others_service(void);
 int weft__others_take(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err);

@@ -131,10 +131,11 @@ static int refuse_profile(const char *path, const char *section, struct weft_err
 
 	for (i = 0; i < sizeof(sso) / sizeof(sso[0]); i++)
 		if (weft__profile_get(path, section, sso[i], value, sizeof(value)))
-			return weft__fail(err, -EACCES,
-					  "[%.100s] signs in by SSO, which weft does not do: give it credential_process = "
-					  "aws configure export-credentials --profile NAME",
-					  section);
+			return weft__fail(
+				err, -EACCES,
+				"[%.100s] signs in by SSO, which weft does not do: give it credential_process = "
+				"aws configure export-credentials --profile NAME",
+				section);
 	if (weft__profile_get(path, section, "source_profile", value, sizeof(value)))
 		return weft__fail(err, -EACCES,
 				  "[%.100s] takes the role of another profile, which weft does not do: give it "

@@ -116,7 +116,8 @@ static int finish(pid_t pid, int r, struct weft_error *err)
 	if (r)
 		return r == -ECANCELED ? r : weft__fail(err, r, "it was ended: %s", weft_strerror(r));
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return weft__fail(err, -EACCES, "it ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+		return weft__fail(err, -EACCES, "it ended with status %d",
+				  WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	return 0;
 }
 

@@ -80,10 +80,18 @@ void weft__profile_tags(const struct weft__parcel *parcel, struct weft__profile_
 /* Facts that tell machines and services apart. Not all: stores have limits (Pyroscope takes 30 labels). */
 static int is_of_machine(const char *key)
 {
-	static const char *const known[] = {
-		"cloud.provider",     "cloud.region",        "cloud.availability_zone", "host.id",
-		"host.type",          "k8s.namespace.name",  "k8s.pod.name",            "k8s.node.name",
-		"k8s.container.name", "aws.ecs.cluster.arn", "aws.ecs.task.arn",        "aws.ecs.task.family"};
+	static const char *const known[] = {"cloud.provider",
+					    "cloud.region",
+					    "cloud.availability_zone",
+					    "host.id",
+					    "host.type",
+					    "k8s.namespace.name",
+					    "k8s.pod.name",
+					    "k8s.node.name",
+					    "k8s.container.name",
+					    "aws.ecs.cluster.arn",
+					    "aws.ecs.task.arn",
+					    "aws.ecs.task.family"};
 	size_t i;
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)

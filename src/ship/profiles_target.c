@@ -192,9 +192,9 @@ static void profiles_close(struct weft__target *t)
 
 const struct weft__target_kind weft__target_pyroscope = {
 	"pyroscope", "Pyroscope", pyroscope_open, profiles_send, profiles_close, TARGET_OVER_HTTP, profiles_reach};
-const struct weft__target_kind weft__target_parca = {
-	"parca", "Parca", parca_open, profiles_send, profiles_close, TARGET_OVER_HTTP, profiles_reach};
-const struct weft__target_kind weft__target_datadog = {
-	"datadog", "Datadog", datadog_open, profiles_send, profiles_close, TARGET_EITHER, profiles_reach};
-const struct weft__target_kind weft__target_otlp = {
-	"otlp", "OTLP", otlp_open, profiles_send, profiles_close, TARGET_OVER_HTTP, profiles_reach};
+const struct weft__target_kind weft__target_parca = {"parca",        "Parca",          parca_open,    profiles_send,
+						     profiles_close, TARGET_OVER_HTTP, profiles_reach};
+const struct weft__target_kind weft__target_datadog = {"datadog",      "Datadog",     datadog_open,  profiles_send,
+						       profiles_close, TARGET_EITHER, profiles_reach};
+const struct weft__target_kind weft__target_otlp = {"otlp",         "OTLP",           otlp_open,     profiles_send,
+						    profiles_close, TARGET_OVER_HTTP, profiles_reach};

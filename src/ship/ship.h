@@ -81,7 +81,6 @@ struct weft__target {
 
 #define PARCEL_TYPE "application/vnd.weft.segment"
 
-
 extern const struct weft__target_kind weft__target_file, weft__target_s3, weft__target_put, weft__target_puts,
 	weft__target_pyroscope, weft__target_parca, weft__target_datadog, weft__target_otlp, weft__target_call;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records some segments and ends in one of several ways; for ship.py.
- * usage: ship_program N stop|exit|wait|idle|cycles|fork|call|exec|soak|signal, with WEFT_* in the environment. N is of segments;
- * of cycles; of seconds, for soak. */
+ * usage: ship_program N stop|exit|wait|idle|cycles|fork|call|exec|soak|signal, with WEFT_* in the environment. N is of
+ * segments; of cycles; of seconds, for soak. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # presets: dev
 # timeout: 900
-"""Real parts: a store that verifies signatures (versitygw), the metadata service of EC2 (amazon-ec2-metadata-mock), nginx
-as a proxy that fails, and strict stubs of ECS' task metadata and of Datadog's intake, which cannot be had. What is
-built from Go modules is skipped, with the reason, where that is impossible."""
+"""Real parts: a store that verifies signatures (versitygw), the metadata service of EC2 (amazon-ec2-metadata-mock),
+nginx as a proxy that fails, and strict stubs of ECS' task metadata and of Datadog's intake, which cannot be had. What
+is built from Go modules is skipped, with the reason, where that is impossible."""
 import gzip
 import json
 import os

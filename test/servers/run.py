@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles against real servers that take minutes to build: Parca, Pyroscope, and the OTLP receiver of the OpenTelemetry
-Collector. Each says what share a known function has, which must be what weft export says. `make check-all` runs it;
-what cannot be built is skipped, with the reason. usage: test/servers/run.py BUILD_DIR"""
+"""Profiles against real servers that take minutes to build: Parca, Pyroscope, and the decoder of OTLP of the
+OpenTelemetry Collector. Each says what share a known function has, which must be what weft export says. `make
+check-all` runs it; what cannot be built is skipped, with the reason. usage: test/servers/run.py BUILD_DIR"""
 import json
 import os
 import shutil

@@ -99,7 +99,8 @@ static void check_samples(struct weft__collector *c)
 
 	if (!c->shown.samples && (!c->shown.sample_hz || ms * c->shown.sample_hz < EXPECTED_SAMPLES * UINT64_C(1000)))
 		return;
-	snprintf(why, sizeof(why), "no sample was taken in %llu ms of CPU time: run weft doctor", (unsigned long long)ms);
+	snprintf(why, sizeof(why), "no sample was taken in %llu ms of CPU time: run weft doctor",
+		 (unsigned long long)ms);
 	note(c, WEFT_CHECK_SAMPLES, !c->shown.samples, why);
 }
 

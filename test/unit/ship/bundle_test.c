@@ -40,10 +40,10 @@ static void name_of(const char *const (*of)[2], uint64_t ms, const char *group, 
 
 TEST(the_machine_is_a_task_an_instance_a_host_or_unknown)
 {
-	static const char *const ecs[][2] = {{"aws.ecs.task.arn", "arn:aws:ecs:us-east-1:123456789012:task/c/5_2"},
-					     {"host.name", "h"},
-					     {0}};
-	static const char *const ec2[][2] = {{"cloud.platform", "aws_ec2"}, {"host.id", "i-0"}, {"host.name", "h"}, {0}};
+	static const char *const ecs[][2] = {
+		{"aws.ecs.task.arn", "arn:aws:ecs:us-east-1:123456789012:task/c/5_2"}, {"host.name", "h"}, {0}};
+	static const char *const ec2[][2] = {
+		{"cloud.platform", "aws_ec2"}, {"host.id", "i-0"}, {"host.name", "h"}, {0}};
 	static const char *const host[][2] = {{"host.name", "my_host"}, {"service.name", "web/api"}, {0}};
 	static const char *const none[][2] = {{"host.name", ""}, {0}};
 	char name[BUNDLE_NAME];
