@@ -30,11 +30,6 @@ uint64_t weft__clock_real(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-uint64_t weft__clock_boot(void)
-{
-	return clock_ns(CLOCK_BOOTTIME);
-}
-
 #if defined(__x86_64__)
 static int kernel_trusts_tsc(void)
 {

@@ -16,7 +16,6 @@ enum weft__tick_source { WEFT__TICK_COUNTER = 1, WEFT__TICK_MONOTONIC = 2 }; /* 
 
 uint64_t weft__clock_mono(void);
 uint64_t weft__clock_real(void);
-uint64_t weft__clock_boot(void); /* CLOCK_BOOTTIME: goes on while the machine sleeps, and nobody sets it */
 
 /* Whether the CPU's counter can be the tick. `why` says why not, for people; "" when it can. */
 enum weft__tick_source weft__clock_source(const char **why);

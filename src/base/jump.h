@@ -6,6 +6,7 @@
 #define WEFT_BASE_JUMP_H
 
 #include <stdint.h>
+#include <time.h>
 
 #define JUMP_LEAST_NS (60 * UINT64_C(1000000000)) /* less is adjustment */
 
@@ -14,6 +15,15 @@ struct weft__jump {
 	uint64_t before_ns;        /* files of before this time of CLOCK_REALTIME */
 	uint64_t by_ns;            /* are younger than they look by this much */
 };
+
+/* CLOCK_BOOTTIME: goes on while the machine sleeps. */
+static inline uint64_t weft__jump_boot(void)
+{
+	struct timespec now = {0, 0};
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* Takes a reading of both clocks. */
 static inline void weft__jump_note(struct weft__jump *j, uint64_t real_ns, uint64_t boot_ns)

@@ -241,7 +241,7 @@ int weft__spool_list(struct weft__spool *spool, int dir, const char *only, struc
 	int r = weft__list_open(&list, dir, ".");
 
 	*n = 0;
-	weft__jump_note(&spool->jump, weft__clock_real(), weft__clock_boot());
+	weft__jump_note(&spool->jump, weft__clock_real(), weft__jump_boot());
 	if (r)
 		return weft__fail(err, r, "%s: %s", spool->path, weft_strerror(r));
 	while (!r && *n < MOST && (name = weft__list_next(&list))) {

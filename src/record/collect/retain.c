@@ -134,7 +134,7 @@ static void retain_memory(struct weft__segments *s)
 
 void weft__segments_retain(struct weft__segments *s)
 {
-	weft__jump_note(&s->jump, weft__clock_real(), weft__clock_boot());
+	weft__jump_note(&s->jump, weft__clock_real(), weft__jump_boot());
 	if (s->dir)
 		retain_files(s);
 	else
