@@ -75,7 +75,11 @@ def pyroscope(top, recording):
     build.start(port, build.server("pyroscope"), "-target=all", "-server.http-listen-address=127.0.0.1",
                 "-server.http-listen-port=%d" % port, "-server.grpc-listen-address=127.0.0.1",
                 "-server.grpc-listen-port=%d" % grpc, "-memberlist.bind-addr=127.0.0.1",
-                "-memberlist.bind-port=%d" % gossip, "-ingester.lifecycler.addr=127.0.0.1",
+                "-memberlist.bind-port=%d" % gossip, "-memberlist.advertise-addr=127.0.0.1",
+                "-ingester.lifecycler.addr=127.0.0.1",
+                *("-%s.instance-addr=127.0.0.1" % part for part in (
+                    "compactor.ring", "distributor.ring", "overrides-exporter.ring", "query-frontend",
+                    "query-scheduler.ring", "store-gateway.sharding-ring")),
                 "-pyroscopedb.data-path=data", "-storage.backend=filesystem", "-storage.filesystem.dir=shared",
                 "-usage-stats.enabled=false", cwd=top + "/pyroscope")
     for _ in range(1200):  # it listens long before it is ready
