@@ -78,7 +78,7 @@ static void labels_of(uint32_t i, struct weft__row_labels *labels)
 }
 
 /* Samples a second: each in one call, frames and labels as they come. */
-static uint64_t record(struct weft__stack_recorder *recorder, uint32_t n)
+static uint64_t record(struct weft__sums *sums, uint32_t n)
 {
 	int64_t values[WEFT__N_VALUES] = {1, 10000000};
 	struct weft__row_labels labels;
@@ -87,10 +87,12 @@ static uint64_t record(struct weft__stack_recorder *recorder, uint32_t n)
 
 	for (i = 0; i < n; i++) {
 		const struct stack *s = &stacks[random_below(STACKS)];
-		struct weft__stack_sample sample = {s->frames, s->n, &labels, sizeof(labels), values};
+		uint32_t stack, set;
 
 		labels_of(i % 2000, &labels);
-		must(weft__stack_recorder_add(recorder, &sample) == 0);
+		must(weft__sums_stack(sums, s->frames, s->n, &stack) == 0 &&
+		     weft__sums_labels(sums, &labels, sizeof(labels), &set) == 0 &&
+		     weft__sums_add(sums, stack, set, values) == 0);
 	}
 	return bench_cpu_ns() - begin_ns;
 }
@@ -127,7 +129,6 @@ int main(int argc, char **argv)
 {
 	struct weft__export_opts opts = {.what = WEFT__EXPORT_CPU};
 	struct weft__aggregate agg = {.opts = &opts};
-	struct weft__stack_recorder recorder;
 	struct libdeflate_compressor *gzip = libdeflate_alloc_compressor(6);
 	struct weft__buf out = {0};
 	uint32_t n = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 400000, text;
@@ -142,9 +143,8 @@ int main(int argc, char **argv)
 	     weft__keys_text(&agg.texts, "demo/0", &text) == 0 && weft__keys_text(&agg.texts, "on cpu", &text) == 0 &&
 	     weft__keys_text(&agg.texts, "POST /cart", &text) == 0);
 	make_places(&agg);
-	weft__stack_recorder_init(&recorder, WEFT__N_VALUES, (uint64_t)1 << 30);
-	add_ns = record(&recorder, n);
-	agg.sums = *weft__stack_recorder_swap(&recorder);
+	weft__sums_init(&agg.sums, WEFT__N_VALUES, (uint64_t)1 << 30);
+	add_ns = record(&agg.sums, n);
 	agg.n_recordings = 1;
 	for (i = 0; i < 3; i++) {
 		weft__buf_clear(&out);

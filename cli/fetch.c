@@ -42,6 +42,7 @@ struct fetch {
 	char *path; /* of its directory */
 	int dir;
 	unsigned n_archives;
+	size_t n_files; /* that are there now */
 	struct weft__s3 s3;
 	struct object *at;
 	size_t n, cap;
@@ -128,6 +129,7 @@ static void unpack_entry(struct fetch *f, const struct weft__zip_entry *entry)
 		weft__fail(&err, r, "%s", weft_strerror(r));
 	if (r)
 		missing(f, entry->name, err.msg);
+	f->n_files += !r;
 	weft__free(bytes);
 }
 
@@ -272,6 +274,8 @@ static void fetch_object(struct fetch *f, size_t number)
 	if (weft__ends_in(name, ".zip")) {
 		unpack(f, fd, object->key);
 		unlinkat(f->dir, name, 0);
+	} else {
+		f->n_files++;
 	}
 	close(fd);
 }
@@ -284,7 +288,9 @@ static int fetch_bucket(struct fetch *f, const char *url)
 
 	if (!r)
 		r = weft__s3_list(&f->s3, f->s3.prefix, note_object, f, &err);
-	if (r < 0)
+	if (r < 0 && strncmp(err.msg, f->from, strlen(f->from)) == 0)
+		code = cli_fail("%s", err.msg);
+	else if (r < 0)
 		code = cli_fail("%s: %s", f->from, err.msg[0] ? err.msg : weft_strerror(r));
 	else if (f->n == 0)
 		code = cli_fail("%s: there are no segments below that name; `weft ls %s` lists what is there", f->from,
@@ -335,6 +341,8 @@ char *cli_fetch(const char *path, bool jfr, bool *some_missing)
 		code = f.from == shown ? fetch_bucket(&f, path) : fetch_archive(&f, path);
 	if (f.dir >= 0)
 		close(f.dir);
+	if (code == CLI_OK && f.n_files == 0)
+		code = f.some_missing ? CLI_FAILED : cli_fail("%s: there are no segments in it", f.from);
 	*some_missing |= f.some_missing;
 	if (code == CLI_OK)
 		return f.path; /* one for each argument: until the end */

@@ -40,7 +40,8 @@ static void short_help(FILE *out)
 static void long_help(void)
 {
 	short_help(stdout);
-	printf("\nA PATH is a segment (.weft, or .weft.active while it is written) or a directory of them.\n"
+	printf("\nA PATH is a segment (.weft, or .weft.active while it is written), a directory of them,\n"
+	       "s3://BUCKET/PREFIX, or a zip archive of segments.\n"
 	       "\nexamples:\n"
 	       "  weft run -- redis-server --port 7000          record a program as it is, report when it ends\n"
 	       "  weft report ~/weft                            all that was recorded there\n"

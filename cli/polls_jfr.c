@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls that the rust-agent of async-profiler caught. Each is an event of the user's, tokio.PollcatchV1, of 16 bytes: the
- * TSC before the poll and after it. The event is emitted at the end of the poll. So its start is the event's time less
- * the difference, and the samples of its thread between the two fell into it, in whichever chunk they are. */
+/* Polls that the rust-agent of async-profiler caught. Each is an event of the user's, tokio.PollcatchV1, of 16
+ * bytes: the TSC before the poll and after it. The event is emitted at the end of the poll. So its start is the
+ * event's time less the difference, and the samples of its thread between the two fell into it, in whichever chunk
+ * they are. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

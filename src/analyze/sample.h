@@ -22,7 +22,7 @@ struct weft__sampling {
 	size_t n_traces, cap_traces;
 	size_t cap_rows, cap_threads, n_contexts;
 	struct weft__map trace_by_ids, context_by_key, row_by_key, thread_by_key;
-	size_t n_logged; /* in all logs */
+	size_t n_logged;                     /* in all logs */
 	struct weft__kept_context *contexts; /* context.h */
 	uint32_t n_kept_contexts;
 };

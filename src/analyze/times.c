@@ -131,12 +131,11 @@ static int add_sample(struct weft__analysis *a, struct weft__thread_timeline *ti
 static int add_wait(struct weft__analysis *a, struct weft__thread_timeline *timeline, const struct weft__interval *wait)
 {
 	struct weft__times *times = &timeline->times;
-	struct weft__time_sample before = {
-		.state = WEFT__TIME_CPU,
-		.end_ns = wait->begin_ns,
-		.count = 1,
-		.stack = wait->stack,
-		.context = weft__context_kept(a, wait->context)};
+	struct weft__time_sample before = {.state = WEFT__TIME_CPU,
+					   .end_ns = wait->begin_ns,
+					   .count = 1,
+					   .stack = wait->stack,
+					   .context = weft__context_kept(a, wait->context)};
 	struct weft__time_sample sample = {.state = WEFT__TIME_WAITING,
 					   .begin_ns = wait->begin_ns,
 					   .end_ns = wait->end_ns,

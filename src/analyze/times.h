@@ -33,10 +33,10 @@ struct weft__time_sample {
 	uint64_t wall_ns;          /* that all of it stands for; 0: not known, of the first of a thread */
 	uint64_t cpu_ns;
 	bool cpu_known;
-	uint32_t tid, thread_id; /* id 0: the thread emits nothing */
-	uint32_t what, name;     /* waiting: for what, as in the event */
-	uint64_t object;         /* waiting */
-	uint32_t stack, kernel;  /* 0: not known */
+	uint32_t tid, thread_id;             /* id 0: the thread emits nothing */
+	uint32_t what, name;                 /* waiting: for what, as in the event */
+	uint64_t object;                     /* waiting */
+	uint32_t stack, kernel;              /* 0: not known */
 	const struct weft__context *context; /* of its end, or of the wait; NULL: none, or not known */
 };
 

@@ -38,6 +38,25 @@ static int map_grow(struct weft__map *map)
 	return 0;
 }
 
+int weft__map_claim(struct weft__map *map, uint64_t key, uint32_t value, uint32_t *ret)
+{
+	size_t at;
+
+	if (!map->slots || map->n + map->n / 2 >= map->mask) {
+		int rc = map_grow(map);
+
+		if (rc < 0)
+			return rc;
+	}
+	at = map_find(map, key);
+	if (map->slots[at].value == WEFT__MAP_NONE) {
+		map->n++;
+		map->slots[at] = (struct weft__map_slot){key, value};
+	}
+	*ret = map->slots[at].value;
+	return 0;
+}
+
 int weft__map_put(struct weft__map *map, uint64_t key, uint32_t value)
 {
 	size_t at;

@@ -24,6 +24,9 @@ struct weft__map {
 /* A zeroed map is an empty one. `value` must not be WEFT__MAP_NONE. Put replaces. Returns 0 or -ENOMEM. */
 int weft__map_put(struct weft__map *map, uint64_t key, uint32_t value);
 
+/* Looks once: the value that `key` has, or `value`, which it has from then on. `*ret` is that. Returns 0 or -ENOMEM. */
+int weft__map_claim(struct weft__map *map, uint64_t key, uint32_t value, uint32_t *ret);
+
 /* Both halves of a product with what nobody outside knows. */
 static inline size_t weft__map_home(const struct weft__map *map, uint64_t key)
 {

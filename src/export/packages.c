@@ -65,7 +65,8 @@ static int keep(struct weft__package_cache *cache, const struct weft__provenance
 	return weft__keys_text(&cache->texts, text, &grown[path]);
 }
 
-/* As much of a recording as says where its code is from, with the files that are not known yet. How many, or -ENOMEM. */
+/* As much of a recording as says where its code is from, with the files that are not known yet. How many these are, or
+ * -ENOMEM. */
 static int describe(const struct weft__package_cache *cache, const struct weft_segment *segment,
 		    struct weft__recording *to)
 {

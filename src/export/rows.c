@@ -157,8 +157,7 @@ static int add_off(void *data, const struct weft__off_view *off)
 	unsigned __int128 ns = (unsigned __int128)(off->end_ns - off->begin_ns) * (off->count ? off->count : 1);
 
 	if (label_thread(agg, off->thread_id, off->tid, off->worker, &row.labels) < 0 ||
-	    label_context(agg, off->context, &row.labels) < 0 ||
-	    text(agg, state, &row.labels.state) < 0)
+	    label_context(agg, off->context, &row.labels) < 0 || text(agg, state, &row.labels.state) < 0)
 		return -ENOMEM;
 	row.values[WEFT__VALUE_OFFCPU_COUNT] = amount(off->count);
 	row.values[WEFT__VALUE_OFFCPU_NS] = ns < INT64_MAX ? (int64_t)ns : INT64_MAX;

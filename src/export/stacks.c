@@ -25,16 +25,6 @@ void weft__sums_fini(struct weft__sums *sums)
 	memset(sums, 0, sizeof(*sums));
 }
 
-void weft__sums_clear(struct weft__sums *sums)
-{
-	weft__keys_clear(&sums->stacks);
-	weft__keys_clear(&sums->labels);
-	weft__map_fini(&sums->row_by_key);
-	sums->n_rows = 0;
-	sums->n_dropped = 0;
-	memset(sums->dropped, 0, sizeof(sums->dropped));
-}
-
 uint64_t weft__sums_bytes(const struct weft__sums *sums)
 {
 	return 2 * (sums->stacks.n_bytes + sums->labels.n_bytes) + KEY_BYTES * (sums->stacks.n + sums->labels.n) +
@@ -109,64 +99,21 @@ int weft__sums_add(struct weft__sums *sums, uint32_t stack, uint32_t labels, con
 		drop(sums, values);
 		return 0;
 	}
-	at = weft__map_get(&sums->row_by_key, key);
-	if (at == WEFT__MAP_NONE) {
-		if (!fits(sums, ROW_BYTES + 16 * sums->n_values)) {
-			drop(sums, values);
-			return 0;
-		}
-		if (make_room(sums) < 0 || weft__map_put(&sums->row_by_key, key, (uint32_t)sums->n_rows) < 0)
+	if (fits(sums, ROW_BYTES + 16 * sums->n_values)) {
+		if (make_room(sums) < 0 || weft__map_claim(&sums->row_by_key, key, (uint32_t)sums->n_rows, &at) < 0)
 			return -ENOMEM;
-		at = (uint32_t)sums->n_rows++;
-		sums->rows[at] = (struct weft__sums_row){stack, labels};
-		memset(sums->values + at * sums->n_values, 0, sums->n_values * sizeof(*sums->values));
+	} else {
+		at = weft__map_get(&sums->row_by_key, key);
+	}
+	if (at == WEFT__MAP_NONE) {
+		drop(sums, values);
+		return 0;
+	}
+	if (at == sums->n_rows) {
+		sums->rows[sums->n_rows++] = (struct weft__sums_row){stack, labels};
+		memcpy(sums->values + at * sums->n_values, values, sums->n_values * sizeof(*sums->values));
+		return 0;
 	}
 	add_values(sums->values + at * sums->n_values, values, sums->n_values);
 	return 0;
-}
-
-void weft__stack_recorder_init(struct weft__stack_recorder *recorder, size_t n_values, uint64_t max_bytes)
-{
-	pthread_mutex_init(&recorder->lock, NULL);
-	weft__sums_init(&recorder->slots[0], n_values, max_bytes);
-	weft__sums_init(&recorder->slots[1], n_values, max_bytes);
-	recorder->active = 0;
-}
-
-void weft__stack_recorder_fini(struct weft__stack_recorder *recorder)
-{
-	weft__sums_fini(&recorder->slots[0]);
-	weft__sums_fini(&recorder->slots[1]);
-	pthread_mutex_destroy(&recorder->lock);
-}
-
-static int add(struct weft__sums *sums, const struct weft__stack_sample *sample)
-{
-	uint32_t stack, labels;
-
-	if (weft__sums_stack(sums, sample->frames, sample->n_frames, &stack) < 0 ||
-	    weft__sums_labels(sums, sample->labels, sample->labels_bytes, &labels) < 0)
-		return -ENOMEM;
-	return weft__sums_add(sums, stack, labels, sample->values);
-}
-
-int weft__stack_recorder_add(struct weft__stack_recorder *recorder, const struct weft__stack_sample *sample)
-{
-	int rc;
-
-	pthread_mutex_lock(&recorder->lock);
-	rc = add(&recorder->slots[recorder->active], sample);
-	pthread_mutex_unlock(&recorder->lock);
-	return rc;
-}
-
-const struct weft__sums *weft__stack_recorder_swap(struct weft__stack_recorder *recorder)
-{
-	unsigned full = recorder->active; /* only who swaps changes it */
-
-	weft__sums_clear(&recorder->slots[!full]);
-	pthread_mutex_lock(&recorder->lock);
-	recorder->active = !full;
-	pthread_mutex_unlock(&recorder->lock);
-	return &recorder->slots[full];
 }

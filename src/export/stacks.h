@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stack recorder: sums values by stack and labels, in bounded memory.
  *
- * A slot (struct weft__sums) has each stack and each set of labels once, and a row for each pair that was met. When it
- * has as many bytes as it may, what needs no new memory still goes to its row; the rest is added to `dropped`, so that
- * sums stay right and whoever encodes them can say what has no stack.
+ * It has each stack and each set of labels once, and a row for each pair that was met. When it has as many bytes as it
+ * may, what needs no new memory still goes to its row; the rest is added to `dropped`, so that sums stay right and
+ * whoever encodes them can say what has no stack.
  *
- * A recorder has two slots. Adders use one; swap gives the other, emptied, to the adders and answers the full one, for
- * as long as until the next swap. The lock is held for one addition, or for the exchange of a pointer: an adder never
- * waits for an encoder. Context: CALLER; adders and the one who swaps may be different threads. Never HOT. */
+ * Samplers know nothing of it: they write to the segment, which is rotated without stopping them, and reporters sum up
+ * the sealed one (docs/decisions/067-profiles-of-segments.md). Context: CALLER, one thread. Never HOT. */
 #ifndef WEFT_EXPORT_STACKS_H
 #define WEFT_EXPORT_STACKS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,8 +38,6 @@ struct weft__sums {
 
 void weft__sums_init(struct weft__sums *sums, size_t n_values, uint64_t max_bytes);
 void weft__sums_fini(struct weft__sums *sums);
-/* Forgets everything; some memory stays. */
-void weft__sums_clear(struct weft__sums *sums);
 /* About what it uses, and whether that is all it may. */
 uint64_t weft__sums_bytes(const struct weft__sums *sums);
 bool weft__sums_full(const struct weft__sums *sums);
@@ -52,7 +48,7 @@ int weft__sums_labels(struct weft__sums *sums, const void *labels, size_t bytes,
 /* Adds n_values values. Sums stay at the most instead of overflowing. 0 or -ENOMEM. */
 int weft__sums_add(struct weft__sums *sums, uint32_t stack, uint32_t labels, const int64_t *values);
 
-/* A stack of the slot, good until the next is added. */
+/* A stack, good until the next is added. */
 static inline const uint32_t *weft__sums_frames(const struct weft__sums *sums, uint32_t stack, size_t *n)
 {
 	const void *frames = weft__keys_at(&sums->stacks, stack, n);
@@ -60,26 +56,5 @@ static inline const uint32_t *weft__sums_frames(const struct weft__sums *sums, u
 	*n /= sizeof(uint32_t);
 	return frames;
 }
-
-struct weft__stack_recorder {
-	pthread_mutex_t lock; /* of `active` and of that slot */
-	struct weft__sums slots[2];
-	unsigned active;
-};
-
-struct weft__stack_sample {
-	const uint32_t *frames; /* leaf first */
-	size_t n_frames;
-	const void *labels;
-	size_t labels_bytes;
-	const int64_t *values;
-};
-
-void weft__stack_recorder_init(struct weft__stack_recorder *recorder, size_t n_values, uint64_t max_bytes);
-void weft__stack_recorder_fini(struct weft__stack_recorder *recorder);
-/* 0 or -ENOMEM. Any thread. */
-int weft__stack_recorder_add(struct weft__stack_recorder *recorder, const struct weft__stack_sample *sample);
-/* What was added since the last swap, good until the next. One thread at a time. */
-const struct weft__sums *weft__stack_recorder_swap(struct weft__stack_recorder *recorder);
 
 #endif

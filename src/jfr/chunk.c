@@ -142,7 +142,7 @@ void weft__jfr_skip(const struct weft__jfr *jfr, uint64_t type, struct weft__in 
 		in_fail(in);
 		return;
 	}
-	switch ((enum plain)class->plain) {
+	switch ((enum plain) class->plain) {
 	case ONE_BYTE:
 		in_u8(in);
 		break;
@@ -238,9 +238,9 @@ static uint8_t plain_of(struct weft__jfr_text name)
 	static const struct {
 		const char *name;
 		uint8_t plain;
-	} all[] = {{"boolean", ONE_BYTE}, {"byte", ONE_BYTE},    {"short", NUMBER},       {"char", NUMBER},
-		   {"int", NUMBER},       {"long", NUMBER},      {"float", FOUR_BYTES},   {"double", EIGHT_BYTES},
-		   {"java.lang.String", TEXT}};
+	} all[] = {{"boolean", ONE_BYTE}, {"byte", ONE_BYTE},      {"short", NUMBER},
+		   {"char", NUMBER},      {"int", NUMBER},         {"long", NUMBER},
+		   {"float", FOUR_BYTES}, {"double", EIGHT_BYTES}, {"java.lang.String", TEXT}};
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)

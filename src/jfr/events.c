@@ -161,8 +161,8 @@ static void read_field(const struct weft__jfr *jfr, const struct weft__jfr_field
 	} else if (field->pooled && weft__jfr_same(name, "stackTrace")) {
 		to->stack = weft__jfr_varint(in);
 	} else if (field->pooled && weft__jfr_same(name, "state")) {
-		to->sleeping = weft__jfr_same(
-			text_in(jfr, WEFT__JFR_POOL_STATE, weft__jfr_varint(in), "name"), "STATE_SLEEPING");
+		to->sleeping = weft__jfr_same(text_in(jfr, WEFT__JFR_POOL_STATE, weft__jfr_varint(in), "name"),
+					      "STATE_SLEEPING");
 	} else if (weft__jfr_same(name, "samples")) {
 		to->samples = weft__jfr_varint(in);
 	} else if (weft__jfr_same(name, "timeSpan")) {

@@ -106,7 +106,7 @@ struct weft__jfr {
 	struct weft__jfr_field *fields;
 	size_t n_fields, cap_fields;
 	struct weft__map class_by_number;
-	uint32_t pool_class[WEFT__JFR_N_POOLS]; /* index + 1; 0: no such class */
+	uint32_t pool_class[WEFT__JFR_N_POOLS];    /* index + 1; 0: no such class */
 	struct weft__map pools[WEFT__JFR_N_POOLS]; /* number to offset in the chunk */
 };
 

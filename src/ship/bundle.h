@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A segment as the rust-agent of async-profiler stores a profile: a zip archive of the recording and metadata.json, named
- * profile_GROUP_MACHINE_PID_TIME.zip. What lists or expires such archives works with these, too. Targets do so with
- * layout=rust-agent behind the '?' of their URL, and group=NAME for another name than that of the service.
+/* A segment as the rust-agent of async-profiler stores a profile: a zip archive of the recording and
+ * metadata.json, named profile_GROUP_MACHINE_PID_TIME.zip. What lists or expires such archives works with these,
+ * too. Targets do so with layout=rust-agent behind the '?' of their URL, and group=NAME for another name than that
+ * of the service.
  *
- * TIME is when the segment ended, not when it is sent, so that a segment that is sent again has its name again. It is
- * in seconds; segments of less than a second have milliseconds, so that none takes the name of another. */
+ * TIME is when the segment ended, not when it is sent, so that a segment that is sent again has its name again. It
+ * is in seconds; segments of less than a second have milliseconds, so that none takes the name of another. */
 #ifndef WEFT_SHIP_BUNDLE_H
 #define WEFT_SHIP_BUNDLE_H
 

@@ -277,18 +277,32 @@ def check_go(trace):
         print("reason: no go here; the profile was read by the decoder above only")
         return
     export(trace, "x.pb.gz")
-    for kind in "cpu", "offcpu", "wait", "poll", "wall":
+
+    def pprof(*args):
         done = subprocess.run(
-            ["go", "tool", "pprof", "-top", "-sample_index=" + kind, os.path.join(scratch, "x.pb.gz")],
+            ["go", "tool", "pprof", *args, os.path.join(scratch, "x.pb.gz")],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=dict(os.environ, PPROF_TMPDIR=scratch),
         )
-        check(done.returncode == 0, "go tool pprof: " + done.stderr)
+        check(done.returncode == 0, "go tool pprof %s: %s" % (" ".join(args), done.stderr))
+        return done.stdout
+
+    for kind in "cpu", "offcpu", "wait", "poll", "wall":
+        out = pprof("-top", "-sample_index=" + kind)
         if kind == "cpu":
-            row = next(line for line in done.stdout.splitlines() if line.endswith(" hash_bytes"))
+            row = next(line for line in out.splitlines() if line.endswith(" hash_bytes"))
             check(float(row.split()[1].rstrip("%")) > 80, "the share of hash_bytes", row)
+    peek = pprof("-peek", "hash_bytes", "-sample_index=cpu")
+    check(any(line.endswith("| hash_bytes") for line in peek.splitlines()), "who calls hash_bytes", peek)
+    found = query(trace, SPAN)[0]
+    tags = pprof("-tags", "-sample_index=wall")
+    for tag in "span id:", "local root span id:", "trace endpoint:", "state:", "thread name:", "worker:":
+        check(tag in tags, "a tag", tag, tags)
+    check(found["endpoint"] in tags and "blocked" in tags, "values of tags", found, tags)
+    focused = pprof("-top", "-sample_index=cpu", "-tagfocus=trace endpoint=" + found["endpoint"])
+    check("hash_bytes" in focused, "one endpoint", focused)
 
 
 with tempfile.TemporaryDirectory() as scratch:

@@ -176,7 +176,8 @@ def check_faults(bucket):
     check("s3://bucket/web: web/a b/demo-1.weft: status 404: Test404" in err, "what is gone", err)
     bucket.always = None
     err = weft("report", bucket.url("nothing"), status=1)[1]
-    check("there are no segments below that name" in err and "weft ls s3://bucket/nothing" in err, "an empty prefix", err)
+    check("there are no segments below that name" in err and "weft ls s3://bucket/nothing" in err, "an empty prefix",
+          err)
     err = weft("report", url, status=1, AWS_SECRET_ACCESS_KEY="other")[1]
     check("SignatureDoesNotMatch" in err, "wrong keys", err)
     err = weft("report", url, status=1, AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", HOME=scratch)[1]

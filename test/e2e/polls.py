@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
 SOURCE, BUILD = os.environ["WEFT_SOURCE"], os.environ["WEFT_BUILD"]
 SERVER = os.path.join(SOURCE, "test/golden/server")
@@ -111,8 +110,4 @@ check(
 )
 check("No poll was as long as 1.00 s" in weft("polls", SERVER, "--min", "1s"), "none")
 check("length, time or cpu" in weft("polls", SERVER, "--sort", "x", status=2), "wrong usage")
-with tempfile.NamedTemporaryFile(suffix=".jfr") as jfr:
-    jfr.write(b"FLR\0\0\2\0\0")
-    jfr.flush()
-    check("jfrconv" in weft("polls", jfr.name, status=1), "a JFR file")
 print("%d long polls with their samples" % len(longest))

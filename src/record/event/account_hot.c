@@ -183,7 +183,7 @@ void weft__account_begin(struct ring_page *ring, uint64_t since)
 		account->polls[0].cpu_ns = account->polls[0].ready_ns = WEFT_NOT_MEASURED;
 		account->polls[0].voluntary = WEFT_NOT_MEASURED;
 	}
-	account_leave_as(account, ring, tick, WEFT__SCHED_ONCE);
+	account_leave(account, tick);
 }
 
 /* Before a poll, off the CPU for some of the time, and no reading is to be had. */
@@ -240,6 +240,6 @@ int weft__account_read(struct ring_page *ring, uint64_t tick, uint64_t *cpu_ns, 
 		*ready_ns = account->ready_ns;
 		known = account->ready_ns != WEFT_NOT_MEASURED;
 	}
-	account_leave(account, ring, tick);
+	account_leave(account, tick);
 	return known;
 }

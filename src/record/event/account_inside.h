@@ -181,32 +181,34 @@ static inline void account_keep_begin(struct account *account, const struct ring
 		account->polls[0].tick = 0;
 }
 
-/* A thread that was preempted since the tick was read has been off the CPU in the poll that begins with it, if one
- * does. */
-static inline void account_leave_as(struct account *account, struct ring_page *ring, uint64_t tick,
-				    enum weft__sched_use use)
+/* `tick` is long ago: the thread was preempted since, or the program read it early. A poll that begins with it may have
+ * been off the CPU. Nothing is read: the end of that poll does it if it is worth it, and its begin is known. */
+static inline void account_late(struct account *account, uint64_t tick, uint64_t now)
+{
+	uint64_t from =
+		(int64_t)(account->tick - tick) > 0 ? account->tick : tick; /* the clock may have been read since */
+
+	if (!account->polls[0].tick)
+		account->polls[0] = account_at(account, tick);
+	if (now - from <= load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS))
+		return;
+	account->unsure_ticks += now - from;
+	account->spared_ticks += now - from;
+}
+
+static inline void account_leave(struct account *account, uint64_t tick)
 {
 	uint64_t now = weft_tick(load_relaxed(&weft_gate.on));
 
 	account_spend(account, load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_KEEP_NS));
 	if (WEFT_UNLIKELY(now - tick > load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS)) &&
-	    account->tick) {
-		if (!account->polls[0].tick)
-			account->polls[0] = account_at(account, tick);
-		weft__account_clock(account);
-		weft__account_count(account, ring, use);
-		now = account->tick;
-	}
+	    account->tick)
+		account_late(account, tick, now);
 	account->checked = tick;
 	account->armed = now;
 	detector_set(account);
 	fence_signal();
 	store_relaxed(&account->busy, 0u);
-}
-
-static inline void account_leave(struct account *account, struct ring_page *ring, uint64_t tick)
-{
-	account_leave_as(account, ring, tick, WEFT__SCHED_OPEN);
 }
 
 #endif

@@ -17,7 +17,7 @@ void weft_slow_off(uint64_t tick)
 		account_keep_begin(account, ring, tick);
 		if (!weft_stayed_since())
 			weft__account_unforeseen(account, ring, tick, 0);
-		account_leave_as(account, ring, tick, WEFT__SCHED_ONCE);
+		account_leave(account, tick);
 	}
 	errno = saved;
 }
@@ -59,7 +59,7 @@ static int unpark_quickly(struct ring_page *ring, uint64_t tick)
 	store_relaxed(&account->busy, 1u);
 	fence_signal();
 	account_parked(account, ring, tick);
-	account_leave(account, ring, tick);
+	account_leave(account, tick);
 	return 1;
 }
 
@@ -78,7 +78,7 @@ static void unpark_slowly(struct ring_page *ring, uint64_t tick)
 				weft__account_count(account, ring, WEFT__SCHED_OPEN);
 			account_charge(began);
 		}
-		account_leave(account, ring, tick);
+		account_leave(account, tick);
 	} else if (!account) {
 		detector_set(NULL);
 	}

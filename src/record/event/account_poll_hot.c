@@ -48,7 +48,7 @@ void weft__account_counted(struct ring_page *ring, uint32_t level, uint64_t begi
 	if (!weft_stayed_since() && !poll_spared(account, begin, tick))
 		weft__account_unforeseen(account, ring, tick, begin);
 	account->polls[level].tick = 0;
-	account_leave(account, ring, tick);
+	account_leave(account, tick);
 }
 
 int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, uint64_t tick,
@@ -88,7 +88,7 @@ int weft__account_poll(struct ring_page *ring, uint32_t level, uint64_t begin, u
 		ret->unsure_ns = at_most(ret->unsure_ns, span_ns);
 	}
 	poll->tick = 0;
-	account_leave(account, ring, tick);
+	account_leave(account, tick);
 	return 1;
 }
 

@@ -31,7 +31,7 @@ void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, i
 		if (ret->unsure_ns > ACCOUNT_SURE_NS + span_ns / 50)
 			ret->cpu_ns = ret->ready_ns = WEFT_NOT_MEASURED;
 	}
-	account_leave(account, ring, tick);
+	account_leave(account, tick);
 }
 
 /* A wait that is too short to be reported ends: of its time, what was neither on the CPU nor ready for one, as far
@@ -79,6 +79,6 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 	}
 	for (i = 0; i < ACCOUNT_NEST && !is_call; i++)
 		account->polls[i].waited_ns += waited_ns;
-	account_leave(account, ring, tick);
+	account_leave(account, tick);
 	return off_ns;
 }

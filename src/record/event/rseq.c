@@ -9,7 +9,8 @@
  * The kernel ends a process whose description is not well-formed: the four bytes before `abort_ip` must be the
  * signature that the area was registered with. So the descriptions are in a page of their own, which is never given
  * back: threads point there for as long as they live, whatever becomes of the recorder, or of a library that this is
- * linked into. Nothing jumps to `abort_ip`, since the ranges are empty. Whether all of that works is tried, not
+ * linked into. Nothing jumps to `abort_ip`, since the ranges are empty. Where an empty range begins means nothing, so
+ * that word is the signature, too: a switch reads one line of the cache for all of it. Whether all of that works is tried, not
  * concluded from versions. */
 #include <linux/rseq.h>
 #include <stddef.h>
@@ -38,8 +39,6 @@ extern const unsigned int __rseq_size __attribute__((weak));
 /* The second description means that the open poll has been off the CPU (WEFT_RSEQ_OFF). */
 struct rseq_page {
 	struct rseq_cs none[2];
-	uint32_t signature;
-	uint32_t abort;
 };
 static struct rseq_page *rseq_page;
 
@@ -53,10 +52,9 @@ static int rseq_page_make(void)
 	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return 0;
-	page->signature = RSEQ_SIGNATURE;
 	for (i = 0; i < 2; i++) {
-		page->none[i].start_ip = (uintptr_t)&page->abort;
-		page->none[i].abort_ip = (uintptr_t)&page->abort;
+		page->none[i].start_ip = RSEQ_SIGNATURE;
+		page->none[i].abort_ip = (uintptr_t)&page->none[i].start_ip + sizeof(uint32_t);
 	}
 	mprotect(page, sizeof(*page), PROT_READ);
 	rseq_page = page;

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wakes that are only counted (WEFT_GATE_COUNTED): each thread remembers which tasks it woke last, so that a poll
- * that is reported still says who woke its task and when, in an event of kind woken. The memory is per waking thread: a
- * wake touches nothing that another thread writes.
- *
- * A thread's memory is a table of sets, by task; a set has room for WAKES_WAYS tasks, and forgets the one that was
- * woken longest ago. Of a task the last two wakes are kept: the last one may have come while the poll ran. */
+/* Wakes that are only counted (WEFT_GATE_COUNTED): each thread remembers its last WAKES_KEPT wakes, so that a poll that
+ * is reported still says who woke its task and when, in an event of kind woken. The memory is per waking thread: a
+ * wake touches nothing that another thread writes. */
 #ifndef WEFT_EVENT_WAKES_H
 #define WEFT_EVENT_WAKES_H
 
 #include <stdint.h>
 
-#define WAKES_TABLES 32 /* threads that wake, beyond which nothing is remembered */
-#define WAKES_SETS 256  /* a power of two */
-#define WAKES_WAYS 2
+#define WAKES_LOGS 32      /* threads that wake, beyond which nothing is remembered */
+#define WAKES_KEPT 2048    /* of one thread; a power of two */
+#define WAKES_BEFORE 256   /* how far back another wake of the same task is looked for */
 #define WAKES_A_MS 128     /* of one thread; beyond that it remembers nothing */
 #define WAKES_PAUSE_MS 100 /* for so long */
 

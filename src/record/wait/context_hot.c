@@ -70,14 +70,24 @@ static uint32_t put_attrs(struct weft__otel_record *record, uint32_t at, const s
 	return at;
 }
 
+/* Eight digits, the first in the highest byte. */
+static uint64_t hex_digits(uint32_t v)
+{
+	uint64_t x = v, letters;
+
+	x = (x << 16 | x) & UINT64_C(0x0000ffff0000ffff);
+	x = (x << 8 | x) & UINT64_C(0x00ff00ff00ff00ff);
+	x = (x << 4 | x) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	letters = (x + UINT64_C(0x0606060606060606)) >> 4 & UINT64_C(0x0101010101010101);
+	return x + UINT64_C(0x3030303030303030) + letters * ('a' - '0' - 10);
+}
+
 static uint32_t put_root(struct weft__otel_record *record, uint64_t root)
 {
-	uint32_t i;
-
 	record->attrs[0] = OTEL_KEY_ROOT;
 	record->attrs[1] = OTEL_ROOT_DIGITS;
-	for (i = 0; i < OTEL_ROOT_DIGITS; i++)
-		record->attrs[2 + i] = (uint8_t) "0123456789abcdef"[root >> (60 - 4 * i) & 15];
+	put_be64(record->attrs + 2, hex_digits((uint32_t)(root >> 32)));
+	put_be64(record->attrs + 10, hex_digits((uint32_t)root));
 	return 2 + OTEL_ROOT_DIGITS;
 }
 
@@ -139,16 +149,16 @@ static void say_next(void)
 void weft_slow_context(const struct weft_context *next)
 {
 	uint32_t on = weft_gate_on();
-	uint64_t tick = on ? weft_tick(on) : 0;
 	int later = (on & WEFT_GATE_COUNTED) != 0 && !context_any(&context_state.said);
 	struct weft_ring *ring;
+	uint64_t tick;
 
 	store_relaxed(&context_state.busy, 1u);
 	fence_signal();
 	publish(next);
 	if (later && load_relaxed(&context_state.unsaid) && context_any(&weft_context_self)) {
 		context_state.passed = weft_context_self;
-		context_state.passed_tick = tick;
+		context_state.passed_tick = weft_tick(on);
 	}
 	weft_context_self = *next;
 	fence_signal();
@@ -160,6 +170,7 @@ void weft_slow_context(const struct weft_context *next)
 			say_next();
 		return;
 	}
+	tick = on ? weft_tick(on) : 0;
 	ring = on ? weft_ring_room(weft__kind_slots(WEFT_KIND_CONTEXT), tick) : NULL;
 	if (!ring)
 		say_next();

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "export/packages.h"
 #include "unit/analyze/segfile.h"
 
 static char dir[256];
@@ -76,6 +77,26 @@ static void check_place(struct weft__provenance *p, const char *module, const ch
 	CHECK_STR(text, expected);
 }
 
+/* Three files, of which one is known already; recorded on this machine. */
+static void more_modules(struct weft__defs *defs, const struct segfile *file)
+{
+	struct weft_module modules[] = {{.id = 1, .kind = WEFT_MODULE_FILE, .path = "/opt/shop/lib/libcart.so.3"},
+					{.id = 2, .kind = WEFT_MODULE_FILE, .path = "/opt/shop/lib/libpay.so"},
+					{.id = 3, .kind = WEFT_MODULE_FILE, .path = "/opt/shop/lib/libold.so"}};
+	char host[256] = "";
+	size_t i;
+
+	(void)file;
+	gethostname(host, sizeof(host) - 1);
+	for (i = 0; i < 3; i++) {
+		modules[i].start = 0x1000 * (i + 1);
+		modules[i].end = modules[i].start + 0x1000;
+		weft__defs_module(defs, &modules[i]);
+	}
+	weft__defs_fact(defs, "host.name", host);
+	weft__defs_fact(defs, "package:/opt/shop/lib/libold.so", "library debian old 1");
+}
+
 TEST(code_is_of_the_program_its_libraries_the_system_the_kernel_or_generated)
 {
 	struct weft__recording rec = {0};
@@ -143,4 +164,77 @@ TEST(a_machine_without_dpkg_has_the_names_of_files)
 	weft__provenance_fini(&p);
 	weft__frames_fini(&rec.frames);
 	weft__names_fini(&rec.names);
+}
+
+TEST(facts_of_the_segment_say_it_on_another_machine)
+{
+	struct weft__recording rec = {0};
+	struct weft__provenance p;
+
+	add_module(&rec, WEFT_MODULE_FILE, "/opt/shop/bin/shop");
+	add_module(&rec, WEFT_MODULE_FILE, "/usr/lib/libc.so.6");
+	add_module(&rec, WEFT_MODULE_FILE, "/opt/a b.so");
+	add_fact(&rec, "host.name", "a-host-that-this-one-is-not");
+	add_fact(&rec, "process.exe", "/opt/shop/bin/shop");
+	add_fact(&rec, "package:/opt/shop/bin/shop", "program debian shop 7");
+	add_fact(&rec, "package:/usr/lib/libc.so.6", "system debian libc6 2.36-9");
+	CHECK_EQ(weft__provenance_init(&p, &rec, NULL), 0);
+	CHECK(p.elsewhere); /* of one file nothing is said */
+	weft__provenance_fini(&p);
+	add_fact(&rec, "package:/opt/a b.so", "library - a_b.so");
+	CHECK_EQ(weft__provenance_init(&p, &rec, NULL), 0);
+	CHECK(!p.elsewhere);
+	check_place(&p, "/opt/shop/bin/shop", "", "program debian shop 7");
+	check_place(&p, "/usr/lib/libc.so.6", "", "system debian libc6 2.36-9");
+	check_place(&p, "/opt/a b.so", "", "library  a_b.so ");
+	weft__provenance_fini(&p);
+	weft__frames_fini(&rec.frames);
+	weft__names_fini(&rec.names);
+}
+
+TEST(odd_facts_about_packages_are_passed_over)
+{
+	static const char *const odd[] = {"", "system", "system debian", "system debian ", "  "};
+	size_t i;
+
+	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		struct weft__recording rec = {0};
+		struct weft__provenance p;
+
+		add_module(&rec, WEFT_MODULE_FILE, "/opt/x/libx.so.1");
+		add_fact(&rec, "host.name", "a-host-that-this-one-is-not");
+		add_fact(&rec, "package:/opt/x/libx.so.1", odd[i]);
+		CHECK_EQ(weft__provenance_init(&p, &rec, NULL), 0);
+		check_place(&p, "/opt/x/libx.so.1", "", "library file libx.so 1");
+		weft__provenance_fini(&p);
+		weft__frames_fini(&rec.frames);
+		weft__names_fini(&rec.names);
+	}
+}
+
+/* The module of this machine that every test has. */
+TEST(files_are_looked_up_once_and_their_packages_are_facts_of_a_segment)
+{
+	static const char *const names[] = {"a.weft", NULL};
+	const struct segfile_event events[] = {EV(SEGFILE_MONO, 1, SPAWN, 7, 2)};
+	struct segfile file = {.recording = 1, .pid = "42", .events = events, .n_events = 1};
+	struct weft__package_cache *cache = weft__packages_open();
+	struct weft_segment *segment;
+	struct weft__defs first = {0}, again = {0};
+	char at[256];
+
+	segfile_dir(at, sizeof(at));
+	segfile_more = more_modules;
+	segfile_write(&file, segfile_path(at, "a.weft"));
+	REQUIRE(cache && weft_segment_open(&segment, segfile_path(at, "a.weft"), NULL) == 0);
+	CHECK_EQ(weft__packages_add(cache, segment, &first), 0);
+	CHECK_EQ(weft__packages_add(cache, segment, &again), 0);
+	CHECK_EQ(first.n, 2); /* the third has its fact */
+	CHECK(first.out.n == again.out.n && memcmp(first.out.bytes, again.out.bytes, first.out.n) == 0);
+	CHECK(memmem(first.out.bytes, first.out.n, "library file libcart.so 3", 25));
+	weft__defs_fini(&first);
+	weft__defs_fini(&again);
+	weft_segment_close(segment);
+	weft__packages_close(cache);
+	segfile_remove(at, names);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stack recorder: what is added comes out, whole, once, also when it is full and while others add. */
+/* The stack recorder: what is added comes out, whole, once, also when it is full. */
 #include "export/stacks.h"
 
 #include "weft_test.h"
-
-#define ADDERS 3
-#define ADDED 20000
 
 static int64_t total(const struct weft__sums *sums, size_t value)
 {
@@ -65,83 +62,25 @@ TEST(sums_stay_at_the_most_instead_of_overflowing)
 /* A full one takes what it knows, and counts the rest. */
 TEST(a_full_recorder_keeps_its_bound_and_loses_no_weight)
 {
-	struct weft__stack_recorder recorder;
-	const struct weft__sums *full;
+	struct weft__sums sums;
 	int64_t value[] = {1};
-	uint32_t i;
+	uint32_t i, stack, labels;
 
-	weft__stack_recorder_init(&recorder, 1, 64 << 10);
+	weft__sums_init(&sums, 1, 64 << 10);
 	for (i = 0; i < 10000; i++) {
-		uint32_t frames[] = {i, i + 1, i + 2};
-		struct weft__stack_sample sample = {frames, 3, "l", 1, value};
+		uint32_t frames[] = {i, i + 1, i + 2}, first[] = {0, 1, 2}; /* which fits always */
 
-		CHECK_EQ(weft__stack_recorder_add(&recorder, &sample), 0);
-		frames[0] = 0, frames[1] = 1, frames[2] = 2; /* the first, which fits always */
-		CHECK_EQ(weft__stack_recorder_add(&recorder, &sample), 0);
+		CHECK_EQ(weft__sums_labels(&sums, "l", 1, &labels), 0);
+		CHECK_EQ(weft__sums_stack(&sums, frames, 3, &stack), 0);
+		CHECK_EQ(weft__sums_add(&sums, stack, labels, value), 0);
+		CHECK_EQ(weft__sums_stack(&sums, first, 3, &stack), 0);
+		CHECK_EQ(weft__sums_add(&sums, stack, labels, value), 0);
 	}
-	full = weft__stack_recorder_swap(&recorder);
-	CHECK(weft__sums_bytes(full) <= 64 << 10);
-	CHECK(full->n_dropped > 0);
-	CHECK(full->n_rows > 100);
-	CHECK_EQ(full->values[0], 10001);
-	CHECK_EQ(total(full, 0), 20000);
-	CHECK_EQ(full->n_dropped + full->n_rows - 1, 9999);
-	/* The other slot is empty, and so is this one after it was swapped again. */
-	CHECK_EQ(weft__stack_recorder_swap(&recorder)->n_rows, 0);
-	full = weft__stack_recorder_swap(&recorder);
-	CHECK_EQ(full->n_rows, 0);
-	CHECK_EQ(total(full, 0), 0);
-	weft__stack_recorder_fini(&recorder);
-}
-
-struct adder {
-	struct weft__stack_recorder *recorder;
-	uint32_t number;
-	int failed;
-};
-
-static void *add(void *data)
-{
-	struct adder *adder = data;
-	int64_t values[] = {1, 0};
-	uint32_t i;
-
-	for (i = 0; i < ADDED; i++) {
-		uint32_t frames[] = {i % 97, adder->number};
-		struct weft__stack_sample sample = {frames, 2, &adder->number, sizeof(adder->number), values};
-
-		values[1] = i;
-		adder->failed |= weft__stack_recorder_add(adder->recorder, &sample);
-	}
-	return NULL;
-}
-
-/* Each addition is in just one of the slots that were swapped out. */
-TEST(swaps_while_threads_add_lose_nothing_and_count_nothing_twice)
-{
-	struct weft__stack_recorder recorder;
-	struct adder adders[ADDERS];
-	pthread_t threads[ADDERS];
-	int64_t counted = 0, summed = 0;
-	size_t i;
-
-	weft__stack_recorder_init(&recorder, 2, 1 << 20);
-	for (i = 0; i < ADDERS; i++) {
-		adders[i] = (struct adder){&recorder, (uint32_t)i, 0};
-		REQUIRE(pthread_create(&threads[i], NULL, add, &adders[i]) == 0);
-	}
-	while (counted < ADDERS * ADDED) {
-		const struct weft__sums *full = weft__stack_recorder_swap(&recorder);
-
-		counted += total(full, 0);
-		summed += total(full, 1);
-	}
-	for (i = 0; i < ADDERS; i++) {
-		CHECK_EQ(pthread_join(threads[i], NULL), 0);
-		CHECK_EQ(adders[i].failed, 0);
-	}
-	CHECK_EQ(counted, ADDERS * ADDED);
-	CHECK_EQ(summed, (int64_t)ADDERS * ADDED * (ADDED - 1) / 2);
-	CHECK_EQ(total(weft__stack_recorder_swap(&recorder), 0), 0);
-	weft__stack_recorder_fini(&recorder);
+	CHECK(weft__sums_bytes(&sums) <= 64 << 10);
+	CHECK(sums.n_dropped > 0);
+	CHECK(sums.n_rows > 100);
+	CHECK_EQ(sums.values[0], 10001);
+	CHECK_EQ(total(&sums, 0), 20000);
+	CHECK_EQ(sums.n_dropped + sums.n_rows - 1, 9999);
+	weft__sums_fini(&sums);
 }
