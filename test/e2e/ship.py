@@ -126,7 +126,7 @@ def credentials_come_from_where_aws_puts_them():
 def the_recorder_sends_while_it_records():
     store, directory = Store(), new_dir()
     out = record(directory, 3, WEFT_SHIP_TO=store.url, WEFT_SHIP_WAIT_MS="30000")
-    check("ok=0 targets=1 failing=0 sent=4 waiting=0 refused=0 passed=4 failed=0 why=it does not record now" in out, out)
+    check("ok=0 targets=1 failing=0 sent=4 waiting=0 refused=0 passed=4 failed=0 why=it does not record" in out, out)
     arrived(store, directory)
     store.close()
 
