@@ -12,7 +12,7 @@ help:
 	@echo "make demo       record the example server and print the report"
 	@echo "make check      everything that must hold: tests, sanitizers, fuzzing, lint, installation"
 	@echo "make fuzz       look for inputs that no check has seen: FUZZ_S=60 seconds for each target"
-	@echo "make check-all  the tests of CPython, bash and git, without weft and under weft run: each must have the same result; real S3 and Parca; Ruby 3.3"
+	@echo "make check-all  the tests of CPython, bash and git, without weft and under weft run: each must have the same result; Parca, Pyroscope, OTLP; Ruby 3.3"
 	@echo "make bench      measure, into build/bench.json"
 	@echo "make lint       formatting, shell scripts, static analysis, man pages"
 	@echo "make format     reformat the sources"
@@ -49,7 +49,7 @@ check-all:
 bench:
 	@tools/bootstrap bench
 	@$(MAKE) --no-print-directory build
-	@cmake --build --preset release --target bench/all truth_programs
+	@cmake --build --preset release --target bench/all truth_programs e2e_ship_program
 	@tools/bench
 
 lint:

@@ -55,6 +55,15 @@ struct weft_health {
 	uint64_t waiting;      /* segments that a target does not have yet, as of the last look; one for each target */
 	uint64_t sent_real_ns; /* when a target last took one, CLOCK_REALTIME; 0: never */
 	char why[200];         /* the first thing that is not as it should be; "" when all is well */
+	uint32_t passed;       /* of enum weft_check, what the self-check after the start found to work */
+	uint32_t failed;       /* and what not; it was logged, too */
+};
+
+/* What a recorder finds out about itself in its first seconds, on its own threads. Bits. */
+enum weft_check {
+	WEFT_CHECK_SEGMENT = 1, /* a segment can be written to the directory and read again */
+	WEFT_CHECK_SAMPLES = 2, /* samples are taken while the program uses CPU time */
+	WEFT_CHECK_TARGETS = 4  /* all targets can be connected to */
 };
 
 /* Fills `health`. NULL `rec`: nothing is recorded, and `ok` is 0. Any thread. Returns 0 or -EINVAL. */

@@ -10,7 +10,7 @@
 #include "weft/hooks.h"
 #include "weft/report.h"
 
-#define WEFT_SHIP_ABI 1
+#define WEFT_SHIP_ABI 2
 #define WEFT_SHIP_FILE "libweft-ship.so"
 #define WEFT_SHIP_ENTRY "weft_ship_plugin"
 
@@ -30,6 +30,7 @@ struct weft_ship_target {
 struct weft_ship_state {
 	uint64_t sent, bytes, retries, refused, waiting, sent_real_ns;
 	uint32_t failing;
+	uint32_t reached; /* it was connected to, or has taken something */
 	uint32_t busy; /* another process sends what is there */
 	char why[240];
 };

@@ -51,6 +51,8 @@ struct weft__export_opts {
 	size_t n_tags;
 	bool plain;         /* not compressed */
 	bool no_symbols;    /* only names that the segments have: files of programs are not read */
+	bool series;        /* pprof: for stores that make a series of each set of labels, as Pyroscope does: names are
+			     * letters, digits and '_', and of spans and traces there is only span_id */
 	bool no_contexts;   /* no labels of spans and traces: far fewer rows where every request has its own */
 	uint64_t max_bytes; /* of memory for what is summed; 0: 64 MiB. What does not fit is in one row that says so. */
 	void (*progress)(void *data, uint64_t n_events, uint64_t total);

@@ -108,19 +108,34 @@ static void label_number(struct pprof *p, enum key key, uint64_t value)
 /* Ids as Datadog wants them, a number, and as Pyroscope does, 16 hex digits. */
 static void label_ids(struct pprof *p, const struct weft__row_labels *labels)
 {
+	bool series = p->agg->opts->series;
 	char hex[40];
 
-	label_number(p, KEY_SPAN, labels->span);
-	label_number(p, KEY_ROOT, labels->root);
+	label_number(p, KEY_SPAN, series ? 0 : labels->span);
+	label_number(p, KEY_ROOT, series ? 0 : labels->root);
 	if (labels->span) {
 		snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)labels->span);
 		label_text(p, KEY_SPAN_HEX, weft__string_name(&p->strings, hex));
 	}
-	if (labels->trace_hi || labels->trace_lo) {
+	if (!series && (labels->trace_hi || labels->trace_lo)) {
 		snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)labels->trace_hi,
 			 (unsigned long long)labels->trace_lo);
 		label_text(p, KEY_TRACE, weft__string_name(&p->strings, hex));
 	}
+}
+
+/* The name of a label, as the store takes it. */
+static uint64_t key_text(struct pprof *p, const char *key, size_t n)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	char name[256];
+	size_t i;
+
+	if (!p->agg->opts->series || n >= sizeof(name))
+		return weft__string_add(&p->strings, key, n);
+	for (i = 0; i < n; i++)
+		name[i] = key[i] && strchr(allowed, key[i]) ? key[i] : '_';
+	return weft__string_add(&p->strings, name, n);
 }
 
 static void label_own(struct pprof *p, uint32_t labels)
@@ -135,7 +150,7 @@ static void label_own(struct pprof *p, uint32_t labels)
 		if (!key_bytes || !value_bytes)
 			continue;
 		begin = proto_begin(p->out, SAMPLE_LABEL);
-		proto_u64(p->out, LABEL_KEY, weft__string_add(&p->strings, key, key_bytes));
+		proto_u64(p->out, LABEL_KEY, key_text(p, key, key_bytes));
 		proto_u64(p->out, LABEL_STR, weft__string_add(&p->strings, value, value_bytes));
 		proto_end(p->out, begin);
 	}
@@ -308,7 +323,7 @@ void weft__pprof_encode(const struct weft__aggregate *agg, struct weft__buf *out
 	size_t i;
 
 	for (i = 0; i < N_KEYS; i++)
-		p.keys[i] = weft__string_name(&p.strings, names[i]);
+		p.keys[i] = key_text(&p, names[i], strlen(names[i]));
 	head(&p);
 	for (i = 0; i < agg->sums.n_rows; i++)
 		sample(&p, i);

@@ -21,6 +21,7 @@ static int plugin_open(void **ret, const struct weft_ship_target *target, char *
 			   .data = target->data},
 		.dir = target->dir,
 		.age_ns = target->age_ns,
+		.reach = 1,
 		.delete = target->delete,
 		.all_urls = target->all_urls,
 	};
@@ -57,6 +58,7 @@ static void plugin_state(void *state, struct weft_ship_state *ret)
 					.waiting = s->waiting,
 					.sent_real_ns = s->sent_real_ns,
 					.failing = s->failing,
+					.reached = s->reached,
 					.busy = s->busy};
 	snprintf(ret->why, sizeof(ret->why), "%s", s->why);
 }

@@ -40,6 +40,8 @@ static void judge(struct weft_recorder *rec, struct weft_health *health)
 		why = "the last segment could not be sealed";
 	else if (health->state == WEFT_STATE_DISK_FULL)
 		why = "the disk is full";
+	else if (health->failed & (WEFT_CHECK_SEGMENT | WEFT_CHECK_SAMPLES))
+		why = rec->collector.check.why;
 	if (*why)
 		snprintf(health->why, sizeof(health->why), "%s", why);
 	health->ok = !*why && !health->failing && !health->refused && health->state == WEFT_STATE_RECORDING;
@@ -62,6 +64,8 @@ int weft_recorder_health(struct weft_recorder *rec, struct weft_health *health)
 
 		pthread_mutex_lock(&c->mutex);
 		full.state = c->stuck_ns ? WEFT_STATE_DISK_FULL : rec->state;
+		full.passed = c->check.passed;
+		full.failed = c->check.failed;
 		pthread_mutex_unlock(&c->mutex);
 		weft__ship_health(c->segments.ship, &full);
 	}

@@ -81,9 +81,9 @@ static void *off_main(void *data)
 		struct timespec until;
 
 		off_obey();
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
-		while (sem_timedwait(&the_switch.news, &until) < 0 && errno == EINTR)
+		while (sem_clockwait(&the_switch.news, CLOCK_MONOTONIC, &until) < 0 && errno == EINTR)
 			;
 	}
 	return NULL;

@@ -340,6 +340,7 @@ void weft__options_fini(struct weft__options *options)
 	weft__free(options->ship_to);
 	weft__free(options->off_file);
 	weft__free(options->config);
+	weft__free(options->service);
 	for (i = 0; i < LABELS_MAX; i++)
 		weft__free(options->labels[i]);
 	memset(options, 0, sizeof(*options));

@@ -46,7 +46,8 @@ struct weft__options {
 	char *event;
 	char *ship_to;
 	char *off_file;
-	char *config; /* the text of the configuration file; NULL: there is none */
+	char *service; /* of OTEL_RESOURCE_ATTRIBUTES; NULL: none */
+	char *config;  /* the text of the configuration file; NULL: there is none */
 	char *labels[LABELS_MAX + 1];
 };
 
@@ -75,6 +76,14 @@ const char *weft__option_text(const struct weft__option *option, const struct we
 /* Takes it. 0, or -WEFT_E_OPTION with what is wrong. */
 int weft__option_take(struct weft_recorder_opts *opts, const struct weft__option *option, const char *text,
 		      struct weft_error *err);
+
+/* options_others.c. What the variables of OpenTelemetry and Datadog say, where weft's own say nothing: attributes
+ * become labels behind those that are there. 0 or -ENOMEM. */
+/* The value of service.name there; the caller's, NULL: none. */
+char *weft__others_service(void);
+int weft__others_take(struct weft_recorder_opts *opts, struct weft__options *store, struct weft_error *err);
+/* The name of the service in these; NULL: none. `*from` is then the variable. */
+const char *weft__others_name(const struct weft__options *store, const char **from);
 
 /* config.c. The path of the configuration file: WEFT_CONFIG, else /etc/weft.conf. */
 const char *weft__config_path(void);

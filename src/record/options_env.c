@@ -148,6 +148,8 @@ const char *weft__option_text(const struct weft__option *option, const struct we
 		return text;
 	text = option->variable ? weft__config_get(store->config, option->variable) : NULL;
 	*from = weft__config_path();
+	if ((!text || !*text) && option->at == offsetof(struct weft_recorder_opts, name))
+		text = weft__others_name(store, from);
 	return text && *text ? text : NULL;
 }
 
@@ -195,6 +197,7 @@ int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *sto
 	store->config = weft__config_read(&why);
 	if (why.msg[0])
 		weft__log(WEFT_LOG_WARN, "%s", why.msg);
+	store->service = weft__others_service();
 	for (i = 0; (option = weft__option_at(i)); i++) {
 		const char *from, *text = weft__option_text(option, store, &from);
 
@@ -208,5 +211,5 @@ int weft__options_env(struct weft_recorder_opts *opts, struct weft__options *sto
 			weft__log(WEFT_LOG_WARN, "%s; it is left at its default (from: %s)", why.msg, from);
 		}
 	}
-	return 0;
+	return weft__others_take(opts, store, err);
 }

@@ -338,7 +338,7 @@ uint64_t weft__ship_cost(struct weft__ship *s)
 
 void weft__ship_health(struct weft__ship *s, struct weft_health *health)
 {
-	uint32_t i;
+	uint32_t i, reached = 0;
 
 	if (!s)
 		return;
@@ -347,6 +347,7 @@ void weft__ship_health(struct weft__ship *s, struct weft_health *health)
 	for (i = 0; i < s->n; i++) {
 		const struct weft_ship_state *t = &s->targets[i].state;
 
+		reached += t->reached != 0;
 		health->failing += t->failing != 0;
 		health->sent += t->sent;
 		health->bytes += t->bytes;
@@ -358,6 +359,10 @@ void weft__ship_health(struct weft__ship *s, struct weft_health *health)
 		if (t->why[0] && !health->why[0])
 			snprintf(health->why, sizeof(health->why), "ship: %.190s", t->why);
 	}
+	if (s->n && reached == s->n)
+		health->passed |= WEFT_CHECK_TARGETS;
+	else if (health->failing)
+		health->failed |= WEFT_CHECK_TARGETS;
 	pthread_mutex_unlock(&s->helper.mutex);
 }
 
@@ -387,10 +392,11 @@ void weft__ship_close(struct weft__ship *s)
 	if (!s)
 		return;
 	weft__ship_quit(s);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += JOIN_S;
 	for (i = 0; i < s->n; i++) {
-		if (!s->targets[i].has_thread || pthread_timedjoin_np(s->targets[i].thread, NULL, &until) == 0)
+		if (!s->targets[i].has_thread ||
+		    pthread_clockjoin_np(s->targets[i].thread, NULL, CLOCK_MONOTONIC, &until) == 0)
 			continue;
 		pthread_detach(s->targets[i].thread);
 		left = 1;

@@ -61,4 +61,4 @@ static void call_close(struct weft__target *t)
 }
 
 const struct weft__target_kind weft__target_call = {
-	"call", "a function of the program", call_open, call_send, call_close, TARGET_PLAIN};
+	"call", "a function of the program", call_open, call_send, call_close, TARGET_PLAIN, NULL};

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "ship/cloud.h"
+#include "ship/process.h"
 #include "ship/profile.h"
 #include "ship/url.h"
 #include "ship/xml.h"
@@ -50,9 +52,10 @@ static int fill(struct weft__credentials *c, const char *key_id, const char *sec
 int weft__credentials_json(struct weft__credentials *c, const char *text, struct weft_error *err)
 {
 	json_t *root = json_loads(text, 0, NULL);
+	const char *token = json_string_value(json_object_get(root, "Token"));
 	int r = fill(c, json_string_value(json_object_get(root, "AccessKeyId")),
 		     json_string_value(json_object_get(root, "SecretAccessKey")),
-		     json_string_value(json_object_get(root, "Token")),
+		     token ? token : json_string_value(json_object_get(root, "SessionToken")),
 		     json_string_value(json_object_get(root, "Expiration")));
 
 	json_decref(root);
@@ -100,18 +103,65 @@ static int from_file(const char *path, const char *section, struct weft__credent
 	return 0;
 }
 
+/* The program that a profile names prints credentials. */
+static int from_program(struct weft__http *http, const char *command, struct weft__credentials *c,
+			struct weft_error *err)
+{
+	char *text = weft__alloc(PROCESS_MOST);
+	struct weft_error why = {0};
+	int r = text ? weft__process_read(http, command, text, PROCESS_MOST, &why) : -ENOMEM;
+
+	if (!r)
+		r = weft__credentials_json(c, text, &why);
+	if (text)
+		explicit_bzero(text, PROCESS_MOST);
+	weft__free(text);
+	c->from = "credential_process";
+	if (r == -ECANCELED)
+		return weft__fail(err, r, "stopped");
+	return r ? weft__fail(err, -EACCES, "credential_process of the profile: %.200s", why.msg) : 0;
+}
+
+/* What a profile may ask for that is not done here. */
+static int refuse_profile(const char *path, const char *section, struct weft_error *err)
+{
+	static const char *const sso[] = {"sso_session", "sso_start_url", "sso_account_id"};
+	char value[300];
+	size_t i;
+
+	for (i = 0; i < sizeof(sso) / sizeof(sso[0]); i++)
+		if (weft__profile_get(path, section, sso[i], value, sizeof(value)))
+			return weft__fail(
+				err, -EACCES,
+				"[%.100s] signs in by SSO, which weft does not do: give it credential_process = "
+				"aws configure export-credentials --profile NAME",
+				section);
+	if (weft__profile_get(path, section, "source_profile", value, sizeof(value)))
+		return weft__fail(err, -EACCES,
+				  "[%.100s] takes the role of another profile, which weft does not do: give it "
+				  "credential_process = aws configure export-credentials --profile NAME",
+				  section);
+	return 1;
+}
+
 static int from_profile(struct weft__http *http, struct weft__credentials *c, struct weft_error *err)
 {
-	const char *profile = variable("AWS_PROFILE");
-	char path[PATH_MAX], section[128];
-	int r = from_file(home_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", path), profile ? profile : "default",
-			  c);
+	const char *profile = variable("AWS_PROFILE") ? variable("AWS_PROFILE") : "default", *paths[2], *sections[2];
+	char path[2][PATH_MAX], section[128], command[1024];
+	int i, r = 1;
 
-	(void)http;
-	(void)err;
 	config_section(section, sizeof(section));
-	if (r)
-		r = from_file(home_file("AWS_CONFIG_FILE", "config", path), section, c);
+	paths[0] = home_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", path[0]);
+	paths[1] = home_file("AWS_CONFIG_FILE", "config", path[1]);
+	sections[0] = profile;
+	sections[1] = section;
+	for (i = 0; i < 2 && r; i++)
+		r = from_file(paths[i], sections[i], c);
+	for (i = 0; i < 2 && r > 0; i++)
+		if (weft__profile_get(paths[i], sections[i], "credential_process", command, sizeof(command)))
+			return from_program(http, command, c, err);
+	for (i = 0; i < 2 && r > 0; i++)
+		r = refuse_profile(paths[i], sections[i], err);
 	return r;
 }
 

@@ -112,10 +112,23 @@ static void file_send(struct weft__target *t, const struct weft__parcel *parcel,
 		weft__verdict(ret, PARCEL_SENT, "%s", "");
 }
 
+static int file_reach(struct weft__target *t, struct weft_error *err)
+{
+	const struct file_target *file = t->state;
+	int dir = weft__dir_use(file->path, DIR_MODE, err), r = 0;
+
+	if (dir < 0)
+		return dir;
+	if (faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		r = weft__fail(err, -errno, "%s: %s", file->path, weft_strerror(-errno));
+	close(dir);
+	return r;
+}
+
 static void file_close(struct weft__target *t)
 {
 	weft__free(t->state);
 }
 
-const struct weft__target_kind weft__target_file = {"file",    "a directory", file_open,
-						    file_send, file_close,    TARGET_PLAIN};
+const struct weft__target_kind weft__target_file = {"file",     "a directory", file_open, file_send,
+						    file_close, TARGET_PLAIN,  file_reach};

@@ -203,6 +203,18 @@ static int set_body(struct transfer *t)
 	return curl->setopt(easy, CURLOPT_SEEKDATA, t);
 }
 
+/* A file of certificates that the user trusts, in place of the system's, by the names that other programs use. */
+static const char *trusted_file(void)
+{
+	static const char *const names[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE", "AWS_CA_BUNDLE"};
+	const char *path = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && (!path || !*path); i++)
+		path = getenv(names[i]);
+	return path && *path ? path : NULL;
+}
+
 static int set_up(struct transfer *t)
 {
 	const struct weft__http_request *q = t->request;
@@ -229,11 +241,15 @@ static int set_up(struct transfer *t)
 	curl->setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	curl->setopt(easy, CURLOPT_HEADERDATA, t);
 	curl->setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* not to wait for a resolver */
+	if (trusted_file())
+		curl->setopt(easy, CURLOPT_CAINFO, trusted_file());
 	set_limits(t);
+	if (!*q->method)
+		return curl->setopt(easy, CURLOPT_CONNECT_ONLY, 1L) == CURLE_OK ? 0 : -ENOMEM;
 	return set_body(t) == CURLE_OK ? 0 : -ENOMEM;
 }
 
-static int stopped(const struct weft__http *http)
+int weft__http_stopped(const struct weft__http *http)
 {
 	return weft__curl_exiting() || (http->stop && load_relaxed(http->stop));
 }
@@ -260,7 +276,7 @@ static int perform(struct weft__http *http, struct weft_error *err)
 	int running = 1;
 
 	while (running) {
-		if (stopped(http))
+		if (weft__http_stopped(http))
 			return weft__fail(err, -ECANCELED, "stopped");
 		if (http->curl->multi_perform(http->multi, &running) != CURLM_OK)
 			return weft__fail(err, -EIO, "libcurl failed");
@@ -296,6 +312,22 @@ int weft__http_do(struct weft__http *http, const struct weft__http_request *requ
 		reply->body.bytes[reply->body.n] = 0;
 	if (r)
 		weft__http_reply_fini(reply);
+	return r;
+}
+
+int weft__http_reach(struct weft__http *http, const char *url, uint64_t timeout_ns, struct weft_error *err)
+{
+	struct weft__http_request request = {.method = "", .url = url, .timeout_ns = timeout_ns};
+	struct weft__http_reply reply = {0};
+	struct weft__http *other; /* whose connection is closed with it */
+	int r = weft__http_open(&other, http->stop, err);
+
+	if (r)
+		return r;
+	r = weft__http_do(other, &request, &reply, err);
+	if (!r)
+		weft__http_reply_fini(&reply);
+	weft__http_close(other);
 	return r;
 }
 

@@ -39,6 +39,10 @@ struct weft__http;
 /* `stop`, when it is not NULL and becomes 1, ends a request soon. 0, -ENOENT when there is no libcurl, or -ENOMEM. */
 int weft__http_open(struct weft__http **ret, const uint32_t *stop, struct weft_error *err);
 void weft__http_close(struct weft__http *http);
+/* Whether it is to stop. */
+int weft__http_stopped(const struct weft__http *http);
+/* Connects to the host of a URL, TLS included, and sends nothing. 0 or a negative error, as weft__http_do. */
+int weft__http_reach(struct weft__http *http, const char *url, uint64_t timeout_ns, struct weft_error *err);
 /* 0 when there was a reply, whatever it says: weft__http_reply_fini is the caller's then. Else a negative error, with
  * a message: -ECANCELED when it was stopped, -EIO for anything on the way. */
 int weft__http_do(struct weft__http *http, const struct weft__http_request *request, struct weft__http_reply *reply,

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/fact.h"
 #include "ship/crypt.h"
 
 const struct weft_export_plugin *weft__profiles_encoders;
@@ -78,10 +77,34 @@ void weft__profile_tags(const struct weft__parcel *parcel, struct weft__profile_
 	snprintf(ret->sequence, sizeof(ret->sequence), "%" PRIu64, info->sequence);
 }
 
+/* Facts that tell machines and services apart. Not all: stores have limits (Pyroscope takes 30 labels). */
+static int is_of_machine(const char *key)
+{
+	static const char *const known[] = {"cloud.provider",
+					    "cloud.region",
+					    "cloud.availability_zone",
+					    "host.id",
+					    "host.type",
+					    "k8s.namespace.name",
+					    "k8s.pod.name",
+					    "k8s.node.name",
+					    "k8s.container.name",
+					    "aws.ecs.cluster.arn",
+					    "aws.ecs.task.arn",
+					    "aws.ecs.task.family"};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(key, known[i]))
+			return 1;
+	return 0;
+}
+
 void weft__profile_labels(const struct weft__parcel *parcel, void (*fn)(const char *key, const char *value, void *data),
 			  void *data)
 {
 	const struct weft_fact *facts;
+	char label[64];
 	size_t n, i;
 
 	facts = weft_segment_facts(parcel->segment, &n);
@@ -89,8 +112,11 @@ void weft__profile_labels(const struct weft__parcel *parcel, void (*fn)(const ch
 		if (!strncmp(facts[i].key, "label.", 6) && strcmp(facts[i].key + 6, "env") != 0 &&
 		    strcmp(facts[i].key + 6, "version") != 0)
 			fn(facts[i].key + 6, facts[i].value, data);
-		else if (weft__fact_of_cloud(facts[i].key))
+	for (i = 0; i < n; i++) {
+		snprintf(label, sizeof(label), "label.%.50s", facts[i].key);
+		if (is_of_machine(facts[i].key) && !weft_segment_fact(parcel->segment, label))
 			fn(facts[i].key, facts[i].value, data);
+	}
 }
 
 void weft__put_text(struct weft__buf *to, const char *text)

@@ -102,7 +102,7 @@ static int otlp_open(struct weft__target *t, const struct weft__target_opts *opt
 static int make_body(struct profiles *p, const struct weft__parcel *parcel, struct weft__buf *body,
 		     struct weft_error *err)
 {
-	struct weft__export_opts opts = {.plain = p->backend == OTLP};
+	struct weft__export_opts opts = {.plain = p->backend == OTLP, .series = p->backend == PYROSCOPE};
 	struct weft__bytes profile = {0}, provenance = {0};
 	const char *paths_of[] = {parcel->path};
 	int r = (p->backend == OTLP ? p->encoders->otlp : p->encoders->pprof)(&profile, paths_of, 1, &opts, err);
@@ -172,6 +172,13 @@ static void profiles_send(struct weft__target *t, const struct weft__parcel *par
 	weft__buf_free(&body);
 }
 
+static int profiles_reach(struct weft__target *t, struct weft_error *err)
+{
+	struct profiles *p = t->state;
+
+	return weft__http_reach(p->http, p->url, p->timeout_ns, err);
+}
+
 static void profiles_close(struct weft__target *t)
 {
 	struct profiles *p = t->state;
@@ -183,11 +190,11 @@ static void profiles_close(struct weft__target *t)
 	weft__free(p);
 }
 
-const struct weft__target_kind weft__target_pyroscope = {"pyroscope",   "Pyroscope",    pyroscope_open,
-							 profiles_send, profiles_close, TARGET_OVER_HTTP};
-const struct weft__target_kind weft__target_parca = {"parca",       "Parca",        parca_open,
-						     profiles_send, profiles_close, TARGET_OVER_HTTP};
-const struct weft__target_kind weft__target_datadog = {"datadog",     "Datadog",      datadog_open,
-						       profiles_send, profiles_close, TARGET_EITHER};
-const struct weft__target_kind weft__target_otlp = {"otlp",        "OTLP",         otlp_open,
-						    profiles_send, profiles_close, TARGET_OVER_HTTP};
+const struct weft__target_kind weft__target_pyroscope = {
+	"pyroscope", "Pyroscope", pyroscope_open, profiles_send, profiles_close, TARGET_OVER_HTTP, profiles_reach};
+const struct weft__target_kind weft__target_parca = {"parca",        "Parca",          parca_open,    profiles_send,
+						     profiles_close, TARGET_OVER_HTTP, profiles_reach};
+const struct weft__target_kind weft__target_datadog = {"datadog",      "Datadog",     datadog_open,  profiles_send,
+						       profiles_close, TARGET_EITHER, profiles_reach};
+const struct weft__target_kind weft__target_otlp = {"otlp",         "OTLP",           otlp_open,     profiles_send,
+						    profiles_close, TARGET_OVER_HTTP, profiles_reach};

@@ -69,6 +69,13 @@ static void put_send(struct weft__target *t, const struct weft__parcel *parcel, 
 	weft__buf_free(&extra);
 }
 
+static int put_reach(struct weft__target *t, struct weft_error *err)
+{
+	struct put_target *put = t->state;
+
+	return weft__http_reach(put->http, put->base, put->timeout_ns, err);
+}
+
 static void put_close(struct weft__target *t)
 {
 	struct put_target *put = t->state;
@@ -78,6 +85,7 @@ static void put_close(struct weft__target *t)
 	weft__free(put);
 }
 
-const struct weft__target_kind weft__target_put = {"http", "PUT by HTTP", put_open, put_send, put_close, TARGET_PLAIN};
-const struct weft__target_kind weft__target_puts = {"https",  "PUT by HTTPS", put_open,
-						    put_send, put_close,      TARGET_PLAIN};
+const struct weft__target_kind weft__target_put = {"http",    "PUT by HTTP", put_open, put_send,
+						   put_close, TARGET_PLAIN,  put_reach};
+const struct weft__target_kind weft__target_puts = {"https",   "PUT by HTTPS", put_open, put_send,
+						    put_close, TARGET_PLAIN,   put_reach};

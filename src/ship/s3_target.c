@@ -55,6 +55,15 @@ static void s3_send(struct weft__target *t, const struct weft__parcel *parcel, s
 	weft__http_reply_fini(&reply);
 }
 
+/* A bucket that refuses shows only when something is put there. */
+static int s3_reach(struct weft__target *t, struct weft_error *err)
+{
+	struct weft__s3 *s3 = t->state;
+	int r = weft__credentials_get(s3->http, &s3->credentials, err);
+
+	return r ? r : weft__http_reach(s3->http, s3->endpoint, s3->timeout_ns, err);
+}
+
 static void s3_close(struct weft__target *t)
 {
 	if (t->state)
@@ -62,4 +71,5 @@ static void s3_close(struct weft__target *t)
 	weft__free(t->state);
 }
 
-const struct weft__target_kind weft__target_s3 = {"s3", "a bucket of S3", s3_open, s3_send, s3_close, TARGET_PLAIN};
+const struct weft__target_kind weft__target_s3 = {"s3",     "a bucket of S3", s3_open, s3_send,
+						  s3_close, TARGET_PLAIN,     s3_reach};

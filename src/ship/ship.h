@@ -65,6 +65,9 @@ struct weft__target_kind {
 	void (*send)(struct weft__target *t, const struct weft__parcel *parcel, struct weft__verdict *ret);
 	void (*close)(struct weft__target *t);
 	enum weft__target_over over;
+	/* Whether it could be sent to now, without sending anything. 0 or a negative error with a message; NULL: that
+	 * is not known before a segment is sent. */
+	int (*reach)(struct weft__target *t, struct weft_error *err);
 };
 
 struct weft__target {

@@ -191,12 +191,19 @@ static void sweep_mark(int dir, const char *mark)
 		unlinkat(dir, mark, 0);
 }
 
+/* When a segment that was refused at that time is tried again. A time of the future is that of a clock that was set
+ * back: it is tried now. */
+static uint64_t due_after(const struct weft__spool *spool, uint64_t refused_ns, uint32_t tries)
+{
+	return refused_ns > spool->jump.real_ns ? 0 : refused_ns + (FIRST_NS << (tries - 1));
+}
+
 /* Whether the target is to have it now or later. */
-static int is_wanted(const struct weft__spool *spool, int dir, struct weft__spooled *one, uint64_t now_ns)
+static int is_wanted(const struct weft__spool *spool, int dir, struct weft__spooled *one)
 {
 	char line[LINE_BYTES];
 
-	if (spool->age_ns && now_ns > one->time_ns && now_ns - one->time_ns > spool->age_ns)
+	if (spool->age_ns && weft__jump_age(&spool->jump, one->time_ns) > spool->age_ns)
 		return 0;
 	mark_read(dir, one->name, spool->tag, line);
 	if (begins(line, "sent "))
@@ -210,7 +217,7 @@ static int is_wanted(const struct weft__spool *spool, int dir, struct weft__spoo
 		one->tries = (uint32_t)strtoul(line + 6, NULL, 10) & 31;
 		mark_name(one->name, spool->tag, mark);
 		if (one->tries && weft__dir_mine(dir, mark, &st) == 0)
-			one->due_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (FIRST_NS << (one->tries - 1));
+			one->due_ns = due_after(spool, (uint64_t)st.st_mtim.tv_sec * 1000000000u, one->tries);
 	}
 	return 1;
 }
@@ -224,10 +231,9 @@ static int older_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-int weft__spool_list(const struct weft__spool *spool, int dir, const char *only, struct weft__spooled **ret, size_t *n,
+int weft__spool_list(struct weft__spool *spool, int dir, const char *only, struct weft__spooled **ret, size_t *n,
 		     struct weft_error *err)
 {
-	uint64_t now = weft__clock_real();
 	struct weft__spooled *all = NULL;
 	struct weft__list list;
 	size_t cap = 0;
@@ -235,6 +241,7 @@ int weft__spool_list(const struct weft__spool *spool, int dir, const char *only,
 	int r = weft__list_open(&list, dir, ".");
 
 	*n = 0;
+	weft__jump_note(&spool->jump, weft__clock_real(), weft__jump_boot());
 	if (r)
 		return weft__fail(err, r, "%s: %s", spool->path, weft_strerror(r));
 	while (!r && *n < MOST && (name = weft__list_next(&list))) {
@@ -249,7 +256,7 @@ int weft__spool_list(const struct weft__spool *spool, int dir, const char *only,
 		snprintf(one.name, sizeof(one.name), "%s", name);
 		one.time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 		one.bytes = (uint64_t)st.st_size;
-		if (!is_wanted(spool, dir, &one, now))
+		if (!is_wanted(spool, dir, &one))
 			continue;
 		grown = weft__grow(all, &cap, *n, sizeof(*all));
 		if (!grown) {

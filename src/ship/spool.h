@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/jump.h"
 #include "base/own.h"
 #include "weft/error.h"
 
@@ -25,6 +26,7 @@ struct weft__spool {
 	int again;       /* what was refused is tried, too */
 	int lock_fd;     /* -1: not locked */
 	struct weft__own lock_own;
+	struct weft__jump jump; /* of the clock by which segments have an age */
 };
 
 struct weft__spooled {
@@ -43,7 +45,7 @@ int weft__spool_lock(struct weft__spool *spool, struct weft_error *err);
 int weft__spool_dir(const struct weft__spool *spool, struct weft_error *err);
 /* What the target does not have yet, oldest first; `*ret` is the caller's, to be freed by weft__free. Removes what is
  * left of segments that are gone. `only`: that one; NULL: all. 0 or a negative error. */
-int weft__spool_list(const struct weft__spool *spool, int dir, const char *only, struct weft__spooled **ret, size_t *n,
+int weft__spool_list(struct weft__spool *spool, int dir, const char *only, struct weft__spooled **ret, size_t *n,
 		     struct weft_error *err);
 /* Notes that it was sent, or refused (`why`); after SPOOL_TRIES refusals that is for good. 0 or -errno. */
 int weft__spool_sent(const struct weft__spool *spool, int dir, const char *name);

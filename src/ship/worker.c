@@ -61,7 +61,9 @@ static int awaits_names(const struct weft__spooled *one, struct weft_segment *se
 
 	weft_segment_symbols(segment, &symbols);
 	weft_segment_stacks(segment, &stacks);
-	return wanted && !strcmp(wanted, "wanted") && !symbols && stacks && now < one->time_ns + NAMES_NS;
+	if (!wanted || strcmp(wanted, "wanted") != 0 || symbols || !stacks)
+		return 0;
+	return now < one->time_ns + NAMES_NS && one->time_ns < now + NAMES_NS; /* unless the clock was set */
 }
 
 /* 1: later. */
@@ -112,6 +114,7 @@ static void note_sent(struct weft__worker *w, int dir, const struct weft__spoole
 	w->state.waiting -= w->state.waiting > 0;
 	w->state.sent_real_ns = weft__clock_real();
 	w->state.failing = w->state.broken = 0;
+	w->state.reached = 1;
 	w->state.why[0] = 0;
 	weft__backoff_good(&w->backoff);
 	if (r) /* it will be sent again, under the same name */
@@ -145,6 +148,27 @@ static void note_failed(struct weft__worker *w, const struct weft__verdict *v, u
 	if (w->backoff.failures == 1 || w->backoff.failures == BACKOFF_BREAKS)
 		weft__log(WEFT_LOG_WARN, "ship: %s: %s; tried again in %llu s, segments wait in %s", w->target.shown,
 			  v->why, (unsigned long long)((until - now_ns) / SECOND), w->opts.dir);
+}
+
+/* Says at the start what would else be known when the first segment is sealed. */
+static void try_to_reach(struct weft__worker *w)
+{
+	struct weft_error err = {0};
+	int r;
+
+	if (!w->opts.reach || w->state.reached || !w->target.kind->reach)
+		return;
+	r = w->target.kind->reach(&w->target, &err);
+	if (r == -ECANCELED)
+		return;
+	if (r && !w->state.failing)
+		weft__log(WEFT_LOG_WARN, "ship: %s cannot be reached: %s; segments will wait in %s", w->target.shown,
+			  err.msg, w->opts.dir);
+	w->state.reached = !r;
+	w->state.failing = r != 0;
+	w->state.why[0] = 0;
+	if (r)
+		snprintf(w->state.why, sizeof(w->state.why), "cannot be reached: %.200s", err.msg);
 }
 
 /* 0, or what keeps from going on. */
@@ -183,6 +207,8 @@ static uint64_t send_all(struct weft__worker *w, int dir, uint64_t now_ns)
 	if (weft__spool_list(&w->spool, dir, w->opts.only, &all, &n, &err) < 0)
 		snprintf(w->state.why, sizeof(w->state.why), "%.239s", err.msg);
 	w->state.waiting = n;
+	if (!n)
+		try_to_reach(w);
 	for (i = 0; i < n && got == PARCEL_SENT && !is_stopping(w); i++)
 		if (all[i].due_ns <= real)
 			got = send_one(w, dir, &all[i], now_ns);

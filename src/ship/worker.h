@@ -15,6 +15,7 @@ struct weft__worker_opts {
 	const char *only;            /* only the segment of that name; NULL: all */
 	uint64_t age_ns;             /* older ones are left alone; 0: no limit */
 	int again;                   /* also what was refused */
+	int reach;                   /* whether it can be sent to is tried before there is anything to send */
 	int delete;                  /* segments that all targets have are removed */
 	const char *const *all_urls; /* of all targets, when delete is set; NULL-terminated */
 	void (*sent)(void *data, const char *name, const struct weft__verdict *verdict); /* NULL, or called for each */
@@ -29,6 +30,7 @@ struct weft__worker_state {
 	uint32_t failing;      /* the last try failed */
 	uint32_t broken;       /* the circuit is open */
 	uint32_t busy;         /* another process sends */
+	uint32_t reached;      /* it was connected to, or has taken something */
 	char why[240];
 };
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records some segments and ends in one of several ways; for ship.py.
- * usage: ship_program SEGMENTS stop|exit|wait|cycles|fork|call, with WEFT_* in the environment. */
+ * usage: ship_program N stop|exit|wait|idle|cycles|fork|call|exec|soak|signal, with WEFT_* in the environment. N is of
+ * segments; of cycles; of seconds, for soak. */
+#include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +59,9 @@ static void show_health(struct weft_recorder *rec)
 	struct weft_health h = {.size = sizeof(h)};
 
 	weft_recorder_health(rec, &h);
-	printf("health ok=%u targets=%u failing=%u sent=%llu waiting=%llu refused=%llu why=%s\n", h.ok, h.targets,
-	       h.failing, (unsigned long long)h.sent, (unsigned long long)h.waiting, (unsigned long long)h.refused,
-	       h.why);
+	printf("health ok=%u targets=%u failing=%u sent=%llu waiting=%llu refused=%llu passed=%u failed=%u why=%s\n",
+	       h.ok, h.targets, h.failing, (unsigned long long)h.sent, (unsigned long long)h.waiting,
+	       (unsigned long long)h.refused, h.passed, h.failed, h.why);
 	fflush(stdout);
 }
 
@@ -78,6 +82,62 @@ static int take(struct weft_report *report, void *data)
 	return 0;
 }
 
+static void *short_thread(void *data)
+{
+	(void)data;
+	emit_polls();
+	return NULL;
+}
+
+/* What must not grow: memory that is in use, descriptors, threads. */
+static void show_use(double seconds)
+{
+	unsigned long size = 0, resident = 0, fds = 0, threads = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+	DIR *dir = opendir("/proc/self/fd");
+
+	if (statm && fscanf(statm, "%lu %lu", &size, &resident) != 2)
+		resident = 0;
+	if (statm)
+		fclose(statm);
+	while (dir && readdir(dir))
+		fds++;
+	if (dir)
+		closedir(dir);
+	dir = opendir("/proc/self/task");
+	while (dir && readdir(dir))
+		threads++;
+	if (dir)
+		closedir(dir);
+	printf("use s=%.1f rss_kb=%lu fds=%lu threads=%lu\n", seconds, resident * 4, fds, threads);
+	fflush(stdout);
+}
+
+/* Polls, threads that come and go, and a new segment ten times a second. */
+static int soak(struct weft_recorder *rec, int seconds, struct weft_error *err)
+{
+	double begun = now_s(), shown = begun;
+
+	while (now_s() - begun < seconds) {
+		struct timespec nap = {0, 100000000};
+		pthread_t thread;
+
+		for (int i = 0; i < 4; i++)
+			if (pthread_create(&thread, NULL, short_thread, NULL) == 0)
+				pthread_join(thread, NULL);
+		emit_polls();
+		if (weft_recorder_rotate(rec, NULL, 0, err) < 0)
+			return die("rotate", err);
+		if (now_s() - shown >= 0.5) {
+			shown = now_s();
+			show_use(shown - begun);
+		}
+		nanosleep(&nap, NULL);
+	}
+	show_health(rec);
+	return weft_recorder_stop(rec, err) < 0 ? die("stop", err) : 0;
+}
+
 static int cycles(struct weft_recorder *rec, int n, struct weft_error *err)
 {
 	for (int i = 0; i < n; i++) {
@@ -86,6 +146,8 @@ static int cycles(struct weft_recorder *rec, int n, struct weft_error *err)
 		emit_polls();
 		if (weft_recorder_stop(rec, err) < 0)
 			return die("stop", err);
+		if (i % 50 == 49)
+			show_use(i + 1);
 	}
 	return 0;
 }
@@ -114,15 +176,28 @@ int main(int argc, char **argv)
 	}
 	if (weft_recorder_start(rec, &err) < 0)
 		return die("start", &err);
-	if (make_segments(rec, n, &err) < 0)
+	if (strcmp(end, "soak") && make_segments(rec, n, &err) < 0)
 		return die("rotate", &err);
-	if (!strcmp(end, "wait")) {
+	if (!strcmp(end, "soak")) {
+		r = soak(rec, n, &err);
+		weft_recorder_close(rec, NULL);
+		return r;
+	}
+	if (!strcmp(end, "exec")) {
+		execl("/bin/sh", "sh", "-c",
+		      "ls -l /proc/self/fd; grep -E 'Threads|SigBlk|SigIgn' /proc/self/status; "
+		      "grep -c weft /proc/self/maps; cat",
+		      (char *)NULL);
+		return 1;
+	}
+	if (!strcmp(end, "wait") || !strcmp(end, "idle")) {
 		puts("ready");
 		fflush(stdout);
 		for (;;) {
 			struct timespec nap = {0, 20000000};
 
-			emit_polls();
+			if (!strcmp(end, "wait"))
+				emit_polls();
 			nanosleep(&nap, NULL);
 			show_health(rec);
 		}
@@ -150,5 +225,8 @@ int main(int argc, char **argv)
 	begun = now_s();
 	weft_recorder_close(rec, NULL);
 	printf("close took %.3f\n", now_s() - begun);
+	fflush(stdout);
+	if (!strcmp(end, "signal"))
+		raise(SIGUSR1);
 	return r < 0;
 }

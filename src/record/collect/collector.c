@@ -226,6 +226,7 @@ static int tend(struct weft__collector *c, uint64_t now)
 	if (!err)
 		err = weft__throttled_tend(c, now);
 	weft__cputime_tend(c, now);
+	weft__check_tend(c);
 	if (!err)
 		err = report_pauses(c);
 	if (!err && now >= c->tended_ns + TEND_NS) {

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "record/collect/calm.h"
+#include "record/collect/check.h"
 #include "record/collect/coarse.h"
 #include "record/collect/contexts.h"
 #include "record/collect/costs.h"
@@ -103,6 +104,7 @@ struct weft__collector {
 	struct weft__coarse coarse;
 	struct weft__calm calm;
 	struct weft__throttle throttle;
+	struct weft__check check;
 	struct weft__cputime {
 		uint64_t at_ns; /* of the last reading; 0: there is none */
 		struct weft__source_cpu seen;

@@ -72,9 +72,9 @@ static struct old_file *list_files(struct weft__list *dir, const char *stem, siz
 	return files;
 }
 
-static int too_old(const struct weft__segments *s, uint64_t time_ns, uint64_t now_ns)
+static int too_old(const struct weft__segments *s, uint64_t time_ns)
 {
-	return s->keep_ns && now_ns > time_ns && now_ns - time_ns > s->keep_ns;
+	return s->keep_ns && weft__jump_age(&s->jump, time_ns) > s->keep_ns;
 }
 
 static int delete_segment(int dir, const struct old_file *file)
@@ -94,7 +94,6 @@ static void retain_files(struct weft__segments *s)
 	int err = at < 0 ? at : weft__list_open(&dir, at, ".");
 	struct old_file *files;
 	uint64_t total = s->fd >= 0 ? s->writer.offset : 0;
-	uint64_t now = weft__clock_real();
 	size_t n, i;
 
 	if (at >= 0)
@@ -106,7 +105,7 @@ static void retain_files(struct weft__segments *s)
 		total += files[i].bytes;
 	if (n)
 		weft__sort(files, n, sizeof(*files), older_first);
-	for (i = 0; i < n && (total > s->keep_bytes || too_old(s, files[i].time_ns, now)); i++) {
+	for (i = 0; i < n && (total > s->keep_bytes || too_old(s, files[i].time_ns)); i++) {
 		if (delete_segment(dir.fd, &files[i]))
 			s->n_deleted++;
 		total -= files[i].bytes;
@@ -118,12 +117,11 @@ static void retain_files(struct weft__segments *s)
 static void retain_memory(struct weft__segments *s)
 {
 	uint64_t total = s->fd >= 0 ? s->writer.offset : 0;
-	uint64_t now = weft__clock_real();
 	size_t i, drop = 0;
 
 	for (i = 0; i < s->n_kept; i++)
 		total += s->kept[i].bytes;
-	while (drop < s->n_kept && (total > s->keep_bytes || too_old(s, s->kept[drop].real_ns, now))) {
+	while (drop < s->n_kept && (total > s->keep_bytes || too_old(s, s->kept[drop].real_ns))) {
 		total -= s->kept[drop].bytes;
 		weft__own_close(&s->kept[drop].own, s->kept[drop].fd);
 		drop++;
@@ -136,6 +134,7 @@ static void retain_memory(struct weft__segments *s)
 
 void weft__segments_retain(struct weft__segments *s)
 {
+	weft__jump_note(&s->jump, weft__clock_real(), weft__jump_boot());
 	if (s->dir)
 		retain_files(s);
 	else

@@ -4,6 +4,7 @@
 #ifndef WEFT_COLLECT_SEGMENTS_H
 #define WEFT_COLLECT_SEGMENTS_H
 
+#include "base/jump.h"
 #include "base/own.h"
 #include "segment/writer.h"
 #include "weft/recorder.h"
@@ -50,6 +51,7 @@ struct weft__segments {
 	size_t kept_cap;
 	uint64_t n_sealed;
 	uint64_t n_deleted;
+	struct weft__jump jump; /* of the clock by which they have an age */
 	struct weft_loss
 		gone; /* events of a segment that was lost before it was sealed, yet to be reported; count 0: none */
 	uint64_t total_bytes; /* written to segments that are sealed */

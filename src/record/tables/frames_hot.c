@@ -9,7 +9,7 @@
 #include "base/place.h"
 
 static uint32_t taken; /* 1: somebody sets it, or has */
-static weft_frames_fn *mix;
+static weft_frames_fn *mix_frames;
 static void *mix_data;
 static char runtime[32];
 static uint32_t named[WEFT_FRAMES_LATER] LARGE_TABLE; /* locations */
@@ -20,7 +20,7 @@ int weft_frames_set(const char *name, weft_frames_fn *fn, void *data)
 		return -EEXIST;
 	strncpy(runtime, name ? name : "", sizeof(runtime) - 1);
 	mix_data = data;
-	store_release(&mix, fn);
+	store_release(&mix_frames, fn);
 	return 0;
 }
 
@@ -32,7 +32,7 @@ void weft_frame_name(uint32_t number, uint32_t location)
 
 uint32_t weft__frames_mix(uint64_t *frames, uint32_t n, uint32_t max, uint32_t *flags)
 {
-	weft_frames_fn *fn = load_acquire(&mix);
+	weft_frames_fn *fn = load_acquire(&mix_frames);
 
 	return fn ? fn(frames, n, max, flags, mix_data) : n;
 }
@@ -45,5 +45,5 @@ uint32_t weft__frame_location(uint64_t address)
 
 const char *weft__frames_runtime(void)
 {
-	return load_acquire(&mix) ? runtime : "";
+	return load_acquire(&mix_frames) ? runtime : "";
 }

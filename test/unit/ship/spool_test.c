@@ -50,7 +50,7 @@ static void make_file(const char *name, long age_s)
 	close(fd);
 }
 
-static size_t list(const struct weft__spool *spool, struct weft__spooled *first)
+static size_t list(struct weft__spool *spool, struct weft__spooled *first)
 {
 	struct weft__spooled *all;
 	int at = weft__spool_dir(spool, NULL);
@@ -62,6 +62,56 @@ static size_t list(const struct weft__spool *spool, struct weft__spooled *first)
 	weft__free(all);
 	close(at);
 	return n;
+}
+
+/* A year forward, and back: what waited is as old as it is. What is written meanwhile has the new time. */
+TEST(a_clock_that_is_set_does_not_age_what_was_there)
+{
+	const uint64_t day = 86400 * SECOND, year = 365 * day, then = 1000 * day;
+	struct weft__jump jump = {0};
+
+	weft__jump_note(&jump, then, 7 * SECOND);
+	weft__jump_note(&jump, then + day, 7 * SECOND + day);
+	CHECK_EQ(weft__jump_age(&jump, then), day);
+	weft__jump_note(&jump, then + day + year + 5 * SECOND, 12 * SECOND + day);
+	CHECK_EQ(weft__jump_age(&jump, then), day + 5 * SECOND);
+	CHECK_EQ(weft__jump_age(&jump, then + day + year), 5 * SECOND);
+	weft__jump_note(&jump, then + day + 9 * SECOND, 16 * SECOND + day);
+	CHECK_EQ(weft__jump_age(&jump, then), day + 9 * SECOND);
+	CHECK_EQ(weft__jump_age(&jump, then + day + year), 0);
+}
+
+/* Adjustment, and a machine that slept: CLOCK_BOOTTIME went on. */
+TEST(time_that_passed_is_no_jump)
+{
+	struct weft__jump jump = {0};
+
+	weft__jump_note(&jump, 1000 * SECOND, 10 * SECOND);
+	weft__jump_note(&jump, 90000 * SECOND, 89011 * SECOND);
+	CHECK_EQ(weft__jump_age(&jump, 1000 * SECOND), 89000 * SECOND);
+}
+
+TEST(a_refusal_from_the_future_is_tried_now)
+{
+	struct weft__spool spool;
+	struct weft__spooled first = {0};
+	struct timespec later[2] = {{0, 0}, {0, 0}};
+	int at;
+
+	make_dir();
+	weft__spool_init(&spool, dir, "0000aaaa");
+	make_file("a.weft", 5);
+	CHECK_EQ(list(&spool, &first), 1);
+	at = weft__spool_dir(&spool, NULL);
+	CHECK_EQ(weft__spool_refused(&spool, at, &first, "no"), 0);
+	CHECK_EQ(list(&spool, &first), 1);
+	CHECK(first.tries == 1 && first.due_ns > 0);
+	later[0].tv_sec = later[1].tv_sec = time(NULL) + 86400;
+	CHECK_EQ(utimensat(at, "a.weft.ship-0000aaaa", later, 0), 0);
+	CHECK_EQ(list(&spool, &first), 1);
+	CHECK(first.tries == 1 && first.due_ns == 0);
+	close(at);
+	remove_dir();
 }
 
 TEST(the_oldest_is_first_and_what_is_sent_is_not_listed)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A store over HTTP for the tests of shipping: takes PUT and POST, keeps what it got, and fails as it is told. It
 verifies signatures of AWS, version 4, by the standard's own words."""
+import calendar
 import hashlib
 import hmac
 import threading
@@ -49,6 +50,7 @@ class Store:
         self.faults, self.always = [], None
         self.replies = {}  # (method, path) -> (status, headers, body)
         self.verify = False
+        self.check_time, self.skewed = False, 0  # as S3: not more than 15 minutes from its own
         self.lock = threading.Lock()
         self.released = threading.Event()
         store = self
@@ -101,6 +103,11 @@ class Store:
                     return self.answer(status, text, headers)
                 if store.verify and not signature_holds(self, body, SECRET):
                     return self.answer(403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
+                if store.check_time:
+                    sent = calendar.timegm(time.strptime(self.headers["x-amz-date"], "%Y%m%dT%H%M%SZ"))
+                    if abs(sent - time.time()) > 900:
+                        store.skewed += 1
+                        return self.answer(403, b"<Error><Code>RequestTimeTooSkewed</Code></Error>")
                 with store.lock:
                     store.objects[path] = body
                     store.puts.append(path)
@@ -108,6 +115,7 @@ class Store:
 
             do_GET = do_PUT = do_POST = handle_any
 
+        ThreadingHTTPServer.handle_error = lambda *args: None  # who is killed while sending resets connections
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
