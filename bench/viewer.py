@@ -3,19 +3,14 @@
 """How fast and how small the page of weft view is: bench/viewer.py DIR [--quick]. Takes the segment that bench/trace.py
 left as DIR/demo.weft and repeats it until there are 1, 2, 5, 10 and 20 M events.
 
-viewer_load: from opening the page in Chromium, which has started, to the first picture of 10 M events.
-viewer_whole: until all of them are loaded, so that everything in the picture can be clicked and every panel answers. viewer_parse: CPU time of decoding an
-event in order of time in WebAssembly, in node; the baseline is the same code as it runs in the command. viewer_heap:
-memory of the page's process beyond that of an empty page, for each of 10 M events. viewer_growth: viewer_whole for
-each event of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory. bundle_bytes: all files of the page,
-gzipped. viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each of as many events, the same ones in
-dial9's format; not measured where there is no cargo."""
-import json
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
+viewer_load: from opening the page in Chromium, which has started, to the first picture of 10 M events. viewer_whole:
+until all of them are loaded, so that everything in the picture can be clicked and every panel answers. viewer_parse:
+CPU time of decoding an event in order of time in WebAssembly, in node; the baseline is the same code as it runs in
+the command. viewer_heap: memory of the page's process beyond that of an empty page, for each of 10 M events.
+viewer_growth: viewer_whole for each event of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory.
+bundle_bytes: all files of the page, gzipped. viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each
+of as many events, the same ones in dial9's format; not measured where there is no cargo.""" import json import os
+import shutil import subprocess import sys import tempfile
 
 import demo
 

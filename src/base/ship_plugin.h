@@ -31,7 +31,7 @@ struct weft_ship_state {
 	uint64_t sent, bytes, retries, refused, waiting, sent_real_ns;
 	uint32_t failing;
 	uint32_t reached; /* it was connected to, or has taken something */
-	uint32_t busy; /* another process sends what is there */
+	uint32_t busy;    /* another process sends what is there */
 	char why[240];
 };
 
