@@ -9,8 +9,13 @@ CPU time of decoding an event in order of time in WebAssembly, in node; the base
 the command. viewer_heap: memory of the page's process beyond that of an empty page, for each of 10 M events.
 viewer_growth: viewer_whole for each event of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory.
 bundle_bytes: all files of the page, gzipped. viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each
-of as many events, the same ones in dial9's format; not measured where there is no cargo.""" import json import os
-import shutil import subprocess import sys import tempfile
+of as many events, the same ones in dial9's format; not measured where there is no cargo."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
 
 import demo
 
