@@ -195,7 +195,7 @@ static inline void account_late(struct account *account, uint64_t tick, uint64_t
 
 	if (!account->polls[0].tick)
 		account->polls[0] = account_at(account, tick);
-	if (now - from <= load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS))
+	if (now - from <= load_relaxed(&weft_gate.ms_ticks) / (1000000 / ACCOUNT_LATE_NS) || weft_stayed_since())
 		return;
 	account->unsure_ticks += now - from;
 	account->spared_ticks += now - from;

@@ -143,3 +143,19 @@ int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct w
 	}
 	return 0;
 }
+
+int weft__wait_is_inside(const struct weft_waits *waits, const struct weft__waited *waited)
+{
+	const struct weft__wait_thread *thread = (const struct weft__wait_thread *)(const void *)waits;
+	uint64_t what = waited->key >> 32;
+
+	for (uint32_t i = 0; (what == WEFT_WAIT_CONDITION || what == WEFT_WAIT_LOCK) && i < WEFT_WAITS_MAX; i++) {
+		const struct weft__wait_remote *outer = &thread->remote[i];
+		uint64_t since = load_acquire(&outer->slot.since);
+
+		if (since > REMOTE_BUSY && since <= waited->since && !load_relaxed(&outer->until) &&
+		    load_relaxed(&outer->slot.key) >> 32 == WEFT_WAIT_RUNTIME)
+			return 1;
+	}
+	return 0;
+}

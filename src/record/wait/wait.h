@@ -104,6 +104,8 @@ int weft__wait_ended(struct weft__wait_thread *thread, uint64_t before, struct w
 void weft__wait_unmark(uint64_t holder, uint64_t object);
 /* The thread of a wait has ended, and nobody will end the wait. */
 void weft__wait_drop(struct weft__wait_remote *wait);
+/* HOT. How a runtime waits for its own lock is no wait beside that one, which it reports (weft_wait_begin_of). */
+int weft__wait_is_inside(const struct weft_waits *waits, const struct weft__waited *waited);
 
 /* HOT. The calling thread's stack without the frames up to the one that returns to `from`. Answers the number of
  * frames; *ret points into memory that weft__wait_stack_give gives back. */

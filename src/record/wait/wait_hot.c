@@ -340,29 +340,12 @@ static uint64_t wait_part(uint64_t ticks, uint64_t part_ns)
 	return part_ns < ns ? (uint64_t)((double)ticks * (double)part_ns / (double)ns) : ticks;
 }
 
-/* How a runtime waits for its own lock is no wait beside that one, which it reports (weft_wait_begin_of). */
-static int is_inside_runtime(const struct weft_waits *waits, const struct weft__waited *waited)
-{
-	const struct weft__wait_thread *thread = (const struct weft__wait_thread *)(const void *)waits;
-	uint64_t what = waited->key >> 32;
-
-	for (uint32_t i = 0; (what == WEFT_WAIT_CONDITION || what == WEFT_WAIT_LOCK) && i < WEFT_WAITS_MAX; i++) {
-		const struct weft__wait_remote *outer = &thread->remote[i];
-		uint64_t since = load_acquire(&outer->slot.since);
-
-		if (since > REMOTE_BUSY && since <= waited->since && !load_relaxed(&outer->until) &&
-		    load_relaxed(&outer->slot.key) >> 32 == WEFT_WAIT_RUNTIME)
-			return 1;
-	}
-	return 0;
-}
-
 void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 {
 	uint64_t ticks = waited->tick - waited->since, threshold = load_relaxed(&weft_gate.wait_ticks);
 	int detects = (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) != 0, stayed = detects && weft_stayed_since();
 
-	if (is_inside_runtime(waits, waited))
+	if (weft__wait_is_inside(waits, waited))
 		return;
 	waited->cpu_ns = waited->ready_ns = WEFT_NOT_MEASURED;
 	if ((int64_t)ticks < 0) /* another CPU's counter is a little behind */
