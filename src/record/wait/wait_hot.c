@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/late.h"
+#include "base/ours.h"
 #include "base/place.h"
 #include "record/event/account.h"
 #include "record/event/poll.h"
@@ -79,9 +80,10 @@ static void waits_forget(struct weft_waits *waits)
 static struct weft_waits *attach_waits(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	struct weft__wait_thread *thread = wait_place_take(tid);
+	int ours = weft__ours_is_self(); /* what weft's own threads wait for is of no interest */
+	struct weft__wait_thread *thread = ours ? NULL : wait_place_take(tid);
 	struct weft_waits *nobody = &weft__waits_none;
-	uint32_t on = weft_gate_on();
+	uint32_t on = ours ? 0 : weft_gate_on();
 
 	if (!thread) {
 		if (on)
