@@ -201,6 +201,10 @@ pub struct weft_health {
     pub sent_real_ns: u64,
     /// The first thing that is not as it should be.
     pub why: [c_char; 200],
+    /// Of `enum weft_check`, what the self-check after the start found to work.
+    pub passed: u32,
+    /// And what not.
+    pub failed: u32,
 }
 
 /// `weft/hooks.h`: where messages go.

@@ -139,6 +139,7 @@ async fn plain_task() {
 
 async fn all() {
     let lost = weft_tokio::spawn(loses_its_waker());
+    tokio::time::sleep(Duration::from_millis(20)).await; // it has lost it by then
     let _ = weft_tokio::spawn(blocking_poll()).await;
     let _ = weft_tokio::spawn(slow_cpu_poll()).await;
     let _ = weft_tokio::spawn(starve()).await;
