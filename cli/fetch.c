@@ -329,6 +329,24 @@ static int open_dir(struct fetch *f)
 	return f->dir < 0 ? cli_fail("cannot make %s: %s", f->path, strerror(errno)) : CLI_OK;
 }
 
+/* Names of the directories are in use until the command ends. */
+struct fetched {
+	struct fetched *next;
+	char *path;
+};
+static struct fetched *all_fetched;
+
+static int keep_path(char *path)
+{
+	struct fetched *one = weft__alloc(sizeof(*one));
+
+	if (!one)
+		return cli_fail("out of memory");
+	*one = (struct fetched){all_fetched, path};
+	all_fetched = one;
+	return CLI_OK;
+}
+
 char *cli_fetch(const char *path, bool jfr, bool *some_missing)
 {
 	struct fetch f = {.jfr = jfr, .dir = -1};
@@ -345,7 +363,9 @@ char *cli_fetch(const char *path, bool jfr, bool *some_missing)
 		code = f.some_missing ? CLI_FAILED : cli_fail("%s: there are no segments in it", f.from);
 	*some_missing |= f.some_missing;
 	if (code == CLI_OK)
-		return f.path; /* one for each argument: until the end */
+		code = keep_path(f.path);
+	if (code == CLI_OK)
+		return f.path;
 	weft__free(f.path);
 	return NULL;
 }
