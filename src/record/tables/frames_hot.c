@@ -16,9 +16,12 @@ static uint32_t named[WEFT_FRAMES_LATER] LARGE_TABLE; /* locations */
 
 int weft_frames_set(const char *name, weft_frames_fn *fn, void *data)
 {
+	size_t n = name ? strlen(name) : 0;
+
 	if (swap_seq_cst(&taken, 1u))
 		return -EEXIST;
-	strncpy(runtime, name ? name : "", sizeof(runtime) - 1);
+	if (n)
+		memcpy(runtime, name, n < sizeof(runtime) ? n : sizeof(runtime) - 1);
 	mix_data = data;
 	store_release(&mix_frames, fn);
 	return 0;
