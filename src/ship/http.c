@@ -319,7 +319,7 @@ int weft__http_reach(struct weft__http *http, const char *url, uint64_t timeout_
 {
 	struct weft__http_request request = {.method = "", .url = url, .timeout_ns = timeout_ns};
 	struct weft__http_reply reply = {0};
-	struct weft__http *other; /* whose connection is closed with it */
+	struct weft__http *other = NULL; /* whose connection is closed with it */
 	int r = weft__http_open(&other, http->stop, err);
 
 	if (r)

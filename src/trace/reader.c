@@ -251,7 +251,7 @@ static int open_scan(struct weft_trace_rows *rows, struct weft_trace *trace, con
 	int rc = choose_columns(rows, opts, &scan.columns, err);
 
 	for (i = 0; i < opts->n_filters && rc == 0; i++) {
-		struct weft_trace_filter filter;
+		struct weft_trace_filter filter = {0};
 
 		rc = take_filter(&filter, opts, i, err);
 		if (rc == 0)
