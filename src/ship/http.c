@@ -322,7 +322,7 @@ int weft__http_reach(struct weft__http *http, const char *url, uint64_t timeout_
 	struct weft__http *other = NULL; /* whose connection is closed with it */
 	int r = weft__http_open(&other, http->stop, err);
 
-	if (r)
+	if (r || !other)
 		return r;
 	r = weft__http_do(other, &request, &reply, err);
 	if (!r)
