@@ -51,6 +51,8 @@ def run(*args, env=None, code=0, timeout=100):
 
 
 def record(directory, n=3, end="stop", **env):
+    if end == "exit":  # which waits for nobody: a thread that sends goes with what it has
+        env = {"ASAN_OPTIONS": "detect_leaks=0", **env}
     return run(PROGRAM, n, end, env=environment(WEFT_DIR=directory, **env))
 
 
