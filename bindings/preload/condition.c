@@ -120,7 +120,8 @@ __attribute__((always_inline)) static inline void wait_end(struct relock *wait, 
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		__atomic_store_n(&waits->depth, depth - 1, __ATOMIC_RELAXED);
 		weft_wait_settle(key, OBJECT(cond), 0, since, tick);
-		weft_wait_settle(weft_wait_key(WEFT_WAIT_LOCK, lock_name), mutex, 0, tick, now);
+		/* The detector knows of the first only. */
+		weft_slow_wait_done(weft_wait_key(WEFT_WAIT_LOCK, lock_name), mutex, 0, tick, now);
 	}
 	if (tick)
 		weft_slow_lock_unmark(mutex);

@@ -28,6 +28,9 @@ extern struct weft__account_credit weft__account_credit;
  * never left the CPU); of a short one, a note that it left the CPU, and how long it did, in ns. */
 void weft__account_wait(struct ring_page *ring, uint64_t since, uint64_t tick, int stayed, struct weft__cpu_split *ret);
 uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call);
+/* Whether the account goes beyond that end of a wait: of two that end at once the other was first, and since then the
+ * detector says nothing of this one. */
+int weft__account_is_past(uint64_t tick);
 #define WEFT__SPLIT_FIELDS(split)                                                                                      \
 	((uint64_t[WEFT_FIELDS_OF_POLL_CPU]){(split).cpu_ns, (split).ready_ns, (split).unsure_ns, (split).waiting_ns})
 #define WEFT__SPLIT_UNKNOWN                                                                                            \

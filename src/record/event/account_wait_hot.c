@@ -55,11 +55,24 @@ static uint64_t account_waited(struct account *account, struct ring_page *ring, 
 	return *off_ns - (ready_ns == WEFT_NOT_MEASURED ? 0 : ready_ns);
 }
 
+static int is_past(const struct account *account, uint64_t tick)
+{
+	return account->generation == load_relaxed(&weft_gate.generation) && (int64_t)(account->armed - tick) >= 0;
+}
+
+int weft__account_is_past(uint64_t tick)
+{
+	const struct ring_page *ring = weft__ring_mine();
+
+	return ring && is_past(&ring->account, tick);
+}
+
 uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 {
 	struct ring_page *ring = weft__ring_mine();
 	struct account *account = ring ? &ring->account : NULL;
 	uint64_t span_ns = weft_tick_ns(tick - since), off_ns = span_ns, waited_ns = span_ns;
+	int past = account && is_past(account, tick); /* then its CPU time is known already */
 	uint32_t i;
 
 	if (!account) {
@@ -69,12 +82,12 @@ uint64_t weft__account_short(uint64_t since, uint64_t tick, int is_call)
 	if (!account_enter(account))
 		return off_ns;
 	account_keep_begin(account, ring, tick);
-	if (span_ns < ACCOUNT_SHORT_NS) {
+	if (!past && span_ns < ACCOUNT_SHORT_NS) {
 		account->off_ticks += tick - since;
 		account->offs++;
 		account->offs_counted++;
 		account->counted_off_ticks += tick - since;
-	} else {
+	} else if (!past) {
 		waited_ns = account_waited(account, ring, since, tick, &off_ns);
 	}
 	for (i = 0; i < ACCOUNT_NEST && !is_call; i++)

@@ -345,7 +345,8 @@ static uint64_t wait_part(uint64_t ticks, uint64_t part_ns)
 void weft__wait_over(struct weft_waits *waits, struct weft__waited *waited)
 {
 	uint64_t ticks = waited->tick - waited->since, threshold = load_relaxed(&weft_gate.wait_ticks);
-	int detects = (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) != 0, stayed = detects && weft_stayed_since();
+	int detects = (load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) != 0;
+	int stayed = detects && weft_stayed_since() && !weft__account_is_past(waited->tick);
 
 	if (weft__wait_is_inside(waits, waited))
 		return;

@@ -259,6 +259,37 @@ static void short_waits(void)
 	compute(MS);
 }
 
+/* As a condition and its lock do: the first is long and recorded by itself, the second is short. */
+static void two_waits_at_once(void)
+{
+	uint64_t since = weft_wait_since(), now, between;
+
+	nap(3 * MS);
+	now = weft_now_ticks();
+	between = now - load_relaxed(&weft_gate.ms_ticks) / 2;
+	weft_slow_wait_done(weft_wait_key(WEFT_WAIT_CONDITION, 0), 1, 0, since, between);
+	weft_slow_wait_done(weft_wait_key(WEFT_WAIT_LOCK, 0), 2, 0, between, now);
+	compute(MS / 5);
+}
+
+TEST(of_two_waits_that_end_at_once_the_second_is_off_the_cpu_too)
+{
+	struct weft_recorder *rec = session_start(&plain);
+	struct truth truth;
+	struct seen seen;
+	uint32_t right = 0;
+
+	REQUIRE(rec);
+	for (int i = 0; i < POLLS; i++)
+		measure(&truth, two_waits_at_once);
+	read_back(rec, &seen);
+	CHECK_EQ(seen.n, POLLS);
+	for (uint32_t i = 0; i < seen.n; i++)
+		if (seen.cpu[i].kind && seen.cpu[i].fields[WEFT_FIELD_POLL_CPU_WAITING] - 499000 < 2000)
+			right++;
+	CHECK_EQ(right, POLLS);
+}
+
 TEST(many_short_waits_are_not_cpu_time)
 {
 	check_polls(1, short_waits, 1);

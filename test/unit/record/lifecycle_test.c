@@ -50,7 +50,7 @@ static void *churn(void *data)
 
 TEST(hundreds_of_sessions_with_threads_emitting_throughout)
 {
-	enum { N = 4, CYCLES = SCALED(200, 60) };
+	enum { N = 4, CYCLES = SCALED(500, 60) };
 	struct weft_recorder_opts opts = {.size = sizeof(opts), .max_threads = 64};
 	pthread_t threads[N];
 	int i, fds = 0, maps = 0;
