@@ -49,14 +49,15 @@ async function rest(session) {
   }
 }
 
-async function measure(directory) {
+/** `rested`: Chromium has started before the page is opened. */
+async function measure(directory, rested) {
   const { child, url } = await serve(directory);
   const browser = await chromium.launch({ executablePath: browserPath, args });
   try {
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
     const browserSession = await browser.newBrowserCDPSession();
     await page.goto('about:blank');
-    await rest(browserSession);
+    if (rested) await rest(browserSession);
     const before = await memory(browserSession);
     await page.goto(url);
     await page.waitForFunction(() => performance.getEntriesByName('weft-loaded').length > 0, null, { timeout: 300000 });
@@ -78,5 +79,7 @@ async function measure(directory) {
   }
 }
 
-for (const directory of directories) console.log(JSON.stringify({ directory, ...(await measure(directory)) }));
+const rested = directories[0] === '--rested';
+for (const directory of directories.slice(rested ? 1 : 0))
+  console.log(JSON.stringify({ directory, ...(await measure(directory, rested)) }));
 process.exit(0);
