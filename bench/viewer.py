@@ -4,12 +4,13 @@
 left as DIR/demo.weft and repeats it until there are 1, 2, 5, 10 and 20 M events.
 
 viewer_load: from opening the page in Chromium to the first picture of 10 M events. viewer_load_rested: the same when
-Chromium, which takes both CPUs for a second while it starts, has come to rest before. viewer_whole: until all of them
-are loaded, so that everything in the picture can be clicked and every panel answers. viewer_parse: CPU time of decoding an event in order of time in WebAssembly, in node; the baseline is the same code as it runs in
-the command. viewer_heap: memory of the page's process beyond that of an empty page, for each of 10 M events.
-viewer_growth: viewer_whole for each event of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory.
-bundle_bytes: all files of the page, gzipped. viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each
-of as many events, the same ones in dial9's format; not measured where there is no cargo."""
+Chromium, which takes both CPUs for a second while it starts, has come to rest before. viewer_whole: until all of
+them are loaded, so that everything in the picture can be clicked and every panel answers. viewer_parse: CPU time of
+decoding an event in order of time in WebAssembly, in node; the baseline is the same code as it runs in the command.
+viewer_heap: memory of the page's process beyond that of an empty page, for each of 10 M events. viewer_growth:
+viewer_whole for each event of 20 M, beside that of 5 M; viewer_growth_heap: the same for memory. bundle_bytes: all
+files of the page, gzipped. viewer_parse_dial9: CPU time of the decoder of dial9's viewer for each of as many events,
+the same ones in dial9's format; not measured where there is no cargo."""
 import json
 import os
 import shutil
@@ -88,8 +89,8 @@ def main():
         demo.figure("viewer_load", best[10][2] / 1e3, "s", "from opening the page in Chromium to the first picture of "
                     "10 M events, best of %d" % runs)
         rested = min(one["picture"] for one in node("viewer.mjs", demo.BUILD, "--rested", *[where[10]] * runs))
-        demo.figure("viewer_load_rested", rested / 1e3, "s", "the same when Chromium has come to rest before, best of %d"
-                    % runs)
+        demo.figure("viewer_load_rested", rested / 1e3, "s",
+                    "the same when Chromium has come to rest before, best of %d" % runs)
         demo.figure("viewer_whole", best[10][0] / 1e3, "s", "until all of the 10 M events are loaded, best of %d"
                     % runs)
         frames = node("../viewer/bench/frames.mjs", demo.BUILD, where[10])[0]
