@@ -42,7 +42,7 @@ static struct {
 	int running;
 	int private_fds; /* their files are in a private table (base/private_fds.h) */
 	uint32_t n;      /* events */
-	uint64_t next_ns, pace_ns, looked_ns, traced_ns;
+	uint64_t next_ns, pace_ns, traced_ns;
 	double taxes_ns; /* of all of them, in a second, at the last look */
 	uint64_t cpu_ns, switches;
 } precise;
@@ -147,7 +147,6 @@ void weft__precise_start(void)
 	precise.taxes_ns = 0;
 	precise.pace_ns = LOOK_FIRST_NS;
 	precise.next_ns = now + LOOK_FIRST_NS;
-	precise.looked_ns = now;
 	precise.traced_ns = 0;
 }
 
@@ -261,11 +260,16 @@ static void look_at(struct weft__slot *slot, uint32_t number, uint32_t tid, doub
 	struct weft__precise_seen seen = {.has = load_acquire(&slot->fd) > 0};
 	double tax;
 
-	if (!cpu || (cpu < slot->looked_cpu_ns + CPU_LEAST_NS && !seen.has))
+	if (!cpu || (slot->looked_ns && cpu < slot->looked_cpu_ns + CPU_LEAST_NS && !seen.has))
 		return;
 	now_ns = weft__clock_mono();
 	seen.cpu_ns = cpu - slot->looked_cpu_ns;
-	seen.span_ns = slot->looked_ns ? now_ns - slot->looked_ns : now_ns - precise.looked_ns + 1;
+	seen.span_ns = now_ns - slot->looked_ns;
+	if (!slot->looked_ns) { /* over how long it used its CPU time is not known: a main thread's may be its start */
+		slot->looked_cpu_ns = cpu;
+		slot->looked_ns = now_ns;
+		return;
+	}
 	slot->looked_cpu_ns = cpu;
 	slot->looked_ns = now_ns;
 	slot->little = seen.cpu_ns * LITTLE < seen.span_ns ? slot->little + 1 : 0;
@@ -346,7 +350,6 @@ uint64_t weft__precise_look(uint64_t now_ns)
 		    !load_relaxed(&slot->ended))
 			look_at(slot, i, tid, allowed_ns);
 	}
-	precise.looked_ns = now_ns;
 	took = weft__clock_mono() - now_ns;
 	if (precise.next_ns < now_ns + LOOK_SHARE * took)
 		precise.next_ns = now_ns + LOOK_SHARE * took;

@@ -137,6 +137,29 @@ TEST(a_thread_that_does_nothing_for_a_while_has_no_event_any_more)
 	session_remove_dir();
 }
 
+/* Its CPU time is of before: over how long it used that is not known. */
+TEST(a_thread_that_worked_before_it_was_first_seen_has_no_event)
+{
+	struct weft_recorder *rec;
+	uint32_t most = 0;
+
+	SKIP_UNDER_TSAN();
+	samples_burn(100 * MS);
+	rec = session_start(&(struct weft_recorder_opts){
+		.sample_hz = 99, .budget_ppm = 10000, .switches = WEFT_SWITCH_OFF, .wall_hz = WEFT_OFF});
+	REQUIRE(rec);
+	for (int i = 0; i < 5; i++) {
+		uint32_t n;
+
+		session_sleep_ns(300 * MS);
+		n = events_open();
+		most = n > most ? n : most;
+	}
+	CHECK_EQ(most, 0);
+	CHECK_EQ(weft_recorder_close(rec, NULL), 0);
+	session_remove_dir();
+}
+
 static int pipes[2][2];
 
 static void *echo(void *data)
