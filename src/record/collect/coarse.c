@@ -224,12 +224,14 @@ void weft__coarse_counted(struct weft__collector *c, uint64_t now_ns)
 {
 	struct weft__coarse *coarse = &c->coarse;
 	uint64_t span_ns = coarse->timing_ns ? now_ns - coarse->timing_ns : 0, more[COARSE_UNTIMED];
-	double cost_ns;
+	double cost_ns, cold_ns;
 
 	for (uint32_t i = 0; i < COARSE_UNTIMED; i++)
 		more[i] = weft__costs_since(&coarse->timing_seen[i], coarse->passed[i]);
 	coarse->timing_ns = now_ns;
-	cost_ns = weft__costs_of_counts(&c->costs, more) + c->costs.accounts_share * (double)span_ns;
+	cold_ns = weft__costs_of_cold(load_acquire(&c->region->head->n_rings), more[COARSE_ALL] / 2, span_ns);
+	coarse->cold_ns += cold_ns;
+	cost_ns = weft__costs_of_counts(&c->costs, more) + cold_ns + c->costs.accounts_share * (double)span_ns;
 	if (weft__coarse_timing(coarse, now_ns, span_ns, cost_ns, more[COARSE_ALL] / 2, more[COARSE_COUNTED],
 				c->costs.governor.allowed))
 		apply(c, now_ns, c->costs.governor.allowed);

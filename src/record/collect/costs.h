@@ -64,6 +64,7 @@ struct weft__costs {
 	uint64_t accounts;               /* ticks that threads took for their accounts, at the last look */
 	uint64_t accounts_ns;            /* when that was */
 	double accounts_share;           /* of one CPU that they took, until then */
+	uint64_t cold_ns;                /* of coarse.cold_ns, what is counted */
 	uint64_t passed[COARSE_UNTIMED]; /* events that were only counted, at the last look */
 	uint64_t events_slots;
 };
@@ -83,6 +84,8 @@ static inline uint64_t weft__costs_since(uint64_t *seen, uint64_t now)
 uint64_t weft__costs_events(struct weft__collector *c, uint64_t own, uint64_t collector_ns);
 /* costs_events.c. What threads took for events that were only counted, by the level that passed them. */
 double weft__costs_of_counts(const struct weft__costs *costs, const uint64_t *counts);
+/* What they cost besides in `span_ns`, when so many threads had them that none finds anything in a cache. */
+double weft__costs_of_cold(uint32_t threads, uint64_t polls, uint64_t span_ns);
 /* costs_events.c. Lets accounts read again, for as much as that may cost in so long a time. */
 void weft__costs_accounts(const struct weft__costs *costs, uint64_t passed_ns);
 /* CALLER, at open. */

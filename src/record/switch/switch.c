@@ -281,7 +281,8 @@ void weft__switch_resume(uint64_t now_ns)
 		store_relaxed(&weft__switch.due_ns, due);
 		return;
 	}
-	report_gap(now_ns, weft__switch.first_ns != 0); /* before the first record: without it that says what it cannot */
+	report_gap(now_ns,
+		   weft__switch.first_ns != 0); /* before the first record: without it that says what it cannot */
 	weft__switch.first_ns = 0;
 	weft__switch_begin();
 	store_relaxed(&weft__switch.held_ns, 0);

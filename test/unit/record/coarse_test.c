@@ -176,6 +176,14 @@ TEST(windows_in_which_polls_are_timed_cost_a_part_of_what_is_allowed)
 	CHECK(coarse.windows * 400000 * 60e-9 > 0.15 * ALLOWED);
 }
 
+TEST(polls_of_very_many_threads_that_wake_now_and_then_cost_what_their_caches_miss)
+{
+	CHECK(weft__costs_of_cold(1500, 30000, S) > 0.01 * S);
+	CHECK(weft__costs_of_cold(4, 30000, S) == 0);      /* few threads */
+	CHECK(weft__costs_of_cold(1500, 3000000, S) == 0); /* in a row */
+	CHECK(weft__costs_of_cold(1500, 0, 0) == 0);
+}
+
 TEST(a_mode_that_was_asked_for_times_all_polls)
 {
 	struct weft__coarse coarse = fresh(WEFT_POLLS_SLOW, 10000);
