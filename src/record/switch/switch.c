@@ -78,6 +78,7 @@ static int switch_open(const struct weft_recorder_opts *opts, struct weft_error 
 	memset(&weft__switch.counts, 0, sizeof(weft__switch.counts));
 	memset(&weft__switch.spent, 0, sizeof(weft__switch.spent));
 	weft__switch.degraded[0] = 0;
+	weft__switch.spared = 0;
 	store_relaxed(&weft__switch.n_losses, 0u);
 	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 	weft__switch.pid = (uint32_t)getpid();
@@ -355,6 +356,10 @@ static void switch_facts(struct weft__defs *defs)
 	weft__defs_fact(defs, "switch.mode", modes[weft__switch.mode]);
 	if (weft__switch.degraded[0])
 		weft__defs_fact(defs, "degraded.switch", weft__switch.degraded);
+	if (weft__switch.spared)
+		weft__defs_fact(defs, "switch.spared",
+				"no records of context switches while there are more than 10,000 a second "
+				"(WEFT_SWITCHES=intervals asks for them)");
 	sets_leave();
 }
 
