@@ -72,6 +72,8 @@ static void finish(uv_loop_t *loop)
 	CHECK(uv_loop_close(loop) == 0);
 }
 
+static pthread_barrier_t both_attached; /* or the second may get the index of the first, which has ended */
+
 static void *one_loop(void *arg)
 {
 	uv_loop_t loop;
@@ -79,6 +81,7 @@ static void *one_loop(void *arg)
 
 	uv_loop_init(&loop);
 	attach(&loop, "io", 0);
+	pthread_barrier_wait(&both_attached);
 	uv_timer_init(&loop, &timer);
 	if (arg)
 		uv_timer_start(&timer, on_right, 1, 0);
@@ -94,6 +97,7 @@ static void several(void)
 {
 	pthread_t thread;
 
+	CHECK(pthread_barrier_init(&both_attached, NULL, 2) == 0);
 	CHECK(pthread_create(&thread, NULL, one_loop, &n_called) == 0);
 	one_loop(NULL);
 	pthread_join(thread, NULL);
