@@ -205,6 +205,7 @@ static void switch_attach(pthread_t collector)
 	sets_enter();
 	weft__switch.wanted = 1;
 	store_relaxed(&weft__switch.held_ns, 0);
+	weft__switch.first_ns = 0;
 	weft__switch.collector_tid = weft__tls_tid(collector);
 	weft__switch_watch_begin(now);
 	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running && weft__switch.by_itself)
@@ -280,8 +281,8 @@ void weft__switch_resume(uint64_t now_ns)
 		store_relaxed(&weft__switch.due_ns, due);
 		return;
 	}
+	report_gap(now_ns, weft__switch.first_ns != 0); /* before the first record: without it that says what it cannot */
 	weft__switch.first_ns = 0;
-	report_gap(now_ns, 0);
 	weft__switch_begin();
 	store_relaxed(&weft__switch.held_ns, 0);
 }
