@@ -3,10 +3,11 @@
 """What the Ruby binding costs a program of four threads on Ruby 3.3 (bench/ruby/work.rb), in the tree that
 test/ruby/tree makes.
 
-    bench/ruby.py DIR [--quick]
+    bench/ruby.py DIR [--quick] [paused|busy]
 
 Each round runs it without a profiler, recorded by weft with default options, and under stackprof (100 samples a second
-of CPU time), one after the other. Each is held against that of the same round without. The profiler of ddtrace (gem
+of CPU time), one after the other. Then the same where the threads never wait: the GVL is always asked for, and what
+weft costs is taken from the requests. Each is held against that of the same round without. The profiler of ddtrace (gem
 datadog) is not among them: Debian does not have it, and tests use no other registry of gems."""
 import json
 import os
@@ -25,6 +26,18 @@ TREE = os.path.join(SOURCE, "build", "ruby", "trixie")
 KINDS = ["none", "weft", "stackprof"]
 
 
+def percent_less(ratio):
+    return (1 - ratio) * 100
+
+
+def percent_more(ratio):
+    return (ratio - 1) * 100
+
+
+def itself(ratio):
+    return ratio
+
+
 def inside(*command, env=()):
     done = subprocess.run([os.path.join(SOURCE, "test/ruby/tree"), "run", TREE, "env", *env, *command], cwd=SOURCE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
@@ -41,9 +54,9 @@ def build_gem(build, gem):
     shutil.copy(gem + "/ext/weft.so", gem + "/lib/weft/weft.so")
 
 
-def measure(kind, build, gem, scratch, seconds):
+def measure(kind, load, build, gem, scratch, seconds):
     trace = tempfile.mkdtemp(dir=scratch)
-    out = inside("ruby", "-I", gem + "/lib", SOURCE + "/bench/ruby/work.rb", kind, str(seconds),
+    out = inside("ruby", "-I", gem + "/lib", SOURCE + "/bench/ruby/work.rb", kind, str(seconds), load,
                  env=["LD_LIBRARY_PATH=" + build, "WEFT_DIR=" + trace])
     found = json.loads(out)
     found["bytes"] = sum(os.path.getsize(os.path.join(trace, name)) for name in os.listdir(trace)) / found["requests"]
@@ -63,27 +76,45 @@ def figure(name, rounds, key, unit, percent, what):
                                     beside, beside_low, beside_high), baseline=beside, interval=[low, high])
 
 
+def measure_rounds(load, build, gem, scratch, quick):
+    rounds = []
+    for i in range(3 if quick else ROUNDS):
+        order = KINDS[i % 3:] + KINDS[:i % 3]
+        rounds.append({kind: measure(kind, load, build, gem, scratch, 1 if quick else SECONDS) for kind in order})
+    return rounds
+
+
+def show_paused(rounds):
+    figure("ruby_overhead_throughput", rounds, "rate", "%", percent_less,
+           "fewer requests a second, recorded with default options")
+    figure("ruby_overhead_cpu", rounds, "cpu", "%", percent_more,
+           "more CPU time a request, ns, weft's threads included")
+    figure("ruby_overhead_p99", rounds, "p99", "", itself, "p99 of a request, ns")
+    figure("ruby_overhead_rss", rounds, "rss", "", itself, "memory, KiB")
+    demo.figure("ruby_bytes_per_request", statistics.median(one["weft"]["bytes"] for one in rounds), "By", "on disk")
+
+
+def show_busy(rounds):
+    figure("ruby_overhead_busy_throughput", rounds, "rate", "%", percent_less,
+           "fewer requests a second, where threads never wait, recorded with default options")
+    figure("ruby_overhead_busy_cpu", rounds, "cpu", "%", percent_more, "more CPU time a request there, ns")
+
+
+SHOW = {"paused": show_paused, "busy": show_busy}
+
+
 def main():
     if not os.path.exists(TREE + "/weft-made"):
         raise SystemExit("bench: no tree with Ruby 3.3: test/ruby/tree make build/ruby/trixie, as root")
-    quick = "--quick" in sys.argv
     build = os.path.abspath(demo.program())
     scratch = tempfile.mkdtemp(dir=os.path.dirname(TREE))
-    gem, rounds = scratch + "/gem", []
+    gem = scratch + "/gem"
     try:
         build_gem(build, gem)
-        for i in range(3 if quick else ROUNDS):
-            order = KINDS[i % 3:] + KINDS[:i % 3]
-            rounds.append({kind: measure(kind, build, gem, scratch, 1 if quick else SECONDS) for kind in order})
+        for load in [word for word in sys.argv[2:] if word in SHOW] or list(SHOW):
+            SHOW[load](measure_rounds(load, build, gem, scratch, "--quick" in sys.argv))
     finally:
         shutil.rmtree(scratch)
-    loss, more = (lambda ratio: (1 - ratio) * 100), (lambda ratio: (ratio - 1) * 100)
-    figure("ruby_overhead_throughput", rounds, "rate", "%", loss,
-           "fewer requests a second, recorded with default options")
-    figure("ruby_overhead_cpu", rounds, "cpu", "%", more, "more CPU time a request, ns, weft's threads included")
-    figure("ruby_overhead_p99", rounds, "p99", "", lambda ratio: ratio, "p99 of a request, ns")
-    figure("ruby_overhead_rss", rounds, "rss", "", lambda ratio: ratio, "memory, KiB")
-    demo.figure("ruby_bytes_per_request", statistics.median(one["weft"]["bytes"] for one in rounds), "By", "on disk")
 
 
 main()

@@ -386,6 +386,14 @@ static void say_why(struct report_text *text, const struct report *report, struc
 	}
 }
 
+/* To block is what a pool is for: its long polls harm what waits behind them, and nothing else. */
+static uint64_t harm_of(const struct report *report, const struct group *g)
+{
+	bool pool = weft__label_in_pool(&report->rec->names, g->worst->worker);
+
+	return g->behind_ns + (pool ? 0 : g->total_ns);
+}
+
 /* The list is full, and what it had no room for may have been long, too. */
 static bool is_cut(const struct weft__poll *polls, size_t n)
 {
@@ -395,7 +403,7 @@ static bool is_cut(const struct weft__poll *polls, size_t n)
 static void add_group(struct page_findings *list, const struct report *report, struct group *g)
 {
 	enum page_kind kind = g->running ? PAGE_RUNNING : g->tick ? PAGE_TICK : PAGE_POLL;
-	struct page_finding *f = page_add(list, kind, g->total_ns + g->behind_ns);
+	struct page_finding *f = page_add(list, kind, harm_of(report, g));
 
 	f->cause = part_names[g->part];
 	f->callback = g->callback ? g->callback->name : NULL;

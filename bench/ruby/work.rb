@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Four threads serve requests: some Ruby code, some objects, and a short wait, as of a socket. What a request cost.
-# usage: work.rb none|weft|stackprof SECONDS
+# With "busy" they do not wait, and there is always one that has the GVL.
+# usage: work.rb none|weft|stackprof SECONDS [busy]
 require "json"
 
 kind = ARGV[0]
 seconds = ARGV[1].to_f
+PAUSE_S = ARGV[2] == "busy" ? nil : 0.0005
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
@@ -23,7 +25,7 @@ def serve_until(stop)
   number = 0
   while (begun = now) < stop
     serve(number += 1)
-    sleep(0.0005)
+    sleep(PAUSE_S) if PAUSE_S
     took << now - begun
   end
   took

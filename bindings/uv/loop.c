@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE 1
 #include "loop.h"
+#include "keep.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -234,6 +235,8 @@ static int check_opts(const struct weft_uv_opts *opts, struct weft_error *err)
 	return 0;
 }
 
+static pthread_once_t first = PTHREAD_ONCE_INIT;
+
 /* Under the lock. */
 static int attach(uv_loop_t *loop, const struct weft_uv_opts *opts, struct weft_error *err)
 {
@@ -243,6 +246,7 @@ static int attach(uv_loop_t *loop, const struct weft_uv_opts *opts, struct weft_
 	for (in = loops; in; in = in->next)
 		if (in->loop == loop && in->attached)
 			return fail(err, -EEXIST, "weft_uv_attach: the loop is attached already");
+	pthread_once(&first, weft__uv_try_keeping);
 	in = loop_new(loop);
 	if (!in)
 		return fail(err, -ENOMEM, "weft_uv_attach: out of memory");
@@ -254,6 +258,7 @@ static int attach(uv_loop_t *loop, const struct weft_uv_opts *opts, struct weft_
 	inherit(in);
 	in->flags = opts ? opts->flags : 0;
 	in->bracket = in->flags & WEFT_UV_BRACKET || !weft__uv_epoll_seen();
+	in->keeps = weft__uv_keeps();
 	in->task = (uintptr_t)in & WEFT_TASK_MASK;
 	in->fd = -1;
 	in->prepare.data = in->check.data = in;

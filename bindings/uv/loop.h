@@ -33,6 +33,7 @@ struct weft__uv_loop {
 	bool in_callback; /* and it is that of a wrapped callback */
 	bool parked;      /* with bracket */
 	bool recorded;    /* when it was last looked at */
+	bool keeps;       /* writes have their callbacks themselves (keep.h) */
 	int fd;           /* that it waits on */
 	uint32_t place;   /* location, + 1, of the last request: its task is in the recording. 0: none is */
 

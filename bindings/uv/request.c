@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests: a callback that is called once. Those of one location are one task, so that a request costs no more events
- * than its poll. */
+ * than its poll.
+ *
+ * A write has its callback and location in words of the request that libuv reserves and does not touch: then nothing
+ * has to be looked up in memory that the kernel's work for the write has put out of the caches. Whether this libuv
+ * leaves them alone is tried once (keep.c). Other requests, which are rarer, have an entry by their address. */
 #include "call.h"
+#include "keep.h"
 
 static uint64_t place_task(const struct weft__uv_loop *in, uint32_t location)
 {
@@ -70,11 +75,33 @@ static void on_written(uv_write_t *req, int status)
 	CALL_ONCE(req->handle->loop, req, uv_write_cb, req, status);
 }
 
+static void on_kept_written(uv_write_t *req, int status)
+{
+	struct weft__uv_loop *in = weft__uv_find(req->handle->loop);
+	uv_write_cb cb = (uv_write_cb)weft__uv_kept_cb(req);
+	uint32_t location = weft__uv_kept_location(req);
+
+	if (!in || !weft__uv_take(in) || !place_known(in, location)) {
+		cb(req, status);
+		return;
+	}
+	weft__uv_enter(in, place_task(in, location));
+	cb(req, status); /* it may free the request */
+	weft__uv_leave(in);
+	weft__uv_recycle(in);
+}
+
 int weft_uv_write(uv_write_t *req, uv_stream_t *stream, const uv_buf_t bufs[], unsigned int n, uv_write_cb cb,
 		  uint32_t location)
 {
-	bool wrapped = WRAP(stream->loop, req, cb, location);
+	struct weft__uv_loop *in = weft__uv_find(stream->loop);
+	bool wrapped;
 
+	if (in && in->keeps && in->attached && cb && weft_recording()) {
+		weft__uv_keep(req, (void (*)(void))cb, location);
+		return uv_write(req, stream, bufs, n, on_kept_written);
+	}
+	wrapped = in && !in->keeps && WRAP(stream->loop, req, cb, location);
 	return settle(stream->loop, req, wrapped, uv_write(req, stream, bufs, n, wrapped ? on_written : cb));
 }
 

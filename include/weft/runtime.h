@@ -29,7 +29,8 @@ typedef uint64_t weft_queue_fn(void *data);
 
 struct weft_runtime_opts {
 	size_t size;
-	const char *name;       /* NULL: "runtime-N" */
+	const char *name;       /* NULL: "runtime-N". One that ends with -pool or -blocking is of threads for work that
+				 * may block: in the report their long polls harm only what waits behind them */
 	weft_worker_fn *worker; /* NULL: threads say who they are with weft_worker_enter */
 	weft_queue_fn *queue;   /* NULL: the global queue is not measured */
 	void *data;             /* for both */

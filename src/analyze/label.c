@@ -42,6 +42,21 @@ const char *weft__label_lane(const struct weft__names *names, uint32_t worker, u
 	return buf;
 }
 
+static int ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), n_end = strlen(end);
+
+	return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+int weft__label_in_pool(const struct weft__names *names, uint32_t worker)
+{
+	const struct weft_worker *def = worker == WEFT_WORKER_NONE ? NULL : weft__names_worker(names, worker);
+	const struct weft_runtime_def *runtime = def ? weft__names_runtime(names, def->runtime) : NULL;
+
+	return runtime && (ends_with(runtime->name, "-blocking") || ends_with(runtime->name, "-pool"));
+}
+
 const char *weft__label_location(const struct weft__names *names, uint32_t location)
 {
 	const struct weft_location_def *def;

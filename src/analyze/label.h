@@ -12,6 +12,9 @@
 const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t thread_id, char *buf,
 			     size_t bytes);
 
+/* Whether it is a thread of a pool for work that may block: the name of its runtime says so (weft/runtime.h). */
+int weft__label_in_pool(const struct weft__names *names, uint32_t worker);
+
 /* "name(tid)". */
 const char *weft__label_thread(const struct weft__names *names, uint32_t thread_id, char *buf, size_t bytes);
 

@@ -102,6 +102,12 @@ def queued_again(trace, _):
           "the callback queued it again", work)
 
 
+def written(trace, _):
+    found = of(polls(trace), "on_written")
+    check(len(found) == 1 and found[0]["duration_ns"] >= 19 * MS, "the callback of a write is a poll while attached",
+          found)
+
+
 def unattached(trace, _):
     check(polls(trace) == [], "a loop that is not attached has no polls")
 
@@ -123,7 +129,8 @@ def main():
     if not os.path.exists(PROGRAM):
         skip("no libuv here")
     with tempfile.TemporaryDirectory() as scratch:
-        for test in (several, detached, unwrapped, bracket, nested, cancelled, queued_again, unattached, starved):
+        for test in (several, detached, unwrapped, bracket, nested, cancelled, queued_again, written, unattached,
+                     starved):
             test(*record(scratch, test.__name__))
     finish()
 

@@ -72,6 +72,8 @@ static void finish(uv_loop_t *loop)
 	CHECK(uv_loop_close(loop) == 0);
 }
 
+static pthread_barrier_t both_attached; /* or the second may get the index of the first, which has ended */
+
 static void *one_loop(void *arg)
 {
 	uv_loop_t loop;
@@ -79,6 +81,7 @@ static void *one_loop(void *arg)
 
 	uv_loop_init(&loop);
 	attach(&loop, "io", 0);
+	pthread_barrier_wait(&both_attached);
 	uv_timer_init(&loop, &timer);
 	if (arg)
 		uv_timer_start(&timer, on_right, 1, 0);
@@ -94,6 +97,7 @@ static void several(void)
 {
 	pthread_t thread;
 
+	CHECK(pthread_barrier_init(&both_attached, NULL, 2) == 0);
 	CHECK(pthread_create(&thread, NULL, one_loop, &n_called) == 0);
 	one_loop(NULL);
 	pthread_join(thread, NULL);
@@ -261,6 +265,57 @@ static void cancelled(void)
 }
 
 /* The wrapped calls on a loop that weft does not know. */
+/* Frees its request, as libuv allows. */
+static void on_written(uv_write_t *req, int status)
+{
+	CHECK(req->data == &n_called && status == 0);
+	n_called++;
+	free(req);
+	nap(20);
+}
+
+static void write_byte(uv_pipe_t *end)
+{
+	uv_write_t *req = malloc(sizeof(*req));
+	uv_buf_t buf = uv_buf_init((char *)(uintptr_t) "x", 1);
+
+	CHECK(req);
+	req->data = &n_called;
+	CHECK(uv_write(req, (uv_stream_t *)end, &buf, 1, on_written) == 0);
+}
+
+/* Three writes: of the second the callback comes when the loop is not attached any more, the third is refused. */
+static void written(void)
+{
+	uv_buf_t buf = uv_buf_init((char *)(uintptr_t) "x", 1);
+	uv_loop_t loop;
+	uv_pipe_t end, closed;
+	uv_write_t req;
+	uv_file fds[2];
+
+	uv_loop_init(&loop);
+	attach(&loop, "uv", 0);
+	CHECK(uv_pipe(fds, 0, 0) == 0);
+	uv_pipe_init(&loop, &end, 0);
+	uv_pipe_open(&end, fds[1]);
+	write_byte(&end);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	CHECK(n_called == 1);
+	write_byte(&end);
+	CHECK(weft_uv_detach(&loop) == 0);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	CHECK(n_called == 2);
+	attach(&loop, "uv", 0);
+	uv_pipe_init(&loop, &closed, 0);
+	CHECK(uv_write(&req, (uv_stream_t *)&closed, &buf, 1, on_written) < 0);
+	uv_close((uv_handle_t *)&closed, NULL);
+	uv_close((uv_handle_t *)&end, NULL);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	CHECK(n_called == 2);
+	close(fds[0]);
+	finish(&loop);
+}
+
 static void unattached(void)
 {
 	uv_loop_t loop;
@@ -344,6 +399,8 @@ static int run(const char *mode)
 		cancelled();
 	else if (strcmp(mode, "queued_again") == 0)
 		queued_again();
+	else if (strcmp(mode, "written") == 0)
+		written();
 	else if (strcmp(mode, "unattached") == 0)
 		unattached();
 	else if (strcmp(mode, "starved") == 0)

@@ -17,6 +17,7 @@
 	}
 
 enum { S_READ = 11, S_LOCK };
+enum { POOL_THREAD = 4, POOL_WORKER = 2 };
 
 /* Tasks 2 and 3 are `echo`: each computes for 20 ms on demo/1, and task 1, `accept`, is woken meanwhile and waits
  * behind task 3. Task 2 is then blocked in read for 30 ms. */
@@ -93,6 +94,19 @@ static const struct segfile many = FILE_OF(3, "300", many_events), call = FILE_O
 			    step = {6,           0, "600", step_events, sizeof(step_events) / sizeof(step_events[0]),
 				    step_losses, 1, 0};
 static const struct segfile beside = FILE_OF(7, "700", beside_events), none = FILE_OF(8, "800", none_events);
+/* Task 2, `echo`, computes for 20 ms on a worker, and task 1, `accept`, is blocked for 30 ms on a thread of a pool. */
+static const struct segfile_event pool_events[] = {
+	EV(AT(1), 1, SPAWN, 1, 1),
+	EV(AT(1), 1, SPAWN, 2, 2),
+	EV(AT(10), 2, POLL_BEGIN, 2, 0),
+	EV(AT(20), 2, SAMPLE, SAMPLE_OF(2, 20)),
+	EV(AT(30), 2, POLL_END),
+	EV(AT(70), POOL_THREAD, POLL_BEGIN, 1, 0),
+	EV(AT(100), POOL_THREAD, WAIT, WEFT_WAIT_CALL, S_READ, 7, 30 * MS, 0, 0),
+	EV(AT(100), POOL_THREAD, POLL_END),
+};
+static const struct segfile pool = FILE_OF(9, "900", pool_events);
+static const char *pool_name;
 static const char *const names[] = {"0.weft", "1.weft", NULL};
 static const char *more_fact, *more_value;
 
@@ -102,6 +116,11 @@ static void define(struct weft__defs *defs, const struct segfile *of)
 		weft__defs_fact(defs, "kernel.tick_hz", "250");
 		weft__defs_fact(defs, "budget.ppm", "10000");
 		weft__defs_fact(defs, "degraded.budget", "rates were lowered");
+	}
+	if (of == &pool) {
+		weft__defs_runtime(defs, 1, pool_name);
+		weft__defs_worker(defs, POOL_WORKER, 1, 0);
+		weft__defs_thread(defs, &(struct weft_thread){POOL_THREAD, 104, POOL_WORKER, "p0", SEGFILE_MONO});
 	}
 	weft__defs_fact(defs, "sample.hz", "100");
 	weft__defs_fact(defs, "sample.engine", "timer");
@@ -126,6 +145,27 @@ static void write_file(const struct segfile *file, const char *name)
 	if (!command_there())                                                                                          \
 		SKIP("there is no weft command in $WEFT_BUILD");                                                       \
 	segfile_dir(dir, sizeof(dir))
+
+static const char *first_finding(const char *runtime)
+{
+	static const char blocks[] = " 1  long polls of accept (server.c:80): blocked in read fd 7\n",
+			  computes[] = " 1  long polls of echo (server.c:120): on CPU in deflate\n";
+
+	pool_name = runtime;
+	write_file(&pool, names[0]);
+	run("report .");
+	return says(blocks) ? "accept" : says(computes) ? "echo" : "none";
+}
+
+TEST(a_blocking_pool_comes_behind_what_harms_more)
+{
+	BEGIN;
+	CHECK_STR(first_finding("jobs"), "accept");
+	CHECK_STR(first_finding("jobs-blocking"), "echo");
+	CHECK(says(" 2  long polls of accept (server.c:80): blocked in read fd 7\n"
+		   "    once, 30.0 ms at +0.070 s; on jobs-blocking/0\n"));
+	CHECK_STR(first_finding("jobs-pool"), "echo");
+}
 
 TEST(polls_of_one_location_and_cause_are_one_finding)
 {

@@ -50,7 +50,9 @@
  * not wrapped are in parks. The event uv_loop says which it is.
  *
  * Cost: a wrapped callback is two events and a lookup by address; a turn of the loop is four events. When nothing
- * records it is the lookup and some branches, and nothing for a request.
+ * records it is the lookup and some branches, and nothing for a request. A write needs no lookup: its callback is in
+ * words that libuv reserves in a uv_write_t, where a write that is tried at the first attach shows that this libuv
+ * leaves them alone.
  *
  * Threads: as in libuv, everything here is called from the loop's thread, but for weft_uv_async_send. Nothing here is
  * async-signal-safe but that one. On a loop that is not attached, and when memory runs out, weft_uv_X does what uv_X
