@@ -10,6 +10,7 @@ by a clock, CPU times are for each request. The value is the median of the pairs
 WHAT: demo_idle, demo_30k, demo_saturated, events_2m, switches_200k, threads_1500, short_processes; p99, latencies of
 the demo at 30,000 requests a second, open loop; share, how much of the time of long polls the default demo accounts
 for; collector, CPU time and wakeups of weft's own threads in the demo, idle and at 30,000 requests a second."""
+import fcntl
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ import stats
 EVENTS_ALONE = {"WEFT_SAMPLE_HZ": "off", "WEFT_SWITCHES": "off", "WEFT_WALL_HZ": "off"}
 LEAST_CPU = 0.5 # of one: what the budget is of when the program uses less
 LONG_NS = 1_000_000
+FLOOR = "floor"
 RATE = ("--rate", 30000, "--connections", 32)
 SATURATED = ("--connections", 48, "--pipeline", 4)
 
@@ -86,16 +88,29 @@ def paced(directory, recorded, seconds, what):
     return Outcome(cpu_s, wall_s, 1, json.loads(text)["cost_ns"] / 1e9 if recorded else None)
 
 
+def short_page():
+    """The page in which `weft run` has processes counted (src/base/short.h): its descriptor, and the variable."""
+    fd = os.memfd_create("weft-short-processes", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, 4096)
+    os.pwrite(fd, b"wftshort", 0)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return fd, "/proc/%d/fd/%d %d" % (os.getpid(), fd, os.fstat(fd).st_ino)
+
+
 def short_processes(directory, recorded, _seconds):
     """300 of them, each of a few ms, below one shell, with what `weft run` puts into their environment, but without its
-    report."""
+    report. FLOOR instead of recorded: an empty library is preloaded."""
     script = "i=0; while [ $i -lt 300 ]; do /usr/bin/sort /etc/services >/dev/null; i=$((i+1)); done"
     trace = os.path.join(directory, "trace")
     os.makedirs(trace)
     open(os.path.join(trace, "short-processes.txt"), "w").close()
-    cpu_s, wall_s, _ = run(["/bin/sh", "-c", script], {
-        "LD_PRELOAD": os.path.abspath(demo.program("libweft-preload.so")), "WEFT_PRELOAD_DIR": trace,
-        "WEFT_PRELOAD_CHILDREN": "1"} if recorded else None)
+    page, counts = short_page()
+    env = {"LD_PRELOAD": os.path.abspath(demo.program("libweft-preload.so")), "WEFT_PRELOAD_DIR": trace,
+           "WEFT_PRELOAD_CHILDREN": "1", "WEFT_PRELOAD_COUNTS": counts}
+    if recorded == FLOOR:
+        env = {"LD_PRELOAD": os.path.abspath(demo.program("bench", "bench_empty_library.so"))}
+    cpu_s, wall_s, _ = run(["/bin/sh", "-c", script], env if recorded else None)
+    os.close(page)
     shutil.rmtree(trace)
     return Outcome(cpu_s, wall_s)
 
@@ -134,6 +149,11 @@ def report_cost(directory, what, quick):
             "of; %d pairs, processes with and without weft in turn; with 95 %% probability from %+.2f to %+.2f; without "
             "weft %.1f %% of a CPU" % (
                 pairs, low, high, 100 * statistics.median(off.cpu_s / off.wall_s for off in offs)))
+    if what == "short_processes":
+        floor = [added(measure(directory, FLOOR, seconds), measure(directory, False, seconds)) for _ in range(pairs)]
+        note += "; an empty library in LD_PRELOAD adds %+.2f" % statistics.median(floor)
+        demo.figure("default_cost_short_processes_floor", statistics.median(floor), "%",
+                    "what an empty library in LD_PRELOAD adds to the CPU time of these processes; %d pairs" % pairs)
     if own:
         note += "; weft says %.2f of itself" % statistics.median(own)
     demo.figure("default_cost_" + what, median, "%", note, interval=[low, high],

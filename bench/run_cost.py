@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `weft run` costs small processes: bench/run_cost.py DIR true|fork|make|space [--quick].
 
-true: a command that ends at once. fork: fork, exec and wait, from a program that runs already, and 500 forks without exec. make: make -j4
-of 40 small C files, without ccache. Each takes turns with the same without weft, under `perf record` and under `strace -c -f`
-where those are installed. Values are medians; wall time. space: of what address space a program has, what is weft's."""
+true: a command that ends at once. fork: fork, exec and wait, from a program that runs already, and 500 forks without
+exec. make: make -j4 of 40 small C files, without ccache. Each takes turns with the same without weft, under `perf
+record` and under `strace -c -f` where those are installed, and with an empty library in LD_PRELOAD, which is the
+floor of each process. Values are medians; wall time. space: of what address space a program has, what is weft's."""
 import os
 import shutil
 import statistics
@@ -21,7 +22,8 @@ SOURCES = 40
 
 def tools(directory):
     """Name -> what comes before the command."""
-    found = {"none": [], "weft": [os.path.abspath(demo.program("weft")), "run", "--"]}
+    empty = "LD_PRELOAD=" + os.path.abspath(demo.program("bench", "bench_empty_library.so"))
+    found = {"none": [], "empty library": [empty], "weft": [os.path.abspath(demo.program("weft")), "run", "--"]}
     if shutil.which("perf"):
         found["perf record"] = ["perf", "record", "-q", "-o", os.path.join(directory, "perf.data"), "--"]
     if shutil.which("strace"):
@@ -32,6 +34,8 @@ def tools(directory):
 def wall_of(command, cwd=None):
     begin = time.monotonic()
     env = {key: value for key, value in os.environ.items() if not key.startswith(("WEFT_", "CCACHE_", "MAKE"))}
+    if command[0].startswith("LD_PRELOAD="):
+        env["LD_PRELOAD"], command = command[0].split("=", 1)[1], command[1:]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd, env=env, text=True)
     if done.returncode:
         raise SystemExit("bench: %s ended with status %d" % (command[0], done.returncode))
@@ -48,7 +52,7 @@ def in_turn(kinds, repeats, measure):
 
 
 def beside(found, unit, scale):
-    return ", ".join("%s %.*f %s" % (kind, 2 if scale == 1 else 3, statistics.median(values) * scale, unit) for kind, values in found.items())
+    return ", ".join("%s %.*f %s" % (kind, 4 if scale == 1 else 3, statistics.median(values) * scale, unit) for kind, values in found.items())
 
 
 def tell(name, found, unit, scale, what, relative):

@@ -17,8 +17,9 @@ struct range {
 	uintptr_t low, high;
 };
 
-static struct range closed[4]; /* code in which a lock may be held: the C library, the loader, the vDSO, ours */
-static uintptr_t restorer;     /* what handlers return to; 0: into the vDSO */
+static struct range
+	closed[4] PRELOAD_NEAR; /* code in which a lock may be held: the C library, the loader, the vDSO, ours */
+static uintptr_t restorer PRELOAD_NEAR; /* what handlers return to; 0: into the vDSO */
 
 extern void *__libc_stack_end;
 

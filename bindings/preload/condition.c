@@ -130,7 +130,7 @@ __attribute__((always_inline)) static inline void wait_end(struct relock *wait, 
 /* The lock is given back while the condition is waited for. */
 static inline void given(const void *lock)
 {
-	if (weft_lock_waited(OBJECT(lock)) && gives_back(lock))
+	if (is_waited(OBJECT(lock)) && gives_back(lock))
 		weft_slow_lock_given(OBJECT(lock), 0);
 }
 
@@ -172,7 +172,8 @@ COND(cnd_timedwait, mtx_lock, PRELOAD_REAL, (cnd_t * cond, mtx_t *m, TIME), (con
 		static void *real PRELOAD_NEAR;                                                                        \
 		int (*call)(type *) = find(real, #name);                                                               \
                                                                                                                        \
-		if (__atomic_load_n(&condition_of(cond)->state, __ATOMIC_RELAXED))                                     \
+		if (__atomic_load_n(&weft__preload_on, __ATOMIC_RELAXED) &&                                            \
+		    __atomic_load_n(&condition_of(cond)->state, __ATOMIC_RELAXED))                                     \
 			signalled(cond, all);                                                                          \
 		return call(cond);                                                                                     \
 	}

@@ -38,7 +38,7 @@
 /* WAITS -> STARTS -> DONE; WAITS -> DONE when the process ends, or is not to be recorded. */
 enum late_state { LATE_NONE, LATE_WAITS, LATE_STARTS, LATE_DONE };
 
-uint32_t weft__preload_late;
+uint32_t weft__preload_late PRELOAD_NEAR;
 
 static struct {
 	uint32_t state; /* enum late_state; futex */
@@ -54,7 +54,7 @@ static struct {
 	bool stuck;  /* the start takes too long: nobody waits for it */
 	bool passed; /* the starter has had the loader's lock */
 	const char *dir;
-} late = {.timer = -1};
+} late PRELOAD_NEAR = {.timer = -1};
 
 /* Of the library inside: record/recorder.c. */
 void weft__recorder_prepare(void);
@@ -398,7 +398,8 @@ static void process_ends(void)
 	if (weft__preload_is_own() && state_change(LATE_WAITS, LATE_DONE)) {
 		timer_stop();
 		__atomic_store_n(&weft__preload_late, 0, __ATOMIC_RELEASE);
-		weft__preload_short_line(late.dir, late.born_ns);
+		if (!weft__preload_counts_end(CLOCK_PROCESS_CPUTIME_ID, late.born_ns))
+			weft__preload_short_line(late.dir, late.born_ns);
 		weft__preload_counts_leave();
 	}
 	errno = saved;
@@ -434,8 +435,10 @@ FORK_CODE static void ends(void)
 
 	if (child->pid == 0)
 		process_ends();
-	else if (child->pid == weft__preload_small_pid() && !weft__preload_child_ends()) {
-		weft__preload_short_line(late.dir, child->born_ns);
+	else if (child->pid == weft__preload_small_pid()) {
+		/* It has one thread. */
+		if (!weft__preload_counts_end(CLOCK_THREAD_CPUTIME_ID, child->born_ns))
+			weft__preload_short_line(late.dir, child->born_ns);
 		weft__preload_counts_left(1);
 		child->pid = -1;
 	}

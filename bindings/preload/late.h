@@ -6,9 +6,9 @@
  *  - Else it starts beside itself when it has used WEFT_START_AFTER_MS of CPU time (a signal says so), or at one of the
  *    interposed calls when it has lived that long and is worth it. CPU time in fork does not count.
  *  - A child of fork is a process of its own. Its fork handler takes no lock and allocates nothing; it writes to the
- *    thread's own memory only. The rest is done when it is worth it (settle). One that ends before is counted in a page
- *    that all share (base/short.h).
- *  - Another process that ends before is a line in the directory's short-processes.txt.
+ *    thread's own memory only. The rest is done when it is worth it (settle).
+ *  - A process that ends before is counted in a page that all share (base/short.h).
+ *  - Without that page it is a line in the directory's short-processes.txt.
  *
  * The recorder is opened by a thread of ours. To make that thread takes memory and locks of the C library, so it is
  * not done while the program is in a signal handler, or interrupted in the C library. CALLER, but for what says HOT. */
@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 extern uint32_t weft__preload_late; /* the recorder is still to be started */
 
@@ -39,10 +40,10 @@ void weft__preload_counts_born(void);
 bool weft__preload_counts_leave(void);
 void weft__preload_counts_left(int n);
 void weft__preload_counts_settle(void);
-/* HOT. In the child of a fork: now it begins, with a timer if there is a SIGNAL for it; it ends, and is counted, or
- * there is no page for that. */
+/* HOT. In the child of a fork: now it begins, with a timer if there is a SIGNAL for it. */
 void weft__preload_child_begin(int signal, uint64_t after_ns);
-bool weft__preload_child_ends(void);
+/* HOT. A process that began then ends, and is counted with its CPU time, or there is no page for that. */
+bool weft__preload_counts_end(clockid_t cpu_clock, uint64_t born_ns);
 /* HOT. A timer on the CPU time of the calling thread, which is TID; -1: none. */
 int weft__preload_timer_new(int signal, int tid, uint64_t after_ns);
 int weft__preload_small_pid(void);

@@ -117,7 +117,7 @@ static uint32_t is_shared(const pthread_rwlock_t *l)
 		static void *real PRELOAD_NEAR;                                                                        \
 		int (*call)(type *) = PRELOAD_REAL(real, #name);                                                       \
                                                                                                                        \
-		if (weft_lock_waited(OBJECT(lock)) && (can))                                                           \
+		if (is_waited(OBJECT(lock)) && (can))                                                                  \
 			weft_slow_lock_given(OBJECT(lock), shared);                                                    \
 		return call(lock);                                                                                     \
 	}

@@ -10,10 +10,16 @@
 #define TIME const struct timespec *until
 #define OBJECT(at) ((uint64_t)(uintptr_t)(at))
 
+/* Before weft records nobody is known to wait, and the table is a page that a small process need not map. */
+static inline bool is_waited(uint64_t object)
+{
+	return __atomic_load_n(&weft__preload_on, __ATOMIC_RELAXED) && weft_lock_waited(object);
+}
+
 /* Who has a lock is of interest when others wait for it. */
 static inline int taken(const volatile void *lock, uint32_t shared, int r)
 {
-	if (weft_lock_waited(OBJECT(lock)) && r == 0)
+	if (is_waited(OBJECT(lock)) && r == 0)
 		weft_slow_lock_taken(OBJECT(lock), shared);
 	return r;
 }

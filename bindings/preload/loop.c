@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loop.h"
+#include "preload.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -265,11 +265,12 @@ static const char *module_of(uintptr_t site)
 #endif
 
 #define LIBUV_WAIT_BYTES 8192
-static uintptr_t libuv_wait; /* libuv's function that waits, of a program that has libuv inside it; 0: none */
+static uintptr_t libuv_wait
+	PRELOAD_NEAR; /* libuv's function that waits, of a program that has libuv inside it; 0: none */
 
-void weft__preload_loop_init(void)
+void weft__preload_loop_init(const struct symbol_objects *objects)
 {
-	if (weft__preload_may_have("uv__io_poll"))
+	if (weft__preload_may_have(objects, "uv__io_poll"))
 		libuv_wait = (uintptr_t)dlsym(RTLD_DEFAULT, "uv__io_poll");
 }
 

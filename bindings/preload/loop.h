@@ -93,7 +93,8 @@ enum preload_judged {
 };
 
 /* From the constructor. */
-void weft__preload_loop_init(void);
+struct symbol_objects;
+void weft__preload_loop_init(const struct symbol_objects *objects);
 /* Whether a library for loops called from there. */
 bool weft__preload_site_loops(uintptr_t site);
 enum preload_judged weft__preload_judge(struct preload_loops *loops, const struct preload_wait *wait);

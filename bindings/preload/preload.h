@@ -321,14 +321,15 @@ static inline long preload_bare(long number, long a, long b, long c, long d, lon
 #define BARE(number, a, b, c, d, e, f)                                                                                 \
 	preload_bare(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* For the first moments of a child of fork: system calls without the C library, whose code it would have to map
- * first. */
+/* For the first moments of a process or a child of fork: system calls without the C library, whose code it would have
+ * to map first. */
 #if PRELOAD_BARE
-#define SMALL_CALL(number, a, b, c, d) BARE(number, a, b, c, d, 0, 0)
+#define SMALL_CALL6(number, a, b, c, d, e, f) BARE(number, a, b, c, d, e, f)
 #else
 long __real_syscall(long number, ...);
-#define SMALL_CALL(number, a, b, c, d) __real_syscall(number, a, b, c, d)
+#define SMALL_CALL6(number, a, b, c, d, e, f) __real_syscall(number, a, b, c, d, e, f)
 #endif
+#define SMALL_CALL(number, a, b, c, d) SMALL_CALL6(number, a, b, c, d, 0, 0)
 
 static inline bool preload_alone(void)
 {

@@ -26,10 +26,10 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-static struct weft__short_page *page; /* NULL: lines are written */
-static struct weft__short_name *own_name;
-static bool page_tried;
-static uint32_t has_left = 1; /* this process is accounted for, or never was in the count */
+static struct weft__short_page *page PRELOAD_NEAR; /* NULL: lines are written */
+static struct weft__short_name *own_name PRELOAD_NEAR;
+static bool page_tried PRELOAD_NEAR;
+static uint32_t has_left PRELOAD_NEAR = 1; /* this process is accounted for, or never was in the count */
 
 FORK_CODE static uint64_t small_clock(clockid_t clock)
 {
@@ -100,20 +100,18 @@ bool weft__preload_counts_leave(void)
 	return true;
 }
 
-FORK_CODE bool weft__preload_child_ends(void)
+FORK_CODE bool weft__preload_counts_end(clockid_t cpu_clock, uint64_t born_ns)
 {
 	struct weft__short_name *at = own_name;
 	uint64_t cpu_ns, lived_ns;
 
 	if (!at || __atomic_load_n(&page->closed, __ATOMIC_RELAXED))
 		return false;
-	cpu_ns = small_clock(CLOCK_THREAD_CPUTIME_ID); /* it has one thread */
-	lived_ns = small_clock(CLOCK_MONOTONIC) - weft__preload_thread.child.born_ns;
-	weft__preload_thread.child.pid = -1;
+	cpu_ns = small_clock(cpu_clock);
+	lived_ns = small_clock(CLOCK_MONOTONIC) - born_ns;
 	__atomic_fetch_add(&at->cpu_ns, cpu_ns, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&at->lived_ns, lived_ns, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&at->n, 1, __ATOMIC_RELEASE);
-	weft__preload_counts_left(1);
 	return true;
 }
 
@@ -152,28 +150,35 @@ static bool is_page(int fd, unsigned long long inode)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_ino == inode && st.st_size == (off_t)sizeof(*page) &&
-	       fcntl(fd, F_GET_SEALS) == SEALS;
+	return SMALL_CALL(SYS_fstat, fd, &st, 0, 0) == 0 && st.st_ino == inode && st.st_size == (off_t)sizeof(*page) &&
+	       SMALL_CALL(SYS_fcntl, fd, F_GET_SEALS, 0, 0) == SEALS;
 }
 
 void weft__preload_counts_open(void)
 {
 	const char *text = page_tried ? NULL : getenv(SHORT_ENV);
-	char path[64];
-	unsigned long long inode;
+	char path[64] = "";
+	unsigned long long inode = 0;
 	int saved = errno;
-	void *at;
+	size_t n = 0;
+	long at;
 	long fd;
 
 	if (page_tried)
 		return;
 	page_tried = true;
-	if (!text || sscanf(text, "%63s %llu", path, &inode) != 2)
+	for (; text && *text && *text != ' ' && n + 1 < sizeof(path); text++)
+		path[n++] = *text;
+	if (!text || *text++ != ' ')
 		return;
+	for (; *text >= '0' && *text <= '9'; text++)
+		inode = inode * 10 + (unsigned)(*text - '0');
 	fd = SMALL_CALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd >= 0 && is_page((int)fd, inode)) {
-		at = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
-		page = at != MAP_FAILED && ((struct weft__short_page *)at)->mark == SHORT_MARK ? at : NULL;
+		at = SMALL_CALL6(SYS_mmap, NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		page = at != -1 ? (struct weft__short_page *)at : NULL; /* NOLINT(performance-no-int-to-ptr) */
+		if (page && page->mark != SHORT_MARK)
+			page = NULL;
 		if (page)
 			own_name = take_name(page);
 	}

@@ -17,16 +17,17 @@ extern int weft__threads_announced; /* record/thread/thread.h */
 
 #define START_AFTER_MS 50
 
-static struct weft_recorder_opts options;
+static struct weft_recorder_opts options PRELOAD_NEAR;
 static char options_dir[PATH_MAX];
+static char options_dir_near[200] PRELOAD_NEAR; /* if it fits */
 
 extern struct preload_real __start_preload_reals[] __attribute__((visibility("hidden")));
 extern struct preload_real __stop_preload_reals[] __attribute__((visibility("hidden")));
 
-struct weft_recorder *weft__preload_recorder;
-uint32_t weft__preload_on;
-uint32_t weft__preload_epoch = 1;
-int weft__preload_pid;
+struct weft_recorder *weft__preload_recorder PRELOAD_NEAR;
+uint32_t weft__preload_on PRELOAD_NEAR;
+uint32_t weft__preload_epoch PRELOAD_NEAR = 1;
+int weft__preload_pid PRELOAD_NEAR;
 
 static void *found_at(void **at, void *found)
 {
@@ -199,23 +200,29 @@ static uint64_t start_after_ns(void)
 /* Whether all are the C library's: one between this and the C library may have functions of its own that are not to
  * be passed by. Under the loader's lock nothing can be looked up later, and in the child of a fork it may stay
  * locked. */
-static bool find_all(void)
+static bool find_all(const struct symbol_objects *objects)
 {
 	struct preload_real *real;
 	bool libc = true;
 
-	for (real = __start_preload_reals; real < __stop_preload_reals; real++)
-		if (!__atomic_load_n(real->at, __ATOMIC_RELAXED) && weft__preload_may_have(real->name)) {
-			void *found = real->version ? dlvsym(RTLD_NEXT, real->name, real->version) : NULL;
+	for (real = __start_preload_reals; real < __stop_preload_reals; real++) {
+		bool nobody = false;
+		void *found;
 
-			found = found ? found : dlsym(RTLD_NEXT, real->name);
-			__atomic_store_n(real->at, found, __ATOMIC_RELAXED);
+		if (__atomic_load_n(real->at, __ATOMIC_RELAXED))
+			continue;
+		found = real->version ? dlvsym(RTLD_NEXT, real->name, real->version) : NULL;
+		found = found ? found : weft__preload_in_libc_only(objects, real->name, &nobody);
+		if (!found && !nobody) {
+			found = dlsym(RTLD_NEXT, real->name);
 			libc &= !found || weft__preload_in_libc(found);
 		}
+		__atomic_store_n(real->at, found, __ATOMIC_RELAXED);
+	}
 	return libc;
 }
 
-static bool records; /* this library, not the program itself */
+static bool records PRELOAD_NEAR; /* this library, not the program itself */
 
 WEFT_API const struct weft_calls *weft_run_calls(void);
 const struct weft_calls *weft_run_calls(void)
@@ -223,18 +230,32 @@ const struct weft_calls *weft_run_calls(void)
 	return records ? weft_calls() : NULL;
 }
 
+/* The program may change its environment. */
+static const char *keep_dir(const char *dir)
+{
+	size_t n = strlen(dir);
+	char *at = n < sizeof(options_dir_near) ? options_dir_near : options_dir;
+
+	n = n < sizeof(options_dir) ? n : sizeof(options_dir) - 1;
+	memcpy(at, dir, n);
+	at[n] = 0;
+	return at;
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	const char *dir = getenv("WEFT_PRELOAD_DIR"), *children = getenv("WEFT_PRELOAD_CHILDREN");
 	bool with_children = !children || strcmp(children, "0") != 0;
-	static bool begun; /* the loader may call constructors again while the process exits */
+	static bool begun PRELOAD_NEAR; /* the loader may call constructors again while the process exits */
+	struct symbol_objects objects;
 	int saved = errno;
 
 	if (!dir || !dir[0] || begun)
 		return;
 	begun = true;
+	weft__preload_objects(&objects);
 	/* One that records itself must not be recorded twice, but it may do so where the others do. */
-	if (weft__preload_may_have("weft_recorder_open") && dlsym(RTLD_DEFAULT, "weft_recorder_open")) {
+	if (weft__preload_may_have(&objects, "weft_recorder_open") && dlsym(RTLD_DEFAULT, "weft_recorder_open")) {
 		setenv("WEFT_DIR", dir, 0);
 		errno = saved;
 		return;
@@ -243,15 +264,15 @@ __attribute__((constructor)) static void start(void)
 	weft__preload_thread.quiet = 1;
 	weft__preload_pid = (int)getpid();
 	weft__preload_code_init();
-	if (find_all())
+	if (find_all(&objects))
 		weft__preload_alone_init();
-	weft__preload_loop_init();
+	weft__preload_loop_init(&objects);
 	weft__preload_wait_init();
 	weft__preload_threads_init();
 	weft__late_restarts = 1;
-	snprintf(options_dir, sizeof(options_dir), "%s", dir);
-	if (take_options(options_dir, with_children) == 0)
-		weft__preload_late_init(options_dir, with_children, start_after_ns());
+	dir = keep_dir(dir);
+	if (take_options(dir, with_children) == 0)
+		weft__preload_late_init(dir, with_children, start_after_ns());
 	weft__preload_thread.quiet = 0;
 	if (!with_children)
 		leave_environment();

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "lock.h"
 #include "preload.h"
 
 #define STREAM_USER_LOCK 0x8000 /* of _flags: the program locks it, __fsetlocking */
@@ -34,7 +35,7 @@ static inline void stream_begin(FILE *file, enum preload_name name)
 /* Behind it: those who wait know who had it. `file` may be closed. */
 static inline void stream_end(const FILE *file)
 {
-	if (weft_lock_waited((uint64_t)(uintptr_t)file))
+	if (is_waited(OBJECT(file)))
 		weft_slow_lock_given((uint64_t)(uintptr_t)file, 0);
 }
 

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "preload.h"
 
-uint32_t weft__preload_alone;
-static uint32_t has_threads; /* the program has made some */
+uint32_t weft__preload_alone PRELOAD_NEAR;
+static uint32_t has_threads PRELOAD_NEAR; /* the program has made some */
 
 /* Whether the program has one thread. Nobody can cancel that but itself, and then it is over. */
 static void not_alone(void)
@@ -32,8 +32,8 @@ static struct begin {
 	thrd_start_t start_c11;
 	void *data;
 } begins[BEGINS];
-static pthread_key_t end_key;
-static bool end_key_made;
+static pthread_key_t end_key PRELOAD_NEAR;
+static bool end_key_made PRELOAD_NEAR;
 
 static void thread_ends(void *data)
 {

@@ -20,8 +20,8 @@ __thread struct preload_thread weft__preload_thread __attribute__((tls_model("in
 static void on_exit_end(void);
 
 static uint32_t runtime;
-static pthread_key_t ending;
-static bool key_made;
+static pthread_key_t ending PRELOAD_NEAR;
+static bool key_made PRELOAD_NEAR;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t taken[WORKERS_MAX / 64];
 

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/place.h"
 
 #define NOTE_BYTES 512
 
 void (*weft__late_tend)(void);
 uint64_t weft__late_start_ns, weft__late_start_cpu_ns;
-int weft__late_restarts;
+int weft__late_restarts FORK_DATA;
 
 /* The one that counts is notes[late_number % 2]. No lock, which a child of fork would find taken. */
 static char notes[2][NOTE_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forked children that end before weft starts in them: counted in a page that `weft run` shares with all of them,
- * since a line in a file would cost such a child a tenth of its life. WEFT_PRELOAD_COUNTS says where the page is:
+/* Processes that end before weft starts in them: counted in a page that `weft run` shares with all of them, since a
+ * line in a file would cost a forked child a tenth of its life. WEFT_PRELOAD_COUNTS says where the page is:
  * "PATH INODE", a sealed memfd of weft run's. What is in it becomes lines of short-processes.txt when the program
  * has ended: "*N CPU_NS LIVED_NS NAME" for N processes. Every process is counted there when it begins and when it is
  * accounted for: the difference, "?N", are those that a signal ended, and those that still run. Any context. */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/place.h"
 #include "record/setup.h"
 
 int weft_recorder_open_env(struct weft_recorder **ret, const struct weft_recorder_opts *given, struct weft_error *err)
@@ -37,7 +38,7 @@ static int keep_text(const char **text)
 
 int weft__recorder_options(struct weft_recorder_opts *opts, struct weft_error *err)
 {
-	static struct weft__options labels;
+	static struct weft__options labels FORK_DATA; /* where pages are written to anyway */
 	const char *off = getenv("WEFT_OFF"), *dir = opts->dir;
 	int r;
 

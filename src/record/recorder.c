@@ -244,7 +244,7 @@ static void at_exit(void)
 {
 	struct weft_recorder *rec;
 
-	if (weft__recorder_unsettled())
+	if (weft__recorder_unsettled() || !__atomic_load_n(&ever_opened, __ATOMIC_RELAXED))
 		return;
 	weft__recorder_lock();
 	rec = the_recorder;
@@ -269,7 +269,7 @@ static void once_per_process(void)
 
 void weft__recorder_prepare(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_once_t once FORK_DATA = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, once_per_process);
 }
@@ -281,7 +281,7 @@ static int open_locked(struct weft_recorder **ret, const struct weft_recorder_op
 
 	if (the_recorder)
 		return weft__fail(err, -WEFT_E_STATE, "a recorder is open already; a process has one at a time");
-	ever_opened = true;
+	__atomic_store_n(&ever_opened, true, __ATOMIC_RELAXED);
 	/* Children that fork handlers do not reach (clone, vfork's kin) find the gate shut all the same. It is one
 	 * mapping more for each fork. */
 	madvise(&weft_gate, sizeof(weft_gate), MADV_WIPEONFORK);

@@ -26,7 +26,7 @@ plain=$("$children" faults)
 run "$children" faults
 [ "$(cat "$dir/out")" -le $((plain + 3)) ] || fail "a child takes $(cat "$dir/out") page faults, and $plain without weft"
 [ "$n" = 102 ] || fail "$n of 102 are counted"
-grep -q '^\*101 [0-9]* [0-9]* run_children$' "$dir/rec/short-processes.txt" || { cat "$dir/rec/short-processes.txt"; fail "they are not counted together"; }
+grep -q '^\*102 [0-9]* [0-9]* run_children$' "$dir/rec/short-processes.txt" || { cat "$dir/rec/short-processes.txt"; fail "they are not counted together"; }
 run "$children" faults started
 [ "$(cat "$dir/out")" -le $((plain + 20)) ] || fail "a child of a recorded program takes $(cat "$dir/out") page faults, and $plain without weft"
 [ "$n" = 101 ] || fail "$n of 101 are counted"

@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/place.h"
 #include "base/private_fds.h"
 #include "record/event/registry.h"
 #include "record/last.h"
@@ -58,7 +59,7 @@ static void key_make(void)
 
 void weft__threads_init(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_once_t once FORK_DATA = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, key_make);
 }
