@@ -37,32 +37,6 @@ static int worst_first(const void *a, const void *b)
 	return strcmp(x->title.at, y->title.at);
 }
 
-/* thread 7 "A" */
-static void say_thread(struct report_text *text, const struct report *report, uint32_t tid)
-{
-	const struct weft__names *names = &report->rec->names;
-	const struct weft_thread *thread = weft__names_thread(names, weft__names_thread_of(names, tid));
-
-	if (thread && thread->name[0])
-		report_say(text, "%.40s(%u)", cli_safe(thread->name), tid);
-	else
-		report_say(text, "thread %u", tid);
-}
-
-/* A waits for second_lock, held by B */
-static void say_pending(struct report_text *text, const struct report *report, const struct weft__pending *p)
-{
-	say_thread(text, report, p->tid);
-	report_say(text, " waits for ");
-	report_say_wait(text, report, p->what, p->name, p->object);
-	if (p->holder == p->tid) {
-		report_say(text, ", which it holds itself");
-	} else if (p->holder) {
-		report_say(text, ", held by ");
-		say_thread(text, report, p->holder);
-	}
-}
-
 static void add_deadlock(struct page_findings *list, const struct report *report, uint32_t number)
 {
 	const struct weft__result *r = report->result;
@@ -86,7 +60,7 @@ static void add_deadlock(struct page_findings *list, const struct report *report
 	at = (uint32_t)first;
 	do {
 		report_say(&f->worst, f->worst.n ? "; " : "");
-		say_pending(&f->worst, report, &r->pendings[at]);
+		report_say_pending(&f->worst, report, &r->pendings[at]);
 		at = r->pendings[at].next;
 	} while (at != first && at != WEFT__NO_PENDING);
 }
@@ -122,7 +96,7 @@ void page_add_pending(struct page_findings *list, const struct report *report)
 		f->what = p->what;
 		f->name = p->name;
 		report_say(&f->title, "a wait that had not ended: ");
-		say_pending(&f->title, report, p);
+		report_say_pending(&f->title, report, p);
 		if (report_say_stack(&stack, report, p->stack, 0))
 			report_say(&f->worst, "waiting in %s", stack.at);
 		stack.n = 0;

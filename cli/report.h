@@ -171,6 +171,7 @@ struct report_missing {
 void report_missing(const struct report *report, struct report_missing *list);
 void report_print_missing(const struct report *report);
 void report_json_missing(struct weft__json *json, const struct report *report);
+bool report_say_end(struct report_text *text, const struct report *report); /* not as usual, or false */
 double report_quota(const struct report *report); /* CPUs; 0: there was none */
 void report_say_throttling(struct report_text *text, const struct report *report);
 
@@ -191,6 +192,7 @@ void report_stuck(const struct report *report);
 void report_waiting(const struct report *report);
 void report_pending_headline(const struct report *report); /* waits for locks that have not ended; deadlocks */
 void report_pending(const struct report *report);
+void report_say_pending(struct report_text *text, const struct report *report, const struct weft__pending *pending);
 void report_json_pending(struct weft__json *json, const struct report *report);
 void report_cost(const struct report *report);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "analyze/loss.h"
 #include "cli.h"
@@ -302,6 +303,47 @@ static void add_degraded(struct report_missing *list, const struct report *repor
 	}
 }
 
+/* Of the process that weft run started: the signal that ended it; 0: none did. */
+static int signal_of(const struct report *report)
+{
+	const char *pid = weft__names_fact(&report->rec->names, "process.pid");
+
+	if (!pid || !pid[0] || !page_origin.pid || strtoull(pid, NULL, 10) != page_origin.pid || !WIFSIGNALED(page_origin.status))
+		return 0;
+	return WTERMSIG(page_origin.status);
+}
+
+/* How the process ended and its files were closed, where that is not as usual. */
+bool report_say_end(struct report_text *text, const struct report *report)
+{
+	const struct weft__recording *rec = report->rec;
+	const char *fact = weft__names_fact(&rec->names, "weft.recovered");
+	bool recovered = fact && fact[0], open = false;
+	int number = signal_of(report);
+	size_t i;
+
+	for (i = 0; i < rec->n_files; i++) {
+		const struct weft__file *file = &rec->files[i];
+		size_t n = strlen(file->path), suffix = strlen(".active");
+		bool active = n > suffix && strcmp(file->path + n - suffix, ".active") == 0;
+
+		recovered |= file->info.recovered;
+		/* A file with its final name was closed: one without its end was cut since. */
+		open |= !file->info.sealed && !file->info.recovered && (active || !file->damaged_places);
+	}
+	if (number)
+		report_say(text, "the process was killed by signal %d (SIG%s)", number,
+			   sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+	else if (recovered)
+		report_say(text, "the process was killed, crashed or called _exit");
+	else if (open)
+		report_say(text, "the recording is not closed: the process still runs, or was killed and weft recover "
+				 "has not been run");
+	if (recovered)
+		report_say(text, ", and the end of its recording was recovered");
+	return number || recovered || open;
+}
+
 static void add_files(struct report_missing *list, const struct report *report)
 {
 	const struct weft__recording *rec = report->rec;
@@ -345,7 +387,11 @@ static void add_budget(struct report_missing *list, const struct report *report)
 
 void report_missing(const struct report *report, struct report_missing *list)
 {
+	struct report_text end = {.n = 0};
+
 	list->n = 0;
+	if (report_say_end(&end, report))
+		report_say(add(list, "process_end"), "%s", end.at);
 	if (report->result->throttling.n)
 		report_say_throttling(add(list, "cpu_quota"), report);
 	add_late_start(list, report);

@@ -24,7 +24,7 @@ static void say_thread(struct report_text *text, const struct report *report, ui
 }
 
 /* thread 7 "A" waits for second_lock, held by thread 8 "B" */
-static void say_pending(struct report_text *text, const struct report *report, const struct weft__pending *p)
+void report_say_pending(struct report_text *text, const struct report *report, const struct weft__pending *p)
 {
 	say_thread(text, report, p->tid);
 	report_say(text, " waits for ");
@@ -44,7 +44,7 @@ static void print_pending(const struct report *report, const struct weft__pendin
 {
 	struct report_text text = {.n = 0};
 
-	say_pending(&text, report, p);
+	report_say_pending(&text, report, p);
 	printf("%s\n", text.at);
 	text.n = 0;
 	printf("%*sin %s\n", INDENT + 6, "",
@@ -151,7 +151,7 @@ static void one(struct weft__json *json, const struct report *report, const stru
 	weft__json_begin(json, "in_holder", '{');
 	report_json_frames(json, report, p->holder_stack, 0);
 	weft__json_end(json, '}');
-	say_pending(&text, report, p);
+	report_say_pending(&text, report, p);
 	weft__json_text(json, "meaning", text.at);
 	weft__json_end(json, '}');
 }
