@@ -120,7 +120,7 @@ static int study(struct study *s, const struct report_opts *opts)
 		.no_symbols = opts->no_symbols,
 		.by_location = opts->analysis.location != NULL,
 	};
-	if (s->report.top < PAGE_LISTS && (opts->json || !opts->full))
+	if (s->report.top < PAGE_LISTS) /* in all forms of the report: they say the same */
 		aopts.top = PAGE_LISTS;
 	aopts.names = &rec->names;
 	aopts.start_ns = rec->start_ns;

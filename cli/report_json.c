@@ -55,8 +55,8 @@ void report_json_location(struct weft__json *json, const struct report *report, 
 	const struct weft_location_def *def = weft__names_location(&report->rec->names, location);
 
 	weft__json_text(json, "location", weft__label_location(&report->rec->names, location));
-	weft__json_text(json, "file", def ? def->file : NULL);
-	if (def)
+	weft__json_text(json, "file", def && def->file[0] ? def->file : NULL);
+	if (def && def->line)
 		weft__json_u64(json, "line", def->line);
 	else
 		weft__json_null(json, "line");

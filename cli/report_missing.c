@@ -308,7 +308,8 @@ static int signal_of(const struct report *report)
 {
 	const char *pid = weft__names_fact(&report->rec->names, "process.pid");
 
-	if (!pid || !pid[0] || !page_origin.pid || strtoull(pid, NULL, 10) != page_origin.pid || !WIFSIGNALED(page_origin.status))
+	if (!pid || !pid[0] || !page_origin.pid || strtoull(pid, NULL, 10) != page_origin.pid ||
+	    !WIFSIGNALED(page_origin.status))
 		return 0;
 	return WTERMSIG(page_origin.status);
 }

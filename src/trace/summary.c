@@ -49,7 +49,7 @@ void weft__fill_share(struct weft__filling *f, size_t column, const char *why, u
 void weft__fill_text(struct weft__filling *f, size_t column, const char *text)
 {
 	put(f, column, NULL)->text = text;
-	f->row[column].set = text != NULL;
+	f->row[column].set = text && text[0];
 }
 
 void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t thread_id)
@@ -87,7 +87,7 @@ void weft__fill_location(struct weft__filling *f, size_t first, uint32_t locatio
 
 	put(f, first, NULL)->location = location;
 	weft__fill_text(f, first + 1, def ? def->file : NULL);
-	if (def)
+	if (def && def->line)
 		weft__fill_u64(f, first + 2, NULL, def->line);
 }
 

@@ -48,6 +48,8 @@ void weft__fill_cpu(struct weft__filling *f)
 	bool ticks = weft__only_ticks(f->of->result, &f->of->rec->names);
 	size_t i;
 
+	if (weft__no_samples(f->of->result, &f->of->rec->names))
+		return;
 	for (i = 0; i < WEFT__N_WHERE && weft__fill_row(f); i++) {
 		weft__fill_text(f, WEFT__COL_CPU_SUMMARY_STATE, states[i].name);
 		weft__fill_u64(f, WEFT__COL_CPU_SUMMARY_SAMPLES, NULL, samples->where[i].n);

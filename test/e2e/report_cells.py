@@ -82,7 +82,28 @@ def function(row):
     return row["function"] + (" [k]" if row["kernel"] else "")
 
 
-REASONS = set()  # that were met
+def module(row):
+    return os.path.basename(row["module"]) if row["module"] else "-"
+
+
+def yes(value):
+    return "yes" if value else "no"
+
+
+def stack(row):
+    """The innermost function that is neither weft's nor the kernel's, which begins what the text says of a stack."""
+    frames = [frame for frame in row["frames"] or [] if not re.match(r"weft_", frame["function"])]
+    outside = [frame for frame in frames if not frame["kernel"]] or frames
+    return outside[0]["function"] if outside else None
+
+
+def waker(row):
+    return place(row["waker"]) if row["waker"] and row["waker"]["location"] else None
+
+
+REASONS = set()   # that were met
+COMPARED = set()  # tables of the text, with rows
+QUERIED = set()   # tables of SQL, with rows
 HIST = [("p50", "p50_ns", ns), ("p99", "p99_ns", ns), ("p99.9", "p999_ns", ns), ("max", "max_ns", ns)]
 POLLS = [("polls", "polls.count", count), *[(title, "polls." + key, form) for title, key, form in HIST], ("total", "polls.total_ns", ns)]
 DELAYS = [("polls woken", "wake_to_poll.count", count), *[(title, "wake_to_poll." + key, form) for title, key, form in HIST]]
@@ -92,7 +113,7 @@ PARTS = [("polls", "time.polls", count), ("total", "time.total_ns", ns), ("on CP
 DEPTH = [("samples", "samples", count), ("min", "min", count), ("mean", "mean", mean), ("p99", "p99", count), ("max", "max", count)]
 TIMES = [("times", "times", count), ("total", "total_ns", ns), ("longest", "longest_ns", ns)]
 FUNCTIONS = [("self", "self_ns", ns), ("share", "self_share", share), ("samples", "self_samples", count), ("total", "total_ns", ns),
-             ("share", "total_share", share), ("samples", "total_samples", count), ("function", function, None)]
+             ("share", "total_share", share), ("samples", "total_samples", count), ("function", function, None), ("module", module, None)]
 
 # Columns that are left out where nothing polls.
 NEEDS_LOOP = {"worker", "in polls", "outside"}
@@ -130,6 +151,19 @@ TABLES = [
     ("Off the CPU", 0, "off_cpu.threads", [("thread", thread, None), ("blocked", "blocked_ns", ns), ("times", "blocked_times", count),
                                            ("preempted", "preempted_ns", ns), ("times", "preempted_times", count),
                                            ("longest", "longest_ns", ns), ("off-CPU samples", "samples", count)], None),
+    ("Off the CPU", 1, "off_cpu.stacks", [("time", "total_ns", ns), ("times", "times", count), ("samples", "samples", count),
+                                          ("reason", "reason", text), ("thread", thread, None), ("in", stack, None)], None),
+    ("Threads that waited", 0, "wall", [("time", "total_ns", ns), ("share", "share", share), ("wall samples", "samples", count),
+                                        ("call", "call", text), ("thread", thread, None), ("in", stack, None)], None),
+    ("Stuck polls", 0, "stuck_polls", [("age", "age_ns", ns), ("seen at", "seen_ns", moment), ("times", "times", count), ("thread", thread, None),
+                                       ("task", "task", text), ("spawn location", place, None), ("ended after", "duration_ns", ns),
+                                       ("in", stack, None)], None),
+    ("Tasks not polled", 0, "waiting_tasks", [("silent for", "silent_ns", ns), ("woken", "woken", yes), ("last woken", "waker.since_ns", ns),
+                                              ("by", waker, None), ("task", "task", text), ("spawn location", place, None),
+                                              ("waits in", stack, None)], "silent_ns"),
+    ("CPU time: ", 0, "cpu.where", [("CPU", "cpu_ns", ns), ("share", "share", share), ("samples", "samples", count),
+                                    ("where", "meaning", text)], "samples"),
+    ("Functions by CPU time", 0, "cpu.functions", FUNCTIONS, None),
     ("Queue depth", 0, "global_queues", [("global queue of", "runtime", text), *[(title, "depth." + key, form) for title, key, form in DEPTH]],
      None),
     ("Queue depth", 1, "workers", [("worker", "worker", text), *[(title, "local_queue." + key, form) for title, key, form in DEPTH]],
@@ -166,16 +200,21 @@ def tables_of(body, first_titles):
     return found
 
 
-def split(line, n):
-    """Cells have two spaces between them; those of locations have two inside, too."""
-    cells = re.split(r"  +", line.strip())
-    return ["  ".join(cells[:len(cells) - n + 1]), *cells[len(cells) - n + 1:]]
+def split(line):
+    """Cells have two spaces between them; those of locations have two inside, too, before file and line."""
+    cells = []
+    for cell in re.split(r"  +", line.strip()):
+        if cells and re.match(r"[\w.+-]+\.\w+:\d+$", cell):
+            cells[-1] += "  " + cell
+        else:
+            cells.append(cell)
+    return cells
 
 
 def said(row, column):
     title, key, form = column
     if form is None:
-        return key(row), None
+        return key(row), row.get("frames_why") if key is stack else None
     value, why = find(row, key)
     return (form(value) if value is not None else None), why
 
@@ -184,12 +223,12 @@ def check_cell(where, cell, row, column, marks):
     wanted, why = said(row, column)
     if wanted is not None:
         # Names are shortened in the text, and holders say more there.
-        same = cell == wanted or (column[1] in (function, holder) and (cell.startswith(wanted) or "..." in cell))
+        same = cell == wanted or (column[1] in (function, holder, stack, module) and (cell.startswith(wanted) or wanted.startswith(cell.split("..")[0]) and ".." in cell))
         check(same, "%s differ" % where, cell, wanted, row)
     elif why in (None, "none here"):
         check(cell == "-", "%s: nothing there" % where, cell, why, row)
-    elif why == "not known":
-        check(cell == why, "%s: not known" % where, cell, row)
+    elif why == "not known" or column[1] is stack and cell == "not known":
+        check(cell == "not known" and not row.get("frames"), "%s: not known" % where, cell, row)
     else:
         found = re.match(r"not measured \[(\d+)\]$", cell)
         check(found and marks.get(found.group(1)) == why, "%s: the reason differs" % where, cell, why, marks)
@@ -202,13 +241,15 @@ def check_table(report, body, table):
     if report["polls"] is None:
         columns = [column for column in columns if column[0] not in NEEDS_LOOP]
     rows, why = find(report, path)
-    if rows is None or not rows:
+    if rows is None or not rows or path == "cpu.where" and report["polls"] is None:  # nothing polls: all is outside of polls
         return 0
+    rows = list(rows.values()) if isinstance(rows, dict) else rows
+    if heading == "Functions by CPU time":
+        rows = sorted(rows, key=lambda row: -row["total_ns"])
     rows = [row for row in rows if not need or find(row, need)[0]]
     if not rows:
         return 0
-    tables = [one for one in tables_of(body, {"worker", "spawn location", "waited for", "object", "thread", "reason", "self",
-                                              "global queue of"})]
+    tables = [one for one in tables_of(body, {table[3][0][0] for table in TABLES} | {columns[0][0]})]
     tables = [one for one in tables if one[0][0] == columns[0][0]] if heading != "Queue depth" or number else tables[:1]
     check(tables, "%s: no table" % heading, body)
     titles, lines = tables[-1 if number and heading == "Waits" else 0]
@@ -229,7 +270,7 @@ def check_table(report, body, table):
             left.pop(0)
             continue
         for row in rows:  # it is left out: the reason is below, or it is 0 in all rows, or all that waited are workers
-            value, why = find(row, column[1])
+            value, why = said(row, column) if column[2] is None else find(row, column[1])
             if column[0] == "on workers" and value == row["total_ns"]:
                 continue
             REASONS.update([why] if why else [])
@@ -238,29 +279,70 @@ def check_table(report, body, table):
     shown += [None] * len(left)
     n = 0
     for row, line in zip(rows, lines):
-        cells = split(line, len(titles))
+        cells = split(line)
         check(len(cells) == len(titles), "%s: cells" % heading, cells, titles)
         for cell, column in zip(cells, shown):
             n += check_cell("%s, %s" % (heading, column[0]), cell, row, column, marks) if column else 0
     check(len(lines) >= len(rows), "%s: rows are missing" % heading, lines, rows)
+    COMPARED.add((heading, number))
     return n
 
 
+# Where the report has the rows of a summary.
+SUMMARIES = {"worker_summary": "workers", "location_summary": "locations", "function_summary": "cpu.functions", "cpu_summary": "cpu.where",
+             "thread_cpu_summary": "cpu.threads", "wait_summary": "waits", "lock_summary": "wait_objects",
+             "thread_wait_summary": "waits_by_thread", "thread_offcpu_summary": "off_cpu.threads", "offcpu_summary": "off_cpu.stacks",
+             "wall_summary": "wall", "stuck_summary": "stuck_polls", "waiting_summary": "waiting_tasks",
+             "queue_summary": "global_queues", "loss_summary": "losses", "cost_summary": "cost_of_weft"}
+
+
+def declared():
+    """The columns of each summary, with their keys in the JSON: docs/TABLES.md, which is made of the declarations."""
+    with open(os.path.join(os.environ["WEFT_SOURCE"], "docs/TABLES.md")) as file:
+        sections = re.findall(r"^## (\w+_summary)\n(.*?)(?=^## |\Z)", file.read(), re.M | re.S)
+    tables = {}
+    for name, body in sections:
+        rows = [[cell.strip(" `") for cell in line.split("|")] for line in body.split("\n") if line.startswith("| `")]
+        tables[name] = [(row[1], row[6]) for row in rows]
+    check(set(tables) == set(SUMMARIES), "docs/TABLES.md has other summaries than this test", sorted(tables), sorted(SUMMARIES))
+    return tables
+
+
+def in_json(row, path):
+    for key in path.split("."):
+        row = row and row[key]
+    return row
+
+
+def same_cell(table, key, sql, mine, row):
+    if sql is None or mine is None:
+        return sql == mine or key == "frames" and sql is None and mine == []
+    if key == "frames":  # SQL has its innermost function that is not weft's
+        return sql in [frame["function"] for frame in mine]
+    if key == "holder":
+        return sql == mine["where"]["worker"] if mine["where"] else sql == "(%d)" % mine["tid"]
+    if key == "object":
+        return sql == "%016x" % mine
+    if key == "call":  # its number
+        return isinstance(sql, int) and bool(mine)
+    return sql == mine
+
+
 def check_query(trace, report, *options):
-    """The same figures in SQL."""
-    for name, path, keys in (("worker_summary", "workers", ("worker", "observed_ns", "busy_ns", "busy_share", "cpu_ns", "parked_ns")),
-                             ("location_summary", "locations", ("location", "spawned", "ended", "alive")),
-                             ("function_summary", "cpu.functions", ("function", "self_ns", "total_ns", "self_share", "total_samples")),
-                             ("thread_cpu_summary", "cpu.threads", ("tid", "thread", "samples", "cpu_ns", "outside_ns")),
-                             ("wait_summary", "waits", ("kind", "name", "times", "total_ns", "longest_ns", "on_cpu_ns")),
-                             ("lock_summary", "wait_objects", ("kind", "name", "object_name", "times", "total_ns")),
-                             ("thread_wait_summary", "waits_by_thread", ("tid", "thread", "name", "times", "total_ns")),
-                             ("thread_offcpu_summary", "off_cpu.threads", ("tid", "blocked_ns", "preempted_ns", "switching_ns")),
-                             ("queue_summary", "global_queues", ("runtime", "runtime_id")),
-                             ("loss_summary", "losses", ("reason", "events", "records", "from_ns"))):
-        mine = json.loads(weft("query", "--json", *options, trace, "select %s from %s" % (", ".join(keys), name)))
-        rows = find(report, path)[0] or []
-        check(mine == [{key: row[key] for key in keys} for row in rows], "%s: SQL and JSON differ" % name, mine, rows)
+    """The same figures in SQL, of all columns of all summaries."""
+    for name, columns in declared().items():
+        sql = json.loads(weft("query", "--json", *options, trace, "select * from %s" % name))
+        rows = find(report, SUMMARIES[name])[0] or []
+        if isinstance(rows, dict):  # by what is in the first column
+            first = columns[1][0]
+            rows = [{first: key, **row} for key, row in rows.items() if isinstance(row, dict)]
+            columns = [(column, key or (column if column == first else "")) for column, key in columns]
+        check(len(sql) == len(rows), "%s: SQL and JSON have not the same rows" % name, sql, rows)
+        for mine, row in zip(sql, rows):
+            QUERIED.add(name)
+            for column, key in columns:
+                check(not key or same_cell(name, key, mine[column], in_json(row, key), row), "%s.%s: SQL and JSON differ" % (name, column),
+                      mine, row)
 
 
 def compare(trace, *options):
@@ -284,7 +366,8 @@ def compare(trace, *options):
 
 def main():
     cells = 0
-    for env in ({"WEFT_BUDGET_PPM": "off", "WEFT_POLLS": "all"}, {"WEFT_POLLS": "slow", "WEFT_SAMPLE_HZ": "off", "WEFT_WAIT_MS": "off"}):
+    check(len({(table[0], table[1]) for table in TABLES}) == len(TABLES), "a table is there twice")
+    for env in ({"WEFT_BUDGET_PPM": "off", "WEFT_POLLS": "all", "WEFT_SWITCHES": "stacks", "WEFT_WALL_HZ": "50", "WEFT_STUCK_MS": "20"}, {"WEFT_POLLS": "slow", "WEFT_SAMPLE_HZ": "off", "WEFT_WAIT_MS": "off"}):
         with tempfile.TemporaryDirectory() as scratch:
             trace = os.path.join(scratch, "trace")
             with demo.Server(record=trace, args=["--events"], env=env) as server:
@@ -303,6 +386,12 @@ def main():
         check(name != "loop" or (tasks == {None} and rows == [{"no_task": 1}]), "a tick has a task", tasks, rows)
         check(name != "server" or (None not in tasks and rows == [{"no_task": 0}]), "a poll has no task", tasks, rows)
         cells += n
+    # Stacks of switches need a privilege that not everybody has; nothing is lost in a calm recording.
+    rare = {("Off the CPU", 1)} if os.geteuid() else set()
+    left = {(table[0], table[1]) for table in TABLES} - COMPARED - rare
+    check(not left, "no rows of these tables of the text were compared", left)
+    left = set(SUMMARIES) - QUERIED - ({"offcpu_summary"} if os.geteuid() else set())
+    check(not left, "no rows of these tables of SQL were compared", left)
     check(cells > 300 and len(REASONS) >= 2, "too little was compared", cells, REASONS)
     print("%d cells are the same, and %d reasons" % (cells, len(REASONS)))
 
