@@ -103,6 +103,7 @@ def waker(row):
 
 REASONS = set()   # that were met
 COMPARED = set()  # tables of the text, with rows
+LISTED = set()    # lists of the text, with entries
 QUERIED = set()   # tables of SQL, with rows
 HIST = [("p50", "p50_ns", ns), ("p99", "p99_ns", ns), ("p99.9", "p999_ns", ns), ("max", "max_ns", ns)]
 POLLS = [("polls", "polls.count", count), *[(title, "polls." + key, form) for title, key, form in HIST], ("total", "polls.total_ns", ns)]
@@ -113,7 +114,8 @@ PARTS = [("polls", "time.polls", count), ("total", "time.total_ns", ns), ("on CP
 DEPTH = [("samples", "samples", count), ("min", "min", count), ("mean", "mean", mean), ("p99", "p99", count), ("max", "max", count)]
 TIMES = [("times", "times", count), ("total", "total_ns", ns), ("longest", "longest_ns", ns)]
 FUNCTIONS = [("self", "self_ns", ns), ("share", "self_share", share), ("samples", "self_samples", count), ("total", "total_ns", ns),
-             ("share", "total_share", share), ("samples", "total_samples", count), ("function", function, None), ("module", module, None)]
+             ("share", "total_share", share), ("samples", "total_samples", count), ("function", function, None),
+             ("module", module, None)]
 
 # Columns that are left out where nothing polls.
 NEEDS_LOOP = {"worker", "in polls", "outside"}
@@ -151,16 +153,20 @@ TABLES = [
     ("Off the CPU", 0, "off_cpu.threads", [("thread", thread, None), ("blocked", "blocked_ns", ns), ("times", "blocked_times", count),
                                            ("preempted", "preempted_ns", ns), ("times", "preempted_times", count),
                                            ("longest", "longest_ns", ns), ("off-CPU samples", "samples", count)], None),
-    ("Off the CPU", 1, "off_cpu.stacks", [("time", "total_ns", ns), ("times", "times", count), ("samples", "samples", count),
-                                          ("reason", "reason", text), ("thread", thread, None), ("in", stack, None)], None),
-    ("Threads that waited", 0, "wall", [("time", "total_ns", ns), ("share", "share", share), ("wall samples", "samples", count),
-                                        ("call", "call", text), ("thread", thread, None), ("in", stack, None)], None),
-    ("Stuck polls", 0, "stuck_polls", [("age", "age_ns", ns), ("seen at", "seen_ns", moment), ("times", "times", count), ("thread", thread, None),
-                                       ("task", "task", text), ("spawn location", place, None), ("ended after", "duration_ns", ns),
-                                       ("in", stack, None)], None),
-    ("Tasks not polled", 0, "waiting_tasks", [("silent for", "silent_ns", ns), ("woken", "woken", yes), ("last woken", "waker.since_ns", ns),
-                                              ("by", waker, None), ("task", "task", text), ("spawn location", place, None),
-                                              ("waits in", stack, None)], "silent_ns"),
+    ("Off the CPU", 1, "off_cpu.stacks",
+     [("time", "total_ns", ns), ("times", "times", count), ("samples", "samples", count), ("reason", "reason", text),
+      ("thread", thread, None), ("in", stack, None)], None),
+    ("Threads that waited", 0, "wall",
+     [("time", "total_ns", ns), ("share", "share", share), ("wall samples", "samples", count), ("call", "call", text),
+      ("thread", thread, None), ("in", stack, None)], None),
+    ("Stuck polls", 0, "stuck_polls",
+     [("age", "age_ns", ns), ("seen at", "seen_ns", moment), ("times", "times", count), ("thread", thread, None),
+      ("task", "task", text), ("spawn location", place, None), ("ended after", "duration_ns", ns),
+      ("in", stack, None)], None),
+    ("Tasks not polled", 0, "waiting_tasks",
+     [("silent for", "silent_ns", ns), ("woken", "woken", yes), ("last woken", "waker.since_ns", ns),
+      ("by", waker, None), ("task", "task", text), ("spawn location", place, None),
+      ("waits in", stack, None)], "silent_ns"),
     ("CPU time: ", 0, "cpu.where", [("CPU", "cpu_ns", ns), ("share", "share", share), ("samples", "samples", count),
                                     ("where", "meaning", text)], "samples"),
     ("Functions by CPU time", 0, "cpu.functions", FUNCTIONS, None),
@@ -223,7 +229,8 @@ def check_cell(where, cell, row, column, marks):
     wanted, why = said(row, column)
     if wanted is not None:
         # Names are shortened in the text, and holders say more there.
-        same = cell == wanted or (column[1] in (function, holder, stack, module) and (cell.startswith(wanted) or wanted.startswith(cell.split("..")[0]) and ".." in cell))
+        short = cell.startswith(wanted) or ".." in cell and wanted.startswith(cell.split("..")[0])
+        same = cell == wanted or column[1] in (function, holder, stack, module) and short
         check(same, "%s differ" % where, cell, wanted, row)
     elif why in (None, "none here"):
         check(cell == "-", "%s: nothing there" % where, cell, why, row)
@@ -241,7 +248,7 @@ def check_table(report, body, table):
     if report["polls"] is None:
         columns = [column for column in columns if column[0] not in NEEDS_LOOP]
     rows, why = find(report, path)
-    if rows is None or not rows or path == "cpu.where" and report["polls"] is None:  # nothing polls: all is outside of polls
+    if not rows or path == "cpu.where" and report["polls"] is None:  # nothing polls: all is outside of polls
         return 0
     rows = list(rows.values()) if isinstance(rows, dict) else rows
     if heading == "Functions by CPU time":
@@ -288,10 +295,82 @@ def check_table(report, body, table):
     return n
 
 
+PART = re.compile(r"(?:=|,) (<?)([\d.]+) (on CPU|blocked|waiting|preempted|not measured)")
+
+
+def check_parts(where, entry, breakdown):
+    """A part may be there several times, once for each cause: least and most of all of them, in its unit."""
+    line, said_parts = " ".join(entry.split()), {}
+    unit = re.search(r" (ns|us|ms|s) = ", line)
+    unit = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit.group(1)] if unit else 1e6
+    while "(" in line:
+        shorter = re.sub(r"\([^()]*\)", "", line)
+        if shorter == line:
+            break
+        line = shorter
+    for less, figure, part in PART.findall(line):
+        least, most = said_parts.get(part, (0, 0))
+        said_parts[part] = least + (0 if less else float(figure) - 0.051), most + float(figure) + 0.051
+    for part in ("on CPU", "blocked", "waiting", "preempted", "not measured"):
+        value = breakdown[part.lower().replace(" ", "_") + "_ns"]
+        if value is None or part not in said_parts and value < unit / 10:
+            continue
+        least, most = said_parts.get(part, (0, 0))
+        check(least * 0.999 <= value / unit <= most * 1.001, "%s: %s differs" % (where, part), entry, breakdown)
+    return len(said_parts)
+
+
+def spot(row):
+    """The task and its place, as lists have them."""
+    if row["task"] is None and row.get("task_why", "").startswith("a tick"):
+        return "tick of the %s" % row["location"]
+    file = " (%s:%d)" % (os.path.basename(row["file"]), row["line"]) if row["file"] else ""
+    return "task %d `%s`%s" % (row["task"], row["location"], file)
+
+
+def check_lists(report, text_report):
+    """Lists of worst polls, delays and waits: an entry each, in words."""
+    n = 0
+    for heading, key, rank in (("Longest polls", "longest_polls", "duration_ns"),
+                               ("Longest ticks", "longest_polls", "duration_ns"),
+                               ("Still running at the end", "still_running", "age_ns"),
+                               ("Longest waits from wake to poll", "longest_delays", "delay_ns"),
+                               ("Longest waits", "longest_waits", "duration_ns")):
+        body = section(text_report, heading)
+        if body is None or heading == "Longest waits" and "\nLongest waits\n" not in text_report:
+            continue
+        entries = re.split(r"^ *\d+  +(?=[\d.]+ [num]?s  )", body, flags=re.M)[1:]
+        rows = report[key]
+        check(len(entries) == len(rows), "%s: not the same entries" % key, len(entries), len(rows))
+        for entry, row in zip(entries, rows):
+            n += 3
+            words = " ".join(entry.split())
+            check(entry.startswith(ns(row[rank]) + "  "), "%s: %s differs" % (key, rank), entry, row)
+            check(moment(row["begin_ns"]) in words, "%s: the moment differs" % key, entry, row)
+            check(row["worker"] in words, "%s: the worker differs" % key, entry, row)
+            if key != "longest_waits":
+                check(spot(row) in words, "%s: the task differs" % key, entry, row)
+            elif row["holder"]:
+                check("held by thread %d " % row["holder"]["tid"] in words, "%s: the holder differs" % key, entry, row)
+            elif row["object_name"]:
+                check(row["object_name"] in words or row["name"] in words, "%s: the object differs" % key, entry, row)
+            wake = row.get("wake")
+            if wake and wake["delay_ns"] is not None and row["task"] is not None:
+                check("woken %s before by" % ns(wake["delay_ns"]) in words, "%s: the delay differs" % key, entry, row)
+                by = "by %s on %s" % (spot(wake), wake["worker"]) if wake["in_poll"] else ""
+                check(by in words, "%s: the waker differs" % key, entry, row)
+            if row.get("breakdown"):
+                n += check_parts(key, entry, row["breakdown"])
+            LISTED.add(key)
+    return n
+
+
 # Where the report has the rows of a summary.
-SUMMARIES = {"worker_summary": "workers", "location_summary": "locations", "function_summary": "cpu.functions", "cpu_summary": "cpu.where",
+SUMMARIES = {"worker_summary": "workers", "location_summary": "locations", "function_summary": "cpu.functions",
+             "cpu_summary": "cpu.where",
              "thread_cpu_summary": "cpu.threads", "wait_summary": "waits", "lock_summary": "wait_objects",
-             "thread_wait_summary": "waits_by_thread", "thread_offcpu_summary": "off_cpu.threads", "offcpu_summary": "off_cpu.stacks",
+             "thread_wait_summary": "waits_by_thread", "thread_offcpu_summary": "off_cpu.threads",
+             "offcpu_summary": "off_cpu.stacks",
              "wall_summary": "wall", "stuck_summary": "stuck_polls", "waiting_summary": "waiting_tasks",
              "queue_summary": "global_queues", "loss_summary": "losses", "cost_summary": "cost_of_weft"}
 
@@ -304,7 +383,7 @@ def declared():
     for name, body in sections:
         rows = [[cell.strip(" `") for cell in line.split("|")] for line in body.split("\n") if line.startswith("| `")]
         tables[name] = [(row[1], row[6]) for row in rows]
-    check(set(tables) == set(SUMMARIES), "docs/TABLES.md has other summaries than this test", sorted(tables), sorted(SUMMARIES))
+    check(set(tables) == set(SUMMARIES), "docs/TABLES.md has other summaries than this test", set(tables) ^ set(SUMMARIES))
     return tables
 
 
@@ -314,7 +393,7 @@ def in_json(row, path):
     return row
 
 
-def same_cell(table, key, sql, mine, row):
+def same_cell(key, sql, mine):
     if sql is None or mine is None:
         return sql == mine or key == "frames" and sql is None and mine == []
     if key == "frames":  # SQL has its innermost function that is not weft's
@@ -341,8 +420,8 @@ def check_query(trace, report, *options):
         for mine, row in zip(sql, rows):
             QUERIED.add(name)
             for column, key in columns:
-                check(not key or same_cell(name, key, mine[column], in_json(row, key), row), "%s.%s: SQL and JSON differ" % (name, column),
-                      mine, row)
+                check(not key or same_cell(key, mine[column], in_json(row, key)),
+                      "%s.%s: SQL and JSON differ" % (name, column), mine, row)
 
 
 def compare(trace, *options):
@@ -350,7 +429,7 @@ def compare(trace, *options):
     options = ["--top", "1000", *options]
     text_report = weft("report", *full, *options, trace)
     report = json.loads(weft("report", "--json", *options, trace))["recordings"][0]
-    n, ticks = 0, "\nTicks by event loop\n" in text_report
+    n, ticks = check_lists(report, text_report), "\nTicks by event loop\n" in text_report
     for pattern, other in TICKS if ticks else []:
         text_report = re.sub(pattern, other, text_report)
     for table in TABLES:
@@ -367,7 +446,9 @@ def compare(trace, *options):
 def main():
     cells = 0
     check(len({(table[0], table[1]) for table in TABLES}) == len(TABLES), "a table is there twice")
-    for env in ({"WEFT_BUDGET_PPM": "off", "WEFT_POLLS": "all", "WEFT_SWITCHES": "stacks", "WEFT_WALL_HZ": "50", "WEFT_STUCK_MS": "20"}, {"WEFT_POLLS": "slow", "WEFT_SAMPLE_HZ": "off", "WEFT_WAIT_MS": "off"}):
+    for env in ({"WEFT_BUDGET_PPM": "off", "WEFT_POLLS": "all", "WEFT_SWITCHES": "stacks", "WEFT_WALL_HZ": "50",
+                 "WEFT_STUCK_MS": "20"},
+                {"WEFT_POLLS": "slow", "WEFT_SAMPLE_HZ": "off", "WEFT_WAIT_MS": "off"}):
         with tempfile.TemporaryDirectory() as scratch:
             trace = os.path.join(scratch, "trace")
             with demo.Server(record=trace, args=["--events"], env=env) as server:
@@ -390,6 +471,7 @@ def main():
     rare = {("Off the CPU", 1)} if os.geteuid() else set()
     left = {(table[0], table[1]) for table in TABLES} - COMPARED - rare
     check(not left, "no rows of these tables of the text were compared", left)
+    check(LISTED >= {"longest_polls", "longest_delays", "longest_waits"}, "not all lists were compared", LISTED)
     left = set(SUMMARIES) - QUERIED - ({"offcpu_summary"} if os.geteuid() else set())
     check(not left, "no rows of these tables of SQL were compared", left)
     check(cells > 300 and len(REASONS) >= 2, "too little was compared", cells, REASONS)

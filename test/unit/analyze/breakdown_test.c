@@ -377,6 +377,30 @@ TEST(samples_in_a_wait_are_not_counted_twice)
 	feed_close(&feed);
 }
 
+/* Of 12 ms off the CPU, 2 were in short waits, which are only in a sum: the short interval was one. */
+TEST(causes_are_never_more_than_their_part_where_short_waits_are_only_in_a_sum)
+{
+	struct feed feed;
+	const struct weft__breakdown *b;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 20 * MS, COLLECTOR, OFFCPU, 101, 10 * MS, 10 * MS, WEFT_OFFCPU_BLOCKED, 1, 11, 0);
+	FEED(&feed, 32 * MS, COLLECTOR, OFFCPU, 101, 30 * MS, 2 * MS, WEFT_OFFCPU_BLOCKED, 1, 12, 0);
+	FEED(&feed, 50 * MS, 1, POLL_CPU, 38 * MS, 0, 0, 2 * MS);
+	FEED(&feed, 50 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->n_longest == 1);
+	b = &r->longest[0].breakdown;
+	CHECK_SPLIT(b->split, 38, 10, 2, 0, 0);
+	REQUIRE(b->n_causes == 1);
+	CHECK_EQ(b->causes[0].ns, 10 * MS);
+	CHECK_EQ(b->causes[0].stack, 11);
+	feed_close(&feed);
+}
+
 TEST(switches_that_are_missing_or_sampled_leave_time_that_is_not_measured)
 {
 	static const struct weft_loss loss = {WEFT_LOSS_SWITCH, 0, 5, 120 * MS, 130 * MS};
