@@ -77,7 +77,7 @@ static bool say_short(struct report_text *text, const struct report *report, con
 		report_say(text, "less was recorded at times");
 	else if (strcmp(key, "events_lost") == 0)
 		report_say(text, "%s events were lost, and times that span their gap are left out",
-			   cli_count(r->lost_events, figure));
+			   cli_count(r->loss.events, figure));
 	else
 		return false;
 	return true;

@@ -193,8 +193,8 @@ static void long_waits(struct weft__json *json, const struct report *report)
 	size_t i;
 
 	weft__json_begin(json, "longest_waits", '[');
-	for (i = 0; i < r->n_long_waits; i++) {
-		const struct weft__wait *wait = &r->long_waits[i];
+	for (i = 0; i < r->wait.n_longest; i++) {
+		const struct weft__wait *wait = &r->wait.longest[i];
 		uint64_t begin_ns = wait->end_ns > wait->rank_ns ? wait->end_ns - wait->rank_ns : 0;
 
 		weft__json_begin(json, NULL, '{');
@@ -218,8 +218,8 @@ static void long_waits(struct weft__json *json, const struct report *report)
 static void waits(struct weft__json *json, const struct report *report)
 {
 	report_json_table(json, report, "waits", WEFT__TABLE_WAIT_SUMMARY);
-	weft__json_u64(json, "waits_not_attributed", report->result->n_waits_mixed);
-	weft__json_u64(json, "waits_not_attributed_ns", report->result->waits_mixed_ns);
+	weft__json_u64(json, "waits_not_attributed", report->result->wait.n_mixed);
+	weft__json_u64(json, "waits_not_attributed_ns", report->result->wait.mixed_ns);
 	report_json_table(json, report, "wait_objects", WEFT__TABLE_LOCK_SUMMARY);
 	long_waits(json, report);
 	report_json_table(json, report, "waits_by_thread", WEFT__TABLE_THREAD_WAIT_SUMMARY);
@@ -230,7 +230,7 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 	const struct weft__result *r = report->result;
 	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
 
-	if (r->n_off_threads == 0) {
+	if (r->off.n_threads == 0) {
 		weft__json_absent(json, "off_cpu", why && why[0] ? why : "no switches here");
 		return;
 	}
@@ -239,7 +239,7 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 	weft__json_f64(json, "recorded_share", report_switch_share(report));
 	report_json_table(json, report, "threads", WEFT__TABLE_THREAD_OFFCPU_SUMMARY);
 	report_json_table(json, report, "stacks", WEFT__TABLE_OFFCPU_SUMMARY);
-	weft__json_u64(json, "beyond_limit_ns", r->off_beyond_ns);
+	weft__json_u64(json, "beyond_limit_ns", r->off.beyond_ns);
 	weft__json_end(json, '}');
 }
 
@@ -313,12 +313,12 @@ void report_json_offcpu(struct weft__json *json, const struct report *report)
 	waits(json, report);
 	off_cpu(json, report);
 	times(json, report);
-	if (report->result->n_wall_rows)
+	if (report->result->off.n_walls)
 		report_json_table(json, report, "wall", WEFT__TABLE_WALL_SUMMARY);
 	else
 		weft__json_absent(json, "wall", "no wall samples here");
 	report_json_table(json, report, "stuck_polls", WEFT__TABLE_STUCK_SUMMARY);
-	if (report->result->waiting_known)
+	if (report->result->task.waiting_known)
 		report_json_table(json, report, "waiting_tasks", WEFT__TABLE_WAITING_SUMMARY);
 	else
 		weft__json_absent(json, "waiting_tasks", "not every poll is recorded");

@@ -170,8 +170,8 @@ static void customs(struct weft__json *json, const struct report *report)
 	size_t i, j;
 
 	weft__json_begin(json, "program_events", '[');
-	for (i = 0; i < r->n_customs; i++) {
-		const struct weft__custom *custom = &r->customs[i];
+	for (i = 0; i < r->custom.n_kinds; i++) {
+		const struct weft__custom *custom = &r->custom.kinds[i];
 		const struct weft_kind_def *def = weft__names_kind(&report->rec->names, custom->kind);
 
 		weft__json_begin(json, NULL, '{');
@@ -203,13 +203,13 @@ static void losses(struct weft__json *json, const struct report *report)
 {
 	const struct weft__result *r = report->result;
 
-	weft__json_u64(json, "lost_events", r->lost_events);
-	weft__json_u64(json, "lost_samples", r->lost_samples);
-	weft__json_u64(json, "missed_samples", r->missed_samples);
-	weft__json_u64(json, "threads_not_sampled", r->uncovered + r->cpu_clock.threads);
+	weft__json_u64(json, "lost_events", r->loss.events);
+	weft__json_u64(json, "lost_samples", r->loss.samples);
+	weft__json_u64(json, "missed_samples", r->loss.missed_samples);
+	weft__json_u64(json, "threads_not_sampled", r->loss.uncovered + r->cpu_clock.threads);
 	report_json_cpu_clock(json, report);
-	weft__json_u64(json, "lost_switches", r->lost_switches);
-	weft__json_u64(json, "polls_beyond_cap", r->lost_polls);
+	weft__json_u64(json, "lost_switches", r->loss.switches);
+	weft__json_u64(json, "polls_beyond_cap", r->loss.polls);
 	report_json_table(json, report, "losses", WEFT__TABLE_LOSS_SUMMARY);
 }
 
@@ -271,9 +271,9 @@ void report_json(struct weft__json *json, const struct report *report)
 	losses(json, report);
 	hist_ns(json, "polls", &r->polls, report_no_polls(report));
 	hist_ns(json, "wake_to_poll", &r->delays, report_no_delays(report));
-	polls(json, report, "longest_polls", "duration_ns", r->longest, r->n_longest);
-	polls(json, report, "still_running", "age_ns", r->running, r->n_running);
-	polls(json, report, "longest_delays", "delay_ns", r->delayed, r->n_delayed);
+	polls(json, report, "longest_polls", "duration_ns", r->poll.longest, r->poll.n_longest);
+	polls(json, report, "still_running", "age_ns", r->poll.running, r->poll.n_running);
+	polls(json, report, "longest_delays", "delay_ns", r->poll.delayed, r->poll.n_delayed);
 	report_json_table(json, report, "workers", WEFT__TABLE_WORKER_SUMMARY);
 	report_json_table(json, report, "locations", WEFT__TABLE_LOCATION_SUMMARY);
 	page_json(json, report);

@@ -69,19 +69,19 @@ static void add_switches(struct report_missing *list, const struct report *repor
 	struct report_text *text;
 	size_t i;
 
-	if (share >= 0.999 && r->lost_switches)
+	if (share >= 0.999 && r->loss.switches)
 		report_say(add(list, "switches"),
 			   "%s records of context switches were lost in a moment: polls of then have parts that are "
 			   "not measured",
-			   cli_count(r->lost_switches, figure));
-	if (share >= 0.999 || !(r->n_kind[WEFT_KIND_OFFCPU] || r->lost_switches))
+			   cli_count(r->loss.switches, figure));
+	if (share >= 0.999 || !(r->n_kind[WEFT_KIND_OFFCPU] || r->loss.switches))
 		return;
 	text = add(list, "switches");
 	report_say(text, "switches were recorded in %s of the time", cli_percent(share, figure));
-	if (r->lost_switches && within_budget(report))
+	if (r->loss.switches && within_budget(report))
 		report_say(text, ", to stay within the budget and because records were lost");
-	else if (r->lost_switches)
-		report_say(text, ", because %s records were lost", cli_count(r->lost_switches, figure));
+	else if (r->loss.switches)
+		report_say(text, ", because %s records were lost", cli_count(r->loss.switches, figure));
 	else if (within_budget(report))
 		report_say(text, ", to stay within the budget");
 	report_say(text, ", so the table of time off the CPU shows a part of it");
@@ -130,21 +130,21 @@ static void add_samples(struct report_missing *list, const struct report *report
 	const struct weft__result *r = report->result;
 	char count[CLI_FIGURE];
 
-	if (r->lost_samples)
+	if (r->loss.samples)
 		report_say(add(list, "samples_lost"),
 			   "%s CPU samples were lost, for want of memory for their stacks: CPU time is too small by "
 			   "what they stand for",
-			   cli_count(r->lost_samples, count));
-	if (r->missed_samples)
+			   cli_count(r->loss.samples, count));
+	if (r->loss.missed_samples)
 		report_say(add(list, "samples_missed"),
 			   "about %s CPU samples are missing, because another handler took their signal: CPU time of "
 			   "then is too small",
-			   cli_count(r->missed_samples, count));
-	if (r->uncovered)
+			   cli_count(r->loss.missed_samples, count));
+	if (r->loss.uncovered)
 		report_say(add(list, "threads_not_sampled"),
 			   "%s thread%s could not be sampled: what %s did on the CPU is in no table",
-			   cli_count(r->uncovered, count), r->uncovered == 1 ? "" : "s",
-			   r->uncovered == 1 ? "it" : "they");
+			   cli_count(r->loss.uncovered, count), r->loss.uncovered == 1 ? "" : "s",
+			   r->loss.uncovered == 1 ? "it" : "they");
 }
 
 static void add_losses(struct report_missing *list, const struct report *report)
@@ -154,26 +154,26 @@ static void add_losses(struct report_missing *list, const struct report *report)
 	char count[CLI_FIGURE], span[CLI_FIGURE];
 	size_t i;
 
-	for (i = 0; i < r->n_lost; i++)
-		if (!weft__loss_counted(r->lost[i].reason)) {
-			pauses += r->lost[i].records;
-			paused_ns += r->lost[i].span_ns;
+	for (i = 0; i < r->loss.n_rows; i++)
+		if (!weft__loss_counted(r->loss.rows[i].reason)) {
+			pauses += r->loss.rows[i].records;
+			paused_ns += r->loss.rows[i].span_ns;
 		}
-	if (r->lost_events)
+	if (r->loss.events)
 		report_say(add(list, "events_lost"),
 			   "%s events were not recorded: times that span their gap are left out, and what was in it is "
 			   "missing "
 			   "(see Loss)",
-			   cli_count(r->lost_events, count));
+			   cli_count(r->loss.events, count));
 	if (pauses)
 		report_say(add(list, "paused"),
 			   "recording was paused %s time%s, %s in all: nothing of that time is here, and what spans it "
 			   "is left out",
 			   cli_count(pauses, count), pauses == 1 ? "" : "s", cli_ns(paused_ns, span));
-	if (r->lost_polls)
+	if (r->loss.polls)
 		report_say(add(list, "polls_beyond_cap"),
 			   "%s polls were beyond the cap of polls a second: they are counted, but not in the lists",
-			   cli_count(r->lost_polls, count));
+			   cli_count(r->loss.polls, count));
 }
 
 static void say_when(struct report_text *text, const struct report *report, uint64_t from_ns, uint64_t to_ns)

@@ -220,11 +220,11 @@ static void print_customs(const struct report *report)
 	char figure[CLI_FIGURE];
 	size_t i, j;
 
-	if (r->n_customs == 0)
+	if (r->custom.n_kinds == 0)
 		return;
 	cli_heading("Events of the program");
-	for (i = 0; i < r->n_customs; i++) {
-		const struct weft__custom *custom = &r->customs[i];
+	for (i = 0; i < r->custom.n_kinds; i++) {
+		const struct weft__custom *custom = &r->custom.kinds[i];
 		const struct weft_kind_def *def = weft__names_kind(&report->rec->names, custom->kind);
 		size_t rows = 0;
 
@@ -263,7 +263,7 @@ static void print_losses(const struct report *report)
 		    WEFT__COL_LOSS_SUMMARY_TO, WEFT__COL_LOSS_SUMMARY_TOGETHER) = {
 		REPORT_OF(view), .all = true, .optional = WEFT__COL_LOSS_SUMMARY_THREADS};
 
-	if (report->result->n_lost == 0)
+	if (report->result->loss.n_rows == 0)
 		return;
 	cli_heading("Loss: what is missing, and why");
 	report_print(report, WEFT__TABLE_LOSS_SUMMARY, &view);
@@ -283,7 +283,7 @@ void report_text(const struct report *report)
 		puts("no events");
 		return;
 	}
-	if (page_has_loop(report) || report->result->n_pendings)
+	if (page_has_loop(report) || report->result->wait.n_pendings)
 		putchar('\n');
 	report_pending_headline(report);
 	report_headline(report);

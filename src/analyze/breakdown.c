@@ -230,11 +230,11 @@ static void end_stuck(struct weft__result *r, const struct weft__closed *closed)
 {
 	size_t i;
 
-	for (i = 0; i < r->n_stucks && !closed->running; i++)
-		if (r->stucks[i].thread_id == closed->thread_id && r->stucks[i].task == closed->task &&
-		    r->stucks[i].time_ns >= closed->begin_ns && r->stucks[i].time_ns <= closed->end_ns) {
-			r->stucks[i].ended = true;
-			r->stucks[i].duration_ns = closed->end_ns - closed->begin_ns;
+	for (i = 0; i < r->off.n_stucks && !closed->running; i++)
+		if (r->off.stucks[i].thread_id == closed->thread_id && r->off.stucks[i].task == closed->task &&
+		    r->off.stucks[i].time_ns >= closed->begin_ns && r->off.stucks[i].time_ns <= closed->end_ns) {
+			r->off.stucks[i].ended = true;
+			r->off.stucks[i].duration_ns = closed->end_ns - closed->begin_ns;
 		}
 }
 
@@ -248,7 +248,7 @@ static void add_on_cpu(struct weft__split *to, uint64_t ns)
 static bool is_plain(const struct weft__result *result, struct weft__thread_timeline *timeline,
 		     const struct weft__closed *closed)
 {
-	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || result->n_stucks)
+	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || result->off.n_stucks)
 		return false;
 	(void)first_after(timeline, closed->begin_ns ? closed->begin_ns - 1 : 0);
 	return closed->end_ns < timeline->nearest_ns;
@@ -266,7 +266,7 @@ static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *
 		if (weft__location_get(&a->lanes, closed->location, &location) < 0)
 			return -ENOMEM;
 		add_on_cpu(&a->result.split, ns);
-		add_on_cpu(&a->result.lanes[closed->lane].split, ns);
+		add_on_cpu(&a->result.lane.lanes[closed->lane].split, ns);
 		add_on_cpu(&location->split, ns);
 	}
 	if (!closed->kept)
@@ -312,7 +312,7 @@ static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *ti
 		return -ENOMEM;
 	if (!closed->running && !a->opts.rows_only) {
 		add_split(&a->result.split, &breakdown.split);
-		add_split(&a->result.lanes[closed->lane].split, &breakdown.split);
+		add_split(&a->result.lane.lanes[closed->lane].split, &breakdown.split);
 		add_split(&location->split, &breakdown.split);
 	}
 	rc = closed->kept ? weft__rows_poll(&a->breakdowns, timeline, closed, &breakdown) : 0;

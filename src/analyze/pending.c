@@ -19,9 +19,9 @@ static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t
 {
 	size_t i;
 
-	for (i = r->n_pendings; i-- > 0;)
-		if (is_same(&r->pendings[i], tid, object, begin_ns))
-			return &r->pendings[i];
+	for (i = r->wait.n_pendings; i-- > 0;)
+		if (is_same(&r->wait.pendings[i], tid, object, begin_ns))
+			return &r->wait.pendings[i];
 	return NULL;
 }
 
@@ -33,14 +33,14 @@ int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *e
 	struct weft__pending *p = find(r, tid, WEFT_FIELD(ev, PENDING, OBJECT), begin_ns), *grown;
 
 	if (!p) {
-		if (r->n_pendings == PENDINGS_MAX)
+		if (r->wait.n_pendings == PENDINGS_MAX)
 			return 0;
-		grown = weft__arena_grow(&all_waits->arena, r->pendings, &all_waits->cap_pendings, r->n_pendings,
-					 sizeof(*grown));
+		grown = weft__arena_grow(&all_waits->arena, r->wait.pendings, &all_waits->cap_pendings,
+					 r->wait.n_pendings, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		r->pendings = grown;
-		p = &grown[r->n_pendings++];
+		r->wait.pendings = grown;
+		p = &grown[r->wait.n_pendings++];
 		*p = (struct weft__pending){.tid = tid,
 					    .what = (uint32_t)WEFT_FIELD(ev, PENDING, WHAT),
 					    .name = (uint32_t)WEFT_FIELD(ev, PENDING, NAME),
@@ -60,7 +60,7 @@ int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *e
 
 void weft__pending_end(struct weft__result *result, uint32_t tid, const struct weft__interval *wait)
 {
-	struct weft__pending *p = result->n_pendings ? find(result, tid, wait->object, wait->begin_ns) : NULL;
+	struct weft__pending *p = result->wait.n_pendings ? find(result, tid, wait->object, wait->begin_ns) : NULL;
 
 	if (p)
 		p->ended = p->counted = true;
@@ -92,8 +92,8 @@ int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
 	size_t i, kept = 0;
 	int rc = 0;
 
-	for (i = 0; rc == 0 && i < r->n_pendings; i++) {
-		struct weft__pending *p = &r->pendings[i];
+	for (i = 0; rc == 0 && i < r->wait.n_pendings; i++) {
+		struct weft__pending *p = &r->wait.pendings[i];
 		struct weft__interval interval = {.kind = INTERVAL_WAIT,
 						  .begin_ns = p->begin_ns,
 						  .end_ns = end_ns > p->seen_ns ? end_ns : p->seen_ns,
@@ -109,9 +109,9 @@ int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
 		rc = weft__thread_timeline_get(a, p->tid, &timeline);
 		if (rc == 0 && timeline && !p->counted)
 			rc = weft__thread_timeline_add(a, timeline, &interval);
-		r->pendings[kept++] = *p;
+		r->wait.pendings[kept++] = *p;
 	}
-	r->n_pendings = kept;
+	r->wait.n_pendings = kept;
 	return rc;
 }
 
@@ -128,8 +128,8 @@ static uint32_t waiter(const struct weft__result *r, uint32_t tid)
 {
 	size_t i;
 
-	for (i = 0; tid && i < r->n_pendings; i++)
-		if (r->pendings[i].tid == tid)
+	for (i = 0; tid && i < r->wait.n_pendings; i++)
+		if (r->wait.pendings[i].tid == tid)
 			return (uint32_t)i;
 	return WEFT__NO_PENDING;
 }
@@ -140,22 +140,22 @@ void weft__deadlocks_find(struct weft__result *r)
 	uint32_t at, steps;
 	size_t i;
 
-	if (r->n_pendings)
-		qsort(r->pendings, r->n_pendings, sizeof(*r->pendings), oldest_first);
-	for (i = 0; i < r->n_pendings; i++)
-		r->pendings[i].next = waiter(r, r->pendings[i].holder);
-	for (i = 0; i < r->n_pendings; i++) {
-		if (r->pendings[i].deadlock)
+	if (r->wait.n_pendings)
+		qsort(r->wait.pendings, r->wait.n_pendings, sizeof(*r->wait.pendings), oldest_first);
+	for (i = 0; i < r->wait.n_pendings; i++)
+		r->wait.pendings[i].next = waiter(r, r->wait.pendings[i].holder);
+	for (i = 0; i < r->wait.n_pendings; i++) {
+		if (r->wait.pendings[i].deadlock)
 			continue;
-		at = r->pendings[i].next;
-		for (steps = 1; at != WEFT__NO_PENDING && at != i && steps <= r->n_pendings; steps++)
-			at = r->pendings[at].next;
+		at = r->wait.pendings[i].next;
+		for (steps = 1; at != WEFT__NO_PENDING && at != i && steps <= r->wait.n_pendings; steps++)
+			at = r->wait.pendings[at].next;
 		if (at != i)
 			continue;
-		r->n_deadlocks++;
+		r->wait.n_deadlocks++;
 		do {
-			r->pendings[at].deadlock = (uint32_t)r->n_deadlocks;
-			at = r->pendings[at].next;
+			r->wait.pendings[at].deadlock = (uint32_t)r->wait.n_deadlocks;
+			at = r->wait.pendings[at].next;
 		} while (at != i);
 	}
 }

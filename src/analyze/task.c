@@ -23,7 +23,7 @@ static __attribute__((noinline)) int task_new(struct weft__tasks *tasks, uint64_
 
 	*ret = NULL;
 	if (tasks->by_id.n >= tasks->opts->max_tasks) {
-		tasks->result->tasks_untracked++;
+		tasks->result->task.untracked++;
 		return 0;
 	}
 	at = tasks->free;
@@ -80,13 +80,13 @@ static void set_spawned(struct weft__threads *threads, struct weft__task *task, 
 	struct weft__poll *poll;
 
 	if (is_late_spawn(task, ev)) {
-		threads->result->late_causes++;
+		threads->result->task.late_causes++;
 		poll = weft__poll_open(threads, task->poll_thread, task->id, task->poll_ns);
 		if (poll)
 			poll->location = location;
 	} else if (task->seen) {
 		if (ev->time_ns >= threads->opts->from_ns)
-			threads->result->ids_reused++;
+			threads->result->task.ids_reused++;
 		*task = (struct weft__task){.id = task->id, .live = true};
 	}
 	/* A wake that was seen before the spawn stays: it is of this task. */
@@ -140,9 +140,9 @@ static int remember(struct weft__tasks *tasks, const struct weft__task *task)
 int weft__task_end(struct weft__tasks *tasks, struct weft__lanes *lanes, const struct weft__event *ev)
 {
 	uint32_t at = weft__map_get(&tasks->by_id, WEFT_FIELD(ev, TASK_END, TASK));
-	uint32_t id = at != WEFT__MAP_NONE                 ? tasks->at[at].location
-		      : tasks->result->tasks_untracked > 0 ? WEFT__LOCATION_UNTRACKED
-							   : WEFT__LOCATION_UNSEEN;
+	uint32_t id = at != WEFT__MAP_NONE                ? tasks->at[at].location
+		      : tasks->result->task.untracked > 0 ? WEFT__LOCATION_UNTRACKED
+							  : WEFT__LOCATION_UNSEEN;
 	struct weft__location *location;
 	int rc = weft__location_get(lanes, id, &location);
 
@@ -201,13 +201,13 @@ int weft__task_wake(struct weft__analysis *a, struct weft__thread *s, const stru
 	set_wake(&task->last, &a->opts, &a->result, s, from, ev->time_ns);
 	task->n_wakes += task->n_wakes < UINT32_MAX;
 	if (is_late_wake(&a->threads, task, ev, &poll)) {
-		a->result.late_causes++;
+		a->result.task.late_causes++;
 		task->unwoken = false;
 		return poll ? weft__poll_woken(a, poll, &task->last) : 0;
 	}
 	if (task->wake.known && task->wake.time_ns >= a->result.detail.wakes_ns) {
 		if (ev->time_ns >= a->opts.from_ns)
-			a->result.wakes_again++;
+			a->result.task.wakes_again++;
 		return 0;
 	}
 	set_wake(&task->wake, &a->opts, &a->result, s, from, ev->time_ns);

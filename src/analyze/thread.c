@@ -43,7 +43,7 @@ int weft__thread_get(struct weft__threads *threads, struct weft__lanes *lanes, s
 		return 0;
 	}
 	if (threads->by_id.n >= threads->opts->max_threads) {
-		threads->result->thread_events_untracked++;
+		threads->result->untracked.events++;
 		return 0;
 	}
 	rc = new_slot(threads, &at);
@@ -84,7 +84,7 @@ void weft__thread_settle(const struct weft__analysis_opts *opts, struct weft__re
 
 	if (s->lane == NO_LANE || now_ns <= s->since_ns)
 		return;
-	lane = &result->lanes[s->lane];
+	lane = &result->lane.lanes[s->lane];
 	s->since_ns = now_ns;
 	if (s->state == THREAD_GUESS)
 		return;
@@ -217,7 +217,7 @@ int weft__thread_sched(struct weft__sampling *samples, struct weft__thread *s, c
 	if (rc < 0)
 		return rc;
 	if (follows && s->lane != NO_LANE) {
-		lane = &samples->result->lanes[s->lane];
+		lane = &samples->result->lane.lanes[s->lane];
 		lane->sched_ns += ev->time_ns - s->sched_ns;
 		lane->cpu_ns += WEFT_FIELD(ev, SCHED, CPU) - s->cpu_ns;
 		lane->runqueue_ns += WEFT_FIELD(ev, SCHED, RUNQUEUE) - s->runqueue_ns;

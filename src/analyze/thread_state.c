@@ -67,18 +67,18 @@ static int thread_row(struct weft__thread_state *state, struct weft__thread_time
 	struct weft__off_thread *grown;
 
 	*ret = NULL;
-	if (timeline->off_row == NO_ROW && r->n_off_threads >= state->opts->max_rows)
+	if (timeline->off_row == NO_ROW && r->off.n_threads >= state->opts->max_rows)
 		return 0;
 	if (timeline->off_row == NO_ROW) {
-		grown = weft__arena_grow(&state->arena, r->off_threads, &state->cap_threads, r->n_off_threads,
+		grown = weft__arena_grow(&state->arena, r->off.threads, &state->cap_threads, r->off.n_threads,
 					 sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		r->off_threads = grown;
-		timeline->off_row = (uint32_t)r->n_off_threads++;
+		r->off.threads = grown;
+		timeline->off_row = (uint32_t)r->off.n_threads++;
 		grown[timeline->off_row] = (struct weft__off_thread){.tid = timeline->tid, .worker = WEFT_WORKER_NONE};
 	}
-	*ret = &r->off_threads[timeline->off_row];
+	*ret = &r->off.threads[timeline->off_row];
 	(*ret)->thread_id = timeline->thread_id;
 	if (s)
 		(*ret)->worker = s->worker;
@@ -126,8 +126,8 @@ static int book_off(struct weft__thread_state *state, const struct weft__samplin
 		    const struct weft__interval *interval, uint64_t count, uint64_t samples)
 {
 	const struct weft__thread *s = thread_at(threads, timeline->thread_id);
-	struct rows rows = {&state->result->off_rows, &state->result->n_off_rows, &state->cap_rows, &state->row_by_key,
-			    &state->result->off_beyond_ns};
+	struct rows rows = {&state->result->off.rows, &state->result->off.n_rows, &state->cap_rows, &state->row_by_key,
+			    &state->result->off.beyond_ns};
 	uint64_t ns = times(interval->end_ns - interval->begin_ns, count);
 	struct weft__off_row row = {.tid = timeline->tid,
 				    .thread_id = timeline->thread_id,
@@ -184,7 +184,7 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 	timeline->n_off++;
 	timeline->off_sampled |= count > 1;
 	if (weft__since(a->now_ns, interval.end_ns) > LATE_NS)
-		a->result.intervals_late++;
+		a->result.untracked.intervals_late++;
 	rc = weft__context_keep(&a->samples, thread_at(&a->threads, timeline->thread_id), begin_ns, &interval.context);
 	if (rc == 0)
 		rc = weft__thread_timeline_add(a, timeline, &interval);
@@ -205,8 +205,8 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 
 int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 {
-	struct rows rows = {&a->result.wall_rows, &a->result.n_wall_rows, &a->thread_state.cap_wall_rows,
-			    &a->thread_state.wall_by_key, &a->result.wall_beyond_ns};
+	struct rows rows = {&a->result.off.walls, &a->result.off.n_walls, &a->thread_state.cap_wall_rows,
+			    &a->thread_state.wall_by_key, &a->result.off.walls_beyond_ns};
 	struct weft__interval interval = {
 		.kind = INTERVAL_WALL,
 		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, WALL, WEIGHT)),
@@ -243,12 +243,12 @@ static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft_
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, STUCK, AGE)), other_ns;
 	size_t i;
 
-	for (i = r->n_stucks; i-- > 0;) {
-		other_ns = weft__since(r->stucks[i].time_ns, r->stucks[i].rank_ns);
-		if (r->stucks[i].tid == WEFT_FIELD(ev, STUCK, TID) &&
-		    r->stucks[i].task == WEFT_FIELD(ev, STUCK, TASK) &&
+	for (i = r->off.n_stucks; i-- > 0;) {
+		other_ns = weft__since(r->off.stucks[i].time_ns, r->off.stucks[i].rank_ns);
+		if (r->off.stucks[i].tid == WEFT_FIELD(ev, STUCK, TID) &&
+		    r->off.stucks[i].task == WEFT_FIELD(ev, STUCK, TASK) &&
 		    (other_ns > begin_ns ? other_ns - begin_ns : begin_ns - other_ns) < LATE_NS)
-			return &r->stucks[i];
+			return &r->off.stucks[i];
 	}
 	return NULL;
 }
@@ -259,17 +259,17 @@ static int new_stuck(struct weft__thread_state *state, uint64_t age_ns, struct w
 	size_t i;
 
 	*ret = NULL;
-	if (!r->stucks)
-		r->stucks = weft__arena_new(&state->arena, state->opts->top, sizeof(*r->stucks));
-	if (!r->stucks)
+	if (!r->off.stucks)
+		r->off.stucks = weft__arena_new(&state->arena, state->opts->top, sizeof(*r->off.stucks));
+	if (!r->off.stucks)
 		return -ENOMEM;
-	if (r->n_stucks < state->opts->top) {
-		*ret = &r->stucks[r->n_stucks++];
+	if (r->off.n_stucks < state->opts->top) {
+		*ret = &r->off.stucks[r->off.n_stucks++];
 		return 0;
 	}
-	for (i = 0; i < r->n_stucks; i++)
-		if (r->stucks[i].rank_ns < (*ret ? (*ret)->rank_ns : age_ns))
-			*ret = &r->stucks[i];
+	for (i = 0; i < r->off.n_stucks; i++)
+		if (r->off.stucks[i].rank_ns < (*ret ? (*ret)->rank_ns : age_ns))
+			*ret = &r->off.stucks[i];
 	return 0;
 }
 
@@ -313,7 +313,8 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 void weft__cost_add(const struct weft__analysis_opts *opts, struct weft__result *result, const struct weft__event *ev)
 {
 	struct weft__cost *cost =
-		&result->costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT) : WEFT__COSTS - 1];
+		&result->off.costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT)
+									    : WEFT__COSTS - 1];
 
 	if (ev->time_ns < opts->from_ns)
 		return;
@@ -363,16 +364,16 @@ void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analy
 	uint64_t from_ns = opts->from_ns > opts->start_ns ? opts->from_ns : opts->start_ns;
 
 	weft__excess_settle(r);
-	r->switch_span_ns = weft__since(end_ns, from_ns);
-	r->switch_missing_ns = weft__gaps_switches_ns(gaps, from_ns, end_ns);
-	if (r->n_off_threads)
-		qsort(r->off_threads, r->n_off_threads, sizeof(*r->off_threads), thread_order);
-	if (r->n_off_rows)
-		qsort(r->off_rows, r->n_off_rows, sizeof(*r->off_rows), row_order);
-	if (r->n_wall_rows)
-		qsort(r->wall_rows, r->n_wall_rows, sizeof(*r->wall_rows), row_order);
-	if (r->n_stucks)
-		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
+	r->off.switch_span_ns = weft__since(end_ns, from_ns);
+	r->off.switch_missing_ns = weft__gaps_switches_ns(gaps, from_ns, end_ns);
+	if (r->off.n_threads)
+		qsort(r->off.threads, r->off.n_threads, sizeof(*r->off.threads), thread_order);
+	if (r->off.n_rows)
+		qsort(r->off.rows, r->off.n_rows, sizeof(*r->off.rows), row_order);
+	if (r->off.n_walls)
+		qsort(r->off.walls, r->off.n_walls, sizeof(*r->off.walls), row_order);
+	if (r->off.n_stucks)
+		qsort(r->off.stucks, r->off.n_stucks, sizeof(*r->off.stucks), stuck_order);
 }
 
 void weft__thread_state_fini(struct weft__thread_state *thread_state)

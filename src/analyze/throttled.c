@@ -33,7 +33,7 @@ static void set_throttled(struct weft__result *result, struct weft__thread_timel
 			  struct weft__interval *interval, uint64_t ns, uint64_t span)
 {
 	if (timeline->off_row != NO_ROW) {
-		struct weft__off_thread *thread = &result->off_threads[timeline->off_row];
+		struct weft__off_thread *thread = &result->off.threads[timeline->off_row];
 
 		thread->throttled_ns = weft__sum(weft__since(thread->throttled_ns, interval->ns), ns);
 	}

@@ -131,7 +131,7 @@ struct weft__thread_timeline {
 	struct weft__excess excess;
 	uint64_t rest_span,
 		rest_ns;  /* throttled.c: the last span of the quota, and what of it has been given to polls */
-	uint32_t off_row; /* in result.off_threads */
+	uint32_t off_row; /* in off.threads of the result */
 	uint32_t next_free;
 };
 

@@ -14,19 +14,19 @@ static int row_get(struct weft__waits *waits, uint32_t what, uint32_t name, stru
 	uint32_t at = weft__map_get(&waits->by_key, key);
 	struct weft__wait_row *grown;
 
-	if (at == WEFT__MAP_NONE && r->n_waits >= waits->opts->max_rows && (what || name))
+	if (at == WEFT__MAP_NONE && r->wait.n_rows >= waits->opts->max_rows && (what || name))
 		return row_get(waits, 0, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__arena_grow(&waits->arena, r->waits, &waits->cap, r->n_waits, sizeof(*grown));
+		grown = weft__arena_grow(&waits->arena, r->wait.rows, &waits->cap, r->wait.n_rows, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		r->waits = grown;
-		at = (uint32_t)r->n_waits;
+		r->wait.rows = grown;
+		at = (uint32_t)r->wait.n_rows;
 		if (weft__map_put(&waits->by_key, key, at) < 0)
 			return -ENOMEM;
-		grown[r->n_waits++] = (struct weft__wait_row){.what = what, .name = name};
+		grown[r->wait.n_rows++] = (struct weft__wait_row){.what = what, .name = name};
 	}
-	*ret = &r->waits[at];
+	*ret = &r->wait.rows[at];
 	return 0;
 }
 
@@ -50,8 +50,8 @@ static int add_to_row(struct weft__waits *waits, const struct weft__thread *s, c
 /* It may be of what was asked for, or not. */
 static void leave_out(struct weft__result *result, uint64_t n, uint64_t ns)
 {
-	result->n_waits_mixed = weft__sum(result->n_waits_mixed, n);
-	result->waits_mixed_ns = weft__sum(result->waits_mixed_ns, ns);
+	result->wait.n_mixed = weft__sum(result->wait.n_mixed, n);
+	result->wait.mixed_ns = weft__sum(result->wait.mixed_ns, ns);
 }
 
 static bool of_threads(const struct weft__analysis_opts *opts, const struct weft__thread *s)
@@ -91,24 +91,24 @@ static int object_get(struct weft__waits *waits, const struct weft__wait *wait, 
 	struct weft__result *r = waits->result;
 	uint64_t key = wait->object ^ ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15);
 	uint32_t at = weft__map_get(&waits->object_by_key, key);
-	struct weft__wait_object *row = at == WEFT__MAP_NONE ? NULL : &r->wait_objects[at], *grown;
+	struct weft__wait_object *row = at == WEFT__MAP_NONE ? NULL : &r->wait.objects[at], *grown;
 
 	*ret = row;
 	if (row && row->what == wait->what && row->name == wait->name && row->object == wait->object)
 		return 0;
 	*ret = NULL;
-	if (r->n_wait_objects >= waits->opts->max_rows) {
-		r->wait_objects_beyond++;
+	if (r->wait.n_objects >= waits->opts->max_rows) {
+		r->wait.objects_beyond++;
 		return 0;
 	}
-	grown = weft__arena_grow(&waits->arena, r->wait_objects, &waits->cap_objects, r->n_wait_objects,
+	grown = weft__arena_grow(&waits->arena, r->wait.objects, &waits->cap_objects, r->wait.n_objects,
 				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	r->wait_objects = grown;
-	if (weft__map_put(&waits->object_by_key, key, (uint32_t)r->n_wait_objects) < 0)
+	r->wait.objects = grown;
+	if (weft__map_put(&waits->object_by_key, key, (uint32_t)r->wait.n_objects) < 0)
 		return -ENOMEM;
-	*ret = &grown[r->n_wait_objects++];
+	*ret = &grown[r->wait.n_objects++];
 	**ret = (struct weft__wait_object){.what = wait->what, .name = wait->name, .object = wait->object};
 	return 0;
 }
@@ -341,10 +341,10 @@ void weft__waits_settle(struct weft__waits *waits)
 {
 	struct weft__result *r = waits->result;
 
-	if (r->n_waits)
-		qsort(r->waits, r->n_waits, sizeof(*r->waits), most_first);
-	if (r->n_wait_objects)
-		qsort(r->wait_objects, r->n_wait_objects, sizeof(*r->wait_objects), most_time_first);
+	if (r->wait.n_rows)
+		qsort(r->wait.rows, r->wait.n_rows, sizeof(*r->wait.rows), most_first);
+	if (r->wait.n_objects)
+		qsort(r->wait.objects, r->wait.n_objects, sizeof(*r->wait.objects), most_time_first);
 	weft__wait_ranks_settle(waits);
 }
 

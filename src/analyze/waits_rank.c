@@ -70,7 +70,7 @@ int weft__wait_rank(struct weft__analysis *a, const struct weft__thread *s, stru
 	struct weft__result *r = &a->result;
 
 	if (weft__wait_matters(wait->what) || weft__thread_works(s))
-		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, interval);
+		return keep_long(a, &r->wait.longest, &r->wait.n_longest, wait, interval);
 	/* Once somebody polls, nobody asks for these. */
 	return r->works ? 0 : keep_long(a, &a->waits.others, &a->waits.n_others, wait, interval);
 }
@@ -82,24 +82,24 @@ static int of_thread_get(struct weft__waits *waits, uint32_t thread_id, const st
 	struct weft__result *r = waits->result;
 	uint64_t key = ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15) ^ thread_id;
 	uint32_t at = weft__map_get(&waits->thread_by_key, key);
-	struct weft__wait_thread *row = at == WEFT__MAP_NONE ? NULL : &r->wait_threads[at], *grown;
+	struct weft__wait_thread *row = at == WEFT__MAP_NONE ? NULL : &r->wait.threads[at], *grown;
 
 	*ret = row;
 	if (row && row->thread_id == thread_id && row->what == wait->what && row->name == wait->name)
 		return 0;
 	*ret = NULL;
-	if (r->n_wait_threads >= waits->opts->max_rows) {
-		r->wait_threads_beyond++;
+	if (r->wait.n_threads >= waits->opts->max_rows) {
+		r->wait.threads_beyond++;
 		return 0;
 	}
-	grown = weft__arena_grow(&waits->arena, r->wait_threads, &waits->cap_threads, r->n_wait_threads,
+	grown = weft__arena_grow(&waits->arena, r->wait.threads, &waits->cap_threads, r->wait.n_threads,
 				 sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	r->wait_threads = grown;
-	if (weft__map_put(&waits->thread_by_key, key, (uint32_t)r->n_wait_threads) < 0)
+	r->wait.threads = grown;
+	if (weft__map_put(&waits->thread_by_key, key, (uint32_t)r->wait.n_threads) < 0)
 		return -ENOMEM;
-	*ret = &grown[r->n_wait_threads++];
+	*ret = &grown[r->wait.n_threads++];
 	**ret = (struct weft__wait_thread){.thread_id = thread_id, .what = wait->what, .name = wait->name};
 	return 0;
 }
@@ -147,10 +147,10 @@ void weft__wait_ranks_settle(struct weft__waits *waits)
 	size_t i;
 
 	for (i = 0; i < waits->n_others && !r->works; i++)
-		if (has_room(waits, &r->long_waits, r->n_long_waits, &waits->others[i]) > 0)
-			put(waits->opts, r->long_waits, &r->n_long_waits, &waits->others[i]);
-	if (r->n_long_waits)
-		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
-	if (r->n_wait_threads)
-		qsort(r->wait_threads, r->n_wait_threads, sizeof(*r->wait_threads), thread_order);
+		if (has_room(waits, &r->wait.longest, r->wait.n_longest, &waits->others[i]) > 0)
+			put(waits->opts, r->wait.longest, &r->wait.n_longest, &waits->others[i]);
+	if (r->wait.n_longest)
+		qsort(r->wait.longest, r->wait.n_longest, sizeof(*r->wait.longest), longest_first);
+	if (r->wait.n_threads)
+		qsort(r->wait.threads, r->wait.n_threads, sizeof(*r->wait.threads), thread_order);
 }

@@ -153,8 +153,8 @@ static void fill_workers(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_lanes && weft__fill_row(f); i++) {
-		const struct weft__lane *lane = &r->lanes[i];
+	for (i = 0; i < r->lane.n_lanes && weft__fill_row(f); i++) {
+		const struct weft__lane *lane = &r->lane.lanes[i];
 		const char *no_busy = weft__no_busy(r, lane), *no_parked = weft__no_parked(lane);
 		const char *no_cpu = weft__no_cpu(lane);
 
@@ -184,8 +184,8 @@ static void fill_locations(struct weft__filling *f)
 	const char *no_period = r->samples.period_ns ? NULL : "the sampling period is not known";
 	size_t i;
 
-	for (i = 0; i < r->n_locations && weft__fill_row(f); i++) {
-		const struct weft__location *location = &r->locations[i];
+	for (i = 0; i < r->lane.n_locations && weft__fill_row(f); i++) {
+		const struct weft__location *location = &r->lane.locations[i];
 
 		weft__fill_location(f, WEFT__COL_LOCATION_SUMMARY_LOCATION, location->id);
 		weft__fill_hist(f, WEFT__COL_LOCATION_SUMMARY_POLLS_COUNT, weft__no_polls(r), &location->polls);
@@ -211,12 +211,13 @@ static void fill_queues(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_queues && weft__fill_row(f); i++) {
-		const struct weft_runtime_def *runtime = weft__names_runtime(&f->of->rec->names, r->queues[i].runtime);
+	for (i = 0; i < r->custom.n_queues && weft__fill_row(f); i++) {
+		const struct weft_runtime_def *runtime =
+			weft__names_runtime(&f->of->rec->names, r->custom.queues[i].runtime);
 
 		weft__fill_text(f, WEFT__COL_QUEUE_SUMMARY_RUNTIME, runtime ? runtime->name : NULL);
-		weft__fill_u64(f, WEFT__COL_QUEUE_SUMMARY_RUNTIME_ID, NULL, r->queues[i].runtime);
-		weft__fill_depth(f, WEFT__COL_QUEUE_SUMMARY_SAMPLES, NULL, &r->queues[i].depths);
+		weft__fill_u64(f, WEFT__COL_QUEUE_SUMMARY_RUNTIME_ID, NULL, r->custom.queues[i].runtime);
+		weft__fill_depth(f, WEFT__COL_QUEUE_SUMMARY_SAMPLES, NULL, &r->custom.queues[i].depths);
 	}
 }
 
@@ -225,8 +226,8 @@ static void fill_losses(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_lost && weft__fill_row(f); i++) {
-		const struct weft__lost *lost = &r->lost[i];
+	for (i = 0; i < r->loss.n_rows && weft__fill_row(f); i++) {
+		const struct weft__lost *lost = &r->loss.rows[i];
 		bool paused = !weft__loss_counted(lost->reason);
 		bool threads = lost->reason == WEFT_LOSS_UNCOVERED;
 		bool held_back = lost->reason == WEFT_LOSS_SWITCH && lost->count == 0;
@@ -255,7 +256,7 @@ static void fill_losses(struct weft__filling *f)
 
 static void fill_costs(struct weft__filling *f)
 {
-	const struct weft__cost *all = f->of->result->costs;
+	const struct weft__cost *all = f->of->result->off.costs;
 	size_t i;
 
 	for (i = 0; i < WEFT__COSTS; i++) {

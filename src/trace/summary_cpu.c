@@ -100,8 +100,8 @@ void weft__fill_off_threads(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_off_threads && weft__fill_row(f); i++) {
-		const struct weft__off_thread *thread = &r->off_threads[i];
+	for (i = 0; i < r->off.n_threads && weft__fill_row(f); i++) {
+		const struct weft__off_thread *thread = &r->off.threads[i];
 
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_TID, NULL, thread->tid);
 		weft__fill_thread(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, thread->tid, thread->thread_id);
@@ -121,8 +121,8 @@ void weft__fill_off_stacks(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_off_rows; i++) {
-		const struct weft__off_row *row = &r->off_rows[i];
+	for (i = 0; i < r->off.n_rows; i++) {
+		const struct weft__off_row *row = &r->off.rows[i];
 
 		if (!row->stack && !row->kernel)
 			continue;
@@ -145,10 +145,10 @@ void weft__fill_wall(struct weft__filling *f)
 	uint64_t all_ns = 0;
 	size_t i;
 
-	for (i = 0; i < r->n_wall_rows; i++)
-		all_ns += r->wall_rows[i].ns;
-	for (i = 0; i < r->n_wall_rows && weft__fill_row(f); i++) {
-		const struct weft__off_row *row = &r->wall_rows[i];
+	for (i = 0; i < r->off.n_walls; i++)
+		all_ns += r->off.walls[i].ns;
+	for (i = 0; i < r->off.n_walls && weft__fill_row(f); i++) {
+		const struct weft__off_row *row = &r->off.walls[i];
 
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_TID, NULL, row->tid);
 		weft__fill_thread(f, WEFT__COL_WALL_SUMMARY_THREAD, row->tid, row->thread_id);
