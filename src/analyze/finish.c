@@ -152,9 +152,8 @@ static void hide_rows(struct weft__result *r)
 	r->lane.n_locations = kept;
 }
 
-static void order_rows(struct weft__polls *polls)
+static void order_rows(struct weft__polls *polls, struct weft__result *r)
 {
-	struct weft__result *r = polls->result;
 	size_t i;
 
 	hide_rows(r);
@@ -186,8 +185,8 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 
 	if (rc < 0)
 		return rc;
-	weft__deadlocks_find(&a->result);
-	rc = weft__waiting_find(&a->tasks, &a->threads, end_ns);
+	weft__deadlocks_find(&a->result.wait);
+	rc = weft__waiting_find(&a->tasks, &a->threads, a->result.n_kind[WEFT_KIND_POLL_COUNT] == 0, end_ns);
 	if (rc < 0)
 		return rc;
 	for (i = 0; i < a->threads.n; i++) {
@@ -205,16 +204,16 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	if (rc == 0)
 		rc = weft__times_settle(&a->timelines, &a->gaps, &a->samples);
 	if (rc == 0)
-		rc = weft__reported_settle(&a->lanes);
+		rc = weft__reported_settle(&a->lanes, &a->result);
 	if (rc == 0)
 		rc = count_alive(&a->tasks, &a->lanes);
 	if (rc == 0)
-		rc = weft__samples_settle(&a->result);
-	weft__waits_settle(&a->waits);
-	weft__thread_state_settle(&a->gaps, &a->opts, &a->result, end_ns);
+		rc = weft__samples_settle(&a->result.samples);
+	weft__waits_settle(&a->waits, a->result.works);
+	weft__thread_state_settle(&a->gaps, &a->opts, &a->result.off, end_ns);
 	if (rc == 0)
 		rc = add_up_losses(&a->arena, &a->opts, &a->result);
 	if (rc == 0)
-		order_rows(&a->polls);
+		order_rows(&a->polls, &a->result);
 	return rc;
 }

@@ -37,28 +37,27 @@ bool weft__worker_asked(const struct weft__analysis_opts *opts, uint32_t worker,
 
 int weft__lane_get(struct weft__lanes *all_lanes, uint32_t worker, uint32_t thread_id, uint32_t *ret)
 {
-	struct weft__result *r = all_lanes->result;
+	struct weft__lane_result *r = all_lanes->result;
 	uint64_t key = worker == WEFT_WORKER_NONE ? thread_id : UINT64_C(1) << 32 | worker;
 	uint32_t at = weft__map_get(&all_lanes->by_key, key);
 	struct weft__lane *lanes, *lane;
 
-	if (at == WEFT__MAP_NONE && r->lane.n_lanes >= all_lanes->opts->max_rows && worker != WEFT__LANE_OTHER)
+	if (at == WEFT__MAP_NONE && r->n_lanes >= all_lanes->opts->max_rows && worker != WEFT__LANE_OTHER)
 		return weft__lane_get(all_lanes, WEFT__LANE_OTHER, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		lanes = weft__arena_grow(&all_lanes->arena, r->lane.lanes, &all_lanes->cap, r->lane.n_lanes,
-					 sizeof(*lanes));
+		lanes = weft__arena_grow(&all_lanes->arena, r->lanes, &all_lanes->cap, r->n_lanes, sizeof(*lanes));
 		if (!lanes)
 			return -ENOMEM;
-		r->lane.lanes = lanes;
-		at = (uint32_t)r->lane.n_lanes;
+		r->lanes = lanes;
+		at = (uint32_t)r->n_lanes;
 		if (weft__map_put(&all_lanes->by_key, key, at) < 0)
 			return -ENOMEM;
-		r->lane.n_lanes++;
+		r->n_lanes++;
 		memset(&lanes[at], 0, sizeof(lanes[at]));
 		lanes[at].worker = worker;
 		lanes[at].thread_id = ~thread_id;
 	}
-	lane = &r->lane.lanes[at];
+	lane = &r->lanes[at];
 	if (lane->thread_id != thread_id) {
 		lane->thread_id = thread_id;
 		lane->match =
@@ -71,33 +70,33 @@ int weft__lane_get(struct weft__lanes *all_lanes, uint32_t worker, uint32_t thre
 
 int weft__location_get(struct weft__lanes *lanes, uint32_t id, struct weft__location **ret)
 {
-	struct weft__result *r = lanes->result;
+	struct weft__lane_result *r = lanes->result;
 	uint32_t at = weft__near_get(&lanes->locations, id);
 	struct weft__location *locations;
 
 	if (at != WEFT__MAP_NONE) {
-		*ret = &r->lane.locations[at];
+		*ret = &r->locations[at];
 		return 0;
 	}
 	at = weft__map_get(&lanes->location_by_id, id);
-	if (at == WEFT__MAP_NONE && r->lane.n_locations >= lanes->opts->max_rows && id < WEFT__LOCATION_OTHER)
+	if (at == WEFT__MAP_NONE && r->n_locations >= lanes->opts->max_rows && id < WEFT__LOCATION_OTHER)
 		return weft__location_get(lanes, WEFT__LOCATION_OTHER, ret);
 	if (at == WEFT__MAP_NONE) {
-		locations = weft__arena_grow(&lanes->arena, r->lane.locations, &lanes->cap_locations,
-					     r->lane.n_locations, sizeof(*locations));
+		locations = weft__arena_grow(&lanes->arena, r->locations, &lanes->cap_locations, r->n_locations,
+					     sizeof(*locations));
 		if (!locations)
 			return -ENOMEM;
-		r->lane.locations = locations;
-		at = (uint32_t)r->lane.n_locations;
+		r->locations = locations;
+		at = (uint32_t)r->n_locations;
 		if (weft__map_put(&lanes->location_by_id, id, at) < 0)
 			return -ENOMEM;
-		r->lane.n_locations++;
+		r->n_locations++;
 		memset(&locations[at], 0, sizeof(locations[at]));
 		locations[at].id = id;
 		locations[at].match = matches(lanes->opts->location, weft__label_location(lanes->opts->names, id));
 	}
 	weft__near_put(&lanes->locations, id, at);
-	*ret = &r->lane.locations[at];
+	*ret = &r->locations[at];
 	return 0;
 }
 

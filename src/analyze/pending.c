@@ -15,32 +15,32 @@ static bool is_same(const struct weft__pending *p, uint32_t tid, uint64_t object
 	       weft__since(begin_ns, p->begin_ns) < SAME_NS;
 }
 
-static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t object, uint64_t begin_ns)
+static struct weft__pending *find(struct weft__wait_result *r, uint32_t tid, uint64_t object, uint64_t begin_ns)
 {
 	size_t i;
 
-	for (i = r->wait.n_pendings; i-- > 0;)
-		if (is_same(&r->wait.pendings[i], tid, object, begin_ns))
-			return &r->wait.pendings[i];
+	for (i = r->n_pendings; i-- > 0;)
+		if (is_same(&r->pendings[i], tid, object, begin_ns))
+			return &r->pendings[i];
 	return NULL;
 }
 
 int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *ev)
 {
-	struct weft__result *r = all_waits->result;
+	struct weft__wait_result *r = all_waits->result;
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, PENDING, TID);
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, PENDING, AGE));
 	struct weft__pending *p = find(r, tid, WEFT_FIELD(ev, PENDING, OBJECT), begin_ns), *grown;
 
 	if (!p) {
-		if (r->wait.n_pendings == PENDINGS_MAX)
+		if (r->n_pendings == PENDINGS_MAX)
 			return 0;
-		grown = weft__arena_grow(&all_waits->arena, r->wait.pendings, &all_waits->cap_pendings,
-					 r->wait.n_pendings, sizeof(*grown));
+		grown = weft__arena_grow(&all_waits->arena, r->pendings, &all_waits->cap_pendings, r->n_pendings,
+					 sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		r->wait.pendings = grown;
-		p = &grown[r->wait.n_pendings++];
+		r->pendings = grown;
+		p = &grown[r->n_pendings++];
 		*p = (struct weft__pending){.tid = tid,
 					    .what = (uint32_t)WEFT_FIELD(ev, PENDING, WHAT),
 					    .name = (uint32_t)WEFT_FIELD(ev, PENDING, NAME),
@@ -58,9 +58,9 @@ int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *e
 	return 0;
 }
 
-void weft__pending_end(struct weft__result *result, uint32_t tid, const struct weft__interval *wait)
+void weft__pending_end(struct weft__wait_result *result, uint32_t tid, const struct weft__interval *wait)
 {
-	struct weft__pending *p = result->wait.n_pendings ? find(result, tid, wait->object, wait->begin_ns) : NULL;
+	struct weft__pending *p = result->n_pendings ? find(result, tid, wait->object, wait->begin_ns) : NULL;
 
 	if (p)
 		p->ended = p->counted = true;
@@ -87,13 +87,13 @@ static bool has_run(struct weft__threads *threads, struct weft__thread_timelines
 /* Those that have ended go. The rest is a wait of the thread up to the end, for the polls that it is in. */
 int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
 {
-	struct weft__result *r = &a->result;
+	struct weft__wait_result *r = &a->result.wait;
 	struct weft__thread_timeline *timeline;
 	size_t i, kept = 0;
 	int rc = 0;
 
-	for (i = 0; rc == 0 && i < r->wait.n_pendings; i++) {
-		struct weft__pending *p = &r->wait.pendings[i];
+	for (i = 0; rc == 0 && i < r->n_pendings; i++) {
+		struct weft__pending *p = &r->pendings[i];
 		struct weft__interval interval = {.kind = INTERVAL_WAIT,
 						  .begin_ns = p->begin_ns,
 						  .end_ns = end_ns > p->seen_ns ? end_ns : p->seen_ns,
@@ -109,9 +109,9 @@ int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
 		rc = weft__thread_timeline_get(a, p->tid, &timeline);
 		if (rc == 0 && timeline && !p->counted)
 			rc = weft__thread_timeline_add(a, timeline, &interval);
-		r->wait.pendings[kept++] = *p;
+		r->pendings[kept++] = *p;
 	}
-	r->wait.n_pendings = kept;
+	r->n_pendings = kept;
 	return rc;
 }
 
@@ -124,38 +124,38 @@ static int oldest_first(const void *left, const void *right)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-static uint32_t waiter(const struct weft__result *r, uint32_t tid)
+static uint32_t waiter(const struct weft__wait_result *r, uint32_t tid)
 {
 	size_t i;
 
-	for (i = 0; tid && i < r->wait.n_pendings; i++)
-		if (r->wait.pendings[i].tid == tid)
+	for (i = 0; tid && i < r->n_pendings; i++)
+		if (r->pendings[i].tid == tid)
 			return (uint32_t)i;
 	return WEFT__NO_PENDING;
 }
 
 /* From each one along the holders: who comes back to where it began is in a ring. */
-void weft__deadlocks_find(struct weft__result *r)
+void weft__deadlocks_find(struct weft__wait_result *r)
 {
 	uint32_t at, steps;
 	size_t i;
 
-	if (r->wait.n_pendings)
-		qsort(r->wait.pendings, r->wait.n_pendings, sizeof(*r->wait.pendings), oldest_first);
-	for (i = 0; i < r->wait.n_pendings; i++)
-		r->wait.pendings[i].next = waiter(r, r->wait.pendings[i].holder);
-	for (i = 0; i < r->wait.n_pendings; i++) {
-		if (r->wait.pendings[i].deadlock)
+	if (r->n_pendings)
+		qsort(r->pendings, r->n_pendings, sizeof(*r->pendings), oldest_first);
+	for (i = 0; i < r->n_pendings; i++)
+		r->pendings[i].next = waiter(r, r->pendings[i].holder);
+	for (i = 0; i < r->n_pendings; i++) {
+		if (r->pendings[i].deadlock)
 			continue;
-		at = r->wait.pendings[i].next;
-		for (steps = 1; at != WEFT__NO_PENDING && at != i && steps <= r->wait.n_pendings; steps++)
-			at = r->wait.pendings[at].next;
+		at = r->pendings[i].next;
+		for (steps = 1; at != WEFT__NO_PENDING && at != i && steps <= r->n_pendings; steps++)
+			at = r->pendings[at].next;
 		if (at != i)
 			continue;
-		r->wait.n_deadlocks++;
+		r->n_deadlocks++;
 		do {
-			r->wait.pendings[at].deadlock = (uint32_t)r->wait.n_deadlocks;
-			at = r->wait.pendings[at].next;
+			r->pendings[at].deadlock = (uint32_t)r->n_deadlocks;
+			at = r->pendings[at].next;
 		} while (at != i);
 	}
 }

@@ -21,7 +21,7 @@ static int rows_of(struct weft__lanes *lanes, const struct weft__poll *poll, str
 
 	if (rc < 0)
 		return rc;
-	*lane = &lanes->result->lane.lanes[poll->lane];
+	*lane = &lanes->result->lanes[poll->lane];
 	*location = found;
 	return 0;
 }

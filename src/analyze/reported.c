@@ -64,7 +64,8 @@ static uint32_t worker_of(const struct weft__threads *threads, uint32_t thread_i
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
-int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, const struct weft__event *ev)
+int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, struct weft__result *result,
+		     const struct weft__event *ev)
 {
 	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
 	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
@@ -79,13 +80,13 @@ int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, c
 	rc = weft__lane_get(lanes, worker_of(threads, thread_id), thread_id, &at);
 	if (rc < 0)
 		return rc;
-	lane = &lanes->result->lane.lanes[at];
+	lane = &lanes->result->lanes[at];
 	if (!lane->match || lanes->opts->location || lanes->opts->by_context)
 		return 0;
-	lanes->result->counted = lane->counted = true;
+	result->counted = lane->counted = true;
 	if (below_ns == UINT64_MAX && from_ns == 0) {
-		lanes->result->detail.polls_untimed =
-			weft__sum(lanes->result->detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
+		result->detail.polls_untimed =
+			weft__sum(result->detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 		return 0;
 	}
 	return weft__hist_add_n(&lane->polls, &lanes->arena, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
@@ -138,9 +139,8 @@ static int merge(struct weft__lanes *lanes, struct weft__hist *polls, const stru
 }
 
 /* Each poll is counted with its lane; all of them together are the sum. */
-static int add_lanes(struct weft__lanes *lanes)
+static int add_lanes(struct weft__lanes *lanes, struct weft__result *r)
 {
-	struct weft__result *r = lanes->result;
 	int rc = 0;
 	size_t i;
 
@@ -154,10 +154,9 @@ static int add_lanes(struct weft__lanes *lanes)
 	return rc;
 }
 
-int weft__reported_settle(struct weft__lanes *lanes)
+int weft__reported_settle(struct weft__lanes *lanes, struct weft__result *r)
 {
-	struct weft__result *r = lanes->result;
-	int rc = add_lanes(lanes);
+	int rc = add_lanes(lanes, r);
 	size_t i;
 
 	if (rc == 0)

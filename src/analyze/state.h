@@ -75,7 +75,7 @@ static inline int weft__thread_lane(struct weft__lanes *lanes, struct weft__thre
 
 	if (rc < 0)
 		return rc;
-	*ret = &lanes->result->lane.lanes[s->lane];
+	*ret = &lanes->result->lanes[s->lane];
 	return 0;
 }
 

@@ -63,22 +63,21 @@ static int asked(struct weft__lanes *lanes, const struct weft__thread *s, const 
 static int thread_row(struct weft__thread_state *state, struct weft__thread_timeline *timeline,
 		      const struct weft__thread *s, struct weft__off_thread **ret)
 {
-	struct weft__result *r = state->result;
+	struct weft__off_result *r = state->result;
 	struct weft__off_thread *grown;
 
 	*ret = NULL;
-	if (timeline->off_row == NO_ROW && r->off.n_threads >= state->opts->max_rows)
+	if (timeline->off_row == NO_ROW && r->n_threads >= state->opts->max_rows)
 		return 0;
 	if (timeline->off_row == NO_ROW) {
-		grown = weft__arena_grow(&state->arena, r->off.threads, &state->cap_threads, r->off.n_threads,
-					 sizeof(*grown));
+		grown = weft__arena_grow(&state->arena, r->threads, &state->cap_threads, r->n_threads, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		r->off.threads = grown;
-		timeline->off_row = (uint32_t)r->off.n_threads++;
+		r->threads = grown;
+		timeline->off_row = (uint32_t)r->n_threads++;
 		grown[timeline->off_row] = (struct weft__off_thread){.tid = timeline->tid, .worker = WEFT_WORKER_NONE};
 	}
-	*ret = &r->off.threads[timeline->off_row];
+	*ret = &r->threads[timeline->off_row];
 	(*ret)->thread_id = timeline->thread_id;
 	if (s)
 		(*ret)->worker = s->worker;
@@ -126,8 +125,8 @@ static int book_off(struct weft__thread_state *state, const struct weft__samplin
 		    const struct weft__interval *interval, uint64_t count, uint64_t samples)
 {
 	const struct weft__thread *s = thread_at(threads, timeline->thread_id);
-	struct rows rows = {&state->result->off.rows, &state->result->off.n_rows, &state->cap_rows, &state->row_by_key,
-			    &state->result->off.beyond_ns};
+	struct rows rows = {&state->result->rows, &state->result->n_rows, &state->cap_rows, &state->row_by_key,
+			    &state->result->beyond_ns};
 	uint64_t ns = times(interval->end_ns - interval->begin_ns, count);
 	struct weft__off_row row = {.tid = timeline->tid,
 				    .thread_id = timeline->thread_id,
@@ -238,38 +237,38 @@ int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 }
 
 /* A poll is reported again and again while it is stuck: it is the same while it would have begun at the same time. */
-static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft__event *ev)
+static struct weft__stuck *same_stuck(struct weft__off_result *r, const struct weft__event *ev)
 {
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, STUCK, AGE)), other_ns;
 	size_t i;
 
-	for (i = r->off.n_stucks; i-- > 0;) {
-		other_ns = weft__since(r->off.stucks[i].time_ns, r->off.stucks[i].rank_ns);
-		if (r->off.stucks[i].tid == WEFT_FIELD(ev, STUCK, TID) &&
-		    r->off.stucks[i].task == WEFT_FIELD(ev, STUCK, TASK) &&
+	for (i = r->n_stucks; i-- > 0;) {
+		other_ns = weft__since(r->stucks[i].time_ns, r->stucks[i].rank_ns);
+		if (r->stucks[i].tid == WEFT_FIELD(ev, STUCK, TID) &&
+		    r->stucks[i].task == WEFT_FIELD(ev, STUCK, TASK) &&
 		    (other_ns > begin_ns ? other_ns - begin_ns : begin_ns - other_ns) < LATE_NS)
-			return &r->off.stucks[i];
+			return &r->stucks[i];
 	}
 	return NULL;
 }
 
 static int new_stuck(struct weft__thread_state *state, uint64_t age_ns, struct weft__stuck **ret)
 {
-	struct weft__result *r = state->result;
+	struct weft__off_result *r = state->result;
 	size_t i;
 
 	*ret = NULL;
-	if (!r->off.stucks)
-		r->off.stucks = weft__arena_new(&state->arena, state->opts->top, sizeof(*r->off.stucks));
-	if (!r->off.stucks)
+	if (!r->stucks)
+		r->stucks = weft__arena_new(&state->arena, state->opts->top, sizeof(*r->stucks));
+	if (!r->stucks)
 		return -ENOMEM;
-	if (r->off.n_stucks < state->opts->top) {
-		*ret = &r->off.stucks[r->off.n_stucks++];
+	if (r->n_stucks < state->opts->top) {
+		*ret = &r->stucks[r->n_stucks++];
 		return 0;
 	}
-	for (i = 0; i < r->off.n_stucks; i++)
-		if (r->off.stucks[i].rank_ns < (*ret ? (*ret)->rank_ns : age_ns))
-			*ret = &r->off.stucks[i];
+	for (i = 0; i < r->n_stucks; i++)
+		if (r->stucks[i].rank_ns < (*ret ? (*ret)->rank_ns : age_ns))
+			*ret = &r->stucks[i];
 	return 0;
 }
 
@@ -280,7 +279,7 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 				      .begin_ns = ev->time_ns,
 				      .end_ns = ev->time_ns,
 				      .stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK)};
-	struct weft__stuck *stuck = same_stuck(&a->result, ev);
+	struct weft__stuck *stuck = same_stuck(&a->result.off, ev);
 	const struct weft__thread *s;
 	struct weft__thread_timeline *timeline;
 	bool counts;
@@ -358,22 +357,22 @@ static int stuck_order(const void *left, const void *right)
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
-void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *r,
-			       uint64_t end_ns)
+void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts,
+			       struct weft__off_result *r, uint64_t end_ns)
 {
 	uint64_t from_ns = opts->from_ns > opts->start_ns ? opts->from_ns : opts->start_ns;
 
 	weft__excess_settle(r);
-	r->off.switch_span_ns = weft__since(end_ns, from_ns);
-	r->off.switch_missing_ns = weft__gaps_switches_ns(gaps, from_ns, end_ns);
-	if (r->off.n_threads)
-		qsort(r->off.threads, r->off.n_threads, sizeof(*r->off.threads), thread_order);
-	if (r->off.n_rows)
-		qsort(r->off.rows, r->off.n_rows, sizeof(*r->off.rows), row_order);
-	if (r->off.n_walls)
-		qsort(r->off.walls, r->off.n_walls, sizeof(*r->off.walls), row_order);
-	if (r->off.n_stucks)
-		qsort(r->off.stucks, r->off.n_stucks, sizeof(*r->off.stucks), stuck_order);
+	r->switch_span_ns = weft__since(end_ns, from_ns);
+	r->switch_missing_ns = weft__gaps_switches_ns(gaps, from_ns, end_ns);
+	if (r->n_threads)
+		qsort(r->threads, r->n_threads, sizeof(*r->threads), thread_order);
+	if (r->n_rows)
+		qsort(r->rows, r->n_rows, sizeof(*r->rows), row_order);
+	if (r->n_walls)
+		qsort(r->walls, r->n_walls, sizeof(*r->walls), row_order);
+	if (r->n_stucks)
+		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
 }
 
 void weft__thread_state_fini(struct weft__thread_state *thread_state)

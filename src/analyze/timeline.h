@@ -137,7 +137,7 @@ struct weft__thread_timeline {
 
 struct weft__thread_timelines {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
+	struct weft__off_result *result;
 	struct weft__arena arena; /* of the list, and of logs and rings of each */
 	struct weft__thread_timeline *at;
 	size_t n, cap;
@@ -149,7 +149,6 @@ struct weft__thread_timelines {
 /* What breakdown.c keeps. */
 struct weft__breakdowns {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
 	struct weft__arena arena;
 	struct weft__slice *slices; /* of the poll that is being settled */
 	size_t n_slices, cap_slices;

@@ -31,32 +31,32 @@ static bool is_polled(struct weft__threads *threads, const struct weft__task *ta
 }
 
 /* Into the list, which is in order, if it is longer than the last one there. */
-static void insert(struct weft__result *r, size_t top, const struct weft__waiting *one)
+static void insert(struct weft__task_result *r, size_t top, const struct weft__waiting *one)
 {
-	size_t at = r->task.n_waiting;
+	size_t at = r->n_waiting;
 
 	if (at == top) {
-		if (longest_first(one, &r->task.waiting[at - 1]) >= 0)
+		if (longest_first(one, &r->waiting[at - 1]) >= 0)
 			return;
 		at--;
 	} else {
-		r->task.n_waiting++;
+		r->n_waiting++;
 	}
-	for (; at > 0 && longest_first(one, &r->task.waiting[at - 1]) < 0; at--)
-		r->task.waiting[at] = r->task.waiting[at - 1];
-	r->task.waiting[at] = *one;
+	for (; at > 0 && longest_first(one, &r->waiting[at - 1]) < 0; at--)
+		r->waiting[at] = r->waiting[at - 1];
+	r->waiting[at] = *one;
 }
 
-int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, uint64_t end_ns)
+int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, bool all, uint64_t end_ns)
 {
-	struct weft__result *r = tasks->result;
+	struct weft__task_result *r = tasks->result;
 	size_t i;
 
-	r->task.waiting_known = !tasks->opts->polls_reported && r->n_kind[WEFT_KIND_POLL_COUNT] == 0;
-	if (!r->task.waiting_known || tasks->opts->top == 0)
+	r->waiting_known = !tasks->opts->polls_reported && all;
+	if (!r->waiting_known || tasks->opts->top == 0)
 		return 0;
-	r->task.waiting = weft__arena_new(&tasks->arena, tasks->opts->top, sizeof(*r->task.waiting));
-	if (!r->task.waiting)
+	r->waiting = weft__arena_new(&tasks->arena, tasks->opts->top, sizeof(*r->waiting));
+	if (!r->waiting)
 		return -ENOMEM;
 	for (i = 0; i < tasks->n; i++) {
 		const struct weft__task *task = &tasks->at[i];
@@ -71,7 +71,7 @@ int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads,
 
 		if (!task->live || !task->seen || is_polled(threads, task))
 			continue;
-		r->task.n_waiting_all++;
+		r->n_waiting_all++;
 		insert(r, tasks->opts->top, &one);
 	}
 	return 0;
