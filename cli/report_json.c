@@ -10,23 +10,6 @@
 #include "page.h"
 #include "report.h"
 
-static void hist_ns(struct weft__json *json, const char *key, const struct weft__hist *hist, const char *why)
-{
-	if (hist->n == 0) {
-		weft__json_absent(json, key, why ? why : "none here");
-		return;
-	}
-	weft__json_begin(json, key, '{');
-	weft__json_u64(json, "count", hist->n);
-	weft__json_u64(json, "p50_ns", weft__hist_at(hist, 5000));
-	weft__json_u64(json, "p99_ns", weft__hist_at(hist, 9900));
-	weft__json_u64(json, "p999_ns", weft__hist_at(hist, 9990));
-	weft__json_u64(json, "min_ns", hist->min);
-	weft__json_u64(json, "max_ns", hist->max);
-	weft__json_u64(json, "total_ns", hist->sum);
-	weft__json_end(json, '}');
-}
-
 void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t thread_id)
 {
 	const struct weft__names *names = &report->rec->names;
@@ -199,20 +182,6 @@ static void customs(struct weft__json *json, const struct report *report)
 	weft__json_end(json, ']');
 }
 
-static void losses(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-
-	weft__json_u64(json, "lost_events", r->loss.events);
-	weft__json_u64(json, "lost_samples", r->loss.samples);
-	weft__json_u64(json, "missed_samples", r->loss.missed_samples);
-	weft__json_u64(json, "threads_not_sampled", r->loss.uncovered + r->cpu_clock.threads);
-	report_json_cpu_clock(json, report);
-	weft__json_u64(json, "lost_switches", r->loss.switches);
-	weft__json_u64(json, "polls_beyond_cap", r->loss.polls);
-	report_json_table(json, report, "losses", WEFT__TABLE_LOSS_SUMMARY);
-}
-
 static void files(struct weft__json *json, const struct weft__recording *rec)
 {
 	size_t i;
@@ -268,9 +237,9 @@ void report_json(struct weft__json *json, const struct report *report)
 
 	weft__json_begin(json, NULL, '{');
 	head(json, report);
-	losses(json, report);
-	hist_ns(json, "polls", &r->polls, report_no_polls(report));
-	hist_ns(json, "wake_to_poll", &r->delays, report_no_delays(report));
+	report_json_one(json, report, WEFT__TABLE_TOTAL_SUMMARY);
+	report_json_cpu_clock(json, report);
+	report_json_table(json, report, "losses", WEFT__TABLE_LOSS_SUMMARY);
 	polls(json, report, "longest_polls", "duration_ns", r->poll.longest, r->poll.n_longest);
 	polls(json, report, "still_running", "age_ns", r->poll.running, r->poll.n_running);
 	polls(json, report, "longest_delays", "delay_ns", r->poll.delayed, r->poll.n_delayed);

@@ -119,6 +119,27 @@ static void print_polls(const struct report *report, const struct weft__summary 
 	report_view(report, locations, &by_location);
 }
 
+/* Where there is more than one worker: what of all of them is in the JSON, too. */
+static void print_all(const struct report *report, const struct weft__summary *workers)
+{
+	REPORT_VIEW(polls, HIST(WEFT__COL_TOTAL_SUMMARY_POLLS), WEFT__COL_TOTAL_SUMMARY_POLLS_TOTAL) = {
+		REPORT_OF(polls), .need = WEFT__COL_TOTAL_SUMMARY_POLLS_COUNT};
+	REPORT_VIEW(delays, HIST(WEFT__COL_TOTAL_SUMMARY_DELAYS)) = {REPORT_OF(delays),
+								     .need = WEFT__COL_TOTAL_SUMMARY_DELAYS_COUNT};
+	REPORT_VIEW(split, SPLIT(WEFT__COL_TOTAL_SUMMARY)) = {REPORT_OF(split),
+							      .need = WEFT__COL_TOTAL_SUMMARY_TIME_POLLS,
+							      .optional = WEFT__COL_TOTAL_SUMMARY_THROTTLED};
+
+	if (workers->n_rows < 2 || report->result->polls.n == 0)
+		return;
+	cli_heading(page_only_ticks(report) ? "All ticks" : "All polls");
+	report_print(report, WEFT__TABLE_TOTAL_SUMMARY, &polls);
+	if (report->result->split.n && report_has_breakdown(report))
+		report_print(report, WEFT__TABLE_TOTAL_SUMMARY, &split);
+	if (report->result->delays.n)
+		report_print(report, WEFT__TABLE_TOTAL_SUMMARY, &delays);
+}
+
 static void print_splits(const struct report *report, const struct weft__summary *workers,
 			 const struct weft__summary *locations)
 {
@@ -289,6 +310,7 @@ void report_text(const struct report *report)
 	report_headline(report);
 	report_summary(report, WEFT__TABLE_WORKER_SUMMARY, &workers);
 	report_summary(report, WEFT__TABLE_LOCATION_SUMMARY, &locations);
+	print_all(report, &workers);
 	print_polls(report, &workers, &locations);
 	print_splits(report, &workers, &locations);
 	report_longest(report);

@@ -274,6 +274,44 @@ static void fill_costs(struct weft__filling *f)
 	}
 }
 
+static void fill_total(struct weft__filling *f)
+{
+	const struct weft__result *r = f->of->result;
+
+	if (!weft__fill_row(f))
+		return;
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_EVENTS, NULL, r->loss.events);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_SAMPLES, NULL, r->loss.samples);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_MISSED, NULL, r->loss.missed_samples);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_UNCOVERED, NULL, r->loss.uncovered + r->cpu_clock.threads);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_SWITCHES, NULL, r->loss.switches);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_CAP, NULL, r->loss.polls);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_MIXED, NULL, r->wait.n_mixed);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_MIXED_NS, NULL, r->wait.mixed_ns);
+	weft__fill_hist(f, WEFT__COL_TOTAL_SUMMARY_POLLS_COUNT, weft__no_polls(r), &r->polls);
+	weft__fill_hist(f, WEFT__COL_TOTAL_SUMMARY_DELAYS_COUNT, weft__no_delays(r), &r->delays);
+	weft__fill_split(f, WEFT__COL_TOTAL_SUMMARY_TIME_POLLS, &r->split);
+}
+
+static void fill_times(struct weft__filling *f)
+{
+	static const char *const names[WEFT__TIME_STATES] = {[WEFT__TIME_CPU] = "on_cpu",
+							     [WEFT__TIME_WAITING] = "waiting",
+							     [WEFT__TIME_BLOCKED] = "blocked",
+							     [WEFT__TIME_PREEMPTED] = "preempted"};
+	size_t i;
+
+	for (i = 0; i < WEFT__TIME_STATES && weft__fill_row(f); i++) {
+		const struct weft__time_sum *sum = &f->of->result->times[i];
+
+		weft__fill_text(f, WEFT__COL_TIME_SUMMARY_STATE, names[i]);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_SAMPLES, NULL, sum->n);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_WALL, NULL, sum->wall_ns);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_CPU, NULL, sum->cpu_ns);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_UNKNOWN, NULL, sum->cpu_unknown);
+	}
+}
+
 int weft__summary_init(struct weft__summary *ret, enum weft__table_id table, const struct weft__summary_of *of)
 {
 	static void (*const fill[])(struct weft__filling *) = {
@@ -293,6 +331,9 @@ int weft__summary_init(struct weft__summary *ret, enum weft__table_id table, con
 		[WEFT__TABLE_QUEUE_SUMMARY] = fill_queues,
 		[WEFT__TABLE_LOSS_SUMMARY] = fill_losses,
 		[WEFT__TABLE_COST_SUMMARY] = fill_costs,
+		[WEFT__TABLE_TOTAL_SUMMARY] = fill_total,
+		[WEFT__TABLE_TIME_SUMMARY] = fill_times,
+		[WEFT__TABLE_STACK_SUMMARY] = weft__fill_stacks,
 	};
 	struct weft__filling f = {.summary = ret, .of = of};
 

@@ -97,6 +97,7 @@ void weft__fill_times(struct weft__filling *f, size_t first, uint64_t n, uint64_
 void weft__fill_functions(struct weft__filling *f);
 void weft__fill_cpu(struct weft__filling *f);
 void weft__fill_cpu_threads(struct weft__filling *f);
+void weft__fill_stacks(struct weft__filling *f);
 void weft__fill_off_threads(struct weft__filling *f);
 void weft__fill_off_stacks(struct weft__filling *f);
 void weft__fill_wall(struct weft__filling *f);

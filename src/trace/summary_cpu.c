@@ -59,6 +59,34 @@ void weft__fill_cpu(struct weft__filling *f)
 	}
 }
 
+void weft__fill_stacks(struct weft__filling *f)
+{
+	const struct weft__quality *q = &f->of->profile->quality;
+	const struct {
+		const char *name;
+		struct weft__weight weight;
+	} rows[] = {
+		{"complete", q->complete},
+		{"cut", q->cut},
+		{"lost", q->lost},
+		{"none", q->none},
+		{"undefined", q->undefined},
+		{"with_frame_pointers", q->fp},
+		{"in_unknown_code", q->no_code},
+		{"before_their_tables", q->early},
+		{"with_kernel", q->kernel},
+	};
+	size_t i;
+
+	if (weft__no_samples(f->of->result, &f->of->rec->names))
+		return;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]) && weft__fill_row(f); i++) {
+		weft__fill_text(f, WEFT__COL_STACK_SUMMARY_STATE, rows[i].name);
+		weft__fill_u64(f, WEFT__COL_STACK_SUMMARY_SAMPLES, NULL, rows[i].weight.n);
+		weft__fill_u64(f, WEFT__COL_STACK_SUMMARY_CPU, NULL, rows[i].weight.ns);
+	}
+}
+
 static void fill_measured(struct weft__filling *f, const struct weft__sampled_thread *thread)
 {
 	const char *why = weft__no_measured(thread);

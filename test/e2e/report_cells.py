@@ -126,6 +126,9 @@ TICKS = [("Ticks by event loop", "Polls by worker"), ("Where the time of ticks w
 # Heading in the text, which table below it, member of the JSON, columns, member that rows of the table have, column
 # that is left out at 0.
 TABLES = [
+    ("All polls", 0, "", [*POLLS], None),
+    ("All polls", 1, "", [(title, key.replace("time.", "time_in_polls."), form) for title, key, form in PARTS], "time_in_polls"),
+    ("All polls", 2, "", DELAYS, "wake_to_poll"),
     ("Polls by worker", 0, "workers", [("worker", "worker", text), *POLLS, ("in polls", "busy_share", share),
                                        ("parked", "parked_share", share), ("on CPU", "cpu_share", share),
                                        ("waited for CPU", "runqueue_wait_ns", ns)], None),
@@ -180,7 +183,9 @@ TABLES = [
 
 
 def find(row, path):
-    """The value, or None and the reason."""
+    """The value, or None and the reason. Of "" it is a row of its own."""
+    if not path:
+        return [row], None
     for key in path.split("."):
         if row[key] is None:
             return None, row.get(key + "_why")
@@ -259,7 +264,7 @@ def check_table(report, body, table):
     tables = [one for one in tables_of(body, {table[3][0][0] for table in TABLES} | {columns[0][0]})]
     tables = [one for one in tables if one[0][0] == columns[0][0]] if heading != "Queue depth" or number else tables[:1]
     check(tables, "%s: no table" % heading, body)
-    titles, lines = tables[-1 if number and heading == "Waits" else 0]
+    titles, lines = tables[-1 if number and (heading == "Waits" or path == "") else 0]
     marks = dict(re.findall(r"^\[(\d+)\] not measured: (.*)$", "\n".join(lines), re.M))
     notes = [(found.group(1).split(", "), found.group(2)) for found in
              (re.match(r"([^:\[]+): not measured: (.*)$", line) for line in lines) if found]
@@ -372,7 +377,8 @@ SUMMARIES = {"worker_summary": "workers", "location_summary": "locations", "func
              "thread_wait_summary": "waits_by_thread", "thread_offcpu_summary": "off_cpu.threads",
              "offcpu_summary": "off_cpu.stacks",
              "wall_summary": "wall", "stuck_summary": "stuck_polls", "waiting_summary": "waiting_tasks",
-             "queue_summary": "global_queues", "loss_summary": "losses", "cost_summary": "cost_of_weft"}
+             "queue_summary": "global_queues", "loss_summary": "losses", "cost_summary": "cost_of_weft",
+             "total_summary": "", "time_summary": "time_samples", "stack_summary": "cpu.stacks"}
 
 
 def declared():
@@ -438,7 +444,7 @@ def compare(trace, *options):
         body = section(text_report, table[0])
         if body is not None:
             n += check_table(report, body, table)
-        elif find(report, table[2])[0] and not table[4]:
+        elif find(report, table[2])[0] and not table[4] and table[2]:
             check(False, "no section %s" % table[0], text_report)
     return n, report
 
