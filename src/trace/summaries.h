@@ -102,7 +102,8 @@
 	  "as on_cpu_ns") \
 	C(P##_NOT_MEASURED, not_measured_ns, NS, json ".not_measured_ns", "not measured", \
 	  "Of that: not known what it was spent on.", absent) \
-	C(P##_THROTTLED, throttled_ns, NS, json ".throttled_ns", "throttled", "Of preempted_ns: by a CPU quota.", absent)
+	C(P##_THROTTLED, throttled_ns, NS, json ".throttled_ns", "throttled", \
+	  "Of preempted_ns: by a CPU quota.", absent)
 
 #define WEFT__SUM_DEPTH(C, P, name, json, absent) \
 	C(P##_SAMPLES, name##samples, COUNT, json ".samples", "samples", "Readings of the queue's depth.", absent) \
