@@ -18,7 +18,7 @@
 
 const char *report_no_switches(const struct report *report, const struct weft__breakdown *breakdown)
 {
-	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
+	const char *why = report_switch_why(report);
 
 	if (breakdown->cpu != WEFT__CPU_UNKNOWN)
 		return breakdown->split.ns[WEFT__NOT_MEASURED] ? "its CPU clock was not read often enough" : NULL;
@@ -28,7 +28,7 @@ const char *report_no_switches(const struct report *report, const struct weft__b
 		return weft__names_fact(&report->rec->names, "degraded.budget")
 			       ? "not all switches were recorded, to stay within the budget"
 			       : "some of the thread's switches are missing";
-	return why && why[0] ? why : "the thread's switches were not recorded";
+	return why ? why : "the thread's switches were not recorded";
 }
 
 /* Parts have the unit of the whole, and as many decimals. */

@@ -213,10 +213,10 @@ static void waits(struct weft__json *json, const struct report *report)
 static void off_cpu(struct weft__json *json, const struct report *report)
 {
 	const struct weft__result *r = report->result;
-	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
+	const char *why = report_switch_why(report);
 
 	if (r->off.n_threads == 0) {
-		weft__json_absent(json, "off_cpu", why && why[0] ? why : "no switches here");
+		weft__json_absent(json, "off_cpu", why ? why : "no switches here");
 		return;
 	}
 	weft__json_begin(json, "off_cpu", '{');

@@ -65,6 +65,7 @@ static void add_switches(struct report_missing *list, const struct report *repor
 {
 	const struct weft__result *r = report->result;
 	double share = report_switch_share(report), total = 0;
+	bool spared = weft__names_fact(&report->rec->names, "switch.spared") != NULL;
 	char figure[CLI_FIGURE];
 	struct report_text *text;
 	size_t i;
@@ -74,11 +75,13 @@ static void add_switches(struct report_missing *list, const struct report *repor
 			   "%s records of context switches were lost in a moment: polls of then have parts that are "
 			   "not measured",
 			   cli_count(r->loss.switches, figure));
-	if (share >= 0.999 || !(r->n_kind[WEFT_KIND_OFFCPU] || r->loss.switches))
+	if (share >= 0.999 || !(r->n_kind[WEFT_KIND_OFFCPU] || r->loss.switches || spared))
 		return;
 	text = add(list, "switches");
 	report_say(text, "switches were recorded in %s of the time", cli_percent(share, figure));
-	if (r->loss.switches && within_budget(report))
+	if (spared)
+		report_say(text, ", because there were more than 10,000 a second");
+	else if (r->loss.switches && within_budget(report))
 		report_say(text, ", to stay within the budget and because records were lost");
 	else if (r->loss.switches)
 		report_say(text, ", because %s records were lost", cli_count(r->loss.switches, figure));

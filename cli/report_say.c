@@ -38,8 +38,9 @@ void report_say_wait(struct report_text *text, const struct report *report, uint
 {
 	char label[WEFT__LABEL_WAIT_BYTES];
 
-	report_say(text, "%s", cli_safe(weft__label_waited(&report->rec->names, &report->rec->frames, what, name,
-							   object, label, sizeof(label))));
+	report_say(text, "%s",
+		   cli_safe(weft__label_waited(&report->rec->names, &report->rec->frames, what, name, object, label,
+					       sizeof(label))));
 }
 
 #define CALL(name)                                                                                                     \

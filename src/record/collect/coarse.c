@@ -19,10 +19,10 @@
 #define ROOM_LOOK_NS UINT64_C(1000000000)
 #define PATIENCE_NS UINT64_C(10000000000)
 #define PATIENCE_MOST_NS UINT64_C(160000000000)
-#define UNTIMED_FROM 2.0  /* of what is allowed: timing polls costs more, */
-#define UNTIMED_BELOW 1.0 /* or would cost less */
+#define UNTIMED_FROM 2.0                    /* of what is allowed: timing polls costs more, */
+#define UNTIMED_BELOW 1.0                   /* or would cost less */
 #define UNTIMED_LOOK_NS UINT64_C(250000000) /* after a change it is looked at so soon */
-#define WINDOWS_SHARE 0.2 /* of what is allowed, for windows in which they are timed, */
+#define WINDOWS_SHARE 0.2                   /* of what is allowed, for windows in which they are timed, */
 #define WINDOWS_LEAST 0.01
 #define WINDOWS_MOST 0.5 /* of the time */
 #define WINDOW_NS 20000000.0
@@ -147,8 +147,13 @@ int weft__coarse_timing(struct weft__coarse *coarse, uint64_t now_ns, uint64_t s
 	coarse->windows = f < WINDOWS_LEAST ? WINDOWS_LEAST : f > WINDOWS_MOST ? WINDOWS_MOST : f;
 	coarse->pace_ns = gate_pace(allowed);
 	if (coarse->level != COARSE_UNTIMED) {
-		if (share <= UNTIMED_FROM * allowed || polls < TIMED_POLLS)
+		if (share <= UNTIMED_FROM * allowed || polls < TIMED_POLLS) {
+			coarse->dear = 0;
 			return 0;
+		}
+		if (!coarse->dear++) /* a moment in which threads were preempted as they read clocks is no reason */
+			return 0;
+		coarse->dear = 0;
 		coarse->share = share;
 		coarse->rate = 1e9 * 2 * (double)polls / (double)span_ns;
 		return change(coarse, now_ns, COARSE_UNTIMED);
@@ -228,6 +233,8 @@ void weft__coarse_counted(struct weft__collector *c, uint64_t now_ns)
 	if (weft__coarse_timing(coarse, now_ns, span_ns, cost_ns, more[COARSE_ALL] / 2, more[COARSE_COUNTED],
 				c->costs.governor.allowed))
 		apply(c, now_ns, c->costs.governor.allowed);
+	if (coarse->dear)
+		weft__poll_counts_soon(c, now_ns, UNTIMED_LOOK_NS);
 }
 
 uint64_t weft__coarse_due(const struct weft__coarse *coarse)

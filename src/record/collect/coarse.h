@@ -56,6 +56,7 @@ struct weft__coarse {
 	uint64_t timing_seen[COARSE_UNTIMED]; /* `passed` at the last look at what timing costs, */
 	uint64_t timing_ns;                   /* and when that was */
 	double timed_ns;    /* what a poll with a clock costs its thread, with its wakes and account */
+	uint32_t dear;      /* timing polls was too dear at the last look */
 	double windows;     /* of the time, in which polls are timed at COARSE_UNTIMED */
 	uint64_t window_ns; /* when the next one begins or ends; 0: there are none */
 	uint64_t random;    /* for their spread */

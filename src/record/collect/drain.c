@@ -252,7 +252,8 @@ static void look_at_name(struct weft__collector *c, uint32_t i, struct ring_page
  * very many threads it comes later, some of them each second. */
 static int name_is_young(const struct weft__collector *c, uint32_t i, const struct ring_page *ring)
 {
-	return !c->notes[i].looks && c->name_looks < TEND_RINGS && ring->thread.stream && load_relaxed(&ring->owner) == ring->thread.tid &&
+	return !c->notes[i].looks && c->name_looks < TEND_RINGS && ring->thread.stream &&
+	       load_relaxed(&ring->owner) == ring->thread.tid &&
 	       weft__clock_mono() > ring->thread.first_ns + NAME_SOON_NS;
 }
 

@@ -21,7 +21,7 @@
 #define OFF_CPU_FIRST_NS 3000
 #define ACCOUNT_LATE_NS 20000 /* nothing here takes as long: the thread was preempted */
 #define ACCOUNT_READ_NS 1000  /* from a tick to the clock's reading, else */
-#define ACCOUNT_KEEP_NS 50    /* what keeping the account takes, besides readings */
+#define ACCOUNT_KEEP_NS 25    /* what keeping the account takes, besides readings; see docs/decisions/015-account.md */
 
 /* The CPU clock. */
 int weft__account_clock(struct account *account);

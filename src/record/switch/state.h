@@ -161,7 +161,7 @@ struct weft__switch_watch {
 	uint64_t few_ns;          /* since when there are few; 0: there are not */
 	uint64_t back_ns;         /* when records came back */
 	uint64_t patience_ns;     /* for how long there must be few until they do */
-	int looked;               /* there was a look */
+	int looked;               /* the rate was taken before */
 	int many;                 /* there are to be no records */
 };
 
@@ -192,6 +192,7 @@ struct weft__switch {
 	uint64_t gap_from_ns, gap_to_ns;
 	int wanted;    /* between start and stop */
 	int by_itself; /* nobody asked for records, and there is a budget: none when there are too many switches */
+	int spared;    /* at times there were too many: a fact */
 	struct weft__switch_watch watch;
 	struct weft__collector *collector; /* whose turn it is */
 	uint64_t out_ns;                   /* of the last event */

@@ -78,6 +78,7 @@ static int switch_open(const struct weft_recorder_opts *opts, struct weft_error 
 	memset(&weft__switch.counts, 0, sizeof(weft__switch.counts));
 	memset(&weft__switch.spent, 0, sizeof(weft__switch.spent));
 	weft__switch.degraded[0] = 0;
+	weft__switch.spared = 0;
 	store_relaxed(&weft__switch.n_losses, 0u);
 	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 	weft__switch.pid = (uint32_t)getpid();
@@ -204,6 +205,7 @@ static void switch_attach(pthread_t collector)
 	sets_enter();
 	weft__switch.wanted = 1;
 	store_relaxed(&weft__switch.held_ns, 0);
+	weft__switch.first_ns = 0;
 	weft__switch.collector_tid = weft__tls_tid(collector);
 	weft__switch_watch_begin(now);
 	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running && weft__switch.by_itself)
@@ -279,8 +281,8 @@ void weft__switch_resume(uint64_t now_ns)
 		store_relaxed(&weft__switch.due_ns, due);
 		return;
 	}
+	report_gap(now_ns, weft__switch.first_ns != 0); /* before the first record: without it that says what it cannot */
 	weft__switch.first_ns = 0;
-	report_gap(now_ns, 0);
 	weft__switch_begin();
 	store_relaxed(&weft__switch.held_ns, 0);
 }
@@ -355,6 +357,10 @@ static void switch_facts(struct weft__defs *defs)
 	weft__defs_fact(defs, "switch.mode", modes[weft__switch.mode]);
 	if (weft__switch.degraded[0])
 		weft__defs_fact(defs, "degraded.switch", weft__switch.degraded);
+	if (weft__switch.spared)
+		weft__defs_fact(defs, "switch.spared",
+				"no records of context switches while there are more than 10,000 a second "
+				"(WEFT_SWITCHES=intervals asks for them)");
 	sets_leave();
 }
 

@@ -9,7 +9,7 @@
 
 #include "record/switch/state.h"
 
-#define WATCH_MANY 10000                  /* a second, of all threads */
+#define WATCH_MANY 10000 /* a second, of all threads */
 #define WATCH_FEW 5000
 #define WATCH_PATIENCE_NS UINT64_C(4000000000)
 #define WATCH_PATIENCE_FIRST_NS UINT64_C(500000000) /* what a program does as it starts is not what it is like */
@@ -61,5 +61,9 @@ int weft__switch_watch_many(uint64_t now_ns)
 {
 	if (now_ns >= weft__switch.watch.at_ns + SWITCH_LOOK_NS)
 		weft__switch_watch_see(&weft__switch.watch, now_ns, switches_now());
+	if (weft__switch.watch.many && !weft__switch.spared) {
+		weft__switch.spared = 1;
+		weft__source_changed();
+	}
 	return weft__switch.watch.many;
 }

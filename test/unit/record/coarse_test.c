@@ -148,7 +148,10 @@ TEST(polls_are_not_timed_when_that_costs_twice_what_is_allowed_and_are_again_whe
 	coarse.level = COARSE_SLOW;
 	CHECK_EQ(second_of(&coarse, &now, 150000, 60), 0); /* 0.9 % of a CPU where 0.5 are allowed */
 	CHECK_EQ(coarse.window_ns, 0);
-	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 1); /* 2.4 % */
+	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 0); /* 2.4 %, but only once */
+	CHECK_EQ(second_of(&coarse, &now, 150000, 60), 0);
+	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 0);
+	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 1);
 	CHECK_EQ(coarse.level, COARSE_UNTIMED);
 	CHECK(coarse.window_ns > 0);
 	for (int i = 0; i < 100; i++)
@@ -166,6 +169,7 @@ TEST(windows_in_which_polls_are_timed_cost_a_part_of_what_is_allowed)
 	uint64_t now = S;
 
 	coarse.level = COARSE_COUNTED;
+	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 0);
 	CHECK_EQ(second_of(&coarse, &now, 400000, 60), 1);
 	second_of(&coarse, &now, 400000, 60);
 	CHECK(coarse.windows * 400000 * 60e-9 < 0.25 * ALLOWED);
