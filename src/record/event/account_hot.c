@@ -179,6 +179,8 @@ void weft__account_begin(struct ring_page *ring, uint64_t since)
 
 	if (!(load_relaxed(&weft_gate.on) & WEFT_GATE_RSEQ) || !account_enter(account))
 		return;
+	if ((int64_t)(tick - since) > 0)
+		account_spend(account, tick - since); /* to get the ring */
 	if (account_affords() && weft__account_clock(account)) {
 		weft__account_counts(account, ring, WEFT__SCHED_ONCE);
 		account_charge(tick);
