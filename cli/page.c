@@ -66,7 +66,7 @@ bool page_has_loop(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 
-	return r->polls.n > 0 || r->polls_running > 0 ||
+	return r->polls.n > 0 || r->poll.open > 0 ||
 	       r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_NEXT] + r->n_kind[WEFT_KIND_POLL] +
 			       r->n_kind[WEFT_KIND_POLL_COUNT] >
 		       0;
@@ -84,10 +84,10 @@ bool page_has_queues(const struct report *report)
 	const struct weft__result *r = report->result;
 	size_t i;
 
-	for (i = 0; i < r->n_lanes; i++)
-		if (r->lanes[i].depths.n > 0)
+	for (i = 0; i < r->lane.n_lanes; i++)
+		if (r->lane.lanes[i].depths.n > 0)
 			return true;
-	return r->n_queues > 0;
+	return r->custom.n_queues > 0;
 }
 
 uint64_t page_cpu_ns(const struct report *report)
@@ -162,7 +162,7 @@ static void say_samples(struct report_text *text, const struct report *report)
 
 uint64_t page_cost_ns(const struct report *report, uint64_t *span_ns)
 {
-	const struct weft__cost *costs = report->result->costs;
+	const struct weft__cost *costs = report->result->off.costs;
 	uint64_t ns = 0;
 	size_t i;
 
@@ -243,8 +243,8 @@ static void print_loop(const struct report *report)
 
 	if (r->polls.n == 0)
 		return;
-	for (i = 0; i < r->n_lanes; i++)
-		workers += r->lanes[i].polls.n > 0;
+	for (i = 0; i < r->lane.n_lanes; i++)
+		workers += r->lane.lanes[i].polls.n > 0;
 	report_say(&text, "%zu %s%s, %s %s: half took up to %s, 99 %% up to %s, the longest %s", workers,
 		   ticks ? "event loop" : "worker", workers == 1 ? "" : "s",
 		   cli_count(r->polls.n + r->detail.polls_untimed, count),

@@ -37,57 +37,32 @@ static int worst_first(const void *a, const void *b)
 	return strcmp(x->title.at, y->title.at);
 }
 
-/* thread 7 "A" */
-static void say_thread(struct report_text *text, const struct report *report, uint32_t tid)
-{
-	const struct weft__names *names = &report->rec->names;
-	const struct weft_thread *thread = weft__names_thread(names, weft__names_thread_of(names, tid));
-
-	if (thread && thread->name[0])
-		report_say(text, "%.40s(%u)", cli_safe(thread->name), tid);
-	else
-		report_say(text, "thread %u", tid);
-}
-
-/* A waits for second_lock, held by B */
-static void say_pending(struct report_text *text, const struct report *report, const struct weft__pending *p)
-{
-	say_thread(text, report, p->tid);
-	report_say(text, " waits for ");
-	report_say_wait(text, report, p->what, p->name, p->object);
-	if (p->holder == p->tid) {
-		report_say(text, ", which it holds itself");
-	} else if (p->holder) {
-		report_say(text, ", held by ");
-		say_thread(text, report, p->holder);
-	}
-}
-
 static void add_deadlock(struct page_findings *list, const struct report *report, uint32_t number)
 {
 	const struct weft__result *r = report->result;
 	struct page_finding *f = page_add(list, PAGE_DEADLOCK, DEADLOCK_NS);
-	size_t i, first = r->n_pendings;
+	size_t i, first = r->wait.n_pendings;
 	uint32_t at;
 
-	for (i = r->n_pendings; i-- > 0;)
-		if (r->pendings[i].deadlock == number) {
+	for (i = r->wait.n_pendings; i-- > 0;)
+		if (r->wait.pendings[i].deadlock == number) {
 			first = i;
 			f->count++;
-			f->total_ns += r->pendings[i].age_ns;
-			f->worst_ns = r->pendings[i].age_ns > f->worst_ns ? r->pendings[i].age_ns : f->worst_ns;
+			f->total_ns += r->wait.pendings[i].age_ns;
+			f->worst_ns =
+				r->wait.pendings[i].age_ns > f->worst_ns ? r->wait.pendings[i].age_ns : f->worst_ns;
 		}
-	if (first == r->n_pendings)
+	if (first == r->wait.n_pendings)
 		return;
-	f->worst_at_ns = r->pendings[first].begin_ns;
+	f->worst_at_ns = r->wait.pendings[first].begin_ns;
 	report_say(&f->title,
 		   f->count == 1 ? "deadlock: a thread waits for itself" : "deadlock: %zu threads wait for each other",
 		   (size_t)f->count);
 	at = (uint32_t)first;
 	do {
 		report_say(&f->worst, f->worst.n ? "; " : "");
-		say_pending(&f->worst, report, &r->pendings[at]);
-		at = r->pendings[at].next;
+		report_say_pending(&f->worst, report, &r->wait.pendings[at]);
+		at = r->wait.pendings[at].next;
 	} while (at != first && at != WEFT__NO_PENDING);
 }
 
@@ -99,10 +74,10 @@ void page_add_pending(struct page_findings *list, const struct report *report)
 	uint32_t number;
 	size_t i;
 
-	for (number = 1; number <= r->n_deadlocks; number++)
+	for (number = 1; number <= r->wait.n_deadlocks; number++)
 		add_deadlock(list, report, number);
-	for (i = 0; i < r->n_pendings; i++) { /* the oldest first */
-		const struct weft__pending *p = &r->pendings[i];
+	for (i = 0; i < r->wait.n_pendings; i++) { /* the oldest first */
+		const struct weft__pending *p = &r->wait.pendings[i];
 
 		if (p->deadlock || p->age_ns < PAGE_LONG_NS)
 			continue;
@@ -122,7 +97,7 @@ void page_add_pending(struct page_findings *list, const struct report *report)
 		f->what = p->what;
 		f->name = p->name;
 		report_say(&f->title, "a wait that had not ended: ");
-		say_pending(&f->title, report, p);
+		report_say_pending(&f->title, report, p);
 		if (report_say_stack(&stack, report, p->stack, 0))
 			report_say(&f->worst, "waiting in %s", stack.at);
 		stack.n = 0;

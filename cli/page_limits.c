@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "page.h"
 
@@ -18,46 +17,6 @@ static const char *fact(const struct report *report, const char *key)
 	const char *value = weft__names_fact(&report->rec->names, key);
 
 	return value && value[0] ? value : NULL;
-}
-
-/* Of the process that weft run started: the signal that ended it; 0: none did. */
-static int signal_of(const struct report *report)
-{
-	const char *pid = fact(report, "process.pid");
-
-	if (!pid || !page_origin.pid || strtoull(pid, NULL, 10) != page_origin.pid || !WIFSIGNALED(page_origin.status))
-		return 0;
-	return WTERMSIG(page_origin.status);
-}
-
-/* How the process ended and its files were closed, where that is not as usual. */
-static bool say_end(struct report_text *text, const struct report *report)
-{
-	const struct weft__recording *rec = report->rec;
-	bool recovered = fact(report, "weft.recovered") != NULL, open = false;
-	int number = signal_of(report);
-	size_t i;
-
-	for (i = 0; i < rec->n_files; i++) {
-		const struct weft__file *file = &rec->files[i];
-		size_t n = strlen(file->path), suffix = strlen(".active");
-		bool active = n > suffix && strcmp(file->path + n - suffix, ".active") == 0;
-
-		recovered |= file->info.recovered;
-		/* A file with its final name was closed: one without its end was cut since. */
-		open |= !file->info.sealed && !file->info.recovered && (active || !file->damaged_places);
-	}
-	if (number)
-		report_say(text, "the process was killed by signal %d (SIG%s)", number,
-			   sigabbrev_np(number) ? sigabbrev_np(number) : "?");
-	else if (recovered)
-		report_say(text, "the process was killed, crashed or called _exit");
-	else if (open)
-		report_say(text, "the recording is not closed: the process still runs, or was killed and weft recover "
-				 "has not been run");
-	if (recovered)
-		report_say(text, ", and the end of its recording was recovered");
-	return number || recovered || open;
 }
 
 static void say_detail(struct report_text *text, const struct report *report)
@@ -91,7 +50,9 @@ static bool say_short(struct report_text *text, const struct report *report, con
 	char figure[CLI_FIGURE], other[CLI_FIGURE];
 	const char *after = fact(report, "start.after_ns"), *cpu = fact(report, "start.cpu_ns");
 
-	if (strcmp(key, "late_start") == 0)
+	if (strcmp(key, "process_end") == 0)
+		report_say_end(text, report);
+	else if (strcmp(key, "late_start") == 0)
 		report_say(
 			text,
 			"the first %s of the process (%s of CPU) are not here (weft run --start-after 0 records them)",
@@ -116,7 +77,7 @@ static bool say_short(struct report_text *text, const struct report *report, con
 		report_say(text, "less was recorded at times");
 	else if (strcmp(key, "events_lost") == 0)
 		report_say(text, "%s events were lost, and times that span their gap are left out",
-			   cli_count(r->lost_events, figure));
+			   cli_count(r->loss.events, figure));
 	else
 		return false;
 	return true;
@@ -159,7 +120,6 @@ bool page_say_limits(struct report_text *text, const struct report *report)
 	struct report_text after;
 
 	report_missing(report, &list);
-	n += say_end(text, report);
 	for (i = 0; i < list.n; i++) {
 		struct report_text clause = {.n = 0};
 

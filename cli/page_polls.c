@@ -175,10 +175,10 @@ static struct group *group_behind(struct groups *groups, const struct report *re
 	struct group *location = NULL;
 	size_t i;
 
-	for (i = 0; i < r->n_longest; i++)
-		if (r->longest[i].serial == behind->serial && r->longest[i].rank_ns >= PAGE_LONG_NS &&
-		    r->longest[i].level == 0)
-			return group_of(groups, report, &r->longest[i], false);
+	for (i = 0; i < r->poll.n_longest; i++)
+		if (r->poll.longest[i].serial == behind->serial && r->poll.longest[i].rank_ns >= PAGE_LONG_NS &&
+		    r->poll.longest[i].level == 0)
+			return group_of(groups, report, &r->poll.longest[i], false);
 	for (i = 0; i < groups->n; i++)
 		if (groups->at[i].location == behind->location && !groups->at[i].running && !location)
 			location = &groups->at[i];
@@ -231,8 +231,8 @@ static void group_delays(struct groups *groups, struct delays *delays, const str
 	const struct weft__result *r = report->whole;
 	size_t i;
 
-	for (i = 0; i < r->n_delayed; i++) {
-		const struct weft__poll *poll = &r->delayed[i];
+	for (i = 0; i < r->poll.n_delayed; i++) {
+		const struct weft__poll *poll = &r->poll.delayed[i];
 		struct group *g;
 
 		if (poll->rank_ns < PAGE_LONG_NS)
@@ -414,7 +414,7 @@ static void add_group(struct page_findings *list, const struct report *report, s
 	f->n_behind = g->n_behind;
 	f->behind_ns = g->behind_ns;
 	f->behind_worst_ns = g->behind_worst_ns;
-	f->more = is_cut(report->whole->longest, report->whole->n_longest);
+	f->more = is_cut(report->whole->poll.longest, report->whole->poll.n_longest);
 	f->query = g->n_behind ? "behind-polls" : g->part == WEFT__BLOCKED ? "calls" : "worst-polls";
 	f->location = g->location;
 	if (g->cause && g->cause->what) {
@@ -449,7 +449,7 @@ static void add_delays(struct page_findings *list, const struct report *report, 
 		f->total_ns = delays->at[i].total_ns;
 		f->worst_ns = delays->at[i].worst->rank_ns;
 		f->worst_at_ns = delays->at[i].worst->begin_ns - f->worst_ns;
-		f->more = is_cut(report->whole->delayed, report->whole->n_delayed);
+		f->more = is_cut(report->whole->poll.delayed, report->whole->poll.n_delayed);
 		f->location = delays->at[i].location;
 		f->query = "wake-chains";
 		report_say(&f->title, "late polls of ");
@@ -472,8 +472,8 @@ void page_add_polls(struct page_findings *list, const struct report *report)
 	size_t i;
 
 	if (groups && delays) {
-		group_polls(groups, report, r->longest, r->n_longest, false);
-		group_polls(groups, report, r->running, r->n_running, true);
+		group_polls(groups, report, r->poll.longest, r->poll.n_longest, false);
+		group_polls(groups, report, r->poll.running, r->poll.n_running, true);
 		group_delays(groups, delays, report);
 		for (i = 0; i < groups->n; i++)
 			if (groups->at[i].n)

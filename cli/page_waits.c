@@ -110,9 +110,9 @@ static void find_threads(struct names *names, const struct report *report, uint3
 	const struct weft__result *r = report->result;
 	size_t i;
 
-	for (i = 0; i < r->n_wait_threads; i++)
-		if (r->wait_threads[i].what == what && r->wait_threads[i].name == name)
-			count_thread(names, report, r->wait_threads[i].thread_id, WEFT_WORKER_NONE);
+	for (i = 0; i < r->wait.n_threads; i++)
+		if (r->wait.threads[i].what == what && r->wait.threads[i].name == name)
+			count_thread(names, report, r->wait.threads[i].thread_id, WEFT_WORKER_NONE);
 }
 
 /* The longest wait of these that is there by itself. */
@@ -121,8 +121,8 @@ static const struct weft__wait *longest_of(const struct report *report, uint32_t
 	const struct weft__result *r = report->whole;
 	size_t i;
 
-	for (i = 0; i < r->n_long_waits; i++) {
-		const struct weft__wait *wait = &r->long_waits[i];
+	for (i = 0; i < r->wait.n_longest; i++) {
+		const struct weft__wait *wait = &r->wait.longest[i];
 
 		if (wait->what == what && wait->name == name && (!object || wait->object == object))
 			return wait;
@@ -136,8 +136,8 @@ static void find_workers(struct names *names, const struct report *report, uint3
 	const struct weft__result *r = report->whole;
 	size_t i;
 
-	for (i = 0; i < r->n_long_waits; i++) {
-		const struct weft__wait *wait = &r->long_waits[i];
+	for (i = 0; i < r->wait.n_longest; i++) {
+		const struct weft__wait *wait = &r->wait.longest[i];
 
 		if (wait->what == what && wait->name == name && (!object || wait->object == object))
 			count_thread(names, report, wait->thread_id, wait->worker);
@@ -176,10 +176,10 @@ static const struct weft__wait_object *object_of(const struct report *report, co
 	const struct weft__result *r = report->result;
 	size_t i;
 
-	for (i = 0; i < r->n_wait_objects; i++)
-		if (r->wait_objects[i].what == row->what && r->wait_objects[i].name == row->name &&
-		    r->wait_objects[i].object == row->object)
-			return &r->wait_objects[i];
+	for (i = 0; i < r->wait.n_objects; i++)
+		if (r->wait.objects[i].what == row->what && r->wait.objects[i].name == row->name &&
+		    r->wait.objects[i].object == row->object)
+			return &r->wait.objects[i];
 	return NULL;
 }
 
@@ -216,8 +216,8 @@ static void add_objects(struct page_findings *list, const struct report *report,
 	struct page_finding *f;
 	size_t i;
 
-	for (i = 0; i < r->n_wait_objects; i++) {
-		const struct weft__wait_object *at = &r->wait_objects[i];
+	for (i = 0; i < r->wait.n_objects; i++) {
+		const struct weft__wait_object *at = &r->wait.objects[i];
 
 		if (at->what != row->what || at->name != row->name)
 			continue;
@@ -321,11 +321,11 @@ void page_add_waits(struct page_findings *list, const struct report *report)
 {
 	const struct weft__result *r = report->result;
 	/* Threads that never poll may be all that was asked for. */
-	bool loop = page_has_loop(report) && !(page_origin.asked.n && !r->polls.n && !r->polls_running);
+	bool loop = page_has_loop(report) && !(page_origin.asked.n && !r->polls.n && !r->poll.open);
 	size_t i;
 
-	for (i = 0; i < r->n_waits; i++) {
-		const struct weft__wait_row *row = &r->waits[i];
+	for (i = 0; i < r->wait.n_rows; i++) {
+		const struct weft__wait_row *row = &r->wait.rows[i];
 
 		if (row->ns < PAGE_LONG_NS)
 			continue;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "query.h"
+#include "trace/summary.h"
 
 static const char *sql_type(enum weft__column_type type)
 {
@@ -42,9 +43,37 @@ void query_schema(void)
 	}
 }
 
+/* "`busy_share`", or nothing. */
+static void quoted(const char *text)
+{
+	if (text[0])
+		printf(" `%s` |", text);
+	else
+		fputs("  |", stdout);
+}
+
+static void table_md(const struct weft__table *table, bool summary)
+{
+	size_t i;
+
+	printf("\n## %s\n\n%s\n\n| column | type | unit | meaning | NULL when |%s\n|---|---|---|---|---|%s\n",
+	       table->name, table->meaning, summary ? " in `--json` | in the text |" : "", summary ? "---|---|" : "");
+	for (i = 0; i < table->n_columns; i++) {
+		const struct weft__column *column = &table->columns[i];
+
+		printf("| `%s` | %s | %s | %s | %s |", column->name, sql_type(column->type), column->unit,
+		       column->meaning, column->absent);
+		if (summary) {
+			quoted(column->json);
+			quoted(column->title);
+		}
+		putchar('\n');
+	}
+}
+
 void query_tables_md(void)
 {
-	size_t i, k;
+	size_t i;
 
 	puts("<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
 	     "<!-- Written by tools/gen-tables from src/trace/tables.h and summaries.h: run that after a change. -->\n"
@@ -58,7 +87,9 @@ void query_tables_md(void)
 	     "that is.\n"
 	     "Ids are unique over all recordings of one query. Numbers of tasks are the program's own.\n\n"
 	     "The rows are resolved by the analysis of `weft report`, so sums over them are its figures. Tables whose\n"
-	     "names end in `_summary` are those of the report itself.\n\n"
+	     "names end in `_summary` are those of the report itself: there the key in its `--json` and the heading in "
+	     "its text\n"
+	     "are given, too. A key with dots is an object in an object.\n\n"
 	     "## Order of rows\n\n"
 	     "Recordings come one after the other. Within one, rows come as they are known, in memory that does not "
 	     "grow:\n\n"
@@ -79,14 +110,6 @@ void query_tables_md(void)
 	     "  which come after that poll.\n"
 	     "- Summaries: as in the report.\n\n"
 	     "`order by` puts rows in order; a program that reads them by `weft/trace.h` may merge them by thread.");
-	for (i = 0; i < WEFT__N_TABLES; i++) {
-		const struct weft__table *table = &weft__tables[i];
-
-		printf("\n## %s\n\n%s\n\n| column | type | unit | meaning | NULL when |\n|---|---|---|---|---|\n",
-		       table->name, table->meaning);
-		for (k = 0; k < table->n_columns; k++)
-			printf("| `%s` | %s | %s | %s | %s |\n", table->columns[k].name,
-			       sql_type(table->columns[k].type), table->columns[k].unit, table->columns[k].meaning,
-			       table->columns[k].absent);
-	}
+	for (i = 0; i < WEFT__N_TABLES; i++)
+		table_md(&weft__tables[i], weft__is_summary((enum weft__table_id)i));
 }

@@ -69,7 +69,7 @@ const char *report_no_longest(const struct report *report)
 {
 	const char *why = report_no_polls(report), *mode = weft__names_fact(&report->rec->names, "poll.mode");
 
-	if (why || report->result->n_longest)
+	if (why || report->result->poll.n_longest)
 		return why;
 	if (mode && strcmp(mode, "caught") == 0)
 		return "no poll had a sample or a long wait in it, and the others were only counted (mode caught)";

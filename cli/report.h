@@ -93,8 +93,11 @@ void report_print(const struct report *report, enum weft__table_id table, const 
 /* report_table_json.c: the same as a member of an object, an array of all rows. */
 void report_json_table(struct weft__json *json, const struct report *report, const char *key,
 		       enum weft__table_id table);
-/* The rows as members of the object that is open, by what is in their first column. */
-void report_json_keyed(struct weft__json *json, const struct report *report, enum weft__table_id table);
+/* The rows as members of an object, or of the one that is open (NULL), by what is in their first column. */
+void report_json_keyed(struct weft__json *json, const struct report *report, const char *key,
+		       enum weft__table_id table);
+/* The columns of its one row as members of the object that is open. */
+void report_json_one(struct weft__json *json, const struct report *report, enum weft__table_id table);
 void report_json_holder(struct weft__json *json, const struct report *report, const struct weft__holder *holder);
 
 void report_text(const struct report *report);
@@ -171,7 +174,8 @@ struct report_missing {
 void report_missing(const struct report *report, struct report_missing *list);
 void report_print_missing(const struct report *report);
 void report_json_missing(struct weft__json *json, const struct report *report);
-double report_quota(const struct report *report); /* CPUs; 0: there was none */
+bool report_say_end(struct report_text *text, const struct report *report); /* not as usual, or false */
+double report_quota(const struct report *report);                           /* CPUs; 0: there was none */
 void report_say_throttling(struct report_text *text, const struct report *report);
 
 /* report_breakdown.c: what the time of a poll was spent on; in lists with all of it, in headlines with what matters. */
@@ -193,6 +197,7 @@ void report_stuck(const struct report *report);
 void report_waiting(const struct report *report);
 void report_pending_headline(const struct report *report); /* waits for locks that have not ended; deadlocks */
 void report_pending(const struct report *report);
+void report_say_pending(struct report_text *text, const struct report *report, const struct weft__pending *pending);
 void report_json_pending(struct weft__json *json, const struct report *report);
 void report_cost(const struct report *report);
 
@@ -210,8 +215,6 @@ void report_json_poll(struct weft__json *json, const struct report *report, cons
 
 /* report_breakdown_json.c */
 void report_json_breakdown(struct weft__json *json, const struct report *report, const struct weft__poll *poll);
-void report_json_split(struct weft__json *json, const struct report *report, const char *key,
-		       const struct weft__split *split);
 void report_json_context(struct weft__json *json, const struct report *report, const struct weft__context *context);
 void report_json_offcpu(struct weft__json *json,
 			const struct report *report); /* waits, switches, wall samples, stuck, cost */

@@ -154,19 +154,6 @@ void report_json_breakdown(struct weft__json *json, const struct report *report,
 	weft__json_end(json, '}');
 }
 
-void report_json_split(struct weft__json *json, const struct report *report, const char *key,
-		       const struct weft__split *split)
-{
-	if (split->n == 0) {
-		weft__json_absent(json, key, "no poll that was asked for ended here");
-		return;
-	}
-	weft__json_begin(json, key, '{');
-	weft__json_u64(json, "polls", split->n);
-	parts(json, report, split, weft__no_switches(report->result, &report->rec->names));
-	weft__json_end(json, '}');
-}
-
 void report_json_context(struct weft__json *json, const struct report *report, const struct weft__context *context)
 {
 	char hex[40];
@@ -193,8 +180,8 @@ static void long_waits(struct weft__json *json, const struct report *report)
 	size_t i;
 
 	weft__json_begin(json, "longest_waits", '[');
-	for (i = 0; i < r->n_long_waits; i++) {
-		const struct weft__wait *wait = &r->long_waits[i];
+	for (i = 0; i < r->wait.n_longest; i++) {
+		const struct weft__wait *wait = &r->wait.longest[i];
 		uint64_t begin_ns = wait->end_ns > wait->rank_ns ? wait->end_ns - wait->rank_ns : 0;
 
 		weft__json_begin(json, NULL, '{');
@@ -218,8 +205,6 @@ static void long_waits(struct weft__json *json, const struct report *report)
 static void waits(struct weft__json *json, const struct report *report)
 {
 	report_json_table(json, report, "waits", WEFT__TABLE_WAIT_SUMMARY);
-	weft__json_u64(json, "waits_not_attributed", report->result->n_waits_mixed);
-	weft__json_u64(json, "waits_not_attributed_ns", report->result->waits_mixed_ns);
 	report_json_table(json, report, "wait_objects", WEFT__TABLE_LOCK_SUMMARY);
 	long_waits(json, report);
 	report_json_table(json, report, "waits_by_thread", WEFT__TABLE_THREAD_WAIT_SUMMARY);
@@ -230,7 +215,7 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 	const struct weft__result *r = report->result;
 	const char *why = report_switch_why(report);
 
-	if (r->n_off_threads == 0) {
+	if (r->off.n_threads == 0) {
 		weft__json_absent(json, "off_cpu", why ? why : "no switches here");
 		return;
 	}
@@ -239,30 +224,7 @@ static void off_cpu(struct weft__json *json, const struct report *report)
 	weft__json_f64(json, "recorded_share", report_switch_share(report));
 	report_json_table(json, report, "threads", WEFT__TABLE_THREAD_OFFCPU_SUMMARY);
 	report_json_table(json, report, "stacks", WEFT__TABLE_OFFCPU_SUMMARY);
-	weft__json_u64(json, "beyond_limit_ns", r->off_beyond_ns);
-	weft__json_end(json, '}');
-}
-
-/* All of the threads' time, by samples of it. */
-static void times(struct weft__json *json, const struct report *report)
-{
-	static const char *const names[WEFT__TIME_STATES] = {[WEFT__TIME_CPU] = "on_cpu",
-							     [WEFT__TIME_WAITING] = "waiting",
-							     [WEFT__TIME_BLOCKED] = "blocked",
-							     [WEFT__TIME_PREEMPTED] = "preempted"};
-	size_t i;
-
-	weft__json_begin(json, "time_samples", '{');
-	for (i = 0; i < WEFT__TIME_STATES; i++) {
-		const struct weft__time_sum *sum = &report->result->times[i];
-
-		weft__json_begin(json, names[i], '{');
-		weft__json_u64(json, "samples", sum->n);
-		weft__json_u64(json, "wall_ns", sum->wall_ns);
-		weft__json_u64(json, "cpu_ns", sum->cpu_ns);
-		weft__json_u64(json, "cpu_not_measured", sum->cpu_unknown);
-		weft__json_end(json, '}');
-	}
+	weft__json_u64(json, "beyond_limit_ns", r->off.beyond_ns);
 	weft__json_end(json, '}');
 }
 
@@ -280,7 +242,7 @@ static void costs(struct weft__json *json, const struct report *report)
 		weft__json_u64(json, "budget_ppm", ppm);
 	else
 		weft__json_absent(json, "budget_ppm", "the recording does not say");
-	report_json_keyed(json, report, WEFT__TABLE_COST_SUMMARY);
+	report_json_keyed(json, report, NULL, WEFT__TABLE_COST_SUMMARY);
 	weft__json_end(json, '}');
 }
 
@@ -309,16 +271,15 @@ static void throttling(struct weft__json *json, const struct report *report)
 
 void report_json_offcpu(struct weft__json *json, const struct report *report)
 {
-	report_json_split(json, report, "time_in_polls", &report->result->split);
 	waits(json, report);
 	off_cpu(json, report);
-	times(json, report);
-	if (report->result->n_wall_rows)
+	report_json_keyed(json, report, "time_samples", WEFT__TABLE_TIME_SUMMARY);
+	if (report->result->off.n_walls)
 		report_json_table(json, report, "wall", WEFT__TABLE_WALL_SUMMARY);
 	else
 		weft__json_absent(json, "wall", "no wall samples here");
 	report_json_table(json, report, "stuck_polls", WEFT__TABLE_STUCK_SUMMARY);
-	if (report->result->waiting_known)
+	if (report->result->task.waiting_known)
 		report_json_table(json, report, "waiting_tasks", WEFT__TABLE_WAITING_SUMMARY);
 	else
 		weft__json_absent(json, "waiting_tasks", "not every poll is recorded");

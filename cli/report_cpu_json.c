@@ -137,21 +137,6 @@ void report_json_poll(struct weft__json *json, const struct report *report, cons
 	weft__json_end(json, '}');
 }
 
-static void quality(struct weft__json *json, const struct weft__quality *q)
-{
-	weft__json_begin(json, "stacks", '{');
-	weight(json, "complete", q->complete);
-	weight(json, "cut", q->cut);
-	weight(json, "lost", q->lost);
-	weight(json, "none", q->none);
-	weight(json, "undefined", q->undefined);
-	weight(json, "with_frame_pointers", q->fp);
-	weight(json, "in_unknown_code", q->no_code);
-	weight(json, "before_their_tables", q->early);
-	weight(json, "with_kernel", q->kernel);
-	weft__json_end(json, '}');
-}
-
 static void modules(struct weft__json *json, const struct report *report)
 {
 	const struct weft__frames *all = &report->rec->frames;
@@ -212,10 +197,8 @@ void report_json_samples(struct weft__json *json, const struct report *report)
 	weight_members(json, samples->all);
 	weight(json, "not_asked_for", samples->left_out);
 	engines(json, samples);
-	quality(json, &report->profile.quality);
-	weft__json_begin(json, "where", '{');
-	report_json_keyed(json, report, WEFT__TABLE_CPU_SUMMARY);
-	weft__json_end(json, '}');
+	report_json_keyed(json, report, "stacks", WEFT__TABLE_STACK_SUMMARY);
+	report_json_keyed(json, report, "where", WEFT__TABLE_CPU_SUMMARY);
 	report_json_table(json, report, "threads", WEFT__TABLE_THREAD_CPU_SUMMARY);
 	report_json_table(json, report, "functions", WEFT__TABLE_FUNCTION_SUMMARY);
 	weight(json, "in_no_function", report->profile.nameless);

@@ -94,11 +94,11 @@ static int cut_lists(struct study *s)
 	if (!s->shown)
 		return -ENOMEM;
 	*s->shown = *whole;
-	s->shown->n_longest = at_most(whole->n_longest, top);
-	s->shown->n_running = at_most(whole->n_running, top);
-	s->shown->n_delayed = at_most(whole->n_delayed, top);
-	s->shown->n_long_waits = at_most(whole->n_long_waits, top);
-	s->shown->n_stucks = at_most(whole->n_stucks, top);
+	s->shown->poll.n_longest = at_most(whole->poll.n_longest, top);
+	s->shown->poll.n_running = at_most(whole->poll.n_running, top);
+	s->shown->poll.n_delayed = at_most(whole->poll.n_delayed, top);
+	s->shown->wait.n_longest = at_most(whole->wait.n_longest, top);
+	s->shown->off.n_stucks = at_most(whole->off.n_stucks, top);
 	s->report.result = s->shown;
 	return 0;
 }
@@ -120,7 +120,7 @@ static int study(struct study *s, const struct report_opts *opts)
 		.no_symbols = opts->no_symbols,
 		.by_location = opts->analysis.location != NULL,
 	};
-	if (s->report.top < PAGE_LISTS && (opts->json || !opts->full))
+	if (s->report.top < PAGE_LISTS) /* in all forms of the report: they say the same */
 		aopts.top = PAGE_LISTS;
 	aopts.names = &rec->names;
 	aopts.start_ns = rec->start_ns;
@@ -213,9 +213,9 @@ static void weigh(struct study *s)
 
 	s->cpu_ns = s->rank_ns = page_cpu_ns(&s->report);
 	s->wall_ns = weft__recording_since(s->rec, s->rec->last_ns);
-	s->little = s->cpu_ns < LITTLE_NS && r->n_stucks == 0 && s->rec->dump == 0 &&
+	s->little = s->cpu_ns < LITTLE_NS && r->off.n_stucks == 0 && s->rec->dump == 0 &&
 		    r->n_kind[WEFT_KIND_POLL_BEGIN] + r->n_kind[WEFT_KIND_POLL_NEXT] + r->n_kind[WEFT_KIND_POLL] +
-				    r->n_kind[WEFT_KIND_POLL_COUNT] + r->n_customs ==
+				    r->n_kind[WEFT_KIND_POLL_COUNT] + r->custom.n_kinds ==
 			    0;
 }
 
@@ -268,13 +268,13 @@ static int study_all(struct study *all, size_t n, const struct report_opts *opts
 static void say_mostly(struct report_text *text, const struct study *s)
 {
 	const struct weft__result *r = s->report.result;
-	const struct weft__wait_row *wait = r->n_waits ? &r->waits[0] : NULL;
+	const struct weft__wait_row *wait = r->wait.n_rows ? &r->wait.rows[0] : NULL;
 	uint64_t blocked_ns = 0;
 	char figure[CLI_FIGURE];
 	size_t i;
 
-	for (i = 0; i < r->n_off_threads; i++)
-		blocked_ns += r->off_threads[i].blocked_ns;
+	for (i = 0; i < r->off.n_threads; i++)
+		blocked_ns += r->off.threads[i].blocked_ns;
 	if (wait && wait->ns >= s->cpu_ns && 4 * wait->ns >= s->wall_ns && 2 * wait->ns >= blocked_ns) {
 		report_say(text, "waited %s: ", cli_ns(wait->ns, figure));
 		report_say_wait(text, &s->report, wait->what, wait->name,

@@ -10,23 +10,6 @@
 #include "page.h"
 #include "report.h"
 
-static void hist_ns(struct weft__json *json, const char *key, const struct weft__hist *hist, const char *why)
-{
-	if (hist->n == 0) {
-		weft__json_absent(json, key, why ? why : "none here");
-		return;
-	}
-	weft__json_begin(json, key, '{');
-	weft__json_u64(json, "count", hist->n);
-	weft__json_u64(json, "p50_ns", weft__hist_at(hist, 5000));
-	weft__json_u64(json, "p99_ns", weft__hist_at(hist, 9900));
-	weft__json_u64(json, "p999_ns", weft__hist_at(hist, 9990));
-	weft__json_u64(json, "min_ns", hist->min);
-	weft__json_u64(json, "max_ns", hist->max);
-	weft__json_u64(json, "total_ns", hist->sum);
-	weft__json_end(json, '}');
-}
-
 void report_json_lane(struct weft__json *json, const struct report *report, uint32_t worker, uint32_t thread_id)
 {
 	const struct weft__names *names = &report->rec->names;
@@ -55,8 +38,8 @@ void report_json_location(struct weft__json *json, const struct report *report, 
 	const struct weft_location_def *def = weft__names_location(&report->rec->names, location);
 
 	weft__json_text(json, "location", weft__label_location(&report->rec->names, location));
-	weft__json_text(json, "file", def ? def->file : NULL);
-	if (def)
+	weft__json_text(json, "file", def && def->file[0] ? def->file : NULL);
+	if (def && def->line)
 		weft__json_u64(json, "line", def->line);
 	else
 		weft__json_null(json, "line");
@@ -170,8 +153,8 @@ static void customs(struct weft__json *json, const struct report *report)
 	size_t i, j;
 
 	weft__json_begin(json, "program_events", '[');
-	for (i = 0; i < r->n_customs; i++) {
-		const struct weft__custom *custom = &r->customs[i];
+	for (i = 0; i < r->custom.n_kinds; i++) {
+		const struct weft__custom *custom = &r->custom.kinds[i];
 		const struct weft_kind_def *def = weft__names_kind(&report->rec->names, custom->kind);
 
 		weft__json_begin(json, NULL, '{');
@@ -197,20 +180,6 @@ static void customs(struct weft__json *json, const struct report *report)
 		weft__json_end(json, '}');
 	}
 	weft__json_end(json, ']');
-}
-
-static void losses(struct weft__json *json, const struct report *report)
-{
-	const struct weft__result *r = report->result;
-
-	weft__json_u64(json, "lost_events", r->lost_events);
-	weft__json_u64(json, "lost_samples", r->lost_samples);
-	weft__json_u64(json, "missed_samples", r->missed_samples);
-	weft__json_u64(json, "threads_not_sampled", r->uncovered + r->cpu_clock.threads);
-	report_json_cpu_clock(json, report);
-	weft__json_u64(json, "lost_switches", r->lost_switches);
-	weft__json_u64(json, "polls_beyond_cap", r->lost_polls);
-	report_json_table(json, report, "losses", WEFT__TABLE_LOSS_SUMMARY);
 }
 
 static void files(struct weft__json *json, const struct weft__recording *rec)
@@ -268,12 +237,12 @@ void report_json(struct weft__json *json, const struct report *report)
 
 	weft__json_begin(json, NULL, '{');
 	head(json, report);
-	losses(json, report);
-	hist_ns(json, "polls", &r->polls, report_no_polls(report));
-	hist_ns(json, "wake_to_poll", &r->delays, report_no_delays(report));
-	polls(json, report, "longest_polls", "duration_ns", r->longest, r->n_longest);
-	polls(json, report, "still_running", "age_ns", r->running, r->n_running);
-	polls(json, report, "longest_delays", "delay_ns", r->delayed, r->n_delayed);
+	report_json_one(json, report, WEFT__TABLE_TOTAL_SUMMARY);
+	report_json_cpu_clock(json, report);
+	report_json_table(json, report, "losses", WEFT__TABLE_LOSS_SUMMARY);
+	polls(json, report, "longest_polls", "duration_ns", r->poll.longest, r->poll.n_longest);
+	polls(json, report, "still_running", "age_ns", r->poll.running, r->poll.n_running);
+	polls(json, report, "longest_delays", "delay_ns", r->poll.delayed, r->poll.n_delayed);
 	report_json_table(json, report, "workers", WEFT__TABLE_WORKER_SUMMARY);
 	report_json_table(json, report, "locations", WEFT__TABLE_LOCATION_SUMMARY);
 	page_json(json, report);

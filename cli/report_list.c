@@ -180,14 +180,15 @@ void report_headline(const struct report *report)
 	if (!page_has_loop(report))
 		return;
 
-	if (r->n_running > 0 && (r->n_longest == 0 || r->running[0].rank_ns >= r->longest[0].rank_ns))
-		headline(report, CLI_RED, "still running", " so far", &r->running[0], true);
-	if (r->n_longest > 0)
-		headline(report, CLI_BOLD, ticks ? "worst tick" : "worst poll", "", &r->longest[0], true);
+	if (r->poll.n_running > 0 &&
+	    (r->poll.n_longest == 0 || r->poll.running[0].rank_ns >= r->poll.longest[0].rank_ns))
+		headline(report, CLI_RED, "still running", " so far", &r->poll.running[0], true);
+	if (r->poll.n_longest > 0)
+		headline(report, CLI_BOLD, ticks ? "worst tick" : "worst poll", "", &r->poll.longest[0], true);
 	else
 		printf("worst %s: not measured: %s\n", ticks ? "tick" : "poll", report_no_longest(report));
-	if (r->n_delayed > 0)
-		headline(report, CLI_BOLD, "worst delay", " from wake to poll", &r->delayed[0], false);
+	if (r->poll.n_delayed > 0)
+		headline(report, CLI_BOLD, "worst delay", " from wake to poll", &r->poll.delayed[0], false);
 	else if (page_has_wakes(report))
 		printf("worst delay: not measured: %s\n", report_no_delays(report));
 }
@@ -196,10 +197,10 @@ void report_longest(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 
-	if (r->n_longest == 0)
+	if (r->poll.n_longest == 0)
 		return;
 	cli_heading(page_only_ticks(report) ? "Longest ticks" : "Longest polls");
-	print_list(report, r->longest, r->n_longest);
+	print_list(report, r->poll.longest, r->poll.n_longest);
 }
 
 void report_running(const struct report *report)
@@ -207,10 +208,10 @@ void report_running(const struct report *report)
 	const struct weft__result *r = report->result;
 	char count[CLI_FIGURE];
 
-	if (r->polls_running == 0)
+	if (r->poll.open == 0)
 		return;
-	cli_heading("Still running at the end: %s, with their age", cli_count(r->polls_running, count));
-	print_list(report, r->running, r->n_running);
+	cli_heading("Still running at the end: %s, with their age", cli_count(r->poll.open, count));
+	print_list(report, r->poll.running, r->poll.n_running);
 }
 
 void report_delayed(const struct report *report)
@@ -219,11 +220,11 @@ void report_delayed(const struct report *report)
 	char rank[CLI_FIGURE], moment[CLI_FIGURE];
 	size_t i;
 
-	if (r->n_delayed == 0)
+	if (r->poll.n_delayed == 0)
 		return;
 	cli_heading("Longest waits from wake to poll");
-	for (i = 0; i < r->n_delayed; i++) {
-		const struct weft__poll *poll = &r->delayed[i];
+	for (i = 0; i < r->poll.n_delayed; i++) {
+		const struct weft__poll *poll = &r->poll.delayed[i];
 
 		printf("%3zu  %9s  ", i + 1, cli_ns(poll->rank_ns, rank));
 		print_lane(&report->rec->names, poll->worker, poll->thread_id);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "analyze/loss.h"
 #include "cli.h"
@@ -69,21 +70,21 @@ static void add_switches(struct report_missing *list, const struct report *repor
 	struct report_text *text;
 	size_t i;
 
-	if (share >= 0.999 && r->lost_switches)
+	if (share >= 0.999 && r->loss.switches)
 		report_say(add(list, "switches"),
 			   "%s records of context switches were lost in a moment: polls of then have parts that are "
 			   "not measured",
-			   cli_count(r->lost_switches, figure));
-	if (share >= 0.999 || !(r->n_kind[WEFT_KIND_OFFCPU] || r->lost_switches || spared))
+			   cli_count(r->loss.switches, figure));
+	if (share >= 0.999 || !(r->n_kind[WEFT_KIND_OFFCPU] || r->loss.switches || spared))
 		return;
 	text = add(list, "switches");
 	report_say(text, "switches were recorded in %s of the time", cli_percent(share, figure));
 	if (spared)
 		report_say(text, ", because there were more than 10,000 a second");
-	else if (r->lost_switches && within_budget(report))
+	else if (r->loss.switches && within_budget(report))
 		report_say(text, ", to stay within the budget and because records were lost");
-	else if (r->lost_switches)
-		report_say(text, ", because %s records were lost", cli_count(r->lost_switches, figure));
+	else if (r->loss.switches)
+		report_say(text, ", because %s records were lost", cli_count(r->loss.switches, figure));
 	else if (within_budget(report))
 		report_say(text, ", to stay within the budget");
 	report_say(text, ", so the table of time off the CPU shows a part of it");
@@ -132,21 +133,21 @@ static void add_samples(struct report_missing *list, const struct report *report
 	const struct weft__result *r = report->result;
 	char count[CLI_FIGURE];
 
-	if (r->lost_samples)
+	if (r->loss.samples)
 		report_say(add(list, "samples_lost"),
 			   "%s CPU samples were lost, for want of memory for their stacks: CPU time is too small by "
 			   "what they stand for",
-			   cli_count(r->lost_samples, count));
-	if (r->missed_samples)
+			   cli_count(r->loss.samples, count));
+	if (r->loss.missed_samples)
 		report_say(add(list, "samples_missed"),
 			   "about %s CPU samples are missing, because another handler took their signal: CPU time of "
 			   "then is too small",
-			   cli_count(r->missed_samples, count));
-	if (r->uncovered)
+			   cli_count(r->loss.missed_samples, count));
+	if (r->loss.uncovered)
 		report_say(add(list, "threads_not_sampled"),
 			   "%s thread%s could not be sampled: what %s did on the CPU is in no table",
-			   cli_count(r->uncovered, count), r->uncovered == 1 ? "" : "s",
-			   r->uncovered == 1 ? "it" : "they");
+			   cli_count(r->loss.uncovered, count), r->loss.uncovered == 1 ? "" : "s",
+			   r->loss.uncovered == 1 ? "it" : "they");
 }
 
 static void add_losses(struct report_missing *list, const struct report *report)
@@ -156,26 +157,26 @@ static void add_losses(struct report_missing *list, const struct report *report)
 	char count[CLI_FIGURE], span[CLI_FIGURE];
 	size_t i;
 
-	for (i = 0; i < r->n_lost; i++)
-		if (!weft__loss_counted(r->lost[i].reason)) {
-			pauses += r->lost[i].records;
-			paused_ns += r->lost[i].span_ns;
+	for (i = 0; i < r->loss.n_rows; i++)
+		if (!weft__loss_counted(r->loss.rows[i].reason)) {
+			pauses += r->loss.rows[i].records;
+			paused_ns += r->loss.rows[i].span_ns;
 		}
-	if (r->lost_events)
+	if (r->loss.events)
 		report_say(add(list, "events_lost"),
 			   "%s events were not recorded: times that span their gap are left out, and what was in it is "
 			   "missing "
 			   "(see Loss)",
-			   cli_count(r->lost_events, count));
+			   cli_count(r->loss.events, count));
 	if (pauses)
 		report_say(add(list, "paused"),
 			   "recording was paused %s time%s, %s in all: nothing of that time is here, and what spans it "
 			   "is left out",
 			   cli_count(pauses, count), pauses == 1 ? "" : "s", cli_ns(paused_ns, span));
-	if (r->lost_polls)
+	if (r->loss.polls)
 		report_say(add(list, "polls_beyond_cap"),
 			   "%s polls were beyond the cap of polls a second: they are counted, but not in the lists",
-			   cli_count(r->lost_polls, count));
+			   cli_count(r->loss.polls, count));
 }
 
 static void say_when(struct report_text *text, const struct report *report, uint64_t from_ns, uint64_t to_ns)
@@ -305,6 +306,48 @@ static void add_degraded(struct report_missing *list, const struct report *repor
 	}
 }
 
+/* Of the process that weft run started: the signal that ended it; 0: none did. */
+static int signal_of(const struct report *report)
+{
+	const char *pid = weft__names_fact(&report->rec->names, "process.pid");
+
+	if (!pid || !pid[0] || !page_origin.pid || strtoull(pid, NULL, 10) != page_origin.pid ||
+	    !WIFSIGNALED(page_origin.status))
+		return 0;
+	return WTERMSIG(page_origin.status);
+}
+
+/* How the process ended and its files were closed, where that is not as usual. */
+bool report_say_end(struct report_text *text, const struct report *report)
+{
+	const struct weft__recording *rec = report->rec;
+	const char *fact = weft__names_fact(&rec->names, "weft.recovered");
+	bool recovered = fact && fact[0], open = false;
+	int number = signal_of(report);
+	size_t i;
+
+	for (i = 0; i < rec->n_files; i++) {
+		const struct weft__file *file = &rec->files[i];
+		size_t n = strlen(file->path), suffix = strlen(".active");
+		bool active = n > suffix && strcmp(file->path + n - suffix, ".active") == 0;
+
+		recovered |= file->info.recovered;
+		/* A file with its final name was closed: one without its end was cut since. */
+		open |= !file->info.sealed && !file->info.recovered && (active || !file->damaged_places);
+	}
+	if (number)
+		report_say(text, "the process was killed by signal %d (SIG%s)", number,
+			   sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+	else if (recovered)
+		report_say(text, "the process was killed, crashed or called _exit");
+	else if (open)
+		report_say(text, "the recording is not closed: the process still runs, or was killed and weft recover "
+				 "has not been run");
+	if (recovered)
+		report_say(text, ", and the end of its recording was recovered");
+	return number || recovered || open;
+}
+
 static void add_files(struct report_missing *list, const struct report *report)
 {
 	const struct weft__recording *rec = report->rec;
@@ -348,7 +391,11 @@ static void add_budget(struct report_missing *list, const struct report *report)
 
 void report_missing(const struct report *report, struct report_missing *list)
 {
+	struct report_text end = {.n = 0};
+
 	list->n = 0;
+	if (report_say_end(&end, report))
+		report_say(add(list, "process_end"), "%s", end.at);
 	if (report->result->throttling.n)
 		report_say_throttling(add(list, "cpu_quota"), report);
 	add_late_start(list, report);

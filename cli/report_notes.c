@@ -9,31 +9,31 @@
  * elsewhere in the JSON; a sentence of "" is not in the text. */
 /* clang-format off */
 #define NOTES(N) \
-	N(r->polls_began_before, "polls_began_before", true, "polls began before the recording: not in the figures") \
-	N(r->polls_cut, "polls_cut_by_gap", true, "polls have a gap in them: not in the figures") \
-	N(r->polls_never_ended, "polls_never_ended", true, \
+	N(r->poll.began_before, "polls_began_before", true, "polls began before the recording: not in the figures") \
+	N(r->poll.cut, "polls_cut_by_gap", true, "polls have a gap in them: not in the figures") \
+	N(r->poll.never_ended, "polls_never_ended", true, \
 	  "polls were open when their thread ended: not in the figures") \
-	N(r->polls_too_deep, "polls_nested_too_deep", true, "polls were nested too deep: not in the figures") \
-	N(r->delays_cut, "delays_cut_by_gap", true, \
+	N(r->poll.too_deep, "polls_nested_too_deep", true, "polls were nested too deep: not in the figures") \
+	N(r->poll.delays_cut, "delays_cut_by_gap", true, \
 	  "wakes have a gap between them and the poll: not in the figures") \
-	N(r->tasks_untracked, "task_events_beyond_limit", true, \
+	N(r->task.untracked, "task_events_beyond_limit", true, \
 	  "events were of tasks beyond the limit of tasks that are kept: their location is not known") \
-	N(r->thread_events_untracked, "thread_events_beyond_limit", true, \
+	N(r->untracked.events, "thread_events_beyond_limit", true, \
 	  "events were of threads beyond the limit of threads that are kept: not in the figures") \
-	N(r->intervals_cut, "waits_and_switches_beyond_limit", true, \
+	N(r->untracked.intervals_cut, "waits_and_switches_beyond_limit", true, \
 	  "waits, switches and wall samples were dropped: more than the analysis holds; polls of that time have " \
 	  "parts that are not measured") \
-	N(r->intervals_late, "switches_too_late", true, "switches came too late to be of a poll") \
-	N(r->threads_untracked, "threads_off_cpu_beyond_limit", true, \
+	N(r->untracked.intervals_late, "switches_too_late", true, "switches came too late to be of a poll") \
+	N(r->untracked.threads, "threads_off_cpu_beyond_limit", true, \
 	  "switches, waits and wall samples were of threads beyond the limit of threads that are kept") \
 	N(r->malformed, "malformed_events", true, "events had fewer fields than their kind has: not in the figures") \
 	N(r->n_kind[WEFT_KIND_WAKE], "wakes", false, "") \
-	N(r->wakes_again, "wakes_again", false, "wakes were of a task that had been woken and not polled yet") \
-	N(r->late_causes, "late_wakes_and_spawns", false, \
+	N(r->task.wakes_again, "wakes_again", false, "wakes were of a task that had been woken and not polled yet") \
+	N(r->task.late_causes, "late_wakes_and_spawns", false, \
 	  "wakes and spawns have a time just behind the poll that they caused: taken as no delay") \
-	N(r->ids_reused, "task_ids_reused_without_end", false, \
+	N(r->task.ids_reused, "task_ids_reused_without_end", false, \
 	  "task ids were spawned again without an end of the earlier task, which counts as gone") \
-	N(r->polls_running, "polls_running", false, "") \
+	N(r->poll.open, "polls_running", false, "") \
 	N(r->samples.beyond_polls, "", false, \
 	  "samples are in no poll's list of stacks: more than the analysis holds at a time") \
 	N(report->rec->frames.stacks_beyond, "", false, "stacks are not kept: more than the analysis holds")

@@ -24,7 +24,7 @@ static void say_thread(struct report_text *text, const struct report *report, ui
 }
 
 /* thread 7 "A" waits for second_lock, held by thread 8 "B" */
-static void say_pending(struct report_text *text, const struct report *report, const struct weft__pending *p)
+void report_say_pending(struct report_text *text, const struct report *report, const struct weft__pending *p)
 {
 	say_thread(text, report, p->tid);
 	report_say(text, " waits for ");
@@ -44,7 +44,7 @@ static void print_pending(const struct report *report, const struct weft__pendin
 {
 	struct report_text text = {.n = 0};
 
-	say_pending(&text, report, p);
+	report_say_pending(&text, report, p);
 	printf("%s\n", text.at);
 	text.n = 0;
 	printf("%*sin %s\n", INDENT + 6, "",
@@ -65,11 +65,11 @@ static void print_deadlock(const struct report *report, uint32_t number)
 	size_t i, n = 0, first = 0;
 	uint32_t at;
 
-	for (i = r->n_pendings; i-- > 0;)
-		if (r->pendings[i].deadlock == number) {
+	for (i = r->wait.n_pendings; i-- > 0;)
+		if (r->wait.pendings[i].deadlock == number) {
 			n++;
 			first = i;
-			age_ns = r->pendings[i].age_ns < age_ns ? r->pendings[i].age_ns : age_ns;
+			age_ns = r->wait.pendings[i].age_ns < age_ns ? r->wait.pendings[i].age_ns : age_ns;
 		}
 	if (n == 1)
 		printf("%sdeadlock:%s a thread waits for itself, for %s\n", cli_style(CLI_RED), cli_style(CLI_PLAIN),
@@ -80,8 +80,8 @@ static void print_deadlock(const struct report *report, uint32_t number)
 	at = (uint32_t)first;
 	do {
 		printf("%*s", INDENT, "");
-		print_pending(report, &r->pendings[at], false);
-		at = r->pendings[at].next;
+		print_pending(report, &r->wait.pendings[at], false);
+		at = r->wait.pendings[at].next;
 	} while (at != first && at != WEFT__NO_PENDING);
 }
 
@@ -92,12 +92,12 @@ void report_pending_headline(const struct report *report)
 	uint32_t number;
 	size_t i;
 
-	for (number = 1; number <= r->n_deadlocks; number++)
+	for (number = 1; number <= r->wait.n_deadlocks; number++)
 		print_deadlock(report, number);
-	for (i = 0; i < r->n_pendings && r->n_deadlocks == 0; i++) {
+	for (i = 0; i < r->wait.n_pendings && r->wait.n_deadlocks == 0; i++) {
 		printf("%sstill waiting:%s for %s, ", cli_style(CLI_RED), cli_style(CLI_PLAIN),
-		       cli_ns(r->pendings[i].age_ns, figure));
-		print_pending(report, &r->pendings[i], true);
+		       cli_ns(r->wait.pendings[i].age_ns, figure));
+		print_pending(report, &r->wait.pendings[i], true);
 		break;
 	}
 }
@@ -108,15 +108,15 @@ void report_pending(const struct report *report)
 	char figure[CLI_FIGURE];
 	size_t i;
 
-	if (r->n_pendings == 0)
+	if (r->wait.n_pendings == 0)
 		return;
 	cli_heading("Waits for locks that have not ended");
-	for (i = 0; i < r->n_pendings && i < report->top; i++) {
-		printf("%3zu  %9s  ", i + 1, cli_ns(r->pendings[i].age_ns, figure));
-		print_pending(report, &r->pendings[i], true);
+	for (i = 0; i < r->wait.n_pendings && i < report->top; i++) {
+		printf("%3zu  %9s  ", i + 1, cli_ns(r->wait.pendings[i].age_ns, figure));
+		print_pending(report, &r->wait.pendings[i], true);
 	}
-	if (r->n_pendings > i)
-		printf("and %zu more\n", r->n_pendings - i);
+	if (r->wait.n_pendings > i)
+		printf("and %zu more\n", r->wait.n_pendings - i);
 }
 
 static void thread(struct weft__json *json, const struct report *report, const char *key, uint32_t tid)
@@ -151,7 +151,7 @@ static void one(struct weft__json *json, const struct report *report, const stru
 	weft__json_begin(json, "in_holder", '{');
 	report_json_frames(json, report, p->holder_stack, 0);
 	weft__json_end(json, '}');
-	say_pending(&text, report, p);
+	report_say_pending(&text, report, p);
 	weft__json_text(json, "meaning", text.at);
 	weft__json_end(json, '}');
 }
@@ -163,16 +163,16 @@ void report_json_pending(struct weft__json *json, const struct report *report)
 	size_t i;
 
 	weft__json_begin(json, "deadlocks", '[');
-	for (number = 1; number <= r->n_deadlocks; number++) {
+	for (number = 1; number <= r->wait.n_deadlocks; number++) {
 		weft__json_begin(json, NULL, '[');
-		for (i = 0; i < r->n_pendings; i++)
-			if (r->pendings[i].deadlock == number)
-				one(json, report, &r->pendings[i]);
+		for (i = 0; i < r->wait.n_pendings; i++)
+			if (r->wait.pendings[i].deadlock == number)
+				one(json, report, &r->wait.pendings[i]);
 		weft__json_end(json, ']');
 	}
 	weft__json_end(json, ']');
 	weft__json_begin(json, "still_waiting", '[');
-	for (i = 0; i < r->n_pendings; i++)
-		one(json, report, &r->pendings[i]);
+	for (i = 0; i < r->wait.n_pendings; i++)
+		one(json, report, &r->wait.pendings[i]);
 	weft__json_end(json, ']');
 }

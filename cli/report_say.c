@@ -33,42 +33,14 @@ const char *report_wait_kind(uint32_t what)
 	return weft__label_wait(what);
 }
 
-static const char *article(uint32_t what)
-{
-	if (what == WEFT_WAIT_GC || what == WEFT_WAIT_OTHER)
-		return "";
-	return what == WEFT_WAIT_THREAD ? "the " : "a ";
-}
-
 void report_say_wait(struct report_text *text, const struct report *report, uint32_t what, uint32_t name,
 		     uint64_t object)
 {
-	const char *given = weft__names_string(&report->rec->names, name), *about;
-	const char *variable = weft__frames_data(&report->rec->frames, object);
+	char label[WEFT__LABEL_WAIT_BYTES];
 
-	if (what == WEFT_WAIT_CALL) {
-		report_say(text, "%s", given && given[0] ? cli_safe(given) : "a call of the system");
-		if (object == UINT64_MAX)
-			return;
-		report_say(text, " fd %u", (uint32_t)object);
-		about = weft__names_string(&report->rec->names, (uint32_t)(object >> WEFT_WAIT_ABOUT_AT));
-		if (about && about[0])
-			report_say(text, " (%s)", cli_safe(about));
-		return;
-	}
-	if (given && given[0] && !weft__label_is_call(given)) {
-		report_say(text, "%s", cli_safe(given));
-		return;
-	}
-	if (variable) {
-		report_say(text, "%s", cli_safe(variable));
-		return;
-	}
-	report_say(text, "%s%s", article(what), report_wait_kind(what));
-	if (object)
-		report_say(text, " at 0x%" PRIx64, object);
-	if (given && given[0])
-		report_say(text, " in %s", cli_safe(given));
+	report_say(text, "%s",
+		   cli_safe(weft__label_waited(&report->rec->names, &report->rec->frames, what, name, object, label,
+					       sizeof(label))));
 }
 
 #define CALL(name)                                                                                                     \

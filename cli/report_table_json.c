@@ -149,12 +149,14 @@ void report_json_table(struct weft__json *json, const struct report *report, con
 	weft__summary_fini(&summary);
 }
 
-void report_json_keyed(struct weft__json *json, const struct report *report, enum weft__table_id table)
+void report_json_keyed(struct weft__json *json, const struct report *report, const char *key, enum weft__table_id table)
 {
 	struct weft__summary summary;
 	size_t i;
 
 	report_summary(report, table, &summary);
+	if (key)
+		weft__json_begin(json, key, '{');
 	for (i = 0; i < summary.n_rows; i++) {
 		struct row row = {json, report, summary.table, weft__summary_cell(&summary, i, 0)};
 
@@ -162,5 +164,17 @@ void report_json_keyed(struct weft__json *json, const struct report *report, enu
 		put_columns(&row, 2, summary.table->n_columns, 0);
 		weft__json_end(json, '}');
 	}
+	if (key)
+		weft__json_end(json, '}');
+	weft__summary_fini(&summary);
+}
+
+void report_json_one(struct weft__json *json, const struct report *report, enum weft__table_id table)
+{
+	struct weft__summary summary;
+
+	report_summary(report, table, &summary);
+	if (summary.n_rows)
+		put_columns(&(struct row){json, report, summary.table, summary.cells}, 0, summary.table->n_columns, 0);
 	weft__summary_fini(&summary);
 }

@@ -119,6 +119,27 @@ static void print_polls(const struct report *report, const struct weft__summary 
 	report_view(report, locations, &by_location);
 }
 
+/* Where there is more than one worker: what of all of them is in the JSON, too. */
+static void print_all(const struct report *report, const struct weft__summary *workers)
+{
+	REPORT_VIEW(polls, HIST(WEFT__COL_TOTAL_SUMMARY_POLLS), WEFT__COL_TOTAL_SUMMARY_POLLS_TOTAL) = {
+		REPORT_OF(polls), .need = WEFT__COL_TOTAL_SUMMARY_POLLS_COUNT};
+	REPORT_VIEW(delays, HIST(WEFT__COL_TOTAL_SUMMARY_DELAYS)) = {REPORT_OF(delays),
+								     .need = WEFT__COL_TOTAL_SUMMARY_DELAYS_COUNT};
+	REPORT_VIEW(split, SPLIT(WEFT__COL_TOTAL_SUMMARY)) = {REPORT_OF(split),
+							      .need = WEFT__COL_TOTAL_SUMMARY_TIME_POLLS,
+							      .optional = WEFT__COL_TOTAL_SUMMARY_THROTTLED};
+
+	if (workers->n_rows < 2 || report->result->polls.n == 0)
+		return;
+	cli_heading(page_only_ticks(report) ? "All ticks" : "All polls");
+	report_print(report, WEFT__TABLE_TOTAL_SUMMARY, &polls);
+	if (report->result->split.n && report_has_breakdown(report))
+		report_print(report, WEFT__TABLE_TOTAL_SUMMARY, &split);
+	if (report->result->delays.n)
+		report_print(report, WEFT__TABLE_TOTAL_SUMMARY, &delays);
+}
+
 static void print_splits(const struct report *report, const struct weft__summary *workers,
 			 const struct weft__summary *locations)
 {
@@ -220,11 +241,11 @@ static void print_customs(const struct report *report)
 	char figure[CLI_FIGURE];
 	size_t i, j;
 
-	if (r->n_customs == 0)
+	if (r->custom.n_kinds == 0)
 		return;
 	cli_heading("Events of the program");
-	for (i = 0; i < r->n_customs; i++) {
-		const struct weft__custom *custom = &r->customs[i];
+	for (i = 0; i < r->custom.n_kinds; i++) {
+		const struct weft__custom *custom = &r->custom.kinds[i];
 		const struct weft_kind_def *def = weft__names_kind(&report->rec->names, custom->kind);
 		size_t rows = 0;
 
@@ -263,7 +284,7 @@ static void print_losses(const struct report *report)
 		    WEFT__COL_LOSS_SUMMARY_TO, WEFT__COL_LOSS_SUMMARY_TOGETHER) = {
 		REPORT_OF(view), .all = true, .optional = WEFT__COL_LOSS_SUMMARY_THREADS};
 
-	if (report->result->n_lost == 0)
+	if (report->result->loss.n_rows == 0)
 		return;
 	cli_heading("Loss: what is missing, and why");
 	report_print(report, WEFT__TABLE_LOSS_SUMMARY, &view);
@@ -283,12 +304,13 @@ void report_text(const struct report *report)
 		puts("no events");
 		return;
 	}
-	if (page_has_loop(report) || report->result->n_pendings)
+	if (page_has_loop(report) || report->result->wait.n_pendings)
 		putchar('\n');
 	report_pending_headline(report);
 	report_headline(report);
 	report_summary(report, WEFT__TABLE_WORKER_SUMMARY, &workers);
 	report_summary(report, WEFT__TABLE_LOCATION_SUMMARY, &locations);
+	print_all(report, &workers);
 	print_polls(report, &workers, &locations);
 	print_splits(report, &workers, &locations);
 	report_longest(report);

@@ -49,12 +49,12 @@ static void say_cause(struct report_text *text, const struct report *report, uin
 	if (clock->threads && clock->threads_ns >= off_ns / 2)
 		report_say(text, "%s threads ended before a sample came, and used %s", cli_count(clock->threads, count),
 			   cli_ns(clock->threads_ns, ns));
-	else if (clock->threads && !clock->threads_ns && !r->uncovered && !r->missed_samples)
+	else if (clock->threads && !clock->threads_ns && !r->loss.uncovered && !r->loss.missed_samples)
 		report_say(text, "%s threads ended before a sample came", cli_count(clock->threads, count));
-	else if (r->missed_samples)
+	else if (r->loss.missed_samples)
 		report_say(text, "another handler took the signal of the samples for a time");
-	else if (r->uncovered)
-		report_say(text, "%s threads could not be sampled", cli_count(r->uncovered, count));
+	else if (r->loss.uncovered)
+		report_say(text, "%s threads could not be sampled", cli_count(r->loss.uncovered, count));
 	else if (r->samples.engines[WEFT_ENGINE_PERF].n == 0)
 		report_say(text, "the kernel's tick, at which timers sample, met the program's work too rarely");
 	else

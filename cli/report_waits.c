@@ -35,10 +35,10 @@ static void print_wait_rows(const struct report *report)
 	struct report_view view = all;
 	size_t i;
 
-	view.n_columns -= !(r->works && r->n_wait_threads); /* all of it is workers' */
+	view.n_columns -= !(r->works && r->wait.n_threads); /* all of it is workers' */
 	report_print(report, WEFT__TABLE_WAIT_SUMMARY, &view);
-	for (i = 0; i < r->n_waits && i < report->top; i++)
-		print_cpu(report, &r->waits[i]);
+	for (i = 0; i < r->wait.n_rows && i < report->top; i++)
+		print_cpu(report, &r->wait.rows[i]);
 }
 
 /* Who waited for which lock: those that were recorded one by one. */
@@ -49,9 +49,9 @@ static void print_objects(const struct report *report)
 		    WEFT__COL_LOCK_SUMMARY_HOLDER) = {REPORT_OF(all)};
 	struct report_view view = all;
 
-	if (report->result->n_wait_objects == 0)
+	if (report->result->wait.n_objects == 0)
 		return;
-	view.beyond = report->result->wait_objects_beyond;
+	view.beyond = report->result->wait.objects_beyond;
 	printf("\nby object, of the waits that were recorded one by one:\n");
 	report_print(report, WEFT__TABLE_LOCK_SUMMARY, &view);
 }
@@ -65,9 +65,9 @@ static void print_wait_threads(const struct report *report)
 		    WEFT__COL_THREAD_WAIT_SUMMARY_STACK) = {REPORT_OF(all)};
 	struct report_view view = all;
 
-	if (report->result->n_wait_threads == 0)
+	if (report->result->wait.n_threads == 0)
 		return;
-	view.beyond = report->result->wait_threads_beyond;
+	view.beyond = report->result->wait.threads_beyond;
 	puts(report->result->works ? "\nof threads that are no workers:" : "\nby thread:");
 	report_print(report, WEFT__TABLE_THREAD_WAIT_SUMMARY, &view);
 }
@@ -111,22 +111,22 @@ void report_waits(const struct report *report)
 	char count[CLI_FIGURE], figure[CLI_FIGURE];
 	size_t i;
 
-	if (r->n_waits == 0 && r->n_waits_mixed == 0)
+	if (r->wait.n_rows == 0 && r->wait.n_mixed == 0)
 		return;
 	cli_heading("Waits");
-	if (r->n_waits)
+	if (r->wait.n_rows)
 		print_wait_rows(report);
-	if (r->n_waits_mixed)
+	if (r->wait.n_mixed)
 		printf("not measured: how much of %s more waits, %s in all, was in what was asked for\n",
-		       cli_count(r->n_waits_mixed, count), cli_ns(r->waits_mixed_ns, figure));
+		       cli_count(r->wait.n_mixed, count), cli_ns(r->wait.mixed_ns, figure));
 	print_objects(report);
 	print_wait_threads(report);
-	if (r->n_long_waits == 0)
+	if (r->wait.n_longest == 0)
 		return;
 	cli_heading("Longest waits");
-	for (i = 0; i < r->n_long_waits; i++) {
-		printf("%3zu  %9s  ", i + 1, cli_ns(r->long_waits[i].rank_ns, figure));
-		print_long_wait(report, &r->long_waits[i]);
+	for (i = 0; i < r->wait.n_longest; i++) {
+		printf("%3zu  %9s  ", i + 1, cli_ns(r->wait.longest[i].rank_ns, figure));
+		print_long_wait(report, &r->wait.longest[i]);
 	}
 }
 
@@ -136,13 +136,13 @@ static void print_off_stacks(const struct report *report)
 		    WEFT__COL_OFFCPU_SUMMARY_SAMPLES, WEFT__COL_OFFCPU_SUMMARY_REASON, WEFT__COL_OFFCPU_SUMMARY_THREAD,
 		    WEFT__COL_OFFCPU_SUMMARY_STACK) = {REPORT_OF(view)};
 	const struct weft__result *r = report->result;
-	uint64_t with_ns = 0, all_ns = r->off_beyond_ns;
+	uint64_t with_ns = 0, all_ns = r->off.beyond_ns;
 	char with[CLI_FIGURE], all[CLI_FIGURE];
 	size_t i;
 
-	for (i = 0; i < r->n_off_rows; i++) {
-		all_ns += r->off_rows[i].ns;
-		with_ns += r->off_rows[i].stack || r->off_rows[i].kernel ? r->off_rows[i].ns : 0;
+	for (i = 0; i < r->off.n_rows; i++) {
+		all_ns += r->off.rows[i].ns;
+		with_ns += r->off.rows[i].stack || r->off.rows[i].kernel ? r->off.rows[i].ns : 0;
 	}
 	if (with_ns == 0)
 		return;
@@ -162,7 +162,7 @@ double report_switch_share(const struct report *report)
 {
 	const struct weft__result *r = report->result;
 
-	return r->switch_span_ns ? 1 - (double)r->switch_missing_ns / (double)r->switch_span_ns : 1;
+	return r->off.switch_span_ns ? 1 - (double)r->off.switch_missing_ns / (double)r->off.switch_span_ns : 1;
 }
 
 const char *report_switch_why(const struct report *report)
@@ -183,7 +183,7 @@ void report_off_cpu(const struct report *report)
 	double share = report_switch_share(report);
 	char figure[CLI_FIGURE];
 
-	if (r->n_off_threads == 0) {
+	if (r->off.n_threads == 0) {
 		if (why)
 			printf("\nOff the CPU\nnot measured: %s\n", cli_safe(why));
 		return;
@@ -220,10 +220,10 @@ void report_wall(const struct report *report)
 	uint64_t all_ns = 0;
 	size_t i;
 
-	if (r->n_wall_rows == 0)
+	if (r->off.n_walls == 0)
 		return;
-	for (i = 0; i < r->n_wall_rows; i++)
-		all_ns += r->wall_rows[i].ns;
+	for (i = 0; i < r->off.n_walls; i++)
+		all_ns += r->off.walls[i].ns;
 	cli_heading("Threads that waited, by wall samples: %s", cli_ns(all_ns, figure));
 	print_states(report, all_ns);
 	report_print(report, WEFT__TABLE_WALL_SUMMARY, &view);
@@ -235,7 +235,7 @@ void report_stuck(const struct report *report)
 		    WEFT__COL_STUCK_SUMMARY_THREAD, WEFT__COL_STUCK_SUMMARY_TASK, WEFT__COL_STUCK_SUMMARY_LOCATION,
 		    WEFT__COL_STUCK_SUMMARY_DURATION, WEFT__COL_STUCK_SUMMARY_STACK) = {REPORT_OF(view)};
 
-	if (report->result->n_stucks == 0)
+	if (report->result->off.n_stucks == 0)
 		return;
 	cli_heading("Stuck polls, as seen while they ran");
 	report_print(report, WEFT__TABLE_STUCK_SUMMARY, &view);
@@ -251,10 +251,10 @@ void report_waiting(const struct report *report)
 	const struct weft__result *r = report->result;
 	char count[CLI_FIGURE];
 
-	if (r->n_waiting == 0 || r->waiting[0].silent_ns < WAITING_LONG_NS)
+	if (r->task.n_waiting == 0 || r->task.waiting[0].silent_ns < WAITING_LONG_NS)
 		return;
 	cli_heading("Tasks not polled as the recording ended: %s; woken ones first, then the longest silent",
-		    cli_count(r->n_waiting_all, count));
+		    cli_count(r->task.n_waiting_all, count));
 	report_print(report, WEFT__TABLE_WAITING_SUMMARY, &view);
 }
 
@@ -262,7 +262,7 @@ void report_waiting(const struct report *report)
  *       collector 0.5 %, samples 0.1 % */
 void report_cost(const struct report *report)
 {
-	const struct weft__cost *costs = report->result->costs;
+	const struct weft__cost *costs = report->result->off.costs;
 	const char *budget = weft__names_fact(&report->rec->names, "budget.ppm");
 	uint64_t span_ns, cpu_ns = page_cost_ns(report, &span_ns), program_ns = page_cpu_ns(report), ppm;
 	char share[CLI_FIGURE], figure[CLI_FIGURE], span[CLI_FIGURE];

@@ -3,7 +3,7 @@
  * docs/TABLES.md has them. In a library of its own, libweft-trace (pkg-config weft-trace); programs that only record
  * do not need it.
  *
- *     struct weft_trace_rows_opts opts = {.size = sizeof(opts)};
+ *     struct weft_trace_rows_opts opts = WEFT_OPTIONS_INIT(weft_trace_rows_opts);
  *     const char *columns[] = {"location", "duration_ns"};
  *
  *     weft_trace_open(&trace, &path, 1, NULL, &err);

@@ -17,8 +17,8 @@
 /* The version of the layouts that inline functions rely on: struct weft_gate, weft_ring, weft_waits and
  * weft_context, the tables of locks, and the slow paths behind them. It is part of the names of these variables in
  * the library. So a program that was compiled with other layouts than its library has does not link, or does not
- * start: the loader names weft_gate_v1. It goes up with every change of them; test/unit/record/layout_test.c knows
- * the present ones. */
+ * start: the loader names weft_gate_v and the number. It goes up with every change of them;
+ * test/unit/record/layout_test.c knows the present ones. */
 #define WEFT_LAYOUT 2
 #define WEFT_LAYOUT_LABEL(name, version) __asm__(#name "_v" #version)
 #define WEFT_LAYOUT_PASTE(name, version) WEFT_LAYOUT_LABEL(name, version)

@@ -36,25 +36,24 @@ static void connect(struct weft__analysis *a)
 	a->threads.opts = &a->opts;
 	a->threads.result = &a->result;
 	a->tasks.opts = &a->opts;
-	a->tasks.result = &a->result;
+	a->tasks.result = &a->result.task;
+	a->tasks.detail = &a->result.detail;
 	a->lanes.opts = &a->opts;
-	a->lanes.result = &a->result;
+	a->lanes.result = &a->result.lane;
 	a->polls.opts = &a->opts;
-	a->polls.result = &a->result;
 	a->samples.opts = &a->opts;
 	a->samples.result = &a->result;
 	a->timelines.opts = &a->opts;
-	a->timelines.result = &a->result;
+	a->timelines.result = &a->result.off;
 	a->breakdowns.opts = &a->opts;
-	a->breakdowns.result = &a->result;
 	a->throttled.opts = &a->opts;
 	a->throttled.result = &a->result;
 	a->waits.opts = &a->opts;
-	a->waits.result = &a->result;
+	a->waits.result = &a->result.wait;
 	a->thread_state.opts = &a->opts;
-	a->thread_state.result = &a->result;
+	a->thread_state.result = &a->result.off;
 	a->customs.opts = &a->opts;
-	a->customs.result = &a->result;
+	a->customs.result = &a->result.custom;
 }
 
 int weft__analysis_open(struct weft__analysis **ret, const struct weft__analysis_opts *opts)
@@ -146,7 +145,8 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 	case WEFT_KIND_SAMPLE:
 		return weft__sample_add(a, s, ev);
 	case WEFT_KIND_WORKER:
-		return weft__thread_worker(&a->lanes, s, (uint32_t)WEFT_FIELD(ev, WORKER, WORKER), ev->time_ns);
+		return weft__thread_worker(&a->lanes, &a->result.works, s, (uint32_t)WEFT_FIELD(ev, WORKER, WORKER),
+					   ev->time_ns);
 	case WEFT_KIND_OFFCPU:
 		return weft__off_add(a, ev);
 	case WEFT_KIND_WAIT:
@@ -169,7 +169,7 @@ static int dispatch(struct weft__analysis *a, struct weft__thread *s, const stru
 						     WEFT_FIELD(ev, WOKEN, AGO), WEFT_FIELD(ev, WOKEN, ALONE)};
 		return 0;
 	case WEFT_KIND_POLL_COUNT:
-		return weft__poll_count(&a->threads, &a->lanes, ev);
+		return weft__poll_count(&a->threads, &a->lanes, &a->result, ev);
 	case WEFT_KIND_WALL:
 		return weft__wall_add(a, ev);
 	case WEFT_KIND_PENDING:

@@ -226,7 +226,7 @@ static void add_split(struct weft__split *to, const struct weft__split *split)
 }
 
 /* A poll that was reported while it was stuck has come to its end. */
-static void end_stuck(struct weft__result *r, const struct weft__closed *closed)
+static void end_stuck(struct weft__off_result *r, const struct weft__closed *closed)
 {
 	size_t i;
 
@@ -245,10 +245,10 @@ static void add_on_cpu(struct weft__split *to, uint64_t ns)
 }
 
 /* Most polls: it ended, was on the CPU all the time, nothing else is known of that time, and no list has it. */
-static bool is_plain(const struct weft__result *result, struct weft__thread_timeline *timeline,
+static bool is_plain(const struct weft__off_result *off, struct weft__thread_timeline *timeline,
 		     const struct weft__closed *closed)
 {
-	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || result->n_stucks)
+	if (closed->cpu != WEFT__CPU_ALL || closed->running || closed->listed || off->n_stucks)
 		return false;
 	(void)first_after(timeline, closed->begin_ns ? closed->begin_ns - 1 : 0);
 	return closed->end_ns < timeline->nearest_ns;
@@ -266,7 +266,7 @@ static int settle_plain(struct weft__analysis *a, struct weft__thread_timeline *
 		if (weft__location_get(&a->lanes, closed->location, &location) < 0)
 			return -ENOMEM;
 		add_on_cpu(&a->result.split, ns);
-		add_on_cpu(&a->result.lanes[closed->lane].split, ns);
+		add_on_cpu(&a->result.lane.lanes[closed->lane].split, ns);
 		add_on_cpu(&location->split, ns);
 	}
 	if (!closed->kept)
@@ -296,7 +296,7 @@ static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *ti
 	bool whole;
 	int rc;
 
-	end_stuck(&a->result, closed);
+	end_stuck(&a->result.off, closed);
 	if (closed->listed && !poll)
 		poll = in_list(&a->polls.running, closed->serial);
 	breakdown.switches = switches_in(&a->gaps, timeline, closed);
@@ -312,7 +312,7 @@ static int settle_one(struct weft__analysis *a, struct weft__thread_timeline *ti
 		return -ENOMEM;
 	if (!closed->running && !a->opts.rows_only) {
 		add_split(&a->result.split, &breakdown.split);
-		add_split(&a->result.lanes[closed->lane].split, &breakdown.split);
+		add_split(&a->result.lane.lanes[closed->lane].split, &breakdown.split);
 		add_split(&location->split, &breakdown.split);
 	}
 	rc = closed->kept ? weft__rows_poll(&a->breakdowns, timeline, closed, &breakdown) : 0;
@@ -339,7 +339,7 @@ int weft__breakdown_settle(struct weft__analysis *a, struct weft__thread_timelin
 			a->breakdowns.extra = timeline->extras[timeline->first_extra++ & (timeline->cap_extras - 1)];
 		if (!closed->asked || (a->opts.rows_only && !closed->kept && !a->throttled.quota))
 			rc = 0;
-		else if (is_plain(&a->result, timeline, closed))
+		else if (is_plain(&a->result.off, timeline, closed))
 			rc = settle_plain(a, timeline, closed);
 		else
 			rc = settle_one(a, timeline, closed);

@@ -113,6 +113,31 @@ static int longest_first(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
+/* Some of the time off the CPU was in waits that were too short to be reported one by one: parts.c has it as waiting.
+ * Such waits are the shortest, so it is taken from these. `causes` has the longest first. */
+static void take_short_waits(struct weft__breakdown *breakdown)
+{
+	uint64_t blocked_ns = 0, excess_ns;
+	size_t i, n = 0;
+
+	for (i = 0; i < breakdown->n_causes; i++)
+		if (breakdown->causes[i].part == WEFT__BLOCKED)
+			blocked_ns += breakdown->causes[i].ns;
+	excess_ns = weft__since(blocked_ns, breakdown->split.ns[WEFT__BLOCKED]);
+	for (i = breakdown->n_causes; i-- > 0 && excess_ns;) {
+		struct weft__cause *cause = &breakdown->causes[i];
+		uint64_t ns = cause->part == WEFT__BLOCKED && !cause->what ? weft__least(cause->ns, excess_ns) : 0;
+
+		cause->ns -= ns;
+		excess_ns -= ns;
+		cause->longest_ns = weft__least(cause->longest_ns, cause->ns);
+	}
+	for (i = 0; i < breakdown->n_causes; i++)
+		if (breakdown->causes[i].ns)
+			breakdown->causes[n++] = breakdown->causes[i];
+	breakdown->n_causes = n;
+}
+
 int weft__causes_find(struct weft__analysis *a, struct weft__breakdown *breakdown)
 {
 	size_t i;
@@ -136,6 +161,7 @@ int weft__causes_find(struct weft__analysis *a, struct weft__breakdown *breakdow
 		name_by_wall(&a->breakdowns, breakdown);
 	if (breakdown->n_causes)
 		qsort(breakdown->causes, breakdown->n_causes, sizeof(*breakdown->causes), longest_first);
+	take_short_waits(breakdown);
 	breakdown->causes = weft__arena_cut(&a->polls.arena, breakdown->causes,
 					    (breakdown->n_causes + 1) * sizeof(*breakdown->causes));
 	return 0;

@@ -45,7 +45,7 @@ static void add_number(struct weft__field_stat *stat, uint32_t type, uint64_t wo
 
 int weft__custom_add(struct weft__customs *all_customs, const struct weft__event *ev)
 {
-	struct weft__result *r = all_customs->result;
+	struct weft__custom_result *r = all_customs->result;
 	uint32_t at = weft__map_get(&all_customs->by_kind, ev->kind), i;
 	const struct weft_kind_def *def;
 	struct weft__custom *customs;
@@ -53,28 +53,28 @@ int weft__custom_add(struct weft__customs *all_customs, const struct weft__event
 	if (ev->time_ns < all_customs->opts->from_ns)
 		return 0;
 	if (at == WEFT__MAP_NONE) {
-		customs = weft__arena_grow(&all_customs->arena, r->customs, &all_customs->cap, r->n_customs,
+		customs = weft__arena_grow(&all_customs->arena, r->kinds, &all_customs->cap, r->n_kinds,
 					   sizeof(*customs));
 		if (!customs)
 			return -ENOMEM;
-		r->customs = customs;
-		at = (uint32_t)r->n_customs;
+		r->kinds = customs;
+		at = (uint32_t)r->n_kinds;
 		if (weft__map_put(&all_customs->by_kind, ev->kind, at) < 0)
 			return -ENOMEM;
-		r->n_customs++;
+		r->n_kinds++;
 		memset(&customs[at], 0, sizeof(customs[at]));
 		customs[at].kind = ev->kind;
 	}
-	r->customs[at].n++;
+	r->kinds[at].n++;
 	def = weft__names_kind(all_customs->opts->names, ev->kind);
 	for (i = 0; def && i < def->n_fields && i < ev->n_fields && i < WEFT_FIELDS_MAX; i++)
-		add_number(&r->customs[at].fields[i], def->fields[i].type, ev->fields[i]);
+		add_number(&r->kinds[at].fields[i], def->fields[i].type, ev->fields[i]);
 	return 0;
 }
 
 int weft__queue_add(struct weft__customs *customs, const struct weft__event *ev)
 {
-	struct weft__result *r = customs->result;
+	struct weft__custom_result *r = customs->result;
 	uint32_t runtime = (uint32_t)WEFT_FIELD(ev, QUEUE, RUNTIME),
 		 at = weft__map_get(&customs->queue_by_runtime, runtime);
 	struct weft__queue *queues;

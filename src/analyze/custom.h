@@ -11,7 +11,7 @@ struct weft__event;
 
 struct weft__customs {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
+	struct weft__custom_result *result;
 	struct weft__arena arena;
 	size_t cap, cap_queues;
 	struct weft__map by_kind, queue_by_runtime;

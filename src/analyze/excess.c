@@ -42,7 +42,7 @@ void weft__excess_read(struct weft__thread_timelines *timelines, struct weft__ga
 	if (!excess->read_ns || excess->weighted || weft__gaps_switches(gaps, excess->read_ns, ev->time_ns)) {
 		excess->from_ns = ev->time_ns;
 	} else if (timeline->off_row != NO_ROW) {
-		add_up(&timelines->result->off_threads[timeline->off_row], excess, weft__since(wall_ns, cpu_ns));
+		add_up(&timelines->result->threads[timeline->off_row], excess, weft__since(wall_ns, cpu_ns));
 	}
 	excess->read_ns = ev->time_ns;
 	excess->cpu_ns = WEFT_FIELD(ev, THREAD_CPU, CPU);
@@ -57,12 +57,12 @@ static uint64_t less(uint64_t ns, uint64_t n, double each_ns)
 	return off < (double)ns ? ns - (uint64_t)off : 0;
 }
 
-void weft__excess_settle(struct weft__result *r)
+void weft__excess_settle(struct weft__off_result *r)
 {
 	size_t i, j;
 
-	for (i = 0; i < r->n_off_threads; i++) {
-		struct weft__off_thread *thread = &r->off_threads[i];
+	for (i = 0; i < r->n_threads; i++) {
+		struct weft__off_thread *thread = &r->threads[i];
 		uint64_t over_ns = weft__since(thread->held_ns, thread->rest_ns);
 		uint64_t off_ns;
 		double each_ns = thread->held_n ? (double)over_ns / (double)thread->held_n : 0;
@@ -79,8 +79,8 @@ void weft__excess_settle(struct weft__result *r)
 		thread->over_ns -= off_ns;
 		if (thread->throttled_ns > thread->preempted_ns)
 			thread->throttled_ns = thread->preempted_ns;
-		for (j = 0; j < r->n_off_rows; j++)
-			if (r->off_rows[j].tid == thread->tid)
-				r->off_rows[j].ns = less(r->off_rows[j].ns, r->off_rows[j].n, each_ns);
+		for (j = 0; j < r->n_rows; j++)
+			if (r->rows[j].tid == thread->tid)
+				r->rows[j].ns = less(r->rows[j].ns, r->rows[j].n, each_ns);
 	}
 }

@@ -46,12 +46,12 @@ static int add_up_losses(struct weft__arena *arena, const struct weft__analysis_
 						.to_ns = to_ns};
 		sums[weft__loss_reason(loss->reason)->counts] += loss->count;
 	}
-	r->lost_events = sums[WEFT__LOST_EVENTS];
-	r->lost_polls = sums[WEFT__LOST_POLLS];
-	r->lost_samples = sums[WEFT__LOST_SAMPLES];
-	r->missed_samples = sums[WEFT__LOST_MISSED];
-	r->uncovered = sums[WEFT__LOST_THREADS];
-	r->lost_switches = sums[WEFT__LOST_SWITCHES];
+	r->loss.events = sums[WEFT__LOST_EVENTS];
+	r->loss.polls = sums[WEFT__LOST_POLLS];
+	r->loss.samples = sums[WEFT__LOST_SAMPLES];
+	r->loss.missed_samples = sums[WEFT__LOST_MISSED];
+	r->loss.uncovered = sums[WEFT__LOST_THREADS];
+	r->loss.switches = sums[WEFT__LOST_SWITCHES];
 	if (n)
 		qsort(lost, n, sizeof(*lost), lost_order);
 	for (i = 0; i < n; i++) {
@@ -66,8 +66,8 @@ static int add_up_losses(struct weft__arena *arena, const struct weft__analysis_
 		row->span_ns += lost[i].span_ns;
 		row->to_ns = lost[i].to_ns > row->to_ns ? lost[i].to_ns : row->to_ns;
 	}
-	r->lost = lost;
-	r->n_lost = rows;
+	r->loss.rows = lost;
+	r->loss.n_rows = rows;
 	return 0;
 }
 
@@ -142,41 +142,40 @@ static void hide_rows(struct weft__result *r)
 {
 	size_t i, kept = 0;
 
-	for (i = 0; i < r->n_lanes; i++)
-		if (r->lanes[i].match)
-			r->lanes[kept++] = r->lanes[i];
-	r->n_lanes = kept;
-	for (i = 0, kept = 0; i < r->n_locations; i++)
-		if (r->locations[i].match && !is_empty(&r->locations[i]))
-			r->locations[kept++] = r->locations[i];
-	r->n_locations = kept;
+	for (i = 0; i < r->lane.n_lanes; i++)
+		if (r->lane.lanes[i].match)
+			r->lane.lanes[kept++] = r->lane.lanes[i];
+	r->lane.n_lanes = kept;
+	for (i = 0, kept = 0; i < r->lane.n_locations; i++)
+		if (r->lane.locations[i].match && !is_empty(&r->lane.locations[i]))
+			r->lane.locations[kept++] = r->lane.locations[i];
+	r->lane.n_locations = kept;
 }
 
-static void order_rows(struct weft__polls *polls)
+static void order_rows(struct weft__polls *polls, struct weft__result *r)
 {
-	struct weft__result *r = polls->result;
 	size_t i;
 
 	hide_rows(r);
-	for (i = 0; i < r->n_lanes; i++)
-		r->lanes[i].rank = lane_rank(polls->opts->names, &r->lanes[i]);
-	if (r->n_lanes)
-		qsort(r->lanes, r->n_lanes, sizeof(*r->lanes), lane_order);
-	if (r->n_locations)
-		qsort(r->locations, r->n_locations, sizeof(*r->locations), location_order);
-	if (r->n_queues)
-		qsort(r->queues, r->n_queues, sizeof(*r->queues), queue_order);
-	if (r->n_customs)
-		qsort(r->customs, r->n_customs, sizeof(*r->customs), custom_order);
+	for (i = 0; i < r->lane.n_lanes; i++)
+		r->lane.lanes[i].rank = lane_rank(polls->opts->names, &r->lane.lanes[i]);
+	if (r->lane.n_lanes)
+		qsort(r->lane.lanes, r->lane.n_lanes, sizeof(*r->lane.lanes), lane_order);
+	if (r->lane.n_locations)
+		qsort(r->lane.locations, r->lane.n_locations, sizeof(*r->lane.locations), location_order);
+	if (r->custom.n_queues)
+		qsort(r->custom.queues, r->custom.n_queues, sizeof(*r->custom.queues), queue_order);
+	if (r->custom.n_kinds)
+		qsort(r->custom.kinds, r->custom.n_kinds, sizeof(*r->custom.kinds), custom_order);
 	weft__top_sort(&polls->longest);
 	weft__top_sort(&polls->running);
 	weft__top_sort(&polls->delayed);
-	r->longest = polls->longest.polls;
-	r->n_longest = polls->longest.n;
-	r->running = polls->running.polls;
-	r->n_running = polls->running.n;
-	r->delayed = polls->delayed.polls;
-	r->n_delayed = polls->delayed.n;
+	r->poll.longest = polls->longest.polls;
+	r->poll.n_longest = polls->longest.n;
+	r->poll.running = polls->running.polls;
+	r->poll.n_running = polls->running.n;
+	r->poll.delayed = polls->delayed.polls;
+	r->poll.n_delayed = polls->delayed.n;
 }
 
 int weft__finish(struct weft__analysis *a, uint64_t end_ns)
@@ -186,8 +185,8 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 
 	if (rc < 0)
 		return rc;
-	weft__deadlocks_find(&a->result);
-	rc = weft__waiting_find(&a->tasks, &a->threads, end_ns);
+	weft__deadlocks_find(&a->result.wait);
+	rc = weft__waiting_find(&a->tasks, &a->threads, a->result.n_kind[WEFT_KIND_POLL_COUNT] == 0, end_ns);
 	if (rc < 0)
 		return rc;
 	for (i = 0; i < a->threads.n; i++) {
@@ -205,16 +204,16 @@ int weft__finish(struct weft__analysis *a, uint64_t end_ns)
 	if (rc == 0)
 		rc = weft__times_settle(&a->timelines, &a->gaps, &a->samples);
 	if (rc == 0)
-		rc = weft__reported_settle(&a->lanes);
+		rc = weft__reported_settle(&a->lanes, &a->result);
 	if (rc == 0)
 		rc = count_alive(&a->tasks, &a->lanes);
 	if (rc == 0)
-		rc = weft__samples_settle(&a->result);
-	weft__waits_settle(&a->waits);
-	weft__thread_state_settle(&a->gaps, &a->opts, &a->result, end_ns);
+		rc = weft__samples_settle(&a->result.samples);
+	weft__waits_settle(&a->waits, a->result.works);
+	weft__thread_state_settle(&a->gaps, &a->opts, &a->result.off, end_ns);
 	if (rc == 0)
 		rc = add_up_losses(&a->arena, &a->opts, &a->result);
 	if (rc == 0)
-		order_rows(&a->polls);
+		order_rows(&a->polls, &a->result);
 	return rc;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/label.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/frames.h"
 #include "analyze/loss.h"
 #include "weft/wait.h"
 
@@ -154,4 +156,47 @@ bool weft__label_is_call(const char *name)
 		if (strncmp(name, of[i], strlen(of[i])) == 0)
 			return true;
 	return false;
+}
+
+static const char *article(uint32_t what)
+{
+	if (what == WEFT_WAIT_GC || what == WEFT_WAIT_OTHER)
+		return "";
+	return what == WEFT_WAIT_THREAD ? "the " : "a ";
+}
+
+static void label_call(const struct weft__names *names, const char *given, uint64_t object, char *buf, size_t bytes)
+{
+	const char *about = weft__names_string(names, (uint32_t)(object >> WEFT_WAIT_ABOUT_AT));
+	char fd[16] = "";
+
+	if (object == UINT64_MAX)
+		about = NULL;
+	else
+		snprintf(fd, sizeof(fd), " fd %u", (uint32_t)object);
+	about = about && about[0] ? about : NULL;
+	snprintf(buf, bytes, "%s%s%s%s%s", given ? given : "a call of the system", fd, about ? " (" : "",
+		 about ? about : "", about ? ")" : "");
+}
+
+const char *weft__label_waited(const struct weft__names *names, const struct weft__frames *frames, uint32_t what,
+			       uint32_t name, uint64_t object, char *buf, size_t bytes)
+{
+	const char *given = weft__names_string(names, name), *variable = weft__frames_data(frames, object);
+	char at[24] = "";
+
+	if (given && !given[0])
+		given = NULL;
+	if (object)
+		snprintf(at, sizeof(at), " at 0x%" PRIx64, object);
+	if (what == WEFT_WAIT_CALL)
+		label_call(names, given, object, buf, bytes);
+	else if (given && !weft__label_is_call(given))
+		snprintf(buf, bytes, "%s", given);
+	else if (variable)
+		snprintf(buf, bytes, "%s", variable);
+	else
+		snprintf(buf, bytes, "%s%s%s%s%s", article(what), weft__label_wait(what), at, given ? " in " : "",
+			 given ? given : "");
+	return buf;
 }

@@ -6,7 +6,10 @@
 
 #include "analyze/names.h"
 
+struct weft__frames;
+
 #define WEFT__LABEL_BYTES 256
+#define WEFT__LABEL_WAIT_BYTES 1024
 
 /* "demo/1", or for a thread that is no worker "name(tid)". */
 const char *weft__label_lane(const struct weft__names *names, uint32_t worker, uint32_t thread_id, char *buf,
@@ -34,6 +37,10 @@ const char *weft__label_file(const struct weft__names *names, uint32_t location,
 const char *weft__label_reason(uint32_t reason);
 const char *weft__label_wait(uint32_t what); /* enum weft_wait */
 const char *weft__label_cost(size_t what);   /* enum weft_cost */
+
+/* What a wait was for: "cache_lock", "read fd 7 (pipe)", "a lock at 0x7f... in pthread_mutex_lock". */
+const char *weft__label_waited(const struct weft__names *names, const struct weft__frames *frames, uint32_t what,
+			       uint32_t name, uint64_t object, char *buf, size_t bytes);
 
 /* Whether the name of a wait is that of a call that waits for a lock, and not of the lock itself. */
 bool weft__label_is_call(const char *name);

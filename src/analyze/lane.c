@@ -37,7 +37,7 @@ bool weft__worker_asked(const struct weft__analysis_opts *opts, uint32_t worker,
 
 int weft__lane_get(struct weft__lanes *all_lanes, uint32_t worker, uint32_t thread_id, uint32_t *ret)
 {
-	struct weft__result *r = all_lanes->result;
+	struct weft__lane_result *r = all_lanes->result;
 	uint64_t key = worker == WEFT_WORKER_NONE ? thread_id : UINT64_C(1) << 32 | worker;
 	uint32_t at = weft__map_get(&all_lanes->by_key, key);
 	struct weft__lane *lanes, *lane;
@@ -70,7 +70,7 @@ int weft__lane_get(struct weft__lanes *all_lanes, uint32_t worker, uint32_t thre
 
 int weft__location_get(struct weft__lanes *lanes, uint32_t id, struct weft__location **ret)
 {
-	struct weft__result *r = lanes->result;
+	struct weft__lane_result *r = lanes->result;
 	uint32_t at = weft__near_get(&lanes->locations, id);
 	struct weft__location *locations;
 

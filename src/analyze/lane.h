@@ -9,7 +9,7 @@
 
 struct weft__lanes {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
+	struct weft__lane_result *result;
 	struct weft__arena arena; /* of the rows, and of their histograms */
 	size_t cap, cap_locations;
 	struct weft__map by_key, location_by_id;

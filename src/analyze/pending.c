@@ -15,7 +15,7 @@ static bool is_same(const struct weft__pending *p, uint32_t tid, uint64_t object
 	       weft__since(begin_ns, p->begin_ns) < SAME_NS;
 }
 
-static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t object, uint64_t begin_ns)
+static struct weft__pending *find(struct weft__wait_result *r, uint32_t tid, uint64_t object, uint64_t begin_ns)
 {
 	size_t i;
 
@@ -27,7 +27,7 @@ static struct weft__pending *find(struct weft__result *r, uint32_t tid, uint64_t
 
 int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *ev)
 {
-	struct weft__result *r = all_waits->result;
+	struct weft__wait_result *r = all_waits->result;
 	uint32_t tid = (uint32_t)WEFT_FIELD(ev, PENDING, TID);
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, PENDING, AGE));
 	struct weft__pending *p = find(r, tid, WEFT_FIELD(ev, PENDING, OBJECT), begin_ns), *grown;
@@ -58,7 +58,7 @@ int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *e
 	return 0;
 }
 
-void weft__pending_end(struct weft__result *result, uint32_t tid, const struct weft__interval *wait)
+void weft__pending_end(struct weft__wait_result *result, uint32_t tid, const struct weft__interval *wait)
 {
 	struct weft__pending *p = result->n_pendings ? find(result, tid, wait->object, wait->begin_ns) : NULL;
 
@@ -87,7 +87,7 @@ static bool has_run(struct weft__threads *threads, struct weft__thread_timelines
 /* Those that have ended go. The rest is a wait of the thread up to the end, for the polls that it is in. */
 int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns)
 {
-	struct weft__result *r = &a->result;
+	struct weft__wait_result *r = &a->result.wait;
 	struct weft__thread_timeline *timeline;
 	size_t i, kept = 0;
 	int rc = 0;
@@ -124,7 +124,7 @@ static int oldest_first(const void *left, const void *right)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-static uint32_t waiter(const struct weft__result *r, uint32_t tid)
+static uint32_t waiter(const struct weft__wait_result *r, uint32_t tid)
 {
 	size_t i;
 
@@ -135,7 +135,7 @@ static uint32_t waiter(const struct weft__result *r, uint32_t tid)
 }
 
 /* From each one along the holders: who comes back to where it began is in a ring. */
-void weft__deadlocks_find(struct weft__result *r)
+void weft__deadlocks_find(struct weft__wait_result *r)
 {
 	uint32_t at, steps;
 	size_t i;

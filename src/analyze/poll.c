@@ -72,7 +72,7 @@ static int add_delay(struct weft__analysis *a, const struct weft__thread *s, str
 	if (rc < 0 || !wanted(&a->opts, s, lane, location, poll))
 		return rc;
 	if (weft__gaps_between(&a->gaps, poll->wake.time_ns, poll->begin_ns)) {
-		a->result.delays_cut++;
+		a->result.poll.delays_cut++;
 		return 0;
 	}
 	poll->wake.measured = true;
@@ -151,7 +151,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const str
 	}
 	if (s->n_open >= POLL_LEVELS_MAX) {
 		s->too_deep++;
-		a->result.polls_too_deep++;
+		a->result.poll.too_deep++;
 		return 0;
 	}
 	if (weft__poll_add(&a->threads, s, &poll) < 0)
@@ -171,7 +171,7 @@ int weft__poll_begin(struct weft__analysis *a, struct weft__thread *s, const str
 	if (rc < 0)
 		return rc;
 	if (s->in_gap)
-		a->result.polls_cut++; /* whose end the next end is, is not known */
+		a->result.poll.cut++; /* whose end the next end is, is not known */
 	else
 		s->n_open++;
 	return 0;
@@ -204,7 +204,7 @@ static void book_busy(const struct weft__analysis_opts *opts, struct weft__resul
 		      const struct weft__poll *poll, uint64_t now_ns)
 {
 	if (poll->level == 0)
-		result->lanes[poll->lane].busy_ns += weft__window_ns(opts, poll->begin_ns, now_ns);
+		result->lane.lanes[poll->lane].busy_ns += weft__window_ns(opts, poll->begin_ns, now_ns);
 }
 
 static int add_to_list(struct weft__polls *polls, struct weft__sampling *samples, const struct weft__thread *s,
@@ -247,7 +247,7 @@ static int add_poll(struct weft__analysis *a, struct weft__thread *s, struct wef
 	poll->rank_ns = weft__since(poll->end_ns, poll->begin_ns);
 	listed = asked && weft__top_takes(&a->polls.longest, poll);
 	if (rc == 0)
-		rc = weft__breakdown_close(a, s, poll, (uint32_t)(lane - a->result.lanes), asked, listed);
+		rc = weft__breakdown_close(a, s, poll, (uint32_t)(lane - a->result.lane.lanes), asked, listed);
 	if (rc < 0 || !asked)
 		return rc;
 	if (poll->rank_ns < a->opts.period_ns)
@@ -324,7 +324,7 @@ int weft__poll_end(struct weft__analysis *a, struct weft__thread *s, uint64_t no
 	}
 	if (s->n_open == 0) {
 		if (!s->after_gap && now_ns >= a->opts.from_ns)
-			a->result.polls_began_before++;
+			a->result.poll.began_before++;
 		s->after_gap = false;
 		return 0;
 	}
@@ -347,7 +347,7 @@ void weft__poll_cut(struct weft__sampling *samples, struct weft__thread *s, uint
 {
 	if (s->n_open > 0)
 		book_busy(samples->opts, samples->result, &s->open[0], now_ns);
-	samples->result->polls_cut += s->n_open;
+	samples->result->poll.cut += s->n_open;
 	if (s->n_open > 0) /* of the location that was asked for, perhaps */
 		s->location_ns = now_ns;
 	s->n_open = 0;
@@ -374,12 +374,12 @@ int weft__poll_leave(struct weft__analysis *a, struct weft__thread *s, uint64_t 
 		if (!wanted(&a->opts, s, lane, location, poll))
 			continue;
 		if (thread_ended) {
-			a->result.polls_never_ended++;
+			a->result.poll.never_ended++;
 			continue;
 		}
 		poll->rank_ns = weft__since(now_ns, poll->begin_ns);
-		a->result.polls_running++;
-		rc = weft__breakdown_close(a, s, poll, (uint32_t)(lane - a->result.lanes), true,
+		a->result.poll.open++;
+		rc = weft__breakdown_close(a, s, poll, (uint32_t)(lane - a->result.lane.lanes), true,
 					   weft__top_takes(&a->polls.running, poll));
 		if (rc == 0)
 			rc = add_to_list(&a->polls, &a->samples, s, &a->polls.running, poll);

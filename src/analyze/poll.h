@@ -17,7 +17,6 @@ struct weft__thread;
 
 struct weft__polls {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
 	struct weft__arena arena; /* of the lists, and of stacks and causes of those in them */
 	struct weft__top longest, running, delayed;
 	uint64_t n; /* serial numbers */
@@ -43,9 +42,10 @@ void weft__polls_fini(struct weft__polls *polls);
 
 /* reported.c: polls that are reported as a whole, at their end, and counts of all of them */
 int weft__poll_reported(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
-int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, const struct weft__event *ev);
+int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, struct weft__result *result,
+		     const struct weft__event *ev);
 int weft__park_count(struct weft__analysis *a, const struct weft__event *ev);
-int weft__reported_settle(struct weft__lanes *lanes);
+int weft__reported_settle(struct weft__lanes *lanes, struct weft__result *result);
 
 /* detail.c */
 void weft__detail_change(struct weft__detail *d, const struct weft__event *ev);

@@ -61,30 +61,30 @@ void weft__profile_want(const struct weft__result *r, struct weft__frames *frame
 		weft__frames_want(frames, r->samples.rows[i].stack);
 		weft__frames_want(frames, r->samples.rows[i].kernel);
 	}
-	want_polls(r->longest, r->n_longest, frames);
-	want_polls(r->running, r->n_running, frames);
-	want_rows(r->off_rows, r->n_off_rows, frames);
-	want_rows(r->wall_rows, r->n_wall_rows, frames);
-	for (i = 0; i < r->n_wait_threads; i++)
-		weft__frames_want(frames, r->wait_threads[i].stack);
-	for (i = 0; i < r->n_long_waits; i++) {
-		weft__frames_want(frames, r->long_waits[i].stack);
-		weft__frames_want_object(frames, r->long_waits[i].what, r->long_waits[i].object);
-		want_holder(frames, &r->long_waits[i].holder);
+	want_polls(r->poll.longest, r->poll.n_longest, frames);
+	want_polls(r->poll.running, r->poll.n_running, frames);
+	want_rows(r->off.rows, r->off.n_rows, frames);
+	want_rows(r->off.walls, r->off.n_walls, frames);
+	for (i = 0; i < r->wait.n_threads; i++)
+		weft__frames_want(frames, r->wait.threads[i].stack);
+	for (i = 0; i < r->wait.n_longest; i++) {
+		weft__frames_want(frames, r->wait.longest[i].stack);
+		weft__frames_want_object(frames, r->wait.longest[i].what, r->wait.longest[i].object);
+		want_holder(frames, &r->wait.longest[i].holder);
 	}
-	for (i = 0; i < r->n_wait_objects; i++) {
-		weft__frames_want_object(frames, r->wait_objects[i].what, r->wait_objects[i].object);
-		want_holder(frames, &r->wait_objects[i].holder);
+	for (i = 0; i < r->wait.n_objects; i++) {
+		weft__frames_want_object(frames, r->wait.objects[i].what, r->wait.objects[i].object);
+		want_holder(frames, &r->wait.objects[i].holder);
 	}
-	for (i = 0; i < r->n_pendings; i++) {
-		weft__frames_want(frames, r->pendings[i].stack);
-		weft__frames_want(frames, r->pendings[i].holder_stack);
-		weft__frames_want_object(frames, r->pendings[i].what, r->pendings[i].object);
+	for (i = 0; i < r->wait.n_pendings; i++) {
+		weft__frames_want(frames, r->wait.pendings[i].stack);
+		weft__frames_want(frames, r->wait.pendings[i].holder_stack);
+		weft__frames_want_object(frames, r->wait.pendings[i].what, r->wait.pendings[i].object);
 	}
-	for (i = 0; i < r->n_stucks; i++)
-		weft__frames_want(frames, r->stucks[i].stack);
-	for (i = 0; i < r->n_waiting; i++)
-		weft__frames_want(frames, r->waiting[i].stack);
+	for (i = 0; i < r->off.n_stucks; i++)
+		weft__frames_want(frames, r->off.stucks[i].stack);
+	for (i = 0; i < r->task.n_waiting; i++)
+		weft__frames_want(frames, r->task.waiting[i].stack);
 }
 
 static void add_if(struct weft__weight *to, bool is, struct weft__weight weight)

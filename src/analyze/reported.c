@@ -42,7 +42,7 @@ int weft__poll_reported(struct weft__analysis *a, struct weft__thread *s, const 
 	if (ev->time_ns >= a->opts.from_ns)
 		lane->n_poll_events++;
 	if (s->n_open >= POLL_LEVELS_MAX) {
-		a->result.polls_too_deep++;
+		a->result.poll.too_deep++;
 		return 0;
 	}
 	weft__context_poll(s, poll);
@@ -64,7 +64,8 @@ static uint32_t worker_of(const struct weft__threads *threads, uint32_t thread_i
 	return thread ? thread->worker : WEFT_WORKER_NONE;
 }
 
-int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, const struct weft__event *ev)
+int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, struct weft__result *result,
+		     const struct weft__event *ev)
 {
 	uint32_t thread_id = (uint32_t)WEFT_FIELD(ev, POLL_COUNT, THREAD), at;
 	uint64_t from_ns = WEFT_FIELD(ev, POLL_COUNT, FROM), below_ns = WEFT_FIELD(ev, POLL_COUNT, BELOW),
@@ -82,10 +83,10 @@ int weft__poll_count(struct weft__threads *threads, struct weft__lanes *lanes, c
 	lane = &lanes->result->lanes[at];
 	if (!lane->match || lanes->opts->location || lanes->opts->by_context)
 		return 0;
-	lanes->result->counted = lane->counted = true;
+	result->counted = lane->counted = true;
 	if (below_ns == UINT64_MAX && from_ns == 0) {
-		lanes->result->detail.polls_untimed =
-			weft__sum(lanes->result->detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
+		result->detail.polls_untimed =
+			weft__sum(result->detail.polls_untimed, WEFT_FIELD(ev, POLL_COUNT, COUNT));
 		return 0;
 	}
 	return weft__hist_add_n(&lane->polls, &lanes->arena, middle_ns, WEFT_FIELD(ev, POLL_COUNT, COUNT));
@@ -119,7 +120,7 @@ int weft__park_count(struct weft__analysis *a, const struct weft__event *ev)
 		rc = weft__lane_get(&a->lanes, worker_of(&a->threads, thread_id), thread_id, &at);
 	if (rc != 0 || ev->time_ns < a->opts.from_ns)
 		return rc;
-	lane = &a->result.lanes[at];
+	lane = &a->result.lane.lanes[at];
 	lane->parked_ns = weft__sum(lane->parked_ns, share_ns(&a->opts, WEFT_FIELD(ev, PARK_COUNT, TIME),
 							      WEFT_FIELD(ev, PARK_COUNT, SPAN), ev->time_ns));
 	lane->n_park_events = weft__sum(lane->n_park_events, WEFT_FIELD(ev, PARK_COUNT, COUNT));
@@ -138,34 +139,32 @@ static int merge(struct weft__lanes *lanes, struct weft__hist *polls, const stru
 }
 
 /* Each poll is counted with its lane; all of them together are the sum. */
-static int add_lanes(struct weft__lanes *lanes)
+static int add_lanes(struct weft__lanes *lanes, struct weft__result *r)
 {
-	struct weft__result *r = lanes->result;
 	int rc = 0;
 	size_t i;
 
-	for (i = 0; i < r->n_lanes && rc == 0; i++) {
-		rc = weft__hist_merge(&r->polls, &lanes->arena, &r->lanes[i].polls);
+	for (i = 0; i < r->lane.n_lanes && rc == 0; i++) {
+		rc = weft__hist_merge(&r->polls, &lanes->arena, &r->lane.lanes[i].polls);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->reported, &lanes->arena, &r->lanes[i].reported);
+			rc = weft__hist_merge(&r->reported, &lanes->arena, &r->lane.lanes[i].reported);
 		if (rc == 0)
-			rc = weft__hist_merge(&r->delays, &lanes->arena, &r->lanes[i].delays);
+			rc = weft__hist_merge(&r->delays, &lanes->arena, &r->lane.lanes[i].delays);
 	}
 	return rc;
 }
 
-int weft__reported_settle(struct weft__lanes *lanes)
+int weft__reported_settle(struct weft__lanes *lanes, struct weft__result *r)
 {
-	struct weft__result *r = lanes->result;
-	int rc = add_lanes(lanes);
+	int rc = add_lanes(lanes, r);
 	size_t i;
 
 	if (rc == 0)
 		rc = merge(lanes, &r->polls, &r->reported, r->counted);
-	for (i = 0; i < r->n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
-		if (r->lanes[i].parked_ns > r->lanes[i].observed_ns)
-			r->lanes[i].parked_ns = r->lanes[i].observed_ns;
-	for (i = 0; i < r->n_lanes && rc == 0; i++)
-		rc = merge(lanes, &r->lanes[i].polls, &r->lanes[i].reported, r->lanes[i].counted);
+	for (i = 0; i < r->lane.n_lanes; i++) /* time in a gap is not observed, and parks in it may be counted */
+		if (r->lane.lanes[i].parked_ns > r->lane.lanes[i].observed_ns)
+			r->lane.lanes[i].parked_ns = r->lane.lanes[i].observed_ns;
+	for (i = 0; i < r->lane.n_lanes && rc == 0; i++)
+		rc = merge(lanes, &r->lane.lanes[i].polls, &r->lane.lanes[i].reported, r->lane.lanes[i].counted);
 	return rc;
 }

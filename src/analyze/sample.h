@@ -45,7 +45,7 @@ void weft__log_clear(struct weft__sampling *samples, struct weft__thread *s);
 /* The samples of a poll that ends or is about to be put into a list, by stack, into the poll. */
 int weft__log_take(struct weft__sampling *samples, struct weft__polls *polls, const struct weft__thread *s,
 		   struct weft__poll *poll);
-int weft__samples_settle(struct weft__result *result);
+int weft__samples_settle(struct weft__samples *samples);
 void weft__samples_fini(struct weft__sampling *sampling);
 
 #endif

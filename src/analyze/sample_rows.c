@@ -133,9 +133,8 @@ static void sort_rows(struct weft__samples *r)
 	qsort(r->rows, r->n_rows, sizeof(*r->rows), heaviest_row_first);
 }
 
-int weft__samples_settle(struct weft__result *result)
+int weft__samples_settle(struct weft__samples *r)
 {
-	struct weft__samples *r = &result->samples;
 	int rc;
 
 	find_never_polls(r);

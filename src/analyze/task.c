@@ -23,7 +23,7 @@ static __attribute__((noinline)) int task_new(struct weft__tasks *tasks, uint64_
 
 	*ret = NULL;
 	if (tasks->by_id.n >= tasks->opts->max_tasks) {
-		tasks->result->tasks_untracked++;
+		tasks->result->untracked++;
 		return 0;
 	}
 	at = tasks->free;
@@ -74,19 +74,20 @@ static bool is_late_spawn(const struct weft__task *task, const struct weft__even
 	       weft__since(ev->time_ns, task->poll_ns) <= LATE_OPEN_NS;
 }
 
-static void set_spawned(struct weft__threads *threads, struct weft__task *task, const struct weft__event *ev)
+static void set_spawned(struct weft__tasks *tasks, struct weft__threads *threads, struct weft__task *task,
+			const struct weft__event *ev)
 {
 	uint32_t location = (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION);
 	struct weft__poll *poll;
 
 	if (is_late_spawn(task, ev)) {
-		threads->result->late_causes++;
+		tasks->result->late_causes++;
 		poll = weft__poll_open(threads, task->poll_thread, task->id, task->poll_ns);
 		if (poll)
 			poll->location = location;
 	} else if (task->seen) {
 		if (ev->time_ns >= threads->opts->from_ns)
-			threads->result->ids_reused++;
+			tasks->result->ids_reused++;
 		*task = (struct weft__task){.id = task->id, .live = true};
 	}
 	/* A wake that was seen before the spawn stays: it is of this task. */
@@ -106,7 +107,7 @@ int weft__task_spawn(struct weft__tasks *tasks, struct weft__threads *threads, s
 	if (rc < 0)
 		return rc;
 	if (task)
-		set_spawned(threads, task, ev);
+		set_spawned(tasks, threads, task, ev);
 	rc = weft__location_get(lanes, (uint32_t)WEFT_FIELD(ev, SPAWN, LOCATION), &location);
 	if (rc == 0 && ev->time_ns >= tasks->opts->from_ns)
 		location->spawned++;
@@ -115,9 +116,9 @@ int weft__task_spawn(struct weft__tasks *tasks, struct weft__threads *threads, s
 
 /* Whether the last wake is the only one since the task's last poll that is here, or its spawn: no poll in between is
  * missing, then. */
-static bool single_wake(const struct weft__result *result, const struct weft__task *task)
+static bool single_wake(const struct weft__detail *detail, const struct weft__task *task)
 {
-	return task->n_wakes == 1 && task->base_ns && task->base_ns >= result->detail.wakes_ns;
+	return task->n_wakes == 1 && task->base_ns && task->base_ns >= detail->wakes_ns;
 }
 
 static int remember(struct weft__tasks *tasks, const struct weft__task *task)
@@ -132,7 +133,7 @@ static int remember(struct weft__tasks *tasks, const struct weft__task *task)
 	if (tasks->n_ended >= ENDED_TASKS &&
 	    weft__map_get(&tasks->ended_by_id, slot->id) == tasks->n_ended % ENDED_TASKS)
 		weft__map_del(&tasks->ended_by_id, slot->id);
-	*slot = (struct weft__ended){task->id, task->location, task->last, single_wake(tasks->result, task),
+	*slot = (struct weft__ended){task->id, task->location, task->last, single_wake(tasks->detail, task),
 				     task->base_ns};
 	return weft__map_put(&tasks->ended_by_id, task->id, (uint32_t)(tasks->n_ended++ % ENDED_TASKS));
 }
@@ -140,9 +141,9 @@ static int remember(struct weft__tasks *tasks, const struct weft__task *task)
 int weft__task_end(struct weft__tasks *tasks, struct weft__lanes *lanes, const struct weft__event *ev)
 {
 	uint32_t at = weft__map_get(&tasks->by_id, WEFT_FIELD(ev, TASK_END, TASK));
-	uint32_t id = at != WEFT__MAP_NONE                 ? tasks->at[at].location
-		      : tasks->result->tasks_untracked > 0 ? WEFT__LOCATION_UNTRACKED
-							   : WEFT__LOCATION_UNSEEN;
+	uint32_t id = at != WEFT__MAP_NONE           ? tasks->at[at].location
+		      : tasks->result->untracked > 0 ? WEFT__LOCATION_UNTRACKED
+						     : WEFT__LOCATION_UNSEEN;
 	struct weft__location *location;
 	int rc = weft__location_get(lanes, id, &location);
 
@@ -172,11 +173,9 @@ static bool is_late_wake(struct weft__threads *threads, const struct weft__task 
 
 /* Field by field, where it is to be: a copy of what was written just now is slow. */
 static inline void set_wake(struct weft__wake *to, const struct weft__analysis_opts *opts,
-			    const struct weft__result *result, const struct weft__thread *s,
+			    const struct weft__detail *detail, const struct weft__thread *s,
 			    const struct weft__poll *from, uint64_t time_ns)
 {
-	const struct weft__detail *detail = &result->detail;
-
 	to->known = true;
 	to->measured = to->again = false;
 	to->in_poll = from != NULL;
@@ -198,19 +197,19 @@ int weft__task_wake(struct weft__analysis *a, struct weft__thread *s, const stru
 		from->n_wakes++;
 	if (rc < 0 || !task)
 		return rc;
-	set_wake(&task->last, &a->opts, &a->result, s, from, ev->time_ns);
+	set_wake(&task->last, &a->opts, &a->result.detail, s, from, ev->time_ns);
 	task->n_wakes += task->n_wakes < UINT32_MAX;
 	if (is_late_wake(&a->threads, task, ev, &poll)) {
-		a->result.late_causes++;
+		a->result.task.late_causes++;
 		task->unwoken = false;
 		return poll ? weft__poll_woken(a, poll, &task->last) : 0;
 	}
 	if (task->wake.known && task->wake.time_ns >= a->result.detail.wakes_ns) {
 		if (ev->time_ns >= a->opts.from_ns)
-			a->result.wakes_again++;
+			a->result.task.wakes_again++;
 		return 0;
 	}
-	set_wake(&task->wake, &a->opts, &a->result, s, from, ev->time_ns);
+	set_wake(&task->wake, &a->opts, &a->result.detail, s, from, ev->time_ns);
 	return 0;
 }
 
@@ -223,7 +222,7 @@ int weft__task_poll(struct weft__tasks *tasks, struct weft__poll *poll)
 	if (rc < 0 || !task)
 		return rc;
 	poll->location = task->location;
-	if (weft__detail_has_wake(&tasks->result->detail, &task->wake, poll->begin_ns))
+	if (weft__detail_has_wake(tasks->detail, &task->wake, poll->begin_ns))
 		poll->wake = task->wake;
 	task->unwoken = !poll->wake.known;
 	task->first = task->poll_ns == 0;
@@ -238,10 +237,10 @@ int weft__task_poll(struct weft__tasks *tasks, struct weft__poll *poll)
 
 /* Polls in between may not have been reported. Of several wakes since the last poll that is here the last one is the
  * one that the poll must have had, and it is not known which one began the wait; a single one did. */
-static void reported_wake(struct weft__gaps *gaps, struct weft__result *result, struct weft__poll *poll,
+static void reported_wake(struct weft__gaps *gaps, const struct weft__detail *detail, struct weft__poll *poll,
 			  const struct weft__wake *last, bool single)
 {
-	if (last->time_ns > poll->begin_ns || !weft__detail_has_wake(&result->detail, last, poll->begin_ns))
+	if (last->time_ns > poll->begin_ns || !weft__detail_has_wake(detail, last, poll->begin_ns))
 		return;
 	poll->wake = *last;
 	poll->wake.again = !single;
@@ -266,7 +265,7 @@ static void remembered_wake(struct weft__tasks *tasks, struct weft__threads *thr
 	poll->wake = (struct weft__wake){
 		.known = true,
 		.in_poll = woken->by != 0,
-		.again = !base_ns || base_ns < tasks->result->detail.wakes_ns || poll->wake.known ||
+		.again = !base_ns || base_ns < tasks->detail->wakes_ns || poll->wake.known ||
 			 weft__since(poll->begin_ns, woken->alone_ns) > base_ns,
 		.thread_id = thread_id,
 		.worker = at != WEFT__MAP_NONE ? threads->at[at].last_worker
@@ -288,7 +287,7 @@ int weft__task_reported(struct weft__tasks *tasks, struct weft__threads *threads
 
 	if (ended != WEFT__MAP_NONE && weft__map_get(&tasks->by_id, poll->task) == WEFT__MAP_NONE) {
 		poll->location = tasks->ended[ended].location;
-		reported_wake(gaps, tasks->result, poll, &tasks->ended[ended].last, tasks->ended[ended].single);
+		reported_wake(gaps, tasks->detail, poll, &tasks->ended[ended].last, tasks->ended[ended].single);
 		remembered_wake(tasks, threads, gaps, s, poll, tasks->ended[ended].base_ns);
 		return 0;
 	}
@@ -297,7 +296,7 @@ int weft__task_reported(struct weft__tasks *tasks, struct weft__threads *threads
 	if (rc < 0 || !task)
 		return rc;
 	poll->location = task->location;
-	reported_wake(gaps, tasks->result, poll, &task->last, single_wake(tasks->result, task));
+	reported_wake(gaps, tasks->detail, poll, &task->last, single_wake(tasks->detail, task));
 	remembered_wake(tasks, threads, gaps, s, poll, task->base_ns);
 	task->seen = true;
 	task->n_wakes = task->last.time_ns > poll->begin_ns;

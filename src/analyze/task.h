@@ -44,7 +44,8 @@ struct weft__ended {
 
 struct weft__tasks {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
+	struct weft__task_result *result;
+	const struct weft__detail *detail; /* what is recorded of wakes */
 	struct weft__arena arena;
 	struct weft__task *at;
 	size_t n, cap;
@@ -66,7 +67,7 @@ int weft__task_reported(struct weft__tasks *tasks, struct weft__threads *threads
 			struct weft__thread *s, struct weft__poll *poll);
 /* The task begins to wait, with a stack. And, as the recording ends: those that wait, into the result. */
 int weft__task_waits(struct weft__tasks *tasks, const struct weft__event *ev);
-int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, uint64_t end_ns);
+int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, bool all, uint64_t end_ns);
 uint32_t weft__task_location(const struct weft__tasks *tasks, uint64_t task);
 void weft__tasks_fini(struct weft__tasks *tasks);
 

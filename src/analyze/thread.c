@@ -43,7 +43,7 @@ int weft__thread_get(struct weft__threads *threads, struct weft__lanes *lanes, s
 		return 0;
 	}
 	if (threads->by_id.n >= threads->opts->max_threads) {
-		threads->result->thread_events_untracked++;
+		threads->result->untracked.events++;
 		return 0;
 	}
 	rc = new_slot(threads, &at);
@@ -76,8 +76,8 @@ int weft__thread_get(struct weft__threads *threads, struct weft__lanes *lanes, s
 }
 
 /* Books the time since the last booking. A thread without a lane keeps its time until it has one. */
-void weft__thread_settle(const struct weft__analysis_opts *opts, struct weft__result *result, struct weft__thread *s,
-			 uint64_t now_ns)
+void weft__thread_settle(const struct weft__analysis_opts *opts, struct weft__lane_result *result,
+			 struct weft__thread *s, uint64_t now_ns)
 {
 	uint64_t span_ns = weft__window_ns(opts, s->since_ns, now_ns);
 	struct weft__lane *lane;
@@ -102,7 +102,7 @@ static void cross_gaps(struct weft__sampling *samples, struct weft__gaps *gaps, 
 	if (now_ns < s->gaps.quiet_ns)
 		return;
 	while (weft__gap_next(&s->gaps, gaps, now_ns, &gap, &inside)) {
-		weft__thread_settle(samples->opts, samples->result, s, gap.from_ns);
+		weft__thread_settle(samples->opts, &samples->result->lane, s, gap.from_ns);
 		weft__poll_cut(samples, s, gap.from_ns);
 		s->state = THREAD_GUESS;
 		if (gap.to_ns > s->since_ns)
@@ -147,7 +147,8 @@ int weft__thread_catch_up(struct weft__lanes *lanes, struct weft__sampling *samp
 	return s->state == THREAD_GUESS && !s->in_gap ? guess(lanes, s, ev) : 0;
 }
 
-int weft__thread_worker(struct weft__lanes *lanes, struct weft__thread *s, uint32_t worker, uint64_t now_ns)
+int weft__thread_worker(struct weft__lanes *lanes, bool *works, struct weft__thread *s, uint32_t worker,
+			uint64_t now_ns)
 {
 	struct weft__lane *lane;
 
@@ -157,7 +158,7 @@ int weft__thread_worker(struct weft__lanes *lanes, struct weft__thread *s, uint3
 	s->since_ns = now_ns > s->since_ns ? now_ns : s->since_ns;
 	s->last_worker = worker == WEFT_WORKER_NONE ? s->worker : worker;
 	s->worker = worker;
-	lanes->result->works |= worker != WEFT_WORKER_NONE;
+	*works |= worker != WEFT_WORKER_NONE;
 	s->lane = NO_LANE;
 	s->row = NO_ROW;
 	s->has_sched = false;
@@ -200,7 +201,7 @@ void weft__thread_known(struct weft__sampling *samples, struct weft__gaps *gaps,
 	cross_gaps(samples, gaps, s, now_ns);
 	if (s->state == THREAD_GUESS && !s->in_gap)
 		s->state = THREAD_ACTIVE;
-	weft__thread_settle(samples->opts, samples->result, s, now_ns);
+	weft__thread_settle(samples->opts, &samples->result->lane, s, now_ns);
 }
 
 int weft__thread_sched(struct weft__sampling *samples, struct weft__thread *s, const struct weft__event *ev)
@@ -217,7 +218,7 @@ int weft__thread_sched(struct weft__sampling *samples, struct weft__thread *s, c
 	if (rc < 0)
 		return rc;
 	if (follows && s->lane != NO_LANE) {
-		lane = &samples->result->lanes[s->lane];
+		lane = &samples->result->lane.lanes[s->lane];
 		lane->sched_ns += ev->time_ns - s->sched_ns;
 		lane->cpu_ns += WEFT_FIELD(ev, SCHED, CPU) - s->cpu_ns;
 		lane->runqueue_ns += WEFT_FIELD(ev, SCHED, RUNQUEUE) - s->runqueue_ns;
@@ -237,7 +238,7 @@ int weft__thread_end(struct weft__analysis *a, struct weft__thread *s, uint64_t 
 	int rc;
 
 	cross_gaps(&a->samples, &a->gaps, s, now_ns);
-	weft__thread_settle(&a->opts, &a->result, s, now_ns);
+	weft__thread_settle(&a->opts, &a->result.lane, s, now_ns);
 	rc = weft__poll_leave(a, s, now_ns, thread_ended);
 	timeline = weft__thread_timeline_find(&a->timelines, weft__thread_timeline_key(&a->opts, s));
 	if (timeline && thread_ended && timeline->thread_id == s->id)

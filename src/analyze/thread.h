@@ -130,9 +130,10 @@ static inline int weft__thread_advance(struct weft__lanes *lanes, struct weft__s
 	s->in_gap = false;
 	return 0;
 }
-void weft__thread_settle(const struct weft__analysis_opts *opts, struct weft__result *result, struct weft__thread *s,
-			 uint64_t now_ns);
-int weft__thread_worker(struct weft__lanes *lanes, struct weft__thread *s, uint32_t worker, uint64_t now_ns);
+void weft__thread_settle(const struct weft__analysis_opts *opts, struct weft__lane_result *result,
+			 struct weft__thread *s, uint64_t now_ns);
+int weft__thread_worker(struct weft__lanes *lanes, bool *works, struct weft__thread *s, uint32_t worker,
+			uint64_t now_ns);
 int weft__thread_park(struct weft__lanes *lanes, struct weft__thread *s, const struct weft__event *ev);
 /* Somebody else reports what it did until now: it is there, and known. */
 void weft__thread_known(struct weft__sampling *samples, struct weft__gaps *gaps, struct weft__thread *s,

@@ -63,22 +63,21 @@ static int asked(struct weft__lanes *lanes, const struct weft__thread *s, const 
 static int thread_row(struct weft__thread_state *state, struct weft__thread_timeline *timeline,
 		      const struct weft__thread *s, struct weft__off_thread **ret)
 {
-	struct weft__result *r = state->result;
+	struct weft__off_result *r = state->result;
 	struct weft__off_thread *grown;
 
 	*ret = NULL;
-	if (timeline->off_row == NO_ROW && r->n_off_threads >= state->opts->max_rows)
+	if (timeline->off_row == NO_ROW && r->n_threads >= state->opts->max_rows)
 		return 0;
 	if (timeline->off_row == NO_ROW) {
-		grown = weft__arena_grow(&state->arena, r->off_threads, &state->cap_threads, r->n_off_threads,
-					 sizeof(*grown));
+		grown = weft__arena_grow(&state->arena, r->threads, &state->cap_threads, r->n_threads, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		r->off_threads = grown;
-		timeline->off_row = (uint32_t)r->n_off_threads++;
+		r->threads = grown;
+		timeline->off_row = (uint32_t)r->n_threads++;
 		grown[timeline->off_row] = (struct weft__off_thread){.tid = timeline->tid, .worker = WEFT_WORKER_NONE};
 	}
-	*ret = &r->off_threads[timeline->off_row];
+	*ret = &r->threads[timeline->off_row];
 	(*ret)->thread_id = timeline->thread_id;
 	if (s)
 		(*ret)->worker = s->worker;
@@ -126,8 +125,8 @@ static int book_off(struct weft__thread_state *state, const struct weft__samplin
 		    const struct weft__interval *interval, uint64_t count, uint64_t samples)
 {
 	const struct weft__thread *s = thread_at(threads, timeline->thread_id);
-	struct rows rows = {&state->result->off_rows, &state->result->n_off_rows, &state->cap_rows, &state->row_by_key,
-			    &state->result->off_beyond_ns};
+	struct rows rows = {&state->result->rows, &state->result->n_rows, &state->cap_rows, &state->row_by_key,
+			    &state->result->beyond_ns};
 	uint64_t ns = times(interval->end_ns - interval->begin_ns, count);
 	struct weft__off_row row = {.tid = timeline->tid,
 				    .thread_id = timeline->thread_id,
@@ -184,7 +183,7 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 	timeline->n_off++;
 	timeline->off_sampled |= count > 1;
 	if (weft__since(a->now_ns, interval.end_ns) > LATE_NS)
-		a->result.intervals_late++;
+		a->result.untracked.intervals_late++;
 	rc = weft__context_keep(&a->samples, thread_at(&a->threads, timeline->thread_id), begin_ns, &interval.context);
 	if (rc == 0)
 		rc = weft__thread_timeline_add(a, timeline, &interval);
@@ -205,8 +204,8 @@ int weft__off_add(struct weft__analysis *a, const struct weft__event *ev)
 
 int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 {
-	struct rows rows = {&a->result.wall_rows, &a->result.n_wall_rows, &a->thread_state.cap_wall_rows,
-			    &a->thread_state.wall_by_key, &a->result.wall_beyond_ns};
+	struct rows rows = {&a->result.off.walls, &a->result.off.n_walls, &a->thread_state.cap_wall_rows,
+			    &a->thread_state.wall_by_key, &a->result.off.walls_beyond_ns};
 	struct weft__interval interval = {
 		.kind = INTERVAL_WALL,
 		.begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, WALL, WEIGHT)),
@@ -238,7 +237,7 @@ int weft__wall_add(struct weft__analysis *a, const struct weft__event *ev)
 }
 
 /* A poll is reported again and again while it is stuck: it is the same while it would have begun at the same time. */
-static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft__event *ev)
+static struct weft__stuck *same_stuck(struct weft__off_result *r, const struct weft__event *ev)
 {
 	uint64_t begin_ns = weft__since(ev->time_ns, WEFT_FIELD(ev, STUCK, AGE)), other_ns;
 	size_t i;
@@ -255,7 +254,7 @@ static struct weft__stuck *same_stuck(struct weft__result *r, const struct weft_
 
 static int new_stuck(struct weft__thread_state *state, uint64_t age_ns, struct weft__stuck **ret)
 {
-	struct weft__result *r = state->result;
+	struct weft__off_result *r = state->result;
 	size_t i;
 
 	*ret = NULL;
@@ -280,7 +279,7 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 				      .begin_ns = ev->time_ns,
 				      .end_ns = ev->time_ns,
 				      .stack = (uint32_t)WEFT_FIELD(ev, STUCK, STACK)};
-	struct weft__stuck *stuck = same_stuck(&a->result, ev);
+	struct weft__stuck *stuck = same_stuck(&a->result.off, ev);
 	const struct weft__thread *s;
 	struct weft__thread_timeline *timeline;
 	bool counts;
@@ -313,7 +312,8 @@ int weft__stuck_add(struct weft__analysis *a, const struct weft__event *ev)
 void weft__cost_add(const struct weft__analysis_opts *opts, struct weft__result *result, const struct weft__event *ev)
 {
 	struct weft__cost *cost =
-		&result->costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT) : WEFT__COSTS - 1];
+		&result->off.costs[WEFT_FIELD(ev, COST, WHAT) < WEFT__COSTS ? WEFT_FIELD(ev, COST, WHAT)
+									    : WEFT__COSTS - 1];
 
 	if (ev->time_ns < opts->from_ns)
 		return;
@@ -357,20 +357,20 @@ static int stuck_order(const void *left, const void *right)
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
-void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts, struct weft__result *r,
-			       uint64_t end_ns)
+void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts,
+			       struct weft__off_result *r, uint64_t end_ns)
 {
 	uint64_t from_ns = opts->from_ns > opts->start_ns ? opts->from_ns : opts->start_ns;
 
 	weft__excess_settle(r);
 	r->switch_span_ns = weft__since(end_ns, from_ns);
 	r->switch_missing_ns = weft__gaps_switches_ns(gaps, from_ns, end_ns);
-	if (r->n_off_threads)
-		qsort(r->off_threads, r->n_off_threads, sizeof(*r->off_threads), thread_order);
-	if (r->n_off_rows)
-		qsort(r->off_rows, r->n_off_rows, sizeof(*r->off_rows), row_order);
-	if (r->n_wall_rows)
-		qsort(r->wall_rows, r->n_wall_rows, sizeof(*r->wall_rows), row_order);
+	if (r->n_threads)
+		qsort(r->threads, r->n_threads, sizeof(*r->threads), thread_order);
+	if (r->n_rows)
+		qsort(r->rows, r->n_rows, sizeof(*r->rows), row_order);
+	if (r->n_walls)
+		qsort(r->walls, r->n_walls, sizeof(*r->walls), row_order);
 	if (r->n_stucks)
 		qsort(r->stucks, r->n_stucks, sizeof(*r->stucks), stuck_order);
 }

@@ -19,7 +19,7 @@ struct weft__thread_timeline;
 
 struct weft__thread_state {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
+	struct weft__off_result *result;
 	struct weft__arena arena;
 	size_t cap_threads, cap_rows, cap_wall_rows;
 	struct weft__map row_by_key, wall_by_key;
@@ -38,12 +38,12 @@ void weft__beat_sample(const struct weft__analysis_opts *opts, struct weft__resu
 		       uint64_t ns, uint64_t engine);
 void weft__cost_add(const struct weft__analysis_opts *opts, struct weft__result *result, const struct weft__event *ev);
 void weft__thread_state_settle(struct weft__gaps *gaps, const struct weft__analysis_opts *opts,
-			       struct weft__result *result, uint64_t end_ns);
+			       struct weft__off_result *result, uint64_t end_ns);
 void weft__thread_state_fini(struct weft__thread_state *thread_state);
 
 /* excess.c */
 void weft__excess_off(struct weft__thread_timeline *timeline, const struct weft__interval *off, uint64_t count);
 void weft__excess_read(struct weft__thread_timelines *timelines, struct weft__gaps *gaps, const struct weft__event *ev);
-void weft__excess_settle(struct weft__result *result);
+void weft__excess_settle(struct weft__off_result *result);
 
 #endif

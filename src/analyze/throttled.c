@@ -29,11 +29,11 @@ static bool preempted(const struct weft__interval *interval)
 }
 
 /* In an interval off the CPU, `ns` is how much of it was the quota's, by the span whose number is `object`. */
-static void set_throttled(struct weft__result *result, struct weft__thread_timeline *timeline,
+static void set_throttled(struct weft__off_result *off, struct weft__thread_timeline *timeline,
 			  struct weft__interval *interval, uint64_t ns, uint64_t span)
 {
 	if (timeline->off_row != NO_ROW) {
-		struct weft__off_thread *thread = &result->off_threads[timeline->off_row];
+		struct weft__off_thread *thread = &off->threads[timeline->off_row];
 
 		thread->throttled_ns = weft__sum(weft__since(thread->throttled_ns, interval->ns), ns);
 	}
@@ -57,7 +57,7 @@ static struct weft__interval *longest(const struct weft__thread_timeline *timeli
 }
 
 /* What ends soon after a reading may be of either span: it is of the first that has room for it. */
-static void mark(struct weft__result *result, struct weft__thread_timeline *timeline,
+static void mark(struct weft__off_result *off, struct weft__thread_timeline *timeline,
 		 const struct weft__throttled_span *span)
 {
 	size_t first = weft__thread_timeline_after(timeline, span->from_ns), i;
@@ -65,7 +65,7 @@ static void mark(struct weft__result *result, struct weft__thread_timeline *time
 
 	for (i = first; i < timeline->n_log && timeline->log[i].end_ns <= to_ns; i++)
 		if (preempted(&timeline->log[i]) && timeline->log[i].object == span->number)
-			set_throttled(result, timeline, &timeline->log[i], 0, 0);
+			set_throttled(off, timeline, &timeline->log[i], 0, 0);
 	for (times = span->times ? span->times : 1; times > 0 && left_ns; times--) {
 		struct weft__interval *interval = longest(timeline, first, to_ns);
 		uint64_t ns;
@@ -74,7 +74,7 @@ static void mark(struct weft__result *result, struct weft__thread_timeline *time
 			break;
 		ns = interval->end_ns - interval->begin_ns;
 		ns = ns < left_ns ? ns : left_ns;
-		set_throttled(result, timeline, interval, ns, span->number);
+		set_throttled(off, timeline, interval, ns, span->number);
 		left_ns -= ns;
 	}
 }
@@ -98,7 +98,7 @@ void weft__throttled_add(struct weft__throttled *throttled, struct weft__thread_
 	}
 	for (i = 0; i < timelines->n; i++)
 		if (timelines->at[i].used)
-			mark(throttled->result, &timelines->at[i], span);
+			mark(&throttled->result->off, &timelines->at[i], span);
 }
 
 /* Of what the quota withheld in a span, what times off the CPU have of it. */
@@ -150,7 +150,7 @@ void weft__throttled_late(struct weft__throttled *throttled, struct weft__thread
 		const struct weft__throttled_span *span = &throttled->spans[i % THROTTLED_SPANS];
 
 		if (end_ns > span->from_ns && end_ns <= span->to_ns + SLACK_NS) {
-			mark(throttled->result, timeline, span);
+			mark(&throttled->result->off, timeline, span);
 			return;
 		}
 	}

@@ -101,7 +101,7 @@ int weft__thread_timeline_get(struct weft__analysis *a, uint32_t tid, struct wef
 		return 0;
 	}
 	if (a->timelines.by_tid.n >= a->opts.max_threads + TIMELINES_MORE) {
-		a->result.threads_untracked++;
+		a->result.untracked.threads++;
 		return 0;
 	}
 	rc = new_timeline(a, &at);
@@ -212,7 +212,7 @@ static int make_room(struct weft__analysis *a, struct weft__thread_timeline *tim
 	if (full && timeline->n_log > 0) {
 		half = (timeline->n_log + 1) / 2;
 		timeline->cut_ns = timeline->log[half - 1].end_ns;
-		a->result.intervals_cut += half;
+		a->result.untracked.intervals_cut += half;
 		rc = weft__times_run(&a->gaps, &a->samples, timeline, timeline->cut_ns);
 		if (rc == 0)
 			rc = drop(&a->timelines, &a->samples, timeline, half);
@@ -239,7 +239,7 @@ int weft__thread_timeline_add(struct weft__analysis *a, struct weft__thread_time
 		return rc;
 	for (at = timeline->n_log; at > 0 && timeline->log[at - 1].end_ns > interval->end_ns; at--)
 		if (timeline->n_log - at >= LATE_MAX) {
-			a->result.intervals_late++;
+			a->result.untracked.intervals_late++;
 			return a->opts.rows ? weft__rows_sample(&a->samples, interval) : 0;
 		}
 	if (at < timeline->n_log)

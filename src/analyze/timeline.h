@@ -131,13 +131,13 @@ struct weft__thread_timeline {
 	struct weft__excess excess;
 	uint64_t rest_span,
 		rest_ns;  /* throttled.c: the last span of the quota, and what of it has been given to polls */
-	uint32_t off_row; /* in result.off_threads */
+	uint32_t off_row; /* in off.threads of the result */
 	uint32_t next_free;
 };
 
 struct weft__thread_timelines {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
+	struct weft__off_result *result;
 	struct weft__arena arena; /* of the list, and of logs and rings of each */
 	struct weft__thread_timeline *at;
 	size_t n, cap;
@@ -149,7 +149,6 @@ struct weft__thread_timelines {
 /* What breakdown.c keeps. */
 struct weft__breakdowns {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
 	struct weft__arena arena;
 	struct weft__slice *slices; /* of the poll that is being settled */
 	size_t n_slices, cap_slices;

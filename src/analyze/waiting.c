@@ -31,7 +31,7 @@ static bool is_polled(struct weft__threads *threads, const struct weft__task *ta
 }
 
 /* Into the list, which is in order, if it is longer than the last one there. */
-static void insert(struct weft__result *r, size_t top, const struct weft__waiting *one)
+static void insert(struct weft__task_result *r, size_t top, const struct weft__waiting *one)
 {
 	size_t at = r->n_waiting;
 
@@ -47,12 +47,12 @@ static void insert(struct weft__result *r, size_t top, const struct weft__waitin
 	r->waiting[at] = *one;
 }
 
-int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, uint64_t end_ns)
+int weft__waiting_find(struct weft__tasks *tasks, struct weft__threads *threads, bool all, uint64_t end_ns)
 {
-	struct weft__result *r = tasks->result;
+	struct weft__task_result *r = tasks->result;
 	size_t i;
 
-	r->waiting_known = !tasks->opts->polls_reported && r->n_kind[WEFT_KIND_POLL_COUNT] == 0;
+	r->waiting_known = !tasks->opts->polls_reported && all;
 	if (!r->waiting_known || tasks->opts->top == 0)
 		return 0;
 	r->waiting = weft__arena_new(&tasks->arena, tasks->opts->top, sizeof(*r->waiting));

@@ -9,24 +9,24 @@
 
 static int row_get(struct weft__waits *waits, uint32_t what, uint32_t name, struct weft__wait_row **ret)
 {
-	struct weft__result *r = waits->result;
+	struct weft__wait_result *r = waits->result;
 	uint64_t key = (uint64_t)what << 32 | name;
 	uint32_t at = weft__map_get(&waits->by_key, key);
 	struct weft__wait_row *grown;
 
-	if (at == WEFT__MAP_NONE && r->n_waits >= waits->opts->max_rows && (what || name))
+	if (at == WEFT__MAP_NONE && r->n_rows >= waits->opts->max_rows && (what || name))
 		return row_get(waits, 0, 0, ret);
 	if (at == WEFT__MAP_NONE) {
-		grown = weft__arena_grow(&waits->arena, r->waits, &waits->cap, r->n_waits, sizeof(*grown));
+		grown = weft__arena_grow(&waits->arena, r->rows, &waits->cap, r->n_rows, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		r->waits = grown;
-		at = (uint32_t)r->n_waits;
+		r->rows = grown;
+		at = (uint32_t)r->n_rows;
 		if (weft__map_put(&waits->by_key, key, at) < 0)
 			return -ENOMEM;
-		grown[r->n_waits++] = (struct weft__wait_row){.what = what, .name = name};
+		grown[r->n_rows++] = (struct weft__wait_row){.what = what, .name = name};
 	}
-	*ret = &r->waits[at];
+	*ret = &r->rows[at];
 	return 0;
 }
 
@@ -48,10 +48,10 @@ static int add_to_row(struct weft__waits *waits, const struct weft__thread *s, c
 }
 
 /* It may be of what was asked for, or not. */
-static void leave_out(struct weft__result *result, uint64_t n, uint64_t ns)
+static void leave_out(struct weft__wait_result *result, uint64_t n, uint64_t ns)
 {
-	result->n_waits_mixed = weft__sum(result->n_waits_mixed, n);
-	result->waits_mixed_ns = weft__sum(result->waits_mixed_ns, ns);
+	result->n_mixed = weft__sum(result->n_mixed, n);
+	result->mixed_ns = weft__sum(result->mixed_ns, ns);
 }
 
 static bool of_threads(const struct weft__analysis_opts *opts, const struct weft__thread *s)
@@ -88,27 +88,26 @@ static void add_object(struct weft__wait_row *row, uint64_t object)
 /* Different objects may share a key, which makes more rows of one, never one of two. */
 static int object_get(struct weft__waits *waits, const struct weft__wait *wait, struct weft__wait_object **ret)
 {
-	struct weft__result *r = waits->result;
+	struct weft__wait_result *r = waits->result;
 	uint64_t key = wait->object ^ ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15);
 	uint32_t at = weft__map_get(&waits->object_by_key, key);
-	struct weft__wait_object *row = at == WEFT__MAP_NONE ? NULL : &r->wait_objects[at], *grown;
+	struct weft__wait_object *row = at == WEFT__MAP_NONE ? NULL : &r->objects[at], *grown;
 
 	*ret = row;
 	if (row && row->what == wait->what && row->name == wait->name && row->object == wait->object)
 		return 0;
 	*ret = NULL;
-	if (r->n_wait_objects >= waits->opts->max_rows) {
-		r->wait_objects_beyond++;
+	if (r->n_objects >= waits->opts->max_rows) {
+		r->objects_beyond++;
 		return 0;
 	}
-	grown = weft__arena_grow(&waits->arena, r->wait_objects, &waits->cap_objects, r->n_wait_objects,
-				 sizeof(*grown));
+	grown = weft__arena_grow(&waits->arena, r->objects, &waits->cap_objects, r->n_objects, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	r->wait_objects = grown;
-	if (weft__map_put(&waits->object_by_key, key, (uint32_t)r->n_wait_objects) < 0)
+	r->objects = grown;
+	if (weft__map_put(&waits->object_by_key, key, (uint32_t)r->n_objects) < 0)
 		return -ENOMEM;
-	*ret = &grown[r->n_wait_objects++];
+	*ret = &grown[r->n_objects++];
 	**ret = (struct weft__wait_object){.what = wait->what, .name = wait->name, .object = wait->object};
 	return 0;
 }
@@ -188,7 +187,7 @@ static int book(struct weft__analysis *a, struct weft__thread *s, const struct w
 	/* A poll that is reported as a whole, at its end, is not open yet. */
 	if (rc == 0 && !counts && a->opts.location && a->opts.polls_reported && of_threads(&a->opts, s) &&
 	    weft__context_asked(&a->opts, s))
-		leave_out(&a->result, 1, wait.rank_ns);
+		leave_out(&a->result.wait, 1, wait.rank_ns);
 	if (rc < 0 || !counts || wait.rank_ns == 0)
 		return rc;
 	rc = add_to_row(&a->waits, s, &more, wait.stack, &row);
@@ -237,7 +236,7 @@ int weft__wait_add(struct weft__analysis *a, struct weft__thread *s, const struc
 	if (rc == 0)
 		rc = weft__context_keep(&a->samples, own_thread(&a->threads, s, timeline), interval.begin_ns,
 					&interval.context);
-	weft__pending_end(&a->result, weft__thread_timeline_key(&a->opts, s), &interval);
+	weft__pending_end(&a->result.wait, weft__thread_timeline_key(&a->opts, s), &interval);
 	if (rc == 0 && timeline)
 		rc = weft__thread_timeline_add(a, timeline, &interval);
 	return rc < 0 || ev->time_ns < a->opts.from_ns ? rc
@@ -304,7 +303,7 @@ int weft__wait_sum(struct weft__analysis *a, struct weft__thread *s, const struc
 	if (rc < 0 || context == SHARE_NONE || location == SHARE_NONE)
 		return rc;
 	if (context == SHARE_SOME || location == SHARE_SOME) {
-		leave_out(&a->result, WEFT_FIELD(ev, WAIT_SUM, COUNT), WEFT_FIELD(ev, WAIT_SUM, TOTAL));
+		leave_out(&a->result.wait, WEFT_FIELD(ev, WAIT_SUM, COUNT), WEFT_FIELD(ev, WAIT_SUM, TOTAL));
 		return 0;
 	}
 	rc = add_to_row(&a->waits, s, &more, 0, &row);
@@ -337,15 +336,15 @@ static int most_time_first(const void *left, const void *right)
 	return a->object < b->object ? -1 : a->object > b->object;
 }
 
-void weft__waits_settle(struct weft__waits *waits)
+void weft__waits_settle(struct weft__waits *waits, bool works)
 {
-	struct weft__result *r = waits->result;
+	struct weft__wait_result *r = waits->result;
 
-	if (r->n_waits)
-		qsort(r->waits, r->n_waits, sizeof(*r->waits), most_first);
-	if (r->n_wait_objects)
-		qsort(r->wait_objects, r->n_wait_objects, sizeof(*r->wait_objects), most_time_first);
-	weft__wait_ranks_settle(waits);
+	if (r->n_rows)
+		qsort(r->rows, r->n_rows, sizeof(*r->rows), most_first);
+	if (r->n_objects)
+		qsort(r->objects, r->n_objects, sizeof(*r->objects), most_time_first);
+	weft__wait_ranks_settle(waits, works);
 }
 
 void weft__waits_fini(struct weft__waits *waits)

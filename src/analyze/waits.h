@@ -15,7 +15,7 @@ struct weft__interval;
 
 struct weft__waits {
 	const struct weft__analysis_opts *opts;
-	struct weft__result *result;
+	struct weft__wait_result *result;
 	struct weft__arena arena;
 	size_t cap, cap_objects, cap_threads, cap_pendings;
 	struct weft__map by_key, object_by_key, thread_by_key;
@@ -25,7 +25,7 @@ struct weft__waits {
 
 int weft__wait_add(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
 int weft__wait_sum(struct weft__analysis *a, struct weft__thread *s, const struct weft__event *ev);
-void weft__waits_settle(struct weft__waits *waits);
+void weft__waits_settle(struct weft__waits *waits, bool works);
 /* Nobody waits for these because there is nothing to do. */
 static inline bool weft__wait_matters(uint32_t what)
 {
@@ -36,16 +36,16 @@ static inline bool weft__wait_matters(uint32_t what)
 /* pending.c: waits for locks that do not end */
 int weft__pending_add(struct weft__waits *all_waits, const struct weft__event *ev);
 /* A wait has ended that may have been pending. */
-void weft__pending_end(struct weft__result *result, uint32_t tid, const struct weft__interval *wait);
+void weft__pending_end(struct weft__wait_result *result, uint32_t tid, const struct weft__interval *wait);
 int weft__pending_settle(struct weft__analysis *a, uint64_t end_ns);
-void weft__deadlocks_find(struct weft__result *result);
+void weft__deadlocks_find(struct weft__wait_result *result);
 
 /* waits_rank.c */
 int weft__wait_rank(struct weft__analysis *a, const struct weft__thread *s, struct weft__wait *wait,
 		    const struct weft__interval *interval);
 int weft__wait_of_thread(struct weft__waits *waits, const struct weft__thread *s, const struct weft__wait_row *more,
 			 uint32_t stack);
-void weft__wait_ranks_settle(struct weft__waits *waits);
+void weft__wait_ranks_settle(struct weft__waits *waits, bool works);
 
 static inline bool weft__wait_is_call(uint32_t what)
 {

@@ -67,39 +67,38 @@ static int keep_long(struct weft__analysis *a, struct weft__wait **list, size_t 
 int weft__wait_rank(struct weft__analysis *a, const struct weft__thread *s, struct weft__wait *wait,
 		    const struct weft__interval *interval)
 {
-	struct weft__result *r = &a->result;
+	struct weft__wait_result *r = &a->result.wait;
 
 	if (weft__wait_matters(wait->what) || weft__thread_works(s))
-		return keep_long(a, &r->long_waits, &r->n_long_waits, wait, interval);
+		return keep_long(a, &r->longest, &r->n_longest, wait, interval);
 	/* Once somebody polls, nobody asks for these. */
-	return r->works ? 0 : keep_long(a, &a->waits.others, &a->waits.n_others, wait, interval);
+	return a->result.works ? 0 : keep_long(a, &a->waits.others, &a->waits.n_others, wait, interval);
 }
 
 /* Different waits may share a key, which makes more rows of one, never one of two. */
 static int of_thread_get(struct weft__waits *waits, uint32_t thread_id, const struct weft__wait_row *wait,
 			 struct weft__wait_thread *ret[static 1])
 {
-	struct weft__result *r = waits->result;
+	struct weft__wait_result *r = waits->result;
 	uint64_t key = ((uint64_t)wait->what << 32 | wait->name) * UINT64_C(0x9e3779b97f4a7c15) ^ thread_id;
 	uint32_t at = weft__map_get(&waits->thread_by_key, key);
-	struct weft__wait_thread *row = at == WEFT__MAP_NONE ? NULL : &r->wait_threads[at], *grown;
+	struct weft__wait_thread *row = at == WEFT__MAP_NONE ? NULL : &r->threads[at], *grown;
 
 	*ret = row;
 	if (row && row->thread_id == thread_id && row->what == wait->what && row->name == wait->name)
 		return 0;
 	*ret = NULL;
-	if (r->n_wait_threads >= waits->opts->max_rows) {
-		r->wait_threads_beyond++;
+	if (r->n_threads >= waits->opts->max_rows) {
+		r->threads_beyond++;
 		return 0;
 	}
-	grown = weft__arena_grow(&waits->arena, r->wait_threads, &waits->cap_threads, r->n_wait_threads,
-				 sizeof(*grown));
+	grown = weft__arena_grow(&waits->arena, r->threads, &waits->cap_threads, r->n_threads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	r->wait_threads = grown;
-	if (weft__map_put(&waits->thread_by_key, key, (uint32_t)r->n_wait_threads) < 0)
+	r->threads = grown;
+	if (weft__map_put(&waits->thread_by_key, key, (uint32_t)r->n_threads) < 0)
 		return -ENOMEM;
-	*ret = &grown[r->n_wait_threads++];
+	*ret = &grown[r->n_threads++];
 	**ret = (struct weft__wait_thread){.thread_id = thread_id, .what = wait->what, .name = wait->name};
 	return 0;
 }
@@ -141,16 +140,16 @@ static int thread_order(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-void weft__wait_ranks_settle(struct weft__waits *waits)
+void weft__wait_ranks_settle(struct weft__waits *waits, bool works)
 {
-	struct weft__result *r = waits->result;
+	struct weft__wait_result *r = waits->result;
 	size_t i;
 
-	for (i = 0; i < waits->n_others && !r->works; i++)
-		if (has_room(waits, &r->long_waits, r->n_long_waits, &waits->others[i]) > 0)
-			put(waits->opts, r->long_waits, &r->n_long_waits, &waits->others[i]);
-	if (r->n_long_waits)
-		qsort(r->long_waits, r->n_long_waits, sizeof(*r->long_waits), longest_first);
-	if (r->n_wait_threads)
-		qsort(r->wait_threads, r->n_wait_threads, sizeof(*r->wait_threads), thread_order);
+	for (i = 0; i < waits->n_others && !works; i++)
+		if (has_room(waits, &r->longest, r->n_longest, &waits->others[i]) > 0)
+			put(waits->opts, r->longest, &r->n_longest, &waits->others[i]);
+	if (r->n_longest)
+		qsort(r->longest, r->n_longest, sizeof(*r->longest), longest_first);
+	if (r->n_threads)
+		qsort(r->threads, r->n_threads, sizeof(*r->threads), thread_order);
 }

@@ -24,8 +24,8 @@ static int note_samples(struct weft__aggregate *agg, const struct weft__result *
 
 	if (!engine || !engine[0] || strcmp(engine, "off") == 0 || strcmp(engine, "none") == 0)
 		return weft__aggregate_comment(agg, "cpu: not measured, sampling was off");
-	if (result->lost_samples &&
-	    weft__aggregate_comment(agg, "cpu: %" PRIu64 " samples were lost", result->lost_samples) < 0)
+	if (result->loss.samples &&
+	    weft__aggregate_comment(agg, "cpu: %" PRIu64 " samples were lost", result->loss.samples) < 0)
 		return -ENOMEM;
 	return result->samples.beyond_rows.n
 		       ? weft__aggregate_comment(agg, "cpu: %" PRIu64 " samples have too many different stacks",
@@ -35,7 +35,7 @@ static int note_samples(struct weft__aggregate *agg, const struct weft__result *
 
 static int note_off(struct weft__aggregate *agg, const struct weft__result *result)
 {
-	uint64_t span_ns = result->switch_span_ns, missing_ns = result->switch_missing_ns;
+	uint64_t span_ns = result->off.switch_span_ns, missing_ns = result->off.switch_missing_ns;
 
 	if (result->n_kind[WEFT_KIND_OFFCPU] == 0)
 		return weft__aggregate_comment(agg, "offcpu: not measured, no context switches were recorded");
@@ -52,11 +52,11 @@ static int note_waits(struct weft__aggregate *agg, const struct weft__result *re
 {
 	if (is_fact(agg->rec, "wait.ns", "off"))
 		return weft__aggregate_comment(agg, "wait: not measured, waits were not recorded");
-	return result->n_waits_mixed
+	return result->wait.n_mixed
 		       ? weft__aggregate_comment(agg,
 						 "wait: %" PRIu64 " short waits, %" PRIu64
 						 " ns, are left out: they are only known in sums with others",
-						 result->n_waits_mixed, result->waits_mixed_ns)
+						 result->wait.n_mixed, result->wait.mixed_ns)
 		       : 0;
 }
 
@@ -96,7 +96,7 @@ int weft__aggregate_notes(struct weft__aggregate *agg, const struct weft__result
 		rc = note_waits(agg, result);
 	if (rc == 0 && wanted(agg, WEFT__EXPORT_POLL))
 		rc = note_polls(agg, result);
-	if (rc == 0 && result->lost_events)
-		rc = weft__aggregate_comment(agg, "lost: %" PRIu64 " events", result->lost_events);
+	if (rc == 0 && result->loss.events)
+		rc = weft__aggregate_comment(agg, "lost: %" PRIu64 " events", result->loss.events);
 	return rc == 0 ? note_degraded(agg) : rc;
 }

@@ -54,12 +54,12 @@ const char *weft__no_local_queue(const struct weft__lane *lane)
 
 const char *weft__no_global_queue(const struct weft__result *r)
 {
-	return r->n_queues == 0 ? "no queue events: the runtime has no queue callback" : NULL;
+	return r->custom.n_queues == 0 ? "no queue events: the runtime has no queue callback" : NULL;
 }
 
 const char *weft__no_alive(const struct weft__result *r)
 {
-	return r->tasks_untracked ? "more tasks at one time than the analysis keeps" : NULL;
+	return r->task.untracked ? "more tasks at one time than the analysis keeps" : NULL;
 }
 
 const char *weft__no_samples(const struct weft__result *r, const struct weft__names *names)
@@ -100,12 +100,12 @@ bool weft__only_ticks(const struct weft__result *r, const struct weft__names *na
 {
 	size_t i, ticks = 0;
 
-	if (r->n_locations == 0 || !weft__label_is_loop(names, r->locations[0].id))
+	if (r->lane.n_locations == 0 || !weft__label_is_loop(names, r->lane.locations[0].id))
 		return false;
-	for (i = 0; i < r->n_lanes; i++) {
-		if (r->lanes[i].polls.n && !weft__label_loops(names, r->lanes[i].worker))
+	for (i = 0; i < r->lane.n_lanes; i++) {
+		if (r->lane.lanes[i].polls.n && !weft__label_loops(names, r->lane.lanes[i].worker))
 			return false;
-		ticks += r->lanes[i].polls.n > 0;
+		ticks += r->lane.lanes[i].polls.n > 0;
 	}
 	return ticks > 0;
 }

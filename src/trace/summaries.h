@@ -53,7 +53,10 @@
 	  "One task that is not polled as the recording ends: those that were woken first, then the longest silent.") \
 	T(QUEUE_SUMMARY, queue_summary, "Depths of one runtime's global queue.") \
 	T(LOSS_SUMMARY, loss_summary, "What is missing, by reason and thread.") \
-	T(COST_SUMMARY, cost_summary, "What weft itself cost, by what it was for.")
+	T(COST_SUMMARY, cost_summary, "What weft itself cost, by what it was for.") \
+	T(TOTAL_SUMMARY, total_summary, "One recording: all its polls, and what is missing.") \
+	T(TIME_SUMMARY, time_summary, "Samples of all the threads' time, on the CPU and off it, by state.") \
+	T(STACK_SUMMARY, stack_summary, "CPU samples by how good their stacks are. A sample may be in several rows.")
 
 #define WEFT__SUM_RECORDING(C, P) \
 	C(P##_RECORDING, recording, PLAIN, "", "", "Number of the recording, from 0 on, as in table recording.", "")
@@ -86,20 +89,21 @@
 	C(P##_MAX, name##_max_ns, NS, #name ".max_ns", "max", what ": the longest.", absent) \
 	C(P##_TOTAL, name##_total_ns, NS, #name ".total_ns", "total", what ": together.", absent)
 
-#define WEFT__SUM_SPLIT(C, P, absent) \
-	C(P##_TIME_POLLS, time_polls, COUNT, "time.polls", "polls", \
+#define WEFT__SUM_SPLIT(C, P, json, absent) \
+	C(P##_TIME_POLLS, time_polls, COUNT, json ".polls", "polls", \
 	  "Polls that were recorded one by one: those that the parts below are of.", absent) \
-	C(P##_TIME_TOTAL, time_total_ns, NS, "time.total_ns", "total", "Their duration together.", absent) \
-	C(P##_ON_CPU, on_cpu_ns, NS, "time.on_cpu_ns", "on CPU", "Of that: on the CPU.", \
+	C(P##_TIME_TOTAL, time_total_ns, NS, json ".total_ns", "total", "Their duration together.", absent) \
+	C(P##_ON_CPU, on_cpu_ns, NS, json ".on_cpu_ns", "on CPU", "Of that: on the CPU.", \
 	  absent ", or neither CPU time nor switches of the threads were recorded") \
-	C(P##_BLOCKED, blocked_ns, NS, "time.blocked_ns", "blocked", "Of that: blocked.", "as on_cpu_ns") \
-	C(P##_WAITING, waiting_ns, NS, "time.waiting_ns", "waiting", "Of that: waiting for a lock or a runtime.", \
+	C(P##_BLOCKED, blocked_ns, NS, json ".blocked_ns", "blocked", "Of that: blocked.", "as on_cpu_ns") \
+	C(P##_WAITING, waiting_ns, NS, json ".waiting_ns", "waiting", "Of that: waiting for a lock or a runtime.", \
 	  absent ", or waits were not recorded") \
-	C(P##_PREEMPTED, preempted_ns, NS, "time.preempted_ns", "preempted", "Of that: ready, but without a CPU.", \
+	C(P##_PREEMPTED, preempted_ns, NS, json ".preempted_ns", "preempted", "Of that: ready, but without a CPU.", \
 	  "as on_cpu_ns") \
-	C(P##_NOT_MEASURED, not_measured_ns, NS, "time.not_measured_ns", "not measured", \
+	C(P##_NOT_MEASURED, not_measured_ns, NS, json ".not_measured_ns", "not measured", \
 	  "Of that: not known what it was spent on.", absent) \
-	C(P##_THROTTLED, throttled_ns, NS, "time.throttled_ns", "throttled", "Of preempted_ns: by a CPU quota.", absent)
+	C(P##_THROTTLED, throttled_ns, NS, json ".throttled_ns", "throttled", \
+	  "Of preempted_ns: by a CPU quota.", absent)
 
 #define WEFT__SUM_DEPTH(C, P, name, json, absent) \
 	C(P##_SAMPLES, name##samples, COUNT, json ".samples", "samples", "Readings of the queue's depth.", absent) \
@@ -133,7 +137,7 @@
 	WEFT__SUM_DEPTH(C, WORKER_SUMMARY_QUEUE, local_queue_, "local_queue", "the runtime does not say") \
 	C(WORKER_SUMMARY_COUNTED, polls_from_counts, BOOL, "polls_from_counts", "", \
 	  "1: its polls are from counts by duration: quantiles and the total are rough.", "") \
-	WEFT__SUM_SPLIT(C, WORKER_SUMMARY, "none was recorded one by one")
+	WEFT__SUM_SPLIT(C, WORKER_SUMMARY, "time", "none was recorded one by one")
 
 #define WEFT__COLUMNS_LOCATION_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, LOCATION_SUMMARY) \
@@ -158,7 +162,7 @@
 	  "CPU time that those stand for.", "as short_polls") \
 	C(LOCATION_SUMMARY_SHORT_SHARE, short_polls_share, SHARE, "short_polls.share", "share", \
 	  "The same as a share of short_polls_total_ns.", "as short_polls, or there are none") \
-	WEFT__SUM_SPLIT(C, LOCATION_SUMMARY, "none was recorded one by one")
+	WEFT__SUM_SPLIT(C, LOCATION_SUMMARY, "time", "none was recorded one by one")
 
 #define WEFT__COLUMNS_FUNCTION_SUMMARY(C) \
 	WEFT__SUM_RECORDING(C, FUNCTION_SUMMARY) \
@@ -364,10 +368,50 @@
 	C(COST_SUMMARY_RECORDED, last_share_recorded, SHARE, "last_share_recorded", "", \
 	  "Share of the time in which switches were recorded, at the end.", "of what is no switches")
 
+#define WEFT__COLUMNS_TOTAL_SUMMARY(C) \
+	WEFT__SUM_RECORDING(C, TOTAL_SUMMARY) \
+	C(TOTAL_SUMMARY_EVENTS, lost_events, COUNT, "lost_events", "", \
+	  "Events and samples for which there was no room.", "") \
+	C(TOTAL_SUMMARY_SAMPLES, lost_samples, COUNT, "lost_samples", "", \
+	  "CPU samples for whose stacks there was no memory.", "") \
+	C(TOTAL_SUMMARY_MISSED, missed_samples, COUNT, "missed_samples", "", \
+	  "About so many CPU samples are missing because another handler had their signal.", "") \
+	C(TOTAL_SUMMARY_UNCOVERED, threads_not_sampled, COUNT, "threads_not_sampled", "", \
+	  "Threads that could not be sampled, or ended before a sample came.", "") \
+	C(TOTAL_SUMMARY_SWITCHES, lost_switches, COUNT, "lost_switches", "", \
+	  "Records of context switches that are missing.", "") \
+	C(TOTAL_SUMMARY_CAP, polls_beyond_cap, COUNT, "polls_beyond_cap", "", \
+	  "Polls that were counted, but not recorded one by one: more than the cap.", "") \
+	C(TOTAL_SUMMARY_MIXED, waits_not_attributed, COUNT, "waits_not_attributed", "", \
+	  "Waits of which it is not known whether they were in what was asked for.", "") \
+	C(TOTAL_SUMMARY_MIXED_NS, waits_not_attributed_ns, NS, "waits_not_attributed_ns", "", \
+	  "Their duration together.", "") \
+	WEFT__SUM_HIST(C, TOTAL_SUMMARY_POLLS, polls, "polls", "All polls", "there was none") \
+	WEFT__SUM_HIST(C, TOTAL_SUMMARY_DELAYS, wake_to_poll, "polls woken", \
+		       "Times from the wake of a task to its poll", "none was measured") \
+	WEFT__SUM_SPLIT(C, TOTAL_SUMMARY, "time_in_polls", "none was recorded one by one")
+
+#define WEFT__COLUMNS_TIME_SUMMARY(C) \
+	WEFT__SUM_RECORDING(C, TIME_SUMMARY) \
+	C(TIME_SUMMARY_STATE, state, NAME, "state", "", "on_cpu, waiting, blocked or preempted.", "") \
+	C(TIME_SUMMARY_SAMPLES, samples, COUNT, "samples", "", "Samples.", "") \
+	C(TIME_SUMMARY_WALL, wall_ns, NS, "wall_ns", "", "Time that they stand for.", "") \
+	C(TIME_SUMMARY_CPU, cpu_ns, NS, "cpu_ns", "", "CPU time in that.", "") \
+	C(TIME_SUMMARY_UNKNOWN, cpu_not_measured, COUNT, "cpu_not_measured", "", \
+	  "Samples whose CPU time is not known.", "")
+
+#define WEFT__COLUMNS_STACK_SUMMARY(C) \
+	WEFT__SUM_RECORDING(C, STACK_SUMMARY) \
+	C(STACK_SUMMARY_STATE, state, NAME, "state", "", \
+	  "complete, cut, lost, none or undefined, which add up to all; the others are some of these.", "") \
+	C(STACK_SUMMARY_SAMPLES, samples, COUNT, "samples", "", "CPU samples.", "") \
+	C(STACK_SUMMARY_CPU, cpu_ns, NS, "cpu_ns", "", "CPU time that they stand for.", "")
+
 #define WEFT__EACH_SUMMARY(E) \
 	E(WORKER_SUMMARY) E(LOCATION_SUMMARY) E(FUNCTION_SUMMARY) E(CPU_SUMMARY) E(THREAD_CPU_SUMMARY) E(WAIT_SUMMARY) \
 	E(LOCK_SUMMARY) E(THREAD_WAIT_SUMMARY) E(THREAD_OFFCPU_SUMMARY) E(OFFCPU_SUMMARY) E(WALL_SUMMARY) \
-	E(STUCK_SUMMARY) E(WAITING_SUMMARY) E(QUEUE_SUMMARY) E(LOSS_SUMMARY) E(COST_SUMMARY)
+	E(STUCK_SUMMARY) E(WAITING_SUMMARY) E(QUEUE_SUMMARY) E(LOSS_SUMMARY) E(COST_SUMMARY) E(TOTAL_SUMMARY) \
+	E(TIME_SUMMARY) E(STACK_SUMMARY)
 /* clang-format on */
 
 #endif

@@ -49,7 +49,7 @@ void weft__fill_share(struct weft__filling *f, size_t column, const char *why, u
 void weft__fill_text(struct weft__filling *f, size_t column, const char *text)
 {
 	put(f, column, NULL)->text = text;
-	f->row[column].set = text != NULL;
+	f->row[column].set = text && text[0];
 }
 
 void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t thread_id)
@@ -87,7 +87,7 @@ void weft__fill_location(struct weft__filling *f, size_t first, uint32_t locatio
 
 	put(f, first, NULL)->location = location;
 	weft__fill_text(f, first + 1, def ? def->file : NULL);
-	if (def)
+	if (def && def->line)
 		weft__fill_u64(f, first + 2, NULL, def->line);
 }
 
@@ -153,8 +153,8 @@ static void fill_workers(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_lanes && weft__fill_row(f); i++) {
-		const struct weft__lane *lane = &r->lanes[i];
+	for (i = 0; i < r->lane.n_lanes && weft__fill_row(f); i++) {
+		const struct weft__lane *lane = &r->lane.lanes[i];
 		const char *no_busy = weft__no_busy(r, lane), *no_parked = weft__no_parked(lane);
 		const char *no_cpu = weft__no_cpu(lane);
 
@@ -184,8 +184,8 @@ static void fill_locations(struct weft__filling *f)
 	const char *no_period = r->samples.period_ns ? NULL : "the sampling period is not known";
 	size_t i;
 
-	for (i = 0; i < r->n_locations && weft__fill_row(f); i++) {
-		const struct weft__location *location = &r->locations[i];
+	for (i = 0; i < r->lane.n_locations && weft__fill_row(f); i++) {
+		const struct weft__location *location = &r->lane.locations[i];
 
 		weft__fill_location(f, WEFT__COL_LOCATION_SUMMARY_LOCATION, location->id);
 		weft__fill_hist(f, WEFT__COL_LOCATION_SUMMARY_POLLS_COUNT, weft__no_polls(r), &location->polls);
@@ -211,12 +211,13 @@ static void fill_queues(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_queues && weft__fill_row(f); i++) {
-		const struct weft_runtime_def *runtime = weft__names_runtime(&f->of->rec->names, r->queues[i].runtime);
+	for (i = 0; i < r->custom.n_queues && weft__fill_row(f); i++) {
+		const struct weft_runtime_def *runtime =
+			weft__names_runtime(&f->of->rec->names, r->custom.queues[i].runtime);
 
 		weft__fill_text(f, WEFT__COL_QUEUE_SUMMARY_RUNTIME, runtime ? runtime->name : NULL);
-		weft__fill_u64(f, WEFT__COL_QUEUE_SUMMARY_RUNTIME_ID, NULL, r->queues[i].runtime);
-		weft__fill_depth(f, WEFT__COL_QUEUE_SUMMARY_SAMPLES, NULL, &r->queues[i].depths);
+		weft__fill_u64(f, WEFT__COL_QUEUE_SUMMARY_RUNTIME_ID, NULL, r->custom.queues[i].runtime);
+		weft__fill_depth(f, WEFT__COL_QUEUE_SUMMARY_SAMPLES, NULL, &r->custom.queues[i].depths);
 	}
 }
 
@@ -225,8 +226,8 @@ static void fill_losses(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_lost && weft__fill_row(f); i++) {
-		const struct weft__lost *lost = &r->lost[i];
+	for (i = 0; i < r->loss.n_rows && weft__fill_row(f); i++) {
+		const struct weft__lost *lost = &r->loss.rows[i];
 		bool paused = !weft__loss_counted(lost->reason);
 		bool threads = lost->reason == WEFT_LOSS_UNCOVERED;
 		bool held_back = lost->reason == WEFT_LOSS_SWITCH && lost->count == 0;
@@ -255,7 +256,7 @@ static void fill_losses(struct weft__filling *f)
 
 static void fill_costs(struct weft__filling *f)
 {
-	const struct weft__cost *all = f->of->result->costs;
+	const struct weft__cost *all = f->of->result->off.costs;
 	size_t i;
 
 	for (i = 0; i < WEFT__COSTS; i++) {
@@ -270,6 +271,44 @@ static void fill_costs(struct weft__filling *f)
 			weft__fill_u64(f, WEFT__COL_COST_SUMMARY_HZ, NULL, all[i].rate);
 		if (i == WEFT_COST_SWITCH)
 			weft__fill_share(f, WEFT__COL_COST_SUMMARY_RECORDED, NULL, all[i].rate, 1000);
+	}
+}
+
+static void fill_total(struct weft__filling *f)
+{
+	const struct weft__result *r = f->of->result;
+
+	if (!weft__fill_row(f))
+		return;
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_EVENTS, NULL, r->loss.events);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_SAMPLES, NULL, r->loss.samples);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_MISSED, NULL, r->loss.missed_samples);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_UNCOVERED, NULL, r->loss.uncovered + r->cpu_clock.threads);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_SWITCHES, NULL, r->loss.switches);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_CAP, NULL, r->loss.polls);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_MIXED, NULL, r->wait.n_mixed);
+	weft__fill_u64(f, WEFT__COL_TOTAL_SUMMARY_MIXED_NS, NULL, r->wait.mixed_ns);
+	weft__fill_hist(f, WEFT__COL_TOTAL_SUMMARY_POLLS_COUNT, weft__no_polls(r), &r->polls);
+	weft__fill_hist(f, WEFT__COL_TOTAL_SUMMARY_DELAYS_COUNT, weft__no_delays(r), &r->delays);
+	weft__fill_split(f, WEFT__COL_TOTAL_SUMMARY_TIME_POLLS, &r->split);
+}
+
+static void fill_times(struct weft__filling *f)
+{
+	static const char *const names[WEFT__TIME_STATES] = {[WEFT__TIME_CPU] = "on_cpu",
+							     [WEFT__TIME_WAITING] = "waiting",
+							     [WEFT__TIME_BLOCKED] = "blocked",
+							     [WEFT__TIME_PREEMPTED] = "preempted"};
+	size_t i;
+
+	for (i = 0; i < WEFT__TIME_STATES && weft__fill_row(f); i++) {
+		const struct weft__time_sum *sum = &f->of->result->times[i];
+
+		weft__fill_text(f, WEFT__COL_TIME_SUMMARY_STATE, names[i]);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_SAMPLES, NULL, sum->n);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_WALL, NULL, sum->wall_ns);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_CPU, NULL, sum->cpu_ns);
+		weft__fill_u64(f, WEFT__COL_TIME_SUMMARY_UNKNOWN, NULL, sum->cpu_unknown);
 	}
 }
 
@@ -292,6 +331,9 @@ int weft__summary_init(struct weft__summary *ret, enum weft__table_id table, con
 		[WEFT__TABLE_QUEUE_SUMMARY] = fill_queues,
 		[WEFT__TABLE_LOSS_SUMMARY] = fill_losses,
 		[WEFT__TABLE_COST_SUMMARY] = fill_costs,
+		[WEFT__TABLE_TOTAL_SUMMARY] = fill_total,
+		[WEFT__TABLE_TIME_SUMMARY] = fill_times,
+		[WEFT__TABLE_STACK_SUMMARY] = weft__fill_stacks,
 	};
 	struct weft__filling f = {.summary = ret, .of = of};
 

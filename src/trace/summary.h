@@ -80,7 +80,7 @@ bool weft__fill_row(struct weft__filling *f); /* begins one, all cells without v
 void weft__fill_u64(struct weft__filling *f, size_t column, const char *why, uint64_t value);
 void weft__fill_real(struct weft__filling *f, size_t column, const char *why, double value);
 void weft__fill_share(struct weft__filling *f, size_t column, const char *why, uint64_t part, uint64_t whole);
-void weft__fill_text(struct weft__filling *f, size_t column, const char *text); /* NULL: none */
+void weft__fill_text(struct weft__filling *f, size_t column, const char *text); /* NULL or "": none */
 void weft__fill_thread(struct weft__filling *f, size_t column, uint32_t tid, uint32_t thread_id);
 /* The columns of WEFT__SUM_LANE, _LOCATION, _HIST, _DEPTH and _SPLIT, of which `first` is the first. */
 void weft__fill_lane(struct weft__filling *f, size_t first, uint32_t worker, uint32_t thread_id);
@@ -97,6 +97,7 @@ void weft__fill_times(struct weft__filling *f, size_t first, uint64_t n, uint64_
 void weft__fill_functions(struct weft__filling *f);
 void weft__fill_cpu(struct weft__filling *f);
 void weft__fill_cpu_threads(struct weft__filling *f);
+void weft__fill_stacks(struct weft__filling *f);
 void weft__fill_off_threads(struct weft__filling *f);
 void weft__fill_off_stacks(struct weft__filling *f);
 void weft__fill_wall(struct weft__filling *f);

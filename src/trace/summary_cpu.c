@@ -48,12 +48,42 @@ void weft__fill_cpu(struct weft__filling *f)
 	bool ticks = weft__only_ticks(f->of->result, &f->of->rec->names);
 	size_t i;
 
+	if (weft__no_samples(f->of->result, &f->of->rec->names))
+		return;
 	for (i = 0; i < WEFT__N_WHERE && weft__fill_row(f); i++) {
 		weft__fill_text(f, WEFT__COL_CPU_SUMMARY_STATE, states[i].name);
 		weft__fill_u64(f, WEFT__COL_CPU_SUMMARY_SAMPLES, NULL, samples->where[i].n);
 		weft__fill_u64(f, WEFT__COL_CPU_SUMMARY_CPU, NULL, samples->where[i].ns);
 		weft__fill_share(f, WEFT__COL_CPU_SUMMARY_SHARE, NULL, samples->where[i].ns, samples->all.ns);
 		weft__fill_text(f, WEFT__COL_CPU_SUMMARY_MEANING, ticks ? states[i].of_ticks : states[i].meaning);
+	}
+}
+
+void weft__fill_stacks(struct weft__filling *f)
+{
+	const struct weft__quality *q = &f->of->profile->quality;
+	const struct {
+		const char *name;
+		struct weft__weight weight;
+	} rows[] = {
+		{"complete", q->complete},
+		{"cut", q->cut},
+		{"lost", q->lost},
+		{"none", q->none},
+		{"undefined", q->undefined},
+		{"with_frame_pointers", q->fp},
+		{"in_unknown_code", q->no_code},
+		{"before_their_tables", q->early},
+		{"with_kernel", q->kernel},
+	};
+	size_t i;
+
+	if (weft__no_samples(f->of->result, &f->of->rec->names))
+		return;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]) && weft__fill_row(f); i++) {
+		weft__fill_text(f, WEFT__COL_STACK_SUMMARY_STATE, rows[i].name);
+		weft__fill_u64(f, WEFT__COL_STACK_SUMMARY_SAMPLES, NULL, rows[i].weight.n);
+		weft__fill_u64(f, WEFT__COL_STACK_SUMMARY_CPU, NULL, rows[i].weight.ns);
 	}
 }
 
@@ -98,8 +128,8 @@ void weft__fill_off_threads(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_off_threads && weft__fill_row(f); i++) {
-		const struct weft__off_thread *thread = &r->off_threads[i];
+	for (i = 0; i < r->off.n_threads && weft__fill_row(f); i++) {
+		const struct weft__off_thread *thread = &r->off.threads[i];
 
 		weft__fill_u64(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_TID, NULL, thread->tid);
 		weft__fill_thread(f, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, thread->tid, thread->thread_id);
@@ -119,8 +149,8 @@ void weft__fill_off_stacks(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_off_rows; i++) {
-		const struct weft__off_row *row = &r->off_rows[i];
+	for (i = 0; i < r->off.n_rows; i++) {
+		const struct weft__off_row *row = &r->off.rows[i];
 
 		if (!row->stack && !row->kernel)
 			continue;
@@ -143,10 +173,10 @@ void weft__fill_wall(struct weft__filling *f)
 	uint64_t all_ns = 0;
 	size_t i;
 
-	for (i = 0; i < r->n_wall_rows; i++)
-		all_ns += r->wall_rows[i].ns;
-	for (i = 0; i < r->n_wall_rows && weft__fill_row(f); i++) {
-		const struct weft__off_row *row = &r->wall_rows[i];
+	for (i = 0; i < r->off.n_walls; i++)
+		all_ns += r->off.walls[i].ns;
+	for (i = 0; i < r->off.n_walls && weft__fill_row(f); i++) {
+		const struct weft__off_row *row = &r->off.walls[i];
 
 		weft__fill_u64(f, WEFT__COL_WALL_SUMMARY_TID, NULL, row->tid);
 		weft__fill_thread(f, WEFT__COL_WALL_SUMMARY_THREAD, row->tid, row->thread_id);

@@ -36,8 +36,7 @@ static const char *text_of(struct weft__scan *t, enum weft__form form, const str
 {
 	const struct weft__names *names = &t->rec->names;
 	const struct weft_thread *thread;
-	const char *name;
-	char label[WEFT__LABEL_BYTES];
+	char label[WEFT__LABEL_WAIT_BYTES];
 
 	switch (form) {
 	case WEFT__FORM_LANE:
@@ -60,8 +59,11 @@ static const char *text_of(struct weft__scan *t, enum weft__form form, const str
 			snprintf(label, sizeof(label), "(%u)", cell->holder->tid);
 		return weft__texts_add(&t->set->texts, label);
 	case WEFT__FORM_WAIT:
-		name = weft__names_string(names, cell->wait.name);
-		return name && name[0] ? name : weft__label_wait(cell->wait.what);
+		if (!cell->wait.one)
+			return weft__names_string(names, cell->wait.name);
+		return weft__texts_add(&t->set->texts,
+				       weft__label_waited(names, &t->rec->frames, cell->wait.what, cell->wait.name,
+							  cell->wait.object, label, sizeof(label)));
 	case WEFT__FORM_DATA:
 		return cell->data.name;
 	default:

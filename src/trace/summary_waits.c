@@ -30,8 +30,8 @@ void weft__fill_waits(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_waits && weft__fill_row(f); i++) {
-		const struct weft__wait_row *row = &r->waits[i];
+	for (i = 0; i < r->wait.n_rows && weft__fill_row(f); i++) {
+		const struct weft__wait_row *row = &r->wait.rows[i];
 		const char *no_cpu = row->n_cpu        ? NULL
 				     : row->n_reported ? "the thread's CPU clock was not read"
 						       : "no wait was recorded by itself";
@@ -53,8 +53,8 @@ void weft__fill_locks(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_wait_objects && weft__fill_row(f); i++) {
-		const struct weft__wait_object *row = &r->wait_objects[i];
+	for (i = 0; i < r->wait.n_objects && weft__fill_row(f); i++) {
+		const struct weft__wait_object *row = &r->wait.objects[i];
 		struct weft__cell *holder = &f->row[WEFT__COL_LOCK_SUMMARY_HOLDER];
 		struct weft__cell *data = &f->row[WEFT__COL_LOCK_SUMMARY_DATA];
 
@@ -76,8 +76,8 @@ void weft__fill_wait_threads(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_wait_threads && weft__fill_row(f); i++) {
-		const struct weft__wait_thread *row = &r->wait_threads[i];
+	for (i = 0; i < r->wait.n_threads && weft__fill_row(f); i++) {
+		const struct weft__wait_thread *row = &r->wait.threads[i];
 		const struct weft_thread *def = weft__names_thread(&f->of->rec->names, row->thread_id);
 
 		weft__fill_u64(f, WEFT__COL_THREAD_WAIT_SUMMARY_TID, NULL, def ? def->tid : 0);
@@ -95,8 +95,8 @@ void weft__fill_stuck(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_stucks && weft__fill_row(f); i++) {
-		const struct weft__stuck *stuck = &r->stucks[i];
+	for (i = 0; i < r->off.n_stucks && weft__fill_row(f); i++) {
+		const struct weft__stuck *stuck = &r->off.stucks[i];
 
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_AGE, NULL, stuck->rank_ns);
 		weft__fill_u64(f, WEFT__COL_STUCK_SUMMARY_SEEN, NULL,
@@ -132,8 +132,8 @@ void weft__fill_waiting(struct weft__filling *f)
 	const struct weft__result *r = f->of->result;
 	size_t i;
 
-	for (i = 0; i < r->n_waiting && weft__fill_row(f); i++) {
-		const struct weft__waiting *one = &r->waiting[i];
+	for (i = 0; i < r->task.n_waiting && weft__fill_row(f); i++) {
+		const struct weft__waiting *one = &r->task.waiting[i];
 
 		weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_SILENT, NULL, one->silent_ns);
 		weft__fill_u64(f, WEFT__COL_WAITING_SUMMARY_POLLED, NULL, one->polled);

@@ -158,8 +158,8 @@ static void check_rows(const struct rows *rows, const struct weft__result *r, bo
 	for (i = 0; i < WEFT__N_PARTS; i++)
 		if (rows->slice_ns[i] || rows->poll_ns[i] != r->split.ns[i])
 			abort();
-	for (i = 0; i < r->n_waits; i++)
-		waits = plus(waits, r->waits[i].n);
+	for (i = 0; i < r->wait.n_rows; i++)
+		waits = plus(waits, r->wait.rows[i].n);
 	if (rows->polls != r->split.n || rows->samples != r->samples.all.n || rows->waits != waits ||
 	    rows->sample_ns != r->samples.all.ns)
 		abort();
@@ -261,15 +261,16 @@ static void check_same(const struct weft__result *a, const struct weft__result *
 	size_t i;
 
 	if (a->n_events != b->n_events || a->malformed != b->malformed || a->first_ns != b->first_ns ||
-	    a->last_ns != b->last_ns || a->n_lanes != b->n_lanes || a->n_longest != b->n_longest ||
-	    a->n_running != b->n_running || a->n_waits != b->n_waits || a->samples.all.ns != b->samples.all.ns ||
-	    memcmp(a->n_kind, b->n_kind, sizeof(a->n_kind)) != 0 || memcmp(&a->split, &b->split, sizeof(a->split)) != 0)
+	    a->last_ns != b->last_ns || a->lane.n_lanes != b->lane.n_lanes || a->poll.n_longest != b->poll.n_longest ||
+	    a->poll.n_running != b->poll.n_running || a->wait.n_rows != b->wait.n_rows ||
+	    a->samples.all.ns != b->samples.all.ns || memcmp(a->n_kind, b->n_kind, sizeof(a->n_kind)) != 0 ||
+	    memcmp(&a->split, &b->split, sizeof(a->split)) != 0)
 		abort();
-	for (i = 0; i < a->n_lanes; i++)
-		if (memcmp(&a->lanes[i].split, &b->lanes[i].split, sizeof(a->split)) != 0)
+	for (i = 0; i < a->lane.n_lanes; i++)
+		if (memcmp(&a->lane.lanes[i].split, &b->lane.lanes[i].split, sizeof(a->split)) != 0)
 			abort();
-	check_same_polls(a->longest, b->longest, a->n_longest);
-	check_same_polls(a->running, b->running, a->n_running);
+	check_same_polls(a->poll.longest, b->poll.longest, a->poll.n_longest);
+	check_same_polls(a->poll.running, b->poll.running, a->poll.n_running);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -302,8 +303,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_same(r, by_runs);
 	if (memcmp(&rows, &rows_by_runs, sizeof(rows)) != 0)
 		abort();
-	check_polls(r->longest, r->n_longest);
-	check_polls(r->running, r->n_running);
+	check_polls(r->poll.longest, r->poll.n_longest);
+	check_polls(r->poll.running, r->poll.n_running);
 	check_samples(&r->samples);
 	if (opts.rows && !opts.rows_only)
 		check_rows(&rows, r, data[0] & 128);

@@ -55,8 +55,8 @@ TEST(each_holder_of_a_lock_has_its_own_part_of_the_wait)
 	FEED(&feed, 34 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc8, MS, 102, 22);
 	FEED(&feed, 62 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1 && r->longest[0].breakdown.n_causes == 2);
-	holder = &r->longest[0].breakdown.causes[0].holder;
+	REQUIRE(r->poll.n_longest == 1 && r->poll.longest[0].breakdown.n_causes == 2);
+	holder = &r->poll.longest[0].breakdown.causes[0].holder;
 	CHECK_EQ(holder->tid, 103);
 	CHECK_EQ(holder->held_ns, 18 * MS);
 	CHECK_EQ(holder->what, WEFT_WAIT_CALL);
@@ -66,12 +66,12 @@ TEST(each_holder_of_a_lock_has_its_own_part_of_the_wait)
 	CHECK_EQ(holder->also->held_ns, 2 * MS);
 	CHECK_EQ(holder->also->stack, 12);
 	CHECK(!holder->also->also);
-	holder = &r->longest[0].breakdown.causes[1].holder;
+	holder = &r->poll.longest[0].breakdown.causes[1].holder;
 	CHECK_EQ(holder->tid, 102);
 	CHECK_EQ(holder->held_ns, 0);
-	REQUIRE(r->n_long_waits >= 1);
-	CHECK_EQ(r->long_waits[0].holder.tid, 103);
-	CHECK_EQ(r->wait_objects[0].holder.held_ns, 18 * MS);
+	REQUIRE(r->wait.n_longest >= 1);
+	CHECK_EQ(r->wait.longest[0].holder.tid, 103);
+	CHECK_EQ(r->wait.objects[0].holder.held_ns, 18 * MS);
 	feed_close(&feed);
 }
 
@@ -93,25 +93,25 @@ TEST(threads_that_wait_for_each_other_are_a_deadlock)
 	FEED(&feed, 1500 * MS, 3, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xc0, 1490 * MS, 101, 24);
 	FEED(&feed, 2010 * MS, 5, PENDING, PENDING_OF(101, 0xb0, 102, 2000, 0));
 	r = feed_end(&feed, 2100 * MS);
-	CHECK_EQ(r->n_deadlocks, 1);
-	REQUIRE(r->n_pendings == 3);
-	CHECK_EQ(r->pendings[0].tid, 101);
-	CHECK_EQ(r->pendings[0].deadlock, 1);
-	CHECK_EQ(r->pendings[0].stack, 21);
-	CHECK_EQ(r->pendings[0].age_ns, 2090 * MS);
-	CHECK_EQ(r->pendings[1].tid, 102);
-	CHECK_EQ(r->pendings[1].deadlock, 1);
-	CHECK_EQ(r->pendings[2].tid, 104);
-	CHECK_EQ(r->pendings[2].deadlock, 0);
-	CHECK_EQ(r->pendings[2].next, 1);
+	CHECK_EQ(r->wait.n_deadlocks, 1);
+	REQUIRE(r->wait.n_pendings == 3);
+	CHECK_EQ(r->wait.pendings[0].tid, 101);
+	CHECK_EQ(r->wait.pendings[0].deadlock, 1);
+	CHECK_EQ(r->wait.pendings[0].stack, 21);
+	CHECK_EQ(r->wait.pendings[0].age_ns, 2090 * MS);
+	CHECK_EQ(r->wait.pendings[1].tid, 102);
+	CHECK_EQ(r->wait.pendings[1].deadlock, 1);
+	CHECK_EQ(r->wait.pendings[2].tid, 104);
+	CHECK_EQ(r->wait.pendings[2].deadlock, 0);
+	CHECK_EQ(r->wait.pendings[2].next, 1);
 	/* The sums have what ended, and the poll that is open waits. */
-	REQUIRE(r->n_waits == 1);
-	CHECK_EQ(r->waits[0].n, 1);
-	CHECK_EQ(r->waits[0].ns, 1490 * MS);
-	REQUIRE(r->n_running == 1);
-	CHECK_EQ(r->running[0].breakdown.split.ns[WEFT__WAITING], 2090 * MS);
-	REQUIRE(r->running[0].breakdown.n_causes == 1);
-	CHECK_EQ(r->running[0].breakdown.causes[0].holder.tid, 102);
+	REQUIRE(r->wait.n_rows == 1);
+	CHECK_EQ(r->wait.rows[0].n, 1);
+	CHECK_EQ(r->wait.rows[0].ns, 1490 * MS);
+	REQUIRE(r->poll.n_running == 1);
+	CHECK_EQ(r->poll.running[0].breakdown.split.ns[WEFT__WAITING], 2090 * MS);
+	REQUIRE(r->poll.running[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->poll.running[0].breakdown.causes[0].holder.tid, 102);
 	feed_close(&feed);
 }
 
@@ -130,15 +130,15 @@ TEST(a_wait_that_lasts_when_recording_stops_is_counted_once)
 	FEED(&feed, 1200 * MS, 6, PENDING, PENDING_OF(102, 0xc0, 101, 1000, 21));
 	FEED(&feed, 1400 * MS, 2, POLL_BEGIN, 2, 0);
 	r = feed_end(&feed, 1500 * MS);
-	REQUIRE(r->n_pendings == 1);
-	CHECK_EQ(r->pendings[0].tid, 101);
-	CHECK_EQ(r->n_deadlocks, 1); /* of one: it has the lock itself */
-	REQUIRE(r->n_waits == 1);
-	CHECK_EQ(r->waits[0].n, 1);
-	REQUIRE(r->n_running == 2);
-	CHECK_EQ(r->running[0].breakdown.split.ns[WEFT__WAITING], 1490 * MS);
-	REQUIRE(r->running[0].breakdown.n_causes == 1);
-	CHECK_EQ(r->running[0].breakdown.causes[0].n, 1);
+	REQUIRE(r->wait.n_pendings == 1);
+	CHECK_EQ(r->wait.pendings[0].tid, 101);
+	CHECK_EQ(r->wait.n_deadlocks, 1); /* of one: it has the lock itself */
+	REQUIRE(r->wait.n_rows == 1);
+	CHECK_EQ(r->wait.rows[0].n, 1);
+	REQUIRE(r->poll.n_running == 2);
+	CHECK_EQ(r->poll.running[0].breakdown.split.ns[WEFT__WAITING], 1490 * MS);
+	REQUIRE(r->poll.running[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->poll.running[0].breakdown.causes[0].n, 1);
 	feed_close(&feed);
 }
 
@@ -168,9 +168,9 @@ TEST(the_breakdown_of_a_poll_adds_up_to_its_length)
 	FEED(&feed, 100 * MS, COLLECTOR, OFFCPU, OFF(101, 45, 1, PREEMPTED));
 	FEED(&feed, 100 * MS, COLLECTOR, OFFCPU, OFF(101, 62, 20, BLOCKED)); /* behind it */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_EQ(r->longest[1].task, 1);
-	breakdown = &r->longest[1].breakdown;
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_EQ(r->poll.longest[1].task, 1);
+	breakdown = &r->poll.longest[1].breakdown;
 	CHECK(breakdown->known);
 	CHECK_EQ(breakdown->switches, WEFT__SWITCHES_ALL);
 	CHECK_SPLIT(breakdown->split, 41, 8, 2, 1, 0);
@@ -192,8 +192,8 @@ TEST(the_breakdown_of_a_poll_adds_up_to_its_length)
 	CHECK_EQ(breakdown->causes[1].holder.task, 2);
 	CHECK_EQ(breakdown->causes[1].holder.stack, 12);
 	/* The other has no switches: what was sampled, and the rest is not known. */
-	CHECK_EQ(r->longest[0].breakdown.switches, WEFT__SWITCHES_NONE);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 10, 0, 0, 0, 55);
+	CHECK_EQ(r->poll.longest[0].breakdown.switches, WEFT__SWITCHES_NONE);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 10, 0, 0, 0, 55);
 	CHECK_SPLIT(feed_location(&feed, 1)->split, 41, 8, 2, 1, 0);
 	CHECK_SPLIT(feed_lane(&feed, 1, 2)->split, 10, 0, 0, 0, 55);
 	CHECK_SPLIT(r->split, 51, 8, 2, 1, 55);
@@ -219,17 +219,17 @@ TEST(waits_inside_of_waits_and_across_borders_of_a_poll_are_counted_once)
 	FEED(&feed, 60 * MS, 1, WAIT, WEFT_WAIT_GC, 0, 0, 12 * MS, 0, 0);
 	FEED(&feed, 61 * MS, COLLECTOR, OFFCPU, OFF(101, 5, 3, BLOCKED));
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
+	REQUIRE(r->poll.n_longest == 1);
 	/* GC 10 to 15 and 48 to 50; lock 20 to 25, 30 to 36; runtime 36 to 45; read 25 to 30; the rest of 40 is 8 */
-	CHECK_SPLIT(r->longest[0].breakdown.split, 8, 5, 27, 0, 0);
-	REQUIRE(r->longest[0].breakdown.n_causes == 4);
-	CHECK_EQ(r->longest[0].breakdown.causes[0].what, WEFT_WAIT_LOCK);
-	CHECK_EQ(r->longest[0].breakdown.causes[0].ns, 11 * MS);
-	CHECK_EQ(r->longest[0].breakdown.causes[1].ns, 9 * MS);
-	CHECK_EQ(r->longest[0].breakdown.causes[2].what, WEFT_WAIT_GC);
-	CHECK_EQ(r->longest[0].breakdown.causes[2].ns, 7 * MS);
-	CHECK_EQ(r->longest[0].breakdown.causes[2].n, 2);
-	CHECK_EQ(r->n_waits, 4);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 8, 5, 27, 0, 0);
+	REQUIRE(r->poll.longest[0].breakdown.n_causes == 4);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[0].what, WEFT_WAIT_LOCK);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[0].ns, 11 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[1].ns, 9 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[2].what, WEFT_WAIT_GC);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[2].ns, 7 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[2].n, 2);
+	CHECK_EQ(r->wait.n_rows, 4);
 	feed_close(&feed);
 }
 
@@ -246,9 +246,9 @@ TEST(a_nested_poll_has_its_own_breakdown_and_is_part_of_the_other)
 	FEED(&feed, 30 * MS, 1, POLL_END);
 	FEED(&feed, 50 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 30, 0, 0, 10, 0);
-	CHECK_SPLIT(r->longest[1].breakdown.split, 5, 0, 0, 5, 0);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 30, 0, 0, 10, 0);
+	CHECK_SPLIT(r->poll.longest[1].breakdown.split, 5, 0, 0, 5, 0);
 	feed_close(&feed);
 }
 
@@ -267,14 +267,14 @@ TEST(wall_samples_say_what_was_blocked_where_there_are_no_switches)
 	FEED(&feed, 460 * MS, COLLECTOR, WALL, 101, 400 * MS, 4, 1 + 0, 23);
 	FEED(&feed, 500 * MS, COLLECTOR, WALL, 101, 10 * MS, 1, 1 + 7, 24);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 30, 25, 0, 0, 395);
-	REQUIRE(r->longest[0].breakdown.n_causes == 1);
-	CHECK_EQ(r->longest[0].breakdown.causes[0].call, 1);
-	CHECK_EQ(r->longest[0].breakdown.causes[0].stack, 23);
-	REQUIRE(r->n_wall_rows == 2);
-	CHECK_EQ(r->wall_rows[0].ns, 400 * MS);
-	CHECK_EQ(r->wall_rows[0].n, 4);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 30, 25, 0, 0, 395);
+	REQUIRE(r->poll.longest[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[0].call, 1);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[0].stack, 23);
+	REQUIRE(r->off.n_walls == 2);
+	CHECK_EQ(r->off.walls[0].ns, 400 * MS);
+	CHECK_EQ(r->off.walls[0].n, 4);
 	feed_close(&feed);
 }
 
@@ -296,9 +296,9 @@ TEST(wall_samples_recorded_in_a_later_poll_count_for_the_poll_that_they_are_of)
 	FEED(&feed, 1040 * MS, 1, SAMPLE, SAMPLE_OF(11, 20));
 	FEED(&feed, 1050 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 40, 0, 0, 0, 10);
-	CHECK_EQ(r->longest[0].breakdown.n_causes, 0);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 40, 0, 0, 0, 10);
+	CHECK_EQ(r->poll.longest[0].breakdown.n_causes, 0);
 	feed_close(&feed);
 }
 
@@ -319,12 +319,12 @@ TEST(a_wait_recorded_by_the_collector_counts_for_its_thread)
 	FEED(&feed, 50 * MS, 1, POLL_END);
 	FEED(&feed, 51 * MS, COLLECTOR, OFFCPU, OFF(101, 15, 6, BLOCKED));
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 34, 1, 5, 0, 0);
-	REQUIRE(r->n_long_waits == 1);
-	CHECK_EQ(r->long_waits[0].worker, 0);
-	CHECK(r->long_waits[0].in_poll);
-	CHECK_EQ(r->long_waits[0].task, 1);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 34, 1, 5, 0, 0);
+	REQUIRE(r->wait.n_longest == 1);
+	CHECK_EQ(r->wait.longest[0].worker, 0);
+	CHECK(r->wait.longest[0].in_poll);
+	CHECK_EQ(r->wait.longest[0].task, 1);
 	feed_close(&feed);
 }
 
@@ -346,14 +346,14 @@ TEST(wall_samples_name_the_switches_that_they_fell_into)
 	FEED(&feed, 141 * MS, COLLECTOR, OFFCPU, OFF(101, 110, 2, BLOCKED));
 	FEED(&feed, 141 * MS, COLLECTOR, WALL, 101, 30 * MS, 2, 1 + 232, 24); /* before it */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 20, 30, 0, 0, 0);
-	REQUIRE(r->longest[0].breakdown.n_causes == 1);
-	CHECK_EQ(r->longest[0].breakdown.causes[0].call, 1 + 35);
-	CHECK_EQ(r->longest[0].breakdown.causes[0].stack, 23);
-	CHECK_SPLIT(r->longest[1].breakdown.split, 38, 2, 0, 0, 0);
-	REQUIRE(r->longest[1].breakdown.n_causes == 1);
-	CHECK_EQ(r->longest[1].breakdown.causes[0].call, 0);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 20, 30, 0, 0, 0);
+	REQUIRE(r->poll.longest[0].breakdown.n_causes == 1);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[0].call, 1 + 35);
+	CHECK_EQ(r->poll.longest[0].breakdown.causes[0].stack, 23);
+	CHECK_SPLIT(r->poll.longest[1].breakdown.split, 38, 2, 0, 0, 0);
+	REQUIRE(r->poll.longest[1].breakdown.n_causes == 1);
+	CHECK_EQ(r->poll.longest[1].breakdown.causes[0].call, 0);
 	feed_close(&feed);
 }
 
@@ -372,8 +372,32 @@ TEST(samples_in_a_wait_are_not_counted_twice)
 	FEED(&feed, 40 * MS, 1, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 1, 25 * MS, 0, 0);
 	FEED(&feed, 50 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 10, 0, 25, 0, 15);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 10, 0, 25, 0, 15);
+	feed_close(&feed);
+}
+
+/* Of 12 ms off the CPU, 2 were in short waits, which are only in a sum: the short interval was one. */
+TEST(causes_are_never_more_than_their_part_where_short_waits_are_only_in_a_sum)
+{
+	struct feed feed;
+	const struct weft__breakdown *b;
+	const struct weft__result *r;
+
+	start(&feed);
+	feed_begin(&feed);
+	FEED(&feed, 0 * MS, 1, POLL_BEGIN, 1, 0);
+	FEED(&feed, 20 * MS, COLLECTOR, OFFCPU, 101, 10 * MS, 10 * MS, WEFT_OFFCPU_BLOCKED, 1, 11, 0);
+	FEED(&feed, 32 * MS, COLLECTOR, OFFCPU, 101, 30 * MS, 2 * MS, WEFT_OFFCPU_BLOCKED, 1, 12, 0);
+	FEED(&feed, 50 * MS, 1, POLL_CPU, 38 * MS, 0, 0, 2 * MS);
+	FEED(&feed, 50 * MS, 1, POLL_END);
+	r = feed_end(&feed, 0);
+	REQUIRE(r->poll.n_longest == 1);
+	b = &r->poll.longest[0].breakdown;
+	CHECK_SPLIT(b->split, 38, 10, 2, 0, 0);
+	REQUIRE(b->n_causes == 1);
+	CHECK_EQ(b->causes[0].ns, 10 * MS);
+	CHECK_EQ(b->causes[0].stack, 11);
 	feed_close(&feed);
 }
 
@@ -397,17 +421,17 @@ TEST(switches_that_are_missing_or_sampled_leave_time_that_is_not_measured)
 	FEED(&feed, 230 * MS, 2, POLL_END);
 	FEED(&feed, 240 * MS, COLLECTOR, OFFCPU, 102, 201 * MS, 5 * MS, WEFT_OFFCPU_BLOCKED, 4, 0, 0);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 3);
-	CHECK_SPLIT(r->longest[0].breakdown.split, 30, 10, 0, 0, 0);
-	CHECK_EQ(r->longest[1].breakdown.switches, WEFT__SWITCHES_SOME);
-	CHECK_SPLIT(r->longest[1].breakdown.split, 0, 10, 0, 0, 25);
-	CHECK_SPLIT(r->longest[2].breakdown.split, 10, 5, 0, 0, 15);
-	CHECK_EQ(r->polls_cut, 0);
-	REQUIRE(r->n_off_threads == 2);
-	CHECK_EQ(r->off_threads[0].tid, 101);
-	CHECK_EQ(r->off_threads[0].blocked_ns, 20 * MS);
-	CHECK_EQ(r->off_threads[1].blocked_ns, 20 * MS); /* one stands for four */
-	CHECK_EQ(r->off_threads[1].n_blocked, 4);
+	REQUIRE(r->poll.n_longest == 3);
+	CHECK_SPLIT(r->poll.longest[0].breakdown.split, 30, 10, 0, 0, 0);
+	CHECK_EQ(r->poll.longest[1].breakdown.switches, WEFT__SWITCHES_SOME);
+	CHECK_SPLIT(r->poll.longest[1].breakdown.split, 0, 10, 0, 0, 25);
+	CHECK_SPLIT(r->poll.longest[2].breakdown.split, 10, 5, 0, 0, 15);
+	CHECK_EQ(r->poll.cut, 0);
+	REQUIRE(r->off.n_threads == 2);
+	CHECK_EQ(r->off.threads[0].tid, 101);
+	CHECK_EQ(r->off.threads[0].blocked_ns, 20 * MS);
+	CHECK_EQ(r->off.threads[1].blocked_ns, 20 * MS); /* one stands for four */
+	CHECK_EQ(r->off.threads[1].n_blocked, 4);
 	feed_close(&feed);
 }
 
@@ -426,10 +450,10 @@ TEST(what_a_running_poll_did_since_its_thread_was_last_seen_is_not_measured)
 	     10);                                                   /* which the collector may tell for it */
 	FEED(&feed, 70 * MS, COLLECTOR, STUCK, 101, 1, 60 * MS, 0); /* it ran then, or could not be looked at */
 	r = feed_end(&feed, 110 * MS);
-	REQUIRE(r->n_running == 1);
+	REQUIRE(r->poll.n_running == 1);
 	/* Up to the last switch it ran where there is none; from then on for as long as the sample says. */
-	CHECK_SPLIT(r->running[0].breakdown.split, 20, 10, 0, 0, 70);
-	CHECK_EQ(r->running[0].breakdown.n_causes, 1);
+	CHECK_SPLIT(r->poll.running[0].breakdown.split, 20, 10, 0, 0, 70);
+	CHECK_EQ(r->poll.running[0].breakdown.n_causes, 1);
 	feed_close(&feed);
 }
 
@@ -445,19 +469,19 @@ TEST(a_poll_that_still_runs_has_a_breakdown_so_far)
 	FEED(&feed, 70 * MS, COLLECTOR, STUCK, 101, 1, 60 * MS, 31);
 	FEED(&feed, 80 * MS, COLLECTOR, STUCK, 101, 1, 70 * MS, 32);
 	r = feed_end(&feed, 110 * MS);
-	REQUIRE(r->n_running == 1);
-	CHECK(r->running[0].breakdown.known);
+	REQUIRE(r->poll.n_running == 1);
+	CHECK(r->poll.running[0].breakdown.known);
 	/* It was found waiting, and has not come back since it went on at 30. */
-	CHECK_SPLIT(r->running[0].breakdown.split, 10, 90, 0, 0, 0);
-	REQUIRE(r->running[0].breakdown.n_causes == 2);
-	CHECK_EQ(r->running[0].breakdown.causes[0].ns, 80 * MS);
-	CHECK_EQ(r->running[0].breakdown.causes[0].stack, 32);
+	CHECK_SPLIT(r->poll.running[0].breakdown.split, 10, 90, 0, 0, 0);
+	REQUIRE(r->poll.running[0].breakdown.n_causes == 2);
+	CHECK_EQ(r->poll.running[0].breakdown.causes[0].ns, 80 * MS);
+	CHECK_EQ(r->poll.running[0].breakdown.causes[0].stack, 32);
 	CHECK_EQ(r->split.n, 0);
-	REQUIRE(r->n_stucks == 1);
-	CHECK_EQ(r->stucks[0].n_reports, 2);
-	CHECK_EQ(r->stucks[0].rank_ns, 70 * MS);
-	CHECK_EQ(r->stucks[0].stack, 32);
-	CHECK(!r->stucks[0].ended);
+	REQUIRE(r->off.n_stucks == 1);
+	CHECK_EQ(r->off.stucks[0].n_reports, 2);
+	CHECK_EQ(r->off.stucks[0].rank_ns, 70 * MS);
+	CHECK_EQ(r->off.stucks[0].stack, 32);
+	CHECK(!r->off.stucks[0].ended);
 	feed_close(&feed);
 }
 
@@ -486,7 +510,7 @@ TEST(switches_that_are_recorded_late_still_count_for_their_poll)
 	CHECK_EQ(r->split.ns[WEFT__BLOCKED], 4000 * UINT64_C(300000));
 	CHECK_EQ(r->split.ns[WEFT__ON_CPU], 4000 * UINT64_C(600000));
 	CHECK_EQ(r->split.ns[WEFT__NOT_MEASURED], 0);
-	CHECK_EQ(r->intervals_late, 0);
+	CHECK_EQ(r->untracked.intervals_late, 0);
 	feed_close(&feed);
 }
 
@@ -505,14 +529,14 @@ TEST(a_poll_with_more_intervals_than_are_kept_is_partly_not_measured)
 		FEED(&feed, (1 + i) * MS, COLLECTOR, OFFCPU, 101, i * MS, 500000, WEFT_OFFCPU_BLOCKED, 1, 0, 0);
 	FEED(&feed, 1000 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK(r->intervals_cut > 800);
-	CHECK_EQ(r->longest[0].breakdown.switches, WEFT__SWITCHES_SOME);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__ON_CPU], 0);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK(r->untracked.intervals_cut > 800);
+	CHECK_EQ(r->poll.longest[0].breakdown.switches, WEFT__SWITCHES_SOME);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__ON_CPU], 0);
 	for (i = 0; i < WEFT__N_PARTS; i++)
-		sum += r->longest[0].breakdown.split.ns[i];
+		sum += r->poll.longest[0].breakdown.split.ns[i];
 	CHECK_EQ(sum, 1000 * MS);
-	CHECK_EQ(r->off_threads[0].blocked_ns, 500 * MS);
+	CHECK_EQ(r->off.threads[0].blocked_ns, 500 * MS);
 	feed_close(&feed);
 }
 
@@ -562,11 +586,11 @@ TEST(intervals_that_cannot_be_leave_the_breakdown_whole)
 		feed_begin(&feed);
 		feed_nonsense(&feed, 42 + turn, 30000);
 		r = feed_end(&feed, 0);
-		CHECK(turn == 3 || r->n_longest > 0);
-		for (i = 0; i < r->n_longest; i++) {
+		CHECK(turn == 3 || r->poll.n_longest > 0);
+		for (i = 0; i < r->poll.n_longest; i++) {
 			for (k = 0, sum = 0; k < WEFT__N_PARTS; k++)
-				sum += r->longest[i].breakdown.split.ns[k];
-			CHECK(!r->longest[i].breakdown.known || sum == r->longest[i].rank_ns);
+				sum += r->poll.longest[i].breakdown.split.ns[k];
+			CHECK(!r->poll.longest[i].breakdown.known || sum == r->poll.longest[i].rank_ns);
 		}
 		feed_close(&feed);
 	}
@@ -631,7 +655,7 @@ TEST(no_memory_at_any_allocation_is_an_error)
 		if (rc == 0)
 			rc = weft__analysis_finish(feed.analysis, 0, &r);
 		if (rc == 0)
-			CHECK_EQ(r->n_longest, 3);
+			CHECK_EQ(r->poll.n_longest, 3);
 		else
 			CHECK_EQ(rc, -ENOMEM);
 		weft__analysis_close(feed.analysis);

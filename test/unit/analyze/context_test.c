@@ -52,12 +52,12 @@ TEST(without_a_filter_all_contexts_count)
 	feed_begin(&feed);
 	feed_polls(&feed);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 4);
-	CHECK_EQ(r->longest[0].context.span, 0);
-	CHECK_EQ(r->longest[1].context.span, 56);
-	CHECK_EQ(r->longest[2].context.span, 55);
-	CHECK_EQ(r->longest[2].task, 2);
-	CHECK_EQ(r->longest[3].context.trace_lo, 8);
+	REQUIRE(r->poll.n_longest == 4);
+	CHECK_EQ(r->poll.longest[0].context.span, 0);
+	CHECK_EQ(r->poll.longest[1].context.span, 56);
+	CHECK_EQ(r->poll.longest[2].context.span, 55);
+	CHECK_EQ(r->poll.longest[2].task, 2);
+	CHECK_EQ(r->poll.longest[3].context.trace_lo, 8);
 	CHECK_EQ(r->samples.all.n, 3);
 	feed_close(&feed);
 }
@@ -72,17 +72,17 @@ TEST(a_span_filters_polls_samples_and_waits)
 	feed_begin(&feed);
 	feed_polls(&feed);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_EQ(r->longest[0].task, 2);
-	CHECK_EQ(r->longest[1].task, 1);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_EQ(r->poll.longest[0].task, 2);
+	CHECK_EQ(r->poll.longest[1].task, 1);
 	CHECK_EQ(r->polls.n, 2);
 	CHECK_EQ(r->delays.n, 1);
-	CHECK_EQ(r->delayed[0].rank_ns, 2 * MS);
-	CHECK_EQ(r->delayed[0].behind.held_ns, 0); /* not behind itself */
+	CHECK_EQ(r->poll.delayed[0].rank_ns, 2 * MS);
+	CHECK_EQ(r->poll.delayed[0].behind.held_ns, 0); /* not behind itself */
 	CHECK_EQ(r->samples.all.n, 1);
 	CHECK_EQ(r->samples.left_out.n, 2);
-	REQUIRE(r->n_waits == 1);
-	CHECK_EQ(r->waits[0].n, 1);
+	REQUIRE(r->wait.n_rows == 1);
+	CHECK_EQ(r->wait.rows[0].n, 1);
 	CHECK_EQ(r->split.n, 2);
 	feed_close(&feed);
 }
@@ -138,9 +138,9 @@ TEST(a_span_filters_polls_recorded_at_their_end)
 	FEED(&feed, 60 * MS, 1, CONTEXT, CONTEXT_OF(55));
 	FEED(&feed, 70 * MS, 1, POLL, 3, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* in it */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_EQ(r->longest[0].task, 1);
-	CHECK_EQ(r->longest[1].task, 3);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_EQ(r->poll.longest[0].task, 1);
+	CHECK_EQ(r->poll.longest[1].task, 3);
 	feed_close(&feed);
 }
 
@@ -160,7 +160,7 @@ TEST(a_sample_has_the_context_around_it)
 	FEED(&feed, 30 * MS, 1, SAMPLE, SAMPLE_OF(12, 10));
 	FEED(&feed, 40 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->n_longest, 1);
+	CHECK_EQ(r->poll.n_longest, 1);
 	CHECK_EQ(r->samples.all.n, 1);
 	CHECK_EQ(r->samples.rows[0].stack, 11);
 	feed_close(&feed);
@@ -185,12 +185,12 @@ TEST(sums_of_waits_of_several_requests_are_of_none)
 	FEED(&feed, 310 * MS, 1, CONTEXT, CONTEXT_OF(55));
 	FEED(&feed, 370 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 7, 2 * MS, 1 * MS);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_waits == 1);
-	CHECK_EQ(r->waits[0].what, WEFT_WAIT_LOCK);
-	CHECK_EQ(r->waits[0].n, 5);
-	CHECK_EQ(r->waits[0].ns, 2 * MS);
-	CHECK_EQ(r->n_waits_mixed, 10 + 10 + 7);
-	CHECK_EQ(r->waits_mixed_ns, 8 * MS);
+	REQUIRE(r->wait.n_rows == 1);
+	CHECK_EQ(r->wait.rows[0].what, WEFT_WAIT_LOCK);
+	CHECK_EQ(r->wait.rows[0].n, 5);
+	CHECK_EQ(r->wait.rows[0].ns, 2 * MS);
+	CHECK_EQ(r->wait.n_mixed, 10 + 10 + 7);
+	CHECK_EQ(r->wait.mixed_ns, 8 * MS);
 	feed_close(&feed);
 }
 
@@ -216,10 +216,10 @@ TEST(sums_of_waits_of_several_locations_are_of_none)
 	FEED(&feed, 380 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 8, 4 * MS, MS);  /* and of what came behind it */
 	FEED(&feed, 500 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 1, 16, 5 * MS, MS); /* of none */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_waits == 1);
-	CHECK_EQ(r->waits[0].n, 4);
-	CHECK_EQ(r->waits[0].ns, 3 * MS);
-	CHECK_EQ(r->n_waits_mixed, 2 + 8);
-	CHECK_EQ(r->waits_mixed_ns, 6 * MS);
+	REQUIRE(r->wait.n_rows == 1);
+	CHECK_EQ(r->wait.rows[0].n, 4);
+	CHECK_EQ(r->wait.rows[0].ns, 3 * MS);
+	CHECK_EQ(r->wait.n_mixed, 2 + 8);
+	CHECK_EQ(r->wait.mixed_ns, 6 * MS);
 	feed_close(&feed);
 }

@@ -30,14 +30,14 @@ TEST(what_a_switch_itself_takes_is_no_time_off_the_cpu)
 	FEED(&feed, 60 * MS, COLLECTOR, THREAD_CPU, 101, 30 * MS);
 	switch_much(&feed, 60 * MS, 80 * MS);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_off_threads == 1);
-	CHECK_EQ(r->off_threads[0].n_blocked, 6000);
-	CHECK_EQ(r->off_threads[0].blocked_ns, 30 * MS);
-	CHECK_EQ(r->off_threads[0].preempted_ns, 10 * MS);
-	CHECK_EQ(r->off_threads[0].over_ns, 8 * MS);
-	REQUIRE(r->n_off_rows == 2);
-	CHECK_EQ(r->off_rows[0].ns, 30 * MS);
-	CHECK_EQ(r->off_rows[1].ns, 10 * MS);
+	REQUIRE(r->off.n_threads == 1);
+	CHECK_EQ(r->off.threads[0].n_blocked, 6000);
+	CHECK_EQ(r->off.threads[0].blocked_ns, 30 * MS);
+	CHECK_EQ(r->off.threads[0].preempted_ns, 10 * MS);
+	CHECK_EQ(r->off.threads[0].over_ns, 8 * MS);
+	REQUIRE(r->off.n_rows == 2);
+	CHECK_EQ(r->off.rows[0].ns, 30 * MS);
+	CHECK_EQ(r->off.rows[1].ns, 10 * MS);
 	feed_close(&feed);
 }
 
@@ -58,12 +58,12 @@ TEST(readings_with_a_gap_between_them_say_nothing)
 	switch_much(&feed, 60 * MS, 70 * MS);
 	FEED(&feed, 70 * MS, COLLECTOR, THREAD_CPU, 101, 60 * MS);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_off_threads == 1);
-	CHECK_EQ(r->off_threads[0].held_n, 1000);
-	CHECK_EQ(r->off_threads[0].blocked_ns + r->off_threads[0].preempted_ns, 15 * MS);
+	REQUIRE(r->off.n_threads == 1);
+	CHECK_EQ(r->off.threads[0].held_n, 1000);
+	CHECK_EQ(r->off.threads[0].blocked_ns + r->off.threads[0].preempted_ns, 15 * MS);
 	/* Of 70 ms, 30 are missing. */
-	CHECK_EQ(r->switch_span_ns, 70 * MS);
-	CHECK_EQ(r->switch_missing_ns, 30 * MS);
+	CHECK_EQ(r->off.switch_span_ns, 70 * MS);
+	CHECK_EQ(r->off.switch_missing_ns, 30 * MS);
 	feed_close(&feed);
 }
 
@@ -78,9 +78,9 @@ TEST(a_thread_that_was_off_the_cpu_less_than_it_could_is_left_alone)
 	FEED(&feed, 25 * MS, COLLECTOR, OFFCPU, 101, 15 * MS, 5 * MS, WEFT_OFFCPU_BLOCKED, 1, 0, 0);
 	FEED(&feed, 30 * MS, COLLECTOR, THREAD_CPU, 101, 18 * MS);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_off_threads == 1);
-	CHECK_EQ(r->off_threads[0].blocked_ns, 6 * MS);
-	CHECK_EQ(r->off_threads[0].over_ns, 0);
+	REQUIRE(r->off.n_threads == 1);
+	CHECK_EQ(r->off.threads[0].blocked_ns, 6 * MS);
+	CHECK_EQ(r->off.threads[0].over_ns, 0);
 	feed_close(&feed);
 }
 
@@ -96,9 +96,9 @@ TEST(a_time_off_the_cpu_at_the_first_reading_counts_from_there_on)
 	FEED(&feed, 25 * MS, COLLECTOR, OFFCPU, 101, 5 * MS, 20 * MS, WEFT_OFFCPU_BLOCKED, 1, 0, 0); /* 15 of them */
 	FEED(&feed, 30 * MS, COLLECTOR, THREAD_CPU, 101, 10 * MS);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_off_threads == 1);
-	CHECK_EQ(r->off_threads[0].held_ns, 15 * MS);
-	CHECK_EQ(r->off_threads[0].rest_ns, 15 * MS);
-	CHECK_EQ(r->off_threads[0].blocked_ns, 21 * MS);
+	REQUIRE(r->off.n_threads == 1);
+	CHECK_EQ(r->off.threads[0].held_ns, 15 * MS);
+	CHECK_EQ(r->off.threads[0].rest_ns, 15 * MS);
+	CHECK_EQ(r->off.threads[0].blocked_ns, 21 * MS);
 	feed_close(&feed);
 }

@@ -97,10 +97,10 @@ static inline const struct weft__lane *feed_lane(const struct feed *feed, uint32
 	static const struct weft__lane none;
 	size_t i;
 
-	for (i = 0; i < feed->result->n_lanes; i++)
-		if (feed->result->lanes[i].worker == worker &&
-		    (worker != WEFT_WORKER_NONE || feed->result->lanes[i].thread_id == thread_id))
-			return &feed->result->lanes[i];
+	for (i = 0; i < feed->result->lane.n_lanes; i++)
+		if (feed->result->lane.lanes[i].worker == worker &&
+		    (worker != WEFT_WORKER_NONE || feed->result->lane.lanes[i].thread_id == thread_id))
+			return &feed->result->lane.lanes[i];
 	CHECK(!"the lane is there");
 	return &none;
 }
@@ -110,9 +110,9 @@ static inline const struct weft__location *feed_location(const struct feed *feed
 	static const struct weft__location none;
 	size_t i;
 
-	for (i = 0; i < feed->result->n_locations; i++)
-		if (feed->result->locations[i].id == id)
-			return &feed->result->locations[i];
+	for (i = 0; i < feed->result->lane.n_locations; i++)
+		if (feed->result->lane.locations[i].id == id)
+			return &feed->result->lane.locations[i];
 	CHECK(!"the place is there");
 	return &none;
 }

@@ -75,7 +75,7 @@ TEST(a_worker_may_move_to_another_thread)
 	FEED(&feed, 1250, 3, POLL_BEGIN, 2, 0);
 	FEED(&feed, 1300, 3, POLL_END);
 	feed_end(&feed, 1500);
-	CHECK_EQ(feed.result->n_lanes, 1);
+	CHECK_EQ(feed.result->lane.n_lanes, 1);
 	lane = feed_lane(&feed, 0, 0);
 	CHECK_EQ(lane->polls.n, 2);
 	CHECK_EQ(lane->busy_ns, 150);
@@ -107,14 +107,14 @@ TEST(nothing_spans_a_gap)
 	r = feed_end(&feed, 4000);
 	CHECK_EQ(r->polls.n, 3);
 	CHECK_EQ(r->polls.sum, 300);
-	CHECK_EQ(r->polls_cut, 1);
-	CHECK_EQ(r->polls_began_before, 0);
+	CHECK_EQ(r->poll.cut, 1);
+	CHECK_EQ(r->poll.began_before, 0);
 	CHECK_EQ(r->delays.n, 1);
 	CHECK_EQ(r->delays.max, 100);
-	CHECK_EQ(r->delays_cut, 1);
-	CHECK_EQ(r->lost_events, 42);
-	CHECK_EQ(r->n_lost, 1);
-	CHECK_EQ(r->lost[0].span_ns, 1000);
+	CHECK_EQ(r->poll.delays_cut, 1);
+	CHECK_EQ(r->loss.events, 42);
+	CHECK_EQ(r->loss.n_rows, 1);
+	CHECK_EQ(r->loss.rows[0].span_ns, 1000);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 2000); /* 1000 to 2000 and 3000 to 4000 */
 	CHECK_EQ(feed_lane(&feed, 0, 0)->busy_ns, 100 + 500 + 500 + 100 + 100);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->observed_ns, 2800); /* the other thread lost nothing */
@@ -134,8 +134,8 @@ TEST(a_pause_is_everybodys_gap)
 	FEED(&feed, 1000, 2, POLL_BEGIN, 1, 0);
 	FEED(&feed, 3500, 1, UNPARK, 0);
 	r = feed_end(&feed, 4000);
-	CHECK_EQ(r->polls_running, 0);
-	CHECK_EQ(r->polls_cut, 1);
+	CHECK_EQ(r->poll.open, 0);
+	CHECK_EQ(r->poll.cut, 1);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 2000);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->parked_ns, 1500);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->observed_ns, 1000);
@@ -158,15 +158,15 @@ TEST(losses_are_added_up_by_reason_and_thread)
 		CHECK_EQ(weft__names_add_loss(&feed.names, &losses[i]), 0);
 	feed_begin(&feed);
 	r = feed_end(&feed, 1000);
-	CHECK_EQ(r->n_lost, 3);
-	CHECK_EQ(r->lost_events, 14);
-	CHECK_EQ(r->lost[1].thread_id, 2);
-	CHECK_EQ(r->lost[1].count, 12);
-	CHECK_EQ(r->lost[1].records, 2);
-	CHECK_EQ(r->lost[1].span_ns, 250);
-	CHECK_EQ(r->lost[1].from_ns, 100);
-	CHECK_EQ(r->lost[1].to_ns, 650);
-	CHECK_EQ(r->lost[2].reason, WEFT_LOSS_BAD_EVENT);
+	CHECK_EQ(r->loss.n_rows, 3);
+	CHECK_EQ(r->loss.events, 14);
+	CHECK_EQ(r->loss.rows[1].thread_id, 2);
+	CHECK_EQ(r->loss.rows[1].count, 12);
+	CHECK_EQ(r->loss.rows[1].records, 2);
+	CHECK_EQ(r->loss.rows[1].span_ns, 250);
+	CHECK_EQ(r->loss.rows[1].from_ns, 100);
+	CHECK_EQ(r->loss.rows[1].to_ns, 650);
+	CHECK_EQ(r->loss.rows[2].reason, WEFT_LOSS_BAD_EVENT);
 	feed_close(&feed);
 }
 
@@ -181,12 +181,12 @@ TEST(queue_depths_are_kept_by_runtime)
 		FEED(&feed, 1000 + i, 3, QUEUE, i, 0);
 	FEED(&feed, 2000, 3, QUEUE, 5, 1);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->n_queues, 2);
-	CHECK_EQ(r->queues[0].depths.min, 1);
-	CHECK_EQ(r->queues[0].depths.max, 100);
-	CHECK_EQ(weft__hist_at(&r->queues[0].depths, 9900), 99);
-	CHECK(weft__hist_mean(&r->queues[0].depths) == 50.5);
-	CHECK_EQ(r->queues[1].depths.n, 1);
+	CHECK_EQ(r->custom.n_queues, 2);
+	CHECK_EQ(r->custom.queues[0].depths.min, 1);
+	CHECK_EQ(r->custom.queues[0].depths.max, 100);
+	CHECK_EQ(weft__hist_at(&r->custom.queues[0].depths, 9900), 99);
+	CHECK(weft__hist_mean(&r->custom.queues[0].depths) == 50.5);
+	CHECK_EQ(r->custom.queues[1].depths.n, 1);
 	feed_close(&feed);
 }
 
@@ -218,9 +218,9 @@ TEST(fields_of_the_programs_events_are_summed)
 	feed_event(&feed, 1002, 3, 64, 4, (uint64_t[]){20, 1, bits(__builtin_nan("")), 3});
 	feed_event(&feed, 1003, 3, 4000, 2, (uint64_t[]){1, 2}); /* not described */
 	feed_end(&feed, 0);
-	if (!CHECK_EQ(feed.result->n_customs, 2))
+	if (!CHECK_EQ(feed.result->custom.n_kinds, 2))
 		return;
-	custom = &feed.result->customs[0];
+	custom = &feed.result->custom.kinds[0];
 	CHECK_EQ(custom->n, 3);
 	CHECK_EQ(custom->fields[0].min.u, 10);
 	CHECK_EQ(custom->fields[0].max.u, 30);
@@ -231,8 +231,8 @@ TEST(fields_of_the_programs_events_are_summed)
 	CHECK(custom->fields[2].min.f == -1.5);
 	CHECK(custom->fields[2].max.f == 0.5);
 	CHECK_EQ(custom->fields[3].n, 0);
-	CHECK_EQ(feed.result->customs[1].n, 1);
-	CHECK_EQ(feed.result->customs[1].fields[0].n, 0);
+	CHECK_EQ(feed.result->custom.kinds[1].n, 1);
+	CHECK_EQ(feed.result->custom.kinds[1].fields[0].n, 0);
 	feed_close(&feed);
 }
 

@@ -129,23 +129,23 @@ static void same_rows(const struct weft__result *a, const struct weft__result *b
 {
 	size_t i;
 
-	CHECK_EQ(a->n_lanes, b->n_lanes);
-	for (i = 0; i < a->n_lanes && i < b->n_lanes; i++) {
-		same_hist(&a->lanes[i].polls, &b->lanes[i].polls);
-		same_hist(&a->lanes[i].delays, &b->lanes[i].delays);
-		same_hist(&a->lanes[i].depths, &b->lanes[i].depths);
-		CHECK_EQ(a->lanes[i].observed_ns, b->lanes[i].observed_ns);
-		CHECK_EQ(a->lanes[i].busy_ns, b->lanes[i].busy_ns);
-		CHECK_EQ(a->lanes[i].parked_ns, b->lanes[i].parked_ns);
-		CHECK_EQ(a->lanes[i].n_poll_events, b->lanes[i].n_poll_events);
+	CHECK_EQ(a->lane.n_lanes, b->lane.n_lanes);
+	for (i = 0; i < a->lane.n_lanes && i < b->lane.n_lanes; i++) {
+		same_hist(&a->lane.lanes[i].polls, &b->lane.lanes[i].polls);
+		same_hist(&a->lane.lanes[i].delays, &b->lane.lanes[i].delays);
+		same_hist(&a->lane.lanes[i].depths, &b->lane.lanes[i].depths);
+		CHECK_EQ(a->lane.lanes[i].observed_ns, b->lane.lanes[i].observed_ns);
+		CHECK_EQ(a->lane.lanes[i].busy_ns, b->lane.lanes[i].busy_ns);
+		CHECK_EQ(a->lane.lanes[i].parked_ns, b->lane.lanes[i].parked_ns);
+		CHECK_EQ(a->lane.lanes[i].n_poll_events, b->lane.lanes[i].n_poll_events);
 	}
-	CHECK_EQ(a->n_locations, b->n_locations);
-	for (i = 0; i < a->n_locations && i < b->n_locations; i++) {
-		CHECK_EQ(a->locations[i].id, b->locations[i].id);
-		same_hist(&a->locations[i].polls, &b->locations[i].polls);
-		same_hist(&a->locations[i].delays, &b->locations[i].delays);
-		CHECK_EQ(a->locations[i].sampled.ns, b->locations[i].sampled.ns);
-		CHECK_EQ(a->locations[i].n_short, b->locations[i].n_short);
+	CHECK_EQ(a->lane.n_locations, b->lane.n_locations);
+	for (i = 0; i < a->lane.n_locations && i < b->lane.n_locations; i++) {
+		CHECK_EQ(a->lane.locations[i].id, b->lane.locations[i].id);
+		same_hist(&a->lane.locations[i].polls, &b->lane.locations[i].polls);
+		same_hist(&a->lane.locations[i].delays, &b->lane.locations[i].delays);
+		CHECK_EQ(a->lane.locations[i].sampled.ns, b->lane.locations[i].sampled.ns);
+		CHECK_EQ(a->lane.locations[i].n_short, b->lane.locations[i].n_short);
 	}
 }
 
@@ -161,21 +161,21 @@ static void same_whichever_way(const struct weft__analysis_opts *opts)
 	a = two.feed.result;
 	b = one.feed.result;
 	CHECK(a->polls.n > 300);
-	CHECK(a->polls_cut > 0 && a->n_running > 0);
+	CHECK(a->poll.cut > 0 && a->poll.n_running > 0);
 	CHECK(b->n_kind[WEFT_KIND_POLL_NEXT] > 300 && !a->n_kind[WEFT_KIND_POLL_NEXT]);
 	CHECK(b->n_events < a->n_events);
 	CHECK_EQ(a->last_ns, b->last_ns);
 	same_hist(&a->polls, &b->polls);
 	same_hist(&a->delays, &b->delays);
 	same_rows(a, b);
-	same_polls(a->longest, a->n_longest, b->longest, b->n_longest);
-	same_polls(a->running, a->n_running, b->running, b->n_running);
-	same_polls(a->delayed, a->n_delayed, b->delayed, b->n_delayed);
-	CHECK_EQ(a->polls_running, b->polls_running);
-	CHECK_EQ(a->polls_began_before, b->polls_began_before);
-	CHECK_EQ(a->polls_cut, b->polls_cut);
-	CHECK_EQ(a->polls_too_deep, b->polls_too_deep);
-	CHECK_EQ(a->delays_cut, b->delays_cut);
+	same_polls(a->poll.longest, a->poll.n_longest, b->poll.longest, b->poll.n_longest);
+	same_polls(a->poll.running, a->poll.n_running, b->poll.running, b->poll.n_running);
+	same_polls(a->poll.delayed, a->poll.n_delayed, b->poll.delayed, b->poll.n_delayed);
+	CHECK_EQ(a->poll.open, b->poll.open);
+	CHECK_EQ(a->poll.began_before, b->poll.began_before);
+	CHECK_EQ(a->poll.cut, b->poll.cut);
+	CHECK_EQ(a->poll.too_deep, b->poll.too_deep);
+	CHECK_EQ(a->poll.delays_cut, b->poll.delays_cut);
 	feed_close(&two.feed);
 	feed_close(&one.feed);
 }
@@ -206,9 +206,9 @@ TEST(poll_next_without_an_open_poll_is_a_begin)
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 2);
 	CHECK_EQ(r->polls.sum, 50);
-	CHECK_EQ(r->polls_began_before, 0);
-	CHECK_EQ(r->longest[0].task, 7);
-	CHECK_EQ(r->longest[1].depth, WEFT_DEPTH_UNKNOWN);
+	CHECK_EQ(r->poll.began_before, 0);
+	CHECK_EQ(r->poll.longest[0].task, 7);
+	CHECK_EQ(r->poll.longest[1].depth, WEFT_DEPTH_UNKNOWN);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->busy_ns, 50);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->depths.n, 1);
 	feed_close(&feed);
@@ -227,12 +227,12 @@ TEST(poll_next_in_a_nested_poll_replaces_the_inner_one)
 	FEED(&feed, 1100, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 3);
-	CHECK_EQ(r->longest[0].task, 1);
-	CHECK_EQ(r->longest[0].rank_ns, 100);
-	CHECK_EQ(r->longest[1].rank_ns, 20);
-	CHECK_EQ(r->longest[1].level, 1);
-	CHECK_EQ(r->longest[2].task, 3);
-	CHECK_EQ(r->longest[2].level, 1);
+	CHECK_EQ(r->poll.longest[0].task, 1);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 100);
+	CHECK_EQ(r->poll.longest[1].rank_ns, 20);
+	CHECK_EQ(r->poll.longest[1].level, 1);
+	CHECK_EQ(r->poll.longest[2].task, 3);
+	CHECK_EQ(r->poll.longest[2].level, 1);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->busy_ns, 100);
 	feed_close(&feed);
 }

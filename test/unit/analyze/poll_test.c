@@ -21,7 +21,7 @@ TEST(polls_are_counted_by_worker_and_location)
 	CHECK_EQ(r->last_ns, 1120);
 	CHECK_EQ(r->polls.n, 3);
 	CHECK_EQ(r->polls.sum, 130);
-	CHECK_EQ(r->n_lanes, 2);
+	CHECK_EQ(r->lane.n_lanes, 2);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->polls.n, 2);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->polls.max, 40);
 	CHECK_EQ(weft__hist_at(&feed_lane(&feed, 0, 0)->polls, 5000), 10);
@@ -31,12 +31,12 @@ TEST(polls_are_counted_by_worker_and_location)
 	CHECK_EQ(feed_lane(&feed, 1, 0)->depths.n, 0);
 	CHECK_EQ(feed_location(&feed, 1)->polls.n, 2);
 	CHECK_EQ(feed_location(&feed, 2)->polls.max, 80);
-	CHECK_EQ(r->locations[0].id, 2); /* most time first */
-	CHECK_EQ(r->n_longest, 3);
-	CHECK_EQ(r->longest[0].rank_ns, 80);
-	CHECK_EQ(r->longest[0].task, 8);
-	CHECK_EQ(r->longest[0].depth, WEFT_DEPTH_UNKNOWN);
-	CHECK_EQ(r->longest[1].depth, 3);
+	CHECK_EQ(r->lane.locations[0].id, 2); /* most time first */
+	CHECK_EQ(r->poll.n_longest, 3);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 80);
+	CHECK_EQ(r->poll.longest[0].task, 8);
+	CHECK_EQ(r->poll.longest[0].depth, WEFT_DEPTH_UNKNOWN);
+	CHECK_EQ(r->poll.longest[1].depth, 3);
 	feed_close(&feed);
 }
 
@@ -54,13 +54,13 @@ TEST(nested_polls_end_innermost_first_and_make_the_worker_busy_once)
 	FEED(&feed, 1100, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 2);
-	CHECK_EQ(r->longest[0].task, 1);
-	CHECK_EQ(r->longest[0].rank_ns, 100);
-	CHECK_EQ(r->longest[0].level, 0);
-	CHECK_EQ(r->longest[0].n_wakes, 1); /* that of the inner one is not its own */
-	CHECK_EQ(r->longest[1].task, 2);
-	CHECK_EQ(r->longest[1].rank_ns, 20);
-	CHECK_EQ(r->longest[1].level, 1);
+	CHECK_EQ(r->poll.longest[0].task, 1);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 100);
+	CHECK_EQ(r->poll.longest[0].level, 0);
+	CHECK_EQ(r->poll.longest[0].n_wakes, 1); /* that of the inner one is not its own */
+	CHECK_EQ(r->poll.longest[1].task, 2);
+	CHECK_EQ(r->poll.longest[1].rank_ns, 20);
+	CHECK_EQ(r->poll.longest[1].level, 1);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->busy_ns, 100);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 100);
 	feed_close(&feed);
@@ -77,7 +77,7 @@ TEST(an_end_without_a_begin_is_counted_and_nothing_else)
 	FEED(&feed, 1020, 1, POLL_END);
 	FEED(&feed, 1030, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->polls_began_before, 2);
+	CHECK_EQ(r->poll.began_before, 2);
 	CHECK_EQ(r->polls.n, 1);
 	CHECK_EQ(r->polls.max, 10);
 	feed_close(&feed);
@@ -95,12 +95,12 @@ TEST(polls_open_at_the_end_are_still_running)
 	FEED(&feed, 1700, 2, POLL_BEGIN, 3, 0);
 	r = feed_end(&feed, 2000);
 	CHECK_EQ(r->polls.n, 1);
-	CHECK_EQ(r->polls_running, 2);
-	CHECK_EQ(r->n_running, 2);
-	CHECK_EQ(r->running[0].task, 1);
-	CHECK_EQ(r->running[0].rank_ns, 1000);
-	CHECK_EQ(r->running[0].end_ns, 0);
-	CHECK_EQ(r->running[1].rank_ns, 300);
+	CHECK_EQ(r->poll.open, 2);
+	CHECK_EQ(r->poll.n_running, 2);
+	CHECK_EQ(r->poll.running[0].task, 1);
+	CHECK_EQ(r->poll.running[0].rank_ns, 1000);
+	CHECK_EQ(r->poll.running[0].end_ns, 0);
+	CHECK_EQ(r->poll.running[1].rank_ns, 300);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->busy_ns, 1000);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->busy_ns, 400);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->observed_ns, 500);
@@ -118,8 +118,8 @@ TEST(a_poll_of_a_thread_that_ended_is_not_running)
 	FEED(&feed, 5000, 2, POLL_BEGIN, 1, 0);
 	FEED(&feed, 5010, 2, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->polls_never_ended, 1);
-	CHECK_EQ(r->polls_running, 0);
+	CHECK_EQ(r->poll.never_ended, 1);
+	CHECK_EQ(r->poll.open, 0);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 100);
 	feed_close(&feed);
 }
@@ -136,7 +136,7 @@ TEST(threads_that_are_no_worker_have_a_lane_when_they_poll)
 	FEED(&feed, 1020, 3, POLL_END);
 	FEED(&feed, 1040, 4, SPAWN, 3, 1);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->n_lanes, 1);
+	CHECK_EQ(r->lane.n_lanes, 1);
 	CHECK_EQ(feed_lane(&feed, WEFT_WORKER_NONE, 3)->polls.n, 1);
 	CHECK_EQ(feed_lane(&feed, WEFT_WORKER_NONE, 3)->observed_ns, 40);
 	feed_close(&feed);
@@ -179,10 +179,10 @@ TEST(the_top_list_keeps_the_longest)
 	}
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 100);
-	CHECK_EQ(r->n_longest, 3);
-	CHECK_EQ(r->longest[0].rank_ns, 100);
-	CHECK_EQ(r->longest[1].rank_ns, 99);
-	CHECK_EQ(r->longest[2].rank_ns, 98);
+	CHECK_EQ(r->poll.n_longest, 3);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 100);
+	CHECK_EQ(r->poll.longest[1].rank_ns, 99);
+	CHECK_EQ(r->poll.longest[2].rank_ns, 98);
 	CHECK_EQ(weft__hist_at(&r->polls, 5000), 49);
 	feed_close(&feed);
 }
@@ -207,12 +207,12 @@ TEST(filters_choose_polls_and_rows)
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 1);
 	CHECK_EQ(r->polls.sum, 5);
-	CHECK_EQ(r->n_longest, 1);
-	CHECK_EQ(r->n_lanes, 1);
-	CHECK_EQ(r->lanes[0].worker, 1);
-	CHECK_EQ(r->lanes[0].busy_ns, 15); /* the share is the worker's, whatever it polled */
-	CHECK_EQ(r->n_locations, 1);
-	CHECK_EQ(r->locations[0].id, 2);
+	CHECK_EQ(r->poll.n_longest, 1);
+	CHECK_EQ(r->lane.n_lanes, 1);
+	CHECK_EQ(r->lane.lanes[0].worker, 1);
+	CHECK_EQ(r->lane.lanes[0].busy_ns, 15); /* the share is the worker's, whatever it polled */
+	CHECK_EQ(r->lane.n_locations, 1);
+	CHECK_EQ(r->lane.locations[0].id, 2);
 	feed_close(&feed);
 }
 
@@ -238,8 +238,8 @@ TEST(a_window_has_the_polls_that_end_in_it)
 	CHECK_EQ(r->n_events, 4);
 	CHECK_EQ(r->polls.n, 2);
 	CHECK_EQ(r->polls.max, 200);
-	CHECK_EQ(r->polls_running, 1);
-	CHECK_EQ(r->running[0].rank_ns, 100);
+	CHECK_EQ(r->poll.open, 1);
+	CHECK_EQ(r->poll.running[0].rank_ns, 100);
 	CHECK_EQ(feed_location(&feed, 2)->polls.n, 2); /* the spawn before the window is known */
 	CHECK_EQ(feed_location(&feed, 2)->spawned, 0);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->observed_ns, 1000);
@@ -261,11 +261,11 @@ TEST(polls_nested_too_deep_are_counted_and_not_kept)
 	FEED(&feed, 5000, 1, POLL_BEGIN, 1, 0);
 	FEED(&feed, 5001, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->polls_too_deep, 1500 - 1024);
+	CHECK_EQ(r->poll.too_deep, 1500 - 1024);
 	CHECK_EQ(r->polls.n, 1024 + 1);
 	CHECK_EQ(r->polls.min, 1);
-	CHECK_EQ(r->longest[0].rank_ns, 3499); /* the outermost: its end is the last */
-	CHECK_EQ(r->polls_began_before, 0);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 3499); /* the outermost: its end is the last */
+	CHECK_EQ(r->poll.began_before, 0);
 	feed_close(&feed);
 }
 
@@ -280,7 +280,7 @@ TEST(events_with_too_few_fields_are_left_out)
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->malformed, 2);
 	CHECK_EQ(r->n_events, 0);
-	CHECK_EQ(r->polls_running, 0);
+	CHECK_EQ(r->poll.open, 0);
 	feed_close(&feed);
 }
 
@@ -299,10 +299,10 @@ TEST(rows_of_polls_end_at_their_limit)
 		FEED(&feed, 1002 + 10 * i, (uint32_t)(10 + i), POLL_END);
 	}
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->n_lanes, 5);
-	CHECK_EQ(r->lanes[4].worker, WEFT__LANE_OTHER);
-	CHECK_EQ(r->lanes[4].polls.n, 16);
-	CHECK_EQ(r->n_locations, 5);
+	CHECK_EQ(r->lane.n_lanes, 5);
+	CHECK_EQ(r->lane.lanes[4].worker, WEFT__LANE_OTHER);
+	CHECK_EQ(r->lane.lanes[4].polls.n, 16);
+	CHECK_EQ(r->lane.n_locations, 5);
 	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_OTHER)->polls.n, 16);
 	CHECK_EQ(r->polls.n, 20);
 	feed_close(&feed);

@@ -151,15 +151,15 @@ TEST(a_poll_may_cross_a_rotation)
 	CHECK_EQ(analyse(&list, &a, &r), 0);
 	REQUIRE(r != NULL);
 	CHECK_EQ(r->polls.n, 4);
-	CHECK_EQ(r->polls_began_before, 0);
-	CHECK_EQ(r->polls_running, 0);
-	CHECK_EQ(r->longest[0].task, 1);
-	CHECK_EQ(r->longest[0].rank_ns, 3000);
-	CHECK_EQ(r->longest[0].location, 1);
+	CHECK_EQ(r->poll.began_before, 0);
+	CHECK_EQ(r->poll.open, 0);
+	CHECK_EQ(r->poll.longest[0].task, 1);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 3000);
+	CHECK_EQ(r->poll.longest[0].location, 1);
 	/* the wake of 1003500 is in the first file, the spawn of 1003000 in the second */
 	CHECK_EQ(r->delays.n, 1);
-	CHECK_EQ(r->delayed[0].location, 2);
-	CHECK_EQ(r->delayed[0].rank_ns, 2500);
+	CHECK_EQ(r->poll.delayed[0].location, 2);
+	CHECK_EQ(r->poll.delayed[0].rank_ns, 2500);
 	weft__analysis_close(a);
 	weft__recordings_fini(&list);
 	segfile_remove(dir, names);
@@ -208,7 +208,7 @@ TEST(damage_of_a_segment_is_kept_with_its_file)
 	CHECK_EQ(analyse(&list, &a, &r), 0);
 	REQUIRE(r != NULL);
 	CHECK_EQ(r->n_events, 5);
-	CHECK_EQ(r->polls_running, 1);
+	CHECK_EQ(r->poll.open, 1);
 	CHECK_EQ(list.all[0].files[1].damaged_places, 1);
 	CHECK(list.all[0].files[1].damage != NULL && list.all[0].files[1].damage[0]);
 	CHECK(list.all[0].files[1].missing_bytes > 0);

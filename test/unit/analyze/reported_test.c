@@ -34,18 +34,18 @@ TEST(a_poll_recorded_at_its_end_has_its_samples_and_its_breakdown)
 	FEED(&feed, 60 * MS, 1, SAMPLE, SAMPLE_OF(11, 10)); /* behind it */
 	FEED(&feed, 70 * MS, COLLECTOR, OFFCPU, 101, 40 * MS, 6 * MS, WEFT_OFFCPU_BLOCKED, 1, 0, 0);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_EQ(r->longest[0].rank_ns, 40 * MS);
-	CHECK_EQ(r->longest[0].begin_ns, 10 * MS);
-	CHECK_EQ(r->longest[0].location, 1);
-	CHECK_EQ(r->longest[0].depth, 3);
-	CHECK(r->longest[0].reported);
-	CHECK(r->longest[0].wake.known && r->longest[0].wake.measured); /* the only one since the spawn */
-	CHECK_EQ(r->longest[0].sampled.n, 2);
-	CHECK_EQ(r->longest[0].n_stacks, 2);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__WAITING], 4 * MS);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__BLOCKED], 6 * MS);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__ON_CPU], 30 * MS);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 40 * MS);
+	CHECK_EQ(r->poll.longest[0].begin_ns, 10 * MS);
+	CHECK_EQ(r->poll.longest[0].location, 1);
+	CHECK_EQ(r->poll.longest[0].depth, 3);
+	CHECK(r->poll.longest[0].reported);
+	CHECK(r->poll.longest[0].wake.known && r->poll.longest[0].wake.measured); /* the only one since the spawn */
+	CHECK_EQ(r->poll.longest[0].sampled.n, 2);
+	CHECK_EQ(r->poll.longest[0].n_stacks, 2);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__WAITING], 4 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__BLOCKED], 6 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__ON_CPU], 30 * MS);
 	CHECK_EQ(r->delays.n, 0);
 	CHECK_EQ(r->polls.n, 1); /* nothing was counted: it is all there is */
 	/* What was sampled is where it was: in the poll, or who knows. */
@@ -75,11 +75,11 @@ TEST(a_poll_recorded_at_its_end_keeps_the_location_of_its_ended_task)
 	FEED(&feed, UINT64_C(10040) * MS, 1, POLL, 2999, 0, 18 * MS, 0, WEFT_POLL_SLOW); /* 9999 */
 	FEED(&feed, UINT64_C(10060) * MS, 1, POLL, 3500, 0, 17 * MS, 0, WEFT_POLL_SLOW); /* forgotten */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 3);
-	CHECK_EQ(r->longest[0].location, 1);
-	CHECK(r->longest[0].wake.known);
-	CHECK_EQ(r->longest[1].location, 2);
-	CHECK_EQ(r->longest[2].location, WEFT__LOCATION_UNSEEN);
+	REQUIRE(r->poll.n_longest == 3);
+	CHECK_EQ(r->poll.longest[0].location, 1);
+	CHECK(r->poll.longest[0].wake.known);
+	CHECK_EQ(r->poll.longest[1].location, 2);
+	CHECK_EQ(r->poll.longest[2].location, WEFT__LOCATION_UNSEEN);
 	feed_close(&feed);
 }
 
@@ -97,11 +97,11 @@ TEST(polls_recorded_at_their_end_may_be_nested)
 	FEED(&feed, 30 * MS, 1, POLL, 2, 0, 10 * MS, 1, WEFT_POLL_SLOW);
 	FEED(&feed, 50 * MS, 1, POLL, 1, 0, 40 * MS, 0, WEFT_POLL_SLOW);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_EQ(r->longest[0].sampled.n, 2);
-	CHECK_EQ(r->longest[0].level, 0);
-	CHECK_EQ(r->longest[1].sampled.n, 1);
-	CHECK_EQ(r->longest[1].level, 1);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_EQ(r->poll.longest[0].sampled.n, 2);
+	CHECK_EQ(r->poll.longest[0].level, 0);
+	CHECK_EQ(r->poll.longest[1].sampled.n, 1);
+	CHECK_EQ(r->poll.longest[1].level, 1);
 	CHECK_EQ(feed_location(&feed, 2)->sampled.ns, 10 * MS); /* the innermost */
 	CHECK_EQ(feed_location(&feed, 1)->sampled.ns, 10 * MS);
 	CHECK_EQ(feed_lane(&feed, 0, 1)->busy_ns, 40 * MS);
@@ -125,10 +125,10 @@ TEST(a_location_filters_samples_of_polls_recorded_at_their_end)
 	FEED(&feed, 47 * MS, 1, WAIT_SUM, WEFT_WAIT_LOCK, 0, 3, 2 * MS, MS);
 	FEED(&feed, 50 * MS, 1, POLL, 2, 0, 20 * MS, 0, WEFT_POLL_SLOW);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->n_longest, 1);
-	CHECK_EQ(r->n_waits, 0);
-	CHECK_EQ(r->n_waits_mixed, 4); /* whether they were in it was not known when they came */
-	CHECK_EQ(r->waits_mixed_ns, 7 * MS);
+	CHECK_EQ(r->poll.n_longest, 1);
+	CHECK_EQ(r->wait.n_rows, 0);
+	CHECK_EQ(r->wait.n_mixed, 4); /* whether they were in it was not known when they came */
+	CHECK_EQ(r->wait.mixed_ns, 7 * MS);
 	CHECK_EQ(r->samples.all.n, 1);
 	CHECK_EQ(r->samples.left_out.n, 1);
 	REQUIRE(r->samples.n_rows == 1);
@@ -185,15 +185,16 @@ TEST(a_poll_recorded_at_its_end_has_its_wake)
 	FEED(&feed, 160 * MS, 3, WAKE, 2, 0);
 	FEED(&feed, 180 * MS, 1, POLL, 2, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* who knows what was before */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 4);
+	REQUIRE(r->poll.n_longest == 4);
 	for (int i = 0; i < 4; i++) {
-		CHECK(r->longest[i].wake.known && !r->longest[i].wake.in_poll && r->longest[i].wake.unlisted);
-		CHECK_EQ(r->longest[i].wake.measured, i < 2);
-		CHECK_EQ(r->longest[i].wake.again, i >= 2);
+		CHECK(r->poll.longest[i].wake.known && !r->poll.longest[i].wake.in_poll &&
+		      r->poll.longest[i].wake.unlisted);
+		CHECK_EQ(r->poll.longest[i].wake.measured, i < 2);
+		CHECK_EQ(r->poll.longest[i].wake.again, i >= 2);
 	}
-	CHECK_EQ(r->longest[0].begin_ns - r->longest[0].wake.time_ns, 8 * MS);
-	CHECK_EQ(r->longest[1].begin_ns - r->longest[1].wake.time_ns, 10 * MS);
-	CHECK_EQ(r->longest[2].begin_ns - r->longest[2].wake.time_ns, 10 * MS);
+	CHECK_EQ(r->poll.longest[0].begin_ns - r->poll.longest[0].wake.time_ns, 8 * MS);
+	CHECK_EQ(r->poll.longest[1].begin_ns - r->poll.longest[1].wake.time_ns, 10 * MS);
+	CHECK_EQ(r->poll.longest[2].begin_ns - r->poll.longest[2].wake.time_ns, 10 * MS);
 	feed_close(&feed);
 }
 
@@ -219,15 +220,15 @@ TEST(a_poll_recorded_at_its_end_has_the_wake_that_was_remembered)
 	FEED(&feed, 180 * MS, 1, WOKEN, 3, 2, 9 * MS, 900 * MS);
 	FEED(&feed, 180 * MS, 1, POLL, 1, 0, 15 * MS, 0, WEFT_POLL_SLOW); /* an event that is younger */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 4);
-	CHECK(r->longest[0].wake.known && r->longest[0].wake.in_poll && r->longest[0].wake.measured);
-	CHECK_EQ(r->longest[0].wake.task, 2);
-	CHECK_EQ(r->longest[0].wake.location, 2);
-	CHECK_EQ(r->longest[0].begin_ns - r->longest[0].wake.time_ns, 8 * MS);
-	CHECK(r->longest[1].wake.known && !r->longest[1].wake.in_poll && r->longest[1].wake.again);
-	CHECK_EQ(r->longest[1].begin_ns - r->longest[1].wake.time_ns, 5 * MS);
-	CHECK(!r->longest[2].wake.known);
-	CHECK(r->longest[3].wake.known && !r->longest[3].wake.in_poll);
-	CHECK_EQ(r->longest[3].begin_ns - r->longest[3].wake.time_ns, 5 * MS);
+	REQUIRE(r->poll.n_longest == 4);
+	CHECK(r->poll.longest[0].wake.known && r->poll.longest[0].wake.in_poll && r->poll.longest[0].wake.measured);
+	CHECK_EQ(r->poll.longest[0].wake.task, 2);
+	CHECK_EQ(r->poll.longest[0].wake.location, 2);
+	CHECK_EQ(r->poll.longest[0].begin_ns - r->poll.longest[0].wake.time_ns, 8 * MS);
+	CHECK(r->poll.longest[1].wake.known && !r->poll.longest[1].wake.in_poll && r->poll.longest[1].wake.again);
+	CHECK_EQ(r->poll.longest[1].begin_ns - r->poll.longest[1].wake.time_ns, 5 * MS);
+	CHECK(!r->poll.longest[2].wake.known);
+	CHECK(r->poll.longest[3].wake.known && !r->poll.longest[3].wake.in_poll);
+	CHECK_EQ(r->poll.longest[3].begin_ns - r->poll.longest[3].wake.time_ns, 5 * MS);
 	feed_close(&feed);
 }

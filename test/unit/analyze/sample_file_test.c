@@ -94,7 +94,7 @@ static int go(struct way *way)
 	rc = weft__frames_name(&rec->frames, &naming);
 	if (rc == 0)
 		rc = weft__profile_init(&way->profile, &way->result->samples, &rec->frames);
-	return rc < 0 ? rc : weft__tree_add_poll(&way->tree, &rec->frames, &way->result->longest[0]);
+	return rc < 0 ? rc : weft__tree_add_poll(&way->tree, &rec->frames, &way->result->poll.longest[0]);
 }
 
 static void done(struct way *way)
@@ -115,14 +115,14 @@ TEST(a_poll_across_a_border_has_the_samples_of_both_sides)
 	frames = &way.list.all[0].frames;
 	CHECK_EQ(frames->n_stacks, 4);
 	CHECK_EQ(frames->n_modules, 1 + 3);
-	REQUIRE(way.result->n_longest == 1);
-	CHECK_EQ(way.result->longest[0].rank_ns, 3000);
-	CHECK_EQ(way.result->longest[0].sampled.ns, 130);
-	REQUIRE(way.result->longest[0].n_stacks == 2);
-	CHECK_EQ(way.result->longest[0].stacks[0].stack, 3);
-	CHECK_EQ(way.result->longest[0].stacks[1].stack, 1);
-	CHECK_EQ(way.result->longest[0].stacks[1].kernel, 9);
-	CHECK_EQ(way.result->longest[0].stacks[1].weight.ns, 50);
+	REQUIRE(way.result->poll.n_longest == 1);
+	CHECK_EQ(way.result->poll.longest[0].rank_ns, 3000);
+	CHECK_EQ(way.result->poll.longest[0].sampled.ns, 130);
+	REQUIRE(way.result->poll.longest[0].n_stacks == 2);
+	CHECK_EQ(way.result->poll.longest[0].stacks[0].stack, 3);
+	CHECK_EQ(way.result->poll.longest[0].stacks[1].stack, 1);
+	CHECK_EQ(way.result->poll.longest[0].stacks[1].kernel, 9);
+	CHECK_EQ(way.result->poll.longest[0].stacks[1].weight.ns, 50);
 	CHECK_EQ(way.result->samples.all.ns, 310);
 	CHECK_EQ(way.result->samples.engines[WEFT_ENGINE_PERF].n, 5);
 	REQUIRE(way.profile.n_functions == 5);

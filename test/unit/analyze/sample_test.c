@@ -52,18 +52,18 @@ TEST(a_sample_belongs_to_the_polls_that_are_open)
 	FEED(&feed, 60 * MS, 1, POLL_END);
 	FEED(&feed, 70 * MS, 1, SAMPLE, SAMPLE_OF(14, 10)); /* behind it */
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_EQ(r->longest[0].task, 1);
-	CHECK_WEIGHT(r->longest[0].sampled, 4, 50);
-	REQUIRE(r->longest[0].n_stacks == 2);
-	CHECK_EQ(r->longest[0].stacks[0].stack, 12);
-	CHECK_WEIGHT(r->longest[0].stacks[0].weight, 2, 30);
-	CHECK_EQ(r->longest[0].stacks[1].stack, 11);
-	CHECK_WEIGHT(r->longest[0].stacks[1].weight, 2, 20);
-	CHECK_EQ(r->longest[1].task, 2);
-	CHECK_WEIGHT(r->longest[1].sampled, 2, 30);
-	REQUIRE(r->longest[1].n_stacks == 1);
-	CHECK_EQ(r->longest[1].stacks[0].stack, 12);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_EQ(r->poll.longest[0].task, 1);
+	CHECK_WEIGHT(r->poll.longest[0].sampled, 4, 50);
+	REQUIRE(r->poll.longest[0].n_stacks == 2);
+	CHECK_EQ(r->poll.longest[0].stacks[0].stack, 12);
+	CHECK_WEIGHT(r->poll.longest[0].stacks[0].weight, 2, 30);
+	CHECK_EQ(r->poll.longest[0].stacks[1].stack, 11);
+	CHECK_WEIGHT(r->poll.longest[0].stacks[1].weight, 2, 20);
+	CHECK_EQ(r->poll.longest[1].task, 2);
+	CHECK_WEIGHT(r->poll.longest[1].sampled, 2, 30);
+	REQUIRE(r->poll.longest[1].n_stacks == 1);
+	CHECK_EQ(r->poll.longest[1].stacks[0].stack, 12);
 	/* by place: the innermost poll */
 	CHECK_WEIGHT(feed_location(&feed, 1)->sampled, 2, 20);
 	CHECK_WEIGHT(feed_location(&feed, 2)->sampled, 2, 30);
@@ -93,10 +93,10 @@ TEST(a_sample_at_the_moment_of_a_begin_or_an_end_is_placed_by_order)
 	FEED(&feed, 20 * MS, 1, POLL_BEGIN, 8, 0);
 	FEED(&feed, 20 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_WEIGHT(r->longest[0].sampled, 2, 6);
-	CHECK_WEIGHT(r->longest[1].sampled, 0, 0);
-	CHECK_EQ(r->longest[1].n_stacks, 0);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_WEIGHT(r->poll.longest[0].sampled, 2, 6);
+	CHECK_WEIGHT(r->poll.longest[1].sampled, 0, 0);
+	CHECK_EQ(r->poll.longest[1].n_stacks, 0);
 	/* the first may be in a poll that began before: nothing was known of the thread yet */
 	CHECK_WEIGHT(r->samples.where[WEFT__WHERE_UNKNOWN], 1, 1);
 	CHECK_WEIGHT(r->samples.where[WEFT__BETWEEN_POLLS], 1, 8);
@@ -136,7 +136,7 @@ TEST(samples_outside_polls_are_summed_by_what_the_thread_did)
 	CHECK_EQ(r->samples.n_rows, 3);
 	CHECK_WEIGHT(r->samples.rows[0].weight, 2, 24);
 	CHECK_EQ(r->samples.threads[r->samples.rows[0].thread].thread_id, 3);
-	CHECK_EQ(r->n_lanes, 1); /* a thread that never polls is no row among those that do */
+	CHECK_EQ(r->lane.n_lanes, 1); /* a thread that never polls is no row among those that do */
 	feed_close(&feed);
 }
 
@@ -157,10 +157,10 @@ TEST(a_gap_cuts_polls_and_their_samples)
 	FEED(&feed, 61 * MS, 1, SAMPLE, SAMPLE_OF(1, 8));
 	FEED(&feed, 70 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->polls_cut, 1);
-	REQUIRE(r->n_longest == 1);
-	CHECK_WEIGHT(r->longest[0].sampled, 1, 8);
-	CHECK_EQ(r->longest[0].n_stacks, 1);
+	CHECK_EQ(r->poll.cut, 1);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_WEIGHT(r->poll.longest[0].sampled, 1, 8);
+	CHECK_EQ(r->poll.longest[0].n_stacks, 1);
 	CHECK_WEIGHT(r->samples.where[WEFT__IN_POLL], 2, 9);
 	CHECK_WEIGHT(r->samples.where[WEFT__WHERE_UNKNOWN], 2, 6);
 	feed_close(&feed);
@@ -182,12 +182,12 @@ TEST(lost_samples_and_threads_are_no_gap)
 	FEED(&feed, 50 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 1);
-	CHECK_EQ(r->polls_cut, 0);
-	CHECK_EQ(r->lost_events, 0);
-	CHECK_EQ(r->lost_samples, 3);
-	CHECK_EQ(r->uncovered, 2);
-	CHECK_EQ(r->missed_samples, 5);
-	CHECK_EQ(r->n_lost, 3);
+	CHECK_EQ(r->poll.cut, 0);
+	CHECK_EQ(r->loss.events, 0);
+	CHECK_EQ(r->loss.samples, 3);
+	CHECK_EQ(r->loss.uncovered, 2);
+	CHECK_EQ(r->loss.missed_samples, 5);
+	CHECK_EQ(r->loss.n_rows, 3);
 	feed_close(&feed);
 }
 
@@ -204,13 +204,13 @@ TEST(polls_that_still_run_have_their_samples)
 	FEED(&feed, 40 * MS, 1, POLL_BEGIN, 9, 0);
 	FEED(&feed, 50 * MS, 1, SAMPLE, SAMPLE_OF(2, 2));
 	r = feed_end(&feed, 100 * MS);
-	REQUIRE(r->n_running == 3);
-	CHECK_EQ(r->running[0].task, 7);
-	CHECK_WEIGHT(r->running[0].sampled, 2, 3);
-	CHECK_EQ(r->running[0].n_stacks, 2);
-	CHECK_WEIGHT(r->running[1].sampled, 1, 2);
-	CHECK_WEIGHT(r->running[2].sampled, 1, 2);
-	CHECK_EQ(r->running[2].n_stacks, 1);
+	REQUIRE(r->poll.n_running == 3);
+	CHECK_EQ(r->poll.running[0].task, 7);
+	CHECK_WEIGHT(r->poll.running[0].sampled, 2, 3);
+	CHECK_EQ(r->poll.running[0].n_stacks, 2);
+	CHECK_WEIGHT(r->poll.running[1].sampled, 1, 2);
+	CHECK_WEIGHT(r->poll.running[2].sampled, 1, 2);
+	CHECK_EQ(r->poll.running[2].n_stacks, 1);
 	feed_close(&feed);
 }
 
@@ -284,8 +284,8 @@ TEST(the_filter_by_thread_is_for_polls_too)
 	two_workers(&feed);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 2);
-	REQUIRE(r->n_lanes == 1);
-	CHECK_EQ(r->lanes[0].worker, 0);
+	REQUIRE(r->lane.n_lanes == 1);
+	CHECK_EQ(r->lane.lanes[0].worker, 0);
 	REQUIRE(r->samples.n_threads == 1);
 	CHECK_EQ(r->samples.threads[0].thread_id, 1);
 	feed_close(&feed);
@@ -304,9 +304,9 @@ TEST(a_poll_that_ends_in_the_window_has_its_earlier_samples)
 	FEED(&feed, 60 * MS, 1, SAMPLE, SAMPLE_OF(1, 2));
 	FEED(&feed, 70 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_EQ(r->longest[0].rank_ns, 60 * MS);
-	CHECK_WEIGHT(r->longest[0].sampled, 2, 3);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_EQ(r->poll.longest[0].rank_ns, 60 * MS);
+	CHECK_WEIGHT(r->poll.longest[0].sampled, 2, 3);
 	CHECK_WEIGHT(r->samples.all, 1, 2);
 	CHECK_WEIGHT(feed_location(&feed, WEFT__LOCATION_UNSEEN)->sampled, 1, 2);
 	feed_close(&feed);
@@ -451,10 +451,10 @@ TEST(only_polls_of_the_list_keep_stacks)
 		FEED(&feed, now + ms * MS, 1, POLL_END);
 	}
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
+	REQUIRE(r->poll.n_longest == 2);
 	for (i = 0; i < 2; i++) {
-		REQUIRE(r->longest[i].n_stacks == 1);
-		CHECK_EQ(r->longest[i].stacks[0].stack, r->longest[i].task);
+		REQUIRE(r->poll.longest[i].n_stacks == 1);
+		CHECK_EQ(r->poll.longest[i].stacks[0].stack, r->poll.longest[i].task);
 	}
 	feed_close(&feed);
 }
@@ -481,14 +481,14 @@ TEST(samples_of_open_polls_are_limited)
 	FEED(&feed, 501 * MS, 1, SAMPLE, SAMPLE_OF(1, 1));
 	FEED(&feed, 510 * MS, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 3);
-	CHECK_WEIGHT(r->longest[0].sampled, 200, 200);
-	CHECK_WEIGHT(r->longest[1].sampled, 100, 100);
-	CHECK_EQ(r->longest[1].n_stacks + r->longest[1].stacks_beyond.n, 100);
-	CHECK(r->longest[1].n_stacks >= 5);
-	CHECK_EQ(r->longest[0].stacks_beyond.n, r->longest[1].stacks_beyond.n);
-	CHECK_EQ(r->samples.beyond_polls, r->longest[1].stacks_beyond.n);
-	CHECK_EQ(r->longest[2].n_stacks, 1);
+	REQUIRE(r->poll.n_longest == 3);
+	CHECK_WEIGHT(r->poll.longest[0].sampled, 200, 200);
+	CHECK_WEIGHT(r->poll.longest[1].sampled, 100, 100);
+	CHECK_EQ(r->poll.longest[1].n_stacks + r->poll.longest[1].stacks_beyond.n, 100);
+	CHECK(r->poll.longest[1].n_stacks >= 5);
+	CHECK_EQ(r->poll.longest[0].stacks_beyond.n, r->poll.longest[1].stacks_beyond.n);
+	CHECK_EQ(r->samples.beyond_polls, r->poll.longest[1].stacks_beyond.n);
+	CHECK_EQ(r->poll.longest[2].n_stacks, 1);
 	CHECK_WEIGHT(r->samples.all, 201, 201);
 	feed_close(&feed);
 }
@@ -601,8 +601,8 @@ TEST(the_sums_of_samples_add_up)
 		}
 		feed_end(&feed, 0);
 		check_sums(&feed.result->samples);
-		check_polls(feed.result->longest, feed.result->n_longest);
-		check_polls(feed.result->running, feed.result->n_running);
+		check_polls(feed.result->poll.longest, feed.result->poll.n_longest);
+		check_polls(feed.result->poll.running, feed.result->poll.n_running);
 		passed_n += feed.result->samples.all.n;
 		beyond_n += feed.result->samples.beyond_rows.n + feed.result->samples.beyond_polls;
 		feed_close(&feed);

@@ -47,20 +47,20 @@ TEST(tasks_that_wait_at_the_end_are_listed_woken_ones_first)
 	FEED(&feed, 3030, 1, POLL_END);
 	FEED(&feed, 4000, 2, POLL_BEGIN, 5, 0);
 	r = feed_end(&feed, 5000);
-	CHECK(r->waiting_known);
-	CHECK_EQ(r->n_waiting_all, 3);
-	REQUIRE(r->n_waiting == 3);
-	CHECK_EQ(r->waiting[0].task, 4);
-	CHECK(r->waiting[0].woken && r->waiting[0].wake.in_poll);
-	CHECK_EQ(r->waiting[0].wake.task, 3);
-	CHECK_EQ(r->waiting[0].since_wake_ns, 1980);
-	CHECK_EQ(r->waiting[1].task, 2);
-	CHECK_EQ(r->waiting[1].silent_ns, 4000);
-	CHECK(!r->waiting[1].polled && !r->waiting[1].woken && !r->waiting[1].wake.known);
-	CHECK_EQ(r->waiting[2].task, 3);
-	CHECK_EQ(r->waiting[2].silent_ns, 2000);
-	CHECK_EQ(r->waiting[2].stack, 9);
-	CHECK(r->waiting[2].polled);
+	CHECK(r->task.waiting_known);
+	CHECK_EQ(r->task.n_waiting_all, 3);
+	REQUIRE(r->task.n_waiting == 3);
+	CHECK_EQ(r->task.waiting[0].task, 4);
+	CHECK(r->task.waiting[0].woken && r->task.waiting[0].wake.in_poll);
+	CHECK_EQ(r->task.waiting[0].wake.task, 3);
+	CHECK_EQ(r->task.waiting[0].since_wake_ns, 1980);
+	CHECK_EQ(r->task.waiting[1].task, 2);
+	CHECK_EQ(r->task.waiting[1].silent_ns, 4000);
+	CHECK(!r->task.waiting[1].polled && !r->task.waiting[1].woken && !r->task.waiting[1].wake.known);
+	CHECK_EQ(r->task.waiting[2].task, 3);
+	CHECK_EQ(r->task.waiting[2].silent_ns, 2000);
+	CHECK_EQ(r->task.waiting[2].stack, 9);
+	CHECK(r->task.waiting[2].polled);
 	feed_close(&feed);
 }
 
@@ -76,10 +76,10 @@ TEST(of_tasks_that_wait_the_longest_silent_are_kept)
 	for (i = 0; i < 10; i++)
 		FEED(&feed, 1000 + i, 1, SPAWN, 100 - i, 1);
 	r = feed_end(&feed, 5000);
-	CHECK_EQ(r->n_waiting_all, 10);
-	REQUIRE(r->n_waiting == 3);
+	CHECK_EQ(r->task.n_waiting_all, 10);
+	REQUIRE(r->task.n_waiting == 3);
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(r->waiting[i].task, 100 - i);
+		CHECK_EQ(r->task.waiting[i].task, 100 - i);
 	feed_close(&feed);
 }
 
@@ -92,8 +92,8 @@ TEST(where_polls_are_only_counted_no_task_is_said_to_wait)
 	FEED(&feed, 1000, 1, SPAWN, 1, 1);
 	FEED(&feed, 2000, 1, POLL_COUNT, 1, 0, 1000, 5);
 	r = feed_end(&feed, 5000);
-	CHECK(!r->waiting_known);
-	CHECK_EQ(r->n_waiting, 0);
+	CHECK(!r->task.waiting_known);
+	CHECK_EQ(r->task.n_waiting, 0);
 	feed_close(&feed);
 }
 
@@ -116,7 +116,7 @@ TEST(an_id_may_be_used_again_after_its_end)
 	CHECK_EQ(feed_location(&feed, 2)->polls.n, 1);
 	CHECK_EQ(feed_location(&feed, 2)->ended, 1);
 	CHECK_EQ(feed_location(&feed, 2)->alive, 0);
-	CHECK_EQ(r->ids_reused, 0);
+	CHECK_EQ(r->task.ids_reused, 0);
 	feed_close(&feed);
 }
 
@@ -132,7 +132,7 @@ TEST(an_id_that_is_spawned_again_without_an_end_is_a_new_task)
 	FEED(&feed, 5000, 1, POLL_BEGIN, 1, 0);
 	FEED(&feed, 5020, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->ids_reused, 1);
+	CHECK_EQ(r->task.ids_reused, 1);
 	CHECK_EQ(r->delays.n, 0);
 	CHECK_EQ(feed_location(&feed, 1)->alive, 0);
 	CHECK_EQ(feed_location(&feed, 2)->alive, 1);
@@ -163,22 +163,22 @@ TEST(delay_is_from_the_first_wake_since_the_last_poll_began)
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->delays.n, 3);
 	CHECK_EQ(r->delays.sum, 70 + 10 + 3);
-	CHECK_EQ(r->wakes_again, 1);
+	CHECK_EQ(r->task.wakes_again, 1);
 	CHECK_EQ(feed_lane(&feed, 1, 0)->delays.max, 70);
 	CHECK_EQ(feed_lane(&feed, 0, 0)->delays.n, 2);
 	CHECK_EQ(feed_location(&feed, 2)->delays.n, 2);
 	CHECK_EQ(feed_location(&feed, 1)->delays.max, 3);
-	CHECK_EQ(r->n_delayed, 3);
-	CHECK_EQ(r->delayed[0].rank_ns, 70);
-	CHECK_EQ(r->delayed[0].wake.in_poll, 1);
-	CHECK_EQ(r->delayed[0].wake.task, 1);
-	CHECK_EQ(r->delayed[0].wake.location, 1);
-	CHECK_EQ(r->delayed[0].wake.worker, 0);
-	CHECK_EQ(r->delayed[1].wake.task, 2);
-	CHECK_EQ(r->delayed[1].wake.thread_id, 2);
-	CHECK_EQ(r->delayed[2].wake.in_poll, 0);
-	CHECK_EQ(r->delayed[2].wake.thread_id, 3);
-	CHECK_EQ(r->delayed[2].wake.worker, WEFT_WORKER_NONE);
+	CHECK_EQ(r->poll.n_delayed, 3);
+	CHECK_EQ(r->poll.delayed[0].rank_ns, 70);
+	CHECK_EQ(r->poll.delayed[0].wake.in_poll, 1);
+	CHECK_EQ(r->poll.delayed[0].wake.task, 1);
+	CHECK_EQ(r->poll.delayed[0].wake.location, 1);
+	CHECK_EQ(r->poll.delayed[0].wake.worker, 0);
+	CHECK_EQ(r->poll.delayed[1].wake.task, 2);
+	CHECK_EQ(r->poll.delayed[1].wake.thread_id, 2);
+	CHECK_EQ(r->poll.delayed[2].wake.in_poll, 0);
+	CHECK_EQ(r->poll.delayed[2].wake.thread_id, 3);
+	CHECK_EQ(r->poll.delayed[2].wake.worker, WEFT_WORKER_NONE);
 	feed_close(&feed);
 }
 
@@ -199,9 +199,9 @@ TEST(a_spawn_and_a_wake_just_behind_the_poll_are_its_cause)
 	FEED(&feed, 900300, 2, POLL_BEGIN, 5, 0);
 	FEED(&feed, 900400, 2, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->late_causes, 2);
-	CHECK_EQ(r->ids_reused, 0);
-	CHECK_EQ(r->wakes_again, 0);
+	CHECK_EQ(r->task.late_causes, 2);
+	CHECK_EQ(r->task.ids_reused, 0);
+	CHECK_EQ(r->task.wakes_again, 0);
 	CHECK_EQ(r->delays.n, 2);
 	CHECK_EQ(r->delays.min, 0);
 	CHECK_EQ(r->delays.max, 300);
@@ -232,7 +232,7 @@ TEST(a_wake_later_in_the_poll_is_its_cause_unless_spawning_was)
 	FEED(&feed, 42500, 2, POLL_BEGIN, 5, 0);
 	FEED(&feed, 42600, 2, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->late_causes, 1);
+	CHECK_EQ(r->task.late_causes, 1);
 	CHECK_EQ(r->delays.n, 3);
 	CHECK_EQ(r->delays.sum, 2500 + 0 + 1500);
 	feed_close(&feed);
@@ -258,13 +258,13 @@ TEST(a_long_wait_names_the_poll_it_was_behind)
 	FEED(&feed, 6100, 1, POLL_BEGIN, 2, 0); /* behind nobody */
 	FEED(&feed, 6200, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->n_delayed, 2);
-	CHECK_EQ(r->delayed[0].rank_ns, 4400);
-	CHECK_EQ(r->delayed[0].behind.held_ns, 3900);
-	CHECK_EQ(r->delayed[0].behind.duration_ns, 4000);
-	CHECK_EQ(r->delayed[0].behind.task, 1);
-	CHECK_EQ(r->delayed[0].behind.location, 1);
-	CHECK_EQ(r->delayed[1].behind.held_ns, 0);
+	CHECK_EQ(r->poll.n_delayed, 2);
+	CHECK_EQ(r->poll.delayed[0].rank_ns, 4400);
+	CHECK_EQ(r->poll.delayed[0].behind.held_ns, 3900);
+	CHECK_EQ(r->poll.delayed[0].behind.duration_ns, 4000);
+	CHECK_EQ(r->poll.delayed[0].behind.task, 1);
+	CHECK_EQ(r->poll.delayed[0].behind.location, 1);
+	CHECK_EQ(r->poll.delayed[1].behind.held_ns, 0);
 	feed_close(&feed);
 }
 
@@ -286,7 +286,7 @@ TEST(tasks_are_limited_and_the_rest_is_counted)
 	FEED(&feed, 2040, 1, POLL_BEGIN, 100, 0);
 	FEED(&feed, 2050, 1, POLL_END);
 	r = feed_end(&feed, 0);
-	CHECK_EQ(r->tasks_untracked, 16);
+	CHECK_EQ(r->task.untracked, 16);
 	CHECK_EQ(feed_location(&feed, 1)->spawned, 25);
 	CHECK_EQ(feed_location(&feed, WEFT__LOCATION_UNTRACKED)->polls.n, 1);
 	CHECK_EQ(feed_location(&feed, 2)->polls.n, 1);
@@ -312,6 +312,6 @@ TEST(threads_are_limited_and_those_that_end_make_room)
 		FEED(&feed, 5000, 300 + i, SPAWN, i, 1);
 	r = feed_end(&feed, 0);
 	CHECK_EQ(r->polls.n, 100);
-	CHECK_EQ(r->thread_events_untracked, 2);
+	CHECK_EQ(r->untracked.events, 2);
 	feed_close(&feed);
 }

@@ -34,15 +34,15 @@ TEST(the_longest_times_preempted_are_the_quotas_as_long_as_it_withheld_cpus)
 	FEED(&feed, 150 * MS, COLLECTOR, OFFCPU, OFF(101, 110, 2, PREEMPTED));
 	FEED(&feed, 200 * MS, COLLECTOR, THROTTLED, 200 * MS, 50 * MS, 1, 2, 0);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__PREEMPTED], 52 * MS);
-	CHECK_EQ(r->longest[0].breakdown.split.throttled_ns, 50 * MS);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__BLOCKED], 5 * MS);
-	CHECK_EQ(r->longest[1].breakdown.split.ns[WEFT__PREEMPTED], 4 * MS);
-	CHECK_EQ(r->longest[1].breakdown.split.throttled_ns, 0);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__PREEMPTED], 52 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.throttled_ns, 50 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__BLOCKED], 5 * MS);
+	CHECK_EQ(r->poll.longest[1].breakdown.split.ns[WEFT__PREEMPTED], 4 * MS);
+	CHECK_EQ(r->poll.longest[1].breakdown.split.throttled_ns, 0);
 	CHECK_EQ(r->split.throttled_ns, 50 * MS);
-	REQUIRE(r->n_off_threads == 1);
-	CHECK_EQ(r->off_threads[0].throttled_ns, 50 * MS);
+	REQUIRE(r->off.n_threads == 1);
+	CHECK_EQ(r->off.threads[0].throttled_ns, 50 * MS);
 	CHECK_EQ(r->throttling.ns, 50 * MS);
 	CHECK_EQ(r->throttling.times, 1);
 	feed_close(&feed);
@@ -63,9 +63,9 @@ TEST(a_thread_is_stopped_at_most_as_often_as_the_quota_was_used_up)
 		FEED(&feed, 195 * MS, COLLECTOR, OFFCPU, OFF(101, 60 + 10 * i, 3, PREEMPTED));
 	FEED(&feed, 200 * MS, COLLECTOR, THROTTLED, 200 * MS, 60 * MS, 1, 2, 0);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__PREEMPTED], 60 * MS);
-	CHECK_EQ(r->longest[0].breakdown.split.throttled_ns, 30 * MS);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__PREEMPTED], 60 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.throttled_ns, 30 * MS);
 	feed_close(&feed);
 }
 
@@ -98,9 +98,9 @@ TEST(throttled_time_that_spans_two_readings_belongs_to_the_second)
 	FEED(&feed, 160 * MS, COLLECTOR, OFFCPU, OFF(101, 90, 50, PREEMPTED));
 	FEED(&feed, 200 * MS, COLLECTOR, THROTTLED, 100 * MS, 50 * MS, 1, 1, 0);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_EQ(r->longest[0].breakdown.split.throttled_ns, 50 * MS);
-	CHECK_EQ(r->off_threads[0].throttled_ns, 50 * MS);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.throttled_ns, 50 * MS);
+	CHECK_EQ(r->off.threads[0].throttled_ns, 50 * MS);
 	feed_close(&feed);
 }
 
@@ -117,10 +117,10 @@ TEST(switches_that_are_reported_after_the_reading_count_once)
 	FEED(&feed, 210 * MS, COLLECTOR, OFFCPU, OFF(101, 40, 60, PREEMPTED));
 	FEED(&feed, 210 * MS, COLLECTOR, OFFCPU, OFF(101, 110, 30, PREEMPTED));
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 1);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__PREEMPTED], 100 * MS);
-	CHECK_EQ(r->longest[0].breakdown.split.throttled_ns, 70 * MS);
-	CHECK_EQ(r->off_threads[0].throttled_ns, 70 * MS);
+	REQUIRE(r->poll.n_longest == 1);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__PREEMPTED], 100 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.throttled_ns, 70 * MS);
+	CHECK_EQ(r->off.threads[0].throttled_ns, 70 * MS);
 	feed_close(&feed);
 }
 
@@ -141,8 +141,8 @@ TEST(polls_wait_for_the_next_reading_where_there_is_a_quota)
 	}
 	FEED(&feed, 1000 * MS, COLLECTOR, THROTTLED, 1000 * MS, 60 * MS, 1, 10, 0);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest > 0);
-	CHECK_EQ(r->longest[0].breakdown.split.throttled_ns, 60 * MS);
+	REQUIRE(r->poll.n_longest > 0);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.throttled_ns, 60 * MS);
 	feed_close(&feed);
 }
 
@@ -182,10 +182,10 @@ TEST(time_ready_without_a_record_of_switches_is_the_quotas_as_far_as_it_withheld
 	FEED(&feed, 120 * MS, 1, POLL_END);
 	FEED(&feed, 200 * MS, COLLECTOR, THROTTLED, 200 * MS, 50 * MS, 1, 2, 0);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_longest == 2);
-	CHECK_EQ(r->longest[0].breakdown.split.ns[WEFT__PREEMPTED], 60 * MS);
-	CHECK_EQ(r->longest[0].breakdown.split.throttled_ns, 50 * MS);
-	CHECK_EQ(r->longest[1].breakdown.split.ns[WEFT__PREEMPTED], 4 * MS);
-	CHECK_EQ(r->longest[1].breakdown.split.throttled_ns, 0);
+	REQUIRE(r->poll.n_longest == 2);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.ns[WEFT__PREEMPTED], 60 * MS);
+	CHECK_EQ(r->poll.longest[0].breakdown.split.throttled_ns, 50 * MS);
+	CHECK_EQ(r->poll.longest[1].breakdown.split.ns[WEFT__PREEMPTED], 4 * MS);
+	CHECK_EQ(r->poll.longest[1].breakdown.split.throttled_ns, 0);
 	feed_close(&feed);
 }

@@ -213,9 +213,9 @@ TEST(waits_for_a_collector_of_garbage_say_what_they_were_on_the_cpu)
 	FEED(&feed, 60 * MS, 1, WAIT, WEFT_WAIT_GC, 5, 0, 10 * MS, 0, 12, 2 * MS, 0);
 	FEED(&feed, 80 * MS, 1, WAIT, WEFT_WAIT_GC, 5, 0, 10 * MS, 0, 12);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_waits == 1);
-	CHECK_EQ(r->waits[0].n_cpu, 2);
-	CHECK_EQ(r->waits[0].cpu_ns, 20 * MS);
-	CHECK_EQ(r->waits[0].cpu_of_ns, 30 * MS);
+	REQUIRE(r->wait.n_rows == 1);
+	CHECK_EQ(r->wait.rows[0].n_cpu, 2);
+	CHECK_EQ(r->wait.rows[0].cpu_ns, 20 * MS);
+	CHECK_EQ(r->wait.rows[0].cpu_of_ns, 30 * MS);
 	feed_close(&feed);
 }

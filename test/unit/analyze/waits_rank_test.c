@@ -28,22 +28,22 @@ TEST(waits_of_threads_that_do_not_poll_are_listed_by_thread)
 	struct feed feed;
 	const struct weft__result *r = waits_of_others(&feed, true);
 
-	REQUIRE(r->n_long_waits == 2);
-	CHECK_EQ(r->long_waits[0].stack, 23); /* a lock matters whoever waits for it */
-	CHECK_EQ(r->long_waits[1].stack, 21);
-	REQUIRE(r->n_waits == 2);
-	CHECK_EQ(r->waits[0].name, NAME_READ);
-	CHECK_EQ(r->waits[0].ns, 56 * MS);
-	CHECK_EQ(r->waits[0].worker_ns, 4 * MS);
-	CHECK_EQ(r->waits[1].worker_ns, 0);
-	REQUIRE(r->n_wait_threads == 2);
-	CHECK_EQ(r->wait_threads[0].thread_id, 3);
-	CHECK_EQ(r->wait_threads[0].name, NAME_READ);
-	CHECK_EQ(r->wait_threads[0].n, 7);
-	CHECK_EQ(r->wait_threads[0].ns, 52 * MS);
-	CHECK_EQ(r->wait_threads[0].longest_ns, 40 * MS);
-	CHECK_EQ(r->wait_threads[0].stack, 22);
-	CHECK_EQ(r->wait_threads[1].name, NAME_LOCK);
+	REQUIRE(r->wait.n_longest == 2);
+	CHECK_EQ(r->wait.longest[0].stack, 23); /* a lock matters whoever waits for it */
+	CHECK_EQ(r->wait.longest[1].stack, 21);
+	REQUIRE(r->wait.n_rows == 2);
+	CHECK_EQ(r->wait.rows[0].name, NAME_READ);
+	CHECK_EQ(r->wait.rows[0].ns, 56 * MS);
+	CHECK_EQ(r->wait.rows[0].worker_ns, 4 * MS);
+	CHECK_EQ(r->wait.rows[1].worker_ns, 0);
+	REQUIRE(r->wait.n_threads == 2);
+	CHECK_EQ(r->wait.threads[0].thread_id, 3);
+	CHECK_EQ(r->wait.threads[0].name, NAME_READ);
+	CHECK_EQ(r->wait.threads[0].n, 7);
+	CHECK_EQ(r->wait.threads[0].ns, 52 * MS);
+	CHECK_EQ(r->wait.threads[0].longest_ns, 40 * MS);
+	CHECK_EQ(r->wait.threads[0].stack, 22);
+	CHECK_EQ(r->wait.threads[1].name, NAME_LOCK);
 	feed_close(&feed);
 }
 
@@ -52,11 +52,11 @@ TEST(where_nobody_polls_all_waits_are_among_the_longest)
 	struct feed feed;
 	const struct weft__result *r = waits_of_others(&feed, false);
 
-	REQUIRE(r->n_long_waits == 3);
-	CHECK_EQ(r->long_waits[0].stack, 22);
-	CHECK_EQ(r->long_waits[1].stack, 24);
-	CHECK_EQ(r->long_waits[2].stack, 23);
-	REQUIRE(r->n_wait_threads == 2);
+	REQUIRE(r->wait.n_longest == 3);
+	CHECK_EQ(r->wait.longest[0].stack, 22);
+	CHECK_EQ(r->wait.longest[1].stack, 24);
+	CHECK_EQ(r->wait.longest[2].stack, 23);
+	REQUIRE(r->wait.n_threads == 2);
 	feed_close(&feed);
 }
 
@@ -73,12 +73,12 @@ TEST(time_ready_without_a_cpu_is_not_waited_in_a_call)
 	FEED(&feed, 200 * MS, 3, WAIT, WEFT_WAIT_CALL, NAME_READ, 8, 20 * MS, 0, 23, 10 * MS, WEFT_NOT_MEASURED);
 	FEED(&feed, 300 * MS, 3, WAIT, WEFT_WAIT_LOCK, NAME_LOCK, 0xabc0, 30 * MS, 0, 24, 0, 25 * MS);
 	r = feed_end(&feed, 0);
-	REQUIRE(r->n_long_waits == 3);
-	CHECK_EQ(r->long_waits[0].stack, 24);
-	CHECK_EQ(r->long_waits[0].rank_ns, 30 * MS);
-	CHECK_EQ(r->long_waits[1].stack, 23);
-	CHECK_EQ(r->long_waits[1].rank_ns, 10 * MS);
-	CHECK_EQ(r->long_waits[2].stack, 22);
-	CHECK_EQ(r->long_waits[2].rank_ns, 5 * MS);
+	REQUIRE(r->wait.n_longest == 3);
+	CHECK_EQ(r->wait.longest[0].stack, 24);
+	CHECK_EQ(r->wait.longest[0].rank_ns, 30 * MS);
+	CHECK_EQ(r->wait.longest[1].stack, 23);
+	CHECK_EQ(r->wait.longest[1].rank_ns, 10 * MS);
+	CHECK_EQ(r->wait.longest[2].stack, 22);
+	CHECK_EQ(r->wait.longest[2].rank_ns, 5 * MS);
 	feed_close(&feed);
 }

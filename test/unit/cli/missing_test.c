@@ -96,6 +96,33 @@ static const struct segfile_event coarser[] = {
 	{AT(1000), 2, WEFT_KIND_PARK_COUNT, {1, 3000, 480 * MS, 800 * MS}, 4},
 };
 
+static void define_recovered(struct weft__defs *defs, const struct segfile *of)
+{
+	(void)of;
+	weft__defs_fact(defs, "weft.recovered", "1");
+}
+
+TEST(a_killed_process_is_named_on_the_page_in_all_tables_and_in_json)
+{
+	static const char *const names[] = {"0.weft", NULL};
+	struct segfile file = {5, 0, "4242", coarser, 3, NULL, 0, 0};
+
+	if (!command_there())
+		SKIP("there is no weft command in $WEFT_BUILD");
+	segfile_more = define_recovered;
+	segfile_dir(dir, sizeof(dir));
+	segfile_write(&file, segfile_path(dir, "0.weft"));
+	segfile_more = NULL;
+	CHECK_EQ(run("report ."), 0);
+	CHECK(says("Limits: the process was killed, crashed or called _exit"));
+	CHECK_EQ(run("report --full ."), 0);
+	CHECK(first_lines("\nNOTE: the process was killed, crashed or called _exit, and the end of its recording was "
+			  "recovered\n"));
+	CHECK_EQ(run("report --json ."), 0);
+	CHECK(says("\"what\": \"process_end\""));
+	segfile_remove(dir, names);
+}
+
 TEST(what_was_only_counted_is_said_step_by_step)
 {
 	static const char *const names[] = {"0.weft", NULL};
