@@ -17,7 +17,7 @@
 #include "base/dir.h"
 #include "base/text.h"
 #include "cli.h"
-#include "export/keys.h"
+#include "package/keys.h"
 #include "jfr/jfr.h"
 #include "polls.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/dpkg.h"
+#include "package/dpkg.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/text.h"
 
 #define FILE_MAX ((size_t)64 << 20)
@@ -30,12 +31,26 @@ static const char *plain(const char *path, size_t *n)
 	return path;
 }
 
+/* What users build themselves is elsewhere, and would be looked for in all lists. */
+static bool may_be_packaged(const char *path)
+{
+	static const char *const roots[] = {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/etc/", "/var/lib/"};
+	size_t i;
+
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		if (strncmp(path, roots[i], strlen(roots[i])) == 0)
+			return strncmp(path, "/usr/local/", 11) != 0;
+	return false;
+}
+
 int weft__dpkg_want(struct weft__dpkg *dpkg, const char *path)
 {
 	size_t n = strlen(path), before = dpkg->wanted.n;
 	const char *key = plain(path, &n);
 	uint32_t at, empty, *grown;
 
+	if (!may_be_packaged(path))
+		return 0;
 	if (weft__keys_text(&dpkg->texts, "", &empty) < 0 || weft__keys_add(&dpkg->wanted, key, n, &at) < 0)
 		return -ENOMEM;
 	if (at < before)
@@ -85,6 +100,7 @@ int weft__dpkg_list(struct weft__dpkg *dpkg, const char *package, size_t package
 		if (at != WEFT__MAP_NONE) {
 			if (package_get(dpkg, package, package_bytes, &number) < 0)
 				return -ENOMEM;
+			dpkg->n_found += !dpkg->package_of[at];
 			dpkg->package_of[at] = number + 1;
 		}
 		text = stop ? stop + 1 : end;
@@ -217,20 +233,59 @@ static int read_file(int dir, const char *name, char **ret, size_t *n)
 	return rc;
 }
 
-static int read_lists(struct weft__dpkg *dpkg, DIR *lists)
+/* Of the name of a file or a package what the other may begin with, too: behind "lib". Parts of the C library that have
+ * names of their own are in libc6. */
+static const char *stem_of(const char *name)
+{
+	static const char *const of_libc[] = {"ld-linux", "libm.so", "libpthread.so", "libdl.so", "librt.so"};
+	size_t i;
+
+	for (i = 0; i < sizeof(of_libc) / sizeof(of_libc[0]); i++)
+		if (strncmp(name, of_libc[i], strlen(of_libc[i])) == 0)
+			return "c6";
+	return strncmp(name, "lib", 3) == 0 ? name + 3 : name;
+}
+
+static bool is_likely(const struct weft__dpkg *dpkg, const char *list)
+{
+	const char *stem = stem_of(list);
+	uint32_t i;
+
+	for (i = 0; i < dpkg->wanted.n; i++) {
+		size_t n, base;
+		const char *path = weft__keys_at(&dpkg->wanted, i, &n), *of;
+		char name[16] = "";
+
+		for (base = n; base && path[base - 1] != '/'; base--)
+			;
+		snprintf(name, sizeof(name), "%.*s", (int)(n - base), path + base);
+		of = stem_of(name);
+		if (of[0] == stem[0] && (of[1] == stem[1] || of[1] == '.' || of[1] == '-'))
+			return true;
+	}
+	return false;
+}
+
+static bool is_done(const struct weft__dpkg *dpkg)
+{
+	return dpkg->n_found == dpkg->wanted.n || (dpkg->stop && load_relaxed(dpkg->stop));
+}
+
+static int read_lists(struct weft__dpkg *dpkg, DIR *lists, bool likely)
 {
 	struct dirent *entry;
 	int rc = 0;
 
-	while (rc == 0 && (entry = readdir(lists))) {
+	while (rc == 0 && !is_done(dpkg) && (entry = readdir(lists))) {
 		char *text;
 		size_t n;
 
-		if (!weft__ends_in(entry->d_name, ".list"))
+		if (!weft__ends_in(entry->d_name, ".list") || is_likely(dpkg, entry->d_name) != likely)
 			continue;
 		rc = read_file(dirfd(lists), entry->d_name, &text, &n);
 		if (rc == 0 && text)
 			rc = weft__dpkg_list(dpkg, entry->d_name, strlen(entry->d_name) - strlen(".list"), text, n);
+		dpkg->n_read++;
 		weft__free(text);
 	}
 	return rc;
@@ -250,13 +305,17 @@ int weft__dpkg_read(struct weft__dpkg *dpkg, const char *dir)
 	}
 	info = openat(at, "info", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lists = info < 0 ? NULL : fdopendir(info);
-	if (lists)
-		rc = read_lists(dpkg, lists);
-	else if (info >= 0)
-		close(info);
-	if (lists)
+	if (lists) {
+		rc = read_lists(dpkg, lists, true);
+		rewinddir(lists);
+		if (rc == 0)
+			rc = read_lists(dpkg, lists, false);
 		closedir(lists);
-	if (rc == 0)
+	} else if (info >= 0) {
+		close(info);
+	}
+	text = NULL;
+	if (rc == 0 && dpkg->n_packages)
 		rc = read_file(at, "status", &text, &n);
 	if (rc == 0 && text) {
 		rc = weft__dpkg_status(dpkg, text, n);

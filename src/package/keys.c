@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/keys.h"
+#include "package/keys.h"
 
 #include <errno.h>
 #include <string.h>
