@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "record/collect/collector.h"
+#include "record/collect/poll_counts.h"
 #include "record/ring/layout.h"
 #include "weft/recorder.h"
 
@@ -20,6 +21,7 @@
 #define PATIENCE_MOST_NS UINT64_C(160000000000)
 #define UNTIMED_FROM 2.0  /* of what is allowed: timing polls costs more, */
 #define UNTIMED_BELOW 1.0 /* or would cost less */
+#define UNTIMED_LOOK_NS UINT64_C(250000000) /* after a change it is looked at so soon */
 #define WINDOWS_SHARE 0.2 /* of what is allowed, for windows in which they are timed, */
 #define WINDOWS_LEAST 0.01
 #define WINDOWS_MOST 0.5 /* of the time */
@@ -199,11 +201,16 @@ static void report_over(struct weft__collector *c, double allowed)
 
 int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
 {
-	if (weft__coarse_decide(&c->coarse, now_ns, cost_ns, slots, allowed)) {
+	struct weft__coarse *coarse = &c->coarse;
+
+	if (weft__coarse_decide(coarse, now_ns, cost_ns, slots, allowed)) {
 		apply(c, now_ns, allowed);
+		memcpy(coarse->timing_seen, coarse->passed, sizeof(coarse->timing_seen));
+		coarse->timing_ns = now_ns;
+		weft__poll_counts_soon(c, now_ns, UNTIMED_LOOK_NS);
 		return 1;
 	}
-	if (c->coarse.over)
+	if (coarse->over)
 		report_over(c, allowed);
 	return 0;
 }

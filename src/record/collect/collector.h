@@ -114,6 +114,7 @@ struct weft__collector {
 	uint64_t registry_at;     /* how much of the registry is in the active segment */
 	uint64_t flushed_ns, tended_ns, retained_ns;
 	uint32_t tends;       /* looks at rings whose threads may have died */
+	uint32_t name_looks;  /* at names of threads, since the last of these */
 	uint64_t counted_ns;  /* polls */
 	uint64_t cpu_read_ns; /* when its own CPU time was read last */
 	uint32_t facts_seen;  /* of sources: the version that is in the active segment */

@@ -18,7 +18,7 @@
 #define COUNT_NS 2.5                     /* of a wake that is only counted */
 #define ACCOUNTS_NS UINT64_C(1000000000) /* between two looks at all rings */
 #define ACCOUNTS_SHARE 0.2               /* of what is allowed, for readings between polls */
-#define ACCOUNTS_BURST_NS INT64_C(8000000)
+#define ACCOUNTS_BURST_NS INT64_C(4000000)
 
 /* An event is a reading of the clock and little else, which hides behind it. */
 static double emit_cost(uint32_t gate)

@@ -241,16 +241,18 @@ static void look_at_name(struct weft__collector *c, uint32_t i, struct ring_page
 	char before[sizeof(ring->thread.name)];
 
 	c->notes[i].looks++;
+	c->name_looks++;
 	memcpy(before, ring->thread.name, sizeof(before));
 	weft__staging_comm(ring->thread.tid, ring->thread.name);
 	if (strcmp(before, ring->thread.name) != 0)
 		stage_thread(c, i, ring, 0);
 }
 
-/* The first look comes soon: a sample may have fallen into the first moments of a thread, before it named itself. */
+/* The first look comes soon: a sample may have fallen into the first moments of a thread, before it named itself. Of
+ * very many threads it comes later, some of them each second. */
 static int name_is_young(const struct weft__collector *c, uint32_t i, const struct ring_page *ring)
 {
-	return !c->notes[i].looks && ring->thread.stream && load_relaxed(&ring->owner) == ring->thread.tid &&
+	return !c->notes[i].looks && c->name_looks < TEND_RINGS && ring->thread.stream && load_relaxed(&ring->owner) == ring->thread.tid &&
 	       weft__clock_mono() > ring->thread.first_ns + NAME_SOON_NS;
 }
 
@@ -389,6 +391,7 @@ void weft__drain_tend(struct weft__collector *c)
 	uint32_t n = load_acquire(&head->n_rings);
 	uint32_t part = n / TEND_RINGS + 1, i;
 
+	c->name_looks = 0;
 	for (i = c->tends++ % part; i < n; i += part) {
 		struct ring_page *ring = ring_page_at(c->region->map, i);
 		uint32_t owner = load_acquire(&ring->owner);

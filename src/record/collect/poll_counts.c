@@ -130,6 +130,13 @@ static uint64_t counts_pace(const struct weft__collector *c)
 	return c->flush_ns * (c->coarse.level == COARSE_UNTIMED ? 1 + n / COUNTS_RINGS : 1);
 }
 
+void weft__poll_counts_soon(struct weft__collector *c, uint64_t now_ns, uint64_t in_ns)
+{
+	uint64_t pace = counts_pace(c), ago = pace > in_ns ? pace - in_ns : 0;
+
+	c->counted_ns = now_ns > ago ? now_ns - ago : 0;
+}
+
 int weft__poll_counts_tend(struct weft__collector *c, uint64_t now_ns)
 {
 	int err;

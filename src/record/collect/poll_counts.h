@@ -13,5 +13,7 @@ struct weft__collector;
 int weft__poll_counts_report(struct weft__collector *c);
 /* The same when it is due: once for each time that events wait in shared memory at most. */
 int weft__poll_counts_tend(struct weft__collector *c, uint64_t now_ns);
+/* The next time is so soon from now on, or as soon as ever if that is sooner. */
+void weft__poll_counts_soon(struct weft__collector *c, uint64_t now_ns, uint64_t in_ns);
 
 #endif

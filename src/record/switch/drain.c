@@ -362,7 +362,9 @@ int weft__switch_drain(struct weft__collector *c)
 	set = weft__switch.running;
 	if (room && set)
 		room = drain_set(set, now);
-	if (room && set) {
+	if (room && set && weft__switch.by_itself && weft__switch_watch_many(now)) {
+		weft__switch_pause(now);
+	} else if (room && set) {
 		report_cpu(set);
 		weft__switch_set_sweep(set);
 		if (weft__switch_set_tend(set, now) | thin_out(set, now)) {

@@ -22,6 +22,7 @@
 struct weft_ring;
 
 #define SWITCH_WHY_BYTES 512
+#define SWITCH_LOOK_NS UINT64_C(100000000) /* how many switches there are is taken over that at least */
 
 enum weft__switch_type { SWITCH_OTHER, SWITCH_IN, SWITCH_OUT, SWITCH_SAMPLE, SWITCH_EXIT, SWITCH_LOST };
 
@@ -160,6 +161,7 @@ struct weft__switch_watch {
 	uint64_t few_ns;          /* since when there are few; 0: there are not */
 	uint64_t back_ns;         /* when records came back */
 	uint64_t patience_ns;     /* for how long there must be few until they do */
+	int looked;               /* there was a look */
 	int many;                 /* there are to be no records */
 };
 
@@ -185,10 +187,11 @@ struct weft__switch {
 	uint64_t held_ns;                 /* since when it is held; 0: it is not */
 	int let_go;                       /* and shall not be any longer, as soon as it is worth it */
 	uint64_t opening_ns;              /* what the last opening took */
+	uint64_t first_ns;                /* they have not begun yet, and may then; 0: they have */
 	/* In which it was held at times, and that is not reported yet; 0: it was not. */
 	uint64_t gap_from_ns, gap_to_ns;
 	int wanted;    /* between start and stop */
-	int by_itself; /* nobody asked for records: no records when there are too many switches */
+	int by_itself; /* nobody asked for records, and there is a budget: none when there are too many switches */
 	struct weft__switch_watch watch;
 	struct weft__collector *collector; /* whose turn it is */
 	uint64_t out_ns;                   /* of the last event */
@@ -220,6 +223,8 @@ int weft__switch_ours(uint32_t tid);
 /* switch.c, under the lock. Remembers a loss for the collector to report. */
 void weft__switch_lose(uint64_t count, uint64_t from_ns, uint64_t to_ns);
 void weft__switch_degrade(const char *text);
+/* What runs is held. */
+void weft__switch_pause(uint64_t now_ns);
 /* What is held and shall not be any longer goes on, if it is time. */
 void weft__switch_resume(uint64_t now_ns);
 /* watch.c, under the lock. */

@@ -81,7 +81,7 @@ static int switch_open(const struct weft_recorder_opts *opts, struct weft_error 
 	store_relaxed(&weft__switch.n_losses, 0u);
 	store_relaxed(&weft__switch.mode, SWITCH_MODE_OFF);
 	weft__switch.pid = (uint32_t)getpid();
-	weft__switch.by_itself = opts->switches == WEFT_SWITCH_AUTO;
+	weft__switch.by_itself = opts->switches == WEFT_SWITCH_AUTO && opts->budget_ppm != WEFT_OFF;
 	if (opts->switches == WEFT_SWITCH_STACKS && sampling) {
 		store_relaxed(&weft__switch.mode, SWITCH_MODE_STACKS);
 		err = weft__switch_probe(1);
@@ -187,17 +187,29 @@ int weft__switch_begin(void)
 	return 0;
 }
 
+/* A program that switches very often is to have no records at all, so they begin when that is known. */
+static void wait_first(uint64_t now_ns)
+{
+	weft__switch.first_ns = now_ns + SWITCH_LOOK_NS;
+	weft__switch.let_go = 1;
+	store_relaxed(&weft__switch.held_ns, now_ns);
+	store_relaxed(&weft__switch.due_ns, weft__switch.first_ns);
+}
+
 /* The collector and the other threads of ours are left out. */
 static void switch_attach(pthread_t collector)
 {
+	uint64_t now = weft__clock_mono();
+
 	sets_enter();
 	weft__switch.wanted = 1;
 	store_relaxed(&weft__switch.held_ns, 0);
 	weft__switch.collector_tid = weft__tls_tid(collector);
-	weft__switch_watch_begin(weft__clock_mono());
-	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running) {
+	weft__switch_watch_begin(now);
+	if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running && weft__switch.by_itself)
+		wait_first(now);
+	else if (weft__switch.mode != SWITCH_MODE_OFF && !weft__switch.running)
 		weft__switch_begin();
-	}
 	sets_leave();
 	weft__collector_wake();
 }
@@ -256,7 +268,8 @@ static void switch_close(struct weft__collector *c)
 
 void weft__switch_resume(uint64_t now_ns)
 {
-	uint64_t due = weft__switch.held_ns + weft__switch.opening_ns * OPENING_SHARE;
+	uint64_t due = weft__switch.first_ns ? weft__switch.first_ns
+					     : weft__switch.held_ns + weft__switch.opening_ns * OPENING_SHARE;
 
 	if (!weft__switch.let_go || !weft__switch.held_ns || !weft__switch.wanted)
 		return;
@@ -266,9 +279,16 @@ void weft__switch_resume(uint64_t now_ns)
 		store_relaxed(&weft__switch.due_ns, due);
 		return;
 	}
+	weft__switch.first_ns = 0;
 	report_gap(now_ns, 0);
 	weft__switch_begin();
 	store_relaxed(&weft__switch.held_ns, 0);
+}
+
+void weft__switch_pause(uint64_t now_ns)
+{
+	store_relaxed(&weft__switch.held_ns, now_ns);
+	weft__switch_retire(now_ns);
 }
 
 void weft__switch_hold(int hold)
@@ -277,10 +297,8 @@ void weft__switch_hold(int hold)
 
 	sets_enter();
 	weft__switch.let_go = !hold;
-	if (hold && weft__switch.running) {
-		store_relaxed(&weft__switch.held_ns, now);
-		weft__switch_retire(now);
-	}
+	if (hold && weft__switch.running)
+		weft__switch_pause(now);
 	weft__switch_resume(now);
 	sets_leave();
 }

@@ -9,10 +9,10 @@
 
 #include "record/switch/state.h"
 
-#define WATCH_LOOK_NS UINT64_C(100000000) /* a rate is taken over that at least */
 #define WATCH_MANY 10000                  /* a second, of all threads */
 #define WATCH_FEW 5000
 #define WATCH_PATIENCE_NS UINT64_C(4000000000)
+#define WATCH_PATIENCE_FIRST_NS UINT64_C(500000000) /* what a program does as it starts is not what it is like */
 #define WATCH_PATIENCE_MOST_NS UINT64_C(120000000000)
 
 static uint64_t switches_now(void)
@@ -37,7 +37,9 @@ void weft__switch_watch_see(struct weft__switch_watch *watch, uint64_t now_ns, u
 	watch->switches = switches;
 	if (rate > WATCH_MANY && !watch->many) {
 		/* The one before came back too early. */
-		if (watch->back_ns && now_ns < watch->back_ns + 2 * watch->patience_ns)
+		if (!watch->looked)
+			watch->patience_ns = WATCH_PATIENCE_FIRST_NS;
+		else if (watch->back_ns && now_ns < watch->back_ns + 2 * watch->patience_ns)
 			watch->patience_ns = 2 * watch->patience_ns < WATCH_PATIENCE_MOST_NS ? 2 * watch->patience_ns
 											     : WATCH_PATIENCE_MOST_NS;
 		else
@@ -52,11 +54,12 @@ void weft__switch_watch_see(struct weft__switch_watch *watch, uint64_t now_ns, u
 		watch->many = 0;
 		watch->back_ns = now_ns;
 	}
+	watch->looked = 1;
 }
 
 int weft__switch_watch_many(uint64_t now_ns)
 {
-	if (now_ns >= weft__switch.watch.at_ns + WATCH_LOOK_NS)
+	if (now_ns >= weft__switch.watch.at_ns + SWITCH_LOOK_NS)
 		weft__switch_watch_see(&weft__switch.watch, now_ns, switches_now());
 	return weft__switch.watch.many;
 }

@@ -14,7 +14,7 @@ static void pass(struct weft__switch_watch *watch, uint64_t rate, uint32_t secon
 
 static struct weft__switch_watch new_watch(void)
 {
-	struct weft__switch_watch watch = {.at_ns = SECOND, .switches = 1000, .patience_ns = 4 * SECOND};
+	struct weft__switch_watch watch = {.at_ns = SECOND, .switches = 1000, .patience_ns = 4 * SECOND, .looked = 1};
 
 	return watch;
 }
@@ -60,6 +60,21 @@ TEST(records_that_came_back_too_early_come_back_later)
 	pass(&watch, 0, 2 * 120 + 1); /* that one was not too early */
 	pass(&watch, 50000, 1);
 	CHECK_EQ(watch.patience_ns, 4 * SECOND);
+}
+
+TEST(a_program_that_is_busy_as_it_starts_has_records_soon_after_it)
+{
+	struct weft__switch_watch watch = {.at_ns = SECOND, .patience_ns = 4 * SECOND};
+
+	weft__switch_watch_see(&watch, watch.at_ns + SECOND / 10, 2000);
+	CHECK_EQ(watch.many, 1);
+	for (int i = 0; i < 7; i++)
+		weft__switch_watch_see(&watch, watch.at_ns + SECOND / 10, watch.switches + 100);
+	CHECK_EQ(watch.many, 0);
+	pass(&watch, 50000, 1); /* so it was no matter of the start */
+	CHECK_EQ(watch.many, 1);
+	pass(&watch, 0, 1);
+	CHECK_EQ(watch.many, 1);
 }
 
 TEST(a_clock_that_stands_still_and_counts_that_go_back_are_no_rate)
