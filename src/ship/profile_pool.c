@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -33,36 +32,34 @@ struct weft__pooled {
 static struct {
 	pthread_mutex_t mutex;
 	pthread_cond_t made;
-	pid_t pid; /* a child of fork has what was going on in its parent */
 	bool making;
 	uint32_t numbers;
 	struct weft__pool_user *users;
 	struct weft__pooled *all;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .made = PTHREAD_COND_INITIALIZER};
+static pthread_once_t forks_watched = PTHREAD_ONCE_INIT;
 
 /* Nobody but the caller is in the child. What its parent had is left alone. */
-static void begin_in_process(void)
+static void begin_in_child(void)
 {
-	pid_t pid = getpid();
+	pthread_mutex_init(&pool.mutex, NULL);
+	pthread_cond_init(&pool.made, NULL);
+	pool.making = false;
+	pool.numbers = 0;
+	pool.users = NULL;
+	pool.all = NULL;
+}
 
-	if (load_relaxed(&pool.pid) == pid)
-		return;
-	if (load_relaxed(&pool.pid)) {
-		pthread_mutex_init(&pool.mutex, NULL);
-		pthread_cond_init(&pool.made, NULL);
-		pool.making = false;
-		pool.numbers = 0;
-		pool.users = NULL;
-		pool.all = NULL;
-	}
-	store_relaxed(&pool.pid, pid);
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, begin_in_child);
 }
 
 int weft__pool_join(struct weft__pool_user *user)
 {
 	int r = -EBUSY;
 
-	begin_in_process();
+	pthread_once(&forks_watched, watch_forks);
 	pthread_mutex_lock(&pool.mutex);
 	for (user->number = 0; user->number < USERS_MAX && pool.numbers >> user->number & 1; user->number++)
 		;

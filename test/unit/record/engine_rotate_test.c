@@ -17,8 +17,7 @@ BURNER(burn_cpu)(void)
 static void *rotate_all_the_time(void *data)
 {
 	while (!load_relaxed(&done)) {
-		REQUIRE(weft_recorder_rotate(data, NULL, 0, NULL) == 0);
-		rotations++;
+		rotations += weft_recorder_rotate(data, NULL, 0, NULL) == 0;
 		session_sleep_ns(5 * MS);
 	}
 	return NULL;

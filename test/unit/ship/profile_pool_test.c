@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -218,5 +219,28 @@ TEST(targets_in_threads_of_their_own_share_too)
 	weft__pool_leave(&stopped);
 	for (i = 0; i < 4; i++)
 		weft__pool_leave(&users[i]);
+	end();
+}
+
+/* Another thread of the parent may be making one, and a target of the parent is there. */
+TEST(a_child_of_fork_begins_anew)
+{
+	struct weft__pool_user a = user_of(1u << WEFT__FORM_PPROF), own = user_of(1u << WEFT__FORM_OTLP);
+	int status = -1;
+	pid_t child;
+
+	begin();
+	CHECK_EQ(weft__pool_join(&a), 0);
+	give(&a, 0, 0);
+	child = fork();
+	if (!child) {
+		n_made = 0;
+		CHECK_EQ(weft__pool_join(&own), 0);
+		give(&own, 0, 1);
+		_exit(n_made == 1 && forms_made == own.forms ? 0 : 1);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	weft__pool_leave(&a);
 	end();
 }
