@@ -3,6 +3,7 @@
 #include "analyze/name_cache.h"
 
 #include "analyze/frames.h"
+#include "base/alloc.h"
 #include "weft_test.h"
 
 static const struct weft_module file = {.id = 1,
@@ -91,6 +92,7 @@ static const char *name_of(struct weft__name_cache *cache, uint64_t offset)
 	CHECK_EQ(weft__frames_name(&frames, &naming), 0);
 	CHECK_EQ(weft__frames_lines(&frames, 5, 0, &lines), 0);
 	snprintf(name, sizeof(name), "%u %s", (unsigned)lines.n, frames.functions[lines.at[lines.n - 1].function].name);
+	weft__free(lines.at);
 	weft__frames_fini(&frames);
 	return name;
 }
