@@ -13,9 +13,9 @@
 #include "analyze/recording.h"
 #include "base/buf.h"
 #include "export/export.h"
-#include "package/keys.h"
 #include "export/stacks.h"
 #include "export/tags.h"
+#include "package/keys.h"
 
 /* Sample types: X(NAME, bit of weft__export_what, type, unit). Their order is that of the values of a row. */
 #define WEFT__EXPORT_TYPES(X)                                                                                          \
