@@ -16,7 +16,7 @@
 #define FILE_MAX ((size_t)64 << 20)
 
 /* Debian has moved /lib, /bin and /sbin below /usr; lists may still have the old paths. */
-static const char *plain(const char *path, size_t *n)
+static const char *plain_path(const char *path, size_t *n)
 {
 	static const char *const moved[] = {"/lib", "/bin", "/sbin"};
 	size_t i;
@@ -46,7 +46,7 @@ static bool may_be_packaged(const char *path)
 int weft__dpkg_want(struct weft__dpkg *dpkg, const char *path)
 {
 	size_t n = strlen(path), before = dpkg->wanted.n;
-	const char *key = plain(path, &n);
+	const char *key = plain_path(path, &n);
 	uint32_t at, empty, *grown;
 
 	if (!may_be_packaged(path))
@@ -94,7 +94,7 @@ int weft__dpkg_list(struct weft__dpkg *dpkg, const char *package, size_t package
 	while (text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
 		size_t length = (size_t)((stop ? stop : end) - text);
-		const char *path = plain(text, &length);
+		const char *path = plain_path(text, &length);
 		uint32_t at = length ? weft__keys_find(&dpkg->wanted, path, length) : WEFT__MAP_NONE, number;
 
 		if (at != WEFT__MAP_NONE) {
@@ -115,7 +115,7 @@ struct stanza {
 	bool base;
 };
 
-static bool is_field(const char *line, size_t n, const char *name, const char **value, size_t *bytes)
+static bool is_stanza_field(const char *line, size_t n, const char *name, const char **value, size_t *bytes)
 {
 	size_t length = strlen(name);
 
@@ -133,18 +133,18 @@ static void take_field(struct stanza *to, const char *line, size_t n)
 	const char *value;
 	size_t bytes;
 
-	if (is_field(line, n, "Package:", &to->package, &to->package_bytes) ||
-	    is_field(line, n, "Version:", &to->version, &to->version_bytes) ||
-	    is_field(line, n, "Architecture:", &to->architecture, &to->architecture_bytes))
+	if (is_stanza_field(line, n, "Package:", &to->package, &to->package_bytes) ||
+	    is_stanza_field(line, n, "Version:", &to->version, &to->version_bytes) ||
+	    is_stanza_field(line, n, "Architecture:", &to->architecture, &to->architecture_bytes))
 		return;
-	if (is_field(line, n, "Source:", &value, &bytes)) {
+	if (is_stanza_field(line, n, "Source:", &value, &bytes)) {
 		const char *space = memchr(value, ' ', bytes); /* a version may follow */
 
 		to->source = value;
 		to->source_bytes = space ? (size_t)(space - value) : bytes;
-	} else if (is_field(line, n, "Essential:", &value, &bytes)) {
+	} else if (is_stanza_field(line, n, "Essential:", &value, &bytes)) {
 		to->base |= bytes == 3 && memcmp(value, "yes", 3) == 0;
-	} else if (is_field(line, n, "Priority:", &value, &bytes)) {
+	} else if (is_stanza_field(line, n, "Priority:", &value, &bytes)) {
 		to->base |= (bytes == 8 && memcmp(value, "required", 8) == 0) ||
 			    (bytes == 9 && memcmp(value, "important", 9) == 0);
 	}
@@ -212,7 +212,7 @@ int weft__dpkg_status(struct weft__dpkg *dpkg, const char *text, size_t n)
 }
 
 /* NULL and 0: it cannot be read. `*ret` is the caller's. */
-static int read_file(int dir, const char *name, char **ret, size_t *n)
+static int read_dpkg_file(int dir, const char *name, char **ret, size_t *n)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -266,7 +266,7 @@ static bool is_likely(const struct weft__dpkg *dpkg, const char *list)
 	return false;
 }
 
-static bool is_done(const struct weft__dpkg *dpkg)
+static bool dpkg_done(const struct weft__dpkg *dpkg)
 {
 	return dpkg->n_found == dpkg->wanted.n || (dpkg->stop && load_relaxed(dpkg->stop));
 }
@@ -276,13 +276,13 @@ static int read_lists(struct weft__dpkg *dpkg, DIR *lists, bool likely)
 	struct dirent *entry;
 	int rc = 0;
 
-	while (rc == 0 && !is_done(dpkg) && (entry = readdir(lists))) {
+	while (rc == 0 && !dpkg_done(dpkg) && (entry = readdir(lists))) {
 		char *text;
 		size_t n;
 
 		if (!weft__ends_in(entry->d_name, ".list") || is_likely(dpkg, entry->d_name) != likely)
 			continue;
-		rc = read_file(dirfd(lists), entry->d_name, &text, &n);
+		rc = read_dpkg_file(dirfd(lists), entry->d_name, &text, &n);
 		if (rc == 0 && text)
 			rc = weft__dpkg_list(dpkg, entry->d_name, strlen(entry->d_name) - strlen(".list"), text, n);
 		dpkg->n_read++;
@@ -316,7 +316,7 @@ int weft__dpkg_read(struct weft__dpkg *dpkg, const char *dir)
 	}
 	text = NULL;
 	if (rc == 0 && dpkg->n_packages)
-		rc = read_file(at, "status", &text, &n);
+		rc = read_dpkg_file(at, "status", &text, &n);
 	if (rc == 0 && text) {
 		rc = weft__dpkg_status(dpkg, text, n);
 		weft__free(text);
@@ -328,7 +328,7 @@ int weft__dpkg_read(struct weft__dpkg *dpkg, const char *dir)
 const struct weft__dpkg_package *weft__dpkg_get(const struct weft__dpkg *dpkg, const char *path)
 {
 	size_t n = strlen(path);
-	const char *key = plain(path, &n);
+	const char *key = plain_path(path, &n);
 	uint32_t at = weft__keys_find(&dpkg->wanted, key, n);
 
 	return at == WEFT__MAP_NONE || !dpkg->package_of[at] ? NULL : &dpkg->packages[dpkg->package_of[at] - 1];

@@ -23,13 +23,13 @@
 #include "record/source.h"
 #include "segment/defs.h"
 
-#define SECOND UINT64_C(1000000000)
-#define FIRST_NS (2 * SECOND)  /* what ends before does not pay for it */
-#define AGAIN_NS (30 * SECOND) /* until files that were mapped since are looked up */
-#define MAPS_BYTES ((size_t)1 << 20)
+#define SECOND_NS UINT64_C(1000000000)
+#define PACKAGES_FIRST_NS (2 * SECOND_NS)  /* what ends before does not pay for it */
+#define PACKAGES_AGAIN_NS (30 * SECOND_NS) /* until files that were mapped since are looked up */
+#define PACKAGES_MAPS_BYTES ((size_t)1 << 20)
 #define FACTS_TEXT 16384 /* of all facts together: half of what a segment has room for */
-#define NICENESS 19
-#define JOIN_S 2 /* a disk that does not answer holds nobody longer */
+#define PACKAGES_NICENESS 19
+#define PACKAGES_JOIN_S 2 /* a disk that does not answer holds nobody longer */
 
 /* Constant once it is in the list. */
 struct fact {
@@ -49,7 +49,7 @@ static struct {
 	uint64_t spent_ns;
 } packages;
 
-static bool is_known(const char *path)
+static bool has_package(const char *path)
 {
 	const struct fact *one;
 
@@ -107,12 +107,12 @@ static char *next_file(char **text)
 
 static char *read_maps(void)
 {
-	char *text = weft__alloc(MAPS_BYTES);
+	char *text = weft__alloc(PACKAGES_MAPS_BYTES);
 	int fd = text ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
 	size_t n = 0;
 	ssize_t got;
 
-	while (fd >= 0 && n < MAPS_BYTES - 1 && (got = read(fd, text + n, MAPS_BYTES - 1 - n)) > 0)
+	while (fd >= 0 && n < PACKAGES_MAPS_BYTES - 1 && (got = read(fd, text + n, PACKAGES_MAPS_BYTES - 1 - n)) > 0)
 		n += (size_t)got;
 	if (fd >= 0)
 		close(fd);
@@ -133,7 +133,7 @@ static void look_up(char *maps)
 
 	exe[n > 0 ? n : 0] = 0;
 	while (rc == 0 && (path = next_file(&at)))
-		if (!is_known(path) && (rc = weft__keys_text(&paths, path, &number)) == 0)
+		if (!has_package(path) && (rc = weft__keys_text(&paths, path, &number)) == 0)
 			rc = weft__dpkg_want(&dpkg, path);
 	if (rc == 0)
 		rc = weft__dpkg_read(&dpkg, WEFT__DPKG_DIR);
@@ -160,7 +160,7 @@ static void *package_main(void *data)
 	weft__ours_begin();
 	pthread_setname_np(pthread_self(), "weft-packages");
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
-	(void)!setpriority(PRIO_PROCESS, 0, NICENESS); /* of this thread, in Linux */
+	(void)!setpriority(PRIO_PROCESS, 0, PACKAGES_NICENESS); /* of this thread, in Linux */
 	weft__private_fds_begin(-1);
 	maps = read_maps();
 	if (maps)
@@ -168,7 +168,7 @@ static void *package_main(void *data)
 	weft__free(maps);
 	weft__private_fds_end();
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	add_relaxed(&packages.spent_ns, (uint64_t)used.tv_sec * SECOND + (uint64_t)used.tv_nsec);
+	add_relaxed(&packages.spent_ns, (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec);
 	if (load_relaxed(&packages.facts))
 		weft__source_changed();
 	store_release(&packages.running, 0u);
@@ -197,7 +197,7 @@ static void end_thread(void)
 		return;
 	store_relaxed(&packages.stop, 1u);
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += JOIN_S;
+	until.tv_sec += PACKAGES_JOIN_S;
 	if (pthread_clockjoin_np(packages.thread, NULL, CLOCK_MONOTONIC, &until))
 		pthread_detach(packages.thread);
 	packages.started = 0;
@@ -214,7 +214,7 @@ static uint64_t package_due(const struct weft__turn *turn)
 	if (load_acquire(&packages.running))
 		return UINT64_MAX;
 	if (!packages.due_ns) {
-		packages.due_ns = turn->now_ns + (packages.looked_ns ? AGAIN_NS : FIRST_NS);
+		packages.due_ns = turn->now_ns + (packages.looked_ns ? PACKAGES_AGAIN_NS : PACKAGES_FIRST_NS);
 		return packages.due_ns;
 	}
 	if (packages.looked_ns && packages.modules == weft__registry_modules())
@@ -230,7 +230,7 @@ static int package_turn(const struct weft__turn *turn)
 		pthread_join(packages.thread, NULL);
 	packages.modules = weft__registry_modules();
 	packages.looked_ns = turn->now_ns;
-	packages.due_ns = turn->now_ns + AGAIN_NS;
+	packages.due_ns = turn->now_ns + PACKAGES_AGAIN_NS;
 	store_relaxed(&packages.running, 1u);
 	packages.started = weft__helper_thread(&packages.thread, package_main, NULL) == 0;
 	if (!packages.started)
