@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent with reporters costs a program: bench/agent.py DIR outage|cost|soak [--quick].
+"""What an agent with reporters costs a program: bench/agent.py DIR outage|cost|soak [--quick] [--pairs N].
 
 outage: p99 of the example server at a fixed rate, open loop, with targets that hang, refuse or answer 500, over that
 with weft and no target; the kinds of runs take turns. cost: as default.py, CPU time of the whole process seen from
@@ -57,6 +57,11 @@ class Store:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+def wanted_pairs(usual):
+    """--pairs N: fewer, where the machine is quiet for minutes only."""
+    return int(sys.argv[sys.argv.index("--pairs") + 1]) if "--pairs" in sys.argv else usual
+
+
 def refused_port():
     one = socket.socket()
     one.bind(("127.0.0.1", 0))  # nobody listens
@@ -69,7 +74,7 @@ def agent_env(*targets):
 
 
 def report_outage(directory, quick):
-    pairs, seconds = (1, 3) if quick else (12, 4)
+    pairs, seconds = (1, 3) if quick else (wanted_pairs(12), 4)
     taken, refused = refused_port()
     stores = {kind: Store(kind) for kind in ("hang", "fail", "well")}
     targets = {"alone": None, "refuse": refused, **{kind: store.url for kind, store in stores.items()}}
@@ -95,7 +100,7 @@ def report_outage(directory, quick):
 
 
 def report_cost(directory, quick):
-    pairs, seconds = (2, 4) if quick else (8, 12)
+    pairs, seconds = (2, 4) if quick else (wanted_pairs(8), 12)
     store, profiles = Store("well"), Store("well")
     env = agent_env("http://" + store.url, "pyroscope+http://" + profiles.url)
     values, own = [], []

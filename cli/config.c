@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/json.h"
 #include "cli.h"
 #include "print.h"
 #include "record/options.h"
+#include "ship/ship.h"
 #include "ship/url.h"
 
 const char cli_config_help[] =
@@ -23,7 +25,7 @@ const char cli_config_help[] =
 	"  --json       one JSON document, with all of them\n"
 	"  -h, --help\n"
 	"\n"
-	"exit status: 0 done, 1 a value is not allowed, 2 wrong usage\n";
+	"exit status: 0 done, 1 a value is not allowed, or the file has a name that is no option, 2 wrong usage\n";
 
 enum { OPT_ALL = 1000 };
 
@@ -114,6 +116,66 @@ static void print_one(struct listing *l, const struct weft__option *option, cons
 	}
 }
 
+/* A target that there is none of. The first is enough. */
+static bool targets_are_bad(const char *text, struct weft_error *err)
+{
+	bool bad = false;
+
+	while (!bad && *(text += strspn(text, " \t\n"))) {
+		size_t n = strcspn(text, " \t\n");
+		char one[2048];
+
+		snprintf(one, sizeof(one), "%.*s", (int)(n < sizeof(one) ? n : sizeof(one) - 1), text);
+		bad = weft__target_check(one, err) < 0;
+		text += n;
+	}
+	return bad;
+}
+
+static bool is_option(const char *name)
+{
+	static const char *const others[] = {"WEFT_OFF",          "WEFT_CONFIG",
+					     "WEFT_SHIP_HEADERS", "WEFT_START_AFTER_MS",
+					     "WEFT_BLOCK_MS",     "WEFT_RUBY_ALLOC",
+					     "WEFT_RUBY_FRAMES",  "WEFT_RUBY_VERBOSE"};
+	const struct weft__option *option;
+	size_t i;
+
+	for (i = 0; (option = weft__option_at(i)); i++)
+		if (option->variable &&
+		    (!strcasecmp(option->variable, name) || !strcasecmp(option->variable + 5, name)))
+			return true;
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(others[i], name))
+			return true;
+	return false;
+}
+
+/* Names that nothing takes: mostly an option that is misspelt. In the environment others may have names of their own
+ * that begin so, so there it is no failure. */
+static void warn_of_names(struct listing *l, const char *config)
+{
+	const char *at = NULL, *equals;
+	char name[200];
+	char **one;
+
+	while (weft__config_next(config, &at, name, sizeof(name)))
+		if (!is_option(name)) {
+			cli_warn("%s: %s is no option", weft__config_path(), cli_safe(name));
+			l->n_bad++;
+		}
+	for (one = environ; *one; one++) {
+		equals = strchr(*one, '=');
+		if (strncmp(*one, "WEFT_", 5) != 0 || !equals || !strncmp(*one, "WEFT_PRELOAD_", 13))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)(equals - *one), *one);
+		if (!is_option(name))
+			cli_warn("%s is no option", cli_safe(name));
+	}
+	if (getenv("WEFT_OFF") && !strcmp(getenv("WEFT_OFF"), "1"))
+		cli_warn("WEFT_OFF=1: nothing is recorded");
+}
+
 static int list_options(struct listing *l)
 {
 	struct weft__options store = {0}, full = {0};
@@ -132,12 +194,15 @@ static int list_options(struct listing *l)
 		char value[2048];
 		bool bad = text && option->form != OPTION_FORM_LABELS &&
 			   weft__option_take(&scratch, option, text, &err) < 0;
+		bool bad_target = !bad && text && option->variable && !strcmp(option->variable, "WEFT_SHIP_TO") &&
+				  targets_are_bad(text, &err);
 
 		if (!option->variable)
 			continue;
 		show_value(option, &full.o, text, value, sizeof(value));
-		print_one(l, option, value, text && !bad ? from : "default", bad ? err.msg : NULL);
+		print_one(l, option, value, text && !bad ? from : "default", bad || bad_target ? err.msg : NULL);
 	}
+	warn_of_names(l, store.config);
 	weft__options_fini(&store);
 	weft__options_fini(&full);
 	return l->n_bad ? CLI_FAILED : CLI_OK;

@@ -17,8 +17,8 @@
 #include "base/dir.h"
 #include "base/text.h"
 #include "cli.h"
-#include "export/keys.h"
 #include "jfr/jfr.h"
+#include "package/keys.h"
 #include "polls.h"
 
 #define POLLCATCH "tokio.PollcatchV1"

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "cli.h"
-#include "export/keys.h"
+#include "package/keys.h"
 #include "polls.h"
 #include "print.h"
 

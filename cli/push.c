@@ -55,6 +55,8 @@ static const struct weft_export_plugin encoders = {
 	.otlp = weft__export_otlp,
 	.folded = weft__export_folded,
 	.provenance = weft__export_provenance,
+	.forms = weft__export_forms,
+	.forget = weft__export_forget,
 	.free = weft__export_free,
 };
 

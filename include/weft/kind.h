@@ -222,6 +222,7 @@ enum weft_cost {
 	WEFT_COST_TABLES = 6,
 	WEFT_COST_SYMBOLS = 7,
 	WEFT_COST_EVENTS = 8, /* emitting them, on the threads of the program */
+	WEFT_COST_SHIP = 9,   /* what goes to targets, profiles included; and whose code it is */
 };
 
 /* How detailed events are, when the recorder chooses: the field `level` of kind mode. From all it goes to slow,

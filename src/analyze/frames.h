@@ -23,6 +23,7 @@
 #include "weft/segment.h"
 
 struct weft__data_place;
+struct weft__name_cache;
 
 struct weft__code_module {
 	struct weft_module def; /* kind 0: nothing defines it */
@@ -104,6 +105,7 @@ struct weft__naming {
 	bool elsewhere;  /* not in this boot of this machine: what is here is about other kernels and processes */
 	uint32_t pid;    /* of the recorded process, for JIT maps; 0: not known */
 	const struct weft__symbolizer_opts *symbolizer; /* NULL: defaults */
+	struct weft__name_cache *cache;                 /* of earlier recordings (name_cache.h); NULL: none */
 };
 
 /* {0} is ready for use. Each returns 0 or -ENOMEM. A stack that repeats an id replaces the earlier one; the first

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "analyze/frames.h"
+#include "analyze/name_cache.h"
 #include "base/alloc.h"
 
 struct naming {
 	struct weft__frames *frames;
 	struct weft__symbolizer *symbolizer;
+	struct weft__name_cache *cache;
 	struct weft__symbol_place *places;
 	uint32_t *sites; /* of the places */
 	size_t n, cap;
@@ -87,6 +89,9 @@ static void resolved(size_t index, const struct weft__symbol_frames *found, void
 
 	if (n->rc < 0)
 		return;
+	if (n->cache)
+		weft__name_cache_put(n->cache, &n->frames->modules[n->frames->sites[site].module].def,
+				     n->frames->sites[site].offset, found);
 	if (found->n == 0 || !found->at[found->n - 1].raw) {
 		n->rc = name_by_place(n->frames, site, found->n ? found->at[found->n - 1].offset : 0);
 		return;
@@ -109,6 +114,29 @@ static bool can_ask(const struct weft__frames *f, const struct weft__site *site,
 	if (site->module == 0 || kind == WEFT_MODULE_CODE)
 		return naming->pid && !naming->elsewhere;
 	return kind != 0 && kind != WEFT_MODULE_NAMED && !(kind == WEFT_MODULE_KERNEL && naming->elsewhere);
+}
+
+/* What is known of earlier recordings. */
+static int recall(struct naming *n)
+{
+	struct weft__frames *f = n->frames;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < f->n_sites && rc == 0; i++) {
+		const struct weft__cached_line *line;
+		uint32_t lines = 0, j;
+
+		if (!is_open(&f->sites[i]))
+			continue;
+		line = weft__name_cache_get(n->cache, &f->modules[f->sites[i].module].def, f->sites[i].offset, &lines);
+		if (line && !line[lines - 1].function)
+			rc = name_by_place(f, (uint32_t)i, line[lines - 1].within);
+		for (j = 0; line && line[lines - 1].function && j < lines && rc == 0; j++)
+			rc = weft__frames_set_line(f, (uint32_t)i, line[j].function, true, line[j].file, line[j].line,
+						   line[j].inlined);
+	}
+	return rc;
 }
 
 static int keep_reasons(struct naming *n)
@@ -157,10 +185,12 @@ static int ask(struct naming *n, const struct weft__naming *naming)
 
 int weft__frames_name(struct weft__frames *f, const struct weft__naming *naming)
 {
-	struct naming n = {.frames = f};
+	struct naming n = {.frames = f, .cache = naming->elsewhere || naming->no_symbols ? NULL : naming->cache};
 	size_t i;
-	int rc = naming->no_symbols ? 0 : ask(&n, naming);
+	int rc = n.cache ? recall(&n) : 0;
 
+	if (rc == 0 && !naming->no_symbols)
+		rc = ask(&n, naming);
 	weft__symbolizer_close(n.symbolizer);
 	weft__free(n.places);
 	weft__free(n.sites);

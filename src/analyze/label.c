@@ -142,6 +142,7 @@ const char *weft__label_cost(size_t what)
 		[WEFT_COST_SWITCH] = "switches",     [WEFT_COST_WALL] = "wall samples",
 		[WEFT_COST_WAITS] = "waits",         [WEFT_COST_TABLES] = "unwind tables",
 		[WEFT_COST_SYMBOLS] = "symbols",     [WEFT_COST_EVENTS] = "events",
+		[WEFT_COST_SHIP] = "reporters",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) && names[what] ? names[what] : "other";

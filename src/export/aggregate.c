@@ -115,10 +115,13 @@ static void widen_window(struct weft__aggregate *agg)
 
 static int name_code(struct weft__aggregate *agg)
 {
+	const struct weft__symbolizer_opts symbols = {.no_debuginfod = agg->opts->no_debuginfod};
 	struct weft__naming naming;
 	size_t i;
 
 	weft__recording_naming(agg->rec, agg->opts->no_symbols, &naming);
+	naming.symbolizer = &symbols;
+	naming.cache = agg->cache;
 	for (i = 0; i < agg->rec->frames.n_stacks; i++)
 		weft__frames_want(&agg->rec->frames, agg->rec->frames.stacks[i].id);
 	return weft__frames_name(&agg->rec->frames, &naming);
@@ -151,13 +154,13 @@ static int add_recording(struct weft__aggregate *agg)
 }
 
 int weft__aggregate_init(struct weft__aggregate *agg, struct weft__recordings *list,
-			 const struct weft__export_opts *opts, struct weft_error *err)
+			 const struct weft__export_opts *opts, struct weft__name_cache *cache, struct weft_error *err)
 {
 	uint32_t empty;
 	size_t i;
 	int rc;
 
-	*agg = (struct weft__aggregate){.opts = opts};
+	*agg = (struct weft__aggregate){.opts = opts, .cache = cache};
 	weft__sums_init(&agg->sums, WEFT__N_VALUES, opts->max_bytes ? opts->max_bytes : MAX_BYTES);
 	agg->no_wall = opts->location || opts->endpoint || opts->label || opts->span || opts->trace_hi ||
 		       opts->trace_lo || opts->min_poll_ns;

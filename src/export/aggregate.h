@@ -13,9 +13,9 @@
 #include "analyze/recording.h"
 #include "base/buf.h"
 #include "export/export.h"
-#include "export/keys.h"
 #include "export/stacks.h"
 #include "export/tags.h"
+#include "package/keys.h"
 
 /* Sample types: X(NAME, bit of weft__export_what, type, unit). Their order is that of the values of a row. */
 #define WEFT__EXPORT_TYPES(X)                                                                                          \
@@ -85,6 +85,7 @@ struct weft__place_function {
 
 struct weft__aggregate {
 	const struct weft__export_opts *opts;
+	struct weft__name_cache *cache;
 	struct weft__sums sums;
 	struct weft__keys texts, functions, mappings_by_key, places_by_key, stacks_by_key;
 	struct weft__mapping *mappings;
@@ -117,9 +118,10 @@ struct weft__aggregate {
 	bool no_wall;
 };
 
-/* aggregate.c. Adds all recordings of the list. 0, or a negative error with a message. */
+/* aggregate.c. Adds all recordings of the list. `cache`: names of earlier ones, or NULL. 0, or a negative error with a
+ * message. */
 int weft__aggregate_init(struct weft__aggregate *agg, struct weft__recordings *list,
-			 const struct weft__export_opts *opts, struct weft_error *err);
+			 const struct weft__export_opts *opts, struct weft__name_cache *cache, struct weft_error *err);
 void weft__aggregate_fini(struct weft__aggregate *agg);
 /* Bits of enum weft__value_type that a profile has: those that were asked for, or that have rows. */
 uint32_t weft__aggregate_values(const struct weft__aggregate *agg);
@@ -152,6 +154,9 @@ int weft__aggregate_notes(struct weft__aggregate *agg, const struct weft__result
 
 /* export.c. Opens segments; 0 or a negative error with a message. */
 int weft__export_load(struct weft__recordings *list, const char *const *paths, size_t n, struct weft_error *err);
+/* export.c. What was encoded becomes `out`, compressed unless `plain`. */
+int weft__export_pack(struct weft__bytes *out, struct weft__buf *buf, const struct weft__aggregate *agg, bool plain,
+		      struct weft_error *err);
 /* export.c, for who has recordings: `encode` is one of the encoders. */
 int weft__export_recordings(struct weft__bytes *out, struct weft__recordings *list,
 			    void (*encode)(const struct weft__aggregate *agg, struct weft__buf *out),

@@ -30,6 +30,22 @@ static int compress(struct weft__buf *buf)
 	return 0;
 }
 
+int weft__export_pack(struct weft__bytes *out, struct weft__buf *buf, const struct weft__aggregate *agg, bool plain,
+		      struct weft_error *err)
+{
+	if (buf->oom || (!plain && compress(buf) < 0)) {
+		weft__buf_free(buf);
+		return weft__fail(err, -ENOMEM, "out of memory while encoding a profile");
+	}
+	*out = (struct weft__bytes){buf->bytes,
+				    buf->n,
+				    agg->start_unix_ns,
+				    agg->end_unix_ns,
+				    agg->sums.n_rows + weft__aggregate_dropped(agg),
+				    agg->sums.n_dropped};
+	return 0;
+}
+
 int weft__export_recordings(struct weft__bytes *out, struct weft__recordings *list,
 			    void (*encode)(const struct weft__aggregate *agg, struct weft__buf *out),
 			    const struct weft__export_opts *opts, struct weft_error *err)
@@ -38,22 +54,12 @@ int weft__export_recordings(struct weft__bytes *out, struct weft__recordings *li
 	bool plain = encode == weft__folded_encode || (opts && opts->plain);
 	struct weft__buf buf = {0};
 	struct weft__aggregate agg;
-	int rc = weft__aggregate_init(&agg, list, opts ? opts : &defaults, err);
+	int rc = weft__aggregate_init(&agg, list, opts ? opts : &defaults, NULL, err);
 
 	if (rc < 0)
 		return rc;
 	encode(&agg, &buf);
-	if (buf.oom || (!plain && compress(&buf) < 0)) {
-		weft__buf_free(&buf);
-		rc = weft__fail(err, -ENOMEM, "out of memory while encoding a profile");
-	} else {
-		*out = (struct weft__bytes){buf.bytes,
-					    buf.n,
-					    agg.start_unix_ns,
-					    agg.end_unix_ns,
-					    agg.sums.n_rows + weft__aggregate_dropped(&agg),
-					    agg.sums.n_dropped};
-	}
+	rc = weft__export_pack(out, &buf, &agg, plain, err);
 	weft__aggregate_fini(&agg);
 	return rc;
 }

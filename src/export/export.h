@@ -54,6 +54,7 @@ struct weft__export_opts {
 	bool series;        /* pprof: for stores that make a series of each set of labels, as Pyroscope does: names are
 			     * letters, digits and '_', and of spans and traces there is only span_id */
 	bool no_contexts;   /* no labels of spans and traces: far fewer rows where every request has its own */
+	bool no_debuginfod; /* no server is asked for debug info, even when DEBUGINFOD_URLS is set */
 	uint64_t max_bytes; /* of memory for what is summed; 0: 64 MiB. What does not fit is in one row that says so. */
 	void (*progress)(void *data, uint64_t n_events, uint64_t total);
 	void *progress_data;
@@ -82,11 +83,24 @@ int weft__export_folded(struct weft__bytes *out, const char *const *paths, size_
 /* Which package each mapped file is of, as JSON: {"v1":[{"kind","name","version","paths"}]}. Not compressed. */
 int weft__export_provenance(struct weft__bytes *out, const char *const *paths, size_t n,
 			    const struct weft__export_opts *opts, struct weft_error *err);
+/* What is made of one look at the segments: reading and summing up is most of the work. */
+enum weft__export_form {
+	WEFT__FORM_PPROF,      /* weft__export_pprof() */
+	WEFT__FORM_SERIES,     /* the same with opts->series */
+	WEFT__FORM_OTLP,       /* weft__export_otlp() with opts->plain */
+	WEFT__FORM_PROVENANCE, /* weft__export_provenance() */
+	WEFT__FORMS,
+};
+/* Those of `forms`, bits by enum weft__export_form, into out[]; the others become empty. Names that were found out are
+ * kept for the next call, bounded, until weft__export_forget(). One call at a time. */
+int weft__export_forms(struct weft__bytes out[WEFT__FORMS], uint32_t forms, const char *const *paths, size_t n,
+		       const struct weft__export_opts *opts, struct weft_error *err);
+void weft__export_forget(void);
 /* NULL and empty ones are allowed. */
 void weft__export_free(struct weft__bytes *bytes);
 
 /* What libweft-symbolize.so exports for record/ship: `dlsym(so, WEFT_EXPORT_ENTRY)`. */
-#define WEFT_EXPORT_ABI 1
+#define WEFT_EXPORT_ABI 2
 #define WEFT_EXPORT_FILE "libweft-symbolize.so"
 #define WEFT_EXPORT_ENTRY "weft_export_plugin"
 
@@ -96,6 +110,9 @@ struct weft_export_plugin {
 	uint32_t abi;
 	uint32_t opts_bytes; /* sizeof(struct weft__export_opts): both sides are of one build */
 	weft__export_fn *pprof, *otlp, *folded, *provenance;
+	int (*forms)(struct weft__bytes out[WEFT__FORMS], uint32_t forms, const char *const *paths, size_t n,
+		     const struct weft__export_opts *opts, struct weft_error *err);
+	void (*forget)(void);
 	void (*free)(struct weft__bytes *bytes);
 };
 typedef const struct weft_export_plugin *weft_export_plugin_fn(void);

@@ -10,8 +10,6 @@
 #include "segment/defs.h"
 #include "weft/segment.h"
 
-#define TEXT_BYTES 700
-
 struct weft__package_cache {
 	struct weft__keys paths;
 	struct weft__keys texts;
@@ -47,15 +45,15 @@ static uint32_t find(const struct weft__package_cache *cache, const char *path)
 static int keep(struct weft__package_cache *cache, const struct weft__provenance *p, uint32_t number)
 {
 	const struct weft__package *package = &p->packages[p->package_of_path[number]];
-	const char *version = weft__provenance_text(p, package->version);
-	char text[TEXT_BYTES], name[256], *at;
+	struct weft__package_found of = {.origin = package->origin, .manager = package->manager};
+	char text[PACKAGE_FACT_BYTES];
 	uint32_t path, *grown;
 
-	snprintf(name, sizeof(name), "%s", weft__provenance_text(p, package->name));
-	for (at = name; (at = strchr(at, ' '));)
-		*at = '_'; /* spaces separate */
-	snprintf(text, sizeof(text), "%s %s %s%s%.300s", weft__origin_name(package->origin),
-		 package->manager[0] ? package->manager : "-", name, version[0] ? " " : "", version);
+	weft__package_name(&of, weft__provenance_text(p, package->name),
+			   strlen(weft__provenance_text(p, package->name)));
+	weft__package_version(&of, weft__provenance_text(p, package->version),
+			      strlen(weft__provenance_text(p, package->version)));
+	weft__package_fact(&of, text, sizeof(text));
 	if (weft__keys_text(&cache->paths, weft__keys_at(&p->paths, number, NULL), &path) < 0)
 		return -ENOMEM;
 	grown = weft__grow(cache->text_of, &cache->cap_text_of, path, sizeof(*grown));

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packages as facts of a segment, for who reads it on another machine: "package:PATH" is "ORIGIN MANAGER NAME VERSION",
- * where MANAGER is "-" when there is none and VERSION may be missing. Whoever puts names into segments puts these in,
- * too: that is on the machine that recorded, after a segment was sealed. Context: CALLER. */
+/* Packages as facts of a segment (package/package.h), for who reads it on another machine. A recorder finds them out
+ * while it records; who puts names into segments adds what is missing. Context: CALLER. */
 #ifndef WEFT_EXPORT_PACKAGES_H
 #define WEFT_EXPORT_PACKAGES_H
-
-#define PACKAGE_FACT "package:"
 
 struct weft_segment;
 struct weft__defs;

@@ -6,168 +6,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "export/packages.h"
 
 /* A package as it is found, before its texts are kept. */
 struct found {
-	enum weft__origin origin;
-	const char *manager;
-	const char *name, *version;
-	size_t name_bytes, version_bytes;
+	struct weft__package_found of;
 	char build_id[2 * WEFT_BUILD_ID_MAX + 1];
 };
-
-const char *weft__origin_name(enum weft__origin origin)
-{
-	static const char *const names[WEFT__ORIGINS] = {
-		[WEFT__ORIGIN_UNKNOWN] = "unknown", [WEFT__ORIGIN_PROGRAM] = "program",
-		[WEFT__ORIGIN_LIBRARY] = "library", [WEFT__ORIGIN_SYSTEM] = "system",
-		[WEFT__ORIGIN_KERNEL] = "kernel",   [WEFT__ORIGIN_GENERATED] = "generated",
-	};
-
-	return origin < WEFT__ORIGINS ? names[origin] : "unknown";
-}
-
-static void set_name(struct found *to, const char *text, size_t n)
-{
-	to->name = text;
-	to->name_bytes = n;
-}
-
-static void set_version(struct found *to, const char *text, size_t n)
-{
-	to->version = text;
-	to->version_bytes = n;
-}
-
-/* "serde_json-1.0.107": where the version begins is the first '-' with a digit behind it. */
-static bool split_version(const char *text, size_t n, struct found *to)
-{
-	size_t i;
-
-	for (i = 1; i + 1 < n; i++)
-		if (text[i] == '-' && text[i + 1] >= '0' && text[i + 1] <= '9') {
-			set_name(to, text, i);
-			set_version(to, text + i + 1, n - i - 1);
-			return true;
-		}
-	return false;
-}
-
-/* The part of a path behind `before`, up to the next '/'; NULL: there is none. */
-static const char *part_behind(const char *path, const char *before, size_t *n)
-{
-	const char *at = strstr(path, before);
-
-	if (!at)
-		return NULL;
-	at += strlen(before);
-	*n = strcspn(at, "/");
-	return at[*n] == '/' && *n > 0 ? at : NULL;
-}
-
-/* Source files of crates say so in their paths, wherever they were built. */
-static bool of_source(const char *file, struct found *to)
-{
-	size_t n, index;
-	const char *at = part_behind(file, "/registry/src/", &index);
-
-	if (at) {
-		at += index + 1;
-		n = strcspn(at, "/");
-		to->origin = WEFT__ORIGIN_LIBRARY;
-		to->manager = "cargo";
-		return at[n] == '/' && split_version(at, n, to);
-	}
-	at = strncmp(file, "/rustc/", 7) == 0 ? part_behind(file, "/library/", &n) : NULL;
-	if (!at)
-		return false;
-	to->origin = WEFT__ORIGIN_SYSTEM;
-	to->manager = "rust";
-	set_name(to, at, n);
-	set_version(to, file + 7, strcspn(file + 7, "/"));
-	return true;
-}
-
-/* The same behind the last `before`: packages may be in packages. */
-static const char *part_behind_last(const char *path, const char *before, size_t *n)
-{
-	const char *at = strstr(path, before), *next;
-
-	while (at && (next = strstr(at + 1, before)))
-		at = next;
-	return at ? part_behind(at, before, n) : NULL;
-}
-
-/* Files that package managers of languages put where their path names the package. */
-static bool of_path(const char *path, struct found *to)
-{
-	static const struct {
-		const char *before, *manager;
-	} places[] = {{"/node_modules/", "npm"}, {"/site-packages/", "python"}, {"/dist-packages/", "python"}};
-	const char *at;
-	size_t n, i;
-
-	to->origin = WEFT__ORIGIN_LIBRARY;
-	at = part_behind_last(path, "/gems/", &n);
-	if (at && split_version(at, n, to)) {
-		to->manager = "gem";
-		return true;
-	}
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		at = part_behind_last(path, places[i].before, &n);
-		if (!at)
-			continue;
-		to->manager = places[i].manager;
-		set_name(to, at, n);
-		return true;
-	}
-	return false;
-}
-
-/* Of the system wherever they are: C library, loader, the compiler's runtime. */
-static bool is_base(const char *name)
-{
-	static const char *const names[] = {"libc.so",  "ld-linux", "libm.so",     "libpthread.so",
-					    "libdl.so", "librt.so", "libgcc_s.so", "libstdc++.so"};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-/* "libfoo.so.1.2": the file itself, with the version in its name. */
-static void of_file(const char *path, struct found *to)
-{
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *so = strstr(base, ".so.");
-
-	to->origin = is_base(base) ? WEFT__ORIGIN_SYSTEM : WEFT__ORIGIN_LIBRARY;
-	to->manager = "file";
-	set_name(to, base, so ? (size_t)(so + 3 - base) : strlen(base));
-	if (so && so[4] >= '0' && so[4] <= '9')
-		set_version(to, so + 4, strlen(so + 4));
-}
-
-static bool of_debian(const struct weft__provenance *p, const char *path, struct found *to)
-{
-	const struct weft__dpkg_package *package = weft__dpkg_get(&p->dpkg, path);
-	const char *name, *version, *source;
-
-	if (!package)
-		return false;
-	name = weft__keys_at(&p->dpkg.texts, package->name, NULL);
-	version = weft__keys_at(&p->dpkg.texts, package->version, NULL);
-	source = weft__keys_at(&p->dpkg.texts, package->source, NULL);
-	to->manager = "debian";
-	set_name(to, name, strlen(name));
-	set_version(to, version, strlen(version));
-	to->origin = package->base || strcmp(source, "glibc") == 0 || strncmp(source, "gcc-", 4) == 0
-			     ? WEFT__ORIGIN_SYSTEM
-			     : WEFT__ORIGIN_LIBRARY;
-	return true;
-}
 
 /* What the segment says: "ORIGIN MANAGER NAME VERSION" (packages.h). Any text may stand there. */
 static bool of_fact(const struct weft__recording *rec, const char *path, struct found *to)
@@ -184,19 +28,19 @@ static bool of_fact(const struct weft__recording *rec, const char *path, struct 
 	name = manager ? strchr(manager + 1, ' ') : NULL;
 	if (!name || !name[1])
 		return false;
-	to->manager = "";
+	to->of.manager = "";
 	for (i = 0; managers[i][0]; i++)
 		if (strlen(managers[i]) == (size_t)(name - manager - 1) &&
 		    memcmp(managers[i], manager + 1, strlen(managers[i])) == 0)
-			to->manager = managers[i];
-	to->origin = WEFT__ORIGIN_UNKNOWN;
+			to->of.manager = managers[i];
+	to->of.origin = WEFT__ORIGIN_UNKNOWN;
 	for (i = 0; i < WEFT__ORIGINS; i++)
 		if (strlen(weft__origin_name((enum weft__origin)i)) == (size_t)(manager - text) &&
 		    memcmp(weft__origin_name((enum weft__origin)i), text, (size_t)(manager - text)) == 0)
-			to->origin = (enum weft__origin)i;
+			to->of.origin = (enum weft__origin)i;
 	n = strcspn(++name, " ");
-	set_name(to, name, n);
-	set_version(to, name + n + (name[n] == ' '), strlen(name + n + (name[n] == ' ')));
+	weft__package_name(&to->of, name, n);
+	weft__package_version(&to->of, name + n + (name[n] == ' '), strlen(name + n + (name[n] == ' ')));
 	return true;
 }
 
@@ -218,20 +62,21 @@ static void of_module(const struct weft__provenance *p, const char *path, bool k
 	size_t i;
 
 	if (kernel || (def && (def->kind == WEFT_MODULE_KERNEL || def->kind == WEFT_MODULE_VDSO))) {
-		*to = (struct found){.origin = WEFT__ORIGIN_KERNEL, .manager = ""};
-		set_name(to, "linux", 5);
-		set_version(to, release ? release : "", release ? strlen(release) : 0);
+		*to = (struct found){.of = {.origin = WEFT__ORIGIN_KERNEL, .manager = ""}};
+		weft__package_name(&to->of, "linux", 5);
+		weft__package_version(&to->of, release ? release : "", release ? strlen(release) : 0);
 		return;
 	}
 	if (!path[0] || (def && (def->kind == WEFT_MODULE_CODE || def->kind == WEFT_MODULE_NAMED))) {
-		*to = (struct found){.origin = def ? WEFT__ORIGIN_GENERATED : WEFT__ORIGIN_UNKNOWN, .manager = ""};
-		set_name(to, def ? "generated code" : "unknown", def ? 14 : 7);
+		*to = (struct found){
+			.of = {.origin = def ? WEFT__ORIGIN_GENERATED : WEFT__ORIGIN_UNKNOWN, .manager = ""}};
+		weft__package_name(&to->of, def ? "generated code" : "unknown", def ? 14 : 7);
 		return;
 	}
-	if (!of_fact(p->rec, path, to) && !of_debian(p, path, to) && !of_path(path, to))
-		of_file(path, to);
+	if (!of_fact(p->rec, path, to))
+		weft__package_of_file(&p->dpkg, path, &to->of);
 	if (exe && strcmp(path, exe) == 0)
-		to->origin = WEFT__ORIGIN_PROGRAM;
+		to->of.origin = WEFT__ORIGIN_PROGRAM;
 	for (i = 0; def && i < def->build_id_n && i < WEFT_BUILD_ID_MAX; i++)
 		snprintf(to->build_id + 2 * i, 3, "%02x", def->build_id[i]);
 }
@@ -252,13 +97,13 @@ static int package_get(struct weft__provenance *p, const struct found *of, uint3
 {
 	struct key {
 		uint32_t origin, manager, name, version;
-	} key = {.origin = (uint32_t)of->origin};
+	} key = {.origin = (uint32_t)of->of.origin};
 	struct weft__package *grown;
 	uint32_t build_id;
 
-	if (weft__keys_text(&p->texts, of->manager, &key.manager) < 0 ||
-	    text_n(p, of->name, of->name_bytes, &key.name) < 0 ||
-	    text_n(p, of->version, of->version_bytes, &key.version) < 0 ||
+	if (weft__keys_text(&p->texts, of->of.manager, &key.manager) < 0 ||
+	    text_n(p, of->of.name, of->of.name_bytes, &key.name) < 0 ||
+	    text_n(p, of->of.version, of->of.version_bytes, &key.version) < 0 ||
 	    weft__keys_text(&p->texts, of->build_id, &build_id) < 0 ||
 	    weft__keys_add(&p->packages_by_key, &key, sizeof(key), ret) < 0)
 		return -ENOMEM;
@@ -271,7 +116,7 @@ static int package_get(struct weft__provenance *p, const struct found *of, uint3
 	if (!grown)
 		return -ENOMEM;
 	p->packages = grown;
-	grown[p->n_packages++] = (struct weft__package){of->origin, of->manager, key.name, key.version, build_id};
+	grown[p->n_packages++] = (struct weft__package){of->of.origin, of->of.manager, key.name, key.version, build_id};
 	return 0;
 }
 
@@ -295,18 +140,18 @@ static int by_path(struct weft__provenance *p, const char *path, const struct fo
 
 int weft__provenance_place(struct weft__provenance *p, const char *module, bool kernel, const char *file, uint32_t *ret)
 {
-	struct found found = {.manager = ""};
+	struct found found = {.of = {.manager = ""}};
 	const char *path = kernel ? "[kernel]" : module;
 	uint32_t at;
 
-	if (!kernel && file && file[0] && of_source(file, &found))
+	if (!kernel && file && file[0] && weft__package_of_source(file, &found.of))
 		return package_get(p, &found, ret);
 	at = weft__keys_find(&p->paths, path, strlen(path) + 1);
 	if (at != WEFT__MAP_NONE) {
 		*ret = p->package_of_path[at];
 		return 0;
 	}
-	found = (struct found){.manager = ""};
+	found = (struct found){.of = {.manager = ""}};
 	of_module(p, path, kernel, &found);
 	return by_path(p, path, &found, ret);
 }

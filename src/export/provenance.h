@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where code comes from: each mapped file, and each source file of a crate, is classified and gets the name and version
- * of its package. Facts of the segment say it (packages.h). Where it has none, it is found out on the machine that
- * recorded: dpkg's files are there (docs/decisions/065-provenance.md). Elsewhere only what paths say is known then.
- * Context: CALLER. */
+/* Where code comes from: each mapped file, and each source file of a crate, is classified and gets the name and
+ * version of its package. Facts of the segment say it (package/package.h). Where it has none, it is found out on the
+ * machine that recorded: dpkg's files are there (docs/decisions/065-provenance.md). Elsewhere only what paths say is
+ * known then. Context: CALLER. */
 #ifndef WEFT_EXPORT_PROVENANCE_H
 #define WEFT_EXPORT_PROVENANCE_H
 
 #include "analyze/recording.h"
-#include "export/dpkg.h"
-
-enum weft__origin {
-	WEFT__ORIGIN_UNKNOWN,   /* in no module that is known */
-	WEFT__ORIGIN_PROGRAM,   /* the file that was started */
-	WEFT__ORIGIN_LIBRARY,   /* what it brings with it, crates too */
-	WEFT__ORIGIN_SYSTEM,    /* C library, loader, the compiler's runtime, Debian's base */
-	WEFT__ORIGIN_KERNEL,    /* vdso too */
-	WEFT__ORIGIN_GENERATED, /* made while the program ran */
-	WEFT__ORIGINS
-};
+#include "package/package.h"
 
 struct weft__package {
 	enum weft__origin origin;
@@ -51,6 +41,5 @@ static inline const char *weft__provenance_text(const struct weft__provenance *p
 {
 	return weft__keys_at(&p->texts, text, NULL);
 }
-const char *weft__origin_name(enum weft__origin origin);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export/keys.h"
+#include "package/keys.h"
 
 #define WEFT__SUMS_VALUES_MAX 16
 #define WEFT__SUMS_NONE UINT32_MAX /* as stack or labels: there was no room for them */

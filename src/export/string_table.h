@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "export/keys.h"
+#include "package/keys.h"
 
 struct weft__strings {
 	const struct weft__keys *known; /* the aggregate's */

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,4 +98,24 @@ const char *weft__config_get(const char *config, const char *variable)
 		if ((value = config_value(at, variable)))
 			return value;
 	return NULL;
+}
+
+int weft__config_next(const char *config, const char **at, char *name, size_t bytes)
+{
+	const char *line = *at ? *at : config;
+
+	while (line && *line != END_MARK) {
+		const char *from = line + strspn(line, " \t"), *equals = strchr(from, '=');
+		size_t n = equals ? (size_t)(equals - from) : 0;
+
+		line += strlen(line) + 1;
+		while (n && strchr(" \t", from[n - 1]))
+			n--;
+		if (!n || *from == '#')
+			continue;
+		snprintf(name, bytes, "%.*s", (int)n, from);
+		*at = line;
+		return 1;
+	}
+	return 0;
 }

@@ -92,5 +92,8 @@ const char *weft__config_path(void);
 char *weft__config_read(struct weft_error *err);
 /* The value of a variable in that; NULL: it has none. */
 const char *weft__config_get(const char *config, const char *variable);
+/* The name in the next line that sets something, as it is written there, from *at on (NULL at first), which is moved
+ * behind that line. False: there is none. */
+int weft__config_next(const char *config, const char **at, char *name, size_t bytes);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "ship/profile_pool.h"
 #include "ship/profiles.h"
 #include "ship/url.h"
 #include "weft/version.h"
@@ -16,7 +17,8 @@ enum backend { PYROSCOPE, PARCA, DATADOG, OTLP };
 struct profiles {
 	enum backend backend;
 	struct weft__http *http;
-	const struct weft_export_plugin *encoders;
+	struct weft__pool_user user;
+	int joined;
 	char url[1200];
 	char key[160]; /* header with Datadog's key; "" */
 	uint64_t timeout_ns;
@@ -36,6 +38,14 @@ static const char *const types[] = {
 	[PARCA] = "Content-Type: application/json",
 	[DATADOG] = MULTIPART,
 	[OTLP] = "Content-Type: application/x-protobuf",
+};
+
+/* What of a segment each takes. */
+static const uint32_t forms[] = {
+	[PYROSCOPE] = 1u << WEFT__FORM_SERIES,
+	[PARCA] = 1u << WEFT__FORM_PPROF,
+	[DATADOG] = 1u << WEFT__FORM_PPROF | 1u << WEFT__FORM_PROVENANCE,
+	[OTLP] = 1u << WEFT__FORM_OTLP,
 };
 
 /* "pyroscope+http://HOST" is http://HOST/push..., and "datadog://SITE" the intake of that site. */
@@ -74,8 +84,14 @@ static int open_backend(struct weft__target *t, const struct weft__target_opts *
 	r = make_url(p, opts->url, t->shown, err);
 	if (r)
 		return r;
-	p->encoders = weft__profiles_open(err);
-	return p->encoders ? weft__http_open(&p->http, opts->stop, err) : -ENOENT;
+	p->user = (struct weft__pool_user){
+		.forms = forms[backend], .encoders = weft__profiles_open(err), .stop = opts->stop};
+	if (!p->user.encoders)
+		return -ENOENT;
+	p->joined = weft__pool_join(&p->user) == 0;
+	if (!p->joined)
+		return weft__fail(err, -WEFT_E_LIMIT, "%s: too many targets take profiles", t->shown);
+	return weft__http_open(&p->http, opts->stop, err);
 }
 
 static int pyroscope_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err)
@@ -99,30 +115,25 @@ static int otlp_open(struct weft__target *t, const struct weft__target_opts *opt
 }
 
 /* The body of the request. 0; 1: the segment has nothing of the kind; or a negative error. */
-static int make_body(struct profiles *p, const struct weft__parcel *parcel, struct weft__buf *body,
-		     struct weft_error *err)
+static int make_body(const struct profiles *p, const struct weft__parcel *parcel, const struct weft__pooled *made,
+		     struct weft__buf *body, struct weft_error *err)
 {
-	struct weft__export_opts opts = {.plain = p->backend == OTLP, .series = p->backend == PYROSCOPE};
-	struct weft__bytes profile = {0}, provenance = {0};
-	const char *paths_of[] = {parcel->path};
-	int r = (p->backend == OTLP ? p->encoders->otlp : p->encoders->pprof)(&profile, paths_of, 1, &opts, err);
+	const enum weft__export_form form = p->backend == OTLP        ? WEFT__FORM_OTLP
+					    : p->backend == PYROSCOPE ? WEFT__FORM_SERIES
+								      : WEFT__FORM_PPROF;
+	const struct weft__bytes *profile = weft__pooled_bytes(made, form);
 
-	if (r)
-		return r;
-	if (p->backend == DATADOG && p->encoders->provenance(&provenance, paths_of, 1, &opts, NULL) < 0)
-		provenance = (struct weft__bytes){0};
+	if (!profile->n_rows)
+		return 1;
 	if (p->backend == PYROSCOPE)
-		weft__body_pyroscope(body, parcel, &profile);
+		weft__body_pyroscope(body, parcel, profile);
 	else if (p->backend == PARCA)
-		weft__body_parca(body, parcel, &profile);
+		weft__body_parca(body, parcel, profile);
 	else if (p->backend == DATADOG)
-		weft__body_datadog(body, parcel, &profile, &provenance);
+		weft__body_datadog(body, parcel, profile, weft__pooled_bytes(made, WEFT__FORM_PROVENANCE));
 	else
-		weft__buf_put(body, profile.at, profile.n);
-	r = !profile.n_rows;
-	p->encoders->free(&profile);
-	p->encoders->free(&provenance);
-	return body->oom ? weft__fail(err, -ENOMEM, "out of memory") : r;
+		weft__buf_put(body, profile->at, profile->n);
+	return body->oom ? weft__fail(err, -ENOMEM, "out of memory") : 0;
 }
 
 static void send_body(struct profiles *p, const struct weft__buf *body, struct weft__verdict *ret)
@@ -157,11 +168,16 @@ static void send_body(struct profiles *p, const struct weft__buf *body, struct w
 static void profiles_send(struct weft__target *t, const struct weft__parcel *parcel, struct weft__verdict *ret)
 {
 	struct profiles *p = t->state;
+	struct weft__pooled *made = NULL;
 	struct weft__buf body = {0};
 	struct weft_error err = {0};
-	int r = make_body(p, parcel, &body, &err);
+	int r = weft__pool_get(&p->user, parcel, &made, &err);
 
-	if (r == -ENOMEM)
+	if (r == 0)
+		r = make_body(p, parcel, made, &body, &err);
+	if (r == -ECANCELED)
+		weft__verdict(ret, PARCEL_STOPPED, "%s", "");
+	else if (r == -ENOMEM)
 		weft__verdict(ret, PARCEL_RETRY, "out of memory");
 	else if (r < 0)
 		weft__verdict(ret, PARCEL_REFUSED, "%s", err.msg);
@@ -170,6 +186,8 @@ static void profiles_send(struct weft__target *t, const struct weft__parcel *par
 	else
 		send_body(p, &body, ret);
 	weft__buf_free(&body);
+	if (made)
+		weft__pool_put(&p->user, made, ret->outcome == PARCEL_SENT || ret->outcome == PARCEL_REFUSED);
 }
 
 static int profiles_reach(struct weft__target *t, struct weft_error *err)
@@ -184,6 +202,8 @@ static void profiles_close(struct weft__target *t)
 	struct profiles *p = t->state;
 
 	if (p) {
+		if (p->joined)
+			weft__pool_leave(&p->user);
 		weft__http_close(p->http);
 		explicit_bzero(p->key, sizeof(p->key));
 	}

@@ -84,6 +84,8 @@ struct weft__target {
 extern const struct weft__target_kind weft__target_file, weft__target_s3, weft__target_put, weft__target_puts,
 	weft__target_pyroscope, weft__target_parca, weft__target_datadog, weft__target_otlp, weft__target_call;
 
+/* Whether a URL names a kind of target that there is; else -WEFT_E_OPTION with a message. Nothing is opened. */
+int weft__target_check(const char *url, struct weft_error *err);
 /* Opens the target that a URL names, or the user's own. 0 or a negative error. */
 int weft__target_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err);
 void weft__target_close(struct weft__target *t);

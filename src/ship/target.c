@@ -30,7 +30,7 @@ static const struct weft__target_kind *find_kind(const char *url)
 	const char *colon = strstr(url, "://");
 	size_t n = strcspn(url, "+:"), i;
 
-	if (!colon && (*url == '/' || *url == '.'))
+	if (!colon && !strchr(url, ':'))
 		return &weft__target_file;
 	for (i = 0; colon && i < N_KINDS; i++)
 		if (strlen(kinds[i]->scheme) == n && !strncmp(url, kinds[i]->scheme, n))
@@ -56,24 +56,37 @@ static int set_layout(struct weft__target *t, const char *text, struct weft_erro
 	return 0;
 }
 
-int weft__target_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err)
+static int no_such_kind(const char *shown, struct weft_error *err)
 {
 	char schemes[200] = "";
 	size_t i, at = 0;
 
-	memset(t, 0, sizeof(*t));
-	weft__url_show(opts->url, t->shown, sizeof(t->shown));
-	weft__url_tag(opts->url, t->tag);
-	t->kind = opts->fn ? &weft__target_call : find_kind(opts->url);
-	if (t->kind && !opts->fn && set_layout(t, opts->url, err) < 0)
-		return -WEFT_E_OPTION;
-	if (t->kind)
-		return t->kind->open(t, opts, err);
 	for (i = 0; i < N_KINDS; i++)
 		at += (size_t)snprintf(schemes + at, sizeof(schemes) - at, "%s%s%s", i ? ", " : "", kinds[i]->scheme,
 				       kinds[i]->over == TARGET_OVER_HTTP ? "+http" : "");
 	return weft__fail(err, -WEFT_E_OPTION, "%s: there is no such target; give a path, or a URL with one of %s",
-			  t->shown, schemes);
+			  shown, schemes);
+}
+
+int weft__target_check(const char *url, struct weft_error *err)
+{
+	char shown[256];
+
+	weft__url_show(url, shown, sizeof(shown));
+	return find_kind(url) ? 0 : no_such_kind(shown, err);
+}
+
+int weft__target_open(struct weft__target *t, const struct weft__target_opts *opts, struct weft_error *err)
+{
+	memset(t, 0, sizeof(*t));
+	weft__url_show(opts->url, t->shown, sizeof(t->shown));
+	weft__url_tag(opts->url, t->tag);
+	t->kind = opts->fn ? &weft__target_call : find_kind(opts->url);
+	if (!t->kind)
+		return no_such_kind(t->shown, err);
+	if (!opts->fn && set_layout(t, opts->url, err) < 0)
+		return -WEFT_E_OPTION;
+	return t->kind->open(t, opts, err);
 }
 
 void weft__target_close(struct weft__target *t)

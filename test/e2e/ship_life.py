@@ -271,6 +271,45 @@ def many_starts_and_stops_leave_nothing_behind():
     store.close()
 
 
+def recorders_with_other_options_follow_each_other():
+    """In one process: other directories, rates, names, with a target and without. What one was told the next does not
+    do, and nothing is left behind."""
+    store, top, n = Store(), new_dir(), 30 if ASAN else 150
+    out = run(PROGRAM, n, "reopen", top, store.url, timeout=300)
+    for kind in range(3):
+        directory = "%s/%d" % (top, kind)
+        check(len(sealed(directory)) == 2 * n // 3, kind, len(sealed(directory)))
+        got = facts(directory)
+        check(got["service.name"] == "kind %d" % kind, got)
+        check((got["sample.engine"] == "off") == (kind == 0), got)
+        shipped = [name for name in os.listdir(directory) if ".ship-" in name]
+        check(bool(shipped) == (kind == 2), shipped)
+    arrived(store, top + "/2")
+    use = [dict(word.split("=") for word in line.split()[1:]) for line in out.splitlines() if line.startswith("use ")]
+    first, last = use[len(use) // 4], use[-1]
+    check(last["fds"] == first["fds"] and last["threads"] == first["threads"], first, last)
+    check(ASAN or int(last["rss_kb"]) <= int(first["rss_kb"]) + 2048, "memory grew:", first, last)
+    store.close()
+
+
+def packages_are_in_segments_that_are_written_by_default():
+    """As facts, and no file of the machine is needed to know them: the report of a copy says the same."""
+    directory = new_dir()
+    child = background(0, "wait", WEFT_DIR=directory, WEFT_SEGMENT_SECONDS="4", WEFT_SAMPLE_HZ="199")
+    wait_for(lambda: sealed(directory))
+    end(child)
+    found = {key[len("package:"):]: value for key, value in facts(directory).items() if key.startswith("package:")}
+    check(found.get(os.path.realpath(PROGRAM)) == "program file ship_program", found)
+    libc = [value for path, value in found.items() if os.path.basename(path) == "libc.so.6"]
+    owner = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "libc6"], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True) if shutil.which("dpkg-query") else None
+    if owner and not owner.returncode:
+        check(libc == ["system debian libc6 " + owner.stdout], libc, owner.stdout)
+    else:
+        check(libc == ["system file libc.so 6"], libc)
+    check(all("\n" not in path + value for path, value in found.items()), found)
+
+
 def a_soak_of_some_seconds_does_not_grow():
     """A new segment ten times a second, threads that come and go, a target that fails now and then; bench/agent.py has
     ten minutes of it."""
@@ -303,4 +342,5 @@ sys.exit(main([a_recorder_that_works_says_so_in_its_first_seconds,
                names_and_labels_come_from_usual_variables, what_the_machine_is_goes_with_profiles,
                credentials_of_a_program_that_a_profile_names, secrets_are_in_no_log_and_in_no_file,
                certificates_are_verified, proxies_are_used, many_starts_and_stops_leave_nothing_behind,
+               recorders_with_other_options_follow_each_other, packages_are_in_segments_that_are_written_by_default,
                a_soak_of_some_seconds_does_not_grow]))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records some segments and ends in one of several ways; for ship.py.
  * usage: ship_program N stop|exit|wait|idle|cycles|fork|call|exec|soak|signal, with WEFT_* in the environment. N is of
- * segments; of cycles; of seconds, for soak. */
+ * segments; of cycles; of seconds, for soak. Or: ship_program N reopen DIR URL, N recorders in turn. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -152,6 +152,40 @@ static int cycles(struct weft_recorder *rec, int n, struct weft_error *err)
 	return 0;
 }
 
+/* One recorder after the other, each with other options; DIR/0, DIR/1 and DIR/2 in turn. */
+static int reopen(int n, const char *dir, const char *url, struct weft_error *err)
+{
+	for (int i = 0; i < n; i++) {
+		struct weft_recorder_opts opts = WEFT_OPTIONS_INIT(weft_recorder_opts);
+		struct weft_recorder *rec = NULL;
+		char path[4000], name[20];
+
+		snprintf(path, sizeof(path), "%s/%d", dir, i % 3);
+		snprintf(name, sizeof(name), "kind %d", i % 3);
+		opts.dir = path;
+		opts.name = name;
+		opts.sample_hz = i % 3 == 0 ? WEFT_OFF : (uint64_t)(i % 3) * 50;
+		opts.wall_hz = i % 2 ? WEFT_OFF : 19;
+		opts.keep_bytes = i % 3 == 1 ? (uint64_t)64 << 20 : 0;
+		opts.ship_to = i % 3 == 2 ? url : NULL;
+		opts.ship_delete = 0;
+		opts.ship_wait_ns = UINT64_C(5000000000);
+		if (weft_recorder_open(&rec, &opts, err) < 0)
+			return die("open", err);
+		if (weft_recorder_start(rec, err) < 0 || make_segments(rec, 1, err) < 0)
+			return die("start", err);
+		if (weft_recorder_pause(rec) < 0 || weft_recorder_start(rec, err) < 0)
+			return die("pause", err);
+		emit_polls();
+		if (weft_recorder_stop(rec, err) < 0)
+			return die("stop", err);
+		weft_recorder_close(rec, NULL);
+		if (i % 30 == 29)
+			show_use(i + 1);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *end = argc > 2 ? argv[2] : "stop";
@@ -161,6 +195,8 @@ int main(int argc, char **argv)
 	double begun;
 
 	weft_set_log(log_line, WEFT_LOG_WARN, NULL);
+	if (!strcmp(end, "reopen"))
+		return reopen(n, argv[3], argv[4], &err);
 	if (weft_recorder_open_env(&rec, NULL, &err) < 0)
 		return die("open", &err);
 	if (!rec) {
@@ -203,7 +239,12 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!strcmp(end, "fork")) {
-		pid_t child = fork();
+		pid_t child;
+
+#ifdef __SANITIZE_ADDRESS__ /* its allocator is not locked around a fork, and threads of weft have just begun */
+		nanosleep(&(struct timespec){0, 500000000}, NULL);
+#endif
+		child = fork();
 
 		if (!child) {
 			emit_polls();

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/dpkg.h"
+#include "package/dpkg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -40,7 +40,7 @@ static void export_all(struct weft__recordings *list, const struct weft__export_
 	struct weft__aggregate agg;
 	struct weft__buf out = {0};
 
-	if (weft__aggregate_init(&agg, list, opts, NULL) < 0)
+	if (weft__aggregate_init(&agg, list, opts, NULL, NULL) < 0)
 		return;
 	check_sums(&agg);
 	weft__pprof_encode(&agg, &out);

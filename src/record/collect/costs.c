@@ -13,6 +13,7 @@
 #include "record/collect/collector.h"
 #include "record/event/account.h"
 #include "record/event/poll.h"
+#include "record/package.h"
 #include "record/ship.h"
 #include "record/source.h"
 #include "record/symbolize.h"
@@ -30,7 +31,7 @@
 
 /* What costs and is no source. */
 enum { COLLECTOR = WEFT_COST_COLLECTOR - 1, TABLES = WEFT_COST_TABLES - 1 };
-enum { SYMBOLS = WEFT_COST_SYMBOLS - 1, EVENTS = WEFT_COST_EVENTS - 1 };
+enum { SYMBOLS = WEFT_COST_SYMBOLS - 1, EVENTS = WEFT_COST_EVENTS - 1, SHIP = WEFT_COST_SHIP - 1 };
 
 _Static_assert((uint32_t)WEFT_OFF == GOVERNOR_NO_LIMIT, "the option's value for no limit");
 _Static_assert(SOURCE_FULL == GOVERNOR_FULL, "sources and the governor mean the same level");
@@ -92,10 +93,10 @@ static uint64_t part_of(uint64_t events, uint64_t all_events, uint64_t ns)
 
 uint64_t weft__costs_spread(struct weft__costs *costs, uint64_t now_ns)
 {
-	static const uint32_t of[2] = {TABLES, SYMBOLS};
+	static const uint32_t of[COSTS_SPREAD] = {TABLES, SYMBOLS, SHIP};
 	uint64_t passed = weft__costs_since(&costs->spread_at_ns, now_ns), left = 0;
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < COSTS_SPREAD; i++) {
 		uint64_t open = costs->spent_ns[of[i]] - costs->spread_ns[i];
 		uint64_t part =
 			passed < SPREAD_NS ? (uint64_t)((double)open * (double)passed / (double)SPREAD_NS) : open;
@@ -116,6 +117,7 @@ static const uint64_t *as_caused(struct weft__costs *costs, uint64_t *ns)
 	}
 	ns[TABLES] = costs->spread_ns[0];
 	ns[SYMBOLS] = costs->spread_ns[1];
+	ns[SHIP] = costs->spread_ns[2];
 	return ns;
 }
 
@@ -152,8 +154,8 @@ static void costs_measure(struct weft__collector *c)
 	collector = collector > own ? collector - own : 0;
 	spent[COLLECTOR] += collector;
 	spent[TABLES] += weft__costs_since(&costs->tables_ns, weft__tables_cost());
-	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize) +
-									weft__ship_cost(c->segments.ship));
+	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
+	spent[SHIP] += weft__costs_since(&costs->ship_ns, weft__ship_cost(c->segments.ship) + weft__package_cost());
 	for (uint32_t i = 0; i < COSTS; i++) {
 		uint64_t part = part_of(more[i].events, events, collector - caused);
 

@@ -9,8 +9,9 @@
 #include "record/source.h"
 #include "weft/kind.h"
 
-#define COSTS WEFT_COST_EVENTS /* sources; numbers of enum weft_cost less 1 */
+#define COSTS WEFT_COST_SHIP /* sources; numbers of enum weft_cost less 1 */
 
+#define COSTS_SPREAD 3 /* unwind tables, symbols, reporters: made now and then */
 #define COSTS_FIELDS 5
 
 struct weft__cost {
@@ -26,22 +27,22 @@ struct weft_recorder_stats;
 
 struct weft__costs {
 	struct weft__governor governor;
-	uint64_t spent_ns[COSTS];    /* since open */
-	uint64_t reported_ns[COSTS]; /* of that, what is in events */
-	uint32_t rate[COSTS];        /* in force: Hz; of switches thousandths of the time; 0: it has none */
-	uint64_t program_ns;         /* CPU time of the process besides, while recording */
-	uint64_t reported_at_ns;     /* 0: nothing has been reported, and nothing recorded */
-	uint64_t step_ns;            /* when the governor is asked next */
-	uint64_t pace_ns;            /* and how long after that */
-	uint64_t caused_ns[COSTS];   /* of the collector's, what was for a source */
-	uint64_t spread_ns[2];       /* of unwind tables and of symbols, what the governor knows of by now */
-	uint64_t spread_at_ns;       /* when that was worked out */
-	uint64_t gate_ns;            /* when a source has to be held, or let go */
-	uint64_t fixed_ns[COSTS];    /* what no lower level would have saved */
-	uint64_t cpu_ns;             /* of the process, at the last look while recording */
-	uint64_t limited_segment;    /* that says so, plus 1 */
-	uint64_t looked_ns;          /* for what is hopeless */
-	uint64_t hopeless_ns[COSTS]; /* since when it is; 0: it is not */
+	uint64_t spent_ns[COSTS];         /* since open */
+	uint64_t reported_ns[COSTS];      /* of that, what is in events */
+	uint32_t rate[COSTS];             /* in force: Hz; of switches thousandths of the time; 0: it has none */
+	uint64_t program_ns;              /* CPU time of the process besides, while recording */
+	uint64_t reported_at_ns;          /* 0: nothing has been reported, and nothing recorded */
+	uint64_t step_ns;                 /* when the governor is asked next */
+	uint64_t pace_ns;                 /* and how long after that */
+	uint64_t caused_ns[COSTS];        /* of the collector's, what was for a source */
+	uint64_t spread_ns[COSTS_SPREAD]; /* of these, what the governor knows of by now */
+	uint64_t spread_at_ns;            /* when that was worked out */
+	uint64_t gate_ns;                 /* when a source has to be held, or let go */
+	uint64_t fixed_ns[COSTS];         /* what no lower level would have saved */
+	uint64_t cpu_ns;                  /* of the process, at the last look while recording */
+	uint64_t limited_segment;         /* that says so, plus 1 */
+	uint64_t looked_ns;               /* for what is hopeless */
+	uint64_t hopeless_ns[COSTS];      /* since when it is; 0: it is not */
 	int running;
 	int trying; /* what a source costs is being found out */
 
@@ -55,7 +56,7 @@ struct weft__costs {
 
 	/* counters as they were at the last look */
 	struct weft__source_cost seen[COSTS];
-	uint64_t collector_ns, encoder_ns, tables_ns, symbols_ns, events;
+	uint64_t collector_ns, encoder_ns, tables_ns, symbols_ns, ship_ns, events;
 	uint64_t slots; /* that threads of the program filled */
 	uint64_t staged_runs;
 	double emit_ns; /* what it takes to fill one */

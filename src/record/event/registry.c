@@ -491,3 +491,8 @@ int weft__registry_fact(const char *key, const char *value)
 	weft__registry_unlock();
 	return err;
 }
+
+uint32_t weft__registry_modules(void)
+{
+	return registry.modules.n;
+}

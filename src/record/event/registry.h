@@ -41,6 +41,8 @@ int weft__registry_share(struct rings_head *head, char *base, const struct weft_
 uint32_t weft__registry_worker(uint32_t runtime, uint32_t index);
 /* COLLECTOR. The id of a module, whose own is not looked at; 0 on failure. */
 uint32_t weft__registry_module(const struct weft_module *module);
+/* COLLECTOR. How many there are: another number when there is a new one. */
+uint32_t weft__registry_modules(void);
 /* CALLER. A fact of each segment from here on; the last one of a key counts. 0, -WEFT_E_LIMIT or -errno. */
 int weft__registry_fact(const char *key, const char *value);
 /* COLLECTOR. Records of the log from byte `from` on; `from` is moved to the end. */

@@ -255,6 +255,8 @@ TEST(inspect_ends_quietly_when_its_pipe_is_closed)
 
 TEST(push_ls_and_config_refuse_what_makes_no_sense)
 {
+	FILE *conf;
+
 	BEGIN;
 	CHECK_EQ(run("push %s", dir), 2);
 	CHECK(says("no target: give --to URL"));
@@ -274,6 +276,23 @@ TEST(push_ls_and_config_refuse_what_makes_no_sense)
 	CHECK_EQ(run("config"), 1);
 	CHECK(says("WEFT_LEVEL=99: level is 99; give at most 19"));
 	unsetenv("WEFT_LEVEL");
+	setenv("WEFT_SHIP_TO", "/tmp ftp://user:secret@x", 1);
+	CHECK_EQ(run("config"), 1);
+	CHECK(says("there is no such target") && !says("secret"));
+	unsetenv("WEFT_SHIP_TO");
+	setenv("WEFT_SAMPLE_HERTZ", "9", 1);
+	CHECK_EQ(run("config"), 0);
+	CHECK(says("WEFT_SAMPLE_HERTZ is no option"));
+	unsetenv("WEFT_SAMPLE_HERTZ");
+	conf = fopen(segfile_path(dir, "my.conf"), "we");
+	REQUIRE(conf != NULL);
+	fputs("sample_hz = 9\n# a = b\n\n  sample_hertz=9\n", conf);
+	fclose(conf);
+	setenv("WEFT_CONFIG", segfile_path(dir, "my.conf"), 1);
+	CHECK_EQ(run("config"), 1);
+	CHECK(says("my.conf: sample_hertz is no option"));
+	unsetenv("WEFT_CONFIG");
+	unlink(segfile_path(dir, "my.conf"));
 	segfile_remove(dir, names);
 }
 

@@ -126,7 +126,7 @@ TEST(an_endpoint_that_is_named_late_is_that_of_all_samples_of_its_request)
 	size_t row;
 
 	begin();
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	REQUIRE(row_of(&agg, 4 * MS, &first, &row));
 	CHECK_EQ(first.span, 0xabc);
 	CHECK_EQ(first.root, 0xdef);
@@ -172,7 +172,7 @@ TEST(time_off_the_cpu_and_wall_time_have_the_span_that_was_in_force_then)
 	struct weft__aggregate agg;
 
 	begin_with(off_events, N(off_events));
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	CHECK_EQ(span_of(&agg, WEFT__VALUE_OFFCPU_NS, "blocked"), 0xa1);
 	CHECK_EQ(span_of(&agg, WEFT__VALUE_OFFCPU_NS, "preempted"), 0xa2);
 	CHECK_EQ(span_of(&agg, WEFT__VALUE_WALL_NS, "blocked"), 0xa1);
@@ -190,7 +190,7 @@ TEST(tags_are_those_given_then_the_users_labels_then_the_clouds_facts)
 	struct weft__aggregate agg;
 
 	begin();
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	CHECK_STR(weft__tags_get(&agg.tags, "team"), "mine");
 	CHECK_STR(weft__tags_get(&agg.tags, "env"), "prod");
 	CHECK_STR(weft__tags_get(&agg.tags, "cloud.region"), "eu-west-3");
@@ -209,7 +209,7 @@ TEST(a_place_has_its_address_in_the_mapping_and_a_cut_stack_says_so)
 	size_t row, n;
 
 	begin();
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	REQUIRE(row_of(&agg, 6 * MS, &labels, &row));
 	frames = weft__sums_frames(&agg.sums, agg.sums.rows[row].stack, &n);
 	REQUIRE(n == 3);
@@ -229,7 +229,7 @@ TEST(what_is_summed_is_what_was_asked_for)
 	struct weft__aggregate agg;
 
 	begin();
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	CHECK_EQ(total(&agg, WEFT__VALUE_CPU_SAMPLES), 3);
 	CHECK_EQ(total(&agg, WEFT__VALUE_CPU_NS), 15 * MS);
 	CHECK_EQ(total(&agg, WEFT__VALUE_WAIT_COUNT), 101);
@@ -240,14 +240,14 @@ TEST(what_is_summed_is_what_was_asked_for)
 	weft__aggregate_fini(&agg);
 	opts.what = WEFT__EXPORT_POLL | WEFT__EXPORT_CPU;
 	opts.min_poll_ns = 10 * MS;
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	CHECK_EQ(total(&agg, WEFT__VALUE_CPU_NS), 9 * MS);
 	CHECK_EQ(total(&agg, WEFT__VALUE_POLL_COUNT), 1);
 	CHECK_EQ(total(&agg, WEFT__VALUE_WAIT_COUNT), 0);
 	weft__aggregate_fini(&agg);
 	opts = (struct weft__export_opts){
 		.no_symbols = true, .no_contexts = true, .from_ns = 16 * MS, .to_ns = 55 * MS};
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	CHECK_EQ(total(&agg, WEFT__VALUE_CPU_NS), 5 * MS);
 	CHECK_EQ(total(&agg, WEFT__VALUE_POLL_COUNT), 1);
 	CHECK_EQ(agg.end_unix_ns - agg.start_unix_ns, 39 * MS);
@@ -263,7 +263,7 @@ TEST(a_profile_that_does_not_fit_keeps_its_sums_and_says_so)
 	size_t i, found = 0;
 
 	begin();
-	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL) == 0);
+	REQUIRE(weft__aggregate_init(&agg, &list, &opts, NULL, NULL) == 0);
 	CHECK_EQ(agg.sums.n_rows, 0);
 	CHECK(agg.sums.n_dropped > 0);
 	CHECK_EQ(total(&agg, WEFT__VALUE_CPU_NS), 15 * MS);

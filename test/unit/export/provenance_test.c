@@ -166,6 +166,26 @@ TEST(a_machine_without_dpkg_has_the_names_of_files)
 	weft__names_fini(&rec.names);
 }
 
+TEST(lists_with_names_like_those_of_the_files_come_first_and_the_others_only_if_needed)
+{
+	struct weft__dpkg dpkg = {0};
+
+	begin();
+	CHECK_EQ(weft__dpkg_want(&dpkg, "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13"), 0);
+	CHECK_EQ(weft__dpkg_want(&dpkg, "/home/me/libcart.so"), 0); /* Debian has nothing there */
+	CHECK_EQ(weft__dpkg_want(&dpkg, "/usr/local/lib/libcart.so"), 0);
+	CHECK_EQ(weft__dpkg_read(&dpkg, dir), 0);
+	CHECK_EQ(dpkg.n_read, 1);
+	CHECK(weft__dpkg_get(&dpkg, "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13") != NULL);
+	CHECK(weft__dpkg_get(&dpkg, "/home/me/libcart.so") == NULL);
+	weft__dpkg_fini(&dpkg);
+	CHECK_EQ(weft__dpkg_want(&dpkg, "/usr/lib/x86_64-linux-gnu/libm.so.6"), 0); /* of libc6, if it were there */
+	CHECK_EQ(weft__dpkg_read(&dpkg, dir), 0);
+	CHECK_EQ(dpkg.n_read, 3);
+	weft__dpkg_fini(&dpkg);
+	end();
+}
+
 TEST(facts_of_the_segment_say_it_on_another_machine)
 {
 	struct weft__recording rec = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/dpkg.h"
+#include "package/dpkg.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/text.h"
 
 #define FILE_MAX ((size_t)64 << 20)
 
 /* Debian has moved /lib, /bin and /sbin below /usr; lists may still have the old paths. */
-static const char *plain(const char *path, size_t *n)
+static const char *plain_path(const char *path, size_t *n)
 {
 	static const char *const moved[] = {"/lib", "/bin", "/sbin"};
 	size_t i;
@@ -30,12 +31,26 @@ static const char *plain(const char *path, size_t *n)
 	return path;
 }
 
+/* What users build themselves is elsewhere, and would be looked for in all lists. */
+static bool may_be_packaged(const char *path)
+{
+	static const char *const roots[] = {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/etc/", "/var/lib/"};
+	size_t i;
+
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		if (strncmp(path, roots[i], strlen(roots[i])) == 0)
+			return strncmp(path, "/usr/local/", 11) != 0;
+	return false;
+}
+
 int weft__dpkg_want(struct weft__dpkg *dpkg, const char *path)
 {
 	size_t n = strlen(path), before = dpkg->wanted.n;
-	const char *key = plain(path, &n);
+	const char *key = plain_path(path, &n);
 	uint32_t at, empty, *grown;
 
+	if (!may_be_packaged(path))
+		return 0;
 	if (weft__keys_text(&dpkg->texts, "", &empty) < 0 || weft__keys_add(&dpkg->wanted, key, n, &at) < 0)
 		return -ENOMEM;
 	if (at < before)
@@ -79,12 +94,13 @@ int weft__dpkg_list(struct weft__dpkg *dpkg, const char *package, size_t package
 	while (text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
 		size_t length = (size_t)((stop ? stop : end) - text);
-		const char *path = plain(text, &length);
+		const char *path = plain_path(text, &length);
 		uint32_t at = length ? weft__keys_find(&dpkg->wanted, path, length) : WEFT__MAP_NONE, number;
 
 		if (at != WEFT__MAP_NONE) {
 			if (package_get(dpkg, package, package_bytes, &number) < 0)
 				return -ENOMEM;
+			dpkg->n_found += !dpkg->package_of[at];
 			dpkg->package_of[at] = number + 1;
 		}
 		text = stop ? stop + 1 : end;
@@ -99,7 +115,7 @@ struct stanza {
 	bool base;
 };
 
-static bool is_field(const char *line, size_t n, const char *name, const char **value, size_t *bytes)
+static bool is_stanza_field(const char *line, size_t n, const char *name, const char **value, size_t *bytes)
 {
 	size_t length = strlen(name);
 
@@ -117,18 +133,18 @@ static void take_field(struct stanza *to, const char *line, size_t n)
 	const char *value;
 	size_t bytes;
 
-	if (is_field(line, n, "Package:", &to->package, &to->package_bytes) ||
-	    is_field(line, n, "Version:", &to->version, &to->version_bytes) ||
-	    is_field(line, n, "Architecture:", &to->architecture, &to->architecture_bytes))
+	if (is_stanza_field(line, n, "Package:", &to->package, &to->package_bytes) ||
+	    is_stanza_field(line, n, "Version:", &to->version, &to->version_bytes) ||
+	    is_stanza_field(line, n, "Architecture:", &to->architecture, &to->architecture_bytes))
 		return;
-	if (is_field(line, n, "Source:", &value, &bytes)) {
+	if (is_stanza_field(line, n, "Source:", &value, &bytes)) {
 		const char *space = memchr(value, ' ', bytes); /* a version may follow */
 
 		to->source = value;
 		to->source_bytes = space ? (size_t)(space - value) : bytes;
-	} else if (is_field(line, n, "Essential:", &value, &bytes)) {
+	} else if (is_stanza_field(line, n, "Essential:", &value, &bytes)) {
 		to->base |= bytes == 3 && memcmp(value, "yes", 3) == 0;
-	} else if (is_field(line, n, "Priority:", &value, &bytes)) {
+	} else if (is_stanza_field(line, n, "Priority:", &value, &bytes)) {
 		to->base |= (bytes == 8 && memcmp(value, "required", 8) == 0) ||
 			    (bytes == 9 && memcmp(value, "important", 9) == 0);
 	}
@@ -196,7 +212,7 @@ int weft__dpkg_status(struct weft__dpkg *dpkg, const char *text, size_t n)
 }
 
 /* NULL and 0: it cannot be read. `*ret` is the caller's. */
-static int read_file(int dir, const char *name, char **ret, size_t *n)
+static int read_dpkg_file(int dir, const char *name, char **ret, size_t *n)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -217,20 +233,59 @@ static int read_file(int dir, const char *name, char **ret, size_t *n)
 	return rc;
 }
 
-static int read_lists(struct weft__dpkg *dpkg, DIR *lists)
+/* Of the name of a file or a package what the other may begin with, too: behind "lib". Parts of the C library that have
+ * names of their own are in libc6. */
+static const char *stem_of(const char *name)
+{
+	static const char *const of_libc[] = {"ld-linux", "libm.so", "libpthread.so", "libdl.so", "librt.so"};
+	size_t i;
+
+	for (i = 0; i < sizeof(of_libc) / sizeof(of_libc[0]); i++)
+		if (strncmp(name, of_libc[i], strlen(of_libc[i])) == 0)
+			return "c6";
+	return strncmp(name, "lib", 3) == 0 ? name + 3 : name;
+}
+
+static bool is_likely(const struct weft__dpkg *dpkg, const char *list)
+{
+	const char *stem = stem_of(list);
+	uint32_t i;
+
+	for (i = 0; i < dpkg->wanted.n; i++) {
+		size_t n, base;
+		const char *path = weft__keys_at(&dpkg->wanted, i, &n), *of;
+		char name[16] = "";
+
+		for (base = n; base && path[base - 1] != '/'; base--)
+			;
+		snprintf(name, sizeof(name), "%.*s", (int)(n - base), path + base);
+		of = stem_of(name);
+		if (of[0] == stem[0] && (of[1] == stem[1] || of[1] == '.' || of[1] == '-'))
+			return true;
+	}
+	return false;
+}
+
+static bool dpkg_done(const struct weft__dpkg *dpkg)
+{
+	return dpkg->n_found == dpkg->wanted.n || (dpkg->stop && load_relaxed(dpkg->stop));
+}
+
+static int read_lists(struct weft__dpkg *dpkg, DIR *lists, bool likely)
 {
 	struct dirent *entry;
 	int rc = 0;
 
-	while (rc == 0 && (entry = readdir(lists))) {
+	while (rc == 0 && !dpkg_done(dpkg) && (entry = readdir(lists))) {
 		char *text;
 		size_t n;
 
-		if (!weft__ends_in(entry->d_name, ".list"))
+		if (!weft__ends_in(entry->d_name, ".list") || is_likely(dpkg, entry->d_name) != likely)
 			continue;
-		rc = read_file(dirfd(lists), entry->d_name, &text, &n);
+		rc = read_dpkg_file(dirfd(lists), entry->d_name, &text, &n);
 		if (rc == 0 && text)
 			rc = weft__dpkg_list(dpkg, entry->d_name, strlen(entry->d_name) - strlen(".list"), text, n);
+		dpkg->n_read++;
 		weft__free(text);
 	}
 	return rc;
@@ -250,14 +305,18 @@ int weft__dpkg_read(struct weft__dpkg *dpkg, const char *dir)
 	}
 	info = openat(at, "info", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lists = info < 0 ? NULL : fdopendir(info);
-	if (lists)
-		rc = read_lists(dpkg, lists);
-	else if (info >= 0)
-		close(info);
-	if (lists)
+	if (lists) {
+		rc = read_lists(dpkg, lists, true);
+		rewinddir(lists);
+		if (rc == 0)
+			rc = read_lists(dpkg, lists, false);
 		closedir(lists);
-	if (rc == 0)
-		rc = read_file(at, "status", &text, &n);
+	} else if (info >= 0) {
+		close(info);
+	}
+	text = NULL;
+	if (rc == 0 && dpkg->n_packages)
+		rc = read_dpkg_file(at, "status", &text, &n);
 	if (rc == 0 && text) {
 		rc = weft__dpkg_status(dpkg, text, n);
 		weft__free(text);
@@ -269,7 +328,7 @@ int weft__dpkg_read(struct weft__dpkg *dpkg, const char *dir)
 const struct weft__dpkg_package *weft__dpkg_get(const struct weft__dpkg *dpkg, const char *path)
 {
 	size_t n = strlen(path);
-	const char *key = plain(path, &n);
+	const char *key = plain_path(path, &n);
 	uint32_t at = weft__keys_find(&dpkg->wanted, key, n);
 
 	return at == WEFT__MAP_NONE || !dpkg->package_of[at] ? NULL : &dpkg->packages[dpkg->package_of[at] - 1];

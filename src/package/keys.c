@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/keys.h"
+#include "package/keys.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "segment/hash.h"
 
 /* Keys with the same hash have numbers one behind the other: `*hash` becomes the one of this key, or the free one. */
-static uint32_t find(const struct weft__keys *keys, uint64_t *hash, const void *bytes, size_t n)
+static uint32_t find_key(const struct weft__keys *keys, uint64_t *hash, const void *bytes, size_t n)
 {
 	for (;; ++*hash) {
 		uint32_t at = weft__map_get(&keys->by_hash, *hash);
@@ -23,7 +23,7 @@ uint32_t weft__keys_find(const struct weft__keys *keys, const void *bytes, size_
 {
 	uint64_t hash = weft__hash(bytes, n);
 
-	return find(keys, &hash, bytes, n);
+	return find_key(keys, &hash, bytes, n);
 }
 
 static int make_room(struct weft__keys *keys, size_t n)
@@ -49,7 +49,7 @@ static int make_room(struct weft__keys *keys, size_t n)
 int weft__keys_add(struct weft__keys *keys, const void *bytes, size_t n, uint32_t *ret)
 {
 	uint64_t hash = weft__hash(bytes, n);
-	uint32_t at = find(keys, &hash, bytes, n);
+	uint32_t at = find_key(keys, &hash, bytes, n);
 	struct weft__key *grown;
 
 	if (at != WEFT__MAP_NONE) {

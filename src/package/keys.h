@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Byte strings, each kept once, numbered from 0 on in the order in which they came: texts, stacks, sets of labels.
  * Context: CALLER. */
-#ifndef WEFT_EXPORT_KEYS_H
-#define WEFT_EXPORT_KEYS_H
+#ifndef WEFT_PACKAGE_KEYS_H
+#define WEFT_PACKAGE_KEYS_H
 
 #include <stddef.h>
 #include <stdint.h>
