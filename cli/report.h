@@ -189,8 +189,6 @@ const char *report_no_switches(const struct report *report,
 void report_waits(const struct report *report);
 /* Of the time, in which switches were recorded; 1: all of it. */
 double report_switch_share(const struct report *report);
-/* Why not all or none are recorded; NULL: it is not said. */
-const char *report_switch_why(const struct report *report);
 void report_off_cpu(const struct report *report);
 void report_wall(const struct report *report);
 void report_stuck(const struct report *report);

@@ -18,7 +18,7 @@
 
 const char *report_no_switches(const struct report *report, const struct weft__breakdown *breakdown)
 {
-	const char *why = report_switch_why(report);
+	const char *why = weft__switch_why(&report->rec->names);
 
 	if (breakdown->cpu != WEFT__CPU_UNKNOWN)
 		return breakdown->split.ns[WEFT__NOT_MEASURED] ? "its CPU clock was not read often enough" : NULL;

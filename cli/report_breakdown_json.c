@@ -213,7 +213,7 @@ static void waits(struct weft__json *json, const struct report *report)
 static void off_cpu(struct weft__json *json, const struct report *report)
 {
 	const struct weft__result *r = report->result;
-	const char *why = report_switch_why(report);
+	const char *why = weft__switch_why(&report->rec->names);
 
 	if (r->off.n_threads == 0) {
 		weft__json_absent(json, "off_cpu", why ? why : "no switches here");

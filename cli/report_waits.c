@@ -165,13 +165,6 @@ double report_switch_share(const struct report *report)
 	return r->off.switch_span_ns ? 1 - (double)r->off.switch_missing_ns / (double)r->off.switch_span_ns : 1;
 }
 
-const char *report_switch_why(const struct report *report)
-{
-	const char *why = weft__names_fact(&report->rec->names, "degraded.switch");
-
-	return why && why[0] ? why : weft__names_fact(&report->rec->names, "switch.spared");
-}
-
 void report_off_cpu(const struct report *report)
 {
 	REPORT_VIEW(threads, WEFT__COL_THREAD_OFFCPU_SUMMARY_THREAD, WEFT__COL_THREAD_OFFCPU_SUMMARY_BLOCKED,
@@ -179,7 +172,7 @@ void report_off_cpu(const struct report *report)
 		    WEFT__COL_THREAD_OFFCPU_SUMMARY_N_PREEMPTED, WEFT__COL_THREAD_OFFCPU_SUMMARY_LONGEST,
 		    WEFT__COL_THREAD_OFFCPU_SUMMARY_SAMPLES) = {REPORT_OF(threads), .more = " threads"};
 	const struct weft__result *r = report->result;
-	const char *why = report_switch_why(report);
+	const char *why = weft__switch_why(&report->rec->names);
 	double share = report_switch_share(report);
 	char figure[CLI_FIGURE];
 

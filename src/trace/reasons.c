@@ -117,7 +117,18 @@ bool weft__detects(const struct weft__names *names)
 	return detector && strcmp(detector, "rseq") == 0;
 }
 
+const char *weft__switch_why(const struct weft__names *names)
+{
+	const char *why = weft__names_fact(names, "degraded.switch");
+
+	return why && why[0] ? why : weft__names_fact(names, "switch.spared");
+}
+
 const char *weft__no_switches(const struct weft__result *r, const struct weft__names *names)
 {
-	return r->n_kind[WEFT_KIND_OFFCPU] || weft__detects(names) ? NULL : "the threads' switches were not recorded";
+	const char *why = weft__switch_why(names);
+
+	if (r->n_kind[WEFT_KIND_OFFCPU] || weft__detects(names))
+		return NULL;
+	return why ? why : "the threads' switches were not recorded";
 }

@@ -24,6 +24,8 @@ const char *weft__no_part(const struct weft__names *names, const struct weft__sp
 			  const char *no_switches);
 /* Why it is not known in general; of single polls the report knows more. */
 const char *weft__no_switches(const struct weft__result *result, const struct weft__names *names);
+/* Why not all context switches, or none, are recorded; NULL: it is not said. */
+const char *weft__switch_why(const struct weft__names *names);
 /* All polls are ticks of event loops that weft run found. */
 bool weft__only_ticks(const struct weft__result *result, const struct weft__names *names);
 /* Threads said how long their polls were on the CPU. */
