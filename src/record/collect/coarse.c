@@ -11,7 +11,10 @@
 #include "record/ring/layout.h"
 #include "weft/recorder.h"
 
-#define EVENTS_SHARE 0.6 /* of what is allowed: samples and switches need the rest */
+#define EVENTS_SHARE 0.6 /* of what is allowed, at most: samples and switches need the rest */
+#define WITH_OTHERS 0.8  /* of it, for events together with what cannot be lowered */
+#define EVENTS_LEAST 0.1 /* of it, whatever that costs */
+#define OTHERS_S 2.0     /* it is an average over that */
 #define DEPTH_S 1.0      /* of that: how much debt there is at most */
 #define CREDIT_S 3.0     /* and how much credit: a burst after a calm time is recorded whole */
 #define DEPTH_NEXT_S 0.3 /* the same after a change, when it is known that there are many */
@@ -74,6 +77,23 @@ static int change(struct weft__coarse *coarse, uint64_t now_ns, uint32_t level)
 	return 1;
 }
 
+/* What events may cost, as a share of one CPU: what accounts, counts and the collector's other work leave. */
+static double events_share(const struct weft__coarse *coarse, double allowed)
+{
+	double left = WITH_OTHERS * allowed - coarse->others;
+	double least = EVENTS_LEAST * allowed, most = EVENTS_SHARE * allowed;
+
+	return left < least ? least : left > most ? most : left;
+}
+
+void weft__coarse_others(struct weft__coarse *coarse, uint64_t span_ns, double cost_ns)
+{
+	double seconds = (double)span_ns / 1e9;
+
+	if (span_ns)
+		coarse->others += seconds / (seconds + OTHERS_S) * (cost_ns / (double)span_ns - coarse->others);
+}
+
 /* Whether the next finer level would cost little, by what was counted since the last look. */
 static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed)
 {
@@ -84,7 +104,7 @@ static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed
 	more = (double)(coarse->passed[coarse->level - 1] - coarse->seen[coarse->level - 1]) / seconds;
 	memcpy(coarse->seen, coarse->passed, sizeof(coarse->seen));
 	coarse->looked_ns = now_ns;
-	if (coarse->share + more * coarse->event_ns / 1e9 > ROOM * EVENTS_SHARE * allowed) {
+	if (coarse->share + more * coarse->event_ns / 1e9 > ROOM * events_share(coarse, allowed)) {
 		coarse->room_ns = 0;
 		return 0;
 	}
@@ -100,7 +120,8 @@ static int has_room(struct weft__coarse *coarse, uint64_t now_ns, double allowed
 int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed)
 {
 	double ns = coarse->step_ns && now_ns > coarse->step_ns ? (double)(now_ns - coarse->step_ns) : 0;
-	double most = EVENTS_SHARE * allowed, depth = 1e9 * most * (coarse->level ? DEPTH_NEXT_S : DEPTH_S);
+	double most = events_share(coarse, allowed);
+	double depth = 1e9 * EVENTS_SHARE * allowed * (coarse->level ? DEPTH_NEXT_S : DEPTH_S);
 	double one = slots ? cost_ns / (double)slots : 0;
 
 	coarse->step_ns = now_ns;

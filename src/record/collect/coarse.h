@@ -57,6 +57,7 @@ struct weft__coarse {
 	uint64_t timing_ns;                   /* and when that was */
 	double timed_ns;    /* what a poll with a clock costs its thread, with its wakes and account */
 	double cold_ns;     /* that polls cost so far because nothing was in a cache (costs.h) */
+	double others;      /* what accounts, counts and the collector's other work cost of late, of one CPU */
 	uint32_t dear;      /* timing polls was too dear at the last look */
 	double windows;     /* of the time, in which polls are timed at COARSE_UNTIMED */
 	uint64_t window_ns; /* when the next one begins or ends; 0: there are none */
@@ -72,6 +73,8 @@ void weft__coarse_init(struct weft__coarse *coarse, const struct weft_recorder_o
 /* What events cost since the last step, how many slots of rings there were, and what the governor allows, as a share
  * of one CPU. Answers whether the level is another now. Reads no clock and changes nothing else. */
 int weft__coarse_decide(struct weft__coarse *coarse, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
+/* What cannot be lowered cost that much in `span_ns`: events have to leave it. */
+void weft__coarse_others(struct weft__coarse *coarse, uint64_t span_ns, double cost_ns);
 /* The same, and does it: sets the gate, records an event and facts. True when it did. */
 int weft__coarse_step(struct weft__collector *c, uint64_t now_ns, double cost_ns, uint64_t slots, double allowed);
 /* What counting `polls` and `untimed` ones without a clock cost since the last look, `cost_ns`, in `span_ns`. Answers

@@ -154,8 +154,9 @@ static void costs_measure(struct weft__collector *c)
 	collector = collector > own ? collector - own : 0;
 	spent[COLLECTOR] += collector;
 	spent[TABLES] += weft__costs_since(&costs->tables_ns, weft__tables_cost());
-	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns, weft__symbolize_cost(c->segments.symbolize));
-	spent[SHIP] += weft__costs_since(&costs->ship_ns, weft__ship_cost(c->segments.ship) + weft__package_cost());
+	spent[SYMBOLS] += weft__costs_since(&costs->symbols_ns,
+					    weft__symbolize_cost(c->segments.symbolize) + weft__package_cost());
+	spent[SHIP] += weft__costs_since(&costs->ship_ns, weft__ship_cost(c->segments.ship));
 	for (uint32_t i = 0; i < COSTS; i++) {
 		uint64_t part = part_of(more[i].events, events, collector - caused);
 
@@ -278,6 +279,7 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	struct weft__costs *costs = &c->costs;
 	uint64_t fixed_ns[COSTS];
 	uint64_t before = sum_of(costs->spent_ns), cpu_ns = weft__process_cpu(), own, all, later, ns[COSTS];
+	uint64_t base = costs->spent_ns[EVENTS] + costs->spent_ns[COLLECTOR];
 
 	memcpy(fixed_ns, costs->fixed_ns, sizeof(fixed_ns));
 	costs_measure(c);
@@ -289,6 +291,9 @@ static int costs_step(struct weft__collector *c, uint64_t now_ns)
 	weft__calm_see(&c->calm, now_ns, now_ns - costs->looked_ns, all > own ? all - own : 0, c->drained);
 	if (weft__governor_step(&costs->governor, now_ns, cpu_ns - later, as_caused(costs, ns)))
 		costs_apply(costs);
+	weft__coarse_others(&c->coarse, now_ns - costs->looked_ns,
+			    (double)(costs->spent_ns[EVENTS] + costs->spent_ns[COLLECTOR] - base) -
+				    costs->events_cost_ns);
 	if (weft__coarse_step(c, now_ns, costs->events_cost_ns, costs->events_slots, costs->governor.allowed))
 		costs->pace_ns = FIRST_NS; /* whether that is enough is to be known soon */
 	costs->events_cost_ns = 0;

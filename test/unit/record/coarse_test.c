@@ -176,6 +176,19 @@ TEST(windows_in_which_polls_are_timed_cost_a_part_of_what_is_allowed)
 	CHECK(coarse.windows * 400000 * 60e-9 > 0.15 * ALLOWED);
 }
 
+TEST(events_leave_what_accounts_and_counts_cost)
+{
+	struct weft__coarse alone = fresh(WEFT_POLLS_AUTO, 10000), beside = alone;
+	uint64_t now = S;
+
+	for (int i = 0; i < 40; i++)
+		weft__coarse_others(&beside, 250 * MS, 0.6 * ALLOWED * 0.25 * S);
+	CHECK(beside.others > 0.55 * ALLOWED && beside.others < 0.65 * ALLOWED);
+	CHECK_EQ(run_for(&alone, &now, 30 * S, 0.4 * ALLOWED, 1000), 0);
+	now = S;
+	CHECK(run_for(&beside, &now, 30 * S, 0.4 * ALLOWED, 1000) > 0);
+}
+
 TEST(polls_of_very_many_threads_that_wake_now_and_then_cost_what_their_caches_miss)
 {
 	CHECK(weft__costs_of_cold(1500, 30000, S) > 0.01 * S);
