@@ -83,16 +83,29 @@ static int rseq_stays(uint64_t at, uint64_t word)
 	return 0;
 }
 
-static const char *rseq_try(uint64_t at, uint64_t word)
+/* A sleep whose end comes before the thread has left the CPU is none: then a longer one says it. */
+static int rseq_is_cleared(uint64_t at, uint64_t word)
 {
 	struct timespec moment = {0, 1};
+	int i;
+
+	for (i = 0; i < RSEQ_TRIES; i++) {
+		rseq_arm(at, word);
+		nanosleep(&moment, NULL);
+		if (!weft_rseq_word())
+			return 1;
+		moment.tv_nsec = moment.tv_nsec * 20 % 1000000;
+	}
+	return 0;
+}
+
+static const char *rseq_try(uint64_t at, uint64_t word)
+{
 	const char *why = NULL;
 
 	if (!rseq_stays(at, word))
 		why = "the C library's area is in use by others";
-	rseq_arm(at, word);
-	nanosleep(&moment, NULL);
-	if (!why && weft_rseq_word())
+	else if (!rseq_is_cleared(at, word))
 		why = "the kernel does not clear it";
 	rseq_arm(at, 0);
 	return why;
