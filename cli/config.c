@@ -155,7 +155,7 @@ static bool is_option(const char *name)
  * that begin so, so there it is no failure. */
 static void warn_of_names(struct listing *l, const char *config)
 {
-	const char *at = NULL, *equals;
+	const char *at = NULL, *equals, *off = getenv("WEFT_OFF");
 	char name[200];
 	char **one;
 
@@ -172,7 +172,7 @@ static void warn_of_names(struct listing *l, const char *config)
 		if (!is_option(name))
 			cli_warn("%s is no option", cli_safe(name));
 	}
-	if (getenv("WEFT_OFF") && !strcmp(getenv("WEFT_OFF"), "1"))
+	if (off && !strcmp(off, "1"))
 		cli_warn("WEFT_OFF=1: nothing is recorded");
 }
 

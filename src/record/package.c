@@ -29,7 +29,7 @@
 #define PACKAGES_MAPS_BYTES ((size_t)1 << 20)
 #define FACTS_TEXT 16384 /* of all facts together: half of what a segment has room for */
 #define PACKAGES_NICENESS 19
-#define PACKAGES_JOIN_S 2 /* a disk that does not answer holds nobody longer */
+#define PACKAGES_JOIN_MS 2000 /* a disk that does not answer holds nobody longer */
 
 /* Constant once it is in the list. */
 struct fact {
@@ -44,10 +44,12 @@ static struct {
 	uint32_t running; /* the thread has not ended */
 	uint32_t started; /* it is to be joined */
 	pthread_t thread;
-	uint64_t due_ns, looked_ns; /* collector */
-	uint32_t modules;           /* that there were when it looked */
+	uint64_t due_ns, looked_ns;
+	uint32_t modules; /* that there were when it looked */
+	int off;          /* stopped: no thread is begun */
 	uint64_t spent_ns;
-} packages;
+	pthread_mutex_t lock; /* of all but the facts and what is atomic: the collector's, and who starts and stops */
+} packages = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool has_package(const char *path)
 {
@@ -161,7 +163,9 @@ static void *package_main(void *data)
 	pthread_setname_np(pthread_self(), "weft-packages");
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 	(void)!setpriority(PRIO_PROCESS, 0, PACKAGES_NICENESS); /* of this thread, in Linux */
+#ifndef __SANITIZE_THREAD__ /* which takes the same number for the same file */
 	weft__private_fds_begin(-1);
+#endif
 	maps = read_maps();
 	if (maps)
 		look_up(maps);
@@ -183,38 +187,46 @@ uint64_t weft__package_cost(void)
 static int package_start(pthread_t collector)
 {
 	(void)collector;
+	pthread_mutex_lock(&packages.lock);
 	store_relaxed(&packages.stop, 0u);
 	packages.due_ns = 0;
+	packages.off = 0;
+	pthread_mutex_unlock(&packages.lock);
 	return 0;
 }
 
 /* The thread, if there is one. One that is in a read that does not end is left alone; nothing is looked up again. */
-static void end_thread(void)
-{
-	struct timespec until;
-
-	if (!packages.started)
-		return;
-	store_relaxed(&packages.stop, 1u);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PACKAGES_JOIN_S;
-	if (pthread_clockjoin_np(packages.thread, NULL, CLOCK_MONOTONIC, &until))
-		pthread_detach(packages.thread);
-	packages.started = 0;
-}
-
 static void package_stop(enum weft__source_end end)
 {
-	if (end == SOURCE_STOP)
-		end_thread();
+	const struct timespec moment = {0, 1000000};
+	uint32_t left_ms = PACKAGES_JOIN_MS, started;
+	pthread_t thread;
+
+	if (end != SOURCE_STOP)
+		return;
+	pthread_mutex_lock(&packages.lock);
+	store_relaxed(&packages.stop, 1u);
+	packages.off = 1;
+	thread = packages.thread;
+	started = packages.started;
+	packages.started = 0;
+	pthread_mutex_unlock(&packages.lock);
+	if (!started)
+		return;
+	while (load_acquire(&packages.running) && left_ms-- > 0)
+		nanosleep(&moment, NULL);
+	if (load_acquire(&packages.running))
+		pthread_detach(thread);
+	else
+		pthread_join(thread, NULL);
 }
 
-static uint64_t package_due(const struct weft__turn *turn)
+static uint64_t due_at(uint64_t now_ns)
 {
-	if (load_acquire(&packages.running))
+	if (packages.off || load_acquire(&packages.running))
 		return UINT64_MAX;
 	if (!packages.due_ns) {
-		packages.due_ns = turn->now_ns + (packages.looked_ns ? PACKAGES_AGAIN_NS : PACKAGES_FIRST_NS);
+		packages.due_ns = now_ns + (packages.looked_ns ? PACKAGES_AGAIN_NS : PACKAGES_FIRST_NS);
 		return packages.due_ns;
 	}
 	if (packages.looked_ns && packages.modules == weft__registry_modules())
@@ -222,19 +234,35 @@ static uint64_t package_due(const struct weft__turn *turn)
 	return packages.due_ns;
 }
 
-static int package_turn(const struct weft__turn *turn)
+static uint64_t package_due(const struct weft__turn *turn)
 {
-	if (load_acquire(&packages.running) || turn->now_ns < package_due(turn))
-		return SOURCE_NOTHING;
+	uint64_t due;
+
+	pthread_mutex_lock(&packages.lock);
+	due = due_at(turn->now_ns);
+	pthread_mutex_unlock(&packages.lock);
+	return due;
+}
+
+static void look_again(uint64_t now_ns)
+{
 	if (packages.started) /* it has ended */
 		pthread_join(packages.thread, NULL);
 	packages.modules = weft__registry_modules();
-	packages.looked_ns = turn->now_ns;
-	packages.due_ns = turn->now_ns + PACKAGES_AGAIN_NS;
+	packages.looked_ns = now_ns;
+	packages.due_ns = now_ns + PACKAGES_AGAIN_NS;
 	store_relaxed(&packages.running, 1u);
 	packages.started = weft__helper_thread(&packages.thread, package_main, NULL) == 0;
 	if (!packages.started)
 		store_relaxed(&packages.running, 0u);
+}
+
+static int package_turn(const struct weft__turn *turn)
+{
+	pthread_mutex_lock(&packages.lock);
+	if (turn->now_ns >= due_at(turn->now_ns))
+		look_again(turn->now_ns);
+	pthread_mutex_unlock(&packages.lock);
 	return SOURCE_NOTHING;
 }
 
@@ -250,6 +278,10 @@ static void package_facts(struct weft__defs *defs)
 static void package_fork(enum weft__source_fork when, struct weft__collector *c)
 {
 	(void)c;
+	if (when == SOURCE_LOCK)
+		pthread_mutex_lock(&packages.lock);
+	if (when == SOURCE_UNLOCK)
+		pthread_mutex_unlock(&packages.lock);
 	if (when != SOURCE_CHILD)
 		return;
 	packages.running = packages.started = 0;

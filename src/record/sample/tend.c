@@ -10,11 +10,12 @@
 #include "record/sample/precise.h"
 #include "weft/event.h"
 
-#define SCAN_NS UINT64_C(100000000)      /* between two looks at the threads while they come and go */
-#define SCAN_CALM_NS UINT64_C(250000000) /* and while they do not */
-#define DRAW_NS UINT64_C(1000000000)     /* between two drawings of an interval */
-#define NET_CALM_NS UINT64_C(3000000000) /* after the last thread came or went, the net is taken in */
-#define LOOK_NS UINT64_C(20000000)       /* between two looks at the modules */
+#define SCAN_NS UINT64_C(100000000)        /* between two looks at the threads while they come and go */
+#define SCAN_CALM_NS UINT64_C(250000000)   /* and while they do not */
+#define SCAN_AFTER_NS UINT64_C(1000000000) /* they come and go, for so long after the start and the last of them */
+#define DRAW_NS UINT64_C(1000000000)       /* between two drawings of an interval */
+#define NET_CALM_NS UINT64_C(3000000000)   /* after the last thread came or went, the net is taken in */
+#define LOOK_NS UINT64_C(20000000)         /* between two looks at the modules */
 #define ASTRAY_MOST 4
 #define ASTRAY_NS UINT64_C(10000000000)
 #define NET_BACK_NS UINT64_C(60000000000)
@@ -133,6 +134,12 @@ static int engine_pressing(uint64_t now_ns)
 	return load_relaxed(&weft__unwinding.stale) && now_ns >= weft__engine_life.looked_ns + LOOK_NS;
 }
 
+/* Who has just made threads makes more of them, and those that were made begin to work. */
+static int threads_are_new(uint64_t now_ns)
+{
+	return now_ns < weft__engine_life.changed_ns + SCAN_AFTER_NS;
+}
+
 /* Whether the program ran since the last look. Who used next to nothing has made no thread that needs a timer, and
  * missed no signal that somebody else took. */
 static int has_run(uint64_t now_ns, uint64_t program_ns)
@@ -140,7 +147,7 @@ static int has_run(uint64_t now_ns, uint64_t program_ns)
 	struct weft__engine_life *life = &weft__engine_life;
 
 	return program_ns >= life->ran_ns + RAN_LEAST_NS || now_ns >= life->scanned_ns + SCAN_REST_NS ||
-	       life->uncovered || load_relaxed(&weft__unwinding.stale) ||
+	       threads_are_new(now_ns) || life->uncovered || load_relaxed(&weft__unwinding.stale) ||
 	       load_relaxed(&weft__engine.churn) != life->churn_seen;
 }
 
@@ -164,7 +171,7 @@ static uint64_t look_at_threads(uint64_t now_ns, uint64_t program_ns, int begun,
 		weft__tables_forget();
 		tend_slowly(now_ns);
 	}
-	next = news & THREADS_CHANGED ? now_ns + SCAN_NS : weft__grid_next(now_ns, SCAN_CALM_NS);
+	next = threads_are_new(now_ns) ? now_ns + SCAN_NS : weft__grid_next(now_ns, SCAN_CALM_NS);
 	look = weft__precise_look(now_ns);
 	return look < next ? look : next;
 }

@@ -23,6 +23,15 @@ static void emit_noise(uint64_t *state)
 	weft_event(noise_kind, fields, 8);
 }
 
+/* More than the last page of a file that has begun may have room for. */
+static void emit_pages(void)
+{
+	uint64_t noise = 88172645463325252u;
+
+	for (int i = 0; i < 200; i++)
+		emit_noise(&noise);
+}
+
 static void define_noise(void)
 {
 	struct weft_field fields[8];
@@ -286,6 +295,7 @@ static void stop_then_close(bool room)
 	ballast_add(8 << 20);
 	for (i = 1; i <= 1000; i++)
 		tally_emit(kind, 0, i);
+	emit_pages();
 	CHECK_EQ(weft_recorder_stop(rec, NULL), -ENOSPC);
 	if (room)
 		ballast_remove();
@@ -331,6 +341,7 @@ TEST(rotation_on_a_full_disk_is_an_error_and_can_be_tried_again)
 	REQUIRE(rec);
 	ballast_add(8 << 20);
 	tally_emit(kind, 0, 1);
+	emit_pages();
 	CHECK_EQ(weft_recorder_rotate(rec, NULL, 0, &err), -ENOSPC);
 	CHECK(strstr(err.msg, "cannot seal the segment"));
 	CHECK_EQ(state_of(rec), WEFT_STATE_DISK_FULL);
