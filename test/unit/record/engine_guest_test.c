@@ -559,7 +559,7 @@ static int churn_on_signal_stacks_of(size_t bytes, uint32_t engine)
 		.dir = session_dir, .ring_place = WEFT_RING_DIR, .sample_engine = engine, .sample_hz = 240});
 	pthread_t threads[2];
 
-	for (int i = 0; rec && i < 20; i++) {
+	for (int i = 0; rec && i < 60; i++) { /* of which some are found while they live */
 		for (int j = 0; j < 2; j++)
 			if (pthread_create(&threads[j], NULL, burn_on_a_signal_stack_of, &of))
 				return 4;
