@@ -280,6 +280,11 @@ static void package_fork(enum weft__source_fork when, struct weft__collector *c)
 	(void)c;
 	if (when == SOURCE_LOCK)
 		pthread_mutex_lock(&packages.lock);
+#ifdef __SANITIZE_ADDRESS__ /* whose heap may be locked for ever in a child, by a thread that is not there */
+	store_relaxed(&packages.stop, 1u);
+	while (when == SOURCE_LOCK && load_acquire(&packages.running))
+		sched_yield();
+#endif
 	if (when == SOURCE_UNLOCK)
 		pthread_mutex_unlock(&packages.lock);
 	if (when != SOURCE_CHILD)

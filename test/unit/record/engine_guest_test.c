@@ -535,6 +535,7 @@ TEST(a_signal_stack_of_8_kib_is_enough_for_samples)
 struct stack_of {
 	size_t bytes;
 	uint64_t cpu_ns;
+	useconds_t nap_us; /* before it burns */
 };
 
 static void *burn_on_a_signal_stack_of(void *data)
@@ -545,6 +546,7 @@ static void *burn_on_a_signal_stack_of(void *data)
 
 	if (at == MAP_FAILED || mprotect(at, 2 * 4096, PROT_NONE) < 0 || sigaltstack(&small, NULL) < 0)
 		_exit(3);
+	usleep(of->nap_us);
 	samples_burn(of->cpu_ns);
 	sigaltstack(&off, NULL);
 	munmap(at, 4 * 4096);
@@ -554,14 +556,16 @@ static void *burn_on_a_signal_stack_of(void *data)
 /* Threads come and go, so there is a second source of signals, and both expire at the same tick as often as not. */
 static int churn_on_signal_stacks_of(size_t bytes, uint32_t engine)
 {
-	struct stack_of of = {bytes, 15 * MS};
+	/* While one naps the collector, which goes behind all others, has a CPU to find them with. */
+	struct stack_of of[2] = {{.bytes = bytes, .cpu_ns = 15 * MS},
+				 {.bytes = bytes, .cpu_ns = 15 * MS, .nap_us = 8000}};
 	struct weft_recorder *rec = session_start(&(struct weft_recorder_opts){
 		.dir = session_dir, .ring_place = WEFT_RING_DIR, .sample_engine = engine, .sample_hz = 240});
 	pthread_t threads[2];
 
-	for (int i = 0; rec && i < 60; i++) { /* of which some are found while they live */
+	for (int i = 0; rec && i < 40; i++) {
 		for (int j = 0; j < 2; j++)
-			if (pthread_create(&threads[j], NULL, burn_on_a_signal_stack_of, &of))
+			if (pthread_create(&threads[j], NULL, burn_on_a_signal_stack_of, &of[j]))
 				return 4;
 		for (int j = 0; j < 2; j++)
 			pthread_join(threads[j], NULL);
