@@ -163,7 +163,7 @@ static void *package_main(void *data)
 	pthread_setname_np(pthread_self(), "weft-packages");
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 	(void)!setpriority(PRIO_PROCESS, 0, PACKAGES_NICENESS); /* of this thread, in Linux */
-#ifndef __SANITIZE_THREAD__ /* which takes the same number for the same file */
+#ifndef __SANITIZE_THREAD__                                     /* which takes the same number for the same file */
 	weft__private_fds_begin(-1);
 #endif
 	maps = read_maps();

@@ -48,8 +48,8 @@ static void agree(unsigned least)
 }
 
 /* The instructions at which stacks beyond libunwind's were proved, for the samples that a timer takes of the same
- * code: at one of them, or at another of the same function. Where libunwind is lost in a loop of libgcc's depends on the
- * round, and so on what is thrown through. */
+ * code: at one of them, or at another of the same function. Where libunwind is lost in a loop of libgcc's depends on
+ * the round, and so on what is thrown through. */
 #define PROVED_MAX 4096
 #define FUNCTION_BYTES 0x220 /* of uw_install_context_1 */
 static uint64_t proved_at[PROVED_MAX];
