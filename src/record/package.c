@@ -244,7 +244,7 @@ static uint64_t package_due(const struct weft__turn *turn)
 	return due;
 }
 
-static void look_again(uint64_t now_ns)
+static void packages_look(uint64_t now_ns)
 {
 	if (packages.started) /* it has ended */
 		pthread_join(packages.thread, NULL);
@@ -261,7 +261,7 @@ static int package_turn(const struct weft__turn *turn)
 {
 	pthread_mutex_lock(&packages.lock);
 	if (turn->now_ns >= due_at(turn->now_ns))
-		look_again(turn->now_ns);
+		packages_look(turn->now_ns);
 	pthread_mutex_unlock(&packages.lock);
 	return SOURCE_NOTHING;
 }
