@@ -137,7 +137,7 @@ bool page_say_limits(struct report_text *text, const struct report *report)
 	}
 	if (left)
 		report_say(text, "; %zu more in the full report", left);
-	if (end && budget && fact(report, "degraded.budget")) {
+	if (end && budget && (fact(report, "degraded.budget") || fact(report, "poll.chosen"))) {
 		after = *text;
 		text->n = end;
 		report_say(text,
